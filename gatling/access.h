@@ -1,0 +1,28 @@
+/* access.h - a request as a line of the Common Log Format. */
+#ifndef GATLING_ACCESS_H
+#define GATLING_ACCESS_H
+
+#include <netinet/in.h>
+#include <stdint.h>
+
+#include "gatling/slice.h"
+
+enum { ACCESS_LINE_MAX = 40 * 1024 }; /* bytes: every byte of the longest request line may take four */
+
+/* A client's address, small enough for every connection. IPv4 is kept as IPv4-mapped IPv6; all zero: a unix socket. */
+struct peer {
+	struct in6_addr address;
+};
+
+struct peer peer_of(const struct sockaddr *address);
+
+/* Writes the address as text, "unix:" for none, to out (PEER_MAX bytes). The bytes written. */
+enum { PEER_MAX = 64 };
+size_t peer_format(char *out, const struct peer *peer);
+
+/* Writes `host - - [date] "request line" status bytes` to out (ACCESS_LINE_MAX bytes), quotes, backslashes and all
+ * that is not printable ASCII as \xHH so that nobody can forge a line. The bytes written. */
+size_t access_format(char *out, const struct peer *peer, const char *date, struct slice request_line, int status,
+					 uint64_t bytes);
+
+#endif

@@ -1,0 +1,49 @@
+/* answer.h - decides what answers a request. Knows nothing of how requests and responses travel. */
+#ifndef GATLING_ANSWER_H
+#define GATLING_ANSWER_H
+
+#include "gatling/cache.h"
+#include "gatling/range.h"
+#include "gatling/site.h"
+
+enum { LOCATION_MAX = 4 * TARGET_MAX };
+
+/* What a worker answers from. */
+struct content {
+	struct cache *cache;
+	struct sites *sites;
+	bool listings;
+	int64_t now_ms; /* of the monotonic clock; the worker keeps it up to date */
+};
+
+struct response {
+	int status;
+	/* 200, 206, 304, 416: the representation, with one reference that goes to whoever takes the response; else NULL */
+	struct file *file;
+	/* 206: the parts of it, in order */
+	int ranges;
+	struct range range[RANGES_MAX];
+	/* a page made for this response, malloc'd, that goes to whoever takes the response; else NULL */
+	char *page;
+	size_t page_length;
+	/* 301: where to; in the answerer's buffer until the next answer */
+	struct slice location;
+};
+
+/* The path under which a place is known that a connection came in on, for requests without Host. */
+struct endpoint {
+	struct slice host; /* the local address as an authority, absent for none */
+	unsigned port;
+};
+
+/* Decides the answer to a request that request_parse() has accepted. Methods but GET and HEAD are refused here. */
+void answer(const struct content *content, const struct request *request, const struct endpoint *local,
+			struct response *response);
+
+/* An answer that is nothing but a status. */
+void answer_status(struct response *response, int status);
+
+/* The methods that are allowed, for 204 and 405. */
+extern const struct slice answer_allow;
+
+#endif

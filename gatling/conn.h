@@ -1,0 +1,35 @@
+/* conn.h - a client's connection and every way it can go. An idle one owns no buffer. */
+#ifndef GATLING_CONN_H
+#define GATLING_CONN_H
+
+#include <sys/socket.h>
+
+#include "gatling/worker.h"
+
+enum {
+	PIPELINE_MAX = 64,           /* responses sent together */
+	PIPELINE_BYTES = 128 * 1024, /* and bytes */
+	LINGER_MS = 2000,            /* a closed connection is read on for so long, */
+	LINGER_BYTES =
+		4 * 1024 * 1024, /* and so far, so that the client can read the last answer (RFC 9112, section 9.6) */
+	SPARE_EXCHANGES = 256
+};
+
+struct conn;
+
+/* A connection on the accepted, non-blocking descriptor fd, which it owns. NULL (ENOMEM): fd is closed. */
+struct conn *conn_new(struct worker *worker, int fd, unsigned port, const struct sockaddr *peer);
+
+/* Their descriptor can be read, can be written, is past its deadline. Each may end the connection. */
+void conn_readable(struct worker *worker, struct conn *conn);
+void conn_writable(struct worker *worker, struct conn *conn);
+void conn_timed_out(struct worker *worker, struct conn *conn);
+
+/* Ends the connection if nothing of a request has come. */
+void conn_close_idle(struct worker *worker, struct conn *conn);
+void conn_close(struct worker *worker, struct conn *conn);
+
+/* Frees the spare exchanges of a worker. */
+void conn_free_spares(struct worker *worker);
+
+#endif

@@ -1,0 +1,44 @@
+/* host.c - see host.h. */
+#include "gatling/host.h"
+
+enum { PORT_DIGITS = 5 };
+
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* The length of the uri-host at the start, 0 if there is none. */
+static size_t uri_host_length(struct slice authority) {
+	size_t n = 0;
+	if (authority.length && authority.at[0] == '[') {
+		for (n = 1; n < authority.length && authority.at[n] != ']'; n++) {
+			char c = authority.at[n];
+			if (!is_digit(c) && !is_letter(c) && c != ':' && c != '.' && c != '%' && c != '-') return 0;
+		}
+		return n > 1 && n < authority.length ? n + 1 : 0;
+	}
+	for (; n < authority.length && authority.at[n] != ':'; n++) {
+		char c = authority.at[n];
+		if (!is_letter(c) && !is_digit(c) && c != '-' && c != '_' && c != '.') return 0;
+		if (c == '.' && (n == 0 || authority.at[n - 1] == '.')) return 0;
+	}
+	return n;
+}
+
+bool host_valid(struct slice authority) {
+	size_t n = uri_host_length(authority);
+	if (n == 0 || n > HOST_MAX) return false;
+	if (n == authority.length) return true;
+	if (authority.at[n++] != ':' || authority.length - n > PORT_DIGITS) return false;
+	for (; n < authority.length; n++)
+		if (!is_digit(authority.at[n])) return false;
+	return true;
+}
+
+size_t host_name(struct slice authority, char *name) {
+	size_t n = uri_host_length(authority);
+	for (size_t i = 0; i < n; i++) {
+		char c = authority.at[i];
+		name[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	}
+	return n && name[n - 1] == '.' ? n - 1 : n;
+}

@@ -1,0 +1,39 @@
+/* log.h - the access log: each worker fills batches of lines, one thread writes them, so that nothing that
+ * stdout may do (a slow disk, a pipe that nobody reads) ever stops a worker. */
+#ifndef GATLING_LOG_H
+#define GATLING_LOG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	LOG_BATCH =
+		256 * 1024,    /* bytes of lines that a worker collects while the last batch is being written; then it drops */
+	LOG_DELAY_MS = 100 /* after which a line is handed to the writing thread at the latest */
+};
+
+struct log;       /* the writing thread */
+struct log_lines; /* what one worker has collected */
+
+/* Starts the thread that writes to the descriptor fd of the calling thread's table. NULL with errno. */
+struct log *log_start(int fd);
+
+/* Writes what it has, ends the thread and frees the log with its log_lines. Gives up on a descriptor that takes nothing for
+ * LOG_STOP_MS. After all workers have ended. */
+enum { LOG_STOP_MS = 1000 };
+void log_stop(struct log *log);
+
+/* A place for one worker's lines, freed by log_stop(). NULL: ENOMEM. */
+struct log_lines *log_lines_new(struct log *log);
+
+/* Appends a line without its newline; or drops it and counts, when there is no room. What was dropped is said in the log as soon as
+ * there is room again. now_ms is of the monotonic clock. */
+void log_line(struct log_lines *lines, const char *line, size_t length, int64_t now_ms);
+
+/* Milliseconds until log_flush() has to be called: 0 now, -1 not at all. */
+int log_due(const struct log_lines *lines, int64_t now_ms);
+
+/* Hands the lines to the writing thread, unless that is still busy with the last ones. */
+void log_flush(struct log_lines *lines);
+
+#endif

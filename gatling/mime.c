@@ -1,0 +1,151 @@
+/* mime.c - see mime.h. The table is sorted by extension. */
+#include "gatling/mime.h"
+
+#include <stdlib.h>
+
+enum { EXTENSION_MAX = 16 };
+
+#define UTF8 "; charset=utf-8"
+
+static const struct mime {
+	const char *extension, *type;
+} table[] = {
+	{"3gp", "video/3gpp"},
+	{"7z", "application/x-7z-compressed"},
+	{"aac", "audio/aac"},
+	{"ai", "application/postscript"},
+	{"apk", "application/vnd.android.package-archive"},
+	{"apng", "image/apng"},
+	{"asc", "text/plain" UTF8},
+	{"atom", "application/atom+xml"},
+	{"avi", "video/x-msvideo"},
+	{"avif", "image/avif"},
+	{"bin", "application/octet-stream"},
+	{"bmp", "image/bmp"},
+	{"br", "application/octet-stream"},
+	{"bz2", "application/x-bzip2"},
+	{"c", "text/plain" UTF8},
+	{"cjs", "text/javascript" UTF8},
+	{"conf", "text/plain" UTF8},
+	{"cpp", "text/plain" UTF8},
+	{"css", "text/css" UTF8},
+	{"csv", "text/csv" UTF8},
+	{"deb", "application/vnd.debian.binary-package"},
+	{"diff", "text/plain" UTF8},
+	{"djvu", "image/vnd.djvu"},
+	{"dmg", "application/octet-stream"},
+	{"doc", "application/msword"},
+	{"docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
+	{"eot", "application/vnd.ms-fontobject"},
+	{"eps", "application/postscript"},
+	{"epub", "application/epub+zip"},
+	{"flac", "audio/flac"},
+	{"flv", "video/x-flv"},
+	{"geojson", "application/geo+json"},
+	{"gif", "image/gif"},
+	{"gz", "application/gzip"},
+	{"h", "text/plain" UTF8},
+	{"heic", "image/heic"},
+	{"htm", "text/html" UTF8},
+	{"html", "text/html" UTF8},
+	{"ico", "image/vnd.microsoft.icon"},
+	{"ics", "text/calendar" UTF8},
+	{"iso", "application/octet-stream"},
+	{"jar", "application/java-archive"},
+	{"jpeg", "image/jpeg"},
+	{"jpg", "image/jpeg"},
+	{"js", "text/javascript" UTF8},
+	{"json", "application/json"},
+	{"jsonld", "application/ld+json"},
+	{"jxl", "image/jxl"},
+	{"log", "text/plain" UTF8},
+	{"m3u8", "application/vnd.apple.mpegurl"},
+	{"m4a", "audio/mp4"},
+	{"m4v", "video/mp4"},
+	{"map", "application/json"},
+	{"md", "text/markdown" UTF8},
+	{"mid", "audio/midi"},
+	{"mjs", "text/javascript" UTF8},
+	{"mkv", "video/matroska"},
+	{"mov", "video/quicktime"},
+	{"mp3", "audio/mpeg"},
+	{"mp4", "video/mp4"},
+	{"mpd", "application/dash+xml"},
+	{"mpeg", "video/mpeg"},
+	{"mpg", "video/mpeg"},
+	{"odp", "application/vnd.oasis.opendocument.presentation"},
+	{"ods", "application/vnd.oasis.opendocument.spreadsheet"},
+	{"odt", "application/vnd.oasis.opendocument.text"},
+	{"oga", "audio/ogg"},
+	{"ogg", "audio/ogg"},
+	{"ogv", "video/ogg"},
+	{"opus", "audio/ogg"},
+	{"otf", "font/otf"},
+	{"patch", "text/plain" UTF8},
+	{"pdf", "application/pdf"},
+	{"pem", "application/x-pem-file"},
+	{"png", "image/png"},
+	{"ppt", "application/vnd.ms-powerpoint"},
+	{"pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"},
+	{"ps", "application/postscript"},
+	{"py", "text/plain" UTF8},
+	{"rar", "application/vnd.rar"},
+	{"rpm", "application/x-rpm"},
+	{"rss", "application/rss+xml"},
+	{"rst", "text/plain" UTF8},
+	{"rtf", "application/rtf"},
+	{"sh", "text/plain" UTF8},
+	{"svg", "image/svg+xml"},
+	{"svgz", "image/svg+xml"},
+	{"tar", "application/x-tar"},
+	{"tgz", "application/gzip"},
+	{"tif", "image/tiff"},
+	{"tiff", "image/tiff"},
+	{"torrent", "application/x-bittorrent"},
+	{"ts", "video/mp2t"},
+	{"tsv", "text/tab-separated-values" UTF8},
+	{"ttf", "font/ttf"},
+	{"txt", "text/plain" UTF8},
+	{"vcf", "text/vcard" UTF8},
+	{"vtt", "text/vtt" UTF8},
+	{"wasm", "application/wasm"},
+	{"wav", "audio/wav"},
+	{"weba", "audio/webm"},
+	{"webm", "video/webm"},
+	{"webmanifest", "application/manifest+json"},
+	{"webp", "image/webp"},
+	{"woff", "font/woff"},
+	{"woff2", "font/woff2"},
+	{"xht", "application/xhtml+xml"},
+	{"xhtml", "application/xhtml+xml"},
+	{"xls", "application/vnd.ms-excel"},
+	{"xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
+	{"xml", "text/xml" UTF8},
+	{"xz", "application/x-xz"},
+	{"yaml", "application/yaml"},
+	{"yml", "application/yaml"},
+	{"zip", "application/zip"},
+	{"zst", "application/zstd"},
+};
+
+static int by_extension(const void *key, const void *entry) {
+	return strcmp(key, ((const struct mime *)entry)->extension);
+}
+
+const char *mime_type(struct slice path) {
+	static const char unknown[] = "application/octet-stream";
+	char extension[EXTENSION_MAX];
+	size_t n = 0;
+	while (n < path.length && n < EXTENSION_MAX && path.at[path.length - 1 - n] != '.') {
+		if (path.at[path.length - 1 - n] == '/') return unknown;
+		n++;
+	}
+	if (n == path.length || n == EXTENSION_MAX) return unknown;
+	for (size_t i = 0; i < n; i++) {
+		char c = path.at[path.length - n + i];
+		extension[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	}
+	extension[n] = '\0';
+	const struct mime *m = bsearch(extension, table, sizeof table / sizeof *table, sizeof *table, by_extension);
+	return m ? m->type : unknown;
+}

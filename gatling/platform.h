@@ -1,0 +1,40 @@
+/* platform.h - the server's one portability file: what differs between systems, under one name each. */
+#ifndef GATLING_PLATFORM_H
+#define GATLING_PLATFORM_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#if defined(__APPLE__) || defined(__NetBSD__)
+#define PLATFORM_MTIME st_mtimespec
+#define PLATFORM_CTIME st_ctimespec
+#else
+#define PLATFORM_MTIME st_mtim
+#define PLATFORM_CTIME st_ctim
+#endif
+
+/* The socket option with which the kernel spreads connections over several listening sockets of one address; 0 where
+ * there is none: then the workers share one socket. */
+#if defined(__linux__)
+#define PLATFORM_REUSEPORT SO_REUSEPORT
+#elif defined(SO_REUSEPORT_LB)
+#define PLATFORM_REUSEPORT SO_REUSEPORT_LB
+#else
+#define PLATFORM_REUSEPORT 0
+#endif
+
+/* Gives the calling thread a descriptor table of its own, in which of the numbers over 2 only those in keep are open. false:
+ * the system has no such thing (or forbids it), the table stays shared and nothing was closed. keep gets sorted. */
+bool platform_private_descriptors(int *keep, unsigned count);
+
+/* open(2) of path below directory, whatever symlinks say. -1 with errno: EXDEV when it would lead out. */
+int platform_open_beneath(int directory, const char *path, int flags);
+
+/* Whether platform_open_beneath() works here. */
+bool platform_can_open_beneath(void);
+
+/* Cores that this process may run on, at least 1. */
+int platform_cores(void);
+
+#endif

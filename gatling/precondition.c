@@ -1,0 +1,74 @@
+/* precondition.c - see precondition.h. */
+#include "gatling/precondition.h"
+
+enum { DATE_MAX = 64 }; /* bytes of the longest date worth a look */
+
+/* strptime(3) in the C locale, which a server never leaves: libowfat's scan_httpdate takes "99 Foo" and not RFC 850's. */
+bool http_date_parse(struct slice value, time_t *time) {
+	static const char *const form[] = {"%a, %d %b %Y %T GMT", "%A, %d-%b-%y %T GMT", "%a %b %e %T %Y"};
+	char text[DATE_MAX];
+	if (!value.length || value.length >= sizeof text) return false;
+	memcpy(text, value.at, value.length);
+	text[value.length] = '\0';
+	for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
+		struct tm tm = {0};
+		const char *end = strptime(text, form[i], &tm);
+		if (!end || *end) continue;
+		*time = timegm(&tm);
+		return true;
+	}
+	return false;
+}
+
+/* Takes an entity-tag (section 8.8.3) off the front of a list, with the separator before it. false: none is left, or what
+ * is there is none. */
+static bool take_etag(struct slice *list, struct slice *etag, bool *weak) {
+	while (list->length && strchr(" \t,", list->at[0])) list->at++, list->length--;
+	*weak = list->length > 2 && list->at[0] == 'W' && list->at[1] == '/';
+	if (*weak) list->at += 2, list->length -= 2;
+	if (!list->length || list->at[0] != '"') return false;
+	const char *end = memchr(list->at + 1, '"', list->length - 1);
+	if (!end) return false;
+	etag->at = list->at;
+	etag->length = (size_t)(end + 1 - list->at);
+	list->at += etag->length;
+	list->length -= etag->length;
+	return true;
+}
+
+/* Whether any line of the field holds "*" or the etag. */
+static bool etag_listed(const struct request *r, enum field_name name, struct slice etag, bool strong) {
+	for (unsigned i = 0; i < r->fields; i++) {
+		if (r->field[i].name != name) continue;
+		struct slice list = r->field[i].value;
+		if (slice_equal(list, SLICE("*"))) return true;
+		bool weak;
+		for (struct slice one; take_etag(&list, &one, &weak);)
+			if (slice_equal(one, etag) && !(strong && weak)) return true;
+	}
+	return false;
+}
+
+int precondition_status(const struct request *r, const struct validators *v) {
+	time_t date;
+	struct slice field;
+	if (request_field(r, FIELD_IF_MATCH).at) {
+		if (!etag_listed(r, FIELD_IF_MATCH, v->etag, true)) return 412;
+	} else if ((field = request_field(r, FIELD_IF_UNMODIFIED_SINCE)).at && http_date_parse(field, &date)) {
+		if (v->last_modified > date) return 412;
+	}
+	if (request_field(r, FIELD_IF_NONE_MATCH).at) {
+		if (etag_listed(r, FIELD_IF_NONE_MATCH, v->etag, false)) return 304;
+	} else if ((field = request_field(r, FIELD_IF_MODIFIED_SINCE)).at && http_date_parse(field, &date)) {
+		if (v->last_modified <= date) return 304;
+	}
+	return 0;
+}
+
+bool precondition_range(const struct request *r, const struct validators *v) {
+	struct slice field = request_field(r, FIELD_IF_RANGE);
+	if (!field.at) return true;
+	if (field.length && field.at[0] == '"') return slice_equal(field, v->etag);
+	time_t date;
+	return http_date_parse(field, &date) && date == v->last_modified;
+}

@@ -1,0 +1,25 @@
+/* precondition.h - conditional requests (RFC 9110, section 13). */
+#ifndef GATLING_PRECONDITION_H
+#define GATLING_PRECONDITION_H
+
+#include <time.h>
+
+#include "gatling/request.h"
+
+/* What tells one state of a representation from another. */
+struct validators {
+	struct slice etag; /* a strong entity-tag, with its quotes */
+	time_t last_modified;
+};
+
+/* Evaluates the preconditions of a GET or HEAD in the order of section 13.2.2 for a resource that exists.
+ * 0: go on; 304 or 412: answer that. */
+int precondition_status(const struct request *request, const struct validators *validators);
+
+/* Whether a Range field counts: there is no If-Range, or it matches (section 13.1.5). */
+bool precondition_range(const struct request *request, const struct validators *validators);
+
+/* Parses an HTTP-date of any of the three forms (section 5.6.7). false: it is none. */
+bool http_date_parse(struct slice value, time_t *time);
+
+#endif

@@ -1,0 +1,272 @@
+/* request.c - see request.h. One line at a time, strictly: what RFC 9112 lets a server repair is refused, since
+ * two parsers that repair differently are how requests get smuggled. */
+#include "gatling/request.h"
+
+#include "gatling/host.h"
+
+/* Classes of bytes. */
+enum { TOKEN = 1, TEXT = 2, TARGET = 4 };
+
+static unsigned char class_of[256];
+
+/* tchar (RFC 9110, section 5.6.2); field-vchar, SP, HTAB and obs-text (5.5); what a target may hold: visible characters but
+ * '#', and the bytes over 127 that some clients send unencoded. */
+__attribute__((constructor)) static void classes_init(void) {
+	for (int c = 0; c < 256; c++) {
+		bool alphanumeric = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+		if (alphanumeric || (c && strchr("!#$%&'*+-.^_`|~", c))) class_of[c] |= TOKEN;
+		if (c == '\t' || (c >= ' ' && c != 127)) class_of[c] |= TEXT;
+		if (c > ' ' && c != 127 && c != '#') class_of[c] |= TARGET;
+	}
+}
+
+/* Length of the longest start of s that is of that class. */
+static size_t span(struct slice s, unsigned char class) {
+	size_t n = 0;
+	while (n < s.length && class_of[(unsigned char)s.at[n]] & class) n++;
+	return n;
+}
+
+static enum method method_of(struct slice name) {
+	static const struct slice not_allowed[] = {SLICE("POST"),  SLICE("PUT"),   SLICE("DELETE"),
+											   SLICE("PATCH"), SLICE("TRACE"), SLICE("CONNECT")};
+	if (slice_equal(name, SLICE("GET"))) return METHOD_GET;
+	if (slice_equal(name, SLICE("HEAD"))) return METHOD_HEAD;
+	if (slice_equal(name, SLICE("OPTIONS"))) return METHOD_OPTIONS;
+	for (size_t i = 0; i < sizeof not_allowed / sizeof *not_allowed; i++)
+		if (slice_equal(name, not_allowed[i])) return METHOD_NOT_ALLOWED;
+	return METHOD_UNKNOWN;
+}
+
+/* HTTP-version, RFC 9112, section 2.3. */
+static int parse_version(struct request *r, struct slice version) {
+	const char *v = version.at;
+	if (version.length != 8 || memcmp(v, "HTTP/", 5) != 0 || v[5] < '0' || v[5] > '9' || v[6] != '.' || v[7] < '0' ||
+		v[7] > '9')
+		return -400;
+	if (v[5] != '1') return -505;
+	r->minor = v[7] == '0' ? 0 : 1;
+	return 0;
+}
+
+/* The four forms of RFC 9112, section 3.2. */
+static int parse_target(struct request *r, struct slice name, struct slice target) {
+	if (target.at[0] != '/') {
+		static const struct slice scheme[] = {SLICE("http://"), SLICE("https://")};
+		bool absolute = false;
+		if (slice_equal(name, SLICE("CONNECT"))) {
+			r->path = target;
+			return host_valid(target) ? 0 : -400;
+		}
+		if (slice_equal(target, SLICE("*"))) {
+			r->path = target;
+			return r->method == METHOD_OPTIONS ? 0 : -400;
+		}
+		for (int i = 0; i < 2 && !absolute; i++) {
+			size_t n = scheme[i].length;
+			if (target.length <= n || strncasecmp(target.at, scheme[i].at, n) != 0) continue;
+			target.at += n;
+			target.length -= n;
+			absolute = true;
+		}
+		if (!absolute) return -400;
+		size_t n = 0;
+		while (n < target.length && target.at[n] != '/' && target.at[n] != '?') n++;
+		r->host = (struct slice){.at = target.at, .length = n};
+		if (!n || !host_valid(r->host)) return -400;
+		target.at += n;
+		target.length -= n;
+	}
+	const char *question = memchr(target.at, '?', target.length);
+	size_t path_length = question ? (size_t)(question - target.at) : target.length;
+	r->path = path_length ? (struct slice){.at = target.at, .length = path_length} : SLICE("/");
+	if (question) r->query = (struct slice){.at = question, .length = target.length - path_length};
+	return 0;
+}
+
+static int parse_request_line(struct request *r, struct slice line) {
+	r->line = line;
+	struct slice name = {.at = line.at, .length = span(line, TOKEN)};
+	if (name.length == 0 || name.length > METHOD_MAX || name.length == line.length || line.at[name.length] != ' ')
+		return -400;
+	struct slice rest = {.at = line.at + name.length + 1, .length = line.length - name.length - 1};
+	struct slice target = {.at = rest.at, .length = span(rest, TARGET)};
+	if (target.length > TARGET_MAX) return -414;
+	if (target.length == 0 || target.length == rest.length || rest.at[target.length] != ' ') return -400;
+	int error = parse_version(
+		r, (struct slice){.at = target.at + target.length + 1, .length = rest.length - target.length - 1});
+	if (error) return error;
+	r->method = method_of(name);
+	return parse_target(r, name, target);
+}
+
+static enum field_name field_name_of(struct slice name) {
+	static const struct slice known[FIELD_OTHER] = {
+		[FIELD_CONNECTION] = SLICE("connection"),
+		[FIELD_CONTENT_LENGTH] = SLICE("content-length"),
+		[FIELD_EXPECT] = SLICE("expect"),
+		[FIELD_HOST] = SLICE("host"),
+		[FIELD_IF_MATCH] = SLICE("if-match"),
+		[FIELD_IF_MODIFIED_SINCE] = SLICE("if-modified-since"),
+		[FIELD_IF_NONE_MATCH] = SLICE("if-none-match"),
+		[FIELD_IF_RANGE] = SLICE("if-range"),
+		[FIELD_IF_UNMODIFIED_SINCE] = SLICE("if-unmodified-since"),
+		[FIELD_RANGE] = SLICE("range"),
+		[FIELD_TRANSFER_ENCODING] = SLICE("transfer-encoding"),
+	};
+	for (int i = 0; i < FIELD_OTHER; i++)
+		if (slice_equal_nocase(name, known[i])) return (enum field_name)i;
+	return FIELD_OTHER;
+}
+
+/* field-line, RFC 9112, section 5. A line that starts with a blank is obs-fold: no token, so refused with the rest. */
+static int parse_field(struct request *r, struct slice line) {
+	struct slice name = {.at = line.at, .length = span(line, TOKEN)};
+	if (!name.length || name.length == line.length || line.at[name.length] != ':') return -400;
+	struct slice value = {.at = line.at + name.length + 1, .length = line.length - name.length - 1};
+	if (span(value, TEXT) != value.length) return -400;
+	enum field_name known = field_name_of(name);
+	if (known != FIELD_OTHER) r->field[r->fields++] = (struct field){.name = known, .value = slice_trim(value)};
+	return 0;
+}
+
+struct slice request_field(const struct request *r, enum field_name name) {
+	for (unsigned i = 0; i < r->fields; i++)
+		if (r->field[i].name == name) return r->field[i].value;
+	return (struct slice){0};
+}
+
+static unsigned count_fields(const struct request *r, enum field_name name) {
+	unsigned n = 0;
+	for (unsigned i = 0; i < r->fields; i++) n += r->field[i].name == name;
+	return n;
+}
+
+/* RFC 9112, section 3.2. */
+static int check_host(struct request *r) {
+	unsigned hosts = count_fields(r, FIELD_HOST);
+	struct slice host = request_field(r, FIELD_HOST);
+	if (hosts > 1 || (hosts == 0 && r->minor >= 1)) return -400;
+	if (host.length && !host_valid(host)) return -400;
+	if (!r->host.at && host.length) r->host = host;
+	return 0;
+}
+
+static int parse_content_length(struct request *r) {
+	struct slice value = request_field(r, FIELD_CONTENT_LENGTH);
+	if (count_fields(r, FIELD_CONTENT_LENGTH) > 1 || !value.length) return -400;
+	for (size_t i = 0; i < value.length; i++) {
+		if (value.at[i] < '0' || value.at[i] > '9') return -400;
+		/* no more than fits: what is over BODY_MAX already only has to stay so */
+		if (r->content_length <= BODY_MAX) r->content_length = r->content_length * 10 + (uint64_t)(value.at[i] - '0');
+	}
+	if (r->content_length > BODY_MAX) return -413;
+	r->framing = r->content_length ? BODY_LENGTH : BODY_NONE;
+	return 0;
+}
+
+/* RFC 9112, sections 6.1 and 7: nothing but "chunked", once, is known here. */
+static int parse_transfer_encoding(struct request *r) {
+	if (r->minor == 0) return -400;
+	struct slice last = {0};
+	unsigned codings = 0, chunked = 0;
+	for (unsigned i = 0; i < r->fields; i++) {
+		if (r->field[i].name != FIELD_TRANSFER_ENCODING) continue;
+		struct slice list = r->field[i].value;
+		for (struct slice coding; slice_next_element(&list, &coding); last = coding, codings++)
+			chunked += slice_equal_nocase(coding, SLICE("chunked"));
+	}
+	if (chunked > 1 || !codings || (chunked && !slice_equal_nocase(last, SLICE("chunked")))) return -400;
+	if (codings > chunked) return -501;
+	r->framing = BODY_CHUNKED;
+	return 0;
+}
+
+/* RFC 9112, section 6.3. */
+static int parse_framing(struct request *r, struct slice method) {
+	bool length = request_field(r, FIELD_CONTENT_LENGTH).at;
+	if (request_field(r, FIELD_TRANSFER_ENCODING).at) return length ? -400 : parse_transfer_encoding(r);
+	if (length) return parse_content_length(r);
+	/* where HTTP/1.0 has a body, only its length can end it (RFC 1945, section 8.3) */
+	if (r->minor == 0 && (slice_equal(method, SLICE("POST")) || slice_equal(method, SLICE("PUT")))) return -411;
+	return 0;
+}
+
+/* RFC 9110, section 10.1.1. */
+static int parse_expect(struct request *r) {
+	if (r->minor == 0) return 0;
+	for (unsigned i = 0; i < r->fields; i++) {
+		if (r->field[i].name != FIELD_EXPECT) continue;
+		if (!slice_equal_nocase(r->field[i].value, SLICE("100-continue"))) return -417;
+		r->expect_continue = r->framing != BODY_NONE;
+	}
+	return 0;
+}
+
+/* RFC 9112, section 9.3. */
+static void parse_connection(struct request *r) {
+	bool close = false, keep_alive = false;
+	for (unsigned i = 0; i < r->fields; i++) {
+		if (r->field[i].name != FIELD_CONNECTION) continue;
+		struct slice list = r->field[i].value;
+		for (struct slice option; slice_next_element(&list, &option);) {
+			close |= slice_equal_nocase(option, SLICE("close"));
+			keep_alive |= slice_equal_nocase(option, SLICE("keep-alive"));
+		}
+	}
+	r->keep_alive = !close && (r->minor >= 1 || keep_alive);
+}
+
+/* Takes a line off the front of *rest. 1: there it is, without its CRLF; 0: it is not complete; -400: a bare LF. */
+static int next_line(struct slice *rest, struct slice *line) {
+	const char *end = memchr(rest->at, '\n', rest->length);
+	if (!end) return 0;
+	size_t length = (size_t)(end - rest->at);
+	if (length == 0 || end[-1] != '\r') return -400;
+	*line = (struct slice){.at = rest->at, .length = length - 1};
+	rest->at += length + 1;
+	rest->length -= length + 1;
+	return 1;
+}
+
+/* No line end in sight: 0, or what is wrong already. */
+static int parse_incomplete(struct request *r, struct slice rest, size_t used) {
+	if (!request_plausible(rest.at, rest.length)) return -400;
+	if (!r->line.at) {
+		r->line = rest;
+		if (span(rest, TOKEN) > METHOD_MAX) return -400;
+		if (rest.length > METHOD_MAX + TARGET_MAX) return -414;
+	}
+	return used + rest.length >= HEAD_MAX ? -431 : 0;
+}
+
+int request_parse(struct request *r, const char *buffer, size_t length) {
+	struct slice rest = {.at = buffer, .length = length};
+	unsigned fields = 0, empty_lines = 0;
+	int error = 0;
+	memset(r, 0, offsetof(struct request, field));
+	while (!error) {
+		struct slice line;
+		int got = next_line(&rest, &line);
+		if (got < 0) return got;
+		size_t used = (size_t)(rest.at - buffer);
+		if (got == 0) return parse_incomplete(r, rest, used);
+		if (used > HEAD_MAX) return -431;
+		if (!r->line.at && line.length) error = parse_request_line(r, line);
+		else if (!r->line.at) error = ++empty_lines > EMPTY_LINES_MAX ? -400 : 0;
+		else if (line.length) error = ++fields > FIELDS_MAX ? -431 : parse_field(r, line);
+		else break;
+	}
+	struct slice method = {.at = r->line.at, .length = r->line.at ? span(r->line, TOKEN) : 0};
+	if (error || (error = check_host(r)) || (error = parse_framing(r, method)) || (error = parse_expect(r)))
+		return error;
+	parse_connection(r);
+	return (int)(rest.at - buffer);
+}
+
+bool request_plausible(const char *buffer, size_t length) {
+	/* a CR may stand at the end only, where its LF is still to come */
+	for (size_t i = 0; i < length; i++)
+		if (!(class_of[(unsigned char)buffer[i]] & TEXT) && !(buffer[i] == '\r' && i + 1 == length)) return false;
+	return true;
+}

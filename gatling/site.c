@@ -1,0 +1,79 @@
+/* site.c - see site.h. A direct-mapped table: a host that hashes to a taken place takes it over, so that no number of invented
+ * hosts costs memory. */
+#include "gatling/site.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "gatling/owfat.h"
+
+struct site {
+	int64_t checked_ms;
+	uint16_t key_length, prefix_length;
+	bool found;
+	char key[SITE_PREFIX_MAX]; /* "host:port" */
+	char prefix[SITE_PREFIX_MAX];
+};
+
+struct sites {
+	int root;
+	enum vhosts vhosts;
+	struct site site[SITES_MAX];
+};
+
+struct sites *sites_new(int root, enum vhosts vhosts) {
+	struct sites *s = calloc(1, sizeof *s);
+	if (!s) return NULL;
+	s->root = root;
+	s->vhosts = vhosts;
+	return s;
+}
+
+void sites_free(struct sites *s) { free(s); }
+
+/* Whether the directory exists; then it becomes the prefix. */
+static bool try_directory(const struct sites *s, struct site *site, const char *name, size_t length) {
+	char path[SITE_PREFIX_MAX + 1];
+	struct stat st;
+	memcpy(path, name, length);
+	path[length] = '\0';
+	if (fstatat(s->root, path, &st, 0) == -1 || !S_ISDIR(st.st_mode)) return false;
+	memcpy(site->prefix, path, length);
+	site->prefix[length] = '/';
+	site->prefix_length = (uint16_t)(length + 1);
+	return true;
+}
+
+static void look(const struct sites *s, struct site *site, size_t name_length) {
+	site->prefix_length = 0;
+	site->found = try_directory(s, site, site->key, site->key_length) ||
+				  try_directory(s, site, site->key, name_length) ||
+				  try_directory(s, site, "default", strlen("default")) || s->vhosts == VHOSTS_TRY;
+}
+
+static size_t hash_of(const char *key, size_t length) {
+	uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
+	for (size_t i = 0; i < length; i++) h = (h ^ (unsigned char)key[i]) * UINT64_C(1099511628211);
+	return (size_t)(h ^ h >> 32) % SITES_MAX;
+}
+
+bool sites_find(struct sites *s, struct slice host, unsigned port, int64_t now_ms, char *prefix, size_t *length) {
+	*length = 0;
+	if (s->vhosts == VHOSTS_OFF) return true;
+	char key[SITE_PREFIX_MAX];
+	size_t name_length = host_name(host, key);
+	size_t n = name_length;
+	key[n++] = ':';
+	n += fmt_ulong(key + n, port);
+	struct site *site = &s->site[hash_of(key, n)];
+	bool same = site->key_length == n && memcmp(site->key, key, n) == 0;
+	if (!same || now_ms - site->checked_ms >= SITE_CHECK_MS) {
+		memcpy(site->key, key, n);
+		site->key_length = (uint16_t)n;
+		site->checked_ms = now_ms;
+		look(s, site, name_length);
+	}
+	memcpy(prefix, site->prefix, site->prefix_length);
+	*length = site->prefix_length;
+	return site->found;
+}

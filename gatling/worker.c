@@ -1,0 +1,218 @@
+/* worker.c - see worker.h. Who reads turn() sees everything that a worker does. */
+#include "gatling/worker.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "gatling/conn.h"
+#include "gatling/owfat.h"
+#include "gatling/platform.h"
+
+static int adopt(struct worker *w, int fd, void *cookie) {
+	return io_fd(w->loop, fd, cookie) == -1 ? -1 : io_wantread(w->loop, fd);
+}
+
+/* Descriptors and memory are counted out beforehand: a worker that is full stops accepting, and the kernel's queue waits. */
+static void count_limits(struct worker *w, unsigned *cached) {
+	struct rlimit limit;
+	unsigned most = 1U << 20;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < most) most = (unsigned)limit.rlim_cur;
+	if (!w->private_descriptors) most /= (unsigned)w->options->workers;
+	*cached = most / 8 < CACHE_DESCRIPTORS_MAX ? most / 8 : CACHE_DESCRIPTORS_MAX;
+	unsigned taken = *cached + w->listeners + DESCRIPTORS_RESERVED;
+	w->connections_max = most > taken ? most - taken : 1;
+}
+
+static int start(struct worker *w) {
+	int keep[ADDRESSES_MAX + 2];
+	unsigned kept = 0, cached;
+	for (unsigned i = 0; i < w->listeners; i++) keep[kept++] = w->listener[i].fd;
+	keep[kept++] = w->root;
+	keep[kept++] = w->control.fd;
+	w->private_descriptors = platform_private_descriptors(keep, kept);
+	count_limits(w, &cached);
+
+	w->loop = io_loop_new();
+	w->content.cache = cache_new(w->root, w->options->symlinks_inside, cached);
+	w->content.sites = sites_new(w->root, w->options->vhosts);
+	w->content.listings = w->options->listings;
+	if (!w->loop || !w->content.cache || !w->content.sites) return -1;
+	if (adopt(w, w->control.fd, &w->control) == -1) return -1;
+	for (unsigned i = 0; i < w->listeners; i++)
+		if (adopt(w, w->listener[i].fd, &w->listener[i]) == -1) return -1;
+	return 0;
+}
+
+/* --- accepting --- */
+
+static void pause_accepting(struct worker *w) {
+	w->paused = true;
+	for (unsigned i = 0; i < w->listeners; i++) {
+		io_dontwantread(w->loop, w->listener[i].fd);
+		io_timeout(w->loop, w->listener[i].fd, io_now(w->loop) + ACCEPT_PAUSE_MS);
+	}
+}
+
+static void resume_accepting(struct worker *w) {
+	w->paused = false;
+	for (unsigned i = 0; i < w->listeners; i++)
+		if (io_wantread(w->loop, w->listener[i].fd) == -1) pause_accepting(w);
+}
+
+/* Takes a batch of connections, then reads from each: by then a request has often come, and then the event
+ * mechanism need not hear of the connection at all. */
+static void accept_batch(struct worker *w, const struct listener *listener) {
+	struct conn *fresh[ACCEPT_BATCH];
+	int count = 0, error = 0;
+	while (count < ACCEPT_BATCH && !error) {
+		struct sockaddr_storage peer = {0};
+		socklen_t length = sizeof peer;
+		if (w->connections >= w->connections_max) {
+			error = EMFILE;
+			break;
+		}
+		int fd = io_accept(w->loop, listener->fd, (struct sockaddr *)&peer, &length);
+		if (fd == -1) {
+			error = errno;
+			break;
+		}
+		struct conn *c = conn_new(w, fd, listener->port, (struct sockaddr *)&peer);
+		if (c) fresh[count++] = c;
+		else error = ENOMEM;
+	}
+	/* without descriptors or memory trying again at once would only burn the processor */
+	if (error && error != EAGAIN && !w->draining) pause_accepting(w);
+	for (int i = 0; i < count; i++) conn_readable(w, fresh[i]);
+}
+
+/* --- ending --- */
+
+static void close_idle(struct worker *w) {
+	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
+		struct conn *c = io_cookie(w->loop, fd);
+		if (c && *(enum cookie_kind *)c == COOKIE_CONNECTION) conn_close_idle(w, c);
+	}
+}
+
+static void close_all(struct worker *w) {
+	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
+		struct conn *c = io_cookie(w->loop, fd);
+		if (c && *(enum cookie_kind *)c == COOKIE_CONNECTION) conn_close(w, c);
+	}
+}
+
+/* What has been accepted by the kernel is taken in before the sockets are closed: those clients see no difference. */
+static void drain(struct worker *w, int limit_s) {
+	if (limit_s) w->drain_until_ms = io_now(w->loop) + (int64_t)limit_s * 1000;
+	if (w->draining) return;
+	w->draining = true;
+	for (unsigned i = 0; i < w->listeners; i++) {
+		unsigned before;
+		do {
+			before = w->connections;
+			accept_batch(w, &w->listener[i]);
+		} while (w->connections != before);
+		io_close(w->loop, w->listener[i].fd);
+	}
+	w->listeners = 0;
+	close_idle(w);
+}
+
+static void obey(struct worker *w) {
+	char message;
+	while (io_tryread(w->loop, w->control.fd, &message, 1) == 1) {
+		switch (message) {
+		case CONTROL_DRAIN: drain(w, 0); break;
+		case CONTROL_LIMIT: drain(w, w->options->timeout_s); break;
+		case CONTROL_QUIT: w->quit = true; break;
+		}
+	}
+}
+
+/* --- the loop --- */
+
+static void make_dates(struct worker *w) {
+	time_t now = time(NULL);
+	w->content.now_ms = io_now(w->loop);
+	if (now == w->second) return;
+	w->second = now;
+	size_t n = fmt_str(w->server_date, "Server: gatling\r\nDate: ");
+	n += fmt_httpdate(w->server_date + n, now);
+	n += fmt_str(w->server_date + n, "\r\n");
+	w->server_date_length = n;
+	struct tm tm;
+	localtime_r(&now, &tm);
+	strftime(w->log_date, sizeof w->log_date, "%d/%b/%Y:%T %z", &tm);
+}
+
+static void readable(struct worker *w, int fd) {
+	void *cookie = io_cookie(w->loop, fd);
+	switch (*(enum cookie_kind *)cookie) {
+	case COOKIE_CONNECTION: conn_readable(w, cookie); break;
+	case COOKIE_LISTENER: accept_batch(w, cookie); break;
+	case COOKIE_CONTROL: obey(w); break;
+	}
+}
+
+static void timed_out(struct worker *w, int fd) {
+	void *cookie = io_cookie(w->loop, fd);
+	if (*(enum cookie_kind *)cookie == COOKIE_LISTENER) resume_accepting(w);
+	else conn_timed_out(w, cookie);
+}
+
+static int wait_limit(const struct worker *w) {
+	int limit = w->log ? log_due(w->log, io_now(w->loop)) : -1;
+	if (w->draining && w->drain_until_ms) {
+		int64_t left = w->drain_until_ms - io_now(w->loop);
+		if (left < 0) left = 0;
+		if (limit == -1 || left < limit) limit = (int)left;
+	}
+	return limit;
+}
+
+static bool ended(const struct worker *w) {
+	if (w->quit) return true;
+	return w->draining && (!w->connections || (w->drain_until_ms && io_now(w->loop) >= w->drain_until_ms));
+}
+
+static int turn(struct worker *w) {
+	if (io_wait(w->loop, wait_limit(w)) == -1) return -1;
+	make_dates(w);
+	for (int fd; (fd = io_canread(w->loop)) != -1;) readable(w, fd);
+	for (int fd; (fd = io_canwrite(w->loop)) != -1;) conn_writable(w, io_cookie(w->loop, fd));
+	for (int fd; (fd = io_timedout(w->loop)) != -1;) timed_out(w, fd);
+	if (w->paused && !w->draining && w->connections < w->connections_max / 2) resume_accepting(w);
+	if (w->log && log_due(w->log, io_now(w->loop)) == 0) log_flush(w->log);
+	return 0;
+}
+
+static void report(const struct worker *w, enum control_message message) {
+	char byte = (char)message;
+	(void)!write(w->control.fd, &byte, 1); /* nobody to tell if the main thread is gone */
+}
+
+void *worker_run(void *argument) {
+	struct worker *w = argument;
+	if (start(w) == -1) {
+		fprintf(stderr, "gatling: cannot start a worker: %s\n", strerror(errno));
+		report(w, CONTROL_FAILED);
+		return NULL;
+	}
+	report(w, CONTROL_READY);
+	while (!ended(w)) {
+		if (turn(w) == -1) {
+			fprintf(stderr, "gatling: %s failed: %s\n", io_mechanism(), strerror(errno));
+			break;
+		}
+	}
+	close_all(w);
+	conn_free_spares(w);
+	cache_free(w->content.cache);
+	sites_free(w->content.sites);
+	io_loop_free(w->loop);
+	close(w->control.fd);
+	return NULL;
+}

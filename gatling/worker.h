@@ -1,0 +1,70 @@
+/* worker.h - one thread with everything it needs to answer: its loop, its listening sockets, its cache. Workers share nothing. */
+#ifndef GATLING_WORKER_H
+#define GATLING_WORKER_H
+
+#include "gatling/answer.h"
+#include "gatling/log.h"
+#include "io/io.h"
+
+enum {
+	SCRATCH = 32 * 1024,          /* bytes read at a time; more than HEAD_MAX */
+	ACCEPT_BATCH = 64,            /* connections taken from a listening socket in one turn */
+	ACCEPT_PAUSE_MS = 100,        /* without descriptors, until the next try */
+	CACHE_DESCRIPTORS_MAX = 1024, /* large files kept open; at most an eighth of the limit */
+	DESCRIPTORS_RESERVED = 32,    /* of the limit, for everything but connections and cached files */
+	DATE_ROOM = 64
+};
+
+/* What an adopted descriptor belongs to; the first member of the cookie. */
+enum cookie_kind { COOKIE_LISTENER, COOKIE_CONTROL, COOKIE_CONNECTION };
+
+struct listener {
+	enum cookie_kind kind;
+	int fd;
+	unsigned port; /* 0 for a unix socket */
+};
+
+struct control {
+	enum cookie_kind kind;
+	int fd; /* of a socket pair, the other end is the main thread's */
+};
+
+/* The bytes that pass over it. */
+enum control_message {
+	CONTROL_READY = 'r',  /* from the worker: it serves */
+	CONTROL_FAILED = 'f', /* from the worker: it could not start, and has said why */
+	CONTROL_DRAIN = 'd',  /* to it: stop accepting, finish what is under way, end */
+	CONTROL_LIMIT = 'l',  /* the same within the timeout */
+	CONTROL_QUIT = 'q'    /* end now */
+};
+
+struct exchange; /* conn.c */
+
+struct worker {
+	/* set by the main thread */
+	const struct options *options;
+	int root; /* descriptor of the directory */
+	struct listener listener[ADDRESSES_MAX];
+	unsigned listeners;
+	struct control control;
+	struct log_lines *log; /* NULL: no log */
+	/* the worker's own */
+	io_loop *loop;
+	struct content content;
+	bool private_descriptors, paused, draining, quit;
+	int64_t drain_until_ms; /* 0: no limit */
+	unsigned connections, connections_max;
+	struct exchange *spare; /* for reuse */
+	unsigned spares;
+	time_t second; /* of the dates below */
+	char server_date[DATE_ROOM + 32];
+	size_t server_date_length;
+	char log_date[DATE_ROOM];
+	char scratch[SCRATCH];
+};
+
+/* The thread: argument is its struct worker. First takes a descriptor table of its own, where there is such a thing (then the main
+ * thread's copies of the worker's descriptors are the main thread's to close), then sends CONTROL_READY or CONTROL_FAILED. */
+void *worker_run(void *argument);
+
+#endif

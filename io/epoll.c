@@ -1,0 +1,63 @@
+/* epoll.c - epoll(7), edge-triggered. A descriptor is added in the direction in which it first has to wait; the
+ * other direction joins when it has to. Adding reports what is ready already, so nothing is lost in between. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "io/mechanism.h"
+
+enum { EVENTS_PER_WAIT = 256 };
+
+const char io_mech_name[] = "epoll";
+
+struct epoll {
+	int fd;
+	struct epoll_event event[EVENTS_PER_WAIT];
+};
+
+int io_mech_init(io_loop *loop) {
+	struct epoll *ep = calloc(1, sizeof *ep);
+	if (!ep) return -1;
+	loop->mech = ep;
+	ep->fd = epoll_create1(EPOLL_CLOEXEC);
+	return ep->fd == -1 ? -1 : 0;
+}
+
+void io_mech_free(io_loop *loop) {
+	struct epoll *ep = loop->mech;
+	if (!ep) return;
+	if (ep->fd != -1) close(ep->fd);
+	free(ep);
+}
+
+int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
+	const struct epoll *ep = loop->mech;
+	struct io_entry *e = &loop->entry[fd];
+	uint8_t watched = e->mech_state | (uint8_t)(1 << direction);
+	if (watched == e->mech_state) return 0;
+	struct epoll_event event = {.events = EPOLLET | EPOLLRDHUP, .data.fd = fd};
+	if (watched & 1 << IO_READ) event.events |= EPOLLIN;
+	if (watched & 1 << IO_WRITE) event.events |= EPOLLOUT;
+	if (epoll_ctl(ep->fd, e->mech_state ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) == -1) return -1;
+	e->mech_state = watched;
+	return 0;
+}
+
+void io_mech_forget(io_loop *loop, int fd) { (void)loop, (void)fd; /* close(2) removes it */ }
+
+int io_mech_wait(io_loop *loop, int timeout_ms) {
+	struct epoll *ep = loop->mech;
+	int n = epoll_wait(ep->fd, ep->event, EVENTS_PER_WAIT, timeout_ms);
+	if (n == -1) return errno == EINTR ? 0 : -1;
+	for (int i = 0; i < n; i++) {
+		uint32_t events = ep->event[i].events;
+		unsigned can = 0;
+		if (events & EPOLLIN) can |= IO_CAN_READ;
+		if (events & EPOLLOUT) can |= IO_CAN_WRITE;
+		if (events & EPOLLRDHUP) can |= IO_HANGUP;
+		if (events & (EPOLLHUP | EPOLLERR)) can |= IO_HANGUP | IO_CAN_WRITE;
+		io_ready(loop, ep->event[i].data.fd, can);
+	}
+	return 0;
+}

@@ -1,0 +1,106 @@
+/* io.h - the event layer: one loop per thread, nothing shared between loops.
+ *
+ * The verbs are those of Dan Bernstein's io library as libowfat extended it; each takes the loop first.
+ * A descriptor is adopted with io_fd() and assumed ready. Only when a call on it answers EAGAIN, and it
+ * is wanted, is the kernel told about it (lazy registration): what is accepted, answered and closed in
+ * one go never touches the event mechanism.
+ *
+ *     io_fd(loop, fd, cookie);
+ *     io_wantread(loop, fd);
+ *     for (;;) {
+ *         io_wait(loop, -1);
+ *         while ((fd = io_canread(loop)) != -1) ...
+ *         while ((fd = io_canwrite(loop)) != -1) ...
+ *         while ((fd = io_timedout(loop)) != -1) ...
+ *     }
+ *
+ * Readiness is a hint: a descriptor handed out may still answer EAGAIN. A ready and wanted descriptor that
+ * was not used until EAGAIN is handed out again after the next io_wait().
+ *
+ * A loop belongs to the thread that made it; io_wake() alone may be called by another one.
+ * Descriptors must be in non-blocking mode. SIGPIPE is the program's to ignore. */
+#ifndef GATLING_IO_H
+#define GATLING_IO_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+typedef struct io_loop io_loop;
+
+/* The mechanism compiled in: "epoll", "kqueue", "sigio" or "poll". */
+const char *io_mechanism(void);
+
+/* A new loop for the calling thread, or NULL with errno of what failed. */
+io_loop *io_loop_new(void);
+
+/* Frees the loop. Descriptors still adopted are neither closed nor touched. NULL is allowed. */
+void io_loop_free(io_loop *loop);
+
+/* Adopts fd, which stays the caller's until io_close(). The cookie is the caller's too and not NULL.
+ * 0, or -1 with errno: EBADF (negative or adopted already), ENOMEM. */
+int io_fd(io_loop *loop, int fd, void *cookie);
+
+/* The cookie of an adopted descriptor, NULL for any other number. */
+void *io_cookie(const io_loop *loop, int fd);
+
+/* One more than the highest descriptor ever adopted: the bound for a walk over all cookies. */
+int io_fd_bound(const io_loop *loop);
+
+/* Forgets fd and closes it. */
+void io_close(io_loop *loop, int fd);
+
+/* Says whether fd is to be handed out by io_canread() and io_canwrite().
+ * 0, or -1 with errno when the kernel cannot be told about the descriptor (ENOMEM, ENOSPC): close it. */
+int io_wantread(io_loop *loop, int fd);
+int io_wantwrite(io_loop *loop, int fd);
+void io_dontwantread(io_loop *loop, int fd);
+void io_dontwantwrite(io_loop *loop, int fd);
+
+/* Sets, moves or (0) cancels the deadline of fd, in milliseconds of io_now(). io_timedout() hands the
+ * descriptor out once, at the deadline or up to IO_TICK_MS after it, never before. O(1). */
+enum { IO_TICK_MS = 100 };
+void io_timeout(io_loop *loop, int fd, int64_t deadline_ms);
+
+/* Waits until something is ready, a deadline passes, io_wake() is called or timeout_ms have gone
+ * (-1: no limit; 0: only looks). 0, also after a signal; -1 with errno if the mechanism failed. */
+int io_wait(io_loop *loop, int timeout_ms);
+
+/* The next descriptor that is ready and wanted, or past its deadline; -1 when there is none until the
+ * next io_wait(). A descriptor comes up at most once per io_wait() and direction. */
+int io_canread(io_loop *loop);
+int io_canwrite(io_loop *loop);
+int io_timedout(io_loop *loop);
+
+/* The monotonic clock as of the last io_wait(), in milliseconds and in nanoseconds. */
+int64_t io_now(const io_loop *loop);
+int64_t io_now_ns(const io_loop *loop);
+
+/* read(2), write(2), writev(2) and accept(2) on an adopted descriptor. They return what the system call
+ * did; -1 with EAGAIN marks the descriptor not ready, and so does a transfer shorter than asked for, which
+ * on a stream socket proves the same without a second call. EINTR is retried. io_accept() answers a
+ * new non-blocking, close-on-exec descriptor that is not adopted yet. */
+ssize_t io_tryread(io_loop *loop, int fd, void *buffer, size_t length);
+ssize_t io_trywrite(io_loop *loop, int fd, const void *buffer, size_t length);
+ssize_t io_trywritev(io_loop *loop, int fd, const struct iovec *part, int parts);
+int io_accept(io_loop *loop, int fd, struct sockaddr *peer, socklen_t *peer_length);
+
+/* Sends the memory in head (may be none), then length bytes of file from offset on, to the stream socket fd,
+ * in as few calls as the system allows. The bytes sent of both together; fewer than asked for when the
+ * socket is full or the file ends; 0 only when the file ends at or before offset and there was no head.
+ * -1 with errno, EAGAIN included. At most IO_HEAD_PARTS parts. */
+enum { IO_HEAD_PARTS = 64 };
+ssize_t io_sendfile(io_loop *loop, int fd, const struct iovec *head, int parts, int file, off_t offset, size_t length);
+
+/* For callers that do the system call themselves (TLS): it answered EAGAIN, so fd is not ready.
+ * 0, or -1 as io_wantread(). */
+int io_eagain_read(io_loop *loop, int fd);
+int io_eagain_write(io_loop *loop, int fd);
+
+/* Makes the loop's current or next io_wait() return. Any thread that shares the descriptor table with the
+ * loop's thread may call it, and a signal handler. */
+void io_wake(io_loop *loop);
+
+#endif

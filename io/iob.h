@@ -1,0 +1,57 @@
+/* iob.h - the outgoing batch: memory and file ranges in order, sent to a stream socket with as few calls as the system
+ * allows (writev, sendfile with the memory before it), resumable at any byte. After libowfat's iob_*. */
+#ifndef GATLING_IO_IOB_H
+#define GATLING_IO_IOB_H
+
+#include <stdbool.h>
+
+#include "io/io.h"
+
+typedef struct iob iob;
+
+enum {
+	IOB_COPY_LIMIT = 256 * 1024, /* bytes that one batch copies at most */
+	IOB_PART_LIMIT = 1024,       /* parts that one batch holds at most */
+	IOB_QUANTUM = 1024 * 1024    /* bytes that one iob_send() sends at most, so that others get their turn */
+};
+
+/* Called once when a part is sent or dropped. */
+typedef void iob_release(void *owner);
+
+/* An empty batch, or NULL (ENOMEM). */
+iob *iob_new(void);
+
+/* Releases all parts, and frees the batch. NULL is allowed. */
+void iob_free(iob *batch);
+
+/* Releases all parts; the batch is empty and may be used again. */
+void iob_reset(iob *batch);
+
+/* The iob_add functions append; an empty part is released at once. 0, or -1 with errno ENOMEM (no memory, or a limit
+ * reached): then nothing was appended, and release was called all the same, so that the caller never has to. */
+
+/* length bytes that stay valid and unchanged until release(owner); release may be NULL. */
+int iob_addbuf(iob *batch, const void *buffer, size_t length, iob_release *release, void *owner);
+
+/* length bytes, copied. */
+int iob_addcopy(iob *batch, const void *buffer, size_t length);
+
+/* Room for length bytes to be written in place; NULL: ENOMEM. The next call must be iob_commit(), which appends the
+ * first length bytes of it, or none. */
+char *iob_reserve(iob *batch, size_t length);
+void iob_commit(iob *batch, size_t length);
+
+/* length bytes of file from offset on; file stays open until release(owner). */
+int iob_addfile(iob *batch, int file, off_t offset, uint64_t length, iob_release *release, void *owner);
+
+/* Bytes and parts still to be sent. */
+uint64_t iob_bytesleft(const iob *batch);
+size_t iob_parts(const iob *batch);
+
+/* Sends what it can. IOB_DONE: all of it; the batch is empty and may be used again. IOB_AGAIN: the socket is full or the
+ * quantum used up; call again when io_canwrite() says so. IOB_FAILED: errno says why; EIO is a file shorter than
+ * what was promised from it, after which the connection can only be closed. *sent grows by the bytes sent. */
+enum iob_result { IOB_DONE, IOB_AGAIN, IOB_FAILED };
+enum iob_result iob_send(io_loop *loop, int fd, iob *batch, uint64_t *sent);
+
+#endif

@@ -1,0 +1,84 @@
+/* kqueue.c - kqueue(2) with EV_CLEAR. A filter is added when its direction first has to wait; the additions go to
+ * the kernel with the next wait, in the same call. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <sys/event.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io/mechanism.h"
+
+enum { EVENTS_PER_WAIT = 256, CHANGES_PER_WAIT = 256 };
+
+const char io_mech_name[] = "kqueue";
+
+struct kq {
+	int fd;
+	int changes;
+	struct kevent change[CHANGES_PER_WAIT];
+	struct kevent event[EVENTS_PER_WAIT];
+};
+
+int io_mech_init(io_loop *loop) {
+	struct kq *kq = calloc(1, sizeof *kq);
+	if (!kq) return -1;
+	loop->mech = kq;
+	kq->fd = kqueue();
+	return kq->fd == -1 ? -1 : 0;
+}
+
+void io_mech_free(io_loop *loop) {
+	struct kq *kq = loop->mech;
+	if (!kq) return;
+	if (kq->fd != -1) close(kq->fd);
+	free(kq);
+}
+
+int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
+	struct kq *kq = loop->mech;
+	struct io_entry *e = &loop->entry[fd];
+	if (e->mech_state & 1 << direction) return 0;
+	if (kq->changes == CHANGES_PER_WAIT) {
+		if (kevent(kq->fd, kq->change, kq->changes, NULL, 0, NULL) == -1) return -1;
+		kq->changes = 0;
+	}
+	EV_SET(&kq->change[kq->changes++], (uintptr_t)fd, direction == IO_READ ? EVFILT_READ : EVFILT_WRITE,
+		   EV_ADD | EV_CLEAR, 0, 0, 0);
+	e->mech_state |= (uint8_t)(1 << direction);
+	return 0;
+}
+
+/* close(2) removes what the kernel knows; what it does not know yet must not reach the number's next owner. */
+void io_mech_forget(io_loop *loop, int fd) {
+	struct kq *kq = loop->mech;
+	if (!loop->entry[fd].mech_state) return;
+	for (int i = kq->changes - 1; i >= 0; i--)
+		if (kq->change[i].ident == (uintptr_t)fd) kq->change[i] = kq->change[--kq->changes];
+}
+
+static void report(io_loop *loop, const struct kevent *event) {
+	int fd = (int)event->ident;
+	if (event->flags & EV_ERROR) {
+		/* a change was refused: the next use of the descriptor has it watched again, or learns why not */
+		if (!event->data || !io_cookie(loop, fd)) return;
+		loop->entry[fd].mech_state = 0;
+		io_ready(loop, fd, IO_CAN_READ | IO_CAN_WRITE);
+		return;
+	}
+	unsigned can = event->filter == EVFILT_READ ? IO_CAN_READ : IO_CAN_WRITE;
+	if (event->flags & EV_EOF) can |= IO_HANGUP;
+	io_ready(loop, fd, can);
+}
+
+int io_mech_wait(io_loop *loop, int timeout_ms) {
+	struct kq *kq = loop->mech;
+	struct timespec limit = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};
+	int changes = kq->changes;
+	kq->changes = 0; /* taken over by the kernel even if the wait is interrupted */
+	int n = kevent(kq->fd, kq->change, changes, kq->event, EVENTS_PER_WAIT, timeout_ms < 0 ? NULL : &limit);
+	if (n == -1) return errno == EINTR ? 0 : -1;
+	for (int i = 0; i < n; i++) report(loop, &kq->event[i]);
+	return 0;
+}

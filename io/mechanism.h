@@ -1,0 +1,96 @@
+/* mechanism.h - what an event mechanism has to define, and the loop that it sees. Internal to io/.
+ *
+ * A mechanism is one file that defines the five io_mech_ functions and the name; the build compiles exactly one. */
+#ifndef GATLING_IO_MECHANISM_H
+#define GATLING_IO_MECHANISM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "io/io.h"
+
+enum io_direction { IO_READ = 0, IO_WRITE = 1, IO_DIRECTIONS = 2 };
+
+/* What io_ready() is told; a set. IO_HANGUP: the peer is gone or done, reading will say so. */
+enum { IO_CAN_READ = 1 << IO_READ, IO_CAN_WRITE = 1 << IO_WRITE, IO_HANGUP = 4 };
+
+enum {
+	WHEEL_SLOTS = 256,               /* of IO_TICK_MS each; a later deadline goes round again */
+	WHEEL_WORDS = WHEEL_SLOTS / 64,  /* of the bit map of slots in use */
+	SLOT_NONE = 0,                   /* timer_slot of an entry in no list; slot n is stored as n + 1 */
+	SLOT_TIMED_OUT = WHEEL_SLOTS + 1 /* in the list that io_timedout() empties */
+};
+
+/* One adopted descriptor. All zero is a valid, unused entry, so that a fresh table costs no memory
+ * before it is touched. 40 bytes: an idle connection pays for one. */
+struct io_entry {
+	void *cookie; /* NULL: not adopted */
+	int64_t deadline_ms;
+	int32_t timer_next, timer_prev;
+	int32_t queue_next[IO_DIRECTIONS];
+	int32_t mech_index; /* the mechanism's own */
+	uint16_t timer_slot;
+	uint8_t mech_state; /* the mechanism's own */
+	bool can_read : 1, can_write : 1;
+	bool want_read : 1, want_write : 1;
+	bool queued_read : 1, queued_write : 1;
+	bool again : 1;  /* an event came while it was readable: a short read does not prove that it is drained */
+	bool hangup : 1; /* end of file or an error waits behind the data: a short read never proves it */
+};
+
+/* Descriptors to hand out, first in, first out; linked through queue_next. */
+struct io_queue {
+	int head, tail;
+	int length;
+	int turn; /* how many of them belong to the current turn */
+	int last; /* the one handed out last, -1 if none: it may have to come back */
+};
+
+struct io_loop {
+	struct io_entry *entry;
+	int size;  /* of the table */
+	int bound; /* see io_fd_bound() */
+	struct io_queue queue[IO_DIRECTIONS];
+	int64_t now_ns;
+	int64_t tick; /* the last tick whose slot has been emptied */
+	uint64_t slots_used[WHEEL_WORDS];
+	int32_t slot[WHEEL_SLOTS + 1]; /* heads of the lists; the last one is of those timed out */
+	int wake_read, wake_write;     /* a pipe */
+	void *mech;                    /* the mechanism's own */
+};
+
+/* 0, or -1 with errno. io_mech_free() is called also when io_mech_init() failed. */
+int io_mech_init(io_loop *loop);
+void io_mech_free(io_loop *loop);
+
+/* fd is wanted in this direction and was not ready when last used: from here on a change must be reported, and
+ * also readiness that came before this call. Called again each time that holds anew. 0, or -1 with errno. */
+int io_mech_watch(io_loop *loop, int fd, enum io_direction direction);
+
+/* fd is about to be closed. */
+void io_mech_forget(io_loop *loop, int fd);
+
+/* Waits up to timeout_ms (-1: no limit) and reports through io_ready(). 0, or -1 with errno (EINTR is not an error). */
+int io_mech_wait(io_loop *loop, int timeout_ms);
+
+extern const char io_mech_name[];
+
+/* For the mechanisms: fd may be used again. Numbers that are not adopted are ignored. */
+void io_ready(io_loop *loop, int fd, unsigned can);
+
+/* loop.c for transfer.c and sendfile-*.c: marks fd not ready and, if it is wanted, has it watched. 0 or -1. */
+int io_not_ready(io_loop *loop, int fd, enum io_direction direction);
+
+/* sendfile-*.c, one per platform. What io_sendfile() does, without the bookkeeping: *full is set when the
+ * socket took less than it was given, whatever the return value. EINTR is retried. */
+ssize_t io_platform_sendfile(int fd, const struct iovec *head, int parts, int file, off_t offset, size_t length,
+							 bool *full);
+
+/* timer.c */
+void io_timer_init(io_loop *loop);
+void io_timer_cancel(io_loop *loop, int fd);
+void io_timer_advance(io_loop *loop); /* moves what is due to the timed-out list */
+int io_timer_limit(const io_loop *loop,
+				   int timeout_ms); /* the shorter of timeout_ms and the time to the next slot in use */
+
+#endif

@@ -1,0 +1,85 @@
+/* poll.c - poll(2). The array holds the descriptors that have to wait, in the directions they wait for; what becomes
+ * ready leaves it. The cost of a wait is O(waiting), in the kernel and here: that is the mechanism's nature. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "io/mechanism.h"
+
+enum { ARRAY_MINIMUM = 64 };
+
+const char io_mech_name[] = "poll";
+
+struct poll_array {
+	struct pollfd *waiting;
+	int length, size;
+};
+
+#ifdef POLLRDHUP
+enum { HALF_CLOSED = POLLRDHUP };
+#else
+enum { HALF_CLOSED = 0 }; /* POLLIN reports it there */
+#endif
+
+int io_mech_init(io_loop *loop) {
+	loop->mech = calloc(1, sizeof(struct poll_array));
+	return loop->mech ? 0 : -1;
+}
+
+void io_mech_free(io_loop *loop) {
+	struct poll_array *a = loop->mech;
+	if (a) free(a->waiting);
+	free(a);
+}
+
+/* mech_index is the place in the array plus one, 0 when it is not there. */
+int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
+	struct poll_array *a = loop->mech;
+	struct io_entry *e = &loop->entry[fd];
+	if (!e->mech_index) {
+		if (a->length == a->size) {
+			int size = a->size ? 2 * a->size : ARRAY_MINIMUM;
+			struct pollfd *waiting = realloc(a->waiting, (size_t)size * sizeof *waiting);
+			if (!waiting) return -1;
+			a->waiting = waiting;
+			a->size = size;
+		}
+		a->waiting[a->length++] = (struct pollfd){.fd = fd};
+		e->mech_index = a->length;
+	}
+	a->waiting[e->mech_index - 1].events |= direction == IO_READ ? POLLIN | HALF_CLOSED : POLLOUT;
+	return 0;
+}
+
+void io_mech_forget(io_loop *loop, int fd) {
+	struct poll_array *a = loop->mech;
+	int index = loop->entry[fd].mech_index;
+	if (!index) return;
+	loop->entry[fd].mech_index = 0;
+	struct pollfd last = a->waiting[--a->length];
+	if (last.fd == fd) return;
+	a->waiting[index - 1] = last;
+	loop->entry[last.fd].mech_index = index;
+}
+
+int io_mech_wait(io_loop *loop, int timeout_ms) {
+	struct poll_array *a = loop->mech;
+	int n = poll(a->waiting, (nfds_t)a->length, timeout_ms);
+	if (n == -1) return errno == EINTR ? 0 : -1;
+	/* backwards: a place that becomes free is filled from the end, which has been seen */
+	for (int i = a->length - 1; i >= 0 && n > 0; i--) {
+		struct pollfd *p = &a->waiting[i];
+		if (!p->revents) continue;
+		n--;
+		unsigned can = 0;
+		if (p->revents & (POLLIN | HALF_CLOSED)) can |= IO_CAN_READ;
+		if (p->revents & POLLOUT) can |= IO_CAN_WRITE;
+		if (p->revents & (POLLHUP | POLLERR | POLLNVAL)) can |= IO_CAN_WRITE | IO_HANGUP;
+		if (can & IO_CAN_READ) p->events &= ~(POLLIN | HALF_CLOSED);
+		if (can & IO_CAN_WRITE) p->events &= ~POLLOUT;
+		int fd = p->fd;
+		if (!p->events || can & IO_HANGUP) io_mech_forget(loop, fd);
+		io_ready(loop, fd, can);
+	}
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* sendfile-linux.c - sendfile(2) of Linux; MSG_MORE joins the memory before the file to its first segment. */
+#include <errno.h>
+#include <sys/sendfile.h>
+
+#include "io/mechanism.h"
+
+static ssize_t send_head(int fd, const struct iovec *head, int parts, size_t *length) {
+	*length = 0;
+	for (int i = 0; i < parts; i++) *length += head[i].iov_len;
+	if (!*length) return 0;
+	struct msghdr message = {.msg_iov = (struct iovec *)head, .msg_iovlen = (size_t)parts};
+	ssize_t r;
+	do r = sendmsg(fd, &message, MSG_MORE | MSG_NOSIGNAL);
+	while (r == -1 && errno == EINTR);
+	return r;
+}
+
+ssize_t io_platform_sendfile(int fd, const struct iovec *head, int parts, int file, off_t offset, size_t length,
+							 bool *full) {
+	size_t head_length;
+	ssize_t head_sent = send_head(fd, head, parts, &head_length);
+	if (head_sent == -1 || (size_t)head_sent < head_length) {
+		*full = head_sent >= 0 || errno == EAGAIN;
+		return head_sent;
+	}
+	ssize_t r;
+	do r = sendfile(fd, file, &offset, length);
+	while (r == -1 && errno == EINTR);
+	if (r == -1 && errno == EAGAIN) {
+		*full = true;
+		if (head_sent) return head_sent;
+	}
+	/* an error after the head went out shows again with the next call */
+	return r == -1 ? (head_sent ? head_sent : -1) : head_sent + r;
+}

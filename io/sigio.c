@@ -1,0 +1,107 @@
+/* sigio.c - a real-time signal for each event (F_SETSIG, Linux), taken with sigtimedwait(2).
+ * The kernel queues a signal a change, to the loop's thread alone. When its queue is full (RLIMIT_SIGPENDING) it sends
+ * a plain SIGIO instead: then one poll(2) over all watched descriptors finds what the lost signals said. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io/mechanism.h"
+
+enum { EVENTS_PER_WAIT = 256, POLL_AT_ONCE = 512 };
+
+const char io_mech_name[] = "sigio";
+
+struct sigio {
+	sigset_t signals;
+	pid_t thread;
+};
+
+static int event_signal(void) { return SIGRTMIN + 1; }
+
+int io_mech_init(io_loop *loop) {
+	struct sigio *s = calloc(1, sizeof *s);
+	if (!s) return -1;
+	loop->mech = s;
+	s->thread = gettid();
+	sigemptyset(&s->signals);
+	sigaddset(&s->signals, event_signal());
+	sigaddset(&s->signals, SIGIO);
+	errno = pthread_sigmask(SIG_BLOCK, &s->signals, NULL);
+	return errno ? -1 : 0;
+}
+
+void io_mech_free(io_loop *loop) { free(loop->mech); }
+
+static void report(io_loop *loop, int fd, long events) {
+	unsigned can = 0;
+	if (events & POLLIN) can |= IO_CAN_READ;
+	if (events & POLLOUT) can |= IO_CAN_WRITE;
+	if (events & POLLRDHUP) can |= IO_HANGUP;
+	if (events & (POLLHUP | POLLERR)) can |= IO_HANGUP | IO_CAN_WRITE;
+	if (can) io_ready(loop, fd, can);
+}
+
+static int poll_now(io_loop *loop, struct pollfd *p, int n) {
+	if (poll(p, (nfds_t)n, 0) == -1) return -1;
+	for (int i = 0; i < n; i++) report(loop, p[i].fd, p[i].revents);
+	return 0;
+}
+
+enum { WATCHED_EVENTS = POLLIN | POLLOUT | POLLRDHUP };
+
+int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
+	(void)direction; /* a signal comes for either */
+	const struct sigio *s = loop->mech;
+	struct io_entry *e = &loop->entry[fd];
+	if (e->mech_state) return 0;
+	struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = s->thread};
+	int flags = fcntl(fd, F_GETFL);
+	if (flags == -1 || fcntl(fd, F_SETSIG, event_signal()) == -1 || fcntl(fd, F_SETOWN_EX, &owner) == -1 ||
+		fcntl(fd, F_SETFL, flags | O_ASYNC) == -1)
+		return -1;
+	e->mech_state = 1;
+	/* what came before sent no signal; poll(2) also asks the socket to send one when it can be written to again */
+	struct pollfd p = {.fd = fd, .events = WATCHED_EVENTS};
+	return poll_now(loop, &p, 1);
+}
+
+void io_mech_forget(io_loop *loop, int fd) { (void)loop, (void)fd; /* a signal that is still queued is ignored */ }
+
+static int poll_all(io_loop *loop) {
+	struct pollfd p[POLL_AT_ONCE];
+	int n = 0;
+	for (int fd = 0; fd < loop->bound; fd++) {
+		if (loop->entry[fd].cookie && loop->entry[fd].mech_state)
+			p[n++] = (struct pollfd){.fd = fd, .events = WATCHED_EVENTS};
+		if (n == POLL_AT_ONCE || (n && fd == loop->bound - 1)) {
+			if (poll_now(loop, p, n) == -1) return -1;
+			n = 0;
+		}
+	}
+	return 0;
+}
+
+int io_mech_wait(io_loop *loop, int timeout_ms) {
+	const struct sigio *s = loop->mech;
+	struct timespec limit = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};
+	const struct timespec *wait = timeout_ms < 0 ? NULL : &limit;
+	for (int i = 0; i < EVENTS_PER_WAIT; i++) {
+		siginfo_t info;
+		int signal = sigtimedwait(&s->signals, &info, wait);
+		if (signal == -1) return errno == EAGAIN || errno == EINTR ? 0 : -1;
+		/* SIGIO has the lower number and so comes first: the queue has been full */
+		if (signal == SIGIO) {
+			if (poll_all(loop) == -1) return -1;
+		} else {
+			report(loop, info.si_fd, info.si_band);
+		}
+		limit = (struct timespec){0};
+		wait = &limit;
+	}
+	return 0;
+}

@@ -1,0 +1,107 @@
+/* timer.c - deadlines of descriptors on a hashed wheel (Varghese and Lauck, 1987, scheme 6).
+ * Setting, moving and cancelling is O(1). A deadline that moves later, as that of a busy connection does with each
+ * request, costs one store: its entry stays in its old slot and is moved when that slot comes up. */
+#include "io/mechanism.h"
+
+enum { TIMED_OUT = WHEEL_SLOTS }; /* index of the list of those timed out */
+
+void io_timer_init(io_loop *loop) {
+	loop->tick = io_now(loop) / IO_TICK_MS;
+	for (int i = 0; i <= WHEEL_SLOTS; i++) loop->slot[i] = -1;
+}
+
+/* The first tick at which the deadline has passed. */
+static int64_t tick_of(int64_t deadline_ms) { return (deadline_ms + IO_TICK_MS - 1) / IO_TICK_MS; }
+
+static void link_entry(io_loop *loop, int fd, int slot) {
+	struct io_entry *e = &loop->entry[fd];
+	e->timer_slot = (uint16_t)(slot + 1);
+	e->timer_prev = -1;
+	e->timer_next = loop->slot[slot];
+	if (e->timer_next != -1) loop->entry[e->timer_next].timer_prev = fd;
+	loop->slot[slot] = fd;
+	if (slot < WHEEL_SLOTS) loop->slots_used[slot / 64] |= UINT64_C(1) << slot % 64;
+}
+
+static void unlink_entry(io_loop *loop, int fd) {
+	struct io_entry *e = &loop->entry[fd];
+	int slot = e->timer_slot - 1;
+	if (e->timer_next != -1) loop->entry[e->timer_next].timer_prev = e->timer_prev;
+	if (e->timer_prev != -1) loop->entry[e->timer_prev].timer_next = e->timer_next;
+	else loop->slot[slot] = e->timer_next;
+	if (slot < WHEEL_SLOTS && loop->slot[slot] == -1) loop->slots_used[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+	e->timer_slot = SLOT_NONE;
+}
+
+static void schedule(io_loop *loop, int fd, int64_t tick) {
+	int64_t horizon = loop->tick + WHEEL_SLOTS - 1;
+	if (tick <= loop->tick) tick = loop->tick + 1;
+	if (tick > horizon) tick = horizon;
+	link_entry(loop, fd, (int)(tick % WHEEL_SLOTS));
+}
+
+/* The tick at which the slot that the entry is in comes up. */
+static int64_t tick_linked(const io_loop *loop, const struct io_entry *e) {
+	int64_t ahead = (e->timer_slot - 1 - loop->tick) % WHEEL_SLOTS;
+	if (ahead <= 0) ahead += WHEEL_SLOTS;
+	return loop->tick + ahead;
+}
+
+void io_timeout(io_loop *loop, int fd, int64_t deadline_ms) {
+	struct io_entry *e = &loop->entry[fd];
+	e->deadline_ms = deadline_ms;
+	if (e->timer_slot != SLOT_NONE && e->timer_slot != SLOT_TIMED_OUT &&
+		(deadline_ms == 0 || tick_linked(loop, e) <= tick_of(deadline_ms)))
+		return;
+	if (e->timer_slot != SLOT_NONE) unlink_entry(loop, fd);
+	if (deadline_ms) schedule(loop, fd, tick_of(deadline_ms));
+}
+
+void io_timer_cancel(io_loop *loop, int fd) {
+	struct io_entry *e = &loop->entry[fd];
+	e->deadline_ms = 0;
+	if (e->timer_slot != SLOT_NONE) unlink_entry(loop, fd);
+}
+
+void io_timer_advance(io_loop *loop) {
+	int64_t now = io_now(loop) / IO_TICK_MS;
+	/* after a long pause once round the wheel is enough */
+	if (now - loop->tick > WHEEL_SLOTS) loop->tick = now - WHEEL_SLOTS;
+	while (loop->tick < now) {
+		int slot = (int)(++loop->tick % WHEEL_SLOTS);
+		for (int fd = loop->slot[slot], next; fd != -1; fd = next) {
+			struct io_entry *e = &loop->entry[fd];
+			next = e->timer_next;
+			unlink_entry(loop, fd);
+			if (!e->deadline_ms) continue;
+			if (tick_of(e->deadline_ms) <= now) link_entry(loop, fd, TIMED_OUT);
+			else schedule(loop, fd, tick_of(e->deadline_ms));
+		}
+	}
+}
+
+int io_timedout(io_loop *loop) {
+	int fd = loop->slot[TIMED_OUT];
+	if (fd == -1) return -1;
+	unlink_entry(loop, fd);
+	loop->entry[fd].deadline_ms = 0;
+	return fd;
+}
+
+int io_timer_limit(const io_loop *loop, int timeout_ms) {
+	if (loop->slot[TIMED_OUT] != -1) return 0;
+	int64_t first = loop->tick + 1;
+	for (int i = 0; i < WHEEL_SLOTS;) {
+		int slot = (int)((first + i) % WHEEL_SLOTS);
+		uint64_t rest = loop->slots_used[slot / 64] >> slot % 64;
+		if (!rest) {
+			i += 64 - slot % 64;
+			continue;
+		}
+		int64_t tick = first + i + __builtin_ctzll(rest);
+		int64_t wait = tick * IO_TICK_MS - io_now(loop);
+		if (wait < 0) wait = 0;
+		return timeout_ms >= 0 && timeout_ms < wait ? timeout_ms : (int)wait;
+	}
+	return timeout_ms;
+}

@@ -1,0 +1,86 @@
+/* transfer.c - the system calls that move bytes, with the bookkeeping of readiness around them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "io/mechanism.h"
+
+/* What a call answered, after readiness has been noted. On a stream socket a short transfer proves that
+ * the kernel's buffer is empty (or full), see epoll(7); it would answer EAGAIN to the next call. */
+static ssize_t note(io_loop *loop, int fd, enum io_direction d, ssize_t result, size_t length) {
+	if (result > 0 && (size_t)result == length) return result;
+	if (result == 0) return 0;
+	if (result == -1) {
+		if (errno == EWOULDBLOCK) errno = EAGAIN;
+		if (errno != EAGAIN) return -1;
+		if (io_not_ready(loop, fd, d) == 0) errno = EAGAIN;
+		return -1;
+	}
+	struct io_entry *e = &loop->entry[fd];
+	if (d == IO_READ && (e->again || e->hangup)) {
+		e->again = false;
+		return result;
+	}
+	/* when it cannot be watched, the next call will say so */
+	if (io_not_ready(loop, fd, d) == -1) {
+		if (d == IO_READ) e->can_read = true;
+		else e->can_write = true;
+	}
+	return result;
+}
+
+ssize_t io_tryread(io_loop *loop, int fd, void *buffer, size_t length) {
+	ssize_t r;
+	do r = read(fd, buffer, length);
+	while (r == -1 && errno == EINTR);
+	return note(loop, fd, IO_READ, r, length);
+}
+
+ssize_t io_trywrite(io_loop *loop, int fd, const void *buffer, size_t length) {
+	ssize_t r;
+	do r = write(fd, buffer, length);
+	while (r == -1 && errno == EINTR);
+	return note(loop, fd, IO_WRITE, r, length);
+}
+
+ssize_t io_trywritev(io_loop *loop, int fd, const struct iovec *part, int parts) {
+	size_t length = 0;
+	for (int i = 0; i < parts; i++) length += part[i].iov_len;
+	ssize_t r;
+	do r = writev(fd, part, parts);
+	while (r == -1 && errno == EINTR);
+	return note(loop, fd, IO_WRITE, r, length);
+}
+
+static int accept_nonblocking(int fd, struct sockaddr *peer, socklen_t *peer_length) {
+#ifdef __APPLE__ /* the one platform of ours without accept4(2) */
+	int s = accept(fd, peer, peer_length);
+	if (s != -1 && (fcntl(s, F_SETFL, O_NONBLOCK) == -1 || fcntl(s, F_SETFD, FD_CLOEXEC) == -1)) {
+		int error = errno;
+		close(s);
+		errno = error;
+		return -1;
+	}
+	return s;
+#elif defined(__NetBSD__)
+	return paccept(fd, peer, peer_length, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+#else
+	return accept4(fd, peer, peer_length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+#endif
+}
+
+int io_accept(io_loop *loop, int fd, struct sockaddr *peer, socklen_t *peer_length) {
+	int s;
+	do s = accept_nonblocking(fd, peer, peer_length);
+	while (s == -1 && (errno == EINTR || errno == ECONNABORTED));
+	if (s == -1 && (errno == EAGAIN || errno == EWOULDBLOCK) && io_not_ready(loop, fd, IO_READ) == 0) errno = EAGAIN;
+	return s;
+}
+
+ssize_t io_sendfile(io_loop *loop, int fd, const struct iovec *head, int parts, int file, off_t offset, size_t length) {
+	bool full = false;
+	ssize_t r = io_platform_sendfile(fd, head, parts, file, offset, length, &full);
+	if (full && io_not_ready(loop, fd, IO_WRITE) == -1) return -1;
+	if (r == -1 && full) errno = EAGAIN;
+	return r;
+}
