@@ -3,6 +3,7 @@
 #define GATLING_ACCESS_H
 
 #include <netinet/in.h>
+#include <sys/socket.h>
 #include <stdint.h>
 
 #include "gatling/slice.h"

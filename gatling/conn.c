@@ -220,7 +220,7 @@ static bool refuse(struct worker *w, struct conn *c, int status, struct slice re
 
 /* Where a connection came in, for a request without Host (HTTP/1.0). */
 static struct endpoint local_endpoint(const struct conn *c, char *text) {
-	struct sockaddr_storage address;
+	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof address;
 	struct endpoint local = {.port = c->port};
 	if (getsockname(c->fd, (struct sockaddr *)&address, &length) == -1) return local;

@@ -190,7 +190,7 @@ static int write_status(iob *batch, struct head *head, struct response *r, bool 
 		put(head, answer_allow);
 		put(head, SLICE("\r\n"));
 	}
-	if (r->status == 416) {
+	if (r->file) { /* 416 */
 		put(head, SLICE("Content-Range: bytes */"));
 		put_number(head, r->file->size);
 		put(head, SLICE("\r\n"));

@@ -133,20 +133,20 @@ static unsigned port_of(const struct place *p) {
 	}
 }
 
-int listen_open(const struct options *o, struct worker **workers) {
+int listen_open(const struct options *o, struct worker *workers) {
 	unsigned places = o->addresses ? o->addresses : 1;
 	for (unsigned i = 0; i < places; i++) {
 		struct place p = {.text = o->addresses ? o->address[i] : NULL};
 		if (parse_place(&p, o->port) == -1) return -1;
 		int first = -1;
-		for (int w = 0; w < o->workers; w++) {
+		for (int n = 0; n < o->workers; n++) {
+			struct worker *w = &workers[n];
 			int fd;
-			if (w == 0) fd = first = open_first(&p);
+			if (n == 0) fd = first = open_first(&p);
 			else if (PLATFORM_REUSEPORT && p.address.ss_family != AF_UNIX) fd = open_tcp(&p, true);
 			else fd = dup(first);
 			if (fd == -1 || start_listening(fd) == -1) return complain(&p, o->port, strerror(errno));
-			workers[w]->listener[workers[w]->listeners++] =
-				(struct listener){.kind = COOKIE_LISTENER, .fd = fd, .port = port_of(&p)};
+			w->listener[w->listeners++] = (struct listener){.kind = COOKIE_LISTENER, .fd = fd, .port = port_of(&p)};
 		}
 	}
 	return 0;

@@ -64,8 +64,9 @@ size_t iob_parts(const iob *b) { return b->end - b->first; }
 
 /* A bigger copy of a block that may be the inline one. */
 static void *grown(void *old, void *inline_block, size_t used, size_t size) {
-	void *block = old == inline_block ? malloc(size) : realloc(old, size);
-	if (block && old == inline_block) memcpy(block, old, used);
+	if (old != inline_block) return realloc(old, size);
+	void *block = malloc(size);
+	if (block) memcpy(block, old, used);
 	return block;
 }
 
