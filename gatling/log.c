@@ -33,7 +33,7 @@ struct log {
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
-	bool stopping, ended;
+	bool stopping, ended, abandoned;
 	struct log_lines *all;
 };
 
@@ -132,6 +132,17 @@ static bool write_one(struct log *log) {
 	return true;
 }
 
+static void log_free(struct log *log) {
+	while (log->all) {
+		struct log_lines *l = log->all;
+		log->all = l->next;
+		free(l->filling.text);
+		free(l->handed.text);
+		free(l);
+	}
+	free(log);
+}
+
 static void *run(void *argument) {
 	struct log *log = argument;
 	pthread_mutex_lock(&log->mutex);
@@ -145,8 +156,10 @@ static void *run(void *argument) {
 	for (struct log_lines *l = log->all; l; l = l->next) write_all(log->fd, l->filling.text, l->filling.length);
 	pthread_mutex_lock(&log->mutex);
 	log->ended = true;
+	bool abandoned = log->abandoned;
 	pthread_cond_broadcast(&log->changed);
 	pthread_mutex_unlock(&log->mutex);
+	if (abandoned) log_free(log);
 	return NULL;
 }
 
@@ -178,16 +191,11 @@ void log_stop(struct log *log) {
 	pthread_mutex_lock(&log->mutex);
 	log->stopping = true;
 	pthread_cond_broadcast(&log->changed);
-	bool ended = wait_ended(log, &until);
+	log->abandoned = !wait_ended(log, &until);
+	if (log->abandoned) pthread_detach(log->thread); /* it frees what it uses if it ever gets on */
+	bool abandoned = log->abandoned;
 	pthread_mutex_unlock(&log->mutex);
-	if (!ended) return; /* it keeps what it uses; the process ends now */
+	if (abandoned) return;
 	pthread_join(log->thread, NULL);
-	while (log->all) {
-		struct log_lines *l = log->all;
-		log->all = l->next;
-		free(l->filling.text);
-		free(l->handed.text);
-		free(l);
-	}
-	free(log);
+	log_free(log);
 }

@@ -1,0 +1,122 @@
+/* test_body.c - request bodies: where they end, however they come in. */
+#include "tests/unit/check.h"
+
+#include "gatling/body.h"
+
+static struct body body;
+
+static void start(enum body_framing framing, uint64_t length) {
+	struct request q = {.framing = framing, .content_length = length};
+	body_start(&body, &q);
+}
+
+/* Feeds text in pieces of n bytes; the bytes used, or the error. */
+static int feed(const char *text, size_t n) {
+	size_t at = 0, length = strlen(text);
+	while (at < length && body_pending(&body)) {
+		size_t piece = length - at < n ? length - at : n;
+		int used = body_skip(&body, text + at, piece);
+		if (used < 0) return used;
+		at += (size_t)used;
+	}
+	return (int)at;
+}
+
+static void no_body_is_over_at_once(void **state) {
+	(void)state;
+	start(BODY_NONE, 0);
+	assert_false(body_pending(&body));
+	assert_int_equal(body_skip(&body, "GET", 3), 0);
+}
+
+static void a_body_of_known_length_ends_there(void **state) {
+	(void)state;
+	for (size_t n = 1; n < 9; n++) {
+		start(BODY_LENGTH, 5);
+		assert_int_equal(feed("12345GET", n), 5);
+		assert_false(body_pending(&body));
+	}
+}
+
+static void chunks_end_behind_the_trailer_in_pieces_of_any_size(void **state) {
+	(void)state;
+	static const char *const cases[] = {
+		"0\r\n\r\n",
+		"3\r\nabc\r\n0\r\n\r\n",
+		"003\r\nabc\r\n000\r\n\r\n",
+		"A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n",
+		"3;name=value;x=\"y\"\r\nabc\r\n0;last\r\n\r\n",
+		"3 ; name\r\nabc\r\n0\r\n\r\n",
+		"3\r\n\r\n\r\r\n0\r\nTrailer: x\r\nOther: y\r\n\r\n",
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char text[200];
+		sprintf(text, "%sGET /", cases[i]);
+		for (size_t n = 1; n < strlen(text); n++) {
+			start(BODY_CHUNKED, 0);
+			if (feed(text, n) != (int)strlen(cases[i]) || body_pending(&body)) fail_msg("%s by %zu", cases[i], n);
+		}
+	}
+}
+
+static void broken_chunks_are_refused(void **state) {
+	(void)state;
+	static const char *const cases[] = {
+		"\r\n",          "g\r\n",     "-1\r\n",     "+1\r\n",           " 1\r\n",    "0x1\r\n", ";x\r\n",
+		"1\n",           "1\rx",      "1\r\nab",    "1\r\na\n",         "1\r\na\rb", "0\r\n\n", "0\r\nT: x\n",
+		"0\r\nT: x\r\r", "0\r\n\r\r", "1;\x01\r\n", "0\r\nT: \x01\r\n", "1;a\nb",
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		for (size_t n = 1; n < 5; n++) {
+			start(BODY_CHUNKED, 0);
+			if (feed(cases[i], n) != -400) fail_msg("%s by %zu", cases[i], n);
+		}
+	}
+}
+
+static void too_much_is_refused(void **state) {
+	(void)state;
+	start(BODY_CHUNKED, 0);
+	assert_int_equal(feed("100001\r\n", 1), -413);
+	start(BODY_CHUNKED, 0);
+	assert_int_equal(feed("ffffffffffffffffffffffff\r\n", 1), -413);
+	start(BODY_CHUNKED, 0);
+	assert_int_equal(feed("10000000000000000\r\n", 100), -413);
+
+	/* in many chunks, each small */
+	start(BODY_CHUNKED, 0);
+	static char chunk[65536 + 16];
+	int n = sprintf(chunk, "10000\r\n");
+	memset(chunk + n, 'x', 65536);
+	sprintf(chunk + n + 65536, "\r\n");
+	for (int i = 0; i < BODY_MAX / 65536; i++) assert_int_equal(feed(chunk, 100000), (int)strlen(chunk));
+	assert_int_equal(feed("1\r\nx\r\n", 100), -413);
+}
+
+static void endless_lines_are_refused(void **state) {
+	(void)state;
+	static char text[TRAILER_MAX + 100];
+	memset(text, '0', CHUNK_LINE_MAX + 2);
+	start(BODY_CHUNKED, 0);
+	assert_int_equal(feed(text, 7), -400);
+	memset(text, 'x', CHUNK_LINE_MAX + 2);
+	memcpy(text, "1;", 2);
+	start(BODY_CHUNKED, 0);
+	assert_int_equal(feed(text, 7), -400);
+	memset(text, 'x', TRAILER_MAX + 10);
+	memcpy(text, "0\r\n", 3);
+	start(BODY_CHUNKED, 0);
+	assert_int_equal(feed(text, 7), -400);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_body_is_over_at_once),
+		cmocka_unit_test(a_body_of_known_length_ends_there),
+		cmocka_unit_test(chunks_end_behind_the_trailer_in_pieces_of_any_size),
+		cmocka_unit_test(broken_chunks_are_refused),
+		cmocka_unit_test(too_much_is_refused),
+		cmocka_unit_test(endless_lines_are_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,281 @@
+/* test_cache.c - the files of a worker: what is served, when a change is seen, what is given back; and virtual hosts. */
+#include "tests/unit/check.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gatling/cache.h"
+#include "gatling/site.h"
+
+static int root;
+static char root_path[] = "/tmp/gatling-test-XXXXXX";
+static struct cache *cache;
+static int64_t now_ms;
+
+static void write_file(const char *name, const char *text, mode_t mode) {
+	int fd = openat(root, name, O_WRONLY | O_CREAT | O_TRUNC, mode);
+	assert_int_not_equal(fd, -1);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+static void write_big(const char *name) {
+	write_file(name, "", 0644);
+	int fd = openat(root, name, O_WRONLY);
+	assert_int_equal(ftruncate(fd, CACHE_BODY_MAX + 1), 0);
+	close(fd);
+}
+
+static int find(const char *path, struct file **file) { return cache_find(cache, slice_of(path), now_ms, file); }
+
+static struct file *found(const char *path) {
+	struct file *file = NULL;
+	int error = find(path, &file);
+	if (error) fail_msg("%s: %s", path, strerror(error));
+	return file;
+}
+
+static int open_descriptors(void) {
+	int n = 0;
+	DIR *d = opendir("/proc/self/fd");
+	while (readdir(d)) n++;
+	closedir(d);
+	return n;
+}
+
+static int set_up(void **state) {
+	(void)state;
+	umask(0);
+	strcpy(root_path, "/tmp/gatling-test-XXXXXX");
+	if (!mkdtemp(root_path)) return -1;
+	root = open(root_path, O_RDONLY | O_DIRECTORY);
+	cache = cache_new(root, false, 8);
+	now_ms = 1000;
+	return root == -1 || !cache;
+}
+
+static int tear_down(void **state) {
+	(void)state;
+	char command[64];
+	cache_free(cache);
+	close(root);
+	snprintf(command, sizeof command, "rm -r %s", root_path);
+	return system(command); // NOLINT(cert-env33-c)
+}
+
+static void a_small_file_is_in_memory_with_its_fields(void **state) {
+	(void)state;
+	write_file("a.html", "hello", 0644);
+	struct file *f = found("a.html");
+	assert_int_equal(f->fd, -1);
+	assert_int_equal(f->size, 5);
+	assert_memory_equal(f->body, "hello", 5);
+	assert_memory_equal(f->fields.at, "Content-Length: 5\r\n", f->type_at);
+	assert_memory_equal(f->fields.at + f->type_at, "Content-Type: text/html; charset=utf-8\r\n",
+						f->validators_at - f->type_at);
+	file_release(f);
+}
+
+static void a_large_file_is_open_and_found_again_without_opening(void **state) {
+	(void)state;
+	write_big("big");
+	struct file *f = found("big");
+	assert_null(f->body);
+	assert_int_not_equal(f->fd, -1);
+	struct file *again = found("big");
+	assert_ptr_equal(f, again);
+	file_release(f);
+	file_release(again);
+}
+
+static void what_is_not_a_world_readable_regular_file_is_refused(void **state) {
+	(void)state;
+	struct file *f;
+	write_file("secret", "x", 0640);
+	assert_int_equal(mkdirat(root, "dir", 0755), 0);
+	assert_int_equal(mkfifoat(root, "fifo", 0644), 0);
+	assert_int_equal(symlinkat("loop", root, "loop"), 0);
+	assert_int_equal(find("secret", &f), EACCES);
+	assert_int_equal(find("dir", &f), EISDIR);
+	assert_int_equal(find("fifo", &f), EACCES);
+	assert_int_equal(find("loop", &f), ELOOP);
+	assert_int_equal(find("none", &f), ENOENT);
+	assert_int_equal(find("secret/x", &f), ENOTDIR);
+}
+
+static void a_link_out_is_followed_or_not_as_told(void **state) {
+	(void)state;
+	struct file *f;
+	assert_int_equal(symlinkat("/etc/passwd", root, "out"), 0);
+	assert_int_equal(symlinkat("in", root, "link"), 0);
+	write_file("in", "x", 0644);
+	file_release(found("out"));
+	struct cache *inside = cache_new(root, true, 8);
+	assert_int_equal(cache_find(inside, slice_of("out"), now_ms, &f), EXDEV);
+	assert_int_equal(cache_find(inside, slice_of("link"), now_ms, &f), 0);
+	file_release(f);
+	cache_free(inside);
+}
+
+/* Changes a file in place: same size, same modification time. */
+static void rewrite(const char *name, const char *text) {
+	struct stat st;
+	assert_int_equal(fstatat(root, name, &st, 0), 0);
+	int fd = openat(root, name, O_WRONLY);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	const struct timespec times[2] = {st.st_atim, st.st_mtim};
+	assert_int_equal(futimens(fd, times), 0);
+	close(fd);
+}
+
+static void a_change_is_seen_after_a_second_and_the_old_state_stays_whole(void **state) {
+	(void)state;
+	write_file("a", "one", 0644);
+	struct file *before = found("a");
+	rewrite("a", "two");
+	now_ms += CACHE_CHECK_MS - 1;
+	struct file *same = found("a");
+	assert_ptr_equal(before, same);
+	now_ms += 1;
+	struct file *after = found("a");
+	assert_memory_equal(before->body, "one", 3);
+	assert_memory_equal(after->body, "two", 3);
+	assert_false(slice_equal(before->validators.etag, after->validators.etag));
+	file_release(before);
+	file_release(same);
+	file_release(after);
+}
+
+static void a_large_file_rewritten_with_the_same_time_has_another_etag(void **state) {
+	(void)state;
+	write_big("big");
+	struct file *before = found("big");
+	usleep(20000); /* the kernel's time stamps may be as coarse as that */
+	rewrite("big", "changed");
+	now_ms += CACHE_CHECK_MS;
+	struct file *after = found("big");
+	assert_false(slice_equal(before->validators.etag, after->validators.etag));
+	file_release(before);
+	file_release(after);
+}
+
+static void the_same_content_has_the_same_etag_whatever_its_name_and_time(void **state) {
+	(void)state;
+	write_file("a", "same", 0644);
+	write_file("b", "same", 0644);
+	struct file *a = found("a"), *b = found("b");
+	assert_true(slice_equal(a->validators.etag, b->validators.etag));
+	file_release(a);
+	file_release(b);
+}
+
+static void a_file_that_goes_is_gone_after_a_second(void **state) {
+	(void)state;
+	struct file *f;
+	write_file("a", "x", 0644);
+	file_release(found("a"));
+	assert_int_equal(unlinkat(root, "a", 0), 0);
+	now_ms += CACHE_CHECK_MS;
+	assert_int_equal(find("a", &f), ENOENT);
+}
+
+static void no_more_descriptors_are_kept_than_allowed(void **state) {
+	(void)state;
+	int before = open_descriptors();
+	for (int i = 0; i < 50; i++) {
+		char name[16];
+		snprintf(name, sizeof name, "big%d", i);
+		write_big(name);
+		file_release(found(name));
+	}
+	assert_int_equal(open_descriptors() - before, 8);
+	struct file *oldest = found("big42");
+	assert_int_equal(open_descriptors() - before, 8);
+	/* one that is in use outlives its place in the cache */
+	for (int i = 0; i < 20; i++) {
+		char name[16];
+		snprintf(name, sizeof name, "big%d", i);
+		file_release(found(name));
+	}
+	assert_int_equal(open_descriptors() - before, 9);
+	assert_int_not_equal(fcntl(oldest->fd, F_GETFD), -1);
+	file_release(oldest);
+	assert_int_equal(open_descriptors() - before, 8);
+}
+
+static struct sites *sites;
+
+static void check_site(const char *host, unsigned port, const char *wanted) {
+	char prefix[SITE_PREFIX_MAX];
+	size_t length;
+	bool is_found = sites_find(sites, slice_of(host), port, now_ms, prefix, &length);
+	if (is_found != (wanted != NULL)) fail_msg("%s: found or not", host);
+	if (wanted) check_slice((struct slice){.at = prefix, .length = length}, wanted);
+}
+
+static void sites_are_found_from_the_most_special_to_the_root(void **state) {
+	(void)state;
+	sites = sites_new(root, VHOSTS_TRY);
+	check_site("a.org", 80, "");
+	assert_int_equal(mkdirat(root, "a.org", 0755), 0);
+	check_site("a.org", 80, "");
+	now_ms += SITE_CHECK_MS;
+	check_site("A.org.:99", 80, "a.org/");
+	assert_int_equal(mkdirat(root, "a.org:81", 0755), 0);
+	check_site("a.org", 81, "a.org:81/");
+	check_site("a.org:81", 80, "a.org/");
+	write_file("file", "", 0644);
+	check_site("file", 80, "");
+	assert_int_equal(mkdirat(root, "default", 0755), 0);
+	check_site("b.org", 80, "default/");
+	sites_free(sites);
+}
+
+static void with_virtual_hosts_only_an_unknown_host_has_no_site(void **state) {
+	(void)state;
+	sites = sites_new(root, VHOSTS_ONLY);
+	check_site("a.org", 80, NULL);
+	check_site("", 80, NULL);
+	sites_free(sites);
+	sites = sites_new(root, VHOSTS_OFF);
+	assert_int_equal(mkdirat(root, "a.org", 0755), 0);
+	check_site("a.org", 80, "");
+	sites_free(sites);
+}
+
+static void invented_hosts_do_not_crowd_out_real_ones(void **state) {
+	(void)state;
+	sites = sites_new(root, VHOSTS_TRY);
+	assert_int_equal(mkdirat(root, "a.org", 0755), 0);
+	for (int i = 0; i < 10 * SITES_MAX; i++) {
+		char host[32];
+		snprintf(host, sizeof host, "host%d.org", i);
+		check_site(host, 80, "");
+		check_site("a.org", 80, "a.org/");
+	}
+	sites_free(sites);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		TEST(a_small_file_is_in_memory_with_its_fields),
+		TEST(a_large_file_is_open_and_found_again_without_opening),
+		TEST(what_is_not_a_world_readable_regular_file_is_refused),
+		TEST(a_link_out_is_followed_or_not_as_told),
+		TEST(a_change_is_seen_after_a_second_and_the_old_state_stays_whole),
+		TEST(a_large_file_rewritten_with_the_same_time_has_another_etag),
+		TEST(the_same_content_has_the_same_etag_whatever_its_name_and_time),
+		TEST(a_file_that_goes_is_gone_after_a_second),
+		TEST(no_more_descriptors_are_kept_than_allowed),
+		TEST(sites_are_found_from_the_most_special_to_the_root),
+		TEST(with_virtual_hosts_only_an_unknown_host_has_no_site),
+		TEST(invented_hosts_do_not_crowd_out_real_ones),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
