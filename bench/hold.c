@@ -1,0 +1,149 @@
+/* hold.c - opens many connections to a server and keeps them: a request on each when it is opened, and one more on each when all are
+ * open. Prints how many were answered and, given the server's process, what an idle connection costs it in memory.
+ *
+ *     hold [-n CONNECTIONS] [-p PID] PORT PATH
+ *
+ * To 127.0.0.1, from one process and one source address for every 10,000 connections: fewer than the descriptors of a
+ * process, and fewer than the ports that a source address has before the kernel's search for a free one gets slow. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PER_PROCESS = 10000, PROCESSES_MAX = 100, ANSWER_MAX = 64 * 1024 };
+
+static struct sockaddr_in server = {.sin_family = AF_INET};
+static char request[4096];
+
+/* Resident bytes of a process, 0 if it cannot be known. */
+static long resident(long pid) {
+	char path[64];
+	long pages = 0;
+	snprintf(path, sizeof path, "/proc/%ld/statm", pid);
+	FILE *f = pid ? fopen(path, "r") : NULL;
+	if (!f) return 0;
+	if (fscanf(f, "%*s %ld", &pages) != 1) pages = 0; // NOLINT(cert-err34-c): the kernel wrote it
+	fclose(f);
+	return pages * sysconf(_SC_PAGESIZE);
+}
+
+static int open_connection(in_addr_t source) {
+	struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = source};
+	int on = 1;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	if (fd == -1) return -1;
+	/* the port is chosen when the destination is known */
+	if (setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on) == 0 &&
+		bind(fd, (struct sockaddr *)&from, sizeof from) == 0 &&
+		connect(fd, (struct sockaddr *)&server, sizeof server) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* One request, and its answer up to the last byte. */
+static int ask(int fd) {
+	static char answer[ANSWER_MAX];
+	size_t have = 0;
+	if (write(fd, request, strlen(request)) != (ssize_t)strlen(request)) return -1;
+	while (have < sizeof answer - 1) {
+		ssize_t n = read(fd, answer + have, sizeof answer - 1 - have);
+		if (n <= 0) return -1;
+		have += (size_t)n;
+		answer[have] = '\0';
+		const char *body = strstr(answer, "\r\n\r\n"), *length = strstr(answer, "\r\nContent-Length: ");
+		if (!body || !length) continue;
+		if (have < (size_t)(body + 4 - answer) + strtoul(length + strlen("\r\nContent-Length: "), NULL, 10)) continue;
+		return strncmp(answer, "HTTP/1.1 200 ", strlen("HTTP/1.1 200 ")) == 0 ? 0 : -1;
+	}
+	return -1;
+}
+
+/* A process: opens its share, says how many were answered; at a word from above asks on each again and says so; ends at another. */
+static void hold(int number, long share, int in, int out) {
+	int *fd = calloc((size_t)share, sizeof *fd);
+	long opened = 0, answered = 0;
+	char word;
+	if (!fd) exit(1);
+	for (; opened < share; opened++) {
+		fd[opened] = open_connection(htonl(INADDR_LOOPBACK + 1 + (in_addr_t)number));
+		if (fd[opened] == -1 || ask(fd[opened]) == -1) {
+			fprintf(stderr, "hold: connection %ld from 127.0.0.%d: %s\n", opened + 1, number + 2, strerror(errno));
+			break;
+		}
+	}
+	if (write(out, &opened, sizeof opened) != sizeof opened || read(in, &word, 1) != 1) exit(1);
+	for (long i = 0; i < opened; i++) answered += ask(fd[i]) == 0;
+	if (write(out, &answered, sizeof answered) != sizeof answered || read(in, &word, 1) != 1) exit(1);
+	exit(0);
+}
+
+static double seconds(void) {
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Adds up what the processes say. */
+static long collect(int from, int processes) {
+	long sum = 0;
+	for (int i = 0; i < processes; i++) {
+		long n;
+		if (read(from, &n, sizeof n) == sizeof n) sum += n;
+	}
+	return sum;
+}
+
+static void tell(int to, int processes) {
+	for (int i = 0; i < processes; i++)
+		if (write(to, "", 1) != 1) perror("hold");
+}
+
+int main(int argc, char **argv) {
+	long connections = 1000, pid = 0;
+	for (int c; (c = getopt(argc, argv, "n:p:")) != -1;) {
+		if (c == 'n') connections = strtol(optarg, NULL, 10);
+		else if (c == 'p') pid = strtol(optarg, NULL, 10);
+		else return 2;
+	}
+	long port = argc - optind == 2 ? strtol(argv[optind], NULL, 10) : 0;
+	if (port < 1 || port > 65535 || connections < 1 || connections > (long)PER_PROCESS * PROCESSES_MAX) {
+		fprintf(stderr, "usage: hold [-n CONNECTIONS] [-p PID] PORT PATH\n");
+		return 2;
+	}
+	server.sin_port = htons((in_port_t)port);
+	server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", argv[optind + 1]);
+
+	int warm = open_connection(htonl(INADDR_LOOPBACK)); /* what the first request costs is not a connection's */
+	if (warm == -1 || ask(warm) == -1) {
+		fprintf(stderr, "hold: no answer from port %ld for %s\n", port, argv[optind + 1]);
+		return 1;
+	}
+	int down[2], up[2], processes = 0;
+	if (pipe(down) == -1 || pipe(up) == -1) return 1;
+	long before = resident(pid);
+	double start = seconds();
+	for (long left = connections; left > 0; left -= PER_PROCESS, processes++)
+		if (fork() == 0) hold(processes, left < PER_PROCESS ? left : PER_PROCESS, down[0], up[1]);
+	long opened = collect(up[0], processes);
+	long grown = resident(pid) - before;
+	double opened_after = seconds() - start;
+	tell(down[1], processes);
+	long answered = collect(up[0], processes);
+	printf("# asked\topen\tanswered_again\tseconds_to_open\tseconds_to_ask_again\trss_bytes_each\n");
+	printf("%ld\t%ld\t%ld\t%.3f\t%.3f\t", connections, opened, answered, opened_after,
+		   seconds() - start - opened_after);
+	if (pid && opened) printf("%.1f\n", (double)grown / (double)opened);
+	else printf("-\n");
+	tell(down[1], processes);
+	while (wait(NULL) > 0) {}
+	return opened == connections && answered == connections ? 0 : 3;
+}
