@@ -25,10 +25,10 @@ static int percent_decode(struct slice s, char *out, size_t *length) {
 			int low = i + 2 < s.length ? scan_fromhex((unsigned char)s.at[i + 2]) : -1;
 			if (high < 0 || low < 0) return 400;
 			c = (char)(high * 16 + low);
-			if (c == '\0') return 400;
 			if (c == '/') return 404; /* data, not a separator: no file name can hold it */
 			i += 2;
 		}
+		if (c == '\0') return 400;
 		out[n++] = c;
 	}
 	*length = n;
