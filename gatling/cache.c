@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gatling/date.h"
 #include "gatling/mime.h"
 #include "gatling/owfat.h"
 #include "gatling/platform.h"
@@ -224,8 +225,8 @@ static void make_fields(struct entry *e, time_t now) {
 	struct file *f = &e->file;
 	/* a date to come would be refused by clients (RFC 9110, section 8.8.2.1) */
 	f->validators.last_modified = e->identity.modified.tv_sec < now ? e->identity.modified.tv_sec : now;
-	char date[32];
-	date[fmt_httpdate(date, f->validators.last_modified)] = '\0';
+	char date[DATE_LENGTH + 1];
+	date_format(date, f->validators.last_modified);
 	int n = snprintf(e->fields, sizeof e->fields, "Content-Length: %llu\r\n", (unsigned long long)f->size);
 	f->type_at = (size_t)n;
 	n += snprintf(e->fields + n, sizeof e->fields - (size_t)n, "Content-Type: %s\r\n", f->type);

@@ -1,24 +1,7 @@
 /* precondition.c - see precondition.h. */
 #include "gatling/precondition.h"
 
-enum { DATE_MAX = 64 }; /* bytes of the longest date worth a look */
-
-/* strptime(3) in the C locale, which a server never leaves: libowfat's scan_httpdate takes "99 Foo" and not RFC 850's. */
-bool http_date_parse(struct slice value, time_t *time) {
-	static const char *const form[] = {"%a, %d %b %Y %T GMT", "%A, %d-%b-%y %T GMT", "%a %b %e %T %Y"};
-	char text[DATE_MAX];
-	if (!value.length || value.length >= sizeof text) return false;
-	memcpy(text, value.at, value.length);
-	text[value.length] = '\0';
-	for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
-		struct tm tm = {0};
-		const char *end = strptime(text, form[i], &tm);
-		if (!end || *end) continue;
-		*time = timegm(&tm);
-		return true;
-	}
-	return false;
-}
+#include "gatling/date.h"
 
 /* Takes an entity-tag (section 8.8.3) off the front of a list, with the separator before it. false: none is left, or what
  * is there is none. */
@@ -54,12 +37,12 @@ int precondition_status(const struct request *r, const struct validators *v) {
 	struct slice field;
 	if (request_field(r, FIELD_IF_MATCH).at) {
 		if (!etag_listed(r, FIELD_IF_MATCH, v->etag, true)) return 412;
-	} else if ((field = request_field(r, FIELD_IF_UNMODIFIED_SINCE)).at && http_date_parse(field, &date)) {
+	} else if ((field = request_field(r, FIELD_IF_UNMODIFIED_SINCE)).at && date_parse(field, &date)) {
 		if (v->last_modified > date) return 412;
 	}
 	if (request_field(r, FIELD_IF_NONE_MATCH).at) {
 		if (etag_listed(r, FIELD_IF_NONE_MATCH, v->etag, false)) return 304;
-	} else if ((field = request_field(r, FIELD_IF_MODIFIED_SINCE)).at && http_date_parse(field, &date)) {
+	} else if ((field = request_field(r, FIELD_IF_MODIFIED_SINCE)).at && date_parse(field, &date)) {
 		if (v->last_modified <= date) return 304;
 	}
 	return 0;
@@ -70,5 +53,5 @@ bool precondition_range(const struct request *r, const struct validators *v) {
 	if (!field.at) return true;
 	if (field.length && field.at[0] == '"') return slice_equal(field, v->etag);
 	time_t date;
-	return http_date_parse(field, &date) && date == v->last_modified;
+	return date_parse(field, &date) && date == v->last_modified;
 }

@@ -19,7 +19,4 @@ int precondition_status(const struct request *request, const struct validators *
 /* Whether a Range field counts: there is no If-Range, or it matches (section 13.1.5). */
 bool precondition_range(const struct request *request, const struct validators *validators);
 
-/* Parses an HTTP-date of any of the three forms (section 5.6.7). false: it is none. */
-bool http_date_parse(struct slice value, time_t *time);
-
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "gatling/conn.h"
+#include "gatling/date.h"
 #include "gatling/owfat.h"
 #include "gatling/platform.h"
 
@@ -140,7 +141,7 @@ static void make_dates(struct worker *w) {
 	if (now == w->second) return;
 	w->second = now;
 	size_t n = fmt_str(w->server_date, "Server: gatling\r\nDate: ");
-	n += fmt_httpdate(w->server_date + n, now);
+	n += date_format(w->server_date + n, now);
 	n += fmt_str(w->server_date + n, "\r\n");
 	w->server_date_length = n;
 	struct tm tm;

@@ -1,7 +1,7 @@
 /* test_condition.c - byte ranges, preconditions and dates. */
 #include "tests/unit/check.h"
 
-#include "gatling/owfat.h"
+#include "gatling/date.h"
 #include "gatling/precondition.h"
 #include "gatling/range.h"
 
@@ -164,11 +164,11 @@ static void dates_are_read_in_three_forms_and_written_in_one(void **state) {
 									  "Sun, 06 Nov 1994 08:49:37",
 									  SAME " x"};
 	for (size_t i = 0; i < COUNT(bad); i++)
-		if (http_date_parse(slice_of(bad[i]), &time)) fail_msg("%s", bad[i]);
+		if (date_parse(slice_of(bad[i]), &time)) fail_msg("%s", bad[i]);
 	for (time_t t = 0; t < 4102444800; t += 86400 * 17 + 3601) { /* to 2100 */
 		char text[64];
-		size_t n = fmt_httpdate(text, t);
-		assert_true(http_date_parse((struct slice){.at = text, .length = n}, &time));
+		size_t n = date_format(text, t);
+		assert_true(date_parse((struct slice){.at = text, .length = n}, &time));
 		assert_int_equal(time, t);
 	}
 }
