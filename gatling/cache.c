@@ -223,8 +223,9 @@ static void make_etag(struct entry *e) {
 
 static void make_fields(struct entry *e, time_t now) {
 	struct file *f = &e->file;
-	/* a date to come would be refused by clients (RFC 9110, section 8.8.2.1) */
-	f->validators.last_modified = e->identity.modified.tv_sec < now ? e->identity.modified.tv_sec : now;
+	/* no date to come (RFC 9110, section 8.8.2.1), and none of a year that HTTP cannot write */
+	time_t modified = e->identity.modified.tv_sec;
+	f->validators.last_modified = modified > now ? now : modified < 0 ? 0 : modified;
 	char date[DATE_LENGTH + 1];
 	date_format(date, f->validators.last_modified);
 	int n = snprintf(e->fields, sizeof e->fields, "Content-Length: %llu\r\n", (unsigned long long)f->size);

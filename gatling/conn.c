@@ -209,13 +209,13 @@ static bool respond(struct worker *w, struct conn *c, struct response *r, bool h
 
 /* Answers what cannot be understood, or not waited for, and reads nothing more. An answer that waits for the body of its request
  * is void. */
-static bool refuse(struct worker *w, struct conn *c, int status, struct slice request_line) {
+static bool refuse(struct worker *w, struct conn *c, int status, bool head_only, struct slice request_line) {
 	struct response r;
 	answer_status(&r, status);
 	if (body_pending(&c->body)) exchange_reset(c->exchange);
 	c->body = (struct body){0};
 	c->linger = true;
-	return respond(w, c, &r, false, PERSIST_NOT, request_line);
+	return respond(w, c, &r, head_only, PERSIST_NOT, request_line);
 }
 
 /* Where a connection came in, for a request without Host (HTTP/1.0). */
@@ -266,11 +266,11 @@ static int consume_one(struct worker *w, struct conn *c, const char *data, size_
 		int n = body_skip(&c->body, data, length);
 		c->owes_continue = false;
 		if (n >= 0) return n;
-		return refuse(w, c, -n, SLICE("-")) ? (int)length : -1;
+		return refuse(w, c, -n, false, SLICE("-")) ? (int)length : -1;
 	}
 	struct request q;
 	int n = request_parse(&q, data, length);
-	if (n < 0) return refuse(w, c, -n, q.line) ? (int)length : -1;
+	if (n < 0) return refuse(w, c, -n, q.method == METHOD_HEAD, q.line) ? (int)length : -1;
 	/* the answer to a request with a body waits for the body: those before it must not */
 	if (n == 0 || (q.framing != BODY_NONE && c->exchange->responses)) return 0;
 	body_start(&c->body, &q);
@@ -422,7 +422,7 @@ void conn_writable(struct worker *w, struct conn *c) {
 void conn_timed_out(struct worker *w, struct conn *c) {
 	bool begun = c->state == STATE_READ && c->awaited != AWAIT_REQUEST;
 	(void)fetch_input(w, c); /* what came of the request is of no use any more */
-	if (!begun || (!c->exchange && !(c->exchange = exchange_take(w))) || !refuse(w, c, 408, SLICE("-"))) {
+	if (!begun || (!c->exchange && !(c->exchange = exchange_take(w))) || !refuse(w, c, 408, false, SLICE("-"))) {
 		conn_close(w, c);
 		return;
 	}

@@ -50,7 +50,6 @@ static int start(struct worker *w) {
 /* --- accepting --- */
 
 static void pause_accepting(struct worker *w) {
-	w->paused = true;
 	for (unsigned i = 0; i < w->listeners; i++) {
 		io_dontwantread(w->loop, w->listener[i].fd);
 		io_timeout(w->loop, w->listener[i].fd, io_now(w->loop) + ACCEPT_PAUSE_MS);
@@ -58,14 +57,13 @@ static void pause_accepting(struct worker *w) {
 }
 
 static void resume_accepting(struct worker *w) {
-	w->paused = false;
 	for (unsigned i = 0; i < w->listeners; i++)
 		if (io_wantread(w->loop, w->listener[i].fd) == -1) pause_accepting(w);
 }
 
 /* Takes a batch of connections, then reads from each: by then a request has often come, and then the event
- * mechanism need not hear of the connection at all. */
-static void accept_batch(struct worker *w, const struct listener *listener) {
+ * mechanism need not hear of the connection at all. false: there were no more. */
+static bool accept_batch(struct worker *w, const struct listener *listener) {
 	struct conn *fresh[ACCEPT_BATCH];
 	int count = 0, error = 0;
 	while (count < ACCEPT_BATCH && !error) {
@@ -87,6 +85,7 @@ static void accept_batch(struct worker *w, const struct listener *listener) {
 	/* without descriptors or memory trying again at once would only burn the processor */
 	if (error && error != EAGAIN && !w->draining) pause_accepting(w);
 	for (int i = 0; i < count; i++) conn_readable(w, fresh[i]);
+	return !error;
 }
 
 /* --- ending --- */
@@ -111,11 +110,7 @@ static void drain(struct worker *w, int limit_s) {
 	if (w->draining) return;
 	w->draining = true;
 	for (unsigned i = 0; i < w->listeners; i++) {
-		unsigned before;
-		do {
-			before = w->connections;
-			accept_batch(w, &w->listener[i]);
-		} while (w->connections != before);
+		while (accept_batch(w, &w->listener[i])) {}
 		io_close(w->loop, w->listener[i].fd);
 	}
 	w->listeners = 0;
@@ -153,7 +148,7 @@ static void readable(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->loop, fd);
 	switch (*(enum cookie_kind *)cookie) {
 	case COOKIE_CONNECTION: conn_readable(w, cookie); break;
-	case COOKIE_LISTENER: accept_batch(w, cookie); break;
+	case COOKIE_LISTENER: (void)accept_batch(w, cookie); break;
 	case COOKIE_CONTROL: obey(w); break;
 	}
 }
@@ -185,7 +180,6 @@ static int turn(struct worker *w) {
 	for (int fd; (fd = io_canread(w->loop)) != -1;) readable(w, fd);
 	for (int fd; (fd = io_canwrite(w->loop)) != -1;) conn_writable(w, io_cookie(w->loop, fd));
 	for (int fd; (fd = io_timedout(w->loop)) != -1;) timed_out(w, fd);
-	if (w->paused && !w->draining && w->connections < w->connections_max / 2) resume_accepting(w);
 	if (w->log && log_due(w->log, io_now(w->loop)) == 0) log_flush(w->log);
 	return 0;
 }

@@ -51,7 +51,7 @@ struct worker {
 	/* the worker's own */
 	io_loop *loop;
 	struct content content;
-	bool private_descriptors, paused, draining, quit;
+	bool private_descriptors, draining, quit;
 	int64_t drain_until_ms; /* 0: no limit */
 	unsigned connections, connections_max;
 	struct exchange *spare; /* for reuse */
