@@ -381,9 +381,11 @@ static void run(struct worker *w, struct conn *c, const char *data, size_t lengt
 	conn_close(w, c);
 }
 
-/* Whether bytes that continue part of a head can be put aside without another look at the whole: they end no line. */
-static bool only_continues(const char *data, size_t length, size_t total) {
-	return total < HEAD_MAX && !memchr(data, '\n', length) && request_plausible(data, length);
+/* Whether bytes that came behind part of a head can be put aside without another look at the whole: they end no line of a head that
+ * is past its first. So the bytes of a head are looked at once a line, not once a packet. */
+static bool only_continues(const char *data, size_t kept, size_t length) {
+	return length < HEAD_MAX && memchr(data, '\n', kept) && !memchr(data + kept, '\n', length - kept) &&
+		   request_plausible(data + kept, length - kept);
 }
 
 void conn_readable(struct worker *w, struct conn *c) {
@@ -398,7 +400,7 @@ void conn_readable(struct worker *w, struct conn *c) {
 		return;
 	}
 	size_t length = kept + (n > 0 ? (size_t)n : 0);
-	if (n == -1 || (kept && only_continues(w->scratch + kept, (size_t)n, length))) {
+	if (n == -1 || (kept && only_continues(w->scratch, kept, length))) {
 		if (keep_input(c, w->scratch, length)) await_input(w, c);
 		else conn_close(w, c);
 		return;

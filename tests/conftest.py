@@ -1,0 +1,53 @@
+"""Which builds are tested. "make check" names them; by hand:
+
+    python3 -m pytest tests --builds epoll=build
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOP / "tests" / "wire"))
+
+
+def pytest_addoption(parser):
+    parser.addoption("--builds", default="epoll=build", help="NAME=DIR,...: the wire and unit tests run for each")
+    parser.addoption("--threads", default="", help="a build with the thread sanitizer: its workers and units are tested")
+    parser.addoption("--plain", default="build", help="the build that figures are taken of")
+
+
+def pytest_configure(config):
+    # what is served has to be readable for everybody, also below pytest's private directory
+    os.umask(0o022)
+
+
+def builds(config):
+    return dict(item.split("=", 1) for item in config.getoption("builds").split(",") if item)
+
+
+def pytest_generate_tests(metafunc):
+    named = {name: TOP / path for name, path in builds(metafunc.config).items()}
+    threads = metafunc.config.getoption("threads")
+    if "build" in metafunc.fixturenames:
+        metafunc.parametrize("build", named.values(), ids=named.keys(), scope="session")
+    if "unit_program" in metafunc.fixturenames:
+        if threads:
+            named["threads"] = TOP / threads
+        programs = {f"{name}-{p.name}": p for name, path in named.items() for p in sorted((path / "tests").glob("test_*"))}
+        metafunc.parametrize("unit_program", programs.values(), ids=programs.keys())
+
+
+@pytest.fixture(scope="session")
+def plain(request):
+    return TOP / request.config.getoption("plain")
+
+
+@pytest.fixture(scope="session")
+def threads(request):
+    directory = request.config.getoption("threads")
+    if not directory:
+        pytest.skip("no build with the thread sanitizer")
+    return TOP / directory

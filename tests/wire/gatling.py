@@ -1,0 +1,229 @@
+"""A server under test, and a client that sends exactly what it is told to."""
+
+import atexit
+import functools
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+TIMEOUT = 20  # seconds after which a test has failed
+
+
+def eventually(condition, seconds=TIMEOUT):
+    """Waits until condition() is true, and returns what it says."""
+    deadline = time.monotonic() + seconds
+    while True:
+        result = condition()
+        if result:
+            return result
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.005)
+
+
+class Root:
+    """A directory to be served, outside pytest's private one."""
+
+    def __init__(self, files=None):
+        self.path = Path(tempfile.mkdtemp(prefix="gatling-wire-"))
+        self.path.chmod(0o755)
+        for name, content in (files or {}).items():
+            self.write(name, content)
+
+    def write(self, name, content, mode=0o644):
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        path.chmod(mode)
+        return path
+
+    def mkdir(self, name):
+        (self.path / name).mkdir(parents=True, exist_ok=True)
+
+    def remove(self):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+class Response:
+    def __init__(self, status, reason, fields, body, head):
+        self.status, self.reason, self.fields, self.body, self.head = status, reason, fields, body, head
+
+    def __getitem__(self, name):
+        """The value of a field that is there once, or None."""
+        values = [value for key, value in self.fields if key.lower() == name.lower()]
+        assert len(values) <= 1, f"{name} is there more than once"
+        return values[0] if values else None
+
+
+class Connection:
+    def __init__(self, address, family=socket.AF_INET, receive_buffer=None):
+        self.socket = socket.socket(family, socket.SOCK_STREAM)
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.settimeout(TIMEOUT)
+        self.socket.connect(address)
+        self.buffer = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.socket.close()
+
+    def reset(self):
+        """Closes with a RST."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self.socket.close()
+
+    def send(self, data):
+        self.socket.sendall(data)
+        return self
+
+    def get(self, path="/", *fields, method="GET", host="localhost"):
+        """Sends a request and returns the response."""
+        lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", *fields, "", ""]
+        self.send("\r\n".join(lines).encode("latin-1"))
+        return self.response(method)
+
+    def _fill(self):
+        data = self.socket.recv(1 << 16)
+        self.buffer += data
+        return data
+
+    def response(self, method="GET"):
+        """The next response, complete."""
+        while b"\r\n\r\n" not in self.buffer:
+            assert self._fill(), f"closed in the head: {self.buffer!r}"
+        head, self.buffer = self.buffer.split(b"\r\n\r\n", 1)
+        lines = head.decode("latin-1").split("\r\n")
+        version, status, reason = lines[0].split(" ", 2)
+        assert version == "HTTP/1.1"
+        fields = [tuple(part.strip() for part in line.split(":", 1)) for line in lines[1:]]
+        response = Response(int(status), reason, fields, b"", head)
+        length = int(response["Content-Length"] or 0)
+        if method == "HEAD" or response.status in (100, 204, 304):
+            length = 0
+        while len(self.buffer) < length:
+            assert self._fill(), f"closed {length - len(self.buffer)} bytes before the end of the body"
+        response.body, self.buffer = self.buffer[:length], self.buffer[length:]
+        return response
+
+    def rest(self):
+        """Everything until the server closes; a reset counts as closing."""
+        try:
+            while self._fill():
+                pass
+        except ConnectionResetError:
+            pass
+        rest, self.buffer = self.buffer, b""
+        return rest
+
+    def assert_closed(self):
+        assert self.rest() == b""
+
+    def assert_in_step(self):
+        """The connection is good for another request."""
+        response = self.get("/in-step")
+        assert response.status == 404 and self.buffer == b""
+
+
+@functools.cache
+def runnable(build):
+    """A copy of the server that everybody may run, wherever the build is."""
+    directory = tempfile.mkdtemp(prefix="gatling-wire-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    os.chmod(directory, 0o755)
+    return shutil.copy(build / "gatling", directory)
+
+
+def unprivileged():
+    """What makes subprocess leave root: there the server would chroot, and the leak sanitizer would miss its /proc."""
+    return {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+class Server:
+    """The server of a build on 127.0.0.1 and a free port, unless told otherwise."""
+
+    def __init__(self, build, root, *flags, address=("-i", "127.0.0.1"), stdout=subprocess.PIPE, as_root=False, **popen):
+        self.root = root
+        command = [runnable(build), "-c", getattr(root, "path", root), "-p", "0", *address, *flags]
+        environment = {**os.environ, "TZ": "UTC"}
+        if as_root:
+            environment["ASAN_OPTIONS"] = "detect_leaks=0"
+        else:
+            popen = {**unprivileged(), **popen}
+        self.process = subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, env=environment, **popen)
+        self.banner = self.process.stderr.readline().decode()
+        assert "gatling: serving" in self.banner, self.banner + self.process.stderr.read().decode()
+        found = re.search(r"http://\S+:(\d+)/", self.banner)
+        self.port = int(found.group(1)) if found else None
+        self.lines, self.errors = [], []
+        self.threads = [threading.Thread(target=self._collect, args=(self.process.stderr, self.errors))]
+        if stdout == subprocess.PIPE:
+            self.threads.append(threading.Thread(target=self._collect, args=(self.process.stdout, self.lines)))
+        for thread in self.threads:
+            thread.start()
+
+    @staticmethod
+    def _collect(stream, lines):
+        for line in stream:
+            lines.append(line.decode("latin-1").rstrip("\n"))
+
+    def connect(self, **options):
+        return Connection(("127.0.0.1", self.port), **options)
+
+    def get(self, path="/", *fields, **options):
+        with self.connect() as connection:
+            return connection.get(path, *fields, **options)
+
+    def signal(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+
+    def wait(self, status=0):
+        """Waits for the end, which has to be a clean one."""
+        try:
+            assert self.process.wait(TIMEOUT) == status, self.errors
+        finally:
+            if self.process.poll() is None:
+                self.process.kill()
+                self.process.wait()
+            for thread in self.threads:
+                thread.join()
+        assert not [line for line in self.errors if "Sanitizer" in line or "runtime error" in line], self.errors
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.signal()
+        self.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+            for thread in self.threads:
+                thread.join()
+        else:
+            self.stop()
+
+    def thread_ids(self):
+        return sorted(int(name) for name in os.listdir(f"/proc/{self.process.pid}/task"))
+
+    def cpu_seconds(self):
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def descriptors(self):
+        """Open descriptors of all threads."""
+        return sum(len(os.listdir(f"/proc/{self.process.pid}/task/{thread}/fd")) for thread in self.thread_ids())
