@@ -258,10 +258,14 @@ static int open_entry(const struct cache *c, struct slice path, struct entry **r
 	return 0;
 }
 
-/* Whether the file system still holds what the entry was made from. */
-static bool current(const struct cache *c, const struct entry *e) {
+/* Whether the entry may still be used. The path is looked at once a second. What is served from a descriptor may change
+ * in place at any time: so that its bytes never go out under the entity-tag of others, it is looked at each time. */
+static bool current(const struct cache *c, struct entry *e, int64_t now_ms) {
 	struct stat st;
-	if (e->recent || fstatat(c->root, e->path, &st, 0) == -1) return false;
+	bool due = now_ms - e->checked_ms >= CACHE_CHECK_MS;
+	if (!due && e->file.body) return true;
+	if ((due && e->recent) || (due ? fstatat(c->root, e->path, &st, 0) : fstat(e->file.fd, &st)) == -1) return false;
+	if (due) e->checked_ms = now_ms;
 	struct identity now = identity_of(&st);
 	return same_identity(&now, &e->identity);
 }
@@ -271,13 +275,9 @@ int cache_find(struct cache *c, struct slice path, int64_t now_ms, struct file *
 	struct entry *e = c->bucket[hash % BUCKETS];
 	while (e && !(e->hash == hash && e->path_length == path.length && memcmp(e->path, path.at, path.length) == 0))
 		e = e->chain;
-	if (e && now_ms - e->checked_ms >= CACHE_CHECK_MS) {
-		if (current(c, e)) {
-			e->checked_ms = now_ms;
-		} else {
-			drop(c, e);
-			e = NULL;
-		}
+	if (e && !current(c, e, now_ms)) {
+		drop(c, e);
+		e = NULL;
 	}
 	if (e) {
 		if (c->newest != e) {

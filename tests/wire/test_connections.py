@@ -1,0 +1,255 @@
+"""Connections: how long they last, slow and vanishing clients, deadlines, running out of descriptors."""
+
+import resource
+import socket
+import time
+
+import pytest
+
+from conftest import BIG, SMALL
+from gatling import Server, eventually
+
+GET = b"GET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n"
+GET_BIG = b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+def request(version, *fields):
+    return "\r\n".join([f"GET /small.bin HTTP/{version}", *fields, "", ""]).encode()
+
+
+@pytest.mark.parametrize(
+    "data,stays,said",
+    [
+        (request("1.1", "Host: a"), True, None),
+        (request("1.1", "Host: a", "Connection: close"), False, "close"),
+        (request("1.1", "Host: a", "Connection: Foo, CLOSE"), False, "close"),
+        (request("1.1", "Host: a", "Connection: keep-alive"), True, None),
+        (request("1.9", "Host: a"), True, None),
+        (request("1.0"), False, "close"),
+        (request("1.0", "Connection: Keep-Alive"), True, "keep-alive"),
+        (request("1.0", "Host: a", "Connection: keep-alive, close"), False, "close"),
+    ],
+)
+def test_persistence(connection, data, stays, said):
+    connection.send(data)
+    response = connection.response()
+    assert response.status == 200 and response["Connection"] == said
+    if stays:
+        connection.assert_in_step()
+    else:
+        connection.assert_closed()
+
+
+def test_what_is_pipelined_behind_the_last_request_is_not_answered(connection):
+    connection.send(request("1.1", "Host: a", "Connection: close") + GET)
+    assert connection.response().status == 200
+    connection.assert_closed()
+
+
+def test_a_client_that_reads_slowly_gets_every_byte(server):
+    with server.connect(receive_buffer=4096) as c:
+        c.send(GET_BIG)
+        data = b""
+        while len(data) < len(BIG):
+            data += c.socket.recv(50_000 if len(data) < 300_000 else 1 << 20)
+            if b"\r\n\r\n" in data[:1000]:
+                head, data = data.split(b"\r\n\r\n", 1)
+                assert b"200 OK" in head
+        assert data == BIG
+        c.assert_in_step()
+
+
+def test_a_client_that_pipelines_without_reading_is_waited_for(server):
+    with server.connect(receive_buffer=4096) as c:
+        c.socket.settimeout(0.2)
+        sent = 0
+        try:
+            while sent < 100_000:
+                sent += c.socket.send(GET_BIG * 10)
+        except TimeoutError:
+            pass
+        c.socket.settimeout(20)
+        whole = sent // len(GET_BIG)
+        for _ in range(min(whole, 20)):
+            assert c.response().body == BIG
+        assert server.get("/small.bin").body == SMALL
+
+
+@pytest.mark.parametrize("sent", [b"", b"G", GET[:30], GET, GET + GET[:20], GET_BIG, GET_BIG * 20])
+@pytest.mark.parametrize("how", ["close", "reset", "read a little and reset"])
+def test_a_client_may_vanish_at_any_point(build, files, sent, how):
+    with Server(build, files, "-j", "1") as server:
+        before = server.descriptors()
+        for _ in range(10):
+            c = server.connect()
+            c.send(sent)
+            if how.startswith("read") and sent.endswith(b"\r\n\r\n"):
+                c.socket.recv(10)
+            if how == "close":
+                c.close()
+            else:
+                c.reset()
+        assert server.get("/small.bin").body == SMALL
+        # what is left open is no more than the file that the cache keeps
+        eventually(lambda: server.descriptors() <= before + 1)
+
+
+# --- deadlines ---
+
+
+@pytest.fixture(scope="module")
+def impatient(build, files):
+    with Server(build, files, "-T", "1", "-j", "1") as server:
+        yield server
+
+
+def closes_after(connection, least, most):
+    started = time.monotonic()
+    rest = connection.rest()
+    took = time.monotonic() - started
+    assert least <= took <= most, took
+    return rest
+
+
+def test_a_silent_connection_is_closed_without_a_word(impatient):
+    with impatient.connect() as c:
+        assert closes_after(c, 0.9, 2.5) == b""
+
+
+def test_an_idle_connection_is_closed_without_a_word(impatient):
+    with impatient.connect() as c:
+        c.send(GET)
+        assert c.response().status == 200
+        assert closes_after(c, 0.9, 2.5) == b""
+
+
+def test_each_request_starts_the_time_of_an_idle_connection_anew(impatient):
+    with impatient.connect() as c:
+        until = time.monotonic() + 1.8
+        while time.monotonic() < until:
+            c.send(GET)
+            assert c.response().status == 200
+            time.sleep(0.2)  # what is tested is that this time does not add up
+
+
+def test_half_a_head_is_answered_with_408(impatient):
+    with impatient.connect() as c:
+        c.send(GET[:20])
+        rest = closes_after(c, 0.9, 4.5)
+        assert rest.startswith(b"HTTP/1.1 408 ") and b"Connection: close" in rest
+
+
+def test_half_a_body_is_answered_with_408(impatient):
+    with impatient.connect() as c:
+        c.send(b"GET /small.bin HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nab")
+        assert closes_after(c, 0.9, 4.5).startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_head_that_trickles_in_gets_no_more_time(impatient):
+    with impatient.connect() as c:
+        started = time.monotonic()
+        c.send(b"GET / HTTP/1.1\r\nHost: a\r\nX: ")
+        c.socket.settimeout(0.1)
+        data = b""
+        while not data and time.monotonic() < started + 5:
+            try:
+                c.send(b"a")
+                data = c.socket.recv(100)
+            except TimeoutError:
+                pass
+        assert data.startswith(b"HTTP/1.1 408 ") and time.monotonic() - started < 3
+
+
+def test_a_client_that_takes_nothing_is_dropped(impatient):
+    impatient.get("/big.bin")  # the cache has it open
+    with impatient.connect(receive_buffer=4096) as c:
+        c.send(GET)
+        assert c.response().status == 200
+        before = impatient.descriptors()
+        c.send(GET_BIG * 10)
+        eventually(lambda: impatient.descriptors() < before, 5)
+
+
+# --- descriptors ---
+
+
+def test_without_descriptors_the_server_waits_idly_and_recovers(build, files):
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+    with Server(build, files, "-j", "1", "-n", preexec_fn=few) as server:
+        clients = [server.connect() for _ in range(100)]
+        answered = []
+        for c in clients:
+            c.send(GET)
+        for c in clients:
+            c.socket.settimeout(0.3)
+            try:
+                answered.append(c.response().status)
+            except TimeoutError:
+                break
+        assert 8 <= len(answered) < 64
+        used = server.cpu_seconds()
+        time.sleep(1)  # what is tested is that nothing is done in this time
+        assert server.cpu_seconds() - used < 0.3
+        for c in clients:
+            c.close()
+        assert server.get("/small.bin").body == SMALL
+
+
+# --- files that change under an answer ---
+
+
+@pytest.fixture
+def downloading(build, root):
+    """A connection that has read the head and a little of a file of 30 MB."""
+    root.write("huge", b"a" * 30_000_000)
+    with Server(build, root, "-j", "1") as server, server.connect(receive_buffer=65536) as c:
+        c.send(b"GET /huge HTTP/1.1\r\nHost: a\r\n\r\n")
+        while b"\r\n\r\n" not in c.buffer:
+            c._fill()
+        c.buffer = c.buffer.split(b"\r\n\r\n", 1)[1]
+        yield root.path / "huge", c
+
+
+def test_a_file_replaced_or_removed_while_it_is_sent_is_sent_to_its_end(downloading):
+    path, c = downloading
+    path.unlink()
+    path.write_bytes(b"b" * 30_000_000)
+    data = bytearray(c.buffer)
+    while len(data) < 30_000_000:
+        data += c.socket.recv(1 << 20)
+    assert data.count(b"a") == 30_000_000
+    c.buffer = b""
+    c.assert_in_step()
+
+
+def test_a_file_truncated_while_it_is_sent_ends_the_connection_short(downloading):
+    path, c = downloading
+    with open(path, "r+b") as f:
+        f.truncate(1000)
+    rest = c.rest()
+    assert len(rest) < 30_000_000
+    assert rest.strip(b"a") == b""
+
+
+def test_a_small_file_that_shrinks_is_never_padded(build, root):
+    root.write("f", b"a" * 5000)
+    with Server(build, root, "-j", "1") as server, server.connect() as c:
+        for size in (5000, 100, 0, 70_000, 3):
+            with open(root.path / "f", "r+b") as f:
+                f.truncate(0)
+                f.write(b"b" * size)
+            response = eventually(lambda: (r := c.get("/f")).body == b"b" * size and r, 3)
+            assert response["Content-Length"] == str(size)
+
+
+def test_tcp_clients_get_whole_answers_without_waiting_for_acknowledgements(server):
+    with server.connect() as c:
+        c.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        started = time.monotonic()
+        for _ in range(20):
+            c.send(b"GET /big.bin HTTP/1.1\r\nHost: a\r\nRange: bytes=0-100000\r\n\r\n")
+            assert len(c.response().body) == 100_001
+        # Nagle's algorithm against delayed acknowledgements would take 40 ms each
+        assert time.monotonic() - started < 0.8

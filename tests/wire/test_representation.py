@@ -1,0 +1,254 @@
+"""What a file is answered with: fields, validators, preconditions, ranges."""
+
+import email.utils
+import os
+import random
+import re
+import time
+
+import pytest
+
+from conftest import BIG, SMALL
+from gatling import Server, eventually
+
+
+def test_a_file_comes_with_all_its_fields(connection):
+    response = connection.get("/small.bin")
+    assert response.status == 200 and response.reason == "OK" and response.body == SMALL
+    assert response["Content-Type"] == "application/octet-stream"
+    assert response["Accept-Ranges"] == "bytes"
+    assert response["Server"] == "gatling"
+    assert re.fullmatch(r'"[0-9a-f]{32}"', response["ETag"])
+    assert response["Connection"] is None
+    date = email.utils.parsedate_to_datetime(response["Date"]).timestamp()
+    assert abs(date - time.time()) < 3
+    assert email.utils.parsedate_to_datetime(response["Last-Modified"]).timestamp() <= date
+
+
+def test_the_last_modification_is_the_files(build, root):
+    os.utime(root.path / "a.txt", (784111777, 784111777))
+    with Server(build, root) as server:
+        assert server.get("/a.txt")["Last-Modified"] == "Sun, 06 Nov 1994 08:49:37 GMT"
+
+
+def test_a_modification_in_the_future_is_said_to_be_now(build, root):
+    os.utime(root.path / "a.txt", (4102444800, 4102444800))
+    with Server(build, root) as server:
+        response = server.get("/a.txt")
+        said = email.utils.parsedate_to_datetime(response["Last-Modified"]).timestamp()
+        assert said <= email.utils.parsedate_to_datetime(response["Date"]).timestamp()
+
+
+@pytest.mark.parametrize("path", ["/small.bin", "/", "/nope", "/list/", "/dir", "/empty.txt"])
+def test_head_is_get_without_the_body(connection, path):
+    got, head = connection.get(path), connection.get(path, method="HEAD")
+    connection.assert_in_step()
+    assert head.status == got.status
+    ignored = ("Date",)
+    assert [f for f in head.fields if f[0] not in ignored] == [f for f in got.fields if f[0] not in ignored]
+
+
+@pytest.mark.parametrize("path", ["/small.bin", "/big.bin", "/empty.txt", "/dir/"])
+def test_bodies_are_the_files_bytes(connection, path):
+    body = {"/small.bin": SMALL, "/big.bin": BIG, "/empty.txt": b"", "/dir/": b"in dir"}[path]
+    for _ in range(2):
+        assert connection.get(path).body == body
+    connection.assert_in_step()
+
+
+@pytest.mark.parametrize(
+    "name,kind",
+    [("a.html", "text/html; charset=utf-8"), ("a.css", "text/css; charset=utf-8"), ("a.JS", "text/javascript; charset=utf-8"),
+     ("a.svg", "image/svg+xml"), ("a.wasm", "application/wasm"), ("a.json", "application/json"), ("a.txt", "text/plain; charset=utf-8"),
+     ("a", "application/octet-stream"), ("a.unknown", "application/octet-stream"), ("a.tar.gz", "application/gzip")],
+)  # fmt: skip
+def test_media_types(build, root, name, kind):
+    root.write(name, b"x")
+    with Server(build, root, "-j", "1") as server:
+        assert server.get("/" + name)["Content-Type"] == kind
+
+
+# --- change ---
+
+
+@pytest.mark.parametrize("size", [5, 200_000])
+@pytest.mark.parametrize("how", ["in place", "by rename"])
+def test_the_etag_changes_with_the_content_when_neither_size_nor_time_do(build, root, size, how):
+    root.write("f", b"a" * size)
+    os.utime(root.path / "f", (1, 1))
+    with Server(build, root, "-j", "1") as server:
+        before = server.get("/f")
+        changed = root.path / ("f" if how == "in place" else "new")
+        with open(changed, "r+b" if how == "in place" else "wb") as f:
+            f.write(b"b" * size)
+        os.utime(changed, (1, 1))
+        changed.rename(root.path / "f")
+        started = time.monotonic()
+        after = eventually(lambda: (r := server.get("/f")).body[:1] == b"b" and r)
+        assert time.monotonic() - started < 2
+        assert after["ETag"] != before["ETag"] and after["Last-Modified"] == before["Last-Modified"]
+        assert after.body == b"b" * size
+        assert server.get("/f", "If-None-Match: " + before["ETag"]).status == 200
+
+
+def test_files_that_appear_change_mode_and_go_are_seen_within_a_second(build, root):
+    with Server(build, root, "-j", "1") as server:
+        assert server.get("/new.txt").status == 404
+        root.write("new.txt", b"new")
+        assert server.get("/new.txt").body == b"new"
+        (root.path / "new.txt").chmod(0o640)
+        eventually(lambda: server.get("/new.txt").status == 403, 2)
+        (root.path / "new.txt").chmod(0o644)
+        eventually(lambda: server.get("/new.txt").status == 200, 2)
+        (root.path / "new.txt").unlink()
+        eventually(lambda: server.get("/new.txt").status == 404, 2)
+
+
+# --- preconditions ---
+
+LONG_AGO = "Sun, 06 Nov 1994 08:49:37 GMT"
+TO_COME = "Fri, 01 Jan 2100 00:00:00 GMT"
+
+
+@pytest.mark.parametrize(
+    "fields,status",
+    [
+        (["If-None-Match: {etag}"], 304),
+        (["If-None-Match: W/{etag}"], 304),
+        (['If-None-Match: "x", {etag}'], 304),
+        (["If-None-Match: *"], 304),
+        (['If-None-Match: "x"'], 200),
+        (['If-None-Match: "x"', "If-Modified-Since: " + TO_COME], 200),
+        (["If-Modified-Since: {date}"], 304),
+        (["If-Modified-Since: " + TO_COME], 304),
+        (["If-Modified-Since: " + LONG_AGO], 200),
+        (["If-Modified-Since: Sunday, 06-Nov-94 08:49:37 GMT"], 200),
+        (["If-Modified-Since: nonsense"], 200),
+        (["If-Match: {etag}"], 200),
+        (["If-Match: *"], 200),
+        (["If-Match: W/{etag}"], 412),
+        (['If-Match: "x"'], 412),
+        (["If-Unmodified-Since: {date}"], 200),
+        (["If-Unmodified-Since: " + LONG_AGO], 412),
+        (["If-Match: {etag}", "If-Unmodified-Since: " + LONG_AGO], 200),
+        (["If-Match: {etag}", "If-None-Match: {etag}"], 304),
+        (["If-None-Match: {etag}", "Range: bytes=0-1"], 304),
+    ],
+)
+@pytest.mark.parametrize("path", ["/small.bin", "/big.bin"])
+def test_preconditions(connection, path, fields, status):
+    plain = connection.get(path)
+    filled = [f.format(etag=plain["ETag"], date=plain["Last-Modified"]) for f in fields]
+    response = connection.get(path, *filled)
+    assert response.status == status
+    if status == 304:
+        assert response["ETag"] == plain["ETag"] and response["Last-Modified"] == plain["Last-Modified"]
+        assert response["Date"] and response["Content-Type"] is None
+    connection.assert_in_step()
+
+
+def test_preconditions_on_what_does_not_exist_change_nothing(connection):
+    assert connection.get("/nope", "If-None-Match: *").status == 404
+    assert connection.get("/nope", 'If-Match: "x"').status == 404
+
+
+# --- ranges ---
+
+
+def content(path):
+    return SMALL if path == "/small.bin" else BIG
+
+
+@pytest.mark.parametrize("path", ["/small.bin", "/big.bin"])
+def test_any_single_range_is_exactly_those_bytes(connection, path):
+    whole = content(path)
+    chance = random.Random(path)
+    cuts = [(0, 0), (0, len(whole) - 1), (len(whole) - 1, len(whole) - 1), (0, len(whole) + 5)]
+    cuts += [tuple(sorted(chance.sample(range(len(whole)), 2))) for _ in range(20)]
+    for first, last in cuts:
+        response = connection.get(path, f"Range: bytes={first}-{last}")
+        last = min(last, len(whole) - 1)
+        assert response.status == 206
+        assert response["Content-Range"] == f"bytes {first}-{last}/{len(whole)}"
+        assert response.body == whole[first : last + 1]
+    connection.assert_in_step()
+
+
+def test_open_and_suffix_ranges(connection):
+    assert connection.get("/small.bin", "Range: bytes=1000-").body == SMALL[1000:]
+    assert connection.get("/small.bin", "Range: bytes=-5").body == SMALL[-5:]
+    response = connection.get("/small.bin", "Range: bytes=-5000")
+    assert response.status == 206 and response.body == SMALL
+    assert response["Content-Range"] == "bytes 0-1023/1024"
+
+
+@pytest.mark.parametrize("value", ["bytes=1024-", "bytes=-0", "bytes=9999999999999999999999-", "bytes=2000-3000,4000-"])
+def test_what_cannot_be_satisfied_is_416(connection, value):
+    response = connection.get("/small.bin", "Range: " + value)
+    assert response.status == 416 and response["Content-Range"] == "bytes */1024"
+    connection.assert_in_step()
+
+
+def test_an_empty_file_has_no_range(connection):
+    assert connection.get("/empty.txt", "Range: bytes=0-").status == 416
+    assert connection.get("/empty.txt", "Range: bytes=-1").status == 416
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["bytes=5-4", "bytes=a-b", "lines=0-1", "bytes", "bytes=0-1,x", "bytes=0-1023,0-1023",
+     "bytes=" + ",".join("0-0" for _ in range(17)), "bytes=" + ",".join("0-" for _ in range(200))],
+)  # fmt: skip
+def test_bad_foreign_and_abusive_ranges_are_ignored(connection, value):
+    response = connection.get("/small.bin", "Range: " + value)
+    assert response.status == 200 and response.body == SMALL and response["Content-Range"] is None
+    connection.assert_in_step()
+
+
+def test_ranges_are_for_get_alone(connection):
+    response = connection.get("/small.bin", "Range: bytes=0-1", method="HEAD")
+    assert response.status == 200 and response["Content-Length"] == "1024"
+
+
+def test_of_several_ranges_with_one_to_be_had_that_one_is_sent_plainly(connection):
+    response = connection.get("/small.bin", "Range: bytes=0-1,5000-6000")
+    assert response.status == 206 and response.body == SMALL[:2] and response["Content-Range"] == "bytes 0-1/1024"
+
+
+def parts(response):
+    """The parts of a multipart/byteranges body: (Content-Range, Content-Type, bytes)."""
+    boundary = re.fullmatch(r"multipart/byteranges; boundary=(\S+)", response["Content-Type"]).group(1).encode()
+    pieces = response.body.split(b"\r\n--" + boundary)
+    assert pieces[0] == b"" and pieces[-1] == b"--\r\n"
+    found = []
+    for piece in pieces[1:-1]:
+        head, body = piece.split(b"\r\n\r\n", 1)
+        fields = dict(line.split(": ", 1) for line in head.decode().strip().split("\r\n"))
+        found.append((fields["Content-Range"], fields["Content-Type"], body))
+    return found
+
+
+@pytest.mark.parametrize("path", ["/small.bin", "/big.bin"])
+@pytest.mark.parametrize("count", [2, 3, 16])
+def test_several_ranges_come_as_multipart_in_the_order_asked_for(connection, path, count):
+    whole = content(path)
+    chance = random.Random(count)
+    size = len(whole) // 40
+    cuts = [(first, first + chance.randrange(size)) for first in chance.sample(range(len(whole) - size), count)]
+    response = connection.get(path, "Range: bytes=" + ", ".join(f"{a}-{b}" for a, b in cuts))
+    assert response.status == 206 and response["Content-Range"] is None
+    wanted = [(f"bytes {a}-{b}/{len(whole)}", "application/octet-stream", whole[a : b + 1]) for a, b in cuts]
+    assert parts(response) == wanted
+    connection.assert_in_step()
+
+
+@pytest.mark.parametrize(
+    "validator,status",
+    [("{etag}", 206), ("{date}", 206), ("W/{etag}", 200), ('"x"', 200), (LONG_AGO, 200), (TO_COME, 200), ("nonsense", 200)],
+)
+def test_if_range(connection, validator, status):
+    plain = connection.get("/small.bin")
+    value = validator.format(etag=plain["ETag"], date=plain["Last-Modified"])
+    response = connection.get("/small.bin", "Range: bytes=0-1", "If-Range: " + value)
+    assert response.status == status
+    assert response.body == (SMALL[:2] if status == 206 else SMALL)
