@@ -27,9 +27,10 @@ size_t peer_format(char *out, const struct peer *peer) {
 	return strlen(out);
 }
 
+/* The start of text that is logged. */
 static size_t format_escaped(char *out, struct slice text) {
 	size_t n = 0;
-	for (size_t i = 0; i < text.length; i++) {
+	for (size_t i = 0; i < text.length && i < ACCESS_REQUEST_MAX; i++) {
 		unsigned char c = (unsigned char)text.at[i];
 		if (c >= ' ' && c < 127 && c != '"' && c != '\\') {
 			out[n++] = (char)c;

@@ -46,9 +46,9 @@ static const struct status {
 };
 
 static struct slice status_line(int code) {
-	size_t i = 0;
-	while (statuses[i].code != code) i++;
-	return statuses[i].line;
+	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+		if (statuses[i].code == code) return statuses[i].line;
+	abort(); /* a status that nobody has named here */
 }
 
 /* A head being written; there is always room, see HEAD_ROOM. */

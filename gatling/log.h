@@ -18,8 +18,8 @@ struct log_lines; /* what one worker has collected */
 /* Starts the thread that writes to the descriptor fd of the calling thread's table. NULL with errno. */
 struct log *log_start(int fd);
 
-/* Writes what it has, ends the thread and frees the log with its log_lines. Gives up on a descriptor that takes nothing for
- * LOG_STOP_MS. After all workers have ended. */
+/* Writes what it has, ends the thread and frees the log with its log_lines. After all workers have ended.
+ * Gives up on a descriptor that takes nothing for LOG_STOP_MS: that thread is left behind, with the descriptor. */
 enum { LOG_STOP_MS = 1000 };
 void log_stop(struct log *log);
 

@@ -234,7 +234,8 @@ static int parse_incomplete(struct request *r, struct slice rest, size_t used) {
 	if (!request_plausible(rest.at, rest.length)) return -400;
 	if (!r->line.at) {
 		r->line = rest;
-		if (span(rest, TOKEN) > METHOD_MAX) return -400;
+		size_t name = span(rest, TOKEN);
+		if (name > METHOD_MAX || (name == 0 && rest.length && rest.at[0] != '\r')) return -400;
 		if (rest.length > METHOD_MAX + TARGET_MAX) return -414;
 	}
 	return used + rest.length >= HEAD_MAX ? -431 : 0;

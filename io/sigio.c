@@ -54,16 +54,28 @@ static int poll_now(io_loop *loop, struct pollfd *p, int n) {
 
 enum { WATCHED_EVENTS = POLLIN | POLLOUT | POLLRDHUP };
 
+/* Has the signals of a descriptor sent to this thread. */
+static int claim(int fd, pid_t thread) {
+	struct f_owner_ex owner;
+	int flags = fcntl(fd, F_GETFL);
+	if (flags == -1 || fcntl(fd, F_GETOWN_EX, &owner) == -1) return -1;
+	/* an open file description that loops share has one owner, and one number in its signals: the first loop's */
+	if (owner.pid && owner.pid != thread) return 0;
+	owner = (struct f_owner_ex){.type = F_OWNER_TID, .pid = thread};
+	if (fcntl(fd, F_SETSIG, event_signal()) == -1 || fcntl(fd, F_SETOWN_EX, &owner) == -1) return -1;
+	return fcntl(fd, F_SETFL, flags | O_ASYNC);
+}
+
 int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
+	static pthread_mutex_t claiming = PTHREAD_MUTEX_INITIALIZER;
 	(void)direction; /* a signal comes for either */
 	const struct sigio *s = loop->mech;
 	struct io_entry *e = &loop->entry[fd];
 	if (e->mech_state) return 0;
-	struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = s->thread};
-	int flags = fcntl(fd, F_GETFL);
-	if (flags == -1 || fcntl(fd, F_SETSIG, event_signal()) == -1 || fcntl(fd, F_SETOWN_EX, &owner) == -1 ||
-		fcntl(fd, F_SETFL, flags | O_ASYNC) == -1)
-		return -1;
+	pthread_mutex_lock(&claiming);
+	int claimed = claim(fd, s->thread);
+	pthread_mutex_unlock(&claiming);
+	if (claimed == -1) return -1;
 	e->mech_state = 1;
 	/* what came before sent no signal; poll(2) also asks the socket to send one when it can be written to again */
 	struct pollfd p = {.fd = fd, .events = WATCHED_EVENTS};

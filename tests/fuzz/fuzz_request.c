@@ -28,10 +28,8 @@ static void parse_path(struct slice path) {
 }
 
 static void use(const struct request *q) {
-	static char line[ACCESS_LINE_MAX];
 	const struct validators v = {.etag = SLICE("\"abc\""), .last_modified = 784111777};
 	struct range range[RANGES_MAX];
-	struct peer peer = {0};
 	char name[HOST_MAX + 1];
 	if (q->host.length) {
 		require(host_valid(q->host));
@@ -45,6 +43,12 @@ static void use(const struct request *q) {
 	int status = precondition_status(q, &v);
 	require(status == 0 || status == 304 || status == 412);
 	(void)precondition_range(q, &v);
+}
+
+/* Answered or refused, the request is logged. */
+static void log_request(const struct request *q) {
+	static char line[ACCESS_LINE_MAX];
+	struct peer peer = {0};
 	size_t n = access_format(line, &peer, "D", q->line, 200, 1);
 	require(n < ACCESS_LINE_MAX && !memchr(line, '\n', n));
 }
@@ -80,6 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 		require(n > 0 && (int)i >= n ? part == n : part <= 0);
 		if (n > 0 && (int)i < n) require(part == 0);
 	}
+	if (n != 0) log_request(&q);
 	if (n > 0) {
 		use(&q);
 		skip_body(&q, copy + n, length - (size_t)n);

@@ -39,6 +39,17 @@ static void lines_are_in_the_common_log_format(void **state) {
 	check_slice((struct slice){.at = line, .length = n}, "unix: - - [D] \"x\" 304 -");
 }
 
+static void of_an_endless_request_line_the_start_is_logged(void **state) {
+	(void)state;
+	static char line[ACCESS_LINE_MAX], request[10 * ACCESS_REQUEST_MAX];
+	struct peer p = peer("2001:db8:1111:2222:3333:4444:5555:6666");
+	memset(request, '\xe9', sizeof request);
+	size_t n = access_format(line, &p, "21/Nov/2026:07:17:28 +0000",
+							 (struct slice){.at = request, .length = sizeof request}, 414, UINT64_MAX);
+	assert_true(n > 4 * ACCESS_REQUEST_MAX && n < ACCESS_LINE_MAX);
+	assert_memory_equal(line + n - 26, "\" 414 18446744073709551615", 26);
+}
+
 static void no_line_is_lost_when_the_log_stops(void **state) {
 	(void)state;
 	FILE *file = tmpfile();
@@ -129,13 +140,13 @@ static void a_reader_that_never_reads_does_not_hold_up_the_end(void **state) {
 	memset(line, 'x', sizeof line);
 	for (int i = 0; i < 1000; i++) log_line(l, line, sizeof line, 0);
 	log_stop(log);
-	close(end[0]); /* now the thread's write fails, and it ends */
-	close(end[1]);
+	close(end[0]); /* now the write of the thread that was left behind fails; end[1] is its own */
 }
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_are_in_the_common_log_format),
+		cmocka_unit_test(of_an_endless_request_line_the_start_is_logged),
 		cmocka_unit_test(no_line_is_lost_when_the_log_stops),
 		cmocka_unit_test(a_line_is_due_after_the_delay),
 		cmocka_unit_test(a_full_pipe_drops_lines_and_counts_them),

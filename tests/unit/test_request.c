@@ -89,6 +89,8 @@ static void refused_requests_have_their_status(void **state) {
 		{-411, "PUT / HTTP/1.0\r\n\r\n"},
 		{-417, "GET / HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n"},
 		{-400, "\x16\x03\x01\x02"}, /* a TLS hello, incomplete */
+		{-400, "\xe9"},             /* no method begins so */
+		{-400, " GET"},
 		{-400, "THISMETHODISNEVERGOINGTOENDANDNOSPACEWILLCOME"},
 		{-400, "\r\n\r\n\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"}, /* too many empty lines */
 	};

@@ -74,6 +74,9 @@ BAD = {
     "the http/2 preface": (505, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
     "an ssh client": (400, b"SSH-2.0-OpenSSH_9.2\r\n"),
     "printable noise": (400, b"a" * 64),
+    "noise beyond ascii": (400, b"\xe9" * 30000),
+    "an endless target beyond ascii": (414, b"GET /" + b"\xe9" * 30000),
+    "a long line that is no request": (400, b"GET " + b"\xe9 " * 8000 + b"\r\n"),
 }
 
 

@@ -1,0 +1,340 @@
+"""The process: options, addresses, signals, the log."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from gatling import Connection, Root, Server, eventually, runnable, unprivileged
+
+
+def run(build, *flags, **popen):
+    return subprocess.run(
+        [runnable(build), *flags], capture_output=True, text=True, timeout=20, check=False, **{**unprivileged(), **popen}
+    )
+
+
+def one_line(text):
+    return re.fullmatch(r"gatling: [^\n]+\n", text)
+
+
+# --- options ---
+
+
+@pytest.mark.parametrize(
+    "flags,named",
+    [
+        (["-x"], "-x"), (["--nope"], "--nope"), (["-p"], "-p"), (["-p", "x"], "'x'"), (["-p", "65536"], "65536"),
+        (["-p", "-1"], "-1"), (["-p", "80x"], "80x"), (["-j", "0"], "--workers"), (["-j", "1000"], "1000"),
+        (["-T", "soon"], "soon"), (["--symlinks", "x"], "--symlinks"), (["dir"], "dir"), (["--port"], "--port"),
+        (["-i", "127.0.0.1"] * 65, "64"),
+    ],
+)  # fmt: skip
+def test_a_wrong_option_is_named_in_one_line(build, flags, named):
+    done = run(build, *flags)
+    assert done.returncode == 2 and done.stdout == ""
+    assert one_line(done.stderr) and named in done.stderr
+
+
+def test_help_and_version(build, request):
+    done = run(build, "--help")
+    assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) < 80
+    assert run(build, "-h").stdout == done.stdout
+    version = run(build, "--version").stdout
+    mechanism = request.node.callspec.id
+    assert re.fullmatch(rf"gatling [\d.]+ \({mechanism}; libowfat .+, OpenSSL .+, zlib .+\)\n", version)
+
+
+@pytest.mark.parametrize(
+    "flags,named",
+    [
+        (["-c", "/nonexistent"], "/nonexistent"),
+        (["-c", "/etc/passwd"], "/etc/passwd"),
+        (["-i", "example.org"], "example.org"),
+        (["-i", "1.2.3"], "1.2.3"),
+        (["-i", "198.51.100.1"], "198.51.100.1"),
+        (["-i", "unix:"], "unix:"),
+        (["-i", "unix:/nonexistent/socket"], "/nonexistent/socket"),
+        (["-i", "unix:/" + "x" * 200], "xxx"),
+        (["-u", "no-such-user"], "no-such-user"),
+    ],
+)
+def test_what_cannot_be_served_is_named_in_one_line(build, flags, named):
+    done = run(build, "-p", "0", *flags)
+    assert done.returncode == 1 and done.stdout == ""
+    assert one_line(done.stderr) and named in done.stderr
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_port_in_use_is_named_also_when_another_gatling_has_it(build, files, workers):
+    with Server(build, files, "-j", workers) as server:
+        done = run(build, "-c", files.path, "-i", "127.0.0.1", "-p", str(server.port), "-j", workers)
+        assert done.returncode == 1 and one_line(done.stderr)
+        assert str(server.port) in done.stderr and "in use" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to start with")
+def test_a_port_that_takes_privileges_is_named(build, files):
+    with open("/proc/sys/net/ipv4/ip_unprivileged_port_start", encoding="ascii") as f:
+        if int(f.read()) <= 1:
+            pytest.skip("every port is free for all here")
+    done = run(build, "-c", files.path, "-i", "127.0.0.1", "-p", "1")
+    assert done.returncode == 1 and "port 1:" in done.stderr and "ermission" in done.stderr
+
+
+# --- addresses ---
+
+
+def answers(connection):
+    with connection as c:
+        return c.get("/small.bin").status == 200
+
+
+def test_by_default_it_listens_on_ipv4_and_ipv6(build, files):
+    with Server(build, files, address=()) as server:
+        assert f"http://localhost:{server.port}/" in server.banner
+        assert answers(server.connect())
+        assert answers(Connection(("::1", server.port), socket.AF_INET6))
+        eventually(lambda: len(server.lines) == 2)
+        assert {line.split()[0] for line in server.lines} == {"127.0.0.1", "::1"}
+
+
+def test_several_addresses(build, files):
+    path = files.path.with_suffix(".sock")
+    with Server(build, files, address=("-i", "127.0.0.1", "-i", "::1", "-i", f"unix:{path}")) as server:
+        ports = dict(re.findall(r"http://(\S+):(\d+)/", server.banner))
+        assert f"unix:{path}" in server.banner
+        assert answers(Connection(("127.0.0.1", int(ports["127.0.0.1"]))))
+        assert answers(Connection(("::1", int(ports["[::1]"])), socket.AF_INET6))
+        for _ in range(4):
+            assert answers(Connection(str(path), socket.AF_UNIX))
+        done = run(build, "-c", files.path, "-i", f"unix:{path}")
+        assert done.returncode == 1 and "in use" in done.stderr
+    # what is left of the socket is in nobody's way
+    with Server(build, files, address=("-i", f"unix:{path}")):
+        assert answers(Connection(str(path), socket.AF_UNIX))
+    path.unlink()
+
+
+def test_the_banner_says_what_is_served_where_by_what(build, files, request):
+    with Server(build, files, "-j", "2") as server:
+        mechanism = request.node.callspec.id
+        assert server.banner == f"gatling: serving {files.path} on http://127.0.0.1:{server.port}/ ({mechanism}, 2 workers)\n"
+    with Server(build, files, "-j", "1") as server:
+        assert server.banner.endswith("1 worker)\n")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root")
+def test_started_as_root_it_is_locked_in_and_can_become_somebody_else(build, root):
+    outside = Root({"x": b"outside"})
+    (root.path / "out").symlink_to(outside.path / "x")
+    (root.path / "in").symlink_to("/a.txt")
+    with Server(build, root, "-u", "nobody", as_root=True) as server:
+        assert server.get("/out").status == 404
+        assert server.get("/in").body == b"a"
+        with open(f"/proc/{server.process.pid}/status", encoding="ascii") as f:
+            status = f.read()
+        assert re.search(r"Uid:\t65534\t65534\t65534\t65534\n", status)
+        assert re.search(r"Gid:\t65534\t65534\t65534\t65534\n", status)
+        assert re.search(r"Groups:\t65534 \n", status)
+        assert os.readlink(f"/proc/{server.process.pid}/root") == str(root.path)
+    outside.remove()
+
+
+def test_each_worker_answers(build, files):
+    with Server(build, files, "-j", "2", "-n") as server:
+        before = {t: cpu(server, t) for t in server.thread_ids()}
+        for _ in range(400):
+            server.get("/small.bin")
+        busy = [t for t in before if cpu(server, t) > before[t]]
+        assert len(busy) >= 2
+
+
+def cpu(server, thread):
+    """Nanoseconds that a thread has run."""
+    with open(f"/proc/{server.process.pid}/task/{thread}/schedstat", encoding="ascii") as f:
+        return int(f.read().split()[0])
+
+
+# --- signals ---
+
+
+def start_download(server):
+    """A connection in the middle of 30 MB."""
+    c = server.connect(receive_buffer=65536)
+    c.send(b"GET /huge HTTP/1.1\r\nHost: a\r\n\r\n")
+    while b"\r\n\r\n" not in c.buffer:
+        c._fill()
+    return c
+
+
+@pytest.fixture
+def huge(root):
+    root.write("huge", b"a" * 30_000_000)
+    return root
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_after_the_answers_under_way_and_refuses_new_ones_meanwhile(build, huge, number):
+    with Server(build, huge, "-j", "2") as server:
+        idle = server.connect()
+        assert idle.get("/a.txt").status == 200
+        download = start_download(server)
+        server.signal(number)
+        idle.assert_closed()
+        with pytest.raises(ConnectionRefusedError):
+            eventually(lambda: server.connect().close())
+        assert len(download.response().body) == 30_000_000
+        download.assert_closed()
+        server.wait()
+
+
+def test_a_connection_kept_open_is_told_that_the_end_has_come(build, huge):
+    with Server(build, huge, "-j", "1") as server:
+        c = server.connect()
+        c.send(b"GET /a.txt HTTP/1.1\r\nHost: a\r\n")  # half a request
+        server.get("/a.txt")
+        server.signal()
+        eventually(lambda: refused(server))
+        c.send(b"\r\n")
+        response = c.response()
+        assert response.status == 200 and response["Connection"] == "close"
+        c.assert_closed()
+
+
+def refused(server):
+    try:
+        server.connect().close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+def test_what_waits_to_be_accepted_when_the_end_comes_is_answered(build, files):
+    with Server(build, files, "-j", "1") as server:
+        server.signal(signal.SIGSTOP)
+        waiting = [server.connect() for _ in range(100)]
+        for c in waiting:
+            c.send(b"GET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+        server.signal()
+        server.signal(signal.SIGCONT)
+        for c in waiting:
+            response = c.response()
+            assert response.status == 200
+            c.assert_closed()
+        server.wait()
+
+
+def test_the_end_waits_no_longer_than_the_timeout(build, huge):
+    with Server(build, huge, "-j", "1", "-T", "1") as server:
+        download = start_download(server)
+        until = time.monotonic() + 5
+        server.signal()
+        while server.process.poll() is None and time.monotonic() < until:
+            download.socket.recv(1)  # slow, but never idle for a second
+            time.sleep(0.05)
+        server.wait()
+
+
+def test_a_second_signal_ends_it_at_once(build, huge):
+    with Server(build, huge, "-j", "2") as server:
+        start_download(server)
+        server.signal()
+        eventually(lambda: refused(server))
+        started = time.monotonic()
+        server.signal()
+        server.wait()
+        assert time.monotonic() - started < 3
+
+
+def test_after_a_hangup_a_successor_has_the_port_while_downloads_go_on(build, huge):
+    with Server(build, huge, "-j", "2") as old:
+        download = start_download(old)
+        old.signal(signal.SIGHUP)
+        eventually(lambda: refused(old))
+        address = ("-i", "127.0.0.1", "-p", str(old.port))
+        with Server(build, huge, "-j", "2", address=address) as new:
+            assert new.port == old.port
+            assert new.get("/a.txt").body == b"a"
+            assert len(download.response().body) == 30_000_000
+            old.wait()
+            assert new.get("/a.txt").body == b"a"
+
+
+# --- the log ---
+
+LINE = r'127\.0\.0\.1 - - \[\d\d/[A-Z][a-z][a-z]/\d{4}:\d\d:\d\d:\d\d \+0000\] "(.*)" (\d{3}) (\d+|-) (\d+\.\d{6})'
+
+
+def test_each_request_is_a_line_in_the_common_log_format(build, files):
+    with Server(build, files, "-j", "1") as server, server.connect() as c:
+        c.get("/small.bin?q")
+        c.get("/nope", method="HEAD")
+        c.get('/"\\\x7f\xe9'.replace("\x7f", ""))
+        c.send(b"BAD\r\n\r\n")
+        c.response()
+        eventually(lambda: len(server.lines) == 4)
+        found = [re.fullmatch(LINE, line).groups() for line in server.lines]
+        assert [f[:3] for f in found] == [
+            ("GET /small.bin?q HTTP/1.1", "200", "1024"),
+            ("HEAD /nope HTTP/1.1", "404", "-"),
+            (r"GET /\x22\x5c\xe9 HTTP/1.1", "404", "68"),
+            ("BAD", "400", "72"),
+        ]
+        assert all(float(f[3]) < 5 for f in found)
+
+
+def test_the_time_in_the_log_is_that_of_the_whole_answer(build, huge):
+    with Server(build, huge, "-j", "1") as server:
+        download = start_download(server)
+        time.sleep(0.3)  # what is tested is that this shows
+        download.response()
+        line = eventually(lambda: server.lines and server.lines[0])
+        assert 0.3 <= float(line.split()[-1]) < 10 and " 30000000 " in line
+
+
+def test_no_line_is_lost_at_the_end(build, files):
+    with Server(build, files, "-j", "2") as server:
+        for _ in range(50):
+            with server.connect() as c:
+                c.send(b"GET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n" * 20)
+                for _ in range(20):
+                    c.response()
+        server.stop()
+        assert len(server.lines) == 1000
+
+
+def test_a_log_that_nobody_reads_stops_nobody(build, files):
+    read, write = os.pipe()
+    with Server(build, files, "-j", "1", stdout=write) as server:
+        os.close(write)
+        with server.connect() as c:
+            for _ in range(60):  # more than pipe and buffers hold
+                c.send((b"GET /nope" + b"x" * 200 + b" HTTP/1.1\r\nHost: a\r\n\r\n") * 100)
+                for _ in range(100):
+                    assert c.response().status == 404
+        text = b""
+        while b"log lines dropped" not in text:
+            text += os.read(read, 1 << 20)
+            server.get("/small.bin")
+        os.close(read)
+
+
+def test_without_a_log_there_is_none(build, files):
+    with Server(build, files, "-j", "1", "-n") as server:
+        server.get("/small.bin")
+        server.stop()
+        assert server.lines == []
+
+
+def test_a_log_whose_reader_has_gone_stops_nobody(build, files):
+    read, write = os.pipe()
+    os.close(read)
+    with Server(build, files, "-j", "1", stdout=write) as server:
+        os.close(write)
+        for _ in range(3):
+            assert server.get("/small.bin").status == 200
