@@ -17,6 +17,8 @@
  * Readiness is a hint: a descriptor handed out may still answer EAGAIN. A ready and wanted descriptor that
  * was not used until EAGAIN is handed out again after the next io_wait().
  *
+ * Loops may share a listening socket, each through a descriptor of its own: a connection goes to one of them.
+ *
  * A loop belongs to the thread that made it; io_wake() alone may be called by another one.
  * Descriptors must be in non-blocking mode. SIGPIPE is the program's to ignore. */
 #ifndef GATLING_IO_H

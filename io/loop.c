@@ -125,6 +125,15 @@ static void enqueue(io_loop *loop, int fd, enum io_direction d) {
 	q->tail = fd;
 }
 
+static int dequeue(io_loop *loop, enum io_direction d) {
+	struct io_queue *q = &loop->queue[d];
+	int fd = q->head;
+	q->head = loop->entry[fd].queue_next[d];
+	q->length--;
+	set_queued(&loop->entry[fd], d, false);
+	return fd;
+}
+
 /* What was handed out last and is still ready comes back in the next turn. */
 static void requeue_last(io_loop *loop, enum io_direction d) {
 	struct io_queue *q = &loop->queue[d];
@@ -136,15 +145,17 @@ static int hand_out(io_loop *loop, enum io_direction d) {
 	struct io_queue *q = &loop->queue[d];
 	requeue_last(loop, d);
 	while (q->turn > 0) {
-		int fd = q->head;
-		struct io_entry *e = &loop->entry[fd];
-		q->head = e->queue_next[d];
-		q->length--;
+		int fd = dequeue(loop, d);
 		q->turn--;
-		set_queued(e, d, false);
-		if (due(e, d)) return q->last = fd;
+		if (due(&loop->entry[fd], d)) return q->last = fd;
 	}
 	return -1;
+}
+
+/* Only what is still to be handed out keeps io_wait() from waiting. */
+static void drop_stale(io_loop *loop, enum io_direction d) {
+	struct io_queue *q = &loop->queue[d];
+	while (q->length && !due(&loop->entry[q->head], d)) dequeue(loop, d);
 }
 
 int io_canread(io_loop *loop) { return hand_out(loop, IO_READ); }
@@ -200,14 +211,17 @@ void io_dontwantread(io_loop *loop, int fd) { loop->entry[fd].want_read = false;
 void io_dontwantwrite(io_loop *loop, int fd) { loop->entry[fd].want_write = false; }
 
 static void wake_drain(io_loop *loop) {
-	char buffer[64];
+	char buffer[8];
+	atomic_store(&loop->woken, false); /* first: who wakes from here on writes again */
 	while (io_tryread(loop, loop->wake_read, buffer, sizeof buffer) > 0) {}
 }
 
 int io_wait(io_loop *loop, int timeout_ms) {
-	requeue_last(loop, IO_READ);
-	requeue_last(loop, IO_WRITE);
-	if (loop->queue[IO_READ].length || loop->queue[IO_WRITE].length) timeout_ms = 0;
+	for (int d = 0; d < IO_DIRECTIONS; d++) {
+		requeue_last(loop, d);
+		drop_stale(loop, d);
+		if (loop->queue[d].length) timeout_ms = 0;
+	}
 	int result = io_mech_wait(loop, io_timer_limit(loop, timeout_ms));
 	clock_read(loop);
 	io_timer_advance(loop);
@@ -218,6 +232,5 @@ int io_wait(io_loop *loop, int timeout_ms) {
 
 void io_wake(io_loop *loop) {
 	int error = errno;
-	/* a full pipe wakes as well as one more byte would */
-	if (write(loop->wake_write, "", 1) == -1) errno = error;
+	if (!atomic_exchange(&loop->woken, true) && write(loop->wake_write, "", 1) == -1) errno = error;
 }

@@ -4,6 +4,7 @@
 #ifndef GATLING_IO_MECHANISM_H
 #define GATLING_IO_MECHANISM_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -56,6 +57,7 @@ struct io_loop {
 	uint64_t slots_used[WHEEL_WORDS];
 	int32_t slot[WHEEL_SLOTS + 1]; /* heads of the lists; the last one is of those timed out */
 	int wake_read, wake_write;     /* a pipe */
+	atomic_bool woken;             /* a byte is in it, or about to be */
 	void *mech;                    /* the mechanism's own */
 };
 

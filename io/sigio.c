@@ -14,6 +14,9 @@
 
 enum { EVENTS_PER_WAIT = 256, POLL_AT_ONCE = 512 };
 
+/* What has been done for a descriptor, mech_state: its signals are ours; it has been waited for as a writer too. */
+enum { UNKNOWN, CLAIMED, WRITTEN };
+
 const char io_mech_name[] = "sigio";
 
 struct sigio {
@@ -66,20 +69,32 @@ static int claim(int fd, pid_t thread) {
 	return fcntl(fd, F_SETFL, flags | O_ASYNC);
 }
 
+static bool is_unix(int fd) {
+	int domain;
+	socklen_t length = sizeof domain;
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain == AF_UNIX;
+}
+
 int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
 	static pthread_mutex_t claiming = PTHREAD_MUTEX_INITIALIZER;
-	(void)direction; /* a signal comes for either */
 	const struct sigio *s = loop->mech;
 	struct io_entry *e = &loop->entry[fd];
-	if (e->mech_state) return 0;
-	pthread_mutex_lock(&claiming);
-	int claimed = claim(fd, s->thread);
-	pthread_mutex_unlock(&claiming);
-	if (claimed == -1) return -1;
-	e->mech_state = 1;
-	/* what came before sent no signal; poll(2) also asks the socket to send one when it can be written to again */
-	struct pollfd p = {.fd = fd, .events = WATCHED_EVENTS};
-	return poll_now(loop, &p, 1);
+	if (e->mech_state == UNKNOWN) {
+		pthread_mutex_lock(&claiming);
+		int claimed = claim(fd, s->thread);
+		pthread_mutex_unlock(&claiming);
+		if (claimed == -1) return -1;
+		e->mech_state = CLAIMED;
+		/* what came before sent no signal; for TCP, poll(2) also asks for one when there is room again */
+		struct pollfd p = {.fd = fd, .events = WATCHED_EVENTS};
+		if (poll_now(loop, &p, 1) == -1) return -1;
+	}
+	if (direction == IO_WRITE && e->mech_state == CLAIMED) {
+		e->mech_state = WRITTEN;
+		/* for a unix socket only an EAGAIN after the claim asks for it: have the caller run into one */
+		if (is_unix(fd)) io_ready(loop, fd, IO_CAN_WRITE);
+	}
+	return 0;
 }
 
 void io_mech_forget(io_loop *loop, int fd) { (void)loop, (void)fd; /* a signal that is still queued is ignored */ }

@@ -1,0 +1,647 @@
+/* test_io.c - the promises of io/io.h, kept by every mechanism. */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "io/io.h"
+#include "tests/unit/check.h"
+
+enum { LONG_MS = 10000, SHORT_MS = 20, PAIRS = 600 };
+
+static io_loop *loop;
+static int mine, peer; /* of a socket pair; mine is adopted and wanted for reading */
+static char cookie;
+static char buffer[1 << 16];
+
+static void make_pair(int *a, int *b) {
+	int end[2];
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end), 0);
+	*a = end[0];
+	*b = end[1];
+}
+
+static int set_up(void **state) {
+	(void)state;
+	loop = io_loop_new();
+	make_pair(&mine, &peer);
+	assert_int_equal(io_fd(loop, mine, &cookie), 0);
+	assert_int_equal(io_wantread(loop, mine), 0);
+	return 0;
+}
+
+static int tear_down(void **state) {
+	(void)state;
+	if (io_cookie(loop, mine)) io_close(loop, mine);
+	close(peer);
+	io_loop_free(loop);
+	return 0;
+}
+
+/* --- what is said about a descriptor --- */
+
+typedef int next_fn(io_loop *);
+
+/* Whether fd comes up within a time; others that come up are passed over. */
+static bool comes_up(next_fn *next, int fd, int ms) {
+	bool found = false;
+	assert_int_equal(io_wait(loop, 0), 0);
+	int64_t deadline = io_now(loop) + ms;
+	for (;;) {
+		for (int got; (got = next(loop)) != -1;) found |= got == fd;
+		if (found || io_now(loop) >= deadline) return found;
+		assert_int_equal(io_wait(loop, (int)(deadline - io_now(loop))), 0);
+	}
+}
+
+static void assert_readable(int fd) { assert_true(comes_up(io_canread, fd, LONG_MS)); }
+static void assert_writable(int fd) { assert_true(comes_up(io_canwrite, fd, LONG_MS)); }
+static void assert_silent(int fd) {
+	assert_false(comes_up(io_canread, fd, SHORT_MS));
+	assert_false(comes_up(io_canwrite, fd, 0));
+}
+
+static void say(int fd, const char *text) { assert_int_equal(write(fd, text, strlen(text)), strlen(text)); }
+
+static void drain(int fd) {
+	while (io_tryread(loop, fd, buffer, sizeof buffer) > 0) {}
+	assert_int_equal(errno, EAGAIN);
+}
+
+static void fill(int fd) {
+	while (io_trywrite(loop, fd, buffer, sizeof buffer) > 0) {}
+	assert_int_equal(errno, EAGAIN);
+}
+
+/* Wants to write to a full socket; readiness is a hint, so it may come up once for nothing. */
+static void wait_for_room(int fd) {
+	assert_int_equal(io_wantwrite(loop, fd), 0);
+	if (comes_up(io_canwrite, fd, 0)) fill(fd);
+	assert_false(comes_up(io_canwrite, fd, 0));
+}
+
+static void swallow(int fd) {
+	while (read(fd, buffer, sizeof buffer) > 0) {}
+}
+
+/* --- adopting --- */
+
+static void a_descriptor_is_adopted_once(void **state) {
+	(void)state;
+	char other;
+	assert_int_equal(io_fd(loop, mine, &other), -1);
+	assert_int_equal(errno, EBADF);
+	assert_int_equal(io_fd(loop, -1, &other), -1);
+	assert_int_equal(errno, EBADF);
+	assert_ptr_equal(io_cookie(loop, mine), &cookie);
+	assert_null(io_cookie(loop, peer));
+	assert_null(io_cookie(loop, -1));
+	assert_null(io_cookie(loop, 1 << 20));
+	assert_true(io_fd_bound(loop) > mine);
+}
+
+static void closing_forgets_the_descriptor(void **state) {
+	(void)state;
+	io_close(loop, mine);
+	assert_null(io_cookie(loop, mine));
+	assert_int_equal(read(peer, buffer, 1), 0);
+	assert_silent(mine);
+}
+
+static void a_fresh_descriptor_is_taken_for_ready_and_comes_up_when_wanted(void **state) {
+	(void)state;
+	assert_readable(mine);
+	assert_false(comes_up(io_canwrite, mine, 0));
+	assert_int_equal(io_wantwrite(loop, mine), 0);
+	assert_writable(mine);
+}
+
+static void what_is_not_wanted_does_not_come_up(void **state) {
+	(void)state;
+	drain(mine);
+	io_dontwantread(loop, mine);
+	say(peer, "x");
+	assert_silent(mine);
+	io_wantread(loop, mine);
+	assert_readable(mine);
+}
+
+/* --- reading --- */
+
+static void what_comes_after_eagain_is_reported(void **state) {
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		drain(mine);
+		assert_false(comes_up(io_canread, mine, 0));
+		say(peer, "x");
+		assert_readable(mine);
+	}
+}
+
+static void what_came_before_the_kernel_was_told_is_reported(void **state) {
+	(void)state;
+	io_dontwantread(loop, mine);
+	drain(mine);
+	say(peer, "x");
+	io_wantread(loop, mine);
+	assert_readable(mine);
+}
+
+static void what_is_not_used_up_comes_up_once_a_turn(void **state) {
+	(void)state;
+	drain(mine);
+	say(peer, "xyz");
+	for (int i = 0; i < 3; i++) {
+		int times = 0;
+		assert_int_equal(io_wait(loop, LONG_MS), 0);
+		for (int fd; (fd = io_canread(loop)) != -1;) times += fd == mine;
+		assert_int_equal(times, 1);
+		assert_int_equal(io_tryread(loop, mine, buffer, 1), 1);
+	}
+	assert_readable(mine); /* a full read proves nothing */
+	drain(mine);
+	assert_silent(mine);
+}
+
+static void a_short_read_proves_the_socket_empty(void **state) {
+	(void)state;
+	drain(mine);
+	say(peer, "x");
+	assert_readable(mine);
+	assert_int_equal(io_tryread(loop, mine, buffer, 2), 1);
+	assert_silent(mine);
+	say(peer, "x");
+	assert_readable(mine);
+}
+
+static void what_comes_between_the_report_and_a_short_read_is_not_lost(void **state) {
+	(void)state;
+	drain(mine);
+	say(peer, "a");
+	assert_readable(mine);
+	assert_int_equal(io_tryread(loop, mine, buffer, 1), 1);
+	say(peer, "b");
+	assert_readable(mine);
+	assert_int_equal(io_tryread(loop, mine, buffer, 2), 1);
+	say(peer, "c");
+	assert_readable(mine);
+}
+
+static void the_end_is_reported_and_again_until_it_is_read(void **state) {
+	(void)state;
+	drain(mine);
+	say(peer, "last");
+	assert_int_equal(shutdown(peer, SHUT_WR), 0);
+	assert_readable(mine);
+	assert_int_equal(io_tryread(loop, mine, buffer, sizeof buffer), 4);
+	assert_readable(mine);
+	assert_int_equal(io_tryread(loop, mine, buffer, sizeof buffer), 0);
+	assert_readable(mine);
+}
+
+static void an_end_that_comes_later_is_reported(void **state) {
+	(void)state;
+	drain(mine);
+	assert_int_equal(shutdown(peer, SHUT_WR), 0);
+	assert_readable(mine);
+	assert_int_equal(io_tryread(loop, mine, buffer, sizeof buffer), 0);
+}
+
+static void a_pipe_is_as_good_as_a_socket(void **state) {
+	(void)state;
+	int end[2];
+	assert_int_equal(pipe2(end, O_NONBLOCK), 0);
+	assert_int_equal(io_fd(loop, end[0], &cookie), 0);
+	assert_int_equal(io_wantread(loop, end[0]), 0);
+	drain(end[0]);
+	say(end[1], "x");
+	assert_readable(end[0]);
+	drain(end[0]);
+	close(end[1]);
+	assert_readable(end[0]);
+	assert_int_equal(io_tryread(loop, end[0], buffer, 1), 0);
+	io_close(loop, end[0]);
+}
+
+/* --- writing --- */
+
+static void room_in_a_full_socket_is_reported(void **state) {
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		io_dontwantwrite(loop, mine);
+		fill(mine);
+		wait_for_room(mine);
+		swallow(peer);
+		assert_writable(mine);
+	}
+}
+
+static void both_directions_are_reported_side_by_side(void **state) {
+	(void)state;
+	fill(mine);
+	drain(mine);
+	wait_for_room(mine);
+	assert_silent(mine);
+	say(peer, "x");
+	assert_readable(mine);
+	swallow(peer);
+	assert_writable(mine);
+}
+
+static void a_writer_hears_that_its_peer_is_gone(void **state) {
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	fill(mine);
+	wait_for_room(mine);
+	close(peer);
+	assert_writable(mine);
+	assert_int_equal(io_trywrite(loop, mine, "x", 1), -1);
+	assert_int_equal(errno, EPIPE);
+	peer = dup(mine);
+}
+
+/* --- TCP --- */
+
+static int listener(struct sockaddr_in *address) {
+	socklen_t length = sizeof *address;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	*address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	assert_int_equal(bind(fd, (struct sockaddr *)address, length), 0);
+	assert_int_equal(listen(fd, 16), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)address, &length), 0);
+	return fd;
+}
+
+static int begin_connect(const struct sockaddr_in *address) {
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	assert_int_equal(io_fd(loop, fd, &cookie), 0);
+	if (connect(fd, (const struct sockaddr *)address, sizeof *address) == -1) {
+		assert_int_equal(errno, EINPROGRESS);
+		assert_int_equal(io_eagain_write(loop, fd), 0);
+	}
+	assert_int_equal(io_wantwrite(loop, fd), 0);
+	return fd;
+}
+
+static int outcome(int fd) {
+	int error = -1;
+	socklen_t length = sizeof error;
+	assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length), 0);
+	return error;
+}
+
+static void a_connection_is_made_accepted_and_reset(void **state) {
+	(void)state;
+	struct sockaddr_in address, from;
+	socklen_t length = sizeof from;
+	int listening = listener(&address);
+	assert_int_equal(io_fd(loop, listening, &cookie), 0);
+	io_wantread(loop, listening);
+	assert_int_equal(io_accept(loop, listening, NULL, NULL), -1);
+	assert_int_equal(errno, EAGAIN);
+
+	int client = begin_connect(&address);
+	assert_readable(listening);
+	int served = io_accept(loop, listening, (struct sockaddr *)&from, &length);
+	assert_true(served != -1 && from.sin_family == AF_INET);
+	assert_true(fcntl(served, F_GETFL) & O_NONBLOCK);
+	assert_true(fcntl(served, F_GETFD) & FD_CLOEXEC);
+	assert_writable(client);
+	assert_int_equal(outcome(client), 0);
+
+	assert_int_equal(io_wantread(loop, client), 0);
+	drain(client);
+	const struct linger at_once = {.l_onoff = 1};
+	setsockopt(served, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+	close(served);
+	assert_readable(client);
+	assert_int_equal(io_tryread(loop, client, buffer, 1), -1);
+	assert_int_equal(errno, ECONNRESET);
+	io_close(loop, client);
+	io_close(loop, listening);
+}
+
+static void a_refused_connection_is_reported(void **state) {
+	(void)state;
+	struct sockaddr_in address;
+	close(listener(&address));
+	int client = begin_connect(&address);
+	assert_writable(client);
+	assert_int_equal(outcome(client), ECONNREFUSED);
+	io_close(loop, client);
+}
+
+/* --- many --- */
+
+static int many[PAIRS][2];
+
+static void make_many(void) {
+	for (int i = 0; i < PAIRS; i++) {
+		make_pair(&many[i][0], &many[i][1]);
+		assert_int_equal(io_fd(loop, many[i][0], &cookie), 0);
+		assert_int_equal(io_wantread(loop, many[i][0]), 0);
+		drain(many[i][0]);
+	}
+}
+
+static void close_many(void) {
+	for (int i = 0; i < PAIRS; i++) {
+		io_close(loop, many[i][0]);
+		close(many[i][1]);
+	}
+}
+
+/* Each is ready once; as often as it takes, and none twice. */
+static void assert_all_come_up(void) {
+	static bool up[1 << 16];
+	int left = PAIRS;
+	memset(up, 0, sizeof up);
+	while (left) {
+		assert_int_equal(io_wait(loop, LONG_MS), 0);
+		int before = left;
+		for (int fd; (fd = io_canread(loop)) != -1;) {
+			if (fd == mine) continue;
+			assert_false(up[fd]);
+			up[fd] = true;
+			drain(fd);
+			left--;
+		}
+		assert_true(left < before);
+	}
+}
+
+static void of_many_descriptors_each_that_is_ready_comes_up(void **state) {
+	(void)state;
+	drain(mine);
+	make_many();
+	for (int i = 0; i < PAIRS; i++) say(many[i][1], "x");
+	assert_all_come_up();
+	assert_int_equal(io_wait(loop, 0), 0);
+	assert_int_equal(io_canread(loop), -1);
+	close_many();
+}
+
+/* For SIGIO: the queue of signals holds less than there are events. */
+static void a_kernel_queue_that_overflows_loses_nothing(void **state) {
+	(void)state;
+	struct rlimit before, few;
+	assert_int_equal(getrlimit(RLIMIT_SIGPENDING, &before), 0);
+	drain(mine);
+	make_many();
+	few = before;
+	few.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_SIGPENDING, &few), 0);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < PAIRS; i++) say(many[i][1], "x");
+		assert_all_come_up();
+	}
+	assert_int_equal(setrlimit(RLIMIT_SIGPENDING, &before), 0);
+	for (int i = 0; i < PAIRS; i++) say(many[i][1], "x");
+	assert_all_come_up();
+	close_many();
+}
+
+static void one_that_is_always_ready_does_not_keep_others_waiting(void **state) {
+	(void)state;
+	int a, b;
+	make_pair(&a, &b);
+	assert_int_equal(io_fd(loop, a, &cookie), 0);
+	io_wantread(loop, a);
+	drain(a);
+	say(peer, "yyyyyyyyyyyyyyyyyyyyyyyyyyyyyy");
+	say(b, "x");
+	assert_int_equal(io_wait(loop, LONG_MS), 0);
+	bool both[2] = {false, false};
+	for (int fd; (fd = io_canread(loop)) != -1;) {
+		both[fd == a] = true;
+		assert_int_equal(io_tryread(loop, fd, buffer, 1), 1);
+	}
+	assert_true(both[0] && both[1]);
+	io_close(loop, a);
+	close(b);
+}
+
+static void one_closed_while_others_are_handed_out_does_not_come_up(void **state) {
+	(void)state;
+	int a, b;
+	make_pair(&a, &b);
+	assert_int_equal(io_fd(loop, a, &cookie), 0);
+	io_wantread(loop, a);
+	assert_int_equal(io_wait(loop, 0), 0);
+	int first = io_canread(loop), other = first == a ? mine : a;
+	io_close(loop, other);
+	assert_int_equal(io_canread(loop), -1);
+	/* nor does one that gets its number and is not wanted */
+	assert_int_equal(dup2(b, other), other);
+	assert_int_equal(io_fd(loop, other, &cookie), 0);
+	drain(first);
+	assert_silent(other);
+	io_wantread(loop, other);
+	assert_readable(other);
+	io_close(loop, a);
+	close(b);
+}
+
+static void a_number_used_again_is_told_to_the_kernel_again(void **state) {
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		int number = mine;
+		drain(mine);
+		io_close(loop, mine);
+		close(peer);
+		make_pair(&mine, &peer);
+		assert_int_equal(mine, number);
+		assert_int_equal(io_fd(loop, mine, &cookie), 0);
+		io_wantread(loop, mine);
+		drain(mine);
+		say(peer, "x");
+		assert_readable(mine);
+	}
+}
+
+/* --- waiting --- */
+
+static void waiting_ends_after_its_time(void **state) {
+	(void)state;
+	drain(mine);
+	int64_t before = io_now(loop);
+	assert_int_equal(io_wait(loop, 30), 0);
+	assert_true(io_now(loop) - before >= 30);
+	assert_int_equal(io_canread(loop), -1);
+}
+
+static void nothing(int number) { (void)number; }
+
+static void a_signal_ends_waiting_without_an_error(void **state) {
+	(void)state;
+	struct sigaction action = {.sa_handler = nothing};
+	const struct itimerval soon = {.it_value.tv_usec = 10000};
+	sigaction(SIGALRM, &action, NULL);
+	drain(mine);
+	assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+	assert_int_equal(io_wait(loop, LONG_MS), 0);
+	assert_int_equal(io_canread(loop), -1);
+}
+
+static void *wake(void *sleeper) {
+	io_wake(sleeper);
+	return NULL;
+}
+
+static void another_thread_wakes_the_loop(void **state) {
+	(void)state;
+	drain(mine);
+	for (int i = 0; i < 100; i++) {
+		pthread_t thread;
+		assert_int_equal(pthread_create(&thread, NULL, wake, loop), 0);
+		int64_t before = io_now(loop);
+		assert_int_equal(io_wait(loop, LONG_MS), 0);
+		assert_true(io_now(loop) - before < LONG_MS);
+		assert_int_equal(io_canread(loop), -1);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+	}
+}
+
+static void waking_is_remembered_until_the_next_wait_and_never_blocks(void **state) {
+	(void)state;
+	drain(mine);
+	for (int i = 0; i < 100000; i++) io_wake(loop);
+	assert_int_equal(io_wait(loop, LONG_MS), 0);
+	int64_t before = io_now(loop);
+	assert_int_equal(io_wait(loop, SHORT_MS), 0);
+	assert_true(io_now(loop) - before >= SHORT_MS);
+}
+
+/* --- loops side by side --- */
+
+enum { THREADS = 4, PASSES = 2000 };
+
+static struct ring { int in, out; } ring[THREADS];
+
+/* Passes each byte that comes in on. */
+static void *pass_on(void *argument) {
+	const struct ring *r = argument;
+	io_loop *own = io_loop_new();
+	char byte;
+	io_fd(own, r->in, own);
+	io_wantread(own, r->in);
+	for (int passed = 0; passed < PASSES && io_wait(own, LONG_MS) == 0;) {
+		for (int fd; (fd = io_canread(own)) != -1;) {
+			while (passed < PASSES && io_tryread(own, fd, &byte, 1) == 1) {
+				passed++;
+				if (write(r->out, &byte, 1) != 1) abort();
+			}
+		}
+	}
+	io_loop_free(own);
+	return NULL;
+}
+
+static void loops_of_several_threads_do_not_disturb_each_other(void **state) {
+	(void)state;
+	pthread_t thread[THREADS];
+	for (int i = 0; i < THREADS; i++) make_pair(&ring[i].out, &ring[(i + 1) % THREADS].in);
+	for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&thread[i], NULL, pass_on, &ring[i]), 0);
+	say(ring[0].out, "x");
+	for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_join(thread[i], NULL), 0);
+	assert_int_equal(read(ring[1].in, buffer, 2), 1); /* the byte stops where it began */
+	for (int i = 0; i < THREADS; i++) {
+		close(ring[i].in);
+		close(ring[i].out);
+	}
+}
+
+static atomic_int accepted;
+static atomic_bool done;
+
+struct sharer {
+	int fd;
+	_Atomic(io_loop *) loop;
+};
+
+static void *accept_some(void *argument) {
+	struct sharer *s = argument;
+	io_loop *own = io_loop_new();
+	io_fd(own, s->fd, own);
+	io_wantread(own, s->fd);
+	atomic_store(&s->loop, own);
+	while (!atomic_load(&done) && io_wait(own, LONG_MS) == 0) {
+		while (io_canread(own) != -1) {
+			for (int fd; (fd = io_accept(own, s->fd, NULL, NULL)) != -1; close(fd)) atomic_fetch_add(&accepted, 1);
+		}
+	}
+	return own;
+}
+
+static void a_listening_socket_may_be_shared_by_loops(void **state) {
+	(void)state;
+	for (int round = 0; round < 20; round++) {
+		struct sockaddr_in address;
+		struct sharer sharer[THREADS] = {{.fd = listener(&address)}};
+		pthread_t thread[THREADS];
+		atomic_store(&accepted, 0);
+		atomic_store(&done, false);
+		for (int i = 1; i < THREADS; i++) sharer[i].fd = dup(sharer[0].fd);
+		for (int i = 0; i < THREADS; i++)
+			assert_int_equal(pthread_create(&thread[i], NULL, accept_some, &sharer[i]), 0);
+		for (int i = 1; i <= 10; i++) {
+			int client = socket(AF_INET, SOCK_STREAM, 0);
+			assert_int_equal(connect(client, (struct sockaddr *)&address, sizeof address), 0);
+			for (int ms = 0; atomic_load(&accepted) < i; ms++) {
+				assert_true(ms < LONG_MS);
+				usleep(1000);
+			}
+			close(client);
+		}
+		atomic_store(&done, true);
+		for (int i = 0; i < THREADS; i++) {
+			void *own;
+			while (!atomic_load(&sharer[i].loop)) usleep(1000);
+			io_wake(sharer[i].loop);
+			assert_int_equal(pthread_join(thread[i], &own), 0);
+			io_loop_free(own);
+			close(sharer[i].fd);
+		}
+	}
+}
+
+int main(void) {
+#define IN_LOOP(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		IN_LOOP(a_descriptor_is_adopted_once),
+		IN_LOOP(closing_forgets_the_descriptor),
+		IN_LOOP(a_fresh_descriptor_is_taken_for_ready_and_comes_up_when_wanted),
+		IN_LOOP(what_is_not_wanted_does_not_come_up),
+		IN_LOOP(what_comes_after_eagain_is_reported),
+		IN_LOOP(what_came_before_the_kernel_was_told_is_reported),
+		IN_LOOP(what_is_not_used_up_comes_up_once_a_turn),
+		IN_LOOP(a_short_read_proves_the_socket_empty),
+		IN_LOOP(what_comes_between_the_report_and_a_short_read_is_not_lost),
+		IN_LOOP(the_end_is_reported_and_again_until_it_is_read),
+		IN_LOOP(an_end_that_comes_later_is_reported),
+		IN_LOOP(a_pipe_is_as_good_as_a_socket),
+		IN_LOOP(room_in_a_full_socket_is_reported),
+		IN_LOOP(both_directions_are_reported_side_by_side),
+		IN_LOOP(a_writer_hears_that_its_peer_is_gone),
+		IN_LOOP(a_connection_is_made_accepted_and_reset),
+		IN_LOOP(a_refused_connection_is_reported),
+		IN_LOOP(of_many_descriptors_each_that_is_ready_comes_up),
+		IN_LOOP(a_kernel_queue_that_overflows_loses_nothing),
+		IN_LOOP(one_that_is_always_ready_does_not_keep_others_waiting),
+		IN_LOOP(one_closed_while_others_are_handed_out_does_not_come_up),
+		IN_LOOP(a_number_used_again_is_told_to_the_kernel_again),
+		IN_LOOP(waiting_ends_after_its_time),
+		IN_LOOP(a_signal_ends_waiting_without_an_error),
+		IN_LOOP(another_thread_wakes_the_loop),
+		IN_LOOP(waking_is_remembered_until_the_next_wait_and_never_blocks),
+		cmocka_unit_test(loops_of_several_threads_do_not_disturb_each_other),
+		cmocka_unit_test(a_listening_socket_may_be_shared_by_loops),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
