@@ -1,0 +1,309 @@
+/* test_iob.c - batches: everything in order, whatever the pieces and however little the socket takes; every part released once. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/iob.h"
+#include "tests/unit/check.h"
+
+enum { FILE_SIZE = 3000000, PARTS = 500, EXPECTED_MAX = 64 << 20 };
+
+static io_loop *loop;
+static int out, in; /* of a socket pair; out is adopted and wanted for writing */
+static int file;    /* of FILE_SIZE bytes, those of content */
+static char content[FILE_SIZE];
+static char *expected; /* what is to come out at in */
+static size_t expected_length, got_length;
+static int released[PARTS];
+
+static char *end_of_expected(size_t length) {
+	char *at = expected + expected_length;
+	expected_length += length;
+	assert_true(expected_length <= EXPECTED_MAX);
+	return at;
+}
+
+static int set_up(void **state) {
+	(void)state;
+	int end[2], small = 4096;
+	char name[] = "/tmp/gatling-iob-XXXXXX";
+	loop = io_loop_new();
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end), 0);
+	out = end[0];
+	in = end[1];
+	setsockopt(out, SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
+	assert_int_equal(io_fd(loop, out, loop), 0);
+	for (size_t i = 0; i < FILE_SIZE; i++) content[i] = (char)(i * 2654435761U >> 24);
+	file = mkstemp(name);
+	unlink(name);
+	assert_int_equal(write(file, content, FILE_SIZE), FILE_SIZE);
+	expected = malloc(EXPECTED_MAX);
+	expected_length = got_length = 0;
+	memset(released, 0, sizeof released);
+	return 0;
+}
+
+static int tear_down(void **state) {
+	(void)state;
+	if (io_cookie(loop, out)) io_close(loop, out);
+	close(in);
+	close(file);
+	free(expected);
+	io_loop_free(loop);
+	return 0;
+}
+
+static void release(void *owner) { ++*(int *)owner; }
+
+/* Reads what there is, at most a limit, and compares. */
+static void receive(size_t limit) {
+	static char buffer[1 << 16];
+	while (limit) {
+		ssize_t n = read(in, buffer, limit < sizeof buffer ? limit : sizeof buffer);
+		if (n <= 0) return;
+		assert_true(got_length + (size_t)n <= expected_length);
+		assert_memory_equal(buffer, expected + got_length, (size_t)n);
+		got_length += (size_t)n;
+		limit -= (size_t)n;
+	}
+}
+
+/* Sends a batch to its end while the other side reads at most so much at a time. */
+static void send_all(iob *b, size_t reads) {
+	uint64_t sent = 0, left = iob_bytesleft(b);
+	for (;;) {
+		uint64_t before = sent;
+		enum iob_result result = iob_send(loop, out, b, &sent);
+		assert_int_not_equal(result, IOB_FAILED);
+		assert_true(sent - before <= IOB_QUANTUM);
+		assert_int_equal(iob_bytesleft(b), left - sent);
+		if (result == IOB_DONE) break;
+		receive(reads);
+	}
+	receive(SIZE_MAX);
+	assert_int_equal(sent, left);
+	assert_int_equal(got_length, expected_length);
+	assert_int_equal(iob_parts(b), 0);
+}
+
+static void add_copy(iob *b, const char *text) {
+	memcpy(end_of_expected(strlen(text)), text, strlen(text));
+	assert_int_equal(iob_addcopy(b, text, strlen(text)), 0);
+}
+
+static void add_buffer(iob *b, size_t at, size_t length, int *count) {
+	memcpy(end_of_expected(length), content + at, length);
+	assert_int_equal(iob_addbuf(b, content + at, length, count ? release : NULL, count), 0);
+}
+
+static void add_file(iob *b, size_t at, size_t length, int *count) {
+	memcpy(end_of_expected(length), content + at, length);
+	assert_int_equal(iob_addfile(b, file, (off_t)at, length, count ? release : NULL, count), 0);
+}
+
+static void parts_of_all_kinds_come_out_in_order(void **state) {
+	(void)state;
+	iob *b = iob_new();
+	add_copy(b, "head");
+	add_copy(b, " and more");
+	add_buffer(b, 10, 1000, &released[0]);
+	add_file(b, 5, 100, &released[1]);
+	add_file(b, 0, 5, &released[2]);
+	add_copy(b, "tail");
+	add_buffer(b, 0, 1, NULL);
+	assert_int_equal(iob_bytesleft(b), expected_length);
+	send_all(b, SIZE_MAX);
+	for (int i = 0; i < 3; i++) assert_int_equal(released[i], 1);
+	iob_free(b);
+}
+
+static void a_batch_may_be_used_again(void **state) {
+	(void)state;
+	iob *b = iob_new();
+	for (int i = 0; i < 20; i++) {
+		add_copy(b, "head");
+		add_file(b, 7, 50000, &released[0]);
+		send_all(b, 3000);
+	}
+	assert_int_equal(released[0], 20);
+	iob_free(b);
+}
+
+static void what_is_written_in_place_comes_out_as_far_as_it_was_committed(void **state) {
+	(void)state;
+	iob *b = iob_new();
+	add_copy(b, "a");
+	char *room = iob_reserve(b, 3000);
+	assert_non_null(room);
+	memset(room, 'b', 3000);
+	memset(end_of_expected(2000), 'b', 2000);
+	iob_commit(b, 2000);
+	assert_non_null(iob_reserve(b, 100));
+	iob_commit(b, 0);
+	add_copy(b, "c");
+	assert_int_equal(iob_parts(b), 1); /* neighbours join */
+	send_all(b, SIZE_MAX);
+	assert_non_null(iob_reserve(b, 100));
+	iob_commit(b, 0);
+	assert_int_equal(iob_parts(b), 0);
+	iob_free(b);
+}
+
+static void large_parts_are_sent_a_quantum_at_a_time(void **state) {
+	(void)state;
+	iob *b = iob_new();
+	int large = 4 << 20;
+	uint64_t sent = 0;
+	setsockopt(out, SOL_SOCKET, SO_SNDBUF, &large, sizeof large);
+	for (int i = 0; i < 4; i++) add_file(b, 0, FILE_SIZE, NULL);
+	for (int i = 0; i < 4; i++) add_buffer(b, 0, FILE_SIZE, NULL);
+	assert_int_equal(iob_send(loop, out, b, &sent), IOB_AGAIN);
+	assert_true(sent <= IOB_QUANTUM);
+	/* what the socket did not refuse goes on in the next turn */
+	receive(SIZE_MAX);
+	assert_int_equal(io_wantwrite(loop, out), 0);
+	while (iob_bytesleft(b)) {
+		assert_int_equal(io_wait(loop, 10000), 0);
+		assert_int_equal(io_canwrite(loop), out);
+		assert_int_not_equal(iob_send(loop, out, b, &sent), IOB_FAILED);
+		receive(SIZE_MAX);
+	}
+	assert_int_equal(got_length, expected_length);
+	iob_free(b);
+}
+
+static void empty_parts_are_released_at_once(void **state) {
+	(void)state;
+	iob *b = iob_new();
+	uint64_t sent = 0;
+	add_buffer(b, 0, 0, &released[0]);
+	add_file(b, 0, 0, &released[1]);
+	add_copy(b, "");
+	assert_true(released[0] == 1 && released[1] == 1);
+	assert_int_equal(iob_parts(b), 0);
+	assert_int_equal(iob_send(loop, out, b, &sent), IOB_DONE);
+	assert_int_equal(sent, 0);
+	iob_free(b);
+}
+
+static void what_is_not_sent_is_released_once_too(void **state) {
+	(void)state;
+	iob *b = iob_new();
+	uint64_t sent = 0;
+	for (int i = 0; i < 20; i++) add_buffer(b, 0, 100000, &released[i]);
+	assert_int_equal(iob_send(loop, out, b, &sent), IOB_AGAIN);
+	iob_reset(b);
+	for (int i = 0; i < 20; i++) assert_int_equal(released[i], 1);
+	assert_int_equal(iob_bytesleft(b), 0);
+	assert_int_equal(iob_addfile(b, file, 0, 1, release, &released[20]), 0);
+	iob_free(b);
+	assert_int_equal(released[20], 1);
+}
+
+static void limits_are_kept_and_what_is_refused_is_released(void **state) {
+	(void)state;
+	iob *b = iob_new();
+	int parts = 0;
+	static int count;
+	count = 0;
+	while (iob_addbuf(b, "x", 1, release, &count) == 0) parts++;
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(parts, IOB_PART_LIMIT);
+	assert_int_equal(count, 1);
+	assert_int_equal(iob_addcopy(b, "y", 1), -1);
+	assert_int_equal(iob_bytesleft(b), parts);
+	iob_reset(b);
+	assert_int_equal(count, IOB_PART_LIMIT + 1);
+
+	assert_null(iob_reserve(b, IOB_COPY_LIMIT + 1));
+	assert_int_equal(errno, ENOMEM);
+	assert_non_null(iob_reserve(b, IOB_COPY_LIMIT));
+	iob_commit(b, IOB_COPY_LIMIT);
+	assert_int_equal(iob_addcopy(b, "y", 1), -1);
+	assert_int_equal(errno, ENOMEM);
+	iob_free(b);
+}
+
+static void a_file_that_ends_too_soon_fails_and_is_not_padded(void **state) {
+	(void)state;
+	iob *b = iob_new();
+	uint64_t sent = 0;
+	add_copy(b, "head");
+	add_file(b, FILE_SIZE - 10, 10, &released[0]);
+	assert_int_equal(iob_addfile(b, file, FILE_SIZE, 10, release, &released[1]), 0);
+	enum iob_result result = iob_send(loop, out, b, &sent);
+	assert_int_equal(result, IOB_FAILED);
+	assert_int_equal(errno, EIO);
+	receive(SIZE_MAX);
+	assert_int_equal(got_length, expected_length);
+	iob_free(b);
+	assert_true(released[0] == 1 && released[1] == 1);
+}
+
+static void a_peer_that_is_gone_fails_the_batch(void **state) {
+	(void)state;
+	iob *b = iob_new();
+	uint64_t sent = 0;
+	signal(SIGPIPE, SIG_IGN);
+	close(in);
+	in = dup(out);
+	add_copy(b, "x");
+	assert_int_equal(iob_send(loop, out, b, &sent), IOB_FAILED);
+	assert_int_equal(errno, EPIPE);
+	iob_reset(b);
+	add_file(b, 0, 10, NULL);
+	assert_int_equal(iob_send(loop, out, b, &sent), IOB_FAILED);
+	assert_int_equal(errno, EPIPE);
+	iob_free(b);
+}
+
+static uint32_t seed = 1;
+static uint32_t dice(uint32_t sides) {
+	seed = seed * 1664525 + 1013904223;
+	return (seed >> 8) % sides;
+}
+
+static void any_mixture_comes_out_whole(void **state) {
+	(void)state;
+	iob *b = iob_new();
+	for (int round = 0; round < 150; round++) {
+		int parts = 1 + (int)dice(100);
+		expected_length = got_length = 0;
+		memset(released, 0, sizeof released);
+		for (int i = 0; i < parts; i++) {
+			size_t length = dice(dice(4) ? 2000 : 60000), at = dice(FILE_SIZE - 60000);
+			switch (dice(3)) {
+			case 0:
+				length = length % 2000;
+				memcpy(end_of_expected(length), content + at, length);
+				assert_int_equal(iob_addcopy(b, content + at, length), 0);
+				released[i] = 1;
+				break;
+			case 1: add_buffer(b, at, length, &released[i]); break;
+			default: add_file(b, at, length, &released[i]); break;
+			}
+		}
+		send_all(b, 1 + dice(5000));
+		for (int i = 0; i < parts; i++) assert_int_equal(released[i], 1);
+	}
+	iob_free(b);
+}
+
+int main(void) {
+#define WITH_SOCKETS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		WITH_SOCKETS(parts_of_all_kinds_come_out_in_order),
+		WITH_SOCKETS(a_batch_may_be_used_again),
+		WITH_SOCKETS(what_is_written_in_place_comes_out_as_far_as_it_was_committed),
+		WITH_SOCKETS(large_parts_are_sent_a_quantum_at_a_time),
+		WITH_SOCKETS(empty_parts_are_released_at_once),
+		WITH_SOCKETS(what_is_not_sent_is_released_once_too),
+		WITH_SOCKETS(limits_are_kept_and_what_is_refused_is_released),
+		WITH_SOCKETS(a_file_that_ends_too_soon_fails_and_is_not_padded),
+		WITH_SOCKETS(a_peer_that_is_gone_fails_the_batch),
+		WITH_SOCKETS(any_mixture_comes_out_whole),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
