@@ -164,8 +164,8 @@ void conn_close(struct worker *w, struct conn *c) {
 	w->connections--;
 }
 
-void conn_close_idle(struct worker *w, struct conn *c) {
-	if (c->state == STATE_READ && c->awaited == AWAIT_REQUEST && !c->input_length) conn_close(w, c);
+bool conn_idle(const struct conn *c) {
+	return c->state == STATE_READ && c->awaited == AWAIT_REQUEST && !c->input_length;
 }
 
 static void set_timeout(struct worker *w, struct conn *c) {

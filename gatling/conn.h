@@ -25,8 +25,9 @@ void conn_readable(struct worker *worker, struct conn *conn);
 void conn_writable(struct worker *worker, struct conn *conn);
 void conn_timed_out(struct worker *worker, struct conn *conn);
 
-/* Ends the connection if nothing of a request has come. */
-void conn_close_idle(struct worker *worker, struct conn *conn);
+/* Whether it waits for a request of which nothing has come: it can be closed without loss. */
+bool conn_idle(const struct conn *conn);
+
 void conn_close(struct worker *worker, struct conn *conn);
 
 /* Frees the spare exchanges of a worker. */

@@ -61,18 +61,38 @@ static void resume_accepting(struct worker *w) {
 		if (io_wantread(w->loop, w->listener[i].fd) == -1) pause_accepting(w);
 }
 
+static struct conn *connection_of(const struct worker *w, int fd) {
+	void *cookie = io_cookie(w->loop, fd);
+	return cookie && *(enum cookie_kind *)cookie == COOKIE_CONNECTION ? cookie : NULL;
+}
+
+/* A full worker parts with connections that have been idle longest, so that those who only hold on keep nobody out.
+ * false: none is idle. */
+static bool make_room(struct worker *w) {
+	int64_t first = INT64_MAX;
+	int closed = 0;
+	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
+		const struct conn *c = connection_of(w, fd);
+		if (c && conn_idle(c) && io_deadline(w->loop, fd) < first) first = io_deadline(w->loop, fd);
+	}
+	for (int fd = 0; fd < io_fd_bound(w->loop) && closed < ACCEPT_BATCH; fd++) {
+		struct conn *c = connection_of(w, fd);
+		if (!c || !conn_idle(c) || io_deadline(w->loop, fd) > first + ALIKE_IDLE_MS) continue;
+		conn_close(w, c);
+		closed++;
+	}
+	return closed > 0;
+}
+
 /* Takes a batch of connections, then reads from each: by then a request has often come, and then the event
  * mechanism need not hear of the connection at all. false: there were no more. */
 static bool accept_batch(struct worker *w, const struct listener *listener) {
 	struct conn *fresh[ACCEPT_BATCH];
 	int count = 0, error = 0;
-	while (count < ACCEPT_BATCH && !error) {
+	if (w->connections >= w->connections_max && !make_room(w)) error = EMFILE;
+	while (count < ACCEPT_BATCH && w->connections < w->connections_max && !error) {
 		struct sockaddr_storage peer = {0};
 		socklen_t length = sizeof peer;
-		if (w->connections >= w->connections_max) {
-			error = EMFILE;
-			break;
-		}
 		int fd = io_accept(w->loop, listener->fd, (struct sockaddr *)&peer, &length);
 		if (fd == -1) {
 			error = errno;
@@ -90,17 +110,10 @@ static bool accept_batch(struct worker *w, const struct listener *listener) {
 
 /* --- ending --- */
 
-static void close_idle(struct worker *w) {
+static void close_connections(struct worker *w, bool only_idle) {
 	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
-		struct conn *c = io_cookie(w->loop, fd);
-		if (c && *(enum cookie_kind *)c == COOKIE_CONNECTION) conn_close_idle(w, c);
-	}
-}
-
-static void close_all(struct worker *w) {
-	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
-		struct conn *c = io_cookie(w->loop, fd);
-		if (c && *(enum cookie_kind *)c == COOKIE_CONNECTION) conn_close(w, c);
+		struct conn *c = connection_of(w, fd);
+		if (c && (conn_idle(c) || !only_idle)) conn_close(w, c);
 	}
 }
 
@@ -114,7 +127,7 @@ static void drain(struct worker *w, int limit_s) {
 		io_close(w->loop, w->listener[i].fd);
 	}
 	w->listeners = 0;
-	close_idle(w);
+	close_connections(w, true);
 }
 
 static void obey(struct worker *w) {
@@ -203,7 +216,7 @@ void *worker_run(void *argument) {
 			break;
 		}
 	}
-	close_all(w);
+	close_connections(w, false);
 	conn_free_spares(w);
 	cache_free(w->content.cache);
 	sites_free(w->content.sites);

@@ -10,6 +10,7 @@ enum {
 	SCRATCH = 32 * 1024,          /* bytes read at a time; more than HEAD_MAX */
 	ACCEPT_BATCH = 64,            /* connections taken from a listening socket in one turn */
 	ACCEPT_PAUSE_MS = 100,        /* without descriptors, until the next try */
+	ALIKE_IDLE_MS = 1000,         /* connections idle as long as the oldest, or less by this, make room first */
 	CACHE_DESCRIPTORS_MAX = 1024, /* large files kept open; at most an eighth of the limit */
 	DESCRIPTORS_RESERVED = 32,    /* of the limit, for everything but connections and cached files */
 	DATE_ROOM = 64

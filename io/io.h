@@ -65,6 +65,7 @@ void io_dontwantwrite(io_loop *loop, int fd);
  * descriptor out once, at the deadline or up to IO_TICK_MS after it, never before. O(1). */
 enum { IO_TICK_MS = 100 };
 void io_timeout(io_loop *loop, int fd, int64_t deadline_ms);
+int64_t io_deadline(const io_loop *loop, int fd); /* 0: none */
 
 /* Waits until something is ready, a deadline passes, io_wake() is called or timeout_ms have gone
  * (-1: no limit; 0: only looks). 0, also after a signal; -1 with errno if the mechanism failed. */

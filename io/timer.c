@@ -57,6 +57,8 @@ void io_timeout(io_loop *loop, int fd, int64_t deadline_ms) {
 	if (deadline_ms) schedule(loop, fd, tick_of(deadline_ms));
 }
 
+int64_t io_deadline(const io_loop *loop, int fd) { return loop->entry[fd].deadline_ms; }
+
 void io_timer_cancel(io_loop *loop, int fd) {
 	struct io_entry *e = &loop->entry[fd];
 	e->deadline_ms = 0;

@@ -174,28 +174,46 @@ def test_a_client_that_takes_nothing_is_dropped(impatient):
 # --- descriptors ---
 
 
-def test_without_descriptors_the_server_waits_idly_and_recovers(build, files):
+@pytest.fixture
+def small_server(build, files):
+    """A server that may open 64 descriptors."""
+
     def few():
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
     with Server(build, files, "-j", "1", "-n", preexec_fn=few) as server:
-        clients = [server.connect() for _ in range(100)]
-        answered = []
-        for c in clients:
-            c.send(GET)
-        for c in clients:
-            c.socket.settimeout(0.3)
-            try:
-                answered.append(c.response().status)
-            except TimeoutError:
-                break
-        assert 8 <= len(answered) < 64
-        used = server.cpu_seconds()
-        time.sleep(1)  # what is tested is that nothing is done in this time
-        assert server.cpu_seconds() - used < 0.3
-        for c in clients:
+        yield server
+
+
+def test_without_descriptors_the_server_waits_idly_and_recovers(small_server):
+    clients = []
+    with pytest.raises(TimeoutError):
+        while len(clients) < 64:
+            clients.append(small_server.connect(receive_buffer=4096).send(GET_BIG * 20))
+            clients[-1].socket.settimeout(0.5)
+            assert clients[-1]._fill()
+    assert len(clients) > 8
+    used = small_server.cpu_seconds()
+    time.sleep(1)  # what is tested is that nothing is done in this time
+    assert small_server.cpu_seconds() - used < 0.3
+    for c in clients:
+        c.close()
+    assert small_server.get("/small.bin").body == SMALL
+
+
+def test_without_descriptors_the_connections_idle_longest_make_room(small_server):
+    with small_server.connect(receive_buffer=4096) as busy:
+        busy.send(GET_BIG * 20)
+        busy._fill()
+        idle = [small_server.connect() for _ in range(100)]
+        with small_server.connect() as late:
+            assert late.get("/small.bin").body == SMALL
+            idle[0].assert_closed()
+            late.assert_in_step()
+        for _ in range(20):
+            assert busy.response().body == BIG
+        for c in idle:
             c.close()
-        assert server.get("/small.bin").body == SMALL
 
 
 # --- files that change under an answer ---

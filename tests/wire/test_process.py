@@ -211,6 +211,8 @@ def refused(server):
         server.connect().close()
     except ConnectionRefusedError:
         return True
+    except ConnectionResetError:
+        pass  # it was waiting to be accepted when the socket closed
     return False
 
 
