@@ -1,5 +1,6 @@
-/* hold.c - opens many connections to a server and keeps them: a request on each when it is opened, and one more on each when all are
- * open. Prints how many were answered and, given the server's process, what an idle connection costs it in memory.
+/* hold.c - opens many connections to a server and keeps them: a request on each when it is opened, and one more on each
+ * when all are open. Prints how many were answered and, given the server's process, what an idle connection costs it in
+ * memory.
  *
  *     hold [-n CONNECTIONS] [-p PID] PORT PATH
  *
@@ -17,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PER_PROCESS = 10000, PROCESSES_MAX = 100, ANSWER_MAX = 64 * 1024 };
+enum { PER_PROCESS = 10000, PROCESSES_MAX = 100, ANSWER_MAX = 64 * 1024, TIMEOUT_S = 30 };
 
 static struct sockaddr_in server = {.sin_family = AF_INET};
 static char request[4096];
@@ -36,11 +37,14 @@ static long resident(long pid) {
 
 static int open_connection(in_addr_t source) {
 	struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = source};
+	struct timeval timeout = {.tv_sec = TIMEOUT_S};
 	int on = 1;
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	if (fd == -1) return -1;
 	/* the port is chosen when the destination is known */
 	if (setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on) == 0 &&
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout) == 0 &&
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout) == 0 &&
 		bind(fd, (struct sockaddr *)&from, sizeof from) == 0 &&
 		connect(fd, (struct sockaddr *)&server, sizeof server) == 0)
 		return fd;
@@ -55,6 +59,7 @@ static int ask(int fd) {
 	if (write(fd, request, strlen(request)) != (ssize_t)strlen(request)) return -1;
 	while (have < sizeof answer - 1) {
 		ssize_t n = read(fd, answer + have, sizeof answer - 1 - have);
+		if (n == 0) errno = ECONNRESET;
 		if (n <= 0) return -1;
 		have += (size_t)n;
 		answer[have] = '\0';
@@ -66,7 +71,8 @@ static int ask(int fd) {
 	return -1;
 }
 
-/* A process: opens its share, says how many were answered; at a word from above asks on each again and says so; ends at another. */
+/* A process: opens its share, says how many were answered; at a word from above asks on each again and says so; ends at
+ * another. */
 static void hold(int number, long share, int in, int out) {
 	int *fd = calloc((size_t)share, sizeof *fd);
 	long opened = 0, answered = 0;
@@ -131,8 +137,13 @@ int main(int argc, char **argv) {
 	if (pipe(down) == -1 || pipe(up) == -1) return 1;
 	long before = resident(pid);
 	double start = seconds();
-	for (long left = connections; left > 0; left -= PER_PROCESS, processes++)
-		if (fork() == 0) hold(processes, left < PER_PROCESS ? left : PER_PROCESS, down[0], up[1]);
+	for (long left = connections; left > 0; left -= PER_PROCESS, processes++) {
+		pid_t child = fork();
+		if (child == 0) hold(processes, left < PER_PROCESS ? left : PER_PROCESS, down[0], up[1]);
+		if (child != -1) continue;
+		perror("hold: fork");
+		break;
+	}
 	long opened = collect(up[0], processes);
 	long grown = resident(pid) - before;
 	double opened_after = seconds() - start;

@@ -35,8 +35,8 @@ static int status_of(int error) {
 	}
 }
 
-/* 301 to the same path with a slash behind it. It starts with exactly one slash whatever was asked for, so it stays on this
- * host, and is encoded, so it holds no line break. */
+/* 301 to the same path with a slash behind it. It starts with exactly one slash whatever was asked for, so it stays on
+ * this host, and is encoded, so it holds no line break. */
 static void redirect_to_directory(struct response *r, struct slice path, struct slice query) {
 	static _Thread_local char location[LOCATION_MAX];
 	size_t n = 0;

@@ -1,4 +1,4 @@
-/* body.h - a request body is read past and dropped, so that the connection stays in step (RFC 9112, sections 6 and 7). */
+/* body.h - a request body is read past and dropped: the connection stays in step (RFC 9112, sections 6 and 7). */
 #ifndef GATLING_BODY_H
 #define GATLING_BODY_H
 

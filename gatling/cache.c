@@ -169,7 +169,7 @@ static char *read_body(int fd, size_t size) {
 	return body;
 }
 
-/* Fills identity and, for a small file, body; a file that keeps changing is served from its descriptor. 0 or an errno. */
+/* Fills identity and, for a small file, body; a file that keeps changing is sent from its descriptor. 0 or an errno. */
 static int load(struct entry *e) {
 	struct stat st;
 	if (fstat(e->file.fd, &st) == -1) return errno;
@@ -197,8 +197,8 @@ static int load(struct entry *e) {
 	return 0;
 }
 
-/* A file in memory is known by its content. A larger one by everything that changes with it: two states of one file differ at
- * least in the time of their last change, which nobody can set; two files in their inode. */
+/* A file in memory is known by its content. A larger one by everything that changes with it: two states of one file
+ * differ at least in the time of their last change, which nobody can set; two files in their inode. */
 static void make_etag(struct entry *e) {
 	unsigned char hash[SHA256_DIGEST_LENGTH];
 	const struct identity *id = &e->identity;

@@ -1,4 +1,4 @@
-/* cache.h - the files of one worker, ready to be sent: opened, checked, their fields formatted, small ones in memory. */
+/* cache.h - the files of a worker, ready to be sent: opened, checked, their fields formatted, small ones in memory. */
 #ifndef GATLING_CACHE_H
 #define GATLING_CACHE_H
 
@@ -36,8 +36,8 @@ struct cache *cache_new(int root, bool symlinks_inside, unsigned descriptors);
 void cache_free(struct cache *cache);
 
 /* Finds the world-readable regular file at path, relative to the root, NUL-terminated, not empty. 0 with a reference in
- * *file; or an errno: ENOENT, ENOTDIR, EACCES (also: not world-readable, not a regular file), EISDIR, EXDEV (leads out), EMFILE,
- * ENOMEM, ... now_ms is of the monotonic clock. */
+ * *file; or an errno: ENOENT, ENOTDIR, EACCES (also: not world-readable, not a regular file), EISDIR, EXDEV (leads
+ * out), EMFILE, ENOMEM, ... now_ms is of the monotonic clock. */
 int cache_find(struct cache *cache, struct slice path, int64_t now_ms, struct file **file);
 
 /* Opens a path below the root as cache_find() does, O_RDONLY and more flags. -1 with errno. */

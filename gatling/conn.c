@@ -207,8 +207,8 @@ static bool respond(struct worker *w, struct conn *c, struct response *r, bool h
 	return true;
 }
 
-/* Answers what cannot be understood, or not waited for, and reads nothing more. An answer that waits for the body of its request
- * is void. */
+/* Answers what cannot be understood, or not waited for, and reads nothing more. An answer that waits for the body of
+ * its request is void. */
 static bool refuse(struct worker *w, struct conn *c, int status, bool head_only, struct slice request_line) {
 	struct response r;
 	answer_status(&r, status);
@@ -260,7 +260,7 @@ static bool exchange_full(const struct exchange *x) {
 		   iob_parts(x->batch) >= IOB_PART_LIMIT / 4;
 }
 
-/* One step of consume(): the bytes used up; 0: more are needed first, or an answer has to go out first; -1: no memory. */
+/* One step of consume(): the bytes used up; 0: more are needed, or an answer has to go out, first; -1: no memory. */
 static int consume_one(struct worker *w, struct conn *c, const char *data, size_t length) {
 	if (body_pending(&c->body)) {
 		int n = body_skip(&c->body, data, length);
@@ -277,7 +277,8 @@ static int consume_one(struct worker *w, struct conn *c, const char *data, size_
 	return respond_to(w, c, &q) ? n : -1;
 }
 
-/* Makes answers from the bytes at hand, as far as they go and the exchange holds them. The bytes used up; -1: no memory. */
+/* Makes answers from the bytes at hand, as far as they go and the exchange holds them. The bytes used up; -1: no
+ * memory. */
 static ssize_t consume(struct worker *w, struct conn *c, const char *data, size_t length) {
 	size_t at = 0;
 	if (!c->exchange && !(c->exchange = exchange_take(w))) return -1;
@@ -381,8 +382,8 @@ static void run(struct worker *w, struct conn *c, const char *data, size_t lengt
 	conn_close(w, c);
 }
 
-/* Whether bytes that came behind part of a head can be put aside without another look at the whole: they end no line of a head that
- * is past its first. So the bytes of a head are looked at once a line, not once a packet. */
+/* Whether bytes that came behind part of a head can be put aside without another look at the whole: they end no line of
+ * a head that is past its first. So the bytes of a head are looked at once a line, not once a packet. */
 static bool only_continues(const char *data, size_t kept, size_t length) {
 	return length < HEAD_MAX && memchr(data, '\n', kept) && !memchr(data + kept, '\n', length - kept) &&
 		   request_plausible(data + kept, length - kept);

@@ -17,8 +17,8 @@ void crew_free(struct crew *crew);
 /* The workers, options->workers of them, for their listening sockets to be filled in. */
 struct worker *crew_workers(struct crew *crew);
 
-/* Starts the threads on the descriptor of the root directory and waits until each serves. -1 after a line about what went wrong: then the
- * process can only exit, some threads may be running. log may be NULL. SIGUSR2 must be blocked. */
+/* Starts the threads on the descriptor of the root directory and waits until each serves. -1 after a line about what
+ * went wrong: then the process can only exit, some threads may be running. log may be NULL. SIGUSR2 must be blocked. */
 int crew_start(struct crew *crew, int root, struct log *log);
 
 /* Sends each worker a message. */

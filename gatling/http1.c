@@ -1,4 +1,4 @@
-/* http1.c - see http1.h. The fields of a file come ready from the cache; what is left is to copy a few pieces in a row. */
+/* http1.c - see http1.h. The fields of a file come ready from the cache; a few pieces are left to copy in a row. */
 #include "gatling/http1.h"
 
 #include <openssl/rand.h>

@@ -102,8 +102,8 @@ static int open_unix(const struct place *p) {
 	return fd;
 }
 
-/* The first socket of a place. With SO_REUSEPORT alone a second server would quietly share the port; so a socket without it has
- * to get the address first. A port of 0 becomes the one that the system chose. */
+/* The first socket of a place. With SO_REUSEPORT alone a second server would quietly share the port; so a socket
+ * without it has to get the address first. A port of 0 becomes the one that the system chose. */
 static int open_first(struct place *p) {
 	if (p->address.ss_family == AF_UNIX) return open_unix(p);
 	int fd = open_tcp(p, false);

@@ -1,5 +1,5 @@
-/* log.c - see log.h. A worker and the thread meet once a batch, to swap two buffers under a mutex that is never held while
- * writing. */
+/* log.c - see log.h. A worker and the thread meet once a batch, to swap two buffers under a mutex that is never held
+ * while writing. */
 #include "gatling/log.h"
 
 #include <errno.h>

@@ -26,8 +26,8 @@ void log_stop(struct log *log);
 /* A place for one worker's lines, freed by log_stop(). NULL: ENOMEM. */
 struct log_lines *log_lines_new(struct log *log);
 
-/* Appends a line without its newline; or drops it and counts, when there is no room. What was dropped is said in the log as soon as
- * there is room again. now_ms is of the monotonic clock. */
+/* Appends a line without its newline; or drops it and counts, when there is no room. What was dropped is said in the
+ * log as soon as there is room again. now_ms is of the monotonic clock. */
 void log_line(struct log_lines *lines, const char *line, size_t length, int64_t now_ms);
 
 /* Milliseconds until log_flush() has to be called: 0 now, -1 not at all. */

@@ -82,8 +82,8 @@ static void announce(const struct options *o, struct crew *crew, const char *dir
 			o->workers == 1 ? "worker" : "workers");
 }
 
-/* Everything that takes privileges or may fail, in the order that it needs: bind, enter the root, become the user. The root's descriptor,
- * or -1 after a line about what went wrong. */
+/* Everything that takes privileges or may fail, in the order that it needs: bind, enter the root, become the user. The
+ * root's descriptor, or -1 after a line about what went wrong. */
 static int prepare(const struct options *o, struct worker *workers, char *directory) {
 	struct identity id;
 	if (o->user && find_user(o->user, &id) == -1) return -1;

@@ -26,8 +26,8 @@ struct options {
 	bool symlinks_inside;
 };
 
-/* Fills *options from the command line. Returns normally when there is something to serve; prints what --help and --version
- * ask for and exits 0; prints one line about what is wrong and exits 2. The strings are argv's. */
+/* Fills *options from the command line. Returns normally when there is something to serve; prints what --help and
+ * --version ask for and exits 0; prints one line about what is wrong and exits 2. The strings are argv's. */
 void options_parse(struct options *options, int argc, char **argv);
 
 #endif

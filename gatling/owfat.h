@@ -1,5 +1,5 @@
-/* owfat.h - libowfat's formatters and scanners. Its headers declare functions that write through a pointer "pure", which
- * allows a compiler to drop what they wrote; so they are read without their attributes. */
+/* owfat.h - libowfat's formatters and scanners. Its headers declare functions that write through a pointer "pure",
+ * which allows a compiler to drop what they wrote; so they are read without their attributes. */
 #ifndef GATLING_OWFAT_H
 #define GATLING_OWFAT_H
 

@@ -4,8 +4,8 @@
 
 #include "gatling/slice.h"
 
-/* Decodes percent-encoding (RFC 3986, section 2.1), then removes empty and dot segments (5.2.4), never climbing above the
- * root. Writes a relative path without leading slash to out (encoded.length bytes are enough) and its length to
+/* Decodes percent-encoding (RFC 3986, section 2.1), then removes empty and dot segments (5.2.4), never climbing above
+ * the root. Writes a relative path without leading slash to out (encoded.length bytes are enough) and its length to
  * *length: "" is the root, a trailing slash stays. What is written holds no NUL, no "." or ".." segment, no dot file.
  * 0; or the status to answer: 400 for a broken encoding, NUL or overlong UTF-8; 404 for an encoded slash, a dot file,
  * or a place below a dot directory (but .well-known at the root, RFC 8615). */

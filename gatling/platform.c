@@ -13,7 +13,8 @@
 
 static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
-/* ThreadSanitizer takes a number for the same descriptor in every thread; it sees the shared table of the other systems. */
+/* ThreadSanitizer takes a number for the same descriptor in every thread; it sees the shared table of the other
+ * systems. */
 #ifdef __SANITIZE_THREAD__
 static const bool one_table = true;
 #else

@@ -3,8 +3,8 @@
 
 #include "gatling/date.h"
 
-/* Takes an entity-tag (section 8.8.3) off the front of a list, with the separator before it. false: none is left, or what
- * is there is none. */
+/* Takes an entity-tag (section 8.8.3) off the front of a list, with the separator before it. false: none is left, or
+ * what is there is none. */
 static bool take_etag(struct slice *list, struct slice *etag, bool *weak) {
 	while (list->length && strchr(" \t,", list->at[0])) list->at++, list->length--;
 	*weak = list->length > 2 && list->at[0] == 'W' && list->at[1] == '/';

@@ -9,8 +9,8 @@ enum { TOKEN = 1, TEXT = 2, TARGET = 4 };
 
 static unsigned char class_of[256];
 
-/* tchar (RFC 9110, section 5.6.2); field-vchar, SP, HTAB and obs-text (5.5); what a target may hold: visible characters but
- * '#', and the bytes over 127 that some clients send unencoded. */
+/* tchar (RFC 9110, section 5.6.2); field-vchar, SP, HTAB and obs-text (5.5); what a target may hold: visible characters
+ * but '#', and the bytes over 127 that some clients send unencoded. */
 __attribute__((constructor)) static void classes_init(void) {
 	for (int c = 0; c < 256; c++) {
 		bool alphanumeric = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');

@@ -1,5 +1,5 @@
-/* site.c - see site.h. A direct-mapped table: a host that hashes to a taken place takes it over, so that no number of invented
- * hosts costs memory. */
+/* site.c - see site.h. A direct-mapped table: a host that hashes to a taken place takes it over, so that no number of
+ * invented hosts costs memory. */
 #include "gatling/site.h"
 
 #include <stdlib.h>

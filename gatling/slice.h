@@ -31,8 +31,8 @@ static inline struct slice slice_trim(struct slice s) {
 	return s;
 }
 
-/* The next element of a comma-separated list (RFC 9110, section 5.6.1), trimmed; empty elements are skipped. Takes it off
- * the front of *list; false at the end. For elements that cannot hold a comma. */
+/* The next element of a comma-separated list (RFC 9110, section 5.6.1), trimmed; empty elements are skipped. Takes it
+ * off the front of *list; false at the end. For elements that cannot hold a comma. */
 static inline bool slice_next_element(struct slice *list, struct slice *element) {
 	while (list->length) {
 		const char *comma = memchr(list->at, ',', list->length);

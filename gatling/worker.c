@@ -16,7 +16,8 @@ static int adopt(struct worker *w, int fd, void *cookie) {
 	return io_fd(w->loop, fd, cookie) == -1 ? -1 : io_wantread(w->loop, fd);
 }
 
-/* Descriptors and memory are counted out beforehand: a worker that is full stops accepting, and the kernel's queue waits. */
+/* Descriptors and memory are counted out beforehand: a worker that is full stops accepting, and the kernel's queue
+ * waits. */
 static void count_limits(struct worker *w, unsigned *cached) {
 	struct rlimit limit;
 	unsigned most = 1U << 20;

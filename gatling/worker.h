@@ -1,4 +1,5 @@
-/* worker.h - one thread with everything it needs to answer: its loop, its listening sockets, its cache. Workers share nothing. */
+/* worker.h - one thread with everything it needs to answer: its loop, its listening sockets, its cache. Workers share
+ * nothing. */
 #ifndef GATLING_WORKER_H
 #define GATLING_WORKER_H
 
@@ -64,8 +65,9 @@ struct worker {
 	char scratch[SCRATCH];
 };
 
-/* The thread: argument is its struct worker. First takes a descriptor table of its own, where there is such a thing (then the main
- * thread's copies of the worker's descriptors are the main thread's to close), then sends CONTROL_READY or CONTROL_FAILED. */
+/* The thread: argument is its struct worker. First takes a descriptor table of its own, where there is such a thing
+ * (then the main thread's copies of the worker's descriptors are the main thread's to close), then sends CONTROL_READY
+ * or CONTROL_FAILED. */
 void *worker_run(void *argument);
 
 #endif

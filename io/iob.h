@@ -48,8 +48,8 @@ int iob_addfile(iob *batch, int file, off_t offset, uint64_t length, iob_release
 uint64_t iob_bytesleft(const iob *batch);
 size_t iob_parts(const iob *batch);
 
-/* Sends what it can. IOB_DONE: all of it; the batch is empty and may be used again. IOB_AGAIN: the socket is full or the
- * quantum used up; call again when io_canwrite() says so. IOB_FAILED: errno says why; EIO is a file shorter than
+/* Sends what it can. IOB_DONE: all of it; the batch is empty and may be used again. IOB_AGAIN: the socket is full or
+ * the quantum used up; call again when io_canwrite() says so. IOB_FAILED: errno says why; EIO is a file shorter than
  * what was promised from it, after which the connection can only be closed. *sent grows by the bytes sent. */
 enum iob_result { IOB_DONE, IOB_AGAIN, IOB_FAILED };
 enum iob_result iob_send(io_loop *loop, int fd, iob *batch, uint64_t *sent);

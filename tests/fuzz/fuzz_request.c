@@ -1,5 +1,5 @@
-/* fuzz_request.c - whatever bytes come in: heads, bodies, paths, ranges and dates are parsed within their bounds, and the same
- * however the bytes are cut. For libFuzzer: clang -fsanitize=fuzzer,address,undefined. */
+/* fuzz_request.c - whatever bytes come in: heads, bodies, paths, ranges and dates are parsed within their bounds, and
+ * the same however the bytes are cut. For libFuzzer: clang -fsanitize=fuzzer,address,undefined. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* test_cache.c - the files of a worker: what is served, when a change is seen, what is given back; and virtual hosts. */
+/* test_cache.c - the files of a worker: what is served, when a change is seen, what is given back; virtual hosts. */
 #include "tests/unit/check.h"
 
 #include <dirent.h>

@@ -1,4 +1,5 @@
-/* test_iob.c - batches: everything in order, whatever the pieces and however little the socket takes; every part released once. */
+/* test_iob.c - batches: everything in order, whatever the pieces and however little the socket takes; every part
+ * released once. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,0 +1,76 @@
+"""Very many connections at once."""
+
+import subprocess
+import sys
+
+import pytest
+
+from conftest import SMALL
+from gatling import TIMEOUT, Server
+
+MEMORY_EACH = 256  # bytes of resident memory that an idle connection may cost
+
+# Opens connections that never say anything, from an address of its own; says so when all are there.
+SILENT = """
+import resource, socket, sys
+port, source, count = sys.argv[1:]
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+held = [socket.create_connection(("127.0.0.1", int(port)), source_address=(source, 0)) for _ in range(int(count))]
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def hold(plain, server, connections):
+    """Holds connections to the server with a request on each; the figures that it prints, by name."""
+    done = subprocess.run(
+        [plain / "bench" / "hold", "-n", str(connections), "-p", str(server.process.pid), str(server.port), "/small.bin"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    names, figures = (line.lstrip("# ").split("\t") for line in done.stdout.splitlines())
+    return dict(zip(names, map(float, figures)))
+
+
+def test_thousands_of_connections_are_held_and_answered(build, plain, files):
+    with Server(build, files, "-j", "2", "-n") as server:
+        assert hold(plain, server, 3000)["answered_again"] == 3000
+
+
+@pytest.mark.parametrize("workers,connections", [(1, 15_000), (2, 30_000)])
+def test_an_idle_connection_costs_little_memory(plain, files, workers, connections):
+    with Server(plain, files, "-j", str(workers), "-n") as server:
+        figures = hold(plain, server, connections)
+        assert figures["answered_again"] == connections
+        assert figures["rss_bytes_each"] <= MEMORY_EACH
+
+
+@pytest.fixture
+def silent_clients():
+    """Makes a server's silent clients."""
+    clients = []
+
+    def silence(server, processes, each):
+        for i in range(processes):
+            command = [sys.executable, "-c", SILENT, str(server.port), f"127.0.1.{i + 1}", str(each)]
+            clients.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        for client in clients:
+            assert client.stdout.readline() == "held\n"
+
+    yield silence
+    for client in clients:
+        client.communicate(timeout=TIMEOUT)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_thirty_thousand_silent_clients_keep_nobody_out(plain, files, silent_clients, workers):
+    with Server(plain, files, "-j", str(workers), "-n") as server:
+        silent_clients(server, processes=3, each=10_000)
+        for _ in range(10):
+            assert server.get("/small.bin").body == SMALL
+        used = server.cpu_seconds()
+        assert server.get("/small.bin").body == SMALL
+        assert server.cpu_seconds() - used < 1

@@ -1,0 +1,71 @@
+"""The workers under the thread sanitizer: load from many clients, over TCP and a unix socket, and every way to end."""
+
+import signal
+import socket
+import threading
+
+import pytest
+
+from conftest import BIG, SMALL
+from gatling import Connection, Root, Server
+
+CLIENTS = 8
+REQUESTS = 30
+GET_BIG = b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+def load(connect, wrong):
+    try:
+        for i in range(REQUESTS):
+            with connect() as c:
+                assert c.get("/small.bin").body == SMALL
+                assert c.get("/list/").status == 200
+                assert c.get(f"/missing/{i}").status == 404
+                assert c.get("/big.bin", "Range: bytes=100000-299999").body == BIG[100000:300000]
+    except AssertionError as error:
+        wrong.append(error)
+
+
+def run_clients(connects):
+    wrong = []
+    clients = [threading.Thread(target=load, args=(connect, wrong)) for connect in connects]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    assert not wrong
+
+
+@pytest.fixture
+def unix_path():
+    root = Root()
+    root.path.chmod(0o777)
+    yield root.path / "socket"
+    root.remove()
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_workers_under_load_race_for_nothing(threads, files, unix_path, end):
+    address = ("-i", "127.0.0.1", "-i", f"unix:{unix_path}")
+    with Server(threads, files, "-j", "4", address=address) as server:
+        over_unix = lambda: Connection(str(unix_path), family=socket.AF_UNIX)
+        run_clients([server.connect, over_unix] * (CLIENTS // 2))
+        with server.connect(receive_buffer=4096) as busy:
+            busy.send(GET_BIG)
+            busy._fill()
+            server.signal(end)
+            assert busy.response().body == BIG
+        server.wait()
+        assert len(server.lines) == CLIENTS * REQUESTS * 4 + 1
+
+
+def test_a_second_signal_under_load_ends_all_workers(threads, files):
+    with Server(threads, files, "-j", "4") as server:
+        busy = [server.connect(receive_buffer=4096).send(GET_BIG * 5) for _ in range(8)]
+        for c in busy:
+            c._fill()
+        server.signal()
+        server.signal(signal.SIGINT)
+        server.wait()
+        for c in busy:
+            c.close()
