@@ -46,9 +46,20 @@ int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
 
 void io_mech_forget(io_loop *loop, int fd) { (void)loop, (void)fd; /* close(2) removes it */ }
 
-int io_mech_wait(io_loop *loop, int timeout_ms) {
+/* epoll_pwait2(2) is newer (Linux 5.11): only for what epoll_wait(2) cannot say. */
+static int wait_events(const struct epoll *ep, struct epoll_event *event, int64_t timeout_ns) {
+	if (timeout_ns > 0 && timeout_ns % NS_PER_MS) {
+		struct timespec limit = {.tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S};
+		int n = epoll_pwait2(ep->fd, event, EVENTS_PER_WAIT, &limit, NULL);
+		if (n != -1 || errno != ENOSYS) return n;
+	}
+	int ms = timeout_ns < 0 ? -1 : (int)((timeout_ns + NS_PER_MS - 1) / NS_PER_MS);
+	return epoll_wait(ep->fd, event, EVENTS_PER_WAIT, ms);
+}
+
+int io_mech_wait(io_loop *loop, int64_t timeout_ns) {
 	struct epoll *ep = loop->mech;
-	int n = epoll_wait(ep->fd, ep->event, EVENTS_PER_WAIT, timeout_ms);
+	int n = wait_events(ep, ep->event, timeout_ns);
 	if (n == -1) return errno == EINTR ? 0 : -1;
 	for (int i = 0; i < n; i++) {
 		uint32_t events = ep->event[i].events;

@@ -71,6 +71,10 @@ int64_t io_deadline(const io_loop *loop, int fd); /* 0: none */
  * (-1: no limit; 0: only looks). 0, also after a signal; -1 with errno if the mechanism failed. */
 int io_wait(io_loop *loop, int timeout_ms);
 
+/* The same with a limit on the clock of io_now_ns(), kept to the nanosecond but with poll(2), which rounds up to
+ * milliseconds. */
+int io_waituntil(io_loop *loop, int64_t deadline_ns);
+
 /* The next descriptor that is ready and wanted, or past its deadline; -1 when there is none until the
  * next io_wait(). A descriptor comes up at most once per io_wait() and direction. */
 int io_canread(io_loop *loop);

@@ -72,12 +72,12 @@ static void report(io_loop *loop, const struct kevent *event) {
 	io_ready(loop, fd, can);
 }
 
-int io_mech_wait(io_loop *loop, int timeout_ms) {
+int io_mech_wait(io_loop *loop, int64_t timeout_ns) {
 	struct kq *kq = loop->mech;
-	struct timespec limit = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};
+	struct timespec limit = {.tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S};
 	int changes = kq->changes;
 	kq->changes = 0; /* taken over by the kernel even if the wait is interrupted */
-	int n = kevent(kq->fd, kq->change, changes, kq->event, EVENTS_PER_WAIT, timeout_ms < 0 ? NULL : &limit);
+	int n = kevent(kq->fd, kq->change, changes, kq->event, EVENTS_PER_WAIT, timeout_ns < 0 ? NULL : &limit);
 	if (n == -1) return errno == EINTR ? 0 : -1;
 	for (int i = 0; i < n; i++) report(loop, &kq->event[i]);
 	return 0;

@@ -19,7 +19,7 @@ static void clock_read(io_loop *loop) {
 	loop->now_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-int64_t io_now(const io_loop *loop) { return loop->now_ns / 1000000; }
+int64_t io_now(const io_loop *loop) { return loop->now_ns / NS_PER_MS; }
 int64_t io_now_ns(const io_loop *loop) { return loop->now_ns; }
 
 static int wake_pipe(io_loop *loop) {
@@ -216,18 +216,29 @@ static void wake_drain(io_loop *loop) {
 	while (io_tryread(loop, loop->wake_read, buffer, sizeof buffer) > 0) {}
 }
 
-int io_wait(io_loop *loop, int timeout_ms) {
+static int wait_for(io_loop *loop, int64_t timeout_ns) {
+	int64_t timer_ns = io_timer_limit(loop);
+	if (timeout_ns < 0 || (timer_ns >= 0 && timer_ns < timeout_ns)) timeout_ns = timer_ns;
 	for (int d = 0; d < IO_DIRECTIONS; d++) {
 		requeue_last(loop, d);
 		drop_stale(loop, d);
-		if (loop->queue[d].length) timeout_ms = 0;
+		if (loop->queue[d].length) timeout_ns = 0;
 	}
-	int result = io_mech_wait(loop, io_timer_limit(loop, timeout_ms));
+	int result = io_mech_wait(loop, timeout_ns);
 	clock_read(loop);
 	io_timer_advance(loop);
 	if (loop->entry[loop->wake_read].can_read) wake_drain(loop);
 	for (int d = 0; d < IO_DIRECTIONS; d++) loop->queue[d].turn = loop->queue[d].length;
 	return result;
+}
+
+int io_wait(io_loop *loop, int timeout_ms) {
+	return wait_for(loop, timeout_ms < 0 ? -1 : (int64_t)timeout_ms * NS_PER_MS);
+}
+
+int io_waituntil(io_loop *loop, int64_t deadline_ns) {
+	clock_read(loop);
+	return wait_for(loop, deadline_ns > loop->now_ns ? deadline_ns - loop->now_ns : 0);
 }
 
 void io_wake(io_loop *loop) {

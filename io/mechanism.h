@@ -10,6 +10,8 @@
 
 #include "io/io.h"
 
+enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
+
 enum io_direction { IO_READ = 0, IO_WRITE = 1, IO_DIRECTIONS = 2 };
 
 /* What io_ready() is told; a set. IO_HANGUP: the peer is gone or done, reading will say so. */
@@ -72,8 +74,9 @@ int io_mech_watch(io_loop *loop, int fd, enum io_direction direction);
 /* fd is about to be closed. */
 void io_mech_forget(io_loop *loop, int fd);
 
-/* Waits up to timeout_ms (-1: no limit) and reports through io_ready(). 0, or -1 with errno (EINTR is not an error). */
-int io_mech_wait(io_loop *loop, int timeout_ms);
+/* Waits up to timeout_ns (-1: no limit; a mechanism that cannot count in nanoseconds rounds up) and reports through
+ * io_ready(). 0, or -1 with errno (EINTR is not an error). */
+int io_mech_wait(io_loop *loop, int64_t timeout_ns);
 
 extern const char io_mech_name[];
 
@@ -91,8 +94,7 @@ ssize_t io_platform_sendfile(int fd, const struct iovec *head, int parts, int fi
 /* timer.c */
 void io_timer_init(io_loop *loop);
 void io_timer_cancel(io_loop *loop, int fd);
-void io_timer_advance(io_loop *loop); /* moves what is due to the timed-out list */
-int io_timer_limit(const io_loop *loop,
-				   int timeout_ms); /* the shorter of timeout_ms and the time to the next slot in use */
+void io_timer_advance(io_loop *loop);        /* moves what is due to the timed-out list */
+int64_t io_timer_limit(const io_loop *loop); /* nanoseconds to the next slot in use; -1: none is */
 
 #endif

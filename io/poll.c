@@ -62,9 +62,9 @@ void io_mech_forget(io_loop *loop, int fd) {
 	loop->entry[last.fd].mech_index = index;
 }
 
-int io_mech_wait(io_loop *loop, int timeout_ms) {
+int io_mech_wait(io_loop *loop, int64_t timeout_ns) {
 	struct poll_array *a = loop->mech;
-	int n = poll(a->waiting, (nfds_t)a->length, timeout_ms);
+	int n = poll(a->waiting, (nfds_t)a->length, timeout_ns < 0 ? -1 : (int)((timeout_ns + NS_PER_MS - 1) / NS_PER_MS));
 	if (n == -1) return errno == EINTR ? 0 : -1;
 	/* backwards: a place that becomes free is filled from the end, which has been seen */
 	for (int i = a->length - 1; i >= 0 && n > 0; i--) {

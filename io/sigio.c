@@ -113,10 +113,10 @@ static int poll_all(io_loop *loop) {
 	return 0;
 }
 
-int io_mech_wait(io_loop *loop, int timeout_ms) {
+int io_mech_wait(io_loop *loop, int64_t timeout_ns) {
 	const struct sigio *s = loop->mech;
-	struct timespec limit = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};
-	const struct timespec *wait = timeout_ms < 0 ? NULL : &limit;
+	struct timespec limit = {.tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S};
+	const struct timespec *wait = timeout_ns < 0 ? NULL : &limit;
 	for (int i = 0; i < EVENTS_PER_WAIT; i++) {
 		siginfo_t info;
 		int signal = sigtimedwait(&s->signals, &info, wait);

@@ -90,7 +90,7 @@ int io_timedout(io_loop *loop) {
 	return fd;
 }
 
-int io_timer_limit(const io_loop *loop, int timeout_ms) {
+int64_t io_timer_limit(const io_loop *loop) {
 	if (loop->slot[TIMED_OUT] != -1) return 0;
 	int64_t first = loop->tick + 1;
 	for (int i = 0; i < WHEEL_SLOTS;) {
@@ -101,9 +101,8 @@ int io_timer_limit(const io_loop *loop, int timeout_ms) {
 			continue;
 		}
 		int64_t tick = first + i + __builtin_ctzll(rest);
-		int64_t wait = tick * IO_TICK_MS - io_now(loop);
-		if (wait < 0) wait = 0;
-		return timeout_ms >= 0 && timeout_ms < wait ? timeout_ms : (int)wait;
+		int64_t wait_ms = tick * IO_TICK_MS - io_now(loop);
+		return wait_ms < 0 ? 0 : wait_ms * NS_PER_MS;
 	}
-	return timeout_ms;
+	return -1;
 }

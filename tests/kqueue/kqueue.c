@@ -86,8 +86,8 @@ int kevent(int kq, const struct kevent *change, int changes, struct kevent *even
 	if (room == 0) return n;
 	if (room > WAIT_MAX) room = WAIT_MAX;
 	struct epoll_event ready[WAIT_MAX];
-	int ms = timeout ? (int)(timeout->tv_sec * 1000 + (timeout->tv_nsec + 999999) / 1000000) : -1;
-	int r = epoll_wait(q->fd, ready, room, n ? 0 : ms);
+	struct timespec none = {0};
+	int r = epoll_pwait2(q->fd, ready, room, n ? &none : timeout, NULL);
 	if (r == -1) return n ? n : -1;
 	for (int i = 0; i < r; i++) n += report(q, &ready[i], &event[n]);
 	return n;

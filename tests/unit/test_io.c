@@ -476,6 +476,22 @@ static void waiting_ends_after_its_time(void **state) {
 	assert_int_equal(io_canread(loop), -1);
 }
 
+static void waiting_until_a_moment_ends_soon_after_it(void **state) {
+	(void)state;
+	drain(mine);
+	int64_t least_late = INT64_MAX, precision = strcmp(io_mechanism(), "poll") == 0 ? 1000000 : 0;
+	for (int i = 0; i < 20; i++) {
+		int64_t deadline = io_now_ns(loop) + 300000;
+		assert_int_equal(io_waituntil(loop, deadline), 0);
+		int64_t late = io_now_ns(loop) - deadline;
+		assert_true(late >= 0);
+		if (late < least_late) least_late = late;
+		assert_int_equal(io_waituntil(loop, deadline), 0); /* it has passed */
+	}
+	assert_true(least_late < precision + 300000);
+	assert_int_equal(io_canread(loop), -1);
+}
+
 static void nothing(int number) { (void)number; }
 
 static void a_signal_ends_waiting_without_an_error(void **state) {
@@ -637,6 +653,7 @@ int main(void) {
 		IN_LOOP(one_closed_while_others_are_handed_out_does_not_come_up),
 		IN_LOOP(a_number_used_again_is_told_to_the_kernel_again),
 		IN_LOOP(waiting_ends_after_its_time),
+		IN_LOOP(waiting_until_a_moment_ends_soon_after_it),
 		IN_LOOP(a_signal_ends_waiting_without_an_error),
 		IN_LOOP(another_thread_wakes_the_loop),
 		IN_LOOP(waking_is_remembered_until_the_next_wait_and_never_blocks),
