@@ -8,6 +8,7 @@
  * process, and fewer than the ports that a source address has before the kernel's search for a free one gets slow. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,29 +67,66 @@ static int ask(int fd) {
 		const char *body = strstr(answer, "\r\n\r\n"), *length = strstr(answer, "\r\nContent-Length: ");
 		if (!body || !length) continue;
 		if (have < (size_t)(body + 4 - answer) + strtoul(length + strlen("\r\nContent-Length: "), NULL, 10)) continue;
-		return strncmp(answer, "HTTP/1.1 200 ", strlen("HTTP/1.1 200 ")) == 0 ? 0 : -1;
+		if (strncmp(answer, "HTTP/1.1 200 ", strlen("HTTP/1.1 200 ")) == 0) return 0;
+		break;
 	}
+	errno = EPROTO; /* not a 200, or a longer answer than there is room for */
 	return -1;
 }
 
-/* A process: opens its share, says how many were answered; at a word from above asks on each again and says so; ends at
- * another. */
-static void hold(int number, long share, int in, int out) {
+/* A process: opens its share and says how many were answered; at a word from the parent asks on each again and says
+ * so; ends at another, or when the parent has gone. */
+__attribute__((noreturn)) static void hold(int number, long share, int parent) {
 	int *fd = calloc((size_t)share, sizeof *fd);
 	long opened = 0, answered = 0;
 	char word;
-	if (!fd) exit(1);
-	for (; opened < share; opened++) {
+	for (; fd && opened < share; opened++) {
 		fd[opened] = open_connection(htonl(INADDR_LOOPBACK + 1 + (in_addr_t)number));
 		if (fd[opened] == -1 || ask(fd[opened]) == -1) {
 			fprintf(stderr, "hold: connection %ld from 127.0.0.%d: %s\n", opened + 1, number + 2, strerror(errno));
 			break;
 		}
 	}
-	if (write(out, &opened, sizeof opened) != sizeof opened || read(in, &word, 1) != 1) exit(1);
+	if (write(parent, &opened, sizeof opened) != sizeof opened || read(parent, &word, 1) != 1) exit(1);
 	for (long i = 0; i < opened; i++) answered += ask(fd[i]) == 0;
-	if (write(out, &answered, sizeof answered) != sizeof answered || read(in, &word, 1) != 1) exit(1);
+	if (write(parent, &answered, sizeof answered) != sizeof answered || read(parent, &word, 1) != 1) exit(1);
 	exit(0);
+}
+
+/* Starts a process for a share; our end of the socket to it, or -1. */
+static int start(int number, long share) {
+	int pair[2];
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == -1) return -1;
+	pid_t child = fork();
+	if (child == 0) {
+		close(pair[0]);
+		hold(number, share, pair[1]);
+	}
+	close(pair[1]);
+	if (child != -1) return pair[0];
+	close(pair[0]);
+	return -1;
+}
+
+/* Adds up what the processes say; one that has died says nothing. */
+static long collect(const int *process, int processes) {
+	long sum = 0;
+	for (int i = 0; i < processes; i++) {
+		long n;
+		if (read(process[i], &n, sizeof n) == sizeof n) sum += n;
+	}
+	return sum;
+}
+
+static void tell(const int *process, int processes) {
+	for (int i = 0; i < processes; i++) (void)!send(process[i], "", 1, MSG_NOSIGNAL); /* it may have died */
+}
+
+static void raise_descriptor_limit(void) {
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == -1) return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit); /* less may do, too */
 }
 
 static double seconds(void) {
@@ -97,64 +135,61 @@ static double seconds(void) {
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Adds up what the processes say. */
-static long collect(int from, int processes) {
-	long sum = 0;
-	for (int i = 0; i < processes; i++) {
-		long n;
-		if (read(from, &n, sizeof n) == sizeof n) sum += n;
-	}
-	return sum;
+__attribute__((noreturn)) static void usage(void) {
+	fprintf(stderr, "usage: hold [-n CONNECTIONS] [-p PID] PORT PATH\n");
+	exit(2);
 }
 
-static void tell(int to, int processes) {
-	for (int i = 0; i < processes; i++)
-		if (write(to, "", 1) != 1) perror("hold");
+static long number(const char *text, long most) {
+	char *end;
+	long value = strtol(text, &end, 10);
+	if (end == text || *end || value < 1 || value > most) usage();
+	return value;
 }
 
 int main(int argc, char **argv) {
+	static int process[PROCESSES_MAX];
 	long connections = 1000, pid = 0;
 	for (int c; (c = getopt(argc, argv, "n:p:")) != -1;) {
-		if (c == 'n') connections = strtol(optarg, NULL, 10);
-		else if (c == 'p') pid = strtol(optarg, NULL, 10);
-		else return 2;
+		if (c == 'n') connections = number(optarg, (long)PER_PROCESS * PROCESSES_MAX);
+		else if (c == 'p') pid = number(optarg, INT_MAX);
+		else usage();
 	}
-	long port = argc - optind == 2 ? strtol(argv[optind], NULL, 10) : 0;
-	if (port < 1 || port > 65535 || connections < 1 || connections > (long)PER_PROCESS * PROCESSES_MAX) {
-		fprintf(stderr, "usage: hold [-n CONNECTIONS] [-p PID] PORT PATH\n");
-		return 2;
-	}
+	if (argc - optind != 2) usage();
+	long port = number(argv[optind], 65535);
+	const char *path = argv[optind + 1];
 	server.sin_port = htons((in_port_t)port);
 	server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", argv[optind + 1]);
+	int length = snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);
+	if (length >= (int)sizeof request) usage();
+	raise_descriptor_limit();
 
 	int warm = open_connection(htonl(INADDR_LOOPBACK)); /* what the first request costs is not a connection's */
 	if (warm == -1 || ask(warm) == -1) {
-		fprintf(stderr, "hold: no answer from port %ld for %s\n", port, argv[optind + 1]);
+		fprintf(stderr, "hold: no answer from port %ld for %s\n", port, path);
 		return 1;
 	}
-	int down[2], up[2], processes = 0;
-	if (pipe(down) == -1 || pipe(up) == -1) return 1;
+	int processes = 0;
 	long before = resident(pid);
-	double start = seconds();
-	for (long left = connections; left > 0; left -= PER_PROCESS, processes++) {
-		pid_t child = fork();
-		if (child == 0) hold(processes, left < PER_PROCESS ? left : PER_PROCESS, down[0], up[1]);
-		if (child != -1) continue;
-		perror("hold: fork");
+	double start_s = seconds();
+	for (long left = connections; left > 0; left -= PER_PROCESS) {
+		process[processes] = start(processes, left < PER_PROCESS ? left : PER_PROCESS);
+		if (process[processes++] != -1) continue;
+		perror("hold: cannot start a process");
 		break;
 	}
-	long opened = collect(up[0], processes);
+	long opened = collect(process, processes);
 	long grown = resident(pid) - before;
-	double opened_after = seconds() - start;
-	tell(down[1], processes);
-	long answered = collect(up[0], processes);
+	double opened_s = seconds() - start_s;
+	tell(process, processes);
+	long answered = collect(process, processes);
+	double answered_s = seconds() - start_s - opened_s;
+	tell(process, processes);
+	while (wait(NULL) > 0) {}
+
 	printf("# asked\topen\tanswered_again\tseconds_to_open\tseconds_to_ask_again\trss_bytes_each\n");
-	printf("%ld\t%ld\t%ld\t%.3f\t%.3f\t", connections, opened, answered, opened_after,
-		   seconds() - start - opened_after);
+	printf("%ld\t%ld\t%ld\t%.3f\t%.3f\t", connections, opened, answered, opened_s, answered_s);
 	if (pid && opened) printf("%.1f\n", (double)grown / (double)opened);
 	else printf("-\n");
-	tell(down[1], processes);
-	while (wait(NULL) > 0) {}
 	return opened == connections && answered == connections ? 0 : 3;
 }

@@ -30,8 +30,15 @@ static int status_of(int error) {
 	case ENFILE:
 	case ENOMEM:
 	case EAGAIN: return 503;
-	case EIO: return 500;
-	default: return 404; /* ENOENT, ENOTDIR, ENAMETOOLONG, ELOOP, ... */
+	case ENOENT:
+	case ENOTDIR:
+	case EISDIR:
+	case ELOOP:
+	case ENAMETOOLONG:
+	case EINVAL: /* a name that this file system cannot have */
+	case EILSEQ:
+	case ESTALE: return 404;
+	default: return 500;
 	}
 }
 

@@ -36,7 +36,8 @@ struct endpoint {
 	unsigned port;
 };
 
-/* Decides the answer to a request that request_parse() has accepted. Methods but GET and HEAD are refused here. */
+/* Decides the answer to a request that request_parse() has accepted. OPTIONS and the methods that are
+ * refused are answered here, too. */
 void answer(const struct content *content, const struct request *request, const struct endpoint *local,
 			struct response *response);
 

@@ -16,7 +16,7 @@
 #include "gatling/platform.h"
 
 enum {
-	BUCKETS = 8192,    /* a power of two */
+	BUCKETS = 8192,
 	READ_ATTEMPTS = 3, /* at a file that changes while it is read into memory */
 	ETAG_BYTES = 16,   /* of the hash that the entity-tag shows */
 	ETAG_LENGTH = 2 * ETAG_BYTES + 2,

@@ -100,6 +100,11 @@ static void exchange_give_back(struct worker *w, struct exchange *x) {
 		return;
 	}
 	exchange_reset(x);
+	if (x->log_size > LOG_KEPT) {
+		free(x->log);
+		x->log = NULL;
+		x->log_size = 0;
+	}
 	x->next = w->spare;
 	w->spare = x;
 	w->spares++;
@@ -169,8 +174,8 @@ bool conn_idle(const struct conn *c) {
 }
 
 static void set_timeout(struct worker *w, struct conn *c) {
-	int64_t timeout_ms = (int64_t)w->options->timeout_s * 1000;
-	io_timeout(w->loop, c->fd, timeout_ms ? io_now(w->loop) + timeout_ms : 0);
+	int64_t timeout_ms = w->options->timeout_s ? (int64_t)w->options->timeout_s * 1000 : NEVER_MS;
+	io_timeout(w->loop, c->fd, io_now(w->loop) + timeout_ms);
 }
 
 /* The last answer is out. Closing with unread bytes would reset the connection and take the answer with it. */

@@ -7,13 +7,14 @@
 #include "gatling/worker.h"
 
 enum {
-	PIPELINE_MAX = 64,           /* responses sent together */
-	PIPELINE_BYTES = 128 * 1024, /* and bytes */
-	LINGER_MS = 2000,            /* a closed connection is read on for so long, */
-	LINGER_BYTES =
-		4 * 1024 * 1024, /* and so far, so that the client can read the last answer (RFC 9112, section 9.6) */
-	SPARE_EXCHANGES = 256
+	PIPELINE_MAX = 64,              /* responses sent together */
+	PIPELINE_BYTES = 128 * 1024,    /* and bytes */
+	LINGER_MS = 2000,               /* a closed connection is read on for so long, */
+	LINGER_BYTES = 4 * 1024 * 1024, /* and so far: the client can read the last answer (RFC 9112, section 9.6) */
+	SPARE_EXCHANGES = 256,          /* kept for reuse */
+	LOG_KEPT = 16 * 1024            /* bytes of log lines that each of them keeps room for */
 };
+#define NEVER_MS INT64_C(3153600000000) /* a hundred years: what no timeout is */
 
 struct conn;
 

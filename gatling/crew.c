@@ -24,6 +24,7 @@ struct crew {
 	int count;   /* of workers that have their control */
 	int started; /* of their threads */
 	atomic_int running;
+	atomic_bool failed;
 	pthread_t main_thread;
 };
 
@@ -66,7 +67,7 @@ struct worker *crew_workers(struct crew *crew) {
 
 static void *run_member(void *argument) {
 	struct member *m = argument;
-	worker_run(m->worker);
+	if (worker_run(m->worker) == -1) atomic_store(&m->crew->failed, true);
 	atomic_fetch_sub(&m->crew->running, 1);
 	pthread_kill(m->crew->main_thread, SIGUSR2);
 	return NULL;
@@ -110,3 +111,5 @@ void crew_tell(const struct crew *crew, enum control_message message) {
 }
 
 bool crew_running(const struct crew *crew) { return atomic_load(&crew->running) > 0; }
+
+bool crew_failed(const struct crew *crew) { return atomic_load(&crew->failed); }

@@ -27,4 +27,7 @@ void crew_tell(const struct crew *crew, enum control_message message);
 /* Whether a thread is still running. When one ends, the thread that called crew_start() gets a SIGUSR2. */
 bool crew_running(const struct crew *crew);
 
+/* Whether one has ended because it could not go on; it has said why. */
+bool crew_failed(const struct crew *crew);
+
 #endif

@@ -101,14 +101,18 @@ static int add_file(iob *batch, struct file *f, uint64_t first, uint64_t length)
 	return iob_addfile(batch, f->fd, (off_t)first, length, file_release, f);
 }
 
-/* multipart/byteranges, RFC 9110, section 14.6. */
+/* multipart/byteranges, RFC 9110, section 14.6. Never for HEAD: that has no ranges. */
 static int write_multipart(iob *batch, struct head *head, struct response *r, uint64_t *body_length) {
 	struct file *f = r->file;
 	unsigned char random[BOUNDARY_BYTES];
 	char boundary[2 * BOUNDARY_BYTES];
 	char part_head[RANGES_MAX][PART_HEAD_ROOM];
 	size_t part_head_length[RANGES_MAX];
-	int result = RAND_bytes(random, sizeof random) == 1 ? 0 : -1;
+	int result = 0;
+	if (RAND_bytes(random, sizeof random) != 1) {
+		file_release(f);
+		return -1;
+	}
 	for (size_t i = 0; i < sizeof boundary; i++)
 		boundary[i] = fmt_tohex((char)(i % 2 ? random[i / 2] & 15 : random[i / 2] >> 4));
 	struct slice b = {.at = boundary, .length = sizeof boundary};
@@ -184,7 +188,8 @@ static int write_page(iob *batch, struct head *head, struct response *r, bool he
 /* What has nothing to show but its status. */
 static int write_status(iob *batch, struct head *head, struct response *r, bool head_only, uint64_t *body_length) {
 	struct slice line = status_line(r->status);
-	struct slice words = {.at = line.at + strlen("HTTP/1.1 "), .length = line.length - strlen("HTTP/1.1 \r\n")};
+	size_t version = strlen("HTTP/1.1 "), end = strlen("\r\n");
+	struct slice words = {.at = line.at + version, .length = line.length - version - end};
 	if (r->status == 204 || r->status == 405) {
 		put(head, SLICE("Allow: "));
 		put(head, answer_allow);

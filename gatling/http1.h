@@ -12,7 +12,7 @@ enum persistence {
 };
 
 /* Appends the response to the batch. Takes its file and page over, also when it fails. server_date is "Server" and
- * "Date" as complete lines. head_only: the answer to a HEAD. *body_length becomes the length of the content sent. 0, or
+ * "Date" as complete lines. head_only: the answer to a HEAD. *body_length becomes the length of its content. 0, or
  * -1 (ENOMEM): the batch cannot be sent. */
 int http1_write(iob *batch, struct response *response, struct slice server_date, bool head_only,
 				enum persistence persistence, uint64_t *body_length);

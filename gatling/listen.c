@@ -164,4 +164,5 @@ void listen_describe(const struct options *o, const struct worker *w, char *out,
 						   : snprintf(out + n, size - n, "%s%s", space, text);
 		n += (size_t)written;
 	}
+	if (!o->addresses && n < size) snprintf(out + n, size - n, " and all other addresses");
 }

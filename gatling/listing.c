@@ -69,8 +69,11 @@ static int add(struct items *list, size_t *size, struct item item, const char *n
 static int collect(const struct cache *cache, DIR *directory, const char *path, struct items *list) {
 	size_t size = 0;
 	int error = 0;
-	for (struct dirent *d; !error && (d = readdir(directory));) {
+	while (!error) {
 		struct item item;
+		errno = 0;
+		struct dirent *d = readdir(directory);
+		if (!d) return errno;
 		if (d->d_name[0] == '.' || !inspect(cache, dirfd(directory), path, d->d_name, &item)) continue;
 		if (list->count == LISTING_MAX) {
 			list->more = true;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +22,10 @@ struct batch {
 
 struct log_lines {
 	struct log *log;
-	struct batch filling;  /* the worker's */
-	struct batch handed;   /* the thread's while its length is not 0; guarded by the mutex */
-	unsigned long dropped; /* since the last line that said so */
-	int64_t first_ms;      /* when the first line of `filling` came */
+	struct batch filling; /* the worker's */
+	struct batch handed;  /* the thread's while its length is not 0; guarded by the mutex */
+	atomic_ulong dropped; /* lines, since the last one that said so */
+	int64_t first_ms;     /* when the first line of `filling` came */
 	struct log_lines *next;
 };
 
@@ -62,24 +63,22 @@ static void append(struct log_lines *l, const char *line, size_t length) {
 	l->filling.text[l->filling.length++] = '\n';
 }
 
-/* false: there is no room, also not for a note about what was dropped before. */
-static bool room(struct log_lines *l, size_t length) {
-	return l->filling.length + length + 1 + (l->dropped ? NOTE_MAX : 0) <= LOG_BATCH;
+static void append_note(struct log_lines *l) {
+	char note[NOTE_MAX];
+	append(l, note, (size_t)snprintf(note, sizeof note, "# %lu log lines dropped", atomic_exchange(&l->dropped, 0)));
 }
+
+/* false: there is no room for it and a note about what was dropped before. */
+static bool room(struct log_lines *l, size_t length) { return l->filling.length + length + 1 + NOTE_MAX <= LOG_BATCH; }
 
 void log_line(struct log_lines *l, const char *line, size_t length, int64_t now_ms) {
 	if (!room(l, length)) log_flush(l);
 	if (!room(l, length)) {
-		l->dropped++;
+		atomic_fetch_add(&l->dropped, 1);
 		return;
 	}
 	if (l->filling.length == 0) l->first_ms = now_ms;
-	if (l->dropped) {
-		char note[NOTE_MAX];
-		int n = snprintf(note, sizeof note, "# %lu log lines dropped", l->dropped);
-		l->dropped = 0;
-		append(l, note, (size_t)n);
-	}
+	if (l->dropped) append_note(l);
 	append(l, line, length);
 	if (l->filling.length > LOG_BATCH / 2) log_flush(l);
 }
@@ -103,17 +102,21 @@ void log_flush(struct log_lines *l) {
 	l->first_ms += LOG_DELAY_MS; /* if the thread was busy: try again then */
 }
 
-/* write(2) of all of it, whatever mode the descriptor is in. What cannot be written is lost. */
-static void write_all(int fd, const char *text, size_t length) {
+/* write(2) of a batch, whatever mode the descriptor is in. Lines that cannot be written are dropped ones. */
+static void write_batch(struct log_lines *l, const struct batch *b) {
+	const char *text = b->text;
+	size_t length = b->length;
 	while (length) {
-		ssize_t n = write(fd, text, length);
+		ssize_t n = write(l->log->fd, text, length);
 		if (n > 0) {
 			text += n;
 			length -= (size_t)n;
 		} else if (n == -1 && errno == EAGAIN) {
-			struct pollfd p = {.fd = fd, .events = POLLOUT};
+			struct pollfd p = {.fd = l->log->fd, .events = POLLOUT};
 			(void)poll(&p, 1, -1);
 		} else if (n != -1 || errno != EINTR) {
+			for (size_t i = 0; i < length; i++)
+				if (text[i] == '\n') atomic_fetch_add(&l->dropped, 1);
 			return;
 		}
 	}
@@ -126,7 +129,7 @@ static bool write_one(struct log *log) {
 	if (!l) return false;
 	struct batch b = l->handed;
 	pthread_mutex_unlock(&log->mutex);
-	write_all(log->fd, b.text, b.length);
+	write_batch(l, &b);
 	pthread_mutex_lock(&log->mutex);
 	l->handed.length = 0;
 	return true;
@@ -153,7 +156,10 @@ static void *run(void *argument) {
 	}
 	pthread_mutex_unlock(&log->mutex);
 	/* the workers have ended: what they were still filling is the thread's */
-	for (struct log_lines *l = log->all; l; l = l->next) write_all(log->fd, l->filling.text, l->filling.length);
+	for (struct log_lines *l = log->all; l; l = l->next) {
+		if (l->dropped) append_note(l);
+		write_batch(l, &l->filling);
+	}
 	pthread_mutex_lock(&log->mutex);
 	log->ended = true;
 	bool abandoned = log->abandoned;
@@ -187,7 +193,7 @@ void log_stop(struct log *log) {
 	if (!log) return;
 	struct timespec until;
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += LOG_STOP_MS / 1000;
+	until.tv_sec += LOG_STOP_S;
 	pthread_mutex_lock(&log->mutex);
 	log->stopping = true;
 	pthread_cond_broadcast(&log->changed);

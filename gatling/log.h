@@ -7,9 +7,8 @@
 #include <stdint.h>
 
 enum {
-	LOG_BATCH =
-		256 * 1024,    /* bytes of lines that a worker collects while the last batch is being written; then it drops */
-	LOG_DELAY_MS = 100 /* after which a line is handed to the writing thread at the latest */
+	LOG_BATCH = 256 * 1024, /* bytes of lines that a worker collects while its last ones are being written */
+	LOG_DELAY_MS = 100      /* after which a line is handed to the writing thread at the latest */
 };
 
 struct log;       /* the writing thread */
@@ -19,8 +18,8 @@ struct log_lines; /* what one worker has collected */
 struct log *log_start(int fd);
 
 /* Writes what it has, ends the thread and frees the log with its log_lines. After all workers have ended.
- * Gives up on a descriptor that takes nothing for LOG_STOP_MS: that thread is left behind, with the descriptor. */
-enum { LOG_STOP_MS = 1000 };
+ * Gives up on a descriptor that takes nothing for LOG_STOP_S: that thread is left behind, with the descriptor. */
+enum { LOG_STOP_S = 1 };
 void log_stop(struct log *log);
 
 /* A place for one worker's lines, freed by log_stop(). NULL: ENOMEM. */

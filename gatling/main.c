@@ -39,8 +39,9 @@ struct identity {
 };
 
 static int find_user(const char *name, struct identity *id) {
+	errno = 0;
 	const struct passwd *user = getpwnam(name);
-	if (!user) return complain("become user", name, "no such user");
+	if (!user) return complain("become user", name, errno ? strerror(errno) : "no such user");
 	*id = (struct identity){.uid = user->pw_uid, .gid = user->pw_gid};
 	return 0;
 }
@@ -126,7 +127,8 @@ int main(int argc, char **argv) {
 		announce(&options, crew, directory);
 		obey_signals(crew, &signals);
 	}
+	bool failed = root == -1 || crew_failed(crew);
 	crew_free(crew);
 	log_stop(log);
-	return root == -1;
+	return failed;
 }

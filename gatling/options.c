@@ -64,6 +64,8 @@ __attribute__((noreturn)) static void print_version(void) {
 	exit(0);
 }
 
+static const char short_options[] = ":c:p:i:u:j:T:dDvVnh";
+
 enum { LONG_SYMLINKS = 256, LONG_VERSION };
 
 static const struct option long_options[] = {
@@ -93,7 +95,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 						  .log = true};
 	if (o->workers > WORKERS_MAX) o->workers = WORKERS_MAX;
 	opterr = 0;
-	for (int c; (c = getopt_long(argc, argv, ":c:p:i:u:j:T:dDvVnh", long_options, NULL)) != -1;) {
+	for (int c; (c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1;) {
 		switch (c) {
 		case 'c': o->root = optarg; break;
 		case 'p': o->port = number("--port", optarg, 0, 65535); break;
@@ -118,7 +120,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_VERSION: print_version();
 		case ':': refuse("option '%s' needs a value", argv[optind - 1]);
 		default:
-			if (optopt && optopt < 128) refuse("unknown option '-%c'", optopt);
+			if (optopt && strchr(short_options, optopt)) refuse("option '%s' takes no value", argv[optind - 1]);
+			if (optopt) refuse("unknown option '-%c'", optopt);
 			refuse("unknown option '%s'", argv[optind - 1]);
 		}
 	}

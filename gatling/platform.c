@@ -11,6 +11,9 @@
 #include <sched.h>
 #include <sys/syscall.h>
 
+/* at a path with ".." while somebody moves directories: openat2(2) says EAGAIN */
+enum { OPEN_ATTEMPTS = 8 };
+
 static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
 /* ThreadSanitizer takes a number for the same descriptor in every thread; it sees the shared table of the other
@@ -21,22 +24,33 @@ static const bool one_table = true;
 static const bool one_table = false;
 #endif
 
+/* The descriptors from first to last; what is not open does not matter. */
+static void close_all(unsigned first, unsigned last) {
+	if (close_range(first, last, 0) == 0) return;
+	long most = sysconf(_SC_OPEN_MAX); /* Linux before 5.9 */
+	for (unsigned fd = first; fd <= last && (long)fd < most; fd++) (void)close((int)fd);
+}
+
 bool platform_private_descriptors(int *keep, unsigned count) {
 	if (one_table || unshare(CLONE_FILES) == -1) return false;
 	qsort(keep, count, sizeof *keep, by_number);
 	unsigned from = STDERR_FILENO + 1;
 	for (unsigned i = 0; i < count; i++) {
 		unsigned fd = (unsigned)keep[i];
-		if (fd > from) (void)close_range(from, fd - 1, 0); /* at worst some stay open */
+		if (fd > from) close_all(from, fd - 1);
 		if (fd >= from) from = fd + 1;
 	}
-	(void)close_range(from, ~0U, 0);
+	close_all(from, ~0U);
 	return true;
 }
 
 int platform_open_beneath(int directory, const char *path, int flags) {
 	struct open_how how = {.flags = (unsigned)flags, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
-	return (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
+	long fd;
+	int attempts = 0;
+	do fd = syscall(SYS_openat2, directory, path, &how, sizeof how);
+	while (fd == -1 && errno == EAGAIN && ++attempts < OPEN_ATTEMPTS);
+	return (int)fd;
 }
 
 int platform_cores(void) {

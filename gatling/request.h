@@ -42,11 +42,12 @@ enum body_framing { BODY_NONE, BODY_LENGTH, BODY_CHUNKED };
 
 struct request {
 	enum method method;
-	struct slice line;    /* the request line without its CRLF, for the log */
-	struct slice path;    /* of the target, still percent-encoded; "*" for OPTIONS * */
-	struct slice query;   /* with its '?'; absent when there is none */
-	struct slice host;    /* authority asked for: from an absolute-form target, else Host; absent on 1.0 */
-	int minor;            /* 0 for HTTP/1.0, 1 for anything later */
+	struct slice line;  /* the request line without its CRLF, for the log */
+	struct slice path;  /* of the target, still percent-encoded; "*" for OPTIONS * */
+	struct slice query; /* with its '?'; absent when there is none */
+	struct slice
+		host;  /* authority asked for: from an absolute-form target, else Host; absent without, or empty, on 1.0 */
+	int minor; /* 0 for HTTP/1.0, 1 for anything later */
 	bool keep_alive;      /* the client lets the connection persist */
 	bool expect_continue; /* it waits for a 100 before it sends the body */
 	enum body_framing framing;

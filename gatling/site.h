@@ -21,8 +21,8 @@ void sites_free(struct sites *sites);
 
 /* Finds the first that exists of HOST:PORT/, HOST/, default/ and, unless only virtual hosts are served, the root.
  * Writes its path with trailing slash ("" for the root) to prefix (SITE_PREFIX_MAX bytes) and its length to *length.
- * host must be host_valid(); a port in it does not count, port is the one that the connection came in on. false: there
- * is none. */
+ * host is absent or host_valid(); a port in it does not count, port is the one that the connection came in on. false:
+ * there is none. */
 bool sites_find(struct sites *sites, struct slice host, unsigned port, int64_t now_ms, char *prefix, size_t *length);
 
 #endif

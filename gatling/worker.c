@@ -16,8 +16,7 @@ static int adopt(struct worker *w, int fd, void *cookie) {
 	return io_fd(w->loop, fd, cookie) == -1 ? -1 : io_wantread(w->loop, fd);
 }
 
-/* Descriptors and memory are counted out beforehand: a worker that is full stops accepting, and the kernel's queue
- * waits. */
+/* Descriptors are counted out beforehand: a worker that is full makes room, or the kernel's queue waits. */
 static void count_limits(struct worker *w, unsigned *cached) {
 	struct rlimit limit;
 	unsigned most = 1U << 20;
@@ -118,16 +117,20 @@ static void close_connections(struct worker *w, bool only_idle) {
 	}
 }
 
-/* What has been accepted by the kernel is taken in before the sockets are closed: those clients see no difference. */
+static void stop_listening(struct worker *w) {
+	for (unsigned i = 0; i < w->listeners; i++) io_close(w->loop, w->listener[i].fd);
+	w->listeners = 0;
+}
+
+/* What has been accepted by the kernel is taken in before the sockets are closed: of those clients, whose request is
+ * there sees no difference. */
 static void drain(struct worker *w, int limit_s) {
 	if (limit_s) w->drain_until_ms = io_now(w->loop) + (int64_t)limit_s * 1000;
 	if (w->draining) return;
 	w->draining = true;
-	for (unsigned i = 0; i < w->listeners; i++) {
+	for (unsigned i = 0; i < w->listeners; i++)
 		while (accept_batch(w, &w->listener[i])) {}
-		io_close(w->loop, w->listener[i].fd);
-	}
-	w->listeners = 0;
+	stop_listening(w);
 	close_connections(w, true);
 }
 
@@ -203,25 +206,24 @@ static void report(const struct worker *w, enum control_message message) {
 	(void)!write(w->control.fd, &byte, 1); /* nobody to tell if the main thread is gone */
 }
 
-void *worker_run(void *argument) {
-	struct worker *w = argument;
+int worker_run(struct worker *w) {
+	int result = 0;
 	if (start(w) == -1) {
 		fprintf(stderr, "gatling: cannot start a worker: %s\n", strerror(errno));
 		report(w, CONTROL_FAILED);
-		return NULL;
+		return -1;
 	}
 	report(w, CONTROL_READY);
-	while (!ended(w)) {
-		if (turn(w) == -1) {
-			fprintf(stderr, "gatling: %s failed: %s\n", io_mechanism(), strerror(errno));
-			break;
-		}
+	while (result == 0 && !ended(w)) {
+		result = turn(w);
+		if (result == -1) fprintf(stderr, "gatling: %s failed: %s\n", io_mechanism(), strerror(errno));
 	}
+	stop_listening(w);
 	close_connections(w, false);
 	conn_free_spares(w);
 	cache_free(w->content.cache);
 	sites_free(w->content.sites);
 	io_loop_free(w->loop);
 	close(w->control.fd);
-	return NULL;
+	return result;
 }

@@ -65,9 +65,9 @@ struct worker {
 	char scratch[SCRATCH];
 };
 
-/* The thread: argument is its struct worker. First takes a descriptor table of its own, where there is such a thing
- * (then the main thread's copies of the worker's descriptors are the main thread's to close), then sends CONTROL_READY
- * or CONTROL_FAILED. */
-void *worker_run(void *argument);
+/* Serves until it is told to end: 0; or cannot go on, after a line about why: -1. First takes a descriptor table of its
+ * own, where there is such a thing (then the main thread's copies of the worker's descriptors are the main thread's to
+ * close), then sends CONTROL_READY or CONTROL_FAILED. */
+int worker_run(struct worker *worker);
 
 #endif

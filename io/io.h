@@ -20,7 +20,8 @@
  * Loops may share a listening socket, each through a descriptor of its own: a connection goes to one of them.
  *
  * A loop belongs to the thread that made it; io_wake() alone may be called by another one.
- * Descriptors must be in non-blocking mode. SIGPIPE is the program's to ignore. */
+ * Descriptors must be in non-blocking mode. SIGPIPE is the program's to ignore. Functions that take an fd take one that
+ * is adopted, but for io_fd() and io_cookie(). */
 #ifndef GATLING_IO_H
 #define GATLING_IO_H
 
@@ -45,7 +46,7 @@ void io_loop_free(io_loop *loop);
  * 0, or -1 with errno: EBADF (negative or adopted already), ENOMEM. */
 int io_fd(io_loop *loop, int fd, void *cookie);
 
-/* The cookie of an adopted descriptor, NULL for any other number. */
+/* The cookie of an adopted descriptor, NULL for any other number (the loop's own descriptors, too). */
 void *io_cookie(const io_loop *loop, int fd);
 
 /* One more than the highest descriptor ever adopted: the bound for a walk over all cookies. */
@@ -86,9 +87,10 @@ int64_t io_now(const io_loop *loop);
 int64_t io_now_ns(const io_loop *loop);
 
 /* read(2), write(2), writev(2) and accept(2) on an adopted descriptor. They return what the system call
- * did; -1 with EAGAIN marks the descriptor not ready, and so does a transfer shorter than asked for, which
- * on a stream socket proves the same without a second call. EINTR is retried. io_accept() answers a
- * new non-blocking, close-on-exec descriptor that is not adopted yet. */
+ * did; -1 with EAGAIN (or, where the kernel could not be told, as io_wantread()) marks the descriptor not ready, and so
+ * does a transfer shorter than asked for, which on a stream socket proves the same without a second call. EINTR is
+ * retried, by io_accept() ECONNABORTED too. io_accept() answers a new non-blocking, close-on-exec descriptor that is
+ * not adopted yet. */
 ssize_t io_tryread(io_loop *loop, int fd, void *buffer, size_t length);
 ssize_t io_trywrite(io_loop *loop, int fd, const void *buffer, size_t length);
 ssize_t io_trywritev(io_loop *loop, int fd, const struct iovec *part, int parts);

@@ -5,7 +5,7 @@
 
 #include "io/iob.h"
 
-enum { INLINE_PARTS = 4, INLINE_ARENA = 512 };
+enum { INLINE_PARTS = 4, INLINE_ARENA = 512, PARTS_KEPT = 64, ARENA_KEPT = 16 * 1024 };
 
 enum part_kind { PART_COPY, PART_BUFFER, PART_FILE };
 
@@ -45,17 +45,28 @@ static void release_part(const struct part *p) {
 	if (p->release) p->release(p->owner);
 }
 
+/* Back to the inline blocks. */
+static void shrink(iob *b) {
+	if (b->part != b->inline_part) free(b->part);
+	if (b->arena != b->inline_arena) free(b->arena);
+	b->part = b->inline_part;
+	b->part_size = INLINE_PARTS;
+	b->arena = b->inline_arena;
+	b->arena_size = INLINE_ARENA;
+}
+
+/* What a large batch has grown to is not kept for the small ones that follow. */
 void iob_reset(iob *b) {
 	while (b->first < b->end) release_part(&b->part[b->first++]);
 	b->first = b->end = b->arena_used = 0;
 	b->left = 0;
+	if (b->part_size > PARTS_KEPT || b->arena_size > ARENA_KEPT) shrink(b);
 }
 
 void iob_free(iob *b) {
 	if (!b) return;
 	iob_reset(b);
-	if (b->part != b->inline_part) free(b->part);
-	if (b->arena != b->inline_arena) free(b->arena);
+	shrink(b);
 	free(b);
 }
 

@@ -40,10 +40,7 @@ int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
 	struct kq *kq = loop->mech;
 	struct io_entry *e = &loop->entry[fd];
 	if (e->mech_state & 1 << direction) return 0;
-	if (kq->changes == CHANGES_PER_WAIT) {
-		if (kevent(kq->fd, kq->change, kq->changes, NULL, 0, NULL) == -1) return -1;
-		kq->changes = 0;
-	}
+	if (kq->changes == CHANGES_PER_WAIT && io_mech_wait(loop, 0) == -1) return -1;
 	EV_SET(&kq->change[kq->changes++], (uintptr_t)fd, direction == IO_READ ? EVFILT_READ : EVFILT_WRITE,
 		   EV_ADD | EV_CLEAR, 0, 0, 0);
 	e->mech_state |= (uint8_t)(1 << direction);

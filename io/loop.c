@@ -72,8 +72,10 @@ static int table_grow(io_loop *loop, int fd) {
 	return 0;
 }
 
+static bool adopted(const io_loop *loop, int fd) { return fd >= 0 && fd < loop->bound && loop->entry[fd].cookie; }
+
 int io_fd(io_loop *loop, int fd, void *cookie) {
-	if (fd < 0 || io_cookie(loop, fd)) {
+	if (fd < 0 || adopted(loop, fd)) {
 		errno = EBADF;
 		return -1;
 	}
@@ -90,7 +92,9 @@ int io_fd(io_loop *loop, int fd, void *cookie) {
 	return 0;
 }
 
-void *io_cookie(const io_loop *loop, int fd) { return fd >= 0 && fd < loop->bound ? loop->entry[fd].cookie : NULL; }
+void *io_cookie(const io_loop *loop, int fd) {
+	return adopted(loop, fd) && fd != loop->wake_read ? loop->entry[fd].cookie : NULL;
+}
 
 int io_fd_bound(const io_loop *loop) { return loop->bound; }
 
@@ -162,7 +166,7 @@ int io_canread(io_loop *loop) { return hand_out(loop, IO_READ); }
 int io_canwrite(io_loop *loop) { return hand_out(loop, IO_WRITE); }
 
 void io_ready(io_loop *loop, int fd, unsigned can) {
-	if (!io_cookie(loop, fd)) return;
+	if (!adopted(loop, fd)) return;
 	struct io_entry *e = &loop->entry[fd];
 	if (can & IO_HANGUP) {
 		e->hangup = true;

@@ -1,6 +1,8 @@
 /* mechanism.h - what an event mechanism has to define, and the loop that it sees. Internal to io/.
  *
- * A mechanism is one file that defines the five io_mech_ functions and the name; the build compiles exactly one. */
+ * A mechanism is one file that defines the five io_mech_ functions and the name; the build compiles exactly one. Of the
+ * loop it may read everything, and write `mech`, mech_index and mech_state, which are 0 when a descriptor is adopted.
+ */
 #ifndef GATLING_IO_MECHANISM_H
 #define GATLING_IO_MECHANISM_H
 
@@ -68,10 +70,11 @@ int io_mech_init(io_loop *loop);
 void io_mech_free(io_loop *loop);
 
 /* fd is wanted in this direction and was not ready when last used: from here on a change must be reported, and
- * also readiness that came before this call. Called again each time that holds anew. 0, or -1 with errno. */
+ * also readiness that came before this call. Called again each time that holds anew. May call io_ready(). 0, or -1 with
+ * errno. Nobody says when a direction is not wanted any more: what is reported then is kept until it is. */
 int io_mech_watch(io_loop *loop, int fd, enum io_direction direction);
 
-/* fd is about to be closed. */
+/* fd, watched or not, is about to be closed: afterwards nothing may refer to it. */
 void io_mech_forget(io_loop *loop, int fd);
 
 /* Waits up to timeout_ns (-1: no limit; a mechanism that cannot count in nanoseconds rounds up) and reports through
@@ -80,7 +83,8 @@ int io_mech_wait(io_loop *loop, int64_t timeout_ns);
 
 extern const char io_mech_name[];
 
-/* For the mechanisms: fd may be used again. Numbers that are not adopted are ignored. */
+/* For the mechanisms: fd may be used again. A report too many does no harm, also about a number that is not adopted, or
+ * by another owner now. An error is to be reported as everything that would meet it: IO_HANGUP | IO_CAN_WRITE. */
 void io_ready(io_loop *loop, int fd, unsigned can);
 
 /* loop.c for transfer.c and sendfile-*.c: marks fd not ready and, if it is wanted, has it watched. 0 or -1. */

@@ -25,8 +25,9 @@ ssize_t io_platform_sendfile(int fd, const struct iovec *head, int parts, int fi
 
 	struct iovec part[IO_HEAD_PARTS + 1];
 	if (parts) memcpy(part, head, (size_t)parts * sizeof *part);
-	size_t total = length;
-	for (int i = 0; i < parts; i++) total += head[i].iov_len;
+	size_t head_length = 0;
+	for (int i = 0; i < parts; i++) head_length += head[i].iov_len;
+	size_t total = head_length + length;
 	if (!total) return 0;
 
 	char *window = MAP_FAILED;
@@ -43,7 +44,7 @@ ssize_t io_platform_sendfile(int fd, const struct iovec *head, int parts, int fi
 	int error = errno;
 	if (window != MAP_FAILED) munmap(window, length + skipped);
 	*full = r == -1 ? error == EAGAIN : (size_t)r < total;
-	if (r == -1 && error == EFAULT) return 0; /* the file ends before offset by now */
+	if (r == -1 && error == EFAULT && !head_length) return 0; /* the file ends before offset by now */
 	errno = error;
 	return r;
 }

@@ -3,7 +3,7 @@
  * request, costs one store: its entry stays in its old slot and is moved when that slot comes up. */
 #include "io/mechanism.h"
 
-enum { TIMED_OUT = WHEEL_SLOTS }; /* index of the list of those timed out */
+enum { TIMED_OUT = SLOT_TIMED_OUT - 1 }; /* index of the list of those timed out */
 
 void io_timer_init(io_loop *loop) {
 	loop->tick = io_now(loop) / IO_TICK_MS;

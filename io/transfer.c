@@ -5,28 +5,30 @@
 
 #include "io/mechanism.h"
 
-/* What a call answered, after readiness has been noted. On a stream socket a short transfer proves that
- * the kernel's buffer is empty (or full), see epoll(7); it would answer EAGAIN to the next call. */
-static ssize_t note(io_loop *loop, int fd, enum io_direction d, ssize_t result, size_t length) {
-	if (result > 0 && (size_t)result == length) return result;
-	if (result == 0) return 0;
-	if (result == -1) {
-		if (errno == EWOULDBLOCK) errno = EAGAIN;
-		if (errno != EAGAIN) return -1;
-		if (io_not_ready(loop, fd, d) == 0) errno = EAGAIN;
-		return -1;
-	}
+/* The descriptor is not ready any more, which a call has said by EAGAIN (result is -1) or by a short transfer. */
+static ssize_t exhausted(io_loop *loop, int fd, enum io_direction d, ssize_t result) {
 	struct io_entry *e = &loop->entry[fd];
-	if (d == IO_READ && (e->again || e->hangup)) {
-		e->again = false;
-		return result;
-	}
-	/* when it cannot be watched, the next call will say so */
-	if (io_not_ready(loop, fd, d) == -1) {
+	bool watched = io_not_ready(loop, fd, d) == 0;
+	if (result == -1) {
+		if (watched) errno = EAGAIN;
+	} else if (!watched) { /* the next call will say so */
 		if (d == IO_READ) e->can_read = true;
 		else e->can_write = true;
 	}
 	return result;
+}
+
+/* What a call answered, after readiness has been noted. On a stream socket a short transfer proves that
+ * the kernel's buffer is empty (or full), see epoll(7); it would answer EAGAIN to the next call. */
+static ssize_t note(io_loop *loop, int fd, enum io_direction d, ssize_t result, size_t length) {
+	if (result > 0 && (size_t)result == length) return result;
+	if (result == 0 || (result == -1 && errno != EAGAIN && errno != EWOULDBLOCK)) return result;
+	struct io_entry *e = &loop->entry[fd];
+	if (result > 0 && d == IO_READ && (e->again || e->hangup)) {
+		e->again = false;
+		return result;
+	}
+	return exhausted(loop, fd, d, result);
 }
 
 ssize_t io_tryread(io_loop *loop, int fd, void *buffer, size_t length) {
@@ -73,14 +75,11 @@ int io_accept(io_loop *loop, int fd, struct sockaddr *peer, socklen_t *peer_leng
 	int s;
 	do s = accept_nonblocking(fd, peer, peer_length);
 	while (s == -1 && (errno == EINTR || errno == ECONNABORTED));
-	if (s == -1 && (errno == EAGAIN || errno == EWOULDBLOCK) && io_not_ready(loop, fd, IO_READ) == 0) errno = EAGAIN;
-	return s;
+	return s == -1 ? (int)note(loop, fd, IO_READ, s, 0) : s;
 }
 
 ssize_t io_sendfile(io_loop *loop, int fd, const struct iovec *head, int parts, int file, off_t offset, size_t length) {
 	bool full = false;
 	ssize_t r = io_platform_sendfile(fd, head, parts, file, offset, length, &full);
-	if (full && io_not_ready(loop, fd, IO_WRITE) == -1) return -1;
-	if (r == -1 && full) errno = EAGAIN;
-	return r;
+	return full ? exhausted(loop, fd, IO_WRITE, r) : r;
 }

@@ -130,6 +130,25 @@ static void a_full_pipe_drops_lines_and_counts_them(void **state) {
 	assert_int_equal(lines + dropped, 20001);
 }
 
+static void what_is_dropped_last_is_counted_at_the_end(void **state) {
+	(void)state;
+	int end[2];
+	lines = dropped = 0;
+	assert_int_equal(pipe(end), 0);
+	struct log *log = log_start(end[1]);
+	struct log_lines *l = log_lines_new(log);
+	char line[100];
+	memset(line, 'x', sizeof line);
+	for (int i = 0; i < 20000; i++) log_line(l, line, sizeof line, 0);
+	pthread_t reader;
+	assert_int_equal(pthread_create(&reader, NULL, read_all, &end[0]), 0);
+	log_stop(log);
+	close(end[1]);
+	pthread_join(reader, NULL);
+	assert_true(dropped > 0);
+	assert_int_equal(lines + dropped, 20000);
+}
+
 static void a_reader_that_never_reads_does_not_hold_up_the_end(void **state) {
 	(void)state;
 	int end[2];
@@ -139,7 +158,9 @@ static void a_reader_that_never_reads_does_not_hold_up_the_end(void **state) {
 	char line[1000];
 	memset(line, 'x', sizeof line);
 	for (int i = 0; i < 1000; i++) log_line(l, line, sizeof line, 0);
+	time_t started = time(NULL);
 	log_stop(log);
+	assert_true(time(NULL) - started <= LOG_STOP_S + 5);
 	close(end[0]); /* now the write of the thread that was left behind fails; end[1] is its own */
 }
 
@@ -150,6 +171,7 @@ int main(void) {
 		cmocka_unit_test(no_line_is_lost_when_the_log_stops),
 		cmocka_unit_test(a_line_is_due_after_the_delay),
 		cmocka_unit_test(a_full_pipe_drops_lines_and_counts_them),
+		cmocka_unit_test(what_is_dropped_last_is_counted_at_the_end),
 		cmocka_unit_test(a_reader_that_never_reads_does_not_hold_up_the_end),
 	};
 	signal(SIGPIPE, SIG_IGN);

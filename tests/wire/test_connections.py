@@ -114,14 +114,14 @@ def closes_after(connection, least, most):
 
 def test_a_silent_connection_is_closed_without_a_word(impatient):
     with impatient.connect() as c:
-        assert closes_after(c, 0.9, 2.5) == b""
+        assert closes_after(c, 0.9, 5) == b""
 
 
 def test_an_idle_connection_is_closed_without_a_word(impatient):
     with impatient.connect() as c:
         c.send(GET)
         assert c.response().status == 200
-        assert closes_after(c, 0.9, 2.5) == b""
+        assert closes_after(c, 0.9, 5) == b""
 
 
 def test_each_request_starts_the_time_of_an_idle_connection_anew(impatient):
@@ -190,7 +190,7 @@ def test_without_descriptors_the_server_waits_idly_and_recovers(small_server):
     with pytest.raises(TimeoutError):
         while len(clients) < 64:
             clients.append(small_server.connect(receive_buffer=4096).send(GET_BIG * 20))
-            clients[-1].socket.settimeout(0.5)
+            clients[-1].socket.settimeout(1)
             assert clients[-1]._fill()
     assert len(clients) > 8
     used = small_server.cpu_seconds()
@@ -277,4 +277,4 @@ def test_tcp_clients_get_whole_answers_without_waiting_for_acknowledgements(serv
             c.send(b"GET /big.bin HTTP/1.1\r\nHost: a\r\nRange: bytes=0-100000\r\n\r\n")
             assert len(c.response().body) == 100_001
         # Nagle's algorithm against delayed acknowledgements would take 40 ms each
-        assert time.monotonic() - started < 0.8
+        assert time.monotonic() - started < 0.7 * 20 * 0.04

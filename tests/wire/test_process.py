@@ -234,23 +234,25 @@ def test_what_waits_to_be_accepted_when_the_end_comes_is_answered(build, files):
 def test_the_end_waits_no_longer_than_the_timeout(build, huge):
     with Server(build, huge, "-j", "1", "-T", "1") as server:
         download = start_download(server)
-        until = time.monotonic() + 5
+        started = time.monotonic()
         server.signal()
-        while server.process.poll() is None and time.monotonic() < until:
-            download.socket.recv(1)  # slow, but never idle for a second
+        while server.process.poll() is None and time.monotonic() < started + 10:
+            download.socket.recv(1 << 16)  # slow, but never idle for a second
             time.sleep(0.05)
+        assert time.monotonic() - started < 5
         server.wait()
 
 
 def test_a_second_signal_ends_it_at_once(build, huge):
     with Server(build, huge, "-j", "2") as server:
-        start_download(server)
-        server.signal()
-        eventually(lambda: refused(server))
-        started = time.monotonic()
-        server.signal()
-        server.wait()
-        assert time.monotonic() - started < 3
+        with start_download(server):
+            server.signal()
+            eventually(lambda: refused(server))
+            assert server.process.poll() is None
+            started = time.monotonic()
+            server.signal()
+            server.wait()
+            assert time.monotonic() - started < 10  # the timeout is 23 s
 
 
 def test_after_a_hangup_a_successor_has_the_port_while_downloads_go_on(build, huge):
@@ -319,10 +321,19 @@ def test_a_log_that_nobody_reads_stops_nobody(build, files):
                 c.send((b"GET /nope" + b"x" * 200 + b" HTTP/1.1\r\nHost: a\r\n\r\n") * 100)
                 for _ in range(100):
                     assert c.response().status == 404
+        os.set_blocking(read, False)
         text = b""
-        while b"log lines dropped" not in text:
-            text += os.read(read, 1 << 20)
+
+        def said():
+            nonlocal text
+            try:
+                text += os.read(read, 1 << 20)
+            except BlockingIOError:
+                pass
             server.get("/small.bin")
+            return b"log lines dropped" in text
+
+        eventually(said)
         os.close(read)
 
 
