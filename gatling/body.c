@@ -1,19 +1,22 @@
 /* body.c - see body.h. One state a place in the grammar of chunked-body, fed a byte at a time but for the data. */
 #include "gatling/body.h"
 
+#include "gatling/octet.h"
 #include "gatling/owfat.h"
 
 enum state {
 	ENDED,
 	LENGTH,    /* inside a body of known length */
 	SIZE,      /* in the digits of a chunk size */
-	EXTENSION, /* behind them */
+	BLANK,     /* in blanks behind them */
+	EXTENSION, /* behind a ';' */
 	SIZE_LF,   /* at the LF of a size line */
 	DATA,      /* inside a chunk */
 	DATA_CR,   /* at the CR behind a chunk */
 	DATA_LF,
 	TRAILER_START, /* at the start of a trailer line */
-	TRAILER,       /* inside one */
+	TRAILER_NAME,  /* in its name */
+	TRAILER_VALUE, /* behind its colon */
 	TRAILER_LF,
 	END_LF /* at the very last LF */
 };
@@ -28,6 +31,12 @@ void body_start(struct body *b, const struct request *r) {
 	}
 }
 
+/* chunk-ext begins with a ';' behind optional blanks (RFC 9112, section 7.1.1). */
+static int extension_start(struct body *b, char c) {
+	b->state = c == ';' ? EXTENSION : BLANK;
+	return c == ';' || c == ' ' || c == '\t' ? 0 : -400;
+}
+
 static int size_digit(struct body *b, char c) {
 	int value = scan_fromhex((unsigned char)c);
 	if (value >= 0) {
@@ -38,8 +47,7 @@ static int size_digit(struct body *b, char c) {
 	}
 	if (!b->digits) return -400;
 	if (c == '\r') b->state = SIZE_LF;
-	else if (c == ';' || c == ' ' || c == '\t') b->state = EXTENSION;
-	else return -400;
+	else return extension_start(b, c);
 	return 0;
 }
 
@@ -56,26 +64,29 @@ static int expect(struct body *b, char c, char wanted, enum state next) {
 	return c == wanted ? 0 : -400;
 }
 
-static bool is_text(char c) { return c == '\t' || (unsigned char)c >= ' '; }
-
 /* A byte that is not data. */
 static int step(struct body *b, char c) {
 	switch ((enum state)b->state) {
 	case SIZE: return ++b->line > CHUNK_LINE_MAX ? -400 : size_digit(b, c);
+	case BLANK: return ++b->line > CHUNK_LINE_MAX ? -400 : extension_start(b, c);
 	case EXTENSION:
 		if (c == '\r') b->state = SIZE_LF;
-		else if (!is_text(c) || ++b->line > CHUNK_LINE_MAX) return -400;
+		else if (!octet_is(c, OCTET_TEXT) || ++b->line > CHUNK_LINE_MAX) return -400;
 		return 0;
 	case SIZE_LF: return c == '\n' ? size_complete(b) : -400;
 	case DATA_CR: return expect(b, c, '\r', DATA_LF);
 	case DATA_LF: return expect(b, c, '\n', SIZE);
 	case TRAILER_START:
 		if (c == '\r') return expect(b, c, '\r', END_LF);
-		b->state = TRAILER;
-		/* fall through */
-	case TRAILER:
+		b->state = TRAILER_NAME;
+		return octet_is(c, OCTET_TOKEN) && ++b->line <= TRAILER_MAX ? 0 : -400;
+	case TRAILER_NAME:
+		if (c == ':') b->state = TRAILER_VALUE;
+		else if (!octet_is(c, OCTET_TOKEN) || ++b->line > TRAILER_MAX) return -400;
+		return 0;
+	case TRAILER_VALUE:
 		if (c == '\r') b->state = TRAILER_LF;
-		else if (!is_text(c) || ++b->line > TRAILER_MAX) return -400;
+		else if (!octet_is(c, OCTET_TEXT) || ++b->line > TRAILER_MAX) return -400;
 		return 0;
 	case TRAILER_LF: return expect(b, c, '\n', TRAILER_START);
 	case END_LF: return expect(b, c, '\n', ENDED);

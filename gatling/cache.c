@@ -2,6 +2,7 @@
  * exist is not remembered: nobody can fill the table with what is not there. */
 #include "gatling/cache.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/sha.h>
@@ -111,6 +112,10 @@ static void drop(struct cache *c, struct entry *e) {
 	file_release(&e->file);
 }
 
+static bool over_limit(const struct cache *c) {
+	return c->files > CACHE_FILES_MAX || c->bytes > CACHE_BYTES_MAX || c->descriptors > c->descriptors_max;
+}
+
 static void insert(struct cache *c, struct entry *e) {
 	e->chain = c->bucket[e->hash % BUCKETS];
 	c->bucket[e->hash % BUCKETS] = e;
@@ -119,9 +124,10 @@ static void insert(struct cache *c, struct entry *e) {
 	if (e->file.body) c->bytes += e->file.size;
 	else c->descriptors++;
 	e->references++;
-	while (c->oldest != e &&
-		   (c->files > CACHE_FILES_MAX || c->bytes > CACHE_BYTES_MAX || c->descriptors > c->descriptors_max))
+	while (c->oldest != c->newest && over_limit(c)) {
+		assert(!c->oldest->older);
 		drop(c, c->oldest);
+	}
 }
 
 void cache_free(struct cache *c) {
@@ -237,17 +243,27 @@ static void make_fields(struct entry *e, time_t now) {
 	f->fields = (struct slice){.at = e->fields, .length = (size_t)n};
 }
 
+/* 0 or an errno. */
+static int open_file(const struct cache *c, struct entry *e) {
+	struct stat st;
+	if (fstatat(c->root, e->path, &st, 0) == -1) return errno;
+	if (S_ISDIR(st.st_mode)) return EISDIR;
+	if (!S_ISREG(st.st_mode)) return EACCES; /* to open a fifo would wake its writer */
+	e->file.fd = cache_open(c, e->path, 0);
+	return e->file.fd == -1 ? errno : load(e);
+}
+
 static int open_entry(const struct cache *c, struct slice path, struct entry **result) {
 	struct entry *e = calloc(1, sizeof *e + path.length + 1);
 	if (!e) return ENOMEM;
 	e->references = 1;
+	e->file.fd = -1;
 	memcpy(e->path, path.at, path.length);
 	e->path_length = path.length;
-	e->file.fd = cache_open(c, e->path, 0);
-	int error = e->file.fd == -1 ? errno : load(e);
+	int error = open_file(c, e);
 	if (error) {
 		file_release(&e->file);
-		return error == ENXIO ? EACCES : error; /* a socket */
+		return error;
 	}
 	time_t now = time(NULL);
 	e->recent = e->identity.changed.tv_sec > now - RECENT_S;

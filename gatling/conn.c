@@ -41,6 +41,7 @@ struct conn {
 	bool closing : 1;       /* no further request is read */
 	bool linger : 1;        /* the client may still be sending: do not close in its face */
 	bool owes_continue : 1; /* the client waits for a 100 */
+	bool head : 1;          /* the request whose body is read is a HEAD */
 	struct body body;
 	uint32_t lingered; /* bytes */
 	struct exchange *exchange;
@@ -173,6 +174,15 @@ bool conn_idle(const struct conn *c) {
 	return c->state == STATE_READ && c->awaited == AWAIT_REQUEST && !c->input_length;
 }
 
+static void run(struct worker *w, struct conn *c, const char *data, size_t length);
+
+bool conn_part(struct worker *w, struct conn *c) {
+	ssize_t n = io_tryread(w->loop, c->fd, w->scratch, SCRATCH);
+	if (n > 0) run(w, c, w->scratch, (size_t)n);
+	else conn_close(w, c);
+	return n <= 0;
+}
+
 static void set_timeout(struct worker *w, struct conn *c) {
 	int64_t timeout_ms = w->options->timeout_s ? (int64_t)w->options->timeout_s * 1000 : NEVER_MS;
 	io_timeout(w->loop, c->fd, io_now(w->loop) + timeout_ms);
@@ -249,6 +259,7 @@ static bool respond_to(struct worker *w, struct conn *c, const struct request *q
 	answer(&w->content, q, &local, &r);
 	enum persistence persistence = q->minor >= 1 ? PERSIST_SILENTLY : PERSIST_SAID;
 	if (!q->keep_alive || w->draining) persistence = PERSIST_NOT;
+	c->linger |= q->keep_alive && w->draining; /* it does not know yet, and may have sent more */
 	/* who waits for a 100 and is refused may send the body or not: nobody can know what comes next */
 	if (q->expect_continue && r.status >= 400) {
 		persistence = PERSIST_NOT;
@@ -271,7 +282,7 @@ static int consume_one(struct worker *w, struct conn *c, const char *data, size_
 		int n = body_skip(&c->body, data, length);
 		c->owes_continue = false;
 		if (n >= 0) return n;
-		return refuse(w, c, -n, false, SLICE("-")) ? (int)length : -1;
+		return refuse(w, c, -n, c->head, SLICE("-")) ? (int)length : -1;
 	}
 	struct request q;
 	int n = request_parse(&q, data, length);
@@ -279,6 +290,7 @@ static int consume_one(struct worker *w, struct conn *c, const char *data, size_
 	/* the answer to a request with a body waits for the body: those before it must not */
 	if (n == 0 || (q.framing != BODY_NONE && c->exchange->responses)) return 0;
 	body_start(&c->body, &q);
+	c->head = q.method == METHOD_HEAD;
 	return respond_to(w, c, &q) ? n : -1;
 }
 
@@ -325,7 +337,7 @@ static size_t fetch_input(struct worker *w, struct conn *c) {
 static void await_input(struct worker *w, struct conn *c) {
 	enum awaited awaited = body_pending(&c->body) ? AWAIT_BODY : c->input_length ? AWAIT_HEAD : AWAIT_REQUEST;
 	if (awaited == AWAIT_REQUEST && w->draining) {
-		conn_close(w, c);
+		(void)conn_part(w, c);
 		return;
 	}
 	if (awaited != c->awaited || awaited == AWAIT_REQUEST) set_timeout(w, c);
@@ -356,10 +368,15 @@ static void await_output(struct worker *w, struct conn *c) {
 	if (io_wantwrite(w->loop, c->fd) == -1) conn_close(w, c);
 }
 
-static bool send_continue(struct worker *w, struct conn *c) {
+/* The answers before it have left, but may still fill the socket: then it has to wait. */
+static enum iob_result send_continue(struct worker *w, struct conn *c) {
+	ssize_t n = io_trywrite(w->loop, c->fd, http1_continue.at, http1_continue.length);
+	if (n == -1 && errno == EAGAIN) {
+		if (c->state != STATE_WRITE) set_timeout(w, c);
+		return IOB_AGAIN;
+	}
 	c->owes_continue = false;
-	/* nothing else is on its way: an empty socket buffer takes it whole */
-	return io_trywrite(w->loop, c->fd, http1_continue.at, http1_continue.length) == (ssize_t)http1_continue.length;
+	return n == (ssize_t)http1_continue.length ? IOB_DONE : IOB_FAILED;
 }
 
 /* Does all that can be done with the bytes at hand, which lie in the scratch buffer. */
@@ -369,10 +386,11 @@ static void run(struct worker *w, struct conn *c, const char *data, size_t lengt
 		if (used == -1) break;
 		data += used;
 		length -= (size_t)used;
-		if (body_pending(&c->body) && c->owes_continue && !send_continue(w, c)) break;
-		bool wait = body_pending(&c->body) || !c->exchange;
-		enum iob_result result = wait ? IOB_AGAIN : flush(w, c);
+		bool continues = body_pending(&c->body) && c->owes_continue;
+		bool wait = !continues && (body_pending(&c->body) || !c->exchange);
+		enum iob_result result = wait ? IOB_AGAIN : continues ? send_continue(w, c) : flush(w, c);
 		if (result == IOB_FAILED) break;
+		if (result == IOB_DONE && continues) continue;
 		if (result == IOB_DONE && c->closing) {
 			c->linger |= length > 0;
 			end(w, c);
@@ -415,6 +433,10 @@ void conn_readable(struct worker *w, struct conn *c) {
 }
 
 void conn_writable(struct worker *w, struct conn *c) {
+	if (c->owes_continue) {
+		run(w, c, w->scratch, fetch_input(w, c));
+		return;
+	}
 	enum iob_result result = flush(w, c);
 	if (result == IOB_AGAIN) return;
 	if (result == IOB_FAILED) {
@@ -430,7 +452,8 @@ void conn_writable(struct worker *w, struct conn *c) {
 void conn_timed_out(struct worker *w, struct conn *c) {
 	bool begun = c->state == STATE_READ && c->awaited != AWAIT_REQUEST;
 	(void)fetch_input(w, c); /* what came of the request is of no use any more */
-	if (!begun || (!c->exchange && !(c->exchange = exchange_take(w))) || !refuse(w, c, 408, false, SLICE("-"))) {
+	if (!begun || (!c->exchange && !(c->exchange = exchange_take(w))) ||
+		!refuse(w, c, 408, body_pending(&c->body) && c->head, SLICE("-"))) {
 		conn_close(w, c);
 		return;
 	}

@@ -26,8 +26,11 @@ void conn_readable(struct worker *worker, struct conn *conn);
 void conn_writable(struct worker *worker, struct conn *conn);
 void conn_timed_out(struct worker *worker, struct conn *conn);
 
-/* Whether it waits for a request of which nothing has come: it can be closed without loss. */
+/* Whether it waits for a request of which nothing has been read. */
 bool conn_idle(const struct conn *conn);
+
+/* Closes an idle one and returns true, unless a request has come meanwhile: that is answered. */
+bool conn_part(struct worker *worker, struct conn *conn);
 
 void conn_close(struct worker *worker, struct conn *conn);
 

@@ -86,9 +86,13 @@ static int open_tcp(const struct place *p, bool reuseport) {
 /* A socket file that nobody listens on any more is in the way; one that somebody does is not ours to remove. */
 static void remove_stale(const struct place *p) {
 	const struct sockaddr_un *un = (const struct sockaddr_un *)&p->address;
+	struct stat st;
+	if (lstat(un->sun_path, &st) == -1 || !S_ISSOCK(st.st_mode)) return;
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	if (fd == -1) return;
-	if (connect(fd, (const struct sockaddr *)un, p->length) == -1 && errno == ECONNREFUSED) unlink(un->sun_path);
+	if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0 && connect(fd, (const struct sockaddr *)un, p->length) == -1 &&
+		errno == ECONNREFUSED)
+		unlink(un->sun_path);
 	close(fd);
 }
 

@@ -78,7 +78,6 @@ void log_line(struct log_lines *l, const char *line, size_t length, int64_t now_
 		return;
 	}
 	if (l->filling.length == 0) l->first_ms = now_ms;
-	if (l->dropped) append_note(l);
 	append(l, line, length);
 	if (l->filling.length > LOG_BATCH / 2) log_flush(l);
 }
@@ -96,10 +95,11 @@ void log_flush(struct log_lines *l) {
 		struct batch empty = l->handed;
 		l->handed = l->filling;
 		l->filling = empty;
+		if (l->dropped) append_note(l);
 		pthread_cond_broadcast(&log->changed);
 	}
 	pthread_mutex_unlock(&log->mutex);
-	l->first_ms += LOG_DELAY_MS; /* if the thread was busy: try again then */
+	l->first_ms += LOG_DELAY_MS; /* if the thread was busy, or for the note: again then */
 }
 
 /* write(2) of a batch, whatever mode the descriptor is in. Lines that cannot be written are dropped ones. */

@@ -25,6 +25,14 @@ static int complain(const char *what, const char *which, const char *why) {
 	return -1;
 }
 
+/* What is opened later must not get the number of a standard stream that is closed: the log would go there. */
+static int open_standard_streams(void) {
+	int fd;
+	do fd = open("/dev/null", O_RDWR);
+	while (fd != -1 && fd <= STDERR_FILENO);
+	return fd == -1 ? complain("open", "/dev/null", strerror(errno)) : close(fd);
+}
+
 static void raise_descriptor_limit(void) {
 	struct rlimit limit;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == -1) return;
@@ -113,6 +121,7 @@ int main(int argc, char **argv) {
 	sigset_t signals;
 	int root = -1;
 
+	if (open_standard_streams() == -1) return 1;
 	options_parse(&options, argc, argv);
 	block_signals(&signals);
 	raise_descriptor_limit();

@@ -58,10 +58,17 @@ static int number(const char *name, const char *text, int least, int most) {
 	return (int)value;
 }
 
+/* Ends after an answer on stdout. */
+__attribute__((noreturn)) static void done(void) {
+	if (fflush(stdout) == 0) exit(0);
+	perror("gatling: cannot write to stdout");
+	exit(1);
+}
+
 __attribute__((noreturn)) static void print_version(void) {
 	printf("gatling %s (%s; libowfat %s, %s, zlib %s)\n", GATLING_VERSION, io_mechanism(), LIBOWFAT_VERSION,
 		   OpenSSL_version(OPENSSL_VERSION), zlibVersion());
-	exit(0);
+	done();
 }
 
 static const char short_options[] = ":c:p:i:u:j:T:dDvVnh";
@@ -111,7 +118,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case 'v': o->vhosts = VHOSTS_ONLY; break;
 		case 'V': o->vhosts = VHOSTS_OFF; break;
 		case 'n': o->log = false; break;
-		case 'h': fputs(help, stdout); exit(0);
+		case 'h': fputs(help, stdout); done();
 		case LONG_SYMLINKS:
 			if (strcmp(optarg, "inside") != 0 && strcmp(optarg, "follow") != 0)
 				refuse("--symlinks takes 'follow' or 'inside', not '%s'", optarg);

@@ -16,7 +16,8 @@ static bool take_number(struct slice *s, uint64_t *number) {
 	return n > 0;
 }
 
-/* One range-spec. false: bad syntax. range->length is 0 when it cannot be satisfied. */
+/* One range-spec. false: bad syntax, or the end of an empty file, which no Content-Range can name. range->length is 0
+ * when it cannot be satisfied. */
 static bool parse_one(struct slice spec, uint64_t size, struct range *range) {
 	uint64_t first, last;
 	*range = (struct range){0};
@@ -27,6 +28,7 @@ static bool parse_one(struct slice spec, uint64_t size, struct range *range) {
 	bool has_last = take_number(&spec, &last);
 	if (spec.length || (!has_first && !has_last) || (has_first && has_last && last < first)) return false;
 	if (!has_first) { /* the last so many bytes */
+		if (last && !size) return false;
 		range->length = last < size ? last : size;
 		range->first = size - range->length;
 	} else if (first < size) {

@@ -3,27 +3,12 @@
 #include "gatling/request.h"
 
 #include "gatling/host.h"
-
-/* Classes of bytes. */
-enum { TOKEN = 1, TEXT = 2, TARGET = 4 };
-
-static unsigned char class_of[256];
-
-/* tchar (RFC 9110, section 5.6.2); field-vchar, SP, HTAB and obs-text (5.5); what a target may hold: visible characters
- * but '#', and the bytes over 127 that some clients send unencoded. */
-__attribute__((constructor)) static void classes_init(void) {
-	for (int c = 0; c < 256; c++) {
-		bool alphanumeric = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-		if (alphanumeric || (c && strchr("!#$%&'*+-.^_`|~", c))) class_of[c] |= TOKEN;
-		if (c == '\t' || (c >= ' ' && c != 127)) class_of[c] |= TEXT;
-		if (c > ' ' && c != 127 && c != '#') class_of[c] |= TARGET;
-	}
-}
+#include "gatling/octet.h"
 
 /* Length of the longest start of s that is of that class. */
-static size_t span(struct slice s, unsigned char class) {
+static size_t span(struct slice s, enum octet_class class) {
 	size_t n = 0;
-	while (n < s.length && class_of[(unsigned char)s.at[n]] & class) n++;
+	while (n < s.length && octet_is(s.at[n], class)) n++;
 	return n;
 }
 
@@ -86,18 +71,17 @@ static int parse_target(struct request *r, struct slice name, struct slice targe
 
 static int parse_request_line(struct request *r, struct slice line) {
 	r->line = line;
-	struct slice name = {.at = line.at, .length = span(line, TOKEN)};
+	struct slice name = {.at = line.at, .length = span(line, OCTET_TOKEN)};
 	if (name.length == 0 || name.length > METHOD_MAX || name.length == line.length || line.at[name.length] != ' ')
 		return -400;
+	r->method = method_of(name); /* also for a refusal: that of a HEAD has no body */
 	struct slice rest = {.at = line.at + name.length + 1, .length = line.length - name.length - 1};
-	struct slice target = {.at = rest.at, .length = span(rest, TARGET)};
+	struct slice target = {.at = rest.at, .length = span(rest, OCTET_TARGET)};
 	if (target.length > TARGET_MAX) return -414;
 	if (target.length == 0 || target.length == rest.length || rest.at[target.length] != ' ') return -400;
 	int error = parse_version(
 		r, (struct slice){.at = target.at + target.length + 1, .length = rest.length - target.length - 1});
-	if (error) return error;
-	r->method = method_of(name);
-	return parse_target(r, name, target);
+	return error ? error : parse_target(r, name, target);
 }
 
 static enum field_name field_name_of(struct slice name) {
@@ -121,10 +105,10 @@ static enum field_name field_name_of(struct slice name) {
 
 /* field-line, RFC 9112, section 5. A line that starts with a blank is obs-fold: no token, so refused with the rest. */
 static int parse_field(struct request *r, struct slice line) {
-	struct slice name = {.at = line.at, .length = span(line, TOKEN)};
+	struct slice name = {.at = line.at, .length = span(line, OCTET_TOKEN)};
 	if (!name.length || name.length == line.length || line.at[name.length] != ':') return -400;
 	struct slice value = {.at = line.at + name.length + 1, .length = line.length - name.length - 1};
-	if (span(value, TEXT) != value.length) return -400;
+	if (span(value, OCTET_TEXT) != value.length) return -400;
 	enum field_name known = field_name_of(name);
 	if (known != FIELD_OTHER) r->field[r->fields++] = (struct field){.name = known, .value = slice_trim(value)};
 	return 0;
@@ -234,7 +218,7 @@ static int parse_incomplete(struct request *r, struct slice rest, size_t used) {
 	if (!request_plausible(rest.at, rest.length)) return -400;
 	if (!r->line.at) {
 		r->line = rest;
-		size_t name = span(rest, TOKEN);
+		size_t name = span(rest, OCTET_TOKEN);
 		if (name > METHOD_MAX || (name == 0 && rest.length && rest.at[0] != '\r')) return -400;
 		if (rest.length > METHOD_MAX + TARGET_MAX) return -414;
 	}
@@ -258,7 +242,7 @@ int request_parse(struct request *r, const char *buffer, size_t length) {
 		else if (line.length) error = ++fields > FIELDS_MAX ? -431 : parse_field(r, line);
 		else break;
 	}
-	struct slice method = {.at = r->line.at, .length = r->line.at ? span(r->line, TOKEN) : 0};
+	struct slice method = {.at = r->line.at, .length = r->line.at ? span(r->line, OCTET_TOKEN) : 0};
 	if (error || (error = check_host(r)) || (error = parse_framing(r, method)) || (error = parse_expect(r)))
 		return error;
 	parse_connection(r);
@@ -268,6 +252,6 @@ int request_parse(struct request *r, const char *buffer, size_t length) {
 bool request_plausible(const char *buffer, size_t length) {
 	/* a CR may stand at the end only, where its LF is still to come */
 	for (size_t i = 0; i < length; i++)
-		if (!(class_of[(unsigned char)buffer[i]] & TEXT) && !(buffer[i] == '\r' && i + 1 == length)) return false;
+		if (!octet_is(buffer[i], OCTET_TEXT) && !(buffer[i] == '\r' && i + 1 == length)) return false;
 	return true;
 }

@@ -2,6 +2,7 @@
 #include "gatling/worker.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -66,22 +67,26 @@ static struct conn *connection_of(const struct worker *w, int fd) {
 	return cookie && *(enum cookie_kind *)cookie == COOKIE_CONNECTION ? cookie : NULL;
 }
 
-/* A full worker parts with connections that have been idle longest, so that those who only hold on keep nobody out.
- * false: none is idle. */
+/* A full worker parts with connections that have been idle longest, so that those who only hold on keep nobody out: a
+ * few at a time, since to find them takes a walk. false: none is idle. */
 static bool make_room(struct worker *w) {
 	int64_t first = INT64_MAX;
-	int closed = 0;
+	unsigned closed = 0, enough = w->connections_max / 8 + 1;
+	if (enough > ACCEPT_BATCH) enough = ACCEPT_BATCH;
 	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
 		const struct conn *c = connection_of(w, fd);
 		if (c && conn_idle(c) && io_deadline(w->loop, fd) < first) first = io_deadline(w->loop, fd);
 	}
-	for (int fd = 0; fd < io_fd_bound(w->loop) && closed < ACCEPT_BATCH; fd++) {
+	for (int fd = 0; fd < io_fd_bound(w->loop) && closed < enough; fd++) {
 		struct conn *c = connection_of(w, fd);
-		if (!c || !conn_idle(c) || io_deadline(w->loop, fd) > first + ALIKE_IDLE_MS) continue;
-		conn_close(w, c);
-		closed++;
+		if (c && conn_idle(c) && io_deadline(w->loop, fd) <= first + ALIKE_IDLE_MS) closed += conn_part(w, c);
 	}
 	return closed > 0;
+}
+
+static bool somebody_waits(const struct listener *listener) {
+	struct pollfd p = {.fd = listener->fd, .events = POLLIN};
+	return poll(&p, 1, 0) == 1;
 }
 
 /* Takes a batch of connections, then reads from each: by then a request has often come, and then the event
@@ -89,7 +94,7 @@ static bool make_room(struct worker *w) {
 static bool accept_batch(struct worker *w, const struct listener *listener) {
 	struct conn *fresh[ACCEPT_BATCH];
 	int count = 0, error = 0;
-	if (w->connections >= w->connections_max && !make_room(w)) error = EMFILE;
+	if (w->connections >= w->connections_max && !(somebody_waits(listener) && make_room(w))) error = EMFILE;
 	while (count < ACCEPT_BATCH && w->connections < w->connections_max && !error) {
 		struct sockaddr_storage peer = {0};
 		socklen_t length = sizeof peer;
@@ -113,7 +118,8 @@ static bool accept_batch(struct worker *w, const struct listener *listener) {
 static void close_connections(struct worker *w, bool only_idle) {
 	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
 		struct conn *c = connection_of(w, fd);
-		if (c && (conn_idle(c) || !only_idle)) conn_close(w, c);
+		if (c && !only_idle) conn_close(w, c);
+		else if (c && conn_idle(c)) (void)conn_part(w, c);
 	}
 }
 
@@ -136,11 +142,13 @@ static void drain(struct worker *w, int limit_s) {
 
 static void obey(struct worker *w) {
 	char message;
-	while (io_tryread(w->loop, w->control.fd, &message, 1) == 1) {
+	ssize_t n;
+	while ((n = io_tryread(w->loop, w->control.fd, &message, 1)) >= 0) {
+		if (n == 0) message = CONTROL_QUIT; /* the main thread has gone */
 		switch (message) {
 		case CONTROL_DRAIN: drain(w, 0); break;
 		case CONTROL_LIMIT: drain(w, w->options->timeout_s); break;
-		case CONTROL_QUIT: w->quit = true; break;
+		case CONTROL_QUIT: w->quit = true; return;
 		}
 	}
 }

@@ -62,9 +62,21 @@ static void chunks_end_behind_the_trailer_in_pieces_of_any_size(void **state) {
 static void broken_chunks_are_refused(void **state) {
 	(void)state;
 	static const char *const cases[] = {
-		"\r\n",          "g\r\n",     "-1\r\n",     "+1\r\n",           " 1\r\n",    "0x1\r\n", ";x\r\n",
-		"1\n",           "1\rx",      "1\r\nab",    "1\r\na\n",         "1\r\na\rb", "0\r\n\n", "0\r\nT: x\n",
-		"0\r\nT: x\r\r", "0\r\n\r\r", "1;\x01\r\n", "0\r\nT: \x01\r\n", "1;a\nb",
+		"\r\n",           "g\r\n",
+		"-1\r\n",         "+1\r\n",
+		" 1\r\n",         "0x1\r\n",
+		";x\r\n",         "1\n",
+		"1\rx",           "1\r\nab",
+		"1\r\na\n",       "1\r\na\rb",
+		"0\r\n\n",        "0\r\nT: x\n",
+		"0\r\nT: x\r\r",  "0\r\n\r\r",
+		"1;\x01\r\n",     "0\r\nT: \x01\r\n",
+		"1;a\nb",         "5 6\r\n",
+		"5 junk\r\n",     "5\tx\r\n",
+		"5 \r\n",         "5;\x7f\r\n",
+		"0\r\nfoo\r\n",   "0\r\n x: y\r\n",
+		"0\r\na : b\r\n", "0\r\na\x7fz: x\r\n",
+		"0\r\n: x\r\n",   "0\r\na: \x7f\r\n",
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		for (size_t n = 1; n < 5; n++) {

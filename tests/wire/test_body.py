@@ -1,6 +1,12 @@
 """Request bodies are read past, so that the next request is where it should be."""
 
+import socket
+import time
+
 import pytest
+
+from conftest import SMALL
+from gatling import Connection, Server
 
 BODIES = {
     "length": ("Content-Length: 5", b"GET /"),
@@ -55,6 +61,23 @@ def test_a_client_that_expects_a_100_gets_it_and_then_the_answer(connection):
     connection.send(b"abc")
     assert connection.response().status == 200
     connection.assert_in_step()
+
+
+def test_a_100_waits_for_room_in_the_socket(build, files):
+    one = b"GET /small.bin HTTP/1.1\r\nHost: a\r\n"
+    path = files.path / "socket"
+    files.path.chmod(0o777)
+    with Server(build, files, "-j", "1", address=("-i", f"unix:{path}")):
+        for length in range(0, 30_000, 300):  # some of them leave no room for 25 bytes
+            with Connection(str(path), family=socket.AF_UNIX) as c:
+                part = b"GET /big.bin HTTP/1.1\r\nHost: a\r\nRange: bytes=0-%d\r\n\r\n"
+                c.send(part % 180_000 + part % length + one + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+                time.sleep(0.002)  # the socket is to be full before it is read
+                assert len(c.response().body) == 180_001 and len(c.response().body) == length + 1
+                assert c.response().status == 100
+                c.send(b"abc")
+                assert c.response().body == SMALL
+    path.unlink()
 
 
 def test_no_100_when_the_body_is_there_already(connection):

@@ -161,3 +161,19 @@ def test_a_client_that_half_closes_gets_its_answer(server):
         c.socket.shutdown(1)
         assert len(c.response().body) == 3_000_000
         c.assert_closed()
+
+
+HEADS = {
+    "a long target": (414, b"HEAD /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: a\r\n\r\n"),
+    "a target in two": (400, b"HEAD /a b HTTP/1.1\r\nHost: a\r\n\r\n"),
+    "a version to come": (505, b"HEAD / HTTP/2.0\r\nHost: a\r\n\r\n"),
+    "a broken chunk": (400, b"HEAD / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx"),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_the_refusal_of_a_head_has_no_body(connection, name):
+    status, data = HEADS[name]
+    connection.send(data)
+    assert connection.response("HEAD").status == status
+    connection.assert_closed()

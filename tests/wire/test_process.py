@@ -31,6 +31,7 @@ def one_line(text):
         (["-x"], "-x"), (["--nope"], "--nope"), (["-p"], "-p"), (["-p", "x"], "'x'"), (["-p", "65536"], "65536"),
         (["-p", "-1"], "-1"), (["-p", "80x"], "80x"), (["-j", "0"], "--workers"), (["-j", "1000"], "1000"),
         (["-T", "soon"], "soon"), (["--symlinks", "x"], "--symlinks"), (["dir"], "dir"), (["--port"], "--port"),
+        (["--no-log=1"], "--no-log=1"), (["--no"], "--no"),
         (["-i", "127.0.0.1"] * 65, "64"),
     ],
 )  # fmt: skip
@@ -38,6 +39,36 @@ def test_a_wrong_option_is_named_in_one_line(build, flags, named):
     done = run(build, *flags)
     assert done.returncode == 2 and done.stdout == ""
     assert one_line(done.stderr) and named in done.stderr
+
+
+def test_help_that_cannot_be_written_is_an_error(build):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([runnable(build), "--help"], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1 and b"stdout" in done.stderr
+
+
+@pytest.mark.parametrize("stream", [0, 1, 2])
+def test_a_closed_standard_stream_does_no_harm(build, root, stream):
+    root.path.chmod(0o777)
+    path = root.path / "socket"
+    command = [runnable(build), "-c", root.path, "-j", "1", "-i", f"unix:{path}"]
+    with subprocess.Popen(command, preexec_fn=lambda: os.close(stream), **unprivileged()) as process:
+        eventually(path.exists)
+        for _ in range(3):  # what goes to the log could be taken for the command to end
+            with Connection(str(path), family=socket.AF_UNIX) as c:
+                assert c.get("/quit").status == 404
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+
+
+def test_a_file_that_is_no_socket_is_not_replaced_by_one(build, root):
+    root.path.chmod(0o777)
+    (root.path / "link").symlink_to("socket")
+    for name in ("a.txt", "link"):
+        done = run(build, "-c", root.path, "-i", f"unix:{root.path / name}")
+        assert done.returncode == 1 and "in use" in done.stderr
+    assert (root.path / "a.txt").read_bytes() == b"a" and (root.path / "link").is_symlink()
 
 
 def test_help_and_version(build, request):
@@ -241,6 +272,18 @@ def test_the_end_waits_no_longer_than_the_timeout(build, huge):
             time.sleep(0.05)
         assert time.monotonic() - started < 5
         server.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_the_answer_under_way_is_whole_when_more_requests_wait_behind_it(build, huge, number):
+    with Server(build, huge, "-j", "1") as server, start_download(server) as download:
+        download.send(b"GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n")
+        server.signal(number)
+        eventually(lambda: refused(server))
+        assert len(download.response().body) == 30_000_000
+        response = download.response()
+        assert response.body == b"a" and response["Connection"] == "close"
+        download.assert_closed()
 
 
 def test_a_second_signal_ends_it_at_once(build, huge):

@@ -199,7 +199,7 @@ def test_what_cannot_be_satisfied_is_416(connection, value):
 
 def test_an_empty_file_has_no_range(connection):
     assert connection.get("/empty.txt", "Range: bytes=0-").status == 416
-    assert connection.get("/empty.txt", "Range: bytes=-1").status == 416
+    assert connection.get("/empty.txt", "Range: bytes=-1").status == 200
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_several_ranges_come_as_multipart_in_the_order_asked_for(connection, pat
 
 @pytest.mark.parametrize(
     "validator,status",
-    [("{etag}", 206), ("{date}", 206), ("W/{etag}", 200), ('"x"', 200), (LONG_AGO, 200), (TO_COME, 200), ("nonsense", 200)],
+    [("{etag}", 206), ("{date}", 200), ("W/{etag}", 200), ('"x"', 200), (LONG_AGO, 200), (TO_COME, 200), ("nonsense", 200)],
 )
 def test_if_range(connection, validator, status):
     plain = connection.get("/small.bin")
