@@ -60,14 +60,15 @@ static int size_complete(struct body *b) {
 }
 
 static int expect(struct body *b, char c, char wanted, enum state next) {
+	if (c != wanted) return -400;
 	b->state = (uint8_t)next;
-	return c == wanted ? 0 : -400;
+	return 0;
 }
 
 /* A byte that is not data. */
 static int step(struct body *b, char c) {
 	switch ((enum state)b->state) {
-	case SIZE: return ++b->line > CHUNK_LINE_MAX ? -400 : size_digit(b, c);
+	case SIZE: return c != '\r' && ++b->line > CHUNK_LINE_MAX ? -400 : size_digit(b, c);
 	case BLANK: return ++b->line > CHUNK_LINE_MAX ? -400 : extension_start(b, c);
 	case EXTENSION:
 		if (c == '\r') b->state = SIZE_LF;

@@ -8,7 +8,6 @@
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "gatling/date.h"
@@ -142,6 +141,15 @@ int cache_open(const struct cache *c, const char *path, int flags) {
 	return openat(c->root, path, flags);
 }
 
+int cache_stat(const struct cache *c, const char *path, struct stat *st) {
+	if (!c->symlinks_inside) return fstatat(c->root, path, st, 0);
+	int fd = platform_open_beneath(c->root, path, PLATFORM_PATH | O_CLOEXEC);
+	if (fd == -1) return -1;
+	int result = fstat(fd, st);
+	close(fd);
+	return result;
+}
+
 static struct identity identity_of(const struct stat *st) {
 	return (struct identity){.device = st->st_dev,
 							 .inode = st->st_ino,
@@ -246,7 +254,7 @@ static void make_fields(struct entry *e, time_t now) {
 /* 0 or an errno. */
 static int open_file(const struct cache *c, struct entry *e) {
 	struct stat st;
-	if (fstatat(c->root, e->path, &st, 0) == -1) return errno;
+	if (cache_stat(c, e->path, &st) == -1) return errno;
 	if (S_ISDIR(st.st_mode)) return EISDIR;
 	if (!S_ISREG(st.st_mode)) return EACCES; /* to open a fifo would wake its writer */
 	e->file.fd = cache_open(c, e->path, 0);
@@ -280,7 +288,7 @@ static bool current(const struct cache *c, struct entry *e, int64_t now_ms) {
 	struct stat st;
 	bool due = now_ms - e->checked_ms >= CACHE_CHECK_MS;
 	if (!due && e->file.body) return true;
-	if ((due && e->recent) || (due ? fstatat(c->root, e->path, &st, 0) : fstat(e->file.fd, &st)) == -1) return false;
+	if ((due && e->recent) || (due ? cache_stat(c, e->path, &st) : fstat(e->file.fd, &st)) == -1) return false;
 	if (due) e->checked_ms = now_ms;
 	struct identity now = identity_of(&st);
 	return same_identity(&now, &e->identity);

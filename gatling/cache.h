@@ -3,6 +3,7 @@
 #define GATLING_CACHE_H
 
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "gatling/precondition.h"
 
@@ -39,6 +40,9 @@ void cache_free(struct cache *cache);
  * *file; or an errno: ENOENT, ENOTDIR, EACCES (also: not world-readable, not a regular file), EISDIR, EXDEV (leads
  * out), EMFILE, ENOMEM, ... now_ms is of the monotonic clock. */
 int cache_find(struct cache *cache, struct slice path, int64_t now_ms, struct file **file);
+
+/* What stat(2) says of a path below the root, under the same rule about symlinks. 0, or -1 with errno. */
+int cache_stat(const struct cache *cache, const char *path, struct stat *st);
 
 /* Opens a path below the root as cache_find() does, O_RDONLY and more flags. -1 with errno. */
 int cache_open(const struct cache *cache, const char *path, int flags);

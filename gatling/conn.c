@@ -11,6 +11,7 @@
 #include "gatling/body.h"
 #include "gatling/http1.h"
 #include "gatling/owfat.h"
+#include "gatling/platform.h"
 #include "io/iob.h"
 
 enum state {
@@ -25,9 +26,9 @@ enum awaited { AWAIT_REQUEST, AWAIT_HEAD, AWAIT_BODY };
 /* Answers under way. Only a connection that has some owns one. */
 struct exchange {
 	iob *batch;
-	int64_t started_ns; /* when the requests were read */
-	unsigned responses;
-	char *log; /* their lines, each with a newline, still without the time they took */
+	int64_t started_ns;        /* when the requests were read */
+	unsigned responses, files; /* and how many of them hold a file open */
+	char *log;                 /* their lines, each with a newline, still without the time they took */
 	size_t log_length, log_size;
 	struct exchange *next; /* among the spare ones */
 };
@@ -44,6 +45,7 @@ struct conn {
 	bool head : 1;          /* the request whose body is read is a HEAD */
 	struct body body;
 	uint32_t lingered; /* bytes */
+	int32_t unread;    /* in STATE_WRITE: bytes that the client had not acknowledged when its deadline was set */
 	struct exchange *exchange;
 	char *input; /* read but not used up: part of a request, or requests while answers wait */
 	uint32_t input_length;
@@ -91,7 +93,7 @@ static void exchange_free(struct exchange *x) {
 
 static void exchange_reset(struct exchange *x) {
 	iob_reset(x->batch);
-	x->responses = 0;
+	x->responses = x->files = 0;
 	x->log_length = 0;
 }
 
@@ -216,6 +218,7 @@ static bool respond(struct worker *w, struct conn *c, struct response *r, bool h
 	int status = r->status;
 	if (persistence == PERSIST_NOT) c->closing = true;
 	c->awaited = AWAIT_REQUEST;
+	c->exchange->files += r->file && r->file->fd != -1;
 	if (http1_write(c->exchange->batch, r, server_date, head_only, persistence, &bytes) == -1) return false;
 	c->exchange->responses++;
 	note_request(w, c, request_line, status, bytes);
@@ -272,7 +275,7 @@ static bool respond_to(struct worker *w, struct conn *c, const struct request *q
 }
 
 static bool exchange_full(const struct exchange *x) {
-	return x->responses >= PIPELINE_MAX || iob_bytesleft(x->batch) >= PIPELINE_BYTES ||
+	return x->responses >= PIPELINE_MAX || x->files >= PIPELINE_FILES || iob_bytesleft(x->batch) >= PIPELINE_BYTES ||
 		   iob_parts(x->batch) >= IOB_PART_LIMIT / 4;
 }
 
@@ -355,7 +358,9 @@ static enum iob_result flush(struct worker *w, struct conn *c) {
 		log_exchange(w, c->exchange);
 		exchange_give_back(w, c->exchange);
 		c->exchange = NULL;
+		c->state = STATE_READ;
 	} else if (result == IOB_AGAIN && (sent || c->state != STATE_WRITE)) {
+		c->unread = (int32_t)platform_send_queue(c->fd);
 		set_timeout(w, c);
 	}
 	return result;
@@ -449,7 +454,19 @@ void conn_writable(struct worker *w, struct conn *c) {
 	}
 }
 
+/* The socket says that it has room when much of it is free again: who reads slowly may take longer than the timeout. */
+static bool still_reads(struct conn *c) {
+	long unread = platform_send_queue(c->fd);
+	bool reads = unread != -1 && unread < c->unread;
+	c->unread = (int32_t)unread;
+	return reads;
+}
+
 void conn_timed_out(struct worker *w, struct conn *c) {
+	if (c->state == STATE_WRITE && still_reads(c)) {
+		set_timeout(w, c);
+		return;
+	}
 	bool begun = c->state == STATE_READ && c->awaited != AWAIT_REQUEST;
 	(void)fetch_input(w, c); /* what came of the request is of no use any more */
 	if (!begun || (!c->exchange && !(c->exchange = exchange_take(w))) ||

@@ -9,6 +9,7 @@
 enum {
 	PIPELINE_MAX = 64,              /* responses sent together */
 	PIPELINE_BYTES = 128 * 1024,    /* and bytes */
+	PIPELINE_FILES = 4,             /* and open files */
 	LINGER_MS = 2000,               /* a closed connection is read on for so long, */
 	LINGER_BYTES = 4 * 1024 * 1024, /* and so far: the client can read the last answer (RFC 9112, section 9.6) */
 	SPARE_EXCHANGES = 256,          /* kept for reuse */

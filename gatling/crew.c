@@ -97,8 +97,10 @@ int crew_start(struct crew *crew, int root, struct log *log) {
 		}
 	}
 	for (int i = 0; i < crew->count; i++) {
-		char message = CONTROL_FAILED;
-		if (read(crew->member[i].control, &message, 1) != 1 || message != CONTROL_READY) return -1;
+		char message;
+		if (read(crew->member[i].control, &message, 1) == 1 && message == CONTROL_READY) continue;
+		fprintf(stderr, "gatling: cannot start a worker: %s\n", strerror(crew->worker[i].error));
+		return -1;
 	}
 	for (int i = 0; i < crew->count; i++) close_copies(&crew->worker[i]);
 	return 0;

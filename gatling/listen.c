@@ -56,7 +56,8 @@ static int parse_place(struct place *p, int port) {
 		return complain(p, port, "not an IPv4 or IPv6 address, nor unix:PATH");
 	memcpy(&p->address, found->ai_addr, found->ai_addrlen);
 	p->length = found->ai_addrlen;
-	p->dual_stack = !p->text;
+	const struct in6_addr *in6 = &((const struct sockaddr_in6 *)&p->address)->sin6_addr;
+	p->dual_stack = !p->text || (p->address.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(in6));
 	freeaddrinfo(found);
 	return 0;
 }

@@ -40,11 +40,8 @@ static bool inspect(const struct cache *cache, int directory, const char *path, 
 	if (S_ISLNK(st.st_mode)) {
 		char *target;
 		if (asprintf(&target, "%s/%s", path, name) == -1) return false;
-		int fd = cache_open(cache, target, 0);
+		int failed = cache_stat(cache, target, &st);
 		free(target);
-		if (fd == -1) return false;
-		int failed = fstat(fd, &st);
-		close(fd);
 		if (failed) return false;
 	}
 	item->directory = S_ISDIR(st.st_mode);
@@ -74,7 +71,9 @@ static int collect(const struct cache *cache, DIR *directory, const char *path, 
 		errno = 0;
 		struct dirent *d = readdir(directory);
 		if (!d) return errno;
-		if (d->d_name[0] == '.' || !inspect(cache, dirfd(directory), path, d->d_name, &item)) continue;
+		struct slice name = {.at = d->d_name, .length = strlen(d->d_name)};
+		if (name.at[0] == '.' || !path_allows(name) || !inspect(cache, dirfd(directory), path, d->d_name, &item))
+			continue;
 		if (list->count == LISTING_MAX) {
 			list->more = true;
 			break;

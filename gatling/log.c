@@ -25,7 +25,7 @@ struct log_lines {
 	struct batch filling; /* the worker's */
 	struct batch handed;  /* the thread's while its length is not 0; guarded by the mutex */
 	atomic_ulong dropped; /* lines, since the last one that said so */
-	int64_t first_ms;     /* when the first line of `filling` came */
+	int64_t due_ms;       /* when `filling` is to be handed over */
 	struct log_lines *next;
 };
 
@@ -72,23 +72,24 @@ static void append_note(struct log_lines *l) {
 static bool room(struct log_lines *l, size_t length) { return l->filling.length + length + 1 + NOTE_MAX <= LOG_BATCH; }
 
 void log_line(struct log_lines *l, const char *line, size_t length, int64_t now_ms) {
-	if (!room(l, length)) log_flush(l);
+	if (!room(l, length)) log_flush(l, now_ms);
 	if (!room(l, length)) {
 		atomic_fetch_add(&l->dropped, 1);
 		return;
 	}
-	if (l->filling.length == 0) l->first_ms = now_ms;
+	size_t before = l->filling.length;
+	if (before == 0) l->due_ms = now_ms + LOG_DELAY_MS;
 	append(l, line, length);
-	if (l->filling.length > LOG_BATCH / 2) log_flush(l);
+	if (before <= LOG_BATCH / 2 && l->filling.length > LOG_BATCH / 2) log_flush(l, now_ms);
 }
 
 int log_due(const struct log_lines *l, int64_t now_ms) {
 	if (l->filling.length == 0) return -1;
-	int64_t left = l->first_ms + LOG_DELAY_MS - now_ms;
+	int64_t left = l->due_ms - now_ms;
 	return left > 0 ? (int)left : 0;
 }
 
-void log_flush(struct log_lines *l) {
+void log_flush(struct log_lines *l, int64_t now_ms) {
 	struct log *log = l->log;
 	pthread_mutex_lock(&log->mutex);
 	if (l->handed.length == 0 && l->filling.length) {
@@ -99,7 +100,7 @@ void log_flush(struct log_lines *l) {
 		pthread_cond_broadcast(&log->changed);
 	}
 	pthread_mutex_unlock(&log->mutex);
-	l->first_ms += LOG_DELAY_MS; /* if the thread was busy, or for the note: again then */
+	l->due_ms = now_ms + LOG_DELAY_MS; /* for the note, or if the thread was busy */
 }
 
 /* write(2) of a batch, whatever mode the descriptor is in. Lines that cannot be written are dropped ones. */

@@ -32,7 +32,7 @@ void log_line(struct log_lines *lines, const char *line, size_t length, int64_t 
 /* Milliseconds until log_flush() has to be called: 0 now, -1 not at all. */
 int log_due(const struct log_lines *lines, int64_t now_ms);
 
-/* Hands the lines to the writing thread, unless that is still busy with the last ones. */
-void log_flush(struct log_lines *lines);
+/* Hands the lines to the writing thread, unless that is still busy with the last ones: then it is due again later. */
+void log_flush(struct log_lines *lines, int64_t now_ms);
 
 #endif

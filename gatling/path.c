@@ -15,6 +15,8 @@ static bool overlong(const unsigned char *s, size_t length) {
 	return false;
 }
 
+bool path_allows(struct slice name) { return !overlong((const unsigned char *)name.at, name.length); }
+
 /* 0, or a status. Writes the decoded bytes, of at most the same length, to out. */
 static int percent_decode(struct slice s, char *out, size_t *length) {
 	size_t n = 0;

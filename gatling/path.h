@@ -11,6 +11,9 @@
  * or a place below a dot directory (but .well-known at the root, RFC 8615). */
 int path_decode(struct slice encoded, char *out, size_t *length);
 
+/* Whether a file of that name can be asked for: a name that is overlong UTF-8 cannot. */
+bool path_allows(struct slice name);
+
 /* Percent-encodes everything but unreserved characters and '/' into out (3 * path.length bytes are enough).
  * The bytes written. */
 size_t path_encode(struct slice path, char *out);

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #ifdef __linux__
 #include <linux/openat2.h>
+#include <linux/sockios.h>
 #include <sched.h>
 #include <sys/syscall.h>
 
@@ -86,6 +88,21 @@ int platform_cores(void) {
 }
 
 #endif
+
+long platform_send_queue(int fd) {
+	int bytes;
+#if defined(__linux__)
+	return ioctl(fd, SIOCOUTQ, &bytes) == -1 ? -1 : bytes;
+#elif defined(SO_NWRITE)
+	socklen_t length = sizeof bytes;
+	return getsockopt(fd, SOL_SOCKET, SO_NWRITE, &bytes, &length) == -1 ? -1 : bytes;
+#elif defined(FIONWRITE)
+	return ioctl(fd, FIONWRITE, &bytes) == -1 ? -1 : bytes;
+#else
+	(void)fd, (void)bytes;
+	return -1;
+#endif
+}
 
 bool platform_can_open_beneath(void) {
 	int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

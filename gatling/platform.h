@@ -2,6 +2,7 @@
 #ifndef GATLING_PLATFORM_H
 #define GATLING_PLATFORM_H
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -24,6 +25,13 @@
 #define PLATFORM_REUSEPORT 0
 #endif
 
+/* What open(2) takes to look at a file without opening it; where there is no such thing, without waiting. */
+#ifdef O_PATH
+#define PLATFORM_PATH O_PATH
+#else
+#define PLATFORM_PATH (O_RDONLY | O_NONBLOCK)
+#endif
+
 /* Gives the calling thread a descriptor table of its own, in which of the numbers over 2 only those in keep are open.
  * false: the system has no such thing (or forbids it), the table stays shared and nothing was closed. Sorts keep. */
 bool platform_private_descriptors(int *keep, unsigned count);
@@ -33,6 +41,9 @@ int platform_open_beneath(int directory, const char *path, int flags);
 
 /* Whether platform_open_beneath() works here. */
 bool platform_can_open_beneath(void);
+
+/* Bytes that a socket has taken but its peer has not acknowledged; -1 where that cannot be known. */
+long platform_send_queue(int fd);
 
 /* Cores that this process may run on, at least 1. */
 int platform_cores(void);

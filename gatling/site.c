@@ -3,7 +3,6 @@
 #include "gatling/site.h"
 
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "gatling/owfat.h"
 
@@ -16,15 +15,15 @@ struct site {
 };
 
 struct sites {
-	int root;
+	const struct cache *cache;
 	enum vhosts vhosts;
 	struct site site[SITES_MAX];
 };
 
-struct sites *sites_new(int root, enum vhosts vhosts) {
+struct sites *sites_new(const struct cache *cache, enum vhosts vhosts) {
 	struct sites *s = calloc(1, sizeof *s);
 	if (!s) return NULL;
-	s->root = root;
+	s->cache = cache;
 	s->vhosts = vhosts;
 	return s;
 }
@@ -37,7 +36,7 @@ static bool try_directory(const struct sites *s, struct site *site, const char *
 	struct stat st;
 	memcpy(path, name, length);
 	path[length] = '\0';
-	if (fstatat(s->root, path, &st, 0) == -1 || !S_ISDIR(st.st_mode)) return false;
+	if (cache_stat(s->cache, path, &st) == -1 || !S_ISDIR(st.st_mode)) return false;
 	memcpy(site->prefix, path, length);
 	site->prefix[length] = '/';
 	site->prefix_length = (uint16_t)(length + 1);

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "gatling/cache.h"
 #include "gatling/host.h"
 #include "gatling/options.h"
 
@@ -15,8 +16,8 @@ enum {
 
 struct sites;
 
-/* NULL: ENOMEM. root is the descriptor of the root directory. */
-struct sites *sites_new(int root, enum vhosts vhosts);
+/* NULL: ENOMEM. The directories are those below the root of the cache, which has to outlive this. */
+struct sites *sites_new(const struct cache *cache, enum vhosts vhosts);
 void sites_free(struct sites *sites);
 
 /* Finds the first that exists of HOST:PORT/, HOST/, default/ and, unless only virtual hosts are served, the root.

@@ -17,15 +17,21 @@ static int adopt(struct worker *w, int fd, void *cookie) {
 	return io_fd(w->loop, fd, cookie) == -1 ? -1 : io_wantread(w->loop, fd);
 }
 
-/* Descriptors are counted out beforehand: a worker that is full makes room, or the kernel's queue waits. */
-static void count_limits(struct worker *w, unsigned *cached) {
+/* Descriptors are counted out beforehand, but for files under way: a worker that is full makes room, or the kernel's
+ * queue waits. -1: there are too few. */
+static int count_limits(struct worker *w, unsigned *cached) {
 	struct rlimit limit;
 	unsigned most = 1U << 20;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < most) most = (unsigned)limit.rlim_cur;
 	if (!w->private_descriptors) most /= (unsigned)w->options->workers;
 	*cached = most / 8 < CACHE_DESCRIPTORS_MAX ? most / 8 : CACHE_DESCRIPTORS_MAX;
 	unsigned taken = *cached + w->listeners + DESCRIPTORS_RESERVED;
-	w->connections_max = most > taken ? most - taken : 1;
+	if (most <= taken) {
+		errno = EMFILE;
+		return -1;
+	}
+	w->connections_max = most - taken;
+	return 0;
 }
 
 static int start(struct worker *w) {
@@ -35,13 +41,14 @@ static int start(struct worker *w) {
 	keep[kept++] = w->root;
 	keep[kept++] = w->control.fd;
 	w->private_descriptors = platform_private_descriptors(keep, kept);
-	count_limits(w, &cached);
+	if (count_limits(w, &cached) == -1) return -1;
 
 	w->loop = io_loop_new();
 	w->content.cache = cache_new(w->root, w->options->symlinks_inside, cached);
-	w->content.sites = sites_new(w->root, w->options->vhosts);
 	w->content.listings = w->options->listings;
-	if (!w->loop || !w->content.cache || !w->content.sites) return -1;
+	if (!w->loop || !w->content.cache) return -1;
+	w->content.sites = sites_new(w->content.cache, w->options->vhosts);
+	if (!w->content.sites) return -1;
 	if (adopt(w, w->control.fd, &w->control) == -1) return -1;
 	for (unsigned i = 0; i < w->listeners; i++)
 		if (adopt(w, w->listener[i].fd, &w->listener[i]) == -1) return -1;
@@ -67,20 +74,35 @@ static struct conn *connection_of(const struct worker *w, int fd) {
 	return cookie && *(enum cookie_kind *)cookie == COOKIE_CONNECTION ? cookie : NULL;
 }
 
+/* Those of the idle connections whose deadline comes first, which are idle longest, ACCEPT_BATCH at most; how many. */
+static unsigned idle_longest(const struct worker *w, struct conn **longest, unsigned most) {
+	int64_t deadline[ACCEPT_BATCH];
+	unsigned n = 0;
+	if (most == 0 || most > ACCEPT_BATCH) most = ACCEPT_BATCH;
+	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
+		struct conn *c = connection_of(w, fd);
+		if (!c || !conn_idle(c)) continue;
+		int64_t own = io_deadline(w->loop, fd); /* 0: it has just been taken, and not been read from */
+		if (!own) continue;
+		if (n < most) n++;
+		else if (own >= deadline[n - 1]) continue;
+		unsigned at = n - 1;
+		for (; at > 0 && deadline[at - 1] > own; at--) {
+			deadline[at] = deadline[at - 1];
+			longest[at] = longest[at - 1];
+		}
+		deadline[at] = own;
+		longest[at] = c;
+	}
+	return n;
+}
+
 /* A full worker parts with connections that have been idle longest, so that those who only hold on keep nobody out: a
  * few at a time, since to find them takes a walk. false: none is idle. */
 static bool make_room(struct worker *w) {
-	int64_t first = INT64_MAX;
-	unsigned closed = 0, enough = w->connections_max / 8 + 1;
-	if (enough > ACCEPT_BATCH) enough = ACCEPT_BATCH;
-	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
-		const struct conn *c = connection_of(w, fd);
-		if (c && conn_idle(c) && io_deadline(w->loop, fd) < first) first = io_deadline(w->loop, fd);
-	}
-	for (int fd = 0; fd < io_fd_bound(w->loop) && closed < enough; fd++) {
-		struct conn *c = connection_of(w, fd);
-		if (c && conn_idle(c) && io_deadline(w->loop, fd) <= first + ALIKE_IDLE_MS) closed += conn_part(w, c);
-	}
+	struct conn *longest[ACCEPT_BATCH];
+	unsigned n = idle_longest(w, longest, w->connections_max / 8 + 1), closed = 0;
+	for (unsigned i = 0; i < n; i++) closed += conn_part(w, longest[i]);
 	return closed > 0;
 }
 
@@ -107,6 +129,8 @@ static bool accept_batch(struct worker *w, const struct listener *listener) {
 		if (c) fresh[count++] = c;
 		else error = ENOMEM;
 	}
+	/* the files under way were not counted */
+	if ((error == EMFILE || error == ENFILE) && w->connections < w->connections_max) (void)make_room(w);
 	/* without descriptors or memory trying again at once would only burn the processor */
 	if (error && error != EAGAIN && !w->draining) pause_accepting(w);
 	for (int i = 0; i < count; i++) conn_readable(w, fresh[i]);
@@ -135,7 +159,7 @@ static void drain(struct worker *w, int limit_s) {
 	if (w->draining) return;
 	w->draining = true;
 	for (unsigned i = 0; i < w->listeners; i++)
-		while (accept_batch(w, &w->listener[i])) {}
+		for (int n = 0; n < DRAIN_BATCHES && accept_batch(w, &w->listener[i]); n++) {}
 	stop_listening(w);
 	close_connections(w, true);
 }
@@ -205,7 +229,7 @@ static int turn(struct worker *w) {
 	for (int fd; (fd = io_canread(w->loop)) != -1;) readable(w, fd);
 	for (int fd; (fd = io_canwrite(w->loop)) != -1;) conn_writable(w, io_cookie(w->loop, fd));
 	for (int fd; (fd = io_timedout(w->loop)) != -1;) timed_out(w, fd);
-	if (w->log && log_due(w->log, io_now(w->loop)) == 0) log_flush(w->log);
+	if (w->log && log_due(w->log, io_now(w->loop)) == 0) log_flush(w->log, io_now(w->loop));
 	return 0;
 }
 
@@ -217,7 +241,7 @@ static void report(const struct worker *w, enum control_message message) {
 int worker_run(struct worker *w) {
 	int result = 0;
 	if (start(w) == -1) {
-		fprintf(stderr, "gatling: cannot start a worker: %s\n", strerror(errno));
+		w->error = errno;
 		report(w, CONTROL_FAILED);
 		return -1;
 	}

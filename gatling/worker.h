@@ -11,7 +11,7 @@ enum {
 	SCRATCH = 32 * 1024,          /* bytes read at a time; more than HEAD_MAX */
 	ACCEPT_BATCH = 64,            /* connections taken from a listening socket in one turn */
 	ACCEPT_PAUSE_MS = 100,        /* without descriptors, until the next try */
-	ALIKE_IDLE_MS = 1000,         /* connections idle as long as the oldest, or less by this, make room first */
+	DRAIN_BATCHES = 128,          /* taken at most from each listening socket before it is closed */
 	CACHE_DESCRIPTORS_MAX = 1024, /* large files kept open; at most an eighth of the limit */
 	DESCRIPTORS_RESERVED = 32,    /* of the limit, for everything but connections and cached files */
 	DATE_ROOM = 64
@@ -34,7 +34,7 @@ struct control {
 /* The bytes that pass over it. */
 enum control_message {
 	CONTROL_READY = 'r',  /* from the worker: it serves */
-	CONTROL_FAILED = 'f', /* from the worker: it could not start, and has said why */
+	CONTROL_FAILED = 'f', /* from the worker: it could not start, see error */
 	CONTROL_DRAIN = 'd',  /* to it: stop accepting, finish what is under way, end */
 	CONTROL_LIMIT = 'l',  /* the same within the timeout */
 	CONTROL_QUIT = 'q'    /* end now */
@@ -54,6 +54,7 @@ struct worker {
 	io_loop *loop;
 	struct content content;
 	bool private_descriptors, draining, quit;
+	int error;              /* why it could not start */
 	int64_t drain_until_ms; /* 0: no limit */
 	unsigned connections, connections_max;
 	struct exchange *spare; /* for reuse */
@@ -65,9 +66,9 @@ struct worker {
 	char scratch[SCRATCH];
 };
 
-/* Serves until it is told to end: 0; or cannot go on, after a line about why: -1. First takes a descriptor table of its
- * own, where there is such a thing (then the main thread's copies of the worker's descriptors are the main thread's to
- * close), then sends CONTROL_READY or CONTROL_FAILED. */
+/* Serves until it is told to end: 0; or cannot start (see CONTROL_FAILED) or go on (after a line about why): -1. First
+ * takes a descriptor table of its own, where there is such a thing (then the main thread's copies of the worker's
+ * descriptors are the main thread's to close), then sends CONTROL_READY or CONTROL_FAILED. */
 int worker_run(struct worker *worker);
 
 #endif

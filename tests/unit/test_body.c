@@ -121,6 +121,44 @@ static void endless_lines_are_refused(void **state) {
 	assert_int_equal(feed(text, 7), -400);
 }
 
+/* A trailer of n bytes between its first octet and its CRLF, or a size line of n before it. */
+static int feed_line(const char *before, char filler, size_t n, const char *after) {
+	static char text[TRAILER_MAX + 100];
+	size_t start_length = strlen(before);
+	memcpy(text, before, start_length);
+	memset(text + start_length, filler, n);
+	strcpy(text + start_length + n, after);
+	start(BODY_CHUNKED, 0);
+	return feed(text, 1000) == (int)strlen(text) && !body_pending(&body) ? 0 : -400;
+}
+
+static void lines_are_as_long_as_they_may_be(void **state) {
+	(void)state;
+	assert_int_equal(feed_line("", '0', CHUNK_LINE_MAX, "\r\n\r\n"), 0);
+	assert_int_equal(feed_line("", '0', CHUNK_LINE_MAX + 1, "\r\n\r\n"), -400);
+	assert_int_equal(feed_line("0;", 'x', CHUNK_LINE_MAX - 2, "\r\n\r\n"), 0);
+	assert_int_equal(feed_line("0;", 'x', CHUNK_LINE_MAX - 1, "\r\n\r\n"), -400);
+	assert_int_equal(feed_line("0\r\nT:", 'x', TRAILER_MAX - 1, "\r\n\r\n"), 0);
+	assert_int_equal(feed_line("0\r\nT:", 'x', TRAILER_MAX, "\r\n\r\n"), -400);
+}
+
+static void what_is_counted_starts_anew_with_each_chunk(void **state) {
+	(void)state;
+	start(BODY_CHUNKED, 0);
+	for (int i = 0; i < 2 * CHUNK_LINE_MAX; i++) assert_int_equal(feed("1;x\r\nx\r\n", 100), 8);
+	assert_int_equal(feed("0\r\n\r\n", 100), 5);
+	assert_false(body_pending(&body));
+}
+
+static void many_trailers_are_refused(void **state) {
+	(void)state;
+	int result = 0;
+	start(BODY_CHUNKED, 0);
+	feed("0\r\n", 3);
+	for (int i = 0; i < 2000 && result >= 0; i++) result = feed("T: xxxx\r\n", 100);
+	assert_int_equal(result, -400);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_body_is_over_at_once),
@@ -129,6 +167,9 @@ int main(void) {
 		cmocka_unit_test(broken_chunks_are_refused),
 		cmocka_unit_test(too_much_is_refused),
 		cmocka_unit_test(endless_lines_are_refused),
+		cmocka_unit_test(lines_are_as_long_as_they_may_be),
+		cmocka_unit_test(what_is_counted_starts_anew_with_each_chunk),
+		cmocka_unit_test(many_trailers_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

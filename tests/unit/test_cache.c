@@ -207,6 +207,122 @@ static void no_more_descriptors_are_kept_than_allowed(void **state) {
 	assert_int_equal(open_descriptors() - before, 8);
 }
 
+/* Time enough that a file's last change is not recent any more, by the clock of the file system. */
+static void grow_old(void) { sleep(3); }
+
+static struct file *refound(const char *path) {
+	struct file *f = found(path);
+	file_release(f);
+	return f;
+}
+
+static void a_fresh_file_is_read_again_until_it_is_old(void **state) {
+	(void)state;
+	write_file("a", "one", 0644);
+	struct file *fresh = found("a"); /* held: its memory is not reused */
+	now_ms += CACHE_CHECK_MS;
+	struct file *again = found("a");
+	assert_ptr_not_equal(fresh, again);
+	grow_old();
+	now_ms += CACHE_CHECK_MS;
+	struct file *old = found("a");
+	assert_ptr_not_equal(again, old);
+	now_ms += CACHE_CHECK_MS;
+	assert_ptr_equal(refound("a"), old);
+	file_release(fresh);
+	file_release(again);
+	file_release(old);
+}
+
+static void a_change_of_an_old_file_is_seen(void **state) {
+	(void)state;
+	write_file("a", "one", 0644);
+	write_file("b", "one", 0644);
+	write_big("big");
+	assert_int_equal(mkdirat(root, "x", 0755), 0);
+	assert_int_equal(mkdirat(root, "y", 0755), 0);
+	write_big("x/big");
+	write_big("y/big");
+	assert_int_equal(symlinkat("x", root, "current"), 0);
+	grow_old();
+	struct file *a = found("a"), *b = found("b"), *big = found("big"), *linked = found("current/big");
+	rewrite("a", "two");
+	write_file("new", "two", 0644);
+	assert_int_equal(renameat(root, "new", root, "b"), 0);
+	rewrite("big", "two");
+	assert_int_equal(symlinkat("y", root, "next"), 0);
+	assert_int_equal(renameat(root, "next", root, "current"), 0);
+	now_ms += CACHE_CHECK_MS;
+	struct file *a2 = found("a"), *b2 = found("b"), *big2 = found("big"), *linked2 = found("current/big");
+	assert_memory_equal(a2->body, "two", 3);
+	assert_memory_equal(b2->body, "two", 3);
+	assert_false(slice_equal(a->validators.etag, a2->validators.etag));
+	assert_false(slice_equal(big->validators.etag, big2->validators.etag));
+	assert_false(slice_equal(linked->validators.etag, linked2->validators.etag));
+	struct file *all[] = {a, b, big, linked, a2, b2, big2, linked2};
+	for (size_t i = 0; i < COUNT(all); i++) file_release(all[i]);
+}
+
+static void write_many(int files, size_t size) {
+	static char text[CACHE_BODY_MAX + 1];
+	char name[32];
+	memset(text, 'x', size);
+	text[size] = '\0';
+	for (int i = 0; i < files; i++) {
+		snprintf(name, sizeof name, "f%d", i);
+		write_file(name, text, 0644);
+	}
+}
+
+/* Whether the first of that many is still in the cache when the last has been found. */
+static bool first_is_kept(int files) {
+	char name[32];
+	snprintf(name, sizeof name, "f0");
+	struct file *first = found(name);
+	for (int i = 1; i < files; i++) {
+		snprintf(name, sizeof name, "f%d", i);
+		refound(name);
+	}
+	snprintf(name, sizeof name, "f0");
+	bool kept = refound(name) == first;
+	file_release(first);
+	return kept;
+}
+
+static void no_more_files_are_kept_than_allowed(void **state) {
+	(void)state;
+	write_many(CACHE_FILES_MAX + 1, 1);
+	assert_true(first_is_kept(CACHE_FILES_MAX));
+	assert_false(first_is_kept(CACHE_FILES_MAX + 1));
+}
+
+static void no_more_bytes_are_kept_than_allowed(void **state) {
+	(void)state;
+	int most = CACHE_BYTES_MAX / CACHE_BODY_MAX;
+	write_many(most + 1, CACHE_BODY_MAX);
+	assert_true(first_is_kept(most));
+	assert_false(first_is_kept(most + 1));
+}
+
+static void what_was_used_last_is_kept_longest(void **state) {
+	(void)state;
+	char name[16];
+	for (int i = 0; i < 9; i++) {
+		snprintf(name, sizeof name, "big%d", i);
+		write_big(name);
+	}
+	struct file *file[9];
+	for (int i = 0; i < 8; i++) {
+		snprintf(name, sizeof name, "big%d", i);
+		file[i] = found(name);
+	}
+	refound("big0");
+	file[8] = found("big8");
+	assert_ptr_equal(refound("big0"), file[0]);
+	assert_ptr_not_equal(refound("big1"), file[1]);
+	for (int i = 0; i < 9; i++) file_release(file[i]);
+}
+
 static struct sites *sites;
 
 static void check_site(const char *host, unsigned port, const char *wanted) {
@@ -219,7 +335,7 @@ static void check_site(const char *host, unsigned port, const char *wanted) {
 
 static void sites_are_found_from_the_most_special_to_the_root(void **state) {
 	(void)state;
-	sites = sites_new(root, VHOSTS_TRY);
+	sites = sites_new(cache, VHOSTS_TRY);
 	check_site("a.org", 80, "");
 	assert_int_equal(mkdirat(root, "a.org", 0755), 0);
 	check_site("a.org", 80, "");
@@ -237,11 +353,11 @@ static void sites_are_found_from_the_most_special_to_the_root(void **state) {
 
 static void with_virtual_hosts_only_an_unknown_host_has_no_site(void **state) {
 	(void)state;
-	sites = sites_new(root, VHOSTS_ONLY);
+	sites = sites_new(cache, VHOSTS_ONLY);
 	check_site("a.org", 80, NULL);
 	check_site("", 80, NULL);
 	sites_free(sites);
-	sites = sites_new(root, VHOSTS_OFF);
+	sites = sites_new(cache, VHOSTS_OFF);
 	assert_int_equal(mkdirat(root, "a.org", 0755), 0);
 	check_site("a.org", 80, "");
 	sites_free(sites);
@@ -249,7 +365,7 @@ static void with_virtual_hosts_only_an_unknown_host_has_no_site(void **state) {
 
 static void invented_hosts_do_not_crowd_out_real_ones(void **state) {
 	(void)state;
-	sites = sites_new(root, VHOSTS_TRY);
+	sites = sites_new(cache, VHOSTS_TRY);
 	assert_int_equal(mkdirat(root, "a.org", 0755), 0);
 	for (int i = 0; i < 10 * SITES_MAX; i++) {
 		char host[32];
@@ -273,6 +389,11 @@ int main(void) {
 		TEST(the_same_content_has_the_same_etag_whatever_its_name_and_time),
 		TEST(a_file_that_goes_is_gone_after_a_second),
 		TEST(no_more_descriptors_are_kept_than_allowed),
+		TEST(a_fresh_file_is_read_again_until_it_is_old),
+		TEST(a_change_of_an_old_file_is_seen),
+		TEST(no_more_files_are_kept_than_allowed),
+		TEST(no_more_bytes_are_kept_than_allowed),
+		TEST(what_was_used_last_is_kept_longest),
 		TEST(sites_are_found_from_the_most_special_to_the_root),
 		TEST(with_virtual_hosts_only_an_unknown_host_has_no_site),
 		TEST(invented_hosts_do_not_crowd_out_real_ones),

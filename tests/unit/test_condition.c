@@ -67,6 +67,12 @@ static void several_ranges_stay_in_their_order(void **state) {
 	assert_int_equal(range[1].first, 5);
 }
 
+static void a_set_may_cover_the_whole_file_but_no_more(void **state) {
+	(void)state;
+	assert_int_equal(ranges("bytes=0-499,500-999", 1000), 2);
+	assert_int_equal(ranges("bytes=0-499,499-999", 1000), 0);
+}
+
 static void a_set_beyond_the_limit_is_ignored(void **state) {
 	(void)state;
 	char value[400] = "bytes=0-0";
@@ -180,6 +186,7 @@ int main(void) {
 		cmocka_unit_test(what_cannot_be_satisfied),
 		cmocka_unit_test(what_is_ignored),
 		cmocka_unit_test(several_ranges_stay_in_their_order),
+		cmocka_unit_test(a_set_may_cover_the_whole_file_but_no_more),
 		cmocka_unit_test(a_set_beyond_the_limit_is_ignored),
 		cmocka_unit_test(preconditions_and_their_precedence),
 		cmocka_unit_test(if_range_wants_an_exact_validator),

@@ -467,6 +467,16 @@ static void a_number_used_again_is_told_to_the_kernel_again(void **state) {
 
 /* --- waiting --- */
 
+static void a_closed_descriptor_never_times_out(void **state) {
+	(void)state;
+	int fd = open("/dev/null", O_RDONLY);
+	assert_int_equal(io_fd(loop, fd, &fd), 0);
+	io_timeout(loop, fd, io_now(loop) + 1);
+	io_close(loop, fd);
+	assert_int_equal(io_wait(loop, 3 * IO_TICK_MS), 0);
+	assert_int_equal(io_timedout(loop), -1);
+}
+
 static void waiting_ends_after_its_time(void **state) {
 	(void)state;
 	drain(mine);
@@ -652,6 +662,7 @@ int main(void) {
 		IN_LOOP(one_that_is_always_ready_does_not_keep_others_waiting),
 		IN_LOOP(one_closed_while_others_are_handed_out_does_not_come_up),
 		IN_LOOP(a_number_used_again_is_told_to_the_kernel_again),
+		IN_LOOP(a_closed_descriptor_never_times_out),
 		IN_LOOP(waiting_ends_after_its_time),
 		IN_LOOP(waiting_until_a_moment_ends_soon_after_it),
 		IN_LOOP(a_signal_ends_waiting_without_an_error),

@@ -86,7 +86,7 @@ static void a_line_is_due_after_the_delay(void **state) {
 	log_line(l, "y", 1, 1050);
 	assert_int_equal(log_due(l, 1050), LOG_DELAY_MS - 50);
 	assert_int_equal(log_due(l, 2000), 0);
-	log_flush(l);
+	log_flush(l, 0);
 	assert_int_equal(log_due(l, 2000), -1);
 	log_stop(log);
 	fclose(file);
@@ -121,7 +121,7 @@ static void a_full_pipe_drops_lines_and_counts_them(void **state) {
 	pthread_t reader;
 	assert_int_equal(pthread_create(&reader, NULL, read_all, &end[0]), 0);
 	/* room comes back, and what is missing is said without waiting for another line */
-	for (bool flushed = false; !flushed; flushed = log_due(l, 0) == -1) log_flush(l);
+	for (bool flushed = false; !flushed; flushed = log_due(l, 0) == -1) log_flush(l, 0);
 	log_stop(log);
 	close(end[1]);
 	pthread_join(reader, NULL);
@@ -148,6 +148,45 @@ static void what_is_dropped_last_is_counted_at_the_end(void **state) {
 	assert_int_equal(lines + dropped, 20000);
 }
 
+static void a_descriptor_that_does_not_block_loses_no_line_uncounted(void **state) {
+	(void)state;
+	int end[2];
+	lines = dropped = 0;
+	assert_int_equal(pipe(end), 0);
+	assert_int_equal(fcntl(end[1], F_SETFL, O_NONBLOCK), 0);
+	struct log *log = log_start(end[1]);
+	struct log_lines *l = log_lines_new(log);
+	char line[100];
+	memset(line, 'x', sizeof line);
+	for (int i = 0; i < 20000; i++) log_line(l, line, sizeof line, 0);
+	pthread_t reader;
+	assert_int_equal(pthread_create(&reader, NULL, read_all, &end[0]), 0);
+	log_stop(log);
+	close(end[1]);
+	pthread_join(reader, NULL);
+	assert_true(lines >= LOG_BATCH / (int)sizeof line); /* more than the pipe took at once */
+	assert_int_equal(lines + dropped, 20000);
+}
+
+static void while_the_thread_is_busy_it_is_asked_again_after_the_delay(void **state) {
+	(void)state;
+	int end[2];
+	assert_int_equal(pipe(end), 0);
+	struct log *log = log_start(end[1]);
+	struct log_lines *l = log_lines_new(log);
+	char line[1000];
+	memset(line, 'x', sizeof line);
+	do log_line(l, line, sizeof line, 0);
+	while (log_due(l, 0) != -1); /* half a batch is handed over: more than the pipe holds */
+	log_line(l, line, sizeof line, 500);
+	log_flush(l, 500 + LOG_DELAY_MS);
+	assert_int_equal(log_due(l, 500 + LOG_DELAY_MS), LOG_DELAY_MS);
+	for (int i = 0; i < 1000; i++) log_line(l, line, sizeof line, 700); /* also when it is full */
+	assert_true(log_due(l, 700) <= LOG_DELAY_MS);
+	log_stop(log);
+	close(end[0]);
+}
+
 static void a_reader_that_never_reads_does_not_hold_up_the_end(void **state) {
 	(void)state;
 	int end[2];
@@ -171,6 +210,8 @@ int main(void) {
 		cmocka_unit_test(a_line_is_due_after_the_delay),
 		cmocka_unit_test(a_full_pipe_drops_lines_and_counts_them),
 		cmocka_unit_test(what_is_dropped_last_is_counted_at_the_end),
+		cmocka_unit_test(a_descriptor_that_does_not_block_loses_no_line_uncounted),
+		cmocka_unit_test(while_the_thread_is_busy_it_is_asked_again_after_the_delay),
 		cmocka_unit_test(a_reader_that_never_reads_does_not_hold_up_the_end),
 	};
 	signal(SIGPIPE, SIG_IGN);

@@ -53,6 +53,11 @@ static void refused_requests_have_their_status(void **state) {
 		{-400, "GET / HTTP/1.1\r\nHost: a\r\n: x\r\n\r\n"}, /* no name */
 		{-400, "GET / HTTP/1.1\r\nHost: a\r\nX\r\n\r\n"},   /* no colon */
 		{-400, "GET / HTTP/1.1\r\nHost: a\r\nX: \x01\r\n\r\n"},
+		{-400, "GET / HTTP/1.1\r\nHost: a\r\nX: \x7f\r\n\r\n"},
+		{-400, "GET /\x7f HTTP/1.1\r\nHost: a\r\n\r\n"},
+		{-400, "GET / HTTP/1.1\r\nHost: a\r\nX(: y\r\n\r\n"},
+		{-400, "GET / HTTP/1.1\r\nX: a\rb"}, /* incomplete, and hopeless */
+		{-400, "CONNECT a/b HTTP/1.1\r\nHost: a\r\n\r\n"},
 		{-400, "GET  / HTTP/1.1\r\nHost: a\r\n\r\n"},
 		{-400, "GET /  HTTP/1.1\r\nHost: a\r\n\r\n"},
 		{-400, "GET / HTTP/1.1 \r\nHost: a\r\n\r\n"},
@@ -92,6 +97,7 @@ static void refused_requests_have_their_status(void **state) {
 		{-400, "\xe9"},             /* no method begins so */
 		{-400, " GET"},
 		{-400, "THISMETHODISNEVERGOINGTOENDANDNOSPACEWILLCOME"},
+		{-400, "THISMETHODHASTHIRTYTHREELETTERS.. / HTTP/1.1\r\nHost: a\r\n\r\n"},
 		{-400, "\r\n\r\n\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"}, /* too many empty lines */
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -122,6 +128,9 @@ static void unusual_but_legal_requests_are_accepted(void **state) {
 		"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",
 		"CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\n",
 		"BREW / HTTP/1.1\r\nHost: a\r\n\r\n",
+		"THISMETHODHASEXACTLY32LETTERS... / HTTP/1.1\r\nHost: a\r\n\r\n",
+		"!#$%&'*+-.^_`|~09azAZ / HTTP/1.1\r\n!#$%&'*+-.^_`|~09azAZ: x\r\nHost: a\r\n\r\n",
+		"\r\n\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: a\r\nX:\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: a\r\nX: \xff\r\n\r\n",
 		"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: , Chunked ,\r\n\r\n",

@@ -100,6 +100,14 @@ def test_a_body_too_long_is_answered_while_the_client_still_sends(connection):
     assert connection.response().status == 413
 
 
+@pytest.mark.parametrize("body", [b"0\r\n\rX", b"0\r\n\nX", b"1\r\nab\r\n", b"0\r\nT: x\rX"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_broken_body_has_no_answer_but_the_refusal(connection, method, body):
+    connection.send(f"{method} /small.bin HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n".encode() + body)
+    assert connection.response(method).status == 400
+    connection.assert_closed()
+
+
 def test_a_chunked_body_that_grows_too_long_is_refused(connection):
     connection.send(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
     chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"

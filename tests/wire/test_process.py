@@ -2,10 +2,14 @@
 
 import os
 import re
+import resource
 import signal
 import socket
+import stat
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -53,13 +57,24 @@ def test_a_closed_standard_stream_does_no_harm(build, root, stream):
     path = root.path / "socket"
     command = [runnable(build), "-c", root.path, "-j", "1", "-i", f"unix:{path}"]
     with subprocess.Popen(command, preexec_fn=lambda: os.close(stream), **unprivileged()) as process:
-        eventually(path.exists)
-        for _ in range(3):  # what goes to the log could be taken for the command to end
-            with Connection(str(path), family=socket.AF_UNIX) as c:
-                assert c.get("/quit").status == 404
-        assert process.poll() is None
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        try:
+            eventually(lambda: listens(path))
+            for _ in range(3):  # what goes to the log could be taken for the command to end
+                with Connection(str(path), family=socket.AF_UNIX) as c:
+                    assert c.get("/quit").status == 404
+            assert process.poll() is None
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
+
+
+def listens(path):
+    try:
+        Connection(str(path), family=socket.AF_UNIX).close()
+        return True
+    except (ConnectionRefusedError, FileNotFoundError):
+        return False
 
 
 def test_a_file_that_is_no_socket_is_not_replaced_by_one(build, root):
@@ -267,11 +282,36 @@ def test_the_end_waits_no_longer_than_the_timeout(build, huge):
         download = start_download(server)
         started = time.monotonic()
         server.signal()
-        while server.process.poll() is None and time.monotonic() < started + 10:
-            download.socket.recv(1 << 16)  # slow, but never idle for a second
-            time.sleep(0.05)
+        read_slowly(download, lambda: server.process.poll() is not None or time.monotonic() > started + 10)
         assert time.monotonic() - started < 5
         server.wait()
+
+
+def read_slowly(download, until):
+    """Never idle for a second, and far from the end."""
+    while not until():
+        download.buffer += download.socket.recv(1 << 16)
+        time.sleep(0.05)
+
+
+def test_a_hangup_sets_no_time_limit_and_a_later_signal_does(build, huge):
+    with Server(build, huge, "-j", "1", "-T", "1") as server, start_download(server) as download:
+        started = time.monotonic()
+        server.signal(signal.SIGHUP)
+        read_slowly(download, lambda: time.monotonic() > started + 2.5)
+        assert server.process.poll() is None
+        server.signal()
+        read_slowly(download, lambda: server.process.poll() is not None or time.monotonic() > started + 12)
+        assert time.monotonic() - started < 8
+        server.wait()
+
+
+def test_after_a_hangup_a_download_may_take_its_time(build, huge):
+    with Server(build, huge, "-j", "1", "-T", "1") as server, start_download(server) as download:
+        started = time.monotonic()
+        server.signal(signal.SIGHUP)
+        read_slowly(download, lambda: time.monotonic() > started + 2)
+        assert len(download.response().body) == 30_000_000
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -284,6 +324,34 @@ def test_the_answer_under_way_is_whole_when_more_requests_wait_behind_it(build, 
         response = download.response()
         assert response.body == b"a" and response["Connection"] == "close"
         download.assert_closed()
+
+
+FLOOD = """
+import socket, sys, time
+held = []
+until = time.monotonic() + 8
+while time.monotonic() < until:
+    try:
+        s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 1)
+        s.send(b"GET /a.txt HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
+        held.append(s)
+    except OSError:
+        break
+    if len(held) > 500:
+        held.pop(0).close()
+"""
+
+
+def test_it_ends_under_a_flood_of_connections(build, root):
+    with Server(build, root, "-j", "1", "-n", "-T", "1") as server:
+        clients = [subprocess.Popen([sys.executable, "-c", FLOOD, str(server.port)]) for _ in range(4)]
+        time.sleep(1)  # for the flood to rise
+        started = time.monotonic()
+        server.signal()
+        server.wait()
+        assert time.monotonic() - started < 6
+        for client in clients:
+            client.wait(20)
 
 
 def test_a_second_signal_ends_it_at_once(build, huge):
@@ -310,6 +378,39 @@ def test_after_a_hangup_a_successor_has_the_port_while_downloads_go_on(build, hu
             assert len(download.response().body) == 30_000_000
             old.wait()
             assert new.get("/a.txt").body == b"a"
+
+
+# --- limits and permissions ---
+
+
+def test_the_limit_of_descriptors_is_raised(build, files):
+    def lower():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, 4096))
+
+    with Server(build, files, preexec_fn=lower) as server:
+        limits = Path(f"/proc/{server.process.pid}/limits").read_text()
+        assert re.search(r"Max open files +4096 +4096", limits)
+
+
+def test_too_few_descriptors_are_an_error(build, files):
+    done = run(build, "-c", files.path, "-p", "0", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30)))
+    assert done.returncode == 1 and one_line(done.stderr) and "open files" in done.stderr
+
+
+def test_everybody_may_connect_to_a_unix_socket(build, root):
+    root.path.chmod(0o777)
+    path = root.path / "socket"
+    with Server(build, root, "-j", "1", address=("-i", f"unix:{path}")):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o666
+
+
+def test_an_ipv6_address_is_that_alone(build, files):
+    with Server(build, files, "-j", "1", address=("-i", "::")) as server:
+        port = int(re.search(r"\[::\]:(\d+)", server.banner).group(1))
+        with Connection(("::1", port), family=socket.AF_INET6) as c:
+            assert c.get("/small.bin").status == 200
+        with pytest.raises(ConnectionRefusedError):
+            Connection(("127.0.0.1", port))
 
 
 # --- the log ---
@@ -342,6 +443,38 @@ def test_the_time_in_the_log_is_that_of_the_whole_answer(build, huge):
         download.response()
         line = eventually(lambda: server.lines and server.lines[0])
         assert 0.3 <= float(line.split()[-1]) < 10 and " 30000000 " in line
+
+
+def test_answers_without_content_and_broken_off_ones_are_logged(build, huge):
+    with Server(build, huge, "-j", "1") as server:
+        with server.connect() as c:
+            etag = c.get("/a.txt")["ETag"]
+            c.get("/a.txt", method="HEAD")
+            c.get("/a.txt", "If-None-Match: " + etag)
+        start_download(server).reset()
+        eventually(lambda: len(server.lines) == 4)
+        found = [re.fullmatch(LINE, line).groups()[:3] for line in server.lines]
+        assert found[1:] == [
+            ("HEAD /a.txt HTTP/1.1", "200", "-"),
+            ("GET /a.txt HTTP/1.1", "304", "-"),
+            ("GET /huge HTTP/1.1", "200", "30000000"),
+        ]
+
+
+def test_a_log_that_does_not_block_and_is_not_read_costs_nothing(build, files):
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    with Server(build, files, "-j", "1", stdout=write) as server:
+        os.close(write)
+        with server.connect() as c:
+            for _ in range(20):
+                c.send((b"GET /nope" + b"x" * 200 + b" HTTP/1.1\r\nHost: a\r\n\r\n") * 100)
+                for _ in range(100):
+                    assert c.response().status == 404
+        used = server.cpu_seconds()
+        time.sleep(1)  # what is tested is that nothing is done in this time
+        assert server.cpu_seconds() - used < 0.3
+        os.close(read)
 
 
 def test_no_line_is_lost_at_the_end(build, files):

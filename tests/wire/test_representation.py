@@ -39,6 +39,32 @@ def test_a_modification_in_the_future_is_said_to_be_now(build, root):
         assert said <= email.utils.parsedate_to_datetime(response["Date"]).timestamp()
 
 
+def test_a_modification_before_http_could_say_it_is_the_epoch(build, root):
+    os.utime(root.path / "a.txt", (-(10**9), -(10**9)))
+    with Server(build, root) as server:
+        assert server.get("/a.txt")["Last-Modified"] == "Thu, 01 Jan 1970 00:00:00 GMT"
+
+
+def test_the_date_goes_on(build, root):
+    with Server(build, root, "-j", "1") as server:
+        first = server.get("/a.txt")["Date"]
+        eventually(lambda: server.get("/a.txt")["Date"] != first, 5)
+
+
+@pytest.mark.parametrize("ranges", ["0-1", "0-1,5-6"])
+def test_a_part_carries_the_validators_of_the_whole(connection, ranges):
+    whole, part = connection.get("/small.bin"), connection.get("/small.bin", "Range: bytes=" + ranges)
+    assert part.status == 206
+    assert part["ETag"] == whole["ETag"] and part["Last-Modified"] == whole["Last-Modified"]
+    kind = part["Content-Type"]
+    assert kind.startswith("multipart/byteranges; boundary=") if "," in ranges else kind == whole["Content-Type"]
+
+
+def test_no_two_boundaries_are_alike(connection):
+    kinds = {connection.get("/small.bin", "Range: bytes=0-1,5-6")["Content-Type"] for _ in range(10)}
+    assert len(kinds) == 10
+
+
 @pytest.mark.parametrize("path", ["/small.bin", "/", "/nope", "/list/", "/dir", "/empty.txt"])
 def test_head_is_get_without_the_body(connection, path):
     got, head = connection.get(path), connection.get(path, method="HEAD")

@@ -3,11 +3,14 @@
 import html
 import os
 import re
+import shutil
+import socket
+import threading
 import urllib.parse
 
 import pytest
 
-from gatling import Root, Server, eventually
+from gatling import Connection, Root, Server, eventually
 
 
 def test_a_directory_is_its_index(connection):
@@ -65,6 +68,45 @@ def test_a_listing_leads_to_every_file_whatever_its_name(build):
     root.remove()
 
 
+def test_a_directory_whose_index_is_not_for_everybody_is_not_listed(build, root):
+    root.write("d/index.html", b"secret", 0o640)
+    with Server(build, root, "-j", "1") as server:
+        response = server.get("/d/")
+        assert response.status == 403 and b"index" not in response.body
+
+
+@pytest.mark.parametrize("flag,status", [("-d", 200), ("-D", 403)])
+def test_an_index_that_is_a_directory_is_none(build, root, flag, status):
+    root.mkdir("d/index.html")
+    with Server(build, root, "-j", "1", flag) as server:
+        assert server.get("/d/").status == status
+
+
+def test_a_listing_shows_where_it_is_and_the_way_up(build, root):
+    root.mkdir("<b>x/y")
+    (root.path / "index.html").unlink()
+    with Server(build, root, "-j", "1") as server:
+        top, below = server.get("/").body, server.get("/%3Cb%3Ex/").body
+        assert b"../" not in top and b'"../"' in below
+        assert b"<b>" not in below and b"&lt;b&gt;x" in below
+
+
+def test_a_listing_has_an_end(build, root):
+    for i in range(10_001):
+        os.symlink("a.txt", root.path / f"{i}.txt")
+    (root.path / "index.html").unlink()
+    with Server(build, root, "-j", "1") as server:
+        body = server.get("/").body
+        assert body.count(b"<tr>") == 10_000 and b"Only the first 10000 entries" in body
+
+
+def test_virtual_hosts_only_means_no_listings_unless_asked(build, root):
+    root.mkdir("default/d")
+    for flags, status in ((["-v"], 403), (["-v", "-d"], 200), (["-d", "-v"], 200)):
+        with Server(build, root, "-j", "1", *flags) as server:
+            assert server.get("/d/").status == status
+
+
 def test_without_listings_a_directory_without_index_is_forbidden(build, files):
     for flags in (["-D"], ["--no-listings"], ["-v"]):
         with Server(build, files, *flags, "-j", "1") as server:
@@ -84,8 +126,10 @@ def test_a_directory_that_not_everybody_may_read_is_not_listed(build, root):
 
 def test_special_files_are_forbidden_and_block_nobody(build, root):
     os.mkfifo(root.path / "fifo")
-    with Server(build, root, "-j", "1") as server:
+    with socket.socket(socket.AF_UNIX) as s, Server(build, root, "-j", "1") as server:
+        s.bind(str(root.path / "socket"))
         assert server.get("/fifo").status == 403
+        assert server.get("/socket").status == 403
         assert server.get("/a.txt").status == 200
 
 
@@ -108,6 +152,53 @@ def test_links_may_lead_out_unless_told_to_stay_inside(build, root):
         listing = eventually(lambda: (r := server.get("/")).body.count(b"a.txt") and r).body
         assert b">in<" in listing and b"out" not in listing and b"loop" not in listing
     outside.remove()
+
+
+def test_what_lies_outside_cannot_be_told_when_links_stay_inside(build, root):
+    outside = Root({"f": b"outside", "d/f": b"x", "secret": b"x"})
+    (outside.path / "secret").chmod(0o600)
+    root.write("moved/f", b"inside")
+    (root.path / "out").symlink_to(outside.path)
+    (root.path / "host.example").symlink_to(outside.path)
+    root.write("default/f", b"default")
+    with Server(build, root, "-j", "1", "--symlinks", "inside") as server:
+        assert {server.get(path, host="x").status for path in ("/out/f", "/out/d", "/out/secret")} == {404}  # in default/
+        assert server.get("/f", host="host.example").body == b"default"
+    with Server(build, root, "-j", "1", "-V", "--symlinks", "inside") as server:
+        paths = ("/out/f", "/out/d", "/out/d/", "/out/secret", "/out/none")
+        assert {server.get(path).status for path in paths} == {403}
+        assert server.get("/moved/f").body == b"inside"
+        shutil.move(root.path / "moved", outside.path / "moved")
+        (root.path / "moved").symlink_to(outside.path / "moved")
+        eventually(lambda: server.get("/moved/f").status == 403, 5)
+    outside.remove()
+
+
+def test_a_listing_opens_nothing(build, root):
+    os.mkfifo(root.path / ".fifo")
+    root.mkdir("d")
+    (root.path / "d/link").symlink_to("../.fifo")
+    writer = threading.Thread(target=lambda: os.close(os.open(root.path / ".fifo", os.O_WRONLY)))
+    writer.start()
+    with Server(build, root, "-j", "1") as server:
+        for _ in range(10):
+            assert b"link" not in server.get("/d/").body
+            assert server.get("/d/link").status == 403
+    assert writer.is_alive()
+    os.close(os.open(root.path / ".fifo", os.O_RDONLY))
+    writer.join()
+
+
+def test_a_listing_names_nothing_that_cannot_be_asked_for(build, root):
+    root.mkdir("d")
+    names = [b"\xc0\xaf", b"\xa4\xa4\xc1\xa6", b"\xe0\x80x", b"caf\xe9"]
+    for name in names:
+        with open(os.fsencode(root.path / "d") + b"/" + name, "wb"):
+            pass
+    with Server(build, root, "-j", "1") as server:
+        links = re.findall(rb'href="\./([^"]*)"', server.get("/d/").body)
+        assert links == [b"caf%E9"]
+        assert server.get("/d/caf%E9").status == 200
 
 
 # --- virtual hosts ---
@@ -144,6 +235,16 @@ def served(server, host):
 def test_hosts_are_directories(build, hosts, flags, host, body):
     with Server(build, hosts, "-j", "1", *flags) as server:
         assert served(server, host) == body
+
+
+def test_without_a_host_it_is_the_local_address(build, hosts):
+    hosts.write("127.0.0.1/f", b"v4")
+    with Server(build, hosts, "-j", "1", address=("-i", "127.0.0.1", "-i", "::1")) as server:
+        for family, address, body in ((socket.AF_INET6, "::1", b"v6"), (socket.AF_INET, "127.0.0.1", b"v4")):
+            port = int(re.search(re.escape(address) + r"\]?:(\d+)", server.banner).group(1))
+            with Connection((address, port), family=family) as c:
+                c.send(b"GET /f HTTP/1.0\r\n\r\n")
+                assert c.response().body == body
 
 
 def test_a_host_with_the_port_comes_first(build, hosts):

@@ -1,12 +1,14 @@
 """What a request costs in system calls, counted by strace(1)."""
 
+import collections
 import re
 import signal
 import subprocess
+import time
 
 import pytest
 
-from conftest import SMALL
+from conftest import BIG, SMALL
 from gatling import Server, eventually
 
 WAIT = "epoll_wait"
@@ -18,19 +20,16 @@ LAST_REQUEST = b"GET /small.bin HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n
 def traced(plain, files, tmp_path):
     """A server with one worker that has the small file in its cache, and what counts its calls while a function runs."""
 
-    def count(function):
+    def count(function, *flags):
         path = tmp_path / "calls"
-        command = ["strace", "-f", "-qq", "-p", str(server.process.pid), "-o", str(path)]
+        command = ["strace", "-f", "-qq", "-p", str(server.process.pid), "-o", str(path), *flags]
         with subprocess.Popen(command) as strace:
             try:
                 eventually(lambda: all(tracer(server, thread) == strace.pid for thread in server.thread_ids()))
                 function(server)
             finally:
                 strace.send_signal(signal.SIGINT)
-        calls = {}
-        for name in re.findall(r"^\d+ +(\w+)\(", path.read_text(), re.MULTILINE):
-            calls[name] = calls.get(name, 0) + 1
-        return calls
+        return collections.Counter(re.findall(r"^\d+ +(\w+)\(", path.read_text(), re.MULTILINE))
 
     with Server(plain, files, "-j", "1", "-n") as server:
         server.get("/small.bin")
@@ -63,7 +62,9 @@ def test_pipelined_requests_share_their_calls(traced):
             for _ in range(200):
                 assert connection.response().body == SMALL
 
-    assert sum(traced(client).values()) < 100
+    calls = traced(client)
+    assert calls["writev"] >= 4  # no client has more than 64 answers made at a time
+    assert sum(calls.values()) < 100
 
 
 def test_a_request_that_comes_with_its_connection_never_meets_the_event_mechanism(traced):
@@ -78,3 +79,33 @@ def test_a_request_that_comes_with_its_connection_never_meets_the_event_mechanis
     calls = traced(client)
     assert calls["accept4"] >= 50
     assert "epoll_ctl" not in calls
+
+
+def test_a_file_that_does_not_change_is_looked_at_once_a_second(traced, files):
+    changed = (files.path / "small.bin").stat().st_ctime
+    eventually(lambda: time.time() > changed + 4)
+
+    def client(server):
+        until = time.monotonic() + 1.5
+        with server.connect() as connection:
+            while time.monotonic() < until:
+                assert connection.send(REQUEST).response().body == SMALL
+
+    assert traced(client)["newfstatat"] <= 8
+
+
+def test_the_head_waits_for_the_first_bytes_of_a_large_file(traced, tmp_path):
+    def client(server):
+        assert server.get("/big.bin").body == BIG
+
+    calls = traced(client)
+    assert calls["sendfile"] >= 1 and "MSG_MORE" in (tmp_path / "calls").read_text()
+
+
+def test_a_connection_that_was_given_up_does_not_keep_the_next_one_waiting(traced):
+    def client(server):
+        for _ in range(5):
+            assert server.get("/small.bin").body == SMALL
+
+    calls = traced(client, "-e", "inject=accept4:error=ECONNABORTED:when=1+2")
+    assert calls["accept4"] >= 10
