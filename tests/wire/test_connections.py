@@ -214,9 +214,9 @@ def test_a_body_that_trickles_in_gets_no_more_time(impatient):
 
 def test_who_is_refused_and_stays_is_not_waited_for(build, files):
     with Server(build, files, "-j", "1") as server, server.connect() as c:
-        before = server.descriptors()
         c.send(b"BAD\r\n\r\n")
         assert c.response().status == 400
+        before = server.descriptors()
         eventually(lambda: server.descriptors() < before, 10)
 
 
