@@ -44,8 +44,10 @@ struct conn {
 	bool owes_continue : 1; /* the client waits for a 100 */
 	bool head : 1;          /* the request whose body is read is a HEAD */
 	struct body body;
-	uint32_t lingered; /* bytes */
-	int32_t unread;    /* in STATE_WRITE: bytes that the client had not acknowledged when its deadline was set */
+	union {
+		int32_t unread;    /* STATE_WRITE: bytes that the client had not acknowledged when its deadline was set */
+		uint32_t lingered; /* STATE_LINGER: bytes dropped */
+	};
 	struct exchange *exchange;
 	char *input; /* read but not used up: part of a request, or requests while answers wait */
 	uint32_t input_length;
@@ -197,6 +199,7 @@ static void end(struct worker *w, struct conn *c) {
 		return;
 	}
 	c->state = STATE_LINGER;
+	c->lingered = 0;
 	io_dontwantwrite(w->loop, c->fd);
 	io_timeout(w->loop, c->fd, io_now(w->loop) + LINGER_MS);
 	if (io_wantread(w->loop, c->fd) == -1) conn_close(w, c);
