@@ -16,36 +16,6 @@
 /* at a path with ".." while somebody moves directories: openat2(2) says EAGAIN */
 enum { OPEN_ATTEMPTS = 8 };
 
-static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
-
-/* ThreadSanitizer takes a number for the same descriptor in every thread; it sees the shared table of the other
- * systems. */
-#ifdef __SANITIZE_THREAD__
-static const bool one_table = true;
-#else
-static const bool one_table = false;
-#endif
-
-/* The descriptors from first to last; what is not open does not matter. */
-static void close_all(unsigned first, unsigned last) {
-	if (close_range(first, last, 0) == 0) return;
-	long most = sysconf(_SC_OPEN_MAX); /* Linux before 5.9 */
-	for (unsigned fd = first; fd <= last && (long)fd < most; fd++) (void)close((int)fd);
-}
-
-bool platform_private_descriptors(int *keep, unsigned count) {
-	if (one_table || unshare(CLONE_FILES) == -1) return false;
-	qsort(keep, count, sizeof *keep, by_number);
-	unsigned from = STDERR_FILENO + 1;
-	for (unsigned i = 0; i < count; i++) {
-		unsigned fd = (unsigned)keep[i];
-		if (fd > from) close_all(from, fd - 1);
-		if (fd >= from) from = fd + 1;
-	}
-	close_all(from, ~0U);
-	return true;
-}
-
 int platform_open_beneath(int directory, const char *path, int flags) {
 	struct open_how how = {.flags = (unsigned)flags, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
 	long fd;
@@ -62,11 +32,6 @@ int platform_cores(void) {
 }
 
 #else
-
-bool platform_private_descriptors(int *keep, unsigned count) {
-	(void)keep, (void)count;
-	return false;
-}
 
 int platform_open_beneath(int directory, const char *path, int flags) {
 #ifdef O_RESOLVE_BENEATH

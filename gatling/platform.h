@@ -32,10 +32,6 @@
 #define PLATFORM_PATH (O_RDONLY | O_NONBLOCK)
 #endif
 
-/* Gives the calling thread a descriptor table of its own, in which of the numbers over 2 only those in keep are open.
- * false: the system has no such thing (or forbids it), the table stays shared and nothing was closed. Sorts keep. */
-bool platform_private_descriptors(int *keep, unsigned count);
-
 /* open(2) of path below directory, whatever symlinks say. -1 with errno: EXDEV when it would lead out. */
 int platform_open_beneath(int directory, const char *path, int flags);
 

@@ -40,7 +40,7 @@ static int start(struct worker *w) {
 	for (unsigned i = 0; i < w->listeners; i++) keep[kept++] = w->listener[i].fd;
 	keep[kept++] = w->root;
 	keep[kept++] = w->control.fd;
-	w->private_descriptors = platform_private_descriptors(keep, kept);
+	w->private_descriptors = io_private_descriptors(keep, kept);
 	if (count_limits(w, &cached) == -1) return -1;
 
 	w->loop = io_loop_new();

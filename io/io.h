@@ -25,6 +25,7 @@
 #ifndef GATLING_IO_H
 #define GATLING_IO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -107,6 +108,10 @@ ssize_t io_sendfile(io_loop *loop, int fd, const struct iovec *head, int parts, 
  * 0, or -1 as io_wantread(). */
 int io_eagain_read(io_loop *loop, int fd);
 int io_eagain_write(io_loop *loop, int fd);
+
+/* Gives the calling thread a descriptor table of its own, in which of the numbers over 2 only those in keep are open.
+ * false: the system has no such thing (or forbids it), the table stays shared and nothing was closed. Sorts keep. */
+bool io_private_descriptors(int *keep, unsigned count);
 
 /* Makes the loop's current or next io_wait() return. Any thread that shares the descriptor table with the
  * loop's thread may call it, and a signal handler. */

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(TOP / "tests" / "wire"))
+sys.path[:0] = [str(TOP / "tests" / "wire"), str(TOP / "tests" / "bench")]
 
 
 def pytest_addoption(parser):
     parser.addoption("--builds", default="epoll=build", help="NAME=DIR,...: the wire and unit tests run for each")
     parser.addoption("--threads", default="", help="a build with the thread sanitizer: its workers and units are tested")
+    parser.addoption("--venv", default="build/venv", help="where packages of PyPI are installed")
     parser.addoption("--plain", default="build", help="the build that figures are taken of")
 
 
@@ -43,6 +44,11 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture(scope="session")
 def plain(request):
     return TOP / request.config.getoption("plain")
+
+
+@pytest.fixture(scope="session")
+def venv(request):
+    return TOP / request.config.getoption("venv")
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,75 @@
+/* files.c - see files.h. */
+#include "bench/files.h"
+
+#include "bench/hlog.h"
+#include "bench/report.h"
+
+static unsigned long long u(uint64_t n) { return n; }
+
+static void json_durations(FILE *out, const struct histogram *h) {
+	fprintf(out,
+			"{\"samples\": %llu, \"censored\": %llu, \"mean_ns\": %.1f, \"deviation_ns\": %.1f, \"percentiles_ns\": {",
+			u(h->samples), u(h->censored), histogram_mean(h), histogram_deviation(h));
+	for (int i = 0; i < PERCENTILES; i++) {
+		int64_t ns = histogram_percentile(h, percentile_shown[i]);
+		fprintf(out, "%s\"%g\": ", i ? ", " : "", percentile_shown[i]);
+		if (ns == -1) fputs("null", out);
+		else fprintf(out, "%lld", (long long)ns);
+	}
+	fputs("}}", out);
+}
+
+void files_json(FILE *out, const struct plan *plan, const struct run *r) {
+	const struct measures *m = &r->total;
+	fprintf(out, "{\"clients\": %u, \"connections\": %u, \"rate\": ", plan->clients, plan->connections);
+	if (plan->rate > 0) fprintf(out, "%g", plan->rate);
+	else fputs("null", out);
+	fprintf(out, ", \"timeout_ns\": %lld,\n \"started_s\": %.3f, \"elapsed_s\": %.6f,\n", (long long)plan->timeout_ns,
+			r->started_s, r->elapsed_s);
+	fprintf(out, " \"sent\": %llu, \"answered\": %llu, \"connected\": %llu, \"bytes\": %llu,\n", u(m->sent),
+			u(m->answered), u(m->connections), u(m->bytes));
+	fprintf(out, " \"user_s\": %.6f, \"system_s\": %.6f, \"waiting_s\": %.6f,\n \"failed\": {", r->user_s, r->system_s,
+			(double)m->spun_ns / 1e9);
+	for (int i = 0; i < FAILURES; i++) fprintf(out, "%s\"%s\": %llu", i ? ", " : "", failure_name[i], u(m->failure[i]));
+	fputs("},\n \"durations\": {", out);
+	for (int i = 0; i < DURATIONS; i++) {
+		fprintf(out, "%s\n  \"%s\": ", i ? "," : "", duration_name[i]);
+		json_durations(out, &m->duration[i]);
+	}
+	fputs("\n }\n}\n", out);
+}
+
+void files_tsv_begin(FILE *out) {
+	fputs("# from_s\tto_s\tanswered\tfailed\tbytes\twhole_50_ns\twhole_99_ns\twhole_99.9_ns\twhole_100_ns\n", out);
+}
+
+void files_tsv_line(FILE *out, double from_s, double to_s, const struct measures *m) {
+	static const double shown[] = {50, 99, 99.9, 100};
+	fprintf(out, "%.3f\t%.3f\t%llu\t%llu\t%llu", from_s, to_s, u(m->answered), u(measures_failed(m)), u(m->bytes));
+	for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+		int64_t ns = histogram_percentile(&m->duration[DURATION_WHOLE], shown[i]);
+		if (ns == -1) fputs("\tNA", out);
+		else fprintf(out, "\t%lld", (long long)ns);
+	}
+	fputs("\n", out);
+}
+
+int files_hlog(FILE *out, double from_s, double to_s, const struct measures *m) {
+	for (int i = 0; i < DURATIONS; i++) {
+		const struct histogram *h = &m->duration[i];
+		if (h->samples && hlog_write(out, duration_name[i], from_s, to_s - from_s, h) == -1) return -1;
+	}
+	return 0;
+}
+
+void files_hlog_end(FILE *out, const struct plan *plan, const struct run *r) {
+	const struct measures *m = &r->total;
+	fprintf(out,
+			"#[Run: elapsed_s %.6f sent %llu answered %llu connected %llu bytes %llu user_s %.6f system_s %.6f "
+			"waiting_s %.6f timeout_s %.3f ]\n",
+			r->elapsed_s, u(m->sent), u(m->answered), u(m->connections), u(m->bytes), r->user_s, r->system_s,
+			(double)m->spun_ns / 1e9, (double)plan->timeout_ns / 1e9);
+	fputs("#[Failed:", out);
+	for (int i = 0; i < FAILURES; i++) fprintf(out, " %s %llu", failure_name[i], u(m->failure[i]));
+	fputs(" ]\n", out);
+}

@@ -1,0 +1,257 @@
+/* httpbench.c - loads a web server and measures what a client sees of it. See httpbench(1). */
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench/files.h"
+#include "bench/hlog.h"
+#include "bench/merge.h"
+#include "bench/report.h"
+
+enum { TARGETS_MAX = 100000, CLIENTS_MAX = 256, CONNECTIONS_MAX = 1000000, DEPTH_MAX = 1024, ERROR_MAX = 512 };
+
+static const char help[] = "usage: httpbench [options] URL...\n"
+						   "       httpbench merge [--json FILE] LOG...\n"
+						   "Loads a web server and measures what its clients see.\n"
+						   "\n"
+						   "  -c, --connections N      connections open at a time (default: 64)\n"
+						   "  -t, --threads N          clients, a thread each (default: 1)\n"
+						   "  -d, --duration SECONDS   how long (default: 10)\n"
+						   "  -n, --requests N         how many requests\n"
+						   "  -R, --rate N             open loop: N requests a second are due, whether those\n"
+						   "                           before are answered or not\n"
+						   "      --arrival KIND       of these: poisson (default) or constant\n"
+						   "  -k, --per-connection N   requests on a connection (default: no limit)\n"
+						   "  -p, --pipeline N         requests under way on a connection (default: 1)\n"
+						   "      --ramp SECONDS       open the connections over that time (closed loop)\n"
+						   "  -T, --timeout SECONDS    for an answer (default: 10)\n"
+						   "  -H, --header LINE        a field of every request; may be repeated\n"
+						   "  -X, --method NAME        (default: GET)\n"
+						   "      --unix PATH          connect to a unix socket\n"
+						   "      --source NET         connect from the addresses of NET, as 127.0.1.0/24\n"
+						   "      --seed N             of all that is random (default: 1)\n"
+						   "      --json FILE          the result\n"
+						   "      --tsv FILE           a line a second\n"
+						   "      --hlog FILE          histograms of each second (HdrHistogram log)\n"
+						   "  -h, --help\n";
+
+__attribute__((format(printf, 1, 2), noreturn)) static void refuse(const char *format, ...) {
+	va_list arguments;
+	va_start(arguments, format);
+	fputs("httpbench: ", stderr);
+	vfprintf(stderr, format, arguments);
+	fputs(" (see httpbench --help)\n", stderr);
+	va_end(arguments);
+	exit(2);
+}
+
+static double number(const char *name, const char *text, double least, double most) {
+	char *end;
+	double value = strtod(text, &end);
+	if (end == text || *end || !(value >= least && value <= most))
+		refuse("%s takes a number from %g to %g, not '%s'", name, least, most, text);
+	return value;
+}
+
+static unsigned whole_number(const char *name, const char *text, double least, double most) {
+	double value = number(name, text, least, most);
+	if (value != floor(value)) refuse("%s takes a whole number, not '%s'", name, text);
+	return (unsigned)value;
+}
+
+/* Where results go besides the report; NULL: nowhere. */
+struct outputs {
+	const char *json_path, *tsv_path, *hlog_path;
+	FILE *json, *tsv, *hlog;
+};
+
+enum { LONG_ARRIVAL = 256, LONG_RAMP, LONG_UNIX, LONG_SOURCE, LONG_SEED, LONG_JSON, LONG_TSV, LONG_HLOG };
+
+static const struct option long_options[] = {
+	{"connections", required_argument, NULL, 'c'},
+	{"threads", required_argument, NULL, 't'},
+	{"duration", required_argument, NULL, 'd'},
+	{"requests", required_argument, NULL, 'n'},
+	{"rate", required_argument, NULL, 'R'},
+	{"arrival", required_argument, NULL, LONG_ARRIVAL},
+	{"per-connection", required_argument, NULL, 'k'},
+	{"pipeline", required_argument, NULL, 'p'},
+	{"ramp", required_argument, NULL, LONG_RAMP},
+	{"timeout", required_argument, NULL, 'T'},
+	{"header", required_argument, NULL, 'H'},
+	{"method", required_argument, NULL, 'X'},
+	{"unix", required_argument, NULL, LONG_UNIX},
+	{"source", required_argument, NULL, LONG_SOURCE},
+	{"seed", required_argument, NULL, LONG_SEED},
+	{"json", required_argument, NULL, LONG_JSON},
+	{"tsv", required_argument, NULL, LONG_TSV},
+	{"hlog", required_argument, NULL, LONG_HLOG},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+static void parse_options(struct plan *p, struct request_options *o, struct outputs *outputs, int argc, char **argv) {
+	double duration_s = 0;
+	*outputs = (struct outputs){0};
+	*o = (struct request_options){.method = "GET"};
+	*p = (struct plan){.clients = 1, .connections = 64, .depth = 1, .seed = 1, .timeout_ns = 10000000000};
+	opterr = 0;
+	for (int c; (c = getopt_long(argc, argv, ":c:t:d:n:R:k:p:T:H:X:h", long_options, NULL)) != -1;) {
+		switch (c) {
+		case 'c': p->connections = whole_number("--connections", optarg, 1, CONNECTIONS_MAX); break;
+		case 't': p->clients = whole_number("--threads", optarg, 1, CLIENTS_MAX); break;
+		case 'd': duration_s = number("--duration", optarg, 0.001, 1e6); break;
+		case 'n': p->requests = (uint64_t)number("--requests", optarg, 1, 1e15); break;
+		case 'R': p->rate = number("--rate", optarg, 0.001, 1e9); break;
+		case LONG_ARRIVAL:
+			if (strcmp(optarg, "poisson") != 0 && strcmp(optarg, "constant") != 0)
+				refuse("--arrival is poisson or constant, not '%s'", optarg);
+			p->arrival = *optarg == 'p' ? ARRIVAL_POISSON : ARRIVAL_CONSTANT;
+			break;
+		case 'k': p->per_connection = whole_number("--per-connection", optarg, 1, 1e9); break;
+		case 'p': p->depth = whole_number("--pipeline", optarg, 1, DEPTH_MAX); break;
+		case LONG_RAMP: p->ramp_ns = (int64_t)(number("--ramp", optarg, 0, 1e6) * 1e9); break;
+		case 'T': p->timeout_ns = (int64_t)(number("--timeout", optarg, 0.1, 3600) * 1e9); break;
+		case 'H':
+			if (o->headers == HEADERS_MAX) refuse("more than %d header fields", HEADERS_MAX);
+			if (!strchr(optarg, ':')) refuse("--header takes 'Name: value', not '%s'", optarg);
+			o->header[o->headers++] = optarg;
+			break;
+		case 'X': o->method = optarg; break;
+		case LONG_UNIX: o->unix_path = optarg; break;
+		case LONG_SOURCE:
+			if (sources_parse(&p->sources, optarg) == -1)
+				refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", optarg);
+			break;
+		case LONG_SEED: p->seed = (uint64_t)number("--seed", optarg, 0, 1e15); break;
+		case LONG_JSON: outputs->json_path = optarg; break;
+		case LONG_TSV: outputs->tsv_path = optarg; break;
+		case LONG_HLOG: outputs->hlog_path = optarg; break;
+		case 'h': fputs(help, stdout); exit(0);
+		case ':': refuse("option '%s' needs a value", argv[optind - 1]);
+		default: refuse("unknown option '%s'", argv[optind - 1]);
+		}
+	}
+	if (optind == argc) refuse("the URL is missing");
+	if (argc - optind > TARGETS_MAX) refuse("more than %d URLs", TARGETS_MAX);
+	if (p->clients > p->connections) refuse("more threads than connections");
+	p->duration_ns = duration_s > 0 ? (int64_t)(duration_s * 1e9) : p->requests ? 0 : 10000000000;
+}
+
+static void make_targets(struct plan *p, const struct request_options *o, char **url, unsigned count) {
+	char error[ERROR_MAX];
+	p->target = calloc(count, sizeof *p->target);
+	p->share = calloc(count, sizeof *p->share);
+	if (!p->target || !p->share) refuse("no memory for %u URLs", count);
+	for (; p->targets < count; p->targets++) {
+		if (target_make(&p->target[p->targets], url[p->targets], o, error, sizeof error) == -1) refuse("%s", error);
+		p->share[p->targets] = (double)(p->targets + 1) / count;
+	}
+}
+
+static void free_targets(struct plan *p) {
+	for (unsigned i = 0; i < p->targets; i++) target_free(&p->target[i]);
+	free(p->target);
+	free(p->share);
+}
+
+static void raise_descriptor_limit(void) {
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == -1) return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit); /* less may do, too */
+}
+
+static FILE *open_output(const char *path) {
+	if (!path) return NULL;
+	FILE *f = fopen(path, "w");
+	if (!f) refuse("cannot write %s: %s", path, strerror(errno));
+	return f;
+}
+
+static void close_output(FILE *f, const char *path) {
+	if (!f) return;
+	bool failed = ferror(f);
+	if (fclose(f) == 0 && !failed) return;
+	fprintf(stderr, "httpbench: cannot write %s: %s\n", path, strerror(errno));
+	exit(1);
+}
+
+static void open_outputs(struct outputs *o) {
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	o->json = open_output(o->json_path);
+	o->tsv = open_output(o->tsv_path);
+	o->hlog = open_output(o->hlog_path);
+	if (o->tsv) files_tsv_begin(o->tsv);
+	if (o->hlog) hlog_begin(o->hlog, (double)now.tv_sec + (double)now.tv_nsec / 1e9);
+}
+
+static void finish_outputs(const struct outputs *o, const struct plan *plan, const struct run *r) {
+	if (o->json) files_json(o->json, plan, r);
+	if (o->hlog) files_hlog_end(o->hlog, plan, r);
+	close_output(o->json, o->json_path);
+	close_output(o->tsv, o->tsv_path);
+	close_output(o->hlog, o->hlog_path);
+}
+
+static void watch(void *context, double from_s, double to_s, const struct measures *m) {
+	const struct outputs *o = context;
+	if (o->tsv) files_tsv_line(o->tsv, from_s, to_s, m);
+	if (o->hlog) (void)files_hlog(o->hlog, from_s, to_s, m); /* close_output() tells */
+	if (!isatty(STDERR_FILENO)) return;
+	fputs("\r", stderr);
+	report_line(stderr, from_s, to_s, m);
+	fputs("\033[K", stderr);
+}
+
+/* httpbench merge [--json FILE] LOG... */
+static int merge(int argc, char **argv) {
+	static struct run r;
+	struct plan plan = {0};
+	struct outputs outputs = {0};
+	static const struct option options[] = {{"json", required_argument, NULL, LONG_JSON}, {0}};
+	opterr = 0;
+	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+		if (c != LONG_JSON) refuse("merge takes --json FILE and logs, not '%s'", argv[optind - 1]);
+		outputs.json_path = optarg;
+	}
+	if (optind == argc) refuse("merge needs the logs of runs");
+	int result = merge_logs(argv + optind, (unsigned)(argc - optind), &r, &plan.timeout_ns);
+	if (r.elapsed_s > 0) {
+		open_outputs(&outputs);
+		report_run(stdout, &plan, &r);
+		finish_outputs(&outputs, &plan, &r);
+	}
+	return result == -1 ? 2 : 0;
+}
+
+int main(int argc, char **argv) {
+	static struct run r;
+	static struct plan plan;
+	struct request_options o;
+	struct outputs outputs;
+	if (argc > 1 && strcmp(argv[1], "merge") == 0) return merge(argc - 1, argv + 1);
+	parse_options(&plan, &o, &outputs, argc, argv);
+	make_targets(&plan, &o, argv + optind, (unsigned)(argc - optind));
+	open_outputs(&outputs);
+	signal(SIGPIPE, SIG_IGN);
+	raise_descriptor_limit();
+	if (run_plan(&plan, watch, &outputs, &r) == -1) {
+		fprintf(stderr, "httpbench: cannot start the clients: %s\n", strerror(errno));
+		return 1;
+	}
+	if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
+	report_run(stdout, &plan, &r);
+	finish_outputs(&outputs, &plan, &r);
+	free_targets(&plan);
+	return measures_failed(&r.total) ? 1 : 0;
+}

@@ -1,0 +1,49 @@
+/* measures.h - what a client measured in a span of time. */
+#ifndef BENCH_MEASURES_H
+#define BENCH_MEASURES_H
+
+#include "bench/histogram.h"
+
+/* The durations, each from its own beginning. */
+enum duration {
+	DURATION_CONNECT,    /* connect(2) until the connection stands */
+	DURATION_FIRST_BYTE, /* the request is handed to the kernel until the first byte of the answer is read */
+	DURATION_WHOLE,      /* the request is due until the last byte of its answer is read */
+	DURATION_LATENESS,   /* the request is due until it is sent: what waited for a connection, or for the client */
+	DURATIONS
+};
+
+/* What kept a request from its answer. */
+enum failure {
+	FAILURE_REFUSED,     /* nobody listens */
+	FAILURE_RESET,       /* the connection was broken off */
+	FAILURE_TIMEOUT,     /* no answer in time */
+	FAILURE_SHORT,       /* the answer ended before its length */
+	FAILURE_STATUS,      /* not the status that was wanted */
+	FAILURE_BYTES,       /* not the bytes that were expected */
+	FAILURE_PROTOCOL,    /* not HTTP */
+	FAILURE_PORTS,       /* no free port for a source address (EADDRNOTAVAIL) */
+	FAILURE_DESCRIPTORS, /* EMFILE, ENFILE */
+	FAILURE_CONNECT,     /* connect(2) failed otherwise */
+	FAILURE_UNSENT,      /* open loop: still waiting for a connection at the end */
+	FAILURES
+};
+
+struct measures {
+	struct histogram duration[DURATIONS]; /* requests that failed are censored in DURATION_WHOLE */
+	uint64_t sent, answered;              /* requests; answered: whole and as wanted */
+	uint64_t connections;                 /* that were established */
+	uint64_t bytes;                       /* read */
+	uint64_t spun_ns;                     /* looked for work in vain */
+	uint64_t failure[FAILURES];
+};
+
+/* As they are called in reports and logs. */
+extern const char *const duration_name[DURATIONS];
+extern const char *const failure_name[FAILURES];
+
+void measures_add(struct measures *sum, const struct measures *m);
+void measures_reset(struct measures *m);
+uint64_t measures_failed(const struct measures *m);
+
+#endif

@@ -1,0 +1,75 @@
+/* report.c - see report.h. */
+#include "bench/report.h"
+
+const double percentile_shown[PERCENTILES] = {50, 75, 90, 99, 99.9, 99.99, 100};
+
+static const struct unit {
+	double size;
+	const char *name;
+} duration_units[] = {{60e9, "min"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}},
+  byte_units[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
+
+/* Three digits that count, and the unit that fits. */
+static const char *scaled(char *text, double value, const struct unit *unit, int units) {
+	int i = 0;
+	while (i < units - 1 && value < unit[i].size) i++;
+	double n = value / unit[i].size;
+	int digits = n >= 99.95 || unit[i].size == 1 ? 0 : n >= 9.995 ? 1 : 2;
+	snprintf(text, REPORT_TEXT, "%.*f%s", digits, n, unit[i].name);
+	return text;
+}
+
+const char *report_duration(char *text, double ns, int64_t timeout_ns) {
+	if (ns >= 0) return scaled(text, ns, duration_units, sizeof duration_units / sizeof *duration_units);
+	char limit[REPORT_TEXT];
+	snprintf(text, REPORT_TEXT, ">%.14s",
+			 scaled(limit, (double)timeout_ns, duration_units, sizeof duration_units / sizeof *duration_units));
+	return text;
+}
+
+static void print_durations(FILE *out, const char *name, const struct histogram *h, int64_t timeout_ns) {
+	char text[REPORT_TEXT];
+	if (!h->samples && !h->censored) return;
+	fprintf(out, "%-10s", name);
+	fprintf(out, " %7s", report_duration(text, histogram_mean(h), timeout_ns));
+	fprintf(out, " %7s", report_duration(text, histogram_deviation(h), timeout_ns));
+	for (int i = 0; i < PERCENTILES; i++)
+		fprintf(out, " %7s", report_duration(text, (double)histogram_percentile(h, percentile_shown[i]), timeout_ns));
+	fputs("\n", out);
+}
+
+static void print_failures(FILE *out, const struct measures *m) {
+	fprintf(out, "failed     %llu:", (unsigned long long)measures_failed(m));
+	for (int i = 0; i < FAILURES; i++)
+		if (m->failure[i]) fprintf(out, " %s %llu", failure_name[i], (unsigned long long)m->failure[i]);
+	fputs("\n", out);
+}
+
+void report_run(FILE *out, const struct plan *plan, const struct run *r) {
+	static const char *const name[DURATIONS] = {"connect", "first byte", "whole", "lateness"};
+	const struct measures *m = &r->total;
+	char text[REPORT_TEXT];
+	double answered = m->answered ? (double)m->answered : 1;
+	fprintf(out, "answered   %llu in %.2f s, %.0f a second\n", (unsigned long long)m->answered, r->elapsed_s,
+			(double)m->answered / r->elapsed_s);
+	if (measures_failed(m)) print_failures(out, m);
+	fprintf(out, "received   %s", scaled(text, (double)m->bytes, byte_units, 5));
+	fprintf(out, ", %s a second\n", scaled(text, (double)m->bytes / r->elapsed_s, byte_units, 5));
+	fprintf(out, "opened     %llu connections\n", (unsigned long long)m->connections);
+	double spun_s = (double)m->spun_ns / 1e9;
+	fprintf(out, "own cost   %.2f us of processor time a request, %.2f of it waiting\n",
+			(r->user_s + r->system_s) * 1e6 / answered, spun_s * 1e6 / answered);
+	fprintf(out, "\n%-10s %7s %7s", "", "mean", "stddev");
+	for (int i = 0; i < PERCENTILES; i++) fprintf(out, " %6g%%", percentile_shown[i]);
+	fputs("\n", out);
+	for (int i = 0; i < DURATIONS; i++) print_durations(out, name[i], &m->duration[i], plan->timeout_ns);
+}
+
+void report_line(FILE *out, double from_s, double to_s, const struct measures *m) {
+	const struct histogram *h = &m->duration[DURATION_WHOLE];
+	char half[REPORT_TEXT], most[REPORT_TEXT];
+	fprintf(out, "%6.0f s %9.0f a second, 50%% %s, 99%% %s, %llu failed", to_s, (double)m->answered / (to_s - from_s),
+			report_duration(half, (double)histogram_percentile(h, 50), INT64_MAX),
+			report_duration(most, (double)histogram_percentile(h, 99), INT64_MAX),
+			(unsigned long long)measures_failed(m));
+}

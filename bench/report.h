@@ -1,0 +1,23 @@
+/* report.h - a run as text for people, in 80 columns. */
+#ifndef BENCH_REPORT_H
+#define BENCH_REPORT_H
+
+#include <stdio.h>
+
+#include "bench/run.h"
+
+enum { REPORT_TEXT = 16 };
+
+/* The percentiles that every report shows. */
+enum { PERCENTILES = 7 };
+extern const double percentile_shown[PERCENTILES];
+
+void report_run(FILE *out, const struct plan *plan, const struct run *run);
+
+/* One line about a span of a run. */
+void report_line(FILE *out, double from_s, double to_s, const struct measures *m);
+
+/* "1.23ms": a duration in ns with its unit, in text (REPORT_TEXT bytes); -1: ">" and the timeout. Returns text. */
+const char *report_duration(char *text, double ns, int64_t timeout_ns);
+
+#endif

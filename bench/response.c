@@ -1,0 +1,131 @@
+/* response.c - see response.h. RFC 9112, sections 4, 6 and 7. */
+#include "bench/response.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum state {
+	STATE_HEAD,
+	STATE_CONTENT,
+	STATE_CHUNK_SIZE,
+	STATE_CHUNK_EXTENSION, /* up to the end of the size line */
+	STATE_CHUNK,
+	STATE_CHUNK_END, /* the CRLF behind it */
+	STATE_TRAILER,   /* at the start of a line */
+	STATE_TRAILER_LINE,
+	STATE_COMPLETE
+};
+
+static bool is_named(const char *line, size_t length, const char *name) {
+	size_t n = strlen(name);
+	return length > n && line[n] == ':' && strncasecmp(line, name, n) == 0;
+}
+
+/* Whether the value of a field line contains a token; they are lists of few words. */
+static bool contains(const char *line, const char *end, const char *token) {
+	size_t n = strlen(token);
+	for (; line + n <= end; line++)
+		if (strncasecmp(line, token, n) == 0) return true;
+	return false;
+}
+
+static void parse_field(struct response *r, const char *line, const char *end, bool *has_length, bool *chunked) {
+	size_t length = (size_t)(end - line);
+	switch (*line | 0x20) {
+	case 'c':
+		if (is_named(line, length, "content-length")) {
+			r->left = strtoull(line + sizeof "content-length", NULL, 10);
+			*has_length = true;
+		} else if (is_named(line, length, "connection")) {
+			if (contains(line, end, "close")) r->close = true;
+			if (contains(line, end, "keep-alive")) r->close = false;
+		}
+		break;
+	case 't':
+		if (is_named(line, length, "transfer-encoding")) *chunked = contains(line, end, "chunked");
+		break;
+	}
+}
+
+int response_head(struct response *r, const char *data, size_t length, bool bodiless) {
+	static const char version[] = "HTTP/1.";
+	size_t known = length < sizeof version - 1 ? length : sizeof version - 1;
+	if (memcmp(data, version, known) != 0) return -1;
+	const char *end = memmem(data, length, "\r\n\r\n", 4);
+	if (!end) return length >= RESPONSE_HEAD_MAX ? -1 : 0;
+	if (end - data < 12 || data[8] != ' ') return -1;
+	*r = (struct response){.close = data[7] == '0'};
+	int status = (data[9] - '0') * 100 + (data[10] - '0') * 10 + (data[11] - '0');
+	if (status < 100 || status > 999) return -1;
+	int head = (int)(end + 4 - data);
+	if (status < 200) return head;
+	bool has_length = false, chunked = false;
+	const char *line_end = memchr(data, '\n', (size_t)(end + 2 - data));
+	while (line_end < end) {
+		const char *line = line_end + 1;
+		line_end = memchr(line, '\n', (size_t)(end + 2 - line));
+		parse_field(r, line, line_end, &has_length, &chunked);
+	}
+	r->status = (uint16_t)status;
+	if (bodiless || status == 204 || status == 304) r->state = STATE_COMPLETE;
+	else if (chunked) r->state = STATE_CHUNK_SIZE;
+	else if (has_length) r->state = r->left ? STATE_CONTENT : STATE_COMPLETE;
+	else r->state = STATE_CONTENT;
+	r->until_close = r->state == STATE_CONTENT && !has_length;
+	if (r->state != STATE_CONTENT) r->left = 0;
+	return head;
+}
+
+static int hex(char c) {
+	if (c >= '0' && c <= '9') return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* A byte between the chunks. false: it does not belong there. */
+static bool step(struct response *r, char c) {
+	switch ((enum state)r->state) {
+	case STATE_CHUNK_SIZE: {
+		int digit = hex(c);
+		if (digit >= 0 && r->left < UINT64_MAX / 32) {
+			r->left = r->left * 16 + (uint64_t)digit;
+			return true;
+		}
+		r->state = STATE_CHUNK_EXTENSION;
+		return c == '\r' || c == ';' || c == ' ';
+	}
+	case STATE_CHUNK_EXTENSION:
+		if (c == '\n') r->state = r->left ? STATE_CHUNK : STATE_TRAILER;
+		return true;
+	case STATE_CHUNK_END:
+		if (c == '\n') r->state = STATE_CHUNK_SIZE;
+		return c == '\r' || c == '\n';
+	case STATE_TRAILER:
+		if (c == '\n') r->state = STATE_COMPLETE;
+		else if (c != '\r') r->state = STATE_TRAILER_LINE;
+		return true;
+	case STATE_TRAILER_LINE:
+		if (c == '\n') r->state = STATE_TRAILER;
+		return true;
+	default: return false;
+	}
+}
+
+int response_content(struct response *r, const char *data, size_t length) {
+	size_t at = 0;
+	if (r->until_close) return (int)length;
+	while (at < length && r->state != STATE_COMPLETE) {
+		if (r->state != STATE_CONTENT && r->state != STATE_CHUNK) {
+			if (!step(r, data[at++])) return -1;
+			continue;
+		}
+		size_t n = length - at < r->left ? length - at : (size_t)r->left;
+		at += n;
+		r->left -= n;
+		if (!r->left) r->state = r->state == STATE_CONTENT ? STATE_COMPLETE : STATE_CHUNK_END;
+	}
+	return (int)at;
+}
+
+bool response_complete(const struct response *r) { return r->state == STATE_COMPLETE; }

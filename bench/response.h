@@ -1,0 +1,33 @@
+/* response.h - an HTTP/1.1 response as it comes in: where it ends, and what it is. Keeps no bytes. */
+#ifndef BENCH_RESPONSE_H
+#define BENCH_RESPONSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RESPONSE_HEAD_MAX = 64 * 1024 }; /* bytes of a head; a longer one is not HTTP */
+
+/* All zero: before the head. */
+struct response {
+	uint64_t left;   /* bytes to come of the content, or of the chunk; with until_close they are not known */
+	uint16_t status; /* 0 before the head is there */
+	uint8_t state;
+	bool until_close;
+	bool close; /* the server will end the connection */
+};
+
+/* Parses the head at the start of data: its length; 0: it is not complete; -1: not HTTP. An interim response (1xx) is a
+ * head of its own: then status stays 0. bodiless: it answers a HEAD. */
+int response_head(struct response *r, const char *data, size_t length, bool bodiless);
+
+/* Passes over what there is of the content: the bytes used up, or -1: broken chunks. */
+int response_content(struct response *r, const char *data, size_t length);
+
+/* Whether it is complete; the next byte is another's. */
+bool response_complete(const struct response *r);
+
+/* Whether it is complete when the server closes here. */
+static inline bool response_ends_by_close(const struct response *r) { return r->status && r->until_close; }
+
+#endif

@@ -1,0 +1,22 @@
+/* run.h - a run: all clients of a plan from their start to their end, and what they measured together. */
+#ifndef BENCH_RUN_H
+#define BENCH_RUN_H
+
+#include "bench/measures.h"
+#include "bench/plan.h"
+
+struct run {
+	struct measures total;
+	double started_s;        /* since the epoch */
+	double elapsed_s;        /* until the last client had ended */
+	double user_s, system_s; /* processor time of this process */
+};
+
+/* Called about once a second with what was measured since the last call, and at the end; times in seconds since the
+ * start. */
+typedef void run_watch(void *context, double from_s, double to_s, const struct measures *m);
+
+/* 0; or -1 with errno: the clients could not be started. SIGINT ends a run before its time. */
+int run_plan(const struct plan *plan, run_watch *watch, void *context, struct run *run);
+
+#endif

@@ -1,0 +1,72 @@
+/* source.c - see source.h. */
+#include "bench/source.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ADDRESS_TEXT_MAX = 64, COUNT_BITS_MAX = 24 };
+
+/* The last 32 bits of an address, in host order. */
+static unsigned char *tail_of(struct sockaddr_storage *address) {
+	if (address->ss_family == AF_INET) return (unsigned char *)&((struct sockaddr_in *)address)->sin_addr;
+	return ((struct sockaddr_in6 *)address)->sin6_addr.s6_addr + 12;
+}
+
+static uint32_t tail_get(struct sockaddr_storage *address) {
+	uint32_t tail;
+	memcpy(&tail, tail_of(address), sizeof tail);
+	return ntohl(tail);
+}
+
+static void tail_set(struct sockaddr_storage *address, uint32_t tail) {
+	tail = htonl(tail);
+	memcpy(tail_of(address), &tail, sizeof tail);
+}
+
+int sources_parse(struct sources *s, const char *text) {
+	char address[ADDRESS_TEXT_MAX];
+	size_t length = strcspn(text, "/");
+	*s = (struct sources){.count = 1};
+	if (length >= sizeof address) return -1;
+	memcpy(address, text, length);
+	address[length] = '\0';
+	struct sockaddr_in *in = (struct sockaddr_in *)&s->first;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&s->first;
+	int bits;
+	if (inet_pton(AF_INET, address, &in->sin_addr) == 1) {
+		s->first.ss_family = AF_INET;
+		s->length = sizeof *in;
+		bits = 32;
+	} else if (inet_pton(AF_INET6, address, &in6->sin6_addr) == 1) {
+		s->first.ss_family = AF_INET6;
+		s->length = sizeof *in6;
+		bits = 128;
+	} else {
+		return -1;
+	}
+	if (!text[length]) return 0;
+	char *end;
+	long prefix = strtol(text + length + 1, &end, 10);
+	if (end == text + length + 1 || *end || prefix < 0 || prefix > bits) return -1;
+	int free_bits = bits - (int)prefix < COUNT_BITS_MAX ? bits - (int)prefix : COUNT_BITS_MAX;
+	s->count = UINT32_C(1) << free_bits;
+	tail_set(&s->first, tail_get(&s->first) & ~(s->count - 1));
+	if (bits == 32 && s->count > 2) {
+		tail_set(&s->first, tail_get(&s->first) + 1);
+		s->count -= 2;
+	}
+	return 0;
+}
+
+int sources_bind(const struct sources *s, uint32_t number, int fd) {
+	struct sockaddr_storage address = s->first;
+	tail_set(&address, tail_get(&address) + number % s->count);
+#ifdef IP_BIND_ADDRESS_NO_PORT
+	int on = 1;
+	if (setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on) == -1 && errno != ENOPROTOOPT) return -1;
+#endif
+	return bind(fd, (const struct sockaddr *)&address, s->length);
+}

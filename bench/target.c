@@ -1,0 +1,114 @@
+/* target.c - see target.h. */
+#include "bench/target.h"
+
+#include <netdb.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/un.h>
+
+enum { HOST_MAX = 256 };
+
+struct parts {
+	char host[HOST_MAX]; /* without the brackets of an IPv6 literal */
+	char port[8];
+	const char *authority;
+	size_t authority_length;
+	const char *path; /* with the query; may be empty or begin with '?' */
+};
+
+__attribute__((format(printf, 3, 4))) static int fail(char *error, size_t size, const char *format, ...) {
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(error, size, format, arguments);
+	va_end(arguments);
+	return -1;
+}
+
+static int parse_url(struct parts *p, const char *url, char *error, size_t size) {
+	static const char scheme[] = "http://";
+	if (strncasecmp(url, scheme, strlen(scheme)) != 0)
+		return fail(error, size, "'%s' does not begin with http://", url);
+	p->authority = url + strlen(scheme);
+	p->authority_length = strcspn(p->authority, "/?#");
+	p->path = p->authority + p->authority_length;
+	const char *end = p->path, *host = p->authority, *host_end;
+	if (*host == '[') {
+		host_end = memchr(host, ']', (size_t)(end - host));
+		if (!host_end) return fail(error, size, "'%s': the ']' is missing", url);
+		host++;
+	} else {
+		host_end = memchr(host, ':', (size_t)(end - host));
+		if (!host_end) host_end = end;
+	}
+	size_t length = (size_t)(host_end - host);
+	if (!length) return fail(error, size, "'%s' has no host", url);
+	if (length >= sizeof p->host) return fail(error, size, "the host of '%s' is too long", url);
+	memcpy(p->host, host, length);
+	p->host[length] = '\0';
+	const char *port = *host_end == ']' ? host_end + 1 : host_end;
+	size_t digits = (size_t)(end - port);
+	snprintf(p->port, sizeof p->port, "80");
+	if (!digits) return 0;
+	if (*port != ':' || digits < 2 || digits > 6 || strspn(port + 1, "0123456789") != digits - 1 ||
+		strtol(port + 1, NULL, 10) > 65535)
+		return fail(error, size, "'%s': what stands behind the host is no port", url);
+	snprintf(p->port, sizeof p->port, "%.*s", (int)digits - 1, port + 1);
+	return 0;
+}
+
+static int look_up(struct target *t, const struct parts *p, char *error, size_t size) {
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found;
+	int result = getaddrinfo(p->host, p->port, &hints, &found);
+	if (result) return fail(error, size, "cannot find %s: %s", p->host, gai_strerror(result));
+	memcpy(&t->address, found->ai_addr, found->ai_addrlen);
+	t->address_length = found->ai_addrlen;
+	freeaddrinfo(found);
+	return 0;
+}
+
+static int use_unix(struct target *t, const char *path, char *error, size_t size) {
+	struct sockaddr_un *un = (struct sockaddr_un *)&t->address;
+	if (strlen(path) >= sizeof un->sun_path)
+		return fail(error, size, "the path %s is too long: a unix socket's has at most %zu bytes", path,
+					sizeof un->sun_path - 1);
+	un->sun_family = AF_UNIX;
+	memcpy(un->sun_path, path, strlen(path) + 1);
+	t->address_length = sizeof *un;
+	return 0;
+}
+
+static bool has_host(const struct request_options *o) {
+	for (unsigned i = 0; i < o->headers; i++)
+		if (strncasecmp(o->header[i], "Host:", 5) == 0) return true;
+	return false;
+}
+
+static int make_request(struct request_bytes *r, const struct parts *p, const struct request_options *o, bool last,
+						char *error, size_t size) {
+	FILE *out = open_memstream(&r->at, &r->length);
+	if (!out) return fail(error, size, "no memory");
+	size_t path_length = strcspn(p->path, "#");
+	fprintf(out, "%s %s%.*s HTTP/1.1\r\n", o->method, *p->path == '/' ? "" : "/", (int)path_length, p->path);
+	if (!has_host(o)) fprintf(out, "Host: %.*s\r\n", (int)p->authority_length, p->authority);
+	for (unsigned i = 0; i < o->headers; i++) fprintf(out, "%s\r\n", o->header[i]);
+	fprintf(out, "%s\r\n", last ? "Connection: close\r\n" : "");
+	if (fclose(out) != 0) return fail(error, size, "no memory");
+	return r->length <= REQUEST_MAX ? 0 : fail(error, size, "the request for %s is too long", p->path);
+}
+
+int target_make(struct target *t, const char *url, const struct request_options *o, char *error, size_t size) {
+	struct parts p = {0};
+	*t = (struct target){.url = url, .bodiless = strcmp(o->method, "HEAD") == 0};
+	if (parse_url(&p, url, error, size) == -1) return -1;
+	if ((o->unix_path ? use_unix(t, o->unix_path, error, size) : look_up(t, &p, error, size)) == -1) return -1;
+	if (make_request(&t->request, &p, o, false, error, size) == -1) return -1;
+	return make_request(&t->last, &p, o, true, error, size);
+}
+
+void target_free(struct target *t) {
+	free(t->request.at);
+	free(t->last.at);
+}

@@ -1,0 +1,38 @@
+/* target.h - what is asked for: a URL, where its server is, and the bytes of the request. */
+#ifndef BENCH_TARGET_H
+#define BENCH_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+enum { HEADERS_MAX = 64, REQUEST_MAX = 64 * 1024 };
+
+struct request_bytes {
+	char *at;
+	size_t length;
+};
+
+struct target {
+	const char *url;
+	struct sockaddr_storage address;
+	socklen_t address_length;
+	struct request_bytes request, last; /* last: with "Connection: close" */
+	bool bodiless;                      /* a HEAD */
+};
+
+/* What all requests have in common. */
+struct request_options {
+	const char *method;
+	const char *header[HEADERS_MAX]; /* "Name: value" */
+	unsigned headers;
+	const char *unix_path; /* connect there whatever the URL's host is; NULL: do not */
+};
+
+/* Parses the URL, looks its host up and makes its requests. 0; or -1 with a line about what is wrong in error. */
+int target_make(struct target *target, const char *url, const struct request_options *options, char *error,
+				size_t error_size);
+
+void target_free(struct target *target);
+
+#endif

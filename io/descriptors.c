@@ -1,0 +1,47 @@
+/* descriptors.c - a descriptor table for each thread, where the system has such a thing (Linux). */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "io/io.h"
+
+#ifdef __linux__
+#include <sched.h>
+
+static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+/* ThreadSanitizer takes a number for the same descriptor in every thread; it sees the shared table of the other
+ * systems. */
+#ifdef __SANITIZE_THREAD__
+static const bool one_table = true;
+#else
+static const bool one_table = false;
+#endif
+
+/* The descriptors from first to last; what is not open does not matter. */
+static void close_all(unsigned first, unsigned last) {
+	if (close_range(first, last, 0) == 0) return;
+	long most = sysconf(_SC_OPEN_MAX); /* Linux before 5.9 */
+	for (unsigned fd = first; fd <= last && (long)fd < most; fd++) (void)close((int)fd);
+}
+
+bool io_private_descriptors(int *keep, unsigned count) {
+	if (one_table || unshare(CLONE_FILES) == -1) return false;
+	if (count) qsort(keep, count, sizeof *keep, by_number);
+	unsigned from = STDERR_FILENO + 1;
+	for (unsigned i = 0; i < count; i++) {
+		unsigned fd = (unsigned)keep[i];
+		if (fd > from) close_all(from, fd - 1);
+		if (fd >= from) from = fd + 1;
+	}
+	close_all(from, ~0U);
+	return true;
+}
+
+#else
+
+bool io_private_descriptors(int *keep, unsigned count) {
+	(void)keep, (void)count;
+	return false;
+}
+
+#endif

@@ -1,0 +1,70 @@
+"""An origin server that behaves as a test tells it to."""
+
+import socket
+import threading
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+
+class Origin:
+    """behave(connection, number, request) answers the request of that number (from 1 on, over all connections): it returns
+    the bytes to send, or None when it has done everything itself; then the connection is closed."""
+
+    def __init__(self, behave=lambda connection, number, request: OK, family=socket.AF_INET, address=("127.0.0.1", 0)):
+        self.behave = behave
+        self.requests = 0
+        self.peers = []
+        self.lock = threading.Lock()
+        self.listener = socket.socket(family, socket.SOCK_STREAM)
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.listener.bind(address)
+        self.listener.listen(1000)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.listener.getsockname()[1]}/"
+
+    def _accept(self):
+        while True:
+            try:
+                connection, peer = self.listener.accept()
+            except OSError:
+                return
+            with self.lock:
+                self.peers.append(peer)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        data = b""
+        with connection:
+            try:
+                while True:
+                    while b"\r\n\r\n" not in data:
+                        more = connection.recv(65536)
+                        if not more:
+                            return
+                        data += more
+                    request, data = data.split(b"\r\n\r\n", 1)
+                    with self.lock:
+                        self.requests += 1
+                        number = self.requests
+                    answer = self.behave(connection, number, request)
+                    if answer is None:
+                        return
+                    connection.sendall(answer)
+                    if b"Connection: close" in request:
+                        return
+            except OSError:
+                return
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+def reset(connection):
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")

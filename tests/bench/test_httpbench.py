@@ -1,0 +1,304 @@
+"""httpbench tells the truth: about servers that fail, stall and delay, and about what it was told to do."""
+
+import json
+import re
+import socket
+import subprocess
+import time
+
+import pytest
+
+from origin import OK, Origin, reset
+
+
+def httpbench(build, *arguments, status=0, tmp_path=None):
+    command = [build / "bench" / "httpbench", *map(str, arguments)]
+    if tmp_path:
+        command += ["--json", tmp_path / "json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+    return json.loads((tmp_path / "json").read_text()) if tmp_path else done
+
+
+def failures(result):
+    return {kind: count for kind, count in result["failed"].items() if count}
+
+
+def test_every_request_is_sent_and_answered_once(build, tmp_path):
+    with Origin() as origin:
+        result = httpbench(build, "-n", 1000, "-c", 7, "-t", 2, origin.url, tmp_path=tmp_path)
+        assert result["sent"] == result["answered"] == origin.requests == 1000 and not failures(result)
+        assert result["connected"] == len(origin.peers) == 7
+        assert result["bytes"] == 1000 * len(OK)
+        assert result["durations"]["whole"]["samples"] == 1000
+
+
+BEHAVIOURS = {
+    "truncates": ("short", lambda connection: connection.sendall(OK[:-2])),
+    "says nothing": ("short", lambda connection: None),
+    "resets": ("reset", reset),
+    "resets in the middle": ("reset", lambda connection: (connection.sendall(OK[:-2]), time.sleep(0.01), reset(connection))),
+    "answers nonsense": ("not_http", lambda connection: connection.sendall(b"SSH-2.0-OpenSSH\r\n")),
+    "breaks a chunk": ("not_http", lambda connection: connection.sendall(
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BEHAVIOURS)
+def test_what_fails_is_counted_exactly_and_by_its_kind(build, tmp_path, name):
+    kind, fail = BEHAVIOURS[name]
+
+    def behave(connection, number, _):
+        return OK if number % 100 else fail(connection) and None
+
+    with Origin(behave) as origin:
+        result = httpbench(build, "-n", 1000, "-c", 4, origin.url, status=1, tmp_path=tmp_path)
+        assert failures(result) == {kind: 10}
+        assert result["answered"] == 990 and result["durations"]["whole"]["censored"] == 10
+
+
+def test_another_status_is_a_failure_of_its_own_kind(build, tmp_path):
+    def behave(_, number, __):
+        return OK if number % 50 else b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
+
+    with Origin(behave) as origin:
+        result = httpbench(build, "-n", 500, origin.url, status=1, tmp_path=tmp_path)
+        assert failures(result) == {"wrong_status": 10} and result["connected"] == 64
+
+
+def test_what_times_out_is_in_no_percentile_that_it_would_flatter(build, tmp_path):
+    def behave(_, number, __):
+        if number % 10 == 0:
+            time.sleep(5)
+        return OK
+
+    with Origin(behave) as origin:
+        result = httpbench(build, "-n", 100, "-c", 10, "-T", 0.5, origin.url, status=1, tmp_path=tmp_path)
+        assert failures(result) == {"timed_out": 10}
+        whole = result["durations"]["whole"]
+        assert whole["percentiles_ns"]["75"] < 500_000_000 and whole["percentiles_ns"]["99"] is None
+        done = httpbench(build, "-n", 10, "-c", 1, "-T", 0.5, origin.url, status=1)
+        assert re.search(r"^whole .* >500ms$", done.stdout, re.MULTILINE)
+
+
+ANSWERS = {
+    "chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\nA\r\n0123456789\r\n0\r\nT: x\r\n\r\n",
+    "no content": b"HTTP/1.1 204 No Content\r\n\r\n",
+    "an interim answer": b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + OK,
+    "odd fields": b"HTTP/1.1 200\r\nX: content-length: 7\r\ncontent-LENGTH:2\r\nConnection: Keep-Alive\r\n\r\nab",
+    "a long head": b"HTTP/1.1 200 OK\r\n" + b"X: %s\r\n" % (b"y" * 1000) * 50 + b"Content-Length: 0\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("piece", [1, 7, 100_000])
+def test_answers_of_any_form_in_pieces_of_any_size(build, tmp_path, name, piece):
+    answer = ANSWERS[name]
+
+    def behave(connection, *_):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for at in range(0, len(answer), max(piece, len(answer) // 2000)):
+            connection.sendall(answer[at : at + max(piece, len(answer) // 2000)])
+        return b""
+
+    with Origin(behave) as origin:
+        result = httpbench(build, "-n", 6, "-c", 2, origin.url, tmp_path=tmp_path)
+        assert result["answered"] == 6 and result["connected"] == 2
+
+
+def test_an_answer_may_end_with_the_connection(build, tmp_path):
+    def behave(connection, *_):
+        connection.sendall(b"HTTP/1.0 200 OK\r\n\r\nas long as it is")
+
+    with Origin(behave) as origin:
+        result = httpbench(build, "-n", 20, "-c", 2, origin.url, tmp_path=tmp_path)
+        assert result["answered"] == 20 and result["connected"] == 20
+
+
+def test_a_head_has_no_content(build, tmp_path):
+    with Origin(lambda _, __, request: OK[:-5] if request.startswith(b"HEAD ") else None) as origin:
+        result = httpbench(build, "-n", 20, "-c", 2, "-X", "HEAD", origin.url, tmp_path=tmp_path)
+        assert result["answered"] == 20 and result["connected"] == 2
+
+
+@pytest.mark.parametrize("per_connection,connections", [(1, 100), (7, 15), (100, 1)])
+@pytest.mark.parametrize("depth", [1, 5])
+def test_a_connection_has_as_many_requests_as_it_is_to_have(build, tmp_path, per_connection, connections, depth):
+    requests = []
+    with Origin(lambda _, __, request: requests.append(request) or OK) as origin:
+        result = httpbench(build, "-n", 100, "-c", 1, "-k", per_connection, "-p", depth, origin.url, tmp_path=tmp_path)
+        assert result["answered"] == 100 and result["connected"] == len(origin.peers) == connections
+        assert sum(b"Connection: close" in request for request in requests) == 100 // per_connection
+
+
+def test_a_server_that_ends_a_connection_gets_the_rest_on_another(build, tmp_path):
+    def behave(_, number, __):
+        return OK if number % 10 else OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+
+    for more in (["-p", 4], ["-R", 10_000]):
+        with Origin(behave) as origin:
+            result = httpbench(build, "-n", 200, "-c", 3, *more, origin.url, tmp_path=tmp_path)
+            assert result["answered"] == result["sent"] == 200 and not failures(result)
+
+
+def test_requests_are_what_they_were_told_to_be(build):
+    requests = []
+    with Origin(lambda _, __, request: requests.append(request) or OK) as origin:
+        url = origin.url + "a%20b?c=d#e"
+        httpbench(build, "-n", 1, "-c", 1, "-X", "PURGE", "-H", "X-Y: z", "-H", "Host: other", url)
+    assert requests == [b"PURGE /a%20b?c=d HTTP/1.1\r\nX-Y: z\r\nHost: other"]
+
+
+def test_several_urls_are_asked_for_alike(build, tmp_path):
+    paths = []
+    with Origin(lambda _, __, request: paths.append(request.split(b" ")[1]) or OK) as origin:
+        httpbench(build, "-n", 900, "-c", 3, *(origin.url + name for name in "abc"), tmp_path=tmp_path)
+    assert all(200 < paths.count(path) < 400 for path in (b"/a", b"/b", b"/c"))
+
+
+def test_a_unix_socket_and_source_addresses(build, tmp_path):
+    path = tmp_path / "socket"
+    with Origin(family=socket.AF_UNIX, address=str(path)):
+        result = httpbench(build, "-n", 10, "--unix", path, "http://any/", tmp_path=tmp_path)
+        assert result["answered"] == 10
+    with Origin() as origin:
+        httpbench(build, "-n", 12, "-c", 12, "-t", 2, "--source", "127.0.9.8/29", origin.url, tmp_path=tmp_path)
+        assert {peer[0] for peer in origin.peers} == {f"127.0.9.{n}" for n in range(9, 15)}
+
+
+def test_open_loop_sends_what_is_due_when_it_is_due(build, tmp_path):
+    arrived = []
+    with Origin(lambda *_: arrived.append(time.monotonic()) or OK) as origin:
+        result = httpbench(build, "-R", 200, "--arrival", "constant", "-d", 1, "-c", 8, origin.url, tmp_path=tmp_path)
+        assert result["answered"] == 200
+        assert abs((arrived[-1] - arrived[0]) - 199 / 200) < 0.1
+
+
+def test_what_nobody_answers_in_open_loop_is_not_forgotten(build, tmp_path):
+    with Origin(lambda *_: time.sleep(30)) as origin:
+        result = httpbench(build, "-R", 100, "--arrival", "constant", "-d", 1, "-c", 5, "-T", 1, origin.url, status=1,
+                           tmp_path=tmp_path)  # fmt: skip
+        assert sum(failures(result).values()) == 100 == result["durations"]["whole"]["censored"]
+        assert failures(result)["unsent"] >= 85
+
+
+# --- figures, of the program as it is installed ---
+
+
+def test_a_known_delay_is_measured(plain, tmp_path):
+    def behave(*_):
+        until = time.perf_counter() + 0.005
+        while time.perf_counter() < until:
+            pass
+        return OK
+
+    with Origin(behave) as origin:
+        result = httpbench(plain, "-n", 300, "-c", 1, origin.url, tmp_path=tmp_path)
+        for duration in ("first_byte", "whole"):
+            assert abs(result["durations"][duration]["percentiles_ns"]["50"] / 5e6 - 1) < 0.02
+
+
+def test_a_stall_is_seen_by_all_whom_it_keeps_waiting(plain, tmp_path):
+    """All answers stall for 1 s in 5: of Poisson arrivals a fifth waits, evenly from 0 to 1 s. So 1 % waits longer than
+    0.95 s and a tenth longer than 0.5 s. In closed loop it is one request a connection."""
+    started = time.monotonic()
+
+    def behave(*_):
+        passed = time.monotonic() - started
+        if passed % 5 < 1:
+            time.sleep(1 - passed % 5)
+        return OK
+
+    with Origin(behave) as origin:
+        found = httpbench(plain, "-R", 400, "-d", 10, "-c", 500, origin.url, tmp_path=tmp_path)["durations"]["whole"]
+        assert abs(found["percentiles_ns"]["99"] / 0.95e9 - 1) < 0.05
+        assert abs(found["percentiles_ns"]["90"] / 0.5e9 - 1) < 0.2
+        closed = httpbench(plain, "-d", 5, "-c", 1, origin.url, tmp_path=tmp_path)["durations"]["whole"]
+        assert closed["percentiles_ns"]["99"] < 0.1e9 < 0.5e9 < closed["percentiles_ns"]["100"]
+
+
+def test_clients_race_for_nothing(threads, tmp_path):
+    with Origin() as origin:
+        for more in (["-n", 500], ["-d", 2.2, "-R", 500]):
+            result = httpbench(threads, "-c", 20, "-t", 4, *more, origin.url, tmp_path=tmp_path)
+            assert result["answered"] > 400 and not failures(result)
+
+
+# --- logs ---
+
+
+def test_the_logs_are_what_the_histogram_package_reads(plain, tmp_path, venv):
+    with Origin() as origin:
+        result = httpbench(plain, "-d", 2.5, "-R", 300, "--hlog", tmp_path / "log", origin.url, tmp_path=tmp_path)
+    check_same(hdr(venv, "read", tmp_path / "log"), result["durations"])
+
+
+def test_logs_are_merged_as_the_histogram_package_merges_them(plain, tmp_path, venv):
+    logs = [tmp_path / "a", tmp_path / "b", tmp_path / "c"]
+    for seed, log in enumerate(logs):
+        hdr(venv, "write", log, str(seed), "5000")
+    result = httpbench(plain, "merge", "--json", tmp_path / "json", *logs)
+    merged = json.loads((tmp_path / "json").read_text())
+    check_same(hdr(venv, "read", *logs), merged["durations"])
+    assert merged["answered"] == 15000 and "15000" in result.stdout
+
+
+def hdr(venv, *arguments):
+    script = __file__.replace("test_httpbench.py", "hdr.py")
+    done = subprocess.run([venv / "bin" / "python", script, *arguments], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout) if done.stdout else None
+
+
+def check_same(expected, durations):
+    assert expected
+    for tag, e in expected.items():
+        assert durations[tag]["samples"] == e["samples"] and durations[tag]["percentiles_ns"] == e["percentiles_ns"]
+        assert durations[tag]["mean_ns"] == pytest.approx(e["mean_ns"], abs=0.1)
+        assert durations[tag]["deviation_ns"] == pytest.approx(e["deviation_ns"], abs=0.1)
+
+
+def test_a_log_cut_short_is_told_and_counts_as_far_as_it_goes(plain, tmp_path):
+    with Origin() as origin:
+        httpbench(plain, "-d", 2.2, "-R", 300, "--hlog", tmp_path / "log", origin.url)
+    lines = (tmp_path / "log").read_text().splitlines(keepends=True)
+    whole = [i for i, line in enumerate(lines) if line.startswith("Tag=whole")]
+    (tmp_path / "cut").write_text("".join(lines[: whole[1]]) + lines[whole[1]][:100])
+    done = httpbench(plain, "merge", tmp_path / "cut", status=2)
+    assert re.fullmatch(r"httpbench: cannot read .*/cut: .*cut short\n", done.stderr)
+    assert re.search(r"^answered   [23]\d\d in", done.stdout, re.MULTILINE)
+
+
+def test_a_line_a_second(plain, tmp_path):
+    with Origin() as origin:
+        result = httpbench(plain, "-d", 2.2, "-R", 300, "--tsv", tmp_path / "tsv", origin.url, tmp_path=tmp_path)
+    names, *lines = (line.split("\t") for line in (tmp_path / "tsv").read_text().splitlines())
+    assert [float(line[1]) for line in lines[:2]] == [1, 2] and len(lines) == 3
+    assert all(len(line) == len(names) for line in lines)
+    assert sum(int(line[2]) for line in lines) == result["answered"]
+
+
+# --- bad input ---
+
+
+@pytest.mark.parametrize(
+    "arguments,named",
+    [
+        ([], "URL"), (["http:///x"], "host"), (["ftp://a/"], "http://"), (["http://a:b/"], "port"),
+        (["http://nosuchhost.invalid/"], "nosuchhost.invalid"), (["-R", "0", "http://a/"], "--rate"),
+        (["-c", "0", "http://a/"], "--connections"), (["-c", "1.5", "http://a/"], "1.5"), (["-x", "http://a/"], "-x"),
+        (["-t", "9", "-c", "8", "http://a/"], "threads"), (["--source", "127.0.0.1/40", "http://a/"], "--source"),
+        (["--unix", "/" + "x" * 120, "http://a/"], "too long"), (["--json", "/nonexistent/x", "http://127.0.0.1/"], "/nonexistent/x"),
+        (["-H", "nonsense", "http://a/"], "nonsense"), (["merge"], "logs"), (["merge", "/nonexistent"], "/nonexistent"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named_in_one_line(build, arguments, named):
+    done = httpbench(build, *arguments, status=2)
+    assert done.stdout == "" and re.fullmatch(r"httpbench: [^\n]+\n", done.stderr) and named in done.stderr
+
+
+def test_a_port_that_nobody_listens_on(build, tmp_path):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{s.getsockname()[1]}/"
+        result = httpbench(build, "-d", 0.5, url, status=1, tmp_path=tmp_path)
+    assert list(failures(result)) == ["refused"] and failures(result)["refused"] < 100
