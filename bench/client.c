@@ -11,9 +11,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench/machine.h"
 #include "bench/response.h"
 #include "bench/schedule.h"
 #include "io/io.h"
@@ -80,12 +80,6 @@ struct client {
 	bool ended;
 	atomic_bool stop;
 };
-
-static int64_t clock_ns(void) {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * second_ns + t.tv_nsec;
-}
 
 static bool open_loop(const struct client *c) { return c->plan->rate > 0; }
 
@@ -277,7 +271,7 @@ static void connection_write(struct client *c, struct connection *conn) {
 static void connection_open(struct client *c, struct connection *conn) {
 	const struct target *t = &c->plan->target[pending_of(c, conn, 0)->target];
 	int on = 1;
-	conn->opened_ns = c->now_ns = clock_ns();
+	conn->opened_ns = c->now_ns = machine_clock_ns();
 	conn->fd = socket(t->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (conn->fd != -1 && io_fd(c->loop, conn->fd, conn) == -1) {
 		close(conn->fd);
@@ -299,7 +293,7 @@ static void connection_open(struct client *c, struct connection *conn) {
 		connection_fail(c, conn, failure_of(errno));
 		return;
 	}
-	c->now_ns = clock_ns();
+	c->now_ns = machine_clock_ns();
 	io_timeout(c->loop, conn->fd, (c->now_ns + c->plan->timeout_ns) / 1000000);
 	connection_write(c, conn);
 }
@@ -374,7 +368,7 @@ static void readable(struct client *c, struct connection *conn) {
 	if (kept) memcpy(c->input, conn->input, kept);
 	ssize_t n = io_tryread(c->loop, conn->fd, c->input + kept, READ_MAX - kept);
 	if (n == -1 && errno == EAGAIN) return;
-	c->now_ns = clock_ns();
+	c->now_ns = machine_clock_ns();
 	free(conn->input);
 	conn->input = NULL;
 	conn->input_length = 0;
@@ -482,7 +476,7 @@ static bool turn(struct client *c) {
 	if (atomic_load(&c->stop) && running(c)) c->end_ns = c->now_ns;
 	for (int fd; (fd = io_canread(c->loop)) != -1; busy = true) readable(c, io_cookie(c->loop, fd));
 	for (int fd; (fd = io_canwrite(c->loop)) != -1; busy = true) {
-		c->now_ns = clock_ns();
+		c->now_ns = machine_clock_ns();
 		connection_write(c, io_cookie(c->loop, fd));
 	}
 	if (busy) c->busy_ns = c->now_ns;

@@ -13,11 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "bench/machine.h"
 
 enum { PER_PROCESS = 10000, PROCESSES_MAX = 100, ANSWER_MAX = 64 * 1024, TIMEOUT_S = 30 };
 
@@ -122,13 +123,6 @@ static void tell(const int *process, int processes) {
 	for (int i = 0; i < processes; i++) (void)!send(process[i], "", 1, MSG_NOSIGNAL); /* it may have died */
 }
 
-static void raise_descriptor_limit(void) {
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) == -1) return;
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit); /* less may do, too */
-}
-
 static double seconds(void) {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
@@ -162,7 +156,7 @@ int main(int argc, char **argv) {
 	server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	int length = snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);
 	if (length >= (int)sizeof request) usage();
-	raise_descriptor_limit();
+	(void)machine_raise_descriptor_limit();
 
 	int warm = open_connection(htonl(INADDR_LOOPBACK)); /* what the first request costs is not a connection's */
 	if (warm == -1 || ask(warm) == -1) {

@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "bench/files.h"
 #include "bench/hlog.h"
+#include "bench/machine.h"
 #include "bench/merge.h"
 #include "bench/report.h"
 
@@ -163,13 +163,6 @@ static void free_targets(struct plan *p) {
 	free(p->share);
 }
 
-static void raise_descriptor_limit(void) {
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) == -1) return;
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit); /* less may do, too */
-}
-
 static FILE *open_output(const char *path) {
 	if (!path) return NULL;
 	FILE *f = fopen(path, "w");
@@ -244,7 +237,7 @@ int main(int argc, char **argv) {
 	make_targets(&plan, &o, argv + optind, (unsigned)(argc - optind));
 	open_outputs(&outputs);
 	signal(SIGPIPE, SIG_IGN);
-	raise_descriptor_limit();
+	(void)machine_raise_descriptor_limit();
 	if (run_plan(&plan, watch, &outputs, &r) == -1) {
 		fprintf(stderr, "httpbench: cannot start the clients: %s\n", strerror(errno));
 		return 1;

@@ -62,8 +62,13 @@ class Origin:
         return self
 
     def __exit__(self, *_):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
+        self.refuse()
+
+    def refuse(self):
+        """Nobody listens any more."""
+        if self.listener.fileno() != -1:
+            self.listener.shutdown(socket.SHUT_RDWR)
+            self.listener.close()
 
 
 def reset(connection):

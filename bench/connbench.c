@@ -1,0 +1,364 @@
+/* connbench.c - the latency of connecting and of a request against the number of connections that are open. See
+ * connbench(1); after the httpbench of Felix von Leitner's "Benchmarking BSD and Linux" (2003).
+ *
+ * The open connections are held by other processes, so that no limit of one ends the curve; they do what they are told
+ * over a socket pair, one thing at a time. The samples on new connections are this process's own. */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/machine.h"
+#include "bench/response.h"
+#include "bench/source.h"
+#include "bench/target.h"
+
+enum {
+	HOLD_MAX = 10000, /* connections that a process holds; fewer than the ports of a source address */
+	HOLDERS_MAX = 128,
+	DESCRIPTORS_RESERVED = 16,
+	INPUT_MAX = 256 * 1024,
+	WARM_UP = 100, /* requests before the first sample */
+	TIMEOUT_S = 30,
+	SLOW_BUFFER = 2048, /* bytes of the receive buffer of a slow reader */
+	SLOW_BYTES = 64,    /* that it reads now and then */
+	ERROR_MAX = 512
+};
+
+enum idle { IDLE_SILENT, IDLE_ANSWERED, IDLE_HALF, IDLE_SLOW };
+
+static const char *const idle_name[] = {"silent", "answered", "half", "slow"};
+
+/* What is measured, in ns. */
+struct sample {
+	int64_t connect, first_byte, whole;
+};
+
+/* What ended it: the call and its errno; no call: nothing did. */
+struct stop {
+	const char *call;
+	int error;
+};
+
+static struct target target;
+static struct sources sources;
+static enum idle idle;
+static char input[INPUT_MAX];
+
+static int stopped(struct stop *stop, const char *call) {
+	*stop = (struct stop){.call = call, .error = errno};
+	return -1;
+}
+
+static int close_after(int fd) {
+	int error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+/* A connection from the source of that number, or -1. slow: with little room for what comes in. */
+static int connect_timed(uint32_t source, bool slow, int64_t *connect_ns, struct stop *stop) {
+	struct timeval timeout = {.tv_sec = TIMEOUT_S};
+	int small = SLOW_BUFFER;
+	int fd = socket(target.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd == -1) return stopped(stop, "socket");
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout) == -1 ||
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout) == -1 ||
+		(slow && setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small) == -1)) {
+		close_after(fd);
+		return stopped(stop, "setsockopt");
+	}
+	if (sources.count && sources_bind(&sources, source, fd) == -1) {
+		close_after(fd);
+		return stopped(stop, "bind");
+	}
+	int64_t before = machine_clock_ns();
+	if (connect(fd, (const struct sockaddr *)&target.address, target.address_length) == -1) {
+		close_after(fd);
+		return stopped(stop, "connect");
+	}
+	*connect_ns = machine_clock_ns() - before;
+	return fd;
+}
+
+static int send_all(int fd, const char *bytes, size_t length, struct stop *stop) {
+	while (length) {
+		ssize_t n = send(fd, bytes, length, MSG_NOSIGNAL);
+		if (n == -1) return stopped(stop, "send");
+		bytes += n;
+		length -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Reads an answer to its last byte. */
+static int read_answer(int fd, int64_t sent_ns, struct sample *sample, struct stop *stop) {
+	struct response r = {0};
+	size_t have = 0;
+	sample->first_byte = 0;
+	while (!response_complete(&r)) {
+		ssize_t n = recv(fd, input + have, sizeof input - have, 0);
+		if (n == 0 && response_ends_by_close(&r)) break;
+		if (n == 0) errno = ECONNRESET;
+		if (n <= 0) return stopped(stop, "recv");
+		if (!sample->first_byte) sample->first_byte = machine_clock_ns() - sent_ns;
+		have += (size_t)n;
+		for (int used = 1; have && used > 0 && !response_complete(&r); have -= (size_t)used) {
+			used = r.status ? response_content(&r, input, have) : response_head(&r, input, have, target.bodiless);
+			if (used == -1) {
+				errno = EPROTO;
+				return stopped(stop, "recv");
+			}
+			memmove(input, input + used, have - (size_t)used);
+		}
+	}
+	sample->whole = machine_clock_ns() - sent_ns;
+	if (r.status == 200) return 0;
+	errno = EPROTO;
+	return stopped(stop, "request (the answer is not 200)");
+}
+
+/* The request but for its first `already` bytes, and its answer. */
+static int ask(int fd, size_t already, struct sample *sample, struct stop *stop) {
+	int64_t sent_ns = machine_clock_ns();
+	if (send_all(fd, target.request.at + already, target.request.length - already, stop) == -1) return -1;
+	return read_answer(fd, sent_ns, sample, stop);
+}
+
+/* --- the processes that hold connections --- */
+
+enum order { ORDER_OPEN = 'o', ORDER_SAMPLE = 's' };
+
+struct reply {
+	struct sample sample;
+	struct stop stop; /* its string is of this program: valid in both processes */
+};
+
+static size_t half_length(void) { return idle == IDLE_HALF ? target.request.length / 2 : 0; }
+
+/* Makes a connection into an idle one of its kind. */
+static int settle(int fd, struct stop *stop) {
+	struct sample sample;
+	switch (idle) {
+	case IDLE_SILENT: return 0;
+	case IDLE_ANSWERED: return ask(fd, 0, &sample, stop);
+	case IDLE_HALF: return send_all(fd, target.request.at, half_length(), stop);
+	case IDLE_SLOW: return send_all(fd, target.request.at, target.request.length, stop);
+	}
+	return 0;
+}
+
+static int obey(enum order order, int *held, unsigned *count, uint32_t first_source, struct reply *reply) {
+	int64_t connect_ns;
+	if (order == ORDER_SAMPLE) {
+		errno = EINVAL;
+		if (!*count) return stopped(&reply->stop, "sample without connections");
+		int fd = held[(unsigned)random() % *count];
+		if (ask(fd, half_length(), &reply->sample, &reply->stop) == -1) return -1;
+		return idle == IDLE_HALF ? settle(fd, &reply->stop) : 0;
+	}
+	int fd = connect_timed(first_source + *count, idle == IDLE_SLOW, &connect_ns, &reply->stop);
+	if (fd == -1) return -1;
+	held[(*count)++] = fd;
+	if (idle == IDLE_SLOW) (void)!recv(held[(unsigned)random() % *count], input, SLOW_BYTES, MSG_DONTWAIT);
+	return settle(fd, &reply->stop);
+}
+
+__attribute__((noreturn)) static void hold(int parent, uint32_t first_source) {
+	static int held[HOLD_MAX];
+	unsigned count = 0;
+	for (char order; read(parent, &order, 1) == 1;) {
+		struct reply reply = {0};
+		(void)obey((enum order)order, held, &count, first_source, &reply);
+		if (write(parent, &reply, sizeof reply) != sizeof reply) break;
+	}
+	_exit(0);
+}
+
+/* Starts a process that holds connections; our end of the socket to it, or -1. */
+static int start_holder(uint32_t first_source, struct stop *stop) {
+	int pair[2];
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == -1) return stopped(stop, "socketpair");
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		close(pair[0]);
+		hold(pair[1], first_source);
+	}
+	close(pair[1]);
+	if (child != -1) return pair[0];
+	close_after(pair[0]);
+	return stopped(stop, "fork");
+}
+
+static int order(int holder, enum order order, struct sample *sample, struct stop *stop) {
+	char byte = (char)order;
+	struct reply reply;
+	if (send(holder, &byte, 1, MSG_NOSIGNAL) != 1 || recv(holder, &reply, sizeof reply, MSG_WAITALL) != sizeof reply)
+		return stopped(stop, "process that holds connections");
+	*sample = reply.sample;
+	*stop = reply.stop;
+	return stop->call ? -1 : 0;
+}
+
+/* --- the run --- */
+
+struct plan {
+	unsigned connections, every, samples, per_holder;
+};
+
+static int take_sample(unsigned open, const int *holder, unsigned per_holder, struct stop *stop) {
+	struct sample fresh, held = {0};
+	int fd = connect_timed((uint32_t)random(), false, &fresh.connect, stop);
+	if (fd == -1) return -1;
+	int result = ask(fd, 0, &fresh, stop);
+	close(fd);
+	bool sampled = open && idle != IDLE_SLOW;
+	if (result == 0 && sampled)
+		result = order(holder[(unsigned)random() % ((open - 1) / per_holder + 1)], ORDER_SAMPLE, &held, stop);
+	if (result == -1) return -1;
+	printf("%u\t%lld\t%lld\t%lld\t", open, (long long)fresh.connect, (long long)fresh.first_byte,
+		   (long long)fresh.whole);
+	if (sampled) printf("%lld\t%lld\n", (long long)held.first_byte, (long long)held.whole);
+	else printf("NA\tNA\n");
+	return 0;
+}
+
+/* Opens all connections, with samples in between; how many are open at the end. */
+static unsigned run(const struct plan *p, struct stop *stop) {
+	static int holder[HOLDERS_MAX];
+	unsigned open = 0;
+	struct sample ignored;
+	while (true) {
+		for (unsigned i = 0; open % p->every == 0 && i < p->samples; i++)
+			if (take_sample(open, holder, p->per_holder, stop) == -1) return open;
+		if (open == p->connections) return open;
+		unsigned h = open / p->per_holder;
+		if (open % p->per_holder == 0 && (holder[h] = start_holder(open, stop)) == -1) return open;
+		if (order(holder[h], ORDER_OPEN, &ignored, stop) == -1) return open;
+		open++;
+	}
+}
+
+static const char *limit_of(int error) {
+	switch (error) {
+	case EMFILE:
+	case ENFILE: return "descriptors";
+	case EADDRNOTAVAIL: return "ports: more source addresses help, --source 127.0.1.0/24";
+	case ENOMEM:
+	case ENOBUFS: return "memory";
+	case EAGAIN: return "time: no answer in 30 seconds";
+	case ECONNREFUSED: return "the server: nobody listens";
+	default: return "the server";
+	}
+}
+
+static int warm_up(struct stop *stop) {
+	for (int i = 0; i < WARM_UP; i++) {
+		struct sample ignored;
+		int fd = connect_timed((uint32_t)i, false, &ignored.connect, stop);
+		if (fd == -1) return -1;
+		int result = ask(fd, 0, &ignored, stop);
+		close(fd);
+		if (result == -1) return -1;
+	}
+	return 0;
+}
+
+static const char help[] = "usage: connbench [options] URL\n"
+						   "Measures connecting and a request against the number of open connections.\n"
+						   "\n"
+						   "  -n CONNECTIONS  to open (default: 1000)\n"
+						   "  -i EVERY        so many of them, samples are taken (default: 10)\n"
+						   "  -s SAMPLES      each time (default: 5)\n"
+						   "      --idle KIND the open connections: silent, answered (default: they had one\n"
+						   "                  answer), half (a request), slow (readers; the URL should be large)\n"
+						   "      --source NET connect from the addresses of NET, as 127.0.1.0/24\n"
+						   "  -h, --help\n";
+
+__attribute__((format(printf, 1, 2), noreturn)) static void refuse(const char *format, ...) {
+	va_list arguments;
+	va_start(arguments, format);
+	fputs("connbench: ", stderr);
+	vfprintf(stderr, format, arguments);
+	fputs(" (see connbench --help)\n", stderr);
+	va_end(arguments);
+	exit(2);
+}
+
+static unsigned number(const char *name, const char *text, unsigned long most) {
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+	if (end == text || *end || *text == '-' || value < 1 || value > most)
+		refuse("%s takes a number from 1 to %lu, not '%s'", name, most, text);
+	return (unsigned)value;
+}
+
+static enum idle idle_of(const char *name) {
+	for (size_t i = 0; i < sizeof idle_name / sizeof *idle_name; i++)
+		if (strcmp(idle_name[i], name) == 0) return (enum idle)i;
+	refuse("--idle is silent, answered, half or slow, not '%s'", name);
+}
+
+enum { LONG_IDLE = 256, LONG_SOURCE };
+
+static void parse_options(struct plan *p, int argc, char **argv) {
+	static const struct option long_options[] = {{"idle", required_argument, NULL, LONG_IDLE},
+												 {"source", required_argument, NULL, LONG_SOURCE},
+												 {"help", no_argument, NULL, 'h'},
+												 {0}};
+	char error[ERROR_MAX];
+	struct request_options request = {.method = "GET"};
+	*p = (struct plan){.connections = 1000, .every = 10, .samples = 5};
+	idle = IDLE_ANSWERED;
+	opterr = 0;
+	for (int c; (c = getopt_long(argc, argv, ":n:i:s:h", long_options, NULL)) != -1;) {
+		switch (c) {
+		case 'n': p->connections = number("-n", optarg, (unsigned long)HOLD_MAX * HOLDERS_MAX); break;
+		case 'i': p->every = number("-i", optarg, 1000000000); break;
+		case 's': p->samples = number("-s", optarg, 1000000); break;
+		case LONG_IDLE: idle = idle_of(optarg); break;
+		case LONG_SOURCE:
+			if (sources_parse(&sources, optarg) == -1)
+				refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", optarg);
+			break;
+		case 'h': fputs(help, stdout); exit(0);
+		case ':': refuse("option '%s' needs a value", argv[optind - 1]);
+		default: refuse("unknown option '%s'", argv[optind - 1]);
+		}
+	}
+	if (argc - optind != 1) refuse(optind == argc ? "the URL is missing" : "more than one URL");
+	if (target_make(&target, argv[optind], &request, error, sizeof error) == -1) refuse("%s", error);
+}
+
+int main(int argc, char **argv) {
+	struct plan plan;
+	struct stop stop = {0};
+	unsigned open = 0;
+	parse_options(&plan, argc, argv);
+	uint64_t descriptors = machine_raise_descriptor_limit();
+	plan.per_holder = HOLD_MAX;
+	if (descriptors < HOLD_MAX + DESCRIPTORS_RESERVED) {
+		if (descriptors <= DESCRIPTORS_RESERVED)
+			refuse("the limit of %u descriptors is too low", (unsigned)descriptors);
+		plan.per_holder = (unsigned)descriptors - DESCRIPTORS_RESERVED;
+	}
+	if (plan.connections > (unsigned long)plan.per_holder * HOLDERS_MAX)
+		refuse("%u connections take more processes than %d", plan.connections, HOLDERS_MAX);
+	machine_describe(stdout, argc, argv);
+	printf("# idle\t%s\n", idle_name[idle]);
+	printf("# open\tconnect_ns\tfirst_byte_new_ns\twhole_new_ns\tfirst_byte_idle_ns\twhole_idle_ns\n");
+	if (warm_up(&stop) == 0) open = run(&plan, &stop);
+	if (stop.call)
+		printf("# limit\t%s at %u connections: %s: %s\n", limit_of(stop.error), open, stop.call, strerror(stop.error));
+	target_free(&target);
+	if (!stop.call) return 0;
+	fprintf(stderr, "connbench: ended at %u connections by %s (%s: %s)\n", open, limit_of(stop.error), stop.call,
+			strerror(stop.error));
+	return 3;
+}

@@ -1,0 +1,90 @@
+/* machine.c - see machine.h. */
+#include "bench/machine.h"
+
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io/io.h"
+
+enum { LINE_MAX_LENGTH = 1024, CLOCK_READINGS = 1000 };
+
+static const char *const settings[] = {
+	"net/ipv4/ip_local_port_range",
+	"net/ipv4/tcp_max_syn_backlog",
+	"net/ipv4/tcp_tw_reuse",
+	"net/ipv4/tcp_max_tw_buckets",
+	"net/ipv4/tcp_congestion_control",
+	"net/core/somaxconn",
+	"net/core/netdev_max_backlog",
+	"fs/file-max",
+	"fs/nr_open",
+};
+
+int64_t machine_clock_ns(void) {
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+uint64_t machine_raise_descriptor_limit(void) {
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == -1) return 0;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit); /* less may do, too */
+	return getrlimit(RLIMIT_NOFILE, &limit) == -1 ? 0 : limit.rlim_cur;
+}
+
+/* Prints the rest of the first line of a file that begins with start; nothing where there is none. */
+static void print_line(FILE *out, const char *key, const char *path, const char *start) {
+	char line[LINE_MAX_LENGTH];
+	FILE *in = fopen(path, "r");
+	while (in && fgets(line, sizeof line, in)) {
+		if (strncmp(line, start, strlen(start)) != 0) continue;
+		char *value = line + strlen(start);
+		value += strspn(value, " \t:");
+		value[strcspn(value, "\n")] = '\0';
+		fprintf(out, "# %s\t%s\n", key, value);
+		break;
+	}
+	if (in) fclose(in);
+}
+
+/* What reading the clock costs, at least. */
+static int64_t clock_cost_ns(void) {
+	int64_t least = INT64_MAX;
+	for (int i = 0; i < CLOCK_READINGS; i++) {
+		int64_t before = machine_clock_ns(), passed = machine_clock_ns() - before;
+		if (passed < least) least = passed;
+	}
+	return least;
+}
+
+void machine_describe(FILE *out, int argc, char **argv) {
+	char date[64], path[256];
+	time_t now = time(NULL);
+	struct tm tm;
+	struct utsname system;
+	struct timespec resolution;
+	struct rlimit limit = {0};
+	fputs("# command\t", out);
+	for (int i = 0; i < argc; i++) fprintf(out, "%s%s", i ? " " : "", argv[i]);
+	gmtime_r(&now, &tm);
+	strftime(date, sizeof date, "%FT%TZ", &tm);
+	fprintf(out, "\n# date\t%s\n", date);
+	if (uname(&system) == 0) fprintf(out, "# kernel\t%s %s %s\n", system.sysname, system.release, system.version);
+	print_line(out, "cpu", "/proc/cpuinfo", "model name");
+	fprintf(out, "# cpus\t%ld\n# mechanism\t%s\n", sysconf(_SC_NPROCESSORS_ONLN), io_mechanism());
+	print_line(out, "clocksource", "/sys/devices/system/clocksource/clocksource0/current_clocksource", "");
+	clock_getres(CLOCK_MONOTONIC, &resolution);
+	fprintf(out, "# clock_ns\tresolution %ld, a reading costs %lld\n", resolution.tv_nsec, (long long)clock_cost_ns());
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+		fprintf(out, "# descriptors\t%llu of %llu\n", (unsigned long long)limit.rlim_cur,
+				(unsigned long long)limit.rlim_max);
+	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+		snprintf(path, sizeof path, "/proc/sys/%s", settings[i]);
+		print_line(out, settings[i], path, "");
+	}
+}

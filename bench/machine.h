@@ -1,0 +1,17 @@
+/* machine.h - what a measurement was made on, as the "# key<TAB>value" lines that begin every table of results. */
+#ifndef BENCH_MACHINE_H
+#define BENCH_MACHINE_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+/* Program, arguments, date, kernel, processor, clock, and the limits and settings of the network that matter. */
+void machine_describe(FILE *out, int argc, char **argv);
+
+/* CLOCK_MONOTONIC, in ns. */
+int64_t machine_clock_ns(void);
+
+/* Lets this process open as many descriptors as it may; how many those are. */
+uint64_t machine_raise_descriptor_limit(void);
+
+#endif

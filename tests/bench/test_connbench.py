@@ -1,0 +1,104 @@
+"""connbench: samples where they should be, limits that are named, and data that stays valid up to them."""
+
+import re
+import subprocess
+import threading
+
+import pytest
+
+from gatling import Root, Server
+from origin import OK, Origin
+
+COLUMNS = ["open", "connect_ns", "first_byte_new_ns", "whole_new_ns", "first_byte_idle_ns", "whole_idle_ns"]
+
+
+def connbench(build, *arguments, status=0):
+    done = subprocess.run(
+        [build / "bench" / "connbench", *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done
+
+
+def table(output):
+    """The header lines by their names, and the rows."""
+    header = dict(line[2:].split("\t", 1) for line in output.splitlines() if line.startswith("# "))
+    rows = [line.split("\t") for line in output.splitlines() if not line.startswith("#")]
+    assert header["open"].split("\t") == COLUMNS[1:] and all(len(row) == len(COLUMNS) for row in rows)
+    return header, rows
+
+
+@pytest.fixture(scope="module")
+def server(plain):
+    root = Root({"k": b"x" * 1024, "big": b"x" * 3_000_000})
+    with Server(plain, root, "-j", "2", "-n") as running:
+        yield running
+    root.remove()
+
+
+@pytest.mark.parametrize("idle,path", [("silent", "k"), ("answered", "k"), ("half", "k"), ("slow", "big")])
+def test_samples_are_taken_at_every_so_many_connections(build, server, idle, path):
+    url = f"http://127.0.0.1:{server.port}/{path}"
+    header, rows = table(connbench(build, "-n", 60, "-i", 20, "-s", 3, "--idle", idle, url).stdout)
+    assert [int(row[0]) for row in rows] == [0] * 3 + [20] * 3 + [40] * 3 + [60] * 3
+    for row in rows:
+        connect, first, whole = map(int, row[1:4])
+        assert 0 < connect and 0 < first <= whole
+        if row[0] == "0" or idle == "slow":
+            assert row[4:] == ["NA", "NA"]
+        else:
+            assert 0 < int(row[4]) <= int(row[5])
+    assert header["idle"] == idle and "limit" not in header
+    for name in ("command", "date", "kernel", "cpus", "mechanism", "clock_ns", "descriptors"):
+        assert header[name]
+
+
+def test_thirty_thousand_connections(plain, server):
+    url = f"http://127.0.0.1:{server.port}/k"
+    _, rows = table(connbench(plain, "-n", 30_000, "-i", 10_000, "-s", 2, "--source", "127.0.2.0/28", url).stdout)
+    assert [int(row[0]) for row in rows] == [0, 0, 10_000, 10_000, 20_000, 20_000, 30_000, 30_000]
+
+
+def test_what_the_open_connections_are_doing(build):
+    requests, lock = [], threading.Lock()
+
+    def behave(_, __, request):
+        with lock:
+            requests.append(request)
+        return OK
+
+    # 100 to warm up, and a sample at 0 and at 5; then one on an idle connection, and what the kind says
+    for idle, expected in (("silent", 103), ("half", 103), ("answered", 108)):
+        requests.clear()
+        with Origin(behave) as origin:
+            connbench(build, "-n", 5, "-i", 5, "-s", 1, "--idle", idle, origin.url)
+        assert len(requests) == expected, idle
+
+
+def test_a_limit_is_named_and_what_was_measured_stays(build):
+    with Origin() as origin:
+        url = origin.url
+
+        def behave(*_):
+            if origin.requests > 150:
+                origin.refuse()
+            return OK
+
+        origin.behave = behave
+        done = connbench(build, "-n", 1000, "-i", 10, "-s", 1, url, status=3)
+    header, rows = table(done.stdout)
+    assert re.match(r"the server: nobody listens at \d+ connections: connect: ", header["limit"])
+    assert len(rows) >= 3 and re.fullmatch(r"connbench: ended at \d+ connections by the server[^\n]*\n", done.stderr)
+
+
+@pytest.mark.parametrize(
+    "arguments,named",
+    [
+        ([], "URL"), (["-n", "0", "http://a/"], "-n"), (["-n", "2000000", "http://a/"], "2000000"), (["-i", "x", "http://a/"], "'x'"),
+        (["--idle", "busy", "http://a/"], "busy"), (["--source", "x", "http://a/"], "--source"), (["nohost"], "nohost"),
+        (["http://nosuchhost.invalid/"], "nosuchhost.invalid"), (["-z", "http://a/"], "-z"), (["http://a/", "http://b/"], "URL"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named_in_one_line(build, arguments, named):
+    done = connbench(build, *arguments, status=2)
+    assert done.stdout == "" and re.fullmatch(r"connbench: [^\n]+\n", done.stderr) and named in done.stderr
