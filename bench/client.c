@@ -186,13 +186,16 @@ static void set_deadline(struct client *c, const struct connection *conn) {
 static bool request_end(struct client *c, struct connection *conn) {
 	const struct pending *p = pending_of(c, conn, 0);
 	struct histogram *duration = c->filling->duration;
-	bool wanted = conn->response.status / 100 == 2 || conn->response.status == 304;
-	if (wanted) {
+	const struct response *r = &conn->response;
+	const struct expected *expected = &c->plan->expected;
+	if (r->status / 100 != 2 && r->status != 304) {
+		fail(c, FAILURE_STATUS);
+	} else if (expected->at && (r->differs || r->seen != expected->length)) {
+		fail(c, FAILURE_BYTES);
+	} else {
 		c->filling->answered++;
 		histogram_record(&duration[DURATION_FIRST_BYTE], p->first_ns - p->sent_ns);
 		histogram_record(&duration[DURATION_WHOLE], c->now_ns - p->due_ns);
-	} else {
-		fail(c, FAILURE_STATUS);
 	}
 	conn->first = (uint16_t)((conn->first + 1) % c->plan->depth);
 	conn->assigned--;
@@ -334,7 +337,7 @@ static bool take(struct client *c, struct connection *conn, const char *data, si
 		bool bodiless = c->plan->target[p->target].bodiless;
 		bool head = !conn->response.status;
 		int n = head ? response_head(&conn->response, data, length, bodiless)
-					 : response_content(&conn->response, data, length);
+					 : response_content(&conn->response, data, length, &c->plan->expected);
 		if (head && n == 0) {
 			conn->input = malloc(length);
 			if (!conn->input) abort();

@@ -98,6 +98,7 @@ static int send_all(int fd, const char *bytes, size_t length, struct stop *stop)
 
 /* Reads an answer to its last byte. */
 static int read_answer(int fd, int64_t sent_ns, struct sample *sample, struct stop *stop) {
+	static const struct expected any = {0};
 	struct response r = {0};
 	size_t have = 0;
 	sample->first_byte = 0;
@@ -109,7 +110,7 @@ static int read_answer(int fd, int64_t sent_ns, struct sample *sample, struct st
 		if (!sample->first_byte) sample->first_byte = machine_clock_ns() - sent_ns;
 		have += (size_t)n;
 		for (int used = 1; have && used > 0 && !response_complete(&r); have -= (size_t)used) {
-			used = r.status ? response_content(&r, input, have) : response_head(&r, input, have, target.bodiless);
+			used = r.status ? response_content(&r, input, have, &any) : response_head(&r, input, have, target.bodiless);
 			if (used == -1) {
 				errno = EPROTO;
 				return stopped(stop, "recv");

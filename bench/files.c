@@ -3,6 +3,7 @@
 
 #include "bench/hlog.h"
 #include "bench/report.h"
+#include "bench/verdict.h"
 
 static unsigned long long u(uint64_t n) { return n; }
 
@@ -31,7 +32,13 @@ void files_json(FILE *out, const struct plan *plan, const struct run *r) {
 	fprintf(out, " \"user_s\": %.6f, \"system_s\": %.6f, \"waiting_s\": %.6f,\n \"failed\": {", r->user_s, r->system_s,
 			(double)m->spun_ns / 1e9);
 	for (int i = 0; i < FAILURES; i++) fprintf(out, "%s\"%s\": %llu", i ? ", " : "", failure_name[i], u(m->failure[i]));
-	fputs("},\n \"durations\": {", out);
+	fputs("},\n \"counters\": {", out);
+	for (int i = 0; i < COUNTERS; i++)
+		fprintf(out, "%s\"%s\": %llu", i ? ", " : "", counter_name[i], u(r->counters.value[i]));
+	char why[VERDICT_TEXT];
+	fputs("},", out);
+	if (plan->clients) fprintf(out, "\n \"verdict\": \"%s\",", verdict_of(plan, r, why));
+	fputs("\n \"durations\": {", out);
 	for (int i = 0; i < DURATIONS; i++) {
 		fprintf(out, "%s\n  \"%s\": ", i ? "," : "", duration_name[i]);
 		json_durations(out, &m->duration[i]);

@@ -1,5 +1,6 @@
 /* httpbench.c - loads a web server and measures what a client sees of it. See httpbench(1). */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <math.h>
 #include <signal.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,6 +40,7 @@ static const char help[] = "usage: httpbench [options] URL...\n"
 						   "      --unix PATH          connect to a unix socket\n"
 						   "      --source NET         connect from the addresses of NET, as 127.0.1.0/24\n"
 						   "      --seed N             of all that is random (default: 1)\n"
+						   "      --expect FILE        each answer has these bytes\n"
 						   "      --json FILE          the result\n"
 						   "      --tsv FILE           a line a second\n"
 						   "      --hlog FILE          histograms of each second (HdrHistogram log)\n"
@@ -73,7 +76,7 @@ struct outputs {
 	FILE *json, *tsv, *hlog;
 };
 
-enum { LONG_ARRIVAL = 256, LONG_RAMP, LONG_UNIX, LONG_SOURCE, LONG_SEED, LONG_JSON, LONG_TSV, LONG_HLOG };
+enum { LONG_ARRIVAL = 256, LONG_RAMP, LONG_UNIX, LONG_SOURCE, LONG_SEED, LONG_EXPECT, LONG_JSON, LONG_TSV, LONG_HLOG };
 
 static const struct option long_options[] = {
 	{"connections", required_argument, NULL, 'c'},
@@ -91,12 +94,31 @@ static const struct option long_options[] = {
 	{"unix", required_argument, NULL, LONG_UNIX},
 	{"source", required_argument, NULL, LONG_SOURCE},
 	{"seed", required_argument, NULL, LONG_SEED},
+	{"expect", required_argument, NULL, LONG_EXPECT},
 	{"json", required_argument, NULL, LONG_JSON},
 	{"tsv", required_argument, NULL, LONG_TSV},
 	{"hlog", required_argument, NULL, LONG_HLOG},
 	{"help", no_argument, NULL, 'h'},
 	{0},
 };
+
+/* The whole of a file; it stays in memory. */
+static struct expected read_file(const char *path) {
+	struct expected e = {0};
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd == -1 || fstat(fd, &st) == -1) refuse("cannot read %s: %s", path, strerror(errno));
+	char *bytes = malloc((size_t)st.st_size + 1);
+	if (!bytes) refuse("no memory for %s", path);
+	while (e.length < (size_t)st.st_size) {
+		ssize_t n = read(fd, bytes + e.length, (size_t)st.st_size - e.length);
+		if (n <= 0) refuse("cannot read %s: %s", path, n ? strerror(errno) : "it has become shorter");
+		e.length += (size_t)n;
+	}
+	close(fd);
+	e.at = bytes;
+	return e;
+}
 
 static void parse_options(struct plan *p, struct request_options *o, struct outputs *outputs, int argc, char **argv) {
 	double duration_s = 0;
@@ -132,6 +154,7 @@ static void parse_options(struct plan *p, struct request_options *o, struct outp
 				refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", optarg);
 			break;
 		case LONG_SEED: p->seed = (uint64_t)number("--seed", optarg, 0, 1e15); break;
+		case LONG_EXPECT: p->expected = read_file(optarg); break;
 		case LONG_JSON: outputs->json_path = optarg; break;
 		case LONG_TSV: outputs->tsv_path = optarg; break;
 		case LONG_HLOG: outputs->hlog_path = optarg; break;
@@ -161,6 +184,7 @@ static void free_targets(struct plan *p) {
 	for (unsigned i = 0; i < p->targets; i++) target_free(&p->target[i]);
 	free(p->target);
 	free(p->share);
+	free((char *)p->expected.at);
 }
 
 static FILE *open_output(const char *path) {

@@ -2,6 +2,7 @@
 #ifndef BENCH_PLAN_H
 #define BENCH_PLAN_H
 
+#include "bench/response.h"
 #include "bench/source.h"
 #include "bench/target.h"
 
@@ -21,6 +22,7 @@ struct plan {
 	uint64_t requests; /* of all clients; 0: no limit */
 	int64_t duration_ns, ramp_ns, timeout_ns;
 	struct sources sources;
+	struct expected expected;
 };
 
 #endif

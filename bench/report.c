@@ -1,6 +1,8 @@
 /* report.c - see report.h. */
 #include "bench/report.h"
 
+#include "bench/verdict.h"
+
 const double percentile_shown[PERCENTILES] = {50, 75, 90, 99, 99.9, 99.99, 100};
 
 static const struct unit {
@@ -59,6 +61,11 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 	double spun_s = (double)m->spun_ns / 1e9;
 	fprintf(out, "own cost   %.2f us of processor time a request, %.2f of it waiting\n",
 			(r->user_s + r->system_s) * 1e6 / answered, spun_s * 1e6 / answered);
+	if (plan->clients) { /* of one run */
+		char why[VERDICT_TEXT];
+		const char *verdict = verdict_of(plan, r, why);
+		fprintf(out, "verdict    %s%s%s\n", verdict, *why ? ": " : "", why);
+	}
 	fprintf(out, "\n%-10s %7s %7s", "", "mean", "stddev");
 	for (int i = 0; i < PERCENTILES; i++) fprintf(out, " %6g%%", percentile_shown[i]);
 	fputs("\n", out);

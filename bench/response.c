@@ -112,15 +112,25 @@ static bool step(struct response *r, char c) {
 	}
 }
 
-int response_content(struct response *r, const char *data, size_t length) {
+static void compare(struct response *r, const char *data, size_t length, const struct expected *expected) {
+	if (expected->at && !r->differs)
+		r->differs = r->seen + length > expected->length || memcmp(expected->at + r->seen, data, length) != 0;
+	r->seen += length;
+}
+
+int response_content(struct response *r, const char *data, size_t length, const struct expected *expected) {
 	size_t at = 0;
-	if (r->until_close) return (int)length;
+	if (r->until_close) {
+		compare(r, data, length, expected);
+		return (int)length;
+	}
 	while (at < length && r->state != STATE_COMPLETE) {
 		if (r->state != STATE_CONTENT && r->state != STATE_CHUNK) {
 			if (!step(r, data[at++])) return -1;
 			continue;
 		}
 		size_t n = length - at < r->left ? length - at : (size_t)r->left;
+		compare(r, data + at, n, expected);
 		at += n;
 		r->left -= n;
 		if (!r->left) r->state = r->state == STATE_CONTENT ? STATE_COMPLETE : STATE_CHUNK_END;

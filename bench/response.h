@@ -8,13 +8,21 @@
 
 enum { RESPONSE_HEAD_MAX = 64 * 1024 }; /* bytes of a head; a longer one is not HTTP */
 
+/* The content that an answer should have; at NULL: any. */
+struct expected {
+	const char *at;
+	size_t length;
+};
+
 /* All zero: before the head. */
 struct response {
 	uint64_t left;   /* bytes to come of the content, or of the chunk; with until_close they are not known */
+	uint64_t seen;   /* bytes of the content */
 	uint16_t status; /* 0 before the head is there */
 	uint8_t state;
 	bool until_close;
-	bool close; /* the server will end the connection */
+	bool close;   /* the server will end the connection */
+	bool differs; /* from what was expected, so far */
 };
 
 /* Parses the head at the start of data: its length; 0: it is not complete; -1: not HTTP. An interim response (1xx) is a
@@ -22,7 +30,7 @@ struct response {
 int response_head(struct response *r, const char *data, size_t length, bool bodiless);
 
 /* Passes over what there is of the content: the bytes used up, or -1: broken chunks. */
-int response_content(struct response *r, const char *data, size_t length);
+int response_content(struct response *r, const char *data, size_t length, const struct expected *expected);
 
 /* Whether it is complete; the next byte is another's. */
 bool response_complete(const struct response *r);

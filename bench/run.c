@@ -87,6 +87,8 @@ int run_plan(const struct plan *plan, run_watch *watch, void *context, struct ru
 		return -1;
 	}
 	sigaction(SIGINT, &catch, &before); /* a second one kills */
+	struct counters counters, counters_after;
+	counters_read(&counters);
 	note_usage(r, -1);
 	r->started_s = seconds(CLOCK_REALTIME);
 	double start_s = seconds(CLOCK_MONOTONIC);
@@ -98,6 +100,8 @@ int run_plan(const struct plan *plan, run_watch *watch, void *context, struct ru
 	else watch_clients(client, plan->clients, start_s, watch, context, r, m);
 	for (unsigned i = 0; i < started; i++) client_join(client[i]);
 	note_usage(r, 1);
+	counters_read(&counters_after);
+	r->counters = counters_since(&counters_after, &counters);
 	sigaction(SIGINT, &before, NULL);
 	free(client);
 	free(m);

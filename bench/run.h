@@ -2,14 +2,16 @@
 #ifndef BENCH_RUN_H
 #define BENCH_RUN_H
 
+#include "bench/counters.h"
 #include "bench/measures.h"
 #include "bench/plan.h"
 
 struct run {
 	struct measures total;
-	double started_s;        /* since the epoch */
-	double elapsed_s;        /* until the last client had ended */
-	double user_s, system_s; /* processor time of this process */
+	double started_s;         /* since the epoch */
+	double elapsed_s;         /* until the last client had ended */
+	double user_s, system_s;  /* processor time of this process */
+	struct counters counters; /* what was added to them */
 };
 
 /* Called about once a second with what was measured since the last call, and at the end; times in seconds since the

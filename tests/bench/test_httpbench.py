@@ -66,6 +66,27 @@ def test_another_status_is_a_failure_of_its_own_kind(build, tmp_path):
         assert failures(result) == {"wrong_status": 10} and result["connected"] == 64
 
 
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize("wrong", [b"hallo", b"hell", b"hello!", b""])
+def test_each_byte_is_compared(build, tmp_path, wrong):
+    (tmp_path / "expected").write_bytes(b"hello")
+    odd = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(wrong), wrong)
+    with Origin(lambda _, number, __: odd if number % 100 == 0 else CHUNKED if number % 2 else OK) as origin:
+        result = httpbench(build, "-n", 1000, "--expect", tmp_path / "expected", origin.url, status=1, tmp_path=tmp_path)
+        assert failures(result) == {"wrong_bytes": 10} and result["answered"] == 990
+
+
+def test_the_kernels_counters_tell_when_a_run_does_not_count(build, tmp_path):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(1)  # and nobody accepts
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        result = httpbench(build, "-d", 1.5, "-c", 20, "-T", 1, url, status=1, tmp_path=tmp_path)
+        assert result["counters"]["ListenOverflows"] > 0 and result["verdict"] == "FAIL"
+
+
 def test_what_times_out_is_in_no_percentile_that_it_would_flatter(build, tmp_path):
     def behave(_, number, __):
         if number % 10 == 0:
@@ -288,7 +309,7 @@ def test_a_line_a_second(plain, tmp_path):
         (["-c", "0", "http://a/"], "--connections"), (["-c", "1.5", "http://a/"], "1.5"), (["-x", "http://a/"], "-x"),
         (["-t", "9", "-c", "8", "http://a/"], "threads"), (["--source", "127.0.0.1/40", "http://a/"], "--source"),
         (["--unix", "/" + "x" * 120, "http://a/"], "too long"), (["--json", "/nonexistent/x", "http://127.0.0.1/"], "/nonexistent/x"),
-        (["-H", "nonsense", "http://a/"], "nonsense"), (["merge"], "logs"), (["merge", "/nonexistent"], "/nonexistent"),
+        (["-H", "nonsense", "http://a/"], "nonsense"), (["--expect", "/nonexistent", "http://a/"], "/nonexistent"), (["merge"], "logs"), (["merge", "/nonexistent"], "/nonexistent"),
     ],
 )  # fmt: skip
 def test_bad_input_is_named_in_one_line(build, arguments, named):

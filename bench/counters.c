@@ -1,0 +1,79 @@
+/* counters.c - see counters.h. */
+#include "bench/counters.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_LENGTH_MAX = 16384, STOLEN = 7, TICKS = 8 /* fields of the first line of /proc/stat */ };
+
+const char *const counter_name[COUNTERS] = {
+	"ListenOverflows",      /* a full accept queue: connections were dropped */
+	"ListenDrops",          /* the same, and for other reasons */
+	"TCPReqQFullDrop",      /* a full SYN queue */
+	"TCPReqQFullDoCookies", /* the same, answered by cookies */
+	"TCPBacklogDrop",       /* segments for a socket that was busy for too long */
+	"TCPRcvQDrop",          /* segments that a socket had no room for */
+	"TCPTimeWaitOverflow",  /* tcp_max_tw_buckets: a TIME_WAIT was left out */
+	"TCPAbortOnMemory",     /* connections that the kernel gave up for want of memory */
+	"TCPSynRetrans",        /* each took a second or more */
+	"RetransSegs",          /* segments sent again */
+	"softnet_dropped",      /* netdev_max_backlog: packets dropped between the ends of the loopback */
+};
+
+static void set(struct counters *c, const char *name, uint64_t value) {
+	for (int i = 0; i < COUNTERS; i++)
+		if (strcmp(counter_name[i], name) == 0) c->value[i] = value;
+}
+
+/* Pairs of lines, "Prefix: names" and "Prefix: values". */
+static void read_pairs(struct counters *c, const char *path) {
+	static char names[LINE_LENGTH_MAX], values[LINE_LENGTH_MAX];
+	FILE *in = fopen(path, "r");
+	while (in && fgets(names, sizeof names, in) && fgets(values, sizeof values, in)) {
+		char *name_at, *value_at;
+		char *name = strtok_r(names, " \n", &name_at), *value = strtok_r(values, " \n", &value_at);
+		for (; name && value; name = strtok_r(NULL, " \n", &name_at), value = strtok_r(NULL, " \n", &value_at))
+			set(c, name, strtoull(value, NULL, 10));
+	}
+	if (in) fclose(in);
+}
+
+/* A line a processor of hexadecimal numbers, the second of which is what was dropped. */
+static void read_softnet(struct counters *c) {
+	char line[512];
+	uint64_t dropped = 0;
+	FILE *in = fopen("/proc/net/softnet_stat", "r");
+	while (in && fgets(line, sizeof line, in)) {
+		const char *second = strchr(line, ' ');
+		if (second) dropped += strtoull(second, NULL, 16);
+	}
+	if (in) fclose(in);
+	set(c, "softnet_dropped", dropped);
+}
+
+static void read_stolen(struct counters *c) {
+	char line[512];
+	FILE *in = fopen("/proc/stat", "r");
+	char *at = in && fgets(line, sizeof line, in) ? line + strcspn(line, " ") : NULL;
+	for (int i = 0; at && i < TICKS; i++) {
+		uint64_t ticks = strtoull(at, &at, 10);
+		c->ticks += ticks;
+		if (i == STOLEN) c->stolen = ticks;
+	}
+	if (in) fclose(in);
+}
+
+void counters_read(struct counters *c) {
+	*c = (struct counters){0};
+	read_pairs(c, "/proc/net/netstat");
+	read_pairs(c, "/proc/net/snmp");
+	read_softnet(c);
+	read_stolen(c);
+}
+
+struct counters counters_since(const struct counters *now, const struct counters *before) {
+	struct counters since = {.ticks = now->ticks - before->ticks, .stolen = now->stolen - before->stolen};
+	for (int i = 0; i < COUNTERS; i++) since.value[i] = now->value[i] - before->value[i];
+	return since;
+}

@@ -1,0 +1,24 @@
+/* counters.h - what the kernel counts of packets and connections that went wrong, in this network namespace, and the
+ * processor time that others took: they tell whether a run shows the server or its surroundings. All 0 where the system
+ * does not say (it is Linux that does). */
+#ifndef BENCH_COUNTERS_H
+#define BENCH_COUNTERS_H
+
+#include <stdint.h>
+
+enum { COUNTERS = 11 };
+
+struct counters {
+	uint64_t value[COUNTERS];
+	uint64_t ticks, stolen; /* of all processors; stolen: by other guests of the host */
+};
+
+/* As /proc/net/netstat, /proc/net/snmp and "softnet_dropped" call them. */
+extern const char *const counter_name[COUNTERS];
+
+void counters_read(struct counters *counters);
+
+/* What has been added since. */
+struct counters counters_since(const struct counters *now, const struct counters *before);
+
+#endif

@@ -1,0 +1,45 @@
+/* verdict.c - see verdict.h. */
+#include "bench/verdict.h"
+
+#include <stdio.h>
+
+static bool client_was_bottleneck(const struct plan *plan, const struct run *r, char *text) {
+	const struct histogram *duration = r->total.duration;
+	double busy = (r->user_s + r->system_s - (double)r->total.spun_ns / 1e9) / (r->elapsed_s * plan->clients);
+	if (busy * 100 > CLIENT_BUSY_PERCENT) {
+		snprintf(text, VERDICT_TEXT, "it was busy for %.0f %% of the time", busy * 100);
+		return true;
+	}
+	int64_t late = histogram_percentile(&duration[DURATION_LATENESS], 99);
+	int64_t whole = histogram_percentile(&duration[DURATION_WHOLE], 99);
+	if (plan->rate <= 0 || late == -1 || whole == -1 || late * 100 <= whole * CLIENT_LATE_PERCENT) return false;
+	snprintf(text, VERDICT_TEXT, "requests waited: more connections or threads may be needed");
+	return true;
+}
+
+/* Names the counters that moved; false: none did. */
+static bool counters_moved(const struct counters *c, char *text) {
+	size_t n = 0;
+	*text = '\0';
+	for (int i = 0; i < COUNTERS && n < VERDICT_TEXT; i++)
+		if (c->value[i])
+			n += (size_t)snprintf(text + n, VERDICT_TEXT - n, "%s%s +%llu", n ? ", " : "", counter_name[i],
+								  (unsigned long long)c->value[i]);
+	return n > 0;
+}
+
+const char *verdict_of(const struct plan *plan, const struct run *r, char *text) {
+	const struct measures *m = &r->total;
+	const struct counters *c = &r->counters;
+	snprintf(text, VERDICT_TEXT, "nothing was answered");
+	if (!m->answered) return "FAIL";
+	snprintf(text, VERDICT_TEXT, "%s ran out", m->failure[FAILURE_PORTS] ? "ports" : "descriptors");
+	if (m->failure[FAILURE_PORTS] || m->failure[FAILURE_DESCRIPTORS]) return "LIMIT";
+	if (client_was_bottleneck(plan, r, text)) return "CLIENT";
+	snprintf(text, VERDICT_TEXT, "others on the host took %.1f %% of the processors",
+			 100 * (double)c->stolen / (double)(c->ticks ? c->ticks : 1));
+	if (c->stolen * 1000 > c->ticks * STOLEN_PER_MILLE) return "NOISY";
+	if (counters_moved(c, text)) return "XPASS";
+	*text = '\0';
+	return "PASS";
+}
