@@ -17,6 +17,7 @@
 #include "bench/machine.h"
 #include "bench/merge.h"
 #include "bench/report.h"
+#include "bench/search.h"
 
 enum { TARGETS_MAX = 100000, CLIENTS_MAX = 256, CONNECTIONS_MAX = 1000000, DEPTH_MAX = 1024, ERROR_MAX = 512 };
 
@@ -40,6 +41,8 @@ static const char help[] = "usage: httpbench [options] URL...\n"
 						   "      --unix PATH          connect to a unix socket\n"
 						   "      --source NET         connect from the addresses of NET, as 127.0.1.0/24\n"
 						   "      --seed N             of all that is random (default: 1)\n"
+						   "      --search GOAL        find the highest rate that meets GOAL, as 'p99<5ms'\n"
+						   "      --sweep              rates from 10 to 110 percent of what closed loop reaches\n"
 						   "      --expect FILE        each answer has these bytes\n"
 						   "      --json FILE          the result\n"
 						   "      --tsv FILE           a line a second\n"
@@ -70,13 +73,31 @@ static unsigned whole_number(const char *name, const char *text, double least, d
 	return (unsigned)value;
 }
 
+/* More than one run. */
+struct series {
+	bool search, sweep;
+	struct goal goal;
+};
+
 /* Where results go besides the report; NULL: nowhere. */
 struct outputs {
 	const char *json_path, *tsv_path, *hlog_path;
 	FILE *json, *tsv, *hlog;
 };
 
-enum { LONG_ARRIVAL = 256, LONG_RAMP, LONG_UNIX, LONG_SOURCE, LONG_SEED, LONG_EXPECT, LONG_JSON, LONG_TSV, LONG_HLOG };
+enum {
+	LONG_ARRIVAL = 256,
+	LONG_RAMP,
+	LONG_UNIX,
+	LONG_SOURCE,
+	LONG_SEED,
+	LONG_SEARCH,
+	LONG_SWEEP,
+	LONG_EXPECT,
+	LONG_JSON,
+	LONG_TSV,
+	LONG_HLOG
+};
 
 static const struct option long_options[] = {
 	{"connections", required_argument, NULL, 'c'},
@@ -94,6 +115,8 @@ static const struct option long_options[] = {
 	{"unix", required_argument, NULL, LONG_UNIX},
 	{"source", required_argument, NULL, LONG_SOURCE},
 	{"seed", required_argument, NULL, LONG_SEED},
+	{"search", required_argument, NULL, LONG_SEARCH},
+	{"sweep", no_argument, NULL, LONG_SWEEP},
 	{"expect", required_argument, NULL, LONG_EXPECT},
 	{"json", required_argument, NULL, LONG_JSON},
 	{"tsv", required_argument, NULL, LONG_TSV},
@@ -120,9 +143,17 @@ static struct expected read_file(const char *path) {
 	return e;
 }
 
-static void parse_options(struct plan *p, struct request_options *o, struct outputs *outputs, int argc, char **argv) {
+static void check_series(const struct plan *p, const struct series *s, const struct outputs *o) {
+	if (s->search && s->sweep) refuse("--search and --sweep exclude each other");
+	if (p->rate > 0 || p->requests) refuse("--search and --sweep choose the rate: without --rate and --requests");
+	if (o->json_path || o->tsv_path || o->hlog_path) refuse("--search and --sweep write to stdout alone");
+}
+
+static void parse_options(struct plan *p, struct request_options *o, struct series *s, struct outputs *outputs,
+						  int argc, char **argv) {
 	double duration_s = 0;
 	*outputs = (struct outputs){0};
+	*s = (struct series){0};
 	*o = (struct request_options){.method = "GET"};
 	*p = (struct plan){.clients = 1, .connections = 64, .depth = 1, .seed = 1, .timeout_ns = 10000000000};
 	opterr = 0;
@@ -154,6 +185,11 @@ static void parse_options(struct plan *p, struct request_options *o, struct outp
 				refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", optarg);
 			break;
 		case LONG_SEED: p->seed = (uint64_t)number("--seed", optarg, 0, 1e15); break;
+		case LONG_SEARCH:
+			if (goal_parse(&s->goal, optarg) == -1) refuse("--search takes a goal like 'p99<5ms', not '%s'", optarg);
+			s->search = true;
+			break;
+		case LONG_SWEEP: s->sweep = true; break;
 		case LONG_EXPECT: p->expected = read_file(optarg); break;
 		case LONG_JSON: outputs->json_path = optarg; break;
 		case LONG_TSV: outputs->tsv_path = optarg; break;
@@ -163,6 +199,7 @@ static void parse_options(struct plan *p, struct request_options *o, struct outp
 		default: refuse("unknown option '%s'", argv[optind - 1]);
 		}
 	}
+	if (s->search || s->sweep) check_series(p, s, outputs);
 	if (optind == argc) refuse("the URL is missing");
 	if (argc - optind > TARGETS_MAX) refuse("more than %d URLs", TARGETS_MAX);
 	if (p->clients > p->connections) refuse("more threads than connections");
@@ -251,17 +288,26 @@ static int merge(int argc, char **argv) {
 	return result == -1 ? 2 : 0;
 }
 
+static int run_series(struct plan *p, const struct series *s) {
+	int result = s->search ? search_goal(p, &s->goal) : search_sweep(p);
+	if (result == -1) fprintf(stderr, "httpbench: cannot start the clients: %s\n", strerror(errno));
+	free_targets(p);
+	return result == 0 ? 0 : 1;
+}
+
 int main(int argc, char **argv) {
 	static struct run r;
 	static struct plan plan;
 	struct request_options o;
 	struct outputs outputs;
 	if (argc > 1 && strcmp(argv[1], "merge") == 0) return merge(argc - 1, argv + 1);
-	parse_options(&plan, &o, &outputs, argc, argv);
+	struct series series;
+	parse_options(&plan, &o, &series, &outputs, argc, argv);
 	make_targets(&plan, &o, argv + optind, (unsigned)(argc - optind));
 	open_outputs(&outputs);
 	signal(SIGPIPE, SIG_IGN);
 	(void)machine_raise_descriptor_limit();
+	if (series.search || series.sweep) return run_series(&plan, &series);
 	if (run_plan(&plan, watch, &outputs, &r) == -1) {
 		fprintf(stderr, "httpbench: cannot start the clients: %s\n", strerror(errno));
 		return 1;

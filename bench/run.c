@@ -99,6 +99,7 @@ int run_plan(const struct plan *plan, run_watch *watch, void *context, struct ru
 		for (unsigned i = 0; i < started; i++) client_stop(client[i]);
 	else watch_clients(client, plan->clients, start_s, watch, context, r, m);
 	for (unsigned i = 0; i < started; i++) client_join(client[i]);
+	r->interrupted = interrupted;
 	note_usage(r, 1);
 	counters_read(&counters_after);
 	r->counters = counters_since(&counters_after, &counters);

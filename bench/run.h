@@ -8,6 +8,7 @@
 
 struct run {
 	struct measures total;
+	bool interrupted;         /* by SIGINT */
 	double started_s;         /* since the epoch */
 	double elapsed_s;         /* until the last client had ended */
 	double user_s, system_s;  /* processor time of this process */

@@ -4,6 +4,7 @@ import json
 import re
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
@@ -245,6 +246,35 @@ def test_clients_race_for_nothing(threads, tmp_path):
             assert result["answered"] > 400 and not failures(result)
 
 
+def one_at_a_time(seconds):
+    lock = threading.Lock()
+
+    def behave(*_):
+        with lock:
+            time.sleep(seconds)
+        return OK
+
+    return behave
+
+
+def test_the_highest_rate_that_meets_a_goal_is_found(plain):
+    with Origin(one_at_a_time(0.005)) as origin:  # not 200 a second, and p99 < 60 ms only well below that
+        done = httpbench(plain, "--search", "p99<60ms", "-d", 1, "-c", 50, origin.url)
+        rate = int(re.search(r"meets the goal: (\d+) requests a second", done.stdout).group(1))
+        assert 80 < rate < 195
+        done = httpbench(plain, "--search", "p50<1ms", "-d", 0.2, "-c", 50, origin.url, status=1)
+        assert "no rate meets the goal" in done.stdout
+
+
+def test_a_sweep_goes_beyond_what_the_server_takes(plain):
+    with Origin(one_at_a_time(0.002)) as origin:
+        lines = httpbench(plain, "--sweep", "-d", 0.5, "-c", 50, origin.url).stdout.splitlines()
+    rows = [line.split() for line in lines[1:]]
+    assert rows[0][0] == "closed" and len(rows) == 12
+    most = float(rows[0][1])
+    assert [round(float(row[0]) / most * 10) for row in rows[1:]] == list(range(1, 12))
+
+
 # --- logs ---
 
 
@@ -309,7 +339,8 @@ def test_a_line_a_second(plain, tmp_path):
         (["-c", "0", "http://a/"], "--connections"), (["-c", "1.5", "http://a/"], "1.5"), (["-x", "http://a/"], "-x"),
         (["-t", "9", "-c", "8", "http://a/"], "threads"), (["--source", "127.0.0.1/40", "http://a/"], "--source"),
         (["--unix", "/" + "x" * 120, "http://a/"], "too long"), (["--json", "/nonexistent/x", "http://127.0.0.1/"], "/nonexistent/x"),
-        (["-H", "nonsense", "http://a/"], "nonsense"), (["--expect", "/nonexistent", "http://a/"], "/nonexistent"), (["merge"], "logs"), (["merge", "/nonexistent"], "/nonexistent"),
+        (["-H", "nonsense", "http://a/"], "nonsense"), (["--expect", "/nonexistent", "http://a/"], "/nonexistent"), (["--search", "p99>5", "http://a/"], "p99>5"),
+        (["--search", "p99<5ms", "-R", "5", "http://a/"], "--rate"), (["merge"], "logs"), (["merge", "/nonexistent"], "/nonexistent"),
     ],
 )  # fmt: skip
 def test_bad_input_is_named_in_one_line(build, arguments, named):

@@ -1,0 +1,101 @@
+/* search.c - see search.h. */
+#include "bench/search.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/report.h"
+#include "bench/verdict.h"
+
+enum { SWEEP_STEPS = 11 };
+static const double overtime = 1.1; /* what a run may take of its time */
+
+int goal_parse(struct goal *g, const char *text) {
+	static const struct {
+		const char *name;
+		double ns;
+	} unit[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+	char *end;
+	if (*text != 'p') return -1;
+	g->percentile = strtod(text + 1, &end);
+	if (end == text + 1 || *end != '<' || !(g->percentile > 0 && g->percentile <= 100)) return -1;
+	const char *limit = end + 1;
+	double value = strtod(limit, &end);
+	if (end == limit || !(value > 0)) return -1;
+	for (size_t i = 0; i < sizeof unit / sizeof *unit; i++) {
+		if (strcmp(end, unit[i].name) != 0) continue;
+		g->limit_ns = (int64_t)(value * unit[i].ns);
+		return 0;
+	}
+	return -1;
+}
+
+static void ignore(void *context, double from_s, double to_s, const struct measures *m) {
+	(void)context, (void)from_s, (void)to_s, (void)m;
+}
+
+static void print_head(void) {
+	printf("%10s %10s %8s %8s %8s %8s %8s  %s\n", "due /s", "answered", "50%", "99%", "99.9%", "100%", "failed",
+		   "verdict");
+}
+
+static void print_run(const struct plan *plan, const struct run *r) {
+	static const double shown[] = {50, 99, 99.9, 100};
+	char text[REPORT_TEXT], why[VERDICT_TEXT];
+	if (plan->rate > 0) printf("%10.0f", plan->rate);
+	else printf("%10s", "closed");
+	printf(" %10.0f", (double)r->total.answered / r->elapsed_s);
+	for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+		int64_t ns = histogram_percentile(&r->total.duration[DURATION_WHOLE], shown[i]);
+		printf(" %8s", report_duration(text, (double)ns, plan->timeout_ns));
+	}
+	printf(" %8llu  %s\n", (unsigned long long)measures_failed(&r->total), verdict_of(plan, r, why));
+	fflush(stdout);
+}
+
+static int run_at(const struct plan *plan, double rate, struct run *r) {
+	struct plan p = *plan;
+	p.rate = rate;
+	if (run_plan(&p, ignore, NULL, r) == -1) return -1;
+	print_run(&p, r);
+	return 0;
+}
+
+/* What closed loop reaches, in requests a second; -1 with errno. */
+static double capacity(const struct plan *plan, struct run *r) {
+	print_head();
+	return run_at(plan, 0, r) == -1 ? -1 : (double)r->total.answered / r->elapsed_s;
+}
+
+/* A server that does not keep up answers when the run is over. */
+static bool is_met(const struct plan *plan, const struct goal *goal, const struct run *r) {
+	int64_t ns = histogram_percentile(&r->total.duration[DURATION_WHOLE], goal->percentile);
+	bool kept_up = r->elapsed_s * 1e9 < (double)plan->duration_ns * overtime;
+	return !measures_failed(&r->total) && ns != -1 && ns < goal->limit_ns && kept_up;
+}
+
+int search_goal(const struct plan *plan, const struct goal *goal) {
+	static struct run r;
+	double low = 0, high = capacity(plan, &r) * 1.1;
+	if (high < 0) return -1;
+	while (high > 0 && high - low > SEARCH_PRECISION * high && !r.interrupted) {
+		double rate = (low + high) / 2;
+		if (run_at(plan, rate, &r) == -1) return -1;
+		if (is_met(plan, goal, &r)) low = rate;
+		else high = rate;
+		if (high < 1) break;
+	}
+	if (low > 0) printf("\nhighest rate that meets the goal: %.0f requests a second\n", low);
+	else printf("\nno rate meets the goal\n");
+	return low > 0 ? 0 : 1;
+}
+
+int search_sweep(const struct plan *plan) {
+	static struct run r;
+	double most = capacity(plan, &r);
+	if (most < 0) return -1;
+	for (int i = 1; i <= SWEEP_STEPS && most > 0 && !r.interrupted; i++)
+		if (run_at(plan, most * i / 10, &r) == -1) return -1;
+	return 0;
+}
