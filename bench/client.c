@@ -287,7 +287,7 @@ static void connection_open(struct client *c, struct connection *conn) {
 	}
 	conn->state = STATE_CONNECTING;
 	c->open++;
-	uint32_t source = c->number + c->plan->clients * c->sources_taken++;
+	uint32_t source = c->plan->rank * c->plan->connections + c->number + c->plan->clients * c->sources_taken++;
 	bool bound = !c->plan->sources.count || sources_bind(&c->plan->sources, source, conn->fd) == 0;
 	/* with one request at a time there is never anything that Nagle's algorithm would hold back */
 	if (c->plan->depth > 1) (void)setsockopt(conn->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

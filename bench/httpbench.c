@@ -16,6 +16,7 @@
 #include "bench/hlog.h"
 #include "bench/machine.h"
 #include "bench/merge.h"
+#include "bench/rank.h"
 #include "bench/report.h"
 #include "bench/search.h"
 
@@ -41,8 +42,12 @@ static const char help[] = "usage: httpbench [options] URL...\n"
 						   "      --unix PATH          connect to a unix socket\n"
 						   "      --source NET         connect from the addresses of NET, as 127.0.1.0/24\n"
 						   "      --seed N             of all that is random (default: 1)\n"
+						   "      --rank N, --ranks N  one of several generators (from 0 on) that share rate\n"
+						   "                           and requests; also from MPI, Slurm, Kubernetes, GNU\n"
+						   "                           parallel; %r in the name of a FILE becomes the rank\n"
+						   "      --start-at TIME      begin then, in seconds since the epoch\n"
 						   "      --search GOAL        find the highest rate that meets GOAL, as 'p99<5ms'\n"
-						   "      --sweep              rates from 10 to 110 percent of what closed loop reaches\n"
+						   "      --sweep              rates from 10 to 110 % of what closed loop reaches\n"
 						   "      --expect FILE        each answer has these bytes\n"
 						   "      --json FILE          the result\n"
 						   "      --tsv FILE           a line a second\n"
@@ -77,6 +82,7 @@ static unsigned whole_number(const char *name, const char *text, double least, d
 struct series {
 	bool search, sweep;
 	struct goal goal;
+	double start_s; /* since the epoch; 0: at once */
 };
 
 /* Where results go besides the report; NULL: nowhere. */
@@ -91,6 +97,9 @@ enum {
 	LONG_UNIX,
 	LONG_SOURCE,
 	LONG_SEED,
+	LONG_RANK,
+	LONG_RANKS,
+	LONG_START,
 	LONG_SEARCH,
 	LONG_SWEEP,
 	LONG_EXPECT,
@@ -115,6 +124,9 @@ static const struct option long_options[] = {
 	{"unix", required_argument, NULL, LONG_UNIX},
 	{"source", required_argument, NULL, LONG_SOURCE},
 	{"seed", required_argument, NULL, LONG_SEED},
+	{"rank", required_argument, NULL, LONG_RANK},
+	{"ranks", required_argument, NULL, LONG_RANKS},
+	{"start-at", required_argument, NULL, LONG_START},
 	{"search", required_argument, NULL, LONG_SEARCH},
 	{"sweep", no_argument, NULL, LONG_SWEEP},
 	{"expect", required_argument, NULL, LONG_EXPECT},
@@ -152,10 +164,12 @@ static void check_series(const struct plan *p, const struct series *s, const str
 static void parse_options(struct plan *p, struct request_options *o, struct series *s, struct outputs *outputs,
 						  int argc, char **argv) {
 	double duration_s = 0;
+	unsigned ranks = 1;
 	*outputs = (struct outputs){0};
 	*s = (struct series){0};
 	*o = (struct request_options){.method = "GET"};
 	*p = (struct plan){.clients = 1, .connections = 64, .depth = 1, .seed = 1, .timeout_ns = 10000000000};
+	rank_from_environment(&p->rank, &ranks);
 	opterr = 0;
 	for (int c; (c = getopt_long(argc, argv, ":c:t:d:n:R:k:p:T:H:X:h", long_options, NULL)) != -1;) {
 		switch (c) {
@@ -185,6 +199,9 @@ static void parse_options(struct plan *p, struct request_options *o, struct seri
 				refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", optarg);
 			break;
 		case LONG_SEED: p->seed = (uint64_t)number("--seed", optarg, 0, 1e15); break;
+		case LONG_RANK: p->rank = whole_number("--rank", optarg, 0, RANKS_MAX - 1); break;
+		case LONG_RANKS: ranks = whole_number("--ranks", optarg, 1, RANKS_MAX); break;
+		case LONG_START: s->start_s = number("--start-at", optarg, 0, 1e12); break;
 		case LONG_SEARCH:
 			if (goal_parse(&s->goal, optarg) == -1) refuse("--search takes a goal like 'p99<5ms', not '%s'", optarg);
 			s->search = true;
@@ -203,6 +220,9 @@ static void parse_options(struct plan *p, struct request_options *o, struct seri
 	if (optind == argc) refuse("the URL is missing");
 	if (argc - optind > TARGETS_MAX) refuse("more than %d URLs", TARGETS_MAX);
 	if (p->clients > p->connections) refuse("more threads than connections");
+	if (p->rank >= ranks && ranks > 1) refuse("rank %u of %u: the first is 0", p->rank, ranks);
+	p->rate /= ranks;
+	if (p->requests) p->requests = (p->requests + ranks - 1 - p->rank % ranks) / ranks;
 	p->duration_ns = duration_s > 0 ? (int64_t)(duration_s * 1e9) : p->requests ? 0 : 10000000000;
 }
 
@@ -224,10 +244,12 @@ static void free_targets(struct plan *p) {
 	free((char *)p->expected.at);
 }
 
-static FILE *open_output(const char *path) {
-	if (!path) return NULL;
-	FILE *f = fopen(path, "w");
-	if (!f) refuse("cannot write %s: %s", path, strerror(errno));
+static FILE *open_output(const char *name, unsigned rank) {
+	if (!name) return NULL;
+	char *path = rank_in_name(name, rank);
+	FILE *f = path ? fopen(path, "w") : NULL;
+	if (!f) refuse("cannot write %s: %s", path ? path : name, strerror(errno));
+	free(path);
 	return f;
 }
 
@@ -239,12 +261,12 @@ static void close_output(FILE *f, const char *path) {
 	exit(1);
 }
 
-static void open_outputs(struct outputs *o) {
+static void open_outputs(struct outputs *o, unsigned rank) {
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
-	o->json = open_output(o->json_path);
-	o->tsv = open_output(o->tsv_path);
-	o->hlog = open_output(o->hlog_path);
+	o->json = open_output(o->json_path, rank);
+	o->tsv = open_output(o->tsv_path, rank);
+	o->hlog = open_output(o->hlog_path, rank);
 	if (o->tsv) files_tsv_begin(o->tsv);
 	if (o->hlog) hlog_begin(o->hlog, (double)now.tv_sec + (double)now.tv_nsec / 1e9);
 }
@@ -281,7 +303,7 @@ static int merge(int argc, char **argv) {
 	if (optind == argc) refuse("merge needs the logs of runs");
 	int result = merge_logs(argv + optind, (unsigned)(argc - optind), &r, &plan.timeout_ns);
 	if (r.elapsed_s > 0) {
-		open_outputs(&outputs);
+		open_outputs(&outputs, 0);
 		report_run(stdout, &plan, &r);
 		finish_outputs(&outputs, &plan, &r);
 	}
@@ -304,7 +326,8 @@ int main(int argc, char **argv) {
 	struct series series;
 	parse_options(&plan, &o, &series, &outputs, argc, argv);
 	make_targets(&plan, &o, argv + optind, (unsigned)(argc - optind));
-	open_outputs(&outputs);
+	if (series.start_s > 0 && !rank_wait(series.start_s)) refuse("--start-at %.3f has passed", series.start_s);
+	open_outputs(&outputs, plan.rank);
 	signal(SIGPIPE, SIG_IGN);
 	(void)machine_raise_descriptor_limit();
 	if (series.search || series.sweep) return run_series(&plan, &series);

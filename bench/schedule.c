@@ -29,7 +29,7 @@ static double pause_ns(struct schedule *s) {
 }
 
 void schedule_start(struct schedule *s, const struct plan *plan, unsigned number, int64_t started_ns) {
-	uint64_t state = plan->seed + number;
+	uint64_t state = plan->seed + ((uint64_t)plan->rank << 32) + number;
 	s->plan = plan;
 	for (int i = 0; i < 4; i++) s->random[i] = splitmix(&state);
 	s->interval_ns = plan->rate > 0 ? 1e9 * plan->clients / plan->rate : 0;

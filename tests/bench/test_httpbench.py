@@ -1,6 +1,8 @@
 """httpbench tells the truth: about servers that fail, stall and delay, and about what it was told to do."""
 
 import json
+import math
+import os
 import re
 import socket
 import subprocess
@@ -328,6 +330,67 @@ def test_a_line_a_second(plain, tmp_path):
     assert sum(int(line[2]) for line in lines) == result["answered"]
 
 
+# --- several generators ---
+
+
+def run_all(command, environment=None, **popen):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False,
+                          env={**os.environ, **(environment or {})}, **popen)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def check_together(plain, directory, origin, logs, answered):
+    merged = httpbench(plain, "merge", "--json", directory / "json", *sorted(directory.glob("*.hlog")))
+    assert len(list(directory.glob("*.hlog"))) == logs and merged.stdout.count(".hlog: answered") == logs
+    result = json.loads((directory / "json").read_text())
+    assert result["answered"] == answered == origin.requests
+
+
+def test_gnu_parallel_starts_several_at_a_time(plain, tmp_path):
+    start = math.ceil(time.time()) + 2
+    with Origin() as origin:
+        run_all(
+            ["parallel", "--will-cite", "--sshlogin", "3/:", "cd", tmp_path, ";", plain / "bench" / "httpbench", "--ranks", "3",
+             "-R", "300", "--arrival", "constant", "-d", "1", "--start-at", str(start), "--hlog", "{}.hlog", origin.url,
+             ":::", "1", "2", "3"]
+        )  # fmt: skip
+        check_together(plain, tmp_path, origin, 3, 300)
+        starts = [float(re.search(r"StartTime: ([\d.]+)", log.read_text()).group(1)) for log in tmp_path.glob("*.hlog")]
+        assert all(0 <= s - start < 0.3 for s in starts)
+
+
+def test_mpi_tells_each_its_rank(plain, tmp_path):
+    with Origin() as origin:
+        run_all(
+            ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2", plain / "bench" / "httpbench", "-n", "101", "-c", "4",
+             "--source", "127.0.5.0/28", "--hlog", "%r.hlog", origin.url], cwd=tmp_path
+        )  # fmt: skip
+        check_together(plain, tmp_path, origin, 2, 101)
+        assert len({peer[0] for peer in origin.peers}) == 8
+
+
+ENVIRONMENTS = [
+    {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4"},
+    {"PMI_RANK": "1", "PMI_SIZE": "4"},
+    {"SLURM_PROCID": "1", "SLURM_NTASKS": "4"},
+]
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda e: next(iter(e)))
+def test_launchers_say_rank_and_size(build, tmp_path, environment):
+    with Origin() as origin:
+        run_all([build / "bench" / "httpbench", "-n", "102", "--json", tmp_path / "%r.json", origin.url], environment)
+        assert json.loads((tmp_path / "1.json").read_text())["answered"] == origin.requests == 26
+
+
+@pytest.mark.parametrize("environment,rank", [({"JOB_COMPLETION_INDEX": "2"}, 2), ({"PARALLEL_SEQ": "2"}, 1)])
+def test_launchers_say_the_rank_alone(build, tmp_path, environment, rank):
+    with Origin() as origin:
+        command = [build / "bench" / "httpbench", "--ranks", "3", "-n", "100", "--json", tmp_path / "%r.json", origin.url]
+        run_all(command, environment)
+        assert json.loads((tmp_path / f"{rank}.json").read_text())["answered"] == (33 if rank else 34)
+
+
 # --- bad input ---
 
 
@@ -340,7 +403,8 @@ def test_a_line_a_second(plain, tmp_path):
         (["-t", "9", "-c", "8", "http://a/"], "threads"), (["--source", "127.0.0.1/40", "http://a/"], "--source"),
         (["--unix", "/" + "x" * 120, "http://a/"], "too long"), (["--json", "/nonexistent/x", "http://127.0.0.1/"], "/nonexistent/x"),
         (["-H", "nonsense", "http://a/"], "nonsense"), (["--expect", "/nonexistent", "http://a/"], "/nonexistent"), (["--search", "p99>5", "http://a/"], "p99>5"),
-        (["--search", "p99<5ms", "-R", "5", "http://a/"], "--rate"), (["merge"], "logs"), (["merge", "/nonexistent"], "/nonexistent"),
+        (["--search", "p99<5ms", "-R", "5", "http://a/"], "--rate"), (["--start-at", "5", "http://127.0.0.1/"], "passed"),
+        (["--rank", "3", "--ranks", "3", "http://127.0.0.1/"], "rank 3"), (["merge"], "logs"), (["merge", "/nonexistent"], "/nonexistent"),
     ],
 )  # fmt: skip
 def test_bad_input_is_named_in_one_line(build, arguments, named):
