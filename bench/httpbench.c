@@ -41,6 +41,8 @@ static const char help[] = "usage: httpbench [options] URL...\n"
 						   "  -X, --method NAME        (default: GET)\n"
 						   "      --unix PATH          connect to a unix socket\n"
 						   "      --source NET         connect from the addresses of NET, as 127.0.1.0/24\n"
+						   "      --urls FILE          URLs, one a line, instead of those as arguments\n"
+						   "      --zipf S             the n-th URL is asked for 1/n^S as often (default: 0)\n"
 						   "      --seed N             of all that is random (default: 1)\n"
 						   "      --rank N, --ranks N  one of several generators (from 0 on) that share rate\n"
 						   "                           and requests; also from MPI, Slurm, Kubernetes, GNU\n"
@@ -78,11 +80,13 @@ static unsigned whole_number(const char *name, const char *text, double least, d
 	return (unsigned)value;
 }
 
-/* More than one run. */
+/* What is to be done besides one run at once. */
 struct series {
 	bool search, sweep;
 	struct goal goal;
-	double start_s; /* since the epoch; 0: at once */
+	double start_s;        /* since the epoch; 0: at once */
+	const char *urls_path; /* NULL: they are on the command line */
+	double skew;           /* of their popularity */
 };
 
 /* Where results go besides the report; NULL: nowhere. */
@@ -97,6 +101,8 @@ enum {
 	LONG_UNIX,
 	LONG_SOURCE,
 	LONG_SEED,
+	LONG_URLS,
+	LONG_ZIPF,
 	LONG_RANK,
 	LONG_RANKS,
 	LONG_START,
@@ -124,6 +130,8 @@ static const struct option long_options[] = {
 	{"unix", required_argument, NULL, LONG_UNIX},
 	{"source", required_argument, NULL, LONG_SOURCE},
 	{"seed", required_argument, NULL, LONG_SEED},
+	{"urls", required_argument, NULL, LONG_URLS},
+	{"zipf", required_argument, NULL, LONG_ZIPF},
 	{"rank", required_argument, NULL, LONG_RANK},
 	{"ranks", required_argument, NULL, LONG_RANKS},
 	{"start-at", required_argument, NULL, LONG_START},
@@ -199,6 +207,8 @@ static void parse_options(struct plan *p, struct request_options *o, struct seri
 				refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", optarg);
 			break;
 		case LONG_SEED: p->seed = (uint64_t)number("--seed", optarg, 0, 1e15); break;
+		case LONG_URLS: s->urls_path = optarg; break;
+		case LONG_ZIPF: s->skew = number("--zipf", optarg, 0, 10); break;
 		case LONG_RANK: p->rank = whole_number("--rank", optarg, 0, RANKS_MAX - 1); break;
 		case LONG_RANKS: ranks = whole_number("--ranks", optarg, 1, RANKS_MAX); break;
 		case LONG_START: s->start_s = number("--start-at", optarg, 0, 1e12); break;
@@ -217,7 +227,8 @@ static void parse_options(struct plan *p, struct request_options *o, struct seri
 		}
 	}
 	if (s->search || s->sweep) check_series(p, s, outputs);
-	if (optind == argc) refuse("the URL is missing");
+	if (s->urls_path && optind < argc) refuse("the URLs come from %s: not '%s', too", s->urls_path, argv[optind]);
+	if (optind == argc && !s->urls_path) refuse("the URL is missing");
 	if (argc - optind > TARGETS_MAX) refuse("more than %d URLs", TARGETS_MAX);
 	if (p->clients > p->connections) refuse("more threads than connections");
 	if (p->rank >= ranks && ranks > 1) refuse("rank %u of %u: the first is 0", p->rank, ranks);
@@ -226,15 +237,44 @@ static void parse_options(struct plan *p, struct request_options *o, struct seri
 	p->duration_ns = duration_s > 0 ? (int64_t)(duration_s * 1e9) : p->requests ? 0 : 10000000000;
 }
 
-static void make_targets(struct plan *p, const struct request_options *o, char **url, unsigned count) {
+/* The lines of a file; blank ones and those that begin with a # do not count. The array is malloc'd, and so is *text,
+ * which they lie in. */
+static char **read_urls(const char *path, char **text, unsigned *count) {
+	struct expected file = read_file(path);
+	char *line = (char *)file.at, *end = line + file.length, **url = calloc(TARGETS_MAX, sizeof *url);
+	*text = line;
+	if (!url) refuse("no memory for the URLs of %s", path);
+	*end = '\0';
+	for (char *next; line < end; line = next) {
+		next = line + strcspn(line, "\r\n");
+		if (next < end) *next++ = '\0';
+		if (!*line || *line == '#') continue;
+		if (*count == TARGETS_MAX) refuse("%s has more than %d URLs", path, TARGETS_MAX);
+		url[(*count)++] = line;
+	}
+	if (!*count) refuse("%s has no URL", path);
+	return url;
+}
+
+/* The first is the most popular one: the n-th has a weight of 1 / n to the power of skew (Zipf); 0: all are alike. */
+static void make_shares(struct plan *p, double skew) {
+	double sum = 0, at = 0;
+	for (unsigned i = 0; i < p->targets; i++) sum += pow(i + 1, -skew);
+	for (unsigned i = 0; i < p->targets; i++) p->share[i] = at += pow(i + 1, -skew) / sum;
+}
+
+static void make_targets(struct plan *p, const struct request_options *o, char **url, unsigned count, double skew) {
 	char error[ERROR_MAX];
 	p->target = calloc(count, sizeof *p->target);
 	p->share = calloc(count, sizeof *p->share);
 	if (!p->target || !p->share) refuse("no memory for %u URLs", count);
 	for (; p->targets < count; p->targets++) {
-		if (target_make(&p->target[p->targets], url[p->targets], o, error, sizeof error) == -1) refuse("%s", error);
-		p->share[p->targets] = (double)(p->targets + 1) / count;
+		struct target *t = &p->target[p->targets];
+		if (target_make(t, url[p->targets], o, error, sizeof error) == -1) refuse("%s", error);
+		if (memcmp(&t->address, &p->target->address, sizeof t->address) != 0)
+			refuse("%s is not on the server of %s", t->url, p->target->url);
 	}
+	make_shares(p, skew);
 }
 
 static void free_targets(struct plan *p) {
@@ -310,34 +350,43 @@ static int merge(int argc, char **argv) {
 	return result == -1 ? 2 : 0;
 }
 
-static int run_series(struct plan *p, const struct series *s) {
+/* The exit status. */
+static int run_series(const struct plan *p, const struct series *s) {
 	int result = s->search ? search_goal(p, &s->goal) : search_sweep(p);
 	if (result == -1) fprintf(stderr, "httpbench: cannot start the clients: %s\n", strerror(errno));
-	free_targets(p);
 	return result == 0 ? 0 : 1;
 }
 
-int main(int argc, char **argv) {
+static int run_once(const struct plan *p, struct outputs *o) {
 	static struct run r;
-	static struct plan plan;
-	struct request_options o;
-	struct outputs outputs;
-	if (argc > 1 && strcmp(argv[1], "merge") == 0) return merge(argc - 1, argv + 1);
-	struct series series;
-	parse_options(&plan, &o, &series, &outputs, argc, argv);
-	make_targets(&plan, &o, argv + optind, (unsigned)(argc - optind));
-	if (series.start_s > 0 && !rank_wait(series.start_s)) refuse("--start-at %.3f has passed", series.start_s);
-	open_outputs(&outputs, plan.rank);
-	signal(SIGPIPE, SIG_IGN);
-	(void)machine_raise_descriptor_limit();
-	if (series.search || series.sweep) return run_series(&plan, &series);
-	if (run_plan(&plan, watch, &outputs, &r) == -1) {
+	open_outputs(o, p->rank);
+	if (run_plan(p, watch, o, &r) == -1) {
 		fprintf(stderr, "httpbench: cannot start the clients: %s\n", strerror(errno));
 		return 1;
 	}
 	if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
-	report_run(stdout, &plan, &r);
-	finish_outputs(&outputs, &plan, &r);
-	free_targets(&plan);
+	report_run(stdout, p, &r);
+	finish_outputs(o, p, &r);
 	return measures_failed(&r.total) ? 1 : 0;
+}
+
+int main(int argc, char **argv) {
+	static struct plan plan;
+	static char *urls_text;
+	struct request_options o;
+	struct outputs outputs;
+	struct series series;
+	if (argc > 1 && strcmp(argv[1], "merge") == 0) return merge(argc - 1, argv + 1);
+	parse_options(&plan, &o, &series, &outputs, argc, argv);
+	unsigned urls = (unsigned)(argc - optind);
+	char **url = series.urls_path ? read_urls(series.urls_path, &urls_text, &urls) : argv + optind;
+	make_targets(&plan, &o, url, urls, series.skew);
+	if (series.urls_path) free(url);
+	signal(SIGPIPE, SIG_IGN);
+	(void)machine_raise_descriptor_limit();
+	if (series.start_s > 0 && !rank_wait(series.start_s)) refuse("--start-at %.3f has passed", series.start_s);
+	int status = series.search || series.sweep ? run_series(&plan, &series) : run_once(&plan, &outputs);
+	free_targets(&plan);
+	free(urls_text);
+	return status;
 }

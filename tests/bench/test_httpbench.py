@@ -180,6 +180,15 @@ def test_several_urls_are_asked_for_alike(build, tmp_path):
     assert all(200 < paths.count(path) < 400 for path in (b"/a", b"/b", b"/c"))
 
 
+def test_urls_from_a_file_are_as_popular_as_zipf_has_it(build, tmp_path):
+    paths = []
+    with Origin(lambda _, __, request: paths.append(request.split(b" ")[1]) or OK) as origin:
+        (tmp_path / "urls").write_text("# some\n\n" + "".join(f"{origin.url}{n}\r\n" for n in (1, 2, 3, 4)))
+        httpbench(build, "-n", 2500, "-c", 3, "--urls", tmp_path / "urls", "--zipf", 1)
+    for n in (1, 2, 3, 4):  # weights 1, 1/2, 1/3, 1/4: of 25 / 12
+        assert abs(paths.count(b"/%d" % n) / (1200 / n) - 1) < 0.2
+
+
 def test_a_unix_socket_and_source_addresses(build, tmp_path):
     path = tmp_path / "socket"
     with Origin(family=socket.AF_UNIX, address=str(path)):
@@ -404,7 +413,8 @@ def test_launchers_say_the_rank_alone(build, tmp_path, environment, rank):
         (["--unix", "/" + "x" * 120, "http://a/"], "too long"), (["--json", "/nonexistent/x", "http://127.0.0.1/"], "/nonexistent/x"),
         (["-H", "nonsense", "http://a/"], "nonsense"), (["--expect", "/nonexistent", "http://a/"], "/nonexistent"), (["--search", "p99>5", "http://a/"], "p99>5"),
         (["--search", "p99<5ms", "-R", "5", "http://a/"], "--rate"), (["--start-at", "5", "http://127.0.0.1/"], "passed"),
-        (["--rank", "3", "--ranks", "3", "http://127.0.0.1/"], "rank 3"), (["merge"], "logs"), (["merge", "/nonexistent"], "/nonexistent"),
+        (["--rank", "3", "--ranks", "3", "http://127.0.0.1/"], "rank 3"), (["http://127.0.0.1/", "http://127.0.0.2/"], "127.0.0.2"), (["--urls", "/nonexistent"], "/nonexistent"),
+        (["--urls", "/dev/null"], "no URL"), (["--urls", "/dev/null", "http://a/"], "http://a/"), (["merge"], "logs"), (["merge", "/nonexistent"], "/nonexistent"),
     ],
 )  # fmt: skip
 def test_bad_input_is_named_in_one_line(build, arguments, named):
