@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -16,6 +15,7 @@
 #include "bench/response.h"
 #include "bench/source.h"
 #include "bench/target.h"
+#include "bench/usage.h"
 
 enum {
 	HOLD_MAX = 10000, /* connections that a process holds; fewer than the ports of a source address */
@@ -282,24 +282,6 @@ static const char help[] = "usage: connbench [options] URL\n"
 						   "      --source NET connect from the addresses of NET, as 127.0.1.0/24\n"
 						   "  -h, --help\n";
 
-__attribute__((format(printf, 1, 2), noreturn)) static void refuse(const char *format, ...) {
-	va_list arguments;
-	va_start(arguments, format);
-	fputs("connbench: ", stderr);
-	vfprintf(stderr, format, arguments);
-	fputs(" (see connbench --help)\n", stderr);
-	va_end(arguments);
-	exit(2);
-}
-
-static unsigned number(const char *name, const char *text, unsigned long most) {
-	char *end;
-	unsigned long value = strtoul(text, &end, 10);
-	if (end == text || *end || *text == '-' || value < 1 || value > most)
-		refuse("%s takes a number from 1 to %lu, not '%s'", name, most, text);
-	return (unsigned)value;
-}
-
 static enum idle idle_of(const char *name) {
 	for (size_t i = 0; i < sizeof idle_name / sizeof *idle_name; i++)
 		if (strcmp(idle_name[i], name) == 0) return (enum idle)i;
@@ -320,9 +302,9 @@ static void parse_options(struct plan *p, int argc, char **argv) {
 	opterr = 0;
 	for (int c; (c = getopt_long(argc, argv, ":n:i:s:h", long_options, NULL)) != -1;) {
 		switch (c) {
-		case 'n': p->connections = number("-n", optarg, (unsigned long)HOLD_MAX * HOLDERS_MAX); break;
-		case 'i': p->every = number("-i", optarg, 1000000000); break;
-		case 's': p->samples = number("-s", optarg, 1000000); break;
+		case 'n': p->connections = usage_whole_number("-n", optarg, 1, (double)HOLD_MAX * HOLDERS_MAX); break;
+		case 'i': p->every = usage_whole_number("-i", optarg, 1, 1e9); break;
+		case 's': p->samples = usage_whole_number("-s", optarg, 1, 1e6); break;
 		case LONG_IDLE: idle = idle_of(optarg); break;
 		case LONG_SOURCE:
 			if (sources_parse(&sources, optarg) == -1)
@@ -341,6 +323,7 @@ int main(int argc, char **argv) {
 	struct plan plan;
 	struct stop stop = {0};
 	unsigned open = 0;
+	usage_program = "connbench";
 	parse_options(&plan, argc, argv);
 	uint64_t descriptors = machine_raise_descriptor_limit();
 	plan.per_holder = HOLD_MAX;

@@ -8,6 +8,7 @@
  * process, and fewer than the ports that a source address has before the kernel's search for a free one gets slow. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <getopt.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "bench/machine.h"
+#include "bench/usage.h"
 
 enum { PER_PROCESS = 10000, PROCESSES_MAX = 100, ANSWER_MAX = 64 * 1024, TIMEOUT_S = 30 };
 
@@ -129,33 +131,27 @@ static double seconds(void) {
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-__attribute__((noreturn)) static void usage(void) {
-	fprintf(stderr, "usage: hold [-n CONNECTIONS] [-p PID] PORT PATH\n");
-	exit(2);
-}
-
-static long number(const char *text, long most) {
-	char *end;
-	long value = strtol(text, &end, 10);
-	if (end == text || *end || value < 1 || value > most) usage();
-	return value;
-}
+static const char help[] = "usage: hold [-n CONNECTIONS] [-p PID] PORT PATH";
 
 int main(int argc, char **argv) {
 	static int process[PROCESSES_MAX];
 	long connections = 1000, pid = 0;
-	for (int c; (c = getopt(argc, argv, "n:p:")) != -1;) {
-		if (c == 'n') connections = number(optarg, (long)PER_PROCESS * PROCESSES_MAX);
-		else if (c == 'p') pid = number(optarg, INT_MAX);
-		else usage();
+	usage_program = "hold";
+	opterr = 0;
+	static const struct option long_options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+	for (int c; (c = getopt_long(argc, argv, "n:p:h", long_options, NULL)) != -1;) {
+		if (c == 'n') connections = usage_whole_number("-n", optarg, 1, (double)PER_PROCESS * PROCESSES_MAX);
+		else if (c == 'p') pid = usage_whole_number("-p", optarg, 1, INT_MAX);
+		else if (c == 'h') return puts(help) == EOF;
+		else refuse("unknown option, or one without its value: '%s'", argv[optind - 1]);
 	}
-	if (argc - optind != 2) usage();
-	long port = number(argv[optind], 65535);
+	if (argc - optind != 2) refuse("a port and a path are needed");
+	long port = usage_whole_number("PORT", argv[optind], 1, 65535);
 	const char *path = argv[optind + 1];
 	server.sin_port = htons((in_port_t)port);
 	server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	int length = snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);
-	if (length >= (int)sizeof request) usage();
+	if (length >= (int)sizeof request) refuse("the path is too long");
 	(void)machine_raise_descriptor_limit();
 
 	int warm = open_connection(htonl(INADDR_LOOPBACK)); /* what the first request costs is not a connection's */

@@ -4,7 +4,6 @@
 #include <getopt.h>
 #include <math.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "bench/rank.h"
 #include "bench/report.h"
 #include "bench/search.h"
+#include "bench/usage.h"
 
 enum { TARGETS_MAX = 100000, CLIENTS_MAX = 256, CONNECTIONS_MAX = 1000000, DEPTH_MAX = 1024, ERROR_MAX = 512 };
 
@@ -55,30 +55,6 @@ static const char help[] = "usage: httpbench [options] URL...\n"
 						   "      --tsv FILE           a line a second\n"
 						   "      --hlog FILE          histograms of each second (HdrHistogram log)\n"
 						   "  -h, --help\n";
-
-__attribute__((format(printf, 1, 2), noreturn)) static void refuse(const char *format, ...) {
-	va_list arguments;
-	va_start(arguments, format);
-	fputs("httpbench: ", stderr);
-	vfprintf(stderr, format, arguments);
-	fputs(" (see httpbench --help)\n", stderr);
-	va_end(arguments);
-	exit(2);
-}
-
-static double number(const char *name, const char *text, double least, double most) {
-	char *end;
-	double value = strtod(text, &end);
-	if (end == text || *end || !(value >= least && value <= most))
-		refuse("%s takes a number from %g to %g, not '%s'", name, least, most, text);
-	return value;
-}
-
-static unsigned whole_number(const char *name, const char *text, double least, double most) {
-	double value = number(name, text, least, most);
-	if (value != floor(value)) refuse("%s takes a whole number, not '%s'", name, text);
-	return (unsigned)value;
-}
 
 /* What is to be done besides one run at once. */
 struct series {
@@ -181,20 +157,20 @@ static void parse_options(struct plan *p, struct request_options *o, struct seri
 	opterr = 0;
 	for (int c; (c = getopt_long(argc, argv, ":c:t:d:n:R:k:p:T:H:X:h", long_options, NULL)) != -1;) {
 		switch (c) {
-		case 'c': p->connections = whole_number("--connections", optarg, 1, CONNECTIONS_MAX); break;
-		case 't': p->clients = whole_number("--threads", optarg, 1, CLIENTS_MAX); break;
-		case 'd': duration_s = number("--duration", optarg, 0.001, 1e6); break;
-		case 'n': p->requests = (uint64_t)number("--requests", optarg, 1, 1e15); break;
-		case 'R': p->rate = number("--rate", optarg, 0.001, 1e9); break;
+		case 'c': p->connections = usage_whole_number("--connections", optarg, 1, CONNECTIONS_MAX); break;
+		case 't': p->clients = usage_whole_number("--threads", optarg, 1, CLIENTS_MAX); break;
+		case 'd': duration_s = usage_number("--duration", optarg, 0.001, 1e6); break;
+		case 'n': p->requests = (uint64_t)usage_number("--requests", optarg, 1, 1e15); break;
+		case 'R': p->rate = usage_number("--rate", optarg, 0.001, 1e9); break;
 		case LONG_ARRIVAL:
 			if (strcmp(optarg, "poisson") != 0 && strcmp(optarg, "constant") != 0)
 				refuse("--arrival is poisson or constant, not '%s'", optarg);
 			p->arrival = *optarg == 'p' ? ARRIVAL_POISSON : ARRIVAL_CONSTANT;
 			break;
-		case 'k': p->per_connection = whole_number("--per-connection", optarg, 1, 1e9); break;
-		case 'p': p->depth = whole_number("--pipeline", optarg, 1, DEPTH_MAX); break;
-		case LONG_RAMP: p->ramp_ns = (int64_t)(number("--ramp", optarg, 0, 1e6) * 1e9); break;
-		case 'T': p->timeout_ns = (int64_t)(number("--timeout", optarg, 0.1, 3600) * 1e9); break;
+		case 'k': p->per_connection = usage_whole_number("--per-connection", optarg, 1, 1e9); break;
+		case 'p': p->depth = usage_whole_number("--pipeline", optarg, 1, DEPTH_MAX); break;
+		case LONG_RAMP: p->ramp_ns = (int64_t)(usage_number("--ramp", optarg, 0, 1e6) * 1e9); break;
+		case 'T': p->timeout_ns = (int64_t)(usage_number("--timeout", optarg, 0.1, 3600) * 1e9); break;
 		case 'H':
 			if (o->headers == HEADERS_MAX) refuse("more than %d header fields", HEADERS_MAX);
 			if (!strchr(optarg, ':')) refuse("--header takes 'Name: value', not '%s'", optarg);
@@ -206,12 +182,12 @@ static void parse_options(struct plan *p, struct request_options *o, struct seri
 			if (sources_parse(&p->sources, optarg) == -1)
 				refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", optarg);
 			break;
-		case LONG_SEED: p->seed = (uint64_t)number("--seed", optarg, 0, 1e15); break;
+		case LONG_SEED: p->seed = (uint64_t)usage_number("--seed", optarg, 0, 1e15); break;
 		case LONG_URLS: s->urls_path = optarg; break;
-		case LONG_ZIPF: s->skew = number("--zipf", optarg, 0, 10); break;
-		case LONG_RANK: p->rank = whole_number("--rank", optarg, 0, RANKS_MAX - 1); break;
-		case LONG_RANKS: ranks = whole_number("--ranks", optarg, 1, RANKS_MAX); break;
-		case LONG_START: s->start_s = number("--start-at", optarg, 0, 1e12); break;
+		case LONG_ZIPF: s->skew = usage_number("--zipf", optarg, 0, 10); break;
+		case LONG_RANK: p->rank = usage_whole_number("--rank", optarg, 0, RANKS_MAX - 1); break;
+		case LONG_RANKS: ranks = usage_whole_number("--ranks", optarg, 1, RANKS_MAX); break;
+		case LONG_START: s->start_s = usage_number("--start-at", optarg, 0, 1e12); break;
 		case LONG_SEARCH:
 			if (goal_parse(&s->goal, optarg) == -1) refuse("--search takes a goal like 'p99<5ms', not '%s'", optarg);
 			s->search = true;
@@ -376,6 +352,7 @@ int main(int argc, char **argv) {
 	struct request_options o;
 	struct outputs outputs;
 	struct series series;
+	usage_program = "httpbench";
 	if (argc > 1 && strcmp(argv[1], "merge") == 0) return merge(argc - 1, argv + 1);
 	parse_options(&plan, &o, &series, &outputs, argc, argv);
 	unsigned urls = (unsigned)(argc - optind);

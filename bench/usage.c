@@ -1,0 +1,33 @@
+/* usage.c - see usage.h. */
+#include "bench/usage.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *usage_program;
+
+void refuse(const char *format, ...) {
+	va_list arguments;
+	va_start(arguments, format);
+	fprintf(stderr, "%s: ", usage_program);
+	vfprintf(stderr, format, arguments);
+	fprintf(stderr, " (see %s --help)\n", usage_program);
+	va_end(arguments);
+	exit(2);
+}
+
+double usage_number(const char *option, const char *text, double least, double most) {
+	char *end;
+	double value = strtod(text, &end);
+	if (end == text || *end || !(value >= least && value <= most))
+		refuse("%s takes a number from %.15g to %.15g, not '%s'", option, least, most, text);
+	return value;
+}
+
+unsigned usage_whole_number(const char *option, const char *text, double least, double most) {
+	double value = usage_number(option, text, least, most);
+	if (value != floor(value)) refuse("%s takes a whole number, not '%s'", option, text);
+	return (unsigned)value;
+}

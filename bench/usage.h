@@ -1,0 +1,13 @@
+/* usage.h - the command line of a benchmark program: what is wrong with it is said in one line, and ends it with 2. */
+#ifndef BENCH_USAGE_H
+#define BENCH_USAGE_H
+
+extern const char *usage_program; /* its name; set before the functions are called */
+
+__attribute__((format(printf, 1, 2), noreturn)) void refuse(const char *format, ...);
+
+/* The value of an option. */
+double usage_number(const char *option, const char *text, double least, double most);
+unsigned usage_whole_number(const char *option, const char *text, double least, double most);
+
+#endif
