@@ -115,6 +115,11 @@ static void move_to(struct client *c, struct connection *conn, enum list list) {
 	c->list[list] = self;
 }
 
+/* Open loop: keeps the list of those that can take another request. */
+static void list_by_room(struct client *c, struct connection *conn) {
+	move_to(c, conn, has_room(c, conn) ? LIST_ROOM : LIST_NONE);
+}
+
 static void assign(struct client *c, struct connection *conn, int64_t due_ns) {
 	struct pending *p = pending_of(c, conn, conn->assigned++);
 	*p = (struct pending){.due_ns = due_ns, .target = schedule_target(&c->schedule)};
@@ -267,7 +272,7 @@ static void connection_write(struct client *c, struct connection *conn) {
 	}
 	io_dontwantwrite(c->loop, conn->fd);
 	if (io_wantread(c->loop, conn->fd) == -1) connection_fail(c, conn, failure_of(errno));
-	else if (open_loop(c)) move_to(c, conn, has_room(c, conn) ? LIST_ROOM : LIST_NONE);
+	else if (open_loop(c)) list_by_room(c, conn);
 }
 
 /* Connects for the requests that are assigned, and sends them at once: they leave when the connection stands. */
@@ -383,7 +388,7 @@ static void readable(struct client *c, struct connection *conn) {
 		c->filling->bytes += (uint64_t)n;
 		if (take(c, conn, c->input, kept + (size_t)n)) {
 			if (!open_loop(c)) refill(c, conn);
-			else move_to(c, conn, has_room(c, conn) ? LIST_ROOM : LIST_NONE);
+			else list_by_room(c, conn);
 			return;
 		}
 	}

@@ -16,6 +16,7 @@
 #include "bench/source.h"
 #include "bench/target.h"
 #include "bench/usage.h"
+#include "io/io.h"
 
 enum {
 	HOLD_MAX = 10000, /* connections that a process holds; fewer than the ports of a source address */
@@ -325,7 +326,7 @@ int main(int argc, char **argv) {
 	unsigned open = 0;
 	usage_program = "connbench";
 	parse_options(&plan, argc, argv);
-	uint64_t descriptors = machine_raise_descriptor_limit();
+	uint64_t descriptors = io_raise_descriptor_limit();
 	plan.per_holder = HOLD_MAX;
 	if (descriptors < HOLD_MAX + DESCRIPTORS_RESERVED) {
 		if (descriptors <= DESCRIPTORS_RESERVED)

@@ -16,11 +16,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench/machine.h"
 #include "bench/usage.h"
+#include "io/io.h"
 
 enum { PER_PROCESS = 10000, PROCESSES_MAX = 100, ANSWER_MAX = 64 * 1024, TIMEOUT_S = 30 };
 
@@ -125,11 +125,7 @@ static void tell(const int *process, int processes) {
 	for (int i = 0; i < processes; i++) (void)!send(process[i], "", 1, MSG_NOSIGNAL); /* it may have died */
 }
 
-static double seconds(void) {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
+static double seconds(void) { return (double)machine_clock_ns() / 1e9; }
 
 static const char help[] = "usage: hold [-n CONNECTIONS] [-p PID] PORT PATH";
 
@@ -152,7 +148,7 @@ int main(int argc, char **argv) {
 	server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	int length = snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);
 	if (length >= (int)sizeof request) refuse("the path is too long");
-	(void)machine_raise_descriptor_limit();
+	(void)io_raise_descriptor_limit();
 
 	int warm = open_connection(htonl(INADDR_LOOPBACK)); /* what the first request costs is not a connection's */
 	if (warm == -1 || ask(warm) == -1) {

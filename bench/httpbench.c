@@ -13,12 +13,12 @@
 
 #include "bench/files.h"
 #include "bench/hlog.h"
-#include "bench/machine.h"
 #include "bench/merge.h"
 #include "bench/rank.h"
 #include "bench/report.h"
 #include "bench/search.h"
 #include "bench/usage.h"
+#include "io/io.h"
 
 enum { TARGETS_MAX = 100000, CLIENTS_MAX = 256, CONNECTIONS_MAX = 1000000, DEPTH_MAX = 1024, ERROR_MAX = 512 };
 
@@ -360,7 +360,7 @@ int main(int argc, char **argv) {
 	make_targets(&plan, &o, url, urls, series.skew);
 	if (series.urls_path) free(url);
 	signal(SIGPIPE, SIG_IGN);
-	(void)machine_raise_descriptor_limit();
+	(void)io_raise_descriptor_limit();
 	if (series.start_s > 0 && !rank_wait(series.start_s)) refuse("--start-at %.3f has passed", series.start_s);
 	int status = series.search || series.sweep ? run_series(&plan, &series) : run_once(&plan, &outputs);
 	free_targets(&plan);

@@ -29,14 +29,6 @@ int64_t machine_clock_ns(void) {
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-uint64_t machine_raise_descriptor_limit(void) {
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) == -1) return 0;
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit); /* less may do, too */
-	return getrlimit(RLIMIT_NOFILE, &limit) == -1 ? 0 : limit.rlim_cur;
-}
-
 /* Prints the rest of the first line of a file that begins with start; nothing where there is none. */
 static void print_line(FILE *out, const char *key, const char *path, const char *start) {
 	char line[LINE_MAX_LENGTH];

@@ -11,7 +11,4 @@ void machine_describe(FILE *out, int argc, char **argv);
 /* CLOCK_MONOTONIC, in ns. */
 int64_t machine_clock_ns(void);
 
-/* Lets this process open as many descriptors as it may; how many those are. */
-uint64_t machine_raise_descriptor_limit(void);
-
 #endif

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "gatling/crew.h"
@@ -31,13 +30,6 @@ static int open_standard_streams(void) {
 	do fd = open("/dev/null", O_RDWR);
 	while (fd != -1 && fd <= STDERR_FILENO);
 	return fd == -1 ? complain("open", "/dev/null", strerror(errno)) : close(fd);
-}
-
-static void raise_descriptor_limit(void) {
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) == -1) return;
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit); /* less will do, too */
 }
 
 /* Becomes the user; looked up before the root changes. */
@@ -124,7 +116,7 @@ int main(int argc, char **argv) {
 	if (open_standard_streams() == -1) return 1;
 	options_parse(&options, argc, argv);
 	block_signals(&signals);
-	raise_descriptor_limit();
+	(void)io_raise_descriptor_limit(); /* less will do, too */
 
 	struct crew *crew = crew_new(&options);
 	if (!crew) complain("start", "the workers", strerror(errno));

@@ -1,8 +1,18 @@
-/* descriptors.c - a descriptor table for each thread, where the system has such a thing (Linux). */
+/* descriptors.c - how many descriptors there are, and a table of them for each thread where the system has such a thing
+ * (Linux). */
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "io/io.h"
+
+uint64_t io_raise_descriptor_limit(void) {
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == -1) return 0;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit); /* then it stays as it is */
+	return getrlimit(RLIMIT_NOFILE, &limit) == -1 ? 0 : limit.rlim_cur;
+}
 
 #ifdef __linux__
 #include <sched.h>

@@ -113,6 +113,9 @@ int io_eagain_write(io_loop *loop, int fd);
  * false: the system has no such thing (or forbids it), the table stays shared and nothing was closed. Sorts keep. */
 bool io_private_descriptors(int *keep, unsigned count);
 
+/* Lets this process open as many descriptors as it may; how many those are, 0 if that cannot be known. */
+uint64_t io_raise_descriptor_limit(void);
+
 /* Makes the loop's current or next io_wait() return. Any thread that shares the descriptor table with the
  * loop's thread may call it, and a signal handler. */
 void io_wake(io_loop *loop);

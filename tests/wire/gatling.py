@@ -4,6 +4,7 @@ import atexit
 import functools
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -148,6 +149,11 @@ def runnable(build):
 def unprivileged():
     """What makes subprocess leave root: there the server would chroot, and the leak sanitizer would miss its /proc."""
     return {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+def descriptors_limited_to(soft, hard=None):
+    """What makes subprocess start a program that may open so many."""
+    return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard or soft))}
 
 
 class Server:

@@ -1,14 +1,13 @@
 """Connections: how long they last, slow and vanishing clients, deadlines, running out of descriptors."""
 
 import os
-import resource
 import socket
 import time
 
 import pytest
 
 from conftest import BIG, SMALL
-from gatling import Server, eventually
+from gatling import Server, descriptors_limited_to, eventually
 
 GET = b"GET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n"
 GET_BIG = b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -260,11 +259,7 @@ def test_requests_behind_the_last_one_do_not_reset_the_connection(server, path):
 @pytest.fixture
 def small_server(build, files):
     """A server that may open 64 descriptors."""
-
-    def few():
-        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-
-    with Server(build, files, "-j", "1", "-n", preexec_fn=few) as server:
+    with Server(build, files, "-j", "1", "-n", **descriptors_limited_to(64)) as server:
         yield server
 
 
@@ -343,12 +338,9 @@ def test_the_connections_that_came_first_make_room_first(small_server):
 
 
 def test_files_under_way_keep_nobody_out(build, root):
-    def some():
-        resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
-
     for i in range(200):
         root.write(f"f{i}", b"x" * 70_000)
-    with Server(build, root, "-j", "1", "-n", preexec_fn=some) as server:
+    with Server(build, root, "-j", "1", "-n", **descriptors_limited_to(256)) as server:
         idle = [server.connect() for _ in range(60)]
         for c in idle:
             assert c.get("/a.txt").status == 200
@@ -363,10 +355,7 @@ def test_files_under_way_keep_nobody_out(build, root):
 
 
 def test_only_a_few_make_room(build, files):
-    def some():
-        resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
-
-    with Server(build, files, "-j", "1", "-n", preexec_fn=some) as server:
+    with Server(build, files, "-j", "1", "-n", **descriptors_limited_to(256)) as server:
         clients = []
         while not clients or all(still_open(c) for c in clients):
             clients.append(server.connect())
@@ -379,12 +368,9 @@ def test_only_a_few_make_room(build, files):
 
 
 def test_without_a_descriptor_for_a_file_the_answer_is_503(build, root):
-    def some():
-        resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
-
     for i in range(90):
         root.write(f"f{i}", b"x" * 4_000_000)
-    with Server(build, root, "-j", "1", "-n", preexec_fn=some) as server:
+    with Server(build, root, "-j", "1", "-n", **descriptors_limited_to(128)) as server:
         clients = [server.connect(receive_buffer=4096) for _ in range(70)]
         for i, c in enumerate(clients):
             c.send(f"GET /f{i} HTTP/1.1\r\nHost: a\r\n\r\n".encode())

@@ -2,7 +2,6 @@
 
 import os
 import re
-import resource
 import signal
 import socket
 import stat
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gatling import Connection, Root, Server, eventually, runnable, unprivileged
+from gatling import Connection, Root, Server, descriptors_limited_to, eventually, runnable, unprivileged
 
 
 def run(build, *flags, **popen):
@@ -232,8 +231,7 @@ def test_it_ends_after_the_answers_under_way_and_refuses_new_ones_meanwhile(buil
         download = start_download(server)
         server.signal(number)
         idle.assert_closed()
-        with pytest.raises(ConnectionRefusedError):
-            eventually(lambda: server.connect().close())
+        eventually(lambda: refused(server))
         assert len(download.response().body) == 30_000_000
         download.assert_closed()
         server.wait()
@@ -384,16 +382,13 @@ def test_after_a_hangup_a_successor_has_the_port_while_downloads_go_on(build, hu
 
 
 def test_the_limit_of_descriptors_is_raised(build, files):
-    def lower():
-        resource.setrlimit(resource.RLIMIT_NOFILE, (256, 4096))
-
-    with Server(build, files, preexec_fn=lower) as server:
+    with Server(build, files, **descriptors_limited_to(256, 4096)) as server:
         limits = Path(f"/proc/{server.process.pid}/limits").read_text()
         assert re.search(r"Max open files +4096 +4096", limits)
 
 
 def test_too_few_descriptors_are_an_error(build, files):
-    done = run(build, "-c", files.path, "-p", "0", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30)))
+    done = run(build, "-c", files.path, "-p", "0", **descriptors_limited_to(30))
     assert done.returncode == 1 and one_line(done.stderr) and "open files" in done.stderr
 
 
