@@ -225,14 +225,15 @@ static const struct request_bytes *bytes_of(const struct client *c, const struct
 	return last ? &t->last : &t->request;
 }
 
+static void established(struct client *c, struct connection *conn) {
+	conn->state = STATE_OPEN;
+	c->filling->connections++;
+	histogram_record(&c->filling->duration[DURATION_CONNECT], c->now_ns - conn->opened_ns);
+}
+
 /* The connection has taken so many bytes. */
 static void written(struct client *c, struct connection *conn, size_t n) {
-	if (conn->state == STATE_CONNECTING) {
-		conn->state = STATE_OPEN;
-		c->filling->connections++;
-		histogram_record(&c->filling->duration[DURATION_CONNECT], c->now_ns - conn->opened_ns);
-		io_eagain_read(c->loop, conn->fd); /* nothing has come: no need to try */
-	}
+	if (conn->state == STATE_CONNECTING) established(c, conn);
 	for (; n; conn->written++) {
 		size_t rest = bytes_of(c, conn, conn->written)->length - conn->partly;
 		struct pending *p = pending_of(c, conn, conn->written);
@@ -275,10 +276,23 @@ static void connection_write(struct client *c, struct connection *conn) {
 	else if (open_loop(c)) list_by_room(c, conn);
 }
 
-/* Connects for the requests that are assigned, and sends them at once: they leave when the connection stands. */
+/* What has become of a connect(2) that does not wait: 0: the connection stands, as it does at once on loopback; or the
+ * error, EINPROGRESS as long as there is none (D. J. Bernstein, "Non-blocking BSD socket connections"). */
+static int connected(int fd) {
+	struct sockaddr_storage peer;
+	int error = 0;
+	socklen_t length = sizeof peer, error_length = sizeof error;
+	if (getpeername(fd, (struct sockaddr *)&peer, &length) == 0) return 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_length) == -1) return errno;
+	return error ? error : EINPROGRESS;
+}
+
+/* Connects for the requests that are assigned. They leave in the next turn: of many connections opened in one turn the
+ * requests then go out one right after the other, and a server that is quicker than this client is woken once for all
+ * of them and not, at this client's expense, for each. */
 static void connection_open(struct client *c, struct connection *conn) {
 	const struct target *t = &c->plan->target[pending_of(c, conn, 0)->target];
-	int on = 1;
+	int on = 1, off = 0;
 	conn->opened_ns = c->now_ns = machine_clock_ns();
 	conn->fd = socket(t->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (conn->fd != -1 && io_fd(c->loop, conn->fd, conn) == -1) {
@@ -296,14 +310,23 @@ static void connection_open(struct client *c, struct connection *conn) {
 	bool bound = !c->plan->sources.count || sources_bind(&c->plan->sources, source, conn->fd) == 0;
 	/* with one request at a time there is never anything that Nagle's algorithm would hold back */
 	if (c->plan->depth > 1) (void)setsockopt(conn->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	/* the handshake's last acknowledgement goes with the request, and that of the answer with the end */
+	if (c->plan->per_connection == 1) (void)setsockopt(conn->fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof off);
 	if (!bound ||
 		(connect(conn->fd, (const struct sockaddr *)&t->address, t->address_length) == -1 && errno != EINPROGRESS)) {
 		connection_fail(c, conn, failure_of(errno));
 		return;
 	}
 	c->now_ns = machine_clock_ns();
+	int error = connected(conn->fd);
+	if (!error) established(c, conn);
+	else if (error == EINPROGRESS) (void)io_eagain_write(c->loop, conn->fd); /* not wanted yet: cannot fail */
+	else {
+		connection_fail(c, conn, failure_of(error));
+		return;
+	}
 	io_timeout(c->loop, conn->fd, (c->now_ns + c->plan->timeout_ns) / 1000000);
-	connection_write(c, conn);
+	if (io_wantwrite(c->loop, conn->fd) == -1) connection_fail(c, conn, failure_of(errno));
 }
 
 /* A closed connection for a request, or NULL: there is none, or opening one has just failed. */
@@ -371,11 +394,21 @@ static void end_of_input(struct client *c, struct connection *conn) {
 	}
 }
 
+static bool want_read(struct client *c, struct connection *conn) {
+	if (io_wantread(c->loop, conn->fd) == 0) return true;
+	connection_fail(c, conn, failure_of(errno));
+	return false;
+}
+
 static void readable(struct client *c, struct connection *conn) {
 	size_t kept = conn->input_length;
 	if (kept) memcpy(c->input, conn->input, kept);
+	io_dontwantread(c->loop, conn->fd); /* before it is known whether anything more is to come */
 	ssize_t n = io_tryread(c->loop, conn->fd, c->input + kept, READ_MAX - kept);
-	if (n == -1 && errno == EAGAIN) return;
+	if (n == -1 && errno == EAGAIN) {
+		(void)want_read(c, conn);
+		return;
+	}
 	c->now_ns = machine_clock_ns();
 	free(conn->input);
 	conn->input = NULL;
@@ -386,7 +419,7 @@ static void readable(struct client *c, struct connection *conn) {
 		end_of_input(c, conn);
 	} else {
 		c->filling->bytes += (uint64_t)n;
-		if (take(c, conn, c->input, kept + (size_t)n)) {
+		if (take(c, conn, c->input, kept + (size_t)n) && want_read(c, conn)) {
 			if (!open_loop(c)) refill(c, conn);
 			else list_by_room(c, conn);
 			return;
@@ -482,11 +515,11 @@ static bool turn(struct client *c) {
 	if (await(c) == -1) return false;
 	bool busy = false;
 	if (atomic_load(&c->stop) && running(c)) c->end_ns = c->now_ns;
-	for (int fd; (fd = io_canread(c->loop)) != -1; busy = true) readable(c, io_cookie(c->loop, fd));
 	for (int fd; (fd = io_canwrite(c->loop)) != -1; busy = true) {
 		c->now_ns = machine_clock_ns();
 		connection_write(c, io_cookie(c->loop, fd));
 	}
+	for (int fd; (fd = io_canread(c->loop)) != -1; busy = true) readable(c, io_cookie(c->loop, fd));
 	if (busy) c->busy_ns = c->now_ns;
 	for (int fd; (fd = io_timedout(c->loop)) != -1;) connection_fail(c, io_cookie(c->loop, fd), FAILURE_TIMEOUT);
 	if (open_loop(c)) dispatch(c);

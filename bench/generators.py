@@ -30,7 +30,7 @@ worker_processes {workers};
 {affinity}
 worker_rlimit_nofile 20000;
 daemon off;
-pid {root}/nginx.pid;
+pid {root}/nginx-{port}.pid;
 error_log /dev/null crit;
 events {{ worker_connections 19000; }}
 http {{
@@ -39,7 +39,7 @@ http {{
     tcp_nopush on;
     keepalive_requests 1000000000;
     open_file_cache max=1000;
-    server {{ listen 127.0.0.1:{port} backlog=65535 deferred{reuseport}; root {root}; }}
+    server {{ listen 127.0.0.1:{port} backlog=65535{listen}; root {root}; }}
 }}
 """
 
@@ -77,13 +77,13 @@ class Bench:
                     sys.exit(f"generators: {command[0]} does not start")
                 time.sleep(0.05)
 
-    def nginx(self, workers):
+    def nginx(self, workers, listen=""):
+        """listen: more words for the directive of that name."""
         port = free_port()
-        configuration = self.root / "nginx.conf"
+        configuration = self.root / f"nginx-{port}.conf"
         affinity = "" if workers > 1 else "worker_cpu_affinity " + bin(1 << self.cores[0])[2:] + ";"
-        reuseport = " reuseport" if workers > 1 else ""
         configuration.write_text(
-            NGINX.format(workers=workers, affinity=affinity, root=self.root, port=port, reuseport=reuseport)
+            NGINX.format(workers=workers, affinity=affinity, root=self.root, port=port, listen=listen)
         )
         self.start(["nginx", "-c", str(configuration)], port)
         return port
@@ -143,10 +143,12 @@ def compare(bench, name, url, wrk_arguments, httpbench_arguments):
 def speed(bench):
     print(f"# {ROUNDS} rounds of {SECONDS} s, 1 thread, 64 connections, 1 KB; medians, ratios of pairs")
     print(f"{'':28} {'':10} {'/s':>10} {'most':>10} {'us each':>9}")
+    close = ["-H", "Connection: close"], ["-k", 1]
     for server, port in (("nginx", bench.nginx(1)), ("gatling", bench.gatling(1))):
         url = f"http://127.0.0.1:{port}/1k"
         compare(bench, f"{server}, kept open", url, [], [])
-        compare(bench, f"{server}, a connection each", url, ["-H", "Connection: close"], ["-k", 1])
+        compare(bench, f"{server}, a connection each", url, *close)
+    compare(bench, "nginx deferred, the same", f"http://127.0.0.1:{bench.nginx(1, ' deferred')}/1k", *close)
     few, many = (memory(bench, url, n) for n in (10, 10_010))
     print(f"httpbench's memory for an open connection: {(many - few) / 10_000:.0f} bytes", flush=True)
 
@@ -161,7 +163,7 @@ def memory(bench, url, connections):
 
 
 def shortlived(bench):
-    servers = {"gatling": bench.gatling(2), "nginx": bench.nginx(2)}
+    servers = {"gatling": bench.gatling(2), "nginx": bench.nginx(2, " deferred reuseport")}
     print(f"# 2 clients with 15,000 connections each, a request a connection, {SHORTLIVED_SECONDS} s")
     print(f"{'':8} {'':8} {'/s':>8} {'mean ms':>8} {'stddev':>8} {'99% ms':>8} {'failed':>7}  verdict")
     for size in SIZES:
