@@ -318,6 +318,7 @@ static void parse_options(struct plan *p, int argc, char **argv) {
 	}
 	if (argc - optind != 1) refuse(optind == argc ? "the URL is missing" : "more than one URL");
 	if (target_make(&target, argv[optind], &request, error, sizeof error) == -1) refuse("%s", error);
+	if (target.host) refuse("'%s': connbench speaks no TLS", argv[optind]);
 }
 
 int main(int argc, char **argv) {

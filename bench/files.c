@@ -29,6 +29,7 @@ void files_json(FILE *out, const struct plan *plan, const struct run *r) {
 			r->started_s, r->elapsed_s);
 	fprintf(out, " \"sent\": %llu, \"answered\": %llu, \"connected\": %llu, \"bytes\": %llu,\n", u(m->sent),
 			u(m->answered), u(m->connections), u(m->bytes));
+	if (*m->tls) fprintf(out, " \"tls\": \"%s\", \"resumed\": %llu,\n", m->tls, u(m->resumed));
 	fprintf(out, " \"user_s\": %.6f, \"system_s\": %.6f, \"waiting_s\": %.6f,\n \"failed\": {", r->user_s, r->system_s,
 			(double)m->spun_ns / 1e9);
 	for (int i = 0; i < FAILURES; i++) fprintf(out, "%s\"%s\": %llu", i ? ", " : "", failure_name[i], u(m->failure[i]));

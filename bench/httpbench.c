@@ -43,6 +43,8 @@ static const char help[] = "usage: httpbench [options] URL...\n"
 						   "      --source NET         connect from the addresses of NET, as 127.0.1.0/24\n"
 						   "      --urls FILE          URLs, one a line, instead of those as arguments\n"
 						   "      --zipf S             the n-th URL is asked for 1/n^S as often (default: 0)\n"
+						   "      --insecure           https:// with any certificate\n"
+						   "      --resume             https:// with the session of an earlier connection\n"
 						   "      --seed N             of all that is random (default: 1)\n"
 						   "      --rank N, --ranks N  one of several generators (from 0 on) that share rate\n"
 						   "                           and requests; also from MPI, Slurm, Kubernetes, GNU\n"
@@ -76,6 +78,8 @@ enum {
 	LONG_RAMP,
 	LONG_UNIX,
 	LONG_SOURCE,
+	LONG_INSECURE,
+	LONG_RESUME,
 	LONG_SEED,
 	LONG_URLS,
 	LONG_ZIPF,
@@ -105,6 +109,8 @@ static const struct option long_options[] = {
 	{"method", required_argument, NULL, 'X'},
 	{"unix", required_argument, NULL, LONG_UNIX},
 	{"source", required_argument, NULL, LONG_SOURCE},
+	{"insecure", no_argument, NULL, LONG_INSECURE},
+	{"resume", no_argument, NULL, LONG_RESUME},
 	{"seed", required_argument, NULL, LONG_SEED},
 	{"urls", required_argument, NULL, LONG_URLS},
 	{"zipf", required_argument, NULL, LONG_ZIPF},
@@ -182,6 +188,8 @@ static void parse_options(struct plan *p, struct request_options *o, struct seri
 			if (sources_parse(&p->sources, optarg) == -1)
 				refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", optarg);
 			break;
+		case LONG_INSECURE: p->tls.insecure = true; break;
+		case LONG_RESUME: p->tls.resume = true; break;
 		case LONG_SEED: p->seed = (uint64_t)usage_number("--seed", optarg, 0, 1e15); break;
 		case LONG_URLS: s->urls_path = optarg; break;
 		case LONG_ZIPF: s->skew = usage_number("--zipf", optarg, 0, 10); break;
@@ -239,6 +247,8 @@ static void make_shares(struct plan *p, double skew) {
 	for (unsigned i = 0; i < p->targets; i++) p->share[i] = at += pow(i + 1, -skew) / sum;
 }
 
+static bool same(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
+
 static void make_targets(struct plan *p, const struct request_options *o, char **url, unsigned count, double skew) {
 	char error[ERROR_MAX];
 	p->target = calloc(count, sizeof *p->target);
@@ -247,7 +257,7 @@ static void make_targets(struct plan *p, const struct request_options *o, char *
 	for (; p->targets < count; p->targets++) {
 		struct target *t = &p->target[p->targets];
 		if (target_make(t, url[p->targets], o, error, sizeof error) == -1) refuse("%s", error);
-		if (memcmp(&t->address, &p->target->address, sizeof t->address) != 0)
+		if (memcmp(&t->address, &p->target->address, sizeof t->address) != 0 || !same(t->host, p->target->host))
 			refuse("%s is not on the server of %s", t->url, p->target->url);
 	}
 	make_shares(p, skew);

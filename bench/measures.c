@@ -1,18 +1,26 @@
 /* measures.c - see measures.h. */
 #include "bench/measures.h"
 
+#include <string.h>
+
 const char *const duration_name[DURATIONS] = {
-	[DURATION_CONNECT] = "connect",
-	[DURATION_FIRST_BYTE] = "first_byte",
-	[DURATION_WHOLE] = "whole",
-	[DURATION_LATENESS] = "lateness",
+	[DURATION_CONNECT] = "connect", [DURATION_HANDSHAKE] = "handshake", [DURATION_FIRST_BYTE] = "first_byte",
+	[DURATION_WHOLE] = "whole",     [DURATION_LATENESS] = "lateness",
 };
 
 const char *const failure_name[FAILURES] = {
-	[FAILURE_REFUSED] = "refused",       [FAILURE_RESET] = "reset",         [FAILURE_TIMEOUT] = "timed_out",
-	[FAILURE_SHORT] = "short",           [FAILURE_STATUS] = "wrong_status", [FAILURE_BYTES] = "wrong_bytes",
-	[FAILURE_PROTOCOL] = "not_http",     [FAILURE_PORTS] = "no_port",       [FAILURE_DESCRIPTORS] = "no_descriptor",
-	[FAILURE_CONNECT] = "not_connected", [FAILURE_UNSENT] = "unsent",
+	[FAILURE_REFUSED] = "refused",
+	[FAILURE_RESET] = "reset",
+	[FAILURE_TIMEOUT] = "timed_out",
+	[FAILURE_SHORT] = "short",
+	[FAILURE_STATUS] = "wrong_status",
+	[FAILURE_BYTES] = "wrong_bytes",
+	[FAILURE_PROTOCOL] = "not_http",
+	[FAILURE_PORTS] = "no_port",
+	[FAILURE_DESCRIPTORS] = "no_descriptor",
+	[FAILURE_CONNECT] = "not_connected",
+	[FAILURE_TLS] = "tls",
+	[FAILURE_UNSENT] = "unsent",
 };
 
 void measures_add(struct measures *sum, const struct measures *m) {
@@ -21,14 +29,18 @@ void measures_add(struct measures *sum, const struct measures *m) {
 	sum->sent += m->sent;
 	sum->answered += m->answered;
 	sum->connections += m->connections;
+	sum->resumed += m->resumed;
 	sum->bytes += m->bytes;
 	sum->spun_ns += m->spun_ns;
+	if (!*sum->tls) memcpy(sum->tls, m->tls, TLS_TEXT);
+	if (!*sum->tls_failed) memcpy(sum->tls_failed, m->tls_failed, TLS_TEXT);
 }
 
 void measures_reset(struct measures *m) {
 	for (int i = 0; i < DURATIONS; i++) histogram_reset(&m->duration[i]);
 	for (int i = 0; i < FAILURES; i++) m->failure[i] = 0;
-	m->sent = m->answered = m->connections = m->bytes = m->spun_ns = 0;
+	m->sent = m->answered = m->connections = m->resumed = m->bytes = m->spun_ns = 0;
+	*m->tls = *m->tls_failed = '\0';
 }
 
 uint64_t measures_failed(const struct measures *m) {

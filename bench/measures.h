@@ -3,10 +3,12 @@
 #define BENCH_MEASURES_H
 
 #include "bench/histogram.h"
+#include "bench/tls.h"
 
 /* The durations, each from its own beginning. */
 enum duration {
 	DURATION_CONNECT,    /* connect(2) until the connection stands */
+	DURATION_HANDSHAKE,  /* of TLS, from there on */
 	DURATION_FIRST_BYTE, /* the request is handed to the kernel until the first byte of the answer is read */
 	DURATION_WHOLE,      /* the request is due until the last byte of its answer is read */
 	DURATION_LATENESS,   /* the request is due until it is sent: what waited for a connection, or for the client */
@@ -25,6 +27,7 @@ enum failure {
 	FAILURE_PORTS,       /* no free port for a source address (EADDRNOTAVAIL) */
 	FAILURE_DESCRIPTORS, /* EMFILE, ENFILE */
 	FAILURE_CONNECT,     /* connect(2) failed otherwise */
+	FAILURE_TLS,         /* a handshake, or a record */
 	FAILURE_UNSENT,      /* open loop: still waiting for a connection at the end */
 	FAILURES
 };
@@ -33,9 +36,11 @@ struct measures {
 	struct histogram duration[DURATIONS]; /* requests that failed are censored in DURATION_WHOLE */
 	uint64_t sent, answered;              /* requests; answered: whole and as wanted */
 	uint64_t connections;                 /* that were established */
+	uint64_t resumed;                     /* TLS sessions, of them */
 	uint64_t bytes;                       /* read */
 	uint64_t spun_ns;                     /* looked for work in vain */
 	uint64_t failure[FAILURES];
+	char tls[TLS_TEXT], tls_failed[TLS_TEXT]; /* what a handshake agreed on; why one failed; empty: none did */
 };
 
 /* As they are called in reports and logs. */

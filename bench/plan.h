@@ -5,11 +5,12 @@
 #include "bench/response.h"
 #include "bench/source.h"
 #include "bench/target.h"
+#include "bench/tls.h"
 
 enum arrival { ARRIVAL_POISSON, ARRIVAL_CONSTANT };
 
 struct plan {
-	struct target *target; /* asked for at random, by share */
+	struct target *target; /* of one server, asked for at random, by share */
 	unsigned targets;
 	double *share;           /* of the targets up to and with each, rising to 1 */
 	unsigned clients;        /* threads */
@@ -24,6 +25,7 @@ struct plan {
 	int64_t duration_ns, ramp_ns, timeout_ns;
 	struct sources sources;
 	struct expected expected;
+	struct tls_options tls;
 };
 
 #endif

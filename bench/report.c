@@ -33,8 +33,8 @@ static void print_durations(FILE *out, const char *name, const struct histogram 
 	char text[REPORT_TEXT];
 	if (!h->samples && !h->censored) return;
 	fprintf(out, "%-10s", name);
-	fprintf(out, " %7s", report_duration(text, histogram_mean(h), timeout_ns));
-	fprintf(out, " %7s", report_duration(text, histogram_deviation(h), timeout_ns));
+	fprintf(out, " %7s", h->samples ? report_duration(text, histogram_mean(h), timeout_ns) : "-");
+	fprintf(out, " %7s", h->samples ? report_duration(text, histogram_deviation(h), timeout_ns) : "-");
 	for (int i = 0; i < PERCENTILES; i++)
 		fprintf(out, " %7s", report_duration(text, (double)histogram_percentile(h, percentile_shown[i]), timeout_ns));
 	fputs("\n", out);
@@ -45,10 +45,11 @@ static void print_failures(FILE *out, const struct measures *m) {
 	for (int i = 0; i < FAILURES; i++)
 		if (m->failure[i]) fprintf(out, " %s %llu", failure_name[i], (unsigned long long)m->failure[i]);
 	fputs("\n", out);
+	if (*m->tls_failed) fprintf(out, "tls        failed: %s\n", m->tls_failed);
 }
 
 void report_run(FILE *out, const struct plan *plan, const struct run *r) {
-	static const char *const name[DURATIONS] = {"connect", "first byte", "whole", "lateness"};
+	static const char *const name[DURATIONS] = {"connect", "handshake", "first byte", "whole", "lateness"};
 	const struct measures *m = &r->total;
 	char text[REPORT_TEXT];
 	double answered = m->answered ? (double)m->answered : 1;
@@ -58,6 +59,7 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 	fprintf(out, "received   %s", scaled(text, (double)m->bytes, byte_units, 5));
 	fprintf(out, ", %s a second\n", scaled(text, (double)m->bytes / r->elapsed_s, byte_units, 5));
 	fprintf(out, "opened     %llu connections\n", (unsigned long long)m->connections);
+	if (*m->tls) fprintf(out, "tls        %s, %llu sessions resumed\n", m->tls, (unsigned long long)m->resumed);
 	double spun_s = (double)m->spun_ns / 1e9;
 	fprintf(out, "own cost   %.2f us of processor time a request, %.2f of it waiting\n",
 			(r->user_s + r->system_s) * 1e6 / answered, spun_s * 1e6 / answered);

@@ -12,6 +12,7 @@
 enum { HOST_MAX = 256 };
 
 struct parts {
+	bool secure;
 	char host[HOST_MAX]; /* without the brackets of an IPv6 literal */
 	char port[8];
 	const char *authority;
@@ -28,10 +29,11 @@ __attribute__((format(printf, 3, 4))) static int fail(char *error, size_t size, 
 }
 
 static int parse_url(struct parts *p, const char *url, char *error, size_t size) {
-	static const char scheme[] = "http://";
-	if (strncasecmp(url, scheme, strlen(scheme)) != 0)
-		return fail(error, size, "'%s' does not begin with http://", url);
-	p->authority = url + strlen(scheme);
+	static const char clear[] = "http://", secure[] = "https://";
+	p->secure = strncasecmp(url, secure, strlen(secure)) == 0;
+	if (!p->secure && strncasecmp(url, clear, strlen(clear)) != 0)
+		return fail(error, size, "'%s' does not begin with http:// or https://", url);
+	p->authority = url + (p->secure ? strlen(secure) : strlen(clear));
 	p->authority_length = strcspn(p->authority, "/?#");
 	p->path = p->authority + p->authority_length;
 	const char *end = p->path, *host = p->authority, *host_end;
@@ -50,7 +52,7 @@ static int parse_url(struct parts *p, const char *url, char *error, size_t size)
 	p->host[length] = '\0';
 	const char *port = *host_end == ']' ? host_end + 1 : host_end;
 	size_t digits = (size_t)(end - port);
-	snprintf(p->port, sizeof p->port, "80");
+	snprintf(p->port, sizeof p->port, p->secure ? "443" : "80");
 	if (!digits) return 0;
 	if (*port != ':' || digits < 2 || digits > 6 || strspn(port + 1, "0123456789") != digits - 1 ||
 		strtol(port + 1, NULL, 10) > 65535)
@@ -103,12 +105,14 @@ int target_make(struct target *t, const char *url, const struct request_options 
 	struct parts p = {0};
 	*t = (struct target){.url = url, .bodiless = strcmp(o->method, "HEAD") == 0};
 	if (parse_url(&p, url, error, size) == -1) return -1;
+	if (p.secure && !(t->host = strdup(p.host))) return fail(error, size, "no memory");
 	if ((o->unix_path ? use_unix(t, o->unix_path, error, size) : look_up(t, &p, error, size)) == -1) return -1;
 	if (make_request(&t->request, &p, o, false, error, size) == -1) return -1;
 	return make_request(&t->last, &p, o, true, error, size);
 }
 
 void target_free(struct target *t) {
+	free(t->host);
 	free(t->request.at);
 	free(t->last.at);
 }

@@ -15,6 +15,7 @@ struct request_bytes {
 
 struct target {
 	const char *url;
+	char *host; /* for TLS, of a https:// URL; NULL: in the clear */
 	struct sockaddr_storage address;
 	socklen_t address_length;
 	struct request_bytes request, last; /* last: with "Connection: close" */

@@ -8,10 +8,18 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
 class Origin:
     """behave(connection, number, request) answers the request of that number (from 1 on, over all connections): it returns
-    the bytes to send, or None when it has done everything itself; then the connection is closed."""
+    the bytes to send, or None when it has done everything itself; then the connection is closed. With an ssl.SSLContext
+    it speaks TLS."""
 
-    def __init__(self, behave=lambda connection, number, request: OK, family=socket.AF_INET, address=("127.0.0.1", 0)):
+    def __init__(
+        self,
+        behave=lambda connection, number, request: OK,
+        family=socket.AF_INET,
+        address=("127.0.0.1", 0),
+        context=None,
+    ):
         self.behave = behave
+        self.context = context
         self.requests = 0
         self.peers = []
         self.lock = threading.Lock()
@@ -23,7 +31,7 @@ class Origin:
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.listener.getsockname()[1]}/"
+        return f"{'https' if self.context else 'http'}://127.0.0.1:{self.listener.getsockname()[1]}/"
 
     def _accept(self):
         while True:
@@ -39,6 +47,8 @@ class Origin:
         data = b""
         with connection:
             try:
+                if self.context:
+                    connection = self.context.wrap_socket(connection, server_side=True)
                 while True:
                     while b"\r\n\r\n" not in data:
                         more = connection.recv(65536)

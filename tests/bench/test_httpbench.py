@@ -12,19 +12,7 @@ import time
 import pytest
 
 from origin import OK, Origin, reset
-
-
-def httpbench(build, *arguments, status=0, tmp_path=None):
-    command = [build / "bench" / "httpbench", *map(str, arguments)]
-    if tmp_path:
-        command += ["--json", tmp_path / "json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == status, done.stdout + done.stderr
-    return json.loads((tmp_path / "json").read_text()) if tmp_path else done
-
-
-def failures(result):
-    return {kind: count for kind, count in result["failed"].items() if count}
+from running import failures, httpbench
 
 
 def test_every_request_is_sent_and_answered_once(build, tmp_path):
@@ -52,12 +40,27 @@ def test_what_fails_is_counted_exactly_and_by_its_kind(build, tmp_path, name):
     kind, fail = BEHAVIOURS[name]
 
     def behave(connection, number, _):
-        return OK if number % 100 else fail(connection) and None
+        return OK if number % 1000 else fail(connection) and None
 
     with Origin(behave) as origin:
-        result = httpbench(build, "-n", 1000, "-c", 4, origin.url, status=1, tmp_path=tmp_path)
-        assert failures(result) == {kind: 10}
-        assert result["answered"] == 990 and result["durations"]["whole"]["censored"] == 10
+        result = httpbench(build, "-n", 5000, "-c", 4, origin.url, status=1, tmp_path=tmp_path)
+        assert failures(result) == {kind: 5}
+        assert result["answered"] == 4995 and result["durations"]["whole"]["censored"] == 5
+
+
+def test_answers_that_are_late_are_told_apart_exactly(build, tmp_path):
+    """Of 5,000 answers every 1000th is late: 99.9 % are early."""
+
+    def behave(_, number, __):
+        if number % 1000 == 0:
+            time.sleep(1)
+        return OK
+
+    with Origin(behave) as origin:
+        whole = httpbench(build, "-n", 5000, "-c", 4, origin.url, tmp_path=tmp_path)["durations"]["whole"]["percentiles_ns"]
+        assert whole["99"] < 500_000_000 <= 1_000_000_000 <= whole["99.99"]
+        result = httpbench(build, "-n", 5000, "-c", 4, "-T", 0.5, origin.url, status=1, tmp_path=tmp_path)
+        assert failures(result) == {"timed_out": 5} and result["answered"] == 4995
 
 
 def test_another_status_is_a_failure_of_its_own_kind(build, tmp_path):
@@ -76,9 +79,9 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\
 def test_each_byte_is_compared(build, tmp_path, wrong):
     (tmp_path / "expected").write_bytes(b"hello")
     odd = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(wrong), wrong)
-    with Origin(lambda _, number, __: odd if number % 100 == 0 else CHUNKED if number % 2 else OK) as origin:
-        result = httpbench(build, "-n", 1000, "--expect", tmp_path / "expected", origin.url, status=1, tmp_path=tmp_path)
-        assert failures(result) == {"wrong_bytes": 10} and result["answered"] == 990
+    with Origin(lambda _, number, __: odd if number % 1000 == 0 else CHUNKED if number % 2 else OK) as origin:
+        result = httpbench(build, "-n", 5000, "--expect", tmp_path / "expected", origin.url, status=1, tmp_path=tmp_path)
+        assert failures(result) == {"wrong_bytes": 5} and result["answered"] == 4995
 
 
 def test_the_kernels_counters_tell_when_a_run_does_not_count(build, tmp_path):
