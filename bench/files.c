@@ -1,9 +1,13 @@
 /* files.c - see files.h. */
 #include "bench/files.h"
 
+#include <stdlib.h>
+
 #include "bench/hlog.h"
 #include "bench/report.h"
 #include "bench/verdict.h"
+
+enum { LOG_VERSION = 1 }; /* of what --hlog means */
 
 static unsigned long long u(uint64_t n) { return n; }
 
@@ -62,7 +66,29 @@ void files_tsv_line(FILE *out, double from_s, double to_s, const struct measures
 	fputs("\n", out);
 }
 
-int files_hlog(FILE *out, double from_s, double to_s, const struct measures *m) {
+/* What has to be the same for runs that are merged, and what tells them apart. */
+void files_hlog_begin(FILE *out, const struct plan *p, double started_s) {
+	hlog_begin(out, started_s);
+	fprintf(out,
+			"#[Plan: version %d url %s urls %u rate %g arrival %d per_connection %u pipeline %u "
+			"timeout_s %.3f ranks %u ]\n",
+			LOG_VERSION, p->target->url, p->targets, p->rate, p->arrival, p->per_connection, p->depth,
+			(double)p->timeout_ns / 1e9, p->ranks);
+	fprintf(out, "#[Rank: rank %u ]\n", p->rank);
+}
+
+static int write_failed(FILE *out, const struct plan *plan, double from_s, double to_s, uint64_t failed) {
+	struct histogram *h = calloc(1, sizeof *h);
+	if (!h) return -1;
+	histogram_record_at(h, histogram_index(plan->timeout_ns), failed);
+	int result = hlog_write(out, FILES_FAILED, from_s, to_s - from_s, h);
+	free(h);
+	return result;
+}
+
+int files_hlog(FILE *out, const struct plan *plan, double from_s, double to_s, const struct measures *m) {
+	uint64_t failed = m->duration[DURATION_WHOLE].censored;
+	if (failed && write_failed(out, plan, from_s, to_s, failed) == -1) return -1;
 	for (int i = 0; i < DURATIONS; i++) {
 		const struct histogram *h = &m->duration[i];
 		if (h->samples && hlog_write(out, duration_name[i], from_s, to_s - from_s, h) == -1) return -1;
@@ -70,13 +96,13 @@ int files_hlog(FILE *out, double from_s, double to_s, const struct measures *m) 
 	return 0;
 }
 
-void files_hlog_end(FILE *out, const struct plan *plan, const struct run *r) {
+void files_hlog_end(FILE *out, const struct run *r) {
 	const struct measures *m = &r->total;
 	fprintf(out,
-			"#[Run: elapsed_s %.6f sent %llu answered %llu connected %llu bytes %llu user_s %.6f system_s %.6f "
-			"waiting_s %.6f timeout_s %.3f ]\n",
-			r->elapsed_s, u(m->sent), u(m->answered), u(m->connections), u(m->bytes), r->user_s, r->system_s,
-			(double)m->spun_ns / 1e9, (double)plan->timeout_ns / 1e9);
+			"#[Run: elapsed_s %.6f sent %llu answered %llu connected %llu resumed %llu bytes %llu user_s %.6f "
+			"system_s %.6f waiting_s %.6f ]\n",
+			r->elapsed_s, u(m->sent), u(m->answered), u(m->connections), u(m->resumed), u(m->bytes), r->user_s,
+			r->system_s, (double)m->spun_ns / 1e9);
 	fputs("#[Failed:", out);
 	for (int i = 0; i < FAILURES; i++) fprintf(out, " %s %llu", failure_name[i], u(m->failure[i]));
 	fputs(" ]\n", out);

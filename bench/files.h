@@ -13,10 +13,15 @@ void files_json(FILE *out, const struct plan *plan, const struct run *run);
 void files_tsv_begin(FILE *out);
 void files_tsv_line(FILE *out, double from_s, double to_s, const struct measures *m);
 
-/* What --hlog holds for a span of a run: a histogram of each duration that was measured. 0, or -1 with errno. */
-int files_hlog(FILE *out, double from_s, double to_s, const struct measures *m);
+/* What --hlog holds. First what the run was to be, for merging; started_s since the epoch. */
+void files_hlog_begin(FILE *out, const struct plan *plan, double started_s);
 
-/* Its last lines, with what has no place in histograms, for merging. */
-void files_hlog_end(FILE *out, const struct plan *plan, const struct run *run);
+/* For a span of a run: a histogram of each duration that was measured, and one of requests that failed, as if each had
+ * taken as long as the timeout, with the tag FILES_FAILED. 0, or -1 with errno. */
+#define FILES_FAILED "failed"
+int files_hlog(FILE *out, const struct plan *plan, double from_s, double to_s, const struct measures *m);
+
+/* At last what has no place in histograms. */
+void files_hlog_end(FILE *out, const struct run *run);
 
 #endif

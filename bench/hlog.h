@@ -14,7 +14,7 @@ enum { HLOG_TAG_MAX = 32, HLOG_LINE_MAX = 1024 * 1024 }; /* bytes of a tag, and 
 void hlog_begin(FILE *out, double started_s);
 void hlog_comment(FILE *out, const char *comment);
 
-/* One interval, in seconds since the start. The censored samples are left out: they have no place in the format.
+/* One interval, in seconds since the start, without the censored samples: they have no place in the format.
  * 0, or -1 with errno (ENOMEM, or what writing failed with). */
 int hlog_write(FILE *out, const char *tag, double start_s, double length_s, const struct histogram *h);
 

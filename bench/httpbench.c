@@ -1,274 +1,30 @@
 /* httpbench.c - loads a web server and measures what a client sees of it. See httpbench(1). */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "bench/files.h"
 #include "bench/hlog.h"
 #include "bench/merge.h"
+#include "bench/options.h"
 #include "bench/rank.h"
 #include "bench/report.h"
-#include "bench/search.h"
+#include "bench/tui.h"
 #include "bench/usage.h"
 #include "io/io.h"
 
-enum { TARGETS_MAX = 100000, CLIENTS_MAX = 256, CONNECTIONS_MAX = 1000000, DEPTH_MAX = 1024, ERROR_MAX = 512 };
-
-static const char help[] = "usage: httpbench [options] URL...\n"
-						   "       httpbench merge [--json FILE] LOG...\n"
-						   "Loads a web server and measures what its clients see.\n"
-						   "\n"
-						   "  -c, --connections N      connections open at a time (default: 64)\n"
-						   "  -t, --threads N          clients, a thread each (default: 1)\n"
-						   "  -d, --duration SECONDS   how long (default: 10)\n"
-						   "  -n, --requests N         how many requests\n"
-						   "  -R, --rate N             open loop: N requests a second are due, whether those\n"
-						   "                           before are answered or not\n"
-						   "      --arrival KIND       of these: poisson (default) or constant\n"
-						   "  -k, --per-connection N   requests on a connection (default: no limit)\n"
-						   "  -p, --pipeline N         requests under way on a connection (default: 1)\n"
-						   "      --ramp SECONDS       open the connections over that time (closed loop)\n"
-						   "  -T, --timeout SECONDS    for an answer (default: 10)\n"
-						   "  -H, --header LINE        a field of every request; may be repeated\n"
-						   "  -X, --method NAME        (default: GET)\n"
-						   "      --unix PATH          connect to a unix socket\n"
-						   "      --source NET         connect from the addresses of NET, as 127.0.1.0/24\n"
-						   "      --urls FILE          URLs, one a line, instead of those as arguments\n"
-						   "      --zipf S             the n-th URL is asked for 1/n^S as often (default: 0)\n"
-						   "      --insecure           https:// with any certificate\n"
-						   "      --resume             https:// with the session of an earlier connection\n"
-						   "      --seed N             of all that is random (default: 1)\n"
-						   "      --rank N, --ranks N  one of several generators (from 0 on) that share rate\n"
-						   "                           and requests; also from MPI, Slurm, Kubernetes, GNU\n"
-						   "                           parallel; %r in the name of a FILE becomes the rank\n"
-						   "      --start-at TIME      begin then, in seconds since the epoch\n"
-						   "      --search GOAL        find the highest rate that meets GOAL, as 'p99<5ms'\n"
-						   "      --sweep              rates from 10 to 110 % of what closed loop reaches\n"
-						   "      --expect FILE        each answer has these bytes\n"
-						   "      --json FILE          the result\n"
-						   "      --tsv FILE           a line a second\n"
-						   "      --hlog FILE          histograms of each second (HdrHistogram log)\n"
-						   "  -h, --help\n";
-
-/* What is to be done besides one run at once. */
-struct series {
-	bool search, sweep;
-	struct goal goal;
-	double start_s;        /* since the epoch; 0: at once */
-	const char *urls_path; /* NULL: they are on the command line */
-	double skew;           /* of their popularity */
-};
-
 /* Where results go besides the report; NULL: nowhere. */
 struct outputs {
-	const char *json_path, *tsv_path, *hlog_path;
+	const struct plan *plan;
 	FILE *json, *tsv, *hlog;
+	struct tui *tui;
+	bool line; /* a line on stderr that changes */
 };
-
-enum {
-	LONG_ARRIVAL = 256,
-	LONG_RAMP,
-	LONG_UNIX,
-	LONG_SOURCE,
-	LONG_INSECURE,
-	LONG_RESUME,
-	LONG_SEED,
-	LONG_URLS,
-	LONG_ZIPF,
-	LONG_RANK,
-	LONG_RANKS,
-	LONG_START,
-	LONG_SEARCH,
-	LONG_SWEEP,
-	LONG_EXPECT,
-	LONG_JSON,
-	LONG_TSV,
-	LONG_HLOG
-};
-
-static const struct option long_options[] = {
-	{"connections", required_argument, NULL, 'c'},
-	{"threads", required_argument, NULL, 't'},
-	{"duration", required_argument, NULL, 'd'},
-	{"requests", required_argument, NULL, 'n'},
-	{"rate", required_argument, NULL, 'R'},
-	{"arrival", required_argument, NULL, LONG_ARRIVAL},
-	{"per-connection", required_argument, NULL, 'k'},
-	{"pipeline", required_argument, NULL, 'p'},
-	{"ramp", required_argument, NULL, LONG_RAMP},
-	{"timeout", required_argument, NULL, 'T'},
-	{"header", required_argument, NULL, 'H'},
-	{"method", required_argument, NULL, 'X'},
-	{"unix", required_argument, NULL, LONG_UNIX},
-	{"source", required_argument, NULL, LONG_SOURCE},
-	{"insecure", no_argument, NULL, LONG_INSECURE},
-	{"resume", no_argument, NULL, LONG_RESUME},
-	{"seed", required_argument, NULL, LONG_SEED},
-	{"urls", required_argument, NULL, LONG_URLS},
-	{"zipf", required_argument, NULL, LONG_ZIPF},
-	{"rank", required_argument, NULL, LONG_RANK},
-	{"ranks", required_argument, NULL, LONG_RANKS},
-	{"start-at", required_argument, NULL, LONG_START},
-	{"search", required_argument, NULL, LONG_SEARCH},
-	{"sweep", no_argument, NULL, LONG_SWEEP},
-	{"expect", required_argument, NULL, LONG_EXPECT},
-	{"json", required_argument, NULL, LONG_JSON},
-	{"tsv", required_argument, NULL, LONG_TSV},
-	{"hlog", required_argument, NULL, LONG_HLOG},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
-
-/* The whole of a file; it stays in memory. */
-static struct expected read_file(const char *path) {
-	struct expected e = {0};
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd == -1 || fstat(fd, &st) == -1) refuse("cannot read %s: %s", path, strerror(errno));
-	char *bytes = malloc((size_t)st.st_size + 1);
-	if (!bytes) refuse("no memory for %s", path);
-	while (e.length < (size_t)st.st_size) {
-		ssize_t n = read(fd, bytes + e.length, (size_t)st.st_size - e.length);
-		if (n <= 0) refuse("cannot read %s: %s", path, n ? strerror(errno) : "it has become shorter");
-		e.length += (size_t)n;
-	}
-	close(fd);
-	e.at = bytes;
-	return e;
-}
-
-static void check_series(const struct plan *p, const struct series *s, const struct outputs *o) {
-	if (s->search && s->sweep) refuse("--search and --sweep exclude each other");
-	if (p->rate > 0 || p->requests) refuse("--search and --sweep choose the rate: without --rate and --requests");
-	if (o->json_path || o->tsv_path || o->hlog_path) refuse("--search and --sweep write to stdout alone");
-}
-
-static void parse_options(struct plan *p, struct request_options *o, struct series *s, struct outputs *outputs,
-						  int argc, char **argv) {
-	double duration_s = 0;
-	unsigned ranks = 1;
-	*outputs = (struct outputs){0};
-	*s = (struct series){0};
-	*o = (struct request_options){.method = "GET"};
-	*p = (struct plan){.clients = 1, .connections = 64, .depth = 1, .seed = 1, .timeout_ns = 10000000000};
-	rank_from_environment(&p->rank, &ranks);
-	opterr = 0;
-	for (int c; (c = getopt_long(argc, argv, ":c:t:d:n:R:k:p:T:H:X:h", long_options, NULL)) != -1;) {
-		switch (c) {
-		case 'c': p->connections = usage_whole_number("--connections", optarg, 1, CONNECTIONS_MAX); break;
-		case 't': p->clients = usage_whole_number("--threads", optarg, 1, CLIENTS_MAX); break;
-		case 'd': duration_s = usage_number("--duration", optarg, 0.001, 1e6); break;
-		case 'n': p->requests = (uint64_t)usage_number("--requests", optarg, 1, 1e15); break;
-		case 'R': p->rate = usage_number("--rate", optarg, 0.001, 1e9); break;
-		case LONG_ARRIVAL:
-			if (strcmp(optarg, "poisson") != 0 && strcmp(optarg, "constant") != 0)
-				refuse("--arrival is poisson or constant, not '%s'", optarg);
-			p->arrival = *optarg == 'p' ? ARRIVAL_POISSON : ARRIVAL_CONSTANT;
-			break;
-		case 'k': p->per_connection = usage_whole_number("--per-connection", optarg, 1, 1e9); break;
-		case 'p': p->depth = usage_whole_number("--pipeline", optarg, 1, DEPTH_MAX); break;
-		case LONG_RAMP: p->ramp_ns = (int64_t)(usage_number("--ramp", optarg, 0, 1e6) * 1e9); break;
-		case 'T': p->timeout_ns = (int64_t)(usage_number("--timeout", optarg, 0.1, 3600) * 1e9); break;
-		case 'H':
-			if (o->headers == HEADERS_MAX) refuse("more than %d header fields", HEADERS_MAX);
-			if (!strchr(optarg, ':')) refuse("--header takes 'Name: value', not '%s'", optarg);
-			o->header[o->headers++] = optarg;
-			break;
-		case 'X': o->method = optarg; break;
-		case LONG_UNIX: o->unix_path = optarg; break;
-		case LONG_SOURCE:
-			if (sources_parse(&p->sources, optarg) == -1)
-				refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", optarg);
-			break;
-		case LONG_INSECURE: p->tls.insecure = true; break;
-		case LONG_RESUME: p->tls.resume = true; break;
-		case LONG_SEED: p->seed = (uint64_t)usage_number("--seed", optarg, 0, 1e15); break;
-		case LONG_URLS: s->urls_path = optarg; break;
-		case LONG_ZIPF: s->skew = usage_number("--zipf", optarg, 0, 10); break;
-		case LONG_RANK: p->rank = usage_whole_number("--rank", optarg, 0, RANKS_MAX - 1); break;
-		case LONG_RANKS: ranks = usage_whole_number("--ranks", optarg, 1, RANKS_MAX); break;
-		case LONG_START: s->start_s = usage_number("--start-at", optarg, 0, 1e12); break;
-		case LONG_SEARCH:
-			if (goal_parse(&s->goal, optarg) == -1) refuse("--search takes a goal like 'p99<5ms', not '%s'", optarg);
-			s->search = true;
-			break;
-		case LONG_SWEEP: s->sweep = true; break;
-		case LONG_EXPECT: p->expected = read_file(optarg); break;
-		case LONG_JSON: outputs->json_path = optarg; break;
-		case LONG_TSV: outputs->tsv_path = optarg; break;
-		case LONG_HLOG: outputs->hlog_path = optarg; break;
-		case 'h': fputs(help, stdout); exit(0);
-		case ':': refuse("option '%s' needs a value", argv[optind - 1]);
-		default: refuse("unknown option '%s'", argv[optind - 1]);
-		}
-	}
-	if (s->search || s->sweep) check_series(p, s, outputs);
-	if (s->urls_path && optind < argc) refuse("the URLs come from %s: not '%s', too", s->urls_path, argv[optind]);
-	if (optind == argc && !s->urls_path) refuse("the URL is missing");
-	if (argc - optind > TARGETS_MAX) refuse("more than %d URLs", TARGETS_MAX);
-	if (p->clients > p->connections) refuse("more threads than connections");
-	if (p->rank >= ranks && ranks > 1) refuse("rank %u of %u: the first is 0", p->rank, ranks);
-	p->rate /= ranks;
-	if (p->requests) p->requests = (p->requests + ranks - 1 - p->rank % ranks) / ranks;
-	p->duration_ns = duration_s > 0 ? (int64_t)(duration_s * 1e9) : p->requests ? 0 : 10000000000;
-}
-
-/* The lines of a file; blank ones and those that begin with a # do not count. The array is malloc'd, and so is *text,
- * which they lie in. */
-static char **read_urls(const char *path, char **text, unsigned *count) {
-	struct expected file = read_file(path);
-	char *line = (char *)file.at, *end = line + file.length, **url = calloc(TARGETS_MAX, sizeof *url);
-	*text = line;
-	if (!url) refuse("no memory for the URLs of %s", path);
-	*end = '\0';
-	for (char *next; line < end; line = next) {
-		next = line + strcspn(line, "\r\n");
-		if (next < end) *next++ = '\0';
-		if (!*line || *line == '#') continue;
-		if (*count == TARGETS_MAX) refuse("%s has more than %d URLs", path, TARGETS_MAX);
-		url[(*count)++] = line;
-	}
-	if (!*count) refuse("%s has no URL", path);
-	return url;
-}
-
-/* The first is the most popular one: the n-th has a weight of 1 / n to the power of skew (Zipf); 0: all are alike. */
-static void make_shares(struct plan *p, double skew) {
-	double sum = 0, at = 0;
-	for (unsigned i = 0; i < p->targets; i++) sum += pow(i + 1, -skew);
-	for (unsigned i = 0; i < p->targets; i++) p->share[i] = at += pow(i + 1, -skew) / sum;
-}
-
-static bool same(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
-
-static void make_targets(struct plan *p, const struct request_options *o, char **url, unsigned count, double skew) {
-	char error[ERROR_MAX];
-	p->target = calloc(count, sizeof *p->target);
-	p->share = calloc(count, sizeof *p->share);
-	if (!p->target || !p->share) refuse("no memory for %u URLs", count);
-	for (; p->targets < count; p->targets++) {
-		struct target *t = &p->target[p->targets];
-		if (target_make(t, url[p->targets], o, error, sizeof error) == -1) refuse("%s", error);
-		if (memcmp(&t->address, &p->target->address, sizeof t->address) != 0 || !same(t->host, p->target->host))
-			refuse("%s is not on the server of %s", t->url, p->target->url);
-	}
-	make_shares(p, skew);
-}
-
-static void free_targets(struct plan *p) {
-	for (unsigned i = 0; i < p->targets; i++) target_free(&p->target[i]);
-	free(p->target);
-	free(p->share);
-	free((char *)p->expected.at);
-}
 
 static FILE *open_output(const char *name, unsigned rank) {
 	if (!name) return NULL;
@@ -287,29 +43,12 @@ static void close_output(FILE *f, const char *path) {
 	exit(1);
 }
 
-static void open_outputs(struct outputs *o, unsigned rank) {
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	o->json = open_output(o->json_path, rank);
-	o->tsv = open_output(o->tsv_path, rank);
-	o->hlog = open_output(o->hlog_path, rank);
-	if (o->tsv) files_tsv_begin(o->tsv);
-	if (o->hlog) hlog_begin(o->hlog, (double)now.tv_sec + (double)now.tv_nsec / 1e9);
-}
-
-static void finish_outputs(const struct outputs *o, const struct plan *plan, const struct run *r) {
-	if (o->json) files_json(o->json, plan, r);
-	if (o->hlog) files_hlog_end(o->hlog, plan, r);
-	close_output(o->json, o->json_path);
-	close_output(o->tsv, o->tsv_path);
-	close_output(o->hlog, o->hlog_path);
-}
-
 static void watch(void *context, double from_s, double to_s, const struct measures *m) {
 	const struct outputs *o = context;
 	if (o->tsv) files_tsv_line(o->tsv, from_s, to_s, m);
-	if (o->hlog) (void)files_hlog(o->hlog, from_s, to_s, m); /* close_output() tells */
-	if (!isatty(STDERR_FILENO)) return;
+	if (o->hlog) (void)files_hlog(o->hlog, o->plan, from_s, to_s, m); /* close_output() tells */
+	if (o->tui) tui_show(o->tui, from_s, to_s, m);
+	if (!o->line) return;
 	fputs("\r", stderr);
 	report_line(stderr, from_s, to_s, m);
 	fputs("\033[K", stderr);
@@ -319,61 +58,73 @@ static void watch(void *context, double from_s, double to_s, const struct measur
 static int merge(int argc, char **argv) {
 	static struct run r;
 	struct plan plan = {0};
-	struct outputs outputs = {0};
-	static const struct option options[] = {{"json", required_argument, NULL, LONG_JSON}, {0}};
+	const char *json_path = NULL;
+	static const struct option options[] = {{"json", required_argument, NULL, 'j'}, {0}};
 	opterr = 0;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-		if (c != LONG_JSON) refuse("merge takes --json FILE and logs, not '%s'", argv[optind - 1]);
-		outputs.json_path = optarg;
+		if (c != 'j') refuse("merge takes --json FILE and logs, not '%s'", argv[optind - 1]);
+		json_path = optarg;
 	}
 	if (optind == argc) refuse("merge needs the logs of runs");
 	int result = merge_logs(argv + optind, (unsigned)(argc - optind), &r, &plan.timeout_ns);
 	if (r.elapsed_s > 0) {
-		open_outputs(&outputs, 0);
+		FILE *json = open_output(json_path, 0);
 		report_run(stdout, &plan, &r);
-		finish_outputs(&outputs, &plan, &r);
+		if (json) files_json(json, &plan, &r);
+		close_output(json, json_path);
 	}
 	return result == -1 ? 2 : 0;
 }
 
+static int cannot_start(void) {
+	fprintf(stderr, "httpbench: cannot start the clients: %s\n", strerror(errno));
+	return 1;
+}
+
 /* The exit status. */
-static int run_series(const struct plan *p, const struct series *s) {
-	int result = s->search ? search_goal(p, &s->goal) : search_sweep(p);
-	if (result == -1) fprintf(stderr, "httpbench: cannot start the clients: %s\n", strerror(errno));
+static int run_series(const struct options *o) {
+	int result = o->search ? search_goal(&o->plan, &o->goal) : search_sweep(&o->plan);
+	if (result == -1) return cannot_start();
 	return result == 0 ? 0 : 1;
 }
 
-static int run_once(const struct plan *p, struct outputs *o) {
+static int run_once(const struct options *o) {
 	static struct run r;
-	open_outputs(o, p->rank);
-	if (run_plan(p, watch, o, &r) == -1) {
-		fprintf(stderr, "httpbench: cannot start the clients: %s\n", strerror(errno));
-		return 1;
-	}
-	if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
+	const struct plan *p = &o->plan;
+	struct timespec now;
+	struct outputs out = {
+		.plan = p,
+		.json = open_output(o->json_path, p->rank),
+		.tsv = open_output(o->tsv_path, p->rank),
+		.hlog = open_output(o->hlog_path, p->rank),
+		.line = !o->tui && isatty(STDERR_FILENO),
+	};
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (out.tsv) files_tsv_begin(out.tsv);
+	if (out.hlog) files_hlog_begin(out.hlog, p, (double)now.tv_sec + (double)now.tv_nsec / 1e9);
+	if (o->tui) out.tui = tui_start(p);
+	int result = run_plan(p, watch, &out, &r);
+	if (out.tui) tui_end(out.tui);
+	if (out.line) fputs("\r\033[K", stderr);
+	if (result == -1) return cannot_start();
 	report_run(stdout, p, &r);
-	finish_outputs(o, p, &r);
+	if (out.json) files_json(out.json, p, &r);
+	if (out.hlog) files_hlog_end(out.hlog, &r);
+	close_output(out.json, o->json_path);
+	close_output(out.tsv, o->tsv_path);
+	close_output(out.hlog, o->hlog_path);
 	return measures_failed(&r.total) ? 1 : 0;
 }
 
 int main(int argc, char **argv) {
-	static struct plan plan;
-	static char *urls_text;
-	struct request_options o;
-	struct outputs outputs;
-	struct series series;
+	static struct options o;
 	usage_program = "httpbench";
 	if (argc > 1 && strcmp(argv[1], "merge") == 0) return merge(argc - 1, argv + 1);
-	parse_options(&plan, &o, &series, &outputs, argc, argv);
-	unsigned urls = (unsigned)(argc - optind);
-	char **url = series.urls_path ? read_urls(series.urls_path, &urls_text, &urls) : argv + optind;
-	make_targets(&plan, &o, url, urls, series.skew);
-	if (series.urls_path) free(url);
+	options_parse(&o, argc, argv);
 	signal(SIGPIPE, SIG_IGN);
 	(void)io_raise_descriptor_limit();
-	if (series.start_s > 0 && !rank_wait(series.start_s)) refuse("--start-at %.3f has passed", series.start_s);
-	int status = series.search || series.sweep ? run_series(&plan, &series) : run_once(&plan, &outputs);
-	free_targets(&plan);
-	free(urls_text);
+	if (o.start_s > 0 && !rank_wait(o.start_s)) refuse("--start-at %.3f has passed", o.start_s);
+	int status = o.search || o.sweep ? run_series(&o) : run_once(&o);
+	options_free(&o);
 	return status;
 }

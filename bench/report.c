@@ -8,7 +8,7 @@ const double percentile_shown[PERCENTILES] = {50, 75, 90, 99, 99.9, 99.99, 100};
 static const struct unit {
 	double size;
 	const char *name;
-} duration_units[] = {{60e9, "min"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}},
+} duration_units[] = {{60e9, "m"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}},
   byte_units[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
 
 /* Three digits that count, and the unit that fits. */
@@ -29,49 +29,66 @@ const char *report_duration(char *text, double ns, int64_t timeout_ns) {
 	return text;
 }
 
-static void print_durations(FILE *out, const char *name, const struct histogram *h, int64_t timeout_ns) {
+static void print_duration(FILE *out, const char *name, const struct histogram *h, int64_t timeout_ns) {
 	char text[REPORT_TEXT];
-	if (!h->samples && !h->censored) return;
 	fprintf(out, "%-10s", name);
-	fprintf(out, " %7s", h->samples ? report_duration(text, histogram_mean(h), timeout_ns) : "-");
-	fprintf(out, " %7s", h->samples ? report_duration(text, histogram_deviation(h), timeout_ns) : "-");
+	fprintf(out, " %6s", h->samples ? report_duration(text, histogram_mean(h), timeout_ns) : "-");
+	fprintf(out, " %6s", h->samples ? report_duration(text, histogram_deviation(h), timeout_ns) : "-");
 	for (int i = 0; i < PERCENTILES; i++)
-		fprintf(out, " %7s", report_duration(text, (double)histogram_percentile(h, percentile_shown[i]), timeout_ns));
-	fputs("\n", out);
+		fprintf(out, " %6s", report_duration(text, (double)histogram_percentile(h, percentile_shown[i]), timeout_ns));
 }
 
-static void print_failures(FILE *out, const struct measures *m) {
-	fprintf(out, "failed     %llu:", (unsigned long long)measures_failed(m));
+void report_durations(FILE *out, const char *line_end, const struct plan *plan, const struct measures *m) {
+	static const char *const name[DURATIONS] = {"connect", "handshake", "first byte", "whole", "lateness"};
+	fprintf(out, "%-10s %6s %6s", "", "mean", "stddev");
+	for (int i = 0; i < PERCENTILES; i++) fprintf(out, " %5g%%", percentile_shown[i]);
+	fputs(line_end, out);
+	for (int i = 0; i < DURATIONS; i++) {
+		const struct histogram *h = &m->duration[i];
+		if (!h->samples && !h->censored) continue;
+		print_duration(out, name[i], h, plan->timeout_ns);
+		fputs(line_end, out);
+	}
+}
+
+void report_failures(FILE *out, const struct measures *m) {
 	for (int i = 0; i < FAILURES; i++)
 		if (m->failure[i]) fprintf(out, " %s %llu", failure_name[i], (unsigned long long)m->failure[i]);
-	fputs("\n", out);
-	if (*m->tls_failed) fprintf(out, "tls        failed: %s\n", m->tls_failed);
+}
+
+static void print_own_cost(FILE *out, const struct run *r) {
+	double own_s = r->user_s + r->system_s, spun_s = (double)r->total.spun_ns / 1e9;
+	if (!r->total.answered) {
+		fprintf(out, "own cost   %.2f s of processor time\n", own_s);
+		return;
+	}
+	double us = 1e6 / (double)r->total.answered;
+	fprintf(out, "own cost   %.2f us of processor time a request, %.2f of it waiting\n", own_s * us, spun_s * us);
 }
 
 void report_run(FILE *out, const struct plan *plan, const struct run *r) {
-	static const char *const name[DURATIONS] = {"connect", "handshake", "first byte", "whole", "lateness"};
 	const struct measures *m = &r->total;
 	char text[REPORT_TEXT];
-	double answered = m->answered ? (double)m->answered : 1;
 	fprintf(out, "answered   %llu in %.2f s, %.0f a second\n", (unsigned long long)m->answered, r->elapsed_s,
 			(double)m->answered / r->elapsed_s);
-	if (measures_failed(m)) print_failures(out, m);
+	if (measures_failed(m)) {
+		fprintf(out, "failed     %llu:", (unsigned long long)measures_failed(m));
+		report_failures(out, m);
+		fputs("\n", out);
+	}
+	if (*m->tls_failed) fprintf(out, "tls        failed: %s\n", m->tls_failed);
 	fprintf(out, "received   %s", scaled(text, (double)m->bytes, byte_units, 5));
 	fprintf(out, ", %s a second\n", scaled(text, (double)m->bytes / r->elapsed_s, byte_units, 5));
 	fprintf(out, "opened     %llu connections\n", (unsigned long long)m->connections);
 	if (*m->tls) fprintf(out, "tls        %s, %llu sessions resumed\n", m->tls, (unsigned long long)m->resumed);
-	double spun_s = (double)m->spun_ns / 1e9;
-	fprintf(out, "own cost   %.2f us of processor time a request, %.2f of it waiting\n",
-			(r->user_s + r->system_s) * 1e6 / answered, spun_s * 1e6 / answered);
+	print_own_cost(out, r);
 	if (plan->clients) { /* of one run */
 		char why[VERDICT_TEXT];
 		const char *verdict = verdict_of(plan, r, why);
 		fprintf(out, "verdict    %s%s%s\n", verdict, *why ? ": " : "", why);
 	}
-	fprintf(out, "\n%-10s %7s %7s", "", "mean", "stddev");
-	for (int i = 0; i < PERCENTILES; i++) fprintf(out, " %6g%%", percentile_shown[i]);
 	fputs("\n", out);
-	for (int i = 0; i < DURATIONS; i++) print_durations(out, name[i], &m->duration[i], plan->timeout_ns);
+	report_durations(out, "\n", plan, m);
 }
 
 void report_line(FILE *out, double from_s, double to_s, const struct measures *m) {

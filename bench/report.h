@@ -14,6 +14,12 @@ extern const double percentile_shown[PERCENTILES];
 
 void report_run(FILE *out, const struct plan *plan, const struct run *run);
 
+/* Its table of durations: of each that was measured mean, deviation and percentiles. Lines end in line_end. */
+void report_durations(FILE *out, const char *line_end, const struct plan *plan, const struct measures *m);
+
+/* " reset 3 timed_out 1": each kind that there was, and how often. */
+void report_failures(FILE *out, const struct measures *m);
+
 /* One line about a span of a run. */
 void report_line(FILE *out, double from_s, double to_s, const struct measures *m);
 

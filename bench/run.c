@@ -74,7 +74,7 @@ static void watch_clients(struct client **client, unsigned clients, double start
 }
 
 int run_plan(const struct plan *plan, run_watch *watch, void *context, struct run *r) {
-	struct sigaction catch = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND}, before;
+	struct sigaction catch = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND}, before_int, before_term;
 	struct client **client = calloc(plan->clients, sizeof(struct client *));
 	struct measures *m = calloc(1, sizeof *m);
 	unsigned started = 0;
@@ -86,7 +86,8 @@ int run_plan(const struct plan *plan, run_watch *watch, void *context, struct ru
 		errno = ENOMEM;
 		return -1;
 	}
-	sigaction(SIGINT, &catch, &before); /* a second one kills */
+	sigaction(SIGINT, &catch, &before_int); /* a second one kills */
+	sigaction(SIGTERM, &catch, &before_term);
 	struct counters counters, counters_after;
 	counters_read(&counters);
 	note_usage(r, -1);
@@ -103,7 +104,8 @@ int run_plan(const struct plan *plan, run_watch *watch, void *context, struct ru
 	note_usage(r, 1);
 	counters_read(&counters_after);
 	r->counters = counters_since(&counters_after, &counters);
-	sigaction(SIGINT, &before, NULL);
+	sigaction(SIGINT, &before_int, NULL);
+	sigaction(SIGTERM, &before_term, NULL);
 	free(client);
 	free(m);
 	errno = error;

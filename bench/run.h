@@ -8,7 +8,7 @@
 
 struct run {
 	struct measures total;
-	bool interrupted;         /* by SIGINT */
+	bool interrupted;         /* by SIGINT or SIGTERM */
 	double started_s;         /* since the epoch */
 	double elapsed_s;         /* until the last client had ended */
 	double user_s, system_s;  /* processor time of this process */
@@ -19,7 +19,8 @@ struct run {
  * start. */
 typedef void run_watch(void *context, double from_s, double to_s, const struct measures *m);
 
-/* 0; or -1 with errno: the clients could not be started. SIGINT ends a run before its time. */
+/* 0; or -1 with errno: the clients could not be started. SIGINT or SIGTERM ends a run
+ * before its time. */
 int run_plan(const struct plan *plan, run_watch *watch, void *context, struct run *run);
 
 #endif

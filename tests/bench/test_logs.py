@@ -1,0 +1,167 @@
+"""The logs of several load generators, and how they are started together and merged."""
+
+import json
+import math
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from origin import OK, Origin
+from running import httpbench
+
+
+def test_the_logs_are_what_the_histogram_package_reads(plain, tmp_path, venv):
+    with Origin() as origin:
+        result = httpbench(plain, "-d", 2.5, "-R", 300, "--hlog", tmp_path / "log", origin.url, tmp_path=tmp_path)
+    check_same(hdr(venv, "read", tmp_path / "log"), result["durations"])
+
+
+def test_logs_are_merged_as_the_histogram_package_merges_them(plain, tmp_path, venv):
+    logs = [tmp_path / "a", tmp_path / "b", tmp_path / "c"]
+    for seed, log in enumerate(logs):
+        hdr(venv, "write", log, str(seed), "5000")
+    result = httpbench(plain, "merge", "--json", tmp_path / "json", *logs)
+    merged = json.loads((tmp_path / "json").read_text())
+    check_same(hdr(venv, "read", *logs), merged["durations"])
+    assert merged["answered"] == 15000 and "15000" in result.stdout
+
+
+def hdr(venv, *arguments):
+    script = Path(__file__).with_name("hdr.py")
+    done = subprocess.run([venv / "bin" / "python", script, *arguments], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout) if done.stdout else None
+
+
+def check_same(expected, durations):
+    assert expected
+    for tag, e in expected.items():
+        assert durations[tag]["samples"] == e["samples"] and durations[tag]["percentiles_ns"] == e["percentiles_ns"]
+        assert durations[tag]["mean_ns"] == pytest.approx(e["mean_ns"], abs=0.1)
+        assert durations[tag]["deviation_ns"] == pytest.approx(e["deviation_ns"], abs=0.1)
+
+
+def test_a_log_cut_short_is_told_and_counts_as_far_as_it_goes(plain, tmp_path):
+    with Origin() as origin:
+        httpbench(plain, "-d", 2.2, "-R", 300, "--hlog", tmp_path / "log", origin.url)
+    lines = (tmp_path / "log").read_text().splitlines(keepends=True)
+    whole = [i for i, line in enumerate(lines) if line.startswith("Tag=whole")]
+    (tmp_path / "cut").write_text("".join(lines[: whole[1]]) + lines[whole[1]][:100])
+    done = httpbench(plain, "merge", tmp_path / "cut", status=2)
+    assert re.fullmatch(r"httpbench: .*/cut: .*cut short\n", done.stderr)
+    assert re.search(r"^answered   [23]\d\d in", done.stdout, re.MULTILINE)
+
+
+def test_what_failed_is_in_the_log_and_above_all_percentiles_that_it_reaches(plain, tmp_path, venv):
+    def behave(_, number, __):
+        return OK if number % 10 else b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
+
+    with Origin(behave) as origin:
+        httpbench(plain, "-n", 100, "-T", 2, "--hlog", tmp_path / "log", origin.url, status=1)
+    tags = hdr(venv, "read", tmp_path / "log")
+    assert tags["failed"]["samples"] == 10 and tags["failed"]["percentiles_ns"]["50"] == pytest.approx(2e9, rel=1e-3)
+    (tmp_path / "cut").write_text("".join(
+        line for line in (tmp_path / "log").read_text().splitlines(keepends=True) if not line.startswith("#[Failed")
+    ))  # fmt: skip
+    httpbench(plain, "merge", "--json", tmp_path / "json", tmp_path / "cut")
+    whole = json.loads((tmp_path / "json").read_text())["durations"]["whole"]
+    assert whole["samples"] == 90 and whole["censored"] == 10
+    assert whole["percentiles_ns"]["90"] < 2e9 and whole["percentiles_ns"]["99"] is None
+
+
+def ranked(plain, directory, rank, *arguments, ranks=3, **options):
+    log = directory / f"{rank}.hlog"
+    httpbench(plain, "--rank", rank, "--ranks", ranks, "-n", 30, "--hlog", log, *arguments, **options)
+    return log
+
+
+def test_ranks_that_are_missing_or_there_twice_are_told(plain, tmp_path):
+    with Origin() as origin:
+        logs = [ranked(plain, tmp_path, rank, origin.url) for rank in (0, 2)]
+    done = httpbench(plain, "merge", "--json", tmp_path / "json", *logs, logs[1], status=2)
+    assert done.stderr.splitlines() == [
+        f"httpbench: {logs[1]}: left out, rank 2 is there already",
+        "httpbench: of 3 ranks 1 are missing, the first is 1",
+    ]
+    assert json.loads((tmp_path / "json").read_text())["answered"] == 20
+
+
+@pytest.mark.parametrize("other", [["-k", 2], ["-R", 600], ["-T", 3], ["-p", 2]], ids=str)
+def test_runs_that_were_told_to_do_something_else_are_not_merged(plain, tmp_path, other):
+    with Origin() as origin:
+        logs = [ranked(plain, tmp_path, 0, origin.url, ranks=2), ranked(plain, tmp_path, 1, *other, origin.url, ranks=2)]
+    done = httpbench(plain, "merge", "--json", tmp_path / "json", *logs, status=2)
+    assert f"{logs[1]}: left out, made with other options than {logs[0]}" in done.stderr
+    assert json.loads((tmp_path / "json").read_text())["answered"] == 15
+
+
+def test_the_rate_of_all_is_that_of_the_time_in_which_all_ran(plain, tmp_path, venv):
+    """Three logs of a second with 1,000 answers each, of which the second comes half a second later."""
+    logs = []
+    for i, start in enumerate((0, 0.5, 0)):
+        logs.append(tmp_path / str(i))
+        hdr(venv, "write", logs[-1], str(i), "1000")
+        logs[-1].write_text(logs[-1].read_text().replace("StartTime: 1700000000.000", f"StartTime: {1_700_000_000 + start:.3f}"))
+    done = httpbench(plain, "merge", *logs)
+    assert re.search(r"^together   for 0\.50 s of 1\.50 s, 3000 a second$", done.stdout, re.MULTILINE)
+
+
+def run_all(command, environment=None, **popen):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False,
+                          env={**os.environ, **(environment or {})}, **popen)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def check_together(plain, directory, origin, logs, answered):
+    merged = httpbench(plain, "merge", "--json", directory / "json", *sorted(directory.glob("*.hlog")))
+    assert len(list(directory.glob("*.hlog"))) == logs and merged.stdout.count(".hlog: answered") == logs
+    result = json.loads((directory / "json").read_text())
+    assert result["answered"] == answered == origin.requests
+
+
+def test_gnu_parallel_starts_several_at_a_time(plain, tmp_path):
+    start = math.ceil(time.time()) + 2
+    with Origin() as origin:
+        run_all(
+            ["parallel", "--will-cite", "--sshlogin", "3/:", "cd", tmp_path, ";", plain / "bench" / "httpbench", "--ranks", "3",
+             "-R", "300", "--arrival", "constant", "-d", "1", "--start-at", str(start), "--hlog", "{}.hlog", origin.url,
+             ":::", "1", "2", "3"]
+        )  # fmt: skip
+        check_together(plain, tmp_path, origin, 3, 300)
+        starts = [float(re.search(r"StartTime: ([\d.]+)", log.read_text()).group(1)) for log in tmp_path.glob("*.hlog")]
+        assert all(0 <= s - start < 0.3 for s in starts)
+
+
+def test_mpi_tells_each_its_rank(plain, tmp_path):
+    with Origin() as origin:
+        run_all(
+            ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2", plain / "bench" / "httpbench", "-n", "101", "-c", "4",
+             "--source", "127.0.5.0/28", "--hlog", "%r.hlog", origin.url], cwd=tmp_path
+        )  # fmt: skip
+        check_together(plain, tmp_path, origin, 2, 101)
+        assert len({peer[0] for peer in origin.peers}) == 8
+
+
+ENVIRONMENTS = [
+    {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4"},
+    {"PMI_RANK": "1", "PMI_SIZE": "4"},
+    {"SLURM_PROCID": "1", "SLURM_NTASKS": "4"},
+]
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda e: next(iter(e)))
+def test_launchers_say_rank_and_size(build, tmp_path, environment):
+    with Origin() as origin:
+        run_all([build / "bench" / "httpbench", "-n", "102", "--json", tmp_path / "%r.json", origin.url], environment)
+        assert json.loads((tmp_path / "1.json").read_text())["answered"] == origin.requests == 26
+
+
+@pytest.mark.parametrize("environment,rank", [({"JOB_COMPLETION_INDEX": "2"}, 2), ({"PARALLEL_SEQ": "2"}, 1)])
+def test_launchers_say_the_rank_alone(build, tmp_path, environment, rank):
+    with Origin() as origin:
+        command = [build / "bench" / "httpbench", "--ranks", "3", "-n", "100", "--json", tmp_path / "%r.json", origin.url]
+        run_all(command, environment)
+        assert json.loads((tmp_path / f"{rank}.json").read_text())["answered"] == (33 if rank else 34)

@@ -1,0 +1,75 @@
+"""What a person sees of httpbench on a terminal while it runs."""
+
+import json
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from origin import OK, Origin, reset
+from running import httpbench
+
+
+def see(venv, columns, rows, *command, locale="C.UTF-8"):
+    script = Path(__file__).with_name("screen.py")
+    done = subprocess.run([venv / "bin" / "python", script, str(columns), str(rows), *map(str, command)],
+                          capture_output=True, text=True, check=True, env=os.environ | {"LC_ALL": locale})  # fmt: skip
+    return json.loads(done.stdout)
+
+
+def slow_third(connection, number, _):
+    if number == 50:
+        reset(connection)
+        return None
+    time.sleep(0.1 if number % 3 == 0 else 0.001)
+    return OK
+
+
+@pytest.mark.parametrize("columns,rows,locale", [(80, 24, "C.UTF-8"), (132, 50, "C.UTF-8"), (80, 24, "C")])
+def test_rates_failures_and_a_map_of_durations_fill_the_screen(plain, venv, columns, rows, locale):
+    with Origin(slow_third) as origin:
+        url = origin.url
+        seen = see(venv, columns, rows, plain / "bench" / "httpbench", "--tui", "-d", 3, "-R", 100, url, locale=locale)
+    assert seen["status"] == 1 and len(seen["screens"]) == 1 and seen["screens"][0]["cursor_hidden"] is False
+    lines = seen["screens"][0]["lines"]
+    assert lines[0].startswith(url) and lines[0].endswith("3 s of 3 s")
+    assert lines[1].startswith("64 connections, 1 thread, 100 a second due")
+    assert re.match(r"answered \d+ a second, at most 1?\d\d ", lines[3])
+    assert re.match(r"failed   \d a second, at most 1 reset 1 ", lines[5])
+    map_rows = [line for line in lines[7 : rows - 7] if re.match(r" +[\d.]+(ns|us|ms|s) ", line)]
+    assert len(map_rows) == rows - 14
+    shades = "░▒▓█" if locale == "C.UTF-8" else ".:+#"
+    marked = [line[:8].strip() for line in map_rows if any(c in shades for c in line[9:])]
+    assert marked[0].endswith("ms") and 40 < float(marked[0][:-2]) < 120 and marked[-1].endswith(("us", "ms")) and len(marked) > 1
+    assert any(line.startswith("whole ") for line in lines)
+    assert all(ord(c) < 128 for line in lines for c in line) or locale == "C.UTF-8"
+    assert seen["besides"].lstrip().startswith("answered ")
+
+
+def test_an_interrupt_gives_the_screen_back_and_reports(plain, venv):
+    with Origin() as origin:
+        seen = see(venv, 80, 24, "--interrupt-after", "1 s of 60 s", plain / "bench" / "httpbench", "--tui", "-d", 60, origin.url)
+    assert seen["status"] == 0 and len(seen["screens"]) == 1 and "verdict" in seen["besides"]
+
+
+def test_a_small_terminal_is_told(plain, venv):
+    with Origin() as origin:
+        seen = see(venv, 30, 10, plain / "bench" / "httpbench", "--tui", "-d", 1.2, origin.url)
+    assert "the terminal is too small" in "".join(seen["screens"][0]["lines"])
+
+
+def test_there_has_to_be_a_terminal(plain):
+    assert "--tui" in httpbench(plain, "--tui", "http://127.0.0.1/", status=2).stderr
+
+
+def test_the_report_fits_80_columns(plain):
+    def behave(_, number, __):
+        time.sleep(0.111 if number % 2 else 0)
+        return OK
+
+    with Origin(behave) as origin:
+        report = httpbench(plain, "-d", 1, "-R", 100, origin.url).stdout
+    assert max(map(len, report.splitlines())) <= 80
