@@ -5,16 +5,15 @@
  * over a socket pair, one thing at a time. The samples on new connections are this process's own. */
 #include <errno.h>
 #include <getopt.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/ask.h"
 #include "bench/machine.h"
-#include "bench/response.h"
-#include "bench/source.h"
-#include "bench/target.h"
 #include "bench/usage.h"
 #include "io/io.h"
 
@@ -22,13 +21,13 @@ enum {
 	HOLD_MAX = 10000, /* connections that a process holds; fewer than the ports of a source address */
 	HOLDERS_MAX = 128,
 	DESCRIPTORS_RESERVED = 16,
-	INPUT_MAX = 256 * 1024,
-	WARM_UP = 100, /* requests before the first sample */
-	TIMEOUT_S = 30,
+	WARM_UP = 100,      /* requests before the first sample */
 	SLOW_BUFFER = 2048, /* bytes of the receive buffer of a slow reader */
 	SLOW_BYTES = 64,    /* that it reads now and then */
 	ERROR_MAX = 512
 };
+
+#define LOOPBACK_SOURCES "127.0.1.0/24"
 
 enum idle { IDLE_SILENT, IDLE_ANSWERED, IDLE_HALF, IDLE_SLOW };
 
@@ -36,100 +35,18 @@ static const char *const idle_name[] = {"silent", "answered", "half", "slow"};
 
 /* What is measured, in ns. */
 struct sample {
-	int64_t connect, first_byte, whole;
+	int64_t connect;
+	struct answer_times times;
 };
 
-/* What ended it: the call and its errno; no call: nothing did. */
-struct stop {
-	const char *call;
-	int error;
-};
-
+static io_loop *loop;          /* of this process */
+static const char *source_net; /* NULL: the kernel's choice */
 static struct target target;
 static struct sources sources;
 static enum idle idle;
-static char input[INPUT_MAX];
 
-static int stopped(struct stop *stop, const char *call) {
-	*stop = (struct stop){.call = call, .error = errno};
-	return -1;
-}
-
-static int close_after(int fd) {
-	int error = errno;
-	close(fd);
-	errno = error;
-	return -1;
-}
-
-/* A connection from the source of that number, or -1. slow: with little room for what comes in. */
-static int connect_timed(uint32_t source, bool slow, int64_t *connect_ns, struct stop *stop) {
-	struct timeval timeout = {.tv_sec = TIMEOUT_S};
-	int small = SLOW_BUFFER;
-	int fd = socket(target.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd == -1) return stopped(stop, "socket");
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout) == -1 ||
-		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout) == -1 ||
-		(slow && setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small) == -1)) {
-		close_after(fd);
-		return stopped(stop, "setsockopt");
-	}
-	if (sources.count && sources_bind(&sources, source, fd) == -1) {
-		close_after(fd);
-		return stopped(stop, "bind");
-	}
-	int64_t before = machine_clock_ns();
-	if (connect(fd, (const struct sockaddr *)&target.address, target.address_length) == -1) {
-		close_after(fd);
-		return stopped(stop, "connect");
-	}
-	*connect_ns = machine_clock_ns() - before;
-	return fd;
-}
-
-static int send_all(int fd, const char *bytes, size_t length, struct stop *stop) {
-	while (length) {
-		ssize_t n = send(fd, bytes, length, MSG_NOSIGNAL);
-		if (n == -1) return stopped(stop, "send");
-		bytes += n;
-		length -= (size_t)n;
-	}
-	return 0;
-}
-
-/* Reads an answer to its last byte. */
-static int read_answer(int fd, int64_t sent_ns, struct sample *sample, struct stop *stop) {
-	static const struct expected any = {0};
-	struct response r = {0};
-	size_t have = 0;
-	sample->first_byte = 0;
-	while (!response_complete(&r)) {
-		ssize_t n = recv(fd, input + have, sizeof input - have, 0);
-		if (n == 0 && response_ends_by_close(&r)) break;
-		if (n == 0) errno = ECONNRESET;
-		if (n <= 0) return stopped(stop, "recv");
-		if (!sample->first_byte) sample->first_byte = machine_clock_ns() - sent_ns;
-		have += (size_t)n;
-		for (int used = 1; have && used > 0 && !response_complete(&r); have -= (size_t)used) {
-			used = r.status ? response_content(&r, input, have, &any) : response_head(&r, input, have, target.bodiless);
-			if (used == -1) {
-				errno = EPROTO;
-				return stopped(stop, "recv");
-			}
-			memmove(input, input + used, have - (size_t)used);
-		}
-	}
-	sample->whole = machine_clock_ns() - sent_ns;
-	if (r.status == 200) return 0;
-	errno = EPROTO;
-	return stopped(stop, "request (the answer is not 200)");
-}
-
-/* The request but for its first `already` bytes, and its answer. */
-static int ask(int fd, size_t already, struct sample *sample, struct stop *stop) {
-	int64_t sent_ns = machine_clock_ns();
-	if (send_all(fd, target.request.at + already, target.request.length - already, stop) == -1) return -1;
-	return read_answer(fd, sent_ns, sample, stop);
+static int connect_timed(uint32_t source, int receive_buffer, int64_t *connect_ns, struct stop *stop) {
+	return ask_connect(loop, &target, &sources, source, receive_buffer, connect_ns, stop);
 }
 
 /* --- the processes that hold connections --- */
@@ -137,7 +54,7 @@ static int ask(int fd, size_t already, struct sample *sample, struct stop *stop)
 enum order { ORDER_OPEN = 'o', ORDER_SAMPLE = 's' };
 
 struct reply {
-	struct sample sample;
+	struct answer_times times;
 	struct stop stop; /* its string is of this program: valid in both processes */
 };
 
@@ -145,12 +62,12 @@ static size_t half_length(void) { return idle == IDLE_HALF ? target.request.leng
 
 /* Makes a connection into an idle one of its kind. */
 static int settle(int fd, struct stop *stop) {
-	struct sample sample;
+	struct answer_times ignored;
 	switch (idle) {
 	case IDLE_SILENT: return 0;
-	case IDLE_ANSWERED: return ask(fd, 0, &sample, stop);
-	case IDLE_HALF: return send_all(fd, target.request.at, half_length(), stop);
-	case IDLE_SLOW: return send_all(fd, target.request.at, target.request.length, stop);
+	case IDLE_ANSWERED: return ask(loop, fd, &target, 0, &ignored, stop);
+	case IDLE_HALF: return ask_send(loop, fd, target.request.at, half_length(), stop);
+	case IDLE_SLOW: return ask_send(loop, fd, target.request.at, target.request.length, stop);
 	}
 	return 0;
 }
@@ -159,21 +76,25 @@ static int obey(enum order order, int *held, unsigned *count, uint32_t first_sou
 	int64_t connect_ns;
 	if (order == ORDER_SAMPLE) {
 		errno = EINVAL;
-		if (!*count) return stopped(&reply->stop, "sample without connections");
+		if (!*count) return ask_stopped(&reply->stop, "sample without connections");
 		int fd = held[(unsigned)random() % *count];
-		if (ask(fd, half_length(), &reply->sample, &reply->stop) == -1) return -1;
+		if (ask(loop, fd, &target, half_length(), &reply->times, &reply->stop) == -1) return -1;
 		return idle == IDLE_HALF ? settle(fd, &reply->stop) : 0;
 	}
-	int fd = connect_timed(first_source + *count, idle == IDLE_SLOW, &connect_ns, &reply->stop);
+	int fd = connect_timed(first_source + *count, idle == IDLE_SLOW ? SLOW_BUFFER : 0, &connect_ns, &reply->stop);
 	if (fd == -1) return -1;
 	held[(*count)++] = fd;
-	if (idle == IDLE_SLOW) (void)!recv(held[(unsigned)random() % *count], input, SLOW_BYTES, MSG_DONTWAIT);
+	char some[SLOW_BYTES];
+	if (idle == IDLE_SLOW) (void)io_tryread(loop, held[(unsigned)random() % *count], some, sizeof some);
 	return settle(fd, &reply->stop);
 }
 
 __attribute__((noreturn)) static void hold(int parent, uint32_t first_source) {
 	static int held[HOLD_MAX];
 	unsigned count = 0;
+	io_loop_free(loop); /* the parent's */
+	loop = io_loop_new();
+	if (!loop) _exit(1);
 	for (char order; read(parent, &order, 1) == 1;) {
 		struct reply reply = {0};
 		(void)obey((enum order)order, held, &count, first_source, &reply);
@@ -185,7 +106,7 @@ __attribute__((noreturn)) static void hold(int parent, uint32_t first_source) {
 /* Starts a process that holds connections; our end of the socket to it, or -1. */
 static int start_holder(uint32_t first_source, struct stop *stop) {
 	int pair[2];
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == -1) return stopped(stop, "socketpair");
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == -1) return ask_stopped(stop, "socketpair");
 	fflush(stdout);
 	pid_t child = fork();
 	if (child == 0) {
@@ -194,16 +115,17 @@ static int start_holder(uint32_t first_source, struct stop *stop) {
 	}
 	close(pair[1]);
 	if (child != -1) return pair[0];
-	close_after(pair[0]);
-	return stopped(stop, "fork");
+	(void)ask_stopped(stop, "fork");
+	close(pair[0]);
+	return -1;
 }
 
-static int order(int holder, enum order order, struct sample *sample, struct stop *stop) {
+static int order(int holder, enum order order, struct answer_times *times, struct stop *stop) {
 	char byte = (char)order;
 	struct reply reply;
 	if (send(holder, &byte, 1, MSG_NOSIGNAL) != 1 || recv(holder, &reply, sizeof reply, MSG_WAITALL) != sizeof reply)
-		return stopped(stop, "process that holds connections");
-	*sample = reply.sample;
+		return ask_stopped(stop, "process that holds connections");
+	*times = reply.times;
 	*stop = reply.stop;
 	return stop->call ? -1 : 0;
 }
@@ -215,17 +137,18 @@ struct plan {
 };
 
 static int take_sample(unsigned open, const int *holder, unsigned per_holder, struct stop *stop) {
-	struct sample fresh, held = {0};
-	int fd = connect_timed((uint32_t)random(), false, &fresh.connect, stop);
+	struct sample fresh;
+	struct answer_times held = {0};
+	int fd = connect_timed((uint32_t)random(), 0, &fresh.connect, stop);
 	if (fd == -1) return -1;
-	int result = ask(fd, 0, &fresh, stop);
-	close(fd);
+	int result = ask(loop, fd, &target, 0, &fresh.times, stop);
+	io_close(loop, fd);
 	bool sampled = open && idle != IDLE_SLOW;
 	if (result == 0 && sampled)
 		result = order(holder[(unsigned)random() % ((open - 1) / per_holder + 1)], ORDER_SAMPLE, &held, stop);
 	if (result == -1) return -1;
-	printf("%u\t%lld\t%lld\t%lld\t", open, (long long)fresh.connect, (long long)fresh.first_byte,
-		   (long long)fresh.whole);
+	printf("%u\t%lld\t%lld\t%lld\t", open, (long long)fresh.connect, (long long)fresh.times.first_byte,
+		   (long long)fresh.times.whole);
 	if (sampled) printf("%lld\t%lld\n", (long long)held.first_byte, (long long)held.whole);
 	else printf("NA\tNA\n");
 	return 0;
@@ -235,7 +158,7 @@ static int take_sample(unsigned open, const int *holder, unsigned per_holder, st
 static unsigned run(const struct plan *p, struct stop *stop) {
 	static int holder[HOLDERS_MAX];
 	unsigned open = 0;
-	struct sample ignored;
+	struct answer_times ignored;
 	while (true) {
 		for (unsigned i = 0; open % p->every == 0 && i < p->samples; i++)
 			if (take_sample(open, holder, p->per_holder, stop) == -1) return open;
@@ -254,7 +177,7 @@ static const char *limit_of(int error) {
 	case EADDRNOTAVAIL: return "ports: more source addresses help, --source 127.0.1.0/24";
 	case ENOMEM:
 	case ENOBUFS: return "memory";
-	case EAGAIN: return "time: no answer in 30 seconds";
+	case ETIMEDOUT: return "time: no answer in 30 seconds";
 	case ECONNREFUSED: return "the server: nobody listens";
 	default: return "the server";
 	}
@@ -263,10 +186,10 @@ static const char *limit_of(int error) {
 static int warm_up(struct stop *stop) {
 	for (int i = 0; i < WARM_UP; i++) {
 		struct sample ignored;
-		int fd = connect_timed((uint32_t)i, false, &ignored.connect, stop);
+		int fd = connect_timed((uint32_t)i, 0, &ignored.connect, stop);
 		if (fd == -1) return -1;
-		int result = ask(fd, 0, &ignored, stop);
-		close(fd);
+		int result = ask(loop, fd, &target, 0, &ignored.times, stop);
+		io_close(loop, fd);
 		if (result == -1) return -1;
 	}
 	return 0;
@@ -280,7 +203,8 @@ static const char help[] = "usage: connbench [options] URL\n"
 						   "  -s SAMPLES      each time (default: 5)\n"
 						   "      --idle KIND the open connections: silent, answered (default: they had one\n"
 						   "                  answer), half (a request), slow (readers; the URL should be large)\n"
-						   "      --source NET connect from the addresses of NET, as 127.0.1.0/24\n"
+						   "      --source NET connect from the addresses of NET, as 127.0.1.0/24 (default for\n"
+						   "                  many connections on loopback)\n"
 						   "  -h, --help\n";
 
 static enum idle idle_of(const char *name) {
@@ -290,6 +214,17 @@ static enum idle idle_of(const char *name) {
 }
 
 enum { LONG_IDLE = 256, LONG_SOURCE };
+
+static void take_source(const char *net) {
+	if (sources_parse(&sources, net) == -1)
+		refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", net);
+	source_net = net;
+}
+
+static bool on_loopback(void) {
+	const struct sockaddr_in *in = (const struct sockaddr_in *)&target.address;
+	return in->sin_family == AF_INET && ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
 
 static void parse_options(struct plan *p, int argc, char **argv) {
 	static const struct option long_options[] = {{"idle", required_argument, NULL, LONG_IDLE},
@@ -307,10 +242,7 @@ static void parse_options(struct plan *p, int argc, char **argv) {
 		case 'i': p->every = usage_whole_number("-i", optarg, 1, 1e9); break;
 		case 's': p->samples = usage_whole_number("-s", optarg, 1, 1e6); break;
 		case LONG_IDLE: idle = idle_of(optarg); break;
-		case LONG_SOURCE:
-			if (sources_parse(&sources, optarg) == -1)
-				refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", optarg);
-			break;
+		case LONG_SOURCE: take_source(optarg); break;
 		case 'h': fputs(help, stdout); exit(0);
 		case ':': refuse("option '%s' needs a value", argv[optind - 1]);
 		default: refuse("unknown option '%s'", argv[optind - 1]);
@@ -318,6 +250,7 @@ static void parse_options(struct plan *p, int argc, char **argv) {
 	}
 	if (argc - optind != 1) refuse(optind == argc ? "the URL is missing" : "more than one URL");
 	if (target_make(&target, argv[optind], &request, error, sizeof error) == -1) refuse("%s", error);
+	if (!source_net && p->connections > SOURCE_CONNECTIONS_MAX && on_loopback()) take_source(LOOPBACK_SOURCES);
 	if (target.host) refuse("'%s': connbench speaks no TLS", argv[optind]);
 }
 
@@ -336,13 +269,17 @@ int main(int argc, char **argv) {
 	}
 	if (plan.connections > (unsigned long)plan.per_holder * HOLDERS_MAX)
 		refuse("%u connections take more processes than %d", plan.connections, HOLDERS_MAX);
+	signal(SIGPIPE, SIG_IGN);
+	loop = io_loop_new();
+	if (!loop) refuse("cannot wait for events: %s", strerror(errno));
 	machine_describe(stdout, argc, argv);
-	printf("# idle\t%s\n", idle_name[idle]);
+	printf("# idle\t%s\n# source\t%s\n", idle_name[idle], source_net ? source_net : "-");
 	printf("# open\tconnect_ns\tfirst_byte_new_ns\twhole_new_ns\tfirst_byte_idle_ns\twhole_idle_ns\n");
 	if (warm_up(&stop) == 0) open = run(&plan, &stop);
 	if (stop.call)
 		printf("# limit\t%s at %u connections: %s: %s\n", limit_of(stop.error), open, stop.call, strerror(stop.error));
 	target_free(&target);
+	io_loop_free(loop);
 	if (!stop.call) return 0;
 	fprintf(stderr, "connbench: ended at %u connections by %s (%s: %s)\n", open, limit_of(stop.error), stop.call,
 			strerror(stop.error));

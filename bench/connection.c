@@ -171,20 +171,9 @@ static void next_state(struct client *c, struct connection *conn, enum state sta
 	conn->since_ns = c->now_ns;
 }
 
-/* What has become of a connect(2) that does not wait: 0: the connection stands, as it does at once on loopback; or the
- * error, EINPROGRESS as long as there is none (D. J. Bernstein, "Non-blocking BSD socket connections"). */
-static int connected(int fd) {
-	struct sockaddr_storage peer;
-	int error = 0;
-	socklen_t length = sizeof peer, error_length = sizeof error;
-	if (getpeername(fd, (struct sockaddr *)&peer, &length) == 0) return 0;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_length) == -1) return errno;
-	return error ? error : EINPROGRESS;
-}
-
 /* 0: the connection stands; or -1 with errno, EAGAIN when there is more to wait for. */
 static int go_on_connecting(struct client *c, struct connection *conn) {
-	errno = connected(conn->fd);
+	errno = target_connected(conn->fd);
 	if (errno == EINPROGRESS && io_eagain_write(c->loop, conn->fd) == 0) errno = EAGAIN;
 	if (errno) return -1;
 	next_state(c, conn, c->tls ? STATE_HANDSHAKE : STATE_OPEN, DURATION_CONNECT);

@@ -1,6 +1,7 @@
 /* target.c - see target.h. */
 #include "bench/target.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -109,6 +110,15 @@ int target_make(struct target *t, const char *url, const struct request_options 
 	if ((o->unix_path ? use_unix(t, o->unix_path, error, size) : look_up(t, &p, error, size)) == -1) return -1;
 	if (make_request(&t->request, &p, o, false, error, size) == -1) return -1;
 	return make_request(&t->last, &p, o, true, error, size);
+}
+
+int target_connected(int fd) {
+	struct sockaddr_storage peer;
+	int error = 0;
+	socklen_t length = sizeof peer, error_length = sizeof error;
+	if (getpeername(fd, (struct sockaddr *)&peer, &length) == 0) return 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_length) == -1) return errno;
+	return error ? error : EINPROGRESS;
 }
 
 void target_free(struct target *t) {

@@ -34,6 +34,10 @@ struct request_options {
 int target_make(struct target *target, const char *url, const struct request_options *options, char *error,
 				size_t error_size);
 
+/* What has become of a connect(2) that does not wait: 0: the connection stands, as it does at once on loopback; or the
+ * error, EINPROGRESS as long as there is none (D. J. Bernstein, "Non-blocking BSD socket connections"). */
+int target_connected(int fd);
+
 void target_free(struct target *target);
 
 #endif

@@ -1,8 +1,10 @@
 """connbench: samples where they should be, limits that are named, and data that stays valid up to them."""
 
 import re
+import socket
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -53,9 +55,26 @@ def test_samples_are_taken_at_every_so_many_connections(build, server, idle, pat
         assert header[name]
 
 
+def test_a_known_delay_is_measured_on_new_and_on_idle_connections(build):
+    def behave(connection, *_):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        time.sleep(0.02)
+        connection.sendall(OK[:-1])
+        time.sleep(0.02)
+        return OK[-1:]
+
+    with Origin(behave) as origin:
+        _, rows = table(connbench(build, "-n", 2, "-i", 1, "-s", 2, origin.url).stdout)
+    for row in rows[2:]:
+        first_new, whole_new, first_idle, whole_idle = (int(ns) / 1e6 for ns in row[2:])
+        assert 20 <= min(first_new, first_idle) and 40 <= min(whole_new, whole_idle)
+    assert min(int(row[5]) for row in rows[2:]) < 44e6
+
+
 def test_thirty_thousand_connections(plain, server):
     url = f"http://127.0.0.1:{server.port}/k"
-    _, rows = table(connbench(plain, "-n", 30_000, "-i", 10_000, "-s", 2, "--source", "127.0.2.0/28", url).stdout)
+    header, rows = table(connbench(plain, "-n", 30_000, "-i", 10_000, "-s", 2, url).stdout)
+    assert header["source"] == "127.0.1.0/24"
     assert [int(row[0]) for row in rows] == [0, 0, 10_000, 10_000, 20_000, 20_000, 30_000, 30_000]
 
 
