@@ -198,6 +198,16 @@ def test_a_unix_socket_and_source_addresses(build, tmp_path):
         assert {peer[0] for peer in origin.peers} == {f"127.0.9.{n}" for n in range(9, 15)}
 
 
+def test_ipv6(build, tmp_path):
+    with Origin(family=socket.AF_INET6, address=("::1", 0)) as origin:
+        port = origin.listener.getsockname()[1]
+        seen = []
+        origin.behave = lambda connection, _, request: seen.append(request) or OK
+        result = httpbench(build, "-n", 10, "--source", "::1", f"http://[::1]:{port}/", tmp_path=tmp_path)
+        assert result["answered"] == 10 and {peer[0] for peer in origin.peers} == {"::1"}
+        assert all(b"\r\nHost: [::1]:%d" % port in request for request in seen)
+
+
 def test_open_loop_sends_what_is_due_when_it_is_due(build, tmp_path):
     arrived = []
     with Origin(lambda *_: arrived.append(time.monotonic()) or OK) as origin:

@@ -73,3 +73,12 @@ def test_the_report_fits_80_columns(plain):
     with Origin(behave) as origin:
         report = httpbench(plain, "-d", 1, "-R", 100, origin.url).stdout
     assert max(map(len, report.splitlines())) <= 80
+
+
+def test_a_line_on_a_terminal_and_nothing_on_a_pipe(plain, venv):
+    with Origin() as origin:
+        seen = see(venv, 80, 24, plain / "bench" / "httpbench", "-d", 2.2, "-R", 100, origin.url)
+        silent = httpbench(plain, "-d", 1.2, "-R", 100, origin.url)
+    lines = seen["besides"].split("\r")
+    assert [line for line in lines if re.fullmatch(r" +1 s +\d+ a second, 50% \S+, 99% \S+, 0 failed\033\[K", line)]
+    assert not seen["screens"] and silent.stderr == "" and "\r" not in silent.stdout

@@ -1,0 +1,90 @@
+"""Load generators on several machines, which are network namespaces here: each has its own addresses and ports."""
+
+import json
+import math
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+from gatling import Root
+from running import httpbench
+
+SERVER = "10.177.0.1"
+CLIENTS = 2
+
+
+def ip(*arguments):
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+
+class Machines:
+    """A server's namespace and those of clients, each joined to it by a pair of interfaces."""
+
+    def __init__(self):
+        self.server = f"gatling-{os.getpid()}"
+        self.clients = [f"{self.server}-{i}" for i in range(CLIENTS)]
+        self.made = []
+
+    def __enter__(self):
+        try:
+            self._make(self.server)
+            ip("-n", self.server, "address", "add", f"{SERVER}/32", "dev", "lo")
+            for i, client in enumerate(self.clients):
+                self._make(client)
+                ip("link", "add", f"g{i}", "netns", self.server, "type", "veth", "peer", "name", "eth0", "netns", client)
+                for name, interface, address in ((self.server, f"g{i}", 1), (client, "eth0", 2)):
+                    ip("-n", name, "address", "add", f"10.177.{i + 1}.{address}/24", "dev", interface)
+                    ip("-n", name, "link", "set", interface, "up")
+                ip("-n", client, "route", "add", SERVER, "via", f"10.177.{i + 1}.1")
+        except (OSError, subprocess.CalledProcessError) as error:
+            self.__exit__()
+            pytest.skip(f"no network namespaces: {getattr(error, 'stderr', error)}")
+        return self
+
+    def _make(self, name):
+        ip("netns", "add", name)
+        self.made.append(name)
+        ip("-n", name, "link", "set", "lo", "up")
+
+    def __exit__(self, *_):
+        for name in self.made:
+            ip("netns", "delete", name)
+
+    @staticmethod
+    def start(machine, *command):
+        return subprocess.Popen(["ip", "netns", "exec", machine, *map(str, command)], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)  # fmt: skip
+
+
+@pytest.fixture
+def machines():
+    with Machines() as m:
+        yield m
+
+
+def test_machines_load_a_server_together(plain, tmp_path, machines):
+    root = Root({"k": b"x" * 1024})
+    server = machines.start(machines.server, plain / "gatling", "-c", root.path, "-i", SERVER, "-p", "0", "-n")
+    try:
+        port = re.search(r":(\d+)/", server.stderr.readline()).group(1)
+        start = math.ceil(time.time()) + 1
+        running = [
+            machines.start(client, plain / "bench" / "httpbench", "--ranks", CLIENTS, "--rank", rank, "-R", 400, "--arrival",
+                           "constant", "-d", 2, "--start-at", start, "--hlog", tmp_path / f"{rank}.hlog",
+                           f"http://{SERVER}:{port}/k")
+            for rank, client in enumerate(machines.clients)
+        ]  # fmt: skip
+        for process in running:
+            output = "".join(process.communicate(timeout=60))
+            assert process.returncode == 0, output
+    finally:
+        server.terminate()
+        server.communicate()
+        root.remove()
+    done = httpbench(plain, "merge", "--json", tmp_path / "json", tmp_path / "0.hlog", tmp_path / "1.hlog")
+    assert json.loads((tmp_path / "json").read_text())["answered"] == 800
+    together = re.search(r"^together   for (\S+) s of (\S+) s, (\d+) a second$", done.stdout, re.MULTILINE)
+    assert float(together.group(1)) > 1.8 and abs(int(together.group(3)) - 400) < 20
