@@ -88,6 +88,20 @@ static int run_series(const struct options *o) {
 	return result == 0 ? 0 : 1;
 }
 
+/* The exit status; what a run could not have been without says so in a line. */
+static int status_of(const struct plan *p, const struct measures *m) {
+	unsigned long long opened = m->connections;
+	if (m->failure[FAILURE_PORTS])
+		fprintf(stderr, "httpbench: no port was left after %llu connections: --source 127.0.1.0/24 adds addresses\n",
+				opened);
+	else if (m->failure[FAILURE_DESCRIPTORS])
+		fprintf(stderr, "httpbench: no descriptor was left after %llu connections: more threads have more\n", opened);
+	else if (!opened && m->failure[FAILURE_REFUSED])
+		fprintf(stderr, "httpbench: nobody listens at %s\n", p->target->url);
+	else return measures_failed(m) ? 1 : 0;
+	return 2;
+}
+
 static int run_once(const struct options *o) {
 	static struct run r;
 	const struct plan *p = &o->plan;
@@ -113,7 +127,7 @@ static int run_once(const struct options *o) {
 	close_output(out.json, o->json_path);
 	close_output(out.tsv, o->tsv_path);
 	close_output(out.hlog, o->hlog_path);
-	return measures_failed(&r.total) ? 1 : 0;
+	return status_of(p, &r.total);
 }
 
 int main(int argc, char **argv) {

@@ -53,7 +53,7 @@ static void watch_clients(struct client **client, unsigned clients, double start
 	/* the clients hand over at whole seconds; look a little later */
 	const double step = COLLECT_MS / 1000.0, lag = 0.05;
 	double from = 0;
-	bool running = true, stopped = false;
+	bool running = true, stopped = false, refused = false;
 	for (unsigned n = 1; running; n++) {
 		double until = start_s + n * step + lag;
 		while (running && seconds(CLOCK_MONOTONIC) < until && (stopped || !interrupted)) {
@@ -61,13 +61,14 @@ static void watch_clients(struct client **client, unsigned clients, double start
 			sleep_until(soon < until ? soon : until);
 			running = collect(client, clients, m);
 		}
-		if (interrupted && !stopped)
+		if ((interrupted || refused) && !stopped)
 			for (unsigned i = 0; i < clients; i++) client_stop(client[i]);
-		stopped |= interrupted;
+		stopped |= interrupted || refused;
 		double to = running ? n * step : seconds(CLOCK_MONOTONIC) - start_s;
 		if (to > from) watch(context, from, to, m);
 		measures_add(&r->total, m);
 		measures_reset(m);
+		refused = r->total.failure[FAILURE_REFUSED] && !r->total.connections; /* from the beginning */
 		from = to;
 	}
 	r->elapsed_s = seconds(CLOCK_MONOTONIC) - start_s;

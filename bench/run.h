@@ -20,7 +20,7 @@ struct run {
 typedef void run_watch(void *context, double from_s, double to_s, const struct measures *m);
 
 /* 0; or -1 with errno: the clients could not be started. SIGINT or SIGTERM ends a run
- * before its time. */
+ * before its time, and so does a server where nobody ever listened. */
 int run_plan(const struct plan *plan, run_watch *watch, void *context, struct run *run);
 
 #endif

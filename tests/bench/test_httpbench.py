@@ -1,5 +1,6 @@
 """httpbench tells the truth: about servers that fail, stall and delay, and about what it was told to do."""
 
+import json
 import re
 import socket
 import threading
@@ -7,6 +8,7 @@ import time
 
 import pytest
 
+from gatling import descriptors_limited_to
 from origin import OK, Origin, reset
 from running import failures, httpbench
 
@@ -330,5 +332,23 @@ def test_a_port_that_nobody_listens_on(build, tmp_path):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{s.getsockname()[1]}/"
-        result = httpbench(build, "-d", 0.5, url, status=1, tmp_path=tmp_path)
+        started = time.monotonic()
+        done = httpbench(build, "-d", 30, "--json", tmp_path / "json", url, status=2)
+    assert done.stderr == f"httpbench: nobody listens at {url}\n" and time.monotonic() - started < 10
+    result = json.loads((tmp_path / "json").read_text())
     assert list(failures(result)) == ["refused"] and failures(result)["refused"] < 100
+
+
+def test_a_server_that_goes_away_is_no_reason_to_end(build, tmp_path):
+    with Origin(lambda connection, number, _: origin.refuse() if number == 50 else OK) as origin:
+        result = httpbench(build, "-d", 1.5, "-c", 1, "-k", 1, origin.url, status=1, tmp_path=tmp_path)
+    assert result["elapsed_s"] > 1.4 and result["answered"] >= 49 and failures(result)["refused"] > 2
+
+
+def test_more_connections_than_descriptors(plain, tmp_path):
+    with Origin() as origin:
+        done = httpbench(plain, "-c", 60, "-d", 1, "--json", tmp_path / "json", origin.url, status=2,
+                         **descriptors_limited_to(40))  # fmt: skip
+    assert re.fullmatch(r"httpbench: no descriptor was left after \d+ connections: more threads have more\n", done.stderr)
+    result = json.loads((tmp_path / "json").read_text())
+    assert result["verdict"] == "LIMIT" and 10 < result["connected"] < 40 and result["answered"] > 10

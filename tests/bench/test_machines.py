@@ -65,6 +65,27 @@ def machines():
         yield m
 
 
+def test_more_connections_than_ports(plain, tmp_path, machines):
+    client = machines.clients[0]
+    subprocess.run(["ip", "netns", "exec", client, "sh", "-c", "echo 40000 40009 > /proc/sys/net/ipv4/ip_local_port_range"],
+                   check=True)  # fmt: skip
+    root = Root({"k": b"x"})
+    server = machines.start(client, plain / "gatling", "-c", root.path, "-i", "127.0.0.1", "-p", "0", "-n")
+    try:
+        url = f"http://127.0.0.1:{re.search(r':([0-9]+)/', server.stderr.readline()).group(1)}/k"
+        process = machines.start(client, plain / "bench" / "httpbench", "-c", 20, "-d", 1, "--json", tmp_path / "json", url)
+        output, errors = process.communicate(timeout=60)
+    finally:
+        server.terminate()
+        server.communicate()
+        root.remove()
+    assert process.returncode == 2 and re.search(r"^verdict +LIMIT: ports ran out$", output, re.MULTILINE)
+    # one of the ten is the server's own
+    assert errors == "httpbench: no port was left after 9 connections: --source 127.0.1.0/24 adds addresses\n"
+    result = json.loads((tmp_path / "json").read_text())
+    assert result["answered"] > 10 and result["failed"]["no_port"] > 0 and result["connected"] == 9
+
+
 def test_machines_load_a_server_together(plain, tmp_path, machines):
     root = Root({"k": b"x" * 1024})
     server = machines.start(machines.server, plain / "gatling", "-c", root.path, "-i", SERVER, "-p", "0", "-n")
