@@ -15,13 +15,14 @@ int ask_stopped(struct stop *stop, const char *call) {
 	return -1;
 }
 
-/* Waits until fd comes up; it is the only one that is wanted. 0, or -1 with errno. */
+/* Waits until fd comes up, whatever else does. 0, or -1 with errno. */
 static int await(io_loop *loop, int fd) {
 	io_timeout(loop, fd, machine_clock_ns() / 1000000 + ASK_TIMEOUT_S * 1000);
 	while (true) {
 		if (io_wait(loop, -1) == -1) return -1;
-		bool ready = io_canread(loop) == fd;
-		ready |= io_canwrite(loop) == fd;
+		bool ready = false;
+		for (int other; (other = io_canread(loop)) != -1;) ready |= other == fd;
+		for (int other; (other = io_canwrite(loop)) != -1;) ready |= other == fd;
 		if (ready) break;
 		if (io_timedout(loop) != fd) continue;
 		errno = ETIMEDOUT;

@@ -1,5 +1,5 @@
 /* ask.h - one connection or request at a time, and how long each took: for the benchmarks that hold many connections.
- * The connections are descriptors of a loop, of which only the one in hand is ever waited for. */
+ * The connections are descriptors of a loop, of which only the one in hand is waited for. */
 #ifndef BENCH_ASK_H
 #define BENCH_ASK_H
 

@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "bench/connection.h"
 #include "bench/machine.h"
 
 enum {
 	OPEN_BATCH = 64,          /* connections opened in a turn, so that the others get theirs */
+	DISPATCH_BATCH = 1024,    /* and requests dispatched */
 	WAITING_MAX = 1024 * 1024 /* requests that are due and wait for a connection */
 };
 static const int64_t second_ns = 1000000000, ramp_step_ns = 1000000;
@@ -19,13 +21,15 @@ static const int64_t spin_ns = 50000;
 /* Whether further requests may begin. */
 static bool running(const struct client *c) { return c->requests_left && c->now_ns < c->end_ns; }
 
-void client_fail(struct client *c, enum failure failure) {
-	c->filling->failure[failure]++;
+/* A request is due, and leaves with no connection. */
+static void leave_unsent(struct client *c) {
+	c->filling->failure[FAILURE_UNSENT]++;
 	histogram_censor(&c->filling->duration[DURATION_WHOLE]);
+	histogram_censor(&c->filling->duration[DURATION_LATENESS]);
 }
 
 static void wait_for_connection(struct client *c, int64_t due_ns) {
-	if (c->waiting_count == WAITING_MAX) client_fail(c, FAILURE_UNSENT);
+	if (c->waiting_count == WAITING_MAX) leave_unsent(c);
 	else c->waiting[(c->waiting_first + c->waiting_count++) % WAITING_MAX] = due_ns;
 }
 
@@ -68,10 +72,12 @@ static void open_missing(struct client *c) {
 
 /* --- open loop --- */
 
-/* Sends a request on a connection with room, or on a new one. false: there is none. */
+/* Sends a request on an idle connection, or a new one, or behind others. false: there is no connection for it. */
 static bool place(struct client *c, int64_t due_ns) {
-	struct connection *conn = connection_take(c, LIST_ROOM);
-	if (!conn && !(conn = take_closed(c))) return false;
+	struct connection *conn = connection_take(c, LIST_IDLE);
+	if (!conn) conn = take_closed(c);
+	if (!conn) conn = connection_take(c, LIST_ROOM);
+	if (!conn) return false;
 	c->now_ns = machine_clock_ns();
 	connection_assign(c, conn, due_ns);
 	if (conn->state == STATE_CLOSED) connection_open(c, conn);
@@ -82,12 +88,17 @@ static bool place(struct client *c, int64_t due_ns) {
 /* Whether what waits for a connection may still get one. */
 static bool in_time(const struct client *c) { return c->now_ns < c->end_ns + c->plan->timeout_ns; }
 
+/* Whether more is to be due before the end; that may have passed while this thread was held up. */
+static bool more_due(const struct client *c) {
+	return open_loop(c) && c->requests_left && schedule_due(&c->schedule) < c->end_ns;
+}
+
 static void dispatch(struct client *c) {
 	while (c->waiting_count && in_time(c) && place(c, c->waiting[c->waiting_first])) {
 		c->waiting_first = (c->waiting_first + 1) % WAITING_MAX;
 		c->waiting_count--;
 	}
-	while (running(c) && schedule_due(&c->schedule) <= c->now_ns) {
+	for (int i = 0; i < DISPATCH_BATCH && more_due(c) && schedule_due(&c->schedule) <= c->now_ns; i++) {
 		int64_t due_ns = schedule_due(&c->schedule);
 		schedule_advance(&c->schedule);
 		c->requests_left--;
@@ -97,7 +108,20 @@ static void dispatch(struct client *c) {
 
 /* --- the loop --- */
 
+/* The processor time of a second that did not go into work: all, but for what passed outside of await(). */
+static void note_spinning(struct client *c, int64_t from_ns) {
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	int64_t cpu_ns = (int64_t)t.tv_sec * second_ns + t.tv_nsec;
+	int64_t work_ns = c->now_ns - from_ns - c->idle_ns, spun_ns = cpu_ns - c->cpu_ns - work_ns;
+	if (spun_ns > 0) c->filling->spun_ns += (uint64_t)spun_ns;
+	c->cpu_ns = cpu_ns;
+	c->idle_ns = 0;
+}
+
 static void hand_over(struct client *c) {
+	note_spinning(c, c->handed_over_ns);
+	c->handed_over_ns = c->now_ns;
 	pthread_mutex_lock(&c->mutex);
 	measures_add(c->collected, c->filling);
 	pthread_mutex_unlock(&c->mutex);
@@ -109,7 +133,8 @@ static void hand_over(struct client *c) {
 static int64_t next_moment(const struct client *c) {
 	int64_t next = c->tick_ns;
 	if (running(c) && c->end_ns < next) next = c->end_ns;
-	if (running(c) && open_loop(c) && schedule_due(&c->schedule) < next) next = schedule_due(&c->schedule);
+	if (more_due(c) && schedule_due(&c->schedule) < next) next = schedule_due(&c->schedule);
+	if (c->waiting_count && c->open_again_ns > c->now_ns && c->open_again_ns < next) next = c->open_again_ns;
 	if (!running(c) || open_loop(c) || c->open == c->connections) return next;
 	int64_t opens = c->now_ns < c->open_again_ns ? c->open_again_ns : c->now_ns;
 	if (opens == c->now_ns && c->open >= wanted(c)) opens += ramp_step_ns;
@@ -120,7 +145,7 @@ static int64_t next_moment(const struct client *c) {
 /* Who sleeps is woken late, and by the server at its expense. So behind work and before the moment of a request the
  * next is looked for, not waited for, as long as nobody else wants this processor. */
 static int await(struct client *c) {
-	int64_t before_ns = c->now_ns, next_ns = next_moment(c);
+	int64_t before_ns = c->now_ns, next_ns = next_moment(c), began_ns = machine_clock_ns();
 	bool busy = before_ns == c->busy_ns;
 	bool spin = !busy && (before_ns < c->busy_ns + spin_ns || (open_loop(c) && next_ns < before_ns + spin_ns));
 	if (spin) sched_yield();
@@ -128,7 +153,7 @@ static int await(struct client *c) {
 	if (busy || spin) result = io_wait(c->loop, 0);
 	else result = io_waituntil(c->loop, open_loop(c) ? next_ns - spin_ns : next_ns);
 	c->now_ns = io_now_ns(c->loop);
-	if (spin) c->filling->spun_ns += (uint64_t)(c->now_ns - before_ns);
+	if (!busy) c->idle_ns += c->now_ns - began_ns;
 	return result;
 }
 
@@ -153,7 +178,7 @@ static bool turn(struct client *c) {
 	if (open_loop(c)) dispatch(c);
 	else open_missing(c);
 	if (c->now_ns >= c->tick_ns) hand_over(c);
-	if (running(c) || c->under_way) return true;
+	if (running(c) || more_due(c) || c->under_way) return true;
 	return c->waiting_count && in_time(c);
 }
 
@@ -162,8 +187,13 @@ static void *run(void *argument) {
 	(void)io_private_descriptors(NULL, 0); /* without it the clients share the limit */
 	c->loop = io_loop_new();
 	while (c->loop && turn(c)) {}
-	for (; c->waiting_count; c->waiting_count--) client_fail(c, FAILURE_UNSENT);
-	for (unsigned i = 0; i < c->connections; i++) connection_close(c, &c->connection[i]);
+	for (; c->waiting_count; c->waiting_count--) leave_unsent(c);
+	if (!c->loop) c->filling->failure[FAILURE_DESCRIPTORS]++;
+	for (unsigned i = 0; i < c->connections; i++) {
+		struct connection *conn = &c->connection[i];
+		if (conn->assigned) connection_fail(c, conn, FAILURE_CONNECT); /* the loop has failed */
+		else connection_close(c, conn);
+	}
 	io_loop_free(c->loop);
 	hand_over(c);
 	pthread_mutex_lock(&c->mutex);
@@ -179,7 +209,9 @@ static uint64_t part_of(uint64_t whole, unsigned clients, unsigned number) {
 	return whole / clients + (number < whole % clients);
 }
 
-static void client_free(struct client *c) {
+void client_free(struct client *c) {
+	if (!c) return;
+	if (c->started) pthread_join(c->thread, NULL);
 	free(c->connection);
 	free(c->pending);
 	free(c->waiting);
@@ -190,36 +222,42 @@ static void client_free(struct client *c) {
 	free(c);
 }
 
-struct client *client_start(const struct plan *plan, unsigned number, int64_t started_ns) {
+struct client *client_new(const struct plan *plan, unsigned number) {
 	struct client *c = calloc(1, sizeof *c);
 	if (!c) return NULL;
 	c->plan = plan;
 	c->number = number;
 	c->connections = (unsigned)part_of(plan->connections, plan->clients, number);
 	c->requests_left = plan->requests ? part_of(plan->requests, plan->clients, number) : UINT64_MAX;
-	c->started_ns = c->now_ns = started_ns;
-	c->end_ns = plan->duration_ns ? started_ns + plan->duration_ns : INT64_MAX - plan->timeout_ns;
-	c->tick_ns = started_ns + second_ns;
 	c->connection = calloc(c->connections, sizeof *c->connection);
 	c->pending = calloc((size_t)c->connections * plan->depth, sizeof *c->pending);
 	c->waiting = calloc(WAITING_MAX, sizeof *c->waiting);
 	c->filling = calloc(1, sizeof *c->filling);
 	c->collected = calloc(1, sizeof *c->collected);
 	c->input = malloc(READ_MAX);
-	if (plan->target->host) c->tls = tls_new(&plan->tls, plan->target->host);
-	int error = ENOMEM;
-	if ((c->tls || !plan->target->host) && c->connection && c->pending && c->waiting && c->filling && c->collected &&
-		c->input) {
-		c->list[LIST_CLOSED] = c->list[LIST_ROOM] = -1;
-		for (unsigned i = c->connections; i > 0; i--) connection_close(c, &c->connection[i - 1]);
-		schedule_start(&c->schedule, plan, number, started_ns);
-		pthread_mutex_init(&c->mutex, NULL);
-		error = pthread_create(&c->thread, NULL, run, c);
+	const char *host = plan->target->host;
+	if (host) c->tls = tls_new(&plan->tls, host);
+	if (!c->connection || !c->pending || !c->waiting || !c->filling || !c->collected || !c->input ||
+		(host && !c->tls)) {
+		client_free(c);
+		errno = ENOMEM;
+		return NULL;
 	}
-	if (!error) return c;
-	client_free(c);
-	errno = error;
-	return NULL;
+	for (int i = 0; i < LISTS; i++) c->head[i] = c->tail[i] = -1;
+	for (unsigned i = 0; i < c->connections; i++) connection_close(c, &c->connection[i]);
+	pthread_mutex_init(&c->mutex, NULL);
+	return c;
+}
+
+int client_start(struct client *c, int64_t started_ns) {
+	const struct plan *plan = c->plan;
+	c->started_ns = c->now_ns = c->handed_over_ns = started_ns;
+	c->end_ns = plan->duration_ns ? started_ns + plan->duration_ns : INT64_MAX - plan->timeout_ns;
+	c->tick_ns = started_ns + second_ns;
+	schedule_start(&c->schedule, plan, c->number, started_ns);
+	errno = pthread_create(&c->thread, NULL, run, c);
+	c->started = errno == 0;
+	return c->started ? 0 : -1;
 }
 
 bool client_collect(struct client *c, struct measures *sum) {
@@ -232,8 +270,3 @@ bool client_collect(struct client *c, struct measures *sum) {
 }
 
 void client_stop(struct client *c) { atomic_store(&c->stop, true); }
-
-void client_join(struct client *c) {
-	pthread_join(c->thread, NULL);
-	client_free(c);
-}

@@ -8,9 +8,11 @@
 
 struct client;
 
-/* Starts the thread of the client of that number, with its clock at started_ns (of CLOCK_MONOTONIC). NULL with errno.
- */
-struct client *client_start(const struct plan *plan, unsigned number, int64_t started_ns);
+/* The client of that number, ready to start. NULL with errno: no memory. */
+struct client *client_new(const struct plan *plan, unsigned number);
+
+/* Starts its thread, with its clock at started_ns (of CLOCK_MONOTONIC). 0, or -1 with errno. */
+int client_start(struct client *client, int64_t started_ns);
 
 /* Adds what it measured in the seconds that have passed since the last call, and resets that. false: it has ended. */
 bool client_collect(struct client *client, struct measures *sum);
@@ -18,7 +20,7 @@ bool client_collect(struct client *client, struct measures *sum);
 /* Asks it to end before its time, as if that were now. */
 void client_stop(struct client *client);
 
-/* Waits for its end and frees it. */
-void client_join(struct client *client);
+/* Waits for its end, if it was started, and frees it. NULL is allowed. */
+void client_free(struct client *client);
 
 #endif

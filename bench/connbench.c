@@ -72,6 +72,25 @@ static int settle(int fd, struct stop *stop) {
 	return 0;
 }
 
+/* Whether all that is held is still open; slow readers have more to read, and are not looked at. */
+static int look(struct stop *stop) {
+	char byte;
+	if (io_wait(loop, 0) == -1) return ask_stopped(stop, "wait");
+	for (int fd; (fd = io_canread(loop)) != -1;) {
+		ssize_t n = io_tryread(loop, fd, &byte, 1);
+		if (n == -1 && errno == EAGAIN) continue;
+		if (n >= 0) errno = ECONNRESET;
+		return ask_stopped(stop, "idle connection");
+	}
+	return 0;
+}
+
+/* An idle one from now on. */
+static int keep(int fd, struct stop *stop) {
+	if (idle == IDLE_SLOW || io_wantread(loop, fd) == 0) return 0;
+	return ask_stopped(stop, "wait");
+}
+
 static int obey(enum order order, int *held, unsigned *count, uint32_t first_source, struct reply *reply) {
 	int64_t connect_ns;
 	if (order == ORDER_SAMPLE) {
@@ -79,14 +98,15 @@ static int obey(enum order order, int *held, unsigned *count, uint32_t first_sou
 		if (!*count) return ask_stopped(&reply->stop, "sample without connections");
 		int fd = held[(unsigned)random() % *count];
 		if (ask(loop, fd, &target, half_length(), &reply->times, &reply->stop) == -1) return -1;
-		return idle == IDLE_HALF ? settle(fd, &reply->stop) : 0;
+		if (idle == IDLE_HALF && settle(fd, &reply->stop) == -1) return -1;
+		return keep(fd, &reply->stop);
 	}
 	int fd = connect_timed(first_source + *count, idle == IDLE_SLOW ? SLOW_BUFFER : 0, &connect_ns, &reply->stop);
 	if (fd == -1) return -1;
 	held[(*count)++] = fd;
 	char some[SLOW_BYTES];
 	if (idle == IDLE_SLOW) (void)io_tryread(loop, held[(unsigned)random() % *count], some, sizeof some);
-	return settle(fd, &reply->stop);
+	return settle(fd, &reply->stop) == -1 ? -1 : keep(fd, &reply->stop);
 }
 
 __attribute__((noreturn)) static void hold(int parent, uint32_t first_source) {
@@ -97,7 +117,7 @@ __attribute__((noreturn)) static void hold(int parent, uint32_t first_source) {
 	if (!loop) _exit(1);
 	for (char order; read(parent, &order, 1) == 1;) {
 		struct reply reply = {0};
-		(void)obey((enum order)order, held, &count, first_source, &reply);
+		if (look(&reply.stop) == 0) (void)obey((enum order)order, held, &count, first_source, &reply);
 		if (write(parent, &reply, sizeof reply) != sizeof reply) break;
 	}
 	_exit(0);
@@ -145,7 +165,7 @@ static int take_sample(unsigned open, const int *holder, unsigned per_holder, st
 	io_close(loop, fd);
 	bool sampled = open && idle != IDLE_SLOW;
 	if (result == 0 && sampled)
-		result = order(holder[(unsigned)random() % ((open - 1) / per_holder + 1)], ORDER_SAMPLE, &held, stop);
+		result = order(holder[(unsigned)random() % open / per_holder], ORDER_SAMPLE, &held, stop);
 	if (result == -1) return -1;
 	printf("%u\t%lld\t%lld\t%lld\t", open, (long long)fresh.connect, (long long)fresh.times.first_byte,
 		   (long long)fresh.times.whole);
@@ -179,6 +199,7 @@ static const char *limit_of(int error) {
 	case ENOBUFS: return "memory";
 	case ETIMEDOUT: return "time: no answer in 30 seconds";
 	case ECONNREFUSED: return "the server: nobody listens";
+	case ECONNRESET: return "the server: it closed a connection";
 	default: return "the server";
 	}
 }
@@ -244,8 +265,7 @@ static void parse_options(struct plan *p, int argc, char **argv) {
 		case LONG_IDLE: idle = idle_of(optarg); break;
 		case LONG_SOURCE: take_source(optarg); break;
 		case 'h': fputs(help, stdout); exit(0);
-		case ':': refuse("option '%s' needs a value", argv[optind - 1]);
-		default: refuse("unknown option '%s'", argv[optind - 1]);
+		default: usage_bad_option(c, argv);
 		}
 	}
 	if (argc - optind != 1) refuse(optind == argc ? "the URL is missing" : "more than one URL");

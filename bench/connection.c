@@ -25,7 +25,7 @@ static bool worn_out(const struct client *c, const struct connection *conn) {
 }
 
 bool connection_has_room(const struct client *c, const struct connection *conn) {
-	return conn->assigned < c->plan->depth && !worn_out(c, conn);
+	return conn->assigned < c->plan->depth && !worn_out(c, conn) && !conn->broken;
 }
 
 /* --- lists --- */
@@ -34,34 +34,33 @@ static void move_to(struct client *c, struct connection *conn, enum list list) {
 	int32_t self = (int32_t)(conn - c->connection);
 	if (conn->list == list) return;
 	if (conn->list != LIST_NONE) {
-		if (conn->next != -1) c->connection[conn->next].previous = conn->previous;
-		if (conn->previous != -1) c->connection[conn->previous].next = conn->next;
-		else c->list[conn->list] = conn->next;
+		*(conn->next == -1 ? &c->tail[conn->list] : &c->connection[conn->next].previous) = conn->previous;
+		*(conn->previous == -1 ? &c->head[conn->list] : &c->connection[conn->previous].next) = conn->next;
 	}
 	conn->list = (uint8_t)list;
 	if (list == LIST_NONE) return;
-	conn->previous = -1;
-	conn->next = c->list[list];
-	if (conn->next != -1) c->connection[conn->next].previous = self;
-	c->list[list] = self;
+	conn->next = -1;
+	conn->previous = c->tail[list];
+	*(conn->previous == -1 ? &c->head[list] : &c->connection[conn->previous].next) = self;
+	c->tail[list] = self;
 }
 
-/* Open loop: keeps the list of those that can take another request. */
+/* Open loop: keeps the lists of those that can take another request. */
 static void list_by_room(struct client *c, struct connection *conn) {
-	if (open_loop(c) && conn->state == STATE_OPEN)
-		move_to(c, conn, connection_has_room(c, conn) ? LIST_ROOM : LIST_NONE);
+	if (!open_loop(c) || conn->state != STATE_OPEN) return;
+	move_to(c, conn, !connection_has_room(c, conn) ? LIST_NONE : conn->assigned ? LIST_ROOM : LIST_IDLE);
 }
 
 struct connection *connection_take(struct client *c, enum list list) {
-	if (c->list[list] == -1) return NULL;
-	struct connection *conn = &c->connection[c->list[list]];
+	if (c->head[list] == -1) return NULL;
+	struct connection *conn = &c->connection[c->head[list]];
 	move_to(c, conn, LIST_NONE);
 	return conn;
 }
 
 void connection_assign(struct client *c, struct connection *conn, int64_t due_ns) {
 	struct pending *p = pending_of(c, conn, conn->assigned++);
-	*p = (struct pending){.due_ns = due_ns, .target = schedule_target(&c->schedule)};
+	*p = (struct pending){.due_ns = due_ns, .placed_ns = c->now_ns, .target = schedule_target(&c->schedule)};
 	conn->requests++;
 	c->under_way++;
 }
@@ -79,6 +78,7 @@ static void end(struct client *c, struct connection *conn, bool sound) {
 	conn->tls = NULL;
 	conn->input = NULL;
 	conn->state = STATE_CLOSED;
+	conn->broken = false;
 	conn->first = conn->assigned = conn->written = 0;
 	conn->partly = conn->requests = conn->input_length = 0;
 	conn->response = (struct response){0};
@@ -87,11 +87,32 @@ static void end(struct client *c, struct connection *conn, bool sound) {
 
 void connection_close(struct client *c, struct connection *conn) { end(c, conn, true); }
 
-/* What is behind the first request was broken off. */
+/* A request that was placed, and now ends. */
+static void note_lateness(struct client *c, const struct pending *p) {
+	if (open_loop(c)) histogram_record(&c->filling->duration[DURATION_LATENESS], p->placed_ns - p->due_ns);
+}
+
+static void request_fail(struct client *c, const struct pending *p, enum failure failure) {
+	c->filling->failure[failure]++;
+	note_lateness(c, p);
+	if (p->sent_ns) histogram_censor(&c->filling->duration[DURATION_FIRST_BYTE]);
+	histogram_censor(&c->filling->duration[DURATION_WHOLE]);
+}
+
+/* Whether the next try would fail alike, and at once. */
+static bool is_lasting(const struct client *c, enum failure failure) {
+	if (failure == FAILURE_PORTS || failure == FAILURE_DESCRIPTORS) return true;
+	return !open_loop(c) && (failure == FAILURE_REFUSED || failure == FAILURE_CONNECT);
+}
+
 void connection_fail(struct client *c, struct connection *conn, enum failure failure) {
-	for (unsigned i = 0; i < conn->assigned; i++) client_fail(c, i == 0 ? failure : FAILURE_RESET);
+	/* what is behind the first request on an open connection was broken off */
+	enum failure rest = conn->state == STATE_OPEN && failure != FAILURE_TIMEOUT ? FAILURE_RESET : failure;
+	for (unsigned i = 0; i < conn->assigned; i++) request_fail(c, pending_of(c, conn, i), i == 0 ? failure : rest);
 	c->under_way -= conn->assigned;
-	if (conn->state != STATE_OPEN) c->open_again_ns = c->now_ns + open_pause_ns;
+	if (conn->state == STATE_CONNECTING) histogram_censor(&c->filling->duration[DURATION_CONNECT]);
+	if (conn->state == STATE_HANDSHAKE) histogram_censor(&c->filling->duration[DURATION_HANDSHAKE]);
+	if (is_lasting(c, failure)) c->open_again_ns = c->now_ns + open_pause_ns;
 	end(c, conn, false);
 }
 
@@ -113,11 +134,12 @@ static enum failure failure_of(int error) {
 /* For a connection that errno has ended. */
 static void fail(struct client *c, struct connection *conn) {
 	enum failure failure = failure_of(errno);
+	if (conn->state == STATE_HANDSHAKE && (failure == FAILURE_SHORT || failure == FAILURE_RESET)) failure = FAILURE_TLS;
 	if (failure == FAILURE_TLS && conn->tls && !*c->filling->tls_failed) tls_explain(conn->tls, c->filling->tls_failed);
 	connection_fail(c, conn, failure);
 }
 
-/* The server ends the connection although more was asked for: that goes to another one, due when it was. */
+/* The server ends the connection although more was asked for: that goes to another one. */
 static void give_back(struct client *c, struct connection *conn) {
 	for (unsigned i = 0; i < conn->assigned; i++) {
 		if (i < conn->written) c->filling->sent--;
@@ -126,9 +148,11 @@ static void give_back(struct client *c, struct connection *conn) {
 	c->under_way -= conn->assigned;
 }
 
+/* Of the answer that comes next. */
 static void set_deadline(struct client *c, const struct connection *conn) {
-	int64_t sent_ns = conn->assigned ? pending_of(c, conn, 0)->sent_ns : 0;
-	io_timeout(c->loop, conn->fd, sent_ns ? (sent_ns + c->plan->timeout_ns) / 1000000 : 0);
+	const struct pending *p = pending_of(c, conn, 0);
+	int64_t since_ns = p->sent_ns ? p->sent_ns : p->placed_ns;
+	io_timeout(c->loop, conn->fd, conn->assigned ? (since_ns + c->plan->timeout_ns) / 1000000 : 0);
 }
 
 /* The answer is complete. false: so is the connection, which is closed. */
@@ -138,11 +162,13 @@ static bool request_end(struct client *c, struct connection *conn) {
 	const struct response *r = &conn->response;
 	const struct expected *expected = &c->plan->expected;
 	if (r->status / 100 != 2 && r->status != 304) {
-		client_fail(c, FAILURE_STATUS);
+		request_fail(c, p, FAILURE_STATUS);
 	} else if (expected->at && (r->differs || r->seen != expected->length)) {
-		client_fail(c, FAILURE_BYTES);
+		request_fail(c, p, FAILURE_BYTES);
 	} else {
 		c->filling->answered++;
+		c->filling->last_ns = c->now_ns;
+		note_lateness(c, p);
 		histogram_record(&duration[DURATION_FIRST_BYTE], p->first_ns - p->sent_ns);
 		histogram_record(&duration[DURATION_WHOLE], c->now_ns - p->due_ns);
 	}
@@ -195,9 +221,8 @@ static int shake_hands(struct client *c, struct connection *conn) {
 /* A new socket on its way to the server. 0, or -1 with errno. */
 static int start_connecting(struct client *c, struct connection *conn) {
 	const struct target *t = &c->plan->target[pending_of(c, conn, 0)->target];
-	uint32_t source = c->plan->rank * c->plan->connections + c->number + c->plan->clients * c->sources_taken++;
+	uint32_t source = c->number + c->plan->clients * c->sources_taken++;
 	int on = 1, off = 0;
-	conn->since_ns = c->now_ns = machine_clock_ns();
 	int fd = socket(t->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd == -1) return -1;
 	if (io_fd(c->loop, fd, conn) == -1) {
@@ -213,6 +238,7 @@ static int start_connecting(struct client *c, struct connection *conn) {
 	if (c->plan->depth > 1 || c->tls) (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	/* the handshake's last acknowledgement goes with the request, and that of the answer with the end */
 	if (c->plan->per_connection == 1 && !c->tls) (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof off);
+	conn->since_ns = machine_clock_ns();
 	if (connect(fd, (const struct sockaddr *)&t->address, t->address_length) == -1 && errno != EINPROGRESS) return -1;
 	return 0;
 }
@@ -250,7 +276,6 @@ static void written(struct client *c, struct connection *conn, size_t n) {
 		n -= rest;
 		conn->partly = 0;
 		c->filling->sent++;
-		if (open_loop(c)) histogram_record(&c->filling->duration[DURATION_LATENESS], p->sent_ns - p->due_ns);
 	}
 }
 
@@ -270,29 +295,40 @@ static int send_requests(struct client *c, struct connection *conn) {
 		}
 		ssize_t n = try_writev(c, conn, part, parts);
 		if (n == -1) return -1;
-		bool idle = conn->written == 0;
 		written(c, conn, (size_t)n);
-		if (idle) set_deadline(c, conn);
 	}
 	return 0;
 }
 
+/* What is to happen after an attempt to send. 0, or -1 with errno: the connection has failed. */
+static int after_sending(struct client *c, struct connection *conn, int result) {
+	bool blocked = result == -1 && errno == EAGAIN;
+	if (result == -1 && !blocked) {
+		/* the server may have answered before it closed */
+		conn->broken = conn->written && (errno == EPIPE || errno == ECONNRESET);
+		if (!conn->broken) return -1;
+	}
+	set_deadline(c, conn);
+	list_by_room(c, conn);
+	if (!blocked) io_dontwantwrite(c->loop, conn->fd);
+	else if (io_wantwrite(c->loop, conn->fd) == -1) return -1;
+	return io_wantread(c->loop,
+					   conn->fd); /* also while it is blocked: the server may wait for its answers to be read */
+}
+
 void connection_write(struct client *c, struct connection *conn) {
 	int result = 0;
-	if (conn->state == STATE_CONNECTING) result = go_on_connecting(c, conn);
+	if (conn->state == STATE_CONNECTING) {
+		result = go_on_connecting(c, conn);
+		if (result == -1 && errno == EAGAIN) result = io_wantwrite(c->loop, conn->fd);
+	}
 	if (result == 0 && conn->state == STATE_HANDSHAKE) {
 		result = shake_hands(c, conn);
 		if (result == -1 && errno == EAGAIN) return; /* in whichever direction */
 	}
-	if (result == 0) result = send_requests(c, conn);
-	if (result == 0) {
-		io_dontwantwrite(c->loop, conn->fd);
-		result = io_wantread(c->loop, conn->fd);
-	} else if (errno == EAGAIN) {
-		result = io_wantwrite(c->loop, conn->fd);
-	}
+	if (result == 0 && conn->state == STATE_OPEN)
+		result = after_sending(c, conn, conn->broken ? 0 : send_requests(c, conn));
 	if (result == -1) fail(c, conn);
-	else list_by_room(c, conn);
 }
 
 /* --- receiving --- */
@@ -323,7 +359,12 @@ static bool take(struct client *c, struct connection *conn, const char *data, si
 		}
 		data += n;
 		length -= (size_t)n;
-		if (response_complete(&conn->response) && !request_end(c, conn)) return false;
+		if (!response_complete(&conn->response)) continue;
+		if (length && conn->written == 1) { /* more than was asked for */
+			connection_fail(c, conn, FAILURE_PROTOCOL);
+			return false;
+		}
+		if (!request_end(c, conn)) return false;
 	}
 	return true;
 }

@@ -14,15 +14,16 @@
 
 /* A request under way. */
 struct pending {
-	int64_t due_ns, sent_ns, first_ns; /* first_ns: of its answer; 0: not yet */
+	int64_t due_ns, placed_ns, sent_ns, first_ns; /* first_ns: of its answer; 0: not yet */
 	unsigned target;
 };
 
 /* In this order; without TLS there is no handshake. */
 enum state { STATE_CLOSED, STATE_CONNECTING, STATE_HANDSHAKE, STATE_OPEN };
 
-/* Those closed; in open loop, those that can take another request. */
-enum list { LIST_NONE, LIST_CLOSED, LIST_ROOM, LISTS };
+/* Those closed; in open loop, those without a request, and those with some that can take another. First in, first out.
+ */
+enum list { LIST_NONE, LIST_CLOSED, LIST_IDLE, LIST_ROOM, LISTS };
 
 struct connection {
 	int fd;
@@ -31,6 +32,7 @@ struct connection {
 	uint16_t assigned;     /* requests under way */
 	uint16_t written;      /* of them handed to the kernel, and */
 	uint32_t partly;       /* bytes of the one after them */
+	bool broken;           /* it takes no more requests, but answers may be there */
 	uint32_t requests;     /* ever assigned */
 	uint32_t input_length; /* bytes of a head that is not complete */
 	int32_t previous, next;
@@ -46,16 +48,17 @@ struct client {
 	io_loop *loop;
 	struct tls *tls; /* NULL: in the clear */
 	struct schedule schedule;
-	int64_t started_ns, end_ns, now_ns, tick_ns, open_again_ns;
-	int64_t busy_ns; /* when something came in last */
+	int64_t started_ns, end_ns, now_ns, tick_ns, handed_over_ns, open_again_ns;
+	int64_t busy_ns;         /* when something came in last */
+	int64_t idle_ns, cpu_ns; /* waited since the last tick; processor time of the thread at it */
 	uint64_t requests_left;
 	struct connection *connection;
-	unsigned connections, open; /* open: of them */
-	uint32_t sources_taken;     /* connections ever opened */
-	struct pending *pending;    /* plan->depth for each connection */
-	int32_t list[LISTS];        /* first of each, or -1 */
-	unsigned under_way;         /* requests */
-	int64_t *waiting;           /* when requests were due that wait for a connection; a ring */
+	unsigned connections, open;       /* open: of them */
+	uint32_t sources_taken;           /* connections ever opened */
+	struct pending *pending;          /* plan->depth for each connection */
+	int32_t head[LISTS], tail[LISTS]; /* -1: empty */
+	unsigned under_way;               /* requests */
+	int64_t *waiting;                 /* when requests were due that wait for a connection; a ring */
 	unsigned waiting_first, waiting_count;
 	struct measures *filling;
 	char *input; /* for what is read */
@@ -63,7 +66,7 @@ struct client {
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	struct measures *collected;
-	bool ended;
+	bool started, ended;
 	atomic_bool stop;
 };
 
@@ -78,7 +81,7 @@ struct connection *connection_take(struct client *c, enum list list);
 /* Whether it can take another request. */
 bool connection_has_room(const struct client *c, const struct connection *conn);
 
-/* Makes a request of it, to leave with connection_open() or connection_write(). It has room. */
+/* Makes a request of it, from now_ns on, to leave with connection_open() or connection_write(). It has room. */
 void connection_assign(struct client *c, struct connection *conn, int64_t due_ns);
 
 /* Opens one that is closed and not listed, for the requests that are assigned. Their failures are counted, if so. */
@@ -90,16 +93,14 @@ void connection_write(struct client *c, struct connection *conn);
 /* Takes what has come in. false: it is closed now. */
 bool connection_read(struct client *c, struct connection *conn);
 
-/* Closes it; what is under way on it fails. */
+/* Closes it; what is under way on it fails. In closed loop, and at a limit of this process, none is opened for a while
+ * if it could not be. */
 void connection_fail(struct client *c, struct connection *conn, enum failure failure);
 
 /* Closes it; nothing is under way. A closed one becomes one that is listed as such. */
 void connection_close(struct client *c, struct connection *conn);
 
 /* --- of client.c --- */
-
-/* A request failed. */
-void client_fail(struct client *c, enum failure failure);
 
 /* A request that was assigned goes to another connection. */
 void client_give_back(struct client *c, int64_t due_ns);

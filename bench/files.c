@@ -27,10 +27,11 @@ static void json_durations(FILE *out, const struct histogram *h) {
 void files_json(FILE *out, const struct plan *plan, const struct run *r) {
 	const struct measures *m = &r->total;
 	fprintf(out, "{\"clients\": %u, \"connections\": %u, \"rate\": ", plan->clients, plan->connections);
-	if (plan->rate > 0) fprintf(out, "%g", plan->rate);
+	if (plan->rate > 0) fprintf(out, "%.15g", plan->rate);
 	else fputs("null", out);
 	fprintf(out, ", \"timeout_ns\": %lld,\n \"started_s\": %.3f, \"elapsed_s\": %.6f,\n", (long long)plan->timeout_ns,
 			r->started_s, r->elapsed_s);
+	fprintf(out, " \"interrupted\": %s,\n", r->interrupted ? "true" : "false");
 	fprintf(out, " \"sent\": %llu, \"answered\": %llu, \"connected\": %llu, \"bytes\": %llu,\n", u(m->sent),
 			u(m->answered), u(m->connections), u(m->bytes));
 	if (*m->tls) fprintf(out, " \"tls\": \"%s\", \"resumed\": %llu,\n", m->tls, u(m->resumed));
@@ -70,7 +71,7 @@ void files_tsv_line(FILE *out, double from_s, double to_s, const struct measures
 void files_hlog_begin(FILE *out, const struct plan *p, double started_s) {
 	hlog_begin(out, started_s);
 	fprintf(out,
-			"#[Plan: version %d url %s urls %u rate %g arrival %d per_connection %u pipeline %u "
+			"#[Plan: version %d url %s urls %u rate %.15g arrival %d per_connection %u pipeline %u "
 			"timeout_s %.3f ranks %u ]\n",
 			LOG_VERSION, p->target->url, p->targets, p->rate, p->arrival, p->per_connection, p->depth,
 			(double)p->timeout_ns / 1e9, p->ranks);
@@ -96,14 +97,15 @@ int files_hlog(FILE *out, const struct plan *plan, double from_s, double to_s, c
 	return 0;
 }
 
+/* The line of the run is last: whoever reads it knows that nothing is missing. */
 void files_hlog_end(FILE *out, const struct run *r) {
 	const struct measures *m = &r->total;
+	fputs("#[Failed:", out);
+	for (int i = 0; i < FAILURES; i++) fprintf(out, " %s %llu", failure_name[i], u(m->failure[i]));
+	fputs(" ]\n", out);
 	fprintf(out,
 			"#[Run: elapsed_s %.6f sent %llu answered %llu connected %llu resumed %llu bytes %llu user_s %.6f "
 			"system_s %.6f waiting_s %.6f ]\n",
 			r->elapsed_s, u(m->sent), u(m->answered), u(m->connections), u(m->resumed), u(m->bytes), r->user_s,
 			r->system_s, (double)m->spun_ns / 1e9);
-	fputs("#[Failed:", out);
-	for (int i = 0; i < FAILURES; i++) fprintf(out, " %s %llu", failure_name[i], u(m->failure[i]));
-	fputs(" ]\n", out);
 }

@@ -128,6 +128,7 @@ int hlog_write(FILE *out, const char *tag, double start_s, double length_s, cons
 /* --- reading --- */
 
 static bool add_counts(struct histogram *h, const unsigned char *at, size_t length) {
+	const unsigned longest = histogram_index(HISTOGRAM_HIGHEST); /* others keep what is above it apart */
 	uint64_t place = 0;
 	while (length) {
 		int64_t count;
@@ -140,7 +141,8 @@ static bool add_counts(struct histogram *h, const unsigned char *at, size_t leng
 			continue;
 		}
 		if (place >= HISTOGRAM_COUNTS) return false;
-		histogram_record_at(h, (unsigned)place++, (uint64_t)count);
+		histogram_record_at(h, place < longest ? (unsigned)place : longest, (uint64_t)count);
+		place++;
 	}
 	return true;
 }
@@ -210,16 +212,17 @@ static const char *parse_line(const char *text, struct hlog_line *line) {
 enum hlog_result hlog_read(FILE *in, struct hlog_line *line, struct histogram *h, char *text) {
 	while (fgets(text, HLOG_LINE_MAX, in)) {
 		size_t length = strlen(text);
-		if (text[0] == '#') {
+		bool whole = text[length - 1] == '\n';
+		if (text[0] == '#' && whole) {
 			memmove(text, text + 1, length);
 			text[strcspn(text, "\r\n")] = '\0';
 			return HLOG_COMMENT;
 		}
 		if (text[0] == '"' || text[0] == '\n') continue;
-		const char *histogram = parse_line(text, line);
-		const char *wrong = !histogram                 ? "not a line of a histogram log"
-							: text[length - 1] != '\n' ? "the last line is cut short"
-													   : decode(h, histogram);
+		const char *histogram = whole ? parse_line(text, line) : NULL;
+		const char *wrong = !whole       ? "the last line is cut short"
+							: !histogram ? "not a line of a histogram log"
+										 : decode(h, histogram);
 		if (!wrong) return HLOG_INTERVAL;
 		snprintf(text, HLOG_LINE_MAX, "%s", wrong);
 		return HLOG_BROKEN;

@@ -112,11 +112,11 @@ int main(int argc, char **argv) {
 	usage_program = "hold";
 	opterr = 0;
 	static const struct option long_options[] = {{"help", no_argument, NULL, 'h'}, {0}};
-	for (int c; (c = getopt_long(argc, argv, "n:p:h", long_options, NULL)) != -1;) {
+	for (int c; (c = getopt_long(argc, argv, ":n:p:h", long_options, NULL)) != -1;) {
 		if (c == 'n') connections = usage_whole_number("-n", optarg, 1, (double)PER_PROCESS * PROCESSES_MAX);
 		else if (c == 'p') pid = usage_whole_number("-p", optarg, 1, INT_MAX);
 		else if (c == 'h') return puts(help) == EOF;
-		else refuse("unknown option, or one without its value: '%s'", argv[optind - 1]);
+		else usage_bad_option(c, argv);
 	}
 	if (argc - optind != 2) refuse("a port and a path are needed");
 	long port = usage_whole_number("PORT", argv[optind], 1, 65535);

@@ -76,6 +76,13 @@ static int merge(int argc, char **argv) {
 	return result == -1 ? 2 : 0;
 }
 
+/* The exit status, but for a report that nobody got. */
+static int after_report(int status) {
+	if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+	fprintf(stderr, "httpbench: cannot write the report: %s\n", strerror(errno));
+	return status ? status : 1;
+}
+
 static int cannot_start(void) {
 	fprintf(stderr, "httpbench: cannot start the clients: %s\n", strerror(errno));
 	return 1;
@@ -133,12 +140,12 @@ static int run_once(const struct options *o) {
 int main(int argc, char **argv) {
 	static struct options o;
 	usage_program = "httpbench";
-	if (argc > 1 && strcmp(argv[1], "merge") == 0) return merge(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "merge") == 0) return after_report(merge(argc - 1, argv + 1));
 	options_parse(&o, argc, argv);
 	signal(SIGPIPE, SIG_IGN);
 	(void)io_raise_descriptor_limit();
 	if (o.start_s > 0 && !rank_wait(o.start_s)) refuse("--start-at %.3f has passed", o.start_s);
-	int status = o.search || o.sweep ? run_series(&o) : run_once(&o);
+	int status = after_report(o.search || o.sweep ? run_series(&o) : run_once(&o));
 	options_free(&o);
 	return status;
 }

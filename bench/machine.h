@@ -8,6 +8,9 @@
 /* Program, arguments, date, kernel, processor, clock, and the limits and settings of the network that matter. */
 void machine_describe(FILE *out, int argc, char **argv);
 
+/* How many processors this process may use. */
+unsigned machine_processors(void);
+
 /* CLOCK_MONOTONIC, in ns. */
 int64_t machine_clock_ns(void);
 

@@ -32,6 +32,7 @@ void measures_add(struct measures *sum, const struct measures *m) {
 	sum->resumed += m->resumed;
 	sum->bytes += m->bytes;
 	sum->spun_ns += m->spun_ns;
+	if (m->last_ns > sum->last_ns) sum->last_ns = m->last_ns;
 	if (!*sum->tls) memcpy(sum->tls, m->tls, TLS_TEXT);
 	if (!*sum->tls_failed) memcpy(sum->tls_failed, m->tls_failed, TLS_TEXT);
 }
@@ -40,6 +41,7 @@ void measures_reset(struct measures *m) {
 	for (int i = 0; i < DURATIONS; i++) histogram_reset(&m->duration[i]);
 	for (int i = 0; i < FAILURES; i++) m->failure[i] = 0;
 	m->sent = m->answered = m->connections = m->resumed = m->bytes = m->spun_ns = 0;
+	m->last_ns = 0;
 	*m->tls = *m->tls_failed = '\0';
 }
 

@@ -11,7 +11,7 @@ enum duration {
 	DURATION_HANDSHAKE,  /* of TLS, from there on */
 	DURATION_FIRST_BYTE, /* the request is handed to the kernel until the first byte of the answer is read */
 	DURATION_WHOLE,      /* the request is due until the last byte of its answer is read */
-	DURATION_LATENESS,   /* the request is due until it is sent: what waited for a connection, or for the client */
+	DURATION_LATENESS,   /* open loop: the request is due until a connection gets it or is opened for it */
 	DURATIONS
 };
 
@@ -33,12 +33,13 @@ enum failure {
 };
 
 struct measures {
-	struct histogram duration[DURATIONS]; /* requests that failed are censored in DURATION_WHOLE */
+	struct histogram duration[DURATIONS]; /* what failed is censored, from what it failed in on */
 	uint64_t sent, answered;              /* requests; answered: whole and as wanted */
 	uint64_t connections;                 /* that were established */
 	uint64_t resumed;                     /* TLS sessions, of them */
 	uint64_t bytes;                       /* read */
-	uint64_t spun_ns;                     /* looked for work in vain */
+	uint64_t spun_ns;                     /* processor time of looking for work in vain */
+	int64_t last_ns;                      /* when the last was answered, on CLOCK_MONOTONIC */
 	uint64_t failure[FAILURES];
 	char tls[TLS_TEXT], tls_failed[TLS_TEXT]; /* what a handshake agreed on; why one failed; empty: none did */
 };

@@ -2,6 +2,7 @@
 #include "bench/merge.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +70,8 @@ static uint64_t number_after(const char *text, const char *name) {
 
 static double real_after(const char *text, const char *name) {
 	const char *number = after(text, name);
-	return number ? strtod(number, NULL) : 0;
+	double value = number ? strtod(number, NULL) : 0;
+	return isfinite(value) && value > 0 ? value : 0;
 }
 
 static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }

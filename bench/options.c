@@ -2,19 +2,25 @@
 #include "bench/options.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bench/rank.h"
 #include "bench/usage.h"
 
-enum { TARGETS_MAX = 100000, CLIENTS_MAX = 256, CONNECTIONS_MAX = 1000000, DEPTH_MAX = 1024, ERROR_MAX = 512 };
+enum {
+	TARGETS_MAX = 100000,
+	CLIENTS_MAX = 256,
+	CONNECTIONS_MAX = 1000000,
+	DEPTH_MAX = 1024,
+	RATE_MAX = 10000000,
+	ERROR_MAX = 512,
+	READ_PART = 65536
+};
 
 static const char help[] = "usage: httpbench [options] URL...\n"
 						   "       httpbench merge [--json FILE] LOG...\n"
@@ -109,22 +115,18 @@ static const struct option long_options[] = {
 	{0},
 };
 
-/* The whole of a file; it stays in memory. */
+/* The whole of a file, or of what a pipe brings, and a '\0' behind it; it stays in memory. */
 static struct expected read_file(const char *path) {
-	struct expected e = {0};
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd == -1 || fstat(fd, &st) == -1) refuse("cannot read %s: %s", path, strerror(errno));
-	char *bytes = malloc((size_t)st.st_size + 1);
-	if (!bytes) refuse("no memory for %s", path);
-	while (e.length < (size_t)st.st_size) {
-		ssize_t n = read(fd, bytes + e.length, (size_t)st.st_size - e.length);
-		if (n <= 0) refuse("cannot read %s: %s", path, n ? strerror(errno) : "it has become shorter");
-		e.length += (size_t)n;
-	}
-	close(fd);
-	e.at = bytes;
-	return e;
+	char *bytes = NULL, part[READ_PART];
+	size_t length = 0, n;
+	FILE *in = fopen(path, "r"), *all = open_memstream(&bytes, &length);
+	if (!in) refuse("cannot read %s: %s", path, strerror(errno));
+	if (!all) refuse("no memory for %s", path);
+	while ((n = fread(part, 1, sizeof part, in)) > 0) (void)fwrite(part, 1, n, all);
+	if (ferror(in)) refuse("cannot read %s: %s", path, strerror(errno));
+	fclose(in);
+	if (fclose(all) != 0) refuse("no memory for %s", path);
+	return (struct expected){.at = bytes, .length = length};
 }
 
 /* The lines of a file; blank ones and those that begin with a # do not count. */
@@ -188,8 +190,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case 'c': p->connections = usage_whole_number("--connections", optarg, 1, CONNECTIONS_MAX); break;
 		case 't': p->clients = usage_whole_number("--threads", optarg, 1, CLIENTS_MAX); break;
 		case 'd': duration_s = usage_number("--duration", optarg, 0.001, 1e6); break;
-		case 'n': p->requests = (uint64_t)usage_number("--requests", optarg, 1, 1e15); break;
-		case 'R': p->rate = usage_number("--rate", optarg, 0.001, 1e9); break;
+		case 'n': p->requests = (uint64_t)floor(usage_number("--requests", optarg, 1, 1e15)); break;
+		case 'R': p->rate = usage_number("--rate", optarg, 0.001, RATE_MAX); break;
 		case LONG_ARRIVAL:
 			if (strcmp(optarg, "poisson") != 0 && strcmp(optarg, "constant") != 0)
 				refuse("--arrival is poisson or constant, not '%s'", optarg);
@@ -202,6 +204,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case 'H':
 			if (request.headers == HEADERS_MAX) refuse("more than %d header fields", HEADERS_MAX);
 			if (!strchr(optarg, ':')) refuse("--header takes 'Name: value', not '%s'", optarg);
+			if (strpbrk(optarg, "\r\n")) refuse("--header takes one line");
 			request.header[request.headers++] = optarg;
 			break;
 		case 'X': request.method = optarg; break;
@@ -229,8 +232,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_TSV: o->tsv_path = optarg; break;
 		case LONG_HLOG: o->hlog_path = optarg; break;
 		case 'h': fputs(help, stdout); exit(0);
-		case ':': refuse("option '%s' needs a value", argv[optind - 1]);
-		default: refuse("unknown option '%s'", argv[optind - 1]);
+		default: usage_bad_option(c, argv);
 		}
 	}
 	if (o->search || o->sweep) check_series(o);
@@ -239,7 +241,9 @@ void options_parse(struct options *o, int argc, char **argv) {
 	if (optind == argc && !urls_path) refuse("the URL is missing");
 	if (p->clients > p->connections) refuse("more threads than connections");
 	if (p->rank >= p->ranks && p->ranks > 1) refuse("rank %u of %u: the first is 0", p->rank, p->ranks);
+	if (p->sources.count) sources_share(&p->sources, p->rank, p->ranks);
 	p->rate /= p->ranks;
+	if (p->requests && p->requests < p->ranks) refuse("--requests has to be at least --ranks");
 	if (p->requests) p->requests = (p->requests + p->ranks - 1 - p->rank % p->ranks) / p->ranks;
 	p->duration_ns = duration_s > 0 ? (int64_t)(duration_s * 1e9) : p->requests ? 0 : 10000000000;
 	if (urls_path) read_urls(o, urls_path);

@@ -20,7 +20,7 @@ struct plan {
 	double rate;             /* requests a second that are due, of all clients; 0: each when the last is answered */
 	enum arrival arrival;
 	uint64_t seed;
-	unsigned rank, ranks; /* of several processes like this one: sets apart seeds and source addresses */
+	unsigned rank, ranks; /* of several processes like this one: sets apart seeds and turns */
 	uint64_t requests;    /* of all clients; 0: no limit */
 	int64_t duration_ns, ramp_ns, timeout_ns;
 	struct sources sources;

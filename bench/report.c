@@ -66,11 +66,15 @@ static void print_own_cost(FILE *out, const struct run *r) {
 	fprintf(out, "own cost   %.2f us of processor time a request, %.2f of it waiting\n", own_s * us, spun_s * us);
 }
 
+static unsigned long long due(const struct measures *m) { return m->answered + measures_failed(m); }
+
 void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 	const struct measures *m = &r->total;
 	char text[REPORT_TEXT];
-	fprintf(out, "answered   %llu in %.2f s, %.0f a second\n", (unsigned long long)m->answered, r->elapsed_s,
-			(double)m->answered / r->elapsed_s);
+	fprintf(out, "answered   %llu in %.2f s, %.0f a second%s\n", (unsigned long long)m->answered, r->elapsed_s,
+			(double)m->answered / r->elapsed_s, r->interrupted ? "; interrupted" : "");
+	if (plan->rate > 0) fprintf(out, "due        %llu, %g a second\n", due(m), plan->rate);
+	if (plan->ranks > 1) fprintf(out, "rank       %u of %u\n", plan->rank, plan->ranks);
 	if (measures_failed(m)) {
 		fprintf(out, "failed     %llu:", (unsigned long long)measures_failed(m));
 		report_failures(out, m);

@@ -1,9 +1,10 @@
 /* response.c - see response.h. RFC 9112, sections 4, 6 and 7. */
 #include "bench/response.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+enum { LENGTH_DIGITS = 18 };
 
 enum state {
 	STATE_HEAD,
@@ -30,13 +31,27 @@ static bool contains(const char *line, const char *end, const char *token) {
 	return false;
 }
 
-static void parse_field(struct response *r, const char *line, const char *end, bool *has_length, bool *chunked) {
+/* All digits, and not too many. */
+static bool parse_length(uint64_t *n, const char *at, const char *end) {
+	while (at < end && (*at == ' ' || *at == '\t')) at++;
+	while (end > at && (end[-1] == '\r' || end[-1] == ' ' || end[-1] == '\t')) end--;
+	*n = 0;
+	if (at == end || end - at > LENGTH_DIGITS) return false;
+	for (; at < end; at++) {
+		if (*at < '0' || *at > '9') return false;
+		*n = *n * 10 + (uint64_t)(*at - '0');
+	}
+	return true;
+}
+
+/* false: it is broken. */
+static bool parse_field(struct response *r, const char *line, const char *end, bool *has_length, bool *chunked) {
 	size_t length = (size_t)(end - line);
 	switch (*line | 0x20) {
 	case 'c':
 		if (is_named(line, length, "content-length")) {
-			r->left = strtoull(line + sizeof "content-length", NULL, 10);
 			*has_length = true;
+			return parse_length(&r->left, line + sizeof "content-length", end);
 		} else if (is_named(line, length, "connection")) {
 			if (contains(line, end, "close")) r->close = true;
 			if (contains(line, end, "keep-alive")) r->close = false;
@@ -46,6 +61,7 @@ static void parse_field(struct response *r, const char *line, const char *end, b
 		if (is_named(line, length, "transfer-encoding")) *chunked = contains(line, end, "chunked");
 		break;
 	}
+	return true;
 }
 
 int response_head(struct response *r, const char *data, size_t length, bool bodiless) {
@@ -54,10 +70,12 @@ int response_head(struct response *r, const char *data, size_t length, bool bodi
 	if (memcmp(data, version, known) != 0) return -1;
 	const char *end = memmem(data, length, "\r\n\r\n", 4);
 	if (!end) return length >= RESPONSE_HEAD_MAX ? -1 : 0;
-	if (end - data < 12 || data[8] != ' ') return -1;
+	if (end - data < 12 || end - data > RESPONSE_HEAD_MAX || data[8] != ' ') return -1;
+	for (int i = 9; i < 12; i++)
+		if (data[i] < '0' || data[i] > '9') return -1;
 	*r = (struct response){.close = data[7] == '0'};
 	int status = (data[9] - '0') * 100 + (data[10] - '0') * 10 + (data[11] - '0');
-	if (status < 100 || status > 999) return -1;
+	if (status < 100) return -1;
 	int head = (int)(end + 4 - data);
 	if (status < 200) return head;
 	bool has_length = false, chunked = false;
@@ -65,7 +83,7 @@ int response_head(struct response *r, const char *data, size_t length, bool bodi
 	while (line_end < end) {
 		const char *line = line_end + 1;
 		line_end = memchr(line, '\n', (size_t)(end + 2 - line));
-		parse_field(r, line, line_end, &has_length, &chunked);
+		if (!parse_field(r, line, line_end, &has_length, &chunked)) return -1;
 	}
 	r->status = (uint16_t)status;
 	if (bodiless || status == 204 || status == 304) r->state = STATE_COMPLETE;
@@ -90,13 +108,15 @@ static bool step(struct response *r, char c) {
 		int digit = hex(c);
 		if (digit >= 0 && r->left < UINT64_MAX / 32) {
 			r->left = r->left * 16 + (uint64_t)digit;
+			r->has_size = true;
 			return true;
 		}
 		r->state = STATE_CHUNK_EXTENSION;
-		return c == '\r' || c == ';' || c == ' ';
+		return r->has_size && (c == '\r' || c == ';' || c == ' ');
 	}
 	case STATE_CHUNK_EXTENSION:
 		if (c == '\n') r->state = r->left ? STATE_CHUNK : STATE_TRAILER;
+		r->has_size = false;
 		return true;
 	case STATE_CHUNK_END:
 		if (c == '\n') r->state = STATE_CHUNK_SIZE;

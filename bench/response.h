@@ -20,6 +20,7 @@ struct response {
 	uint64_t seen;   /* bytes of the content */
 	uint16_t status; /* 0 before the head is there */
 	uint8_t state;
+	bool has_size; /* a digit of the chunk's size has come */
 	bool until_close;
 	bool close;   /* the server will end the connection */
 	bool differs; /* from what was expected, so far */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bench/client.h"
 
@@ -14,8 +15,14 @@ enum { COLLECT_MS = 1000 };
 
 static volatile sig_atomic_t interrupted;
 
+void (*run_before_kill)(void);
+
+/* The first signal ends the run, the second the program. */
 static void interrupt(int number) {
-	(void)number;
+	if (interrupted) {
+		if (run_before_kill) run_before_kill();
+		_exit(128 + number);
+	}
 	interrupted = 1;
 }
 
@@ -74,41 +81,52 @@ static void watch_clients(struct client **client, unsigned clients, double start
 	r->elapsed_s = seconds(CLOCK_MONOTONIC) - start_s;
 }
 
-int run_plan(const struct plan *plan, run_watch *watch, void *context, struct run *r) {
-	struct sigaction catch = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND}, before_int, before_term;
-	struct client **client = calloc(plan->clients, sizeof(struct client *));
-	struct measures *m = calloc(1, sizeof *m);
-	unsigned started = 0;
-	memset(r, 0, sizeof *r);
-	interrupted = 0;
-	if (!client || !m) {
-		free(client);
-		free(m);
-		errno = ENOMEM;
+static int64_t of_seconds(double s) { return (int64_t)(s * 1e9); }
+
+/* Makes the clients before one is started: what that takes is no request's. 0, or -1 with errno. */
+static int make_clients(struct client **client, const struct plan *plan) {
+	for (unsigned i = 0; i < plan->clients; i++)
+		if (!(client[i] = client_new(plan, i))) return -1;
+	return 0;
+}
+
+/* 0, or -1 with errno. */
+static int start_clients(struct client **client, unsigned clients, double start_s) {
+	for (unsigned i = 0; i < clients; i++) {
+		if (client_start(client[i], of_seconds(start_s)) == 0) continue;
+		int error = errno;
+		for (unsigned j = 0; j < i; j++) client_stop(client[j]);
+		errno = error;
 		return -1;
 	}
-	sigaction(SIGINT, &catch, &before_int); /* a second one kills */
-	sigaction(SIGTERM, &catch, &before_term);
+	return 0;
+}
+
+int run_plan(const struct plan *plan, run_watch *watch, void *context, struct run *r) {
+	struct sigaction catch = {.sa_handler = interrupt};
+	struct client **client = calloc(plan->clients, sizeof(struct client *));
+	struct measures *m = calloc(1, sizeof *m);
 	struct counters counters, counters_after;
+	memset(r, 0, sizeof *r);
+	sigaction(SIGINT, &catch, NULL); /* from now on: also between two runs one may come */
+	sigaction(SIGTERM, &catch, NULL);
+	errno = ENOMEM;
+	int result = client && m ? make_clients(client, plan) : -1;
 	counters_read(&counters);
 	note_usage(r, -1);
 	r->started_s = seconds(CLOCK_REALTIME);
 	double start_s = seconds(CLOCK_MONOTONIC);
-	for (; started < plan->clients; started++)
-		if (!(client[started] = client_start(plan, started, (int64_t)(start_s * 1e9)))) break;
-	int error = started < plan->clients ? errno : 0;
-	if (error)
-		for (unsigned i = 0; i < started; i++) client_stop(client[i]);
-	else watch_clients(client, plan->clients, start_s, watch, context, r, m);
-	for (unsigned i = 0; i < started; i++) client_join(client[i]);
+	if (result == 0) result = start_clients(client, plan->clients, start_s);
+	int error = errno;
+	if (result == 0) watch_clients(client, plan->clients, start_s, watch, context, r, m);
+	if (r->total.answered) r->elapsed_s = ((double)r->total.last_ns - (double)of_seconds(start_s)) / 1e9;
+	for (unsigned i = 0; client && i < plan->clients; i++) client_free(client[i]);
 	r->interrupted = interrupted;
 	note_usage(r, 1);
 	counters_read(&counters_after);
 	r->counters = counters_since(&counters_after, &counters);
-	sigaction(SIGINT, &before_int, NULL);
-	sigaction(SIGTERM, &before_term, NULL);
 	free(client);
 	free(m);
 	errno = error;
-	return error ? -1 : 0;
+	return result;
 }

@@ -10,7 +10,7 @@ struct run {
 	struct measures total;
 	bool interrupted;         /* by SIGINT or SIGTERM */
 	double started_s;         /* since the epoch */
-	double elapsed_s;         /* until the last client had ended */
+	double elapsed_s;         /* until the last answer; without one, until the last client had ended */
 	double user_s, system_s;  /* processor time of this process */
 	struct counters counters; /* what was added to them */
 };
@@ -19,8 +19,12 @@ struct run {
  * start. */
 typedef void run_watch(void *context, double from_s, double to_s, const struct measures *m);
 
-/* 0; or -1 with errno: the clients could not be started. SIGINT or SIGTERM ends a run
- * before its time, and so does a server where nobody ever listened. */
+/* What is to be done when a second signal ends the program at once: async-signal-safe; NULL: nothing. */
+extern void (*run_before_kill)(void);
+
+/* 0; or -1 with errno: the clients could not be started. SIGINT or SIGTERM ends a run before its time, and any run
+ * after it at once; a second signal ends the program. A run against a server where nobody ever listened ends early,
+ * too. */
 int run_plan(const struct plan *plan, run_watch *watch, void *context, struct run *run);
 
 #endif

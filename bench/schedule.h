@@ -6,8 +6,8 @@
 
 struct schedule {
 	const struct plan *plan;
-	uint64_t random[4]; /* xoshiro256** */
-	double interval_ns; /* mean, of this client */
+	uint64_t due_random[4], target_random[4]; /* xoshiro256**; apart, since only the former follows a clock */
+	double interval_ns;                       /* mean, of this client */
 	int64_t started_ns;
 	double next_ns; /* when the next request is due, since then */
 };

@@ -9,7 +9,6 @@
 #include "bench/verdict.h"
 
 enum { SWEEP_STEPS = 11 };
-static const double overtime = 1.1; /* what a run may take of its time */
 
 int goal_parse(struct goal *g, const char *text) {
 	static const struct {
@@ -68,34 +67,54 @@ static double capacity(const struct plan *plan, struct run *r) {
 	return run_at(plan, 0, r) == -1 ? -1 : (double)r->total.answered / r->elapsed_s;
 }
 
-/* A server that does not keep up answers when the run is over. */
+/* A server that does not keep up answers when the run is over: later than an answer takes at the least. */
 static bool is_met(const struct plan *plan, const struct goal *goal, const struct run *r) {
-	int64_t ns = histogram_percentile(&r->total.duration[DURATION_WHOLE], goal->percentile);
-	bool kept_up = r->elapsed_s * 1e9 < (double)plan->duration_ns * overtime;
+	const struct histogram *whole = &r->total.duration[DURATION_WHOLE];
+	int64_t ns = histogram_percentile(whole, goal->percentile);
+	bool kept_up = r->elapsed_s * 1e9 - (double)whole->least < (double)plan->duration_ns * (1 + SEARCH_PRECISION);
 	return !measures_failed(&r->total) && ns != -1 && ns < goal->limit_ns && kept_up;
 }
 
-int search_goal(const struct plan *plan, const struct goal *goal) {
-	static struct run r;
-	double low = 0, high = capacity(plan, &r) * 1.1;
-	if (high < 0) return -1;
-	while (high > 0 && high - low > SEARCH_PRECISION * high && !r.interrupted) {
-		double rate = (low + high) / 2;
-		if (run_at(plan, rate, &r) == -1) return -1;
-		if (is_met(plan, goal, &r)) low = rate;
-		else high = rate;
-		if (high < 1) break;
+/* Whether a rate meets the goal, twice: each time the requests come at other moments. 1, 0, or -1 with errno. */
+static int meets(struct plan *plan, const struct goal *goal, double rate, struct run *r) {
+	for (int i = 0; i < 2; i++) {
+		plan->seed++;
+		if (run_at(plan, rate, r) == -1) return -1;
+		if (r->interrupted || !is_met(plan, goal, r)) return 0;
 	}
-	if (low > 0) printf("\nhighest rate that meets the goal: %.0f requests a second\n", low);
+	return 1;
+}
+
+int search_goal(const struct plan *given, const struct goal *goal) {
+	static struct run r;
+	struct plan plan = *given;
+	char why[VERDICT_TEXT];
+	bool client = false, bounded = false; /* bounded: high did not meet it */
+	double low = 0, high = capacity(&plan, &r);
+	if (high < 0) return -1;
+	while (high > 1 && !r.interrupted && !(bounded && high - low <= SEARCH_PRECISION * high)) {
+		double rate = bounded ? (low + high) / 2 : high;
+		int met = meets(&plan, goal, rate, &r);
+		if (met == -1) return -1;
+		if (met) low = rate;
+		else high = rate, bounded = true, client |= strcmp(verdict_of(&plan, &r, why), "CLIENT") == 0;
+		if (met && !bounded) high *= 2;
+	}
+	if (r.interrupted) printf("\ninterrupted: the goal is met at %.0f requests a second\n", low);
+	else if (low > 0) printf("\nhighest rate that meets the goal: %.0f requests a second\n", low);
 	else printf("\nno rate meets the goal\n");
-	return low > 0 ? 0 : 1;
+	if (client) printf("at higher rates the client was late, too: its limit, not only the server's\n");
+	return low > 0 && !r.interrupted ? 0 : 1;
 }
 
 int search_sweep(const struct plan *plan) {
 	static struct run r;
 	double most = capacity(plan, &r);
 	if (most < 0) return -1;
-	for (int i = 1; i <= SWEEP_STEPS && most > 0 && !r.interrupted; i++)
+	int result = most > 0 ? 0 : 1;
+	for (int i = 1; i <= SWEEP_STEPS && most > 0 && !r.interrupted; i++) {
 		if (run_at(plan, most * i / 10, &r) == -1) return -1;
-	return 0;
+		if (measures_failed(&r.total)) result = 1;
+	}
+	return result;
 }

@@ -61,6 +61,13 @@ int sources_parse(struct sources *s, const char *text) {
 	return 0;
 }
 
+void sources_share(struct sources *s, unsigned rank, unsigned ranks) {
+	uint64_t from = ranks > s->count ? rank % s->count : (uint64_t)s->count * rank / ranks;
+	uint64_t to = ranks > s->count ? from + 1 : (uint64_t)s->count * (rank + 1) / ranks;
+	tail_set(&s->first, tail_get(&s->first) + (uint32_t)from);
+	s->count = (uint32_t)(to - from);
+}
+
 int sources_bind(const struct sources *s, uint32_t number, int fd) {
 	struct sockaddr_storage address = s->first;
 	tail_set(&address, tail_get(&address) + number % s->count);

@@ -19,6 +19,9 @@ struct sources {
  * than two. 0, or -1: it is neither. */
 int sources_parse(struct sources *sources, const char *text);
 
+/* Leaves the part of one of so many ranks, from 0 on: apart from those of the others where there are enough. */
+void sources_share(struct sources *sources, unsigned rank, unsigned ranks);
+
 /* Binds a socket to the address of that number, modulo their count, without taking a port before connect(2).
  * 0, or -1 with errno. */
 int sources_bind(const struct sources *sources, uint32_t number, int fd);

@@ -31,6 +31,10 @@ __attribute__((format(printf, 3, 4))) static int fail(char *error, size_t size, 
 
 static int parse_url(struct parts *p, const char *url, char *error, size_t size) {
 	static const char clear[] = "http://", secure[] = "https://";
+	for (const char *c = url; *c; c++)
+		if ((unsigned char)*c <= ' ' || *c == 0x7f)
+			return fail(error, size,
+						"a URL has a blank or a control character in it, which are written as %%20 and so on");
 	p->secure = strncasecmp(url, secure, strlen(secure)) == 0;
 	if (!p->secure && strncasecmp(url, clear, strlen(clear)) != 0)
 		return fail(error, size, "'%s' does not begin with http:// or https://", url);

@@ -45,7 +45,7 @@ static bool set_up(struct tls *tls, const struct tls_options *options) {
 		SSL_CTX_sess_set_new_cb(context, keep_session);
 	}
 	SSL_CTX_set_verify(context, options->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
-	return SSL_CTX_set_default_verify_paths(context) == 1 &&
+	return (options->insecure || SSL_CTX_set_default_verify_paths(context) == 1) &&
 		   SSL_CTX_set_alpn_protos(context, alpn, sizeof alpn - 1) == 0;
 }
 
@@ -160,7 +160,9 @@ void tls_describe(const tls_stream *stream, char *text) {
 
 void tls_explain(const tls_stream *stream, char *text) {
 	long verified = SSL_get_verify_result(stream);
-	const char *reason = ERR_reason_error_string(ERR_peek_error());
+	unsigned long error = ERR_peek_error();
+	const char *reason =
+		ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING ? NULL : ERR_reason_error_string(error);
 	if (verified != X509_V_OK && SSL_get_verify_mode(stream) != SSL_VERIFY_NONE)
 		snprintf(text, TLS_TEXT, "the certificate: %s", X509_verify_cert_error_string(verified));
 	else snprintf(text, TLS_TEXT, "%s", reason ? reason : "the connection ended in the handshake");

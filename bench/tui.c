@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "bench/report.h"
@@ -52,18 +53,34 @@ static void put(const char *text) {
 	fflush(stdout);
 }
 
+static struct termios terminal;
+
+/* Async-signal-safe, since a second signal ends the program where it is. */
+static void give_back(void) {
+	static const char back[] = "\033[?7h\033[?25h\033[?1049l";
+	(void)!write(STDOUT_FILENO, back, sizeof back - 1);
+	(void)tcsetattr(STDOUT_FILENO, TCSANOW, &terminal);
+}
+
 struct tui *tui_start(const struct plan *plan) {
 	struct tui *t = calloc(1, sizeof *t);
 	if (!t) return NULL;
 	t->plan = plan;
 	setlocale(LC_CTYPE, "");
 	t->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-	put("\033[?1049h\033[?25l\033[H\033[J"); /* the other screen, without a cursor */
+	(void)tcgetattr(STDOUT_FILENO, &terminal);
+	struct termios quiet = terminal;
+	quiet.c_lflag &= ~(tcflag_t)ECHO;
+	quiet.c_cc[VQUIT] = quiet.c_cc[VSUSP] = _POSIX_VDISABLE;
+	(void)tcsetattr(STDOUT_FILENO, TCSANOW, &quiet);
+	run_before_kill = give_back;
+	put("\033[?1049h\033[?25l\033[?7l\033[H\033[J"); /* the other screen, no cursor, lines end at its edge */
 	return t;
 }
 
 void tui_end(struct tui *t) {
-	put("\033[?25h\033[?1049l");
+	give_back();
+	run_before_kill = NULL;
 	free(t);
 }
 
@@ -91,7 +108,9 @@ struct screen {
 static const struct span *span_at(const struct tui *t, unsigned i) { return &t->span[i % SPANS_MAX]; }
 
 /* Nothing behind it on the line. */
-static void end_line(const struct screen *s) { fputs("\033[K\r\n", s->out); }
+static const char line_end[] = "\033[K\r\n";
+
+static void end_line(const struct screen *s) { fputs(line_end, s->out); }
 
 static void print_title(const struct tui *t, const struct screen *s, double now_s) {
 	const struct plan *p = t->plan;
@@ -163,8 +182,7 @@ static void print_screen(const struct tui *t, const struct screen *s, double now
 	print_bars(t, s, "failed", BAR_FAILED);
 	print_map(t, s);
 	end_line(s);
-	report_durations(s->out, "\033[K\r\n", t->plan, &t->total);
-	fputs("\033[J", s->out);
+	report_durations(s->out, line_end, t->plan, &t->total);
 }
 
 void tui_show(struct tui *t, double from_s, double to_s, const struct measures *m) {
@@ -185,6 +203,10 @@ void tui_show(struct tui *t, double from_s, double to_s, const struct measures *
 	s.out = open_memstream(&text, &length);
 	if (!s.out) return;
 	print_screen(t, &s, to_s);
-	if (fclose(s.out) == 0) put(text);
+	if (fclose(s.out) == 0) {
+		text[length - strlen(line_end)] = '\0'; /* behind the last line it would scroll */
+		put(text);
+		put("\033[J");
+	}
 	free(text);
 }

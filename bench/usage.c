@@ -1,6 +1,8 @@
 /* usage.c - see usage.h. */
 #include "bench/usage.h"
 
+#include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +18,13 @@ void refuse(const char *format, ...) {
 	fprintf(stderr, " (see %s --help)\n", usage_program);
 	va_end(arguments);
 	exit(2);
+}
+
+void usage_bad_option(int answer, char **argv) {
+	const char *problem = answer == ':' ? "needs a value" : "is not known";
+	/* a letter may stand among others; long ones are known by the word, and those with a letter come as that */
+	if (optopt > 0 && optopt <= UCHAR_MAX && argv[optind - 1][1] != '-') refuse("option '-%c' %s", optopt, problem);
+	refuse("option '%s' %s", argv[optind - 1], problem);
 }
 
 double usage_number(const char *option, const char *text, double least, double most) {

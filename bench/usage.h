@@ -6,6 +6,9 @@ extern const char *usage_program; /* its name; set before the functions are call
 
 __attribute__((format(printf, 1, 2), noreturn)) void refuse(const char *format, ...);
 
+/* For what getopt_long(3) answered '?' or, with a ':' before the options' letters, ':'. */
+__attribute__((noreturn)) void usage_bad_option(int answer, char **argv);
+
 /* The value of an option. */
 double usage_number(const char *option, const char *text, double least, double most);
 unsigned usage_whole_number(const char *option, const char *text, double least, double most);

@@ -3,16 +3,21 @@
 
 #include <stdio.h>
 
+#include "bench/machine.h"
+
 static bool client_was_bottleneck(const struct plan *plan, const struct run *r, char *text) {
 	const struct histogram *duration = r->total.duration;
-	double busy = (r->user_s + r->system_s - (double)r->total.spun_ns / 1e9) / (r->elapsed_s * plan->clients);
+	unsigned processors = machine_processors();
+	double own_s = r->user_s + r->system_s - (double)r->total.spun_ns / 1e9;
+	double busy = own_s / (r->elapsed_s * (plan->clients < processors ? plan->clients : processors));
 	if (busy * 100 > CLIENT_BUSY_PERCENT) {
 		snprintf(text, VERDICT_TEXT, "it was busy for %.0f %% of the time", busy * 100);
 		return true;
 	}
 	int64_t late = histogram_percentile(&duration[DURATION_LATENESS], 99);
 	int64_t whole = histogram_percentile(&duration[DURATION_WHOLE], 99);
-	if (plan->rate <= 0 || late == -1 || whole == -1 || late * 100 <= whole * CLIENT_LATE_PERCENT) return false;
+	if (whole == -1) whole = plan->timeout_ns;
+	if (plan->rate <= 0 || (late != -1 && late * 100 <= whole * CLIENT_LATE_PERCENT)) return false;
 	snprintf(text, VERDICT_TEXT, "requests waited: more connections or threads may be needed");
 	return true;
 }

@@ -9,7 +9,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 class Origin:
     """behave(connection, number, request) answers the request of that number (from 1 on, over all connections): it returns
     the bytes to send, or None when it has done everything itself; then the connection is closed. With an ssl.SSLContext
-    it speaks TLS."""
+    it speaks TLS. accepted(connection) is told first."""
 
     def __init__(
         self,
@@ -17,9 +17,11 @@ class Origin:
         family=socket.AF_INET,
         address=("127.0.0.1", 0),
         context=None,
+        accepted=lambda connection: None,
     ):
         self.behave = behave
         self.context = context
+        self.accepted = accepted
         self.requests = 0
         self.peers = []
         self.lock = threading.Lock()
@@ -41,6 +43,7 @@ class Origin:
                 return
             with self.lock:
                 self.peers.append(peer)
+            self.accepted(connection)
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection):

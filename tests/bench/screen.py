@@ -1,9 +1,9 @@
 """What a person sees who runs a program on a terminal; run by an interpreter that has the package pyte.
 
-screen.py COLUMNS ROWS [--interrupt-after TEXT] COMMAND...
+screen.py COLUMNS ROWS [--interrupt-after TEXT]... COMMAND...
 
 Prints JSON: the exit status; for each screen that the program took (the alternate one of xterm) its lines as they were
-last; and what it wrote besides, before and after. --interrupt-after presses Ctrl-C when TEXT has been written.
+last; and what it wrote besides, before and after. --interrupt-after presses Ctrl-C when TEXT has been written, then on.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ import pyte
 TAKE, GIVE_BACK = "\033[?1049h", "\033[?1049l"
 
 
-def run(columns, rows, interrupt_after, command):
+def run(columns, rows, interrupts, command):
     pid, terminal = pty.fork()
     if pid == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -31,9 +31,9 @@ def run(columns, rows, interrupt_after, command):
             output += os.read(terminal, 65536)
         except OSError:  # EIO: the program has ended
             break
-        if interrupt_after and interrupt_after in output:
+        if interrupts and interrupts[0] in output:
             os.write(terminal, b"\x03")
-            interrupt_after = None
+            interrupts.pop(0)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), output.decode()
 
 
@@ -44,10 +44,11 @@ def shown(columns, rows, text):
 
 
 def main(columns, rows, *command):
-    interrupt_after = None
-    if command[0] == "--interrupt-after":
-        interrupt_after, command = command[1].encode(), command[2:]
-    status, output = run(int(columns), int(rows), interrupt_after, command)
+    interrupts = []
+    while command[0] == "--interrupt-after":
+        interrupts.append(command[1].encode())
+        command = command[2:]
+    status, output = run(int(columns), int(rows), interrupts, command)
     taken = re.escape(TAKE) + "(.*?)" + re.escape(GIVE_BACK)
     screens = [shown(int(columns), int(rows), text) for text in re.findall(taken, output, re.DOTALL)]
     print(json.dumps({"status": status, "screens": screens, "besides": re.sub(taken, "", output, flags=re.DOTALL)}))

@@ -121,3 +121,20 @@ def test_a_limit_is_named_and_what_was_measured_stays(build):
 def test_bad_input_is_named_in_one_line(build, arguments, named):
     done = connbench(build, *arguments, status=2)
     assert done.stdout == "" and re.fullmatch(r"connbench: [^\n]+\n", done.stderr) and named in done.stderr
+
+
+@pytest.mark.parametrize("idle", ["silent", "answered", "half"])
+def test_connections_that_the_server_closes_do_not_count_as_open(build, idle):
+    """When the 120th comes it closes one that is held: the 100 before were to warm up, then there was a sample."""
+    open_now, lock = [], threading.Lock()
+
+    def accept(connection):
+        with lock:
+            open_now.append(connection)
+            if len(open_now) == 120:
+                open_now[105].shutdown(socket.SHUT_RDWR)
+
+    with Origin(accepted=accept) as origin:
+        done = connbench(build, "-n", 500, "-i", 1000, "-s", 1, "--idle", idle, origin.url, status=3)
+    header, _ = table(done.stdout)
+    assert re.match(r"the server: it closed a connection at \d\d?\d? connections: idle connection: ", header["limit"])

@@ -1,11 +1,14 @@
 """The logs of several load generators, and how they are started together and merged."""
 
+import base64
 import json
 import math
 import os
 import re
+import struct
 import subprocess
 import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -70,6 +73,38 @@ def test_what_failed_is_in_the_log_and_above_all_percentiles_that_it_reaches(pla
     whole = json.loads((tmp_path / "json").read_text())["durations"]["whole"]
     assert whole["samples"] == 90 and whole["censored"] == 10
     assert whole["percentiles_ns"]["90"] < 2e9 and whole["percentiles_ns"]["99"] is None
+
+
+@pytest.mark.parametrize("cut", [r"#\[Failed.*", r"#\[Run.*", r" answered .*", r"(?<= answered \d\d).*"], ids=lambda c: c.split("*")[0])
+def test_a_log_that_lacks_its_last_lines_says_so(plain, tmp_path, cut):
+    with Origin() as origin:
+        httpbench(plain, "-n", 200, "--hlog", tmp_path / "log", origin.url)
+    (tmp_path / "cut").write_text(re.sub(cut, "", (tmp_path / "log").read_text(), flags=re.DOTALL))
+    done = httpbench(plain, "merge", tmp_path / "cut", status=2)
+    assert "cut short" in done.stderr and "answered   200 in" in done.stdout
+
+
+def test_counts_above_an_hour_count_as_an_hour(build, tmp_path):
+    """Other libraries keep a few places for what is longer."""
+    counts = b"\xb7\x8b\x04" + b"\x0a"  # 33,500 zeros, then 5
+    plain = struct.pack(">IIIIqqd", 0x1C849313, len(counts), 0, 3, 1, 3_600_000_000_000, 1.0) + counts
+    packed = zlib.compress(plain)
+    text = base64.b64encode(struct.pack(">II", 0x1C849314, len(packed)) + packed).decode()
+    (tmp_path / "log").write_text(f"#[StartTime: 1700000000.000 x]\nTag=whole,0.000,1.000,1.000,{text}\n"
+                                  "#[Run: elapsed_s 1.0 answered 5 ]\n")  # fmt: skip
+    httpbench(build, "merge", "--json", tmp_path / "json", tmp_path / "log")
+    whole = json.loads((tmp_path / "json").read_text())["durations"]["whole"]
+    assert whole["samples"] == 5 and whole["percentiles_ns"]["50"] == pytest.approx(3.6e12, rel=1e-3)
+
+
+def test_ranks_have_source_addresses_of_their_own(plain, tmp_path):
+    with Origin() as origin:
+        of = []
+        for rank in (0, 1):
+            ranked(plain, tmp_path, rank, "-c", 4, "-k", 1, "--source", "127.0.9.8/29", origin.url, ranks=2)
+            of.append({peer[0] for peer in origin.peers})
+            origin.peers.clear()
+    assert of == [{f"127.0.9.{n}" for n in (9, 10, 11)}, {f"127.0.9.{n}" for n in (12, 13, 14)}]
 
 
 def ranked(plain, directory, rank, *arguments, ranks=3, **options):

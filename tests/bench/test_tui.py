@@ -11,6 +11,7 @@ import pytest
 
 from origin import OK, Origin, reset
 from running import httpbench
+from test_tls import certificate, speaking
 
 
 def see(venv, columns, rows, *command, locale="C.UTF-8"):
@@ -53,6 +54,24 @@ def test_an_interrupt_gives_the_screen_back_and_reports(plain, venv):
     with Origin() as origin:
         seen = see(venv, 80, 24, "--interrupt-after", "1 s of 60 s", plain / "bench" / "httpbench", "--tui", "-d", 60, origin.url)
     assert seen["status"] == 0 and len(seen["screens"]) == 1 and "verdict" in seen["besides"]
+
+
+def test_a_second_interrupt_ends_at_once_and_gives_the_screen_back(plain, venv):
+    with Origin(lambda *_: time.sleep(60)) as origin:
+        seen = see(venv, 80, 24, "--interrupt-after", "1 s of 60 s", "--interrupt-after", "2 s of 60 s",
+                   plain / "bench" / "httpbench", "--tui", "-d", 60, "-T", 60, origin.url)  # fmt: skip
+    assert seen["status"] == 130 and len(seen["screens"]) == 1 and seen["besides"] == ""
+
+
+@pytest.mark.parametrize("columns,rows", [(80, 24), (50, 17)])
+def test_nothing_pushes_the_title_off_the_screen(plain, venv, tmp_path, columns, rows):
+    """With all that can be measured, and failures of many kinds."""
+    answers = [OK, b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", b"SSH-2.0\r\n", OK[:-1], None]
+    with Origin(lambda _, number, __: answers[number % 5], context=speaking(certificate(tmp_path, "a", "IP:127.0.0.1"))) as origin:
+        url = origin.url
+        seen = see(venv, columns, rows, plain / "bench" / "httpbench", "--tui", "-d", 1.2, "-R", 50, "-k", 5, "--insecure", url)
+    lines = seen["screens"][0]["lines"]
+    assert lines[0].startswith(url) and lines[0].endswith("1 s of 1 s") and lines[rows - 1].startswith("lateness ")
 
 
 def test_a_small_terminal_is_told(plain, venv):

@@ -1,0 +1,167 @@
+"""httpbench against servers that break at every stage: nothing is lost, nothing hangs, nothing is blamed on the wrong one."""
+
+import signal
+import socket
+import ssl
+import subprocess
+import threading
+import time
+
+import pytest
+
+from origin import OK, Origin
+from running import failures, httpbench
+from test_tls import certificate, speaking
+
+R = b"HTTP/1.1 200 OK\r\n"
+BROKEN = {
+    "no length": R + b"Content-Length:\r\n\r\n12345",
+    "a negative length": R + b"Content-Length: -1\r\n\r\nhello",
+    "a length of letters": R + b"Content-Length: abc\r\n\r\n",
+    "a length beyond all bounds": R + b"Content-Length: 99999999999999999999999\r\n\r\nhello",
+    "a status of letters": b"HTTP/1.1 20x OK\r\nContent-Length: 0\r\n\r\n",
+    "a chunk without a size": R + b"Transfer-Encoding: chunked\r\n\r\n\r\n\r\n",
+    "more than was asked for": OK + OK,
+    "more than its length": OK + b"!",
+    "a head of 70,000 bytes": R + b"X: %s\r\nContent-Length: 0\r\n\r\n" % (b"a" * 70_000),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_what_is_not_http_is_never_taken_for_an_answer(build, tmp_path, broken):
+    with Origin(lambda *_: BROKEN[broken]) as origin:
+        result = httpbench(build, "-n", 20, "-c", 2, origin.url, status=1, tmp_path=tmp_path)
+    assert failures(result) == {"not_http": 20}
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory):
+    return speaking(certificate(tmp_path_factory.mktemp("tls"), "address", "IP:127.0.0.1"))
+
+
+@pytest.mark.parametrize("encrypted", [False, True], ids=["clear", "tls"])
+def test_an_answer_counts_although_the_server_takes_no_further_requests(build, tmp_path, tls, encrypted):
+    def behave(connection, *_):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello")
+
+    def accepted(connection):  # else what is sent may still lie there when it closes, and resets
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    with Origin(behave, accepted=accepted, context=tls if encrypted else None) as origin:
+        result = httpbench(build, "-n", 200, "-c", 2, "-p", 64, "-H", "X: " + "a" * 3000, "--insecure", origin.url,
+                           tmp_path=tmp_path)  # fmt: skip
+    assert result["answered"] == 200 == result["connected"]
+
+
+def test_answers_are_read_while_requests_wait_to_be_written(build, tmp_path):
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 1_000_000
+    with Origin(lambda *_: answer) as origin:
+        result = httpbench(build, "-n", 300, "-c", 1, "-p", 1024, "-T", 10, "-H", "X: " + "a" * 30_000, origin.url,
+                           tmp_path=tmp_path)  # fmt: skip
+    assert result["answered"] == 300
+
+
+def answer_without_reading(listener, context, answers):
+    connection = context.wrap_socket(listener.accept()[0], server_side=True)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.recv(10)
+    try:
+        for _ in range(answers):
+            time.sleep(0.003)  # one request at a time: each answer before the next request
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        time.sleep(10)
+    except OSError:
+        pass
+
+
+@pytest.mark.parametrize("answers", [198, 199, 200])
+def test_a_request_of_which_nothing_can_be_written_times_out(plain, tmp_path, tls, answers):
+    """About so many requests of 15 KB fill the buffers of both ends; an answer to one that is not even begun is not HTTP."""
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}/"
+        threading.Thread(target=answer_without_reading, args=(listener, tls, answers), daemon=True).start()
+        result = httpbench(plain, "-d", 3, "-T", 0.5, "-n", answers + 1, "-c", 1, "--insecure", "-H", "X: " + "a" * 15_000, url,
+                           status=1, tmp_path=tmp_path)  # fmt: skip
+    assert set(failures(result)) <= {"timed_out", "not_http"}
+
+
+def test_a_handshake_that_ends_early_is_a_failure_of_tls(build, tmp_path, tls):
+    def accepted(connection):
+        connection.recv(1)
+        connection.shutdown(socket.SHUT_RDWR)
+
+    with Origin(context=tls, accepted=accepted) as origin:
+        done = httpbench(build, "-n", 3, "-c", 1, "--insecure", origin.url, status=1)
+    assert "tls 3" in done.stdout and "failed: the connection ended in the handshake" in done.stdout
+
+
+def test_requests_that_share_a_connection_are_refused_together(build, tmp_path):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{s.getsockname()[1]}/"
+        result = httpbench(build, "-n", 8, "-c", 1, "-p", 4, "--json", tmp_path / "json", url, status=2)
+    assert "refused 8" in result.stdout
+
+
+def test_in_open_loop_each_who_is_refused_counts(build, tmp_path):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        result = httpbench(build, "-R", 200, "-d", 0.5, "--arrival", "constant", "-c", 20, "--json", tmp_path / "json", url,
+                           status=2)  # fmt: skip
+    assert "refused 100" in result.stdout
+
+
+def test_what_was_due_while_the_client_was_held_up_is_not_forgotten(build, tmp_path):
+    """Also when it was held up across its end."""
+    with Origin() as origin:
+        command = [build / "bench" / "httpbench", "-R", "1000", "--arrival", "constant", "-d", "1.5", origin.url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            while origin.requests < 500:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(2)
+            process.send_signal(signal.SIGCONT)
+            output = process.communicate()[0]
+    assert origin.requests == 1500 and "due        1500, 1000 a second" in output
+    assert "verdict    CLIENT: requests waited" in output
+
+
+def test_one_that_never_answers_does_not_make_the_others_slower(build, tmp_path):
+    with Origin(lambda _, number, __: OK if number != 50 else time.sleep(5)) as origin:
+        result = httpbench(build, "-n", 100, "-c", 2, "-T", 2, origin.url, status=1, tmp_path=tmp_path)
+    assert result["answered"] == 99 and result["elapsed_s"] < 1
+
+
+def test_requests_that_no_connection_took_are_the_clients_limit(build, tmp_path):
+    with Origin(lambda *_: time.sleep(0.02) or OK) as origin:
+        result = httpbench(build, "-R", 200, "-c", 1, "-T", 0.5, "-d", 1, origin.url, status=1, tmp_path=tmp_path)
+    assert failures(result)["unsent"] > 10 and result["verdict"] == "CLIENT"
+    assert result["durations"]["lateness"]["censored"] == failures(result)["unsent"]
+
+
+def test_pipelining_leaves_no_connection_idle(build, tmp_path):
+    with Origin(lambda *_: time.sleep(0.02) or OK) as origin:
+        result = httpbench(build, "-R", 100, "--arrival", "constant", "-c", 16, "-p", 8, "-d", 1, origin.url, tmp_path=tmp_path)
+    assert result["durations"]["whole"]["percentiles_ns"]["50"] < 35e6 and result["connected"] >= 2
+
+
+def test_a_failed_request_is_above_all_percentiles_that_it_could_reach(build, tmp_path):
+    """One of 60 is 1.7 %: neither 99 % of the answers nor of their first bytes are known."""
+    with Origin(lambda _, number, __: OK if number != 30 else time.sleep(2)) as origin:
+        durations = httpbench(build, "-n", 60, "-c", 2, "-T", 0.3, origin.url, status=1, tmp_path=tmp_path)["durations"]
+    for name in ("whole", "first_byte"):
+        assert durations[name]["percentiles_ns"]["90"] < 3e8 and durations[name]["percentiles_ns"]["99"] is None
+
+
+def test_a_search_that_is_interrupted_finds_nothing(plain):
+    with Origin() as origin:
+        command = [plain / "bench" / "httpbench", "--search", "p99<5s", "-d", "1", "-c", "4", origin.url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            lines = [process.stdout.readline(), process.stdout.readline()]
+            process.send_signal(signal.SIGINT)
+            lines += process.stdout.readlines()
+    assert process.returncode == 1 and lines[-1].startswith("interrupted: ")
