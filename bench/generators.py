@@ -4,7 +4,8 @@
     generators.py BUILD shortlived   30,000 connections with one request each, of 1, 8 and 16 KB: gatling against nginx
 
 In turns, A B A B, since machines have moods: believe the ratios. The server has the first core and the generators the
-others. "make bench-generators" runs both.
+others. Where the server was busy all the time no generator gets more out of it: then the cost of a request tells them
+apart, without what httpbench spends waiting. "make bench-generators" runs both.
 """
 
 import json
@@ -53,27 +54,27 @@ class Bench:
             (self.root / f"{size}k").write_bytes(b"x" * size * 1024)
             (self.root / f"{size}k").chmod(0o644)
         self.cores = sorted(os.sched_getaffinity(0))
-        self.servers = []
+        self.servers = {}  # by their ports
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        for server in self.servers:
+        for server in self.servers.values():
             server.send_signal(signal.SIGTERM)
-        for server in self.servers:
+        for server in self.servers.values():
             server.wait()
         shutil.rmtree(self.root)
 
     def start(self, command, port):
-        self.servers.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        server = self.servers[port] = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 10
         while True:
             try:
                 socket.create_connection(("127.0.0.1", port), 1).close()
                 return
             except OSError:
-                if time.monotonic() > deadline or self.servers[-1].poll() is not None:
+                if time.monotonic() > deadline or server.poll() is not None:
                     sys.exit(f"generators: {command[0]} does not start")
                 time.sleep(0.05)
 
@@ -92,6 +93,16 @@ class Bench:
         port = free_port()
         self.start([self.build / "gatling", "-c", self.root, "-i", "127.0.0.1", "-p", str(port), "-n", "-j", str(workers)], port)
         return port
+
+    def busy_seconds(self, port):
+        """Processor seconds of the server at that port, with its workers."""
+        master = self.servers[port].pid
+        workers = Path(f"/proc/{master}/task/{master}/children").read_text().split()
+        ticks = 0
+        for pid in [master, *workers]:
+            fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def run(self, *command, pinned=True):
         """Runs a generator beside the server; its output, and its processor seconds."""
@@ -127,28 +138,37 @@ def httpbench(bench, url, *arguments):
     return r["answered"] / r["elapsed_s"], (r["user_s"] + r["system_s"] - r["waiting_s"]) * 1e6 / r["answered"]
 
 
-def compare(bench, name, url, wrk_arguments, httpbench_arguments):
+def with_server(bench, port, measure):
+    """What measure() answers, and which part of the time the server was busy."""
+    before, started = bench.busy_seconds(port), time.monotonic()
+    rate, cost = measure()
+    return rate, cost, (bench.busy_seconds(port) - before) / (time.monotonic() - started)
+
+
+def compare(bench, name, port, wrk_arguments, httpbench_arguments):
+    url = f"http://127.0.0.1:{port}/1k"
     ours, theirs = [], []
     for _ in range(ROUNDS):
-        ours.append(httpbench(bench, url, *httpbench_arguments))
-        theirs.append(wrk(bench, url, *wrk_arguments))
+        ours.append(with_server(bench, port, lambda: httpbench(bench, url, *httpbench_arguments)))
+        theirs.append(with_server(bench, port, lambda: wrk(bench, url, *wrk_arguments)))
     for generator, results in (("httpbench", ours), ("wrk", theirs)):
-        rates, costs = zip(*results)
-        print(f"{name:28} {generator:10} {statistics.median(rates):10.0f} {max(rates):10.0f} {statistics.median(costs):9.2f}")
+        rates, costs, busy = zip(*results)
+        print(f"{name:26} {generator:10} {statistics.median(rates):9.0f} {max(rates):9.0f} {statistics.median(costs):8.2f} "
+              f"{statistics.median(busy):8.0%}")  # fmt: skip
     rate = statistics.median(o[0] / t[0] for o, t in zip(ours, theirs))
     cost = statistics.median(o[1] / t[1] for o, t in zip(ours, theirs))
-    print(f"{name:28} {'ratio':10} {rate:10.2f} {'':10} {cost:9.2f}", flush=True)
+    print(f"{name:26} {'ratio':10} {rate:9.2f} {'':9} {cost:8.2f}", flush=True)
 
 
 def speed(bench):
     print(f"# {ROUNDS} rounds of {SECONDS} s, 1 thread, 64 connections, 1 KB; medians, ratios of pairs")
-    print(f"{'':28} {'':10} {'/s':>10} {'most':>10} {'us each':>9}")
+    print(f"{'':26} {'':10} {'/s':>9} {'most':>9} {'us each':>8} {'server':>8}")
     close = ["-H", "Connection: close"], ["-k", 1]
     for server, port in (("nginx", bench.nginx(1)), ("gatling", bench.gatling(1))):
-        url = f"http://127.0.0.1:{port}/1k"
-        compare(bench, f"{server}, kept open", url, [], [])
-        compare(bench, f"{server}, a connection each", url, *close)
-    compare(bench, "nginx deferred, the same", f"http://127.0.0.1:{bench.nginx(1, ' deferred')}/1k", *close)
+        compare(bench, f"{server}, kept open", port, [], [])
+        compare(bench, f"{server}, a connection each", port, *close)
+    compare(bench, "nginx deferred, the same", bench.nginx(1, " deferred"), *close)
+    url = f"http://127.0.0.1:{port}/1k"
     few, many = (memory(bench, url, n) for n in (10, 10_010))
     print(f"httpbench's memory for an open connection: {(many - few) / 10_000:.0f} bytes", flush=True)
 

@@ -212,7 +212,7 @@ static const char *parse_line(const char *text, struct hlog_line *line) {
 enum hlog_result hlog_read(FILE *in, struct hlog_line *line, struct histogram *h, char *text) {
 	while (fgets(text, HLOG_LINE_MAX, in)) {
 		size_t length = strlen(text);
-		bool whole = text[length - 1] == '\n';
+		bool whole = length && text[length - 1] == '\n'; /* a '\0' ends it, too */
 		if (text[0] == '#' && whole) {
 			memmove(text, text + 1, length);
 			text[strcspn(text, "\r\n")] = '\0';
