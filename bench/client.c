@@ -28,13 +28,13 @@ static void leave_unsent(struct client *c) {
 	histogram_censor(&c->filling->duration[DURATION_LATENESS]);
 }
 
-static void wait_for_connection(struct client *c, int64_t due_ns) {
+static void wait_for_connection(struct client *c, int64_t due_ns, bool again) {
 	if (c->waiting_count == WAITING_MAX) leave_unsent(c);
-	else c->waiting[(c->waiting_first + c->waiting_count++) % WAITING_MAX] = due_ns;
+	else c->waiting[(c->waiting_first + c->waiting_count++) % WAITING_MAX] = (struct waiting){due_ns, again};
 }
 
 void client_give_back(struct client *c, int64_t due_ns) {
-	if (open_loop(c)) wait_for_connection(c, due_ns);
+	if (open_loop(c)) wait_for_connection(c, due_ns, true);
 	else c->requests_left++;
 }
 
@@ -49,7 +49,7 @@ static struct connection *take_closed(struct client *c) {
 static void refill(struct client *c, struct connection *conn) {
 	while (running(c) && connection_has_room(c, conn)) {
 		c->requests_left--;
-		connection_assign(c, conn, c->now_ns);
+		connection_assign(c, conn, c->now_ns, false);
 	}
 	if (!conn->assigned) connection_close(c, conn);
 	else if (conn->state == STATE_CLOSED) connection_open(c, conn);
@@ -73,20 +73,23 @@ static void open_missing(struct client *c) {
 /* --- open loop --- */
 
 /* Sends a request on an idle connection, or a new one, or behind others. false: there is no connection for it. */
-static bool place(struct client *c, int64_t due_ns) {
+static bool place(struct client *c, int64_t due_ns, bool again) {
 	struct connection *conn = connection_take(c, LIST_IDLE);
 	if (!conn) conn = take_closed(c);
 	if (!conn) conn = connection_take(c, LIST_ROOM);
 	if (!conn) return false;
 	c->now_ns = machine_clock_ns();
-	connection_assign(c, conn, due_ns);
+	c->busy = true;
+	connection_assign(c, conn, due_ns, again);
 	if (conn->state == STATE_CLOSED) connection_open(c, conn);
 	else connection_write(c, conn);
 	return true;
 }
 
 /* Whether what waits for a connection may still get one. */
-static bool in_time(const struct client *c) { return c->now_ns < c->end_ns + c->plan->timeout_ns; }
+static bool in_time(const struct client *c) {
+	return !atomic_load(&c->stop) && c->now_ns < c->end_ns + c->plan->timeout_ns;
+}
 
 /* Whether more is to be due before the end; that may have passed while this thread was held up. */
 static bool more_due(const struct client *c) {
@@ -94,7 +97,9 @@ static bool more_due(const struct client *c) {
 }
 
 static void dispatch(struct client *c) {
-	while (c->waiting_count && in_time(c) && place(c, c->waiting[c->waiting_first])) {
+	while (c->waiting_count && in_time(c)) {
+		const struct waiting *w = &c->waiting[c->waiting_first];
+		if (!place(c, w->due_ns, w->again)) break;
 		c->waiting_first = (c->waiting_first + 1) % WAITING_MAX;
 		c->waiting_count--;
 	}
@@ -102,7 +107,9 @@ static void dispatch(struct client *c) {
 		int64_t due_ns = schedule_due(&c->schedule);
 		schedule_advance(&c->schedule);
 		c->requests_left--;
-		if (c->waiting_count || !place(c, due_ns)) wait_for_connection(c, due_ns);
+		if (!c->waiting_count && place(c, due_ns, false)) continue;
+		c->filling->waited++;
+		wait_for_connection(c, due_ns, false);
 	}
 }
 
@@ -146,7 +153,7 @@ static int64_t next_moment(const struct client *c) {
  * next is looked for, not waited for, as long as nobody else wants this processor. */
 static int await(struct client *c) {
 	int64_t before_ns = c->now_ns, next_ns = next_moment(c), began_ns = machine_clock_ns();
-	bool busy = before_ns == c->busy_ns;
+	bool busy = c->busy;
 	bool spin = !busy && (before_ns < c->busy_ns + spin_ns || (open_loop(c) && next_ns < before_ns + spin_ns));
 	if (spin) sched_yield();
 	int result;
@@ -166,14 +173,14 @@ static void readable(struct client *c, struct connection *conn) {
 
 static bool turn(struct client *c) {
 	if (await(c) == -1) return false;
-	bool busy = false;
+	c->busy = false;
 	if (atomic_load(&c->stop) && running(c)) c->end_ns = c->now_ns;
-	for (int fd; (fd = io_canwrite(c->loop)) != -1; busy = true) {
+	for (int fd; (fd = io_canwrite(c->loop)) != -1; c->busy = true) {
 		c->now_ns = machine_clock_ns();
 		connection_write(c, io_cookie(c->loop, fd));
 	}
-	for (int fd; (fd = io_canread(c->loop)) != -1; busy = true) readable(c, io_cookie(c->loop, fd));
-	if (busy) c->busy_ns = c->now_ns;
+	for (int fd; (fd = io_canread(c->loop)) != -1; c->busy = true) readable(c, io_cookie(c->loop, fd));
+	if (c->busy) c->busy_ns = c->now_ns;
 	for (int fd; (fd = io_timedout(c->loop)) != -1;) connection_fail(c, io_cookie(c->loop, fd), FAILURE_TIMEOUT);
 	if (open_loop(c)) dispatch(c);
 	else open_missing(c);

@@ -45,7 +45,7 @@ static struct target target;
 static struct sources sources;
 static enum idle idle;
 
-static int connect_timed(uint32_t source, int receive_buffer, int64_t *connect_ns, struct stop *stop) {
+static int connect_from(uint32_t source, int receive_buffer, int64_t *connect_ns, struct stop *stop) {
 	return ask_connect(loop, &target, &sources, source, receive_buffer, connect_ns, stop);
 }
 
@@ -101,7 +101,7 @@ static int obey(enum order order, int *held, unsigned *count, uint32_t first_sou
 		if (idle == IDLE_HALF && settle(fd, &reply->stop) == -1) return -1;
 		return keep(fd, &reply->stop);
 	}
-	int fd = connect_timed(first_source + *count, idle == IDLE_SLOW ? SLOW_BUFFER : 0, &connect_ns, &reply->stop);
+	int fd = connect_from(first_source + *count, idle == IDLE_SLOW ? SLOW_BUFFER : 0, &connect_ns, &reply->stop);
 	if (fd == -1) return -1;
 	held[(*count)++] = fd;
 	char some[SLOW_BYTES];
@@ -143,8 +143,10 @@ static int start_holder(uint32_t first_source, struct stop *stop) {
 static int order(int holder, enum order order, struct answer_times *times, struct stop *stop) {
 	char byte = (char)order;
 	struct reply reply;
-	if (send(holder, &byte, 1, MSG_NOSIGNAL) != 1 || recv(holder, &reply, sizeof reply, MSG_WAITALL) != sizeof reply)
+	if (send(holder, &byte, 1, MSG_NOSIGNAL) != 1 || recv(holder, &reply, sizeof reply, MSG_WAITALL) != sizeof reply) {
+		errno = ESRCH;
 		return ask_stopped(stop, "process that holds connections");
+	}
 	*times = reply.times;
 	*stop = reply.stop;
 	return stop->call ? -1 : 0;
@@ -152,14 +154,14 @@ static int order(int holder, enum order order, struct answer_times *times, struc
 
 /* --- the run --- */
 
-struct plan {
+struct curve {
 	unsigned connections, every, samples, per_holder;
 };
 
 static int take_sample(unsigned open, const int *holder, unsigned per_holder, struct stop *stop) {
 	struct sample fresh;
 	struct answer_times held = {0};
-	int fd = connect_timed((uint32_t)random(), 0, &fresh.connect, stop);
+	int fd = connect_from((uint32_t)random(), 0, &fresh.connect, stop);
 	if (fd == -1) return -1;
 	int result = ask(loop, fd, &target, 0, &fresh.times, stop);
 	io_close(loop, fd);
@@ -175,7 +177,7 @@ static int take_sample(unsigned open, const int *holder, unsigned per_holder, st
 }
 
 /* Opens all connections, with samples in between; how many are open at the end. */
-static unsigned run(const struct plan *p, struct stop *stop) {
+static unsigned run(const struct curve *p, struct stop *stop) {
 	static int holder[HOLDERS_MAX];
 	unsigned open = 0;
 	struct answer_times ignored;
@@ -199,6 +201,7 @@ static const char *limit_of(int error) {
 	case ENOBUFS: return "memory";
 	case ETIMEDOUT: return "time: no answer in 30 seconds";
 	case ECONNREFUSED: return "the server: nobody listens";
+	case ESRCH: return "this program: a process of it has ended";
 	case ECONNRESET: return "the server: it closed a connection";
 	default: return "the server";
 	}
@@ -207,7 +210,7 @@ static const char *limit_of(int error) {
 static int warm_up(struct stop *stop) {
 	for (int i = 0; i < WARM_UP; i++) {
 		struct sample ignored;
-		int fd = connect_timed((uint32_t)i, 0, &ignored.connect, stop);
+		int fd = connect_from((uint32_t)i, 0, &ignored.connect, stop);
 		if (fd == -1) return -1;
 		int result = ask(loop, fd, &target, 0, &ignored.times, stop);
 		io_close(loop, fd);
@@ -247,21 +250,21 @@ static bool on_loopback(void) {
 	return in->sin_family == AF_INET && ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-static void parse_options(struct plan *p, int argc, char **argv) {
+static void parse_options(struct curve *p, int argc, char **argv) {
 	static const struct option long_options[] = {{"idle", required_argument, NULL, LONG_IDLE},
 												 {"source", required_argument, NULL, LONG_SOURCE},
 												 {"help", no_argument, NULL, 'h'},
 												 {0}};
 	char error[ERROR_MAX];
 	struct request_options request = {.method = "GET"};
-	*p = (struct plan){.connections = 1000, .every = 10, .samples = 5};
+	*p = (struct curve){.connections = 1000, .every = 10, .samples = 5};
 	idle = IDLE_ANSWERED;
 	opterr = 0;
 	for (int c; (c = getopt_long(argc, argv, ":n:i:s:h", long_options, NULL)) != -1;) {
 		switch (c) {
-		case 'n': p->connections = usage_whole_number("-n", optarg, 1, (double)HOLD_MAX * HOLDERS_MAX); break;
-		case 'i': p->every = usage_whole_number("-i", optarg, 1, 1e9); break;
-		case 's': p->samples = usage_whole_number("-s", optarg, 1, 1e6); break;
+		case 'n': p->connections = (unsigned)usage_whole_number("-n", optarg, 1, (double)HOLD_MAX * HOLDERS_MAX); break;
+		case 'i': p->every = (unsigned)usage_whole_number("-i", optarg, 1, 1e9); break;
+		case 's': p->samples = (unsigned)usage_whole_number("-s", optarg, 1, 1e6); break;
 		case LONG_IDLE: idle = idle_of(optarg); break;
 		case LONG_SOURCE: take_source(optarg); break;
 		case 'h': fputs(help, stdout); exit(0);
@@ -269,13 +272,13 @@ static void parse_options(struct plan *p, int argc, char **argv) {
 		}
 	}
 	if (argc - optind != 1) refuse(optind == argc ? "the URL is missing" : "more than one URL");
-	if (target_make(&target, argv[optind], &request, error, sizeof error) == -1) refuse("%s", error);
+	if (target_make(&target, argv[optind], &request, NULL, error, sizeof error) == -1) refuse("%s", error);
 	if (!source_net && p->connections > SOURCE_CONNECTIONS_MAX && on_loopback()) take_source(LOOPBACK_SOURCES);
 	if (target.host) refuse("'%s': connbench speaks no TLS", argv[optind]);
 }
 
 int main(int argc, char **argv) {
-	struct plan plan;
+	struct curve plan;
 	struct stop stop = {0};
 	unsigned open = 0;
 	usage_program = "connbench";
@@ -300,8 +303,8 @@ int main(int argc, char **argv) {
 		printf("# limit\t%s at %u connections: %s: %s\n", limit_of(stop.error), open, stop.call, strerror(stop.error));
 	target_free(&target);
 	io_loop_free(loop);
-	if (!stop.call) return 0;
+	if (!stop.call) return usage_end(0);
 	fprintf(stderr, "connbench: ended at %u connections by %s (%s: %s)\n", open, limit_of(stop.error), stop.call,
 			strerror(stop.error));
-	return 3;
+	return usage_end(3);
 }

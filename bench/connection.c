@@ -1,5 +1,5 @@
 /* connection.c - see connection.h. A request leaves in send_requests() and ends in request_end() or, with all behind it
- * on the connection, in connection_fail(). */
+ * on the connection, in connection_fail(); or give_back() returns it to client.c. */
 #include "bench/connection.h"
 
 #include <errno.h>
@@ -58,9 +58,10 @@ struct connection *connection_take(struct client *c, enum list list) {
 	return conn;
 }
 
-void connection_assign(struct client *c, struct connection *conn, int64_t due_ns) {
+void connection_assign(struct client *c, struct connection *conn, int64_t due_ns, bool again) {
 	struct pending *p = pending_of(c, conn, conn->assigned++);
-	*p = (struct pending){.due_ns = due_ns, .placed_ns = c->now_ns, .target = schedule_target(&c->schedule)};
+	*p = (struct pending){
+		.due_ns = due_ns, .placed_ns = c->now_ns, .target = schedule_target(&c->schedule), .again = again};
 	conn->requests++;
 	c->under_way++;
 }
@@ -87,9 +88,9 @@ static void end(struct client *c, struct connection *conn, bool sound) {
 
 void connection_close(struct client *c, struct connection *conn) { end(c, conn, true); }
 
-/* A request that was placed, and now ends. */
+/* A request leaves its first connection. */
 static void note_lateness(struct client *c, const struct pending *p) {
-	if (open_loop(c)) histogram_record(&c->filling->duration[DURATION_LATENESS], p->placed_ns - p->due_ns);
+	if (open_loop(c) && !p->again) histogram_record(&c->filling->duration[DURATION_LATENESS], p->placed_ns - p->due_ns);
 }
 
 static void request_fail(struct client *c, const struct pending *p, enum failure failure) {
@@ -135,6 +136,8 @@ static enum failure failure_of(int error) {
 static void fail(struct client *c, struct connection *conn) {
 	enum failure failure = failure_of(errno);
 	if (conn->state == STATE_HANDSHAKE && (failure == FAILURE_SHORT || failure == FAILURE_RESET)) failure = FAILURE_TLS;
+	bool connecting = failure == FAILURE_REFUSED || failure == FAILURE_CONNECT;
+	if (connecting && !c->filling->connect_error) c->filling->connect_error = errno;
 	if (failure == FAILURE_TLS && conn->tls && !*c->filling->tls_failed) tls_explain(conn->tls, c->filling->tls_failed);
 	connection_fail(c, conn, failure);
 }
@@ -143,6 +146,7 @@ static void fail(struct client *c, struct connection *conn) {
 static void give_back(struct client *c, struct connection *conn) {
 	for (unsigned i = 0; i < conn->assigned; i++) {
 		if (i < conn->written) c->filling->sent--;
+		note_lateness(c, pending_of(c, conn, i));
 		client_give_back(c, pending_of(c, conn, i)->due_ns);
 	}
 	c->under_way -= conn->assigned;
@@ -357,6 +361,7 @@ static bool take(struct client *c, struct connection *conn, const char *data, si
 			connection_fail(c, conn, FAILURE_PROTOCOL);
 			return false;
 		}
+		if (head && !conn->response.status) p->first_ns = 0; /* an interim answer is not yet it */
 		data += n;
 		length -= (size_t)n;
 		if (!response_complete(&conn->response)) continue;

@@ -16,6 +16,7 @@
 struct pending {
 	int64_t due_ns, placed_ns, sent_ns, first_ns; /* first_ns: of its answer; 0: not yet */
 	unsigned target;
+	bool again; /* it was on another connection before */
 };
 
 /* In this order; without TLS there is no handshake. */
@@ -42,6 +43,12 @@ struct connection {
 	struct response response;
 };
 
+/* A request that waits for a connection. */
+struct waiting {
+	int64_t due_ns;
+	bool again; /* it had one, which was closed */
+};
+
 struct client {
 	const struct plan *plan;
 	unsigned number;
@@ -49,7 +56,8 @@ struct client {
 	struct tls *tls; /* NULL: in the clear */
 	struct schedule schedule;
 	int64_t started_ns, end_ns, now_ns, tick_ns, handed_over_ns, open_again_ns;
-	int64_t busy_ns;         /* when something came in last */
+	bool busy;               /* the last turn had something to do */
+	int64_t busy_ns;         /* and when one had */
 	int64_t idle_ns, cpu_ns; /* waited since the last tick; processor time of the thread at it */
 	uint64_t requests_left;
 	struct connection *connection;
@@ -58,7 +66,7 @@ struct client {
 	struct pending *pending;          /* plan->depth for each connection */
 	int32_t head[LISTS], tail[LISTS]; /* -1: empty */
 	unsigned under_way;               /* requests */
-	int64_t *waiting;                 /* when requests were due that wait for a connection; a ring */
+	struct waiting *waiting;          /* when requests were due that wait for a connection; a ring */
 	unsigned waiting_first, waiting_count;
 	struct measures *filling;
 	char *input; /* for what is read */
@@ -82,7 +90,7 @@ struct connection *connection_take(struct client *c, enum list list);
 bool connection_has_room(const struct client *c, const struct connection *conn);
 
 /* Makes a request of it, from now_ns on, to leave with connection_open() or connection_write(). It has room. */
-void connection_assign(struct client *c, struct connection *conn, int64_t due_ns);
+void connection_assign(struct client *c, struct connection *conn, int64_t due_ns, bool again);
 
 /* Opens one that is closed and not listed, for the requests that are assigned. Their failures are counted, if so. */
 void connection_open(struct client *c, struct connection *conn);
@@ -102,7 +110,8 @@ void connection_close(struct client *c, struct connection *conn);
 
 /* --- of client.c --- */
 
-/* A request that was assigned goes to another connection. */
+/* A request is not to be answered by its connection, which is closed: in open loop another one gets one that was due at
+ * the same time, in closed loop one more is due whenever there is a place for it. */
 void client_give_back(struct client *c, int64_t due_ns);
 
 #endif

@@ -24,27 +24,31 @@ static void json_durations(FILE *out, const struct histogram *h) {
 	fputs("}}", out);
 }
 
-void files_json(FILE *out, const struct plan *plan, const struct run *r) {
-	const struct measures *m = &r->total;
-	fprintf(out, "{\"clients\": %u, \"connections\": %u, \"rate\": ", plan->clients, plan->connections);
+/* What is known of one run, but not of several that were merged. */
+static void json_plan(FILE *out, const struct plan *plan, const struct run *r) {
+	char why[VERDICT_TEXT];
+	fprintf(out, " \"clients\": %u, \"connections\": %u, \"rate\": ", plan->clients, plan->connections);
 	if (plan->rate > 0) fprintf(out, "%.15g", plan->rate);
 	else fputs("null", out);
-	fprintf(out, ", \"timeout_ns\": %lld,\n \"started_s\": %.3f, \"elapsed_s\": %.6f,\n", (long long)plan->timeout_ns,
+	fprintf(out, ", \"interrupted\": %s, \"verdict\": \"%s\",\n \"counters\": {", r->interrupted ? "true" : "false",
+			verdict_of(plan, r, why));
+	for (int i = 0; i < COUNTERS; i++)
+		fprintf(out, "%s\"%s\": %llu", i ? ", " : "", counter_name[i], u(r->counters.value[i]));
+	fputs("},\n", out);
+}
+
+void files_json(FILE *out, const struct plan *plan, const struct run *r) {
+	const struct measures *m = &r->total;
+	fprintf(out, "{\"timeout_ns\": %lld, \"started_s\": %.3f, \"elapsed_s\": %.6f,\n", (long long)plan->timeout_ns,
 			r->started_s, r->elapsed_s);
-	fprintf(out, " \"interrupted\": %s,\n", r->interrupted ? "true" : "false");
+	if (plan->clients) json_plan(out, plan, r);
 	fprintf(out, " \"sent\": %llu, \"answered\": %llu, \"connected\": %llu, \"bytes\": %llu,\n", u(m->sent),
 			u(m->answered), u(m->connections), u(m->bytes));
 	if (*m->tls) fprintf(out, " \"tls\": \"%s\", \"resumed\": %llu,\n", m->tls, u(m->resumed));
 	fprintf(out, " \"user_s\": %.6f, \"system_s\": %.6f, \"waiting_s\": %.6f,\n \"failed\": {", r->user_s, r->system_s,
 			(double)m->spun_ns / 1e9);
 	for (int i = 0; i < FAILURES; i++) fprintf(out, "%s\"%s\": %llu", i ? ", " : "", failure_name[i], u(m->failure[i]));
-	fputs("},\n \"counters\": {", out);
-	for (int i = 0; i < COUNTERS; i++)
-		fprintf(out, "%s\"%s\": %llu", i ? ", " : "", counter_name[i], u(r->counters.value[i]));
-	char why[VERDICT_TEXT];
-	fputs("},", out);
-	if (plan->clients) fprintf(out, "\n \"verdict\": \"%s\",", verdict_of(plan, r, why));
-	fputs("\n \"durations\": {", out);
+	fputs("},\n \"durations\": {", out);
 	for (int i = 0; i < DURATIONS; i++) {
 		fprintf(out, "%s\n  \"%s\": ", i ? "," : "", duration_name[i]);
 		json_durations(out, &m->duration[i]);
@@ -78,21 +82,24 @@ void files_hlog_begin(FILE *out, const struct plan *p, double started_s) {
 	fprintf(out, "#[Rank: rank %u ]\n", p->rank);
 }
 
-static int write_failed(FILE *out, const struct plan *plan, double from_s, double to_s, uint64_t failed) {
-	struct histogram *h = calloc(1, sizeof *h);
-	if (!h) return -1;
-	histogram_record_at(h, histogram_index(plan->timeout_ns), failed);
-	int result = hlog_write(out, FILES_FAILED, from_s, to_s - from_s, h);
-	free(h);
+/* What failed, as if it had taken as long as the timeout, or as what took longest, if that is more. */
+static int write_failed(FILE *out, const struct plan *plan, const char *name, double from_s, double to_s,
+						const struct histogram *h) {
+	struct histogram *failed = calloc(1, sizeof *failed);
+	char tag[HLOG_TAG_MAX];
+	if (!failed) return -1;
+	histogram_record_at(failed, histogram_index(histogram_beyond(h, plan->timeout_ns)), h->censored);
+	snprintf(tag, sizeof tag, FILES_FAILED "%s", name);
+	int result = hlog_write(out, tag, from_s, to_s - from_s, failed);
+	free(failed);
 	return result;
 }
 
 int files_hlog(FILE *out, const struct plan *plan, double from_s, double to_s, const struct measures *m) {
-	uint64_t failed = m->duration[DURATION_WHOLE].censored;
-	if (failed && write_failed(out, plan, from_s, to_s, failed) == -1) return -1;
 	for (int i = 0; i < DURATIONS; i++) {
 		const struct histogram *h = &m->duration[i];
 		if (h->samples && hlog_write(out, duration_name[i], from_s, to_s - from_s, h) == -1) return -1;
+		if (h->censored && write_failed(out, plan, duration_name[i], from_s, to_s, h) == -1) return -1;
 	}
 	return 0;
 }

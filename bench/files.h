@@ -16,9 +16,9 @@ void files_tsv_line(FILE *out, double from_s, double to_s, const struct measures
 /* What --hlog holds. First what the run was to be, for merging; started_s since the epoch. */
 void files_hlog_begin(FILE *out, const struct plan *plan, double started_s);
 
-/* For a span of a run: a histogram of each duration that was measured, and one of requests that failed, as if each had
- * taken as long as the timeout, with the tag FILES_FAILED. 0, or -1 with errno. */
-#define FILES_FAILED "failed"
+/* For a span of a run: a histogram of each duration that was measured and, with FILES_FAILED before the tag, one of
+ * those that failed, as if each had taken at least as long as the timeout. 0, or -1 with errno. */
+#define FILES_FAILED "failed_"
 int files_hlog(FILE *out, const struct plan *plan, double from_s, double to_s, const struct measures *m);
 
 /* At last what has no place in histograms. */

@@ -70,6 +70,10 @@ int64_t histogram_percentile(const struct histogram *h, double percentile) {
 	return histogram_highest(i);
 }
 
+int64_t histogram_beyond(const struct histogram *h, int64_t timeout_ns) {
+	return h->samples && h->most > timeout_ns ? h->most : timeout_ns;
+}
+
 /* What stands for the durations that share a count. */
 static double middle(unsigned index) {
 	return (double)histogram_lowest(index) + (double)(((int64_t)1 << bucket_of(index)) >> 1);

@@ -40,6 +40,9 @@ void histogram_add(struct histogram *h, const struct histogram *from);
  * -1: it is among the censored ones, or there are none at all. */
 int64_t histogram_percentile(const struct histogram *h, double percentile);
 
+/* What the censored ones took at least, if each took as long as some timeout. */
+int64_t histogram_beyond(const struct histogram *h, int64_t timeout_ns);
+
 /* Of the samples that have a value; 0 without any. */
 double histogram_mean(const struct histogram *h);
 double histogram_deviation(const struct histogram *h);

@@ -109,12 +109,10 @@ void hlog_begin(FILE *out, double started_s) {
 	struct tm tm;
 	gmtime_r(&second, &tm);
 	strftime(date, sizeof date, "%a %b %d %T UTC %Y", &tm);
-	hlog_comment(out, "[Histogram log format version 1.3]");
+	fputs("#[Histogram log format version 1.3]\n", out);
 	fprintf(out, "#[StartTime: %.3f (seconds since epoch), %s]\n", started_s, date);
 	fputs("\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n", out);
 }
-
-void hlog_comment(FILE *out, const char *comment) { fprintf(out, "#%s\n", comment); }
 
 int hlog_write(FILE *out, const char *tag, double start_s, double length_s, const struct histogram *h) {
 	char *text = encode(h);
@@ -214,8 +212,9 @@ enum hlog_result hlog_read(FILE *in, struct hlog_line *line, struct histogram *h
 		size_t length = strlen(text);
 		bool whole = length && text[length - 1] == '\n'; /* a '\0' ends it, too */
 		if (text[0] == '#' && whole) {
-			memmove(text, text + 1, length);
-			text[strcspn(text, "\r\n")] = '\0';
+			size_t comment = strcspn(text + 1, "\r\n");
+			memmove(text, text + 1, comment);
+			text[comment] = '\0';
 			return HLOG_COMMENT;
 		}
 		if (text[0] == '"' || text[0] == '\n') continue;

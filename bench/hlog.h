@@ -10,9 +10,8 @@
 
 enum { HLOG_TAG_MAX = 32, HLOG_LINE_MAX = 1024 * 1024 }; /* bytes of a tag, and of a line that is read */
 
-/* The first lines; comments are for whoever reads it, and for hlog_read(). */
+/* The first lines. */
 void hlog_begin(FILE *out, double started_s);
-void hlog_comment(FILE *out, const char *comment);
 
 /* One interval, in seconds since the start, without the censored samples: they have no place in the format.
  * 0, or -1 with errno (ENOMEM, or what writing failed with). */

@@ -113,19 +113,19 @@ int main(int argc, char **argv) {
 	opterr = 0;
 	static const struct option long_options[] = {{"help", no_argument, NULL, 'h'}, {0}};
 	for (int c; (c = getopt_long(argc, argv, ":n:p:h", long_options, NULL)) != -1;) {
-		if (c == 'n') connections = usage_whole_number("-n", optarg, 1, (double)PER_PROCESS * PROCESSES_MAX);
-		else if (c == 'p') pid = usage_whole_number("-p", optarg, 1, INT_MAX);
+		if (c == 'n') connections = (long)usage_whole_number("-n", optarg, 1, (double)PER_PROCESS * PROCESSES_MAX);
+		else if (c == 'p') pid = (long)usage_whole_number("-p", optarg, 1, INT_MAX);
 		else if (c == 'h') return puts(help) == EOF;
 		else usage_bad_option(c, argv);
 	}
 	if (argc - optind != 2) refuse("a port and a path are needed");
-	long port = usage_whole_number("PORT", argv[optind], 1, 65535);
+	long port = (long)usage_whole_number("PORT", argv[optind], 1, 65535);
 	const char *path = argv[optind + 1];
 	char url[URL_MAX], error[ERROR_MAX];
 	if (snprintf(url, sizeof url, "http://127.0.0.1:%ld%s", port, path) >= (int)sizeof url)
 		refuse("the path is too long");
 	const struct request_options request = {.method = "GET"};
-	if (target_make(&target, url, &request, error, sizeof error) == -1) refuse("%s", error);
+	if (target_make(&target, url, &request, NULL, error, sizeof error) == -1) refuse("%s", error);
 	if (sources_parse(&sources, SOURCES) == -1) refuse("no sources");
 	(void)io_raise_descriptor_limit();
 	signal(SIGPIPE, SIG_IGN);
@@ -160,5 +160,5 @@ int main(int argc, char **argv) {
 	printf("%ld\t%ld\t%ld\t%.3f\t%.3f\t", connections, opened, answered, opened_s, answered_s);
 	if (pid && opened) printf("%.1f\n", (double)grown / (double)opened);
 	else printf("-\n");
-	return opened == connections && answered == connections ? 0 : 3;
+	return usage_end(opened == connections && answered == connections ? 0 : 3);
 }

@@ -73,14 +73,7 @@ static int merge(int argc, char **argv) {
 		if (json) files_json(json, &plan, &r);
 		close_output(json, json_path);
 	}
-	return result == -1 ? 2 : 0;
-}
-
-/* The exit status, but for a report that nobody got. */
-static int after_report(int status) {
-	if (fflush(stdout) == 0 && !ferror(stdout)) return status;
-	fprintf(stderr, "httpbench: cannot write the report: %s\n", strerror(errno));
-	return status ? status : 1;
+	return result == -1 ? 2 : measures_failed(&r.total) ? 1 : 0;
 }
 
 static int cannot_start(void) {
@@ -92,7 +85,7 @@ static int cannot_start(void) {
 static int run_series(const struct options *o) {
 	int result = o->search ? search_goal(&o->plan, &o->goal) : search_sweep(&o->plan);
 	if (result == -1) return cannot_start();
-	return result == 0 ? 0 : 1;
+	return result;
 }
 
 /* The exit status; what a run could not have been without says so in a line. */
@@ -103,8 +96,10 @@ static int status_of(const struct plan *p, const struct measures *m) {
 				opened);
 	else if (m->failure[FAILURE_DESCRIPTORS])
 		fprintf(stderr, "httpbench: no descriptor was left after %llu connections: more threads have more\n", opened);
-	else if (!opened && m->failure[FAILURE_REFUSED])
-		fprintf(stderr, "httpbench: nobody listens at %s\n", p->target->url);
+	else if (!opened && m->connect_error)
+		fprintf(stderr, "httpbench: cannot connect to %s: %s\n", p->target->url, strerror(m->connect_error));
+	else if (!*m->tls && *m->tls_failed)
+		fprintf(stderr, "httpbench: no TLS with %s: %s\n", p->target->url, m->tls_failed);
 	else return measures_failed(m) ? 1 : 0;
 	return 2;
 }
@@ -140,12 +135,12 @@ static int run_once(const struct options *o) {
 int main(int argc, char **argv) {
 	static struct options o;
 	usage_program = "httpbench";
-	if (argc > 1 && strcmp(argv[1], "merge") == 0) return after_report(merge(argc - 1, argv + 1));
+	if (argc > 1 && strcmp(argv[1], "merge") == 0) return usage_end(merge(argc - 1, argv + 1));
 	options_parse(&o, argc, argv);
 	signal(SIGPIPE, SIG_IGN);
 	(void)io_raise_descriptor_limit();
 	if (o.start_s > 0 && !rank_wait(o.start_s)) refuse("--start-at %.3f has passed", o.start_s);
-	int status = after_report(o.search || o.sweep ? run_series(&o) : run_once(&o));
+	int status = usage_end(o.search || o.sweep ? run_series(&o) : run_once(&o));
 	options_free(&o);
 	return status;
 }

@@ -28,11 +28,13 @@ void measures_add(struct measures *sum, const struct measures *m) {
 	for (int i = 0; i < FAILURES; i++) sum->failure[i] += m->failure[i];
 	sum->sent += m->sent;
 	sum->answered += m->answered;
+	sum->waited += m->waited;
 	sum->connections += m->connections;
 	sum->resumed += m->resumed;
 	sum->bytes += m->bytes;
 	sum->spun_ns += m->spun_ns;
 	if (m->last_ns > sum->last_ns) sum->last_ns = m->last_ns;
+	if (!sum->connect_error) sum->connect_error = m->connect_error;
 	if (!*sum->tls) memcpy(sum->tls, m->tls, TLS_TEXT);
 	if (!*sum->tls_failed) memcpy(sum->tls_failed, m->tls_failed, TLS_TEXT);
 }
@@ -40,8 +42,9 @@ void measures_add(struct measures *sum, const struct measures *m) {
 void measures_reset(struct measures *m) {
 	for (int i = 0; i < DURATIONS; i++) histogram_reset(&m->duration[i]);
 	for (int i = 0; i < FAILURES; i++) m->failure[i] = 0;
-	m->sent = m->answered = m->connections = m->resumed = m->bytes = m->spun_ns = 0;
+	m->sent = m->answered = m->waited = m->connections = m->resumed = m->bytes = m->spun_ns = 0;
 	m->last_ns = 0;
+	m->connect_error = 0;
 	*m->tls = *m->tls_failed = '\0';
 }
 

@@ -28,19 +28,21 @@ enum failure {
 	FAILURE_DESCRIPTORS, /* EMFILE, ENFILE */
 	FAILURE_CONNECT,     /* connect(2) failed otherwise */
 	FAILURE_TLS,         /* a handshake, or a record */
-	FAILURE_UNSENT,      /* open loop: still waiting for a connection at the end */
+	FAILURE_UNSENT,      /* open loop: waited for a connection until the end, or behind too many others */
 	FAILURES
 };
 
 struct measures {
-	struct histogram duration[DURATIONS]; /* what failed is censored, from what it failed in on */
+	struct histogram duration[DURATIONS]; /* what failed is censored in whole, and in that which failed */
 	uint64_t sent, answered;              /* requests; answered: whole and as wanted */
+	uint64_t waited;                      /* requests that found all connections in use */
 	uint64_t connections;                 /* that were established */
 	uint64_t resumed;                     /* TLS sessions, of them */
 	uint64_t bytes;                       /* read */
 	uint64_t spun_ns;                     /* processor time of looking for work in vain */
 	int64_t last_ns;                      /* when the last was answered, on CLOCK_MONOTONIC */
 	uint64_t failure[FAILURES];
+	int connect_error;                        /* errno of the first connection that could not be made; 0: none */
 	char tls[TLS_TEXT], tls_failed[TLS_TEXT]; /* what a handshake agreed on; why one failed; empty: none did */
 };
 

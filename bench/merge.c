@@ -111,9 +111,13 @@ static void remember(struct merge *m, const struct interval *i) {
 static void take_interval(struct merge *m, struct log *l, const struct hlog_line *line) {
 	struct measures *sum = &l->run.total;
 	double from_s = l->run.started_s + line->start_s;
-	for (int i = 0; i < DURATIONS; i++)
-		if (strcmp(line->tag, duration_name[i]) == 0) histogram_add(&sum->duration[i], m->spare);
-	if (strcmp(line->tag, FILES_FAILED) == 0) sum->duration[DURATION_WHOLE].censored += m->spare->samples;
+	bool failed = begins(line->tag, FILES_FAILED);
+	const char *name = line->tag + (failed ? strlen(FILES_FAILED) : 0);
+	for (int i = 0; i < DURATIONS; i++) {
+		if (strcmp(name, duration_name[i]) != 0) continue;
+		if (failed) sum->duration[i].censored += m->spare->samples;
+		else histogram_add(&sum->duration[i], m->spare);
+	}
 	if (strcmp(line->tag, duration_name[DURATION_WHOLE]) == 0)
 		remember(m, &(struct interval){from_s, from_s + line->length_s, m->spare->samples});
 	l->end_s = line->start_s + line->length_s;

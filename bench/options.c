@@ -156,7 +156,7 @@ static void make_targets(struct plan *p, const struct request_options *o, char *
 	if (!p->target || !p->share) refuse("no memory for %u URLs", count);
 	for (; p->targets < count; p->targets++) {
 		struct target *t = &p->target[p->targets];
-		if (target_make(t, url[p->targets], o, error, sizeof error) == -1) refuse("%s", error);
+		if (target_make(t, url[p->targets], o, p->target, error, sizeof error) == -1) refuse("%s", error);
 		if (memcmp(&t->address, &p->target->address, sizeof t->address) != 0 || !same(t->host, p->target->host))
 			refuse("%s is not on the server of %s", t->url, p->target->url);
 	}
@@ -167,6 +167,13 @@ static void make_shares(struct plan *p, double skew) {
 	double sum = 0, at = 0;
 	for (unsigned i = 0; i < p->targets; i++) sum += pow(i + 1, -skew);
 	for (unsigned i = 0; i < p->targets; i++) p->share[i] = at += pow(i + 1, -skew) / sum;
+}
+
+static void check_sources(const struct plan *p) {
+	int family = p->target->address.ss_family, fd = socket(family, SOCK_STREAM, 0);
+	if (family != p->sources.first.ss_family) refuse("--source is no address that reaches %s", p->target->url);
+	if (fd == -1 || sources_bind(&p->sources, 0, fd) == -1) refuse("--source: %s", strerror(errno));
+	close(fd);
 }
 
 static void check_series(const struct options *o) {
@@ -187,18 +194,18 @@ void options_parse(struct options *o, int argc, char **argv) {
 	opterr = 0;
 	for (int c; (c = getopt_long(argc, argv, ":c:t:d:n:R:k:p:T:H:X:h", long_options, NULL)) != -1;) {
 		switch (c) {
-		case 'c': p->connections = usage_whole_number("--connections", optarg, 1, CONNECTIONS_MAX); break;
-		case 't': p->clients = usage_whole_number("--threads", optarg, 1, CLIENTS_MAX); break;
+		case 'c': p->connections = (unsigned)usage_whole_number("--connections", optarg, 1, CONNECTIONS_MAX); break;
+		case 't': p->clients = (unsigned)usage_whole_number("--threads", optarg, 1, CLIENTS_MAX); break;
 		case 'd': duration_s = usage_number("--duration", optarg, 0.001, 1e6); break;
-		case 'n': p->requests = (uint64_t)floor(usage_number("--requests", optarg, 1, 1e15)); break;
+		case 'n': p->requests = usage_whole_number("--requests", optarg, 1, 1e15); break;
 		case 'R': p->rate = usage_number("--rate", optarg, 0.001, RATE_MAX); break;
 		case LONG_ARRIVAL:
 			if (strcmp(optarg, "poisson") != 0 && strcmp(optarg, "constant") != 0)
 				refuse("--arrival is poisson or constant, not '%s'", optarg);
 			p->arrival = *optarg == 'p' ? ARRIVAL_POISSON : ARRIVAL_CONSTANT;
 			break;
-		case 'k': p->per_connection = usage_whole_number("--per-connection", optarg, 1, 1e9); break;
-		case 'p': p->depth = usage_whole_number("--pipeline", optarg, 1, DEPTH_MAX); break;
+		case 'k': p->per_connection = (unsigned)usage_whole_number("--per-connection", optarg, 1, 1e9); break;
+		case 'p': p->depth = (unsigned)usage_whole_number("--pipeline", optarg, 1, DEPTH_MAX); break;
 		case LONG_RAMP: p->ramp_ns = (int64_t)(usage_number("--ramp", optarg, 0, 1e6) * 1e9); break;
 		case 'T': p->timeout_ns = (int64_t)(usage_number("--timeout", optarg, 0.1, 3600) * 1e9); break;
 		case 'H':
@@ -218,8 +225,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_SEED: p->seed = (uint64_t)usage_number("--seed", optarg, 0, 1e15); break;
 		case LONG_URLS: urls_path = optarg; break;
 		case LONG_ZIPF: skew = usage_number("--zipf", optarg, 0, 10); break;
-		case LONG_RANK: p->rank = usage_whole_number("--rank", optarg, 0, RANKS_MAX - 1); break;
-		case LONG_RANKS: p->ranks = usage_whole_number("--ranks", optarg, 1, RANKS_MAX); break;
+		case LONG_RANK: p->rank = (unsigned)usage_whole_number("--rank", optarg, 0, RANKS_MAX - 1); break;
+		case LONG_RANKS: p->ranks = (unsigned)usage_whole_number("--ranks", optarg, 1, RANKS_MAX); break;
 		case LONG_START: o->start_s = usage_number("--start-at", optarg, 0, 1e12); break;
 		case LONG_SEARCH:
 			if (goal_parse(&o->goal, optarg) == -1) refuse("--search takes a goal like 'p99<5ms', not '%s'", optarg);
@@ -241,7 +248,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 	if (optind == argc && !urls_path) refuse("the URL is missing");
 	if (p->clients > p->connections) refuse("more threads than connections");
 	if (p->rank >= p->ranks && p->ranks > 1) refuse("rank %u of %u: the first is 0", p->rank, p->ranks);
-	if (p->sources.count) sources_share(&p->sources, p->rank, p->ranks);
+	if (p->sources.count && p->ranks > 1) sources_share(&p->sources, p->rank, p->ranks);
 	p->rate /= p->ranks;
 	if (p->requests && p->requests < p->ranks) refuse("--requests has to be at least --ranks");
 	if (p->requests) p->requests = (p->requests + p->ranks - 1 - p->rank % p->ranks) / p->ranks;
@@ -249,6 +256,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 	if (urls_path) read_urls(o, urls_path);
 	make_targets(p, &request, urls_path ? o->url : argv + optind, urls_path ? o->urls : (unsigned)(argc - optind));
 	make_shares(p, skew);
+	if (p->sources.count) check_sources(p);
 }
 
 void options_free(struct options *o) {

@@ -31,6 +31,7 @@ const char *report_duration(char *text, double ns, int64_t timeout_ns) {
 
 static void print_duration(FILE *out, const char *name, const struct histogram *h, int64_t timeout_ns) {
 	char text[REPORT_TEXT];
+	timeout_ns = histogram_beyond(h, timeout_ns);
 	fprintf(out, "%-10s", name);
 	fprintf(out, " %6s", h->samples ? report_duration(text, histogram_mean(h), timeout_ns) : "-");
 	fprintf(out, " %6s", h->samples ? report_duration(text, histogram_deviation(h), timeout_ns) : "-");

@@ -6,16 +6,16 @@
 
 enum { LENGTH_DIGITS = 18 };
 
-enum state {
-	STATE_HEAD,
-	STATE_CONTENT,
-	STATE_CHUNK_SIZE,
-	STATE_CHUNK_EXTENSION, /* up to the end of the size line */
-	STATE_CHUNK,
-	STATE_CHUNK_END, /* the CRLF behind it */
-	STATE_TRAILER,   /* at the start of a line */
-	STATE_TRAILER_LINE,
-	STATE_COMPLETE
+enum place {
+	AT_HEAD,
+	AT_CONTENT,
+	AT_CHUNK_SIZE,
+	AT_CHUNK_EXTENSION, /* up to the end of the size line */
+	AT_CHUNK,
+	AT_CHUNK_END, /* the CRLF behind it */
+	AT_TRAILER,   /* at the start of a line */
+	AT_TRAILER_LINE,
+	AT_COMPLETE
 };
 
 static bool is_named(const char *line, size_t length, const char *name) {
@@ -54,7 +54,7 @@ static bool parse_field(struct response *r, const char *line, const char *end, b
 			return parse_length(&r->left, line + sizeof "content-length", end);
 		} else if (is_named(line, length, "connection")) {
 			if (contains(line, end, "close")) r->close = true;
-			if (contains(line, end, "keep-alive")) r->close = false;
+			else if (contains(line, end, "keep-alive")) r->close = false;
 		}
 		break;
 	case 't':
@@ -69,6 +69,7 @@ int response_head(struct response *r, const char *data, size_t length, bool bodi
 	size_t known = length < sizeof version - 1 ? length : sizeof version - 1;
 	if (memcmp(data, version, known) != 0) return -1;
 	const char *end = memmem(data, length, "\r\n\r\n", 4);
+	if (memmem(data, end ? (size_t)(end - data) : length, "\n\n", 2)) return -1; /* lines end in CRLF */
 	if (!end) return length >= RESPONSE_HEAD_MAX ? -1 : 0;
 	if (end - data < 12 || end - data > RESPONSE_HEAD_MAX || data[8] != ' ') return -1;
 	for (int i = 9; i < 12; i++)
@@ -77,7 +78,7 @@ int response_head(struct response *r, const char *data, size_t length, bool bodi
 	int status = (data[9] - '0') * 100 + (data[10] - '0') * 10 + (data[11] - '0');
 	if (status < 100) return -1;
 	int head = (int)(end + 4 - data);
-	if (status < 200) return head;
+	if (status < 200 && status != 101) return head;
 	bool has_length = false, chunked = false;
 	const char *line_end = memchr(data, '\n', (size_t)(end + 2 - data));
 	while (line_end < end) {
@@ -86,12 +87,12 @@ int response_head(struct response *r, const char *data, size_t length, bool bodi
 		if (!parse_field(r, line, line_end, &has_length, &chunked)) return -1;
 	}
 	r->status = (uint16_t)status;
-	if (bodiless || status == 204 || status == 304) r->state = STATE_COMPLETE;
-	else if (chunked) r->state = STATE_CHUNK_SIZE;
-	else if (has_length) r->state = r->left ? STATE_CONTENT : STATE_COMPLETE;
-	else r->state = STATE_CONTENT;
-	r->until_close = r->state == STATE_CONTENT && !has_length;
-	if (r->state != STATE_CONTENT) r->left = 0;
+	if (bodiless || status == 204 || status == 304) r->state = AT_COMPLETE;
+	else if (chunked) r->state = AT_CHUNK_SIZE;
+	else if (has_length) r->state = r->left ? AT_CONTENT : AT_COMPLETE;
+	else r->state = AT_CONTENT;
+	r->until_close = r->state == AT_CONTENT && !has_length;
+	if (r->state != AT_CONTENT) r->left = 0;
 	return head;
 }
 
@@ -103,30 +104,30 @@ static int hex(char c) {
 
 /* A byte between the chunks. false: it does not belong there. */
 static bool step(struct response *r, char c) {
-	switch ((enum state)r->state) {
-	case STATE_CHUNK_SIZE: {
+	switch ((enum place)r->state) {
+	case AT_CHUNK_SIZE: {
 		int digit = hex(c);
 		if (digit >= 0 && r->left < UINT64_MAX / 32) {
 			r->left = r->left * 16 + (uint64_t)digit;
 			r->has_size = true;
 			return true;
 		}
-		r->state = STATE_CHUNK_EXTENSION;
+		r->state = AT_CHUNK_EXTENSION;
 		return r->has_size && (c == '\r' || c == ';' || c == ' ');
 	}
-	case STATE_CHUNK_EXTENSION:
-		if (c == '\n') r->state = r->left ? STATE_CHUNK : STATE_TRAILER;
+	case AT_CHUNK_EXTENSION:
+		if (c == '\n') r->state = r->left ? AT_CHUNK : AT_TRAILER;
 		r->has_size = false;
 		return true;
-	case STATE_CHUNK_END:
-		if (c == '\n') r->state = STATE_CHUNK_SIZE;
+	case AT_CHUNK_END:
+		if (c == '\n') r->state = AT_CHUNK_SIZE;
 		return c == '\r' || c == '\n';
-	case STATE_TRAILER:
-		if (c == '\n') r->state = STATE_COMPLETE;
-		else if (c != '\r') r->state = STATE_TRAILER_LINE;
+	case AT_TRAILER:
+		if (c == '\n') r->state = AT_COMPLETE;
+		else if (c != '\r') r->state = AT_TRAILER_LINE;
 		return true;
-	case STATE_TRAILER_LINE:
-		if (c == '\n') r->state = STATE_TRAILER;
+	case AT_TRAILER_LINE:
+		if (c == '\n') r->state = AT_TRAILER;
 		return true;
 	default: return false;
 	}
@@ -144,8 +145,8 @@ int response_content(struct response *r, const char *data, size_t length, const 
 		compare(r, data, length, expected);
 		return (int)length;
 	}
-	while (at < length && r->state != STATE_COMPLETE) {
-		if (r->state != STATE_CONTENT && r->state != STATE_CHUNK) {
+	while (at < length && r->state != AT_COMPLETE) {
+		if (r->state != AT_CONTENT && r->state != AT_CHUNK) {
 			if (!step(r, data[at++])) return -1;
 			continue;
 		}
@@ -153,9 +154,9 @@ int response_content(struct response *r, const char *data, size_t length, const 
 		compare(r, data + at, n, expected);
 		at += n;
 		r->left -= n;
-		if (!r->left) r->state = r->state == STATE_CONTENT ? STATE_COMPLETE : STATE_CHUNK_END;
+		if (!r->left) r->state = r->state == AT_CONTENT ? AT_COMPLETE : AT_CHUNK_END;
 	}
 	return (int)at;
 }
 
-bool response_complete(const struct response *r) { return r->state == STATE_COMPLETE; }
+bool response_complete(const struct response *r) { return r->state == AT_COMPLETE; }

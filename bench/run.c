@@ -1,4 +1,4 @@
-/* run.c - see run.h. The main thread sleeps from second to second and adds up what the clients hand over. */
+/* run.c - see run.h. The main thread looks now and then, and adds up what the clients hand over each second. */
 #include "bench/run.h"
 
 #include <errno.h>
@@ -11,25 +11,28 @@
 
 #include "bench/client.h"
 
-enum { COLLECT_MS = 1000 };
+enum { COLLECT_MS = 1000, AT_ONCE_MS = 300 };
 
 static volatile sig_atomic_t interrupted;
-
-void (*run_before_kill)(void);
-
-/* The first signal ends the run, the second the program. */
-static void interrupt(int number) {
-	if (interrupted) {
-		if (run_before_kill) run_before_kill();
-		_exit(128 + number);
-	}
-	interrupted = 1;
-}
 
 static double seconds(clockid_t clock) {
 	struct timespec t;
 	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+void (*run_before_kill)(void);
+
+/* The first signal ends the run, one that comes later the program; timeout(1) sends two at once. */
+static void interrupt(int number) {
+	static double first_s;
+	double now_s = seconds(CLOCK_MONOTONIC);
+	if (!interrupted) first_s = now_s;
+	if (now_s - first_s > AT_ONCE_MS / 1000.0) {
+		if (run_before_kill) run_before_kill();
+		_exit(128 + number);
+	}
+	interrupted = 1;
 }
 
 static double of_timeval(struct timeval t) { return (double)t.tv_sec + (double)t.tv_usec / 1e6; }
@@ -55,28 +58,39 @@ static bool collect(struct client **client, unsigned clients, struct measures *m
 	return running;
 }
 
+static void stop_clients(struct client **client, unsigned clients) {
+	for (unsigned i = 0; i < clients; i++) client_stop(client[i]);
+}
+
+/* Nothing ever worked, and why is known. */
+static bool is_hopeless(const struct measures *m) {
+	if (m->connections == 0) return m->connect_error != 0;
+	return !m->answered && !*m->tls && *m->tls_failed;
+}
+
 static void watch_clients(struct client **client, unsigned clients, double start_s, run_watch *watch, void *context,
 						  struct run *r, struct measures *m) {
 	/* the clients hand over at whole seconds; look a little later */
 	const double step = COLLECT_MS / 1000.0, lag = 0.05;
 	double from = 0;
-	bool running = true, stopped = false, refused = false;
+	bool running = true, stopped = false;
 	for (unsigned n = 1; running; n++) {
 		double until = start_s + n * step + lag;
-		while (running && seconds(CLOCK_MONOTONIC) < until && (stopped || !interrupted)) {
+		while (running && seconds(CLOCK_MONOTONIC) < until) {
 			double soon = seconds(CLOCK_MONOTONIC) + lag;
 			sleep_until(soon < until ? soon : until);
 			running = collect(client, clients, m);
+			if (interrupted && !stopped) stop_clients(client, clients);
+			stopped |= interrupted;
 		}
-		if ((interrupted || refused) && !stopped)
-			for (unsigned i = 0; i < clients; i++) client_stop(client[i]);
-		stopped |= interrupted || refused;
 		double to = running ? n * step : seconds(CLOCK_MONOTONIC) - start_s;
 		if (to > from) watch(context, from, to, m);
 		measures_add(&r->total, m);
 		measures_reset(m);
-		refused = r->total.failure[FAILURE_REFUSED] && !r->total.connections; /* from the beginning */
 		from = to;
+		if (stopped || !is_hopeless(&r->total)) continue;
+		stop_clients(client, clients);
+		stopped = true;
 	}
 	r->elapsed_s = seconds(CLOCK_MONOTONIC) - start_s;
 }

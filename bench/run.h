@@ -23,8 +23,8 @@ typedef void run_watch(void *context, double from_s, double to_s, const struct m
 extern void (*run_before_kill)(void);
 
 /* 0; or -1 with errno: the clients could not be started. SIGINT or SIGTERM ends a run before its time, and any run
- * after it at once; a second signal ends the program. A run against a server where nobody ever listened ends early,
- * too. */
+ * after it at once; one that comes later than together with it ends the program. A run that gets nowhere ends early,
+ * too: each connection, or each TLS handshake, fails. */
 int run_plan(const struct plan *plan, run_watch *watch, void *context, struct run *run);
 
 #endif

@@ -67,6 +67,11 @@ static double capacity(const struct plan *plan, struct run *r) {
 	return run_at(plan, 0, r) == -1 ? -1 : (double)r->total.answered / r->elapsed_s;
 }
 
+static int nothing_answered(void) {
+	fputs("httpbench: nothing was answered\n", stderr);
+	return 2;
+}
+
 /* A server that does not keep up answers when the run is over: later than an answer takes at the least. */
 static bool is_met(const struct plan *plan, const struct goal *goal, const struct run *r) {
 	const struct histogram *whole = &r->total.duration[DURATION_WHOLE];
@@ -92,6 +97,7 @@ int search_goal(const struct plan *given, const struct goal *goal) {
 	bool client = false, bounded = false; /* bounded: high did not meet it */
 	double low = 0, high = capacity(&plan, &r);
 	if (high < 0) return -1;
+	if (high == 0) return nothing_answered();
 	while (high > 1 && !r.interrupted && !(bounded && high - low <= SEARCH_PRECISION * high)) {
 		double rate = bounded ? (low + high) / 2 : high;
 		int met = meets(&plan, goal, rate, &r);
@@ -111,8 +117,9 @@ int search_sweep(const struct plan *plan) {
 	static struct run r;
 	double most = capacity(plan, &r);
 	if (most < 0) return -1;
-	int result = most > 0 ? 0 : 1;
-	for (int i = 1; i <= SWEEP_STEPS && most > 0 && !r.interrupted; i++) {
+	if (most == 0) return nothing_answered();
+	int result = 0;
+	for (int i = 1; i <= SWEEP_STEPS && !r.interrupted; i++) {
 		if (run_at(plan, most * i / 10, &r) == -1) return -1;
 		if (measures_failed(&r.total)) result = 1;
 	}

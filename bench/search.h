@@ -15,13 +15,15 @@ struct goal {
 int goal_parse(struct goal *goal, const char *text);
 
 /* Finds the highest rate, to SEARCH_PRECISION of it, at which two runs with other seeds meet the goal, nothing fails
- * and the answers keep up; and prints it. 0; 1: there is none, or SIGINT ended it; -1 with errno: a run could not be
+ * and the answers keep up; and prints it. 0; 1: there is none, or SIGINT ended it; 2:
+ * nothing was answered; -1 with errno: a run could not be
  * started.
  */
 #define SEARCH_PRECISION 0.02
 int search_goal(const struct plan *plan, const struct goal *goal);
 
-/* Runs at 10 % to 110 % of what closed loop reaches. 0; 1: some requests failed; -1 with errno. */
+/* Runs at 10 % to 110 % of what closed loop reaches. 0; 1: some requests failed; 2: nothing was
+ * answered; -1 with errno. */
 int search_sweep(const struct plan *plan);
 
 #endif

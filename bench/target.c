@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/time.h>
 #include <sys/un.h>
+#include <unistd.h>
 
-enum { HOST_MAX = 256 };
+enum { HOST_MAX = 256, LISTEN_TIMEOUT_S = 2 };
 
 struct parts {
 	bool secure;
@@ -66,14 +68,40 @@ static int parse_url(struct parts *p, const char *url, char *error, size_t size)
 	return 0;
 }
 
+static bool somebody_listens(const struct addrinfo *a) {
+	struct timeval limit = {.tv_sec = LISTEN_TIMEOUT_S};
+	int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, 0);
+	bool listens = fd != -1 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0 &&
+				   connect(fd, a->ai_addr, a->ai_addrlen) == 0;
+	if (fd != -1) close(fd);
+	return listens;
+}
+
 static int look_up(struct target *t, const struct parts *p, char *error, size_t size) {
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found;
-	int result = getaddrinfo(p->host, p->port, &hints, &found);
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *all;
+	int result = getaddrinfo(p->host, p->port, &hints, &all);
 	if (result) return fail(error, size, "cannot find %s: %s", p->host, gai_strerror(result));
-	memcpy(&t->address, found->ai_addr, found->ai_addrlen);
-	t->address_length = found->ai_addrlen;
-	freeaddrinfo(found);
+	const struct addrinfo *a = all;
+	for (const struct addrinfo *i = all; i && all->ai_next; i = i->ai_next) {
+		if (!somebody_listens(i)) continue;
+		a = i;
+		break;
+	}
+	memcpy(&t->address, a->ai_addr, a->ai_addrlen);
+	t->address_length = a->ai_addrlen;
+	freeaddrinfo(all);
 	return 0;
+}
+
+/* The address of a target before it, if that has the same host and port. */
+static bool use_same(struct target *t, const struct parts *p, const struct target *before) {
+	struct parts other = {0};
+	char ignored[1];
+	if (!before || before == t || parse_url(&other, before->url, ignored, sizeof ignored) == -1) return false;
+	if (strcmp(p->host, other.host) != 0 || strcmp(p->port, other.port) != 0) return false;
+	t->address = before->address;
+	t->address_length = before->address_length;
+	return true;
 }
 
 static int use_unix(struct target *t, const char *path, char *error, size_t size) {
@@ -106,12 +134,17 @@ static int make_request(struct request_bytes *r, const struct parts *p, const st
 	return r->length <= REQUEST_MAX ? 0 : fail(error, size, "the request for %s is too long", p->path);
 }
 
-int target_make(struct target *t, const char *url, const struct request_options *o, char *error, size_t size) {
+int target_make(struct target *t, const char *url, const struct request_options *o, const struct target *before,
+				char *error, size_t size) {
 	struct parts p = {0};
 	*t = (struct target){.url = url, .bodiless = strcmp(o->method, "HEAD") == 0};
 	if (parse_url(&p, url, error, size) == -1) return -1;
 	if (p.secure && !(t->host = strdup(p.host))) return fail(error, size, "no memory");
-	if ((o->unix_path ? use_unix(t, o->unix_path, error, size) : look_up(t, &p, error, size)) == -1) return -1;
+	if (o->unix_path) {
+		if (use_unix(t, o->unix_path, error, size) == -1) return -1;
+	} else if (!use_same(t, &p, before) && look_up(t, &p, error, size) == -1) {
+		return -1;
+	}
 	if (make_request(&t->request, &p, o, false, error, size) == -1) return -1;
 	return make_request(&t->last, &p, o, true, error, size);
 }

@@ -30,14 +30,16 @@ struct request_options {
 	const char *unix_path; /* connect there whatever the URL's host is; NULL: do not */
 };
 
-/* Parses the URL, looks its host up and makes its requests. 0; or -1 with a line about what is wrong in error. */
-int target_make(struct target *target, const char *url, const struct request_options *options, char *error,
-				size_t error_size);
+/* Parses the URL, looks its host up and makes its requests. Of several addresses of a host it takes the first that
+ * somebody listens at. before: a target that may have the same host and port, then it has the same address; NULL: none.
+ * 0; or -1 with a line about what is wrong in error. */
+int target_make(struct target *target, const char *url, const struct request_options *options,
+				const struct target *before, char *error, size_t error_size);
+
+void target_free(struct target *target);
 
 /* What has become of a connect(2) that does not wait: 0: the connection stands, as it does at once on loopback; or the
  * error, EINPROGRESS as long as there is none (D. J. Bernstein, "Non-blocking BSD socket connections"). */
 int target_connected(int fd);
-
-void target_free(struct target *target);
 
 #endif

@@ -46,7 +46,7 @@ bool tls_resumed(const tls_stream *stream);
 /* Version and cipher of a complete handshake, into text[TLS_TEXT]. */
 void tls_describe(const tls_stream *stream, char *text);
 
-/* Why the last call of this thread failed with EPROTO or before, into text[TLS_TEXT]. */
+/* Why the last call of this thread failed, into text[TLS_TEXT]. */
 void tls_explain(const tls_stream *stream, char *text);
 
 #endif

@@ -1,14 +1,22 @@
 /* usage.c - see usage.h. */
 #include "bench/usage.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *usage_program;
+
+int usage_end(int status) {
+	if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+	fprintf(stderr, "%s: cannot write the report: %s\n", usage_program, strerror(errno));
+	return status ? status : 1;
+}
 
 void refuse(const char *format, ...) {
 	va_list arguments;
@@ -35,8 +43,8 @@ double usage_number(const char *option, const char *text, double least, double m
 	return value;
 }
 
-unsigned usage_whole_number(const char *option, const char *text, double least, double most) {
+uint64_t usage_whole_number(const char *option, const char *text, double least, double most) {
 	double value = usage_number(option, text, least, most);
 	if (value != floor(value)) refuse("%s takes a whole number, not '%s'", option, text);
-	return (unsigned)value;
+	return (uint64_t)value;
 }

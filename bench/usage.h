@@ -2,7 +2,12 @@
 #ifndef BENCH_USAGE_H
 #define BENCH_USAGE_H
 
+#include <stdint.h>
+
 extern const char *usage_program; /* its name; set before the functions are called */
+
+/* At the end of main(): the exit status, which is not 0 when what went to stdout could not be written. */
+int usage_end(int status);
 
 __attribute__((format(printf, 1, 2), noreturn)) void refuse(const char *format, ...);
 
@@ -11,6 +16,6 @@ __attribute__((noreturn)) void usage_bad_option(int answer, char **argv);
 
 /* The value of an option. */
 double usage_number(const char *option, const char *text, double least, double most);
-unsigned usage_whole_number(const char *option, const char *text, double least, double most);
+uint64_t usage_whole_number(const char *option, const char *text, double least, double most);
 
 #endif

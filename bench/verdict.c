@@ -17,8 +17,12 @@ static bool client_was_bottleneck(const struct plan *plan, const struct run *r, 
 	int64_t late = histogram_percentile(&duration[DURATION_LATENESS], 99);
 	int64_t whole = histogram_percentile(&duration[DURATION_WHOLE], 99);
 	if (whole == -1) whole = plan->timeout_ns;
-	if (plan->rate <= 0 || (late != -1 && late * 100 <= whole * CLIENT_LATE_PERCENT)) return false;
-	snprintf(text, VERDICT_TEXT, "requests waited: more connections or threads may be needed");
+	bool in_time = late != -1 && (late <= CLIENT_LATE_NS || late * 100 <= whole * CLIENT_LATE_PERCENT);
+	if (plan->rate <= 0 || in_time) return false;
+	if (r->total.waited)
+		snprintf(text, VERDICT_TEXT, "%llu requests found all connections in use: more (-c), or a quicker server",
+				 (unsigned long long)r->total.waited);
+	else snprintf(text, VERDICT_TEXT, "requests were sent late: more threads (-t) may help");
 	return true;
 }
 

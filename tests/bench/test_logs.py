@@ -65,7 +65,7 @@ def test_what_failed_is_in_the_log_and_above_all_percentiles_that_it_reaches(pla
     with Origin(behave) as origin:
         httpbench(plain, "-n", 100, "-T", 2, "--hlog", tmp_path / "log", origin.url, status=1)
     tags = hdr(venv, "read", tmp_path / "log")
-    assert tags["failed"]["samples"] == 10 and tags["failed"]["percentiles_ns"]["50"] == pytest.approx(2e9, rel=1e-3)
+    assert tags["failed_whole"]["samples"] == 10 and tags["failed_whole"]["percentiles_ns"]["50"] == pytest.approx(2e9, rel=1e-3)
     (tmp_path / "cut").write_text("".join(
         line for line in (tmp_path / "log").read_text().splitlines(keepends=True) if not line.startswith("#[Failed")
     ))  # fmt: skip

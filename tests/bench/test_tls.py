@@ -82,7 +82,7 @@ def test_a_certificate_has_to_be_trusted_and_for_the_host(build, tmp_path, for_a
             (f"https://127.0.0.1:{port}/", for_name, "IP address mismatch"),
             (by_address.url.replace("127.0.0.1", "localhost"), for_address, "hostname mismatch"),
         ]:
-            done = httpbench(build, "-n", 2, "-c", 1, url, status=1, **trusting(trusted))
+            done = httpbench(build, "-n", 2, "-c", 1, url, status=2, **trusting(trusted))
             assert f"failed: the certificate: {reason}" in done.stdout and "tls 2" in done.stdout
         httpbench(build, "-n", 2, f"https://localhost:{port}/", tmp_path=tmp_path, **trusting(for_name))
 
@@ -96,7 +96,7 @@ def test_a_server_that_speaks_no_tls_is_told(build):
         with subprocess.Popen([build / "bench" / "httpbench", "-n", "1", url], stdout=subprocess.PIPE, text=True) as process:
             listener.accept()[0].sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
             output = process.communicate()[0]
-        assert process.returncode == 1 and "failed: wrong version number" in output
+        assert process.returncode == 2 and "failed: wrong version number" in output
 
 
 ENDS = {
