@@ -82,7 +82,7 @@ static int look_up(struct target *t, const struct parts *p, char *error, size_t 
 	int result = getaddrinfo(p->host, p->port, &hints, &all);
 	if (result) return fail(error, size, "cannot find %s: %s", p->host, gai_strerror(result));
 	const struct addrinfo *a = all;
-	for (const struct addrinfo *i = all; i && all->ai_next; i = i->ai_next) {
+	for (const struct addrinfo *i = all; all->ai_next && i; i = i->ai_next) {
 		if (!somebody_listens(i)) continue;
 		a = i;
 		break;
