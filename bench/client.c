@@ -108,7 +108,7 @@ static void dispatch(struct client *c) {
 		schedule_advance(&c->schedule);
 		c->requests_left--;
 		if (!c->waiting_count && place(c, due_ns, false)) continue;
-		c->filling->waited++;
+		c->filling->count[COUNT_WAITED]++;
 		wait_for_connection(c, due_ns, false);
 	}
 }

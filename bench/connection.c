@@ -145,7 +145,7 @@ static void fail(struct client *c, struct connection *conn) {
 /* The server ends the connection although more was asked for: that goes to another one. */
 static void give_back(struct client *c, struct connection *conn) {
 	for (unsigned i = 0; i < conn->assigned; i++) {
-		if (i < conn->written) c->filling->sent--;
+		if (i < conn->written) c->filling->count[COUNT_SENT]--;
 		note_lateness(c, pending_of(c, conn, i));
 		client_give_back(c, pending_of(c, conn, i)->due_ns);
 	}
@@ -170,7 +170,7 @@ static bool request_end(struct client *c, struct connection *conn) {
 	} else if (expected->at && (r->differs || r->seen != expected->length)) {
 		request_fail(c, p, FAILURE_BYTES);
 	} else {
-		c->filling->answered++;
+		c->filling->count[COUNT_ANSWERED]++;
 		c->filling->last_ns = c->now_ns;
 		note_lateness(c, p);
 		histogram_record(&duration[DURATION_FIRST_BYTE], p->first_ns - p->sent_ns);
@@ -207,7 +207,7 @@ static int go_on_connecting(struct client *c, struct connection *conn) {
 	if (errno == EINPROGRESS && io_eagain_write(c->loop, conn->fd) == 0) errno = EAGAIN;
 	if (errno) return -1;
 	next_state(c, conn, c->tls ? STATE_HANDSHAKE : STATE_OPEN, DURATION_CONNECT);
-	c->filling->connections++;
+	c->filling->count[COUNT_CONNECTED]++;
 	if (!c->tls || (conn->tls = tls_open(c->tls, conn->fd))) return 0;
 	errno = ENOMEM;
 	return -1;
@@ -217,7 +217,7 @@ static int go_on_connecting(struct client *c, struct connection *conn) {
 static int shake_hands(struct client *c, struct connection *conn) {
 	if (tls_handshake(c->loop, conn->tls) == -1) return -1;
 	next_state(c, conn, STATE_OPEN, DURATION_HANDSHAKE);
-	c->filling->resumed += tls_resumed(conn->tls);
+	c->filling->count[COUNT_RESUMED] += tls_resumed(conn->tls);
 	if (!*c->filling->tls) tls_describe(conn->tls, c->filling->tls);
 	return 0;
 }
@@ -279,7 +279,7 @@ static void written(struct client *c, struct connection *conn, size_t n) {
 		}
 		n -= rest;
 		conn->partly = 0;
-		c->filling->sent++;
+		c->filling->count[COUNT_SENT]++;
 	}
 }
 
@@ -403,7 +403,7 @@ bool connection_read(struct client *c, struct connection *conn) {
 		return false;
 	}
 	if (n > 0) {
-		c->filling->bytes += (uint64_t)n;
+		c->filling->count[COUNT_BYTES] += (uint64_t)n;
 		free(conn->input);
 		conn->input = NULL;
 		conn->input_length = 0;

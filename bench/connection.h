@@ -66,7 +66,7 @@ struct client {
 	struct pending *pending;          /* plan->depth for each connection */
 	int32_t head[LISTS], tail[LISTS]; /* -1: empty */
 	unsigned under_way;               /* requests */
-	struct waiting *waiting;          /* when requests were due that wait for a connection; a ring */
+	struct waiting *waiting;          /* for a connection; a ring */
 	unsigned waiting_first, waiting_count;
 	struct measures *filling;
 	char *input; /* for what is read */

@@ -42,9 +42,9 @@ void files_json(FILE *out, const struct plan *plan, const struct run *r) {
 	fprintf(out, "{\"timeout_ns\": %lld, \"started_s\": %.3f, \"elapsed_s\": %.6f,\n", (long long)plan->timeout_ns,
 			r->started_s, r->elapsed_s);
 	if (plan->clients) json_plan(out, plan, r);
-	fprintf(out, " \"sent\": %llu, \"answered\": %llu, \"connected\": %llu, \"bytes\": %llu,\n", u(m->sent),
-			u(m->answered), u(m->connections), u(m->bytes));
-	if (*m->tls) fprintf(out, " \"tls\": \"%s\", \"resumed\": %llu,\n", m->tls, u(m->resumed));
+	for (int i = 0; i < COUNTS; i++) fprintf(out, " \"%s\": %llu,", count_name[i], u(m->count[i]));
+	fputs("\n", out);
+	if (*m->tls) fprintf(out, " \"tls\": \"%s\",\n", m->tls);
 	fprintf(out, " \"user_s\": %.6f, \"system_s\": %.6f, \"waiting_s\": %.6f,\n \"failed\": {", r->user_s, r->system_s,
 			(double)m->spun_ns / 1e9);
 	for (int i = 0; i < FAILURES; i++) fprintf(out, "%s\"%s\": %llu", i ? ", " : "", failure_name[i], u(m->failure[i]));
@@ -62,7 +62,8 @@ void files_tsv_begin(FILE *out) {
 
 void files_tsv_line(FILE *out, double from_s, double to_s, const struct measures *m) {
 	static const double shown[] = {50, 99, 99.9, 100};
-	fprintf(out, "%.3f\t%.3f\t%llu\t%llu\t%llu", from_s, to_s, u(m->answered), u(measures_failed(m)), u(m->bytes));
+	fprintf(out, "%.3f\t%.3f\t%llu\t%llu\t%llu", from_s, to_s, u(m->count[COUNT_ANSWERED]), u(measures_failed(m)),
+			u(m->count[COUNT_BYTES]));
 	for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
 		int64_t ns = histogram_percentile(&m->duration[DURATION_WHOLE], shown[i]);
 		if (ns == -1) fputs("\tNA", out);
@@ -110,9 +111,8 @@ void files_hlog_end(FILE *out, const struct run *r) {
 	fputs("#[Failed:", out);
 	for (int i = 0; i < FAILURES; i++) fprintf(out, " %s %llu", failure_name[i], u(m->failure[i]));
 	fputs(" ]\n", out);
-	fprintf(out,
-			"#[Run: elapsed_s %.6f sent %llu answered %llu connected %llu resumed %llu bytes %llu user_s %.6f "
-			"system_s %.6f waiting_s %.6f ]\n",
-			r->elapsed_s, u(m->sent), u(m->answered), u(m->connections), u(m->resumed), u(m->bytes), r->user_s,
-			r->system_s, (double)m->spun_ns / 1e9);
+	fprintf(out, "#[Run: elapsed_s %.6f user_s %.6f system_s %.6f waiting_s %.6f", r->elapsed_s, r->user_s, r->system_s,
+			(double)m->spun_ns / 1e9);
+	for (int i = 0; i < COUNTS; i++) fprintf(out, " %s %llu", count_name[i], u(m->count[i]));
+	fputs(" ]\n", out);
 }

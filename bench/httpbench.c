@@ -90,7 +90,7 @@ static int run_series(const struct options *o) {
 
 /* The exit status; what a run could not have been without says so in a line. */
 static int status_of(const struct plan *p, const struct measures *m) {
-	unsigned long long opened = m->connections;
+	unsigned long long opened = m->count[COUNT_CONNECTED];
 	if (m->failure[FAILURE_PORTS])
 		fprintf(stderr, "httpbench: no port was left after %llu connections: --source 127.0.1.0/24 adds addresses\n",
 				opened);

@@ -23,15 +23,15 @@ const char *const failure_name[FAILURES] = {
 	[FAILURE_UNSENT] = "unsent",
 };
 
+const char *const count_name[COUNTS] = {
+	[COUNT_SENT] = "sent",           [COUNT_ANSWERED] = "answered", [COUNT_WAITED] = "waited",
+	[COUNT_CONNECTED] = "connected", [COUNT_RESUMED] = "resumed",   [COUNT_BYTES] = "bytes",
+};
+
 void measures_add(struct measures *sum, const struct measures *m) {
 	for (int i = 0; i < DURATIONS; i++) histogram_add(&sum->duration[i], &m->duration[i]);
 	for (int i = 0; i < FAILURES; i++) sum->failure[i] += m->failure[i];
-	sum->sent += m->sent;
-	sum->answered += m->answered;
-	sum->waited += m->waited;
-	sum->connections += m->connections;
-	sum->resumed += m->resumed;
-	sum->bytes += m->bytes;
+	for (int i = 0; i < COUNTS; i++) sum->count[i] += m->count[i];
 	sum->spun_ns += m->spun_ns;
 	if (m->last_ns > sum->last_ns) sum->last_ns = m->last_ns;
 	if (!sum->connect_error) sum->connect_error = m->connect_error;
@@ -42,7 +42,8 @@ void measures_add(struct measures *sum, const struct measures *m) {
 void measures_reset(struct measures *m) {
 	for (int i = 0; i < DURATIONS; i++) histogram_reset(&m->duration[i]);
 	for (int i = 0; i < FAILURES; i++) m->failure[i] = 0;
-	m->sent = m->answered = m->waited = m->connections = m->resumed = m->bytes = m->spun_ns = 0;
+	for (int i = 0; i < COUNTS; i++) m->count[i] = 0;
+	m->spun_ns = 0;
 	m->last_ns = 0;
 	m->connect_error = 0;
 	*m->tls = *m->tls_failed = '\0';

@@ -32,15 +32,22 @@ enum failure {
 	FAILURES
 };
 
+/* What is counted. */
+enum count {
+	COUNT_SENT,      /* requests */
+	COUNT_ANSWERED,  /* of them: whole and as wanted */
+	COUNT_WAITED,    /* requests that found all connections in use */
+	COUNT_CONNECTED, /* connections that were established */
+	COUNT_RESUMED,   /* TLS sessions, of them */
+	COUNT_BYTES,     /* read */
+	COUNTS
+};
+
 struct measures {
 	struct histogram duration[DURATIONS]; /* what failed is censored in whole, and in that which failed */
-	uint64_t sent, answered;              /* requests; answered: whole and as wanted */
-	uint64_t waited;                      /* requests that found all connections in use */
-	uint64_t connections;                 /* that were established */
-	uint64_t resumed;                     /* TLS sessions, of them */
-	uint64_t bytes;                       /* read */
-	uint64_t spun_ns;                     /* processor time of looking for work in vain */
-	int64_t last_ns;                      /* when the last was answered, on CLOCK_MONOTONIC */
+	uint64_t count[COUNTS];
+	uint64_t spun_ns; /* processor time of looking for work in vain */
+	int64_t last_ns;  /* when the last was answered, on CLOCK_MONOTONIC */
 	uint64_t failure[FAILURES];
 	int connect_error;                        /* errno of the first connection that could not be made; 0: none */
 	char tls[TLS_TEXT], tls_failed[TLS_TEXT]; /* what a handshake agreed on; why one failed; empty: none did */
@@ -49,6 +56,7 @@ struct measures {
 /* As they are called in reports and logs. */
 extern const char *const duration_name[DURATIONS];
 extern const char *const failure_name[FAILURES];
+extern const char *const count_name[COUNTS];
 
 void measures_add(struct measures *sum, const struct measures *m);
 void measures_reset(struct measures *m);

@@ -88,11 +88,7 @@ static void take_comment(struct log *l, const char *text) {
 		l->run.elapsed_s = real_after(text, "elapsed_s");
 		l->run.user_s = real_after(text, "user_s");
 		l->run.system_s = real_after(text, "system_s");
-		m->sent = number_after(text, "sent");
-		m->answered = number_after(text, "answered");
-		m->connections = number_after(text, "connected");
-		m->resumed = number_after(text, "resumed");
-		m->bytes = number_after(text, "bytes");
+		for (int i = 0; i < COUNTS; i++) m->count[i] = number_after(text, count_name[i]);
 		m->spun_ns = (uint64_t)(real_after(text, "waiting_s") * 1e9);
 	} else if (begins(text, "[Failed:")) {
 		for (int i = 0; i < FAILURES; i++) m->failure[i] = number_after(text, failure_name[i]);
@@ -127,7 +123,8 @@ static void take_interval(struct merge *m, struct log *l, const struct hlog_line
 /* Of a log without its last lines, what the histograms tell. */
 static int estimate(struct log *l, const char *why) {
 	l->run.elapsed_s = l->end_s;
-	l->run.total.answered = l->run.total.sent = l->run.total.duration[DURATION_WHOLE].samples;
+	uint64_t *count = l->run.total.count;
+	count[COUNT_ANSWERED] = count[COUNT_SENT] = l->run.total.duration[DURATION_WHOLE].samples;
 	return complain(l->path, "%s", why);
 }
 
@@ -166,7 +163,7 @@ static void add_run(struct merge *m, const struct run *r) {
 	struct run *sum = m->sum;
 	bool first = sum->elapsed_s == 0;
 	double end_s = r->started_s + r->elapsed_s, sum_end_s = sum->started_s + sum->elapsed_s;
-	double rate = (double)r->total.answered / r->elapsed_s;
+	double rate = (double)r->total.count[COUNT_ANSWERED] / r->elapsed_s;
 	if (first || r->started_s > m->from_s) m->from_s = r->started_s;
 	if (first || end_s < m->to_s) m->to_s = end_s;
 	if (first || rate < m->slowest) m->slowest = rate;
@@ -181,8 +178,8 @@ static void add_run(struct merge *m, const struct run *r) {
 static void print_log(const struct log *l, int64_t timeout_ns) {
 	char text[REPORT_TEXT];
 	const struct measures *m = &l->run.total;
-	printf("%s: answered %llu, %.0f a second, 99%% %s, failed %llu\n", l->path, (unsigned long long)m->answered,
-		   (double)m->answered / l->run.elapsed_s,
+	printf("%s: answered %llu, %.0f a second, 99%% %s, failed %llu\n", l->path,
+		   (unsigned long long)m->count[COUNT_ANSWERED], (double)m->count[COUNT_ANSWERED] / l->run.elapsed_s,
 		   report_duration(text, (double)histogram_percentile(&m->duration[DURATION_WHOLE], 99), timeout_ns),
 		   (unsigned long long)measures_failed(m));
 }

@@ -59,21 +59,21 @@ void report_failures(FILE *out, const struct measures *m) {
 
 static void print_own_cost(FILE *out, const struct run *r) {
 	double own_s = r->user_s + r->system_s, spun_s = (double)r->total.spun_ns / 1e9;
-	if (!r->total.answered) {
+	if (!r->total.count[COUNT_ANSWERED]) {
 		fprintf(out, "own cost   %.2f s of processor time\n", own_s);
 		return;
 	}
-	double us = 1e6 / (double)r->total.answered;
+	double us = 1e6 / (double)r->total.count[COUNT_ANSWERED];
 	fprintf(out, "own cost   %.2f us of processor time a request, %.2f of it waiting\n", own_s * us, spun_s * us);
 }
 
-static unsigned long long due(const struct measures *m) { return m->answered + measures_failed(m); }
+static unsigned long long due(const struct measures *m) { return m->count[COUNT_ANSWERED] + measures_failed(m); }
 
 void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 	const struct measures *m = &r->total;
 	char text[REPORT_TEXT];
-	fprintf(out, "answered   %llu in %.2f s, %.0f a second%s\n", (unsigned long long)m->answered, r->elapsed_s,
-			(double)m->answered / r->elapsed_s, r->interrupted ? "; interrupted" : "");
+	fprintf(out, "answered   %llu in %.2f s, %.0f a second%s\n", (unsigned long long)m->count[COUNT_ANSWERED],
+			r->elapsed_s, (double)m->count[COUNT_ANSWERED] / r->elapsed_s, r->interrupted ? "; interrupted" : "");
 	if (plan->rate > 0) fprintf(out, "due        %llu, %g a second\n", due(m), plan->rate);
 	if (plan->ranks > 1) fprintf(out, "rank       %u of %u\n", plan->rank, plan->ranks);
 	if (measures_failed(m)) {
@@ -82,10 +82,11 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 		fputs("\n", out);
 	}
 	if (*m->tls_failed) fprintf(out, "tls        failed: %s\n", m->tls_failed);
-	fprintf(out, "received   %s", scaled(text, (double)m->bytes, byte_units, 5));
-	fprintf(out, ", %s a second\n", scaled(text, (double)m->bytes / r->elapsed_s, byte_units, 5));
-	fprintf(out, "opened     %llu connections\n", (unsigned long long)m->connections);
-	if (*m->tls) fprintf(out, "tls        %s, %llu sessions resumed\n", m->tls, (unsigned long long)m->resumed);
+	fprintf(out, "received   %s", scaled(text, (double)m->count[COUNT_BYTES], byte_units, 5));
+	fprintf(out, ", %s a second\n", scaled(text, (double)m->count[COUNT_BYTES] / r->elapsed_s, byte_units, 5));
+	fprintf(out, "opened     %llu connections\n", (unsigned long long)m->count[COUNT_CONNECTED]);
+	if (*m->tls)
+		fprintf(out, "tls        %s, %llu sessions resumed\n", m->tls, (unsigned long long)m->count[COUNT_RESUMED]);
 	print_own_cost(out, r);
 	if (plan->clients) { /* of one run */
 		char why[VERDICT_TEXT];
@@ -99,7 +100,8 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 void report_line(FILE *out, double from_s, double to_s, const struct measures *m) {
 	const struct histogram *h = &m->duration[DURATION_WHOLE];
 	char half[REPORT_TEXT], most[REPORT_TEXT];
-	fprintf(out, "%6.0f s %9.0f a second, 50%% %s, 99%% %s, %llu failed", to_s, (double)m->answered / (to_s - from_s),
+	fprintf(out, "%6.0f s %9.0f a second, 50%% %s, 99%% %s, %llu failed", to_s,
+			(double)m->count[COUNT_ANSWERED] / (to_s - from_s),
 			report_duration(half, (double)histogram_percentile(h, 50), INT64_MAX),
 			report_duration(most, (double)histogram_percentile(h, 99), INT64_MAX),
 			(unsigned long long)measures_failed(m));

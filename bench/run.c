@@ -64,8 +64,8 @@ static void stop_clients(struct client **client, unsigned clients) {
 
 /* Nothing ever worked, and why is known. */
 static bool is_hopeless(const struct measures *m) {
-	if (m->connections == 0) return m->connect_error != 0;
-	return !m->answered && !*m->tls && *m->tls_failed;
+	if (m->count[COUNT_CONNECTED] == 0) return m->connect_error != 0;
+	return !m->count[COUNT_ANSWERED] && !*m->tls && *m->tls_failed;
 }
 
 static void watch_clients(struct client **client, unsigned clients, double start_s, run_watch *watch, void *context,
@@ -133,7 +133,7 @@ int run_plan(const struct plan *plan, run_watch *watch, void *context, struct ru
 	if (result == 0) result = start_clients(client, plan->clients, start_s);
 	int error = errno;
 	if (result == 0) watch_clients(client, plan->clients, start_s, watch, context, r, m);
-	if (r->total.answered) r->elapsed_s = ((double)r->total.last_ns - (double)of_seconds(start_s)) / 1e9;
+	if (r->total.count[COUNT_ANSWERED]) r->elapsed_s = ((double)r->total.last_ns - (double)of_seconds(start_s)) / 1e9;
 	for (unsigned i = 0; client && i < plan->clients; i++) client_free(client[i]);
 	r->interrupted = interrupted;
 	note_usage(r, 1);

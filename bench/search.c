@@ -44,7 +44,7 @@ static void print_run(const struct plan *plan, const struct run *r) {
 	char text[REPORT_TEXT], why[VERDICT_TEXT];
 	if (plan->rate > 0) printf("%10.0f", plan->rate);
 	else printf("%10s", "closed");
-	printf(" %10.0f", (double)r->total.answered / r->elapsed_s);
+	printf(" %10.0f", (double)r->total.count[COUNT_ANSWERED] / r->elapsed_s);
 	for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
 		int64_t ns = histogram_percentile(&r->total.duration[DURATION_WHOLE], shown[i]);
 		printf(" %8s", report_duration(text, (double)ns, plan->timeout_ns));
@@ -64,7 +64,7 @@ static int run_at(const struct plan *plan, double rate, struct run *r) {
 /* What closed loop reaches, in requests a second; -1 with errno. */
 static double capacity(const struct plan *plan, struct run *r) {
 	print_head();
-	return run_at(plan, 0, r) == -1 ? -1 : (double)r->total.answered / r->elapsed_s;
+	return run_at(plan, 0, r) == -1 ? -1 : (double)r->total.count[COUNT_ANSWERED] / r->elapsed_s;
 }
 
 static int nothing_answered(void) {

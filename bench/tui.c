@@ -88,7 +88,7 @@ static void remember(struct tui *t, double length_s, const struct measures *m) {
 	struct span *s = &t->span[t->spans++ % SPANS_MAX];
 	const struct histogram *h = &m->duration[DURATION_WHOLE];
 	*s = (struct span){
-		.bar = {(double)m->answered / length_s, (double)measures_failed(m) / length_s},
+		.bar = {(double)m->count[COUNT_ANSWERED] / length_s, (double)measures_failed(m) / length_s},
 		.answers = h->samples,
 	};
 	unsigned last = h->samples ? histogram_index(h->most) : 0;

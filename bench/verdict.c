@@ -19,9 +19,9 @@ static bool client_was_bottleneck(const struct plan *plan, const struct run *r, 
 	if (whole == -1) whole = plan->timeout_ns;
 	bool in_time = late != -1 && (late <= CLIENT_LATE_NS || late * 100 <= whole * CLIENT_LATE_PERCENT);
 	if (plan->rate <= 0 || in_time) return false;
-	if (r->total.waited)
+	if (r->total.count[COUNT_WAITED])
 		snprintf(text, VERDICT_TEXT, "%llu requests found all connections in use: more (-c), or a quicker server",
-				 (unsigned long long)r->total.waited);
+				 (unsigned long long)r->total.count[COUNT_WAITED]);
 	else snprintf(text, VERDICT_TEXT, "requests were sent late: more threads (-t) may help");
 	return true;
 }
@@ -41,7 +41,7 @@ const char *verdict_of(const struct plan *plan, const struct run *r, char *text)
 	const struct measures *m = &r->total;
 	const struct counters *c = &r->counters;
 	snprintf(text, VERDICT_TEXT, "nothing was answered");
-	if (!m->answered) return "FAIL";
+	if (!m->count[COUNT_ANSWERED]) return "FAIL";
 	snprintf(text, VERDICT_TEXT, "%s ran out", m->failure[FAILURE_PORTS] ? "ports" : "descriptors");
 	if (m->failure[FAILURE_PORTS] || m->failure[FAILURE_DESCRIPTORS]) return "LIMIT";
 	if (client_was_bottleneck(plan, r, text)) return "CLIENT";
