@@ -85,6 +85,7 @@ void tui_end(struct tui *t) {
 }
 
 static void remember(struct tui *t, double length_s, const struct measures *m) {
+	if (length_s < 1) length_s = 1; /* a column is a second; of a short end a rate would be chance */
 	struct span *s = &t->span[t->spans++ % SPANS_MAX];
 	const struct histogram *h = &m->duration[DURATION_WHOLE];
 	*s = (struct span){
