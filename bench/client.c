@@ -152,8 +152,8 @@ static int64_t next_moment(const struct client *c) {
 /* Who sleeps is woken late, and by the server at its expense. So behind work and before the moment of a request the
  * next is looked for, not waited for, as long as nobody else wants this processor. */
 static int await(struct client *c) {
-	int64_t before_ns = c->now_ns, next_ns = next_moment(c), began_ns = machine_clock_ns();
 	bool busy = c->busy;
+	int64_t before_ns = c->now_ns, next_ns = next_moment(c), began_ns = busy ? 0 : machine_clock_ns();
 	bool spin = !busy && (before_ns < c->busy_ns + spin_ns || (open_loop(c) && next_ns < before_ns + spin_ns));
 	if (spin) sched_yield();
 	int result;

@@ -316,8 +316,8 @@ static int after_sending(struct client *c, struct connection *conn, int result) 
 	list_by_room(c, conn);
 	if (!blocked) io_dontwantwrite(c->loop, conn->fd);
 	else if (io_wantwrite(c->loop, conn->fd) == -1) return -1;
-	return io_wantread(c->loop,
-					   conn->fd); /* also while it is blocked: the server may wait for its answers to be read */
+	/* also while it is blocked: the server may wait for its answers to be read */
+	return io_wantread(c->loop, conn->fd);
 }
 
 void connection_write(struct client *c, struct connection *conn) {

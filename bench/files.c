@@ -61,11 +61,10 @@ void files_tsv_begin(FILE *out) {
 }
 
 void files_tsv_line(FILE *out, double from_s, double to_s, const struct measures *m) {
-	static const double shown[] = {50, 99, 99.9, 100};
 	fprintf(out, "%.3f\t%.3f\t%llu\t%llu\t%llu", from_s, to_s, u(m->count[COUNT_ANSWERED]), u(measures_failed(m)),
 			u(m->count[COUNT_BYTES]));
-	for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
-		int64_t ns = histogram_percentile(&m->duration[DURATION_WHOLE], shown[i]);
+	for (int i = 0; i < PERCENTILES_BRIEF; i++) {
+		int64_t ns = histogram_percentile(&m->duration[DURATION_WHOLE], percentile_brief[i]);
 		if (ns == -1) fputs("\tNA", out);
 		else fprintf(out, "\t%lld", (long long)ns);
 	}

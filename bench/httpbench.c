@@ -5,11 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench/files.h"
-#include "bench/hlog.h"
+#include "bench/machine.h"
 #include "bench/merge.h"
 #include "bench/options.h"
 #include "bench/rank.h"
@@ -107,7 +106,6 @@ static int status_of(const struct plan *p, const struct measures *m) {
 static int run_once(const struct options *o) {
 	static struct run r;
 	const struct plan *p = &o->plan;
-	struct timespec now;
 	struct outputs out = {
 		.plan = p,
 		.json = open_output(o->json_path, p->rank),
@@ -115,9 +113,8 @@ static int run_once(const struct options *o) {
 		.hlog = open_output(o->hlog_path, p->rank),
 		.line = !o->tui && isatty(STDERR_FILENO),
 	};
-	clock_gettime(CLOCK_REALTIME, &now);
 	if (out.tsv) files_tsv_begin(out.tsv);
-	if (out.hlog) files_hlog_begin(out.hlog, p, (double)now.tv_sec + (double)now.tv_nsec / 1e9);
+	if (out.hlog) files_hlog_begin(out.hlog, p, machine_seconds(CLOCK_REALTIME));
 	if (o->tui) out.tui = tui_start(p);
 	int result = run_plan(p, watch, &out, &r);
 	if (out.tui) tui_end(out.tui);

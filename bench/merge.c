@@ -163,7 +163,7 @@ static void add_run(struct merge *m, const struct run *r) {
 	struct run *sum = m->sum;
 	bool first = sum->elapsed_s == 0;
 	double end_s = r->started_s + r->elapsed_s, sum_end_s = sum->started_s + sum->elapsed_s;
-	double rate = (double)r->total.count[COUNT_ANSWERED] / r->elapsed_s;
+	double rate = run_rate(r);
 	if (first || r->started_s > m->from_s) m->from_s = r->started_s;
 	if (first || end_s < m->to_s) m->to_s = end_s;
 	if (first || rate < m->slowest) m->slowest = rate;
@@ -179,7 +179,7 @@ static void print_log(const struct log *l, int64_t timeout_ns) {
 	char text[REPORT_TEXT];
 	const struct measures *m = &l->run.total;
 	printf("%s: answered %llu, %.0f a second, 99%% %s, failed %llu\n", l->path,
-		   (unsigned long long)m->count[COUNT_ANSWERED], (double)m->count[COUNT_ANSWERED] / l->run.elapsed_s,
+		   (unsigned long long)m->count[COUNT_ANSWERED], run_rate(&l->run),
 		   report_duration(text, (double)histogram_percentile(&m->duration[DURATION_WHOLE], 99), timeout_ns),
 		   (unsigned long long)measures_failed(m));
 }

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/machine.h"
+
 static const struct launcher {
 	const char *rank, *ranks;
 	unsigned first; /* rank */
@@ -56,9 +58,7 @@ char *rank_in_name(const char *name, unsigned rank) {
 }
 
 bool rank_wait(double start_s) {
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	double left = start_s - ((double)now.tv_sec + (double)now.tv_nsec / 1e9);
+	double left = start_s - machine_seconds(CLOCK_REALTIME);
 	if (left < 0) return false;
 	struct timespec pause = {.tv_sec = (time_t)left, .tv_nsec = (long)((left - floor(left)) * 1e9)};
 	while (nanosleep(&pause, &pause) == -1 && errno == EINTR) {}

@@ -4,6 +4,7 @@
 #include "bench/verdict.h"
 
 const double percentile_shown[PERCENTILES] = {50, 75, 90, 99, 99.9, 99.99, 100};
+const double percentile_brief[PERCENTILES_BRIEF] = {50, 99, 99.9, 100};
 
 static const struct unit {
 	double size;
@@ -73,7 +74,7 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 	const struct measures *m = &r->total;
 	char text[REPORT_TEXT];
 	fprintf(out, "answered   %llu in %.2f s, %.0f a second%s\n", (unsigned long long)m->count[COUNT_ANSWERED],
-			r->elapsed_s, (double)m->count[COUNT_ANSWERED] / r->elapsed_s, r->interrupted ? "; interrupted" : "");
+			r->elapsed_s, run_rate(r), r->interrupted ? "; interrupted" : "");
 	if (plan->rate > 0) fprintf(out, "due        %llu, %g a second\n", due(m), plan->rate);
 	if (plan->ranks > 1) fprintf(out, "rank       %u of %u\n", plan->rank, plan->ranks);
 	if (measures_failed(m)) {

@@ -12,6 +12,10 @@ enum { REPORT_TEXT = 16 };
 enum { PERCENTILES = 7 };
 extern const double percentile_shown[PERCENTILES];
 
+/* Those in tables with a line for each run or second. */
+enum { PERCENTILES_BRIEF = 4 };
+extern const double percentile_brief[PERCENTILES_BRIEF];
+
 void report_run(FILE *out, const struct plan *plan, const struct run *run);
 
 /* Its table of durations: of each that was measured mean, deviation and percentiles. Lines end in line_end. */

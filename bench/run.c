@@ -10,23 +10,18 @@
 #include <unistd.h>
 
 #include "bench/client.h"
+#include "bench/machine.h"
 
 enum { COLLECT_MS = 1000, AT_ONCE_MS = 300 };
 
 static volatile sig_atomic_t interrupted;
-
-static double seconds(clockid_t clock) {
-	struct timespec t;
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 void (*run_before_kill)(void);
 
 /* The first signal ends the run, one that comes later the program; timeout(1) sends two at once. */
 static void interrupt(int number) {
 	static double first_s;
-	double now_s = seconds(CLOCK_MONOTONIC);
+	double now_s = machine_seconds(CLOCK_MONOTONIC);
 	if (!interrupted) first_s = now_s;
 	if (now_s - first_s > AT_ONCE_MS / 1000.0) {
 		if (run_before_kill) run_before_kill();
@@ -46,7 +41,7 @@ static void note_usage(struct run *r, double sign) {
 
 /* Waits until some time or a signal. */
 static void sleep_until(double when_s) {
-	double left = when_s - seconds(CLOCK_MONOTONIC);
+	double left = when_s - machine_seconds(CLOCK_MONOTONIC);
 	if (left <= 0) return;
 	struct timespec t = {.tv_sec = (time_t)left, .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
 	(void)nanosleep(&t, NULL);
@@ -76,14 +71,14 @@ static void watch_clients(struct client **client, unsigned clients, double start
 	bool running = true, stopped = false;
 	for (unsigned n = 1; running; n++) {
 		double until = start_s + n * step + lag;
-		while (running && seconds(CLOCK_MONOTONIC) < until) {
-			double soon = seconds(CLOCK_MONOTONIC) + lag;
+		while (running && machine_seconds(CLOCK_MONOTONIC) < until) {
+			double soon = machine_seconds(CLOCK_MONOTONIC) + lag;
 			sleep_until(soon < until ? soon : until);
 			running = collect(client, clients, m);
 			if (interrupted && !stopped) stop_clients(client, clients);
 			stopped |= interrupted;
 		}
-		double to = running ? n * step : seconds(CLOCK_MONOTONIC) - start_s;
+		double to = running ? n * step : machine_seconds(CLOCK_MONOTONIC) - start_s;
 		if (to > from) watch(context, from, to, m);
 		measures_add(&r->total, m);
 		measures_reset(m);
@@ -92,7 +87,7 @@ static void watch_clients(struct client **client, unsigned clients, double start
 		stop_clients(client, clients);
 		stopped = true;
 	}
-	r->elapsed_s = seconds(CLOCK_MONOTONIC) - start_s;
+	r->elapsed_s = machine_seconds(CLOCK_MONOTONIC) - start_s;
 }
 
 static int64_t of_seconds(double s) { return (int64_t)(s * 1e9); }
@@ -128,8 +123,8 @@ int run_plan(const struct plan *plan, run_watch *watch, void *context, struct ru
 	int result = client && m ? make_clients(client, plan) : -1;
 	counters_read(&counters);
 	note_usage(r, -1);
-	r->started_s = seconds(CLOCK_REALTIME);
-	double start_s = seconds(CLOCK_MONOTONIC);
+	r->started_s = machine_seconds(CLOCK_REALTIME);
+	double start_s = machine_seconds(CLOCK_MONOTONIC);
 	if (result == 0) result = start_clients(client, plan->clients, start_s);
 	int error = errno;
 	if (result == 0) watch_clients(client, plan->clients, start_s, watch, context, r, m);

@@ -19,6 +19,9 @@ struct run {
  * start. */
 typedef void run_watch(void *context, double from_s, double to_s, const struct measures *m);
 
+/* Answers a second, up to the last. */
+static inline double run_rate(const struct run *r) { return (double)r->total.count[COUNT_ANSWERED] / r->elapsed_s; }
+
 /* What is to be done when a second signal ends the program at once: async-signal-safe; NULL: nothing. */
 extern void (*run_before_kill)(void);
 

@@ -40,13 +40,12 @@ static void print_head(void) {
 }
 
 static void print_run(const struct plan *plan, const struct run *r) {
-	static const double shown[] = {50, 99, 99.9, 100};
 	char text[REPORT_TEXT], why[VERDICT_TEXT];
 	if (plan->rate > 0) printf("%10.0f", plan->rate);
 	else printf("%10s", "closed");
-	printf(" %10.0f", (double)r->total.count[COUNT_ANSWERED] / r->elapsed_s);
-	for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
-		int64_t ns = histogram_percentile(&r->total.duration[DURATION_WHOLE], shown[i]);
+	printf(" %10.0f", run_rate(r));
+	for (int i = 0; i < PERCENTILES_BRIEF; i++) {
+		int64_t ns = histogram_percentile(&r->total.duration[DURATION_WHOLE], percentile_brief[i]);
 		printf(" %8s", report_duration(text, (double)ns, plan->timeout_ns));
 	}
 	printf(" %8llu  %s\n", (unsigned long long)measures_failed(&r->total), verdict_of(plan, r, why));
@@ -64,7 +63,7 @@ static int run_at(const struct plan *plan, double rate, struct run *r) {
 /* What closed loop reaches, in requests a second; -1 with errno. */
 static double capacity(const struct plan *plan, struct run *r) {
 	print_head();
-	return run_at(plan, 0, r) == -1 ? -1 : (double)r->total.count[COUNT_ANSWERED] / r->elapsed_s;
+	return run_at(plan, 0, r) == -1 ? -1 : run_rate(r);
 }
 
 static int nothing_answered(void) {

@@ -1,6 +1,8 @@
 """An origin server that behaves as a test tells it to."""
 
 import socket
+import ssl
+import subprocess
 import threading
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -86,3 +88,22 @@ class Origin:
 
 def reset(connection):
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+
+
+def certificate(directory, name, alternative):
+    """A new self-signed one: the path of a file that has its key, too."""
+    path = directory / f"{name}.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", path,
+         "-out", directory / "cert.pem", "-subj", f"/CN={name}", "-addext", f"subjectAltName={alternative}"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    path.write_text(path.read_text() + (directory / "cert.pem").read_text())
+    return path
+
+
+def speaking(path, version=ssl.TLSVersion.TLSv1_3):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+    context.minimum_version = context.maximum_version = version
+    return context

@@ -269,6 +269,9 @@ def test_clients_race_for_nothing(threads, tmp_path):
             assert result["answered"] > 400 and not failures(result)
 
 
+SEARCHES_MAX = 5
+
+
 def one_at_a_time(seconds):
     lock = threading.Lock()
 
@@ -282,7 +285,10 @@ def one_at_a_time(seconds):
 
 def test_the_highest_rate_that_meets_a_goal_is_found(plain):
     with Origin(one_at_a_time(0.005)) as origin:  # not 200 a second, and p99 < 60 ms only well below that
-        done = httpbench(plain, "--search", "p99<60ms", "-d", 1, "-c", 50, origin.url)
+        for _ in range(SEARCHES_MAX):
+            done = httpbench(plain, "--search", "p99<60ms", "-d", 1, "-c", 50, origin.url)
+            if "NOISY" not in done.stdout:  # else it says itself that it does not count
+                break
         rate = int(re.search(r"meets the goal: (\d+) requests a second", done.stdout).group(1))
         assert 80 < rate < 195
         done = httpbench(plain, "--search", "p50<1ms", "-d", 0.2, "-c", 50, origin.url, status=1)

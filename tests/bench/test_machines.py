@@ -1,5 +1,6 @@
 """Load generators on several machines, which are network namespaces here: each has its own addresses and ports."""
 
+import contextlib
 import json
 import math
 import os
@@ -59,6 +60,19 @@ class Machines:
                                 stderr=subprocess.PIPE, text=True)  # fmt: skip
 
 
+@contextlib.contextmanager
+def serving(machines, machine, plain, address):
+    """gatling on a machine: the URL of a file of 1 KB."""
+    root = Root({"k": b"x" * 1024})
+    server = machines.start(machine, plain / "gatling", "-c", root.path, "-i", address, "-p", "0", "-n")
+    try:
+        yield f"http://{address}:{re.search(r':([0-9]+)/', server.stderr.readline()).group(1)}/k"
+    finally:
+        server.terminate()
+        server.communicate()
+        root.remove()
+
+
 @pytest.fixture
 def machines():
     with Machines() as m:
@@ -69,16 +83,9 @@ def test_more_connections_than_ports(plain, tmp_path, machines):
     client = machines.clients[0]
     subprocess.run(["ip", "netns", "exec", client, "sh", "-c", "echo 40000 40009 > /proc/sys/net/ipv4/ip_local_port_range"],
                    check=True)  # fmt: skip
-    root = Root({"k": b"x"})
-    server = machines.start(client, plain / "gatling", "-c", root.path, "-i", "127.0.0.1", "-p", "0", "-n")
-    try:
-        url = f"http://127.0.0.1:{re.search(r':([0-9]+)/', server.stderr.readline()).group(1)}/k"
+    with serving(machines, client, plain, "127.0.0.1") as url:
         process = machines.start(client, plain / "bench" / "httpbench", "-c", 20, "-d", 1, "--json", tmp_path / "json", url)
         output, errors = process.communicate(timeout=60)
-    finally:
-        server.terminate()
-        server.communicate()
-        root.remove()
     assert process.returncode == 2 and re.search(r"^verdict +LIMIT: ports ran out$", output, re.MULTILINE)
     # one of the ten is the server's own
     assert errors == "httpbench: no port was left after 9 connections: --source 127.0.1.0/24 adds addresses\n"
@@ -87,24 +94,16 @@ def test_more_connections_than_ports(plain, tmp_path, machines):
 
 
 def test_machines_load_a_server_together(plain, tmp_path, machines):
-    root = Root({"k": b"x" * 1024})
-    server = machines.start(machines.server, plain / "gatling", "-c", root.path, "-i", SERVER, "-p", "0", "-n")
-    try:
-        port = re.search(r":(\d+)/", server.stderr.readline()).group(1)
+    with serving(machines, machines.server, plain, SERVER) as url:
         start = math.ceil(time.time()) + 1
         running = [
             machines.start(client, plain / "bench" / "httpbench", "--ranks", CLIENTS, "--rank", rank, "-R", 400, "--arrival",
-                           "constant", "-d", 2, "--start-at", start, "--hlog", tmp_path / f"{rank}.hlog",
-                           f"http://{SERVER}:{port}/k")
+                           "constant", "-d", 2, "--start-at", start, "--hlog", tmp_path / f"{rank}.hlog", url)
             for rank, client in enumerate(machines.clients)
         ]  # fmt: skip
         for process in running:
             output = "".join(process.communicate(timeout=60))
             assert process.returncode == 0, output
-    finally:
-        server.terminate()
-        server.communicate()
-        root.remove()
     done = httpbench(plain, "merge", "--json", tmp_path / "json", tmp_path / "0.hlog", tmp_path / "1.hlog")
     assert json.loads((tmp_path / "json").read_text())["answered"] == 800
     together = re.search(r"^together   for (\S+) s of (\S+) s, (\d+) a second$", done.stdout, re.MULTILINE)

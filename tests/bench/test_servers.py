@@ -3,16 +3,14 @@
 import re
 import signal
 import socket
-import ssl
 import subprocess
 import threading
 import time
 
 import pytest
 
-from origin import OK, Origin
+from origin import OK, Origin, certificate, speaking
 from running import failures, httpbench
-from test_tls import certificate, speaking
 
 R = b"HTTP/1.1 200 OK\r\n"
 BROKEN = {

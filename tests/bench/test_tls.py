@@ -7,20 +7,8 @@ import subprocess
 
 import pytest
 
-from origin import OK, Origin
+from origin import OK, Origin, certificate, speaking
 from running import failures, httpbench
-
-
-def certificate(directory, name, alternative):
-    """A new self-signed one: the path of a file that has its key, too."""
-    path = directory / f"{name}.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", path,
-         "-out", directory / "cert.pem", "-subj", f"/CN={name}", "-addext", f"subjectAltName={alternative}"],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    path.write_text(path.read_text() + (directory / "cert.pem").read_text())
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +19,6 @@ def for_address(tmp_path_factory):
 @pytest.fixture(scope="module")
 def for_name(tmp_path_factory):
     return certificate(tmp_path_factory.mktemp("tls"), "localhost", "DNS:localhost")
-
-
-def speaking(path, version=ssl.TLSVersion.TLSv1_3):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(path)
-    context.minimum_version = context.maximum_version = version
-    return context
 
 
 def trusting(path):

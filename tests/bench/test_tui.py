@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from origin import OK, Origin, reset
+from origin import OK, Origin, certificate, reset, speaking
 from running import httpbench
-from test_tls import certificate, speaking
 
 
 def see(venv, columns, rows, *command, locale="C.UTF-8"):
