@@ -165,7 +165,7 @@ static bool request_end(struct client *c, struct connection *conn) {
 	struct histogram *duration = c->filling->duration;
 	const struct response *r = &conn->response;
 	const struct expected *expected = &c->plan->expected;
-	if (r->status / 100 != 2 && r->status != 304) {
+	if (expected->status ? r->status != expected->status : r->status / 100 != 2 && r->status != 304) {
 		request_fail(c, p, FAILURE_STATUS);
 	} else if (expected->at && (r->differs || r->seen != expected->length)) {
 		request_fail(c, p, FAILURE_BYTES);

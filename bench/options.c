@@ -52,6 +52,7 @@ static const char help[] = "usage: httpbench [options] URL...\n"
 						   "      --start-at TIME      begin then, in seconds since the epoch\n"
 						   "      --search GOAL        find the highest rate that meets GOAL, as 'p99<5ms'\n"
 						   "      --sweep              rates from 10 to 110 % of what closed loop reaches\n"
+						   "      --status CODE        of each answer (default: 2xx or 304)\n"
 						   "      --expect FILE        each answer has these bytes\n"
 						   "      --tui                watch the run on the whole terminal\n"
 						   "      --json FILE          the result\n"
@@ -74,6 +75,7 @@ enum {
 	LONG_START,
 	LONG_SEARCH,
 	LONG_SWEEP,
+	LONG_STATUS,
 	LONG_EXPECT,
 	LONG_TUI,
 	LONG_JSON,
@@ -106,6 +108,7 @@ static const struct option long_options[] = {
 	{"start-at", required_argument, NULL, LONG_START},
 	{"search", required_argument, NULL, LONG_SEARCH},
 	{"sweep", no_argument, NULL, LONG_SWEEP},
+	{"status", required_argument, NULL, LONG_STATUS},
 	{"expect", required_argument, NULL, LONG_EXPECT},
 	{"tui", no_argument, NULL, LONG_TUI},
 	{"json", required_argument, NULL, LONG_JSON},
@@ -116,23 +119,23 @@ static const struct option long_options[] = {
 };
 
 /* The whole of a file, or of what a pipe brings, and a '\0' behind it; it stays in memory. */
-static struct expected read_file(const char *path) {
+static char *read_file(const char *path, size_t *length) {
 	char *bytes = NULL, part[READ_PART];
-	size_t length = 0, n;
-	FILE *in = fopen(path, "r"), *all = open_memstream(&bytes, &length);
+	size_t n;
+	FILE *in = fopen(path, "r"), *all = open_memstream(&bytes, length);
 	if (!in) refuse("cannot read %s: %s", path, strerror(errno));
 	if (!all) refuse("no memory for %s", path);
 	while ((n = fread(part, 1, sizeof part, in)) > 0) (void)fwrite(part, 1, n, all);
 	if (ferror(in)) refuse("cannot read %s: %s", path, strerror(errno));
 	fclose(in);
 	if (fclose(all) != 0) refuse("no memory for %s", path);
-	return (struct expected){.at = bytes, .length = length};
+	return bytes;
 }
 
 /* The lines of a file; blank ones and those that begin with a # do not count. */
 static void read_urls(struct options *o, const char *path) {
-	struct expected file = read_file(path);
-	char *line = o->urls_text = (char *)file.at, *end = line + file.length;
+	size_t length;
+	char *line = o->urls_text = read_file(path, &length), *end = line + length;
 	o->url = calloc(TARGETS_MAX, sizeof *o->url);
 	if (!o->url) refuse("no memory for the URLs of %s", path);
 	*end = '\0';
@@ -233,7 +236,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 			o->search = true;
 			break;
 		case LONG_SWEEP: o->sweep = true; break;
-		case LONG_EXPECT: p->expected = read_file(optarg); break;
+		case LONG_STATUS: p->expected.status = (unsigned)usage_whole_number("--status", optarg, 200, 599); break;
+		case LONG_EXPECT: p->expected.at = read_file(optarg, &p->expected.length); break;
 		case LONG_TUI: o->tui = true; break;
 		case LONG_JSON: o->json_path = optarg; break;
 		case LONG_TSV: o->tsv_path = optarg; break;

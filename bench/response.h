@@ -8,8 +8,9 @@
 
 enum { RESPONSE_HEAD_MAX = 64 * 1024 }; /* bytes of a head; a longer one is not HTTP */
 
-/* The content that an answer should have; at NULL: any. */
+/* The status and the content that an answer should have; 0: 2xx or 304; at NULL: any content. */
 struct expected {
+	unsigned status;
 	const char *at;
 	size_t length;
 };

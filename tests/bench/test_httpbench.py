@@ -69,6 +69,8 @@ def test_another_status_is_a_failure_of_its_own_kind(build, tmp_path):
     with Origin(behave) as origin:
         result = httpbench(build, "-n", 500, origin.url, status=1, tmp_path=tmp_path)
         assert failures(result) == {"wrong_status": 10} and result["connected"] == 64
+        result = httpbench(build, "-n", 500, "--status", 503, origin.url, status=1, tmp_path=tmp_path)
+        assert failures(result) == {"wrong_status": 490}
 
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"
