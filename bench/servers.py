@@ -1,0 +1,220 @@
+"""The servers that are measured beside each other, each configured as its manual makes it fastest for static files.
+
+One worker on the first core, or more on all of them. No access log. Caches of open files on, connections kept open
+without limit, deferred accepting and a large backlog wherever there is such a setting:
+
+    nginx     sendfile, tcp_nopush, open_file_cache; "listen ... deferred reuseport backlog"
+    h2o       one thread; defers by itself
+    lighttpd  stat-cache-engine simple, sendfile, listen-backlog, defer-accept
+    caddy     GOMAXPROCS; it has no cache of open files and cannot defer
+    epoll     smallest: the smallest program that answers from memory with epoll(7), one file
+    lazy      the same with TCP_DEFER_ACCEPT, registering only who has to wait
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+BACKLOG = 65535
+CONNECTIONS_MAX = 19000  # of a worker, below the limit on descriptors
+START_S, STOP_S = 10, 3
+YARDSTICKS = ("epoll", "lazy")
+
+NGINX = """
+worker_processes {workers};
+worker_rlimit_nofile 20000;
+daemon off;
+pid {directory}/nginx-{port}.pid;
+error_log /dev/null crit;
+events {{ worker_connections {connections}; }}
+http {{
+    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_requests 1000000000;
+    keepalive_timeout 3600s;
+    open_file_cache max=10000 inactive=3600s;
+    open_file_cache_valid 60s;
+    server {{ listen 127.0.0.1:{port} backlog={backlog}{listen}; root {root}; }}
+}}
+"""
+
+H2O = """
+num-threads: {workers}
+max-connections: {connections}
+http1-request-timeout: 3600
+user: {user}
+pid-file: {directory}/h2o-{port}.pid
+error-log: /dev/null
+listen:
+  host: 127.0.0.1
+  port: {port}
+hosts:
+  default:
+    paths:
+      /:
+        file.dir: {root}
+"""
+
+LIGHTTPD = """
+server.document-root = "{root}"
+server.bind = "127.0.0.1"
+server.port = {port}
+server.max-worker = {extra_workers}
+server.max-fds = 20000
+server.max-connections = {connections}
+server.max-keep-alive-requests = 2000000000
+server.max-keep-alive-idle = 3600
+server.max-read-idle = 3600
+server.stat-cache-engine = "simple"
+server.network-backend = "sendfile"
+server.listen-backlog = {backlog}
+server.defer-accept = 10
+mimetype.assign = ( "" => "application/octet-stream" )
+"""
+
+CADDY = """
+{{
+    admin off
+    auto_https off
+    log {{
+        output discard
+    }}
+}}
+http://127.0.0.1:{port} {{
+    bind 127.0.0.1
+    root * {root}
+    file_server
+}}
+"""
+
+CONFIGURED = {
+    "nginx": (NGINX, ["nginx", "-c"]),
+    "h2o": (H2O, ["h2o", "-m", "worker", "-c"]),
+    "lighttpd": (LIGHTTPD, ["lighttpd", "-D", "-f"]),
+    "caddy": (CADDY, ["caddy", "run", "--adapter", "caddyfile", "--config"]),
+}
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Server:
+    """A running server: its port, and what its processes use."""
+
+    def __init__(self, name, port, command, cores, directory):
+        self.name, self.port = name, port
+        words = directory / f"{name}-{port}.stderr"
+        environment = os.environ | {"GOMAXPROCS": str(len(cores)), "XDG_CONFIG_HOME": str(directory)}
+        with open(words, "wb") as stderr:
+            self.process = subprocess.Popen(
+                list(map(str, command)), stdout=subprocess.DEVNULL, stderr=stderr, env=environment,
+                preexec_fn=lambda: os.sched_setaffinity(0, cores), start_new_session=True,
+            )  # fmt: skip
+        deadline = time.monotonic() + START_S
+        while not self.listens():
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                sys.exit(f"{name} does not start: {' '.join(map(str, command))}\n{words.read_text()}")
+            time.sleep(0.02)
+
+    def listens(self):
+        try:
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+            return True
+        except OSError:
+            return False
+
+    def url(self, path):
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def processes(self):
+        found = [self.process.pid]
+        for pid in found:
+            for children in Path(f"/proc/{pid}/task").glob("*/children"):
+                found += map(int, children.read_text().split())
+        return found
+
+    def cpu_s(self):
+        """Processor seconds of all its threads, as the scheduler counts them."""
+        threads = (path for pid in self.processes() for path in Path(f"/proc/{pid}/task").glob("*/schedstat"))
+        return sum(int(path.read_text().split()[0]) for path in threads) / 1e9
+
+    def resident(self):
+        """Resident bytes of all its processes."""
+        pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.processes())
+        return pages * os.sysconf("SC_PAGESIZE")
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+class Servers:
+    """Starts servers of a directory of files, and httpbench beside them; stops all at the end."""
+
+    def __init__(self, build):
+        self.build = Path(build)
+        self.directory = Path(tempfile.mkdtemp(prefix="gatling-versus-"))
+        self.directory.chmod(0o755)
+        self.root = self.directory / "root"
+        self.root.mkdir()
+        self.cores = sorted(os.sched_getaffinity(0))
+        self.running = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for server in self.running:
+            server.stop()
+        shutil.rmtree(self.directory)
+
+    def add_file(self, name, length):
+        path = self.root / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(os.urandom(length))
+        return path
+
+    def command(self, name, port, workers, file, once, listen):
+        if name == "gatling":
+            return [self.build / name, "-c", self.root, "-i", "127.0.0.1", "-p", port, "-n", "-j", workers, "-T", "3600"]
+        if name in YARDSTICKS:
+            flags = ["-1"] * once + ["-l"] * (name == "lazy")
+            return [self.build / "bench" / "smallest", *flags, port, self.root / file]
+        text, words = CONFIGURED[name]
+        path = self.directory / f"{name}-{port}.conf"
+        path.write_text(text.format(
+            workers=workers, extra_workers=workers if workers > 1 else 0, port=port, root=self.root, listen=listen,
+            directory=self.directory, backlog=BACKLOG, connections=CONNECTIONS_MAX, user=os.environ.get("USER", "root"),
+        ))  # fmt: skip
+        return [*words, path]
+
+    def start(self, name, workers=1, file=None, once=False, listen=" deferred reuseport"):
+        """file, once: for a yardstick, which has one answer. listen: further words of nginx's directive."""
+        port = free_port()
+        command = self.command(name, port, workers, file, once, listen)
+        cores = set(self.cores if workers > 1 else self.cores[:1])
+        server = Server(name, port, command, cores, self.directory)
+        self.running.append(server)
+        return server
+
+    def stop(self, server):
+        self.running.remove(server)
+        server.stop()
+
+
+def installed(name):
+    return name not in CONFIGURED or shutil.which(name) is not None

@@ -1,0 +1,401 @@
+"""gatling beside the servers that a user would pick instead, and beside the smallest programs that could do it.
+
+    versus.py BUILD [--only CASE,...] [--servers NAME,...] [--rounds N] [--seconds N] [--out DIR]
+
+Each server is configured for static files as well as its manual allows (servers.py) and has the first core; httpbench
+has the other. They take turns, A B C A B C, since machines have moods: believe the ratios. Of each round the requests a
+second, the server's processor time a request (of the scheduler's accounting) and the percentiles are kept, in
+DIR/versus.tsv; printed and plotted are medians, and from the least to the most. Before a case each server's answers are
+fetched and compared; during it httpbench checks the status and the length or the bytes of every one. "make versus".
+"""
+
+import argparse
+import contextlib
+import http.client
+import json
+import os
+import random
+import resource
+import signal
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from plots import plot
+from servers import CONFIGURED, YARDSTICKS, Servers, installed
+
+KB = 1024
+CORE_CONNECTIONS = 64
+IDLE = 15_000
+MIX_FILES = 1000
+COLD_FILES, COLD_BYTES = 8, 1 << 30
+HOLD_S, HOUR_S = 5, 3600
+IP_BIND_ADDRESS_NO_PORT = 24  # ip(7); not in Python 3.11
+HOT_RATE = 5000  # requests a second beside the downloads, in open loop
+MEASURES = {"rate": "/s", "cpu_us": "CPU us", "p50_us": "p50 us", "p99_us": "p99 us", "p999_us": "p99.9 us"}
+
+
+@dataclass
+class Case:
+    """One kind of load. extra: what is done to a second instance of each server, which is then measured beside one
+    without it: "idle" connections, "workers" (two), "downloads" of cold files."""
+
+    key: str
+    title: str
+    path: str = "/1k"
+    load: list = field(default_factory=lambda: ["-c", CORE_CONNECTIONS])
+    once: bool = False  # a connection for each request
+    status: int = 200
+    yardsticks: bool = False
+    workers: int = 1
+    extra: str = ""
+    seconds: float = 1  # times --seconds
+
+
+ONCE = ["-c", CORE_CONNECTIONS, "-k", 1]
+CASES = [
+    Case("1k", "1 KB", yardsticks=True),
+    Case("16k", "16 KB", "/16k", yardsticks=True),
+    Case("100k", "100 KB", "/100k", yardsticks=True),
+    Case("once-1k", "1 KB, a connection each", "/1k", ONCE, once=True, yardsticks=True),
+    Case("once-8k", "8 KB, a connection each", "/8k", ONCE, once=True, yardsticks=True),
+    Case("once-16k", "16 KB, a connection each", "/16k", ONCE, once=True, yardsticks=True),
+    Case("10m", "10 MB", "/10m", ["-c", 4], yardsticks=True),
+    Case("pipelined", "16 pipelined, 1 KB", "/1k", ["-c", CORE_CONNECTIONS, "-p", 16]),
+    Case("head", "HEAD", "/1k", ["-c", CORE_CONNECTIONS, "-X", "HEAD"]),
+    Case("304", "304", "/1k", status=304),
+    Case("404", "404", "/none", status=404),
+    Case("mix", "1,000 files by Zipf", "mix"),
+    Case("active", "1,000 active of 15,000", "/1k", ["-c", 1000], extra="idle"),
+    Case("idle", "1 KB beside 15,000 idle", extra="idle"),
+    Case("workers", "1 KB, two workers", extra="workers"),
+    Case("shortlived", "30,000 short-lived, two workers", "/1k",
+         ["-c", 30_000, "-t", 2, "-k", 1, "--ramp", 1], once=True, workers=2, seconds=3),
+    Case("cold", "1 KB beside 8 cold downloads", load=["-c", CORE_CONNECTIONS, "-R", HOT_RATE], extra="downloads", seconds=2),
+]  # fmt: skip
+
+
+def fail(text):
+    sys.exit(f"versus: {text}")
+
+
+# --- files ---
+
+
+def make_files(servers, keys):
+    for name, length in (("1k", KB), ("8k", 8 * KB), ("16k", 16 * KB), ("100k", 100 * KB), ("10m", 10 * KB * KB)):
+        servers.add_file(name, length)
+    sizes = random.Random(1)
+    if "mix" in keys:
+        for n in range(MIX_FILES):  # as those of web pages: median 8 KB, most between 1 and 64 KB
+            servers.add_file(f"mix/{n}", min(int(sizes.lognormvariate(9, 1.3)), 1 << 20))
+    if "cold" in keys:
+        for n in range(COLD_FILES):
+            with open(servers.add_file(f"cold{n}", 0), "wb") as out:
+                for _ in range(COLD_BYTES >> 20):
+                    out.write(os.urandom(1 << 20))
+                os.fsync(out.fileno())
+
+
+def make_cold(servers):
+    for n in range(COLD_FILES):
+        with open(servers.root / f"cold{n}", "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def paths_of(case):
+    return [f"/mix/{n}" for n in range(MIX_FILES)] if case.path == "mix" else [case.path]
+
+
+# --- answers ---
+
+
+def fetch(server, method, path, headers):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection.request(method, path, headers=headers)
+    response = connection.getresponse()
+    return response.status, response.headers, response.read()
+
+
+def headers_of(case, server):
+    if case.status != 304:
+        return {}
+    return {"If-Modified-Since": fetch(server, "HEAD", case.path, {})[1]["Last-Modified"]}
+
+
+def check_answers(servers, case, server):
+    """Compares what the server says with the files; warms it up, too."""
+    method = "HEAD" if "HEAD" in case.load else "GET"
+    for path in paths_of(case):
+        status, headers, body = fetch(server, method, path, headers_of(case, server))
+        if status != case.status:
+            fail(f"{server.name} answers {path} with {status}, not {case.status}")
+        if status != 200:
+            continue
+        file = (servers.root / path[1:]).read_bytes()
+        if int(headers["Content-Length"]) != len(file) or (method == "GET" and body != file):
+            fail(f"{server.name} does not answer {path} with the file")
+
+
+# --- a run ---
+
+
+def run(servers, case, server, seconds):
+    """One run of httpbench: a dictionary of MEASURES."""
+    output = servers.directory / "result.json"
+    generator = [servers.build / "bench" / "httpbench", *case.load, "-d", seconds * case.seconds, "--json", output,
+                 "--status", case.status, "--source", "127.0.7.0/28"]  # fmt: skip
+    for name, value in headers_of(case, server).items():
+        generator += ["-H", f"{name}: {value}"]
+    if case.path == "mix":
+        urls = servers.directory / "urls"
+        urls.write_text("\n".join(server.url(path) for path in paths_of(case)))
+        generator += ["--urls", urls, "--zipf", 1]
+    else:
+        generator.append(server.url(case.path))
+    if case.status == 200 and case.path not in ("mix", "/10m") and "HEAD" not in case.load:
+        generator += ["--expect", servers.root / case.path[1:]]
+    cores = servers.cores[1:] if case.workers == 1 and case.extra != "workers" else servers.cores
+    before = server.cpu_s()
+    done = subprocess.run(list(map(str, generator)), capture_output=True, text=True,
+                          preexec_fn=lambda: os.sched_setaffinity(0, cores or servers.cores))  # fmt: skip
+    cpu_s = server.cpu_s() - before
+    if done.returncode not in (0, 1):
+        fail(f"{' '.join(map(str, generator))}: {done.stderr}")
+    result = json.loads(output.read_text())
+    percentiles = result["durations"]["whole"]["percentiles_ns"]
+    failed = sum(result["failed"].values())
+    if case.path == "/10m" and result["bytes"] < result["answered"] * (servers.root / "10m").stat().st_size:
+        failed += 1
+    return {
+        "rate": result["answered"] / result["elapsed_s"],
+        "cpu_us": cpu_s * 1e6 / max(result["answered"], 1),
+        **{f"p{p.replace('.', '')}_us": (percentiles[p] or float("nan")) / 1e3 for p in ("50", "99", "99.9")},
+        "failed": failed,
+        "verdict": result["verdict"],
+    }
+
+
+# --- what goes on beside the load ---
+
+
+def hold(server, count):
+    """Connections that have each had an answer; fewer than count if the server takes no more."""
+    held = []
+    with contextlib.suppress(OSError):
+        for n in range(count):
+            connection = socket.socket()
+            connection.settimeout(HOLD_S)
+            connection.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
+            connection.bind((f"127.0.2.{1 + n // 5000}", 0))
+            connection.connect(("127.0.0.1", server.port))
+            connection.sendall(b"GET /1k HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            if not connection.recv(4096).startswith(b"HTTP/1.1 200"):
+                break
+            held.append(connection)
+    return held
+
+
+@contextlib.contextmanager
+def idle_connections(server, count):
+    """Held by a process of its own. Yields how many those are."""
+    ready, told = os.pipe()
+    child = os.fork()
+    if child == 0:
+        held = hold(server, count)
+        os.write(told, struct.pack("i", len(held)))
+        time.sleep(HOUR_S)
+    os.close(told)
+    try:
+        yield struct.unpack("i", os.read(ready, 4))[0]
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(ready)
+
+
+@contextlib.contextmanager
+def cold_downloads(servers, server):
+    """Downloads that begin cold and start over when they end; they get what the load leaves of its core."""
+    make_cold(servers)
+    urls = [server.url(f"/cold{n}") for n in range(COLD_FILES)]
+
+    def stand_back():
+        os.sched_setaffinity(0, servers.cores[1:] or servers.cores)
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+    output = servers.directory / "downloads.json"
+    command = [servers.build / "bench" / "httpbench", "-c", COLD_FILES, "-d", HOUR_S, "-T", HOUR_S, "--json", output, *urls]
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, preexec_fn=stand_back) as process:
+        time.sleep(0.2)  # all of them are under way
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+# --- a case ---
+
+
+class Results:
+    """results[case key][server name][measure]: a list, a value a round; "base": of the instance without the extra."""
+
+    def __init__(self):
+        self.cases = {}
+        self.memory = {}
+        self.failed = 0
+
+    def add(self, case, name, measured):
+        self.failed += measured["failed"] if name.startswith("gatling") else 0
+        kept = self.cases.setdefault(case.key, {}).setdefault(name, {})
+        for measure, value in measured.items():
+            kept.setdefault(measure, []).append(value)
+
+    def median(self, key, name, measure="cpu_us"):
+        return statistics.median(self.cases[key][name][measure])
+
+    def ratio(self, key, name, other, measure="cpu_us"):
+        """The median of the ratios of one round."""
+        a, b = (self.cases[key][who][measure] for who in (name, other))
+        return statistics.median(x / y for x, y in zip(a, b))
+
+
+def without(name):
+    return f"{name} without"
+
+
+def run_case(servers, case, names, arguments, results):
+    instances, short = [], set()  # servers with the names of their results; who does not hold the idle connections
+    with contextlib.ExitStack() as beside:
+        for name in names:
+            options = {"file": case.path[1:], "once": case.once} if name in YARDSTICKS else {}
+            if case.extra:
+                instances.append((servers.start(name, 1, **options), without(name)))
+            instances.append((servers.start(name, 2 if case.extra == "workers" else case.workers, **options), name))
+        for server, _ in instances:
+            beside.callback(servers.stop, server)
+        for server, name in instances:
+            check_answers(servers, case, server)
+            if case.extra == "idle" and name == server.name:
+                before = server.resident()
+                held = beside.enter_context(idle_connections(server, IDLE - (1000 if case.key == "active" else 0)))
+                results.memory[name] = (server.resident() - before) / held
+                if held < IDLE - 1000:
+                    print(f"versus: {name} does not hold more than {held} connections", file=sys.stderr)
+                    short.add(name)
+        instances = [(server, name) for server, name in instances if name not in short]
+        for _ in range(arguments.rounds):
+            for server, name in instances:
+                cold = case.extra == "downloads" and name == server.name
+                with cold_downloads(servers, server) if cold else contextlib.nullcontext():
+                    results.add(case, name, run(servers, case, server, arguments.seconds))
+
+
+def print_case(case, results):
+    print(f"\n{case.title}")
+    print(f"{'':18}" + "".join(f"{title:>11}" for title in MEASURES.values()) + f"{'least-most':>14}")
+    for name, kept in results.cases[case.key].items():
+        row = [statistics.median(kept[measure]) for measure in MEASURES]
+        cpu = kept["cpu_us"]
+        print(f"  {name:16}{row[0]:11.0f}{row[1]:11.2f}" + "".join(f"{v:11.0f}" for v in row[2:]) +
+              f"  {min(cpu):.4g}-{max(cpu):.4g}" + (f"  {sum(kept['failed'])} FAILED" if sum(kept["failed"]) else ""),
+              flush=True)  # fmt: skip
+
+
+# --- the claims ---
+
+
+def claims(results, peers):
+    """What is claimed: a text, the figure, the limit, whether it has to be above."""
+    r = results
+
+    def best(key, measure="cpu_us"):
+        return min((p for p in peers if p in r.cases[key]), key=lambda p: r.median(key, p, measure))
+
+    def beside_best(key):
+        peer = best(key)
+        return f"{CASE[key].title}: CPU, ratio to {peer}", r.ratio(key, "gatling", peer)
+
+    yield "1k", lambda: ("1 KB: CPU, ratio to the smallest program", r.ratio("1k", "gatling", "epoll"), 1.05)
+    yield "1k", lambda: ("1 KB: CPU, ratio to nginx", r.ratio("1k", "gatling", "nginx"), 0.70)
+    yield "1k", lambda: (*beside_best("1k"), 1)
+    yield "once-1k", lambda: ("1 KB, a connection each: CPU, ratio to lazy", r.ratio("once-1k", "gatling", "lazy"), 1.10)
+    for key, limit in (("once-1k", 0.85), ("16k", 0.85), ("100k", 1), ("10m", 0.9)):
+        yield key, lambda key=key, limit=limit: (*beside_best(key), limit)
+    yield "pipelined", lambda: ("16 pipelined: nginx's rate, ratio to ours", r.ratio("pipelined", "nginx", "gatling", "rate"), 1 / 3)
+    yield "idle", lambda: ("idle connection: resident bytes", r.memory["gatling"], 256)
+    yield "idle", lambda: ("p99 beside 15,000 idle, ratio to without", r.ratio("idle", "gatling", without("gatling"), "p99_us"), 1.1)
+    for name, limit in (("gatling", 2), ("nginx", None)):
+        yield "cold", lambda name=name, limit=limit: (f"{name}: p99 beside cold downloads, ratio to without",
+                                                      r.ratio("cold", name, without(name), "p99_us"), limit)  # fmt: skip
+    yield "workers", lambda: ("two workers: CPU, ratio to one", r.ratio("workers", "gatling", without("gatling")), 1.05)
+
+
+CASE = {case.key: case for case in CASES}
+
+
+def print_claims(results, peers):
+    print("\nclaims")
+    for key, figure in claims(results, peers):
+        if key not in results.cases:
+            continue
+        try:
+            text, value, limit = figure()
+        except (KeyError, ValueError):  # a server that it takes was not there
+            continue
+        verdict = "" if limit is None else "held" if value <= limit else "MISSED"
+        print(f"  {text:58}{value:8.2f}" + (f"  <= {limit:.2f}  {verdict}" if limit else ""))
+
+
+def write_tsv(path, results):
+    with open(path, "w", encoding="utf-8") as out:
+        print("case", "server", "round", *MEASURES, "failed", "verdict", sep="\t", file=out)
+        for key, names in results.cases.items():
+            for name, kept in names.items():
+                for n, values in enumerate(zip(*(kept[m] for m in (*MEASURES, "failed", "verdict")))):
+                    print(key, name, n, *values, sep="\t", file=out)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="gatling beside other servers")
+    parser.add_argument("build")
+    parser.add_argument("--only", default=",".join(CASE), help="cases: " + ", ".join(CASE))
+    parser.add_argument("--servers", default=",".join(["gatling", *CONFIGURED, *YARDSTICKS]))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--out", type=Path, default=Path("build/versus"))
+    arguments = parser.parse_args()
+    keys, names = arguments.only.split(","), arguments.servers.split(",")
+    for key in keys:
+        if key not in CASE:
+            fail(f"there is no case {key}: {', '.join(CASE)}")
+    for name in [n for n in names if not installed(n)]:
+        print(f"versus: {name} is not installed", file=sys.stderr)
+        names.remove(name)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    results = Results()
+    print(f"# {arguments.rounds} rounds of {arguments.seconds:g} s in turns; medians; least-most: CPU us")
+    with Servers(arguments.build) as servers:
+        make_files(servers, keys)
+        for key in keys:
+            taking_part = [n for n in names if CASE[key].yardsticks or n not in YARDSTICKS]
+            run_case(servers, CASE[key], taking_part, arguments, results)
+            print_case(CASE[key], results)
+    if results.memory:
+        print("\nidle connection after one request, resident bytes")
+        for name, memory in results.memory.items():
+            print(f"  {name:16}{memory:11.0f}")
+    print_claims(results, [n for n in names if n in CONFIGURED])
+    write_tsv(arguments.out / "versus.tsv", results)
+    plot(arguments.out, results, CASE)
+    sys.exit(1 if results.failed else 0)  # of gatling: others may fail under these loads
+
+
+if __name__ == "__main__":
+    main()
