@@ -284,7 +284,8 @@ static void written(struct client *c, struct connection *conn, size_t n) {
 }
 
 static ssize_t try_writev(struct client *c, struct connection *conn, const struct iovec *part, int parts) {
-	return conn->tls ? tls_trywritev(c->loop, conn->tls, part, parts) : io_trywritev(c->loop, conn->fd, part, parts);
+	return conn->tls ? tls_trywritev(c->loop, conn->tls, part, parts)
+					 : io_trywritev(c->loop, conn->fd, part, parts, IO_LAST);
 }
 
 /* Writes all that is assigned. 0; or -1 with errno, EAGAIN when there is more to write. */

@@ -249,6 +249,7 @@ static void make_fields(struct entry *e, time_t now) {
 	n += snprintf(e->fields + n, sizeof e->fields - (size_t)n,
 				  "Accept-Ranges: bytes\r\nETag: %.*s\r\nLast-Modified: %s\r\n", ETAG_LENGTH, e->etag, date);
 	f->fields = (struct slice){.at = e->fields, .length = (size_t)n};
+	f->validators.date = (struct slice){.at = e->fields + n - 2 - DATE_LENGTH, .length = DATE_LENGTH};
 }
 
 /* 0 or an errno. */

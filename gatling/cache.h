@@ -10,8 +10,11 @@
 enum {
 	CACHE_FILES_MAX = 16384,            /* entries */
 	CACHE_BYTES_MAX = 64 * 1024 * 1024, /* of bodies in memory */
-	CACHE_BODY_MAX = 64 * 1024,         /* bytes of a file that is kept in memory; a larger one keeps a descriptor */
-	CACHE_CHECK_MS = 1000               /* an entry younger than this is believed without a look at the file system */
+	/* Bytes of a file that is kept in memory; a larger one keeps a descriptor. Linux 6.18, processor time of
+	 * sendfile(2) as a ratio to that of sending from memory: 16 KB 1.04 to 1.2, 32 KB 0.9, 64 KB 0.96, 100 KB 0.8, 10
+	 * MB 0.9. */
+	CACHE_BODY_MAX = 64 * 1024,
+	CACHE_CHECK_MS = 1000 /* an entry younger than this is believed without a look at the file system */
 };
 
 /* One state of one file: never changes, freed with the last reference. */

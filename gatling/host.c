@@ -1,9 +1,10 @@
 /* host.c - see host.h. */
 #include "gatling/host.h"
 
+#include "gatling/octet.h"
+
 enum { PORT_DIGITS = 5 };
 
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* The length of the uri-host at the start, 0 if there is none. */
@@ -12,13 +13,13 @@ static size_t uri_host_length(struct slice authority) {
 	if (authority.length && authority.at[0] == '[') {
 		for (n = 1; n < authority.length && authority.at[n] != ']'; n++) {
 			char c = authority.at[n];
-			if (!is_digit(c) && !is_letter(c) && c != ':' && c != '.' && c != '%' && c != '-') return 0;
+			if ((!octet_is(c, OCTET_HOST) && c != ':' && c != '%') || c == '_') return 0;
 		}
 		return n > 1 && n < authority.length ? n + 1 : 0;
 	}
 	for (; n < authority.length && authority.at[n] != ':'; n++) {
 		char c = authority.at[n];
-		if (!is_letter(c) && !is_digit(c) && c != '-' && c != '_' && c != '.') return 0;
+		if (!octet_is(c, OCTET_HOST)) return 0;
 		if (c == '.' && (n == 0 || authority.at[n - 1] == '.')) return 0;
 	}
 	return n;

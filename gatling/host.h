@@ -4,7 +4,10 @@
 
 #include "gatling/slice.h"
 
-enum { HOST_MAX = 255 }; /* bytes of a name without its port (RFC 1035, section 2.3.4) */
+enum {
+	HOST_MAX = 255,              /* bytes of a name without its port (RFC 1035, section 2.3.4) */
+	AUTHORITY_MAX = HOST_MAX + 6 /* and with it */
+};
 
 /* Whether it is a name, an IPv4 address or an IPv6 literal in brackets, with or without a decimal port. What
  * passes holds no '/', no control character and no leading dot, so it is safe as a file name. */

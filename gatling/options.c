@@ -36,6 +36,9 @@ static const char help[] = "usage: gatling [options]\n"
 						   "  -V, --no-vhosts       serve from DIR alone\n"
 						   "      --symlinks inside do not follow symlinks that lead out of DIR\n"
 						   "                        (default: follow)\n"
+						   "      --defer-accept off\n"
+						   "                        take a connection in before its request is there\n"
+						   "                        (default: on, for a second; Linux)\n"
 						   "  -n, --no-log          no log line for each request on stdout\n"
 						   "  -h, --help            this text\n"
 						   "      --version         version, event mechanism and libraries\n";
@@ -58,6 +61,12 @@ static int number(const char *name, const char *text, int least, int most) {
 	return (int)value;
 }
 
+/* Whether it is the first of two words. */
+static bool either(const char *name, const char *text, const char *yes, const char *no) {
+	if (strcmp(text, yes) != 0 && strcmp(text, no) != 0) refuse("%s takes '%s' or '%s', not '%s'", name, no, yes, text);
+	return strcmp(text, yes) == 0;
+}
+
 /* Ends after an answer on stdout. */
 __attribute__((noreturn)) static void done(void) {
 	if (fflush(stdout) == 0) exit(0);
@@ -73,7 +82,7 @@ __attribute__((noreturn)) static void print_version(void) {
 
 static const char short_options[] = ":c:p:i:u:j:T:dDvVnh";
 
-enum { LONG_SYMLINKS = 256, LONG_VERSION };
+enum { LONG_SYMLINKS = 256, LONG_DEFER, LONG_VERSION };
 
 static const struct option long_options[] = {
 	{"root", required_argument, NULL, 'c'},
@@ -87,6 +96,7 @@ static const struct option long_options[] = {
 	{"vhosts", no_argument, NULL, 'v'},
 	{"no-vhosts", no_argument, NULL, 'V'},
 	{"symlinks", required_argument, NULL, LONG_SYMLINKS},
+	{"defer-accept", required_argument, NULL, LONG_DEFER},
 	{"no-log", no_argument, NULL, 'n'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, LONG_VERSION},
@@ -99,6 +109,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 						  .port = geteuid() == 0 ? PORT_ROOT : PORT_USER,
 						  .workers = platform_cores(),
 						  .timeout_s = TIMEOUT_S,
+						  .defer_accept = true,
 						  .log = true};
 	if (o->workers > WORKERS_MAX) o->workers = WORKERS_MAX;
 	opterr = 0;
@@ -119,11 +130,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case 'V': o->vhosts = VHOSTS_OFF; break;
 		case 'n': o->log = false; break;
 		case 'h': fputs(help, stdout); done();
-		case LONG_SYMLINKS:
-			if (strcmp(optarg, "inside") != 0 && strcmp(optarg, "follow") != 0)
-				refuse("--symlinks takes 'follow' or 'inside', not '%s'", optarg);
-			o->symlinks_inside = strcmp(optarg, "inside") == 0;
-			break;
+		case LONG_SYMLINKS: o->symlinks_inside = either("--symlinks", optarg, "inside", "follow"); break;
+		case LONG_DEFER: o->defer_accept = either("--defer-accept", optarg, "on", "off"); break;
 		case LONG_VERSION: print_version();
 		case ':': refuse("option '%s' needs a value", argv[optind - 1]);
 		default:

@@ -24,6 +24,7 @@ struct options {
 	enum vhosts vhosts;
 	bool log;
 	bool symlinks_inside;
+	bool defer_accept; /* of TCP connections, until their request is there */
 };
 
 /* Fills *options from the command line. Returns normally when there is something to serve; prints what --help and

@@ -10,6 +10,8 @@
 #ifdef __linux__
 #include <linux/openat2.h>
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/syscall.h>
 
@@ -23,6 +25,10 @@ int platform_open_beneath(int directory, const char *path, int flags) {
 	do fd = syscall(SYS_openat2, directory, path, &how, sizeof how);
 	while (fd == -1 && errno == EAGAIN && ++attempts < OPEN_ATTEMPTS);
 	return (int)fd;
+}
+
+void platform_defer_accept(int fd, int wait_s) {
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wait_s, sizeof wait_s); /* it only saves */
 }
 
 int platform_cores(void) {
@@ -46,6 +52,8 @@ int platform_open_beneath(int directory, const char *path, int flags) {
 	return -1;
 #endif
 }
+
+void platform_defer_accept(int fd, int wait_s) { (void)fd, (void)wait_s; }
 
 int platform_cores(void) {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);

@@ -41,6 +41,10 @@ bool platform_can_open_beneath(void);
 /* Bytes that a socket has taken but its peer has not acknowledged; -1 where that cannot be known. */
 long platform_send_queue(int fd);
 
+/* Lets a listening socket report a connection only when its first bytes are there, or after wait_s; does nothing where
+ * there is no such thing. */
+void platform_defer_accept(int fd, int wait_s);
+
 /* Cores that this process may run on, at least 1. */
 int platform_cores(void);
 

@@ -32,17 +32,23 @@ static bool etag_listed(const struct request *r, enum field_name name, struct sl
 	return false;
 }
 
+/* Whether the field is a date, which then is *date. Who asks again sends the one that was sent: no need to parse it. */
+static bool parse_date(struct slice field, const struct validators *v, time_t *date) {
+	if (!field.at) return false;
+	*date = v->last_modified;
+	return slice_equal(field, v->date) || date_parse(field, date);
+}
+
 int precondition_status(const struct request *r, const struct validators *v) {
 	time_t date;
-	struct slice field;
 	if (request_field(r, FIELD_IF_MATCH).at) {
 		if (!etag_listed(r, FIELD_IF_MATCH, v->etag, true)) return 412;
-	} else if ((field = request_field(r, FIELD_IF_UNMODIFIED_SINCE)).at && date_parse(field, &date)) {
+	} else if (parse_date(request_field(r, FIELD_IF_UNMODIFIED_SINCE), v, &date)) {
 		if (v->last_modified > date) return 412;
 	}
 	if (request_field(r, FIELD_IF_NONE_MATCH).at) {
 		if (etag_listed(r, FIELD_IF_NONE_MATCH, v->etag, false)) return 304;
-	} else if ((field = request_field(r, FIELD_IF_MODIFIED_SINCE)).at && date_parse(field, &date)) {
+	} else if (parse_date(request_field(r, FIELD_IF_MODIFIED_SINCE), v, &date)) {
 		if (v->last_modified <= date) return 304;
 	}
 	return 0;

@@ -10,6 +10,7 @@
 struct validators {
 	struct slice etag; /* a strong entity-tag, with its quotes */
 	time_t last_modified;
+	struct slice date; /* the same as the value of a field */
 };
 
 /* Evaluates the preconditions of a GET or HEAD in the order of section 13.2.2 for a resource that exists.

@@ -84,22 +84,29 @@ static int parse_request_line(struct request *r, struct slice line) {
 	return error ? error : parse_target(r, name, target);
 }
 
+static const struct slice field_names[FIELD_OTHER] = {
+	[FIELD_CONNECTION] = SLICE("connection"),
+	[FIELD_CONTENT_LENGTH] = SLICE("content-length"),
+	[FIELD_EXPECT] = SLICE("expect"),
+	[FIELD_HOST] = SLICE("host"),
+	[FIELD_IF_MATCH] = SLICE("if-match"),
+	[FIELD_IF_MODIFIED_SINCE] = SLICE("if-modified-since"),
+	[FIELD_IF_NONE_MATCH] = SLICE("if-none-match"),
+	[FIELD_IF_RANGE] = SLICE("if-range"),
+	[FIELD_IF_UNMODIFIED_SINCE] = SLICE("if-unmodified-since"),
+	[FIELD_RANGE] = SLICE("range"),
+	[FIELD_TRANSFER_ENCODING] = SLICE("transfer-encoding"),
+};
+static uint32_t field_name_lengths; /* a set: most names that are not known differ in their length */
+
+__attribute__((constructor)) static void lengths_init(void) {
+	for (int i = 0; i < FIELD_OTHER; i++) field_name_lengths |= UINT32_C(1) << field_names[i].length;
+}
+
 static enum field_name field_name_of(struct slice name) {
-	static const struct slice known[FIELD_OTHER] = {
-		[FIELD_CONNECTION] = SLICE("connection"),
-		[FIELD_CONTENT_LENGTH] = SLICE("content-length"),
-		[FIELD_EXPECT] = SLICE("expect"),
-		[FIELD_HOST] = SLICE("host"),
-		[FIELD_IF_MATCH] = SLICE("if-match"),
-		[FIELD_IF_MODIFIED_SINCE] = SLICE("if-modified-since"),
-		[FIELD_IF_NONE_MATCH] = SLICE("if-none-match"),
-		[FIELD_IF_RANGE] = SLICE("if-range"),
-		[FIELD_IF_UNMODIFIED_SINCE] = SLICE("if-unmodified-since"),
-		[FIELD_RANGE] = SLICE("range"),
-		[FIELD_TRANSFER_ENCODING] = SLICE("transfer-encoding"),
-	};
+	if (name.length >= 32 || !(field_name_lengths >> name.length & 1)) return FIELD_OTHER;
 	for (int i = 0; i < FIELD_OTHER; i++)
-		if (slice_equal_nocase(name, known[i])) return (enum field_name)i;
+		if (slice_equal_nocase(name, field_names[i])) return (enum field_name)i;
 	return FIELD_OTHER;
 }
 
@@ -108,7 +115,7 @@ static int parse_field(struct request *r, struct slice line) {
 	struct slice name = {.at = line.at, .length = span(line, OCTET_TOKEN)};
 	if (!name.length || name.length == line.length || line.at[name.length] != ':') return -400;
 	struct slice value = {.at = line.at + name.length + 1, .length = line.length - name.length - 1};
-	if (span(value, OCTET_TEXT) != value.length) return -400;
+	if (octet_text(value.at, value.length) != value.length) return -400;
 	enum field_name known = field_name_of(name);
 	if (known != FIELD_OTHER) r->field[r->fields++] = (struct field){.name = known, .value = slice_trim(value)};
 	return 0;
@@ -251,7 +258,6 @@ int request_parse(struct request *r, const char *buffer, size_t length) {
 
 bool request_plausible(const char *buffer, size_t length) {
 	/* a CR may stand at the end only, where its LF is still to come */
-	for (size_t i = 0; i < length; i++)
-		if (!octet_is(buffer[i], OCTET_TEXT) && !(buffer[i] == '\r' && i + 1 == length)) return false;
-	return true;
+	size_t text = octet_text(buffer, length);
+	return text == length || (buffer[text] == '\r' && text + 1 == length);
 }

@@ -1,5 +1,5 @@
-/* site.c - see site.h. A direct-mapped table: a host that hashes to a taken place takes it over, so that no number of
- * invented hosts costs memory. */
+/* site.c - see site.h. A direct-mapped table of authorities as they are asked for: one that hashes to a taken place
+ * takes it over, so that no number of invented hosts costs memory. */
 #include "gatling/site.h"
 
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 
 struct site {
 	int64_t checked_ms;
-	uint16_t key_length, prefix_length;
-	bool found;
-	char key[SITE_PREFIX_MAX]; /* "host:port" */
+	uint16_t asked_length, prefix_length, port;
+	bool used, found;
+	char asked[AUTHORITY_MAX];
 	char prefix[SITE_PREFIX_MAX];
 };
 
@@ -43,34 +43,36 @@ static bool try_directory(const struct sites *s, struct site *site, const char *
 	return true;
 }
 
-static void look(const struct sites *s, struct site *site, size_t name_length) {
+static void look(const struct sites *s, struct site *site) {
+	char name[SITE_PREFIX_MAX]; /* "host:port" */
+	size_t host_length = host_name((struct slice){.at = site->asked, .length = site->asked_length}, name);
+	size_t length = host_length;
+	name[length++] = ':';
+	length += fmt_ulong(name + length, site->port);
 	site->prefix_length = 0;
-	site->found = try_directory(s, site, site->key, site->key_length) ||
-				  try_directory(s, site, site->key, name_length) ||
+	site->found = try_directory(s, site, name, length) || try_directory(s, site, name, host_length) ||
 				  try_directory(s, site, "default", strlen("default")) || s->vhosts == VHOSTS_TRY;
 }
 
-static size_t hash_of(const char *key, size_t length) {
-	uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
-	for (size_t i = 0; i < length; i++) h = (h ^ (unsigned char)key[i]) * UINT64_C(1099511628211);
+static size_t hash_of(struct slice authority, unsigned port) {
+	uint64_t h = UINT64_C(14695981039346656037) ^ port; /* FNV-1a */
+	for (size_t i = 0; i < authority.length; i++) h = (h ^ (unsigned char)authority.at[i]) * UINT64_C(1099511628211);
 	return (size_t)(h ^ h >> 32) % SITES_MAX;
 }
 
 bool sites_find(struct sites *s, struct slice host, unsigned port, int64_t now_ms, char *prefix, size_t *length) {
 	*length = 0;
 	if (s->vhosts == VHOSTS_OFF) return true;
-	char key[SITE_PREFIX_MAX];
-	size_t name_length = host_name(host, key);
-	size_t n = name_length;
-	key[n++] = ':';
-	n += fmt_ulong(key + n, port);
-	struct site *site = &s->site[hash_of(key, n)];
-	bool same = site->key_length == n && memcmp(site->key, key, n) == 0;
+	struct site *site = &s->site[hash_of(host, port)];
+	struct slice asked = {.at = site->asked, .length = site->asked_length};
+	bool same = site->used && site->port == port && slice_equal(asked, host);
 	if (!same || now_ms - site->checked_ms >= SITE_CHECK_MS) {
-		memcpy(site->key, key, n);
-		site->key_length = (uint16_t)n;
+		if (!same && host.length) memcpy(site->asked, host.at, host.length);
+		site->asked_length = (uint16_t)host.length;
+		site->port = (uint16_t)port;
+		site->used = true;
 		site->checked_ms = now_ms;
-		look(s, site, name_length);
+		look(s, site);
 	}
 	memcpy(prefix, site->prefix, site->prefix_length);
 	*length = site->prefix_length;

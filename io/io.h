@@ -87,14 +87,16 @@ int io_timedout(io_loop *loop);
 int64_t io_now(const io_loop *loop);
 int64_t io_now_ns(const io_loop *loop);
 
-/* read(2), write(2), writev(2) and accept(2) on an adopted descriptor. They return what the system call
- * did; -1 with EAGAIN (or, where the kernel could not be told, as io_wantread()) marks the descriptor not ready, and so
- * does a transfer shorter than asked for, which on a stream socket proves the same without a second call. EINTR is
- * retried, by io_accept() ECONNABORTED too. io_accept() answers a new non-blocking, close-on-exec descriptor that is
- * not adopted yet. */
+/* recv(2), send(2), sendmsg(2) and accept(2) on an adopted socket, read(2) and write(2) on anything else. They return
+ * what the system call did; -1 with EAGAIN (or, where the kernel could not be told, as io_wantread()) marks the
+ * descriptor not ready, and so does a transfer shorter than asked for, which on a stream socket proves the same without
+ * a second call. EINTR is retried, by io_accept() ECONNABORTED too. io_accept() answers a new non-blocking,
+ * close-on-exec descriptor that is not adopted yet. IO_MORE: the last segment may wait for what follows at once, also
+ * for io_close(), whose FIN it then carries (MSG_MORE, Linux; elsewhere nothing). */
+enum io_rest { IO_LAST, IO_MORE };
 ssize_t io_tryread(io_loop *loop, int fd, void *buffer, size_t length);
 ssize_t io_trywrite(io_loop *loop, int fd, const void *buffer, size_t length);
-ssize_t io_trywritev(io_loop *loop, int fd, const struct iovec *part, int parts);
+ssize_t io_trywritev(io_loop *loop, int fd, const struct iovec *part, int parts, enum io_rest rest);
 int io_accept(io_loop *loop, int fd, struct sockaddr *peer, socklen_t *peer_length);
 
 /* Sends the memory in head (may be none), then length bytes of file from offset on, to the stream socket fd,

@@ -183,7 +183,7 @@ static int gather(const iob *b, struct iovec *vector, uint64_t *quantum) {
 	return n;
 }
 
-enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t *sent) {
+enum iob_result iob_send(io_loop *loop, int fd, iob *b, enum io_rest last, uint64_t *sent) {
 	uint64_t quantum = IOB_QUANTUM;
 	while (b->left) {
 		if (!quantum) return IOB_AGAIN;
@@ -196,7 +196,7 @@ enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t *sent) {
 			uint64_t length = next->length < rest ? next->length : rest;
 			r = io_sendfile(loop, fd, vector, n, next->file, next->offset, (size_t)length);
 		} else {
-			r = io_trywritev(loop, fd, vector, n);
+			r = io_trywritev(loop, fd, vector, n, next < b->part + b->end ? IO_MORE : last);
 		}
 		if (r == -1) return errno == EAGAIN ? IOB_AGAIN : IOB_FAILED;
 		if (r == 0) {

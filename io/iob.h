@@ -50,8 +50,9 @@ size_t iob_parts(const iob *batch);
 
 /* Sends what it can. IOB_DONE: all of it; the batch is empty and may be used again. IOB_AGAIN: the socket is full or
  * the quantum used up; call again when io_canwrite() says so. IOB_FAILED: errno says why; EIO is a file shorter than
- * what was promised from it, after which the connection can only be closed. *sent grows by the bytes sent. */
+ * what was promised from it, after which the connection can only be closed. *sent grows by the bytes sent. rest: as of
+ * io_trywritev(), for what comes behind the batch. */
 enum iob_result { IOB_DONE, IOB_AGAIN, IOB_FAILED };
-enum iob_result iob_send(io_loop *loop, int fd, iob *batch, uint64_t *sent);
+enum iob_result iob_send(io_loop *loop, int fd, iob *batch, enum io_rest rest, uint64_t *sent);
 
 #endif

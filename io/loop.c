@@ -217,7 +217,8 @@ void io_dontwantwrite(io_loop *loop, int fd) { loop->entry[fd].want_write = fals
 static void wake_drain(io_loop *loop) {
 	char buffer[8];
 	atomic_store(&loop->woken, false); /* first: who wakes from here on writes again */
-	while (io_tryread(loop, loop->wake_read, buffer, sizeof buffer) > 0) {}
+	while (read(loop->wake_read, buffer, sizeof buffer) > 0) {}
+	io_eagain_read(loop, loop->wake_read);
 }
 
 static int wait_for(io_loop *loop, int64_t timeout_ns) {

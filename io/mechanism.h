@@ -12,6 +12,12 @@
 
 #include "io/io.h"
 
+#ifdef MSG_MORE
+enum { IO_MSG_MORE = MSG_MORE };
+#else
+enum { IO_MSG_MORE = 0 };
+#endif
+
 enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
 
 enum io_direction { IO_READ = 0, IO_WRITE = 1, IO_DIRECTIONS = 2 };

@@ -1,4 +1,5 @@
-/* transfer.c - the system calls that move bytes, with the bookkeeping of readiness around them. */
+/* transfer.c - the system calls that move bytes, with the bookkeeping of readiness around them. Those of sockets are
+ * tried first: they cost less than read(2) and write(2), which know no sockets (2 % of a small request). */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -33,24 +34,29 @@ static ssize_t note(io_loop *loop, int fd, enum io_direction d, ssize_t result, 
 
 ssize_t io_tryread(io_loop *loop, int fd, void *buffer, size_t length) {
 	ssize_t r;
-	do r = read(fd, buffer, length);
+	do r = recv(fd, buffer, length, 0);
 	while (r == -1 && errno == EINTR);
+	if (r == -1 && errno == ENOTSOCK) r = read(fd, buffer, length);
 	return note(loop, fd, IO_READ, r, length);
 }
 
 ssize_t io_trywrite(io_loop *loop, int fd, const void *buffer, size_t length) {
 	ssize_t r;
-	do r = write(fd, buffer, length);
+	do r = send(fd, buffer, length, MSG_NOSIGNAL);
 	while (r == -1 && errno == EINTR);
+	if (r == -1 && errno == ENOTSOCK) r = write(fd, buffer, length);
 	return note(loop, fd, IO_WRITE, r, length);
 }
 
-ssize_t io_trywritev(io_loop *loop, int fd, const struct iovec *part, int parts) {
+ssize_t io_trywritev(io_loop *loop, int fd, const struct iovec *part, int parts, enum io_rest rest) {
+	struct msghdr message = {.msg_iov = (struct iovec *)part, .msg_iovlen = (size_t)parts};
+	int flags = MSG_NOSIGNAL | (rest == IO_MORE ? IO_MSG_MORE : 0);
 	size_t length = 0;
 	for (int i = 0; i < parts; i++) length += part[i].iov_len;
 	ssize_t r;
-	do r = writev(fd, part, parts);
+	do r = parts == 1 ? send(fd, part->iov_base, part->iov_len, flags) : sendmsg(fd, &message, flags);
 	while (r == -1 && errno == EINTR);
+	if (r == -1 && errno == ENOTSOCK) r = writev(fd, part, parts);
 	return note(loop, fd, IO_WRITE, r, length);
 }
 

@@ -28,7 +28,8 @@ static void parse_path(struct slice path) {
 }
 
 static void use(const struct request *q) {
-	const struct validators v = {.etag = SLICE("\"abc\""), .last_modified = 784111777};
+	const struct validators v = {
+		.etag = SLICE("\"abc\""), .last_modified = 784111777, .date = SLICE("Sun, 06 Nov 1994 08:49:37 GMT")};
 	struct range range[RANGES_MAX];
 	char name[HOST_MAX + 1];
 	if (q->host.length) {

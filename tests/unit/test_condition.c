@@ -87,7 +87,8 @@ static struct validators v;
 
 static int status(const char *fields) {
 	char text[1024];
-	v = (struct validators){.etag = SLICE("\"abc\""), .last_modified = 784111777};
+	v = (struct validators){
+		.etag = SLICE("\"abc\""), .last_modified = 784111777, .date = SLICE("Sun, 06 Nov 1994 08:49:37 GMT")};
 	int n = sprintf(text, "GET / HTTP/1.1\r\nHost: a\r\n%s\r\n", fields);
 	static char kept[1024];
 	memcpy(kept, text, (size_t)n + 1);

@@ -76,7 +76,7 @@ static void send_all(iob *b, size_t reads) {
 	uint64_t sent = 0, left = iob_bytesleft(b);
 	for (;;) {
 		uint64_t before = sent;
-		enum iob_result result = iob_send(loop, out, b, &sent);
+		enum iob_result result = iob_send(loop, out, b, IO_LAST, &sent);
 		assert_int_not_equal(result, IOB_FAILED);
 		assert_true(sent - before <= IOB_QUANTUM);
 		assert_int_equal(iob_bytesleft(b), left - sent);
@@ -160,7 +160,7 @@ static void large_parts_are_sent_a_quantum_at_a_time(void **state) {
 	setsockopt(out, SOL_SOCKET, SO_SNDBUF, &large, sizeof large);
 	for (int i = 0; i < 4; i++) add_file(b, 0, FILE_SIZE, NULL);
 	for (int i = 0; i < 4; i++) add_buffer(b, 0, FILE_SIZE, NULL);
-	assert_int_equal(iob_send(loop, out, b, &sent), IOB_AGAIN);
+	assert_int_equal(iob_send(loop, out, b, IO_LAST, &sent), IOB_AGAIN);
 	assert_true(sent <= IOB_QUANTUM);
 	/* what the socket did not refuse goes on in the next turn */
 	receive(SIZE_MAX);
@@ -168,7 +168,7 @@ static void large_parts_are_sent_a_quantum_at_a_time(void **state) {
 	while (iob_bytesleft(b)) {
 		assert_int_equal(io_wait(loop, 10000), 0);
 		assert_int_equal(io_canwrite(loop), out);
-		assert_int_not_equal(iob_send(loop, out, b, &sent), IOB_FAILED);
+		assert_int_not_equal(iob_send(loop, out, b, IO_LAST, &sent), IOB_FAILED);
 		receive(SIZE_MAX);
 	}
 	assert_int_equal(got_length, expected_length);
@@ -184,7 +184,7 @@ static void empty_parts_are_released_at_once(void **state) {
 	add_copy(b, "");
 	assert_true(released[0] == 1 && released[1] == 1);
 	assert_int_equal(iob_parts(b), 0);
-	assert_int_equal(iob_send(loop, out, b, &sent), IOB_DONE);
+	assert_int_equal(iob_send(loop, out, b, IO_LAST, &sent), IOB_DONE);
 	assert_int_equal(sent, 0);
 	iob_free(b);
 }
@@ -194,7 +194,7 @@ static void what_is_not_sent_is_released_once_too(void **state) {
 	iob *b = iob_new();
 	uint64_t sent = 0;
 	for (int i = 0; i < 20; i++) add_buffer(b, 0, 100000, &released[i]);
-	assert_int_equal(iob_send(loop, out, b, &sent), IOB_AGAIN);
+	assert_int_equal(iob_send(loop, out, b, IO_LAST, &sent), IOB_AGAIN);
 	iob_reset(b);
 	for (int i = 0; i < 20; i++) assert_int_equal(released[i], 1);
 	assert_int_equal(iob_bytesleft(b), 0);
@@ -234,7 +234,7 @@ static void a_file_that_ends_too_soon_fails_and_is_not_padded(void **state) {
 	add_copy(b, "head");
 	add_file(b, FILE_SIZE - 10, 10, &released[0]);
 	assert_int_equal(iob_addfile(b, file, FILE_SIZE, 10, release, &released[1]), 0);
-	enum iob_result result = iob_send(loop, out, b, &sent);
+	enum iob_result result = iob_send(loop, out, b, IO_LAST, &sent);
 	assert_int_equal(result, IOB_FAILED);
 	assert_int_equal(errno, EIO);
 	receive(SIZE_MAX);
@@ -251,11 +251,11 @@ static void a_peer_that_is_gone_fails_the_batch(void **state) {
 	close(in);
 	in = dup(out);
 	add_copy(b, "x");
-	assert_int_equal(iob_send(loop, out, b, &sent), IOB_FAILED);
+	assert_int_equal(iob_send(loop, out, b, IO_LAST, &sent), IOB_FAILED);
 	assert_int_equal(errno, EPIPE);
 	iob_reset(b);
 	add_file(b, 0, 10, NULL);
-	assert_int_equal(iob_send(loop, out, b, &sent), IOB_FAILED);
+	assert_int_equal(iob_send(loop, out, b, IO_LAST, &sent), IOB_FAILED);
 	assert_int_equal(errno, EPIPE);
 	iob_free(b);
 }

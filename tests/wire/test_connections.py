@@ -259,7 +259,7 @@ def test_requests_behind_the_last_one_do_not_reset_the_connection(server, path):
 @pytest.fixture
 def small_server(build, files):
     """A server that may open 64 descriptors."""
-    with Server(build, files, "-j", "1", "-n", **descriptors_limited_to(64)) as server:
+    with Server(build, files, "-j", "1", "-n", "--defer-accept", "off", **descriptors_limited_to(64)) as server:
         yield server
 
 
@@ -453,3 +453,12 @@ def test_tcp_clients_get_whole_answers_without_waiting_for_acknowledgements(serv
             assert c.response().status == 206
         # Nagle's algorithm against delayed acknowledgements would take 40 ms each
         assert time.monotonic() - started < 0.7 * 20 * 0.04
+
+
+@pytest.mark.parametrize("defer_accept", ["on", "off"])
+def test_a_client_that_connects_in_advance_is_taken_in_and_answered_when_it_asks(build, files, defer_accept):
+    with Server(build, files, "-j", "1", "--defer-accept", defer_accept) as server:
+        before = server.descriptors()
+        with server.connect() as connection:
+            eventually(lambda: server.descriptors() > before)
+            assert connection.get("/small.bin").body == SMALL
