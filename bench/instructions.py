@@ -1,0 +1,145 @@
+"""Counts what a request costs the server in user-space instructions (callgrind) and in system calls (strace), which do
+not depend on the machine's mood, and compares them with what is kept in instructions.tsv.
+
+    instructions.py BUILD [--update]
+
+Each is the difference between two runs, one with twice as many requests, so that starting and ending do not count.
+Fails when one has grown by more than GROWTH. Another compiler makes other instructions: then system calls are compared
+alone. "make instructions" compares, "make instructions UPDATE=1" keeps the new numbers.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+KEPT = Path(__file__).with_suffix(".tsv")
+REQUESTS = 1000
+GROWTH = 1.03
+SIZES = {"1k": 1024, "100k": 100 * 1024}
+CHANGED, SINCE = 784111777, b"If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+CASES = {  # path, further fields, whether each request has a connection of its own
+    "keep-alive": ("1k", b"", False),
+    "short-lived": ("1k", b"Connection: close\r\n", True),
+    "not-modified": ("1k", SINCE, False),
+    "100k": ("100k", b"", False),
+}
+FIELDS = (b"Host: localhost\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\n"
+          b"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\nAccept-Language: en-US,en;q=0.5\r\n"
+          b"Accept-Encoding: gzip, deflate, br\r\n")  # fmt: skip
+
+
+def answer_of(connection, path, fields):
+    """Sends a request; the bytes of the answer."""
+    connection.sendall(b"GET /%s HTTP/1.1\r\n%s%s\r\n" % (path.encode(), FIELDS, fields))
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += connection.recv(1 << 20)
+    head, _, body = data.partition(b"\r\n\r\n")
+    length = re.search(rb"Content-Length: (\d+)", head)
+    while length and len(body) < int(length[1]):
+        body += connection.recv(1 << 20)
+    return head, body
+
+
+def ask(port, case, requests):
+    path, fields, once = CASES[case]
+    connection = None
+    for _ in range(requests):
+        if once or not connection:
+            connection = socket.create_connection(("127.0.0.1", port))
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        head, body = answer_of(connection, path, fields)
+        expected = (b"304", 0) if fields == SINCE else (b"200", SIZES[path])
+        assert (head[9:12], len(body)) == expected, head
+        if once:
+            assert connection.recv(1) == b""
+            connection.close()
+
+
+@contextlib.contextmanager
+def serving(tracer, root):
+    """A server with one worker under a tracer; yields its port."""
+    command = [*tracer, root / "gatling", "-c", root, "-i", "127.0.0.1", "-p", "0", "-n", "-j", "1"]
+    user = "nobody" if os.geteuid() == 0 else None  # as root it changes its root, out of callgrind's reach
+    with subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True, user=user, start_new_session=True) as process:
+        try:
+            for line in process.stderr:
+                if found := re.search(r"http://127\.0\.0\.1:(\d+)/", line):
+                    break
+            else:
+                sys.exit("instructions: the server does not start")
+            yield int(found[1])
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)  # strace itself would not pass it on
+            process.communicate()
+
+
+def count(root, case, requests):
+    """Instructions and system calls of a whole run."""
+    out = root / "out"
+    out.unlink(missing_ok=True)
+    with serving(["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}"], root) as port:
+        ask(port, case, requests)
+    instructions = int(re.search(r"^(?:totals|summary): (\d+)", out.read_text(), re.MULTILINE)[1])
+    out.unlink()
+    with serving(["strace", "-f", "-qq", "-c", "-U", "calls,name", "-o", out], root) as port:
+        ask(port, case, requests)
+    return instructions, int(re.search(r"^ *(\d+) total$", out.read_text(), re.MULTILINE)[1])
+
+
+def measure(build):
+    """{case: (instructions, system calls)} of a request."""
+    with tempfile.TemporaryDirectory(prefix="gatling-instructions-") as directory:
+        root = Path(directory)
+        root.chmod(0o777)
+        shutil.copy(build / "gatling", root)
+        for name, size in SIZES.items():
+            (root / name).write_bytes(b"x" * size)
+            os.utime(root / name, (CHANGED, CHANGED))
+        found = {}
+        for case in CASES:
+            once, twice = (count(root, case, n * REQUESTS) for n in (1, 2))
+            found[case] = tuple((b - a) / REQUESTS for a, b in zip(once, twice))
+        return found
+
+
+def compiler():
+    return subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+
+
+def keep(found):
+    lines = [f"# {compiler()}", "case\tinstructions\tsystem_calls"]
+    lines += [f"{case}\t{instructions:.0f}\t{calls:.2f}" for case, (instructions, calls) in found.items()]
+    KEPT.write_text("\n".join(lines) + "\n")
+
+
+def compare(found):
+    """Prints both; whether none has grown."""
+    first, _, *lines = KEPT.read_text().splitlines()
+    good, same_compiler = True, first == f"# {compiler()}"
+    if not same_compiler:
+        print(f"instructions: kept for {first[2:]}: comparing system calls alone")
+    print(f"{'a request':14}{'instructions':>14}{'kept':>8}{'system calls':>14}{'kept':>8}")
+    for line in lines:
+        case, instructions, calls = line.split("\t")
+        now = found[case]
+        grown = now[1] > float(calls) * GROWTH or (same_compiler and now[0] > float(instructions) * GROWTH)
+        good &= not grown
+        print(f"{case:14}{now[0]:14.0f}{instructions:>8}{now[1]:14.2f}{calls:>8}{'  GROWN' if grown else ''}")
+    if not good:
+        print("instructions: what has grown for a good reason is kept with make instructions UPDATE=1")
+    return good
+
+
+if __name__ == "__main__":
+    counted = measure(Path(sys.argv[1]))
+    if "--update" in sys.argv:
+        keep(counted)
+    sys.exit(0 if compare(counted) else 1)

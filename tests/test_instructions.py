@@ -1,0 +1,11 @@
+"""What a request costs does not grow unseen."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def test_a_request_costs_no_more_instructions_and_system_calls_than_it_did(plain):
+    program = Path(__file__).parents[1] / "bench" / "instructions.py"
+    done = subprocess.run([sys.executable, program, plain], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
