@@ -16,7 +16,7 @@ enum {
 	WAITING_MAX = 1024 * 1024 /* requests that are due and wait for a connection */
 };
 static const int64_t second_ns = 1000000000, ramp_step_ns = 1000000;
-static const int64_t spin_ns = 50000;
+static const int64_t spin_ns = 50000, crowded_ns = 100000000;
 
 /* Whether further requests may begin. */
 static bool running(const struct client *c) { return c->requests_left && c->now_ns < c->end_ns; }
@@ -150,17 +150,19 @@ static int64_t next_moment(const struct client *c) {
 }
 
 /* Who sleeps is woken late, and by the server at its expense. So behind work and before the moment of a request the
- * next is looked for, not waited for, as long as nobody else wants this processor. */
+ * next is looked for, not waited for, as long as nobody else wants this processor: who has yielded it to another may
+ * not have it back for milliseconds, and who sleeps has, when there is work. */
 static int await(struct client *c) {
-	bool busy = c->busy;
+	bool busy = c->busy, alone = c->now_ns >= c->crowded_until_ns;
 	int64_t before_ns = c->now_ns, next_ns = next_moment(c), began_ns = busy ? 0 : machine_clock_ns();
-	bool spin = !busy && (before_ns < c->busy_ns + spin_ns || (open_loop(c) && next_ns < before_ns + spin_ns));
+	bool spin = !busy && alone && (before_ns < c->busy_ns + spin_ns || (open_loop(c) && next_ns < before_ns + spin_ns));
 	if (spin) sched_yield();
 	int result;
 	if (busy || spin) result = io_wait(c->loop, 0);
-	else result = io_waituntil(c->loop, open_loop(c) ? next_ns - spin_ns : next_ns);
+	else result = io_waituntil(c->loop, open_loop(c) && alone ? next_ns - spin_ns : next_ns);
 	c->now_ns = io_now_ns(c->loop);
 	if (!busy) c->idle_ns += c->now_ns - began_ns;
+	if (spin && c->now_ns - began_ns > spin_ns) c->crowded_until_ns = c->now_ns + crowded_ns;
 	return result;
 }
 

@@ -56,9 +56,10 @@ struct client {
 	struct tls *tls; /* NULL: in the clear */
 	struct schedule schedule;
 	int64_t started_ns, end_ns, now_ns, tick_ns, handed_over_ns, open_again_ns;
-	bool busy;               /* the last turn had something to do */
-	int64_t busy_ns;         /* and when one had */
-	int64_t idle_ns, cpu_ns; /* waited since the last tick; processor time of the thread at it */
+	bool busy;                /* the last turn had something to do */
+	int64_t busy_ns;          /* and when one had */
+	int64_t crowded_until_ns; /* others want its processor */
+	int64_t idle_ns, cpu_ns;  /* waited since the last tick; processor time of the thread at it */
 	uint64_t requests_left;
 	struct connection *connection;
 	unsigned connections, open;       /* open: of them */

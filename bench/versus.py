@@ -33,8 +33,10 @@ KB = 1024
 CORE_CONNECTIONS = 64
 IDLE = 15_000
 MIX_FILES = 1000
-COLD_FILES, COLD_BYTES = 8, 1 << 30
+COLD_FILES, COLD_BYTES, COLD_ROUNDS = 8, 1 << 30, 4
+LINK_BYTES_S, LINK_HZ = 25_000_000, 1000  # of each download: 200 Mbit/s
 HOLD_S, HOUR_S = 5, 3600
+SOURCES = "127.0.7.0/28"  # addresses of the clients: more ports
 IP_BIND_ADDRESS_NO_PORT = 24  # ip(7); not in Python 3.11
 HOT_RATE = 5000  # requests a second beside the downloads, in open loop
 MEASURES = {"rate": "/s", "cpu_us": "CPU us", "p50_us": "p50 us", "p99_us": "p99 us", "p999_us": "p99.9 us"}
@@ -149,7 +151,7 @@ def run(servers, case, server, seconds):
     """One run of httpbench: a dictionary of MEASURES."""
     output = servers.directory / "result.json"
     generator = [servers.build / "bench" / "httpbench", *case.load, "-d", seconds * case.seconds, "--json", output,
-                 "--status", case.status, "--source", "127.0.7.0/28"]  # fmt: skip
+                 "--status", case.status, "--source", SOURCES]  # fmt: skip
     for name, value in headers_of(case, server).items():
         generator += ["-H", f"{name}: {value}"]
     if case.path == "mix":
@@ -219,24 +221,37 @@ def idle_connections(server, count):
         os.close(ready)
 
 
+def download(servers, server):
+    """Each of the cold files, over and over, at the rate of a link; it gets what the load leaves of its core."""
+    os.sched_setaffinity(0, servers.cores[1:] or servers.cores)
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    buffer = bytearray(LINK_BYTES_S // LINK_HZ)
+    connections = []
+    for n in range(COLD_FILES):
+        connections.append(socket.create_connection(("127.0.0.1", server.port)))
+        connections[-1].sendall(b"GET /cold%d HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % n * COLD_ROUNDS)
+        connections[-1].setblocking(False)
+    tick = time.monotonic()
+    while True:
+        for connection in connections:
+            with contextlib.suppress(BlockingIOError):
+                connection.recv_into(buffer)
+        tick += 1 / LINK_HZ
+        time.sleep(max(0, tick - time.monotonic()))
+
+
 @contextlib.contextmanager
 def cold_downloads(servers, server):
-    """Downloads that begin cold and start over when they end; they get what the load leaves of its core."""
     make_cold(servers)
-    urls = [server.url(f"/cold{n}") for n in range(COLD_FILES)]
-
-    def stand_back():
-        os.sched_setaffinity(0, servers.cores[1:] or servers.cores)
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-
-    output = servers.directory / "downloads.json"
-    command = [servers.build / "bench" / "httpbench", "-c", COLD_FILES, "-d", HOUR_S, "-T", HOUR_S, "--json", output, *urls]
-    with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, preexec_fn=stand_back) as process:
-        time.sleep(0.2)  # all of them are under way
-        try:
-            yield
-        finally:
-            process.kill()
+    child = os.fork()
+    if child == 0:
+        download(servers, server)
+    time.sleep(0.2)  # all of them are under way
+    try:
+        yield
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 # --- a case ---

@@ -355,10 +355,12 @@ static void await_input(struct worker *w, struct conn *c) {
 
 /* Sends what it can of the exchange; DONE ends the exchange. */
 static enum iob_result flush(struct worker *w, struct conn *c) {
-	uint64_t sent = 0;
+	uint64_t sent = 0, most = c->state == STATE_WRITE ? w->share : SHARE_MOST;
 	/* the FIN of a connection that ends goes out with the last of the answer: a segment less each way */
-	enum iob_result result = iob_send(w->loop, c->fd, c->exchange->batch, c->closing ? IO_MORE : IO_LAST, &sent);
+	enum iob_result result = iob_send(w->loop, c->fd, c->exchange->batch, most, c->closing ? IO_MORE : IO_LAST, &sent);
+	w->sent += sent;
 	if (result == IOB_DONE) {
+		if (c->state == STATE_READ) w->at_once_ms = io_now(w->loop);
 		log_exchange(w, c->exchange);
 		exchange_give_back(w, c->exchange);
 		c->exchange = NULL;

@@ -227,7 +227,9 @@ static int turn(struct worker *w) {
 	if (io_wait(w->loop, wait_limit(w)) == -1) return -1;
 	make_dates(w);
 	for (int fd; (fd = io_canread(w->loop)) != -1;) readable(w, fd);
-	for (int fd; (fd = io_canwrite(w->loop)) != -1;) conn_writable(w, io_cookie(w->loop, fd));
+	w->share = io_now(w->loop) - w->at_once_ms < AT_ONCE_MS ? SHARE_LEAST : SHARE_MOST;
+	w->sent = 0; /* who is left when the share is used up comes first in the next turn */
+	for (int fd; w->sent < w->share && (fd = io_canwrite(w->loop)) != -1;) conn_writable(w, io_cookie(w->loop, fd));
 	for (int fd; (fd = io_timedout(w->loop)) != -1;) timed_out(w, fd);
 	if (w->log && log_due(w->log, io_now(w->loop)) == 0) log_flush(w->log, io_now(w->loop));
 	return 0;

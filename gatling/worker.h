@@ -14,6 +14,11 @@ enum {
 	DRAIN_BATCHES = 128,          /* taken at most from each listening socket before it is closed */
 	CACHE_DESCRIPTORS_MAX = 1024, /* large files kept open; at most an eighth of the limit */
 	DESCRIPTORS_RESERVED = 32,    /* of the limit, for everything but connections and cached files */
+	/* Bytes sent to who has waited for room until requests are looked at again: so long they wait. With the smaller
+	 * share 10 MB cost a fifth more. */
+	SHARE_LEAST = 64 * 1024, /* while there are requests that are answered at once, the last no AT_ONCE_MS ago, */
+	SHARE_MOST = 256 * 1024, /* and else */
+	AT_ONCE_MS = 10,
 	DATE_ROOM = 64
 };
 
@@ -57,6 +62,8 @@ struct worker {
 	int error;              /* why it could not start */
 	int64_t drain_until_ms; /* 0: no limit */
 	unsigned connections, connections_max;
+	uint64_t share, sent;   /* bytes of this turn: SHARE_LEAST or SHARE_MOST; those used up */
+	int64_t at_once_ms;     /* when a request was answered at once */
 	struct exchange *spare; /* for reuse */
 	unsigned spares;
 	time_t second; /* of the dates below */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "io/iob.h"
+#include "io/mechanism.h"
 
 enum { INLINE_PARTS = 4, INLINE_ARENA = 512, PARTS_KEPT = 64, ARENA_KEPT = 16 * 1024 };
 
@@ -169,31 +170,31 @@ static void advance(iob *b, uint64_t sent) {
 	if (!b->left) iob_reset(b);
 }
 
-/* Memory parts from the front, until a file, the limit of an io_sendfile() head or the quantum, which is used up. */
-static int gather(const iob *b, struct iovec *vector, uint64_t *quantum) {
+/* Memory parts from the front, until a file, the limit of an io_sendfile() head or most, which is used up. */
+static int gather(const iob *b, struct iovec *vector, uint64_t *most) {
 	int n = 0;
-	for (size_t i = b->first; i < b->end && n < IO_HEAD_PARTS && *quantum; i++) {
+	for (size_t i = b->first; i < b->end && n < IO_HEAD_PARTS && *most; i++) {
 		const struct part *p = &b->part[i];
 		if (p->kind == PART_FILE) break;
 		const char *at = p->kind == PART_COPY ? b->arena + p->offset : p->buffer;
-		uint64_t length = p->length < *quantum ? p->length : *quantum;
+		uint64_t length = p->length < *most ? p->length : *most;
 		vector[n++] = (struct iovec){.iov_base = (char *)at, .iov_len = (size_t)length};
-		*quantum -= length;
+		*most -= length;
 	}
 	return n;
 }
 
-enum iob_result iob_send(io_loop *loop, int fd, iob *b, enum io_rest last, uint64_t *sent) {
-	uint64_t quantum = IOB_QUANTUM;
+enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t most, enum io_rest last, uint64_t *sent) {
 	while (b->left) {
-		if (!quantum) return IOB_AGAIN;
+		if (!most) return IOB_AGAIN;
 		struct iovec vector[IO_HEAD_PARTS];
-		uint64_t rest = quantum;
+		uint64_t rest = most;
 		int n = gather(b, vector, &rest);
 		const struct part *next = &b->part[b->first + (size_t)n];
 		ssize_t r;
 		if (rest && next < b->part + b->end && next->kind == PART_FILE) {
 			uint64_t length = next->length < rest ? next->length : rest;
+			if (!io_in_memory(loop, fd, next->file, next->offset, length, next->length)) return IOB_AGAIN;
 			r = io_sendfile(loop, fd, vector, n, next->file, next->offset, (size_t)length);
 		} else {
 			r = io_trywritev(loop, fd, vector, n, next < b->part + b->end ? IO_MORE : last);
@@ -203,7 +204,7 @@ enum iob_result iob_send(io_loop *loop, int fd, iob *b, enum io_rest last, uint6
 			errno = EIO;
 			return IOB_FAILED;
 		}
-		quantum -= (uint64_t)r;
+		most -= (uint64_t)r;
 		*sent += (uint64_t)r;
 		advance(b, (uint64_t)r);
 	}

@@ -11,8 +11,7 @@ typedef struct iob iob;
 
 enum {
 	IOB_COPY_LIMIT = 256 * 1024, /* bytes that one batch copies at most */
-	IOB_PART_LIMIT = 1024,       /* parts that one batch holds at most */
-	IOB_QUANTUM = 1024 * 1024    /* bytes that one iob_send() sends at most, so that others get their turn */
+	IOB_PART_LIMIT = 1024        /* parts that one batch holds at most */
 };
 
 /* Called once when a part is sent or dropped. */
@@ -48,11 +47,12 @@ int iob_addfile(iob *batch, int file, off_t offset, uint64_t length, iob_release
 uint64_t iob_bytesleft(const iob *batch);
 size_t iob_parts(const iob *batch);
 
-/* Sends what it can. IOB_DONE: all of it; the batch is empty and may be used again. IOB_AGAIN: the socket is full or
- * the quantum used up; call again when io_canwrite() says so. IOB_FAILED: errno says why; EIO is a file shorter than
- * what was promised from it, after which the connection can only be closed. *sent grows by the bytes sent. rest: as of
- * io_trywritev(), for what comes behind the batch. */
+/* Sends what it can, and no more than `most` bytes, so that others get their turn. IOB_DONE: all of it; the batch is
+ * empty and may be used again. IOB_AGAIN: the socket is full, or most is used up, or what comes next of a file is not
+ * in memory (Linux): then a thread of the loop reads it. Call again when io_canwrite() says so. IOB_FAILED: errno says
+ * why; EIO is a file shorter than what was promised from it, after which the connection can only be closed. *sent grows
+ * by the bytes sent. rest: as of io_trywritev(), for what comes behind the batch. */
 enum iob_result { IOB_DONE, IOB_AGAIN, IOB_FAILED };
-enum iob_result iob_send(io_loop *loop, int fd, iob *batch, enum io_rest rest, uint64_t *sent);
+enum iob_result iob_send(io_loop *loop, int fd, iob *batch, uint64_t most, enum io_rest rest, uint64_t *sent);
 
 #endif

@@ -52,6 +52,7 @@ io_loop *io_loop_new(void) {
 
 void io_loop_free(io_loop *loop) {
 	if (!loop) return;
+	io_reader_free(loop->reader);
 	io_mech_free(loop);
 	if (loop->wake_read != -1) close(loop->wake_read);
 	if (loop->wake_write != -1) close(loop->wake_write);
@@ -86,7 +87,7 @@ int io_fd(io_loop *loop, int fd, void *cookie) {
 	e->cookie = cookie;
 	e->can_read = e->can_write = true;
 	e->want_read = e->want_write = false;
-	e->again = e->hangup = false;
+	e->again = e->hangup = e->reading = e->read = false;
 	e->mech_index = 0;
 	e->mech_state = 0;
 	return 0;
@@ -101,13 +102,15 @@ int io_fd_bound(const io_loop *loop) { return loop->bound; }
 void io_close(io_loop *loop, int fd) {
 	io_mech_forget(loop, fd);
 	io_timer_cancel(loop, fd);
+	if (loop->entry[fd].reading) io_read_forget(loop->reader, fd);
+	loop->entry[fd].reading = false;
 	loop->entry[fd].cookie = NULL;
 	loop->entry[fd].want_read = loop->entry[fd].want_write = false;
 	close(fd);
 }
 
 static bool due(const struct io_entry *e, enum io_direction d) {
-	return d == IO_READ ? e->want_read && e->can_read : e->want_write && e->can_write;
+	return d == IO_READ ? e->want_read && e->can_read : e->want_write && e->can_write && !e->reading;
 }
 
 static bool queued(const struct io_entry *e, enum io_direction d) {
@@ -179,8 +182,16 @@ void io_ready(io_loop *loop, int fd, unsigned can) {
 	}
 	if (can & IO_CAN_WRITE) {
 		e->can_write = true;
-		if (e->want_write) enqueue(loop, fd, IO_WRITE);
+		if (due(e, IO_WRITE)) enqueue(loop, fd, IO_WRITE);
 	}
+}
+
+void io_has_read(io_loop *loop, int fd) {
+	struct io_entry *e = &loop->entry[fd];
+	if (!e->reading) return;
+	e->reading = false;
+	e->read = true;
+	if (due(e, IO_WRITE)) enqueue(loop, fd, IO_WRITE);
 }
 
 int io_not_ready(io_loop *loop, int fd, enum io_direction d) {
@@ -232,7 +243,10 @@ static int wait_for(io_loop *loop, int64_t timeout_ns) {
 	int result = io_mech_wait(loop, timeout_ns);
 	clock_read(loop);
 	io_timer_advance(loop);
-	if (loop->entry[loop->wake_read].can_read) wake_drain(loop);
+	if (loop->entry[loop->wake_read].can_read) {
+		wake_drain(loop);
+		if (loop->reader) io_reader_collect(loop->reader);
+	}
 	for (int d = 0; d < IO_DIRECTIONS; d++) loop->queue[d].turn = loop->queue[d].length;
 	return result;
 }

@@ -45,8 +45,10 @@ struct io_entry {
 	bool can_read : 1, can_write : 1;
 	bool want_read : 1, want_write : 1;
 	bool queued_read : 1, queued_write : 1;
-	bool again : 1;  /* an event came while it was readable: a short read does not prove that it is drained */
-	bool hangup : 1; /* end of file or an error waits behind the data: a short read never proves it */
+	bool again : 1;   /* an event came while it was readable: a short read does not prove that it is drained */
+	bool reading : 1; /* the file that is to be sent: not ready for writing */
+	bool read : 1;    /* that has been done, and nobody has asked since */
+	bool hangup : 1;  /* end of file or an error waits behind the data: a short read never proves it */
 };
 
 /* Descriptors to hand out, first in, first out; linked through queue_next. */
@@ -68,6 +70,7 @@ struct io_loop {
 	int32_t slot[WHEEL_SLOTS + 1]; /* heads of the lists; the last one is of those timed out */
 	int wake_read, wake_write;     /* a pipe */
 	atomic_bool woken;             /* a byte is in it, or about to be */
+	struct io_reader *reader;      /* NULL as long as all files were in memory */
 	void *mech;                    /* the mechanism's own */
 };
 
@@ -100,6 +103,20 @@ int io_not_ready(io_loop *loop, int fd, enum io_direction direction);
  * socket took less than it was given, whatever the return value. EINTR is retried. */
 ssize_t io_platform_sendfile(int fd, const struct iovec *head, int parts, int file, off_t offset, size_t length,
 							 bool *full);
+
+/* reader.c: whether the first `now` of length bytes of file from offset on can be sent to fd without waiting for a
+ * disk, as far as that can be known. If not, a thread reads them into memory, and what follows up to IO_READ_WINDOW;
+ * until then fd is not ready for writing. When that is done, the answer is true once, whatever came of it. The file may
+ * be closed meanwhile. */
+enum { IO_READ_WINDOW = 2 * 1024 * 1024 };
+bool io_in_memory(io_loop *loop, int fd, int file, off_t offset, uint64_t now, uint64_t length);
+void io_read_forget(struct io_reader *reader, int fd); /* fd is closed while that goes on */
+
+void io_reader_collect(struct io_reader *reader); /* after io_wake(): calls io_has_read() for what has been read */
+void io_reader_free(struct io_reader *reader);
+
+/* loop.c for reader.c: fd, if it is still waiting for that, is as ready for writing as before. */
+void io_has_read(io_loop *loop, int fd);
 
 /* timer.c */
 void io_timer_init(io_loop *loop);

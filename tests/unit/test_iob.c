@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "io/iob.h"
+
+enum { MOST = 256 * 1024 }; /* bytes that one call sends */
 #include "tests/unit/check.h"
 
 enum { FILE_SIZE = 3000000, PARTS = 500, EXPECTED_MAX = 64 << 20 };
@@ -76,9 +78,9 @@ static void send_all(iob *b, size_t reads) {
 	uint64_t sent = 0, left = iob_bytesleft(b);
 	for (;;) {
 		uint64_t before = sent;
-		enum iob_result result = iob_send(loop, out, b, IO_LAST, &sent);
+		enum iob_result result = iob_send(loop, out, b, MOST, IO_LAST, &sent);
 		assert_int_not_equal(result, IOB_FAILED);
-		assert_true(sent - before <= IOB_QUANTUM);
+		assert_true(sent - before <= MOST);
 		assert_int_equal(iob_bytesleft(b), left - sent);
 		if (result == IOB_DONE) break;
 		receive(reads);
@@ -152,7 +154,7 @@ static void what_is_written_in_place_comes_out_as_far_as_it_was_committed(void *
 	iob_free(b);
 }
 
-static void large_parts_are_sent_a_quantum_at_a_time(void **state) {
+static void large_parts_are_sent_a_share_at_a_time(void **state) {
 	(void)state;
 	iob *b = iob_new();
 	int large = 4 << 20;
@@ -160,15 +162,15 @@ static void large_parts_are_sent_a_quantum_at_a_time(void **state) {
 	setsockopt(out, SOL_SOCKET, SO_SNDBUF, &large, sizeof large);
 	for (int i = 0; i < 4; i++) add_file(b, 0, FILE_SIZE, NULL);
 	for (int i = 0; i < 4; i++) add_buffer(b, 0, FILE_SIZE, NULL);
-	assert_int_equal(iob_send(loop, out, b, IO_LAST, &sent), IOB_AGAIN);
-	assert_true(sent <= IOB_QUANTUM);
+	assert_int_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_AGAIN);
+	assert_true(sent <= MOST);
 	/* what the socket did not refuse goes on in the next turn */
 	receive(SIZE_MAX);
 	assert_int_equal(io_wantwrite(loop, out), 0);
 	while (iob_bytesleft(b)) {
 		assert_int_equal(io_wait(loop, 10000), 0);
 		assert_int_equal(io_canwrite(loop), out);
-		assert_int_not_equal(iob_send(loop, out, b, IO_LAST, &sent), IOB_FAILED);
+		assert_int_not_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_FAILED);
 		receive(SIZE_MAX);
 	}
 	assert_int_equal(got_length, expected_length);
@@ -184,7 +186,7 @@ static void empty_parts_are_released_at_once(void **state) {
 	add_copy(b, "");
 	assert_true(released[0] == 1 && released[1] == 1);
 	assert_int_equal(iob_parts(b), 0);
-	assert_int_equal(iob_send(loop, out, b, IO_LAST, &sent), IOB_DONE);
+	assert_int_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_DONE);
 	assert_int_equal(sent, 0);
 	iob_free(b);
 }
@@ -194,7 +196,7 @@ static void what_is_not_sent_is_released_once_too(void **state) {
 	iob *b = iob_new();
 	uint64_t sent = 0;
 	for (int i = 0; i < 20; i++) add_buffer(b, 0, 100000, &released[i]);
-	assert_int_equal(iob_send(loop, out, b, IO_LAST, &sent), IOB_AGAIN);
+	assert_int_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_AGAIN);
 	iob_reset(b);
 	for (int i = 0; i < 20; i++) assert_int_equal(released[i], 1);
 	assert_int_equal(iob_bytesleft(b), 0);
@@ -234,7 +236,7 @@ static void a_file_that_ends_too_soon_fails_and_is_not_padded(void **state) {
 	add_copy(b, "head");
 	add_file(b, FILE_SIZE - 10, 10, &released[0]);
 	assert_int_equal(iob_addfile(b, file, FILE_SIZE, 10, release, &released[1]), 0);
-	enum iob_result result = iob_send(loop, out, b, IO_LAST, &sent);
+	enum iob_result result = iob_send(loop, out, b, MOST, IO_LAST, &sent);
 	assert_int_equal(result, IOB_FAILED);
 	assert_int_equal(errno, EIO);
 	receive(SIZE_MAX);
@@ -251,11 +253,11 @@ static void a_peer_that_is_gone_fails_the_batch(void **state) {
 	close(in);
 	in = dup(out);
 	add_copy(b, "x");
-	assert_int_equal(iob_send(loop, out, b, IO_LAST, &sent), IOB_FAILED);
+	assert_int_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_FAILED);
 	assert_int_equal(errno, EPIPE);
 	iob_reset(b);
 	add_file(b, 0, 10, NULL);
-	assert_int_equal(iob_send(loop, out, b, IO_LAST, &sent), IOB_FAILED);
+	assert_int_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_FAILED);
 	assert_int_equal(errno, EPIPE);
 	iob_free(b);
 }
@@ -298,7 +300,7 @@ int main(void) {
 		WITH_SOCKETS(parts_of_all_kinds_come_out_in_order),
 		WITH_SOCKETS(a_batch_may_be_used_again),
 		WITH_SOCKETS(what_is_written_in_place_comes_out_as_far_as_it_was_committed),
-		WITH_SOCKETS(large_parts_are_sent_a_quantum_at_a_time),
+		WITH_SOCKETS(large_parts_are_sent_a_share_at_a_time),
 		WITH_SOCKETS(empty_parts_are_released_at_once),
 		WITH_SOCKETS(what_is_not_sent_is_released_once_too),
 		WITH_SOCKETS(limits_are_kept_and_what_is_refused_is_released),
