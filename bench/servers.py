@@ -7,6 +7,7 @@ without limit, deferred accepting and a large backlog wherever there is such a s
     h2o       one thread; defers by itself
     lighttpd  stat-cache-engine simple, sendfile, listen-backlog, defer-accept
     caddy     GOMAXPROCS; it has no cache of open files and cannot defer
+    uring     gatling again, built with IO=uring
     epoll     smallest: the smallest program that answers from memory with epoll(7), one file
     lazy      the same with TCP_DEFER_ACCEPT, registering only who has to wait
 """
@@ -189,8 +190,8 @@ class Servers:
         return path
 
     def command(self, name, port, workers, file, once, listen):
-        if name == "gatling":
-            return [self.build / name, "-c", self.root, "-i", "127.0.0.1", "-p", port, "-n", "-j", workers, "-T", "3600"]
+        if name in ("gatling", "uring"):
+            return [self.build / ("uring" if name == "uring" else "") / "gatling", "-c", self.root, "-i", "127.0.0.1", "-p", port, "-n", "-j", workers, "-T", "3600"]
         if name in YARDSTICKS:
             flags = ["-1"] * once + ["-l"] * (name == "lazy")
             return [self.build / "bench" / "smallest", *flags, port, self.root / file]

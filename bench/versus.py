@@ -266,7 +266,7 @@ class Results:
         self.failed = 0
 
     def add(self, case, name, measured):
-        self.failed += measured["failed"] if name.startswith("gatling") else 0
+        self.failed += measured["failed"] if name.split()[0] in ("gatling", "uring") else 0
         kept = self.cases.setdefault(case.key, {}).setdefault(name, {})
         for measure, value in measured.items():
             kept.setdefault(measure, []).append(value)
@@ -380,7 +380,7 @@ def main():
     parser = argparse.ArgumentParser(description="gatling beside other servers")
     parser.add_argument("build")
     parser.add_argument("--only", default=",".join(CASE), help="cases: " + ", ".join(CASE))
-    parser.add_argument("--servers", default=",".join(["gatling", *CONFIGURED, *YARDSTICKS]))
+    parser.add_argument("--servers", default=",".join(["gatling", "uring", *CONFIGURED, *YARDSTICKS]))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--out", type=Path, default=Path("build/versus"))

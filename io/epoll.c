@@ -9,7 +9,7 @@
 
 enum { EVENTS_PER_WAIT = 256 };
 
-const char io_mech_name[] = "epoll";
+const char *io_mech_name(void) { return "epoll"; }
 
 struct epoll {
 	int fd;

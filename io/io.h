@@ -34,7 +34,7 @@
 
 typedef struct io_loop io_loop;
 
-/* The mechanism compiled in: "epoll", "kqueue", "sigio" or "poll". */
+/* The mechanism compiled in: "epoll", "uring", "kqueue", "sigio" or "poll"; or what has taken its place, and why. */
 const char *io_mechanism(void);
 
 /* A new loop for the calling thread, or NULL with errno of what failed. */

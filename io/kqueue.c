@@ -12,7 +12,7 @@
 
 enum { EVENTS_PER_WAIT = 256, CHANGES_PER_WAIT = 256 };
 
-const char io_mech_name[] = "kqueue";
+const char *io_mech_name(void) { return "kqueue"; }
 
 struct kq {
 	int fd;

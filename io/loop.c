@@ -11,7 +11,7 @@
 
 enum { TABLE_MINIMUM = 64 };
 
-const char *io_mechanism(void) { return io_mech_name; }
+const char *io_mechanism(void) { return io_mech_name(); }
 
 static void clock_read(io_loop *loop) {
 	struct timespec t;

@@ -90,7 +90,19 @@ void io_mech_forget(io_loop *loop, int fd);
  * io_ready(). 0, or -1 with errno (EINTR is not an error). */
 int io_mech_wait(io_loop *loop, int64_t timeout_ns);
 
-extern const char io_mech_name[];
+const char *io_mech_name(void);
+
+/* A mechanism may read by itself. Whether it does so for fd: then *result is what io_tryread() is to return, with
+ * errno, and readiness is noted. false: the call is to be made, and will be the mechanism's when it has answered
+ * EAGAIN. */
+#ifdef IO_RECEIVES
+bool io_mech_received(io_loop *loop, int fd, void *buffer, size_t length, ssize_t *result);
+#else
+static inline bool io_mech_received(io_loop *loop, int fd, void *buffer, size_t length, ssize_t *result) {
+	(void)loop, (void)fd, (void)buffer, (void)length, (void)result;
+	return false;
+}
+#endif
 
 /* For the mechanisms: fd may be used again. A report too many does no harm, also about a number that is not adopted, or
  * by another owner now. An error is to be reported as everything that would meet it: IO_HANGUP | IO_CAN_WRITE. */

@@ -8,7 +8,7 @@
 
 enum { ARRAY_MINIMUM = 64 };
 
-const char io_mech_name[] = "poll";
+const char *io_mech_name(void) { return "poll"; }
 
 struct poll_array {
 	struct pollfd *waiting;

@@ -17,7 +17,7 @@ enum { EVENTS_PER_WAIT = 256, POLL_AT_ONCE = 512 };
 /* What has been done for a descriptor, mech_state: its signals are ours; it has been waited for as a writer too. */
 enum { UNKNOWN, CLAIMED, WRITTEN };
 
-const char io_mech_name[] = "sigio";
+const char *io_mech_name(void) { return "sigio"; }
 
 struct sigio {
 	sigset_t signals;

@@ -34,6 +34,7 @@ static ssize_t note(io_loop *loop, int fd, enum io_direction d, ssize_t result, 
 
 ssize_t io_tryread(io_loop *loop, int fd, void *buffer, size_t length) {
 	ssize_t r;
+	if (io_mech_received(loop, fd, buffer, length, &r)) return r;
 	do r = recv(fd, buffer, length, 0);
 	while (r == -1 && errno == EINTR);
 	if (r == -1 && errno == ENOTSOCK) r = read(fd, buffer, length);

@@ -159,11 +159,12 @@ def descriptors_limited_to(soft, hard=None):
 class Server:
     """The server of a build on 127.0.0.1 and a free port, unless told otherwise."""
 
-    def __init__(self, build, root, *flags, address=("-i", "127.0.0.1"), stdout=subprocess.PIPE, as_root=False, **popen):
-        self.root = root
-        command = [runnable(build), "-c", getattr(root, "path", root), "-p", "0", *address, *flags]
+    def __init__(self, build, root, *flags, address=("-i", "127.0.0.1"), stdout=subprocess.PIPE, as_root=False, tracer=(), **popen):
+        self.root, self.traced = root, bool(tracer)
+        popen = {**popen, "start_new_session": self.traced}
+        command = [*tracer, runnable(build), "-c", getattr(root, "path", root), "-p", "0", *address, *flags]
         environment = {**os.environ, "TZ": "UTC"}
-        if as_root:
+        if as_root or tracer:
             environment["ASAN_OPTIONS"] = "detect_leaks=0"
         else:
             popen = {**unprivileged(), **popen}
@@ -192,7 +193,10 @@ class Server:
             return connection.get(path, *fields, **options)
 
     def signal(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
+        if self.traced:
+            os.killpg(self.process.pid, number)  # the tracer keeps it for itself
+        else:
+            self.process.send_signal(number)
 
     def wait(self, status=0):
         """Waits for the end, which has to be a clean one."""

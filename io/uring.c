@@ -1,0 +1,333 @@
+/* uring.c - io_uring(7): what is wanted of the kernel is written into a ring and handed over with the next wait, in one
+ * call. A socket that has been read empty receives by itself from then on (multishot), into buffers that all share.
+ * Everything else is asked for readiness, once each time: pipes, sockets that their owner reads (TLS), writers, and
+ * listening sockets, since a kernel that accepts by itself knows no limit but that of descriptors.
+ *
+ * Where the kernel refuses the ring, epoll takes its place, and io_mechanism() says so. */
+#include <errno.h>
+#include <liburing.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/mechanism.h"
+
+#define io_mech_name epoll_name
+#define io_mech_init epoll_init
+#define io_mech_free epoll_free
+#define io_mech_watch epoll_watch
+#define io_mech_forget epoll_forget
+#define io_mech_wait epoll_wait_ready
+static const char *epoll_name(void);
+static int epoll_init(io_loop *loop);
+static void epoll_free(io_loop *loop);
+static int epoll_watch(io_loop *loop, int fd, enum io_direction direction);
+static void epoll_forget(io_loop *loop, int fd);
+static int epoll_wait_ready(io_loop *loop, int64_t timeout_ns);
+#include "io/epoll.c" // NOLINT(bugprone-suspicious-include): the second mechanism of this one
+#undef io_mech_name
+#undef io_mech_init
+#undef io_mech_free
+#undef io_mech_watch
+#undef io_mech_forget
+#undef io_mech_wait
+
+enum {
+	ENTRIES = 256, /* of the ring; when they are used up they are handed over early */
+	COMPLETIONS = 4096,
+	BUFFERS = 256, /* of all sockets; a power of two */
+	BUFFER_BYTES = 4096,
+	BUFFER_GROUP = 0,
+	FDS_MINIMUM = 64
+};
+
+/* What an entry of the ring was for; with the descriptor and its generation it makes up user_data. */
+enum purpose { POLL_READ, POLL_WRITE, RECEIVE, CANCEL, PURPOSES };
+
+/* Of a descriptor, adopted or not. */
+struct descriptor {
+	uint32_t generation;     /* grows when it is closed: what is said of the one before it is stale */
+	int16_t first, last;     /* of the buffers received, linked; -1: none */
+	uint16_t used;           /* bytes of the first */
+	uint16_t error;          /* behind them; an errno */
+	uint8_t armed;           /* the purposes that the kernel is at, as bits */
+	bool receives : 1;       /* it is read through io_tryread() alone, */
+	bool cannot_receive : 1; /* but is no socket */
+	bool ended : 1;          /* end of file behind the buffers */
+	bool cancelled : 1;      /* nobody wants what it receives: that is to end */
+};
+
+struct uring {
+	struct io_uring ring;
+	struct io_uring_buf_ring *buffer_ring;
+	char *buffer;
+	uint16_t length[BUFFERS];
+	int16_t next[BUFFERS];
+	struct descriptor *fd;
+	int fds;
+};
+
+/* Which error the kernel answers a ring with; 0: none, so far. One for all loops. */
+static atomic_int refused;
+
+const char *io_mech_name(void) {
+	static _Thread_local char name[128];
+	int error = atomic_load(&refused);
+	if (!error) return "uring";
+	snprintf(name, sizeof name, "%s, since the kernel refuses io_uring: %s", epoll_name(), strerror(error));
+	return name;
+}
+
+/* --- buffers --- */
+
+static void give(struct uring *u, int buffer) {
+	io_uring_buf_ring_add(u->buffer_ring, u->buffer + (size_t)buffer * BUFFER_BYTES, BUFFER_BYTES, (uint16_t)buffer,
+						  io_uring_buf_ring_mask(BUFFERS), 0);
+	io_uring_buf_ring_advance(u->buffer_ring, 1);
+}
+
+static int make_buffers(struct uring *u) {
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	if (posix_memalign((void **)&u->buffer_ring, page, BUFFERS * sizeof(struct io_uring_buf)) != 0) return -ENOMEM;
+	u->buffer = malloc((size_t)BUFFERS * BUFFER_BYTES);
+	if (!u->buffer) return -ENOMEM;
+	io_uring_buf_ring_init(u->buffer_ring);
+	struct io_uring_buf_reg registration = {
+		.ring_addr = (uint64_t)(uintptr_t)u->buffer_ring, .ring_entries = BUFFERS, .bgid = BUFFER_GROUP};
+	int error = io_uring_register_buf_ring(&u->ring, &registration, 0);
+	for (int i = 0; !error && i < BUFFERS; i++) give(u, i);
+	return error;
+}
+
+static void append(struct uring *u, struct descriptor *d, int buffer, int length) {
+	u->length[buffer] = (uint16_t)length;
+	u->next[buffer] = -1;
+	if (d->first == -1) d->first = (int16_t)buffer;
+	else u->next[d->last] = (int16_t)buffer;
+	d->last = (int16_t)buffer;
+}
+
+/* Gives the first back. */
+static void drop_first(struct uring *u, struct descriptor *d) {
+	int buffer = d->first;
+	d->first = u->next[buffer];
+	d->used = 0;
+	give(u, buffer);
+}
+
+/* --- the table of descriptors --- */
+
+static struct descriptor *descriptor_of(struct uring *u, int fd) {
+	if (fd >= u->fds) {
+		int fds = u->fds ? u->fds : FDS_MINIMUM;
+		while (fds <= fd) fds *= 2;
+		struct descriptor *table = realloc(u->fd, (size_t)fds * sizeof *table);
+		if (!table) return NULL;
+		memset(table + u->fds, 0, (size_t)(fds - u->fds) * sizeof *table);
+		for (int i = u->fds; i < fds; i++) table[i].first = -1;
+		u->fd = table;
+		u->fds = fds;
+	}
+	return &u->fd[fd];
+}
+
+/* --- entries --- */
+
+static uint64_t name_of(int fd, const struct descriptor *d, enum purpose purpose) {
+	return (uint64_t)d->generation << 32 | (uint64_t)fd << 2 | purpose;
+}
+
+static struct io_uring_sqe *new_entry(struct uring *u) {
+	struct io_uring_sqe *e = io_uring_get_sqe(&u->ring);
+	if (!e && io_uring_submit(&u->ring) >= 0) e = io_uring_get_sqe(&u->ring);
+	return e;
+}
+
+static int arm(struct uring *u, int fd, struct descriptor *d, enum purpose purpose) {
+	if (d->armed & 1 << purpose) return 0;
+	struct io_uring_sqe *e = new_entry(u);
+	if (!e) {
+		errno = ENOMEM;
+		return -1;
+	}
+	if (purpose == RECEIVE) {
+		io_uring_prep_recv_multishot(e, fd, NULL, 0, 0);
+		e->flags |= IOSQE_BUFFER_SELECT;
+		e->buf_group = BUFFER_GROUP;
+	} else {
+		io_uring_prep_poll_add(e, fd, purpose == POLL_READ ? POLLIN | POLLRDHUP : POLLOUT);
+	}
+	e->user_data = name_of(fd, d, purpose);
+	d->armed |= (uint8_t)(1 << purpose);
+	return 0;
+}
+
+static void cancel(struct uring *u, int fd, const struct descriptor *d, enum purpose purpose) {
+	struct io_uring_sqe *e = d->armed & 1 << purpose ? new_entry(u) : NULL;
+	if (!e) return;
+	io_uring_prep_cancel64(e, name_of(fd, d, purpose), 0);
+	e->user_data = CANCEL;
+}
+
+/* --- the mechanism --- */
+
+static int make_ring(struct uring *u) {
+	struct io_uring_params p = {.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_CQSIZE |
+										 IORING_SETUP_SUBMIT_ALL,
+								.cq_entries = COMPLETIONS};
+	int error = io_uring_queue_init_params(ENTRIES, &u->ring, &p);
+	if (error) return error;
+	error = make_buffers(u);
+	if (error) io_uring_queue_exit(&u->ring);
+	return error;
+}
+
+static void uring_free(struct uring *u) {
+	free(u->buffer_ring);
+	free(u->buffer);
+	free(u->fd);
+	free(u);
+}
+
+int io_mech_init(io_loop *loop) {
+	struct uring *u = calloc(1, sizeof *u);
+	if (!u) return -1;
+	int error = atomic_load(&refused) ? 0 : -make_ring(u);
+	if (!error && !atomic_load(&refused)) {
+		loop->mech = u;
+		return 0;
+	}
+	uring_free(u);
+	if (error) atomic_store(&refused, error);
+	return epoll_init(loop);
+}
+
+void io_mech_free(io_loop *loop) {
+	struct uring *u = loop->mech;
+	if (atomic_load(&refused)) {
+		epoll_free(loop);
+	} else if (u) {
+		io_uring_queue_exit(&u->ring);
+		uring_free(u);
+	}
+}
+
+int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
+	if (atomic_load(&refused)) return epoll_watch(loop, fd, direction);
+	struct uring *u = loop->mech;
+	struct descriptor *d = descriptor_of(u, fd);
+	if (!d) return -1;
+	if (direction == IO_WRITE) return arm(u, fd, d, POLL_WRITE);
+	if (d->armed & (1 << RECEIVE | 1 << POLL_READ)) return 0;
+	return arm(u, fd, d, d->receives && !d->cannot_receive ? RECEIVE : POLL_READ);
+}
+
+void io_mech_forget(io_loop *loop, int fd) {
+	if (atomic_load(&refused)) {
+		epoll_forget(loop, fd);
+		return;
+	}
+	struct uring *u = loop->mech;
+	if (fd >= u->fds) return;
+	struct descriptor *d = &u->fd[fd];
+	if (d->armed) {
+		for (enum purpose p = POLL_READ; p < CANCEL; p++) cancel(u, fd, d, p);
+		(void)io_uring_submit(&u->ring); /* what is still to be handed over must not meet another owner of the number */
+	}
+	while (d->first != -1) drop_first(u, d);
+	*d = (struct descriptor){.generation = d->generation + 1, .first = -1};
+}
+
+bool io_mech_received(io_loop *loop, int fd, void *buffer, size_t length, ssize_t *result) {
+	if (atomic_load(&refused)) return false;
+	struct uring *u = loop->mech;
+	struct descriptor *d = descriptor_of(u, fd);
+	if (!d) return false;
+	d->receives = true;
+	if (d->first == -1 && !d->ended && !d->error) {
+		if (!(d->armed & 1 << RECEIVE)) return false;
+		errno = io_not_ready(loop, fd, IO_READ) == -1 ? errno : EAGAIN;
+		*result = -1;
+		return true;
+	}
+	size_t copied = 0;
+	while (d->first != -1 && copied < length) {
+		size_t n = (size_t)u->length[d->first] - d->used;
+		if (n > length - copied) n = length - copied;
+		memcpy((char *)buffer + copied, u->buffer + (size_t)d->first * BUFFER_BYTES + d->used, n);
+		copied += n;
+		d->used = (uint16_t)(d->used + n);
+		if (d->used == u->length[d->first]) drop_first(u, d);
+	}
+	*result = copied ? (ssize_t)copied : d->error ? -1 : 0;
+	if (!copied) errno = d->error;
+	/* as of a short read elsewhere; what cannot be watched now is found when it is looked for again */
+	else if (copied < length && !d->ended && !d->error) (void)io_not_ready(loop, fd, IO_READ);
+	return true;
+}
+
+static void received(io_loop *loop, int fd, struct descriptor *d, const struct io_uring_cqe *c) {
+	int result = c->res;
+	struct uring *u = loop->mech;
+	if (result > 0) {
+		append(u, d, (int)(c->flags >> IORING_CQE_BUFFER_SHIFT), result);
+		io_ready(loop, fd, IO_CAN_READ);
+		if (loop->entry[fd].want_read || d->cancelled) return;
+		cancel(u, fd, d, RECEIVE); /* who does not read cannot have all the buffers */
+		d->cancelled = true;
+		return;
+	}
+	d->cancelled = false;
+	if (result == 0) d->ended = true;
+	else if (result == -ENOTSOCK || result == -EOPNOTSUPP) d->cannot_receive = true;
+	else if (result != -ENOBUFS && result != -ECANCELED) d->error = (uint16_t)-result;
+	io_ready(loop, fd, d->ended || d->error ? IO_HANGUP : IO_CAN_READ);
+}
+
+static void polled(io_loop *loop, int fd, int events) {
+	unsigned can = 0;
+	if (events < 0) events = POLLIN | POLLOUT; /* the call itself will say why */
+	if (events & POLLIN) can |= IO_CAN_READ;
+	if (events & POLLOUT) can |= IO_CAN_WRITE;
+	if (events & POLLRDHUP) can |= IO_HANGUP;
+	if (events & (POLLHUP | POLLERR | POLLNVAL)) can |= IO_HANGUP | IO_CAN_WRITE;
+	io_ready(loop, fd, can);
+}
+
+static void handle(io_loop *loop, const struct io_uring_cqe *c) {
+	struct uring *u = loop->mech;
+	enum purpose purpose = c->user_data & 3;
+	if (purpose == CANCEL) return;
+	int fd = (int)((c->user_data & UINT32_MAX) >> 2);
+	struct descriptor *d = &u->fd[fd];
+	if (d->generation != c->user_data >> 32) {
+		if (c->flags & IORING_CQE_F_BUFFER) give(u, (int)(c->flags >> IORING_CQE_BUFFER_SHIFT));
+		return;
+	}
+	if (!(c->flags & IORING_CQE_F_MORE)) d->armed &= (uint8_t) ~(1 << purpose);
+	if (purpose == RECEIVE) received(loop, fd, d, c);
+	else polled(loop, fd, c->res);
+}
+
+int io_mech_wait(io_loop *loop, int64_t timeout_ns) {
+	if (atomic_load(&refused)) return epoll_wait_ready(loop, timeout_ns);
+	struct uring *u = loop->mech;
+	struct io_uring_cqe *c;
+	struct __kernel_timespec limit = {.tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S};
+	int result = timeout_ns == 0
+					 ? io_uring_submit_and_get_events(&u->ring)
+					 : io_uring_submit_and_wait_timeout(&u->ring, &c, 1, timeout_ns < 0 ? NULL : &limit, NULL);
+	if (result < 0 && result != -ETIME && result != -EINTR && result != -EBUSY) {
+		errno = -result;
+		return -1;
+	}
+	unsigned head, count = 0;
+	io_uring_for_each_cqe(&u->ring, head, c) {
+		handle(loop, c);
+		count++;
+	}
+	io_uring_cq_advance(&u->ring, count);
+	return 0;
+}

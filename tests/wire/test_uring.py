@@ -1,0 +1,27 @@
+"""IO=uring where the kernel has no io_uring for us, as in many containers."""
+
+import subprocess
+
+import pytest
+
+from conftest import SMALL
+from gatling import Server
+
+
+@pytest.fixture
+def uring(build):
+    said = subprocess.run([build / "gatling", "--version"], capture_output=True, text=True, check=True).stdout
+    if "(uring;" not in said:
+        pytest.skip("of the uring build")
+    return build
+
+
+def test_epoll_takes_its_place_and_the_line_at_the_start_says_so(uring, files):
+    server = Server(uring, files, "-j", "2", tracer=["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=io_uring_setup",
+                                                      "-e", "inject=io_uring_setup:error=EPERM"])  # fmt: skip
+    with server:
+        assert "(epoll, since the kernel refuses io_uring: Operation not permitted, 2 workers)" in server.banner
+        for _ in range(3):
+            with server.connect() as connection:
+                for _ in range(3):
+                    assert connection.get("/small.bin").body == SMALL
