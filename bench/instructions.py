@@ -24,11 +24,12 @@ REQUESTS = 1000
 GROWTH = 1.03
 SIZES = {"1k": 1024, "100k": 100 * 1024}
 CHANGED, SINCE = 784111777, b"If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
-CASES = {  # path, further fields, whether each request has a connection of its own
-    "keep-alive": ("1k", b"", False),
-    "short-lived": ("1k", b"Connection: close\r\n", True),
-    "not-modified": ("1k", SINCE, False),
-    "100k": ("100k", b"", False),
+CASES = {  # path, further fields, whether each request has a connection of its own, and a line in the log
+    "keep-alive": ("1k", b"", False, False),
+    "short-lived": ("1k", b"Connection: close\r\n", True, False),
+    "not-modified": ("1k", SINCE, False, False),
+    "100k": ("100k", b"", False, False),
+    "logged": ("1k", b"", False, True),
 }
 FIELDS = (b"Host: localhost\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\n"
           b"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\nAccept-Language: en-US,en;q=0.5\r\n"
@@ -49,7 +50,7 @@ def answer_of(connection, path, fields):
 
 
 def ask(port, case, requests):
-    path, fields, once = CASES[case]
+    path, fields, once, _ = CASES[case]
     connection = None
     for _ in range(requests):
         if once or not connection:
@@ -64,11 +65,13 @@ def ask(port, case, requests):
 
 
 @contextlib.contextmanager
-def serving(tracer, root):
+def serving(tracer, root, case):
     """A server with one worker under a tracer; yields its port."""
-    command = [*tracer, root / "gatling", "-c", root, "-i", "127.0.0.1", "-p", "0", "-n", "-j", "1"]
+    command = [*tracer, root / "gatling", "-c", root, "-i", "127.0.0.1", "-p", "0", "-j", "1"]
+    command += [] if CASES[case][3] else ["-n"]
     user = "nobody" if os.geteuid() == 0 else None  # as root it changes its root, out of callgrind's reach
-    with subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True, user=user, start_new_session=True) as process:
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, user=user,
+                          start_new_session=True) as process:  # fmt: skip
         try:
             for line in process.stderr:
                 if found := re.search(r"http://127\.0\.0\.1:(\d+)/", line):
@@ -85,11 +88,11 @@ def count(root, case, requests):
     """Instructions and system calls of a whole run."""
     out = root / "out"
     out.unlink(missing_ok=True)
-    with serving(["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}"], root) as port:
+    with serving(["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}"], root, case) as port:
         ask(port, case, requests)
     instructions = int(re.search(r"^(?:totals|summary): (\d+)", out.read_text(), re.MULTILINE)[1])
     out.unlink()
-    with serving(["strace", "-f", "-qq", "-c", "-U", "calls,name", "-o", out], root) as port:
+    with serving(["strace", "-f", "-qq", "-c", "-U", "calls,name", "-o", out], root, case) as port:
         ask(port, case, requests)
     return instructions, int(re.search(r"^ *(\d+) total$", out.read_text(), re.MULTILINE)[1])
 

@@ -19,8 +19,9 @@ set output "{output}"
 set title "{title}"
 set style data histogram
 set style histogram errorbars gap 1 lw 1
+set errorbars 0.5 lc rgb "#333333"
 set style fill solid 0.8 noborder
-set logscale y
+{scale}
 set grid y lc rgb "#dddddd"
 set key outside right top
 set xtics nomirror rotate by -30
@@ -31,7 +32,7 @@ plot {bars}
 """
 
 
-def draw(path, title, rows, columns):
+def draw(path, title, rows, columns, scale="set logscale y"):
     """rows: (name, one (median, least, most) or None for each of columns)."""
     data = path.with_suffix(".dat")
     with open(data, "w", encoding="utf-8") as out:
@@ -41,7 +42,8 @@ def draw(path, title, rows, columns):
         f'"{data if n == 0 else ""}" using {2 + 3 * n}:{3 + 3 * n}:{4 + 3 * n}:xtic(1) title "{column}"'
         for n, column in enumerate(columns)
     )
-    script = SCRIPT.format(width=WIDTH + WIDTH_OF_A_CASE * len(rows), height=HEIGHT, output=path, title=title, bars=bars)
+    script = SCRIPT.format(width=WIDTH + WIDTH_OF_A_CASE * len(rows), height=HEIGHT, output=path, title=title, bars=bars,
+                           scale=scale)  # fmt: skip
     subprocess.run(["gnuplot"], input=script, text=True, check=True)
     data.unlink()
 
@@ -57,4 +59,5 @@ def plot(directory, results, cases):
         draw(directory / f"{measure.removesuffix('_us')}.svg", title, rows, servers)
     if results.memory:
         row = [(value, value, value) for value in results.memory.values()]
-        draw(directory / "memory.svg", "resident bytes of an idle connection", [("after one request", row)], list(results.memory))
+        draw(directory / "memory.svg", "resident bytes of an idle connection", [("after one request", row)],
+             list(results.memory), "set yrange [0:*]")  # fmt: skip

@@ -22,8 +22,8 @@ size_t peer_format(char *out, const struct peer *peer) {
 	const unsigned char *a = peer->address.s6_addr;
 	static const unsigned char none[16];
 	if (memcmp(a, none, sizeof none) == 0) return fmt_str(out, "unix:");
-	if (memcmp(a, mapped, sizeof mapped) == 0) inet_ntop(AF_INET, a + sizeof mapped, out, PEER_MAX);
-	else inet_ntop(AF_INET6, a, out, PEER_MAX);
+	if (memcmp(a, mapped, sizeof mapped) == 0) return fmt_ip4(out, (const char *)a + sizeof mapped);
+	inet_ntop(AF_INET6, a, out, PEER_MAX);
 	return strlen(out);
 }
 

@@ -25,13 +25,17 @@ static bool visible(uint64_t word) {
 	return !((((word - eight(' ')) & ~word) | ((not_del - eight(1)) & ~not_del)) & eight(128));
 }
 
+static bool visible_at(const char *at) {
+	uint64_t word;
+	memcpy(&word, at, sizeof word);
+	return visible(word);
+}
+
 size_t octet_text(const char *at, size_t length) {
+	enum { WORD = sizeof(uint64_t) };
 	size_t n = 0;
-	while (n < length) {
-		uint64_t word;
-		if (length - n >= sizeof word && (memcpy(&word, at + n, sizeof word), visible(word))) n += sizeof word;
-		else if (octet_is(at[n], OCTET_TEXT)) n++;
-		else break;
-	}
+	while (n + WORD <= length && visible_at(at + n)) n += WORD;
+	if (length >= WORD && visible_at(at + length - WORD) && n + WORD > length) return length;
+	while (n < length && octet_is(at[n], OCTET_TEXT)) n++;
 	return n;
 }

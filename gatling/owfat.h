@@ -11,6 +11,7 @@
 
 #define __attribute__(list)
 #include <fmt.h>
+#include <ip4.h>
 #include <scan.h>
 #undef __attribute__
 

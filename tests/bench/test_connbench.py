@@ -134,7 +134,7 @@ def test_connections_that_the_server_closes_do_not_count_as_open(build, idle):
             if len(open_now) == 120:
                 open_now[105].shutdown(socket.SHUT_RDWR)
 
-    with Origin(accepted=accept) as origin:
-        done = connbench(build, "-n", 500, "-i", 1000, "-s", 1, "--idle", idle, origin.url, status=3)
+    with Origin(accepted=accept) as origin:  # it may be late: so there are many more
+        done = connbench(build, "-n", 14_000, "-i", 1000, "-s", 1, "--idle", idle, origin.url, status=3)
     header, _ = table(done.stdout)
-    assert re.match(r"the server: it closed a connection at \d\d?\d? connections: idle connection: ", header["limit"])
+    assert re.match(r"the server: it closed a connection at \d+ connections: idle connection: ", header["limit"])

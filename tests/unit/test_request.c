@@ -1,6 +1,7 @@
 /* test_request.c - the head of a request: what is accepted, what is refused with which status. */
 #include "tests/unit/check.h"
 
+#include "gatling/octet.h"
 #include "gatling/request.h"
 
 static struct request q;
@@ -220,6 +221,23 @@ static void an_endless_target_is_refused_before_its_line_ends(void **state) {
 	assert_int_equal(request_parse(&q, big, TARGET_MAX + 100), -414);
 }
 
+/* However many are looked at together. */
+static void text_ends_at_the_first_octet_that_is_none(void **state) {
+	enum { LENGTH_MAX = 40 };
+	char text[LENGTH_MAX];
+	(void)state;
+	for (int c = 0; c < 256; c++) {
+		for (size_t length = 1; length <= LENGTH_MAX; length++) {
+			for (size_t at = 0; at < length; at++) {
+				memset(text, '\xe9', sizeof text);
+				text[at] = (char)c;
+				bool is_text = c == '\t' || (c >= ' ' && c != 127);
+				assert_int_equal(octet_text(text, length), is_text ? length : at);
+			}
+		}
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_plain_request_is_taken_apart),
@@ -232,6 +250,7 @@ int main(void) {
 		cmocka_unit_test(a_continue_is_expected_only_before_a_body),
 		cmocka_unit_test(the_limits_are_where_they_are_said_to_be),
 		cmocka_unit_test(an_endless_target_is_refused_before_its_line_ends),
+		cmocka_unit_test(text_ends_at_the_first_octet_that_is_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
