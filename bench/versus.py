@@ -382,7 +382,7 @@ def main():
     parser.add_argument("--only", default=",".join(CASE), help="cases: " + ", ".join(CASE))
     parser.add_argument("--servers", default=",".join(["gatling", "uring", *CONFIGURED, *YARDSTICKS]))
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--out", type=Path, default=Path("build/versus"))
     arguments = parser.parse_args()
     keys, names = arguments.only.split(","), arguments.servers.split(",")

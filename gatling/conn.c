@@ -194,7 +194,9 @@ static void set_timeout(struct worker *w, struct conn *c) {
 
 /* The last answer is out. Closing with unread bytes would reset the connection and take the answer with it. */
 static void end(struct worker *w, struct conn *c) {
-	if (!c->linger || shutdown(c->fd, SHUT_WR) == -1) {
+	/* shutdown(2) also for who does not linger: close(2) alone would reset, and take the answer with it that waits for
+	 * the FIN, when something has come that was not read */
+	if (shutdown(c->fd, SHUT_WR) == -1 || !c->linger) {
 		conn_close(w, c);
 		return;
 	}
@@ -469,7 +471,7 @@ static bool still_reads(struct conn *c) {
 }
 
 void conn_timed_out(struct worker *w, struct conn *c) {
-	if (c->state == STATE_WRITE && still_reads(c)) {
+	if (c->state == STATE_WRITE && (io_reading(w->loop, c->fd) || still_reads(c))) {
 		set_timeout(w, c);
 		return;
 	}

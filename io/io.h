@@ -106,6 +106,9 @@ int io_accept(io_loop *loop, int fd, struct sockaddr *peer, socklen_t *peer_leng
 enum { IO_HEAD_PARTS = 64 };
 ssize_t io_sendfile(io_loop *loop, int fd, const struct iovec *head, int parts, int file, off_t offset, size_t length);
 
+/* Whether fd is not ready for writing because what is to be sent of a file is being read, see iob_send(). */
+bool io_reading(const io_loop *loop, int fd);
+
 /* For callers that do the system call themselves (TLS): it answered EAGAIN, so fd is not ready.
  * 0, or -1 as io_wantread(). */
 int io_eagain_read(io_loop *loop, int fd);

@@ -186,6 +186,8 @@ void io_ready(io_loop *loop, int fd, unsigned can) {
 	}
 }
 
+bool io_reading(const io_loop *loop, int fd) { return loop->entry[fd].reading; }
+
 void io_has_read(io_loop *loop, int fd) {
 	struct io_entry *e = &loop->entry[fd];
 	if (!e->reading) return;

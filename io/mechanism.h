@@ -40,8 +40,8 @@ struct io_entry {
 	int32_t timer_next, timer_prev;
 	int32_t queue_next[IO_DIRECTIONS];
 	int32_t mech_index; /* the mechanism's own */
-	uint16_t timer_slot;
-	uint8_t mech_state; /* the mechanism's own */
+	uint16_t timer_slot : 10;
+	uint16_t mech_state : 6; /* the mechanism's own */
 	bool can_read : 1, can_write : 1;
 	bool want_read : 1, want_write : 1;
 	bool queued_read : 1, queued_write : 1;
@@ -72,6 +72,7 @@ struct io_loop {
 	atomic_bool woken;             /* a byte is in it, or about to be */
 	struct io_reader *reader;      /* NULL as long as all files were in memory */
 	void *mech;                    /* the mechanism's own */
+	bool mech_replaced;            /* and this: another one has taken its place */
 };
 
 /* 0, or -1 with errno. io_mech_free() is called also when io_mech_init() failed. */

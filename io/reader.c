@@ -8,6 +8,8 @@
 
 #include "io/mechanism.h"
 
+enum { NOBODY = -1 }; /* a request's fd that has been closed */
+
 struct request {
 	int fd, file;
 	off_t offset, end;
@@ -24,6 +26,7 @@ struct io_reader {
 	pthread_mutex_t mutex; /* of what follows */
 	pthread_cond_t changed;
 	struct queue asked, done;
+	struct request *current; /* in neither */
 	bool stopping;
 };
 
@@ -90,9 +93,11 @@ static void *run(void *argument) {
 			pthread_cond_wait(&reader->changed, &reader->mutex);
 			continue;
 		}
+		reader->current = r;
 		pthread_mutex_unlock(&reader->mutex);
 		read_in(r);
 		pthread_mutex_lock(&reader->mutex);
+		reader->current = NULL;
 		push(&reader->done, r);
 		pthread_mutex_unlock(&reader->mutex);
 		io_wake(reader->loop);
@@ -145,13 +150,16 @@ bool io_in_memory(io_loop *loop, int fd, int file, off_t offset, uint64_t now, u
 	return false;
 }
 
-/* Nobody is to fill the queue by asking and going away. */
+/* Nobody is to fill the queue by asking and going away, nor to have the next owner of the number told. */
 void io_read_forget(struct io_reader *reader, int fd) {
 	pthread_mutex_lock(&reader->mutex);
 	struct request **link = &reader->asked.first;
 	while (*link && (*link)->fd != fd) link = &(*link)->next;
 	struct request *r = *link;
 	if (r && !(*link = r->next)) reader->asked.end = link;
+	for (struct request *d = reader->done.first; d; d = d->next)
+		if (d->fd == fd) d->fd = NOBODY;
+	if (reader->current && reader->current->fd == fd) reader->current->fd = NOBODY;
 	pthread_mutex_unlock(&reader->mutex);
 	free(r);
 }
@@ -159,7 +167,7 @@ void io_read_forget(struct io_reader *reader, int fd) {
 void io_reader_collect(struct io_reader *reader) {
 	pthread_mutex_lock(&reader->mutex);
 	for (struct request *r; (r = pop(&reader->done));) {
-		io_has_read(reader->loop, r->fd);
+		if (r->fd != NOBODY) io_has_read(reader->loop, r->fd);
 		free(r);
 	}
 	pthread_mutex_unlock(&reader->mutex);

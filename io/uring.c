@@ -56,6 +56,7 @@ struct descriptor {
 	bool receives : 1;       /* it is read through io_tryread() alone, */
 	bool cannot_receive : 1; /* but is no socket */
 	bool ended : 1;          /* end of file behind the buffers */
+	bool starved : 1;        /* there was no buffer: it is polled for once */
 	bool cancelled : 1;      /* nobody wants what it receives: that is to end */
 };
 
@@ -69,7 +70,7 @@ struct uring {
 	int fds;
 };
 
-/* Which error the kernel answers a ring with; 0: none, so far. One for all loops. */
+/* Which error the kernel has answered a ring with; 0: none, so far. */
 static atomic_int refused;
 
 const char *io_mech_name(void) {
@@ -164,11 +165,12 @@ static int arm(struct uring *u, int fd, struct descriptor *d, enum purpose purpo
 	return 0;
 }
 
-static void cancel(struct uring *u, int fd, const struct descriptor *d, enum purpose purpose) {
+static bool cancel(struct uring *u, int fd, const struct descriptor *d, enum purpose purpose) {
 	struct io_uring_sqe *e = d->armed & 1 << purpose ? new_entry(u) : NULL;
-	if (!e) return;
+	if (!e) return false;
 	io_uring_prep_cancel64(e, name_of(fd, d, purpose), 0);
 	e->user_data = CANCEL;
+	return true;
 }
 
 /* --- the mechanism --- */
@@ -194,38 +196,42 @@ static void uring_free(struct uring *u) {
 int io_mech_init(io_loop *loop) {
 	struct uring *u = calloc(1, sizeof *u);
 	if (!u) return -1;
-	int error = atomic_load(&refused) ? 0 : -make_ring(u);
-	if (!error && !atomic_load(&refused)) {
+	int error = -make_ring(u);
+	if (!error) {
 		loop->mech = u;
 		return 0;
 	}
 	uring_free(u);
-	if (error) atomic_store(&refused, error);
+	atomic_store(&refused, error);
+	loop->mech_replaced = true;
 	return epoll_init(loop);
 }
 
 void io_mech_free(io_loop *loop) {
 	struct uring *u = loop->mech;
-	if (atomic_load(&refused)) {
+	if (loop->mech_replaced) {
 		epoll_free(loop);
 	} else if (u) {
+		(void)io_uring_submit_and_get_events(&u->ring); /* or what was cancelled keeps its file for a while */
 		io_uring_queue_exit(&u->ring);
 		uring_free(u);
 	}
 }
 
 int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
-	if (atomic_load(&refused)) return epoll_watch(loop, fd, direction);
+	if (loop->mech_replaced) return epoll_watch(loop, fd, direction);
 	struct uring *u = loop->mech;
 	struct descriptor *d = descriptor_of(u, fd);
 	if (!d) return -1;
 	if (direction == IO_WRITE) return arm(u, fd, d, POLL_WRITE);
 	if (d->armed & (1 << RECEIVE | 1 << POLL_READ)) return 0;
-	return arm(u, fd, d, d->receives && !d->cannot_receive ? RECEIVE : POLL_READ);
+	bool receive = d->receives && !d->cannot_receive && !d->starved;
+	d->starved = false;
+	return arm(u, fd, d, receive ? RECEIVE : POLL_READ);
 }
 
 void io_mech_forget(io_loop *loop, int fd) {
-	if (atomic_load(&refused)) {
+	if (loop->mech_replaced) {
 		epoll_forget(loop, fd);
 		return;
 	}
@@ -233,39 +239,11 @@ void io_mech_forget(io_loop *loop, int fd) {
 	if (fd >= u->fds) return;
 	struct descriptor *d = &u->fd[fd];
 	if (d->armed) {
-		for (enum purpose p = POLL_READ; p < CANCEL; p++) cancel(u, fd, d, p);
+		for (enum purpose p = POLL_READ; p < CANCEL; p++) (void)cancel(u, fd, d, p);
 		(void)io_uring_submit(&u->ring); /* what is still to be handed over must not meet another owner of the number */
 	}
 	while (d->first != -1) drop_first(u, d);
 	*d = (struct descriptor){.generation = d->generation + 1, .first = -1};
-}
-
-bool io_mech_received(io_loop *loop, int fd, void *buffer, size_t length, ssize_t *result) {
-	if (atomic_load(&refused)) return false;
-	struct uring *u = loop->mech;
-	struct descriptor *d = descriptor_of(u, fd);
-	if (!d) return false;
-	d->receives = true;
-	if (d->first == -1 && !d->ended && !d->error) {
-		if (!(d->armed & 1 << RECEIVE)) return false;
-		errno = io_not_ready(loop, fd, IO_READ) == -1 ? errno : EAGAIN;
-		*result = -1;
-		return true;
-	}
-	size_t copied = 0;
-	while (d->first != -1 && copied < length) {
-		size_t n = (size_t)u->length[d->first] - d->used;
-		if (n > length - copied) n = length - copied;
-		memcpy((char *)buffer + copied, u->buffer + (size_t)d->first * BUFFER_BYTES + d->used, n);
-		copied += n;
-		d->used = (uint16_t)(d->used + n);
-		if (d->used == u->length[d->first]) drop_first(u, d);
-	}
-	*result = copied ? (ssize_t)copied : d->error ? -1 : 0;
-	if (!copied) errno = d->error;
-	/* as of a short read elsewhere; what cannot be watched now is found when it is looked for again */
-	else if (copied < length && !d->ended && !d->error) (void)io_not_ready(loop, fd, IO_READ);
-	return true;
 }
 
 static void received(io_loop *loop, int fd, struct descriptor *d, const struct io_uring_cqe *c) {
@@ -275,14 +253,13 @@ static void received(io_loop *loop, int fd, struct descriptor *d, const struct i
 		append(u, d, (int)(c->flags >> IORING_CQE_BUFFER_SHIFT), result);
 		io_ready(loop, fd, IO_CAN_READ);
 		if (loop->entry[fd].want_read || d->cancelled) return;
-		cancel(u, fd, d, RECEIVE); /* who does not read cannot have all the buffers */
-		d->cancelled = true;
+		d->cancelled = cancel(u, fd, d, RECEIVE); /* who does not read cannot have all the buffers */
 		return;
 	}
-	d->cancelled = false;
 	if (result == 0) d->ended = true;
 	else if (result == -ENOTSOCK || result == -EOPNOTSUPP) d->cannot_receive = true;
-	else if (result != -ENOBUFS && result != -ECANCELED) d->error = (uint16_t)-result;
+	else if (result == -ENOBUFS) d->starved = true;
+	else if (result != -ECANCELED) d->error = (uint16_t)-result;
 	io_ready(loop, fd, d->ended || d->error ? IO_HANGUP : IO_CAN_READ);
 }
 
@@ -306,28 +283,64 @@ static void handle(io_loop *loop, const struct io_uring_cqe *c) {
 		if (c->flags & IORING_CQE_F_BUFFER) give(u, (int)(c->flags >> IORING_CQE_BUFFER_SHIFT));
 		return;
 	}
-	if (!(c->flags & IORING_CQE_F_MORE)) d->armed &= (uint8_t) ~(1 << purpose);
+	if (!(c->flags & IORING_CQE_F_MORE)) {
+		d->armed &= (uint8_t) ~(1 << purpose);
+		if (purpose == RECEIVE) d->cancelled = false;
+	}
 	if (purpose == RECEIVE) received(loop, fd, d, c);
 	else polled(loop, fd, c->res);
 }
 
-int io_mech_wait(io_loop *loop, int64_t timeout_ns) {
-	if (atomic_load(&refused)) return epoll_wait_ready(loop, timeout_ns);
+static void handle_all(io_loop *loop) {
 	struct uring *u = loop->mech;
 	struct io_uring_cqe *c;
-	struct __kernel_timespec limit = {.tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S};
-	int result = timeout_ns == 0
-					 ? io_uring_submit_and_get_events(&u->ring)
-					 : io_uring_submit_and_wait_timeout(&u->ring, &c, 1, timeout_ns < 0 ? NULL : &limit, NULL);
-	if (result < 0 && result != -ETIME && result != -EINTR && result != -EBUSY) {
-		errno = -result;
-		return -1;
-	}
 	unsigned head, count = 0;
 	io_uring_for_each_cqe(&u->ring, head, c) {
 		handle(loop, c);
 		count++;
 	}
 	io_uring_cq_advance(&u->ring, count);
+}
+
+bool io_mech_received(io_loop *loop, int fd, void *buffer, size_t length, ssize_t *result) {
+	if (loop->mech_replaced) return false;
+	struct uring *u = loop->mech;
+	struct descriptor *d = descriptor_of(u, fd);
+	if (!d) return false;
+	d->receives = true;
+	if (d->first == -1 && !d->ended && !d->error) {
+		/* what has not been reported yet is still in the socket: the call says what there is */
+		if (d->armed & 1 << RECEIVE) handle_all(loop);
+		if (d->first == -1 && !d->ended && !d->error) return false;
+	}
+	size_t copied = 0;
+	while (d->first != -1 && copied < length) {
+		size_t n = (size_t)u->length[d->first] - d->used;
+		if (n > length - copied) n = length - copied;
+		memcpy((char *)buffer + copied, u->buffer + (size_t)d->first * BUFFER_BYTES + d->used, n);
+		copied += n;
+		d->used = (uint16_t)(d->used + n);
+		if (d->used == u->length[d->first]) drop_first(u, d);
+	}
+	*result = copied ? (ssize_t)copied : d->error ? -1 : 0;
+	if (!copied) errno = d->error;
+	/* as of a short read elsewhere; what cannot be watched now is found when it is looked for again */
+	else if (copied < length && !d->ended && !d->error) (void)io_not_ready(loop, fd, IO_READ);
+	return true;
+}
+
+int io_mech_wait(io_loop *loop, int64_t timeout_ns) {
+	if (loop->mech_replaced) return epoll_wait_ready(loop, timeout_ns);
+	struct uring *u = loop->mech;
+	struct io_uring_cqe *c;
+	struct __kernel_timespec limit = {.tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S};
+	int result = timeout_ns == 0
+					 ? io_uring_submit_and_get_events(&u->ring)
+					 : io_uring_submit_and_wait_timeout(&u->ring, &c, 1, timeout_ns < 0 ? NULL : &limit, NULL);
+	if (result < 0 && result != -ETIME && result != -EINTR && result != -EBUSY && result != -EAGAIN) {
+		errno = -result;
+		return -1;
+	}
+	handle_all(loop);
 	return 0;
 }

@@ -1,6 +1,8 @@
 """Connections: how long they last, slow and vanishing clients, deadlines, running out of descriptors."""
 
+import contextlib
 import os
+import signal
 import socket
 import time
 
@@ -462,3 +464,56 @@ def test_a_client_that_connects_in_advance_is_taken_in_and_answered_when_it_asks
         with server.connect() as connection:
             eventually(lambda: server.descriptors() > before)
             assert connection.get("/small.bin").body == SMALL
+
+
+def test_bytes_behind_the_last_request_do_not_cost_its_answer(build, files):
+    """They may come when the answer waits for the FIN, and reset a connection that is just closed."""
+    with Server(build, files, "-j", "1", "-n") as server:
+        for _ in range(1000):
+            with server.connect() as connection:
+                connection.send(request("1.1", "Host: a", "Connection: close"))
+                with contextlib.suppress(OSError):
+                    connection.send(b"\r\n")
+                assert connection.response().body == SMALL
+
+
+def test_who_sends_on_without_reading_costs_the_others_nothing(build, files):
+    with Server(build, files, "-j", "1", "-n") as server:
+        silent = [server.connect(receive_buffer=4096) for _ in range(300)]
+        for connection in silent:
+            assert connection.get("/small.bin").body == SMALL
+            connection.send(GET_BIG)
+            connection._fill()
+            connection.send(b"G")
+        with server.connect() as connection:
+            assert connection.get("/small.bin").body == SMALL
+            used = server.cpu_seconds()
+            time.sleep(1)  # what is tested is that nothing is done in this time
+            assert server.cpu_seconds() - used < 0.5
+            assert connection.get("/small.bin").body == SMALL
+        for connection in silent:
+            connection.close()
+
+
+def test_requests_that_are_there_when_the_server_is_told_to_end_are_answered(build, files):
+    with Server(build, files, "-j", "1", "-n") as server:
+        connections = [server.connect() for _ in range(100)]
+        for connection in connections:
+            assert connection.get("/small.bin").body == SMALL
+        server.signal(signal.SIGSTOP)
+        for connection in connections:
+            connection.send(GET)
+        server.signal(signal.SIGTERM)
+        server.signal(signal.SIGCONT)
+        for connection in connections:
+            assert connection.response().body == SMALL
+            connection.close()
+        server.wait()
+
+
+def test_the_port_is_free_when_the_server_has_ended(build, files):
+    with Server(build, files, "-j", "2", "-n") as server:
+        assert server.get("/small.bin").body == SMALL
+    for _ in range(3):
+        with Server(build, files, "-j", "2", "-n", "-p", str(server.port)) as again:
+            assert again.port == server.port and again.get("/small.bin").body == SMALL
