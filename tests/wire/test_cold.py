@@ -3,6 +3,7 @@
 import os
 import random
 import re
+import time
 
 import pytest
 
@@ -31,7 +32,7 @@ def make_cold(path):
     os.fsync(file)
     os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
     os.close(file)
-    if in_memory(path, SIZE // 2):
+    if in_memory(path, os.path.getsize(path) // 2):
         pytest.skip("files of this file system stay in memory")
 
 
@@ -66,6 +67,18 @@ def test_who_goes_away_while_the_disk_is_read_leaves_nothing_behind(build, cold)
             assert server.get(f"/{turn}.bin").body == CONTENT
             make_cold(cold.path / f"{turn}.bin")
         eventually(lambda: server.descriptors() <= before)
+
+
+SLOW_DISK = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=splice", "-e", "inject=splice:delay_enter=400000"]
+
+
+def test_the_time_that_the_disk_takes_is_not_the_clients(build, cold):
+    path = cold.write("slow.bin", CONTENT[: 1 << 20])
+    make_cold(path)
+    with Server(build, cold, "-j", "1", "-n", "-T", "1", tracer=SLOW_DISK) as server:
+        started = time.monotonic()
+        assert server.get("/slow.bin").body == CONTENT[: 1 << 20]
+        assert time.monotonic() - started > 2
 
 
 def test_races_between_a_worker_and_its_reader(threads, cold):
