@@ -90,7 +90,7 @@ def test_a_connection_whose_request_comes_later_is_taken_in_with_it(traced):
 
     calls = traced(client)
     assert "epoll_ctl" not in calls
-    assert sum(calls.values()) <= 50 * 6 + 10, calls
+    assert sum(calls.values()) <= 50 * 7 + 10, calls
 
 
 def test_a_file_that_does_not_change_is_looked_at_once_a_second(traced, files):
