@@ -16,6 +16,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import socket
 import statistics
@@ -408,7 +409,10 @@ def main():
             print(f"  {name:16}{memory:11.0f}")
     print_claims(results, [n for n in names if n in CONFIGURED])
     write_tsv(arguments.out / "versus.tsv", results)
-    plot(arguments.out, results, CASE)
+    if shutil.which("gnuplot"):
+        plot(arguments.out, results, CASE)
+    else:
+        print("versus: gnuplot is not installed: no plots", file=sys.stderr)
     sys.exit(1 if results.failed else 0)  # of gatling: others may fail under these loads
 
 
