@@ -259,7 +259,7 @@ def cold_downloads(servers, server):
 
 
 class Results:
-    """results[case key][server name][measure]: a list, a value a round; "base": of the instance without the extra."""
+    """results[case key][server name][measure]: a list, a value a round; see without()."""
 
     def __init__(self):
         self.cases = {}

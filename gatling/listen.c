@@ -77,7 +77,7 @@ static int fail(int fd) {
 	return -1;
 }
 
-static int open_tcp(const struct place *p, bool reuseport, bool defer_accept) {
+static int open_tcp(const struct place *p, bool reuseport) {
 	int fd = socket(p->address.ss_family, SOCK_STREAM, 0);
 	if (fd == -1) return -1;
 	bool ipv6 = p->address.ss_family == AF_INET6;
@@ -87,7 +87,6 @@ static int open_tcp(const struct place *p, bool reuseport, bool defer_accept) {
 		(reuseport && set(fd, SOL_SOCKET, PLATFORM_REUSEPORT, 1) == -1) ||
 		bind(fd, (const struct sockaddr *)&p->address, p->length) == -1)
 		return fail(fd);
-	if (defer_accept) platform_defer_accept(fd, DEFER_S);
 	return fd;
 }
 
@@ -116,20 +115,20 @@ static int open_unix(const struct place *p) {
 
 /* The first socket of a place. With SO_REUSEPORT alone a second server would quietly share the port; so a socket
  * without it has to get the address first. A port of 0 becomes the one that the system chose. */
-static int open_first(struct place *p, bool defer_accept) {
+static int open_first(struct place *p) {
 	if (p->address.ss_family == AF_UNIX) return open_unix(p);
-	int fd = open_tcp(p, false, defer_accept);
+	int fd = open_tcp(p, false);
 	if (fd == -1 && p->dual_stack && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) { /* no IPv6 here */
 		struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = ((struct sockaddr_in6 *)&p->address)->sin6_port};
 		p->dual_stack = false;
 		memcpy(&p->address, &any, sizeof any);
 		p->length = sizeof any;
-		fd = open_tcp(p, false, defer_accept);
+		fd = open_tcp(p, false);
 	}
 	if (fd == -1 || getsockname(fd, (struct sockaddr *)&p->address, &p->length) == -1) return fail(fd);
 	if (!PLATFORM_REUSEPORT) return fd;
 	close(fd);
-	return open_tcp(p, true, defer_accept);
+	return open_tcp(p, true);
 }
 
 static int start_listening(int fd) {
@@ -154,9 +153,10 @@ int listen_open(const struct options *o, struct worker *workers) {
 		for (int n = 0; n < o->workers; n++) {
 			struct worker *w = &workers[n];
 			int fd;
-			if (n == 0) fd = first = open_first(&p, o->defer_accept);
-			else if (PLATFORM_REUSEPORT && p.address.ss_family != AF_UNIX) fd = open_tcp(&p, true, o->defer_accept);
+			if (n == 0) fd = first = open_first(&p);
+			else if (PLATFORM_REUSEPORT && p.address.ss_family != AF_UNIX) fd = open_tcp(&p, true);
 			else fd = dup(first);
+			if (fd != -1 && o->defer_accept) platform_defer_accept(fd, DEFER_S);
 			if (fd == -1 || start_listening(fd) == -1) return complain(&p, o->port, strerror(errno));
 			w->listener[w->listeners++] = (struct listener){.kind = COOKIE_LISTENER, .fd = fd, .port = port_of(&p)};
 		}

@@ -57,18 +57,20 @@ static int wait_events(const struct epoll *ep, struct epoll_event *event, int64_
 	return epoll_wait(ep->fd, event, EVENTS_PER_WAIT, ms);
 }
 
+/* What io_ready() is told of events. */
+static unsigned can_of(uint32_t events) {
+	unsigned can = 0;
+	if (events & EPOLLIN) can |= IO_CAN_READ;
+	if (events & EPOLLOUT) can |= IO_CAN_WRITE;
+	if (events & EPOLLRDHUP) can |= IO_HANGUP;
+	if (events & (EPOLLHUP | EPOLLERR)) can |= IO_HANGUP | IO_CAN_WRITE;
+	return can;
+}
+
 int io_mech_wait(io_loop *loop, int64_t timeout_ns) {
 	struct epoll *ep = loop->mech;
 	int n = wait_events(ep, ep->event, timeout_ns);
 	if (n == -1) return errno == EINTR ? 0 : -1;
-	for (int i = 0; i < n; i++) {
-		uint32_t events = ep->event[i].events;
-		unsigned can = 0;
-		if (events & EPOLLIN) can |= IO_CAN_READ;
-		if (events & EPOLLOUT) can |= IO_CAN_WRITE;
-		if (events & EPOLLRDHUP) can |= IO_HANGUP;
-		if (events & (EPOLLHUP | EPOLLERR)) can |= IO_HANGUP | IO_CAN_WRITE;
-		io_ready(loop, ep->event[i].data.fd, can);
-	}
+	for (int i = 0; i < n; i++) io_ready(loop, ep->event[i].data.fd, can_of(ep->event[i].events));
 	return 0;
 }

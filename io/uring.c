@@ -6,7 +6,6 @@
  * Where the kernel refuses the ring, epoll takes its place, and io_mechanism() says so. */
 #include <errno.h>
 #include <liburing.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +43,7 @@ enum {
 };
 
 /* What an entry of the ring was for; with the descriptor and its generation it makes up user_data. */
-enum purpose { POLL_READ, POLL_WRITE, RECEIVE, CANCEL, PURPOSES };
+enum purpose { POLL_READ, POLL_WRITE, RECEIVE, CANCEL };
 
 /* Of a descriptor, adopted or not. */
 struct descriptor {
@@ -158,7 +157,7 @@ static int arm(struct uring *u, int fd, struct descriptor *d, enum purpose purpo
 		e->flags |= IOSQE_BUFFER_SELECT;
 		e->buf_group = BUFFER_GROUP;
 	} else {
-		io_uring_prep_poll_add(e, fd, purpose == POLL_READ ? POLLIN | POLLRDHUP : POLLOUT);
+		io_uring_prep_poll_add(e, fd, purpose == POLL_READ ? EPOLLIN | EPOLLRDHUP : EPOLLOUT);
 	}
 	e->user_data = name_of(fd, d, purpose);
 	d->armed |= (uint8_t)(1 << purpose);
@@ -263,16 +262,6 @@ static void received(io_loop *loop, int fd, struct descriptor *d, const struct i
 	io_ready(loop, fd, d->ended || d->error ? IO_HANGUP : IO_CAN_READ);
 }
 
-static void polled(io_loop *loop, int fd, int events) {
-	unsigned can = 0;
-	if (events < 0) events = POLLIN | POLLOUT; /* the call itself will say why */
-	if (events & POLLIN) can |= IO_CAN_READ;
-	if (events & POLLOUT) can |= IO_CAN_WRITE;
-	if (events & POLLRDHUP) can |= IO_HANGUP;
-	if (events & (POLLHUP | POLLERR | POLLNVAL)) can |= IO_HANGUP | IO_CAN_WRITE;
-	io_ready(loop, fd, can);
-}
-
 static void handle(io_loop *loop, const struct io_uring_cqe *c) {
 	struct uring *u = loop->mech;
 	enum purpose purpose = c->user_data & 3;
@@ -288,7 +277,7 @@ static void handle(io_loop *loop, const struct io_uring_cqe *c) {
 		if (purpose == RECEIVE) d->cancelled = false;
 	}
 	if (purpose == RECEIVE) received(loop, fd, d, c);
-	else polled(loop, fd, c->res);
+	else io_ready(loop, fd, c->res < 0 ? IO_CAN_READ | IO_CAN_WRITE : can_of((uint32_t)c->res)); /* the call says why */
 }
 
 static void handle_all(io_loop *loop) {
@@ -302,17 +291,18 @@ static void handle_all(io_loop *loop) {
 	io_uring_cq_advance(&u->ring, count);
 }
 
+/* Nothing of what has been received is left, and more may come. */
+static bool drained(const struct descriptor *d) { return d->first == -1 && !d->ended && !d->error; }
+
 bool io_mech_received(io_loop *loop, int fd, void *buffer, size_t length, ssize_t *result) {
 	if (loop->mech_replaced) return false;
 	struct uring *u = loop->mech;
 	struct descriptor *d = descriptor_of(u, fd);
 	if (!d) return false;
 	d->receives = true;
-	if (d->first == -1 && !d->ended && !d->error) {
-		/* what has not been reported yet is still in the socket: the call says what there is */
-		if (d->armed & 1 << RECEIVE) handle_all(loop);
-		if (d->first == -1 && !d->ended && !d->error) return false;
-	}
+	if (drained(d) && d->armed & 1 << RECEIVE) handle_all(loop);
+	/* what has not been reported yet is still in the socket: the call says what there is */
+	if (drained(d)) return false;
 	size_t copied = 0;
 	while (d->first != -1 && copied < length) {
 		size_t n = (size_t)u->length[d->first] - d->used;
@@ -325,7 +315,7 @@ bool io_mech_received(io_loop *loop, int fd, void *buffer, size_t length, ssize_
 	*result = copied ? (ssize_t)copied : d->error ? -1 : 0;
 	if (!copied) errno = d->error;
 	/* as of a short read elsewhere; what cannot be watched now is found when it is looked for again */
-	else if (copied < length && !d->ended && !d->error) (void)io_not_ready(loop, fd, IO_READ);
+	else if (copied < length && drained(d)) (void)io_not_ready(loop, fd, IO_READ);
 	return true;
 }
 
