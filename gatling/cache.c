@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "gatling/date.h"
+#include "gatling/hash.h"
 #include "gatling/mime.h"
 #include "gatling/owfat.h"
 #include "gatling/platform.h"
@@ -66,13 +67,6 @@ struct cache *cache_new(int root, bool symlinks_inside, unsigned descriptors) {
 	c->descriptors_max = descriptors;
 	c->seed = (uint64_t)(uintptr_t)c; /* the paths in the table are the owner's, not the clients' */
 	return c;
-}
-
-/* FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/ */
-static uint64_t hash_of(const struct cache *c, struct slice path) {
-	uint64_t h = UINT64_C(14695981039346656037) ^ c->seed;
-	for (size_t i = 0; i < path.length; i++) h = (h ^ (unsigned char)path.at[i]) * UINT64_C(1099511628211);
-	return h ^ h >> 32;
 }
 
 void file_retain(struct file *file) { ((struct entry *)file)->references++; }
@@ -296,7 +290,7 @@ static bool current(const struct cache *c, struct entry *e, int64_t now_ms) {
 }
 
 int cache_find(struct cache *c, struct slice path, int64_t now_ms, struct file **file) {
-	uint64_t hash = hash_of(c, path);
+	uint64_t hash = hash_octets(c->seed, path);
 	struct entry *e = c->bucket[hash % BUCKETS];
 	while (e && !(e->hash == hash && e->path_length == path.length && memcmp(e->path, path.at, path.length) == 0))
 		e = e->chain;

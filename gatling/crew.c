@@ -67,6 +67,10 @@ struct worker *crew_workers(struct crew *crew) {
 
 static void *run_member(void *argument) {
 	struct member *m = argument;
+	/* Nobody cancels a worker. Said like this, it spares two atomic operations at each call that could be a
+	 * cancellation point, as nearly all of ours are, with glibc's before 2.41 (1 % of a small request). */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
 	if (worker_run(m->worker) == -1) atomic_store(&m->crew->failed, true);
 	atomic_fetch_sub(&m->crew->running, 1);
 	pthread_kill(m->crew->main_thread, SIGUSR2);

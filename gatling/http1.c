@@ -52,7 +52,7 @@ static struct slice status_line(int code) {
 	abort(); /* a status that nobody has named here */
 }
 
-/* A head being written; there is always room, see HEAD_ROOM. */
+/* A head being written; there is always room, see HEAD_ROOM, and for a body that is copied behind it. */
 struct head {
 	char *start, *at;
 };
@@ -82,10 +82,13 @@ static void put_content_range(struct head *h, const struct range *range, uint64_
 
 static struct slice from(struct slice s, size_t at) { return (struct slice){.at = s.at + at, .length = s.length - at}; }
 
+static bool is_copied(const struct file *f, uint64_t length) { return f->body && length <= BODY_COPIED; }
+
 /* Status line, Server, Date and Connection. */
 static bool head_start(struct head *h, iob *batch, const struct response *r, struct slice server_date,
 					   enum persistence persistence) {
-	h->start = h->at = iob_reserve(batch, HEAD_ROOM + r->location.length);
+	size_t body = r->file && is_copied(r->file, r->file->size) ? r->file->size : 0;
+	h->start = h->at = iob_reserve(batch, HEAD_ROOM + r->location.length + body);
 	if (!h->start) return false;
 	put(h, status_line(r->status));
 	put(h, server_date);
@@ -98,7 +101,7 @@ static void head_end(const struct head *h, iob *batch) { iob_commit(batch, (size
 
 /* Appends part of the file; takes one reference over. */
 static int add_file(iob *batch, struct file *f, uint64_t first, uint64_t length) {
-	if (f->body && length <= BODY_COPIED) {
+	if (is_copied(f, length)) {
 		int result = iob_addcopy(batch, f->body + first, length);
 		file_release(f);
 		return result;
@@ -174,9 +177,13 @@ static int write_file(iob *batch, struct head *head, struct response *r, bool he
 		put(head, f->fields);
 	}
 	put(head, SLICE("\r\n"));
+	if (!head_only && !is_copied(f, f->size)) {
+		head_end(head, batch);
+		return add_file(batch, f, range->first, range->length);
+	}
+	if (head_only) *body_length = 0;
+	else put(head, (struct slice){.at = f->body + range->first, .length = range->length});
 	head_end(head, batch);
-	if (!head_only) return add_file(batch, f, range->first, range->length);
-	*body_length = 0;
 	file_release(f);
 	return 0;
 }

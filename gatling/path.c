@@ -20,6 +20,7 @@ bool path_allows(struct slice name) { return !overlong((const unsigned char *)na
 /* 0, or a status. Writes the decoded bytes, of at most the same length, to out. */
 static int percent_decode(struct slice s, char *out, size_t *length) {
 	size_t n = 0;
+	unsigned char all = 0;
 	for (size_t i = 0; i < s.length; i++) {
 		char c = s.at[i];
 		if (c == '%') {
@@ -31,10 +32,11 @@ static int percent_decode(struct slice s, char *out, size_t *length) {
 			i += 2;
 		}
 		if (c == '\0') return 400;
+		all |= (unsigned char)c;
 		out[n++] = c;
 	}
 	*length = n;
-	return overlong((const unsigned char *)out, n) ? 400 : 0;
+	return all >= 0x80 && overlong((const unsigned char *)out, n) ? 400 : 0;
 }
 
 int path_decode(struct slice encoded, char *out, size_t *length) {

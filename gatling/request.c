@@ -117,27 +117,27 @@ static int parse_field(struct request *r, struct slice line) {
 	struct slice value = {.at = line.at + name.length + 1, .length = line.length - name.length - 1};
 	if (octet_text(value.at, value.length) != value.length) return -400;
 	enum field_name known = field_name_of(name);
-	if (known != FIELD_OTHER) r->field[r->fields++] = (struct field){.name = known, .value = slice_trim(value)};
+	if (known == FIELD_OTHER) return 0;
+	unsigned bit = 1U << known;
+	r->repeated |= r->known & bit;
+	r->known |= bit;
+	r->field[r->fields++] = (struct field){.name = known, .value = slice_trim(value)};
 	return 0;
 }
 
 struct slice request_field(const struct request *r, enum field_name name) {
-	for (unsigned i = 0; i < r->fields; i++)
-		if (r->field[i].name == name) return r->field[i].value;
-	return (struct slice){0};
+	unsigned i = 0;
+	if (!request_has(r, name)) return (struct slice){0};
+	while (r->field[i].name != name) i++;
+	return r->field[i].value;
 }
 
-static unsigned count_fields(const struct request *r, enum field_name name) {
-	unsigned n = 0;
-	for (unsigned i = 0; i < r->fields; i++) n += r->field[i].name == name;
-	return n;
-}
+static bool repeated(const struct request *r, enum field_name name) { return r->repeated >> name & 1; }
 
 /* RFC 9112, section 3.2. */
 static int check_host(struct request *r) {
-	unsigned hosts = count_fields(r, FIELD_HOST);
 	struct slice host = request_field(r, FIELD_HOST);
-	if (hosts > 1 || (hosts == 0 && r->minor >= 1)) return -400;
+	if (repeated(r, FIELD_HOST) || (!host.at && r->minor >= 1)) return -400;
 	if (host.length && !host_valid(host)) return -400;
 	if (!r->host.at && host.length) r->host = host;
 	return 0;
@@ -145,7 +145,7 @@ static int check_host(struct request *r) {
 
 static int parse_content_length(struct request *r) {
 	struct slice value = request_field(r, FIELD_CONTENT_LENGTH);
-	if (count_fields(r, FIELD_CONTENT_LENGTH) > 1 || !value.length) return -400;
+	if (repeated(r, FIELD_CONTENT_LENGTH) || !value.length) return -400;
 	for (size_t i = 0; i < value.length; i++) {
 		if (value.at[i] < '0' || value.at[i] > '9') return -400;
 		/* no more than fits: what is over BODY_MAX already only has to stay so */
@@ -174,18 +174,19 @@ static int parse_transfer_encoding(struct request *r) {
 }
 
 /* RFC 9112, section 6.3. */
-static int parse_framing(struct request *r, struct slice method) {
-	bool length = request_field(r, FIELD_CONTENT_LENGTH).at;
-	if (request_field(r, FIELD_TRANSFER_ENCODING).at) return length ? -400 : parse_transfer_encoding(r);
+static int parse_framing(struct request *r) {
+	bool length = request_has(r, FIELD_CONTENT_LENGTH);
+	if (request_has(r, FIELD_TRANSFER_ENCODING)) return length ? -400 : parse_transfer_encoding(r);
 	if (length) return parse_content_length(r);
+	if (r->minor >= 1 || r->method != METHOD_NOT_ALLOWED) return 0;
 	/* where HTTP/1.0 has a body, only its length can end it (RFC 1945, section 8.3) */
-	if (r->minor == 0 && (slice_equal(method, SLICE("POST")) || slice_equal(method, SLICE("PUT")))) return -411;
-	return 0;
+	struct slice method = {.at = r->line.at, .length = span(r->line, OCTET_TOKEN)};
+	return slice_equal(method, SLICE("POST")) || slice_equal(method, SLICE("PUT")) ? -411 : 0;
 }
 
 /* RFC 9110, section 10.1.1. */
 static int parse_expect(struct request *r) {
-	if (r->minor == 0) return 0;
+	if (r->minor == 0 || !request_has(r, FIELD_EXPECT)) return 0;
 	for (unsigned i = 0; i < r->fields; i++) {
 		if (r->field[i].name != FIELD_EXPECT) continue;
 		if (!slice_equal_nocase(r->field[i].value, SLICE("100-continue"))) return -417;
@@ -249,9 +250,7 @@ int request_parse(struct request *r, const char *buffer, size_t length) {
 		else if (line.length) error = ++fields > FIELDS_MAX ? -431 : parse_field(r, line);
 		else break;
 	}
-	struct slice method = {.at = r->line.at, .length = r->line.at ? span(r->line, OCTET_TOKEN) : 0};
-	if (error || (error = check_host(r)) || (error = parse_framing(r, method)) || (error = parse_expect(r)))
-		return error;
+	if (error || (error = check_host(r)) || (error = parse_framing(r)) || (error = parse_expect(r))) return error;
 	parse_connection(r);
 	return (int)(rest.at - buffer);
 }

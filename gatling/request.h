@@ -51,7 +51,8 @@ struct request {
 	bool keep_alive;      /* the client lets the connection persist */
 	bool expect_continue; /* it waits for a 100 before it sends the body */
 	enum body_framing framing;
-	uint64_t content_length; /* with BODY_LENGTH */
+	uint64_t content_length;  /* with BODY_LENGTH */
+	unsigned known, repeated; /* sets of the known fields that came, and that came more than once; see request_has() */
 	unsigned fields;
 	struct field field[FIELDS_MAX]; /* the known ones, in order */
 };
@@ -62,6 +63,11 @@ struct request {
  *  < 0: the negative status of the error to answer before closing: -400 -411 -413 -414 -417 -431 -501 -505.
  *       request->line holds what there is of the request line (may be empty). */
 int request_parse(struct request *request, const char *buffer, size_t length);
+
+/* Whether a field with that name came: most do not, so this is asked first. */
+static inline bool request_has(const struct request *request, enum field_name name) {
+	return request->known >> name & 1;
+}
 
 /* The first field with that name, or an absent slice. */
 struct slice request_field(const struct request *request, enum field_name name);

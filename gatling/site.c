@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "gatling/hash.h"
 #include "gatling/owfat.h"
 
 struct site {
@@ -54,16 +55,10 @@ static void look(const struct sites *s, struct site *site) {
 				  try_directory(s, site, "default", strlen("default")) || s->vhosts == VHOSTS_TRY;
 }
 
-static size_t hash_of(struct slice authority, unsigned port) {
-	uint64_t h = UINT64_C(14695981039346656037) ^ port; /* FNV-1a */
-	for (size_t i = 0; i < authority.length; i++) h = (h ^ (unsigned char)authority.at[i]) * UINT64_C(1099511628211);
-	return (size_t)(h ^ h >> 32) % SITES_MAX;
-}
-
 bool sites_find(struct sites *s, struct slice host, unsigned port, int64_t now_ms, char *prefix, size_t *length) {
 	*length = 0;
 	if (s->vhosts == VHOSTS_OFF) return true;
-	struct site *site = &s->site[hash_of(host, port)];
+	struct site *site = &s->site[hash_octets(port, host) % SITES_MAX];
 	struct slice asked = {.at = site->asked, .length = site->asked_length};
 	bool same = site->used && site->port == port && slice_equal(asked, host);
 	if (!same || now_ms - site->checked_ms >= SITE_CHECK_MS) {
