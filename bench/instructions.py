@@ -113,20 +113,22 @@ def measure(build):
         return found
 
 
-def compiler():
-    return subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+def compiler(build):
+    """What the compilers of the program and of what it is linked with wrote into it."""
+    comment = subprocess.run(["readelf", "-p", ".comment", build / "gatling"], capture_output=True, text=True, check=True)
+    return ", ".join(re.findall(r"\]  (.*)", comment.stdout))
 
 
-def keep(found):
-    lines = [f"# {compiler()}", "case\tinstructions\tsystem_calls"]
+def keep(found, build):
+    lines = [f"# {compiler(build)}", "case\tinstructions\tsystem_calls"]
     lines += [f"{case}\t{instructions:.0f}\t{calls:.2f}" for case, (instructions, calls) in found.items()]
     KEPT.write_text("\n".join(lines) + "\n")
 
 
-def compare(found):
+def compare(found, build):
     """Prints both; whether none has grown."""
     first, _, *lines = KEPT.read_text().splitlines()
-    good, same_compiler = True, first == f"# {compiler()}"
+    good, same_compiler = True, first == f"# {compiler(build)}"
     if not same_compiler:
         print(f"instructions: kept for {first[2:]}: comparing system calls alone")
     print(f"{'a request':14}{'instructions':>14}{'kept':>8}{'system calls':>14}{'kept':>8}")
@@ -142,7 +144,8 @@ def compare(found):
 
 
 if __name__ == "__main__":
-    counted = measure(Path(sys.argv[1]))
+    program = Path(sys.argv[1])
+    counted = measure(program)
     if "--update" in sys.argv:
-        keep(counted)
-    sys.exit(0 if compare(counted) else 1)
+        keep(counted, program)
+    sys.exit(0 if compare(counted, program) else 1)

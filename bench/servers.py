@@ -217,5 +217,8 @@ class Servers:
         server.stop()
 
 
+os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin"  # where servers are, not everybody's PATH
+
+
 def installed(name):
     return name not in CONFIGURED or shutil.which(name) is not None

@@ -29,6 +29,7 @@ from pathlib import Path
 
 from plots import plot
 from servers import CONFIGURED, YARDSTICKS, Servers, installed
+from slowdisk import NoSlowDisk, SlowDisk
 
 KB = 1024
 CORE_CONNECTIONS = 64
@@ -36,6 +37,7 @@ IDLE = 15_000
 MIX_FILES = 1000
 COLD_FILES, COLD_BYTES, COLD_ROUNDS = 8, 1 << 30, 4
 LINK_BYTES_S, LINK_HZ = 25_000_000, 1000  # of each download: 200 Mbit/s
+SLOW_BYTES_S = 100_000_000  # of the slow disk: all downloads together wait for it
 HOLD_S, HOUR_S = 5, 3600
 SOURCES = "127.0.7.0/28"  # addresses of the clients: more ports
 IP_BIND_ADDRESS_NO_PORT = 24  # ip(7); not in Python 3.11
@@ -46,7 +48,7 @@ MEASURES = {"rate": "/s", "cpu_us": "CPU us", "p50_us": "p50 us", "p99_us": "p99
 @dataclass
 class Case:
     """One kind of load. extra: what is done to a second instance of each server, which is then measured beside one
-    without it: "idle" connections, "workers" (two), "downloads" of cold files."""
+    without it: "idle" connections, "workers" (two), "downloads" of cold files, "slow downloads": from a slow disk."""
 
     key: str
     title: str
@@ -61,6 +63,7 @@ class Case:
 
 
 ONCE = ["-c", CORE_CONNECTIONS, "-k", 1]
+HOT = ["-c", CORE_CONNECTIONS, "-R", HOT_RATE]
 CASES = [
     Case("1k", "1 KB", yardsticks=True),
     Case("16k", "16 KB", "/16k", yardsticks=True),
@@ -79,7 +82,8 @@ CASES = [
     Case("workers", "1 KB, two workers", extra="workers"),
     Case("shortlived", "30,000 short-lived, two workers", "/1k",
          ["-c", 30_000, "-t", 2, "-k", 1, "--ramp", 1], once=True, workers=2, seconds=3),
-    Case("cold", "1 KB beside 8 cold downloads", load=["-c", CORE_CONNECTIONS, "-R", HOT_RATE], extra="downloads", seconds=2),
+    Case("cold", "1 KB beside 8 cold downloads", load=HOT, extra="downloads", seconds=3),
+    Case("slow", "1 KB beside 8 from a slow disk", load=HOT, extra="slow downloads", seconds=3),
 ]  # fmt: skip
 
 
@@ -97,7 +101,7 @@ def make_files(servers, keys):
     if "mix" in keys:
         for n in range(MIX_FILES):  # as those of web pages: median 8 KB, most between 1 and 64 KB
             servers.add_file(f"mix/{n}", min(int(sizes.lognormvariate(9, 1.3)), 1 << 20))
-    if "cold" in keys:
+    if {"cold", "slow"} & set(keys):
         for n in range(COLD_FILES):
             with open(servers.add_file(f"cold{n}", 0), "wb") as out:
                 for _ in range(COLD_BYTES >> 20):
@@ -288,6 +292,8 @@ def without(name):
 def run_case(servers, case, names, arguments, results):
     instances, short = [], set()  # servers with the names of their results; who does not hold the idle connections
     with contextlib.ExitStack() as beside:
+        if case.extra == "slow downloads":
+            disk = beside.enter_context(SlowDisk(servers.root, SLOW_BYTES_S))
         for name in names:
             options = {"file": case.path[1:], "once": case.once} if name in YARDSTICKS else {}
             if case.extra:
@@ -297,6 +303,8 @@ def run_case(servers, case, names, arguments, results):
             beside.callback(servers.stop, server)
         for server, name in instances:
             check_answers(servers, case, server)
+            if case.extra == "slow downloads":
+                disk.add(server.processes())
             if case.extra == "idle" and name == server.name:
                 before = server.resident()
                 held = beside.enter_context(idle_connections(server, IDLE - (1000 if case.key == "active" else 0)))
@@ -307,7 +315,7 @@ def run_case(servers, case, names, arguments, results):
         instances = [(server, name) for server, name in instances if name not in short]
         for _ in range(arguments.rounds):
             for server, name in instances:
-                cold = case.extra == "downloads" and name == server.name
+                cold = "downloads" in case.extra and name == server.name
                 with cold_downloads(servers, server) if cold else contextlib.nullcontext():
                     results.add(case, name, run(servers, case, server, arguments.seconds))
 
@@ -346,9 +354,11 @@ def claims(results, peers):
     yield "pipelined", lambda: ("16 pipelined: nginx's rate, ratio to ours", r.ratio("pipelined", "nginx", "gatling", "rate"), 1 / 3)
     yield "idle", lambda: ("idle connection: resident bytes", r.memory["gatling"], 256)
     yield "idle", lambda: ("p99 beside 15,000 idle, ratio to without", r.ratio("idle", "gatling", without("gatling"), "p99_us"), 1.1)
-    for name, limit in (("gatling", 2), ("nginx", None)):
-        yield "cold", lambda name=name, limit=limit: (f"{name}: p99 beside cold downloads, ratio to without",
-                                                      r.ratio("cold", name, without(name), "p99_us"), limit)  # fmt: skip
+    for key, disk in (("cold", ""), ("slow", ", slow disk")):
+        for name, limit in (("gatling", 2), ("nginx", None)):
+            yield key, lambda key=key, disk=disk, name=name, limit=limit: (
+                f"{name}: p99 beside cold downloads{disk}, ratio to without",
+                r.ratio(key, name, without(name), "p99_us"), limit)  # fmt: skip
     yield "workers", lambda: ("two workers: CPU, ratio to one", r.ratio("workers", "gatling", without("gatling")), 1.05)
 
 
@@ -401,7 +411,11 @@ def main():
         make_files(servers, keys)
         for key in keys:
             taking_part = [n for n in names if CASE[key].yardsticks or n not in YARDSTICKS]
-            run_case(servers, CASE[key], taking_part, arguments, results)
+            try:
+                run_case(servers, CASE[key], taking_part, arguments, results)
+            except NoSlowDisk as error:
+                print(f"versus: no slow disk here: {error}", file=sys.stderr)
+                continue
             print_case(CASE[key], results)
     if results.memory:
         print("\nidle connection after one request, resident bytes")
