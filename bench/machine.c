@@ -1,7 +1,6 @@
 /* machine.c - see machine.h. */
 #include "bench/machine.h"
 
-#include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -85,13 +84,4 @@ void machine_describe(FILE *out, int argc, char **argv) {
 		snprintf(path, sizeof path, "/proc/sys/%s", settings[i]);
 		print_line(out, settings[i], path, "");
 	}
-}
-
-unsigned machine_processors(void) {
-#ifdef __linux__
-	cpu_set_t set;
-	if (sched_getaffinity(0, sizeof set, &set) == 0) return (unsigned)CPU_COUNT(&set);
-#endif
-	long online = sysconf(_SC_NPROCESSORS_ONLN);
-	return online > 0 ? (unsigned)online : 1;
 }

@@ -9,9 +9,6 @@
 /* Program, arguments, date, kernel, processor, clock, and the limits and settings of the network that matter. */
 void machine_describe(FILE *out, int argc, char **argv);
 
-/* How many processors this process may use. */
-unsigned machine_processors(void);
-
 /* CLOCK_MONOTONIC, in ns; and any clock, in seconds. */
 int64_t machine_clock_ns(void);
 double machine_seconds(clockid_t clock);

@@ -3,11 +3,11 @@
 
 #include <stdio.h>
 
-#include "bench/machine.h"
+#include "io/io.h"
 
 static bool client_was_bottleneck(const struct plan *plan, const struct run *r, char *text) {
 	const struct histogram *duration = r->total.duration;
-	unsigned processors = machine_processors();
+	unsigned processors = io_processors();
 	double own_s = r->user_s + r->system_s - (double)r->total.spun_ns / 1e9;
 	double busy = own_s / (r->elapsed_s * (plan->clients < processors ? plan->clients : processors));
 	if (busy * 100 > CLIENT_BUSY_PERCENT) {

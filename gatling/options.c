@@ -10,7 +10,6 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "gatling/platform.h"
 #include "gatling/version.h"
 #include "io/io.h"
 
@@ -107,7 +106,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 	int listings = -1; /* not said */
 	*o = (struct options){.root = ".",
 						  .port = geteuid() == 0 ? PORT_ROOT : PORT_USER,
-						  .workers = platform_cores(),
+						  .workers = (int)io_processors(),
 						  .timeout_s = TIMEOUT_S,
 						  .defer_accept = true,
 						  .log = true};

@@ -12,7 +12,6 @@
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sched.h>
 #include <sys/syscall.h>
 
 /* at a path with ".." while somebody moves directories: openat2(2) says EAGAIN */
@@ -29,12 +28,6 @@ int platform_open_beneath(int directory, const char *path, int flags) {
 
 void platform_defer_accept(int fd, int wait_s) {
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wait_s, sizeof wait_s); /* it only saves */
-}
-
-int platform_cores(void) {
-	cpu_set_t set;
-	if (sched_getaffinity(0, sizeof set, &set) == -1) return 1;
-	return CPU_COUNT(&set);
 }
 
 #else
@@ -54,11 +47,6 @@ int platform_open_beneath(int directory, const char *path, int flags) {
 }
 
 void platform_defer_accept(int fd, int wait_s) { (void)fd, (void)wait_s; }
-
-int platform_cores(void) {
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	return cores > 0 ? (int)cores : 1;
-}
 
 #endif
 

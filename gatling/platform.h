@@ -45,7 +45,4 @@ long platform_send_queue(int fd);
  * there is no such thing. */
 void platform_defer_accept(int fd, int wait_s);
 
-/* Cores that this process may run on, at least 1. */
-int platform_cores(void);
-
 #endif

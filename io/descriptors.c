@@ -1,5 +1,5 @@
-/* descriptors.c - how many descriptors there are, and a table of them for each thread where the system has such a thing
- * (Linux). */
+/* descriptors.c - what a process has of the system: how many descriptors, a table of them for each thread where there
+ * is such a thing (Linux), and processors. */
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -47,7 +47,17 @@ bool io_private_descriptors(int *keep, unsigned count) {
 	return true;
 }
 
+unsigned io_processors(void) {
+	cpu_set_t set;
+	return sched_getaffinity(0, sizeof set, &set) == -1 ? 1 : (unsigned)CPU_COUNT(&set);
+}
+
 #else
+
+unsigned io_processors(void) {
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	return online > 0 ? (unsigned)online : 1;
+}
 
 bool io_private_descriptors(int *keep, unsigned count) {
 	(void)keep, (void)count;

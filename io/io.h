@@ -121,6 +121,9 @@ bool io_private_descriptors(int *keep, unsigned count);
 /* Lets this process open as many descriptors as it may; how many those are, 0 if that cannot be known. */
 uint64_t io_raise_descriptor_limit(void);
 
+/* How many processors this process may run on, at least 1: no more loops are of use. */
+unsigned io_processors(void);
+
 /* Makes the loop's current or next io_wait() return. Any thread that shares the descriptor table with the
  * loop's thread may call it, and a signal handler. */
 void io_wake(io_loop *loop);

@@ -1,10 +1,14 @@
 """A server that the tests of the wire share: its files are not changed by them."""
 
+import collections
 import random
+import re
+import signal
+import subprocess
 
 import pytest
 
-from gatling import Root, Server
+from gatling import Root, Server, eventually
 
 SMALL = bytes(range(256)) * 4
 BIG = random.Random(1).randbytes(3_000_000)
@@ -50,3 +54,28 @@ def root():
     own = Root({"index.html": b"hello", "a.txt": b"a"})
     yield own
     own.remove()
+
+
+@pytest.fixture
+def traced(plain, files, tmp_path):
+    """A server with one worker that has the small file in its cache, and what counts its calls while a function runs."""
+
+    def count(function, *flags):
+        path = tmp_path / "calls"
+        command = ["strace", "-f", "-qq", "-p", str(server.process.pid), "-o", str(path), *flags]
+        with subprocess.Popen(command) as strace:
+            try:
+                eventually(lambda: all(tracer(server, thread) == strace.pid for thread in server.thread_ids()))
+                function(server)
+            finally:
+                strace.send_signal(signal.SIGINT)
+        return collections.Counter(re.findall(r"^\d+ +(\w+)\(", path.read_text(), re.MULTILINE))
+
+    with Server(plain, files, "-j", "1", "-n") as server:
+        server.get("/small.bin")
+        yield count
+
+
+def tracer(server, thread):
+    with open(f"/proc/{server.process.pid}/task/{thread}/status", encoding="ascii") as status:
+        return int(re.search(r"TracerPid:\s*(\d+)", status.read()).group(1))

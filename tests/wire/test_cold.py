@@ -9,7 +9,6 @@ import pytest
 
 from conftest import SMALL
 from gatling import Root, Server, eventually
-from test_syscalls import traced  # noqa: F401
 
 SIZE = 5_000_000
 CONTENT = random.Random(2).randbytes(SIZE)
@@ -90,7 +89,7 @@ def test_races_between_a_worker_and_its_reader(threads, cold):
             connection.close()
 
 
-def test_the_worker_sends_only_what_is_in_memory(traced, files, tmp_path):  # noqa: F811
+def test_the_worker_sends_only_what_is_in_memory(traced, files, tmp_path):
     path = files.write("cold.bin", CONTENT)
     make_cold(path)
 

@@ -1,44 +1,14 @@
 """What a request costs in system calls, counted by strace(1)."""
 
-import collections
-import re
 import signal
-import subprocess
 import time
 
-import pytest
-
 from conftest import BIG, SMALL
-from gatling import Server, eventually
+from gatling import eventually
 
 WAIT = "epoll_wait"
 REQUEST = b"GET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n"
 LAST_REQUEST = b"GET /small.bin HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-
-
-@pytest.fixture
-def traced(plain, files, tmp_path):
-    """A server with one worker that has the small file in its cache, and what counts its calls while a function runs."""
-
-    def count(function, *flags):
-        path = tmp_path / "calls"
-        command = ["strace", "-f", "-qq", "-p", str(server.process.pid), "-o", str(path), *flags]
-        with subprocess.Popen(command) as strace:
-            try:
-                eventually(lambda: all(tracer(server, thread) == strace.pid for thread in server.thread_ids()))
-                function(server)
-            finally:
-                strace.send_signal(signal.SIGINT)
-        return collections.Counter(re.findall(r"^\d+ +(\w+)\(", path.read_text(), re.MULTILINE))
-
-    with Server(plain, files, "-j", "1", "-n") as server:
-        server.get("/small.bin")
-        yield count
-
-
-def tracer(server, thread):
-    with open(f"/proc/{server.process.pid}/task/{thread}/status", encoding="ascii") as status:
-        return int(re.search(r"TracerPid:\s*(\d+)", status.read()).group(1))
 
 
 def test_a_request_on_a_connection_kept_open_is_a_read_and_a_write(traced):
