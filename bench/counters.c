@@ -77,3 +77,19 @@ struct counters counters_since(const struct counters *now, const struct counters
 	for (int i = 0; i < COUNTERS; i++) since.value[i] = now->value[i] - before->value[i];
 	return since;
 }
+
+bool counters_stolen(const struct counters *c, char *text, size_t size) {
+	if (c->stolen * 1000 <= c->ticks * STOLEN_PER_MILLE) return false;
+	snprintf(text, size, "others on the host took %.1f %% of the processors",
+			 100 * (double)c->stolen / (double)c->ticks);
+	return true;
+}
+
+bool counters_moved(const struct counters *c, char *text, size_t size) {
+	size_t n = 0;
+	for (int i = 0; i < COUNTERS && n < size; i++)
+		if (c->value[i])
+			n += (size_t)snprintf(text + n, size - n, "%s%s +%llu", n ? ", " : "", counter_name[i],
+								  (unsigned long long)c->value[i]);
+	return n > 0;
+}

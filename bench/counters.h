@@ -4,6 +4,8 @@
 #ifndef BENCH_COUNTERS_H
 #define BENCH_COUNTERS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { COUNTERS = 11 };
@@ -20,5 +22,11 @@ void counters_read(struct counters *counters);
 
 /* What has been added since. */
 struct counters counters_since(const struct counters *now, const struct counters *before);
+
+/* Whether others took more of the processors' time than STOLEN_PER_MILLE; whether a counter of the kernel moved. Then
+ * text, of size bytes, says so; else it is left as it is. */
+enum { STOLEN_PER_MILLE = 10 };
+bool counters_stolen(const struct counters *counters, char *text, size_t size);
+bool counters_moved(const struct counters *counters, char *text, size_t size);
 
 #endif

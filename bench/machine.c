@@ -6,7 +6,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "bench/usage.h"
 #include "io/io.h"
+#include "io/version.h"
 
 enum { LINE_MAX_LENGTH = 1024, CLOCK_READINGS = 1000 };
 
@@ -66,7 +68,7 @@ void machine_describe(FILE *out, int argc, char **argv) {
 	struct utsname system;
 	struct timespec resolution;
 	struct rlimit limit = {0};
-	fputs("# command\t", out);
+	fprintf(out, "# program\t%s %s\n# command\t", usage_program, GATLING_VERSION);
 	for (int i = 0; i < argc; i++) fprintf(out, "%s%s", i ? " " : "", argv[i]);
 	gmtime_r(&now, &tm);
 	strftime(date, sizeof date, "%FT%TZ", &tm);

@@ -26,29 +26,14 @@ static bool client_was_bottleneck(const struct plan *plan, const struct run *r, 
 	return true;
 }
 
-/* Names the counters that moved; false: none did. */
-static bool counters_moved(const struct counters *c, char *text) {
-	size_t n = 0;
-	*text = '\0';
-	for (int i = 0; i < COUNTERS && n < VERDICT_TEXT; i++)
-		if (c->value[i])
-			n += (size_t)snprintf(text + n, VERDICT_TEXT - n, "%s%s +%llu", n ? ", " : "", counter_name[i],
-								  (unsigned long long)c->value[i]);
-	return n > 0;
-}
-
 const char *verdict_of(const struct plan *plan, const struct run *r, char *text) {
 	const struct measures *m = &r->total;
-	const struct counters *c = &r->counters;
 	snprintf(text, VERDICT_TEXT, "nothing was answered");
 	if (!m->count[COUNT_ANSWERED]) return "FAIL";
 	snprintf(text, VERDICT_TEXT, "%s ran out", m->failure[FAILURE_PORTS] ? "ports" : "descriptors");
 	if (m->failure[FAILURE_PORTS] || m->failure[FAILURE_DESCRIPTORS]) return "LIMIT";
 	if (client_was_bottleneck(plan, r, text)) return "CLIENT";
-	snprintf(text, VERDICT_TEXT, "others on the host took %.1f %% of the processors",
-			 100 * (double)c->stolen / (double)(c->ticks ? c->ticks : 1));
-	if (c->stolen * 1000 > c->ticks * STOLEN_PER_MILLE) return "NOISY";
-	if (counters_moved(c, text)) return "XPASS";
 	*text = '\0';
-	return "PASS";
+	if (counters_stolen(&r->counters, text, VERDICT_TEXT)) return "NOISY";
+	return counters_moved(&r->counters, text, VERDICT_TEXT) ? "XPASS" : "PASS";
 }

@@ -10,8 +10,7 @@ enum {
 	VERDICT_TEXT = 512,
 	CLIENT_BUSY_PERCENT = 90, /* of its threads' time: more, and it is the client that was measured */
 	CLIENT_LATE_PERCENT = 10, /* lateness of the time of an answer, both at 99 %: the same, */
-	CLIENT_LATE_NS = 100000,  /* but for what a thread takes to wake up */
-	STOLEN_PER_MILLE = 10     /* of the processors' time, taken by others on the host */
+	CLIENT_LATE_NS = 100000   /* but for what a thread takes to wake up */
 };
 
 /* The first of these that holds, and in text why (VERDICT_TEXT bytes; "" for PASS):

@@ -375,7 +375,7 @@ def print_claims(results, peers):
         except (KeyError, ValueError):  # a server that it takes was not there
             continue
         verdict = "" if limit is None else "held" if value <= limit else "MISSED"
-        print(f"  {text:58}{value:8.2f}" + (f"  <= {limit:.2f}  {verdict}" if limit else ""))
+        print(f"  {text:62}{value:9.2f}" + (f"  <= {limit:.2f}  {verdict}" if limit else ""))
 
 
 def write_tsv(path, results):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(TOP / "tests" / "wire"), str(TOP / "tests" / "bench")]
+sys.path[:0] = [str(TOP / "tests" / "wire"), str(TOP / "tests" / "bench"), str(TOP / "bench")]
 
 
 def pytest_addoption(parser):

@@ -1,0 +1,136 @@
+/* fork.c - from fork(2), or what stands in its place, until the first byte from the child, against the number of
+ * children that are alive; then ending them, one by one, first come first. After forkbench of Felix von Leitner's
+ * "Benchmarking BSD and Linux" (2003): run by the program that is linked statically it shows what dynamic linking
+ * costs. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/kbench/fork.h"
+#include "bench/machine.h"
+
+enum { THREAD_STACK = 64 * 1024 };
+
+extern char **environ;
+
+struct child {
+	pid_t pid;
+	pthread_t thread;
+	int release[2]; /* a thread waits for its end to be closed */
+};
+
+/* What every child does: says that it is there, and waits to be ended. */
+__attribute__((noreturn)) static void be_child(int out) {
+	if (write(out, "", 1) != 1) _exit(1);
+	while (true) pause();
+}
+
+int fork_child(void) { be_child(STDOUT_FILENO); }
+
+struct thread {
+	int out, release;
+};
+
+static void *be_thread(void *argument) {
+	struct thread own = *(struct thread *)argument;
+	char byte;
+	if (write(own.out, "", 1) == 1) (void)!read(own.release, &byte, 1);
+	return NULL;
+}
+
+static int start_thread(struct child *child, int out) {
+	static struct thread told; /* until its byte has come, which is before the next is started */
+	pthread_attr_t attributes;
+	if (pipe2(child->release, O_CLOEXEC) == -1) return -1;
+	told = (struct thread){.out = out, .release = child->release[0]};
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, THREAD_STACK);
+	errno = pthread_create(&child->thread, &attributes, be_thread, &told);
+	pthread_attr_destroy(&attributes);
+	return errno ? -1 : 0;
+}
+
+static char *const child_arguments[] = {"kbench", FORK_CHILD, NULL};
+
+static int start_spawned(struct child *child, int out) {
+	posix_spawn_file_actions_t actions;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+	errno = posix_spawn(&child->pid, "/proc/self/exe", &actions, NULL, child_arguments, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	return errno ? -1 : 0;
+}
+
+static int start_forked(struct child *child, int out, bool exec) {
+	child->pid = fork();
+	if (child->pid != 0) return child->pid == -1 ? -1 : 0;
+	if (!exec) be_child(out);
+	if (dup2(out, STDOUT_FILENO) != -1) execv("/proc/self/exe", child_arguments);
+	_exit(1);
+}
+
+static int start(const struct run *run, struct child *child, int out) {
+	if (run_kind(run, "thread")) return start_thread(child, out);
+	if (run_kind(run, "spawn")) return start_spawned(child, out);
+	return start_forked(child, out, run_kind(run, "exec"));
+}
+
+/* Starts children up to the limit; how many, and in *error the errno that ended it, or 0. */
+static unsigned start_all(struct run *run, struct child *child, int64_t *start_ns, int *error) {
+	int channel[2];
+	char byte;
+	*error = pipe2(channel, O_CLOEXEC) == -1 ? errno : 0;
+	for (unsigned n = 0; n < run->count && !*error; n++) {
+		int64_t before = machine_clock_ns();
+		if (start(run, &child[n], channel[1]) == -1) {
+			*error = errno;
+			return n;
+		}
+		(void)!read(channel[0], &byte, 1);
+		start_ns[n] = machine_clock_ns() - before;
+	}
+	return *error ? 0 : run->count;
+}
+
+static int64_t end(const struct run *run, struct child *child) {
+	int64_t before = machine_clock_ns();
+	if (run_kind(run, "thread")) {
+		close(child->release[1]);
+		pthread_join(child->thread, NULL);
+		close(child->release[0]);
+	} else {
+		kill(child->pid, SIGTERM);
+		waitpid(child->pid, NULL, 0);
+	}
+	return machine_clock_ns() - before;
+}
+
+static int measure(struct run *run) {
+	struct child *child = run_memory(run, run->count, sizeof *child);
+	int64_t *start_ns = run_memory(run, run->count, sizeof *start_ns);
+	int64_t *end_ns = run_memory(run, run->count, sizeof *end_ns);
+	if (!child || !start_ns || !end_ns) return -1;
+	int error;
+	unsigned count = start_all(run, child, start_ns, &error);
+	for (unsigned n = 0; n < count; n++) end_ns[count - 1 - n] = end(run, &child[n]);
+	for (unsigned n = 0; n < count; n++) run_point(run, n, (int64_t[]){start_ns[n], end_ns[n]});
+	errno = error;
+	return error ? run_stop(run, run->settings->kind, count) : 0;
+}
+
+const struct benchmark fork_benchmark = {
+	.name = "fork",
+	.summary = "starting a child, until its first byte, against the children alive",
+	.how = "From the call until a byte of the child has been read from a pipe; then the children are ended, first "
+		   "come first, each until it has been waited for.",
+	.n = "children alive",
+	.columns = {"start_ns", "end_ns"},
+	.kinds = {"fork", "exec", "spawn", "thread"},
+	.count = 3000,
+	.measure = measure,
+};

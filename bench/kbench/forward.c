@@ -1,0 +1,18 @@
+/* forward.c - what gets through a router: a third network namespace between the two of stream.c. */
+#include "bench/kbench/stream.h"
+
+static int measure(struct run *run) { return stream_measure(run, NET_ROUTED); }
+
+const struct benchmark forward_benchmark = {
+	.name = "forward",
+	.summary = "what gets through a network namespace that forwards",
+	.how = "As stream, but between the sender and the receiver is a third namespace, whose kernel forwards.",
+	.n = "steps of 100 ms",
+	.columns = NET_COLUMNS,
+	.kinds = {"tcp", "udp"},
+	.count = 30,
+	.warm_up = NET_WARM_UP,
+	.options = OPTION_FAMILY | OPTION_STREAMS | OPTION_SIZE,
+	.network = true,
+	.measure = measure,
+};

@@ -1,0 +1,110 @@
+/* kbench.h - what the benchmarks of kbench(1) have in common: each is one file, with a function that measures one run
+ * in a process of its own, and one struct benchmark that says what it measures and what it can be told. */
+#ifndef KBENCH_H
+#define KBENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum {
+	VALUES_MAX = 3,  /* columns of a point beside its n */
+	KINDS_MAX = 6,   /* variants of a benchmark */
+	WARM_UP = 200,   /* the n of the run before the first, which is thrown away */
+	WORDS_MAX = 512, /* bytes of what is said of a run */
+	EXIT_LIMIT = 3   /* exit status: a limit was met; what was measured up to there is valid */
+};
+
+/* Options that not every benchmark has; a set. */
+enum {
+	OPTION_FAMILY = 1,    /* -6 */
+	OPTION_SOURCES = 2,   /* --sources */
+	OPTION_PORTS = 4,     /* --ports */
+	OPTION_DIRECTORY = 8, /* --directory */
+	OPTION_STREAMS = 16,  /* --streams */
+	OPTION_SIZE = 32,     /* --size */
+	OPTION_SERVER = 64    /* --server */
+};
+
+struct settings {
+	unsigned count;                 /* how far n goes */
+	unsigned runs;                  /* repetitions */
+	unsigned points;                /* that are kept of a run, evenly spread; 0: all */
+	const char *kind;               /* of the benchmark's kinds */
+	int family;                     /* AF_INET or AF_INET6 */
+	unsigned sources;               /* addresses that connections come from */
+	unsigned port_first, port_last; /* of the ports that the kernel gives out; 0: as it comes */
+	const char *directory;          /* for files */
+	unsigned streams;
+	unsigned size;      /* bytes of a datagram's payload */
+	const char *server; /* path of gatling */
+};
+
+struct record; /* what a run leaves; see run.c */
+
+/* A run under way. */
+struct run {
+	const struct settings *settings;
+	unsigned count; /* as in settings, less in the warm-up */
+	struct record *record;
+};
+
+struct benchmark {
+	const char *name, *summary, *how;    /* how it is measured: a sentence */
+	const char *n;                       /* what n counts */
+	const char *columns[VALUES_MAX + 1]; /* with their unit, as "bind_ns" */
+	const char *kinds[KINDS_MAX + 1];    /* the first is the default */
+	unsigned count;                      /* default */
+	unsigned options;
+	unsigned warm_up;                /* n of the run that is thrown away; 0: WARM_UP */
+	bool network;                    /* each run has a network namespace of its own, where that may be */
+	int (*measure)(struct run *run); /* 0, or -1 after run_stop() or run_skip() */
+};
+
+extern const struct benchmark socket_benchmark, bind_benchmark, accept_benchmark, fork_benchmark, mmap_benchmark,
+	files_benchmark, event_benchmark, download_benchmark, stream_benchmark, relay_benchmark, forward_benchmark;
+
+/* Keeps a point: the benchmark's columns, in their order. */
+void run_point(struct run *run, unsigned n, const int64_t *values);
+
+/* Names an n where the curve may change, and what is there: a table that is full, a limit. */
+void run_landmark(struct run *run, unsigned n, const char *what);
+
+/* What comes after is not measured, and what the kernel counts from here on is no part of the run. Needed only where
+ * cleaning up moves the counters. */
+void run_end(struct run *run);
+
+/* A line of the table's head: what this run found. */
+void run_note(struct run *run, const char *key, const char *value);
+
+/* A system call failed at that n: errno tells a limit, which is named, from a failure. Answers -1. */
+int run_stop(struct run *run, const char *call, unsigned n);
+
+/* Here this cannot be measured; says why. Answers -1. */
+__attribute__((format(printf, 2, 3))) int run_skip(struct run *run, const char *format, ...);
+
+/* Memory for so many of that size, zeroed and touched, that lasts as long as the run. NULL after run_stop(). */
+void *run_memory(struct run *run, size_t count, size_t size);
+
+/* Whether the run has a network namespace of its own, which it may change. */
+bool run_own_namespace(const struct run *run);
+
+/* Whether a word is the kind asked for. */
+bool run_kind(const struct run *run, const char *kind);
+
+/* Repeats a benchmark in processes of their own; the points go to out as they are kept, with a verdict for each run.
+ * The exit status of the program. */
+int run_all(const struct benchmark *benchmark, const struct settings *settings, FILE *out);
+
+/* Moves the process into a network namespace of its own, with a loopback that is up. false: it may not, and stays. */
+bool namespace_enter(void);
+
+/* Numbers of a file below /proc; how many there are, up to most. */
+unsigned read_numbers(const char *path, unsigned *number, unsigned most);
+
+/* The range of ports that the kernel gives out here. 0, or -1 with errno. */
+int namespace_set_ports(unsigned first, unsigned last);
+int namespace_ports(unsigned *first, unsigned *last);
+
+#endif

@@ -1,0 +1,178 @@
+/* main.c - kbench: what the kernel's services cost against how much is there already. See kbench(1). */
+#include <getopt.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/socket.h>
+
+#include "bench/kbench/fork.h"
+#include "bench/kbench/net.h"
+#include "bench/machine.h"
+#include "bench/usage.h"
+#include "io/io.h"
+
+enum {
+	COUNT_MAX = 1000000,
+	RUNS = 5,
+	RUNS_MAX = 1000,
+	SOURCES_MAX = 250,
+	PORT_MAX = 65535,
+	DATAGRAM = 1472,
+	DATAGRAM_MAX = 65487
+};
+
+static const struct benchmark *const benchmarks[] = {
+	&socket_benchmark, &bind_benchmark,     &accept_benchmark, &fork_benchmark,  &mmap_benchmark,    &files_benchmark,
+	&event_benchmark,  &download_benchmark, &stream_benchmark, &relay_benchmark, &forward_benchmark, NULL,
+};
+
+enum {
+	LONG_RUNS = 256,
+	LONG_POINTS,
+	LONG_KIND,
+	LONG_SOURCES,
+	LONG_PORTS,
+	LONG_DIRECTORY,
+	LONG_STREAMS,
+	LONG_SIZE,
+	LONG_SERVER
+};
+
+static const struct known_option {
+	struct option option;
+	unsigned of; /* which benchmarks have it; 0: all */
+	const char *help;
+} known_options[] = {
+	{{"count", required_argument, NULL, 'n'}, 0, "-n, --count N       how far n goes"},
+	{{"runs", required_argument, NULL, LONG_RUNS}, 0, "    --runs N        repetitions, a process each (default: 5)"},
+	{{"points", required_argument, NULL, LONG_POINTS},
+	 0,
+	 "    --points N      that are kept of a run, evenly spread (default: all)"},
+	{{"kind", required_argument, NULL, LONG_KIND}, 0, NULL},
+	{{"ipv6", no_argument, NULL, '6'}, OPTION_FAMILY, "-6, --ipv6"},
+	{{"sources", required_argument, NULL, LONG_SOURCES},
+	 OPTION_SOURCES,
+	 "    --sources N     addresses the connections come from (default: 1)"},
+	{{"ports", required_argument, NULL, LONG_PORTS}, OPTION_PORTS, "    --ports LO-HI   that the kernel gives out"},
+	{{"directory", required_argument, NULL, LONG_DIRECTORY},
+	 OPTION_DIRECTORY,
+	 "    --directory DIR for the files (default: /tmp)"},
+	{{"streams", required_argument, NULL, LONG_STREAMS},
+	 OPTION_STREAMS,
+	 "    --streams N     at the same time (default: 1)"},
+	{{"size", required_argument, NULL, LONG_SIZE},
+	 OPTION_SIZE,
+	 "    --size BYTES    of a datagram's payload (default: 1472)"},
+	{{"server", required_argument, NULL, LONG_SERVER},
+	 OPTION_SERVER,
+	 "    --server PATH   of gatling (default: beside this program)"},
+	{{"help", no_argument, NULL, 'h'}, 0, "-h, --help"},
+};
+enum { KNOWN_OPTIONS = sizeof known_options / sizeof *known_options };
+
+/* Its kinds, as "a, b". */
+static const char *kinds_of(const struct benchmark *b) {
+	static char text[128];
+	size_t n = 0;
+	for (int i = 0; b->kinds[i] && n < sizeof text; i++)
+		n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? ", " : "", b->kinds[i]);
+	return text;
+}
+
+static int help(const struct benchmark *b) {
+	if (!b) {
+		puts("usage: kbench BENCHMARK [options]\n"
+			 "What services of the kernel cost, each call timed, as a table (TSV):\n");
+		for (int i = 0; benchmarks[i]; i++) printf("  %-8s %s\n", benchmarks[i]->name, benchmarks[i]->summary);
+		puts("\nkbench BENCHMARK --help lists its options.");
+		return usage_end(0);
+	}
+	printf("usage: kbench %s [options]\n%s.\nn: %s.\n\n", b->name, b->summary, b->n);
+	for (int i = 0; i < KNOWN_OPTIONS; i++) {
+		const struct known_option *o = &known_options[i];
+		if (o->of && !(o->of & b->options)) continue;
+		if (o->help) printf("  %s", o->help);
+		if (o->option.val == 'n') printf(" (default: %u)", b->count);
+		if (o->option.val == LONG_KIND && !b->kinds[0]) continue;
+		if (o->option.val == LONG_KIND) printf("      --kind KIND     %s", kinds_of(b));
+		putchar('\n');
+	}
+	return usage_end(0);
+}
+
+static const char *kind_of(const struct benchmark *b, const char *text) {
+	for (int i = 0; b->kinds[i]; i++)
+		if (strcmp(b->kinds[i], text) == 0) return b->kinds[i];
+	refuse("--kind takes one of: %s", b->kinds[0] ? kinds_of(b) : "(there are no kinds of this)");
+}
+
+static void parse_ports(struct settings *s, char *text) {
+	char *dash = strchr(text, '-');
+	if (!dash) refuse("--ports takes a range, as 32768-60999, not '%s'", text);
+	*dash = '\0';
+	s->port_first = (unsigned)usage_whole_number("--ports", text, 1, PORT_MAX);
+	s->port_last = (unsigned)usage_whole_number("--ports", dash + 1, s->port_first, PORT_MAX);
+}
+
+static void parse_option(const struct benchmark *b, struct settings *s, int option) {
+	switch (option) {
+	case 'n': s->count = (unsigned)usage_whole_number("--count", optarg, 1, COUNT_MAX); break;
+	case '6': s->family = AF_INET6; break;
+	case LONG_RUNS: s->runs = (unsigned)usage_whole_number("--runs", optarg, 1, RUNS_MAX); break;
+	case LONG_POINTS: s->points = (unsigned)usage_whole_number("--points", optarg, 1, COUNT_MAX); break;
+	case LONG_KIND: s->kind = kind_of(b, optarg); break;
+	case LONG_SOURCES: s->sources = (unsigned)usage_whole_number("--sources", optarg, 1, SOURCES_MAX); break;
+	case LONG_PORTS: parse_ports(s, optarg); break;
+	case LONG_STREAMS: s->streams = (unsigned)usage_whole_number("--streams", optarg, 1, NET_STREAMS_MAX); break;
+	case LONG_SIZE: s->size = (unsigned)usage_whole_number("--size", optarg, 0, DATAGRAM_MAX); break;
+	case LONG_SERVER: s->server = optarg; break;
+	case LONG_DIRECTORY: s->directory = optarg; break;
+	}
+}
+
+/* false: --help. */
+static bool parse(const struct benchmark *b, struct settings *s, int argc, char **argv) {
+	struct option options[KNOWN_OPTIONS + 1] = {0};
+	for (int i = 0, n = 0; i < KNOWN_OPTIONS; i++)
+		if (!known_options[i].of || known_options[i].of & b->options) options[n++] = known_options[i].option;
+	const char *letters = b->options & OPTION_FAMILY ? ":n:h6" : ":n:h";
+	for (int c; (c = getopt_long(argc, argv, letters, options, NULL)) != -1;) {
+		if (c == 'h') return false;
+		if (c == '?' || c == ':') usage_bad_option(c, argv);
+		parse_option(b, s, c);
+	}
+	if (optind < argc) refuse("kbench %s takes no argument '%s'", b->name, argv[optind]);
+	if (s->sources > 1 && s->family == AF_INET6) refuse("the loopback has one IPv6 address: no --sources");
+	return true;
+}
+
+static const struct benchmark *benchmark_of(const char *name) {
+	for (int i = 0; benchmarks[i]; i++)
+		if (strcmp(benchmarks[i]->name, name) == 0) return benchmarks[i];
+	refuse("there is no benchmark '%s'", name);
+}
+
+int main(int argc, char **argv) {
+	usage_program = "kbench";
+	if (argc == 2 && strcmp(argv[1], FORK_CHILD) == 0) fork_child();
+	if (argc < 2) refuse("which benchmark?");
+	if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) return help(NULL);
+	const struct benchmark *b = benchmark_of(argv[1]);
+	struct settings s = {
+		.count = b->count,
+		.runs = RUNS,
+		.kind = b->kinds[0],
+		.family = AF_INET,
+		.sources = 1,
+		.directory = "/tmp",
+		.streams = 1,
+		.size = DATAGRAM,
+	};
+	if (!parse(b, &s, argc - 1, argv + 1)) return help(b);
+	(void)io_raise_descriptor_limit();
+	machine_describe(stdout, argc, argv);
+	printf("# linked\t%s\n", getauxval(AT_BASE) ? "dynamically" : "statically");
+	printf("# benchmark\t%s\t%s\n# how\t%s\n# kind\t%s\n# n\t%s\n", b->name, b->summary, b->how, s.kind ? s.kind : "-",
+		   b->n);
+	printf("# runs\t%u, after one of %d that is thrown away\n", s.runs, WARM_UP);
+	return usage_end(run_all(b, &s, stdout));
+}

@@ -1,0 +1,320 @@
+/* net.c - see net.h. */
+#include "bench/kbench/net.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench/machine.h"
+
+enum { COMMAND_LENGTH_MAX = 1024, READY_MS = 5000, STREAM_PORTS = 100 };
+
+/* The processes of the others, and the pipes by which they are told to go on: only one way at a time. */
+static struct other {
+	pid_t pid;
+	int tell, hear;
+} others[2];
+static int other_count;
+
+/* Says a word to another process, or hears it: 0, or -1. */
+static int say(int fd) { return write(fd, "", 1) == 1 ? 0 : -1; }
+static int hear(int fd) {
+	char byte;
+	return read(fd, &byte, 1) == 1 ? 0 : -1;
+}
+
+/* Has ip(8) do what the lines say, in this namespace. 0, or -1. */
+__attribute__((format(printf, 1, 2))) static int ip(const char *format, ...) {
+	char lines[COMMAND_LENGTH_MAX];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(lines, sizeof lines, format, arguments);
+	va_end(arguments);
+	FILE *out = popen("ip -batch - >/dev/null 2>&1", "w");
+	if (!out) return -1;
+	fputs(lines, out);
+	return pclose(out) == 0 ? 0 : -1;
+}
+
+/* 0, or -1: also where there is no such setting. */
+static int set(const char *setting, const char *value) {
+	FILE *out = fopen(setting, "w");
+	if (!out) return -1;
+	fputs(value, out);
+	return fclose(out);
+}
+
+/* Addresses of links to come may be used at once: a router asks for its neighbours from that of the link's own, which
+ * else is looked for elsewhere for a second or two first (RFC 4862, section 5.4). */
+static void trust_addresses(void) { (void)set("/proc/sys/net/ipv6/conf/default/accept_dad", "0"); }
+
+/* The addresses of a link's ends are 10.77.LINK.1 and .2, fd77:LINK::1 and ::2; of none, on the loopback, they differ
+ * in their port. */
+static union net_address address_of(int family, int link, int end, socklen_t *length) {
+	union net_address address = {.any.sa_family = (sa_family_t)family};
+	char text[64];
+	in_port_t port = htons((uint16_t)(NET_PORT + (link < 0 ? end : 0)));
+	if (family == AF_INET6) {
+		snprintf(text, sizeof text, link < 0 ? "::1" : "fd77:%d::%d", link, end);
+		inet_pton(AF_INET6, text, &address.v6.sin6_addr);
+		address.v6.sin6_port = port;
+		*length = sizeof address.v6;
+	} else {
+		snprintf(text, sizeof text, link < 0 ? "127.0.0.1" : "10.77.%d.%d", link, end);
+		inet_pton(AF_INET, text, &address.v4.sin_addr);
+		address.v4.sin_port = port;
+		*length = sizeof address.v4;
+	}
+	return address;
+}
+
+/* This end of a link gets its addresses; other: what lies behind the other end, -1: nothing. */
+static int set_up_end(int link, int end, int other) {
+	int peer = 3 - end;
+	if (ip("link set lo up\naddr add 10.77.%d.%d/24 dev link%d\naddr add fd77:%d::%d/64 dev link%d\n"
+		   "link set link%d up\n",
+		   link, end, link, link, end, link, link) == -1)
+		return -1;
+	if (other < 0) return 0;
+	return ip("route add 10.77.%d.0/24 via 10.77.%d.%d\nroute add fd77:%d::/64 via fd77:%d::%d\n", other, link, peer,
+			  other, link, peer);
+}
+
+static int make_link(int link, pid_t peer) {
+	return ip("link add link%d type veth peer name link%d netns %d\n", link, link, (int)peer);
+}
+
+/* Waits until both ends of a link are up: the kernel takes up to a second to notice, and IPv6 waits for that. */
+static void await_link(int link) {
+	const struct timespec pause_time = {.tv_nsec = 1000000};
+	struct ifreq request = {0};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	snprintf(request.ifr_name, sizeof request.ifr_name, "link%d", link);
+	for (int ms = 0; ms < READY_MS; ms++) {
+		if (ioctl(fd, SIOCGIFFLAGS, &request) == -1 || request.ifr_flags & IFF_RUNNING) break;
+		nanosleep(&pause_time, NULL);
+	}
+	close(fd);
+}
+
+/* What every other process does first: it waits for its links in a namespace of its own, sets them up, and starts. */
+static int be_other(struct net *net, enum net_path path, bool last, int tell, int hear_from, net_part *part) {
+	bool middle = path != NET_DIRECT && !last;
+	signal(SIGPIPE, SIG_IGN);
+	if (!net->loopback && unshare(CLONE_NEWNET) == -1) return -1;
+	if (!net->loopback) trust_addresses();
+	if (say(tell) == -1 || hear(hear_from) == -1) return -1;
+	if (!net->loopback) {
+		int own = path == NET_DIRECT || middle ? 0 : 1;
+		if (set_up_end(own, 2, path == NET_DIRECT || middle ? -1 : 0) == -1) return -1;
+		if (middle && (make_link(1, others[0].pid) == -1 || set_up_end(1, 1, -1) == -1)) return -1;
+		if (path == NET_ROUTED && middle &&
+			(set("/proc/sys/net/ipv4/ip_forward", "1") == -1 ||
+			 set("/proc/sys/net/ipv6/conf/all/forwarding", "1") == -1))
+			return -1;
+	}
+	if (say(tell) == -1) return -1;
+	for (int link = 0; link < 2 && !net->loopback; link++) await_link(link);
+	if (part) part(net);
+	else atomic_fetch_add(&net->counters->ready, 1);
+	while (true) pause();
+}
+
+static int start_other(struct net *net, enum net_path path, bool last, net_part *part) {
+	int to[2], from[2];
+	if (pipe2(to, O_CLOEXEC) == -1 || pipe2(from, O_CLOEXEC) == -1) return -1;
+	struct other *other = &others[other_count];
+	pid_t child = fork();
+	if (child == -1) return -1;
+	if (child == 0) _exit(be_other(net, path, last, from[1], to[0], part) == -1 ? 1 : 0);
+	close(from[1]);
+	close(to[0]);
+	*other = (struct other){.pid = child, .tell = to[1], .hear = from[0]};
+	other_count++;
+	return hear(other->hear);
+}
+
+static int wait_ready(const struct net *net, unsigned count) {
+	const struct timespec pause_time = {.tv_nsec = 1000000};
+	for (int ms = 0; ms < READY_MS; ms++) {
+		if (atomic_load(&net->counters->ready) >= count) return 0;
+		nanosleep(&pause_time, NULL);
+	}
+	errno = ETIMEDOUT;
+	return -1;
+}
+
+/* Starts the others and joins them with links. 0, or -1: not here. */
+static int join(struct net *net, enum net_path path, net_part *receiver, net_part *middle) {
+	bool three = path != NET_DIRECT;
+	other_count = 0;
+	atomic_store(&net->counters->stop, false);
+	if (start_other(net, path, true, receiver) == -1) return -1;
+	if (three && !(net->loopback && path == NET_ROUTED) && start_other(net, path, false, middle) == -1) return -1;
+	if (!net->loopback && (make_link(0, others[three].pid) == -1 || set_up_end(0, 1, three ? 1 : -1) == -1)) return -1;
+	for (int i = other_count - 1; i >= 0; i--) /* the middle makes the link of the last */
+		if (say(others[i].tell) == -1 || hear(others[i].hear) == -1) return -1;
+	return 0;
+}
+
+int net_begin(struct net *net, struct run *run, enum net_path path, net_part *receiver, net_part *middle) {
+	*net = (struct net){.settings = run->settings};
+	net->counters = mmap(NULL, sizeof *net->counters, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (net->counters == MAP_FAILED) return run_stop(run, "mmap", 0);
+	int family = run->settings->family, last = path == NET_DIRECT ? 0 : 1;
+	net->receiver = address_of(family, last, 2, &net->length);
+	net->relay = address_of(family, 0, 2, &net->length);
+	net->loopback = !run_own_namespace(run);
+	if (!net->loopback) trust_addresses();
+	if (net->loopback || join(net, path, receiver, middle) == -1) {
+		net_end(net);
+		if (path == NET_ROUTED) return run_skip(run, "a router takes root, veth(4) and ip(8)");
+		net->loopback = true;
+		net->receiver = address_of(family, -1, 1, &net->length);
+		net->relay = address_of(family, -1, 2, &net->length);
+		if (join(net, path, receiver, middle) == -1) return run_stop(run, "fork", 0);
+	}
+	run_note(run, "path", net->loopback ? "the loopback: no veth(4) here" : "veth(4)");
+	if (!net->loopback) await_link(0);
+	return wait_ready(net, path == NET_DIRECT ? 1 : 2) == -1 ? run_stop(run, "waiting for the receiver", 0) : 0;
+}
+
+void net_end(struct net *net) {
+	atomic_store(&net->counters->stop, true);
+	for (int i = 0; i < other_count; i++) {
+		kill(others[i].pid, SIGKILL);
+		waitpid(others[i].pid, NULL, 0);
+		close(others[i].tell);
+		close(others[i].hear);
+	}
+	other_count = 0;
+}
+
+/* Datagrams that were received or, if there are none, packets that have left this namespace. */
+static uint64_t packets(const struct net *net) {
+	char line[512];
+	uint64_t sum = atomic_load(&net->counters->datagrams);
+	if (sum) return sum;
+	FILE *in = fopen("/proc/self/net/dev", "r");
+	while (in && fgets(line, sizeof line, in)) {
+		char *at = strchr(line, ':');
+		uint64_t field = 0;
+		for (int i = 0; at && i < 10; i++) field = strtoull(at + (i == 0), &at, 10);
+		sum += field;
+	}
+	if (in) fclose(in);
+	return sum;
+}
+
+/* Nanoseconds that all processors were busy. */
+static int64_t busy_ns(void) {
+	char line[512] = "", *at = line + strlen("cpu");
+	uint64_t ticks[8] = {0};
+	FILE *in = fopen("/proc/stat", "r");
+	if (in && !fgets(line, sizeof line, in)) *line = '\0';
+	if (in) fclose(in);
+	for (int i = 0; i < 8; i++) ticks[i] = strtoull(at, &at, 10);
+	return (int64_t)(ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6]) * 1000000000 / sysconf(_SC_CLK_TCK);
+}
+
+int net_measure(struct net *net, struct run *run) {
+	struct net_counters *c = net->counters;
+	int64_t start = machine_clock_ns(), then = start, cpu = atomic_load(&c->middle_cpu_ns), busy = busy_ns();
+	uint64_t received = atomic_load(&c->received), sent = packets(net);
+	for (unsigned n = 0; n < run->count; n++) {
+		int64_t next = start + (int64_t)(n + 1) * NET_INTERVAL_MS * 1000000;
+		struct timespec until = {.tv_sec = next / 1000000000, .tv_nsec = next % 1000000000};
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+		int64_t now = machine_clock_ns(), now_cpu = atomic_load(&c->middle_cpu_ns), now_busy = busy_ns();
+		uint64_t now_received = atomic_load(&c->received), now_sent = packets(net);
+		int64_t passed = now - then, used = now_cpu ? now_cpu - cpu : now_busy - busy;
+		run_point(run, n,
+				  (int64_t[]){(int64_t)((double)(now_received - received) * 8e3 / (double)passed),
+							  (int64_t)((double)(now_sent - sent) * 1e9 / (double)passed), used * 100 / passed});
+		then = now;
+		cpu = now_cpu;
+		busy = now_busy;
+		received = now_received;
+		sent = now_sent;
+	}
+	if (atomic_load(&c->received) || atomic_load(&c->datagrams)) return 0;
+	errno = ETIMEDOUT;
+	return run_stop(run, "nothing was received", 0);
+}
+
+int net_connect(const union net_address *to, socklen_t length) {
+	int fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd == -1 || connect(fd, &to->any, length) == 0) return fd;
+	close(fd);
+	return -1;
+}
+
+int net_listen(const union net_address *at, socklen_t length) {
+	int on = 1, fd = socket(at->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd == -1) return -1;
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	if (bind(fd, &at->any, length) == 0 && listen(fd, NET_STREAMS_MAX) == 0) return fd;
+	close(fd);
+	return -1;
+}
+
+union net_address net_port_of(const union net_address *address, unsigned number) {
+	union net_address own = *address; /* sin_port and sin6_port are at the same place */
+	own.v4.sin_port = htons((uint16_t)(ntohs(own.v4.sin_port) + STREAM_PORTS + number));
+	return own;
+}
+
+void net_send(struct net *net, int fd) {
+	static char block[NET_BLOCK];
+	while (fd != -1 && !atomic_load_explicit(&net->counters->stop, memory_order_relaxed))
+		if (send(fd, block, sizeof block, MSG_NOSIGNAL) == -1 && errno != EINTR) return;
+}
+
+void net_receive(struct net *net, int fd) {
+	char *block = malloc(NET_BLOCK);
+	for (ssize_t n; block && fd != -1 && (n = recv(fd, block, NET_BLOCK, 0)) > 0;)
+		atomic_fetch_add_explicit(&net->counters->received, (uint64_t)n, memory_order_relaxed);
+	free(block);
+}
+
+struct thread {
+	struct net *net;
+	unsigned number;
+	net_stream *stream;
+};
+
+static void *run_thread(void *argument) {
+	struct thread own = *(struct thread *)argument;
+	free(argument);
+	own.stream(own.net, own.number);
+	return NULL;
+}
+
+int net_threads(struct net *net, net_stream *stream) {
+	for (unsigned i = 0; i < net->settings->streams; i++) {
+		pthread_t thread;
+		struct thread *own = malloc(sizeof *own);
+		if (!own) return -1;
+		*own = (struct thread){.net = net, .number = i, .stream = stream};
+		errno = pthread_create(&thread, NULL, run_thread, own);
+		if (errno) {
+			free(own);
+			return -1;
+		}
+		pthread_detach(thread);
+	}
+	return 0;
+}

@@ -1,0 +1,83 @@
+/* net.h - the way that data takes in stream.c, forward.c and relay.c: from this process to another, in a network
+ * namespace of its own, over a pair of virtual Ethernet interfaces (veth(4)), by ip(8); or through a third namespace,
+ * as router or with a relay; or, where that may not be, over the loopback. */
+#ifndef KBENCH_NET_H
+#define KBENCH_NET_H
+
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+
+#include "bench/kbench/kbench.h"
+
+enum {
+	NET_PORT = 7777,
+	NET_STREAMS_MAX = 64,
+	NET_BLOCK = 128 * 1024,
+	NET_INTERVAL_MS = 100,
+	NET_WARM_UP = 5 /* intervals */
+};
+
+enum net_path {
+	NET_DIRECT,  /* sender - receiver; the loopback if need be */
+	NET_ROUTED,  /* sender - router - receiver, forwarded by the kernel */
+	NET_RELAYED, /* sender - relay - receiver, each with its own connection; all on the loopback if need be */
+};
+
+union net_address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+/* What the processes share. */
+struct net_counters {
+	_Alignas(128) atomic_uint_fast64_t received; /* bytes */
+	_Alignas(128) atomic_bool stop;
+	_Alignas(128) atomic_uint_fast64_t datagrams; /* received */
+	atomic_uint ready;                            /* processes that can be sent to */
+	_Atomic int64_t middle_cpu_ns;                /* that the relay has used */
+};
+
+struct net {
+	const struct settings *settings;
+	bool loopback;
+	struct net_counters *counters;
+	/* where the receiver is, and the relay */
+	union net_address receiver, relay;
+	socklen_t length;
+};
+
+/* What the receiver does, and the relay, each in its process; net_end() kills them. */
+typedef void net_part(struct net *net);
+
+/* Makes the way and starts the others; middle: for NET_RELAYED. Returns when they are ready. 0, or -1 after run_stop()
+ * or run_skip(). */
+int net_begin(struct net *net, struct run *run, enum net_path path, net_part *receiver, net_part *middle);
+
+/* Keeps a point each NET_INTERVAL_MS until there are run->count: what was received, in Mbit/s; packets that left this
+ * namespace, or datagrams that were received, a second; and the processor time of the relay or, without one, of all
+ * processors, in percent of one. */
+int net_measure(struct net *net, struct run *run); /* 0, or -1 after run_stop(): nothing came */
+
+void net_end(struct net *net);
+
+/* Threads of this process that each do that for a stream, numbered from 0 on; they are not waited for. 0, or -1. */
+typedef void net_stream(struct net *net, unsigned number);
+int net_threads(struct net *net, net_stream *stream);
+
+/* A stream socket that is connected, or one that listens there. -1 with errno. */
+int net_connect(const union net_address *to, socklen_t length);
+int net_listen(const union net_address *at, socklen_t length);
+
+/* Sends to a connection until net_end(); reads from one until it ends, and counts. fd may be -1. */
+void net_send(struct net *net, int fd);
+void net_receive(struct net *net, int fd);
+
+/* The same address with the port of that stream. */
+union net_address net_port_of(const union net_address *address, unsigned number);
+
+#define NET_COLUMNS                                                                                                    \
+	{ "received_mbit_s", "packets_s", "cpu_percent" }
+
+#endif

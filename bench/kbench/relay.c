@@ -1,0 +1,98 @@
+/* relay.c - what gets through a process that hands on from one connection to another, by copying (read(2), write(2)) or
+ * by splice(2), in which the bytes stay in the kernel; and what that process pays. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench/kbench/net.h"
+
+enum { PIPE = 1024 * 1024 };
+
+static int listener; /* of the receiver's process, and of the relay's */
+
+static void receive(struct net *net, unsigned number) {
+	(void)number;
+	net_receive(net, accept(listener, NULL, NULL));
+}
+
+static void receiver(struct net *net) {
+	listener = net_listen(&net->receiver, net->length);
+	if (listener != -1 && net_threads(net, receive) == 0) atomic_fetch_add(&net->counters->ready, 1);
+}
+
+/* --- the relay --- */
+
+static int64_t cpu_ns(void) {
+	struct timespec t;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Hands on what there is. false: an end is gone. */
+static bool copy(int from, int to, char *block) {
+	ssize_t n = read(from, block, NET_BLOCK);
+	for (ssize_t at = 0, m; at < n; at += m)
+		if ((m = write(to, block + at, (size_t)(n - at))) <= 0) return false;
+	return n > 0;
+}
+
+static bool splice_on(int from, int to, const int *channel) {
+	ssize_t n = splice(from, NULL, channel[1], NULL, PIPE, SPLICE_F_MOVE);
+	for (ssize_t m, rest = n; rest > 0; rest -= m)
+		if ((m = splice(channel[0], NULL, to, NULL, (size_t)rest, SPLICE_F_MOVE | SPLICE_F_MORE)) <= 0) return false;
+	return n > 0;
+}
+
+static void hand_on(struct net *net, unsigned number) {
+	int channel[2], from = accept(listener, NULL, NULL), to = net_connect(&net->receiver, net->length);
+	bool splices = strcmp(net->settings->kind, "splice") == 0;
+	char *block = malloc(NET_BLOCK);
+	(void)number;
+	if (block && from != -1 && to != -1 && pipe2(channel, O_CLOEXEC) == 0) {
+		(void)fcntl(channel[0], F_SETPIPE_SZ, PIPE);
+		while (splices ? splice_on(from, to, channel) : copy(from, to, block))
+			atomic_store(&net->counters->middle_cpu_ns, cpu_ns());
+	}
+	free(block);
+}
+
+static void relay(struct net *net) {
+	listener = net_listen(&net->relay, net->length);
+	if (listener != -1 && net_threads(net, hand_on) == 0) atomic_fetch_add(&net->counters->ready, 1);
+}
+
+/* --- the sender --- */
+
+static void send_on(struct net *net, unsigned number) {
+	(void)number;
+	net_send(net, net_connect(&net->relay, net->length));
+}
+
+static int measure(struct run *run) {
+	struct net net;
+	if (net_begin(&net, run, NET_RELAYED, receiver, relay) == -1) return -1;
+	int result = net_threads(&net, send_on);
+	if (result == -1) (void)run_stop(run, "thread", 0);
+	else result = net_measure(&net, run);
+	run_end(run);
+	net_end(&net);
+	return result;
+}
+
+const struct benchmark relay_benchmark = {
+	.name = "relay",
+	.summary = "what gets through a process between two connections",
+	.how = "As stream, but a process in a third namespace reads from one connection and writes to the other; cpu is "
+		   "its own.",
+	.n = "steps of 100 ms",
+	.columns = NET_COLUMNS,
+	.kinds = {"copy", "splice"},
+	.count = 30,
+	.warm_up = NET_WARM_UP,
+	.options = OPTION_FAMILY | OPTION_STREAMS,
+	.network = true,
+	.measure = measure,
+};

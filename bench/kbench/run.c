@@ -1,0 +1,215 @@
+/* run.c - see kbench.h. A run is a process, so that each begins alike and a limit that one meets is gone with it; it
+ * leaves its points in memory that it shares, touched beforehand, and nothing is written while it measures. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/counters.h"
+#include "bench/kbench/kbench.h"
+
+enum { LANDMARKS_MAX = 4 };
+
+struct landmark {
+	unsigned n;
+	char what[64];
+};
+
+struct point {
+	unsigned n;
+	int64_t value[VALUES_MAX];
+};
+
+enum outcome { OUTCOME_DIED, OUTCOME_DONE, OUTCOME_LIMIT, OUTCOME_FAILED, OUTCOME_SKIPPED };
+
+struct record {
+	enum outcome outcome;
+	char words[WORDS_MAX]; /* why it ended early */
+	bool own_namespace, ended;
+	struct counters before, moved;
+	char note[128]; /* "key<TAB>value" */
+	unsigned landmarks;
+	struct landmark landmark[LANDMARKS_MAX];
+	unsigned columns, every; /* n's between those that are kept */
+	size_t points, capacity;
+	struct point point[];
+};
+
+void run_point(struct run *run, unsigned n, const int64_t *values) {
+	struct record *r = run->record;
+	if (n % r->every || r->points == r->capacity) return;
+	struct point *p = &r->point[r->points++];
+	p->n = n;
+	memcpy(p->value, values, r->columns * sizeof *values);
+}
+
+void run_landmark(struct run *run, unsigned n, const char *what) {
+	struct record *r = run->record;
+	if (r->landmarks == LANDMARKS_MAX) return;
+	struct landmark *l = &r->landmark[r->landmarks++];
+	l->n = n;
+	snprintf(l->what, sizeof l->what, "%s", what);
+}
+
+void *run_memory(struct run *run, size_t count, size_t size) {
+	char *memory = calloc(count, size);
+	if (!memory) (void)run_stop(run, "calloc", 0);
+	else memset(memory, 0, count * size);
+	return memory;
+}
+
+void run_note(struct run *run, const char *key, const char *value) {
+	snprintf(run->record->note, sizeof run->record->note, "%s\t%s", key, value);
+}
+
+bool run_own_namespace(const struct run *run) { return run->record->own_namespace; }
+
+bool run_kind(const struct run *run, const char *kind) {
+	return run->settings->kind && strcmp(run->settings->kind, kind) == 0;
+}
+
+/* The limit that the error of a call means; NULL: none. */
+static const char *limit_of(const char *call, int error) {
+	switch (error) {
+	case EMFILE: return "RLIMIT_NOFILE";
+	case ENFILE: return "fs.file-max";
+	case EADDRINUSE:
+	case EADDRNOTAVAIL: return "net.ipv4.ip_local_port_range";
+	case EAGAIN: return "RLIMIT_NPROC, kernel.pid_max or the cgroup's pids.max";
+	case ENOMEM: return strcmp(call, "mmap") == 0 ? "vm.max_map_count" : "memory";
+	case ENOBUFS: return "memory of the network";
+	case ENOSPC: return "space";
+	default: return NULL;
+	}
+}
+
+int run_stop(struct run *run, const char *call, unsigned n) {
+	struct record *r = run->record;
+	const char *limit = limit_of(call, errno);
+	struct rlimit descriptors = {0};
+	r->outcome = limit ? OUTCOME_LIMIT : OUTCOME_FAILED;
+	int length = snprintf(r->words, sizeof r->words, "%s at %u: %s", call, n, strerror(errno));
+	if (limit) length += snprintf(r->words + length, sizeof r->words - (size_t)length, "; the limit: %s", limit);
+	if (limit && errno == EMFILE && getrlimit(RLIMIT_NOFILE, &descriptors) == 0)
+		snprintf(r->words + length, sizeof r->words - (size_t)length, ", %llu",
+				 (unsigned long long)descriptors.rlim_cur);
+	return -1;
+}
+
+int run_skip(struct run *run, const char *format, ...) {
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(run->record->words, sizeof run->record->words, format, arguments);
+	va_end(arguments);
+	run->record->outcome = OUTCOME_SKIPPED;
+	return -1;
+}
+
+void run_end(struct run *run) {
+	struct record *r = run->record;
+	struct counters now;
+	if (r->ended) return;
+	r->ended = true;
+	counters_read(&now);
+	r->moved = counters_since(&now, &r->before);
+}
+
+static void measure(const struct benchmark *b, struct run *run) {
+	const struct settings *s = run->settings;
+	struct record *r = run->record;
+	if (b->network) r->own_namespace = namespace_enter();
+	if (s->port_first && !r->own_namespace) {
+		(void)run_skip(run, "the range of ports is left as it is without a network namespace of one's own");
+		return;
+	}
+	if (s->port_first && namespace_set_ports(s->port_first, s->port_last) == -1) {
+		(void)run_stop(run, "net.ipv4.ip_local_port_range", 0);
+		return;
+	}
+	counters_read(&r->before);
+	if (b->measure(run) == 0) r->outcome = OUTCOME_DONE;
+	run_end(run);
+}
+
+static void measure_in_process(const struct benchmark *b, struct run *run) {
+	struct record *r = run->record;
+	int status;
+	r->outcome = OUTCOME_DIED;
+	r->points = r->landmarks = 0;
+	r->ended = false;
+	*r->words = '\0';
+	fflush(NULL);
+	pid_t child = fork();
+	if (child == -1) {
+		(void)run_stop(run, "fork", 0);
+		return;
+	}
+	if (child == 0) {
+		measure(b, run);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	if (r->outcome != OUTCOME_DIED) return;
+	if (WIFSIGNALED(status)) snprintf(r->words, sizeof r->words, "ended by %s", strsignal(WTERMSIG(status)));
+	else snprintf(r->words, sizeof r->words, "ended with %d", WEXITSTATUS(status));
+}
+
+/* As for httpbench, without what only a load generator has. words: WORDS_MAX bytes, why. */
+static const char *verdict_of(const struct record *r, char *words) {
+	snprintf(words, WORDS_MAX, "%s", r->words);
+	if (r->outcome == OUTCOME_DIED || r->outcome == OUTCOME_FAILED) return "FAIL";
+	if (r->outcome == OUTCOME_SKIPPED) return "SKIP";
+	if (r->outcome == OUTCOME_LIMIT) return "LIMIT";
+	if (counters_stolen(&r->moved, words, WORDS_MAX)) return "NOISY";
+	return counters_moved(&r->moved, words, WORDS_MAX) ? "XPASS" : "PASS";
+}
+
+static void print_run(const struct benchmark *b, unsigned number, const struct record *r, FILE *out) {
+	char words[WORDS_MAX];
+	if (number == 0) {
+		if (b->network) fprintf(out, "# namespace\t%s\n", r->own_namespace ? "own" : "the host's");
+		if (*r->note) fprintf(out, "# %s\n", r->note);
+		for (unsigned i = 0; i < r->landmarks; i++)
+			fprintf(out, "# landmark\t%u\t%s\n", r->landmark[i].n, r->landmark[i].what);
+		fputs("run\tn", out);
+		for (unsigned i = 0; i < r->columns; i++) fprintf(out, "\t%s", b->columns[i]);
+		putc('\n', out);
+	}
+	for (size_t i = 0; i < r->points; i++) {
+		fprintf(out, "%u\t%u", number, r->point[i].n);
+		for (unsigned j = 0; j < r->columns; j++) fprintf(out, "\t%lld", (long long)r->point[i].value[j]);
+		putc('\n', out);
+	}
+	const char *verdict = verdict_of(r, words);
+	fprintf(out, "# verdict\t%u\t%s\t%s\n", number, verdict, words);
+	if (*words) fprintf(stderr, "kbench: %s, run %u: %s: %s\n", b->name, number, verdict, words);
+}
+
+int run_all(const struct benchmark *b, const struct settings *s, FILE *out) {
+	size_t size = sizeof(struct record) + s->count * sizeof(struct point);
+	struct record *r = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	unsigned warm_up = b->warm_up ? b->warm_up : WARM_UP;
+	struct run run = {.settings = s, .count = s->count < warm_up ? s->count : warm_up, .record = r};
+	if (r == MAP_FAILED) {
+		fprintf(stderr, "kbench: no memory for %u points\n", s->count);
+		return 1;
+	}
+	r->capacity = s->count;
+	r->every = s->points && s->points < s->count ? (s->count + s->points - 1) / s->points : 1;
+	while (b->columns[r->columns]) r->columns++;
+	measure_in_process(b, &run);
+	run.count = s->count;
+	int status = 0;
+	for (unsigned number = 0; number < s->runs; number++) {
+		measure_in_process(b, &run);
+		print_run(b, number, r, out);
+		if (r->outcome == OUTCOME_DIED || r->outcome == OUTCOME_FAILED) status = 1;
+		if (r->outcome == OUTCOME_LIMIT && !status) status = EXIT_LIMIT;
+	}
+	munmap(r, size);
+	return status;
+}

@@ -1,0 +1,182 @@
+"""The benchmarks of the kernel, small, and what they do at limits."""
+
+import os
+import re
+import resource
+import subprocess
+
+import analysis
+import pytest
+
+COLUMNS = {
+    "socket": ["socket_ns"],
+    "bind": ["socket_ns", "bind_ns"],
+    "accept": ["connect_ns", "accept_ns"],
+    "fork": ["start_ns", "end_ns"],
+    "mmap": ["mmap_ns", "touch_ns"],
+    "files": ["open_ns", "mmap_ns", "touch_ns"],
+    "event": ["event_ns"],
+    "download": ["kilobytes_s"],
+    "stream": ["received_mbit_s", "packets_s", "cpu_percent"],
+    "relay": ["received_mbit_s", "packets_s", "cpu_percent"],
+    "forward": ["received_mbit_s", "packets_s", "cpu_percent"],
+}
+POINTS = {"download": 4, "stream": 4, "relay": 4, "forward": 4}  # else 60
+KINDS = [("socket", "udp"), ("socket", "unix"), ("bind", "reuse"), ("fork", "exec"), ("fork", "spawn"), ("fork", "thread"),
+         ("mmap", "private"), ("event", "first"), ("download", "scattered"), ("download", "disk"), ("relay", "splice"),
+         ("stream", "udp"), ("stream", "multicast"), ("forward", "udp")]  # fmt: skip
+MEASURED = {"PASS", "XPASS", "NOISY"}
+
+
+def kbench(plain, *arguments, status=0, program="kbench", **options):
+    """The finished process."""
+    command = [plain / "bench" / program, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
+    assert done.returncode == status, done.stdout[-2000:] + done.stderr
+    return done
+
+
+def table_of(done, tmp_path):
+    path = tmp_path / "table.tsv"
+    path.write_text(done.stdout)
+    return analysis.load(path)
+
+
+def limited(which, value):
+    return lambda: resource.setrlimit(which, (value, value))
+
+
+@pytest.mark.parametrize("name, kind", [(name, "") for name in COLUMNS] + KINDS)
+def test_each_point_of_each_run_is_kept(plain, tmp_path, name, kind):
+    points = POINTS.get(name, 60)
+    arguments = [name, "-n", points, "--runs", 2, *(["--kind", kind] if kind else [])]
+    table = table_of(kbench(plain, *arguments), tmp_path)
+    if table.verdicts[0][0] == "SKIP":
+        pytest.skip(table.verdicts[0][1])
+    assert table.columns == COLUMNS[name]
+    assert {verdict for verdict, _ in table.verdicts.values()} <= MEASURED
+    for run in (0, 1):
+        assert list(table.runs[run]["n"]) == list(range(points))
+        assert (table.runs[run][table.columns[0]] > 0).all()
+        assert all((table.runs[run][column] > 0).all() for column in table.columns if column.endswith("_ns"))
+    assert table.header["benchmark"][0] == name and table.header["kind"] == [kind or table.header["kind"][0]]
+    for key in ("program", "command", "kernel", "cpu", "clocksource", "clock_ns", "descriptors", "date", "how", "n"):
+        assert table.header[key][0]
+
+
+def test_an_event_is_measured_with_the_mechanism_of_the_build(build, tmp_path, request):
+    table = table_of(kbench(build, "event", "-n", 300, "--runs", 1), tmp_path)
+    assert table.header["mechanism"] == [request.node.callspec.id] and len(table.runs[0]["n"]) == 300
+
+
+def test_the_twin_is_linked_statically(plain, tmp_path):
+    linked = [table_of(kbench(plain, "fork", "--kind", "exec", "-n", 5, program=program), tmp_path).header["linked"]
+              for program in ("kbench", "kbench-static")]  # fmt: skip
+    assert linked == [["dynamically"], ["statically"]]
+
+
+def test_fewer_points_are_evenly_spread(plain, tmp_path):
+    table = table_of(kbench(plain, "socket", "-n", 100, "--points", 10, "--runs", 1), tmp_path)
+    assert list(table.runs[0]["n"]) == list(range(0, 100, 10))
+
+
+@pytest.mark.parametrize("arguments", [["stream"], ["stream", "--kind", "multicast"], ["forward"], ["relay"]])
+def test_each_way_is_there_for_both_families(plain, tmp_path, arguments):
+    for family in ([], ["-6"]):
+        table = table_of(kbench(plain, *arguments, *family, "-n", 3, "--runs", 1), tmp_path)
+        if table.verdicts[0][0] == "SKIP":
+            pytest.skip(table.verdicts[0][1])
+        assert table.runs[0]["received_mbit_s"][-1] > 0 and table.header["path"]
+
+
+def test_empty_datagrams_are_counted(plain, tmp_path):
+    table = table_of(kbench(plain, "stream", "--kind", "udp", "--size", 0, "-n", 3, "--runs", 1), tmp_path)
+    assert table.runs[0]["packets_s"][-1] > 1000 and table.runs[0]["received_mbit_s"][-1] == 0
+
+
+def test_streams_are_added_up(plain, tmp_path):
+    table = table_of(kbench(plain, "stream", "--streams", 3, "-n", 3, "--runs", 1), tmp_path)
+    assert table.runs[0]["received_mbit_s"][-1] > 0
+
+
+def test_two_downloads_compete(plain, tmp_path):
+    table = table_of(kbench(plain, "download", "--streams", 2, "-n", 4, "--runs", 1), tmp_path)
+    assert len(table.runs[0]["n"]) == 4
+
+
+def test_without_a_server_a_download_is_skipped(plain):
+    assert "/nowhere is not there: --server" in kbench(plain, "download", "--server", "/nowhere", "-n", 2).stderr
+
+
+def test_nothing_is_left_behind(plain, tmp_path):
+    for name in ("files", "download", "mmap"):
+        kbench(plain, name, "-n", 3, "--runs", 1, "--directory", tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_connections_come_from_several_addresses(plain, tmp_path):
+    table = table_of(kbench(plain, "accept", "--sources", 3, "-n", 30, "--runs", 1), tmp_path)
+    assert len(table.runs[0]["n"]) == 30
+
+
+@pytest.mark.parametrize("name", ["socket", "bind"])
+def test_at_the_limit_of_descriptors_it_stops_and_says_which(plain, tmp_path, name):
+    done = kbench(plain, name, "-n", 200, "--runs", 2, status=3, preexec_fn=limited(resource.RLIMIT_NOFILE, 64))
+    table = table_of(done, tmp_path)
+    assert "RLIMIT_NOFILE, 64" in done.stderr
+    for run, (verdict, words) in table.verdicts.items():
+        count = len(table.runs[run]["n"])
+        assert verdict == "LIMIT" and 40 < count < 64 and words.startswith(f"socket at {count}: ")
+
+
+@pytest.mark.parametrize("name, call, count", [("bind", "bind", 10), ("accept", "connect", 9)])
+def test_at_the_end_of_the_ports_it_stops_and_says_so(plain, tmp_path, name, call, count):
+    with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
+        before = file.read()
+    done = subprocess.run([plain / "bench" / "kbench", name, "-n", "50", "--ports", "40000-40009", "--runs", "1"],
+                          capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+    table = table_of(done, tmp_path)
+    if table.verdicts[0][0] == "SKIP":
+        pytest.skip(table.verdicts[0][1])
+    assert done.returncode == 3 and table.header["namespace"] == ["own"]
+    verdict, words = table.verdicts[0]
+    assert verdict == "LIMIT" and words.startswith(f"{call} at {count}: ") and "ip_local_port_range" in words
+    assert 5 in [n for n, _ in table.landmarks]
+    with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
+        assert file.read() == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to be somebody with few processes")
+def test_at_the_limit_of_processes_it_ends_those_that_there_are(plain, tmp_path):
+    done = kbench(plain, "fork", "-n", 500, "--runs", 1, status=3, user=65533,
+                  preexec_fn=limited(resource.RLIMIT_NPROC, 20))  # fmt: skip
+    table = table_of(done, tmp_path)
+    assert table.verdicts[0][0] == "LIMIT" and "RLIMIT_NPROC" in table.verdicts[0][1]
+    assert 10 < len(table.runs[0]["n"]) < 20
+    assert not re.search(rb"kbench", subprocess.run(["ps", "-u", "65533", "-o", "comm"], capture_output=True, check=False).stdout)
+
+
+@pytest.mark.parametrize("arguments, words", [
+    ([], "which benchmark"),
+    (["sockets"], "no benchmark 'sockets'"),
+    (["socket", "--kind", "x"], "--kind takes one of: tcp, udp, unix"),
+    (["socket", "--sources", "2"], "--sources"),
+    (["bind", "--ports", "100"], "a range"),
+    (["bind", "--ports", "200-100"], "--ports takes"),
+    (["socket", "-n", "0"], "--count takes"),
+    (["socket", "x"], "'x'"),
+    (["accept", "-6", "--sources", "2"], "one IPv6 address"),
+])  # fmt: skip
+def test_what_is_wrong_with_the_command_line_is_said_in_a_line(plain, arguments, words):
+    done = kbench(plain, *arguments, status=2)
+    assert words in done.stderr and done.stderr.count("\n") == 1 and not done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--help"], *([name, "--help"] for name in COLUMNS)])
+def test_help_fits_a_terminal(plain, arguments):
+    done = kbench(plain, *arguments)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_a_directory_that_is_not_there_is_named(plain):
+    assert "/nowhere" in kbench(plain, "mmap", "--directory", "/nowhere", "-n", 10, status=1).stderr

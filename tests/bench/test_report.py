@@ -1,0 +1,88 @@
+"""The report of results that the test makes up."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+REPORT = Path(__file__).parents[2] / "bench" / "report"
+RUNS = 5
+
+
+def write_table(path, benchmark, column, law, seed, mechanism="epoll", landmarks=()):
+    rng = np.random.default_rng(seed)
+    with open(path, "w", encoding="utf-8") as out:
+        for key, *values in (("program", "kbench"), ("command", "kbench x"), ("mechanism", mechanism), ("kernel", "Linux <6>"),
+                             ("benchmark", benchmark, "a summary"), ("how", "With care."), ("kind", "-"), ("n", "things")):  # fmt: skip
+            print(f"# {key}", *values, sep="\t", file=out)
+        for mark in landmarks:
+            print("# landmark", *mark, sep="\t", file=out)
+        print("run", "n", column, sep="\t", file=out)
+        for run in range(RUNS):
+            for n in range(0, 6000, 10):
+                print(run, n, round(law(n) * rng.lognormal(0, 0.05)), sep="\t", file=out)
+            print(f"# verdict\t{run}\tPASS\t", file=out)
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Two directories that differ in one table."""
+    for name, factor in (("one", 1), ("two", 1.5)):
+        directory = tmp_path / name
+        directory.mkdir()
+        (directory / "label").write_text(f"kernel {name} & co\n")
+        write_table(directory / "socket.tsv", "socket", "socket_ns", lambda n: 900 if n < 4000 else 9000, 1, landmarks=[(4000, "a table")])
+        write_table(directory / "event-poll.tsv", "event", "event_ns", lambda n, f=factor: f * (2000 + 20 * n), 2, "poll")
+        write_table(directory / "event-epoll.tsv", "event", "event_ns", lambda n: 2000, 3)
+    return tmp_path / "one", tmp_path / "two"
+
+
+def report(tmp_path, *arguments, status=0, name="report.html"):
+    done = subprocess.run([REPORT, "--out", tmp_path / name, *arguments], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == status, done.stderr
+    return (tmp_path / name).read_text() if status == 0 else done.stderr
+
+
+def test_growth_steps_and_landmarks_are_said_in_words(tmp_path, results):
+    page = report(tmp_path, results[0])
+    row = {job: re.search(rf"href='#{job}'.*?</tr>", page, re.DOTALL)[0] for job in ("socket", "event-poll", "event-epoll")}
+    assert "<b>O(n)</b>" in row["event-poll"] and "<b>O(1)</b>" in row["event-epoll"]
+    assert re.search(r"O\(1\) up to (39|40)\d\d, then 10 times as much", row["socket"]) and "(a table)" in row["socket"]
+    assert "Linux &lt;6&gt;" in page and "kernel one &amp; co" in page
+
+
+def test_results_are_compared_with_the_first(tmp_path, results):
+    page = report(tmp_path, *results)
+    poll = re.search(r"href='#event-poll'.*?</tr>", page, re.DOTALL)[0]
+    epoll = re.search(r"href='#event-epoll'.*?</tr>", page, re.DOTALL)[0]
+    assert re.search(r"1\.[45]\d? times \(1\.", poll) and "no difference shown" in epoll
+
+
+def test_the_same_results_make_the_same_report(tmp_path, results):
+    assert report(tmp_path, *results, name="a") == report(tmp_path, *results, name="b")
+
+
+def test_a_page_needs_nothing_else_and_its_ids_are_its_own(tmp_path, results):
+    page = report(tmp_path, *results)
+    ids = re.findall(r"\bid=['\"]([^'\"]+)", page)
+    assert len(ids) == len(set(ids)) and page.count("<svg") == 2 * 3
+    assert all(reference in ids for reference in re.findall(r"(?:href|url\()=?['\"]?#([\w.-]+)", page))
+    assert not re.findall(r"(?:src|href)=['\"]?(?:https?:|//)", re.sub(r"xmlns(:\w+)?=\S+", "", page))
+
+
+def test_one_result_has_its_variants_in_one_figure(tmp_path, results):
+    page = report(tmp_path, results[0])
+    assert page.count("<figure>") == 2 and page.count("event-epoll") > 2
+
+
+@pytest.mark.parametrize("content, words", [("", "not a table"), ("run\tn\tx_ns\n0\t1\tx\n", "line 2"), ("run\tn\tx_ns\n0\t1\n", "line 2")])
+def test_a_broken_table_is_named(tmp_path, results, content, words):
+    (results[0] / "socket.tsv").write_text(content)
+    error = report(tmp_path, results[0], status=1)
+    assert words in error and "socket.tsv" in error and error.count("\n") == 1
+
+
+def test_a_directory_without_results_is_named(tmp_path):
+    assert str(tmp_path) in report(tmp_path, tmp_path, status=1)

@@ -1,0 +1,38 @@
+"""Another kernel in an emulated machine, whose clock counts instructions."""
+
+import subprocess
+from pathlib import Path
+
+import analysis
+import pytest
+
+VM = Path(__file__).parents[2] / "bench" / "vm"
+
+
+def vm(plain, out, *arguments, status=0):
+    done = subprocess.run([VM, "--build", plain, "--out", out, *map(str, arguments)], capture_output=True, text=True,
+                          timeout=600, check=False)  # fmt: skip
+    if "apt-get" in done.stderr and status == 0:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def test_two_boots_give_the_same_numbers(plain, tmp_path):
+    for name in ("a", "b"):
+        vm(plain, tmp_path / name, "--only", "socket,thread", "--runs", 1, "--accel", "tcg", "6.1")
+    (a,), (b,) = (list((tmp_path / name).iterdir()) for name in ("a", "b"))
+    for table in ("socket.tsv", "thread.tsv"):
+        assert (a / table).read_bytes() == (b / table).read_bytes()
+    socket = analysis.load(a / "socket.tsv")
+    assert socket.header["kernel"][0].startswith("Linux 6.1.") and "emulated" in socket.header
+    assert socket.runs[0]["n"].max() > 50_000  # more descriptors than most machines give out
+
+
+def test_a_kernel_that_there_is_not_is_named(plain, tmp_path):
+    assert "linux-image-1.0." in vm(plain, tmp_path, "1.0", status=1).stderr
+
+
+def test_a_guest_that_does_not_come_up_shows_its_console(plain, tmp_path):
+    (tmp_path / "vmlinuz-none").write_bytes(b"no kernel")
+    assert "vmlinuz-none" in vm(plain, tmp_path, "--only", "socket", "--accel", "tcg", tmp_path / "vmlinuz-none", status=1).stderr
