@@ -13,6 +13,8 @@ from scipy import stats
 SKIPPED_N = 50  # the first points: tables grow, caches fill
 BINS, STEP_BINS, BINS_MIN = 40, 80, 8
 UNDISTURBED = 0.25  # quantile of the runs
+CALM_RUNS = 3  # so many undisturbed ones are enough
+RUNS_COMPARED = 4  # of each side, at least: with fewer no test can tell
 BIN_POINTS = 5  # of each run, in a bin, at least
 RESAMPLES, SEED = 400, 1
 EXPONENTS = np.arange(0.1, 3.01, 0.05)
@@ -41,12 +43,17 @@ class Table:
     landmarks: list = field(default_factory=list)
 
     def series(self, column):
-        """[(n, values) of each run that has points]."""
-        return [(run["n"], run[column]) for run in self.runs.values() if len(run["n"])]
+        """[(n, values) of each run that counts]: without those that failed or were disturbed, if enough are left, and
+        without those that came less than half as far as most."""
+        there = {number: run for number, run in self.runs.items() if len(run["n"]) and column in run}
+        calm = {number: run for number, run in there.items() if self.verdicts[number][0] not in ("FAIL", "NOISY")}
+        runs = list((calm if len(calm) >= CALM_RUNS else there).values())
+        reached = np.median([run["n"].max() for run in runs]) if runs else 0
+        return [(run["n"], run[column]) for run in runs if 2 * run["n"].max() >= reached]
 
     def verdict(self):
         """The worst of the runs', with its words."""
-        order = ["FAIL", "SKIP", "CLIENT", "NOISY", "LIMIT", "XPASS", "PASS"]
+        order = ["FAIL", "SKIP", "NOISY", "LIMIT", "XPASS", "PASS"]
         return min(self.verdicts.values(), key=lambda v: order.index(v[0]), default=("FAIL", "no run"))
 
 
@@ -196,13 +203,19 @@ def smooth_curve(x, y):
     return np.where(curve > 0, curve, y)
 
 
+def rise_of(level):
+    """The end of a level to its beginning, a third each."""
+    third = max(1, len(level) // 3)
+    return float(np.median(level[-third:]) / np.median(level[:third]))
+
+
 def times_words(times):
     return f"{times:.2g} times" if times < 10 else f"{times:.0f} times"
 
 
 def exponent_words(k, low, high):
     if high <= LOG_EXPONENT:
-        return "O(log n)"
+        return "O(log n)" if k > EXPONENTS[0] else "less than O(log n)"
     if high - low > WIDE:
         return "undecided"
     if low <= EXPONENTS[0]:
@@ -224,18 +237,22 @@ def growth(series):
     samples = undisturbed(medians[drawn, :, np.arange(RESAMPLES)[:, None]], axis=1)  # resample, bin
     x = np.sqrt(edges[:-1] * (edges[1:] - 1).astype(float))
     y = undisturbed(binned(series, edges), axis=0)
-    if len(x) < BINS_MIN or (y <= 0).any():
-        return Growth("undecided: too few points")
+    if (y <= 0).any():
+        return Growth("undecided: there is nothing to see")
 
     tenth = max(3, len(x) // 10)
     ratios = np.median(samples[:, -tenth:], axis=1) / np.median(samples[:, :tenth], axis=1)
     ratio = (float(np.median(y[-tenth:]) / np.median(y[:tenth])), *interval(ratios))
 
-    step_edges = edges_of(series, STEP_BINS, np.linspace)
-    step_y = undisturbed(binned(series, step_edges), axis=0)
-    steps = find_steps(step_edges[:-1].astype(float), step_y) if (step_y > 0).all() else []
+    steps = []
+    if (step_edges := edges_of(series, STEP_BINS, np.linspace)) is not None:
+        step_y = undisturbed(binned(series, step_edges), axis=0)
+        steps = find_steps(step_edges[:-1].astype(float), step_y) if (step_y > 0).all() else []
     if steps:
-        words = f"O(1) up to {steps[0][0]:.0f}, then {times_words(steps[0][1])} as much"
+        rise = rise_of(step_y[step_edges[:-1] < steps[0][0]])
+        steps = steps if rise * FLAT > 1 else []  # what falls all the time has no levels
+    if steps:
+        words = f"{'O(1)' if rise < FLAT else 'grows'} up to {steps[0][0]:.0f}, then {times_words(steps[0][1])} as much"
         for n, times in steps[1:]:
             words += f", from {n:.0f} on {times_words(times)} that"
         return Growth(words, None, ratio, steps)
@@ -276,7 +293,7 @@ def difference(first, second):
         return Difference("no runs to compare")
     last = min(int(n.max()) for n, _ in [*first, *second])
     a, b = ([level(n[n <= last], np.asarray(v)[n <= last]) for n, v in runs] for runs in (first, second))
-    if len(a) < 2 or len(b) < 2 or np.isnan([*a, *b]).any():
+    if min(len(a), len(b)) < RUNS_COMPARED or np.isnan([*a, *b]).any():
         return Difference("no difference shown: too few runs")
     rng = np.random.default_rng(SEED)
     draws = [np.median(rng.choice(b, len(b))) / np.median(rng.choice(a, len(a))) for _ in range(RESAMPLES)]

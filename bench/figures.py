@@ -30,7 +30,6 @@ plot {curves}
 
 @dataclass
 class Curve:
-    title: str
     series: list  # [(n, values)], one a run
 
 

@@ -64,10 +64,12 @@ int main(void) {
 	(void)mount("tmp", "/tmp", "tmpfs", 0, NULL);
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 	FILE *plan = fopen("/plan", "r");
-	if (!plan || ioperm(CONSOLE_PORT, 1, 1) == -1) fprintf(stderr, "guest: %s\n", strerror(errno));
-	else
+	if (!plan || ioperm(CONSOLE_PORT, 1, 1) == -1) {
+		fprintf(stderr, "guest: %s\n", strerror(errno));
+	} else {
 		while (fgets(line, sizeof line, plan)) obey(line);
-	fprintf(stderr, "guest: done\n");
+		fprintf(stderr, "guest: done\n");
+	}
 	sync();
 	reboot(RB_AUTOBOOT); /* which is where qemu ends */
 	return 1;

@@ -1,7 +1,10 @@
 """What the suite of kernel benchmarks consists of: for bench/run on this kernel, for bench/vm on others."""
 
+import datetime
 from dataclasses import dataclass
+from pathlib import Path
 
+RESULTS = Path(__file__).resolve().parent / "results"
 RUNS = 5
 POINTS = {"small": 1000, "paper": 1000, "vm": 200}  # that are kept of a run; emulated ones hardly scatter
 MECHANISMS = ("epoll", "uring", "sigio", "poll")
@@ -26,7 +29,14 @@ class Job:
 
     def called(self, name):
         """Whether that is its name, or its benchmark's."""
-        return name in (self.name, self.arguments.split()[0])
+        return name in (self.name, self.benchmark())
+
+    def benchmark(self):
+        return "http" if self.server else self.arguments.split()[0]
+
+    def needs(self):
+        """What has to be built."""
+        return [self.program, *([self.server] if self.server else [])]
 
 
 def kernel(mechanism, program="bench/kbench"):
@@ -71,3 +81,23 @@ JOBS = [
     network("forward-ipv6", "forward -6"),
     network("forward-udp", "forward --kind udp --size 0"),
 ]  # fmt: skip
+
+
+def chosen(only, jobs):
+    """Those of the jobs that are meant; raises ValueError for a name that means none."""
+    names = only.split(",") if only else [job.name for job in jobs]
+    for name in names:
+        if not any(job.called(name) for job in jobs):
+            raise ValueError(f"there is no {name}: {', '.join(job.name for job in jobs)}")
+    return [job for job in jobs if any(map(job.called, names))]
+
+
+def results_directory(name, within=None):
+    """A new one: NAME-DATE, with a number behind it from the second of a day on."""
+    name, within = f"{name}-{datetime.date.today()}", within or RESULTS
+    for n in range(1, 1000):
+        path = within / (name if n == 1 else f"{name}.{n}")
+        if not path.exists():
+            path.mkdir(parents=True)
+            return path
+    raise ValueError(f"{within} is full of {name}")

@@ -82,6 +82,7 @@ static int measure(struct run *run) {
 	pid_t child = fork();
 	if (child == -1) return run_stop(run, "fork", 0);
 	if (child == 0) {
+		run_child();
 		close(pair[0]);
 		accept_all(listener, pair[1]);
 	}

@@ -5,21 +5,35 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/kbench/kbench.h"
 #include "bench/machine.h"
 
+/* ext4(5); in no header of the C library's or the kernel's. */
+struct move_extent {
+	uint32_t reserved, donor_fd;
+	uint64_t orig_start, donor_start, len, moved_len; /* blocks */
+};
+#define EXT4_IOC_MOVE_EXT _IOWR('f', 15, struct move_extent)
+
 enum {
 	MEGABYTE = 1000000,
-	PIECE = 250000, /* of a scattered file: each is written by itself, in random order */
+	PIECE = 256 * 1024, /* of a scattered file */
+	PIECE_BLOCKS = PIECE / 4096,
+	WAIT_S = 30, /* for the server, at most */
 	BLOCK = 64 * 1024,
 	FILES = 2,
 	HEAD_MAX = 4096,
@@ -28,45 +42,86 @@ enum {
 
 /* --- the files --- */
 
-static int write_at(int fd, off_t offset, size_t length) {
-	static char block[BLOCK];
+/* Not of one value, which some file systems would not write. */
+static int write_file(int fd, size_t length) {
+	static unsigned block[BLOCK / sizeof(unsigned)];
+	for (size_t i = 0; i < BLOCK / sizeof(unsigned); i++) block[i] = (unsigned)random();
 	for (size_t at = 0; at < length;) {
-		size_t rest = length - at < BLOCK ? length - at : BLOCK;
-		ssize_t n = pwrite(fd, block, rest, offset + (off_t)at);
+		ssize_t n = pwrite(fd, block, length - at < BLOCK ? length - at : BLOCK, (off_t)at);
 		if (n <= 0) return -1;
 		at += (size_t)n;
 	}
-	return 0;
+	return fdatasync(fd);
 }
 
-/* Each piece is on the disk, where there is room behind the last, before the next is written. */
-static int write_scattered(int fd, unsigned pieces) {
+/* How many pieces the file lies in on the disk; 0: nobody says. */
+static unsigned extents(int fd) {
+	struct fiemap map = {.fm_length = FIEMAP_MAX_OFFSET, .fm_flags = FIEMAP_FLAG_SYNC};
+	return ioctl(fd, FS_IOC_FIEMAP, &map) == -1 ? 0 : map.fm_mapped_extents;
+}
+
+/* Exchanges the pieces of the file for those of another of its length, in random order: ext4 alone lets one choose
+ * where the bytes lie (Documentation/filesystems/ext4/, EXT4_IOC_MOVE_EXT, e4defrag(8)). 0, or -1. */
+static int scatter(int fd, int donor, unsigned pieces) {
 	unsigned *order = calloc(pieces, sizeof *order);
 	int result = order ? 0 : -1;
-	for (unsigned i = 0; i < pieces && order; i++) {
+	for (unsigned i = 0; order && i < pieces; i++) {
 		unsigned j = (unsigned)random() % (i + 1);
 		order[i] = order[j];
 		order[j] = i;
 	}
+	/* what is in memory would be in the way */
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	(void)posix_fadvise(donor, 0, 0, POSIX_FADV_DONTNEED);
 	for (unsigned i = 0; i < pieces && result == 0; i++) {
-		result = write_at(fd, (off_t)order[i] * PIECE, PIECE);
-		if (result == 0) result = fdatasync(fd);
+		struct move_extent move = {.donor_fd = (uint32_t)donor,
+								   .orig_start = (uint64_t)i * PIECE_BLOCKS,
+								   .donor_start = (uint64_t)order[i] * PIECE_BLOCKS,
+								   .len = PIECE_BLOCKS};
+		result = ioctl(fd, EXT4_IOC_MOVE_EXT, &move);
 	}
 	free(order);
+	return result == 0 ? fdatasync(fd) : -1;
+}
+
+static int make_scattered(struct run *run, int fd, const char *path, size_t length) {
+	char donor_path[PATH_MAX + 2];
+	unsigned pieces = (unsigned)(length / PIECE);
+	snprintf(donor_path, sizeof donor_path, "%s.d", path);
+	int donor = open(donor_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int result = donor == -1 || write_file(donor, length) == -1 ? run_stop(run, donor_path, 0) : 0;
+	if (result == 0 && (scatter(fd, donor, pieces) == -1 || extents(fd) < pieces / 2))
+		result = run_skip(run, "a file can be scattered on ext4 alone, and not there: --directory");
+	if (donor != -1) close(donor);
+	(void)unlink(donor_path);
 	return result;
 }
 
-/* A file of so many megabytes in the directory. 0, or -1 with errno. */
-static int make_file(const struct run *run, const char *path) {
+/* Whether most of the file is out of memory. */
+static bool forget(int fd, size_t length) {
+	unsigned asked = 0, there = 0;
+	char byte;
+	struct iovec part = {.iov_base = &byte, .iov_len = 1};
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	/* from the end: what is asked for has the kernel read ahead */
+	for (size_t at = length; at > MEGABYTE; at -= MEGABYTE, asked++)
+		there += preadv2(fd, &part, 1, (off_t)(at - 1), RWF_NOWAIT) == 1 || errno != EAGAIN;
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	return there * 2 <= asked;
+}
+
+/* A file of so many megabytes. 0, or -1 after run_stop() or run_skip(). */
+static int make_file(struct run *run, const char *path) {
+	size_t length = ((size_t)run->count * MEGABYTE / PIECE + 1) * PIECE;
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (fd == -1) return -1;
-	int result = run_kind(run, "scattered") ? write_scattered(fd, run->count * (MEGABYTE / PIECE))
-											: write_at(fd, 0, (size_t)run->count * MEGABYTE);
-	if (result == 0) result = fchmod(fd, 0644);
-	if (result == 0 && !run_kind(run, "memory")) {
-		result = fdatasync(fd);
-		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-	}
+	if (fd == -1) return run_stop(run, path, 0);
+	int result = write_file(fd, length) == -1 || fchmod(fd, 0644) == -1 ? run_stop(run, path, 0) : 0;
+	if (result == 0 && run_kind(run, "scattered")) result = make_scattered(run, fd, path, length);
+	if (result == 0 && !run_kind(run, "memory") && !forget(fd, length))
+		result = run_skip(run, "files of %s stay in memory: --directory", run->settings->directory);
+	char words[16];
+	snprintf(words, sizeof words, "%u", extents(fd));
+	run_note(run, "extents", words);
 	close(fd);
 	return result;
 }
@@ -85,20 +140,26 @@ static void find_server(const struct settings *s, char *path) {
 /* Starts it for the directory; its port, or -1. */
 static int start_server(const char *program, const char *directory, pid_t *pid) {
 	int words[2], port = -1;
-	char line[512];
+	char text[1024];
 	if (pipe(words) == -1) return -1;
 	*pid = fork();
 	if (*pid == 0) {
+		run_child();
 		dup2(words[1], STDERR_FILENO);
 		close(words[0]);
 		execl(program, "gatling", "-c", directory, "-i", "127.0.0.1", "-p", "0", "-n", "-j", "1", (char *)NULL);
 		_exit(1);
 	}
 	close(words[1]);
-	FILE *in = fdopen(words[0], "r");
-	while (in && port == -1 && fgets(line, sizeof line, in)) {
-		const char *at = strstr(line, "http://127.0.0.1:");
-		if (at) port = (int)strtol(at + strlen("http://127.0.0.1:"), NULL, 10);
+	struct pollfd says = {.fd = words[0], .events = POLLIN};
+	for (size_t n = 0; port == -1 && n + 1 < sizeof text && poll(&says, 1, WAIT_S * 1000) == 1;) {
+		ssize_t got = read(words[0], text + n, sizeof text - n - 1);
+		if (got <= 0) break;
+		n += (size_t)got;
+		text[n] = '\0';
+		const char *at = strstr(text, "http://127.0.0.1:");
+		if (at && strchr(at + strlen("http://127.0.0.1:"), '/'))
+			port = (int)strtol(at + strlen("http://127.0.0.1:"), NULL, 10);
 	}
 	return port; /* the pipe stays: it may have more to say */
 }
@@ -110,8 +171,10 @@ static int request(int port, const char *name) {
 	char text[HEAD_MAX];
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	struct timeval limit = {.tv_sec = WAIT_S};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), n = 0;
-	if (fd == -1 || connect(fd, (struct sockaddr *)&to, sizeof to) == -1) return -1;
+	if (fd == -1 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == -1) return -1;
+	if (connect(fd, (struct sockaddr *)&to, sizeof to) == -1) return -1;
 	int length = snprintf(text, sizeof text, "GET /%s HTTP/1.1\r\nHost: a\r\n\r\n", name);
 	if (send(fd, text, (size_t)length, MSG_NOSIGNAL) != length) return -1;
 	while (n < HEAD_MAX - 1 && recv(fd, text + n, 1, 0) == 1) {
@@ -132,7 +195,7 @@ static int download(struct run *run, int fd, bool keep) {
 		size_t rest = MEGABYTE - have < BLOCK ? MEGABYTE - have : BLOCK;
 		ssize_t got = recv(fd, block, rest, 0);
 		if (got <= 0) {
-			if (got == 0) errno = ECONNRESET;
+			errno = got == 0 ? ECONNRESET : errno == EAGAIN ? ETIMEDOUT : errno;
 			return -1;
 		}
 		have += (size_t)got;
@@ -150,6 +213,7 @@ static int download(struct run *run, int fd, bool keep) {
 static pid_t start_competitor(struct run *run, int port) {
 	pid_t pid = fork();
 	if (pid) return pid;
+	run_child();
 	while (true) {
 		int fd = request(port, "1");
 		if (fd == -1 || download(run, fd, false) == -1) _exit(1);
@@ -174,9 +238,10 @@ static int measure_in(struct run *run, const char *directory) {
 	if (access(program, X_OK) == -1) return run_skip(run, "%s is not there: --server PATH", program);
 	for (unsigned i = 0; i < run->settings->streams && i < FILES; i++) {
 		snprintf(path, sizeof path, "%s/%u", directory, i);
-		if (make_file(run, path) == -1) return run_stop(run, path, 0);
+		if (make_file(run, path) == -1) return -1;
 	}
 	int port = start_server(program, directory, &server);
+	errno = EPROTO;
 	int result = port == -1 ? run_stop(run, program, 0) : measure_from(run, port);
 	if (server > 0) kill(server, SIGTERM);
 	if (server > 0) waitpid(server, NULL, 0);
@@ -208,6 +273,7 @@ const struct benchmark download_benchmark = {
 	.count = 300,
 	.warm_up = 10,
 	.options = OPTION_DIRECTORY | OPTION_STREAMS | OPTION_SERVER,
+	.streams_max = FILES,
 	.network = true,
 	.measure = measure,
 };

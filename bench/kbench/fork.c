@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -21,11 +22,12 @@ extern char **environ;
 struct child {
 	pid_t pid;
 	pthread_t thread;
-	int release[2]; /* a thread waits for its end to be closed */
+	sem_t release; /* what a thread waits for */
 };
 
 /* What every child does: says that it is there, and waits to be ended. */
 __attribute__((noreturn)) static void be_child(int out) {
+	run_child();
 	if (write(out, "", 1) != 1) _exit(1);
 	while (true) pause();
 }
@@ -33,21 +35,22 @@ __attribute__((noreturn)) static void be_child(int out) {
 int fork_child(void) { be_child(STDOUT_FILENO); }
 
 struct thread {
-	int out, release;
+	int out;
+	sem_t *release;
 };
 
 static void *be_thread(void *argument) {
 	struct thread own = *(struct thread *)argument;
-	char byte;
-	if (write(own.out, "", 1) == 1) (void)!read(own.release, &byte, 1);
+	if (write(own.out, "", 1) == 1)
+		while (sem_wait(own.release) == -1) {}
 	return NULL;
 }
 
 static int start_thread(struct child *child, int out) {
 	static struct thread told; /* until its byte has come, which is before the next is started */
 	pthread_attr_t attributes;
-	if (pipe2(child->release, O_CLOEXEC) == -1) return -1;
-	told = (struct thread){.out = out, .release = child->release[0]};
+	sem_init(&child->release, 0, 0);
+	told = (struct thread){.out = out, .release = &child->release};
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, THREAD_STACK);
 	errno = pthread_create(&child->thread, &attributes, be_thread, &told);
@@ -91,8 +94,9 @@ static unsigned start_all(struct run *run, struct child *child, int64_t *start_n
 			*error = errno;
 			return n;
 		}
-		(void)!read(channel[0], &byte, 1);
+		ssize_t got = read(channel[0], &byte, 1);
 		start_ns[n] = machine_clock_ns() - before;
+		if (got != 1) *error = got == -1 ? errno : ECHILD;
 	}
 	return *error ? 0 : run->count;
 }
@@ -100,9 +104,8 @@ static unsigned start_all(struct run *run, struct child *child, int64_t *start_n
 static int64_t end(const struct run *run, struct child *child) {
 	int64_t before = machine_clock_ns();
 	if (run_kind(run, "thread")) {
-		close(child->release[1]);
+		sem_post(&child->release);
 		pthread_join(child->thread, NULL);
-		close(child->release[0]);
 	} else {
 		kill(child->pid, SIGTERM);
 		waitpid(child->pid, NULL, 0);

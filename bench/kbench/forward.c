@@ -13,6 +13,7 @@ const struct benchmark forward_benchmark = {
 	.count = 30,
 	.warm_up = NET_WARM_UP,
 	.options = OPTION_FAMILY | OPTION_STREAMS | OPTION_SIZE,
+	.streams_max = NET_STREAMS_MAX,
 	.network = true,
 	.measure = measure,
 };

@@ -13,6 +13,7 @@ enum {
 	KINDS_MAX = 6,   /* variants of a benchmark */
 	WARM_UP = 200,   /* the n of the run before the first, which is thrown away */
 	WORDS_MAX = 512, /* bytes of what is said of a run */
+	RUN_S = 600,     /* that a run may take, before it is ended */
 	EXIT_LIMIT = 3   /* exit status: a limit was met; what was measured up to there is valid */
 };
 
@@ -56,7 +57,7 @@ struct benchmark {
 	const char *columns[VALUES_MAX + 1]; /* with their unit, as "bind_ns" */
 	const char *kinds[KINDS_MAX + 1];    /* the first is the default */
 	unsigned count;                      /* default */
-	unsigned options;
+	unsigned options, streams_max;
 	unsigned warm_up;                /* n of the run that is thrown away; 0: WARM_UP */
 	bool network;                    /* each run has a network namespace of its own, where that may be */
 	int (*measure)(struct run *run); /* 0, or -1 after run_stop() or run_skip() */
@@ -87,17 +88,23 @@ __attribute__((format(printf, 2, 3))) int run_skip(struct run *run, const char *
 /* Memory for so many of that size, zeroed and touched, that lasts as long as the run. NULL after run_stop(). */
 void *run_memory(struct run *run, size_t count, size_t size);
 
+/* What every process that is forked calls first: it ends when the one that forked it does. */
+void run_child(void);
+
 /* Whether the run has a network namespace of its own, which it may change. */
 bool run_own_namespace(const struct run *run);
 
 /* Whether a word is the kind asked for. */
 bool run_kind(const struct run *run, const char *kind);
 
+/* The n of the run before the first, which is thrown away. */
+unsigned warm_up_of(const struct benchmark *benchmark, const struct settings *settings);
+
 /* Repeats a benchmark in processes of their own; the points go to out as they are kept, with a verdict for each run.
  * The exit status of the program. */
 int run_all(const struct benchmark *benchmark, const struct settings *settings, FILE *out);
 
-/* Moves the process into a network namespace of its own, with a loopback that is up. false: it may not, and stays. */
+/* Moves the process into a network namespace of its own, with a loopback that is up. false: it may not. */
 bool namespace_enter(void);
 
 /* Numbers of a file below /proc; how many there are, up to most. */

@@ -1,5 +1,6 @@
 /* main.c - kbench: what the kernel's services cost against how much is there already. See kbench(1). */
 #include <getopt.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/socket.h>
@@ -10,13 +11,16 @@
 #include "bench/usage.h"
 #include "io/io.h"
 
+#define SIZE_OF_FRAME UINT_MAX /* a datagram that fills an Ethernet frame, of either family */
+
 enum {
 	COUNT_MAX = 1000000,
 	RUNS = 5,
 	RUNS_MAX = 1000,
 	SOURCES_MAX = 250,
 	PORT_MAX = 65535,
-	DATAGRAM = 1472,
+	DATAGRAM = 1472, /* of payload: a full Ethernet frame */
+	DATAGRAM6 = 1452,
 	DATAGRAM_MAX = 65487
 };
 
@@ -61,7 +65,7 @@ static const struct known_option {
 	 "    --streams N     at the same time (default: 1)"},
 	{{"size", required_argument, NULL, LONG_SIZE},
 	 OPTION_SIZE,
-	 "    --size BYTES    of a datagram's payload (default: 1472)"},
+	 "    --size BYTES    of a datagram's payload (default: a full frame)"},
 	{{"server", required_argument, NULL, LONG_SERVER},
 	 OPTION_SERVER,
 	 "    --server PATH   of gatling (default: beside this program)"},
@@ -142,6 +146,8 @@ static bool parse(const struct benchmark *b, struct settings *s, int argc, char 
 	}
 	if (optind < argc) refuse("kbench %s takes no argument '%s'", b->name, argv[optind]);
 	if (s->sources > 1 && s->family == AF_INET6) refuse("the loopback has one IPv6 address: no --sources");
+	if (s->streams > b->streams_max && b->options & OPTION_STREAMS)
+		refuse("%s takes --streams from 1 to %u", b->name, b->streams_max);
 	return true;
 }
 
@@ -165,14 +171,15 @@ int main(int argc, char **argv) {
 		.sources = 1,
 		.directory = "/tmp",
 		.streams = 1,
-		.size = DATAGRAM,
+		.size = SIZE_OF_FRAME,
 	};
 	if (!parse(b, &s, argc - 1, argv + 1)) return help(b);
+	if (s.size == SIZE_OF_FRAME) s.size = s.family == AF_INET6 ? DATAGRAM6 : DATAGRAM;
 	(void)io_raise_descriptor_limit();
 	machine_describe(stdout, argc, argv);
 	printf("# linked\t%s\n", getauxval(AT_BASE) ? "dynamically" : "statically");
 	printf("# benchmark\t%s\t%s\n# how\t%s\n# kind\t%s\n# n\t%s\n", b->name, b->summary, b->how, s.kind ? s.kind : "-",
 		   b->n);
-	printf("# runs\t%u, after one of %d that is thrown away\n", s.runs, WARM_UP);
+	printf("# runs\t%u, after one of n = %u that is thrown away\n", s.runs, warm_up_of(b, &s));
 	return usage_end(run_all(b, &s, stdout));
 }

@@ -114,6 +114,8 @@ static void await_link(int link) {
 static int be_other(struct net *net, enum net_path path, bool last, int tell, int hear_from, net_part *part) {
 	bool middle = path != NET_DIRECT && !last;
 	signal(SIGPIPE, SIG_IGN);
+	run_child();
+	for (int i = 0; i < other_count; i++) close(others[i].tell);
 	if (!net->loopback && unshare(CLONE_NEWNET) == -1) return -1;
 	if (!net->loopback) trust_addresses();
 	if (say(tell) == -1 || hear(hear_from) == -1) return -1;
@@ -153,7 +155,6 @@ static int wait_ready(const struct net *net, unsigned count) {
 		if (atomic_load(&net->counters->ready) >= count) return 0;
 		nanosleep(&pause_time, NULL);
 	}
-	errno = ETIMEDOUT;
 	return -1;
 }
 
@@ -170,8 +171,9 @@ static int join(struct net *net, enum net_path path, net_part *receiver, net_par
 	return 0;
 }
 
-int net_begin(struct net *net, struct run *run, enum net_path path, net_part *receiver, net_part *middle) {
-	*net = (struct net){.settings = run->settings};
+int net_begin(struct net *net, struct run *run, enum net_path path, bool datagrams, net_part *receiver,
+			  net_part *middle) {
+	*net = (struct net){.settings = run->settings, .relayed = path == NET_RELAYED, .datagrams = datagrams};
 	net->counters = mmap(NULL, sizeof *net->counters, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (net->counters == MAP_FAILED) return run_stop(run, "mmap", 0);
 	int family = run->settings->family, last = path == NET_DIRECT ? 0 : 1;
@@ -185,11 +187,17 @@ int net_begin(struct net *net, struct run *run, enum net_path path, net_part *re
 		net->loopback = true;
 		net->receiver = address_of(family, -1, 1, &net->length);
 		net->relay = address_of(family, -1, 2, &net->length);
-		if (join(net, path, receiver, middle) == -1) return run_stop(run, "fork", 0);
+		if (join(net, path, receiver, middle) == -1) {
+			net_end(net);
+			return run_stop(run, "fork", 0);
+		}
 	}
 	run_note(run, "path", net->loopback ? "the loopback: no veth(4) here" : "veth(4)");
 	if (!net->loopback) await_link(0);
-	return wait_ready(net, path == NET_DIRECT ? 1 : 2) == -1 ? run_stop(run, "waiting for the receiver", 0) : 0;
+	if (wait_ready(net, path == NET_DIRECT ? 1 : 2) == 0) return 0;
+	net_end(net);
+	errno = ETIMEDOUT;
+	return run_stop(run, "waiting for the receiver", 0);
 }
 
 void net_end(struct net *net) {
@@ -203,11 +211,11 @@ void net_end(struct net *net) {
 	other_count = 0;
 }
 
-/* Datagrams that were received or, if there are none, packets that have left this namespace. */
+/* Datagrams that were received, or packets that have left this namespace. */
 static uint64_t packets(const struct net *net) {
 	char line[512];
-	uint64_t sum = atomic_load(&net->counters->datagrams);
-	if (sum) return sum;
+	uint64_t sum = 0;
+	if (net->datagrams) return atomic_load(&net->counters->datagrams);
 	FILE *in = fopen("/proc/self/net/dev", "r");
 	while (in && fgets(line, sizeof line, in)) {
 		char *at = strchr(line, ':');
@@ -240,7 +248,7 @@ int net_measure(struct net *net, struct run *run) {
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 		int64_t now = machine_clock_ns(), now_cpu = atomic_load(&c->middle_cpu_ns), now_busy = busy_ns();
 		uint64_t now_received = atomic_load(&c->received), now_sent = packets(net);
-		int64_t passed = now - then, used = now_cpu ? now_cpu - cpu : now_busy - busy;
+		int64_t passed = now - then, used = net->relayed ? now_cpu - cpu : now_busy - busy;
 		run_point(run, n,
 				  (int64_t[]){(int64_t)((double)(now_received - received) * 8e3 / (double)passed),
 							  (int64_t)((double)(now_sent - sent) * 1e9 / (double)passed), used * 100 / passed});

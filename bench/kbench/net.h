@@ -41,7 +41,8 @@ struct net_counters {
 
 struct net {
 	const struct settings *settings;
-	bool loopback;
+	bool loopback, relayed;
+	bool datagrams; /* they are what is counted as packets; else those of the interfaces */
 	struct net_counters *counters;
 	/* where the receiver is, and the relay */
 	union net_address receiver, relay;
@@ -53,7 +54,8 @@ typedef void net_part(struct net *net);
 
 /* Makes the way and starts the others; middle: for NET_RELAYED. Returns when they are ready. 0, or -1 after run_stop()
  * or run_skip(). */
-int net_begin(struct net *net, struct run *run, enum net_path path, net_part *receiver, net_part *middle);
+int net_begin(struct net *net, struct run *run, enum net_path path, bool datagrams, net_part *receiver,
+			  net_part *middle);
 
 /* Keeps a point each NET_INTERVAL_MS until there are run->count: what was received, in Mbit/s; packets that left this
  * namespace, or datagrams that were received, a second; and the processor time of the relay or, without one, of all

@@ -73,7 +73,7 @@ static void send_on(struct net *net, unsigned number) {
 
 static int measure(struct run *run) {
 	struct net net;
-	if (net_begin(&net, run, NET_RELAYED, receiver, relay) == -1) return -1;
+	if (net_begin(&net, run, NET_RELAYED, false, receiver, relay) == -1) return -1;
 	int result = net_threads(&net, send_on);
 	if (result == -1) (void)run_stop(run, "thread", 0);
 	else result = net_measure(&net, run);
@@ -93,6 +93,7 @@ const struct benchmark relay_benchmark = {
 	.count = 30,
 	.warm_up = NET_WARM_UP,
 	.options = OPTION_FAMILY | OPTION_STREAMS,
+	.streams_max = NET_STREAMS_MAX,
 	.network = true,
 	.measure = measure,
 };

@@ -1,10 +1,12 @@
 /* run.c - see kbench.h. A run is a process, so that each begins alike and a limit that one meets is gone with it; it
  * leaves its points in memory that it shares, touched beforehand, and nothing is written while it measures. */
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -66,6 +68,8 @@ void run_note(struct run *run, const char *key, const char *value) {
 	snprintf(run->record->note, sizeof run->record->note, "%s\t%s", key, value);
 }
 
+void run_child(void) { (void)prctl(PR_SET_PDEATHSIG, SIGKILL); }
+
 bool run_own_namespace(const struct run *run) { return run->record->own_namespace; }
 
 bool run_kind(const struct run *run, const char *kind) {
@@ -78,7 +82,8 @@ static const char *limit_of(const char *call, int error) {
 	case EMFILE: return "RLIMIT_NOFILE";
 	case ENFILE: return "fs.file-max";
 	case EADDRINUSE:
-	case EADDRNOTAVAIL: return "net.ipv4.ip_local_port_range";
+	case EADDRNOTAVAIL:
+		return strcmp(call, "bind") == 0 || strcmp(call, "connect") == 0 ? "net.ipv4.ip_local_port_range" : NULL;
 	case EAGAIN: return "RLIMIT_NPROC, kernel.pid_max or the cgroup's pids.max";
 	case ENOMEM: return strcmp(call, "mmap") == 0 ? "vm.max_map_count" : "memory";
 	case ENOBUFS: return "memory of the network";
@@ -149,10 +154,14 @@ static void measure_in_process(const struct benchmark *b, struct run *run) {
 		return;
 	}
 	if (child == 0) {
+		(void)setpgid(0, 0);
+		run_child();
+		alarm(RUN_S);
 		measure(b, run);
 		_exit(0);
 	}
 	waitpid(child, &status, 0);
+	(void)kill(-child, SIGKILL); /* what it has left */
 	if (r->outcome != OUTCOME_DIED) return;
 	if (WIFSIGNALED(status)) snprintf(r->words, sizeof r->words, "ended by %s", strsignal(WTERMSIG(status)));
 	else snprintf(r->words, sizeof r->words, "ended with %d", WEXITSTATUS(status));
@@ -189,11 +198,15 @@ static void print_run(const struct benchmark *b, unsigned number, const struct r
 	if (*words) fprintf(stderr, "kbench: %s, run %u: %s: %s\n", b->name, number, verdict, words);
 }
 
+unsigned warm_up_of(const struct benchmark *b, const struct settings *s) {
+	unsigned warm_up = b->warm_up ? b->warm_up : WARM_UP;
+	return s->count < warm_up ? s->count : warm_up;
+}
+
 int run_all(const struct benchmark *b, const struct settings *s, FILE *out) {
 	size_t size = sizeof(struct record) + s->count * sizeof(struct point);
 	struct record *r = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	unsigned warm_up = b->warm_up ? b->warm_up : WARM_UP;
-	struct run run = {.settings = s, .count = s->count < warm_up ? s->count : warm_up, .record = r};
+	struct run run = {.settings = s, .count = warm_up_of(b, s), .record = r};
 	if (r == MAP_FAILED) {
 		fprintf(stderr, "kbench: no memory for %u points\n", s->count);
 		return 1;

@@ -103,9 +103,7 @@ static void udp_send(struct net *net, unsigned number) {
 int stream_measure(struct run *run, enum net_path path) {
 	struct net net;
 	bool tcp = run_kind(run, "tcp");
-	if (run_kind(run, "multicast") && path != NET_DIRECT)
-		return run_skip(run, "multicast is not forwarded without a routing daemon");
-	if (net_begin(&net, run, path, tcp ? tcp_receiver : udp_receiver, NULL) == -1) return -1;
+	if (net_begin(&net, run, path, !tcp, tcp ? tcp_receiver : udp_receiver, NULL) == -1) return -1;
 	int result = net_threads(&net, tcp ? tcp_send : udp_send);
 	if (result == -1) (void)run_stop(run, "thread", 0);
 	else result = net_measure(&net, run);
@@ -124,10 +122,11 @@ const struct benchmark stream_benchmark = {
 		   "TCP those that left the sender's interfaces, of up to 64 KB. cpu: of all processors, 100 is one.",
 	.n = "steps of 100 ms",
 	.columns = NET_COLUMNS,
-	.kinds = STREAM_KINDS,
+	.kinds = {"tcp", "udp", "multicast"},
 	.count = 30,
 	.warm_up = NET_WARM_UP,
 	.options = OPTION_FAMILY | OPTION_STREAMS | OPTION_SIZE,
+	.streams_max = NET_STREAMS_MAX,
 	.network = true,
 	.measure = measure,
 };

@@ -4,9 +4,6 @@
 
 #include "bench/kbench/net.h"
 
-#define STREAM_KINDS                                                                                                   \
-	{ "tcp", "udp", "multicast" }
-
 /* As the kind says, over that path. 0, or -1 after run_stop() or run_skip(). */
 int stream_measure(struct run *run, enum net_path path);
 

@@ -48,6 +48,46 @@ def test_a_step_is_found_where_it_is(place, times):
     assert growth.words.startswith(f"O(1) up to {at:.0f}")
 
 
+def test_what_rises_before_a_step_is_not_called_constant():
+    growth = analysis.growth(runs_of(lambda n: np.where(n < 7500, 1000.0 + n * 0.27, 150_000.0)))
+    assert growth.words.startswith("grows up to 7")
+
+
+def test_what_falls_has_no_steps():
+    growth = analysis.growth(runs_of(lambda n: 3000 - 0.15 * n))
+    assert growth.words == "O(1)" and not growth.steps
+
+
+def test_what_levels_off_is_no_logarithm():
+    growth = analysis.growth(runs_of(lambda n: 1000 + 600 * (1 - np.exp(-n / 1000))))
+    assert growth.words != "O(log n)" and growth.words.startswith(("less than", "undecided"))
+
+
+def table_with(verdicts, law=LAWS["O(1)"], last=LAST):
+    table = analysis.Table(columns=["x_ns"])
+    for number, (verdict, values) in enumerate(zip(verdicts, runs_of(law, runs=len(verdicts)))):
+        end = last if verdict == "SHORT" else LAST
+        table.runs[number] = {"n": values[0][values[0] < end], "x_ns": values[1][values[0] < end]}
+        table.verdicts[number] = ("PASS" if verdict == "SHORT" else verdict, "")
+    return table
+
+
+def test_runs_that_were_disturbed_do_not_count_if_others_are_left():
+    assert len(table_with(["PASS", "NOISY", "PASS", "FAIL", "XPASS"]).series("x_ns")) == 3
+    assert len(table_with(["PASS", "NOISY", "NOISY", "NOISY"]).series("x_ns")) == 4
+
+
+def test_a_run_that_ended_early_does_not_spoil_the_others():
+    series = table_with(["PASS", "PASS", "SHORT", "PASS"], last=100).series("x_ns")
+    assert len(series) == 3 and analysis.growth(series).words == "O(1)"
+
+
+@pytest.mark.parametrize("last", [1, 60, 99, 100, 150])
+def test_however_few_points_there_are_it_answers(last):
+    ns = np.arange(last)
+    assert analysis.growth([(ns, np.full(last, 100.0))] * 3).words
+
+
 def test_two_steps_are_both_found():
     growth = analysis.growth(runs_of(lambda n: np.select([n < 4000, n < 10_000], [500.0, 2000.0], 30_000.0)))
     assert [round(at, -3) for at, _ in growth.steps] == [4000, 10_000]

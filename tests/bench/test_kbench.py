@@ -3,10 +3,13 @@
 import os
 import re
 import resource
+import shutil
 import subprocess
+from pathlib import Path
 
 import analysis
 import pytest
+from gatling import eventually
 
 COLUMNS = {
     "socket": ["socket_ns"],
@@ -36,6 +39,26 @@ def kbench(plain, *arguments, status=0, program="kbench", **options):
     return done
 
 
+def own_namespaces():
+    return os.geteuid() == 0 and shutil.which("ip")
+
+
+def may_skip(table):
+    """Root with ip(8) has all that it takes, but for the file system."""
+    verdict, words = table.verdicts[0]
+    if verdict == "SKIP" and (not own_namespaces() or "ext4" in words or "memory" in words):
+        pytest.skip(words)
+
+
+def group(pid):
+    """A process and those that come of it."""
+    found = [pid]
+    for parent in found:
+        for children in Path(f"/proc/{parent}/task").glob("*/children"):
+            found += map(int, children.read_text().split())
+    return found
+
+
 def table_of(done, tmp_path):
     path = tmp_path / "table.tsv"
     path.write_text(done.stdout)
@@ -51,8 +74,7 @@ def test_each_point_of_each_run_is_kept(plain, tmp_path, name, kind):
     points = POINTS.get(name, 60)
     arguments = [name, "-n", points, "--runs", 2, *(["--kind", kind] if kind else [])]
     table = table_of(kbench(plain, *arguments), tmp_path)
-    if table.verdicts[0][0] == "SKIP":
-        pytest.skip(table.verdicts[0][1])
+    may_skip(table)
     assert table.columns == COLUMNS[name]
     assert {verdict for verdict, _ in table.verdicts.values()} <= MEASURED
     for run in (0, 1):
@@ -84,9 +106,9 @@ def test_fewer_points_are_evenly_spread(plain, tmp_path):
 def test_each_way_is_there_for_both_families(plain, tmp_path, arguments):
     for family in ([], ["-6"]):
         table = table_of(kbench(plain, *arguments, *family, "-n", 3, "--runs", 1), tmp_path)
-        if table.verdicts[0][0] == "SKIP":
-            pytest.skip(table.verdicts[0][1])
-        assert table.runs[0]["received_mbit_s"][-1] > 0 and table.header["path"]
+        may_skip(table)
+        assert table.runs[0]["received_mbit_s"][-1] > 0
+        assert not own_namespaces() or table.header["path"] == ["veth(4)"]
 
 
 def test_empty_datagrams_are_counted(plain, tmp_path):
@@ -94,14 +116,14 @@ def test_empty_datagrams_are_counted(plain, tmp_path):
     assert table.runs[0]["packets_s"][-1] > 1000 and table.runs[0]["received_mbit_s"][-1] == 0
 
 
-def test_streams_are_added_up(plain, tmp_path):
-    table = table_of(kbench(plain, "stream", "--streams", 3, "-n", 3, "--runs", 1), tmp_path)
-    assert table.runs[0]["received_mbit_s"][-1] > 0
-
-
 def test_two_downloads_compete(plain, tmp_path):
-    table = table_of(kbench(plain, "download", "--streams", 2, "-n", 4, "--runs", 1), tmp_path)
-    assert len(table.runs[0]["n"]) == 4
+    """The other one is asked for by its name."""
+    log = tmp_path / "log"
+    server = tmp_path / "gatling"
+    server.write_text(f'#!/bin/sh\nshift 6\nexec {plain}/gatling -c "$(ls -d {tmp_path}/kbench-*)" -i 127.0.0.1 -p 0 -j 1 >{log}\n')
+    server.chmod(0o755)
+    kbench(plain, "download", "--streams", 2, "-n", 20, "--runs", 1, "--server", server, "--directory", tmp_path)
+    assert {"GET /0 ", "GET /1 "} <= set(re.findall(r"GET /\d ", log.read_text()))
 
 
 def test_without_a_server_a_download_is_skipped(plain):
@@ -115,8 +137,32 @@ def test_nothing_is_left_behind(plain, tmp_path):
 
 
 def test_connections_come_from_several_addresses(plain, tmp_path):
-    table = table_of(kbench(plain, "accept", "--sources", 3, "-n", 30, "--runs", 1), tmp_path)
-    assert len(table.runs[0]["n"]) == 30
+    """Of each there are ten ports, one of which the listener has."""
+    table = table_of(kbench(plain, "accept", "--sources", 3, "--ports", "40000-40009", "-n", 25, "--runs", 1), tmp_path)
+    may_skip(table)
+    assert len(table.runs[0]["n"]) == 25
+
+
+def test_a_server_that_says_nothing_is_given_up(plain, tmp_path):
+    assert "/bin/true at 0: Protocol error" in kbench(plain, "download", "--server", "/bin/true", "-n", 2, status=1).stderr
+
+
+def test_who_is_interrupted_leaves_no_process(plain):
+    with subprocess.Popen([plain / "bench" / "kbench", "relay", "-n", "600"], stdout=subprocess.DEVNULL) as process:
+        eventually(lambda: len(group(process.pid)) >= 4)
+        running = group(process.pid)
+        process.terminate()
+    eventually(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in running))
+
+
+def test_the_files_are_where_they_are_said_to_be(plain, tmp_path):
+    extents = {}
+    for kind in ("disk", "scattered"):
+        table = table_of(kbench(plain, "download", "--kind", kind, "-n", 30, "--runs", 1), tmp_path)
+        may_skip(table)
+        extents[kind] = int(table.header["extents"][0])
+    assert extents["scattered"] > 50 and extents["disk"] < 30
+    assert "stay in memory" in kbench(plain, "download", "--kind", "disk", "--directory", "/dev/shm", "-n", 4).stderr
 
 
 @pytest.mark.parametrize("name", ["socket", "bind"])
@@ -136,8 +182,7 @@ def test_at_the_end_of_the_ports_it_stops_and_says_so(plain, tmp_path, name, cal
     done = subprocess.run([plain / "bench" / "kbench", name, "-n", "50", "--ports", "40000-40009", "--runs", "1"],
                           capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
     table = table_of(done, tmp_path)
-    if table.verdicts[0][0] == "SKIP":
-        pytest.skip(table.verdicts[0][1])
+    may_skip(table)
     assert done.returncode == 3 and table.header["namespace"] == ["own"]
     verdict, words = table.verdicts[0]
     assert verdict == "LIMIT" and words.startswith(f"{call} at {count}: ") and "ip_local_port_range" in words
@@ -165,6 +210,7 @@ def test_at_the_limit_of_processes_it_ends_those_that_there_are(plain, tmp_path)
     (["bind", "--ports", "200-100"], "--ports takes"),
     (["socket", "-n", "0"], "--count takes"),
     (["socket", "x"], "'x'"),
+    (["download", "--streams", "3"], "--streams from 1 to 2"),
     (["accept", "-6", "--sources", "2"], "one IPv6 address"),
 ])  # fmt: skip
 def test_what_is_wrong_with_the_command_line_is_said_in_a_line(plain, arguments, words):

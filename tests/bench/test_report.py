@@ -86,3 +86,9 @@ def test_a_broken_table_is_named(tmp_path, results, content, words):
 
 def test_a_directory_without_results_is_named(tmp_path):
     assert str(tmp_path) in report(tmp_path, tmp_path, status=1)
+
+
+def test_what_is_no_time_is_told_by_its_size(tmp_path):
+    write_table(tmp_path / "stream.tsv", "stream", "received_mbit_s", lambda n: 40_000, 1)
+    row = re.search(r"href='#stream'.*?</tr>", report(tmp_path, tmp_path), re.DOTALL)[0]
+    assert re.search(r"received mbit/s.*<b>(39|40),\d\d\d</b> \(3\d,\d\d\d to 4\d,\d\d\d", row) and "O(" not in row

@@ -1,0 +1,43 @@
+"""The suite: what it runs, keeps and says meanwhile."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import analysis
+import pytest
+from suite import JOBS
+
+RUN = Path(__file__).parents[2] / "bench" / "run"
+
+
+def run_suite(plain, *arguments, status=0):
+    done = subprocess.run([RUN, "--build", plain, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done
+
+
+def test_tables_are_kept_with_a_label(plain, tmp_path):
+    out = tmp_path / "results"
+    done = run_suite(plain, "--only", "socket,mmap", "--runs", 2, "--label", "6.1 stock", "--out", out)
+    assert (out / "label").read_text() == "6.1 stock\n"
+    assert sorted(path.name for path in out.iterdir()) == ["label", "mmap.tsv", "socket.tsv"]
+    table = analysis.load(out / "socket.tsv")
+    assert len(table.runs) == 2 and table.runs[1]["n"].max() > 14_000 and len(table.runs[1]["n"]) <= 1000
+    assert re.search(r"\[ 1/2\] socket +less than a minute left", done.stdout)
+
+
+def test_the_name_of_a_benchmark_means_all_its_variants(plain, tmp_path):
+    run_suite(plain, "--only", "relay", "--runs", 1, "--out", tmp_path)
+    assert {path.stem for path in tmp_path.glob("*.tsv")} == {"relay-copy", "relay-splice"}
+
+
+def test_what_there_is_not_is_named(plain, tmp_path):
+    assert "there is no sockets" in run_suite(plain, "--only", "sockets", "--out", tmp_path, status=1).stderr
+    assert "make bench builds it" in run_suite(tmp_path, "--only", "socket", "--out", tmp_path, status=1).stderr
+
+
+@pytest.mark.parametrize("size", ["small", "paper"])
+def test_each_benchmark_has_a_name_of_its_own(size):
+    assert len({job.name for job in JOBS}) == len(JOBS)
+    assert all(getattr(job, size) > 0 for job in JOBS)
