@@ -22,7 +22,7 @@ FLAT = 1.25  # O(1): the end is surely less than so many times the beginning
 GROWN = 1.1  # not O(1): it is surely more
 LOG_EXPONENT = 0.4  # a power that is surely below cannot be told from a logarithm
 WIDE = 0.8  # an interval of an exponent: undecided
-NEAR = 0.15  # to a whole number: caches bend a straight line by as much
+NEAR = 0.25  # to a whole number: caches bend a straight line by as much; the exponent stands beside the word
 STEP = 1.5  # a step: at least so many times as much
 STEP_SHARE = 0.5  # of what the smooth curve leaves unexplained, at most, the levels leave
 LEVEL_BINS = 4  # a level: at least so many
@@ -221,7 +221,7 @@ def exponent_words(k, low, high):
     if low <= EXPONENTS[0]:
         return f"less than O(n^{high:.1f})"
     for whole, words in ((1, "O(n)"), (2, "O(n^2)")):
-        if abs(k - whole) <= 2 * NEAR and low - NEAR <= whole <= high + NEAR:
+        if abs(k - whole) <= NEAR:
             return words
     return f"O(n^{k:.1f} ± {max(high - k, k - low, 0.05):.1f})"
 
