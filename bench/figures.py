@@ -9,6 +9,7 @@ import numpy as np
 WIDTH, HEIGHT = 640, 400
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999"]  # Okabe and Ito
 LINE_BINS = 60
+BANDS_MAX = 4  # curves whose bands can be told apart
 FRAME_QUANTILE, FRAME_ROOM = 0.995, 1.25  # of the linear plot: spikes would press the rest to the floor
 
 SCRIPT = """
@@ -94,7 +95,8 @@ def script_of(figure, log):
         blocks.append(f"$b{index} << EOD\n{bands}\nEOD\n$p{index} << EOD\n{points}\nEOD\n")
         if points:
             curves.append(f'$p{index} with lines lw 1.6 lc rgb "#b0{colour[1:]}"')
-        curves.append(f'$b{index} using 1:2:4 with filledcurves fc rgb "#c0{colour[1:]}"')
+        if len(figure.curves) <= BANDS_MAX:
+            curves.append(f'$b{index} using 1:2:4 with filledcurves fc rgb "#c0{colour[1:]}"')
         curves.append(f'$b{index} using 1:3 with lines lw 2 lc rgb "{colour}"')
     return "".join(blocks) + SCRIPT.format(
         width=WIDTH, height=HEIGHT, n=figure.n, unit=figure.unit, scale=scale, landmarks="\n".join(landmarks),
