@@ -171,8 +171,19 @@ static int join(struct net *net, enum net_path path, net_part *receiver, net_par
 	return 0;
 }
 
-int net_begin(struct net *net, struct run *run, enum net_path path, bool datagrams, net_part *receiver,
-			  net_part *middle) {
+static void end(struct net *net) {
+	atomic_store(&net->counters->stop, true);
+	for (int i = 0; i < other_count; i++) {
+		kill(others[i].pid, SIGKILL);
+		waitpid(others[i].pid, NULL, 0);
+		close(others[i].tell);
+		close(others[i].hear);
+	}
+	other_count = 0;
+}
+
+static int begin(struct net *net, struct run *run, enum net_path path, bool datagrams, net_part *receiver,
+				 net_part *middle) {
 	*net = (struct net){.settings = run->settings, .relayed = path == NET_RELAYED, .datagrams = datagrams};
 	net->counters = mmap(NULL, sizeof *net->counters, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (net->counters == MAP_FAILED) return run_stop(run, "mmap", 0);
@@ -182,33 +193,22 @@ int net_begin(struct net *net, struct run *run, enum net_path path, bool datagra
 	net->loopback = !run_own_namespace(run);
 	if (!net->loopback) trust_addresses();
 	if (net->loopback || join(net, path, receiver, middle) == -1) {
-		net_end(net);
+		end(net);
 		if (path == NET_ROUTED) return run_skip(run, "a router takes root, veth(4) and ip(8)");
 		net->loopback = true;
 		net->receiver = address_of(family, -1, 1, &net->length);
 		net->relay = address_of(family, -1, 2, &net->length);
 		if (join(net, path, receiver, middle) == -1) {
-			net_end(net);
+			end(net);
 			return run_stop(run, "fork", 0);
 		}
 	}
 	run_note(run, "path", net->loopback ? "the loopback: no veth(4) here" : "veth(4)");
 	if (!net->loopback) await_link(0);
 	if (wait_ready(net, path == NET_DIRECT ? 1 : 2) == 0) return 0;
-	net_end(net);
+	end(net);
 	errno = ETIMEDOUT;
 	return run_stop(run, "waiting for the receiver", 0);
-}
-
-void net_end(struct net *net) {
-	atomic_store(&net->counters->stop, true);
-	for (int i = 0; i < other_count; i++) {
-		kill(others[i].pid, SIGKILL);
-		waitpid(others[i].pid, NULL, 0);
-		close(others[i].tell);
-		close(others[i].hear);
-	}
-	other_count = 0;
 }
 
 /* Datagrams that were received, or packets that have left this namespace. */
@@ -238,7 +238,7 @@ static int64_t busy_ns(void) {
 	return (int64_t)(ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6]) * 1000000000 / sysconf(_SC_CLK_TCK);
 }
 
-int net_measure(struct net *net, struct run *run) {
+static int measure(struct net *net, struct run *run) {
 	struct net_counters *c = net->counters;
 	int64_t start = machine_clock_ns(), then = start, cpu = atomic_load(&c->middle_cpu_ns), busy = busy_ns();
 	uint64_t received = atomic_load(&c->received), sent = packets(net);
@@ -325,4 +325,14 @@ int net_threads(struct net *net, net_stream *stream) {
 		pthread_detach(thread);
 	}
 	return 0;
+}
+
+int net_run(struct run *run, enum net_path path, bool datagrams, net_part *receiver, net_part *middle,
+			net_stream *sender) {
+	static struct net net; /* threads that send may look at it until the process ends */
+	if (begin(&net, run, path, datagrams, receiver, middle) == -1) return -1;
+	int result = net_threads(&net, sender) == -1 ? run_stop(run, "thread", 0) : measure(&net, run);
+	run_end(run);
+	end(&net);
+	return result;
 }

@@ -49,30 +49,27 @@ struct net {
 	socklen_t length;
 };
 
-/* What the receiver does, and the relay, each in its process; net_end() kills them. */
+/* What the receiver does, and the relay, each in its process, which is killed in the end. */
 typedef void net_part(struct net *net);
 
-/* Makes the way and starts the others; middle: for NET_RELAYED. Returns when they are ready. 0, or -1 after run_stop()
- * or run_skip(). */
-int net_begin(struct net *net, struct run *run, enum net_path path, bool datagrams, net_part *receiver,
-			  net_part *middle);
-
-/* Keeps a point each NET_INTERVAL_MS until there are run->count: what was received, in Mbit/s; packets that left this
- * namespace, or datagrams that were received, a second; and the processor time of the relay or, without one, of all
- * processors, in percent of one. */
-int net_measure(struct net *net, struct run *run); /* 0, or -1 after run_stop(): nothing came */
-
-void net_end(struct net *net);
-
-/* Threads of this process that each do that for a stream, numbered from 0 on; they are not waited for. 0, or -1. */
+/* What each of the sender's threads does, numbered from 0 on, until it is told to stop. */
 typedef void net_stream(struct net *net, unsigned number);
+
+/* Makes the way, starts the others, has each stream sent, and keeps a point each NET_INTERVAL_MS until there are
+ * run->count: what was received, in Mbit/s; packets, a second: datagrams that were received or else, not datagrams,
+ * what left the sender's interfaces; and the processor time of the relay or, without one, of all processors, in percent
+ * of one. middle: for NET_RELAYED. 0, or -1 after run_stop() or run_skip(). */
+int net_run(struct run *run, enum net_path path, bool datagrams, net_part *receiver, net_part *middle,
+			net_stream *sender);
+
+/* Threads of this process that each do that for a stream; they are not waited for. 0, or -1. */
 int net_threads(struct net *net, net_stream *stream);
 
 /* A stream socket that is connected, or one that listens there. -1 with errno. */
 int net_connect(const union net_address *to, socklen_t length);
 int net_listen(const union net_address *at, socklen_t length);
 
-/* Sends to a connection until net_end(); reads from one until it ends, and counts. fd may be -1. */
+/* Sends to a connection until it is told to stop; reads from one until it ends, and counts. fd may be -1. */
 void net_send(struct net *net, int fd);
 void net_receive(struct net *net, int fd);
 

@@ -71,16 +71,7 @@ static void send_on(struct net *net, unsigned number) {
 	net_send(net, net_connect(&net->relay, net->length));
 }
 
-static int measure(struct run *run) {
-	struct net net;
-	if (net_begin(&net, run, NET_RELAYED, false, receiver, relay) == -1) return -1;
-	int result = net_threads(&net, send_on);
-	if (result == -1) (void)run_stop(run, "thread", 0);
-	else result = net_measure(&net, run);
-	run_end(run);
-	net_end(&net);
-	return result;
-}
+static int measure(struct run *run) { return net_run(run, NET_RELAYED, false, receiver, relay, send_on); }
 
 const struct benchmark relay_benchmark = {
 	.name = "relay",

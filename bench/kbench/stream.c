@@ -101,15 +101,8 @@ static void udp_send(struct net *net, unsigned number) {
 /* --- --- */
 
 int stream_measure(struct run *run, enum net_path path) {
-	struct net net;
-	bool tcp = run_kind(run, "tcp");
-	if (net_begin(&net, run, path, !tcp, tcp ? tcp_receiver : udp_receiver, NULL) == -1) return -1;
-	int result = net_threads(&net, tcp ? tcp_send : udp_send);
-	if (result == -1) (void)run_stop(run, "thread", 0);
-	else result = net_measure(&net, run);
-	run_end(run);
-	net_end(&net);
-	return result;
+	if (run_kind(run, "tcp")) return net_run(run, path, false, tcp_receiver, NULL, tcp_send);
+	return net_run(run, path, true, udp_receiver, NULL, udp_send);
 }
 
 static int measure(struct run *run) { return stream_measure(run, NET_DIRECT); }
