@@ -47,6 +47,12 @@ def plain(request):
 
 
 @pytest.fixture(scope="session")
+def first_build(request):
+    """With the sanitizers, for what does not depend on the mechanism."""
+    return TOP / next(iter(builds(request.config).values()))
+
+
+@pytest.fixture(scope="session")
 def venv(request):
     return TOP / request.config.getoption("venv")
 

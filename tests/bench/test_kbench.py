@@ -70,10 +70,10 @@ def limited(which, value):
 
 
 @pytest.mark.parametrize("name, kind", [(name, "") for name in COLUMNS] + KINDS)
-def test_each_point_of_each_run_is_kept(plain, tmp_path, name, kind):
+def test_each_point_of_each_run_is_kept(first_build, tmp_path, name, kind):
     points = POINTS.get(name, 60)
     arguments = [name, "-n", points, "--runs", 2, *(["--kind", kind] if kind else [])]
-    table = table_of(kbench(plain, *arguments), tmp_path)
+    table = table_of(kbench(first_build, *arguments), tmp_path)
     may_skip(table)
     assert table.columns == COLUMNS[name]
     assert {verdict for verdict, _ in table.verdicts.values()} <= MEASURED
