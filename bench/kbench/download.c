@@ -128,13 +128,20 @@ static int make_file(struct run *run, const char *path) {
 
 /* --- the server --- */
 
-/* The gatling that was built with this program. */
+/* The gatling that was built with this program, or installed beside it. */
 static void find_server(const struct settings *s, char *path) {
-	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-	path[n > 0 ? n : 0] = '\0';
-	char *slash = strrchr(path, '/');
-	if (slash) snprintf(slash, (size_t)(path + PATH_MAX - slash), "/../gatling");
-	if (s->server) snprintf(path, PATH_MAX, "%s", s->server);
+	static const char *const places[] = {"/../gatling", "/gatling"};
+	if (s->server) {
+		snprintf(path, PATH_MAX, "%s", s->server);
+		return;
+	}
+	for (int i = 0; i < 2; i++) {
+		ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+		path[n > 0 ? n : 0] = '\0';
+		char *slash = strrchr(path, '/');
+		if (slash) snprintf(slash, (size_t)(path + PATH_MAX - slash), "%s", places[i]);
+		if (access(path, X_OK) == 0) return;
+	}
 }
 
 /* Starts it for the directory; its port, or -1. */
