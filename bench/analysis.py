@@ -53,7 +53,7 @@ class Table:
 
     def verdict(self):
         """The worst of the runs', with its words."""
-        order = ["FAIL", "SKIP", "NOISY", "LIMIT", "XPASS", "PASS"]
+        order = ["FAIL", "SKIP", "CLIENT", "NOISY", "LIMIT", "XPASS", "PASS"]
         return min(self.verdicts.values(), key=lambda v: order.index(v[0]), default=("FAIL", "no run"))
 
 

@@ -196,7 +196,8 @@ static int request(int port, const char *name) {
 /* Reads megabytes, and keeps at which rate each came if it is asked to. 0, or -1 with errno. */
 static int download(struct run *run, int fd, bool keep) {
 	static char block[BLOCK];
-	int64_t before = machine_clock_ns();
+	int64_t start = machine_clock_ns(), before = start;
+	double cpu_s = machine_seconds(CLOCK_THREAD_CPUTIME_ID);
 	size_t have = 0;
 	for (unsigned n = 0; n < run->count;) {
 		size_t rest = MEGABYTE - have < BLOCK ? MEGABYTE - have : BLOCK;
@@ -213,6 +214,8 @@ static int download(struct run *run, int fd, bool keep) {
 		have = 0;
 		n++;
 	}
+	cpu_s = machine_seconds(CLOCK_THREAD_CPUTIME_ID) - cpu_s;
+	if (keep) run_client(run, (unsigned)(100 * cpu_s / ((double)(before - start) / 1e9)));
 	return 0;
 }
 

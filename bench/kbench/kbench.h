@@ -79,6 +79,11 @@ void run_end(struct run *run);
 /* A line of the table's head: what this run found. */
 void run_note(struct run *run, const char *key, const char *value);
 
+/* How much of the time this program's end of what is measured was busy, in percent: above CLIENT_BUSY_PERCENT it is
+ * that end which was measured. */
+enum { CLIENT_BUSY_PERCENT = 90 };
+void run_client(struct run *run, unsigned busy_percent);
+
 /* A system call failed at that n: errno tells a limit, which is named, from a failure. Answers -1. */
 int run_stop(struct run *run, const char *call, unsigned n);
 

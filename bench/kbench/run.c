@@ -32,6 +32,7 @@ struct record {
 	enum outcome outcome;
 	char words[WORDS_MAX]; /* why it ended early */
 	bool own_namespace, ended;
+	unsigned client_percent; /* see run_client() */
 	struct counters before, moved;
 	char note[128]; /* "key<TAB>value" */
 	unsigned landmarks;
@@ -63,6 +64,8 @@ void *run_memory(struct run *run, size_t count, size_t size) {
 	else memset(memory, 0, count * size);
 	return memory;
 }
+
+void run_client(struct run *run, unsigned busy_percent) { run->record->client_percent = busy_percent; }
 
 void run_note(struct run *run, const char *key, const char *value) {
 	snprintf(run->record->note, sizeof run->record->note, "%s\t%s", key, value);
@@ -146,6 +149,7 @@ static void measure_in_process(const struct benchmark *b, struct run *run) {
 	r->outcome = OUTCOME_DIED;
 	r->points = r->landmarks = 0;
 	r->ended = false;
+	r->client_percent = 0;
 	*r->words = '\0';
 	fflush(NULL);
 	pid_t child = fork();
@@ -173,6 +177,10 @@ static const char *verdict_of(const struct record *r, char *words) {
 	if (r->outcome == OUTCOME_DIED || r->outcome == OUTCOME_FAILED) return "FAIL";
 	if (r->outcome == OUTCOME_SKIPPED) return "SKIP";
 	if (r->outcome == OUTCOME_LIMIT) return "LIMIT";
+	if (r->client_percent > CLIENT_BUSY_PERCENT) {
+		snprintf(words, WORDS_MAX, "the client was busy for %u %% of the time", r->client_percent);
+		return "CLIENT";
+	}
 	if (counters_stolen(&r->moved, words, WORDS_MAX)) return "NOISY";
 	return counters_moved(&r->moved, words, WORDS_MAX) ? "XPASS" : "PASS";
 }
