@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_LENGTH_MAX = 16384, STOLEN = 7, TICKS = 8 /* fields of the first line of /proc/stat */ };
+enum { LINE_LENGTH_MAX = 16384 };
 
 const char *const counter_name[COUNTERS] = {
 	"ListenOverflows",      /* a full accept queue: connections were dropped */
@@ -52,15 +52,11 @@ static void read_softnet(struct counters *c) {
 	set(c, "softnet_dropped", dropped);
 }
 
-static void read_stolen(struct counters *c) {
+void counters_ticks(uint64_t tick[TICKS]) {
 	char line[512];
 	FILE *in = fopen("/proc/stat", "r");
 	char *at = in && fgets(line, sizeof line, in) ? line + strcspn(line, " ") : NULL;
-	for (int i = 0; at && i < TICKS; i++) {
-		uint64_t ticks = strtoull(at, &at, 10);
-		c->ticks += ticks;
-		if (i == STOLEN) c->stolen = ticks;
-	}
+	for (int i = 0; i < TICKS; i++) tick[i] = at ? strtoull(at, &at, 10) : 0;
 	if (in) fclose(in);
 }
 
@@ -69,7 +65,10 @@ void counters_read(struct counters *c) {
 	read_pairs(c, "/proc/net/netstat");
 	read_pairs(c, "/proc/net/snmp");
 	read_softnet(c);
-	read_stolen(c);
+	uint64_t tick[TICKS];
+	counters_ticks(tick);
+	for (int i = 0; i < TICKS; i++) c->ticks += tick[i];
+	c->stolen = tick[TICKS_STOLEN];
 }
 
 struct counters counters_since(const struct counters *now, const struct counters *before) {

@@ -18,6 +18,11 @@ struct counters {
 /* As /proc/net/netstat, /proc/net/snmp and "softnet_dropped" call them. */
 extern const char *const counter_name[COUNTERS];
 
+/* Ticks of all processors together since the start, in the order of proc_stat(5); all 0 where the system does not say.
+ */
+enum { TICKS_IDLE = 3, TICKS_IOWAIT = 4, TICKS_STOLEN = 7, TICKS = 8 };
+void counters_ticks(uint64_t tick[TICKS]);
+
 void counters_read(struct counters *counters);
 
 /* What has been added since. */

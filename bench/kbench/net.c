@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/counters.h"
 #include "bench/machine.h"
 
 enum { COMMAND_LENGTH_MAX = 1024, READY_MS = 5000, STREAM_PORTS = 100 };
@@ -229,13 +230,11 @@ static uint64_t packets(const struct net *net) {
 
 /* Nanoseconds that all processors were busy. */
 static int64_t busy_ns(void) {
-	char line[512] = "", *at = line + strlen("cpu");
-	uint64_t ticks[8] = {0};
-	FILE *in = fopen("/proc/stat", "r");
-	if (in && !fgets(line, sizeof line, in)) *line = '\0';
-	if (in) fclose(in);
-	for (int i = 0; i < 8; i++) ticks[i] = strtoull(at, &at, 10);
-	return (int64_t)(ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6]) * 1000000000 / sysconf(_SC_CLK_TCK);
+	uint64_t tick[TICKS], busy = 0;
+	counters_ticks(tick);
+	for (int i = 0; i < TICKS; i++)
+		if (i != TICKS_IDLE && i != TICKS_IOWAIT && i != TICKS_STOLEN) busy += tick[i];
+	return (int64_t)busy * 1000000000 / sysconf(_SC_CLK_TCK);
 }
 
 static int measure(struct net *net, struct run *run) {
@@ -291,13 +290,6 @@ void net_send(struct net *net, int fd) {
 		if (send(fd, block, sizeof block, MSG_NOSIGNAL) == -1 && errno != EINTR) return;
 }
 
-void net_receive(struct net *net, int fd) {
-	char *block = malloc(NET_BLOCK);
-	for (ssize_t n; block && fd != -1 && (n = recv(fd, block, NET_BLOCK, 0)) > 0;)
-		atomic_fetch_add_explicit(&net->counters->received, (uint64_t)n, memory_order_relaxed);
-	free(block);
-}
-
 struct thread {
 	struct net *net;
 	unsigned number;
@@ -325,6 +317,22 @@ int net_threads(struct net *net, net_stream *stream) {
 		pthread_detach(thread);
 	}
 	return 0;
+}
+
+static int receiver_listens; /* of the receiver's process */
+
+static void receive(struct net *net, unsigned number) {
+	(void)number;
+	int fd = accept(receiver_listens, NULL, NULL);
+	char *block = malloc(NET_BLOCK);
+	for (ssize_t n; block && fd != -1 && (n = recv(fd, block, NET_BLOCK, 0)) > 0;)
+		atomic_fetch_add_explicit(&net->counters->received, (uint64_t)n, memory_order_relaxed);
+	free(block);
+}
+
+void net_receiver(struct net *net) {
+	receiver_listens = net_listen(&net->receiver, net->length);
+	if (receiver_listens != -1 && net_threads(net, receive) == 0) atomic_fetch_add(&net->counters->ready, 1);
 }
 
 int net_run(struct run *run, enum net_path path, bool datagrams, net_part *receiver, net_part *middle,

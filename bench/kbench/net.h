@@ -69,9 +69,11 @@ int net_threads(struct net *net, net_stream *stream);
 int net_connect(const union net_address *to, socklen_t length);
 int net_listen(const union net_address *at, socklen_t length);
 
-/* Sends to a connection until it is told to stop; reads from one until it ends, and counts. fd may be -1. */
+/* Sends to a connection until it is told to stop. fd may be -1. */
 void net_send(struct net *net, int fd);
-void net_receive(struct net *net, int fd);
+
+/* A receiver of as many connections as there are streams: reads each until it ends, and counts. */
+net_part net_receiver;
 
 /* The same address with the port of that stream. */
 union net_address net_port_of(const union net_address *address, unsigned number);

@@ -4,32 +4,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench/kbench/net.h"
+#include "bench/machine.h"
 
 enum { PIPE = 1024 * 1024 };
 
-static int listener; /* of the receiver's process, and of the relay's */
-
-static void receive(struct net *net, unsigned number) {
-	(void)number;
-	net_receive(net, accept(listener, NULL, NULL));
-}
-
-static void receiver(struct net *net) {
-	listener = net_listen(&net->receiver, net->length);
-	if (listener != -1 && net_threads(net, receive) == 0) atomic_fetch_add(&net->counters->ready, 1);
-}
-
-/* --- the relay --- */
-
-static int64_t cpu_ns(void) {
-	struct timespec t;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
+static int listener; /* of the relay's process */
 
 /* Hands on what there is. false: an end is gone. */
 static bool copy(int from, int to, char *block) {
@@ -54,7 +36,7 @@ static void hand_on(struct net *net, unsigned number) {
 	if (block && from != -1 && to != -1 && pipe2(channel, O_CLOEXEC) == 0) {
 		(void)fcntl(channel[0], F_SETPIPE_SZ, PIPE);
 		while (splices ? splice_on(from, to, channel) : copy(from, to, block))
-			atomic_store(&net->counters->middle_cpu_ns, cpu_ns());
+			atomic_store(&net->counters->middle_cpu_ns, (int64_t)(machine_seconds(CLOCK_PROCESS_CPUTIME_ID) * 1e9));
 	}
 	free(block);
 }
@@ -71,7 +53,7 @@ static void send_on(struct net *net, unsigned number) {
 	net_send(net, net_connect(&net->relay, net->length));
 }
 
-static int measure(struct run *run) { return net_run(run, NET_RELAYED, false, receiver, relay, send_on); }
+static int measure(struct run *run) { return net_run(run, NET_RELAYED, false, net_receiver, relay, send_on); }
 
 const struct benchmark relay_benchmark = {
 	.name = "relay",

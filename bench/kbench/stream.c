@@ -16,20 +16,6 @@ enum { BUFFER = 4 * 1024 * 1024, HOPS = 4 };
 #define GROUP "239.77.0.1" /* of the scope of an organization, RFC 2365 */
 #define GROUP6 "ff18::77"  /* the same, RFC 7346 */
 
-/* --- TCP --- */
-
-static int tcp_listener; /* of the receiver's process */
-
-static void tcp_receive(struct net *net, unsigned number) {
-	(void)number;
-	net_receive(net, accept(tcp_listener, NULL, NULL));
-}
-
-static void tcp_receiver(struct net *net) {
-	tcp_listener = net_listen(&net->receiver, net->length);
-	if (tcp_listener != -1 && net_threads(net, tcp_receive) == 0) atomic_fetch_add(&net->counters->ready, 1);
-}
-
 static void tcp_send(struct net *net, unsigned number) {
 	(void)number;
 	net_send(net, net_connect(&net->receiver, net->length));
@@ -101,7 +87,7 @@ static void udp_send(struct net *net, unsigned number) {
 /* --- --- */
 
 int stream_measure(struct run *run, enum net_path path) {
-	if (run_kind(run, "tcp")) return net_run(run, path, false, tcp_receiver, NULL, tcp_send);
+	if (run_kind(run, "tcp")) return net_run(run, path, false, net_receiver, NULL, tcp_send);
 	return net_run(run, path, true, udp_receiver, NULL, udp_send);
 }
 
