@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "gatling/listing.h"
@@ -55,6 +56,32 @@ static void redirect_to_directory(struct response *r, struct slice path, struct 
 	r->location = (struct slice){.at = location, .length = n + query.length};
 }
 
+/* Where a certificate authority looks for proof that a name is ours (RFC 8555, section 8.3): over plain HTTP. */
+static const struct slice acme_challenge = SLICE("/.well-known/acme-challenge/");
+
+static bool starts_with(struct slice s, struct slice start) {
+	return s.length >= start.length && memcmp(s.at, start.at, start.length) == 0;
+}
+
+/* 301 to the same place over HTTPS. */
+static void redirect_to_https(struct response *r, struct slice authority, unsigned port, const struct request *q) {
+	static _Thread_local char location[LOCATION_MAX];
+	size_t n = 0;
+	if (!authority.length) { /* HTTP/1.0, and no address to name instead */
+		answer_status(r, 400);
+		return;
+	}
+	answer_status(r, 301);
+	memcpy(location, "https://", strlen("https://"));
+	n += strlen("https://");
+	n += host_name(authority, location + n);
+	if (port != 443) n += (size_t)sprintf(location + n, ":%u", port);
+	memcpy(location + n, q->path.at, q->path.length);
+	n += q->path.length;
+	if (q->query.length) memcpy(location + n, q->query.at, q->query.length);
+	r->location = (struct slice){.at = location, .length = n + q->query.length};
+}
+
 static void answer_listing(const struct content *c, const char *path, struct slice title, struct response *r) {
 	int error = listing_make(c->cache, *path ? path : ".", title, &r->page, &r->page_length);
 	if (error) answer_status(r, status_of(error));
@@ -91,6 +118,10 @@ void answer(const struct content *c, const struct request *q, const struct endpo
 	if (r->status != 200) return;
 
 	struct slice host = q->host.at ? q->host : local->host;
+	if (c->https_port && !local->secure && local->port && !starts_with(q->path, acme_challenge)) {
+		redirect_to_https(r, host, c->https_port, q);
+		return;
+	}
 	if (!sites_find(c->sites, host, local->port, c->now_ms, path, &prefix)) {
 		r->status = 404;
 		return;

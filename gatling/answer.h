@@ -6,14 +6,15 @@
 #include "gatling/range.h"
 #include "gatling/site.h"
 
-enum { LOCATION_MAX = 4 * TARGET_MAX };
+enum { LOCATION_MAX = 4 * TARGET_MAX, BOUNDARY_LENGTH = 24 };
 
 /* What a worker answers from. */
 struct content {
 	struct cache *cache;
 	struct sites *sites;
 	bool listings;
-	int64_t now_ms; /* of the monotonic clock; the worker keeps it up to date */
+	unsigned https_port; /* to which clients of the plain ports are sent; 0: they are not */
+	int64_t now_ms;      /* of the monotonic clock; the worker keeps it up to date */
 };
 
 struct response {
@@ -23,6 +24,7 @@ struct response {
 	/* 206: the parts of it, in order */
 	int ranges;
 	struct range range[RANGES_MAX];
+	char boundary[BOUNDARY_LENGTH]; /* between several of them, see message_fields() */
 	/* a page made for this response, malloc'd, that goes to whoever takes the response; else NULL */
 	char *page;
 	size_t page_length;
@@ -34,6 +36,7 @@ struct response {
 struct endpoint {
 	struct slice host; /* the local address as an authority, absent for none */
 	unsigned port;
+	bool secure; /* over TLS */
 };
 
 /* Decides the answer to a request that request_parse() has accepted. OPTIONS and the methods that are

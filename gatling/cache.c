@@ -12,6 +12,7 @@
 
 #include "gatling/date.h"
 #include "gatling/hash.h"
+#include "gatling/hpack.h"
 #include "gatling/mime.h"
 #include "gatling/owfat.h"
 #include "gatling/platform.h"
@@ -44,7 +45,7 @@ struct entry {
 	struct entry *chain;
 	struct entry *newer, *older;
 	char etag[ETAG_LENGTH];
-	char fields[FIELDS_LENGTH_MAX];
+	char fields[FIELDS_LENGTH_MAX], block[FIELDS_LENGTH_MAX];
 	size_t path_length;
 	char path[];
 };
@@ -243,6 +244,7 @@ static void make_fields(struct entry *e, time_t now) {
 	n += snprintf(e->fields + n, sizeof e->fields - (size_t)n,
 				  "Accept-Ranges: bytes\r\nETag: %.*s\r\nLast-Modified: %s\r\n", ETAG_LENGTH, e->etag, date);
 	f->fields = (struct slice){.at = e->fields, .length = (size_t)n};
+	f->block = (struct slice){.at = e->block, .length = hpack_fields(f->fields, e->block)};
 	f->validators.date = (struct slice){.at = e->fields + n - 2 - DATE_LENGTH, .length = DATE_LENGTH};
 }
 

@@ -26,6 +26,7 @@ struct file {
 	struct validators validators;
 	/* "Content-Length: ...CRLF Content-Type: ...CRLF Accept-Ranges, ETag and Last-Modified", each line with its CRLF */
 	struct slice fields;
+	struct slice block;            /* the same as a header block of HPACK */
 	size_t type_at, validators_at; /* where in fields the second and the third part start */
 };
 

@@ -1,37 +1,28 @@
-/* conn.c - see conn.h. Bytes come in conn_readable(), become requests and answers in consume(), and leave in flush();
- * run() goes round until the client or the socket has to be waited for. */
+/* conn.c - see conn.h. Bytes come in conn_readable(), through TLS if need be. Those of HTTP/1.1 become requests and
+ * answers in consume(), and leave in flush(); run() goes round until the client or the socket has to be waited for.
+ * Those of HTTP/2 go to http2.c, whose frames leave in push(). */
 #include "gatling/conn.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "gatling/access.h"
 #include "gatling/body.h"
+#include "gatling/exchange.h"
 #include "gatling/http1.h"
+#include "gatling/http2.h"
 #include "gatling/owfat.h"
 #include "gatling/platform.h"
-#include "io/iob.h"
 
 enum state {
-	STATE_READ,  /* waits for a request, or for the rest of one */
-	STATE_WRITE, /* waits until the socket takes more of the answers; reads nothing */
-	STATE_LINGER /* has sent its last answer and reads on, to drop it */
+	STATE_HANDSHAKE, /* of TLS */
+	STATE_READ,      /* waits for a request, or for the rest of one */
+	STATE_WRITE,     /* waits until the socket takes more of the answers; reads nothing, but with HTTP/2 */
+	STATE_LINGER     /* has sent its last answer and reads on, to drop it */
 };
 
 /* What a deadline is for in STATE_READ: it is set when this changes, and bytes trickling in do not move it. */
-enum awaited { AWAIT_REQUEST, AWAIT_HEAD, AWAIT_BODY };
-
-/* Answers under way. Only a connection that has some owns one. */
-struct exchange {
-	iob *batch;
-	int64_t started_ns;        /* when the requests were read */
-	unsigned responses, files; /* and how many of them hold a file open */
-	char *log;                 /* their lines, each with a newline, still without the time they took */
-	size_t log_length, log_size;
-	struct exchange *next; /* among the spare ones */
-};
+enum awaited { AWAIT_NOTHING, AWAIT_HANDSHAKE, AWAIT_REQUEST, AWAIT_HEAD, AWAIT_BODY };
 
 struct conn {
 	enum cookie_kind kind;
@@ -39,6 +30,7 @@ struct conn {
 	struct peer peer;
 	uint16_t port;
 	uint8_t state, awaited;
+	bool secure : 1;        /* a client of the port for TLS */
 	bool closing : 1;       /* no further request is read */
 	bool linger : 1;        /* the client may still be sending: do not close in its face */
 	bool owes_continue : 1; /* the client waits for a 100 */
@@ -48,12 +40,14 @@ struct conn {
 		int32_t unread;    /* STATE_WRITE: bytes that the client had not acknowledged when its deadline was set */
 		uint32_t lingered; /* STATE_LINGER: bytes dropped */
 	};
+	struct tls *tls;     /* NULL: none */
+	struct http2 *http2; /* NULL: this is HTTP/1.1 */
 	struct exchange *exchange;
 	char *input; /* read but not used up: part of a request, or requests while answers wait */
 	uint32_t input_length;
 };
 
-struct conn *conn_new(struct worker *w, int fd, unsigned port, const struct sockaddr *peer) {
+struct conn *conn_new(struct worker *w, int fd, const struct listener *listener, const struct sockaddr *peer) {
 	struct conn *c = calloc(1, sizeof *c);
 	if (!c || io_fd(w->loop, fd, c) == -1) {
 		free(c);
@@ -62,112 +56,43 @@ struct conn *conn_new(struct worker *w, int fd, unsigned port, const struct sock
 	}
 	c->kind = COOKIE_CONNECTION;
 	c->fd = fd;
-	c->port = (uint16_t)port;
+	c->port = (uint16_t)listener->port;
 	c->peer = peer_of(peer);
+	c->secure = listener->secure;
+	c->state = c->secure ? STATE_HANDSHAKE : STATE_READ;
+	c->awaited = c->secure ? AWAIT_NOTHING : AWAIT_REQUEST;
 	w->connections++;
 	return c;
 }
 
-/* --- exchanges --- */
+/* --- the bytes --- */
 
-static struct exchange *exchange_take(struct worker *w) {
-	struct exchange *x = w->spare;
-	if (x) {
-		w->spare = x->next;
-		w->spares--;
-	} else {
-		x = calloc(1, sizeof *x);
-		if (x && !(x->batch = iob_new())) {
-			free(x);
-			x = NULL;
-		}
-		if (!x) return NULL;
-	}
-	x->started_ns = io_now_ns(w->loop);
-	return x;
+/* As io_tryread(). */
+static ssize_t receive(struct worker *w, struct conn *c, char *buffer, size_t length) {
+	return c->tls ? tls_read(c->tls, buffer, length) : io_tryread(w->loop, c->fd, buffer, length);
 }
 
-static void exchange_free(struct exchange *x) {
-	iob_free(x->batch);
-	free(x->log);
-	free(x);
+/* As iob_send(). */
+static enum iob_result transmit(struct worker *w, struct conn *c, iob *batch, uint64_t most, uint64_t *sent) {
+	/* the FIN of a connection that ends goes out with the last of the answer: a segment less each way */
+	enum io_rest rest = c->closing ? IO_MORE : IO_LAST;
+	return c->tls ? tls_send(c->tls, batch, most, rest, sent) : iob_send(w->loop, c->fd, batch, most, rest, sent);
 }
 
-static void exchange_reset(struct exchange *x) {
-	iob_reset(x->batch);
-	x->responses = x->files = 0;
-	x->log_length = 0;
-}
-
-static void exchange_give_back(struct worker *w, struct exchange *x) {
-	if (w->spares == SPARE_EXCHANGES) {
-		exchange_free(x);
-		return;
-	}
-	exchange_reset(x);
-	if (x->log_size > LOG_KEPT) {
-		free(x->log);
-		x->log = NULL;
-		x->log_size = 0;
-	}
-	x->next = w->spare;
-	w->spare = x;
-	w->spares++;
-}
-
-void conn_free_spares(struct worker *w) {
-	for (struct exchange *x; (x = w->spare);) {
-		w->spare = x->next;
-		exchange_free(x);
-	}
-	w->spares = 0;
-}
-
-/* Notes a request for the log; for want of memory the line is lost, never the answer. */
-static void note_request(struct worker *w, struct conn *c, struct slice request_line, int status, uint64_t bytes) {
-	struct exchange *x = c->exchange;
-	char line[ACCESS_LINE_MAX];
-	if (!w->log) return;
-	size_t n = access_format(line, &c->peer, w->log_date, request_line, status, bytes);
-	line[n++] = '\n';
-	if (x->log_size - x->log_length < n) {
-		size_t size = 2 * x->log_size + n;
-		char *log = realloc(x->log, size);
-		if (!log) return;
-		x->log = log;
-		x->log_size = size;
-	}
-	memcpy(x->log + x->log_length, line, n);
-	x->log_length += n;
-}
-
-/* Logs the requests of an exchange that has ended, with the seconds it took. */
-static void log_exchange(struct worker *w, const struct exchange *x) {
-	struct timespec now;
-	char line[ACCESS_LINE_MAX + 32];
-	if (!x->log_length) return;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	int64_t ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - x->started_ns;
-	for (size_t at = 0; at < x->log_length;) {
-		const char *end = memchr(x->log + at, '\n', x->log_length - at);
-		size_t n = (size_t)(end - (x->log + at));
-		memcpy(line, x->log + at, n);
-		at += n + 1;
-		line[n++] = ' ';
-		n += fmt_ulonglong(line + n, (unsigned long long)ns / 1000000000);
-		line[n++] = '.';
-		for (int64_t unit = 100000; unit; unit /= 10) line[n++] = (char)('0' + ns / 1000 / unit % 10);
-		log_line(w->log, line, n, io_now(w->loop));
-	}
+static uint64_t share_of(const struct worker *w, const struct conn *c) {
+	return c->state == STATE_WRITE ? w->share : SHARE_MOST;
 }
 
 /* --- the end --- */
 
 void conn_close(struct worker *w, struct conn *c) {
 	if (c->exchange) {
-		log_exchange(w, c->exchange);
+		exchange_log(w, c->exchange);
 		exchange_give_back(w, c->exchange);
 	}
+	if (c->tls) tls_close(c->tls);
+	tls_free(c->tls);
+	http2_free(c->http2);
 	free(c->input);
 	io_close(w->loop, c->fd);
 	free(c);
@@ -175,16 +100,24 @@ void conn_close(struct worker *w, struct conn *c) {
 }
 
 bool conn_idle(const struct conn *c) {
-	return c->state == STATE_READ && c->awaited == AWAIT_REQUEST && !c->input_length;
+	return c->state == STATE_READ && c->awaited == AWAIT_REQUEST && !c->input_length &&
+		   (!c->http2 || http2_idle(c->http2));
 }
 
 static void run(struct worker *w, struct conn *c, const char *data, size_t length);
+static void run_http2(struct worker *w, struct conn *c, const char *data, size_t length);
+static void say_goodbye(struct worker *w, struct conn *c);
 
 bool conn_part(struct worker *w, struct conn *c) {
-	ssize_t n = io_tryread(w->loop, c->fd, w->scratch, SCRATCH);
-	if (n > 0) run(w, c, w->scratch, (size_t)n);
-	else conn_close(w, c);
-	return n <= 0;
+	ssize_t n = receive(w, c, w->scratch, SCRATCH);
+	if (n > 0) {
+		if (c->http2) run_http2(w, c, w->scratch, (size_t)n);
+		else run(w, c, w->scratch, (size_t)n);
+		return false;
+	}
+	if (c->http2) say_goodbye(w, c);
+	conn_close(w, c);
+	return true;
 }
 
 static void set_timeout(struct worker *w, struct conn *c) {
@@ -218,15 +151,15 @@ static void linger(struct worker *w, struct conn *c) {
 /* Appends a response to those under way. false: there is no memory for it. */
 static bool respond(struct worker *w, struct conn *c, struct response *r, bool head_only, enum persistence persistence,
 					struct slice request_line) {
-	struct slice server_date = {.at = w->server_date, .length = w->server_date_length};
 	uint64_t bytes;
 	int status = r->status;
 	if (persistence == PERSIST_NOT) c->closing = true;
 	c->awaited = AWAIT_REQUEST;
 	c->exchange->files += r->file && r->file->fd != -1;
-	if (http1_write(c->exchange->batch, r, server_date, head_only, persistence, &bytes) == -1) return false;
+	if (http1_write(c->exchange->batch, r, w->server_date[c->tls != NULL], head_only, persistence, &bytes) == -1)
+		return false;
 	c->exchange->responses++;
-	note_request(w, c, request_line, status, bytes);
+	exchange_note(w, c->exchange, &c->peer, request_line, status, bytes);
 	return true;
 }
 
@@ -241,11 +174,23 @@ static bool refuse(struct worker *w, struct conn *c, int status, bool head_only,
 	return respond(w, c, &r, head_only, PERSIST_NOT, request_line);
 }
 
+/* To a client that speaks HTTP without TLS to the port for TLS. */
+static bool refuse_clear(struct worker *w, struct conn *c) {
+	struct response r;
+	answer_status(&r, 400);
+	r.page = strdup("<!doctype html>\n<title>400 Bad Request</title>\n<h1>This port speaks HTTPS</h1>\n"
+					"<p>It was asked over plain HTTP: the address has to begin with https://\n");
+	if (!r.page) return false;
+	r.page_length = strlen(r.page);
+	c->linger = true;
+	return respond(w, c, &r, false, PERSIST_NOT, SLICE("-"));
+}
+
 /* Where a connection came in, for a request without Host (HTTP/1.0). */
 static struct endpoint local_endpoint(const struct conn *c, char *text) {
 	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof address;
-	struct endpoint local = {.port = c->port};
+	struct endpoint local = {.port = c->port, .secure = c->tls};
 	if (getsockname(c->fd, (struct sockaddr *)&address, &length) == -1) return local;
 	struct peer self = peer_of((struct sockaddr *)&address);
 	size_t n = peer_format(text + 1, &self);
@@ -261,9 +206,10 @@ static struct endpoint local_endpoint(const struct conn *c, char *text) {
 
 static bool respond_to(struct worker *w, struct conn *c, const struct request *q) {
 	char local_name[PEER_MAX + 2];
-	struct endpoint local = {.port = c->port};
+	struct endpoint local = {.port = c->port, .secure = c->tls};
 	struct response r;
-	if (!q->host.at && w->options->vhosts != VHOSTS_OFF) local = local_endpoint(c, local_name);
+	if (!q->host.at && (w->options->vhosts != VHOSTS_OFF || w->content.https_port))
+		local = local_endpoint(c, local_name);
 	answer(&w->content, q, &local, &r);
 	enum persistence persistence = q->minor >= 1 ? PERSIST_SILENTLY : PERSIST_SAID;
 	if (!q->keep_alive || w->draining) persistence = PERSIST_NOT;
@@ -343,6 +289,10 @@ static size_t fetch_input(struct worker *w, struct conn *c) {
 
 /* Waits for the client. */
 static void await_input(struct worker *w, struct conn *c) {
+	if (c->tls && tls_ended(c->tls)) {
+		conn_close(w, c);
+		return;
+	}
 	enum awaited awaited = body_pending(&c->body) ? AWAIT_BODY : c->input_length ? AWAIT_HEAD : AWAIT_REQUEST;
 	if (awaited == AWAIT_REQUEST && w->draining) {
 		(void)conn_part(w, c);
@@ -357,13 +307,12 @@ static void await_input(struct worker *w, struct conn *c) {
 
 /* Sends what it can of the exchange; DONE ends the exchange. */
 static enum iob_result flush(struct worker *w, struct conn *c) {
-	uint64_t sent = 0, most = c->state == STATE_WRITE ? w->share : SHARE_MOST;
-	/* the FIN of a connection that ends goes out with the last of the answer: a segment less each way */
-	enum iob_result result = iob_send(w->loop, c->fd, c->exchange->batch, most, c->closing ? IO_MORE : IO_LAST, &sent);
+	uint64_t sent = 0;
+	enum iob_result result = transmit(w, c, c->exchange->batch, share_of(w, c), &sent);
 	w->sent += sent;
 	if (result == IOB_DONE) {
 		if (c->state == STATE_READ) w->at_once_ms = io_now(w->loop);
-		log_exchange(w, c->exchange);
+		exchange_log(w, c->exchange);
 		exchange_give_back(w, c->exchange);
 		c->exchange = NULL;
 		c->state = STATE_READ;
@@ -383,17 +332,28 @@ static void await_output(struct worker *w, struct conn *c) {
 
 /* The answers before it have left, but may still fill the socket: then it has to wait. */
 static enum iob_result send_continue(struct worker *w, struct conn *c) {
-	ssize_t n = io_trywrite(w->loop, c->fd, http1_continue.at, http1_continue.length);
-	if (n == -1 && errno == EAGAIN) {
+	uint64_t sent = 0;
+	struct exchange *x = exchange_take(w);
+	if (!x) return IOB_FAILED;
+	enum iob_result result = iob_addbuf(x->batch, http1_continue.at, http1_continue.length, NULL, NULL) == 0
+								 ? transmit(w, c, x->batch, http1_continue.length, &sent)
+								 : IOB_FAILED;
+	exchange_give_back(w, x);
+	if (result == IOB_AGAIN && !sent) {
 		if (c->state != STATE_WRITE) set_timeout(w, c);
 		return IOB_AGAIN;
 	}
 	c->owes_continue = false;
-	return n == (ssize_t)http1_continue.length ? IOB_DONE : IOB_FAILED;
+	return sent == http1_continue.length ? IOB_DONE : IOB_FAILED;
 }
 
 /* Does all that can be done with the bytes at hand, which lie in the scratch buffer. */
 static void run(struct worker *w, struct conn *c, const char *data, size_t length) {
+	if (http2_begins(data, length) && !c->exchange && !body_pending(&c->body)) {
+		if ((c->http2 = http2_new(w, c->fd, &c->peer, c->port, c->tls))) run_http2(w, c, data, length);
+		else conn_close(w, c);
+		return;
+	}
 	while (true) {
 		ssize_t used = consume(w, c, data, length);
 		if (used == -1) break;
@@ -425,18 +385,163 @@ static bool only_continues(const char *data, size_t kept, size_t length) {
 		   request_plausible(data + kept, length - kept);
 }
 
+/* --- HTTP/2 --- */
+
+/* Keeps what the socket has not taken of frames in the worker's buffer. */
+static bool keep_frames(struct worker *w, struct conn *c, size_t length) {
+	size_t left = iob_bytesleft(c->exchange->batch);
+	iob_reset(c->exchange->batch);
+	return iob_addcopy(c->exchange->batch, w->frames + length - left, left) == 0;
+}
+
+/* Sends the frames at the start of the worker's buffer, behind those that wait, then further ones as long as there are
+ * some and the socket takes them. IOB_AGAIN: there is more to be sent. */
+static enum iob_result push(struct worker *w, struct conn *c, size_t length) {
+	uint64_t sent = 0, most = share_of(w, c);
+	enum iob_result result = IOB_DONE;
+	if (c->exchange && length) { /* they wait, too */
+		if (iob_bytesleft(c->exchange->batch) + length > HTTP2_UNSENT_MAX ||
+			iob_addcopy(c->exchange->batch, w->frames, length) == -1)
+			return IOB_FAILED;
+		length = 0;
+	}
+	while (result == IOB_DONE) {
+		if (!c->exchange) {
+			struct http2_output out = {.at = w->frames + length, .end = w->frames + sizeof w->frames};
+			if (sent >= most && http2_sendable(c->http2)) return IOB_AGAIN;
+			http2_produce(c->http2, &out);
+			length = (size_t)(out.at - w->frames);
+			c->closing |= http2_ended(c->http2);
+			if (!length) break;
+			if (!(c->exchange = exchange_take(w))) return IOB_FAILED;
+			if (iob_addbuf(c->exchange->batch, w->frames, length, NULL, NULL) == -1) return IOB_FAILED;
+		}
+		c->closing |= http2_ended(c->http2);
+		result = transmit(w, c, c->exchange->batch, UINT64_MAX, &sent);
+		if (result == IOB_AGAIN && length && !keep_frames(w, c, length)) return IOB_FAILED;
+		length = 0;
+		if (result != IOB_DONE) break;
+		exchange_give_back(w, c->exchange);
+		c->exchange = NULL;
+	}
+	w->sent += sent;
+	return result;
+}
+
+/* Waits for the client, and for the socket if there is more to be sent. */
+static void await_frames(struct worker *w, struct conn *c, enum iob_result result) {
+	bool output = result == IOB_AGAIN || io_reading(w->loop, c->fd);
+	if (output) c->unread = (int32_t)platform_send_queue(c->fd);
+	c->state = output ? STATE_WRITE : STATE_READ;
+	if (output && c->closing) io_dontwantread(w->loop, c->fd);
+	else if (io_wantread(w->loop, c->fd) == -1) result = IOB_FAILED;
+	if (!output) io_dontwantwrite(w->loop, c->fd);
+	else if (io_wantwrite(w->loop, c->fd) == -1) result = IOB_FAILED;
+	if (result == IOB_FAILED) conn_close(w, c);
+}
+
+/* After frames have come, or room for more: sends what there is and waits for what comes next. */
+static void go_on(struct worker *w, struct conn *c, size_t length) {
+	enum iob_result result = push(w, c, length);
+	if (result == IOB_FAILED) {
+		conn_close(w, c);
+		return;
+	}
+	if (result == IOB_DONE && c->closing) {
+		c->linger = true;
+		end(w, c);
+		return;
+	}
+	if (http2_progress(c->http2)) set_timeout(w, c);
+	await_frames(w, c, result);
+}
+
+/* Takes in the frames at hand, which lie in the scratch buffer, and answers. */
+static void run_http2(struct worker *w, struct conn *c, const char *data, size_t length) {
+	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
+	size_t used = http2_receive(c->http2, data, length, c->exchange != NULL, &out);
+	if (w->draining) http2_drain(c->http2, &out);
+	if (!io_deadline(w->loop, c->fd) || c->awaited != AWAIT_REQUEST) set_timeout(w, c);
+	c->awaited = AWAIT_REQUEST;
+	if (!keep_input(c, data + used, length - used)) {
+		conn_close(w, c);
+		return;
+	}
+	go_on(w, c, (size_t)(out.at - w->frames));
+}
+
+/* Tells the client that the connection ends, if that goes out at once. */
+static void say_goodbye(struct worker *w, struct conn *c) {
+	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
+	http2_drain(c->http2, &out);
+	c->closing = true;
+	(void)push(w, c, (size_t)(out.at - w->frames));
+}
+
+/* --- TLS --- */
+
+/* Goes on with the handshake, and then with the requests that have come behind it. */
+static void shake_hands(struct worker *w, struct conn *c) {
+	size_t length = 0;
+	if (!c->tls && !(c->tls = tls_new(w->tls, w->loop, c->fd))) {
+		conn_close(w, c);
+		return;
+	}
+	if (c->awaited != AWAIT_HANDSHAKE) set_timeout(w, c);
+	c->awaited = AWAIT_HANDSHAKE;
+	/* when others have used up this turn, this one comes first in the next */
+	enum tls_result result = w->handshakes < TLS_HANDSHAKES ? tls_handshake(c->tls, w->scratch, &length) : TLS_AGAIN;
+	w->handshakes++;
+	switch (result) {
+	case TLS_DONE:
+		c->state = STATE_READ;
+		if (tls_chose_http2(c->tls) && !(c->http2 = http2_new(w, c->fd, &c->peer, c->port, true))) conn_close(w, c);
+		else conn_readable(w, c);
+		return;
+	case TLS_FAILED: /* the client may still be sending, and shall read the alert */
+		c->linger = true;
+		end(w, c);
+		return;
+	case TLS_CLEAR:
+		tls_free(c->tls);
+		c->tls = NULL;
+		c->state = STATE_READ;
+		if ((c->exchange = exchange_take(w)) && refuse_clear(w, c)) run(w, c, w->scratch, 0);
+		else conn_close(w, c);
+		return;
+	case TLS_AGAIN: break;
+	}
+	if (tls_blocked(c->tls)) {
+		io_dontwantread(w->loop, c->fd);
+		if (io_wantwrite(w->loop, c->fd) == -1) conn_close(w, c);
+	} else {
+		io_dontwantwrite(w->loop, c->fd);
+		if (io_wantread(w->loop, c->fd) == -1) conn_close(w, c);
+	}
+}
+
+/* --- what the loop reports --- */
+
 void conn_readable(struct worker *w, struct conn *c) {
 	if (c->state == STATE_LINGER) {
 		linger(w, c);
 		return;
 	}
+	if (c->state == STATE_HANDSHAKE) {
+		shake_hands(w, c);
+		return;
+	}
 	size_t kept = fetch_input(w, c);
-	ssize_t n = io_tryread(w->loop, c->fd, w->scratch + kept, SCRATCH - kept);
+	ssize_t n = receive(w, c, w->scratch + kept, SCRATCH - kept);
 	if (n == 0 || (n == -1 && errno != EAGAIN)) {
 		conn_close(w, c);
 		return;
 	}
 	size_t length = kept + (n > 0 ? (size_t)n : 0);
+	if (c->http2) {
+		run_http2(w, c, w->scratch, length);
+		return;
+	}
 	if (n == -1 || (kept && only_continues(w->scratch, kept, length))) {
 		if (keep_input(c, w->scratch, length)) await_input(w, c);
 		else conn_close(w, c);
@@ -446,6 +551,14 @@ void conn_readable(struct worker *w, struct conn *c) {
 }
 
 void conn_writable(struct worker *w, struct conn *c) {
+	if (c->state == STATE_HANDSHAKE) {
+		shake_hands(w, c);
+		return;
+	}
+	if (c->http2) {
+		go_on(w, c, 0);
+		return;
+	}
 	if (c->owes_continue) {
 		run(w, c, w->scratch, fetch_input(w, c));
 		return;
@@ -473,6 +586,11 @@ static bool still_reads(struct conn *c) {
 void conn_timed_out(struct worker *w, struct conn *c) {
 	if (c->state == STATE_WRITE && (io_reading(w->loop, c->fd) || still_reads(c))) {
 		set_timeout(w, c);
+		return;
+	}
+	if (c->http2 && c->state != STATE_LINGER) {
+		say_goodbye(w, c);
+		conn_close(w, c);
 		return;
 	}
 	bool begun = c->state == STATE_READ && c->awaited != AWAIT_REQUEST;

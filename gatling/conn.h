@@ -7,20 +7,18 @@
 #include "gatling/worker.h"
 
 enum {
-	PIPELINE_MAX = 64,              /* responses sent together */
-	PIPELINE_BYTES = 128 * 1024,    /* and bytes */
-	PIPELINE_FILES = 4,             /* and open files */
-	LINGER_MS = 2000,               /* a closed connection is read on for so long, */
-	LINGER_BYTES = 4 * 1024 * 1024, /* and so far: the client can read the last answer (RFC 9112, section 9.6) */
-	SPARE_EXCHANGES = 256,          /* kept for reuse */
-	LOG_KEPT = 16 * 1024            /* bytes of log lines that each of them keeps room for */
+	PIPELINE_MAX = 64,             /* responses sent together */
+	PIPELINE_BYTES = 128 * 1024,   /* and bytes */
+	PIPELINE_FILES = 4,            /* and open files */
+	LINGER_MS = 2000,              /* a closed connection is read on for so long, */
+	LINGER_BYTES = 4 * 1024 * 1024 /* and so far: the client can read the last answer (RFC 9112, section 9.6) */
 };
 #define NEVER_MS INT64_C(3153600000000) /* a hundred years: what no timeout is */
 
 struct conn;
 
 /* A connection on the accepted, non-blocking descriptor fd, which it owns. NULL (ENOMEM): fd is closed. */
-struct conn *conn_new(struct worker *worker, int fd, unsigned port, const struct sockaddr *peer);
+struct conn *conn_new(struct worker *worker, int fd, const struct listener *listener, const struct sockaddr *peer);
 
 /* Their descriptor can be read, can be written, is past its deadline. Each may end the connection. */
 void conn_readable(struct worker *worker, struct conn *conn);
@@ -34,8 +32,5 @@ bool conn_idle(const struct conn *conn);
 bool conn_part(struct worker *worker, struct conn *conn);
 
 void conn_close(struct worker *worker, struct conn *conn);
-
-/* Frees the spare exchanges of a worker. */
-void conn_free_spares(struct worker *worker);
 
 #endif

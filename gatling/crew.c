@@ -84,11 +84,13 @@ static void close_copies(const struct worker *w) {
 	close(w->control.fd);
 }
 
-int crew_start(struct crew *crew, int root, struct log *log) {
+int crew_start(struct crew *crew, int root, struct log *log, struct certificate_files *certificates, bool kernel_tls) {
 	crew->main_thread = pthread_self();
 	for (; crew->started < crew->count; crew->started++) {
 		struct member *m = &crew->member[crew->started];
 		m->worker->root = root;
+		m->worker->certificates = certificates;
+		m->worker->kernel_tls = kernel_tls;
 		if (log && !(m->worker->log = log_lines_new(log))) {
 			fprintf(stderr, "gatling: no memory for the log\n");
 			return -1;

@@ -18,8 +18,9 @@ void crew_free(struct crew *crew);
 struct worker *crew_workers(struct crew *crew);
 
 /* Starts the threads on the descriptor of the root directory and waits until each serves. -1 after a line about what
- * went wrong: then the process can only exit, some threads may be running. log may be NULL. SIGUSR2 must be blocked. */
-int crew_start(struct crew *crew, int root, struct log *log);
+ * went wrong: then the process can only exit, some threads may be running. log and certificates may be NULL. SIGUSR2
+ * must be blocked. */
+int crew_start(struct crew *crew, int root, struct log *log, struct certificate_files *certificates, bool kernel_tls);
 
 /* Sends each worker a message. */
 void crew_tell(const struct crew *crew, enum control_message message);

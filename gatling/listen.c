@@ -144,23 +144,48 @@ static unsigned port_of(const struct place *p) {
 	}
 }
 
-int listen_open(const struct options *o, struct worker *workers) {
-	unsigned places = o->addresses ? o->addresses : 1;
-	for (unsigned i = 0; i < places; i++) {
-		struct place p = {.text = o->addresses ? o->address[i] : NULL};
-		if (parse_place(&p, o->port) == -1) return -1;
-		int first = -1;
-		for (int n = 0; n < o->workers; n++) {
-			struct worker *w = &workers[n];
-			int fd;
-			if (n == 0) fd = first = open_first(&p);
-			else if (PLATFORM_REUSEPORT && p.address.ss_family != AF_UNIX) fd = open_tcp(&p, true);
-			else fd = dup(first);
-			if (fd != -1 && o->defer_accept) platform_defer_accept(fd, DEFER_S);
-			if (fd == -1 || start_listening(fd) == -1) return complain(&p, o->port, strerror(errno));
-			w->listener[w->listeners++] = (struct listener){.kind = COOKIE_LISTENER, .fd = fd, .port = port_of(&p)};
+static void close_listeners(struct worker *w, unsigned from) {
+	while (w->listeners > from) close(w->listener[--w->listeners].fd);
+}
+
+/* A socket for each worker. */
+static int open_place(const struct options *o, const char *text, bool secure, struct worker *workers) {
+	int port = secure ? o->tls_port : o->port, first = -1;
+	struct place p = {.text = text};
+	if (parse_place(&p, port) == -1) return -1;
+	if (secure && p.address.ss_family == AF_UNIX) return 0;
+	for (int n = 0; n < o->workers; n++) {
+		struct worker *w = &workers[n];
+		int fd;
+		if (n == 0) fd = first = open_first(&p);
+		else if (PLATFORM_REUSEPORT && p.address.ss_family != AF_UNIX) fd = open_tcp(&p, true);
+		else fd = dup(first);
+		if (fd != -1 && o->defer_accept) platform_defer_accept(fd, DEFER_S);
+		if (fd == -1 || start_listening(fd) == -1) {
+			complain(&p, port, strerror(errno));
+			if (fd != -1) close(fd);
+			return -1;
 		}
+		w->listener[w->listeners++] = (struct listener){
+			.kind = COOKIE_LISTENER, .fd = fd, .port = port_of(&p), .secure = secure, .address = text};
 	}
+	return 0;
+}
+
+static int open_places(const struct options *o, bool secure, struct worker *workers) {
+	unsigned places = o->addresses ? o->addresses : 1;
+	for (unsigned i = 0; i < places; i++)
+		if (open_place(o, o->addresses ? o->address[i] : NULL, secure, workers) == -1) return -1;
+	return 0;
+}
+
+int listen_open(const struct options *o, bool https, struct worker *workers) {
+	if (open_places(o, false, workers) == -1) return -1;
+	unsigned plain = workers[0].listeners;
+	if (!https || open_places(o, true, workers) == 0) return 0;
+	if (o->https == HTTPS_ON) return -1;
+	fputs("gatling: going on without HTTPS\n", stderr);
+	for (int n = 0; n < o->workers; n++) close_listeners(&workers[n], plain);
 	return 0;
 }
 
@@ -168,12 +193,12 @@ void listen_describe(const struct options *o, const struct worker *w, char *out,
 	size_t n = 0;
 	*out = '\0';
 	for (unsigned i = 0; i < w->listeners && n < size; i++) {
-		const char *text = o->addresses ? o->address[i] : "localhost";
-		const char *space = i ? " " : "";
-		unsigned port = w->listener[i].port;
-		const char *format = strchr(text, ':') ? "%shttp://[%s]:%u/" : "%shttp://%s:%u/";
-		int written = port ? snprintf(out + n, size - n, format, space, text, port)
-						   : snprintf(out + n, size - n, "%s%s", space, text);
+		const struct listener *l = &w->listener[i];
+		const char *text = l->address ? l->address : "localhost";
+		const char *format = strchr(text, ':') ? "%s%s://[%s]:%u/" : "%s%s://%s:%u/";
+		const char *space = i ? " " : "", *scheme = l->secure ? "https" : "http";
+		int written = l->port ? snprintf(out + n, size - n, format, space, scheme, text, l->port)
+							  : snprintf(out + n, size - n, "%s%s", space, text);
 		n += (size_t)written;
 	}
 	if (!o->addresses && n < size) snprintf(out + n, size - n, " and all other addresses");

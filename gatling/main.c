@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gatling/certificate_files.h"
 #include "gatling/crew.h"
 #include "gatling/listen.h"
 #include "gatling/options.h"
@@ -63,12 +64,15 @@ static int enter_root(const struct options *o, char *shown) {
 	return root;
 }
 
-/* Until the workers have ended. The first SIGTERM lets them finish what is under way, the second does not. */
-static void obey_signals(const struct crew *crew, const sigset_t *signals) {
+/* Until the workers have ended; meanwhile looks after the certificates. The first SIGTERM lets them finish what is
+ * under way, the second does not. */
+static void obey_signals(const struct crew *crew, const sigset_t *signals, struct certificate_files *files) {
 	bool stopping = false;
 	while (crew_running(crew)) {
 		int signal;
+		if (files) alarm(CERTIFICATE_CHECK_S);
 		if (sigwait(signals, &signal) != 0) continue;
+		if (signal == SIGALRM && certificate_files_refresh(files)) crew_tell(crew, CONTROL_CERTIFICATES);
 		if (signal == SIGHUP) crew_tell(crew, CONTROL_DRAIN);
 		if (signal != SIGINT && signal != SIGTERM) continue;
 		crew_tell(crew, stopping ? CONTROL_QUIT : CONTROL_LIMIT);
@@ -83,14 +87,16 @@ static void announce(const struct options *o, struct crew *crew, const char *dir
 			o->workers == 1 ? "worker" : "workers");
 }
 
-/* Everything that takes privileges or may fail, in the order that it needs: bind, enter the root, become the user. The
- * root's descriptor, or -1 after a line about what went wrong. */
-static int prepare(const struct options *o, struct worker *workers, char *directory) {
+/* Everything that takes privileges or may fail, in the order that it needs: bind, enter the root, become the user, who
+ * has to be able to read the certificates, now as later when they change. *files: NULL without HTTPS. The root's
+ * descriptor, or -1 after a line about what went wrong. */
+static int prepare(const struct options *o, struct worker *workers, char *directory, struct certificate_files **files) {
 	struct identity id;
 	if (o->user && find_user(o->user, &id) == -1) return -1;
-	if (listen_open(o, workers) == -1) return -1;
+	if (certificate_files_open(o, files) == -1 || listen_open(o, *files, workers) == -1) return -1;
 	int root = enter_root(o, directory);
 	if (root == -1 || (o->user && become(o->user, &id) == -1)) return -1;
+	if (*files && certificate_files_load(*files) == -1) return -1;
 	if (o->symlinks_inside && !platform_can_open_beneath())
 		return complain("keep", "--symlinks inside", "this system has no openat2(2) or O_RESOLVE_BENEATH");
 	return root;
@@ -102,6 +108,7 @@ static void block_signals(sigset_t *signals) {
 	sigaddset(signals, SIGHUP);
 	sigaddset(signals, SIGINT);
 	sigaddset(signals, SIGTERM);
+	sigaddset(signals, SIGALRM); /* time to look after the certificates */
 	sigaddset(signals, SIGUSR2); /* a worker has ended */
 	pthread_sigmask(SIG_BLOCK, signals, NULL);
 }
@@ -110,26 +117,30 @@ int main(int argc, char **argv) {
 	struct options options;
 	char directory[PATH_MAX];
 	struct log *log = NULL;
+	struct certificate_files *files = NULL;
 	sigset_t signals;
 	int root = -1;
 
 	if (open_standard_streams() == -1) return 1;
 	options_parse(&options, argc, argv);
 	block_signals(&signals);
-	(void)io_raise_descriptor_limit(); /* less will do, too */
+	bool kernel_tls = platform_has_ktls(); /* as root, before it is somebody else */
+	(void)io_raise_descriptor_limit();     /* less will do, too */
 
 	struct crew *crew = crew_new(&options);
 	if (!crew) complain("start", "the workers", strerror(errno));
-	else root = prepare(&options, crew_workers(crew), directory);
+	else root = prepare(&options, crew_workers(crew), directory, &files);
 	if (root != -1 && options.log && !(log = log_start(STDOUT_FILENO)))
 		root = complain("start", "the log", strerror(errno));
 	if (root != -1) {
-		if (crew_start(crew, root, log) == -1) _exit(1); /* without waiting for the workers that run */
+		if (crew_start(crew, root, log, files, kernel_tls) == -1)
+			_exit(1); /* without waiting for the workers that run */
 		announce(&options, crew, directory);
-		obey_signals(crew, &signals);
+		obey_signals(crew, &signals, files);
 	}
 	bool failed = root == -1 || crew_failed(crew);
 	crew_free(crew);
 	log_stop(log);
+	certificate_files_free(files);
 	return failed;
 }

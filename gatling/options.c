@@ -18,10 +18,11 @@
 #define LIBOWFAT_VERSION "(version unknown)"
 #endif
 
-enum { PORT_ROOT = 80, PORT_USER = 8000, TIMEOUT_S = 23 };
+enum { PORT_ROOT = 80, PORT_USER = 8000, TLS_PORT_ROOT = 443, TLS_PORT_USER = 8443, TIMEOUT_S = 23 };
+enum { HSTS_MAX_S = 10 * 365 * 24 * 60 * 60 };
 
 static const char help[] = "usage: gatling [options]\n"
-						   "Serves the files below a directory over HTTP.\n"
+						   "Serves the files below a directory over HTTP and HTTPS.\n"
 						   "\n"
 						   "  -c, --root DIR        serve DIR (default: the current directory);\n"
 						   "                        chroots to it when started as root\n"
@@ -43,6 +44,19 @@ static const char help[] = "usage: gatling [options]\n"
 						   "      --defer-accept off\n"
 						   "                        take a connection in before its request is there\n"
 						   "                        (default: on, for a second; Linux)\n"
+						   "\n"
+						   "HTTPS, when there is a certificate: server.pem or HOST.pem in DIR, or\n"
+						   "      --cert FILE       certificates, and the key if it is in the same file\n"
+						   "      --key FILE        the key of the --cert before it; both may be repeated\n"
+						   "      --cert-dir CERTS  CERTS/NAME/fullchain.pem with privkey.pem (certbot)\n"
+						   "      --tls-port PORT   default: 443 as root, else 8443; 0: any free one\n"
+						   "  -e, --https           fail without a certificate or the port (default: try)\n"
+						   "  -E, --no-https        no HTTPS\n"
+						   "      --strict-sni      refuse names that no certificate is for\n"
+						   "      --client-ca FILE  ask for certificates of the authorities in FILE\n"
+						   "      --https-redirect  send clients of the plain port to HTTPS\n"
+						   "      --hsts SECONDS    tell browsers to use HTTPS alone for so long\n"
+						   "\n"
 						   "  -n, --no-log          no log line for each request on stdout\n"
 						   "  -h, --help            this text\n"
 						   "      --version         version, event mechanism and libraries\n";
@@ -84,9 +98,21 @@ __attribute__((noreturn)) static void print_version(void) {
 	done();
 }
 
-static const char short_options[] = ":c:p:i:u:j:T:dDvVnh";
+static const char short_options[] = ":c:p:i:u:j:T:dDvVeEnh";
 
-enum { LONG_SYMLINKS = 256, LONG_DEFER, LONG_VERSION };
+enum {
+	LONG_SYMLINKS = 256,
+	LONG_DEFER,
+	LONG_VERSION,
+	LONG_CERT,
+	LONG_KEY,
+	LONG_CERT_DIR,
+	LONG_TLS_PORT,
+	LONG_STRICT_SNI,
+	LONG_CLIENT_CA,
+	LONG_REDIRECT,
+	LONG_HSTS
+};
 
 static const struct option long_options[] = {
 	{"root", required_argument, NULL, 'c'},
@@ -101,16 +127,37 @@ static const struct option long_options[] = {
 	{"no-vhosts", no_argument, NULL, 'V'},
 	{"symlinks", required_argument, NULL, LONG_SYMLINKS},
 	{"defer-accept", required_argument, NULL, LONG_DEFER},
+	{"cert", required_argument, NULL, LONG_CERT},
+	{"key", required_argument, NULL, LONG_KEY},
+	{"cert-dir", required_argument, NULL, LONG_CERT_DIR},
+	{"tls-port", required_argument, NULL, LONG_TLS_PORT},
+	{"https", no_argument, NULL, 'e'},
+	{"no-https", no_argument, NULL, 'E'},
+	{"strict-sni", no_argument, NULL, LONG_STRICT_SNI},
+	{"client-ca", required_argument, NULL, LONG_CLIENT_CA},
+	{"https-redirect", no_argument, NULL, LONG_REDIRECT},
+	{"hsts", required_argument, NULL, LONG_HSTS},
 	{"no-log", no_argument, NULL, 'n'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, LONG_VERSION},
 	{0},
 };
 
+static void add_cert(struct options *o, const char *file) {
+	if (o->certs == CERTS_MAX) refuse("more than %d certificates", CERTS_MAX);
+	o->cert[o->certs++] = file;
+}
+
+static void add_key(struct options *o, const char *file) {
+	if (!o->certs || o->key[o->certs - 1]) refuse("--key %s has no --cert before it", file);
+	o->key[o->certs - 1] = file;
+}
+
 void options_parse(struct options *o, int argc, char **argv) {
 	int listings = -1; /* not said */
 	*o = (struct options){.root = ".",
 						  .port = geteuid() == 0 ? PORT_ROOT : PORT_USER,
+						  .tls_port = geteuid() == 0 ? TLS_PORT_ROOT : TLS_PORT_USER,
 						  .workers = (int)io_processors(),
 						  .timeout_s = TIMEOUT_S,
 						  .defer_accept = true,
@@ -132,6 +179,16 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case 'D': listings = 0; break;
 		case 'v': o->vhosts = VHOSTS_ONLY; break;
 		case 'V': o->vhosts = VHOSTS_OFF; break;
+		case 'e': o->https = HTTPS_ON; break;
+		case 'E': o->https = HTTPS_OFF; break;
+		case LONG_CERT: add_cert(o, optarg); break;
+		case LONG_KEY: add_key(o, optarg); break;
+		case LONG_CERT_DIR: o->cert_dir = optarg; break;
+		case LONG_TLS_PORT: o->tls_port = number("--tls-port", optarg, 0, 65535); break;
+		case LONG_STRICT_SNI: o->strict_sni = true; break;
+		case LONG_CLIENT_CA: o->client_ca = optarg; break;
+		case LONG_REDIRECT: o->https_redirect = true; break;
+		case LONG_HSTS: o->hsts_s = number("--hsts", optarg, 0, HSTS_MAX_S); break;
 		case 'n': o->log = false; break;
 		case 'h': fputs(help, stdout); done();
 		case LONG_SYMLINKS: o->symlinks_inside = either("--symlinks", optarg, "inside", "follow"); break;
@@ -145,5 +202,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 		}
 	}
 	if (optind < argc) refuse("unexpected argument '%s'; the directory goes with -c", argv[optind]);
+	bool asked = o->certs || o->cert_dir || o->client_ca || o->strict_sni || o->https_redirect || o->hsts_s;
+	if (asked && o->https == HTTPS_OFF) refuse("--no-https goes with no option about HTTPS");
+	if (asked) o->https = HTTPS_ON;
 	o->listings = listings == -1 ? o->vhosts != VHOSTS_ONLY : listings;
 }

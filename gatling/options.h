@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-enum { ADDRESSES_MAX = 64, WORKERS_MAX = 256, TIMEOUT_MAX_S = 24 * 60 * 60 };
+enum { ADDRESSES_MAX = 64, CERTS_MAX = 64, WORKERS_MAX = 256, TIMEOUT_MAX_S = 24 * 60 * 60 };
 
 enum vhosts {
 	VHOSTS_TRY, /* a directory for the host, else the root itself */
@@ -12,9 +12,15 @@ enum vhosts {
 	VHOSTS_OFF
 };
 
+enum https {
+	HTTPS_TRY, /* if there is a certificate, and the port is free */
+	HTTPS_ON,
+	HTTPS_OFF
+};
+
 struct options {
 	const char *root;
-	int port;
+	int port, tls_port;
 	const char *address[ADDRESSES_MAX]; /* as given to -i */
 	unsigned addresses;                 /* 0: all, IPv6 and IPv4 */
 	const char *user;                   /* NULL: stay who we are */
@@ -24,7 +30,14 @@ struct options {
 	enum vhosts vhosts;
 	bool log;
 	bool symlinks_inside;
-	bool defer_accept; /* of TCP connections, until their request is there */
+	enum https https;
+	const char *cert[CERTS_MAX], *key[CERTS_MAX]; /* a key of NULL: it is in the same file */
+	unsigned certs;
+	const char *cert_dir, *client_ca; /* NULL: none */
+	bool strict_sni;                  /* refuse the names of servers that no certificate is for */
+	bool https_redirect;              /* from the plain ports */
+	int hsts_s;                       /* for so long browsers shall use HTTPS alone; 0: not said */
+	bool defer_accept;                /* of TCP connections, until their request is there */
 };
 
 /* Fills *options from the command line. Returns normally when there is something to serve; prints what --help and

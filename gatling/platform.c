@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -30,7 +31,18 @@ void platform_defer_accept(int fd, int wait_s) {
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wait_s, sizeof wait_s); /* it only saves */
 }
 
+bool platform_has_ktls(void) {
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd == -1) return false;
+	/* a socket that is not connected cannot have it yet: that is said only where there is such a thing */
+	bool has = setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", strlen("tls")) == 0 || errno == ENOTCONN;
+	close(fd);
+	return has;
+}
+
 #else
+
+bool platform_has_ktls(void) { return false; }
 
 int platform_open_beneath(int directory, const char *path, int flags) {
 #ifdef O_RESOLVE_BENEATH

@@ -41,6 +41,9 @@ bool platform_can_open_beneath(void);
 /* Bytes that a socket has taken but its peer has not acknowledged; -1 where that cannot be known. */
 long platform_send_queue(int fd);
 
+/* Whether the kernel seals and opens records of TLS (kTLS). As root, has it load what it needs for that. */
+bool platform_has_ktls(void);
+
 /* Lets a listening socket report a connection only when its first bytes are there, or after wait_s; does nothing where
  * there is no such thing. */
 void platform_defer_accept(int fd, int wait_s);

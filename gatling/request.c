@@ -69,6 +69,17 @@ static int parse_target(struct request *r, struct slice name, struct slice targe
 	return 0;
 }
 
+int request_begin(struct request *r, struct slice method, struct slice target) {
+	memset(r, 0, offsetof(struct request, field));
+	r->minor = 1;
+	r->keep_alive = true;
+	r->method = method_of(method);
+	if (target.length > TARGET_MAX) return -414;
+	if (!method.length || method.length > METHOD_MAX || span(method, OCTET_TOKEN) != method.length) return -400;
+	if (!target.length || span(target, OCTET_TARGET) != target.length) return -400;
+	return parse_target(r, method, target);
+}
+
 static int parse_request_line(struct request *r, struct slice line) {
 	r->line = line;
 	struct slice name = {.at = line.at, .length = span(line, OCTET_TOKEN)};
@@ -110,19 +121,24 @@ static enum field_name field_name_of(struct slice name) {
 	return FIELD_OTHER;
 }
 
-/* field-line, RFC 9112, section 5. A line that starts with a blank is obs-fold: no token, so refused with the rest. */
-static int parse_field(struct request *r, struct slice line) {
-	struct slice name = {.at = line.at, .length = span(line, OCTET_TOKEN)};
-	if (!name.length || name.length == line.length || line.at[name.length] != ':') return -400;
-	struct slice value = {.at = line.at + name.length + 1, .length = line.length - name.length - 1};
+int request_add(struct request *r, struct slice name, struct slice value) {
 	if (octet_text(value.at, value.length) != value.length) return -400;
 	enum field_name known = field_name_of(name);
 	if (known == FIELD_OTHER) return 0;
+	if (r->fields == FIELDS_MAX) return -431;
 	unsigned bit = 1U << known;
 	r->repeated |= r->known & bit;
 	r->known |= bit;
 	r->field[r->fields++] = (struct field){.name = known, .value = slice_trim(value)};
 	return 0;
+}
+
+/* field-line, RFC 9112, section 5. A line that starts with a blank is obs-fold: no token, so refused with the rest. */
+static int parse_field(struct request *r, struct slice line) {
+	struct slice name = {.at = line.at, .length = span(line, OCTET_TOKEN)};
+	if (!name.length || name.length == line.length || line.at[name.length] != ':') return -400;
+	struct slice value = {.at = line.at + name.length + 1, .length = line.length - name.length - 1};
+	return request_add(r, name, value);
 }
 
 struct slice request_field(const struct request *r, enum field_name name) {
@@ -207,6 +223,11 @@ static void parse_connection(struct request *r) {
 		}
 	}
 	r->keep_alive = !close && (r->minor >= 1 || keep_alive);
+}
+
+int request_end(struct request *r) {
+	int error = parse_framing(r);
+	return error ? error : parse_expect(r);
 }
 
 /* Takes a line off the front of *rest. 1: there it is, without its CRLF; 0: it is not complete; -400: a bare LF. */

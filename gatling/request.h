@@ -64,6 +64,13 @@ struct request {
  *       request->line holds what there is of the request line (may be empty). */
 int request_parse(struct request *request, const char *buffer, size_t length);
 
+/* The same for a head that does not come as text (HTTP/2): first the method and the target, then each field, then the
+ * end. All slices stay the caller's, and are referred to. Each 0, or the negative status as above; line is not filled,
+ * minor is 1, host is what an absolute target says. */
+int request_begin(struct request *request, struct slice method, struct slice target);
+int request_add(struct request *request, struct slice name, struct slice value);
+int request_end(struct request *request);
+
 /* Whether a field with that name came: most do not, so this is asked first. */
 static inline bool request_has(const struct request *request, enum field_name name) {
 	return request->known >> name & 1;

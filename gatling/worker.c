@@ -8,8 +8,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "gatling/certificate_files.h"
 #include "gatling/conn.h"
 #include "gatling/date.h"
+#include "gatling/exchange.h"
+#include "gatling/hpack.h"
 #include "gatling/owfat.h"
 #include "gatling/platform.h"
 
@@ -35,7 +38,7 @@ static int count_limits(struct worker *w, unsigned *cached) {
 }
 
 static int start(struct worker *w) {
-	int keep[ADDRESSES_MAX + 2];
+	int keep[2 * ADDRESSES_MAX + 2];
 	unsigned kept = 0, cached;
 	for (unsigned i = 0; i < w->listeners; i++) keep[kept++] = w->listener[i].fd;
 	keep[kept++] = w->root;
@@ -49,6 +52,13 @@ static int start(struct worker *w) {
 	if (!w->loop || !w->content.cache) return -1;
 	w->content.sites = sites_new(w->content.cache, w->options->vhosts);
 	if (!w->content.sites) return -1;
+	if (w->certificates) {
+		w->tls = tls_worker_new(w->options->strict_sni, w->kernel_tls);
+		if (!w->tls) return -1;
+		tls_use_certificates(w->tls, certificate_files_current(w->certificates));
+	}
+	for (unsigned i = 0; i < w->listeners; i++)
+		if (w->listener[i].secure && w->options->https_redirect) w->content.https_port = w->listener[i].port;
 	if (adopt(w, w->control.fd, &w->control) == -1) return -1;
 	for (unsigned i = 0; i < w->listeners; i++)
 		if (adopt(w, w->listener[i].fd, &w->listener[i]) == -1) return -1;
@@ -125,7 +135,7 @@ static bool accept_batch(struct worker *w, const struct listener *listener) {
 			error = errno;
 			break;
 		}
-		struct conn *c = conn_new(w, fd, listener->port, (struct sockaddr *)&peer);
+		struct conn *c = conn_new(w, fd, listener, (struct sockaddr *)&peer);
 		if (c) fresh[count++] = c;
 		else error = ENOMEM;
 	}
@@ -172,6 +182,7 @@ static void obey(struct worker *w) {
 		switch (message) {
 		case CONTROL_DRAIN: drain(w, 0); break;
 		case CONTROL_LIMIT: drain(w, w->options->timeout_s); break;
+		case CONTROL_CERTIFICATES: tls_use_certificates(w->tls, certificate_files_current(w->certificates)); break;
 		case CONTROL_QUIT: w->quit = true; return;
 		}
 	}
@@ -184,10 +195,23 @@ static void make_dates(struct worker *w) {
 	w->content.now_ms = io_now(w->loop);
 	if (now == w->second) return;
 	w->second = now;
-	size_t n = fmt_str(w->server_date, "Server: gatling\r\nDate: ");
-	n += date_format(w->server_date + n, now);
-	n += fmt_str(w->server_date + n, "\r\n");
-	w->server_date_length = n;
+	char *text = w->server_date_text;
+	size_t n = fmt_str(text, "Server: gatling\r\nDate: ");
+	n += date_format(text + n, now);
+	n += fmt_str(text + n, "\r\n");
+	w->server_date[0] = (struct slice){.at = text, .length = n};
+	if (w->options->hsts_s) { /* RFC 6797: said over TLS alone */
+		n += fmt_str(text + n, "Strict-Transport-Security: max-age=");
+		n += fmt_ulong(text + n, (unsigned long)w->options->hsts_s);
+		n += fmt_str(text + n, "\r\n");
+	}
+	w->server_date[1] = (struct slice){.at = text, .length = n};
+	size_t used = 0;
+	for (int i = 0; i < 2; i++) {
+		char *block = w->server_date_hpack + used;
+		w->server_date_block[i] = (struct slice){.at = block, .length = hpack_fields(w->server_date[i], block)};
+		used += w->server_date_block[i].length;
+	}
 	struct tm tm;
 	localtime_r(&now, &tm);
 	strftime(w->log_date, sizeof w->log_date, "%d/%b/%Y:%T %z", &tm);
@@ -226,6 +250,7 @@ static bool ended(const struct worker *w) {
 static int turn(struct worker *w) {
 	if (io_wait(w->loop, wait_limit(w)) == -1) return -1;
 	make_dates(w);
+	w->handshakes = 0;
 	for (int fd; (fd = io_canread(w->loop)) != -1;) readable(w, fd);
 	w->share = io_now(w->loop) - w->at_once_ms < AT_ONCE_MS ? SHARE_LEAST : SHARE_MOST;
 	w->sent = 0; /* who is left when the share is used up comes first in the next turn */
@@ -254,9 +279,10 @@ int worker_run(struct worker *w) {
 	}
 	stop_listening(w);
 	close_connections(w, false);
-	conn_free_spares(w);
+	exchange_free_spares(w);
 	cache_free(w->content.cache);
 	sites_free(w->content.sites);
+	tls_worker_free(w->tls);
 	io_loop_free(w->loop);
 	close(w->control.fd);
 	return result;

@@ -5,10 +5,13 @@
 
 #include "gatling/answer.h"
 #include "gatling/log.h"
+#include "gatling/tls.h"
 #include "io/io.h"
 
 enum {
-	SCRATCH = 32 * 1024,          /* bytes read at a time; more than HEAD_MAX */
+	/* Bytes read at a time: TLS_ROOM, behind part of a head (HEAD_MAX) or of a frame. */
+	SCRATCH = 56 * 1024,
+	FRAMES = 160 * 1024,          /* bytes of frames of HTTP/2: HTTP2_BATCH, and all that can answer SCRATCH bytes */
 	ACCEPT_BATCH = 64,            /* connections taken from a listening socket in one turn */
 	ACCEPT_PAUSE_MS = 100,        /* without descriptors, until the next try */
 	DRAIN_BATCHES = 128,          /* taken at most from each listening socket before it is closed */
@@ -28,7 +31,9 @@ enum cookie_kind { COOKIE_LISTENER, COOKIE_CONTROL, COOKIE_CONNECTION };
 struct listener {
 	enum cookie_kind kind;
 	int fd;
-	unsigned port; /* 0 for a unix socket */
+	unsigned port;       /* 0 for a unix socket */
+	bool secure;         /* speaks TLS */
+	const char *address; /* as given in the options; NULL: all */
 };
 
 struct control {
@@ -38,11 +43,12 @@ struct control {
 
 /* The bytes that pass over it. */
 enum control_message {
-	CONTROL_READY = 'r',  /* from the worker: it serves */
-	CONTROL_FAILED = 'f', /* from the worker: it could not start, see error */
-	CONTROL_DRAIN = 'd',  /* to it: stop accepting, finish what is under way, end */
-	CONTROL_LIMIT = 'l',  /* the same within the timeout */
-	CONTROL_QUIT = 'q'    /* end now */
+	CONTROL_READY = 'r',        /* from the worker: it serves */
+	CONTROL_FAILED = 'f',       /* from the worker: it could not start, see error */
+	CONTROL_DRAIN = 'd',        /* to it: stop accepting, finish what is under way, end */
+	CONTROL_LIMIT = 'l',        /* the same within the timeout */
+	CONTROL_CERTIFICATES = 'c', /* to it: there are other certificates */
+	CONTROL_QUIT = 'q'          /* end now */
 };
 
 struct exchange; /* conn.c */
@@ -50,11 +56,13 @@ struct exchange; /* conn.c */
 struct worker {
 	/* set by the main thread */
 	const struct options *options;
-	int root; /* descriptor of the directory */
-	struct listener listener[ADDRESSES_MAX];
+	int root;                                    /* descriptor of the directory */
+	struct listener listener[2 * ADDRESSES_MAX]; /* at each address perhaps one for TLS */
 	unsigned listeners;
 	struct control control;
-	struct log_lines *log; /* NULL: no log */
+	struct log_lines *log;                  /* NULL: no log */
+	struct certificate_files *certificates; /* NULL: no TLS */
+	bool kernel_tls;
 	/* the worker's own */
 	io_loop *loop;
 	struct content content;
@@ -66,9 +74,14 @@ struct worker {
 	int64_t at_once_ms;     /* when a request was answered at once */
 	struct exchange *spare; /* for reuse */
 	unsigned spares;
-	time_t second; /* of the dates below */
-	char server_date[DATE_ROOM + 32];
-	size_t server_date_length;
+	struct tls_worker *tls; /* NULL: no TLS */
+	unsigned handshakes;    /* taken on in this turn */
+	time_t second;          /* of the dates below */
+	char server_date_text[2 * DATE_ROOM];
+	struct slice server_date[2]; /* the fields Server and Date, each a line; over TLS perhaps one more */
+	char server_date_hpack[3 * DATE_ROOM];
+	struct slice server_date_block[2]; /* the same for HTTP/2 */
+	char frames[FRAMES];
 	char log_date[DATE_ROOM];
 	char scratch[SCRATCH];
 };

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "io/iob.h"
 #include "io/mechanism.h"
@@ -209,4 +210,34 @@ enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t most, enum io_r
 		advance(b, (uint64_t)r);
 	}
 	return IOB_DONE;
+}
+
+/* From the first part alone; as iob_take(). */
+static ssize_t take_part(io_loop *loop, int fd, const struct part *p, const char *arena, void *buffer, size_t length) {
+	if (p->kind != PART_FILE) {
+		memcpy(buffer, p->kind == PART_COPY ? arena + p->offset : p->buffer, length);
+		return (ssize_t)length;
+	}
+	if (!io_in_memory(loop, fd, p->file, p->offset, length, p->length)) {
+		errno = EAGAIN;
+		return -1;
+	}
+	ssize_t n;
+	do n = pread(p->file, buffer, length, p->offset);
+	while (n == -1 && errno == EINTR);
+	if (n == 0) errno = EIO;
+	return n == 0 ? -1 : n;
+}
+
+ssize_t iob_take(io_loop *loop, int fd, iob *b, void *buffer, size_t length) {
+	size_t taken = 0;
+	while (b->left && taken < length) {
+		const struct part *p = &b->part[b->first];
+		size_t want = p->length < length - taken ? (size_t)p->length : length - taken;
+		ssize_t n = take_part(loop, fd, p, b->arena, (char *)buffer + taken, want);
+		if (n == -1) return taken && errno == EAGAIN ? (ssize_t)taken : -1;
+		taken += (size_t)n;
+		advance(b, (uint64_t)n);
+	}
+	return (ssize_t)taken;
 }

@@ -71,7 +71,6 @@ BAD = {
     "userinfo": (400, b"GET http://u:p@a/ HTTP/1.1\r\nHost: a\r\n\r\n"),
     "a fragment": (400, b"GET /#a HTTP/1.1\r\nHost: a\r\n\r\n"),
     "a tls hello": (400, bytes.fromhex("16030100f0010000ec0303")),
-    "the http/2 preface": (505, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
     "an ssh client": (400, b"SSH-2.0-OpenSSH_9.2\r\n"),
     "printable noise": (400, b"a" * 64),
     "noise beyond ascii": (400, b"\xe9" * 30000),

@@ -1,0 +1,38 @@
+/* certificate_files.h - where certificates come from, and what is done when the files change. Belongs to the main
+ * thread, but for certificate_files_current(). The files, each with its keys and certificates (PEM):
+ *   --cert FILE --key FILE   pairs; the first is the default
+ *   DIR/server.pem           the default if there is no such pair; DIR is the root
+ *   DIR/HOST.pem             for the names in it, and HOST
+ *   --cert-dir DIR           of certbot: DIR/NAME/fullchain.pem with DIR/NAME/privkey.pem
+ * A response of OCSP to staple (DER) is the same name with ".ocsp" behind it. */
+#ifndef GATLING_CERTIFICATE_FILES_H
+#define GATLING_CERTIFICATE_FILES_H
+
+#include "gatling/certificates.h"
+#include "gatling/options.h"
+
+enum {
+	CERTIFICATE_FILE_MAX = 1024 * 1024, /* bytes of a file */
+	CERTIFICATE_FILES_MAX = 65536,      /* files */
+	CERTIFICATE_CHECK_S = 1             /* between two calls of certificate_files_refresh() */
+};
+
+struct certificate_files;
+
+/* Looks which of them there are, and opens their directories, so that they are found after a chroot, too; reads what
+ * never changes (--client-ca). *files becomes NULL when HTTPS is not to be had: switched off, or not asked for and no
+ * certificate there. 0, or -1 after a line about what is wrong. */
+int certificate_files_open(const struct options *options, struct certificate_files **files);
+void certificate_files_free(struct certificate_files *files); /* NULL is allowed */
+
+/* Loads them all for the first time. 0, or -1 after a line that names the file. */
+int certificate_files_load(struct certificate_files *files);
+
+/* Loads them all anew if something has changed, and not since the last call: who replaces files has finished. true:
+ * others are current. When something is wrong, says so once, and everything stays as it was. */
+bool certificate_files_refresh(struct certificate_files *files);
+
+/* Today's, with a reference for the caller. Any thread. */
+struct certificates *certificate_files_current(struct certificate_files *files);
+
+#endif

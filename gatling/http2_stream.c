@@ -1,0 +1,239 @@
+/* http2_stream.c - see http2.h and http2_stream.h: answers become frames. */
+#include "gatling/http2_stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "gatling/hpack.h"
+#include "gatling/message.h"
+
+/* --- streams --- */
+
+static void link_stream(struct http2 *h, struct stream *s) {
+	struct streams *list = &h->streams[s->priority.urgency];
+	s->next = NULL;
+	s->previous = list->last;
+	if (list->last) list->last->next = s;
+	else list->first = s;
+	list->last = s;
+}
+
+static void unlink_stream(struct http2 *h, struct stream *s) {
+	struct streams *list = &h->streams[s->priority.urgency];
+	if (s->previous) s->previous->next = s->next;
+	else list->first = s->next;
+	if (s->next) s->next->previous = s->previous;
+	else list->last = s->previous;
+}
+
+struct stream *stream_find(const struct http2 *h, uint32_t id) {
+	for (int i = 0; i < URGENCIES && h->open; i++)
+		for (struct stream *s = h->streams[i].first; s; s = s->next)
+			if (s->id == id) return s;
+	return NULL;
+}
+
+void stream_set_priority(struct http2 *h, struct stream *s, struct priority priority) {
+	unlink_stream(h, s);
+	s->priority = priority;
+	link_stream(h, s);
+}
+
+void stream_free(struct http2 *h, struct stream *s) {
+	unlink_stream(h, s);
+	exchange_log(h->worker, s->x);
+	exchange_give_back(h->worker, s->x);
+	free(s);
+	h->open--;
+}
+
+/* --- frames --- */
+
+void output_frame(struct http2 *h, struct http2_output *out, enum frame_type type, unsigned flags, uint32_t stream,
+				  const void *payload, size_t length) {
+	if (output_room(out) < FRAME_HEADER + length) {
+		h->failed = h->draining = true;
+		return;
+	}
+	out->at = frame_header(out->at, length, type, flags, stream);
+	if (length) memcpy(out->at, payload, length);
+	out->at += length;
+}
+
+void output_number(struct http2 *h, struct http2_output *out, enum frame_type type, uint32_t stream, uint32_t number) {
+	char payload[4];
+	put_32(payload, number);
+	output_frame(h, out, type, 0, stream, payload, sizeof payload);
+}
+
+/* --- answers --- */
+
+/* The start of a header block: what comes before the fields of the response. The bytes written. */
+enum { BLOCK_START = 8 };
+static size_t block_start(struct http2 *h, int status, char *at) {
+	size_t n = 0;
+	if (h->shrink_table) at[n++] = 0x20; /* dynamic table size update: 0 */
+	h->shrink_table = false;
+	return n + hpack_status(status, at + n);
+}
+
+static char *put(char *at, struct slice s) {
+	memcpy(at, s.at, s.length);
+	return at + s.length;
+}
+
+/* The block of any response, into the batch. false: no memory. */
+static bool write_block(struct http2 *h, struct response *r, struct stream *s, uint64_t *content_length) {
+	char lines[FIELDS_ROOM + LOCATION_MAX];
+	struct slice server_date = h->worker->server_date_block[h->secure];
+	size_t length = message_fields(r, lines, content_length);
+	char *start = iob_reserve(s->x->batch, BLOCK_START + server_date.length + hpack_bound(length));
+	if (!start || !length) return false;
+	char *at = put(start + block_start(h, r->status, start), server_date);
+	at += hpack_fields((struct slice){.at = lines, .length = length}, at);
+	s->block_length = (size_t)(at - start);
+	iob_commit(s->x->batch, s->block_length);
+	return true;
+}
+
+static bool open_stream(struct http2 *h, const struct question *q, struct response *r) {
+	struct stream *s = calloc(1, sizeof *s);
+	uint64_t length;
+	if (!s || !(s->x = exchange_take(h->worker))) {
+		free(s);
+		message_drop(r);
+		return false;
+	}
+	s->id = q->id;
+	s->send_window = h->initial_window;
+	s->receive_window = WINDOW_DEFAULT;
+	s->priority = q->priority;
+	s->receiving = q->receiving;
+	s->has_length = request_has(q->request, FIELD_CONTENT_LENGTH);
+	s->expected = q->request->content_length;
+	link_stream(h, s);
+	h->open++;
+	bool head_only = q->request->method == METHOD_HEAD, ok = write_block(h, r, s, &length);
+	if (!ok || head_only) message_drop(r);
+	else ok = message_content(s->x->batch, r) == 0;
+	exchange_note(h->worker, s->x, &h->peer, q->request->line, r->status, head_only ? 0 : length);
+	if (!ok) stream_free(h, s);
+	return ok;
+}
+
+/* Whether a whole file in memory can be sent on the spot: nobody waits who should come first, and there is room. */
+static bool can_answer_at_once(const struct http2 *h, const struct question *q, const struct response *r,
+							   const struct slice *content, const struct http2_output *out) {
+	size_t overhead = 2 * FRAME_HEADER + BLOCK_START + h->worker->server_date_block[h->secure].length;
+	if (h->open || q->receiving || r->status != 200 || !r->file) return false;
+	if (q->request->method != METHOD_HEAD && !content->at) return false;
+	return content->length <= FRAME_PAYLOAD_MAX && (int64_t)content->length <= h->initial_window &&
+		   (int64_t)content->length <= h->send_window &&
+		   overhead + r->file->block.length + content->length <= output_room(out);
+}
+
+/* Two frame headers, blocks that are ready, and the file. */
+static void answer_at_once(struct http2 *h, const struct question *q, struct response *r, struct slice content,
+						   struct http2_output *out) {
+	char *block = out->at + FRAME_HEADER;
+	char *at = put(block + block_start(h, r->status, block), h->worker->server_date_block[h->secure]);
+	at = put(at, r->file->block);
+	unsigned flags = FLAG_END_HEADERS | (content.length ? 0 : FLAG_END_STREAM);
+	frame_header(out->at, (size_t)(at - block), FRAME_HEADERS, flags, q->id);
+	out->at = at;
+	if (content.length) output_frame(h, out, FRAME_DATA, FLAG_END_STREAM, q->id, content.at, content.length);
+	h->send_window -= (int64_t)content.length;
+	h->sent += content.length;
+	message_drop(r);
+}
+
+static bool log_at_once(struct http2 *h, const struct question *q, const struct response *r, size_t length) {
+	struct exchange *x = h->worker->log ? exchange_take(h->worker) : NULL;
+	if (!x) return !h->worker->log;
+	exchange_note(h->worker, x, &h->peer, q->request->line, r->status, length);
+	exchange_log(h->worker, x);
+	exchange_give_back(h->worker, x);
+	return true;
+}
+
+bool stream_answer(struct http2 *h, const struct question *q, struct response *r, bool blocked,
+				   struct http2_output *out) {
+	struct slice content = q->request->method == METHOD_HEAD ? (struct slice){0} : message_in_memory(r);
+	struct http2_output batch = {.at = out->at, .end = out->end};
+	if (output_room(&batch) > HTTP2_BATCH) batch.end = out->at + (output_room(out) - (FRAMES - HTTP2_BATCH));
+	h->progress = true;
+	if (blocked || batch.end < batch.at || !can_answer_at_once(h, q, r, &content, &batch)) return open_stream(h, q, r);
+	answer_at_once(h, q, r, content, out);
+	return log_at_once(h, q, r, content.length);
+}
+
+/* --- streams take turns --- */
+
+static bool can_send(const struct http2 *h, const struct stream *s) {
+	if (s->receiving || s->ended) return false;
+	return s->block_length || (s->send_window > 0 && h->send_window > 0);
+}
+
+/* RFC 9218, section 10: the most urgent first; of those the first that came, which keeps its turn to its end unless it
+ * is incremental. */
+static struct stream *next_stream(const struct http2 *h) {
+	for (int i = 0; i < URGENCIES && h->open; i++)
+		for (struct stream *s = h->streams[i].first; s; s = s->next)
+			if (can_send(h, s)) return s;
+	return NULL;
+}
+
+bool http2_sendable(const struct http2 *h) { return !h->failed && next_stream(h); }
+
+/* The header block as a frame, and more if it is long. */
+static void produce_block(struct http2 *h, struct stream *s, struct http2_output *out) {
+	enum frame_type type = FRAME_HEADERS;
+	bool only = iob_bytesleft(s->x->batch) == s->block_length;
+	while (s->block_length) {
+		size_t n = s->block_length < FRAME_PAYLOAD_MAX ? s->block_length : FRAME_PAYLOAD_MAX;
+		unsigned flags =
+			(type == FRAME_HEADERS && only ? FLAG_END_STREAM : 0) | (n == s->block_length ? FLAG_END_HEADERS : 0);
+		char *payload = frame_header(out->at, n, type, flags, s->id);
+		(void)iob_take(h->worker->loop, h->fd, s->x->batch, payload, n); /* it is in memory */
+		out->at = payload + n;
+		s->block_length -= n;
+		type = FRAME_CONTINUATION;
+	}
+	s->ended = only;
+}
+
+static size_t least(size_t a, int64_t b) { return b < (int64_t)a ? (size_t)b : a; }
+
+/* One frame of content. false: the file is being read. */
+static bool produce_data(struct http2 *h, struct stream *s, struct http2_output *out) {
+	size_t most = least(least(FRAME_PAYLOAD_MAX, s->send_window), h->send_window);
+	if (most > output_room(out) - FRAME_HEADER) most = output_room(out) - FRAME_HEADER;
+	ssize_t n = iob_take(h->worker->loop, h->fd, s->x->batch, out->at + FRAME_HEADER, most);
+	if (n == -1 && errno == EAGAIN) return false;
+	if (n == -1) { /* the file has become shorter */
+		output_number(h, out, FRAME_RST_STREAM, s->id, INTERNAL_ERROR);
+		s->ended = true;
+		return true;
+	}
+	s->ended = !iob_bytesleft(s->x->batch);
+	out->at = frame_header(out->at, (size_t)n, FRAME_DATA, s->ended ? FLAG_END_STREAM : 0, s->id) + n;
+	s->send_window -= n;
+	h->send_window -= n;
+	h->sent += (uint64_t)n;
+	if (s->priority.incremental) stream_set_priority(h, s, s->priority); /* behind the others */
+	return true;
+}
+
+void http2_produce(struct http2 *h, struct http2_output *out) {
+	struct http2_output batch = {.at = out->at, .end = out->at + HTTP2_BATCH};
+	struct stream *s;
+	if (output_room(out) < HTTP2_BATCH) return;
+	while (!h->failed && (s = next_stream(h))) {
+		if (output_room(&batch) < 2 * FRAME_HEADER + (s->block_length ? FIELDS_ROOM + LOCATION_MAX : 0)) break;
+		if (s->block_length) produce_block(h, s, &batch);
+		else if (!produce_data(h, s, &batch)) break;
+		h->progress = true;
+		if (s->ended) stream_free(h, s);
+	}
+	out->at = batch.at;
+}

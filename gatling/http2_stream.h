@@ -1,0 +1,86 @@
+/* http2_stream.h - what http2.c, which takes frames, and http2_stream.c, which sends answers, share. */
+#ifndef GATLING_HTTP2_STREAM_H
+#define GATLING_HTTP2_STREAM_H
+
+#include "gatling/exchange.h"
+#include "gatling/http2.h"
+#include "gatling/http2_request.h"
+
+enum { URGENCIES = 8 };
+
+enum { WINDOW_MAX = 0x7fffffff, WINDOW_DEFAULT = 65535 }; /* section 6.9 */
+
+/* A stream whose answer is not out yet, or whose request is not complete. */
+struct stream {
+	uint32_t id;
+	int64_t send_window, receive_window;
+	struct priority priority;
+	bool receiving;                 /* content of the request is still to come: the answer waits for it */
+	bool ended;                     /* nothing more is sent */
+	bool has_length;                /* the request has said how long its content is: */
+	uint64_t expected;              /* so long; */
+	uint64_t received;              /* so much has come */
+	struct exchange *x;             /* a header block, then content */
+	size_t block_length;            /* bytes of the block at the front of it */
+	struct stream *next, *previous; /* of the same urgency */
+};
+
+struct streams {
+	struct stream *first, *last;
+};
+
+enum flood { FLOOD_RESETS, FLOOD_PINGS, FLOOD_SETTINGS, FLOOD_EMPTY, FLOOD_UPDATES, FLOOD_OTHERS, FLOODS };
+
+struct http2 {
+	struct worker *worker;
+	int fd;
+	struct peer peer;
+	uint16_t port;
+	bool secure;
+	bool settled;      /* the client's first SETTINGS have come */
+	bool draining;     /* a GOAWAY is out: no further streams */
+	bool failed;       /* and none goes on */
+	bool shrink_table; /* the next block has to say that the dynamic table is not used (RFC 7541, section 4.2) */
+	bool progress;
+	uint8_t preface; /* bytes of the client's preface that have come */
+	nghttp2_hd_inflater *inflater;
+	int64_t send_window, receive_window;
+	int64_t initial_window; /* of the streams, for us to send */
+	uint32_t last_stream;   /* the highest that the client has opened */
+	unsigned open;          /* streams */
+	struct streams streams[URGENCIES];
+	/* a header block in several frames */
+	unsigned char *block;
+	size_t block_length;
+	uint32_t block_stream; /* 0: none */
+	uint8_t block_flags;
+	unsigned continuations;
+	/* frames of the current second */
+	int64_t second;
+	uint64_t count[FLOODS], sent; /* and bytes of DATA */
+};
+
+struct stream *stream_find(const struct http2 *h, uint32_t id);
+void stream_set_priority(struct http2 *h, struct stream *s, struct priority priority);
+
+/* Forgets the stream, after its lines have gone to the log. */
+void stream_free(struct http2 *h, struct stream *s);
+
+/* What has been asked for, to be answered. */
+struct question {
+	uint32_t id;
+	const struct request *request;
+	struct priority priority;
+	bool receiving;
+};
+
+/* Answers at once if nothing stands in the way, else opens a stream. false: no memory. */
+bool stream_answer(struct http2 *h, const struct question *question, struct response *response, bool blocked,
+				   struct http2_output *out);
+
+/* Appends a frame. What finds no room is lost, and the connection has failed. */
+void output_frame(struct http2 *h, struct http2_output *out, enum frame_type type, unsigned flags, uint32_t stream,
+				  const void *payload, size_t length);
+void output_number(struct http2 *h, struct http2_output *out, enum frame_type type, uint32_t stream, uint32_t number);
+
+#endif

@@ -1,0 +1,225 @@
+/* message.c - see message.h. */
+#include "gatling/message.h"
+
+#include <openssl/rand.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gatling/owfat.h"
+
+enum {
+	PART_HEAD_ROOM = 256, /* bytes of the head of one part of multipart/byteranges */
+	PAGE_ROOM = 256       /* and of the page that is nothing but a status */
+};
+
+static const struct status {
+	int code;
+	struct slice line;
+} statuses[] = {
+#define STATUS(code, reason)                                                                                           \
+	{ code, SLICE("HTTP/1.1 " #code " " reason "\r\n") }
+	STATUS(200, "OK"),
+	STATUS(206, "Partial Content"),
+	STATUS(304, "Not Modified"),
+	STATUS(404, "Not Found"),
+	STATUS(204, "No Content"),
+	STATUS(301, "Moved Permanently"),
+	STATUS(400, "Bad Request"),
+	STATUS(403, "Forbidden"),
+	STATUS(405, "Method Not Allowed"),
+	STATUS(408, "Request Timeout"),
+	STATUS(411, "Length Required"),
+	STATUS(412, "Precondition Failed"),
+	STATUS(413, "Content Too Large"),
+	STATUS(414, "URI Too Long"),
+	STATUS(416, "Range Not Satisfiable"),
+	STATUS(417, "Expectation Failed"),
+	STATUS(431, "Request Header Fields Too Large"),
+	STATUS(500, "Internal Server Error"),
+	STATUS(501, "Not Implemented"),
+	STATUS(503, "Service Unavailable"),
+	STATUS(505, "HTTP Version Not Supported"),
+};
+
+struct slice message_status_line(int code) {
+	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+		if (statuses[i].code == code) return statuses[i].line;
+	abort(); /* a status that nobody has named here */
+}
+
+/* Text being written; there is always room. */
+struct text {
+	char *start, *at;
+};
+
+static void put(struct text *t, struct slice s) {
+	memcpy(t->at, s.at, s.length);
+	t->at += s.length;
+}
+
+static void put_number(struct text *t, uint64_t number) { t->at += fmt_ulonglong(t->at, number); }
+
+static void put_content_length(struct text *t, uint64_t length) {
+	put(t, SLICE("Content-Length: "));
+	put_number(t, length);
+	put(t, SLICE("\r\n"));
+}
+
+static void put_content_range(struct text *t, const struct range *range, uint64_t size) {
+	put(t, SLICE("Content-Range: bytes "));
+	put_number(t, range->first);
+	put(t, SLICE("-"));
+	put_number(t, range->first + range->length - 1);
+	put(t, SLICE("/"));
+	put_number(t, size);
+	put(t, SLICE("\r\n"));
+}
+
+static struct slice from(struct slice s, size_t at) { return (struct slice){.at = s.at + at, .length = s.length - at}; }
+
+/* --- multipart/byteranges, RFC 9110, section 14.6 --- */
+
+static bool make_boundary(struct response *r) {
+	unsigned char random[BOUNDARY_LENGTH / 2];
+	if (RAND_bytes(random, sizeof random) != 1) return false;
+	for (size_t i = 0; i < BOUNDARY_LENGTH; i++)
+		r->boundary[i] = fmt_tohex((char)(i % 2 ? random[i / 2] & 15 : random[i / 2] >> 4));
+	return true;
+}
+
+static struct slice boundary(const struct response *r) {
+	return (struct slice){.at = r->boundary, .length = BOUNDARY_LENGTH};
+}
+
+/* The head of one part, to out (PART_HEAD_ROOM bytes); its length. */
+static size_t part_head(const struct response *r, int part, char *out) {
+	struct text t = {.start = out, .at = out};
+	put(&t, SLICE("\r\n--"));
+	put(&t, boundary(r));
+	put(&t, SLICE("\r\nContent-Type: "));
+	put(&t, (struct slice){.at = r->file->type, .length = strlen(r->file->type)});
+	put(&t, SLICE("\r\n"));
+	put_content_range(&t, &r->range[part], r->file->size);
+	put(&t, SLICE("\r\n"));
+	return (size_t)(t.at - t.start);
+}
+
+static uint64_t multipart_length(const struct response *r) {
+	char head[PART_HEAD_ROOM];
+	uint64_t length = strlen("\r\n--") + BOUNDARY_LENGTH + strlen("--\r\n");
+	for (int i = 0; i < r->ranges; i++) length += part_head(r, i, head) + r->range[i].length;
+	return length;
+}
+
+/* Appends part of the file; takes one reference over. */
+static int add_file(iob *batch, struct file *f, uint64_t first, uint64_t length) {
+	if (f->body) return iob_addbuf(batch, f->body + first, length, file_release, f);
+	return iob_addfile(batch, f->fd, (off_t)first, length, file_release, f);
+}
+
+static int add_multipart(iob *batch, const struct response *r) {
+	int result = 0;
+	for (int i = 0; i < r->ranges && result == 0; i++) {
+		char head[PART_HEAD_ROOM];
+		result = iob_addcopy(batch, head, part_head(r, i, head));
+		if (result) break;
+		file_retain(r->file);
+		result = add_file(batch, r->file, r->range[i].first, r->range[i].length);
+	}
+	file_release(r->file);
+	if (result == 0) result = iob_addcopy(batch, "\r\n--", 4);
+	if (result == 0) result = iob_addcopy(batch, r->boundary, BOUNDARY_LENGTH);
+	return result ? result : iob_addcopy(batch, "--\r\n", 4);
+}
+
+/* --- what has nothing to show but its status --- */
+
+static size_t status_page(int status, char *out) {
+	struct slice line = message_status_line(status);
+	size_t version = strlen("HTTP/1.1 "), end = strlen("\r\n");
+	int words = (int)(line.length - version - end);
+	return (size_t)snprintf(out, PAGE_ROOM, "<!doctype html>\n<title>%.*s</title>\n<h1>%.*s</h1>\n", words,
+							line.at + version, words, line.at + version);
+}
+
+/* --- all kinds --- */
+
+/* 200, 206 and 304. */
+static void put_file_fields(struct text *t, struct response *r, uint64_t *length) {
+	const struct file *f = r->file;
+	*length = r->ranges == 1 ? r->range[0].length : f->size;
+	if (r->status == 304) {
+		*length = 0;
+		put(t, from(f->fields, f->validators_at));
+	} else if (r->ranges > 1) {
+		*length = multipart_length(r);
+		put_content_length(t, *length);
+		put(t, SLICE("Content-Type: multipart/byteranges; boundary="));
+		put(t, boundary(r));
+		put(t, SLICE("\r\n"));
+		put(t, from(f->fields, f->validators_at));
+	} else if (r->ranges) {
+		put_content_length(t, *length);
+		put_content_range(t, &r->range[0], f->size);
+		put(t, from(f->fields, f->type_at));
+	} else {
+		put(t, f->fields);
+	}
+}
+
+static void put_status_fields(struct text *t, const struct response *r, uint64_t *length) {
+	char page[PAGE_ROOM];
+	if (r->status == 204 || r->status == 405) {
+		put(t, SLICE("Allow: "));
+		put(t, answer_allow);
+		put(t, SLICE("\r\n"));
+	}
+	if (r->file) { /* 416 */
+		put(t, SLICE("Content-Range: bytes */"));
+		put_number(t, r->file->size);
+		put(t, SLICE("\r\n"));
+	}
+	if (r->location.length) {
+		put(t, SLICE("Location: "));
+		put(t, r->location);
+		put(t, SLICE("\r\n"));
+	}
+	*length = 0;
+	if (r->status == 204) return;
+	*length = r->page ? r->page_length : status_page(r->status, page);
+	put_content_length(t, *length);
+	put(t, SLICE("Content-Type: text/html; charset=utf-8\r\n"));
+}
+
+static bool is_file(const struct response *r) { return r->file && r->status != 416; }
+
+size_t message_fields(struct response *r, char *out, uint64_t *content_length) {
+	struct text t = {.start = out, .at = out};
+	if (r->ranges > 1 && !make_boundary(r)) return 0;
+	if (is_file(r)) put_file_fields(&t, r, content_length);
+	else put_status_fields(&t, r, content_length);
+	return (size_t)(t.at - t.start);
+}
+
+struct slice message_in_memory(const struct response *r) {
+	if (r->status != 200 || !r->file || !r->file->body) return (struct slice){0};
+	return (struct slice){.at = r->file->body, .length = r->file->size};
+}
+
+int message_content(iob *batch, struct response *r) {
+	char page[PAGE_ROOM];
+	if (r->page) return iob_addbuf(batch, r->page, r->page_length, free, r->page);
+	if (is_file(r) && r->ranges > 1) return add_multipart(batch, r);
+	if (is_file(r) && r->status != 304)
+		return add_file(batch, r->file, r->ranges ? r->range[0].first : 0,
+						r->ranges ? r->range[0].length : r->file->size);
+	message_drop(r);
+	return r->status == 204 || r->status == 304 ? 0 : iob_addcopy(batch, page, status_page(r->status, page));
+}
+
+void message_drop(struct response *r) {
+	if (r->file) file_release(r->file);
+	free(r->page);
+	r->file = NULL;
+	r->page = NULL;
+}
