@@ -63,23 +63,25 @@ static bool starts_with(struct slice s, struct slice start) {
 	return s.length >= start.length && memcmp(s.at, start.at, start.length) == 0;
 }
 
+static size_t append(char *out, struct slice s) {
+	if (s.length) memcpy(out, s.at, s.length);
+	return s.length;
+}
+
 /* 301 to the same place over HTTPS. */
 static void redirect_to_https(struct response *r, struct slice authority, unsigned port, const struct request *q) {
 	static _Thread_local char location[LOCATION_MAX];
-	size_t n = 0;
+	size_t n = append(location, SLICE("https://"));
+	answer_status(r, 301);
 	if (!authority.length) { /* HTTP/1.0, and no address to name instead */
-		answer_status(r, 400);
+		r->status = 400;
 		return;
 	}
-	answer_status(r, 301);
-	memcpy(location, "https://", strlen("https://"));
-	n += strlen("https://");
 	n += host_name(authority, location + n);
 	if (port != 443) n += (size_t)sprintf(location + n, ":%u", port);
-	memcpy(location + n, q->path.at, q->path.length);
-	n += q->path.length;
-	if (q->query.length) memcpy(location + n, q->query.at, q->query.length);
-	r->location = (struct slice){.at = location, .length = n + q->query.length};
+	n += append(location + n, q->path);
+	n += append(location + n, q->query);
+	r->location = (struct slice){.at = location, .length = n};
 }
 
 static void answer_listing(const struct content *c, const char *path, struct slice title, struct response *r) {

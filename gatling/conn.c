@@ -478,6 +478,16 @@ static void say_goodbye(struct worker *w, struct conn *c) {
 	(void)push(w, c, (size_t)(out.at - w->frames));
 }
 
+void conn_drain(struct worker *w, struct conn *c) {
+	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
+	if (conn_idle(c)) {
+		(void)conn_part(w, c);
+	} else if (c->http2 && c->state != STATE_LINGER) {
+		http2_drain(c->http2, &out);
+		go_on(w, c, (size_t)(out.at - w->frames));
+	}
+}
+
 /* --- TLS --- */
 
 /* Goes on with the handshake, and then with the requests that have come behind it. */

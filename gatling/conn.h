@@ -31,6 +31,9 @@ bool conn_idle(const struct conn *conn);
 /* Closes an idle one and returns true, unless a request has come meanwhile: that is answered. */
 bool conn_part(struct worker *worker, struct conn *conn);
 
+/* The worker takes no more connections: parts with an idle one, and tells a client of HTTP/2. */
+void conn_drain(struct worker *worker, struct conn *conn);
+
 void conn_close(struct worker *worker, struct conn *conn);
 
 #endif

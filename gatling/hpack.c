@@ -47,7 +47,7 @@ static char *put_field(char *at, struct slice name, struct slice value) {
 		return put_string(put_integer(at, 0, 4, known[i].index), value);
 	}
 	*at++ = 0;
-	char *lower = at = put_integer(at, 0, 7, name.length);
+	char *lower = put_integer(at, 0, 7, name.length);
 	for (size_t i = 0; i < name.length; i++) {
 		char c = name.at[i];
 		*lower++ = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;

@@ -11,7 +11,8 @@ static const struct slice preface = SLICE("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 enum { SETTING_LENGTH = 6, PING_LENGTH = 8, GOAWAY_LENGTH = 8, PRIORITY_LENGTH = 5, NUMBER_LENGTH = 4 };
 
 bool http2_begins(const char *data, size_t length) {
-	return length >= 4 && memcmp(data, preface.at, length < preface.length ? length : preface.length) == 0;
+	const size_t line = strlen("PRI * HTTP/2.0\r\n");
+	return length >= line && memcmp(data, preface.at, line) == 0;
 }
 
 struct http2 *http2_new(struct worker *w, int fd, const struct peer *peer, unsigned port, bool secure) {

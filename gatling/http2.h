@@ -28,7 +28,7 @@ enum {
 
 struct http2;
 
-/* Whether the bytes that begin a connection are of HTTP/2 (section 3.4), as far as they go. */
+/* Whether the bytes that begin a connection are of HTTP/2 (section 3.4): no request has that line. */
 bool http2_begins(const char *data, size_t length);
 
 /* A connection on the adopted socket fd, which stays the caller's; its client's preface is to come yet. NULL: ENOMEM.

@@ -35,7 +35,7 @@ void priority_parse(struct slice value, struct priority *p) {
 
 static struct slice keep(struct decoding *d, struct slice s) {
 	char *at = d->text + d->used;
-	memcpy(at, s.at, s.length);
+	if (s.length) memcpy(at, s.at, s.length);
 	d->used += s.length;
 	return (struct slice){.at = at, .length = s.length};
 }

@@ -1,6 +1,7 @@
 /* http2_stream.c - see http2.h and http2_stream.h: answers become frames. */
 #include "gatling/http2_stream.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -24,6 +25,7 @@ static void unlink_stream(struct http2 *h, struct stream *s) {
 	else list->first = s->next;
 	if (s->next) s->next->previous = s->previous;
 	else list->last = s->previous;
+	assert(list->first != s && list->last != s);
 }
 
 struct stream *stream_find(const struct http2 *h, uint32_t id) {

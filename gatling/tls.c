@@ -58,7 +58,7 @@ static bool keep_unsent(struct tls *t, const char *data, size_t length) {
 		t->failed = true;
 		return false;
 	}
-	if (kept) memcpy(unsent, t->unsent + t->unsent_at, kept);
+	if (t->unsent) memcpy(unsent, t->unsent + t->unsent_at, kept);
 	memcpy(unsent + kept, data, length);
 	free(t->unsent);
 	t->unsent = unsent;

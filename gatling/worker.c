@@ -149,11 +149,11 @@ static bool accept_batch(struct worker *w, const struct listener *listener) {
 
 /* --- ending --- */
 
-static void close_connections(struct worker *w, bool only_idle) {
+static void close_connections(struct worker *w, bool draining) {
 	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
 		struct conn *c = connection_of(w, fd);
-		if (c && !only_idle) conn_close(w, c);
-		else if (c && conn_idle(c)) (void)conn_part(w, c);
+		if (c && draining) conn_drain(w, c);
+		else if (c) conn_close(w, c);
 	}
 }
 

@@ -5,7 +5,7 @@
 
 import os
 import sys
-from pathlib import Path
+from pathlib import Path, PosixPath
 
 import pytest
 
@@ -14,15 +14,22 @@ sys.path[:0] = [str(TOP / "tests" / "wire"), str(TOP / "tests" / "bench"), str(T
 
 
 def pytest_addoption(parser):
-    parser.addoption("--builds", default="epoll=build", help="NAME=DIR,...: the wire and unit tests run for each")
+    parser.addoption("--builds", default="epoll=build",
+                     help="NAME=DIR,...: the wire and unit tests run for each; for the name tls, those of the wire over TLS")  # fmt: skip
     parser.addoption("--threads", default="", help="a build with the thread sanitizer: its workers and units are tested")
     parser.addoption("--venv", default="build/venv", help="where packages of PyPI are installed")
+    parser.addoption("--h2spec", default="build/tools/h2spec", help="where that program is")
     parser.addoption("--plain", default="build", help="the build that figures are taken of")
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "clear: of the wire, not over TLS: it is about ports, or its client has no TLS")
     # what is served has to be readable for everybody, also below pytest's private directory
     os.umask(0o022)
+
+
+class OverTls(PosixPath):
+    """A build that is tested over TLS."""
 
 
 def builds(config):
@@ -30,11 +37,14 @@ def builds(config):
 
 
 def pytest_generate_tests(metafunc):
-    named = {name: TOP / path for name, path in builds(metafunc.config).items()}
+    named = {name: OverTls(TOP / path) if name == "tls" else TOP / path for name, path in builds(metafunc.config).items()}
     threads = metafunc.config.getoption("threads")
     if "build" in metafunc.fixturenames:
+        if metafunc.definition.get_closest_marker("clear"):
+            named.pop("tls", None)
         metafunc.parametrize("build", named.values(), ids=named.keys(), scope="session")
     if "unit_program" in metafunc.fixturenames:
+        named.pop("tls", None)
         if threads:
             named["threads"] = TOP / threads
         programs = {f"{name}-{p.name}": p for name, path in named.items() for p in sorted((path / "tests").glob("test_*"))}
@@ -55,6 +65,11 @@ def first_build(request):
 @pytest.fixture(scope="session")
 def venv(request):
     return TOP / request.config.getoption("venv")
+
+
+@pytest.fixture(scope="session")
+def h2spec(request):
+    return TOP / request.config.getoption("--h2spec")
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import resource
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import threading
@@ -33,6 +34,7 @@ class Root:
 
     def __init__(self, files=None):
         self.path = Path(tempfile.mkdtemp(prefix="gatling-wire-"))
+        atexit.register(self.remove)
         self.path.chmod(0o755)
         for name, content in (files or {}).items():
             self.write(name, content)
@@ -51,6 +53,34 @@ class Root:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
+@functools.cache
+def certificate(names="DNS:localhost,IP:127.0.0.1", key=("ec", "-pkeyopt", "ec_paramgen_curve:P-256"), expired=False):
+    """The paths of a self-signed certificate and of its key."""
+    directory = Path(tempfile.mkdtemp(prefix="gatling-wire-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    directory.chmod(0o755)
+    command = ["openssl", "req", "-x509", "-newkey", *key, "-nodes", "-subj", "/CN=test", "-addext", f"subjectAltName={names}",
+               "-keyout", "key.pem", "-out", "cert.pem"]  # fmt: skip
+    subprocess.run(command, cwd=directory, check=True, capture_output=True)
+    if expired:
+        command = ["openssl", "x509", "-in", "cert.pem", "-signkey", "key.pem", "-days", "0", "-out", "cert.pem"]
+        subprocess.run(command, cwd=directory, check=True, capture_output=True)
+    (directory / "key.pem").chmod(0o644)
+    return directory / "cert.pem", directory / "key.pem"
+
+
+def trusting(*certificates, alpn=("http/1.1",)):
+    """A context of a client that trusts these, or anybody."""
+    context = ssl.create_default_context()
+    if not certificates:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    for path in certificates:
+        context.load_verify_locations(path)
+    context.set_alpn_protocols(list(alpn))
+    return context
+
+
 class Response:
     def __init__(self, status, reason, fields, body, head):
         self.status, self.reason, self.fields, self.body, self.head = status, reason, fields, body, head
@@ -63,12 +93,16 @@ class Response:
 
 
 class Connection:
-    def __init__(self, address, family=socket.AF_INET, receive_buffer=None):
+    """tls: the context to shake hands with, for name."""
+
+    def __init__(self, address, family=socket.AF_INET, receive_buffer=None, tls=None, name="localhost", session=None):
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(TIMEOUT)
         self.socket.connect(address)
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=name, session=session)
         self.buffer = b""
 
     def __enter__(self):
@@ -79,6 +113,10 @@ class Connection:
 
     def close(self):
         self.socket.close()
+
+    def half_close(self):
+        """Sends a FIN, also over TLS, and reads on."""
+        socket.socket.shutdown(self.socket, socket.SHUT_WR)
 
     def reset(self):
         """Closes with a RST."""
@@ -162,6 +200,10 @@ class Server:
     def __init__(self, build, root, *flags, address=("-i", "127.0.0.1"), stdout=subprocess.PIPE, as_root=False, tracer=(), **popen):
         self.root, self.traced = root, bool(tracer)
         popen = {**popen, "start_new_session": self.traced}
+        self.tls = trusting() if type(build).__name__ == "OverTls" else None
+        if self.tls:
+            cert, key = certificate()
+            flags = (*flags, "--cert", cert, "--key", key, "--tls-port", "0")
         command = [*tracer, runnable(build), "-c", getattr(root, "path", root), "-p", "0", *address, *flags]
         environment = {**os.environ, "TZ": "UTC"}
         if as_root or tracer:
@@ -171,8 +213,11 @@ class Server:
         self.process = subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, env=environment, **popen)
         self.banner = self.process.stderr.readline().decode()
         assert "gatling: serving" in self.banner, self.banner + self.process.stderr.read().decode()
-        found = re.search(r"http://\S+:(\d+)/", self.banner)
-        self.port = int(found.group(1)) if found else None
+        self.plain_port, self.tls_port = (
+            int(found.group(1)) if (found := re.search(rf"{scheme}://\S+:(\d+)/", self.banner)) else None
+            for scheme in ("http", "https")
+        )
+        self.port = self.tls_port if self.tls else self.plain_port
         self.lines, self.errors = [], []
         self.threads = [threading.Thread(target=self._collect, args=(self.process.stderr, self.errors))]
         if stdout == subprocess.PIPE:
@@ -186,7 +231,10 @@ class Server:
             lines.append(line.decode("latin-1").rstrip("\n"))
 
     def connect(self, **options):
-        return Connection(("127.0.0.1", self.port), **options)
+        return Connection(("127.0.0.1", self.port), **{"tls": self.tls, **options})
+
+    def url(self, path):
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}{path}"
 
     def get(self, path="/", *fields, **options):
         with self.connect() as connection:
@@ -233,6 +281,10 @@ class Server:
     def cpu_seconds(self):
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def resident(self):
+        """Bytes of memory."""
+        return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
     def descriptors(self):
         """Open descriptors of all threads."""

@@ -90,7 +90,7 @@ def test_who_expects_a_100_and_is_refused_learns_it_at_once(connection):
     connection.send(b"POST /small.bin HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
     response = connection.response()
     assert response.status == 405 and response["Connection"] == "close"
-    connection.socket.shutdown(1)
+    connection.half_close()
     connection.assert_closed()
 
 

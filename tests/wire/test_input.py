@@ -87,7 +87,7 @@ def test_bad_input_gets_its_status_and_the_connection_ends(connection, name):
     assert response.status == status
     assert response["Connection"] == "close"
     assert str(status).encode() in response.body
-    connection.socket.shutdown(1)
+    connection.half_close()
     connection.assert_closed()
 
 
@@ -157,7 +157,7 @@ def test_well_known_is_served_though_its_name_begins_with_a_dot(connection):
 def test_a_client_that_half_closes_gets_its_answer(server):
     with server.connect() as c:
         c.send(b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n")
-        c.socket.shutdown(1)
+        c.half_close()
         assert len(c.response().body) == 3_000_000
         c.assert_closed()
 

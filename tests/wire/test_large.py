@@ -27,8 +27,8 @@ def large():
 
 def test_a_download_of_a_gigabyte_is_identical(build, large):
     with Server(build, large, "-j", "1") as server:
-        url = f"http://127.0.0.1:{server.port}/download.bin"
-        with subprocess.Popen(["curl", "-sS", "--fail", "--noproxy", "*", url], stdout=subprocess.PIPE) as curl:
+        url = server.url("/download.bin")
+        with subprocess.Popen(["curl", "-sSk", "--fail", "--noproxy", "*", url], stdout=subprocess.PIPE) as curl:
             compared = subprocess.run(["cmp", "-", large.path / "download.bin"], stdin=curl.stdout, timeout=120, check=False)
             curl.stdout.close()
         assert compared.returncode == 0 and curl.wait(TIMEOUT) == 0

@@ -85,6 +85,7 @@ def test_a_file_that_is_no_socket_is_not_replaced_by_one(build, root):
     assert (root.path / "a.txt").read_bytes() == b"a" and (root.path / "link").is_symlink()
 
 
+@pytest.mark.clear
 def test_help_and_version(build, request):
     done = run(build, "--help")
     assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) < 80
@@ -139,6 +140,7 @@ def answers(connection):
         return c.get("/small.bin").status == 200
 
 
+@pytest.mark.clear
 def test_by_default_it_listens_on_ipv4_and_ipv6(build, files):
     with Server(build, files, address=()) as server:
         assert f"http://localhost:{server.port}/" in server.banner
@@ -165,6 +167,7 @@ def test_several_addresses(build, files):
     path.unlink()
 
 
+@pytest.mark.clear
 def test_the_banner_says_what_is_served_where_by_what(build, files, request):
     with Server(build, files, "-j", "2") as server:
         mechanism = request.node.callspec.id
@@ -260,6 +263,7 @@ def refused(server):
     return False
 
 
+@pytest.mark.clear
 def test_what_waits_to_be_accepted_when_the_end_comes_is_answered(build, files):
     with Server(build, files, "-j", "1") as server:
         server.signal(signal.SIGSTOP)
@@ -364,6 +368,7 @@ def test_a_second_signal_ends_it_at_once(build, huge):
             assert time.monotonic() - started < 10  # the timeout is 23 s
 
 
+@pytest.mark.clear
 def test_after_a_hangup_a_successor_has_the_port_while_downloads_go_on(build, huge):
     with Server(build, huge, "-j", "2") as old:
         download = start_download(old)

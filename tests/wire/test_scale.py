@@ -35,6 +35,7 @@ def hold(plain, server, connections):
     return dict(zip(names, map(float, figures)))
 
 
+@pytest.mark.clear
 def test_thousands_of_connections_are_held_and_answered(build, plain, files):
     with Server(build, files, "-j", "2", "-n") as server:
         assert hold(plain, server, 3000)["answered_again"] == 3000

@@ -1,0 +1,416 @@
+"""HTTP/2: what a request and an answer are, priorities, windows, the end, and floods, each with its limit."""
+
+import re
+import struct
+import subprocess
+import time
+
+import pytest
+
+from conftest import BIG, SMALL
+from gatling import Root, Server, certificate, eventually
+from http2 import (
+    ACK, COMPRESSION_ERROR, CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, FLOW_CONTROL_ERROR,
+    FRAME_SIZE_ERROR, GOAWAY, HEADERS, NO_ERROR, PING, PREFACE, PRIORITY, PRIORITY_UPDATE, PROTOCOL_ERROR,
+    REFUSED_STREAM, RST_STREAM, SETTINGS, STREAM_CLOSED, WINDOW_UPDATE, Http2, block, frame, integer, request, settings,
+)  # fmt: skip
+
+
+@pytest.fixture
+def c(server):
+    with Http2(server) as connection:
+        yield connection
+
+
+pytestmark = pytest.mark.clear  # HTTP/2 is spoken in clear text here; over TLS it is h2spec, curl and browsers that do
+
+
+# --- answers ---
+
+
+def test_a_file_in_memory_and_a_large_one(c):
+    small, big, empty = c.answers(c.ask("/small.bin"), c.ask("/big.bin"), c.ask("/empty.txt"))
+    assert (small.status, small.body) == (200, SMALL) and (big.status, big.body) == (200, BIG)
+    assert (empty.status, empty.body) == (200, b"")
+    assert small["content-length"] == "1024" and small["content-type"] and small["etag"] and small["server"] == "gatling"
+
+
+@pytest.mark.parametrize("path", ["/small.bin", "/big.bin", "/none", "/dir/"])
+def test_the_fields_are_those_of_http_1(server, c, path):
+    ours = {name: value for name, value in c.get(path).fields if name not in (":status", "date")}
+    theirs = {name.lower(): value for name, value in server.get(path).fields if name != "Date"}
+    assert ours == theirs
+
+
+def test_every_kind_of_answer(c):
+    etag = c.get("/small.bin")["etag"]
+    for fields, status, body in [
+        ([("if-none-match", etag)], 304, b""), ([("if-match", '"x"')], 412, None), ([("range", "bytes=1-3")], 206, SMALL[1:4]),
+        ([("range", "bytes=5000-")], 416, None), ([("if-none-match", etag), ("range", "bytes=1-3")], 304, b""),
+    ]:  # fmt: skip
+        answer = c.get("/small.bin", *fields)
+        assert answer.status == status and (body is None or answer.body == body)
+    parts = c.get("/big.bin", ("range", "bytes=0-9,2000000-2000009"))
+    assert parts.status == 206 and BIG[:10] in parts.body and BIG[2_000_000:2_000_010] in parts.body
+    assert int(parts["content-length"]) == len(parts.body)
+    for method, status in [("HEAD", 200), ("OPTIONS", 204), ("POST", 405), ("BREW", 501)]:
+        answer = c.get("/small.bin", method=method)
+        assert answer.status == status and (method != "HEAD" or (not answer.body and answer["content-length"] == "1024"))
+    assert c.get("/dir")["location"] == "/dir/" and c.get("/%zz").status == 400 and c.get("/" + "a" * 9000).status == 414
+
+
+def test_a_long_location_takes_several_frames(build, root):
+    for _ in range(15):
+        root.mkdir("/".join(["\N{SNOWMAN}" * 80] * 15))
+    with Server(build, root, "-j", "1") as server, Http2(server) as c:
+        path = "/".join(["%E2%98%83" * 80] * 11)
+        assert c.get("/" + path)["location"] == f"/{path}/"
+
+
+def test_virtual_hosts_go_by_authority_or_host(build, root):
+    root.write("one.example/index.html", b"one")
+    with Server(build, root, "-j", "1") as server, Http2(server) as c:
+        assert c.get("/", host="one.example").body == b"one" and c.get("/", host="ONE.example:80").body == b"one"
+        c.send(frame(HEADERS, END_HEADERS | END_STREAM, 5, block((":method", "GET"), (":scheme", "http"), (":path", "/"), ("host", "one.example"))))
+        assert c.answers(5)[0].body == b"one"
+
+
+def test_requests_with_content_are_answered_when_it_has_come(c):
+    stream = c.ask("/small.bin", ("content-length", "30000"), end=False)
+    c.send(frame(DATA, 0, stream, b"x" * 15000))
+    assert c.get("/empty.txt").status == 200
+    c.send(frame(DATA, END_STREAM, stream, b"x" * 15000))
+    assert c.answers(stream)[0].body == SMALL
+    stream = c.ask("/small.bin", end=False)
+    c.send(frame(HEADERS, END_HEADERS | END_STREAM, stream, block(("x-checksum", "1"))))
+    assert c.answers(stream)[0].body == SMALL
+
+
+def test_windows_are_opened_for_content_that_is_dropped(c):
+    stream = c.ask("/none", method="POST", end=False)
+    for _ in range(50):
+        c.send(frame(DATA, 0, stream, b"x" * 16384))
+    c.send(frame(DATA, END_STREAM, stream))
+    assert c.answers(stream)[0].status == 405
+
+
+def test_the_log_knows_requests_of_http_2(build, files):
+    with Server(build, files, "-j", "1") as server, Http2(server) as c:
+        c.answers(c.ask("/small.bin"), c.ask("/big.bin"), c.ask("/none", method="HEAD"))
+        eventually(lambda: len(server.lines) == 3)
+        for path, status, size in (("/small.bin", 200, 1024), ("/big.bin", 200, 3000000)):
+            assert any(re.search(rf'"GET {path} HTTP/2.0" {status} {size} [\d.]+$', line) for line in server.lines)
+        assert any('"HEAD /none HTTP/2.0" 404 - ' in line for line in server.lines)
+
+
+# --- priorities and windows ---
+
+
+def test_what_is_more_urgent_is_not_behind_what_came_first(build, files):
+    """RFC 9218: the stylesheet is not behind the video."""
+    with Server(build, files, "-j", "1") as server, Http2(server, window=0) as c:
+        video, style, picture = c.ask("/big.bin", ("priority", "u=5")), c.ask("/small.bin", ("priority", "u=1")), c.ask("/big.bin")
+        c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
+        c.answers(video, style, picture)
+        last = {stream: max(i for i, s in enumerate(c.order) if s == stream) for stream in (video, style, picture)}
+        assert last[style] < last[picture] < last[video]
+        data = [s for s in c.order if s != style][2:]  # behind the heads
+        assert data == sorted(data, key=(picture, video).index)
+
+
+@pytest.mark.parametrize("incremental", [False, True])
+def test_incremental_answers_take_turns(build, files, incremental):
+    with Server(build, files, "-j", "1") as server, Http2(server, window=0) as c:
+        streams = [c.ask("/big.bin", ("priority", "u=3, i" if incremental else "u=3")) for _ in range(3)]
+        c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
+        c.answers(*streams)
+        changes = sum(a != b for a, b in zip(c.order, c.order[1:]))
+        assert changes > 300 if incremental else changes < 10
+
+
+def test_a_priority_can_be_changed(build, files):
+    with Server(build, files, "-j", "1") as server, Http2(server, window=0) as c:
+        first, second = c.ask("/big.bin"), c.ask("/big.bin")
+        c.send(frame(PRIORITY_UPDATE, payload=struct.pack(">I", second) + b"u=0"))
+        c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
+        c.answers(first, second)
+        assert c.order[-1] == first
+
+
+def test_no_more_is_sent_than_the_windows_allow(server):
+    with Http2(server, window=1000) as c:
+        stream = c.ask("/big.bin")
+        got = 0
+        while got < 1000:
+            f = c.frame()
+            got += len(f.payload) if f.type == DATA else 0
+        c.send(frame(PING, payload=b"12345678"))
+        assert got == 1000 and c.frame().type == PING
+        c.send(frame(SETTINGS, payload=settings(window=500)))  # now it is negative
+        c.send(frame(WINDOW_UPDATE, stream=stream, payload=struct.pack(">I", 501)))
+        while (f := c.frame()).type != DATA:
+            pass
+        assert len(f.payload) == 1
+        c.send(frame(WINDOW_UPDATE, stream=stream, payload=struct.pack(">I", 1 << 30)))
+        assert c.answers(stream)[0].ended
+
+
+def test_a_stream_that_is_reset_is_forgotten(c):
+    c.send(frame(SETTINGS, payload=settings(window=10)))
+    streams = [c.ask("/big.bin") for _ in range(20)]
+    for stream in streams:
+        c.send(frame(RST_STREAM, stream=stream, payload=struct.pack(">I", 8)))
+    c.send(frame(SETTINGS, payload=settings(window=1 << 20)))
+    assert c.get("/small.bin").body == SMALL
+
+
+def test_a_file_that_shrinks_ends_its_stream_alone(build, root):
+    path = root.write("shrinks", b"x" * 5_000_000)
+    with Server(build, root, "-j", "1") as server, Http2(server, window=100_000) as c:
+        stream = c.ask("/shrinks")
+        while c.frame().type != DATA:
+            pass
+        with open(path, "r+b") as file:
+            file.truncate(1000)
+        c.send(frame(WINDOW_UPDATE, stream=stream, payload=struct.pack(">I", 1 << 30)))
+        while (f := c.frame()).type != RST_STREAM:
+            pass
+        assert c.get("/index.html").body == b"hello"
+
+
+# --- wrong ---
+
+GET = request("/small.bin")
+OPEN = frame(HEADERS, END_HEADERS | END_STREAM, 1, GET)
+WRONG = {
+    "no settings first": (None, PROTOCOL_ERROR, PREFACE + frame(PING, payload=b"12345678")),
+    "another preface": (None, PROTOCOL_ERROR, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r!"),
+    "an even stream": (True, PROTOCOL_ERROR, frame(HEADERS, END_HEADERS | END_STREAM, 2, GET)),
+    "a stream again": (True, STREAM_CLOSED, OPEN + OPEN),
+    "a lower stream": (True, PROTOCOL_ERROR, frame(HEADERS, END_HEADERS | END_STREAM, 5, GET) + frame(HEADERS, END_HEADERS | END_STREAM, 3, GET)),
+    "data before a request": (True, PROTOCOL_ERROR, frame(DATA, END_STREAM, 1, b"x")),
+    "too much padding": (True, PROTOCOL_ERROR, frame(HEADERS, END_HEADERS | END_STREAM | 8, 1, b"\xff" + GET[:50])),
+    "a long frame": (True, FRAME_SIZE_ERROR, frame(DATA, 0, 1, b"x" * 16385)),
+    "a broken block": (True, COMPRESSION_ERROR, frame(HEADERS, END_HEADERS | END_STREAM, 1, b"\xff" * 20)),
+    "a continuation of nothing": (True, PROTOCOL_ERROR, frame(CONTINUATION, END_HEADERS, 1, GET)),
+    "a frame inside a block": (True, PROTOCOL_ERROR, frame(HEADERS, END_STREAM, 1, GET) + frame(PING, payload=b"12345678")),
+    "a window of nothing more": (True, PROTOCOL_ERROR, frame(WINDOW_UPDATE, payload=b"\0\0\0\0")),
+    "a window too large": (True, FLOW_CONTROL_ERROR, frame(WINDOW_UPDATE, payload=b"\x7f\xff\xff\xff") * 2),
+    "more content than the window": (True, FLOW_CONTROL_ERROR, frame(HEADERS, END_HEADERS, 1, GET)
+                                     + b"".join(frame(DATA, 0, 1, b"x" * 16384) for _ in range(2)) * 0 + frame(SETTINGS, payload=settings(window=1 << 31))),
+    "a push": (True, PROTOCOL_ERROR, frame(5, END_HEADERS, 1, GET)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_with_a_connection_ends_it(server, name):
+    start, error, data = WRONG[name]
+    with Http2(server, start=bool(start)) as c:
+        c.send(data)
+        assert c.ended() == error
+
+
+MALFORMED = {
+    "upper case": request("/", ("X-Upper", "x")),
+    "a connection field": request("/", ("connection", "close")),
+    "te": request("/", ("te", "gzip")),
+    "no method": block((":scheme", "http"), (":path", "/")),
+    "no path": block((":method", "GET"), (":scheme", "http")),
+    "an empty path": request(""),
+    "a relative path": request("x"),
+    "two paths": request("/", (":path", "/")),
+    "a pseudo-field behind": request("/", ("a", "b"), (":scheme", "http")),
+    "an unknown pseudo-field": request("/", (":who", "me")),
+    "an empty name": request("/", ("", "x")),
+    "a blank in a name": request("/", ("a b", "x")),
+    "another host": request("/", ("host", "other.example")),
+    "content that does not come": request("/", ("content-length", "5")),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_request_ends_its_stream_alone(c, name):
+    c.send(frame(HEADERS, END_HEADERS | END_STREAM, 1, MALFORMED[name]))
+    c.next_stream = 3
+    wrong, right = c.answers(1, c.ask("/small.bin"))
+    assert wrong.reset == PROTOCOL_ERROR and right.body == SMALL
+
+
+@pytest.mark.parametrize("field", [("x", "a\rb"), ("x", "a\nb"), ("x", "a\0b"), ("host", "a/b")])
+def test_octets_that_split_requests_elsewhere_are_refused(c, field):
+    answer = c.get("/", field)
+    assert answer.reset == PROTOCOL_ERROR or answer.status == 400
+
+
+def test_frames_may_come_byte_by_byte(server):
+    with Http2(server, start=False) as c:
+        for byte in PREFACE + frame(SETTINGS) + OPEN:
+            c.send(bytes([byte]))
+        assert c.answers(1)[0].body == SMALL
+
+
+def test_unknown_frames_and_settings_are_ignored(c):
+    c.send(frame(0x77, 0xFF, 0, b"x" * 100) + frame(0x78, 0, 99, b"") + frame(SETTINGS, payload=struct.pack(">HI", 0x7777, 1)))
+    assert c.get("/small.bin").body == SMALL
+
+
+def test_a_client_without_a_dynamic_table_is_told_that_it_is_not_used(c):
+    """RFC 7541, section 4.2; nghttp2 would not take the block otherwise."""
+    c.inflate.library.nghttp2_hd_inflate_change_table_size(c.inflate.inflater, 0)
+    c.send(frame(SETTINGS, payload=settings(table=0)))
+    assert c.get("/small.bin").body == SMALL and c.get("/big.bin").status == 200
+
+
+# --- floods ---
+
+
+@pytest.fixture
+def calm(first_build, files):
+    with Server(first_build, files, "-j", "1", "-n") as server:
+        yield server
+
+
+FLOODS = {
+    "HTTP2_PINGS": lambda n: frame(PING, payload=b"12345678"),
+    "HTTP2_SETTINGS": lambda n: frame(SETTINGS),
+    "HTTP2_SETTINGS, answers": lambda n: frame(SETTINGS, ACK),
+    "HTTP2_RESETS: rapid reset": lambda n: frame(HEADERS, END_HEADERS | END_STREAM, 2 * n + 1, request("/big.bin"))
+    + frame(RST_STREAM, stream=2 * n + 1, payload=b"\0\0\0\x08"),
+    "HTTP2_RESETS: made to reset": lambda n: frame(HEADERS, END_HEADERS | END_STREAM, 2 * n + 1, request("", ("a", "b"))),
+    "HTTP2_EMPTY: data": lambda n: (frame(HEADERS, END_HEADERS, 1, GET) if n == 0 else b"") + frame(DATA, 0, 1),
+    "HTTP2_EMPTY: continuations": lambda n: frame(HEADERS, END_STREAM, 1, GET) if n == 0 else frame(CONTINUATION, 0, 1),
+    "HTTP2_BLOCK_MAX": lambda n: frame(HEADERS, END_STREAM, 1, GET) if n == 0 else frame(CONTINUATION, 0, 1, b"\0\1a\1b" * 3000),
+    "HTTP2_CONTINUATIONS_MAX": lambda n: frame(HEADERS, END_STREAM, 1, GET) if n == 0 else frame(CONTINUATION, 0, 1, b"\0\1a\1b"),
+    "HTTP2_UPDATES: of the connection": lambda n: frame(WINDOW_UPDATE, payload=b"\0\0\0\1"),
+    "HTTP2_UPDATES: of a stream": lambda n: (frame(SETTINGS, payload=settings(window=0)) + frame(HEADERS, END_HEADERS | END_STREAM, 1, request("/big.bin"))
+                                             if n == 0 else frame(WINDOW_UPDATE, stream=1, payload=b"\0\0\0\1")),
+    "HTTP2_OTHERS: priorities": lambda n: frame(PRIORITY, stream=1, payload=b"\0\0\0\0\x10"),
+    "HTTP2_OTHERS: updates of priorities": lambda n: frame(PRIORITY_UPDATE, payload=b"\0\0\0\1u=1"),
+    "HTTP2_OTHERS: unknown": lambda n: frame(0x55, payload=b"x"),
+    "HTTP2_FIELDS_MAX": lambda n: frame(HEADERS, END_HEADERS | END_STREAM, 2 * n + 1, GET + b"\x82" * 8000),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FLOODS)
+def test_floods_are_ended(calm, name):
+    """Those that send nothing but what costs little to send; the server goes on, and keeps nothing of it."""
+    with Http2(calm) as before:
+        assert before.get("/small.bin").body == SMALL
+    used, memory = calm.cpu_seconds(), calm.resident()
+    with Http2(calm) as c:
+        c.flood(b"".join(FLOODS[name](n) for n in range(20_000)), 1)
+        assert c.ended() in (ENHANCE_YOUR_CALM, None)  # None: a reset has overtaken it, for what was still being sent
+    with Http2(calm) as after:
+        assert after.get("/small.bin").body == SMALL
+    assert calm.cpu_seconds() - used < 2 and calm.resident() - memory < 30_000_000
+
+
+def test_a_bomb_of_references_is_no_request(c):
+    """HPACK: 4,000 octets in the dynamic table, named by one octet each."""
+    fill = b"\x40" + integer(1, 7) + b"x" + integer(3900, 7) + b"y" * 3900
+    c.send(frame(HEADERS, END_HEADERS | END_STREAM, 1, request("/small.bin") + fill))
+    c.send(frame(HEADERS, END_HEADERS | END_STREAM, 3, request("/small.bin") + b"\xbe" * 900))
+    c.next_stream = 5
+    first, bomb, after = c.answers(1, 3, c.ask("/small.bin"))
+    assert first.body == SMALL and bomb.status == 431 and after.body == SMALL
+
+
+def test_streams_beyond_the_limit_are_refused(c):
+    """HTTP2_STREAMS_MAX."""
+    c.send(frame(SETTINGS, payload=settings(window=0)))
+    streams = [c.ask("/big.bin") for _ in range(130)]
+    c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
+    answers = c.answers(*streams)
+    assert [a.reset for a in answers] == [None] * 128 + [REFUSED_STREAM] * 2 and answers[127].body == BIG
+
+
+def test_more_content_than_anybody_needs_is_refused(c):
+    """BODY_MAX."""
+    stream = c.ask("/none", method="POST", end=False)
+    c.flood(frame(DATA, 0, stream, b"x" * 16384), 70)
+    assert c.answers(stream)[0].reset == ENHANCE_YOUR_CALM
+    assert c.get("/small.bin").body == SMALL
+
+
+def test_who_does_not_read_answers_is_cut_off(plain, files):
+    """HTTP2_UNSENT_MAX: of frames; what streams have to send is not read before its time."""
+    with Server(plain, files, "-j", "1", "-n", "-T", "2") as server:
+        memory = server.resident()
+        stuck = [Http2(server, receive_buffer=4096) for _ in range(50)]
+        for c in stuck:
+            for _ in range(100):
+                c.ask("/big.bin")
+        eventually(lambda: server.resident() - memory < 50 * 400_000)
+        assert server.get("/small.bin").body == SMALL
+        eventually(lambda: server.descriptors() < 50)
+        for c in stuck:
+            c.close()
+
+
+# --- the end ---
+
+
+def test_the_end_is_announced_and_what_is_under_way_is_finished(build, files):
+    with Server(build, files, "-j", "1") as server, Http2(server, window=100_000) as busy, Http2(server) as idle:
+        assert idle.get("/small.bin").body == SMALL
+        stream = busy.ask("/big.bin")
+        while busy.frame().type != DATA:
+            pass
+        server.signal()
+        assert idle.ended() == NO_ERROR
+        late = busy.ask("/small.bin")
+        busy.send(frame(SETTINGS, payload=settings(window=1 << 30)))
+        got, error = 0, None
+        while f := busy.frame():
+            assert f.stream != late
+            got += len(f.payload) if f.type == DATA and f.stream == stream else 0
+            if f.type == GOAWAY:
+                error, last = int.from_bytes(f.payload[4:8]), int.from_bytes(f.payload[:4])
+        assert got > len(BIG) - 200_000 and error == NO_ERROR and last == stream
+
+
+def test_an_idle_connection_is_ended_in_time(build, files):
+    with Server(build, files, "-j", "1", "-T", "1") as server, Http2(server) as c:
+        assert c.get("/small.bin").body == SMALL
+        started = time.monotonic()
+        assert c.ended() == NO_ERROR and 0.8 < time.monotonic() - started < 5
+
+
+def test_a_window_that_stays_shut_is_not_waited_for(build, files):
+    with Server(build, files, "-j", "1", "-T", "1") as server, Http2(server, window=0) as c:
+        c.ask("/big.bin")
+        for _ in range(12):  # which moves no deadline
+            c.send(frame(PING, payload=b"12345678"))
+            time.sleep(0.1)
+        assert c.ended() in (NO_ERROR, None)
+
+
+# --- others ---
+
+
+def test_h2spec(first_build, venv, files, h2spec):
+    cert, key = certificate()
+    with Server(first_build, files, "-j", "1", "-n", "--cert", cert, "--key", key, "--tls-port", "0") as server:
+        for port, flags in ((server.plain_port, ()), (server.tls_port, ("-t", "-k"))):
+            done = subprocess.run([h2spec, "-S", "-o", "5", "-h", "127.0.0.1", "-p", str(port), "-P", "/small.bin", *flags],
+                                  capture_output=True, text=True, timeout=300, check=False)  # fmt: skip
+            # in clear text what is no preface is taken for HTTP/1.1, and answered
+            failed = 0 if flags else 1
+            assert f"146 tests, {146 - failed} passed, 0 skipped, {failed} failed" in done.stdout, done.stdout[-3000:]
+            assert failed == 0 or "3.5. HTTP/2 Connection Preface\n      × 2:" in done.stdout
+
+
+def test_curl(build, files):
+    cert, key = certificate()
+    out = Root({}).path
+    with Server(build, files, "-j", "1", "--cert", cert, "--key", key, "--tls-port", "0") as server:
+        both = [("/big.bin", BIG), ("/small.bin", SMALL)]
+        # curl 7.88 cannot use a connection in clear text a second time
+        for flags, url, paths in [(["--http2", "-k", "-Z"], f"https://127.0.0.1:{server.tls_port}", both),
+                                  *((["--http2-prior-knowledge"], f"http://127.0.0.1:{server.plain_port}", [one]) for one in both)]:  # fmt: skip
+            words = [word for path, _ in paths for word in (f"{url}{path}", "-o", out / path[1:])]
+            done = subprocess.run(["curl", "-sS", "--noproxy", "*", *flags, "-w", "%{http_version} %{http_code}\n", *words],
+                                  capture_output=True, text=True, timeout=60, check=True)  # fmt: skip
+            assert done.stdout == "2 200\n" * len(paths)
+            for path, content in paths:
+                assert (out / path[1:]).read_bytes() == content

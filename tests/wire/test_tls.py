@@ -1,0 +1,535 @@
+"""HTTPS: certificates and their names, what is agreed upon, tickets, and whoever does not speak TLS as they should."""
+
+import contextlib
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import time
+
+import pytest
+
+from conftest import BIG, SMALL
+from gatling import Connection, Root, Server, certificate, eventually, runnable, trusting, unprivileged
+
+RSA = ("rsa:2048",)
+FLAGS = ("-j", "1", "-n", "--tls-port", "0")
+HELLO = 22  # the content type of a record of the handshake
+
+
+class Tls(Server):
+    """A server that has certificates by itself; connect() shakes hands."""
+
+    def connect(self, *trusted, name="localhost", session=None, **context):
+        return Connection(("127.0.0.1", self.tls_port), tls=trusting(*trusted, **context), name=name, session=session)
+
+    def plain(self):
+        return Connection(("127.0.0.1", self.plain_port))
+
+    def raw(self):
+        return Connection(("127.0.0.1", self.tls_port))
+
+
+def install(path, cert, key, mode=0o640):
+    """Writes a file with key and certificate as somebody careful would: all at once, and for the server alone."""
+    fresh = path.with_name(path.name + ".new")
+    fresh.write_bytes(key.read_bytes() + cert.read_bytes())
+    fresh.chmod(mode)
+    shutil.chown(fresh, 65534, 65534)
+    fresh.rename(path)
+
+
+def names(connection):
+    """What the certificate that was shown is for."""
+    text = ssl.DER_cert_to_PEM_cert(connection.socket.getpeercert(True))
+    shown = subprocess.run(["openssl", "x509", "-noout", "-ext", "subjectAltName"], input=text, text=True, capture_output=True, check=True)
+    return shown.stdout.splitlines()[1].strip()
+
+
+@pytest.fixture
+def secure(first_build, files):
+    cert, key = certificate()
+    with Tls(first_build, files, *FLAGS, "--cert", cert, "--key", key) as server:
+        yield server
+
+
+@pytest.fixture
+def site():
+    """A root with certificates in it."""
+    root = Root({"index.html": b"hello"})
+    install(root.path / "server.pem", *certificate("DNS:localhost"))
+    install(root.path / "www.example.org.pem", *certificate("DNS:also.example.org"))
+    install(root.path / "wild.pem", *certificate("DNS:*.example.net"))
+    yield root
+    root.remove()
+
+
+# --- names ---
+
+
+@pytest.mark.parametrize(
+    "asked,shown",
+    [
+        ("localhost", "DNS:localhost"), ("www.example.org", "DNS:also.example.org"), ("ALSO.example.org", "DNS:also.example.org"),
+        ("a.example.net", "DNS:*.example.net"), ("a.b.example.net", "DNS:localhost"), ("example.net", "DNS:localhost"),
+        ("unknown.example", "DNS:localhost"), (None, "DNS:localhost"),
+    ],
+)  # fmt: skip
+def test_the_certificate_is_that_for_the_name(first_build, site, asked, shown):
+    with Tls(first_build, site, *FLAGS) as server, server.connect(name=asked) as c:
+        assert names(c) == shown and c.get("/").body == b"hello"
+
+
+def test_an_unknown_name_is_refused_if_that_is_wanted(first_build, site):
+    with Tls(first_build, site, *FLAGS, "--strict-sni") as server:
+        with pytest.raises(ssl.SSLError, match="UNRECOGNIZED_NAME"):
+            server.connect(name="unknown.example")
+        for name in ("also.example.org", None):
+            with server.connect(name=name) as c:
+                assert c.get("/").status == 200
+
+
+def test_a_directory_of_certbot_has_a_certificate_for_each_name(first_build, files):
+    live = Root({"README": b"certbot writes one"}).path
+    for name in ("one.example", "two.example"):
+        cert, key = certificate(f"DNS:{name}")
+        (live / name).mkdir()
+        (live / name / "fullchain.pem").symlink_to(cert)
+        (live / name / "privkey.pem").symlink_to(key)
+    with Tls(first_build, files, *FLAGS, "--cert-dir", live) as server:
+        for name in ("one.example", "two.example"):
+            with server.connect(name=name) as c:
+                assert names(c) == f"DNS:{name}"
+
+
+@pytest.mark.parametrize("in_one_file", [False, True])
+def test_keys_of_both_kinds_stand_side_by_side(first_build, files, in_one_file):
+    pairs = [certificate("DNS:localhost"), certificate("DNS:localhost", RSA)]
+    flags = [word for cert, key in pairs for word in ("--cert", cert, "--key", key)]
+    if in_one_file:
+        flags = ["--cert", private("both.pem", b"".join(path.read_bytes() for pair in pairs for path in pair))]
+    with Tls(first_build, files, *FLAGS, *flags) as server:
+        for kind in ("ECDSA", "RSA"):
+            context = trusting()
+            context.maximum_version = ssl.TLSVersion.TLSv1_2
+            context.set_ciphers(f"ECDHE-{kind}-AES128-GCM-SHA256")
+            with Connection(("127.0.0.1", server.tls_port), tls=context) as c:
+                assert c.get("/small.bin").body == SMALL
+
+
+# --- what is wrong at the start ---
+
+
+def start(build, root, *flags):
+    return subprocess.run([runnable(build), "-c", root, "-p", "0", "-i", "127.0.0.1", *FLAGS, *flags],
+                          capture_output=True, text=True, timeout=20, check=False, **unprivileged())  # fmt: skip
+
+
+def private(name, content=b"", mode=0o644):
+    """A file outside what is served."""
+    return Root({}).write(name, content, mode)
+
+
+def wrong_certificates():
+    cert, key = certificate()
+    expired, its_key = certificate("DNS:old", expired=True)
+    command = ["openssl", "ec", "-in", key, "-aes128", "-passout", "pass:x"]
+    encrypted = private("encrypted.pem", subprocess.run(command, check=True, capture_output=True).stdout)
+    unreadable = private("unreadable.pem", key.read_bytes(), 0o600)
+    return {
+        "the key of another": (["--cert", cert, "--key", its_key], cert, "does not belong"),
+        "no key": (["--cert", cert], cert, "no private key"),
+        "no certificate": (["--cert", key], key, "no certificate"),
+        "expired": (["--cert", expired, "--key", its_key], expired, "expired"),
+        "encrypted": (["--cert", cert, "--key", encrypted], cert, "encrypted"),
+        "unreadable": (["--cert", cert, "--key", unreadable], unreadable, "Permission denied"),
+        "not there": (["--cert", "/nonexistent/cert.pem"], "/nonexistent/cert.pem", "No such file"),
+        "no directory": (["--cert-dir", "/nonexistent"], "/nonexistent", "No such file"),
+        "an empty directory": (["--cert-dir", Root({}).path], "no certificate", "--cert"),
+        "none at all": (["-e"], "no certificate", "server.pem"),
+        "no authority": (["--cert", cert, "--key", key, "--client-ca", key], key, "no certificate in it"),
+        "authority not there": (["--cert", cert, "--key", key, "--client-ca", "/nonexistent"], "/nonexistent", "No such file"),
+    }
+
+
+def test_what_is_wrong_with_a_certificate_is_said_in_one_line(first_build, files):
+    for name, (flags, named, why) in wrong_certificates().items():
+        done = start(first_build, files.path, *flags)
+        assert done.returncode == 1, name
+        assert done.stderr.startswith("gatling: ") and done.stderr.count("\n") == 1, done.stderr
+        assert str(named) in done.stderr and why in done.stderr, done.stderr
+
+
+def test_a_key_that_would_be_served_is_refused(first_build, site):
+    (site.path / "www.example.org.pem").chmod(0o644)
+    done = start(first_build, site.path)
+    assert done.returncode == 1 and "www.example.org.pem" in done.stderr and "chmod o-r" in done.stderr
+
+
+def test_without_a_certificate_there_is_no_https(first_build, files, root):
+    for directory, flags in ((files, ()), (root, ("-E",))):
+        install(root.path / "server.pem", *certificate())
+        with Server(first_build, directory, *FLAGS, *flags) as server:
+            assert not server.tls_port and server.get("/index.html").status == 200
+
+
+@pytest.mark.parametrize("flags", [(), ("-e",)])
+def test_a_port_that_is_taken_matters_only_if_https_was_asked_for(first_build, site, flags):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        if flags:
+            done = start(first_build, site.path, "--tls-port", port, *flags)
+            assert done.returncode == 1 and port in done.stderr
+            return
+        words = [runnable(first_build), "-c", site.path, "-p", "0", "-i", "127.0.0.1", *FLAGS, "--tls-port", port]
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, **unprivileged()) as process:
+            said = [process.stderr.readline() for _ in range(3)]
+            process.terminate()
+        assert port in said[0] and "without HTTPS" in said[1] and "https://" not in said[2]
+
+
+# --- certificates that change ---
+
+
+def shown(server):
+    with server.connect() as c:
+        return names(c)
+
+
+def test_a_new_certificate_is_taken_up_and_connections_go_on(first_build, site):
+    with Tls(first_build, site, *FLAGS) as server, server.connect() as before:
+        assert names(before) == "DNS:localhost"
+        install(site.path / "server.pem", *certificate("DNS:localhost,DNS:new"))
+        eventually(lambda: shown(server) == "DNS:localhost, DNS:new")
+        install(site.path / "fresh.example.pem", *certificate("DNS:fresh"))
+
+        def fresh():
+            with server.connect(name="fresh.example") as c:
+                return names(c) == "DNS:fresh"
+
+        eventually(fresh)
+        assert before.get("/").body == b"hello"
+
+
+def test_a_broken_certificate_is_reported_once_and_the_last_good_one_stays(first_build, site):
+    with Tls(first_build, site, *FLAGS) as server:
+        (site.path / "server.pem").write_bytes(b"not a certificate\n")
+        eventually(lambda: server.errors)
+        time.sleep(2.5)  # what is tested is that nothing more is said
+        assert len(server.errors) == 1 and "server.pem" in server.errors[0] and "stay" in server.errors[0]
+        assert shown(server) == "DNS:localhost"
+        install(site.path / "server.pem", *certificate("DNS:again"))
+        eventually(lambda: shown(server) == "DNS:again")
+
+
+def test_no_request_fails_while_certificates_change(first_build, site):
+    """Each new one is waited for: so many are taken up."""
+    pairs = [certificate("DNS:localhost"), certificate("DNS:localhost,DNS:other")]
+    with Tls(first_build, site, "-j", "2", "-n", "--tls-port", "0") as server:
+        ended, failed, answered = threading.Event(), [], 0
+
+        def load():
+            nonlocal answered
+            try:
+                while not ended.is_set():
+                    with server.connect() as c:
+                        for _ in range(3):
+                            assert c.get("/").body == b"hello"
+                            answered += 1
+            except Exception as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=load) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for n in range(4):
+            install(site.path / "server.pem", *pairs[n % 2 ^ 1])
+            eventually(lambda expected=("DNS:localhost, DNS:other", "DNS:localhost")[n % 2]: shown(server) == expected)
+        ended.set()
+        for thread in threads:
+            thread.join()
+        assert not failed and answered > 20
+
+
+# --- what is agreed upon ---
+
+
+def test_old_versions_and_weak_ciphers_are_refused(secure):
+    for flags in (["-tls1_1"], ["-tls1_2", "-cipher", "AES128-SHA"], ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA256"]):
+        command = ["openssl", "s_client", "-connect", f"127.0.0.1:{secure.tls_port}", *flags, "-cipher" if len(flags) < 2 else "-quiet"]
+        command += ["ALL:@SECLEVEL=0"] if len(flags) < 2 else []
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False)
+        assert done.returncode != 0, flags
+
+
+@pytest.mark.parametrize("offered,chosen", [(("h2", "http/1.1"), "h2"), (("http/1.1",), "http/1.1"), (("http/1.1", "h2"), "h2")])
+def test_alpn_chooses_the_protocol(secure, offered, chosen):
+    with secure.connect(alpn=offered) as c:
+        assert c.socket.selected_alpn_protocol() == chosen
+
+
+def test_who_offers_only_unknown_protocols_is_refused(secure):
+    with pytest.raises(ssl.SSLError, match="(?i)no.application.protocol"):
+        secure.connect(alpn=("gopher",))
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=lambda v: v.name)
+def test_a_session_is_resumed_by_any_worker(first_build, files, version):
+    """Each worker is met with high probability, by so many connections."""
+    cert, key = certificate()
+    context = trusting()
+    context.minimum_version = context.maximum_version = version
+    with Tls(first_build, files, "-j", "2", "-n", "--tls-port", "0", "--cert", cert, "--key", key) as server:
+        session = None
+        for n in range(20):
+            with Connection(("127.0.0.1", server.tls_port), tls=context, session=session) as c:
+                assert c.get("/small.bin").body == SMALL
+                assert c.socket.session_reused == (n > 0)
+                session = c.socket.session
+
+
+def test_a_session_is_resumed_after_the_certificate_has_changed(first_build, site):
+    context = trusting()
+    with Tls(first_build, site, *FLAGS) as server:
+        with Connection(("127.0.0.1", server.tls_port), tls=context) as c:
+            c.get("/")
+            session = c.socket.session
+        install(site.path / "server.pem", *certificate("DNS:localhost,DNS:new"))
+        eventually(lambda: shown(server) == "DNS:localhost, DNS:new")
+        with Connection(("127.0.0.1", server.tls_port), tls=context, session=session) as c:
+            assert c.get("/").body == b"hello" and c.socket.session_reused
+
+
+def test_clients_need_a_certificate_of_the_authority_if_that_is_wanted(first_build, files):
+    cert, key = certificate()
+    own, own_key = certificate("DNS:client")
+    with Tls(first_build, files, *FLAGS, "--cert", cert, "--key", key, "--client-ca", own) as server:
+        context = trusting()
+        context.load_cert_chain(own, own_key)
+        with Connection(("127.0.0.1", server.tls_port), tls=context) as c:
+            assert c.get("/small.bin").body == SMALL
+        other = trusting()
+        other.load_cert_chain(cert, key)
+        for stranger in (trusting(), other):
+            with pytest.raises((ssl.SSLError, ConnectionError)), Connection(("127.0.0.1", server.tls_port), tls=stranger) as c:
+                c.get("/small.bin")
+
+
+def test_a_response_of_ocsp_beside_the_certificate_is_stapled(first_build, site):
+    (site.path / "server.pem.ocsp").write_bytes(OCSP)
+    (site.path / "server.pem.ocsp").chmod(0o644)
+    with Tls(first_build, site, *FLAGS) as server:
+        command = ["openssl", "s_client", "-status", "-connect", f"127.0.0.1:{server.tls_port}"]
+        said = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False).stdout
+        assert "OCSP Response Status: trylater" in said
+
+
+OCSP = b"\x30\x03\x0a\x01\x03"  # an OCSPResponse (RFC 6960, section 4.2.1) that says tryLater
+
+
+# --- HTTP and HTTPS ---
+
+
+def test_hsts_is_said_over_https_alone(first_build, site):
+    with Tls(first_build, site, *FLAGS, "--hsts", "3600") as server:
+        with server.connect() as c, server.plain() as p:
+            for path in ("/", "/none"):
+                assert c.get(path)["Strict-Transport-Security"] == "max-age=3600"
+                assert p.get(path)["Strict-Transport-Security"] is None
+
+
+def test_clients_are_sent_to_https(first_build, site):
+    site.write(".well-known/acme-challenge/token", b"proof")
+    with Tls(first_build, site, *FLAGS, "--https-redirect") as server, server.plain() as p, server.connect() as c:
+        port = server.tls_port
+        for host in ("localhost", "localhost:1", "LOCALHOST"):
+            response = p.get("/a%20b?c=d", host=host)
+            assert response.status == 301 and response["Location"] == f"https://localhost:{port}/a%20b?c=d"
+        assert p.get("//evil.example/x")["Location"] == f"https://localhost:{port}//evil.example/x"
+        assert p.get("/", method="HEAD")["Location"] == f"https://localhost:{port}/"
+        p.send(b"GET /x HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+        assert p.response()["Location"] == f"https://127.0.0.1:{port}/x"
+        assert p.get("/.well-known/acme-challenge/token").body == b"proof"
+        assert p.get("/.well-known/acme-challenge/none").status == 404
+        assert c.get("/").body == b"hello"
+
+
+def test_a_client_of_the_secure_port_without_tls_is_told_so(secure):
+    for request in (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"POST"):
+        with secure.raw() as c:
+            c.send(request)
+            response = c.response()
+            assert response.status == 400 and b"https://" in response.body
+            c.half_close()
+            c.assert_closed()
+
+
+def test_a_client_of_the_plain_port_with_tls_is_refused(secure):
+    with pytest.raises(ssl.SSLError):
+        Connection(("127.0.0.1", secure.plain_port), tls=trusting())
+
+
+# --- odd clients ---
+
+
+def hello():
+    """A ClientHello."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trusting().wrap_bio(incoming, outgoing, server_hostname="localhost")
+    with contextlib.suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    return outgoing.read()
+
+
+def test_a_hello_may_come_byte_by_byte(secure):
+    with secure.raw() as c:
+        for byte in hello():
+            c.send(bytes([byte]))
+        assert c.socket.recv(1)[0] == HELLO
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x16", b"\x16\x03\x01\xff\xff", b"\x16\x03\x01\x02\x00" + b"\x01" + b"\xff" * 600, b"\x80\x2e\x01",
+                                  b"\x16\x03\x01\x00\x00" * 50, b"\x15\x03\x03\x00\x02\x02\x28", b"\x00" * 3000])  # fmt: skip
+@pytest.mark.parametrize("how", ["close", "reset", "wait"])
+def test_what_is_no_handshake_does_no_harm(first_build, files, sent, how):
+    cert, key = certificate()
+    with Tls(first_build, files, *FLAGS, "-T", "1", "--cert", cert, "--key", key) as server:
+        before = server.descriptors()
+        for _ in range(3):
+            c = server.raw()
+            with contextlib.suppress(OSError):
+                c.send(sent)
+                if how == "wait":
+                    c.rest()
+            c.reset() if how == "reset" else c.close()
+        with server.connect() as c:
+            assert c.get("/small.bin").body == SMALL
+        eventually(lambda: server.descriptors() <= before)
+
+
+def test_a_handshake_that_stalls_is_cut_off(first_build, files):
+    cert, key = certificate()
+    with Tls(first_build, files, *FLAGS, "-T", "1", "--cert", cert, "--key", key) as server:
+        started = time.monotonic()
+        with server.raw() as c:
+            for byte in hello()[:8]:  # which move no deadline
+                c.send(bytes([byte]))
+                time.sleep(0.1)
+            c.rest()
+        assert 0.9 <= time.monotonic() - started < 5
+
+
+def test_handshakes_do_not_keep_requests_waiting(first_build, files):
+    """However many there are: in one turn of the loop only a few are taken on."""
+    cert, key = certificate("DNS:localhost", ("rsa:4096",))
+    with Tls(first_build, files, *FLAGS, "--cert", cert, "--key", key) as server, server.plain() as p:
+        opening = hello()
+        crowd = [server.raw() for _ in range(200)]
+        for c in crowd:
+            c.send(opening)
+        p.get("/small.bin")
+        answered = sum(readable(c) for c in crowd)
+        assert answered < 100
+        for c in crowd:
+            assert c.socket.recv(1)[0] == HELLO
+            c.close()
+
+
+def readable(connection):
+    connection.socket.setblocking(False)
+    try:
+        return len(connection.socket.recv(1, socket.MSG_PEEK)) > 0
+    except BlockingIOError:
+        return False
+    finally:
+        connection.socket.settimeout(20)
+
+
+@pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
+def test_renegotiation_and_key_updates(secure, version):
+    """Of TLS 1.2 the first is refused; of TLS 1.3 the second is obeyed."""
+    command = ["openssl", "s_client", "-connect", f"127.0.0.1:{secure.tls_port}", version, "-servername", "localhost"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as client:
+        client.stdin.write(b"R\n" if version == "-tls1_2" else b"K\n")
+        client.stdin.flush()
+        said = b""
+        while b"RENEGOTIATING" not in said and b"KEYUPDATE" not in said:
+            more = client.stdout.read1()
+            assert more, said
+            said += more
+        client.stdin.write(b"GET /index.html HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        with contextlib.suppress(BrokenPipeError):
+            client.stdin.flush()
+        while more := client.stdout.read1():  # at the end of its input s_client would not wait for the answer
+            said += more
+    if version == "-tls1_2":
+        assert b"no renegotiation" in said
+    else:
+        assert b"KEYUPDATE" in said and b"<h1>hello</h1>" in said
+
+
+def test_early_data_is_not_taken(secure):
+    command = ["openssl", "s_client", "-connect", f"127.0.0.1:{secure.tls_port}", "-servername", "localhost"]
+    session = private("session")
+    request = b"GET /index.html HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    subprocess.run([*command, "-ign_eof", "-sess_out", session], input=request, capture_output=True, timeout=20, check=False)
+    told = subprocess.run(["openssl", "sess_id", "-in", session, "-noout", "-text"], capture_output=True, check=True).stdout
+    assert b"Max Early Data: 0" in told
+
+
+def records(connection):
+    """The lengths of the records that come until the end."""
+    lengths, data = [], b""
+    while more := connection.socket.recv(65536):
+        data += more
+        while len(data) >= 5 and len(data) >= 5 + int.from_bytes(data[3:5]):
+            lengths.append(int.from_bytes(data[3:5]))
+            data = data[5 + lengths[-1] :]
+    return lengths
+
+
+def test_the_first_records_fit_a_segment_and_later_ones_are_large(secure):
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trusting().wrap_bio(incoming, outgoing, server_hostname="localhost")
+    with secure.raw() as c:
+        while True:
+            with contextlib.suppress(ssl.SSLWantReadError):
+                client.do_handshake()
+                break
+            c.send(outgoing.read())
+            incoming.write(c.socket.recv(65536))
+        client.write(b"GET /big.bin HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        c.send(outgoing.read())
+        lengths = [n for n in records(c) if n > 300]  # but for tickets and alerts
+        assert max(lengths[:9]) < 1448 and max(lengths) > 16384
+        assert sum(lengths) > len(BIG)
+
+
+def test_the_end_of_an_answer_is_told_from_a_cut(secure):
+    """close_notify, RFC 8446, section 6.1."""
+    for request in (b"GET /big.bin HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", b"BAD\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", secure.tls_port)) as s:
+            client = trusting().wrap_socket(s, server_hostname="localhost", suppress_ragged_eofs=False)
+            client.sendall(request)
+            while client.recv(65536):
+                pass
+            client.close()
+
+
+def test_who_never_reads_costs_no_more_than_a_batch(plain, files):
+    cert, key = certificate()
+    with Tls(plain, files, *FLAGS, "--cert", cert, "--key", key) as server:
+        server.connect().close()
+        before = server.resident()
+        stuck = []
+        for _ in range(100):
+            context = trusting()
+            c = Connection(("127.0.0.1", server.tls_port), receive_buffer=4096, tls=context)
+            c.send(b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n" * 5)
+            stuck.append(c)
+        with server.connect() as c:
+            assert c.get("/small.bin").body == SMALL
+        assert server.resident() - before < 100 * 150_000
+        for c in stuck:
+            c.close()
