@@ -1,4 +1,6 @@
-/* tls.c - see tls.h. OpenSSL reads from and writes to the worker's buffers, through a BIO of our own. */
+/* tls.c - see tls.h. OpenSSL reads from and writes to the worker's buffers, through a BIO of our own. Its queue of
+ * errors, which SSL_get_error() looks at, is empty between two calls: who has met one clears it (2 % of a small
+ * answer). */
 #include "gatling/tls.h"
 
 #include <errno.h>
@@ -140,7 +142,10 @@ static bool seal(struct tls *t, const char *plain, size_t length) {
 	while (length) {
 		size_t record = t->sent < TLS_FIRST_BYTES ? TLS_FIRST_RECORD : TLS_RECORD_MAX, done;
 		if (record > length) record = length;
-		if (SSL_write_ex(t->ssl, plain, record, &done) != 1) return false;
+		if (SSL_write_ex(t->ssl, plain, record, &done) != 1) {
+			ERR_clear_error();
+			return false;
+		}
 		if (t->sent < TLS_FIRST_BYTES) t->sent += (uint32_t)record;
 		plain += record;
 		length -= record;
@@ -156,7 +161,6 @@ enum iob_result tls_send(struct tls *t, iob *batch, uint64_t most, enum io_rest 
 		return result;
 	}
 	enum iob_result result = flush(t, IO_LAST);
-	ERR_clear_error();
 	while (result == IOB_DONE && iob_bytesleft(batch)) {
 		if (!most) return IOB_AGAIN;
 		ssize_t n = iob_take(t->loop, t->fd, batch, w->plain, most < TLS_BATCH ? (size_t)most : TLS_BATCH);
@@ -173,8 +177,8 @@ enum iob_result tls_send(struct tls *t, iob *batch, uint64_t most, enum io_rest 
 
 void tls_close(struct tls *t) {
 	if (t->failed || t->unsent || !SSL_is_init_finished(t->ssl) || SSL_get_shutdown(t->ssl) & SSL_SENT_SHUTDOWN) return;
-	ERR_clear_error();
 	(void)SSL_shutdown(t->ssl);
+	ERR_clear_error();
 	(void)flush(t, IO_MORE);
 }
 
@@ -201,9 +205,9 @@ enum tls_result tls_handshake(struct tls *t, void *buffer, size_t *length) {
 		*length = (size_t)n;
 		return TLS_CLEAR;
 	}
-	ERR_clear_error();
 	int done = SSL_accept(t->ssl);
 	int error = done == 1 ? SSL_ERROR_NONE : SSL_get_error(t->ssl, done);
+	ERR_clear_error();
 	enum iob_result result = flush(t, IO_LAST); /* an alert, too */
 	if (result == IOB_FAILED || (done != 1 && error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE))
 		return TLS_FAILED;
@@ -231,21 +235,22 @@ ssize_t tls_read(struct tls *t, void *buffer, size_t length) {
 		ssize_t filled = fill(t);
 		if (filled <= 0) return filled;
 	}
-	ERR_clear_error();
-	while (SSL_read_ex(t->ssl, (char *)buffer + got, length - got, &n) == 1) got += n;
-	int error = SSL_get_error(t->ssl, 0);
-	w->in_at = w->in_end = 0;
-	enum iob_result result = flush(t, IO_LAST); /* what answers a key update, or an alert */
-	if (error == SSL_ERROR_ZERO_RETURN) {
-		t->ended = true;
-		return (ssize_t)got;
+	bool more = true; /* a call that finds nothing would set up a buffer for it */
+	while (more && SSL_read_ex(t->ssl, (char *)buffer + got, length - got, &n) == 1) {
+		got += n;
+		more = w->in_at < w->in_end || SSL_pending(t->ssl);
 	}
-	if (error != SSL_ERROR_WANT_READ || result == IOB_FAILED) {
+	int error = more ? SSL_get_error(t->ssl, 0) : SSL_ERROR_WANT_READ;
+	w->in_at = w->in_end = 0;
+	t->ended = error == SSL_ERROR_ZERO_RETURN;
+	if (error != SSL_ERROR_WANT_READ) ERR_clear_error();
+	enum iob_result result = flush(t, IO_LAST); /* what answers a key update, or an alert */
+	if ((error != SSL_ERROR_WANT_READ && !t->ended) || result == IOB_FAILED) {
 		errno = EPROTO;
 		return -1;
 	}
 	errno = EAGAIN;
-	return got ? (ssize_t)got : -1;
+	return got || t->ended ? (ssize_t)got : -1;
 }
 
 /* --- their lives --- */
