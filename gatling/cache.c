@@ -239,7 +239,7 @@ static void make_fields(struct entry *e, time_t now) {
 	date_format(date, f->validators.last_modified);
 	int n = snprintf(e->fields, sizeof e->fields, "Content-Length: %llu\r\n", (unsigned long long)f->size);
 	f->type_at = (size_t)n;
-	n += snprintf(e->fields + n, sizeof e->fields - (size_t)n, "Content-Type: %s\r\n", f->type);
+	n += snprintf(e->fields + n, sizeof e->fields - (size_t)n, "Content-Type: %s\r\n" FILE_NOSNIFF, f->type);
 	f->validators_at = (size_t)n;
 	n += snprintf(e->fields + n, sizeof e->fields - (size_t)n,
 				  "Accept-Ranges: bytes\r\nETag: %.*s\r\nLast-Modified: %s\r\n", ETAG_LENGTH, e->etag, date);

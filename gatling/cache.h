@@ -17,6 +17,9 @@ enum {
 	CACHE_CHECK_MS = 1000 /* an entry younger than this is believed without a look at the file system */
 };
 
+/* Goes with every Content-Type: what it says holds (https://fetch.spec.whatwg.org/#x-content-type-options-header). */
+#define FILE_NOSNIFF "X-Content-Type-Options: nosniff\r\n"
+
 /* One state of one file: never changes, freed with the last reference. */
 struct file {
 	uint64_t size;
@@ -24,7 +27,7 @@ struct file {
 	int fd;           /* read it from here; -1 with a body */
 	const char *type; /* the value of Content-Type */
 	struct validators validators;
-	/* "Content-Length: ...CRLF Content-Type: ...CRLF Accept-Ranges, ETag and Last-Modified", each line with its CRLF */
+	/* Content-Length; Content-Type with FILE_NOSNIFF; Accept-Ranges, ETag and Last-Modified, each line with its CRLF */
 	struct slice fields;
 	struct slice block;            /* the same as a header block of HPACK */
 	size_t type_at, validators_at; /* where in fields the second and the third part start */

@@ -156,7 +156,7 @@ static void put_file_fields(struct text *t, struct response *r, uint64_t *length
 		put_content_length(t, *length);
 		put(t, SLICE("Content-Type: multipart/byteranges; boundary="));
 		put(t, boundary(r));
-		put(t, SLICE("\r\n"));
+		put(t, SLICE("\r\n" FILE_NOSNIFF));
 		put(t, from(f->fields, f->validators_at));
 	} else if (r->ranges) {
 		put_content_length(t, *length);
@@ -188,7 +188,7 @@ static void put_status_fields(struct text *t, const struct response *r, uint64_t
 	if (r->status == 204) return;
 	*length = r->page ? r->page_length : status_page(r->status, page);
 	put_content_length(t, *length);
-	put(t, SLICE("Content-Type: text/html; charset=utf-8\r\n"));
+	put(t, SLICE("Content-Type: text/html; charset=utf-8\r\n" FILE_NOSNIFF));
 }
 
 static bool is_file(const struct response *r) { return r->file && r->status != 416; }
