@@ -294,6 +294,42 @@ static void any_mixture_comes_out_whole(void **state) {
 	iob_free(b);
 }
 
+static void what_is_taken_is_what_would_be_sent(void **state) {
+	static char buffer[2 * FILE_SIZE];
+	(void)state;
+	for (size_t step = 1; step < 200000; step = step * 7 + 3) {
+		size_t taken = 0;
+		expected_length = 0;
+		memset(released, 0, sizeof released);
+		iob *b = iob_new();
+		add_copy(b, "head");
+		add_buffer(b, 10, 1000, &released[0]);
+		add_file(b, 5, 100000, &released[1]);
+		add_copy(b, "tail");
+		while (iob_bytesleft(b)) {
+			ssize_t n = iob_take(loop, out, b, buffer + taken, step);
+			assert_true(n > 0 && (size_t)n <= step);
+			taken += (size_t)n;
+			assert_int_equal(iob_bytesleft(b), expected_length - taken);
+		}
+		assert_int_equal(taken, expected_length);
+		assert_memory_equal(buffer, expected, taken);
+		assert_int_equal(released[0] + released[1], 2);
+		iob_free(b);
+	}
+}
+
+static void what_is_taken_of_a_file_that_ends_too_soon_fails(void **state) {
+	char buffer[100];
+	(void)state;
+	iob *b = iob_new();
+	assert_int_equal(iob_addfile(b, file, FILE_SIZE - 10, 100, release, &released[0]), 0);
+	assert_int_equal(iob_take(loop, out, b, buffer, sizeof buffer), -1);
+	assert_int_equal(errno, EIO);
+	iob_free(b);
+	assert_int_equal(released[0], 1);
+}
+
 int main(void) {
 #define WITH_SOCKETS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
@@ -307,6 +343,8 @@ int main(void) {
 		WITH_SOCKETS(a_file_that_ends_too_soon_fails_and_is_not_padded),
 		WITH_SOCKETS(a_peer_that_is_gone_fails_the_batch),
 		WITH_SOCKETS(any_mixture_comes_out_whole),
+		WITH_SOCKETS(what_is_taken_is_what_would_be_sent),
+		WITH_SOCKETS(what_is_taken_of_a_file_that_ends_too_soon_fails),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

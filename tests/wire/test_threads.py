@@ -7,7 +7,9 @@ import threading
 import pytest
 
 from conftest import BIG, SMALL
-from gatling import Connection, Root, Server
+from gatling import Connection, Root, Server, certificate, eventually, trusting
+from http2 import Http2
+from test_tls import Tls, install, shown
 
 CLIENTS = 8
 REQUESTS = 30
@@ -69,3 +71,29 @@ def test_a_second_signal_under_load_ends_all_workers(threads, files):
         server.wait()
         for c in busy:
             c.close()
+
+
+def test_certificates_change_under_load(threads, files):
+    """Over TLS, with sessions resumed by whichever worker comes: tickets and certificates are all that workers share."""
+    root = Root({"small.bin": SMALL})
+    install(root.path / "server.pem", *certificate("DNS:localhost"))
+    with Tls(threads, root, "-j", "4", "--tls-port", "0") as server:
+
+        def resuming():
+            context, session = trusting(), None
+            wrong = []
+            for _ in range(REQUESTS):
+                with Connection(("127.0.0.1", server.tls_port), tls=context, session=session) as c:
+                    wrong += [c] * (c.get("/small.bin").body != SMALL)
+                    session = c.socket.session
+            assert not wrong
+
+        clients = [threading.Thread(target=resuming) for _ in range(4)]
+        for client in clients:
+            client.start()
+        install(root.path / "server.pem", *certificate("DNS:localhost,DNS:new"))
+        for client in clients:
+            client.join()
+        eventually(lambda: shown(server) == "DNS:localhost, DNS:new")
+        with Http2(server) as c:
+            assert c.get("/small.bin").body == SMALL

@@ -1,0 +1,95 @@
+/* fuzz_http2.c - whatever frames come in: what goes out is whole frames, and nothing is
+ * kept at the end. For libFuzzer: clang -fsanitize=fuzzer,address,undefined. */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gatling/exchange.h"
+#include "gatling/http2.h"
+#include "gatling/options.h"
+
+static void require(bool holds) {
+	if (!holds) abort();
+}
+
+static struct worker worker;
+static int fd; /* frames are not sent anywhere: it stands for the socket */
+
+static void write_file(const char *directory, const char *name, size_t length) {
+	char path[256], *content = calloc(1, length);
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	require(content && file != -1 && write(file, content, length) == (ssize_t)length);
+	close(file);
+	free(content);
+}
+
+static void set_up(void) {
+	static struct options options = {.listings = true};
+	static char directory[] = "/tmp/gatling-fuzz-XXXXXX";
+	int end[2];
+	require(mkdtemp(directory) && chmod(directory, 0755) == 0);
+	write_file(directory, "s", 100);
+	write_file(directory, "b", 300000);
+	worker.options = &options;
+	worker.root = open(directory, O_RDONLY | O_DIRECTORY);
+	worker.loop = io_loop_new();
+	worker.content.cache = cache_new(worker.root, false, 10);
+	worker.content.sites = sites_new(worker.content.cache, VHOSTS_TRY);
+	worker.content.listings = true;
+	worker.server_date_block[0] = SLICE("\x0f\x27\x01g");
+	require(worker.root != -1 && worker.loop && worker.content.cache && worker.content.sites);
+	require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end) == 0 && io_fd(worker.loop, end[0], &worker) == 0);
+	fd = end[0];
+}
+
+/* Whole frames, none of them too long. */
+static void check(const char *at, const char *end) {
+	while (at < end) {
+		struct frame f;
+		size_t n = frame_read(&f, at, (size_t)(end - at));
+		require(n > 0);
+		at += n;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
+	static char input[SCRATCH], preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0";
+	struct peer peer = {0};
+	size_t kept = sizeof preface;
+	if (!worker.loop) set_up();
+	struct http2 *h = http2_new(&worker, fd, &peer, 80, false);
+	require(h);
+	memcpy(input, preface, kept);
+	/* the first octet of each piece says how long it is, and whether others wait to be sent */
+	while (length && !http2_ended(h)) {
+		size_t piece = (size_t)(data[0] >> 1) * 8 + 1;
+		bool blocked = data[0] & 1;
+		data++, length--;
+		if (piece > length) piece = length;
+		if (piece > sizeof input - kept) piece = sizeof input - kept;
+		memcpy(input + kept, data, piece);
+		data += piece, length -= piece;
+		kept += piece;
+		struct http2_output out = {.at = worker.frames, .end = worker.frames + sizeof worker.frames};
+		size_t used = http2_receive(h, input, kept, blocked, &out);
+		require(used <= kept);
+		memmove(input, input + used, kept - used);
+		kept -= used;
+		if (!blocked) http2_produce(h, &out);
+		require(out.at <= out.end);
+		check(worker.frames, out.at);
+	}
+	struct http2_output out = {.at = worker.frames, .end = worker.frames + sizeof worker.frames};
+	http2_drain(h, &out);
+	check(worker.frames, out.at);
+	http2_free(h);
+	exchange_free_spares(&worker);
+	return 0;
+}

@@ -1,0 +1,72 @@
+/* test_hpack.c - header blocks are what nghttp2 reads them as. */
+#include <nghttp2/nghttp2.h>
+
+#include "gatling/hpack.h"
+#include "tests/unit/check.h"
+
+enum { BLOCK_MAX = 65536 };
+
+/* The block as "name: value" lines. */
+static void check_block(const char *block, size_t length, const char *expected) {
+	nghttp2_hd_inflater *inflater;
+	static char text[BLOCK_MAX];
+	const uint8_t *at = (const uint8_t *)block;
+	size_t n = 0;
+	int flags = 0;
+	assert_int_equal(nghttp2_hd_inflate_new(&inflater), 0);
+	while (!(flags & NGHTTP2_HD_INFLATE_FINAL)) {
+		nghttp2_nv nv;
+		ssize_t used = nghttp2_hd_inflate_hd2(inflater, &nv, &flags, at, length, 1);
+		assert_true(used >= 0);
+		at += used;
+		length -= (size_t)used;
+		if (flags & NGHTTP2_HD_INFLATE_EMIT)
+			n += (size_t)snprintf(text + n, sizeof text - n, "%s: %s\r\n", (char *)nv.name, (char *)nv.value);
+	}
+	nghttp2_hd_inflate_del(inflater);
+	check_slice((struct slice){.at = text, .length = n}, expected);
+}
+
+static void lines_become_fields_with_names_in_lower_case(void **state) {
+	char out[BLOCK_MAX];
+	const char *lines =
+		"Content-Length: 12\r\nETag: \"x\"\r\nX-Content-Type-Options: nosniff\r\nServer: gatling\r\nX: \r\n";
+	(void)state;
+	size_t n = hpack_fields(slice_of(lines), out);
+	assert_true(n <= hpack_bound(strlen(lines)));
+	check_block(out, n,
+				"content-length: 12\r\netag: \"x\"\r\nx-content-type-options: nosniff\r\nserver: gatling\r\nx: \r\n");
+}
+
+/* Where the length takes another octet: RFC 7541, section 5.1. */
+static void values_of_every_length(void **state) {
+	static const size_t lengths[] = {0, 1, 126, 127, 128, 254, 255, 256, 16509, 16510, 16511, 32000};
+	static char line[BLOCK_MAX], expected[BLOCK_MAX], out[BLOCK_MAX];
+	(void)state;
+	for (size_t i = 0; i < COUNT(lengths); i++) {
+		int length = (int)lengths[i];
+		memset(expected, 'v', sizeof expected);
+		snprintf(line, sizeof line, "Location: %.*s\r\n", length, expected);
+		size_t n = hpack_fields(slice_of(line), out);
+		assert_true(n <= hpack_bound(strlen(line)));
+		line[0] = 'l';
+		check_block(out, n, line);
+	}
+}
+
+static void every_status(void **state) {
+	(void)state;
+	for (int status = 100; status < 600; status++) {
+		char out[HPACK_STATUS], expected[32];
+		size_t n = hpack_status(status, out);
+		assert_true(n <= HPACK_STATUS);
+		snprintf(expected, sizeof expected, ":status: %d\r\n", status);
+		check_block(out, n, expected);
+	}
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {cmocka_unit_test(lines_become_fields_with_names_in_lower_case),
+									   cmocka_unit_test(values_of_every_length), cmocka_unit_test(every_status)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
