@@ -82,10 +82,17 @@ static bool floods(struct http2 *h, enum flood kind, struct http2_output *out) {
 static void reset(struct http2 *h, uint32_t id, enum http2_error error, struct http2_output *out) {
 	struct stream *s = stream_find(h, id);
 	if (s) stream_free(h, s);
+	stream_cut(h, id);
 	if (!floods(h, FLOOD_RESETS, out)) output_number(h, out, FRAME_RST_STREAM, id, error);
 }
 
-static bool is_idle(const struct http2 *h, uint32_t id) { return id > h->last_stream || id % 2 == 0; }
+static bool is_cut(const struct http2 *h, uint32_t id) {
+	for (size_t i = 0; i < CUT_REMEMBERED; i++)
+		if (h->cut[i] == id) return true;
+	return id > h->last_stream; /* it came after the GOAWAY */
+}
+
+static bool is_idle(const struct http2 *h, uint32_t id) { return id > h->highest || id % 2 == 0; }
 
 /* --- requests --- */
 
@@ -110,6 +117,7 @@ static void take_block(struct http2 *h, uint32_t id, unsigned flags, const unsig
 	struct question q = {
 		.id = id, .request = &request, .priority = PRIORITY_DEFAULT, .receiving = !(flags & FLAG_END_STREAM)};
 	struct stream *open = stream_find(h, id);
+	bool cut = !open && is_cut(h, id);
 	int status = http2_request_decode(h->inflater, block, length, open, text, &request, &q.priority);
 	if (status < 0 && status != -PROTOCOL_ERROR) {
 		go_away(h, (enum http2_error) - status, out);
@@ -117,18 +125,15 @@ static void take_block(struct http2 *h, uint32_t id, unsigned flags, const unsig
 		reset(h, id, PROTOCOL_ERROR, out);
 	} else if (open) { /* trailers */
 		open->receiving = false;
-	} else if (h->draining) { /* it has been told: the stream is above the last one of the GOAWAY */
+	} else if (cut) { /* trailers, or behind the GOAWAY: to be decoded, but not answered */
 		return;
 	} else if (h->open >= HTTP2_STREAMS_MAX) {
 		reset(h, id, REFUSED_STREAM, out);
 	} else if (!q.receiving && request.content_length) {
 		reset(h, id, PROTOCOL_ERROR, out);
 	} else {
-		if (q.receiving && status) { /* what comes of it is of no use */
-			q.receiving = false;
-			answer_request(h, &q, status, blocked, out);
-			return;
-		}
+		q.cut = q.receiving && status;
+		q.receiving &= !q.cut;
 		answer_request(h, &q, status, blocked, out);
 	}
 }
@@ -136,10 +141,12 @@ static void take_block(struct http2 *h, uint32_t id, unsigned flags, const unsig
 /* Section 5.1.1: opens a stream, or goes on with one that is open. false: neither can be. */
 static bool may_open(struct http2 *h, uint32_t id, struct http2_output *out) {
 	struct stream *s = stream_find(h, id);
-	if (id % 2 == 0 || (id < h->last_stream && !s)) go_away(h, PROTOCOL_ERROR, out);
-	else if ((s && !s->receiving) || (!s && id == h->last_stream)) go_away(h, STREAM_CLOSED, out);
-	if (!h->failed && !s && !h->draining) h->last_stream = id;
-	return !h->failed;
+	if (id % 2 == 0 || (id < h->highest && !s && !is_cut(h, id))) go_away(h, PROTOCOL_ERROR, out);
+	else if ((s && !s->receiving && !s->cut) || (!s && id == h->highest && !is_cut(h, id))) go_away(h, STREAM_CLOSED, out);
+	if (h->failed) return false;
+	if (id > h->highest) h->highest = id;
+	if (!h->draining) h->last_stream = h->highest;
+	return true;
 }
 
 static void take_headers(struct http2 *h, const struct frame *f, bool blocked, struct http2_output *out) {
@@ -212,6 +219,7 @@ static void take_data(struct http2 *h, const struct frame *f, struct http2_outpu
 	}
 	if (f->length == padding && !(f->flags & FLAG_END_STREAM) && floods(h, FLOOD_EMPTY, out)) return;
 	open_window(h, 0, &h->receive_window, out);
+	if (s ? s->cut : is_cut(h, f->stream)) return;
 	if (!s || !s->receiving) {
 		reset(h, f->stream, STREAM_CLOSED, out);
 		return;

@@ -35,6 +35,8 @@ struct stream *stream_find(const struct http2 *h, uint32_t id) {
 	return NULL;
 }
 
+void stream_cut(struct http2 *h, uint32_t id) { h->cut[h->cuts++ % CUT_REMEMBERED] = id; }
+
 void stream_set_priority(struct http2 *h, struct stream *s, struct priority priority) {
 	unlink_stream(h, s);
 	s->priority = priority;
@@ -111,6 +113,7 @@ static bool open_stream(struct http2 *h, const struct question *q, struct respon
 	s->receive_window = WINDOW_DEFAULT;
 	s->priority = q->priority;
 	s->receiving = q->receiving;
+	s->cut = q->cut;
 	s->has_length = request_has(q->request, FIELD_CONTENT_LENGTH);
 	s->expected = q->request->content_length;
 	link_stream(h, s);
@@ -209,7 +212,7 @@ static size_t least(size_t a, int64_t b) { return b < (int64_t)a ? (size_t)b : a
 /* One frame of content. false: the file is being read. */
 static bool produce_data(struct http2 *h, struct stream *s, struct http2_output *out) {
 	size_t most = least(least(FRAME_PAYLOAD_MAX, s->send_window), h->send_window);
-	if (most > output_room(out) - FRAME_HEADER) most = output_room(out) - FRAME_HEADER;
+	if (most > output_room(out) - 3 * FRAME_HEADER) most = output_room(out) - 3 * FRAME_HEADER;
 	ssize_t n = iob_take(h->worker->loop, h->fd, s->x->batch, out->at + FRAME_HEADER, most);
 	if (n == -1 && errno == EAGAIN) return false;
 	if (n == -1) { /* the file has become shorter */
@@ -231,11 +234,16 @@ void http2_produce(struct http2 *h, struct http2_output *out) {
 	struct stream *s;
 	if (output_room(out) < HTTP2_BATCH) return;
 	while (!h->failed && (s = next_stream(h))) {
-		if (output_room(&batch) < 2 * FRAME_HEADER + (s->block_length ? FIELDS_ROOM + LOCATION_MAX : 0)) break;
+		if (output_room(&batch) < 4 * FRAME_HEADER + (s->block_length ? FIELDS_ROOM + LOCATION_MAX : 0)) break;
 		if (s->block_length) produce_block(h, s, &batch);
 		else if (!produce_data(h, s, &batch)) break;
 		h->progress = true;
-		if (s->ended) stream_free(h, s);
+		if (!s->ended) continue;
+		if (s->cut) { /* RFC 9113, section 8.1: the rest is not wanted */
+			output_number(h, &batch, FRAME_RST_STREAM, s->id, NO_ERROR);
+			stream_cut(h, s->id);
+		}
+		stream_free(h, s);
 	}
 	out->at = batch.at;
 }

@@ -6,7 +6,7 @@
 #include "gatling/http2.h"
 #include "gatling/http2_request.h"
 
-enum { URGENCIES = 8 };
+enum { URGENCIES = 8, CUT_REMEMBERED = 16 };
 
 enum { WINDOW_MAX = 0x7fffffff, WINDOW_DEFAULT = 65535 }; /* section 6.9 */
 
@@ -16,6 +16,7 @@ struct stream {
 	int64_t send_window, receive_window;
 	struct priority priority;
 	bool receiving;                 /* content of the request is still to come: the answer waits for it */
+	bool cut;                       /* the answer does not wait for it: what comes of it is dropped */
 	bool ended;                     /* nothing more is sent */
 	bool has_length;                /* the request has said how long its content is: */
 	uint64_t expected;              /* so long; */
@@ -45,9 +46,12 @@ struct http2 {
 	uint8_t preface; /* bytes of the client's preface that have come */
 	nghttp2_hd_inflater *inflater;
 	int64_t send_window, receive_window;
-	int64_t initial_window; /* of the streams, for us to send */
-	uint32_t last_stream;   /* the highest that the client has opened */
-	unsigned open;          /* streams */
+	int64_t initial_window;       /* of the streams, for us to send */
+	uint32_t last_stream;         /* the highest that is answered */
+	uint32_t highest;             /* the highest that the client has opened */
+	uint32_t cut[CUT_REMEMBERED]; /* those that we ended last before the client did: more may come on them */
+	unsigned cuts;
+	unsigned open; /* streams */
 	struct streams streams[URGENCIES];
 	/* a header block in several frames */
 	unsigned char *block;
@@ -61,6 +65,9 @@ struct http2 {
 };
 
 struct stream *stream_find(const struct http2 *h, uint32_t id);
+/* The client may not know yet that the stream has ended: what else comes on it is dropped. */
+void stream_cut(struct http2 *h, uint32_t id);
+
 void stream_set_priority(struct http2 *h, struct stream *s, struct priority priority);
 
 /* Forgets the stream, after its lines have gone to the log. */
@@ -71,7 +78,7 @@ struct question {
 	uint32_t id;
 	const struct request *request;
 	struct priority priority;
-	bool receiving;
+	bool receiving, cut; /* as of a stream */
 };
 
 /* Answers at once if nothing stands in the way, else opens a stream. false: no memory. */

@@ -124,7 +124,7 @@ class Http2(Connection):
         self.send(frame(HEADERS, END_HEADERS | (END_STREAM if end else 0), stream, request(path, *fields, **options)))
         return stream
 
-    def answers(self, *streams):
+    def answers(self, *streams, until_reset=False):
         """The complete answers of streams, in the order of the streams; .order: whose frames came, frame by frame."""
         found, self.order = {stream: Answer() for stream in streams}, []
         while not all(answer.ended for answer in found.values()):
@@ -149,7 +149,7 @@ class Http2(Connection):
             elif f.type == RST_STREAM:
                 answer.reset = int.from_bytes(f.payload)
                 answer.ended = True
-            answer.ended |= f.type in (DATA, HEADERS) and bool(f.flags & END_STREAM)
+            answer.ended |= f.type in (DATA, HEADERS) and bool(f.flags & END_STREAM) and not until_reset
         return [found[stream] for stream in streams]
 
     def get(self, path="/", *fields, **options):

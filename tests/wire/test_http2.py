@@ -94,6 +94,16 @@ def test_windows_are_opened_for_content_that_is_dropped(c):
     assert c.answers(stream)[0].status == 405
 
 
+def test_who_is_refused_while_sending_content_reads_the_answer_and_goes_on(c):
+    """Section 8.1: RST_STREAM with NO_ERROR behind a complete answer; what is still under way is dropped."""
+    stream = c.ask("/small.bin", ("content-length", "20000000"), method="POST", end=False)
+    for _ in range(600):
+        c.send(frame(DATA, 0, stream, b"x" * 16000))
+    refused = c.answers(stream, until_reset=True)[0]
+    assert refused.status == 413 and refused.reset == NO_ERROR
+    assert c.get("/small.bin").body == SMALL
+
+
 def test_the_log_knows_requests_of_http_2(build, files):
     with Server(build, files, "-j", "1") as server, Http2(server) as c:
         c.answers(c.ask("/small.bin"), c.ask("/big.bin"), c.ask("/none", method="HEAD"))
@@ -358,7 +368,9 @@ def test_the_end_is_announced_and_what_is_under_way_is_finished(build, files):
             pass
         server.signal()
         assert idle.ended() == NO_ERROR
-        late = busy.ask("/small.bin")
+        late = busy.ask("/small.bin", end=False)  # which is refused by the number in the GOAWAY, whatever comes of it
+        busy.send(frame(DATA, 0, late, b"x") + frame(WINDOW_UPDATE, stream=late, payload=b"\0\0\0\1"))
+        busy.send(frame(RST_STREAM, stream=late, payload=b"\0\0\0\x08"))
         busy.send(frame(SETTINGS, payload=settings(window=1 << 30)))
         got, error = 0, None
         while f := busy.frame():
