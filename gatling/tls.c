@@ -31,6 +31,7 @@ struct tls {
 	uint32_t sent; /* bytes of plaintext, until there are TLS_FIRST_BYTES */
 	bool kernel;   /* it seals records of this one */
 	bool ended;    /* the peer has said that it sends nothing more */
+	bool begun;    /* something has come */
 	bool waits;    /* the kernel's socket was full during the handshake */
 	bool failed;   /* there was no memory, or more than TLS_UNSENT_MAX */
 	char *unsent;
@@ -195,11 +196,12 @@ static ssize_t fill(struct tls *t) {
 
 enum tls_result tls_handshake(struct tls *t, void *buffer, size_t *length) {
 	struct tls_worker *w = t->worker;
-	bool first = SSL_get_state(t->ssl) == TLS_ST_BEFORE;
 	bool blocked = tls_blocked(t);
 	ssize_t n = blocked ? 0 : fill(t);
 	if (n == 0 && !blocked) return TLS_FAILED;
 	if (n == -1) return errno == EAGAIN ? TLS_AGAIN : TLS_FAILED;
+	bool first = !t->begun;
+	t->begun = true;
 	if (first && n > 0 && w->in[0] >= 'A' && w->in[0] <= 'Z') { /* the method of a request; a record begins with 22 */
 		memcpy(buffer, w->in, (size_t)n);
 		*length = (size_t)n;

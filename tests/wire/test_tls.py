@@ -373,18 +373,19 @@ def test_a_client_of_the_plain_port_with_tls_is_refused(secure):
 # --- odd clients ---
 
 
-def hello():
+def hello(name="localhost"):
     """A ClientHello."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    client = trusting().wrap_bio(incoming, outgoing, server_hostname="localhost")
+    client = trusting().wrap_bio(incoming, outgoing, server_hostname=name)
     with contextlib.suppress(ssl.SSLWantReadError):
         client.do_handshake()
     return outgoing.read()
 
 
 def test_a_hello_may_come_byte_by_byte(secure):
+    """Those of its bytes that are letters are not taken for the begin of a request."""
     with secure.raw() as c:
-        for byte in hello():
+        for byte in hello("GET.POST.HEAD.EXAMPLE"):
             c.send(bytes([byte]))
         assert c.socket.recv(1)[0] == HELLO
 

@@ -1,0 +1,267 @@
+/* conn_http1.c - HTTP/1.1 on a connection. Bytes become requests and answers in consume(), and leave in flush();
+ * conn_http1_run() goes round until the client or the socket has to be waited for. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "gatling/conn_state.h"
+#include "gatling/http1.h"
+#include "gatling/http2.h"
+#include "gatling/platform.h"
+
+/* --- answers --- */
+
+/* Appends a response to those under way. false: there is no memory for it. */
+static bool respond(struct worker *w, struct conn *c, struct response *r, bool head_only, enum persistence persistence,
+					struct slice request_line) {
+	uint64_t bytes;
+	int status = r->status;
+	if (persistence == PERSIST_NOT) c->closing = true;
+	c->awaited = AWAIT_REQUEST;
+	c->exchange->files += r->file && r->file->fd != -1;
+	if (http1_write(c->exchange->batch, r, w->server_date[c->tls != NULL], head_only, persistence, &bytes) == -1)
+		return false;
+	c->exchange->responses++;
+	exchange_note(w, c->exchange, &c->peer, request_line, status, bytes);
+	return true;
+}
+
+/* Answers what cannot be understood, or not waited for, and reads nothing more. An answer that waits for the body of
+ * its request is void. */
+static bool refuse(struct worker *w, struct conn *c, int status, bool head_only, struct slice request_line) {
+	struct response r;
+	answer_status(&r, status);
+	if (body_pending(&c->body)) exchange_reset(c->exchange);
+	c->body = (struct body){0};
+	c->linger = true;
+	return respond(w, c, &r, head_only, PERSIST_NOT, request_line);
+}
+
+/* Where a connection came in, for a request without Host (HTTP/1.0). */
+static struct endpoint local_endpoint(const struct conn *c, char *text) {
+	struct sockaddr_storage address = {0};
+	socklen_t length = sizeof address;
+	struct endpoint local = {.port = c->port, .secure = c->tls};
+	if (getsockname(c->fd, (struct sockaddr *)&address, &length) == -1) return local;
+	struct peer self = peer_of((struct sockaddr *)&address);
+	size_t n = peer_format(text + 1, &self);
+	struct slice host = {.at = text + 1, .length = n};
+	if (memchr(text + 1, ':', n)) { /* an IPv6 literal */
+		text[0] = '[';
+		text[n + 1] = ']';
+		host = (struct slice){.at = text, .length = n + 2};
+	}
+	if (address.ss_family != AF_UNIX && host_valid(host)) local.host = host;
+	return local;
+}
+
+static bool respond_to(struct worker *w, struct conn *c, const struct request *q) {
+	char local_name[PEER_MAX + 2];
+	struct endpoint local = {.port = c->port, .secure = c->tls};
+	struct response r;
+	if (!q->host.at && (w->options->vhosts != VHOSTS_OFF || w->content.https_port))
+		local = local_endpoint(c, local_name);
+	answer(&w->content, q, &local, &r);
+	enum persistence persistence = q->minor >= 1 ? PERSIST_SILENTLY : PERSIST_SAID;
+	if (!q->keep_alive || w->draining) persistence = PERSIST_NOT;
+	c->linger |= q->keep_alive && w->draining; /* it does not know yet, and may have sent more */
+	/* who waits for a 100 and is refused may send the body or not: nobody can know what comes next */
+	if (q->expect_continue && r.status >= 400) {
+		persistence = PERSIST_NOT;
+		c->linger = true;
+		c->body = (struct body){0};
+	} else {
+		c->owes_continue = q->expect_continue;
+	}
+	return respond(w, c, &r, q->method == METHOD_HEAD, persistence, q->line);
+}
+
+static bool exchange_full(const struct exchange *x) {
+	return x->responses >= PIPELINE_MAX || x->files >= PIPELINE_FILES || iob_bytesleft(x->batch) >= PIPELINE_BYTES ||
+		   iob_parts(x->batch) >= IOB_PART_LIMIT / 4;
+}
+
+/* One step of consume(): the bytes used up; 0: more are needed, or an answer has to go out, first; -1: no memory. */
+static int consume_one(struct worker *w, struct conn *c, const char *data, size_t length) {
+	if (body_pending(&c->body)) {
+		int n = body_skip(&c->body, data, length);
+		c->owes_continue = false;
+		if (n >= 0) return n;
+		return refuse(w, c, -n, c->head, SLICE("-")) ? (int)length : -1;
+	}
+	struct request q;
+	int n = request_parse(&q, data, length);
+	if (n < 0) return refuse(w, c, -n, q.method == METHOD_HEAD, q.line) ? (int)length : -1;
+	/* the answer to a request with a body waits for the body: those before it must not */
+	if (n == 0 || (q.framing != BODY_NONE && c->exchange->responses)) return 0;
+	body_start(&c->body, &q);
+	c->head = q.method == METHOD_HEAD;
+	return respond_to(w, c, &q) ? n : -1;
+}
+
+/* Makes answers from the bytes at hand, as far as they go and the exchange holds them. The bytes used up; -1: no
+ * memory. */
+static ssize_t consume(struct worker *w, struct conn *c, const char *data, size_t length) {
+	size_t at = 0;
+	if (!c->exchange && !(c->exchange = exchange_take(w))) return -1;
+	while (at < length && (body_pending(&c->body) || (!c->closing && !exchange_full(c->exchange)))) {
+		int n = consume_one(w, c, data + at, length - at);
+		if (n < 0) return -1;
+		if (n == 0) break;
+		at += (size_t)n;
+	}
+	if (!c->exchange->responses) {
+		exchange_give_back(w, c->exchange);
+		c->exchange = NULL;
+	}
+	return (ssize_t)at;
+}
+
+/* --- going round --- */
+
+/* Waits for the client. */
+static void await_input(struct worker *w, struct conn *c) {
+	if (c->tls && tls_ended(c->tls)) {
+		conn_close(w, c);
+		return;
+	}
+	enum awaited awaited = body_pending(&c->body) ? AWAIT_BODY : c->input_length ? AWAIT_HEAD : AWAIT_REQUEST;
+	if (awaited == AWAIT_REQUEST && w->draining) {
+		(void)conn_part(w, c);
+		return;
+	}
+	if (awaited != c->awaited || awaited == AWAIT_REQUEST) conn_set_timeout(w, c);
+	c->awaited = (uint8_t)awaited;
+	c->state = STATE_READ;
+	io_dontwantwrite(w->loop, c->fd);
+	if (io_wantread(w->loop, c->fd) == -1) conn_close(w, c);
+}
+
+/* Sends what it can of the exchange; DONE ends the exchange. */
+static enum iob_result flush(struct worker *w, struct conn *c) {
+	uint64_t sent = 0;
+	enum iob_result result = conn_transmit(w, c, c->exchange->batch, conn_share(w, c), &sent);
+	w->sent += sent;
+	if (result == IOB_DONE) {
+		if (c->state == STATE_READ) w->at_once_ms = io_now(w->loop);
+		exchange_log(w, c->exchange);
+		exchange_give_back(w, c->exchange);
+		c->exchange = NULL;
+		c->state = STATE_READ;
+	} else if (result == IOB_AGAIN && (sent || c->state != STATE_WRITE)) {
+		c->unread = (int32_t)platform_send_queue(c->fd);
+		conn_set_timeout(w, c);
+	}
+	return result;
+}
+
+/* Waits for the socket. */
+static void await_output(struct worker *w, struct conn *c) {
+	c->state = STATE_WRITE;
+	io_dontwantread(w->loop, c->fd);
+	if (io_wantwrite(w->loop, c->fd) == -1) conn_close(w, c);
+}
+
+/* The answers before it have left, but may still fill the socket: then it has to wait. */
+static enum iob_result send_continue(struct worker *w, struct conn *c) {
+	uint64_t sent = 0;
+	struct exchange *x = exchange_take(w);
+	if (!x) return IOB_FAILED;
+	enum iob_result result = iob_addbuf(x->batch, http1_continue.at, http1_continue.length, NULL, NULL) == 0
+								 ? conn_transmit(w, c, x->batch, http1_continue.length, &sent)
+								 : IOB_FAILED;
+	exchange_give_back(w, x);
+	if (result == IOB_AGAIN && !sent) {
+		if (c->state != STATE_WRITE) conn_set_timeout(w, c);
+		return IOB_AGAIN;
+	}
+	c->owes_continue = false;
+	return sent == http1_continue.length ? IOB_DONE : IOB_FAILED;
+}
+
+void conn_http1_run(struct worker *w, struct conn *c, const char *data, size_t length) {
+	if (http2_begins(data, length) && !c->exchange && !body_pending(&c->body)) {
+		if ((c->http2 = http2_new(w, c->fd, &c->peer, c->port, c->tls))) conn_http2_run(w, c, data, length);
+		else conn_close(w, c);
+		return;
+	}
+	while (true) {
+		ssize_t used = consume(w, c, data, length);
+		if (used == -1) break;
+		data += used;
+		length -= (size_t)used;
+		bool continues = body_pending(&c->body) && c->owes_continue;
+		bool wait = !continues && (body_pending(&c->body) || !c->exchange);
+		enum iob_result result = wait ? IOB_AGAIN : continues ? send_continue(w, c) : flush(w, c);
+		if (result == IOB_FAILED) break;
+		if (result == IOB_DONE && continues) continue;
+		if (result == IOB_DONE && c->closing) {
+			c->linger |= length > 0;
+			conn_end(w, c);
+			return;
+		}
+		if (result == IOB_DONE && length) continue;
+		if (!conn_keep_input(c, data, length)) break;
+		if (wait || result == IOB_DONE) await_input(w, c);
+		else await_output(w, c);
+		return;
+	}
+	conn_close(w, c);
+}
+
+/* Whether bytes that came behind part of a head can be put aside without another look at the whole: they end no line of
+ * a head that is past its first. So the bytes of a head are looked at once a line, not once a packet. */
+static bool only_continues(const char *data, size_t kept, size_t length) {
+	return length < HEAD_MAX && memchr(data, '\n', kept) && !memchr(data + kept, '\n', length - kept) &&
+		   request_plausible(data + kept, length - kept);
+}
+
+void conn_http1_receive(struct worker *w, struct conn *c, size_t kept, size_t length) {
+	if (length > kept && !(kept && only_continues(w->scratch, kept, length))) conn_http1_run(w, c, w->scratch, length);
+	else if (conn_keep_input(c, w->scratch, length)) await_input(w, c);
+	else conn_close(w, c);
+}
+
+void conn_http1_writable(struct worker *w, struct conn *c) {
+	if (c->owes_continue) {
+		conn_http1_run(w, c, w->scratch, conn_fetch_input(w, c));
+		return;
+	}
+	enum iob_result result = flush(w, c);
+	if (result == IOB_AGAIN) return;
+	if (result == IOB_FAILED) {
+		conn_close(w, c);
+	} else if (c->closing) {
+		c->linger |= c->input_length > 0;
+		conn_end(w, c);
+	} else {
+		conn_http1_run(w, c, w->scratch, conn_fetch_input(w, c));
+	}
+}
+
+void conn_http1_timed_out(struct worker *w, struct conn *c) {
+	bool begun = c->state == STATE_READ && c->awaited != AWAIT_REQUEST;
+	(void)conn_fetch_input(w, c); /* what came of the request is of no use any more */
+	if (!begun || (!c->exchange && !(c->exchange = exchange_take(w))) ||
+		!refuse(w, c, 408, body_pending(&c->body) && c->head, SLICE("-"))) {
+		conn_close(w, c);
+		return;
+	}
+	conn_http1_run(w, c, w->scratch, 0);
+}
+
+void conn_http1_refuse_clear(struct worker *w, struct conn *c) {
+	struct response r;
+	answer_status(&r, 400);
+	r.page = strdup("<!doctype html>\n<title>400 Bad Request</title>\n<h1>This port speaks HTTPS</h1>\n"
+					"<p>It was asked over plain HTTP: the address has to begin with https://\n");
+	c->exchange = exchange_take(w);
+	c->linger = true;
+	if (!c->exchange || !r.page) {
+		free(r.page);
+		conn_close(w, c);
+		return;
+	}
+	r.page_length = strlen(r.page);
+	if (respond(w, c, &r, false, PERSIST_NOT, SLICE("-"))) conn_http1_run(w, c, w->scratch, 0);
+	else conn_close(w, c);
+}

@@ -1,0 +1,103 @@
+/* conn_http2.c - HTTP/2 on a connection: moves the frames that http2.c takes and makes. */
+#include "gatling/conn_state.h"
+#include "gatling/http2.h"
+#include "gatling/platform.h"
+
+/* Keeps what the socket has not taken of frames in the worker's buffer. */
+static bool keep_frames(struct worker *w, struct conn *c, size_t length) {
+	size_t left = iob_bytesleft(c->exchange->batch);
+	iob_reset(c->exchange->batch);
+	return iob_addcopy(c->exchange->batch, w->frames + length - left, left) == 0;
+}
+
+/* Sends the frames at the start of the worker's buffer, behind those that wait, then further ones as long as there are
+ * some and the socket takes them. IOB_AGAIN: there is more to be sent. */
+static enum iob_result push(struct worker *w, struct conn *c, size_t length) {
+	uint64_t sent = 0, most = conn_share(w, c);
+	enum iob_result result = IOB_DONE;
+	if (c->exchange && length) { /* they wait, too */
+		if (iob_bytesleft(c->exchange->batch) + length > HTTP2_UNSENT_MAX ||
+			iob_addcopy(c->exchange->batch, w->frames, length) == -1)
+			return IOB_FAILED;
+		length = 0;
+	}
+	while (result == IOB_DONE) {
+		if (!c->exchange) {
+			struct http2_output out = {.at = w->frames + length, .end = w->frames + sizeof w->frames};
+			if (sent >= most && http2_sendable(c->http2)) return IOB_AGAIN;
+			http2_produce(c->http2, &out);
+			length = (size_t)(out.at - w->frames);
+			c->closing |= http2_ended(c->http2);
+			if (!length) break;
+			if (!(c->exchange = exchange_take(w))) return IOB_FAILED;
+			if (iob_addbuf(c->exchange->batch, w->frames, length, NULL, NULL) == -1) return IOB_FAILED;
+		}
+		c->closing |= http2_ended(c->http2);
+		result = conn_transmit(w, c, c->exchange->batch, UINT64_MAX, &sent);
+		if (result == IOB_AGAIN && length && !keep_frames(w, c, length)) return IOB_FAILED;
+		length = 0;
+		if (result != IOB_DONE) break;
+		exchange_give_back(w, c->exchange);
+		c->exchange = NULL;
+	}
+	w->sent += sent;
+	return result;
+}
+
+/* Waits for the client, and for the socket if there is more to be sent. */
+static void await_frames(struct worker *w, struct conn *c, enum iob_result result) {
+	bool output = result == IOB_AGAIN || io_reading(w->loop, c->fd);
+	if (output) c->unread = (int32_t)platform_send_queue(c->fd);
+	c->state = output ? STATE_WRITE : STATE_READ;
+	if (output && c->closing) io_dontwantread(w->loop, c->fd);
+	else if (io_wantread(w->loop, c->fd) == -1) result = IOB_FAILED;
+	if (!output) io_dontwantwrite(w->loop, c->fd);
+	else if (io_wantwrite(w->loop, c->fd) == -1) result = IOB_FAILED;
+	if (result == IOB_FAILED) conn_close(w, c);
+}
+
+/* After frames have come, or room for more: sends what there is and waits for what comes next. */
+static void go_on(struct worker *w, struct conn *c, size_t length) {
+	enum iob_result result = push(w, c, length);
+	if (result == IOB_FAILED) {
+		conn_close(w, c);
+		return;
+	}
+	if (result == IOB_DONE && c->closing) {
+		c->linger = true;
+		conn_end(w, c);
+		return;
+	}
+	if (http2_progress(c->http2)) conn_set_timeout(w, c);
+	await_frames(w, c, result);
+}
+
+void conn_http2_run(struct worker *w, struct conn *c, const char *data, size_t length) {
+	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
+	size_t used = http2_receive(c->http2, data, length, c->exchange != NULL, &out);
+	if (w->draining) http2_drain(c->http2, &out);
+	if (!io_deadline(w->loop, c->fd) || c->awaited != AWAIT_REQUEST) conn_set_timeout(w, c);
+	c->awaited = AWAIT_REQUEST;
+	if (!conn_keep_input(c, data + used, length - used)) {
+		conn_close(w, c);
+		return;
+	}
+	go_on(w, c, (size_t)(out.at - w->frames));
+}
+
+void conn_http2_writable(struct worker *w, struct conn *c) { go_on(w, c, 0); }
+
+/* The frame that says so, at the start of the worker's buffer; its length. */
+static size_t announce_end(struct worker *w, struct conn *c) {
+	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
+	http2_drain(c->http2, &out);
+	return (size_t)(out.at - w->frames);
+}
+
+void conn_http2_drain(struct worker *w, struct conn *c) { go_on(w, c, announce_end(w, c)); }
+
+void conn_http2_say_goodbye(struct worker *w, struct conn *c) {
+	size_t length = announce_end(w, c);
+	c->closing = true;
+	(void)push(w, c, length);
+}
