@@ -142,7 +142,8 @@ static void take_block(struct http2 *h, uint32_t id, unsigned flags, const unsig
 static bool may_open(struct http2 *h, uint32_t id, struct http2_output *out) {
 	struct stream *s = stream_find(h, id);
 	if (id % 2 == 0 || (id < h->highest && !s && !is_cut(h, id))) go_away(h, PROTOCOL_ERROR, out);
-	else if ((s && !s->receiving && !s->cut) || (!s && id == h->highest && !is_cut(h, id))) go_away(h, STREAM_CLOSED, out);
+	else if ((s && !s->receiving && !s->cut) || (!s && id == h->highest && !is_cut(h, id)))
+		go_away(h, STREAM_CLOSED, out);
 	if (h->failed) return false;
 	if (id > h->highest) h->highest = id;
 	if (!h->draining) h->last_stream = h->highest;
