@@ -40,7 +40,7 @@ void http2_free(struct http2 *h) {
 }
 
 bool http2_idle(const struct http2 *h) { return !h->open && !h->block_stream; }
-bool http2_ended(const struct http2 *h) { return h->failed || (h->draining && http2_idle(h)); }
+bool http2_ended(const struct http2 *h) { return h->failed || ((h->draining || h->leaving) && http2_idle(h)); }
 
 bool http2_progress(struct http2 *h) {
 	bool progress = h->progress;
@@ -96,9 +96,8 @@ static bool is_idle(const struct http2 *h, uint32_t id) { return id > h->highest
 
 /* --- requests --- */
 
-/* Where a request without an authority would be looked for; they all have one. */
 static void answer_request(struct http2 *h, struct question *q, int status, bool blocked, struct http2_output *out) {
-	struct endpoint local = {.port = h->port, .secure = h->secure};
+	struct endpoint local = {.port = h->port, .secure = h->secure}; /* every request names its host */
 	struct response r;
 	if (status) answer_status(&r, status);
 	else answer(&h->worker->content, q->request, &local, &r);
@@ -308,11 +307,13 @@ static void take_ping(struct http2 *h, const struct frame *f, struct http2_outpu
 }
 
 static void take_window_update(struct http2 *h, const struct frame *f, struct http2_output *out) {
-	if (f->length != NUMBER_LENGTH || is_idle(h, f->stream)) {
-		if (f->length != NUMBER_LENGTH || f->stream) {
-			go_away(h, f->length != NUMBER_LENGTH ? FRAME_SIZE_ERROR : PROTOCOL_ERROR, out);
-			return;
-		}
+	if (f->length != NUMBER_LENGTH) {
+		go_away(h, FRAME_SIZE_ERROR, out);
+		return;
+	}
+	if (f->stream && is_idle(h, f->stream)) {
+		go_away(h, PROTOCOL_ERROR, out);
+		return;
 	}
 	if (floods(h, FLOOD_UPDATES, out)) return;
 	uint32_t more = get_32(f->payload) & WINDOW_MAX;
@@ -351,7 +352,7 @@ static void take_frame(struct http2 *h, const struct frame *f, bool blocked, str
 	case FRAME_RST_STREAM: take_reset(h, f, out); break;
 	case FRAME_SETTINGS: take_settings(h, f, out); break;
 	case FRAME_PING: take_ping(h, f, out); break;
-	case FRAME_GOAWAY: h->draining = true; break;
+	case FRAME_GOAWAY: h->leaving = true; break;
 	case FRAME_WINDOW_UPDATE: take_window_update(h, f, out); break;
 	case FRAME_CONTINUATION: take_continuation(h, f, blocked, out); break;
 	case FRAME_PRIORITY_UPDATE: take_priority_update(h, f, out); break;

@@ -381,6 +381,16 @@ def test_the_end_is_announced_and_what_is_under_way_is_finished(build, files):
         assert got > len(BIG) - 200_000 and error == NO_ERROR and last == stream
 
 
+def test_a_client_that_says_that_it_leaves_is_answered_first(server):
+    with Http2(server, window=1000) as c:
+        stream = c.ask("/big.bin")
+        c.send(frame(GOAWAY, payload=b"\0" * 8))
+        other = c.ask("/small.bin", ("priority", "u=0"))
+        c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
+        big, small = c.answers(stream, other)
+        assert big.body == BIG and small.body == SMALL and c.ended() in (NO_ERROR, None)
+
+
 def test_an_idle_connection_is_ended_in_time(build, files):
     with Server(build, files, "-j", "1", "-T", "1") as server, Http2(server) as c:
         assert c.get("/small.bin").body == SMALL
