@@ -217,6 +217,11 @@ enum tls_result tls_handshake(struct tls *t, void *buffer, size_t *length) {
 	if (t->waits && io_eagain_write(t->loop, t->fd) == -1) return TLS_FAILED;
 	if (done != 1) return TLS_AGAIN;
 	t->kernel = BIO_get_ktls_send(SSL_get_wbio(t->ssl));
+	if (!t->kernel && w->kernel) { /* not this cipher, or not these records: they are sealed here and go through io/ */
+		BIO *bio = SSL_get_rbio(t->ssl);
+		BIO_up_ref(bio);
+		SSL_set0_wbio(t->ssl, bio);
+	}
 	return TLS_DONE;
 }
 
