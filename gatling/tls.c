@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <openssl/err.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,12 +155,25 @@ static bool seal(struct tls *t, const char *plain, size_t length) {
 	return true;
 }
 
+/* Tells the peer that nothing more comes. The kernel (Linux) accepts records for which the socket's queue has no room,
+ * puts them beside it, and drops them when the socket is shut down: so that has to wait until there is room behind a
+ * record that was sent, for that has pushed those before it. */
+static enum iob_result end_kernel(struct tls *t) {
+	struct pollfd socket = {.fd = t->fd, .events = POLLOUT};
+	ERR_clear_error();
+	int done = SSL_shutdown(t->ssl);
+	if (done >= 0 || SSL_get_error(t->ssl, done) != SSL_ERROR_WANT_WRITE) {
+		if (poll(&socket, 1, 0) == 1) return IOB_DONE;
+		SSL_set_shutdown(t->ssl, SSL_get_shutdown(t->ssl) & SSL_RECEIVED_SHUTDOWN); /* again, to push */
+	}
+	return io_eagain_write(t->loop, t->fd) == 0 ? IOB_AGAIN : IOB_FAILED;
+}
+
 enum iob_result tls_send(struct tls *t, iob *batch, uint64_t most, enum io_rest rest, uint64_t *sent) {
 	struct tls_worker *w = t->worker;
 	if (t->kernel) {
 		enum iob_result result = iob_send(t->loop, t->fd, batch, most, rest, sent);
-		if (result == IOB_DONE && rest == IO_MORE) tls_close(t);
-		return result;
+		return result == IOB_DONE && rest == IO_MORE ? end_kernel(t) : result;
 	}
 	enum iob_result result = flush(t, IO_LAST);
 	while (result == IOB_DONE && iob_bytesleft(batch)) {
