@@ -2,6 +2,7 @@
  * each wrote, framed by "=NAME STATUS BYTES", by qemu's debug console: that takes no driver. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <sys/reboot.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +20,19 @@ enum { CONSOLE_PORT = 0xe9, DESCRIPTORS = 1000000, WORDS_MAX = 32, LINE_LENGTH_M
 #define OUTPUT "/tmp/output"
 
 static void hand_out(const void *bytes, size_t length) { outsb(CONSOLE_PORT, bytes, length); }
+
+static bool is_module(const char *path) {
+	size_t length = strlen(path);
+	return length > 3 && strcmp(path + length - 3, ".ko") == 0;
+}
+
+/* Into the kernel; 0 or errno. */
+static int load(const char *module) {
+	int file = open(module, O_RDONLY | O_CLOEXEC);
+	int failed = file == -1 || syscall(SYS_finit_module, file, "", 0) == -1 ? errno : 0;
+	if (file != -1) close(file);
+	return failed;
+}
 
 static int run(char **word) {
 	int status = -1;
@@ -43,7 +58,7 @@ static void hand_out_output(const char *name, int status) {
 	(void)unlink(OUTPUT);
 }
 
-/* "NAME PROGRAM ARGUMENT...", with blanks between them. */
+/* "NAME PROGRAM ARGUMENT..." or "NAME MODULE.ko", with blanks between them. */
 static void obey(char *line) {
 	char *word[WORDS_MAX], *at = NULL;
 	int words = 0;
@@ -52,7 +67,7 @@ static void obey(char *line) {
 	word[words] = NULL;
 	if (words < 2) return;
 	fprintf(stderr, "guest: %s\n", word[0]);
-	hand_out_output(word[0], run(word + 1));
+	hand_out_output(word[0], is_module(word[1]) ? load(word[1]) : run(word + 1));
 }
 
 int main(void) {
