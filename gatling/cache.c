@@ -258,6 +258,14 @@ static int open_file(const struct cache *c, struct entry *e) {
 	return e->file.fd == -1 ? errno : load(e);
 }
 
+/* A private key (PEM) that somebody has left where everybody may read it is no file to be served. */
+static bool is_key(struct slice path, const struct file *f) {
+	static const char mark[] = "PRIVATE KEY-----";
+	const char *suffix = path.at + path.length - 4;
+	if (path.length < 4 || (memcmp(suffix, ".pem", 4) != 0 && memcmp(suffix, ".key", 4) != 0)) return false;
+	return f->body && memmem(f->body, f->size, mark, sizeof mark - 1);
+}
+
 static int open_entry(const struct cache *c, struct slice path, struct entry **result) {
 	struct entry *e = calloc(1, sizeof *e + path.length + 1);
 	if (!e) return ENOMEM;
@@ -266,6 +274,7 @@ static int open_entry(const struct cache *c, struct slice path, struct entry **r
 	memcpy(e->path, path.at, path.length);
 	e->path_length = path.length;
 	int error = open_file(c, e);
+	if (!error && is_key(path, &e->file)) error = EACCES;
 	if (error) {
 		file_release(&e->file);
 		return error;

@@ -44,7 +44,8 @@ struct cache *cache_new(int root, bool symlinks_inside, unsigned descriptors);
 void cache_free(struct cache *cache);
 
 /* Finds the world-readable regular file at path, relative to the root, not empty. 0 with a reference in
- * *file; or an errno: ENOENT, ENOTDIR, EACCES (also: not world-readable, not a regular file), EISDIR, EXDEV (leads
+ * *file; or an errno: ENOENT, ENOTDIR, EACCES (also: not world-readable, not a regular file,
+ * a private key), EISDIR, EXDEV (leads
  * out), EMFILE, ENOMEM, ... now_ms is of the monotonic clock. */
 int cache_find(struct cache *cache, struct slice path, int64_t now_ms, struct file **file);
 

@@ -31,28 +31,35 @@ struct certificate_files {
 	struct named cert[CERTS_MAX], key[CERTS_MAX]; /* not shown: there is none */
 	unsigned certs;
 	char *client_ca;
-	uint64_t loaded, seen, refused; /* hashes of the files that are loaded, of the last look, and that cannot be */
+	uint64_t loaded, seen,
+		refused;    /* hashes of the files that are loaded, of the last look, and with something wrong */
+	unsigned tried; /* looks since those were loaded */
 	pthread_mutex_t mutex;
 	struct certificates *current; /* guarded by it */
 };
 
 /* One walk. */
 struct walk {
-	struct certificates *set; /* NULL: only look */
+	struct certificates *set;        /* NULL: only look */
+	const struct certificates *last; /* those before; NULL at the start, when all have to be good */
+	bool silent;                     /* what is wrong has been said */
 	uint64_t hash;
-	unsigned files, added;
-	bool failed;
-	char file[SHOWN_MAX], error[CERTIFICATE_ERROR]; /* what is wrong with which */
+	unsigned files, added, refused;
 };
 
 /* --- one file --- */
 
-static void refuse(struct walk *walk, const char *directory, const char *name, const char *why) {
-	if (walk->failed) return;
-	walk->failed = true;
-	snprintf(walk->file, sizeof walk->file, "%s%s", directory, name);
-	snprintf(walk->error, sizeof walk->error, "%s", why);
+/* Goes on with the last good state of the file, if there is one; else without it. */
+static void refuse(struct walk *walk, const char *file, const char *why) {
+	bool kept = walk->set && certificates_keep(walk->set, walk->last, file);
+	walk->refused++;
+	walk->added += kept;
+	if (!walk->set || walk->silent) return;
+	fprintf(stderr, "gatling: cannot use certificate %s: %s%s\n", file, why,
+			kept ? "; the last good one stays in use" : "");
 }
+
+static bool stopped(const struct walk *walk) { return walk->refused && !walk->last; }
 
 /* Reads a file whole; with a NUL behind it. NULL with errno. */
 static char *read_file(int directory, const char *name, size_t *length) {
@@ -102,9 +109,9 @@ static void visit(struct walk *walk, const struct named *cert, const struct name
 	char ocsp_name[SHOWN_MAX], why[CERTIFICATE_ERROR];
 	size_t length, key_length, ocsp_length = 0;
 	snprintf(ocsp_name, sizeof ocsp_name, "%s.ocsp", cert->name);
-	if (walk->failed) return;
+	if (stopped(walk)) return;
 	if (++walk->files > CERTIFICATE_FILES_MAX) {
-		refuse(walk, cert->shown, "", "there are too many");
+		refuse(walk, cert->shown, "there are too many");
 		return;
 	}
 	look_at(walk, cert->directory, cert->name);
@@ -114,14 +121,15 @@ static void visit(struct walk *walk, const struct named *cert, const struct name
 
 	char *pem = read_file(cert->directory, cert->name, &length), *ocsp = NULL;
 	if (!pem) {
-		refuse(walk, cert->shown, "", strerror(errno));
+		refuse(walk, cert->shown, strerror(errno));
 		return;
 	}
 	char *key_pem = key ? read_file(key->directory, key->name, &key_length) : NULL;
 	char *both = key_pem ? realloc(pem, length + key_length + 2) : pem;
 	if (key && !both) errno = ENOMEM;
 	if (key && (!key_pem || !both)) {
-		refuse(walk, key->shown, "", strerror(errno));
+		snprintf(why, sizeof why, "%s: %s", key->shown, strerror(errno));
+		refuse(walk, cert->shown, why);
 	} else {
 		if (key) {
 			both[length] = '\n';
@@ -129,7 +137,7 @@ static void visit(struct walk *walk, const struct named *cert, const struct name
 		}
 		ocsp = read_file(cert->directory, ocsp_name, &ocsp_length);
 		struct slice response = {.at = ocsp, .length = ocsp_length};
-		if (certificates_add(walk->set, both, host, response, why) == -1) refuse(walk, cert->shown, "", why);
+		if (certificates_add(walk->set, cert->shown, both, host, response, why) == -1) refuse(walk, cert->shown, why);
 		else walk->added++;
 	}
 	free(both ? both : pem);
@@ -162,16 +170,16 @@ static struct names scan(struct walk *walk, int directory, bool (*wanted)(const 
 	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *stream = fd == -1 ? NULL : fdopendir(fd);
 	if (!stream) {
-		refuse(walk, "directory", "", strerror(errno));
+		refuse(walk, "directory", strerror(errno));
 		if (fd != -1) close(fd);
 		return list;
 	}
-	for (const struct dirent *d; !walk->failed && (d = readdir(stream));) {
+	for (const struct dirent *d; !stopped(walk) && (d = readdir(stream));) {
 		if (d->d_name[0] == '.' || !wanted(d->d_name)) continue;
 		char **grown = realloc(list.name, (list.count + 1) * sizeof *grown);
 		if (grown) list.name = grown;
 		if (grown && (grown[list.count] = strdup(d->d_name))) list.count++;
-		else refuse(walk, d->d_name, "", strerror(ENOMEM));
+		else refuse(walk, d->d_name, strerror(ENOMEM));
 	}
 	closedir(stream);
 	if (list.count) qsort(list.name, list.count, sizeof *list.name, by_name);
@@ -193,15 +201,14 @@ static bool holds_key(struct walk *walk, int root, const char *name) {
 	char *text = read_file(root, name, &length);
 	bool key = text && strstr(text, "PRIVATE KEY-----");
 	free(text);
-	if (key) refuse(walk, "", name, "everybody may read the private key in it, and would be served it (chmod o-r)");
+	if (key) refuse(walk, name, "everybody may read the private key in it, and would be served it (chmod o-r)");
 	return false;
 }
 
 static void visit_root(const struct certificate_files *f, struct walk *walk) {
 	struct named server = {.directory = f->root, .shown = "server.pem", .name = "server.pem"};
 	struct stat st;
-	if (!f->certs && fstatat(f->root, server.name, &st, 0) == 0 &&
-		(holds_key(walk, f->root, server.name) || !walk->failed))
+	if (!f->certs && fstatat(f->root, server.name, &st, 0) == 0 && holds_key(walk, f->root, server.name))
 		visit(walk, &server, NULL, NULL);
 	struct names list = scan(walk, f->root, is_pem);
 	for (size_t i = 0; i < list.count; i++) {
@@ -296,11 +303,11 @@ int certificate_files_open(const struct options *o, struct certificate_files **f
 	int result = open_all(o, f);
 	struct walk walk = {0};
 	if (result == 0) walk_all(f, &walk);
-	if (result == 0 && !walk.files && !walk.failed && o->https == HTTPS_ON) {
+	if (result == 0 && !walk.files && !walk.refused && o->https == HTTPS_ON) {
 		fprintf(stderr, "gatling: no certificate: put server.pem into %s, or name one with --cert\n", o->root);
 		result = -1;
 	}
-	if (result == 0 && (walk.files || walk.failed)) *files = f;
+	if (result == 0 && (walk.files || walk.refused)) *files = f;
 	else certificate_files_free(f);
 	return result;
 }
@@ -321,16 +328,16 @@ void certificate_files_free(struct certificate_files *f) {
 	free(f);
 }
 
-/* Loads everything. -1 after a line, at most once for the same files. */
-static int load(struct certificate_files *f, const char *then) {
-	struct walk walk = {.set = certificates_new(f->client_ca)};
+/* Loads everything; says what is wrong unless it has been said. */
+static int load(struct certificate_files *f) {
+	struct walk walk = {.set = certificates_new(f->client_ca), .last = f->current, .silent = f->refused == f->seen};
 	if (!walk.set) return -1;
 	walk_all(f, &walk);
-	if (!walk.failed && !walk.added) refuse(&walk, "", "server.pem", "it is gone");
-	if (walk.failed || certificates_seal(walk.set) == -1) {
-		if (f->refused != f->seen)
-			fprintf(stderr, "gatling: cannot use certificate %s: %s%s\n", walk.file, walk.error, then);
-		f->refused = f->seen;
+	if (!walk.added && !walk.refused && !walk.silent)
+		fputs("gatling: the certificates are gone; the last ones stay in use\n", stderr);
+	f->refused = walk.refused || !walk.added ? f->seen : 0;
+	f->tried = 0;
+	if (stopped(&walk) || !walk.added || certificates_seal(walk.set) == -1) {
 		certificates_release(walk.set);
 		return -1;
 	}
@@ -339,16 +346,15 @@ static int load(struct certificate_files *f, const char *then) {
 	f->current = walk.set;
 	pthread_mutex_unlock(&f->mutex);
 	certificates_release(last);
-	f->loaded = walk.hash;
-	f->refused = 0;
+	f->loaded = f->seen;
 	return 0;
 }
 
 int certificate_files_load(struct certificate_files *f) {
 	struct walk walk = {0};
 	walk_all(f, &walk);
-	f->seen = walk.hash ? walk.hash : 1;
-	return load(f, "");
+	f->seen = walk.hash;
+	return load(f);
 }
 
 bool certificate_files_refresh(struct certificate_files *f) {
@@ -356,8 +362,10 @@ bool certificate_files_refresh(struct certificate_files *f) {
 	walk_all(f, &walk);
 	bool settled = walk.hash == f->seen;
 	f->seen = walk.hash;
-	if (!settled || walk.hash == f->loaded || walk.hash == f->refused) return false;
-	return load(f, "; the last good ones stay in use") == 0;
+	/* what is wrong may pass: a certificate for tomorrow, or a descriptor too few */
+	bool again = walk.hash == f->refused && ++f->tried >= CERTIFICATE_RETRY_S / CERTIFICATE_CHECK_S;
+	if (!settled || (!again && (walk.hash == f->loaded || walk.hash == f->refused))) return false;
+	return load(f) == 0;
 }
 
 struct certificates *certificate_files_current(struct certificate_files *f) {

@@ -14,6 +14,7 @@
 enum {
 	CERTIFICATE_FILE_MAX = 1024 * 1024, /* bytes of a file */
 	CERTIFICATE_FILES_MAX = 65536,      /* files */
+	CERTIFICATE_RETRY_S = 60,           /* after which what was wrong is tried again */
 	CERTIFICATE_CHECK_S = 1             /* between two calls of certificate_files_refresh() */
 };
 
@@ -29,7 +30,7 @@ void certificate_files_free(struct certificate_files *files); /* NULL is allowed
 int certificate_files_load(struct certificate_files *files);
 
 /* Loads them all anew if something has changed, and not since the last call: who replaces files has finished. true:
- * others are current. When something is wrong, says so once, and everything stays as it was. */
+ * others are current. What is wrong with a file is said once, and its last good state stays in use. */
 bool certificate_files_refresh(struct certificate_files *files);
 
 /* Today's, with a reference for the caller. Any thread. */

@@ -12,11 +12,12 @@
 #include "gatling/host.h"
 #include "gatling/tls_context.h"
 
-enum { CHAIN_MAX = 16, CERTIFICATES_IN_FILE_MAX = 64 };
+enum { CHAIN_MAX = 16, CERTIFICATES_IN_FILE_MAX = 64, CERTIFICATE_NAMES_MAX = 1024 };
 
 /* One context for all keys that are for the same names. */
 struct group {
 	SSL_CTX *context;
+	char *origin;       /* the file that it comes from */
 	char *names;        /* each followed by a NUL, and one more */
 	unsigned key_kinds; /* a set: which kinds of key it has */
 };
@@ -53,6 +54,7 @@ void certificates_release(struct certificates *set) {
 	for (unsigned i = 0; i < set->groups; i++) {
 		SSL_CTX_free(set->group[i].context);
 		free(set->group[i].names);
+		free(set->group[i].origin);
 	}
 	free(set->group);
 	free(set->name);
@@ -119,29 +121,52 @@ static int check_dates(const X509 *certificate, char *error) {
 	return -1;
 }
 
-/* Writes the names of the certificate, and host, in lower case and sorted, each with a NUL behind it, and one more. */
-static char *names_of(const X509 *certificate, const char *host) {
-	GENERAL_NAMES *alternatives = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+/* The DNS names of a certificate, and host. */
+struct name_list {
+	char *name[CERTIFICATE_NAMES_MAX];
+	size_t count;
+};
+
+static bool list_add(struct name_list *list, const char *name, size_t length) {
+	if (length > HOST_MAX || memchr(name, '\0', length) || list->count == CERTIFICATE_NAMES_MAX)
+		return true; /* no name */
+	char *lower = strndup(name, length);
+	for (size_t i = 0; lower && i < length; i++) lower[i] = (char)tolower((unsigned char)lower[i]);
+	if (lower) list->name[list->count++] = lower;
+	return lower;
+}
+
+static int by_string(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* The list in one text: each with a NUL behind it, and one more; sorted, without those that are there twice. */
+static char *list_text(struct name_list *list) {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	for (int i = 0; out && i < sk_GENERAL_NAME_num(alternatives); i++) {
+	if (!out) return NULL;
+	if (list->count) qsort(list->name, list->count, sizeof *list->name, by_string);
+	for (size_t i = 0; i < list->count; i++)
+		if (i == 0 || strcmp(list->name[i], list->name[i - 1]) != 0)
+			fwrite(list->name[i], 1, strlen(list->name[i]) + 1, out);
+	putc('\0', out);
+	if (fclose(out) == 0) return text;
+	free(text);
+	return NULL;
+}
+
+static char *names_of(const X509 *certificate, const char *host) {
+	GENERAL_NAMES *alternatives = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+	struct name_list list = {.count = 0};
+	bool ok = !host || list_add(&list, host, strlen(host));
+	for (int i = 0; ok && i < sk_GENERAL_NAME_num(alternatives); i++) {
 		const GENERAL_NAME *name = sk_GENERAL_NAME_value(alternatives, i);
 		if (name->type != GEN_DNS) continue;
-		int length = ASN1_STRING_length(name->d.dNSName);
-		const char *at = (const char *)ASN1_STRING_get0_data(name->d.dNSName);
-		if (length > HOST_MAX || memchr(at, '\0', (size_t)length)) continue;
-		for (int n = 0; n < length; n++) putc(tolower((unsigned char)at[n]), out);
-		putc('\0', out);
+		ok = list_add(&list, (const char *)ASN1_STRING_get0_data(name->d.dNSName),
+					  (size_t)ASN1_STRING_length(name->d.dNSName));
 	}
 	GENERAL_NAMES_free(alternatives);
-	for (const char *at = host; out && at && *at; at++) putc(tolower((unsigned char)*at), out);
-	if (out && host) putc('\0', out);
-	if (out) putc('\0', out);
-	if (!out || fclose(out) != 0) {
-		free(text);
-		return NULL;
-	}
+	char *text = ok ? list_text(&list) : NULL;
+	while (list.count) free(list.name[--list.count]);
 	return text;
 }
 
@@ -151,26 +176,52 @@ static size_t names_size(const char *names) {
 	return n + 1;
 }
 
+/* Takes the context and the names over. NULL: no memory. */
+static struct group *add_group(struct certificates *set, SSL_CTX *context, char *names, const char *origin) {
+	struct group *group = realloc(set->group, (set->groups + 1) * sizeof *group);
+	if (group) set->group = group;
+	char *own_origin = strdup(origin);
+	if (!group || !context || !names || !own_origin) {
+		SSL_CTX_free(context);
+		free(names);
+		free(own_origin);
+		return NULL;
+	}
+	group = &set->group[set->groups++];
+	*group = (struct group){.context = context, .names = names, .origin = own_origin};
+	return group;
+}
+
 /* The group for a key of that kind: one that has the same names and none of the kind, else a new one. */
-static struct group *group_for(struct certificates *set, const X509 *certificate, const char *host, unsigned kind) {
+static struct group *group_for(struct certificates *set, const X509 *certificate, const char *host, const char *origin,
+							   unsigned kind) {
 	char *names = names_of(certificate, host);
-	if (!names) return NULL;
-	size_t size = names_size(names);
-	for (unsigned i = 0; i < set->groups; i++) {
+	size_t size = names ? names_size(names) : 0;
+	for (unsigned i = 0; i < set->groups && names; i++) {
 		struct group *g = &set->group[i];
 		if (g->key_kinds & kind || names_size(g->names) != size || memcmp(g->names, names, size) != 0) continue;
 		free(names);
 		return g;
 	}
-	struct group *group = realloc(set->group, (set->groups + 1) * sizeof *group);
-	if (group) set->group = group;
-	SSL_CTX *context = group ? tls_context_new(set->client_ca) : NULL;
-	if (!context) {
-		free(names);
-		return NULL;
+	return add_group(set, tls_context_new(set->client_ca), names, origin);
+}
+
+bool certificates_keep(struct certificates *set, const struct certificates *last, const char *origin) {
+	bool kept = false;
+	for (unsigned i = 0; last && i < last->groups; i++) {
+		const struct group *g = &last->group[i];
+		size_t size = names_size(g->names);
+		char *names = strcmp(g->origin, origin) == 0 ? malloc(size) : NULL;
+		if (!names || !SSL_CTX_up_ref(g->context)) {
+			free(names);
+			continue;
+		}
+		memcpy(names, g->names, size);
+		struct group *same = add_group(set, g->context, names, origin);
+		if (same) same->key_kinds = ~0U; /* complete */
+		kept |= same != NULL;
 	}
-	set->group[set->groups] = (struct group){.context = context, .names = names};
-	return &set->group[set->groups++];
+	return kept;
 }
 
 /* The certificates that lead from this one to its authority, as far as they are here. */
@@ -190,14 +241,14 @@ static unsigned kind_of(const EVP_PKEY *key) {
 	return EVP_PKEY_is_a(key, "RSA") ? 1 : EVP_PKEY_is_a(key, "EC") ? 2 : 4;
 }
 
-static int add_key(struct certificates *set, EVP_PKEY *key, X509 **all, int count, const char *host, struct slice ocsp,
-				   char *error) {
+static int add_key(struct certificates *set, EVP_PKEY *key, X509 **all, int count, const char *origin, const char *host,
+				   struct slice ocsp, char *error) {
 	X509 *own = NULL;
 	for (int i = 0; i < count && !own; i++)
 		if (X509_check_private_key(all[i], key) == 1) own = all[i];
 	if (!own) return fail(error, "the private key does not belong to the certificate");
 	if (check_dates(own, error) == -1) return -1;
-	struct group *g = group_for(set, own, host, kind_of(key));
+	struct group *g = group_for(set, own, host, origin, kind_of(key));
 	STACK_OF(X509) *chain = chain_of(own, all, count);
 	bool added = g && chain && SSL_CTX_use_cert_and_key(g->context, own, key, chain, 0) == 1;
 	sk_X509_free(chain);
@@ -209,7 +260,8 @@ static int add_key(struct certificates *set, EVP_PKEY *key, X509 **all, int coun
 	return 0;
 }
 
-int certificates_add(struct certificates *set, const char *pem, const char *host, struct slice ocsp, char *error) {
+int certificates_add(struct certificates *set, const char *origin, const char *pem, const char *host, struct slice ocsp,
+					 char *error) {
 	X509 *all[CERTIFICATES_IN_FILE_MAX];
 	int count = 0, keys = 0, result = 0;
 	ERR_clear_error();
@@ -221,7 +273,7 @@ int certificates_add(struct certificates *set, const char *pem, const char *host
 	ERR_clear_error();
 	text = BIO_new_mem_buf(pem, -1);
 	for (EVP_PKEY *key; text && result == 0 && (key = PEM_read_bio_PrivateKey(text, NULL, no_password, NULL)); keys++) {
-		result = add_key(set, key, all, count, host, ocsp, error);
+		result = add_key(set, key, all, count, origin, host, ocsp, error);
 		EVP_PKEY_free(key);
 	}
 	BIO_free(text);

@@ -16,12 +16,18 @@ struct certificates *certificates_new(const char *client_ca);
 void certificates_retain(struct certificates *set);
 void certificates_release(struct certificates *set); /* NULL is allowed */
 
-/* While the set is being made: adds each private key of a PEM text (NUL-terminated) with its certificate, which has to
- * be in it, and the certificates in it that lead on from there. They are for the names of the certificate (DNS names of
- * its subjectAltName) and for host, which may be NULL; keys of different kinds for the same names stand side by side.
- * The first that is added is the default. ocsp: the response to staple (DER), or empty. 0, or -1 with a text in error.
+/* While the set is being made: adds each private key of a PEM text (NUL-terminated, of the file origin) with its
+ * certificate, which has to be in it, and the certificates in it that lead on from there. They are for the names of the
+ * certificate (DNS names of its subjectAltName) and for host, which may be NULL; keys of different kinds for the same
+ * names stand side by side. The first that is added is the default. ocsp: the response to staple (DER), or empty. 0, or
+ * -1 with a text in error.
  */
-int certificates_add(struct certificates *set, const char *pem, const char *host, struct slice ocsp, char *error);
+int certificates_add(struct certificates *set, const char *origin, const char *pem, const char *host, struct slice ocsp,
+					 char *error);
+
+/* While the set is being made: takes what came from the file `origin` over from another set. false: there was nothing.
+ */
+bool certificates_keep(struct certificates *set, const struct certificates *last, const char *origin);
 
 /* While the set is being made: that was all. 0, or -1: ENOMEM. */
 int certificates_seal(struct certificates *set);

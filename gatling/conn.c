@@ -76,8 +76,9 @@ void conn_close(struct worker *w, struct conn *c) {
 }
 
 bool conn_idle(const struct conn *c) {
-	return c->state == STATE_READ && c->awaited == AWAIT_REQUEST && !c->input_length &&
-		   (!c->http2 || http2_idle(c->http2));
+	if (c->state != STATE_READ || c->awaited != AWAIT_REQUEST || c->input_length) return false;
+	/* a client of HTTP/2 that is still reading may send a frame, which after close(2) would reset the connection */
+	return !c->http2 || (http2_idle(c->http2) && platform_send_queue(c->fd) <= 0);
 }
 
 bool conn_part(struct worker *w, struct conn *c) {
@@ -104,6 +105,7 @@ void conn_set_timeout(struct worker *w, struct conn *c) {
 
 /* The last answer is out. Closing with unread bytes would reset the connection and take the answer with it. */
 void conn_end(struct worker *w, struct conn *c) {
+	if (c->tls) tls_close(c->tls);
 	/* shutdown(2) also for who does not linger: close(2) alone would reset, and take the answer with it that waits for
 	 * the FIN, when something has come that was not read */
 	if (shutdown(c->fd, SHUT_WR) == -1 || !c->linger) {
@@ -112,6 +114,7 @@ void conn_end(struct worker *w, struct conn *c) {
 	}
 	c->state = STATE_LINGER;
 	c->lingered = 0;
+	c->unread = INT32_MAX;
 	io_dontwantwrite(w->loop, c->fd);
 	io_timeout(w->loop, c->fd, io_now(w->loop) + LINGER_MS);
 	if (io_wantread(w->loop, c->fd) == -1) conn_close(w, c);
@@ -201,8 +204,12 @@ static bool still_reads(struct conn *c) {
 }
 
 void conn_timed_out(struct worker *w, struct conn *c) {
-	if (c->state == STATE_WRITE && (io_reading(w->loop, c->fd) || still_reads(c))) {
+	bool reads = still_reads(c), sent_all = c->unread <= 0;
+	if ((c->state == STATE_WRITE && (reads || io_reading(w->loop, c->fd))) ||
+		(c->state == STATE_READ && c->http2 && reads && !sent_all)) {
 		conn_set_timeout(w, c);
+	} else if (c->state == STATE_LINGER && reads && !sent_all) {
+		io_timeout(w->loop, c->fd, io_now(w->loop) + LINGER_MS);
 	} else if (c->http2 && c->state != STATE_LINGER) {
 		conn_http2_say_goodbye(w, c);
 		conn_close(w, c);

@@ -7,10 +7,11 @@
 #include "gatling/worker.h"
 
 enum {
-	PIPELINE_MAX = 64,             /* responses sent together */
-	PIPELINE_BYTES = 128 * 1024,   /* and bytes */
-	PIPELINE_FILES = 4,            /* and open files */
-	LINGER_MS = 2000,              /* a closed connection is read on for so long, */
+	PIPELINE_MAX = 64,           /* responses sent together */
+	PIPELINE_BYTES = 128 * 1024, /* and bytes */
+	PIPELINE_FILES = 4,          /* and open files */
+	LINGER_MS =
+		2000, /* a closed connection is read on for so long, or so long since the client has acknowledged something, */
 	LINGER_BYTES = 4 * 1024 * 1024 /* and so far: the client can read the last answer (RFC 9112, section 9.6) */
 };
 #define NEVER_MS INT64_C(3153600000000) /* a hundred years: what no timeout is */

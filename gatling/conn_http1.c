@@ -132,8 +132,10 @@ static void await_input(struct worker *w, struct conn *c) {
 	if (awaited != c->awaited || awaited == AWAIT_REQUEST) conn_set_timeout(w, c);
 	c->awaited = (uint8_t)awaited;
 	c->state = STATE_READ;
-	io_dontwantwrite(w->loop, c->fd);
-	if (io_wantread(w->loop, c->fd) == -1) conn_close(w, c);
+	/* what TLS has to send by itself, or of a 100, goes out meanwhile */
+	bool failed = conn_blocked(c) && io_wantwrite(w->loop, c->fd) == -1;
+	if (!conn_blocked(c)) io_dontwantwrite(w->loop, c->fd);
+	if (failed || io_wantread(w->loop, c->fd) == -1) conn_close(w, c);
 }
 
 /* Sends what it can of the exchange; DONE ends the exchange. */
@@ -222,6 +224,12 @@ void conn_http1_receive(struct worker *w, struct conn *c, size_t kept, size_t le
 }
 
 void conn_http1_writable(struct worker *w, struct conn *c) {
+	if (c->state == STATE_READ) {
+		enum iob_result sent = tls_flush(c->tls);
+		if (sent == IOB_FAILED) conn_close(w, c);
+		else if (sent == IOB_DONE) io_dontwantwrite(w->loop, c->fd);
+		return;
+	}
 	if (c->owes_continue) {
 		conn_http1_run(w, c, w->scratch, conn_fetch_input(w, c));
 		return;

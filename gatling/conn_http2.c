@@ -14,13 +14,14 @@ static bool keep_frames(struct worker *w, struct conn *c, size_t length) {
  * some and the socket takes them. IOB_AGAIN: there is more to be sent. */
 static enum iob_result push(struct worker *w, struct conn *c, size_t length) {
 	uint64_t sent = 0, most = conn_share(w, c);
-	enum iob_result result = IOB_DONE;
-	if (c->exchange && length) { /* they wait, too */
+	if (length && (c->exchange || conn_blocked(c))) { /* they wait, too */
+		if (!c->exchange && !(c->exchange = exchange_take(w))) return IOB_FAILED;
 		if (iob_bytesleft(c->exchange->batch) + length > HTTP2_UNSENT_MAX ||
 			iob_addcopy(c->exchange->batch, w->frames, length) == -1)
 			return IOB_FAILED;
 		length = 0;
 	}
+	enum iob_result result = !c->exchange && conn_blocked(c) ? tls_flush(c->tls) : IOB_DONE;
 	while (result == IOB_DONE) {
 		if (!c->exchange) {
 			struct http2_output out = {.at = w->frames + length, .end = w->frames + sizeof w->frames};
@@ -47,7 +48,6 @@ static enum iob_result push(struct worker *w, struct conn *c, size_t length) {
 /* Waits for the client, and for the socket if there is more to be sent. */
 static void await_frames(struct worker *w, struct conn *c, enum iob_result result) {
 	bool output = result == IOB_AGAIN || io_reading(w->loop, c->fd);
-	if (output) c->unread = (int32_t)platform_send_queue(c->fd);
 	c->state = output ? STATE_WRITE : STATE_READ;
 	if (output && c->closing) io_dontwantread(w->loop, c->fd);
 	else if (io_wantread(w->loop, c->fd) == -1) result = IOB_FAILED;
@@ -68,7 +68,10 @@ static void go_on(struct worker *w, struct conn *c, size_t length) {
 		conn_end(w, c);
 		return;
 	}
-	if (http2_progress(c->http2)) conn_set_timeout(w, c);
+	if (http2_progress(c->http2)) {
+		conn_set_timeout(w, c);
+		c->unread = INT32_MAX; /* not asked, see conn_timed_out() */
+	}
 	await_frames(w, c, result);
 }
 

@@ -29,10 +29,8 @@ struct conn {
 	bool owes_continue : 1; /* the client waits for a 100 */
 	bool head : 1;          /* the request whose body is read is a HEAD */
 	struct body body;
-	union {
-		int32_t unread;    /* STATE_WRITE: bytes that the client had not acknowledged when its deadline was set */
-		uint32_t lingered; /* STATE_LINGER: bytes dropped */
-	};
+	int32_t unread;      /* bytes that the client had not acknowledged when its deadline was set */
+	uint32_t lingered;   /* STATE_LINGER: bytes dropped */
 	struct tls *tls;     /* NULL: none */
 	struct http2 *http2; /* NULL: this is HTTP/1.1 */
 	struct exchange *exchange;
@@ -45,6 +43,9 @@ struct conn {
 /* As io_tryread() and iob_send(), through TLS if need be. */
 ssize_t conn_receive(struct worker *worker, struct conn *conn, char *buffer, size_t length);
 enum iob_result conn_transmit(struct worker *worker, struct conn *conn, iob *batch, uint64_t most, uint64_t *sent);
+
+/* Whether TLS has something to send without a batch. */
+static inline bool conn_blocked(const struct conn *conn) { return conn->tls && tls_blocked(conn->tls); }
 
 /* The bytes that it may send in this turn. */
 uint64_t conn_share(const struct worker *worker, const struct conn *conn);

@@ -48,10 +48,26 @@ bool http2_progress(struct http2 *h) {
 	return progress;
 }
 
+/* The server's preface, the first frame that it sends (section 3.4). */
+static void greet(struct http2 *h, struct http2_output *out) {
+	static const struct {
+		unsigned name;
+		uint32_t value;
+	} ours[] = {{SETTING_MAX_CONCURRENT_STREAMS, HTTP2_STREAMS_MAX},
+				{SETTING_MAX_HEADER_LIST_SIZE, HTTP2_LIST_MAX},
+				{SETTING_NO_RFC7540_PRIORITIES, 1}};
+	if (h->greeted) return;
+	h->greeted = true;
+	char payload[sizeof ours / sizeof *ours * SETTING_LENGTH], *at = payload;
+	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) at = put_32(put_16(at, ours[i].name), ours[i].value);
+	output_frame(h, out, FRAME_SETTINGS, 0, 0, payload, sizeof payload);
+}
+
 /* --- saying what is wrong --- */
 
 static void go_away(struct http2 *h, enum http2_error error, struct http2_output *out) {
 	char payload[GOAWAY_LENGTH];
+	greet(h, out);
 	put_32(put_32(payload, h->last_stream), error);
 	if (!h->failed) output_frame(h, out, FRAME_GOAWAY, 0, 0, payload, sizeof payload);
 	h->draining = true;
@@ -101,12 +117,17 @@ static void answer_request(struct http2 *h, struct question *q, int status, bool
 	struct response r;
 	if (status) answer_status(&r, status);
 	else answer(&h->worker->content, q->request, &local, &r);
-	if (q->receiving && q->request->expect_continue && r.status < 400) {
-		static const char block[] = {0x08, 3, '1', '0', '0'};
-		output_frame(h, out, FRAME_HEADERS, FLAG_END_HEADERS, q->id, block, sizeof block);
+	/* RFC 9110, section 10.1.1: 100, or the answer, at once */
+	if (q->receiving && request_has(q->request, FIELD_EXPECT)) {
+		if (r.status < 400) stream_continue(h, q->id, out);
+		else q->cut = true;
+		q->receiving = !q->cut;
 	}
 	if (!stream_answer(h, q, &r, blocked, out)) go_away(h, INTERNAL_ERROR, out);
 }
+
+/* Whether a page may have to be made for it, which takes time and memory before anybody knows when it can be sent. */
+static bool names_directory(const struct request *q) { return q->path.at[q->path.length - 1] == '/'; }
 
 /* A header block is complete. */
 static void take_block(struct http2 *h, uint32_t id, unsigned flags, const unsigned char *block, size_t length,
@@ -130,6 +151,8 @@ static void take_block(struct http2 *h, uint32_t id, unsigned flags, const unsig
 		reset(h, id, REFUSED_STREAM, out);
 	} else if (!q.receiving && request.content_length) {
 		reset(h, id, PROTOCOL_ERROR, out);
+	} else if (!status && h->pages >= HTTP2_PAGES && names_directory(&request)) {
+		reset(h, id, REFUSED_STREAM, out);
 	} else {
 		q.cut = q.receiving && status;
 		q.receiving &= !q.cut;
@@ -352,7 +375,10 @@ static void take_frame(struct http2 *h, const struct frame *f, bool blocked, str
 	case FRAME_RST_STREAM: take_reset(h, f, out); break;
 	case FRAME_SETTINGS: take_settings(h, f, out); break;
 	case FRAME_PING: take_ping(h, f, out); break;
-	case FRAME_GOAWAY: h->leaving = true; break;
+	case FRAME_GOAWAY:
+		if (f->length < GOAWAY_LENGTH) go_away(h, FRAME_SIZE_ERROR, out);
+		h->leaving = true;
+		break;
 	case FRAME_WINDOW_UPDATE: take_window_update(h, f, out); break;
 	case FRAME_CONTINUATION: take_continuation(h, f, blocked, out); break;
 	case FRAME_PRIORITY_UPDATE: take_priority_update(h, f, out); break;
@@ -362,23 +388,11 @@ static void take_frame(struct http2 *h, const struct frame *f, bool blocked, str
 
 /* --- the bytes --- */
 
-static void send_settings(struct http2 *h, struct http2_output *out) {
-	static const struct {
-		unsigned name;
-		uint32_t value;
-	} ours[] = {{SETTING_MAX_CONCURRENT_STREAMS, HTTP2_STREAMS_MAX},
-				{SETTING_MAX_HEADER_LIST_SIZE, HTTP2_LIST_MAX},
-				{SETTING_NO_RFC7540_PRIORITIES, 1}};
-	char payload[sizeof ours / sizeof *ours * SETTING_LENGTH], *at = payload;
-	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) at = put_32(put_16(at, ours[i].name), ours[i].value);
-	output_frame(h, out, FRAME_SETTINGS, 0, 0, payload, sizeof payload);
-}
-
 /* The client's preface; the bytes used. */
 static size_t take_preface(struct http2 *h, const char *data, size_t length, struct http2_output *out) {
 	size_t n = preface.length - h->preface;
 	if (n > length) n = length;
-	if (!h->preface) send_settings(h, out);
+	greet(h, out);
 	if (memcmp(data, preface.at + h->preface, n) != 0) go_away(h, PROTOCOL_ERROR, out);
 	h->preface += (uint8_t)n;
 	return n;
@@ -387,6 +401,7 @@ static size_t take_preface(struct http2 *h, const char *data, size_t length, str
 size_t http2_receive(struct http2 *h, const char *data, size_t length, bool blocked, struct http2_output *out) {
 	size_t at = h->preface < preface.length && length ? take_preface(h, data, length, out) : 0;
 	struct frame f = {0};
+	h->pages = stream_pages(h);
 	while (!h->failed) {
 		size_t n = frame_read(&f, data + at, length - at);
 		if (f.length > FRAME_PAYLOAD_MAX) go_away(h, FRAME_SIZE_ERROR, out);

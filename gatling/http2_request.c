@@ -92,9 +92,17 @@ static bool valid_name(struct slice name) {
 	return name.length;
 }
 
+static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+static bool valid_value(struct slice value) {
+	if (octet_text(value.at, value.length) != value.length) return false;
+	return !value.length || (!is_blank(value.at[0]) && !is_blank(value.at[value.length - 1]));
+}
+
 static void field(struct decoding *d, struct slice name, struct slice value) {
 	d->list += name.length + value.length + FIELD_OVERHEAD;
 	if (++d->fields > FIELDS_MAX || d->list > HTTP2_LIST_MAX) wrong(d, -431);
+	d->malformed |= !valid_value(value);
 	if (d->status || d->malformed) return;
 	if (name.length && name.at[0] == ':') {
 		pseudo_field(d, name, value);

@@ -72,13 +72,12 @@ void output_number(struct http2 *h, struct http2_output *out, enum frame_type ty
 
 /* --- answers --- */
 
-/* The start of a header block: what comes before the fields of the response. The bytes written. */
-enum { BLOCK_START = 8 };
-static size_t block_start(struct http2 *h, int status, char *at) {
-	size_t n = 0;
-	if (h->shrink_table) at[n++] = 0x20; /* dynamic table size update: 0 */
+/* What the next block has to begin with; the bytes written. */
+static size_t put_table_size(struct http2 *h, char *at) {
+	size_t n = h->shrink_table;
+	if (n) *at = 0x20; /* dynamic table size update: 0 */
 	h->shrink_table = false;
-	return n + hpack_status(status, at + n);
+	return n;
 }
 
 static char *put(char *at, struct slice s) {
@@ -91,9 +90,9 @@ static bool write_block(struct http2 *h, struct response *r, struct stream *s, u
 	char lines[FIELDS_ROOM + LOCATION_MAX];
 	struct slice server_date = h->worker->server_date_block[h->secure];
 	size_t length = message_fields(r, lines, content_length);
-	char *start = iob_reserve(s->x->batch, BLOCK_START + server_date.length + hpack_bound(length));
+	char *start = iob_reserve(s->x->batch, HPACK_STATUS + server_date.length + hpack_bound(length));
 	if (!start || !length) return false;
-	char *at = put(start + block_start(h, r->status, start), server_date);
+	char *at = put(start + hpack_status(r->status, start), server_date);
 	at += hpack_fields((struct slice){.at = lines, .length = length}, at);
 	s->block_length = (size_t)(at - start);
 	iob_commit(s->x->batch, s->block_length);
@@ -114,6 +113,8 @@ static bool open_stream(struct http2 *h, const struct question *q, struct respon
 	s->priority = q->priority;
 	s->receiving = q->receiving;
 	s->cut = q->cut;
+	s->page = r->page;
+	h->pages += s->page;
 	s->has_length = request_has(q->request, FIELD_CONTENT_LENGTH);
 	s->expected = q->request->content_length;
 	link_stream(h, s);
@@ -128,20 +129,20 @@ static bool open_stream(struct http2 *h, const struct question *q, struct respon
 
 /* Whether a whole file in memory can be sent on the spot: nobody waits who should come first, and there is room. */
 static bool can_answer_at_once(const struct http2 *h, const struct question *q, const struct response *r,
-							   const struct slice *content, const struct http2_output *out) {
-	size_t overhead = 2 * FRAME_HEADER + BLOCK_START + h->worker->server_date_block[h->secure].length;
+							   const struct slice *content, size_t room) {
+	size_t overhead = 2 * FRAME_HEADER + 1 + HPACK_STATUS + h->worker->server_date_block[h->secure].length;
 	if (h->open || q->receiving || r->status != 200 || !r->file) return false;
 	if (q->request->method != METHOD_HEAD && !content->at) return false;
 	return content->length <= FRAME_PAYLOAD_MAX && (int64_t)content->length <= h->initial_window &&
-		   (int64_t)content->length <= h->send_window &&
-		   overhead + r->file->block.length + content->length <= output_room(out);
+		   (int64_t)content->length <= h->send_window && overhead + r->file->block.length + content->length <= room;
 }
 
 /* Two frame headers, blocks that are ready, and the file. */
 static void answer_at_once(struct http2 *h, const struct question *q, struct response *r, struct slice content,
 						   struct http2_output *out) {
 	char *block = out->at + FRAME_HEADER;
-	char *at = put(block + block_start(h, r->status, block), h->worker->server_date_block[h->secure]);
+	char *at = block + put_table_size(h, block);
+	at = put(at + hpack_status(r->status, at), h->worker->server_date_block[h->secure]);
 	at = put(at, r->file->block);
 	unsigned flags = FLAG_END_HEADERS | (content.length ? 0 : FLAG_END_STREAM);
 	frame_header(out->at, (size_t)(at - block), FRAME_HEADERS, flags, q->id);
@@ -164,12 +165,26 @@ static bool log_at_once(struct http2 *h, const struct question *q, const struct 
 bool stream_answer(struct http2 *h, const struct question *q, struct response *r, bool blocked,
 				   struct http2_output *out) {
 	struct slice content = q->request->method == METHOD_HEAD ? (struct slice){0} : message_in_memory(r);
-	struct http2_output batch = {.at = out->at, .end = out->end};
-	if (output_room(&batch) > HTTP2_BATCH) batch.end = out->at + (output_room(out) - (FRAMES - HTTP2_BATCH));
+	size_t reserved = FRAMES - HTTP2_BATCH, room = output_room(out); /* for frames that have to be written */
 	h->progress = true;
-	if (blocked || batch.end < batch.at || !can_answer_at_once(h, q, r, &content, &batch)) return open_stream(h, q, r);
+	if (blocked || room < reserved || !can_answer_at_once(h, q, r, &content, room - reserved))
+		return open_stream(h, q, r);
 	answer_at_once(h, q, r, content, out);
 	return log_at_once(h, q, r, content.length);
+}
+
+void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out) {
+	char block[1 + HPACK_STATUS];
+	size_t n = put_table_size(h, block);
+	n += hpack_status(100, block + n);
+	output_frame(h, out, FRAME_HEADERS, FLAG_END_HEADERS, id, block, n);
+}
+
+unsigned stream_pages(const struct http2 *h) {
+	unsigned pages = 0;
+	for (int i = 0; i < URGENCIES && h->open; i++)
+		for (const struct stream *s = h->streams[i].first; s; s = s->next) pages += s->page;
+	return pages;
 }
 
 /* --- streams take turns --- */
@@ -195,12 +210,13 @@ static void produce_block(struct http2 *h, struct stream *s, struct http2_output
 	enum frame_type type = FRAME_HEADERS;
 	bool only = iob_bytesleft(s->x->batch) == s->block_length;
 	while (s->block_length) {
-		size_t n = s->block_length < FRAME_PAYLOAD_MAX ? s->block_length : FRAME_PAYLOAD_MAX;
+		size_t n = s->block_length < FRAME_PAYLOAD_MAX ? s->block_length : FRAME_PAYLOAD_MAX - 1;
 		unsigned flags =
 			(type == FRAME_HEADERS && only ? FLAG_END_STREAM : 0) | (n == s->block_length ? FLAG_END_HEADERS : 0);
-		char *payload = frame_header(out->at, n, type, flags, s->id);
-		(void)iob_take(h->worker->loop, h->fd, s->x->batch, payload, n); /* it is in memory */
-		out->at = payload + n;
+		char *payload = out->at + FRAME_HEADER;
+		size_t first = type == FRAME_HEADERS ? put_table_size(h, payload) : 0;
+		(void)iob_take(h->worker->loop, h->fd, s->x->batch, payload + first, n); /* it is in memory */
+		out->at = frame_header(out->at, first + n, type, flags, s->id) + first + n;
 		s->block_length -= n;
 		type = FRAME_CONTINUATION;
 	}

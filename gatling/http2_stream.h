@@ -6,7 +6,7 @@
 #include "gatling/http2.h"
 #include "gatling/http2_request.h"
 
-enum { URGENCIES = 8, CUT_REMEMBERED = 16 };
+enum { URGENCIES = 8, CUT_REMEMBERED = 64 };
 
 enum { WINDOW_MAX = 0x7fffffff, WINDOW_DEFAULT = 65535 }; /* section 6.9 */
 
@@ -17,6 +17,7 @@ struct stream {
 	struct priority priority;
 	bool receiving;                 /* content of the request is still to come: the answer waits for it */
 	bool cut;                       /* the answer does not wait for it: what comes of it is dropped */
+	bool page;                      /* what it sends has been made for it */
 	bool ended;                     /* nothing more is sent */
 	bool has_length;                /* the request has said how long its content is: */
 	uint64_t expected;              /* so long; */
@@ -38,6 +39,7 @@ struct http2 {
 	struct peer peer;
 	uint16_t port;
 	bool secure;
+	bool greeted;      /* our SETTINGS are out */
 	bool settled;      /* the client's first SETTINGS have come */
 	bool leaving;      /* the client has sent a GOAWAY: it may ask on, and closes when it likes */
 	bool draining;     /* a GOAWAY is out: no further streams */
@@ -52,7 +54,8 @@ struct http2 {
 	uint32_t highest;             /* the highest that the client has opened */
 	uint32_t cut[CUT_REMEMBERED]; /* those that we ended last before the client did: more may come on them */
 	unsigned cuts;
-	unsigned open; /* streams */
+	unsigned open;  /* streams */
+	unsigned pages; /* made for answers that are under way, or have been since these bytes came */
 	struct streams streams[URGENCIES];
 	/* a header block in several frames */
 	unsigned char *block;
@@ -85,6 +88,12 @@ struct question {
 /* Answers at once if nothing stands in the way, else opens a stream. false: no memory. */
 bool stream_answer(struct http2 *h, const struct question *question, struct response *response, bool blocked,
 				   struct http2_output *out);
+
+/* The interim response 100. */
+void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out);
+
+/* How many streams send a page. */
+unsigned stream_pages(const struct http2 *h);
 
 /* Appends a frame. What finds no room is lost, and the connection has failed. */
 void output_frame(struct http2 *h, struct http2_output *out, enum frame_type type, unsigned flags, uint32_t stream,

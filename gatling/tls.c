@@ -18,6 +18,9 @@ struct tls_worker {
 	struct certificates *certificates;
 	BIO_METHOD *method;
 	bool kernel; /* it seals records */
+	/* The buffers, and whose bytes are in them: of one connection between two calls only at the end of a handshake, see
+	 * tls_handshake(); what another one has left there, when it ended, is nobody's. */
+	const struct tls *owner;
 	size_t in_at, in_end, sealed_length;
 	char in[TLS_READ];        /* read from the socket of whose turn it is, not opened yet */
 	char sealed[SEALED_ROOM]; /* to be sent to it */
@@ -38,6 +41,13 @@ struct tls {
 	char *unsent;
 	size_t unsent_at, unsent_end;
 };
+
+static void claim(const struct tls *t) {
+	struct tls_worker *w = t->worker;
+	if (w->owner == t) return;
+	w->owner = t;
+	w->in_at = w->in_end = w->sealed_length = 0;
+}
 
 /* --- the BIO --- */
 
@@ -110,31 +120,40 @@ static BIO *bio_new(struct tls *t) {
 
 /* --- sending --- */
 
-/* Sends what is sealed. */
+static enum iob_result fail(struct tls *t) {
+	t->failed = true;
+	return IOB_FAILED;
+}
+
+/* Sends what is kept. */
+static enum iob_result flush_unsent(struct tls *t) {
+	ssize_t n = io_trywrite(t->loop, t->fd, t->unsent + t->unsent_at, t->unsent_end - t->unsent_at);
+	if (n == -1) return errno == EAGAIN ? IOB_AGAIN : fail(t);
+	t->unsent_at += (size_t)n;
+	if (t->unsent_at < t->unsent_end) return IOB_AGAIN;
+	free(t->unsent);
+	t->unsent = NULL;
+	return IOB_DONE;
+}
+
+/* Sends what is sealed, behind what is kept; what the socket does not take is kept. */
 static enum iob_result flush(struct tls *t, enum io_rest rest) {
 	struct tls_worker *w = t->worker;
+	struct iovec part = {.iov_base = w->sealed, .iov_len = w->sealed_length};
 	if (t->failed) return IOB_FAILED;
-	if (t->unsent) {
-		ssize_t n = io_trywrite(t->loop, t->fd, t->unsent + t->unsent_at, t->unsent_end - t->unsent_at);
-		if (n == -1 && errno != EAGAIN) return IOB_FAILED;
-		if (n > 0) t->unsent_at += (size_t)n;
-		if (t->unsent_at < t->unsent_end) {
-			bool kept = keep_unsent(t, w->sealed, w->sealed_length);
-			w->sealed_length = 0;
-			return kept ? IOB_AGAIN : IOB_FAILED;
-		}
-		free(t->unsent);
-		t->unsent = NULL;
-	}
-	size_t length = w->sealed_length;
-	if (!length) return IOB_DONE;
+	enum iob_result result = t->unsent ? flush_unsent(t) : IOB_DONE;
+	if (!part.iov_len || result == IOB_FAILED) return result;
 	w->sealed_length = 0;
-	struct iovec part = {.iov_base = w->sealed, .iov_len = length};
-	ssize_t n = io_trywritev(t->loop, t->fd, &part, 1, rest);
-	if (n == -1 && errno != EAGAIN) return IOB_FAILED;
+	ssize_t n = result == IOB_DONE ? io_trywritev(t->loop, t->fd, &part, 1, rest) : 0;
+	if (n == -1 && errno != EAGAIN) return fail(t);
 	if (n == -1) n = 0;
-	if ((size_t)n == length) return IOB_DONE;
-	return keep_unsent(t, w->sealed + n, length - (size_t)n) ? IOB_AGAIN : IOB_FAILED;
+	if ((size_t)n == part.iov_len) return IOB_DONE;
+	return keep_unsent(t, w->sealed + n, part.iov_len - (size_t)n) ? IOB_AGAIN : IOB_FAILED;
+}
+
+enum iob_result tls_flush(struct tls *t) {
+	claim(t);
+	return flush(t, IO_LAST);
 }
 
 bool tls_blocked(const struct tls *t) { return t->unsent || t->waits; }
@@ -146,6 +165,7 @@ static bool seal(struct tls *t, const char *plain, size_t length) {
 		if (record > length) record = length;
 		if (SSL_write_ex(t->ssl, plain, record, &done) != 1) {
 			ERR_clear_error();
+			t->failed = true;
 			return false;
 		}
 		if (t->sent < TLS_FIRST_BYTES) t->sent += (uint32_t)record;
@@ -160,9 +180,10 @@ static bool seal(struct tls *t, const char *plain, size_t length) {
  * record that was sent, for that has pushed those before it. */
 static enum iob_result end_kernel(struct tls *t) {
 	struct pollfd socket = {.fd = t->fd, .events = POLLOUT};
-	ERR_clear_error();
 	int done = SSL_shutdown(t->ssl);
-	if (done >= 0 || SSL_get_error(t->ssl, done) != SSL_ERROR_WANT_WRITE) {
+	bool taken = done >= 0 || SSL_get_error(t->ssl, done) != SSL_ERROR_WANT_WRITE;
+	ERR_clear_error();
+	if (taken) {
 		if (poll(&socket, 1, 0) == 1) return IOB_DONE;
 		SSL_set_shutdown(t->ssl, SSL_get_shutdown(t->ssl) & SSL_RECEIVED_SHUTDOWN); /* again, to push */
 	}
@@ -175,6 +196,7 @@ enum iob_result tls_send(struct tls *t, iob *batch, uint64_t most, enum io_rest 
 		enum iob_result result = iob_send(t->loop, t->fd, batch, most, rest, sent);
 		return result == IOB_DONE && rest == IO_MORE ? end_kernel(t) : result;
 	}
+	claim(t);
 	enum iob_result result = flush(t, IO_LAST);
 	while (result == IOB_DONE && iob_bytesleft(batch)) {
 		if (!most) return IOB_AGAIN;
@@ -192,6 +214,7 @@ enum iob_result tls_send(struct tls *t, iob *batch, uint64_t most, enum io_rest 
 
 void tls_close(struct tls *t) {
 	if (t->failed || t->unsent || !SSL_is_init_finished(t->ssl) || SSL_get_shutdown(t->ssl) & SSL_SENT_SHUTDOWN) return;
+	claim(t);
 	(void)SSL_shutdown(t->ssl);
 	ERR_clear_error();
 	(void)flush(t, IO_MORE);
@@ -211,6 +234,7 @@ static ssize_t fill(struct tls *t) {
 enum tls_result tls_handshake(struct tls *t, void *buffer, size_t *length) {
 	struct tls_worker *w = t->worker;
 	bool blocked = tls_blocked(t);
+	claim(t);
 	ssize_t n = blocked ? 0 : fill(t);
 	if (n == 0 && !blocked) return TLS_FAILED;
 	if (n == -1) return errno == EAGAIN ? TLS_AGAIN : TLS_FAILED;
@@ -251,6 +275,7 @@ bool tls_chose_http2(const struct tls *t) {
 ssize_t tls_read(struct tls *t, void *buffer, size_t length) {
 	struct tls_worker *w = t->worker;
 	size_t got = 0, n;
+	claim(t);
 	if (t->ended) return 0;
 	if (w->in_at == w->in_end) { /* else they came with the end of the handshake */
 		ssize_t filled = fill(t);
@@ -321,6 +346,7 @@ struct tls *tls_new(struct tls_worker *w, io_loop *loop, int fd) {
 
 void tls_free(struct tls *t) {
 	if (!t) return;
+	if (t->worker->owner == t) t->worker->owner = NULL;
 	SSL_free(t->ssl);
 	free(t->unsent);
 	free(t);

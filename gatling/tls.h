@@ -60,9 +60,12 @@ bool tls_ended(const struct tls *tls);
 /* As iob_send(); IO_MORE: the connection ends with this batch, so the peer is told so (close_notify). */
 enum iob_result tls_send(struct tls *tls, iob *batch, uint64_t most, enum io_rest rest, uint64_t *sent);
 
-/* Whether it waits for room in the socket, for the handshake to go on or for what it has sealed: then tls_handshake(),
- * or tls_send() also with an empty batch, is to be called when there is. */
+/* Whether it waits for room in the socket, for the handshake to go on or for what it has sealed: then, when there is,
+ * tls_handshake(), or tls_send() or tls_flush(), is to be called. */
 bool tls_blocked(const struct tls *tls);
+
+/* Sends what is sealed and not sent, without a batch. */
+enum iob_result tls_flush(struct tls *tls);
 
 /* Tells the peer that nothing more will be sent, if that goes out at once. */
 void tls_close(struct tls *tls);

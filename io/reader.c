@@ -134,6 +134,7 @@ static struct io_reader *reader_new(io_loop *loop) {
 bool io_in_memory(io_loop *loop, int fd, int file, off_t offset, uint64_t now, uint64_t length) {
 	struct io_entry *e = &loop->entry[fd];
 	bool read = e->read;
+	if (e->reading) return false;
 	e->read = false;
 	/* Between them lies what was read with them. Who begins at the front has seldom been overtaken. */
 	if (read || (in_memory(file, offset + (off_t)now - 1) && (offset == 0 || in_memory(file, offset)))) return true;

@@ -1,6 +1,7 @@
 """HTTP/2: what a request and an answer are, priorities, windows, the end, and floods, each with its limit."""
 
 import re
+import signal
 import struct
 import subprocess
 import time
@@ -92,6 +93,17 @@ def test_windows_are_opened_for_content_that_is_dropped(c):
         c.send(frame(DATA, 0, stream, b"x" * 16384))
     c.send(frame(DATA, END_STREAM, stream))
     assert c.answers(stream)[0].status == 405
+
+
+@pytest.mark.parametrize("path,method,status", [("/small.bin", "GET", 200), ("/small.bin", "POST", 405), ("/none", "GET", 404)])
+def test_who_expects_a_100_gets_it_or_the_answer(c, path, method, status):
+    stream = c.ask(path, ("expect", "100-continue"), method=method, end=False)
+    if status == 200:
+        while (f := c.frame()).type != HEADERS:
+            pass
+        assert c.inflate(f.payload) == [(":status", "100")]
+        c.send(frame(DATA, END_STREAM, stream, b"x"))
+    assert c.answers(stream, until_reset=status != 200)[0].status == status
 
 
 def test_who_is_refused_while_sending_content_reads_the_answer_and_goes_on(c):
@@ -232,6 +244,8 @@ MALFORMED = {
     "a pseudo-field behind": request("/", ("a", "b"), (":scheme", "http")),
     "an unknown pseudo-field": request("/", (":who", "me")),
     "an empty name": request("/", ("", "x")),
+    "a blank before a value": request("/", ("a", " x")),
+    "a line break in the scheme": block((":method", "GET"), (":scheme", "a\r\nb"), (":path", "/"), (":authority", "a")),
     "a blank in a name": request("/", ("a b", "x")),
     "another host": request("/", ("host", "other.example")),
     "content that does not come": request("/", ("content-length", "5")),
@@ -262,6 +276,16 @@ def test_frames_may_come_byte_by_byte(server):
 def test_unknown_frames_and_settings_are_ignored(c):
     c.send(frame(0x77, 0xFF, 0, b"x" * 100) + frame(0x78, 0, 99, b"") + frame(SETTINGS, payload=struct.pack(">HI", 0x7777, 1)))
     assert c.get("/small.bin").body == SMALL
+
+
+def test_the_size_of_the_table_is_said_in_the_block_that_is_sent_first(server):
+    with Http2(server, window=0) as c:
+        c.inflate.library.nghttp2_hd_inflate_change_table_size(c.inflate.inflater, 0)
+        c.send(frame(SETTINGS, payload=settings(table=0)) + frame(HEADERS, END_HEADERS | END_STREAM, 1, request("/none", ("priority", "u=7")))
+               + frame(HEADERS, END_HEADERS | END_STREAM, 3, request("/big.bin", ("priority", "u=0")))
+               + frame(SETTINGS, payload=settings(window=1 << 30)))  # fmt: skip
+        none, big = c.answers(1, 3)
+        assert none.status == 404 and big.body == BIG
 
 
 def test_a_client_without_a_dynamic_table_is_told_that_it_is_not_used(c):
@@ -332,6 +356,18 @@ def test_streams_beyond_the_limit_are_refused(c):
     c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
     answers = c.answers(*streams)
     assert [a.reset for a in answers] == [None] * 128 + [REFUSED_STREAM] * 2 and answers[127].body == BIG
+
+
+def test_listings_are_made_a_few_at_a_time(build, root):
+    """HTTP2_PAGES."""
+    for i in range(500):
+        root.write(f"list/{i}", b"")
+    with Server(build, root, "-j", "1") as server, Http2(server, window=0) as c:
+        streams = [c.ask("/list/") for _ in range(10)]
+        c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
+        answers = c.answers(*streams)
+        assert [a.reset for a in answers].count(REFUSED_STREAM) == 8 and [a.reset for a in answers].count(None) == 2
+        assert c.get("/list/").status == 200 and c.get("/a.txt").body == b"a"
 
 
 def test_more_content_than_anybody_needs_is_refused(c):
@@ -405,6 +441,24 @@ def test_a_window_that_stays_shut_is_not_waited_for(build, files):
             c.send(frame(PING, payload=b"12345678"))
             time.sleep(0.1)
         assert c.ended() in (NO_ERROR, None)
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["timeout", "drain"])
+def test_who_reads_slowly_gets_everything(build, files, told):
+    """When all is in the kernel's hands, the connection is idle to us, but frames of the client would reset it."""
+    with Server(build, files, "-j", "1", "-T", "1") as server, Http2(server, receive_buffer=65536) as c:
+        stream = c.ask("/big.bin")
+        got, started = 0, time.monotonic()
+        while got < len(BIG):
+            f = c.frame()
+            got += len(f.payload) if f.type == DATA else 0
+            if f.type == DATA:
+                c.send(frame(WINDOW_UPDATE, payload=struct.pack(">I", len(f.payload))))
+                time.sleep(max(0, started + 3 * got / len(BIG) - time.monotonic()))
+            if told and got > 1_000_000:
+                server.signal(signal.SIGHUP)
+                told = False
+        assert f.stream == stream and f.flags & END_STREAM
 
 
 # --- others ---

@@ -3,8 +3,10 @@
 import contextlib
 import os
 import shutil
+import signal
 import socket
 import ssl
+import struct
 import subprocess
 import threading
 import time
@@ -13,6 +15,7 @@ import pytest
 
 from conftest import BIG, SMALL
 from gatling import Connection, Root, Server, certificate, eventually, runnable, trusting, unprivileged
+from http2 import END_HEADERS, END_STREAM, HEADERS, PREFACE, SETTINGS, WINDOW_UPDATE, frame, request, settings
 
 RSA = ("rsa:2048",)
 FLAGS = ("-j", "1", "-n", "--tls-port", "0")
@@ -106,7 +109,7 @@ def test_a_directory_of_certbot_has_a_certificate_for_each_name(first_build, fil
 
 @pytest.mark.parametrize("in_one_file", [False, True])
 def test_keys_of_both_kinds_stand_side_by_side(first_build, files, in_one_file):
-    pairs = [certificate("DNS:localhost"), certificate("DNS:localhost", RSA)]
+    pairs = [certificate("DNS:localhost,DNS:a"), certificate("DNS:a,DNS:LOCALHOST,DNS:a", RSA)]
     flags = [word for cert, key in pairs for word in ("--cert", cert, "--key", key)]
     if in_one_file:
         flags = ["--cert", private("both.pem", b"".join(path.read_bytes() for pair in pairs for path in pair))]
@@ -222,6 +225,33 @@ def test_a_broken_certificate_is_reported_once_and_the_last_good_one_stays(first
         assert shown(server) == "DNS:localhost"
         install(site.path / "server.pem", *certificate("DNS:again"))
         eventually(lambda: shown(server) == "DNS:again")
+
+
+def test_a_broken_certificate_does_not_keep_others_from_being_renewed(first_build, site):
+    with Tls(first_build, site, *FLAGS) as server:
+        install(site.path / "www.example.org.pem", *certificate("DNS:old", expired=True))
+        (site.path / "wild.pem").chmod(0o644)  # now it would be served
+        install(site.path / "server.pem", *certificate("DNS:localhost,DNS:renewed"))
+        eventually(lambda: shown(server) == "DNS:localhost, DNS:renewed")
+        assert ["expired" in line or "chmod" in line for line in server.errors] == [True, True]
+        for name, kept in (("www.example.org", "DNS:also.example.org"), ("a.example.net", "DNS:*.example.net")):
+            with server.connect(name=name) as c:
+                assert names(c) == kept
+        (site.path / "www.example.org.pem").unlink()
+        eventually(lambda: not still(server))
+
+
+def still(server):
+    with server.connect(name="www.example.org") as c:
+        return names(c) == "DNS:also.example.org"
+
+
+@pytest.mark.parametrize("name", ["server.pem", "site.key", "dir/privkey.pem"])
+def test_a_private_key_is_not_served_whoever_may_read_it(first_build, files, name):
+    _, key = certificate()
+    root = Root({"public.pem": certificate()[0].read_bytes(), name: key.read_bytes()})
+    with Server(first_build, root, "-E") as server:
+        assert server.get(f"/{name}").status == 403 and server.get("/public.pem").status == 200
 
 
 def test_no_request_fails_while_certificates_change(first_build, site):
@@ -408,6 +438,33 @@ def test_what_is_no_handshake_does_no_harm(first_build, files, sent, how):
         with server.connect() as c:
             assert c.get("/small.bin").body == SMALL
         eventually(lambda: server.descriptors() <= before)
+
+
+@pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"\x16\x03\x01\x00\x05hello" + b"\x17\x03\x03\x00\x20" + b"x" * 32])
+def test_what_one_client_says_is_not_read_as_said_by_another(secure, said):
+    with secure.connect() as good:
+        for _ in range(3):
+            with secure.raw() as bad:
+                bad.send(said)
+                bad.rest()
+            assert good.get("/small.bin").body == SMALL
+
+
+def test_an_alert_for_one_client_is_not_sent_to_another(secure):
+    """It cannot be sent when the connection is reset in the same moment: the server is stopped for that."""
+    with secure.connect() as good:
+        assert good.get("/small.bin").body == SMALL
+        for _ in range(5):
+            bad = secure.connect(alpn=("h2",))
+            bad.send(PREFACE + frame(SETTINGS, payload=settings(window=1 << 30)) + frame(WINDOW_UPDATE, payload=struct.pack(">I", 1 << 30)))
+            bad.send(frame(HEADERS, END_HEADERS | END_STREAM, 1, request("/big.bin")) + frame(HEADERS, END_HEADERS | END_STREAM, 3, request("/big.bin")))
+            bad.socket.recv(1)
+            secure.signal(signal.SIGSTOP)
+            socket.socket.send(bad.socket, b"\x17\x03\x03\x00\x20" + b"x" * 32)
+            bad.reset()
+            good.send(b"GET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+            secure.signal(signal.SIGCONT)
+            assert good.response().body == SMALL
 
 
 def test_a_handshake_that_stalls_is_cut_off(first_build, files):
