@@ -1,5 +1,5 @@
-"""Draws what versus.py has measured, with gnuplot: an SVG for each measure, a group of bars for each case, a bar for
-each server, from the least to the most of the rounds as its error."""
+"""Draws what versus.py has measured, with gnuplot: two SVGs for each measure, HTTP/1.1 in clear text and the rest, a
+group of bars for each case, a bar for each server, from the least to the most of the rounds as its error."""
 
 import statistics
 import subprocess
@@ -48,16 +48,23 @@ def draw(path, title, rows, columns, scale="set logscale y"):
     data.unlink()
 
 
+def names_of(measured):
+    return list(dict.fromkeys(name for kept in measured for name in kept))
+
+
 def plot(directory, results, cases):
-    """A file of each measure, and memory.svg, if that was measured."""
-    servers = list(dict.fromkeys(name for kept in results.cases.values() for name in kept))
-    for measure, title in TITLES.items():
-        rows = []
-        for key, kept in results.cases.items():
-            values = [kept[name][measure] if name in kept else None for name in servers]
-            rows.append((cases[key].title, [v and (statistics.median(v), min(v), max(v)) for v in values]))
-        draw(directory / f"{measure.removesuffix('_us')}.svg", title, rows, servers)
+    """Files of each measure, and memory.svg, if that was measured."""
+    for suffix, clear in (("", True), ("-tls", False)):
+        measured = {key: kept for key, kept in results.cases.items() if (cases[key].protocol == "http") == clear}
+        servers = names_of(measured.values())
+        for measure, title in TITLES.items() if measured else ():
+            rows = []
+            for key, kept in measured.items():
+                values = [kept[name][measure] if name in kept else None for name in servers]
+                rows.append((cases[key].title, [v and (statistics.median(v), min(v), max(v)) for v in values]))
+            draw(directory / f"{measure.removesuffix('_us')}{suffix}.svg", title, rows, servers)
     if results.memory:
-        row = [(value, value, value) for value in results.memory.values()]
-        draw(directory / "memory.svg", "resident bytes of an idle connection", [("after one request", row)],
-             list(results.memory), "set yrange [0:*]")  # fmt: skip
+        servers = names_of(results.memory.values())
+        rows = [(protocol, [(memory[name],) * 3 if memory.get(name, 0) > 0 else None for name in servers])
+                for protocol, memory in results.memory.items()]  # fmt: skip
+        draw(directory / "memory.svg", "resident bytes of an idle connection after one request", rows, servers)

@@ -10,8 +10,18 @@ without limit, deferred accepting and a large backlog wherever there is such a s
     uring     gatling again, built with IO=uring
     epoll     smallest: the smallest program that answers from memory with epoll(7), one file
     lazy      the same with TCP_DEFER_ACCEPT, registering only who has to wait
+
+Each listens for one of PROTOCOLS. For TLS all have the same certificate (ECDSA, P-256), TLS 1.2 and 1.3 and tickets, and
+leave encryption to the kernel where both can. Not all of them let one choose among the suites of TLS 1.3: the client
+should offer one. A connection takes any number of requests over HTTP/2, too, and 128 at a time:
+
+    nginx     http2_chunk_size is a record of TLS; a port for HTTP/2 in clear text takes no HTTP/1.1
+    h2o       uses the key in its own process, without neverbleed
+    lighttpd  mod_openssl, else it does not speak TLS; it answers 8 requests of a connection at a time
+    caddy     does not announce HTTP/3 in each answer
 """
 
+import functools
 import os
 import shutil
 import signal
@@ -26,6 +36,8 @@ BACKLOG = 65535
 CONNECTIONS_MAX = 19000  # of a worker, below the limit on descriptors
 START_S, STOP_S = 10, 3
 YARDSTICKS = ("epoll", "lazy")
+PROTOCOLS = ("http", "https", "h2", "h2c")  # HTTP/1.1 and HTTP/2 with TLS, HTTP/2 in clear text
+TLS_PROTOCOLS = ("https", "h2")
 
 NGINX = """
 worker_processes {workers};
@@ -42,7 +54,7 @@ http {{
     keepalive_timeout 3600s;
     open_file_cache max=10000 inactive=3600s;
     open_file_cache_valid 60s;
-    server {{ listen 127.0.0.1:{port} backlog={backlog}{listen}; root {root}; }}
+    server {{ listen 127.0.0.1:{port} backlog={backlog}{listen}{protocol}; root {root}; }}
 }}
 """
 
@@ -50,12 +62,14 @@ H2O = """
 num-threads: {workers}
 max-connections: {connections}
 http1-request-timeout: 3600
+http2-idle-timeout: 3600
+http2-max-concurrent-requests-per-connection: 128
 user: {user}
 pid-file: {directory}/h2o-{port}.pid
 error-log: /dev/null
 listen:
   host: 127.0.0.1
-  port: {port}
+  port: {port}{protocol}
 hosts:
   default:
     paths:
@@ -78,6 +92,7 @@ server.network-backend = "sendfile"
 server.listen-backlog = {backlog}
 server.defer-accept = 10
 mimetype.assign = ( "" => "application/octet-stream" )
+{protocol}
 """
 
 CADDY = """
@@ -87,11 +102,15 @@ CADDY = """
     log {{
         output discard
     }}
+    servers {{
+        protocols h1 h2 h2c
+    }}
 }}
-http://127.0.0.1:{port} {{
+{scheme}://127.0.0.1:{port} {{
     bind 127.0.0.1
     root * {root}
     file_server
+    {protocol}
 }}
 """
 
@@ -102,6 +121,30 @@ CONFIGURED = {
     "caddy": (CADDY, ["caddy", "run", "--adapter", "caddyfile", "--config"]),
 }
 
+# What stands in a configuration for {protocol}.
+TLS = {
+    "nginx": """ ssl http2;
+        ssl_certificate {certificate};
+        ssl_certificate_key {certificate};
+        ssl_protocols TLSv1.2 TLSv1.3;
+        ssl_session_cache shared:sessions:10m;
+        ssl_session_timeout 1h;
+        ssl_conf_command Options KTLS;
+        http2_chunk_size 16k""",
+    "h2o": """
+  ssl:
+    certificate-file: {certificate}
+    key-file: {certificate}
+    minimum-version: TLSv1.2
+    neverbleed: OFF""",
+    "lighttpd": """server.modules += ( "mod_openssl" )
+ssl.engine = "enable"
+ssl.pemfile = "{certificate}"
+ssl.openssl.ssl-conf-cmd = ( "MinProtocol" => "TLSv1.2", "Options" => "KTLS" )""",
+    "caddy": "tls {certificate} {certificate}",
+}
+CLEAR_HTTP2 = {"nginx": " http2"}  # the others tell by its first bytes
+
 
 def free_port():
     with socket.socket() as s:
@@ -109,11 +152,15 @@ def free_port():
         return s.getsockname()[1]
 
 
-class Server:
-    """A running server: its port, and what its processes use."""
+def scheme(protocol):
+    return "https" if protocol in TLS_PROTOCOLS else "http"
 
-    def __init__(self, name, port, command, cores, directory):
-        self.name, self.port = name, port
+
+class Server:
+    """A running server: its port, what is spoken there, and what its processes use."""
+
+    def __init__(self, name, port, protocol, command, cores, directory):
+        self.name, self.port, self.protocol = name, port, protocol
         words = directory / f"{name}-{port}.stderr"
         environment = os.environ | {"GOMAXPROCS": str(len(cores)), "XDG_CONFIG_HOME": str(directory)}
         with open(words, "wb") as stderr:
@@ -135,7 +182,7 @@ class Server:
             return False
 
     def url(self, path):
-        return f"http://127.0.0.1:{self.port}{path}"
+        return f"{scheme(self.protocol)}://127.0.0.1:{self.port}{path}"
 
     def processes(self):
         found = [self.process.pid]
@@ -189,26 +236,44 @@ class Servers:
         path.write_bytes(os.urandom(length))
         return path
 
-    def command(self, name, port, workers, file, once, listen):
+    @functools.cached_property
+    def certificate(self):
+        """A file with a new one, and its key."""
+        path = self.directory / "certificate.pem"
+        made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                               "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "-", "-out", "-"],
+                              capture_output=True, check=True)  # fmt: skip
+        path.write_bytes(made.stdout)
+        return path
+
+    def command(self, name, port, workers, file, once, listen, protocol):
         if name in ("gatling", "uring"):
-            return [self.build / ("uring" if name == "uring" else "") / "gatling", "-c", self.root, "-i", "127.0.0.1", "-p", port, "-n", "-j", workers, "-T", "3600"]
+            ports = ["-p", port]
+            if protocol in TLS_PROTOCOLS:
+                ports = ["-p", 0, "--https", "--tls-port", port, "--cert", self.certificate]
+            return [self.build / ("uring" if name == "uring" else "") / "gatling", "-c", self.root, "-i", "127.0.0.1", *ports, "-n", "-j", workers, "-T", "3600"]
         if name in YARDSTICKS:
             flags = ["-1"] * once + ["-l"] * (name == "lazy")
             return [self.build / "bench" / "smallest", *flags, port, self.root / file]
         text, words = CONFIGURED[name]
         path = self.directory / f"{name}-{port}.conf"
+        if protocol in TLS_PROTOCOLS:
+            words_of_protocol = TLS[name].format(certificate=self.certificate)
+        else:
+            words_of_protocol = CLEAR_HTTP2.get(name, "") if protocol == "h2c" else ""
         path.write_text(text.format(
             workers=workers, extra_workers=workers if workers > 1 else 0, port=port, root=self.root, listen=listen,
             directory=self.directory, backlog=BACKLOG, connections=CONNECTIONS_MAX, user=os.environ.get("USER", "root"),
+            scheme=scheme(protocol), protocol=words_of_protocol,
         ))  # fmt: skip
         return [*words, path]
 
-    def start(self, name, workers=1, file=None, once=False, listen=" deferred reuseport"):
+    def start(self, name, workers=1, file=None, once=False, listen=" deferred reuseport", protocol="http"):
         """file, once: for a yardstick, which has one answer. listen: further words of nginx's directive."""
         port = free_port()
-        command = self.command(name, port, workers, file, once, listen)
+        command = self.command(name, port, workers, file, once, listen, protocol)
         cores = set(self.cores if workers > 1 else self.cores[:1])
-        server = Server(name, port, command, cores, self.directory)
+        server = Server(name, port, protocol, command, cores, self.directory)
         self.running.append(server)
         return server
 
@@ -222,3 +287,13 @@ os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin"  # where servers are, not eve
 
 def installed(name):
     return name not in CONFIGURED or shutil.which(name) is not None
+
+
+@functools.cache
+def speaks(name, protocol):
+    if name in YARDSTICKS:
+        return protocol == "http"
+    if name != "lighttpd" or protocol not in TLS_PROTOCOLS:
+        return True
+    text = 'server.document-root = "/"\nserver.modules = ( "mod_openssl" )\n'
+    return subprocess.run(["lighttpd", "-tt", "-f", "-"], input=text, text=True, capture_output=True).returncode == 0

@@ -2,11 +2,13 @@
 
     versus.py BUILD [--only CASE,...] [--servers NAME,...] [--rounds N] [--seconds N] [--out DIR]
 
-Each server is configured for static files as well as its manual allows (servers.py) and has the first core; httpbench
-has the other. They take turns, A B C A B C, since machines have moods: believe the ratios. Of each round the requests a
-second, the server's processor time a request (of the scheduler's accounting) and the percentiles are kept, in
-DIR/versus.tsv; printed and plotted are medians, and from the least to the most. Before a case each server's answers are
-fetched and compared; during it httpbench checks the status and the length or the bytes of every one. "make versus".
+Each server is configured for static files as well as its manual allows (servers.py) and has the first core; httpbench,
+or h2load where HTTP/2 is spoken, has the other. They take turns, A B C A B C, since machines have moods: believe the
+ratios. Of each round the requests a second, the server's processor time a request (of the scheduler's accounting) and
+the percentiles are kept, in DIR/versus.tsv; printed and plotted are medians, and from the least to the most. Before a
+case each server's answers are fetched and compared; during it httpbench checks the status and the length or the bytes
+of every one, h2load the status, and the length of all together. TLS is always TLS 1.3 with the suite SUITE, the only one
+that is offered, and X25519. "make versus".
 """
 
 import argparse
@@ -19,21 +21,24 @@ import resource
 import shutil
 import signal
 import socket
+import ssl
 import statistics
 import struct
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from email import message_from_bytes
 from pathlib import Path
 
+import h2load
 from plots import plot
-from servers import CONFIGURED, YARDSTICKS, Servers, installed
+from servers import CONFIGURED, TLS_PROTOCOLS, YARDSTICKS, Servers, installed, speaks
 from slowdisk import NoSlowDisk, SlowDisk
 
 KB = 1024
 CORE_CONNECTIONS = 64
-IDLE = 15_000
+IDLE, IDLE_TLS = 15_000, 2000
 MIX_FILES = 1000
 COLD_FILES, COLD_BYTES, COLD_ROUNDS = 8, 1 << 30, 4
 LINK_BYTES_S, LINK_HZ = 25_000_000, 1000  # of each download: 200 Mbit/s
@@ -42,13 +47,16 @@ HOLD_S, HOUR_S = 5, 3600
 SOURCES = "127.0.7.0/28"  # addresses of the clients: more ports
 IP_BIND_ADDRESS_NO_PORT = 24  # ip(7); not in Python 3.11
 HOT_RATE = 5000  # requests a second beside the downloads, in open loop
+SUITE = "TLS_AES_128_GCM_SHA256"
+NEEDED = {"http": [], "https": ["openssl"], "h2": ["openssl", "h2load", "curl"], "h2c": ["h2load", "curl"]}
 MEASURES = {"rate": "/s", "cpu_us": "CPU us", "p50_us": "p50 us", "p99_us": "p99 us", "p999_us": "p99.9 us"}
 
 
 @dataclass
 class Case:
-    """One kind of load. extra: what is done to a second instance of each server, which is then measured beside one
-    without it: "idle" connections, "workers" (two), "downloads" of cold files, "slow downloads": from a slow disk."""
+    """One kind of load, over one of servers.PROTOCOLS; that of HTTP/2 is of options of h2load. extra: what is done to a
+    second instance of each server, which is then measured beside one without it: "idle" connections, "workers" (two),
+    "downloads" of cold files, "slow downloads": from a slow disk."""
 
     key: str
     title: str
@@ -59,11 +67,14 @@ class Case:
     yardsticks: bool = False
     workers: int = 1
     extra: str = ""
-    seconds: float = 1  # times --seconds
+    idle: int = 0  # connections
+    seconds: float = 1  # times --seconds; 0: there is no load
+    protocol: str = "http"
 
 
 ONCE = ["-c", CORE_CONNECTIONS, "-k", 1]
 HOT = ["-c", CORE_CONNECTIONS, "-R", HOT_RATE]
+STREAMS = ["-c", 16, "-m", 32]
 CASES = [
     Case("1k", "1 KB", yardsticks=True),
     Case("16k", "16 KB", "/16k", yardsticks=True),
@@ -77,13 +88,24 @@ CASES = [
     Case("304", "304", "/1k", status=304),
     Case("404", "404", "/none", status=404),
     Case("mix", "1,000 files by Zipf", "mix"),
-    Case("active", "1,000 active of 15,000", "/1k", ["-c", 1000], extra="idle"),
-    Case("idle", "1 KB beside 15,000 idle", extra="idle"),
+    Case("active", "1,000 active of 15,000", "/1k", ["-c", 1000], extra="idle", idle=IDLE - 1000),
+    Case("idle", "1 KB beside 15,000 idle", extra="idle", idle=IDLE),
     Case("workers", "1 KB, two workers", extra="workers"),
     Case("shortlived", "30,000 short-lived, two workers", "/1k",
          ["-c", 30_000, "-t", 2, "-k", 1, "--ramp", 1], once=True, workers=2, seconds=3),
     Case("cold", "1 KB beside 8 cold downloads", load=HOT, extra="downloads", seconds=3),
     Case("slow", "1 KB beside 8 from a slow disk", load=HOT, extra="slow downloads", seconds=3),
+    Case("tls-1k", "TLS, 1 KB", protocol="https"),
+    Case("tls-16k", "TLS, 16 KB", "/16k", protocol="https"),
+    Case("tls-100k", "TLS, 100 KB", "/100k", protocol="https"),
+    Case("tls-10m", "TLS, 10 MB", "/10m", ["-c", 4], protocol="https"),
+    Case("handshake", "TLS, a full handshake each", "/1k", ONCE, protocol="https"),
+    Case("resumed", "TLS, a connection each, resumed", "/1k", [*ONCE, "--resume"], protocol="https"),
+    Case("tls-idle", "TLS, 2,000 idle", extra="idle", idle=IDLE_TLS, seconds=0, protocol="https"),
+    Case("h2-1k", "HTTP/2, 1 KB", "/1k", STREAMS, protocol="h2"),
+    Case("h2-16k", "HTTP/2, 16 KB", "/16k", STREAMS, protocol="h2"),
+    Case("h2c-1k", "HTTP/2 without TLS, 1 KB", "/1k", STREAMS, protocol="h2c"),
+    Case("h2-10m", "HTTP/2, 10 MB", "/10m", ["-c", 4, "-m", 1], protocol="h2"),
 ]  # fmt: skip
 
 
@@ -122,8 +144,29 @@ def paths_of(case):
 # --- answers ---
 
 
+ANY_CERTIFICATE = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+ANY_CERTIFICATE.check_hostname = False
+ANY_CERTIFICATE.verify_mode = ssl.CERT_NONE
+
+
+def fetch_http2(server, path):
+    """http.client cannot."""
+    how = "--http2" if server.protocol == "h2" else "--http2-prior-knowledge"
+    done = subprocess.run(["curl", "-sSik", "--noproxy", "*", "-m", "10", how, server.url(path)], capture_output=True)
+    head, _, body = done.stdout.partition(b"\r\n\r\n")
+    line, _, headers = head.partition(b"\r\n")
+    if not line.startswith(b"HTTP/2 "):
+        fail(f"{server.name} does not speak HTTP/2: {line.decode()}{done.stderr.decode()}")
+    return int(line.split()[1]), message_from_bytes(headers), body
+
+
 def fetch(server, method, path, headers):
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    if server.protocol in ("h2", "h2c"):
+        return fetch_http2(server, path)
+    if server.protocol == "https":
+        connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=10, context=ANY_CERTIFICATE)
+    else:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     connection.request(method, path, headers=headers)
     response = connection.getresponse()
     return response.status, response.headers, response.read()
@@ -152,11 +195,37 @@ def check_answers(servers, case, server):
 # --- a run ---
 
 
-def run(servers, case, server, seconds):
-    """One run of httpbench: a dictionary of MEASURES."""
+def generate(servers, case, words):
+    """Runs a generator of load on its core; it offers no other suite than SUITE."""
+    suite = servers.directory / "openssl.cnf"
+    suite.write_text(f"openssl_conf = a\n[a]\nssl_conf = b\n[b]\nsystem_default = c\n[c]\nCiphersuites = {SUITE}\n")
+    cores = servers.cores[1:] if case.workers == 1 and case.extra != "workers" else servers.cores
+    words = list(map(str, words))
+    done = subprocess.run(words, capture_output=True, text=True, env=os.environ | {"OPENSSL_CONF": str(suite)},
+                          preexec_fn=lambda: os.sched_setaffinity(0, cores or servers.cores))  # fmt: skip
+    if done.returncode not in (0, 1):
+        fail(f"{' '.join(words)}: {done.stderr}")
+    return done.stdout
+
+
+def run_h2load(servers, case, server, seconds):
+    log = servers.directory / "result.log"
+    log.unlink(missing_ok=True)  # it would be appended to
+    words = ["h2load", *case.load, "-D", f"{seconds * case.seconds * 1000:.0f}ms", "--tls13-ciphers", SUITE, "--log-file", log]
+    text = generate(servers, case, [*words, server.url(case.path)])
+    try:
+        result = h2load.measured(text, log.read_text(), (servers.root / case.path[1:]).stat().st_size)
+    except h2load.NotUnderstood as error:
+        fail(f"{server.name}: {error}")
+    if result["protocol"] != case.protocol:
+        fail(f"h2load speaks {result['protocol']} with {server.name}")
+    return result | {"verdict": "-"}
+
+
+def run_httpbench(servers, case, server, seconds):
     output = servers.directory / "result.json"
     generator = [servers.build / "bench" / "httpbench", *case.load, "-d", seconds * case.seconds, "--json", output,
-                 "--status", case.status, "--source", SOURCES]  # fmt: skip
+                 "--status", case.status, "--source", SOURCES, "--insecure"]  # fmt: skip
     for name, value in headers_of(case, server).items():
         generator += ["-H", f"{name}: {value}"]
     if case.path == "mix":
@@ -167,24 +236,37 @@ def run(servers, case, server, seconds):
         generator.append(server.url(case.path))
     if case.status == 200 and case.path not in ("mix", "/10m") and "HEAD" not in case.load:
         generator += ["--expect", servers.root / case.path[1:]]
-    cores = servers.cores[1:] if case.workers == 1 and case.extra != "workers" else servers.cores
-    before = server.cpu_s()
-    done = subprocess.run(list(map(str, generator)), capture_output=True, text=True,
-                          preexec_fn=lambda: os.sched_setaffinity(0, cores or servers.cores))  # fmt: skip
-    cpu_s = server.cpu_s() - before
-    if done.returncode not in (0, 1):
-        fail(f"{' '.join(map(str, generator))}: {done.stderr}")
+    generate(servers, case, generator)
     result = json.loads(output.read_text())
     percentiles = result["durations"]["whole"]["percentiles_ns"]
     failed = sum(result["failed"].values())
     if case.path == "/10m" and result["bytes"] < result["answered"] * (servers.root / "10m").stat().st_size:
         failed += 1
     return {
-        "rate": result["answered"] / result["elapsed_s"],
-        "cpu_us": cpu_s * 1e6 / max(result["answered"], 1),
-        **{f"p{p.replace('.', '')}_us": (percentiles[p] or float("nan")) / 1e3 for p in ("50", "99", "99.9")},
+        "answered": result["answered"],
+        "elapsed_s": result["elapsed_s"],
+        "percentiles_us": [(percentiles[p] or float("nan")) / 1e3 for p in ("50", "99", "99.9")],
         "failed": failed,
         "verdict": result["verdict"],
+        "tls": result.get("tls"),
+        "resumed": result["resumed"] / max(result["connected"], 1),
+    }
+
+
+def run(servers, case, server, seconds):
+    """One run of the generator: a dictionary of MEASURES."""
+    before = server.cpu_s()
+    result = (run_h2load if case.protocol in ("h2", "h2c") else run_httpbench)(servers, case, server, seconds)
+    cpu_s = server.cpu_s() - before
+    if case.protocol in TLS_PROTOCOLS and result["tls"] != f"TLSv1.3 {SUITE}":
+        fail(f"{server.name} speaks {result['tls']}, not TLSv1.3 {SUITE}")
+    return {
+        "rate": result["answered"] / result["elapsed_s"],
+        "cpu_us": cpu_s * 1e6 / max(result["answered"], 1),
+        **dict(zip(("p50_us", "p99_us", "p999_us"), result["percentiles_us"])),
+        "failed": result["failed"],
+        "verdict": result["verdict"],
+        "resumed": result.get("resumed", 0),
     }
 
 
@@ -201,6 +283,8 @@ def hold(server, count):
             connection.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
             connection.bind((f"127.0.2.{1 + n // 5000}", 0))
             connection.connect(("127.0.0.1", server.port))
+            if server.protocol == "https":
+                connection = ANY_CERTIFICATE.wrap_socket(connection)
             connection.sendall(b"GET /1k HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             if not connection.recv(4096).startswith(b"HTTP/1.1 200"):
                 break
@@ -267,7 +351,7 @@ class Results:
 
     def __init__(self):
         self.cases = {}
-        self.memory = {}
+        self.memory = {}  # [protocol][server name]: resident bytes of an idle connection
         self.failed = 0
 
     def add(self, case, name, measured):
@@ -295,8 +379,10 @@ def run_case(servers, case, names, arguments, results):
         if case.extra == "slow downloads":
             disk = beside.enter_context(SlowDisk(servers.root, SLOW_BYTES_S))
         for name in names:
-            options = {"file": case.path[1:], "once": case.once} if name in YARDSTICKS else {}
-            if case.extra:
+            options = {"protocol": case.protocol}
+            if name in YARDSTICKS:
+                options |= {"file": case.path[1:], "once": case.once}
+            if case.extra and case.seconds:
                 instances.append((servers.start(name, 1, **options), without(name)))
             instances.append((servers.start(name, 2 if case.extra == "workers" else case.workers, **options), name))
         for server, _ in instances:
@@ -307,13 +393,13 @@ def run_case(servers, case, names, arguments, results):
                 disk.add(server.processes())
             if case.extra == "idle" and name == server.name:
                 before = server.resident()
-                held = beside.enter_context(idle_connections(server, IDLE - (1000 if case.key == "active" else 0)))
-                results.memory[name] = (server.resident() - before) / held
-                if held < IDLE - 1000:
+                held = beside.enter_context(idle_connections(server, case.idle))
+                results.memory.setdefault(case.protocol, {})[name] = (server.resident() - before) / held
+                if held < 0.9 * case.idle:
                     print(f"versus: {name} does not hold more than {held} connections", file=sys.stderr)
                     short.add(name)
         instances = [(server, name) for server, name in instances if name not in short]
-        for _ in range(arguments.rounds):
+        for _ in range(arguments.rounds if case.seconds else 0):
             for server, name in instances:
                 cold = "downloads" in case.extra and name == server.name
                 with cold_downloads(servers, server) if cold else contextlib.nullcontext():
@@ -325,9 +411,9 @@ def print_case(case, results):
     print(f"{'':18}" + "".join(f"{title:>11}" for title in MEASURES.values()) + f"{'least-most':>14}")
     for name, kept in results.cases[case.key].items():
         row = [statistics.median(kept[measure]) for measure in MEASURES]
-        cpu = kept["cpu_us"]
+        cpu, resumed = kept["cpu_us"], statistics.median(kept["resumed"])
         print(f"  {name:16}{row[0]:11.0f}{row[1]:11.2f}" + "".join(f"{v:11.0f}" for v in row[2:]) +
-              f"  {min(cpu):.4g}-{max(cpu):.4g}" + (f"  {sum(kept['failed'])} FAILED" if sum(kept["failed"]) else ""),
+              f"  {min(cpu):.4g}-{max(cpu):.4g}" + (f"  {resumed:.0%} resumed" if resumed else "") + (f"  {sum(kept['failed'])} FAILED" if sum(kept["failed"]) else ""),
               flush=True)  # fmt: skip
 
 
@@ -335,7 +421,7 @@ def print_case(case, results):
 
 
 def claims(results, peers):
-    """What is claimed: a text, the figure, the limit, whether it has to be above."""
+    """What is claimed: functions that return a text, the figure and the limit, or fail if it was not measured."""
     r = results
 
     def best(key, measure="cpu_us"):
@@ -345,21 +431,25 @@ def claims(results, peers):
         peer = best(key)
         return f"{CASE[key].title}: CPU, ratio to {peer}", r.ratio(key, "gatling", peer)
 
-    yield "1k", lambda: ("1 KB: CPU, ratio to the smallest program", r.ratio("1k", "gatling", "epoll"), 1.05)
-    yield "1k", lambda: ("1 KB: CPU, ratio to nginx", r.ratio("1k", "gatling", "nginx"), 0.70)
-    yield "1k", lambda: (*beside_best("1k"), 1)
-    yield "once-1k", lambda: ("1 KB, a connection each: CPU, ratio to lazy", r.ratio("once-1k", "gatling", "lazy"), 1.10)
+    yield lambda: ("1 KB: CPU, ratio to the smallest program", r.ratio("1k", "gatling", "epoll"), 1.05)
+    yield lambda: ("1 KB: CPU, ratio to nginx", r.ratio("1k", "gatling", "nginx"), 0.70)
+    yield lambda: (*beside_best("1k"), 1)
+    yield lambda: ("1 KB, a connection each: CPU, ratio to lazy", r.ratio("once-1k", "gatling", "lazy"), 1.10)
     for key, limit in (("once-1k", 0.85), ("16k", 0.85), ("100k", 1), ("10m", 0.9)):
-        yield key, lambda key=key, limit=limit: (*beside_best(key), limit)
-    yield "pipelined", lambda: ("16 pipelined: nginx's rate, ratio to ours", r.ratio("pipelined", "nginx", "gatling", "rate"), 1 / 3)
-    yield "idle", lambda: ("idle connection: resident bytes", r.memory["gatling"], 256)
-    yield "idle", lambda: ("p99 beside 15,000 idle, ratio to without", r.ratio("idle", "gatling", without("gatling"), "p99_us"), 1.1)
+        yield lambda key=key, limit=limit: (*beside_best(key), limit)
+    yield lambda: ("16 pipelined: nginx's rate, ratio to ours", r.ratio("pipelined", "nginx", "gatling", "rate"), 1 / 3)
+    yield lambda: ("idle connection: resident bytes", r.memory["http"]["gatling"], 256)
+    yield lambda: ("p99 beside 15,000 idle, ratio to without", r.ratio("idle", "gatling", without("gatling"), "p99_us"), 1.1)
     for key, disk in (("cold", ""), ("slow", ", slow disk")):
         for name, limit in (("gatling", 2), ("nginx", None)):
-            yield key, lambda key=key, disk=disk, name=name, limit=limit: (
+            yield lambda key=key, disk=disk, name=name, limit=limit: (
                 f"{name}: p99 beside cold downloads{disk}, ratio to without",
                 r.ratio(key, name, without(name), "p99_us"), limit)  # fmt: skip
-    yield "workers", lambda: ("two workers: CPU, ratio to one", r.ratio("workers", "gatling", without("gatling")), 1.05)
+    yield lambda: ("two workers: CPU, ratio to one", r.ratio("workers", "gatling", without("gatling")), 1.05)
+    for key, peer, limit in (("tls-1k", "h2o", 0.9), ("handshake", "nginx", 1), ("tls-10m", "h2o", 0.9), ("h2-1k", "h2o", 1)):
+        yield lambda key=key, peer=peer, limit=limit: (
+            f"{CASE[key].title}: CPU, ratio to {peer}", r.ratio(key, "gatling", peer), limit)  # fmt: skip
+    yield lambda: ("idle connection with TLS: resident bytes", r.memory["https"]["gatling"], None)
 
 
 CASE = {case.key: case for case in CASES}
@@ -367,12 +457,10 @@ CASE = {case.key: case for case in CASES}
 
 def print_claims(results, peers):
     print("\nclaims")
-    for key, figure in claims(results, peers):
-        if key not in results.cases:
-            continue
+    for figure in claims(results, peers):
         try:
             text, value, limit = figure()
-        except (KeyError, ValueError):  # a server that it takes was not there
+        except (KeyError, ValueError):  # of another case, or a server that it takes was not there
             continue
         verdict = "" if limit is None else "held" if value <= limit else "MISSED"
         print(f"  {text:62}{value:9.2f}" + (f"  <= {limit:.2f}  {verdict}" if limit else ""))
@@ -410,17 +498,23 @@ def main():
     with Servers(arguments.build) as servers:
         make_files(servers, keys)
         for key in keys:
-            taking_part = [n for n in names if CASE[key].yardsticks or n not in YARDSTICKS]
+            case = CASE[key]
+            missing = [program for program in NEEDED[case.protocol] if not shutil.which(program)]
+            if missing:
+                print(f"versus: no {key}: {' and '.join(missing)} not installed", file=sys.stderr)
+                continue
+            taking_part = [n for n in names if speaks(n, case.protocol) and (case.yardsticks or n not in YARDSTICKS)]
             try:
-                run_case(servers, CASE[key], taking_part, arguments, results)
+                run_case(servers, case, taking_part, arguments, results)
             except NoSlowDisk as error:
                 print(f"versus: no slow disk here: {error}", file=sys.stderr)
                 continue
-            print_case(CASE[key], results)
-    if results.memory:
-        print("\nidle connection after one request, resident bytes")
-        for name, memory in results.memory.items():
-            print(f"  {name:16}{memory:11.0f}")
+            if case.seconds:
+                print_case(case, results)
+    for protocol, memory in results.memory.items():
+        print(f"\nidle connection after one request, {protocol}, resident bytes")
+        for name, held in memory.items():
+            print(f"  {name:16}{held:11.0f}")
     print_claims(results, [n for n in names if n in CONFIGURED])
     write_tsv(arguments.out / "versus.tsv", results)
     if shutil.which("gnuplot"):

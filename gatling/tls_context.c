@@ -76,7 +76,7 @@ SSL_CTX *tls_context_new(const char *client_ca) {
 	if (!SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) || !SSL_CTX_set_cipher_list(c, ciphers) ||
 		!SSL_CTX_set_ciphersuites(c, suites) || !SSL_CTX_set1_groups_list(c, groups) ||
 		!SSL_CTX_set_session_id_context(c, session_context, sizeof session_context - 1) ||
-		!SSL_CTX_set_num_tickets(c, 1) || !SSL_CTX_set_tlsext_ticket_key_evp_cb(c, tickets_callback) ||
+		!SSL_CTX_set_tlsext_ticket_key_evp_cb(c, tickets_callback) ||
 		(client_ca && !ask_for_certificates(c, client_ca))) {
 		SSL_CTX_free(c);
 		return NULL;

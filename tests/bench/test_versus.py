@@ -4,6 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import h2load
+
 PROGRAM = Path(__file__).parents[2] / "bench" / "versus.py"
 
 
@@ -26,6 +30,35 @@ def test_each_server_is_measured_in_each_round(plain, tmp_path):
     assert {server for case, server in measured if case == "1k"} == {"gatling", "epoll", "lazy"}
     assert {server for case, server in measured if case == "404"} == {"gatling"}
     assert "1 KB: CPU, ratio to the smallest program" in done.stdout
+
+
+def test_https_and_http_2_are_measured_as_well(plain, tmp_path):
+    done = versus(plain, "--only", "tls-1k,handshake,h2-1k,h2c-1k", "--servers", "gatling", "--rounds", 1, "--seconds", 0.1, "--out", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [line.split("\t") for line in (tmp_path / "versus.tsv").read_text().splitlines()]
+    assert [row[0] for row in rows[1:]] == ["tls-1k", "handshake", "h2-1k", "h2c-1k"]
+    assert all(float(row[3]) > 0 and float(row[4]) > 0 for row in rows[1:])
+
+
+PRINTED = """
+Application protocol: h2
+TLS Protocol: TLSv1.3
+Cipher: TLS_AES_128_GCM_SHA256
+
+finished in 502.35ms, 19.91 req/s, 19.45KB/s
+requests: 10 total, 12 started, 10 done, 9 succeeded, 1 failed, 0 errored, 0 timeout
+status codes: 9 2xx, 0 3xx, 1 4xx, 0 5xx
+traffic: 10.00KB (10240) total, 100B (100) headers (space savings 90.00%), 9.00KB (9216) data
+"""
+
+
+def test_what_h2load_says_is_understood():
+    log = "".join(f"1700000000000000\t200\t{us}\n" for us in range(1, 10)) + "1700000000000000\t404\t5000\n"
+    result = h2load.measured(PRINTED, log, 1024)
+    assert result["answered"] == 9 and abs(result["elapsed_s"] - 0.50235) < 1e-9 and result["failed"] == 1
+    assert result["percentiles_us"] == [5, 9, 9] and result["tls"] == "TLSv1.3 TLS_AES_128_GCM_SHA256"
+    with pytest.raises(h2load.NotUnderstood):
+        h2load.measured("nothing", "", 1)
 
 
 def test_a_case_that_there_is_not_is_named(plain, tmp_path):

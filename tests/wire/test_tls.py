@@ -317,6 +317,8 @@ def test_a_session_is_resumed_by_any_worker(first_build, files, version):
             with Connection(("127.0.0.1", server.tls_port), tls=context, session=session) as c:
                 assert c.get("/small.bin").body == SMALL
                 assert c.socket.session_reused == (n > 0)
+                if version == ssl.TLSVersion.TLSv1_3 and session:
+                    assert c.socket.session.id != session.id  # a new ticket, to be used once
                 session = c.socket.session
 
 
