@@ -17,6 +17,7 @@
 #include "gatling/listen.h"
 #include "gatling/options.h"
 #include "gatling/platform.h"
+#include "io/io.h"
 
 enum { PLACES_TEXT = 4096 };
 
@@ -124,8 +125,10 @@ int main(int argc, char **argv) {
 	if (open_standard_streams() == -1) return 1;
 	options_parse(&options, argc, argv);
 	block_signals(&signals);
-	bool kernel_tls = platform_has_ktls(); /* as root, before it is somebody else */
-	(void)io_raise_descriptor_limit();     /* less will do, too */
+	/* asked as root, before it is somebody else; SIGIO does not say when a socket of it has room again
+	 * (Linux 6.1, 6.12) */
+	bool kernel_tls = strcmp(io_mechanism(), "sigio") != 0 && platform_has_ktls();
+	(void)io_raise_descriptor_limit(); /* less will do, too */
 
 	struct crew *crew = crew_new(&options);
 	if (!crew) complain("start", "the workers", strerror(errno));
