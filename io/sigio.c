@@ -14,6 +14,11 @@
 
 enum { EVENTS_PER_WAIT = 256, POLL_AT_ONCE = 512 };
 
+/* TCP loses the signal for room now and then, when acknowledgements meet a send(2) that is filling the socket from
+ * memory (Linux 6.18, seen with HTTP/2 alone): after so long without any signal those who wait for room are looked at.
+ */
+enum { LOST_NS = 100 * NS_PER_MS };
+
 /* What has been done for a descriptor, mech_state: its signals are ours; it has been waited for as a writer too. */
 enum { UNKNOWN, CLAIMED, WRITTEN };
 
@@ -22,6 +27,7 @@ const char *io_mech_name(void) { return "sigio"; }
 struct sigio {
 	sigset_t signals;
 	pid_t thread;
+	bool writers; /* a descriptor may be waiting for room */
 };
 
 static int event_signal(void) { return SIGRTMIN + 1; }
@@ -77,7 +83,7 @@ static bool is_unix(int fd) {
 
 int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
 	static pthread_mutex_t claiming = PTHREAD_MUTEX_INITIALIZER;
-	const struct sigio *s = loop->mech;
+	struct sigio *s = loop->mech;
 	struct io_entry *e = &loop->entry[fd];
 	if (e->mech_state == UNKNOWN) {
 		pthread_mutex_lock(&claiming);
@@ -89,6 +95,7 @@ int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
 		struct pollfd p = {.fd = fd, .events = WATCHED_EVENTS};
 		if (poll_now(loop, &p, 1) == -1) return -1;
 	}
+	s->writers |= direction == IO_WRITE;
 	if (direction == IO_WRITE && e->mech_state == CLAIMED) {
 		e->mech_state = WRITTEN;
 		/* for a unix socket only an EAGAIN after the claim asks for it: have the caller run into one */
@@ -100,11 +107,14 @@ int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
 void io_mech_forget(io_loop *loop, int fd) { (void)loop, (void)fd; /* a signal that is still queued is ignored */ }
 
 static int poll_all(io_loop *loop) {
+	struct sigio *s = loop->mech;
 	struct pollfd p[POLL_AT_ONCE];
 	int n = 0;
+	s->writers = false;
 	for (int fd = 0; fd < loop->bound; fd++) {
-		if (loop->entry[fd].cookie && loop->entry[fd].mech_state)
-			p[n++] = (struct pollfd){.fd = fd, .events = WATCHED_EVENTS};
+		const struct io_entry *e = &loop->entry[fd];
+		s->writers |= e->cookie && e->want_write && !e->can_write;
+		if (e->cookie && e->mech_state) p[n++] = (struct pollfd){.fd = fd, .events = WATCHED_EVENTS};
 		if (n == POLL_AT_ONCE || (n && fd == loop->bound - 1)) {
 			if (poll_now(loop, p, n) == -1) return -1;
 			n = 0;
@@ -116,10 +126,13 @@ static int poll_all(io_loop *loop) {
 int io_mech_wait(io_loop *loop, int64_t timeout_ns) {
 	const struct sigio *s = loop->mech;
 	struct timespec limit = {.tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S};
-	const struct timespec *wait = timeout_ns < 0 ? NULL : &limit;
+	bool lost = s->writers && (timeout_ns < 0 || timeout_ns > LOST_NS);
+	if (lost) limit = (struct timespec){.tv_nsec = LOST_NS};
+	const struct timespec *wait = timeout_ns < 0 && !lost ? NULL : &limit;
 	for (int i = 0; i < EVENTS_PER_WAIT; i++) {
 		siginfo_t info;
 		int signal = sigtimedwait(&s->signals, &info, wait);
+		if (signal == -1 && errno == EAGAIN && lost && i == 0) return poll_all(loop);
 		if (signal == -1) return errno == EAGAIN || errno == EINTR ? 0 : -1;
 		/* SIGIO has the lower number and so comes first: the queue has been full */
 		if (signal == SIGIO) {

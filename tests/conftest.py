@@ -40,7 +40,7 @@ def pytest_generate_tests(metafunc):
     named = {name: OverTls(TOP / path) if name == "tls" else TOP / path for name, path in builds(metafunc.config).items()}
     threads = metafunc.config.getoption("threads")
     if "build" in metafunc.fixturenames:
-        if metafunc.definition.get_closest_marker("clear"):
+        if metafunc.definition.get_closest_marker("clear") or metafunc.definition.path.parent.name != "wire":
             named.pop("tls", None)
         metafunc.parametrize("build", named.values(), ids=named.keys(), scope="session")
     if "unit_program" in metafunc.fixturenames:

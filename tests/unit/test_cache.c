@@ -75,7 +75,8 @@ static void a_small_file_is_in_memory_with_its_fields(void **state) {
 	assert_int_equal(f->size, 5);
 	assert_memory_equal(f->body, "hello", 5);
 	assert_memory_equal(f->fields.at, "Content-Length: 5\r\n", f->type_at);
-	assert_memory_equal(f->fields.at + f->type_at, "Content-Type: text/html; charset=utf-8\r\n",
+	assert_memory_equal(f->fields.at + f->type_at,
+						"Content-Type: text/html; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n",
 						f->validators_at - f->type_at);
 	file_release(f);
 }

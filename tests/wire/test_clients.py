@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 
 from gatling import Root, Server, certificate, eventually, trusting
-from test_tls import FLAGS, Tls, install, names
+from test_https import FLAGS, Tls, install, names
 
 # --- testssl.sh ---
 

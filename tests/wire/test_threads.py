@@ -9,7 +9,7 @@ import pytest
 from conftest import BIG, SMALL
 from gatling import Connection, Root, Server, certificate, eventually, trusting
 from http2 import Http2
-from test_tls import Tls, install, shown
+from test_https import Tls, install, shown
 
 CLIENTS = 8
 REQUESTS = 30
