@@ -49,13 +49,15 @@ struct certificates *certificates_new(const char *client_ca) {
 
 void certificates_retain(struct certificates *set) { atomic_fetch_add(&set->references, 1); }
 
+static void group_free(struct group *g) {
+	SSL_CTX_free(g->context);
+	free(g->names);
+	free(g->origin);
+}
+
 void certificates_release(struct certificates *set) {
 	if (!set || atomic_fetch_sub(&set->references, 1) > 1) return;
-	for (unsigned i = 0; i < set->groups; i++) {
-		SSL_CTX_free(set->group[i].context);
-		free(set->group[i].names);
-		free(set->group[i].origin);
-	}
+	for (unsigned i = 0; i < set->groups; i++) group_free(&set->group[i]);
 	free(set->group);
 	free(set->name);
 	free(set->client_ca);
@@ -264,6 +266,7 @@ int certificates_add(struct certificates *set, const char *origin, const char *p
 					 char *error) {
 	X509 *all[CERTIFICATES_IN_FILE_MAX];
 	int count = 0, keys = 0, result = 0;
+	unsigned groups = set->groups;
 	ERR_clear_error();
 	BIO *text = BIO_new_mem_buf(pem, -1);
 	if (!text) return fail(error, "no memory");
@@ -280,6 +283,7 @@ int certificates_add(struct certificates *set, const char *origin, const char *p
 	if (result == 0 && !keys)
 		result = fail(error, strstr(pem, "ENCRYPTED") ? "the private key is encrypted"
 													  : "there is no private key in it (PEM)");
+	while (result == -1 && set->groups > groups) group_free(&set->group[--set->groups]);
 	while (count) X509_free(all[--count]);
 	ERR_clear_error();
 	return result;

@@ -19,9 +19,8 @@ struct conn *conn_new(struct worker *w, int fd, const struct listener *listener,
 	c->fd = fd;
 	c->port = (uint16_t)listener->port;
 	c->peer = peer_of(peer);
-	c->secure = listener->secure;
-	c->state = c->secure ? STATE_HANDSHAKE : STATE_READ;
-	c->awaited = c->secure ? AWAIT_NOTHING : AWAIT_REQUEST;
+	c->state = listener->secure ? STATE_HANDSHAKE : STATE_READ;
+	c->awaited = listener->secure ? AWAIT_NOTHING : AWAIT_REQUEST;
 	w->connections++;
 	return c;
 }

@@ -25,7 +25,10 @@ static enum iob_result push(struct worker *w, struct conn *c, size_t length) {
 	while (result == IOB_DONE) {
 		if (!c->exchange) {
 			struct http2_output out = {.at = w->frames + length, .end = w->frames + sizeof w->frames};
-			if (sent >= most && http2_sendable(c->http2)) return IOB_AGAIN;
+			if (sent >= most && http2_sendable(c->http2)) {
+				result = IOB_AGAIN;
+				break;
+			}
 			http2_produce(c->http2, &out);
 			length = (size_t)(out.at - w->frames);
 			c->closing |= http2_ended(c->http2);
@@ -58,7 +61,10 @@ static void await_frames(struct worker *w, struct conn *c, enum iob_result resul
 
 /* After frames have come, or room for more: sends what there is and waits for what comes next. */
 static void go_on(struct worker *w, struct conn *c, size_t length) {
+	bool blocked = c->state == STATE_WRITE;
+	uint64_t sent = w->sent;
 	enum iob_result result = push(w, c, length);
+	if (result == IOB_DONE && !blocked) w->at_once_ms = io_now(w->loop);
 	if (result == IOB_FAILED) {
 		conn_close(w, c);
 		return;
@@ -68,7 +74,7 @@ static void go_on(struct worker *w, struct conn *c, size_t length) {
 		conn_end(w, c);
 		return;
 	}
-	if (http2_progress(c->http2)) {
+	if (http2_progress(c->http2) || (blocked && w->sent > sent)) {
 		conn_set_timeout(w, c);
 		c->unread = INT32_MAX; /* not asked, see conn_timed_out() */
 	}
@@ -93,7 +99,7 @@ void conn_http2_writable(struct worker *w, struct conn *c) { go_on(w, c, 0); }
 /* The frame that says so, at the start of the worker's buffer; its length. */
 static size_t announce_end(struct worker *w, struct conn *c) {
 	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
-	http2_drain(c->http2, &out);
+	if (!c->closing) http2_drain(c->http2, &out); /* else it has been said */
 	return (size_t)(out.at - w->frames);
 }
 

@@ -23,7 +23,6 @@ struct conn {
 	struct peer peer;
 	uint16_t port;
 	uint8_t state, awaited;
-	bool secure : 1;        /* a client of the port for TLS */
 	bool closing : 1;       /* no further request is read */
 	bool linger : 1;        /* the client may still be sending: do not close in its face */
 	bool owes_continue : 1; /* the client waits for a 100 */

@@ -58,7 +58,8 @@ static char *put_field(char *at, struct slice name, struct slice value) {
 size_t hpack_fields(struct slice lines, char *out) {
 	char *at = out;
 	while (lines.length) {
-		const char *colon = memchr(lines.at, ':', lines.length), *end = memchr(colon, '\r', lines.length);
+		const char *colon = memchr(lines.at, ':', lines.length),
+				   *end = memchr(colon, '\r', (size_t)(lines.at + lines.length - colon));
 		struct slice name = {.at = lines.at, .length = (size_t)(colon - lines.at)};
 		struct slice value = {.at = colon + 2, .length = (size_t)(end - colon - 2)};
 		at = put_field(at, name, value);

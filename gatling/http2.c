@@ -141,7 +141,8 @@ static void take_block(struct http2 *h, uint32_t id, unsigned flags, const unsig
 	int status = http2_request_decode(h->inflater, block, length, open, text, &request, &q.priority);
 	if (status < 0 && status != -PROTOCOL_ERROR) {
 		go_away(h, (enum http2_error) - status, out);
-	} else if (status < 0 || (open && (q.receiving || (open->has_length && open->received != open->expected)))) {
+	} else if (status < 0 ||
+			   (open && !open->cut && (q.receiving || (open->has_length && open->received != open->expected)))) {
 		reset(h, id, PROTOCOL_ERROR, out);
 	} else if (open) { /* trailers */
 		open->receiving = false;

@@ -101,7 +101,7 @@ static bool write_block(struct http2 *h, struct response *r, struct stream *s, u
 
 static bool open_stream(struct http2 *h, const struct question *q, struct response *r) {
 	struct stream *s = calloc(1, sizeof *s);
-	uint64_t length;
+	uint64_t length = 0;
 	if (!s || !(s->x = exchange_take(h->worker))) {
 		free(s);
 		message_drop(r);

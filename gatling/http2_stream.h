@@ -41,7 +41,7 @@ struct http2 {
 	bool secure;
 	bool greeted;      /* our SETTINGS are out */
 	bool settled;      /* the client's first SETTINGS have come */
-	bool leaving;      /* the client has sent a GOAWAY: it may ask on, and closes when it likes */
+	bool leaving;      /* the client has sent a GOAWAY: the connection ends when no stream is open */
 	bool draining;     /* a GOAWAY is out: no further streams */
 	bool failed;       /* and none goes on */
 	bool shrink_table; /* the next block has to say that the dynamic table is not used (RFC 7541, section 4.2) */

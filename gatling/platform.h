@@ -41,7 +41,7 @@ bool platform_can_open_beneath(void);
 /* Bytes that a socket has taken but its peer has not acknowledged; -1 where that cannot be known. */
 long platform_send_queue(int fd);
 
-/* Whether the kernel seals and opens records of TLS (kTLS). As root, has it load what it needs for that. */
+/* Whether the kernel can seal records of TLS (kTLS). As root, has it load what it needs for that. */
 bool platform_has_ktls(void);
 
 /* Lets a listening socket report a connection only when its first bytes are there, or after wait_s; does nothing where

@@ -17,7 +17,7 @@ struct tls_worker {
 	struct tls_handshaking handshaking;
 	struct certificates *certificates;
 	BIO_METHOD *method;
-	bool kernel; /* it seals records */
+	bool kernel; /* it may seal records, see struct tls */
 	/* The buffers, and whose bytes are in them: of one connection between two calls only at the end of a handshake, see
 	 * tls_handshake(); what another one has left there, when it ended, is nobody's. */
 	const struct tls *owner;
@@ -184,7 +184,7 @@ static enum iob_result end_kernel(struct tls *t) {
 	bool taken = done >= 0 || SSL_get_error(t->ssl, done) != SSL_ERROR_WANT_WRITE;
 	ERR_clear_error();
 	if (taken) {
-		if (poll(&socket, 1, 0) == 1) return IOB_DONE;
+		if (poll(&socket, 1, 0) != 0) return IOB_DONE;
 		SSL_set_shutdown(t->ssl, SSL_get_shutdown(t->ssl) & SSL_RECEIVED_SHUTDOWN); /* again, to push */
 	}
 	return io_eagain_write(t->loop, t->fd) == 0 ? IOB_AGAIN : IOB_FAILED;
@@ -336,6 +336,7 @@ struct tls *tls_new(struct tls_worker *w, io_loop *loop, int fd) {
 		BIO_free(in);
 		SSL_free(t->ssl);
 		free(t);
+		ERR_clear_error();
 		return NULL;
 	}
 	SSL_set_bio(t->ssl, in, out);

@@ -57,7 +57,8 @@ ssize_t tls_read(struct tls *tls, void *buffer, size_t length);
 /* Whether the peer has said that it will send nothing more. */
 bool tls_ended(const struct tls *tls);
 
-/* As iob_send(); IO_MORE: the connection ends with this batch, so the peer is told so (close_notify). */
+/* As iob_send(), but for IOB_AGAIN, which there may be with an empty batch, too: call again. IO_MORE: the connection
+ * ends with this batch, so the peer is told so (close_notify). */
 enum iob_result tls_send(struct tls *tls, iob *batch, uint64_t most, enum io_rest rest, uint64_t *sent);
 
 /* Whether it waits for room in the socket, for the handshake to go on or for what it has sealed: then, when there is,

@@ -51,7 +51,7 @@ enum control_message {
 	CONTROL_QUIT = 'q'          /* end now */
 };
 
-struct exchange; /* conn.c */
+struct exchange; /* exchange.h */
 
 struct worker {
 	/* set by the main thread */

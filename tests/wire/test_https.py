@@ -231,10 +231,14 @@ def test_a_broken_certificate_does_not_keep_others_from_being_renewed(first_buil
     with Tls(first_build, site, *FLAGS) as server:
         install(site.path / "www.example.org.pem", *certificate("DNS:old", expired=True))
         (site.path / "wild.pem").chmod(0o644)  # now it would be served
+        half = [*certificate("DNS:half.example"), *certificate("DNS:half.example", RSA, expired=True)]  # none of it is used
+        path = site.write("half.pem", b"".join(path.read_bytes() for path in half), 0o640)
+        shutil.chown(path, 65534, 65534)
         install(site.path / "server.pem", *certificate("DNS:localhost,DNS:renewed"))
         eventually(lambda: shown(server) == "DNS:localhost, DNS:renewed")
-        assert ["expired" in line or "chmod" in line for line in server.errors] == [True, True]
-        for name, kept in (("www.example.org", "DNS:also.example.org"), ("a.example.net", "DNS:*.example.net")):
+        assert ["expired" in line or "chmod" in line for line in server.errors] == [True, True, True]
+        for name, kept in (("www.example.org", "DNS:also.example.org"), ("a.example.net", "DNS:*.example.net"),
+                           ("half.example", "DNS:localhost, DNS:renewed")):  # fmt: skip
             with server.connect(name=name) as c:
                 assert names(c) == kept
         (site.path / "www.example.org.pem").unlink()
