@@ -2,6 +2,9 @@
  * two parsers that repair differently are how requests get smuggled. */
 #include "gatling/request.h"
 
+#include <assert.h>
+#include <limits.h>
+
 #include "gatling/host.h"
 #include "gatling/octet.h"
 
@@ -96,6 +99,8 @@ static int parse_request_line(struct request *r, struct slice line) {
 }
 
 static const struct slice field_names[FIELD_OTHER] = {
+	[FIELD_ACCEPT_ENCODING] = SLICE("accept-encoding"),
+	[FIELD_AUTHORIZATION] = SLICE("authorization"),
 	[FIELD_CONNECTION] = SLICE("connection"),
 	[FIELD_CONTENT_LENGTH] = SLICE("content-length"),
 	[FIELD_EXPECT] = SLICE("expect"),
@@ -106,18 +111,55 @@ static const struct slice field_names[FIELD_OTHER] = {
 	[FIELD_IF_RANGE] = SLICE("if-range"),
 	[FIELD_IF_UNMODIFIED_SINCE] = SLICE("if-unmodified-since"),
 	[FIELD_RANGE] = SLICE("range"),
+	[FIELD_REFERER] = SLICE("referer"),
 	[FIELD_TRANSFER_ENCODING] = SLICE("transfer-encoding"),
+	[FIELD_USER_AGENT] = SLICE("user-agent"),
 };
-static uint32_t field_name_lengths; /* a set: most names that are not known differ in their length */
+static_assert(FIELD_OTHER <= CHAR_BIT * sizeof(unsigned), "request_has() keeps a bit for each");
 
-__attribute__((constructor)) static void lengths_init(void) {
-	for (int i = 0; i < FIELD_OTHER; i++) field_name_lengths |= UINT32_C(1) << field_names[i].length;
+/* What a name may be, by its length; FIELD_OTHER: nothing. */
+enum { NAME_LENGTH_MIN = 4, NAME_LENGTH_MAX = 19, CANDIDATES = 2 };
+static uint8_t field_candidates[NAME_LENGTH_MAX + 1][CANDIDATES];
+
+__attribute__((constructor)) static void candidates_init(void) {
+	memset(field_candidates, FIELD_OTHER, sizeof field_candidates);
+	for (uint8_t i = 0; i < FIELD_OTHER; i++) {
+		assert(field_names[i].length >= NAME_LENGTH_MIN && field_names[i].length <= NAME_LENGTH_MAX);
+		uint8_t *candidate = field_candidates[field_names[i].length];
+		if (*candidate != FIELD_OTHER) candidate++;
+		assert(*candidate == FIELD_OTHER);
+		*candidate = i;
+	}
+}
+
+/* Octets in lower case: of those that a token may hold, this bit makes none but a capital a letter or a hyphen. */
+static uint64_t lower_8(const char *at) {
+	uint64_t octets;
+	memcpy(&octets, at, sizeof octets);
+	return octets | UINT64_C(0x2020202020202020);
+}
+
+static uint32_t lower_4(const char *at) {
+	uint32_t octets;
+	memcpy(&octets, at, sizeof octets);
+	return octets | UINT32_C(0x20202020);
+}
+
+/* Whether tokens of that length, the known one of letters and hyphens, are the same but for the case of letters. */
+static bool same_name(const char *name, const char *known, size_t length) {
+	if (length < 8) return lower_4(name) == lower_4(known) && lower_4(name + length - 4) == lower_4(known + length - 4);
+	for (size_t i = 0; i + 8 < length; i += 8)
+		if (lower_8(name + i) != lower_8(known + i)) return false;
+	return lower_8(name + length - 8) == lower_8(known + length - 8);
 }
 
 static enum field_name field_name_of(struct slice name) {
-	if (name.length >= 32 || !(field_name_lengths >> name.length & 1)) return FIELD_OTHER;
-	for (int i = 0; i < FIELD_OTHER; i++)
-		if (slice_equal_nocase(name, field_names[i])) return (enum field_name)i;
+	if (name.length < NAME_LENGTH_MIN || name.length > NAME_LENGTH_MAX) return FIELD_OTHER;
+	for (int i = 0; i < CANDIDATES; i++) {
+		uint8_t candidate = field_candidates[name.length][i];
+		if (candidate == FIELD_OTHER) break;
+		if (same_name(name.at, field_names[candidate].at, name.length)) return (enum field_name)candidate;
+	}
 	return FIELD_OTHER;
 }
 
@@ -214,7 +256,7 @@ static int parse_expect(struct request *r) {
 /* RFC 9112, section 9.3. */
 static void parse_connection(struct request *r) {
 	bool close = false, keep_alive = false;
-	for (unsigned i = 0; i < r->fields; i++) {
+	for (unsigned i = 0; i < r->fields && request_has(r, FIELD_CONNECTION); i++) {
 		if (r->field[i].name != FIELD_CONNECTION) continue;
 		struct slice list = r->field[i].value;
 		for (struct slice option; slice_next_element(&list, &option);) {

@@ -117,6 +117,44 @@ static void a_nul_is_refused_anywhere(void **state) {
 	}
 }
 
+static void the_known_fields_are_known_in_any_case_and_no_others(void **state) {
+	(void)state;
+	static const struct {
+		const char *name;
+		enum field_name known;
+	} cases[] = {
+		{"Accept-Encoding", FIELD_ACCEPT_ENCODING},
+		{"authorization", FIELD_AUTHORIZATION},
+		{"CONNECTION", FIELD_CONNECTION},
+		{"Content-Length", FIELD_CONTENT_LENGTH},
+		{"eXpect", FIELD_EXPECT},
+		{"If-Match", FIELD_IF_MATCH},
+		{"If-Modified-Since", FIELD_IF_MODIFIED_SINCE},
+		{"If-None-Match", FIELD_IF_NONE_MATCH},
+		{"If-Range", FIELD_IF_RANGE},
+		{"If-Unmodified-Since", FIELD_IF_UNMODIFIED_SINCE},
+		{"Range", FIELD_RANGE},
+		{"Referer", FIELD_REFERER},
+		{"Transfer-Encoding", FIELD_TRANSFER_ENCODING},
+		{"USER-AGENT", FIELD_USER_AGENT},
+		{"Accept", FIELD_OTHER},
+		{"Accept-Language", FIELD_OTHER},
+		{"Referen", FIELD_OTHER},
+		{"User_Agent", FIELD_OTHER},
+		{"Usex-Agent", FIELD_OTHER},
+		{"If-Unmodified-Sinc", FIELD_OTHER},
+		{"If-Unmodified+Since", FIELD_OTHER},
+		{"X", FIELD_OTHER},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		assert_int_equal(request_begin(&q, SLICE("GET"), SLICE("/")), 0);
+		assert_int_equal(request_add(&q, slice_of(cases[i].name), SLICE(" v ")), 0);
+		bool known = cases[i].known != FIELD_OTHER;
+		if (q.known != (known ? 1U << cases[i].known : 0)) fail_msg("%s", cases[i].name);
+		if (known) check_slice(request_field(&q, cases[i].known), "v");
+	}
+}
+
 static void unusual_but_legal_requests_are_accepted(void **state) {
 	(void)state;
 	static const char *const cases[] = {
@@ -244,6 +282,7 @@ int main(void) {
 		cmocka_unit_test(every_start_of_a_request_is_incomplete),
 		cmocka_unit_test(refused_requests_have_their_status),
 		cmocka_unit_test(a_nul_is_refused_anywhere),
+		cmocka_unit_test(the_known_fields_are_known_in_any_case_and_no_others),
 		cmocka_unit_test(unusual_but_legal_requests_are_accepted),
 		cmocka_unit_test(the_authority_of_an_absolute_target_wins_over_host),
 		cmocka_unit_test(persistence_follows_version_and_connection),
