@@ -1,16 +1,23 @@
-/* access.h - a request as a line of the Common Log Format. */
+/* access.h - a request as a line of the log, in one of its formats. Nobody can forge a line or a field of one. */
 #ifndef GATLING_ACCESS_H
 #define GATLING_ACCESS_H
 
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <stdint.h>
+#include <time.h>
 
-#include "gatling/slice.h"
+#include "gatling/options.h"
+#include "gatling/request.h"
 
+/* Bytes that are logged, of each the first ones; in a line every one of them may take six. */
 enum {
-	ACCESS_REQUEST_MAX = 9 * 1024,                 /* bytes of a request line that are logged */
-	ACCESS_LINE_MAX = 4 * ACCESS_REQUEST_MAX + 256 /* bytes: every one of those may take four */
+	ACCESS_REQUEST_MAX = 9 * 1024, /* of a request line */
+	ACCESS_FIELD_MAX = 1024,       /* of each of the fields Host, Referer, User-Agent */
+	ACCESS_USER_MAX = 256,         /* of the name of a user */
+	ACCESS_LINE_MAX = 6 * (ACCESS_REQUEST_MAX + 3 * ACCESS_FIELD_MAX + ACCESS_USER_MAX) + 512,
+	ACCESS_END_MAX = 64, /* see access_end() */
+	ACCESS_DATE_MAX = 64
 };
 
 /* A client's address, small enough for every connection. IPv4 is kept as IPv4-mapped IPv6; all zero: a unix socket. */
@@ -24,10 +31,30 @@ struct peer peer_of(const struct sockaddr *address);
 enum { PEER_MAX = 64 };
 size_t peer_format(char *out, const struct peer *peer);
 
-/* Writes `host - - [date] "request line" status bytes` to out (ACCESS_LINE_MAX bytes), quotes, backslashes and all
- * that is not printable ASCII as \xHH so that nobody can forge a line. Of a request line of any length the first
- * ACCESS_REQUEST_MAX bytes. The bytes written. */
-size_t access_format(char *out, const struct peer *peer, const char *date, struct slice request_line, int status,
-					 uint64_t bytes);
+/* A request and what answered it. */
+struct access {
+	const struct peer *peer;
+	const struct request *request; /* with what was understood of it, its line at least; NULL: there is none */
+	struct slice user;             /* who has said so with a password; absent: nobody */
+	int status;
+	uint64_t bytes; /* of content */
+};
+
+/* Writes the time as the lines of the format have it, with a NUL, to out (ACCESS_DATE_MAX bytes). */
+void access_date(char *out, enum log_format format, time_t now);
+
+/* Writes a line but for its end to out (ACCESS_LINE_MAX bytes); the bytes written, among them no line break. What is
+ * not there is "-", or left out of an object.
+ *   LOG_COMMON    host - user [date] "request line" status bytes
+ *   LOG_COMBINED  the same with "Referer" "User-Agent" behind it
+ *   LOG_JSON {"time":...,"address":...,"user":...,"method":...,"target":...,"protocol":...,"host":...,"status":...,
+ *                 "bytes":...,"referer":...,"user_agent":...; for the three about the request line "request" with the
+ *                 whole of it, if it could not be understood
+ * In the first two quotes, backslashes and all that is not printable ASCII are \xHH. An object is UTF-8 whatever came:
+ * an octet that is not part of UTF-8 is \u00HH, like the controls. */
+size_t access_format(char *out, enum log_format format, const char *date, const struct access *access);
+
+/* Writes what a line ends with when the answer has taken so long, to out (ACCESS_END_MAX bytes); the bytes written. */
+size_t access_end(char *out, enum log_format format, int64_t ns);
 
 #endif

@@ -20,6 +20,7 @@ void answer_status(struct response *r, int status) {
 	r->page = NULL;
 	r->page_length = 0;
 	r->location = (struct slice){0};
+	r->user = (struct slice){0};
 }
 
 static int status_of(int error) {

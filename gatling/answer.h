@@ -30,6 +30,8 @@ struct response {
 	size_t page_length;
 	/* 301: where to; in the answerer's buffer until the next answer */
 	struct slice location;
+	/* who has asked, for the log; absent: nobody has said so. Good as long as the request is */
+	struct slice user;
 };
 
 /* The path under which a place is known that a connection came in on, for requests without Host. */

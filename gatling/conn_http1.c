@@ -10,30 +10,30 @@
 
 /* --- answers --- */
 
-/* Appends a response to those under way. false: there is no memory for it. */
+/* Appends a response to those under way; request: what is known of what it answers, or NULL. false: there is no memory
+ * for it. */
 static bool respond(struct worker *w, struct conn *c, struct response *r, bool head_only, enum persistence persistence,
-					struct slice request_line) {
-	uint64_t bytes;
-	int status = r->status;
+					const struct request *request) {
+	struct access access = {.peer = &c->peer, .request = request, .user = r->user, .status = r->status};
 	if (persistence == PERSIST_NOT) c->closing = true;
 	c->awaited = AWAIT_REQUEST;
 	c->exchange->files += r->file && r->file->fd != -1;
-	if (http1_write(c->exchange->batch, r, w->server_date[c->tls != NULL], head_only, persistence, &bytes) == -1)
+	if (http1_write(c->exchange->batch, r, w->server_date[c->tls != NULL], head_only, persistence, &access.bytes) == -1)
 		return false;
 	c->exchange->responses++;
-	exchange_note(w, c->exchange, &c->peer, request_line, status, bytes);
+	exchange_note(w, c->exchange, &access);
 	return true;
 }
 
 /* Answers what cannot be understood, or not waited for, and reads nothing more. An answer that waits for the body of
  * its request is void. */
-static bool refuse(struct worker *w, struct conn *c, int status, bool head_only, struct slice request_line) {
+static bool refuse(struct worker *w, struct conn *c, int status, bool head_only, const struct request *request) {
 	struct response r;
 	answer_status(&r, status);
 	if (body_pending(&c->body)) exchange_reset(c->exchange);
 	c->body = (struct body){0};
 	c->linger = true;
-	return respond(w, c, &r, head_only, PERSIST_NOT, request_line);
+	return respond(w, c, &r, head_only, PERSIST_NOT, request);
 }
 
 /* Where a connection came in, for a request without Host (HTTP/1.0). */
@@ -72,7 +72,7 @@ static bool respond_to(struct worker *w, struct conn *c, const struct request *q
 	} else {
 		c->owes_continue = q->expect_continue;
 	}
-	return respond(w, c, &r, q->method == METHOD_HEAD, persistence, q->line);
+	return respond(w, c, &r, q->method == METHOD_HEAD, persistence, q);
 }
 
 static bool exchange_full(const struct exchange *x) {
@@ -86,11 +86,11 @@ static int consume_one(struct worker *w, struct conn *c, const char *data, size_
 		int n = body_skip(&c->body, data, length);
 		c->owes_continue = false;
 		if (n >= 0) return n;
-		return refuse(w, c, -n, c->head, SLICE("-")) ? (int)length : -1;
+		return refuse(w, c, -n, c->head, NULL) ? (int)length : -1;
 	}
 	struct request q;
 	int n = request_parse(&q, data, length);
-	if (n < 0) return refuse(w, c, -n, q.method == METHOD_HEAD, q.line) ? (int)length : -1;
+	if (n < 0) return refuse(w, c, -n, q.method == METHOD_HEAD, &q) ? (int)length : -1;
 	/* the answer to a request with a body waits for the body: those before it must not */
 	if (n == 0 || (q.framing != BODY_NONE && c->exchange->responses)) return 0;
 	body_start(&c->body, &q);
@@ -250,7 +250,7 @@ void conn_http1_timed_out(struct worker *w, struct conn *c) {
 	bool begun = c->state == STATE_READ && c->awaited != AWAIT_REQUEST;
 	(void)conn_fetch_input(w, c); /* what came of the request is of no use any more */
 	if (!begun || (!c->exchange && !(c->exchange = exchange_take(w))) ||
-		!refuse(w, c, 408, body_pending(&c->body) && c->head, SLICE("-"))) {
+		!refuse(w, c, 408, body_pending(&c->body) && c->head, NULL)) {
 		conn_close(w, c);
 		return;
 	}
@@ -270,6 +270,6 @@ void conn_http1_refuse_clear(struct worker *w, struct conn *c) {
 		return;
 	}
 	r.page_length = strlen(r.page);
-	if (respond(w, c, &r, false, PERSIST_NOT, SLICE("-"))) conn_http1_run(w, c, w->scratch, 0);
+	if (respond(w, c, &r, false, PERSIST_NOT, NULL)) conn_http1_run(w, c, w->scratch, 0);
 	else conn_close(w, c);
 }

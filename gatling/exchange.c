@@ -5,8 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "gatling/owfat.h"
-
 struct exchange *exchange_take(struct worker *w) {
 	struct exchange *x = w->spare;
 	if (x) {
@@ -60,11 +58,10 @@ void exchange_free_spares(struct worker *w) {
 	w->spares = 0;
 }
 
-void exchange_note(struct worker *w, struct exchange *x, const struct peer *peer, struct slice request_line, int status,
-				   uint64_t bytes) {
+void exchange_note(struct worker *w, struct exchange *x, const struct access *access) {
 	char line[ACCESS_LINE_MAX];
 	if (!w->log) return;
-	size_t n = access_format(line, peer, w->log_date, request_line, status, bytes);
+	size_t n = access_format(line, w->options->log, w->log_date, access);
 	line[n++] = '\n';
 	if (x->log_size - x->log_length < n) {
 		size_t size = 2 * x->log_size + n;
@@ -79,19 +76,15 @@ void exchange_note(struct worker *w, struct exchange *x, const struct peer *peer
 
 void exchange_log(struct worker *w, const struct exchange *x) {
 	struct timespec now;
-	char line[ACCESS_LINE_MAX + 32];
+	char text[ACCESS_END_MAX];
 	if (!x->log_length) return;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	int64_t ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - x->started_ns;
+	struct slice end = {.at = text, .length = access_end(text, w->options->log, ns)};
 	for (size_t at = 0; at < x->log_length;) {
-		const char *end = memchr(x->log + at, '\n', x->log_length - at);
-		size_t n = (size_t)(end - (x->log + at));
-		memcpy(line, x->log + at, n);
-		at += n + 1;
-		line[n++] = ' ';
-		n += fmt_ulonglong(line + n, (unsigned long long)ns / 1000000000);
-		line[n++] = '.';
-		for (int64_t unit = 100000; unit; unit /= 10) line[n++] = (char)('0' + ns / 1000 / unit % 10);
-		log_line(w->log, line, n, io_now(w->loop));
+		const char *newline = memchr(x->log + at, '\n', x->log_length - at);
+		struct slice line = {.at = x->log + at, .length = (size_t)(newline - (x->log + at))};
+		log_line(w->log, line, end, io_now(w->loop));
+		at += line.length + 1;
 	}
 }

@@ -16,7 +16,7 @@ struct exchange {
 	iob *batch;
 	int64_t started_ns;        /* when the requests were read */
 	unsigned responses, files; /* and how many of them hold a file open */
-	char *log;                 /* their lines, each with a newline, still without the time they took */
+	char *log;                 /* their lines, each with a newline, still without their ends */
 	size_t log_length, log_size;
 	struct exchange *next; /* among the spare ones */
 };
@@ -28,9 +28,8 @@ struct exchange *exchange_take(struct worker *worker);
 void exchange_reset(struct exchange *exchange);
 void exchange_give_back(struct worker *worker, struct exchange *exchange);
 
-/* Notes a request for the log; for want of memory the line is lost, never the answer. */
-void exchange_note(struct worker *worker, struct exchange *exchange, const struct peer *peer, struct slice request_line,
-				   int status, uint64_t bytes);
+/* Notes a request for the log, if there is one; for want of memory the line is lost, never the answer. */
+void exchange_note(struct worker *worker, struct exchange *exchange, const struct access *access);
 
 /* Logs the requests noted, with the seconds that they took until now. */
 void exchange_log(struct worker *worker, const struct exchange *exchange);

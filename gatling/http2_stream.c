@@ -99,6 +99,12 @@ static bool write_block(struct http2 *h, struct response *r, struct stream *s, u
 	return true;
 }
 
+static void note(const struct http2 *h, struct exchange *x, const struct request *q, const struct response *r,
+				 uint64_t bytes) {
+	const struct access access = {.peer = &h->peer, .request = q, .user = r->user, .status = r->status, .bytes = bytes};
+	exchange_note(h->worker, x, &access);
+}
+
 static bool open_stream(struct http2 *h, const struct question *q, struct response *r) {
 	struct stream *s = calloc(1, sizeof *s);
 	uint64_t length = 0;
@@ -122,7 +128,7 @@ static bool open_stream(struct http2 *h, const struct question *q, struct respon
 	bool head_only = q->request->method == METHOD_HEAD, ok = write_block(h, r, s, &length);
 	if (!ok || head_only) message_drop(r);
 	else ok = message_content(s->x->batch, r) == 0;
-	exchange_note(h->worker, s->x, &h->peer, q->request->line, r->status, head_only ? 0 : length);
+	note(h, s->x, q->request, r, head_only ? 0 : length);
 	if (!ok) stream_free(h, s);
 	return ok;
 }
@@ -156,7 +162,7 @@ static void answer_at_once(struct http2 *h, const struct question *q, struct res
 static bool log_at_once(struct http2 *h, const struct question *q, const struct response *r, size_t length) {
 	struct exchange *x = h->worker->log ? exchange_take(h->worker) : NULL;
 	if (!x) return !h->worker->log;
-	exchange_note(h->worker, x, &h->peer, q->request->line, r->status, length);
+	note(h, x, q->request, r, length);
 	exchange_log(h->worker, x);
 	exchange_give_back(h->worker, x);
 	return true;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,18 +25,24 @@ struct log_lines {
 	struct log *log;
 	struct batch filling; /* the worker's */
 	struct batch handed;  /* the thread's while its length is not 0; guarded by the mutex */
-	atomic_ulong dropped; /* lines, since the last one that said so */
+	atomic_ulong dropped; /* lines, since the last one that said so; counted by both */
 	int64_t due_ms;       /* when `filling` is to be handed over */
 	struct log_lines *next;
 };
 
 struct log {
-	int fd;
+	/* the thread's */
+	struct log_file file;
+	bool json;
+	char *rest;                /* LOG_BATCH bytes: of a line of which the start is out, what found no room */
+	size_t rest_length;        /* 0: of none */
+	struct log_lines *rest_of; /* whose line that is */
+	/* guarded by the mutex */
+	bool reopen, stopping, ended, abandoned;
+	struct log_lines *all;
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
-	bool stopping, ended, abandoned;
-	struct log_lines *all;
 };
 
 struct log_lines *log_lines_new(struct log *log) {
@@ -57,29 +64,23 @@ struct log_lines *log_lines_new(struct log *log) {
 	return l;
 }
 
-static void append(struct log_lines *l, const char *line, size_t length) {
-	memcpy(l->filling.text + l->filling.length, line, length);
-	l->filling.length += length;
-	l->filling.text[l->filling.length++] = '\n';
+static void append(struct log_lines *l, struct slice text) {
+	memcpy(l->filling.text + l->filling.length, text.at, text.length);
+	l->filling.length += text.length;
 }
 
-static void append_note(struct log_lines *l) {
-	char note[NOTE_MAX];
-	append(l, note, (size_t)snprintf(note, sizeof note, "# %lu log lines dropped", atomic_exchange(&l->dropped, 0)));
-}
-
-/* false: there is no room for it and a note about what was dropped before. */
-static bool room(struct log_lines *l, size_t length) { return l->filling.length + length + 1 + NOTE_MAX <= LOG_BATCH; }
-
-void log_line(struct log_lines *l, const char *line, size_t length, int64_t now_ms) {
-	if (!room(l, length)) log_flush(l, now_ms);
-	if (!room(l, length)) {
+void log_line(struct log_lines *l, struct slice start, struct slice end, int64_t now_ms) {
+	size_t length = start.length + end.length + 1;
+	if (l->filling.length + length > LOG_BATCH) log_flush(l, now_ms);
+	if (l->filling.length + length > LOG_BATCH) {
 		atomic_fetch_add(&l->dropped, 1);
 		return;
 	}
 	size_t before = l->filling.length;
 	if (before == 0) l->due_ms = now_ms + LOG_DELAY_MS;
-	append(l, line, length);
+	append(l, start);
+	append(l, end);
+	l->filling.text[l->filling.length++] = '\n';
 	if (before <= LOG_BATCH / 2 && l->filling.length > LOG_BATCH / 2) log_flush(l, now_ms);
 }
 
@@ -96,44 +97,109 @@ void log_flush(struct log_lines *l, int64_t now_ms) {
 		struct batch empty = l->handed;
 		l->handed = l->filling;
 		l->filling = empty;
-		if (l->dropped) append_note(l);
 		pthread_cond_broadcast(&log->changed);
 	}
 	pthread_mutex_unlock(&log->mutex);
-	l->due_ms = now_ms + LOG_DELAY_MS; /* for the note, or if the thread was busy */
+	l->due_ms = now_ms + LOG_DELAY_MS; /* if the thread was busy */
 }
 
-/* write(2) of a batch, whatever mode the descriptor is in. Lines that cannot be written are dropped ones. */
-static void write_batch(struct log_lines *l, const struct batch *b) {
-	const char *text = b->text;
-	size_t length = b->length;
-	while (length) {
-		ssize_t n = write(l->log->fd, text, length);
+/* --- the thread --- */
+
+/* write(2) of all of it, whatever mode the descriptor is in. The bytes written: fewer when no more can be. */
+static size_t write_text(int fd, const char *text, size_t length) {
+	size_t written = 0;
+	while (written < length) {
+		ssize_t n = write(fd, text + written, length - written);
 		if (n > 0) {
-			text += n;
-			length -= (size_t)n;
+			written += (size_t)n;
 		} else if (n == -1 && errno == EAGAIN) {
-			struct pollfd p = {.fd = l->log->fd, .events = POLLOUT};
+			struct pollfd p = {.fd = fd, .events = POLLOUT};
 			(void)poll(&p, 1, -1);
 		} else if (n != -1 || errno != EINTR) {
-			for (size_t i = 0; i < length; i++)
-				if (text[i] == '\n') atomic_fetch_add(&l->dropped, 1);
-			return;
+			break;
 		}
 	}
+	return written;
 }
 
-/* Writes one batch that has been handed over; false: there is none. Called and left with the mutex locked. */
-static bool write_one(struct log *log) {
-	struct log_lines *l = log->all;
-	while (l && !l->handed.length) l = l->next;
-	if (!l) return false;
-	struct batch b = l->handed;
-	pthread_mutex_unlock(&log->mutex);
-	write_batch(l, &b);
-	pthread_mutex_lock(&log->mutex);
-	l->handed.length = 0;
-	return true;
+/* Nothing may follow the start of a line but its rest. */
+static bool write_rest(struct log *log) {
+	size_t n = write_text(log->file.fd, log->rest, log->rest_length);
+	log->rest_length -= n;
+	if (n) memmove(log->rest, log->rest + n, log->rest_length);
+	return log->rest_length == 0;
+}
+
+static void keep_rest(struct log_lines *l, const char *rest, size_t length) {
+	memcpy(l->log->rest, rest, length);
+	l->log->rest_length = length;
+	l->log->rest_of = l;
+}
+
+/* Writes lines, each with its newline; how many could not be. */
+static unsigned long write_lines(struct log_lines *l, const char *text, size_t length) {
+	size_t written = write_rest(l->log) ? write_text(l->log->file.fd, text, length) : 0;
+	if (written && text[written - 1] != '\n') {
+		const char *start = text + written, *newline = memchr(start, '\n', length - written);
+		size_t rest = (size_t)(newline + 1 - start);
+		keep_rest(l, start, rest);
+		written += rest;
+	}
+	unsigned long lost = 0;
+	for (size_t i = written; i < length; i++) lost += text[i] == '\n';
+	return lost;
+}
+
+static void write_note(struct log_lines *l) {
+	char note[NOTE_MAX];
+	unsigned long dropped = atomic_exchange(&l->dropped, 0);
+	if (!dropped) return;
+	int n = l->log->json ? snprintf(note, sizeof note, "{\"dropped\":%lu}\n", dropped)
+						 : snprintf(note, sizeof note, "# %lu log lines dropped\n", dropped);
+	if (write_lines(l, note, (size_t)n)) atomic_fetch_add(&l->dropped, dropped);
+}
+
+/* And then, since there is room, what has been dropped. */
+static void write_batch(struct log_lines *l, const struct batch *b) {
+	unsigned long lost = write_lines(l, b->text, b->length);
+	if (lost) atomic_fetch_add(&l->dropped, lost);
+	else write_note(l);
+}
+
+/* Writes the batches that have been handed over, one of each worker; false: there is none. Called and left with the
+ * mutex locked. */
+static bool write_handed(struct log *log) {
+	bool any = false;
+	for (struct log_lines *l = log->all; l; l = l->next) {
+		if (!l->handed.length) continue;
+		struct batch b = l->handed;
+		any = true;
+		pthread_mutex_unlock(&log->mutex);
+		write_batch(l, &b);
+		pthread_mutex_lock(&log->mutex);
+		l->handed.length = 0;
+	}
+	return any;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b) {
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* A line of which the old file has the start ends there, or not at all. */
+static void open_again(struct log *log) {
+	struct stat old = {0}, new = {0};
+	(void)write_rest(log);
+	(void)fstat(log->file.fd, &old); /* both succeed on what is open */
+	if (log_file_reopen(&log->file) == -1) {
+		fprintf(stderr, "gatling: cannot open %s again, going on with the old file: %s\n", log->file.path,
+				strerror(errno));
+		return;
+	}
+	(void)fstat(log->file.fd, &new);
+	if (!log->rest_length || same_file(&old, &new)) return;
+	log->rest_length = 0;
+	atomic_fetch_add(&log->rest_of->dropped, 1);
 }
 
 static void log_free(struct log *log) {
@@ -144,6 +210,8 @@ static void log_free(struct log *log) {
 		free(l->handed.text);
 		free(l);
 	}
+	log_file_close(&log->file);
+	free(log->rest);
 	free(log);
 }
 
@@ -151,16 +219,22 @@ static void *run(void *argument) {
 	struct log *log = argument;
 	pthread_mutex_lock(&log->mutex);
 	while (true) {
-		if (write_one(log)) continue;
-		if (log->stopping) break;
-		pthread_cond_wait(&log->changed, &log->mutex);
+		bool reopen = log->reopen; /* as of now: what has been handed over before belongs to the old file */
+		log->reopen = false;
+		bool wrote = write_handed(log);
+		if (reopen) {
+			pthread_mutex_unlock(&log->mutex);
+			open_again(log);
+			pthread_mutex_lock(&log->mutex);
+		} else if (!wrote && log->stopping) {
+			break;
+		} else if (!wrote && !log->reopen) {
+			pthread_cond_wait(&log->changed, &log->mutex);
+		}
 	}
 	pthread_mutex_unlock(&log->mutex);
 	/* the workers have ended: what they were still filling is the thread's */
-	for (struct log_lines *l = log->all; l; l = l->next) {
-		if (l->dropped) append_note(l);
-		write_batch(l, &l->filling);
-	}
+	for (struct log_lines *l = log->all; l; l = l->next) write_batch(l, &l->filling);
 	pthread_mutex_lock(&log->mutex);
 	log->ended = true;
 	bool abandoned = log->abandoned;
@@ -170,17 +244,30 @@ static void *run(void *argument) {
 	return NULL;
 }
 
-struct log *log_start(int fd) {
+struct log *log_start(const struct log_file *file, bool json) {
 	struct log *log = calloc(1, sizeof *log);
-	if (!log) return NULL;
-	log->fd = fd;
+	if (!log || !(log->rest = malloc(LOG_BATCH))) {
+		free(log);
+		return NULL;
+	}
+	log->file = *file;
+	log->json = json;
 	pthread_mutex_init(&log->mutex, NULL);
 	pthread_cond_init(&log->changed, NULL);
 	int error = pthread_create(&log->thread, NULL, run, log);
 	if (!error) return log;
+	free(log->rest);
 	free(log);
 	errno = error;
 	return NULL;
+}
+
+void log_reopen(struct log *log) {
+	if (log->file.directory == -1) return;
+	pthread_mutex_lock(&log->mutex);
+	log->reopen = true;
+	pthread_cond_broadcast(&log->changed);
+	pthread_mutex_unlock(&log->mutex);
 }
 
 /* Waits for the thread until the wall clock says `until`; false: it hangs in a write. */

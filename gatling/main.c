@@ -65,15 +65,17 @@ static int enter_root(const struct options *o, char *shown) {
 	return root;
 }
 
-/* Until the workers have ended; meanwhile looks after the certificates. The first SIGTERM lets them finish what is
- * under way, the second does not. */
-static void obey_signals(const struct crew *crew, const sigset_t *signals, struct certificate_files *files) {
+/* Until the workers have ended; meanwhile looks after the certificates and the log, which may be NULL. The first
+ * SIGTERM lets them finish what is under way, the second does not. */
+static void obey_signals(const struct crew *crew, struct log *log, const sigset_t *signals,
+						 struct certificate_files *files) {
 	bool stopping = false;
 	while (crew_running(crew)) {
 		int signal;
 		if (files) alarm(CERTIFICATE_CHECK_S);
 		if (sigwait(signals, &signal) != 0) continue;
 		if (signal == SIGALRM && certificate_files_refresh(files)) crew_tell(crew, CONTROL_CERTIFICATES);
+		if (signal == SIGUSR1 && log) log_reopen(log);
 		if (signal == SIGHUP) crew_tell(crew, CONTROL_DRAIN);
 		if (signal != SIGINT && signal != SIGTERM) continue;
 		crew_tell(crew, stopping ? CONTROL_QUIT : CONTROL_LIMIT);
@@ -88,11 +90,14 @@ static void announce(const struct options *o, struct crew *crew, const char *dir
 			o->workers == 1 ? "worker" : "workers");
 }
 
-/* Everything that takes privileges or may fail, in the order that it needs: bind, enter the root, become the user, who
- * has to be able to read the certificates, now as later when they change. *files: NULL without HTTPS. The root's
- * descriptor, or -1 after a line about what went wrong. */
-static int prepare(const struct options *o, struct worker *workers, char *directory, struct certificate_files **files) {
+/* Everything that takes privileges or may fail, in the order that it needs: open the log, bind, enter the root, become
+ * the user, who has to be able to read the certificates, now as later when they change. *files: NULL without HTTPS. The
+ * root's descriptor, or -1 after a line about what went wrong. */
+static int prepare(const struct options *o, struct worker *workers, char *directory, struct log_file *log_file,
+				   struct certificate_files **files) {
 	struct identity id;
+	if (o->log_file && log_file_open(log_file, o->log_file) == -1)
+		return complain("log to", o->log_file, strerror(errno));
 	if (o->user && find_user(o->user, &id) == -1) return -1;
 	if (certificate_files_open(o, files) == -1 || listen_open(o, *files, workers) == -1) return -1;
 	int root = enter_root(o, directory);
@@ -105,11 +110,13 @@ static int prepare(const struct options *o, struct worker *workers, char *direct
 
 static void block_signals(sigset_t *signals) {
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* the log's file may be as large as this process may make one */
 	sigemptyset(signals);
 	sigaddset(signals, SIGHUP);
 	sigaddset(signals, SIGINT);
 	sigaddset(signals, SIGTERM);
 	sigaddset(signals, SIGALRM); /* time to look after the certificates */
+	sigaddset(signals, SIGUSR1); /* the log's file has been renamed */
 	sigaddset(signals, SIGUSR2); /* a worker has ended */
 	pthread_sigmask(SIG_BLOCK, signals, NULL);
 }
@@ -117,6 +124,7 @@ static void block_signals(sigset_t *signals) {
 int main(int argc, char **argv) {
 	struct options options;
 	char directory[PATH_MAX];
+	struct log_file log_file = LOG_FILE_STDOUT;
 	struct log *log = NULL;
 	struct certificate_files *files = NULL;
 	sigset_t signals;
@@ -132,14 +140,14 @@ int main(int argc, char **argv) {
 
 	struct crew *crew = crew_new(&options);
 	if (!crew) complain("start", "the workers", strerror(errno));
-	else root = prepare(&options, crew_workers(crew), directory, &files);
-	if (root != -1 && options.log && !(log = log_start(STDOUT_FILENO)))
+	else root = prepare(&options, crew_workers(crew), directory, &log_file, &files);
+	if (root != -1 && options.log != LOG_OFF && !(log = log_start(&log_file, options.log == LOG_JSON)))
 		root = complain("start", "the log", strerror(errno));
 	if (root != -1) {
 		if (crew_start(crew, root, log, files, kernel_tls) == -1)
 			_exit(1); /* without waiting for the workers that run */
 		announce(&options, crew, directory);
-		obey_signals(crew, &signals, files);
+		obey_signals(crew, log, &signals, files);
 	}
 	bool failed = root == -1 || crew_failed(crew);
 	crew_free(crew);

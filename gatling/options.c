@@ -57,7 +57,12 @@ static const char help[] = "usage: gatling [options]\n"
 						   "      --https-redirect  send clients of the plain port to HTTPS\n"
 						   "      --hsts SECONDS    tell browsers to use HTTPS alone for so long\n"
 						   "\n"
-						   "  -n, --no-log          no log line for each request on stdout\n"
+						   "The log, a line for each request:\n"
+						   "      --log FORMAT      common (the default), combined, json, or off\n"
+						   "      --log-file FILE   append it to FILE (default: stdout); SIGUSR1 opens FILE\n"
+						   "                        again\n"
+						   "  -n, --no-log          the same as --log off\n"
+						   "\n"
 						   "  -h, --help            this text\n"
 						   "      --version         version, event mechanism and libraries\n";
 
@@ -83,6 +88,14 @@ static int number(const char *name, const char *text, int least, int most) {
 static bool either(const char *name, const char *text, const char *yes, const char *no) {
 	if (strcmp(text, yes) != 0 && strcmp(text, no) != 0) refuse("%s takes '%s' or '%s', not '%s'", name, no, yes, text);
 	return strcmp(text, yes) == 0;
+}
+
+static enum log_format log_format(const char *text) {
+	static const char *const names[] = {
+		[LOG_COMMON] = "common", [LOG_COMBINED] = "combined", [LOG_JSON] = "json", [LOG_OFF] = "off"};
+	for (int i = LOG_COMMON; i <= LOG_OFF; i++)
+		if (strcmp(text, names[i]) == 0) return (enum log_format)i;
+	refuse("--log takes 'common', 'combined', 'json' or 'off', not '%s'", text);
 }
 
 /* Ends after an answer on stdout. */
@@ -111,7 +124,9 @@ enum {
 	LONG_STRICT_SNI,
 	LONG_CLIENT_CA,
 	LONG_REDIRECT,
-	LONG_HSTS
+	LONG_HSTS,
+	LONG_LOG,
+	LONG_LOG_FILE
 };
 
 static const struct option long_options[] = {
@@ -137,6 +152,8 @@ static const struct option long_options[] = {
 	{"client-ca", required_argument, NULL, LONG_CLIENT_CA},
 	{"https-redirect", no_argument, NULL, LONG_REDIRECT},
 	{"hsts", required_argument, NULL, LONG_HSTS},
+	{"log", required_argument, NULL, LONG_LOG},
+	{"log-file", required_argument, NULL, LONG_LOG_FILE},
 	{"no-log", no_argument, NULL, 'n'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, LONG_VERSION},
@@ -160,8 +177,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 						  .tls_port = geteuid() == 0 ? TLS_PORT_ROOT : TLS_PORT_USER,
 						  .workers = (int)io_processors(),
 						  .timeout_s = TIMEOUT_S,
-						  .defer_accept = true,
-						  .log = true};
+						  .defer_accept = true};
 	if (o->workers > WORKERS_MAX) o->workers = WORKERS_MAX;
 	opterr = 0;
 	for (int c; (c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1;) {
@@ -189,7 +205,9 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_CLIENT_CA: o->client_ca = optarg; break;
 		case LONG_REDIRECT: o->https_redirect = true; break;
 		case LONG_HSTS: o->hsts_s = number("--hsts", optarg, 0, HSTS_MAX_S); break;
-		case 'n': o->log = false; break;
+		case LONG_LOG: o->log = log_format(optarg); break;
+		case LONG_LOG_FILE: o->log_file = optarg; break;
+		case 'n': o->log = LOG_OFF; break;
 		case 'h': fputs(help, stdout); done();
 		case LONG_SYMLINKS: o->symlinks_inside = either("--symlinks", optarg, "inside", "follow"); break;
 		case LONG_DEFER: o->defer_accept = either("--defer-accept", optarg, "on", "off"); break;
@@ -205,5 +223,6 @@ void options_parse(struct options *o, int argc, char **argv) {
 	bool asked = o->certs || o->cert_dir || o->client_ca || o->strict_sni || o->https_redirect || o->hsts_s;
 	if (asked && o->https == HTTPS_OFF) refuse("--no-https goes with no option about HTTPS");
 	if (asked) o->https = HTTPS_ON;
+	if (o->log == LOG_OFF && o->log_file) refuse("--log-file goes with a log");
 	o->listings = listings == -1 ? o->vhosts != VHOSTS_ONLY : listings;
 }

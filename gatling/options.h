@@ -18,6 +18,8 @@ enum https {
 	HTTPS_OFF
 };
 
+enum log_format { LOG_COMMON, LOG_COMBINED, LOG_JSON, LOG_OFF };
+
 struct options {
 	const char *root;
 	int port, tls_port;
@@ -28,7 +30,8 @@ struct options {
 	int timeout_s; /* 0: never */
 	bool listings;
 	enum vhosts vhosts;
-	bool log;
+	enum log_format log;
+	const char *log_file; /* NULL: stdout */
 	bool symlinks_inside;
 	enum https https;
 	const char *cert[CERTS_MAX], *key[CERTS_MAX]; /* a key of NULL: it is in the same file */

@@ -212,9 +212,7 @@ static void make_dates(struct worker *w) {
 		w->server_date_block[i] = (struct slice){.at = block, .length = hpack_fields(w->server_date[i], block)};
 		used += w->server_date_block[i].length;
 	}
-	struct tm tm;
-	localtime_r(&now, &tm);
-	strftime(w->log_date, sizeof w->log_date, "%d/%b/%Y:%T %z", &tm);
+	access_date(w->log_date, w->options->log, now);
 }
 
 static void readable(struct worker *w, int fd) {

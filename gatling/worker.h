@@ -3,6 +3,7 @@
 #ifndef GATLING_WORKER_H
 #define GATLING_WORKER_H
 
+#include "gatling/access.h"
 #include "gatling/answer.h"
 #include "gatling/log.h"
 #include "gatling/tls.h"
@@ -82,7 +83,7 @@ struct worker {
 	char server_date_hpack[3 * DATE_ROOM];
 	struct slice server_date_block[2]; /* the same for HTTP/2 */
 	char frames[FRAMES];
-	char log_date[DATE_ROOM];
+	char log_date[ACCESS_DATE_MAX];
 	char scratch[SCRATCH];
 };
 

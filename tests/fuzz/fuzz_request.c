@@ -50,8 +50,11 @@ static void use(const struct request *q) {
 static void log_request(const struct request *q) {
 	static char line[ACCESS_LINE_MAX];
 	struct peer peer = {0};
-	size_t n = access_format(line, &peer, "D", q->line, 200, 1);
-	require(n < ACCESS_LINE_MAX && !memchr(line, '\n', n));
+	const struct access access = {.peer = &peer, .request = q, .status = 200, .bytes = 1};
+	for (enum log_format format = LOG_COMMON; format < LOG_OFF; format++) {
+		size_t n = access_format(line, format, "D", &access);
+		require(n < ACCESS_LINE_MAX && !memchr(line, '\n', n));
+	}
 }
 
 /* A body cut in two ends where the whole does. */

@@ -1,64 +1,37 @@
-/* test_log.c - the access log: the form of a line, batches, and what happens when nobody reads. */
+/* test_log.c - the access log: batches, what happens when nobody reads or the disk is full, and rotation. */
 #include "tests/unit/check.h"
 
-#include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "gatling/access.h"
 #include "gatling/log.h"
 
-static struct peer peer(const char *text) {
-	struct sockaddr_in v4 = {.sin_family = AF_INET};
-	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
-	if (inet_pton(AF_INET, text, &v4.sin_addr) == 1) return peer_of((struct sockaddr *)&v4);
-	assert_int_equal(inet_pton(AF_INET6, text, &v6.sin6_addr), 1);
-	return peer_of((struct sockaddr *)&v6);
+/* A log that writes to a descriptor, which stays the caller's. */
+static struct log *start(int fd) {
+	struct log_file file = {.fd = fd, .directory = -1};
+	return log_start(&file, false);
 }
 
-static void lines_are_in_the_common_log_format(void **state) {
-	(void)state;
-	static const struct {
-		const char *peer, *request, *line;
-	} cases[] = {
-		{"192.0.2.1", "GET / HTTP/1.1", "192.0.2.1 - - [D] \"GET / HTTP/1.1\" 200 12"},
-		{"::ffff:192.0.2.1", "GET / HTTP/1.1", "192.0.2.1 - - [D] \"GET / HTTP/1.1\" 200 12"},
-		{"2001:db8::1", "x", "2001:db8::1 - - [D] \"x\" 200 12"},
-		{"192.0.2.1", "a\"b\\c\n\x7f\xe9", "192.0.2.1 - - [D] \"a\\x22b\\x5cc\\x0a\\x7f\\xe9\" 200 12"},
-	};
-	static char line[ACCESS_LINE_MAX];
-	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct peer p = peer(cases[i].peer);
-		size_t n = access_format(line, &p, "D", slice_of(cases[i].request), 200, 12);
-		check_slice((struct slice){.at = line, .length = n}, cases[i].line);
-	}
-	struct peer none = {0};
-	size_t n = access_format(line, &none, "D", slice_of("x"), 304, 0);
-	check_slice((struct slice){.at = line, .length = n}, "unix: - - [D] \"x\" 304 -");
-}
-
-static void of_an_endless_request_line_the_start_is_logged(void **state) {
-	(void)state;
-	static char line[ACCESS_LINE_MAX], request[10 * ACCESS_REQUEST_MAX];
-	struct peer p = peer("2001:db8:1111:2222:3333:4444:5555:6666");
-	memset(request, '\xe9', sizeof request);
-	size_t n = access_format(line, &p, "21/Nov/2026:07:17:28 +0000",
-							 (struct slice){.at = request, .length = sizeof request}, 414, UINT64_MAX);
-	assert_true(n > 4 * ACCESS_REQUEST_MAX && n < ACCESS_LINE_MAX);
-	assert_memory_equal(line + n - 26, "\" 414 18446744073709551615", 26);
+static void add(struct log_lines *l, const char *line, size_t length, int64_t now_ms) {
+	log_line(l, (struct slice){.at = line, .length = length / 2},
+			 (struct slice){.at = line + length / 2, .length = length - length / 2}, now_ms);
 }
 
 static void no_line_is_lost_when_the_log_stops(void **state) {
 	(void)state;
 	FILE *file = tmpfile();
-	struct log *log = log_start(fileno(file));
+	struct log *log = start(fileno(file));
 	struct log_lines *a = log_lines_new(log), *b = log_lines_new(log);
 	for (int i = 0; i < 5000; i++) {
 		char line[32];
 		int n = snprintf(line, sizeof line, "line %d", i);
-		log_line(i % 2 ? a : b, line, (size_t)n, 0);
+		add(i % 2 ? a : b, line, (size_t)n, 0);
 	}
 	log_stop(log);
 	char line[64];
@@ -78,12 +51,12 @@ static void no_line_is_lost_when_the_log_stops(void **state) {
 static void a_line_is_due_after_the_delay(void **state) {
 	(void)state;
 	FILE *file = tmpfile();
-	struct log *log = log_start(fileno(file));
+	struct log *log = start(fileno(file));
 	struct log_lines *l = log_lines_new(log);
 	assert_int_equal(log_due(l, 1000), -1);
-	log_line(l, "x", 1, 1000);
+	add(l, "x", 1, 1000);
 	assert_int_equal(log_due(l, 1000), LOG_DELAY_MS);
-	log_line(l, "y", 1, 1050);
+	add(l, "y", 1, 1050);
 	assert_int_equal(log_due(l, 1050), LOG_DELAY_MS - 50);
 	assert_int_equal(log_due(l, 2000), 0);
 	log_flush(l, 0);
@@ -117,10 +90,10 @@ static struct log_lines *overfill(int flags, struct log **log, int *out, pthread
 	lines = dropped = 0;
 	assert_int_equal(pipe(end), 0);
 	assert_int_equal(fcntl(end[1], F_SETFL, flags), 0);
-	*log = log_start(end[1]);
+	*log = start(end[1]);
 	struct log_lines *l = log_lines_new(*log);
 	memset(line, 'x', sizeof line);
-	for (int i = 0; i < MANY; i++) log_line(l, line, sizeof line, 0); /* returns all the same */
+	for (int i = 0; i < MANY; i++) add(l, line, sizeof line, 0); /* returns all the same */
 	assert_int_equal(pthread_create(reader, NULL, read_all, &end[0]), 0);
 	*out = end[1];
 	return l;
@@ -168,16 +141,16 @@ static void while_the_thread_is_busy_it_is_asked_again_after_the_delay(void **st
 	(void)state;
 	int end[2];
 	assert_int_equal(pipe(end), 0);
-	struct log *log = log_start(end[1]);
+	struct log *log = start(end[1]);
 	struct log_lines *l = log_lines_new(log);
 	char line[1000];
 	memset(line, 'x', sizeof line);
-	do log_line(l, line, sizeof line, 0);
+	do add(l, line, sizeof line, 0);
 	while (log_due(l, 0) != -1); /* half a batch is handed over: more than the pipe holds */
-	log_line(l, line, sizeof line, 500);
+	add(l, line, sizeof line, 500);
 	log_flush(l, 500 + LOG_DELAY_MS);
 	assert_int_equal(log_due(l, 500 + LOG_DELAY_MS), LOG_DELAY_MS);
-	for (int i = 0; i < 1000; i++) log_line(l, line, sizeof line, 700); /* also when it is full */
+	for (int i = 0; i < 1000; i++) add(l, line, sizeof line, 700); /* also when it is full */
 	assert_true(log_due(l, 700) <= LOG_DELAY_MS);
 	log_stop(log);
 	close(end[0]);
@@ -187,21 +160,183 @@ static void a_reader_that_never_reads_does_not_hold_up_the_end(void **state) {
 	(void)state;
 	int end[2];
 	assert_int_equal(pipe(end), 0);
-	struct log *log = log_start(end[1]);
+	struct log *log = start(end[1]);
 	struct log_lines *l = log_lines_new(log);
 	char line[1000];
 	memset(line, 'x', sizeof line);
-	for (int i = 0; i < 1000; i++) log_line(l, line, sizeof line, 0);
+	for (int i = 0; i < 1000; i++) add(l, line, sizeof line, 0);
 	time_t started = time(NULL);
 	log_stop(log);
 	assert_true(time(NULL) - started <= LOG_STOP_S + 5);
 	close(end[0]); /* now the write of the thread that was left behind fails; end[1] is its own */
 }
 
+/* --- files --- */
+
+static char directory[] = "/tmp/gatling-log-XXXXXX";
+
+static const char *in_directory(const char *name) {
+	static char path[4][64];
+	static unsigned next;
+	char *at = path[next++ % 4];
+	snprintf(at, sizeof *path, "%s/%s", directory, name);
+	return at;
+}
+
+static int make_directory(void **state) {
+	(void)state;
+	return mkdtemp(directory) ? 0 : -1;
+}
+
+static int remove_directory(void **state) {
+	(void)state;
+	static const char *const names[] = {"log", "old", "link"};
+	for (size_t i = 0; i < COUNT(names); i++) (void)unlink(in_directory(names[i]));
+	return rmdir(directory);
+}
+
+/* All of a file, until the next call; empty without one. */
+static const char *content(const char *path) {
+	static char text[1 << 16];
+	FILE *file = fopen(path, "r");
+	size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0;
+	if (file) fclose(file);
+	text[n] = '\0';
+	return text;
+}
+
+static void until(const char *path, const char *text) {
+	const struct timespec pause = {.tv_nsec = 1000000};
+	for (int i = 0; i < 10000 && strcmp(content(path), text) != 0; i++) nanosleep(&pause, NULL);
+	assert_string_equal(content(path), text);
+}
+
+static struct log *open_log(bool json) {
+	struct log_file file;
+	(void)unlink(in_directory("log"));
+	assert_int_equal(log_file_open(&file, in_directory("log")), 0);
+	struct log *log = log_start(&file, json);
+	assert_non_null(log);
+	return log;
+}
+
+static void say(struct log_lines *l, const char *line) {
+	add(l, line, strlen(line), 0);
+	log_flush(l, 0);
+}
+
+/* Waits until the thread has most likely done what it was told to. */
+static void settle(struct log_lines *l) {
+	const struct timespec pause = {.tv_nsec = 50000000};
+	while (log_due(l, 0) != -1) log_flush(l, 0);
+	nanosleep(&pause, NULL);
+}
+
+static void after_a_reopening_lines_go_to_a_new_file(void **state) {
+	(void)state;
+	struct stat st;
+	struct log *log = open_log(false);
+	struct log_lines *l = log_lines_new(log);
+	say(l, "before");
+	until(in_directory("log"), "before\n");
+	assert_int_equal(rename(in_directory("log"), in_directory("old")), 0);
+	say(l, "still there");
+	until(in_directory("old"), "before\nstill there\n");
+	log_reopen(log);
+	settle(l);
+	say(l, "behind");
+	log_stop(log);
+	assert_string_equal(content(in_directory("log")), "behind\n");
+	assert_string_equal(content(in_directory("old")), "before\nstill there\n");
+	assert_int_equal(stat(in_directory("log"), &st), 0);
+	assert_int_equal(st.st_mode & 0777 & ~LOG_FILE_MODE, 0);
+}
+
+static void what_is_handed_over_before_a_reopening_goes_to_the_old_file(void **state) {
+	(void)state;
+	enum { LINES = 4000 };
+	struct log *log = open_log(false);
+	struct log_lines *l = log_lines_new(log);
+	(void)unlink(in_directory("old"));
+	for (int i = 0; i < LINES; i++) add(l, "a line", 6, 0);
+	while (log_due(l, 0) != -1) log_flush(l, 0);
+	assert_int_equal(rename(in_directory("log"), in_directory("old")), 0);
+	log_reopen(log);
+	log_stop(log);
+	assert_int_equal(strlen(content(in_directory("old"))), LINES * 7);
+	assert_string_equal(content(in_directory("log")), "");
+}
+
+static void a_path_that_cannot_be_opened_is_refused(void **state) {
+	(void)state;
+	struct log_file file;
+	assert_int_equal(log_file_open(&file, in_directory("none/log")), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(log_file_open(&file, "/tmp/"), -1);
+	assert_int_equal(log_file_open(&file, "/tmp/."), -1);
+	assert_int_equal(symlink("elsewhere", in_directory("link")), 0);
+	assert_int_equal(log_file_open(&file, in_directory("link")), -1);
+	assert_int_equal(errno, ELOOP);
+}
+
+static void limit_file_size(rlim_t bytes) {
+	struct rlimit limit;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void a_full_disk_costs_lines_that_are_counted_and_glues_none_together(void **state) {
+	(void)state;
+	for (int json = 0; json < 2; json++) {
+		struct log *log = open_log(json);
+		struct log_lines *l = log_lines_new(log);
+		say(l, "1st line");
+		settle(l);
+		limit_file_size(13); /* the second is torn */
+		say(l, "2nd line");
+		settle(l);
+		for (int i = 0; i < 3; i++) {
+			add(l, "lost", 4, 0);
+			say(l, "lost");
+			settle(l);
+		}
+		assert_string_equal(content(in_directory("log")), "1st line\n2nd ");
+		limit_file_size(RLIM_INFINITY);
+		say(l, "3rd line");
+		settle(l);
+		until(in_directory("log"), json ? "1st line\n2nd line\n3rd line\n{\"dropped\":6}\n"
+										: "1st line\n2nd line\n3rd line\n# 6 log lines dropped\n");
+		say(l, "4th line");
+		log_stop(log);
+		assert_non_null(strstr(content(in_directory("log")), "\n4th line\n"));
+	}
+}
+
+static void a_torn_line_is_not_continued_in_another_file(void **state) {
+	(void)state;
+	struct log *log = open_log(false);
+	struct log_lines *l = log_lines_new(log);
+	limit_file_size(4);
+	say(l, "1st line");
+	settle(l);
+	log_reopen(log); /* the same file */
+	settle(l);
+	limit_file_size(12);
+	say(l, "2nd line");
+	settle(l);
+	assert_string_equal(content(in_directory("log")), "1st line\n2nd");
+	assert_int_equal(rename(in_directory("log"), in_directory("old")), 0);
+	log_reopen(log);
+	settle(l);
+	limit_file_size(RLIM_INFINITY);
+	say(l, "3rd line");
+	log_stop(log);
+	assert_string_equal(content(in_directory("log")), "3rd line\n# 1 log lines dropped\n");
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_are_in_the_common_log_format),
-		cmocka_unit_test(of_an_endless_request_line_the_start_is_logged),
 		cmocka_unit_test(no_line_is_lost_when_the_log_stops),
 		cmocka_unit_test(a_line_is_due_after_the_delay),
 		cmocka_unit_test(a_full_pipe_drops_lines_and_counts_them),
@@ -209,7 +344,13 @@ int main(void) {
 		cmocka_unit_test(a_descriptor_that_does_not_block_loses_no_line_uncounted),
 		cmocka_unit_test(while_the_thread_is_busy_it_is_asked_again_after_the_delay),
 		cmocka_unit_test(a_reader_that_never_reads_does_not_hold_up_the_end),
+		cmocka_unit_test(after_a_reopening_lines_go_to_a_new_file),
+		cmocka_unit_test(what_is_handed_over_before_a_reopening_goes_to_the_old_file),
+		cmocka_unit_test(a_path_that_cannot_be_opened_is_refused),
+		cmocka_unit_test(a_full_disk_costs_lines_that_are_counted_and_glues_none_together),
+		cmocka_unit_test(a_torn_line_is_not_continued_in_another_file),
 	};
 	signal(SIGPIPE, SIG_IGN);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	signal(SIGXFSZ, SIG_IGN);
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }
