@@ -212,9 +212,11 @@ static void until(const char *path, const char *text) {
 }
 
 static struct log *open_log(bool json) {
+	static char path[64]; /* as long as the log */
 	struct log_file file;
-	(void)unlink(in_directory("log"));
-	assert_int_equal(log_file_open(&file, in_directory("log")), 0);
+	snprintf(path, sizeof path, "%s/log", directory);
+	(void)unlink(path);
+	assert_int_equal(log_file_open(&file, path), 0);
 	struct log *log = log_start(&file, json);
 	assert_non_null(log);
 	return log;
