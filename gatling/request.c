@@ -123,12 +123,12 @@ static uint8_t field_candidates[NAME_LENGTH_MAX + 1][CANDIDATES];
 
 __attribute__((constructor)) static void candidates_init(void) {
 	memset(field_candidates, FIELD_OTHER, sizeof field_candidates);
-	for (uint8_t i = 0; i < FIELD_OTHER; i++) {
+	for (int i = 0; i < FIELD_OTHER; i++) {
 		assert(field_names[i].length >= NAME_LENGTH_MIN && field_names[i].length <= NAME_LENGTH_MAX);
 		uint8_t *candidate = field_candidates[field_names[i].length];
 		if (*candidate != FIELD_OTHER) candidate++;
 		assert(*candidate == FIELD_OTHER);
-		*candidate = i;
+		*candidate = (uint8_t)i;
 	}
 }
 
