@@ -29,8 +29,8 @@ enum {
 	PATTERN_START = sizeof(uint64_t)
 };
 
-/* Whether a '/' at the end counts. LOOSE: "/a" and "/a/" are one path, "/a/" and "/a" one pattern, and "/a/?*" (read
- * without the '?') is also good for "/a"; a splat at the end still has the '/' that the path ends with. */
+/* Whether a '/' at the end counts. LOOSE: "/a" and "/a/" are one path and one pattern, and a splat behind "/a/" may
+ * stand for nothing in "/a", too; where it stands for something, the '/' that the path ends with is part of it. */
 enum pattern_mode { PATTERN_EXACT, PATTERN_LOOSE };
 
 struct pattern_parts;

@@ -1,0 +1,332 @@
+/* header_rules.c - see header_rules.h. Matching gives a list of rules; a table of the lists seen has their sets. */
+#include "gatling/header_rules.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "gatling/hash.h"
+#include "gatling/octet.h"
+#include "gatling/pattern.h"
+
+enum { SLOTS = 2 * HEADER_SETS_MAX };
+
+struct header_field {
+	struct slice name, value; /* of the rules' text */
+	bool detach;
+};
+
+struct header_rule {
+	struct pattern pattern;
+	unsigned first, fields;
+};
+
+/* A set, and the rules that it is for. */
+struct known_set {
+	uint64_t hash;
+	struct header_set *set; /* in the same piece of memory, as is all that it refers to, but for the rules' text */
+	unsigned rules;
+	uint16_t rule[];
+};
+
+struct header_rules {
+	char *text;
+	struct header_rule *rule;
+	struct header_field *field;
+	unsigned rules, rule_capacity, fields, field_capacity;
+	bool hosts; /* some pattern has one */
+	/* large enough for what can match at all */
+	uint16_t *matched;
+	const struct header_field **gathered;
+	struct header_set *scratch;
+	char *joined; /* values of the scratch set */
+	size_t joined_length;
+	struct known_set *known[SLOTS]; /* open addressing, half of it at most */
+	unsigned sets;
+	size_t bytes;
+};
+
+static uint64_t next_id(void) {
+	static _Atomic uint64_t last;
+	return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
+/* --- parsing --- */
+
+/* They say what the server does or how a message is framed, and are wrong in any other hand. */
+static bool is_servers_own(struct slice name) {
+	static const struct slice own[] = {SLICE("Accept-Ranges"),
+									   SLICE("Age"),
+									   SLICE("Allow"),
+									   SLICE("Connection"),
+									   SLICE("Content-Encoding"),
+									   SLICE("Content-Length"),
+									   SLICE("Content-Range"),
+									   SLICE("Date"),
+									   SLICE("ETag"),
+									   SLICE("Keep-Alive"),
+									   SLICE("Last-Modified"),
+									   SLICE("Location"),
+									   SLICE("Server"),
+									   SLICE("Trailer"),
+									   SLICE("Transfer-Encoding"),
+									   SLICE("Upgrade"),
+									   SLICE("WWW-Authenticate")};
+	static const struct slice proxy = SLICE("Proxy-");
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+		if (slice_equal_nocase(name, own[i])) return true;
+	return name.length >= proxy.length && strncasecmp(name.at, proxy.at, proxy.length) == 0;
+}
+
+static bool is_token(struct slice s) {
+	size_t n = 0;
+	while (n < s.length && octet_is(s.at[n], OCTET_TOKEN)) n++;
+	return n > 0 && n == s.length;
+}
+
+/* The first placeholder of the pattern in the value, empty if there is none. */
+static struct slice placeholder_in(struct slice value, const struct pattern *pattern) {
+	for (size_t i = 0; i < value.length; i++) {
+		struct slice name = {.at = value.at + i + 1, .length = value.length - i - 1};
+		if (value.at[i] != ':') continue;
+		name.length = pattern_name(name);
+		if (name.length && pattern_capture(pattern, name) >= 0) return name;
+	}
+	return (struct slice){0};
+}
+
+static bool check_field(const struct header_field *f, const struct header_rule *rule, unsigned line,
+						struct rules_error *error) {
+	struct slice used = {0};
+	if (!is_token(f->name)) rules_fail(error, line, "'%.*s' is no name of a field", RULES_SHOWN(f->name));
+	else if (is_servers_own(f->name)) rules_fail(error, line, "%.*s is the server's own to say", RULES_SHOWN(f->name));
+	else if (!f->detach && !f->value.length) rules_fail(error, line, "%.*s has no value", RULES_SHOWN(f->name));
+	else if (octet_text(f->value.at, f->value.length) != f->value.length)
+		rules_fail(error, line, "the value of %.*s has a control character", RULES_SHOWN(f->name));
+	else if ((used = placeholder_in(f->value, &rule->pattern)).length)
+		rules_fail(error, line, "the value of %.*s has the placeholder :%.*s, and is sent as it is written",
+				   RULES_SHOWN(f->name), RULES_SHOWN(used));
+	else return true;
+	return false;
+}
+
+static bool parse_field(struct header_rules *r, struct slice line, unsigned number, struct rules_error *error) {
+	struct header_field f = {.detach = line.at[0] == '!', .value = SLICE("")};
+	if (!r->rules) {
+		rules_fail(error, number, "there is no pattern above this field");
+		return false;
+	}
+	if (f.detach) {
+		f.name = slice_trim((struct slice){.at = line.at + 1, .length = line.length - 1});
+	} else {
+		const char *colon = memchr(line.at, ':', line.length);
+		if (!colon) {
+			rules_fail(error, number, "'%.*s' is no field: there is no ':'", RULES_SHOWN(line));
+			return false;
+		}
+		f.name = (struct slice){.at = line.at, .length = (size_t)(colon - line.at)};
+		f.value = slice_trim((struct slice){.at = colon + 1, .length = line.length - f.name.length - 1});
+	}
+	struct header_rule *rule = &r->rule[r->rules - 1];
+	if (!check_field(&f, rule, number, error)) return false;
+	if (r->fields == HEADER_FIELDS_MAX) {
+		rules_fail(error, number, "there are more than %d fields", HEADER_FIELDS_MAX);
+		return false;
+	}
+	void *grown = rules_grow(r->field, r->fields, &r->field_capacity, sizeof *r->field);
+	if (!grown) {
+		rules_fail(error, 0, "%s", pattern_no_memory);
+		return false;
+	}
+	r->field = grown;
+	r->field[r->fields++] = f;
+	r->joined_length += f.value.length + 2;
+	rule->fields++;
+	return true;
+}
+
+static bool parse_pattern(struct header_rules *r, struct slice line, unsigned number, struct rules_error *error) {
+	if (r->rules == RULES_MAX) {
+		rules_fail(error, number, "there are more than %d rules", RULES_MAX);
+		return false;
+	}
+	void *grown = rules_grow(r->rule, r->rules, &r->rule_capacity, sizeof *r->rule);
+	if (grown) r->rule = grown;
+	struct header_rule rule = {.first = r->fields};
+	const char *wrong = grown ? pattern_compile(&rule.pattern, line, PATTERN_EXACT) : pattern_no_memory;
+	if (wrong == pattern_no_memory) rules_fail(error, 0, "%s", wrong);
+	else if (wrong) rules_fail(error, number, "the pattern '%.*s' is wrong: %s", RULES_SHOWN(line), wrong);
+	if (wrong) return false;
+	r->hosts |= pattern_has_host(&rule.pattern);
+	r->rule[r->rules++] = rule;
+	return true;
+}
+
+static bool parse_lines(struct header_rules *r, struct slice text, struct rules_error *error) {
+	struct rules_lines lines;
+	struct slice line;
+	if (!rules_lines(&lines, text, error)) return false;
+	while (rules_next_line(&lines, &line)) {
+		bool indented = line.length && (line.at[0] == ' ' || line.at[0] == '\t');
+		line = slice_trim(line);
+		if (!line.length || line.at[0] == '#') continue;
+		if (!(indented ? parse_field : parse_pattern)(r, line, lines.line, error)) return false;
+	}
+	return true;
+}
+
+struct header_rules *header_rules_parse(struct slice text, struct rules_error *error) {
+	struct rules_lines lines;
+	if (!rules_lines(&lines, text, error)) return NULL;
+	struct header_rules *r = calloc(1, sizeof *r);
+	if (r) r->text = malloc(text.length + 1);
+	if (!r || !r->text) goto no_memory;
+	if (text.length) memcpy(r->text, text.at, text.length);
+	if (!parse_lines(r, (struct slice){.at = r->text, .length = text.length}, error)) goto wrong;
+	r->matched = malloc((r->rules + 1) * sizeof *r->matched);
+	r->gathered = malloc((r->fields + 1) * sizeof *r->gathered);
+	r->scratch = malloc(sizeof *r->scratch + r->fields * sizeof *r->scratch->item);
+	r->joined = malloc(r->joined_length + 1);
+	if (r->matched && r->gathered && r->scratch && r->joined) return r;
+no_memory:
+	rules_fail(error, 0, "%s", pattern_no_memory);
+wrong:
+	header_rules_free(r);
+	return NULL;
+}
+
+void header_rules_free(struct header_rules *r) {
+	if (!r) return;
+	for (unsigned i = 0; i < r->rules; i++) pattern_free(&r->rule[i].pattern);
+	for (unsigned i = 0; i < SLOTS; i++) free(r->known[i]);
+	free(r->joined);
+	free(r->scratch);
+	free(r->gathered);
+	free(r->matched);
+	free(r->field);
+	free(r->rule);
+	free(r->text);
+	free(r);
+}
+
+/* --- from rules to a set --- */
+
+static unsigned gather(struct header_rules *r, unsigned matched) {
+	unsigned n = 0;
+	for (unsigned i = 0; i < matched; i++) {
+		const struct header_rule *rule = &r->rule[r->matched[i]];
+		for (unsigned f = 0; f < rule->fields; f++) r->gathered[n++] = &r->field[rule->first + f];
+	}
+	return n;
+}
+
+/* The next of the same name as that one; n if there is none. */
+static unsigned next_of_name(struct header_rules *r, unsigned i, unsigned n) {
+	const struct header_field *f = r->gathered[i];
+	for (i++; i < n; i++)
+		if (slice_equal_nocase(r->gathered[i]->name, f->name)) break;
+	return i;
+}
+
+/* Whether a field of its name comes before it, with none that detaches it between. */
+static bool is_joined_to_another(struct header_rules *r, unsigned i) {
+	const struct header_field *f = r->gathered[i];
+	while (i--)
+		if (slice_equal_nocase(r->gathered[i]->name, f->name)) return !r->gathered[i]->detach;
+	return false;
+}
+
+static bool is_detached(struct header_rules *r, unsigned i, unsigned n) {
+	while ((i = next_of_name(r, i, n)) < n)
+		if (r->gathered[i]->detach) return true;
+	return false;
+}
+
+/* The value of that field with the others of its name behind it, written to *out if there are any. */
+static struct slice join(struct header_rules *r, unsigned i, unsigned n, char **out) {
+	struct slice value = r->gathered[i]->value;
+	unsigned next = next_of_name(r, i, n);
+	if (next == n) return value;
+	char *start = *out;
+	memcpy(*out, value.at, value.length);
+	*out += value.length;
+	for (; next < n; next = next_of_name(r, next, n)) {
+		struct slice more = r->gathered[next]->value;
+		memcpy(*out, ", ", 2);
+		memcpy(*out + 2, more.at, more.length);
+		*out += 2 + more.length;
+	}
+	return (struct slice){.at = start, .length = (size_t)(*out - start)};
+}
+
+static void add_item(struct header_set *set, struct header_item item) {
+	set->item[set->count++] = item;
+	if (!item.detach) set->octets += item.name.length + item.value.length + 4;
+}
+
+/* Makes the scratch set of what n fields were gathered; returns how much of `joined` it uses. */
+static size_t make_set(struct header_rules *r, unsigned n) {
+	struct header_set *set = r->scratch;
+	char *out = r->joined;
+	*set = (struct header_set){.transient = true};
+	for (unsigned i = 0; i < n; i++) {
+		const struct header_field *f = r->gathered[i];
+		struct header_item item = {.name = f->name, .value = f->value, .detach = f->detach};
+		if (f->detach ? next_of_name(r, i, n) < n : is_detached(r, i, n)) continue;
+		if (!f->detach && !slice_equal_nocase(f->name, SLICE("Set-Cookie"))) {
+			if (is_joined_to_another(r, i)) continue;
+			item.value = join(r, i, n, &out);
+		}
+		add_item(set, item);
+	}
+	set->id = next_id();
+	return (size_t)(out - r->joined);
+}
+
+/* --- the sets that are known --- */
+
+/* A copy of the scratch set, for those rules. NULL: no memory, or no more of it to be taken. */
+static struct known_set *known_set_new(struct header_rules *r, uint64_t hash, unsigned matched, size_t joined) {
+	const struct header_set *set = r->scratch;
+	size_t rules = matched * sizeof *r->matched;
+	size_t before =
+		(sizeof(struct known_set) + rules + _Alignof(struct header_set) - 1) & ~(_Alignof(struct header_set) - 1);
+	size_t size = sizeof *set + set->count * sizeof *set->item;
+	if (r->sets == HEADER_SETS_MAX || r->bytes + before + size + joined > HEADER_SETS_BYTES_MAX) return NULL;
+	struct known_set *known = malloc(before + size + joined);
+	if (!known) return NULL;
+	*known = (struct known_set){.hash = hash, .set = (struct header_set *)((char *)known + before), .rules = matched};
+	char *values = (char *)known->set + size;
+	memcpy(known->rule, r->matched, rules);
+	memcpy(known->set, set, size);
+	memcpy(values, r->joined, joined);
+	for (unsigned i = 0; i < set->count; i++) {
+		struct slice *value = &known->set->item[i].value;
+		if (value->at >= r->joined && value->at < r->joined + joined) value->at = values + (value->at - r->joined);
+	}
+	known->set->transient = false;
+	r->bytes += before + size + joined;
+	r->sets++;
+	return known;
+}
+
+static const struct header_set *set_of(struct header_rules *r, unsigned matched) {
+	size_t length = matched * sizeof *r->matched;
+	uint64_t hash = hash_octets(0, (struct slice){.at = (const char *)r->matched, .length = length});
+	unsigned slot = (unsigned)(hash % SLOTS);
+	for (const struct known_set *k; (k = r->known[slot]); slot = (slot + 1) % SLOTS)
+		if (k->hash == hash && k->rules == matched && memcmp(k->rule, r->matched, length) == 0) return k->set;
+	size_t joined = make_set(r, gather(r, matched));
+	r->known[slot] = known_set_new(r, hash, matched, joined);
+	return r->known[slot] ? r->known[slot]->set : r->scratch;
+}
+
+const struct header_set *header_rules_match(struct header_rules *r, struct slice host, struct slice path) {
+	struct pattern_subject subject;
+	struct pattern_captures captures;
+	unsigned matched = 0;
+	pattern_subject(&subject, r->hosts ? host : (struct slice){0}, path, PATTERN_EXACT);
+	for (unsigned i = 0; i < r->rules; i++)
+		if (pattern_match(&r->rule[i].pattern, &subject, &captures) && r->rule[i].fields)
+			r->matched[matched++] = (uint16_t)i;
+	return matched ? set_of(r, matched) : NULL;
+}
