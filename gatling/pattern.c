@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "gatling/hash.h"
 #include "gatling/octet.h"
 #include "gatling/owfat.h"
 
@@ -245,6 +246,22 @@ static struct pattern_parts *parts_copy(const struct builder *b) {
 	return parts;
 }
 
+/* Of a path with or without the '/' at its end. */
+static uint64_t path_hash(struct slice path, enum pattern_mode mode) {
+	if (mode == PATTERN_LOOSE && path.length && path.at[path.length - 1] == '/') path.length--;
+	return hash_octets(0, path);
+}
+
+static void make_key(struct pattern *pattern, struct slice first, enum pattern_mode mode) {
+	size_t n = first.length < PATTERN_START ? first.length : PATTERN_START;
+	pattern->key = pattern->mask = 0;
+	memcpy(&pattern->key, first.at, n);
+	memset(&pattern->mask, 0xFF, n);
+	if (!pattern->literal) return;
+	pattern->key = path_hash(first, mode);
+	pattern->mask = UINT64_MAX;
+}
+
 const char *pattern_compile(struct pattern *pattern, struct slice text, enum pattern_mode mode) {
 	struct builder b;
 	memset(&b.parts, 0, sizeof b.parts);
@@ -259,12 +276,8 @@ const char *pattern_compile(struct pattern *pattern, struct slice text, enum pat
 	fill_borders(&b);
 	pattern->parts = parts_copy(&b);
 	if (!pattern->parts) return pattern_no_memory;
-	const struct token *first = &pattern->parts->token[b.parts.host];
-	size_t n = first->length < PATTERN_START ? first->length : PATTERN_START;
-	pattern->start = pattern->start_mask = 0;
-	memcpy(&pattern->start, pattern->parts->text + first->at, n);
-	memset(&pattern->start_mask, 0xFF, n);
-	pattern->exact = b.tokens - b.parts.host == 1 ? first->length : 0;
+	pattern->literal = b.tokens - b.parts.host == 1;
+	make_key(pattern, token_text(pattern->parts, &pattern->parts->token[b.parts.host]), mode);
 	return NULL;
 }
 
@@ -302,9 +315,10 @@ void pattern_subject(struct pattern_subject *subject, struct slice authority, st
 		subject->host = (struct slice){.at = subject->host_name, .length = host_name(authority, subject->host_name)};
 	subject->path = path;
 	subject->length = path.length + add;
-	subject->start = 0;
-	if (n) memcpy(&subject->start, path.at, n);
-	if (add && n < PATTERN_START) memcpy((char *)&subject->start + n, "/", 1);
+	subject->key[false] = 0;
+	if (n) memcpy(&subject->key[false], path.at, n);
+	if (add && n < PATTERN_START) memcpy((char *)&subject->key[false] + n, "/", 1);
+	subject->key[true] = path_hash(path, mode);
 }
 
 /* What a row of tokens is matched with. */

@@ -36,8 +36,8 @@ enum pattern_mode { PATTERN_EXACT, PATTERN_LOOSE };
 struct pattern_parts;
 
 struct pattern {
-	uint64_t start, start_mask;  /* the text that it begins with, as far as it fits */
-	unsigned exact;              /* the length of what it matches, if that is one path; else 0 */
+	uint64_t key, mask;          /* the text that the path begins with, as far as it fits; or the hash of all of it */
+	bool literal;                /* that is: the path has neither splat nor placeholder */
 	struct pattern_parts *parts; /* owned */
 };
 
@@ -45,8 +45,8 @@ struct pattern {
 struct pattern_subject {
 	struct slice host; /* absent: no pattern with a host matches */
 	struct slice path;
-	size_t length;  /* of the path, one more with the '/' that LOOSE adds */
-	uint64_t start; /* its first octets, then zeros */
+	size_t length;   /* of the path, one more with the '/' that LOOSE adds */
+	uint64_t key[2]; /* the path's first octets, then zeros; its hash, for the patterns that are literal */
 	char host_name[HOST_MAX];
 };
 
@@ -88,8 +88,8 @@ bool pattern_match_parts(const struct pattern *pattern, const struct pattern_sub
 /* Fills *captures if it matches; else they are undefined. */
 static inline bool pattern_match(const struct pattern *pattern, const struct pattern_subject *subject,
 								 struct pattern_captures *captures) {
-	return (subject->start & pattern->start_mask) == pattern->start &&
-		   (!pattern->exact || pattern->exact == subject->length) && pattern_match_parts(pattern, subject, captures);
+	return (subject->key[pattern->literal] & pattern->mask) == pattern->key &&
+		   pattern_match_parts(pattern, subject, captures);
 }
 
 #endif

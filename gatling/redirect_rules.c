@@ -189,33 +189,39 @@ static enum part part_after(enum part part, char c) {
 	return c == '#' ? PART_FRAGMENT : part;
 }
 
+/* Puts a stretch of the rule's target, with what its placeholders stand for. */
+static void put_text(struct writer *w, const struct redirect_rules *r, const struct redirect_rule *rule,
+					 const struct found *found, struct slice text) {
+	while (text.length && !w->failed) {
+		struct slice name = placeholder(text);
+		enum part part = part_after(w->part, text.at[0]);
+		bool begins = part != w->part;
+		w->part = part;
+		if (name.length) put_placeholder(w, r, rule, found, name);
+		else if (begins) put(w, text.at[0]);
+		else put_again(w, text, part == PART_PATH ? "&" : "&?");
+		skip(&text, 1 + name.length);
+	}
+}
+
 /* Writes the rule's target. The query is what a redirect passes on, if its own is none. */
 static bool fill_in(const struct redirect_rules *r, const struct redirect_rule *rule, const struct found *found,
 					struct slice query, char *buffer, struct slice *target) {
 	struct writer w = {.at = buffer, .local = is_local(rule->target)};
-	struct slice rest = rule->target;
-	bool passes_on = is_redirect(rule) && !rule->parameters && query.length;
-	w.part = w.local ? PART_PATH : PART_AUTHORITY;
-	for (size_t n = scheme_length(rest); n; n--, skip(&rest, 1)) put(&w, rest.at[0]);
-	while (rest.length && !w.failed) {
-		struct slice name = placeholder(rest);
-		if (name.length) {
-			put_placeholder(&w, r, rule, found, name);
-			skip(&rest, 1 + name.length);
-			continue;
-		}
-		enum part part = part_after(w.part, rest.at[0]);
-		if (part != w.part && part != PART_PATH) {
-			if (!is_redirect(rule)) break;
-			if (part == PART_FRAGMENT && w.part != PART_QUERY && passes_on) put_query(&w, query);
-			if (part == PART_QUERY) passes_on = false;
-		}
-		if (part == PART_FRAGMENT && w.part != PART_FRAGMENT) passes_on = false;
-		w.part = part;
-		put_again(&w, rest, "?#&");
-		skip(&rest, 1);
+	struct slice front = rule->target, fragment = front;
+	const char *hash = memchr(front.at, '#', front.length);
+	if (hash) front.length = (size_t)(hash - front.at);
+	skip(&fragment, front.length);
+	const char *question = memchr(front.at, '?', front.length);
+	if (!is_redirect(rule)) {
+		if (question) front.length = (size_t)(question - front.at);
+		fragment.length = 0;
 	}
-	if (passes_on) put_query(&w, query);
+	for (size_t n = scheme_length(front); n; n--, skip(&front, 1)) put(&w, front.at[0]);
+	w.part = w.local ? PART_PATH : PART_AUTHORITY;
+	put_text(&w, r, rule, found, front);
+	if (is_redirect(rule) && !rule->parameters && !question) put_query(&w, query);
+	put_text(&w, r, rule, found, fragment);
 	*target = (struct slice){.at = buffer, .length = w.used};
 	return !w.failed;
 }
@@ -339,7 +345,7 @@ static bool parse_parameter(struct redirect_rules *r, struct redirect_rule *rule
 	twice = p.captures ? p.value : (struct slice){0};
 	if (twice.at && (pattern_capture(&rule->pattern, twice) >= 0 || parameter_capture(r, rule, twice) >= 0))
 		wrong = "has a name that is there twice";
-	if (rest.length || memchr(word.at, '&', word.length)) wrong = "has a '&': each parameter is a word";
+	if (memchr(word.at, '&', word.length)) wrong = "has a '&': each parameter is a word";
 	if (rule->parameters == REDIRECT_PARAMETERS_MAX) wrong = "is one parameter too many";
 	if (wrong) {
 		rules_fail(error, rule->line, "'%.*s' %s", RULES_SHOWN(word), wrong);
@@ -353,24 +359,25 @@ static bool parse_parameter(struct redirect_rules *r, struct redirect_rule *rule
 	return true;
 }
 
-/* In the authority a placeholder must not be the end of the name: that would be whatever host a client likes. NULL, or
- * what is wrong. */
+/* Whether it begins with a '.' and more of a name. */
+static bool is_label_next(struct slice s) {
+	if (s.length < 2 || s.at[0] != '.') return false;
+	skip(&s, 1);
+	return placeholder(s).length || (octet_is(s.at[0], OCTET_HOST) && s.at[0] != '.');
+}
+
+/* A placeholder must not be the end of the host: that would be whatever host a client likes. NULL, or what is wrong. */
 static const char *check_authority(struct slice authority) {
-	bool open = false;
 	if (!authority.length) return "has no host";
 	while (authority.length) {
 		struct slice name = placeholder(authority);
-		char c = authority.at[0];
-		if (!name.length && c != ':' && !octet_is(c, OCTET_HOST)) return "has a host that is none";
-		if (name.length || (open && (c != '.' || authority.length == 1 || !octet_is(authority.at[1], OCTET_HOST)))) {
-			if (open) return "has a placeholder in its host with no '.' and text behind it";
-			open = true;
-		} else {
-			open = false;
-		}
+		if (!name.length && authority.at[0] != ':' && !octet_is(authority.at[0], OCTET_HOST))
+			return "has a host that is none";
 		skip(&authority, 1 + name.length);
+		if (name.length && !is_label_next(authority))
+			return "has a placeholder in its host without '.' and text behind";
 	}
-	return open ? "has a placeholder at the end of its host" : NULL;
+	return NULL;
 }
 
 static const char *check_octets(struct slice target) {
@@ -398,13 +405,11 @@ static bool check_names(const struct redirect_rules *r, const struct redirect_ru
 static bool check_target(const struct redirect_rules *r, const struct redirect_rule *rule, struct rules_error *error) {
 	struct slice target = rule->target;
 	const char *wrong = check_octets(target);
-	if (wrong) {
-	} else if (!is_local(target)) {
-		wrong = check_authority(authority_of(target));
-		if (!is_redirect(rule)) wrong = "is a URL, which only a redirect can have: this is no proxy";
-	} else if (target.length > 1 && memchr("/\\", target.at[1], 2)) {
+	if (!wrong && !is_local(target))
+		wrong = is_redirect(rule) ? check_authority(authority_of(target))
+								  : "is a URL, which only a redirect can have: a proxy is not supported";
+	if (!wrong && is_local(target) && target.length > 1 && memchr("/\\", target.at[1], 2))
 		wrong = "begins with two slashes, which would be a host: write its scheme, or one slash";
-	}
 	if (!wrong) return check_names(r, rule, error);
 	rules_fail(error, rule->line, "'%.*s' %s", RULES_SHOWN(target), wrong);
 	return false;
