@@ -176,25 +176,29 @@ static const char *build_path(struct builder *b, struct slice rest, enum pattern
 	return complete ? NULL : add_octet(b, '/');
 }
 
-static const char *build(struct builder *b, struct slice text, enum pattern_mode mode) {
-	static const struct slice scheme[] = {SLICE("http://"), SLICE("https://")};
-	const char *wrong = NULL;
-	if (text.length > PATTERN_MAX) return "it is too long";
+/* What may not stand as it is anywhere in a pattern. */
+static const char *check_octets(struct slice text) {
 	for (size_t i = 0; i < text.length; i++) {
 		unsigned char c = (unsigned char)text.at[i];
 		if (c < ' ' || c == 127) return "it has a control character";
 		if (c == ' ') return "it has a blank: write %20";
 		if (c == '?' || c == '#') return "it has a query or fragment: as part of a path, '?' is %3F and '#' is %23";
 	}
-	for (int i = 0; i < 2; i++) {
-		size_t n = scheme[i].length;
-		if (text.length < n || strncasecmp(text.at, scheme[i].at, n) != 0) continue;
-		skip(&text, n);
-		wrong = build_host(b, &text);
-		return wrong ? wrong : build_path(b, text, mode);
-	}
-	if (!text.length || text.at[0] != '/') return "it does not begin with '/', http:// or https://";
-	return build_path(b, text, mode);
+	return NULL;
+}
+
+static const char *build(struct builder *b, struct slice text, enum pattern_mode mode) {
+	static const struct slice scheme[] = {SLICE("http://"), SLICE("https://")};
+	size_t n = 0;
+	for (int i = 0; i < 2 && !n; i++)
+		if (text.length >= scheme[i].length && strncasecmp(text.at, scheme[i].at, scheme[i].length) == 0)
+			n = scheme[i].length;
+	if (!n && (!text.length || text.at[0] != '/')) return "it does not begin with '/', http:// or https://";
+	if (text.length > PATTERN_MAX) return "it is too long";
+	const char *wrong = check_octets(text);
+	skip(&text, n);
+	if (!wrong && n) wrong = build_host(b, &text);
+	return wrong ? wrong : build_path(b, text, mode);
 }
 
 /* --- from the builder to the pattern --- */

@@ -1,0 +1,937 @@
+/* test_rules.c - the files _headers and _redirects, and the patterns of paths in them. */
+#include "gatling/header_rules.h"
+#include "gatling/pattern.h"
+#include "gatling/redirect_rules.h"
+#include "tests/unit/check.h"
+
+enum { ROUNDS = 2000 };
+
+/* --- patterns --- */
+
+/* What the names of the pattern stand for, as "name=value name=value" in their order; NULL: it does not match. */
+static const char *match(const char *text, enum pattern_mode mode, const char *host, const char *path,
+						 const char *names) {
+	static char out[512];
+	struct pattern pattern;
+	struct pattern_subject subject;
+	struct pattern_captures captures;
+	const char *wrong = pattern_compile(&pattern, slice_of(text), mode);
+	if (wrong) fail_msg("'%s': %s", text, wrong);
+	pattern_subject(&subject, host ? slice_of(host) : (struct slice){0}, slice_of(path), mode);
+	bool matches = pattern_match(&pattern, &subject, &captures);
+	struct slice rest = slice_of(names), name;
+	size_t n = 0;
+	out[0] = '\0';
+	while (matches && slice_next_element(&rest, &name)) {
+		int i = pattern_capture(&pattern, name);
+		if (i < 0) fail_msg("'%s' has no :%.*s", text, (int)name.length, name.at);
+		struct slice value = captures.value[i];
+		n += (size_t)snprintf(out + n, sizeof out - n, "%s%.*s=%.*s", n ? " " : "", (int)name.length, name.at,
+							  (int)value.length, value.at);
+	}
+	pattern_free(&pattern);
+	return matches ? out : NULL;
+}
+
+struct match_case {
+	const char *pattern, *path, *names, *wanted; /* NULL: no match */
+};
+
+static void check_matches(enum pattern_mode mode, const struct match_case *cases, size_t count) {
+	for (size_t i = 0; i < count; i++) {
+		const struct match_case *c = &cases[i];
+		const char *got = match(c->pattern, mode, NULL, c->path, c->names);
+		if (!got != !c->wanted || (got && strcmp(got, c->wanted) != 0))
+			fail_msg("'%s' on '%s': %s, not %s", c->pattern, c->path, got ? got : "none",
+					 c->wanted ? c->wanted : "none");
+	}
+}
+
+static void text_matches_itself_in_its_case_and_whole(void **state) {
+	(void)state;
+	static const struct match_case cases[] = {
+		{"/", "/", "", ""},           {"/a", "/a", "", ""},
+		{"/a", "/A", "", NULL},       {"/a", "/ab", "", NULL},
+		{"/ab", "/a", "", NULL},      {"/a", "/a/", "", NULL},
+		{"/a/", "/a", "", NULL},      {"/secure/page", "/secure/page", "", ""},
+		{"/", "", "", NULL},          {"/a:1", "/a:1", "", ""},
+		{"/12:30", "/12:30", "", ""}, {"/a:", "/a:", "", ""},
+		{"/a+b", "/a+b", "", ""},     {"/averylongpath1", "/averylongpath2", "", NULL},
+	};
+	check_matches(PATTERN_EXACT, cases, COUNT(cases));
+}
+
+static void a_splat_takes_anything_or_nothing(void **state) {
+	(void)state;
+	static const struct match_case cases[] = {
+		{"/*", "/", "splat", "splat="},
+		{"/*", "/a/b/", "splat", "splat=a/b/"},
+		{"/static/*", "/static/image.jpg", "splat", "splat=image.jpg"},
+		{"/static/*", "/static", "", NULL},
+		{"/static/*", "/other/x", "", NULL},
+		{"/*.jpg", "/a/b.jpg", "splat", "splat=a/b"},
+		{"/*.jpg", "/.jpg", "splat", "splat="},
+		{"/*.jpg", "/a.png", "", NULL},
+		{"/a*a", "/a", "", NULL},
+		{"/a*a", "/aa", "splat", "splat="},
+		{"/a*a", "/abca", "splat", "splat=bc"},
+		{"/ab*bc", "/abc", "", NULL},
+		{"/*/edit", "/x/y/edit", "splat", "splat=x/y"},
+		{"/*/edit", "/edit", "", NULL},
+	};
+	check_matches(PATTERN_EXACT, cases, COUNT(cases));
+}
+
+static void a_placeholder_takes_one_or_more_characters_of_a_segment(void **state) {
+	(void)state;
+	static const struct match_case cases[] = {
+		{"/movies/:title", "/movies/x", "title", "title=x"},
+		{"/movies/:title", "/movies/", "", NULL},
+		{"/movies/:title", "/movies/x/y", "", NULL},
+		{"/movies/:title", "/movies/x/", "", NULL},
+		{"/templates/:name/tickets", "/templates/blue/tickets", "name", "name=blue"},
+		{"/:y/:m/:d", "/2024/02/29", "y, m, d", "y=2024 m=02 d=29"},
+		{"/:a-:b", "/x-y", "a, b", "a=x b=y"},
+		{"/:a-:b", "/x-y-z", "a, b", "a=x b=y-z"},
+		{"/:a-:b", "/-y", "", NULL},
+		{"/:a-:b", "/--y", "a, b", "a=- b=y"},
+		{"/:a-:b", "/x-", "", NULL},
+		{"/:a-:b", "/x/-y", "", NULL},
+		{"/:n_1.:e2", "/x.y", "n_1, e2", "n_1=x e2=y"},
+	};
+	check_matches(PATTERN_EXACT, cases, COUNT(cases));
+}
+
+static void where_parts_can_meet_in_several_places_a_match_is_found(void **state) {
+	(void)state;
+	static const struct match_case cases[] = {
+		{"/:f.html", "/a.html.html", "f", "f=a.html"},
+		{"/:a-b", "/x-b-b", "a", "a=x-b"},
+		{"/:a-b/c", "/x-b-b/c", "a", "a=x-b"},
+		{"/:a-:b-c", "/1-2-c-c", "a, b", "a=1 b=2-c"},
+		{"/:a-b/:c", "/x-b-b/y", "a, c", "a=x-b c=y"},
+		{"/:a/b*", "/x/bcd", "a, splat", "a=x splat=cd"},
+		{"/:a-*-:b", "/1-2-3-4", "a, splat, b", "a=1 splat=2-3 b=4"},
+		{"/:a-*", "/1-2-3", "a, splat", "a=1 splat=2-3"},
+		{"/:id/*", "/7/x/y", "id, splat", "id=7 splat=x/y"},
+		{"/*/:name", "/a/b/c", "splat, name", "splat=a/b name=c"},
+		{"/*/:name", "/a", "", NULL},
+		{"/*x:a-:b", "/QxA-B-C", "splat, a, b", "splat=Q a=A-B b=C"},
+		{"/*/:a/:b.txt", "/1/2/3/4.txt", "splat, a, b", "splat=1/2 a=3 b=4"},
+		{"/:a_.aab*", "/a.a.aabb", "a_, splat", "a_=a.a splat=b"},
+		{"/:x-abac-:y", "/1-ababac-abac-z", "x, y", "x=1-ababac y=z"},
+		{"/a:n/b*c:m/d", "/a1/bXc2/c3/d", "n, splat, m", "n=1 splat=Xc2/ m=3"},
+	};
+	check_matches(PATTERN_EXACT, cases, COUNT(cases));
+}
+
+static void a_slash_at_the_end_makes_no_difference_to_a_loose_pattern(void **state) {
+	(void)state;
+	static const struct match_case cases[] = {
+		{"/a", "/a/", "", ""},
+		{"/a/", "/a", "", ""},
+		{"/a", "/a", "", ""},
+		{"/a/", "/a/", "", ""},
+		{"/a", "/ab", "", NULL},
+		{"/", "/", "", ""},
+		{"/", "/a", "", NULL},
+		{"/long/enough/path", "/long/enough/path/", "", ""},
+		{"/blog/*", "/blog", "splat", "splat="},
+		{"/blog/*", "/blog/", "splat", "splat="},
+		{"/blog/*", "/blog/x", "splat", "splat=x"},
+		{"/blog/*", "/blog/x/", "splat", "splat=x/"},
+		{"/blog/*", "/blogx", "", NULL},
+		{"/blog*", "/blog", "splat", "splat="},
+		{"/blog*", "/blog/", "splat", "splat=/"},
+		{"/*", "/", "splat", "splat="},
+		{"/*", "/x", "splat", "splat=x"},
+		{"/:id", "/7/", "id", "id=7"},
+		{"/:id/", "/7", "id", "id=7"},
+		{"/:id/*", "/7", "id, splat", "id=7 splat="},
+		{"/:id/*", "/", "", NULL},
+		{"/*/edit", "/x/edit/", "splat", "splat=x"},
+		{"/*.html", "/x.html/", "splat", "splat=x"},
+		{"/*/:b", "/x/y/", "splat, b", "splat=x b=y"},
+	};
+	check_matches(PATTERN_LOOSE, cases, COUNT(cases));
+}
+
+static void percent_encoding_in_a_pattern_is_the_octet_itself(void **state) {
+	(void)state;
+	static const struct match_case cases[] = {
+		{"/authors/c%C3%A9line", "/authors/c\xC3\xA9line", "", ""},
+		{"/a%20b", "/a b", "", ""},
+		{"/%2A", "/*", "", ""},
+		{"/%2a", "/x", "", NULL},
+		{"/%3Aname", "/:name", "", ""},
+		{"/%25", "/%", "", ""},
+		{"/%3Fx%23", "/?x#", "", ""},
+		{"/\xC3\xA9", "/\xC3\xA9", "", ""},
+	};
+	check_matches(PATTERN_EXACT, cases, COUNT(cases));
+}
+
+static void the_host_of_a_pattern_has_to_match_without_scheme_port_and_case(void **state) {
+	(void)state;
+	static const struct {
+		const char *pattern, *host, *path, *names, *wanted;
+	} cases[] = {
+		{"https://example.com/path", "example.com:1234", "/path", "", ""},
+		{"http://Example.COM:80/path", "eXample.com.", "/path", "", ""},
+		{"HTTPS://example.com./path", "example.com", "/path", "", ""},
+		{"https://example.com/path", "www.example.com", "/path", "", NULL},
+		{"https://example.com/path", "example.com", "/other", "", NULL},
+		{"https://example.com/path", NULL, "/path", "", NULL},
+		{"https://example.com/path", "a/b", "/path", "", NULL},
+		{"https://example.com", "example.com", "/", "", ""},
+		{"https://:project.pages.dev/*", "shop.pages.dev", "/x", "project, splat", "project=shop splat=x"},
+		{"https://:project.pages.dev/*", "Shop.Pages.dev:443", "/x", "project", "project=shop"},
+		{"https://:project.pages.dev/*", "a.b.pages.dev", "/x", "", NULL},
+		{"https://:project.pages.dev/*", "pages.dev", "/x", "", NULL},
+		{"https://:a.:b/:c", "x.y", "/z", "a, b, c", "a=x b=y c=z"},
+		{"https://pr-:n.x/*", "pr-7.x", "/", "n", "n=7"},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const char *got = match(cases[i].pattern, PATTERN_EXACT, cases[i].host, cases[i].path, cases[i].names);
+		if (!got != !cases[i].wanted || (got && strcmp(got, cases[i].wanted) != 0))
+			fail_msg("'%s' on '%s' '%s': %s", cases[i].pattern, cases[i].host, cases[i].path, got ? got : "none");
+	}
+}
+
+static void a_pattern_that_is_none_is_refused(void **state) {
+	(void)state;
+	static const char *const cases[] = {
+		"",
+		"a",
+		"*",
+		"?",
+		"ftp://a/b",
+		"/:a:b",
+		"/:a*",
+		"/*:a",
+		"/**",
+		"/*/x/*",
+		"/:a/:a",
+		"/:splat/*",
+		"/%",
+		"/%4",
+		"/%zz",
+		"/%2f",
+		"/%00",
+		"/a b",
+		"/a\tb",
+		"/a\x7F",
+		"/a?b",
+		"/a#b",
+		"//",
+		"/a//b",
+		"http:///a",
+		"http://*/a",
+		"http://a*/b",
+		"http://a,/",
+		"http://:/b",
+		"http://:a:b/",
+		"http://a@b/",
+		"http:/a",
+		"https://[::1]/",
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct pattern pattern;
+		if (!pattern_compile(&pattern, slice_of(cases[i]), PATTERN_EXACT)) fail_msg("'%s' is accepted", cases[i]);
+	}
+	struct pattern pattern;
+	assert_non_null(pattern_compile(&pattern, (struct slice){.at = "/a\0b", .length = 4}, PATTERN_EXACT));
+}
+
+static void a_pattern_has_a_greatest_length_and_number_of_placeholders(void **state) {
+	(void)state;
+	char text[PATTERN_MAX + 2];
+	struct pattern pattern;
+	memset(text, 'a', sizeof text);
+	text[0] = '/';
+	assert_non_null(pattern_compile(&pattern, (struct slice){.at = text, .length = PATTERN_MAX + 1}, PATTERN_LOOSE));
+	assert_null(pattern_compile(&pattern, (struct slice){.at = text, .length = PATTERN_MAX}, PATTERN_LOOSE));
+	pattern_free(&pattern);
+	size_t n = 0;
+	for (int i = 0; i <= PATTERN_NAMES_MAX; i++) {
+		if (i == PATTERN_NAMES_MAX) {
+			memcpy(text + n, "/*", 2); /* which is none of them */
+			assert_null(pattern_compile(&pattern, (struct slice){.at = text, .length = n + 2}, PATTERN_LOOSE));
+			pattern_free(&pattern);
+		}
+		n += (size_t)sprintf(text + n, "/:a%d", i);
+	}
+	assert_non_null(pattern_compile(&pattern, (struct slice){.at = text, .length = n}, PATTERN_EXACT));
+}
+
+/* Of one character, where a search that starts again for each place takes the product of the lengths, and one that goes
+ * back over its placeholders much more. */
+static void matching_takes_linear_time(void **state) {
+	(void)state;
+	static char path[8 * 1024];
+	static const char *const shapes[] = {"/:aX%:bX%:cX%:d", "/:aX%:bX%:cX%y", "/*y:aX%:bX", "/:aX%*X%y", "/*yX:aX:b"};
+	memset(path, '-', sizeof path);
+	path[0] = '/';
+	for (size_t i = 0; i < COUNT(shapes); i++) {
+		char text[PATTERN_MAX + 1];
+		size_t n = 0, runs = 0;
+		for (const char *c = shapes[i]; *c; c++) runs += *c == 'X';
+		for (const char *c = shapes[i]; *c; c++) {
+			if (*c == 'X') memset(text + n, '-', 900 / runs), n += 900 / runs;
+			else if (*c == '%') text[n++] = i % 2 ? '-' : '.';
+			else text[n++] = *c;
+		}
+		struct pattern pattern;
+		struct pattern_subject subject;
+		struct pattern_captures captures;
+		if (pattern_compile(&pattern, (struct slice){.at = text, .length = n}, PATTERN_LOOSE)) fail();
+		for (int round = 0; round < ROUNDS; round++) {
+			pattern_subject(&subject, (struct slice){0}, (struct slice){.at = path, .length = sizeof path},
+							PATTERN_LOOSE);
+			assert_false(pattern_match(&pattern, &subject, &captures));
+		}
+		pattern_free(&pattern);
+	}
+}
+
+/* --- _headers --- */
+
+static struct header_rules *headers_of(const char *text) {
+	struct rules_error error;
+	struct header_rules *rules = header_rules_parse(slice_of(text), &error);
+	if (!rules) fail_msg("line %u: %s", error.line, error.text);
+	return rules;
+}
+
+/* As "Name: value" and "! Name", with '|' between. */
+static const char *set_text(const struct header_set *set) {
+	static char out[4096];
+	size_t n = 0;
+	out[0] = '\0';
+	for (unsigned i = 0; set && i < set->count; i++) {
+		const struct header_item *item = &set->item[i];
+		n += (size_t)snprintf(out + n, sizeof out - n, item->detach ? "%s! %.*s" : "%s%.*s: %.*s", n ? "|" : "",
+							  (int)item->name.length, item->name.at, (int)item->value.length, item->value.at);
+	}
+	return out;
+}
+
+static void check_headers(struct header_rules *rules, const char *host, const char *path, const char *wanted) {
+	const struct header_set *set = header_rules_match(rules, host ? slice_of(host) : (struct slice){0}, slice_of(path));
+	if (strcmp(set_text(set), wanted) != 0) fail_msg("%s gets '%s', not '%s'", path, set_text(set), wanted);
+	assert_true(!set == !*wanted);
+}
+
+static void all_patterns_that_match_give_their_fields_in_order(void **state) {
+	(void)state;
+	struct header_rules *rules = headers_of("# This is a comment\n"
+											"/secure/page\n"
+											"  X-Frame-Options: DENY\n"
+											"  X-Content-Type-Options: nosniff\n"
+											"  Referrer-Policy: no-referrer\n"
+											"\n"
+											"/static/*\n"
+											"  Access-Control-Allow-Origin: *\n"
+											"  X-Robots-Tag: nosnippet\n"
+											"\n"
+											"https://myproject.pages.dev/*\n"
+											"  X-Robots-Tag: noindex\n");
+	check_headers(rules, "custom.domain", "/secure/page",
+				  "X-Frame-Options: DENY|X-Content-Type-Options: nosniff|Referrer-Policy: no-referrer");
+	check_headers(rules, "custom.domain", "/static/image.jpg",
+				  "Access-Control-Allow-Origin: *|X-Robots-Tag: nosnippet");
+	check_headers(rules, "myproject.pages.dev", "/home", "X-Robots-Tag: noindex");
+	check_headers(rules, "myproject.pages.dev:8443", "/secure/page",
+				  "X-Frame-Options: DENY|X-Content-Type-Options: nosniff|Referrer-Policy: no-referrer|"
+				  "X-Robots-Tag: noindex");
+	check_headers(rules, "myproject.pages.dev", "/static/styles.css",
+				  "Access-Control-Allow-Origin: *|X-Robots-Tag: nosnippet, noindex");
+	check_headers(rules, NULL, "/other", "");
+	header_rules_free(rules);
+}
+
+static void a_name_said_twice_is_joined_but_for_cookies(void **state) {
+	(void)state;
+	struct header_rules *rules = headers_of("/*\n"
+											"  cache-control: max-age=0\n"
+											"  Cache-Control: no-cache\n"
+											"  Set-Cookie: a=1\n"
+											"  X-One: 1\n"
+											"  CACHE-CONTROL: no-store\n"
+											"  set-cookie: b=2\n"
+											"/x\n"
+											"  cache-control: must-revalidate\n");
+	check_headers(rules, NULL, "/",
+				  "cache-control: max-age=0, no-cache, no-store|Set-Cookie: a=1|X-One: 1|set-cookie: b=2");
+	check_headers(rules, NULL, "/x",
+				  "cache-control: max-age=0, no-cache, no-store, must-revalidate|Set-Cookie: a=1|X-One: 1|"
+				  "set-cookie: b=2");
+	header_rules_free(rules);
+}
+
+static void a_detached_field_is_gone_until_it_is_said_again(void **state) {
+	(void)state;
+	struct header_rules *rules = headers_of("/*\n"
+											"  Content-Security-Policy: default-src 'self';\n"
+											"  Set-Cookie: a=1\n"
+											"/*.jpg\n"
+											"  ! content-security-policy\n"
+											"  ! Set-Cookie\n"
+											"  ! Content-Type\n"
+											"/new.jpg\n"
+											"  Content-Security-Policy: default-src 'none'\n"
+											"  !Vary\n");
+	check_headers(rules, NULL, "/", "Content-Security-Policy: default-src 'self';|Set-Cookie: a=1");
+	check_headers(rules, NULL, "/a.jpg", "! content-security-policy|! Set-Cookie|! Content-Type");
+	check_headers(rules, NULL, "/new.jpg",
+				  "! Set-Cookie|! Content-Type|Content-Security-Policy: default-src 'none'|! Vary");
+	header_rules_free(rules);
+}
+
+static void the_documents_other_examples_of_headers_work(void **state) {
+	(void)state;
+	struct header_rules *rules = headers_of("# a path:\n"
+											"/templates/index.html\n"
+											"  # headers for that path:\n"
+											"  X-Frame-Options: DENY\n"
+											"/templates/:placeholder/tickets\n"
+											"\tX-Frame-Options: SAMEORIGIN\n"
+											"/app/*\n"
+											"  Permissions-Policy: document-domain=()\n"
+											"  Content-Security-Policy: script-src 'self'; frame-ancestors 'none';\n"
+											"https://:project.pages.dev/*\n"
+											"  X-Robots-Tag: noindex\n"
+											"/about/faq/*\n"
+											"  Link: </about/faqs>; rel=\"canonical\"\n");
+	check_headers(rules, NULL, "/templates/index.html", "X-Frame-Options: DENY");
+	check_headers(rules, NULL, "/templates/red/tickets", "X-Frame-Options: SAMEORIGIN");
+	check_headers(rules, NULL, "/app/",
+				  "Permissions-Policy: document-domain=()|"
+				  "Content-Security-Policy: script-src 'self'; frame-ancestors 'none';");
+	check_headers(rules, "shop.pages.dev", "/", "X-Robots-Tag: noindex");
+	check_headers(rules, NULL, "/about/faq/1", "Link: </about/faqs>; rel=\"canonical\"");
+	header_rules_free(rules);
+}
+
+static void line_ends_a_byte_order_mark_and_no_line_at_all_are_understood(void **state) {
+	(void)state;
+	struct header_rules *rules = headers_of("\xEF\xBB\xBF/a\r\n  X-A: 1 \r\n\r\n \t\r\n/b\r\n\tX-B:2");
+	check_headers(rules, NULL, "/a", "X-A: 1");
+	check_headers(rules, NULL, "/b", "X-B: 2");
+	header_rules_free(rules);
+	static const char *const empty[] = {"", "\xEF\xBB\xBF", "\n\n", "# nothing", "/a\n/b\n"};
+	for (size_t i = 0; i < COUNT(empty); i++) {
+		rules = headers_of(empty[i]);
+		check_headers(rules, NULL, "/a", "");
+		header_rules_free(rules);
+	}
+}
+
+struct error_case {
+	const char *text;
+	unsigned line;
+	const char *why; /* part of what is said */
+};
+
+static void a_mistake_in_headers_is_told_with_its_line(void **state) {
+	(void)state;
+	static const struct error_case cases[] = {
+		{"  X-A: 1\n", 1, "no pattern above"},
+		{"# x\n\nX-A: 1\n", 3, "does not begin with"},
+		{"/a\n  X-A\n", 2, "'X-A' is no field"},
+		{"/a\n  X A: 1\n", 2, "'X A' is no name"},
+		{"/a\n  : 1\n", 2, "'' is no name"},
+		{"/a\n  X-A : 1\n", 2, "'X-A ' is no name"},
+		{"/a\n  !\n", 2, "'' is no name"},
+		{"/a\n  ! X: y\n", 2, "'X: y' is no name"},
+		{"/a\n  X-A:\n", 2, "X-A has no value"},
+		{"/a\n  X-A: \t \r\n", 2, "X-A has no value"},
+		{"/a\n  X-A: 1\n  X-B: a\x01\n", 3, "X-B has a control character"},
+		{"/a\n  X-B: a\rb\n", 2, "X-B has a control character"},
+		{"/a\n  X-B: a\x7F\n", 2, "control character"},
+		{"/a\n  X\x1B[2J: a\n", 2, "'X?[2J' is no name"},
+		{"/a\n  ETag: \"x\"\n", 2, "ETag is the server's own"},
+		{"/a\n  ! date\n", 2, "date is the server's own"},
+		{"/a\n  proxy-authenticate: Basic\n", 2, "proxy-authenticate is the server's own"},
+		{"/a\n  Content-Length: 1\n", 2, "server's own"},
+		{"/a\n  Transfer-Encoding: x\n", 2, "server's own"},
+		{"/:title\n  X-A: on \":title\"\n", 2, "X-A has the placeholder :title"},
+		{"/*\n  X-A: :splat\n", 2, "placeholder :splat"},
+		{"/a\n  X-A: 1\n/b/**\n", 3, "two splats"},
+	};
+	struct rules_error error;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct header_rules *rules = header_rules_parse(slice_of(cases[i].text), &error);
+		if (rules || error.line != cases[i].line || !strstr(error.text, cases[i].why))
+			fail_msg("case %zu: line %u, '%s'", i, rules ? 0 : error.line, rules ? "accepted" : error.text);
+	}
+	assert_null(header_rules_parse((struct slice){.at = "/a\n X: a\0b\n", .length = 11}, &error));
+	assert_int_equal(error.line, 2);
+	assert_null(header_rules_parse((struct slice){.at = "/a\0b\n", .length = 5}, &error));
+	assert_int_equal(error.line, 1);
+}
+
+static void the_same_rules_give_the_same_set_and_ids_never_come_again(void **state) {
+	(void)state;
+	static const char text[] = "/a*\n X-A: 1\n/*b\n X-B: 1\n";
+	struct header_rules *one = headers_of(text), *two = headers_of(text);
+	const struct slice none = {0};
+	const struct header_set *a = header_rules_match(one, none, SLICE("/ac")),
+							*both = header_rules_match(one, none, SLICE("/ab"));
+	assert_ptr_equal(a, header_rules_match(one, none, SLICE("/a/other")));
+	assert_ptr_equal(both, header_rules_match(one, none, SLICE("/ab")));
+	assert_ptr_not_equal(a, both);
+	assert_false(a->transient);
+	assert_int_equal(both->octets, 2 * sizeof "X-A: 1\r");
+	const struct header_set *other = header_rules_match(two, none, SLICE("/ac"));
+	assert_true(a->id && both->id && other->id);
+	assert_true(a->id != both->id && a->id != other->id && both->id != other->id);
+	header_rules_free(one);
+	header_rules_free(two);
+}
+
+static void sets_beyond_what_is_kept_are_made_each_time(void **state) {
+	(void)state;
+	static const char letters[] = "0123456789abcdefghijklmnopqrstuvwxyzABCD";
+	enum { STARTS = sizeof letters - 1 };
+	static char text[STARTS * 64];
+	size_t n = 0;
+	for (int i = 0; i < STARTS; i++)
+		n += (size_t)sprintf(text + n, "/%c*\n X-Name: %d\n/*%c\n X-Name: %d\n", letters[i], i, letters[i], STARTS + i);
+	struct header_rules *rules = headers_of(text);
+	unsigned transient = 0;
+	uint64_t last = 0;
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < STARTS * STARTS; i++) {
+			char path[] = {'/', letters[i / STARTS], letters[i % STARTS], '\0'}, wanted[32];
+			int a = i / STARTS, b = STARTS + i % STARTS;
+			const struct header_set *set = header_rules_match(rules, (struct slice){0}, slice_of(path));
+			/* those of the file's order */
+			sprintf(wanted, "X-Name: %d, %d", a <= b - STARTS ? a : b, a <= b - STARTS ? b : a);
+			assert_string_equal(set_text(set), wanted);
+			transient += set->transient;
+			if (set->transient) assert_true(set->id > last);
+			if (set->transient) last = set->id;
+		}
+	}
+	assert_int_equal(transient, 2 * (STARTS * STARTS - HEADER_SETS_MAX));
+	header_rules_free(rules);
+}
+
+/* --- _redirects --- */
+
+static struct redirect_rules *redirects_of(const char *text) {
+	struct rules_error error, warning;
+	struct redirect_rules *rules = redirect_rules_parse(slice_of(text), &error, &warning);
+	if (!rules) fail_msg("line %u: %s", error.line, error.text);
+	return rules;
+}
+
+/* As "status target", or "status! target"; "" if there is none. url is a path, decoded, with its query. */
+static const char *redirect(const struct redirect_rules *rules, const char *host, const char *url, bool forced_only) {
+	static char out[REDIRECT_TARGET_MAX + 16], buffer[REDIRECT_TARGET_MAX];
+	const char *question = strchr(url, '?');
+	struct redirect_request request = {.path = slice_of(url)};
+	struct redirect result;
+	if (host) request.host = slice_of(host);
+	if (question) {
+		request.query = slice_of(question);
+		request.path.length -= request.query.length;
+	}
+	out[0] = '\0';
+	if (redirect_rules_match(rules, &request, forced_only, buffer, &result))
+		snprintf(out, sizeof out, "%d%s %.*s", result.status, result.forced ? "!" : "", (int)result.target.length,
+				 result.target.at);
+	return out;
+}
+
+struct redirect_case {
+	const char *rules, *host, *url, *wanted;
+};
+
+static void check_redirects(const struct redirect_case *cases, size_t count) {
+	for (size_t i = 0; i < count; i++) {
+		const struct redirect_case *c = &cases[i];
+		struct redirect_rules *rules = redirects_of(c->rules);
+		const char *got = redirect(rules, c->host, c->url, false);
+		if (strcmp(got, c->wanted) != 0) fail_msg("'%s' on '%s': '%s', not '%s'", c->rules, c->url, got, c->wanted);
+		redirect_rules_free(rules);
+	}
+}
+
+static void the_documents_examples_of_redirects_work(void **state) {
+	(void)state;
+	static const struct redirect_case cases[] = {
+		{"/home              /", NULL, "/home", "301 /"},
+		{"/blog/my-post.php  /blog/my-post # moved", NULL, "/blog/my-post.php", "301 /blog/my-post"},
+		{"/cuties            https://www.petsofnetlify.com", NULL, "/cuties", "301 https://www.petsofnetlify.com"},
+		{"/authors/c%C3%A9line /authors/about-c%C3%A9line", NULL, "/authors/c\xC3\xA9line",
+		 "301 /authors/about-c%C3%A9line"},
+		{"/my-redirect  /  302", NULL, "/my-redirect", "302 /"},
+		{"/ecommerce  /store-closed  404", NULL, "/ecommerce", "404 /store-closed"},
+		{"/pass-through /index.html 200", NULL, "/pass-through", "200 /index.html"},
+		{"/en/* /en/404.html 404", NULL, "/en/x/y", "404 /en/404.html"},
+		{"/news/:month/:date/:year/:slug  /blog/:year/:month/:date/:slug", NULL, "/news/02/12/2004/my-story",
+		 "301 /blog/2004/02/12/my-story"},
+		{"/news/*  /blog/:splat", NULL, "/news/2004/01/10/my-story", "301 /blog/2004/01/10/my-story"},
+		{"/news/*  /blog/:splat", NULL, "/news", "301 /blog/"},
+		{"/store id=:id  /blog/:id  301", NULL, "/store?id=my-blog-post", "301 /blog/my-blog-post"},
+		{"/store id=:id  /blog/:id  301", NULL, "/store", ""},
+		{"/articles id=:id tag=:tag /posts/:tag/:id 301", NULL, "/articles?tag=t&x=1&id=7", "301 /posts/t/7"},
+		{"/articles id=:id tag=:tag /posts/:tag/:id 301", NULL, "/articles?id=7", ""},
+		{"/ page=news /news", NULL, "/?page=news", "301 /news"},
+		{"/ page=news /news", NULL, "/?page=new", ""},
+		{"/ _escaped_fragment_=/about /about", NULL, "/?_escaped_fragment_=/about", "301 /about"},
+		{"http://blog.yoursite.com/* https://www.yoursite.com/blog/:splat 301!", "blog.yoursite.com", "/a/b",
+		 "301! https://www.yoursite.com/blog/a/b"},
+		{"http://blog.yoursite.com/* https://www.yoursite.com/blog/:splat 301!", "www.yoursite.com", "/a/b", ""},
+		{"/* /index.html 200", NULL, "/any/thing", "200 /index.html"},
+		{"/querystrings /?query=string 301", NULL, "/querystrings?a=b", "301 /?query=string"},
+		{"/twitch https://twitch.tv", NULL, "/twitch", "301 https://twitch.tv"},
+		{"/page/ /page2/#fragment 301", NULL, "/page/", "301 /page2/#fragment"},
+		{"/blog/* https://blog.my.domain/:splat", NULL, "/blog/x", "301 https://blog.my.domain/x"},
+		{"/products/:code/:name /products?code=:code&name=:name", NULL, "/products/7/tea pot&x",
+		 "301 /products?code=7&name=tea%20pot%26x"},
+		{"/movies/:title /media/:title", NULL, "/movies/x", "301 /media/x"},
+		{"/a /b 200\n/b /c 200", NULL, "/a", "200 /b"},
+		{"/donate source=:source email=:email /donate/usa?source=:source&email=:email 302", NULL,
+		 "/donate?source=a&email=b%40c", "302 /donate/usa?source=a&email=b%40c"},
+		{"/test https://www.example.com/test=hello 301!", NULL, "/test", "301! https://www.example.com/test=hello"},
+	};
+	check_redirects(cases, COUNT(cases));
+}
+
+static void the_first_rule_that_matches_counts(void **state) {
+	(void)state;
+	static const struct redirect_case cases[] = {
+		{"/a /1\n/* /2\n/a /3", NULL, "/a", "301 /1"},
+		{"/a /1\n/* /2\n/a /3", NULL, "/b", "301 /2"},
+		{"/a x=1 /1 307\n/a /2 308", NULL, "/a?x=1", "307 /1"},
+		{"/a x=1 /1 307\n/a /2 308", NULL, "/a?x=2", "308 /2?x=2"},
+		{"/a /1 303", NULL, "/A", ""},
+		{"/a /1 410", NULL, "/a", "410 /1"},
+		{"/a /1 Country=us\n/a /2 302 Language=en,de Role=admin\n/a /3", NULL, "/a", "301 /3"},
+	};
+	check_redirects(cases, COUNT(cases));
+}
+
+static void where_there_is_a_file_forced_rules_alone_count(void **state) {
+	(void)state;
+	struct redirect_rules *rules = redirects_of("/a /1\n/a /2 302!\n/app/ /app/index.html 200!\n/* /index.html 200\n");
+	assert_string_equal(redirect(rules, NULL, "/a", false), "301 /1");
+	assert_string_equal(redirect(rules, NULL, "/a", true), "302! /2");
+	assert_string_equal(redirect(rules, NULL, "/app", true), "200! /app/index.html");
+	assert_string_equal(redirect(rules, NULL, "/b", true), "");
+	redirect_rules_free(rules);
+}
+
+static void a_query_is_passed_on_if_the_target_has_none(void **state) {
+	(void)state;
+	static const struct redirect_case cases[] = {
+		{"/a /b", NULL, "/a?x=1&y=%20", "301 /b?x=1&y=%20"},
+		{"/a /b", NULL, "/a?", "301 /b"},
+		{"/a /b#f", NULL, "/a?x=1", "301 /b?x=1#f"},
+		{"/a /b#f?", NULL, "/a?x=1", "301 /b?x=1#f?"},
+		{"/a /b?", NULL, "/a?x=1", "301 /b?"},
+		{"/a https://e.com", NULL, "/a?x=1", "301 https://e.com?x=1"},
+		{"/a https://e.com/?z=:1", NULL, "/a?x=1", "301 https://e.com/?z=:1"},
+		{"/a x=1 /b", NULL, "/a?x=1&y=2", "301 /b"},
+		{"/a /b 200", NULL, "/a?x=1", "200 /b"},
+		{"/a /b?c=d#e 200", NULL, "/a", "200 /b"},
+		{"/a /b", NULL, "/a?x=\"<\\>\xC3%zz%2", "301 /b?x=%22%3C%5C%3E%C3%25zz%252"},
+	};
+	check_redirects(cases, COUNT(cases));
+}
+
+static void what_is_filled_in_cannot_get_out_of_its_place(void **state) {
+	(void)state;
+	static const struct redirect_case cases[] = {
+		{"/* /x/:splat", NULL, "/a\r\nSet-Cookie: b", "301 /x/a%0D%0ASet-Cookie%3A%20b"},
+		{"/a/* /x/:splat", NULL, "/a/%3F#\x01\x7F\xFF", "301 /x/%253F%23%01%7F%FF"},
+		{"/a q=:q /x/:q", NULL, "/a?q=b?c", "301 /x/b%3Fc"},
+		{"/a q=:q /x?y=:q", NULL, "/a?q=b?c=d%0d%0A", "301 /x?y=b%3Fc=d%0d%0A"},
+		{"/a q=:q /x/:q", NULL, "/a?q=%2e%2E%2f%zz\\", "301 /x/%2e%2E%2f%25zz%5C"},
+		{"/a q=:q /x/:q/y", NULL, "/a?q", "301 /x//y"},
+		{"/:a/* https://:a.example.com/:splat", NULL, "/evil.com/x", "301 https://evil.com.example.com/x"},
+		{"/:a/* https://:a.example.com/:splat", NULL, "/a@b/x", ""},
+		{"/:a/* https://:a.example.com/:splat", NULL, "/a:80/x", ""},
+		{"/* https://:splat.example.com/", NULL, "/evil.com/", ""},
+		{"/* https://:splat.example.com/", NULL, "/", ""},
+		{"/a h=:h https://:h.example.com/", NULL, "/a?h=evil.com%2f", ""},
+		{"/a h=:h https://:h.example.com/", NULL, "/a?h=b", "301 https://b.example.com/"},
+		{"https://:p.old.dev/* https://:p.new.dev/:splat", "Shop.old.dev", "/x", "301 https://shop.new.dev/x"},
+	};
+	check_redirects(cases, COUNT(cases));
+}
+
+static void a_local_target_never_becomes_another_host(void **state) {
+	(void)state;
+	static const struct redirect_case cases[] = {
+		{"/* /:splat", NULL, "//evil.com", "301 /evil.com"},
+		{"/* /:splat", NULL, "////evil.com/%2f..", "301 /evil.com/%252f.."},
+		{"/go/* /:splat", NULL, "/go/\\evil.com", "301 /%5Cevil.com"},
+		{"/go/* /:splat", NULL, "/go//evil.com", "301 /evil.com"},
+		{"/go/* /:splat/evil.com", NULL, "/go/", "301 /evil.com"},
+		{"/go* /:splat", NULL, "/go//evil.com", "301 /evil.com"},
+		{"/go/* /:splat", NULL, "/go/\t/evil.com", "301 /%09/evil.com"},
+		{"/go u=:u /:u", NULL, "/go?u=//evil.com", "301 /evil.com"},
+		{"/go u=:u /:u", NULL, "/go?u=/\\evil.com", "301 /%5Cevil.com"},
+		{"/go u=:u /:u/evil.com", NULL, "/go?u=", "301 /evil.com"},
+		{"/go/* /:splat 200", NULL, "/go//x", "200 /x"},
+	};
+	check_redirects(cases, COUNT(cases));
+	/* what a client can send is normalised, and there already */
+	struct redirect_rules *rules = redirects_of("/* /:splat");
+	assert_string_equal(redirect(rules, NULL, "/evil.com", false), "");
+	redirect_rules_free(rules);
+}
+
+static void a_redirect_to_where_the_client_is_is_passed_over(void **state) {
+	(void)state;
+	static const struct redirect_case cases[] = {
+		{"/trailing /trailing/ 301", NULL, "/trailing", "301 /trailing/"},
+		{"/trailing /trailing/ 301", NULL, "/trailing/", ""},
+		{"/notrailing/ /notrailing 301", NULL, "/notrailing/", "301 /notrailing"},
+		{"/notrailing/ /notrailing 301", NULL, "/notrailing", ""},
+		{"/a /%61", NULL, "/a", ""},
+		{"/a /b/../a", NULL, "/a", ""},
+		{"/a /a?x=1#y", NULL, "/a", ""},
+		{"/* /:splat\n/a /b", NULL, "/a", "301 /b"},
+		{"/* https://www.e.com/:splat", "www.e.com", "/x", ""},
+		{"/* https://www.e.com/:splat", "WWW.e.com:443", "/x", ""},
+		{"/* https://www.e.com/:splat", "e.com", "/x", "301 https://www.e.com/x"},
+		{"/* https://www.e.com/:splat", NULL, "/x", "301 https://www.e.com/x"},
+		{"/* https://www.e.com:8443/:splat", "www.e.com:8080", "/x", "301 https://www.e.com:8443/x"},
+		{"/* https://www.e.com", "www.e.com", "/", ""},
+		{"/a id=:id /a?item=:id", NULL, "/a?id=7", "301 /a?item=7"},
+		{"/a id=:id /a?x=1&id=:id", NULL, "/a?id=7", ""},
+		{"/assets/* /assets/:splat 200\n/* /index.html 200", NULL, "/assets/x", "200 /assets/x"},
+	};
+	check_redirects(cases, COUNT(cases));
+}
+
+static void a_target_that_does_not_fit_is_passed_over(void **state) {
+	(void)state;
+	struct redirect_rules *rules = redirects_of("/* /x/:splat\n/* /y");
+	char path[REDIRECT_TARGET_MAX + 1];
+	memset(path, 'a', sizeof path);
+	path[0] = '/';
+	path[REDIRECT_TARGET_MAX - 2] = '\0'; /* as long as fits behind "/x" */
+	assert_int_equal(strlen(redirect(rules, NULL, path, false)), 4 + REDIRECT_TARGET_MAX);
+	path[REDIRECT_TARGET_MAX - 2] = 'a';
+	path[REDIRECT_TARGET_MAX - 1] = '\0';
+	assert_string_equal(redirect(rules, NULL, path, false), "301 /y");
+	redirect_rules_free(rules);
+}
+
+static void a_condition_makes_a_rule_never_apply_and_is_told_once(void **state) {
+	(void)state;
+	struct rules_error error, warning;
+	struct redirect_rules *rules = redirect_rules_parse(
+		SLICE("/a /b\n/ /china 302 Country=ch,tw\n/ /x Language=en\n/admin/* /admin/:splat 200! Role=admin Cookie=x\n"),
+		&error, &warning);
+	assert_non_null(rules);
+	assert_int_equal(warning.line, 2);
+	assert_non_null(strstr(warning.text, "Country"));
+	assert_string_equal(redirect(rules, NULL, "/", false), "");
+	assert_string_equal(redirect(rules, NULL, "/admin/x", true), "");
+	redirect_rules_free(rules);
+	rules = redirect_rules_parse(SLICE("/a /b"), &error, &warning);
+	assert_non_null(rules);
+	assert_int_equal(warning.line, 0);
+	redirect_rules_free(rules);
+}
+
+static void redirect_lines_end_as_those_of_headers_do(void **state) {
+	(void)state;
+	static const struct redirect_case cases[] = {
+		{"\xEF\xBB\xBF/a /b\r\n\r\n# c\r\n\t /c  \t/d 302 # e\r\n", NULL, "/a", "301 /b"},
+		{"\xEF\xBB\xBF/a /b\r\n\r\n# c\r\n\t /c  \t/d 302 # e\r\n", NULL, "/c", "302 /d"},
+		{"", NULL, "/", ""},
+		{"\n#", NULL, "/", ""},
+	};
+	check_redirects(cases, COUNT(cases));
+}
+
+static void a_mistake_in_redirects_is_told_with_its_line(void **state) {
+	(void)state;
+	static const struct error_case cases[] = {
+		{"/a", 1, "no path or URL"},
+		{"# x\n/a 301\n", 2, "'301' is neither"},
+		{"/a # /b\n", 1, "no path or URL"},
+		{"a /b\n", 1, "does not begin with"},
+		{"/a?id=:id /b\n", 1, "has a query"},
+		{"/a id /b\n", 1, "'id' is neither"},
+		{"/a =1 /b\n", 1, "'=1' is neither"},
+		{"/a x=1&y=2 /b\n", 1, "'x=1&y=2' has a '&'"},
+		{"/a x=1 x=2 /b\n", 1, "'x=2' is there twice"},
+		{"/:x x=:x /b\n", 1, "'x=:x' has a name that is there twice"},
+		{"/a x=:x y=:x /b\n", 1, "'y=:x' has a name that is there twice"},
+		{"/* x=:splat /b\n", 1, "twice"},
+		{"/a a=1 b=1 c=1 d=1 e=1 f=1 g=1 h=1 i=1 j=1 k=1 l=1 m=1 n=1 o=1 p=1 q=1 /b\n", 1, "'q=1' is one"},
+		{"/a /b 300\n", 1, "'300' is no status"},
+		{"/a /b 3011\n", 1, "no status"},
+		{"/a /b 30\n", 1, "no status"},
+		{"/a /b !\n", 1, "no status"},
+		{"/a /b 301!!\n", 1, "no status"},
+		{"/a /b permanent\n", 1, "no status"},
+		{"/a /b 301 302\n", 1, "'302' is no condition"},
+		{"/a /b 301 =x\n", 1, "'=x' is no condition"},
+		{"\n/a /:b\n", 2, "has the name :b"},
+		{"/a /:splat\n", 1, "has the name :splat"},
+		{"/wiki/* /Talk:Main\n", 1, "has the name :Main"},
+		{"/a x=y /:y\n", 1, "has the name :y"},
+		{"/a https://e.com/ 200\n", 1, "proxy is not supported"},
+		{"/api/* https://api.e.com/:splat 200!\n", 1, "proxy is not supported"},
+		{"/a https://e.com 404\n", 1, "proxy is not supported"},
+		{"/a //e.com\n", 1, "two slashes"},
+		{"/a /\\e.com\n", 1, "two slashes"},
+		{"/a https:///x\n", 1, "has no host"},
+		{"/a https://?x\n", 1, "has no host"},
+		{"/a https://u@e.com/x\n", 1, "a host that is none"},
+		{"/a https://e.com\\x\n", 1, "a host that is none"},
+		{"/* https://:splat\n", 1, "without '.'"},
+		{"/* https://e.com:splat\n", 1, "without '.'"},
+		{"/:a/* https://:a./:splat\n", 1, "without '.'"},
+		{"/:a/* https://:a.:8080/:splat\n", 1, "without '.'"},
+		{"/:a/:b https://:a.:b/x\n", 1, "without '.'"},
+		{"/:a/* https://x.:a\n", 1, "without '.'"},
+		{"/a /b%\n", 1, "broken percent-encoding"},
+		{"/team/john%smith /x\n", 1, "percent-encoding is broken"},
+		{"/a /b\x01\n", 1, "control character"},
+		{"/a /b\rc\n", 1, "control character"},
+	};
+	struct rules_error error, warning;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct redirect_rules *rules = redirect_rules_parse(slice_of(cases[i].text), &error, &warning);
+		if (rules || error.line != cases[i].line || !strstr(error.text, cases[i].why))
+			fail_msg("case %zu: line %u, '%s'", i, rules ? 0 : error.line, rules ? "accepted" : error.text);
+	}
+	assert_null(redirect_rules_parse((struct slice){.at = "/a /b\n/c\0 /d", .length = 12}, &error, &warning));
+	assert_int_equal(error.line, 2);
+}
+
+static void redirects_that_lead_in_a_circle_are_refused(void **state) {
+	(void)state;
+	static const struct {
+		const char *text;
+		unsigned line; /* 0: no circle */
+	} cases[] = {
+		{"/a /b\n/b /a\n", 2},
+		{"/x /a\n/a /b\n\n/b /c 302!\n/c /a/ 307\n", 5},
+		{"/a /b\n/b /c\n/b /a\n", 0},
+		{"/a /b\n/b /c 200\n/c /a\n", 0},
+		{"/a /b\n/b /a Country=us\n", 0},
+		{"/a /b\n/b x=1 /a\n", 0},
+		{"/trailing /trailing/\n/notrailing/ /notrailing\n", 0},
+		{"/t /t/\n/t/ /t\n", 2},
+		{"/a /b?x=1#y\n/b /%61\n", 2},
+		{"http://a.com/x https://b.com/x\nhttp://b.com/x https://a.com/x\n", 2},
+		{"http://a.com/x /y\nhttp://a.com/y /x\n", 2},
+		{"http://a.com/x https://b.com/x\nhttp://b.com/x https://c.com/x\n", 0},
+		{"/a https://other.com/b\n/b https://other.com/a\n", 0},
+		{"/a /b\nhttps://e.com/b /a\n", 0},
+	};
+	struct rules_error error, warning;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct redirect_rules *rules = redirect_rules_parse(slice_of(cases[i].text), &error, &warning);
+		if (!rules != (cases[i].line > 0) || (!rules && error.line != cases[i].line))
+			fail_msg("case %zu: line %u, %s", i, rules ? 0 : error.line, rules ? "accepted" : error.text);
+		redirect_rules_free(rules);
+	}
+}
+
+/* --- both --- */
+
+static char *repeated(const char *line, size_t count, size_t *length) {
+	size_t n = strlen(line);
+	char *text = malloc(count * n + 1);
+	assert_non_null(text);
+	for (size_t i = 0; i < count; i++) memcpy(text + i * n, line, n);
+	*length = count * n;
+	return text;
+}
+
+static void too_many_rules_fields_or_bytes_are_refused(void **state) {
+	(void)state;
+	struct rules_error error, warning;
+	size_t n;
+	char *text = repeated("/a /b\n", 1000 * 1000, &n);
+	assert_null(redirect_rules_parse((struct slice){.at = text, .length = n}, &error, &warning));
+	assert_int_equal(error.line, 0);
+	assert_non_null(strstr(error.text, "too large"));
+	assert_null(header_rules_parse((struct slice){.at = text, .length = n}, &error));
+	assert_non_null(strstr(error.text, "too large"));
+	assert_null(redirect_rules_parse((struct slice){.at = text, .length = 6 * (RULES_MAX + 1)}, &error, &warning));
+	assert_int_equal(error.line, RULES_MAX + 1);
+	struct redirect_rules *rules =
+		redirect_rules_parse((struct slice){.at = text, .length = 6 * RULES_MAX}, &error, &warning);
+	assert_non_null(rules);
+	redirect_rules_free(rules);
+	free(text);
+	text = repeated("/a\n", RULES_MAX + 1, &n);
+	assert_null(header_rules_parse((struct slice){.at = text, .length = n}, &error));
+	assert_int_equal(error.line, RULES_MAX + 1);
+	free(text);
+	text = repeated(" A:b\n", HEADER_FIELDS_MAX + 2, &n);
+	memcpy(text, "/abc\n", 5);
+	assert_null(header_rules_parse((struct slice){.at = text, .length = n}, &error));
+	assert_int_equal(error.line, HEADER_FIELDS_MAX + 2);
+	struct header_rules *headers = header_rules_parse((struct slice){.at = text, .length = n - 5}, &error);
+	assert_non_null(headers);
+	const struct header_set *set = header_rules_match(headers, (struct slice){0}, SLICE("/abc"));
+	assert_int_equal(set->count, 1);
+	assert_int_equal(set->item[0].value.length, 3 * HEADER_FIELDS_MAX - 2);
+	header_rules_free(headers);
+	free(text);
+}
+
+static void many_literal_rules_are_parsed_and_missed_quickly(void **state) {
+	(void)state;
+	static char text[RULES_MAX * 48];
+	size_t n = 0;
+	for (int i = 0; i < RULES_MAX; i++)
+		n += (size_t)sprintf(text + n, "/products/number/%06d /shop/number/%06d\n", i, i);
+	struct redirect_rules *rules = redirects_of(text);
+	for (int i = 0; i < ROUNDS; i++) assert_string_equal(redirect(rules, NULL, "/products/number/004096/", false), "");
+	assert_string_equal(redirect(rules, NULL, "/products/number/004095/", false), "301 /shop/number/004095");
+	redirect_rules_free(rules);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_matches_itself_in_its_case_and_whole),
+		cmocka_unit_test(a_splat_takes_anything_or_nothing),
+		cmocka_unit_test(a_placeholder_takes_one_or_more_characters_of_a_segment),
+		cmocka_unit_test(where_parts_can_meet_in_several_places_a_match_is_found),
+		cmocka_unit_test(a_slash_at_the_end_makes_no_difference_to_a_loose_pattern),
+		cmocka_unit_test(percent_encoding_in_a_pattern_is_the_octet_itself),
+		cmocka_unit_test(the_host_of_a_pattern_has_to_match_without_scheme_port_and_case),
+		cmocka_unit_test(a_pattern_that_is_none_is_refused),
+		cmocka_unit_test(a_pattern_has_a_greatest_length_and_number_of_placeholders),
+		cmocka_unit_test(matching_takes_linear_time),
+		cmocka_unit_test(all_patterns_that_match_give_their_fields_in_order),
+		cmocka_unit_test(a_name_said_twice_is_joined_but_for_cookies),
+		cmocka_unit_test(a_detached_field_is_gone_until_it_is_said_again),
+		cmocka_unit_test(the_documents_other_examples_of_headers_work),
+		cmocka_unit_test(line_ends_a_byte_order_mark_and_no_line_at_all_are_understood),
+		cmocka_unit_test(a_mistake_in_headers_is_told_with_its_line),
+		cmocka_unit_test(the_same_rules_give_the_same_set_and_ids_never_come_again),
+		cmocka_unit_test(sets_beyond_what_is_kept_are_made_each_time),
+		cmocka_unit_test(the_documents_examples_of_redirects_work),
+		cmocka_unit_test(the_first_rule_that_matches_counts),
+		cmocka_unit_test(where_there_is_a_file_forced_rules_alone_count),
+		cmocka_unit_test(a_query_is_passed_on_if_the_target_has_none),
+		cmocka_unit_test(what_is_filled_in_cannot_get_out_of_its_place),
+		cmocka_unit_test(a_local_target_never_becomes_another_host),
+		cmocka_unit_test(a_redirect_to_where_the_client_is_is_passed_over),
+		cmocka_unit_test(a_target_that_does_not_fit_is_passed_over),
+		cmocka_unit_test(a_condition_makes_a_rule_never_apply_and_is_told_once),
+		cmocka_unit_test(redirect_lines_end_as_those_of_headers_do),
+		cmocka_unit_test(a_mistake_in_redirects_is_told_with_its_line),
+		cmocka_unit_test(redirects_that_lead_in_a_circle_are_refused),
+		cmocka_unit_test(too_many_rules_fields_or_bytes_are_refused),
+		cmocka_unit_test(many_literal_rules_are_parsed_and_missed_quickly),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
