@@ -183,7 +183,7 @@ struct header_rules *header_rules_parse(struct slice text, struct rules_error *e
 	if (text.length) memcpy(r->text, text.at, text.length);
 	if (!parse_lines(r, (struct slice){.at = r->text, .length = text.length}, error)) goto wrong;
 	r->matched = malloc((r->rules + 1) * sizeof *r->matched);
-	r->gathered = malloc((r->fields + 1) * sizeof *r->gathered);
+	r->gathered = calloc(r->fields + 1, sizeof(const struct header_field *));
 	r->scratch = malloc(sizeof *r->scratch + r->fields * sizeof *r->scratch->item);
 	r->joined = malloc(r->joined_length + 1);
 	if (r->matched && r->gathered && r->scratch && r->joined) return r;

@@ -368,9 +368,10 @@ static size_t find_text(const struct pattern_parts *p, const struct token *t, co
 	return NO_MATCH;
 }
 
-/* Where the name that begins there ends; t is its token, last says that no other follows. */
+/* Where the name that begins there ends; t is its token, the last of its row, or followed by a text that is. */
 static size_t name_end(const struct pattern_parts *p, const struct token *t, bool last, bool last_text,
 					   const struct view *v, size_t at) {
+	if (at == v->length || octet_at(v, at) == v->separator) return NO_MATCH;
 	if (last) return segment_end(v, at);
 	const struct token *text = t + 1;
 	const char *separator = memchr(p->text + text->at, v->separator, text->length);
@@ -394,7 +395,7 @@ static size_t match_row(const struct pattern_parts *p, unsigned first, unsigned 
 			continue;
 		}
 		size_t end = name_end(p, t, i + 1 == tokens, whole && i + 2 == tokens, v, at);
-		if (end == NO_MATCH || end <= at) return NO_MATCH;
+		if (end == NO_MATCH || end <= at) return NO_MATCH; /* at least one character */
 		captures->value[t->capture] =
 			(struct slice){.at = v->text.at + (v->backwards ? v->length - end : at), .length = end - at};
 		at = end;

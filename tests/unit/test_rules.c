@@ -97,6 +97,8 @@ static void a_placeholder_takes_one_or_more_characters_of_a_segment(void **state
 		{"/:a-:b", "/--y", "a, b", "a=- b=y"},
 		{"/:a-:b", "/x-", "", NULL},
 		{"/:a-:b", "/x/-y", "", NULL},
+		{"/x-:a.b*", "/x-/.b", "", NULL},
+		{"/*c:a/d", "/c//d", "", NULL},
 		{"/:n_1.:e2", "/x.y", "n_1, e2", "n_1=x e2=y"},
 	};
 	check_matches(PATTERN_EXACT, cases, COUNT(cases));

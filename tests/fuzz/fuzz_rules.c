@@ -1,0 +1,168 @@
+/* fuzz_rules.c - whatever stands in _headers and _redirects: it is parsed within its bounds, patterns match what a slow
+ * and simple matcher does, and what a client asks for gets out of no value or target. The last line of the input is a
+ * host, a path and a query, with blanks between; the rest is the file. For libFuzzer:
+ * clang -fsanitize=fuzzer,address,undefined. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gatling/header_rules.h"
+#include "gatling/octet.h"
+#include "gatling/path.h"
+#include "gatling/pattern.h"
+#include "gatling/redirect_rules.h"
+
+enum { SLOW_MAX = 40, STEPS_MAX = 100000 };
+
+static void require(bool holds) {
+	if (!holds) abort();
+}
+
+/* --- patterns --- */
+
+static unsigned steps;
+
+static struct slice behind(struct slice s, size_t n) { return (struct slice){.at = s.at + n, .length = s.length - n}; }
+
+/* The length of a splat or placeholder at the start, or 0. */
+static size_t wildcard(struct slice pattern) {
+	size_t name = pattern.at[0] == ':' ? pattern_name(behind(pattern, 1)) : 0;
+	return pattern.at[0] == '*' ? 1 : name ? 1 + name : 0;
+}
+
+/* Tries every way. */
+static bool matches(struct slice pattern, struct slice path) {
+	if (++steps > STEPS_MAX) return false;
+	if (!pattern.length) return !path.length;
+	size_t n = wildcard(pattern);
+	if (!n) return path.length && pattern.at[0] == path.at[0] && matches(behind(pattern, 1), behind(path, 1));
+	for (size_t i = pattern.at[0] != '*'; i <= path.length; i++) {
+		if (pattern.at[0] != '*' && path.at[i - 1] == '/') return false;
+		if (matches(behind(pattern, n), behind(path, i))) return true;
+	}
+	return false;
+}
+
+/* The pattern with what it stands for in place of its names is the path. */
+static void check_captures(const struct pattern *pattern, struct slice text, struct slice path,
+						   const struct pattern_captures *captures) {
+	while (text.length) {
+		size_t n = wildcard(text);
+		struct slice part = {.at = text.at, .length = 1};
+		if (n) {
+			struct slice name = text.at[0] == '*' ? SLICE("splat") : (struct slice){.at = text.at + 1, .length = n - 1};
+			int i = pattern_capture(pattern, name);
+			require(i >= 0 && (unsigned)i < pattern_captures(pattern));
+			part = captures->value[i];
+			require(text.at[0] == '*' || (part.length && !memchr(part.at, '/', part.length)));
+		}
+		require(part.length <= path.length && memcmp(part.at, path.at, part.length) == 0);
+		path = behind(path, part.length);
+		text = behind(text, n ? n : 1);
+	}
+	require(path.length == 0);
+}
+
+static struct slice with_slash(struct slice s, char *out, bool wanted) {
+	memcpy(out, s.at, s.length);
+	if (wanted && s.at[s.length - 1] != '/') out[s.length++] = '/';
+	return (struct slice){.at = out, .length = s.length};
+}
+
+static void check_pattern(struct slice text, struct slice path, enum pattern_mode mode) {
+	char written[SLOW_MAX + 1], asked[SLOW_MAX + 1];
+	struct pattern pattern;
+	struct pattern_subject subject;
+	struct pattern_captures captures;
+	if (pattern_compile(&pattern, text, mode)) return;
+	pattern_subject(&subject, SLICE("a.example.com"), path, mode);
+	bool found = pattern_match(&pattern, &subject, &captures);
+	if (text.length <= SLOW_MAX && path.length <= SLOW_MAX && text.at[0] == '/' && !memchr(text.at, '%', text.length)) {
+		bool loose = mode == PATTERN_LOOSE;
+		struct slice slow = with_slash(text, written, loose && text.at[text.length - 1] != '*');
+		steps = 0;
+		bool expected = matches(slow, with_slash(path, asked, loose));
+		require(steps > STEPS_MAX || found == expected);
+		if (found && !loose) check_captures(&pattern, text, path, &captures);
+	}
+	pattern_free(&pattern);
+}
+
+/* --- the files --- */
+
+static void check_headers(struct slice text, struct slice host, struct slice path) {
+	struct rules_error error;
+	struct header_rules *rules = header_rules_parse(text, &error);
+	require(rules || error.text[0]);
+	if (!rules) return;
+	const struct header_set *set = header_rules_match(rules, host, path);
+	require(set == header_rules_match(rules, host, path));
+	for (unsigned i = 0; set && i < set->count; i++) {
+		const struct header_item *item = &set->item[i];
+		require(item->name.length && item->detach == !item->value.length);
+		for (size_t n = 0; n < item->name.length; n++) require(octet_is(item->name.at[n], OCTET_TOKEN));
+		require(octet_text(item->value.at, item->value.length) == item->value.length);
+		for (unsigned j = 0; j < i; j++)
+			require(!slice_equal_nocase(item->name, set->item[j].name) ||
+					slice_equal_nocase(item->name, SLICE("Set-Cookie")));
+	}
+	header_rules_free(rules);
+}
+
+static void check_redirects(struct slice text, const struct redirect_request *request) {
+	static char buffer[REDIRECT_TARGET_MAX];
+	struct rules_error error, warning;
+	struct redirect result;
+	struct redirect_rules *rules = redirect_rules_parse(text, &error, &warning);
+	require(rules || error.text[0]);
+	if (!rules) return;
+	if (redirect_rules_match(rules, request, false, buffer, &result)) {
+		const char *at = result.target.at;
+		size_t n = result.target.length;
+		require(n > 0 && n <= REDIRECT_TARGET_MAX);
+		for (size_t i = 0; i < n; i++) require(at[i] > ' ' && at[i] <= '~' && !memchr("\\\"<>^`{|}", at[i], 10));
+		if (at[0] == '/') require(n == 1 || at[1] != '/');
+		else require(result.status / 100 == 3 && strncasecmp(at, "http", 4) == 0);
+		if (result.status / 100 != 3) require(!memchr(at, '?', n) && !memchr(at, '#', n));
+	}
+	bool forced = redirect_rules_match(rules, request, true, buffer, &result);
+	require(!forced || result.forced);
+	redirect_rules_free(rules);
+}
+
+static struct slice take_word(struct slice *line) {
+	const char *blank = memchr(line->at, ' ', line->length);
+	struct slice word = {.at = line->at, .length = blank ? (size_t)(blank - line->at) : line->length};
+	*line = behind(*line, word.length + (blank ? 1 : 0));
+	return word;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
+	char *copy = malloc(length + 1);
+	if (!copy) return 0;
+	if (length) memcpy(copy, data, length);
+	const char *end = memrchr(copy, '\n', length);
+	struct slice text = {.at = copy, .length = end ? (size_t)(end - copy) : 0};
+	struct slice last = {.at = copy + text.length, .length = length - text.length};
+	if (end) last = behind(last, 1);
+	struct redirect_request request = {.host = take_word(&last), .path = take_word(&last), .query = take_word(&last)};
+	if (!request.path.length || request.path.at[0] != '/') request.path = SLICE("/a/b-c/d");
+	if (request.query.length && request.query.at[0] != '?') request.query = (struct slice){0};
+	/* of exactly that size, for the sanitizer to watch */
+	char *file = malloc(text.length ? text.length : 1);
+	if (file) {
+		memcpy(file, copy, text.length);
+		const char *line = memchr(file, '\n', text.length);
+		struct slice all = {.at = file, .length = text.length};
+		struct slice first = {.at = file, .length = line ? (size_t)(line - file) : text.length};
+		check_pattern(first, request.path, PATTERN_EXACT);
+		check_pattern(first, request.path, PATTERN_LOOSE);
+		check_headers(all, request.host, request.path);
+		check_redirects(all, &request);
+	}
+	free(file);
+	free(copy);
+	return 0;
+}
