@@ -1,12 +1,12 @@
-/* redirect_rules.c - see redirect_rules.h. A target is kept as it is written, and filled in when its rule matches. */
+/* redirect_rules.c - see redirect_rules.h. A target is kept as it is written, and filled in when its rule matches
+ * (redirect_target.h). */
 #include "gatling/redirect_rules.h"
 
 #include <stdlib.h>
 
-#include "gatling/octet.h"
-#include "gatling/owfat.h"
 #include "gatling/path.h"
 #include "gatling/pattern.h"
+#include "gatling/redirect_target.h"
 
 enum { NO_RULE = -1 };
 
@@ -39,32 +39,6 @@ static void skip(struct slice *s, size_t length) {
 }
 
 static bool is_redirect(const struct redirect_rule *rule) { return rule->status / 100 == 3; }
-
-static bool is_local(struct slice target) { return target.at[0] == '/'; }
-
-/* The length of http:// or https:// at the start, else 0. */
-static size_t scheme_length(struct slice url) {
-	static const struct slice scheme[] = {SLICE("http://"), SLICE("https://")};
-	for (int i = 0; i < 2; i++)
-		if (url.length >= scheme[i].length && strncasecmp(url.at, scheme[i].at, scheme[i].length) == 0)
-			return scheme[i].length;
-	return 0;
-}
-
-/* The authority of a target, absent if it is local. */
-static struct slice authority_of(struct slice target) {
-	size_t n = scheme_length(target), end = n;
-	if (!n) return (struct slice){0};
-	while (end < target.length && !memchr("/?#", target.at[end], 3)) end++;
-	return (struct slice){.at = target.at + n, .length = end - n};
-}
-
-/* The name behind a ':' at the start, empty if there is none. */
-static struct slice placeholder(struct slice text) {
-	struct slice name = {.at = text.at + 1, .length = text.length - 1};
-	name.length = text.at[0] == ':' ? pattern_name(name) : 0;
-	return name;
-}
 
 /* --- parameters of a query --- */
 
@@ -118,153 +92,41 @@ struct found {
 	struct slice parameter[REDIRECT_PARAMETERS_MAX];
 };
 
-enum part { PART_AUTHORITY, PART_PATH, PART_QUERY, PART_FRAGMENT };
-
-struct writer {
-	char *at;
-	size_t used;
-	enum part part;
-	bool local;
-	bool failed; /* it does not fit, or is no host */
+/* For find_value(). */
+struct names {
+	const struct redirect_rules *rules;
+	const struct redirect_rule *rule;
+	const struct found *found;
 };
 
-static void put(struct writer *w, char c) {
-	/* "//" would begin a host */
-	if (c == '/' && w->local && w->part == PART_PATH && w->used == 1) return;
-	if (w->used == REDIRECT_TARGET_MAX) w->failed = true;
-	else w->at[w->used++] = c;
+static bool find_value(const void *context, struct slice name, struct slice *value, bool *encoded) {
+	const struct names *n = context;
+	int i = pattern_capture(&n->rule->pattern, name);
+	*encoded = i < 0;
+	if (i >= 0) *value = n->found->captures.value[i];
+	else if ((i = parameter_capture(n->rules, n->rule, name)) >= 0) *value = n->found->parameter[i];
+	return i >= 0;
 }
 
-static void put_encoded(struct writer *w, char c) {
-	char encoded[3];
-	size_t n = path_encode((struct slice){.at = &c, .length = 1}, encoded);
-	for (size_t i = 0; i < n; i++) put(w, encoded[i]);
-}
-
-static bool is_encoded(struct slice s) {
-	return s.length > 2 && s.at[0] == '%' && scan_fromhex((unsigned char)s.at[1]) >= 0 &&
-		   scan_fromhex((unsigned char)s.at[2]) >= 0;
-}
-
-/* Puts the octet at the start of what is encoded already: what a URL may hold in any part, and what is in `also`, stays
- * as it is. */
-static void put_again(struct writer *w, struct slice s, const char *also) {
-	char c = s.at[0];
-	if (is_encoded(s) || (c && c != '%' && (strchr("!$'()*+,;:@=", c) || strchr(also, c)))) put(w, c);
-	else put_encoded(w, c);
-}
-
-static bool is_host_text(struct slice s) {
-	size_t n = 0;
-	while (n < s.length && octet_is(s.at[n], OCTET_HOST)) n++;
-	return n > 0 && n == s.length;
-}
-
-/* Puts what a placeholder stands for: octets, if it is of the path; else they are encoded already. */
-static void put_value(struct writer *w, struct slice value, bool encoded) {
-	if (w->part == PART_AUTHORITY && !is_host_text(value)) w->failed = true;
-	for (; value.length && !w->failed; skip(&value, 1)) {
-		if (encoded) put_again(w, value, "");
-		else put_encoded(w, value.at[0]);
-	}
-}
-
-static void put_placeholder(struct writer *w, const struct redirect_rules *r, const struct redirect_rule *rule,
-							const struct found *found, struct slice name) {
-	int i = pattern_capture(&rule->pattern, name);
-	if (i >= 0) put_value(w, found->captures.value[i], false);
-	else if ((i = parameter_capture(r, rule, name)) >= 0) put_value(w, found->parameter[i], true);
-}
-
-static void put_query(struct writer *w, struct slice query) {
-	if (query.length < 2) return;
-	w->part = PART_QUERY;
-	put(w, '?');
-	for (skip(&query, 1); query.length && !w->failed; skip(&query, 1)) put_again(w, query, "&?");
-}
-
-static enum part part_after(enum part part, char c) {
-	if (part == PART_AUTHORITY && c == '/') return PART_PATH;
-	if (part < PART_QUERY && c == '?') return PART_QUERY;
-	return c == '#' ? PART_FRAGMENT : part;
-}
-
-/* Puts a stretch of the rule's target, with what its placeholders stand for. */
-static void put_text(struct writer *w, const struct redirect_rules *r, const struct redirect_rule *rule,
-					 const struct found *found, struct slice text) {
-	while (text.length && !w->failed) {
-		struct slice name = placeholder(text);
-		enum part part = part_after(w->part, text.at[0]);
-		bool begins = part != w->part;
-		w->part = part;
-		if (name.length) put_placeholder(w, r, rule, found, name);
-		else if (begins) put(w, text.at[0]);
-		else put_again(w, text, part == PART_PATH ? "&" : "&?");
-		skip(&text, 1 + name.length);
-	}
-}
-
-/* Writes the rule's target. The query is what a redirect passes on, if its own is none. */
+/* Writes the rule's target. The query is that of the request. */
 static bool fill_in(const struct redirect_rules *r, const struct redirect_rule *rule, const struct found *found,
 					struct slice query, char *buffer, struct slice *target) {
-	struct writer w = {.at = buffer, .local = is_local(rule->target)};
-	struct slice front = rule->target, fragment = front;
-	const char *hash = memchr(front.at, '#', front.length);
-	if (hash) front.length = (size_t)(hash - front.at);
-	skip(&fragment, front.length);
-	const char *question = memchr(front.at, '?', front.length);
-	if (!is_redirect(rule)) {
-		if (question) front.length = (size_t)(question - front.at);
-		fragment.length = 0;
-	}
-	for (size_t n = scheme_length(front); n; n--, skip(&front, 1)) put(&w, front.at[0]);
-	w.part = w.local ? PART_PATH : PART_AUTHORITY;
-	put_text(&w, r, rule, found, front);
-	if (is_redirect(rule) && !rule->parameters && !question) put_query(&w, query);
-	put_text(&w, r, rule, found, fragment);
-	*target = (struct slice){.at = buffer, .length = w.used};
-	return !w.failed;
-}
-
-/* --- whether a target is what was asked for --- */
-
-/* Without the port that the scheme has anyway, whichever it is. */
-static struct slice without_default_port(struct slice authority) {
-	static const struct slice port[] = {SLICE(":80"), SLICE(":443"), SLICE(":")};
-	for (int i = 0; i < 3; i++) {
-		size_t n = port[i].length;
-		if (authority.length < n || memcmp(authority.at + authority.length - n, port[i].at, n) != 0) continue;
-		authority.length -= n;
-		break;
-	}
-	return authority;
-}
-
-static bool same_host(struct slice a, struct slice b) {
-	return a.at && b.at && slice_equal_nocase(without_default_port(a), without_default_port(b));
-}
-
-/* Takes the path off a target (authority, path, query, fragment), and leaves the query, absent if there is none. */
-static struct slice take_path(struct slice target, struct slice *query) {
-	struct slice authority = authority_of(target);
-	if (authority.at) skip(&target, (size_t)(authority.at - target.at) + authority.length);
-	const char *fragment = memchr(target.at, '#', target.length);
-	if (fragment) target.length = (size_t)(fragment - target.at);
-	const char *question = memchr(target.at, '?', target.length);
-	*query = (struct slice){0};
-	if (!question) return target;
-	size_t length = (size_t)(question - target.at);
-	*query = (struct slice){.at = question, .length = target.length - length};
-	return (struct slice){.at = target.at, .length = length};
+	const struct names names = {.rules = r, .rule = rule, .found = found};
+	const struct target_filling filling = {.target = rule->target,
+										   .query = rule->parameters ? (struct slice){0} : query,
+										   .path_only = !is_redirect(rule),
+										   .find = find_value,
+										   .context = &names};
+	return target_fill(&filling, buffer, target);
 }
 
 /* Whether a redirect would lead back to this rule, for the same path and host. */
 static bool leads_to_itself(const struct redirect_rules *r, const struct redirect_rule *rule,
 							const struct redirect_request *request, struct slice target) {
 	char decoded[REDIRECT_TARGET_MAX];
-	struct slice query, path = take_path(target, &query), values[REDIRECT_PARAMETERS_MAX];
+	struct slice query, path = target_path(target, &query), values[REDIRECT_PARAMETERS_MAX];
 	size_t length;
-	if (!is_local(target) && !same_host(authority_of(target), request->host)) return false;
+	if (!target_is_local(target) && !target_same_host(target_authority(target), request->host)) return false;
 	if (path_decode(path, decoded, &length) != 0) return false;
 	struct slice asked = request->path;
 	skip(&asked, 1);
@@ -337,7 +199,7 @@ static bool parse_parameter(struct redirect_rules *r, struct redirect_rule *rule
 		return false;
 	}
 	(void)next_parameter(&rest, &p.name, &p.value); /* there is one: the word is not empty */
-	struct slice name = p.value.length ? placeholder(p.value) : p.value;
+	struct slice name = p.value.length ? target_placeholder(p.value) : p.value;
 	p.captures = name.length && name.length + 1 == p.value.length;
 	if (p.captures) p.value = name;
 	for (unsigned i = 0; i < rule->parameters; i++)
@@ -359,40 +221,10 @@ static bool parse_parameter(struct redirect_rules *r, struct redirect_rule *rule
 	return true;
 }
 
-/* Whether it begins with a '.' and more of a name. */
-static bool is_label_next(struct slice s) {
-	if (s.length < 2 || s.at[0] != '.') return false;
-	skip(&s, 1);
-	return placeholder(s).length || (octet_is(s.at[0], OCTET_HOST) && s.at[0] != '.');
-}
-
-/* A placeholder must not be the end of the host: that would be whatever host a client likes. NULL, or what is wrong. */
-static const char *check_authority(struct slice authority) {
-	if (!authority.length) return "has no host";
-	while (authority.length) {
-		struct slice name = placeholder(authority);
-		if (!name.length && authority.at[0] != ':' && !octet_is(authority.at[0], OCTET_HOST))
-			return "has a host that is none";
-		skip(&authority, 1 + name.length);
-		if (name.length && !is_label_next(authority))
-			return "has a placeholder in its host without '.' and text behind";
-	}
-	return NULL;
-}
-
-static const char *check_octets(struct slice target) {
-	for (; target.length; skip(&target, 1)) {
-		unsigned char c = (unsigned char)target.at[0];
-		if (c < ' ' || c == 127) return "has a control character";
-		if (c == '%' && !is_encoded(target)) return "has a broken percent-encoding";
-	}
-	return NULL;
-}
-
 static bool check_names(const struct redirect_rules *r, const struct redirect_rule *rule, struct rules_error *error) {
 	struct slice rest = rule->target;
 	for (; rest.length; skip(&rest, 1)) {
-		struct slice name = placeholder(rest);
+		struct slice name = target_placeholder(rest);
 		if (!name.length || pattern_capture(&rule->pattern, name) >= 0 || parameter_capture(r, rule, name) >= 0)
 			continue;
 		rules_fail(error, rule->line, "nothing before '%.*s' has the name :%.*s (a ':' as text is %%3A)",
@@ -403,15 +235,11 @@ static bool check_names(const struct redirect_rules *r, const struct redirect_ru
 }
 
 static bool check_target(const struct redirect_rules *r, const struct redirect_rule *rule, struct rules_error *error) {
-	struct slice target = rule->target;
-	const char *wrong = check_octets(target);
-	if (!wrong && !is_local(target))
-		wrong = is_redirect(rule) ? check_authority(authority_of(target))
-								  : "is a URL, which only a redirect can have: a proxy is not supported";
-	if (!wrong && is_local(target) && target.length > 1 && memchr("/\\", target.at[1], 2))
-		wrong = "begins with two slashes, which would be a host: write its scheme, or one slash";
+	const char *wrong = target_check(rule->target);
+	if (!target_is_local(rule->target) && !is_redirect(rule))
+		wrong = "is a URL, which only a redirect can have: a proxy is not supported";
 	if (!wrong) return check_names(r, rule, error);
-	rules_fail(error, rule->line, "'%.*s' %s", RULES_SHOWN(target), wrong);
+	rules_fail(error, rule->line, "'%.*s' %s", RULES_SHOWN(rule->target), wrong);
 	return false;
 }
 
@@ -460,7 +288,7 @@ static bool parse_words(struct redirect_rules *r, struct redirect_rule *rule, st
 						struct rules_error *error, struct rules_error *warning) {
 	struct slice word;
 	while (rules_next_word(&line, &word)) {
-		if (word.at[0] != '/' && !scheme_length(word)) {
+		if (word.at[0] != '/' && !target_scheme(word)) {
 			if (!parse_parameter(r, rule, word, error)) return false;
 			continue;
 		}
@@ -519,8 +347,8 @@ static int successor(const struct redirect_rules *r, unsigned from) {
 	const struct redirect_rule *rule = &r->rule[from];
 	if (!is_literal(rule, &host) || !is_redirect(rule)) return NO_RULE;
 	if (!fill_in(r, rule, &found, (struct slice){0}, buffer, &target)) return NO_RULE;
-	if (!is_local(target)) host = authority_of(target);
-	if (path_decode(take_path(target, &query), decoded + 1, &length) != 0) return NO_RULE;
+	if (!target_is_local(target)) host = target_authority(target);
+	if (path_decode(target_path(target, &query), decoded + 1, &length) != 0) return NO_RULE;
 	const struct redirect_request next = {.host = host, .path = {.at = decoded, .length = 1 + length}};
 	pattern_subject(&subject, host, next.path, PATTERN_LOOSE);
 	for (unsigned i = 0; i < r->rules; i++) {

@@ -23,12 +23,10 @@
 #ifndef GATLING_REDIRECT_RULES_H
 #define GATLING_REDIRECT_RULES_H
 
+#include "gatling/redirect_target.h"
 #include "gatling/rules.h"
 
-enum {
-	REDIRECT_TARGET_MAX = 8 * 1024, /* bytes of what is redirected to */
-	REDIRECT_PARAMETERS_MAX = 16    /* of one rule */
-};
+enum { REDIRECT_PARAMETERS_MAX = 16 /* of one rule */ };
 
 struct redirect_rules;
 
