@@ -368,7 +368,8 @@ static size_t find_text(const struct pattern_parts *p, const struct token *t, co
 	return NO_MATCH;
 }
 
-/* Where the name that begins there ends; t is its token, the last of its row, or followed by a text that is. */
+/* Where the name that begins there ends. Its token t is the last of its row; or the text behind it is, which has to end
+ * what is matched; or neither. */
 static size_t name_end(const struct pattern_parts *p, const struct token *t, bool last, bool last_text,
 					   const struct view *v, size_t at) {
 	if (at == v->length || octet_at(v, at) == v->separator) return NO_MATCH;

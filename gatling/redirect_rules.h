@@ -10,16 +10,16 @@
  * to      a path, or the URL of a redirect, in which the names of `from` and of parameters, and :splat for a splat, are
  *         filled in. A ':' before a letter that is no such name is written %3A. In the host of a URL, a placeholder
  *         has to have text behind it that begins with '.', so that it cannot become all of a domain.
- * status  301 (if there is none), 302, 303, 307, 308: a redirect. 200, 404, 410: the content of the path `to`, a file
- * of the site, with that status; `to` is used without its query and fragment. !       The rule counts, too, where there
- * is a file.
+ * status  301 (if there is none), 302, 303, 307, 308: a redirect. Or 200, 404, 410: the content of the path `to`, a
+ *         file of the site, with that status; `to` is used without its query and fragment.
+ * !       behind it: the rule counts, too, where there is a file.
  *
  * Conditions cannot be told here, so a rule that has one never applies.
  *
  * The query of a request is passed on with a redirect, if the rule has no parameters and `to` has no query. A rule that
  * would redirect to the path and host asked for is passed over (if it has parameters: only where its target has them,
  * too), so that it cannot redirect to itself. Redirects between rules for one path each that lead in a circle are
- * refused; those with and without a host, or of different hosts, are not looked at together. */
+ * refused; those with a host and those without are not looked at together. */
 #ifndef GATLING_REDIRECT_RULES_H
 #define GATLING_REDIRECT_RULES_H
 

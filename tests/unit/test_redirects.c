@@ -1,0 +1,383 @@
+/* test_redirects.c - the file _redirects. */
+#include "gatling/redirect_rules.h"
+#include "tests/unit/check.h"
+
+enum { ROUNDS = 2000 };
+
+struct error_case {
+	const char *text;
+	unsigned line;
+	const char *why; /* part of what is said */
+};
+
+static struct redirect_rules *redirects_of(const char *text) {
+	struct rules_error error, warning;
+	struct redirect_rules *rules = redirect_rules_parse(slice_of(text), &error, &warning);
+	if (!rules) fail_msg("line %u: %s", error.line, error.text);
+	return rules;
+}
+
+/* As "status target", or "status! target"; "" if there is none. url is a path, decoded, with its query. */
+static const char *redirect(const struct redirect_rules *rules, const char *host, const char *url, bool forced_only) {
+	static char out[REDIRECT_TARGET_MAX + 16], buffer[REDIRECT_TARGET_MAX];
+	const char *question = strchr(url, '?');
+	struct redirect_request request = {.path = slice_of(url)};
+	struct redirect result;
+	if (host) request.host = slice_of(host);
+	if (question) {
+		request.query = slice_of(question);
+		request.path.length -= request.query.length;
+	}
+	out[0] = '\0';
+	if (redirect_rules_match(rules, &request, forced_only, buffer, &result))
+		snprintf(out, sizeof out, "%d%s %.*s", result.status, result.forced ? "!" : "", (int)result.target.length,
+				 result.target.at);
+	return out;
+}
+
+struct redirect_case {
+	const char *rules, *host, *url, *wanted;
+};
+
+static void check_redirects(const struct redirect_case *cases, size_t count) {
+	for (size_t i = 0; i < count; i++) {
+		const struct redirect_case *c = &cases[i];
+		struct redirect_rules *rules = redirects_of(c->rules);
+		const char *got = redirect(rules, c->host, c->url, false);
+		if (strcmp(got, c->wanted) != 0) fail_msg("'%s' on '%s': '%s', not '%s'", c->rules, c->url, got, c->wanted);
+		redirect_rules_free(rules);
+	}
+}
+
+static void the_documents_examples_of_redirects_work(void **state) {
+	(void)state;
+	static const struct redirect_case cases[] = {
+		{"/home              /", NULL, "/home", "301 /"},
+		{"/blog/my-post.php  /blog/my-post # moved", NULL, "/blog/my-post.php", "301 /blog/my-post"},
+		{"/cuties            https://www.petsofnetlify.com", NULL, "/cuties", "301 https://www.petsofnetlify.com"},
+		{"/authors/c%C3%A9line /authors/about-c%C3%A9line", NULL, "/authors/c\xC3\xA9line",
+		 "301 /authors/about-c%C3%A9line"},
+		{"/my-redirect  /  302", NULL, "/my-redirect", "302 /"},
+		{"/ecommerce  /store-closed  404", NULL, "/ecommerce", "404 /store-closed"},
+		{"/pass-through /index.html 200", NULL, "/pass-through", "200 /index.html"},
+		{"/en/* /en/404.html 404", NULL, "/en/x/y", "404 /en/404.html"},
+		{"/news/:month/:date/:year/:slug  /blog/:year/:month/:date/:slug", NULL, "/news/02/12/2004/my-story",
+		 "301 /blog/2004/02/12/my-story"},
+		{"/news/*  /blog/:splat", NULL, "/news/2004/01/10/my-story", "301 /blog/2004/01/10/my-story"},
+		{"/news/*  /blog/:splat", NULL, "/news", "301 /blog/"},
+		{"/store id=:id  /blog/:id  301", NULL, "/store?id=my-blog-post", "301 /blog/my-blog-post"},
+		{"/store id=:id  /blog/:id  301", NULL, "/store", ""},
+		{"/articles id=:id tag=:tag /posts/:tag/:id 301", NULL, "/articles?tag=t&x=1&id=7", "301 /posts/t/7"},
+		{"/articles id=:id tag=:tag /posts/:tag/:id 301", NULL, "/articles?id=7", ""},
+		{"/ page=news /news", NULL, "/?page=news", "301 /news"},
+		{"/ page=news /news", NULL, "/?page=new", ""},
+		{"/ _escaped_fragment_=/about /about", NULL, "/?_escaped_fragment_=/about", "301 /about"},
+		{"http://blog.yoursite.com/* https://www.yoursite.com/blog/:splat 301!", "blog.yoursite.com", "/a/b",
+		 "301! https://www.yoursite.com/blog/a/b"},
+		{"http://blog.yoursite.com/* https://www.yoursite.com/blog/:splat 301!", "www.yoursite.com", "/a/b", ""},
+		{"/* /index.html 200", NULL, "/any/thing", "200 /index.html"},
+		{"/querystrings /?query=string 301", NULL, "/querystrings?a=b", "301 /?query=string"},
+		{"/twitch https://twitch.tv", NULL, "/twitch", "301 https://twitch.tv"},
+		{"/page/ /page2/#fragment 301", NULL, "/page/", "301 /page2/#fragment"},
+		{"/blog/* https://blog.my.domain/:splat", NULL, "/blog/x", "301 https://blog.my.domain/x"},
+		{"/products/:code/:name /products?code=:code&name=:name", NULL, "/products/7/tea pot&x",
+		 "301 /products?code=7&name=tea%20pot%26x"},
+		{"/movies/:title /media/:title", NULL, "/movies/x", "301 /media/x"},
+		{"/a /b 200\n/b /c 200", NULL, "/a", "200 /b"},
+		{"/donate source=:source email=:email /donate/usa?source=:source&email=:email 302", NULL,
+		 "/donate?source=a&email=b%40c", "302 /donate/usa?source=a&email=b%40c"},
+		{"/test https://www.example.com/test=hello 301!", NULL, "/test", "301! https://www.example.com/test=hello"},
+	};
+	check_redirects(cases, COUNT(cases));
+}
+
+static void the_first_rule_that_matches_counts(void **state) {
+	(void)state;
+	static const struct redirect_case cases[] = {
+		{"/a /1\n/* /2\n/a /3", NULL, "/a", "301 /1"},
+		{"/a /1\n/* /2\n/a /3", NULL, "/b", "301 /2"},
+		{"/a x=1 /1 307\n/a /2 308", NULL, "/a?x=1", "307 /1"},
+		{"/a x=1 /1 307\n/a /2 308", NULL, "/a?x=2", "308 /2?x=2"},
+		{"/a /1 303", NULL, "/A", ""},
+		{"/a /1 410", NULL, "/a", "410 /1"},
+		{"/a /1 Country=us\n/a /2 302 Language=en,de Role=admin\n/a /3", NULL, "/a", "301 /3"},
+	};
+	check_redirects(cases, COUNT(cases));
+}
+
+static void where_there_is_a_file_forced_rules_alone_count(void **state) {
+	(void)state;
+	struct redirect_rules *rules = redirects_of("/a /1\n/a /2 302!\n/app/ /app/index.html 200!\n/* /index.html 200\n");
+	assert_string_equal(redirect(rules, NULL, "/a", false), "301 /1");
+	assert_string_equal(redirect(rules, NULL, "/a", true), "302! /2");
+	assert_string_equal(redirect(rules, NULL, "/app", true), "200! /app/index.html");
+	assert_string_equal(redirect(rules, NULL, "/b", true), "");
+	redirect_rules_free(rules);
+}
+
+static void a_query_is_passed_on_if_the_target_has_none(void **state) {
+	(void)state;
+	static const struct redirect_case cases[] = {
+		{"/a /b", NULL, "/a?x=1&y=%20", "301 /b?x=1&y=%20"},
+		{"/a /b", NULL, "/a?", "301 /b"},
+		{"/a /b#f", NULL, "/a?x=1", "301 /b?x=1#f"},
+		{"/a /b#f?", NULL, "/a?x=1", "301 /b?x=1#f?"},
+		{"/a /b?", NULL, "/a?x=1", "301 /b?"},
+		{"/a https://e.com", NULL, "/a?x=1", "301 https://e.com?x=1"},
+		{"/a https://e.com/?z=:1", NULL, "/a?x=1", "301 https://e.com/?z=:1"},
+		{"/a x=1 /b", NULL, "/a?x=1&y=2", "301 /b"},
+		{"/a /b 200", NULL, "/a?x=1", "200 /b"},
+		{"/a /b?c=d#e 200", NULL, "/a", "200 /b"},
+		{"/a /b", NULL, "/a?x=\"<\\>\xC3%zz%2", "301 /b?x=%22%3C%5C%3E%C3%25zz%252"},
+	};
+	check_redirects(cases, COUNT(cases));
+}
+
+static void what_is_filled_in_cannot_get_out_of_its_place(void **state) {
+	(void)state;
+	static const struct redirect_case cases[] = {
+		{"/* /x/:splat", NULL, "/a\r\nSet-Cookie: b", "301 /x/a%0D%0ASet-Cookie%3A%20b"},
+		{"/a/* /x/:splat", NULL, "/a/%3F#\x01\x7F\xFF", "301 /x/%253F%23%01%7F%FF"},
+		{"/a q=:q /x/:q", NULL, "/a?q=b?c", "301 /x/b%3Fc"},
+		{"/a q=:q /x?y=:q", NULL, "/a?q=b?c=d%0d%0A", "301 /x?y=b%3Fc=d%0d%0A"},
+		{"/a q=:q /x/:q", NULL, "/a?q=%2e%2E%2f%zz\\", "301 /x/%2e%2E%2f%25zz%5C"},
+		{"/a q=:q /x/:q/y", NULL, "/a?q", "301 /x//y"},
+		{"/:a/* https://:a.example.com/:splat", NULL, "/evil.com/x", "301 https://evil.com.example.com/x"},
+		{"/:a/* https://:a.example.com/:splat", NULL, "/a@b/x", ""},
+		{"/:a/* https://:a.example.com/:splat", NULL, "/a:80/x", ""},
+		{"/* https://:splat.example.com/", NULL, "/evil.com/", ""},
+		{"/* https://:splat.example.com/", NULL, "/", ""},
+		{"/a h=:h https://:h.example.com/", NULL, "/a?h=evil.com%2f", ""},
+		{"/a h=:h https://:h.example.com/", NULL, "/a?h=b", "301 https://b.example.com/"},
+		{"https://:p.old.dev/* https://:p.new.dev/:splat", "Shop.old.dev", "/x", "301 https://shop.new.dev/x"},
+	};
+	check_redirects(cases, COUNT(cases));
+}
+
+static void a_local_target_never_becomes_another_host(void **state) {
+	(void)state;
+	static const struct redirect_case cases[] = {
+		{"/* /:splat", NULL, "//evil.com", "301 /evil.com"},
+		{"/* /:splat", NULL, "////evil.com/%2f..", "301 /evil.com/%252f.."},
+		{"/go/* /:splat", NULL, "/go/\\evil.com", "301 /%5Cevil.com"},
+		{"/go/* /:splat", NULL, "/go//evil.com", "301 /evil.com"},
+		{"/go/* /:splat/evil.com", NULL, "/go/", "301 /evil.com"},
+		{"/go* /:splat", NULL, "/go//evil.com", "301 /evil.com"},
+		{"/go/* /:splat", NULL, "/go/\t/evil.com", "301 /%09/evil.com"},
+		{"/go u=:u /:u", NULL, "/go?u=//evil.com", "301 /evil.com"},
+		{"/go u=:u /:u", NULL, "/go?u=/\\evil.com", "301 /%5Cevil.com"},
+		{"/go u=:u /:u/evil.com", NULL, "/go?u=", "301 /evil.com"},
+		{"/go/* /:splat 200", NULL, "/go//x", "200 /x"},
+	};
+	check_redirects(cases, COUNT(cases));
+	/* what a client can send is normalised, and there already */
+	struct redirect_rules *rules = redirects_of("/* /:splat");
+	assert_string_equal(redirect(rules, NULL, "/evil.com", false), "");
+	redirect_rules_free(rules);
+}
+
+static void a_redirect_to_where_the_client_is_is_passed_over(void **state) {
+	(void)state;
+	static const struct redirect_case cases[] = {
+		{"/trailing /trailing/ 301", NULL, "/trailing", "301 /trailing/"},
+		{"/trailing /trailing/ 301", NULL, "/trailing/", ""},
+		{"/notrailing/ /notrailing 301", NULL, "/notrailing/", "301 /notrailing"},
+		{"/notrailing/ /notrailing 301", NULL, "/notrailing", ""},
+		{"/a /%61", NULL, "/a", ""},
+		{"/a /b/../a", NULL, "/a", ""},
+		{"/a /a?x=1#y", NULL, "/a", ""},
+		{"/* /:splat\n/a /b", NULL, "/a", "301 /b"},
+		{"/* https://www.e.com/:splat", "www.e.com", "/x", ""},
+		{"/* https://www.e.com/:splat", "WWW.e.com:443", "/x", ""},
+		{"/* https://www.e.com/:splat", "e.com", "/x", "301 https://www.e.com/x"},
+		{"/* https://www.e.com/:splat", NULL, "/x", "301 https://www.e.com/x"},
+		{"/* https://www.e.com:8443/:splat", "www.e.com:8080", "/x", "301 https://www.e.com:8443/x"},
+		{"/* https://www.e.com", "www.e.com", "/", ""},
+		{"/a id=:id /a?item=:id", NULL, "/a?id=7", "301 /a?item=7"},
+		{"/a id=:id /a?x=1&id=:id", NULL, "/a?id=7", ""},
+		{"/assets/* /assets/:splat 200\n/* /index.html 200", NULL, "/assets/x", "200 /assets/x"},
+	};
+	check_redirects(cases, COUNT(cases));
+}
+
+static void a_target_that_does_not_fit_is_passed_over(void **state) {
+	(void)state;
+	struct redirect_rules *rules = redirects_of("/* /x/:splat\n/* /y");
+	char path[REDIRECT_TARGET_MAX + 1];
+	memset(path, 'a', sizeof path);
+	path[0] = '/';
+	path[REDIRECT_TARGET_MAX - 2] = '\0'; /* as long as fits behind "/x" */
+	assert_int_equal(strlen(redirect(rules, NULL, path, false)), 4 + REDIRECT_TARGET_MAX);
+	path[REDIRECT_TARGET_MAX - 2] = 'a';
+	path[REDIRECT_TARGET_MAX - 1] = '\0';
+	assert_string_equal(redirect(rules, NULL, path, false), "301 /y");
+	redirect_rules_free(rules);
+}
+
+static void a_condition_makes_a_rule_never_apply_and_is_told_once(void **state) {
+	(void)state;
+	struct rules_error error, warning;
+	struct redirect_rules *rules = redirect_rules_parse(
+		SLICE("/a /b\n/ /china 302 Country=ch,tw\n/ /x Language=en\n/admin/* /admin/:splat 200! Role=admin Cookie=x\n"),
+		&error, &warning);
+	assert_non_null(rules);
+	assert_int_equal(warning.line, 2);
+	assert_non_null(strstr(warning.text, "Country"));
+	assert_string_equal(redirect(rules, NULL, "/", false), "");
+	assert_string_equal(redirect(rules, NULL, "/admin/x", true), "");
+	redirect_rules_free(rules);
+	rules = redirect_rules_parse(SLICE("/a /b"), &error, &warning);
+	assert_non_null(rules);
+	assert_int_equal(warning.line, 0);
+	redirect_rules_free(rules);
+}
+
+static void redirect_lines_end_as_those_of_headers_do(void **state) {
+	(void)state;
+	static const struct redirect_case cases[] = {
+		{"\xEF\xBB\xBF/a /b\r\n\r\n# c\r\n\t /c  \t/d 302 # e\r\n", NULL, "/a", "301 /b"},
+		{"\xEF\xBB\xBF/a /b\r\n\r\n# c\r\n\t /c  \t/d 302 # e\r\n", NULL, "/c", "302 /d"},
+		{"", NULL, "/", ""},
+		{"\n#", NULL, "/", ""},
+	};
+	check_redirects(cases, COUNT(cases));
+}
+
+static void a_mistake_in_redirects_is_told_with_its_line(void **state) {
+	(void)state;
+	static const struct error_case cases[] = {
+		{"/a", 1, "no path or URL"},
+		{"# x\n/a 301\n", 2, "'301' is neither"},
+		{"/a # /b\n", 1, "no path or URL"},
+		{"a /b\n", 1, "does not begin with"},
+		{"/a?id=:id /b\n", 1, "has a query"},
+		{"/a id /b\n", 1, "'id' is neither"},
+		{"/a =1 /b\n", 1, "'=1' is neither"},
+		{"/a x=1&y=2 /b\n", 1, "'x=1&y=2' has a '&'"},
+		{"/a x=1 x=2 /b\n", 1, "'x=2' is there twice"},
+		{"/:x x=:x /b\n", 1, "'x=:x' has a name that is there twice"},
+		{"/a x=:x y=:x /b\n", 1, "'y=:x' has a name that is there twice"},
+		{"/* x=:splat /b\n", 1, "twice"},
+		{"/a a=1 b=1 c=1 d=1 e=1 f=1 g=1 h=1 i=1 j=1 k=1 l=1 m=1 n=1 o=1 p=1 q=1 /b\n", 1, "'q=1' is one"},
+		{"/a /b 300\n", 1, "'300' is no status"},
+		{"/a /b 3011\n", 1, "no status"},
+		{"/a /b 30\n", 1, "no status"},
+		{"/a /b !\n", 1, "no status"},
+		{"/a /b 301!!\n", 1, "no status"},
+		{"/a /b permanent\n", 1, "no status"},
+		{"/a /b 301 302\n", 1, "'302' is no condition"},
+		{"/a /b 301 =x\n", 1, "'=x' is no condition"},
+		{"\n/a /:b\n", 2, "has the name :b"},
+		{"/a /:splat\n", 1, "has the name :splat"},
+		{"/wiki/* /Talk:Main\n", 1, "has the name :Main"},
+		{"/a x=y /:y\n", 1, "has the name :y"},
+		{"/a https://e.com/ 200\n", 1, "proxy is not supported"},
+		{"/api/* https://api.e.com/:splat 200!\n", 1, "proxy is not supported"},
+		{"/a https://e.com 404\n", 1, "proxy is not supported"},
+		{"/a //e.com\n", 1, "two slashes"},
+		{"/a /\\e.com\n", 1, "two slashes"},
+		{"/a https:///x\n", 1, "has no host"},
+		{"/a https://?x\n", 1, "has no host"},
+		{"/a https://u@e.com/x\n", 1, "a host that is none"},
+		{"/a https://e.com\\x\n", 1, "a host that is none"},
+		{"/* https://:splat\n", 1, "without '.'"},
+		{"/* https://e.com:splat\n", 1, "without '.'"},
+		{"/:a/* https://:a./:splat\n", 1, "without '.'"},
+		{"/:a/* https://:a.:8080/:splat\n", 1, "without '.'"},
+		{"/:a/:b https://:a.:b/x\n", 1, "without '.'"},
+		{"/:a/* https://x.:a\n", 1, "without '.'"},
+		{"/a /b%\n", 1, "broken percent-encoding"},
+		{"/team/john%smith /x\n", 1, "percent-encoding is broken"},
+		{"/a /b\x01\n", 1, "control character"},
+		{"/a /b\rc\n", 1, "control character"},
+	};
+	struct rules_error error, warning;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct redirect_rules *rules = redirect_rules_parse(slice_of(cases[i].text), &error, &warning);
+		if (rules || error.line != cases[i].line || !strstr(error.text, cases[i].why))
+			fail_msg("case %zu: line %u, '%s'", i, rules ? 0 : error.line, rules ? "accepted" : error.text);
+	}
+	assert_null(redirect_rules_parse((struct slice){.at = "/a /b\n/c\0 /d", .length = 12}, &error, &warning));
+	assert_int_equal(error.line, 2);
+}
+
+static void redirects_that_lead_in_a_circle_are_refused(void **state) {
+	(void)state;
+	static const struct {
+		const char *text;
+		unsigned line; /* 0: no circle */
+	} cases[] = {
+		{"/a /b\n/b /a\n", 2},
+		{"/x /a\n/a /b\n\n/b /c 302!\n/c /a/ 307\n", 5},
+		{"/a /b\n/b /c\n/b /a\n", 0},
+		{"/a /b\n/b /c 200\n/c /a\n", 0},
+		{"/a /b\n/b /a Country=us\n", 0},
+		{"/a /b\n/b x=1 /a\n", 0},
+		{"/trailing /trailing/\n/notrailing/ /notrailing\n", 0},
+		{"/t /t/\n/t/ /t\n", 2},
+		{"/a /b?x=1#y\n/b /%61\n", 2},
+		{"http://a.com/x https://b.com/x\nhttp://b.com/x https://a.com/x\n", 2},
+		{"http://a.com/x /y\nhttp://a.com/y /x\n", 2},
+		{"http://a.com/x https://b.com/x\nhttp://b.com/x https://c.com/x\n", 0},
+		{"/a https://other.com/b\n/b https://other.com/a\n", 0},
+		{"/a /b\nhttps://e.com/b /a\n", 0},
+	};
+	struct rules_error error, warning;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct redirect_rules *rules = redirect_rules_parse(slice_of(cases[i].text), &error, &warning);
+		if (!rules != (cases[i].line > 0) || (!rules && error.line != cases[i].line))
+			fail_msg("case %zu: line %u, %s", i, rules ? 0 : error.line, rules ? "accepted" : error.text);
+		redirect_rules_free(rules);
+	}
+}
+
+static void too_many_redirects_or_bytes_are_refused(void **state) {
+	(void)state;
+	enum { LINES = 1000 * 1000, LINE = sizeof "/a /b\n" - 1 };
+	struct rules_error error, warning;
+	char *text = malloc(LINES * LINE);
+	assert_non_null(text);
+	for (size_t i = 0; i < LINES; i++) memcpy(text + i * LINE, "/a /b\n", LINE);
+	assert_null(redirect_rules_parse((struct slice){.at = text, .length = LINES * LINE}, &error, &warning));
+	assert_int_equal(error.line, 0);
+	assert_non_null(strstr(error.text, "too large"));
+	struct slice full = {.at = text, .length = LINE * RULES_MAX}, more = {.at = text, .length = full.length + LINE};
+	assert_null(redirect_rules_parse(more, &error, &warning));
+	assert_int_equal(error.line, RULES_MAX + 1);
+	struct redirect_rules *rules = redirect_rules_parse(full, &error, &warning);
+	assert_non_null(rules);
+	redirect_rules_free(rules);
+	free(text);
+}
+
+static void many_literal_rules_are_parsed_and_missed_quickly(void **state) {
+	(void)state;
+	static char text[RULES_MAX * 48];
+	size_t n = 0;
+	for (int i = 0; i < RULES_MAX; i++)
+		n += (size_t)sprintf(text + n, "/products/number/%06d /shop/number/%06d\n", i, i);
+	struct redirect_rules *rules = redirects_of(text);
+	for (int i = 0; i < ROUNDS; i++) assert_string_equal(redirect(rules, NULL, "/products/number/004096/", false), "");
+	assert_string_equal(redirect(rules, NULL, "/products/number/004095/", false), "301 /shop/number/004095");
+	redirect_rules_free(rules);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_documents_examples_of_redirects_work),
+		cmocka_unit_test(the_first_rule_that_matches_counts),
+		cmocka_unit_test(where_there_is_a_file_forced_rules_alone_count),
+		cmocka_unit_test(a_query_is_passed_on_if_the_target_has_none),
+		cmocka_unit_test(what_is_filled_in_cannot_get_out_of_its_place),
+		cmocka_unit_test(a_local_target_never_becomes_another_host),
+		cmocka_unit_test(a_redirect_to_where_the_client_is_is_passed_over),
+		cmocka_unit_test(a_target_that_does_not_fit_is_passed_over),
+		cmocka_unit_test(a_condition_makes_a_rule_never_apply_and_is_told_once),
+		cmocka_unit_test(redirect_lines_end_as_those_of_headers_do),
+		cmocka_unit_test(a_mistake_in_redirects_is_told_with_its_line),
+		cmocka_unit_test(redirects_that_lead_in_a_circle_are_refused),
+		cmocka_unit_test(too_many_redirects_or_bytes_are_refused),
+		cmocka_unit_test(many_literal_rules_are_parsed_and_missed_quickly),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
