@@ -9,16 +9,26 @@
 
 enum { INLINE_PARTS = 4, INLINE_ARENA = 512, PARTS_KEPT = 64, ARENA_KEPT = 16 * 1024 };
 
-enum part_kind { PART_COPY, PART_BUFFER, PART_FILE };
+enum part_kind { PART_COPY, PART_BUFFER, PART_FILE, PART_SOURCE }; /* the first two are memory */
 
 struct part {
 	enum part_kind kind;
 	int file;
 	const char *buffer; /* PART_BUFFER */
-	off_t offset;       /* PART_FILE: in the file; PART_COPY: in the arena */
+	off_t offset;       /* PART_FILE: in the file; PART_COPY: in the arena; PART_SOURCE: of what it makes */
 	uint64_t length;    /* still to be sent, never 0 */
 	iob_release *release;
+	void *owner; /* PART_SOURCE: struct source */
+};
+
+struct source {
+	iob_fill *fill;
+	iob_release *release;
 	void *owner;
+	uint64_t made; /* bytes */
+	char *piece;   /* made ahead, NULL before it is needed; its last byte is the last one made */
+	size_t piece_length;
+	int error; /* that fill failed with, 0: none */
 };
 
 struct iob {
@@ -117,6 +127,24 @@ int iob_addfile(iob *b, int file, off_t offset, uint64_t length, iob_release *re
 	return append_or_release(b, &p);
 }
 
+static void release_source(void *owner) {
+	struct source *s = owner;
+	if (s->release) s->release(s->owner);
+	free(s->piece);
+	free(s);
+}
+
+int iob_addsource(iob *b, uint64_t length, iob_fill *fill, iob_release *release, void *owner) {
+	struct source *s = length ? malloc(sizeof *s) : NULL;
+	if (!s) {
+		if (release) release(owner);
+		return length ? -1 : 0;
+	}
+	*s = (struct source){.fill = fill, .release = release, .owner = owner};
+	struct part p = {.kind = PART_SOURCE, .length = length, .release = release_source, .owner = s};
+	return append_or_release(b, &p);
+}
+
 char *iob_reserve(iob *b, size_t length) {
 	if (length > IOB_COPY_LIMIT - b->arena_used) {
 		errno = ENOMEM;
@@ -171,12 +199,47 @@ static void advance(iob *b, uint64_t sent) {
 	if (!b->left) iob_reset(b);
 }
 
-/* Memory parts from the front, until a file, the limit of an io_sendfile() head or most, which is used up. */
+/* Makes bytes of a source; how many, -1 with errno. What has failed once fails for ever. */
+static ssize_t make(struct source *s, char *buffer, size_t size) {
+	if (!s->error) {
+		ssize_t n = s->fill(s->owner, buffer, size);
+		if (n > 0) {
+			s->made += (uint64_t)n;
+			return n;
+		}
+		s->error = n == 0 || errno == EAGAIN ? EIO : errno; /* no event would say when to go on */
+	}
+	errno = s->error;
+	return -1;
+}
+
+/* The bytes that are made and not sent, none or more. */
+static struct iovec made_ahead(const struct part *p) {
+	const struct source *s = p->owner;
+	size_t length = (size_t)(s->made - (uint64_t)p->offset);
+	return (struct iovec){.iov_base = length ? s->piece + s->piece_length - length : NULL, .iov_len = length};
+}
+
+/* The next bytes of a source, made ahead if there are none. false: errno. */
+static bool next_piece(const struct part *p, struct iovec *piece) {
+	struct source *s = p->owner;
+	*piece = made_ahead(p);
+	if (piece->iov_len) return true;
+	size_t size = p->length < IOB_SOURCE_PIECE ? (size_t)p->length : IOB_SOURCE_PIECE;
+	if (!s->piece && !(s->piece = malloc(IOB_SOURCE_PIECE))) return false;
+	ssize_t n = make(s, s->piece, size);
+	if (n == -1) return false;
+	s->piece_length = (size_t)n;
+	*piece = made_ahead(p);
+	return true;
+}
+
+/* Memory parts from the front, until a file, a source, the limit of an io_sendfile() head or most, which is used up. */
 static int gather(const iob *b, struct iovec *vector, uint64_t *most) {
 	int n = 0;
 	for (size_t i = b->first; i < b->end && n < IO_HEAD_PARTS && *most; i++) {
 		const struct part *p = &b->part[i];
-		if (p->kind == PART_FILE) break;
+		if (p->kind >= PART_FILE) break;
 		const char *at = p->kind == PART_COPY ? b->arena + p->offset : p->buffer;
 		uint64_t length = p->length < *most ? p->length : *most;
 		vector[n++] = (struct iovec){.iov_base = (char *)at, .iov_len = (size_t)length};
@@ -185,10 +248,27 @@ static int gather(const iob *b, struct iovec *vector, uint64_t *most) {
 	return n;
 }
 
+/* Up to most bytes of a source with the n memory parts before it; `last` if that is the end of the batch. As
+ * io_trywritev(); a source that fails does not keep back what is before it. */
+static ssize_t send_source(io_loop *loop, int fd, const iob *b, struct iovec *vector, int n, uint64_t most,
+						   enum io_rest last) {
+	const struct part *p = &b->part[b->first + (size_t)n];
+	struct iovec *piece = &vector[n];
+	bool is_last = false;
+	if (next_piece(p, piece)) {
+		is_last = piece->iov_len == p->length && p + 1 == b->part + b->end && p->length <= most;
+		if (piece->iov_len > most) piece->iov_len = (size_t)most;
+		n++;
+	} else if (n == 0) {
+		return -1;
+	}
+	return io_trywritev(loop, fd, vector, n, is_last ? last : IO_MORE);
+}
+
 enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t most, enum io_rest last, uint64_t *sent) {
 	while (b->left) {
 		if (!most) return IOB_AGAIN;
-		struct iovec vector[IO_HEAD_PARTS];
+		struct iovec vector[IO_HEAD_PARTS + 1];
 		uint64_t rest = most;
 		int n = gather(b, vector, &rest);
 		const struct part *next = &b->part[b->first + (size_t)n];
@@ -197,6 +277,8 @@ enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t most, enum io_r
 			uint64_t length = next->length < rest ? next->length : rest;
 			if (!io_in_memory(loop, fd, next->file, next->offset, length, next->length)) return IOB_AGAIN;
 			r = io_sendfile(loop, fd, vector, n, next->file, next->offset, (size_t)length);
+		} else if (rest && next < b->part + b->end && next->kind == PART_SOURCE) {
+			r = send_source(loop, fd, b, vector, n, rest, last);
 		} else {
 			r = io_trywritev(loop, fd, vector, n, next < b->part + b->end ? IO_MORE : last);
 		}
@@ -212,12 +294,21 @@ enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t most, enum io_r
 	return IOB_DONE;
 }
 
+static ssize_t take_source(const struct part *p, char *buffer, size_t length) {
+	struct iovec ahead = made_ahead(p);
+	if (!ahead.iov_len) return make(p->owner, buffer, length);
+	if (length > ahead.iov_len) length = ahead.iov_len;
+	memcpy(buffer, ahead.iov_base, length);
+	return (ssize_t)length;
+}
+
 /* From the first part alone; as iob_take(). */
 static ssize_t take_part(io_loop *loop, int fd, const struct part *p, const char *arena, void *buffer, size_t length) {
-	if (p->kind != PART_FILE) {
+	if (p->kind < PART_FILE) {
 		memcpy(buffer, p->kind == PART_COPY ? arena + p->offset : p->buffer, length);
 		return (ssize_t)length;
 	}
+	if (p->kind == PART_SOURCE) return take_source(p, buffer, length);
 	if (!io_in_memory(loop, fd, p->file, p->offset, length, p->length)) {
 		errno = EAGAIN;
 		return -1;

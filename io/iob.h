@@ -1,5 +1,6 @@
-/* iob.h - the outgoing batch: memory and file ranges in order, sent to a stream socket with as few calls as the system
- * allows (writev, sendfile with the memory before it), resumable at any byte. After libowfat's iob_*. */
+/* iob.h - the outgoing batch: memory, file ranges and what is yet to be made, in order, sent to a stream socket with as
+ * few calls as the system allows (writev, sendfile with the memory before it), resumable at any byte. After libowfat's
+ * iob_*. */
 #ifndef GATLING_IO_IOB_H
 #define GATLING_IO_IOB_H
 
@@ -10,8 +11,9 @@
 typedef struct iob iob;
 
 enum {
-	IOB_COPY_LIMIT = 256 * 1024, /* bytes that one batch copies at most */
-	IOB_PART_LIMIT = 1024        /* parts that one batch holds at most */
+	IOB_COPY_LIMIT = 256 * 1024,  /* bytes that one batch copies at most */
+	IOB_PART_LIMIT = 1024,        /* parts that one batch holds at most */
+	IOB_SOURCE_PIECE = 64 * 1024, /* bytes that it has a source make ahead at most */
 };
 
 /* Called once when a part is sent or dropped. */
@@ -43,6 +45,14 @@ void iob_commit(iob *batch, size_t length);
 /* length bytes of file from offset on; file stays open until release(owner). */
 int iob_addfile(iob *batch, int file, off_t offset, uint64_t length, iob_release *release, void *owner);
 
+/* Makes the next bytes of a source, at least one and at most size, in order. How many; -1 with errno: it cannot, and
+ * will not be asked again. */
+typedef ssize_t iob_fill(void *owner, char *buffer, size_t size);
+
+/* length bytes that fill(owner, ...) makes when their turn has come, in the thread of the loop. Only from then until
+ * they are sent or dropped, memory for a piece of them is held. Once release(owner) is called, fill is not. */
+int iob_addsource(iob *batch, uint64_t length, iob_fill *fill, iob_release *release, void *owner);
+
 /* Bytes and parts still to be sent. */
 uint64_t iob_bytesleft(const iob *batch);
 size_t iob_parts(const iob *batch);
@@ -50,14 +60,16 @@ size_t iob_parts(const iob *batch);
 /* Sends what it can, and no more than `most` bytes, so that others get their turn. IOB_DONE: all of it; the batch is
  * empty and may be used again. IOB_AGAIN: the socket is full, or most is used up, or what comes next of a file is not
  * in memory (Linux): then a thread of the loop reads it. Call again when io_canwrite() says so. IOB_FAILED: errno says
- * why; EIO is a file shorter than what was promised from it, after which the connection can only be closed. *sent grows
- * by the bytes sent. rest: as of io_trywritev(), for what comes behind the batch. */
+ * why; EIO is a file shorter than what was promised from it, after which the connection can only be closed, as it can
+ * after any errno of a source (ENOMEM: no memory for a piece). *sent grows by the bytes sent. rest: as of
+ * io_trywritev(), for what comes behind the batch. */
 enum iob_result { IOB_DONE, IOB_AGAIN, IOB_FAILED };
 enum iob_result iob_send(io_loop *loop, int fd, iob *batch, uint64_t most, enum io_rest rest, uint64_t *sent);
 
 /* Takes up to length bytes off the front of the batch into buffer, for who sends them to fd by other means (a filter).
  * The bytes taken; fewer when what comes next of a file is not in memory: then, as with iob_send(), fd is not ready for
- * writing until a thread has read it, and errno is EAGAIN if there were none. -1 with errno as of iob_send(). */
+ * writing until a thread has read it, and errno is EAGAIN if there were none. -1 with errno as of iob_send(). A source
+ * writes into buffer, and no piece of it is kept. */
 ssize_t iob_take(io_loop *loop, int fd, iob *batch, void *buffer, size_t length);
 
 #endif

@@ -106,7 +106,43 @@ static void add_file(iob *b, size_t at, size_t length, int *count) {
 	assert_int_equal(iob_addfile(b, file, (off_t)at, length, count ? release : NULL, count), 0);
 }
 
+/* --- what makes its bytes --- */
+
+struct maker {
+	size_t at, end; /* in content */
+	size_t most;    /* it makes at a time */
+	int error;      /* at the end */
+	int fills, releases;
+	size_t largest; /* it was asked for */
+};
+
+static ssize_t fill(void *owner, char *buffer, size_t size) {
+	struct maker *m = owner;
+	assert_int_equal(m->releases, 0);
+	m->fills++;
+	if (size > m->largest) m->largest = size;
+	if (size > m->end - m->at) size = m->end - m->at;
+	if (size > m->most) size = m->most;
+	if (!size) {
+		errno = m->error;
+		return -1;
+	}
+	memcpy(buffer, content + m->at, size);
+	m->at += size;
+	return (ssize_t)size;
+}
+
+static void release_maker(void *owner) { ((struct maker *)owner)->releases++; }
+
+/* Adds a source of length bytes that makes at most so many at a time. */
+static void add_source(iob *b, struct maker *m, size_t at, size_t length, size_t most) {
+	*m = (struct maker){.at = at, .end = at + length, .most = most, .error = ENODATA};
+	memcpy(end_of_expected(length), content + at, length);
+	assert_int_equal(iob_addsource(b, length, fill, release_maker, m), 0);
+}
+
 static void parts_of_all_kinds_come_out_in_order(void **state) {
+	struct maker first, second;
 	(void)state;
 	iob *b = iob_new();
 	add_copy(b, "head");
@@ -114,11 +150,14 @@ static void parts_of_all_kinds_come_out_in_order(void **state) {
 	add_buffer(b, 10, 1000, &released[0]);
 	add_file(b, 5, 100, &released[1]);
 	add_file(b, 0, 5, &released[2]);
+	add_source(b, &first, 7, 300, SIZE_MAX);
+	add_source(b, &second, 0, 1, SIZE_MAX);
 	add_copy(b, "tail");
 	add_buffer(b, 0, 1, NULL);
 	assert_int_equal(iob_bytesleft(b), expected_length);
 	send_all(b, SIZE_MAX);
 	for (int i = 0; i < 3; i++) assert_int_equal(released[i], 1);
+	assert_true(first.releases == 1 && second.releases == 1);
 	iob_free(b);
 }
 
@@ -269,15 +308,21 @@ static uint32_t dice(uint32_t sides) {
 }
 
 static void any_mixture_comes_out_whole(void **state) {
+	static struct maker maker[PARTS];
 	(void)state;
 	iob *b = iob_new();
 	for (int round = 0; round < 150; round++) {
 		int parts = 1 + (int)dice(100);
 		expected_length = got_length = 0;
 		memset(released, 0, sizeof released);
+		memset(maker, 0, sizeof maker);
 		for (int i = 0; i < parts; i++) {
 			size_t length = dice(dice(4) ? 2000 : 60000), at = dice(FILE_SIZE - 60000);
-			switch (dice(3)) {
+			switch (dice(4)) {
+			case 3:
+				add_source(b, &maker[i], at, length, 1 + dice(70000));
+				released[i] = 1;
+				break;
 			case 0:
 				length = length % 2000;
 				memcpy(end_of_expected(length), content + at, length);
@@ -289,13 +334,14 @@ static void any_mixture_comes_out_whole(void **state) {
 			}
 		}
 		send_all(b, 1 + dice(5000));
-		for (int i = 0; i < parts; i++) assert_int_equal(released[i], 1);
+		for (int i = 0; i < parts; i++) assert_true(released[i] == 1 && (!maker[i].end || maker[i].releases == 1));
 	}
 	iob_free(b);
 }
 
 static void what_is_taken_is_what_would_be_sent(void **state) {
 	static char buffer[2 * FILE_SIZE];
+	struct maker maker;
 	(void)state;
 	for (size_t step = 1; step < 200000; step = step * 7 + 3) {
 		size_t taken = 0;
@@ -305,6 +351,7 @@ static void what_is_taken_is_what_would_be_sent(void **state) {
 		add_copy(b, "head");
 		add_buffer(b, 10, 1000, &released[0]);
 		add_file(b, 5, 100000, &released[1]);
+		add_source(b, &maker, 3, 100001, 30000);
 		add_copy(b, "tail");
 		while (iob_bytesleft(b)) {
 			ssize_t n = iob_take(loop, out, b, buffer + taken, step);
@@ -314,7 +361,8 @@ static void what_is_taken_is_what_would_be_sent(void **state) {
 		}
 		assert_int_equal(taken, expected_length);
 		assert_memory_equal(buffer, expected, taken);
-		assert_int_equal(released[0] + released[1], 2);
+		assert_int_equal(released[0] + released[1] + maker.releases, 3);
+		assert_true(maker.largest <= step); /* right into our buffer */
 		iob_free(b);
 	}
 }
@@ -328,6 +376,139 @@ static void what_is_taken_of_a_file_that_ends_too_soon_fails(void **state) {
 	assert_int_equal(errno, EIO);
 	iob_free(b);
 	assert_int_equal(released[0], 1);
+}
+
+static void a_large_source_is_made_a_piece_at_a_time(void **state) {
+	struct maker m;
+	(void)state;
+	iob *b = iob_new();
+	add_copy(b, "head");
+	add_source(b, &m, 0, 1000000, SIZE_MAX);
+	assert_int_equal(m.fills, 0);
+	send_all(b, 5000);
+	assert_int_equal(m.largest, IOB_SOURCE_PIECE);
+	assert_int_equal(m.fills, (1000000 + IOB_SOURCE_PIECE - 1) / IOB_SOURCE_PIECE);
+	iob_free(b);
+	assert_int_equal(m.releases, 1);
+}
+
+static void a_source_behind_many_buffers_keeps_its_turn(void **state) {
+	struct maker m[2];
+	(void)state;
+	iob *b = iob_new();
+	for (int count = IO_HEAD_PARTS - 1; count <= IO_HEAD_PARTS + 1; count++) {
+		for (int i = 0; i < count; i++) add_buffer(b, (size_t)i, 5, NULL);
+		add_source(b, &m[0], 5, 1000, 300);
+		add_source(b, &m[1], 9, 1000, 1);
+		for (int i = 0; i < count; i++) add_buffer(b, (size_t)i, 5, NULL);
+		send_all(b, SIZE_MAX);
+		assert_true(m[0].releases == 1 && m[1].releases == 1);
+	}
+	iob_free(b);
+}
+
+static void a_source_is_sent_a_share_at_a_time(void **state) {
+	struct maker m;
+	(void)state;
+	for (uint64_t most = 1; most < 100000; most = most * 9 + 2) {
+		uint64_t length = most * 50 < 300000 ? most * 50 : 300000, sent = 0;
+		iob *b = iob_new();
+		add_copy(b, "head");
+		add_source(b, &m, 0, length, SIZE_MAX);
+		add_copy(b, "tail");
+		while (iob_bytesleft(b)) {
+			uint64_t before = sent;
+			assert_int_not_equal(iob_send(loop, out, b, most, IO_LAST, &sent), IOB_FAILED);
+			assert_true(sent - before <= most);
+			receive(SIZE_MAX);
+		}
+		assert_int_equal(got_length, expected_length);
+		assert_int_equal(m.releases, 1);
+		iob_free(b);
+	}
+}
+
+static void what_is_made_ahead_is_taken_too(void **state) {
+	static char buffer[400000];
+	struct maker m;
+	uint64_t sent = 0;
+	size_t taken = 0;
+	(void)state;
+	iob *b = iob_new();
+	add_source(b, &m, 0, 200000, SIZE_MAX);
+	assert_int_equal(iob_send(loop, out, b, 1001, IO_LAST, &sent), IOB_AGAIN);
+	assert_int_equal(sent, 1001);
+	receive(SIZE_MAX);
+	while (iob_bytesleft(b)) {
+		ssize_t n = iob_take(loop, out, b, buffer + taken, 40001);
+		assert_true(n > 0);
+		taken += (size_t)n;
+	}
+	assert_int_equal(sent + taken, expected_length);
+	assert_memory_equal(buffer, expected + sent, taken);
+	iob_free(b);
+	assert_int_equal(m.releases, 1);
+}
+
+static void a_source_that_fails_fails_the_batch_behind_what_it_made(void **state) {
+	static const int cases[][2] = {{EILSEQ, EILSEQ}, {EAGAIN, EIO}};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct maker m = {.end = 1500, .most = 1000, .error = cases[i][0]};
+		uint64_t sent = 0;
+		iob *b = iob_new();
+		add_copy(b, "head");
+		memcpy(end_of_expected(1500), content, 1500);
+		assert_int_equal(iob_addsource(b, 2000, fill, release_maker, &m), 0);
+		for (int again = 0; again < 2; again++) {
+			assert_int_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_FAILED);
+			assert_int_equal(errno, cases[i][1]);
+		}
+		assert_int_equal(m.fills, 3);
+		receive(SIZE_MAX);
+		assert_int_equal(got_length, expected_length);
+		assert_int_equal(m.releases, 0);
+		iob_reset(b);
+		assert_int_equal(m.releases, 1);
+		iob_free(b);
+		assert_int_equal(m.releases, 1);
+	}
+}
+
+static void a_source_that_fails_at_once_does_not_keep_back_what_is_before_it(void **state) {
+	struct maker m = {.error = ENODATA};
+	uint64_t sent = 0;
+	char buffer[10];
+	(void)state;
+	iob *b = iob_new();
+	add_copy(b, "head");
+	assert_int_equal(iob_addsource(b, 1, fill, release_maker, &m), 0);
+	assert_int_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_FAILED);
+	assert_int_equal(errno, ENODATA);
+	receive(SIZE_MAX);
+	assert_int_equal(got_length, expected_length);
+	assert_int_equal(iob_take(loop, out, b, buffer, sizeof buffer), -1);
+	assert_int_equal(errno, ENODATA);
+	iob_free(b);
+	assert_int_equal(m.releases, 1);
+}
+
+static void a_source_that_is_not_sent_is_released_once_too(void **state) {
+	struct maker m[3], none = {0}, refused = {0};
+	uint64_t sent = 0;
+	(void)state;
+	iob *b = iob_new();
+	for (int i = 0; i < 3; i++) add_source(b, &m[i], 0, 1000000, SIZE_MAX);
+	assert_int_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_AGAIN);
+	assert_int_equal(iob_addsource(b, 0, fill, release_maker, &none), 0);
+	assert_int_equal(none.releases, 1);
+	while (iob_addbuf(b, "x", 1, NULL, NULL) == 0) continue;
+	assert_int_equal(iob_addsource(b, 1, fill, release_maker, &refused), -1);
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(refused.releases, 1);
+	iob_reset(b);
+	for (int i = 0; i < 3; i++) assert_int_equal(m[i].releases, 1);
+	iob_free(b);
 }
 
 int main(void) {
@@ -345,6 +526,13 @@ int main(void) {
 		WITH_SOCKETS(any_mixture_comes_out_whole),
 		WITH_SOCKETS(what_is_taken_is_what_would_be_sent),
 		WITH_SOCKETS(what_is_taken_of_a_file_that_ends_too_soon_fails),
+		WITH_SOCKETS(a_large_source_is_made_a_piece_at_a_time),
+		WITH_SOCKETS(a_source_behind_many_buffers_keeps_its_turn),
+		WITH_SOCKETS(a_source_is_sent_a_share_at_a_time),
+		WITH_SOCKETS(what_is_made_ahead_is_taken_too),
+		WITH_SOCKETS(a_source_that_fails_fails_the_batch_behind_what_it_made),
+		WITH_SOCKETS(a_source_that_fails_at_once_does_not_keep_back_what_is_before_it),
+		WITH_SOCKETS(a_source_that_is_not_sent_is_released_once_too),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
