@@ -229,8 +229,10 @@ void io_dontwantwrite(io_loop *loop, int fd) { loop->entry[fd].want_write = fals
 
 static void wake_drain(io_loop *loop) {
 	char buffer[8];
-	atomic_store(&loop->woken, false); /* first: who wakes from here on writes again */
 	while (read(loop->wake_read, buffer, sizeof buffer) > 0) {}
+	/* Last: what is written from here on stays in the pipe. Who wakes before has been heard: we are awake. The exchange
+	 * makes us see what that thread did before it woke us. */
+	(void)atomic_exchange(&loop->woken, false);
 	io_eagain_read(loop, loop->wake_read);
 }
 

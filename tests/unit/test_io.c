@@ -520,6 +520,40 @@ static void *wake(void *sleeper) {
 	return NULL;
 }
 
+enum { CALLERS = 3, WAKES = 20000 };
+
+struct caller {
+	io_loop *loop;
+	atomic_int called;
+};
+
+static void *call_often(void *argument) {
+	struct caller *c = argument;
+	for (int i = 0; i < WAKES; i++) {
+		atomic_fetch_add(&c->called, 1);
+		io_wake(c->loop);
+	}
+	return NULL;
+}
+
+static void no_wake_is_lost_however_many_come(void **state) {
+	(void)state;
+	struct caller caller = {.loop = loop};
+	pthread_t thread[CALLERS];
+	int64_t until = io_now(loop) + 60000;
+	for (int i = 0; i < CALLERS; i++) assert_int_equal(pthread_create(&thread[i], NULL, call_often, &caller), 0);
+	while (atomic_load(&caller.called) < CALLERS * WAKES) {
+		assert_int_equal(io_wait(loop, 10000), 0);
+		assert_true(io_now(loop) < until);
+	}
+	for (int i = 0; i < CALLERS; i++) pthread_join(thread[i], NULL);
+	io_wait(loop, 0);
+	io_wake(loop); /* and one more, when all is quiet */
+	int64_t before = io_now(loop);
+	assert_int_equal(io_wait(loop, 10000), 0);
+	assert_true(io_now(loop) - before < 5000);
+}
+
 static void another_thread_wakes_the_loop(void **state) {
 	(void)state;
 	drain(mine);
@@ -667,6 +701,7 @@ int main(void) {
 		IN_LOOP(waiting_until_a_moment_ends_soon_after_it),
 		IN_LOOP(a_signal_ends_waiting_without_an_error),
 		IN_LOOP(another_thread_wakes_the_loop),
+		IN_LOOP(no_wake_is_lost_however_many_come),
 		IN_LOOP(waking_is_remembered_until_the_next_wait_and_never_blocks),
 		cmocka_unit_test(loops_of_several_threads_do_not_disturb_each_other),
 		cmocka_unit_test(a_listening_socket_may_be_shared_by_loops),
