@@ -1,4 +1,5 @@
-/* header_rules.c - see header_rules.h. Matching gives a list of rules; a table of the lists seen has their sets. */
+/* header_rules.c - see header_rules.h. Matching gives a list of rules; a table of the lists seen has their sets, and
+ * for values that are filled in, of which pieces: what these are is asked of the patterns again. */
 #include "gatling/header_rules.h"
 
 #include <stdatomic.h>
@@ -6,18 +7,30 @@
 
 #include "gatling/hash.h"
 #include "gatling/octet.h"
+#include "gatling/path.h"
 #include "gatling/pattern.h"
 
 enum { SLOTS = 2 * HEADER_SETS_MAX };
 
+/* In the ids that are hashes, of sets that are not kept; those that are counted never come so far. */
+#define HASHED (UINT64_C(1) << 63)
+
 struct header_field {
 	struct slice name, value; /* of the rules' text */
+	unsigned rule;
 	bool detach;
+	bool fills; /* the value has a placeholder */
 };
 
 struct header_rule {
 	struct pattern pattern;
-	unsigned first, fields;
+	unsigned first, fields, line;
+};
+
+/* Of a value that is filled in: what one field says. */
+struct header_piece {
+	const struct header_field *field;
+	bool joined; /* to the piece before it */
 };
 
 /* A set, and the rules that it is for. */
@@ -38,8 +51,12 @@ struct header_rules {
 	uint16_t *matched;
 	const struct header_field **gathered;
 	struct header_set *scratch;
-	char *joined; /* values of the scratch set */
+	struct header_piece *piece; /* of the scratch set, as are */
+	char *joined;               /* values */
 	size_t joined_length;
+	char *filling; /* HEADER_OCTETS_MAX bytes; NULL: no value is ever filled in */
+	struct slice filled;
+	uint64_t id;                    /* that no set has */
 	struct known_set *known[SLOTS]; /* open addressing, half of it at most */
 	unsigned sets;
 	size_t bytes;
@@ -94,16 +111,23 @@ static struct slice placeholder_in(struct slice value, const struct pattern *pat
 	return (struct slice){0};
 }
 
+/* They say what a file is, whoever asks. */
+static bool is_of_content(struct slice name) {
+	return slice_equal_nocase(name, SLICE("Content-Type")) || slice_equal_nocase(name, SLICE("X-Content-Type-Options"));
+}
+
 static bool check_field(const struct header_field *f, const struct header_rule *rule, unsigned line,
 						struct rules_error *error) {
 	struct slice used = {0};
 	if (!is_token(f->name)) rules_fail(error, line, "'%.*s' is no name of a field", RULES_SHOWN(f->name));
 	else if (is_servers_own(f->name)) rules_fail(error, line, "%.*s is the server's own to say", RULES_SHOWN(f->name));
+	else if (slice_equal_nocase(f->name, SLICE("Basic-Auth"))) /* not known here, it would tell all what it keeps */
+		rules_fail(error, line, "Basic-Auth is not known here: a password is asked for with .htaccess");
 	else if (!f->detach && !f->value.length) rules_fail(error, line, "%.*s has no value", RULES_SHOWN(f->name));
 	else if (octet_text(f->value.at, f->value.length) != f->value.length)
 		rules_fail(error, line, "the value of %.*s has a control character", RULES_SHOWN(f->name));
-	else if ((used = placeholder_in(f->value, &rule->pattern)).length)
-		rules_fail(error, line, "the value of %.*s has the placeholder :%.*s, and is sent as it is written",
+	else if (is_of_content(f->name) && (used = placeholder_in(f->value, &rule->pattern)).length)
+		rules_fail(error, line, "the value of %.*s has the placeholder :%.*s, which it cannot have",
 				   RULES_SHOWN(f->name), RULES_SHOWN(used));
 	else return true;
 	return false;
@@ -128,6 +152,12 @@ static bool parse_field(struct header_rules *r, struct slice line, unsigned numb
 	}
 	struct header_rule *rule = &r->rule[r->rules - 1];
 	if (!check_field(&f, rule, number, error)) return false;
+	f.rule = r->rules - 1;
+	f.fills = placeholder_in(f.value, &rule->pattern).length > 0;
+	if (f.fills && !r->filling && !(r->filling = malloc(HEADER_OCTETS_MAX))) {
+		rules_fail(error, 0, "%s", pattern_no_memory);
+		return false;
+	}
 	if (r->fields == HEADER_FIELDS_MAX) {
 		rules_fail(error, number, "there are more than %d fields", HEADER_FIELDS_MAX);
 		return false;
@@ -151,7 +181,7 @@ static bool parse_pattern(struct header_rules *r, struct slice line, unsigned nu
 	}
 	void *grown = rules_grow(r->rule, r->rules, &r->rule_capacity, sizeof *r->rule);
 	if (grown) r->rule = grown;
-	struct header_rule rule = {.first = r->fields};
+	struct header_rule rule = {.first = r->fields, .line = number};
 	const char *wrong = grown ? pattern_compile(&rule.pattern, line, PATTERN_EXACT) : pattern_no_memory;
 	if (wrong == pattern_no_memory) rules_fail(error, 0, "%s", wrong);
 	else if (wrong) rules_fail(error, number, "the pattern '%.*s' is wrong: %s", RULES_SHOWN(line), wrong);
@@ -185,8 +215,10 @@ struct header_rules *header_rules_parse(struct slice text, struct rules_error *e
 	r->matched = malloc((r->rules + 1) * sizeof *r->matched);
 	r->gathered = calloc(r->fields + 1, sizeof(const struct header_field *));
 	r->scratch = malloc(sizeof *r->scratch + r->fields * sizeof *r->scratch->item);
+	r->piece = malloc((r->fields + 1) * sizeof *r->piece);
 	r->joined = malloc(r->joined_length + 1);
-	if (r->matched && r->gathered && r->scratch && r->joined) return r;
+	r->id = next_id();
+	if (r->matched && r->gathered && r->scratch && r->piece && r->joined) return r;
 no_memory:
 	rules_fail(error, 0, "%s", pattern_no_memory);
 wrong:
@@ -198,7 +230,9 @@ void header_rules_free(struct header_rules *r) {
 	if (!r) return;
 	for (unsigned i = 0; i < r->rules; i++) pattern_free(&r->rule[i].pattern);
 	for (unsigned i = 0; i < SLOTS; i++) free(r->known[i]);
+	free(r->filling);
 	free(r->joined);
+	free(r->piece);
 	free(r->scratch);
 	free(r->gathered);
 	free(r->matched);
@@ -263,23 +297,98 @@ static void add_item(struct header_set *set, struct header_item item) {
 	if (!item.detach) set->octets += item.name.length + item.value.length + 4;
 }
 
+/* Adds the pieces of a field and, if they are joined, of the others of its name, if one of them is to be filled in. */
+static bool add_pieces(struct header_rules *r, unsigned i, unsigned n, bool joins) {
+	struct header_set *set = r->scratch;
+	unsigned first = set->pieces;
+	bool fills = false;
+	for (; i < n; i = joins ? next_of_name(r, i, n) : n) {
+		fills |= r->gathered[i]->fills;
+		r->piece[set->pieces] = (struct header_piece){.field = r->gathered[i], .joined = set->pieces > first};
+		set->pieces++;
+	}
+	if (!fills) set->pieces = first;
+	return fills;
+}
+
 /* Makes the scratch set of what n fields were gathered; returns how much of `joined` it uses. */
 static size_t make_set(struct header_rules *r, unsigned n) {
 	struct header_set *set = r->scratch;
 	char *out = r->joined;
-	*set = (struct header_set){.transient = true};
+	*set = (struct header_set){.piece = r->piece};
 	for (unsigned i = 0; i < n; i++) {
 		const struct header_field *f = r->gathered[i];
 		struct header_item item = {.name = f->name, .value = f->value, .detach = f->detach};
+		bool joins = !slice_equal_nocase(f->name, SLICE("Set-Cookie"));
 		if (f->detach ? next_of_name(r, i, n) < n : is_detached(r, i, n)) continue;
-		if (!f->detach && !slice_equal_nocase(f->name, SLICE("Set-Cookie"))) {
-			if (is_joined_to_another(r, i)) continue;
+		if (!f->detach && joins && is_joined_to_another(r, i)) continue;
+		if (!f->detach && add_pieces(r, i, n, joins)) {
+			item.detach = true;
+			item.value = SLICE("");
+		} else if (!f->detach && joins) {
 			item.value = join(r, i, n, &out);
 		}
 		add_item(set, item);
 	}
-	set->id = next_id();
 	return (size_t)(out - r->joined);
+}
+
+/* --- what is filled in --- */
+
+struct writer {
+	char *at;
+	size_t used;
+	bool full;
+};
+
+static void put_text(struct writer *w, struct slice s) {
+	w->full |= s.length > HEADER_OCTETS_MAX - w->used;
+	if (w->full) return;
+	memcpy(w->at + w->used, s.at, s.length);
+	w->used += s.length;
+}
+
+static void put_encoded(struct writer *w, struct slice s) {
+	char encoded[3];
+	for (size_t i = 0; i < s.length && !w->full; i++) {
+		size_t n = path_encode((struct slice){.at = s.at + i, .length = 1}, encoded);
+		put_text(w, (struct slice){.at = encoded, .length = n});
+	}
+}
+
+static void put_value(struct writer *w, struct slice value, const struct pattern *pattern,
+					  const struct pattern_captures *captures) {
+	for (struct slice name; (name = placeholder_in(value, pattern)).length;) {
+		struct slice text = {.at = value.at, .length = (size_t)(name.at - value.at) - 1};
+		put_text(w, text);
+		put_encoded(w, captures->value[pattern_capture(pattern, name)]);
+		value.length -= text.length + 1 + name.length;
+		value.at = name.at + name.length;
+	}
+	put_text(w, value);
+}
+
+/* Writes the lines that r->filled becomes. */
+static void fill_in(struct header_rules *r, const struct header_set *set, const struct pattern_subject *subject) {
+	struct writer w = {.at = r->filling};
+	struct pattern_captures captures;
+	unsigned captured = RULES_MAX; /* the rule that they are of */
+	for (unsigned i = 0; i < set->pieces && !w.full; i++) {
+		const struct header_field *f = set->piece[i].field;
+		const struct pattern *pattern = &r->rule[f->rule].pattern;
+		if (!set->piece[i].joined) put_text(&w, f->name);
+		put_text(&w, set->piece[i].joined ? SLICE(", ") : SLICE(": "));
+		if (f->fills && f->rule != captured) (void)pattern_match(pattern, subject, &captures); /* as it did before */
+		if (f->fills) captured = f->rule;
+		if (f->fills) put_value(&w, f->value, pattern, &captures);
+		else put_text(&w, f->value);
+		if (i + 1 == set->pieces || !set->piece[i + 1].joined) put_text(&w, SLICE("\r\n"));
+	}
+	r->filled = w.full ? (struct slice){.length = HEADER_OCTETS_MAX + 1} : (struct slice){.at = w.at, .length = w.used};
+}
+
+struct slice header_rules_filled(const struct header_rules *r) {
+	return r->filled;
 }
 
 /* --- the sets that are known --- */
@@ -287,24 +396,29 @@ static size_t make_set(struct header_rules *r, unsigned n) {
 /* A copy of the scratch set, for those rules. NULL: no memory, or no more of it to be taken. */
 static struct known_set *known_set_new(struct header_rules *r, uint64_t hash, unsigned matched, size_t joined) {
 	const struct header_set *set = r->scratch;
+	size_t pieces = set->pieces * sizeof *r->piece;
 	size_t rules = matched * sizeof *r->matched;
 	size_t before =
 		(sizeof(struct known_set) + rules + _Alignof(struct header_set) - 1) & ~(_Alignof(struct header_set) - 1);
 	size_t size = sizeof *set + set->count * sizeof *set->item;
-	if (r->sets == HEADER_SETS_MAX || r->bytes + before + size + joined > HEADER_SETS_BYTES_MAX) return NULL;
-	struct known_set *known = malloc(before + size + joined);
+	size_t all = before + size + pieces + joined;
+	if (r->sets == HEADER_SETS_MAX || r->bytes + all > HEADER_SETS_BYTES_MAX) return NULL;
+	struct known_set *known = malloc(all);
 	if (!known) return NULL;
 	*known = (struct known_set){.hash = hash, .set = (struct header_set *)((char *)known + before), .rules = matched};
-	char *values = (char *)known->set + size;
+	struct header_piece *piece = (struct header_piece *)((char *)known->set + size);
+	char *values = (char *)piece + pieces;
 	memcpy(known->rule, r->matched, rules);
 	memcpy(known->set, set, size);
+	memcpy(piece, r->piece, pieces);
 	memcpy(values, r->joined, joined);
 	for (unsigned i = 0; i < set->count; i++) {
 		struct slice *value = &known->set->item[i].value;
 		if (value->at >= r->joined && value->at < r->joined + joined) value->at = values + (value->at - r->joined);
 	}
-	known->set->transient = false;
-	r->bytes += before + size + joined;
+	known->set->piece = piece;
+	known->set->id = next_id();
+	r->bytes += all;
 	r->sets++;
 	return known;
 }
@@ -316,8 +430,12 @@ static const struct header_set *set_of(struct header_rules *r, unsigned matched)
 	for (const struct known_set *k; (k = r->known[slot]); slot = (slot + 1) % SLOTS)
 		if (k->hash == hash && k->rules == matched && memcmp(k->rule, r->matched, length) == 0) return k->set;
 	size_t joined = make_set(r, gather(r, matched));
+	r->scratch->line = r->rule[r->matched[matched - 1]].line;
 	r->known[slot] = known_set_new(r, hash, matched, joined);
-	return r->known[slot] ? r->known[slot]->set : r->scratch;
+	if (r->known[slot]) return r->known[slot]->set;
+	r->scratch->transient = true;
+	r->scratch->id = hash_octets(r->id, (struct slice){.at = (const char *)r->matched, .length = length}) | HASHED;
+	return r->scratch;
 }
 
 const struct header_set *header_rules_match(struct header_rules *r, struct slice host, struct slice path) {
@@ -328,5 +446,31 @@ const struct header_set *header_rules_match(struct header_rules *r, struct slice
 	for (unsigned i = 0; i < r->rules; i++)
 		if (pattern_match(&r->rule[i].pattern, &subject, &captures) && r->rule[i].fields)
 			r->matched[matched++] = (uint16_t)i;
-	return matched ? set_of(r, matched) : NULL;
+	r->filled = (struct slice){0};
+	if (!matched) return NULL;
+	const struct header_set *set = set_of(r, matched);
+	if (set->pieces) fill_in(r, set, &subject);
+	return set;
+}
+
+/* --- sets --- */
+
+bool header_named(const struct header_item *item, const char *name) {
+	return item->name.length == strlen(name) && strncasecmp(item->name.at, name, item->name.length) == 0;
+}
+
+static char *put(char *at, struct slice s) {
+	memcpy(at, s.at, s.length);
+	return at + s.length;
+}
+
+size_t header_set_lines(const struct header_set *set, char *out) {
+	char *at = out;
+	for (unsigned i = 0; i < set->count; i++) {
+		const struct header_item *item = &set->item[i];
+		if (item->detach || header_named(item, "Content-Type") || header_named(item, "X-Content-Type-Options"))
+			continue;
+		at = put(put(put(put(at, item->name), SLICE(": ")), item->value), SLICE("\r\n"));
+	}
+	return (size_t)(at - out);
 }

@@ -4,8 +4,13 @@
  * fields, "Name: value", or "! Name", which takes away what was said about that name so far, here and by the server
  * itself. Empty lines, and lines whose first character but blanks is '#', are passed over. All patterns that match
  * count, in the order of the file. What is said of one name more than once is joined with ", " (RFC 9110, section 5.3),
- * but for Set-Cookie, which is sent as often as it is said. Values are sent as they are written: a placeholder of the
- * pattern in a value is refused. So are the fields that the server alone can know: Content-Length, Date, ETag, ... */
+ * but for Set-Cookie, which is sent as often as it is said. Fields that the server alone can know are refused:
+ * Content-Length, Date, ETag, ... So is Basic-Auth, which elsewhere asks for a password.
+ *
+ * In a value, ":name" of a placeholder of its pattern, and ":splat" of its splat, is filled in with what it stands for,
+ * percent-encoded but for letters, digits and "-._~/", so that whoever asks cannot add to the value what its syntax
+ * knows; any other ':' is itself. Content-Type and X-Content-Type-Options, which say what a file is, cannot have them.
+ */
 #ifndef GATLING_HEADER_RULES_H
 #define GATLING_HEADER_RULES_H
 
@@ -15,27 +20,42 @@
 
 enum {
 	HEADER_FIELDS_MAX = 8192,               /* fields of a file */
+	HEADER_OCTETS_MAX = 8 * 1024,           /* bytes of the fields of one response */
 	HEADER_SETS_MAX = 1024,                 /* sets that are kept for a file, and */
 	HEADER_SETS_BYTES_MAX = 4 * 1024 * 1024 /* the memory they take */
 };
 
 struct header_item {
 	struct slice name, value; /* the name as it is written first */
-	bool detach;              /* no value: the response has no such field, whatever the server would say */
+	bool detach;              /* no value: the server does not say it, and it is not of the set, but may be filled in */
 };
+
+struct header_piece;
 
 /* What one response gets, each name once, but for Set-Cookie. A value stands instead of the server's own.
  *
- * The same rules give the same set each time, so that what is made of it can be kept by its id. There are more ways for
- * rules to match together than memory to keep their sets; when HEADER_SETS_MAX is reached, those not seen before are
- * made anew each time, with an id of their own that never comes again, and are `transient`. */
+ * The same rules give the same set, with the same id, each time, so that what is made of it can be kept by its id,
+ * whatever paths are asked for: values that are filled in are not of the set. There are more ways for rules to match
+ * together than memory to keep their sets; when HEADER_SETS_MAX is reached, those not seen before are made anew each
+ * time, and are `transient`. */
 struct header_set {
 	uint64_t id;    /* of all sets in the process, never 0 */
 	bool transient; /* gone with the next header_rules_match(); else it lives as long as the rules */
-	size_t octets;  /* of the fields as lines: name, ": ", value, CRLF */
+	size_t octets;  /* of the fields as lines: name, ": ", value, CRLF; with those that are filled in, more than
+					   HEADER_OCTETS_MAX are not to be sent */
+	unsigned line;  /* of the last pattern that it is of */
+	unsigned pieces;
+	const struct header_piece *piece; /* what the values that are filled in are made of */
 	unsigned count;
 	struct header_item item[];
 };
+
+/* Writes the fields, each a line with its CRLF, to out (header_set->octets bytes), but for those about the content,
+ * which say Content-Type and the like of a file. The bytes written. */
+size_t header_set_lines(const struct header_set *set, char *out);
+
+/* Whether an item is about a field of that name. */
+bool header_named(const struct header_item *item, const char *name);
 
 struct header_rules;
 
@@ -48,5 +68,10 @@ void header_rules_free(struct header_rules *rules);
  * '/' in front). NULL: none. Owned by the rules. Takes memory only for a set that is seen the first time; when there is
  * none, the set is a transient one. One thread at a time. */
 const struct header_set *header_rules_match(struct header_rules *rules, struct slice host, struct slice path);
+
+/* The fields of what the last header_rules_match() has found whose values are filled in: lines, each with its CRLF, the
+ * rules' until the next. With a length over HEADER_OCTETS_MAX there is nothing but that length. Visible ASCII comes of
+ * the request, all else is the owner's. Takes no memory. */
+struct slice header_rules_filled(const struct header_rules *rules);
 
 #endif

@@ -341,7 +341,7 @@ static bool is_literal(const struct redirect_rule *rule, struct slice *host) {
 static int successor(const struct redirect_rules *r, unsigned from) {
 	char buffer[REDIRECT_TARGET_MAX], decoded[1 + REDIRECT_TARGET_MAX] = "/", other[REDIRECT_TARGET_MAX];
 	struct pattern_subject subject;
-	struct found found;
+	struct found found = {0}; /* a literal has nothing to be found */
 	struct slice target, query, host;
 	size_t length;
 	const struct redirect_rule *rule = &r->rule[from];

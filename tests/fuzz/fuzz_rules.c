@@ -90,6 +90,19 @@ static void check_pattern(struct slice text, struct slice path, enum pattern_mod
 
 /* --- the files --- */
 
+/* A line is a name, ": " and a value without control characters. */
+static void check_filled(struct slice lines) {
+	if (!lines.at) require(!lines.length || lines.length > HEADER_OCTETS_MAX);
+	while (lines.at && lines.length) {
+		const char *end = memmem(lines.at, lines.length, "\r\n", 2);
+		require(end);
+		struct slice line = {.at = lines.at, .length = (size_t)(end - lines.at)};
+		const char *colon = memchr(line.at, ':', line.length);
+		require(colon && colon > line.at && colon[1] == ' ' && octet_text(line.at, line.length) == line.length);
+		lines = behind(lines, line.length + 2);
+	}
+}
+
 static void check_headers(struct slice text, struct slice host, struct slice path) {
 	struct rules_error error;
 	struct header_rules *rules = header_rules_parse(text, &error);
@@ -106,6 +119,7 @@ static void check_headers(struct slice text, struct slice host, struct slice pat
 			require(!slice_equal_nocase(item->name, set->item[j].name) ||
 					slice_equal_nocase(item->name, SLICE("Set-Cookie")));
 	}
+	check_filled(header_rules_filled(rules));
 	header_rules_free(rules);
 }
 

@@ -456,8 +456,9 @@ static void a_mistake_in_headers_is_told_with_its_line(void **state) {
 		{"/a\n  proxy-authenticate: Basic\n", 2, "proxy-authenticate is the server's own"},
 		{"/a\n  Content-Length: 1\n", 2, "server's own"},
 		{"/a\n  Transfer-Encoding: x\n", 2, "server's own"},
-		{"/:title\n  X-A: on \":title\"\n", 2, "X-A has the placeholder :title"},
-		{"/*\n  X-A: :splat\n", 2, "placeholder :splat"},
+		{"/a\n  Basic-auth: me:secret\n", 2, "Basic-Auth is not known"},
+		{"/:t\n  Content-Type: text/:t\n", 2, "Content-Type has the placeholder :t"},
+		{"/*\n  x-content-type-options: :splat\n", 2, "placeholder :splat"},
 		{"/a\n  X-A: 1\n/b/**\n", 3, "two splats"},
 	};
 	struct rules_error error;
@@ -501,7 +502,7 @@ static void sets_beyond_what_is_kept_are_made_each_time(void **state) {
 		n += (size_t)sprintf(text + n, "/%c*\n X-Name: %d\n/*%c\n X-Name: %d\n", letters[i], i, letters[i], STARTS + i);
 	struct header_rules *rules = headers_of(text);
 	unsigned transient = 0;
-	uint64_t last = 0;
+	static uint64_t id[STARTS * STARTS];
 	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < STARTS * STARTS; i++) {
 			char path[] = {'/', letters[i / STARTS], letters[i % STARTS], '\0'}, wanted[32];
@@ -511,11 +512,150 @@ static void sets_beyond_what_is_kept_are_made_each_time(void **state) {
 			sprintf(wanted, "X-Name: %d, %d", a <= b - STARTS ? a : b, a <= b - STARTS ? b : a);
 			assert_string_equal(set_text(set), wanted);
 			transient += set->transient;
-			if (set->transient) assert_true(set->id > last);
-			if (set->transient) last = set->id;
+			assert_true(set->id && (round == 0 || set->id == id[i]));
+			id[i] = set->id;
 		}
 	}
+	for (int i = 0; i < STARTS * STARTS; i++)
+		for (int j = 0; j < i; j++) assert_true(id[i] != id[j]);
 	assert_int_equal(transient, 2 * (STARTS * STARTS - HEADER_SETS_MAX));
+	header_rules_free(rules);
+}
+
+/* --- values that are filled in --- */
+
+/* The lines for that path, with '|' for CRLF. */
+static const char *filled_text(struct header_rules *rules, const char *host, const char *path) {
+	static char out[HEADER_OCTETS_MAX + 1];
+	(void)header_rules_match(rules, host ? slice_of(host) : (struct slice){0}, slice_of(path));
+	struct slice lines = header_rules_filled(rules);
+	size_t n = 0;
+	assert_true(lines.length <= HEADER_OCTETS_MAX);
+	for (size_t i = 0; i < lines.length; i++)
+		if (lines.at[i] != '\r') out[n++] = lines.at[i] == '\n' ? '|' : lines.at[i];
+	out[n] = '\0';
+	return out;
+}
+
+static void check_filled(struct header_rules *rules, const char *host, const char *path, const char *wanted) {
+	const char *got = filled_text(rules, host, path);
+	if (strcmp(got, wanted) != 0) fail_msg("%s gets '%s', not '%s'", path, got, wanted);
+}
+
+static void values_are_filled_in_with_what_the_pattern_has_matched(void **state) {
+	(void)state;
+	struct header_rules *rules = headers_of("/movies/:title\n"
+											"  x-movie-name: You are watching \":title\"\n"
+											"/dl/:a-:b/*\n"
+											"  X-All: :b/:a/:splat::a\n"
+											"  X-Static: 1\n"
+											"/plain\n"
+											"  X-Plain: :title :splat\n"
+											"https://:project.pages.dev/p/*\n"
+											"  X-Project: :project, :splat!\n"
+											"/names/:x\n"
+											"  X-Name: :xy :x: :x_ ::x :X http://:x:80/\n");
+	check_filled(rules, NULL, "/movies/jaws", "x-movie-name: You are watching \"jaws\"|");
+	check_filled(rules, NULL, "/dl/1-2/3/4", "X-All: 2/1/3/4:1|");
+	check_headers(rules, NULL, "/dl/1-2/3/4", "! X-All|X-Static: 1");
+	check_filled(rules, NULL, "/plain", "");
+	check_headers(rules, NULL, "/plain", "X-Plain: :title :splat");
+	check_filled(rules, "Shop.Pages.Dev:8443", "/p/", "X-Project: shop, !|");
+	check_filled(rules, "elsewhere.dev", "/p/", "");
+	check_filled(rules, NULL, "/names/v", "X-Name: :xy v: :x_ :v :X http://v:80/|");
+	check_filled(rules, NULL, "/nothing", "");
+	header_rules_free(rules);
+}
+
+static void what_is_filled_in_cannot_leave_its_place(void **state) {
+	(void)state;
+	struct header_rules *rules = headers_of("/:n/*\n  X-A: :n\n  Link: </:splat>; rel=canonical\n");
+	check_filled(rules, NULL, "/a\r\nSet-Cookie: b=c/", "X-A: a%0D%0ASet-Cookie%3A%20b%3Dc|Link: </>; rel=canonical|");
+	check_filled(rules, NULL, "/\xC3\xA9%\t\x7F/x>; rel=\"y\", z/w",
+				 "X-A: %C3%A9%25%09%7F|Link: </x%3E%3B%20rel%3D%22y%22%2C%20z/w>; rel=canonical|");
+	check_filled(rules, NULL, "/aZ09-._~/a/b", "X-A: aZ09-._~|Link: </a/b>; rel=canonical|");
+	header_rules_free(rules);
+}
+
+static void filled_in_values_are_joined_and_detached_as_others_are(void **state) {
+	(void)state;
+	struct header_rules *rules = headers_of("/*\n"
+											"  X-A: all\n"
+											"  X-B: b\n"
+											"  X-C: :splat\n"
+											"  Set-Cookie: s=1\n"
+											"/x/:n\n"
+											"  X-A: :n\n"
+											"  ! X-C\n"
+											"  Set-Cookie: n=:n\n"
+											"  Set-Cookie: t=1\n"
+											"/*/7\n"
+											"  x-a: last :splat\n"
+											"  X-A: end\n"
+											"/x/again\n"
+											"  X-C: again\n");
+	check_filled(rules, NULL, "/y", "X-C: y|");
+	check_headers(rules, NULL, "/y", "X-A: all|X-B: b|! X-C|Set-Cookie: s=1");
+	check_filled(rules, NULL, "/x/7", "X-A: all, 7, last x, end|Set-Cookie: n=7|");
+	check_headers(rules, NULL, "/x/7", "! X-A|X-B: b|Set-Cookie: s=1|! X-C|! Set-Cookie|Set-Cookie: t=1");
+	check_filled(rules, NULL, "/x/again", "X-A: all, again|Set-Cookie: n=again|");
+	check_headers(rules, NULL, "/x/again", "! X-A|X-B: b|Set-Cookie: s=1|! Set-Cookie|Set-Cookie: t=1|X-C: again");
+	header_rules_free(rules);
+}
+
+static void no_number_of_paths_makes_more_than_one_set(void **state) {
+	(void)state;
+	struct header_rules *rules = headers_of("/*\n  X-A: :splat\n  X-B: 1\n");
+	const struct header_set *first = header_rules_match(rules, (struct slice){0}, SLICE("/"));
+	for (int i = 0; i < 4 * HEADER_SETS_MAX; i++) {
+		char path[16], wanted[32];
+		sprintf(path, "/%d", i);
+		sprintf(wanted, "X-A: %d|", i);
+		assert_ptr_equal(header_rules_match(rules, (struct slice){0}, slice_of(path)), first);
+		check_filled(rules, NULL, path, wanted);
+	}
+	assert_false(first->transient);
+	assert_int_equal(first->octets, sizeof "X-B: 1\r");
+	header_rules_free(rules);
+}
+
+static void sets_beyond_what_is_kept_are_filled_in_too(void **state) {
+	(void)state;
+	enum { STARTS = 40 };
+	static char text[STARTS * 64];
+	size_t n = 0;
+	for (int i = 0; i < STARTS; i++)
+		n += (size_t)sprintf(text + n, "/%d-*\n X-Name: %d :splat\n/*-%d\n X-Name: :splat %d\n", i, i, i, i);
+	struct header_rules *rules = headers_of(text);
+	unsigned transient = 0;
+	for (int i = 0; i < STARTS * STARTS; i++) {
+		char path[32], wanted[64];
+		int a = i / STARTS, b = i % STARTS;
+		sprintf(path, "/%d-y-%d", a, b);
+		sprintf(wanted, a <= b ? "X-Name: %d y-%d, %d-y %d|" : "X-Name: %d-y %d, %d y-%d|", a, b, a, b);
+		transient += header_rules_match(rules, (struct slice){0}, slice_of(path))->transient;
+		check_filled(rules, NULL, path, wanted);
+	}
+	assert_int_equal(transient, STARTS * STARTS - HEADER_SETS_MAX);
+	header_rules_free(rules);
+}
+
+static void what_is_filled_in_has_a_greatest_length(void **state) {
+	(void)state;
+	static char path[HEADER_OCTETS_MAX + 2];
+	struct header_rules *rules = headers_of("/*\n  A: :splat\n");
+	memset(path, 'a', sizeof path - 1);
+	path[0] = '/';
+	for (size_t length = HEADER_OCTETS_MAX - 6; length <= HEADER_OCTETS_MAX + 1; length++) {
+		struct slice asked = {.at = path, .length = length};
+		assert_non_null(header_rules_match(rules, (struct slice){0}, asked));
+		size_t lines = header_rules_filled(rules).length, exact = strlen("A: \r\n") + length - 1;
+		assert_int_equal(lines, exact <= HEADER_OCTETS_MAX ? exact : HEADER_OCTETS_MAX + 1);
+	}
+	memset(path + 1, ' ', HEADER_OCTETS_MAX / 2);
+	assert_non_null(header_rules_match(rules, (struct slice){0}, (struct slice){.at = path, .length = 4000}));
+	assert_int_equal(header_rules_filled(rules).length, HEADER_OCTETS_MAX + 1);
+	check_filled(rules, NULL, "/b", "A: b|");
 	header_rules_free(rules);
 }
 
@@ -572,6 +712,12 @@ int main(void) {
 		cmocka_unit_test(a_mistake_in_headers_is_told_with_its_line),
 		cmocka_unit_test(the_same_rules_give_the_same_set_and_ids_never_come_again),
 		cmocka_unit_test(sets_beyond_what_is_kept_are_made_each_time),
+		cmocka_unit_test(values_are_filled_in_with_what_the_pattern_has_matched),
+		cmocka_unit_test(what_is_filled_in_cannot_leave_its_place),
+		cmocka_unit_test(filled_in_values_are_joined_and_detached_as_others_are),
+		cmocka_unit_test(no_number_of_paths_makes_more_than_one_set),
+		cmocka_unit_test(sets_beyond_what_is_kept_are_filled_in_too),
+		cmocka_unit_test(what_is_filled_in_has_a_greatest_length),
 		cmocka_unit_test(too_many_rules_fields_or_bytes_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
