@@ -35,20 +35,20 @@ static int open_standard_streams(void) {
 }
 
 /* Becomes the user; looked up before the root changes. */
-struct identity {
+struct account {
 	uid_t uid;
 	gid_t gid;
 };
 
-static int find_user(const char *name, struct identity *id) {
+static int find_user(const char *name, struct account *id) {
 	errno = 0;
 	const struct passwd *user = getpwnam(name);
 	if (!user) return complain("become user", name, errno ? strerror(errno) : "no such user");
-	*id = (struct identity){.uid = user->pw_uid, .gid = user->pw_gid};
+	*id = (struct account){.uid = user->pw_uid, .gid = user->pw_gid};
 	return 0;
 }
 
-static int become(const char *name, const struct identity *id) {
+static int become(const char *name, const struct account *id) {
 	if (setgroups(1, &id->gid) == -1 || setgid(id->gid) == -1 || setuid(id->uid) == -1)
 		return complain("become user", name, strerror(errno));
 	return 0;
@@ -95,7 +95,7 @@ static void announce(const struct options *o, struct crew *crew, const char *dir
  * root's descriptor, or -1 after a line about what went wrong. */
 static int prepare(const struct options *o, struct worker *workers, char *directory, struct log_file *log_file,
 				   struct certificate_files **files) {
-	struct identity id;
+	struct account id;
 	if (o->log_file && log_file_open(log_file, o->log_file) == -1)
 		return complain("log to", o->log_file, strerror(errno));
 	if (o->user && find_user(o->user, &id) == -1) return -1;

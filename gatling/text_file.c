@@ -1,0 +1,143 @@
+/* text_file.c - see text_file.h. */
+#include "gatling/text_file.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gatling/hash.h"
+
+/* 0 or an errno. */
+static int read_all(int fd, size_t length, char *text) {
+	for (size_t have = 0; have < length;) {
+		ssize_t n = read(fd, text + have, length - have);
+		if (n == -1 && errno == EINTR) continue;
+		if (n <= 0) return n == 0 ? EAGAIN : errno; /* it is being written: the next look reads it */
+		have += (size_t)n;
+	}
+	text[length] = '\0';
+	return 0;
+}
+
+static int read_file(const struct tree *tree, const char *path, struct stat *st, char **text) {
+	if (!S_ISREG(st->st_mode)) return EINVAL;
+	int fd = tree_open(tree, path, 0), error = 0;
+	if (fd == -1) return errno;
+	if (fstat(fd, st) == -1) error = errno;
+	else if (!S_ISREG(st->st_mode)) error = EINVAL;
+	else if (st->st_size > TEXT_FILE_MAX) error = EFBIG;
+	else if (!(*text = malloc((size_t)st->st_size + 1))) error = ENOMEM;
+	else error = read_all(fd, (size_t)st->st_size, *text);
+	if (error) {
+		free(*text);
+		*text = NULL;
+	}
+	close(fd);
+	return error;
+}
+
+enum text_state text_file_look(struct text_file *f, const struct tree *tree, const char *path, char **text,
+							   size_t *length) {
+	struct stat st = {0};
+	int error = tree_stat(tree, path, &st) == -1 ? errno : 0;
+	if (error == ENOTDIR || error == ELOOP) error = ENOENT;
+	struct identity now = error ? (struct identity){0} : identity_of(&st);
+	*text = NULL;
+	if (f->looked && !f->recent && identity_same(&now, &f->identity) && (!error || error == f->error)) return TEXT_SAME;
+	if (!error) error = read_file(tree, path, &st, text);
+	*length = *text ? (size_t)st.st_size : 0;
+	f->identity = *text ? identity_of(&st) : now;
+	f->recent = (!error && identity_recent(&f->identity, time(NULL))) || error == EAGAIN;
+	f->error = error;
+	f->looked = true;
+	return !error ? TEXT_NEW : error == ENOENT ? TEXT_NONE : TEXT_FAILED;
+}
+
+void text_file_complain(const struct text_file *f, const char *path, unsigned line, const char *what) {
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	static uint64_t said[NOTICES_MAX];
+	static unsigned next;
+	struct slice state = {.at = (const char *)&f->identity.changed, .length = sizeof f->identity.changed};
+	uint64_t key = hash_octets(line, (struct slice){.at = path, .length = strlen(path)});
+	key = hash_octets(key, (struct slice){.at = what, .length = strlen(what)});
+	key = hash_octets(key, state);
+	bool before = false;
+	pthread_mutex_lock(&mutex);
+	for (unsigned i = 0; i < NOTICES_MAX; i++) before |= said[i] == key;
+	if (!before) said[next++ % NOTICES_MAX] = key;
+	pthread_mutex_unlock(&mutex);
+	if (before) return;
+	if (line) fprintf(stderr, "gatling: %s:%u: %s\n", path, line, what);
+	else fprintf(stderr, "gatling: %s: %s\n", path, what);
+}
+
+/* --- what was good last --- */
+
+struct good {
+	struct good *next;
+	char *text;
+	size_t length;
+	char path[];
+};
+
+enum { GOOD_BUCKETS = 256 };
+
+static struct {
+	pthread_mutex_t mutex;
+	struct good *bucket[GOOD_BUCKETS];
+} good = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static char *copy(const char *text, size_t length) {
+	char *copied = malloc(length + 1);
+	if (!copied) return NULL;
+	memcpy(copied, text, length);
+	copied[length] = '\0';
+	return copied;
+}
+
+/* Where it is, or would be; with the mutex. */
+static struct good **find_good(const char *path) {
+	struct slice name = {.at = path, .length = strlen(path)};
+	struct good **link = &good.bucket[hash_octets(0, name) % GOOD_BUCKETS];
+	while (*link && strcmp((*link)->path, path) != 0) link = &(*link)->next;
+	return link;
+}
+
+static void forget_good(struct good **link) {
+	struct good *g = *link;
+	if (!g) return;
+	*link = g->next;
+	free(g->text);
+	free(g);
+}
+
+void text_file_good(const char *path, const char *text, size_t length) {
+	size_t path_length = strlen(path) + 1;
+	struct good *g = text ? malloc(sizeof *g + path_length) : NULL;
+	if (text && (!g || !(g->text = copy(text, length)))) {
+		free(g);
+		return;
+	}
+	pthread_mutex_lock(&good.mutex);
+	struct good **link = find_good(path);
+	forget_good(link);
+	if (g) {
+		g->length = length;
+		memcpy(g->path, path, path_length);
+		g->next = *link;
+		*link = g;
+	}
+	pthread_mutex_unlock(&good.mutex);
+}
+
+char *text_file_last_good(const char *path, size_t *length) {
+	pthread_mutex_lock(&good.mutex);
+	const struct good *g = *find_good(path);
+	char *text = g ? copy(g->text, g->length) : NULL;
+	*length = text ? g->length : 0;
+	pthread_mutex_unlock(&good.mutex);
+	return text;
+}

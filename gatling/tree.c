@@ -1,0 +1,39 @@
+/* tree.c - see tree.h. */
+#include "gatling/tree.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include "gatling/platform.h"
+
+int tree_open(const struct tree *t, const char *path, int flags) {
+	flags |= O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	if (t->symlinks_inside) return platform_open_beneath(t->root, path, flags);
+	return openat(t->root, path, flags);
+}
+
+int tree_stat(const struct tree *t, const char *path, struct stat *st) {
+	if (!t->symlinks_inside) return fstatat(t->root, path, st, 0);
+	int fd = platform_open_beneath(t->root, path, PLATFORM_PATH | O_CLOEXEC);
+	if (fd == -1) return -1;
+	int result = fstat(fd, st);
+	close(fd);
+	return result;
+}
+
+bool tree_link(const struct tree *t, const char *path, char *target, size_t room) {
+	const char *slash = strrchr(path, '/');
+	char directory[PATH_MAX] = ".";
+	size_t length = slash ? (size_t)(slash - path) : 0;
+	if (length >= sizeof directory) return false;
+	if (length) memcpy(directory, path, length);
+	if (length) directory[length] = '\0';
+	int fd = tree_open(t, directory, O_DIRECTORY | PLATFORM_PATH);
+	if (fd == -1) return false;
+	ssize_t n = readlinkat(fd, slash ? slash + 1 : path, target, room);
+	close(fd);
+	if (n <= 0 || (size_t)n >= room) return false;
+	target[n] = '\0';
+	return true;
+}

@@ -1,0 +1,128 @@
+/* test_coding.c - which coding a client gets for what it says in Accept-Encoding. */
+#include "gatling/coding.h"
+#include "tests/unit/check.h"
+
+enum { I = 1 << CODING_IDENTITY, G = 1 << CODING_GZIP, Z = 1 << CODING_ZSTD, B = 1 << CODING_BR, ALL = I | G | Z | B };
+
+/* The weights of a request with these lines of Accept-Encoding. */
+static struct coding_weights weights_of(const char *const *lines, size_t count) {
+	static char text[1024];
+	struct request request;
+	size_t n = (size_t)sprintf(text, "GET / HTTP/1.1\r\nHost: a\r\n");
+	for (size_t i = 0; i < count && lines[i]; i++)
+		n += (size_t)sprintf(text + n, "Accept-Encoding: %s\r\nX-Between: gzip\r\n", lines[i]);
+	n += (size_t)sprintf(text + n, "\r\n");
+	assert_int_equal(request_parse(&request, text, n), n);
+	return coding_weights(&request);
+}
+
+static void what_the_client_likes_best_is_chosen_of_what_is_there(void **state) {
+	(void)state;
+	static const struct {
+		const char *lines[3];
+		unsigned there;
+		int chosen; /* -1: none */
+	} cases[] = {
+		/* nothing said, or nothing at all */
+		{{NULL}, ALL, CODING_IDENTITY},
+		{{""}, ALL, CODING_IDENTITY},
+		{{" , ,"}, ALL, CODING_IDENTITY},
+		{{"compress, deflate"}, ALL, CODING_IDENTITY},
+		/* what is liked as well: the smallest */
+		{{"gzip, deflate, br, zstd"}, ALL, CODING_BR},
+		{{"gzip, deflate, br, zstd"}, I | G | Z, CODING_ZSTD},
+		{{"gzip, deflate, br, zstd"}, I | G, CODING_GZIP},
+		{{"gzip, deflate, br, zstd"}, I, CODING_IDENTITY},
+		{{"br,gzip"}, I | Z, CODING_IDENTITY},
+		{{"GZip"}, ALL, CODING_GZIP},
+		{{"x-gzip"}, ALL, CODING_GZIP},
+		{{"X-GZIP;q=0.5"}, ALL, CODING_GZIP},
+		/* weights */
+		{{"br;q=0.5, gzip;q=0.8"}, ALL, CODING_GZIP},
+		{{"br;q=0.5, gzip;q=0.8"}, I | B, CODING_BR},
+		{{"br;q=0.998,zstd;q=0.999,gzip;q=0.99"}, ALL, CODING_ZSTD},
+		{{"br ; q=0.1 ,\tgzip\t;\tq=1.000"}, ALL, CODING_GZIP},
+		{{"br;Q=0.1, gzip"}, ALL, CODING_GZIP},
+		{{"identity, gzip;q=0.5"}, ALL, CODING_IDENTITY},
+		{{"identity;q=0.5, gzip;q=0.5"}, ALL, CODING_GZIP},
+		{{"identity;q=0.6, gzip;q=0.5"}, ALL, CODING_IDENTITY},
+		{{"gzip;q=0.001"}, ALL, CODING_GZIP}, /* liked more than what nobody has mentioned */
+		/* refused */
+		{{"gzip;q=0"}, I | G, CODING_IDENTITY},
+		{{"gzip;q=0.000, br"}, I | G | B, CODING_BR},
+		{{"gzip;q=0"}, G, -1},
+		{{"br"}, G, -1},
+		{{NULL}, G | B, -1},
+		{{"identity;q=0"}, ALL, CODING_IDENTITY}, /* better than nothing */
+		{{"identity;q=0, gzip"}, ALL, CODING_GZIP},
+		{{"identity;q=0"}, G, -1},
+		/* the others */
+		{{"*"}, ALL, CODING_BR},
+		{{"*"}, I | G, CODING_GZIP},
+		{{"*"}, I, CODING_IDENTITY},
+		{{"*;q=0"}, ALL, CODING_IDENTITY},
+		{{"*;q=0"}, G, -1},
+		{{"gzip, *;q=0"}, ALL, CODING_GZIP},
+		{{"gzip, *;q=0"}, I | B, CODING_IDENTITY},
+		{{"*;q=0.5, br;q=0"}, ALL, CODING_ZSTD},
+		{{"br;q=0, *"}, ALL, CODING_ZSTD},
+		{{"gzip;q=0.5, *;q=0.7"}, I | G | B, CODING_BR},
+		{{"*;q=0.5, identity"}, ALL, CODING_IDENTITY},
+		/* several lines are one list */
+		{{"gzip", "br"}, ALL, CODING_BR},
+		{{"gzip;q=0.3", "br;q=0.2", "zstd;q=0.1"}, ALL, CODING_GZIP},
+		{{"*;q=0", "gzip"}, ALL, CODING_GZIP},
+		{{"", "br"}, ALL, CODING_BR},
+		/* the last word counts */
+		{{"gzip, gzip;q=0"}, I | G, CODING_IDENTITY},
+		{{"gzip;q=0", "gzip"}, I | G, CODING_GZIP},
+		/* a weight that is none does not count */
+		{{"gzip;q="}, I | G, CODING_GZIP},
+		{{"gzip;q=x, br;q=0.9"}, ALL, CODING_GZIP},
+		{{"gzip;q=2, br;q=0.9"}, ALL, CODING_GZIP},
+		{{"gzip;q=0.1234, br;q=0.9"}, ALL, CODING_GZIP},
+		{{"gzip;q=-1, br;q=0.9"}, ALL, CODING_GZIP},
+		{{"gzip;q=0,5"}, I | G, CODING_IDENTITY}, /* q=0, and a coding "5" */
+		{{"gzip;level=9"}, I | G, CODING_GZIP},
+		{{"gzip;"}, I | G, CODING_GZIP},
+		{{"gzip;q=1.5, br;q=0.999"}, ALL, CODING_GZIP},
+		{{"gzip;q=0."}, I | G, CODING_IDENTITY},
+		{{"gzip;q=00"}, I | G, CODING_GZIP},
+		/* names that only begin so */
+		{{"gzipped, brotli, zstandard, g, b"}, ALL, CODING_IDENTITY},
+		{{"*x"}, ALL, CODING_IDENTITY},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct coding_weights weights = weights_of(cases[i].lines, 3);
+		int chosen = coding_choose(&weights, cases[i].there);
+		if (chosen != cases[i].chosen)
+			fail_msg("case %zu, '%s' of %x: %d, not %d", i, cases[i].lines[0] ? cases[i].lines[0] : "", cases[i].there,
+					 chosen, cases[i].chosen);
+	}
+}
+
+static void weights_are_thousandths(void **state) {
+	(void)state;
+	static const char *const lines[] = {"gzip;q=0.25, br;q=0.125", "zstd;q=1"};
+	struct coding_weights weights = weights_of(lines, 2);
+	assert_int_equal(weights.of[CODING_GZIP], 250);
+	assert_int_equal(weights.of[CODING_BR], 125);
+	assert_int_equal(weights.of[CODING_ZSTD], 1000);
+	assert_true(weights.of[CODING_IDENTITY] > 0 && weights.of[CODING_IDENTITY] < 125);
+}
+
+static void nothing_to_choose_from_is_nothing(void **state) {
+	(void)state;
+	static const char *const lines[] = {"*"};
+	struct coding_weights weights = weights_of(lines, 1);
+	assert_int_equal(coding_choose(&weights, 0), -1);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_the_client_likes_best_is_chosen_of_what_is_there),
+		cmocka_unit_test(weights_are_thousandths),
+		cmocka_unit_test(nothing_to_choose_from_is_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

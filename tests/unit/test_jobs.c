@@ -1,0 +1,145 @@
+/* test_jobs.c - what is done beside the loop: it comes back to it, wakes who waits, and is given up at the end. */
+#include "gatling/jobs.h"
+#include "tests/unit/check.h"
+
+#include <time.h>
+
+static io_loop *loop;
+static struct jobs *jobs;
+static int finished, resumed;
+static atomic_int ran;
+static atomic_bool hold;
+
+struct task {
+	struct job job;
+};
+
+static void pause_ms(long ms) {
+	const struct timespec time = {.tv_nsec = ms * 1000000};
+	nanosleep(&time, NULL);
+}
+
+static void run(struct job *job, const atomic_bool *stop) {
+	(void)job;
+	while (atomic_load(&hold) && !atomic_load(stop)) pause_ms(1);
+	atomic_fetch_add(&ran, 1);
+}
+
+static void finish(struct job *job) {
+	finished++;
+	free(job);
+}
+
+static void resume(struct waiter *waiter) {
+	assert_null(waiter->link);
+	resumed++;
+}
+
+static struct task *add(void) {
+	struct task *t = calloc(1, sizeof *t);
+	t->job = (struct job){.run = run, .finish = finish};
+	assert_true(jobs_add(jobs, &t->job));
+	return t;
+}
+
+static void wait_for(int jobs_finished) {
+	while (finished < jobs_finished) {
+		assert_int_equal(io_wait(loop, -1), 0); /* the thread ends it */
+		jobs_collect(jobs);
+	}
+}
+
+static int set_up(void **state) {
+	(void)state;
+	loop = io_loop_new();
+	jobs = jobs_new(loop);
+	finished = resumed = 0;
+	atomic_store(&ran, 0);
+	atomic_store(&hold, false);
+	return !jobs;
+}
+
+static int tear_down(void **state) {
+	(void)state;
+	jobs_free(jobs);
+	io_loop_free(loop);
+	return 0;
+}
+
+static void a_job_ends_the_wait_of_the_loop(void **state) {
+	(void)state;
+	for (int i = 1; i <= 100; i++) {
+		add();
+		wait_for(i);
+	}
+	assert_int_equal(atomic_load(&ran), 100);
+}
+
+static void who_waits_is_resumed_once_and_who_left_is_not(void **state) {
+	(void)state;
+	struct waiter waiter[3] = {{.resume = resume}, {.resume = resume}, {.resume = resume}};
+	atomic_store(&hold, true);
+	struct task *t = add();
+	for (size_t i = 0; i < COUNT(waiter); i++) job_wait(&t->job, &waiter[i]);
+	waiter_leave(&waiter[1]);
+	waiter_leave(&waiter[1]);
+	atomic_store(&hold, false);
+	wait_for(1);
+	assert_int_equal(resumed, 2);
+}
+
+static struct waiter *other;
+
+static void resume_and_end_another(struct waiter *waiter) {
+	(void)waiter;
+	resumed++;
+	waiter_leave(other);
+}
+
+static void who_is_resumed_may_end_who_waits_with_it(void **state) {
+	(void)state;
+	struct waiter a = {.resume = resume_and_end_another}, b = {.resume = resume_and_end_another};
+	atomic_store(&hold, true);
+	struct task *t = add();
+	job_wait(&t->job, &a);
+	job_wait(&t->job, &b);
+	other = &a; /* the last to come is resumed first */
+	atomic_store(&hold, false);
+	wait_for(1);
+	assert_int_equal(resumed, 1);
+}
+
+static void there_are_no_more_jobs_than_allowed(void **state) {
+	(void)state;
+	struct job more = {.run = run, .finish = finish};
+	atomic_store(&hold, true);
+	for (int i = 0; i < JOBS_MAX; i++) add();
+	assert_false(jobs_add(jobs, &more));
+	atomic_store(&hold, false);
+	wait_for(JOBS_MAX);
+	add();
+	wait_for(JOBS_MAX + 1);
+}
+
+static void at_the_end_what_runs_is_told_to_stop_and_all_are_finished(void **state) {
+	(void)state;
+	atomic_store(&hold, true);
+	for (int i = 0; i < 10; i++) add();
+	jobs_free(jobs);
+	assert_int_equal(finished, 10);
+	assert_true(atomic_load(&ran) <= 1);
+	jobs = NULL;
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		TEST(a_job_ends_the_wait_of_the_loop),
+		TEST(who_waits_is_resumed_once_and_who_left_is_not),
+		TEST(who_is_resumed_may_end_who_waits_with_it),
+		TEST(there_are_no_more_jobs_than_allowed),
+		TEST(at_the_end_what_runs_is_told_to_stop_and_all_are_finished),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
