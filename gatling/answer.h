@@ -3,47 +3,65 @@
 #define GATLING_ANSWER_H
 
 #include "gatling/cache.h"
+#include "gatling/listings.h"
 #include "gatling/range.h"
 #include "gatling/site.h"
+#include "io/iob.h"
 
 enum { LOCATION_MAX = 4 * TARGET_MAX, BOUNDARY_LENGTH = 24 };
 
 /* What a worker answers from. */
 struct content {
+	const struct options *options;
+	struct tree tree;
 	struct cache *cache;
 	struct sites *sites;
-	bool listings;
+	struct guards *guards;
+	struct listings *listings;
 	unsigned https_port; /* to which clients of the plain ports are sent; 0: they are not */
 	int64_t now_ms;      /* of the monotonic clock; the worker keeps it up to date */
 };
 
+/* Content that is made while it is sent. */
+struct source {
+	iob_fill *fill;
+	iob_release *release;
+	void *owner; /* goes to whoever takes the response; NULL: there is none */
+	uint64_t length;
+	const char *type; /* the value of Content-Type */
+};
+
 struct response {
-	int status;
-	/* 200, 206, 304, 416: the representation, with one reference that goes to whoever takes the response; else NULL */
+	int status; /* 0: the answer is not known yet */
+	/* Status 0: what has to be waited for. Then the request is to be answered anew. */
+	struct job *job;
+	/* 200, 206, 304, 416 and the pages of the site for errors: the representation, with one reference that goes to
+	 * whoever takes the response; else NULL */
 	struct file *file;
 	/* 206: the parts of it, in order */
 	int ranges;
 	struct range range[RANGES_MAX];
 	char boundary[BOUNDARY_LENGTH]; /* between several of them, see message_fields() */
-	/* a page made for this response, malloc'd, that goes to whoever takes the response; else NULL */
-	char *page;
-	size_t page_length;
-	/* 301: where to; in the answerer's buffer until the next answer */
-	struct slice location;
-	/* who has asked, for the log; absent: nobody has said so. Good as long as the request is */
-	struct slice user;
+	struct source source;
+	struct slice page; /* HTML that is always there; absent: the status itself, if there is nothing else */
+	/* These are in the answerer's buffers until the next answer. */
+	struct slice location; /* 3xx: where to */
+	struct slice lines;    /* further fields, each a line with its CRLF */
+	struct slice user;     /* who has given a password, absent: nobody */
 };
 
-/* The path under which a place is known that a connection came in on, for requests without Host. */
-struct endpoint {
-	struct slice host; /* the local address as an authority, absent for none */
+/* How a request came. */
+struct arrival {
+	const struct peer *peer;
+	struct slice host; /* the local address as an authority, for requests without Host; absent for none */
 	unsigned port;
-	bool secure; /* over TLS */
+	bool secure;  /* over TLS */
+	bool patient; /* it can wait; else what takes long is answered with something else, or 503 */
 };
 
 /* Decides the answer to a request that request_parse() has accepted. OPTIONS and the methods that are
  * refused are answered here, too. */
-void answer(const struct content *content, const struct request *request, const struct endpoint *local,
+void answer(const struct content *content, const struct request *request, const struct arrival *arrival,
 			struct response *response);
 
 /* An answer that is nothing but a status. */

@@ -4,81 +4,63 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <openssl/sha.h>
-#include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "gatling/date.h"
+#include "gatling/freshness.h"
+#include "gatling/gzip.h"
 #include "gatling/hash.h"
-#include "gatling/hpack.h"
 #include "gatling/mime.h"
-#include "gatling/owfat.h"
-#include "gatling/platform.h"
 
-enum {
-	BUCKETS = 8192,
-	READ_ATTEMPTS = 3, /* at a file that changes while it is read into memory */
-	ETAG_BYTES = 16,   /* of the hash that the entity-tag shows */
-	ETAG_LENGTH = 2 * ETAG_BYTES + 2,
-	FIELDS_LENGTH_MAX = 512,
-	RECENT_S = 2 /* a file changed so shortly before it was read may change again without its times showing it */
-};
+enum { BUCKETS = 8192, SUFFIX_ROOM = 8 };
 
-/* Everything stat(2) says that changes when a file does. */
-struct identity {
-	dev_t device;
-	ino_t inode;
-	mode_t mode;
-	off_t size;
-	struct timespec modified, changed;
-};
+static const char guard_name[] = ".htaccess";
 
 struct entry {
-	struct file file; /* first: a file is its entry */
-	unsigned references;
-	bool recent; /* see RECENT_S */
-	uint64_t hash;
+	struct resource resource; /* first: a resource is its entry */
+	unsigned references;      /* the cache's, and that of what is being made */
+	bool kept;                /* by the cache, still */
+	bool recent;              /* see IDENTITY_RECENT_S */
+	bool packed;              /* the gzip has been made here */
+	bool guarded;             /* by the site */
+	uint64_t hash, headers;   /* headers: the id of the set, 0 for none */
 	int64_t checked_ms;
-	struct identity identity;
+	size_t memory;
+	unsigned descriptors;
+	struct identity identity[CODINGS]; /* of the file and those beside it; all zero: there is none */
+	struct making *making;
 	struct entry *chain;
 	struct entry *newer, *older;
-	char etag[ETAG_LENGTH];
-	char fields[FIELDS_LENGTH_MAX], block[FIELDS_LENGTH_MAX];
 	size_t path_length;
 	char path[];
 };
 
 struct cache {
-	int root;
-	bool symlinks_inside;
-	uint64_t seed;
-	unsigned files, descriptors, descriptors_max;
+	struct cache_options options;
+	uint64_t seed, packed;
+	unsigned resources, descriptors;
 	size_t bytes;
 	struct entry *newest, *oldest;
 	struct entry *bucket[BUCKETS];
 };
 
-struct cache *cache_new(int root, bool symlinks_inside, unsigned descriptors) {
+struct cache *cache_new(const struct cache_options *options) {
 	struct cache *c = calloc(1, sizeof *c);
 	if (!c) return NULL;
-	c->root = root;
-	c->symlinks_inside = symlinks_inside;
-	c->descriptors_max = descriptors;
+	c->options = *options;
 	c->seed = (uint64_t)(uintptr_t)c; /* the paths in the table are the owner's, not the clients' */
 	return c;
 }
 
-void file_retain(struct file *file) { ((struct entry *)file)->references++; }
-
-void file_release(void *file) {
-	struct entry *e = file;
+static void entry_release(struct entry *e) {
 	if (--e->references) return;
-	if (e->file.fd != -1) close(e->file.fd);
-	free((char *)e->file.body);
+	for (int i = 0; i < CODINGS; i++)
+		if (e->resource.as[i]) file_release(e->resource.as[i]);
+	guard_release(e->resource.guard);
 	free(e);
 }
+
+/* --- the table --- */
 
 static void newest_link(struct cache *c, struct entry *e) {
 	e->newer = NULL;
@@ -95,29 +77,45 @@ static void age_unlink(struct cache *c, struct entry *e) {
 	else c->oldest = e->newer;
 }
 
+/* What was compressed here is gone, and may be made again. */
+static void unpack(struct cache *c, struct entry *e) {
+	struct file **gzip = &e->resource.as[CODING_GZIP];
+	c->packed -= file_memory(*gzip);
+	file_release(*gzip);
+	*gzip = NULL;
+	e->packed = false;
+	e->resource.there &= ~(1U << CODING_GZIP);
+	e->resource.makes |= 1U << CODING_GZIP;
+}
+
 static void drop(struct cache *c, struct entry *e) {
 	struct entry **link = &c->bucket[e->hash % BUCKETS];
 	while (*link != e) link = &(*link)->chain;
 	*link = e->chain;
 	age_unlink(c, e);
-	c->files--;
-	if (e->file.body) c->bytes -= e->file.size;
-	else c->descriptors--;
-	file_release(&e->file);
+	if (e->packed) unpack(c, e);
+	c->resources--;
+	c->bytes -= e->memory;
+	c->descriptors -= e->descriptors;
+	e->kept = false;
+	entry_release(e);
 }
+
+void cache_drop(struct cache *c, struct resource *resource) { drop(c, (struct entry *)resource); }
 
 static bool over_limit(const struct cache *c) {
-	return c->files > CACHE_FILES_MAX || c->bytes > CACHE_BYTES_MAX || c->descriptors > c->descriptors_max;
+	return c->resources > CACHE_RESOURCES_MAX || c->bytes > CACHE_BYTES_MAX || c->descriptors > c->options.descriptors;
 }
 
+/* Takes the reference over. */
 static void insert(struct cache *c, struct entry *e) {
 	e->chain = c->bucket[e->hash % BUCKETS];
 	c->bucket[e->hash % BUCKETS] = e;
 	newest_link(c, e);
-	c->files++;
-	if (e->file.body) c->bytes += e->file.size;
-	else c->descriptors++;
-	e->references++;
+	c->resources++;
+	c->bytes += e->memory;
+	c->descriptors += e->descriptors;
+	e->kept = true;
 	while (c->oldest != c->newest && over_limit(c)) {
 		assert(!c->oldest->older);
 		drop(c, c->oldest);
@@ -130,198 +128,239 @@ void cache_free(struct cache *c) {
 	free(c);
 }
 
-int cache_open(const struct cache *c, const char *path, int flags) {
-	flags |= O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY; /* a fifo or a device must not block or be taken over */
-	if (c->symlinks_inside) return platform_open_beneath(c->root, path, flags);
-	return openat(c->root, path, flags);
+/* --- the files of a resource --- */
+
+/* The path of the file beside it with the suffix of a coding. */
+static const char *path_of(const struct entry *e, enum coding coding, char *room) {
+	memcpy(room, e->path, e->path_length);
+	memcpy(room + e->path_length, coding_suffix[coding].at, coding_suffix[coding].length + 1);
+	return room;
 }
 
-int cache_stat(const struct cache *c, const char *path, struct stat *st) {
-	if (!c->symlinks_inside) return fstatat(c->root, path, st, 0);
-	int fd = platform_open_beneath(c->root, path, PLATFORM_PATH | O_CLOEXEC);
-	if (fd == -1) return -1;
-	int result = fstat(fd, st);
-	close(fd);
-	return result;
-}
-
-static struct identity identity_of(const struct stat *st) {
-	return (struct identity){.device = st->st_dev,
-							 .inode = st->st_ino,
-							 .mode = st->st_mode,
-							 .size = st->st_size,
-							 .modified = st->PLATFORM_MTIME,
-							 .changed = st->PLATFORM_CTIME};
-}
-
-static bool same_time(struct timespec a, struct timespec b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
-
-static bool same_identity(const struct identity *a, const struct identity *b) {
-	return a->device == b->device && a->inode == b->inode && a->mode == b->mode && a->size == b->size &&
-		   same_time(a->modified, b->modified) && same_time(a->changed, b->changed);
-}
-
-/* The whole file, or NULL with errno; EAGAIN: it does not have the size that it had. */
-static char *read_body(int fd, size_t size) {
-	char *body = malloc(size ? size : 1);
-	for (size_t have = 0; body && have < size;) {
-		ssize_t n = pread(fd, body + have, size - have, (off_t)have);
-		if (n > 0) {
-			have += (size_t)n;
-			continue;
-		}
-		int error = n == 0 ? EAGAIN : errno;
-		free(body);
-		body = NULL;
-		errno = error;
+/* What is packed already is not looked for packed once more. */
+static bool ends_packed(const struct entry *e) {
+	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++) {
+		struct slice suffix = coding_suffix[i];
+		if (e->path_length > suffix.length &&
+			memcmp(e->path + e->path_length - suffix.length, suffix.at, suffix.length) == 0)
+			return true;
 	}
-	return body;
+	return false;
 }
 
-/* Fills identity and, for a small file, body; a file that keeps changing is sent from its descriptor. 0 or an errno. */
-static int load(struct entry *e) {
-	struct stat st;
-	if (fstat(e->file.fd, &st) == -1) return errno;
-	if (S_ISDIR(st.st_mode)) return EISDIR;
-	if (!S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH)) return EACCES;
-	for (int i = 0; i < READ_ATTEMPTS && st.st_size <= CACHE_BODY_MAX; i++) {
-		struct identity before = identity_of(&st);
-		char *body = read_body(e->file.fd, (size_t)st.st_size);
-		if (!body && errno != EAGAIN) return errno;
-		if (fstat(e->file.fd, &st) == -1) {
-			free(body);
-			return errno;
-		}
-		struct identity after = identity_of(&st);
-		if (body && same_identity(&before, &after)) {
-			e->file.body = body;
-			close(e->file.fd);
-			e->file.fd = -1;
-			break;
-		}
-		free(body);
+/* What stat(2) says of each of its files. 0, or what is wrong with the file itself. */
+static int look(const struct cache *c, const struct entry *e, struct identity *identity) {
+	char path[PATH_MAX + SUFFIX_ROOM];
+	int error = 0, last = ends_packed(e) ? CODING_IDENTITY : CODINGS - 1;
+	memset(identity, 0, CODINGS * sizeof *identity);
+	for (int i = CODING_IDENTITY; i <= last; i++) {
+		struct stat st;
+		bool there = tree_stat(c->options.tree, path_of(e, (enum coding)i, path), &st) == 0;
+		if (there) identity[i] = identity_of(&st);
+		if (i == CODING_IDENTITY && !there) error = errno;
+		if (i == CODING_IDENTITY && there && S_ISDIR(st.st_mode)) error = EISDIR;
+		if (i == CODING_IDENTITY && there && !S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) error = EACCES;
+		if (error && error != ENOENT) return error; /* to open a fifo would wake its writer */
 	}
-	e->identity = identity_of(&st);
-	e->file.size = (uint64_t)st.st_size;
+	return error;
+}
+
+static bool usable(const struct identity *beside, const struct identity *original) {
+	if (!S_ISREG(beside->mode) || !(beside->mode & S_IROTH)) return false;
+	return !original->mode || identity_compare_times(beside->modified, original->modified) >= 0;
+}
+
+static int open_as(const struct cache *c, struct entry *e, enum coding coding) {
+	char path[PATH_MAX + SUFFIX_ROOM];
+	struct file *file;
+	int fd = tree_open(c->options.tree, path_of(e, coding, path), 0);
+	if (fd == -1) return errno;
+	int error = file_load(fd, (struct slice){.at = path, .length = strlen(path)}, &file);
+	if (error) return error;
+	e->resource.as[coding] = file;
+	e->resource.there |= 1U << coding;
+	e->identity[coding] = *file_identity(file);
 	return 0;
 }
 
-/* A file in memory is known by its content. A larger one by everything that changes with it: two states of one file
- * differ at least in the time of their last change, which nobody can set; two files in their inode. */
-static void make_etag(struct entry *e) {
-	unsigned char hash[SHA256_DIGEST_LENGTH];
-	const struct identity *id = &e->identity;
-	const uint64_t known[] = {(uint64_t)id->device,
-							  (uint64_t)id->inode,
-							  (uint64_t)id->size,
-							  (uint64_t)id->modified.tv_sec,
-							  (uint64_t)id->modified.tv_nsec,
-							  (uint64_t)id->changed.tv_sec,
-							  (uint64_t)id->changed.tv_nsec};
-	if (e->file.body) SHA256((const unsigned char *)e->file.body, e->file.size, hash);
-	else SHA256((const unsigned char *)known, sizeof known, hash);
-	char *out = e->etag;
-	*out++ = '"';
-	for (int i = 0; i < ETAG_BYTES; i++) {
-		*out++ = fmt_tohex((char)(hash[i] >> 4));
-		*out++ = fmt_tohex((char)(hash[i] & 15));
+static void account(struct entry *e) {
+	e->memory = sizeof *e;
+	e->descriptors = 0;
+	for (int i = 0; i < CODINGS; i++) {
+		const struct file *f = e->resource.as[i];
+		if (f) e->memory += file_memory(f);
+		e->descriptors += f && f->fd != -1;
 	}
-	*out = '"';
-	e->file.validators.etag = (struct slice){.at = e->etag, .length = ETAG_LENGTH};
 }
 
-static void make_fields(struct entry *e, time_t now) {
-	struct file *f = &e->file;
-	/* no date to come (RFC 9110, section 8.8.2.1), and none of a year that HTTP cannot write */
-	time_t modified = e->identity.modified.tv_sec;
-	f->validators.last_modified = modified > now ? now : modified < 0 ? 0 : modified;
-	char date[DATE_LENGTH + 1];
-	date_format(date, f->validators.last_modified);
-	int n = snprintf(e->fields, sizeof e->fields, "Content-Length: %llu\r\n", (unsigned long long)f->size);
-	f->type_at = (size_t)n;
-	n += snprintf(e->fields + n, sizeof e->fields - (size_t)n, "Content-Type: %s\r\n" FILE_NOSNIFF, f->type);
-	f->validators_at = (size_t)n;
-	n += snprintf(e->fields + n, sizeof e->fields - (size_t)n,
-				  "Accept-Ranges: bytes\r\nETag: %.*s\r\nLast-Modified: %s\r\n", ETAG_LENGTH, e->etag, date);
-	f->fields = (struct slice){.at = e->fields, .length = (size_t)n};
-	f->block = (struct slice){.at = e->block, .length = hpack_fields(f->fields, e->block)};
-	f->validators.date = (struct slice){.at = e->fields + n - 2 - DATE_LENGTH, .length = DATE_LENGTH};
+/* Which of its codings can be made from what is there. */
+static unsigned makeable(const struct cache *c, const struct resource *r, const char *type) {
+	const struct file *identity = r->as[CODING_IDENTITY];
+	if (!identity) return r->as[CODING_GZIP] ? 1U << CODING_IDENTITY : 0;
+	if (r->as[CODING_GZIP] || !c->options.gzip_bytes || !gzip_worthwhile(type)) return 0;
+	return identity->size > GZIP_LEAST && identity->size <= GZIP_MOST ? 1U << CODING_GZIP : 0;
 }
 
-/* 0 or an errno. */
-static int open_file(const struct cache *c, struct entry *e) {
-	struct stat st;
-	if (cache_stat(c, e->path, &st) == -1) return errno;
-	if (S_ISDIR(st.st_mode)) return EISDIR;
-	if (!S_ISREG(st.st_mode)) return EACCES; /* to open a fifo would wake its writer */
-	e->file.fd = cache_open(c, e->path, 0);
-	return e->file.fd == -1 ? errno : load(e);
+static int dress(const struct cache *c, struct entry *e, const struct header_set *headers) {
+	struct resource *r = &e->resource;
+	struct slice path = {.at = e->path, .length = e->path_length};
+	struct dress d = {.type = mime_type(path), .headers = headers};
+	int error = 0;
+	r->makes = makeable(c, r, d.type);
+	d.varies = (r->there | r->makes) != 1U << CODING_IDENTITY;
+	if (c->options.cache_control) d.cache_control = freshness(path, d.type, e->guarded || r->guard);
+	for (int i = 0; i < CODINGS && !error; i++) {
+		d.coding = (enum coding)i;
+		if (r->as[i]) error = file_dress(r->as[i], &d);
+	}
+	return error;
 }
 
-/* A private key (PEM) that somebody has left where everybody may read it is no file to be served. */
-static bool is_key(struct slice path, const struct file *f) {
-	static const char mark[] = "PRIVATE KEY-----";
-	const char *suffix = path.at + path.length - 4;
-	if (path.length < 4 || (memcmp(suffix, ".pem", 4) != 0 && memcmp(suffix, ".key", 4) != 0)) return false;
-	return f->body && memmem(f->body, f->size, mark, sizeof mark - 1);
+/* The guard of the directory that it is in. */
+static struct guard *find_guard(const struct cache *c, const struct entry *e) {
+	char path[PATH_MAX + sizeof guard_name];
+	size_t n = e->path_length;
+	while (n && e->path[n - 1] != '/') n--;
+	memcpy(path, e->path, n);
+	memcpy(path + n, guard_name, sizeof guard_name);
+	return guards_find(c->options.guards, path);
 }
 
-static int open_entry(const struct cache *c, struct slice path, struct entry **result) {
-	struct entry *e = calloc(1, sizeof *e + path.length + 1);
+static int load(const struct cache *c, struct entry *e, const struct header_set *headers) {
+	time_t now = time(NULL);
+	int error = look(c, e, e->identity);
+	if (error && error != ENOENT) return error;
+	if (!error && (error = open_as(c, e, CODING_IDENTITY))) return error;
+	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
+		if (usable(&e->identity[i], &e->identity[CODING_IDENTITY]) && open_as(c, e, (enum coding)i) == 0) error = 0;
+	if (error) return error;
+	for (int i = 0; i < CODINGS; i++) e->recent |= e->identity[i].mode && identity_recent(&e->identity[i], now);
+	e->resource.guard = find_guard(c, e);
+	error = dress(c, e, headers);
+	account(e);
+	return error;
+}
+
+static int entry_new(const struct cache *c, const struct wanted *wanted, struct entry **result) {
+	struct entry *e = calloc(1, sizeof *e + wanted->path.length + 1);
 	if (!e) return ENOMEM;
 	e->references = 1;
-	e->file.fd = -1;
-	memcpy(e->path, path.at, path.length);
-	e->path_length = path.length;
-	int error = open_file(c, e);
-	if (!error && is_key(path, &e->file)) error = EACCES;
-	if (error) {
-		file_release(&e->file);
-		return error;
-	}
-	time_t now = time(NULL);
-	e->recent = e->identity.changed.tv_sec > now - RECENT_S;
-	e->file.type = mime_type(path);
-	make_etag(e);
-	make_fields(e, now);
-	*result = e;
-	return 0;
+	e->guarded = wanted->guarded;
+	memcpy(e->path, wanted->path.at, wanted->path.length);
+	e->path_length = wanted->path.length;
+	int error = load(c, e, wanted->headers);
+	if (error) entry_release(e);
+	else *result = e;
+	return error;
 }
 
-/* Whether the entry may still be used. The path is looked at once a second. What is served from a descriptor may change
- * in place at any time: so that its bytes never go out under the entity-tag of others, it is looked at each time. */
+/* --- finding --- */
+
+/* Whether its files are as they were when it was loaded. */
 static bool current(const struct cache *c, struct entry *e, int64_t now_ms) {
-	struct stat st;
-	bool due = now_ms - e->checked_ms >= CACHE_CHECK_MS;
-	if (!due && e->file.body) return true;
-	if ((due && e->recent) || (due ? cache_stat(c, e->path, &st) : fstat(e->file.fd, &st)) == -1) return false;
-	if (due) e->checked_ms = now_ms;
-	struct identity now = identity_of(&st);
-	return same_identity(&now, &e->identity);
+	struct identity now[CODINGS];
+	if (e->recent) return false;
+	int error = look(c, e, now);
+	if (error && error != ENOENT) return false;
+	for (int i = 0; i < CODINGS; i++)
+		if (!identity_same(&now[i], &e->identity[i])) return false;
+	struct guard *guard = find_guard(c, e);
+	bool same = !guard == !e->resource.guard;
+	guard_release(e->resource.guard);
+	e->resource.guard = guard;
+	e->checked_ms = now_ms;
+	return same;
 }
 
-int cache_find(struct cache *c, struct slice path, int64_t now_ms, struct file **file) {
-	uint64_t hash = hash_octets(c->seed, path);
+int cache_find(struct cache *c, const struct wanted *wanted, int64_t now_ms, struct resource **resource) {
+	struct slice path = wanted->path;
+	uint64_t headers = wanted->headers ? wanted->headers->id : 0, hash = hash_octets(c->seed + headers, path);
 	struct entry *e = c->bucket[hash % BUCKETS];
-	while (e && !(e->hash == hash && e->path_length == path.length && memcmp(e->path, path.at, path.length) == 0))
+	while (e && !(e->hash == hash && e->headers == headers && e->path_length == path.length &&
+				  memcmp(e->path, path.at, path.length) == 0))
 		e = e->chain;
-	if (e && !current(c, e, now_ms)) {
+	if (e && (e->guarded != wanted->guarded || (now_ms - e->checked_ms >= CACHE_CHECK_MS && !current(c, e, now_ms)))) {
 		drop(c, e);
 		e = NULL;
 	}
-	if (e) {
-		if (c->newest != e) {
-			age_unlink(c, e);
-			newest_link(c, e);
-		}
-		e->references++;
-	} else {
-		int error = open_entry(c, path, &e);
+	if (!e) {
+		int error = path.length < PATH_MAX ? entry_new(c, wanted, &e) : ENAMETOOLONG;
 		if (error) return error;
 		e->hash = hash;
+		e->headers = headers;
 		e->checked_ms = now_ms;
 		insert(c, e);
+	} else if (c->newest != e) {
+		age_unlink(c, e);
+		newest_link(c, e);
 	}
-	*file = &e->file;
+	*resource = &e->resource;
 	return 0;
+}
+
+/* --- making --- */
+
+struct making {
+	struct job job;
+	struct cache *cache;
+	struct entry *entry;
+	struct file *from;
+	enum coding coding; /* into which */
+	char *body;
+	uint64_t size;
+	int error;
+};
+
+static void make(struct job *job, const atomic_bool *stop) {
+	struct making *m = (struct making *)job;
+	if (m->coding == CODING_GZIP) m->error = gzip_compress(m->from, stop, &m->body, &m->size);
+	else m->error = gzip_measure(m->from, stop, &m->size);
+}
+
+/* Makes room for what has been compressed at the cost of what was least recently used. */
+static void keep_limit(struct cache *c) {
+	for (struct entry *e = c->oldest; e && c->packed > c->options.gzip_bytes; e = e->newer)
+		if (e->packed) unpack(c, e);
+}
+
+static void made(struct job *job) {
+	struct making *m = (struct making *)job;
+	struct entry *e = m->entry;
+	struct resource *r = &e->resource;
+	struct file *file = NULL;
+	uint64_t limit = m->coding == CODING_GZIP ? m->cache->options.gzip_bytes : UINT64_MAX;
+	e->making = NULL;
+	r->makes &= ~(1U << m->coding);
+	if (!m->error && e->kept && m->size <= limit && !file_changed(m->from)) {
+		file = m->coding == CODING_GZIP ? file_packed(m->from, m->body, m->size) : file_unpacked(m->from, m->size);
+		m->body = NULL;
+	}
+	if (file) {
+		r->as[m->coding] = file;
+		r->there |= 1U << m->coding;
+		e->packed = m->coding == CODING_GZIP;
+		if (e->packed) m->cache->packed += file_memory(file);
+		keep_limit(m->cache);
+	}
+	free(m->body);
+	file_release(m->from);
+	entry_release(e);
+	free(m);
+}
+
+struct job *cache_make(struct cache *c, struct resource *r, enum coding coding) {
+	struct entry *e = (struct entry *)r;
+	struct file *from = r->as[coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP];
+	if (e->making) return &e->making->job;
+	struct making *m = calloc(1, sizeof *m);
+	if (!m) return NULL;
+	*m = (struct making){.job = {.run = make, .finish = made}, .cache = c, .entry = e, .from = from, .coding = coding};
+	if (!jobs_add(c->options.jobs, &m->job)) {
+		free(m);
+		return NULL;
+	}
+	file_retain(from);
+	e->references++;
+	e->making = m;
+	return &m->job;
 }

@@ -68,6 +68,7 @@ void conn_close(struct worker *w, struct conn *c) {
 	if (c->tls) tls_close(c->tls);
 	tls_free(c->tls);
 	http2_free(c->http2);
+	conn_http1_unpark(c->parked);
 	free(c->input);
 	io_close(w->loop, c->fd);
 	free(c);

@@ -18,6 +18,10 @@ enum {
 
 struct conn;
 
+/* Jobs that a request waits for, one after the other, until it is answered without; so many that no answer takes more.
+ */
+enum { WAITS_MAX = 4 };
+
 /* A connection on the accepted, non-blocking descriptor fd, which it owns. NULL (ENOMEM): fd is closed. */
 struct conn *conn_new(struct worker *worker, int fd, const struct listener *listener, const struct sockaddr *peer);
 

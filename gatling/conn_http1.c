@@ -37,11 +37,10 @@ static bool refuse(struct worker *w, struct conn *c, int status, bool head_only,
 }
 
 /* Where a connection came in, for a request without Host (HTTP/1.0). */
-static struct endpoint local_endpoint(const struct conn *c, char *text) {
+static struct slice local_host(const struct conn *c, char *text) {
 	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof address;
-	struct endpoint local = {.port = c->port, .secure = c->tls};
-	if (getsockname(c->fd, (struct sockaddr *)&address, &length) == -1) return local;
+	if (getsockname(c->fd, (struct sockaddr *)&address, &length) == -1) return (struct slice){0};
 	struct peer self = peer_of((struct sockaddr *)&address);
 	size_t n = peer_format(text + 1, &self);
 	struct slice host = {.at = text + 1, .length = n};
@@ -50,17 +49,58 @@ static struct endpoint local_endpoint(const struct conn *c, char *text) {
 		text[n + 1] = ']';
 		host = (struct slice){.at = text, .length = n + 2};
 	}
-	if (address.ss_family != AF_UNIX && host_valid(host)) local.host = host;
-	return local;
+	return address.ss_family != AF_UNIX && host_valid(host) ? host : (struct slice){0};
 }
 
-static bool respond_to(struct worker *w, struct conn *c, const struct request *q) {
+/* --- waiting for a job --- */
+
+struct parked {
+	struct waiter waiter;
+	struct worker *worker;
+	struct conn *conn;
+};
+
+void conn_http1_unpark(struct parked *parked) {
+	if (parked) waiter_leave(&parked->waiter);
+	free(parked);
+}
+
+/* What the answer took so long for is there now: it is asked for anew. */
+static void resume(struct waiter *waiter) {
+	struct parked *parked = (struct parked *)waiter;
+	struct worker *w = parked->worker;
+	struct conn *c = parked->conn;
+	conn_http1_unpark(parked);
+	c->parked = NULL;
+	c->state = STATE_READ;
+	c->awaited = AWAIT_NOTHING;
+	conn_http1_run(w, c, w->scratch, conn_fetch_input(w, c));
+}
+
+/* false: no memory. */
+static bool park(struct worker *w, struct conn *c, struct job *job) {
+	if (!(c->parked = malloc(sizeof *c->parked))) return false;
+	*c->parked = (struct parked){.waiter = {.resume = resume}, .worker = w, .conn = c};
+	job_wait(job, &c->parked->waiter);
+	c->waited++;
+	c->state = STATE_WAIT;
+	return true;
+}
+
+/* --- requests --- */
+
+/* 1: there is an answer; 0: there will be, when those before it are out and a job is done; -1: no memory. */
+static int respond_to(struct worker *w, struct conn *c, const struct request *q) {
 	char local_name[PEER_MAX + 2];
-	struct endpoint local = {.port = c->port, .secure = c->tls};
+	struct arrival arrival = {.peer = &c->peer, .port = c->port, .secure = c->tls, .patient = c->waited < WAITS_MAX};
 	struct response r;
 	if (!q->host.at && (w->options->vhosts != VHOSTS_OFF || w->content.https_port))
-		local = local_endpoint(c, local_name);
-	answer(&w->content, q, &local, &r);
+		arrival.host = local_host(c, local_name);
+	answer(&w->content, q, &arrival, &r);
+	if (!r.status) return c->exchange->responses || park(w, c, r.job) ? 0 : -1;
+	c->waited = 0;
+	body_start(&c->body, q);
+	c->head = q->method == METHOD_HEAD;
 	enum persistence persistence = q->minor >= 1 ? PERSIST_SILENTLY : PERSIST_SAID;
 	if (!q->keep_alive || w->draining) persistence = PERSIST_NOT;
 	c->linger |= q->keep_alive && w->draining; /* it does not know yet, and may have sent more */
@@ -72,7 +112,7 @@ static bool respond_to(struct worker *w, struct conn *c, const struct request *q
 	} else {
 		c->owes_continue = q->expect_continue;
 	}
-	return respond(w, c, &r, q->method == METHOD_HEAD, persistence, q);
+	return respond(w, c, &r, q->method == METHOD_HEAD, persistence, q) ? 1 : -1;
 }
 
 static bool exchange_full(const struct exchange *x) {
@@ -93,9 +133,8 @@ static int consume_one(struct worker *w, struct conn *c, const char *data, size_
 	if (n < 0) return refuse(w, c, -n, q.method == METHOD_HEAD, &q) ? (int)length : -1;
 	/* the answer to a request with a body waits for the body: those before it must not */
 	if (n == 0 || (q.framing != BODY_NONE && c->exchange->responses)) return 0;
-	body_start(&c->body, &q);
-	c->head = q.method == METHOD_HEAD;
-	return respond_to(w, c, &q) ? n : -1;
+	int responded = respond_to(w, c, &q);
+	return responded == 1 ? n : responded;
 }
 
 /* Makes answers from the bytes at hand, as far as they go and the exchange holds them. The bytes used up; -1: no
@@ -136,6 +175,14 @@ static void await_input(struct worker *w, struct conn *c) {
 	bool failed = conn_blocked(c) && io_wantwrite(w->loop, c->fd) == -1;
 	if (!conn_blocked(c)) io_dontwantwrite(w->loop, c->fd);
 	if (failed || io_wantread(w->loop, c->fd) == -1) conn_close(w, c);
+}
+
+/* Waits for the job: nothing that the client does is of interest, but what TLS has to send goes out. */
+static void await_job(struct worker *w, struct conn *c) {
+	io_timeout(w->loop, c->fd, 0);
+	io_dontwantread(w->loop, c->fd);
+	if (!conn_blocked(c)) io_dontwantwrite(w->loop, c->fd);
+	else if (io_wantwrite(w->loop, c->fd) == -1) conn_close(w, c);
 }
 
 /* Sends what it can of the exchange; DONE ends the exchange. */
@@ -203,7 +250,8 @@ void conn_http1_run(struct worker *w, struct conn *c, const char *data, size_t l
 		}
 		if (result == IOB_DONE && length) continue;
 		if (!conn_keep_input(c, data, length)) break;
-		if (wait || result == IOB_DONE) await_input(w, c);
+		if (c->state == STATE_WAIT) await_job(w, c);
+		else if (wait || result == IOB_DONE) await_input(w, c);
 		else await_output(w, c);
 		return;
 	}
@@ -224,7 +272,7 @@ void conn_http1_receive(struct worker *w, struct conn *c, size_t kept, size_t le
 }
 
 void conn_http1_writable(struct worker *w, struct conn *c) {
-	if (c->state == STATE_READ) {
+	if (c->state == STATE_READ || c->state == STATE_WAIT) {
 		enum iob_result sent = tls_flush(c->tls);
 		if (sent == IOB_FAILED) conn_close(w, c);
 		else if (sent == IOB_DONE) io_dontwantwrite(w->loop, c->fd);
@@ -260,16 +308,10 @@ void conn_http1_timed_out(struct worker *w, struct conn *c) {
 void conn_http1_refuse_clear(struct worker *w, struct conn *c) {
 	struct response r;
 	answer_status(&r, 400);
-	r.page = strdup("<!doctype html>\n<title>400 Bad Request</title>\n<h1>This port speaks HTTPS</h1>\n"
-					"<p>It was asked over plain HTTP: the address has to begin with https://\n");
+	r.page = SLICE("<!doctype html>\n<title>400 Bad Request</title>\n<h1>This port speaks HTTPS</h1>\n"
+				   "<p>It was asked over plain HTTP: the address has to begin with https://\n");
 	c->exchange = exchange_take(w);
 	c->linger = true;
-	if (!c->exchange || !r.page) {
-		free(r.page);
-		conn_close(w, c);
-		return;
-	}
-	r.page_length = strlen(r.page);
-	if (respond(w, c, &r, false, PERSIST_NOT, NULL)) conn_http1_run(w, c, w->scratch, 0);
+	if (c->exchange && respond(w, c, &r, false, PERSIST_NOT, NULL)) conn_http1_run(w, c, w->scratch, 0);
 	else conn_close(w, c);
 }

@@ -10,6 +10,7 @@
 enum state {
 	STATE_HANDSHAKE, /* of TLS */
 	STATE_READ,      /* waits for a request, or for the rest of one */
+	STATE_WAIT,      /* waits for a job, before the request that it has read can be answered */
 	STATE_WRITE,     /* waits until the socket takes more of the answers; reads nothing, but with HTTP/2 */
 	STATE_LINGER     /* has sent its last answer and reads on, to drop it */
 };
@@ -28,10 +29,12 @@ struct conn {
 	bool owes_continue : 1; /* the client waits for a 100 */
 	bool head : 1;          /* the request whose body is read is a HEAD */
 	struct body body;
-	int32_t unread;      /* bytes that the client had not acknowledged when its deadline was set */
-	uint32_t lingered;   /* STATE_LINGER: bytes dropped */
-	struct tls *tls;     /* NULL: none */
-	struct http2 *http2; /* NULL: this is HTTP/1.1 */
+	int32_t unread;        /* bytes that the client had not acknowledged when its deadline was set */
+	uint32_t lingered;     /* STATE_LINGER: bytes dropped */
+	uint8_t waited;        /* how often its request has waited for a job */
+	struct parked *parked; /* STATE_WAIT: what the job wakes */
+	struct tls *tls;       /* NULL: none */
+	struct http2 *http2;   /* NULL: this is HTTP/1.1 */
 	struct exchange *exchange;
 	char *input; /* read but not used up: part of a request, or requests while answers wait */
 	uint32_t input_length;
@@ -70,6 +73,9 @@ void conn_http1_receive(struct worker *worker, struct conn *conn, size_t kept, s
 
 void conn_http1_writable(struct worker *worker, struct conn *conn);
 void conn_http1_timed_out(struct worker *worker, struct conn *conn);
+
+/* Nobody is to be woken any more. NULL is allowed. */
+void conn_http1_unpark(struct parked *parked);
 
 /* To a client that speaks HTTP without TLS to the port for TLS. */
 void conn_http1_refuse_clear(struct worker *worker, struct conn *conn);

@@ -20,7 +20,7 @@ int http1_write(iob *batch, struct response *r, struct slice server_date, bool h
 				uint64_t *body_length) {
 	struct slice copied = head_only ? (struct slice){0} : message_in_memory(r);
 	if (copied.length > BODY_COPIED) copied.length = 0;
-	char *start = iob_reserve(batch, LINES_ROOM + FIELDS_ROOM + r->location.length + copied.length), *at = start;
+	char *start = iob_reserve(batch, LINES_ROOM + message_fields_room(r) + copied.length), *at = start;
 	size_t fields = 0;
 	if (start) {
 		at = put(at, message_status_line(r->status));

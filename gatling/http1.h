@@ -11,7 +11,7 @@ enum persistence {
 	PERSIST_NOT
 };
 
-/* Appends the response to the batch. Takes its file and page over, also when it fails. server_date is "Server" and
+/* Appends the response to the batch. Takes its file and source over, also when it fails. server_date is "Server" and
  * "Date" as complete lines. head_only: the answer to a HEAD. *body_length becomes the length of its content. 0, or
  * -1 (ENOMEM): the batch cannot be sent. */
 int http1_write(iob *batch, struct response *response, struct slice server_date, bool head_only,

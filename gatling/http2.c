@@ -113,21 +113,18 @@ static bool is_idle(const struct http2 *h, uint32_t id) { return id > h->highest
 /* --- requests --- */
 
 static void answer_request(struct http2 *h, struct question *q, int status, bool blocked, struct http2_output *out) {
-	struct endpoint local = {.port = h->port, .secure = h->secure}; /* every request names its host */
+	struct arrival arrival = stream_arrival(h);
 	struct response r;
 	if (status) answer_status(&r, status);
-	else answer(&h->worker->content, q->request, &local, &r);
+	else answer(&h->worker->content, q->request, &arrival, &r);
 	/* RFC 9110, section 10.1.1: 100, or the answer, at once */
 	if (q->receiving && request_has(q->request, FIELD_EXPECT)) {
 		if (r.status < 400) stream_continue(h, q->id, out);
 		else q->cut = true;
 		q->receiving = !q->cut;
 	}
-	if (!stream_answer(h, q, &r, blocked, out)) go_away(h, INTERNAL_ERROR, out);
+	if (r.status ? !stream_answer(h, q, &r, blocked, out) : !stream_wait(h, q, r.job)) go_away(h, INTERNAL_ERROR, out);
 }
-
-/* Whether a page may have to be made for it, which takes time and memory before anybody knows when it can be sent. */
-static bool names_directory(const struct request *q) { return q->path.at[q->path.length - 1] == '/'; }
 
 /* A header block is complete. */
 static void take_block(struct http2 *h, uint32_t id, unsigned flags, const unsigned char *block, size_t length,
@@ -152,8 +149,6 @@ static void take_block(struct http2 *h, uint32_t id, unsigned flags, const unsig
 		reset(h, id, REFUSED_STREAM, out);
 	} else if (!q.receiving && request.content_length) {
 		reset(h, id, PROTOCOL_ERROR, out);
-	} else if (!status && h->pages >= HTTP2_PAGES && names_directory(&request)) {
-		reset(h, id, REFUSED_STREAM, out);
 	} else {
 		q.cut = q.receiving && status;
 		q.receiving &= !q.cut;
@@ -402,7 +397,6 @@ static size_t take_preface(struct http2 *h, const char *data, size_t length, str
 size_t http2_receive(struct http2 *h, const char *data, size_t length, bool blocked, struct http2_output *out) {
 	size_t at = h->preface < preface.length && length ? take_preface(h, data, length, out) : 0;
 	struct frame f = {0};
-	h->pages = stream_pages(h);
 	while (!h->failed) {
 		size_t n = frame_read(&f, data + at, length - at);
 		if (f.length > FRAME_PAYLOAD_MAX) go_away(h, FRAME_SIZE_ERROR, out);

@@ -11,8 +11,9 @@
 #include "gatling/worker.h"
 
 enum {
-	HTTP2_STREAMS_MAX = 128,       /* open at once; more: REFUSED_STREAM */
-	HTTP2_PAGES = 2,               /* listings under way, or made at a time; more: REFUSED_STREAM */
+	HTTP2_STREAMS_MAX = 128, /* open at once; more: REFUSED_STREAM */
+	HTTP2_WAITING =
+		128 * 1024, /* bytes of requests that wait for a job; with more the next ones are answered without */
 	HTTP2_BLOCK_MAX = 32 * 1024,   /* bytes of a header block in CONTINUATION frames, */
 	HTTP2_CONTINUATIONS_MAX = 16,  /* and so many of them; more: ENHANCE_YOUR_CALM */
 	HTTP2_BATCH = 64 * 1024,       /* bytes of frames written at a time */

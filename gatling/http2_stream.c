@@ -43,10 +43,30 @@ void stream_set_priority(struct http2 *h, struct stream *s, struct priority prio
 	link_stream(h, s);
 }
 
+struct waiting {
+	struct waiter waiter;
+	struct http2 *http2;
+	struct stream *stream;
+	struct request *request;
+	size_t size;
+	unsigned waited;
+};
+
+static void end_waiting(struct waiting *w) {
+	waiter_leave(&w->waiter);
+	w->http2->waiting_size -= w->size;
+	w->stream->waiting = NULL;
+	free(w->request);
+	free(w);
+}
+
 void stream_free(struct http2 *h, struct stream *s) {
 	unlink_stream(h, s);
-	exchange_log(h->worker, s->x);
-	exchange_give_back(h->worker, s->x);
+	if (s->waiting) end_waiting(s->waiting);
+	if (s->x) {
+		exchange_log(h->worker, s->x);
+		exchange_give_back(h->worker, s->x);
+	}
 	free(s);
 	h->open--;
 }
@@ -87,7 +107,7 @@ static char *put(char *at, struct slice s) {
 
 /* The block of any response, into the batch. false: no memory. */
 static bool write_block(struct http2 *h, struct response *r, struct stream *s, uint64_t *content_length) {
-	char lines[FIELDS_ROOM + LOCATION_MAX];
+	char lines[MESSAGE_FIELDS_MAX];
 	struct slice server_date = h->worker->server_date_block[h->secure];
 	size_t length = message_fields(r, lines, content_length);
 	char *start = iob_reserve(s->x->batch, HPACK_STATUS + server_date.length + hpack_bound(length));
@@ -105,39 +125,103 @@ static void note(const struct http2 *h, struct exchange *x, const struct request
 	exchange_note(h->worker, x, &access);
 }
 
-static bool open_stream(struct http2 *h, const struct question *q, struct response *r) {
+static struct stream *open_stream(struct http2 *h, const struct question *q) {
 	struct stream *s = calloc(1, sizeof *s);
-	uint64_t length = 0;
-	if (!s || !(s->x = exchange_take(h->worker))) {
-		free(s);
-		message_drop(r);
-		return false;
-	}
+	if (!s) return NULL;
 	s->id = q->id;
 	s->send_window = h->initial_window;
 	s->receive_window = WINDOW_DEFAULT;
 	s->priority = q->priority;
 	s->receiving = q->receiving;
 	s->cut = q->cut;
-	s->page = r->page;
-	h->pages += s->page;
 	s->has_length = request_has(q->request, FIELD_CONTENT_LENGTH);
 	s->expected = q->request->content_length;
 	link_stream(h, s);
 	h->open++;
-	bool head_only = q->request->method == METHOD_HEAD, ok = write_block(h, r, s, &length);
+	return s;
+}
+
+/* Gives the stream its answer; takes file and source over. false: no memory, and the stream is gone. */
+static bool fill_stream(struct http2 *h, struct stream *s, const struct request *q, struct response *r) {
+	uint64_t length = 0;
+	bool head_only = q->method == METHOD_HEAD, ok = (s->x = exchange_take(h->worker)) && write_block(h, r, s, &length);
 	if (!ok || head_only) message_drop(r);
 	else ok = message_content(s->x->batch, r) == 0;
-	note(h, s->x, q->request, r, head_only ? 0 : length);
-	if (!ok) stream_free(h, s);
+	if (ok) note(h, s->x, q, r, head_only ? 0 : length);
+	else stream_free(h, s);
 	return ok;
 }
+
+static bool answer_later(struct http2 *h, const struct question *q, struct response *r) {
+	struct stream *s = open_stream(h, q);
+	if (s) return fill_stream(h, s, q->request, r);
+	message_drop(r);
+	return false;
+}
+
+/* --- waiting for a job --- */
+
+struct arrival stream_arrival(const struct http2 *h) {
+	return (struct arrival){
+		.peer = &h->peer, .port = h->port, .secure = h->secure, .patient = h->waiting_size < HTTP2_WAITING};
+}
+
+/* What the answer took so long for is there now: it is asked for anew. */
+static void resume(struct waiter *waiter) {
+	struct waiting *waiting = (struct waiting *)waiter;
+	struct http2 *h = waiting->http2;
+	struct stream *s = waiting->stream;
+	struct worker *w = h->worker;
+	struct conn *conn = io_cookie(w->loop, h->fd);
+	struct arrival arrival = stream_arrival(h);
+	struct response r;
+	if (h->failed) { /* the connection is being closed */
+		stream_free(h, s);
+		return;
+	}
+	arrival.patient &= waiting->waited < WAITS_MAX;
+	answer(&w->content, waiting->request, &arrival, &r);
+	if (!r.status) {
+		waiting->waited++;
+		job_wait(r.job, waiter);
+		return;
+	}
+	struct request *request = waiting->request;
+	waiting->request = NULL;
+	end_waiting(waiting);
+	bool answered = fill_stream(h, s, request, &r);
+	free(request);
+	if (answered) conn_writable(w, conn);
+	else conn_close(w, conn);
+}
+
+bool stream_wait(struct http2 *h, const struct question *q, struct job *job) {
+	struct waiting *waiting = calloc(1, sizeof *waiting);
+	struct request *request = waiting ? request_keep(q->request, &waiting->size) : NULL;
+	struct stream *s = request ? open_stream(h, q) : NULL;
+	if (!s) {
+		free(request);
+		free(waiting);
+		return false;
+	}
+	waiting->waiter.resume = resume;
+	waiting->http2 = h;
+	waiting->stream = s;
+	waiting->request = request;
+	h->waiting_size += waiting->size;
+	s->waiting = waiting;
+	h->progress = true;
+	job_wait(job, &waiting->waiter);
+	return true;
+}
+
+/* --- at once --- */
 
 /* Whether a whole file in memory can be sent on the spot: nobody waits who should come first, and there is room. */
 static bool can_answer_at_once(const struct http2 *h, const struct question *q, const struct response *r,
 							   const struct slice *content, size_t room) {
 	size_t overhead = 2 * FRAME_HEADER + 1 + HPACK_STATUS + h->worker->server_date_block[h->secure].length;
-	if (h->open || q->receiving || r->status != 200 || !r->file) return false;
+	if (h->open || q->receiving || r->status != 200 || !r->file || r->lines.length) return false;
 	if (q->request->method != METHOD_HEAD && !content->at) return false;
 	return content->length <= FRAME_PAYLOAD_MAX && (int64_t)content->length <= h->initial_window &&
 		   (int64_t)content->length <= h->send_window && overhead + r->file->block.length + content->length <= room;
@@ -174,7 +258,7 @@ bool stream_answer(struct http2 *h, const struct question *q, struct response *r
 	size_t reserved = FRAMES - HTTP2_BATCH, room = output_room(out); /* for frames that have to be written */
 	h->progress = true;
 	if (blocked || room < reserved || !can_answer_at_once(h, q, r, &content, room - reserved))
-		return open_stream(h, q, r);
+		return answer_later(h, q, r);
 	answer_at_once(h, q, r, content, out);
 	return log_at_once(h, q, r, content.length);
 }
@@ -186,17 +270,10 @@ void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out) {
 	output_frame(h, out, FRAME_HEADERS, FLAG_END_HEADERS, id, block, n);
 }
 
-unsigned stream_pages(const struct http2 *h) {
-	unsigned pages = 0;
-	for (int i = 0; i < URGENCIES && h->open; i++)
-		for (const struct stream *s = h->streams[i].first; s; s = s->next) pages += s->page;
-	return pages;
-}
-
 /* --- streams take turns --- */
 
 static bool can_send(const struct http2 *h, const struct stream *s) {
-	if (s->receiving || s->ended) return false;
+	if (s->receiving || s->ended || s->waiting) return false;
 	return s->block_length || (s->send_window > 0 && h->send_window > 0);
 }
 
@@ -256,7 +333,7 @@ void http2_produce(struct http2 *h, struct http2_output *out) {
 	struct stream *s;
 	if (output_room(out) < HTTP2_BATCH) return;
 	while (!h->failed && (s = next_stream(h))) {
-		if (output_room(&batch) < 4 * FRAME_HEADER + (s->block_length ? FIELDS_ROOM + LOCATION_MAX : 0)) break;
+		if (output_room(&batch) < 4 * FRAME_HEADER + (s->block_length ? MESSAGE_FIELDS_MAX : 0)) break;
 		if (s->block_length) produce_block(h, s, &batch);
 		else if (!produce_data(h, s, &batch)) break;
 		h->progress = true;

@@ -2,6 +2,7 @@
 #ifndef GATLING_HTTP2_STREAM_H
 #define GATLING_HTTP2_STREAM_H
 
+#include "gatling/conn.h"
 #include "gatling/exchange.h"
 #include "gatling/http2.h"
 #include "gatling/http2_request.h"
@@ -17,12 +18,12 @@ struct stream {
 	struct priority priority;
 	bool receiving;                 /* content of the request is still to come: the answer waits for it */
 	bool cut;                       /* the answer does not wait for it: what comes of it is dropped */
-	bool page;                      /* what it sends has been made for it */
 	bool ended;                     /* nothing more is sent */
 	bool has_length;                /* the request has said how long its content is: */
 	uint64_t expected;              /* so long; */
 	uint64_t received;              /* so much has come */
-	struct exchange *x;             /* a header block, then content */
+	struct waiting *waiting;        /* for a job, before it can be answered; NULL: it does not wait */
+	struct exchange *x;             /* a header block, then content; NULL while it waits */
 	size_t block_length;            /* bytes of the block at the front of it */
 	struct stream *next, *previous; /* of the same urgency */
 };
@@ -54,8 +55,8 @@ struct http2 {
 	uint32_t highest;             /* the highest that the client has opened */
 	uint32_t cut[CUT_REMEMBERED]; /* those that we ended last before the client did: more may come on them */
 	unsigned cuts;
-	unsigned open;  /* streams */
-	unsigned pages; /* made for answers that are under way, or have been since these bytes came */
+	unsigned open;       /* streams */
+	size_t waiting_size; /* bytes of the requests of those that wait */
 	struct streams streams[URGENCIES];
 	/* a header block in several frames */
 	unsigned char *block;
@@ -77,6 +78,9 @@ void stream_set_priority(struct http2 *h, struct stream *s, struct priority prio
 /* Forgets the stream, after its lines have gone to the log. */
 void stream_free(struct http2 *h, struct stream *s);
 
+/* How its requests come; every one of them names its host. */
+struct arrival stream_arrival(const struct http2 *h);
+
 /* What has been asked for, to be answered. */
 struct question {
 	uint32_t id;
@@ -89,11 +93,11 @@ struct question {
 bool stream_answer(struct http2 *h, const struct question *question, struct response *response, bool blocked,
 				   struct http2_output *out);
 
+/* Opens a stream that waits for the job, and is answered then. false: no memory. */
+bool stream_wait(struct http2 *h, const struct question *question, struct job *job);
+
 /* The interim response 100. */
 void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out);
-
-/* How many streams send a page. */
-unsigned stream_pages(const struct http2 *h);
 
 /* Appends a frame. What finds no room is lost, and the connection has failed. */
 void output_frame(struct http2 *h, struct http2_output *out, enum frame_type type, unsigned flags, uint32_t stream,

@@ -1,162 +1,287 @@
-/* listing.c - see listing.h. */
+/* listing.c - see listing.h. Collects and sorts; the text around the entries is made then, too, and kept, that of the
+ * entries is only measured. */
 #include "gatling/listing.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "gatling/listing_form.h"
 #include "gatling/path.h"
 #include "gatling/platform.h"
 
-struct item {
-	char *name;
-	bool directory;
-	off_t size;
-	time_t modified;
+enum {
+	ENTRIES_AT_FIRST = 32, /* room for so many; then for twice as many each time */
+	CHUNK_MIN = 1024,      /* bytes of names that are kept together: each chunk is twice as large as the one before */
+	CHUNK_MAX = 1024 * 1024
 };
 
-struct items {
-	struct item *item;
-	size_t count;
-	bool more; /* than LISTING_MAX */
+/* Names, each with its NUL. Chunks never move, so that entries point into them. */
+struct chunk {
+	struct chunk *next;
+	size_t used, size;
+	char bytes[];
 };
 
-static int by_kind_and_name(const void *a, const void *b) {
-	const struct item *x = a, *y = b;
-	if (x->directory != y->directory) return x->directory ? -1 : 1;
-	return strcmp(x->name, y->name);
+struct listing {
+	unsigned references;
+	const struct form *form;
+	struct entry *entry;
+	size_t count, entries_size;
+	struct chunk *names; /* the newest first */
+	size_t names_memory, names_length;
+	struct summary summary;
+	char *head, *foot;
+	size_t head_length, foot_length;
+	uint64_t length;
+};
+
+struct listing_reader {
+	struct listing *listing;
+	size_t next;       /* to be written: 0 is the head, then come the entries, then the foot */
+	struct slice rest; /* of what is being written */
+	char row[FORM_ROW_MAX];
+};
+
+void listing_retain(struct listing *l) { l->references++; }
+
+void listing_release(void *listing) {
+	struct listing *l = listing;
+	if (--l->references) return;
+	while (l->names) {
+		struct chunk *c = l->names;
+		l->names = c->next;
+		free(c);
+	}
+	free(l->entry);
+	free(l->head);
+	free(l->foot);
+	free(l);
 }
 
-/* Whether it would be served, and if so what it is. A link may lead where the cache does not go: ask it. */
-static bool inspect(const struct cache *cache, int directory, const char *path, const char *name, struct item *item) {
+uint64_t listing_length(const struct listing *l) { return l->length; }
+
+size_t listing_memory(const struct listing *l) {
+	return sizeof *l + l->entries_size * sizeof *l->entry + l->names_memory + l->head_length + l->foot_length;
+}
+
+/* --- collecting --- */
+
+static bool stopped(const atomic_bool *stop) { return stop && atomic_load_explicit(stop, memory_order_relaxed); }
+
+/* Whether the target of a link is the address of something on another server, to which clients are sent. */
+static bool leads_elsewhere(int directory, const char *name) {
+	char target[PATH_MAX];
+	ssize_t length = readlinkat(directory, name, target, sizeof target);
+	return length > 0 && memmem(target, (size_t)length, "://", 3);
+}
+
+/* Whether it would be served, and if so what it is. A link may lead where the tree does not go: ask it. */
+static bool inspect(const struct tree *tree, int directory, const char *path, const char *name, struct entry *entry) {
 	struct stat st;
 	if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == -1) return false;
-	if (S_ISLNK(st.st_mode)) {
-		char *target;
-		if (asprintf(&target, "%s/%s", path, name) == -1) return false;
-		int failed = cache_stat(cache, target, &st);
-		free(target);
-		if (failed) return false;
+	bool elsewhere = S_ISLNK(st.st_mode) && leads_elsewhere(directory, name);
+	if (S_ISLNK(st.st_mode) && !elsewhere) {
+		char target[PATH_MAX];
+		int length = snprintf(target, sizeof target, "%s/%s", path, name);
+		if (length < 0 || (size_t)length >= sizeof target || tree_stat(tree, target, &st) == -1) return false;
 	}
-	item->directory = S_ISDIR(st.st_mode);
-	item->size = st.st_size;
-	item->modified = st.PLATFORM_MTIME.tv_sec;
-	return (item->directory || S_ISREG(st.st_mode)) && st.st_mode & S_IROTH;
+	entry->kind = elsewhere ? ENTRY_ELSEWHERE : S_ISDIR(st.st_mode) ? ENTRY_DIRECTORY : ENTRY_FILE;
+	entry->size = entry->kind == ENTRY_FILE ? (uint64_t)st.st_size : 0;
+	entry->modified = st.PLATFORM_MTIME.tv_sec;
+	return elsewhere || ((S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)) && st.st_mode & S_IROTH);
 }
 
-static int add(struct items *list, size_t *size, struct item item, const char *name) {
-	if (list->count == *size) {
-		*size = *size ? 2 * *size : 64;
-		struct item *grown = realloc(list->item, *size * sizeof *grown);
-		if (!grown) return ENOMEM;
-		list->item = grown;
+/* NULL: no memory. */
+static const char *keep_name(struct listing *l, struct slice name) {
+	struct chunk *c = l->names;
+	if (!c || c->size - c->used <= name.length) {
+		size_t size = !c ? CHUNK_MIN : c->size < CHUNK_MAX ? 2 * c->size : CHUNK_MAX;
+		if (!(c = malloc(sizeof *c + size))) return NULL;
+		*c = (struct chunk){.next = l->names, .size = size};
+		l->names = c;
+		l->names_memory += sizeof *c + size;
 	}
-	item.name = strdup(name);
-	if (!item.name) return ENOMEM;
-	list->item[list->count++] = item;
+	char *kept = c->bytes + c->used;
+	memcpy(kept, name.at, name.length + 1);
+	c->used += name.length + 1;
+	l->names_length += name.length + 1;
+	return kept;
+}
+
+static int add(struct listing *l, struct slice name, struct entry entry) {
+	if (l->count == l->entries_size) {
+		size_t size = l->entries_size ? 2 * l->entries_size : ENTRIES_AT_FIRST;
+		struct entry *grown = realloc(l->entry, size * sizeof *grown);
+		if (!grown) return ENOMEM;
+		l->entry = grown;
+		l->entries_size = size;
+	}
+	if (!(entry.name = keep_name(l, name))) return ENOMEM;
+	l->entry[l->count++] = entry;
+	if (entry.kind == ENTRY_DIRECTORY) l->summary.folders++;
+	else l->summary.files++;
+	l->summary.bytes += entry.size;
 	return 0;
 }
 
-static int collect(const struct cache *cache, DIR *directory, const char *path, struct items *list) {
-	size_t size = 0;
+static bool is_full(const struct listing *l, struct listing_limits limits, struct slice name) {
+	return l->count >= limits.entries ||
+		   (l->count + 1) * sizeof *l->entry + l->names_length + name.length + 1 > limits.bytes;
+}
+
+/* Whether somebody may know of that name. */
+static bool is_shown(struct slice name, bool at_root) {
+	if (name.at[0] == '.' || name.length > NAME_MAX || !path_allows(name)) return false;
+	return !at_root || !(slice_equal(name, SLICE("_headers")) || slice_equal(name, SLICE("_redirects")));
+}
+
+static int collect(const struct tree *tree, DIR *directory, const char *path, bool at_root,
+				   struct listing_limits limits, const atomic_bool *stop, struct listing *l) {
 	int error = 0;
-	while (!error) {
-		struct item item;
+	while (!error && !l->summary.more) {
+		struct entry entry;
 		errno = 0;
 		struct dirent *d = readdir(directory);
 		if (!d) return errno;
 		struct slice name = {.at = d->d_name, .length = strlen(d->d_name)};
-		if (name.at[0] == '.' || !path_allows(name) || !inspect(cache, dirfd(directory), path, d->d_name, &item))
-			continue;
-		if (list->count == LISTING_MAX) {
-			list->more = true;
-			break;
-		}
-		error = add(list, &size, item, d->d_name);
+		if (stopped(stop)) error = ECANCELED;
+		else if (!is_shown(name, at_root) || !inspect(tree, dirfd(directory), path, d->d_name, &entry)) continue;
+		else if (is_full(l, limits, name)) l->summary.more = true;
+		else error = add(l, name, entry);
 	}
 	return error;
 }
 
-static void print_escaped(FILE *out, struct slice text) {
-	for (size_t i = 0; i < text.length; i++) {
-		switch (text.at[i]) {
-		case '&': fputs("&amp;", out); break;
-		case '<': fputs("&lt;", out); break;
-		case '>': fputs("&gt;", out); break;
-		case '"': fputs("&quot;", out); break;
-		case '\'': fputs("&#39;", out); break;
-		default: putc(text.at[i], out);
-		}
+/* --- making --- */
+
+static int by_kind_and_name(const void *a, const void *b) {
+	const struct entry *x = a, *y = b;
+	bool x_first = x->kind == ENTRY_DIRECTORY, y_first = y->kind == ENTRY_DIRECTORY;
+	if (x_first != y_first) return x_first ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static void sort(struct listing *l) {
+	if (!l->count) return;
+	qsort(l->entry, l->count, sizeof *l->entry, by_kind_and_name);
+	struct entry *exact = realloc(l->entry, l->count * sizeof *exact);
+	if (!exact) return; /* then it stays where it is */
+	l->entry = exact;
+	l->entries_size = l->count;
+}
+
+/* The text before the entries, and behind them. */
+static int frame(struct listing *l, struct slice title) {
+	FILE *head = open_memstream(&l->head, &l->head_length);
+	FILE *foot = open_memstream(&l->foot, &l->foot_length);
+	if (head) l->form->write_head(head, title, &l->summary);
+	if (foot) l->form->write_foot(foot, &l->summary);
+	bool head_failed = !head || fclose(head) != 0;
+	bool foot_failed = !foot || fclose(foot) != 0;
+	return head_failed || foot_failed ? ENOMEM : 0;
+}
+
+static size_t row(const struct listing *l, size_t i, char *out) {
+	return l->form->row(&l->entry[i], i ? &l->entry[i - 1] : NULL, out);
+}
+
+static int measure(struct listing *l, const atomic_bool *stop) {
+	char text[FORM_ROW_MAX];
+	l->length = l->head_length + l->foot_length;
+	for (size_t i = 0; i < l->count; i++) {
+		if (stopped(stop)) return ECANCELED;
+		l->length += row(l, i, text);
 	}
+	return 0;
 }
 
-static void print_item(FILE *out, const struct item *item) {
-	struct slice name = {.at = item->name, .length = strlen(item->name)};
-	char href[3 * NAME_MAX + 1];
-	const char *slash = item->directory ? "/" : "";
-	size_t length = name.length <= NAME_MAX ? path_encode(name, href) : 0;
-	struct tm tm;
-	char date[32] = "";
-	if (gmtime_r(&item->modified, &tm)) strftime(date, sizeof date, "%F %R", &tm);
-	/* "./" keeps a name with a colon from being read as a scheme */
-	fprintf(out, "<tr><td><a href=\"./%.*s%s\">", (int)length, href, slash);
-	print_escaped(out, name);
-	fprintf(out, "%s</a><td>", slash);
-	if (!item->directory) fprintf(out, "%lld", (long long)item->size);
-	fprintf(out, "<td>%s\n", date);
-}
-
-static void print_page(FILE *out, const struct items *list, struct slice title) {
-	fputs("<!doctype html>\n<html lang=en><meta charset=utf-8>\n"
-		  "<meta name=viewport content=\"width=device-width\">\n<title>/",
-		  out);
-	print_escaped(out, title);
-	fputs("</title>\n<style>:root{color-scheme:light dark}body{font-family:sans-serif}"
-		  "td{padding:.1em 1em}td:nth-child(2){text-align:right}</style>\n<h1>/",
-		  out);
-	print_escaped(out, title);
-	fputs("</h1>\n<table>\n", out);
-	if (title.length) fputs("<tr><td><a href=\"../\">../</a><td><td>\n", out);
-	for (size_t i = 0; i < list->count; i++) print_item(out, &list->item[i]);
-	fputs("</table>\n", out);
-	if (list->more) fprintf(out, "<p>Only the first %d entries found are shown.\n", LISTING_MAX);
-}
-
-int listing_make(const struct cache *cache, const char *path, struct slice title, char **html, size_t *length) {
-	struct items list = {0};
+/* 0 or an errno. */
+static int open_directory(const struct tree *tree, const char *path, DIR **directory) {
 	struct stat st;
-	FILE *out = NULL;
-	int error = 0;
-	*html = NULL;
-	int fd = cache_open(cache, path, O_DIRECTORY);
+	int fd = tree_open(tree, path, O_DIRECTORY);
 	if (fd == -1) return errno;
-	DIR *directory = fdopendir(fd);
-	if (!directory) {
-		error = errno;
-		close(fd);
-		return error;
-	}
-	if (fstat(fd, &st) == -1) error = errno;
-	else if (!(st.st_mode & S_IROTH)) error = EACCES;
-	else error = collect(cache, directory, path, &list);
-	if (!error && !(out = open_memstream(html, length))) error = ENOMEM;
-	if (!error) {
-		if (list.count) qsort(list.item, list.count, sizeof *list.item, by_kind_and_name);
-		print_page(out, &list, title);
-	}
-	if (out && fclose(out) != 0) error = ENOMEM;
-	if (error) {
-		free(*html);
-		*html = NULL;
-	}
-	for (size_t i = 0; i < list.count; i++) free(list.item[i].name);
-	free(list.item);
-	closedir(directory);
+	int error = fstat(fd, &st) == -1 ? errno : st.st_mode & S_IROTH ? 0 : EACCES;
+	if (!error && (*directory = fdopendir(fd))) return 0;
+	if (!error) error = errno;
+	close(fd);
 	return error;
+}
+
+int listing_make_within(struct listing_limits limits, const struct tree *tree, const char *path, struct slice title,
+						enum listing_format format, const atomic_bool *stop, struct listing **listing) {
+	DIR *directory = NULL;
+	int error = open_directory(tree, path, &directory);
+	if (error) return error;
+	struct listing *l = calloc(1, sizeof *l);
+	if (!l) {
+		closedir(directory);
+		return ENOMEM;
+	}
+	l->references = 1;
+	l->form = format == LISTING_JSON ? &form_json : &form_html;
+	error = collect(tree, directory, path, title.length == 0, limits, stop, l);
+	closedir(directory);
+	if (!error) {
+		sort(l);
+		error = frame(l, title);
+	}
+	if (!error) error = measure(l, stop);
+	if (error) listing_release(l);
+	else *listing = l;
+	return error;
+}
+
+int listing_make(const struct tree *tree, const char *path, struct slice title, enum listing_format format,
+				 const atomic_bool *stop, struct listing **listing) {
+	struct listing_limits limits = {.entries = LISTING_ENTRIES_MAX, .bytes = LISTING_BYTES_MAX};
+	return listing_make_within(limits, tree, path, title, format, stop, listing);
+}
+
+/* --- reading --- */
+
+struct listing_reader *listing_read(struct listing *l) {
+	struct listing_reader *r = malloc(sizeof *r);
+	if (!r) return NULL;
+	listing_retain(l);
+	r->listing = l;
+	r->next = 0;
+	r->rest = (struct slice){0};
+	return r;
+}
+
+void listing_reader_free(void *reader) {
+	struct listing_reader *r = reader;
+	listing_release(r->listing);
+	free(r);
+}
+
+/* false at the end. */
+static bool write_next(struct listing_reader *r) {
+	const struct listing *l = r->listing;
+	if (r->next == 0) r->rest = (struct slice){.at = l->head, .length = l->head_length};
+	else if (r->next <= l->count) r->rest = (struct slice){.at = r->row, .length = row(l, r->next - 1, r->row)};
+	else if (r->next == l->count + 1) r->rest = (struct slice){.at = l->foot, .length = l->foot_length};
+	else return false;
+	r->next++;
+	return true;
+}
+
+ssize_t listing_fill(void *reader, char *buffer, size_t size) {
+	struct listing_reader *r = reader;
+	size_t filled = 0;
+	while (filled < size) {
+		if (!r->rest.length && !write_next(r)) break;
+		size_t n = r->rest.length < size - filled ? r->rest.length : size - filled;
+		memcpy(buffer + filled, r->rest.at, n);
+		r->rest.at += n;
+		r->rest.length -= n;
+		filled += n;
+	}
+	if (filled) return (ssize_t)filled;
+	errno = EIO;
+	return -1;
 }

@@ -15,6 +15,7 @@
 #include "gatling/certificate_files.h"
 #include "gatling/crew.h"
 #include "gatling/listen.h"
+#include "gatling/mime.h"
 #include "gatling/options.h"
 #include "gatling/platform.h"
 #include "io/io.h"
@@ -90,6 +91,16 @@ static void announce(const struct options *o, struct crew *crew, const char *dir
 			o->workers == 1 ? "worker" : "workers");
 }
 
+/* 0, or -1 after a line about what is wrong. */
+static int load_types(const char *file) {
+	char place[PATH_MAX + 16];
+	int line = mime_load(file);
+	if (line == 0) return 0;
+	if (line == -1) return complain("read", file, strerror(errno));
+	snprintf(place, sizeof place, "%s:%d", file, line);
+	return complain("take", place, "it is not a media type and its extensions");
+}
+
 /* Everything that takes privileges or may fail, in the order that it needs: open the log, bind, enter the root, become
  * the user, who has to be able to read the certificates, now as later when they change. *files: NULL without HTTPS. The
  * root's descriptor, or -1 after a line about what went wrong. */
@@ -98,6 +109,7 @@ static int prepare(const struct options *o, struct worker *workers, char *direct
 	struct account id;
 	if (o->log_file && log_file_open(log_file, o->log_file) == -1)
 		return complain("log to", o->log_file, strerror(errno));
+	if (o->mime && load_types(o->mime) == -1) return -1;
 	if (o->user && find_user(o->user, &id) == -1) return -1;
 	if (certificate_files_open(o, files) == -1 || listen_open(o, *files, workers) == -1) return -1;
 	int root = enter_root(o, directory);
@@ -147,6 +159,7 @@ int main(int argc, char **argv) {
 		if (crew_start(crew, root, log, files, kernel_tls) == -1)
 			_exit(1); /* without waiting for the workers that run */
 		announce(&options, crew, directory);
+		crew_tell(crew, CONTROL_SITE);
 		obey_signals(crew, log, &signals, files);
 	}
 	bool failed = root == -1 || crew_failed(crew);

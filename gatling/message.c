@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gatling/gzip.h"
 #include "gatling/owfat.h"
 
 enum {
-	PART_HEAD_ROOM = 256, /* bytes of the head of one part of multipart/byteranges */
+	FIELDS_ROOM = 1024,   /* bytes of what is neither the file's nor the owner's */
+	PART_HEAD_ROOM = 256, /* bytes of the head of one part of multipart/byteranges, but for its media type */
 	PAGE_ROOM = 256       /* and of the page that is nothing but a status */
 };
 
@@ -24,16 +26,24 @@ static const struct status {
 	STATUS(404, "Not Found"),
 	STATUS(204, "No Content"),
 	STATUS(301, "Moved Permanently"),
+	STATUS(302, "Found"),
+	STATUS(303, "See Other"),
+	STATUS(307, "Temporary Redirect"),
+	STATUS(308, "Permanent Redirect"),
+	STATUS(401, "Unauthorized"),
 	STATUS(400, "Bad Request"),
 	STATUS(403, "Forbidden"),
 	STATUS(405, "Method Not Allowed"),
+	STATUS(406, "Not Acceptable"),
 	STATUS(408, "Request Timeout"),
+	STATUS(410, "Gone"),
 	STATUS(411, "Length Required"),
 	STATUS(412, "Precondition Failed"),
 	STATUS(413, "Content Too Large"),
 	STATUS(414, "URI Too Long"),
 	STATUS(416, "Range Not Satisfiable"),
 	STATUS(417, "Expectation Failed"),
+	STATUS(429, "Too Many Requests"),
 	STATUS(431, "Request Header Fields Too Large"),
 	STATUS(500, "Internal Server Error"),
 	STATUS(501, "Not Implemented"),
@@ -91,7 +101,7 @@ static struct slice boundary(const struct response *r) {
 	return (struct slice){.at = r->boundary, .length = BOUNDARY_LENGTH};
 }
 
-/* The head of one part, to out (PART_HEAD_ROOM bytes); its length. */
+/* The head of one part, to out (PART_HEAD_ROOM bytes, and those of the media type); its length. */
 static size_t part_head(const struct response *r, int part, char *out) {
 	struct text t = {.start = out, .at = out};
 	put(&t, SLICE("\r\n--"));
@@ -105,7 +115,7 @@ static size_t part_head(const struct response *r, int part, char *out) {
 }
 
 static uint64_t multipart_length(const struct response *r) {
-	char head[PART_HEAD_ROOM];
+	char head[PART_HEAD_ROOM + HEADER_OCTETS_MAX];
 	uint64_t length = strlen("\r\n--") + BOUNDARY_LENGTH + strlen("--\r\n");
 	for (int i = 0; i < r->ranges; i++) length += part_head(r, i, head) + r->range[i].length;
 	return length;
@@ -113,6 +123,10 @@ static uint64_t multipart_length(const struct response *r) {
 
 /* Appends part of the file; takes one reference over. */
 static int add_file(iob *batch, struct file *f, uint64_t first, uint64_t length) {
+	if (f->gzipped) {
+		struct gzip_reader *reader = gzip_reader_new(f);
+		return reader ? iob_addsource(batch, length, gzip_reader_fill, gzip_reader_free, reader) : -1;
+	}
 	if (f->body) return iob_addbuf(batch, f->body + first, length, file_release, f);
 	return iob_addfile(batch, f->fd, (off_t)first, length, file_release, f);
 }
@@ -120,7 +134,7 @@ static int add_file(iob *batch, struct file *f, uint64_t first, uint64_t length)
 static int add_multipart(iob *batch, const struct response *r) {
 	int result = 0;
 	for (int i = 0; i < r->ranges && result == 0; i++) {
-		char head[PART_HEAD_ROOM];
+		char head[PART_HEAD_ROOM + HEADER_OCTETS_MAX];
 		result = iob_addcopy(batch, head, part_head(r, i, head));
 		if (result) break;
 		file_retain(r->file);
@@ -144,7 +158,14 @@ static size_t status_page(int status, char *out) {
 
 /* --- all kinds --- */
 
-/* 200, 206 and 304. */
+static void put_coding(struct text *t, const struct file *f) {
+	if (f->coding == CODING_IDENTITY) return;
+	put(t, SLICE("Content-Encoding: "));
+	put(t, coding_name[f->coding]);
+	put(t, SLICE("\r\n"));
+}
+
+/* All with a file but for 416. */
 static void put_file_fields(struct text *t, struct response *r, uint64_t *length) {
 	const struct file *f = r->file;
 	*length = r->ranges == 1 ? r->range[0].length : f->size;
@@ -154,6 +175,7 @@ static void put_file_fields(struct text *t, struct response *r, uint64_t *length
 	} else if (r->ranges > 1) {
 		*length = multipart_length(r);
 		put_content_length(t, *length);
+		put_coding(t, f);
 		put(t, SLICE("Content-Type: multipart/byteranges; boundary="));
 		put(t, boundary(r));
 		put(t, SLICE("\r\n" FILE_NOSNIFF));
@@ -162,9 +184,13 @@ static void put_file_fields(struct text *t, struct response *r, uint64_t *length
 		put_content_length(t, *length);
 		put_content_range(t, &r->range[0], f->size);
 		put(t, from(f->fields, f->type_at));
+	} else if (r->status != 200) { /* no validators: they would be taken for those of what was asked for */
+		put(t, (struct slice){.at = f->fields.at, .length = f->validators_at});
+		put(t, from(f->fields, f->owner_at));
 	} else {
 		put(t, f->fields);
 	}
+	if (r->lines.length) put(t, r->lines);
 }
 
 static void put_status_fields(struct text *t, const struct response *r, uint64_t *length) {
@@ -185,10 +211,19 @@ static void put_status_fields(struct text *t, const struct response *r, uint64_t
 		put(t, SLICE("\r\n"));
 	}
 	*length = 0;
+	if (r->lines.length) put(t, r->lines);
 	if (r->status == 204) return;
-	*length = r->page ? r->page_length : status_page(r->status, page);
+	*length = r->source.owner ? r->source.length : r->page.at ? r->page.length : status_page(r->status, page);
 	put_content_length(t, *length);
-	put(t, SLICE("Content-Type: text/html; charset=utf-8\r\n" FILE_NOSNIFF));
+	put(t, SLICE("Content-Type: "));
+	put(t, r->source.owner ? (struct slice){.at = r->source.type, .length = strlen(r->source.type)}
+						   : SLICE("text/html; charset=utf-8"));
+	put(t, SLICE("\r\n" FILE_NOSNIFF));
+}
+
+size_t message_fields_room(const struct response *r) {
+	size_t file = r->file ? r->file->fields.length : 0;
+	return FIELDS_ROOM + r->location.length + r->lines.length + file;
 }
 
 static bool is_file(const struct response *r) { return r->file && r->status != 416; }
@@ -202,13 +237,15 @@ size_t message_fields(struct response *r, char *out, uint64_t *content_length) {
 }
 
 struct slice message_in_memory(const struct response *r) {
-	if (r->status != 200 || !r->file || !r->file->body) return (struct slice){0};
+	if (r->status != 200 || !r->file || !r->file->body || r->file->gzipped) return (struct slice){0};
 	return (struct slice){.at = r->file->body, .length = r->file->size};
 }
 
 int message_content(iob *batch, struct response *r) {
 	char page[PAGE_ROOM];
-	if (r->page) return iob_addbuf(batch, r->page, r->page_length, free, r->page);
+	if (r->source.owner)
+		return iob_addsource(batch, r->source.length, r->source.fill, r->source.release, r->source.owner);
+	if (r->page.at) return iob_addbuf(batch, r->page.at, r->page.length, NULL, NULL);
 	if (is_file(r) && r->ranges > 1) return add_multipart(batch, r);
 	if (is_file(r) && r->status != 304)
 		return add_file(batch, r->file, r->ranges ? r->range[0].first : 0,
@@ -219,7 +256,7 @@ int message_content(iob *batch, struct response *r) {
 
 void message_drop(struct response *r) {
 	if (r->file) file_release(r->file);
-	free(r->page);
+	if (r->source.owner) r->source.release(r->source.owner);
 	r->file = NULL;
-	r->page = NULL;
+	r->source.owner = NULL;
 }

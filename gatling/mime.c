@@ -1,9 +1,13 @@
 /* mime.c - see mime.h. The table is sorted by extension. */
 #include "gatling/mime.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-enum { EXTENSION_MAX = 16 };
+#include "gatling/octet.h"
+
+enum { EXTENSION_MAX = 64 }; /* with a NUL; Debian's mime.types has one of 30 */
 
 #define UTF8 "; charset=utf-8"
 
@@ -128,9 +132,78 @@ static const struct mime {
 	{"zst", "application/zstd"},
 };
 
+static struct {
+	struct mime *entry; /* sorted, too */
+	size_t count;
+} own;
+
 static int by_extension(const void *key, const void *entry) {
 	return strcmp(key, ((const struct mime *)entry)->extension);
 }
+
+static int by_entry(const void *a, const void *b) { return by_extension(((const struct mime *)a)->extension, b); }
+
+static char to_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+
+/* --- a file of them --- */
+
+static bool is_type(const char *type) {
+	size_t length = strlen(type);
+	const char *slash = strchr(type, '/');
+	for (size_t i = 0; i < length; i++)
+		if (!octet_is(type[i], OCTET_TOKEN) && type + i != slash) return false;
+	return slash && slash != type && slash[1] && length <= MIME_TYPE_MAX;
+}
+
+/* Neither is freed: types last as long as the process. */
+static bool add(const char *extension, const char *type) {
+	bool text = strncmp(type, "text/", strlen("text/")) == 0;
+	size_t length = strlen(extension) + 1;
+	struct mime *grown = realloc(own.entry, (own.count + 1) * sizeof *grown);
+	char *name = grown ? malloc(length + strlen(type) + sizeof UTF8) : NULL;
+	if (grown) own.entry = grown;
+	if (!name) return false;
+	for (size_t i = 0; i < length; i++) name[i] = to_lower(extension[i]);
+	sprintf(name + length, "%s%s", type, text ? UTF8 : "");
+	own.entry[own.count++] = (struct mime){.extension = name, .type = name + length};
+	return true;
+}
+
+/* Of "type extension..."; false: it is wrong. */
+static bool take_line(char *line) {
+	static const char blanks[] = " \t\r\n";
+	char *rest = NULL;
+	line[strcspn(line, "#")] = '\0';
+	const char *type = strtok_r(line, blanks, &rest), *extension = strtok_r(NULL, blanks, &rest);
+	if (!type) return true;
+	if (!is_type(type)) return false;
+	for (; extension; extension = strtok_r(NULL, blanks, &rest))
+		if (strlen(extension) >= EXTENSION_MAX || !add(extension, type)) return false;
+	return true;
+}
+
+int mime_load(const char *file) {
+	FILE *in = fopen(file, "re");
+	char *line = NULL;
+	size_t room = 0, total = 0;
+	int number = 0;
+	bool right = true;
+	if (!in) return -1;
+	for (ssize_t n; right && total <= MIME_FILE_MAX && (n = getline(&line, &room, in)) != -1; total += (size_t)n) {
+		number++;
+		right = take_line(line);
+	}
+	bool failed = ferror(in);
+	int error = failed ? errno : EFBIG;
+	fclose(in);
+	free(line);
+	if (own.count) qsort(own.entry, own.count, sizeof *own.entry, by_entry);
+	if (!right) return number;
+	errno = error;
+	return failed || total > MIME_FILE_MAX ? -1 : 0;
+}
+
+/* --- finding --- */
 
 const char *mime_type(struct slice path) {
 	static const char unknown[] = "application/octet-stream";
@@ -141,11 +214,9 @@ const char *mime_type(struct slice path) {
 		n++;
 	}
 	if (n == path.length || n == EXTENSION_MAX) return unknown;
-	for (size_t i = 0; i < n; i++) {
-		char c = path.at[path.length - n + i];
-		extension[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-	}
+	for (size_t i = 0; i < n; i++) extension[i] = to_lower(path.at[path.length - n + i]);
 	extension[n] = '\0';
-	const struct mime *m = bsearch(extension, table, sizeof table / sizeof *table, sizeof *table, by_extension);
+	const struct mime *m = own.count ? bsearch(extension, own.entry, own.count, sizeof *own.entry, by_extension) : NULL;
+	if (!m) m = bsearch(extension, table, sizeof table / sizeof *table, sizeof *table, by_extension);
 	return m ? m->type : unknown;
 }

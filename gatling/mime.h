@@ -7,4 +7,10 @@
 /* The value of Content-Type for a file name or path; UTF-8 is said for text. application/octet-stream if not known. */
 const char *mime_type(struct slice path);
 
+/* Reads further types, which come before the built-in ones, from a file in the format of mime.types: a type and its
+ * extensions on a line; '#' begins a comment. Before there are workers. 0; or the number of the line that is wrong, or
+ * -1 with errno: it cannot be read (EFBIG: over MIME_FILE_MAX). */
+enum { MIME_FILE_MAX = 1024 * 1024 /* bytes */, MIME_TYPE_MAX = 128 };
+int mime_load(const char *file);
+
 #endif

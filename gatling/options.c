@@ -1,6 +1,8 @@
 /* options.c - see options.h. */
 #include "gatling/options.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <getopt.h>
 #include <openssl/crypto.h>
 #include <stdarg.h>
@@ -19,6 +21,8 @@
 #endif
 
 enum { PORT_ROOT = 80, PORT_USER = 8000, TLS_PORT_ROOT = 443, TLS_PORT_USER = 8443, TIMEOUT_S = 23 };
+enum { GZIP_CACHE = 64 * 1024 * 1024 }; /* bytes */
+#define SIZE_LIMIT (UINT64_C(1) << 40)
 enum { HSTS_MAX_S = 10 * 365 * 24 * 60 * 60 };
 
 static const char help[] = "usage: gatling [options]\n"
@@ -36,6 +40,12 @@ static const char help[] = "usage: gatling [options]\n"
 						   "  -d, --listings        list directories without index.html\n"
 						   "                        (default without -v)\n"
 						   "  -D, --no-listings     do not\n"
+						   "  -r, --fallback URL    send who asks for what is missing to URL\n"
+						   "      --gzip-cache SIZE bytes of compressed files kept in memory, also 64K, 64M\n"
+						   "                        (default: 64M; 0: compress nothing)\n"
+						   "      --no-cache-control\n"
+						   "                        say nothing about caching that _headers does not\n"
+						   "      --mime FILE       media types, as in /etc/mime.types, before the built-in\n"
 						   "  -v, --vhosts          serve only from the directories HOST:PORT/, HOST/ and\n"
 						   "                        default/ (without -v: also from DIR itself)\n"
 						   "  -V, --no-vhosts       serve from DIR alone\n"
@@ -84,6 +94,30 @@ static int number(const char *name, const char *text, int least, int most) {
 	return (int)value;
 }
 
+/* Bytes, or with a letter behind them KiB, MiB, GiB. */
+static uint64_t size(const char *name, const char *text) {
+	static const char units[] = "KMG";
+	char *end;
+	errno = 0;
+	unsigned long long value = strtoull(text, &end, 10);
+	const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+	int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+	if (!isdigit((unsigned char)*text) || (*end && (!unit || end[1])) || errno || value > SIZE_LIMIT >> shift)
+		refuse("%s takes a number of bytes, or one with K, M or G behind it, not '%s'", name, text);
+	return (uint64_t)value << shift;
+}
+
+/* What a Location may begin with. */
+static const char *url(const char *text) {
+	size_t scheme = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+	if (!scheme || strncmp(text + scheme, "://", 3) != 0 || !text[scheme + 3])
+		refuse("--fallback takes a URL, not '%s'", text);
+	if (strlen(text) > FALLBACK_MAX) refuse("--fallback takes a URL of at most %d bytes", FALLBACK_MAX);
+	for (const char *at = text; *at; at++)
+		if (*at <= ' ' || *at >= 127) refuse("--fallback takes a URL of visible ASCII, not '%s'", text);
+	return text;
+}
+
 /* Whether it is the first of two words. */
 static bool either(const char *name, const char *text, const char *yes, const char *no) {
 	if (strcmp(text, yes) != 0 && strcmp(text, no) != 0) refuse("%s takes '%s' or '%s', not '%s'", name, no, yes, text);
@@ -111,10 +145,13 @@ __attribute__((noreturn)) static void print_version(void) {
 	done();
 }
 
-static const char short_options[] = ":c:p:i:u:j:T:dDvVeEnh";
+static const char short_options[] = ":c:p:i:u:j:T:r:dDvVeEnh";
 
 enum {
 	LONG_SYMLINKS = 256,
+	LONG_GZIP_CACHE,
+	LONG_NO_CACHE_CONTROL,
+	LONG_MIME,
 	LONG_DEFER,
 	LONG_VERSION,
 	LONG_CERT,
@@ -138,6 +175,10 @@ static const struct option long_options[] = {
 	{"timeout", required_argument, NULL, 'T'},
 	{"listings", no_argument, NULL, 'd'},
 	{"no-listings", no_argument, NULL, 'D'},
+	{"fallback", required_argument, NULL, 'r'},
+	{"gzip-cache", required_argument, NULL, LONG_GZIP_CACHE},
+	{"no-cache-control", no_argument, NULL, LONG_NO_CACHE_CONTROL},
+	{"mime", required_argument, NULL, LONG_MIME},
 	{"vhosts", no_argument, NULL, 'v'},
 	{"no-vhosts", no_argument, NULL, 'V'},
 	{"symlinks", required_argument, NULL, LONG_SYMLINKS},
@@ -173,6 +214,8 @@ static void add_key(struct options *o, const char *file) {
 void options_parse(struct options *o, int argc, char **argv) {
 	int listings = -1; /* not said */
 	*o = (struct options){.root = ".",
+						  .cache_control = true,
+						  .gzip_cache = GZIP_CACHE,
 						  .port = geteuid() == 0 ? PORT_ROOT : PORT_USER,
 						  .tls_port = geteuid() == 0 ? TLS_PORT_ROOT : TLS_PORT_USER,
 						  .workers = (int)io_processors(),
@@ -193,6 +236,10 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case 'T': o->timeout_s = number("--timeout", optarg, 0, TIMEOUT_MAX_S); break;
 		case 'd': listings = 1; break;
 		case 'D': listings = 0; break;
+		case 'r': o->fallback = url(optarg); break;
+		case LONG_GZIP_CACHE: o->gzip_cache = size("--gzip-cache", optarg); break;
+		case LONG_NO_CACHE_CONTROL: o->cache_control = false; break;
+		case LONG_MIME: o->mime = optarg; break;
 		case 'v': o->vhosts = VHOSTS_ONLY; break;
 		case 'V': o->vhosts = VHOSTS_OFF; break;
 		case 'e': o->https = HTTPS_ON; break;

@@ -3,8 +3,11 @@
 #define GATLING_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { ADDRESSES_MAX = 64, CERTS_MAX = 64, WORKERS_MAX = 256, TIMEOUT_MAX_S = 24 * 60 * 60 };
+
+enum { FALLBACK_MAX = 1024 }; /* bytes of its URL */
 
 enum vhosts {
 	VHOSTS_TRY, /* a directory for the host, else the root itself */
@@ -29,6 +32,10 @@ struct options {
 	int workers;
 	int timeout_s; /* 0: never */
 	bool listings;
+	bool cache_control;   /* sent without being asked */
+	uint64_t gzip_cache;  /* bytes of what has been compressed, of all workers together */
+	const char *fallback; /* URL of a mirror for what is missing; NULL: none */
+	const char *mime;     /* file of media types; NULL: none */
 	enum vhosts vhosts;
 	enum log_format log;
 	const char *log_file; /* NULL: stdout */

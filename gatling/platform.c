@@ -1,8 +1,12 @@
 /* platform.c - see platform.h. */
 #include "gatling/platform.h"
 
+#ifdef __linux__
+#include <crypt.h>
+#endif
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -85,3 +89,33 @@ bool platform_can_open_beneath(void) {
 	close(here);
 	return fd != -1;
 }
+
+/* --- passwords --- */
+
+static bool take_hash(const char *hash, char *out) {
+	if (!hash || *hash == '*' || strlen(hash) >= PLATFORM_CRYPT_ROOM) return false;
+	memcpy(out, hash, strlen(hash) + 1);
+	return true;
+}
+
+#if defined(__linux__) || defined(__FreeBSD__)
+
+bool platform_crypt(const char *password, const char *setting, char *out) {
+	struct crypt_data *data = calloc(1, sizeof *data);
+	if (!data) return false;
+	bool known = take_hash(crypt_r(password, setting, data), out);
+	free(data);
+	return known;
+}
+
+#else
+
+bool platform_crypt(const char *password, const char *setting, char *out) {
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	pthread_mutex_lock(&mutex);
+	bool known = take_hash(crypt(password, setting), out);
+	pthread_mutex_unlock(&mutex);
+	return known;
+}
+
+#endif

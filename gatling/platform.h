@@ -44,6 +44,11 @@ long platform_send_queue(int fd);
 /* Whether the kernel can seal records of TLS (kTLS). As root, has it load what it needs for that. */
 bool platform_has_ktls(void);
 
+/* crypt(3): the hash of a password by the method, and with the salt, of a setting, which another hash may be; to out.
+ * Any thread may call it. false: the method is not known here. */
+enum { PLATFORM_CRYPT_ROOM = 512 };
+bool platform_crypt(const char *password, const char *setting, char *out);
+
 /* Lets a listening socket report a connection only when its first bytes are there, or after wait_s; does nothing where
  * there is no such thing. */
 void platform_defer_accept(int fd, int wait_s);

@@ -2,6 +2,8 @@
  * two parsers that repair differently are how requests get smuggled. */
 #include "gatling/request.h"
 
+#include <stdlib.h>
+
 #include <assert.h>
 #include <limits.h>
 
@@ -322,4 +324,29 @@ bool request_plausible(const char *buffer, size_t length) {
 	/* a CR may stand at the end only, where its LF is still to come */
 	size_t text = octet_text(buffer, length);
 	return text == length || (buffer[text] == '\r' && text + 1 == length);
+}
+
+static struct slice keep(char **at, struct slice s) {
+	if (!s.at) return s;
+	struct slice kept = {.at = *at, .length = s.length};
+	if (s.length) memcpy(*at, s.at, s.length);
+	*at += s.length;
+	return kept;
+}
+
+struct request *request_keep(const struct request *r, size_t *size) {
+	size_t head = offsetof(struct request, field) + r->fields * sizeof *r->field;
+	*size = head + r->line.length + r->path.length + r->query.length + r->host.length;
+	for (unsigned i = 0; i < r->fields; i++) *size += r->field[i].value.length;
+	/* the fields that did not come are not there, nor looked at */
+	struct request *kept = malloc(*size > sizeof *kept ? *size : sizeof *kept);
+	if (!kept) return NULL;
+	memcpy(kept, r, head);
+	char *at = (char *)kept + head;
+	kept->line = keep(&at, r->line);
+	kept->path = keep(&at, r->path);
+	kept->query = keep(&at, r->query);
+	kept->host = keep(&at, r->host);
+	for (unsigned i = 0; i < r->fields; i++) kept->field[i].value = keep(&at, r->field[i].value);
+	return kept;
 }

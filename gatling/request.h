@@ -83,6 +83,10 @@ static inline bool request_has(const struct request *request, enum field_name na
 /* The first field with that name, or an absent slice. */
 struct slice request_field(const struct request *request, enum field_name name);
 
+/* A copy that does not refer to the caller's buffer, to be freed with free(); *size: bytes of memory that it takes.
+ * NULL: ENOMEM. */
+struct request *request_keep(const struct request *request, size_t *size);
+
 /* Whether n bytes that continue a head without ending a line may yet become part of a request; a cheap test
  * between two calls of request_parse(), so that what is not HTTP is refused at once. */
 bool request_plausible(const char *buffer, size_t length);

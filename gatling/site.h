@@ -1,29 +1,46 @@
-/* site.h - virtual hosts: which directory below the root a Host is served from. */
+/* site.h - virtual hosts: which directory below the root a Host is served from, and what the files in it say about how:
+ * _headers, _redirects and .htaccess_global. */
 #ifndef GATLING_SITE_H
 #define GATLING_SITE_H
 
 #include <stdint.h>
 
-#include "gatling/cache.h"
+#include "gatling/guard.h"
+#include "gatling/header_rules.h"
 #include "gatling/host.h"
 #include "gatling/options.h"
+#include "gatling/redirect_rules.h"
 
 enum {
 	SITES_MAX = 256,               /* hosts whose directory is remembered */
-	SITE_CHECK_MS = 1000,          /* for so long */
+	SITE_CHECK_MS = 1000,          /* for so long, as what its files say */
 	SITE_PREFIX_MAX = HOST_MAX + 8 /* bytes of "host:port/" */
+};
+
+struct site {
+	struct slice prefix;          /* path of its directory with trailing slash, "" for the root */
+	struct header_rules *headers; /* NULL: none, as the others */
+	struct redirect_rules *redirects;
+	struct guard *guard;
 };
 
 struct sites;
 
-/* NULL: ENOMEM. The directories are those below the root of the cache, which has to outlive this. */
-struct sites *sites_new(const struct cache *cache, enum vhosts vhosts);
+/* NULL: ENOMEM. The directories are those of the tree; both have to outlive this. */
+struct sites *sites_new(const struct tree *tree, struct guards *guards, enum vhosts vhosts);
 void sites_free(struct sites *sites);
 
 /* Finds the first that exists of HOST:PORT/, HOST/, default/ and, unless only virtual hosts are served, the root.
- * Writes its path with trailing slash ("" for the root) to prefix (SITE_PREFIX_MAX bytes) and its length to *length.
- * host is absent or host_valid(); a port in it does not count, port is the one that the connection came in on. false:
- * there is none. */
-bool sites_find(struct sites *sites, struct slice host, unsigned port, int64_t now_ms, char *prefix, size_t *length);
+ * host is absent or host_valid(); a port in it does not count, port is the one that the connection came in on. NULL:
+ * there is none. The site is good until the next call. */
+const struct site *sites_find(struct sites *sites, struct slice host, unsigned port, int64_t now_ms);
+
+/* Whether a path below the directory of the site (decoded, without leading slash) is one of its own files that are not
+ * served. */
+bool site_hides(struct slice path);
+
+/* Says once that _headers gives responses more than HEADER_OCTETS_MAX, with that line of it as the last. Names no path:
+ * of those, clients have as many as they like. */
+void site_complain(const struct site *site, unsigned line);
 
 #endif

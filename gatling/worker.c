@@ -37,6 +37,36 @@ static int count_limits(struct worker *w, unsigned *cached) {
 	return 0;
 }
 
+/* What it answers from; cached: files that it may keep open. */
+static int content_new(struct worker *w, unsigned cached) {
+	const struct options *o = w->options;
+	struct content *c = &w->content;
+	c->options = o;
+	c->tree = (struct tree){.root = w->root, .symlinks_inside = o->symlinks_inside};
+	if (!(w->file_jobs = jobs_new(w->loop)) || !(w->password_jobs = jobs_new(w->loop))) return -1;
+	if (!(c->guards = guards_new(&c->tree, w->password_jobs))) return -1;
+	if (!(c->listings = listings_new(&c->tree, w->file_jobs))) return -1;
+	if (!(c->sites = sites_new(&c->tree, c->guards, o->vhosts))) return -1;
+	struct cache_options options = {.tree = &c->tree,
+									.guards = c->guards,
+									.jobs = w->file_jobs,
+									.descriptors = cached,
+									.gzip_bytes = o->gzip_cache / (unsigned)o->workers,
+									.cache_control = o->cache_control};
+	return (c->cache = cache_new(&options)) ? 0 : -1;
+}
+
+/* After the connections have gone. */
+static void content_free(struct worker *w) {
+	struct content *c = &w->content;
+	jobs_free(w->file_jobs);
+	jobs_free(w->password_jobs);
+	listings_free(c->listings);
+	sites_free(c->sites);
+	cache_free(c->cache);
+	guards_free(c->guards);
+}
+
 static int start(struct worker *w) {
 	int keep[2 * ADDRESSES_MAX + 2];
 	unsigned kept = 0, cached;
@@ -47,11 +77,7 @@ static int start(struct worker *w) {
 	if (count_limits(w, &cached) == -1) return -1;
 
 	w->loop = io_loop_new();
-	w->content.cache = cache_new(w->root, w->options->symlinks_inside, cached);
-	w->content.listings = w->options->listings;
-	if (!w->loop || !w->content.cache) return -1;
-	w->content.sites = sites_new(w->content.cache, w->options->vhosts);
-	if (!w->content.sites) return -1;
+	if (!w->loop || content_new(w, cached) == -1) return -1;
 	if (w->certificates) {
 		w->tls = tls_worker_new(w->options->strict_sni, w->kernel_tls);
 		if (!w->tls) return -1;
@@ -183,6 +209,7 @@ static void obey(struct worker *w) {
 		case CONTROL_DRAIN: drain(w, 0); break;
 		case CONTROL_LIMIT: drain(w, w->options->timeout_s); break;
 		case CONTROL_CERTIFICATES: tls_use_certificates(w->tls, certificate_files_current(w->certificates)); break;
+		case CONTROL_SITE: (void)sites_find(w->content.sites, SLICE(""), 0, io_now(w->loop)); break;
 		case CONTROL_QUIT: w->quit = true; return;
 		}
 	}
@@ -249,6 +276,8 @@ static int turn(struct worker *w) {
 	if (io_wait(w->loop, wait_limit(w)) == -1) return -1;
 	make_dates(w);
 	w->handshakes = 0;
+	jobs_collect(w->file_jobs);
+	jobs_collect(w->password_jobs);
 	for (int fd; (fd = io_canread(w->loop)) != -1;) readable(w, fd);
 	w->share = io_now(w->loop) - w->at_once_ms < AT_ONCE_MS ? SHARE_LEAST : SHARE_MOST;
 	w->sent = 0; /* who is left when the share is used up comes first in the next turn */
@@ -278,8 +307,7 @@ int worker_run(struct worker *w) {
 	stop_listening(w);
 	close_connections(w, false);
 	exchange_free_spares(w);
-	cache_free(w->content.cache);
-	sites_free(w->content.sites);
+	content_free(w);
 	tls_worker_free(w->tls);
 	io_loop_free(w->loop);
 	close(w->control.fd);

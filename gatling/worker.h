@@ -49,6 +49,7 @@ enum control_message {
 	CONTROL_DRAIN = 'd',        /* to it: stop accepting, finish what is under way, end */
 	CONTROL_LIMIT = 'l',        /* the same within the timeout */
 	CONTROL_CERTIFICATES = 'c', /* to it: there are other certificates */
+	CONTROL_SITE = 's',         /* look at what the files of the first site say: mistakes are told at the start */
 	CONTROL_QUIT = 'q'          /* end now */
 };
 
@@ -66,6 +67,8 @@ struct worker {
 	bool kernel_tls;
 	/* the worker's own */
 	io_loop *loop;
+	/* passwords have a thread of their own: who guesses them holds up nobody's files */
+	struct jobs *file_jobs, *password_jobs;
 	struct content content;
 	bool private_descriptors, draining, quit;
 	int error;              /* why it could not start */

@@ -1,0 +1,355 @@
+/* file.c - see file.h. */
+#include "gatling/file.h"
+
+#include <errno.h>
+#include <openssl/sha.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "gatling/date.h"
+#include "gatling/hpack.h"
+#include "gatling/owfat.h"
+
+enum {
+	READ_ATTEMPTS = 3, /* at a file that changes while it is read into memory */
+	ETAG_BYTES = 16,   /* of the hash that the entity-tag shows */
+	ETAG_ROOM = 2 * ETAG_BYTES + 8,
+	FIELDS_ROOM_MIN = 640 /* bytes of the field lines but for the owner's and the media type */
+};
+
+struct entry {
+	struct file file; /* first: a file is its entry */
+	unsigned references;
+	struct identity identity;
+	struct entry
+		*origin; /* what it has been made of, NULL: it has been loaded; body and fd are its own unless gzipped */
+	char etag[ETAG_ROOM];
+	char *text; /* fields, block, and the media type if it is the owner's */
+	size_t text_size;
+};
+
+static const struct entry *entry_of(const struct file *file) { return (const struct entry *)file; }
+
+void file_retain(struct file *file) { ((struct entry *)file)->references++; }
+
+void file_release(void *file) {
+	struct entry *e = file;
+	if (--e->references) return;
+	if (!e->file.gzipped) {
+		if (e->file.fd != -1) close(e->file.fd);
+		free((char *)e->file.body);
+	}
+	if (e->origin) file_release(e->origin);
+	free(e->text);
+	free(e);
+}
+
+static struct entry *entry_new(void) {
+	struct entry *e = calloc(1, sizeof *e);
+	if (!e) return NULL;
+	e->references = 1;
+	e->file.fd = -1;
+	return e;
+}
+
+const struct identity *file_identity(const struct file *file) { return &entry_of(file)->identity; }
+
+size_t file_memory(const struct file *file) {
+	const struct entry *e = entry_of(file);
+	return e->text_size + (file->body && !file->gzipped ? file->size : 0);
+}
+
+bool file_changed(const struct file *file) {
+	struct stat st;
+	if (file->fd == -1) return false;
+	if (fstat(file->fd, &st) == -1) return true;
+	struct identity now = identity_of(&st);
+	return !identity_same(&now, &entry_of(file)->identity);
+}
+
+/* --- loading --- */
+
+/* The whole file, or NULL with errno; EAGAIN: it does not have the size that it had. */
+static char *read_body(int fd, size_t size) {
+	char *body = malloc(size ? size : 1);
+	for (size_t have = 0; body && have < size;) {
+		ssize_t n = pread(fd, body + have, size - have, (off_t)have);
+		if (n > 0) {
+			have += (size_t)n;
+			continue;
+		}
+		int error = n == 0 ? EAGAIN : errno;
+		free(body);
+		body = NULL;
+		errno = error;
+	}
+	return body;
+}
+
+/* Fills identity and, for a small file, body; a file that keeps changing is sent from its descriptor. 0 or an errno. */
+static int load(struct entry *e) {
+	struct stat st;
+	if (fstat(e->file.fd, &st) == -1) return errno;
+	if (S_ISDIR(st.st_mode)) return EISDIR;
+	if (!S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH)) return EACCES;
+	for (int i = 0; i < READ_ATTEMPTS && st.st_size <= FILE_BODY_MAX; i++) {
+		struct identity before = identity_of(&st);
+		char *body = read_body(e->file.fd, (size_t)st.st_size);
+		if (!body && errno != EAGAIN) return errno;
+		if (fstat(e->file.fd, &st) == -1) {
+			free(body);
+			return errno;
+		}
+		struct identity after = identity_of(&st);
+		if (body && identity_same(&before, &after)) {
+			e->file.body = body;
+			close(e->file.fd);
+			e->file.fd = -1;
+			break;
+		}
+		free(body);
+	}
+	e->identity = identity_of(&st);
+	e->file.size = e->file.stored = (uint64_t)st.st_size;
+	return 0;
+}
+
+/* A private key (PEM) that somebody has left where everybody may read it is no file to be served. */
+static bool is_key(struct slice path, const struct file *f) {
+	static const char mark[] = "PRIVATE KEY-----";
+	const char *suffix = path.at + path.length - 4;
+	if (path.length < 4 || (memcmp(suffix, ".pem", 4) != 0 && memcmp(suffix, ".key", 4) != 0)) return false;
+	return f->body && memmem(f->body, f->size, mark, sizeof mark - 1);
+}
+
+static void write_etag(struct entry *e, const unsigned char *hash, const char *suffix) {
+	char *out = e->etag;
+	*out++ = '"';
+	for (int i = 0; i < ETAG_BYTES; i++) {
+		*out++ = fmt_tohex((char)(hash[i] >> 4));
+		*out++ = fmt_tohex((char)(hash[i] & 15));
+	}
+	out += fmt_str(out, suffix);
+	*out++ = '"';
+	e->file.validators.etag = (struct slice){.at = e->etag, .length = (size_t)(out - e->etag)};
+}
+
+/* A file in memory is known by its content. A larger one by everything that changes with it: two states of one file
+ * differ at least in the time of their last change, which nobody can set; two files in their inode. */
+static void make_etag(struct entry *e) {
+	unsigned char hash[SHA256_DIGEST_LENGTH];
+	const struct identity *id = &e->identity;
+	const uint64_t known[] = {(uint64_t)id->device,
+							  (uint64_t)id->inode,
+							  (uint64_t)id->size,
+							  (uint64_t)id->modified.tv_sec,
+							  (uint64_t)id->modified.tv_nsec,
+							  (uint64_t)id->changed.tv_sec,
+							  (uint64_t)id->changed.tv_nsec};
+	if (e->file.body) SHA256((const unsigned char *)e->file.body, e->file.size, hash);
+	else SHA256((const unsigned char *)known, sizeof known, hash);
+	write_etag(e, hash, "");
+}
+
+int file_load(int fd, struct slice path, struct file **file) {
+	struct entry *e = entry_new();
+	if (!e) {
+		close(fd);
+		return ENOMEM;
+	}
+	e->file.fd = fd;
+	int error = load(e);
+	if (!error && is_key(path, &e->file)) error = EACCES;
+	if (error) {
+		file_release(e);
+		return error;
+	}
+	make_etag(e);
+	*file = &e->file;
+	return 0;
+}
+
+/* --- fields --- */
+
+/* What the owner says of a field. NULL: nothing. */
+static const struct header_item *owner_says(const struct header_set *set, const char *name) {
+	for (unsigned i = 0; set && i < set->count; i++)
+		if (header_named(&set->item[i], name)) return &set->item[i];
+	return NULL;
+}
+
+struct lines {
+	char *start, *at;
+};
+
+static void put(struct lines *l, struct slice s) {
+	memcpy(l->at, s.at, s.length);
+	l->at += s.length;
+}
+
+static void put_line(struct lines *l, struct slice name, struct slice value) {
+	put(l, name);
+	put(l, SLICE(": "));
+	put(l, value);
+	put(l, SLICE("\r\n"));
+}
+
+static void put_length(struct lines *l, const struct file *f) {
+	put(l, SLICE("Content-Length: "));
+	l->at += fmt_ulonglong(l->at, f->size);
+	put(l, SLICE("\r\n"));
+}
+
+static void put_coding(struct lines *l, enum coding coding) {
+	if (coding != CODING_IDENTITY) put_line(l, SLICE("Content-Encoding"), coding_name[coding]);
+}
+
+/* The media type may be the owner's: then it is kept at the end of the text. */
+static void put_type(struct lines *l, struct file *f, const struct dress *d) {
+	const struct header_item *type = owner_says(d->headers, "Content-Type");
+	struct slice value = {.at = d->type, .length = strlen(d->type)};
+	f->type = d->type;
+	if (type && !type->detach) value = type->value;
+	if (!type || !type->detach) put_line(l, SLICE("Content-Type"), value);
+	if (!owner_says(d->headers, "X-Content-Type-Options")) put(l, SLICE(FILE_NOSNIFF));
+}
+
+static void put_validators(struct lines *l, struct entry *e) {
+	struct file *f = &e->file;
+	time_t now = time(NULL), modified = e->identity.modified.tv_sec;
+	/* no date to come (RFC 9110, section 8.8.2.1), and none of a year that HTTP cannot write */
+	f->validators.last_modified = modified > now ? now : modified < 0 ? 0 : modified;
+	put(l, f->gzipped ? SLICE("Accept-Ranges: none\r\n") : SLICE("Accept-Ranges: bytes\r\n"));
+	put_line(l, SLICE("ETag"), f->validators.etag);
+	put(l, SLICE("Last-Modified: "));
+	f->validators.date = (struct slice){.at = l->at, .length = DATE_LENGTH};
+	l->at += date_format(l->at, f->validators.last_modified);
+	put(l, SLICE("\r\n"));
+}
+
+static void put_owner(struct lines *l, const struct dress *d) {
+	const struct header_item *vary = owner_says(d->headers, "Vary");
+	if (d->varies || (vary && !vary->detach)) {
+		put(l, SLICE("Vary: "));
+		if (d->varies) put(l, SLICE("Accept-Encoding"));
+		if (d->varies && vary && !vary->detach) put(l, SLICE(", "));
+		if (vary && !vary->detach) put(l, vary->value);
+		put(l, SLICE("\r\n"));
+	}
+	if (d->cache_control.at && !owner_says(d->headers, "Cache-Control"))
+		put_line(l, SLICE("Cache-Control"), d->cache_control);
+	for (unsigned i = 0; d->headers && i < d->headers->count; i++) {
+		const struct header_item *item = &d->headers->item[i];
+		if (!item->detach && !header_named(item, "Vary") && !header_named(item, "Content-Type"))
+			put_line(l, item->name, item->value);
+	}
+}
+
+/* The fields are complete. */
+static void finish(struct entry *e, const struct lines *l, char *block) {
+	e->file.fields = (struct slice){.at = l->start, .length = (size_t)(l->at - l->start)};
+	e->file.block = (struct slice){.at = block, .length = hpack_fields(e->file.fields, block)};
+	e->text = l->start;
+}
+
+static size_t length_of(const struct lines *l) { return (size_t)(l->at - l->start); }
+
+int file_dress(struct file *f, const struct dress *d) {
+	struct entry *e = (struct entry *)f;
+	size_t room = FIELDS_ROOM_MIN + strlen(d->type) + (d->headers ? d->headers->octets : 0);
+	const struct header_item *type = owner_says(d->headers, "Content-Type");
+	size_t type_room = type && !type->detach ? type->value.length + 1 : 0;
+	char *text = malloc(room + hpack_bound(room) + type_room);
+	if (!text) return ENOMEM;
+	struct lines l = {.start = text, .at = text};
+	put_length(&l, f);
+	f->type_at = length_of(&l);
+	f->coding = d->coding;
+	put_coding(&l, d->coding);
+	put_type(&l, f, d);
+	f->validators_at = length_of(&l);
+	put_validators(&l, e);
+	f->owner_at = length_of(&l);
+	put_owner(&l, d);
+	finish(e, &l, text + room);
+	if (type_room) {
+		char *own = text + room + hpack_bound(room);
+		memcpy(own, type->value.at, type->value.length);
+		own[type->value.length] = '\0';
+		f->type = own;
+	}
+	e->text_size = room + hpack_bound(room) + type_room;
+	return 0;
+}
+
+/* --- made of another --- */
+
+/* The same entity-tag with a suffix inside its quotes. */
+static void derive_etag(struct entry *e, const char *suffix) {
+	struct slice etag = e->origin->file.validators.etag;
+	size_t n = etag.length - 1;
+	memcpy(e->etag, etag.at, n);
+	n += fmt_str(e->etag + n, suffix);
+	e->etag[n++] = '"';
+	e->file.validators.etag = (struct slice){.at = e->etag, .length = n};
+}
+
+static struct slice part(const struct file *f, size_t from, size_t to) {
+	return (struct slice){.at = f->fields.at + from, .length = to - from};
+}
+
+/* One that is made of a file and is in that coding. NULL: ENOMEM. */
+static struct entry *derive(struct file *origin, enum coding coding, const char *suffix, uint64_t size) {
+	struct entry *e = entry_new();
+	size_t room = FIELDS_ROOM_MIN + origin->fields.length;
+	char *text = e ? malloc(room + hpack_bound(room)) : NULL;
+	if (!text) {
+		free(e);
+		return NULL;
+	}
+	struct file *f = &e->file;
+	file_retain(origin);
+	e->origin = (struct entry *)origin;
+	e->identity = e->origin->identity;
+	e->text_size = room + hpack_bound(room);
+	f->size = size;
+	f->type = origin->type;
+	f->coding = coding;
+	f->gzipped = origin->coding == CODING_GZIP;
+	derive_etag(e, suffix);
+	struct lines l = {.start = text, .at = text};
+	put_coding(&l, origin->coding); /* to see how long it is */
+	size_t type_at = origin->type_at + length_of(&l);
+	l.at = l.start;
+	put_length(&l, f);
+	f->type_at = length_of(&l);
+	put_coding(&l, coding);
+	put(&l, part(origin, type_at, origin->validators_at));
+	f->validators_at = length_of(&l);
+	put_validators(&l, e);
+	f->owner_at = length_of(&l);
+	put(&l, part(origin, origin->owner_at, origin->fields.length));
+	finish(e, &l, text + room);
+	return e;
+}
+
+struct file *file_packed(struct file *identity, char *body, uint64_t size) {
+	struct entry *e = derive(identity, CODING_GZIP, "-gz", size);
+	if (!e) {
+		free(body);
+		return NULL;
+	}
+	e->file.body = body;
+	e->file.stored = size;
+	return &e->file;
+}
+
+struct file *file_unpacked(struct file *gzip, uint64_t size) {
+	struct entry *e = derive(gzip, CODING_IDENTITY, "-un", size);
+	if (!e) return NULL;
+	e->file.body = gzip->body;
+	e->file.fd = gzip->fd;
+	e->file.stored = gzip->size;
+	return &e->file;
+}

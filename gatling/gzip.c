@@ -1,0 +1,169 @@
+/* gzip.c - see gzip.h. */
+#include "gatling/gzip.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { PIECE = 64 * 1024, WINDOW_GZIP = MAX_WBITS + 16, MEMORY_LEVEL = 8 };
+
+bool gzip_worthwhile(const char *type) {
+	static const char *const types[] = {"application/javascript",
+										"application/json",
+										"application/ld+json",
+										"application/manifest+json",
+										"application/rtf",
+										"application/vnd.ms-fontobject",
+										"application/wasm",
+										"application/xml",
+										"application/yaml",
+										"font/otf",
+										"font/ttf",
+										"image/bmp",
+										"image/vnd.microsoft.icon",
+										"image/x-icon"};
+	size_t length = strcspn(type, ";");
+	if (strncmp(type, "text/", 5) == 0) return true;
+	if (length > 4 && memcmp(type + length - 4, "+xml", 4) == 0) return true;
+	if (length > 5 && memcmp(type + length - 5, "+json", 5) == 0) return true;
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		if (strlen(types[i]) == length && memcmp(types[i], type, length) == 0) return true;
+	return false;
+}
+
+/* The stored bytes of a file from the front. */
+struct input {
+	const struct file *file;
+	uint64_t offset;
+	char buffer[PIECE];
+};
+
+/* Gives zlib the next piece. The bytes of it, 0 at the end, -1 with errno. */
+static ssize_t next_piece(struct input *in, z_stream *z) {
+	uint64_t left = in->file->stored - in->offset;
+	size_t want = left < PIECE ? (size_t)left : PIECE;
+	ssize_t n = (ssize_t)want;
+	if (in->file->body) {
+		z->next_in = (Bytef *)(uintptr_t)(in->file->body + in->offset);
+	} else {
+		do n = want ? pread(in->file->fd, in->buffer, want, (off_t)in->offset) : 0;
+		while (n == -1 && errno == EINTR);
+		if (n == 0 && want) errno = EIO;
+		if (n == -1 || (n == 0 && want)) return -1;
+		z->next_in = (Bytef *)in->buffer;
+	}
+	z->avail_in = (uInt)n;
+	in->offset += (uint64_t)n;
+	return n;
+}
+
+static int deflate_all(z_stream *z, struct input *in, const atomic_bool *stop) {
+	int result = Z_OK;
+	while (result == Z_OK) {
+		if (atomic_load(stop)) return ECANCELED;
+		if (!z->avail_in && next_piece(in, z) == -1) return errno;
+		result = deflate(z, in->offset == in->file->stored ? Z_FINISH : Z_NO_FLUSH);
+		if (!z->avail_out && result != Z_STREAM_END) return EFBIG;
+	}
+	return result == Z_STREAM_END ? 0 : EIO;
+}
+
+int gzip_compress(const struct file *file, const atomic_bool *stop, char **body, uint64_t *size) {
+	z_stream z = {0};
+	struct input *in = malloc(sizeof *in);
+	size_t room = (size_t)file->size; /* more is of no use */
+	char *out = malloc(room + 1);
+	int error = ENOMEM;
+	if (in && out && deflateInit2(&z, GZIP_LEVEL, Z_DEFLATED, WINDOW_GZIP, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) == Z_OK) {
+		in->file = file;
+		in->offset = 0;
+		z.next_out = (Bytef *)out;
+		z.avail_out = (uInt)room;
+		error = deflate_all(&z, in, stop);
+		*size = z.total_out;
+		deflateEnd(&z);
+	}
+	free(in);
+	*body = NULL;
+	if (error) {
+		free(out);
+		return error;
+	}
+	*body = realloc(out, *size);
+	if (!*body) *body = out;
+	return 0;
+}
+
+/* --- unpacking --- */
+
+struct gzip_reader {
+	struct file *file;
+	z_stream z;
+	bool ended;
+	struct input in;
+};
+
+/* Further members may follow the first, and what is no member is padding (RFC 1952, section 2.2). */
+static bool next_member(struct gzip_reader *r) {
+	if (!r->z.avail_in && next_piece(&r->in, &r->z) <= 0) return false;
+	return r->z.next_in[0] == 0x1f && inflateReset(&r->z) == Z_OK;
+}
+
+/* The bytes written to buffer; fewer than size only at the end; -1 with errno. */
+static ssize_t unpack(struct gzip_reader *r, char *buffer, size_t size) {
+	r->z.next_out = (Bytef *)buffer;
+	r->z.avail_out = (uInt)size;
+	while (r->z.avail_out && !r->ended) {
+		int result = inflate(&r->z, Z_NO_FLUSH);
+		ssize_t n = 1;
+		if (result == Z_STREAM_END) r->ended = !next_member(r);
+		else if (result == Z_BUF_ERROR) n = next_piece(&r->in, &r->z);
+		else if (result != Z_OK) n = 0;
+		if (n == 0) errno = EILSEQ;
+		if (n <= 0) return -1;
+	}
+	return (ssize_t)(size - r->z.avail_out);
+}
+
+static struct gzip_reader *reader_new(const struct file *file) {
+	struct gzip_reader *r = calloc(1, sizeof *r);
+	if (!r) return NULL;
+	r->in.file = file;
+	if (inflateInit2(&r->z, WINDOW_GZIP) == Z_OK) return r;
+	free(r);
+	return NULL;
+}
+
+int gzip_measure(const struct file *file, const atomic_bool *stop, uint64_t *size) {
+	struct gzip_reader *r = reader_new(file);
+	char *buffer = malloc(PIECE);
+	int error = r && buffer ? 0 : ENOMEM;
+	*size = 0;
+	for (ssize_t n = PIECE; !error && n == PIECE;) {
+		n = unpack(r, buffer, PIECE);
+		if (n == -1) error = errno;
+		else *size += (uint64_t)n;
+		if (atomic_load(stop)) error = ECANCELED;
+	}
+	free(buffer);
+	if (r) inflateEnd(&r->z);
+	free(r);
+	return error;
+}
+
+struct gzip_reader *gzip_reader_new(struct file *file) {
+	struct gzip_reader *r = reader_new(file);
+	if (r) r->file = file;
+	else file_release(file);
+	return r;
+}
+
+ssize_t gzip_reader_fill(void *reader, char *buffer, size_t size) { return unpack(reader, buffer, size); }
+
+void gzip_reader_free(void *reader) {
+	struct gzip_reader *r = reader;
+	inflateEnd(&r->z);
+	file_release(r->file);
+	free(r);
+}

@@ -1,0 +1,34 @@
+/* gzip.h - gzip (RFC 1952) of files, by zlib. */
+#ifndef GATLING_GZIP_H
+#define GATLING_GZIP_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "gatling/file.h"
+
+enum {
+	GZIP_LEAST = 256,            /* bytes of a file that is worth it: less would not get smaller by a packet */
+	GZIP_MOST = 8 * 1024 * 1024, /* of a file that is compressed */
+	GZIP_LEVEL = 6               /* of zlib: 1 is fast, 9 small */
+};
+
+/* Whether what has that media type gets smaller: text in the widest sense. */
+bool gzip_worthwhile(const char *type);
+
+/* The two that take long, for a thread beside the loop: they read the file alone. */
+
+/* Compresses the file into a malloc'd *body. 0; or an errno: EFBIG: it does not get smaller, ECANCELED: *stop, ... */
+int gzip_compress(const struct file *file, const atomic_bool *stop, char **body, uint64_t *size);
+
+/* Unpacks a file of gzip to see how many bytes are in it. 0; or an errno: EILSEQ: it is broken, ECANCELED, ... */
+int gzip_measure(const struct file *file, const atomic_bool *stop, uint64_t *size);
+
+/* Unpacks a `gzipped` file piece by piece, for iob_addsource(). Takes a reference over. NULL: ENOMEM, and the reference
+ * is released. */
+struct gzip_reader;
+struct gzip_reader *gzip_reader_new(struct file *file);
+ssize_t gzip_reader_fill(void *reader, char *buffer, size_t size);
+void gzip_reader_free(void *reader);
+
+#endif

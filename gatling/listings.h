@@ -1,0 +1,37 @@
+/* listings.h - the listings of a worker: made beside the loop, shared by those who ask at the same time, and no more of
+ * them than there is memory for. */
+#ifndef GATLING_LISTINGS_H
+#define GATLING_LISTINGS_H
+
+#include "gatling/jobs.h"
+#include "gatling/listing.h"
+#include "io/iob.h"
+
+enum {
+	LISTINGS_KEPT = 16,      /* at a time, those being made among them; more: EBUSY */
+	LISTINGS_KEPT_MS = 1000, /* what was found is believed for so long */
+	LISTINGS_BYTES_MAX =
+		256 * 1024 * 1024 /* of those kept and those being sent; over it no further one is begun: EBUSY */
+};
+
+struct listings;
+
+/* NULL: ENOMEM. Tree and jobs are the caller's. */
+struct listings *listings_new(const struct tree *tree, struct jobs *jobs);
+void listings_free(struct listings *listings); /* after jobs_free(), and when none is being sent */
+
+struct listings_found {
+	struct job *job; /* to be waited for; NULL: it is there, and to be written once by listings_fill() */
+	void *reader;    /* freed by listings_reader_free() */
+	uint64_t length; /* bytes */
+};
+
+/* Finds or starts the listing that listing_make() makes of these. 0 with *found, or its errno. patient: the caller can
+ * wait; else EBUSY. now_ms is of the monotonic clock. */
+int listings_find(struct listings *listings, const char *path, struct slice title, enum listing_format format,
+				  bool patient, int64_t now_ms, struct listings_found *found);
+
+ssize_t listings_fill(void *reader, char *buffer, size_t size);
+void listings_reader_free(void *reader);
+
+#endif

@@ -1,0 +1,408 @@
+"""Content codings: files beside others, compression here, unpacking on the way; negotiated, each a representation."""
+
+import gzip
+import os
+import random
+import re
+import signal
+import struct
+import subprocess
+import threading
+import time
+
+import brotli
+import pytest
+import zstandard
+
+from gatling import Root, Server, eventually
+from http2 import RST_STREAM, Http2, frame
+
+TEXT = b"".join(b"line %d of a page that gets smaller\n" % i for i in range(2000))
+NOISE = random.Random(2).randbytes(5000)
+BIG = random.Random(3).randbytes(600_000).hex().encode()
+UNPACK = {
+    "br": brotli.decompress,
+    "zstd": lambda data: zstandard.ZstdDecompressor().decompress(data, 1 << 24),
+    "gzip": gzip.decompress,
+    None: bytes,
+}
+PACK = {"br": brotli.compress, "zst": zstandard.ZstdCompressor().compress, "gz": gzip.compress}
+
+
+def age(root, name, seconds):
+    then = time.time() - seconds
+    os.utime(root.path / name, (then, then))
+
+
+@pytest.fixture(scope="module")
+def site():
+    root = Root({"page.html": TEXT, "big.txt": BIG, "noise.txt": NOISE, "small.txt": b"x" * 256, "just.txt": b"x" * 257})
+    root.write("image.png", TEXT)
+    root.write("huge.txt", b"0123456789abcdef" * (1 << 19))  # 8 MiB
+    root.write("over.txt", b"0123456789abcdef" * (1 << 19) + b"x")
+    root.write("all.html", TEXT)
+    for suffix, pack in PACK.items():
+        root.write(f"all.html.{suffix}", pack(TEXT))
+        root.write(f"only-{suffix}.html.{suffix}", pack(TEXT))
+    root.write("dir/index.html.gz", gzip.compress(TEXT))
+    root.write("two.txt.gz", gzip.compress(TEXT) + gzip.compress(b"and more"))
+    root.write("padded.txt.gz", gzip.compress(TEXT) + bytes(512))
+    root.write("large.txt.gz", gzip.compress(BIG * 20, 1))
+    root.write("stale.txt", TEXT)
+    root.write("stale.txt.gz", gzip.compress(b"old"))
+    age(root, "stale.txt.gz", 3600)
+    root.write("same.txt", TEXT)
+    root.write("same.txt.br", brotli.compress(b"as old"))
+    for name in ("same.txt", "same.txt.br"):
+        os.utime(root.path / name, (10**9, 10**9))
+    root.write("broken.txt", TEXT)
+    root.write("broken.txt.gz", b"this is no gzip")
+    root.write("alone.txt.gz", b"this is no gzip")
+    root.write("cut.txt.gz", gzip.compress(TEXT)[:-20])
+    root.write("odd.txt", TEXT)
+    root.mkdir("odd.txt.gz")
+    root.write("secret.txt", TEXT)
+    root.write("secret.txt.gz", gzip.compress(b"not for everybody"), 0o640)
+    yield root
+    root.remove()
+
+
+@pytest.fixture(scope="module")
+def server(build, site):
+    with Server(build, site, "-j", "2") as running:
+        yield running
+
+
+@pytest.fixture
+def connection(server):
+    with server.connect() as connected:
+        yield connected
+
+
+def ask(connection, path, accept=None, *fields, **options):
+    accepted = () if accept is None else ("Accept-Encoding: " + accept,)
+    return connection.get(path, *accepted, *fields, **options)
+
+
+@pytest.mark.parametrize(
+    "accept, coding",
+    [
+        (None, None),
+        ("", None),
+        ("identity", None),
+        ("gzip", "gzip"),
+        ("x-gzip", "gzip"),
+        ("zstd", "zstd"),
+        ("br", "br"),
+        ("gzip, deflate, br, zstd", "br"),
+        ("gzip, zstd", "zstd"),
+        ("GZIP", "gzip"),
+        ("gzip;q=1.0, br;q=0.5", "gzip"),
+        ("br;q=0, zstd;q=0, gzip;q=0.001", "gzip"),
+        ("br;q=0", None),
+        ("*", "br"),
+        ("*;q=0", None),
+        ("gzip, *;q=0", "gzip"),
+        ("br;q=0, *", "zstd"),
+        ("identity;q=1, gzip;q=0.5", None),
+        ("identity;q=0.2, gzip;q=0.5", "gzip"),
+        ("identity;q=0, zstd", "zstd"),
+        ("deflate", None),
+    ],
+)
+def test_the_best_of_what_the_client_likes_is_sent(connection, accept, coding):
+    response = ask(connection, "/all.html", accept)
+    assert response.status == 200
+    assert response["Content-Encoding"] == coding
+    assert UNPACK[coding](response.body) == TEXT
+    assert response["Vary"] == "Accept-Encoding" and response["Content-Type"] == "text/html; charset=utf-8"
+
+
+def test_several_lines_of_the_field_are_one(connection):
+    assert connection.get("/all.html", "Accept-Encoding: gzip;q=0.5", "Accept-Encoding: zstd")["Content-Encoding"] == "zstd"
+
+
+def test_what_is_beside_it_is_sent_as_it_is(connection, site):
+    for coding, suffix in (("br", "br"), ("zstd", "zst"), ("gzip", "gz")):
+        assert ask(connection, "/all.html", coding).body == (site.path / f"all.html.{suffix}").read_bytes()
+
+
+def test_each_coding_has_an_entity_tag_of_its_own(connection):
+    etags = {ask(connection, path, coding)["ETag"] for path in ("/all.html", "/page.html") for coding in ("br", "zstd", "gzip", "")}
+    assert len(etags) == 6  # page.html has two
+
+
+@pytest.mark.parametrize("path", ["/all.html", "/page.html"])
+@pytest.mark.parametrize("accept", ["", "gzip", "br"])
+def test_validators_and_vary_are_those_of_the_coding_in_304_and_206(connection, path, accept):
+    whole = ask(connection, path, accept)
+    not_modified = ask(connection, path, accept, "If-None-Match: " + whole["ETag"])
+    assert not_modified.status == 304
+    for name in ("ETag", "Vary", "Cache-Control", "Last-Modified"):
+        assert not_modified[name] == whole[name] and whole[name]
+    part = ask(connection, path, accept, "Range: bytes=10-19", "If-Range: " + whole["ETag"])
+    assert part.status == 206 and part.body == whole.body[10:20]
+    assert part["Content-Range"] == f"bytes 10-19/{len(whole.body)}"
+    for name in ("ETag", "Vary", "Content-Encoding", "Content-Type"):
+        assert part[name] == whole[name]
+    parts = ask(connection, path, accept, "Range: bytes=0-1,5-6")
+    assert parts.status == 206 and whole.body[0:2] in parts.body and whole.body[5:7] in parts.body
+    assert parts["Content-Encoding"] == whole["Content-Encoding"] and parts["Vary"] == "Accept-Encoding"
+
+
+def test_the_entity_tag_of_one_coding_is_none_of_another(connection):
+    etag = ask(connection, "/page.html", "gzip")["ETag"]
+    assert ask(connection, "/page.html", None, "If-None-Match: " + etag).status == 200
+    assert ask(connection, "/page.html", None, "If-Match: " + etag).status == 412
+    part = ask(connection, "/page.html", None, "Range: bytes=0-9", "If-Range: " + etag)
+    assert part.status == 200
+
+
+def test_a_suffix_longer_than_the_coded_bytes_is_all_of_them(connection):
+    whole = ask(connection, "/all.html", "br")
+    part = ask(connection, "/all.html", "br", f"Range: bytes=-{len(TEXT)}")
+    assert part.status in (200, 206) and part.body == whole.body
+
+
+@pytest.mark.parametrize("path", ["/page.html", "/just.txt", "/big.txt", "/huge.txt"])
+def test_text_is_compressed_here(connection, site, path):
+    original = (site.path / path[1:]).read_bytes()
+    first, second = ask(connection, path, "gzip, deflate, br"), ask(connection, path, "gzip")
+    assert first["Content-Encoding"] == second["Content-Encoding"] == "gzip"
+    assert gzip.decompress(first.body) == original and first.body == second.body
+    assert first["ETag"] == second["ETag"] and len(first.body) < len(original)
+
+
+@pytest.mark.parametrize("path", ["/small.txt", "/noise.txt", "/image.png", "/over.txt"])
+def test_what_is_small_or_large_or_gets_no_smaller_is_sent_as_it_is(connection, site, path):
+    response = ask(connection, path, "gzip")
+    assert response["Content-Encoding"] is None
+    assert response.body == (site.path / path[1:]).read_bytes()
+    assert response["Vary"] == ("Accept-Encoding" if path == "/noise.txt" else None)
+
+
+def test_without_room_nothing_is_compressed(build, site):
+    with Server(build, site, "--gzip-cache", "0") as server:
+        assert server.get("/page.html", "Accept-Encoding: gzip")["Content-Encoding"] is None
+        assert server.get("/all.html", "Accept-Encoding: gzip")["Content-Encoding"] == "gzip"
+
+
+def test_what_is_compressed_stays_within_its_limit(plain, root):
+    for i in range(20):
+        root.write(f"{i}.txt", random.Random(i).randbytes(100_000).hex().encode())
+    with Server(plain, root, "-j", "1", "--gzip-cache", "300K") as server, server.connect() as connection:
+        before = server.resident()
+        for _ in range(2):
+            for i in range(20):
+                response = ask(connection, f"/{i}.txt", "gzip")
+                assert gzip.decompress(response.body) == (root.path / f"{i}.txt").read_bytes()
+        assert server.resident() - before < (20 << 20)
+
+
+@pytest.mark.parametrize("flag", ["-1", "64X", "64MM", "", "M", "99999999999G"])
+def test_a_size_that_is_none_is_refused(build, flag):
+    found = subprocess.run([build / "gatling", "--gzip-cache", flag], capture_output=True, text=True, check=False, timeout=20)
+    assert found.returncode == 2 and "--gzip-cache" in found.stderr and found.stderr.count("\n") == 1
+
+
+def test_nobody_waits_while_another_file_is_compressed(build, root):
+    for i in range(8):
+        root.write(f"{i}.txt", random.Random(i).randbytes(2 << 20).hex().encode())
+    with Server(build, root, "-j", "1") as server, server.connect() as other:
+        other.get("/a.txt")
+        waiting = [server.connect() for _ in range(8)]
+        for i, connection in enumerate(waiting):
+            connection.send(b"GET /%d.txt HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n" % i)
+        before = time.monotonic()
+        for _ in range(20):
+            other.get("/a.txt")
+        answered = time.monotonic() - before
+        for i, connection in enumerate(waiting):
+            response = connection.response()
+            assert gzip.decompress(response.body) == (root.path / f"{i}.txt").read_bytes()
+            connection.close()
+        assert answered < (time.monotonic() - before) / 2
+
+
+def test_requests_behind_one_that_waits_are_answered_in_order(build, root):
+    root.write("long.txt", BIG)
+    root.write("long2.txt", BIG + b"2")
+    with Server(build, root, "-j", "1") as server, server.connect() as connection:
+        gzipped = b"Host: x\r\nAccept-Encoding: gzip\r\n\r\n"
+        connection.send(b"GET /a.txt HTTP/1.1\r\n%sGET /long.txt HTTP/1.1\r\n%sGET /long2.txt HTTP/1.1\r\n%sGET /a.txt HTTP/1.1\r\n%s"
+                        % (gzipped, gzipped, gzipped, gzipped))  # fmt: skip
+        assert connection.response().body == b"a"
+        assert gzip.decompress(connection.response().body) == BIG
+        assert gzip.decompress(connection.response().body) == BIG + b"2"
+        assert connection.response().body == b"a"
+
+
+def test_who_goes_while_waiting_is_forgotten(build, root):
+    for i in range(20):
+        root.write(f"{i}.txt", BIG + b"%d" % i)
+    with Server(build, root, "-j", "1") as server:
+        for i in range(20):
+            connection = server.connect()
+            connection.send(b"GET /%d.txt HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n" % i)
+            connection.reset() if i % 2 else connection.close()
+        assert server.get("/a.txt").body == b"a"
+        eventually(lambda: server.get("/19.txt", "Accept-Encoding: gzip")["Content-Encoding"] == "gzip")
+
+
+def test_a_server_that_ends_answers_who_waits(build, root):
+    root.write("long.txt", random.Random(9).randbytes(3 << 20).hex().encode())
+    with Server(build, root, "-j", "1") as server, server.connect() as connection:
+        connection.get("/a.txt")
+        threads = len(server.thread_ids())
+        connection.send(b"GET /long.txt HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n")
+        eventually(lambda: len(server.thread_ids()) > threads)
+        server.signal(signal.SIGTERM)
+        response = connection.response()
+        assert response.status == 200 and response["Connection"] == "close"
+        server.wait()
+
+
+def test_a_server_that_is_killed_twice_does_not_wait(build, root):
+    root.write("long.txt", random.Random(9).randbytes(3 << 20).hex().encode())
+    with Server(build, root, "-j", "1") as server, server.connect() as connection:
+        connection.send(b"GET /long.txt HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n")
+        server.signal(signal.SIGTERM)
+        server.signal(signal.SIGINT)
+        server.wait()
+
+
+@pytest.mark.parametrize("path, coding", [("/only-gz.html", "gzip"), ("/only-br.html", "br"), ("/only-zst.html", "zstd")])
+def test_what_is_there_in_a_coding_alone_is_served_by_its_own_name(connection, path, coding):
+    response = ask(connection, path, "gzip, br, zstd")
+    assert response["Content-Encoding"] == coding and UNPACK[coding](response.body) == TEXT
+    assert response["Content-Type"] == "text/html; charset=utf-8"
+
+
+@pytest.mark.parametrize("path", ["/only-br.html", "/only-zst.html"])
+def test_what_a_client_cannot_read_is_not_acceptable(connection, path):
+    assert ask(connection, path, "gzip").status == 406
+
+
+@pytest.mark.parametrize(
+    "path, wanted",
+    [("/only-gz.html", TEXT), ("/dir/", TEXT), ("/two.txt", TEXT + b"and more"), ("/padded.txt", TEXT), ("/large.txt", BIG * 20)],
+    ids=["page", "index", "two members", "padded", "large"],
+)
+def test_gzip_is_unpacked_for_who_does_not_read_it(connection, path, wanted):
+    plain, head = ask(connection, path), ask(connection, path, method="HEAD")
+    packed = ask(connection, path, "gzip")
+    assert plain.status == 200 and plain.body == wanted
+    assert plain["Content-Encoding"] is None and plain["Vary"] == packed["Vary"] == "Accept-Encoding"
+    assert head["Content-Length"] == str(len(wanted)) and plain["ETag"] != packed["ETag"]
+    assert ask(connection, path, None, "If-None-Match: " + plain["ETag"]).status == 304
+    # from which byte on cannot be said without unpacking what is before it
+    assert plain["Accept-Ranges"] == "none"
+    assert ask(connection, path, None, "Range: bytes=0-9").status == 200
+
+
+@pytest.mark.parametrize("path", ["/alone.txt", "/cut.txt"])
+def test_broken_gzip_is_sent_as_it_is_and_never_unpacked(connection, site, path):
+    assert ask(connection, path, "gzip").body == (site.path / (path[1:] + ".gz")).read_bytes()
+    assert ask(connection, path).status == 406
+    assert ask(connection, path).status == 406
+
+
+def test_broken_gzip_beside_a_file_is_the_owners(connection):
+    assert ask(connection, "/broken.txt", "gzip").body == b"this is no gzip"
+    assert ask(connection, "/broken.txt").body == TEXT
+
+
+def test_what_is_older_than_the_file_is_not_served(connection):
+    response = ask(connection, "/stale.txt", "gzip")
+    assert gzip.decompress(response.body) == TEXT
+    assert brotli.decompress(ask(connection, "/same.txt", "br").body) == b"as old"
+
+
+@pytest.mark.parametrize("path", ["/odd.txt", "/secret.txt"])
+def test_a_directory_or_what_is_not_for_everybody_is_nothing_beside_a_file(connection, path):
+    assert gzip.decompress(ask(connection, path, "gzip").body) == TEXT
+
+
+def test_the_packed_file_itself_is_a_file(connection, site):
+    response = ask(connection, "/all.html.gz", "gzip")
+    assert response["Content-Encoding"] is None and response["Content-Type"] == "application/gzip"
+    assert response.body == (site.path / "all.html.gz").read_bytes()
+
+
+def test_what_is_put_beside_a_file_or_taken_away_counts_within_seconds(build, root):
+    root.write("a.txt", TEXT)
+    with Server(build, root, "-j", "1") as server:
+        assert ask_once(server, "/a.txt", "br") == (None, TEXT)
+        root.write("a.txt.br", brotli.compress(TEXT))
+        eventually(lambda: ask_once(server, "/a.txt", "br") == ("br", TEXT), 5)
+        root.write("a.txt", TEXT + b"new")
+        eventually(lambda: ask_once(server, "/a.txt", "br") == (None, TEXT + b"new"), 5)
+        os.utime(root.path / "a.txt.br")
+        eventually(lambda: ask_once(server, "/a.txt", "br") == ("br", TEXT), 5)
+        (root.path / "a.txt.br").unlink()
+        eventually(lambda: ask_once(server, "/a.txt", "br") == (None, TEXT + b"new"), 5)
+
+
+def ask_once(server, path, accept):
+    response = server.get(path, "Accept-Encoding: " + accept)
+    return response["Content-Encoding"], UNPACK[response["Content-Encoding"]](response.body)
+
+
+def test_a_file_that_changes_while_it_is_compressed_never_goes_out_under_another_tag(build, root):
+    """The tag of what is compressed says which state of the file it was made of."""
+    states = {}
+    root.write("a.txt", BIG)
+    done = threading.Event()
+
+    def change():
+        for i in range(200):
+            (root.path / "new").write_bytes(BIG[:200_000] + b"%d" % i)
+            (root.path / "new").chmod(0o644)
+            (root.path / "new").rename(root.path / "a.txt")
+            if done.wait(0.02):
+                return
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        with Server(build, root, "-j", "1") as server, server.connect() as connection:
+            until = time.monotonic() + 3
+            while time.monotonic() < until:
+                for accept in ("gzip", ""):
+                    response = ask(connection, "/a.txt", accept)
+                    text = UNPACK[response["Content-Encoding"]](response.body)
+                    tag = re.match('"[0-9a-f]+', response["ETag"])[0]
+                    assert states.setdefault(tag, text) == text
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.clear
+def test_streams_wait_side_by_side(build, root):
+    for i in range(30):
+        root.write(f"{i}.txt", BIG[: 100_000 + i])
+    with Server(build, root, "-j", "1") as server, Http2(server) as client:
+        streams = [client.ask(f"/{i}.txt", ("accept-encoding", "gzip")) for i in range(30)]
+        *answers, small = client.answers(*streams, client.ask("/a.txt"))
+        assert small.body == b"a"
+        for i, answer in enumerate(answers):
+            assert answer["content-encoding"] == "gzip"
+            assert gzip.decompress(answer.body) == BIG[: 100_000 + i]
+
+
+@pytest.mark.clear
+def test_a_stream_that_waits_can_be_reset_and_its_connection_closed(build, root):
+    for i in range(20):
+        root.write(f"{i}.txt", BIG + b"%d" % i)
+    with Server(build, root, "-j", "1") as server:
+        with Http2(server) as client:
+            streams = [client.ask(f"/{i}.txt", ("accept-encoding", "gzip")) for i in range(10)]
+            for stream in streams[::2]:
+                client.send(frame(RST_STREAM, 0, stream, struct.pack(">I", 8)))
+            for answer in client.answers(*streams[1::2]):
+                assert gzip.decompress(answer.body).startswith(BIG)
+        with Http2(server) as client:
+            for i in range(10, 20):
+                client.ask(f"/{i}.txt", ("accept-encoding", "gzip"))
+        assert server.get("/a.txt").body == b"a"

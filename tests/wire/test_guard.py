@@ -1,0 +1,278 @@
+"""Passwords: .htaccess for a directory, .htaccess_global for a site."""
+
+import base64
+import ctypes
+import time
+
+import pytest
+
+from gatling import Root, Server, eventually
+from http2 import Http2
+
+LIBRARY = ctypes.CDLL("libcrypt.so.1")
+LIBRARY.crypt.restype = ctypes.c_char_p
+
+
+def hashed(setting):
+    """The hash of "right", crypt(3)."""
+    return LIBRARY.crypt(b"right", setting.encode()).decode()
+
+
+HASHES = {
+    "bcrypt": hashed("$2b$04$abcdefghijklmnopqrstuu"),
+    "yescrypt": hashed("$y$j75$B2pzHBXJGpyLbyUYqDvgk/"),
+    "sha512crypt": hashed("$6$rounds=1000$saltsalt"),
+    "sha256crypt": hashed("$5$rounds=1000$saltsalt"),
+    "md5crypt": hashed("$1$saltsalt"),
+}
+SLOW = hashed("$2b$12$abcdefghijklmnopqrstuu")  # a third of a second
+
+
+def basic(user, password="right"):
+    return "Authorization: Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def write(root, text, name=".htaccess", mode=0o644):
+    return root.write(name, text.encode(), mode)
+
+
+def guarded(text):
+    root = Root({"d/file.txt": b"guarded", "d/sub/file.txt": b"not guarded", "file.txt": b"free", "404.html": b"own page"})
+    write(root, text, "d/.htaccess")
+    return root
+
+
+@pytest.fixture(scope="module")
+def server(build):
+    root = guarded("A realm\n# people\n\n" + "".join(f"{name}:{text}\n" for name, text in HASHES.items()) + "ü:" + HASHES["md5crypt"])
+    with Server(build, root, "-j", "2") as running:
+        yield running
+    root.remove()
+
+
+@pytest.mark.parametrize("user", [*HASHES, "ü"])
+def test_who_knows_the_password_gets_in(server, user):
+    response = server.get("/d/file.txt", basic(user))
+    assert response.status == 200 and response.body == b"guarded"
+    assert server.get("/d/", basic(user)).status == 200
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        (),
+        (basic("nobody"),),
+        (basic("bcrypt", "wrong"),),
+        (basic("bcrypt", ""),),
+        (basic("bcrypt", "right\0"),),
+        (basic("bcrypt", "right "),),
+        (basic("", ""),),
+        (basic("u" * 10_000),),
+        (basic("bcrypt", "p" * 9_000),),
+        ("Authorization: Basic",),
+        ("Authorization: Basic !!!",),
+        ("Authorization: Basic YQ==",),
+        ("Authorization: Bearer x",),
+        ("Authorization: Digest username=bcrypt",),
+        (basic("bcrypt"), basic("bcrypt")),
+    ],
+    ids=lambda field: str(len(field)) + "".join(field)[:60],
+)
+def test_who_does_not_is_asked(server, field):
+    response = server.get("/d/file.txt", *field)
+    assert response.status == 401
+    assert response["WWW-Authenticate"] == 'Basic realm="A realm", charset="UTF-8"'
+    assert b"guarded" not in response.body
+
+
+@pytest.mark.parametrize("path", ["/d/file.txt", "/d/", "/d/nothing", "/d/.htaccess", "/d/?format=json"])
+def test_everything_in_the_directory_is_guarded_and_nothing_says_what_is_there(server, path):
+    assert server.get(path).status == (404 if "htaccess" in path else 401)
+
+
+@pytest.mark.parametrize("path", ["/file.txt", "/d/sub/file.txt"])
+def test_other_directories_are_not(server, path):
+    assert server.get(path).status == 200
+
+
+@pytest.mark.parametrize("name", ["/.htaccess", "/d/.htaccess", "/.htaccess_global", "/d/%2ehtaccess"])
+def test_the_file_itself_is_never_served(server, name):
+    assert server.get(name, basic("bcrypt")).status == 404
+
+
+def test_what_is_guarded_is_for_no_shared_cache(server):
+    assert server.get("/d/file.txt", basic("bcrypt"))["Cache-Control"] == "private, max-age=600"
+    assert server.get("/file.txt")["Cache-Control"] == "max-age=600"
+
+
+def test_the_user_is_in_the_log(build):
+    with Server(build, guarded("realm\nann:" + HASHES["md5crypt"]), "-j", "1") as server:
+        server.get("/d/file.txt", basic("ann"))
+        server.get("/d/nothing", basic("ann"))
+        server.get("/d/file.txt", basic("bob"))
+        eventually(lambda: len(server.lines) == 3)
+    assert [line.split()[2] for line in server.lines] == ["ann", "ann", "-"]
+
+
+def test_a_global_file_guards_the_whole_site(build, root):
+    root.write("d/x.txt", b"x")
+    write(root, "all\nann:" + HASHES["md5crypt"], ".htaccess_global")
+    root.write("_redirects", b"/old /new 301!\n")
+    with Server(build, root, "-j", "1") as server:
+        for path in ("/", "/a.txt", "/d/x.txt", "/d/", "/nothing", "/old"):
+            assert server.get(path).status == 401
+        assert server.get("/d/x.txt", basic("ann")).body == b"x"
+        assert server.get("/d/x.txt", basic("ann"))["Cache-Control"].startswith("private")
+        assert server.get("/old", basic("ann")).status == 301
+        assert server.get("/nothing", basic("ann")).status == 404
+
+
+def test_both_files_have_to_be_passed(build):
+    root = guarded("inner\nann:" + HASHES["md5crypt"] + "\nbob:" + HASHES["md5crypt"])
+    write(root, "outer\nann:" + HASHES["md5crypt"], ".htaccess_global")
+    with Server(build, root, "-j", "1") as server:
+        assert server.get("/d/file.txt", basic("ann")).status == 200
+        assert 'realm="outer"' in server.get("/d/file.txt", basic("bob"))["WWW-Authenticate"]
+
+
+def test_each_site_has_its_own(build):
+    root = Root({"a.org/x.txt": b"a", "b.org/x.txt": b"b"})
+    write(root, "all\nann:" + HASHES["md5crypt"], "a.org/.htaccess_global")
+    with Server(build, root, "-j", "1") as server:
+        assert server.get("/x.txt", host="a.org").status == 401
+        assert server.get("/x.txt", host="b.org").body == b"b"
+
+
+@pytest.mark.parametrize(
+    "text, mode, line",
+    [
+        ("", 0o644, ":1: "),
+        ("\n", 0o644, ":1: "),
+        ("realm\nann:" + HASHES["md5crypt"], 0o000, ": "),
+        ("realm\nthis is no user\n", 0o644, ":2: "),
+        ("AuthType Basic\nAuthUserFile /etc/users\nRequire valid-user\n", 0o644, ":2: "),
+        ("realm\nann:$apr1$abcdefgh$abcdefghijklmnopqrstuv\n", 0o644, ":2: "),
+        ("realm\nann:{SHA}abcdefghijklmnopqrstuv=\n", 0o644, ":2: "),
+        ("a \x01 realm\nann:x\n", 0o644, ":1: "),
+        ("r" * 300 + "\nann:x\n", 0o644, ":1: "),
+        ("realm\n" + "u" * 300 + ":x\n", 0o644, ":2: "),
+    ],
+    ids=["empty", "an empty line", "unreadable", "no user", "Apache's", "apr1", "SHA", "control", "long realm", "long name"],
+)
+def test_nobody_gets_in_where_the_file_is_of_no_use(build, text, mode, line):
+    root = guarded(text)
+    (root.path / "d/.htaccess").chmod(mode)
+    with Server(build, root, "-j", "2") as server:
+        for _ in range(4):
+            for field in ((), (basic("ann"),)):
+                assert server.get("/d/file.txt", *field).status == 403
+        assert server.get("/file.txt").status == 200
+    said = [error for error in server.errors if ".htaccess" in error]
+    assert len(said) == 1 and said[0].startswith("gatling: d/.htaccess" + line) and "nobody gets in" in said[0]
+
+
+def test_a_realm_without_users_asks_and_admits_nobody(build):
+    with Server(build, guarded("realm \"of\\ quotes\n"), "-j", "1") as server:
+        response = server.get("/d/file.txt", basic("ann"))
+        assert response.status == 401 and r'realm="realm \"of\\ quotes"' in response["WWW-Authenticate"]
+
+
+def test_a_directory_of_that_name_lets_nobody_in(build, root):
+    root.write("d/x.txt", b"x")
+    root.mkdir("d/.htaccess")
+    with Server(build, root, "-j", "1") as server:
+        assert server.get("/d/x.txt").status == 403
+
+
+def test_a_changed_file_counts_within_seconds(build):
+    root = guarded("realm\nann:" + HASHES["md5crypt"])
+    with Server(build, root, "-j", "1") as server:
+        assert server.get("/d/file.txt", basic("ann")).status == 200
+        write(root, "realm\nbob:" + HASHES["md5crypt"], "d/.htaccess")
+        eventually(lambda: server.get("/d/file.txt", basic("ann")).status == 401, 5)
+        assert server.get("/d/file.txt", basic("bob")).status == 200
+        (root.path / "d/.htaccess").unlink()
+        eventually(lambda: server.get("/d/file.txt").status == 200, 5)
+        assert server.get("/d/file.txt")["Cache-Control"] == "max-age=600"
+        write(root, "realm\nbob:" + HASHES["md5crypt"], "d/.htaccess")
+        eventually(lambda: server.get("/d/file.txt").status == 401, 5)
+
+
+def test_a_password_once_checked_is_not_checked_again(build):
+    with Server(build, guarded("realm\nann:" + SLOW), "-j", "1") as server, server.connect() as connection:
+        assert connection.get("/d/file.txt", basic("ann")).status == 200
+        before = server.cpu_seconds()
+        for _ in range(100):
+            assert connection.get("/d/file.txt", basic("ann")).status == 200
+        assert server.cpu_seconds() - before < 2
+
+
+def test_nobody_waits_while_a_password_is_checked(build):
+    with Server(build, guarded("realm\nann:" + SLOW), "-j", "1") as server, server.connect() as waiting, server.connect() as other:
+        other.get("/file.txt")
+        waiting.send(f"GET /d/file.txt HTTP/1.1\r\nHost: x\r\n{basic('ann')}\r\n\r\n".encode())
+        before = time.monotonic()
+        assert other.get("/file.txt").body == b"free"
+        answered = time.monotonic() - before
+        assert waiting.response().status == 200
+        assert answered < (time.monotonic() - before) / 2
+
+
+def test_who_asks_at_the_same_time_is_checked_once(build):
+    with Server(build, guarded("realm\nann:" + SLOW), "-j", "1") as server:
+        connections = [server.connect() for _ in range(20)]
+        for connection in connections:
+            connection.send(f"GET /d/file.txt HTTP/1.1\r\nHost: x\r\n{basic('ann')}\r\n\r\n".encode())
+        assert [connection.response().status for connection in connections] == [200] * 20
+        for connection in connections:
+            connection.close()
+
+
+def test_an_address_has_so_many_attempts(build):
+    with Server(build, guarded("realm\nann:" + HASHES["md5crypt"]), "-j", "1") as server, server.connect() as connection:
+        assert connection.get("/d/file.txt", basic("ann")).status == 200
+        found = [connection.get("/d/file.txt", basic("ann", f"guess {i}")) for i in range(15)]
+        limited = [response for response in found if response.status == 429]
+        assert [response.status for response in found[:10]] == [401] * 10 and len(limited) >= 3
+        assert limited[0]["Retry-After"] == "3"
+        # who is known to be right is not kept out by who guesses from the same address
+        assert connection.get("/d/file.txt", basic("ann")).status == 200
+        eventually(lambda: connection.get("/d/file.txt", basic("ann", "another")).status == 401, 10)
+
+
+def test_who_is_right_uses_up_no_attempts(build):
+    users = "".join(f"user{i}:{HASHES['md5crypt']}\n" for i in range(30))
+    with Server(build, guarded("realm\n" + users), "-j", "1") as server, server.connect() as connection:
+        assert [connection.get("/d/file.txt", basic(f"user{i}")).status for i in range(30)] == [200] * 30
+
+
+def test_a_name_that_is_not_there_takes_as_long_as_one_that_is(build):
+    with Server(build, guarded("realm\nann:" + SLOW), "-j", "1") as server, server.connect() as connection:
+
+        def cpu(user):
+            before = server.cpu_seconds()
+            assert connection.get("/d/file.txt", basic(user, "wrong")).status == 401
+            return server.cpu_seconds() - before
+
+        known, unknown = min(cpu("ann"), cpu("ann")), cpu("bob")
+        assert unknown > 0.05 and known <= unknown * 100
+
+
+@pytest.mark.clear
+def test_streams_wait_for_passwords(build):
+    with Server(build, guarded("realm\nann:" + SLOW), "-j", "1") as server, Http2(server) as client:
+        field = ("authorization", basic("ann").split(": ")[1])
+        streams = [client.ask("/d/file.txt", field) for _ in range(10)]
+        free = client.ask("/file.txt")
+        answers = client.answers(*streams, free)
+        assert [answer.status for answer in answers] == [200] * 11
+        assert client.order[0] == free
+        assert client.get("/d/file.txt").status == 401
+
+
+def test_a_body_behind_a_request_that_waits_is_read_past(build):
+    with Server(build, guarded("realm\nann:" + SLOW), "-j", "1") as server, server.connect() as connection:
+        head = f"GET /d/file.txt HTTP/1.1\r\nHost: x\r\n{basic('ann')}\r\nContent-Length: 5\r\n\r\n"
+        connection.send(head.encode() + b"12345")
+        assert connection.response().status == 200
+        connection.assert_in_step()

@@ -1,0 +1,350 @@
+"""A site as a bundler leaves it, and what it is answered with when nobody has configured anything: freshness, types,
+codings, pages for errors, methods, names; and the options that change that."""
+
+import gzip
+import os
+import subprocess
+
+import pytest
+
+from gatling import Root, Server, eventually, runnable, unprivileged
+from http2 import Http2
+
+SCRIPT = b"export const answer = 42\n" * 40
+IMMUTABLE, BRIEF, PAGE = "public, max-age=31536000, immutable", "max-age=600", "no-cache"
+
+
+def built():
+    """Each with its siblings, that are not older."""
+    root = Root(
+        {
+            "index.html": b"<!doctype html><p>index",
+            "404.html": b"<p>not here",
+            "403.html": b"<p>not for you",
+            "50x.html": b"<p>sorry",
+            "docs/index.html": b"<p>docs",
+            "empty/file.txt": b"x",
+            "assets/index-BxK2a9fQ.css": b"p { color: red }",
+            "assets/app.3f2a9c1b.js": SCRIPT,
+            "assets/app.3f2a9c1b.js.gz": gzip.compress(SCRIPT),
+            "assets/app.3f2a9c1b.js.br": b"as brotli",
+            "assets/app.3f2a9c1b.js.zst": b"as zstandard",
+            "404.html.gz": gzip.compress(b"<p>not here"),
+        }
+    )
+    root.write("secret.txt", b"secret", 0o600)
+    return root
+
+
+@pytest.fixture
+def site():
+    root = built()
+    yield root
+    root.remove()
+
+
+# --- codings ---
+
+
+@pytest.mark.parametrize(
+    "accepted,coding,body",
+    [
+        ("gzip, deflate, br, zstd", "br", b"as brotli"),
+        ("gzip, zstd", "zstd", b"as zstandard"),
+        ("gzip, deflate", "gzip", None),
+        ("x-gzip", "gzip", None),
+        ("br;q=0.5, gzip;q=0.8", "gzip", None),
+        ("gzip;q=0, *;q=0.1, br;q=0", "zstd", b"as zstandard"),
+        ("identity", None, SCRIPT),
+        ("deflate", None, SCRIPT),
+        ("*;q=0", None, SCRIPT),
+        ("", None, SCRIPT),
+    ],
+)
+def test_siblings_are_served_to_who_likes_them(build, site, accepted, coding, body):
+    with Server(build, site, "-j", "1") as server:
+        response = server.get("/assets/app.3f2a9c1b.js", "Accept-Encoding: " + accepted)
+        assert response.status == 200 and response["Content-Encoding"] == coding and response["Vary"] == "Accept-Encoding"
+        assert (gzip.decompress(response.body) if coding == "gzip" else response.body) == (body or SCRIPT)
+        assert response["Content-Type"] == "text/javascript; charset=utf-8" and response["Cache-Control"] == IMMUTABLE
+        again = server.get("/assets/app.3f2a9c1b.js", "Accept-Encoding: " + accepted, "If-None-Match: " + response["ETag"])
+        assert again.status == 304 and again["Vary"] == "Accept-Encoding" and again["Cache-Control"] == IMMUTABLE
+
+
+def test_each_coding_has_an_etag_of_its_own(build, site):
+    with Server(build, site, "-j", "1") as server:
+        tags = {server.get("/assets/app.3f2a9c1b.js", f"Accept-Encoding: {coding}")["ETag"] for coding in ("br", "zstd", "gzip", "x")}
+        assert len(tags) == 4
+
+
+def test_a_sibling_that_is_older_is_none(build, site):
+    os.utime(site.path / "assets/app.3f2a9c1b.js.br", (1, 1))
+    with Server(build, site, "-j", "1") as server:
+        assert server.get("/assets/app.3f2a9c1b.js", "Accept-Encoding: br, zstd")["Content-Encoding"] == "zstd"
+
+
+@pytest.mark.clear
+def test_the_same_over_http2(build, site):
+    with Server(build, site, "-j", "1") as server, Http2(server) as c:
+        answer = c.get("/assets/app.3f2a9c1b.js", ("accept-encoding", "gzip, br"))
+        assert answer.body == b"as brotli" and answer["content-encoding"] == "br" and answer["cache-control"] == IMMUTABLE
+        missing = c.get("/none", ("accept-encoding", "gzip"))
+        assert missing.status == 404 and missing["content-encoding"] == "gzip" and gzip.decompress(missing.body) == b"<p>not here"
+        assert c.get("/secret.txt").body == b"<p>not for you"
+
+
+# --- freshness ---
+
+
+@pytest.mark.parametrize(
+    "name,value",
+    [
+        ("a.html", PAGE),
+        ("a.3f2a9c1b.html", PAGE),
+        ("app.3f2a9c1b.js", IMMUTABLE),
+        ("app.3f2a9c1b.js.map", IMMUTABLE),
+        ("index-BxK2a9fQ.css", IMMUTABLE),
+        ("chunk-7XQ2MZP4.js", IMMUTABLE),
+        ("deep/er/app.3f2a9c1b.css", IMMUTABLE),
+        ("app.js", BRIEF),
+        ("plain", BRIEF),
+        ("jquery-3.6.0.min.js", BRIEF),
+        ("photo-20240131.jpg", BRIEF),
+        ("facade01.png", BRIEF),
+        ("Release2.zip", BRIEF),
+        ("my-Release2.zip", BRIEF),
+        ("main.deadbeef.css", BRIEF),
+        ("3f2a9c1b/app.js", BRIEF),
+    ],
+)
+def test_cache_control_without_being_told(build, root, name, value):
+    root.write(name, b"x")
+    with Server(build, root, "-j", "1") as server:
+        assert server.get("/" + name)["Cache-Control"] == value
+        if name == "a.html":
+            root.write("_headers", b"/*\n  Cache-Control: no-store\n")
+            eventually(lambda: server.get("/" + name)["Cache-Control"] == "no-store", 4)
+
+
+def test_no_cache_control_leaves_it_to_the_owner(build, site):
+    site.write("_headers", b"/docs/*\n  Cache-Control: no-store\n")
+    with Server(build, site, "-j", "1", "--no-cache-control") as server:
+        for path in ("/", "/assets/app.3f2a9c1b.js", "/none"):
+            assert server.get(path)["Cache-Control"] is None
+        assert server.get("/docs/")["Cache-Control"] == "no-store"
+
+
+# --- pages for errors ---
+
+
+def test_errors_have_the_pages_of_the_site(build, site):
+    with Server(build, site, "-j", "1", "-D") as server:
+        for path, status, body in (("/none", 404, b"<p>not here"), ("/secret.txt", 403, b"<p>not for you"), ("/empty/", 403, b"<p>not for you")):
+            response = server.get(path)
+            assert response.status == status and response.body == body and response["Content-Type"] == "text/html; charset=utf-8"
+            assert response["ETag"] is None and response["Last-Modified"] is None and response["Location"] is None
+            assert server.get(path, method="HEAD").status == status
+            conditional = server.get(path, "If-None-Match: *", "Range: bytes=0-1")
+            assert conditional.status == status and conditional.body == body
+        assert gzip.decompress(server.get("/none", "Accept-Encoding: gzip").body) == b"<p>not here"
+        assert server.get("/404.html").status == 200
+        assert server.get("/a%00").status == 400 and b"not here" not in server.get("/a%00").body
+
+
+def test_a_page_that_is_not_for_everybody_is_not_shown(build, site):
+    site.write("404.html", b"secret", 0o600)
+    (site.path / "404.html.gz").unlink()
+    with Server(build, site, "-j", "1") as server:
+        response = server.get("/none")
+        assert response.status == 404 and b"secret" not in response.body and b"not for you" not in response.body
+
+
+# --- elsewhere ---
+
+
+def test_what_is_missing_is_sent_to_the_fallback_with_path_and_query(build, site):
+    for url in ("https://mirror.example/base", "https://mirror.example/base/"):
+        with Server(build, site, "-j", "1", "--fallback", url) as server:
+            for path, rest in (("/none", "/none"), ("/no/ne?a=b&c", "/no/ne?a=b&c"), ("/caf%C3%A9%20", "/caf%C3%A9%20"), ("/a/../none", "/a/../none")):
+                response = server.get(path)
+                assert response.status == 302 and response["Location"] == "https://mirror.example/base" + rest
+            for path, status in (("/", 200), ("/docs/", 200), ("/docs", 301), ("/secret.txt", 403), ("/%zz", 400), ("/.git/x", 404)):
+                response = server.get(path)
+                assert response.status == status and "mirror" not in (response["Location"] or ""), path
+
+
+def test_rules_come_before_the_fallback(build, site):
+    site.write("_redirects", b"/moved /here\n")
+    with Server(build, site, "-j", "1", "-r", "http://mirror.example") as server:
+        assert server.get("/moved")["Location"] == "/here"
+        assert server.get("/none")["Location"] == "http://mirror.example/none"
+
+
+@pytest.mark.parametrize("url", ["mirror.example", "https://a b", "https://x/" + "y" * 2000, "https://é", ""])
+def test_a_fallback_that_is_no_url_is_refused(first_build, root, url):
+    done = subprocess.run([runnable(first_build), "-c", root.path, "--fallback", url], capture_output=True, check=False, timeout=20, **unprivileged())
+    assert done.returncode == 2 and b"--fallback" in done.stderr and done.stderr.count(b"\n") == 1
+
+
+def test_a_link_to_a_url_is_a_redirect(build, site):
+    for name, target in (
+        ("go", "https://example.org/a?b=c#d"),
+        ("elsewhere/index.html", "http://example.org/"),
+        ("odd", "https://example.org/\r\nSet-Cookie: a=b é"),
+        ("broken", "nowhere"),
+        ("relative", "//example.org/x"),
+    ):
+        (site.path / name).parent.mkdir(exist_ok=True)
+        (site.path / name).symlink_to(target)
+    with Server(build, site, "-j", "1") as server:
+        for path, location in (
+            ("/go", "https://example.org/a?b=c#d"),
+            ("/go?mine", "https://example.org/a?b=c#d"),
+            ("/elsewhere/", "http://example.org/"),
+            ("/elsewhere/index.html", "http://example.org/"),
+            ("/odd", "https://example.org/%0D%0ASet-Cookie:%20a=b%20%C3%A9"),
+        ):
+            response = server.get(path)
+            assert response.status == 301 and response["Location"] == location and response["Set-Cookie"] is None, path
+        assert server.get("/elsewhere")["Location"] == "/elsewhere/"
+        assert server.get("/broken").status == 404 and server.get("/relative").status == 404
+
+
+# --- types ---
+
+
+@pytest.mark.parametrize(
+    "name,kind",
+    [
+        ("a.wasm", "application/wasm"), ("a.webp", "image/webp"), ("a.avif", "image/avif"), ("a.woff2", "font/woff2"),
+        ("a.mjs", "text/javascript; charset=utf-8"), ("a.webmanifest", "application/manifest+json"), ("a.js.map", "application/json"),
+        ("a.SVG", "image/svg+xml"), ("a.html", "text/html; charset=utf-8"), ("a", "application/octet-stream"),
+        ("a.unheard", "application/octet-stream"), ("a.tar.gz", "application/gzip"), ("d.js/a", "application/octet-stream"),
+    ],
+)  # fmt: skip
+def test_types_out_of_the_box(build, root, name, kind):
+    root.write(name, b"x")
+    with Server(build, root, "-j", "1") as server:
+        response = server.get("/" + name)
+        assert response["Content-Type"] == kind and response["X-Content-Type-Options"] == "nosniff"
+
+
+def test_types_of_a_file_come_first(build, root):
+    types = root.write("mime.types", b"# own\n\ntext/x-own\town OTHER # more\napplication/x-js js\nimage/none\n"
+                       b"application/x-long sarif-external-properties sarif-external-properties.json\n")  # fmt: skip
+    for name in ("a.own", "a.Other", "a.js", "a.css", "a.none", "a.sarif-external-properties"):
+        root.write(name, b"x")
+    with Server(build, root, "-j", "1", "--mime", types) as server:
+        for name, kind in (("own", "text/x-own; charset=utf-8"), ("Other", "text/x-own; charset=utf-8"), ("js", "application/x-js"),
+                           ("css", "text/css; charset=utf-8"), ("none", "application/octet-stream"), ("sarif-external-properties", "application/x-long")):  # fmt: skip
+            assert server.get("/a." + name)["Content-Type"] == kind
+
+
+@pytest.mark.parametrize(
+    "text,line",
+    [
+        (b"text/plain a\nplain b\n", 2),
+        (b"text/ a\n", 1),
+        (b"/plain a\n", 1),
+        (b"\n# x\ntext/a/b c\n", 3),
+        (b"text/pl\x01ain a\n", 1),
+        (b"text/plain;charset=x a\n", 1),
+        (b"text/plain " + b"x" * 64 + b"\n", 1),
+        (b"text/" + b"y" * 200 + b" a\n", 1),
+    ],
+)
+def test_a_line_that_is_no_type_ends_it(first_build, root, text, line):
+    types = root.write("mime.types", text)
+    done = subprocess.run([runnable(first_build), "-c", root.path, "-p", "0", "--mime", types], capture_output=True, check=False, timeout=20, **unprivileged())
+    assert done.returncode == 1 and f"{types}:{line}".encode() in done.stderr and done.stderr.count(b"\n") == 1, done.stderr
+
+
+@pytest.mark.parametrize("what", ["none", "secret", "directory"])
+def test_types_that_cannot_be_read_end_it(first_build, root, what):
+    types = root.path / what
+    if what == "secret":
+        root.write(what, b"text/plain a\n", 0)
+    if what == "directory":
+        types.mkdir()
+    done = subprocess.run([runnable(first_build), "-c", root.path, "-p", "0", "--mime", types], capture_output=True, check=False, timeout=20, **unprivileged())
+    assert done.returncode == 1 and os.fsencode(types) in done.stderr and done.stderr.count(b"\n") == 1, done.stderr
+
+
+# --- methods and names ---
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "TRACE", "CONNECT", "PATCH"])
+@pytest.mark.parametrize("path", ["/", "/none", "/docs"])
+def test_methods_that_change_something_are_not_allowed(build, site, method, path):
+    with Server(build, site, "-j", "1") as server, server.connect() as c:
+        response = c.get(path, "Content-Length: 0", method=method)
+        assert response.status == 405 and response["Allow"] == "GET, HEAD, OPTIONS" and response["Location"] is None
+        c.assert_in_step()
+
+
+def test_options_say_what_is_allowed(build, site):
+    with Server(build, site, "-j", "1") as server, server.connect() as c:
+        for path in ("/", "/none", "*", "/assets/app.3f2a9c1b.js"):
+            response = c.get(path, method="OPTIONS")
+            assert response.status == 204 and response["Allow"] == "GET, HEAD, OPTIONS" and response.body == b""
+        c.assert_in_step()
+        assert c.get("*").status == 400
+    with Server(build, site, "-j", "1") as server:
+        assert server.get("/", method="BREW").status == 501
+
+
+@pytest.mark.clear
+def test_methods_over_http2(build, site):
+    with Server(build, site, "-j", "1") as server, Http2(server) as c:
+        for method in ("POST", "PUT", "DELETE", "TRACE", "PATCH"):
+            answer = c.get("/", method=method)
+            assert answer.status == 405 and answer["allow"] == "GET, HEAD, OPTIONS"
+        assert c.get("/", method="OPTIONS").status == 204
+
+
+@pytest.mark.parametrize(
+    "name,path",
+    [
+        ("é€.txt", "/%C3%A9%E2%82%AC.txt"),
+        ("é€.txt", "/%c3%a9%e2%82%ac.txt"),
+        ("é€.txt", "/\u00c3\u00a9\u00e2\u0082\u00ac.txt"),  # the octets, not encoded
+        ("日本.html", "/%E6%97%A5%E6%9C%AC.html"),
+        ("a+b.txt", "/a+b.txt"),
+        ("a+b.txt", "/a%2Bb.txt"),
+        ("a b.txt", "/a%20b.txt"),
+        ("a%20b.txt", "/a%2520b.txt"),
+        ("a?b#c.txt", "/a%3Fb%23c.txt"),
+        ("a.txt", "/%61%2e%74xt"),
+        ("a:b;c=d,e@f!$&'()*.txt", "/a:b;c=d,e@f!$&'()*.txt"),
+        ("_x.txt", "/_x.txt"),
+    ],
+)
+def test_names(build, root, name, path):
+    root.write(name, name.encode())
+    with Server(build, root, "-j", "1") as server:
+        response = server.get(path)
+        assert response.status == 200 and response.body == name.encode()
+
+
+@pytest.mark.parametrize("path,status", [("/d%2Fa", 404), ("/d%2fa", 404), ("/a+b", 404), ("/d%5Ca", 404), ("/%2e%2e/%2e%2e/etc/passwd", 404), ("/d/%2e%2e/x", 200)])
+def test_names_that_are_none(build, root, path, status):
+    root.write("d/a", b"x")
+    root.write("a b", b"x")
+    root.write("x", b"x")
+    with Server(build, root, "-j", "1") as server:
+        assert server.get(path).status == status
+
+
+def test_a_page_is_found_without_its_extension(build, root):
+    for name in ("about.html", "both.html", "both", "dir.html", "dir/index.html", "a.b.html", "sub/page.html"):
+        root.write(name, name.encode())
+    root.write("packed.html.gz", gzip.compress(b"packed"))
+    root.write("_redirects", b"/about /no 301\n/us /about 200\n")
+    with Server(build, root, "-j", "1") as server:
+        assert server.get("/about").body == b"about.html"
+        assert server.get("/about")["Content-Type"] == "text/html; charset=utf-8" and server.get("/about")["Cache-Control"] == "no-cache"
+        assert server.get("/sub/page").body == b"sub/page.html" and server.get("/packed").body == b"packed"
+        assert server.get("/us").body == b"about.html"
+        assert server.get("/both").body == b"both"
+        assert server.get("/dir")["Location"] == "/dir/"
+        assert server.get("/a.b").status == 404 and server.get("/sub/page/").status == 404 and server.get("/nothing").status == 404
