@@ -24,6 +24,7 @@ struct asking {
 	const struct header_set *headers; /* the owner's for this path, and */
 	struct slice filled;              /* those with values that are filled in, as lines */
 	struct slice host;
+	bool admitted; /* to the site: its pages may be shown */
 	/* In PATH_ROOM bytes behind a slash: the path of the site's directory, below it that of the request, decoded, of
 	 * that length, and then perhaps the name of an index; NUL-terminated. */
 	char *path;
@@ -143,8 +144,11 @@ static struct slice slashed_path(const struct asking *a) {
 
 static bool names_directory(const struct asking *a) { return a->length == 0 || local_path(a).at[a->length - 1] == '/'; }
 
+static bool guarded(const struct site *site) { return site->guard || site->outer; }
+
 static struct wanted wanted_of(const struct asking *a, size_t length) {
-	return (struct wanted){.path = {.at = a->path, .length = length}, .headers = a->headers, .guarded = a->site->guard};
+	return (struct wanted){
+		.path = {.at = a->path, .length = length}, .headers = a->headers, .guarded = guarded(a->site)};
 }
 
 /* --- errors --- */
@@ -173,11 +177,12 @@ static void answer_error(struct asking *a, int status) {
 	answer_status(r, status);
 	r->user = user;
 	r->lines = header_lines(a);
-	if (!name.length) return;
+	if (!name.length || !a->admitted) return;
 	size_t n = append(path, a->site->prefix);
 	n += append(path + n, name);
-	struct wanted wanted = {.path = {.at = path, .length = n}, .headers = a->headers, .guarded = a->site->guard};
-	if (cache_find(a->content->cache, &wanted, a->content->now_ms, &resource) != 0 || resource->guard) return;
+	struct wanted wanted = {.path = {.at = path, .length = n}, .headers = a->headers, .guarded = guarded(a->site)};
+	if (cache_find(a->content->cache, &wanted, a->content->now_ms, &resource) != 0) return;
+	if (resource->guard[0] || resource->guard[1]) return;
 	if (!(r->file = choose_now(a->request, resource))) return;
 	r->lines = a->filled; /* the file has the others */
 	file_retain(r->file);
@@ -201,6 +206,12 @@ static bool admitted(struct asking *a, struct guard *guard) {
 	}
 	r->lines = admission.lines;
 	return false;
+}
+
+static bool admitted_by(struct asking *a, struct guard *const *guard, int guards) {
+	for (int i = 0; i < guards; i++)
+		if (guard[i] && !admitted(a, guard[i])) return false;
+	return true;
 }
 
 /* --- files --- */
@@ -247,7 +258,10 @@ static struct file *choose_coding(struct asking *a, struct resource *resource) {
 		}
 		coding = other;
 	}
-	if (coding == -1) answer_error(a, 406);
+	if (coding == -1) {
+		answer_error(a, 406);
+		if (!r->lines.length) r->lines = SLICE("Vary: Accept-Encoding\r\n");
+	}
 	return coding == -1 ? NULL : resource->as[coding];
 }
 
@@ -266,7 +280,7 @@ static int answer_found(struct asking *a, size_t length, int status) {
 	for (bool again = false;; again = true) {
 		int error = cache_find(a->content->cache, &wanted, a->content->now_ms, &resource);
 		if (error) return error;
-		if (resource->guard && !admitted(a, resource->guard)) return 0;
+		if (!admitted_by(a, resource->guard, GUARDS_OF_PATH)) return 0;
 		if (!(file = choose(a, resource))) return 0;
 		if (again || file->fd == -1 || !file_changed(file)) break;
 		cache_drop(a->content->cache, resource);
@@ -288,6 +302,16 @@ static size_t complete(struct asking *a) {
 }
 
 /* --- what takes the place of a file --- */
+
+/* Whether the guards of a path let the request through at which there is no file, so that nobody sees what is there. */
+static bool admitted_nevertheless(struct asking *a) {
+	struct guard *guard[GUARDS_OF_PATH];
+	struct slice path = {.at = a->path, .length = a->site->prefix.length + a->length};
+	guards_of_path(a->content->guards, path, guard);
+	bool is = admitted_by(a, guard, GUARDS_OF_PATH);
+	for (int i = 0; i < GUARDS_OF_PATH; i++) guard_release(guard[i]);
+	return is;
+}
 
 /* /about is about.html, where there is nothing else of that name: so links are written for static hosts. */
 static bool answer_page(struct asking *a, int status) {
@@ -322,7 +346,7 @@ static bool rewrite(struct asking *a, struct slice target) {
 	if (end) target.length = (size_t)(end - target.at);
 	if (target.length > TARGET_MAX || path_decode(target, a->path + a->site->prefix.length, &a->length) != 0)
 		return false;
-	return !site_hides(local_path(a));
+	return !site_hides(a->site, local_path(a));
 }
 
 static void answer_rule(struct asking *a, const struct redirect *rule) {
@@ -333,10 +357,12 @@ static void answer_rule(struct asking *a, const struct redirect *rule) {
 	}
 	int error = rewrite(a, rule->target) ? answer_found(a, complete(a), rule->status) : ENOENT;
 	if (error == EISDIR && !names_directory(a)) {
+		if (!admitted_nevertheless(a)) return;
 		a->path[a->site->prefix.length + a->length++] = '/';
 		error = answer_found(a, complete(a), rule->status);
 	}
 	if (!error || (error == ENOENT && answer_page(a, rule->status))) return;
+	if (!admitted_nevertheless(a)) return;
 	answer_error(a, rule->status == 200 ? status_of(error) : rule->status);
 }
 
@@ -366,7 +392,7 @@ static void answer_listing(struct asking *a) {
 	struct listings_found found;
 	bool json = wants_json(a->request->query);
 	int error = listings_find(a->content->listings, *a->path ? a->path : ".", local_path(a),
-							  json ? LISTING_JSON : LISTING_HTML, a->arrival->patient, a->content->now_ms, &found);
+							  json ? LISTING_JSON : LISTING_HTML, a->arrival->patient, &found);
 	if (error) {
 		answer_error(a, status_of(error));
 		return;
@@ -382,23 +408,9 @@ static void answer_listing(struct asking *a) {
 								.type = json ? "application/json" : "text/html; charset=utf-8"};
 }
 
-/* The guard of the directory of a path at which there is no file. */
-static bool admitted_nevertheless(struct asking *a) {
-	static const char name[] = ".htaccess";
-	char path[PATH_ROOM + sizeof name];
-	size_t n = a->site->prefix.length + a->length;
-	while (n && a->path[n - 1] != '/') n--;
-	memcpy(path, a->path, n);
-	memcpy(path + n, name, sizeof name);
-	struct guard *guard = guards_find(a->content->guards, path);
-	bool is = !guard || admitted(a, guard);
-	guard_release(guard);
-	return is;
-}
-
 static void answer_missing(struct asking *a) {
 	struct stat st;
-	if (!admitted_nevertheless(a) || follow_link(a)) return;
+	if (follow_link(a)) return;
 	if (a->site->redirects && follow_rules(a, false)) return;
 	a->path[a->site->prefix.length + a->length] = '\0'; /* without the index */
 	if (names_directory(a) && tree_stat(&a->content->tree, *a->path ? a->path : ".", &st) == 0) {
@@ -431,9 +443,11 @@ static bool find_headers(struct asking *a) {
 static void answer_path(struct asking *a) {
 	int error = answer_found(a, complete(a), 200);
 	if (!error || (error == ENOENT && answer_page(a, 200))) return;
-	if (error == EISDIR && !names_directory(a)) redirect_to_directory(a, local_path(a));
+	if (error == ENAMETOOLONG) answer_error(a, 404); /* so is the name of what would guard it */
+	else if (!admitted_nevertheless(a)) return;
+	else if (error == EISDIR && !names_directory(a)) redirect_to_directory(a, local_path(a));
 	else if (status_of(error) == 404) answer_missing(a);
-	else if (admitted_nevertheless(a)) answer_error(a, status_of(error));
+	else answer_error(a, status_of(error));
 }
 
 void answer(const struct content *c, const struct request *q, const struct arrival *arrival, struct response *r) {
@@ -456,14 +470,19 @@ void answer(const struct content *c, const struct request *q, const struct arriv
 		r->status = 404;
 		return;
 	}
+	a.admitted = !guarded(a.site);
 	size_t prefix = append(a.path, a.site->prefix);
 	int status = path_decode(q->path, a.path + prefix, &a.length);
-	if (!status && site_hides(local_path(&a))) status = 404;
+	if (!status && site_hides(a.site, local_path(&a))) status = 404;
 	if (status) {
 		answer_error(&a, status);
 		return;
 	}
 	if (a.site->headers && !find_headers(&a)) return;
-	if (a.site->guard && !admitted(&a, a.site->guard)) return;
+	if (!a.admitted) {
+		struct guard *const guard[] = {a.site->outer, a.site->guard};
+		if (!admitted_by(&a, guard, 2)) return;
+		a.admitted = true;
+	}
 	if (!a.site->redirects || !follow_rules(&a, true)) answer_path(&a);
 }

@@ -14,8 +14,6 @@
 
 enum { BUCKETS = 8192, SUFFIX_ROOM = 8 };
 
-static const char guard_name[] = ".htaccess";
-
 struct entry {
 	struct resource resource; /* first: a resource is its entry */
 	unsigned references;      /* the cache's, and that of what is being made */
@@ -37,7 +35,8 @@ struct entry {
 
 struct cache {
 	struct cache_options options;
-	uint64_t seed, packed;
+	uint64_t seed, making;
+	size_t packed; /* bytes of what has been compressed, until the last who sends it is done */
 	unsigned resources, descriptors;
 	size_t bytes;
 	struct entry *newest, *oldest;
@@ -56,7 +55,7 @@ static void entry_release(struct entry *e) {
 	if (--e->references) return;
 	for (int i = 0; i < CODINGS; i++)
 		if (e->resource.as[i]) file_release(e->resource.as[i]);
-	guard_release(e->resource.guard);
+	for (int i = 0; i < GUARDS_OF_PATH; i++) guard_release(e->resource.guard[i]);
 	free(e);
 }
 
@@ -78,9 +77,8 @@ static void age_unlink(struct cache *c, struct entry *e) {
 }
 
 /* What was compressed here is gone, and may be made again. */
-static void unpack(struct cache *c, struct entry *e) {
+static void unpack(struct entry *e) {
 	struct file **gzip = &e->resource.as[CODING_GZIP];
-	c->packed -= file_memory(*gzip);
 	file_release(*gzip);
 	*gzip = NULL;
 	e->packed = false;
@@ -93,7 +91,7 @@ static void drop(struct cache *c, struct entry *e) {
 	while (*link != e) link = &(*link)->chain;
 	*link = e->chain;
 	age_unlink(c, e);
-	if (e->packed) unpack(c, e);
+	if (e->packed) unpack(e);
 	c->resources--;
 	c->bytes -= e->memory;
 	c->descriptors -= e->descriptors;
@@ -137,21 +135,22 @@ static const char *path_of(const struct entry *e, enum coding coding, char *room
 	return room;
 }
 
-/* What is packed already is not looked for packed once more. */
-static bool ends_packed(const struct entry *e) {
-	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++) {
-		struct slice suffix = coding_suffix[i];
-		if (e->path_length > suffix.length &&
-			memcmp(e->path + e->path_length - suffix.length, suffix.at, suffix.length) == 0)
-			return true;
-	}
-	return false;
+static bool ends_with(const struct entry *e, struct slice suffix) {
+	return e->path_length > suffix.length &&
+		   memcmp(e->path + e->path_length - suffix.length, suffix.at, suffix.length) == 0;
+}
+
+/* What is packed already is not looked for packed once more, nor what might be a private key: nobody could see that. */
+static bool stands_alone(const struct entry *e) {
+	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
+		if (ends_with(e, coding_suffix[i])) return true;
+	return ends_with(e, SLICE(".pem")) || ends_with(e, SLICE(".key"));
 }
 
 /* What stat(2) says of each of its files. 0, or what is wrong with the file itself. */
 static int look(const struct cache *c, const struct entry *e, struct identity *identity) {
 	char path[PATH_MAX + SUFFIX_ROOM];
-	int error = 0, last = ends_packed(e) ? CODING_IDENTITY : CODINGS - 1;
+	int error = 0, last = stands_alone(e) ? CODING_IDENTITY : CODINGS - 1;
 	memset(identity, 0, CODINGS * sizeof *identity);
 	for (int i = CODING_IDENTITY; i <= last; i++) {
 		struct stat st;
@@ -208,7 +207,7 @@ static int dress(const struct cache *c, struct entry *e, const struct header_set
 	int error = 0;
 	r->makes = makeable(c, r, d.type);
 	d.varies = (r->there | r->makes) != 1U << CODING_IDENTITY;
-	if (c->options.cache_control) d.cache_control = freshness(path, d.type, e->guarded || r->guard);
+	if (c->options.cache_control) d.cache_control = freshness(path, d.type, e->guarded || r->guard[0] || r->guard[1]);
 	for (int i = 0; i < CODINGS && !error; i++) {
 		d.coding = (enum coding)i;
 		if (r->as[i]) error = file_dress(r->as[i], &d);
@@ -216,14 +215,8 @@ static int dress(const struct cache *c, struct entry *e, const struct header_set
 	return error;
 }
 
-/* The guard of the directory that it is in. */
-static struct guard *find_guard(const struct cache *c, const struct entry *e) {
-	char path[PATH_MAX + sizeof guard_name];
-	size_t n = e->path_length;
-	while (n && e->path[n - 1] != '/') n--;
-	memcpy(path, e->path, n);
-	memcpy(path + n, guard_name, sizeof guard_name);
-	return guards_find(c->options.guards, path);
+static void find_guards(const struct cache *c, const struct entry *e, struct guard **guard) {
+	guards_of_path(c->options.guards, (struct slice){.at = e->path, .length = e->path_length}, guard);
 }
 
 static int load(const struct cache *c, struct entry *e, const struct header_set *headers) {
@@ -235,7 +228,7 @@ static int load(const struct cache *c, struct entry *e, const struct header_set 
 		if (usable(&e->identity[i], &e->identity[CODING_IDENTITY]) && open_as(c, e, (enum coding)i) == 0) error = 0;
 	if (error) return error;
 	for (int i = 0; i < CODINGS; i++) e->recent |= e->identity[i].mode && identity_recent(&e->identity[i], now);
-	e->resource.guard = find_guard(c, e);
+	find_guards(c, e, e->resource.guard);
 	error = dress(c, e, headers);
 	account(e);
 	return error;
@@ -264,10 +257,14 @@ static bool current(const struct cache *c, struct entry *e, int64_t now_ms) {
 	if (error && error != ENOENT) return false;
 	for (int i = 0; i < CODINGS; i++)
 		if (!identity_same(&now[i], &e->identity[i])) return false;
-	struct guard *guard = find_guard(c, e);
-	bool same = !guard == !e->resource.guard;
-	guard_release(e->resource.guard);
-	e->resource.guard = guard;
+	struct guard *guard[GUARDS_OF_PATH];
+	bool same = true;
+	find_guards(c, e, guard);
+	for (int i = 0; i < GUARDS_OF_PATH; i++) {
+		same &= !guard[i] == !e->resource.guard[i];
+		guard_release(e->resource.guard[i]);
+		e->resource.guard[i] = guard[i];
+	}
 	e->checked_ms = now_ms;
 	return same;
 }
@@ -311,16 +308,16 @@ struct making {
 	int error;
 };
 
+/* Makes room for what has been compressed at the cost of what was least recently used. */
+static void keep_limit(struct cache *c) {
+	for (struct entry *e = c->oldest; e && c->packed > c->options.gzip_bytes; e = e->newer)
+		if (e->packed) unpack(e);
+}
+
 static void make(struct job *job, const atomic_bool *stop) {
 	struct making *m = (struct making *)job;
 	if (m->coding == CODING_GZIP) m->error = gzip_compress(m->from, stop, &m->body, &m->size);
 	else m->error = gzip_measure(m->from, stop, &m->size);
-}
-
-/* Makes room for what has been compressed at the cost of what was least recently used. */
-static void keep_limit(struct cache *c) {
-	for (struct entry *e = c->oldest; e && c->packed > c->options.gzip_bytes; e = e->newer)
-		if (e->packed) unpack(c, e);
 }
 
 static void made(struct job *job) {
@@ -330,16 +327,18 @@ static void made(struct job *job) {
 	struct file *file = NULL;
 	uint64_t limit = m->coding == CODING_GZIP ? m->cache->options.gzip_bytes : UINT64_MAX;
 	e->making = NULL;
-	r->makes &= ~(1U << m->coding);
+	if (m->coding == CODING_GZIP) m->cache->making -= m->from->size;
+	if (!job->ran) m->error = ECANCELED;
+	if (m->error != ECANCELED) r->makes &= ~(1U << m->coding);
 	if (!m->error && e->kept && m->size <= limit && !file_changed(m->from)) {
-		file = m->coding == CODING_GZIP ? file_packed(m->from, m->body, m->size) : file_unpacked(m->from, m->size);
+		file = m->coding == CODING_GZIP ? file_packed(m->from, m->body, m->size, &m->cache->packed)
+										: file_unpacked(m->from, m->size);
 		m->body = NULL;
 	}
 	if (file) {
 		r->as[m->coding] = file;
 		r->there |= 1U << m->coding;
 		e->packed = m->coding == CODING_GZIP;
-		if (e->packed) m->cache->packed += file_memory(file);
 		keep_limit(m->cache);
 	}
 	free(m->body);
@@ -351,14 +350,19 @@ static void made(struct job *job) {
 struct job *cache_make(struct cache *c, struct resource *r, enum coding coding) {
 	struct entry *e = (struct entry *)r;
 	struct file *from = r->as[coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP];
+	bool compress = coding == CODING_GZIP;
 	if (e->making) return &e->making->job;
+	/* nobody waits for long: who comes when much is to be done gets the file as it is */
+	if (compress && c->making && c->making + from->size > CACHE_MAKING_MAX) return NULL;
+	if (compress && c->packed > c->options.gzip_bytes) return NULL; /* it is still being sent */
 	struct making *m = calloc(1, sizeof *m);
 	if (!m) return NULL;
 	*m = (struct making){.job = {.run = make, .finish = made}, .cache = c, .entry = e, .from = from, .coding = coding};
-	if (!jobs_add(c->options.jobs, &m->job)) {
+	if (!jobs_add(compress ? c->options.compressing : c->options.unpacking, &m->job)) {
 		free(m);
 		return NULL;
 	}
+	if (compress) c->making += from->size;
 	file_retain(from);
 	e->references++;
 	e->making = m;

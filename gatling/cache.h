@@ -9,7 +9,9 @@
 enum {
 	CACHE_RESOURCES_MAX = 16384,
 	CACHE_BYTES_MAX = 64 * 1024 * 1024, /* of bodies and fields in memory, without what has been compressed here */
-	CACHE_CHECK_MS = 1000               /* what was found is believed for so long without a look at the file system */
+	CACHE_MAKING_MAX =
+		16 * 1024 * 1024, /* of files that wait to be compressed; others are sent as they are meanwhile */
+	CACHE_CHECK_MS = 1000 /* what was found is believed for so long without a look at the file system */
 };
 
 /* What is at a path: the file itself, and beside it NAME.gz, NAME.zst and NAME.br, none of them older than it. */
@@ -17,7 +19,7 @@ struct resource {
 	struct file *as[CODINGS]; /* in each coding; NULL: there is none (yet) */
 	unsigned there;           /* which of them there are, and which can be made: sets of 1 << coding */
 	unsigned makes;
-	struct guard *guard; /* of its directory; NULL: none */
+	struct guard *guard[GUARDS_OF_PATH]; /* see guards_of_path() */
 };
 
 /* Where to look, and what its answer depends on. */
@@ -28,11 +30,11 @@ struct wanted {
 };
 
 struct cache_options {
-	const struct tree *tree; /* these three are the caller's */
+	const struct tree *tree; /* these are the caller's */
 	struct guards *guards;
-	struct jobs *jobs;
+	struct jobs *compressing, *unpacking;
 	unsigned descriptors; /* of files, open at most */
-	uint64_t gzip_bytes;  /* of what has been compressed here; 0: nothing is */
+	uint64_t gzip_bytes;  /* of what has been compressed here, and what of that is still being sent; 0: nothing is */
 	bool cache_control;   /* sent for files of which the owner says nothing */
 };
 

@@ -54,9 +54,13 @@ static int coding_of(struct slice name) {
 
 struct coding_weights coding_weights(const struct request *r) {
 	struct coding_weights weights = {.of = {[CODING_IDENTITY] = WEIGHT_UNSAID}};
+	if (!request_has(r, FIELD_ACCEPT_ENCODING)) { /* then any is acceptable */
+		for (int i = 0; i < CODINGS; i++) weights.of[i] = i == CODING_IDENTITY ? WEIGHT_MAX : WEIGHT_UNSAID;
+		return weights;
+	}
 	unsigned said = 0, others = 0;
 	bool star = false;
-	for (unsigned i = 0; request_has(r, FIELD_ACCEPT_ENCODING) && i < r->fields; i++) {
+	for (unsigned i = 0; i < r->fields; i++) {
 		if (r->field[i].name != FIELD_ACCEPT_ENCODING) continue;
 		struct slice list = r->field[i].value;
 		for (struct slice element; slice_next_element(&list, &element);) {

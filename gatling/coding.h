@@ -16,7 +16,7 @@ struct coding_weights {
 	unsigned of[CODINGS];
 };
 
-/* What the request says in Accept-Encoding; nothing at all means identity. */
+/* What the request says in Accept-Encoding; without it identity is liked best, and the others are not refused. */
 struct coding_weights coding_weights(const struct request *request);
 
 /* The best of those in the set `there` (1 << coding). What the client does not like is better than nothing only if it

@@ -68,7 +68,7 @@ void conn_close(struct worker *w, struct conn *c) {
 	if (c->tls) tls_close(c->tls);
 	tls_free(c->tls);
 	http2_free(c->http2);
-	conn_http1_unpark(c->parked);
+	conn_http1_unpark(c);
 	free(c->input);
 	io_close(w->loop, c->fd);
 	free(c);
@@ -206,7 +206,7 @@ static bool still_reads(struct conn *c) {
 void conn_timed_out(struct worker *w, struct conn *c) {
 	bool reads = still_reads(c), sent_all = c->unread <= 0;
 	if ((c->state == STATE_WRITE && (reads || io_reading(w->loop, c->fd))) ||
-		(c->state == STATE_READ && c->http2 && reads && !sent_all)) {
+		(c->state == STATE_READ && c->http2 && ((reads && !sent_all) || http2_waits(c->http2)))) {
 		conn_set_timeout(w, c);
 	} else if (c->state == STATE_LINGER && reads && !sent_all) {
 		io_timeout(w->loop, c->fd, io_now(w->loop) + LINGER_MS);

@@ -58,11 +58,14 @@ struct parked {
 	struct waiter waiter;
 	struct worker *worker;
 	struct conn *conn;
+	unsigned waits;
+	int64_t started_ns; /* when it was read first */
 };
 
-void conn_http1_unpark(struct parked *parked) {
-	if (parked) waiter_leave(&parked->waiter);
-	free(parked);
+void conn_http1_unpark(struct conn *c) {
+	if (c->parked) waiter_leave(&c->parked->waiter);
+	free(c->parked);
+	c->parked = NULL;
 }
 
 /* What the answer took so long for is there now: it is asked for anew. */
@@ -70,8 +73,6 @@ static void resume(struct waiter *waiter) {
 	struct parked *parked = (struct parked *)waiter;
 	struct worker *w = parked->worker;
 	struct conn *c = parked->conn;
-	conn_http1_unpark(parked);
-	c->parked = NULL;
 	c->state = STATE_READ;
 	c->awaited = AWAIT_NOTHING;
 	conn_http1_run(w, c, w->scratch, conn_fetch_input(w, c));
@@ -79,10 +80,13 @@ static void resume(struct waiter *waiter) {
 
 /* false: no memory. */
 static bool park(struct worker *w, struct conn *c, struct job *job) {
-	if (!(c->parked = malloc(sizeof *c->parked))) return false;
-	*c->parked = (struct parked){.waiter = {.resume = resume}, .worker = w, .conn = c};
+	if (!c->parked) {
+		if (!(c->parked = malloc(sizeof *c->parked))) return false;
+		*c->parked = (struct parked){
+			.waiter = {.resume = resume}, .worker = w, .conn = c, .started_ns = c->exchange->started_ns};
+	}
 	job_wait(job, &c->parked->waiter);
-	c->waited++;
+	c->parked->waits++;
 	c->state = STATE_WAIT;
 	return true;
 }
@@ -92,13 +96,17 @@ static bool park(struct worker *w, struct conn *c, struct job *job) {
 /* 1: there is an answer; 0: there will be, when those before it are out and a job is done; -1: no memory. */
 static int respond_to(struct worker *w, struct conn *c, const struct request *q) {
 	char local_name[PEER_MAX + 2];
-	struct arrival arrival = {.peer = &c->peer, .port = c->port, .secure = c->tls, .patient = c->waited < WAITS_MAX};
+	struct arrival arrival = {
+		.peer = &c->peer, .port = c->port, .secure = c->tls, .patient = !c->parked || c->parked->waits < WAITS_MAX};
 	struct response r;
 	if (!q->host.at && (w->options->vhosts != VHOSTS_OFF || w->content.https_port))
 		arrival.host = local_host(c, local_name);
 	answer(&w->content, q, &arrival, &r);
 	if (!r.status) return c->exchange->responses || park(w, c, r.job) ? 0 : -1;
-	c->waited = 0;
+	if (c->parked) {
+		c->exchange->started_ns = c->parked->started_ns;
+		conn_http1_unpark(c);
+	}
 	body_start(&c->body, q);
 	c->head = q->method == METHOD_HEAD;
 	enum persistence persistence = q->minor >= 1 ? PERSIST_SILENTLY : PERSIST_SAID;

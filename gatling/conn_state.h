@@ -31,8 +31,7 @@ struct conn {
 	struct body body;
 	int32_t unread;        /* bytes that the client had not acknowledged when its deadline was set */
 	uint32_t lingered;     /* STATE_LINGER: bytes dropped */
-	uint8_t waited;        /* how often its request has waited for a job */
-	struct parked *parked; /* STATE_WAIT: what the job wakes */
+	struct parked *parked; /* of a request that has waited for a job, until it is answered; else NULL */
 	struct tls *tls;       /* NULL: none */
 	struct http2 *http2;   /* NULL: this is HTTP/1.1 */
 	struct exchange *exchange;
@@ -74,8 +73,8 @@ void conn_http1_receive(struct worker *worker, struct conn *conn, size_t kept, s
 void conn_http1_writable(struct worker *worker, struct conn *conn);
 void conn_http1_timed_out(struct worker *worker, struct conn *conn);
 
-/* Nobody is to be woken any more. NULL is allowed. */
-void conn_http1_unpark(struct parked *parked);
+/* Nobody is to be woken any more. */
+void conn_http1_unpark(struct conn *conn);
 
 /* To a client that speaks HTTP without TLS to the port for TLS. */
 void conn_http1_refuse_clear(struct worker *worker, struct conn *conn);

@@ -22,6 +22,7 @@ struct entry {
 	struct file file; /* first: a file is its entry */
 	unsigned references;
 	struct identity identity;
+	size_t *account; /* what its memory is counted in; NULL: nothing */
 	struct entry
 		*origin; /* what it has been made of, NULL: it has been loaded; body and fd are its own unless gzipped */
 	char etag[ETAG_ROOM];
@@ -36,6 +37,7 @@ void file_retain(struct file *file) { ((struct entry *)file)->references++; }
 void file_release(void *file) {
 	struct entry *e = file;
 	if (--e->references) return;
+	if (e->account) *e->account -= file_memory(&e->file);
 	if (!e->file.gzipped) {
 		if (e->file.fd != -1) close(e->file.fd);
 		free((char *)e->file.body);
@@ -334,7 +336,7 @@ static struct entry *derive(struct file *origin, enum coding coding, const char 
 	return e;
 }
 
-struct file *file_packed(struct file *identity, char *body, uint64_t size) {
+struct file *file_packed(struct file *identity, char *body, uint64_t size, size_t *account) {
 	struct entry *e = derive(identity, CODING_GZIP, "-gz", size);
 	if (!e) {
 		free(body);
@@ -342,6 +344,8 @@ struct file *file_packed(struct file *identity, char *body, uint64_t size) {
 	}
 	e->file.body = body;
 	e->file.stored = size;
+	e->account = account;
+	*account += file_memory(&e->file);
 	return &e->file;
 }
 

@@ -57,9 +57,10 @@ int file_load(int fd, struct slice path, struct file **file);
 /* Writes the fields; before it is sent for the first time. 0 or ENOMEM. */
 int file_dress(struct file *file, const struct dress *dress);
 
-/* What has been made of a file, with the same fields but for those of the coding. NULL: ENOMEM. */
-struct file *file_packed(struct file *identity, char *body, uint64_t size); /* body: malloc'd, taken over */
-struct file *file_unpacked(struct file *gzip, uint64_t size);               /* size: of what is packed in it */
+/* What has been made of a file, with the same fields but for those of the coding. NULL: ENOMEM. body is malloc'd and
+ * taken over; *account is the larger by file_memory() as long as there is a reference. */
+struct file *file_packed(struct file *identity, char *body, uint64_t size, size_t *account);
+struct file *file_unpacked(struct file *gzip, uint64_t size); /* size: of what is packed in it */
 
 /* What stat(2) said when it was loaded. */
 const struct identity *file_identity(const struct file *file);

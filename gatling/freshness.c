@@ -4,10 +4,11 @@
 #include <sys/types.h>
 
 enum {
-	HEX_MIN = 8,        /* digits of a hash in hexadecimal; what is shorter is a version or a number */
-	HEX_CHANGES = 2,    /* between digits and letters: "facade01" has 1, a hash of 8 digits seldom less than 3 */
-	BUNDLER_LENGTH = 8, /* characters of base64url (Rollup, Vite) or base32 (esbuild) */
-	BUNDLER_CHANGES = 3 /* between capitals, small letters and digits: "Release2" has 2 */
+	HEX_MIN = 8,         /* digits of a hash in hexadecimal; what is shorter is a version or a number */
+	HEX_CHANGES = 2,     /* between digits and letters: "facade01" has 1, a hash of 8 digits seldom less than 3 */
+	BUNDLER_LENGTH = 8,  /* characters of base64url (Rollup, Vite) or base32 (esbuild) */
+	BUNDLER_CHANGES = 3, /* between capitals, small letters and digits: "Release2" has 2 */
+	MAC_LENGTH = 12      /* of hexadecimal digits that are a whole name: an address of a network card */
 };
 
 enum kind { OTHER, DIGIT, SMALL, CAPITAL };
@@ -20,7 +21,10 @@ static enum kind kind_of(char c) {
 
 static unsigned changes(struct slice s) {
 	unsigned n = 0;
-	for (size_t i = 1; i < s.length; i++) n += kind_of(s.at[i]) != kind_of(s.at[i - 1]);
+	for (size_t i = 1; i < s.length; i++) {
+		enum kind before = kind_of(s.at[i - 1]), kind = kind_of(s.at[i]);
+		n += kind != before && kind != OTHER && before != OTHER;
+	}
 	return n;
 }
 
@@ -49,8 +53,8 @@ static bool ends_in_bundler_hash(struct slice stem) {
 	unsigned set = kinds(hash);
 	for (size_t i = 0; i < hash.length; i++)
 		if (kind_of(hash.at[i]) == OTHER && hash.at[i] != '-' && hash.at[i] != '_') return false;
-	return (before == '-' || before == '.') && set & 1U << DIGIT && set & 1U << CAPITAL &&
-		   changes(hash) >= BUNDLER_CHANGES;
+	unsigned wanted = 1U << DIGIT | 1U << CAPITAL | (set & 1U << OTHER ? 1U << SMALL : 0);
+	return (before == '-' || before == '.') && (set & wanted) == wanted && changes(hash) >= BUNDLER_CHANGES;
 }
 
 /* How long s is up to the last c in it; -1: there is none. */
@@ -70,7 +74,8 @@ bool freshness_hashed(struct slice path) {
 	if (ends_in_bundler_hash(name)) return true;
 	for (size_t at = 0, end; at < name.length; at = end + 1) {
 		for (end = at; end < name.length && !strchr(".-_~", name.at[end]);) end++;
-		if (is_hex((struct slice){.at = name.at + at, .length = end - at})) return true;
+		bool mac = end - at == name.length && name.length == MAC_LENGTH;
+		if (!mac && is_hex((struct slice){.at = name.at + at, .length = end - at})) return true;
 	}
 	return false;
 }

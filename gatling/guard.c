@@ -2,6 +2,7 @@
 #include "gatling/guard.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -15,6 +16,8 @@
 #include "gatling/platform.h"
 #include "gatling/rules.h"
 #include "gatling/text_file.h"
+
+static const char unreadable[] = "this cannot be read: nobody gets in";
 
 enum { BUCKETS = 256, DIGEST = 32, SECRET = 32, CREDENTIALS_MAX = GUARD_USER_MAX + 1 + GUARD_PASSWORD_MAX };
 
@@ -32,12 +35,13 @@ struct guard {
 	struct user *user;
 };
 
-/* A file that exists. */
+/* A file that exists, whichever path leads to it. */
 struct guarded {
 	struct text_file file;
 	struct guard *guard;
+	dev_t device;
+	ino_t inode;
 	struct guarded *next;
-	char path[];
 };
 
 struct known {
@@ -45,9 +49,9 @@ struct known {
 	bool used;
 };
 
+/* Of all addresses that hash to the same place: who has many does not get more for it. */
 struct attempts {
-	unsigned char address[16];
-	int64_t full_ms; /* when it has all its attempts again */
+	int64_t full_ms; /* when they have all their attempts again */
 };
 
 struct checking {
@@ -67,6 +71,7 @@ struct guards {
 	struct guard locked; /* always keeps a reference */
 	unsigned char secret[SECRET];
 	struct guarded *bucket[BUCKETS];
+	unsigned files, evicting; /* how many there are; the bucket from which one goes next */
 	struct checking *checking;
 	struct known right[GUARD_KNOWN], wrong[GUARD_WRONG]; /* apart: guesses crowd out nobody */
 	struct attempts attempts[GUARD_ADDRESSES];
@@ -93,19 +98,6 @@ struct guards *guards_new(const struct tree *tree, struct jobs *jobs) {
 	free(gs);
 	errno = EIO;
 	return NULL;
-}
-
-void guards_free(struct guards *gs) {
-	if (!gs) return;
-	for (int i = 0; i < BUCKETS; i++) {
-		for (struct guarded *f; (f = gs->bucket[i]);) {
-			gs->bucket[i] = f->next;
-			guard_release(f->guard);
-			free(f);
-		}
-	}
-	OPENSSL_cleanse(gs, sizeof *gs);
-	free(gs);
 }
 
 /* --- the files --- */
@@ -146,19 +138,18 @@ static const char *parse(struct guard *g, size_t length, unsigned *number) {
 	return NULL;
 }
 
-static uint64_t id_of(struct guards *gs, const char *path, const char *text, size_t length) {
+static uint64_t id_of(const struct guarded *f, const char *text, size_t length) {
+	const uint64_t key[] = {(uint64_t)f->device, (uint64_t)f->inode};
 	unsigned char digest[DIGEST];
 	unsigned size = DIGEST;
-	uint64_t key, id;
-	memcpy(&key, gs->secret, sizeof key);
-	key = hash_octets(key, (struct slice){.at = path, .length = strlen(path)});
-	HMAC(EVP_sha256(), &key, sizeof key, (const unsigned char *)text, length, digest, &size);
+	uint64_t id;
+	HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)text, length, digest, &size);
 	memcpy(&id, digest, sizeof id);
 	return id;
 }
 
 /* Takes text over; NULL: it cannot be read. NULL: ENOMEM. */
-static struct guard *guard_new(struct guards *gs, const struct guarded *f, char *text, size_t length) {
+static struct guard *guard_new(const struct guarded *f, const char *path, char *text, size_t length) {
 	struct guard *g = calloc(1, sizeof *g);
 	unsigned line = 0;
 	if (!g) {
@@ -166,60 +157,106 @@ static struct guard *guard_new(struct guards *gs, const struct guarded *f, char 
 		return NULL;
 	}
 	g->references = 1;
-	g->id = text ? id_of(gs, f->path, text, length) : 0;
+	g->id = text ? id_of(f, text, length) : 0;
 	g->text = text;
-	const char *wrong = text ? parse(g, length, &line) : "this cannot be read: nobody gets in";
+	const char *wrong = text ? parse(g, length, &line) : unreadable;
 	if (!wrong) return g;
-	text_file_complain(&f->file, f->path, line, wrong);
+	text_file_complain(&f->file, path, line, wrong);
 	free(g->text);
 	g->text = NULL;
 	g->users = 0;
 	return g;
 }
 
-static void forget(struct guarded **link) {
+static void forget(struct guards *gs, struct guarded **link) {
 	struct guarded *f = *link;
 	*link = f->next;
 	guard_release(f->guard);
 	free(f);
+	gs->files--;
 }
 
-/* Nobody gets in where it cannot even be seen whether there is a guard. */
+void guards_free(struct guards *gs) {
+	if (!gs) return;
+	for (int i = 0; i < BUCKETS; i++)
+		while (gs->bucket[i]) forget(gs, &gs->bucket[i]);
+	OPENSSL_cleanse(gs, sizeof *gs);
+	free(gs);
+}
+
+/* Room for one more: who uses a guard holds a reference. */
+static void evict(struct guards *gs) {
+	while (gs->files >= GUARDS_MAX) {
+		struct guarded **link = &gs->bucket[gs->evicting++ % BUCKETS];
+		if (*link) forget(gs, link);
+	}
+}
+
+/* Nobody gets in where it cannot be seen what a guard says. */
 static struct guard *locked(struct guards *gs) {
 	guard_retain(&gs->locked);
 	return &gs->locked;
 }
 
+/* The file with that inode; NULL: no memory. */
+static struct guarded **find(struct guards *gs, const struct stat *st) {
+	const uint64_t key[] = {(uint64_t)st->st_dev, (uint64_t)st->st_ino};
+	struct slice octets = {.at = (const char *)key, .length = sizeof key};
+	struct guarded **link = &gs->bucket[hash_octets(0, octets) % BUCKETS];
+	while (*link && !((*link)->device == st->st_dev && (*link)->inode == st->st_ino)) link = &(*link)->next;
+	if (*link) return link;
+	evict(gs);
+	link = &gs->bucket[hash_octets(0, octets) % BUCKETS];
+	struct guarded *f = calloc(1, sizeof *f);
+	if (!f) return NULL;
+	*f = (struct guarded){.device = st->st_dev, .inode = st->st_ino, .next = *link};
+	*link = f;
+	gs->files++;
+	return link;
+}
+
 struct guard *guards_find(struct guards *gs, const char *path) {
-	struct slice name = {.at = path, .length = strlen(path)};
-	struct guarded **link = &gs->bucket[hash_octets(0, name) % BUCKETS];
-	while (*link && strcmp((*link)->path, path) != 0) link = &(*link)->next;
-	if (!*link) {
-		struct stat st;
-		bool missing =
-			tree_stat(gs->tree, path, &st) == -1 && (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG);
-		if (missing) return NULL;
-		if (!(*link = calloc(1, sizeof **link + name.length + 1))) return locked(gs);
-		memcpy((*link)->path, path, name.length);
+	static const struct text_file unknown;
+	struct stat st;
+	if (tree_lstat(gs->tree, path, &st) == -1) return errno == ENOENT || errno == ENOTDIR ? NULL : locked(gs);
+	if (tree_stat(gs->tree, path, &st) == -1) { /* a link that leads nowhere, or out */
+		text_file_complain(&unknown, path, 0, unreadable);
+		return locked(gs);
 	}
+	struct guarded **link = find(gs, &st);
+	if (!link) return locked(gs);
 	struct guarded *f = *link;
 	char *text;
 	size_t length;
-	switch (text_file_look(&f->file, gs->tree, path, &text, &length)) {
-	case TEXT_SAME: break;
-	case TEXT_NONE: forget(link); return NULL;
-	case TEXT_NEW:
-	case TEXT_FAILED:
+	enum text_state state = text_file_look(&f->file, gs->tree, path, &text, &length);
+	if (state == TEXT_NEW && f->guard && f->guard->id == id_of(f, text, length)) {
+		free(text); /* it has been touched */
+	} else if (state != TEXT_SAME) {
 		guard_release(f->guard);
-		f->guard = guard_new(gs, f, text, length);
-		break;
+		f->guard = guard_new(f, path, text, length);
 	}
 	if (!f->guard) {
-		forget(link);
+		forget(gs, link);
 		return locked(gs);
 	}
 	guard_retain(f->guard);
 	return f->guard;
+}
+
+void guards_of_path(struct guards *gs, struct slice file, struct guard **guard) {
+	static const char here[] = ".htaccess", below[] = ".htaccess_global";
+	char path[PATH_MAX + sizeof below];
+	size_t n = file.length;
+	while (n && file.at[n - 1] != '/') n--;
+	guard[0] = guard[1] = NULL;
+	if (n >= PATH_MAX) return;
+	if (n) memcpy(path, file.at, n);
+	memcpy(path + n, here, sizeof here);
+	guard[0] = guards_find(gs, path);
+	const char *slash = memchr(path, '/', n);
+	if (!slash) return;
+	memcpy(path + (slash + 1 - path), below, sizeof below);
+	guard[1] = guards_find(gs, path);
 }
 
 /* --- who asks --- */
@@ -249,13 +286,12 @@ static char *decode(struct guards *gs, const struct request *r) {
 
 /* Stands for a name and password at this state of a file. */
 static void make_digest(struct guards *gs, const struct guard *g, const char *password, unsigned char *digest) {
-	unsigned char text[sizeof g->id + CREDENTIALS_MAX + 2];
+	unsigned char key[SECRET + sizeof g->id];
 	size_t length = (size_t)(password - gs->user) + strlen(password); /* they lie side by side */
 	unsigned size = DIGEST;
-	memcpy(text, &g->id, sizeof g->id);
-	memcpy(text + sizeof g->id, gs->user, length);
-	HMAC(EVP_sha256(), gs->secret, SECRET, text, sizeof g->id + length, digest, &size);
-	OPENSSL_cleanse(text, sizeof text);
+	memcpy(key, gs->secret, SECRET);
+	memcpy(key + SECRET, &g->id, sizeof g->id);
+	HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)gs->user, length, digest, &size);
 }
 
 static struct known *known_of(struct known *table, size_t size, const unsigned char *digest) {
@@ -282,12 +318,9 @@ static struct attempts *attempts_of(struct guards *gs, const struct peer *peer) 
 	struct peer subnet = *peer;
 	if (memcmp(subnet.address.s6_addr, mapped, sizeof mapped) != 0) memset(subnet.address.s6_addr + 8, 0, 8);
 	struct slice key = {.at = (const char *)subnet.address.s6_addr, .length = sizeof subnet.address.s6_addr};
-	struct attempts *a = &gs->attempts[hash_octets(gs->secret[0], key) % GUARD_ADDRESSES];
-	if (memcmp(a->address, key.at, key.length) != 0) {
-		memcpy(a->address, key.at, key.length);
-		a->full_ms = 0;
-	}
-	return a;
+	uint64_t seed;
+	memcpy(&seed, gs->secret, sizeof seed);
+	return &gs->attempts[hash_octets(seed, key) % GUARD_ADDRESSES];
 }
 
 /* false: it has had all its attempts. */
@@ -320,6 +353,10 @@ static void password_checked(struct job *job) {
 	struct checking *c = (struct checking *)job, **link = &c->guards->checking;
 	while (*link != c) link = &(*link)->next;
 	*link = c->next;
+	if (!job->ran) { /* nobody waits for it any more */
+		checking_free(c);
+		return;
+	}
 	if (c->right && !c->nobody) {
 		note_known(c->guards->right, GUARD_KNOWN, c->digest);
 		attempts_of(c->guards, &c->peer)->full_ms -= GUARD_ATTEMPT_MS; /* it has not been used up */
@@ -357,6 +394,13 @@ static struct checking *start_checking(struct guards *gs, const struct guard *g,
 	return c;
 }
 
+/* How many are under way for somebody at that address. */
+static unsigned checks_of(const struct guards *gs, const struct peer *peer) {
+	unsigned n = 0;
+	for (const struct checking *c = gs->checking; c; c = c->next) n += memcmp(&c->peer, peer, sizeof *peer) == 0;
+	return n;
+}
+
 static enum verdict ask(struct guards *gs, const struct guard *g, struct admission *a) {
 	char *at = gs->lines;
 	at += fmt_str(at, "WWW-Authenticate: Basic realm=\"");
@@ -386,6 +430,7 @@ enum verdict guards_check(struct guards *gs, struct guard *g, const struct reque
 	struct checking *c = gs->checking;
 	while (c && CRYPTO_memcmp(c->digest, digest, DIGEST) != 0) c = c->next;
 	if (!patient) return GUARD_BUSY;
+	if (!c && (jobs_count(gs->jobs) >= GUARD_CHECKS || checks_of(gs, peer) >= GUARD_CHECKS_EACH)) return GUARD_BUSY;
 	if (!c && !take_attempt(gs, peer, now_ms)) {
 		a->lines = SLICE("Retry-After: 3\r\n");
 		return GUARD_LIMITS;

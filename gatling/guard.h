@@ -15,9 +15,13 @@ enum {
 	GUARD_PASSWORD_MAX = 511,
 	GUARD_ATTEMPTS = 10,     /* at passwords that an address has; then */
 	GUARD_ATTEMPT_MS = 3000, /* one more in so long */
-	GUARD_ADDRESSES = 1024,  /* whose attempts are counted at a time; of IPv6 /64 is one */
-	GUARD_KNOWN = 1024,      /* names with passwords that are remembered to be right, */
-	GUARD_WRONG = 64         /* and wrong */
+	GUARD_ADDRESSES = 1024,  /* places at which attempts are counted; of IPv6 a /64 is an address */
+	GUARD_CHECKS = 32,       /* of passwords under way, and for one address */
+	GUARD_CHECKS_EACH = 4,
+	GUARDS_MAX = 1024, /* files that are kept */
+	GUARDS_OF_PATH = 2,
+	GUARD_KNOWN = 1024, /* names with passwords that are remembered to be right, */
+	GUARD_WRONG = 64    /* and wrong */
 };
 
 struct guard; /* one state of one file */
@@ -33,6 +37,10 @@ void guards_free(struct guards *guards); /* after jobs_free() */
 
 /* The guard that the file at path (relative to the root) sets, with a reference; looks at the file. NULL: none. */
 struct guard *guards_find(struct guards *guards, const char *path);
+
+/* All guards that a file at that path has but for that of its site: of its directory, and of the first directory on the
+ * way to it, which a Host may name as a site. To guard[GUARDS_OF_PATH], each with a reference, or NULL. */
+void guards_of_path(struct guards *guards, struct slice file, struct guard **guard);
 
 enum verdict {
 	GUARD_ADMITS,

@@ -21,7 +21,9 @@ static inline uint64_t hash_octets(uint64_t seed, struct slice s) {
 	else
 		for (size_t n = 0; n < s.length; n++) word = word << 8 | (unsigned char)s.at[n];
 	h = (h ^ word) * prime;
-	return h ^ h >> 32;
+	/* so that each bit counts for each (Murmur3, fmix64) */
+	h = (h ^ h >> 33) * UINT64_C(0xFF51AFD7ED558CCD);
+	return h ^ h >> 33;
 }
 
 #endif

@@ -42,6 +42,8 @@ void http2_free(struct http2 *h) {
 bool http2_idle(const struct http2 *h) { return !h->open && !h->block_stream; }
 bool http2_ended(const struct http2 *h) { return h->failed || ((h->draining || h->leaving) && http2_idle(h)); }
 
+bool http2_waits(const struct http2 *h) { return h->waiting_size; }
+
 bool http2_progress(struct http2 *h) {
 	bool progress = h->progress;
 	h->progress = false;

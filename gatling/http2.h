@@ -52,6 +52,9 @@ bool http2_sendable(const struct http2 *http2);
 /* Takes no further streams, and says so (GOAWAY). */
 void http2_drain(struct http2 *http2, struct http2_output *out);
 
+/* Whether requests wait for something that the server does. */
+bool http2_waits(const struct http2 *http2);
+
 bool http2_idle(const struct http2 *http2);  /* no stream is open */
 bool http2_ended(const struct http2 *http2); /* the connection is to be closed when everything has been sent */
 

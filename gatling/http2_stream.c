@@ -49,7 +49,8 @@ struct waiting {
 	struct stream *stream;
 	struct request *request;
 	size_t size;
-	unsigned waited;
+	unsigned waits;
+	int64_t started_ns;
 };
 
 static void end_waiting(struct waiting *w) {
@@ -179,17 +180,19 @@ static void resume(struct waiter *waiter) {
 		stream_free(h, s);
 		return;
 	}
-	arrival.patient &= waiting->waited < WAITS_MAX;
+	arrival.patient &= waiting->waits < WAITS_MAX;
 	answer(&w->content, waiting->request, &arrival, &r);
 	if (!r.status) {
-		waiting->waited++;
+		waiting->waits++;
 		job_wait(r.job, waiter);
 		return;
 	}
 	struct request *request = waiting->request;
+	int64_t started_ns = waiting->started_ns;
 	waiting->request = NULL;
 	end_waiting(waiting);
 	bool answered = fill_stream(h, s, request, &r);
+	if (answered) s->x->started_ns = started_ns;
 	free(request);
 	if (answered) conn_writable(w, conn);
 	else conn_close(w, conn);
@@ -208,6 +211,7 @@ bool stream_wait(struct http2 *h, const struct question *q, struct job *job) {
 	waiting->http2 = h;
 	waiting->stream = s;
 	waiting->request = request;
+	waiting->started_ns = io_now_ns(h->worker->loop);
 	h->waiting_size += waiting->size;
 	s->waiting = waiting;
 	h->progress = true;

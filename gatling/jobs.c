@@ -53,7 +53,8 @@ static void *run(void *argument) {
 			continue;
 		}
 		pthread_mutex_unlock(&jobs->mutex);
-		job->run(job, &jobs->stop);
+		job->ran = !atomic_load(&job->unwanted);
+		if (job->ran) job->run(job, &jobs->stop);
 		pthread_mutex_lock(&jobs->mutex);
 		push(&jobs->done, job);
 		atomic_store(&jobs->has_done, true);
@@ -78,6 +79,7 @@ bool jobs_add(struct jobs *jobs, struct job *job) {
 static void finish(struct jobs *jobs, struct job *job) {
 	struct waiter *waiters = job->waiters;
 	if (waiters) waiters->link = &waiters;
+	for (struct waiter *w = waiters; w; w = w->next) w->job = NULL;
 	job->finish(job);
 	jobs->count--;
 	for (struct waiter *w; (w = waiters);) { /* one may end another */
@@ -125,6 +127,8 @@ void job_wait(struct job *job, struct waiter *waiter) {
 	if (waiter->next) waiter->next->link = &waiter->next;
 	job->waiters = waiter;
 	waiter->link = &job->waiters;
+	waiter->job = job;
+	atomic_store(&job->unwanted, false);
 }
 
 void waiter_leave(struct waiter *waiter) {
@@ -132,4 +136,7 @@ void waiter_leave(struct waiter *waiter) {
 	*waiter->link = waiter->next;
 	if (waiter->next) waiter->next->link = waiter->link;
 	waiter->link = NULL;
+	if (waiter->job && !waiter->job->waiters) atomic_store(&waiter->job->unwanted, true);
 }
+
+unsigned jobs_count(const struct jobs *jobs) { return jobs->count; }

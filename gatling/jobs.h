@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "io/io.h"
 
@@ -16,7 +17,9 @@ struct waiter;
 /* To be embedded in what the job works on. */
 struct job {
 	void (*run)(struct job *job, const atomic_bool *stop); /* in the thread; *stop: give up, nobody wants it any more */
-	void (*finish)(struct job *job); /* back on the loop, also of one that never ran: keeps the result, frees the job */
+	void (*finish)(struct job *job); /* back on the loop: keeps the result, if it ran, and frees the job */
+	bool ran;                        /* false: the queue was freed, or all who waited had gone, before its turn came */
+	atomic_bool unwanted;
 	struct waiter *waiters;
 	struct job *next;
 };
@@ -24,7 +27,8 @@ struct job {
 /* To be embedded in what waits; all zero: waits for nothing. */
 struct waiter {
 	void (*resume)(struct waiter *waiter); /* the job has been finished and is gone */
-	struct waiter *next, **link;           /* link: NULL when it waits for nothing */
+	struct job *job;
+	struct waiter *next, **link; /* link: NULL when it waits for nothing */
 };
 
 struct jobs;
@@ -45,5 +49,8 @@ void jobs_collect(struct jobs *jobs);
 
 void job_wait(struct job *job, struct waiter *waiter);
 void waiter_leave(struct waiter *waiter); /* does nothing if it does not wait */
+
+/* How many are not finished. */
+unsigned jobs_count(const struct jobs *jobs);
 
 #endif

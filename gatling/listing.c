@@ -199,23 +199,24 @@ static int measure(struct listing *l, const atomic_bool *stop) {
 	return 0;
 }
 
-/* 0 or an errno. */
-static int open_directory(const struct tree *tree, const char *path, DIR **directory) {
+/* NULL with errno. */
+static DIR *open_directory(const struct tree *tree, const char *path) {
 	struct stat st;
 	int fd = tree_open(tree, path, O_DIRECTORY);
-	if (fd == -1) return errno;
+	if (fd == -1) return NULL;
 	int error = fstat(fd, &st) == -1 ? errno : st.st_mode & S_IROTH ? 0 : EACCES;
-	if (!error && (*directory = fdopendir(fd))) return 0;
+	DIR *directory = error ? NULL : fdopendir(fd);
+	if (directory) return directory;
 	if (!error) error = errno;
 	close(fd);
-	return error;
+	errno = error;
+	return NULL;
 }
 
 int listing_make_within(struct listing_limits limits, const struct tree *tree, const char *path, struct slice title,
 						enum listing_format format, const atomic_bool *stop, struct listing **listing) {
-	DIR *directory = NULL;
-	int error = open_directory(tree, path, &directory);
-	if (error) return error;
+	DIR *directory = open_directory(tree, path);
+	if (!directory) return errno;
 	struct listing *l = calloc(1, sizeof *l);
 	if (!l) {
 		closedir(directory);
@@ -223,7 +224,7 @@ int listing_make_within(struct listing_limits limits, const struct tree *tree, c
 	}
 	l->references = 1;
 	l->form = format == LISTING_JSON ? &form_json : &form_html;
-	error = collect(tree, directory, path, title.length == 0, limits, stop, l);
+	int error = collect(tree, directory, path, title.length == 0, limits, stop, l);
 	closedir(directory);
 	if (!error) {
 		sort(l);

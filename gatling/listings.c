@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "gatling/listing_form.h"
+
 struct kept {
 	struct job job;
 	struct listings *listings;
@@ -14,6 +16,7 @@ struct kept {
 	struct listing *listing;
 	size_t bytes;
 	enum listing_format format;
+	size_t most; /* bytes of it */
 	char *path;
 	struct slice title; /* behind the path */
 };
@@ -22,7 +25,7 @@ struct listings {
 	const struct tree *tree;
 	struct jobs *jobs;
 	size_t bytes;
-	int64_t now_ms; /* of the last call */
+	const int64_t *now_ms;
 	struct kept *kept[LISTINGS_KEPT];
 };
 
@@ -31,11 +34,12 @@ struct reader {
 	struct listing_reader *reader;
 };
 
-struct listings *listings_new(const struct tree *tree, struct jobs *jobs) {
+struct listings *listings_new(const struct tree *tree, struct jobs *jobs, const int64_t *now_ms) {
 	struct listings *ls = calloc(1, sizeof *ls);
 	if (!ls) return NULL;
 	ls->tree = tree;
 	ls->jobs = jobs;
+	ls->now_ms = now_ms;
 	return ls;
 }
 
@@ -58,13 +62,22 @@ void listings_free(struct listings *ls) {
 
 static void make(struct job *job, const atomic_bool *stop) {
 	struct kept *k = (struct kept *)job;
-	k->error = listing_make(k->listings->tree, k->path, k->title, k->format, stop, &k->listing);
+	struct listing_limits limits = {.entries = LISTING_ENTRIES_MAX, .bytes = k->most};
+	k->error = listing_make_within(limits, k->listings->tree, k->path, k->title, k->format, stop, &k->listing);
+}
+
+static void forget(struct kept **place) {
+	struct kept *k = *place;
+	*place = NULL;
+	if (k) release(k);
 }
 
 static void made(struct job *job) {
 	struct kept *k = (struct kept *)job;
 	k->made = true;
-	k->made_ms = k->listings->now_ms;
+	k->made_ms = *k->listings->now_ms;
+	for (int i = 0; i < LISTINGS_KEPT && !job->ran; i++) /* who wants it begins anew */
+		if (k->listings->kept[i] == k) forget(&k->listings->kept[i]);
 	if (k->listing) k->bytes = listing_memory(k->listing);
 	k->listings->bytes += k->bytes;
 	release(k);
@@ -82,6 +95,7 @@ static struct kept *start(struct listings *ls, const char *path, struct slice ti
 	k->title = (struct slice){.at = k->path + length, .length = title.length};
 	k->listings = ls;
 	k->format = format;
+	k->most = ls->bytes > LISTINGS_BYTES_MAX ? LISTINGS_BYTES_LEAST : LISTING_BYTES_MAX;
 	k->job = (struct job){.run = make, .finish = made};
 	k->references = 1;
 	if (jobs_add(ls->jobs, &k->job)) return k;
@@ -95,19 +109,18 @@ static bool same(const struct kept *k, const char *path, struct slice title, enu
 	return k->format == format && strcmp(k->path, path) == 0 && slice_equal(k->title, title);
 }
 
-/* The one that is kept, or its empty place. NULL: all places are taken. */
+/* The one that is kept, or an empty place for it. NULL: all are being made. */
 static struct kept **find(struct listings *ls, const char *path, struct slice title, enum listing_format format) {
-	struct kept **empty = NULL;
+	struct kept **oldest = NULL;
 	for (int i = 0; i < LISTINGS_KEPT; i++) {
 		struct kept **k = &ls->kept[i];
-		if (*k && (*k)->made && ls->now_ms - (*k)->made_ms >= LISTINGS_KEPT_MS) {
-			release(*k);
-			*k = NULL;
-		}
+		if (*k && (*k)->made && *ls->now_ms - (*k)->made_ms >= LISTINGS_KEPT_MS) forget(k);
 		if (*k && same(*k, path, title, format)) return k;
-		if (!*k) empty = k;
+		bool older = !*k || ((*k)->made && (!oldest || (*oldest && (*k)->made_ms < (*oldest)->made_ms)));
+		if (older) oldest = k;
 	}
-	return empty;
+	if (oldest) forget(oldest);
+	return oldest;
 }
 
 static int read_kept(struct kept *k, struct listings_found *found) {
@@ -124,12 +137,11 @@ static int read_kept(struct kept *k, struct listings_found *found) {
 }
 
 int listings_find(struct listings *ls, const char *path, struct slice title, enum listing_format format, bool patient,
-				  int64_t now_ms, struct listings_found *found) {
-	ls->now_ms = now_ms;
+				  struct listings_found *found) {
 	struct kept **k = find(ls, path, title, format);
 	if (!k) return EBUSY;
 	if (*k && (*k)->made) return read_kept(*k, found);
-	if (!patient || (!*k && ls->bytes > LISTINGS_BYTES_MAX)) return EBUSY;
+	if (!patient || (!*k && ls->bytes > 2 * LISTINGS_BYTES_MAX)) return EBUSY;
 	if (!*k) {
 		*k = start(ls, path, title, format);
 		if (!*k) return ENOMEM;

@@ -8,16 +8,16 @@
 #include "io/iob.h"
 
 enum {
-	LISTINGS_KEPT = 16,      /* at a time, those being made among them; more: EBUSY */
-	LISTINGS_KEPT_MS = 1000, /* what was found is believed for so long */
-	LISTINGS_BYTES_MAX =
-		256 * 1024 * 1024 /* of those kept and those being sent; over it no further one is begun: EBUSY */
+	LISTINGS_KEPT = 16,                     /* at a time; if all of them are being made, EBUSY */
+	LISTINGS_KEPT_MS = 1000,                /* what was found is believed for so long */
+	LISTINGS_BYTES_MAX = 256 * 1024 * 1024, /* of those kept and those being sent; over it they are cut to */
+	LISTINGS_BYTES_LEAST = 256 * 1024       /* bytes each, and over twice as much it is EBUSY */
 };
 
 struct listings;
 
-/* NULL: ENOMEM. Tree and jobs are the caller's. */
-struct listings *listings_new(const struct tree *tree, struct jobs *jobs);
+/* NULL: ENOMEM. All three are the caller's; *now_ms is of the monotonic clock, and always up to date. */
+struct listings *listings_new(const struct tree *tree, struct jobs *jobs, const int64_t *now_ms);
 void listings_free(struct listings *listings); /* after jobs_free(), and when none is being sent */
 
 struct listings_found {
@@ -27,9 +27,9 @@ struct listings_found {
 };
 
 /* Finds or starts the listing that listing_make() makes of these. 0 with *found, or its errno. patient: the caller can
- * wait; else EBUSY. now_ms is of the monotonic clock. */
+ * wait; else EBUSY. */
 int listings_find(struct listings *listings, const char *path, struct slice title, enum listing_format format,
-				  bool patient, int64_t now_ms, struct listings_found *found);
+				  bool patient, struct listings_found *found);
 
 ssize_t listings_fill(void *reader, char *buffer, size_t size);
 void listings_reader_free(void *reader);

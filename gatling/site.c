@@ -4,6 +4,7 @@
 #include "gatling/site.h"
 
 #include <errno.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include "gatling/hash.h"
@@ -55,14 +56,18 @@ void sites_free(struct sites *s) {
 			header_rules_free(e->site.headers);
 			redirect_rules_free(e->site.redirects);
 			guard_release(e->site.guard);
+			guard_release(e->site.outer);
 			free(e);
 		}
 	}
 	free(s);
 }
 
-bool site_hides(struct slice path) {
-	return slice_equal(path, SLICE(headers_name)) || slice_equal(path, SLICE(redirects_name));
+bool site_hides(const struct site *site, struct slice path) {
+	const char *slash = site->holds_sites && path.length ? memchr(path.at, '/', path.length) : NULL;
+	size_t n = slash ? (size_t)(slash + 1 - path.at) : 0;
+	struct slice name = {.at = path.at + n, .length = path.length - n};
+	return slice_equal(name, SLICE(headers_name)) || slice_equal(name, SLICE(redirects_name));
 }
 
 /* --- its files --- */
@@ -163,6 +168,8 @@ static void look_at_files(const struct sites *s, struct entry *e, int64_t now_ms
 	look_at_redirects(s, e);
 	guard_release(e->site.guard);
 	e->site.guard = guards_find(s->guards, path_of(e, guard_name, path));
+	guard_release(e->site.outer);
+	e->site.outer = s->vhosts == VHOSTS_TRY && e->site.prefix.length ? guards_find(s->guards, guard_name) : NULL;
 }
 
 /* --- its directory --- */
@@ -174,17 +181,22 @@ static struct entry *enter(struct sites *s, struct slice prefix) {
 	struct entry *e = *link;
 	if (e || !(e = calloc(1, sizeof *e + prefix.length + 1))) return e;
 	if (prefix.length) memcpy(e->prefix, prefix.at, prefix.length);
+	e->site.holds_sites = s->vhosts == VHOSTS_TRY && !prefix.length;
 	e->site.prefix = (struct slice){.at = e->prefix, .length = prefix.length};
 	return *link = e;
 }
 
-/* The site in that directory, if there is one. */
-static struct entry *try_directory(struct sites *s, const char *name, size_t length) {
+/* The site in that directory, if there is one. *unsure becomes true if that cannot be seen now. */
+static struct entry *try_directory(struct sites *s, const char *name, size_t length, bool *unsure) {
 	char path[SITE_PREFIX_MAX + 1];
 	struct stat st;
 	memcpy(path, name, length);
 	path[length] = '\0';
-	if (tree_stat(s->tree, path, &st) == -1 || !S_ISDIR(st.st_mode)) return NULL;
+	if (tree_stat(s->tree, path, &st) == -1) {
+		*unsure |= errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+		return NULL;
+	}
+	if (!S_ISDIR(st.st_mode)) return NULL;
 	path[length] = '/';
 	return enter(s, (struct slice){.at = path, .length = length + 1});
 }
@@ -196,11 +208,12 @@ static struct entry *look(struct sites *s, const struct asked *asked) {
 	size_t length = host_length;
 	name[length++] = ':';
 	length += fmt_ulong(name + length, asked->port);
-	struct entry *e = try_directory(s, name, length);
-	if (!e) e = try_directory(s, name, host_length);
-	if (!e) e = try_directory(s, "default", strlen("default"));
+	bool unsure = false;
+	struct entry *e = try_directory(s, name, length, &unsure);
+	if (!e) e = try_directory(s, name, host_length, &unsure);
+	if (!e) e = try_directory(s, "default", strlen("default"), &unsure);
 	if (!e && s->vhosts == VHOSTS_TRY) e = enter(s, SLICE(""));
-	return e;
+	return unsure ? NULL : e; /* rather none than another's */
 }
 
 const struct site *sites_find(struct sites *s, struct slice host, unsigned port, int64_t now_ms) {

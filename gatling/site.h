@@ -21,7 +21,9 @@ struct site {
 	struct slice prefix;          /* path of its directory with trailing slash, "" for the root */
 	struct header_rules *headers; /* NULL: none, as the others */
 	struct redirect_rules *redirects;
-	struct guard *guard;
+	struct guard *guard; /* its own */
+	bool holds_sites;    /* in its directory are those of others */
+	struct guard *outer; /* the root's, where that is a site, too, in which this one can be seen */
 };
 
 struct sites;
@@ -36,8 +38,8 @@ void sites_free(struct sites *sites);
 const struct site *sites_find(struct sites *sites, struct slice host, unsigned port, int64_t now_ms);
 
 /* Whether a path below the directory of the site (decoded, without leading slash) is one of its own files that are not
- * served. */
-bool site_hides(struct slice path);
+ * served, or of a site that lies in it. */
+bool site_hides(const struct site *site, struct slice path);
 
 /* Says once that _headers gives responses more than HEADER_OCTETS_MAX, with that line of it as the last. Names no path:
  * of those, clients have as many as they like. */

@@ -39,18 +39,23 @@ static int read_file(const struct tree *tree, const char *path, struct stat *st,
 	return error;
 }
 
+/* Whether the next look may find what this one could not. */
+static bool passes(int error) {
+	return error == EAGAIN || error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
+}
+
 enum text_state text_file_look(struct text_file *f, const struct tree *tree, const char *path, char **text,
 							   size_t *length) {
 	struct stat st = {0};
 	int error = tree_stat(tree, path, &st) == -1 ? errno : 0;
-	if (error == ENOTDIR || error == ELOOP) error = ENOENT;
+	if (error == ENOTDIR) error = ENOENT;
 	struct identity now = error ? (struct identity){0} : identity_of(&st);
 	*text = NULL;
 	if (f->looked && !f->recent && identity_same(&now, &f->identity) && (!error || error == f->error)) return TEXT_SAME;
 	if (!error) error = read_file(tree, path, &st, text);
 	*length = *text ? (size_t)st.st_size : 0;
 	f->identity = *text ? identity_of(&st) : now;
-	f->recent = (!error && identity_recent(&f->identity, time(NULL))) || error == EAGAIN;
+	f->recent = (!error && identity_recent(&f->identity, time(NULL))) || passes(error);
 	f->error = error;
 	f->looked = true;
 	return !error ? TEXT_NEW : error == ENOENT ? TEXT_NONE : TEXT_FAILED;
@@ -60,10 +65,15 @@ void text_file_complain(const struct text_file *f, const char *path, unsigned li
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 	static uint64_t said[NOTICES_MAX];
 	static unsigned next;
-	struct slice state = {.at = (const char *)&f->identity.changed, .length = sizeof f->identity.changed};
-	uint64_t key = hash_octets(line, (struct slice){.at = path, .length = strlen(path)});
-	key = hash_octets(key, (struct slice){.at = what, .length = strlen(what)});
-	key = hash_octets(key, state);
+	struct slice name = {.at = path, .length = strlen(path)};
+	uint64_t key = hash_octets(line, (struct slice){.at = what, .length = strlen(what)});
+	if (f->identity.mode) { /* whichever way leads to it */
+		const uint64_t state[] = {(uint64_t)f->identity.device, (uint64_t)f->identity.inode,
+								  (uint64_t)f->identity.changed.tv_sec, (uint64_t)f->identity.changed.tv_nsec};
+		key = hash_octets(key, (struct slice){.at = (const char *)state, .length = sizeof state});
+	} else {
+		key = hash_octets(key, name);
+	}
 	bool before = false;
 	pthread_mutex_lock(&mutex);
 	for (unsigned i = 0; i < NOTICES_MAX; i++) before |= said[i] == key;

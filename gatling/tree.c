@@ -22,6 +22,10 @@ int tree_stat(const struct tree *t, const char *path, struct stat *st) {
 	return result;
 }
 
+int tree_lstat(const struct tree *t, const char *path, struct stat *st) {
+	return fstatat(t->root, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
 bool tree_link(const struct tree *t, const char *path, char *target, size_t room) {
 	const char *slash = strrchr(path, '/');
 	char directory[PATH_MAX] = ".";

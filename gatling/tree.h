@@ -17,6 +17,9 @@ struct tree {
 /* What stat(2) says. 0, or -1 with errno. */
 int tree_stat(const struct tree *tree, const char *path, struct stat *st);
 
+/* The same of a symlink itself, whatever leads to it. */
+int tree_lstat(const struct tree *tree, const char *path, struct stat *st);
+
 /* open(2), O_RDONLY and more flags; never waits for a fifo nor takes a terminal over. -1 with errno. */
 int tree_open(const struct tree *tree, const char *path, int flags);
 

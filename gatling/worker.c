@@ -43,13 +43,15 @@ static int content_new(struct worker *w, unsigned cached) {
 	struct content *c = &w->content;
 	c->options = o;
 	c->tree = (struct tree){.root = w->root, .symlinks_inside = o->symlinks_inside};
-	if (!(w->file_jobs = jobs_new(w->loop)) || !(w->password_jobs = jobs_new(w->loop))) return -1;
-	if (!(c->guards = guards_new(&c->tree, w->password_jobs))) return -1;
-	if (!(c->listings = listings_new(&c->tree, w->file_jobs))) return -1;
+	if (!(w->compressing = jobs_new(w->loop)) || !(w->reading = jobs_new(w->loop))) return -1;
+	if (!(w->checking = jobs_new(w->loop))) return -1;
+	if (!(c->guards = guards_new(&c->tree, w->checking))) return -1;
+	if (!(c->listings = listings_new(&c->tree, w->reading, &c->now_ms))) return -1;
 	if (!(c->sites = sites_new(&c->tree, c->guards, o->vhosts))) return -1;
 	struct cache_options options = {.tree = &c->tree,
 									.guards = c->guards,
-									.jobs = w->file_jobs,
+									.compressing = w->compressing,
+									.unpacking = w->reading,
 									.descriptors = cached,
 									.gzip_bytes = o->gzip_cache / (unsigned)o->workers,
 									.cache_control = o->cache_control};
@@ -59,8 +61,9 @@ static int content_new(struct worker *w, unsigned cached) {
 /* After the connections have gone. */
 static void content_free(struct worker *w) {
 	struct content *c = &w->content;
-	jobs_free(w->file_jobs);
-	jobs_free(w->password_jobs);
+	jobs_free(w->compressing);
+	jobs_free(w->reading);
+	jobs_free(w->checking);
 	listings_free(c->listings);
 	sites_free(c->sites);
 	cache_free(c->cache);
@@ -276,8 +279,9 @@ static int turn(struct worker *w) {
 	if (io_wait(w->loop, wait_limit(w)) == -1) return -1;
 	make_dates(w);
 	w->handshakes = 0;
-	jobs_collect(w->file_jobs);
-	jobs_collect(w->password_jobs);
+	jobs_collect(w->compressing);
+	jobs_collect(w->reading);
+	jobs_collect(w->checking);
 	for (int fd; (fd = io_canread(w->loop)) != -1;) readable(w, fd);
 	w->share = io_now(w->loop) - w->at_once_ms < AT_ONCE_MS ? SHARE_LEAST : SHARE_MOST;
 	w->sent = 0; /* who is left when the share is used up comes first in the next turn */

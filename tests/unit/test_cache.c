@@ -65,8 +65,12 @@ static int open_descriptors(void) {
 }
 
 static struct cache *cache_over(const struct tree *over) {
-	const struct cache_options options = {
-		.tree = over, .guards = guards, .jobs = jobs, .descriptors = 8, .gzip_bytes = 1 << 20};
+	const struct cache_options options = {.tree = over,
+										  .guards = guards,
+										  .compressing = jobs,
+										  .unpacking = jobs,
+										  .descriptors = 8,
+										  .gzip_bytes = 1 << 20};
 	return cache_new(&options);
 }
 

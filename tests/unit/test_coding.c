@@ -52,7 +52,7 @@ static void what_the_client_likes_best_is_chosen_of_what_is_there(void **state) 
 		{{"gzip;q=0.000, br"}, I | G | B, CODING_BR},
 		{{"gzip;q=0"}, G, -1},
 		{{"br"}, G, -1},
-		{{NULL}, G | B, -1},
+		{{NULL}, G | B, CODING_BR},               /* who says nothing refuses nothing */
 		{{"identity;q=0"}, ALL, CODING_IDENTITY}, /* better than nothing */
 		{{"identity;q=0, gzip"}, ALL, CODING_GZIP},
 		{{"identity;q=0"}, G, -1},

@@ -52,6 +52,10 @@ static void a_hash_in_a_name_is_told_from_words_dates_and_versions(void **state)
 		{"Release2.zip", false},
 		{"my-VERSION2.zip", false},
 		{"photo-IMG_0042.jpg", false},
+		{"report-2024-W32.pdf", false},
+		{"scan-01-02-A4.pdf", false},
+		{"0004f2ab34cd.cfg", false}, /* an address of a network card */
+		{"app.0004f2ab34cd.js", true},
 		/* oddities */
 		{"", false},
 		{".", false},

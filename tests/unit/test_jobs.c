@@ -109,6 +109,25 @@ static void who_is_resumed_may_end_who_waits_with_it(void **state) {
 	assert_int_equal(resumed, 1);
 }
 
+static void a_job_whose_waiters_have_gone_is_not_run(void **state) {
+	(void)state;
+	struct waiter gone = {.resume = resume}, stays = {.resume = resume};
+	atomic_store(&hold, true);
+	add(); /* keeps the thread */
+	struct task *wanted = add(), *unwanted = add();
+	job_wait(&wanted->job, &stays);
+	job_wait(&wanted->job, &gone);
+	waiter_leave(&gone);
+	job_wait(&unwanted->job, &gone);
+	waiter_leave(&gone);
+	assert_int_equal(jobs_count(jobs), 3);
+	atomic_store(&hold, false);
+	wait_for(3);
+	assert_int_equal(atomic_load(&ran), 2);
+	assert_int_equal(resumed, 1);
+	assert_int_equal(jobs_count(jobs), 0);
+}
+
 static void there_are_no_more_jobs_than_allowed(void **state) {
 	(void)state;
 	struct job more = {.run = run, .finish = finish};
@@ -135,11 +154,9 @@ static void at_the_end_what_runs_is_told_to_stop_and_all_are_finished(void **sta
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		TEST(a_job_ends_the_wait_of_the_loop),
-		TEST(who_waits_is_resumed_once_and_who_left_is_not),
-		TEST(who_is_resumed_may_end_who_waits_with_it),
-		TEST(there_are_no_more_jobs_than_allowed),
-		TEST(at_the_end_what_runs_is_told_to_stop_and_all_are_finished),
+		TEST(a_job_ends_the_wait_of_the_loop),          TEST(who_waits_is_resumed_once_and_who_left_is_not),
+		TEST(who_is_resumed_may_end_who_waits_with_it), TEST(a_job_whose_waiters_have_gone_is_not_run),
+		TEST(there_are_no_more_jobs_than_allowed),      TEST(at_the_end_what_runs_is_told_to_stop_and_all_are_finished),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -219,7 +219,8 @@ def test_nobody_waits_while_another_file_is_compressed(build, root):
         answered = time.monotonic() - before
         for i, connection in enumerate(waiting):
             response = connection.response()
-            assert gzip.decompress(response.body) == (root.path / f"{i}.txt").read_bytes()
+            text = UNPACK[response["Content-Encoding"]](response.body)
+            assert text == (root.path / f"{i}.txt").read_bytes()
             connection.close()
         assert answered < (time.monotonic() - before) / 2
 
@@ -278,9 +279,50 @@ def test_what_is_there_in_a_coding_alone_is_served_by_its_own_name(connection, p
     assert response["Content-Type"] == "text/html; charset=utf-8"
 
 
-@pytest.mark.parametrize("path", ["/only-br.html", "/only-zst.html"])
-def test_what_a_client_cannot_read_is_not_acceptable(connection, path):
-    assert ask(connection, path, "gzip").status == 406
+@pytest.mark.parametrize("path, coding", [("/only-br.html", "br"), ("/only-zst.html", "zstd")])
+def test_what_a_client_cannot_read_is_not_acceptable(connection, path, coding):
+    refused = ask(connection, path, "gzip")
+    assert refused.status == 406 and refused["Vary"] == "Accept-Encoding"
+    assert ask(connection, path)["Content-Encoding"] == coding  # who says nothing refuses nothing
+
+
+def test_a_private_key_that_is_packed_is_not_unpacked(build, root):
+    key = b"-----BEGIN PRIVATE KEY-----\n"
+    for name in ("a.pem", "b.key"):
+        root.write(name + ".gz", gzip.compress(key))
+        root.write(name + ".br", brotli.compress(key))
+    with Server(build, root, "-j", "1") as server:
+        for name in ("/a.pem", "/b.key"):
+            for accept in ("", "gzip", "br"):
+                assert server.get(name, "Accept-Encoding: " + accept).status == 404
+
+
+def test_nobody_waits_long_when_much_is_to_be_compressed(build, root):
+    root.write("big.txt", b"0123456789abcdef" * (1 << 19))
+    for i in range(30):
+        os.link(root.path / "big.txt", root.path / f"{i}.txt")
+    with Server(build, root, "-j", "1") as server:
+        connections = [server.connect() for _ in range(30)]
+        for i, connection in enumerate(connections):
+            connection.send(b"GET /%d.txt HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n" % i)
+        codings = [connection.response()["Content-Encoding"] for connection in connections]
+        assert codings[0] == "gzip" and codings.count(None) >= 20
+        for connection in connections:
+            connection.close()
+
+
+def test_what_is_still_being_sent_counts(plain, root):
+    for i in range(4):
+        root.write(f"{i}.txt", random.Random(i).randbytes(2 << 20).hex().encode())
+    with Server(plain, root, "-j", "1", "--gzip-cache", "4M") as server:
+        before, slow = server.resident(), []
+        for i in range(40):
+            slow.append(server.connect(receive_buffer=4096))
+            slow[-1].send(b"GET /%d.txt HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n" % (i % 4))
+            slow[-1]._fill()  # pylint: disable=protected-access
+        assert server.resident() - before < 30 << 20
+        for connection in slow:
+            connection.close()
 
 
 @pytest.mark.parametrize(
@@ -302,9 +344,11 @@ def test_gzip_is_unpacked_for_who_does_not_read_it(connection, path, wanted):
 
 @pytest.mark.parametrize("path", ["/alone.txt", "/cut.txt"])
 def test_broken_gzip_is_sent_as_it_is_and_never_unpacked(connection, site, path):
-    assert ask(connection, path, "gzip").body == (site.path / (path[1:] + ".gz")).read_bytes()
-    assert ask(connection, path).status == 406
-    assert ask(connection, path).status == 406
+    for accept in ("gzip", None):
+        response = ask(connection, path, accept)
+        assert response["Content-Encoding"] == "gzip" and response.body == (site.path / (path[1:] + ".gz")).read_bytes()
+    for _ in range(2):
+        assert ask(connection, path, "br").status == 406
 
 
 def test_broken_gzip_beside_a_file_is_the_owners(connection):

@@ -2,6 +2,8 @@
 
 import base64
 import ctypes
+import json
+import socket
 import time
 
 import pytest
@@ -25,6 +27,7 @@ HASHES = {
     "sha256crypt": hashed("$5$rounds=1000$saltsalt"),
     "md5crypt": hashed("$1$saltsalt"),
 }
+GUESSES = 8  # of ten that an address has
 SLOW = hashed("$2b$12$abcdefghijklmnopqrstuu")  # a third of a second
 
 
@@ -276,3 +279,100 @@ def test_a_body_behind_a_request_that_waits_is_read_past(build):
         connection.send(head.encode() + b"12345")
         assert connection.response().status == 200
         connection.assert_in_step()
+
+
+def test_a_host_does_not_lead_around_the_guard_of_the_root(build, root):
+    root.write("docs/x.txt", b"secret")
+    write(root, "all\nann:" + HASHES["md5crypt"], ".htaccess_global")
+    with Server(build, root, "-j", "1") as server:
+        assert server.get("/x.txt", host="docs").status == 401
+        assert server.get("/", host="docs").status == 401
+        assert server.get("/x.txt", basic("ann"), host="docs").body == b"secret"
+    with Server(build, root, "-j", "1", "-v") as server:  # the root is no site
+        assert server.get("/x.txt", host="docs").body == b"secret"
+
+
+def test_a_path_does_not_lead_around_the_guard_of_a_site(build, root):
+    root.write("a.example/x.txt", b"secret")
+    root.write("a.example/d/x.txt", b"secret")
+    root.write("a.example/_headers", b"/*\n  X: y\n")
+    write(root, "site\nann:" + HASHES["md5crypt"], "a.example/.htaccess_global")
+    with Server(build, root, "-j", "1") as server:
+        for path in ("/a.example/x.txt", "/a.example/d/x.txt", "/a.example/", "/a.example/d/", "/a.example/none"):
+            assert server.get(path, host="other").status == 401
+        assert server.get("/a.example/x.txt", basic("ann"), host="other").body == b"secret"
+        assert server.get("/a.example/_headers", basic("ann"), host="other").status == 404
+        assert server.get("/a.txt", host="other").status == 200
+
+
+def test_addresses_have_their_attempts_each_and_do_not_give_them_back_to_each_other(build):
+    with Server(build, guarded("realm\nann:" + HASHES["md5crypt"]), "-j", "1", address=("-i", "0.0.0.0")) as server:
+
+        def guess(source, i):
+            with socket.create_connection(("127.0.0.1", server.plain_port), source_address=(source, 0)) as plain:
+                plain.sendall(f"GET /d/file.txt HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{basic('ann', f'{source} {i}')}\r\n\r\n".encode())
+                return int(plain.makefile("rb").readline().split()[1])
+
+        sources = [f"127.1.{i}.{7 * i % 200 + 1}" for i in range(8)]
+        found = [guess(source, i) for i in range(30) for source in sources]
+        assert set(found) == {401, 429} and found.count(401) <= 8 * 13 and found[:8] == [401] * 8
+
+
+@pytest.mark.parametrize("target", ["/nonexistent-in-chroot", ".htaccess", "../d/nothing"])
+def test_a_guard_that_is_a_link_to_nowhere_lets_nobody_in(build, root, target):
+    root.write("d/x.txt", b"x")
+    (root.path / "d/.htaccess").symlink_to(target)
+    with Server(build, root, "-j", "1") as server:
+        for _ in range(3):
+            assert server.get("/d/x.txt").status == server.get("/d/").status == 403
+        eventually(lambda: [line for line in server.errors if line.startswith("gatling: d/.htaccess: ")])
+        (root.path / "d/.htaccess").unlink()
+        eventually(lambda: server.get("/d/x.txt").status == 200, 5)
+
+
+def test_links_to_one_guard_share_it(plain, root):
+    for name in "ab":
+        (root.path / name).symlink_to(".")
+    root.write("x.txt", b"x")
+    write(root, "realm\n" + "".join(f"user{i}:{HASHES['md5crypt']}\n" for i in range(10_000)))
+    with Server(plain, root, "-j", "1") as server, server.connect() as connection:
+        connection.get("/x.txt")
+        before = server.resident()
+        for i in range(300):
+            path = "".join("ab"[i >> bit & 1] + "/" for bit in range(9))
+            assert connection.get(f"/{path}x.txt").status == 401
+        assert server.resident() - before < 20 << 20
+
+
+def test_pages_for_errors_of_a_guarded_site_are_guarded(build, root):
+    root.write("404.html", b"inside")
+    write(root, "all\nann:" + HASHES["md5crypt"], ".htaccess_global")
+    with Server(build, root, "-j", "1") as server:
+        assert server.get("/.hidden").status == 404 and b"inside" not in server.get("/.hidden").body
+        assert server.get("/none", basic("ann")).body == b"inside"
+
+
+def test_what_is_in_a_guarded_directory_cannot_be_told(build):
+    root = guarded("realm\nann:" + HASHES["md5crypt"])
+    root.write("_redirects", b"/rewritten/* /d/:splat 200\n")
+    with Server(build, root, "-j", "1") as server:
+        for path in ("/d/sub", "/d/none", "/rewritten/file.txt", "/rewritten/none", "/rewritten/sub", "/d/file.txt/x"):
+            assert server.get(path).status == (404 if path.endswith("/x") else 401), path
+
+
+def test_the_log_counts_the_wait(build):
+    with Server(build, guarded("realm\nann:" + SLOW), "-j", "1", "--log", "json") as server:
+        server.get("/d/file.txt", basic("ann"))
+        eventually(lambda: server.lines)
+    assert json.loads(server.lines[0])["seconds"] > 0.03
+
+
+def test_who_guesses_and_goes_holds_up_nobody(build):
+    with Server(build, guarded("realm\nann:" + SLOW), "-j", "1") as server:
+        for i in range(GUESSES):
+            connection = server.connect()
+            connection.send(f"GET /d/file.txt HTTP/1.1\r\nHost: x\r\n{basic('ann', str(i))}\r\n\r\n".encode())
+            connection.reset()
+        before = server.cpu_seconds()
+        assert eventually(lambda: server.get("/d/file.txt", basic("ann")).status == 200)
+        assert server.cpu_seconds() - before < 20

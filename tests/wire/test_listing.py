@@ -222,6 +222,13 @@ def test_listings_travel_in_frames(build, site):
         assert client.get("/d/", method="HEAD").body == b""
 
 
+def test_one_directory_after_another_is_listed(build, root):
+    for i in range(40):
+        root.write(f"d{i}/x.txt", b"")
+    with Server(build, root, "-j", "1") as server, server.connect() as connection:
+        assert [connection.get(f"/d{i}/").status for i in range(40)] == [200] * 40
+
+
 def test_who_goes_while_it_is_made_is_forgotten(plain, large):
     with Server(plain, large, "-j", "1") as server:
         for _ in range(20):
