@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from browser import Browser
 from gatling import Root, Server, eventually, runnable, unprivileged
 from http2 import Http2
 
@@ -348,3 +349,25 @@ def test_a_page_is_found_without_its_extension(build, root):
         assert server.get("/both").body == b"both"
         assert server.get("/dir")["Location"] == "/dir/"
         assert server.get("/a.b").status == 404 and server.get("/sub/page/").status == 404 and server.get("/nothing").status == 404
+
+
+@pytest.mark.clear
+def test_a_browser_loads_the_site_without_a_word(build, root):
+    page = (b'<!doctype html><html lang=en><meta charset=utf-8><title>site</title><link rel=icon href="/icon.svg">'
+            b'<link rel=stylesheet href="/assets/index-BxK2a9fQ.css"><h1>x</h1><script type=module src="/assets/app.3f2a9c1b.js"></script>')  # fmt: skip
+    script = b"import {answer} from './lib-DiwR4Tda.js';\ndocument.querySelector('h1').textContent = answer;\n" + b"//" * 200
+    root.write("index.html", page)
+    root.write("assets/index-BxK2a9fQ.css", b"h1{color:rgb(1,2,3)}" * 40)
+    root.write("assets/app.3f2a9c1b.js", script)
+    root.write("assets/app.3f2a9c1b.js.gz", gzip.compress(script))
+    root.write("assets/lib-DiwR4Tda.js.gz", gzip.compress(b"export const answer = 42;\n"))
+    root.write("icon.svg", b'<svg xmlns="http://www.w3.org/2000/svg"/>')
+    root.write("_headers", b"/*\n  Content-Security-Policy: default-src 'self'\n  Referrer-Policy: no-referrer\n")
+    root.write("_redirects", b"/app/* /index.html 200\n/old / 301\n")
+    with Server(build, root, "-j", "2") as server, Browser() as browser:
+        for path in ("/", "/app/deep/link", "/old"):
+            browser.go(server.url(path))
+            assert browser.run("document.querySelector('h1').textContent") == "42"
+            assert browser.run("getComputedStyle(document.querySelector('h1')).color") == "rgb(1, 2, 3)"
+        assert browser.run("location.pathname") == "/"
+        assert browser.messages == []
