@@ -2,25 +2,11 @@
 #ifndef GATLING_ANSWER_H
 #define GATLING_ANSWER_H
 
-#include "gatling/cache.h"
-#include "gatling/listings.h"
+#include "gatling/content.h"
 #include "gatling/range.h"
-#include "gatling/site.h"
 #include "io/iob.h"
 
 enum { LOCATION_MAX = 4 * TARGET_MAX, BOUNDARY_LENGTH = 24 };
-
-/* What a worker answers from. */
-struct content {
-	const struct options *options;
-	struct tree tree;
-	struct cache *cache;
-	struct sites *sites;
-	struct guards *guards;
-	struct listings *listings;
-	unsigned https_port; /* to which clients of the plain ports are sent; 0: they are not */
-	int64_t now_ms;      /* of the monotonic clock; the worker keeps it up to date */
-};
 
 /* Content that is made while it is sent. */
 struct source {

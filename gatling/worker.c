@@ -37,39 +37,6 @@ static int count_limits(struct worker *w, unsigned *cached) {
 	return 0;
 }
 
-/* What it answers from; cached: files that it may keep open. */
-static int content_new(struct worker *w, unsigned cached) {
-	const struct options *o = w->options;
-	struct content *c = &w->content;
-	c->options = o;
-	c->tree = (struct tree){.root = w->root, .symlinks_inside = o->symlinks_inside};
-	if (!(w->compressing = jobs_new(w->loop)) || !(w->reading = jobs_new(w->loop))) return -1;
-	if (!(w->checking = jobs_new(w->loop))) return -1;
-	if (!(c->guards = guards_new(&c->tree, w->checking))) return -1;
-	if (!(c->listings = listings_new(&c->tree, w->reading, &c->now_ms))) return -1;
-	if (!(c->sites = sites_new(&c->tree, c->guards, o->vhosts))) return -1;
-	struct cache_options options = {.tree = &c->tree,
-									.guards = c->guards,
-									.compressing = w->compressing,
-									.unpacking = w->reading,
-									.descriptors = cached,
-									.gzip_bytes = o->gzip_cache / (unsigned)o->workers,
-									.cache_control = o->cache_control};
-	return (c->cache = cache_new(&options)) ? 0 : -1;
-}
-
-/* After the connections have gone. */
-static void content_free(struct worker *w) {
-	struct content *c = &w->content;
-	jobs_free(w->compressing);
-	jobs_free(w->reading);
-	jobs_free(w->checking);
-	listings_free(c->listings);
-	sites_free(c->sites);
-	cache_free(c->cache);
-	guards_free(c->guards);
-}
-
 static int start(struct worker *w) {
 	int keep[2 * ADDRESSES_MAX + 2];
 	unsigned kept = 0, cached;
@@ -80,7 +47,7 @@ static int start(struct worker *w) {
 	if (count_limits(w, &cached) == -1) return -1;
 
 	w->loop = io_loop_new();
-	if (!w->loop || content_new(w, cached) == -1) return -1;
+	if (!w->loop || content_open(&w->content, w->loop, w->root, w->options, cached) == -1) return -1;
 	if (w->certificates) {
 		w->tls = tls_worker_new(w->options->strict_sni, w->kernel_tls);
 		if (!w->tls) return -1;
@@ -279,9 +246,7 @@ static int turn(struct worker *w) {
 	if (io_wait(w->loop, wait_limit(w)) == -1) return -1;
 	make_dates(w);
 	w->handshakes = 0;
-	jobs_collect(w->compressing);
-	jobs_collect(w->reading);
-	jobs_collect(w->checking);
+	content_collect(&w->content);
 	for (int fd; (fd = io_canread(w->loop)) != -1;) readable(w, fd);
 	w->share = io_now(w->loop) - w->at_once_ms < AT_ONCE_MS ? SHARE_LEAST : SHARE_MOST;
 	w->sent = 0; /* who is left when the share is used up comes first in the next turn */
@@ -311,7 +276,7 @@ int worker_run(struct worker *w) {
 	stop_listening(w);
 	close_connections(w, false);
 	exchange_free_spares(w);
-	content_free(w);
+	content_close(&w->content);
 	tls_worker_free(w->tls);
 	io_loop_free(w->loop);
 	close(w->control.fd);

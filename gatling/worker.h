@@ -67,9 +67,6 @@ struct worker {
 	bool kernel_tls;
 	/* the worker's own */
 	io_loop *loop;
-	/* Each with a thread of its own, so that who guesses passwords holds up no files, and who lists directories no
-	 * compression. */
-	struct jobs *compressing, *reading, *checking;
 	struct content content;
 	bool private_descriptors, draining, quit;
 	int error;              /* why it could not start */

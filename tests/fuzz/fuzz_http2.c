@@ -30,20 +30,19 @@ static void write_file(const char *directory, const char *name, size_t length) {
 }
 
 static void set_up(void) {
-	static struct options options = {.listings = true};
+	static struct options options = {.listings = true, .workers = 1, .gzip_cache = 1 << 20, .cache_control = true};
 	static char directory[] = "/tmp/gatling-fuzz-XXXXXX";
 	int end[2];
 	require(mkdtemp(directory) && chmod(directory, 0755) == 0);
 	write_file(directory, "s", 100);
 	write_file(directory, "b", 300000);
+	write_file(directory, "t.txt", 1000); /* is compressed */
 	worker.options = &options;
 	worker.root = open(directory, O_RDONLY | O_DIRECTORY);
 	worker.loop = io_loop_new();
-	worker.content.cache = cache_new(worker.root, false, 10);
-	worker.content.sites = sites_new(worker.content.cache, VHOSTS_TRY);
-	worker.content.listings = true;
 	worker.server_date_block[0] = SLICE("\x0f\x27\x01g");
-	require(worker.root != -1 && worker.loop && worker.content.cache && worker.content.sites);
+	require(worker.root != -1 && worker.loop);
+	require(content_open(&worker.content, worker.loop, worker.root, &options, 10) == 0);
 	require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end) == 0 && io_fd(worker.loop, end[0], &worker) == 0);
 	fd = end[0];
 }
@@ -91,5 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 	check(worker.frames, out.at);
 	http2_free(h);
 	exchange_free_spares(&worker);
+	require(io_wait(worker.loop, 0) == 0);
+	content_collect(&worker.content); /* what nobody waits for any more */
 	return 0;
 }
