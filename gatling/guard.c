@@ -69,6 +69,7 @@ struct guards {
 	const struct tree *tree;
 	struct jobs *jobs;
 	struct guard locked; /* always keeps a reference */
+	bool has_secret; /* made when it is needed first */
 	unsigned char secret[SECRET];
 	struct guarded *bucket[BUCKETS];
 	unsigned files, evicting; /* how many there are; the bucket from which one goes next */
@@ -94,10 +95,7 @@ struct guards *guards_new(const struct tree *tree, struct jobs *jobs) {
 	gs->tree = tree;
 	gs->jobs = jobs;
 	gs->locked.references = 1;
-	if (RAND_bytes(gs->secret, sizeof gs->secret) == 1) return gs;
-	free(gs);
-	errno = EIO;
-	return NULL;
+	return gs;
 }
 
 /* --- the files --- */
@@ -421,6 +419,8 @@ enum verdict guards_check(struct guards *gs, struct guard *g, const struct reque
 	if (!request_has(r, FIELD_AUTHORIZATION)) return ask(gs, g, a);
 	const char *password = decode(gs, r);
 	if (!password || !g->users) return ask(gs, g, a);
+	if (!gs->has_secret && RAND_bytes(gs->secret, sizeof gs->secret) != 1) return GUARD_BUSY;
+	gs->has_secret = true;
 	make_digest(gs, g, password, digest);
 	if (is_known(gs->wrong, GUARD_WRONG, digest)) return ask(gs, g, a);
 	if (is_known(gs->right, GUARD_KNOWN, digest)) {

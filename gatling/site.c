@@ -64,7 +64,8 @@ void sites_free(struct sites *s) {
 }
 
 bool site_hides(const struct site *site, struct slice path) {
-	const char *slash = site->holds_sites && path.length ? memchr(path.at, '/', path.length) : NULL;
+	if (!path.length || path.at[path.length - 1] != 's') return false; /* as most */
+	const char *slash = site->holds_sites ? memchr(path.at, '/', path.length) : NULL;
 	size_t n = slash ? (size_t)(slash + 1 - path.at) : 0;
 	struct slice name = {.at = path.at + n, .length = path.length - n};
 	return slice_equal(name, SLICE(headers_name)) || slice_equal(name, SLICE(redirects_name));
