@@ -69,7 +69,7 @@ struct guards {
 	const struct tree *tree;
 	struct jobs *jobs;
 	struct guard locked; /* always keeps a reference */
-	bool has_secret; /* made when it is needed first */
+	bool has_secret;     /* made when it is needed first */
 	unsigned char secret[SECRET];
 	struct guarded *bucket[BUCKETS];
 	unsigned files, evicting; /* how many there are; the bucket from which one goes next */
