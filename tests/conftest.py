@@ -24,8 +24,12 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "clear: of the wire, not over TLS: it is about ports, or its client has no TLS")
+    config.addinivalue_line("markers", "decided: of the wire, about what is answered, not how it travels: not with each mechanism")
     # what is served has to be readable for everybody, also below pytest's private directory
     os.umask(0o022)
+
+
+ENOUGH = ("epoll", "poll", "tls")  # for what is decided
 
 
 class OverTls(PosixPath):
@@ -42,6 +46,8 @@ def pytest_generate_tests(metafunc):
     if "build" in metafunc.fixturenames:
         if metafunc.definition.get_closest_marker("clear") or metafunc.definition.path.parent.name != "wire":
             named.pop("tls", None)
+        if metafunc.definition.get_closest_marker("decided") and not named.keys().isdisjoint(ENOUGH):
+            named = {name: path for name, path in named.items() if name in ENOUGH}
         metafunc.parametrize("build", named.values(), ids=named.keys(), scope="session")
     if "unit_program" in metafunc.fixturenames:
         named.pop("tls", None)

@@ -11,6 +11,8 @@ import pytest
 from gatling import Root, Server, eventually
 from http2 import Http2
 
+pytestmark = pytest.mark.decided
+
 LIBRARY = ctypes.CDLL("libcrypt.so.1")
 LIBRARY.crypt.restype = ctypes.c_char_p
 

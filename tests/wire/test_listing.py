@@ -12,6 +12,8 @@ from browser import Browser
 from gatling import Root, Server, eventually
 from http2 import Http2
 
+pytestmark = pytest.mark.decided
+
 ODD = ["<b>bold &\"'.txt", "naïve ☃.txt", "a:b?c#d.txt", "new\nline.txt", "%41.txt", "javascript:alert(1).txt", "x" * 250]
 LARGE = 100_000
 

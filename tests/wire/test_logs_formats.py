@@ -14,6 +14,8 @@ import pytest
 from gatling import Root, Server, eventually, runnable, unprivileged
 from http2 import Http2
 
+pytestmark = pytest.mark.decided
+
 HEAD = r'127\.0\.0\.1 - - \[\d\d/[A-Z][a-z][a-z]/\d{4}:\d\d:\d\d:\d\d \+0000\] "([^"]*)" (\d{3}) (\d+|-)'
 COMMON = re.compile(HEAD + r" \d+\.\d{6}")
 COMBINED = re.compile(HEAD + r' "([^"]*)" "([^"]*)"')

@@ -11,6 +11,8 @@ from browser import Browser
 from gatling import Root, Server, eventually, runnable, unprivileged
 from http2 import Http2
 
+pytestmark = pytest.mark.decided
+
 SCRIPT = b"export const answer = 42\n" * 40
 IMMUTABLE, BRIEF, PAGE = "public, max-age=31536000, immutable", "max-age=600", "no-cache"
 

@@ -10,6 +10,8 @@ import pytest
 from gatling import Root, Server, eventually
 from http2 import Http2
 
+pytestmark = pytest.mark.decided
+
 MANY = 1_000_000  # lines
 ALL = 20  # connections, of which each of two workers gets some
 
