@@ -56,7 +56,11 @@ late() {
 
 # the kernel's counters while a connection is open
 counters() {
-	{ printf 'GET /small HTTP/1.1\r\nHost: a\r\n\r\n'; sleep 1; cat /proc/net/tls_stat >/tmp/counters; } |
+	{
+		printf 'GET /small HTTP/1.1\r\nHost: a\r\n\r\n'
+		until grep -q '^TlsCurrTxSw[^0-9]*1$' /proc/net/tls_stat || [ $((turns += 1)) = 100 ]; do sleep 0.1; done
+		cat /proc/net/tls_stat >/tmp/counters
+	} |
 		openssl s_client -quiet -no_ign_eof -connect 127.0.0.1:443 >/tmp/answer 2>/tmp/errors
 	cat /tmp/counters
 }
