@@ -8,10 +8,9 @@
 
 enum {
 	CACHE_RESOURCES_MAX = 16384,
-	CACHE_BYTES_MAX = 64 * 1024 * 1024, /* of bodies and fields in memory, without what has been compressed here */
-	CACHE_MAKING_MAX =
-		16 * 1024 * 1024, /* of files that wait to be compressed; others are sent as they are meanwhile */
-	CACHE_CHECK_MS = 1000 /* what was found is believed for so long without a look at the file system */
+	CACHE_BYTES_MAX = 64 * 1024 * 1024,  /* of bodies and fields in memory, without what has been compressed here */
+	CACHE_MAKING_MAX = 16 * 1024 * 1024, /* of files to be compressed; meanwhile others are sent as they are */
+	CACHE_CHECK_MS = 1000                /* what was found is believed for so long without a look at the file system */
 };
 
 /* What is at a path: the file itself, and beside it NAME.gz, NAME.zst and NAME.br, none of them older than it. */
