@@ -29,6 +29,8 @@ CASES = {  # path, further fields, whether each request has a connection of its 
     "not-modified": ("1k", SINCE, False, False),
     "100k": ("100k", b"", False, False),
     "logged": ("1k", b"", False, True),
+    # of HTTP/2: connections that send a header of 4,000 octets and 990 references to it, KILOBYTES of them a request
+    "references": None,
 }
 FIELDS = (b"Host: localhost\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\n"
           b"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\nAccept-Language: en-US,en;q=0.5\r\n"
@@ -48,7 +50,31 @@ def answer_of(connection, path, fields):
     return head, body
 
 
+def references():
+    """What a client sends that wants much work done for few octets (HPACK); the server ends it after the first block."""
+    def frame(kind, flags, stream, payload):
+        return len(payload).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4) + payload
+
+    get = b"\x82\x84\x86\x41\x01a"
+    literal = b"\x40\x01x\x7f\xa1\x1e" + b"y" * 4000  # name "x", a value of 4,000 octets, into the table
+    return (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"") + frame(1, 5, 1, get + literal)
+            + b"".join(frame(1, 5, 3 + 2 * n, get + b"\xbe" * 990) for n in range(20)))  # fmt: skip
+
+
+def flood(port, connections):
+    data = references()
+    for _ in range(connections):
+        with socket.create_connection(("127.0.0.1", port)) as s:
+            with contextlib.suppress(ConnectionError):
+                s.sendall(data)
+                while s.recv(1 << 20):
+                    pass
+
+
 def ask(port, case, requests):
+    if case == "references":
+        flood(port, requests * 1000 // len(references()))  # a request stands for 1,000 octets
+        return
     path, fields, once, _ = CASES[case]
     connection = None
     for _ in range(requests):
@@ -67,7 +93,7 @@ def ask(port, case, requests):
 def serving(tracer, root, case):
     """A server with one worker under a tracer; yields its port."""
     command = [*tracer, root / "gatling", "-c", root, "-i", "127.0.0.1", "-p", "0", "-j", "1"]
-    command += [] if CASES[case][3] else ["-n"]
+    command += [] if CASES[case] and CASES[case][3] else ["-n"]
     user = "nobody" if os.geteuid() == 0 else None  # as root it changes its root, out of callgrind's reach
     with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, user=user,
                           start_new_session=True) as process:  # fmt: skip

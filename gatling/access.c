@@ -5,7 +5,9 @@
 
 #include "gatling/owfat.h"
 
-static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+static const unsigned char mapped[PEER_IPV4_AT] = {[10] = 0xff, [11] = 0xff};
+
+bool peer_is_ipv4(const struct peer *peer) { return memcmp(peer->address.s6_addr, mapped, sizeof mapped) == 0; }
 
 struct peer peer_of(const struct sockaddr *address) {
 	struct peer peer = {0};
@@ -22,15 +24,20 @@ size_t peer_format(char *out, const struct peer *peer) {
 	const unsigned char *a = peer->address.s6_addr;
 	static const unsigned char none[16];
 	if (memcmp(a, none, sizeof none) == 0) return fmt_str(out, "unix:");
-	if (memcmp(a, mapped, sizeof mapped) == 0) return fmt_ip4(out, (const char *)a + sizeof mapped);
+	if (peer_is_ipv4(peer)) return fmt_ip4(out, (const char *)a + PEER_IPV4_AT);
 	inet_ntop(AF_INET6, a, out, PEER_MAX);
 	return strlen(out);
 }
 
-static struct slice line_of(const struct access *a) { return a->request ? a->request->line : SLICE("-"); }
-
-static struct slice field_of(const struct access *a, enum field_name name) {
-	return a->request ? request_field(a->request, name) : (struct slice){0};
+struct access access_of(const struct peer *peer, const struct request *r) {
+	if (!r) return (struct access){.peer = peer};
+	struct slice host = r->host.at ? r->host : request_field(r, FIELD_HOST);
+	return (struct access){.peer = peer,
+						   .line = r->line,
+						   .understood = r->path.at,
+						   .host = host,
+						   .referer = request_field(r, FIELD_REFERER),
+						   .user_agent = request_field(r, FIELD_USER_AGENT)};
 }
 
 /* --- the Common Log Format, and the Combined one --- */
@@ -68,7 +75,7 @@ static size_t format_common(char *out, const char *date, const struct access *a)
 	n += fmt_str(out + n, " [");
 	n += fmt_str(out + n, date);
 	n += fmt_str(out + n, "] \"");
-	n += put_escaped(out + n, line_of(a), ACCESS_REQUEST_MAX, ' ');
+	n += put_escaped(out + n, a->line.at ? a->line : SLICE("-"), ACCESS_REQUEST_MAX, ' ');
 	n += fmt_str(out + n, "\" ");
 	n += fmt_ulong(out + n, (unsigned long)a->status);
 	out[n++] = ' ';
@@ -79,8 +86,8 @@ static size_t format_common(char *out, const char *date, const struct access *a)
 
 static size_t format_combined(char *out, const char *date, const struct access *a) {
 	size_t n = format_common(out, date, a);
-	n += put_quoted(out + n, field_of(a, FIELD_REFERER));
-	n += put_quoted(out + n, field_of(a, FIELD_USER_AGENT));
+	n += put_quoted(out + n, a->referer);
+	n += put_quoted(out + n, a->user_agent);
 	return n;
 }
 
@@ -151,14 +158,9 @@ static size_t put_parts(char *out, struct slice line) {
 }
 
 static size_t put_request(char *out, const struct access *a) {
-	struct slice line = line_of(a);
-	if (!line.length || slice_equal(line, SLICE("-"))) return 0;
-	if (!a->request->path.at) return put_member(out, "\"request\"", line, ACCESS_REQUEST_MAX);
-	return put_parts(out, line);
-}
-
-static struct slice host_of(const struct access *a) {
-	return a->request && a->request->host.at ? a->request->host : field_of(a, FIELD_HOST);
+	if (a->understood) return put_parts(out, a->line);
+	if (!a->line.length || slice_equal(a->line, SLICE("-"))) return 0;
+	return put_member(out, "\"request\"", a->line, ACCESS_REQUEST_MAX);
 }
 
 static size_t format_json(char *out, const char *date, const struct access *a) {
@@ -170,13 +172,13 @@ static size_t format_json(char *out, const char *date, const struct access *a) {
 	n += put_member(out + n, "\"address\"", (struct slice){.at = address, .length = address_length}, PEER_MAX);
 	n += put_member(out + n, "\"user\"", a->user, ACCESS_USER_MAX);
 	n += put_request(out + n, a);
-	n += put_member(out + n, "\"host\"", host_of(a), ACCESS_FIELD_MAX);
+	n += put_member(out + n, "\"host\"", a->host, ACCESS_FIELD_MAX);
 	n += fmt_str(out + n, ",\"status\":");
 	n += fmt_ulong(out + n, (unsigned long)a->status);
 	n += fmt_str(out + n, ",\"bytes\":");
 	n += fmt_ulonglong(out + n, a->bytes);
-	n += put_member(out + n, "\"referer\"", field_of(a, FIELD_REFERER), ACCESS_FIELD_MAX);
-	return n + put_member(out + n, "\"user_agent\"", field_of(a, FIELD_USER_AGENT), ACCESS_FIELD_MAX);
+	n += put_member(out + n, "\"referer\"", a->referer, ACCESS_FIELD_MAX);
+	return n + put_member(out + n, "\"user_agent\"", a->user_agent, ACCESS_FIELD_MAX);
 }
 
 /* --- all of them --- */

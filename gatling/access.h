@@ -27,18 +27,27 @@ struct peer {
 
 struct peer peer_of(const struct sockaddr *address);
 
+/* Whether it is an IPv4 address: those four octets are at PEER_IPV4_AT. */
+enum { PEER_IPV4_AT = 12 };
+bool peer_is_ipv4(const struct peer *peer);
+
 /* Writes the address as text, "unix:" for none, to out (PEER_MAX bytes). The bytes written. */
 enum { PEER_MAX = 64 };
 size_t peer_format(char *out, const struct peer *peer);
 
-/* A request and what answered it. */
+/* A request and what answered it; what is not known is absent. */
 struct access {
 	const struct peer *peer;
-	const struct request *request; /* with what was understood of it, its line at least; NULL: there is none */
-	struct slice user;             /* who has said so with a password; absent: nobody */
+	struct slice line; /* the request line */
+	bool understood;   /* as one: it has its three parts */
+	struct slice host, referer, user_agent;
+	struct slice user; /* who has said so with a password */
 	int status;
 	uint64_t bytes; /* of content */
 };
+
+/* Of a request, with what was understood of it; NULL: there is none. Without user, status and bytes. */
+struct access access_of(const struct peer *peer, const struct request *request);
 
 /* Writes the time as the lines of the format have it, with a NUL, to out (ACCESS_DATE_MAX bytes). */
 void access_date(char *out, enum log_format format, time_t now);

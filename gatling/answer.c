@@ -41,15 +41,11 @@ void answer_status(struct response *r, int status) {
 }
 
 static int status_of(int error) {
+	if (tree_passes(error)) return 503;
 	switch (error) {
 	case EACCES:
 	case EPERM:
 	case EXDEV: return 403;
-	case EMFILE:
-	case ENFILE:
-	case ENOMEM:
-	case EBUSY:
-	case EAGAIN: return 503;
 	case ENOENT:
 	case ENOTDIR:
 	case EISDIR:
@@ -97,26 +93,24 @@ static void redirect_to_directory(struct asking *a, struct slice path) {
 	location[n++] = '/';
 	n += path_encode(path, location + n);
 	location[n++] = '/';
-	n += append(location + n, a->request->query);
+	n += path_encode_target(a->request->query, location + n);
 	r->location = (struct slice){.at = location, .length = n};
 }
 
-/* Where a certificate authority looks for proof that a name is ours (RFC 8555, section 8.3): over plain HTTP. */
-static const struct slice acme_challenge = SLICE("/.well-known/acme-challenge/");
-
-/* To the same place over HTTPS. */
-static void redirect_to_https(struct response *r, struct slice authority, unsigned port, const struct request *q) {
+/* To the same place over HTTPS; this was asked over plain HTTP. */
+static void redirect_to_https(const struct asking *a) {
+	struct response *r = a->response;
 	char *location = location_room();
 	size_t n = append(location, SLICE("https://"));
-	r->status = 301;
-	if (!authority.length) { /* HTTP/1.0, and no address to name instead */
+	answer_status(r, 301);
+	if (!a->host.length) { /* HTTP/1.0, and no address to name instead */
 		r->status = 400;
 		return;
 	}
-	n += host_name(authority, location + n);
-	if (port != 443) n += (size_t)sprintf(location + n, ":%u", port);
-	n += append(location + n, q->path);
-	n += append(location + n, q->query);
+	n += host_name(a->host, location + n);
+	if (a->content->https_port != 443) n += (size_t)sprintf(location + n, ":%u", a->content->https_port);
+	n += path_encode_target(a->request->path, location + n);
+	n += path_encode_target(a->request->query, location + n);
 	r->location = (struct slice){.at = location, .length = n};
 }
 
@@ -127,8 +121,8 @@ static void redirect_to_fallback(struct asking *a) {
 	char *location = location_room();
 	size_t n = append(location, (struct slice){.at = fallback, .length = strlen(fallback)});
 	if (location[n - 1] == '/') n--;
-	n += append(location + n, a->request->path);
-	n += append(location + n, a->request->query);
+	n += path_encode_target(a->request->path, location + n);
+	n += path_encode_target(a->request->query, location + n);
 	r->status = 302;
 	r->location = (struct slice){.at = location, .length = n};
 }
@@ -239,12 +233,26 @@ static void answer_file(const struct asking *a) {
 	if (r->status == 416) r->lines = header_lines(a);
 }
 
+/* A large file has no entity-tag until it has been read. That is done when it is asked for first; who asks for one of
+ * which that is done soon, or says something about its entity-tag, waits. */
+static bool waits_for_etag(struct asking *a, struct resource *resource, enum coding coding) {
+	const struct file *f = resource->as[coding];
+	if (f->validators.etag.at || f->gzipped) return false;
+	struct job *job = cache_identify(a->content->cache, resource, coding);
+	if (!job || !a->arrival->patient) return false;
+	if (!cache_identifies_soon(a->content->cache, f, precondition_wants_etag(a->request))) return false;
+	answer_status(a->response, 0);
+	a->response->job = job;
+	return true;
+}
+
 /* The representation for this client, of several. NULL: none, and that is the answer, or it has to be waited for. */
 static struct file *choose_coding(struct asking *a, struct resource *resource) {
 	struct response *r = a->response;
 	struct coding_weights weights = coding_weights(a->request);
 	int coding = coding_choose(&weights, resource->there | resource->makes);
 	if (coding != -1 && resource->makes >> coding & 1) {
+		if (waits_for_etag(a, resource, coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP)) return NULL;
 		struct job *job = a->arrival->patient ? cache_make(a->content->cache, resource, (enum coding)coding) : NULL;
 		if (job) {
 			answer_status(r, 0);
@@ -267,7 +275,8 @@ static struct file *choose_coding(struct asking *a, struct resource *resource) {
 
 static struct file *choose(struct asking *a, struct resource *r) {
 	bool one = (r->there | r->makes) == 1U << CODING_IDENTITY;
-	return one ? r->as[CODING_IDENTITY] : choose_coding(a, r);
+	struct file *f = one ? r->as[CODING_IDENTITY] : choose_coding(a, r);
+	return f && f->fd != -1 && waits_for_etag(a, r, f->coding) ? NULL : f;
 }
 
 /* With a file of the path in a, of that many bytes, and the status: 200, or that of a rule. 0; or an errno, and no
@@ -406,6 +415,7 @@ static void answer_listing(struct asking *a) {
 								.release = listings_reader_free,
 								.owner = found.reader,
 								.length = found.length,
+								.memory = LISTINGS_READER,
 								.type = json ? "application/json" : "text/html; charset=utf-8"};
 }
 
@@ -451,30 +461,58 @@ static void answer_path(struct asking *a) {
 	else answer_error(a, status_of(error));
 }
 
+/* Where a certificate authority looks for proof that a name is ours, over plain HTTP (RFC 8555, section 8.3); below a
+ * site. */
+static const struct slice acme_challenge = SLICE(".well-known/acme-challenge/");
+
+/* Of what is asked for over plain HTTP when all else is sent to HTTPS: a file below acme_challenge, or 404 with nothing
+ * of the site's. false: it is sent there, too. */
+static bool answer_challenge(struct asking *a) {
+	struct response *r = a->response;
+	if (!starts_with(local_path(a), acme_challenge) || names_directory(a) || !a->admitted) return false;
+	if (a->site->headers && !find_headers(a)) r->status = 500;
+	else if (answer_found(a, complete(a), 200) != 0) r->status = 404;
+	else if (r->status < 400 || r->status == 416) return true;
+	if (r->file) file_release(r->file); /* a page for an error, of whoever may not have the file */
+	if (r->status == 404) answer_status(r, 404);
+	return r->status == 404;
+}
+
+/* The owner's fields for the path, if it is one: preflights ask for those of CORS, and send no passwords. */
+static void answer_options(struct asking *a, bool is_path) {
+	answer_status(a->response, 204);
+	if (!is_path || !a->site->headers || !find_headers(a)) return;
+	a->response->lines = header_lines(a);
+}
+
 void answer(const struct content *c, const struct request *q, const struct arrival *arrival, struct response *r) {
 	answer_status(r, 200);
 	if (q->method == METHOD_UNKNOWN) r->status = 501;
 	if (q->method == METHOD_NOT_ALLOWED) r->status = 405;
-	if (q->method == METHOD_OPTIONS) r->status = 204;
 	if (r->status != 200) return;
 
 	struct slice host = q->host.at ? q->host : arrival->host;
-	if (c->https_port && !arrival->secure && arrival->port && !starts_with(q->path, acme_challenge)) {
-		redirect_to_https(r, host, c->https_port, q);
-		return;
-	}
 	char room[1 + PATH_ROOM];
 	struct asking a = {.content = c, .request = q, .arrival = arrival, .response = r, .host = host, .path = room + 1};
 	room[0] = '/';
 	a.site = sites_find(c->sites, host, arrival->port, c->now_ms);
-	if (!a.site) {
-		r->status = 404;
+	int status = a.site ? 0 : status_of(errno);
+	if (a.site) status = path_decode(q->path, a.path + append(a.path, a.site->prefix), &a.length);
+	if (!status && site_hides(a.site, local_path(&a))) status = 404;
+	a.admitted = a.site && !guarded(a.site);
+	if (q->method == METHOD_OPTIONS) {
+		answer_options(&a, !status);
 		return;
 	}
-	a.admitted = !guarded(a.site);
-	size_t prefix = append(a.path, a.site->prefix);
-	int status = path_decode(q->path, a.path + prefix, &a.length);
-	if (!status && site_hides(a.site, local_path(&a))) status = 404;
+	/* decided by what is asked for, not by how that is written */
+	if (c->https_port && !arrival->secure && arrival->port) {
+		if (status || !answer_challenge(&a)) redirect_to_https(&a);
+		return;
+	}
+	if (!a.site) {
+		r->status = status;
+		return;
+	}
 	if (status) {
 		answer_error(&a, status);
 		return;

@@ -14,6 +14,7 @@ struct source {
 	iob_release *release;
 	void *owner; /* goes to whoever takes the response; NULL: there is none */
 	uint64_t length;
+	size_t memory;    /* bytes that the owner takes */
 	const char *type; /* the value of Content-Type */
 };
 

@@ -6,13 +6,21 @@
 
 enum state {
 	ENDED,
-	LENGTH,    /* inside a body of known length */
-	SIZE,      /* in the digits of a chunk size */
-	BLANK,     /* in blanks behind them */
-	EXTENSION, /* behind a ';' */
-	SIZE_LF,   /* at the LF of a size line */
-	DATA,      /* inside a chunk */
-	DATA_CR,   /* at the CR behind a chunk */
+	LENGTH, /* inside a body of known length */
+	SIZE,   /* in the digits of a chunk size */
+	/* chunk-ext = *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] ) */
+	BLANK,      /* in blanks behind the size or a value: a ';' has to follow */
+	NAME_START, /* behind a ';' */
+	NAME,
+	NAME_BLANK, /* in blanks behind a name: a '=' or ';' has to follow */
+	VALUE_START,
+	VALUE,  /* in a token */
+	QUOTED, /* in a quoted-string */
+	ESCAPED,
+	QUOTED_END,
+	SIZE_LF, /* at the LF of a size line */
+	DATA,    /* inside a chunk */
+	DATA_CR, /* at the CR behind a chunk */
 	DATA_LF,
 	TRAILER_START, /* at the start of a trailer line */
 	TRAILER_NAME,  /* in its name */
@@ -31,10 +39,42 @@ void body_start(struct body *b, const struct request *r) {
 	}
 }
 
-/* chunk-ext begins with a ';' behind optional blanks (RFC 9112, section 7.1.1). */
-static int extension_start(struct body *b, char c) {
-	b->state = c == ';' ? EXTENSION : BLANK;
-	return c == ';' || c == ' ' || c == '\t' ? 0 : -400;
+static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/* Behind a size, a name or a value: blanks, the next extension, a value, or the end of the line. blank: the state while
+ * there are blanks. */
+static int extension_next(struct body *b, char c, enum state blank) {
+	if (c == ';') b->state = NAME_START;
+	else if (c == '=' && blank == NAME_BLANK) b->state = VALUE_START;
+	else if (is_blank(c)) b->state = (uint8_t)blank;
+	else if (c == '\r' && b->state != BLANK && b->state != NAME_BLANK) b->state = SIZE_LF;
+	else return -400;
+	return 0;
+}
+
+/* A byte of the extensions of a chunk (RFC 9112, section 7.1.1), which are checked and dropped. */
+static int extension(struct body *b, char c) {
+	enum state state = (enum state)b->state;
+	bool token = octet_is(c, OCTET_TOKEN);
+	if (c != '\r' && ++b->line > CHUNK_LINE_MAX) return -400;
+	switch (state) {
+	case NAME_START:
+		if (token) b->state = NAME;
+		return token || is_blank(c) ? 0 : -400;
+	case NAME: return token ? 0 : extension_next(b, c, NAME_BLANK);
+	case NAME_BLANK: return extension_next(b, c, NAME_BLANK);
+	case VALUE_START:
+		if (token) b->state = VALUE;
+		else if (c == '"') b->state = QUOTED;
+		return token || c == '"' || is_blank(c) ? 0 : -400;
+	case VALUE: return token ? 0 : extension_next(b, c, BLANK);
+	case QUOTED:
+		if (c == '"') b->state = QUOTED_END;
+		else if (c == '\\') b->state = ESCAPED;
+		return octet_is(c, OCTET_TEXT) ? 0 : -400;
+	case ESCAPED: b->state = QUOTED; return octet_is(c, OCTET_TEXT) ? 0 : -400;
+	default: return extension_next(b, c, BLANK);
+	}
 }
 
 static int size_digit(struct body *b, char c) {
@@ -45,10 +85,7 @@ static int size_digit(struct body *b, char c) {
 		b->digits = 1;
 		return 0;
 	}
-	if (!b->digits) return -400;
-	if (c == '\r') b->state = SIZE_LF;
-	else return extension_start(b, c);
-	return 0;
+	return b->digits ? extension_next(b, c, BLANK) : -400;
 }
 
 static int size_complete(struct body *b) {
@@ -69,11 +106,15 @@ static int expect(struct body *b, char c, char wanted, enum state next) {
 static int step(struct body *b, char c) {
 	switch ((enum state)b->state) {
 	case SIZE: return c != '\r' && ++b->line > CHUNK_LINE_MAX ? -400 : size_digit(b, c);
-	case BLANK: return ++b->line > CHUNK_LINE_MAX ? -400 : extension_start(b, c);
-	case EXTENSION:
-		if (c == '\r') b->state = SIZE_LF;
-		else if (!octet_is(c, OCTET_TEXT) || ++b->line > CHUNK_LINE_MAX) return -400;
-		return 0;
+	case BLANK:
+	case NAME_START:
+	case NAME:
+	case NAME_BLANK:
+	case VALUE_START:
+	case VALUE:
+	case QUOTED:
+	case ESCAPED:
+	case QUOTED_END: return extension(b, c);
 	case SIZE_LF: return c == '\n' ? size_complete(b) : -400;
 	case DATA_CR: return expect(b, c, '\r', DATA_LF);
 	case DATA_LF: return expect(b, c, '\n', SIZE);

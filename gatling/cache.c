@@ -7,10 +7,13 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "gatling/closed.h"
+#include "gatling/digest.h"
 #include "gatling/freshness.h"
 #include "gatling/gzip.h"
 #include "gatling/hash.h"
 #include "gatling/mime.h"
+#include "gatling/notice.h"
 
 enum { BUCKETS = 8192, SUFFIX_ROOM = 8 };
 
@@ -18,15 +21,16 @@ struct entry {
 	struct resource resource; /* first: a resource is its entry */
 	unsigned references;      /* the cache's, and that of what is being made */
 	bool kept;                /* by the cache, still */
-	bool recent;              /* see IDENTITY_RECENT_S */
+	bool recent;              /* see IDENTITY_RECENT_S; or something of it could not be opened */
 	bool packed;              /* the gzip has been made here */
 	bool guarded;             /* by the site */
 	uint64_t hash, headers;   /* headers: the id of the set, 0 for none */
-	int64_t checked_ms;
+	int64_t checked_ms, used_ms;
 	size_t memory;
 	unsigned descriptors;
 	struct identity identity[CODINGS]; /* of the file and those beside it; all zero: there is none */
 	struct making *making;
+	struct hashing *hashing;
 	struct entry *chain;
 	struct entry *newer, *older;
 	size_t path_length;
@@ -38,7 +42,10 @@ struct cache {
 	uint64_t seed, making;
 	size_t packed; /* bytes of what has been compressed, until the last who sends it is done */
 	unsigned resources, descriptors;
+	uint64_t hashing; /* bytes of files whose content is to be found out */
+	unsigned open;    /* files with a descriptor, until the last who sends it is done */
 	size_t bytes;
+	int64_t tidied_ms;
 	struct entry *newest, *oldest;
 	struct entry *bucket[BUCKETS];
 };
@@ -126,6 +133,25 @@ void cache_free(struct cache *c) {
 	free(c);
 }
 
+/* Whether to drop it would close a file: nobody sends it. */
+static bool frees_descriptors(const struct entry *e) {
+	bool frees = false;
+	for (int i = 0; i < CODINGS; i++) {
+		const struct file *f = e->resource.as[i];
+		if (f && f->fd != -1) frees |= !file_shared(f);
+	}
+	return frees;
+}
+
+/* Whether one more file may be opened: what only the cache keeps open makes room. */
+static bool may_open(struct cache *c) {
+	for (struct entry *e = c->oldest, *newer; e && c->open >= c->options.open; e = newer) {
+		newer = e->newer;
+		if (frees_descriptors(e)) drop(c, e);
+	}
+	return c->open < c->options.open;
+}
+
 /* --- the files of a resource --- */
 
 /* The path of the file beside it with the suffix of a coding. */
@@ -164,17 +190,30 @@ static int look(const struct cache *c, const struct entry *e, struct identity *i
 	return error;
 }
 
-static bool usable(const struct identity *beside, const struct identity *original) {
-	if (!S_ISREG(beside->mode) || !(beside->mode & S_IROTH)) return false;
-	return !original->mode || identity_compare_times(beside->modified, original->modified) >= 0;
+/* Tools that give what they make the time of the original may cut it to seconds (brotli) or microseconds. */
+static bool is_older(const struct identity *beside, const struct identity *original) {
+	bool cut = beside->modified.tv_nsec % 1000 == 0 && beside->modified.tv_sec == original->modified.tv_sec;
+	return !cut && identity_compare_times(beside->modified, original->modified) < 0;
 }
 
-static int open_as(const struct cache *c, struct entry *e, enum coding coding) {
+/* Whether what is beside the file is the same in another coding. */
+static bool usable(const struct entry *e, enum coding coding) {
+	const struct identity *beside = &e->identity[coding], *original = &e->identity[CODING_IDENTITY];
+	char path[PATH_MAX + SUFFIX_ROOM];
+	if (!S_ISREG(beside->mode) || !(beside->mode & S_IROTH)) return false;
+	if (!original->mode || !is_older(beside, original)) return true;
+	notice((uint64_t)original->modified.tv_sec, "%s is older than %s, and not used: make it again",
+		   path_of(e, coding, path), e->path);
+	return false;
+}
+
+static int open_as(struct cache *c, struct entry *e, enum coding coding) {
 	char path[PATH_MAX + SUFFIX_ROOM];
 	struct file *file;
+	if (e->identity[coding].size > FILE_BODY_MAX && !may_open(c)) return EMFILE;
 	int fd = tree_open(c->options.tree, path_of(e, coding, path), 0);
 	if (fd == -1) return errno;
-	int error = file_load(fd, (struct slice){.at = path, .length = strlen(path)}, &file);
+	int error = file_load(fd, (struct slice){.at = path, .length = strlen(path)}, &c->open, &file);
 	if (error) return error;
 	e->resource.as[coding] = file;
 	e->resource.there |= 1U << coding;
@@ -188,7 +227,7 @@ static void account(struct entry *e) {
 	for (int i = 0; i < CODINGS; i++) {
 		const struct file *f = e->resource.as[i];
 		if (f) e->memory += file_memory(f);
-		e->descriptors += f && f->fd != -1;
+		e->descriptors += f && f->fd != -1 && !f->gzipped; /* that would be another's */
 	}
 }
 
@@ -200,13 +239,13 @@ static unsigned makeable(const struct cache *c, const struct resource *r, const 
 	return identity->size > GZIP_LEAST && identity->size <= GZIP_MOST ? 1U << CODING_GZIP : 0;
 }
 
-static int dress(const struct cache *c, struct entry *e, const struct header_set *headers) {
+static int dress(const struct cache *c, struct entry *e, const struct header_set *headers, bool missed) {
 	struct resource *r = &e->resource;
 	struct slice path = {.at = e->path, .length = e->path_length};
 	struct dress d = {.type = mime_type(path), .headers = headers};
 	int error = 0;
 	r->makes = makeable(c, r, d.type);
-	d.varies = (r->there | r->makes) != 1U << CODING_IDENTITY;
+	d.varies = missed || (r->there | r->makes) != 1U << CODING_IDENTITY;
 	if (c->options.cache_control) d.cache_control = freshness(path, d.type, e->guarded || r->guard[0] || r->guard[1]);
 	for (int i = 0; i < CODINGS && !error; i++) {
 		d.coding = (enum coding)i;
@@ -219,22 +258,28 @@ static void find_guards(const struct cache *c, const struct entry *e, struct gua
 	guards_of_path(c->options.guards, (struct slice){.at = e->path, .length = e->path_length}, guard);
 }
 
-static int load(const struct cache *c, struct entry *e, const struct header_set *headers) {
+static int load(struct cache *c, struct entry *e, const struct header_set *headers) {
 	time_t now = time(NULL);
 	int error = look(c, e, e->identity);
 	if (error && error != ENOENT) return error;
 	if (!error && (error = open_as(c, e, CODING_IDENTITY))) return error;
-	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
-		if (usable(&e->identity[i], &e->identity[CODING_IDENTITY]) && open_as(c, e, (enum coding)i) == 0) error = 0;
+	bool missed = false; /* one that is there, but could not be opened just now */
+	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++) {
+		if (!usable(e, (enum coding)i)) continue;
+		int failed = open_as(c, e, (enum coding)i);
+		if (!failed) error = 0;
+		missed |= failed && tree_passes(failed);
+	}
 	if (error) return error;
 	for (int i = 0; i < CODINGS; i++) e->recent |= e->identity[i].mode && identity_recent(&e->identity[i], now);
+	e->recent |= missed;
 	find_guards(c, e, e->resource.guard);
-	error = dress(c, e, headers);
+	error = dress(c, e, headers, missed);
 	account(e);
 	return error;
 }
 
-static int entry_new(const struct cache *c, const struct wanted *wanted, struct entry **result) {
+static int entry_new(struct cache *c, const struct wanted *wanted, struct entry **result) {
 	struct entry *e = calloc(1, sizeof *e + wanted->path.length + 1);
 	if (!e) return ENOMEM;
 	e->references = 1;
@@ -242,6 +287,7 @@ static int entry_new(const struct cache *c, const struct wanted *wanted, struct 
 	memcpy(e->path, wanted->path.at, wanted->path.length);
 	e->path_length = wanted->path.length;
 	int error = load(c, e, wanted->headers);
+	if (error == EACCES) closed_tell(c->options.tree, e->path);
 	if (error) entry_release(e);
 	else *result = e;
 	return error;
@@ -291,8 +337,32 @@ int cache_find(struct cache *c, const struct wanted *wanted, int64_t now_ms, str
 		age_unlink(c, e);
 		newest_link(c, e);
 	}
+	e->used_ms = now_ms;
 	*resource = &e->resource;
 	return 0;
+}
+
+/* --- files that need not be open --- */
+
+static bool is_gone(const struct entry *e) {
+	for (int i = 0; i < CODINGS; i++)
+		if (e->resource.as[i] && file_gone(e->resource.as[i])) return true;
+	return false;
+}
+
+int cache_due(const struct cache *c, int64_t now_ms) {
+	if (!c->descriptors) return -1;
+	int64_t left = c->tidied_ms + CACHE_TIDY_MS - now_ms;
+	return left > 0 ? (int)left : 0;
+}
+
+void cache_tidy(struct cache *c, int64_t now_ms, bool fields_changed) {
+	c->tidied_ms = now_ms;
+	for (struct entry *e = c->oldest, *newer; e; e = newer) {
+		newer = e->newer;
+		if (!e->descriptors) continue;
+		if (now_ms - e->used_ms >= CACHE_UNUSED_MS || fields_changed || is_gone(e)) drop(c, e);
+	}
 }
 
 /* --- making --- */
@@ -314,6 +384,11 @@ static void keep_limit(struct cache *c) {
 		if (e->packed) unpack(e);
 }
 
+/* What a coding is made from. */
+static struct file *source(const struct resource *r, enum coding coding) {
+	return r->as[coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP];
+}
+
 static void make(struct job *job, const atomic_bool *stop) {
 	struct making *m = (struct making *)job;
 	if (m->coding == CODING_GZIP) m->error = gzip_compress(m->from, stop, &m->body, &m->size);
@@ -331,8 +406,9 @@ static void made(struct job *job) {
 	if (!job->ran) m->error = ECANCELED;
 	if (m->error != ECANCELED) r->makes &= ~(1U << m->coding);
 	if (!m->error && e->kept && m->size <= limit && !file_changed(m->from)) {
-		file = m->coding == CODING_GZIP ? file_packed(m->from, m->body, m->size, &m->cache->packed)
-										: file_unpacked(m->from, m->size);
+		struct file *from = source(r, m->coding); /* which may have got an entity-tag meanwhile */
+		file = m->coding == CODING_GZIP ? file_packed(from, m->body, m->size, &m->cache->packed)
+										: file_unpacked(from, m->size);
 		m->body = NULL;
 	}
 	if (file) {
@@ -349,7 +425,7 @@ static void made(struct job *job) {
 
 struct job *cache_make(struct cache *c, struct resource *r, enum coding coding) {
 	struct entry *e = (struct entry *)r;
-	struct file *from = r->as[coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP];
+	struct file *from = source(r, coding);
 	bool compress = coding == CODING_GZIP;
 	if (e->making) return &e->making->job;
 	/* nobody waits for long: who comes when much is to be done gets the file as it is */
@@ -367,4 +443,78 @@ struct job *cache_make(struct cache *c, struct resource *r, enum coding coding) 
 	e->references++;
 	e->making = m;
 	return &m->job;
+}
+
+/* --- identifying --- */
+
+struct hashing {
+	struct job job;
+	struct entry *entry;
+	struct cache *cache;
+	struct file *file;
+	enum coding coding;
+	unsigned char digest[DIGEST_LENGTH];
+	int error;
+};
+
+static void hash(struct job *job, const atomic_bool *stop) {
+	struct hashing *h = (struct hashing *)job;
+	h->error = digest_compute(h->file->fd, h->file->size, stop, h->digest);
+}
+
+/* Puts the file with its entity-tag in the place of that without. What has been made of that is made again. */
+static void tag(struct cache *c, struct entry *e, struct hashing *h) {
+	struct resource *r = &e->resource;
+	struct file **as = &r->as[h->coding], *tagged = file_tagged(h->file, h->digest);
+	if (!tagged) return;
+	file_release(*as);
+	*as = tagged;
+	if (e->packed && h->coding == CODING_IDENTITY) unpack(e);
+	struct file **identity = &r->as[CODING_IDENTITY];
+	if (h->coding == CODING_GZIP && *identity && (*identity)->gzipped) {
+		file_release(*identity);
+		*identity = NULL;
+		r->there &= ~(1U << CODING_IDENTITY);
+		r->makes |= 1U << CODING_IDENTITY;
+	}
+	c->bytes -= e->memory;
+	c->descriptors -= e->descriptors;
+	account(e);
+	c->bytes += e->memory;
+	c->descriptors += e->descriptors;
+}
+
+static void hashed(struct job *job) {
+	struct hashing *h = (struct hashing *)job;
+	struct entry *e = h->entry;
+	bool good = job->ran && !h->error && e->kept && e->resource.as[h->coding] == h->file && !file_changed(h->file);
+	e->hashing = NULL;
+	h->cache->hashing -= h->file->size;
+	if (good) tag(h->cache, e, h);
+	file_release(h->file);
+	entry_release(e);
+	free(h);
+}
+
+bool cache_identifies_soon(const struct cache *c, const struct file *file, bool wanted) {
+	return file->size <= DIGEST_SOON || (wanted && c->hashing <= CACHE_WANTED);
+}
+
+struct job *cache_identify(struct cache *c, struct resource *r, enum coding coding) {
+	struct entry *e = (struct entry *)r;
+	struct file *f = r->as[coding];
+	if (e->hashing) return e->hashing->coding == coding ? &e->hashing->job : NULL;
+	if (!f || f->fd == -1 || f->gzipped || f->validators.etag.at) return NULL;
+	struct hashing *h = calloc(1, sizeof *h);
+	if (!h) return NULL;
+	*h = (struct hashing){.job = {.run = hash, .finish = hashed}, .entry = e, .cache = c, .file = f, .coding = coding};
+	if (!jobs_add(f->size <= DIGEST_SOON ? c->options.hashing : c->options.hashing_large, &h->job)) {
+		free(h);
+		return NULL;
+	}
+	c->hashing += f->size;
+	file_retain(f);
+	e->references++;
+	e->hashing = h;
+	return &h->job;
 }

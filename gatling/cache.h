@@ -10,7 +10,10 @@ enum {
 	CACHE_RESOURCES_MAX = 16384,
 	CACHE_BYTES_MAX = 64 * 1024 * 1024,  /* of bodies and fields in memory, without what has been compressed here */
 	CACHE_MAKING_MAX = 16 * 1024 * 1024, /* of files to be compressed; meanwhile others are sent as they are */
-	CACHE_CHECK_MS = 1000                /* what was found is believed for so long without a look at the file system */
+	CACHE_WANTED = 1024 * 1024 * 1024,   /* bytes of all files over DIGEST_SOON that are being hashed, in seconds */
+	CACHE_CHECK_MS = 1000,               /* what was found is believed for so long without a look at the file system */
+	CACHE_TIDY_MS = 1000,                /* between two looks for files that need not be open any more: */
+	CACHE_UNUSED_MS = 60 * 1000          /* those that nobody has asked for so long, or that are gone */
 };
 
 /* What is at a path: the file itself, and beside it NAME.gz, NAME.zst and NAME.br, none of them older than it. */
@@ -31,8 +34,9 @@ struct wanted {
 struct cache_options {
 	const struct tree *tree; /* these are the caller's */
 	struct guards *guards;
-	struct jobs *compressing, *unpacking;
-	unsigned descriptors; /* of files, open at most */
+	struct jobs *compressing, *unpacking, *hashing, *hashing_large;
+	unsigned descriptors; /* of files, kept open at most */
+	unsigned open;        /* and with those that are still being sent; more: EMFILE */
 	uint64_t gzip_bytes;  /* of what has been compressed here, and what of that is still being sent; 0: nothing is */
 	bool cache_control;   /* sent for files of which the owner says nothing */
 };
@@ -50,6 +54,19 @@ int cache_find(struct cache *cache, const struct wanted *wanted, int64_t now_ms,
 
 /* Makes what it has not got in a coding but can be made: a job to be waited for. NULL: it cannot be made now. */
 struct job *cache_make(struct cache *cache, struct resource *resource, enum coding coding);
+
+/* Finds out what is in a large file of it that has no entity-tag yet: a job that may be waited for. NULL: not now. */
+struct job *cache_identify(struct cache *cache, struct resource *resource, enum coding coding);
+
+/* Whether that is worth waiting for; wanted: the entity-tag decides what the answer is. */
+bool cache_identifies_soon(const struct cache *cache, const struct file *file, bool wanted);
+
+/* In how many milliseconds cache_tidy() is due; -1: nothing is open. */
+int cache_due(const struct cache *cache, int64_t now_ms);
+
+/* Closes files that are gone, so that the file system gets their room back, or that nobody has asked for in a minute;
+ * if the fields of an owner have changed, all: those with others are found no more. */
+void cache_tidy(struct cache *cache, int64_t now_ms, bool fields_changed);
 
 /* Forgets it: a file of it has changed. */
 void cache_drop(struct cache *cache, struct resource *resource);

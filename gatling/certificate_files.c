@@ -2,31 +2,45 @@
  * if told to; what has changed is told by the hash. */
 #include "gatling/certificate_files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gatling/hash.h"
 #include "gatling/host.h"
+#include "gatling/identity.h"
+#include "gatling/notice.h"
 #include "gatling/platform.h"
 #include "gatling/tls_context.h"
 
-enum { SHOWN_MAX = 512 };
+enum { SHOWN_MAX = 512, DAY_S = 24 * 60 * 60 };
 
-/* A file as the command line names it: the directory is opened once, the file each time. */
+/* A file: of a place of the opener. */
 struct named {
-	int directory;
-	char *shown; /* the whole path */
+	int place;
+	char *shown; /* the whole path, as the command line names it */
 	const char *name;
 };
 
+/* The names in a place of the opener, as they were in this state of it. */
+struct directory {
+	int place; /* -1: none */
+	char **name;
+	size_t count;
+	struct identity identity;
+	bool recent;
+	int64_t again_ms; /* not read before */
+};
+
 struct certificate_files {
-	int root, cert_dir; /* descriptors, -1 for none */
+	struct opener *opener;
+	const char *shown; /* the root, as the command line names it */
+	struct directory root, cert_dir;
 	const char *cert_dir_shown;
 	struct named cert[CERTS_MAX], key[CERTS_MAX]; /* not shown: there is none */
 	unsigned certs;
@@ -34,16 +48,17 @@ struct certificate_files {
 	uint64_t loaded, seen,
 		refused;    /* hashes of the files that are loaded, of the last look, and with something wrong */
 	unsigned tried; /* looks since those were loaded */
+	time_t day;     /* of the last look at how long they are valid */
 	pthread_mutex_t mutex;
 	struct certificates *current; /* guarded by it */
 };
 
 /* One walk. */
 struct walk {
+	struct opener *opener;
 	struct certificates *set;        /* NULL: only look */
-	const struct certificates *last; /* those before; NULL at the start, when all have to be good */
-	bool silent;                     /* what is wrong has been said */
-	uint64_t hash;
+	const struct certificates *last; /* those before; NULL: none */
+	uint64_t hash, state;            /* of all files; of those of one certificate */
 	unsigned files, added, refused;
 };
 
@@ -54,20 +69,17 @@ static void refuse(struct walk *walk, const char *file, const char *why) {
 	bool kept = walk->set && certificates_keep(walk->set, walk->last, file);
 	walk->refused++;
 	walk->added += kept;
-	if (!walk->set || walk->silent) return;
-	fprintf(stderr, "gatling: cannot use certificate %s: %s%s\n", file, why,
-			kept ? "; the last good one stays in use" : "");
+	if (walk->set)
+		notice(walk->state, "cannot use certificate %s: %s%s", file, why,
+			   kept ? "; the last good one stays in use" : "");
 }
 
-static bool stopped(const struct walk *walk) { return walk->refused && !walk->last; }
-
-/* Reads a file whole; with a NUL behind it. NULL with errno. */
-static char *read_file(int directory, const char *name, size_t *length) {
+/* Reads a file whole, and closes it; with a NUL behind it. NULL with errno. */
+static char *read_whole(int fd, size_t *length) {
 	struct stat st;
 	char *text = NULL;
-	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd == -1) return NULL;
 	*length = 0;
+	if (fd == -1) return NULL;
 	if (fstat(fd, &st) == 0) {
 		if (!S_ISREG(st.st_mode)) errno = EINVAL;
 		else if (st.st_size > CERTIFICATE_FILE_MAX) errno = EFBIG;
@@ -89,42 +101,48 @@ static char *read_file(int directory, const char *name, size_t *length) {
 	return text;
 }
 
-static void look_at(struct walk *walk, int directory, const char *name) {
-	struct stat st;
-	walk->hash = hash_octets(walk->hash, (struct slice){.at = name, .length = strlen(name)});
-	if (fstatat(directory, name, &st, 0) == -1) return;
-	const uint64_t known[] = {(uint64_t)st.st_dev,
-							  (uint64_t)st.st_ino,
-							  (uint64_t)st.st_size,
-							  (uint64_t)st.st_mode,
-							  (uint64_t)st.PLATFORM_MTIME.tv_sec,
-							  (uint64_t)st.PLATFORM_MTIME.tv_nsec,
-							  (uint64_t)st.PLATFORM_CTIME.tv_sec,
-							  (uint64_t)st.PLATFORM_CTIME.tv_nsec};
-	walk->hash = hash_octets(walk->hash, (struct slice){.at = (const char *)known, .length = sizeof known});
+static char *read_file(const struct walk *walk, int place, const char *name, size_t *length) {
+	return read_whole(opener_open(walk->opener, place, name), length);
 }
 
-/* Looks at a certificate, its key, which may be in the same file (key is NULL), and its response of OCSP; adds them. */
+/* As stat(2). */
+static int look_at(struct walk *walk, int place, const char *name, struct stat *st) {
+	walk->hash = hash_octets(walk->hash, (struct slice){.at = name, .length = strlen(name)});
+	if (opener_stat(walk->opener, place, name, st) == -1) return -1;
+	const uint64_t known[] = {(uint64_t)st->st_dev,
+							  (uint64_t)st->st_ino,
+							  (uint64_t)st->st_size,
+							  (uint64_t)st->st_mode,
+							  (uint64_t)st->PLATFORM_MTIME.tv_sec,
+							  (uint64_t)st->PLATFORM_MTIME.tv_nsec,
+							  (uint64_t)st->PLATFORM_CTIME.tv_sec,
+							  (uint64_t)st->PLATFORM_CTIME.tv_nsec};
+	walk->state = hash_octets(walk->state, (struct slice){.at = (const char *)known, .length = sizeof known});
+	walk->hash = hash_octets(walk->hash, (struct slice){.at = (const char *)known, .length = sizeof known});
+	return 0;
+}
+
+/* Adds a certificate that has been looked at, after a look at its key, which may be in the same file (key is NULL), and
+ * its response of OCSP. */
 static void visit(struct walk *walk, const struct named *cert, const struct named *key, const char *host) {
-	char ocsp_name[SHOWN_MAX], why[CERTIFICATE_ERROR];
+	char ocsp_name[SHOWN_MAX], why[CERTIFICATE_ERROR], warning[CERTIFICATE_ERROR];
 	size_t length, key_length, ocsp_length = 0;
+	struct stat st;
 	snprintf(ocsp_name, sizeof ocsp_name, "%s.ocsp", cert->name);
-	if (stopped(walk)) return;
 	if (++walk->files > CERTIFICATE_FILES_MAX) {
 		refuse(walk, cert->shown, "there are too many");
 		return;
 	}
-	look_at(walk, cert->directory, cert->name);
-	if (key) look_at(walk, key->directory, key->name);
-	look_at(walk, cert->directory, ocsp_name);
+	if (key) (void)look_at(walk, key->place, key->name, &st);
+	(void)look_at(walk, cert->place, ocsp_name, &st);
 	if (!walk->set) return;
 
-	char *pem = read_file(cert->directory, cert->name, &length), *ocsp = NULL;
+	char *pem = read_file(walk, cert->place, cert->name, &length), *ocsp = NULL;
 	if (!pem) {
 		refuse(walk, cert->shown, strerror(errno));
 		return;
 	}
-	char *key_pem = key ? read_file(key->directory, key->name, &key_length) : NULL;
+	char *key_pem = key ? read_file(walk, key->place, key->name, &key_length) : NULL;
 	char *both = key_pem ? realloc(pem, length + key_length + 2) : pem;
 	if (key && !both) errno = ENOMEM;
 	if (key && (!key_pem || !both)) {
@@ -135,10 +153,20 @@ static void visit(struct walk *walk, const struct named *cert, const struct name
 			both[length] = '\n';
 			memcpy(both + length + 1, key_pem, key_length + 1);
 		}
-		ocsp = read_file(cert->directory, ocsp_name, &ocsp_length);
-		struct slice response = {.at = ocsp, .length = ocsp_length};
-		if (certificates_add(walk->set, cert->shown, both, host, response, why) == -1) refuse(walk, cert->shown, why);
-		else walk->added++;
+		ocsp = read_file(walk, cert->place, ocsp_name, &ocsp_length);
+		const struct certificate_source source = {
+			.origin = cert->shown,
+			.pem = both,
+			.host = host,
+			.ocsp = {.at = ocsp, .length = ocsp_length},
+			.at_any_time = !certificates_hold(walk->last, cert->shown), /* better than none */
+		};
+		if (certificates_add(walk->set, &source, why, warning) == -1) {
+			refuse(walk, cert->shown, why);
+		} else {
+			walk->added++;
+			if (*warning) notice(0, "cannot staple %s.ocsp: %s", cert->shown, warning);
+		}
 	}
 	free(both ? both : pem);
 	free(key_pem);
@@ -159,102 +187,127 @@ static bool is_any(const char *name) {
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-struct names {
-	char **name;
-	size_t count;
-};
-
-/* The names in a directory, sorted, so that which certificate comes first does not change. */
-static struct names scan(struct walk *walk, int directory, bool (*wanted)(const char *name)) {
-	struct names list = {0};
-	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *stream = fd == -1 ? NULL : fdopendir(fd);
-	if (!stream) {
-		refuse(walk, "directory", strerror(errno));
-		if (fd != -1) close(fd);
-		return list;
-	}
-	for (const struct dirent *d; !stopped(walk) && (d = readdir(stream));) {
-		if (d->d_name[0] == '.' || !wanted(d->d_name)) continue;
-		char **grown = realloc(list.name, (list.count + 1) * sizeof *grown);
-		if (grown) list.name = grown;
-		if (grown && (grown[list.count] = strdup(d->d_name))) list.count++;
-		else refuse(walk, d->d_name, strerror(ENOMEM));
-	}
-	closedir(stream);
-	if (list.count) qsort(list.name, list.count, sizeof *list.name, by_name);
-	return list;
+static void forget_names(struct directory *d) {
+	while (d->count) free(d->name[--d->count]);
+	free(d->name);
+	d->name = NULL;
 }
 
-static void names_free(struct names *list) {
-	while (list->count) free(list->name[--list->count]);
-	free(list->name);
+static int64_t now_ms(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Reads the names in a directory that are wanted, sorted, so that which certificate comes first does not change. false
+ * with errno. */
+static bool read_names(struct opener *opener, struct directory *d, bool (*wanted)(const char *name)) {
+	size_t length;
+	char *text = opener_list(opener, d->place, &length);
+	if (!text) return false;
+	forget_names(d);
+	bool complete = true;
+	for (char *name = text; name < text + length && complete; name += strlen(name) + 1) {
+		if (!wanted(name)) continue;
+		char **grown = realloc(d->name, (d->count + 1) * sizeof *grown);
+		if (grown) d->name = grown;
+		complete = grown && (d->name[d->count] = strdup(name));
+		d->count += complete;
+	}
+	free(text);
+	if (d->count) qsort(d->name, d->count, sizeof *d->name, by_name);
+	return complete;
+}
+
+/* Brings the names up to date if the directory has changed. One that is large and changes all the time is read for a
+ * twentieth of the time. */
+static void look_at_names(struct walk *walk, struct directory *d, bool (*wanted)(const char *name)) {
+	int64_t started = now_ms();
+	struct stat st = {0};
+	bool there = opener_stat(walk->opener, d->place, ".", &st) == 0;
+	struct identity now = identity_of(&st);
+	if (there && ((!d->recent && identity_same(&now, &d->identity)) || started < d->again_ms)) return;
+	if (!there || !read_names(walk->opener, d, wanted)) {
+		refuse(walk, "directory", strerror(errno));
+		return;
+	}
+	d->identity = now;
+	d->recent = identity_recent(&now, time(NULL));
+	d->again_ms = now_ms() + 20 * (now_ms() - started);
 }
 
 /* Whether a file in the root is a key, to be used: what everybody may read is served, so it must not be one. */
 static bool holds_key(struct walk *walk, int root, const char *name) {
 	struct stat st;
 	size_t length;
-	look_at(walk, root, name);
-	if (fstatat(root, name, &st, 0) == -1 || !S_ISREG(st.st_mode)) return false;
+	walk->state = 0;
+	if (look_at(walk, root, name, &st) == -1) {
+		if (errno == EPERM) refuse(walk, name, "it is a symbolic link of neither root nor the owner of the file");
+		return false;
+	}
+	if (!S_ISREG(st.st_mode)) return false;
 	if (!(st.st_mode & S_IROTH)) return true;
-	char *text = read_file(root, name, &length);
+	char *text = read_file(walk, root, name, &length);
 	bool key = text && strstr(text, "PRIVATE KEY-----");
 	free(text);
 	if (key) refuse(walk, name, "everybody may read the private key in it, and would be served it (chmod o-r)");
 	return false;
 }
 
-static void visit_root(const struct certificate_files *f, struct walk *walk) {
-	struct named server = {.directory = f->root, .shown = "server.pem", .name = "server.pem"};
-	struct stat st;
-	if (!f->certs && fstatat(f->root, server.name, &st, 0) == 0 && holds_key(walk, f->root, server.name))
-		visit(walk, &server, NULL, NULL);
-	struct names list = scan(walk, f->root, is_pem);
-	for (size_t i = 0; i < list.count; i++) {
+static void visit_root(struct certificate_files *f, struct walk *walk) {
+	struct named server = {.place = f->root.place, .shown = "server.pem", .name = "server.pem"};
+	if (!f->certs && holds_key(walk, server.place, server.name)) visit(walk, &server, NULL, NULL);
+	look_at_names(walk, &f->root, is_pem);
+	for (size_t i = 0; i < f->root.count; i++) {
 		char host[HOST_MAX + 1];
-		char *name = list.name[i];
-		struct named file = {.directory = f->root, .shown = name, .name = name};
+		char *name = f->root.name[i];
+		struct named file = {.place = f->root.place, .shown = name, .name = name};
 		size_t length = strlen(name) - strlen(".pem");
-		if (length <= HOST_MAX && holds_key(walk, f->root, name)) {
+		if (length <= HOST_MAX && holds_key(walk, f->root.place, name)) {
 			memcpy(host, name, length);
 			host[length] = '\0';
 			visit(walk, &file, NULL, host);
 		}
 	}
-	names_free(&list);
 }
 
-static void visit_cert_dir(const struct certificate_files *f, struct walk *walk) {
-	struct names list = scan(walk, f->cert_dir, is_any);
-	for (size_t i = 0; i < list.count; i++) {
+static void visit_cert_dir(struct certificate_files *f, struct walk *walk) {
+	look_at_names(walk, &f->cert_dir, is_any);
+	for (size_t i = 0; i < f->cert_dir.count; i++) {
+		const char *name = f->cert_dir.name[i];
 		char cert[SHOWN_MAX], key[SHOWN_MAX], cert_shown[2 * SHOWN_MAX], key_shown[2 * SHOWN_MAX];
 		struct stat st;
-		snprintf(cert, sizeof cert, "%s/fullchain.pem", list.name[i]);
-		snprintf(key, sizeof key, "%s/privkey.pem", list.name[i]);
+		snprintf(cert, sizeof cert, "%s/fullchain.pem", name);
+		snprintf(key, sizeof key, "%s/privkey.pem", name);
 		snprintf(cert_shown, sizeof cert_shown, "%s/%s", f->cert_dir_shown, cert);
 		snprintf(key_shown, sizeof key_shown, "%s/%s", f->cert_dir_shown, key);
-		struct named pair[2] = {{.directory = f->cert_dir, .shown = cert_shown, .name = cert},
-								{.directory = f->cert_dir, .shown = key_shown, .name = key}};
-		if (fstatat(f->cert_dir, cert, &st, 0) == 0 || errno != ENOTDIR) visit(walk, &pair[0], &pair[1], NULL);
+		struct named pair[2] = {{.place = f->cert_dir.place, .shown = cert_shown, .name = cert},
+								{.place = f->cert_dir.place, .shown = key_shown, .name = key}};
+		walk->state = 0;
+		if (look_at(walk, f->cert_dir.place, cert, &st) == 0 || errno != ENOTDIR) visit(walk, &pair[0], &pair[1], NULL);
 	}
-	names_free(&list);
 }
 
-static void walk_all(const struct certificate_files *f, struct walk *walk) {
-	for (unsigned i = 0; i < f->certs; i++) visit(walk, &f->cert[i], f->key[i].shown ? &f->key[i] : NULL, NULL);
-	if (f->root != -1) visit_root(f, walk);
-	if (f->cert_dir != -1) visit_cert_dir(f, walk);
+static void walk_all(struct certificate_files *f, struct walk *walk) {
+	walk->opener = f->opener;
+	for (unsigned i = 0; i < f->certs; i++) {
+		struct stat st;
+		walk->state = 0;
+		(void)look_at(walk, f->cert[i].place, f->cert[i].name, &st);
+		visit(walk, &f->cert[i], f->key[i].shown ? &f->key[i] : NULL, NULL);
+	}
+	if (f->root.place != -1) visit_root(f, walk);
+	if (f->cert_dir.place != -1) visit_cert_dir(f, walk);
 }
 
 /* --- the interface --- */
 
 static int complain(const char *what, const char *why) {
-	fprintf(stderr, "gatling: cannot use certificate %s: %s\n", what, why);
+	notice(0, "cannot use certificate %s: %s", what, why);
 	return -1;
 }
 
-static int open_named(struct named *file, const char *path) {
+static int add_named(struct opener *opener, struct named *file, const char *path) {
 	file->shown = strdup(path);
 	char *directory = strdup(path), *slash = directory ? strrchr(directory, '/') : NULL;
 	if (!file->shown || !directory) {
@@ -263,24 +316,41 @@ static int open_named(struct named *file, const char *path) {
 	}
 	file->name = slash ? file->shown + (slash - directory) + 1 : file->shown;
 	if (slash) slash[slash == directory] = '\0';
-	file->directory = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(slash ? directory : ".", PLATFORM_PATH | O_DIRECTORY | O_CLOEXEC);
 	free(directory);
-	return file->directory == -1 ? complain(path, strerror(errno)) : 0;
+	file->place = fd == -1 ? -1 : opener_add(opener, fd, OPENER_FILE, file->name);
+	return file->place == -1 ? complain(path, strerror(errno)) : 0;
 }
 
-static int open_all(const struct options *o, struct certificate_files *f) {
+/* What is in a directory that is not there is not looked for again. */
+static void add_pair(struct certificate_files *f, const char *cert, const char *key) {
+	struct named *own = &f->cert[f->certs], *its_key = &f->key[f->certs];
+	if (add_named(f->opener, own, cert) == 0 && (!key || add_named(f->opener, its_key, key) == 0)) {
+		f->certs++;
+		return;
+	}
+	free(own->shown);
+	free(its_key->shown);
+	*own = *its_key = (struct named){0};
+}
+
+/* Its place, or -1 with errno. */
+static int add_directory(struct opener *opener, const char *path, enum opener_rule rule) {
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd == -1 ? -1 : opener_add(opener, fd, rule, NULL);
+}
+
+static int add_all(const struct options *o, struct certificate_files *f) {
 	size_t length;
-	for (; f->certs < o->certs; f->certs++) {
-		if (open_named(&f->cert[f->certs], o->cert[f->certs]) == -1) return -1;
-		if (o->key[f->certs] && open_named(&f->key[f->certs], o->key[f->certs]) == -1) return -1;
+	for (unsigned i = 0; i < o->certs; i++) add_pair(f, o->cert[i], o->key[i]);
+	if ((f->root.place = add_directory(f->opener, o->root, OPENER_PEMS)) == -1) {
+		fprintf(stderr, "gatling: cannot serve %s: %s\n", o->root, strerror(errno));
+		return -1;
 	}
-	f->root = open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (o->cert_dir) {
-		f->cert_dir_shown = o->cert_dir;
-		f->cert_dir = open(o->cert_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (f->cert_dir == -1) return complain(o->cert_dir, strerror(errno));
-	}
-	if (o->client_ca && !(f->client_ca = read_file(AT_FDCWD, o->client_ca, &length))) {
+	f->cert_dir_shown = o->cert_dir;
+	if (o->cert_dir && (f->cert_dir.place = add_directory(f->opener, o->cert_dir, OPENER_PAIRS)) == -1)
+		(void)complain(o->cert_dir, strerror(errno));
+	if (o->client_ca && !(f->client_ca = read_whole(open(o->client_ca, O_RDONLY | O_CLOEXEC), &length))) {
 		fprintf(stderr, "gatling: cannot use %s: %s\n", o->client_ca, strerror(errno));
 		return -1;
 	}
@@ -293,51 +363,59 @@ static int open_all(const struct options *o, struct certificate_files *f) {
 	return 0;
 }
 
-int certificate_files_open(const struct options *o, struct certificate_files **files) {
+int certificate_files_new(const struct options *o, struct opener *opener, struct certificate_files **files) {
 	*files = NULL;
 	if (o->https == HTTPS_OFF) return 0;
 	struct certificate_files *f = calloc(1, sizeof *f);
 	if (!f) return complain(o->root, strerror(ENOMEM));
-	f->root = f->cert_dir = -1;
+	f->opener = opener;
+	f->shown = o->root;
+	f->root.place = f->cert_dir.place = -1;
 	pthread_mutex_init(&f->mutex, NULL);
-	int result = open_all(o, f);
+	*files = f;
+	return add_all(o, f);
+}
+
+void certificate_files_find(const struct options *o, struct certificate_files **files) {
 	struct walk walk = {0};
-	if (result == 0) walk_all(f, &walk);
-	if (result == 0 && !walk.files && !walk.refused && o->https == HTTPS_ON) {
-		fprintf(stderr, "gatling: no certificate: put server.pem into %s, or name one with --cert\n", o->root);
-		result = -1;
-	}
-	if (result == 0 && (walk.files || walk.refused)) *files = f;
-	else certificate_files_free(f);
-	return result;
+	if (!*files) return;
+	walk_all(*files, &walk);
+	if (walk.files || walk.refused) return;
+	if (o->https == HTTPS_ON) return;
+	certificate_files_free(*files);
+	*files = NULL;
 }
 
 void certificate_files_free(struct certificate_files *f) {
 	if (!f) return;
 	for (unsigned i = 0; i < CERTS_MAX; i++) {
-		if (f->cert[i].shown && f->cert[i].directory != -1) close(f->cert[i].directory);
-		if (f->key[i].shown && f->key[i].directory != -1) close(f->key[i].directory);
 		free(f->cert[i].shown);
 		free(f->key[i].shown);
 	}
-	if (f->root != -1) close(f->root);
-	if (f->cert_dir != -1) close(f->cert_dir);
+	forget_names(&f->root);
+	forget_names(&f->cert_dir);
 	free(f->client_ca);
 	certificates_release(f->current);
 	pthread_mutex_destroy(&f->mutex);
 	free(f);
 }
 
-/* Loads everything; says what is wrong unless it has been said. */
+/* Says it once a day. */
+static void tell_date(void *context, const char *origin, const char *what) {
+	(void)context;
+	notice((uint64_t)time(NULL) / DAY_S, "%s: %s", origin, what);
+}
+
+/* Loads everything; says what is wrong. */
 static int load(struct certificate_files *f) {
-	struct walk walk = {.set = certificates_new(f->client_ca), .last = f->current, .silent = f->refused == f->seen};
+	struct walk walk = {.set = certificates_new(f->client_ca), .last = f->current};
 	if (!walk.set) return -1;
 	walk_all(f, &walk);
-	if (!walk.added && !walk.refused && !walk.silent)
-		fputs("gatling: the certificates are gone; the last ones stay in use\n", stderr);
+	if (!walk.added && f->current && !certificates_empty(f->current))
+		notice(f->seen, "the certificates are gone; the last ones stay in use");
 	f->refused = walk.refused || !walk.added ? f->seen : 0;
 	f->tried = 0;
-	if (stopped(&walk) || !walk.added || certificates_seal(walk.set) == -1) {
+	if ((f->current && !walk.added) || certificates_seal(walk.set) == -1) {
 		certificates_release(walk.set);
 		return -1;
 	}
@@ -347,6 +425,7 @@ static int load(struct certificate_files *f) {
 	pthread_mutex_unlock(&f->mutex);
 	certificates_release(last);
 	f->loaded = f->seen;
+	certificates_dates(f->current, tell_date, NULL);
 	return 0;
 }
 
@@ -354,7 +433,10 @@ int certificate_files_load(struct certificate_files *f) {
 	struct walk walk = {0};
 	walk_all(f, &walk);
 	f->seen = walk.hash;
-	return load(f);
+	if (load(f) == -1) return complain(f->shown, strerror(ENOMEM));
+	if (certificates_empty(f->current))
+		notice(0, "no certificate, so no HTTPS yet: put server.pem into %s, or name one with --cert", f->shown);
+	return 0;
 }
 
 bool certificate_files_refresh(struct certificate_files *f) {
@@ -362,6 +444,9 @@ bool certificate_files_refresh(struct certificate_files *f) {
 	walk_all(f, &walk);
 	bool settled = walk.hash == f->seen;
 	f->seen = walk.hash;
+	time_t day = time(NULL) / DAY_S;
+	if (day != f->day) certificates_dates(f->current, tell_date, NULL);
+	f->day = day;
 	/* what is wrong may pass: a certificate for tomorrow, or a descriptor too few */
 	bool again = walk.hash == f->refused && ++f->tried >= CERTIFICATE_RETRY_S / CERTIFICATE_CHECK_S;
 	if (!settled || (!again && (walk.hash == f->loaded || walk.hash == f->refused))) return false;

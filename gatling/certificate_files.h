@@ -9,6 +9,7 @@
 #define GATLING_CERTIFICATE_FILES_H
 
 #include "gatling/certificates.h"
+#include "gatling/opener.h"
 #include "gatling/options.h"
 
 enum {
@@ -20,17 +21,23 @@ enum {
 
 struct certificate_files;
 
-/* Looks which of them there are, and opens their directories, so that they are found after a chroot, too; reads what
- * never changes (--client-ca). *files becomes NULL when HTTPS is not to be had: switched off, or not asked for and no
- * certificate there. 0, or -1 after a line about what is wrong. */
-int certificate_files_open(const struct options *options, struct certificate_files **files);
-void certificate_files_free(struct certificate_files *files); /* NULL is allowed */
+/* Adds the directories of the files to the opener, before that is started, so that they are found after a chroot, too;
+ * reads what never changes (--client-ca). *files becomes NULL when HTTPS is switched off. 0, or -1 after a line about
+ * what is wrong. */
+int certificate_files_new(const struct options *options, struct opener *opener, struct certificate_files **files);
+void certificate_files_free(struct certificate_files *files); /* NULL is allowed; before opener_free() */
 
-/* Loads them all for the first time. 0, or -1 after a line that names the file. */
+/* Looks which of them there are. *files is freed and becomes NULL when HTTPS is not asked for and no certificate is
+ * there. */
+void certificate_files_find(const struct options *options, struct certificate_files **files);
+
+/* Loads them all for the first time. What is wrong with one is said, and the others are used; a certificate that is not
+ * valid now is better than none. 0, or -1 after a line: no memory. */
 int certificate_files_load(struct certificate_files *files);
 
 /* Loads them all anew if something has changed, and not since the last call: who replaces files has finished. true:
- * others are current. What is wrong with a file is said once, and its last good state stays in use. */
+ * others are current. What is wrong with a file is said once, and its last good state stays in use. Once a day it is
+ * said which of them expire soon. */
 bool certificate_files_refresh(struct certificate_files *files);
 
 /* Today's, with a reference for the caller. Any thread. */

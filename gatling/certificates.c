@@ -10,29 +10,43 @@
 #include <stdlib.h>
 
 #include "gatling/host.h"
+#include "gatling/ocsp.h"
 #include "gatling/tls_context.h"
 
 enum { CHAIN_MAX = 16, CERTIFICATES_IN_FILE_MAX = 64, CERTIFICATE_NAMES_MAX = 1024 };
 
+/* A private key with its certificate, as a file had it. */
+struct pair {
+	char *origin;    /* the file */
+	char *names;     /* that it is for: each followed by a NUL, and one more */
+	unsigned kind;   /* of key, see kind_of() */
+	unsigned number; /* in the order in which they were added */
+	X509 *certificate;
+	EVP_PKEY *key;
+	STACK_OF(X509) * chain; /* from there to the authority, without either end */
+};
+
 /* One context for all keys that are for the same names. */
 struct group {
 	SSL_CTX *context;
-	char *origin;       /* the file that it comes from */
-	char *names;        /* each followed by a NUL, and one more */
-	unsigned key_kinds; /* a set: which kinds of key it has */
+	const char *names; /* of a pair */
+	unsigned kinds;    /* a set: which kinds of key it has */
 };
 
 struct name {
-	const char *text; /* in lower case, of a group */
+	const char *text; /* in lower case, of a pair */
 	unsigned group;
 };
 
 struct certificates {
 	atomic_uint references;
 	char *client_ca;
+	struct pair *pair;
+	unsigned pairs;
+	/* made by certificates_seal() */
 	struct group *group;
 	unsigned groups;
-	struct name *name; /* sorted, see certificates_seal() */
+	struct name *name; /* sorted */
 	size_t names;
 };
 
@@ -49,54 +63,23 @@ struct certificates *certificates_new(const char *client_ca) {
 
 void certificates_retain(struct certificates *set) { atomic_fetch_add(&set->references, 1); }
 
-static void group_free(struct group *g) {
-	SSL_CTX_free(g->context);
-	free(g->names);
-	free(g->origin);
+static void pair_free(struct pair *p) {
+	free(p->origin);
+	free(p->names);
+	X509_free(p->certificate);
+	EVP_PKEY_free(p->key);
+	sk_X509_pop_free(p->chain, X509_free);
 }
 
 void certificates_release(struct certificates *set) {
 	if (!set || atomic_fetch_sub(&set->references, 1) > 1) return;
-	for (unsigned i = 0; i < set->groups; i++) group_free(&set->group[i]);
+	for (unsigned i = 0; i < set->groups; i++) SSL_CTX_free(set->group[i].context);
+	for (unsigned i = 0; i < set->pairs; i++) pair_free(&set->pair[i]);
 	free(set->group);
+	free(set->pair);
 	free(set->name);
 	free(set->client_ca);
 	free(set);
-}
-
-/* --- stapling: the response goes with the certificate, as its application data --- */
-
-static void free_ocsp(void *parent, void *data, CRYPTO_EX_DATA *all, int index, long argument, void *pointer) {
-	(void)parent, (void)all, (void)index, (void)argument, (void)pointer;
-	free(data);
-}
-
-static int ocsp_index(void) {
-	static atomic_int index = -1;
-	int known = atomic_load(&index), none = -1;
-	if (known != -1) return known;
-	int fresh = X509_get_ex_new_index(0, NULL, NULL, NULL, free_ocsp);
-	return atomic_compare_exchange_strong(&index, &none, fresh) ? fresh : none;
-}
-
-struct ocsp {
-	size_t length;
-	char response[];
-};
-
-static bool keep_ocsp(X509 *certificate, struct slice response) {
-	struct ocsp *o = malloc(sizeof *o + response.length);
-	if (!o) return false;
-	o->length = response.length;
-	memcpy(o->response, response.at, response.length);
-	if (X509_set_ex_data(certificate, ocsp_index(), o)) return true;
-	free(o);
-	return false;
-}
-
-struct slice certificates_ocsp(const X509 *certificate) {
-	const struct ocsp *o = certificate ? X509_get_ex_data(certificate, ocsp_index()) : NULL;
-	return o ? (struct slice){.at = o->response, .length = o->length} : (struct slice){0};
 }
 
 /* --- adding --- */
@@ -111,16 +94,19 @@ static int no_password(char *buffer, int size, int writing, void *unused) {
 	return -1;
 }
 
-static int check_dates(const X509 *certificate, char *error) {
+/* Whether it is not good now, or not for much longer; then *error says so. */
+static bool is_good(const X509 *certificate, int margin_s, char *error) {
 	const ASN1_TIME *from = X509_get0_notBefore(certificate), *to = X509_get0_notAfter(certificate);
-	bool expired = X509_cmp_current_time(to) <= 0, early = X509_cmp_current_time(from) > 0;
+	time_t soon = time(NULL) + margin_s;
+	bool early = X509_cmp_current_time(from) > 0, expired = X509_cmp_current_time(to) <= 0;
+	bool expires = X509_cmp_time(to, &soon) <= 0;
 	struct tm tm = {0};
 	char date[64] = "";
-	if (!expired && !early) return 0;
-	if (ASN1_TIME_to_tm(expired ? to : from, &tm)) strftime(date, sizeof date, "%F %T UTC", &tm);
-	snprintf(error, CERTIFICATE_ERROR,
-			 expired ? "the certificate has expired: %s" : "the certificate is not valid yet: %s", date);
-	return -1;
+	if (!early && !expires) return true;
+	if (ASN1_TIME_to_tm(early ? from : to, &tm)) strftime(date, sizeof date, "%F %T UTC", &tm);
+	const char *what = early ? "is not valid yet" : expired ? "has expired" : "expires";
+	snprintf(error, CERTIFICATE_ERROR, "the certificate %s: %s%s", what, date, early ? "" : ": renew it");
+	return false;
 }
 
 /* The DNS names of a certificate, and host. */
@@ -178,61 +164,57 @@ static size_t names_size(const char *names) {
 	return n + 1;
 }
 
-/* Takes the context and the names over. NULL: no memory. */
-static struct group *add_group(struct certificates *set, SSL_CTX *context, char *names, const char *origin) {
-	struct group *group = realloc(set->group, (set->groups + 1) * sizeof *group);
-	if (group) set->group = group;
-	char *own_origin = strdup(origin);
-	if (!group || !context || !names || !own_origin) {
-		SSL_CTX_free(context);
-		free(names);
-		free(own_origin);
-		return NULL;
+/* Appends one with copies, and references of its own. false: no memory. */
+static bool add_pair(struct certificates *set, const struct pair *p) {
+	struct pair *grown = realloc(set->pair, (set->pairs + 1) * sizeof *grown);
+	if (!grown) return false;
+	set->pair = grown;
+	struct pair own = {
+		.origin = strdup(p->origin), .names = malloc(names_size(p->names)), .kind = p->kind, .number = set->pairs};
+	own.chain = X509_chain_up_ref(p->chain);
+	if (own.names) memcpy(own.names, p->names, names_size(p->names));
+	if (X509_up_ref(p->certificate)) own.certificate = p->certificate;
+	if (EVP_PKEY_up_ref(p->key)) own.key = p->key;
+	if (!own.origin || !own.names || !own.chain || !own.certificate || !own.key) {
+		pair_free(&own);
+		return false;
 	}
-	group = &set->group[set->groups++];
-	*group = (struct group){.context = context, .names = names, .origin = own_origin};
-	return group;
+	set->pair[set->pairs++] = own;
+	return true;
 }
 
-/* The group for a key of that kind: one that has the same names and none of the kind, else a new one. */
-static struct group *group_for(struct certificates *set, const X509 *certificate, const char *host, const char *origin,
-							   unsigned kind) {
-	char *names = names_of(certificate, host);
-	size_t size = names ? names_size(names) : 0;
-	for (unsigned i = 0; i < set->groups && names; i++) {
-		struct group *g = &set->group[i];
-		if (g->key_kinds & kind || names_size(g->names) != size || memcmp(g->names, names, size) != 0) continue;
-		free(names);
-		return g;
-	}
-	return add_group(set, tls_context_new(set->client_ca), names, origin);
+bool certificates_hold(const struct certificates *set, const char *origin) {
+	for (unsigned i = 0; set && i < set->pairs; i++)
+		if (strcmp(set->pair[i].origin, origin) == 0) return true;
+	return false;
+}
+
+bool certificates_empty(const struct certificates *set) { return !set->pairs; }
+
+void certificates_dates(const struct certificates *set, certificates_tell *tell, void *context) {
+	char text[CERTIFICATE_ERROR];
+	for (unsigned i = 0; i < set->pairs; i++)
+		if (!is_good(set->pair[i].certificate, CERTIFICATE_WARN_S, text)) tell(context, set->pair[i].origin, text);
 }
 
 bool certificates_keep(struct certificates *set, const struct certificates *last, const char *origin) {
 	bool kept = false;
-	for (unsigned i = 0; last && i < last->groups; i++) {
-		const struct group *g = &last->group[i];
-		size_t size = names_size(g->names);
-		char *names = strcmp(g->origin, origin) == 0 ? malloc(size) : NULL;
-		if (!names || !SSL_CTX_up_ref(g->context)) {
-			free(names);
-			continue;
-		}
-		memcpy(names, g->names, size);
-		struct group *same = add_group(set, g->context, names, origin);
-		if (same) same->key_kinds = ~0U; /* complete */
-		kept |= same != NULL;
-	}
+	for (unsigned i = 0; last && i < last->pairs; i++)
+		if (strcmp(last->pair[i].origin, origin) == 0) kept |= add_pair(set, &last->pair[i]);
 	return kept;
 }
 
 /* The certificates that lead from this one to its authority, as far as they are here. */
+static X509 *issuer_of(X509 *certificate, X509 **all, int count) {
+	for (int i = 0; i < count; i++)
+		if (all[i] != certificate && X509_check_issued(all[i], certificate) == X509_V_OK) return all[i];
+	return NULL;
+}
+
 static STACK_OF(X509) * chain_of(X509 *certificate, X509 **all, int count) {
 	STACK_OF(X509) *chain = sk_X509_new_null();
 	while (chain && sk_X509_num(chain) < CHAIN_MAX && X509_self_signed(certificate, 0) != 1) {
-		X509 *issuer = NULL;
-		for (int i = 0; i < count && !issuer; i++)
-			if (all[i] != certificate && X509_check_issued(all[i], certificate) == X509_V_OK) issuer = all[i];
+		X509 *issuer = issuer_of(certificate, all, count);
 		if (!issuer || X509_self_signed(issuer, 0) == 1 || !sk_X509_push(chain, issuer)) break;
 		certificate = issuer;
 	}
@@ -243,50 +225,117 @@ static unsigned kind_of(const EVP_PKEY *key) {
 	return EVP_PKEY_is_a(key, "RSA") ? 1 : EVP_PKEY_is_a(key, "EC") ? 2 : 4;
 }
 
-static int add_key(struct certificates *set, EVP_PKEY *key, X509 **all, int count, const char *origin, const char *host,
-				   struct slice ocsp, char *error) {
+/* What OpenSSL says, with a text for when it says nothing. */
+static int fail_with_reason(char *error, const char *otherwise) {
+	const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+	return fail(error, reason ? reason : otherwise);
+}
+
+/* Whether OpenSSL takes them: a key may be too short. */
+static int try_pair(const struct pair *p, char *error) {
+	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+	bool good = context && SSL_CTX_use_cert_and_key(context, p->certificate, p->key, p->chain, 0) == 1;
+	SSL_CTX_free(context);
+	return good ? 0 : fail_with_reason(error, "no memory");
+}
+
+/* What came of a response of OCSP that may be about one of several keys. */
+struct stapling {
+	struct slice response; /* empty: there is none */
+	bool attached;
+	char error[OCSP_ERROR];
+};
+
+static int add_key(struct certificates *set, EVP_PKEY *key, X509 **all, int count,
+				   const struct certificate_source *from, struct stapling *ocsp, char *error) {
 	X509 *own = NULL;
 	for (int i = 0; i < count && !own; i++)
 		if (X509_check_private_key(all[i], key) == 1) own = all[i];
 	if (!own) return fail(error, "the private key does not belong to the certificate");
-	if (check_dates(own, error) == -1) return -1;
-	struct group *g = group_for(set, own, host, origin, kind_of(key));
-	STACK_OF(X509) *chain = chain_of(own, all, count);
-	bool added = g && chain && SSL_CTX_use_cert_and_key(g->context, own, key, chain, 0) == 1;
-	sk_X509_free(chain);
-	if (!added || (ocsp.length && !keep_ocsp(own, ocsp))) {
-		const char *reason = ERR_reason_error_string(ERR_peek_last_error());
-		return fail(error, reason ? reason : "no memory");
-	}
-	g->key_kinds |= kind_of(key);
-	return 0;
+	if (!from->at_any_time && !is_good(own, 0, error)) return -1;
+	struct pair p = {.origin = (char *)(uintptr_t)from->origin, .kind = kind_of(key), .certificate = own, .key = key};
+	p.names = names_of(own, from->host);
+	p.chain = chain_of(own, all, count);
+	int result = p.names && p.chain ? try_pair(&p, error) : fail(error, "no memory");
+	if (result == 0 && !add_pair(set, &p)) result = fail(error, "no memory");
+	sk_X509_free(p.chain);
+	free(p.names);
+	if (result == 0 && ocsp->response.length &&
+		ocsp_attach(own, issuer_of(own, all, count), ocsp->response, ocsp->error) == 0)
+		ocsp->attached = true;
+	return result;
 }
 
-int certificates_add(struct certificates *set, const char *origin, const char *pem, const char *host, struct slice ocsp,
-					 char *error) {
+int certificates_add(struct certificates *set, const struct certificate_source *from, char *error, char *warning) {
 	X509 *all[CERTIFICATES_IN_FILE_MAX];
+	struct stapling stapling = {.response = from->ocsp};
 	int count = 0, keys = 0, result = 0;
-	unsigned groups = set->groups;
+	unsigned pairs = set->pairs;
+	*warning = '\0';
 	ERR_clear_error();
-	BIO *text = BIO_new_mem_buf(pem, -1);
+	BIO *text = BIO_new_mem_buf(from->pem, -1);
 	if (!text) return fail(error, "no memory");
 	while (count < CERTIFICATES_IN_FILE_MAX && (all[count] = PEM_read_bio_X509(text, NULL, no_password, NULL))) count++;
 	BIO_free(text);
 	if (!count) result = fail(error, "there is no certificate in it (PEM)");
 	ERR_clear_error();
-	text = BIO_new_mem_buf(pem, -1);
-	for (EVP_PKEY *key; text && result == 0 && (key = PEM_read_bio_PrivateKey(text, NULL, no_password, NULL)); keys++) {
-		result = add_key(set, key, all, count, origin, host, ocsp, error);
+	text = BIO_new_mem_buf(from->pem, -1);
+	if (!text) result = fail(error, "no memory");
+	for (EVP_PKEY *key; result == 0 && (key = PEM_read_bio_PrivateKey(text, NULL, no_password, NULL)); keys++) {
+		result = add_key(set, key, all, count, from, &stapling, error);
 		EVP_PKEY_free(key);
 	}
 	BIO_free(text);
 	if (result == 0 && !keys)
-		result = fail(error, strstr(pem, "ENCRYPTED") ? "the private key is encrypted"
-													  : "there is no private key in it (PEM)");
-	while (result == -1 && set->groups > groups) group_free(&set->group[--set->groups]);
+		result = fail(error, strstr(from->pem, "ENCRYPTED") ? "the private key is encrypted"
+															: "there is no private key in it (PEM)");
+	while (result == -1 && set->pairs > pairs) pair_free(&set->pair[--set->pairs]);
 	while (count) X509_free(all[--count]);
 	ERR_clear_error();
+	if (result == 0 && from->ocsp.length && !stapling.attached) (void)fail(warning, stapling.error);
 	return result;
+}
+
+/* --- sealing --- */
+
+/* The group for a pair: one that has the same names and none of its kind, else a new one. NULL: no memory. */
+static struct group *group_for(struct certificates *set, const struct pair *p) {
+	size_t size = names_size(p->names);
+	for (unsigned i = 0; i < set->groups; i++) {
+		struct group *g = &set->group[i];
+		bool same = names_size(g->names) == size && memcmp(g->names, p->names, size) == 0;
+		if (same && !(g->kinds & p->kind)) return g;
+	}
+	SSL_CTX *context = tls_context_new(set->client_ca);
+	if (!context) return NULL;
+	struct group *g = &set->group[set->groups++]; /* no more than pairs */
+	*g = (struct group){.context = context, .names = p->names};
+	return g;
+}
+
+/* Those that are good now before the others, else in the order in which they were added. */
+static int by_validity(const void *a, const void *b) {
+	const struct pair *x = a, *y = b;
+	char unused[CERTIFICATE_ERROR];
+	bool x_good = is_good(x->certificate, 0, unused), y_good = is_good(y->certificate, 0, unused);
+	return x_good != y_good ? (x_good ? -1 : 1) : x->number < y->number ? -1 : 1;
+}
+
+static int make_groups(struct certificates *set) {
+	set->group = calloc(set->pairs ? set->pairs : 1, sizeof *set->group);
+	if (!set->group) return -1;
+	set->groups = 0;
+	if (set->pairs) qsort(set->pair, set->pairs, sizeof *set->pair, by_validity);
+	for (unsigned i = 0; i < set->pairs; i++) {
+		const struct pair *p = &set->pair[i];
+		struct group *g = group_for(set, p);
+		if (!g || SSL_CTX_use_cert_and_key(g->context, p->certificate, p->key, p->chain, 0) != 1) return -1;
+		g->kinds |= p->kind;
+	}
+	if (set->groups) return 0;
+	set->group[0] = (struct group){.context = tls_context_new(set->client_ca), .names = ""};
+	set->groups = set->group[0].context != NULL;
+	return set->groups ? 0 : -1;
 }
 
 /* --- finding --- */
@@ -299,6 +348,9 @@ static int by_text(const void *a, const void *b) {
 
 int certificates_seal(struct certificates *set) {
 	size_t count = 0, n = 0;
+	int made = make_groups(set);
+	ERR_clear_error();
+	if (made == -1) return -1;
 	for (unsigned i = 0; i < set->groups; i++)
 		for (const char *at = set->group[i].names; *at; at += strlen(at) + 1) count++;
 	set->name = calloc(count ? count : 1, sizeof *set->name);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "gatling/budget.h"
 #include "gatling/http2.h"
 #include "gatling/platform.h"
 
@@ -20,7 +21,7 @@ struct conn *conn_new(struct worker *w, int fd, const struct listener *listener,
 	c->port = (uint16_t)listener->port;
 	c->peer = peer_of(peer);
 	c->state = listener->secure ? STATE_HANDSHAKE : STATE_READ;
-	c->awaited = listener->secure ? AWAIT_NOTHING : AWAIT_REQUEST;
+	c->awaited = AWAIT_NOTHING;
 	w->connections++;
 	return c;
 }
@@ -31,9 +32,8 @@ ssize_t conn_receive(struct worker *w, struct conn *c, char *buffer, size_t leng
 	return c->tls ? tls_read(c->tls, buffer, length) : io_tryread(w->loop, c->fd, buffer, length);
 }
 
-enum iob_result conn_transmit(struct worker *w, struct conn *c, iob *batch, uint64_t most, uint64_t *sent) {
-	/* the FIN of a connection that ends goes out with the last of the answer: a segment less each way */
-	enum io_rest rest = c->closing ? IO_MORE : IO_LAST;
+enum iob_result conn_transmit(struct worker *w, struct conn *c, iob *batch, uint64_t most, enum io_rest rest,
+							  uint64_t *sent) {
 	return c->tls ? tls_send(c->tls, batch, most, rest, sent) : iob_send(w->loop, c->fd, batch, most, rest, sent);
 }
 
@@ -71,36 +71,87 @@ void conn_close(struct worker *w, struct conn *c) {
 	conn_http1_unpark(c);
 	free(c->input);
 	io_close(w->loop, c->fd);
+	w->memory -= c->memory;
 	free(c);
 	w->connections--;
 }
 
+struct conn *conn_of(const struct worker *w, int fd) {
+	void *cookie = io_cookie(w->loop, fd);
+	return cookie && *(enum cookie_kind *)cookie == COOKIE_CONNECTION ? cookie : NULL;
+}
+
 bool conn_idle(const struct conn *c) {
-	if (c->state != STATE_READ || c->awaited != AWAIT_REQUEST || c->input_length) return false;
-	/* a client of HTTP/2 that is still reading may send a frame, which after close(2) would reset the connection */
-	return !c->http2 || (http2_idle(c->http2) && platform_send_queue(c->fd) <= 0);
+	if (c->state != STATE_READ || c->awaited != AWAIT_REQUEST) return false;
+	return c->http2 ? http2_idle(c->http2) : !c->input_length;
+}
+
+/* A client of HTTP/2 that is still reading may send a frame, which after close(2) would reset the connection. */
+bool conn_can_part(const struct conn *c) { return !c->http2 || platform_send_queue(c->fd) <= 0; }
+
+bool conn_unfinished(const struct conn *c) {
+	if (c->state == STATE_HANDSHAKE) return c->awaited == AWAIT_HANDSHAKE;
+	return c->state == STATE_READ && (c->http2 ? http2_in_block(c->http2) : c->awaited == AWAIT_HEAD);
+}
+
+int64_t conn_since(const struct conn *c) { return c->since_ms; }
+
+/* --- what it keeps --- */
+
+static size_t memory(const struct conn *c) {
+	size_t n = c->input_length;
+	if (c->exchange) n += exchange_memory(c->exchange);
+	if (c->tls) n += tls_memory(c->tls);
+	if (c->http2) n += http2_memory(c->http2);
+	return n;
+}
+
+size_t conn_memory(const struct conn *c) { return c->memory; }
+
+void conn_calm(struct worker *w, struct conn *c) {
+	if (c->http2 && c->state != STATE_LINGER) conn_http2_say_goodbye(w, c, true);
+	conn_close(w, c);
+}
+
+void conn_settle(struct worker *w, struct conn *c) {
+	size_t now = memory(c);
+	if (now == c->memory) return; /* as ever while nothing is kept */
+	w->memory += now - c->memory;
+	c->memory = (uint32_t)now;
+	if (now > BUDGET_CONNECTION) conn_calm(w, c);
 }
 
 bool conn_part(struct worker *w, struct conn *c) {
-	ssize_t n = conn_receive(w, c, w->scratch, SCRATCH);
+	if (!conn_can_part(c)) return false;
+	size_t kept = conn_fetch_input(w, c); /* part of a frame */
+	ssize_t n = conn_receive(w, c, w->scratch + kept, SCRATCH - kept);
 	if (n > 0) {
-		if (c->http2) conn_http2_run(w, c, w->scratch, (size_t)n);
-		else conn_http1_run(w, c, w->scratch, (size_t)n);
+		if (c->http2) conn_http2_run(w, c, w->scratch, kept + (size_t)n);
+		else conn_http1_run(w, c, w->scratch, kept + (size_t)n);
 		return false;
 	}
-	if (c->http2) conn_http2_say_goodbye(w, c);
+	if (c->http2) conn_http2_say_goodbye(w, c, false);
 	conn_close(w, c);
 	return true;
 }
 
 void conn_drain(struct worker *w, struct conn *c) {
-	if (conn_idle(c)) (void)conn_part(w, c);
-	else if (c->http2 && c->state != STATE_LINGER) conn_http2_drain(w, c);
+	if (c->http2 && c->state != STATE_LINGER) conn_http2_drain(w, c);
+	else if (conn_idle(c)) (void)conn_part(w, c);
+}
+
+static int64_t milliseconds(int seconds) { return seconds ? (int64_t)seconds * 1000 : NEVER_MS; }
+
+static int64_t timeout_ms(const struct worker *w, const struct conn *c) {
+	const struct options *o = w->options;
+	if (c->http2 && c->state != STATE_LINGER && http2_end_announced(c->http2)) return HTTP2_DRAIN_MS;
+	if (conn_unfinished(c)) return milliseconds(o->head_timeout_s);
+	return milliseconds(conn_idle(c) ? o->keepalive_timeout_s : o->timeout_s);
 }
 
 void conn_set_timeout(struct worker *w, struct conn *c) {
-	int64_t timeout_ms = w->options->timeout_s ? (int64_t)w->options->timeout_s * 1000 : NEVER_MS;
-	io_timeout(w->loop, c->fd, io_now(w->loop) + timeout_ms);
+	c->since_ms = io_now(w->loop);
+	io_timeout(w->loop, c->fd, c->since_ms + timeout_ms(w, c));
 }
 
 /* The last answer is out. Closing with unread bytes would reset the connection and take the answer with it. */
@@ -113,11 +164,12 @@ void conn_end(struct worker *w, struct conn *c) {
 		return;
 	}
 	c->state = STATE_LINGER;
-	c->lingered = 0;
+	c->lingered = c->stalled_ms = 0;
 	c->unread = INT32_MAX;
 	io_dontwantwrite(w->loop, c->fd);
 	io_timeout(w->loop, c->fd, io_now(w->loop) + LINGER_MS);
 	if (io_wantread(w->loop, c->fd) == -1) conn_close(w, c);
+	else conn_settle(w, c);
 }
 
 static void linger(struct worker *w, struct conn *c) {
@@ -135,8 +187,10 @@ static void shake_hands(struct worker *w, struct conn *c) {
 		conn_close(w, c);
 		return;
 	}
-	if (c->awaited != AWAIT_HANDSHAKE) conn_set_timeout(w, c);
-	c->awaited = AWAIT_HANDSHAKE;
+	if (c->awaited != AWAIT_HANDSHAKE) {
+		c->awaited = AWAIT_HANDSHAKE;
+		conn_set_timeout(w, c);
+	}
 	/* when others have used up this turn, this one comes first in the next */
 	enum tls_result result = w->handshakes < TLS_HANDSHAKES ? tls_handshake(c->tls, w->scratch, &length) : TLS_AGAIN;
 	w->handshakes++;
@@ -158,13 +212,11 @@ static void shake_hands(struct worker *w, struct conn *c) {
 		return;
 	case TLS_AGAIN: break;
 	}
-	if (tls_blocked(c->tls)) {
-		io_dontwantread(w->loop, c->fd);
-		if (io_wantwrite(w->loop, c->fd) == -1) conn_close(w, c);
-	} else {
-		io_dontwantwrite(w->loop, c->fd);
-		if (io_wantread(w->loop, c->fd) == -1) conn_close(w, c);
-	}
+	bool writes = tls_blocked(c->tls);
+	if (writes) io_dontwantread(w->loop, c->fd);
+	else io_dontwantwrite(w->loop, c->fd);
+	if ((writes ? io_wantwrite(w->loop, c->fd) : io_wantread(w->loop, c->fd)) == -1) conn_close(w, c);
+	else conn_settle(w, c);
 }
 
 /* --- what the loop reports --- */
@@ -180,6 +232,10 @@ void conn_readable(struct worker *w, struct conn *c) {
 	}
 	size_t kept = conn_fetch_input(w, c);
 	ssize_t n = conn_receive(w, c, w->scratch + kept, SCRATCH - kept);
+	if (n == 0 && c->http2) {
+		conn_http2_input_ended(w, c);
+		return;
+	}
 	if (n == 0 || (n == -1 && errno != EAGAIN)) {
 		conn_close(w, c);
 		return;
@@ -203,15 +259,26 @@ static bool still_reads(struct conn *c) {
 	return reads;
 }
 
+/* STATE_LINGER: what the client has not acknowledged yet is waited for as long as any answer, and then it has a little
+ * time to see that this was all. */
+static void linger_on(struct worker *w, struct conn *c, bool reads) {
+	c->stalled_ms = reads ? 0 : c->stalled_ms + LINGER_MS;
+	bool waits = c->unread > 0 && c->stalled_ms < milliseconds(w->options->timeout_s);
+	if (waits) io_timeout(w->loop, c->fd, io_now(w->loop) + LINGER_MS);
+	else conn_close(w, c);
+}
+
 void conn_timed_out(struct worker *w, struct conn *c) {
 	bool reads = still_reads(c), sent_all = c->unread <= 0;
-	if ((c->state == STATE_WRITE && (reads || io_reading(w->loop, c->fd))) ||
-		(c->state == STATE_READ && c->http2 && ((reads && !sent_all) || http2_waits(c->http2)))) {
+	if (c->state == STATE_LINGER) {
+		linger_on(w, c, reads);
+	} else if (c->http2 && http2_end_announced(c->http2)) {
+		conn_http2_finish(w, c);
+	} else if ((c->state == STATE_WRITE && (reads || io_reading(w->loop, c->fd))) ||
+			   (c->state == STATE_READ && c->http2 && ((reads && !sent_all) || http2_waits(c->http2)))) {
 		conn_set_timeout(w, c);
-	} else if (c->state == STATE_LINGER && reads && !sent_all) {
-		io_timeout(w->loop, c->fd, io_now(w->loop) + LINGER_MS);
-	} else if (c->http2 && c->state != STATE_LINGER) {
-		conn_http2_say_goodbye(w, c);
+	} else if (c->http2) {
+		conn_http2_say_goodbye(w, c, false);
 		conn_close(w, c);
 	} else {
 		conn_http1_timed_out(w, c);

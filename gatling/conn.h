@@ -30,11 +30,21 @@ void conn_readable(struct worker *worker, struct conn *conn);
 void conn_writable(struct worker *worker, struct conn *conn);
 void conn_timed_out(struct worker *worker, struct conn *conn);
 
-/* Whether it waits for a request of which nothing has been read. */
-bool conn_idle(const struct conn *conn);
+/* The connection on a descriptor of the loop; NULL: it is of something else. */
+struct conn *conn_of(const struct worker *worker, int fd);
+
+/* What a connection may be closed for, to make room: see shed.h. */
+bool conn_idle(const struct conn *conn);       /* it waits for a request of which nothing has been read, */
+bool conn_unfinished(const struct conn *conn); /* or for the rest of a head or handshake */
+bool conn_can_part(const struct conn *conn);   /* an idle one can be closed: its client has read everything */
+int64_t conn_since(const struct conn *conn);   /* since then, on the clock of io_now() */
+size_t conn_memory(const struct conn *conn);   /* bytes that are kept for it, see budget.h */
 
 /* Closes an idle one and returns true, unless a request has come meanwhile: that is answered. */
 bool conn_part(struct worker *worker, struct conn *conn);
+
+/* Closes one for which too much is kept; a client of HTTP/2 is told so (ENHANCE_YOUR_CALM). */
+void conn_calm(struct worker *worker, struct conn *conn);
 
 /* The worker takes no more connections: parts with an idle one, and tells a client of HTTP/2. */
 void conn_drain(struct worker *worker, struct conn *conn);

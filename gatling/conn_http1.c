@@ -14,14 +14,14 @@
  * for it. */
 static bool respond(struct worker *w, struct conn *c, struct response *r, bool head_only, enum persistence persistence,
 					const struct request *request) {
-	struct access access = {.peer = &c->peer, .request = request, .user = r->user, .status = r->status};
+	uint64_t bytes;
 	if (persistence == PERSIST_NOT) c->closing = true;
-	c->awaited = AWAIT_REQUEST;
+	c->awaited = AWAIT_NOTHING;
 	c->exchange->files += r->file && r->file->fd != -1;
-	if (http1_write(c->exchange->batch, r, w->server_date[c->tls != NULL], head_only, persistence, &access.bytes) == -1)
+	if (http1_write(c->exchange->batch, r, w->server_date[c->tls != NULL], head_only, persistence, &bytes) == -1)
 		return false;
 	c->exchange->responses++;
-	exchange_note(w, c->exchange, &access);
+	exchange_note(w, c->exchange, &c->peer, request, r->user, r->status, bytes);
 	return true;
 }
 
@@ -125,7 +125,7 @@ static int respond_to(struct worker *w, struct conn *c, const struct request *q)
 
 static bool exchange_full(const struct exchange *x) {
 	return x->responses >= PIPELINE_MAX || x->files >= PIPELINE_FILES || iob_bytesleft(x->batch) >= PIPELINE_BYTES ||
-		   iob_parts(x->batch) >= IOB_PART_LIMIT / 4;
+		   iob_parts(x->batch) >= IOB_PART_LIMIT / 4 || x->log_length >= PIPELINE_BYTES;
 }
 
 /* One step of consume(): the bytes used up; 0: more are needed, or an answer has to go out, first; -1: no memory. */
@@ -156,6 +156,7 @@ static ssize_t consume(struct worker *w, struct conn *c, const char *data, size_
 		if (n == 0) break;
 		at += (size_t)n;
 	}
+	c->begun |= at > 0;
 	if (!c->exchange->responses) {
 		exchange_give_back(w, c->exchange);
 		c->exchange = NULL;
@@ -176,27 +177,31 @@ static void await_input(struct worker *w, struct conn *c) {
 		(void)conn_part(w, c);
 		return;
 	}
-	if (awaited != c->awaited || awaited == AWAIT_REQUEST) conn_set_timeout(w, c);
+	bool anew = awaited != c->awaited;
 	c->awaited = (uint8_t)awaited;
 	c->state = STATE_READ;
+	if (anew) conn_set_timeout(w, c);
 	/* what TLS has to send by itself, or of a 100, goes out meanwhile */
 	bool failed = conn_blocked(c) && io_wantwrite(w->loop, c->fd) == -1;
 	if (!conn_blocked(c)) io_dontwantwrite(w->loop, c->fd);
 	if (failed || io_wantread(w->loop, c->fd) == -1) conn_close(w, c);
+	else conn_settle(w, c);
 }
 
 /* Waits for the job: nothing that the client does is of interest, but what TLS has to send goes out. */
 static void await_job(struct worker *w, struct conn *c) {
 	io_timeout(w->loop, c->fd, 0);
 	io_dontwantread(w->loop, c->fd);
+	bool failed = conn_blocked(c) && io_wantwrite(w->loop, c->fd) == -1;
 	if (!conn_blocked(c)) io_dontwantwrite(w->loop, c->fd);
-	else if (io_wantwrite(w->loop, c->fd) == -1) conn_close(w, c);
+	if (failed) conn_close(w, c);
+	else conn_settle(w, c);
 }
 
 /* Sends what it can of the exchange; DONE ends the exchange. */
 static enum iob_result flush(struct worker *w, struct conn *c) {
 	uint64_t sent = 0;
-	enum iob_result result = conn_transmit(w, c, c->exchange->batch, conn_share(w, c), &sent);
+	enum iob_result result = conn_transmit(w, c, c->exchange->batch, conn_share(w, c), conn_rest(c), &sent);
 	w->sent += sent;
 	if (result == IOB_DONE) {
 		if (c->state == STATE_READ) w->at_once_ms = io_now(w->loop);
@@ -206,6 +211,7 @@ static enum iob_result flush(struct worker *w, struct conn *c) {
 		c->state = STATE_READ;
 	} else if (result == IOB_AGAIN && (sent || c->state != STATE_WRITE)) {
 		c->unread = (int32_t)platform_send_queue(c->fd);
+		c->state = STATE_WRITE;
 		conn_set_timeout(w, c);
 	}
 	return result;
@@ -216,6 +222,7 @@ static void await_output(struct worker *w, struct conn *c) {
 	c->state = STATE_WRITE;
 	io_dontwantread(w->loop, c->fd);
 	if (io_wantwrite(w->loop, c->fd) == -1) conn_close(w, c);
+	else conn_settle(w, c);
 }
 
 /* The answers before it have left, but may still fill the socket: then it has to wait. */
@@ -224,11 +231,13 @@ static enum iob_result send_continue(struct worker *w, struct conn *c) {
 	struct exchange *x = exchange_take(w);
 	if (!x) return IOB_FAILED;
 	enum iob_result result = iob_addbuf(x->batch, http1_continue.at, http1_continue.length, NULL, NULL) == 0
-								 ? conn_transmit(w, c, x->batch, http1_continue.length, &sent)
+								 ? conn_transmit(w, c, x->batch, http1_continue.length, IO_LAST, &sent)
 								 : IOB_FAILED;
 	exchange_give_back(w, x);
 	if (result == IOB_AGAIN && !sent) {
-		if (c->state != STATE_WRITE) conn_set_timeout(w, c);
+		bool anew = c->state != STATE_WRITE;
+		c->state = STATE_WRITE;
+		if (anew) conn_set_timeout(w, c);
 		return IOB_AGAIN;
 	}
 	c->owes_continue = false;
@@ -236,8 +245,9 @@ static enum iob_result send_continue(struct worker *w, struct conn *c) {
 }
 
 void conn_http1_run(struct worker *w, struct conn *c, const char *data, size_t length) {
-	if (http2_begins(data, length) && !c->exchange && !body_pending(&c->body)) {
-		if ((c->http2 = http2_new(w, c->fd, &c->peer, c->port, c->tls))) conn_http2_run(w, c, data, length);
+	/* RFC 9113, sections 3.3 and 3.4: the preface begins a connection; with TLS, ALPN says so */
+	if (!c->begun && !c->tls && http2_begins(data, length)) {
+		if ((c->http2 = http2_new(w, c->fd, &c->peer, c->port, false))) conn_http2_run(w, c, data, length);
 		else conn_close(w, c);
 		return;
 	}
@@ -291,8 +301,9 @@ void conn_http1_writable(struct worker *w, struct conn *c) {
 		return;
 	}
 	enum iob_result result = flush(w, c);
-	if (result == IOB_AGAIN) return;
-	if (result == IOB_FAILED) {
+	if (result == IOB_AGAIN) {
+		conn_settle(w, c);
+	} else if (result == IOB_FAILED) {
 		conn_close(w, c);
 	} else if (c->closing) {
 		c->linger |= c->input_length > 0;

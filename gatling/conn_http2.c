@@ -37,7 +37,7 @@ static enum iob_result push(struct worker *w, struct conn *c, size_t length) {
 			if (iob_addbuf(c->exchange->batch, w->frames, length, NULL, NULL) == -1) return IOB_FAILED;
 		}
 		c->closing |= http2_ended(c->http2);
-		result = conn_transmit(w, c, c->exchange->batch, UINT64_MAX, &sent);
+		result = conn_transmit(w, c, c->exchange->batch, UINT64_MAX, conn_rest(c), &sent);
 		if (result == IOB_AGAIN && length && !keep_frames(w, c, length)) return IOB_FAILED;
 		length = 0;
 		if (result != IOB_DONE) break;
@@ -50,19 +50,23 @@ static enum iob_result push(struct worker *w, struct conn *c, size_t length) {
 
 /* Waits for the client, and for the socket if there is more to be sent. */
 static void await_frames(struct worker *w, struct conn *c, enum iob_result result) {
-	bool output = result == IOB_AGAIN || io_reading(w->loop, c->fd);
-	c->state = output ? STATE_WRITE : STATE_READ;
-	if (output && c->closing) io_dontwantread(w->loop, c->fd);
+	bool output = c->state == STATE_WRITE;
+	if (c->ended || (output && c->closing)) io_dontwantread(w->loop, c->fd);
 	else if (io_wantread(w->loop, c->fd) == -1) result = IOB_FAILED;
 	if (!output) io_dontwantwrite(w->loop, c->fd);
 	else if (io_wantwrite(w->loop, c->fd) == -1) result = IOB_FAILED;
 	if (result == IOB_FAILED) conn_close(w, c);
+	else conn_settle(w, c);
 }
 
 /* After frames have come, or room for more: sends what there is and waits for what comes next. */
 static void go_on(struct worker *w, struct conn *c, size_t length) {
 	bool blocked = c->state == STATE_WRITE;
 	uint64_t sent = w->sent;
+	if (c->tls && tls_ended(c->tls) && !c->ended) {
+		c->ended = true;
+		http2_input_ended(c->http2);
+	}
 	enum iob_result result = push(w, c, length);
 	if (result == IOB_DONE && !blocked) w->at_once_ms = io_now(w->loop);
 	if (result == IOB_FAILED) {
@@ -74,7 +78,9 @@ static void go_on(struct worker *w, struct conn *c, size_t length) {
 		conn_end(w, c);
 		return;
 	}
-	if (http2_progress(c->http2) || (blocked && w->sent > sent)) {
+	bool progress = http2_progress(c->http2) || (blocked && w->sent > sent);
+	c->state = result == IOB_AGAIN || io_reading(w->loop, c->fd) ? STATE_WRITE : STATE_READ;
+	if (progress && !http2_end_announced(c->http2)) {
 		conn_set_timeout(w, c);
 		c->unread = INT32_MAX; /* not asked, see conn_timed_out() */
 	}
@@ -83,10 +89,13 @@ static void go_on(struct worker *w, struct conn *c, size_t length) {
 
 void conn_http2_run(struct worker *w, struct conn *c, const char *data, size_t length) {
 	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
+	bool in_block = http2_in_block(c->http2), fresh = c->awaited != AWAIT_REQUEST;
+	bool announced = http2_end_announced(c->http2);
 	size_t used = http2_receive(c->http2, data, length, c->exchange != NULL, &out);
-	if (w->draining) http2_drain(c->http2, &out);
-	if (!io_deadline(w->loop, c->fd) || c->awaited != AWAIT_REQUEST) conn_set_timeout(w, c);
+	if (w->draining) http2_announce_end(c->http2, &out);
 	c->awaited = AWAIT_REQUEST;
+	if (fresh || (!in_block && http2_in_block(c->http2)) || announced != http2_end_announced(c->http2))
+		conn_set_timeout(w, c);
 	if (!conn_keep_input(c, data + used, length - used)) {
 		conn_close(w, c);
 		return;
@@ -96,17 +105,26 @@ void conn_http2_run(struct worker *w, struct conn *c, const char *data, size_t l
 
 void conn_http2_writable(struct worker *w, struct conn *c) { go_on(w, c, 0); }
 
-/* The frame that says so, at the start of the worker's buffer; its length. */
-static size_t announce_end(struct worker *w, struct conn *c) {
-	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
-	if (!c->closing) http2_drain(c->http2, &out); /* else it has been said */
-	return (size_t)(out.at - w->frames);
+void conn_http2_input_ended(struct worker *w, struct conn *c) {
+	c->ended = true;
+	http2_input_ended(c->http2);
+	go_on(w, c, 0);
 }
 
-void conn_http2_drain(struct worker *w, struct conn *c) { go_on(w, c, announce_end(w, c)); }
+/* Has a frame written that tells of the end, and sends it with all else. */
+static void tell(struct worker *w, struct conn *c, void (*write)(struct http2 *, struct http2_output *)) {
+	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
+	write(c->http2, &out);
+	conn_set_timeout(w, c);
+	go_on(w, c, (size_t)(out.at - w->frames));
+}
 
-void conn_http2_say_goodbye(struct worker *w, struct conn *c) {
-	size_t length = announce_end(w, c);
+void conn_http2_drain(struct worker *w, struct conn *c) { tell(w, c, http2_announce_end); }
+void conn_http2_finish(struct worker *w, struct conn *c) { tell(w, c, http2_drain); }
+
+void conn_http2_say_goodbye(struct worker *w, struct conn *c, bool calm) {
+	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
+	if (!c->closing) (calm ? http2_calm : http2_drain)(c->http2, &out); /* else it has been said */
 	c->closing = true;
-	(void)push(w, c, length);
+	(void)push(w, c, (size_t)(out.at - w->frames));
 }

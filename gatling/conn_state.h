@@ -24,13 +24,18 @@ struct conn {
 	struct peer peer;
 	uint16_t port;
 	uint8_t state, awaited;
+	bool begun : 1;         /* something has been understood as a request: it stays HTTP/1.1 */
 	bool closing : 1;       /* no further request is read */
 	bool linger : 1;        /* the client may still be sending: do not close in its face */
 	bool owes_continue : 1; /* the client waits for a 100 */
 	bool head : 1;          /* the request whose body is read is a HEAD */
+	bool ended : 1;         /* HTTP/2: the client sends nothing more */
 	struct body body;
 	int32_t unread;        /* bytes that the client had not acknowledged when its deadline was set */
-	uint32_t lingered;     /* STATE_LINGER: bytes dropped */
+	uint32_t lingered;     /* STATE_LINGER: bytes dropped, */
+	uint32_t stalled_ms;   /* and how long nothing has been acknowledged */
+	uint32_t memory;       /* that is kept for it, as the worker has it in its sum */
+	int64_t since_ms;      /* when its deadline was set */
 	struct parked *parked; /* of a request that has waited for a job, until it is answered; else NULL */
 	struct tls *tls;       /* NULL: none */
 	struct http2 *http2;   /* NULL: this is HTTP/1.1 */
@@ -41,9 +46,14 @@ struct conn {
 
 /* --- conn.c --- */
 
-/* As io_tryread() and iob_send(), through TLS if need be. */
+/* As io_tryread() and iob_send(), through TLS if need be. rest: IO_MORE for the last bytes of the connection, whose end
+ * (close_notify, FIN) leaves with them; so never for an interim response. */
 ssize_t conn_receive(struct worker *worker, struct conn *conn, char *buffer, size_t length);
-enum iob_result conn_transmit(struct worker *worker, struct conn *conn, iob *batch, uint64_t most, uint64_t *sent);
+enum iob_result conn_transmit(struct worker *worker, struct conn *conn, iob *batch, uint64_t most, enum io_rest rest,
+							  uint64_t *sent);
+
+/* IO_MORE if the connection ends with the answers under way: a segment less each way. */
+static inline enum io_rest conn_rest(const struct conn *conn) { return conn->closing ? IO_MORE : IO_LAST; }
 
 /* Whether TLS has something to send without a batch. */
 static inline bool conn_blocked(const struct conn *conn) { return conn->tls && tls_blocked(conn->tls); }
@@ -51,7 +61,11 @@ static inline bool conn_blocked(const struct conn *conn) { return conn->tls && t
 /* The bytes that it may send in this turn. */
 uint64_t conn_share(const struct worker *worker, const struct conn *conn);
 
+/* Sets the deadline for what it waits for: state and awaited say what. */
 void conn_set_timeout(struct worker *worker, struct conn *conn);
+
+/* Ends a turn of it, which now waits: brings what is kept for it to account. Closes it if that is too much. */
+void conn_settle(struct worker *worker, struct conn *conn);
 
 /* Keeps bytes for later. They may lie in the scratch buffer, which others use meanwhile. false: ENOMEM. */
 bool conn_keep_input(struct conn *conn, const char *data, size_t length);
@@ -90,7 +104,13 @@ void conn_http2_writable(struct worker *worker, struct conn *conn);
 /* No further streams are taken, and the client is told so. */
 void conn_http2_drain(struct worker *worker, struct conn *conn);
 
-/* Tells the client that the connection ends, if that goes out at once. */
-void conn_http2_say_goodbye(struct worker *worker, struct conn *conn);
+/* It has been told that the end comes, and has had time: now it does. */
+void conn_http2_finish(struct worker *worker, struct conn *conn);
+
+/* The client sends nothing more. */
+void conn_http2_input_ended(struct worker *worker, struct conn *conn);
+
+/* Tells the client that the connection ends, calm: because it takes too much; if that goes out at once. */
+void conn_http2_say_goodbye(struct worker *worker, struct conn *conn, bool calm);
 
 #endif

@@ -10,20 +10,22 @@
 struct content {
 	const struct options *options;
 	struct tree tree;
-	/* Each with a thread of its own, so that who guesses passwords holds up no files, and who lists directories no
-	 * compression. */
-	struct jobs *compressing, *reading, *checking;
+	/* Each with a thread of its own, so that who guesses passwords holds up no files, who lists directories no
+	 * compression, and a large file no small ones. */
+	struct jobs *compressing, *reading, *checking, *hashing, *hashing_large;
 	struct cache *cache;
 	struct sites *sites;
 	struct guards *guards;
 	struct listings *listings;
 	unsigned https_port; /* to which clients of the plain ports are sent; 0: they are not */
 	int64_t now_ms;      /* of the monotonic clock; the worker keeps it up to date */
+	unsigned changes;    /* sites_changes() that the cache knows of */
 };
 
-/* Fills content, which has to stay where it is, from the directory root; files: descriptors that it may keep open. 0,
- * or -1 with errno; then, too, it has to be closed. */
-int content_open(struct content *content, io_loop *loop, int root, const struct options *options, unsigned files);
+/* Fills content, which has to stay where it is, from the directory root; kept: files that it may keep open, and open:
+ * with those that are being sent. 0, or -1 with errno; then, too, it has to be closed. */
+int content_open(struct content *content, io_loop *loop, int root, const struct options *options, unsigned kept,
+				 unsigned open);
 
 /* When nobody waits for a job, nor sends anything of it, any more. */
 void content_close(struct content *content);
@@ -33,6 +35,20 @@ static inline void content_collect(struct content *content) {
 	jobs_collect(content->compressing);
 	jobs_collect(content->reading);
 	jobs_collect(content->checking);
+	jobs_collect(content->hashing);
+	jobs_collect(content->hashing_large);
+}
+
+/* In how many milliseconds content_tidy() is due; -1: not at all. */
+static inline int content_due(const struct content *content, int64_t now_ms) {
+	return cache_due(content->cache, now_ms);
+}
+
+/* Closes what need not be open any more. */
+static inline void content_tidy(struct content *content, int64_t now_ms) {
+	unsigned changes = sites_changes(content->sites);
+	cache_tidy(content->cache, now_ms, changes != content->changes);
+	content->changes = changes;
 }
 
 #endif

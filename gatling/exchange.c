@@ -58,20 +58,95 @@ void exchange_free_spares(struct worker *w) {
 	w->spares = 0;
 }
 
-void exchange_note(struct worker *w, struct exchange *x, const struct access *access) {
-	char line[ACCESS_LINE_MAX];
-	if (!w->log) return;
-	size_t n = access_format(line, w->options->log, w->log_date, access);
-	line[n++] = '\n';
-	if (x->log_size - x->log_length < n) {
-		size_t size = 2 * x->log_size + n;
-		char *log = realloc(x->log, size);
-		if (!log) return;
-		x->log = log;
-		x->log_size = size;
+size_t exchange_memory(const struct exchange *x) { return sizeof *x + iob_memory(x->batch) + x->log_size; }
+
+/* --- the log --- */
+
+enum { TEXTS = 5, ABSENT = UINT16_MAX, UTF8_REST = 3 }; /* so many octets may end a character that has begun */
+
+/* What is noted of a request; its texts follow. */
+struct noted {
+	time_t when;
+	uint64_t bytes;
+	int status;
+	bool understood;
+	uint16_t length[TEXTS];
+};
+
+/* The texts of a request, of each as much as is logged. */
+static void texts_of(enum log_format format, const struct request *r, struct slice user, struct slice *text) {
+	static const size_t most[TEXTS] = {ACCESS_REQUEST_MAX, ACCESS_USER_MAX, ACCESS_FIELD_MAX, ACCESS_FIELD_MAX,
+									   ACCESS_FIELD_MAX};
+	memset(text, 0, TEXTS * sizeof *text);
+	if (r) text[0] = r->line;
+	text[1] = user;
+	if (r && format != LOG_COMMON) {
+		struct access a = access_of(NULL, r);
+		text[2] = a.host;
+		text[3] = a.referer;
+		text[4] = a.user_agent;
 	}
-	memcpy(x->log + x->log_length, line, n);
-	x->log_length += n;
+	for (int i = 0; i < TEXTS; i++)
+		if (text[i].length > most[i] + UTF8_REST) text[i].length = most[i] + UTF8_REST;
+}
+
+static bool make_room(struct exchange *x, size_t length) {
+	if (x->log_size - x->log_length >= length) return true;
+	size_t size = x->log_length ? 2 * x->log_size + length : length;
+	char *log = realloc(x->log, size);
+	if (!log) return false;
+	x->log = log;
+	x->log_size = size;
+	return true;
+}
+
+void exchange_note(struct worker *w, struct exchange *x, const struct peer *peer, const struct request *request,
+				   struct slice user, int status, uint64_t bytes) {
+	if (!w->log) return;
+	struct slice text[TEXTS];
+	struct noted n = {.when = w->second, .bytes = bytes, .status = status, .understood = request && request->path.at};
+	size_t length = sizeof n;
+	texts_of(w->options->log, request, user, text);
+	for (int i = 0; i < TEXTS; i++) {
+		n.length[i] = text[i].at ? (uint16_t)text[i].length : ABSENT;
+		length += text[i].length;
+	}
+	if (!make_room(x, length)) return;
+	x->peer = peer;
+	char *at = x->log + x->log_length;
+	memcpy(at, &n, sizeof n);
+	at += sizeof n;
+	for (int i = 0; i < TEXTS; at += text[i++].length)
+		if (text[i].length) memcpy(at, text[i].at, text[i].length);
+	x->log_length += length;
+}
+
+/* Logs one that was noted; its length. */
+static size_t log_one(struct worker *w, const struct exchange *x, const char *noted, struct slice end) {
+	struct noted n;
+	struct slice text[TEXTS];
+	char date[ACCESS_DATE_MAX];
+	const char *at = noted + sizeof n;
+	memcpy(&n, noted, sizeof n);
+	for (int i = 0; i < TEXTS; i++) {
+		bool absent = n.length[i] == ABSENT;
+		text[i] = absent ? (struct slice){0} : (struct slice){.at = at, .length = n.length[i]};
+		at += text[i].length;
+	}
+	struct access a = {.peer = x->peer,
+					   .line = text[0],
+					   .understood = n.understood,
+					   .user = text[1],
+					   .host = text[2],
+					   .referer = text[3],
+					   .user_agent = text[4],
+					   .status = n.status,
+					   .bytes = n.bytes};
+	if (n.when != w->second) access_date(date, w->options->log, n.when);
+	struct slice line = {.at = w->log_text};
+	line.length = access_format(w->log_text, w->options->log, n.when == w->second ? w->log_date : date, &a);
+	log_line(w->log, line, end, io_now(w->loop));
+	return (size_t)(at - noted);
 }
 
 void exchange_log(struct worker *w, const struct exchange *x) {
@@ -81,10 +156,5 @@ void exchange_log(struct worker *w, const struct exchange *x) {
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	int64_t ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - x->started_ns;
 	struct slice end = {.at = text, .length = access_end(text, w->options->log, ns)};
-	for (size_t at = 0; at < x->log_length;) {
-		const char *newline = memchr(x->log + at, '\n', x->log_length - at);
-		struct slice line = {.at = x->log + at, .length = (size_t)(newline - (x->log + at))};
-		log_line(w->log, line, end, io_now(w->loop));
-		at += line.length + 1;
-	}
+	for (size_t at = 0; at < x->log_length;) at += log_one(w, x, x->log + at, end);
 }

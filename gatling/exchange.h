@@ -1,5 +1,5 @@
-/* exchange.h - answers under way: the batch that they leave in, and their lines for the log. Only a connection, or a
- * stream of HTTP/2, that has some owns one. */
+/* exchange.h - answers under way: the batch that they leave in, and what is to be logged of them. Only a connection, or
+ * a stream of HTTP/2, that has some owns one. */
 #ifndef GATLING_EXCHANGE_H
 #define GATLING_EXCHANGE_H
 
@@ -9,14 +9,15 @@
 
 enum {
 	SPARE_EXCHANGES = 256, /* kept for reuse */
-	LOG_KEPT = 16 * 1024   /* bytes of log lines that each of them keeps room for */
+	LOG_KEPT = 4 * 1024    /* bytes for the log that each of them keeps room for */
 };
 
 struct exchange {
 	iob *batch;
 	int64_t started_ns;        /* when the requests were read */
 	unsigned responses, files; /* and how many of them hold a file open */
-	char *log;                 /* their lines, each with a newline, still without their ends */
+	const struct peer *peer;   /* of the requests noted; the connection's, which outlives this */
+	char *log;                 /* what is to be logged of each, as it came: escaped it may be six times as long */
 	size_t log_length, log_size;
 	struct exchange *next; /* among the spare ones */
 };
@@ -28,8 +29,13 @@ struct exchange *exchange_take(struct worker *worker);
 void exchange_reset(struct exchange *exchange);
 void exchange_give_back(struct worker *worker, struct exchange *exchange);
 
-/* Notes a request for the log, if there is one; for want of memory the line is lost, never the answer. */
-void exchange_note(struct worker *worker, struct exchange *exchange, const struct access *access);
+/* Bytes of memory that it takes. */
+size_t exchange_memory(const struct exchange *exchange);
+
+/* Notes a request (NULL: nothing was understood of one) and what answered it for the log, if there is one; for want of
+ * memory the line is lost, never the answer. */
+void exchange_note(struct worker *worker, struct exchange *exchange, const struct peer *peer,
+				   const struct request *request, struct slice user, int status, uint64_t bytes);
 
 /* Logs the requests noted, with the seconds that they took until now. */
 void exchange_log(struct worker *worker, const struct exchange *exchange);

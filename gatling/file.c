@@ -1,6 +1,7 @@
 /* file.c - see file.h. */
 #include "gatling/file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <openssl/sha.h>
 #include <stdio.h>
@@ -8,6 +9,8 @@
 #include <unistd.h>
 
 #include "gatling/date.h"
+#include "gatling/closed.h"
+#include "gatling/digest.h"
 #include "gatling/hpack.h"
 #include "gatling/owfat.h"
 
@@ -22,9 +25,10 @@ struct entry {
 	struct file file; /* first: a file is its entry */
 	unsigned references;
 	struct identity identity;
-	size_t *account; /* what its memory is counted in; NULL: nothing */
-	struct entry
-		*origin; /* what it has been made of, NULL: it has been loaded; body and fd are its own unless gzipped */
+	size_t *account;      /* what its memory is counted in; NULL: nothing */
+	unsigned *open;       /* and its descriptor; NULL: it has none */
+	struct entry *origin; /* what it has been made of, NULL: it has been loaded */
+	bool borrows;         /* body and fd are the origin's */
 	char etag[ETAG_ROOM];
 	char *text; /* fields, block, and the media type if it is the owner's */
 	size_t text_size;
@@ -34,11 +38,17 @@ static const struct entry *entry_of(const struct file *file) { return (const str
 
 void file_retain(struct file *file) { ((struct entry *)file)->references++; }
 
+bool file_shared(const struct file *file) {
+	const struct entry *e = entry_of(file);
+	return e->references > 1 || (e->borrows && e->origin->references > 1);
+}
+
 void file_release(void *file) {
 	struct entry *e = file;
 	if (--e->references) return;
 	if (e->account) *e->account -= file_memory(&e->file);
-	if (!e->file.gzipped) {
+	if (e->open) --*e->open;
+	if (!e->borrows) {
 		if (e->file.fd != -1) close(e->file.fd);
 		free((char *)e->file.body);
 	}
@@ -59,7 +69,7 @@ const struct identity *file_identity(const struct file *file) { return &entry_of
 
 size_t file_memory(const struct file *file) {
 	const struct entry *e = entry_of(file);
-	return e->text_size + (file->body && !file->gzipped ? file->size : 0);
+	return e->text_size + (file->body && !e->borrows ? file->size : 0);
 }
 
 bool file_changed(const struct file *file) {
@@ -68,6 +78,11 @@ bool file_changed(const struct file *file) {
 	if (fstat(file->fd, &st) == -1) return true;
 	struct identity now = identity_of(&st);
 	return !identity_same(&now, &entry_of(file)->identity);
+}
+
+bool file_gone(const struct file *file) {
+	struct stat st;
+	return file->fd != -1 && fstat(file->fd, &st) == 0 && !st.st_nlink;
 }
 
 /* --- loading --- */
@@ -120,9 +135,7 @@ static int load(struct entry *e) {
 /* A private key (PEM) that somebody has left where everybody may read it is no file to be served. */
 static bool is_key(struct slice path, const struct file *f) {
 	static const char mark[] = "PRIVATE KEY-----";
-	const char *suffix = path.at + path.length - 4;
-	if (path.length < 4 || (memcmp(suffix, ".pem", 4) != 0 && memcmp(suffix, ".key", 4) != 0)) return false;
-	return f->body && memmem(f->body, f->size, mark, sizeof mark - 1);
+	return closed_is_key(path) && f->body && memmem(f->body, f->size, mark, sizeof mark - 1);
 }
 
 static void write_etag(struct entry *e, const unsigned char *hash, const char *suffix) {
@@ -137,24 +150,17 @@ static void write_etag(struct entry *e, const unsigned char *hash, const char *s
 	e->file.validators.etag = (struct slice){.at = e->etag, .length = (size_t)(out - e->etag)};
 }
 
-/* A file in memory is known by its content. A larger one by everything that changes with it: two states of one file
- * differ at least in the time of their last change, which nobody can set; two files in their inode. */
+/* Of the content; that of a large file has to be read first, beside the loop. */
 static void make_etag(struct entry *e) {
+	static_assert(SHA256_DIGEST_LENGTH == (int)DIGEST_LENGTH, "digest.h has the same hash");
 	unsigned char hash[SHA256_DIGEST_LENGTH];
-	const struct identity *id = &e->identity;
-	const uint64_t known[] = {(uint64_t)id->device,
-							  (uint64_t)id->inode,
-							  (uint64_t)id->size,
-							  (uint64_t)id->modified.tv_sec,
-							  (uint64_t)id->modified.tv_nsec,
-							  (uint64_t)id->changed.tv_sec,
-							  (uint64_t)id->changed.tv_nsec};
-	if (e->file.body) SHA256((const unsigned char *)e->file.body, e->file.size, hash);
-	else SHA256((const unsigned char *)known, sizeof known, hash);
-	write_etag(e, hash, "");
+	bool known = e->file.body;
+	if (known) SHA256((const unsigned char *)e->file.body, e->file.size, hash);
+	else known = !identity_recent(&e->identity, time(NULL)) && digest_find(&e->identity, hash);
+	if (known) write_etag(e, hash, "");
 }
 
-int file_load(int fd, struct slice path, struct file **file) {
+int file_load(int fd, struct slice path, unsigned *open, struct file **file) {
 	struct entry *e = entry_new();
 	if (!e) {
 		close(fd);
@@ -166,6 +172,10 @@ int file_load(int fd, struct slice path, struct file **file) {
 	if (error) {
 		file_release(e);
 		return error;
+	}
+	if (e->file.fd != -1) {
+		e->open = open;
+		++*open;
 	}
 	make_etag(e);
 	*file = &e->file;
@@ -223,7 +233,7 @@ static void put_validators(struct lines *l, struct entry *e) {
 	/* no date to come (RFC 9110, section 8.8.2.1), and none of a year that HTTP cannot write */
 	f->validators.last_modified = modified > now ? now : modified < 0 ? 0 : modified;
 	put(l, f->gzipped ? SLICE("Accept-Ranges: none\r\n") : SLICE("Accept-Ranges: bytes\r\n"));
-	put_line(l, SLICE("ETag"), f->validators.etag);
+	if (f->validators.etag.at) put_line(l, SLICE("ETag"), f->validators.etag);
 	put(l, SLICE("Last-Modified: "));
 	f->validators.date = (struct slice){.at = l->at, .length = DATE_LENGTH};
 	l->at += date_format(l->at, f->validators.last_modified);
@@ -262,7 +272,7 @@ int file_dress(struct file *f, const struct dress *d) {
 	size_t room = FIELDS_ROOM_MIN + strlen(d->type) + (d->headers ? d->headers->octets : 0);
 	const struct header_item *type = owner_says(d->headers, "Content-Type");
 	size_t type_room = type && !type->detach ? type->value.length + 1 : 0;
-	char *text = malloc(room + hpack_bound(room) + type_room);
+	char *text = malloc(room + HPACK_BOUND(room) + type_room);
 	if (!text) return ENOMEM;
 	struct lines l = {.start = text, .at = text};
 	put_length(&l, f);
@@ -276,12 +286,12 @@ int file_dress(struct file *f, const struct dress *d) {
 	put_owner(&l, d);
 	finish(e, &l, text + room);
 	if (type_room) {
-		char *own = text + room + hpack_bound(room);
+		char *own = text + room + HPACK_BOUND(room);
 		memcpy(own, type->value.at, type->value.length);
 		own[type->value.length] = '\0';
 		f->type = own;
 	}
-	e->text_size = room + hpack_bound(room) + type_room;
+	e->text_size = room + HPACK_BOUND(room) + type_room;
 	return 0;
 }
 
@@ -290,6 +300,7 @@ int file_dress(struct file *f, const struct dress *d) {
 /* The same entity-tag with a suffix inside its quotes. */
 static void derive_etag(struct entry *e, const char *suffix) {
 	struct slice etag = e->origin->file.validators.etag;
+	if (!etag.at) return;
 	size_t n = etag.length - 1;
 	memcpy(e->etag, etag.at, n);
 	n += fmt_str(e->etag + n, suffix);
@@ -301,11 +312,20 @@ static struct slice part(const struct file *f, size_t from, size_t to) {
 	return (struct slice){.at = f->fields.at + from, .length = to - from};
 }
 
-/* One that is made of a file and is in that coding. NULL: ENOMEM. */
-static struct entry *derive(struct file *origin, enum coding coding, const char *suffix, uint64_t size) {
+/* How one is made of another. */
+struct derivation {
+	enum coding coding;
+	const char *suffix;          /* of the entity-tag, or */
+	const unsigned char *digest; /* what it is made of, NULL: of that of the origin */
+	bool unpacks;
+	uint64_t size;
+};
+
+/* NULL: ENOMEM. */
+static struct entry *derive(struct file *origin, const struct derivation *d) {
 	struct entry *e = entry_new();
 	size_t room = FIELDS_ROOM_MIN + origin->fields.length;
-	char *text = e ? malloc(room + hpack_bound(room)) : NULL;
+	char *text = e ? malloc(room + HPACK_BOUND(room)) : NULL;
 	if (!text) {
 		free(e);
 		return NULL;
@@ -314,19 +334,20 @@ static struct entry *derive(struct file *origin, enum coding coding, const char 
 	file_retain(origin);
 	e->origin = (struct entry *)origin;
 	e->identity = e->origin->identity;
-	e->text_size = room + hpack_bound(room);
-	f->size = size;
+	e->text_size = room + HPACK_BOUND(room);
+	f->size = d->size;
 	f->type = origin->type;
-	f->coding = coding;
-	f->gzipped = origin->coding == CODING_GZIP;
-	derive_etag(e, suffix);
+	f->coding = d->coding;
+	f->gzipped = d->unpacks;
+	if (d->digest) write_etag(e, d->digest, "");
+	else derive_etag(e, d->suffix);
 	struct lines l = {.start = text, .at = text};
 	put_coding(&l, origin->coding); /* to see how long it is */
 	size_t type_at = origin->type_at + length_of(&l);
 	l.at = l.start;
 	put_length(&l, f);
 	f->type_at = length_of(&l);
-	put_coding(&l, coding);
+	put_coding(&l, d->coding);
 	put(&l, part(origin, type_at, origin->validators_at));
 	f->validators_at = length_of(&l);
 	put_validators(&l, e);
@@ -336,8 +357,18 @@ static struct entry *derive(struct file *origin, enum coding coding, const char 
 	return e;
 }
 
+/* Shares what the origin has stored. */
+static struct file *borrow(struct entry *e, uint64_t stored) {
+	const struct file *origin = &e->origin->file;
+	e->borrows = true;
+	e->file.body = origin->body;
+	e->file.fd = origin->fd;
+	e->file.stored = stored;
+	return &e->file;
+}
+
 struct file *file_packed(struct file *identity, char *body, uint64_t size, size_t *account) {
-	struct entry *e = derive(identity, CODING_GZIP, "-gz", size);
+	struct entry *e = derive(identity, &(struct derivation){.coding = CODING_GZIP, .suffix = "-gz", .size = size});
 	if (!e) {
 		free(body);
 		return NULL;
@@ -350,10 +381,12 @@ struct file *file_packed(struct file *identity, char *body, uint64_t size, size_
 }
 
 struct file *file_unpacked(struct file *gzip, uint64_t size) {
-	struct entry *e = derive(gzip, CODING_IDENTITY, "-un", size);
-	if (!e) return NULL;
-	e->file.body = gzip->body;
-	e->file.fd = gzip->fd;
-	e->file.stored = gzip->size;
-	return &e->file;
+	struct derivation d = {.coding = CODING_IDENTITY, .suffix = "-un", .size = size, .unpacks = true};
+	struct entry *e = derive(gzip, &d);
+	return e ? borrow(e, gzip->size) : NULL;
+}
+
+struct file *file_tagged(struct file *file, const unsigned char *digest) {
+	struct entry *e = derive(file, &(struct derivation){.coding = file->coding, .digest = digest, .size = file->size});
+	return e ? borrow(e, file->stored) : NULL;
 }

@@ -28,8 +28,8 @@ struct file {
 	bool gzipped;     /* body or fd hold gzip, of stored bytes, that has to be unpacked on the way: size bytes then */
 	uint64_t stored;
 	enum coding coding;
-	const char *type; /* the value of Content-Type */
-	struct validators validators;
+	const char *type;             /* the value of Content-Type */
+	struct validators validators; /* without an entity-tag as long as the content of a large file is not known */
 	/* Content-Length; Content-Type with Content-Encoding and FILE_NOSNIFF; Accept-Ranges, ETag and Last-Modified; Vary,
 	 * Cache-Control and what else the owner says: each line with its CRLF */
 	struct slice fields;
@@ -50,9 +50,9 @@ struct dress {
 void file_retain(struct file *file);
 void file_release(void *file);
 
-/* Takes fd over, of a file as *st says, and loads it. 0 with *file, still without fields; or an errno. EACCES: it is
- * not regular, not world-readable, or a private key, which path tells. */
-int file_load(int fd, struct slice path, struct file **file);
+/* Takes fd over and loads the file. 0 with *file, still without fields; or an errno. EACCES: it is not regular, not
+ * world-readable, or a private key, which path tells. *open is one more as long as the file keeps a descriptor. */
+int file_load(int fd, struct slice path, unsigned *open, struct file **file);
 
 /* Writes the fields; before it is sent for the first time. 0 or ENOMEM. */
 int file_dress(struct file *file, const struct dress *dress);
@@ -62,11 +62,20 @@ int file_dress(struct file *file, const struct dress *dress);
 struct file *file_packed(struct file *identity, char *body, uint64_t size, size_t *account);
 struct file *file_unpacked(struct file *gzip, uint64_t size); /* size: of what is packed in it */
 
+/* The same file, of which the content is known now: with an entity-tag (see digest.h). NULL: ENOMEM. */
+struct file *file_tagged(struct file *file, const unsigned char *digest);
+
+/* Whether somebody else has a reference, too. */
+bool file_shared(const struct file *file);
+
 /* What stat(2) said when it was loaded. */
 const struct identity *file_identity(const struct file *file);
 
 /* Bytes of memory that it takes, without its own structure. */
 size_t file_memory(const struct file *file);
+
+/* Whether it is open, and no name leads to it any more. */
+bool file_gone(const struct file *file);
 
 /* What is served from a descriptor may change in place at any time: whether it has, so that its bytes never go out
  * under the entity-tag of others. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gatling/attempts.h"
 #include "gatling/hash.h"
 #include "gatling/octet.h"
 #include "gatling/owfat.h"
@@ -29,7 +30,8 @@ struct user {
 struct guard {
 	unsigned references;
 	uint64_t id; /* of the content: a file that is read again, and is the same, asks nobody again */
-	char *text;  /* of the file; NULL: nobody gets in */
+	char *text;  /* of the file; NULL: nobody gets in, */
+	bool passes; /* for the moment: it could not be read for a reason that passes */
 	struct slice realm;
 	unsigned users;
 	struct user *user;
@@ -49,17 +51,14 @@ struct known {
 	bool used;
 };
 
-/* Of all addresses that hash to the same place: who has many does not get more for it. */
-struct attempts {
-	int64_t full_ms; /* when they have all their attempts again */
-};
-
 struct checking {
 	struct job job;
 	struct guards *guards;
-	struct peer peer;
+	struct peer address; /* see attempts_address() */
 	unsigned char digest[DIGEST];
 	char *hash;
+	bool started;       /* it is a job of the thread */
+	bool given_up;      /* another took its place: it is not checked, and who waits asks again */
 	bool right, nobody; /* nobody: there is no such user, and it shall take as long */
 	char password[GUARD_PASSWORD_MAX + 1];
 	struct checking *next;
@@ -68,14 +67,16 @@ struct checking {
 struct guards {
 	const struct tree *tree;
 	struct jobs *jobs;
-	struct guard locked; /* always keeps a reference */
-	bool has_secret;     /* made when it is needed first */
+	int64_t now_ms;              /* of the last guards_check() */
+	struct guard locked, unsure; /* always keep a reference */
+	bool has_secret;             /* made when it is needed first */
 	unsigned char secret[SECRET];
 	struct guarded *bucket[BUCKETS];
-	unsigned files, evicting; /* how many there are; the bucket from which one goes next */
-	struct checking *checking;
+	unsigned files, evicting;                            /* how many there are; the bucket from which one goes next */
+	struct checking *checking;                           /* those that wait, and the one that is checked */
+	unsigned checks;                                     /* how many */
+	bool busy;                                           /* one is checked */
 	struct known right[GUARD_KNOWN], wrong[GUARD_WRONG]; /* apart: guesses crowd out nobody */
-	struct attempts attempts[GUARD_ADDRESSES];
 	char user[CREDENTIALS_MAX + 1];
 	char lines[2 * GUARD_REALM_MAX + 128];
 };
@@ -94,7 +95,8 @@ struct guards *guards_new(const struct tree *tree, struct jobs *jobs) {
 	if (!gs) return NULL;
 	gs->tree = tree;
 	gs->jobs = jobs;
-	gs->locked.references = 1;
+	gs->locked.references = gs->unsure.references = 1;
+	gs->unsure.passes = true;
 	return gs;
 }
 
@@ -115,20 +117,17 @@ static const char *parse_user(struct guard *g, struct slice line) {
 
 /* What is wrong in *number, the line; NULL: nothing. */
 static const char *parse(struct guard *g, size_t length, unsigned *number) {
-	struct rules_lines lines;
-	struct rules_error too_large;
-	struct slice line;
+	struct slice rest = rules_text((struct slice){.at = g->text, .length = length}), line;
 	unsigned ends = 0;
 	*number = 1;
-	if (!rules_lines(&lines, (struct slice){.at = g->text, .length = length}, &too_large) ||
-		!rules_next_line(&lines, &g->realm) || !(g->realm = slice_trim(g->realm)).length)
+	if (!rules_next_line(&rest, &g->realm) || !g->realm.length)
 		return "the first line has to be the realm; nobody gets in";
 	if (g->realm.length > GUARD_REALM_MAX || octet_text(g->realm.at, g->realm.length) != g->realm.length)
 		return "this cannot be a realm; nobody gets in";
 	for (size_t i = 0; i < length; i++) ends += g->text[i] == '\n';
 	if (!(g->user = calloc(ends + 1, sizeof *g->user))) return "no memory; nobody gets in";
-	while (rules_next_line(&lines, &line)) {
-		*number = lines.line;
+	while (rules_next_line(&rest, &line)) {
+		++*number;
 		if (!line.length || line.at[0] == '#') continue;
 		const char *wrong = parse_user(g, line);
 		if (wrong) return wrong;
@@ -157,6 +156,7 @@ static struct guard *guard_new(const struct guarded *f, const char *path, char *
 	g->references = 1;
 	g->id = text ? id_of(f, text, length) : 0;
 	g->text = text;
+	g->passes = !text && tree_passes(f->file.error);
 	const char *wrong = text ? parse(g, length, &line) : unreadable;
 	if (!wrong) return g;
 	text_file_complain(&f->file, path, line, wrong);
@@ -190,10 +190,11 @@ static void evict(struct guards *gs) {
 	}
 }
 
-/* Nobody gets in where it cannot be seen what a guard says. */
-static struct guard *locked(struct guards *gs) {
-	guard_retain(&gs->locked);
-	return &gs->locked;
+/* Nobody gets in where it cannot be seen what a guard says, for a moment or for longer. */
+static struct guard *locked(struct guards *gs, int error) {
+	struct guard *g = tree_passes(error) ? &gs->unsure : &gs->locked;
+	guard_retain(g);
+	return g;
 }
 
 /* The file with that inode; NULL: no memory. */
@@ -216,13 +217,14 @@ static struct guarded **find(struct guards *gs, const struct stat *st) {
 struct guard *guards_find(struct guards *gs, const char *path) {
 	static const struct text_file unknown;
 	struct stat st;
-	if (tree_lstat(gs->tree, path, &st) == -1) return errno == ENOENT || errno == ENOTDIR ? NULL : locked(gs);
+	if (tree_lstat(gs->tree, path, &st) == -1) return errno == ENOENT || errno == ENOTDIR ? NULL : locked(gs, errno);
 	if (tree_stat(gs->tree, path, &st) == -1) { /* a link that leads nowhere, or out */
-		text_file_complain(&unknown, path, 0, unreadable);
-		return locked(gs);
+		int error = errno;
+		if (!tree_passes(error)) text_file_complain(&unknown, path, 0, unreadable);
+		return locked(gs, error);
 	}
 	struct guarded **link = find(gs, &st);
-	if (!link) return locked(gs);
+	if (!link) return locked(gs, ENOMEM);
 	struct guarded *f = *link;
 	char *text;
 	size_t length;
@@ -235,7 +237,7 @@ struct guard *guards_find(struct guards *gs, const char *path) {
 	}
 	if (!f->guard) {
 		forget(gs, link);
-		return locked(gs);
+		return locked(gs, ENOMEM);
 	}
 	guard_retain(f->guard);
 	return f->guard;
@@ -249,11 +251,17 @@ void guards_of_path(struct guards *gs, struct slice file, struct guard **guard) 
 	guard[0] = guard[1] = NULL;
 	if (n >= PATH_MAX) return;
 	if (n) memcpy(path, file.at, n);
-	memcpy(path + n, here, sizeof here);
-	guard[0] = guards_find(gs, path);
 	const char *slash = memchr(path, '/', n);
-	if (!slash) return;
-	memcpy(path + (slash + 1 - path), below, sizeof below);
+	size_t first = slash ? (size_t)(slash + 1 - path) : 0;
+	while (true) { /* as Apache's do, the nearest one replaces those above */
+		memcpy(path + n, here, sizeof here);
+		guard[0] = guards_find(gs, path);
+		if (guard[0] || !n) break;
+		for (n--; n && path[n - 1] != '/';) n--;
+	}
+	if (!first) return;
+	memcpy(path, file.at, first);
+	memcpy(path + first, below, sizeof below);
 	guard[1] = guards_find(gs, path);
 }
 
@@ -309,33 +317,12 @@ static void note_known(struct known *table, size_t size, const unsigned char *di
 	k->used = true;
 }
 
-/* --- how often --- */
-
-static struct attempts *attempts_of(struct guards *gs, const struct peer *peer) {
-	static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
-	struct peer subnet = *peer;
-	if (memcmp(subnet.address.s6_addr, mapped, sizeof mapped) != 0) memset(subnet.address.s6_addr + 8, 0, 8);
-	struct slice key = {.at = (const char *)subnet.address.s6_addr, .length = sizeof subnet.address.s6_addr};
-	uint64_t seed;
-	memcpy(&seed, gs->secret, sizeof seed);
-	return &gs->attempts[hash_octets(seed, key) % GUARD_ADDRESSES];
-}
-
-/* false: it has had all its attempts. */
-static bool take_attempt(struct guards *gs, const struct peer *peer, int64_t now_ms) {
-	struct attempts *a = attempts_of(gs, peer);
-	if (a->full_ms < now_ms) a->full_ms = now_ms;
-	if (a->full_ms - now_ms > (GUARD_ATTEMPTS - 1) * GUARD_ATTEMPT_MS) return false;
-	a->full_ms += GUARD_ATTEMPT_MS;
-	return true;
-}
-
 /* --- checking --- */
 
 static void check_password(struct job *job, const atomic_bool *stop) {
 	struct checking *c = (struct checking *)job;
 	char hash[PLATFORM_CRYPT_ROOM];
-	if (atomic_load(stop) || !platform_crypt(c->password, c->hash, hash)) return;
+	if (atomic_load(stop) || c->given_up || !platform_crypt(c->password, c->hash, hash)) return;
 	size_t length = strlen(hash);
 	c->right = strlen(c->hash) == length && CRYPTO_memcmp(hash, c->hash, length) == 0;
 	OPENSSL_cleanse(hash, sizeof hash);
@@ -347,21 +334,81 @@ static void checking_free(struct checking *c) {
 	free(c);
 }
 
+static void start_next(struct guards *gs);
+
+/* Whether those whom it was for have gone. */
+static bool unwanted(const struct checking *c) { return !c->started && atomic_load(&c->job.unwanted); }
+
+/* Drops those that nobody waits for any more. */
+static void sweep(struct guards *gs) {
+	for (struct checking **link = &gs->checking; *link;) {
+		struct checking *c = *link;
+		if (!unwanted(c)) {
+			link = &c->next;
+			continue;
+		}
+		*link = c->next;
+		gs->checks--;
+		checking_free(c);
+	}
+}
+
 static void password_checked(struct job *job) {
 	struct checking *c = (struct checking *)job, **link = &c->guards->checking;
+	struct guards *gs = c->guards;
 	while (*link != c) link = &(*link)->next;
 	*link = c->next;
-	if (!job->ran) { /* nobody waits for it any more */
+	gs->checks--;
+	if (!c->given_up) gs->busy = false;
+	if (c->given_up || !job->ran) { /* nobody waits for it any more, or somebody else came first */
 		checking_free(c);
-		return;
-	}
-	if (c->right && !c->nobody) {
-		note_known(c->guards->right, GUARD_KNOWN, c->digest);
-		attempts_of(c->guards, &c->peer)->full_ms -= GUARD_ATTEMPT_MS; /* it has not been used up */
 	} else {
-		note_known(c->guards->wrong, GUARD_WRONG, c->digest);
+		if (c->right && !c->nobody) {
+			note_known(gs->right, GUARD_KNOWN, c->digest);
+			attempts_give_back(&c->address); /* it has not been used up */
+		} else {
+			note_known(gs->wrong, GUARD_WRONG, c->digest);
+		}
+		checking_free(c);
 	}
-	checking_free(c);
+	sweep(gs);
+	start_next(gs);
+}
+
+/* One after the other: first those at addresses that have tried least, so that who guesses waits for who does not; of
+ * these the one that came first. */
+static void start_next(struct guards *gs) {
+	struct checking *next = NULL;
+	unsigned least = 0;
+	if (gs->busy) return;
+	for (struct checking *c = gs->checking; c; c = c->next) {
+		unsigned used = attempts_used(&c->address, gs->now_ms);
+		if (c->started || (next && used > least)) continue; /* the newest are in front */
+		next = c;
+		least = used;
+	}
+	if (!next) return;
+	next->started = true;
+	gs->busy = jobs_add(gs->jobs, &next->job);
+	next->started = gs->busy; /* else with the next that comes */
+}
+
+/* When all places are taken: gives that of the one who has tried most to an address that has tried less. false: there
+ * is none. */
+static bool make_place(struct guards *gs, const struct peer *address) {
+	struct checking *worst = NULL;
+	unsigned most = attempts_used(address, gs->now_ms) + 1; /* with the one to come */
+	for (struct checking *c = gs->checking; c; c = c->next) {
+		unsigned used = attempts_used(&c->address, gs->now_ms);
+		if (c->started || used <= most) continue;
+		worst = c;
+		most = used;
+	}
+	if (!worst) return false;
+	worst->started = worst->given_up = true;
+	if (jobs_add(gs->jobs, &worst->job)) return true; /* which tells who waits */
+	worst->started = worst->given_up = false;
+	return false;
 }
 
 static const struct user *find_user(const struct guard *g, const char *name) {
@@ -378,24 +425,26 @@ static struct checking *start_checking(struct guards *gs, const struct guard *g,
 	if (!c) return NULL;
 	c->job = (struct job){.run = check_password, .finish = password_checked};
 	c->guards = gs;
-	c->peer = *peer;
+	c->address = attempts_address(peer);
 	c->nobody = !user;
 	memcpy(c->digest, digest, DIGEST);
 	memcpy(c->password, password, strlen(password) + 1);
 	c->hash = strdup(user ? user->hash : g->user[0].hash);
-	if (!c->hash || !jobs_add(gs->jobs, &c->job)) {
+	if (!c->hash) {
 		checking_free(c);
 		return NULL;
 	}
 	c->next = gs->checking;
 	gs->checking = c;
+	gs->checks++;
 	return c;
 }
 
 /* How many are under way for somebody at that address. */
-static unsigned checks_of(const struct guards *gs, const struct peer *peer) {
+static unsigned checks_of(const struct guards *gs, const struct peer *address) {
 	unsigned n = 0;
-	for (const struct checking *c = gs->checking; c; c = c->next) n += memcmp(&c->peer, peer, sizeof *peer) == 0;
+	for (const struct checking *c = gs->checking; c; c = c->next)
+		n += !c->given_up && memcmp(&c->address, address, sizeof *address) == 0;
 	return n;
 }
 
@@ -414,8 +463,10 @@ static enum verdict ask(struct guards *gs, const struct guard *g, struct admissi
 enum verdict guards_check(struct guards *gs, struct guard *g, const struct request *r, const struct peer *peer,
 						  bool patient, int64_t now_ms, struct admission *a) {
 	unsigned char digest[DIGEST];
+	struct peer address = attempts_address(peer);
 	*a = (struct admission){0};
-	if (!g->text) return GUARD_FORBIDS;
+	gs->now_ms = now_ms;
+	if (!g->text) return g->passes ? GUARD_BUSY : GUARD_FORBIDS;
 	if (!request_has(r, FIELD_AUTHORIZATION)) return ask(gs, g, a);
 	const char *password = decode(gs, r);
 	if (!password || !g->users) return ask(gs, g, a);
@@ -427,15 +478,20 @@ enum verdict guards_check(struct guards *gs, struct guard *g, const struct reque
 		a->user = (struct slice){.at = gs->user, .length = strlen(gs->user)};
 		return GUARD_ADMITS;
 	}
+	sweep(gs);
 	struct checking *c = gs->checking;
-	while (c && CRYPTO_memcmp(c->digest, digest, DIGEST) != 0) c = c->next;
+	while (c && (c->given_up || CRYPTO_memcmp(c->digest, digest, DIGEST) != 0)) c = c->next;
 	if (!patient) return GUARD_BUSY;
-	if (!c && (jobs_count(gs->jobs) >= GUARD_CHECKS || checks_of(gs, peer) >= GUARD_CHECKS_EACH)) return GUARD_BUSY;
-	if (!c && !take_attempt(gs, peer, now_ms)) {
+	if (!c && checks_of(gs, &address) >= GUARD_CHECKS_EACH) return GUARD_BUSY;
+	if (!c && gs->checks >= GUARD_CHECKS && !make_place(gs, &address)) return GUARD_BUSY;
+	if (!c && !attempts_take(peer, now_ms)) {
 		a->lines = SLICE("Retry-After: 3\r\n");
 		return GUARD_LIMITS;
 	}
 	if (!c && !(c = start_checking(gs, g, password, digest, peer))) return GUARD_BUSY;
+	start_next(gs);
 	a->job = &c->job;
-	return GUARD_WAITS;
+	if (gs->busy) return GUARD_WAITS;
+	atomic_store(&c->job.unwanted, !c->job.waiters); /* there is no thread: to be swept */
+	return GUARD_BUSY;
 }

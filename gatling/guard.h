@@ -1,6 +1,6 @@
-/* guard.h - .htaccess and .htaccess_global: who may have what is in a directory, or in a site, by Basic authentication
- * (RFC 7617). The first line is the realm, each further one USER:HASH with a hash of crypt(3); empty lines and those
- * that begin with # do not count. Where such a file cannot be read or understood, nobody gets in. */
+/* guard.h - .htaccess and .htaccess_global: who may have what is below a directory, or in a site, by Basic
+ * authentication (RFC 7617). The first line is the realm, each further one USER:HASH with a hash of crypt(3); empty
+ * lines and those that begin with # do not count. Where such a file cannot be read or understood, nobody gets in. */
 #ifndef GATLING_GUARD_H
 #define GATLING_GUARD_H
 
@@ -13,10 +13,7 @@ enum {
 	GUARD_REALM_MAX = 256, /* bytes of a realm, */
 	GUARD_USER_MAX = 256,  /* of a name: a longer one is nobody's, */
 	GUARD_PASSWORD_MAX = 511,
-	GUARD_ATTEMPTS = 10,     /* at passwords that an address has; then */
-	GUARD_ATTEMPT_MS = 3000, /* one more in so long */
-	GUARD_ADDRESSES = 1024,  /* places at which attempts are counted; of IPv6 a /64 is an address */
-	GUARD_CHECKS = 32,       /* of passwords under way, and for one address */
+	GUARD_CHECKS = 128, /* of passwords that wait, and for one address (see attempts.h) */
 	GUARD_CHECKS_EACH = 4,
 	GUARDS_MAX = 1024, /* files that are kept */
 	GUARDS_OF_PATH = 2,
@@ -38,8 +35,9 @@ void guards_free(struct guards *guards); /* after jobs_free() */
 /* The guard that the file at path (relative to the root) sets, with a reference; looks at the file. NULL: none. */
 struct guard *guards_find(struct guards *guards, const char *path);
 
-/* All guards that a file at that path has but for that of its site: of its directory, and of the first directory on the
- * way to it, which a Host may name as a site. To guard[GUARDS_OF_PATH], each with a reference, or NULL. */
+/* All guards that a file at that path has but for that of its site: the .htaccess of its directory, or of the nearest
+ * one above that has one; and of the first directory on the way to it, which a Host may name as a site. To
+ * guard[GUARDS_OF_PATH], each with a reference, or NULL. */
 void guards_of_path(struct guards *guards, struct slice file, struct guard **guard);
 
 enum verdict {
@@ -47,7 +45,7 @@ enum verdict {
 	GUARD_ASKS,    /* for another name and password: 401 */
 	GUARD_FORBIDS, /* to all: 403 */
 	GUARD_LIMITS,  /* too many attempts: 429 */
-	GUARD_BUSY,    /* too much to check: 503 */
+	GUARD_BUSY,    /* too much to check, or its file cannot be read just now: 503 */
 	GUARD_WAITS    /* for *job */
 };
 

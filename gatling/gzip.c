@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { PIECE = 64 * 1024, WINDOW_GZIP = MAX_WBITS + 16, MEMORY_LEVEL = 8 };
+enum { PIECE = 16 * 1024, WINDOW_GZIP = MAX_WBITS + 16, MEMORY_LEVEL = 8 };
 
 bool gzip_worthwhile(const char *type) {
 	static const char *const types[] = {"application/javascript",
@@ -97,73 +97,90 @@ int gzip_compress(const struct file *file, const atomic_bool *stop, char **body,
 
 /* --- unpacking --- */
 
-struct gzip_reader {
-	struct file *file;
+struct unpacking {
 	z_stream z;
 	bool ended;
 	struct input in;
 };
 
 /* Further members may follow the first, and what is no member is padding (RFC 1952, section 2.2). */
-static bool next_member(struct gzip_reader *r) {
-	if (!r->z.avail_in && next_piece(&r->in, &r->z) <= 0) return false;
-	return r->z.next_in[0] == 0x1f && inflateReset(&r->z) == Z_OK;
+static bool next_member(struct unpacking *u) {
+	if (!u->z.avail_in && next_piece(&u->in, &u->z) <= 0) return false;
+	return u->z.next_in[0] == 0x1f && inflateReset(&u->z) == Z_OK;
 }
 
 /* The bytes written to buffer; fewer than size only at the end; -1 with errno. */
-static ssize_t unpack(struct gzip_reader *r, char *buffer, size_t size) {
-	r->z.next_out = (Bytef *)buffer;
-	r->z.avail_out = (uInt)size;
-	while (r->z.avail_out && !r->ended) {
-		int result = inflate(&r->z, Z_NO_FLUSH);
+static ssize_t unpack(struct unpacking *u, char *buffer, size_t size) {
+	u->z.next_out = (Bytef *)buffer;
+	u->z.avail_out = (uInt)size;
+	while (u->z.avail_out && !u->ended) {
+		int result = inflate(&u->z, Z_NO_FLUSH);
 		ssize_t n = 1;
-		if (result == Z_STREAM_END) r->ended = !next_member(r);
-		else if (result == Z_BUF_ERROR) n = next_piece(&r->in, &r->z);
+		if (result == Z_STREAM_END) u->ended = !next_member(u);
+		else if (result == Z_BUF_ERROR) n = next_piece(&u->in, &u->z);
 		else if (result != Z_OK) n = 0;
 		if (n == 0) errno = EILSEQ;
 		if (n <= 0) return -1;
 	}
-	return (ssize_t)(size - r->z.avail_out);
+	return (ssize_t)(size - u->z.avail_out);
 }
 
-static struct gzip_reader *reader_new(const struct file *file) {
-	struct gzip_reader *r = calloc(1, sizeof *r);
-	if (!r) return NULL;
-	r->in.file = file;
-	if (inflateInit2(&r->z, WINDOW_GZIP) == Z_OK) return r;
-	free(r);
+static struct unpacking *unpacking_new(const struct file *file) {
+	struct unpacking *u = calloc(1, sizeof *u);
+	if (!u) return NULL;
+	u->in.file = file;
+	if (inflateInit2(&u->z, WINDOW_GZIP) == Z_OK) return u;
+	free(u);
 	return NULL;
 }
 
+static void unpacking_free(struct unpacking *u) {
+	if (u) inflateEnd(&u->z);
+	free(u);
+}
+
 int gzip_measure(const struct file *file, const atomic_bool *stop, uint64_t *size) {
-	struct gzip_reader *r = reader_new(file);
+	struct unpacking *u = unpacking_new(file);
 	char *buffer = malloc(PIECE);
-	int error = r && buffer ? 0 : ENOMEM;
+	int error = u && buffer ? 0 : ENOMEM;
 	*size = 0;
 	for (ssize_t n = PIECE; !error && n == PIECE;) {
-		n = unpack(r, buffer, PIECE);
+		n = unpack(u, buffer, PIECE);
 		if (n == -1) error = errno;
 		else *size += (uint64_t)n;
 		if (atomic_load(stop)) error = ECANCELED;
 	}
 	free(buffer);
-	if (r) inflateEnd(&r->z);
-	free(r);
+	unpacking_free(u);
 	return error;
 }
 
+/* --- for one who receives it --- */
+
+struct gzip_reader {
+	struct file *file;
+	struct unpacking *unpacking; /* NULL: nothing has been asked for */
+};
+
 struct gzip_reader *gzip_reader_new(struct file *file) {
-	struct gzip_reader *r = reader_new(file);
+	struct gzip_reader *r = calloc(1, sizeof *r);
 	if (r) r->file = file;
 	else file_release(file);
 	return r;
 }
 
-ssize_t gzip_reader_fill(void *reader, char *buffer, size_t size) { return unpack(reader, buffer, size); }
+ssize_t gzip_reader_fill(void *reader, char *buffer, size_t size) {
+	struct gzip_reader *r = reader;
+	if (!r->unpacking && !(r->unpacking = unpacking_new(r->file))) {
+		errno = ENOMEM;
+		return -1;
+	}
+	return unpack(r->unpacking, buffer, size);
+}
 
 void gzip_reader_free(void *reader) {
 	struct gzip_reader *r = reader;
-	inflateEnd(&r->z);
+	unpacking_free(r->unpacking);
 	file_release(r->file);
 	free(r);
 }

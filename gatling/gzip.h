@@ -24,8 +24,10 @@ int gzip_compress(const struct file *file, const atomic_bool *stop, char **body,
 /* Unpacks a file of gzip to see how many bytes are in it. 0; or an errno: EILSEQ: it is broken, ECANCELED, ... */
 int gzip_measure(const struct file *file, const atomic_bool *stop, uint64_t *size);
 
-/* Unpacks a `gzipped` file piece by piece, for iob_addsource(). Takes a reference over. NULL: ENOMEM, and the reference
- * is released. */
+/* Unpacks a `gzipped` file piece by piece, for iob_addsource(), with GZIP_READER bytes of memory from the first piece
+ * on (zlib's manual: a window of 32 KB and about 7 KB). Takes a reference over. NULL: ENOMEM, and the reference is
+ * released. */
+enum { GZIP_READER = 56 * 1024 };
 struct gzip_reader;
 struct gzip_reader *gzip_reader_new(struct file *file);
 ssize_t gzip_reader_fill(void *reader, char *buffer, size_t size);

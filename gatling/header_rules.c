@@ -46,7 +46,8 @@ struct header_rules {
 	struct header_rule *rule;
 	struct header_field *field;
 	unsigned rules, rule_capacity, fields, field_capacity;
-	bool hosts; /* some pattern has one */
+	bool hosts;    /* some pattern has one */
+	bool skipping; /* while it is read: fields of a pattern that is left out */
 	/* large enough for what can match at all */
 	uint16_t *matched;
 	const struct header_field **gathered;
@@ -116,14 +117,20 @@ static bool is_of_content(struct slice name) {
 	return slice_equal_nocase(name, SLICE("Content-Type")) || slice_equal_nocase(name, SLICE("X-Content-Type-Options"));
 }
 
-static bool check_field(const struct header_field *f, const struct header_rule *rule, unsigned line,
-						struct rules_error *error) {
+static bool check_field(const struct header_field *f, const struct header_rule *rule, struct rules_error *error) {
 	struct slice used = {0};
+	unsigned line = error->line;
 	if (!is_token(f->name)) rules_fail(error, line, "'%.*s' is no name of a field", RULES_SHOWN(f->name));
-	else if (is_servers_own(f->name)) rules_fail(error, line, "%.*s is the server's own to say", RULES_SHOWN(f->name));
-	else if (slice_equal_nocase(f->name, SLICE("Basic-Auth"))) /* not known here, it would tell all what it keeps */
-		rules_fail(error, line, "Basic-Auth is not known here: a password is asked for with .htaccess");
-	else if (!f->detach && !f->value.length) rules_fail(error, line, "%.*s has no value", RULES_SHOWN(f->name));
+	else if (f->detach && slice_equal_nocase(f->name, SLICE("Server"))) return true; /* it says none */
+	else if (slice_equal_nocase(f->name, SLICE("Content-Encoding")))
+		rules_fail(error, line,
+				   "the server says it itself for NAME.gz, NAME.br and NAME.zst beside NAME: leave it out");
+	else if (is_servers_own(f->name))
+		rules_fail(error, line, "%.*s is the server's own to say: leave it out", RULES_SHOWN(f->name));
+	else if (slice_equal_nocase(f->name, SLICE("Basic-Auth"))) { /* it would tell all what it keeps */
+		rules_fail(error, line, "Basic-Auth is not known here: a password is asked for with a file .htaccess");
+		error->whole.length = (size_t)(f->name.at + f->name.length - error->whole.at); /* without the password */
+	} else if (!f->detach && !f->value.length) rules_fail(error, line, "%.*s has no value", RULES_SHOWN(f->name));
 	else if (octet_text(f->value.at, f->value.length) != f->value.length)
 		rules_fail(error, line, "the value of %.*s has a control character", RULES_SHOWN(f->name));
 	else if (is_of_content(f->name) && (used = placeholder_in(f->value, &rule->pattern)).length)
@@ -133,40 +140,46 @@ static bool check_field(const struct header_field *f, const struct header_rule *
 	return false;
 }
 
-static bool parse_field(struct header_rules *r, struct slice line, unsigned number, struct rules_error *error) {
+/* No field is called so; but the text of a pattern that was meant may begin so. */
+static bool is_host(struct slice name) {
+	return memchr(name.at, '.', name.length) || slice_equal_nocase(name, SLICE("http")) ||
+		   slice_equal_nocase(name, SLICE("https"));
+}
+
+static bool parse_field(struct header_rules *r, struct slice line, struct rules_error *error) {
 	struct header_field f = {.detach = line.at[0] == '!', .value = SLICE("")};
+	if (r->skipping) {
+		rules_fail(error, error->line, "it is left out with the pattern above it");
+		return false;
+	}
 	if (!r->rules) {
-		rules_fail(error, number, "there is no pattern above this field");
+		rules_fail(error, error->line, "there is no pattern above this field, as /*");
 		return false;
 	}
 	if (f.detach) {
 		f.name = slice_trim((struct slice){.at = line.at + 1, .length = line.length - 1});
 	} else {
 		const char *colon = memchr(line.at, ':', line.length);
-		if (!colon) {
-			rules_fail(error, number, "'%.*s' is no field: there is no ':'", RULES_SHOWN(line));
+		if (!colon || is_host((struct slice){.at = line.at, .length = (size_t)(colon - line.at)})) {
+			rules_fail(error, error->line, "it is neither a pattern, which begins with '/', nor a field%s",
+					   colon ? "" : ": there is no ':'");
+			r->skipping = true; /* what follows may be of a pattern that was meant */
 			return false;
 		}
 		f.name = (struct slice){.at = line.at, .length = (size_t)(colon - line.at)};
 		f.value = slice_trim((struct slice){.at = colon + 1, .length = line.length - f.name.length - 1});
 	}
 	struct header_rule *rule = &r->rule[r->rules - 1];
-	if (!check_field(&f, rule, number, error)) return false;
+	if (!check_field(&f, rule, error)) return false;
 	f.rule = r->rules - 1;
 	f.fills = placeholder_in(f.value, &rule->pattern).length > 0;
-	if (f.fills && !r->filling && !(r->filling = malloc(HEADER_OCTETS_MAX))) {
-		rules_fail(error, 0, "%s", pattern_no_memory);
-		return false;
-	}
+	if (f.fills && !r->filling && !(r->filling = malloc(HEADER_OCTETS_MAX))) return rules_no_memory(error);
 	if (r->fields == HEADER_FIELDS_MAX) {
-		rules_fail(error, number, "there are more than %d fields", HEADER_FIELDS_MAX);
+		rules_fail(error, error->line, "there are more than %d fields", HEADER_FIELDS_MAX);
 		return false;
 	}
 	void *grown = rules_grow(r->field, r->fields, &r->field_capacity, sizeof *r->field);
-	if (!grown) {
-		rules_fail(error, 0, "%s", pattern_no_memory);
-		return false;
-	}
+	if (!grown) return rules_no_memory(error);
 	r->field = grown;
 	r->field[r->fields++] = f;
 	r->joined_length += f.value.length + 2;
@@ -174,44 +187,43 @@ static bool parse_field(struct header_rules *r, struct slice line, unsigned numb
 	return true;
 }
 
-static bool parse_pattern(struct header_rules *r, struct slice line, unsigned number, struct rules_error *error) {
+/* Without a comment behind it. */
+static bool parse_pattern(struct header_rules *r, struct slice line, struct rules_error *error) {
+	for (size_t i = 1; i < line.length; i++)
+		if (line.at[i] == '#' && (line.at[i - 1] == ' ' || line.at[i - 1] == '\t')) line.length = i;
+	line = slice_trim(line);
+	r->skipping = true;
 	if (r->rules == RULES_MAX) {
-		rules_fail(error, number, "there are more than %d rules", RULES_MAX);
+		rules_fail(error, error->line, "there are more than %d rules", RULES_MAX);
 		return false;
 	}
 	void *grown = rules_grow(r->rule, r->rules, &r->rule_capacity, sizeof *r->rule);
-	if (grown) r->rule = grown;
-	struct header_rule rule = {.first = r->fields, .line = number};
-	const char *wrong = grown ? pattern_compile(&rule.pattern, line, PATTERN_EXACT) : pattern_no_memory;
-	if (wrong == pattern_no_memory) rules_fail(error, 0, "%s", wrong);
-	else if (wrong) rules_fail(error, number, "the pattern '%.*s' is wrong: %s", RULES_SHOWN(line), wrong);
-	if (wrong) return false;
+	if (!grown) return rules_no_memory(error);
+	r->rule = grown;
+	struct header_rule rule = {.first = r->fields, .line = error->line};
+	const char *wrong = pattern_compile(&rule.pattern, line, PATTERN_EXACT);
+	if (wrong == pattern_no_memory) return rules_no_memory(error);
+	if (wrong) {
+		rules_fail(error, error->line, "the pattern is wrong: %s", wrong);
+		return false;
+	}
 	r->hosts |= pattern_has_host(&rule.pattern);
 	r->rule[r->rules++] = rule;
+	r->skipping = false;
 	return true;
 }
 
-static bool parse_lines(struct header_rules *r, struct slice text, struct rules_error *error) {
-	struct rules_lines lines;
-	struct slice line;
-	if (!rules_lines(&lines, text, error)) return false;
-	while (rules_next_line(&lines, &line)) {
-		bool indented = line.length && (line.at[0] == ' ' || line.at[0] == '\t');
-		line = slice_trim(line);
-		if (!line.length || line.at[0] == '#') continue;
-		if (!(indented ? parse_field : parse_pattern)(r, line, lines.line, error)) return false;
-	}
-	return true;
+static bool take_line(void *rules, struct slice line, struct rules_error *error) {
+	return (pattern_begins(line) ? parse_pattern : parse_field)(rules, line, error);
 }
 
-struct header_rules *header_rules_parse(struct slice text, struct rules_error *error) {
-	struct rules_lines lines;
-	if (!rules_lines(&lines, text, error)) return NULL;
+struct header_rules *header_rules_parse(struct slice text, struct rules_report *report) {
+	struct rules_error error = {0};
 	struct header_rules *r = calloc(1, sizeof *r);
-	if (r) r->text = malloc(text.length + 1);
-	if (!r || !r->text) goto no_memory;
+	if (!r || !(r->text = malloc(text.length + 1))) goto no_memory;
 	if (text.length) memcpy(r->text, text.at, text.length);
-	if (!parse_lines(r, (struct slice){.at = r->text, .length = text.length}, error)) goto wrong;
+	text.at = r->text;
+	if (!rules_read(text, take_line, r, report)) goto wrong;
 	r->matched = malloc((r->rules + 1) * sizeof *r->matched);
 	r->gathered = calloc(r->fields + 1, sizeof(const struct header_field *));
 	r->scratch = malloc(sizeof *r->scratch + r->fields * sizeof *r->scratch->item);
@@ -220,7 +232,8 @@ struct header_rules *header_rules_parse(struct slice text, struct rules_error *e
 	r->id = next_id();
 	if (r->matched && r->gathered && r->scratch && r->piece && r->joined) return r;
 no_memory:
-	rules_fail(error, 0, "%s", pattern_no_memory);
+	(void)rules_no_memory(&error);
+	report->tell(report, &error);
 wrong:
 	header_rules_free(r);
 	return NULL;

@@ -1,11 +1,12 @@
 /* header_rules.h - the file _headers: which fields the owner of a site wants responses for which paths to have.
  *
- * A line that does not begin with a blank is a pattern (pattern.h, PATTERN_EXACT); the lines below it that do are its
- * fields, "Name: value", or "! Name", which takes away what was said about that name so far, here and by the server
- * itself. Empty lines, and lines whose first character but blanks is '#', are passed over. All patterns that match
- * count, in the order of the file. What is said of one name more than once is joined with ", " (RFC 9110, section 5.3),
- * but for Set-Cookie, which is sent as often as it is said. Fields that the server alone can know are refused:
- * Content-Length, Date, ETag, ... So is Basic-Auth, which elsewhere asks for a password.
+ * A line that begins with '/', http:// or https:// is a pattern (pattern.h, PATTERN_EXACT), with a comment behind a
+ * blank and '#'; the others below it are its fields, "Name: value", or "! Name", which takes away what was said about
+ * that name so far, here and by the server itself. They are indented, but need not be. Empty lines, and those that
+ * begin with '#', are passed over. What is wrong is told and left out, of a pattern with its fields. All patterns that
+ * match count, in the order of the file. What is said of one name more than once is joined with ", " (RFC 9110,
+ * section 5.3), but for Set-Cookie, which is sent as often as it is said. Fields that the server alone can know are
+ * refused: Content-Length, Date, ETag, ... So is Basic-Auth, which elsewhere asks for a password.
  *
  * In a value, ":name" of a placeholder of its pattern, and ":splat" of its splat, is filled in with what it stands for,
  * percent-encoded but for letters, digits and "-._~/", so that whoever asks cannot add to the value what its syntax
@@ -59,8 +60,8 @@ bool header_named(const struct header_item *item, const char *name);
 
 struct header_rules;
 
-/* NULL: *error says why (line 0: no memory, or too large). The text need not outlive the call. */
-struct header_rules *header_rules_parse(struct slice text, struct rules_error *error);
+/* NULL: no memory, or too large, which is told, too. The text need not outlive the call. */
+struct header_rules *header_rules_parse(struct slice text, struct rules_report *report);
 
 void header_rules_free(struct header_rules *rules);
 

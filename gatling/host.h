@@ -9,8 +9,9 @@ enum {
 	AUTHORITY_MAX = HOST_MAX + 6 /* and with it */
 };
 
-/* Whether it is a name, an IPv4 address or an IPv6 literal in brackets, with or without a decimal port. What
- * passes holds no '/', no control character and no leading dot, so it is safe as a file name. */
+/* Whether it is a name, an IPv4 address or an IPv6 address in brackets (RFC 3986, section 3.2.2; no zone, no address of
+ * a later version), with or without a decimal port up to 65535. What passes holds no '/', no control character and no
+ * leading dot, so it is safe as a file name. */
 bool host_valid(struct slice authority);
 
 /* Writes the name without port and without a trailing dot, in lower case, to name (HOST_MAX bytes); its length.

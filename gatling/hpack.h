@@ -5,10 +5,11 @@
 
 #include "gatling/slice.h"
 
-/* Bytes that a block of text of that length takes at most. */
-static inline size_t hpack_bound(size_t text_length) { return text_length + 8; }
+/* Bytes that a block of field lines of that length takes at most: of each, ": " and CRLF make room for an octet and two
+ * lengths of one octet and a half; a length that takes more is of so much text that the share of it pays. */
+#define HPACK_BOUND(text_length) ((text_length) + (text_length) / 128 + 8)
 
-/* Writes field lines ("Name: value", each with its CRLF) to out (hpack_bound() bytes). The bytes written. */
+/* Writes field lines ("Name: value", each with its CRLF) to out (HPACK_BOUND() bytes). The bytes written. */
 size_t hpack_fields(struct slice lines, char *out);
 
 /* Writes :status to out (HPACK_STATUS bytes). The bytes written. */

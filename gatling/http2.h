@@ -12,6 +12,8 @@
 
 enum {
 	HTTP2_STREAMS_MAX = 128, /* open at once; more: REFUSED_STREAM */
+	/* Of them with an open file, as PIPELINE_FILES, or content that is made while it is sent; the others wait. */
+	HTTP2_FILES = 4,
 	HTTP2_WAITING =
 		128 * 1024, /* bytes of requests that wait for a job; with more the next ones are answered without */
 	HTTP2_BLOCK_MAX = 32 * 1024,   /* bytes of a header block in CONTINUATION frames, */
@@ -49,11 +51,28 @@ void http2_produce(struct http2 *http2, struct http2_output *out);
 /* Whether a stream has something to send that the client has room for. */
 bool http2_sendable(const struct http2 *http2);
 
-/* Takes no further streams, and says so (GOAWAY). */
+/* The end in two steps (section 6.8), so that no request is lost that is on its way: says that it comes; and, when the
+ * client has heard that (it has acknowledged a PING) or after HTTP2_DRAIN_MS, that no further streams are taken. The
+ * second may come without the first. */
+enum { HTTP2_DRAIN_MS = 1000 };
+void http2_announce_end(struct http2 *http2, struct http2_output *out);
 void http2_drain(struct http2 *http2, struct http2_output *out);
+bool http2_end_announced(const struct http2 *http2); /* and not more */
+
+/* Ends the connection of a client that takes too much (ENHANCE_YOUR_CALM). */
+void http2_calm(struct http2 *http2, struct http2_output *out);
+
+/* The client sends nothing more: requests of which not all has come never will. */
+void http2_input_ended(struct http2 *http2);
 
 /* Whether requests wait for something that the server does. */
 bool http2_waits(const struct http2 *http2);
+
+/* Bytes of memory that are kept for it, see budget.h. */
+size_t http2_memory(const struct http2 *http2);
+
+/* Whether a header block has begun and not ended. */
+bool http2_in_block(const struct http2 *http2);
 
 bool http2_idle(const struct http2 *http2);  /* no stream is open */
 bool http2_ended(const struct http2 *http2); /* the connection is to be closed when everything has been sent */

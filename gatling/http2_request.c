@@ -13,25 +13,12 @@ struct decoding {
 	struct request *request;
 	struct priority *priority;
 	char *text;
-	size_t used, list; /* bytes of text; of fields as section 6.5.2 counts them */
-	unsigned fields;
+	size_t used; /* bytes of text */
 	struct slice pseudo[PSEUDOS];
 	bool trailers, begun; /* request_begin() has been called */
 	int status;           /* to refuse it with */
 	bool malformed;
 };
-
-void priority_parse(struct slice value, struct priority *p) {
-	for (struct slice element; slice_next_element(&value, &element);) {
-		const char *semicolon = memchr(element.at, ';', element.length);
-		if (semicolon) element.length = (size_t)(semicolon - element.at);
-		element = slice_trim(element);
-		if (element.length == 3 && memcmp(element.at, "u=", 2) == 0 && element.at[2] >= '0' && element.at[2] <= '7')
-			p->urgency = (uint8_t)(element.at[2] - '0');
-		else if (slice_equal(element, SLICE("i")) || slice_equal(element, SLICE("i=?1"))) p->incremental = true;
-		else if (slice_equal(element, SLICE("i=?0"))) p->incremental = false;
-	}
-}
 
 static struct slice keep(struct decoding *d, struct slice s) {
 	char *at = d->text + d->used;
@@ -61,6 +48,16 @@ static void pseudo_field(struct decoding *d, struct slice name, struct slice val
 	d->malformed = true;
 }
 
+/* RFC 3986, section 3.1. */
+static bool valid_scheme(struct slice scheme) {
+	for (size_t i = 0; i < scheme.length; i++) {
+		char c = scheme.at[i];
+		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+		if (!letter && (i == 0 || !((c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.'))) return false;
+	}
+	return scheme.length;
+}
+
 /* Sections 8.3.1 and 8.5. */
 static void begin(struct decoding *d) {
 	struct slice *p = d->pseudo;
@@ -68,7 +65,8 @@ static void begin(struct decoding *d) {
 	if (d->begun || d->trailers) return;
 	d->begun = true;
 	if (!p[METHOD].length || connect != !p[SCHEME].length || connect != !p[PATH].at ||
-		(!connect && (!p[PATH].length || (p[PATH].at[0] != '/' && !slice_equal(p[PATH], SLICE("*")))))) {
+		(!connect && (!valid_scheme(p[SCHEME]) || !p[PATH].length ||
+					  (p[PATH].at[0] != '/' && !slice_equal(p[PATH], SLICE("*")))))) {
 		d->malformed = true;
 		return;
 	}
@@ -99,20 +97,21 @@ static bool valid_value(struct slice value) {
 	return !value.length || (!is_blank(value.at[0]) && !is_blank(value.at[value.length - 1]));
 }
 
-static void field(struct decoding *d, struct slice name, struct slice value) {
-	d->list += name.length + value.length + FIELD_OVERHEAD;
-	if (++d->fields > FIELDS_MAX || d->list > HTTP2_LIST_MAX) wrong(d, -431);
-	d->malformed |= !valid_value(value);
-	if (d->status || d->malformed) return;
-	if (name.length && name.at[0] == ':') {
-		pseudo_field(d, name, value);
-		return;
-	}
+/* A field that is no pseudo-field. */
+static void plain_field(struct decoding *d, struct slice name, struct slice value) {
 	begin(d);
 	if (!valid_name(name) || is_of_connections(name, value)) d->malformed = true;
 	if (d->malformed || d->trailers || d->status) return;
 	if (slice_equal(name, SLICE("priority"))) priority_parse(value, d->priority);
-	wrong(d, request_add(d->request, name, keep(d, value)));
+	enum field_name known = request_field_name(name);
+	if (known != FIELD_OTHER) wrong(d, request_add(d->request, known, keep(d, value)));
+}
+
+static void field(struct decoding *d, struct slice name, struct slice value) {
+	if (d->status || d->malformed) return;
+	if (!valid_value(value)) d->malformed = true;
+	else if (name.length && name.at[0] == ':') pseudo_field(d, name, value);
+	else plain_field(d, name, value);
 }
 
 /* Section 8.3.1: the authority, or Host; if there are both, they are the same. */
@@ -135,8 +134,10 @@ static void set_line(struct decoding *d) {
 	d->request->line = (struct slice){.at = start, .length = (size_t)(d->text + d->used - start)};
 }
 
+/* 0, 431 or a negative error. */
 static int decode(struct decoding *d, nghttp2_hd_inflater *inflater, const unsigned char *block, size_t length) {
-	unsigned count = 0;
+	unsigned fields = 0;
+	size_t list = 0;
 	int flags = 0;
 	while (!(flags & NGHTTP2_HD_INFLATE_FINAL)) {
 		nghttp2_nv nv;
@@ -145,7 +146,8 @@ static int decode(struct decoding *d, nghttp2_hd_inflater *inflater, const unsig
 		block += n;
 		length -= (size_t)n;
 		if (!(flags & NGHTTP2_HD_INFLATE_EMIT)) continue;
-		if (++count > HTTP2_FIELDS_MAX) return -ENHANCE_YOUR_CALM;
+		list += nv.namelen + nv.valuelen + FIELD_OVERHEAD;
+		if (++fields > FIELDS_MAX || list > HTTP2_LIST_MAX) return 431;
 		field(d, (struct slice){.at = (char *)nv.name, .length = nv.namelen},
 			  (struct slice){.at = (char *)nv.value, .length = nv.valuelen});
 	}
@@ -157,15 +159,15 @@ int http2_request_decode(nghttp2_hd_inflater *inflater, const unsigned char *blo
 						 char *text, struct request *request, struct priority *priority) {
 	struct decoding d = {.request = request, .priority = priority, .text = text, .trailers = trailers};
 	int error = decode(&d, inflater, block, length);
-	if (error) return error;
-	if (!d.status) begin(&d);
-	if (d.malformed) return -PROTOCOL_ERROR;
-	if (trailers) return 0;
-	if (!d.begun || d.status == 431 || d.status == 414) { /* what there is of it may not be a request at all */
+	if (!error && !d.status) begin(&d);
+	if (error || d.malformed || d.status == 414 || !d.begun) { /* what there is of it may not be a request at all */
 		memset(request, 0, offsetof(struct request, field));
 		request->line = SLICE("-");
-		return d.status;
 	}
+	if (error) return error;
+	if (d.malformed) return -PROTOCOL_ERROR;
+	if (trailers) return 0;
+	if (d.status == 414 || !d.begun) return d.status;
 	set_host(&d);
 	set_line(&d);
 	wrong(&d, request_end(request));

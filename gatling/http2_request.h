@@ -4,28 +4,20 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include "gatling/priority.h"
 #include "gatling/request.h"
 
 enum {
-	HTTP2_LIST_MAX =
-		HEAD_MAX,           /* bytes of the fields of a request, each 32 more than it has (section 6.5.2); more: 431 */
-	HTTP2_FIELDS_MAX = 1000 /* fields that are decoded at all; more: ENHANCE_YOUR_CALM */
+	/* Bytes of the fields of a request, each 32 more than it has (section 6.5.2); more, or more than FIELDS_MAX: 431,
+	 * and the connection ends: a reference of one octet may stand for 4 KB. */
+	HTTP2_LIST_MAX = HEAD_MAX
 };
 
-/* Section 4 of RFC 9218. */
-struct priority {
-	uint8_t urgency; /* 0 comes first, 7 last */
-	bool incremental;
-};
-#define PRIORITY_DEFAULT ((struct priority){.urgency = 3, .incremental = false})
-
-/* Changes what a Priority field, or the value of a PRIORITY_UPDATE, says; what cannot be understood says nothing. */
-void priority_parse(struct slice value, struct priority *priority);
-
-/* Decodes a block; all of it, whatever is wrong with it, so that the next can be decoded. *request refers to text
- * (HTTP2_TEXT bytes). trailers: of a request whose head has come; then only what is wrong is told.
+/* Decodes a block; all of it, whatever is wrong with it, so that the next can be decoded. What is wrong first settles
+ * what comes of it: nothing behind it is looked at. *request refers to text (HTTP2_TEXT bytes). trailers: of a request
+ * whose head has come; then only what is wrong is told.
  *    0: it is a request;
- *  > 0: the status to answer it with;
+ *  > 0: the status to answer it with; 431: the block has not been decoded to its end, the connection cannot go on;
  *  < 0: the negative error: -PROTOCOL_ERROR of the stream, another of the connection. */
 enum { HTTP2_TEXT = 2 * HTTP2_LIST_MAX + 64 };
 int http2_request_decode(nghttp2_hd_inflater *inflater, const unsigned char *block, size_t length, bool trailers,

@@ -8,6 +8,9 @@
 #include "gatling/hpack.h"
 #include "gatling/message.h"
 
+/* Logged for a client that has gone, or taken its request back, before it was answered (as nginx). */
+enum { GONE = 499 };
+
 /* --- streams --- */
 
 static void link_stream(struct http2 *h, struct stream *s) {
@@ -35,7 +38,9 @@ struct stream *stream_find(const struct http2 *h, uint32_t id) {
 	return NULL;
 }
 
-void stream_cut(struct http2 *h, uint32_t id) { h->cut[h->cuts++ % CUT_REMEMBERED] = id; }
+void stream_cut(struct http2 *h, uint32_t id) {
+	if (id + 2 * CUT_REMEMBERED > h->highest) *cut_word(h, id) |= cut_bit(id);
+}
 
 void stream_set_priority(struct http2 *h, struct stream *s, struct priority priority) {
 	unlink_stream(h, s);
@@ -43,6 +48,7 @@ void stream_set_priority(struct http2 *h, struct stream *s, struct priority prio
 	link_stream(h, s);
 }
 
+/* For a job, or, if the waiter waits for none, until one of HTTP2_FILES has been sent. */
 struct waiting {
 	struct waiter waiter;
 	struct http2 *http2;
@@ -53,23 +59,44 @@ struct waiting {
 	int64_t started_ns;
 };
 
-static void end_waiting(struct waiting *w) {
+static bool waits_for_file(const struct stream *s) { return s->waiting && !s->waiting->waiter.link; }
+
+static void stop_waiting(struct waiting *w) {
+	if (w->waiter.link) w->http2->jobs--;
 	waiter_leave(&w->waiter);
+}
+
+static void end_waiting(struct stream *s) {
+	struct waiting *w = s->waiting;
+	s->waiting = NULL;
+	stop_waiting(w);
 	w->http2->waiting_size -= w->size;
-	w->stream->waiting = NULL;
 	free(w->request);
 	free(w);
 }
 
+/* What the stream takes now. */
+static void account(struct http2 *h, struct stream *s) {
+	size_t memory = sizeof *s + (s->x ? exchange_memory(s->x) : 0);
+	if (s->waiting) memory += sizeof *s->waiting + s->waiting->size;
+	h->memory += memory - s->memory;
+	s->memory = memory;
+}
+
 void stream_free(struct http2 *h, struct stream *s) {
 	unlink_stream(h, s);
-	if (s->waiting) end_waiting(s->waiting);
+	if (s->waiting) {
+		(void)stream_log(h, s->waiting->request, (struct slice){0}, GONE, 0);
+		end_waiting(s);
+	}
 	if (s->x) {
 		exchange_log(h->worker, s->x);
 		exchange_give_back(h->worker, s->x);
 	}
-	free(s);
+	h->memory -= s->memory;
+	h->files -= s->file;
 	h->open--;
+	free(s);
 }
 
 /* --- frames --- */
@@ -106,25 +133,37 @@ static char *put(char *at, struct slice s) {
 	return at + s.length;
 }
 
-/* The block of any response, into the batch. false: no memory. */
-static bool write_block(struct http2 *h, struct response *r, struct stream *s, uint64_t *content_length) {
-	char lines[MESSAGE_FIELDS_MAX];
-	struct slice server_date = h->worker->server_date_block[h->secure];
+enum { BLOCK_ROOM = HPACK_STATUS + 3 * DATE_ROOM + HPACK_BOUND(MESSAGE_FIELDS_MAX) };
+
+/* The block of any response, good until the next; absent: there is no randomness for it. */
+static struct slice make_block(struct http2 *h, struct response *r, uint64_t *content_length) {
+	static _Thread_local char lines[MESSAGE_FIELDS_MAX], block[BLOCK_ROOM];
 	size_t length = message_fields(r, lines, content_length);
-	char *start = iob_reserve(s->x->batch, HPACK_STATUS + server_date.length + hpack_bound(length));
-	if (!start || !length) return false;
-	char *at = put(start + hpack_status(r->status, start), server_date);
+	if (!length) return (struct slice){0};
+	char *at = put(block + hpack_status(r->status, block), h->worker->server_date_block[h->secure]);
 	at += hpack_fields((struct slice){.at = lines, .length = length}, at);
-	s->block_length = (size_t)(at - start);
-	iob_commit(s->x->batch, s->block_length);
-	return true;
+	return (struct slice){.at = block, .length = (size_t)(at - block)};
 }
 
-static void note(const struct http2 *h, struct exchange *x, const struct request *q, const struct response *r,
-				 uint64_t bytes) {
-	const struct access access = {.peer = &h->peer, .request = q, .user = r->user, .status = r->status, .bytes = bytes};
-	exchange_note(h->worker, x, &access);
+/* Writes a block as a frame, and more if it is long; there is room (block_frames()). */
+static void output_block(struct http2 *h, struct http2_output *out, uint32_t id, struct slice block, bool end) {
+	enum frame_type type = FRAME_HEADERS;
+	while (block.length) {
+		size_t n = block.length < FRAME_PAYLOAD_MAX ? block.length : FRAME_PAYLOAD_MAX - 1;
+		unsigned flags =
+			(type == FRAME_HEADERS && end ? FLAG_END_STREAM : 0) | (n == block.length ? FLAG_END_HEADERS : 0);
+		char *payload = out->at + FRAME_HEADER;
+		size_t first = type == FRAME_HEADERS ? put_table_size(h, payload) : 0;
+		memcpy(payload + first, block.at, n);
+		out->at = frame_header(out->at, first + n, type, flags, id) + first + n;
+		block.at += n;
+		block.length -= n;
+		type = FRAME_CONTINUATION;
+	}
 }
+
+/* Bytes that the frames of a block take at most. */
+static size_t block_frames(size_t length) { return length + 1 + (length / (FRAME_PAYLOAD_MAX - 1) + 1) * FRAME_HEADER; }
 
 static struct stream *open_stream(struct http2 *h, const struct question *q) {
 	struct stream *s = calloc(1, sizeof *s);
@@ -142,22 +181,72 @@ static struct stream *open_stream(struct http2 *h, const struct question *q) {
 	return s;
 }
 
-/* Gives the stream its answer; takes file and source over. false: no memory, and the stream is gone. */
-static bool fill_stream(struct http2 *h, struct stream *s, const struct request *q, struct response *r) {
-	uint64_t length = 0;
-	bool head_only = q->method == METHOD_HEAD, ok = (s->x = exchange_take(h->worker)) && write_block(h, r, s, &length);
-	if (!ok || head_only) message_drop(r);
-	else ok = message_content(s->x->batch, r) == 0;
-	if (ok) note(h, s->x, q, r, head_only ? 0 : length);
-	else stream_free(h, s);
-	return ok;
+/* Whether it holds a file open, or memory for content that is made while it is sent. */
+static bool is_dear(const struct response *r) {
+	return r->source.owner || (r->file && r->status != 304 && (r->file->fd != -1 || r->file->gzipped));
 }
 
-static bool answer_later(struct http2 *h, const struct question *q, struct response *r) {
+/* Gives the stream its answer; takes file and source over. The block goes out at once if out is there and has room: it
+ * needs no window, and need not be kept. false: no memory, and the stream is gone. */
+static bool fill_stream(struct http2 *h, struct stream *s, const struct request *q, struct response *r,
+						struct http2_output *out) {
+	uint64_t length = 0;
+	struct slice block = make_block(h, r, &length);
+	bool head_only = q->method == METHOD_HEAD, ok = block.at && (s->x = exchange_take(h->worker));
+	bool now = ok && out && !s->receiving && output_room(out) >= FRAMES - HTTP2_BATCH + block_frames(block.length);
+	bool file = is_dear(r) && !head_only;
+	if (ok && !now) ok = iob_addcopy(s->x->batch, block.at, block.length) == 0;
+	if (!ok || head_only) message_drop(r);
+	else ok = message_content(s->x->batch, r) == 0;
+	if (!ok) {
+		stream_free(h, s);
+		return false;
+	}
+	s->file = file;
+	h->files += file;
+	s->block_length = now ? 0 : block.length;
+	s->ended = now && !iob_bytesleft(s->x->batch);
+	if (now) output_block(h, out, s->id, block, s->ended);
+	exchange_note(h->worker, s->x, &h->peer, q, r->user, r->status, head_only ? 0 : length);
+	account(h, s);
+	return true;
+}
+
+/* A stream of which everything is out. */
+static void end_stream(struct http2 *h, struct stream *s, struct http2_output *out) {
+	if (s->cut) { /* RFC 9113, section 8.1: the rest is not wanted */
+		output_number(h, out, FRAME_RST_STREAM, s->id, NO_ERROR);
+		stream_cut(h, s->id);
+	}
+	stream_free(h, s);
+}
+
+static bool answer_later(struct http2 *h, const struct question *q, struct response *r, struct http2_output *out) {
 	struct stream *s = open_stream(h, q);
-	if (s) return fill_stream(h, s, q->request, r);
-	message_drop(r);
-	return false;
+	if (!s) {
+		message_drop(r);
+		return false;
+	}
+	if (!fill_stream(h, s, q->request, r, out)) return false;
+	if (out && s->ended) end_stream(h, s, out);
+	return true;
+}
+
+bool stream_log(struct http2 *h, const struct request *request, struct slice user, int status, uint64_t bytes) {
+	struct exchange *x = h->worker->log ? exchange_take(h->worker) : NULL;
+	if (!x) return !h->worker->log;
+	exchange_note(h->worker, x, &h->peer, request, user, status, bytes);
+	exchange_log(h->worker, x);
+	exchange_give_back(h->worker, x);
+	return true;
+}
+
+void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out) {
+	char block[HPACK_STATUS + 3 * DATE_ROOM];
+	char *end = put(block + hpack_status(431, block), h->worker->server_date_block[h->secure]);
+	struct slice whole = {.at = block, .length = (size_t)(end - block)};
+	(void)stream_log(h, NULL, (struct slice){0}, 431, 0);
+	if (output_room(out) >= block_frames(whole.length)) output_block(h, out, id, whole, true);
 }
 
 /* --- waiting for a job --- */
@@ -167,34 +256,48 @@ struct arrival stream_arrival(const struct http2 *h) {
 		.peer = &h->peer, .port = h->port, .secure = h->secure, .patient = h->waiting_size < HTTP2_WAITING};
 }
 
-/* What the answer took so long for is there now: it is asked for anew. */
-static void resume(struct waiter *waiter) {
-	struct waiting *waiting = (struct waiting *)waiter;
-	struct http2 *h = waiting->http2;
-	struct stream *s = waiting->stream;
-	struct worker *w = h->worker;
-	struct conn *conn = io_cookie(w->loop, h->fd);
+/* Whether the answer has to wait until one of those that hold files open, or as much as that, has been sent. */
+static bool must_wait_for_file(const struct http2 *h, const struct response *r) {
+	return r->status && is_dear(r) && h->files >= HTTP2_FILES;
+}
+
+/* Asks anew for the answer to a request that has waited. false: no memory. */
+static bool answer_again(struct http2 *h, struct stream *s) {
+	struct waiting *waiting = s->waiting;
 	struct arrival arrival = stream_arrival(h);
 	struct response r;
-	if (h->failed) { /* the connection is being closed */
-		stream_free(h, s);
-		return;
-	}
+	stop_waiting(waiting);
 	arrival.patient &= waiting->waits < WAITS_MAX;
-	answer(&w->content, waiting->request, &arrival, &r);
+	answer(&h->worker->content, waiting->request, &arrival, &r);
 	if (!r.status) {
 		waiting->waits++;
-		job_wait(r.job, waiter);
-		return;
+		h->jobs++;
+		job_wait(r.job, &waiting->waiter);
+		return true;
+	}
+	if (must_wait_for_file(h, &r)) {
+		message_drop(&r);
+		return true;
 	}
 	struct request *request = waiting->request;
 	int64_t started_ns = waiting->started_ns;
 	waiting->request = NULL;
-	end_waiting(waiting);
-	bool answered = fill_stream(h, s, request, &r);
+	end_waiting(s);
+	bool answered = fill_stream(h, s, request, &r, NULL);
 	if (answered) s->x->started_ns = started_ns;
 	free(request);
-	if (answered) conn_writable(w, conn);
+	return answered;
+}
+
+/* What the answer took so long for is there now. */
+static void resume(struct waiter *waiter) {
+	struct waiting *waiting = (struct waiting *)waiter;
+	struct http2 *h = waiting->http2;
+	struct worker *w = h->worker;
+	struct conn *conn = io_cookie(w->loop, h->fd);
+	h->jobs--;                                      /* it has left the job */
+	if (h->failed) stream_free(h, waiting->stream); /* the connection is being closed */
+	else if (answer_again(h, waiting->stream)) conn_writable(w, conn);
 	else conn_close(w, conn);
 }
 
@@ -215,8 +318,18 @@ bool stream_wait(struct http2 *h, const struct question *q, struct job *job) {
 	h->waiting_size += waiting->size;
 	s->waiting = waiting;
 	h->progress = true;
-	job_wait(job, &waiting->waiter);
+	h->jobs += job != NULL;
+	if (job) job_wait(job, &waiting->waiter);
+	account(h, s);
 	return true;
+}
+
+/* The most urgent of those that wait for a file, if there may be one more. NULL: none. */
+static struct stream *next_waiting(const struct http2 *h) {
+	for (int i = 0; i < URGENCIES && h->waiting_size && h->files < HTTP2_FILES; i++)
+		for (struct stream *s = h->streams[i].first; s; s = s->next)
+			if (waits_for_file(s) && !s->receiving) return s;
+	return NULL;
 }
 
 /* --- at once --- */
@@ -247,24 +360,19 @@ static void answer_at_once(struct http2 *h, const struct question *q, struct res
 	message_drop(r);
 }
 
-static bool log_at_once(struct http2 *h, const struct question *q, const struct response *r, size_t length) {
-	struct exchange *x = h->worker->log ? exchange_take(h->worker) : NULL;
-	if (!x) return !h->worker->log;
-	note(h, x, q->request, r, length);
-	exchange_log(h->worker, x);
-	exchange_give_back(h->worker, x);
-	return true;
-}
-
 bool stream_answer(struct http2 *h, const struct question *q, struct response *r, bool blocked,
 				   struct http2_output *out) {
 	struct slice content = q->request->method == METHOD_HEAD ? (struct slice){0} : message_in_memory(r);
 	size_t reserved = FRAMES - HTTP2_BATCH, room = output_room(out); /* for frames that have to be written */
 	h->progress = true;
+	if (must_wait_for_file(h, r)) {
+		message_drop(r);
+		return stream_wait(h, q, NULL);
+	}
 	if (blocked || room < reserved || !can_answer_at_once(h, q, r, &content, room - reserved))
-		return answer_later(h, q, r);
+		return answer_later(h, q, r, blocked ? NULL : out);
 	answer_at_once(h, q, r, content, out);
-	return log_at_once(h, q, r, content.length);
+	return stream_log(h, q->request, r->user, r->status, content.length);
 }
 
 void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out) {
@@ -290,24 +398,16 @@ static struct stream *next_stream(const struct http2 *h) {
 	return NULL;
 }
 
-bool http2_sendable(const struct http2 *h) { return !h->failed && next_stream(h); }
+bool http2_sendable(const struct http2 *h) { return !h->failed && (next_stream(h) || next_waiting(h)); }
 
-/* The header block as a frame, and more if it is long. */
+/* The header block that had to wait. */
 static void produce_block(struct http2 *h, struct stream *s, struct http2_output *out) {
-	enum frame_type type = FRAME_HEADERS;
-	bool only = iob_bytesleft(s->x->batch) == s->block_length;
-	while (s->block_length) {
-		size_t n = s->block_length < FRAME_PAYLOAD_MAX ? s->block_length : FRAME_PAYLOAD_MAX - 1;
-		unsigned flags =
-			(type == FRAME_HEADERS && only ? FLAG_END_STREAM : 0) | (n == s->block_length ? FLAG_END_HEADERS : 0);
-		char *payload = out->at + FRAME_HEADER;
-		size_t first = type == FRAME_HEADERS ? put_table_size(h, payload) : 0;
-		(void)iob_take(h->worker->loop, h->fd, s->x->batch, payload + first, n); /* it is in memory */
-		out->at = frame_header(out->at, first + n, type, flags, s->id) + first + n;
-		s->block_length -= n;
-		type = FRAME_CONTINUATION;
-	}
-	s->ended = only;
+	static _Thread_local char block[BLOCK_ROOM];
+	struct slice whole = {.at = block, .length = s->block_length};
+	s->ended = iob_bytesleft(s->x->batch) == s->block_length;
+	(void)iob_take(h->worker->loop, h->fd, s->x->batch, block, s->block_length); /* it is in memory */
+	output_block(h, out, s->id, whole, s->ended);
+	s->block_length = 0;
 }
 
 static size_t least(size_t a, int64_t b) { return b < (int64_t)a ? (size_t)b : a; }
@@ -336,17 +436,17 @@ void http2_produce(struct http2 *h, struct http2_output *out) {
 	struct http2_output batch = {.at = out->at, .end = out->at + HTTP2_BATCH};
 	struct stream *s;
 	if (output_room(out) < HTTP2_BATCH) return;
-	while (!h->failed && (s = next_stream(h))) {
-		if (output_room(&batch) < 4 * FRAME_HEADER + (s->block_length ? MESSAGE_FIELDS_MAX : 0)) break;
+	while (!h->failed) {
+		if ((s = next_waiting(h))) {
+			h->failed |= !answer_again(h, s);
+			continue;
+		}
+		if (!(s = next_stream(h)) || output_room(&batch) < 4 * FRAME_HEADER + block_frames(s->block_length)) break;
 		if (s->block_length) produce_block(h, s, &batch);
 		else if (!produce_data(h, s, &batch)) break;
 		h->progress = true;
-		if (!s->ended) continue;
-		if (s->cut) { /* RFC 9113, section 8.1: the rest is not wanted */
-			output_number(h, &batch, FRAME_RST_STREAM, s->id, NO_ERROR);
-			stream_cut(h, s->id);
-		}
-		stream_free(h, s);
+		if (s->ended) end_stream(h, s, &batch);
+		else account(h, s);
 	}
 	out->at = batch.at;
 }

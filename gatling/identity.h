@@ -3,6 +3,7 @@
 #define GATLING_IDENTITY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 #include "gatling/platform.h"

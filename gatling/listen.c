@@ -4,7 +4,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <limits.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -34,8 +36,9 @@ struct place {
 };
 
 static int complain(const struct place *p, int port, const char *why) {
+	const char *hint = errno == EACCES && port && port < IPPORT_RESERVED ? " (below 1024 only root's; as -p 8000)" : "";
 	if (p->address.ss_family == AF_UNIX) fprintf(stderr, "gatling: cannot listen on %s: %s\n", p->text, why);
-	else fprintf(stderr, "gatling: cannot listen on %s port %d: %s\n", p->text ? p->text : "*", port, why);
+	else fprintf(stderr, "gatling: cannot listen on %s port %d: %s%s\n", p->text ? p->text : "*", port, why, hint);
 	return -1;
 }
 
@@ -50,22 +53,21 @@ static int parse_unix(struct place *p) {
 	return 0;
 }
 
-static int parse_place(struct place *p, int port) {
-	if (p->text && strncmp(p->text, "unix:", strlen("unix:")) == 0) return parse_unix(p);
+/* The addresses that a text means: of a name all that it has. NULL: none. */
+static struct addrinfo *resolve(const char *text, int port) {
 	char service[16];
 	struct addrinfo *found;
-	struct addrinfo hints = {.ai_family = p->text ? AF_UNSPEC : AF_INET6,
-							 .ai_socktype = SOCK_STREAM,
-							 .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
+	struct addrinfo hints = {
+		.ai_family = text ? AF_UNSPEC : AF_INET6, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | AI_PASSIVE};
 	snprintf(service, sizeof service, "%d", port);
-	if (getaddrinfo(p->text, service, &hints, &found) != 0)
-		return complain(p, port, "not an IPv4 or IPv6 address, nor unix:PATH");
-	memcpy(&p->address, found->ai_addr, found->ai_addrlen);
-	p->length = found->ai_addrlen;
-	const struct in6_addr *in6 = &((const struct sockaddr_in6 *)&p->address)->sin6_addr;
-	p->dual_stack = !p->text || (p->address.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(in6));
-	freeaddrinfo(found);
-	return 0;
+	return getaddrinfo(text, service, &hints, &found) == 0 ? found : NULL;
+}
+
+static bool is_before(const struct addrinfo *first, const struct addrinfo *one) {
+	for (; first != one; first = first->ai_next)
+		if (first->ai_addrlen == one->ai_addrlen && memcmp(first->ai_addr, one->ai_addr, one->ai_addrlen) == 0)
+			return true;
+	return false;
 }
 
 static int set(int fd, int level, int name, int value) { return setsockopt(fd, level, name, &value, sizeof value); }
@@ -148,28 +150,56 @@ static void close_listeners(struct worker *w, unsigned from) {
 	while (w->listeners > from) close(w->listener[--w->listeners].fd);
 }
 
-/* A socket for each worker. */
-static int open_place(const struct options *o, const char *text, bool secure, struct worker *workers) {
-	int port = secure ? o->tls_port : o->port, first = -1;
-	struct place p = {.text = text};
-	if (parse_place(&p, port) == -1) return -1;
-	if (secure && p.address.ss_family == AF_UNIX) return 0;
+static void set_port(struct place *p, unsigned port) {
+	if (p->address.ss_family == AF_INET) ((struct sockaddr_in *)&p->address)->sin_port = htons((uint16_t)port);
+	else ((struct sockaddr_in6 *)&p->address)->sin6_port = htons((uint16_t)port);
+}
+
+/* A socket for each worker. -1 with errno. */
+static int open_address(const struct options *o, struct place *p, bool secure, struct worker *workers) {
+	int first = -1;
+	errno = ENOSPC;
+	if (workers[0].listeners == LISTENERS_MAX) return -1;
 	for (int n = 0; n < o->workers; n++) {
 		struct worker *w = &workers[n];
 		int fd;
-		if (n == 0) fd = first = open_first(&p);
-		else if (PLATFORM_REUSEPORT && p.address.ss_family != AF_UNIX) fd = open_tcp(&p, true);
+		if (n == 0) fd = first = open_first(p);
+		else if (PLATFORM_REUSEPORT && p->address.ss_family != AF_UNIX) fd = open_tcp(p, true);
 		else fd = dup(first);
 		if (fd != -1 && o->defer_accept) platform_defer_accept(fd, DEFER_S);
-		if (fd == -1 || start_listening(fd) == -1) {
-			complain(&p, port, strerror(errno));
-			if (fd != -1) close(fd);
-			return -1;
-		}
+		if (fd == -1 || start_listening(fd) == -1) return fail(fd);
 		w->listener[w->listeners++] = (struct listener){
-			.kind = COOKIE_LISTENER, .fd = fd, .port = port_of(&p), .secure = secure, .address = text};
+			.kind = COOKIE_LISTENER, .fd = fd, .port = port_of(p), .secure = secure, .address = p->text};
 	}
 	return 0;
+}
+
+/* At all addresses that it means and this machine has; with port 0 the same one at each. */
+static int open_place(const struct options *o, const char *text, bool secure, struct worker *workers) {
+	int port = secure ? o->tls_port : o->port, error = 0;
+	unsigned chosen = 0;
+	struct place p = {.text = text};
+	if (text && strncmp(text, "unix:", strlen("unix:")) == 0) {
+		if (parse_unix(&p) == -1) return -1;
+		return secure || open_address(o, &p, false, workers) == 0 ? 0 : complain(&p, port, strerror(errno));
+	}
+	struct addrinfo *found = resolve(text, port);
+	if (!found) return complain(&p, port, "not an IPv4 or IPv6 address, nor a name of this machine, nor unix:PATH");
+	for (const struct addrinfo *a = found; a; a = a->ai_next) {
+		if (is_before(found, a)) continue;
+		memcpy(&p.address, a->ai_addr, a->ai_addrlen);
+		p.length = a->ai_addrlen;
+		const struct in6_addr *in6 = &((const struct sockaddr_in6 *)&p.address)->sin6_addr;
+		p.dual_stack = !text || (p.address.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(in6));
+		if (chosen) set_port(&p, chosen);
+		if (open_address(o, &p, secure, workers) == 0) chosen = port_of(&p);
+		else error = errno;
+		if (error && error != EADDRNOTAVAIL && error != EAFNOSUPPORT) break;
+	}
+	freeaddrinfo(found);
+	errno = error;
+	bool missing = error == EADDRNOTAVAIL || error == EAFNOSUPPORT;
+	return chosen && (!error || missing) ? 0 : complain(&p, port, strerror(error));
 }
 
 static int open_places(const struct options *o, bool secure, struct worker *workers) {
@@ -189,17 +219,36 @@ int listen_open(const struct options *o, bool https, struct worker *workers) {
 	return 0;
 }
 
+/* An address that others reach this machine at, for whoever has to type one. false: there is none. */
+static bool own_address(char out[INET_ADDRSTRLEN]) {
+	struct ifaddrs *all;
+	bool found = false;
+	if (getifaddrs(&all) == -1) return false;
+	for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next) {
+		if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || !(i->ifa_flags & IFF_UP)) continue;
+		if (i->ifa_flags & IFF_LOOPBACK) continue;
+		found = inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)i->ifa_addr)->sin_addr, out,
+						  INET_ADDRSTRLEN);
+	}
+	freeifaddrs(all);
+	return found;
+}
+
 void listen_describe(const struct options *o, const struct worker *w, char *out, size_t size) {
+	char own[INET_ADDRSTRLEN] = "";
+	bool all = !o->addresses && own_address(own);
 	size_t n = 0;
 	*out = '\0';
 	for (unsigned i = 0; i < w->listeners && n < size; i++) {
-		const struct listener *l = &w->listener[i];
+		const struct listener *l = &w->listener[i], *last = i ? l - 1 : NULL;
 		const char *text = l->address ? l->address : "localhost";
 		const char *format = strchr(text, ':') ? "%s%s://[%s]:%u/" : "%s%s://%s:%u/";
 		const char *space = i ? " " : "", *scheme = l->secure ? "https" : "http";
+		if (last && l->port && last->address == l->address && last->port == l->port) continue; /* a name's next */
 		int written = l->port ? snprintf(out + n, size - n, format, space, scheme, text, l->port)
 							  : snprintf(out + n, size - n, "%s%s", space, text);
 		n += (size_t)written;
+		if (all && n < size) n += (size_t)snprintf(out + n, size - n, " %s://%s:%u/", scheme, own, l->port);
 	}
 	if (!o->addresses && n < size) snprintf(out + n, size - n, " and all other addresses");
 }

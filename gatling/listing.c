@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gatling/closed.h"
 #include "gatling/listing_form.h"
 #include "gatling/path.h"
 #include "gatling/platform.h"
@@ -80,7 +81,8 @@ static bool leads_elsewhere(int directory, const char *name) {
 }
 
 /* Whether it would be served, and if so what it is. A link may lead where the tree does not go: ask it. */
-static bool inspect(const struct tree *tree, int directory, const char *path, const char *name, struct entry *entry) {
+static bool inspect(const struct tree *tree, int directory, const char *path, const char *name, struct entry *entry,
+					struct summary *summary) {
 	struct stat st;
 	if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == -1) return false;
 	bool elsewhere = S_ISLNK(st.st_mode) && leads_elsewhere(directory, name);
@@ -92,7 +94,11 @@ static bool inspect(const struct tree *tree, int directory, const char *path, co
 	entry->kind = elsewhere ? ENTRY_ELSEWHERE : S_ISDIR(st.st_mode) ? ENTRY_DIRECTORY : ENTRY_FILE;
 	entry->size = entry->kind == ENTRY_FILE ? (uint64_t)st.st_size : 0;
 	entry->modified = st.PLATFORM_MTIME.tv_sec;
-	return elsewhere || ((S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)) && st.st_mode & S_IROTH);
+	if (elsewhere) return true;
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) return false;
+	if (st.st_mode & S_IROTH) return true;
+	summary->closed += !closed_is_key((struct slice){.at = name, .length = strlen(name)});
+	return false;
 }
 
 /* NULL: no memory. */
@@ -149,7 +155,8 @@ static int collect(const struct tree *tree, DIR *directory, const char *path, bo
 		if (!d) return errno;
 		struct slice name = {.at = d->d_name, .length = strlen(d->d_name)};
 		if (stopped(stop)) error = ECANCELED;
-		else if (!is_shown(name, at_root) || !inspect(tree, dirfd(directory), path, d->d_name, &entry)) continue;
+		else if (!is_shown(name, at_root) || !inspect(tree, dirfd(directory), path, d->d_name, &entry, &l->summary))
+			continue;
 		else if (is_full(l, limits, name)) l->summary.more = true;
 		else error = add(l, name, entry);
 	}

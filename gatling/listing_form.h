@@ -20,6 +20,7 @@ struct summary {
 	size_t folders, files;
 	uint64_t bytes; /* of the files */
 	bool more;      /* than are listed */
+	size_t closed;  /* left out: not readable by everyone */
 };
 
 enum {

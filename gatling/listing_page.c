@@ -188,6 +188,11 @@ static void write_about(FILE *out, const struct summary *s) {
 	write_count(out, s->files, "file", "files");
 	if (s->files) fprintf(out, ", %.*s", (int)(end - size), size);
 	if (s->more) fputs("; there are more, which are not shown", out);
+	if (s->closed) {
+		fputs("; ", out);
+		write_count(out, s->closed, "entry is", "entries are");
+		fputs(" not shown: not readable by everyone", out);
+	}
 	fputs("</span><input type=search placeholder=Filter aria-label=\"Filter by name\" autocomplete=off hidden></div>\n",
 		  out);
 }

@@ -114,7 +114,8 @@ static struct kept **find(struct listings *ls, const char *path, struct slice ti
 	struct kept **oldest = NULL;
 	for (int i = 0; i < LISTINGS_KEPT; i++) {
 		struct kept **k = &ls->kept[i];
-		if (*k && (*k)->made && *ls->now_ms - (*k)->made_ms >= LISTINGS_KEPT_MS) forget(k);
+		if (*k && (*k)->made && (*ls->now_ms - (*k)->made_ms >= LISTINGS_KEPT_MS || tree_passes((*k)->error)))
+			forget(k);
 		if (*k && same(*k, path, title, format)) return k;
 		bool older = !*k || ((*k)->made && (!oldest || (*oldest && (*k)->made_ms < (*oldest)->made_ms)));
 		if (older) oldest = k;

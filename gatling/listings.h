@@ -20,6 +20,8 @@ struct listings;
 struct listings *listings_new(const struct tree *tree, struct jobs *jobs, const int64_t *now_ms);
 void listings_free(struct listings *listings); /* after jobs_free(), and when none is being sent */
 
+enum { LISTINGS_READER = 12 * 1024 }; /* bytes of memory that a reader takes at most */
+
 struct listings_found {
 	struct job *job; /* to be waited for; NULL: it is there, and to be written once by listings_fill() */
 	void *reader;    /* freed by listings_reader_free() */

@@ -191,7 +191,7 @@ static void open_again(struct log *log) {
 	struct stat old = {0}, new = {0};
 	(void)write_rest(log);
 	(void)fstat(log->file.fd, &old); /* both succeed on what is open */
-	if (log_file_reopen(&log->file) == -1) {
+	if (log_file_open(&log->file) == -1) {
 		fprintf(stderr, "gatling: cannot open %s again, going on with the old file: %s\n", log->file.path,
 				strerror(errno));
 		return;
@@ -263,7 +263,7 @@ struct log *log_start(const struct log_file *file, bool json) {
 }
 
 void log_reopen(struct log *log) {
-	if (log->file.directory == -1) return;
+	if (!log->file.opener) return;
 	pthread_mutex_lock(&log->mutex);
 	log->reopen = true;
 	pthread_cond_broadcast(&log->changed);

@@ -2,23 +2,25 @@
 #ifndef GATLING_LOG_FILE_H
 #define GATLING_LOG_FILE_H
 
-enum { LOG_FILE_MODE = 0640 };
+#include "gatling/opener.h"
 
 struct log_file {
 	int fd;
-	int directory;    /* that of the file, so that a later root or working directory does not matter; -1: no file */
-	const char *path; /* as the command line names it */
+	struct opener *opener; /* NULL: no file */
+	int place;             /* its directory there, so that a later root or working directory does not matter */
+	const char *path;      /* as the command line names it */
 };
 
 /* Where the log goes without a file. */
-#define LOG_FILE_STDOUT ((struct log_file){.fd = STDOUT_FILENO, .directory = -1})
+#define LOG_FILE_STDOUT ((struct log_file){.fd = STDOUT_FILENO})
 
-/* Opens a file to append to, which is made if it is not there. The path stays the caller's. Symbolic links lead to its
- * directory, but not on from there: who may write to that should not choose what root appends to. -1 with errno. */
-int log_file_open(struct log_file *file, const char *path);
+/* Adds the directory of a file to the opener, before that is started. The path stays the caller's. -1 with errno. */
+int log_file_place(struct log_file *file, struct opener *opener, const char *path);
 
-/* Opens a file of that name in the directory in place of the old one. -1 with errno: the old one stays. */
-int log_file_reopen(struct log_file *file);
+/* Opens the file to append to, which is made if it is not there; or one of that name in place of the old one. Symbolic
+ * links lead to its directory, but not on from there: who may write to that should not choose what root appends to. -1
+ * with errno: the old one stays. */
+int log_file_open(struct log_file *file);
 
 /* Closes what has been opened. */
 void log_file_close(struct log_file *file);

@@ -7,15 +7,20 @@
 #include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "gatling/certificate_files.h"
+#include "gatling/check.h"
+#include "gatling/closed.h"
 #include "gatling/crew.h"
 #include "gatling/listen.h"
 #include "gatling/mime.h"
+#include "gatling/notice.h"
+#include "gatling/opener.h"
 #include "gatling/options.h"
 #include "gatling/platform.h"
 #include "io/io.h"
@@ -41,9 +46,22 @@ struct account {
 	gid_t gid;
 };
 
+/* UID or UID:GID, in digits. */
+static bool are_ids(const char *text, struct account *id) {
+	char *end;
+	unsigned long uid = strtoul(text, &end, 10), gid = uid;
+	if (*text < '0' || *text > '9') return false;
+	const struct passwd *user = getpwuid((uid_t)uid);
+	if (user) gid = user->pw_gid;
+	if (*end == ':' && end[1] >= '0' && end[1] <= '9') gid = strtoul(end + 1, &end, 10);
+	*id = (struct account){.uid = (uid_t)uid, .gid = (gid_t)gid};
+	return !*end && uid < UINT32_MAX && gid < UINT32_MAX;
+}
+
 static int find_user(const char *name, struct account *id) {
 	errno = 0;
 	const struct passwd *user = getpwnam(name);
+	if (!user && are_ids(name, id)) return 0;
 	if (!user) return complain("become user", name, errno ? strerror(errno) : "no such user");
 	*id = (struct account){.uid = user->pw_uid, .gid = user->pw_gid};
 	return 0;
@@ -55,12 +73,22 @@ static int become(const char *name, const struct account *id) {
 	return 0;
 }
 
+/* The leak checker of a sanitized build needs /proc, which is not below another root. */
+#ifdef __SANITIZE_ADDRESS__
+static bool has_other_root;
+int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void) { return has_other_root; }
+#endif
+
 /* Enters the root directory; its descriptor, or -1. */
 static int enter_root(const struct options *o, char *shown) {
 	if (!realpath(o->root, shown) || chdir(o->root) == -1) return complain("serve", o->root, strerror(errno));
 	tzset(); /* what it reads is outside */
 	OPENSSL_init_crypto(0, NULL);
 	if (geteuid() == 0 && chroot(".") == -1) return complain("chroot to", o->root, strerror(errno));
+#ifdef __SANITIZE_ADDRESS__
+	has_other_root = geteuid() == 0;
+#endif
 	int root = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (root == -1) return complain("serve", o->root, strerror(errno));
 	return root;
@@ -101,22 +129,47 @@ static int load_types(const char *file) {
 	return complain("take", place, "it is not a media type and its extensions");
 }
 
-/* Everything that takes privileges or may fail, in the order that it needs: open the log, bind, enter the root, become
- * the user, who has to be able to read the certificates, now as later when they change. *files: NULL without HTTPS. The
- * root's descriptor, or -1 after a line about what went wrong. */
-static int prepare(const struct options *o, struct worker *workers, char *directory, struct log_file *log_file,
-				   struct certificate_files **files) {
-	struct account id;
-	if (o->log_file && log_file_open(log_file, o->log_file) == -1)
+/* What has to be opened again later is left to a process outside. 0, or -1 after a line. */
+static int start_opener(const struct options *o, struct opener *opener, struct log_file *log_file,
+						struct certificate_files **files) {
+	if (o->log_file && log_file_place(log_file, opener, o->log_file) == -1)
 		return complain("log to", o->log_file, strerror(errno));
+	if (certificate_files_new(o, opener, files) == -1) return -1;
+	if (opener_start(opener) == -1) return complain("start", "the process that opens files", strerror(errno));
+	if (o->log_file && log_file_open(log_file) == -1) return complain("log to", o->log_file, strerror(errno));
+	certificate_files_find(o, files);
+	if (!*files && !o->log_file) opener_stop(opener);
+	return 0;
+}
+
+/* What would make every answer a 403 or 404. */
+static void tell_what_is_closed(const struct options *o, const char *directory, int root) {
+	const struct tree tree = {.root = root};
+	struct stat st;
+	if (fstat(root, &st) == 0 && access(".", X_OK) == -1)
+		notice(0, "%s cannot enter %s (mode %04o): chmod o+x", o->user ? o->user : "the server", directory,
+			   (unsigned)st.st_mode & 07777);
+	else if (o->vhosts != VHOSTS_ONLY) closed_tell(&tree, "index.html");
+}
+
+/* Everything that takes privileges or may fail, in the order that it needs: what stays outside, bind, enter the root,
+ * become the user. *files: NULL without HTTPS. The root's descriptor, or -1 after a line about what went wrong. */
+static int prepare(const struct options *o, struct worker *workers, char *directory, struct opener *opener,
+				   struct log_file *log_file, struct certificate_files **files) {
+	struct account id;
 	if (o->mime && load_types(o->mime) == -1) return -1;
 	if (o->user && find_user(o->user, &id) == -1) return -1;
-	if (certificate_files_open(o, files) == -1 || listen_open(o, *files, workers) == -1) return -1;
+	if (start_opener(o, opener, log_file, files) == -1 || listen_open(o, *files, workers) == -1) return -1;
 	int root = enter_root(o, directory);
-	if (root == -1 || (o->user && become(o->user, &id) == -1)) return -1;
+	if (root == -1) return -1;
+	platform_confine();
+	if (o->user && become(o->user, &id) == -1) return -1;
+	platform_confine(); /* another user's process may be looked into again (prctl(2), PR_SET_DUMPABLE) */
 	if (*files && certificate_files_load(*files) == -1) return -1;
 	if (o->symlinks_inside && !platform_can_open_beneath())
 		return complain("keep", "--symlinks inside", "this system has no openat2(2) or O_RESOLVE_BENEATH");
+	if (geteuid() == 0) notice(0, "staying root, also when it serves: -u USER gives that up");
+	tell_what_is_closed(o, directory, root);
 	return root;
 }
 
@@ -139,20 +192,23 @@ int main(int argc, char **argv) {
 	struct log_file log_file = LOG_FILE_STDOUT;
 	struct log *log = NULL;
 	struct certificate_files *files = NULL;
+	struct opener *opener;
 	sigset_t signals;
 	int root = -1;
 
 	if (open_standard_streams() == -1) return 1;
 	options_parse(&options, argc, argv);
+	if (options.check) return check(&options);
 	block_signals(&signals);
 	/* asked as root, before it is somebody else; SIGIO does not say when a socket of it has room again
 	 * (Linux 6.1, 6.12) */
 	bool kernel_tls = strcmp(io_mechanism(), "sigio") != 0 && platform_has_ktls();
 	(void)io_raise_descriptor_limit(); /* less will do, too */
 
+	opener = opener_new();
 	struct crew *crew = crew_new(&options);
-	if (!crew) complain("start", "the workers", strerror(errno));
-	else root = prepare(&options, crew_workers(crew), directory, &log_file, &files);
+	if (!crew || !opener) complain("start", "the workers", strerror(errno));
+	else root = prepare(&options, crew_workers(crew), directory, opener, &log_file, &files);
 	if (root != -1 && options.log != LOG_OFF && !(log = log_start(&log_file, options.log == LOG_JSON)))
 		root = complain("start", "the log", strerror(errno));
 	if (root != -1) {
@@ -166,5 +222,6 @@ int main(int argc, char **argv) {
 	crew_free(crew);
 	log_stop(log);
 	certificate_files_free(files);
+	opener_free(opener);
 	return failed;
 }

@@ -125,7 +125,7 @@ static uint64_t multipart_length(const struct response *r) {
 static int add_file(iob *batch, struct file *f, uint64_t first, uint64_t length) {
 	if (f->gzipped) {
 		struct gzip_reader *reader = gzip_reader_new(f);
-		return reader ? iob_addsource(batch, length, gzip_reader_fill, gzip_reader_free, reader) : -1;
+		return reader ? iob_addsource(batch, length, gzip_reader_fill, gzip_reader_free, reader, GZIP_READER) : -1;
 	}
 	if (f->body) return iob_addbuf(batch, f->body + first, length, file_release, f);
 	return iob_addfile(batch, f->fd, (off_t)first, length, file_release, f);
@@ -244,7 +244,8 @@ struct slice message_in_memory(const struct response *r) {
 int message_content(iob *batch, struct response *r) {
 	char page[PAGE_ROOM];
 	if (r->source.owner)
-		return iob_addsource(batch, r->source.length, r->source.fill, r->source.release, r->source.owner);
+		return iob_addsource(batch, r->source.length, r->source.fill, r->source.release, r->source.owner,
+							 r->source.memory);
 	if (r->page.at) return iob_addbuf(batch, r->page.at, r->page.length, NULL, NULL);
 	if (is_file(r) && r->ranges > 1) return add_multipart(batch, r);
 	if (is_file(r) && r->status != 304)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "gatling/budget.h"
 #include "io/io.h"
 #include "io/version.h"
 
@@ -20,23 +21,34 @@
 #define LIBOWFAT_VERSION "(version unknown)"
 #endif
 
-enum { PORT_ROOT = 80, PORT_USER = 8000, TLS_PORT_ROOT = 443, TLS_PORT_USER = 8443, TIMEOUT_S = 23 };
+enum { PORT_ROOT = 80, PORT_USER = 8000, TLS_PORT_ROOT = 443, TLS_PORT_USER = 8443 };
+enum { TIMEOUT_S = 23, HEAD_TIMEOUT_S = 10 };
+enum { CLIENT_MEMORY_MIN = 2 * BUDGET_CONNECTION };
 enum { GZIP_CACHE = 64 * 1024 * 1024 }; /* bytes */
 #define SIZE_LIMIT (UINT64_C(1) << 40)
 enum { HSTS_MAX_S = 10 * 365 * 24 * 60 * 60 };
 
-static const char help[] = "usage: gatling [options]\n"
+static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "Serves the files below a directory over HTTP and HTTPS.\n"
 						   "\n"
-						   "  -c, --root DIR        serve DIR (default: the current directory);\n"
-						   "                        chroots to it when started as root\n"
+						   "  -c, --root DIR        the same as DIR: serve that (default: the current\n"
+						   "                        directory); chroots to it when started as root\n"
 						   "  -p, --port PORT       default: 80 as root, else 8000; 0: any free one\n"
-						   "  -i, --listen ADDR     an IPv4 or IPv6 address or unix:PATH; may be repeated\n"
+						   "  -i, --listen ADDR     an IPv4 or IPv6 address, a name, or unix:PATH; may be\n"
+						   "                        repeated\n"
 						   "                        (default: all addresses)\n"
-						   "  -u, --user USER       become USER after binding\n"
+						   "  -u, --user USER       become USER (or UID[:GID]) after binding\n"
 						   "  -j, --workers N       worker threads (default: one for each usable core)\n"
-						   "  -T, --timeout SECONDS for a request, an idle connection and a stalled reader\n"
+						   "  -T, --timeout SECONDS for the body of a request and a stalled reader\n"
 						   "                        (default: 23; 0: never)\n"
+						   "      --head-timeout SECONDS\n"
+						   "                        for the head of a request and a handshake\n"
+						   "                        (default: 10, or that of -T if it is shorter)\n"
+						   "      --keepalive-timeout SECONDS\n"
+						   "                        for an idle connection (default: that of -T)\n"
+						   "      --client-memory SIZE\n"
+						   "                        bytes that each worker keeps for its clients\n"
+						   "                        (default: 64M)\n"
 						   "  -d, --listings        list directories without index.html\n"
 						   "                        (default without -v)\n"
 						   "  -D, --no-listings     do not\n"
@@ -60,7 +72,8 @@ static const char help[] = "usage: gatling [options]\n"
 						   "      --key FILE        the key of the --cert before it; both may be repeated\n"
 						   "      --cert-dir CERTS  CERTS/NAME/fullchain.pem with privkey.pem (certbot)\n"
 						   "      --tls-port PORT   default: 443 as root, else 8443; 0: any free one\n"
-						   "  -e, --https           fail without a certificate or the port (default: try)\n"
+						   "  -e, --https           fail without the port; wait for a certificate (default:\n"
+						   "                        HTTPS if there are both)\n"
 						   "  -E, --no-https        no HTTPS\n"
 						   "      --strict-sni      refuse names that no certificate is for\n"
 						   "      --client-ca FILE  ask for certificates of the authorities in FILE\n"
@@ -73,6 +86,8 @@ static const char help[] = "usage: gatling [options]\n"
 						   "                        again\n"
 						   "  -n, --no-log          the same as --log off\n"
 						   "\n"
+						   "      --check           serve nothing: say what is wrong with the files of the\n"
+						   "                        sites and the certificates; exits 1 if anything is\n"
 						   "  -h, --help            this text\n"
 						   "      --version         version, event mechanism and libraries\n";
 
@@ -163,7 +178,11 @@ enum {
 	LONG_REDIRECT,
 	LONG_HSTS,
 	LONG_LOG,
-	LONG_LOG_FILE
+	LONG_LOG_FILE,
+	LONG_HEAD_TIMEOUT,
+	LONG_KEEPALIVE_TIMEOUT,
+	LONG_CLIENT_MEMORY,
+	LONG_CHECK
 };
 
 static const struct option long_options[] = {
@@ -173,6 +192,9 @@ static const struct option long_options[] = {
 	{"user", required_argument, NULL, 'u'},
 	{"workers", required_argument, NULL, 'j'},
 	{"timeout", required_argument, NULL, 'T'},
+	{"head-timeout", required_argument, NULL, LONG_HEAD_TIMEOUT},
+	{"keepalive-timeout", required_argument, NULL, LONG_KEEPALIVE_TIMEOUT},
+	{"client-memory", required_argument, NULL, LONG_CLIENT_MEMORY},
 	{"listings", no_argument, NULL, 'd'},
 	{"no-listings", no_argument, NULL, 'D'},
 	{"fallback", required_argument, NULL, 'r'},
@@ -196,6 +218,7 @@ static const struct option long_options[] = {
 	{"log", required_argument, NULL, LONG_LOG},
 	{"log-file", required_argument, NULL, LONG_LOG_FILE},
 	{"no-log", no_argument, NULL, 'n'},
+	{"check", no_argument, NULL, LONG_CHECK},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, LONG_VERSION},
 	{0},
@@ -213,6 +236,7 @@ static void add_key(struct options *o, const char *file) {
 
 void options_parse(struct options *o, int argc, char **argv) {
 	int listings = -1; /* not said */
+	const char *root = NULL;
 	*o = (struct options){.root = ".",
 						  .cache_control = true,
 						  .gzip_cache = GZIP_CACHE,
@@ -220,12 +244,16 @@ void options_parse(struct options *o, int argc, char **argv) {
 						  .tls_port = geteuid() == 0 ? TLS_PORT_ROOT : TLS_PORT_USER,
 						  .workers = (int)io_processors(),
 						  .timeout_s = TIMEOUT_S,
+						  .head_timeout_s = -1,
+						  .keepalive_timeout_s = -1,
+						  .client_memory = BUDGET_WORKER,
 						  .defer_accept = true};
 	if (o->workers > WORKERS_MAX) o->workers = WORKERS_MAX;
 	opterr = 0;
 	for (int c; (c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1;) {
 		switch (c) {
-		case 'c': o->root = optarg; break;
+		case 'c': root = optarg; break;
+		case LONG_CHECK: o->check = true; break;
 		case 'p': o->port = number("--port", optarg, 0, 65535); break;
 		case 'i':
 			if (o->addresses == ADDRESSES_MAX) refuse("more than %d addresses to listen on", ADDRESSES_MAX);
@@ -234,6 +262,15 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case 'u': o->user = optarg; break;
 		case 'j': o->workers = number("--workers", optarg, 1, WORKERS_MAX); break;
 		case 'T': o->timeout_s = number("--timeout", optarg, 0, TIMEOUT_MAX_S); break;
+		case LONG_HEAD_TIMEOUT: o->head_timeout_s = number("--head-timeout", optarg, 0, TIMEOUT_MAX_S); break;
+		case LONG_KEEPALIVE_TIMEOUT:
+			o->keepalive_timeout_s = number("--keepalive-timeout", optarg, 0, TIMEOUT_MAX_S);
+			break;
+		case LONG_CLIENT_MEMORY:
+			o->client_memory = size("--client-memory", optarg);
+			if (o->client_memory < CLIENT_MEMORY_MIN)
+				refuse("--client-memory takes at least %d bytes", CLIENT_MEMORY_MIN);
+			break;
 		case 'd': listings = 1; break;
 		case 'D': listings = 0; break;
 		case 'r': o->fallback = url(optarg); break;
@@ -266,7 +303,13 @@ void options_parse(struct options *o, int argc, char **argv) {
 			refuse("unknown option '%s'", argv[optind - 1]);
 		}
 	}
-	if (optind < argc) refuse("unexpected argument '%s'; the directory goes with -c", argv[optind]);
+	if (optind + 1 < argc || (optind < argc && root))
+		refuse("unexpected argument '%s': one directory is served", argv[argc - 1]);
+	if (optind < argc) root = argv[optind];
+	if (root) o->root = root;
+	if (o->keepalive_timeout_s == -1) o->keepalive_timeout_s = o->timeout_s;
+	if (o->head_timeout_s == -1)
+		o->head_timeout_s = o->timeout_s && o->timeout_s < HEAD_TIMEOUT_S ? o->timeout_s : HEAD_TIMEOUT_S;
 	bool asked = o->certs || o->cert_dir || o->client_ca || o->strict_sni || o->https_redirect || o->hsts_s;
 	if (asked && o->https == HTTPS_OFF) refuse("--no-https goes with no option about HTTPS");
 	if (asked) o->https = HTTPS_ON;

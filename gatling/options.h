@@ -30,12 +30,13 @@ struct options {
 	unsigned addresses;                 /* 0: all, IPv6 and IPv4 */
 	const char *user;                   /* NULL: stay who we are */
 	int workers;
-	int timeout_s; /* 0: never */
+	int timeout_s, head_timeout_s, keepalive_timeout_s; /* 0: never */
 	bool listings;
-	bool cache_control;   /* sent without being asked */
-	uint64_t gzip_cache;  /* bytes of what has been compressed, of all workers together */
-	const char *fallback; /* URL of a mirror for what is missing; NULL: none */
-	const char *mime;     /* file of media types; NULL: none */
+	bool cache_control;     /* sent without being asked */
+	uint64_t client_memory; /* bytes that a worker keeps for its clients, see budget.h */
+	uint64_t gzip_cache;    /* bytes of what has been compressed, of all workers together */
+	const char *fallback;   /* URL of a mirror for what is missing; NULL: none */
+	const char *mime;       /* file of media types; NULL: none */
 	enum vhosts vhosts;
 	enum log_format log;
 	const char *log_file; /* NULL: stdout */
@@ -48,6 +49,7 @@ struct options {
 	bool https_redirect;              /* from the plain ports */
 	int hsts_s;                       /* for so long browsers shall use HTTPS alone; 0: not said */
 	bool defer_accept;                /* of TCP connections, until their request is there */
+	bool check;                       /* the files, instead of serving them */
 };
 
 /* Fills *options from the command line. Returns normally when there is something to serve; prints what --help and

@@ -41,6 +41,7 @@ static int percent_decode(struct slice s, char *out, size_t *length) {
 
 int path_decode(struct slice encoded, char *out, size_t *length) {
 	size_t decoded, used = 0;
+	unsigned depth = 0;
 	int status = percent_decode(encoded, out, &decoded);
 	if (status) return status;
 	/* in place: what is written never passes what is read */
@@ -53,9 +54,11 @@ int path_decode(struct slice encoded, char *out, size_t *length) {
 		if (slice_equal(segment, SLICE(".."))) {
 			if (used) used--; /* its slash */
 			while (used && out[used - 1] != '/') used--;
+			depth -= depth > 0;
 			continue;
 		}
 		if (segment.at[0] == '.' && (used || !slice_equal(segment, SLICE(".well-known")))) return 404;
+		if (++depth > PATH_SEGMENTS_MAX) return 404;
 		memmove(out + used, segment.at, segment.length);
 		used += segment.length;
 		if (slash) out[used++] = '/';
@@ -64,20 +67,40 @@ int path_decode(struct slice encoded, char *out, size_t *length) {
 	return 0;
 }
 
+static size_t put_encoded(char *out, unsigned char c) {
+	static const char digit[] = "0123456789ABCDEF"; /* fmt_tohex() has the other case (RFC 3986, section 2.1) */
+	out[0] = '%';
+	out[1] = digit[c >> 4];
+	out[2] = digit[c & 15];
+	return 3;
+}
+
+static bool is_unreserved(char c) {
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c && strchr("-._~", c));
+}
+
 size_t path_encode(struct slice path, char *out) {
-	static const char digit[] = "0123456789ABCDEF";
 	size_t n = 0;
 	for (size_t i = 0; i < path.length; i++) {
-		unsigned char c = (unsigned char)path.at[i];
-		bool plain =
-			(c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c && strchr("-._~/", c));
-		if (plain) {
-			out[n++] = (char)c;
-		} else {
-			out[n++] = '%';
-			out[n++] = digit[c >> 4]; /* fmt_tohex() has the other case (RFC 3986, section 2.1) */
-			out[n++] = digit[c & 15];
-		}
+		if (is_unreserved(path.at[i]) || path.at[i] == '/') out[n++] = path.at[i];
+		else n += put_encoded(out + n, (unsigned char)path.at[i]);
+	}
+	return n;
+}
+
+bool path_is_encoded(struct slice text) {
+	return text.length > 2 && text.at[0] == '%' && scan_fromhex((unsigned char)text.at[1]) >= 0 &&
+		   scan_fromhex((unsigned char)text.at[2]) >= 0;
+}
+
+size_t path_encode_target(struct slice target, char *out) {
+	size_t n = 0;
+	for (size_t i = 0; i < target.length; i++) {
+		char c = target.at[i];
+		struct slice rest = {.at = target.at + i, .length = target.length - i};
+		bool legal = is_unreserved(c) || (c && strchr("!$&'()*+,;=:@/?", c)) || path_is_encoded(rest);
+		if (legal) out[n++] = c;
+		else n += put_encoded(out + n, (unsigned char)c);
 	}
 	return n;
 }

@@ -71,8 +71,9 @@ static const char *add_capture(struct builder *b, struct token token, struct sli
 	const struct token *last = last_token(b);
 	for (unsigned i = 0; i < b->tokens; i++) {
 		if (b->token[i].type == TOKEN_TEXT || !slice_equal(token_text(&b->parts, &b->token[i]), name)) continue;
-		return token.type == TOKEN_SPLAT && b->token[i].type == TOKEN_SPLAT ? "it has two splats"
-																			: "it has the same name twice";
+		return token.type == TOKEN_SPLAT && b->token[i].type == TOKEN_SPLAT
+				   ? "it has a second '*', and one is possible: :name stands for a segment"
+				   : "it has the same name twice";
 	}
 	if (last && last->type != TOKEN_TEXT) return "it has no text between two placeholders";
 	token.at = (uint16_t)b->used;
@@ -187,13 +188,19 @@ static const char *check_octets(struct slice text) {
 	return NULL;
 }
 
-static const char *build(struct builder *b, struct slice text, enum pattern_mode mode) {
+size_t pattern_scheme(struct slice text) {
 	static const struct slice scheme[] = {SLICE("http://"), SLICE("https://")};
-	size_t n = 0;
-	for (int i = 0; i < 2 && !n; i++)
+	for (int i = 0; i < 2; i++)
 		if (text.length >= scheme[i].length && strncasecmp(text.at, scheme[i].at, scheme[i].length) == 0)
-			n = scheme[i].length;
-	if (!n && (!text.length || text.at[0] != '/')) return "it does not begin with '/', http:// or https://";
+			return scheme[i].length;
+	return 0;
+}
+
+bool pattern_begins(struct slice text) { return (text.length && text.at[0] == '/') || pattern_scheme(text); }
+
+static const char *build(struct builder *b, struct slice text, enum pattern_mode mode) {
+	size_t n = pattern_scheme(text);
+	if (!pattern_begins(text)) return "it does not begin with '/', http:// or https://";
 	if (text.length > PATTERN_MAX) return "it is too long";
 	const char *wrong = check_octets(text);
 	skip(&text, n);

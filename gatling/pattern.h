@@ -54,6 +54,12 @@ struct pattern_captures {
 	struct slice value[PATTERN_CAPTURES_MAX]; /* parts of the subject, numbered as pattern_capture() says */
 };
 
+/* The length of http:// or https:// at the start, else 0. */
+size_t pattern_scheme(struct slice text);
+
+/* Whether the text is to be one: it begins with '/' or a scheme. */
+bool pattern_begins(struct slice text);
+
 /* NULL: *pattern is filled; free it with pattern_free(). Else what is wrong, or pattern_no_memory. The text need not
  * outlive the call. */
 const char *pattern_compile(struct pattern *pattern, struct slice text, enum pattern_mode mode);

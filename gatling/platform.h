@@ -44,6 +44,15 @@ long platform_send_queue(int fd);
 /* Whether the kernel can seal records of TLS (kTLS). As root, has it load what it needs for that. */
 bool platform_has_ktls(void);
 
+/* Gives away for ever what no part of the server needs: to gain privileges by running a program (Linux), to leave a
+ * core file, in which there are keys, and to be looked into by other processes of the same user (Linux). The bounding
+ * set of capabilities is emptied by a process that may do so. */
+void platform_confine(void);
+
+/* Of a process that is root's: keeps the capability to read and write files whatever their mode, and no other (Linux).
+ */
+void platform_keep_reading(void);
+
 /* crypt(3): the hash of a password by the method, and with the salt, of a setting, which another hash may be; to out.
  * Any thread may call it. false: the method is not known here. */
 enum { PLATFORM_CRYPT_ROOM = 512 };

@@ -59,5 +59,11 @@ bool precondition_range(const struct request *r, const struct validators *v) {
 	if (!field.at) return true;
 	/* A date is not strong enough (section 8.8.2.2): files change within a second, and many carry a date that was set.
 	 * Who has one has the entity-tag, too. */
-	return slice_equal(field, v->etag);
+	return v->etag.at && slice_equal(field, v->etag);
+}
+
+bool precondition_wants_etag(const struct request *r) {
+	struct slice range = request_field(r, FIELD_IF_RANGE);
+	return request_has(r, FIELD_IF_MATCH) || request_has(r, FIELD_IF_NONE_MATCH) ||
+		   (range.length && range.at[0] == '"');
 }

@@ -8,7 +8,7 @@
 
 /* What tells one state of a representation from another. */
 struct validators {
-	struct slice etag; /* a strong entity-tag, with its quotes */
+	struct slice etag; /* a strong entity-tag, with its quotes; absent: not known, which nothing matches */
 	time_t last_modified;
 	struct slice date; /* the same as the value of a field */
 };
@@ -19,5 +19,8 @@ int precondition_status(const struct request *request, const struct validators *
 
 /* Whether a Range field counts: there is no If-Range, or it matches (section 13.1.5). */
 bool precondition_range(const struct request *request, const struct validators *validators);
+
+/* Whether what is answered depends on the entity-tag. */
+bool precondition_wants_etag(const struct request *request);
 
 #endif

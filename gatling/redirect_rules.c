@@ -2,13 +2,17 @@
  * (redirect_target.h). */
 #include "gatling/redirect_rules.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "gatling/path.h"
 #include "gatling/pattern.h"
 #include "gatling/redirect_target.h"
 
-enum { NO_RULE = -1 };
+enum {
+	NO_RULE = -1,
+	CIRCLES_MAX = 64 /* after which it is not asked any more what becomes of those that led to one */
+};
 
 struct parameter {
 	struct slice name, value; /* the value without the ':' of a placeholder */
@@ -17,11 +21,11 @@ struct parameter {
 
 struct redirect_rule {
 	struct pattern pattern;
-	struct slice target;
+	struct slice target, whole; /* whole: its line */
 	unsigned line, status;
 	unsigned first, parameters;
 	bool forced;
-	bool conditional; /* never applies */
+	bool left_out; /* it closed a circle */
 };
 
 /* Slices refer to the text. */
@@ -140,7 +144,7 @@ static bool leads_to_itself(const struct redirect_rules *r, const struct redirec
 static bool rule_matches(const struct redirect_rules *r, const struct redirect_rule *rule,
 						 const struct pattern_subject *subject, const struct redirect_request *request,
 						 struct found *found) {
-	return pattern_match(&rule->pattern, subject, &found->captures) && !rule->conditional &&
+	return pattern_match(&rule->pattern, subject, &found->captures) &&
 		   match_parameters(r, rule, request->query, found->parameter);
 }
 
@@ -172,11 +176,6 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 
 /* --- parsing --- */
 
-static bool out_of_memory(struct rules_error *error) {
-	rules_fail(error, 0, "%s", pattern_no_memory);
-	return false;
-}
-
 static bool parse_from(struct redirect_rules *r, struct redirect_rule *rule, struct slice word,
 					   struct rules_error *error) {
 	const char *wrong = pattern_compile(&rule->pattern, word, PATTERN_LOOSE);
@@ -184,14 +183,15 @@ static bool parse_from(struct redirect_rules *r, struct redirect_rule *rule, str
 		r->hosts |= pattern_has_host(&rule->pattern);
 		return true;
 	}
-	if (wrong == pattern_no_memory) return out_of_memory(error);
-	rules_fail(error, rule->line, "the pattern '%.*s' is wrong: %s", RULES_SHOWN(word), wrong);
+	if (wrong == pattern_no_memory) return rules_no_memory(error);
+	rules_fail(error, rule->line, "the pattern is wrong: %s%s", wrong,
+			   word.at[word.length - 1] == ':' ? "; fields belong into the file _headers" : "");
 	return false;
 }
 
 static bool parse_parameter(struct redirect_rules *r, struct redirect_rule *rule, struct slice word,
 							struct rules_error *error) {
-	struct parameter p;
+	struct parameter p = {.name = word, .value = SLICE("")};
 	struct slice rest = word, twice;
 	const char *wrong = NULL;
 	if (!memchr(word.at, '=', word.length) || word.at[0] == '=') {
@@ -214,7 +214,7 @@ static bool parse_parameter(struct redirect_rules *r, struct redirect_rule *rule
 		return false;
 	}
 	void *grown = rules_grow(r->parameter, r->parameters, &r->parameter_capacity, sizeof *r->parameter);
-	if (!grown) return out_of_memory(error);
+	if (!grown) return rules_no_memory(error);
 	r->parameter = grown;
 	r->parameter[r->parameters++] = p;
 	rule->parameters++;
@@ -237,7 +237,7 @@ static bool check_names(const struct redirect_rules *r, const struct redirect_ru
 static bool check_target(const struct redirect_rules *r, const struct redirect_rule *rule, struct rules_error *error) {
 	const char *wrong = target_check(rule->target);
 	if (!target_is_local(rule->target) && !is_redirect(rule))
-		wrong = "is a URL, which only a redirect can have: a proxy is not supported";
+		wrong = "is a URL, which is not fetched for the client: with 301 or 302 it is sent there";
 	if (!wrong) return check_names(r, rule, error);
 	rules_fail(error, rule->line, "'%.*s' %s", RULES_SHOWN(rule->target), wrong);
 	return false;
@@ -261,8 +261,7 @@ static bool parse_status(struct redirect_rule *rule, struct slice word, struct r
 }
 
 /* What comes behind the target. */
-static bool parse_rest(struct redirect_rule *rule, struct slice line, struct rules_error *error,
-					   struct rules_error *warning) {
+static bool parse_rest(struct redirect_rule *rule, struct slice line, struct rules_error *error) {
 	struct slice word;
 	for (bool first = true; rules_next_word(&line, &word); first = false) {
 		const char *equals = memchr(word.at, '=', word.length);
@@ -270,63 +269,49 @@ static bool parse_rest(struct redirect_rule *rule, struct slice line, struct rul
 			if (!parse_status(rule, word, error)) return false;
 			continue;
 		}
-		if (!equals || equals == word.at) {
-			rules_fail(error, rule->line, "'%.*s' is no condition", RULES_SHOWN(word));
-			return false;
-		}
-		struct slice name = {.at = word.at, .length = (size_t)(equals - word.at)};
-		if (!warning->line)
-			rules_fail(warning, rule->line, "the rule never applies: the condition %.*s is not known here",
-					   RULES_SHOWN(name));
-		rule->conditional = true;
+		struct slice name = {.at = word.at, .length = equals ? (size_t)(equals - word.at) : 0};
+		if (name.length) rules_fail(error, rule->line, "the condition %.*s is not known here", RULES_SHOWN(name));
+		else rules_fail(error, rule->line, "'%.*s' is no condition", RULES_SHOWN(word));
+		return false;
 	}
 	return true;
 }
 
 /* Behind `from`. */
 static bool parse_words(struct redirect_rules *r, struct redirect_rule *rule, struct slice line,
-						struct rules_error *error, struct rules_error *warning) {
+						struct rules_error *error) {
 	struct slice word;
 	while (rules_next_word(&line, &word)) {
-		if (word.at[0] != '/' && !target_scheme(word)) {
+		if (!pattern_begins(word)) {
 			if (!parse_parameter(r, rule, word, error)) return false;
 			continue;
 		}
 		rule->target = word;
-		return parse_rest(rule, line, error, warning) && check_target(r, rule, error);
+		return parse_rest(rule, line, error) && check_target(r, rule, error);
 	}
 	rules_fail(error, rule->line, "the rule has no path or URL to go to");
 	return false;
 }
 
-static bool parse_rule(struct redirect_rules *r, struct slice line, unsigned number, struct rules_error *error,
-					   struct rules_error *warning) {
-	struct redirect_rule rule = {.line = number, .status = 301, .first = r->parameters};
+static bool take_line(void *rules, struct slice line, struct rules_error *error) {
+	struct redirect_rules *r = rules;
+	struct redirect_rule rule = {.line = error->line, .whole = error->whole, .status = 301, .first = r->parameters};
 	struct slice from;
-	if (!rules_next_word(&line, &from)) return true;
+	(void)rules_next_word(&line, &from);
 	if (r->rules == RULES_MAX) {
-		rules_fail(error, number, "there are more than %d rules", RULES_MAX);
+		rules_fail(error, rule.line, "there are more than %d rules", RULES_MAX);
 		return false;
 	}
 	void *grown = rules_grow(r->rule, r->rules, &r->rule_capacity, sizeof *r->rule);
-	if (!grown) return out_of_memory(error);
+	if (!grown) return rules_no_memory(error);
 	r->rule = grown;
 	if (!parse_from(r, &rule, from, error)) return false;
-	if (!parse_words(r, &rule, line, error, warning)) {
+	if (!parse_words(r, &rule, line, error)) {
 		pattern_free(&rule.pattern);
+		r->parameters = rule.first;
 		return false;
 	}
 	r->rule[r->rules++] = rule;
-	return true;
-}
-
-static bool parse_lines(struct redirect_rules *r, struct slice text, struct rules_error *error,
-						struct rules_error *warning) {
-	struct rules_lines lines;
-	struct slice line;
-	if (!rules_lines(&lines, text, error)) return false;
-	while (rules_next_line(&lines, &line))
-		if (!parse_rule(r, line, lines.line, error, warning)) return false;
 	return true;
 }
 
@@ -334,7 +319,7 @@ static bool parse_lines(struct redirect_rules *r, struct slice text, struct rule
 
 /* Whether it is a rule for one path, which gives *host, absent if any. */
 static bool is_literal(const struct redirect_rule *rule, struct slice *host) {
-	return pattern_is_literal(&rule->pattern, host) && !rule->parameters && !rule->conditional;
+	return pattern_is_literal(&rule->pattern, host) && !rule->parameters && !rule->left_out;
 }
 
 /* The literal redirect that the target of that one leads to; NO_RULE: none. */
@@ -355,54 +340,80 @@ static int successor(const struct redirect_rules *r, unsigned from) {
 		rule = &r->rule[i];
 		if (!pattern_match(&rule->pattern, &subject, &found.captures)) continue;
 		struct slice its_host;
-		if (!is_literal(rule, &its_host) || !its_host.at != !host.at) continue;
+		if (rule->left_out) continue;
+		if (!is_literal(rule, &its_host)) return NO_RULE; /* it comes first, perhaps */
+		if (!its_host.at != !host.at) continue;
 		if (!rule_applies(r, rule, &next, &found, other, &target)) continue;
 		return is_redirect(rule) ? (int)i : NO_RULE;
 	}
 	return NO_RULE;
 }
 
-/* Follows the rules from each one. Of a circle, the last in the file is the one that closes it. */
-static bool check_circles(const struct redirect_rules *r, struct rules_error *error) {
-	unsigned *walk = calloc(r->rules + 1, sizeof *walk); /* that came by first; 0: none yet */
-	int *next = calloc(r->rules + 1, sizeof *next);
-	int last = NO_RULE;
-	if (!walk || !next) {
-		(void)out_of_memory(error);
-		last = 0;
+/* The last in the file of a circle that is reached from there, by way of rules not seen on earlier walks; NO_RULE:
+ * none. walk[]: by which walk a rule was seen, 0: by none. */
+static int find_circle(const int *next, unsigned *walk, unsigned start) {
+	int at = (int)start, last;
+	for (; at != NO_RULE && !walk[at]; at = next[at]) walk[at] = start + 1;
+	if (at == NO_RULE || walk[at] != start + 1) return NO_RULE;
+	last = at;
+	for (int j = next[at]; j != at; j = next[j])
+		if (j > last) last = j;
+	return last;
+}
+
+/* Leaves out the rule that closes a circle: those that led to it may lead elsewhere then. */
+static void leave_out(struct redirect_rules *r, int *next, unsigned *walk, int rule, bool last,
+					  struct rules_report *report) {
+	struct rules_error error = {.whole = r->rule[rule].whole};
+	rules_fail(&error, r->rule[rule].line, "it leads in a circle: line %u leads back to it", r->rule[next[rule]].line);
+	report->tell(report, &error);
+	r->rule[rule].left_out = true;
+	next[rule] = NO_RULE;
+	for (unsigned i = 0; i < r->rules; i++)
+		if (next[i] == rule) next[i] = last ? NO_RULE : successor(r, i);
+	memset(walk, 0, r->rules * sizeof *walk);
+}
+
+static void drop_left_out(struct redirect_rules *r) {
+	unsigned kept = 0;
+	for (unsigned i = 0; i < r->rules; i++) {
+		if (r->rule[i].left_out) pattern_free(&r->rule[i].pattern);
+		else r->rule[kept++] = r->rule[i];
 	}
-	for (unsigned i = 0; i < r->rules && last == NO_RULE; i++) {
-		int at = (int)i;
-		for (; at != NO_RULE && !walk[at]; at = next[at]) {
-			walk[at] = i + 1;
-			next[at] = successor(r, (unsigned)at);
-		}
-		if (at == NO_RULE || walk[at] != i + 1) continue;
-		last = at;
-		for (int j = next[at]; j != at; j = next[j])
-			if (j > last) last = j;
-		rules_fail(error, r->rule[last].line, "the redirect leads in a circle: line %u leads back to it",
-				   r->rule[at == last ? next[at] : at].line);
+	r->rules = kept;
+}
+
+/* false: no memory. */
+static bool break_circles(struct redirect_rules *r, struct rules_report *report) {
+	unsigned *walk = calloc(r->rules + 1, sizeof *walk);
+	int *next = calloc(r->rules + 1, sizeof *next);
+	bool ok = walk && next;
+	unsigned circles = 0;
+	for (unsigned i = 0; ok && i < r->rules; i++) next[i] = successor(r, i);
+	for (unsigned i = 0; ok && i < r->rules; i++) {
+		int last = find_circle(next, walk, i);
+		if (last == NO_RULE) continue;
+		leave_out(r, next, walk, last, ++circles > CIRCLES_MAX, report);
+		i = UINT_MAX; /* from the start */
 	}
 	free(walk);
 	free(next);
-	return last == NO_RULE;
+	drop_left_out(r);
+	return ok;
 }
 
-struct redirect_rules *redirect_rules_parse(struct slice text, struct rules_error *error, struct rules_error *warning) {
-	struct rules_lines lines;
-	*warning = (struct rules_error){0};
-	if (!rules_lines(&lines, text, error)) return NULL;
+struct redirect_rules *redirect_rules_parse(struct slice text, struct rules_report *report) {
+	struct rules_error error = {0};
 	struct redirect_rules *r = calloc(1, sizeof *r);
-	if (r) r->text = malloc(text.length + 1);
-	if (!r || !r->text) {
-		(void)out_of_memory(error);
-		redirect_rules_free(r);
-		return NULL;
-	}
+	if (!r || !(r->text = malloc(text.length + 1))) goto no_memory;
 	if (text.length) memcpy(r->text, text.at, text.length);
 	text.at = r->text;
-	if (parse_lines(r, text, error, warning) && check_circles(r, error)) return r;
+	if (!rules_read(text, take_line, r, report)) goto wrong;
+	if (break_circles(r, report)) return r;
+no_memory:
+	(void)rules_no_memory(&error);
+	report->tell(report, &error);
+wrong:
 	redirect_rules_free(r);
 	return NULL;
 }

@@ -14,12 +14,12 @@
  *         file of the site, with that status; `to` is used without its query and fragment.
  * !       behind it: the rule counts, too, where there is a file.
  *
- * Conditions cannot be told here, so a rule that has one never applies.
+ * Conditions cannot be told here, so a rule that has one is left out.
  *
  * The query of a request is passed on with a redirect, if the rule has no parameters and `to` has no query. A rule that
  * would redirect to the path and host asked for is passed over (if it has parameters: only where its target has them,
- * too), so that it cannot redirect to itself. Redirects between rules for one path each that lead in a circle are
- * refused; those with a host and those without are not looked at together. */
+ * too), so that it cannot redirect to itself. Of redirects between rules for one path each that lead in a circle the
+ * last in the file is left out; those with a host and those without are not looked at together. */
 #ifndef GATLING_REDIRECT_RULES_H
 #define GATLING_REDIRECT_RULES_H
 
@@ -44,9 +44,8 @@ struct redirect {
 	struct slice target;
 };
 
-/* NULL: *error says why (line 0: no memory, or too large). The text need not outlive the call. *warning tells of the
- * first rule that can never apply; line 0: there is none. */
-struct redirect_rules *redirect_rules_parse(struct slice text, struct rules_error *error, struct rules_error *warning);
+/* NULL: no memory, or too large, which is told, too. The text need not outlive the call. */
+struct redirect_rules *redirect_rules_parse(struct slice text, struct rules_report *report);
 
 void redirect_rules_free(struct redirect_rules *rules);
 

@@ -13,25 +13,12 @@ static void skip(struct slice *s, size_t length) {
 
 static bool is_one_of(char c, const char *set) { return c && strchr(set, c); }
 
-static bool is_encoded(struct slice s) {
-	return s.length > 2 && s.at[0] == '%' && scan_fromhex((unsigned char)s.at[1]) >= 0 &&
-		   scan_fromhex((unsigned char)s.at[2]) >= 0;
-}
-
 /* --- its parts --- */
 
 bool target_is_local(struct slice target) { return target.length && target.at[0] == '/'; }
 
-size_t target_scheme(struct slice url) {
-	static const struct slice scheme[] = {SLICE("http://"), SLICE("https://")};
-	for (int i = 0; i < 2; i++)
-		if (url.length >= scheme[i].length && strncasecmp(url.at, scheme[i].at, scheme[i].length) == 0)
-			return scheme[i].length;
-	return 0;
-}
-
 struct slice target_authority(struct slice target) {
-	size_t n = target_scheme(target), end = n;
+	size_t n = pattern_scheme(target), end = n;
 	if (!n) return (struct slice){0};
 	while (end < target.length && !is_one_of(target.at[end], "/?#")) end++;
 	return (struct slice){.at = target.at + n, .length = end - n};
@@ -101,7 +88,7 @@ static void put_encoded(struct writer *w, char c) {
  * as it is. */
 static void put_again(struct writer *w, struct slice s, const char *also) {
 	char c = s.at[0];
-	if (is_encoded(s) || is_one_of(c, "!$'()*+,;:@=") || is_one_of(c, also)) put(w, c);
+	if (path_is_encoded(s) || is_one_of(c, "!$'()*+,;:@=") || is_one_of(c, also)) put(w, c);
 	else put_encoded(w, c);
 }
 
@@ -159,7 +146,7 @@ bool target_fill(const struct target_filling *f, char *buffer, struct slice *url
 		if (question) front.length = (size_t)(question - front.at);
 		fragment.length = 0;
 	}
-	for (size_t n = target_scheme(front); n; n--, skip(&front, 1)) put(&w, front.at[0]);
+	for (size_t n = pattern_scheme(front); n; n--, skip(&front, 1)) put(&w, front.at[0]);
 	w.part = w.local ? PART_PATH : PART_AUTHORITY;
 	put_text(&w, f, front);
 	if (!f->path_only && !question) put_query(&w, f->query);
@@ -195,7 +182,7 @@ static const char *check_octets(struct slice target) {
 	for (; target.length; skip(&target, 1)) {
 		unsigned char c = (unsigned char)target.at[0];
 		if (c < ' ' || c == 127) return "has a control character";
-		if (c == '%' && !is_encoded(target)) return "has a broken percent-encoding";
+		if (c == '%' && !path_is_encoded(target)) return "has a broken percent-encoding";
 	}
 	return NULL;
 }

@@ -10,9 +10,6 @@ enum { REDIRECT_TARGET_MAX = 8 * 1024 /* bytes when it is filled in */ };
 /* NULL, or what is wrong with a target that begins with '/' or a scheme, but for names that nothing stands for. */
 const char *target_check(struct slice target);
 
-/* The length of http:// or https:// at the start, else 0. */
-size_t target_scheme(struct slice target);
-
 bool target_is_local(struct slice target);
 
 /* With its port; absent if it is local. */

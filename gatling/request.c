@@ -80,7 +80,8 @@ int request_begin(struct request *r, struct slice method, struct slice target) {
 	r->keep_alive = true;
 	r->method = method_of(method);
 	if (target.length > TARGET_MAX) return -414;
-	if (!method.length || method.length > METHOD_MAX || span(method, OCTET_TOKEN) != method.length) return -400;
+	if (!method.length || span(method, OCTET_TOKEN) != method.length) return -400;
+	if (method.length > METHOD_MAX) return -501;
 	if (!target.length || span(target, OCTET_TARGET) != target.length) return -400;
 	return parse_target(r, method, target);
 }
@@ -88,8 +89,8 @@ int request_begin(struct request *r, struct slice method, struct slice target) {
 static int parse_request_line(struct request *r, struct slice line) {
 	r->line = line;
 	struct slice name = {.at = line.at, .length = span(line, OCTET_TOKEN)};
-	if (name.length == 0 || name.length > METHOD_MAX || name.length == line.length || line.at[name.length] != ' ')
-		return -400;
+	if (name.length == 0 || name.length == line.length || line.at[name.length] != ' ') return -400;
+	if (name.length > METHOD_MAX) return -501;
 	r->method = method_of(name); /* also for a refusal: that of a HEAD has no body */
 	struct slice rest = {.at = line.at + name.length + 1, .length = line.length - name.length - 1};
 	struct slice target = {.at = rest.at, .length = span(rest, OCTET_TARGET)};
@@ -155,7 +156,7 @@ static bool same_name(const char *name, const char *known, size_t length) {
 	return lower_8(name + length - 8) == lower_8(known + length - 8);
 }
 
-static enum field_name field_name_of(struct slice name) {
+enum field_name request_field_name(struct slice name) {
 	if (name.length < NAME_LENGTH_MIN || name.length > NAME_LENGTH_MAX) return FIELD_OTHER;
 	for (int i = 0; i < CANDIDATES; i++) {
 		uint8_t candidate = field_candidates[name.length][i];
@@ -165,15 +166,13 @@ static enum field_name field_name_of(struct slice name) {
 	return FIELD_OTHER;
 }
 
-int request_add(struct request *r, struct slice name, struct slice value) {
-	if (octet_text(value.at, value.length) != value.length) return -400;
-	enum field_name known = field_name_of(name);
-	if (known == FIELD_OTHER) return 0;
+int request_add(struct request *r, enum field_name name, struct slice value) {
+	if (name == FIELD_OTHER) return 0;
 	if (r->fields == FIELDS_MAX) return -431;
-	unsigned bit = 1U << known;
+	unsigned bit = 1U << name;
 	r->repeated |= r->known & bit;
 	r->known |= bit;
-	r->field[r->fields++] = (struct field){.name = known, .value = slice_trim(value)};
+	r->field[r->fields++] = (struct field){.name = name, .value = slice_trim(value)};
 	return 0;
 }
 
@@ -182,7 +181,8 @@ static int parse_field(struct request *r, struct slice line) {
 	struct slice name = {.at = line.at, .length = span(line, OCTET_TOKEN)};
 	if (!name.length || name.length == line.length || line.at[name.length] != ':') return -400;
 	struct slice value = {.at = line.at + name.length + 1, .length = line.length - name.length - 1};
-	return request_add(r, name, value);
+	if (octet_text(value.at, value.length) != value.length) return -400;
+	return request_add(r, request_field_name(name), value);
 }
 
 struct slice request_field(const struct request *r, enum field_name name) {
@@ -216,7 +216,19 @@ static int parse_content_length(struct request *r) {
 	return 0;
 }
 
-/* RFC 9112, sections 6.1 and 7: nothing but "chunked", once, is known here. */
+/* Whether an element of a comma-separated list is empty. */
+static bool has_empty_element(struct slice list) {
+	for (size_t start = 0; start <= list.length;) {
+		const char *comma = memchr(list.at + start, ',', list.length - start);
+		size_t end = comma ? (size_t)(comma - list.at) : list.length;
+		if (!slice_trim((struct slice){.at = list.at + start, .length = end - start}).length) return true;
+		start = end + 1;
+	}
+	return false;
+}
+
+/* RFC 9112, sections 6.1 and 7: nothing but "chunked", once, is known here. An empty element, which a recipient may
+ * skip (RFC 9110, section 5.6.1.2), is refused: others do so, and framing is what all have to agree on. */
 static int parse_transfer_encoding(struct request *r) {
 	if (r->minor == 0) return -400;
 	struct slice last = {0};
@@ -224,6 +236,7 @@ static int parse_transfer_encoding(struct request *r) {
 	for (unsigned i = 0; i < r->fields; i++) {
 		if (r->field[i].name != FIELD_TRANSFER_ENCODING) continue;
 		struct slice list = r->field[i].value;
+		if (has_empty_element(list)) return -400;
 		for (struct slice coding; slice_next_element(&list, &coding); last = coding, codings++)
 			chunked += slice_equal_nocase(coding, SLICE("chunked"));
 	}
@@ -249,8 +262,11 @@ static int parse_expect(struct request *r) {
 	if (r->minor == 0 || !request_has(r, FIELD_EXPECT)) return 0;
 	for (unsigned i = 0; i < r->fields; i++) {
 		if (r->field[i].name != FIELD_EXPECT) continue;
-		if (!slice_equal_nocase(r->field[i].value, SLICE("100-continue"))) return -417;
-		r->expect_continue = r->framing != BODY_NONE;
+		struct slice list = r->field[i].value;
+		for (struct slice expectation; slice_next_element(&list, &expectation);) {
+			if (!slice_equal_nocase(expectation, SLICE("100-continue"))) return -417;
+			r->expect_continue = r->framing != BODY_NONE;
+		}
 	}
 	return 0;
 }
@@ -292,7 +308,10 @@ static int parse_incomplete(struct request *r, struct slice rest, size_t used) {
 	if (!r->line.at) {
 		r->line = rest;
 		size_t name = span(rest, OCTET_TOKEN);
-		if (name > METHOD_MAX || (name == 0 && rest.length && rest.at[0] != '\r')) return -400;
+		bool empty_line = name == 0 && rest.length && rest.at[0] == '\r';
+		if (name < rest.length && rest.at[name] != ' ' && !empty_line) return -400;
+		if (name == 0 && rest.length && !empty_line) return -400; /* a blank */
+		if (name > METHOD_MAX) return -501;
 		if (rest.length > METHOD_MAX + TARGET_MAX) return -414;
 	}
 	return used + rest.length >= HEAD_MAX ? -431 : 0;
@@ -338,8 +357,7 @@ struct request *request_keep(const struct request *r, size_t *size) {
 	size_t head = offsetof(struct request, field) + r->fields * sizeof *r->field;
 	*size = head + r->line.length + r->path.length + r->query.length + r->host.length;
 	for (unsigned i = 0; i < r->fields; i++) *size += r->field[i].value.length;
-	/* the fields that did not come are not there, nor looked at */
-	struct request *kept = malloc(*size > sizeof *kept ? *size : sizeof *kept);
+	struct request *kept = malloc(*size); /* the fields that did not come are not there, nor looked at */
 	if (!kept) return NULL;
 	memcpy(kept, r, head);
 	char *at = (char *)kept + head;

@@ -9,7 +9,7 @@
 enum {
 	HEAD_MAX = 16 * 1024,  /* bytes of a head, the empty line included; more: 431 */
 	TARGET_MAX = 8 * 1024, /* bytes of a request target; more: 414 */
-	METHOD_MAX = 32,       /* bytes of a method name; more: 400 */
+	METHOD_MAX = 32,       /* bytes of a method name; more: 501 */
 	FIELDS_MAX = 100,      /* field lines of a head; more: 431 */
 	EMPTY_LINES_MAX = 4,   /* before a request line (RFC 9112, section 2.2); more: 400 */
 	BODY_MAX = 1024 * 1024 /* bytes of a body that are read and dropped; more: 413 */
@@ -72,8 +72,11 @@ int request_parse(struct request *request, const char *buffer, size_t length);
  * end. All slices stay the caller's, and are referred to. Each 0, or the negative status as above; line is not filled,
  * minor is 1, host is what an absolute target says. */
 int request_begin(struct request *request, struct slice method, struct slice target);
-int request_add(struct request *request, struct slice name, struct slice value);
+int request_add(struct request *request, enum field_name name, struct slice value); /* which octet_text() is */
 int request_end(struct request *request);
+
+/* Which field that is, in any case of letters. */
+enum field_name request_field_name(struct slice name);
 
 /* Whether a field with that name came: most do not, so this is asked first. */
 static inline bool request_has(const struct request *request, enum field_name name) {

@@ -4,14 +4,15 @@
 #include "gatling/site.h"
 
 #include <errno.h>
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "gatling/hash.h"
+#include "gatling/notice.h"
 #include "gatling/owfat.h"
 #include "gatling/text_file.h"
 
-enum { BUCKETS = 256, NAME_ROOM = 24 };
+enum { BUCKETS = 256, NAME_ROOM = 24, SITE_LINE_SHOWN = 200 /* bytes of a line that is left out */ };
 
 static const char headers_name[] = "_headers", redirects_name[] = "_redirects", guard_name[] = ".htaccess_global";
 
@@ -35,6 +36,7 @@ struct sites {
 	const struct tree *tree;
 	struct guards *guards;
 	enum vhosts vhosts;
+	unsigned changes;
 	struct entry *bucket[BUCKETS];
 	struct asked asked[SITES_MAX];
 };
@@ -63,6 +65,8 @@ void sites_free(struct sites *s) {
 	free(s);
 }
 
+unsigned sites_changes(const struct sites *s) { return s->changes; }
+
 bool site_hides(const struct site *site, struct slice path) {
 	if (!path.length || path.at[path.length - 1] != 's') return false; /* as most */
 	const char *slash = site->holds_sites ? memchr(path.at, '/', path.length) : NULL;
@@ -80,93 +84,97 @@ static const char *path_of(const struct entry *e, const char *name, char *room) 
 	return room;
 }
 
-/* What is wrong with a file of rules is said, and the last good ones stay in force. */
-static void say(const struct entry *e, const struct text_file *file, const char *name,
-				const struct rules_error *error) {
+/* Says what is left out of a file of rules. */
+struct reader {
+	struct rules_report report; /* first: it is told */
+	const struct text_file *file;
 	char path[SITE_PREFIX_MAX + NAME_ROOM];
-	if (*error->text) text_file_complain(file, path_of(e, name, path), error->line, error->text);
+	unsigned told;
+};
+
+static void tell(struct rules_report *report, const struct rules_error *error) {
+	struct reader *r = (struct reader *)report;
+	char text[SITE_LINE_SHOWN + RULES_ERROR_MAX + 16];
+	if (r->told++ >= SITE_TOLD_MAX && !notice_checks()) return;
+	int shown = (int)(error->whole.length < SITE_LINE_SHOWN ? error->whole.length : SITE_LINE_SHOWN);
+	const char *more = error->whole.length > SITE_LINE_SHOWN ? "..." : "";
+	if (error->line) snprintf(text, sizeof text, "'%.*s'%s: %s", shown, error->whole.at, more, error->text);
+	else snprintf(text, sizeof text, "%s", error->text);
+	text_file_complain(r->file, r->path, error->line, text);
+}
+
+static void tell_nobody(struct rules_report *report, const struct rules_error *error) {
+	(void)report;
+	(void)error;
+}
+
+static void tell_how_many_more(const struct reader *r) {
+	char text[RULES_ERROR_MAX];
+	if (r->told <= SITE_TOLD_MAX || notice_checks()) return;
+	snprintf(text, sizeof text, "%u more lines are left out: gatling --check names them", r->told - SITE_TOLD_MAX);
+	text_file_complain(r->file, r->path, 0, text);
 }
 
 /* Why it cannot be read. */
 static const char *what_failed(const struct text_file *file, struct rules_error *error) {
-	if (file->error != EFBIG) return strerror(file->error);
-	rules_fail(error, 0, "the file is too large: more than %d bytes", TEXT_FILE_MAX);
+	if (file->error == EFBIG) rules_fail(error, 0, "the file is too large: more than %d bytes", TEXT_FILE_MAX);
+	else rules_fail(error, 0, "it cannot be read: %s", strerror(file->error));
 	return error->text;
 }
 
-/* Looks at a file of rules. TEXT_NEW: *text is malloc'd. */
-static enum text_state look_at(const struct sites *s, const struct entry *e, struct text_file *file, const char *name,
-							   char **text, struct slice *content) {
-	char path[SITE_PREFIX_MAX + NAME_ROOM];
+/* A file of rules, and how it becomes some. */
+struct kind {
+	const char *name;
+	void *(*parse)(struct slice text, struct rules_report *report);
+	void (*free)(void *rules); /* NULL is allowed */
+};
+
+static void *parse_headers(struct slice text, struct rules_report *report) { return header_rules_parse(text, report); }
+static void free_headers(void *rules) { header_rules_free(rules); }
+static const struct kind headers_kind = {headers_name, parse_headers, free_headers};
+
+static void *parse_redirects(struct slice text, struct rules_report *report) {
+	return redirect_rules_parse(text, report);
+}
+static void free_redirects(void *rules) { redirect_rules_free(rules); }
+static const struct kind redirects_kind = {redirects_name, parse_redirects, free_redirects};
+
+/* The rules that the file has now. As long as it cannot be read they are the last ones, of another worker if this has
+ * none. */
+static void *look_at_rules(const struct sites *s, const struct entry *e, const struct kind *kind,
+						   struct text_file *file, void *rules) {
+	struct reader reader = {.report.tell = tell, .file = file};
 	struct rules_error error;
-	size_t length;
-	enum text_state state = text_file_look(file, s->tree, path_of(e, name, path), text, &length);
-	if (state == TEXT_FAILED) text_file_complain(file, path, 0, what_failed(file, &error));
-	*content = (struct slice){.at = *text, .length = length};
-	return state;
-}
-
-/* After a file of rules could not be read or understood by a worker that has no earlier ones: those of another. */
-static char *last_good(const struct entry *e, const char *name, struct slice *content) {
-	char path[SITE_PREFIX_MAX + NAME_ROOM];
-	size_t length;
-	char *text = text_file_last_good(path_of(e, name, path), &length);
-	*content = (struct slice){.at = text, .length = length};
-	return text;
-}
-
-static void note_good(const struct entry *e, const char *name, const char *text, struct slice content) {
-	char path[SITE_PREFIX_MAX + NAME_ROOM];
-	text_file_good(path_of(e, name, path), text, content.length);
-}
-
-static void look_at_headers(const struct sites *s, struct entry *e) {
-	struct rules_error error = {0}, ignored;
-	struct slice content;
 	char *text;
-	enum text_state state = look_at(s, e, &e->headers, headers_name, &text, &content);
-	if (state == TEXT_SAME) return;
-	struct header_rules *rules = text ? header_rules_parse(content, &error) : NULL;
-	say(e, &e->headers, headers_name, &error);
-	if (rules || state == TEXT_NONE) {
-		note_good(e, headers_name, text, content);
-		header_rules_free(e->site.headers);
-		e->site.headers = rules;
-	} else if (!e->site.headers) {
+	size_t length;
+	enum text_state state = text_file_look(file, s->tree, path_of(e, kind->name, reader.path), &text, &length);
+	if (state == TEXT_SAME) return rules;
+	if (state == TEXT_FAILED) text_file_complain(file, reader.path, 0, what_failed(file, &error));
+	void *new = text ? kind->parse((struct slice){.at = text, .length = length}, &reader.report) : NULL;
+	tell_how_many_more(&reader);
+	if (new || state == TEXT_NONE) {
+		text_file_good(reader.path, text, length);
+		kind->free(rules);
+		rules = new;
+	} else if (!rules) {
 		free(text);
-		text = last_good(e, headers_name, &content);
-		e->site.headers = text ? header_rules_parse(content, &ignored) : NULL;
+		text = text_file_last_good(reader.path, &length);
+		reader.report.tell = tell_nobody;
+		if (text) rules = kind->parse((struct slice){.at = text, .length = length}, &reader.report);
 	}
 	free(text);
+	return rules;
 }
 
-static void look_at_redirects(const struct sites *s, struct entry *e) {
-	struct rules_error error = {0}, warning = {0}, ignored;
-	struct slice content;
-	char *text;
-	enum text_state state = look_at(s, e, &e->redirects, redirects_name, &text, &content);
-	if (state == TEXT_SAME) return;
-	struct redirect_rules *rules = text ? redirect_rules_parse(content, &error, &warning) : NULL;
-	say(e, &e->redirects, redirects_name, &error);
-	say(e, &e->redirects, redirects_name, &warning);
-	if (rules || state == TEXT_NONE) {
-		note_good(e, redirects_name, text, content);
-		redirect_rules_free(e->site.redirects);
-		e->site.redirects = rules;
-	} else if (!e->site.redirects) {
-		free(text);
-		text = last_good(e, redirects_name, &content);
-		e->site.redirects = text ? redirect_rules_parse(content, &ignored, &ignored) : NULL;
-	}
-	free(text);
-}
-
-static void look_at_files(const struct sites *s, struct entry *e, int64_t now_ms) {
+static void look_at_files(struct sites *s, struct entry *e, int64_t now_ms) {
 	char path[SITE_PREFIX_MAX + NAME_ROOM];
 	if (e->checked_ms && now_ms - e->checked_ms < SITE_CHECK_MS) return;
 	e->checked_ms = now_ms;
-	look_at_headers(s, e);
-	look_at_redirects(s, e);
+	const struct header_rules *before = e->site.headers;
+	bool again = e->headers.looked;
+	e->site.headers = look_at_rules(s, e, &headers_kind, &e->headers, e->site.headers);
+	s->changes += again && e->site.headers != before;
+	e->site.redirects = look_at_rules(s, e, &redirects_kind, &e->redirects, e->site.redirects);
 	guard_release(e->site.guard);
 	e->site.guard = guards_find(s->guards, path_of(e, guard_name, path));
 	guard_release(e->site.outer);
@@ -187,14 +195,14 @@ static struct entry *enter(struct sites *s, struct slice prefix) {
 	return *link = e;
 }
 
-/* The site in that directory, if there is one. *unsure becomes true if that cannot be seen now. */
-static struct entry *try_directory(struct sites *s, const char *name, size_t length, bool *unsure) {
+/* The site in that directory, if there is one. *error: why that could not be seen just now. */
+static struct entry *try_directory(struct sites *s, const char *name, size_t length, int *error) {
 	char path[SITE_PREFIX_MAX + 1];
 	struct stat st;
 	memcpy(path, name, length);
 	path[length] = '\0';
 	if (tree_stat(s->tree, path, &st) == -1) {
-		*unsure |= errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+		if (tree_passes(errno)) *error = errno;
 		return NULL;
 	}
 	if (!S_ISDIR(st.st_mode)) return NULL;
@@ -202,19 +210,19 @@ static struct entry *try_directory(struct sites *s, const char *name, size_t len
 	return enter(s, (struct slice){.at = path, .length = length + 1});
 }
 
-static struct entry *look(struct sites *s, const struct asked *asked) {
+/* NULL: there is none, or, with *error, that is not known. */
+static struct entry *look(struct sites *s, const struct asked *asked, int *error) {
 	char name[SITE_PREFIX_MAX]; /* "host:port" */
 	if (s->vhosts == VHOSTS_OFF) return enter(s, SLICE(""));
 	size_t host_length = host_name((struct slice){.at = asked->authority, .length = asked->length}, name);
 	size_t length = host_length;
 	name[length++] = ':';
 	length += fmt_ulong(name + length, asked->port);
-	bool unsure = false;
-	struct entry *e = try_directory(s, name, length, &unsure);
-	if (!e) e = try_directory(s, name, host_length, &unsure);
-	if (!e) e = try_directory(s, "default", strlen("default"), &unsure);
+	struct entry *e = try_directory(s, name, length, error);
+	if (!e) e = try_directory(s, name, host_length, error);
+	if (!e) e = try_directory(s, "default", strlen("default"), error);
 	if (!e && s->vhosts == VHOSTS_TRY) e = enter(s, SLICE(""));
-	return unsure ? NULL : e; /* rather none than another's */
+	return *error ? NULL : e; /* rather none than another's */
 }
 
 const struct site *sites_find(struct sites *s, struct slice host, unsigned port, int64_t now_ms) {
@@ -222,22 +230,24 @@ const struct site *sites_find(struct sites *s, struct slice host, unsigned port,
 	struct asked *a = &s->asked[hash_octets(port, host) % SITES_MAX];
 	bool same =
 		a->used && a->port == port && slice_equal((struct slice){.at = a->authority, .length = a->length}, host);
+	int error = 0;
 	if (!same || now_ms - a->checked_ms >= SITE_CHECK_MS) {
 		if (!same && host.length) memcpy(a->authority, host.at, host.length);
 		a->length = (uint16_t)host.length;
 		a->port = (uint16_t)port;
-		a->used = true;
 		a->checked_ms = now_ms;
-		a->found = look(s, a);
+		a->found = look(s, a, &error);
+		a->used = !error;
 		if (a->found) look_at_files(s, a->found, now_ms);
 	}
+	errno = error ? error : ENOENT;
 	return a->found ? &a->found->site : NULL;
 }
 
 void site_complain(const struct site *site, unsigned line) {
 	const struct entry *e = (const struct entry *)site;
-	struct rules_error error;
-	rules_fail(&error, line, "with this rule a response gets more than %d bytes of fields: answered with 500",
-			   HEADER_OCTETS_MAX);
-	say(e, &e->headers, headers_name, &error);
+	char path[SITE_PREFIX_MAX + NAME_ROOM], text[RULES_ERROR_MAX];
+	snprintf(text, sizeof text, "with this rule a response gets more than %d bytes of fields: answered with 500",
+			 HEADER_OCTETS_MAX);
+	text_file_complain(&e->headers, path_of(e, headers_name, path), line, text);
 }

@@ -14,6 +14,7 @@
 enum {
 	SITES_MAX = 256,               /* hosts whose directory is remembered */
 	SITE_CHECK_MS = 1000,          /* for so long, as what its files say */
+	SITE_TOLD_MAX = 16,            /* lines of a file that are left out, and said to be each */
 	SITE_PREFIX_MAX = HOST_MAX + 8 /* bytes of "host:port/" */
 };
 
@@ -33,9 +34,12 @@ struct sites *sites_new(const struct tree *tree, struct guards *guards, enum vho
 void sites_free(struct sites *sites);
 
 /* Finds the first that exists of HOST:PORT/, HOST/, default/ and, unless only virtual hosts are served, the root.
- * host is absent or host_valid(); a port in it does not count, port is the one that the connection came in on. NULL:
- * there is none. The site is good until the next call. */
+ * host is absent or host_valid(); a port in it does not count, port is the one that the connection came in on. NULL
+ * with errno: ENOENT: there is none; else it could not be seen just now. The site is good until the next call. */
 const struct site *sites_find(struct sites *sites, struct slice host, unsigned port, int64_t now_ms);
+
+/* How often fields that an owner wants have changed. */
+unsigned sites_changes(const struct sites *sites);
 
 /* Whether a path below the directory of the site (decoded, without leading slash) is one of its own files that are not
  * served, or of a site that lies in it. */

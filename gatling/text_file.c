@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "gatling/hash.h"
+#include "gatling/notice.h"
 
 /* 0 or an errno. */
 static int read_all(int fd, size_t length, char *text) {
@@ -39,11 +40,6 @@ static int read_file(const struct tree *tree, const char *path, struct stat *st,
 	return error;
 }
 
-/* Whether the next look may find what this one could not. */
-static bool passes(int error) {
-	return error == EAGAIN || error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
-}
-
 enum text_state text_file_look(struct text_file *f, const struct tree *tree, const char *path, char **text,
 							   size_t *length) {
 	struct stat st = {0};
@@ -55,33 +51,21 @@ enum text_state text_file_look(struct text_file *f, const struct tree *tree, con
 	if (!error) error = read_file(tree, path, &st, text);
 	*length = *text ? (size_t)st.st_size : 0;
 	f->identity = *text ? identity_of(&st) : now;
-	f->recent = (!error && identity_recent(&f->identity, time(NULL))) || passes(error);
+	f->recent = (!error && identity_recent(&f->identity, time(NULL))) || tree_passes(error);
 	f->error = error;
 	f->looked = true;
 	return !error ? TEXT_NEW : error == ENOENT ? TEXT_NONE : TEXT_FAILED;
 }
 
 void text_file_complain(const struct text_file *f, const char *path, unsigned line, const char *what) {
-	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-	static uint64_t said[NOTICES_MAX];
-	static unsigned next;
-	struct slice name = {.at = path, .length = strlen(path)};
-	uint64_t key = hash_octets(line, (struct slice){.at = what, .length = strlen(what)});
-	if (f->identity.mode) { /* whichever way leads to it */
+	uint64_t key = 0;
+	if (f->identity.mode) {
 		const uint64_t state[] = {(uint64_t)f->identity.device, (uint64_t)f->identity.inode,
 								  (uint64_t)f->identity.changed.tv_sec, (uint64_t)f->identity.changed.tv_nsec};
-		key = hash_octets(key, (struct slice){.at = (const char *)state, .length = sizeof state});
-	} else {
-		key = hash_octets(key, name);
+		key = hash_octets(0, (struct slice){.at = (const char *)state, .length = sizeof state});
 	}
-	bool before = false;
-	pthread_mutex_lock(&mutex);
-	for (unsigned i = 0; i < NOTICES_MAX; i++) before |= said[i] == key;
-	if (!before) said[next++ % NOTICES_MAX] = key;
-	pthread_mutex_unlock(&mutex);
-	if (before) return;
-	if (line) fprintf(stderr, "gatling: %s:%u: %s\n", path, line, what);
-	else fprintf(stderr, "gatling: %s: %s\n", path, what);
+	if (line) notice(key, "%s:%u: %s", path, line, what);
+	else notice(key, "%s: %s", path, what);
 }
 
 /* --- what was good last --- */

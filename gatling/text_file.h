@@ -6,7 +6,7 @@
 #include "gatling/identity.h"
 #include "gatling/tree.h"
 
-enum { TEXT_FILE_MAX = 1024 * 1024, /* bytes */ NOTICES_MAX = 256 /* things that are remembered to have been said */ };
+enum { TEXT_FILE_MAX = 1024 * 1024 /* bytes */ };
 
 /* What is known of one; all zero at first. */
 struct text_file {
@@ -26,8 +26,7 @@ enum text_state {
 enum text_state text_file_look(struct text_file *file, const struct tree *tree, const char *path, char **text,
 							   size_t *length);
 
-/* Says on stderr what is wrong with (a line of) the file in this state, unless a worker has said so before. line 0:
- * with all of it. */
+/* Says what is wrong with (a line of) the file in this state (notice.h). line 0: with all of it. */
 void text_file_complain(const struct text_file *file, const char *path, unsigned line, const char *what);
 
 /* What was good last of a file is kept for the process, so that a worker that sees it first when it is broken does as

@@ -102,7 +102,8 @@ static long bio_control(BIO *bio, int command, long number, void *pointer) {
 }
 
 static BIO_METHOD *method_new(void) {
-	BIO_METHOD *m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "io");
+	int index = BIO_get_new_index();
+	BIO_METHOD *m = index == -1 ? NULL : BIO_meth_new(index | BIO_TYPE_SOURCE_SINK, "io");
 	if (m && BIO_meth_set_read_ex(m, bio_read) && BIO_meth_set_write_ex(m, bio_write) &&
 		BIO_meth_set_ctrl(m, bio_control))
 		return m;
@@ -157,6 +158,8 @@ enum iob_result tls_flush(struct tls *t) {
 }
 
 bool tls_blocked(const struct tls *t) { return t->unsent || t->waits; }
+
+size_t tls_memory(const struct tls *t) { return t->unsent ? t->unsent_end : 0; }
 
 /* Seals bytes: always all of them, since the BIO takes everything. */
 static bool seal(struct tls *t, const char *plain, size_t length) {
@@ -257,7 +260,7 @@ enum tls_result tls_handshake(struct tls *t, void *buffer, size_t *length) {
 	t->kernel = BIO_get_ktls_send(SSL_get_wbio(t->ssl));
 	if (!t->kernel && w->kernel) { /* not this cipher, or not these records: they are sealed here and go through io/ */
 		BIO *bio = SSL_get_rbio(t->ssl);
-		BIO_up_ref(bio);
+		if (!BIO_up_ref(bio)) return TLS_FAILED;
 		SSL_set0_wbio(t->ssl, bio);
 	}
 	return TLS_DONE;
@@ -330,7 +333,7 @@ struct tls *tls_new(struct tls_worker *w, io_loop *loop, int fd) {
 	if (!t) return NULL;
 	*t = (struct tls){.worker = w, .loop = loop, .fd = fd};
 	t->ssl = SSL_new(certificates_default(w->certificates));
-	BIO *in = t->ssl ? bio_new(t) : NULL, *out = in;
+	BIO *in = t->ssl && SSL_set_app_data(t->ssl, &w->handshaking) ? bio_new(t) : NULL, *out = in;
 	if (in && w->kernel) out = BIO_new_socket(fd, BIO_NOCLOSE);
 	if (!out) {
 		BIO_free(in);
@@ -340,7 +343,6 @@ struct tls *tls_new(struct tls_worker *w, io_loop *loop, int fd) {
 		return NULL;
 	}
 	SSL_set_bio(t->ssl, in, out);
-	SSL_set_app_data(t->ssl, &w->handshaking);
 	SSL_set_accept_state(t->ssl);
 	return t;
 }

@@ -68,6 +68,9 @@ bool tls_blocked(const struct tls *tls);
 /* Sends what is sealed and not sent, without a batch. */
 enum iob_result tls_flush(struct tls *tls);
 
+/* Bytes of memory that are kept for it, but for OpenSSL's. */
+size_t tls_memory(const struct tls *tls);
+
 /* Tells the peer that nothing more will be sent, if that goes out at once. */
 void tls_close(struct tls *tls);
 

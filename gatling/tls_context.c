@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gatling/certificates.h"
+#include "gatling/ocsp.h"
 #include "gatling/tickets.h"
 
 /* Without the DHE suites that some versions of the profile list: each costs the server more than its client
@@ -26,7 +27,10 @@ static int choose_certificate(SSL *ssl, int *alert, void *unused) {
 		*alert = SSL_AD_UNRECOGNIZED_NAME;
 		return SSL_TLSEXT_ERR_ALERT_FATAL;
 	}
-	if (context) SSL_set_SSL_CTX(ssl, context);
+	if (context && !SSL_set_SSL_CTX(ssl, context)) {
+		*alert = SSL_AD_INTERNAL_ERROR;
+		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	}
 	return context ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
@@ -41,12 +45,12 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
 
 static int staple(SSL *ssl, void *unused) {
 	(void)unused;
-	struct slice response = certificates_ocsp(SSL_get_certificate(ssl));
+	struct slice response = ocsp_of(SSL_get_certificate(ssl), time(NULL));
 	if (!response.length) return SSL_TLSEXT_ERR_NOACK;
 	unsigned char *copy = OPENSSL_memdup(response.at, response.length); /* it becomes the connection's */
-	if (!copy) return SSL_TLSEXT_ERR_NOACK;
-	SSL_set_tlsext_status_ocsp_resp(ssl, copy, (long)response.length);
-	return SSL_TLSEXT_ERR_OK;
+	if (copy && SSL_set_tlsext_status_ocsp_resp(ssl, copy, (long)response.length)) return SSL_TLSEXT_ERR_OK;
+	OPENSSL_free(copy);
+	return SSL_TLSEXT_ERR_NOACK;
 }
 
 static bool ask_for_certificates(SSL_CTX *context, const char *client_ca) {
@@ -57,7 +61,9 @@ static bool ask_for_certificates(SSL_CTX *context, const char *client_ca) {
 	int count = 0;
 	for (X509 *ca; ok && (ca = PEM_read_bio_X509(text, NULL, NULL, NULL)); count++) {
 		X509_NAME *name = X509_NAME_dup(X509_get_subject_name(ca));
-		ok = name && sk_X509_NAME_push(names, name) && X509_STORE_add_cert(store, ca);
+		bool pushed = name && sk_X509_NAME_push(names, name);
+		if (!pushed) X509_NAME_free(name);
+		ok = pushed && X509_STORE_add_cert(store, ca);
 		X509_free(ca);
 	}
 	BIO_free(text);
@@ -87,8 +93,10 @@ SSL_CTX *tls_context_new(const char *client_ca) {
 	SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF); /* tickets, in the clients' keeping, are enough */
 	SSL_CTX_set_timeout(c, TICKET_PERIOD_S);
-	SSL_CTX_set_tlsext_servername_callback(c, choose_certificate);
+	if (!SSL_CTX_set_tlsext_servername_callback(c, choose_certificate) || !SSL_CTX_set_tlsext_status_cb(c, staple)) {
+		SSL_CTX_free(c);
+		return NULL;
+	}
 	SSL_CTX_set_alpn_select_cb(c, choose_protocol, NULL);
-	SSL_CTX_set_tlsext_status_cb(c, staple);
 	return c;
 }

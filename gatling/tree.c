@@ -1,11 +1,25 @@
 /* tree.c - see tree.h. */
 #include "gatling/tree.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <unistd.h>
 
 #include "gatling/platform.h"
+
+bool tree_passes(int error) {
+	switch (error) {
+	case EAGAIN:
+	case EBUSY:
+	case EINTR:
+	case EIO:
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM: return true;
+	default: return false;
+	}
+}
 
 int tree_open(const struct tree *t, const char *path, int flags) {
 	flags |= O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;

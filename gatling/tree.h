@@ -14,6 +14,9 @@ struct tree {
 	bool symlinks_inside; /* those that lead out are not followed: EXDEV */
 };
 
+/* Whether what failed so may succeed in a moment: nothing is to be concluded, or remembered, from it. */
+bool tree_passes(int error);
+
 /* What stat(2) says. 0, or -1 with errno. */
 int tree_stat(const struct tree *tree, const char *path, struct stat *st);
 

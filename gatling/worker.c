@@ -20,14 +20,15 @@ static int adopt(struct worker *w, int fd, void *cookie) {
 	return io_fd(w->loop, fd, cookie) == -1 ? -1 : io_wantread(w->loop, fd);
 }
 
-/* Descriptors are counted out beforehand, but for files under way: a worker that is full makes room, or the kernel's
- * queue waits. -1: there are too few. */
-static int count_limits(struct worker *w, unsigned *cached) {
+/* Descriptors are counted out beforehand, but for files that are being sent, of which there are FILES_SHARE of them at
+ * most: a worker that has no more makes room, or the kernel's queue waits. -1: there are too few. */
+static int count_limits(struct worker *w, unsigned *cached, unsigned *open) {
 	struct rlimit limit;
 	unsigned most = 1U << 20;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < most) most = (unsigned)limit.rlim_cur;
 	if (!w->private_descriptors) most /= (unsigned)w->options->workers;
 	*cached = most / 8 < CACHE_DESCRIPTORS_MAX ? most / 8 : CACHE_DESCRIPTORS_MAX;
+	*open = most / FILES_SHARE;
 	unsigned taken = *cached + w->listeners + DESCRIPTORS_RESERVED;
 	if (most <= taken) {
 		errno = EMFILE;
@@ -39,15 +40,15 @@ static int count_limits(struct worker *w, unsigned *cached) {
 
 static int start(struct worker *w) {
 	int keep[2 * ADDRESSES_MAX + 2];
-	unsigned kept = 0, cached;
+	unsigned kept = 0, cached, open;
 	for (unsigned i = 0; i < w->listeners; i++) keep[kept++] = w->listener[i].fd;
 	keep[kept++] = w->root;
 	keep[kept++] = w->control.fd;
 	w->private_descriptors = io_private_descriptors(keep, kept);
-	if (count_limits(w, &cached) == -1) return -1;
+	if (count_limits(w, &cached, &open) == -1) return -1;
 
 	w->loop = io_loop_new();
-	if (!w->loop || content_open(&w->content, w->loop, w->root, w->options, cached) == -1) return -1;
+	if (!w->loop || content_open(&w->content, w->loop, w->root, w->options, cached, open) == -1) return -1;
 	if (w->certificates) {
 		w->tls = tls_worker_new(w->options->strict_sni, w->kernel_tls);
 		if (!w->tls) return -1;
@@ -75,41 +76,14 @@ static void resume_accepting(struct worker *w) {
 		if (io_wantread(w->loop, w->listener[i].fd) == -1) pause_accepting(w);
 }
 
-static struct conn *connection_of(const struct worker *w, int fd) {
-	void *cookie = io_cookie(w->loop, fd);
-	return cookie && *(enum cookie_kind *)cookie == COOKIE_CONNECTION ? cookie : NULL;
+static unsigned shed_from(const struct worker *w) {
+	return w->connections_max - w->connections_max * (100 - SHED_FROM) / 100;
 }
 
-/* Those of the idle connections whose deadline comes first, which are idle longest, ACCEPT_BATCH at most; how many. */
-static unsigned idle_longest(const struct worker *w, struct conn **longest, unsigned most) {
-	int64_t deadline[ACCEPT_BATCH];
-	unsigned n = 0;
-	if (most == 0 || most > ACCEPT_BATCH) most = ACCEPT_BATCH;
-	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
-		struct conn *c = connection_of(w, fd);
-		if (!c || !conn_idle(c)) continue;
-		int64_t own = io_deadline(w->loop, fd); /* 0: it has just been taken, and not been read from */
-		if (!own) continue;
-		if (n < most) n++;
-		else if (own >= deadline[n - 1]) continue;
-		unsigned at = n - 1;
-		for (; at > 0 && deadline[at - 1] > own; at--) {
-			deadline[at] = deadline[at - 1];
-			longest[at] = longest[at - 1];
-		}
-		deadline[at] = own;
-		longest[at] = c;
-	}
-	return n;
-}
-
-/* A full worker parts with connections that have been idle longest, so that those who only hold on keep nobody out: a
- * few at a time, since to find them takes a walk. false: none is idle. */
-static bool make_room(struct worker *w) {
-	struct conn *longest[ACCEPT_BATCH];
-	unsigned n = idle_longest(w, longest, w->connections_max / 8 + 1), closed = 0;
-	for (unsigned i = 0; i < n; i++) closed += conn_part(w, longest[i]);
-	return closed > 0;
+/* How many connections a worker should part with: those beyond SHED_FROM; at least one, for who has not got in. */
+static unsigned to_part_with(const struct worker *w) {
+	unsigned from = shed_from(w);
+	return w->connections > from ? w->connections - from : 1;
 }
 
 static bool somebody_waits(const struct listener *listener) {
@@ -122,7 +96,8 @@ static bool somebody_waits(const struct listener *listener) {
 static bool accept_batch(struct worker *w, const struct listener *listener) {
 	struct conn *fresh[ACCEPT_BATCH];
 	int count = 0, error = 0;
-	if (w->connections >= w->connections_max && !(somebody_waits(listener) && make_room(w))) error = EMFILE;
+	if (w->connections >= w->connections_max && !(somebody_waits(listener) && shed_connections(w, to_part_with(w))))
+		error = EMFILE;
 	while (count < ACCEPT_BATCH && w->connections < w->connections_max && !error) {
 		struct sockaddr_storage peer = {0};
 		socklen_t length = sizeof peer;
@@ -135,11 +110,12 @@ static bool accept_batch(struct worker *w, const struct listener *listener) {
 		if (c) fresh[count++] = c;
 		else error = ENOMEM;
 	}
-	/* the files under way were not counted */
-	if ((error == EMFILE || error == ENFILE) && w->connections < w->connections_max) (void)make_room(w);
 	/* without descriptors or memory trying again at once would only burn the processor */
 	if (error && error != EAGAIN && !w->draining) pause_accepting(w);
 	for (int i = 0; i < count; i++) conn_readable(w, fresh[i]);
+	/* here the descriptors that are missing are taken by files */
+	if (error == EMFILE || error == ENFILE || w->connections > shed_from(w)) (void)shed_connections(w, to_part_with(w));
+	if (w->connections >= w->connections_max && error) shed_say_full(w);
 	return !error;
 }
 
@@ -147,7 +123,7 @@ static bool accept_batch(struct worker *w, const struct listener *listener) {
 
 static void close_connections(struct worker *w, bool draining) {
 	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
-		struct conn *c = connection_of(w, fd);
+		struct conn *c = conn_of(w, fd);
 		if (c && draining) conn_drain(w, c);
 		else if (c) conn_close(w, c);
 	}
@@ -227,13 +203,14 @@ static void timed_out(struct worker *w, int fd) {
 	else conn_timed_out(w, cookie);
 }
 
+/* The shorter of two times, of which -1 is for ever. */
+static int sooner(int one, int other) { return one == -1 || (other != -1 && other < one) ? other : one; }
+
 static int wait_limit(const struct worker *w) {
-	int limit = w->log ? log_due(w->log, io_now(w->loop)) : -1;
-	if (w->draining && w->drain_until_ms) {
-		int64_t left = w->drain_until_ms - io_now(w->loop);
-		if (left < 0) left = 0;
-		if (limit == -1 || left < limit) limit = (int)left;
-	}
+	int64_t now = io_now(w->loop);
+	int limit = sooner(w->log ? log_due(w->log, now) : -1, content_due(&w->content, now));
+	if (w->draining && w->drain_until_ms)
+		limit = sooner(limit, w->drain_until_ms > now ? (int)(w->drain_until_ms - now) : 0);
 	return limit;
 }
 
@@ -247,12 +224,16 @@ static int turn(struct worker *w) {
 	make_dates(w);
 	w->handshakes = 0;
 	content_collect(&w->content);
-	for (int fd; (fd = io_canread(w->loop)) != -1;) readable(w, fd);
+	for (int fd; (fd = io_canread(w->loop)) != -1;) {
+		readable(w, fd);
+		if (w->memory > w->options->client_memory) shed_memory(w);
+	}
 	w->share = io_now(w->loop) - w->at_once_ms < AT_ONCE_MS ? SHARE_LEAST : SHARE_MOST;
 	w->sent = 0; /* who is left when the share is used up comes first in the next turn */
 	for (int fd; w->sent < w->share && (fd = io_canwrite(w->loop)) != -1;) conn_writable(w, io_cookie(w->loop, fd));
 	for (int fd; (fd = io_timedout(w->loop)) != -1;) timed_out(w, fd);
 	if (w->log && log_due(w->log, io_now(w->loop)) == 0) log_flush(w->log, io_now(w->loop));
+	if (content_due(&w->content, io_now(w->loop)) == 0) content_tidy(&w->content, io_now(w->loop));
 	return 0;
 }
 

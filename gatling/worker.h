@@ -6,10 +6,12 @@
 #include "gatling/access.h"
 #include "gatling/answer.h"
 #include "gatling/log.h"
+#include "gatling/shed.h"
 #include "gatling/tls.h"
 #include "io/io.h"
 
 enum {
+	LISTENERS_MAX = 2 * ADDRESSES_MAX, /* at each address perhaps one for TLS */
 	/* Bytes read at a time: TLS_ROOM, behind part of a head (HEAD_MAX) or of a frame. */
 	SCRATCH = 56 * 1024,
 	FRAMES = 160 * 1024,          /* bytes of frames of HTTP/2: HTTP2_BATCH, and all that can answer SCRATCH bytes */
@@ -17,6 +19,7 @@ enum {
 	ACCEPT_PAUSE_MS = 100,        /* without descriptors, until the next try */
 	DRAIN_BATCHES = 128,          /* taken at most from each listening socket before it is closed */
 	CACHE_DESCRIPTORS_MAX = 1024, /* large files kept open; at most an eighth of the limit */
+	FILES_SHARE = 4,              /* this part of the limit may be large files that are being sent */
 	DESCRIPTORS_RESERVED = 32,    /* of the limit, for everything but connections and cached files */
 	/* Bytes sent to who has waited for room until requests are looked at again: so long they wait. With the smaller
 	 * share 10 MB cost a fifth more. */
@@ -58,8 +61,8 @@ struct exchange; /* exchange.h */
 struct worker {
 	/* set by the main thread */
 	const struct options *options;
-	int root;                                    /* descriptor of the directory */
-	struct listener listener[2 * ADDRESSES_MAX]; /* at each address perhaps one for TLS */
+	int root; /* descriptor of the directory */
+	struct listener listener[LISTENERS_MAX];
 	unsigned listeners;
 	struct control control;
 	struct log_lines *log;                  /* NULL: no log */
@@ -72,6 +75,8 @@ struct worker {
 	int error;              /* why it could not start */
 	int64_t drain_until_ms; /* 0: no limit */
 	unsigned connections, connections_max;
+	size_t memory; /* bytes that are kept for them, see budget.h */
+	struct shed shed;
 	uint64_t share, sent;   /* bytes of this turn: SHARE_LEAST or SHARE_MOST; those used up */
 	int64_t at_once_ms;     /* when a request was answered at once */
 	struct exchange *spare; /* for reuse */
@@ -84,7 +89,7 @@ struct worker {
 	char server_date_hpack[3 * DATE_ROOM];
 	struct slice server_date_block[2]; /* the same for HTTP/2 */
 	char frames[FRAMES];
-	char log_date[ACCESS_DATE_MAX];
+	char log_date[ACCESS_DATE_MAX], log_text[ACCESS_LINE_MAX];
 	char scratch[SCRATCH];
 };
 

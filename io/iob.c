@@ -25,6 +25,7 @@ struct source {
 	iob_fill *fill;
 	iob_release *release;
 	void *owner;
+	size_t memory; /* of the owner, from the first byte made on */
 	uint64_t made; /* bytes */
 	char *piece;   /* made ahead, NULL before it is needed; its last byte is the last one made */
 	size_t piece_length;
@@ -85,6 +86,20 @@ void iob_free(iob *b) {
 uint64_t iob_bytesleft(const iob *b) { return b->left; }
 size_t iob_parts(const iob *b) { return b->end - b->first; }
 
+static size_t source_memory(const struct source *s) {
+	return (s->made ? s->memory : 0) + (s->piece ? (size_t)IOB_SOURCE_PIECE : 0);
+}
+
+size_t iob_memory(const iob *b) {
+	size_t n = sizeof *b;
+	if (b->part != b->inline_part) n += b->part_size * sizeof *b->part;
+	if (b->arena != b->inline_arena) n += b->arena_size;
+	size_t i = b->first;
+	while (i < b->end && b->part[i].kind < PART_FILE) i++;
+	/* one source after the other: those behind have not begun */
+	return i < b->end && b->part[i].kind == PART_SOURCE ? n + source_memory(b->part[i].owner) : n;
+}
+
 /* A bigger copy of a block that may be the inline one. */
 static void *grown(void *old, void *inline_block, size_t used, size_t size) {
 	if (old != inline_block) return realloc(old, size);
@@ -134,13 +149,13 @@ static void release_source(void *owner) {
 	free(s);
 }
 
-int iob_addsource(iob *b, uint64_t length, iob_fill *fill, iob_release *release, void *owner) {
+int iob_addsource(iob *b, uint64_t length, iob_fill *fill, iob_release *release, void *owner, size_t memory) {
 	struct source *s = length ? malloc(sizeof *s) : NULL;
 	if (!s) {
 		if (release) release(owner);
 		return length ? -1 : 0;
 	}
-	*s = (struct source){.fill = fill, .release = release, .owner = owner};
+	*s = (struct source){.fill = fill, .release = release, .owner = owner, .memory = memory};
 	struct part p = {.kind = PART_SOURCE, .length = length, .release = release_source, .owner = s};
 	return append_or_release(b, &p);
 }

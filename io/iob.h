@@ -50,12 +50,17 @@ int iob_addfile(iob *batch, int file, off_t offset, uint64_t length, iob_release
 typedef ssize_t iob_fill(void *owner, char *buffer, size_t size);
 
 /* length bytes that fill(owner, ...) makes when their turn has come, in the thread of the loop. Only from then until
- * they are sent or dropped, memory for a piece of them is held. Once release(owner) is called, fill is not. */
-int iob_addsource(iob *batch, uint64_t length, iob_fill *fill, iob_release *release, void *owner);
+ * they are sent or dropped, memory for a piece of them is held, and what the owner needs (memory bytes, see
+ * iob_memory()). Once release(owner) is called, fill is not. */
+int iob_addsource(iob *batch, uint64_t length, iob_fill *fill, iob_release *release, void *owner, size_t memory);
 
 /* Bytes and parts still to be sent. */
 uint64_t iob_bytesleft(const iob *batch);
 size_t iob_parts(const iob *batch);
+
+/* Bytes of memory that it takes: its own, what is copied, and that of the source whose turn it is; not buffers and
+ * files, which are others'. */
+size_t iob_memory(const iob *batch);
 
 /* Sends what it can, and no more than `most` bytes, so that others get their turn. IOB_DONE: all of it; the batch is
  * empty and may be used again. IOB_AGAIN: the socket is full, or most is used up, or what comes next of a file is not

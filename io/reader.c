@@ -13,12 +13,15 @@ enum { NOBODY = -1 }; /* a request's fd that has been closed */
 struct request {
 	int fd, file;
 	off_t offset, end;
-	struct request *next;
+	bool waits; /* in the queue of those that are asked for */
+	struct request *next, *previous;
 };
 
 struct queue {
-	struct request *first, **end;
+	struct request *first, *last;
 };
+
+enum { PIECE = 128 * 1024 }; /* bytes that POSIX_FADV_WILLNEED is sure to start reading at once */
 
 struct io_reader {
 	io_loop *loop;
@@ -26,19 +29,35 @@ struct io_reader {
 	pthread_mutex_t mutex; /* of what follows */
 	pthread_cond_t changed;
 	struct queue asked, done;
-	struct request *current; /* in neither */
+	struct waiting { /* by descriptor */
+		struct request *request;
+	} * of;   /* that which it waits for */
+	int size; /* of that table */
 	bool stopping;
+	char piece[PIECE]; /* the thread's */
 };
 
 static void push(struct queue *q, struct request *r) {
 	r->next = NULL;
-	*q->end = r;
-	q->end = &r->next;
+	r->previous = q->last;
+	if (q->last) q->last->next = r;
+	else q->first = r;
+	q->last = r;
+}
+
+static void unlink_request(struct queue *q, struct request *r) {
+	if (r->previous) r->previous->next = r->next;
+	else q->first = r->next;
+	if (r->next) r->next->previous = r->previous;
+	else q->last = r->previous;
 }
 
 static struct request *pop(struct queue *q) {
 	struct request *r = q->first;
-	if (r && !(q->first = r->next)) q->end = &q->first;
+	if (!r) return NULL;
+	q->first = r->next;
+	if (q->first) q->first->previous = NULL;
+	else q->last = NULL;
 	return r;
 }
 
@@ -48,10 +67,7 @@ static struct request *pop(struct queue *q) {
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum {
-	READ_PIECE = 128 * 1024, /* bytes that POSIX_FADV_WILLNEED is sure to start reading at once */
-	READER_NICE = 19         /* it takes what a loop leaves of its processor: that has little to do, but at once */
-};
+enum { READER_NICE = 19 }; /* it takes what a loop leaves of its processor: that has little to do, but at once */
 
 /* preadv2(2) takes 0.12 us. cachestat(2) takes 3 us for 2 MB and is refused, as the truth is by mincore(2), to who
  * could not write the file. */
@@ -61,26 +77,16 @@ static bool in_memory(int file, off_t offset) {
 	return preadv2(file, &part, 1, offset, RWF_NOWAIT) != -1 || errno != EAGAIN;
 }
 
-/* Waits until bytes of the file are in memory; how many, 0 or -1: no more. Nothing is copied: the pages go into a pipe,
- * and with it. */
-static ssize_t wait_for(int file, off_t at, size_t length) {
-	int end[2];
-	if (pipe2(end, O_CLOEXEC) == -1) return -1;
-	(void)fcntl(end[1], F_SETPIPE_SZ, READ_PIECE); /* else it takes more of them */
-	ssize_t n = splice(file, &at, end[1], NULL, length, 0);
-	close(end[0]);
-	close(end[1]);
-	return n;
-}
-
-/* Starts reading the window as a whole, then waits for it. The kernel's own reading ahead is turned off for the file,
- * since it would be the loop that starts it, for milliseconds where that is set to megabytes. */
-static void read_in(const struct request *r) {
+/* Starts reading the window as a whole, then waits for it, by copying it: that takes no descriptor, which a server that
+ * is full has not got. The kernel's own reading ahead is turned off for the file, since it would be the loop that
+ * starts it, for milliseconds where that is set to megabytes. */
+static void read_in(struct io_reader *reader, const struct request *r) {
 	(void)posix_fadvise(r->file, 0, 0, POSIX_FADV_RANDOM);
-	for (off_t at = r->offset; at < r->end; at += READ_PIECE)
-		(void)posix_fadvise(r->file, at, r->end - at < READ_PIECE ? r->end - at : READ_PIECE, POSIX_FADV_WILLNEED);
+	for (off_t at = r->offset; at < r->end; at += PIECE)
+		(void)posix_fadvise(r->file, at, r->end - at < PIECE ? r->end - at : PIECE, POSIX_FADV_WILLNEED);
 	ssize_t n = 1;
-	for (off_t at = r->offset; at < r->end && n > 0; at += n) n = wait_for(r->file, at, (size_t)(r->end - at));
+	for (off_t at = r->offset; at < r->end && n > 0; at += n)
+		n = pread(r->file, reader->piece, r->end - at < PIECE ? (size_t)(r->end - at) : PIECE, at);
 }
 
 static void *run(void *argument) {
@@ -93,11 +99,10 @@ static void *run(void *argument) {
 			pthread_cond_wait(&reader->changed, &reader->mutex);
 			continue;
 		}
-		reader->current = r;
+		r->waits = false;
 		pthread_mutex_unlock(&reader->mutex);
-		read_in(r);
+		read_in(reader, r);
 		pthread_mutex_lock(&reader->mutex);
-		reader->current = NULL;
 		push(&reader->done, r);
 		pthread_mutex_unlock(&reader->mutex);
 		io_wake(reader->loop);
@@ -122,13 +127,24 @@ static struct io_reader *reader_new(io_loop *loop) {
 	struct io_reader *reader = calloc(1, sizeof *reader);
 	if (!reader) return NULL;
 	reader->loop = loop;
-	reader->asked.end = &reader->asked.first;
-	reader->done.end = &reader->done.first;
 	pthread_mutex_init(&reader->mutex, NULL);
 	pthread_cond_init(&reader->changed, NULL);
 	if (pthread_create(&reader->thread, NULL, run, reader) == 0) return reader;
 	free(reader);
 	return NULL;
+}
+
+/* Room for a descriptor in the table. false: ENOMEM. */
+static bool table_grow(struct io_reader *reader, int fd) {
+	int size = reader->size ? reader->size : 64;
+	if (fd < reader->size) return true;
+	while (size <= fd) size *= 2;
+	struct waiting *of = realloc(reader->of, (size_t)size * sizeof *of);
+	if (!of) return false;
+	for (int i = reader->size; i < size; i++) of[i].request = NULL;
+	reader->of = of;
+	reader->size = size;
+	return true;
 }
 
 bool io_in_memory(io_loop *loop, int fd, int file, off_t offset, uint64_t now, uint64_t length) {
@@ -139,10 +155,11 @@ bool io_in_memory(io_loop *loop, int fd, int file, off_t offset, uint64_t now, u
 	/* Between them lies what was read with them. Who begins at the front has seldom been overtaken. */
 	if (read || (in_memory(file, offset + (off_t)now - 1) && (offset == 0 || in_memory(file, offset)))) return true;
 	if (!loop->reader) loop->reader = reader_new(loop);
-	struct request *r = loop->reader ? malloc(sizeof *r) : NULL;
+	struct request *r = loop->reader && table_grow(loop->reader, fd) ? malloc(sizeof *r) : NULL;
 	if (!r) return true;
 	if (length > IO_READ_WINDOW) length = IO_READ_WINDOW;
-	*r = (struct request){.fd = fd, .file = file, .offset = offset, .end = offset + (off_t)length};
+	*r = (struct request){.fd = fd, .file = file, .offset = offset, .end = offset + (off_t)length, .waits = true};
+	loop->reader->of[fd].request = r;
 	e->reading = true;
 	pthread_mutex_lock(&loop->reader->mutex);
 	push(&loop->reader->asked, r);
@@ -151,24 +168,27 @@ bool io_in_memory(io_loop *loop, int fd, int file, off_t offset, uint64_t now, u
 	return false;
 }
 
-/* Nobody is to fill the queue by asking and going away, nor to have the next owner of the number told. */
+/* Nobody is to fill the queue by asking and going away, nor to have the next owner of the number told. O(1): thousands
+ * may go at once. */
 void io_read_forget(struct io_reader *reader, int fd) {
+	struct request *r = reader->of[fd].request;
+	if (!r) return;
+	reader->of[fd].request = NULL;
 	pthread_mutex_lock(&reader->mutex);
-	struct request **link = &reader->asked.first;
-	while (*link && (*link)->fd != fd) link = &(*link)->next;
-	struct request *r = *link;
-	if (r && !(*link = r->next)) reader->asked.end = link;
-	for (struct request *d = reader->done.first; d; d = d->next)
-		if (d->fd == fd) d->fd = NOBODY;
-	if (reader->current && reader->current->fd == fd) reader->current->fd = NOBODY;
+	bool waits = r->waits;
+	if (waits) unlink_request(&reader->asked, r);
+	else r->fd = NOBODY;
 	pthread_mutex_unlock(&reader->mutex);
-	free(r);
+	if (waits) free(r);
 }
 
 void io_reader_collect(struct io_reader *reader) {
 	pthread_mutex_lock(&reader->mutex);
 	for (struct request *r; (r = pop(&reader->done));) {
-		if (r->fd != NOBODY) io_has_read(reader->loop, r->fd);
+		if (r->fd != NOBODY) {
+			reader->of[r->fd].request = NULL;
+			io_has_read(reader->loop, r->fd);
+		}
 		free(r);
 	}
 	pthread_mutex_unlock(&reader->mutex);
@@ -187,6 +207,7 @@ void io_reader_free(struct io_reader *reader) {
 	pthread_join(reader->thread, NULL);
 	queue_free(&reader->asked);
 	queue_free(&reader->done);
+	free(reader->of);
 	pthread_mutex_destroy(&reader->mutex);
 	pthread_cond_destroy(&reader->changed);
 	free(reader);

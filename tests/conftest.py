@@ -3,8 +3,11 @@
     python3 -m pytest tests --builds epoll=build
 """
 
+import contextlib
+import fcntl
 import os
 import sys
+import tempfile
 from pathlib import Path, PosixPath
 
 import pytest
@@ -25,11 +28,38 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "clear: of the wire, not over TLS: it is about ports, or its client has no TLS")
     config.addinivalue_line("markers", "decided: of the wire, about what is answered, not how it travels: not with each mechanism")
+    config.addinivalue_line("markers", "alone: measures: no other test runs meanwhile, and it may be noise three times")
     # what is served has to be readable for everybody, also below pytest's private directory
     os.umask(0o022)
 
 
-ENOUGH = ("epoll", "poll", "tls")  # for what is decided
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.get_closest_marker("alone"):
+            item.add_marker(pytest.mark.flaky(reruns=2))
+
+
+@contextlib.contextmanager
+def locked(name, how):
+    with open(Path(tempfile.gettempdir(), f"gatling-tests-{os.geteuid()}-{name}"), "a", encoding="ascii") as file:
+        fcntl.flock(file, how)
+        yield
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item):
+    """Who is to be alone closes the door, waits until all others are out, and nobody comes in."""
+    with contextlib.ExitStack() as out:
+        with contextlib.ExitStack() as door:
+            door.enter_context(locked("door", fcntl.LOCK_EX))
+            alone = item.get_closest_marker("alone")
+            out.enter_context(locked("room", fcntl.LOCK_EX if alone else fcntl.LOCK_SH))
+            if alone:
+                out.push(door.pop_all())
+        yield
+
+
+ENOUGH = ("epoll", "tls")  # for what is decided
 
 
 class OverTls(PosixPath):

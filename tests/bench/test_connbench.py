@@ -55,6 +55,7 @@ def test_samples_are_taken_at_every_so_many_connections(build, server, idle, pat
         assert header[name]
 
 
+@pytest.mark.alone
 def test_a_known_delay_is_measured_on_new_and_on_idle_connections(build):
     def behave(connection, *_):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -71,6 +72,7 @@ def test_a_known_delay_is_measured_on_new_and_on_idle_connections(build):
     assert min(int(row[5]) for row in rows[2:]) < 44e6
 
 
+@pytest.mark.alone
 def test_thirty_thousand_connections(plain, server):
     url = f"http://127.0.0.1:{server.port}/k"
     header, rows = table(connbench(plain, "-n", 30_000, "-i", 10_000, "-s", 2, url).stdout)

@@ -213,6 +213,7 @@ def test_ipv6(build, tmp_path):
         assert all(b"\r\nHost: [::1]:%d" % port in request for request in seen)
 
 
+@pytest.mark.alone
 def test_open_loop_sends_what_is_due_when_it_is_due(build, tmp_path):
     arrived = []
     with Origin(lambda *_: arrived.append(time.monotonic()) or OK) as origin:
@@ -232,6 +233,20 @@ def test_what_nobody_answers_in_open_loop_is_not_forgotten(build, tmp_path):
 # --- figures, of the program as it is installed ---
 
 
+def median_ns(url, requests):
+    """Of the round trips of a plain client on one connection."""
+    host, port = re.match(r"http://([^:/]+):(\d+)", url).groups()
+    found = []
+    with socket.create_connection((host, int(port)), 10) as s:
+        for _ in range(requests):
+            begun = time.perf_counter_ns()
+            s.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            s.recv(65536)
+            found.append(time.perf_counter_ns() - begun)
+    return sorted(found)[requests // 2]
+
+
+@pytest.mark.alone
 def test_a_known_delay_is_measured(plain, tmp_path):
     def behave(*_):
         until = time.perf_counter() + 0.005
@@ -241,10 +256,13 @@ def test_a_known_delay_is_measured(plain, tmp_path):
 
     with Origin(behave) as origin:
         result = httpbench(plain, "-n", 300, "-c", 1, origin.url, tmp_path=tmp_path)
+        seen = median_ns(origin.url, 100)  # by another client: on a busy host waking up takes its time, too
         for duration in ("first_byte", "whole"):
-            assert abs(result["durations"][duration]["percentiles_ns"]["50"] / 5e6 - 1) < 0.02
+            found = result["durations"][duration]["percentiles_ns"]["50"]
+            assert 5e6 * 0.98 < found < max(5e6, seen) * 1.02
 
 
+@pytest.mark.alone
 def test_a_stall_is_seen_by_all_whom_it_keeps_waiting(plain, tmp_path):
     """All answers stall for 1 s in 5: of Poisson arrivals a fifth waits, evenly from 0 to 1 s. So 1 % waits longer than
     0.95 s and a tenth longer than 0.5 s. In closed loop it is one request a connection."""
@@ -271,9 +289,6 @@ def test_clients_race_for_nothing(threads, tmp_path):
             assert result["answered"] > 400 and not failures(result)
 
 
-SEARCHES_MAX = 5
-
-
 def one_at_a_time(seconds):
     lock = threading.Lock()
 
@@ -285,18 +300,17 @@ def one_at_a_time(seconds):
     return behave
 
 
+@pytest.mark.alone
 def test_the_highest_rate_that_meets_a_goal_is_found(plain):
     with Origin(one_at_a_time(0.005)) as origin:  # not 200 a second, and p99 < 60 ms only well below that
-        for _ in range(SEARCHES_MAX):
-            done = httpbench(plain, "--search", "p99<60ms", "-d", 1, "-c", 50, origin.url)
-            if "NOISY" not in done.stdout:  # else it says itself that it does not count
-                break
+        done = httpbench(plain, "--search", "p99<60ms", "-d", 1, "-c", 50, origin.url)
         rate = int(re.search(r"meets the goal: (\d+) requests a second", done.stdout).group(1))
         assert 80 < rate < 195
         done = httpbench(plain, "--search", "p50<1ms", "-d", 0.2, "-c", 50, origin.url, status=1)
         assert "no rate meets the goal" in done.stdout
 
 
+@pytest.mark.alone
 def test_a_sweep_goes_beyond_what_the_server_takes(plain):
     with Origin(one_at_a_time(0.002)) as origin:
         lines = httpbench(plain, "--sweep", "-d", 0.5, "-c", 50, origin.url).stdout.splitlines()

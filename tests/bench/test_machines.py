@@ -66,7 +66,8 @@ def serving(machines, machine, plain, address):
     root = Root({"k": b"x" * 1024})
     server = machines.start(machine, plain / "gatling", "-c", root.path, "-i", address, "-p", "0", "-n")
     try:
-        yield f"http://{address}:{re.search(r':([0-9]+)/', server.stderr.readline()).group(1)}/k"
+        line = next(line for line in server.stderr if "gatling: serving" in line)
+        yield f"http://{address}:{re.search(r':([0-9]+)/', line).group(1)}/k"
     finally:
         server.terminate()
         server.communicate()

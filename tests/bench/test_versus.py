@@ -16,6 +16,7 @@ def versus(plain, *arguments):
                           timeout=120, check=False)  # fmt: skip
 
 
+@pytest.mark.alone
 def test_each_server_is_measured_in_each_round(plain, tmp_path):
     done = versus(plain, "--only", "1k,once-1k,pipelined,head,304,404,mix,workers", "--servers", "gatling,epoll,lazy",
                   "--rounds", 2, "--seconds", 0.05, "--out", tmp_path)  # fmt: skip
@@ -32,6 +33,7 @@ def test_each_server_is_measured_in_each_round(plain, tmp_path):
     assert "1 KB: CPU, ratio to the smallest program" in done.stdout
 
 
+@pytest.mark.alone
 def test_https_and_http_2_are_measured_as_well(plain, tmp_path):
     done = versus(plain, "--only", "tls-1k,handshake,h2-1k,h2c-1k", "--servers", "gatling", "--rounds", 1, "--seconds", 0.1, "--out", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -42,7 +42,7 @@ static void set_up(void) {
 	worker.loop = io_loop_new();
 	worker.server_date_block[0] = SLICE("\x0f\x27\x01g");
 	require(worker.root != -1 && worker.loop);
-	require(content_open(&worker.content, worker.loop, worker.root, &options, 10) == 0);
+	require(content_open(&worker.content, worker.loop, worker.root, &options, 10, 20) == 0);
 	require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end) == 0 && io_fd(worker.loop, end[0], &worker) == 0);
 	fd = end[0];
 }

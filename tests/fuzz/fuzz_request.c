@@ -50,7 +50,7 @@ static void use(const struct request *q) {
 static void log_request(const struct request *q) {
 	static char line[ACCESS_LINE_MAX];
 	struct peer peer = {0};
-	const struct access access = {.peer = &peer, .request = q, .status = 200, .bytes = 1};
+	struct access access = access_of(&peer, q);
 	for (enum log_format format = LOG_COMMON; format < LOG_OFF; format++) {
 		size_t n = access_format(line, format, "D", &access);
 		require(n < ACCESS_LINE_MAX && !memchr(line, '\n', n));

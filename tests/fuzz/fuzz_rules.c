@@ -11,6 +11,7 @@
 #include "gatling/path.h"
 #include "gatling/pattern.h"
 #include "gatling/redirect_rules.h"
+#include "tests/unit/told.h"
 
 enum { SLOW_MAX = 40, STEPS_MAX = 100000 };
 
@@ -104,9 +105,9 @@ static void check_filled(struct slice lines) {
 }
 
 static void check_headers(struct slice text, struct slice host, struct slice path) {
-	struct rules_error error;
-	struct header_rules *rules = header_rules_parse(text, &error);
-	require(rules || error.text[0]);
+	struct told told = nothing_told;
+	struct header_rules *rules = header_rules_parse(text, &told.report);
+	require(rules || told.count);
 	if (!rules) return;
 	const struct header_set *set = header_rules_match(rules, host, path);
 	require(set == header_rules_match(rules, host, path));
@@ -125,10 +126,10 @@ static void check_headers(struct slice text, struct slice host, struct slice pat
 
 static void check_redirects(struct slice text, const struct redirect_request *request) {
 	static char buffer[REDIRECT_TARGET_MAX];
-	struct rules_error error, warning;
+	struct told told = nothing_told;
 	struct redirect result;
-	struct redirect_rules *rules = redirect_rules_parse(text, &error, &warning);
-	require(rules || error.text[0]);
+	struct redirect_rules *rules = redirect_rules_parse(text, &told.report);
+	require(rules || told.count);
 	if (!rules) return;
 	if (redirect_rules_match(rules, request, false, buffer, &result)) {
 		const char *at = result.target.at;

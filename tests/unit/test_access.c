@@ -23,6 +23,14 @@ static struct slice format(enum log_format format, const struct access *access) 
 	return (struct slice){.at = line, .length = n};
 }
 
+/* Of the request as it is now. */
+static struct access answered(const struct peer *p, int status, uint64_t bytes) {
+	struct access a = access_of(p, &q);
+	a.status = status;
+	a.bytes = bytes;
+	return a;
+}
+
 static void lines_are_in_the_common_log_format(void **state) {
 	(void)state;
 	static const struct {
@@ -36,7 +44,7 @@ static void lines_are_in_the_common_log_format(void **state) {
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct peer p = peer(cases[i].peer);
 		q = (struct request){.line = slice_of(cases[i].request)};
-		struct access a = {.peer = &p, .request = &q, .status = 200, .bytes = 12};
+		struct access a = answered(&p, 200, 12);
 		check_slice(format(LOG_COMMON, &a), cases[i].line);
 	}
 }
@@ -62,8 +70,9 @@ static void parse(const char *text, int expected) {
 static void all_that_a_request_says_is_logged(void **state) {
 	(void)state;
 	struct peer p = peer("192.0.2.1");
-	struct access a = {.peer = &p, .request = &q, .user = SLICE("jo e"), .status = 200, .bytes = 12};
 	parse("GET /a?b HTTP/1.1\r\nHost: x:80\r\nReferer: http://y/\r\nUser-Agent: me \"1\"\r\nReferer: 2\r\n\r\n", 0);
+	struct access a = answered(&p, 200, 12);
+	a.user = SLICE("jo e");
 	check_slice(format(LOG_COMMON, &a), "192.0.2.1 - jo\\x20e [D] \"GET /a?b HTTP/1.1\" 200 12 1.234567");
 	check_slice(format(LOG_COMBINED, &a), "192.0.2.1 - jo\\x20e [D] \"GET /a?b HTTP/1.1\" 200 12 \"http://y/\" "
 										  "\"me \\x221\\x22\"");
@@ -76,11 +85,12 @@ static void all_that_a_request_says_is_logged(void **state) {
 static void of_a_request_that_is_wrong_what_is_known_is_logged(void **state) {
 	(void)state;
 	struct peer p = peer("192.0.2.1");
-	struct access a = {.peer = &p, .request = &q, .status = 400};
 	parse("GET  / HTTP/1.1\r\n\r\n", -400);
+	struct access a = answered(&p, 400, 0);
 	check_slice(format(LOG_JSON, &a), "{\"time\":\"D\",\"address\":\"192.0.2.1\",\"request\":\"GET  / HTTP/1.1\","
 									  "\"status\":400,\"bytes\":0,\"seconds\":1.234567}");
 	parse("GET / HTTP/1.1\r\nUser-Agent: me\r\nHost: a b\r\n\r\n", -400);
+	a = answered(&p, 400, 0);
 	check_slice(format(LOG_JSON, &a), "{\"time\":\"D\",\"address\":\"192.0.2.1\",\"method\":\"GET\",\"target\":\"/\","
 									  "\"protocol\":\"HTTP/1.1\",\"host\":\"a b\",\"status\":400,\"bytes\":0,"
 									  "\"user_agent\":\"me\",\"seconds\":1.234567}");
@@ -112,7 +122,7 @@ static void strings_are_utf_8(void **state) {
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		char expected[512];
 		q = (struct request){.line = slice_of(cases[i].line)};
-		struct access a = {.peer = &none, .request = &q, .status = 400};
+		struct access a = answered(&none, 400, 0);
 		snprintf(
 			expected, sizeof expected,
 			"{\"time\":\"D\",\"address\":\"unix:\",\"request\":\"%s\",\"status\":400,\"bytes\":0,\"seconds\":1.234567}",
@@ -134,14 +144,15 @@ static void of_endless_fields_the_start_is_logged(void **state) {
 		q.known = 1U << FIELD_REFERER | 1U << FIELD_USER_AGENT;
 		q.field[q.fields++] = (struct field){.name = FIELD_REFERER, .value = all};
 		q.field[q.fields++] = (struct field){.name = FIELD_USER_AGENT, .value = all};
-		struct access a = {.peer = &p, .request = &q, .user = all, .status = 414, .bytes = UINT64_MAX};
+		struct access a = answered(&p, 414, UINT64_MAX);
+		a.user = all;
 		for (enum log_format f = LOG_COMMON; f < LOG_OFF; f++) {
 			size_t least = ACCESS_REQUEST_MAX + (f == LOG_COMMON ? 0 : 2 * ACCESS_FIELD_MAX);
 			assert_true(format(f, &a).length > 2 * least);
 		}
 	}
-	struct slice text =
-		format(LOG_COMMON, &(struct access){.peer = &p, .request = &q, .status = 414, .bytes = UINT64_MAX});
+	struct access last = answered(&p, 414, UINT64_MAX);
+	struct slice text = format(LOG_COMMON, &last);
 	assert_memory_equal(text.at + text.length - 35, "\" 414 18446744073709551615 1.234567", 35);
 }
 
@@ -153,7 +164,8 @@ static void a_character_at_the_end_of_what_is_logged_stays_whole(void **state) {
 	memcpy(agent + ACCESS_FIELD_MAX - 1, "\xe2\x82\xac", 3);
 	q = (struct request){.line = SLICE("x"), .known = 1U << FIELD_USER_AGENT, .fields = 1};
 	q.field[0] = (struct field){.name = FIELD_USER_AGENT, .value = {.at = agent, .length = sizeof agent}};
-	struct slice text = format(LOG_JSON, &(struct access){.peer = &none, .request = &q, .status = 400});
+	struct access a = answered(&none, 400, 0);
+	struct slice text = format(LOG_JSON, &a);
 	const char end[] = "xx\xe2\x82\xac\",\"seconds\":1.234567}";
 	assert_memory_equal(text.at + text.length - (sizeof end - 1), end, sizeof end - 1);
 }

@@ -47,6 +47,7 @@ static void chunks_end_behind_the_trailer_in_pieces_of_any_size(void **state) {
 		"A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n",
 		"3;name=value;x=\"y\"\r\nabc\r\n0;last\r\n\r\n",
 		"3 ; name\r\nabc\r\n0\r\n\r\n",
+		"3 ; name = value ;other\t=\t\"a\\\"b; \xe9\" ; x\r\nabc\r\n0;y=\"\"\r\n\r\n",
 		"3\r\n\r\n\r\r\n0\r\nTrailer: x\r\nOther: y\r\n\r\n",
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -77,6 +78,13 @@ static void broken_chunks_are_refused(void **state) {
 		"0\r\nfoo\r\n",   "0\r\n x: y\r\n",
 		"0\r\na : b\r\n", "0\r\na\x7fz: x\r\n",
 		"0\r\n: x\r\n",   "0\r\na: \x7f\r\n",
+		"1;\r\n",         "1;;\r\n",
+		"1;=x\r\n",       "1;a=\r\n",
+		"1;a b\r\n",      "1;a=b c\r\n",
+		"1;a=\"b\r\n",    "1;a=\"b\"c\r\n",
+		"1;a \r\n",       "1;a=b \r\n",
+		"1;a=b=c\r\n",    "1=a\r\n",
+		"1;a=\"\\\r\n",   "1;a(b\r\n",
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		for (size_t n = 1; n < 5; n++) {

@@ -33,7 +33,7 @@ static void lines_become_fields_with_names_in_lower_case(void **state) {
 		"Content-Length: 12\r\nETag: \"x\"\r\nX-Content-Type-Options: nosniff\r\nServer: gatling\r\nX: \r\n";
 	(void)state;
 	size_t n = hpack_fields(slice_of(lines), out);
-	assert_true(n <= hpack_bound(strlen(lines)));
+	assert_true(n <= HPACK_BOUND(strlen(lines)));
 	check_block(out, n,
 				"content-length: 12\r\netag: \"x\"\r\nx-content-type-options: nosniff\r\nserver: gatling\r\nx: \r\n");
 }
@@ -48,9 +48,28 @@ static void values_of_every_length(void **state) {
 		memset(expected, 'v', sizeof expected);
 		snprintf(line, sizeof line, "Location: %.*s\r\n", length, expected);
 		size_t n = hpack_fields(slice_of(line), out);
-		assert_true(n <= hpack_bound(strlen(line)));
+		assert_true(n <= HPACK_BOUND(strlen(line)));
 		line[0] = 'l';
 		check_block(out, n, line);
+	}
+}
+
+/* Of the field that takes most for its length, a batch. */
+static void a_block_never_exceeds_its_bound(void **state) {
+	static const size_t names[] = {1, 5, 126, 127, 254, 255, 300}, values[] = {0, 1, 126, 127, 254, 255, 383, 16511};
+	static char lines[4 * BLOCK_MAX], out[5 * BLOCK_MAX], filler[BLOCK_MAX];
+	(void)state;
+	memset(filler, 'x', sizeof filler);
+	for (size_t i = 0; i < COUNT(names); i++) {
+		for (size_t j = 0; j < COUNT(values); j++) {
+			size_t n = 0;
+			for (int count = 1; count <= 10; count++) {
+				n += (size_t)snprintf(lines + n, sizeof lines - n, "%.*s: %.*s\r\n", (int)names[i], filler,
+									  (int)values[j], filler);
+				size_t length = hpack_fields((struct slice){.at = lines, .length = n}, out);
+				if (length > HPACK_BOUND(n)) fail_msg("%d of %zu and %zu octets", count, names[i], values[j]);
+			}
+		}
 	}
 }
 
@@ -66,7 +85,8 @@ static void every_status(void **state) {
 }
 
 int main(void) {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(lines_become_fields_with_names_in_lower_case),
-									   cmocka_unit_test(values_of_every_length), cmocka_unit_test(every_status)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_become_fields_with_names_in_lower_case), cmocka_unit_test(values_of_every_length),
+		cmocka_unit_test(a_block_never_exceeds_its_bound), cmocka_unit_test(every_status)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

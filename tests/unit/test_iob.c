@@ -138,7 +138,7 @@ static void release_maker(void *owner) { ((struct maker *)owner)->releases++; }
 static void add_source(iob *b, struct maker *m, size_t at, size_t length, size_t most) {
 	*m = (struct maker){.at = at, .end = at + length, .most = most, .error = ENODATA};
 	memcpy(end_of_expected(length), content + at, length);
-	assert_int_equal(iob_addsource(b, length, fill, release_maker, m), 0);
+	assert_int_equal(iob_addsource(b, length, fill, release_maker, m, 0), 0);
 }
 
 static void parts_of_all_kinds_come_out_in_order(void **state) {
@@ -459,7 +459,7 @@ static void a_source_that_fails_fails_the_batch_behind_what_it_made(void **state
 		iob *b = iob_new();
 		add_copy(b, "head");
 		memcpy(end_of_expected(1500), content, 1500);
-		assert_int_equal(iob_addsource(b, 2000, fill, release_maker, &m), 0);
+		assert_int_equal(iob_addsource(b, 2000, fill, release_maker, &m, 0), 0);
 		for (int again = 0; again < 2; again++) {
 			assert_int_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_FAILED);
 			assert_int_equal(errno, cases[i][1]);
@@ -482,7 +482,7 @@ static void a_source_that_fails_at_once_does_not_keep_back_what_is_before_it(voi
 	(void)state;
 	iob *b = iob_new();
 	add_copy(b, "head");
-	assert_int_equal(iob_addsource(b, 1, fill, release_maker, &m), 0);
+	assert_int_equal(iob_addsource(b, 1, fill, release_maker, &m, 0), 0);
 	assert_int_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_FAILED);
 	assert_int_equal(errno, ENODATA);
 	receive(SIZE_MAX);
@@ -500,10 +500,10 @@ static void a_source_that_is_not_sent_is_released_once_too(void **state) {
 	iob *b = iob_new();
 	for (int i = 0; i < 3; i++) add_source(b, &m[i], 0, 1000000, SIZE_MAX);
 	assert_int_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_AGAIN);
-	assert_int_equal(iob_addsource(b, 0, fill, release_maker, &none), 0);
+	assert_int_equal(iob_addsource(b, 0, fill, release_maker, &none, 0), 0);
 	assert_int_equal(none.releases, 1);
 	while (iob_addbuf(b, "x", 1, NULL, NULL) == 0) continue;
-	assert_int_equal(iob_addsource(b, 1, fill, release_maker, &refused), -1);
+	assert_int_equal(iob_addsource(b, 1, fill, release_maker, &refused, 0), -1);
 	assert_int_equal(errno, ENOMEM);
 	assert_int_equal(refused.releases, 1);
 	iob_reset(b);

@@ -14,7 +14,7 @@
 
 /* A log that writes to a descriptor, which stays the caller's. */
 static struct log *start(int fd) {
-	struct log_file file = {.fd = fd, .directory = -1};
+	struct log_file file = {.fd = fd};
 	return log_start(&file, false);
 }
 
@@ -211,12 +211,24 @@ static void until(const char *path, const char *text) {
 	assert_string_equal(content(path), text);
 }
 
+static struct opener *opener; /* of the log that is open */
+
+/* As the server does it. */
+static int open_path(struct log_file *file, const char *path) {
+	opener_free(opener);
+	opener = opener_new();
+	assert_non_null(opener);
+	if (log_file_place(file, opener, path) == -1) return -1;
+	assert_int_equal(opener_start(opener), 0);
+	return log_file_open(file);
+}
+
 static struct log *open_log(bool json) {
 	static char path[64]; /* as long as the log */
 	struct log_file file;
 	snprintf(path, sizeof path, "%s/log", directory);
 	(void)unlink(path);
-	assert_int_equal(log_file_open(&file, path), 0);
+	assert_int_equal(open_path(&file, path), 0);
 	struct log *log = log_start(&file, json);
 	assert_non_null(log);
 	return log;
@@ -251,7 +263,7 @@ static void after_a_reopening_lines_go_to_a_new_file(void **state) {
 	assert_string_equal(content(in_directory("log")), "behind\n");
 	assert_string_equal(content(in_directory("old")), "before\nstill there\n");
 	assert_int_equal(stat(in_directory("log"), &st), 0);
-	assert_int_equal(st.st_mode & 0777 & ~LOG_FILE_MODE, 0);
+	assert_int_equal(st.st_mode & 0777 & ~OPENER_LOG_MODE, 0);
 }
 
 static void what_is_handed_over_before_a_reopening_goes_to_the_old_file(void **state) {
@@ -272,12 +284,12 @@ static void what_is_handed_over_before_a_reopening_goes_to_the_old_file(void **s
 static void a_path_that_cannot_be_opened_is_refused(void **state) {
 	(void)state;
 	struct log_file file;
-	assert_int_equal(log_file_open(&file, in_directory("none/log")), -1);
+	assert_int_equal(open_path(&file, in_directory("none/log")), -1);
 	assert_int_equal(errno, ENOENT);
-	assert_int_equal(log_file_open(&file, "/tmp/"), -1);
-	assert_int_equal(log_file_open(&file, "/tmp/."), -1);
+	assert_int_equal(open_path(&file, "/tmp/"), -1);
+	assert_int_equal(open_path(&file, "/tmp/."), -1);
 	assert_int_equal(symlink("elsewhere", in_directory("link")), 0);
-	assert_int_equal(log_file_open(&file, in_directory("link")), -1);
+	assert_int_equal(open_path(&file, in_directory("link")), -1);
 	assert_int_equal(errno, ELOOP);
 }
 

@@ -81,6 +81,19 @@ static void refused_paths_have_their_status(void **state) {
 	}
 }
 
+static void a_path_has_so_many_segments(void **state) {
+	char path[4 * PATH_SEGMENTS_MAX + 16] = "/", out[sizeof path];
+	size_t length;
+	(void)state;
+	for (int i = 0; i < PATH_SEGMENTS_MAX; i++) strcat(path, "a/");
+	assert_int_equal(path_decode(slice_of(path), out, &length), 0);
+	assert_int_equal(length, 2 * PATH_SEGMENTS_MAX);
+	strcat(path, "../b");
+	assert_int_equal(path_decode(slice_of(path), out, &length), 0);
+	strcat(path, "/c");
+	assert_int_equal(path_decode(slice_of(path), out, &length), 404);
+}
+
 static void encoding_and_decoding_come_back_to_the_same_name(void **state) {
 	(void)state;
 	char name[255], encoded[1 + 3 * sizeof name] = "/", decoded[sizeof encoded];
@@ -94,16 +107,66 @@ static void encoding_and_decoding_come_back_to_the_same_name(void **state) {
 	assert_memory_equal(decoded, name, length);
 }
 
+static void of_a_target_what_no_uri_holds_is_encoded(void **state) {
+	(void)state;
+	static const struct {
+		const char *target, *encoded;
+	} cases[] = {
+		{"/a-b._~/c", "/a-b._~/c"},     {"?a=b&c=!$'()*+,;:@/?", "?a=b&c=!$'()*+,;:@/?"},
+		{"/%41%zz%4", "/%41%25zz%254"}, {"/\"<>\\^`{|}[]", "/%22%3C%3E%5C%5E%60%7B%7C%7D%5B%5D"},
+		{"/caf\xc3\xa9", "/caf%C3%A9"},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char out[100];
+		size_t n = path_encode_target(slice_of(cases[i].target), out);
+		check_slice((struct slice){.at = out, .length = n}, cases[i].encoded);
+	}
+}
+
 static void hosts_are_checked(void **state) {
 	(void)state;
-	static const char *const good[] = {"a",          "a.b", "A-b_c.d.", "1.2.3.4",
-									   "1.2.3.4:80", "a:",  "[::1]",    "[fe80::1%eth0]:8000"};
-	static const char *const bad[] = {"",   ".",   ".a",  "a..b", "a/b", "a b", ":80", "a:b", "a:123456", "[::1",
-									  "[]", "[/]", "a\\", "a%00", "a,b", "@a",  "a@b", "::1", "[::1]x",   "a\x80"};
+	static const char *const good[] = {"a",    "a.b",   "A-b_c.d.", "1.2.3.4", "1.2.3.4:80",       "a:",     "a:0",
+									   "[::]", "[::1]", "[::1]:80", "a:65535", "[::ffff:1.2.3.4]", "a:00080"};
+	static const char *const bad[] = {"",
+									  ".",
+									  ".a",
+									  "a..b",
+									  "a/b",
+									  "a b",
+									  ":80",
+									  "a:b",
+									  "a:123456",
+									  "[::1",
+									  "[]",
+									  "[/]",
+									  "a\\",
+									  "a%00",
+									  "a,b",
+									  "@a",
+									  "a@b",
+									  "::1",
+									  "[::1]x",
+									  "a\x80",
+									  "[zz]",
+									  "[-]",
+									  "[v1.x]",
+									  "[:::::]",
+									  "[1.2.3.4]",
+									  "[ ::1]",
+									  "[::1 ]",
+									  "a:65536",
+									  "a:99999",
+									  "[::1]:65536",
+									  "a:000080",
+									  "[ab..cd::1]",
+									  "[fe80::1%eth0]",
+									  "[fe80::1%25eth0]",
+									  "[1:2:3:4:5:6:7:8:9]"};
 	for (size_t i = 0; i < COUNT(good); i++)
 		if (!host_valid(slice_of(good[i]))) fail_msg("%s is refused", good[i]);
 	for (size_t i = 0; i < COUNT(bad); i++)
 		if (host_valid(slice_of(bad[i]))) fail_msg("%s is accepted", bad[i]);
+	assert_false(host_valid((struct slice){.at = "[::1\0]", .length = 6}));
 	char name[HOST_MAX + 2];
 	memset(name, 'a', sizeof name);
 	assert_true(host_valid((struct slice){.at = name, .length = HOST_MAX}));
@@ -147,6 +210,8 @@ int main(void) {
 		cmocka_unit_test(paths_become_relative_and_plain),
 		cmocka_unit_test(refused_paths_have_their_status),
 		cmocka_unit_test(encoding_and_decoding_come_back_to_the_same_name),
+		cmocka_unit_test(of_a_target_what_no_uri_holds_is_encoded),
+		cmocka_unit_test(a_path_has_so_many_segments),
 		cmocka_unit_test(hosts_are_checked),
 		cmocka_unit_test(the_name_of_a_host_is_in_lower_case_and_without_port_and_last_dot),
 		cmocka_unit_test(types_go_by_the_last_extension_in_any_case),

@@ -62,7 +62,7 @@ def traced(plain, files, tmp_path):
 
     def count(function, *flags):
         path = tmp_path / "calls"
-        command = ["strace", "-f", "-qq", "-p", str(server.process.pid), "-o", str(path), *flags]
+        command = ["strace", "-f", "-qq", "-p", str(server.pid), "-o", str(path), *flags]
         with subprocess.Popen(command) as strace:
             try:
                 eventually(lambda: all(tracer(server, thread) == strace.pid for thread in server.thread_ids()))
@@ -77,5 +77,5 @@ def traced(plain, files, tmp_path):
 
 
 def tracer(server, thread):
-    with open(f"/proc/{server.process.pid}/task/{thread}/status", encoding="ascii") as status:
+    with open(f"/proc/{server.pid}/task/{thread}/status", encoding="ascii") as status:
         return int(re.search(r"TracerPid:\s*(\d+)", status.read()).group(1))

@@ -1,6 +1,8 @@
 """A server under test, and a client that sends exactly what it is told to."""
 
 import atexit
+import contextlib
+import ctypes
 import functools
 import os
 import re
@@ -9,6 +11,7 @@ import shutil
 import signal
 import socket
 import ssl
+import stat
 import subprocess
 import tempfile
 import threading
@@ -29,6 +32,12 @@ def eventually(condition, seconds=TIMEOUT):
         time.sleep(0.005)
 
 
+def listening(port):
+    """Whether somebody takes connections there."""
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) == 0
+
+
 class Root:
     """A directory to be served, outside pytest's private one."""
 
@@ -43,7 +52,8 @@ class Root:
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-        path.chmod(mode)
+        if stat.S_IMODE(path.stat().st_mode) != mode:  # else a server could see the file in one state more
+            path.chmod(mode)
         return path
 
     def mkdir(self, name):
@@ -54,12 +64,12 @@ class Root:
 
 
 @functools.cache
-def certificate(names="DNS:localhost,IP:127.0.0.1", key=("ec", "-pkeyopt", "ec_paramgen_curve:P-256"), expired=False):
+def certificate(names="DNS:localhost,IP:127.0.0.1", key=("ec", "-pkeyopt", "ec_paramgen_curve:P-256"), expired=False, days=30):
     """The paths of a self-signed certificate and of its key."""
     directory = Path(tempfile.mkdtemp(prefix="gatling-wire-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     directory.chmod(0o755)
-    command = ["openssl", "req", "-x509", "-newkey", *key, "-nodes", "-subj", "/CN=test", "-addext", f"subjectAltName={names}",
+    command = ["openssl", "req", "-x509", "-newkey", *key, "-nodes", "-days", str(days), "-subj", "/CN=test", "-addext", f"subjectAltName={names}",
                "-keyout", "key.pem", "-out", "cert.pem"]  # fmt: skip
     subprocess.run(command, cwd=directory, check=True, capture_output=True)
     if expired:
@@ -184,8 +194,25 @@ def runnable(build):
     return shutil.copy(build / "gatling", directory)
 
 
+def share_descriptors(thread, other):
+    """kcmp(2), which the C library has no name for."""
+    number, kcmp_files = {"x86_64": 312, "aarch64": 272}[os.uname().machine], 2
+    order = ctypes.CDLL(None, use_errno=True).syscall(number, thread, other, kcmp_files, 0, 0)
+    assert order != -1, os.strerror(ctypes.get_errno())
+    return order == 0
+
+
+def children(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def only_child(pid):
+    (child,) = children(pid)
+    return child
+
+
 def unprivileged():
-    """What makes subprocess leave root: there the server would chroot, and the leak sanitizer would miss its /proc."""
+    """What makes subprocess leave root: there the server would chroot, and leaks would not be looked for."""
     return {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
 
 
@@ -198,27 +225,29 @@ class Server:
     """The server of a build on 127.0.0.1 and a free port, unless told otherwise."""
 
     def __init__(self, build, root, *flags, address=("-i", "127.0.0.1"), stdout=subprocess.PIPE, as_root=False, tracer=(), **popen):
-        self.root, self.traced = root, bool(tracer)
-        popen = {**popen, "start_new_session": self.traced}
+        self.root = root
         self.tls = trusting() if type(build).__name__ == "OverTls" else None
         if self.tls:
             cert, key = certificate()
             flags = (*flags, "--cert", cert, "--key", key, "--tls-port", "0")
         command = [*tracer, runnable(build), "-c", getattr(root, "path", root), "-p", "0", *address, *flags]
         environment = {**os.environ, "TZ": "UTC"}
-        if as_root or tracer:
+        if tracer:
             environment["ASAN_OPTIONS"] = "detect_leaks=0"
-        else:
+        elif not as_root:
             popen = {**unprivileged(), **popen}
         self.process = subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, env=environment, **popen)
-        self.banner = self.process.stderr.readline().decode()
-        assert "gatling: serving" in self.banner, self.banner + self.process.stderr.read().decode()
+        self.lines, self.errors = [], []  # what it has said before it serves is among its errors
+        while "gatling: serving" not in (line := self.process.stderr.readline().decode()):
+            assert line, self.errors
+            self.errors.append(line.rstrip("\n"))
+        self.banner = line
+        self.pid = only_child(self.process.pid) if tracer else self.process.pid
         self.plain_port, self.tls_port = (
             int(found.group(1)) if (found := re.search(rf"{scheme}://\S+:(\d+)/", self.banner)) else None
             for scheme in ("http", "https")
         )
         self.port = self.tls_port if self.tls else self.plain_port
-        self.lines, self.errors = [], []
         self.threads = [threading.Thread(target=self._collect, args=(self.process.stderr, self.errors))]
         if stdout == subprocess.PIPE:
             self.threads.append(threading.Thread(target=self._collect, args=(self.process.stdout, self.lines)))
@@ -241,26 +270,27 @@ class Server:
             return connection.get(path, *fields, **options)
 
     def signal(self, number=signal.SIGTERM):
-        if self.traced:
-            os.killpg(self.process.pid, number)  # the tracer keeps it for itself
-        else:
-            self.process.send_signal(number)
+        """A tracer gets none: it would keep it for itself, or take the server's with it."""
+        if self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):  # the tracer is about to end, too
+                os.kill(self.pid, number)
+
+    def kill(self):
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+        for thread in self.threads:
+            thread.join()
 
     def wait(self, status=0):
         """Waits for the end, which has to be a clean one."""
         try:
             assert self.process.wait(TIMEOUT) == status, self.errors
         finally:
-            if self.process.poll() is None:
-                self.process.kill()
-                self.process.wait()
-            for thread in self.threads:
-                thread.join()
+            self.kill()
         assert not [line for line in self.errors if "Sanitizer" in line or "runtime error" in line], self.errors
 
     def stop(self):
-        if self.process.poll() is None:
-            self.signal()
+        self.signal()
         self.wait()
 
     def __enter__(self):
@@ -268,24 +298,25 @@ class Server:
 
     def __exit__(self, kind, *_):
         if kind and self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-            for thread in self.threads:
-                thread.join()
+            self.kill()
         else:
             self.stop()
 
     def thread_ids(self):
-        return sorted(int(name) for name in os.listdir(f"/proc/{self.process.pid}/task"))
+        return sorted(int(name) for name in os.listdir(f"/proc/{self.pid}/task"))
 
     def cpu_seconds(self):
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def resident(self):
         """Bytes of memory."""
-        return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
     def descriptors(self):
-        """Open descriptors of all threads."""
-        return sum(len(os.listdir(f"/proc/{self.process.pid}/task/{thread}/fd")) for thread in self.thread_ids())
+        """Open descriptors: of those threads that share them, once."""
+        owners = []
+        for thread in self.thread_ids():
+            if not any(share_descriptors(thread, owner) for owner in owners):
+                owners.append(thread)
+        return sum(len(os.listdir(f"/proc/{self.pid}/task/{thread}/fd")) for thread in owners)

@@ -1,12 +1,13 @@
 """Request bodies are read past, so that the next request is where it should be."""
 
+import signal
 import socket
 import time
 
 import pytest
 
 from conftest import SMALL
-from gatling import Connection, Server
+from gatling import Connection, Server, eventually, listening
 
 BODIES = {
     "length": ("Content-Length: 5", b"GET /"),
@@ -61,6 +62,29 @@ def test_a_client_that_expects_a_100_gets_it_and_then_the_answer(connection):
     connection.send(b"abc")
     assert connection.response().status == 200
     connection.assert_in_step()
+
+
+def test_the_last_answer_comes_after_its_100(connection):
+    connection.send(b"GET /small.bin HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+    begun = time.monotonic()
+    assert connection.response().status == 100
+    assert time.monotonic() - begun < 0.15  # the kernel holds back for 200 ms what more is to follow
+    connection.send(b"abc")
+    response = connection.response()
+    assert response.status == 200 and response["Connection"] == "close" and response.body == SMALL
+    connection.assert_closed()
+
+
+def test_the_last_answer_comes_after_its_100_while_the_server_ends(build, files):
+    with Server(build, files, "-j", "1") as server, server.connect() as c:
+        c.send(b"GET /small.bin HTTP/1.1\r\nHost: a\r\nContent-Le")
+        server.signal(signal.SIGHUP)
+        eventually(lambda: not listening(server.port))
+        c.send(b"ngth: 3\r\nExpect: 100-continue\r\n\r\n")
+        assert c.response().status == 100
+        c.send(b"abc")
+        assert c.response().body == SMALL
+        c.assert_closed()
 
 
 def test_a_100_waits_for_room_in_the_socket(build, files):

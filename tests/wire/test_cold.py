@@ -1,14 +1,17 @@
 """Files that are not in memory: a thread reads them, and nobody else waits for the disk."""
 
+import contextlib
 import os
 import random
 import re
+import signal
+import subprocess
 import time
 
 import pytest
 
-from conftest import SMALL
-from gatling import Root, Server, eventually
+from conftest import SMALL, tracer
+from gatling import Root, Server, descriptors_limited_to, eventually
 
 SIZE = 5_000_000
 CONTENT = random.Random(2).randbytes(SIZE)
@@ -68,7 +71,7 @@ def test_who_goes_away_while_the_disk_is_read_leaves_nothing_behind(build, cold)
         eventually(lambda: server.descriptors() <= before)
 
 
-SLOW_DISK = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=splice", "-e", "inject=splice:delay_enter=400000"]
+SLOW_DISK = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=pread64", "-e", "inject=pread64:delay_enter=800000"]
 
 
 def test_the_time_that_the_disk_takes_is_not_the_clients(build, cold):
@@ -99,5 +102,75 @@ def test_the_worker_sends_only_what_is_in_memory(traced, files, tmp_path):
     traced(client)
     calls = (tmp_path / "calls").read_text()
     senders = set(re.findall(r"^(\d+) +sendfile\(", calls, re.MULTILINE))
-    readers = set(re.findall(r"^(\d+) +splice\(", calls, re.MULTILINE))
+    readers = set(re.findall(r"^(\d+) +pread64\(", calls, re.MULTILINE))
     assert senders and readers and not senders & readers
+
+
+def test_a_full_server_reads_cold_files_beside_its_loop_too(plain, cold, tmp_path):
+    """Without a free descriptor, and with thousands of requests that are taken back at once."""
+    with Server(plain, cold, "-j", "1", "-n", **descriptors_limited_to(128)) as server:
+        for n in range(CLIENTS):
+            assert server.get(f"/{n}.bin").body == CONTENT
+            make_cold(cold.path / f"{n}.bin")
+        idle = [server.connect() for _ in range(100)]
+        path = tmp_path / "calls"
+        command = ["strace", "-f", "-qq", "-p", str(server.pid), "-o", str(path), "-e", "trace=sendfile,pread64,pipe2"]
+        with subprocess.Popen(command) as strace:
+            try:
+                eventually(lambda: all(tracer(server, thread) == strace.pid for thread in server.thread_ids()))
+                for n in range(CLIENTS):
+                    assert idle[n].get(f"/{n}.bin").body == CONTENT
+            finally:
+                strace.send_signal(signal.SIGINT)
+        calls = path.read_text()
+        senders = set(re.findall(r"^(\d+) +sendfile\(", calls, re.MULTILINE))
+        readers = set(re.findall(r"^(\d+) +pread64\(", calls, re.MULTILINE))
+        assert senders and readers and not senders & readers and "pipe2" not in calls
+        for c in idle:
+            c.close()
+
+
+@pytest.fixture
+def large():
+    root = Root({f"{n}.bin": CONTENT for n in range(3)})
+    root.write("_headers", b"/*\n  X-A: 0\n")
+    yield root
+    root.remove()
+
+
+def opened(server):
+    """Paths of the files that the workers keep open."""
+    paths = []
+    for thread in server.thread_ids():
+        for fd in os.listdir(f"/proc/{server.pid}/task/{thread}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                paths.append(os.readlink(f"/proc/{server.pid}/task/{thread}/fd/{fd}"))
+    return {path for path in paths if ".bin" in path}
+
+
+def test_files_that_are_gone_are_closed(build, large):
+    with Server(build, large, "-j", "1", "-n") as server:
+        for n in range(3):
+            assert server.get(f"/{n}.bin").body == CONTENT
+        assert len(opened(server)) == 3
+        (large.path / "0.bin").unlink()
+        (large.path / "1.new").write_bytes(b"x")
+        (large.path / "1.new").rename(large.path / "1.bin")
+        eventually(lambda: opened(server) == {str(large.path / "2.bin")}, 4)
+
+
+def test_files_whose_fields_have_changed_are_closed(build, large):
+    with Server(build, large, "-j", "1", "-n") as server:
+        for n in range(1, 4):
+            assert server.get("/0.bin").body == CONTENT
+            before = server.descriptors()
+            large.write("_headers", b"/*\n  X-A: %d\n" % n)
+            eventually(lambda n=n: server.get("/none")["X-A"] == f"{n}", 4)
+            eventually(lambda before=before: server.descriptors() < before, 4)
+
+
+def test_files_that_nobody_asks_for_in_a_minute_are_closed(plain, large):
+    with Server(plain, large, "-j", "1", "-n") as server:
+        assert server.get("/0.bin").body == CONTENT
+        assert opened(server)
+        eventually(lambda: not opened(server), 75)

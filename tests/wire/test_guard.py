@@ -30,6 +30,7 @@ HASHES = {
     "md5crypt": hashed("$1$saltsalt"),
 }
 GUESSES = 8  # of ten that an address has
+MEDIUM = hashed("$2b$08$abcdefghijklmnopqrstuu")
 SLOW = hashed("$2b$12$abcdefghijklmnopqrstuu")  # a third of a second
 
 
@@ -42,7 +43,7 @@ def write(root, text, name=".htaccess", mode=0o644):
 
 
 def guarded(text):
-    root = Root({"d/file.txt": b"guarded", "d/sub/file.txt": b"not guarded", "file.txt": b"free", "404.html": b"own page"})
+    root = Root({"d/file.txt": b"guarded", "d/sub/a/file.txt": b"guarded", "file.txt": b"free", "404.html": b"own page"})
     write(root, text, "d/.htaccess")
     return root
 
@@ -90,14 +91,69 @@ def test_who_does_not_is_asked(server, field):
     assert b"guarded" not in response.body
 
 
-@pytest.mark.parametrize("path", ["/d/file.txt", "/d/", "/d/nothing", "/d/.htaccess", "/d/?format=json"])
+@pytest.mark.parametrize("path", ["/d/file.txt", "/d/", "/d/nothing", "/d/.htaccess", "/d/?format=json", "/d/sub/a/file.txt", "/d/sub", "/d/none/x/y"])
 def test_everything_in_the_directory_is_guarded_and_nothing_says_what_is_there(server, path):
     assert server.get(path).status == (404 if "htaccess" in path else 401)
 
 
-@pytest.mark.parametrize("path", ["/file.txt", "/d/sub/file.txt"])
+@pytest.mark.parametrize("path", ["/file.txt", "/d/../file.txt"])
 def test_other_directories_are_not(server, path):
     assert server.get(path).status == 200
+
+
+def test_the_nearest_file_replaces_those_above(build):
+    root = guarded("outer\nann:" + HASHES["md5crypt"])
+    write(root, "inner\nbob:" + HASHES["md5crypt"], "d/sub/.htaccess")
+    with Server(build, root, "-j", "1") as server:
+        for path in ("/d/sub/a/file.txt", "/d/sub/a/none", "/d/sub/a"):
+            assert server.get(path)["WWW-Authenticate"].startswith('Basic realm="inner"')
+            assert server.get(path, basic("ann")).status == 401
+        assert server.get("/d/sub/a/file.txt", basic("bob")).body == b"guarded"
+        assert server.get("/d/file.txt")["WWW-Authenticate"].startswith('Basic realm="outer"')
+        (root.path / "d/sub/.htaccess").unlink()
+        eventually(lambda: server.get("/d/sub/a/file.txt", basic("ann")).status == 200, 5)
+
+
+FAULTS = {"EIO": 503, "ENOMEM": 503, "EMFILE": 503, "EACCES": 403}
+
+
+@pytest.mark.clear
+@pytest.mark.parametrize("error", FAULTS)
+def test_what_cannot_be_seen_just_now_is_not_there_for_nobody_and_is_not_remembered(plain, error):
+    """The second look at the files succeeds."""
+    root = guarded("realm\nann:" + HASHES["md5crypt"])
+    root.write("host.example/file.txt", b"of the host")
+    for path, host in (("d/.htaccess", "x"), ("host.example", "host.example")):
+        strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", path, "-e", "trace=newfstatat",
+                  "-e", f"inject=newfstatat:error={error}:when=1"]  # fmt: skip
+        with Server(plain, root, "-j", "1", "-n", tracer=strace) as server, server.connect() as c:
+            wanted = "/file.txt" if host != "x" else "/d/file.txt"
+            first = c.get(wanted, basic("ann"), host=host)
+            if host == "x":
+                assert first.status == FAULTS[error]
+            elif error != "EACCES":
+                assert first.status == 503
+            assert eventually(lambda: c.get(wanted, basic("ann"), host=host).status == 200, 5)
+            if error != "EACCES" and host != "x":
+                assert c.get(wanted, host=host).body == b"of the host"
+
+
+def test_who_has_not_guessed_is_checked_before_those_who_do(build):
+    """An attack from many addresses: nobody who logs in for the first time is turned away, nor waits for all of it."""
+    users = "".join(f"user{i}:{MEDIUM}\n" for i in range(16))
+    with Server(build, guarded("realm\n" + users), "-j", "1", address=("-i", "0.0.0.0")) as server:
+
+        def ask(source, user, password):
+            s = socket.create_connection(("127.0.0.1", server.plain_port), source_address=(source, 0))
+            s.settimeout(60)
+            s.sendall(f"GET /d/file.txt HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{basic(user, password)}\r\n\r\n".encode())
+            return s
+
+        attack = [ask(f"127.2.{n}.1", "user0", f"guess {n} {i}") for i in range(3) for n in range(80)]
+        real = [ask(f"127.3.{i}.1", f"user{i}", "right") for i in range(16)]
+        assert [int(s.makefile("rb").readline().split()[1]) for s in real] == [200] * 16
+        for s in attack + real:
+            s.close()
 
 
 @pytest.mark.parametrize("name", ["/.htaccess", "/d/.htaccess", "/.htaccess_global", "/d/%2ehtaccess"])
@@ -359,7 +415,7 @@ def test_what_is_in_a_guarded_directory_cannot_be_told(build):
     root.write("_redirects", b"/rewritten/* /d/:splat 200\n")
     with Server(build, root, "-j", "1") as server:
         for path in ("/d/sub", "/d/none", "/rewritten/file.txt", "/rewritten/none", "/rewritten/sub", "/d/file.txt/x"):
-            assert server.get(path).status == (404 if path.endswith("/x") else 401), path
+            assert server.get(path).status == 401, path
 
 
 def test_the_log_counts_the_wait(build):

@@ -69,6 +69,26 @@ def test_a_long_location_takes_several_frames(build, root):
         assert c.get("/" + path)["location"] == f"/{path}/"
 
 
+def test_a_connection_that_has_begun_with_http_1_stays_so(server):
+    with Http2(server, start=False) as c:
+        c.send(b"GET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert c.response().status == 200
+        c.send(PREFACE + frame(SETTINGS))
+        assert c.response().status == 505
+    with Http2(server, start=False) as c:
+        c.send(b"\r\n" + PREFACE + frame(SETTINGS))
+        assert c.response().status == 505
+
+
+@pytest.mark.parametrize("size", [1, 5, 23])
+def test_the_preface_may_come_in_pieces(server, size):
+    with Http2(server, start=False) as c:
+        for i in range(0, len(PREFACE), size):
+            c.send(PREFACE[i : i + size])
+        c.send(frame(SETTINGS))
+        assert c.get("/small.bin").status == 200
+
+
 def test_virtual_hosts_go_by_authority_or_host(build, root):
     root.write("one.example/index.html", b"one")
     with Server(build, root, "-j", "1") as server, Http2(server) as c:
@@ -341,13 +361,21 @@ def test_floods_are_ended(calm, name):
 
 
 def test_a_bomb_of_references_is_no_request(c):
-    """HPACK: 4,000 octets in the dynamic table, named by one octet each."""
+    """HPACK: 4,000 octets in the dynamic table, named by one octet each. HTTP2_LIST_MAX: there is no second one."""
     fill = b"\x40" + integer(1, 7) + b"x" + integer(3900, 7) + b"y" * 3900
     c.send(frame(HEADERS, END_HEADERS | END_STREAM, 1, request("/small.bin") + fill))
-    c.send(frame(HEADERS, END_HEADERS | END_STREAM, 3, request("/small.bin") + b"\xbe" * 900))
-    c.next_stream = 5
-    first, bomb, after = c.answers(1, 3, c.ask("/small.bin"))
-    assert first.body == SMALL and bomb.status == 431 and after.body == SMALL
+    assert c.answers(1)[0].body == SMALL
+    bomb = request("/small.bin") + b"\xbe" * 900
+    c.send(frame(HEADERS, END_HEADERS | END_STREAM, 3, bomb) + frame(HEADERS, END_HEADERS | END_STREAM, 5, bomb))
+    answer = c.answers(3)[0]
+    assert answer.status == 431 and answer.ended and c.ended() == ENHANCE_YOUR_CALM
+
+
+@pytest.mark.parametrize("scheme", ["ht tp", "https://x", "1http", "", "h\u00e9"])
+def test_a_scheme_is_one(c, scheme):
+    fields = block((":method", "GET"), (":scheme", scheme), (":authority", "a"), (":path", "/small.bin"))
+    c.send(frame(HEADERS, END_HEADERS | END_STREAM, 1, fields))
+    assert c.answers(1)[0].reset == PROTOCOL_ERROR
 
 
 def test_streams_beyond_the_limit_are_refused(c):
@@ -368,6 +396,103 @@ def test_listings_are_shared_by_those_who_ask_at_the_same_time(build, root):
         answers = c.answers(*streams)
         assert {(a.status, a.body.count(b"<tr>")) for a in answers} == {(200, 502)}
         assert c.get("/list/").status == 200 and c.get("/a.txt").body == b"a"
+
+
+def test_what_comes_on_streams_that_were_reset_is_dropped(c):
+    """Section 5.1: more of them than HTTP2_RESETS allows, if that counted again."""
+    c.send(frame(SETTINGS, payload=settings(window=0)))
+    busy = [c.ask("/big.bin") for _ in range(128)]
+    refused = [c.ask("/small.bin", end=False) for _ in range(200)]
+    for stream in refused:
+        c.send(frame(DATA, 0, stream, b"x") + frame(DATA, END_STREAM, stream, b"x"))
+        c.send(frame(HEADERS, END_HEADERS | END_STREAM, stream, block(("trailer", "x"))))
+    c.send(frame(PING, payload=b"12345678"))
+    resets = []
+    while (f := c.frame()).type != PING:
+        assert f.type in (SETTINGS, RST_STREAM, HEADERS), f
+        resets += [f.stream] if f.type == RST_STREAM else []
+    assert resets == refused and len(busy) == 128
+
+
+def test_a_connect_is_answered_without_its_content(c):
+    fields = block((":method", "CONNECT"), (":authority", "a:80"))
+    c.send(frame(HEADERS, END_HEADERS, 1, fields))
+    answer = c.answers(1, until_reset=True)[0]
+    assert answer.status == 405 and answer.reset == NO_ERROR
+
+
+def test_large_files_of_a_connection_take_turns(build, root):
+    """HTTP2_FILES."""
+    for i in range(20):
+        root.write(f"f{i}", bytes([i]) * 70_000)
+    with Server(build, root, "-j", "1", "-n") as server, Http2(server, window=0) as c:
+        for i in range(20):
+            server.get(f"/f{i}", method="HEAD")  # what is in them is known then
+        streams = [c.ask(f"/f{i}") for i in range(20)] + [c.ask("/a.txt", method="HEAD")]
+        seen = set()
+        while streams[-1] not in seen:  # nothing stands in its way
+            f = c.frame()
+            c.inflate(f.payload) if f.type == HEADERS else None
+            seen.add(f.stream)
+        assert seen & set(streams) == {*streams[:4], streams[-1]}
+        c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
+        assert [len(answer.body) for answer in c.answers(*streams[:-1])] == [70_000] * 20
+        other = [c.ask(f"/f{i}") for i in range(20)]
+        for stream in other[:10]:
+            c.send(frame(RST_STREAM, stream=stream, payload=b"\0\0\0\x08"))
+        for i, answer in enumerate(c.answers(*other[10:])):
+            assert answer.body == bytes([10 + i]) * 70_000
+
+
+def test_requests_that_end_in_a_reset_are_logged(build, files):
+    with Server(build, files, "-j", "1") as server, Http2(server, window=0) as c:
+        server.get("/big.bin", method="HEAD")  # what is in it is known then
+        stream = c.ask("/big.bin?taken-back")
+        c.send(frame(RST_STREAM, stream=stream, payload=b"\0\0\0\x08"))
+        c.send(frame(HEADERS, END_HEADERS | END_STREAM, c.next_stream, request("/x", ("Upper", "case"))))
+        c.next_stream += 2
+        c.send(frame(HEADERS, END_HEADERS | END_STREAM, c.next_stream, request("/lied", ("content-length", "3"))))
+        c.next_stream += 2
+        streams = [c.ask("/big.bin?n") for _ in range(129)]
+        c.send(frame(PING, payload=b"12345678"))
+        while c.frame().type != PING:
+            pass
+        assert len(streams) == 129
+    assert sum('"GET /big.bin?taken-back HTTP/2.0" 200' in line for line in server.lines) == 1
+    assert sum('"-" 400' in line for line in server.lines) == 1
+    assert sum('"GET /lied HTTP/2.0" 400' in line for line in server.lines) == 1
+    assert sum('"GET /big.bin?n HTTP/2.0" 503' in line for line in server.lines) == 1
+    assert sum('"GET /big.bin?n HTTP/2.0" 200' in line for line in server.lines) == 4
+    assert sum('"GET /big.bin?n HTTP/2.0" 499' in line for line in server.lines) == 124  # gone while they waited
+
+
+PRIORITIES = {
+    "of a pushed stream": frame(PRIORITY_UPDATE, payload=b"\0\0\0\2u=1"),
+    "of more streams than may be open": b"".join(frame(PRIORITY_UPDATE, payload=struct.pack(">I", 2 * n + 1) + b"u=1") for n in range(129)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PRIORITIES)
+def test_priorities_of_streams_that_cannot_be_end_the_connection(c, name):
+    c.send(PRIORITIES[name])
+    assert c.ended() == PROTOCOL_ERROR
+
+
+def test_a_priority_may_come_before_its_request(c):
+    c.get("/big.bin", method="HEAD")  # what is in it is known then
+    c.send(frame(SETTINGS, payload=settings(window=0)))
+    c.send(frame(PRIORITY_UPDATE, payload=b"\0\0\0\7u=0") + frame(PRIORITY_UPDATE, payload=b"\0\0\0\7u=1"))
+    first, second, third = (c.ask("/big.bin") for _ in range(3))
+    c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
+    c.answers(first, second, third)
+    assert c.order[:4] == [first, second, third, third]  # three header blocks, then content
+
+
+def test_the_settings_of_a_frame_count_together(server):
+    with Http2(server, window=100) as c:
+        stream = c.ask("/big.bin")
+        c.send(frame(SETTINGS, payload=b"".join(settings(window=n) for n in (0, 2**31 - 1, 1, 1 << 30) * 600)))
+        assert c.answers(stream)[0].body == BIG
 
 
 def test_more_content_than_anybody_needs_is_refused(c):
@@ -396,25 +521,58 @@ def test_who_does_not_read_answers_is_cut_off(plain, files):
 # --- the end ---
 
 
+def goaway(f):
+    """What a GOAWAY says: the last stream, the error."""
+    assert f.type == GOAWAY
+    return int.from_bytes(f.payload[:4]), int.from_bytes(f.payload[4:8])
+
+
 def test_the_end_is_announced_and_what_is_under_way_is_finished(build, files):
+    """RFC 9113, section 6.8: first a GOAWAY for no stream, and when that has been heard the one that counts."""
     with Server(build, files, "-j", "1") as server, Http2(server, window=100_000) as busy, Http2(server) as idle:
         assert idle.get("/small.bin").body == SMALL
         stream = busy.ask("/big.bin")
-        while busy.frame().type != DATA:
+        while (f := busy.frame()).type != DATA:
             pass
+        got = len(f.payload)
         server.signal()
-        assert idle.ended() == NO_ERROR
+        while (f := busy.frame()).type != GOAWAY:
+            got += len(f.payload)
+        assert goaway(f) == (2**31 - 1, NO_ERROR)
+        ping = busy.frame()
+        assert ping.type == PING and not ping.flags
+        crossed = busy.ask("/small.bin")  # on its way when the end was announced
+        busy.send(frame(PING, ACK, payload=ping.payload))
+        while (f := busy.frame()).type != GOAWAY:
+            assert f.stream == crossed
+        assert goaway(f) == (crossed, NO_ERROR)
         late = busy.ask("/small.bin", end=False)  # which is refused by the number in the GOAWAY, whatever comes of it
         busy.send(frame(DATA, 0, late, b"x") + frame(WINDOW_UPDATE, stream=late, payload=b"\0\0\0\1"))
         busy.send(frame(RST_STREAM, stream=late, payload=b"\0\0\0\x08"))
         busy.send(frame(SETTINGS, payload=settings(window=1 << 30)))
-        got, error = 0, None
         while f := busy.frame():
-            assert f.stream != late
+            assert f.stream != late and f.type != GOAWAY
             got += len(f.payload) if f.type == DATA and f.stream == stream else 0
-            if f.type == GOAWAY:
-                error, last = int.from_bytes(f.payload[4:8]), int.from_bytes(f.payload[:4])
-        assert got > len(BIG) - 200_000 and error == NO_ERROR and last == stream
+        assert got == len(BIG)
+        assert goaway(idle.frame()) == (2**31 - 1, NO_ERROR) and idle.frame().type == PING
+        assert goaway(idle.frame()) == (1, NO_ERROR) and idle.frame() is None  # HTTP2_DRAIN_MS later
+
+
+def test_a_client_that_sends_nothing_more_gets_its_answers(server):
+    with Http2(server) as c:
+        streams = [c.ask("/big.bin"), c.ask("/small.bin"), c.ask("/small.bin", end=False)]
+        c.half_close()
+        big, small = c.answers(*streams[:2])
+        assert big.body == BIG and small.body == SMALL
+        while f := c.frame():
+            assert f.stream == 0
+
+
+def test_a_client_that_sends_nothing_more_and_gives_no_window_is_not_waited_for(build, files):
+    with Server(build, files, "-j", "1", "-T", "1") as server, Http2(server, window=10) as c:
+        c.ask("/big.bin")
+        c.half_close()
+        assert c.ended() in (NO_ERROR, None)
 
 
 def test_a_client_that_says_that_it_leaves_is_answered_first(server):
@@ -460,6 +618,18 @@ def test_who_reads_slowly_gets_everything(build, files, told):
                 server.signal(signal.SIGHUP)
                 told = False
         assert f.stream == stream and f.flags & END_STREAM
+
+
+def test_who_pauses_at_the_end_keeps_the_last_bytes(build, files):
+    """The server has sent all and lingers; frames of the client come, and nothing is acknowledged for longer than that."""
+    with Server(build, files, "-j", "1", "-T", "20") as server, Http2(server, receive_buffer=16384) as c:
+        c.get("/big.bin", method="HEAD")
+        stream = c.ask("/big.bin", ("range", "bytes=0-299999"))
+        c.send(frame(GOAWAY, payload=b"\0" * 8))  # so the server closes when it has sent all
+        for _ in range(13):
+            time.sleep(0.5)
+            c.send(frame(WINDOW_UPDATE, payload=b"\0\0\1\0"))
+        assert c.answers(stream)[0].body == BIG[:300_000]
 
 
 # --- others ---

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -15,7 +16,7 @@ import pytest
 
 from conftest import BIG, SMALL
 from gatling import Connection, Root, Server, certificate, eventually, runnable, trusting, unprivileged
-from http2 import END_HEADERS, END_STREAM, HEADERS, PREFACE, SETTINGS, WINDOW_UPDATE, frame, request, settings
+from http2 import END_HEADERS, END_STREAM, HEADERS, PREFACE, SETTINGS, WINDOW_UPDATE, Http2, frame, request, settings
 
 RSA = ("rsa:2048",)
 FLAGS = ("-j", "1", "-n", "--tls-port", "0")
@@ -152,23 +153,77 @@ def wrong_certificates():
         "no directory": (["--cert-dir", "/nonexistent"], "/nonexistent", "No such file"),
         "an empty directory": (["--cert-dir", Root({}).path], "no certificate", "--cert"),
         "none at all": (["-e"], "no certificate", "server.pem"),
-        "no authority": (["--cert", cert, "--key", key, "--client-ca", key], key, "no certificate in it"),
-        "authority not there": (["--cert", cert, "--key", key, "--client-ca", "/nonexistent"], "/nonexistent", "No such file"),
     }
 
 
-def test_what_is_wrong_with_a_certificate_is_said_in_one_line(first_build, files):
+def test_what_is_wrong_with_a_certificate_is_said_and_http_is_served(first_build, files):
     for name, (flags, named, why) in wrong_certificates().items():
-        done = start(first_build, files.path, *flags)
-        assert done.returncode == 1, name
-        assert done.stderr.startswith("gatling: ") and done.stderr.count("\n") == 1, done.stderr
-        assert str(named) in done.stderr and why in done.stderr, done.stderr
+        with Server(first_build, files, *FLAGS, "--tls-port", "0", *flags) as server:
+            assert server.get("/index.html").status == 200, name
+            assert any(str(named) in line and why in line for line in server.errors), (name, server.errors)
+            assert len(server.errors) <= 2 and all(line.startswith("gatling: ") for line in server.errors), server.errors
+            with socket.create_connection(("127.0.0.1", server.tls_port)) as c:
+                if name == "expired":  # browsers say so; clients that do not look are served
+                    names_of_it = trusting().wrap_socket(c, server_hostname="old")
+                    names_of_it.close()
+                else:
+                    with pytest.raises(ssl.SSLError):
+                        trusting().wrap_socket(c, server_hostname="localhost")
 
 
-def test_a_key_that_would_be_served_is_refused(first_build, site):
+def test_a_certificate_that_comes_late_is_taken_up(first_build, files):
+    cert, key = certificate()
+    directory = Root({})
+    with Tls(first_build, files, *FLAGS, "--cert-dir", directory.path) as server:
+        assert "no HTTPS yet" in server.errors[0] and server.plain_port
+        for name, source in (("privkey.pem", key), ("fullchain.pem", cert)):
+            directory.write(f"localhost/{name}", source.read_bytes())
+        eventually(lambda: serves(server))
+        assert len(server.errors) == 1
+
+
+def serves(server):
+    try:
+        return server.get("/index.html").status == 200
+    except (ssl.SSLError, OSError):
+        return False
+
+
+def test_a_certificate_that_expires_soon_is_said(first_build, files):
+    cert, key = certificate("DNS:soon", days=10)
+    with Tls(first_build, files, *FLAGS, "--cert", cert, "--key", key) as server:
+        assert server.get("/index.html").status == 200
+        (line,) = server.errors
+        assert re.match(rf"gatling: {cert}: the certificate expires: \d{{4}}-.* UTC: renew it", line)
+
+
+def test_of_two_certificates_for_a_name_the_valid_one_is_shown(first_build, files):
+    """As certbot leaves them: example.com, given up, and example.com-0001."""
+    directory = Root({})
+    for name, expired in (("a", True), ("b", False)):
+        cert, key = certificate("DNS:localhost,DNS:two", expired=expired)
+        directory.write(f"{name}/fullchain.pem", cert.read_bytes())
+        directory.write(f"{name}/privkey.pem", key.read_bytes())
+    with Tls(first_build, files, *FLAGS, "--cert-dir", directory.path) as server:
+        valid = ssl.PEM_cert_to_DER_cert((directory.path / "b/fullchain.pem").read_text())
+        for name in ("two", "other"):
+            with server.connect(name=name) as c:
+                assert c.socket.getpeercert(binary_form=True) == valid
+        assert "has expired" in server.errors[0] and len(server.errors) == 1
+
+
+@pytest.mark.parametrize("what,why", [("key", "no certificate in it"), ("/nonexistent", "No such file")])
+def test_without_the_authorities_of_clients_it_does_not_start(first_build, files, what, why):
+    cert, key = certificate()
+    done = start(first_build, files.path, "--cert", cert, "--key", key, "--client-ca", key if what == "key" else what)
+    assert done.returncode == 1 and why in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_key_that_would_be_served_is_not_used(first_build, site):
     (site.path / "www.example.org.pem").chmod(0o644)
-    done = start(first_build, site.path)
-    assert done.returncode == 1 and "www.example.org.pem" in done.stderr and "chmod o-r" in done.stderr
+    with Tls(first_build, site, *FLAGS) as server:
+        assert "www.example.org.pem" in server.errors[0] and "chmod o-r" in server.errors[0]
+        assert shown(server) == "DNS:localhost"
 
 
 def test_without_a_certificate_there_is_no_https(first_build, files, root):
@@ -228,15 +283,16 @@ def test_a_broken_certificate_is_reported_once_and_the_last_good_one_stays(first
 
 
 def test_a_broken_certificate_does_not_keep_others_from_being_renewed(first_build, site):
+    half = [*certificate("DNS:half.example"), certificate("DNS:half.example", RSA)[1]]  # none of it is used
+    expired, renewed = certificate("DNS:old", expired=True), certificate("DNS:localhost,DNS:renewed")
     with Tls(first_build, site, *FLAGS) as server:
-        install(site.path / "www.example.org.pem", *certificate("DNS:old", expired=True))
+        install(site.path / "www.example.org.pem", *expired)
         (site.path / "wild.pem").chmod(0o644)  # now it would be served
-        half = [*certificate("DNS:half.example"), *certificate("DNS:half.example", RSA, expired=True)]  # none of it is used
         path = site.write("half.pem", b"".join(path.read_bytes() for path in half), 0o640)
         shutil.chown(path, 65534, 65534)
-        install(site.path / "server.pem", *certificate("DNS:localhost,DNS:renewed"))
+        install(site.path / "server.pem", *renewed)
         eventually(lambda: shown(server) == "DNS:localhost, DNS:renewed")
-        assert ["expired" in line or "chmod" in line for line in server.errors] == [True, True, True]
+        assert ["expired" in line or "chmod" in line or "belong" in line for line in server.errors] == [True, True, True]
         for name, kept in (("www.example.org", "DNS:also.example.org"), ("a.example.net", "DNS:*.example.net"),
                            ("half.example", "DNS:localhost, DNS:renewed")):  # fmt: skip
             with server.connect(name=name) as c:
@@ -353,16 +409,110 @@ def test_clients_need_a_certificate_of_the_authority_if_that_is_wanted(first_bui
                 c.get("/small.bin")
 
 
-def test_a_response_of_ocsp_beside_the_certificate_is_stapled(first_build, site):
-    (site.path / "server.pem.ocsp").write_bytes(OCSP)
-    (site.path / "server.pem.ocsp").chmod(0o644)
-    with Tls(first_build, site, *FLAGS) as server:
-        command = ["openssl", "s_client", "-status", "-connect", f"127.0.0.1:{server.tls_port}"]
-        said = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False).stdout
-        assert "OCSP Response Status: trylater" in said
+class Authority:
+    """One that issues certificates, and says by OCSP what it thinks of them."""
+
+    def __init__(self, directory):
+        self.directory, self.serial = directory, 16
+        self.run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=CA", "-keyout", "ca.key", "-out", "ca.pem")
+
+    def run(self, *command):
+        subprocess.run(["openssl", *map(str, command)], cwd=self.directory, check=True, capture_output=True)
+
+    def issue(self, name, *key):
+        """NAME.pem with its key; its serial number."""
+        self.serial += 1
+        self.run("req", "-new", "-newkey", *key, "-nodes", "-subj", "/CN=x", "-keyout", f"{name}.key", "-out", f"{name}.csr")
+        (self.directory / "ext").write_text("subjectAltName=DNS:localhost\n")
+        self.run("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-set_serial", self.serial, "-days", 30,
+                 "-extfile", "ext", "-out", f"{name}.crt")  # fmt: skip
+        (self.directory / f"{name}.pem").write_bytes(b"".join((self.directory / f"{name}.{part}").read_bytes() for part in ("key", "crt")))
+        return self.serial
+
+    def says(self, name, minutes=60):
+        """A response about NAME (DER), good for so long."""
+        serial = subprocess.run(["openssl", "x509", "-in", f"{name}.crt", "-noout", "-serial"], cwd=self.directory,
+                                check=True, capture_output=True, text=True).stdout.strip().split("=")[1]  # fmt: skip
+        (self.directory / "index").write_text(f"V\t391231235959Z\t\t{serial}\tunknown\t/CN=x\n")
+        self.run("ocsp", "-issuer", "ca.pem", "-cert", f"{name}.crt", "-no_nonce", "-reqout", "request")
+        self.run("ocsp", "-index", "index", "-CA", "ca.pem", "-rsigner", "ca.pem", "-rkey", "ca.key", "-reqin", "request", "-respout", "response",
+                 "-nmin", minutes)  # fmt: skip
+        return (self.directory / "response").read_bytes()
 
 
-OCSP = b"\x30\x03\x0a\x01\x03"  # an OCSPResponse (RFC 6960, section 4.2.1) that says tryLater
+EC, RSA_KEY = ("ec", "-pkeyopt", "ec_paramgen_curve:P-256"), ("rsa:2048",)
+TRY_LATER = b"\x30\x03\x0a\x01\x03"  # an OCSPResponse (RFC 6960, section 4.2.1)
+
+
+@pytest.fixture
+def authority_(tmp_path):
+    return Authority(tmp_path)
+
+
+def put(site, name, content):
+    (site.path / name).write_bytes(content)
+    (site.path / name).chmod(0o640)
+    shutil.chown(site.path / name, 65534, 65534)
+
+
+def stapled(server, *options):
+    command = ["openssl", "s_client", "-status", "-connect", f"127.0.0.1:{server.tls_port}", *options]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False).stdout
+
+
+def test_a_response_of_ocsp_is_stapled_to_the_certificate_that_it_is_about(first_build, root, authority_):
+    """An ECDSA and an RSA key in one file, and the response about one of them."""
+    authority_.issue("ec", *EC)
+    rsa = authority_.issue("rsa", *RSA_KEY)
+    put(root, "server.pem", b"".join((authority_.directory / f"{name}.pem").read_bytes() for name in ("ec", "rsa")))
+    put(root, "server.pem.ocsp", authority_.says("rsa"))
+    with Tls(first_build, root, *FLAGS) as server:
+        said = stapled(server, "-sigalgs", "RSA-PSS+SHA256")
+        assert "OCSP Response Status: successful" in said and f"Serial Number: {rsa:02X}" in said
+        assert "OCSP response: no response sent" in stapled(server, "-sigalgs", "ECDSA+SHA256")
+        assert not [line for line in server.errors if "staple" in line]
+
+
+def test_responses_of_ocsp_that_are_of_no_use_are_not_stapled_and_that_is_said_once(first_build, root, authority_):
+    authority_.issue("a", *EC)
+    authority_.issue("b", *EC)
+    good = authority_.says("a")
+    useless = {
+        b"garbage": "no response of OCSP", TRY_LATER: "trylater", good + b"x": "no response of OCSP",
+        authority_.says("b"): "another certificate", re.sub(rb"20\d\d(\d{10}Z)", rb"2020\1", good): "not current",
+        b"-----BEGIN OCSP RESPONSE-----\n": "no response of OCSP",
+    }  # fmt: skip
+    put(root, "server.pem", (authority_.directory / "a.pem").read_bytes())
+    for response, why in useless.items():
+        put(root, "server.pem.ocsp", response)
+        with Tls(first_build, root, *FLAGS) as server:
+            assert "no response sent" in stapled(server)
+            put(root, "other.pem", certificate("DNS:other")[1].read_bytes() + certificate("DNS:other")[0].read_bytes())
+            eventually(lambda: names(server.connect(name="other")) == "DNS:other", 10)
+            lines = eventually(lambda: [line for line in server.errors if "staple" in line])
+            assert len(lines) == 1 and why in lines[0] and "server.pem.ocsp" in lines[0]
+            (root.path / "other.pem").unlink()
+
+
+def test_of_two_files_for_the_same_names_a_broken_one_keeps_its_last_good_key(first_build, root):
+    keys = Root()
+    for name, key in (("a.pem", EC), ("b.pem", RSA_KEY)):
+        install(keys.path / name, *certificate("DNS:twins", key=key))
+
+    def kinds(server):
+        found = set()
+        for algorithm in ("ECDSA+SHA256", "RSA-PSS+SHA256"):
+            command = ["openssl", "s_client", "-servername", "twins", "-sigalgs", algorithm, "-connect", f"127.0.0.1:{server.tls_port}"]
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False)
+            found |= {algorithm} if "Verify return code" in done.stdout and "Server certificate" in done.stdout else set()
+        return found
+
+    with Tls(first_build, root, *FLAGS, "--cert", keys.path / "a.pem", "--cert", keys.path / "b.pem") as server:
+        assert len(kinds(server)) == 2
+        for name in ("b.pem", "a.pem"):
+            put(keys, name, b"broken")
+            eventually(lambda: [line for line in server.errors if name in line], 10)
+            assert len(kinds(server)) == 2
 
 
 # --- HTTP and HTTPS ---
@@ -390,6 +540,59 @@ def test_clients_are_sent_to_https(first_build, site):
         assert p.get("/.well-known/acme-challenge/token").body == b"proof"
         assert p.get("/.well-known/acme-challenge/none").status == 404
         assert c.get("/").body == b"hello"
+
+
+WAYS = [
+    "/.well-known/acme-challenge/../../secret.html", "/.well-known/acme-challenge/%2e%2e/%2E%2e/secret.html",
+    "/.well-known/acme-challenge/../../", "/.well-known/acme-challenge/", "/.well-known/acme-challenge",
+    "http://localhost/.well-known/acme-challenge/../../secret.html", "/.well-known/acme-challenge/..//../secret.html",
+    "/x/../secret.html", "/.well-known/acme-challenge/%zz",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_sent_to_https_is_decided_by_what_is_asked_for(first_build, site, way):
+    site.write(".well-known/acme-challenge/token", b"proof")
+    site.write("secret.html", b"secret")
+    site.write("_redirects", b"/.well-known/acme-challenge/page /secret.html 200\n/* /secret.html 404\n")
+    with Tls(first_build, site, *FLAGS, "--https-redirect") as server, server.plain() as p, Http2(server) as h:
+        assert p.get(way).status == 301
+        p.send(b"GET %s HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" % way.encode())
+        assert p.response().status == 301
+        if way[0] == "/":
+            answer = h.get(way)
+            assert answer.status == 301 and b"secret" not in answer.body
+
+
+def test_below_the_challenges_there_are_files_and_nothing_else_over_plain_http(first_build, site):
+    site.write(".well-known/acme-challenge/token", b"proof")
+    site.write("404.html", b"secret")
+    site.write("_redirects", b"/.well-known/acme-challenge/page /404.html 200\n/* /404.html 404\n")
+    with Tls(first_build, site, *FLAGS, "--https-redirect") as server, server.plain() as p:
+        for path in ("/.well-known/acme-challenge/token", "/x/../.well-known/./acme-challenge/%74oken", "//.well-known//acme-challenge/token"):
+            assert p.get(path).body == b"proof"
+        for path in ("page", "none", "token/x"):
+            response = p.get("/.well-known/acme-challenge/" + path)
+            assert response.status == 404 and b"secret" not in response.body
+
+
+def test_what_a_uri_cannot_hold_is_encoded_in_a_location(first_build, site):
+    site.mkdir("d")
+    with Tls(first_build, site, *FLAGS, "--https-redirect") as server, server.plain() as p, server.connect() as c:
+        p.send(b'GET /\xe9"<{|}^?<\xe9>&a=[%4]%41 HTTP/1.1\r\nHost: localhost\r\n\r\n')
+        expected = f"https://localhost:{server.tls_port}/%E9%22%3C%7B%7C%7D%5E?%3C%E9%3E&a=%5B%254%5D%41"
+        assert p.response()["Location"] == expected
+        c.send(b"GET /d?<\xe9> HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert c.response()["Location"] == "/d/?%3C%E9%3E"
+    with Tls(first_build, site, *FLAGS, "-r", "http://mirror.example/") as server, server.connect() as c:
+        c.send(b"GET /none|?<\xe9> HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert c.response()["Location"] == "http://mirror.example/none%7C?%3C%E9%3E"
+
+
+def test_the_preface_of_http2_means_nothing_where_alpn_has_not_chosen_it(secure):
+    with secure.connect() as c:
+        c.send(PREFACE + frame(SETTINGS))
+        assert c.response().status == 505
 
 
 def test_a_client_of_the_secure_port_without_tls_is_told_so(secure):

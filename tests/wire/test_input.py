@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.decided
+
 GOOD = b"GET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
@@ -72,7 +74,13 @@ BAD = {
     "a fragment": (400, b"GET /#a HTTP/1.1\r\nHost: a\r\n\r\n"),
     "a tls hello": (400, bytes.fromhex("16030100f0010000ec0303")),
     "an ssh client": (400, b"SSH-2.0-OpenSSH_9.2\r\n"),
-    "printable noise": (400, b"a" * 64),
+    "printable noise": (400, b"a" * 20 + b"(" * 64),
+    "a long method": (501, b"a" * 64),
+    "an address that is none": (400, b"GET / HTTP/1.1\r\nHost: [1.2.3.4]\r\n\r\n"),
+    "a zone": (400, b"GET / HTTP/1.1\r\nHost: [fe80::1%eth0]\r\n\r\n"),
+    "a port that is none": (400, b"GET / HTTP/1.1\r\nHost: a:65536\r\n\r\n"),
+    "an empty coding": (400, b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: ,chunked\r\n\r\n0\r\n\r\n"),
+    "a broken extension": (400, b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1;=\r\n"),
     "noise beyond ascii": (400, b"\xe9" * 30000),
     "an endless target beyond ascii": (414, b"GET /" + b"\xe9" * 30000),
     "a long line that is no request": (400, b"GET " + b"\xe9 " * 8000 + b"\r\n"),

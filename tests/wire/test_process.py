@@ -33,7 +33,7 @@ def one_line(text):
     [
         (["-x"], "-x"), (["--nope"], "--nope"), (["-p"], "-p"), (["-p", "x"], "'x'"), (["-p", "65536"], "65536"),
         (["-p", "-1"], "-1"), (["-p", "80x"], "80x"), (["-j", "0"], "--workers"), (["-j", "1000"], "1000"),
-        (["-T", "soon"], "soon"), (["--symlinks", "x"], "--symlinks"), (["--defer-accept", "x"], "--defer-accept"), (["dir"], "dir"), (["--port"], "--port"),
+        (["-T", "soon"], "soon"), (["--symlinks", "x"], "--symlinks"), (["--defer-accept", "x"], "--defer-accept"), (["dir", "other"], "'other'"), (["--port"], "--port"),
         (["--no-log=1"], "--no-log=1"), (["--no"], "--no"),
         (["-i", "127.0.0.1"] * 65, "64"),
     ],
@@ -184,12 +184,12 @@ def test_started_as_root_it_is_locked_in_and_can_become_somebody_else(build, roo
     with Server(build, root, "-u", "nobody", as_root=True) as server:
         assert server.get("/out").status == 404
         assert server.get("/in").body == b"a"
-        with open(f"/proc/{server.process.pid}/status", encoding="ascii") as f:
+        with open(f"/proc/{server.pid}/status", encoding="ascii") as f:
             status = f.read()
         assert re.search(r"Uid:\t65534\t65534\t65534\t65534\n", status)
         assert re.search(r"Gid:\t65534\t65534\t65534\t65534\n", status)
         assert re.search(r"Groups:\t65534 \n", status)
-        assert os.readlink(f"/proc/{server.process.pid}/root") == str(root.path)
+        assert os.readlink(f"/proc/{server.pid}/root") == str(root.path)
     outside.remove()
 
 
@@ -204,7 +204,7 @@ def test_each_worker_answers(build, files):
 
 def cpu(server, thread):
     """Nanoseconds that a thread has run."""
-    with open(f"/proc/{server.process.pid}/task/{thread}/schedstat", encoding="ascii") as f:
+    with open(f"/proc/{server.pid}/task/{thread}/schedstat", encoding="ascii") as f:
         return int(f.read().split()[0])
 
 
@@ -388,7 +388,7 @@ def test_after_a_hangup_a_successor_has_the_port_while_downloads_go_on(build, hu
 
 def test_the_limit_of_descriptors_is_raised(build, files):
     with Server(build, files, **descriptors_limited_to(256, 4096)) as server:
-        limits = Path(f"/proc/{server.process.pid}/limits").read_text()
+        limits = Path(f"/proc/{server.pid}/limits").read_text()
         assert re.search(r"Max open files +4096 +4096", limits)
 
 
@@ -404,6 +404,7 @@ def test_everybody_may_connect_to_a_unix_socket(build, root):
         assert stat.S_IMODE(path.stat().st_mode) == 0o666
 
 
+@pytest.mark.alone  # another server may have that port of another address
 def test_an_ipv6_address_is_that_alone(build, files):
     with Server(build, files, "-j", "1", address=("-i", "::")) as server:
         port = int(re.search(r"\[::\]:(\d+)", server.banner).group(1))
@@ -527,3 +528,53 @@ def test_a_log_whose_reader_has_gone_stops_nobody(build, files):
         os.close(write)
         for _ in range(3):
             assert server.get("/small.bin").status == 200
+
+
+# --- who and where ---
+
+
+@pytest.mark.clear
+@pytest.mark.parametrize("user,uid,gid", [("nobody", 65534, 65534), ("65534", 65534, 65534), ("1234", 1234, 1234), ("65534:100", 65534, 100)])
+def test_a_user_may_be_a_number(first_build, root, user, uid, gid):
+    with Server(first_build, root, "-j", "1", "-u", user, as_root=True) as server:
+        status = Path(f"/proc/{server.pid}/status").read_text()
+        assert re.search(rf"^Uid:\t{uid}\t{uid}\t{uid}\t", status, re.MULTILINE) and re.search(rf"^Gid:\t{gid}\t", status, re.MULTILINE)
+        assert server.get("/a.txt").body == b"a" and not server.errors
+
+
+@pytest.mark.clear
+def test_who_stays_root_is_told(first_build, root):
+    with Server(first_build, root, "-j", "1", as_root=True) as server:
+        assert server.errors == ["gatling: staying root, also when it serves: -u USER gives that up"]
+
+
+@pytest.mark.clear
+@pytest.mark.parametrize("user,why", [("12x", "no such user"), ("1:", "no such user"), ("4294967295", "no such user")])
+def test_what_is_no_user_is_named(first_build, root, user, why):
+    done = subprocess.run([first_build / "gatling", "-c", root.path, "-E", "-p", "0", "-u", user], capture_output=True, text=True,
+                          timeout=20, check=False)  # fmt: skip
+    assert done.returncode == 1 and done.stderr == f"gatling: cannot become user {user}: {why}\n"
+
+
+@pytest.mark.clear
+def test_a_name_is_all_of_its_addresses(first_build, root):
+    with Server(first_build, root, "-j", "2", "-E", address=("-i", "localhost")) as server:
+        assert server.banner.count(f"http://localhost:{server.port}/") == 1
+        assert server.get("/a.txt").body == b"a"
+
+
+@pytest.mark.clear
+def test_with_all_addresses_one_is_named_that_others_reach(first_build, root):
+    own = [word for word in subprocess.run(["ip", "-4", "-o", "addr", "show", "scope", "global", "up"], capture_output=True, text=True,
+                                           check=True).stdout.split() if "/" in word and word[0].isdigit()]  # fmt: skip
+    with Server(first_build, root, "-j", "1", "-E", address=()) as server:
+        named = re.findall(r"http://([\d.]+):\d+/", server.banner)
+        assert named == [own[0].split("/")[0]] if own else not named
+        assert "all other addresses" in server.banner
+
+
+@pytest.mark.clear
+def test_a_port_that_is_roots_is_told(first_build, root):
+    done = subprocess.run([runnable(first_build), "-c", root.path, "-E", "-p", "80", "-i", "127.0.0.1"], capture_output=True, text=True,
+                          timeout=20, check=False, **unprivileged())  # fmt: skip
+    assert done.returncode == 1 and "Permission denied (below 1024 only root's; as -p 8000)" in done.stderr

@@ -9,7 +9,10 @@ import time
 import pytest
 
 from conftest import BIG, SMALL
-from gatling import Server, eventually
+from gatling import Root, Server, eventually
+from http2 import Http2
+
+pytestmark = pytest.mark.decided
 
 
 def test_a_file_comes_with_all_its_fields(connection):
@@ -286,3 +289,67 @@ def test_if_range(connection, validator, status):
     response = connection.get("/small.bin", "Range: bytes=0-1", "If-Range: " + value)
     assert response.status == status
     assert response.body == (SMALL[:2] if status == 206 else SMALL)
+
+
+# --- entity-tags of large files ---
+
+LARGE = bytes(range(256)) * 20_000  # more than is waited for
+OTHER = LARGE[:-1] + b"x"
+
+
+def settled(path, seconds_ago=100):
+    """As a file that has not changed for a while: but for its ctime, which nobody can set."""
+    os.utime(path, (time.time() - seconds_ago,) * 2)
+
+
+@pytest.mark.parametrize("content", [b"x" * 70_000, LARGE], ids=["waited for", "not waited for"])
+def test_the_same_content_has_the_same_etag_everywhere(build, content):
+    etags = []
+    for age in (100, 200):  # two machines, to which rsync -t or a checkout gave other times and inodes
+        root = Root({"f": content, "g": content[:-1] + b"y"})
+        settled(root.path / "f", age)
+        for _ in range(2):  # and after a restart
+            with Server(build, root, "-j", "1") as server:
+                eventually(lambda: server.get("/f", method="HEAD")["ETag"])
+                eventually(lambda: server.get("/g", method="HEAD")["ETag"])
+                etags.append((server.get("/f")["ETag"], server.get("/g")["ETag"]))
+                assert server.get("/f").body == content
+        root.remove()
+    assert len(set(etags)) == 1 and etags[0][0] != etags[0][1]
+
+
+def test_a_large_file_without_an_etag_yet_has_its_date_and_who_asks_for_the_etag_waits(build, root):
+    root.write("f", LARGE)
+    with Server(build, root, "-j", "1") as server:
+        first = server.get("/f")
+        assert first["ETag"] is None and first["Last-Modified"] and first.body == LARGE
+        etag = eventually(lambda: server.get("/f", method="HEAD")["ETag"])
+    with Server(build, root, "-j", "1") as server:
+        assert server.get("/f", "If-None-Match: " + etag).status == 304
+    with Server(build, root, "-j", "1") as server:
+        part = server.get("/f", "Range: bytes=5-9", "If-Range: " + etag)
+        assert part.status == 206 and part.body == LARGE[5:10]
+    with Server(build, root, "-j", "1") as server:
+        assert server.get("/f", "If-Match: " + etag).status == 200
+        assert server.get("/f", 'If-Match: "other"').status == 412
+
+
+def test_what_changes_while_it_is_read_has_no_etag_of_another(build, root):
+    root.write("f", LARGE)
+    with Server(build, root, "-j", "1") as server:
+        tags = {}
+        for turn in range(6):
+            content = (LARGE, OTHER)[turn % 2]
+            root.write("new", content)
+            (root.path / "new").rename(root.path / "f")
+            for _ in range(5):
+                response = server.get("/f")
+                if response["ETag"]:
+                    assert tags.setdefault(response["ETag"], response.body) == response.body
+        eventually(lambda: server.get("/f", method="HEAD")["ETag"], 10)
+
+
+def test_streams_wait_for_an_etag_too(build, root):
+    root.write("f", LARGE)
+    with Server(build, root, "-j", "1") as server, Http2(server) as c:
+        assert c.get("/f", ("if-none-match", '"x"'))["etag"]

@@ -24,7 +24,7 @@ sys.stdin.read()
 def hold(plain, server, connections):
     """Holds connections to the server with a request on each; the figures that it prints, by name."""
     done = subprocess.run(
-        [plain / "bench" / "hold", "-n", str(connections), "-p", str(server.process.pid), str(server.port), "/small.bin"],
+        [plain / "bench" / "hold", "-n", str(connections), "-p", str(server.pid), str(server.port), "/small.bin"],
         capture_output=True,
         text=True,
         timeout=120,

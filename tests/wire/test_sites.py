@@ -12,6 +12,8 @@ import pytest
 
 from gatling import Connection, Root, Server, eventually
 
+pytestmark = pytest.mark.decided
+
 
 def test_a_directory_is_its_index(connection):
     response = connection.get("/dir/")

@@ -1,0 +1,52 @@
+/* closed.c - see closed.h. */
+#include "gatling/closed.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "gatling/notice.h"
+
+bool closed_is_key(struct slice path) {
+	const char *end = path.at + path.length - 4;
+	return path.length >= 4 && (memcmp(end, ".pem", 4) == 0 || memcmp(end, ".key", 4) == 0);
+}
+
+static bool tell_mode(const char *path, mode_t mode, const char *what) {
+	return notice(mode, "%s: mode %04o, %s", path, (unsigned)mode & 07777, what);
+}
+
+/* The last directory on the way that can be seen is the one that lets nobody in. */
+static bool tell_directory(const struct tree *tree, const char *path) {
+	char directory[PATH_MAX] = ".", next[PATH_MAX];
+	mode_t mode = 0;
+	struct stat st;
+	for (const char *slash = strchr(path, '/'); slash && slash - path < PATH_MAX; slash = strchr(slash + 1, '/')) {
+		memcpy(next, path, (size_t)(slash - path));
+		next[slash - path] = '\0';
+		if (tree_stat(tree, next, &st) == -1) break;
+		mode = st.st_mode;
+		memcpy(directory, next, (size_t)(slash - path) + 1);
+	}
+	if (!mode && tree_stat(tree, ".", &st) == 0) mode = st.st_mode;
+	if (mode & S_IXOTH)
+		return notice(mode, "%s: a link on the way leads through a directory that the server may not enter", path);
+	return tell_mode(directory, mode, "the server may not enter it: chmod o+x");
+}
+
+void closed_tell(const struct tree *tree, const char *path) {
+	static atomic_uint told;
+	struct stat st;
+	bool new = false;
+	if (atomic_load_explicit(&told, memory_order_relaxed) >= CLOSED_TOLD_MAX && !notice_checks()) return;
+	if (closed_is_key((struct slice){.at = path, .length = strlen(path)})) return;
+	if (tree_stat(tree, path, &st) == -1) {
+		if (errno == EACCES) new = tell_directory(tree, path);
+	} else if (S_ISREG(st.st_mode) && !(st.st_mode & S_IROTH)) {
+		new = tell_mode(path, st.st_mode, "not readable by everyone: chmod o+r would publish it");
+	}
+	if (!new || notice_checks()) return;
+	if (atomic_fetch_add_explicit(&told, 1, memory_order_relaxed) + 1 == CLOSED_TOLD_MAX)
+		notice(0, "what else is not readable by everyone is not told: gatling --check names it");
+}

@@ -1,0 +1,142 @@
+/* test_opener.c - the process outside hands over what was named before it began, and nothing else. */
+#include "tests/unit/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "gatling/opener.h"
+
+static char directory[] = "/tmp/gatling-test-XXXXXX";
+static struct opener *opener;
+static int file, pems, pairs, log_place;
+
+static void make(const char *name, const char *text) {
+	char path[256];
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	FILE *out = fopen(path, "w");
+	assert_non_null(out);
+	fputs(text, out);
+	fclose(out);
+}
+
+static int set_up(void **state) {
+	char path[256];
+	(void)state;
+	if (!mkdtemp(directory)) return -1;
+	snprintf(path, sizeof path, "%s/site", directory);
+	mkdir(path, 0755);
+	const char *names[] = {
+		"cert",      "cert.ocsp", "certx", "a.pem", "a.pem.ocsp", "a.key", "site/fullchain.pem", "site/privkey.pem",
+		"site/other"};
+	for (size_t i = 0; i < COUNT(names); i++) make(names[i], names[i]);
+	snprintf(path, sizeof path, "%s/away.pem", directory);
+	if (symlink("/etc/hostname", path) == -1) return -1;
+	opener = opener_new();
+	int of[4];
+	for (int i = 0; i < 4; i++) of[i] = open(directory, O_RDONLY | O_DIRECTORY);
+	file = opener_add(opener, of[0], OPENER_FILE, "cert");
+	pems = opener_add(opener, of[1], OPENER_PEMS, NULL);
+	pairs = opener_add(opener, of[2], OPENER_PAIRS, NULL);
+	log_place = opener_add(opener, of[3], OPENER_LOG, "log");
+	return opener_start(opener);
+}
+
+static int tear_down(void **state) {
+	char command[256];
+	(void)state;
+	opener_free(opener);
+	snprintf(command, sizeof command, "rm -rf %s", directory);
+	return system(command);
+}
+
+static int error_of(int place, const char *name) {
+	struct stat st;
+	int fd = opener_open(opener, place, name), error = fd == -1 ? errno : 0;
+	if (fd != -1) close(fd);
+	if (error == EPERM) assert_true(opener_stat(opener, place, name, &st) == -1 && errno == EPERM);
+	return error;
+}
+
+static void what_was_named_is_opened(void **state) {
+	char text[64] = "";
+	(void)state;
+	int fd = opener_open(opener, file, "cert");
+	assert_true(read(fd, text, sizeof text) == 4 && memcmp(text, "cert", 4) == 0);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	close(fd);
+	assert_int_equal(error_of(file, "cert.ocsp"), 0);
+	assert_int_equal(error_of(pems, "a.pem"), 0);
+	assert_int_equal(error_of(pems, "a.pem.ocsp"), 0);
+	assert_int_equal(error_of(pems, "none.pem"), ENOENT);
+	assert_int_equal(error_of(pairs, "site/fullchain.pem"), 0);
+	assert_int_equal(error_of(pairs, "site/privkey.pem"), 0);
+	assert_int_equal(error_of(pairs, "none/privkey.pem"), ENOENT);
+	fd = opener_open(opener, log_place, "log");
+	assert_true(write(fd, "x", 1) == 1 && fcntl(fd, F_GETFL) & O_APPEND);
+	close(fd);
+}
+
+static void nothing_else_is(void **state) {
+	static const struct {
+		const int *place;
+		const char *name;
+	} cases[] = {{&file, "certx"},
+				 {&file, "a.pem"},
+				 {&file, "../etc/passwd"},
+				 {&file, "cert/../cert"},
+				 {&file, ""},
+				 {&pems, "a.key"},
+				 {&pems, "../x.pem"},
+				 {&pems, "site/fullchain.pem"},
+				 {&pems, ".pem"},
+				 {&pems, "/a.pem"},
+				 {&pairs, "../privkey.pem"},
+				 {&pairs, "site/other"},
+				 {&pairs, "site/x/privkey.pem"},
+				 {&pairs, "/privkey.pem"},
+				 {&pairs, "site/../privkey.pem"},
+				 {&log_place, "log2"},
+				 {&log_place, "../log"},
+				 {&log_place, "cert"}};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		if (error_of(*cases[i].place, cases[i].name) != EPERM) fail_msg("%s is opened", cases[i].name);
+	int outside = 17;
+	assert_int_equal(error_of(outside, "cert"), EPERM);
+	size_t length;
+	assert_true(!opener_list(opener, file, &length) && errno == EPERM);
+	assert_true(!opener_list(opener, log_place, &length) && errno == EPERM);
+}
+
+static void a_directory_is_listed(void **state) {
+	size_t length, found = 0;
+	(void)state;
+	char *names = opener_list(opener, pems, &length);
+	assert_non_null(names);
+	for (const char *at = names; at < names + length; at += strlen(at) + 1)
+		found += strcmp(at, "a.pem") == 0 || strcmp(at, "cert") == 0;
+	assert_int_equal(found, 2);
+	free(names);
+}
+
+static void stat_says_what_it_says(void **state) {
+	struct stat st;
+	(void)state;
+	assert_int_equal(opener_stat(opener, pems, "a.pem", &st), 0);
+	assert_true(S_ISREG(st.st_mode) && st.st_size == 5);
+	assert_int_equal(opener_stat(opener, pems, ".", &st), 0);
+	assert_true(S_ISDIR(st.st_mode));
+	assert_true(opener_open(opener, pems, ".") == -1 && errno == EPERM);
+	assert_true(opener_stat(opener, file, ".", &st) == -1 && errno == EPERM);
+	assert_true(opener_stat(opener, pems, "none.pem", &st) == -1 && errno == ENOENT);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {cmocka_unit_test(what_was_named_is_opened), cmocka_unit_test(nothing_else_is),
+									   cmocka_unit_test(a_directory_is_listed),
+									   cmocka_unit_test(stat_says_what_it_says)};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

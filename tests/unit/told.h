@@ -1,0 +1,20 @@
+/* told.h - what a reader of rules is told. */
+#ifndef TESTS_UNIT_TOLD_H
+#define TESTS_UNIT_TOLD_H
+
+#include "gatling/rules.h"
+
+struct told {
+	struct rules_report report;
+	unsigned count;
+	struct rules_error first;
+};
+
+static void remember(struct rules_report *report, const struct rules_error *error) {
+	struct told *told = (struct told *)report;
+	if (!told->count++) told->first = *error;
+}
+
+static const struct told nothing_told = {.report.tell = remember};
+
+#endif

@@ -1,0 +1,86 @@
+"""gatling --check: what an owner may have got wrong."""
+
+import subprocess
+
+import pytest
+
+from gatling import Root, certificate, runnable, unprivileged
+
+pytestmark = pytest.mark.clear
+
+GOOD = {"index.html": b"hello", "_headers": b"/*\n  X-A: 1\n", "_redirects": b"/a /b\n", "www.example.org/index.html": b"hello"}
+
+# what is there, and how the line about it begins
+WRONG = {
+    "_headers": (b"/*  # all\n  X-A: 1\n  ETag: 1\n", "_headers:3: 'ETag: 1': ETag is the server's own to say: leave it out"),
+    "_redirects": (b"/a /b\n\n/b /a # back\n", "_redirects:3: '/b /a # back': it leads in a circle: line 1"),
+    "www.example.org/_redirects": (b"/x https://e.com 200\n", "www.example.org/_redirects:1: '/x https://e.com 200': "),
+    "localhost:8080/_headers": (b"X-A: 1\n", "localhost:8080/_headers:1: 'X-A: 1': there is no pattern above this field, as /*"),
+    ".htaccess_global": (b"\n", ".htaccess_global:1: the first line has to be the realm; nobody gets in"),
+    "deep/er/.htaccess": (b"Friends\nann:{SHA}x\n", "deep/er/.htaccess:2: this hash is Apache's own"),
+}
+
+
+def check(build, root, *flags):
+    return subprocess.run([runnable(build), "--check", *flags, root.path], capture_output=True, text=True, timeout=20, check=False,
+                          **unprivileged())  # fmt: skip
+
+
+def test_nothing_is_said_of_what_is_right(first_build):
+    cert, key = certificate()
+    done = check(first_build, Root(GOOD), "--cert", cert, "--key", key)
+    assert done.returncode == 0 and done.stdout == done.stderr == ""
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_each_mistake_is_said_in_a_line(first_build, name):
+    content, line = WRONG[name]
+    root = Root(GOOD)
+    root.write(name, content)
+    done = check(first_build, root)
+    assert done.returncode == 1 and done.stderr == ""
+    assert done.stdout.startswith(line) and done.stdout.count("\n") == 1, done.stdout
+
+
+def test_certificates_are_looked_at_too(first_build):
+    expired, its_key = certificate("DNS:old", expired=True)
+    done = check(first_build, Root(GOOD), "--cert", "/nonexistent/cert.pem", "--cert", expired, "--key", its_key)
+    assert done.returncode == 1 and "cannot use certificate /nonexistent/cert.pem: No such file" in done.stdout + done.stderr
+    assert f"{expired}: the certificate has expired: " in done.stdout
+
+
+def test_all_mistakes_of_all_sites_are_said(first_build):
+    root = Root(GOOD)
+    for name, (content, _) in WRONG.items():
+        root.write(name, content)
+    root.write("www.example.org/_headers", b"wrong\n" * 100)
+    lines = check(first_build, root).stdout.splitlines()
+    assert len([line for line in lines if line.startswith("www.example.org/_headers:")]) == 100
+    for _, line in WRONG.values():
+        assert any(found.startswith(line) for found in lines), line
+
+
+def test_what_would_not_be_served_is_said(first_build):
+    root = Root(GOOD)
+    root.write("css/a.css", b"x", 0o640)
+    root.write("secret.pem", b"x", 0o600)
+    root.write(".git/config", b"x", 0o600)
+    root.write(".well-known/.hidden", b"x", 0o600)
+    root.write("deep/a", b"x")
+    (root.path / "deep").chmod(0o744)
+    said = sorted(check(first_build, root, "-E").stdout.splitlines())
+    assert [line for line in said if "cannot be read" not in line] == [
+        "css/a.css: mode 0640, not readable by everyone: chmod o+r would publish it",
+        "deep: mode 0744, the server may not enter it: chmod o+x"]  # fmt: skip
+
+
+def test_a_directory_that_is_not_there_is_named(first_build):
+    missing = Root()
+    missing.remove()
+    done = check(first_build, missing, "-E")
+    assert done.returncode == 1 and done.stderr == f"gatling: cannot check {missing.path}: No such file or directory\n"
+
+
+def test_one_directory_is_served(first_build):
+    done = subprocess.run([first_build / "gatling", "-c", "/", "/tmp"], capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == 2 and "unexpected argument '/tmp': one directory is served" in done.stderr

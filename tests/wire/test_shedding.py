@@ -1,0 +1,282 @@
+"""Who goes first when a worker is full, and what clients can make it keep."""
+
+import os
+import select
+import socket
+import ssl
+import struct
+import time
+
+import pytest
+
+from conftest import SMALL
+from gatling import Server, certificate, descriptors_limited_to, eventually, trusting
+from http2 import (
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, GOAWAY, HEADERS, PREFACE, PRIORITY_UPDATE, SETTINGS,
+    WINDOW_UPDATE, Http2, block, frame, integer, request, settings,
+)  # fmt: skip
+
+PARTS = (b"GET /small.bin HTTP/1.1\r\nHost: a\r\nX", b"\x16\x03\x01", b"")
+
+
+def crowd(port, n, part):
+    """n connections that send part of something."""
+    found = []
+    for _ in range(n):
+        s = socket.create_connection(("127.0.0.1", port))
+        s.sendall(part)
+        s.setblocking(False)
+        found.append(s)
+    return found
+
+
+def open_still(s):
+    try:
+        return s.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except ConnectionResetError:
+        return False
+
+
+@pytest.fixture
+def small(build, files):
+    """A server with few descriptors, and two ports."""
+    cert, key = certificate()
+    flags = ("-j", "1", "-n", "--defer-accept", "off", "--head-timeout", "60", "--cert", cert, "--key", key, "--tls-port", "0")
+    with Server(build, files, *flags, **descriptors_limited_to(200)) as server:
+        yield server
+
+
+@pytest.mark.clear
+@pytest.mark.parametrize("secure", [False, True], ids=["heads", "handshakes"])
+def test_heads_and_handshakes_that_take_long_go_before_idle_connections(small, secure):
+    port, part = (small.tls_port, PARTS[1]) if secure else (small.plain_port, PARTS[0])
+    slow = crowd(port, 80, part)
+    started = time.monotonic()
+    idle = [small.connect() for _ in range(40)]
+    while time.monotonic() < started + 3.3:  # SHED_HEAD_MS
+        for c in idle:
+            assert c.get("/small.bin").body == SMALL
+    time.sleep(1.1)  # now they are idle for longer than SHED_IDLE_MS
+    others = [small.connect() for _ in range(60)]
+    for c in others:
+        assert c.get("/small.bin").body == SMALL
+    assert all(c.get("/small.bin").body == SMALL for c in idle)  # nobody of them had to go
+    assert not all(open_still(s) for s in slow)
+    line = eventually(lambda: [line for line in small.errors if "unfinished" in line])[0]
+    assert "connections" in line and "ulimit -n" in line
+    for c in idle + others + slow:
+        c.close()
+
+
+@pytest.mark.clear
+def test_nobody_goes_who_has_been_idle_for_less_than_a_second(small):
+    clients, deadline = [], time.monotonic() + 2.5
+    while len(clients) < 140:
+        clients.append(small.connect())
+        clients[-1].socket.settimeout(0.2)
+        try:
+            assert clients[-1].get("/small.bin").body == SMALL
+        except TimeoutError:
+            clients.pop()  # it waits in the kernel's queue
+            break
+        clients[-1].socket.settimeout(5)
+    while time.monotonic() < deadline:
+        for c in clients:  # each again and again, with a fraction of a second in between
+            assert c.get("/small.bin").body == SMALL
+    for c in clients:
+        c.close()
+
+
+@pytest.mark.clear
+def test_who_cannot_go_is_not_asked_for_ever(small):
+    """Idle connections of HTTP/2 whose clients do not read the end of their answers."""
+    stuck = []
+    for _ in range(125):
+        stuck.append(Http2(small, receive_buffer=1))
+        stuck[-1].ask("/big.bin", ("range", "bytes=0-29999"))
+    time.sleep(1.2)  # SHED_IDLE_MS
+    used = small.cpu_seconds()
+    others = [small.connect() for _ in range(30)]
+    assert others[0].get("/small.bin").body == SMALL
+    time.sleep(1)  # what is tested is that little is done in this time
+    assert small.cpu_seconds() - used < 0.7
+    for c in stuck + others:
+        c.close()
+
+
+def test_a_head_has_its_own_time(build, files):
+    with Server(build, files, "-j", "1", "-T", "20", "--head-timeout", "1", "--keepalive-timeout", "20") as server, server.connect() as c:
+        assert c.get("/small.bin").body == SMALL
+        started = time.monotonic()
+        c.send(b"GET / HTTP/1.1\r\nHost")
+        for _ in range(4):  # which moves no deadline
+            time.sleep(0.2)
+            c.send(b"x")
+        assert c.response().status == 408 and 0.9 < time.monotonic() - started < 5
+
+
+def test_an_idle_connection_has_its_own_time(build, files):
+    with Server(build, files, "-j", "1", "-T", "20", "--keepalive-timeout", "1") as server, server.connect() as c:
+        assert c.get("/small.bin").body == SMALL
+        started = time.monotonic()
+        c.assert_closed()
+        assert 0.9 < time.monotonic() - started < 5
+
+
+@pytest.mark.clear
+def test_a_handshake_has_the_time_of_a_head(build, files):
+    cert, key = certificate()
+    flags = ("-j", "1", "-T", "20", "--head-timeout", "1", "--cert", cert, "--key", key, "--tls-port", "0")
+    with Server(build, files, *flags) as server, socket.create_connection(("127.0.0.1", server.tls_port)) as s:
+        started = time.monotonic()
+        s.sendall(PARTS[1])
+        s.settimeout(10)
+        assert len(s.recv(100)) < 100 and not s.recv(100)
+        assert 0.9 < time.monotonic() - started < 5
+
+
+# --- memory ---
+
+
+def hold_log_lines(c, streams=127):
+    """A line for each stream that has not ended, of 4,000 octets of a path that one octet names."""
+    path = b"\x44" + integer(4000, 7) + b"/" + b"\xff" * 3999
+    c.send(frame(HEADERS, END_HEADERS, 1, b"\x82\x86\x41\x01a" + path))
+    c.send(b"".join(frame(HEADERS, END_HEADERS, 3 + 2 * n, b"\x82\x86\xbf\xbe") for n in range(streams - 1)))
+
+
+def hold_answers(c):
+    """Locations three times as long as the path, of an answer that waits for its request's content."""
+    path = b"\x44" + integer(4000, 7) + b"/dir" + b"?" + b"\xff" * 3995
+    c.send(frame(HEADERS, END_HEADERS, 1, b"\x82\x86\x41\x01a" + path))
+    c.send(b"".join(frame(HEADERS, END_HEADERS, 3 + 2 * n, b"\x82\x86\xbf\xbe") for n in range(126)))
+
+
+def hold_streams(c):
+    """Large files, and no window."""
+    for n in range(128):
+        c.send(frame(HEADERS, END_HEADERS | END_STREAM, 1 + 2 * n, request("/big.bin")))
+
+
+def hold_table(c):
+    """A dynamic table of the smallest entries."""
+    fields = b"".join(b"\x40\x01" + bytes([97 + n % 26]) + b"\x00" for n in range(124))
+    for n in range(2):
+        c.send(frame(HEADERS, END_HEADERS | END_STREAM, 1 + 2 * n, request("/") + fields[: 4 * 95]))
+
+
+def hold_block(c):
+    """A header block that does not end."""
+    c.send(frame(HEADERS, 0, 1, b"\x00" * 1) + frame(CONTINUATION, 0, 1, b"x" * 16000))
+
+
+def hold_priorities(c):
+    for n in range(128):
+        c.send(frame(PRIORITY_UPDATE, payload=struct.pack(">I", 2 * n + 1) + b"u=1"))
+
+
+def hold_unread(c):
+    """Answers that are not read, and no more is."""
+    c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
+    c.flood(b"".join(frame(HEADERS, END_HEADERS | END_STREAM, 1 + 2 * n, request("/small.bin")) for n in range(3000)), 1)
+
+
+def hold_head(c):
+    c.send(b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 90 + b"X: " + b"y" * 15000)
+
+
+def hold_pipeline(c):
+    c.flood((b"GET /big.bin?" + b"\xff" * 8000 + b" HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n\r\n") * 64, 1)
+
+
+WAYS_2 = [hold_log_lines, hold_answers, hold_streams, hold_table, hold_block, hold_priorities, hold_unread]
+WAYS_1 = [hold_head, hold_pipeline]
+BUDGET = 8 << 20
+CLIENTS = 300
+
+
+@pytest.mark.clear
+@pytest.mark.parametrize("way", WAYS_1 + WAYS_2, ids=lambda way: way.__name__)
+def test_what_clients_make_it_keep_is_limited(plain, files, way):
+    with Server(plain, files, "-j", "1", "--client-memory", str(BUDGET), "--log", "json", stdout=open(os.devnull, "wb")) as server:
+        server.get("/small.bin")
+        before, most, clients = server.resident(), 0, []
+        for _ in range(CLIENTS):
+            try:
+                c = Http2(server, start=way in WAYS_2, window=0, receive_buffer=4096)
+                clients.append(c)
+                way(c)
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # it was the dearest
+            most = max(most, server.resident() - before)
+        with server.connect() as good:
+            assert good.get("/small.bin").body == SMALL
+        # beside the budget: structures, buffers that every worker has, and what malloc(3) does not give back at once
+        assert most < 1.5 * BUDGET + CLIENTS * 8192 + (4 << 20)
+        for c in clients:
+            c.close()
+
+
+@pytest.mark.clear
+def test_the_dearest_goes_and_the_others_go_on(plain, files):
+    with Server(plain, files, "-j", "1", "--client-memory", "4M") as server, Http2(server, window=0) as modest:
+        stream = modest.ask("/big.bin")
+        dear = []
+        for _ in range(40):
+            dear.append(Http2(server, window=0))
+            try:
+                hold_log_lines(dear[-1], 60)
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+        gone = [c for c in dear if goaway_of(c) == ENHANCE_YOUR_CALM]
+        assert gone and len(gone) < len(dear)
+        modest.send(frame(SETTINGS, payload=settings(window=1 << 30)))
+        assert modest.answers(stream)[0].status == 200
+        assert any("--client-memory" in line for line in server.errors)
+        for c in dear:
+            c.close()
+
+
+def goaway_of(c):
+    """The error that the connection has ended with; None: it has not."""
+    c.socket.settimeout(0.05)
+    try:
+        return c.ended()
+    except (TimeoutError, ssl.SSLError):
+        return None
+
+
+@pytest.mark.clear
+def test_one_connection_cannot_have_more_than_its_share(plain, files):
+    """BUDGET_CONNECTION."""
+    with Server(plain, files, "-j", "1", "-n") as server, Http2(server, window=0) as c:
+        path, said = "/dir?" + "x" * 8000, []
+        for _ in range(128):
+            c.ask(path, end=False)
+            while select.select([c.socket], [], [], 0)[0] and GOAWAY not in said:
+                f = c.frame()
+                said.append(f.type)
+            if GOAWAY in said:  # who sends on may lose it to a RST
+                break
+        assert GOAWAY in said and int.from_bytes(f.payload[4:8]) == ENHANCE_YOUR_CALM
+        assert server.get("/small.bin").body == SMALL
+
+
+@pytest.mark.clear
+def test_large_files_in_http_2_leave_descriptors_for_others(build, root):
+    for i in range(120):
+        root.write(f"f{i}", b"x" * 70_000)
+    with Server(build, root, "-j", "1", "-n", **descriptors_limited_to(256)) as server:
+        greedy = []
+        for _ in range(12):
+            greedy.append(Http2(server, window=0))
+            for i in range(100):
+                greedy[-1].ask(f"/f{i}")
+        for _ in range(20):
+            with server.connect() as c:
+                assert c.get("/a.txt").body == b"a"
+        assert server.descriptors() < 200
+        for c in greedy:
+            c.close()
