@@ -35,7 +35,7 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if item.get_closest_marker("alone"):
+        if item.get_closest_marker("alone") or item.path.parent.name == "bench":  # that is about time, too
             item.add_marker(pytest.mark.flaky(reruns=2))
 
 

@@ -33,7 +33,8 @@ enum {
 	MEGABYTE = 1000000,
 	PIECE = 256 * 1024, /* of a scattered file */
 	PIECE_BLOCKS = PIECE / 4096,
-	WAIT_S = 30, /* for the server, at most */
+	BUSY_MAX = 64, /* attempts in all */
+	WAIT_S = 30,   /* for the server, at most */
 	BLOCK = 64 * 1024,
 	FILES = 2,
 	HEAD_MAX = 4096,
@@ -60,25 +61,33 @@ static unsigned extents(int fd) {
 	return ioctl(fd, FS_IOC_FIEMAP, &map) == -1 ? 0 : map.fm_mapped_extents;
 }
 
+/* What is in memory is in the way of a piece that is to be exchanged, and busy while it is written. */
+static void forget_file(int fd) {
+	(void)fdatasync(fd);
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
 /* Exchanges the pieces of the file for those of another of its length, in random order: ext4 alone lets one choose
  * where the bytes lie (Documentation/filesystems/ext4/, EXT4_IOC_MOVE_EXT, e4defrag(8)). 0, or -1. */
 static int scatter(int fd, int donor, unsigned pieces) {
-	unsigned *order = calloc(pieces, sizeof *order);
+	unsigned *order = calloc(pieces, sizeof *order), busy = 0;
 	int result = order ? 0 : -1;
 	for (unsigned i = 0; order && i < pieces; i++) {
 		unsigned j = (unsigned)random() % (i + 1);
 		order[i] = order[j];
 		order[j] = i;
 	}
-	/* what is in memory would be in the way */
-	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-	(void)posix_fadvise(donor, 0, 0, POSIX_FADV_DONTNEED);
+	forget_file(fd);
+	forget_file(donor);
 	for (unsigned i = 0; i < pieces && result == 0; i++) {
 		struct move_extent move = {.donor_fd = (uint32_t)donor,
 								   .orig_start = (uint64_t)i * PIECE_BLOCKS,
 								   .donor_start = (uint64_t)order[i] * PIECE_BLOCKS,
 								   .len = PIECE_BLOCKS};
-		result = ioctl(fd, EXT4_IOC_MOVE_EXT, &move);
+		while ((result = ioctl(fd, EXT4_IOC_MOVE_EXT, &move)) == -1 && errno == EBUSY && busy++ < BUSY_MAX) {
+			forget_file(fd);
+			forget_file(donor);
+		}
 	}
 	free(order);
 	return result == 0 ? fdatasync(fd) : -1;
