@@ -239,10 +239,18 @@ static unsigned makeable(const struct cache *c, const struct resource *r, const 
 	return identity->size > GZIP_LEAST && identity->size <= GZIP_MOST ? 1U << CODING_GZIP : 0;
 }
 
+/* The media type: what the name does not tell, the content may. */
+static const char *type_of(const struct entry *e) {
+	const char *type = mime_type((struct slice){.at = e->path, .length = e->path_length});
+	if (type) return type;
+	const struct file *f = e->resource.as[CODING_IDENTITY];
+	return f && file_is_text(f) ? MIME_TEXT : MIME_UNKNOWN;
+}
+
 static int dress(const struct cache *c, struct entry *e, const struct header_set *headers, bool missed) {
 	struct resource *r = &e->resource;
 	struct slice path = {.at = e->path, .length = e->path_length};
-	struct dress d = {.type = mime_type(path), .headers = headers};
+	struct dress d = {.type = type_of(e), .headers = headers};
 	int error = 0;
 	r->makes = makeable(c, r, d.type);
 	d.varies = missed || (r->there | r->makes) != 1U << CODING_IDENTITY;

@@ -13,6 +13,7 @@
 #include "gatling/digest.h"
 #include "gatling/hpack.h"
 #include "gatling/owfat.h"
+#include "gatling/utf8.h"
 
 enum {
 	READ_ATTEMPTS = 3, /* at a file that changes while it is read into memory */
@@ -78,6 +79,14 @@ bool file_changed(const struct file *file) {
 	if (fstat(file->fd, &st) == -1) return true;
 	struct identity now = identity_of(&st);
 	return !identity_same(&now, &entry_of(file)->identity);
+}
+
+bool file_is_text(const struct file *file) {
+	char start[FILE_START];
+	size_t length = file->size < FILE_START ? (size_t)file->size : FILE_START;
+	if (file->body) return utf8_is_text((struct slice){.at = file->body, .length = length}, file->size > length);
+	return pread(file->fd, start, length, 0) == (ssize_t)length &&
+		   utf8_is_text((struct slice){.at = start, .length = length}, file->size > length);
 }
 
 bool file_gone(const struct file *file) {

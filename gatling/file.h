@@ -74,6 +74,10 @@ const struct identity *file_identity(const struct file *file);
 /* Bytes of memory that it takes, without its own structure. */
 size_t file_memory(const struct file *file);
 
+/* Whether it is text by its first FILE_START bytes (utf8_is_text()). */
+enum { FILE_START = 1024 };
+bool file_is_text(const struct file *file);
+
 /* Whether it is open, and no name leads to it any more. */
 bool file_gone(const struct file *file);
 

@@ -3,25 +3,6 @@
 
 #include <time.h>
 
-#include "gatling/owfat.h"
-
-enum { UTF8_MAX = 4, CODE_POINT_MAX = 0x10FFFF }; /* scan_utf8_sem() goes further than RFC 3629 */
-
-size_t form_character(struct slice text, uint32_t *character) {
-	if ((unsigned char)text.at[0] < 0x80) {
-		*character = (unsigned char)text.at[0];
-		return 1;
-	}
-	uint32_t c;
-	size_t length = scan_utf8_sem(text.at, text.length, &c);
-	if (length && length <= UTF8_MAX && c <= CODE_POINT_MAX) {
-		*character = c;
-		return length;
-	}
-	*character = FORM_INVALID;
-	return 1;
-}
-
 size_t form_date(int64_t seconds, char *out) {
 	static const unsigned char position[] = {0, 2, 5, 8, 11, 14, 17};
 	time_t time = (time_t)seconds;

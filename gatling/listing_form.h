@@ -45,11 +45,6 @@ struct listing_limits {
 int listing_make_within(struct listing_limits limits, const struct tree *tree, const char *path, struct slice title,
 						enum listing_format format, const atomic_bool *stop, struct listing **listing);
 
-/* The first character of a text that is not empty: the bytes of it, and its code point; FORM_INVALID and 1: a byte that
- * is part of none. */
-#define FORM_INVALID UINT32_MAX
-size_t form_character(struct slice text, uint32_t *character);
-
 /* Writes a date in the format of RFC 3339 to out (FORM_DATE_LENGTH). The bytes written; 0: of no year from 1 to 9999.
  */
 size_t form_date(int64_t seconds, char *out);

@@ -3,6 +3,7 @@
 #include "gatling/listing_form.h"
 #include "gatling/owfat.h"
 #include "gatling/path.h"
+#include "gatling/utf8.h"
 
 /* An array has no title. */
 static void write_head(FILE *out, struct slice title, const struct summary *summary) {
@@ -20,8 +21,8 @@ static void write_foot(FILE *out, const struct summary *summary) {
 static char *put_name(char *at, struct slice name, bool *valid) {
 	while (name.length) {
 		uint32_t c;
-		size_t n = form_character(name, &c);
-		if (c == FORM_INVALID) {
+		size_t n = utf8_character(name, &c);
+		if (c == UTF8_INVALID) {
 			at = form_put(at, SLICE("\uFFFD"));
 			*valid = false;
 		} else if (c < ' ' || c == '"' || c == '\\') {

@@ -3,6 +3,7 @@
 #include "gatling/listing_form.h"
 #include "gatling/owfat.h"
 #include "gatling/path.h"
+#include "gatling/utf8.h"
 
 enum {
 	PARENTS_LINKED = 32, /* folders above this one: a link to each costs as many bytes as it is far away */
@@ -91,14 +92,14 @@ static const char script[] =
 
 /* What HTML does not allow, or would not show. */
 static bool is_unfit(uint32_t c) {
-	return c == FORM_INVALID || (c >= 0x80 && c < 0xA0) || (c >= 0xFDD0 && c <= 0xFDEF) || (c & 0xFFFE) == 0xFFFE;
+	return c == UTF8_INVALID || (c >= 0x80 && c < 0xA0) || (c >= 0xFDD0 && c <= 0xFDEF) || (c & 0xFFFE) == 0xFFFE;
 }
 
 /* Writes the first character of a text to out (4 bytes, or 6 for one byte), takes it off, and returns the bytes
  * written. Control characters but the tab become their pictures (U+2400 and on). */
 static size_t put_character(struct slice *text, char *out) {
 	uint32_t c;
-	struct slice s = {.at = text->at, .length = form_character(*text, &c)};
+	struct slice s = {.at = text->at, .length = utf8_character(*text, &c)};
 	char picture[] = "\u2400";
 	text->at += s.length;
 	text->length -= s.length;

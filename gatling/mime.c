@@ -67,7 +67,7 @@ static const struct mime {
 	{"m4a", "audio/mp4"},
 	{"m4v", "video/mp4"},
 	{"map", "application/json"},
-	{"md", "text/markdown" UTF8},
+	{"md", "text/plain" UTF8}, /* what is text/markdown (RFC 7763) some browsers save */
 	{"mid", "audio/midi"},
 	{"mjs", "text/javascript" UTF8},
 	{"mkv", "video/matroska"},
@@ -206,17 +206,16 @@ int mime_load(const char *file) {
 /* --- finding --- */
 
 const char *mime_type(struct slice path) {
-	static const char unknown[] = "application/octet-stream";
 	char extension[EXTENSION_MAX];
 	size_t n = 0;
 	while (n < path.length && n < EXTENSION_MAX && path.at[path.length - 1 - n] != '.') {
-		if (path.at[path.length - 1 - n] == '/') return unknown;
+		if (path.at[path.length - 1 - n] == '/') return NULL;
 		n++;
 	}
-	if (n == path.length || n == EXTENSION_MAX) return unknown;
+	if (n == path.length || n == EXTENSION_MAX) return NULL;
 	for (size_t i = 0; i < n; i++) extension[i] = to_lower(path.at[path.length - n + i]);
 	extension[n] = '\0';
 	const struct mime *m = own.count ? bsearch(extension, own.entry, own.count, sizeof *own.entry, by_extension) : NULL;
 	if (!m) m = bsearch(extension, table, sizeof table / sizeof *table, sizeof *table, by_extension);
-	return m ? m->type : unknown;
+	return m ? m->type : NULL;
 }

@@ -4,7 +4,10 @@
 
 #include "gatling/slice.h"
 
-/* The value of Content-Type for a file name or path; UTF-8 is said for text. application/octet-stream if not known. */
+#define MIME_TEXT "text/plain; charset=utf-8"
+#define MIME_UNKNOWN "application/octet-stream"
+
+/* The value of Content-Type for a file name or path; UTF-8 is said for text. NULL: the name does not tell. */
 const char *mime_type(struct slice path);
 
 /* Reads further types, which come before the built-in ones, from a file in the format of mime.types: a type and its

@@ -221,8 +221,7 @@ def test_a_link_to_a_url_is_a_redirect(build, site):
     [
         ("a.wasm", "application/wasm"), ("a.webp", "image/webp"), ("a.avif", "image/avif"), ("a.woff2", "font/woff2"),
         ("a.mjs", "text/javascript; charset=utf-8"), ("a.webmanifest", "application/manifest+json"), ("a.js.map", "application/json"),
-        ("a.SVG", "image/svg+xml"), ("a.html", "text/html; charset=utf-8"), ("a", "application/octet-stream"),
-        ("a.unheard", "application/octet-stream"), ("a.tar.gz", "application/gzip"), ("d.js/a", "application/octet-stream"),
+        ("a.SVG", "image/svg+xml"), ("a.html", "text/html; charset=utf-8"), ("a.tar.gz", "application/gzip"), ("a.md", "text/plain; charset=utf-8"),
     ],
 )  # fmt: skip
 def test_types_out_of_the_box(build, root, name, kind):
@@ -232,11 +231,31 @@ def test_types_out_of_the_box(build, root, name, kind):
         assert response["Content-Type"] == kind and response["X-Content-Type-Options"] == "nosniff"
 
 
+@pytest.mark.parametrize(
+    "content,text",
+    [
+        (b"", True), (b"plain\r\n\ttext\f\n", True), ("\u00fcber \u2603 \U0001f600".encode(), True), (b"\xef\xbb\xbfmark", True),
+        ("\u2603".encode() * 70_000, True),  # a character lies across the end of the first KB
+        (b"x" * 1023 + b"\xe2", False), (b"x" * 1022 + b"\xe2x" + b"x" * 70_000, False),
+        (b"a\0b", False), (b"\x7fELF\x02", False), (b"latin \xfc", False), (b"\xff\xfea\0", False), (b"\xed\xa0\x80", False),
+        (b"x" * 1024 + b"\0" + b"x" * 70_000, True),  # that is not looked at
+    ],
+    ids=range(13),
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["README", "a.toml", "d.js/a.unheard", "dot."])
+def test_what_the_name_does_not_tell_is_shown_if_it_is_text(build, root, name, content, text):
+    root.write(name, content)
+    with Server(build, root, "-j", "1") as server:
+        response = server.get("/" + name)
+        assert response["Content-Type"] == ("text/plain; charset=utf-8" if text else "application/octet-stream")
+        assert response["X-Content-Type-Options"] == "nosniff" and response.body == content
+
+
 def test_types_of_a_file_come_first(build, root):
     types = root.write("mime.types", b"# own\n\ntext/x-own\town OTHER # more\napplication/x-js js\nimage/none\n"
                        b"application/x-long sarif-external-properties sarif-external-properties.json\n")  # fmt: skip
     for name in ("a.own", "a.Other", "a.js", "a.css", "a.none", "a.sarif-external-properties"):
-        root.write(name, b"x")
+        root.write(name, b"\0")
     with Server(build, root, "-j", "1", "--mime", types) as server:
         for name, kind in (("own", "text/x-own; charset=utf-8"), ("Other", "text/x-own; charset=utf-8"), ("js", "application/x-js"),
                            ("css", "text/css; charset=utf-8"), ("none", "application/octet-stream"), ("sarif-external-properties", "application/x-long")):  # fmt: skip
