@@ -400,9 +400,14 @@ static bool wants_json(struct slice query) {
 static void answer_listing(struct asking *a) {
 	struct response *r = a->response;
 	struct listings_found found;
-	bool json = wants_json(a->request->query);
-	int error = listings_find(a->content->listings, *a->path ? a->path : ".", local_path(a),
-							  json ? LISTING_JSON : LISTING_HTML, a->arrival->patient, &found);
+	struct coding_weights weights = coding_weights(a->request);
+	bool json = wants_json(a->request->query), gzip = a->content->options->gzip_cache;
+	int coding = coding_choose(&weights, 1U << CODING_IDENTITY | (gzip ? 1U << CODING_GZIP : 0)); /* never -1 */
+	struct listing_wanted wanted = {.path = *a->path ? a->path : ".",
+									.title = local_path(a),
+									.format = json ? LISTING_JSON : LISTING_HTML,
+									.coding = (enum coding)coding};
+	int error = listings_find(a->content->listings, &wanted, a->arrival->patient, &found);
 	if (error) {
 		answer_error(a, status_of(error));
 		return;
@@ -416,6 +421,7 @@ static void answer_listing(struct asking *a) {
 								.owner = found.reader,
 								.length = found.length,
 								.memory = LISTINGS_READER,
+								.coding = found.coding,
 								.type = json ? "application/json" : "text/html; charset=utf-8"};
 }
 

@@ -16,6 +16,7 @@ struct source {
 	uint64_t length;
 	size_t memory;    /* bytes that the owner takes */
 	const char *type; /* the value of Content-Type */
+	enum coding coding;
 };
 
 struct response {

@@ -2,6 +2,7 @@
 #include "gatling/gzip.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -32,27 +33,48 @@ bool gzip_worthwhile(const char *type) {
 	return false;
 }
 
-/* The stored bytes of a file from the front. */
+/* Bytes from the front: in memory, or made piece by piece. */
 struct input {
-	const struct file *file;
-	uint64_t offset;
+	const char *memory;
+	iob_fill *fill;
+	void *owner;
+	uint64_t offset, length;
 	char buffer[PIECE];
 };
 
+/* The stored bytes of a file. */
+struct stored {
+	const struct file *file;
+	uint64_t offset;
+};
+
+static ssize_t read_stored(void *owner, char *buffer, size_t size) {
+	struct stored *s = owner;
+	ssize_t n;
+	do n = pread(s->file->fd, buffer, size, (off_t)s->offset);
+	while (n == -1 && errno == EINTR);
+	if (n > 0) s->offset += (uint64_t)n;
+	return n;
+}
+
+static void input_stored(struct input *in, struct stored *s, const struct file *file) {
+	*s = (struct stored){.file = file};
+	in->memory = file->body;
+	in->fill = read_stored;
+	in->owner = s;
+	in->offset = 0;
+	in->length = file->stored;
+}
+
 /* Gives zlib the next piece. The bytes of it, 0 at the end, -1 with errno. */
 static ssize_t next_piece(struct input *in, z_stream *z) {
-	uint64_t left = in->file->stored - in->offset;
-	size_t want = left < PIECE ? (size_t)left : PIECE;
-	ssize_t n = (ssize_t)want;
-	if (in->file->body) {
-		z->next_in = (Bytef *)(uintptr_t)(in->file->body + in->offset);
-	} else {
-		do n = want ? pread(in->file->fd, in->buffer, want, (off_t)in->offset) : 0;
-		while (n == -1 && errno == EINTR);
-		if (n == 0 && want) errno = EIO;
-		if (n == -1 || (n == 0 && want)) return -1;
-		z->next_in = (Bytef *)in->buffer;
-	}
+	uint64_t left = in->length - in->offset;
+	ssize_t want = (ssize_t)(left < PIECE ? left : PIECE), n = want;
+	const char *piece = in->memory ? in->memory + in->offset : in->buffer;
+	if (!in->memory && want) n = in->fill(in->owner, in->buffer, (size_t)want);
+	if (n == 0 && want) errno = EIO;
+	if (n == -1 || (n == 0 && want)) return -1;
+	z->next_in = (Bytef *)(uintptr_t)piece;
 	z->avail_in = (uInt)n;
 	in->offset += (uint64_t)n;
 	return n;
@@ -61,31 +83,26 @@ static ssize_t next_piece(struct input *in, z_stream *z) {
 static int deflate_all(z_stream *z, struct input *in, const atomic_bool *stop) {
 	int result = Z_OK;
 	while (result == Z_OK) {
-		if (atomic_load(stop)) return ECANCELED;
+		if (stop && atomic_load(stop)) return ECANCELED;
 		if (!z->avail_in && next_piece(in, z) == -1) return errno;
-		result = deflate(z, in->offset == in->file->stored ? Z_FINISH : Z_NO_FLUSH);
+		result = deflate(z, in->offset == in->length ? Z_FINISH : Z_NO_FLUSH);
 		if (!z->avail_out && result != Z_STREAM_END) return EFBIG;
 	}
 	return result == Z_STREAM_END ? 0 : EIO;
 }
 
-int gzip_compress(const struct file *file, const atomic_bool *stop, char **body, uint64_t *size) {
+static int compress_all(struct input *in, int level, const atomic_bool *stop, char **body, uint64_t *size) {
 	z_stream z = {0};
-	struct input *in = malloc(sizeof *in);
-	size_t room = (size_t)file->size; /* more is of no use */
-	char *out = malloc(room + 1);
+	if (in->length > UINT_MAX) return EFBIG;
+	char *out = malloc(in->length + 1); /* more is of no use */
 	int error = ENOMEM;
-	if (in && out && deflateInit2(&z, GZIP_LEVEL, Z_DEFLATED, WINDOW_GZIP, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) == Z_OK) {
-		in->file = file;
-		in->offset = 0;
+	if (out && deflateInit2(&z, level, Z_DEFLATED, WINDOW_GZIP, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) == Z_OK) {
 		z.next_out = (Bytef *)out;
-		z.avail_out = (uInt)room;
+		z.avail_out = (uInt)in->length;
 		error = deflate_all(&z, in, stop);
 		*size = z.total_out;
 		deflateEnd(&z);
 	}
-	free(in);
-	*body = NULL;
 	if (error) {
 		free(out);
 		return error;
@@ -95,11 +112,37 @@ int gzip_compress(const struct file *file, const atomic_bool *stop, char **body,
 	return 0;
 }
 
+int gzip_compress(const struct file *file, const atomic_bool *stop, char **body, uint64_t *size) {
+	struct stored stored;
+	struct input *in = malloc(sizeof *in);
+	*body = NULL;
+	if (!in) return ENOMEM;
+	input_stored(in, &stored, file);
+	int error = compress_all(in, GZIP_LEVEL, stop, body, size);
+	free(in);
+	return error;
+}
+
+int gzip_made(iob_fill *fill, void *owner, uint64_t length, const atomic_bool *stop, char **body, uint64_t *size) {
+	struct input *in = malloc(sizeof *in);
+	*body = NULL;
+	if (!in) return ENOMEM;
+	in->memory = NULL;
+	in->fill = fill;
+	in->owner = owner;
+	in->offset = 0;
+	in->length = length;
+	int error = compress_all(in, GZIP_LEVEL_MADE, stop, body, size);
+	free(in);
+	return error;
+}
+
 /* --- unpacking --- */
 
 struct unpacking {
 	z_stream z;
 	bool ended;
+	struct stored stored;
 	struct input in;
 };
 
@@ -128,7 +171,7 @@ static ssize_t unpack(struct unpacking *u, char *buffer, size_t size) {
 static struct unpacking *unpacking_new(const struct file *file) {
 	struct unpacking *u = calloc(1, sizeof *u);
 	if (!u) return NULL;
-	u->in.file = file;
+	input_stored(&u->in, &u->stored, file);
 	if (inflateInit2(&u->z, WINDOW_GZIP) == Z_OK) return u;
 	free(u);
 	return NULL;

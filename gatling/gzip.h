@@ -6,22 +6,27 @@
 #include <sys/types.h>
 
 #include "gatling/file.h"
+#include "io/iob.h"
 
 enum {
 	GZIP_LEAST = 256,            /* bytes of a file that is worth it: less would not get smaller by a packet */
 	GZIP_MOST = 8 * 1024 * 1024, /* of a file that is compressed */
-	GZIP_LEVEL = 6               /* of zlib: 1 is fast, 9 small */
+	GZIP_LEVEL = 6,              /* of zlib: 1 is fast, 9 small */
+	GZIP_LEVEL_MADE = 1          /* of what is made for one answer */
 };
 
 /* Whether what has that media type gets smaller: text in the widest sense. */
 bool gzip_worthwhile(const char *type);
 
-/* The two that take long, for a thread beside the loop: they read the file alone. */
+/* What takes long, for a thread beside the loop. The errno of each: ECANCELED: *stop has become true; ENOMEM, ... */
 
-/* Compresses the file into a malloc'd *body. 0; or an errno: EFBIG: it does not get smaller, ECANCELED: *stop, ... */
+/* Compresses the file, which it only reads, into a malloc'd *body. 0; or an errno: EFBIG: it does not get smaller. */
 int gzip_compress(const struct file *file, const atomic_bool *stop, char **body, uint64_t *size);
 
-/* Unpacks a file of gzip to see how many bytes are in it. 0; or an errno: EILSEQ: it is broken, ECANCELED, ... */
+/* The same for the length bytes that fill(owner, ...) makes; stop may be NULL. */
+int gzip_made(iob_fill *fill, void *owner, uint64_t length, const atomic_bool *stop, char **body, uint64_t *size);
+
+/* Unpacks a file of gzip to see how many bytes are in it. 0; or an errno: EILSEQ: it is broken, ... */
 int gzip_measure(const struct file *file, const atomic_bool *stop, uint64_t *size);
 
 /* Unpacks a `gzipped` file piece by piece, for iob_addsource(), with GZIP_READER bytes of memory from the first piece

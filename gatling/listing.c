@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "gatling/closed.h"
+#include "gatling/gzip.h"
 #include "gatling/listing_form.h"
+#include "gatling/natural.h"
 #include "gatling/path.h"
 #include "gatling/platform.h"
 
@@ -30,12 +32,13 @@ struct chunk {
 struct listing {
 	unsigned references;
 	const struct form *form;
+	enum coding coding;
 	struct entry *entry;
 	size_t count, entries_size;
 	struct chunk *names; /* the newest first */
 	size_t names_memory, names_length;
 	struct summary summary;
-	char *head, *foot;
+	char *head, *foot; /* a compressed one is all head */
 	size_t head_length, foot_length;
 	uint64_t length;
 };
@@ -49,9 +52,7 @@ struct listing_reader {
 
 void listing_retain(struct listing *l) { l->references++; }
 
-void listing_release(void *listing) {
-	struct listing *l = listing;
-	if (--l->references) return;
+static void free_content(struct listing *l) {
 	while (l->names) {
 		struct chunk *c = l->names;
 		l->names = c->next;
@@ -60,10 +61,17 @@ void listing_release(void *listing) {
 	free(l->entry);
 	free(l->head);
 	free(l->foot);
+}
+
+void listing_release(void *listing) {
+	struct listing *l = listing;
+	if (--l->references) return;
+	free_content(l);
 	free(l);
 }
 
 uint64_t listing_length(const struct listing *l) { return l->length; }
+enum coding listing_coding(const struct listing *l) { return l->coding; }
 
 size_t listing_memory(const struct listing *l) {
 	return sizeof *l + l->entries_size * sizeof *l->entry + l->names_memory + l->head_length + l->foot_length;
@@ -134,9 +142,9 @@ static int add(struct listing *l, struct slice name, struct entry entry) {
 	return 0;
 }
 
-static bool is_full(const struct listing *l, struct listing_limits limits, struct slice name) {
-	return l->count >= limits.entries ||
-		   (l->count + 1) * sizeof *l->entry + l->names_length + name.length + 1 > limits.bytes;
+static bool is_full(const struct listing *l, size_t bytes, struct slice name) {
+	return l->count >= LISTING_ENTRIES_MAX ||
+		   (l->count + 1) * sizeof *l->entry + l->names_length + name.length + 1 > bytes;
 }
 
 /* Whether somebody may know of that name. */
@@ -145,8 +153,9 @@ static bool is_shown(struct slice name, bool at_root) {
 	return !at_root || !(slice_equal(name, SLICE("_headers")) || slice_equal(name, SLICE("_redirects")));
 }
 
-static int collect(const struct tree *tree, DIR *directory, const char *path, bool at_root,
-				   struct listing_limits limits, const atomic_bool *stop, struct listing *l) {
+static int collect(const struct tree *tree, DIR *directory, const struct listing_wanted *wanted,
+				   const atomic_bool *stop, struct listing *l) {
+	bool at_root = wanted->title.length == 0;
 	int error = 0;
 	while (!error && !l->summary.more) {
 		struct entry entry;
@@ -155,9 +164,10 @@ static int collect(const struct tree *tree, DIR *directory, const char *path, bo
 		if (!d) return errno;
 		struct slice name = {.at = d->d_name, .length = strlen(d->d_name)};
 		if (stopped(stop)) error = ECANCELED;
-		else if (!is_shown(name, at_root) || !inspect(tree, dirfd(directory), path, d->d_name, &entry, &l->summary))
+		else if (!is_shown(name, at_root) ||
+				 !inspect(tree, dirfd(directory), wanted->path, d->d_name, &entry, &l->summary))
 			continue;
-		else if (is_full(l, limits, name)) l->summary.more = true;
+		else if (is_full(l, wanted->bytes, name)) l->summary.more = true;
 		else error = add(l, name, entry);
 	}
 	return error;
@@ -169,7 +179,7 @@ static int by_kind_and_name(const void *a, const void *b) {
 	const struct entry *x = a, *y = b;
 	bool x_first = x->kind == ENTRY_DIRECTORY, y_first = y->kind == ENTRY_DIRECTORY;
 	if (x_first != y_first) return x_first ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return natural_compare(x->name, y->name);
 }
 
 static void sort(struct listing *l) {
@@ -204,49 +214,6 @@ static int measure(struct listing *l, const atomic_bool *stop) {
 		l->length += row(l, i, text);
 	}
 	return 0;
-}
-
-/* NULL with errno. */
-static DIR *open_directory(const struct tree *tree, const char *path) {
-	struct stat st;
-	int fd = tree_open(tree, path, O_DIRECTORY);
-	if (fd == -1) return NULL;
-	int error = fstat(fd, &st) == -1 ? errno : st.st_mode & S_IROTH ? 0 : EACCES;
-	DIR *directory = error ? NULL : fdopendir(fd);
-	if (directory) return directory;
-	if (!error) error = errno;
-	close(fd);
-	errno = error;
-	return NULL;
-}
-
-int listing_make_within(struct listing_limits limits, const struct tree *tree, const char *path, struct slice title,
-						enum listing_format format, const atomic_bool *stop, struct listing **listing) {
-	DIR *directory = open_directory(tree, path);
-	if (!directory) return errno;
-	struct listing *l = calloc(1, sizeof *l);
-	if (!l) {
-		closedir(directory);
-		return ENOMEM;
-	}
-	l->references = 1;
-	l->form = format == LISTING_JSON ? &form_json : &form_html;
-	int error = collect(tree, directory, path, title.length == 0, limits, stop, l);
-	closedir(directory);
-	if (!error) {
-		sort(l);
-		error = frame(l, title);
-	}
-	if (!error) error = measure(l, stop);
-	if (error) listing_release(l);
-	else *listing = l;
-	return error;
-}
-
-int listing_make(const struct tree *tree, const char *path, struct slice title, enum listing_format format,
-				 const atomic_bool *stop, struct listing **listing) {
-	struct listing_limits limits = {.entries = LISTING_ENTRIES_MAX, .bytes = LISTING_BYTES_MAX};
-	return listing_make_within(limits, tree, path, title, format, stop, listing);
 }
 
 /* --- reading --- */
@@ -292,4 +259,57 @@ ssize_t listing_fill(void *reader, char *buffer, size_t size) {
 	if (filled) return (ssize_t)filled;
 	errno = EIO;
 	return -1;
+}
+
+/* --- the whole --- */
+
+/* NULL with errno. */
+static DIR *open_directory(const struct tree *tree, const char *path) {
+	struct stat st;
+	int fd = tree_open(tree, path, O_DIRECTORY);
+	if (fd == -1) return NULL;
+	int error = fstat(fd, &st) == -1 ? errno : st.st_mode & S_IROTH ? 0 : EACCES;
+	DIR *directory = error ? NULL : fdopendir(fd);
+	if (directory) return directory;
+	if (!error) error = errno;
+	close(fd);
+	errno = error;
+	return NULL;
+}
+
+/* Compresses what has been made. If that fails or is of no use, it stays as it is. 0 or ECANCELED. */
+static int pack(struct listing *l, const atomic_bool *stop) {
+	struct listing_reader *reader = listing_read(l);
+	char *body;
+	uint64_t size;
+	int error = reader ? gzip_made(listing_fill, reader, l->length, stop, &body, &size) : ENOMEM;
+	if (reader) listing_reader_free(reader);
+	if (error) return error == ECANCELED ? error : 0;
+	free_content(l);
+	*l = (struct listing){.references = 1, .coding = CODING_GZIP, .head = body, .head_length = size, .length = size};
+	return 0;
+}
+
+int listing_make(const struct tree *tree, const struct listing_wanted *wanted, const atomic_bool *stop,
+				 struct listing **listing) {
+	DIR *directory = open_directory(tree, wanted->path);
+	if (!directory) return errno;
+	struct listing *l = calloc(1, sizeof *l);
+	if (!l) {
+		closedir(directory);
+		return ENOMEM;
+	}
+	l->references = 1;
+	l->form = wanted->format == LISTING_JSON ? &form_json : &form_html;
+	int error = collect(tree, directory, wanted, stop, l);
+	closedir(directory);
+	if (!error) {
+		sort(l);
+		error = frame(l, wanted->title);
+	}
+	if (!error) error = measure(l, stop);
+	if (!error && wanted->coding == CODING_GZIP) error = pack(l, stop);
+	if (error) listing_release(l);
+	else *listing = l;
+	return error;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "gatling/coding.h"
 #include "gatling/tree.h"
 
 enum {
@@ -23,15 +24,23 @@ enum {
  * If entries are left out, the last object is {"type":"more"}. */
 enum listing_format { LISTING_HTML, LISTING_JSON };
 
+struct listing_wanted {
+	const char *path; /* of the directory, relative to the tree's root, "." for the root itself */
+	/* the decoded path that the client asked for, without its first and with its last slash; empty at the root of a
+	 * site, where _headers and _redirects are not shown */
+	struct slice title;
+	enum listing_format format;
+	enum coding coding; /* CODING_GZIP: compressed, if that makes it smaller; else CODING_IDENTITY */
+	size_t bytes;       /* at most LISTING_BYTES_MAX */
+};
+
 struct listing;
 
-/* Lists what would be served of the directory `path` (relative to the tree's root, NUL-terminated, "." for the root
- * itself), folders first, then by name. title is the decoded path that the client asked for, without its first and with
- * its last slash; empty at the root of a site, where _headers and _redirects are not shown. May run in any thread, and
- * of the tree uses tree_open() and tree_stat() alone. 0 with a reference in *listing; or an errno: ENOENT, ENOTDIR,
- * EACCES (also: not world-readable), ENOMEM, ECANCELED (*stop has become true; stop may be NULL), ... */
-int listing_make(const struct tree *tree, const char *path, struct slice title, enum listing_format format,
-				 const atomic_bool *stop, struct listing **listing);
+/* Lists what would be served of a directory, folders first, then by name (natural.h). May run in any thread, and of the
+ * tree uses tree_open() and tree_stat() alone. 0 with a reference in *listing; or an errno: ENOENT, ENOTDIR, EACCES
+ * (also: not world-readable), ENOMEM, ECANCELED (*stop has become true; stop may be NULL), ... */
+int listing_make(const struct tree *tree, const struct listing_wanted *wanted, const atomic_bool *stop,
+				 struct listing **listing);
 
 /* What follows is for one thread at a time: references are not counted atomically. */
 
@@ -39,8 +48,9 @@ int listing_make(const struct tree *tree, const char *path, struct slice title, 
 void listing_retain(struct listing *listing);
 void listing_release(void *listing);
 
-/* Bytes of it when written: the same each time. */
+/* Bytes of it when written: the same each time. And in which coding that is. */
 uint64_t listing_length(const struct listing *listing);
+enum coding listing_coding(const struct listing *listing);
 
 /* Bytes of memory that it takes. */
 size_t listing_memory(const struct listing *listing);

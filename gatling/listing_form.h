@@ -38,13 +38,6 @@ struct form {
 
 extern const struct form form_html, form_json;
 
-/* As listing_make(), but the limits. */
-struct listing_limits {
-	size_t entries, bytes;
-};
-int listing_make_within(struct listing_limits limits, const struct tree *tree, const char *path, struct slice title,
-						enum listing_format format, const atomic_bool *stop, struct listing **listing);
-
 /* Writes a date in the format of RFC 3339 to out (FORM_DATE_LENGTH). The bytes written; 0: of no year from 1 to 9999.
  */
 size_t form_date(int64_t seconds, char *out);

@@ -45,31 +45,37 @@ static const char style[] =
 	"th:nth-child(2) button{margin-right:-1em}\n"
 	"[aria-sort=ascending] button::after{content:\"\\2191\"}\n"
 	"[aria-sort=descending] button::after{content:\"\\2193\"}\n"
-	"@media(max-width:32rem){body{padding:.5rem}th,td,td+td{padding-left:.25rem;padding-right:.25rem}"
-	"th:nth-child(2),td:nth-child(2){width:4.8rem}th:nth-child(3),td:nth-child(3){width:6rem}th{white-space:normal}}\n";
+	/* on a phone size and date stand below the name */
+	"@media(max-width:36rem){body{padding:.5rem}input{flex-grow:1}\n"
+	"table,thead,tbody{display:block}\n"
+	"thead{position:sticky;top:0;background:Canvas}\n"
+	"th{position:static;box-shadow:none;background:none}\n"
+	"tr{display:flex;flex-wrap:wrap;justify-content:space-between;border-bottom:1px solid var(--line)}\n"
+	"tr[hidden]{display:none}\n"
+	"tbody td{border:0}td:first-child{flex:0 0 100%;box-sizing:border-box}td a{padding-bottom:.1rem}\n"
+	"th:nth-child(n+2),td:nth-child(n+2){width:auto;font-size:.9rem;padding-top:0}\n"
+	"th:nth-child(2) button{margin:0}\n"
+	"th:nth-child(n+2){padding-top:.4rem}td:nth-child(2){padding-left:2.2rem}}\n";
 
 /* Rows leave the document while they are put in order: in their place each move would cost. */
 static const char script[] =
 	"(() => {\n"
 	"const table = document.querySelector(\"table\"), filter = document.querySelector(\"input\");\n"
-	"const collator = new Intl.Collator(undefined, {numeric: true});\n"
-	"const keys = ({cells: [name, size, modified]}) => [name.textContent.replace(/\\/$/, \"\"), "
-	"parseInt(size.title), Date.parse(modified.firstChild?.dateTime)].map(key => Number.isNaN(key) ? -Infinity : "
-	"key);\n"
+	"const keys = ({cells: [name, size, modified]}, place) => [place, parseInt(size.title), "
+	"Date.parse(modified.firstChild?.dateTime)].map(key => Number.isNaN(key) ? -Infinity : key);\n"
 	"let groups;\n"
 	"const read = () => groups = groups || Array.from(table.querySelectorAll(\"tbody:not(.parent)\"), body => ({body,\n"
-	"  entries: Array.from(body.rows, row => ({row, keys: keys(row)}))}));\n"
-	"const compare = column => column\n"
-	"  ? (a, b) => a.keys[column] < b.keys[column] ? -1 : a.keys[column] > b.keys[column] ? 1 : 0\n"
-	"  : (a, b) => collator.compare(a.keys[0], b.keys[0]);\n"
+	"  entries: Array.from(body.rows, (row, place) => ({row, name: row.cells[0].textContent.toLowerCase(), "
+	"keys: keys(row, place)}))}));\n"
+	"const compare = column => (a, b) => a.keys[column] < b.keys[column] ? -1 : a.keys[column] > b.keys[column] ? 1 : "
+	"0;\n"
 	"const heads = [...table.tHead.rows[0].cells];\n"
 	"heads.forEach((head, column) => {\n"
 	"  const button = document.createElement(\"button\");\n"
 	"  button.append(...head.childNodes);\n"
 	"  head.append(button);\n"
 	"  button.addEventListener(\"click\", () => {\n"
-	"    const now = head.getAttribute(\"aria-sort\") ?? (column ? \"ascending\" : \"descending\");\n"
-	"    const up = now == \"descending\", order = compare(column);\n"
+	"    const up = head.getAttribute(\"aria-sort\") != \"ascending\", order = compare(column);\n"
 	"    heads.forEach(other => other.removeAttribute(\"aria-sort\"));\n"
 	"    head.setAttribute(\"aria-sort\", up ? \"ascending\" : \"descending\");\n"
 	"    for (const {body, entries} of read()) {\n"
@@ -84,7 +90,7 @@ static const char script[] =
 	"filter.addEventListener(\"input\", () => {\n"
 	"  const wanted = filter.value.toLowerCase();\n"
 	"  for (const {entries} of read())\n"
-	"    for (const {row, keys} of entries) row.hidden = !keys[0].toLowerCase().includes(wanted);\n"
+	"    for (const {row, name} of entries) row.hidden = !name.includes(wanted);\n"
 	"});\n"
 	"})();\n";
 
@@ -94,6 +100,10 @@ static const char script[] =
 static bool is_unfit(uint32_t c) {
 	return c == UTF8_INVALID || (c >= 0x80 && c < 0xA0) || (c >= 0xFDD0 && c <= 0xFDEF) || (c & 0xFFFE) == 0xFFFE;
 }
+
+/* What changes the direction of the text behind it, so that a name reads as another ("exe.jpg" for "gpj.exe"): the
+ * embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX #9); and what breaks a line. */
+static bool is_misleading(uint32_t c) { return (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069); }
 
 /* Writes the first character of a text to out (4 bytes, or 6 for one byte), takes it off, and returns the bytes
  * written. Control characters but the tab become their pictures (U+2400 and on). */
@@ -109,7 +119,7 @@ static size_t put_character(struct slice *text, char *out) {
 	else if (c == '"') s = SLICE("&quot;");
 	else if (c == '\'') s = SLICE("&#39;");
 	else if (c == 0x7F) s = SLICE("\u2421");
-	else if (is_unfit(c)) s = SLICE("\uFFFD");
+	else if (is_unfit(c) || is_misleading(c)) s = SLICE("\uFFFD");
 	else if (c < ' ' && c != '\t') {
 		picture[2] = (char)((unsigned char)picture[2] + c);
 		s = (struct slice){.at = picture, .length = sizeof picture - 1};
@@ -208,7 +218,8 @@ static void write_head(FILE *out, struct slice title, const struct summary *summ
 	write_path(out, title);
 	fputs("</h1>\n", out);
 	write_about(out, summary);
-	fputs("<table>\n<thead><tr><th scope=col>Name<th scope=col>Size<th scope=col>Modified (UTC)\n", out);
+	fputs("<table>\n<thead><tr><th scope=col aria-sort=ascending>Name<th scope=col>Size<th scope=col>Modified (UTC)\n",
+		  out);
 	if (title.length) fputs("<tbody class=\"folders parent\"><tr><td><a href=\"../\">../</a><td><td>\n", out);
 }
 

@@ -15,10 +15,7 @@ struct kept {
 	int error;
 	struct listing *listing;
 	size_t bytes;
-	enum listing_format format;
-	size_t most; /* bytes of it */
-	char *path;
-	struct slice title; /* behind the path */
+	struct listing_wanted wanted; /* its path, with the title behind it, is its own */
 };
 
 struct listings {
@@ -47,7 +44,7 @@ static void release(struct kept *k) {
 	if (--k->references) return;
 	if (k->listing) listing_release(k->listing);
 	k->listings->bytes -= k->bytes;
-	free(k->path);
+	free((char *)k->wanted.path);
 	free(k);
 }
 
@@ -62,8 +59,7 @@ void listings_free(struct listings *ls) {
 
 static void make(struct job *job, const atomic_bool *stop) {
 	struct kept *k = (struct kept *)job;
-	struct listing_limits limits = {.entries = LISTING_ENTRIES_MAX, .bytes = k->most};
-	k->error = listing_make_within(limits, k->listings->tree, k->path, k->title, k->format, stop, &k->listing);
+	k->error = listing_make(k->listings->tree, &k->wanted, stop, &k->listing);
 }
 
 static void forget(struct kept **place) {
@@ -83,19 +79,21 @@ static void made(struct job *job) {
 	release(k);
 }
 
-static struct kept *start(struct listings *ls, const char *path, struct slice title, enum listing_format format) {
+static struct kept *start(struct listings *ls, const struct listing_wanted *wanted) {
 	struct kept *k = calloc(1, sizeof *k);
-	size_t length = strlen(path) + 1;
-	if (!k || !(k->path = malloc(length + title.length))) {
+	size_t length = strlen(wanted->path) + 1;
+	char *path = k ? malloc(length + wanted->title.length) : NULL;
+	if (!path) {
 		free(k);
 		return NULL;
 	}
-	memcpy(k->path, path, length);
-	if (title.length) memcpy(k->path + length, title.at, title.length);
-	k->title = (struct slice){.at = k->path + length, .length = title.length};
+	memcpy(path, wanted->path, length);
+	if (wanted->title.length) memcpy(path + length, wanted->title.at, wanted->title.length);
+	k->wanted = *wanted;
+	k->wanted.path = path;
+	k->wanted.title.at = path + length;
 	k->listings = ls;
-	k->format = format;
-	k->most = ls->bytes > LISTINGS_BYTES_MAX ? LISTINGS_BYTES_LEAST : LISTING_BYTES_MAX;
+	k->wanted.bytes = ls->bytes > LISTINGS_BYTES_MAX ? LISTINGS_BYTES_LEAST : LISTING_BYTES_MAX;
 	k->job = (struct job){.run = make, .finish = made};
 	k->references = 1;
 	if (jobs_add(ls->jobs, &k->job)) return k;
@@ -105,18 +103,19 @@ static struct kept *start(struct listings *ls, const char *path, struct slice ti
 
 /* --- finding --- */
 
-static bool same(const struct kept *k, const char *path, struct slice title, enum listing_format format) {
-	return k->format == format && strcmp(k->path, path) == 0 && slice_equal(k->title, title);
+static bool same(const struct listing_wanted *a, const struct listing_wanted *b) {
+	return a->format == b->format && a->coding == b->coding && strcmp(a->path, b->path) == 0 &&
+		   slice_equal(a->title, b->title);
 }
 
 /* The one that is kept, or an empty place for it. NULL: all are being made. */
-static struct kept **find(struct listings *ls, const char *path, struct slice title, enum listing_format format) {
+static struct kept **find(struct listings *ls, const struct listing_wanted *wanted) {
 	struct kept **oldest = NULL;
 	for (int i = 0; i < LISTINGS_KEPT; i++) {
 		struct kept **k = &ls->kept[i];
 		if (*k && (*k)->made && (*ls->now_ms - (*k)->made_ms >= LISTINGS_KEPT_MS || tree_passes((*k)->error)))
 			forget(k);
-		if (*k && same(*k, path, title, format)) return k;
+		if (*k && same(&(*k)->wanted, wanted)) return k;
 		bool older = !*k || ((*k)->made && (!oldest || (*oldest && (*k)->made_ms < (*oldest)->made_ms)));
 		if (older) oldest = k;
 	}
@@ -133,18 +132,19 @@ static int read_kept(struct kept *k, struct listings_found *found) {
 	}
 	r->kept = k;
 	k->references++;
-	*found = (struct listings_found){.reader = r, .length = listing_length(k->listing)};
+	*found = (struct listings_found){
+		.reader = r, .length = listing_length(k->listing), .coding = listing_coding(k->listing)};
 	return 0;
 }
 
-int listings_find(struct listings *ls, const char *path, struct slice title, enum listing_format format, bool patient,
+int listings_find(struct listings *ls, const struct listing_wanted *wanted, bool patient,
 				  struct listings_found *found) {
-	struct kept **k = find(ls, path, title, format);
+	struct kept **k = find(ls, wanted);
 	if (!k) return EBUSY;
 	if (*k && (*k)->made) return read_kept(*k, found);
 	if (!patient || (!*k && ls->bytes > 2 * LISTINGS_BYTES_MAX)) return EBUSY;
 	if (!*k) {
-		*k = start(ls, path, title, format);
+		*k = start(ls, wanted);
 		if (!*k) return ENOMEM;
 		(*k)->references++;
 	}

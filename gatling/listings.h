@@ -26,12 +26,13 @@ struct listings_found {
 	struct job *job; /* to be waited for; NULL: it is there, and to be written once by listings_fill() */
 	void *reader;    /* freed by listings_reader_free() */
 	uint64_t length; /* bytes */
+	enum coding coding;
 };
 
-/* Finds or starts the listing that listing_make() makes of these. 0 with *found, or its errno. patient: the caller can
- * wait; else EBUSY. */
-int listings_find(struct listings *listings, const char *path, struct slice title, enum listing_format format,
-				  bool patient, struct listings_found *found);
+/* Finds or starts the listing that listing_make() makes, but for the number of bytes. 0 with *found, or its errno.
+ * patient: the caller can wait; else EBUSY. */
+int listings_find(struct listings *listings, const struct listing_wanted *wanted, bool patient,
+				  struct listings_found *found);
 
 ssize_t listings_fill(void *reader, char *buffer, size_t size);
 void listings_reader_free(void *reader);

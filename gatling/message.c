@@ -219,6 +219,8 @@ static void put_status_fields(struct text *t, const struct response *r, uint64_t
 	put(t, r->source.owner ? (struct slice){.at = r->source.type, .length = strlen(r->source.type)}
 						   : SLICE("text/html; charset=utf-8"));
 	put(t, SLICE("\r\n" FILE_NOSNIFF));
+	if (r->source.owner && r->source.coding == CODING_GZIP) put(t, SLICE("Content-Encoding: gzip\r\n"));
+	if (r->source.owner) put(t, SLICE("Vary: Accept-Encoding\r\n"));
 }
 
 size_t message_fields_room(const struct response *r) {

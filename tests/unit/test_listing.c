@@ -5,13 +5,15 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "gatling/listing_form.h"
+#include "gatling/natural.h"
 #include "gatling/tree.h"
 
 static struct tree tree;
 static char root_path[] = "/tmp/gatling-test-XXXXXX";
-static const struct listing_limits no_limits = {.entries = 1000000, .bytes = 1 << 24};
+static const size_t no_limit = 1 << 24;
 
 static void touch(const char *name, size_t size) {
 	int fd = openat(tree.root, name, O_WRONLY | O_CREAT, 0644);
@@ -55,9 +57,10 @@ static char *read_all(struct listing *l, size_t piece) {
 	return text;
 }
 
-static struct listing *listing_of(struct listing_limits limits, enum listing_format format, const char *title) {
+static struct listing *listing_of(size_t bytes, enum listing_format format, const char *title) {
+	struct listing_wanted wanted = {.path = ".", .title = slice_of(title), .format = format, .bytes = bytes};
 	struct listing *l;
-	assert_int_equal(listing_make_within(limits, &tree, ".", slice_of(title), format, NULL, &l), 0);
+	assert_int_equal(listing_make(&tree, &wanted, NULL, &l), 0);
 	return l;
 }
 
@@ -89,7 +92,7 @@ static void it_is_as_long_as_it_says_in_pieces_of_any_size(void **state) {
 	static const size_t pieces[] = {1, 7, 4096, 65536};
 	make_odd_ones();
 	for (int format = LISTING_HTML; format <= LISTING_JSON; format++) {
-		struct listing *l = listing_of(no_limits, (enum listing_format)format, "d/");
+		struct listing *l = listing_of(no_limit, (enum listing_format)format, "d/");
 		char *first = read_all(l, 1 << 20);
 		for (size_t i = 0; i < COUNT(pieces); i++) {
 			char *text = read_all(l, pieces[i]);
@@ -104,7 +107,7 @@ static void it_is_as_long_as_it_says_in_pieces_of_any_size(void **state) {
 static void names_are_shown_and_linked_whatever_they_are(void **state) {
 	(void)state;
 	make_odd_ones();
-	struct listing *l = listing_of(no_limits, LISTING_HTML, "a&b/");
+	struct listing *l = listing_of(no_limit, LISTING_HTML, "a&b/");
 	char *page = read_all(l, 4096);
 	check_has(page, "<title>/a&amp;b/</title>");
 	check_has(page, "<a href=\"./%3Cb%3E%26%22%27\">&lt;b&gt;&amp;&quot;&#39;</a><td title=\"3 bytes\">3 B");
@@ -128,7 +131,7 @@ static void json_says_the_same(void **state) {
 	touch("latin\xe9", 0);
 	assert_int_equal(mkdirat(tree.root, "folder", 0755), 0);
 	touch("_headers", 0);
-	struct listing *l = listing_of(no_limits, LISTING_JSON, "");
+	struct listing *l = listing_of(no_limit, LISTING_JSON, "");
 	char *text = read_all(l, 4096);
 	check_has(text, "[{\"name\":\"folder\",\"type\":\"directory\",\"mtime\":\"2");
 	check_has(text, "{\"name\":\"<b>&\\\"'\\\\\",\"type\":\"file\",\"size\":3,");
@@ -146,16 +149,13 @@ static void what_is_too_much_is_left_out_and_said(void **state) {
 		snprintf(name, sizeof name, "f%d", i);
 		touch(name, 0);
 	}
-	const struct listing_limits limits[] = {{.entries = 10, .bytes = 1 << 20}, {.entries = 100, .bytes = 300}};
-	for (size_t i = 0; i < COUNT(limits); i++) {
-		struct listing *l = listing_of(limits[i], LISTING_HTML, "d/");
-		char *page = read_all(l, 4096);
-		check_has(page, "there are more, which are not shown");
-		assert_true(listing_memory(l) < 100000);
-		free(page);
-		listing_release(l);
-	}
-	struct listing *l = listing_of(limits[0], LISTING_JSON, "d/");
+	struct listing *l = listing_of(300, LISTING_HTML, "d/");
+	char *page = read_all(l, 4096);
+	check_has(page, "there are more, which are not shown");
+	assert_true(listing_memory(l) < 100000);
+	free(page);
+	listing_release(l);
+	l = listing_of(300, LISTING_JSON, "d/");
 	char *text = read_all(l, 4096);
 	check_has(text, "},\n{\"type\":\"more\"}]\n");
 	free(text);
@@ -168,17 +168,63 @@ static void what_cannot_be_listed_is_said(void **state) {
 	atomic_bool stop = true;
 	assert_int_equal(mkdirat(tree.root, "secret", 0711), 0);
 	touch("file", 0);
-	assert_int_equal(listing_make(&tree, "none", slice_of(""), LISTING_HTML, NULL, &l), ENOENT);
-	assert_int_equal(listing_make(&tree, "secret", slice_of(""), LISTING_HTML, NULL, &l), EACCES);
-	assert_int_equal(listing_make(&tree, "file", slice_of(""), LISTING_HTML, NULL, &l), ENOTDIR);
-	assert_int_equal(listing_make(&tree, ".", slice_of(""), LISTING_HTML, &stop, &l), ECANCELED);
+	assert_int_equal(listing_make(&tree, &(struct listing_wanted){.path = "none"}, NULL, &l), ENOENT);
+	assert_int_equal(listing_make(&tree, &(struct listing_wanted){.path = "secret"}, NULL, &l), EACCES);
+	assert_int_equal(listing_make(&tree, &(struct listing_wanted){.path = "file"}, NULL, &l), ENOTDIR);
+	assert_int_equal(listing_make(&tree, &(struct listing_wanted){.path = "."}, &stop, &l), ECANCELED);
+}
+
+static void compressed_it_is_the_same(void **state) {
+	(void)state;
+	make_odd_ones();
+	for (int format = LISTING_HTML; format <= LISTING_JSON; format++) {
+		struct listing_wanted wanted = {
+			.path = ".", .title = slice_of("d/"), .format = (enum listing_format)format, .bytes = no_limit};
+		struct listing *l, *packed;
+		assert_int_equal(listing_make(&tree, &wanted, NULL, &l), 0);
+		wanted.coding = CODING_GZIP;
+		assert_int_equal(listing_make(&tree, &wanted, NULL, &packed), 0);
+		assert_int_equal(listing_coding(l), CODING_IDENTITY);
+		assert_int_equal(listing_coding(packed), CODING_GZIP);
+		assert_true(listing_memory(packed) < listing_length(l));
+		char *text = read_all(l, 4096), *bytes = read_all(packed, 100);
+		size_t room = (size_t)listing_length(l) + 1;
+		char *unpacked = malloc(room);
+		z_stream z = {.next_in = (Bytef *)bytes,
+					  .avail_in = (uInt)listing_length(packed),
+					  .next_out = (Bytef *)unpacked,
+					  .avail_out = (uInt)room};
+		assert_int_equal(inflateInit2(&z, MAX_WBITS + 16), Z_OK);
+		assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+		assert_int_equal(z.total_out, listing_length(l));
+		assert_memory_equal(unpacked, text, room - 1);
+		inflateEnd(&z);
+		free(unpacked);
+		free(bytes);
+		free(text);
+		listing_release(packed);
+		listing_release(l);
+	}
+}
+
+static void names_are_in_the_order_of_people(void **state) {
+	(void)state;
+	static const char *const sorted[] = {"",     "1",     "02",    "2",       "10",     "1000000000000000000000000",
+										 "a",    "A.txt", "a.txt", "a0",      "a1b",    "a1c",
+										 "a01d", "b",     "B2",    "file2",   "file10", "File10x",
+										 "v1.9", "v1.10", "z",     "\xc3\xa9"};
+	for (size_t i = 0; i < COUNT(sorted); i++)
+		for (size_t j = 0; j < COUNT(sorted); j++) {
+			int order = natural_compare(sorted[i], sorted[j]);
+			if ((order > 0) != (i > j) || (order < 0) != (i < j)) fail_msg("'%s' and '%s'", sorted[i], sorted[j]);
+		}
 }
 
 static void a_reader_outlives_who_made_the_listing(void **state) {
 	(void)state;
 	char byte;
 	touch("a", 0);
-	struct listing *l = listing_of(no_limits, LISTING_HTML, "");
+	struct listing *l = listing_of(no_limit, LISTING_HTML, "");
 	struct listing_reader *reader = listing_read(l);
 	listing_release(l);
 	assert_int_equal(listing_fill(reader, &byte, 1), 1);
@@ -194,6 +240,8 @@ int main(void) {
 		TEST(json_says_the_same),
 		TEST(what_is_too_much_is_left_out_and_said),
 		TEST(what_cannot_be_listed_is_said),
+		TEST(compressed_it_is_the_same),
+		TEST(names_are_in_the_order_of_people),
 		TEST(a_reader_outlives_who_made_the_listing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,9 +39,14 @@ static int tear_down(void **state) {
 	return system(command); // NOLINT(cert-env33-c)
 }
 
+static struct listing_wanted wanted_of(const char *path) {
+	return (struct listing_wanted){.path = path, .title = slice_of("d/")};
+}
+
 static struct listings_found find(const char *path) {
 	struct listings_found found = {0};
-	assert_int_equal(listings_find(listings, path, slice_of("d/"), LISTING_HTML, true, &found), 0);
+	struct listing_wanted wanted = wanted_of(path);
+	assert_int_equal(listings_find(listings, &wanted, true, &found), 0);
 	return found;
 }
 
@@ -69,18 +74,20 @@ static void one_that_took_long_is_good_when_it_is_there(void **state) {
 static void who_asks_at_the_same_time_waits_for_the_same(void **state) {
 	(void)state;
 	struct listings_found impatient;
+	struct listing_wanted wanted = wanted_of(".");
 	struct job *job = find(".").job;
 	assert_ptr_equal(find(".").job, job);
-	assert_int_equal(listings_find(listings, ".", slice_of("d/"), LISTING_HTML, false, &impatient), EBUSY);
+	assert_int_equal(listings_find(listings, &wanted, false, &impatient), EBUSY);
 	wait_for_all();
 }
 
 static void what_cannot_be_listed_is_believed_too(void **state) {
 	(void)state;
 	struct listings_found found;
+	struct listing_wanted wanted = wanted_of("none");
 	assert_non_null(find("none").job);
 	wait_for_all();
-	assert_int_equal(listings_find(listings, "none", slice_of("d/"), LISTING_HTML, true, &found), ENOENT);
+	assert_int_equal(listings_find(listings, &wanted, true, &found), ENOENT);
 }
 
 static void any_number_of_directories_can_be_listed_in_a_second(void **state) {

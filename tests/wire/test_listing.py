@@ -1,7 +1,10 @@
 """Directories as pages: what they show, in a browser, as JSON; large ones; those that change."""
 
+import gzip
 import json
 import os
+import re
+import subprocess
 import threading
 import time
 import urllib.parse
@@ -43,6 +46,11 @@ def names(browser):
     return browser.run("[...document.querySelectorAll('tbody:not(.parent) tr td:first-child')].map(td => td.textContent)")
 
 
+def arrows(browser):
+    shown = browser.run("[...document.querySelectorAll('th button')].map(b => getComputedStyle(b, '::after').content)")
+    return [arrow.strip('"') for arrow in shown]
+
+
 def click(browser, column):
     browser.run(f"document.querySelectorAll('th button')[{column}].click()")
 
@@ -51,18 +59,20 @@ def click(browser, column):
 def test_a_browser_sorts_opens_a_folder_and_shows_odd_names(server):
     with Browser() as browser:
         browser.go(server.url("/d/"))
+        assert names(browser) == ["a/", "folder/", "1.txt", "9.txt", "10.txt"]
+        assert arrows(browser) == ["\u2191", "", ""]
+        click(browser, 1)  # folders stay first
         assert names(browser) == ["a/", "folder/", "1.txt", "10.txt", "9.txt"]
-        click(browser, 0)  # as people count; folders stay first
+        assert arrows(browser) == ["", "\u2191", ""]
+        click(browser, 1)
+        assert names(browser)[2:] == ["9.txt", "10.txt", "1.txt"]
+        assert arrows(browser) == ["", "\u2193", ""]
+        click(browser, 2)
+        assert names(browser)[2:] == ["1.txt", "10.txt", "9.txt"]
+        click(browser, 0)
         assert names(browser) == ["a/", "folder/", "1.txt", "9.txt", "10.txt"]
         click(browser, 0)
         assert names(browser) == ["folder/", "a/", "10.txt", "9.txt", "1.txt"]
-        click(browser, 1)
-        assert names(browser)[2:] == ["9.txt", "10.txt", "1.txt"]
-        assert browser.run("document.querySelectorAll('th')[1].getAttribute('aria-sort')") == "descending"
-        click(browser, 1)
-        assert names(browser)[2:] == ["1.txt", "10.txt", "9.txt"]
-        click(browser, 2)
-        assert names(browser)[2:] == ["9.txt", "10.txt", "1.txt"]
         browser.run("const f = document.querySelector('input'); f.value = '9'; f.dispatchEvent(new Event('input'))")
         shown = "[...document.querySelectorAll('tbody:not(.parent) tr')].filter(r => !r.hidden).length"
         assert browser.run(shown) == 1
@@ -76,6 +86,10 @@ def test_a_browser_sorts_opens_a_folder_and_shows_odd_names(server):
         for width in (320, 360, 1200):
             browser.resize(width, 700)
             assert browser.run("document.documentElement.scrollWidth") <= width
+            assert browser.run("[...document.querySelectorAll('td')].every(td => td.scrollWidth <= td.offsetWidth)")
+        browser.resize(360, 700)  # size and date have a line of their own
+        assert browser.run("[...document.querySelectorAll('tbody:not(.parent) tr')].every(({cells: [name, size, time]}) => "
+                           "name.getBoundingClientRect().bottom <= time.getBoundingClientRect().top + 1)")  # fmt: skip
         answers = browser.run("Promise.all([...document.querySelectorAll('tbody:not(.parent) a')]"
                               ".filter(a => !a.textContent.includes('elsewhere'))"
                               ".map(a => fetch(a.href).then(r => r.status)))")  # fmt: skip
@@ -105,7 +119,7 @@ def test_json_says_the_same(server):
     response = server.get("/d/?format=json")
     assert response["Content-Type"] == "application/json"
     found = json.loads(response.body)
-    assert [entry["name"] for entry in found] == ["a", "folder", "1.txt", "10.txt", "9.txt"]
+    assert [entry["name"] for entry in found] == ["a", "folder", "1.txt", "9.txt", "10.txt"]
     assert found[2] == {"name": "1.txt", "type": "file", "size": 1, "mtime": "2001-09-09T01:46:40Z"}
     assert found[0]["type"] == "directory" and "size" not in found[0]
     assert json.loads(server.get("/empty/?x=1&format=json").body) == []
@@ -117,6 +131,41 @@ def test_json_leads_to_odd_names_too(server):
     for entry in found:
         if entry["name"] != "elsewhere":
             assert server.get("/odd/" + entry.get("href", urllib.parse.quote(entry["name"]))).status == 200
+
+
+@pytest.mark.parametrize("path", ["/d/", "/odd/?format=json"])
+def test_it_is_compressed_for_who_takes_that(build, server, site, path):
+    plain, packed = server.get(path), server.get(path, "Accept-Encoding: gzip, br")
+    assert packed["Content-Encoding"] == "gzip" and gzip.decompress(packed.body) == plain.body
+    assert plain["Content-Encoding"] is None and {plain["Vary"], packed["Vary"]} == {"Accept-Encoding"}
+    head = server.get(path, "Accept-Encoding: gzip", method="HEAD")
+    assert head["Content-Encoding"] == "gzip" and int(head["Content-Length"]) == len(packed.body)
+    with Server(build, site, "-j", "1", "--gzip-cache", "0") as modest:
+        assert modest.get(path, "Accept-Encoding: gzip")["Content-Encoding"] is None
+
+
+def test_a_short_one_is_as_it_is(server):
+    response = server.get("/empty/?format=json", "Accept-Encoding: gzip")
+    assert response["Content-Encoding"] is None and response.body == b"[]\n"
+
+
+def test_what_turns_text_around_is_not_shown(build, root):
+    """It would read "a-exe.txt"."""
+    for c in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029":
+        root.write(f"d/a-{c}txt.exe", b"")
+    with Server(build, root, "-j", "1") as server:
+        page = server.get("/d/").body.decode()
+        assert page.count(">a-\ufffdtxt.exe</a>") == 11 and not re.search("[\u2028-\u202e\u2066-\u2069]", page)
+        assert "%E2%80%AE" in page
+
+
+@pytest.mark.clear
+def test_lftp_sees_sizes_and_times(server, tmp_path):
+    env = os.environ | {"LFTP_HOME": str(tmp_path), "TZ": "UTC"}
+    commands = f"open {server.url('/d/')}; cls -l --block-size=1 --time-style=%Y-%m-%d"
+    seen = subprocess.run(["lftp", "-c", commands], env=env, capture_output=True, text=True, timeout=30, check=True).stdout
+    assert sorted(line.split()[-3:] for line in seen.splitlines() if line.endswith(".txt")) == [
+        [size, "2001-09-09", name] for size, name in (("1", "1.txt"), ("2000000", "9.txt"), ("300", "10.txt"))]  # fmt: skip
 
 
 @pytest.mark.parametrize("query", ["?format=html", "?format=jsonx", "?xformat=json", "?", "?format"])
