@@ -24,7 +24,8 @@ struct asking {
 	const struct header_set *headers; /* the owner's for this path, and */
 	struct slice filled;              /* those with values that are filled in, as lines */
 	struct slice host;
-	bool admitted; /* to the site: its pages may be shown */
+	bool admitted;  /* to the site: its pages may be shown */
+	bool stands_in; /* what is sent now is for want of what was asked for */
 	/* In PATH_ROOM bytes behind a slash: the path of the site's directory, below it that of the request, decoded, of
 	 * that length, and then perhaps the name of an index; NUL-terminated. */
 	char *path;
@@ -73,7 +74,7 @@ static size_t append(char *out, struct slice s) {
 static struct slice header_lines(const struct asking *a) {
 	static _Thread_local char text[HEADER_OCTETS_MAX];
 	if (!a->headers) return (struct slice){0};
-	size_t n = header_set_lines(a->headers, text);
+	size_t n = header_set_lines(a->headers, a->response->status >= 400, text);
 	n += append(text + n, a->filled);
 	return (struct slice){.at = text, .length = n};
 }
@@ -141,8 +142,10 @@ static bool names_directory(const struct asking *a) { return a->length == 0 || l
 static bool guarded(const struct site *site) { return site->guard || site->outer; }
 
 static struct wanted wanted_of(const struct asking *a, size_t length) {
-	return (struct wanted){
-		.path = {.at = a->path, .length = length}, .headers = a->headers, .guarded = guarded(a->site)};
+	return (struct wanted){.path = {.at = a->path, .length = length},
+						   .headers = a->headers,
+						   .guarded = guarded(a->site),
+						   .stands_in = a->stands_in};
 }
 
 /* --- errors --- */
@@ -174,7 +177,8 @@ static void answer_error(struct asking *a, int status) {
 	if (!name.length || !a->admitted) return;
 	size_t n = append(path, a->site->prefix);
 	n += append(path + n, name);
-	struct wanted wanted = {.path = {.at = path, .length = n}, .headers = a->headers, .guarded = guarded(a->site)};
+	struct wanted wanted = {
+		.path = {.at = path, .length = n}, .headers = a->headers, .guarded = guarded(a->site), .stands_in = true};
 	if (cache_find(a->content->cache, &wanted, a->content->now_ms, &resource) != 0) return;
 	if (resource->guard[0] || resource->guard[1]) return;
 	if (!(r->file = choose_now(a->request, resource))) return;
@@ -359,12 +363,13 @@ static bool rewrite(struct asking *a, struct slice target) {
 	return !site_hides(a->site, local_path(a));
 }
 
-static void answer_rule(struct asking *a, const struct redirect *rule) {
+static void answer_rule(struct asking *a, const struct redirect *rule, bool forced) {
 	if (rule->status >= 300 && rule->status < 400) {
 		a->response->status = rule->status;
 		a->response->location = rule->target;
 		return;
 	}
+	a->stands_in = !forced;
 	int error = rewrite(a, rule->target) ? answer_found(a, complete(a), rule->status) : ENOENT;
 	if (error == EISDIR && !names_directory(a)) {
 		if (!admitted_nevertheless(a)) return;
@@ -381,7 +386,7 @@ static bool follow_rules(struct asking *a, bool forced) {
 	struct redirect rule;
 	struct redirect_request asked = {.host = a->host, .path = slashed_path(a), .query = a->request->query};
 	if (!redirect_rules_match(a->site->redirects, &asked, forced, location_room(), &rule)) return false;
-	answer_rule(a, &rule);
+	answer_rule(a, &rule, forced);
 	return true;
 }
 

@@ -29,6 +29,7 @@ struct wanted {
 	struct slice path;                /* relative to the root of the cache, not empty */
 	const struct header_set *headers; /* NULL: none */
 	bool guarded;                     /* by the site */
+	bool stands_in;                   /* it is sent for another path, at which there is nothing */
 };
 
 struct cache_options {

@@ -11,6 +11,7 @@
 #include "gatling/date.h"
 #include "gatling/closed.h"
 #include "gatling/digest.h"
+#include "gatling/freshness.h"
 #include "gatling/hpack.h"
 #include "gatling/owfat.h"
 #include "gatling/utf8.h"
@@ -258,12 +259,13 @@ static void put_owner(struct lines *l, const struct dress *d) {
 		if (vary && !vary->detach) put(l, vary->value);
 		put(l, SLICE("\r\n"));
 	}
-	if (d->cache_control.at && !owner_says(d->headers, "Cache-Control"))
-		put_line(l, SLICE("Cache-Control"), d->cache_control);
+	const struct header_item *cache_control = owner_says(d->headers, "Cache-Control");
+	bool unsaid = cache_control && d->stands_in && freshness_page(d->type) && header_immutable(cache_control);
+	if (d->cache_control.at && (!cache_control || unsaid)) put_line(l, SLICE("Cache-Control"), d->cache_control);
 	for (unsigned i = 0; d->headers && i < d->headers->count; i++) {
 		const struct header_item *item = &d->headers->item[i];
-		if (!item->detach && !header_named(item, "Vary") && !header_named(item, "Content-Type"))
-			put_line(l, item->name, item->value);
+		if (item->detach || header_named(item, "Vary") || header_named(item, "Content-Type")) continue;
+		if (item != cache_control || !unsaid) put_line(l, item->name, item->value);
 	}
 }
 

@@ -5,11 +5,16 @@
 #include "gatling/slice.h"
 
 /* The value for a path of that media type: pages are asked for again each time; what carries a hash of its content in
- * its name never changes; all else is good for ten minutes. guarded: only who has a password gets it. */
-struct slice freshness(struct slice path, const char *type, bool guarded);
+ * its name never changes; all else is good for ten minutes. guarded: only who has a password gets it. stands_in: it is
+ * sent for another path, at which there is nothing now. */
+struct slice freshness(struct slice path, const char *type, bool guarded, bool stands_in);
 
-/* Whether the name of a file carries a hash of its content, as bundlers write it: app.3f2a9c1b.js, index-BxK2a9fQ.css.
- * What might as well be a word, a date or a version is none: to take it for one would freeze the file for a year. */
-bool freshness_hashed(struct slice path);
+/* Whether a file of that media type is named as build tools name what they write: a stem, a separator and a hash of the
+ * content, as in index-BxK2a9fQ.css (freshness.c has the forms). What might as well be a word, a date, a version or the
+ * number of something is none: to take it for one would freeze the file for a year. */
+bool freshness_hashed(struct slice path, const char *type);
+
+/* Whether that is the media type of a page. */
+bool freshness_page(const char *type);
 
 #endif

@@ -472,17 +472,26 @@ bool header_named(const struct header_item *item, const char *name) {
 	return item->name.length == strlen(name) && strncasecmp(item->name.at, name, item->name.length) == 0;
 }
 
+bool header_immutable(const struct header_item *item) {
+	const struct slice word = SLICE("immutable"), value = item->value;
+	if (item->detach || !header_named(item, "Cache-Control")) return false;
+	for (size_t i = 0; i + word.length <= value.length; i++)
+		if (strncasecmp(value.at + i, word.at, word.length) == 0) return true;
+	return false;
+}
+
 static char *put(char *at, struct slice s) {
 	memcpy(at, s.at, s.length);
 	return at + s.length;
 }
 
-size_t header_set_lines(const struct header_set *set, char *out) {
+size_t header_set_lines(const struct header_set *set, bool error, char *out) {
 	char *at = out;
 	for (unsigned i = 0; i < set->count; i++) {
 		const struct header_item *item = &set->item[i];
 		if (item->detach || header_named(item, "Content-Type") || header_named(item, "X-Content-Type-Options"))
 			continue;
+		if (error && header_immutable(item)) continue;
 		at = put(put(put(put(at, item->name), SLICE(": ")), item->value), SLICE("\r\n"));
 	}
 	return (size_t)(at - out);

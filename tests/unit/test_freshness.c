@@ -2,72 +2,155 @@
 #include "gatling/freshness.h"
 #include "tests/unit/check.h"
 
+#include <stdio.h>
+#include <zlib.h>
+
+#include "gatling/mime.h"
+
+static bool is_hashed(const char *path) {
+	const char *type = mime_type(slice_of(path));
+	return type && freshness_hashed(slice_of(path), type);
+}
+
 static void a_hash_in_a_name_is_told_from_words_dates_and_versions(void **state) {
 	(void)state;
 	static const struct {
 		const char *path;
 		bool hashed;
 	} cases[] = {
-		/* hexadecimal, as webpack and others write it */
+		/* hexadecimal */
 		{"app.3f2a9c1b.js", true},
 		{"assets/app.3f2a9c1b.js", true},
 		{"app-3f2a9c1b.js", true},
-		{"app_3f2a9c1b.js", true},
-		{"app~3f2a9c1b.js", true},
-		{"3f2a9c1b.js", true},
-		{"3f2a9c1b.chunk.js", true},
-		{"app.3F2A9C1B.css", true},
+		{"logo.3f2a9c1b.svg", true},
+		{"3.3f2a9c1b.chunk.js", true},
 		{"app.3f2a9c1b.js.map", true},
-		{"d41d8cd98f00b204e9800998ecf8427e.png", true},
 		{"app.3f2a9c1b.min.js", true},
+		{"app.3f2a9c1b.bundle.js", true},
+		{"base.27e20196a850.css", true},
+		{"main.3f2a9c1b5d6e7f80.js", true},
+		{"main-3f2a9c1b5d6e7f80.js", true},
+		{"main.3f2a9c1b5d6e7f801234.js", true},
+		{"logo.d41d8cd98f00b204e9800998ecf8427e.png", true},
+		{"photo_hu_3f2a9c1b5d6e7f80.jpg", true},
+		{"logo-3f2a9c1b.png", false}, /* anybody may call a picture so */
+		{"logo-3f2a9c1b5d6e7f80.png", false},
+		{"app_3f2a9c1b.js", false},
+		{"app~3f2a9c1b.js", false},
+		{"photo_3f2a9c1b5d6e7f80.jpg", false},
+		{"3f2a9c1b.js", false}, /* no stem */
+		{".3f2a9c1b.js", false},
+		{"d41d8cd98f00b204e9800998ecf8427e.png", false},
+		{"550e8400-e29b-41d4-a716-446655440000.png", false},
+		{"user-550e8400e29b41d4a716446655440000.png", false},
+		{"app.3F2A9C1B.css", false}, /* no tool writes capitals */
 		{"app.3f2a9c1.js", false},   /* seven digits */
-		{"app.3F2a9c1b0.js", false}, /* of both cases */
+		{"app.3f2a9c1b0.js", false}, /* nine */
 		{"app.3f2a9g1b.js", false},  /* no digit of it */
 		{"app3f2a9c1b.js", false},   /* no part of its own */
 		{"3f2a9c1b/app.js", false},  /* of a directory */
-		{"3f2a9c1b", false},         /* no suffix behind it */
 		{"app.3f2a9c1b", false},     /* it is the suffix */
 		{"app.3f2a9c1b.map", false}, /* the same, of a map */
+		{"app.3f2a9c1b.pdf", false}, /* no tool writes that */
+		{"page.3f2a9c1b.html", false},
 		{"main.deadbeef.css", false},
-		{"facade01.png", false},
-		{"12345678.png", false},
+		{"main.12345678.css", false},
+		{"main.ff0000ff.css", false}, /* a colour */
+		{"swatch-37F4D3FF.png", false},
 		{"photo-20240131.jpg", false},
 		{"jquery-3.6.0.min.js", false},
 		{"report-2024-01-31.pdf", false},
-		{"1234567a.pdf", false},
-		/* eight characters at the end of the stem, as Vite and esbuild write them */
+		/* base32 */
+		{"chunk-7XQ2MZP4.js", true},
+		{"chunk-GTYZPZCO.js", true},
+		{"logo-JSOJNZ3P.svg", true},
+		{"KaTeX_Main-Regular-GTYZPZCO.woff", true},
+		{"chunk-7XQ8MZP4.js", false}, /* it has no 8 */
+		{"manual-VERTICAL.svg", false},
+		{"manual-VERSION2.svg", false},
+		{"map-EPSG4326.png", false},
+		/* base64url */
 		{"index-BxK2a9fQ.css", true},
 		{"index-B-K2_9fQ.css", true},
 		{"index.BxK2a9fQ.js", true},
-		{"chunk-7XQ2MZP4.js", true},
 		{"index-BxK2a9fQ.js.map", true},
 		{"a/b/index-BxK2a9fQ.css", true},
+		{"index-BxKdaafQ.css", true}, /* no digit */
+		{"logo-BxK2a9fQ.png", true},
+		{"logo.BxK2a9fQ.png", false},
 		{"index_BxK2a9fQ.css", false},
 		{"indexBxK2a9fQ.css", false},
 		{"BxK2a9fQ.css", false},
-		{"index-BxK2a9fQ.min.js", false}, /* not at the end */
-		{"index-BxKdaafQ.css", false},    /* no digit */
-		{"index-bxk2a9fq.css", false},    /* no capital */
-		{"my-Release2.zip", false},
-		{"Release2.zip", false},
-		{"my-VERSION2.zip", false},
+		{"-BxK2a9fQ.css", false},
+		{"index-BxK2a9fQ.pdf", false},
+		{"index-bxk2a9fq.css", false}, /* no capital */
+		{"index-BXK8A9FQ.css", false}, /* no small letter */
+		{"my-Release2.js", false},
+		{"jquery-DataGrid.js", false},
+		{"struct.BTreeMap.js", false},
+		{"trait.OsStrExt.js", false},
+		{"org.gnome.GTimeLog.svg", false},
+		{"notes-u2doThin.svg", false},
+		{"Series-C-Form-K.svg", false},
+		{"100px-PC_img01.jpg", false},
 		{"photo-IMG_0042.jpg", false},
-		{"report-2024-W32.pdf", false},
-		{"scan-01-02-A4.pdf", false},
-		{"0004f2ab34cd.cfg", false}, /* an address of a network card */
-		{"app.0004f2ab34cd.js", true},
+		{"video-dQw4w9WgXcQ.jpg", false},
+		/* directories that tools keep for what they hash */
+		{"_next/static/chunks/1i_g-5utc1_u6.js", true},
+		{"docs/_next/static/css/3f2a9c1b5d6e7f80.css", true},
+		{"_app/immutable/nodes/161.BP8K2I1j.js", true},
+		{"_astro/banner.Ll_cJmUv_Z2mENRJ.webp", true},
+		{"my_next/static/app.js", false},
+		{"_next/static/index.html", false},
+		{"_next/data/app.js", false},
+		{"_astro/", false},
 		/* oddities */
 		{"", false},
 		{".", false},
-		{".3f2a9c1b", false},
 		{".map", false},
 		{"a/", false},
 		{"app.js.map", false},
 		{"app..js", false},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++)
-		if (freshness_hashed(slice_of(cases[i].path)) != cases[i].hashed)
+		if (is_hashed(cases[i].path) != cases[i].hashed)
 			fail_msg("'%s' is %s to carry a hash", cases[i].path, cases[i].hashed ? "not said" : "said");
+}
+
+/* How many of a hundred of the names in a file of tests/names are said to carry a hash. */
+static double hashed_of(const char *name, bool show) {
+	char path[64], line[4096];
+	unsigned count = 0, hashed = 0;
+	snprintf(path, sizeof path, "tests/names/%s.gz", name);
+	gzFile file = gzopen(path, "r");
+	if (!file) fail_msg("%s: run this from the top of the source", path);
+	while (gzgets(file, line, sizeof line)) {
+		line[strcspn(line, "\n")] = '\0';
+		bool is = is_hashed(line);
+		if (is && show) print_message("%s: %s is said to carry a hash\n", name, line);
+		count++;
+		hashed += is;
+	}
+	gzclose(file);
+	assert_true(count >= 896);
+	print_message("%s: %u of %u\n", name, hashed, count);
+	return 100.0 * hashed / count;
+}
+
+static void names_of_build_tools_are_recognised(void **state) {
+	(void)state;
+	static const struct {
+		const char *tool;
+		double least; /* of a hundred */
+	} tools[] = {{"vite", 89},   {"rollup", 92},  {"webpack", 100}, {"esbuild", 93},
+				 {"parcel", 97}, {"angular", 93}, {"hugo", 100},    {"next", 100}};
+	for (size_t i = 0; i < COUNT(tools); i++) assert_true(hashed_of(tools[i].tool, false) >= tools[i].least);
+}
+
+static void names_that_people_choose_are_not(void **state) {
+	(void)state;
+	assert_true(hashed_of("debian", true) == 0);
+	assert_true(hashed_of("fake", true) < 0.1); /* one of them looks like Vite's in every way */
 }
 
 static void pages_are_asked_for_again_and_only_hashes_are_for_ever(void **state) {
@@ -76,25 +159,31 @@ static void pages_are_asked_for_again_and_only_hashes_are_for_ever(void **state)
 		const char *path, *type;
 		bool guarded;
 		const char *value;
+		bool stands_in;
 	} cases[] = {
-		{"index.html", "text/html; charset=utf-8", false, "no-cache"},
-		{"index.html", "text/html; charset=utf-8", true, "private, no-cache"},
-		{"a.xhtml", "application/xhtml+xml", false, "no-cache"},
-		{"page.3f2a9c1b.html", "text/html; charset=utf-8", false, "no-cache"},
-		{"app.3f2a9c1b.js", "text/javascript; charset=utf-8", false, "public, max-age=31536000, immutable"},
-		{"app.3f2a9c1b.js", "text/javascript; charset=utf-8", true, "private, max-age=31536000, immutable"},
-		{"app.js", "text/javascript; charset=utf-8", false, "max-age=600"},
-		{"app.js", "text/javascript; charset=utf-8", true, "private, max-age=600"},
-		{"notes", "application/octet-stream", false, "max-age=600"},
-		{"a.txt", "text/htm", false, "max-age=600"},
+		{"index.html", "text/html; charset=utf-8", false, "no-cache", false},
+		{"index.html", "text/html; charset=utf-8", true, "private, no-cache", false},
+		{"a.xhtml", "application/xhtml+xml", false, "no-cache", false},
+		{"page.3f2a9c1b.html", "text/html; charset=utf-8", false, "no-cache", false},
+		{"app.3f2a9c1b.js", "text/javascript; charset=utf-8", false, "public, max-age=31536000, immutable", false},
+		{"app.3f2a9c1b.js", "text/javascript; charset=utf-8", true, "private, max-age=31536000, immutable", false},
+		{"app.3f2a9c1b.js", "text/javascript; charset=utf-8", false, "max-age=600", true},
+		{"none.3f2a9c1b.png", "image/png", false, "max-age=600", true},
+		{"app.js", "text/javascript; charset=utf-8", false, "max-age=600", false},
+		{"app.js", "text/javascript; charset=utf-8", true, "private, max-age=600", false},
+		{"notes", "application/octet-stream", false, "max-age=600", false},
+		{"a.txt", "text/htm", false, "max-age=600", false},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++)
-		check_slice(freshness(slice_of(cases[i].path), cases[i].type, cases[i].guarded), cases[i].value);
+		check_slice(freshness(slice_of(cases[i].path), cases[i].type, cases[i].guarded, cases[i].stands_in),
+					cases[i].value);
 }
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_hash_in_a_name_is_told_from_words_dates_and_versions),
+		cmocka_unit_test(names_of_build_tools_are_recognised),
+		cmocka_unit_test(names_that_people_choose_are_not),
 		cmocka_unit_test(pages_are_asked_for_again_and_only_hashes_are_for_ever),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
