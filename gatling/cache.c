@@ -13,7 +13,6 @@
 #include "gatling/gzip.h"
 #include "gatling/hash.h"
 #include "gatling/mime.h"
-#include "gatling/notice.h"
 
 enum { BUCKETS = 8192, SUFFIX_ROOM = 8 };
 
@@ -190,20 +189,13 @@ static int look(const struct cache *c, const struct entry *e, struct identity *i
 	return error;
 }
 
-/* Tools that give what they make the time of the original may cut it to seconds (brotli) or microseconds. */
-static bool is_older(const struct identity *beside, const struct identity *original) {
-	bool cut = beside->modified.tv_nsec % 1000 == 0 && beside->modified.tv_sec == original->modified.tv_sec;
-	return !cut && identity_compare_times(beside->modified, original->modified) < 0;
-}
-
 /* Whether what is beside the file is the same in another coding. */
 static bool usable(const struct entry *e, enum coding coding) {
 	const struct identity *beside = &e->identity[coding], *original = &e->identity[CODING_IDENTITY];
 	char path[PATH_MAX + SUFFIX_ROOM];
 	if (!S_ISREG(beside->mode) || !(beside->mode & S_IROTH)) return false;
-	if (!original->mode || !is_older(beside, original)) return true;
-	notice((uint64_t)original->modified.tv_sec, "%s is older than %s, and not used: make it again",
-		   path_of(e, coding, path), e->path);
+	if (!original->mode || !identity_older(beside, original)) return true;
+	closed_tell_older(path_of(e, coding, path), e->path, original);
 	return false;
 }
 

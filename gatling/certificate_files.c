@@ -221,14 +221,14 @@ static bool read_names(struct opener *opener, struct directory *d, bool (*wanted
 
 /* Brings the names up to date if the directory has changed. One that is large and changes all the time is read for a
  * twentieth of the time. */
-static void look_at_names(struct walk *walk, struct directory *d, bool (*wanted)(const char *name)) {
+static void look_at_names(struct walk *walk, struct directory *d, const char *shown, bool (*wanted)(const char *name)) {
 	int64_t started = now_ms();
 	struct stat st = {0};
 	bool there = opener_stat(walk->opener, d->place, ".", &st) == 0;
 	struct identity now = identity_of(&st);
 	if (there && ((!d->recent && identity_same(&now, &d->identity)) || started < d->again_ms)) return;
 	if (!there || !read_names(walk->opener, d, wanted)) {
-		refuse(walk, "directory", strerror(errno));
+		refuse(walk, shown, strerror(errno));
 		return;
 	}
 	d->identity = now;
@@ -257,7 +257,7 @@ static bool holds_key(struct walk *walk, int root, const char *name) {
 static void visit_root(struct certificate_files *f, struct walk *walk) {
 	struct named server = {.place = f->root.place, .shown = "server.pem", .name = "server.pem"};
 	if (!f->certs && holds_key(walk, server.place, server.name)) visit(walk, &server, NULL, NULL);
-	look_at_names(walk, &f->root, is_pem);
+	look_at_names(walk, &f->root, f->shown, is_pem);
 	for (size_t i = 0; i < f->root.count; i++) {
 		char host[HOST_MAX + 1];
 		char *name = f->root.name[i];
@@ -272,7 +272,7 @@ static void visit_root(struct certificate_files *f, struct walk *walk) {
 }
 
 static void visit_cert_dir(struct certificate_files *f, struct walk *walk) {
-	look_at_names(walk, &f->cert_dir, is_any);
+	look_at_names(walk, &f->cert_dir, f->cert_dir_shown, is_any);
 	for (size_t i = 0; i < f->cert_dir.count; i++) {
 		const char *name = f->cert_dir.name[i];
 		char cert[SHOWN_MAX], key[SHOWN_MAX], cert_shown[2 * SHOWN_MAX], key_shown[2 * SHOWN_MAX];
@@ -434,8 +434,9 @@ int certificate_files_load(struct certificate_files *f) {
 	walk_all(f, &walk);
 	f->seen = walk.hash;
 	if (load(f) == -1) return complain(f->shown, strerror(ENOMEM));
-	if (certificates_empty(f->current))
-		notice(0, "no certificate, so no HTTPS yet: put server.pem into %s, or name one with --cert", f->shown);
+	if (!certificates_empty(f->current)) return 0;
+	if (f->certs || f->cert_dir_shown) notice(0, "no certificate that can be used, so no HTTPS yet");
+	else notice(0, "no certificate, so no HTTPS yet: put server.pem into %s, or name one with --cert", f->shown);
 	return 0;
 }
 

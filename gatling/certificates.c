@@ -191,10 +191,20 @@ bool certificates_hold(const struct certificates *set, const char *origin) {
 
 bool certificates_empty(const struct certificates *set) { return !set->pairs; }
 
+/* How many seconds before its end it is to be renewed. */
+static int warn_s(const X509 *certificate) {
+	int days, seconds, third;
+	if (!ASN1_TIME_diff(&days, &seconds, X509_get0_notBefore(certificate), X509_get0_notAfter(certificate)))
+		return CERTIFICATE_WARN_S;
+	third = days * (24 * 60 * 60) / 3;
+	return third < CERTIFICATE_WARN_S ? third : CERTIFICATE_WARN_S;
+}
+
 void certificates_dates(const struct certificates *set, certificates_tell *tell, void *context) {
 	char text[CERTIFICATE_ERROR];
 	for (unsigned i = 0; i < set->pairs; i++)
-		if (!is_good(set->pair[i].certificate, CERTIFICATE_WARN_S, text)) tell(context, set->pair[i].origin, text);
+		if (!is_good(set->pair[i].certificate, warn_s(set->pair[i].certificate), text))
+			tell(context, set->pair[i].origin, text);
 }
 
 bool certificates_keep(struct certificates *set, const struct certificates *last, const char *origin) {

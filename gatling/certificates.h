@@ -39,7 +39,8 @@ int certificates_add(struct certificates *set, const struct certificate_source *
 bool certificates_hold(const struct certificates *set, const char *origin);
 bool certificates_empty(const struct certificates *set);
 
-/* Tells of each certificate that is not valid now, or only for less than CERTIFICATE_WARN_S. */
+/* Tells of each certificate that is not valid now, or only for less than CERTIFICATE_WARN_S, or a third of all its time
+ * if that is less. */
 typedef void certificates_tell(void *context, const char *origin, const char *what);
 void certificates_dates(const struct certificates *set, certificates_tell *tell, void *context);
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 
 #include "gatling/certificate_files.h"
 #include "gatling/closed.h"
+#include "gatling/coding.h"
 #include "gatling/notice.h"
 #include "gatling/site.h"
 
@@ -60,19 +62,37 @@ static bool is_hidden(const char *path) {
 	return strstr(path + (allowed ? sizeof known - 1 : 0), "/.");
 }
 
+/* That of a file in another coding. */
+static void look_at_original(const char *path, const struct stat *st) {
+	char original[PATH_MAX];
+	struct identity identity = identity_of(st), its_identity;
+	struct stat its;
+	size_t length = strlen(path);
+	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++) {
+		struct slice suffix = coding_suffix[i];
+		if (length <= suffix.length || strcmp(path + length - suffix.length, suffix.at) != 0) continue;
+		snprintf(original, sizeof original, "%.*s", (int)(length - suffix.length), path);
+		if (tree_stat(walked.tree, original, &its) == -1 || !S_ISREG(its.st_mode)) continue;
+		its_identity = identity_of(&its);
+		if (identity_older(&identity, &its_identity)) closed_tell_older(path, original, &its_identity);
+	}
+}
+
 static int look_at_file(const char *at, const struct stat *st, int type, struct FTW *where) {
 	const char *name = at + where->base, *path = at + (at[1] ? 2 : 0);
-	(void)st;
 	if (strcmp(name, ".htaccess") == 0) guard_release(guards_find(walked.guards, path));
 	bool rules = strcmp(name, "_headers") == 0 || strcmp(name, "_redirects") == 0;
-	if ((type == FTW_F || type == FTW_NS) && !is_hidden(at) && !rules) closed_tell(walked.tree, path);
+	if ((type != FTW_F && type != FTW_NS) || is_hidden(at) || rules) return 0;
+	closed_tell(walked.tree, path);
+	if (type == FTW_F) look_at_original(path, st);
 	return 0;
 }
 
 static int look_at_files(const struct options *o, const struct tree *tree) {
 	walked.tree = tree;
 	if (!(walked.guards = guards_new(tree, NULL))) return complain(o->root, strerror(ENOMEM));
-	int result = nftw(".", look_at_file, WALK_DESCRIPTORS, FTW_PHYS) == 0 ? 0 : complain(o->root, strerror(errno));
+	int flags = tree->symlinks_inside ? FTW_PHYS : 0; /* else links are followed, as when files are served */
+	int result = nftw(".", look_at_file, WALK_DESCRIPTORS, flags) == 0 ? 0 : complain(o->root, strerror(errno));
 	guards_free(walked.guards);
 	return result;
 }

@@ -35,18 +35,32 @@ static bool tell_directory(const struct tree *tree, const char *path) {
 	return tell_mode(directory, mode, "the server may not enter it: chmod o+x");
 }
 
+/* Those of one kind that have been told; --check tells all of them. */
+static bool may_tell(const atomic_uint *told) {
+	return notice_checks() || atomic_load_explicit(told, memory_order_relaxed) < CLOSED_TOLD_MAX;
+}
+
+static void count(atomic_uint *told, const char *the_rest) {
+	if (notice_checks() || atomic_fetch_add_explicit(told, 1, memory_order_relaxed) + 1 != CLOSED_TOLD_MAX) return;
+	notice(0, "what else is %s is not told: gatling --check names it", the_rest);
+}
+
 void closed_tell(const struct tree *tree, const char *path) {
 	static atomic_uint told;
 	struct stat st;
 	bool new = false;
-	if (atomic_load_explicit(&told, memory_order_relaxed) >= CLOSED_TOLD_MAX && !notice_checks()) return;
-	if (closed_is_key((struct slice){.at = path, .length = strlen(path)})) return;
+	if (!may_tell(&told) || closed_is_key((struct slice){.at = path, .length = strlen(path)})) return;
 	if (tree_stat(tree, path, &st) == -1) {
 		if (errno == EACCES) new = tell_directory(tree, path);
 	} else if (S_ISREG(st.st_mode) && !(st.st_mode & S_IROTH)) {
 		new = tell_mode(path, st.st_mode, "not readable by everyone: chmod o+r would publish it");
 	}
-	if (!new || notice_checks()) return;
-	if (atomic_fetch_add_explicit(&told, 1, memory_order_relaxed) + 1 == CLOSED_TOLD_MAX)
-		notice(0, "what else is not readable by everyone is not told: gatling --check names it");
+	if (new) count(&told, "not readable by everyone");
+}
+
+void closed_tell_older(const char *path, const char *original, const struct identity *its_identity) {
+	static atomic_uint told;
+	uint64_t state = (uint64_t)its_identity->modified.tv_sec;
+	if (may_tell(&told) && notice(state, "%s is older than %s, and not used: make it again", path, original))
+		count(&told, "older than its original");
 }

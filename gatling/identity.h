@@ -34,6 +34,13 @@ static inline int identity_compare_times(struct timespec a, struct timespec b) {
 	return a.tv_nsec < b.tv_nsec ? -1 : a.tv_nsec > b.tv_nsec;
 }
 
+/* Whether what has been made of a file is older than it. Tools that give it the time of the original may cut that to
+ * seconds (brotli) or microseconds. */
+static inline bool identity_older(const struct identity *made, const struct identity *original) {
+	bool cut = made->modified.tv_nsec % 1000 == 0 && made->modified.tv_sec == original->modified.tv_sec;
+	return !cut && identity_compare_times(made->modified, original->modified) < 0;
+}
+
 static inline bool identity_same(const struct identity *a, const struct identity *b) {
 	return a->device == b->device && a->inode == b->inode && a->mode == b->mode && a->size == b->size &&
 		   identity_compare_times(a->modified, b->modified) == 0 && identity_compare_times(a->changed, b->changed) == 0;

@@ -323,7 +323,7 @@ static bool is_literal(const struct redirect_rule *rule, struct slice *host) {
 }
 
 /* The literal redirect that the target of that one leads to; NO_RULE: none. */
-static int successor(const struct redirect_rules *r, unsigned from) {
+static int successor(const struct redirect_rules *r, unsigned from, struct rules_report *report) {
 	char buffer[REDIRECT_TARGET_MAX], decoded[1 + REDIRECT_TARGET_MAX] = "/", other[REDIRECT_TARGET_MAX];
 	struct pattern_subject subject;
 	struct found found = {0}; /* a literal has nothing to be found */
@@ -336,11 +336,12 @@ static int successor(const struct redirect_rules *r, unsigned from) {
 	if (path_decode(target_path(target, &query), decoded + 1, &length) != 0) return NO_RULE;
 	const struct redirect_request next = {.host = host, .path = {.at = decoded, .length = 1 + length}};
 	pattern_subject(&subject, host, next.path, PATTERN_LOOSE);
+	bool there = target_is_local(target) && report->there && report->there(report, next.path);
 	for (unsigned i = 0; i < r->rules; i++) {
 		rule = &r->rule[i];
 		if (!pattern_match(&rule->pattern, &subject, &found.captures)) continue;
 		struct slice its_host;
-		if (rule->left_out) continue;
+		if (rule->left_out || (there && !rule->forced)) continue;
 		if (!is_literal(rule, &its_host)) return NO_RULE; /* it comes first, perhaps */
 		if (!its_host.at != !host.at) continue;
 		if (!rule_applies(r, rule, &next, &found, other, &target)) continue;
@@ -370,7 +371,7 @@ static void leave_out(struct redirect_rules *r, int *next, unsigned *walk, int r
 	r->rule[rule].left_out = true;
 	next[rule] = NO_RULE;
 	for (unsigned i = 0; i < r->rules; i++)
-		if (next[i] == rule) next[i] = last ? NO_RULE : successor(r, i);
+		if (next[i] == rule) next[i] = last ? NO_RULE : successor(r, i, report);
 	memset(walk, 0, r->rules * sizeof *walk);
 }
 
@@ -389,7 +390,7 @@ static bool break_circles(struct redirect_rules *r, struct rules_report *report)
 	int *next = calloc(r->rules + 1, sizeof *next);
 	bool ok = walk && next;
 	unsigned circles = 0;
-	for (unsigned i = 0; ok && i < r->rules; i++) next[i] = successor(r, i);
+	for (unsigned i = 0; ok && i < r->rules; i++) next[i] = successor(r, i, report);
 	for (unsigned i = 0; ok && i < r->rules; i++) {
 		int last = find_circle(next, walk, i);
 		if (last == NO_RULE) continue;

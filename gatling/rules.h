@@ -21,6 +21,9 @@ struct rules_error {
 /* Is told of each line that is left out; the others are the rules. To be embedded in what it needs. */
 struct rules_report {
 	void (*tell)(struct rules_report *report, const struct rules_error *error);
+	/* Is asked whether the site has a file at a path (decoded, with a '/' in front) that comes before a rule. NULL:
+	 * there is none. */
+	bool (*there)(struct rules_report *report, struct slice path);
 };
 
 /* Fills in the error; what is no visible ASCII becomes '?', for it may hold what somebody else wrote. */

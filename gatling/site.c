@@ -4,6 +4,7 @@
 #include "gatling/site.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -87,10 +88,28 @@ static const char *path_of(const struct entry *e, const char *name, char *room) 
 /* Says what is left out of a file of rules. */
 struct reader {
 	struct rules_report report; /* first: it is told */
+	const struct tree *tree;
+	const struct entry *entry;
 	const struct text_file *file;
 	char path[SITE_PREFIX_MAX + NAME_ROOM];
 	unsigned told;
 };
+
+/* Whether there is a file, a directory or a page at a path of the site. */
+static bool there(struct rules_report *report, struct slice path) {
+	static const struct slice page = SLICE(".html");
+	const struct reader *r = (struct reader *)report;
+	size_t prefix = r->entry->site.prefix.length, length = prefix + path.length - 1;
+	char name[PATH_MAX];
+	struct stat st;
+	if (length + page.length >= sizeof name || path.length == 1) return false;
+	memcpy(name, r->entry->prefix, prefix);
+	memcpy(name + prefix, path.at + 1, path.length - 1);
+	name[length] = '\0';
+	if (tree_stat(r->tree, name, &st) == 0) return true;
+	memcpy(name + length, page.at, page.length + 1);
+	return tree_stat(r->tree, name, &st) == 0;
+}
 
 static void tell(struct rules_report *report, const struct rules_error *error) {
 	struct reader *r = (struct reader *)report;
@@ -143,7 +162,7 @@ static const struct kind redirects_kind = {redirects_name, parse_redirects, free
  * none. */
 static void *look_at_rules(const struct sites *s, const struct entry *e, const struct kind *kind,
 						   struct text_file *file, void *rules) {
-	struct reader reader = {.report.tell = tell, .file = file};
+	struct reader reader = {.report = {.tell = tell, .there = there}, .tree = s->tree, .entry = e, .file = file};
 	struct rules_error error;
 	char *text;
 	size_t length;

@@ -334,6 +334,30 @@ static void redirects_that_lead_in_a_circle_are_told(void **state) {
 	}
 }
 
+static bool there(struct rules_report *report, struct slice path) {
+	(void)report;
+	return slice_equal(path, SLICE("/there"));
+}
+
+static void a_file_on_the_way_makes_it_no_circle(void **state) {
+	(void)state;
+	static const struct {
+		const char *text;
+		unsigned line; /* 0: no circle */
+	} cases[] = {
+		{"/there /a\n/a /there\n", 0},      {"/a /there\n/there /a\n", 0},
+		{"/there /a 301!\n/a /there\n", 2}, {"/there /b\n/there /a 301!\n/a /there\n", 3},
+		{"/a /b\n/b /a\n/there /b\n", 2},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct told told = nothing_told;
+		told.report.there = there;
+		redirect_rules_free(redirect_rules_parse(slice_of(cases[i].text), &told.report));
+		if (told.count != (cases[i].line > 0) || told.first.line != cases[i].line)
+			fail_msg("case %zu: told %u, line %u, %s", i, told.count, told.first.line, told.first.text);
+	}
+}
+
 static void each_circle_loses_the_rule_that_closes_it(void **state) {
 	(void)state;
 	struct told told = nothing_told;
@@ -394,6 +418,7 @@ int main(void) {
 		cmocka_unit_test(redirect_lines_end_as_those_of_headers_do),
 		cmocka_unit_test(a_mistake_in_redirects_is_told_with_its_line),
 		cmocka_unit_test(redirects_that_lead_in_a_circle_are_told),
+		cmocka_unit_test(a_file_on_the_way_makes_it_no_circle),
 		cmocka_unit_test(each_circle_loses_the_rule_that_closes_it),
 		cmocka_unit_test(too_many_redirects_or_bytes_are_left_out),
 		cmocka_unit_test(many_literal_rules_are_parsed_and_missed_quickly),

@@ -64,8 +64,8 @@ class Root:
 
 
 @functools.cache
-def certificate(names="DNS:localhost,IP:127.0.0.1", key=("ec", "-pkeyopt", "ec_paramgen_curve:P-256"), expired=False, days=30):
-    """The paths of a self-signed certificate and of its key."""
+def certificate(names="DNS:localhost,IP:127.0.0.1", key=("ec", "-pkeyopt", "ec_paramgen_curve:P-256"), expired=False, days=30, begun=0):
+    """The paths of a self-signed certificate and of its key: valid from so many days ago for days from now on."""
     directory = Path(tempfile.mkdtemp(prefix="gatling-wire-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     directory.chmod(0o755)
@@ -75,6 +75,16 @@ def certificate(names="DNS:localhost,IP:127.0.0.1", key=("ec", "-pkeyopt", "ec_p
     if expired:
         command = ["openssl", "x509", "-in", "cert.pem", "-signkey", "key.pem", "-days", "0", "-out", "cert.pem"]
         subprocess.run(command, cwd=directory, check=True, capture_output=True)
+    if begun:
+        (directory / "ca").write_text("[ca]\ndefault_ca=c\n[c]\ndatabase=index\nserial=serial\nnew_certs_dir=.\ndefault_md=sha256\n"
+                                      "policy=p\ncopy_extensions=copy\n[p]\ncommonName=supplied\n")  # fmt: skip
+        (directory / "index").touch()
+        (directory / "serial").write_text("01\n")
+        start, end = (time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + d * 86400)) for d in (-begun, days))
+        for command in (["req", "-new", "-key", "key.pem", "-subj", "/CN=test", "-addext", f"subjectAltName={names}", "-out", "request"],
+                        ["ca", "-batch", "-notext", "-config", "ca", "-selfsign", "-keyfile", "key.pem", "-in", "request", "-startdate", start,
+                         "-enddate", end, "-out", "cert.pem"]):  # fmt: skip
+            subprocess.run(["openssl", *command], cwd=directory, check=True, capture_output=True)
     (directory / "key.pem").chmod(0o644)
     return directory / "cert.pem", directory / "key.pem"
 

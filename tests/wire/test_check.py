@@ -1,5 +1,6 @@
 """gatling --check: what an owner may have got wrong."""
 
+import os
 import subprocess
 
 import pytest
@@ -72,6 +73,23 @@ def test_what_would_not_be_served_is_said(first_build):
     assert [line for line in said if "cannot be read" not in line] == [
         "css/a.css: mode 0640, not readable by everyone: chmod o+r would publish it",
         "deep: mode 0744, the server may not enter it: chmod o+x"]  # fmt: skip
+
+
+def test_a_file_on_the_way_makes_it_no_circle(first_build):
+    for name in ("b", "b/x", "b.html"):
+        root = Root({**GOOD, "_redirects": b"/b /a\n/a /b\n", name: b"x"})
+        assert check(first_build, root, "-E").stdout == "", name
+
+
+def test_what_links_lead_to_is_looked_at_and_what_is_older_than_its_original(first_build):
+    root, elsewhere = Root(GOOD), Root({"closed.css": b"x", "a.js": b"x", "a.js.br": b"x", "b.js": b"x", "b.js.gz": b"x"})
+    (elsewhere.path / "closed.css").chmod(0o640)
+    os.utime(elsewhere.path / "a.js.br", (1, 1))
+    (root.path / "linked").symlink_to(elsewhere.path)
+    (elsewhere.path / "back").symlink_to(root.path)
+    assert sorted(check(first_build, root, "-E").stdout.splitlines()) == [
+        "linked/a.js.br is older than linked/a.js, and not used: make it again",
+        "linked/closed.css: mode 0640, not readable by everyone: chmod o+r would publish it"]  # fmt: skip
 
 
 def test_a_directory_that_is_not_there_is_named(first_build):

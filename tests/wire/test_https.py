@@ -190,11 +190,20 @@ def serves(server):
 
 
 def test_a_certificate_that_expires_soon_is_said(first_build, files):
-    cert, key = certificate("DNS:soon", days=10)
+    cert, key = certificate("DNS:soon", days=10, begun=60)
     with Tls(first_build, files, *FLAGS, "--cert", cert, "--key", key) as server:
         assert server.get("/index.html").status == 200
         (line,) = server.errors
         assert re.match(rf"gatling: {cert}: the certificate expires: \d{{4}}-.* UTC: renew it", line)
+
+
+def test_one_of_few_days_is_said_when_a_third_of_them_is_left(first_build, files):
+    cert, key = certificate("DNS:six-days", days=4, begun=2)
+    late, its_key = certificate("DNS:late", days=1, begun=5)
+    with Tls(first_build, files, *FLAGS, "--cert", cert, "--key", key, "--cert", late, "--key", its_key) as server:
+        assert server.get("/index.html").status == 200
+        (line,) = server.errors
+        assert line.startswith(f"gatling: {late}: the certificate expires: ")
 
 
 def test_of_two_certificates_for_a_name_the_valid_one_is_shown(first_build, files):
