@@ -1,12 +1,14 @@
 """What hostile clients cost a server and its other clients: gatling beside nginx and h2o, one worker each, in turns.
 
-    hostile.py BUILD [memory|full|references]...
+    hostile.py BUILD [memory|full|crowd|references]...
 
 memory      200 connections of HTTP/2 with 101 requests each that do not end, whose path of 4,000 octets is named by one:
             5 KB from each. Resident memory that the server took.
 full        a server with 4,096 descriptors, held by connections that send part of a head and come again when they are
             closed: new clients that were served within 3 s, and connections of clients that were cut while they used
             them, a request every 300 ms.
+crowd       the same with two workers and all descriptors that a process may have here: up to 39,900 connections from five
+            addresses.
 references  8 connections that send header blocks of references to a header of 4,000 octets, 5 MB/s in all, and come
             again: processor time for an octet, and the latencies of a good client, 99 %.
 
@@ -17,6 +19,7 @@ import asyncio
 import contextlib
 import multiprocessing
 import resource
+import select
 import socket
 import sys
 import threading
@@ -28,7 +31,8 @@ from instructions import references
 
 NAMES = ("gatling", "nginx", "h2o")
 DESCRIPTORS, SECONDS = 4096, 15
-LIMITED = ["prlimit", f"--nofile={DESCRIPTORS}:{DESCRIPTORS}"]
+IP_BIND_ADDRESS_NO_PORT = 24  # ip(7)
+MANY, HELD_MAX = 20_000, 8_000  # descriptors of a process; connections of one that holds them
 
 
 def frame(kind, flags, stream, payload):
@@ -41,15 +45,15 @@ UNENDED = PREFACE + frame(1, 4, 1, b"\x82\x86\x41\x01a" + PATH) + b"".join(
     frame(1, 4, 3 + 2 * n, b"\x82\x86\xbf\xbe") for n in range(100))  # fmt: skip
 
 
-def start(all_servers, name, protocol, prefix=(), log=False):
+def start(all_servers, name, protocol, prefix=(), log=False, workers=1):
     port = servers.free_port()
-    command = all_servers.command(name, port, 1, None, False, "", protocol)
+    command = all_servers.command(name, port, workers, None, False, "", protocol)
     if name == "gatling":
         command = [word for word in command if word not in ("-T", "3600") and not (log and word == "-n")]
     elif log:
         path = command[-1]
         path.write_text(path.read_text().replace("access_log off", "access_log /dev/null"))
-    server = servers.Server(name, port, protocol, [*prefix, *command], set(all_servers.cores[:1]), all_servers.directory)
+    server = servers.Server(name, port, protocol, [*prefix, *command], set(all_servers.cores[:workers]), all_servers.directory)
     all_servers.running.append(server)
     return server
 
@@ -75,23 +79,30 @@ def memory(all_servers, name):
 GET = b"GET /1k HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
-async def holder(port, until):
-    while time.monotonic() < until:
-        with contextlib.suppress(OSError, asyncio.TimeoutError):
-            reader, writer = await asyncio.wait_for(asyncio.open_connection("127.0.0.1", port), 5)
-            writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nX")
-            await asyncio.wait_for(reader.read(1), max(0.1, until - time.monotonic()))
-            writer.close()
-        await asyncio.sleep(0.05)
+def connecting(port, source):
+    s = socket.socket(type=socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    s.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
+    s.bind((source, 0))
+    s.connect_ex(("127.0.0.1", port))
+    return s
 
 
-async def holders(port, until):
-    await asyncio.gather(*(holder(port, until) for _ in range(DESCRIPTORS + 500)))
-
-
-def hold(port, until):
+def hold(port, until, source, number):
     """In a process of its own, so that nobody waits for it but the server."""
-    asyncio.run(holders(port, until))
+    events, held = select.epoll(), {}
+    while time.monotonic() < until:
+        for _ in range(min(number - len(held), 100)):
+            with contextlib.suppress(OSError):
+                s = connecting(port, source)
+                held[s.fileno()] = s
+                events.register(s, select.EPOLLOUT)
+        for fd, what in events.poll(0.05, 1000):
+            with contextlib.suppress(OSError):
+                if what == select.EPOLLOUT:
+                    held[fd].send(b"GET / HTTP/1.1\r\nHost: a\r\nX")
+                    events.modify(fd, select.EPOLLIN)
+                    continue
+            held.pop(fd).close()
 
 
 async def request(reader, writer):
@@ -130,30 +141,44 @@ async def regular(port, until):
     return cut
 
 
-async def crowd(port):
-    until = time.monotonic() + SECONDS
+def held_now():
+    """Connections of this machine: both ends of each are here."""
+    return int(Path("/proc/net/sockstat").read_text().split("TCP: inuse ")[1].split()[0]) // 2
+
+
+async def attacked(port, held, seconds):
+    until = time.monotonic() + seconds
     regulars = [asyncio.create_task(regular(port, until)) for _ in range(200)]
     await asyncio.sleep(1)
-    attack = multiprocessing.Process(target=hold, args=(port, until))
-    attack.start()
-    await asyncio.sleep(4)
-    served = []
+    attack = [multiprocessing.Process(target=hold, args=(port, until, f"127.0.0.{2 + i}", min(HELD_MAX, held - at)))
+              for i, at in enumerate(range(0, held, HELD_MAX))]  # fmt: skip
+    for process in attack:
+        process.start()
+    await asyncio.sleep(seconds - 11)
+    served, most = [], held_now()
     while time.monotonic() < until - 3:
         served.append(asyncio.create_task(newcomer(port)))
         await asyncio.sleep(0.05)
+        most = max(most, held_now())
     served = await asyncio.gather(*served)
     cut = await asyncio.gather(*regulars)
-    attack.join()
-    return {"new_served": f"{sum(served)} of {len(served)}", "regulars_cut": sum(cut)}
+    for process in attack:
+        process.join()
+    return {"connections": most, "new_served": f"{sum(served)} of {len(served)}", "regulars_cut": sum(cut)}
 
 
-def full(all_servers, name):
-    most, servers.CONNECTIONS_MAX = servers.CONNECTIONS_MAX, DESCRIPTORS - 300
-    server = start(all_servers, name, "http", prefix=LIMITED)
-    found = asyncio.run(crowd(server.port))
+def full(all_servers, name, descriptors=DESCRIPTORS, workers=1, seconds=SECONDS):
+    most, servers.CONNECTIONS_MAX = servers.CONNECTIONS_MAX, descriptors - 300
+    limited = ["prlimit", f"--nofile={descriptors}:{descriptors}"]
+    server = start(all_servers, name, "http", prefix=limited, workers=workers)
+    found = asyncio.run(attacked(server.port, workers * descriptors + 500, seconds))
     servers.CONNECTIONS_MAX = most
     all_servers.stop(server)
     return found
+
+
+def crowd(all_servers, name):
+    return full(all_servers, name, descriptors=MANY, workers=2, seconds=2 * SECONDS)
 
 
 # --- references ---
@@ -208,7 +233,7 @@ if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     with servers.Servers(Path(sys.argv[1])) as running:
         running.add_file("1k", 1024)
-        cases = {"memory": memory, "full": full, "references": references_flood}
+        cases = {"memory": memory, "full": full, "crowd": crowd, "references": references_flood}
         for case in (cases[name] for name in sys.argv[2:] or cases):
             for server_name in filter(servers.installed, NAMES):
                 row = {key: f"{value:.1f}" if isinstance(value, float) else value for key, value in case(running, server_name).items()}
