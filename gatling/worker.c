@@ -91,10 +91,15 @@ static bool somebody_waits(const struct listener *listener) {
 	return poll(&p, 1, 0) == 1;
 }
 
+/* After each connection that was given its turn: many may have come at once. */
+static void keep_budget(struct worker *w) {
+	if (w->memory > w->options->client_memory) shed_memory(w);
+}
+
 /* Takes a batch of connections, then reads from each: by then a request has often come, and then the event
  * mechanism need not hear of the connection at all. false: there were no more. */
 static bool accept_batch(struct worker *w, const struct listener *listener) {
-	struct conn *fresh[ACCEPT_BATCH];
+	int fresh[ACCEPT_BATCH];
 	int count = 0, error = 0;
 	if (w->connections >= w->connections_max && !(somebody_waits(listener) && shed_connections(w, to_part_with(w))))
 		error = EMFILE;
@@ -106,13 +111,16 @@ static bool accept_batch(struct worker *w, const struct listener *listener) {
 			error = errno;
 			break;
 		}
-		struct conn *c = conn_new(w, fd, listener, (struct sockaddr *)&peer);
-		if (c) fresh[count++] = c;
+		if (conn_new(w, fd, listener, (struct sockaddr *)&peer)) fresh[count++] = fd;
 		else error = ENOMEM;
 	}
 	/* without descriptors or memory trying again at once would only burn the processor */
 	if (error && error != EAGAIN && !w->draining) pause_accepting(w);
-	for (int i = 0; i < count; i++) conn_readable(w, fresh[i]);
+	for (int i = 0; i < count; i++) {
+		struct conn *c = conn_of(w, fresh[i]);
+		if (c) conn_readable(w, c);
+		keep_budget(w);
+	}
 	/* here the descriptors that are missing are taken by files */
 	if (error == EMFILE || error == ENFILE || w->connections > shed_from(w)) (void)shed_connections(w, to_part_with(w));
 	if (w->connections >= w->connections_max && error) shed_say_full(w);
@@ -226,11 +234,14 @@ static int turn(struct worker *w) {
 	content_collect(&w->content);
 	for (int fd; (fd = io_canread(w->loop)) != -1;) {
 		readable(w, fd);
-		if (w->memory > w->options->client_memory) shed_memory(w);
+		keep_budget(w);
 	}
 	w->share = io_now(w->loop) - w->at_once_ms < AT_ONCE_MS ? SHARE_LEAST : SHARE_MOST;
 	w->sent = 0; /* who is left when the share is used up comes first in the next turn */
-	for (int fd; w->sent < w->share && (fd = io_canwrite(w->loop)) != -1;) conn_writable(w, io_cookie(w->loop, fd));
+	for (int fd; w->sent < w->share && (fd = io_canwrite(w->loop)) != -1;) {
+		conn_writable(w, io_cookie(w->loop, fd));
+		keep_budget(w); /* what waits for its turn is read there */
+	}
 	for (int fd; (fd = io_timedout(w->loop)) != -1;) timed_out(w, fd);
 	if (w->log && log_due(w->log, io_now(w->loop)) == 0) log_flush(w->log, io_now(w->loop));
 	if (content_due(&w->content, io_now(w->loop)) == 0) content_tidy(&w->content, io_now(w->loop));
