@@ -74,7 +74,7 @@ static size_t append(char *out, struct slice s) {
 static struct slice header_lines(const struct asking *a) {
 	static _Thread_local char text[HEADER_OCTETS_MAX];
 	if (!a->headers) return (struct slice){0};
-	size_t n = header_set_lines(a->headers, a->response->status >= 400, text);
+	size_t n = header_set_lines(a->headers, a->stands_in || a->response->status >= 400, text);
 	n += append(text + n, a->filled);
 	return (struct slice){.at = text, .length = n};
 }
@@ -219,15 +219,13 @@ static void answer_file(const struct asking *a) {
 	struct response *r = a->response;
 	const struct validators *v = &r->file->validators;
 	int status = precondition_status(q, v);
+	if (status) r->status = status;
 	if (status == 412) {
 		file_release(r->file);
 		r->file = NULL;
 		r->lines = header_lines(a);
 	}
-	if (status) {
-		r->status = status;
-		return;
-	}
+	if (status) return;
 	struct slice field = request_field(q, FIELD_RANGE);
 	if (!field.at || q->method != METHOD_GET || r->file->gzipped || !precondition_range(q, v)) return;
 	int ranges = range_parse(field, r->file->size, r->range);
@@ -369,7 +367,7 @@ static void answer_rule(struct asking *a, const struct redirect *rule, bool forc
 		a->response->location = rule->target;
 		return;
 	}
-	a->stands_in = !forced;
+	a->stands_in = !forced || rule->status >= 400;
 	int error = rewrite(a, rule->target) ? answer_found(a, complete(a), rule->status) : ENOENT;
 	if (error == EISDIR && !names_directory(a)) {
 		if (!admitted_nevertheless(a)) return;
@@ -420,6 +418,7 @@ static void answer_listing(struct asking *a) {
 	r->job = found.job;
 	r->status = found.job ? 0 : 200;
 	if (found.job) return;
+	a->stands_in = true;
 	r->lines = header_lines(a);
 	r->source = (struct source){.fill = listings_fill,
 								.release = listings_reader_free,

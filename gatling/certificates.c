@@ -193,11 +193,11 @@ bool certificates_empty(const struct certificates *set) { return !set->pairs; }
 
 /* How many seconds before its end it is to be renewed. */
 static int warn_s(const X509 *certificate) {
-	int days, seconds, third;
+	int days, seconds;
 	if (!ASN1_TIME_diff(&days, &seconds, X509_get0_notBefore(certificate), X509_get0_notAfter(certificate)))
 		return CERTIFICATE_WARN_S;
-	third = days * (24 * 60 * 60) / 3;
-	return third < CERTIFICATE_WARN_S ? third : CERTIFICATE_WARN_S;
+	int64_t third = (days * (int64_t)(24 * 60 * 60) + seconds) / 3;
+	return third < CERTIFICATE_WARN_S ? (int)third : CERTIFICATE_WARN_S;
 }
 
 void certificates_dates(const struct certificates *set, certificates_tell *tell, void *context) {

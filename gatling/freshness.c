@@ -6,36 +6,40 @@
 enum {
 	DISTINCT_MIN = 4,  /* different digits of a hexadecimal hash: "ff0000ff" is a colour */
 	WORD_MIN = 4,      /* letters of what may be a word */
-	CONSONANTS_MAX = 2 /* that follow each other in what reads as one */
+	CONSONANTS_MAX = 3 /* that follow each other in what reads as one */
 };
 
 enum alphabet { HEX, BASE32, BASE64URL };
 
-/* The hashes that build tools put behind a stem and a separator, of these tools with their defaults. What anybody may
- * call a picture is one only for scripts and styles. */
+/* Of files that tools write: scripts and styles with their maps; fonts; pictures; and sound, films, JSON and others. */
+enum kind { CODE = 1, FONT = 2, PICTURE = 4, OTHER = 8, ANY = CODE | FONT | PICTURE | OTHER };
+
+/* The hashes that build tools put behind a stem and a separator, by their defaults. The shorter one is, the fewer kinds
+ * of files it counts for: people give pictures names of all forms. */
 static const struct form {
 	struct slice separator;
 	size_t length;
 	enum alphabet alphabet;
-	bool code;     /* of scripts and styles alone */
-	unsigned runs; /* see struct shape; at least so many: "OsStrExt" has three */
+	unsigned kinds;
+	unsigned runs; /* of BASE64URL: at least so many, see struct shape */
 } forms[] = {
-	{SLICE("-"), 8, BASE64URL, false, 3}, /* Vite, Rollup */
-	{SLICE("."), 8, BASE64URL, true, 4},  /* VitePress */
-	{SLICE("-"), 8, BASE32, false, 0},    /* esbuild, Angular */
-	{SLICE("."), 8, HEX, false, 0},       /* Parcel, Create React App, MkDocs */
-	{SLICE("-"), 8, HEX, true, 0},        /* Vite before 5 */
-	{SLICE("."), 12, HEX, false, 0},      /* Django */
-	{SLICE("."), 16, HEX, false, 0},      /* Next, Angular before 17 */
-	{SLICE("-"), 16, HEX, true, 0},       /* Next */
-	{SLICE("."), 20, HEX, false, 0},      /* webpack */
-	{SLICE("-"), 20, HEX, true, 0},       /* webpack, Gatsby */
-	{SLICE("."), 32, HEX, false, 0},      /* Hugo with md5, Phoenix */
-	{SLICE("_hu_"), 16, HEX, false, 0},   /* Hugo, of pictures */
-	{SLICE("."), 64, HEX, false, 0},      /* Hugo */
-	{SLICE("-"), 64, HEX, false, 0},      /* Rails */
-	{SLICE("."), 96, HEX, false, 0},      /* Hugo with sha384, and */
-	{SLICE("."), 128, HEX, false, 0},     /* sha512 */
+	{SLICE("-"), 8, BASE64URL, CODE | FONT | PICTURE, 3}, /* Vite, Rollup */
+	{SLICE("."), 8, BASE64URL, CODE, 4},                  /* VitePress */
+	{SLICE("-"), 8, BASE32, CODE | FONT | PICTURE, 0},    /* esbuild, Angular */
+	{SLICE("."), 8, HEX, CODE | FONT | PICTURE, 0},       /* Parcel, Create React App, MkDocs */
+	{SLICE("-"), 8, HEX, CODE | FONT, 0},                 /* Vite before 5, Rails with Propshaft */
+	{SLICE("."), 12, HEX, CODE | FONT, 0},                /* Django */
+	{SLICE("."), 16, HEX, ANY, 0},                        /* Next, Angular before 17 */
+	{SLICE("-"), 16, HEX, CODE | FONT, 0},                /* Next */
+	{SLICE("_hu_"), 16, HEX, PICTURE, 0},                 /* Hugo */
+	{SLICE("."), 20, HEX, ANY, 0},                        /* webpack */
+	{SLICE("-"), 20, HEX, CODE | FONT, 0},                /* webpack, Gatsby */
+	{SLICE("."), 32, HEX, ANY, 0},                        /* Hugo with md5 */
+	{SLICE("-"), 32, HEX, CODE | FONT, 0},                /* Phoenix, Ember */
+	{SLICE("."), 64, HEX, ANY, 0},                        /* Hugo */
+	{SLICE("-"), 64, HEX, ANY, 0},                        /* Rails with Sprockets */
+	{SLICE("."), 96, HEX, ANY, 0},                        /* Hugo with sha384, and */
+	{SLICE("."), 128, HEX, ANY, 0},                       /* sha512 */
 };
 
 /* All that is below these the tools have named by its content. */
@@ -64,12 +68,15 @@ static bool all_of(struct slice s, enum alphabet alphabet) {
 
 /* --- what tells a hash from a name that somebody has chosen --- */
 
-/* A hash of 8 characters is of many short runs of letters or digits: "BxK2a9fQ" of five, "Release2" of two. */
+/* A hash of 8 characters is of many short runs of letters or digits: "BxK2a9fQ" of seven, "Release2" of two, and
+ * "OsStrExt", a name in scripts, of three. */
 struct shape {
-	unsigned runs;
-	bool capitals, smalls, separators;
+	unsigned runs, capitals, smalls;
+	bool separators;
 	bool reads;      /* each run of letters does */
 	bool word;       /* one of them is long, and has a vowel */
+	bool number;     /* one has three digits */
+	bool dense;      /* there are three runs without a separator between */
 	bool beyond_hex; /* it has other letters than A to F */
 };
 
@@ -81,13 +88,13 @@ static bool has_vowel(struct slice letters) {
 	return false;
 }
 
-/* Whether letters could be a word, or two be short for one. */
+/* Whether letters could be a word, or be short for one or two. */
 static bool reads(struct slice letters) {
 	unsigned consonants = 0;
-	if (letters.length <= 2) return true;
+	if (letters.length < WORD_MIN) return true;
 	for (size_t i = 0; i < letters.length && consonants <= CONSONANTS_MAX; i++)
 		consonants = is_vowel(letters.at[i]) ? 0 : consonants + 1;
-	return consonants <= CONSONANTS_MAX;
+	return consonants <= CONSONANTS_MAX && has_vowel(letters);
 }
 
 /* The length of the run at the front: digits; a separator; a capital with the small letters behind it; capitals. */
@@ -105,16 +112,21 @@ static size_t run(struct slice s) {
 
 static struct shape shape(struct slice s) {
 	struct shape shape = {.reads = true};
-	while (s.length) {
+	for (unsigned together = 0; s.length;) {
 		struct slice r = {.at = s.at, .length = run(s)};
-		bool letters = is_small(r.at[0]) || is_capital(r.at[0]);
-		shape.capitals |= is_capital(r.at[0]);
-		shape.smalls |= letters && is_small(r.at[r.length - 1]);
-		shape.separators |= !letters && !is_digit(r.at[0]);
-		shape.runs += letters || is_digit(r.at[0]);
+		bool letters = is_small(r.at[0]) || is_capital(r.at[0]), separator = !letters && !is_digit(r.at[0]);
+		for (size_t i = 0; i < r.length; i++) {
+			shape.capitals += is_capital(r.at[i]);
+			shape.smalls += is_small(r.at[i]);
+			shape.beyond_hex |= letters && !strchr("ABCDEFabcdef", r.at[i]);
+		}
+		shape.separators |= separator;
+		shape.runs += !separator;
 		shape.reads &= !letters || reads(r);
+		shape.number |= is_digit(r.at[0]) && r.length >= 3;
 		shape.word |= letters && r.length >= WORD_MIN && has_vowel(r);
-		for (size_t i = 0; i < r.length; i++) shape.beyond_hex |= letters && !strchr("ABCDEFabcdef", r.at[i]);
+		together = separator ? 0 : together + 1;
+		shape.dense |= together == 3;
 		s.at += r.length;
 		s.length -= r.length;
 	}
@@ -132,16 +144,22 @@ static bool is_hex_hash(struct slice s) {
 	return digits && digits < s.length && distinct >= DISTINCT_MIN;
 }
 
-/* code: of a script or style; in the names of pictures there is all that people write there. */
-static bool is_hash(struct slice s, const struct form *form, bool code) {
-	enum alphabet alphabet = form->alphabet;
-	if (!all_of(s, alphabet)) return false;
-	if (alphabet == HEX) return is_hex_hash(s);
+static bool is_base32_hash(const struct shape *h, unsigned kind) {
+	return kind == PICTURE ? h->runs > 2 && !h->word && !h->number : h->runs > 2 || !h->reads;
+}
+
+static bool is_base64url_hash(const struct shape *h, unsigned kind) {
+	if (kind == PICTURE) return h->runs > 4 && !h->word && h->capitals > 1 && h->smalls > 1;
+	if (!h->capitals || !h->smalls || (kind == FONT && h->word)) return false;
+	return h->dense || (h->separators && !h->reads);
+}
+
+static bool is_hash(struct slice s, const struct form *form, unsigned kind) {
+	if (!all_of(s, form->alphabet)) return false;
+	if (form->alphabet == HEX) return is_hex_hash(s);
 	struct shape h = shape(s);
-	if (!h.beyond_hex) return false;
-	if (alphabet == BASE32) return h.runs > 2 || (!h.reads && (code || h.runs == 1));
-	if (!h.capitals || !h.smalls || h.runs < form->runs) return false;
-	return code || (!h.word && (!h.separators || h.runs > 4));
+	if (!h.beyond_hex || h.runs < form->runs) return false;
+	return form->alphabet == BASE32 ? is_base32_hash(&h, kind) : is_base64url_hash(&h, kind);
 }
 
 static bool ends_in(struct slice s, struct slice end) {
@@ -161,12 +179,25 @@ static bool cut(struct slice *s, char c) {
 
 static bool starts_with(const char *type, const char *start) { return strncmp(type, start, strlen(start)) == 0; }
 
-/* Whether tools write what has that media type, and is no script or style. */
-static bool is_asset(const char *type) {
-	return starts_with(type, "image/") || starts_with(type, "font/") || starts_with(type, "audio/") ||
-		   starts_with(type, "video/") || starts_with(type, "application/wasm") ||
-		   starts_with(type, "application/vnd.ms-fontobject") || starts_with(type, "application/json") ||
-		   starts_with(type, "application/manifest+json");
+/* 0: tools do not write that. */
+static unsigned kind_of(const char *type, bool maps) {
+	static const struct {
+		const char *type;
+		enum kind kind;
+	} kinds[] = {{"text/javascript", CODE},
+				 {"text/css", CODE},
+				 {"font/", FONT},
+				 {"application/vnd.ms-fontobject", FONT},
+				 {"image/", PICTURE},
+				 {"audio/", OTHER},
+				 {"video/", OTHER},
+				 {"application/wasm", OTHER},
+				 {"application/json", OTHER},
+				 {"application/manifest+json", OTHER}};
+	if (maps) return CODE;
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (starts_with(type, kinds[i].type)) return kinds[i].kind;
+	return 0;
 }
 
 static bool is_reserved(struct slice path) {
@@ -182,9 +213,9 @@ bool freshness_hashed(struct slice path, const char *type) {
 	size_t directory = path.length;
 	while (directory && path.at[directory - 1] != '/') directory--;
 	struct slice name = {.at = path.at + directory, .length = path.length - directory};
-	bool maps = ends_in(name, map),
-		 code = maps || starts_with(type, "text/javascript") || starts_with(type, "text/css");
-	if (!code && !is_asset(type)) return false;
+	bool maps = ends_in(name, map);
+	unsigned kind = kind_of(type, maps);
+	if (!kind) return false;
 	if (is_reserved(path)) return true;
 	if (maps) name.length -= map.length;
 	if (!cut(&name, '.')) return false;
@@ -192,10 +223,10 @@ bool freshness_hashed(struct slice path, const char *type) {
 		if (ends_in(name, inner[i])) name.length -= inner[i].length;
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
 		const struct form *f = &forms[i];
-		if (name.length <= f->separator.length + f->length || (f->code && !code)) continue;
+		if (name.length <= f->separator.length + f->length || !(f->kinds & kind)) continue;
 		struct slice stem = {.at = name.at, .length = name.length - f->length};
 		struct slice hash = {.at = stem.at + stem.length, .length = f->length};
-		if (ends_in(stem, f->separator) && is_hash(hash, f, code)) return true;
+		if (ends_in(stem, f->separator) && is_hash(hash, f, kind)) return true;
 	}
 	return false;
 }

@@ -18,7 +18,7 @@ enum {
 /* Whether what has that media type gets smaller: text in the widest sense. */
 bool gzip_worthwhile(const char *type);
 
-/* What takes long, for a thread beside the loop. The errno of each: ECANCELED: *stop has become true; ENOMEM, ... */
+/* What takes long, for a thread beside the loop: if *stop becomes true, it ends with ECANCELED. */
 
 /* Compresses the file, which it only reads, into a malloc'd *body. 0; or an errno: EFBIG: it does not get smaller. */
 int gzip_compress(const struct file *file, const atomic_bool *stop, char **body, uint64_t *size);

@@ -472,12 +472,20 @@ bool header_named(const struct header_item *item, const char *name) {
 	return item->name.length == strlen(name) && strncasecmp(item->name.at, name, item->name.length) == 0;
 }
 
-bool header_immutable(const struct header_item *item) {
-	const struct slice word = SLICE("immutable"), value = item->value;
-	if (item->detach || !header_named(item, "Cache-Control")) return false;
+/* Behind the word in a value; NULL: it is not there. */
+static const char *behind(struct slice value, struct slice word) {
 	for (size_t i = 0; i + word.length <= value.length; i++)
-		if (strncasecmp(value.at + i, word.at, word.length) == 0) return true;
-	return false;
+		if (strncasecmp(value.at + i, word.at, word.length) == 0) return value.at + i + word.length;
+	return NULL;
+}
+
+bool header_lasts(const struct header_item *item) {
+	if (item->detach || !header_named(item, "Cache-Control")) return false;
+	const char *age = behind(item->value, SLICE("max-age=")), *end = item->value.at + item->value.length;
+	unsigned seconds = 0;
+	for (; age && age < end && *age >= '0' && *age <= '9' && seconds <= HEADER_BRIEF_S; age++)
+		seconds = seconds * 10 + (unsigned)(*age - '0');
+	return seconds > HEADER_BRIEF_S || behind(item->value, SLICE("immutable"));
 }
 
 static char *put(char *at, struct slice s) {
@@ -485,13 +493,13 @@ static char *put(char *at, struct slice s) {
 	return at + s.length;
 }
 
-size_t header_set_lines(const struct header_set *set, bool error, char *out) {
+size_t header_set_lines(const struct header_set *set, bool stands_in, char *out) {
 	char *at = out;
 	for (unsigned i = 0; i < set->count; i++) {
 		const struct header_item *item = &set->item[i];
 		if (item->detach || header_named(item, "Content-Type") || header_named(item, "X-Content-Type-Options"))
 			continue;
-		if (error && header_immutable(item)) continue;
+		if (stands_in && header_lasts(item)) continue;
 		at = put(put(put(put(at, item->name), SLICE(": ")), item->value), SLICE("\r\n"));
 	}
 	return (size_t)(at - out);

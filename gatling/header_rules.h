@@ -52,12 +52,14 @@ struct header_set {
 };
 
 /* Writes the fields, each a line with its CRLF, to out (header_set->octets bytes), but for those about the content,
- * which say Content-Type and the like of a file. error: and for Cache-Control if it says "immutable", which is not said
- * of an error. The bytes written. */
-size_t header_set_lines(const struct header_set *set, bool error, char *out);
+ * which say Content-Type and the like of a file; and, if what is sent stands in for something else, for one that
+ * header_lasts(). The bytes written. */
+size_t header_set_lines(const struct header_set *set, bool stands_in, char *out);
 
-/* Whether an item is Cache-Control and says "immutable" (RFC 8246). */
-bool header_immutable(const struct header_item *item);
+/* Whether an item is a Cache-Control with which an answer is kept for more than HEADER_BRIEF_S: it says "immutable"
+ * (RFC 8246), or a longer max-age. */
+enum { HEADER_BRIEF_S = 3600 };
+bool header_lasts(const struct header_item *item);
 
 /* Whether an item is about a field of that name. */
 bool header_named(const struct header_item *item, const char *name);

@@ -239,7 +239,8 @@ static bool write_next(struct listing_reader *r) {
 	const struct listing *l = r->listing;
 	if (r->next == 0) r->rest = (struct slice){.at = l->head, .length = l->head_length};
 	else if (r->next <= l->count) r->rest = (struct slice){.at = r->row, .length = row(l, r->next - 1, r->row)};
-	else if (r->next == l->count + 1) r->rest = (struct slice){.at = l->foot, .length = l->foot_length};
+	else if (r->next == l->count + 1 && l->foot_length)
+		r->rest = (struct slice){.at = l->foot, .length = l->foot_length};
 	else return false;
 	r->next++;
 	return true;

@@ -101,9 +101,11 @@ static bool is_unfit(uint32_t c) {
 	return c == UTF8_INVALID || (c >= 0x80 && c < 0xA0) || (c >= 0xFDD0 && c <= 0xFDEF) || (c & 0xFFFE) == 0xFFFE;
 }
 
-/* What changes the direction of the text behind it, so that a name reads as another ("exe.jpg" for "gpj.exe"): the
- * embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX #9); and what breaks a line. */
-static bool is_misleading(uint32_t c) { return (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069); }
+/* What changes the direction of the text around it, so that a name reads as another ("exe.jpg" for "gpj.exe"):
+ * Unicode's property Bidi_Control (UAX #9); and what breaks a line. */
+static bool is_misleading(uint32_t c) {
+	return c == 0x61C || c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
 
 /* Writes the first character of a text to out (4 bytes, or 6 for one byte), takes it off, and returns the bytes
  * written. Control characters but the tab become their pictures (U+2400 and on). */

@@ -43,6 +43,7 @@ static const struct mime {
 	{"eot", "application/vnd.ms-fontobject"},
 	{"eps", "application/postscript"},
 	{"epub", "application/epub+zip"},
+	{"fits", "application/fits"},
 	{"flac", "audio/flac"},
 	{"flv", "video/x-flv"},
 	{"geojson", "application/geo+json"},
@@ -98,7 +99,9 @@ static const struct mime {
 	{"rss", "application/rss+xml"},
 	{"rst", "text/plain" UTF8},
 	{"rtf", "application/rtf"},
+	{"run", "application/octet-stream"}, /* a script, and behind it a program */
 	{"sh", "text/plain" UTF8},
+	{"stl", "model/stl"},
 	{"svg", "image/svg+xml"},
 	{"svgz", "image/svg+xml"},
 	{"tar", "application/x-tar"},

@@ -19,8 +19,8 @@
  * The query of a request is passed on with a redirect, if the rule has no parameters and `to` has no query. A rule that
  * would redirect to the path and host asked for is passed over (if it has parameters: only where its target has them,
  * too), so that it cannot redirect to itself. Of redirects between rules for one path each that lead in a circle the
- * last in the file is left out, unless there is a file where one of them leads, which comes first; those with a host
- * and those without are not looked at together. */
+ * last in the file is left out, unless a file is sent where one of them leads, which is looked at when the rules are
+ * read; those with a host and those without are not looked at together. */
 #ifndef GATLING_REDIRECT_RULES_H
 #define GATLING_REDIRECT_RULES_H
 

@@ -95,20 +95,24 @@ struct reader {
 	unsigned told;
 };
 
-/* Whether there is a file, a directory or a page at a path of the site. */
+/* Whether a file is sent for a path of the site if no rule is asked: the file itself, an index, or a page. */
 static bool there(struct rules_report *report, struct slice path) {
-	static const struct slice page = SLICE(".html");
 	const struct reader *r = (struct reader *)report;
-	size_t prefix = r->entry->site.prefix.length, length = prefix + path.length - 1;
+	const struct slice local = {.at = path.at + 1, .length = path.length - 1};
+	size_t prefix = r->entry->site.prefix.length, length = prefix + local.length;
 	char name[PATH_MAX];
 	struct stat st;
-	if (length + page.length >= sizeof name || path.length == 1) return false;
+	if (length + sizeof "/index.html" > sizeof name || site_hides(&r->entry->site, local)) return false;
 	memcpy(name, r->entry->prefix, prefix);
-	memcpy(name + prefix, path.at + 1, path.length - 1);
+	memcpy(name + prefix, local.at, local.length);
 	name[length] = '\0';
-	if (tree_stat(r->tree, name, &st) == 0) return true;
-	memcpy(name + length, page.at, page.length + 1);
-	return tree_stat(r->tree, name, &st) == 0;
+	bool found = tree_stat(r->tree, length ? name : ".", &st) == 0;
+	const char *slash = strrchr(name, '/');
+	if (found && S_ISREG(st.st_mode)) return true;
+	if (found && S_ISDIR(st.st_mode))
+		strcpy(name + length, !length || name[length - 1] == '/' ? "index.html" : "/index.html");
+	else if (!strchr(slash ? slash : name, '.')) strcpy(name + length, ".html");
+	return tree_stat(r->tree, name, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 static void tell(struct rules_report *report, const struct rules_error *error) {

@@ -76,9 +76,11 @@ def test_what_would_not_be_served_is_said(first_build):
 
 
 def test_a_file_on_the_way_makes_it_no_circle(first_build):
-    for name in ("b", "b/x", "b.html"):
-        root = Root({**GOOD, "_redirects": b"/b /a\n/a /b\n", name: b"x"})
-        assert check(first_build, root, "-E").stdout == "", name
+    circle = b"/b /a\n/a /b\n"
+    for name, rules in (("b", circle), ("b/index.html", circle), ("b.html", circle), ("index.html", b"/ /home\n/home /\n")):
+        assert check(first_build, Root({**GOOD, "_redirects": rules, name: b"x"}), "-E").stdout == "", name
+    for name, rules in (("b/x", circle), ("b.htm", circle), ("v1.2.html", b"/v1.2 /a\n/a /v1.2\n"), ("x/a", b"/_headers /a\n/a /_headers\n")):
+        assert "circle" in check(first_build, Root({**GOOD, "_redirects": rules, name: b"x"}), "-E").stdout, name
 
 
 def test_what_links_lead_to_is_looked_at_and_what_is_older_than_its_original(first_build):

@@ -151,7 +151,7 @@ def wrong_certificates():
         "unreadable": (["--cert", cert, "--key", unreadable], unreadable, "Permission denied"),
         "not there": (["--cert", "/nonexistent/cert.pem"], "/nonexistent/cert.pem", "No such file"),
         "no directory": (["--cert-dir", "/nonexistent"], "/nonexistent", "No such file"),
-        "an empty directory": (["--cert-dir", Root({}).path], "no certificate", "--cert"),
+        "an empty directory": (["--cert-dir", Root({}).path], "no certificate", "put NAME/fullchain.pem"),
         "none at all": (["-e"], "no certificate", "server.pem"),
     }
 
