@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -90,6 +91,32 @@ static void what_cannot_be_listed_is_believed_too(void **state) {
 	assert_int_equal(listings_find(listings, &wanted, true, &found), ENOENT);
 }
 
+static void forget(struct waiter *waiter) { (void)waiter; }
+
+/* errno EMFILE, as ENOMEM, is of the moment: that is not believed for a second. */
+static void what_failed_for_want_of_means_is_tried_again(void **state) {
+	(void)state;
+	struct rlimit limit, none;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	struct job *job = find(".").job;
+	assert_non_null(job);
+	struct waiter waiter = {.resume = forget};
+	job_wait(job, &waiter);
+	while (jobs_count(jobs)) jobs_collect(jobs);
+	waiter_leave(&waiter);
+	struct listings_found found;
+	struct listing_wanted wanted = wanted_of(".");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(listings_find(listings, &wanted, true, &found), 0);
+	wait_for_all();
+	found = find(".");
+	assert_null(found.job);
+	listings_reader_free(found.reader);
+}
+
 static void any_number_of_directories_can_be_listed_in_a_second(void **state) {
 	(void)state;
 	for (int i = 0; i < 4 * LISTINGS_KEPT; i++) {
@@ -103,8 +130,6 @@ static void any_number_of_directories_can_be_listed_in_a_second(void **state) {
 		listings_reader_free(found.reader);
 	}
 }
-
-static void forget(struct waiter *waiter) { (void)waiter; }
 
 static void one_that_nobody_waits_for_is_begun_anew(void **state) {
 	(void)state;
@@ -126,7 +151,8 @@ static void one_that_nobody_waits_for_is_begun_anew(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		TEST(one_that_took_long_is_good_when_it_is_there), TEST(who_asks_at_the_same_time_waits_for_the_same),
-		TEST(what_cannot_be_listed_is_believed_too),       TEST(any_number_of_directories_can_be_listed_in_a_second),
+		TEST(what_cannot_be_listed_is_believed_too),
+		TEST(what_failed_for_want_of_means_is_tried_again),       TEST(any_number_of_directories_can_be_listed_in_a_second),
 		TEST(one_that_nobody_waits_for_is_begun_anew),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
