@@ -156,6 +156,36 @@ def test_who_has_not_guessed_is_checked_before_those_who_do(build):
             s.close()
 
 
+def test_who_waits_is_not_overtaken_by_who_guesses_more(build):
+    """All are of one loop and one queue: in which order they are answered is in the log."""
+    users = f"ann:{SLOW}\nben:{SLOW}\n"
+    with Server(build, guarded("realm\n" + users), "-j", "1", address=("-i", "0.0.0.0")) as server:
+
+        def ask(source, user, password):
+            c = socket.create_connection(("127.0.0.1", server.plain_port), source_address=(source, 0))
+            c.settimeout(60)
+            c.sendall(f"GET /d/file.txt HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{basic(user, password)}\r\n\r\n".encode())
+            return c
+
+        clients = [ask("127.2.0.1", "ann", f"guess {i}") for i in range(2)]
+        clients.append(ask("127.3.0.1", "ben", "right"))
+        clients += [ask("127.2.0.1", "ann", f"more {i}") for i in range(2)]
+        for c in clients:
+            c.makefile("rb").read()
+            c.close()
+        order = [line.split()[0] for line in eventually(lambda: len(server.lines) == 5 and server.lines)]
+        assert order.index("127.3.0.1") <= 1, order  # behind the one that had begun
+
+
+def test_workers_count_together_what_an_address_has_tried(build):
+    with Server(build, guarded("realm\nann:" + HASHES["md5crypt"]), "-j", "4") as server:
+        found = []
+        for i in range(30):
+            with server.connect() as connection:
+                found.append(connection.get("/d/file.txt", basic("ann", f"guess {i}")).status)
+        assert set(found) == {401, 429} and found.count(401) <= 12  # ten, and one for every three seconds
+
+
 @pytest.mark.parametrize("name", ["/.htaccess", "/d/.htaccess", "/.htaccess_global", "/d/%2ehtaccess"])
 def test_the_file_itself_is_never_served(server, name):
     assert server.get(name, basic("bcrypt")).status == 404
