@@ -130,7 +130,7 @@ def measure(build):
         # without debugging information, of which valgrind cannot read that of every compiler
         subprocess.run(["strip", "-o", root / "gatling", build / "gatling"], check=True)
         for name, size in SIZES.items():
-            (root / name).write_bytes(b"x" * size)
+            (root / name).write_bytes(b"\0" * size)
             os.utime(root / name, (CHANGED, CHANGED))
         found = {}
         for case in CASES:

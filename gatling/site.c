@@ -109,9 +109,10 @@ static bool there(struct rules_report *report, struct slice path) {
 	bool found = tree_stat(r->tree, length ? name : ".", &st) == 0;
 	const char *slash = strrchr(name, '/');
 	if (found && S_ISREG(st.st_mode)) return true;
-	if (found && S_ISDIR(st.st_mode))
-		strcpy(name + length, !length || name[length - 1] == '/' ? "index.html" : "/index.html");
-	else if (!strchr(slash ? slash : name, '.')) strcpy(name + length, ".html");
+	const char *rest = ".html";
+	if (found && S_ISDIR(st.st_mode)) rest = !length || name[length - 1] == '/' ? "index.html" : "/index.html";
+	else if (strchr(slash ? slash : name, '.')) return false;
+	memcpy(name + length, rest, strlen(rest) + 1);
 	return tree_stat(r->tree, name, &st) == 0 && S_ISREG(st.st_mode);
 }
 
