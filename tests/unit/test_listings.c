@@ -150,9 +150,11 @@ static void one_that_nobody_waits_for_is_begun_anew(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		TEST(one_that_took_long_is_good_when_it_is_there), TEST(who_asks_at_the_same_time_waits_for_the_same),
+		TEST(one_that_took_long_is_good_when_it_is_there),
+		TEST(who_asks_at_the_same_time_waits_for_the_same),
 		TEST(what_cannot_be_listed_is_believed_too),
-		TEST(what_failed_for_want_of_means_is_tried_again),       TEST(any_number_of_directories_can_be_listed_in_a_second),
+		TEST(what_failed_for_want_of_means_is_tried_again),
+		TEST(any_number_of_directories_can_be_listed_in_a_second),
 		TEST(one_that_nobody_waits_for_is_begun_anew),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
