@@ -7,8 +7,7 @@ memory      200 connections of HTTP/2 with 101 requests each that do not end, wh
 full        a server with 4,096 descriptors, held by connections that send part of a head and come again when they are
             closed: new clients that were served within 3 s, and connections of clients that were cut while they used
             them, a request every 300 ms.
-crowd       the same with two workers and all descriptors that a process may have here: up to 39,900 connections from five
-            addresses.
+crowd       the same with two workers and 20,000 descriptors: up to 40,500 connections, from six addresses.
 references  8 connections that send header blocks of references to a header of 4,000 octets, 5 MB/s in all, and come
             again: processor time for an octet, and the latencies of a good client, 99 %.
 

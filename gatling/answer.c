@@ -25,7 +25,8 @@ struct asking {
 	struct slice filled;              /* those with values that are filled in, as lines */
 	struct slice host;
 	bool admitted;  /* to the site: its pages may be shown */
-	bool stands_in; /* what is sent now is for want of what was asked for */
+	bool stands_in; /* what is sent now is for want of what was asked for, */
+	bool error;     /* with a status that says so */
 	/* In PATH_ROOM bytes behind a slash: the path of the site's directory, below it that of the request, decoded, of
 	 * that length, and then perhaps the name of an index; NUL-terminated. */
 	char *path;
@@ -145,7 +146,8 @@ static struct wanted wanted_of(const struct asking *a, size_t length) {
 	return (struct wanted){.path = {.at = a->path, .length = length},
 						   .headers = a->headers,
 						   .guarded = guarded(a->site),
-						   .stands_in = a->stands_in};
+						   .stands_in = a->stands_in,
+						   .error = a->error};
 }
 
 /* --- errors --- */
@@ -177,8 +179,11 @@ static void answer_error(struct asking *a, int status) {
 	if (!name.length || !a->admitted) return;
 	size_t n = append(path, a->site->prefix);
 	n += append(path + n, name);
-	struct wanted wanted = {
-		.path = {.at = path, .length = n}, .headers = a->headers, .guarded = guarded(a->site), .stands_in = true};
+	struct wanted wanted = {.path = {.at = path, .length = n},
+							.headers = a->headers,
+							.guarded = guarded(a->site),
+							.stands_in = true,
+							.error = true};
 	if (cache_find(a->content->cache, &wanted, a->content->now_ms, &resource) != 0) return;
 	if (resource->guard[0] || resource->guard[1]) return;
 	if (!(r->file = choose_now(a->request, resource))) return;
@@ -367,7 +372,8 @@ static void answer_rule(struct asking *a, const struct redirect *rule, bool forc
 		a->response->location = rule->target;
 		return;
 	}
-	a->stands_in = !forced || rule->status >= 400;
+	a->error = rule->status >= 400;
+	a->stands_in = !forced || a->error;
 	int error = rewrite(a, rule->target) ? answer_found(a, complete(a), rule->status) : ENOENT;
 	if (error == EISDIR && !names_directory(a)) {
 		if (!admitted_nevertheless(a)) return;

@@ -22,8 +22,9 @@ struct entry {
 	bool kept;                /* by the cache, still */
 	bool recent;              /* see IDENTITY_RECENT_S; or something of it could not be opened */
 	bool packed;              /* the gzip has been made here */
-	bool guarded, stands_in;  /* see struct wanted */
-	uint64_t hash, headers;   /* headers: the id of the set, 0 for none */
+	bool guarded;             /* these are of struct wanted */
+	bool stands_in, error;
+	uint64_t hash, headers; /* headers: the id of the set, 0 for none */
 	int64_t checked_ms, used_ms;
 	size_t memory;
 	unsigned descriptors;
@@ -249,6 +250,7 @@ static int dress(const struct cache *c, struct entry *e, const struct header_set
 	bool guarded = e->guarded || r->guard[0] || r->guard[1];
 	if (c->options.cache_control) d.cache_control = freshness(path, d.type, guarded, e->stands_in);
 	d.stands_in = e->stands_in;
+	d.error = e->error;
 	for (int i = 0; i < CODINGS && !error; i++) {
 		d.coding = (enum coding)i;
 		if (r->as[i]) error = file_dress(r->as[i], &d);
@@ -287,6 +289,7 @@ static int entry_new(struct cache *c, const struct wanted *wanted, struct entry 
 	e->references = 1;
 	e->guarded = wanted->guarded;
 	e->stands_in = wanted->stands_in;
+	e->error = wanted->error;
 	memcpy(e->path, wanted->path.at, wanted->path.length);
 	e->path_length = wanted->path.length;
 	int error = load(c, e, wanted->headers);
@@ -322,8 +325,9 @@ int cache_find(struct cache *c, const struct wanted *wanted, int64_t now_ms, str
 	struct slice path = wanted->path;
 	uint64_t headers = wanted->headers ? wanted->headers->id : 0, hash = hash_octets(c->seed + headers, path);
 	struct entry *e = c->bucket[hash % BUCKETS];
-	while (e && !(e->hash == hash && e->headers == headers && e->stands_in == wanted->stands_in &&
-				  e->path_length == path.length && memcmp(e->path, path.at, path.length) == 0))
+	while (e &&
+		   !(e->hash == hash && e->headers == headers && e->stands_in == wanted->stands_in &&
+			 e->error == wanted->error && e->path_length == path.length && memcmp(e->path, path.at, path.length) == 0))
 		e = e->chain;
 	if (e && (e->guarded != wanted->guarded || (now_ms - e->checked_ms >= CACHE_CHECK_MS && !current(c, e, now_ms)))) {
 		drop(c, e);

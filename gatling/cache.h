@@ -29,7 +29,8 @@ struct wanted {
 	struct slice path;                /* relative to the root of the cache, not empty */
 	const struct header_set *headers; /* NULL: none */
 	bool guarded;                     /* by the site */
-	bool stands_in;                   /* it is sent for another path, at which there is nothing */
+	bool stands_in;                   /* it is sent for another path, at which there is nothing, */
+	bool error;                       /* with a status that says so */
 };
 
 struct cache_options {

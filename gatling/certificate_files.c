@@ -435,7 +435,7 @@ int certificate_files_load(struct certificate_files *f) {
 	f->seen = walk.hash;
 	if (load(f) == -1) return complain(f->shown, strerror(ENOMEM));
 	if (!certificates_empty(f->current)) return 0;
-	if (f->certs) notice(0, "no certificate that can be used, so no HTTPS yet");
+	if (f->certs || walk.files) notice(0, "no certificate that can be used, so no HTTPS yet");
 	else if (f->cert_dir_shown)
 		notice(0, "no certificate in %s, so no HTTPS yet: put NAME/fullchain.pem and NAME/privkey.pem there",
 			   f->cert_dir_shown);

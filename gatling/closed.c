@@ -42,7 +42,7 @@ static bool may_tell(const atomic_uint *told) {
 
 static void count(atomic_uint *told, const char *the_rest) {
 	if (notice_checks() || atomic_fetch_add_explicit(told, 1, memory_order_relaxed) + 1 != CLOSED_TOLD_MAX) return;
-	notice(0, "more files are %s: gatling --check lists all of them", the_rest);
+	notice(0, "further files that are %s are not reported: gatling --check lists all", the_rest);
 }
 
 void closed_tell(const struct tree *tree, const char *path) {

@@ -260,7 +260,7 @@ static void put_owner(struct lines *l, const struct dress *d) {
 		put(l, SLICE("\r\n"));
 	}
 	const struct header_item *cache_control = owner_says(d->headers, "Cache-Control");
-	bool unsaid = cache_control && d->stands_in && freshness_page(d->type) && header_lasts(cache_control);
+	bool unsaid = cache_control && d->stands_in && (d->error || freshness_page(d->type)) && header_lasts(cache_control);
 	if (d->cache_control.at && (!cache_control || unsaid)) put_line(l, SLICE("Cache-Control"), d->cache_control);
 	for (unsigned i = 0; d->headers && i < d->headers->count; i++) {
 		const struct header_item *item = &d->headers->item[i];

@@ -44,7 +44,7 @@ struct dress {
 	bool varies;                      /* it depends on Accept-Encoding */
 	struct slice cache_control;       /* absent: none */
 	const struct header_set *headers; /* the owner's, they overrule; NULL: none */
-	bool stands_in;                   /* for another file: a page does not last as the owner says of that */
+	bool stands_in, error;            /* for another file: then an error, or a page, does not last as he says of that */
 };
 
 /* A further reference; file_release() gives it back, and has the form of an iob_release. */

@@ -14,8 +14,8 @@ enum alphabet { HEX, BASE32, BASE64URL };
 /* Of files that tools write: scripts and styles with their maps; fonts; pictures; and sound, films, JSON and others. */
 enum kind { CODE = 1, FONT = 2, PICTURE = 4, OTHER = 8, ANY = CODE | FONT | PICTURE | OTHER };
 
-/* The hashes that build tools put behind a stem and a separator, by their defaults. The shorter one is, the fewer kinds
- * of files it counts for: people give pictures names of all forms. */
+/* The hashes that build tools put behind a stem and a separator, by their defaults. Some do not count for pictures, and
+ * short ones not for sound, films and data: people give those names of the same forms. */
 static const struct form {
 	struct slice separator;
 	size_t length;
@@ -136,12 +136,14 @@ static struct shape shape(struct slice s) {
 /* --- hashes --- */
 
 static bool is_hex_hash(struct slice s) {
-	unsigned digits = 0, distinct = 0;
+	unsigned digits = 0, distinct = 0, changes = 0;
 	for (size_t i = 0; i < s.length; i++) {
 		digits += is_digit(s.at[i]);
 		distinct += !memchr(s.at, s.at[i], i);
+		changes += i && is_digit(s.at[i]) != is_digit(s.at[i - 1]);
 	}
-	return digits && digits < s.length && distinct >= DISTINCT_MIN;
+	bool word = changes == 1 && !is_digit(s.at[0]) && s.length - digits >= WORD_MIN; /* "decade80" */
+	return digits && digits < s.length && distinct >= DISTINCT_MIN && !word;
 }
 
 static bool is_base32_hash(const struct shape *h, unsigned kind) {
@@ -150,7 +152,7 @@ static bool is_base32_hash(const struct shape *h, unsigned kind) {
 
 static bool is_base64url_hash(const struct shape *h, unsigned kind) {
 	if (kind == PICTURE) return h->runs > 4 && !h->word && h->capitals > 1 && h->smalls > 1;
-	if (!h->capitals || !h->smalls || (kind == FONT && h->word)) return false;
+	if (!h->capitals || !h->smalls || h->number || (kind == FONT && h->word)) return false;
 	return h->dense || (h->separators && !h->reads);
 }
 

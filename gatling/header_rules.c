@@ -472,20 +472,35 @@ bool header_named(const struct header_item *item, const char *name) {
 	return item->name.length == strlen(name) && strncasecmp(item->name.at, name, item->name.length) == 0;
 }
 
-/* Behind the word in a value; NULL: it is not there. */
-static const char *behind(struct slice value, struct slice word) {
-	for (size_t i = 0; i + word.length <= value.length; i++)
-		if (strncasecmp(value.at + i, word.at, word.length) == 0) return value.at + i + word.length;
-	return NULL;
+/* Takes everything up to the word, and the word, off the front. false: it is not in there. */
+static bool take_until(struct slice *value, struct slice word) {
+	for (size_t i = 0; i + word.length <= value->length; i++) {
+		if (strncasecmp(value->at + i, word.at, word.length) != 0) continue;
+		value->at += i + word.length;
+		value->length -= i + word.length;
+		return true;
+	}
+	return false;
+}
+
+/* Whether a directive of that name, with its '=', says more than HEADER_BRIEF_S. */
+static bool is_long(struct slice value, struct slice name) {
+	while (take_until(&value, name)) {
+		unsigned seconds = 0;
+		for (size_t i = value.length && value.at[0] == '"'; i < value.length && seconds <= HEADER_BRIEF_S; i++) {
+			if (value.at[i] < '0' || value.at[i] > '9') break;
+			seconds = seconds * 10 + (unsigned)(value.at[i] - '0');
+		}
+		if (seconds > HEADER_BRIEF_S) return true;
+	}
+	return false;
 }
 
 bool header_lasts(const struct header_item *item) {
+	struct slice value = item->value;
 	if (item->detach || !header_named(item, "Cache-Control")) return false;
-	const char *age = behind(item->value, SLICE("max-age=")), *end = item->value.at + item->value.length;
-	unsigned seconds = 0;
-	for (; age && age < end && *age >= '0' && *age <= '9' && seconds <= HEADER_BRIEF_S; age++)
-		seconds = seconds * 10 + (unsigned)(*age - '0');
-	return seconds > HEADER_BRIEF_S || behind(item->value, SLICE("immutable"));
+	return is_long(value, SLICE("max-age=")) || is_long(value, SLICE("s-maxage=")) ||
+		   take_until(&value, SLICE("immutable"));
 }
 
 static char *put(char *at, struct slice s) {

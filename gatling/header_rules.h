@@ -57,7 +57,7 @@ struct header_set {
 size_t header_set_lines(const struct header_set *set, bool stands_in, char *out);
 
 /* Whether an item is a Cache-Control with which an answer is kept for more than HEADER_BRIEF_S: it says "immutable"
- * (RFC 8246), or a longer max-age. */
+ * (RFC 8246), or a longer max-age or s-maxage. One that is filled in is never among the items. */
 enum { HEADER_BRIEF_S = 3600 };
 bool header_lasts(const struct header_item *item);
 

@@ -113,7 +113,7 @@ static bool there(struct rules_report *report, struct slice path) {
 	if (found && S_ISDIR(st.st_mode)) rest = !length || name[length - 1] == '/' ? "index.html" : "/index.html";
 	else if (strchr(slash ? slash : name, '.')) return false;
 	memcpy(name + length, rest, strlen(rest) + 1);
-	return tree_stat(r->tree, name, &st) == 0 && S_ISREG(st.st_mode);
+	return tree_stat(r->tree, name, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & S_IROTH;
 }
 
 static void tell(struct rules_report *report, const struct rules_error *error) {

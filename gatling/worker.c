@@ -232,6 +232,7 @@ static int turn(struct worker *w) {
 	make_dates(w);
 	w->handshakes = 0;
 	content_collect(&w->content);
+	keep_budget(w); /* who has waited for a job has gone on */
 	for (int fd; (fd = io_canread(w->loop)) != -1;) {
 		readable(w, fd);
 		keep_budget(w);

@@ -479,16 +479,16 @@ def test_a_single_page_application(build):
 def test_what_stands_in_for_a_missing_file_is_not_immutable(build):
     for_ever, brief = "public, max-age=31536000, immutable", "max-age=600"
     files = {"_redirects": "/assets/* /index.html 200\n/icons/* /none.3f2a9c1b.png 200\n/old/* /gone.html 410\n/css/* /new/:splat\n"
-             "/page/* /index.html 200!\n/none/* /gone.html 410!\n/new/* /index.html 200\n",
+             "/page/* /index.html 200!\n/none/* /gone.html 410!\n/lost2/* /none.txt 404\n/new/* /index.html 200\n",
              "_headers": f"/assets/*\n  Cache-Control: {for_ever}\n  X-Frame-Options: DENY\n/old/*\n  cache-control: IMMUTABLE\n"
              f"/page/*\n  Cache-Control: {for_ever}\n/lost/*\n  Cache-Control: {for_ever}\n/404/*\n  Cache-Control: max-age=5\n"
-             f"/none/*\n  Cache-Control: {for_ever}\n/new/*\n  Cache-Control: s-maxage=9, max-age=86400\n",
-             "index.html": "<p>index", "gone.html": "<p>gone", "assets/app-BxK2a9fQ.js": "1", "none.3f2a9c1b.png": "none", "lost/dir/x": ""}  # fmt: skip
+             f"/none/*\n  Cache-Control: {for_ever}\n/lost2/*\n  Cache-Control: s-maxage=\"86400\"\n/new/*\n  Cache-Control: s-maxage=9, max-age=86400\n",
+             "index.html": "<p>index", "gone.html": "<p>gone", "assets/app-BxK2a9fQ.js": "1", "none.3f2a9c1b.png": "none", "lost/dir/x": "", "none.txt": "none"}  # fmt: skip
     with serve(build, files, "-j", "1", "-d") as server:
         for path, status, wanted in (
             ("/assets/app-BxK2a9fQ.js", 200, for_ever), ("/assets/app-C3f9Qa1x.js", 200, "no-cache"), ("/index.html", 200, "no-cache"),
             ("/none.3f2a9c1b.png", 200, for_ever), ("/icons/x.png", 200, brief), ("/old/x", 410, "no-cache"),
-            ("/page/x", 200, for_ever), ("/lost/x", 404, None), ("/lost/dir/", 200, None), ("/none/x", 410, "no-cache"), ("/new/x", 200, "no-cache"), ("/404/x", 404, "max-age=5"), ("/assets/app-BxK2a9fQ.js", 200, for_ever),
+            ("/page/x", 200, for_ever), ("/lost/x", 404, None), ("/lost/dir/", 200, None), ("/none/x", 410, "no-cache"), ("/lost2/x", 404, brief), ("/new/x", 200, "no-cache"), ("/404/x", 404, "max-age=5"), ("/assets/app-BxK2a9fQ.js", 200, for_ever),
         ):  # fmt: skip
             response = server.get(path)
             assert (response.status, response["Cache-Control"]) == (status, wanted), path
