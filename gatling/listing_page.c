@@ -42,7 +42,8 @@ static const char style[] =
 	"text-align:inherit}\n"
 	"th{white-space:nowrap}\n"
 	"button::after{content:\"\";display:inline-block;width:1em;text-align:end}\n"
-	"th:nth-child(2) button{margin-right:-1em}\n"
+	"th:nth-child(2) button{display:inline-flex;flex-direction:row-reverse}\n" /* the arrow before it: numbers end there
+																				*/
 	"[aria-sort=ascending] button::after{content:\"\\2191\"}\n"
 	"[aria-sort=descending] button::after{content:\"\\2193\"}\n"
 	/* on a phone size and date stand below the name */
@@ -54,7 +55,6 @@ static const char style[] =
 	"tr[hidden]{display:none}\n"
 	"tbody td{border:0}td:first-child{flex:0 0 100%;box-sizing:border-box}td a{padding-bottom:.1rem}\n"
 	"th:nth-child(n+2),td:nth-child(n+2){width:auto;font-size:.9rem;padding-top:0}\n"
-	"th:nth-child(2) button{margin:0}\n"
 	"th:nth-child(n+2){padding-top:.4rem}td:nth-child(2){padding-left:2.2rem}}\n";
 
 /* Rows leave the document while they are put in order: in their place each move would cost. */
