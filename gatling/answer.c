@@ -62,10 +62,6 @@ static int status_of(int error) {
 
 /* --- what the answer is --- */
 
-static bool starts_with(struct slice s, struct slice start) {
-	return s.length >= start.length && memcmp(s.at, start.at, start.length) == 0;
-}
-
 static size_t append(char *out, struct slice s) {
 	if (s.length) memcpy(out, s.at, s.length);
 	return s.length;
@@ -485,7 +481,7 @@ static const struct slice acme_challenge = SLICE(".well-known/acme-challenge/");
  * of the site's. false: it is sent there, too. */
 static bool answer_challenge(struct asking *a) {
 	struct response *r = a->response;
-	if (!starts_with(local_path(a), acme_challenge) || names_directory(a) || !a->admitted) return false;
+	if (!slice_starts(local_path(a), acme_challenge) || names_directory(a) || !a->admitted) return false;
 	if (a->site->headers && !find_headers(a)) r->status = 500;
 	else if (answer_found(a, complete(a), 200) != 0) r->status = 404;
 	else if (r->status < 400 || r->status == 416) return true;

@@ -161,16 +161,12 @@ static const char *path_of(const struct entry *e, enum coding coding, char *room
 	return room;
 }
 
-static bool ends_with(const struct entry *e, struct slice suffix) {
-	return e->path_length > suffix.length &&
-		   memcmp(e->path + e->path_length - suffix.length, suffix.at, suffix.length) == 0;
-}
-
 /* What is packed already is not looked for packed once more, nor what might be a private key: nobody could see that. */
 static bool stands_alone(const struct entry *e) {
+	const struct slice path = {.at = e->path, .length = e->path_length};
 	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
-		if (ends_with(e, coding_suffix[i])) return true;
-	return ends_with(e, SLICE(".pem")) || ends_with(e, SLICE(".key"));
+		if (slice_ends(path, coding_suffix[i])) return true;
+	return closed_is_key(path);
 }
 
 /* What stat(2) says of each of its files. 0, or what is wrong with the file itself. */

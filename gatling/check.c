@@ -67,11 +67,10 @@ static void look_at_original(const char *path, const struct stat *st) {
 	char original[PATH_MAX];
 	struct identity identity = identity_of(st), its_identity;
 	struct stat its;
-	size_t length = strlen(path);
+	const struct slice whole = {.at = path, .length = strlen(path)};
 	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++) {
-		struct slice suffix = coding_suffix[i];
-		if (length <= suffix.length || strcmp(path + length - suffix.length, suffix.at) != 0) continue;
-		snprintf(original, sizeof original, "%.*s", (int)(length - suffix.length), path);
+		if (!slice_ends(whole, coding_suffix[i])) continue;
+		snprintf(original, sizeof original, "%.*s", (int)(whole.length - coding_suffix[i].length), path);
 		if (tree_stat(walked.tree, original, &its) == -1 || !S_ISREG(its.st_mode)) continue;
 		its_identity = identity_of(&its);
 		if (identity_older(&identity, &its_identity)) closed_tell_older(path, original, &its_identity);

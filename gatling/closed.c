@@ -8,10 +8,7 @@
 
 #include "gatling/notice.h"
 
-bool closed_is_key(struct slice path) {
-	const char *end = path.at + path.length - 4;
-	return path.length >= 4 && (memcmp(end, ".pem", 4) == 0 || memcmp(end, ".key", 4) == 0);
-}
+bool closed_is_key(struct slice path) { return slice_ends(path, SLICE(".pem")) || slice_ends(path, SLICE(".key")); }
 
 static bool tell_mode(const char *path, mode_t mode, const char *what) {
 	return notice(mode, "%s: mode %04o, %s", path, (unsigned)mode & 07777, what);

@@ -164,10 +164,6 @@ static bool is_hash(struct slice s, const struct form *form, unsigned kind) {
 	return form->alphabet == BASE32 ? is_base32_hash(&h, kind) : is_base64url_hash(&h, kind);
 }
 
-static bool ends_in(struct slice s, struct slice end) {
-	return s.length >= end.length && memcmp(s.at + s.length - end.length, end.at, end.length) == 0;
-}
-
 /* --- names --- */
 
 /* Cuts s off before the last c in it. false: there is none, or nothing before it. */
@@ -203,10 +199,12 @@ static unsigned kind_of(const char *type, bool maps) {
 }
 
 static bool is_reserved(struct slice path) {
-	for (size_t i = 0; i < path.length; i++)
-		for (size_t k = 0; k < sizeof reserved / sizeof *reserved && (i == 0 || path.at[i - 1] == '/'); k++)
-			if (path.length - i > reserved[k].length && memcmp(path.at + i, reserved[k].at, reserved[k].length) == 0)
-				return true;
+	for (size_t i = 0; i < path.length; i++) {
+		struct slice rest = {.at = path.at + i, .length = path.length - i};
+		if (i && rest.at[-1] != '/') continue;
+		for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++)
+			if (slice_starts(rest, reserved[k])) return true;
+	}
 	return false;
 }
 
@@ -215,20 +213,20 @@ bool freshness_hashed(struct slice path, const char *type) {
 	size_t directory = path.length;
 	while (directory && path.at[directory - 1] != '/') directory--;
 	struct slice name = {.at = path.at + directory, .length = path.length - directory};
-	bool maps = ends_in(name, map);
+	bool maps = slice_ends(name, map);
 	unsigned kind = kind_of(type, maps);
 	if (!kind) return false;
 	if (is_reserved(path)) return true;
 	if (maps) name.length -= map.length;
 	if (!cut(&name, '.')) return false;
 	for (size_t i = 0; i < sizeof inner / sizeof *inner; i++)
-		if (ends_in(name, inner[i])) name.length -= inner[i].length;
+		if (slice_ends(name, inner[i])) name.length -= inner[i].length;
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
 		const struct form *f = &forms[i];
 		if (name.length <= f->separator.length + f->length || !(f->kinds & kind)) continue;
 		struct slice stem = {.at = name.at, .length = name.length - f->length};
 		struct slice hash = {.at = stem.at + stem.length, .length = f->length};
-		if (ends_in(stem, f->separator) && is_hash(hash, f, kind)) return true;
+		if (slice_ends(stem, f->separator) && is_hash(hash, f, kind)) return true;
 	}
 	return false;
 }

@@ -93,6 +93,7 @@ static int deflate_all(z_stream *z, struct input *in, const atomic_bool *stop) {
 
 static int compress_all(struct input *in, int level, const atomic_bool *stop, char **body, uint64_t *size) {
 	z_stream z = {0};
+	*body = NULL;
 	if (in->length > UINT_MAX) return EFBIG;
 	char *out = malloc(in->length + 1); /* more is of no use */
 	int error = ENOMEM;
@@ -114,27 +115,19 @@ static int compress_all(struct input *in, int level, const atomic_bool *stop, ch
 
 int gzip_compress(const struct file *file, const atomic_bool *stop, char **body, uint64_t *size) {
 	struct stored stored;
-	struct input *in = malloc(sizeof *in);
-	*body = NULL;
-	if (!in) return ENOMEM;
-	input_stored(in, &stored, file);
-	int error = compress_all(in, GZIP_LEVEL, stop, body, size);
-	free(in);
-	return error;
+	struct input in;
+	input_stored(&in, &stored, file);
+	return compress_all(&in, GZIP_LEVEL, stop, body, size);
 }
 
 int gzip_made(iob_fill *fill, void *owner, uint64_t length, const atomic_bool *stop, char **body, uint64_t *size) {
-	struct input *in = malloc(sizeof *in);
-	*body = NULL;
-	if (!in) return ENOMEM;
-	in->memory = NULL;
-	in->fill = fill;
-	in->owner = owner;
-	in->offset = 0;
-	in->length = length;
-	int error = compress_all(in, GZIP_LEVEL_MADE, stop, body, size);
-	free(in);
-	return error;
+	struct input in;
+	in.memory = NULL;
+	in.fill = fill;
+	in.owner = owner;
+	in.offset = 0;
+	in.length = length;
+	return compress_all(&in, GZIP_LEVEL_MADE, stop, body, size);
 }
 
 /* --- unpacking --- */

@@ -134,7 +134,6 @@ void shed_memory(struct worker *w) {
 	static _Thread_local struct shed s;
 	const size_t most = w->options->client_memory;
 	unsigned gone = 0;
-	if (w->memory <= most) return;
 	while (w->memory > most - most / BUDGET_RELIEF) {
 		walk(w, &s, memory_of);
 		if (!s.count) break;

@@ -36,8 +36,8 @@ unsigned shed_connections(struct worker *worker, unsigned wanted);
 /* Says on stderr that a worker is full and nobody can go, as often. */
 void shed_say_full(struct worker *worker);
 
-/* When more memory is kept for clients than is allowed: closes the connections for which most is, until there is room
- * again. */
+/* For when more memory is kept for clients than is allowed: closes the connections for which most is, until there is
+ * room again. */
 void shed_memory(struct worker *worker);
 
 #endif

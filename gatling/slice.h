@@ -24,6 +24,14 @@ static inline bool slice_equal_nocase(struct slice a, struct slice b) {
 	return a.length == b.length && strncasecmp(a.at, b.at, a.length) == 0;
 }
 
+static inline bool slice_starts(struct slice s, struct slice start) {
+	return s.length >= start.length && memcmp(s.at, start.at, start.length) == 0;
+}
+
+static inline bool slice_ends(struct slice s, struct slice end) {
+	return s.length >= end.length && memcmp(s.at + s.length - end.length, end.at, end.length) == 0;
+}
+
 /* The slice without blanks (SP, HTAB) at its ends. */
 static inline struct slice slice_trim(struct slice s) {
 	while (s.length && (s.at[0] == ' ' || s.at[0] == '\t')) s.at++, s.length--;

@@ -138,19 +138,20 @@ def test_what_cannot_be_seen_just_now_is_not_there_for_nobody_and_is_not_remembe
                 assert c.get(wanted, host=host).body == b"of the host"
 
 
+def ask_from(server, source, user, password):
+    """The socket of a client at that address, who has sent a request and closes."""
+    s = socket.create_connection(("127.0.0.1", server.plain_port), source_address=(source, 0))
+    s.settimeout(60)
+    s.sendall(f"GET /d/file.txt HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{basic(user, password)}\r\n\r\n".encode())
+    return s
+
+
 def test_who_has_not_guessed_is_checked_before_those_who_do(build):
     """An attack from many addresses: nobody who logs in for the first time is turned away, nor waits for all of it."""
     users = "".join(f"user{i}:{MEDIUM}\n" for i in range(16))
     with Server(build, guarded("realm\n" + users), "-j", "1", address=("-i", "0.0.0.0")) as server:
-
-        def ask(source, user, password):
-            s = socket.create_connection(("127.0.0.1", server.plain_port), source_address=(source, 0))
-            s.settimeout(60)
-            s.sendall(f"GET /d/file.txt HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{basic(user, password)}\r\n\r\n".encode())
-            return s
-
-        attack = [ask(f"127.2.{n}.1", "user0", f"guess {n} {i}") for i in range(3) for n in range(80)]
-        real = [ask(f"127.3.{i}.1", f"user{i}", "right") for i in range(16)]
+        attack = [ask_from(server, f"127.2.{n}.1", "user0", f"guess {n} {i}") for i in range(3) for n in range(80)]
+        real = [ask_from(server, f"127.3.{i}.1", f"user{i}", "right") for i in range(16)]
         assert [int(s.makefile("rb").readline().split()[1]) for s in real] == [200] * 16
         for s in attack + real:
             s.close()
@@ -160,16 +161,9 @@ def test_who_waits_is_not_overtaken_by_who_guesses_more(build):
     """All are of one loop and one queue: in which order they are answered is in the log."""
     users = f"ann:{SLOW}\nben:{SLOW}\n"
     with Server(build, guarded("realm\n" + users), "-j", "1", address=("-i", "0.0.0.0")) as server:
-
-        def ask(source, user, password):
-            c = socket.create_connection(("127.0.0.1", server.plain_port), source_address=(source, 0))
-            c.settimeout(60)
-            c.sendall(f"GET /d/file.txt HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{basic(user, password)}\r\n\r\n".encode())
-            return c
-
-        clients = [ask("127.2.0.1", "ann", f"guess {i}") for i in range(2)]
-        clients.append(ask("127.3.0.1", "ben", "right"))
-        clients += [ask("127.2.0.1", "ann", f"more {i}") for i in range(2)]
+        clients = [ask_from(server, "127.2.0.1", "ann", f"guess {i}") for i in range(2)]
+        clients.append(ask_from(server, "127.3.0.1", "ben", "right"))
+        clients += [ask_from(server, "127.2.0.1", "ann", f"more {i}") for i in range(2)]
         for c in clients:
             c.makefile("rb").read()
             c.close()
