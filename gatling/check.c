@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gatling/certificate_files.h"
-#include "gatling/closed.h"
-#include "gatling/coding.h"
-#include "gatling/notice.h"
-#include "gatling/site.h"
+#include "gatling/base/notice.h"
+#include "gatling/base/unserved.h"
+#include "gatling/http/coding.h"
+#include "gatling/site/site.h"
+#include "gatling/tls/certificate_files.h"
 
 enum { WALK_DESCRIPTORS = 32 };
 
@@ -33,17 +33,17 @@ static void look_at_site(struct sites *sites, const char *name) {
 	(void)sites_find(sites, host, colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0, 0);
 }
 
-static int look_at_sites(const struct options *o, const struct tree *tree) {
-	struct guards *guards = guards_new(tree, NULL);
-	struct sites *sites = guards ? sites_new(tree, guards, o->vhosts) : NULL;
+static int look_at_sites(const struct options *o, const struct docroot *docroot) {
+	struct basic_auth *auth = basic_auth_new(docroot, NULL);
+	struct sites *sites = auth ? sites_new(docroot, auth, o->site.vhosts) : NULL;
 	DIR *root = sites ? opendir(".") : NULL;
 	if (sites) (void)sites_find(sites, (struct slice){0}, 0, 0);
-	for (const struct dirent *entry; root && o->vhosts != VHOSTS_OFF && (entry = readdir(root));)
+	for (const struct dirent *entry; root && o->site.vhosts != VHOSTS_OFF && (entry = readdir(root));)
 		look_at_site(sites, entry->d_name);
 	int result = root ? 0 : complain(o->root, strerror(errno));
 	if (root) closedir(root);
 	if (sites) sites_free(sites);
-	if (guards) guards_free(guards);
+	if (auth) basic_auth_free(auth);
 	return result;
 }
 
@@ -51,8 +51,8 @@ static int look_at_sites(const struct options *o, const struct tree *tree) {
 
 /* nftw(3) hands nothing over. */
 static struct {
-	const struct tree *tree;
-	struct guards *guards;
+	const struct docroot *docroot;
+	struct basic_auth *auth;
 } walked;
 
 /* path: it begins with "./", or is the root. */
@@ -65,34 +65,34 @@ static bool is_hidden(const char *path) {
 /* That of a file in another coding. */
 static void look_at_original(const char *path, const struct stat *st) {
 	char original[PATH_MAX];
-	struct identity identity = identity_of(st), its_identity;
+	struct file_version identity = file_version_of(st), its_identity;
 	struct stat its;
 	const struct slice whole = {.at = path, .length = strlen(path)};
 	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++) {
 		if (!slice_ends(whole, coding_suffix[i])) continue;
 		snprintf(original, sizeof original, "%.*s", (int)(whole.length - coding_suffix[i].length), path);
-		if (tree_stat(walked.tree, original, &its) == -1 || !S_ISREG(its.st_mode)) continue;
-		its_identity = identity_of(&its);
-		if (identity_older(&identity, &its_identity)) closed_tell_older(path, original, &its_identity);
+		if (docroot_stat(walked.docroot, original, &its) == -1 || !S_ISREG(its.st_mode)) continue;
+		its_identity = file_version_of(&its);
+		if (file_version_older(&identity, &its_identity)) unserved_report_outdated(path, original, &its_identity);
 	}
 }
 
 static int look_at_file(const char *at, const struct stat *st, int type, struct FTW *where) {
 	const char *name = at + where->base, *path = at + (at[1] ? 2 : 0);
-	if (strcmp(name, ".htaccess") == 0) guard_release(guards_find(walked.guards, path));
+	if (strcmp(name, ".htaccess") == 0) realm_release(basic_auth_find(walked.auth, path));
 	bool rules = strcmp(name, "_headers") == 0 || strcmp(name, "_redirects") == 0;
 	if ((type != FTW_F && type != FTW_NS) || is_hidden(at) || rules) return 0;
-	closed_tell(walked.tree, path);
+	unserved_report(walked.docroot, path);
 	if (type == FTW_F) look_at_original(path, st);
 	return 0;
 }
 
-static int look_at_files(const struct options *o, const struct tree *tree) {
-	walked.tree = tree;
-	if (!(walked.guards = guards_new(tree, NULL))) return complain(o->root, strerror(ENOMEM));
-	int flags = tree->symlinks_inside ? FTW_PHYS : 0; /* else links are followed, as when files are served */
+static int look_at_files(const struct options *o, const struct docroot *docroot) {
+	walked.docroot = docroot;
+	if (!(walked.auth = basic_auth_new(docroot, NULL))) return complain(o->root, strerror(ENOMEM));
+	int flags = docroot->symlinks_inside ? FTW_PHYS : 0; /* else links are followed, as when files are served */
 	int result = nftw(".", look_at_file, WALK_DESCRIPTORS, flags) == 0 ? 0 : complain(o->root, strerror(errno));
-	guards_free(walked.guards);
+	basic_auth_free(walked.auth);
 	return result;
 }
 
@@ -103,11 +103,11 @@ static int look_at_certificates(const struct options *o) {
 	struct opener *opener = opener_new();
 	int result = -1;
 	if (!opener) return complain("certificates", strerror(ENOMEM));
-	if (certificate_files_new(o, opener, &files) == 0) {
+	if (certificate_files_new(&o->tls, o->root, opener, &files) == 0) {
 		if (opener_start(opener) == -1) (void)complain("certificates", strerror(errno));
 		else result = 0;
 	}
-	if (result == 0) certificate_files_find(o, &files);
+	if (result == 0) certificate_files_find(&o->tls, &files);
 	if (result == 0 && files) result = certificate_files_load(files);
 	certificate_files_free(files);
 	opener_free(opener);
@@ -115,17 +115,17 @@ static int look_at_certificates(const struct options *o) {
 }
 
 int check(const struct options *o) {
-	struct tree tree = {.root = open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-						.symlinks_inside = o->symlinks_inside};
+	struct docroot docroot = {.root = open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+							  .symlinks_inside = o->site.symlinks_inside};
 	notice_check();
-	int result = tree.root == -1 ? -1 : look_at_certificates(o);
-	if (tree.root == -1 || fchdir(tree.root) == -1) {
+	int result = docroot.root == -1 ? -1 : look_at_certificates(o);
+	if (docroot.root == -1 || fchdir(docroot.root) == -1) {
 		(void)complain(o->root, strerror(errno));
 		return 1;
 	}
-	if (look_at_sites(o, &tree) == -1) result = -1;
-	if (look_at_files(o, &tree) == -1) result = -1;
-	close(tree.root);
+	if (look_at_sites(o, &docroot) == -1) result = -1;
+	if (look_at_files(o, &docroot) == -1) result = -1;
+	close(docroot.root);
 	if (fflush(stdout) != 0) result = complain("to stdout", strerror(errno));
 	return result == -1 || notices() > 0;
 }

@@ -17,7 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "gatling/platform.h"
+#include "gatling/base/platform.h"
 
 /* The kernel cuts it down to the largest that the system allows (net.core.somaxconn, kern.ipc.somaxconn). */
 enum { BACKLOG = INT_MAX };
@@ -28,21 +28,21 @@ enum { BACKLOG = INT_MAX };
  * and nobody is deferred. */
 enum { DEFER_S = 1 };
 
-struct place {
+struct listen_address {
 	const char *text; /* as given; NULL: all addresses */
 	bool dual_stack;
 	struct sockaddr_storage address;
 	socklen_t length;
 };
 
-static int complain(const struct place *p, int port, const char *why) {
+static int complain(const struct listen_address *p, int port, const char *why) {
 	const char *hint = errno == EACCES && port && port < IPPORT_RESERVED ? " (below 1024 only root's; as -p 8000)" : "";
 	if (p->address.ss_family == AF_UNIX) fprintf(stderr, "gatling: cannot listen on %s: %s\n", p->text, why);
 	else fprintf(stderr, "gatling: cannot listen on %s port %d: %s%s\n", p->text ? p->text : "*", port, why, hint);
 	return -1;
 }
 
-static int parse_unix(struct place *p) {
+static int parse_unix(struct listen_address *p) {
 	struct sockaddr_un *un = (struct sockaddr_un *)&p->address;
 	const char *path = p->text + strlen("unix:");
 	un->sun_family = AF_UNIX;
@@ -79,7 +79,7 @@ static int fail(int fd) {
 	return -1;
 }
 
-static int open_tcp(const struct place *p, bool reuseport) {
+static int open_tcp(const struct listen_address *p, bool reuseport) {
 	int fd = socket(p->address.ss_family, SOCK_STREAM, 0);
 	if (fd == -1) return -1;
 	bool ipv6 = p->address.ss_family == AF_INET6;
@@ -93,7 +93,7 @@ static int open_tcp(const struct place *p, bool reuseport) {
 }
 
 /* A socket file that nobody listens on any more is in the way; one that somebody does is not ours to remove. */
-static void remove_stale(const struct place *p) {
+static void remove_stale(const struct listen_address *p) {
 	const struct sockaddr_un *un = (const struct sockaddr_un *)&p->address;
 	struct stat st;
 	if (lstat(un->sun_path, &st) == -1 || !S_ISSOCK(st.st_mode)) return;
@@ -105,7 +105,7 @@ static void remove_stale(const struct place *p) {
 	close(fd);
 }
 
-static int open_unix(const struct place *p) {
+static int open_unix(const struct listen_address *p) {
 	remove_stale(p);
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	if (fd == -1) return -1;
@@ -117,7 +117,7 @@ static int open_unix(const struct place *p) {
 
 /* The first socket of a place. With SO_REUSEPORT alone a second server would quietly share the port; so a socket
  * without it has to get the address first. A port of 0 becomes the one that the system chose. */
-static int open_first(struct place *p) {
+static int open_first(struct listen_address *p) {
 	if (p->address.ss_family == AF_UNIX) return open_unix(p);
 	int fd = open_tcp(p, false);
 	if (fd == -1 && p->dual_stack && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) { /* no IPv6 here */
@@ -138,7 +138,7 @@ static int start_listening(int fd) {
 	return fcntl(fd, F_SETFL, O_NONBLOCK) == -1 || fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 ? -1 : 0;
 }
 
-static unsigned port_of(const struct place *p) {
+static unsigned port_of(const struct listen_address *p) {
 	switch (p->address.ss_family) {
 	case AF_INET: return ntohs(((const struct sockaddr_in *)&p->address)->sin_port);
 	case AF_INET6: return ntohs(((const struct sockaddr_in6 *)&p->address)->sin6_port);
@@ -150,13 +150,13 @@ static void close_listeners(struct worker *w, unsigned from) {
 	while (w->listeners > from) close(w->listener[--w->listeners].fd);
 }
 
-static void set_port(struct place *p, unsigned port) {
+static void set_port(struct listen_address *p, unsigned port) {
 	if (p->address.ss_family == AF_INET) ((struct sockaddr_in *)&p->address)->sin_port = htons((uint16_t)port);
 	else ((struct sockaddr_in6 *)&p->address)->sin6_port = htons((uint16_t)port);
 }
 
 /* A socket for each worker. -1 with errno. */
-static int open_address(const struct options *o, struct place *p, bool secure, struct worker *workers) {
+static int open_address(const struct options *o, struct listen_address *p, bool secure, struct worker *workers) {
 	int first = -1;
 	errno = ENOSPC;
 	if (workers[0].listeners == LISTENERS_MAX) return -1;
@@ -178,7 +178,7 @@ static int open_address(const struct options *o, struct place *p, bool secure, s
 static int open_place(const struct options *o, const char *text, bool secure, struct worker *workers) {
 	int port = secure ? o->tls_port : o->port, error = 0;
 	unsigned chosen = 0;
-	struct place p = {.text = text};
+	struct listen_address p = {.text = text};
 	if (text && strncmp(text, "unix:", strlen("unix:")) == 0) {
 		if (parse_unix(&p) == -1) return -1;
 		return secure || open_address(o, &p, false, workers) == 0 ? 0 : complain(&p, port, strerror(errno));
@@ -213,7 +213,7 @@ int listen_open(const struct options *o, bool https, struct worker *workers) {
 	if (open_places(o, false, workers) == -1) return -1;
 	unsigned plain = workers[0].listeners;
 	if (!https || open_places(o, true, workers) == 0) return 0;
-	if (o->https == HTTPS_ON) return -1;
+	if (o->tls.https == HTTPS_ON) return -1;
 	fputs("gatling: going on without HTTPS\n", stderr);
 	for (int n = 0; n < o->workers; n++) close_listeners(&workers[n], plain);
 	return 0;

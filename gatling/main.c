@@ -13,16 +13,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gatling/certificate_files.h"
+#include "gatling/base/notice.h"
+#include "gatling/base/opener.h"
+#include "gatling/base/platform.h"
+#include "gatling/base/unserved.h"
 #include "gatling/check.h"
-#include "gatling/closed.h"
-#include "gatling/crew.h"
+#include "gatling/http/media_type.h"
 #include "gatling/listen.h"
-#include "gatling/mime.h"
-#include "gatling/notice.h"
-#include "gatling/opener.h"
 #include "gatling/options.h"
-#include "gatling/platform.h"
+#include "gatling/tls/certificate_files.h"
+#include "gatling/workers.h"
 #include "io/io.h"
 
 enum { PLACES_TEXT = 4096 };
@@ -96,25 +96,25 @@ static int enter_root(const struct options *o, char *shown) {
 
 /* Until the workers have ended; meanwhile looks after the certificates and the log, which may be NULL. The first
  * SIGTERM lets them finish what is under way, the second does not. */
-static void obey_signals(const struct crew *crew, struct log *log, const sigset_t *signals,
+static void obey_signals(const struct workers *workers, struct log *log, const sigset_t *signals,
 						 struct certificate_files *files) {
 	bool stopping = false;
-	while (crew_running(crew)) {
+	while (workers_running(workers)) {
 		int signal;
 		if (files) alarm(CERTIFICATE_CHECK_S);
 		if (sigwait(signals, &signal) != 0) continue;
-		if (signal == SIGALRM && certificate_files_refresh(files)) crew_tell(crew, CONTROL_CERTIFICATES);
+		if (signal == SIGALRM && certificate_files_refresh(files)) workers_tell(workers, CONTROL_CERTIFICATES);
 		if (signal == SIGUSR1 && log) log_reopen(log);
-		if (signal == SIGHUP) crew_tell(crew, CONTROL_DRAIN);
+		if (signal == SIGHUP) workers_tell(workers, CONTROL_DRAIN);
 		if (signal != SIGINT && signal != SIGTERM) continue;
-		crew_tell(crew, stopping ? CONTROL_QUIT : CONTROL_LIMIT);
+		workers_tell(workers, stopping ? CONTROL_QUIT : CONTROL_LIMIT);
 		stopping = true;
 	}
 }
 
-static void announce(const struct options *o, struct crew *crew, const char *directory) {
+static void announce(const struct options *o, struct workers *workers, const char *directory) {
 	char places[PLACES_TEXT];
-	listen_describe(o, crew_workers(crew), places, sizeof places);
+	listen_describe(o, workers_array(workers), places, sizeof places);
 	fprintf(stderr, "gatling: serving %s on %s (%s, %d %s)\n", directory, places, io_mechanism(), o->workers,
 			o->workers == 1 ? "worker" : "workers");
 }
@@ -134,22 +134,22 @@ static int start_opener(const struct options *o, struct opener *opener, struct l
 						struct certificate_files **files) {
 	if (o->log_file && log_file_place(log_file, opener, o->log_file) == -1)
 		return complain("log to", o->log_file, strerror(errno));
-	if (certificate_files_new(o, opener, files) == -1) return -1;
+	if (certificate_files_new(&o->tls, o->root, opener, files) == -1) return -1;
 	if (opener_start(opener) == -1) return complain("start", "the process that opens files", strerror(errno));
 	if (o->log_file && log_file_open(log_file) == -1) return complain("log to", o->log_file, strerror(errno));
-	certificate_files_find(o, files);
+	certificate_files_find(&o->tls, files);
 	if (!*files && !o->log_file) opener_stop(opener);
 	return 0;
 }
 
 /* What would make every answer a 403 or 404. */
 static void tell_what_is_closed(const struct options *o, const char *directory, int root) {
-	const struct tree tree = {.root = root};
+	const struct docroot docroot = {.root = root};
 	struct stat st;
 	if (fstat(root, &st) == 0 && access(".", X_OK) == -1)
 		notice(0, "%s cannot enter %s (mode %04o): chmod o+x", o->user ? o->user : "the server", directory,
 			   (unsigned)st.st_mode & 07777);
-	else if (o->vhosts != VHOSTS_ONLY) closed_tell(&tree, "index.html");
+	else if (o->site.vhosts != VHOSTS_ONLY) unserved_report(&docroot, "index.html");
 }
 
 /* Everything that takes privileges or may fail, in the order that it needs: what stays outside, bind, enter the root,
@@ -166,7 +166,7 @@ static int prepare(const struct options *o, struct worker *workers, char *direct
 	if (o->user && become(o->user, &id) == -1) return -1;
 	platform_confine(); /* another user's process may be looked into again (prctl(2), PR_SET_DUMPABLE) */
 	if (*files && certificate_files_load(*files) == -1) return -1;
-	if (o->symlinks_inside && !platform_can_open_beneath())
+	if (o->site.symlinks_inside && !platform_can_open_beneath())
 		return complain("keep", "--symlinks inside", "this system has no openat2(2) or O_RESOLVE_BENEATH");
 	if (geteuid() == 0) notice(0, "staying root, also when it serves: -u USER gives that up");
 	tell_what_is_closed(o, directory, root);
@@ -206,20 +206,20 @@ int main(int argc, char **argv) {
 	(void)io_raise_descriptor_limit(); /* less will do, too */
 
 	opener = opener_new();
-	struct crew *crew = crew_new(&options);
-	if (!crew || !opener) complain("start", "the workers", strerror(errno));
-	else root = prepare(&options, crew_workers(crew), directory, opener, &log_file, &files);
+	struct workers *workers = workers_new(&options);
+	if (!workers || !opener) complain("start", "the workers", strerror(errno));
+	else root = prepare(&options, workers_array(workers), directory, opener, &log_file, &files);
 	if (root != -1 && options.log != LOG_OFF && !(log = log_start(&log_file, options.log == LOG_JSON)))
 		root = complain("start", "the log", strerror(errno));
 	if (root != -1) {
-		if (crew_start(crew, root, log, files, kernel_tls) == -1)
+		if (workers_start(workers, root, log, files, kernel_tls) == -1)
 			_exit(1); /* without waiting for the workers that run */
-		announce(&options, crew, directory);
-		crew_tell(crew, CONTROL_SITE);
-		obey_signals(crew, log, &signals, files);
+		announce(&options, workers, directory);
+		workers_tell(workers, CONTROL_SITE);
+		obey_signals(workers, log, &signals, files);
 	}
-	bool failed = root == -1 || crew_failed(crew);
-	crew_free(crew);
+	bool failed = root == -1 || workers_failed(workers);
+	workers_free(workers);
 	log_stop(log);
 	certificate_files_free(files);
 	opener_free(opener);

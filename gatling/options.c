@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "gatling/budget.h"
+#include "gatling/conn/budget.h"
 #include "io/io.h"
 #include "io/version.h"
 
@@ -225,28 +225,28 @@ static const struct option long_options[] = {
 };
 
 static void add_cert(struct options *o, const char *file) {
-	if (o->certs == CERTS_MAX) refuse("more than %d certificates", CERTS_MAX);
-	o->cert[o->certs++] = file;
+	if (o->tls.certs == CERTS_MAX) refuse("more than %d certificates", CERTS_MAX);
+	o->tls.cert[o->tls.certs++] = file;
 }
 
 static void add_key(struct options *o, const char *file) {
-	if (!o->certs || o->key[o->certs - 1]) refuse("--key %s has no --cert before it", file);
-	o->key[o->certs - 1] = file;
+	if (!o->tls.certs || o->tls.key[o->tls.certs - 1]) refuse("--key %s has no --cert before it", file);
+	o->tls.key[o->tls.certs - 1] = file;
 }
 
 void options_parse(struct options *o, int argc, char **argv) {
 	int listings = -1; /* not said */
 	const char *root = NULL;
 	*o = (struct options){.root = ".",
-						  .cache_control = true,
-						  .gzip_cache = GZIP_CACHE,
+						  .site.cache_control = true,
+						  .site.gzip_cache = GZIP_CACHE,
 						  .port = geteuid() == 0 ? PORT_ROOT : PORT_USER,
 						  .tls_port = geteuid() == 0 ? TLS_PORT_ROOT : TLS_PORT_USER,
 						  .workers = (int)io_processors(),
-						  .timeout_s = TIMEOUT_S,
-						  .head_timeout_s = -1,
-						  .keepalive_timeout_s = -1,
-						  .client_memory = BUDGET_WORKER,
+						  .conn.timeout_s = TIMEOUT_S,
+						  .conn.head_timeout_s = -1,
+						  .conn.keepalive_timeout_s = -1,
+						  .conn.client_memory = BUDGET_WORKER,
 						  .defer_accept = true};
 	if (o->workers > WORKERS_MAX) o->workers = WORKERS_MAX;
 	opterr = 0;
@@ -261,39 +261,39 @@ void options_parse(struct options *o, int argc, char **argv) {
 			break;
 		case 'u': o->user = optarg; break;
 		case 'j': o->workers = number("--workers", optarg, 1, WORKERS_MAX); break;
-		case 'T': o->timeout_s = number("--timeout", optarg, 0, TIMEOUT_MAX_S); break;
-		case LONG_HEAD_TIMEOUT: o->head_timeout_s = number("--head-timeout", optarg, 0, TIMEOUT_MAX_S); break;
+		case 'T': o->conn.timeout_s = number("--timeout", optarg, 0, TIMEOUT_MAX_S); break;
+		case LONG_HEAD_TIMEOUT: o->conn.head_timeout_s = number("--head-timeout", optarg, 0, TIMEOUT_MAX_S); break;
 		case LONG_KEEPALIVE_TIMEOUT:
-			o->keepalive_timeout_s = number("--keepalive-timeout", optarg, 0, TIMEOUT_MAX_S);
+			o->conn.keepalive_timeout_s = number("--keepalive-timeout", optarg, 0, TIMEOUT_MAX_S);
 			break;
 		case LONG_CLIENT_MEMORY:
-			o->client_memory = size("--client-memory", optarg);
-			if (o->client_memory < CLIENT_MEMORY_MIN)
+			o->conn.client_memory = size("--client-memory", optarg);
+			if (o->conn.client_memory < CLIENT_MEMORY_MIN)
 				refuse("--client-memory takes at least %d bytes", CLIENT_MEMORY_MIN);
 			break;
 		case 'd': listings = 1; break;
 		case 'D': listings = 0; break;
-		case 'r': o->fallback = url(optarg); break;
-		case LONG_GZIP_CACHE: o->gzip_cache = size("--gzip-cache", optarg); break;
-		case LONG_NO_CACHE_CONTROL: o->cache_control = false; break;
+		case 'r': o->site.fallback = url(optarg); break;
+		case LONG_GZIP_CACHE: o->site.gzip_cache = size("--gzip-cache", optarg); break;
+		case LONG_NO_CACHE_CONTROL: o->site.cache_control = false; break;
 		case LONG_MIME: o->mime = optarg; break;
-		case 'v': o->vhosts = VHOSTS_ONLY; break;
-		case 'V': o->vhosts = VHOSTS_OFF; break;
-		case 'e': o->https = HTTPS_ON; break;
-		case 'E': o->https = HTTPS_OFF; break;
+		case 'v': o->site.vhosts = VHOSTS_ONLY; break;
+		case 'V': o->site.vhosts = VHOSTS_OFF; break;
+		case 'e': o->tls.https = HTTPS_ON; break;
+		case 'E': o->tls.https = HTTPS_OFF; break;
 		case LONG_CERT: add_cert(o, optarg); break;
 		case LONG_KEY: add_key(o, optarg); break;
-		case LONG_CERT_DIR: o->cert_dir = optarg; break;
+		case LONG_CERT_DIR: o->tls.cert_dir = optarg; break;
 		case LONG_TLS_PORT: o->tls_port = number("--tls-port", optarg, 0, 65535); break;
 		case LONG_STRICT_SNI: o->strict_sni = true; break;
-		case LONG_CLIENT_CA: o->client_ca = optarg; break;
+		case LONG_CLIENT_CA: o->tls.client_ca = optarg; break;
 		case LONG_REDIRECT: o->https_redirect = true; break;
 		case LONG_HSTS: o->hsts_s = number("--hsts", optarg, 0, HSTS_MAX_S); break;
 		case LONG_LOG: o->log = log_format(optarg); break;
 		case LONG_LOG_FILE: o->log_file = optarg; break;
 		case 'n': o->log = LOG_OFF; break;
 		case 'h': fputs(help, stdout); done();
-		case LONG_SYMLINKS: o->symlinks_inside = either("--symlinks", optarg, "inside", "follow"); break;
+		case LONG_SYMLINKS: o->site.symlinks_inside = either("--symlinks", optarg, "inside", "follow"); break;
 		case LONG_DEFER: o->defer_accept = either("--defer-accept", optarg, "on", "off"); break;
 		case LONG_VERSION: print_version();
 		case ':': refuse("option '%s' needs a value", argv[optind - 1]);
@@ -307,12 +307,13 @@ void options_parse(struct options *o, int argc, char **argv) {
 		refuse("unexpected argument '%s': one directory is served", argv[argc - 1]);
 	if (optind < argc) root = argv[optind];
 	if (root) o->root = root;
-	if (o->keepalive_timeout_s == -1) o->keepalive_timeout_s = o->timeout_s;
-	if (o->head_timeout_s == -1)
-		o->head_timeout_s = o->timeout_s && o->timeout_s < HEAD_TIMEOUT_S ? o->timeout_s : HEAD_TIMEOUT_S;
-	bool asked = o->certs || o->cert_dir || o->client_ca || o->strict_sni || o->https_redirect || o->hsts_s;
-	if (asked && o->https == HTTPS_OFF) refuse("--no-https goes with no option about HTTPS");
-	if (asked) o->https = HTTPS_ON;
+	if (o->conn.keepalive_timeout_s == -1) o->conn.keepalive_timeout_s = o->conn.timeout_s;
+	if (o->conn.head_timeout_s == -1)
+		o->conn.head_timeout_s =
+			o->conn.timeout_s && o->conn.timeout_s < HEAD_TIMEOUT_S ? o->conn.timeout_s : HEAD_TIMEOUT_S;
+	bool asked = o->tls.certs || o->tls.cert_dir || o->tls.client_ca || o->strict_sni || o->https_redirect || o->hsts_s;
+	if (asked && o->tls.https == HTTPS_OFF) refuse("--no-https goes with no option about HTTPS");
+	if (asked) o->tls.https = HTTPS_ON;
 	if (o->log == LOG_OFF && o->log_file) refuse("--log-file goes with a log");
-	o->listings = listings == -1 ? o->vhosts != VHOSTS_ONLY : listings;
+	o->site.listings = listings == -1 ? o->site.vhosts != VHOSTS_ONLY : listings;
 }

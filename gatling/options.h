@@ -5,23 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ADDRESSES_MAX = 64, CERTS_MAX = 64, WORKERS_MAX = 256, TIMEOUT_MAX_S = 24 * 60 * 60 };
+#include "gatling/conn/budget.h"
+#include "gatling/log/access.h"
+#include "gatling/site/content.h"
+#include "gatling/tls/certificate_files.h"
 
-enum { FALLBACK_MAX = 1024 }; /* bytes of its URL */
-
-enum vhosts {
-	VHOSTS_TRY, /* a directory for the host, else the root itself */
-	VHOSTS_ONLY,
-	VHOSTS_OFF
-};
-
-enum https {
-	HTTPS_TRY, /* if there is a certificate, and the port is free */
-	HTTPS_ON,
-	HTTPS_OFF
-};
-
-enum log_format { LOG_COMMON, LOG_COMBINED, LOG_JSON, LOG_OFF };
+enum { ADDRESSES_MAX = 64, WORKERS_MAX = 256, TIMEOUT_MAX_S = 24 * 60 * 60 };
 
 struct options {
 	const char *root;
@@ -30,26 +19,17 @@ struct options {
 	unsigned addresses;                 /* 0: all, IPv6 and IPv4 */
 	const char *user;                   /* NULL: stay who we are */
 	int workers;
-	int timeout_s, head_timeout_s, keepalive_timeout_s; /* 0: never */
-	bool listings;
-	bool cache_control;     /* sent without being asked */
-	uint64_t client_memory; /* bytes that a worker keeps for its clients, see budget.h */
-	uint64_t gzip_cache;    /* bytes of what has been compressed, of all workers together */
-	const char *fallback;   /* URL of a mirror for what is missing; NULL: none */
-	const char *mime;       /* file of media types; NULL: none */
-	enum vhosts vhosts;
+	struct conn_options conn;
+	struct content_options site;
+	const char *mime; /* file of media types; NULL: none */
 	enum log_format log;
 	const char *log_file; /* NULL: stdout */
-	bool symlinks_inside;
-	enum https https;
-	const char *cert[CERTS_MAX], *key[CERTS_MAX]; /* a key of NULL: it is in the same file */
-	unsigned certs;
-	const char *cert_dir, *client_ca; /* NULL: none */
-	bool strict_sni;                  /* refuse the names of servers that no certificate is for */
-	bool https_redirect;              /* from the plain ports */
-	int hsts_s;                       /* for so long browsers shall use HTTPS alone; 0: not said */
-	bool defer_accept;                /* of TCP connections, until their request is there */
-	bool check;                       /* the files, instead of serving them */
+	struct certificate_options tls;
+	bool strict_sni;     /* refuse the names of servers that no certificate is for */
+	bool https_redirect; /* from the plain ports */
+	int hsts_s;          /* for so long browsers shall use HTTPS alone; 0: not said */
+	bool defer_accept;   /* of TCP connections, until their request is there */
+	bool check;          /* the files, instead of serving them */
 };
 
 /* Fills *options from the command line. Returns normally when there is something to serve; prints what --help and

@@ -8,13 +8,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "gatling/certificate_files.h"
-#include "gatling/conn.h"
-#include "gatling/date.h"
-#include "gatling/exchange.h"
-#include "gatling/hpack.h"
-#include "gatling/owfat.h"
-#include "gatling/platform.h"
+#include "gatling/base/owfat.h"
+#include "gatling/base/platform.h"
+#include "gatling/conn/conn.h"
+#include "gatling/http/date.h"
+#include "gatling/http/hpack.h"
+#include "gatling/site/response_batch.h"
+#include "gatling/tls/certificate_files.h"
 
 static int adopt(struct worker *w, int fd, void *cookie) {
 	return io_fd(w->loop, fd, cookie) == -1 ? -1 : io_wantread(w->loop, fd);
@@ -48,7 +48,9 @@ static int start(struct worker *w) {
 	if (count_limits(w, &cached, &open) == -1) return -1;
 
 	w->loop = io_loop_new();
-	if (!w->loop || content_open(&w->content, w->loop, w->root, w->options, cached, open) == -1) return -1;
+	if (!w->loop || content_open(&w->content, w->loop, w->root, &w->options->site, (unsigned)w->options->workers,
+								 cached, open) == -1)
+		return -1;
 	if (w->certificates) {
 		w->tls = tls_worker_new(w->options->strict_sni, w->kernel_tls);
 		if (!w->tls) return -1;
@@ -93,7 +95,7 @@ static bool somebody_waits(const struct listener *listener) {
 
 /* After each connection that was given its turn: many may have come at once. */
 static void keep_budget(struct worker *w) {
-	if (w->memory > w->options->client_memory) shed_memory(w);
+	if (w->memory > w->options->conn.client_memory) shed_memory(w);
 }
 
 /* Takes a batch of connections, then reads from each: by then a request has often come, and then the event
@@ -161,7 +163,7 @@ static void obey(struct worker *w) {
 		if (n == 0) message = CONTROL_QUIT; /* the main thread has gone */
 		switch (message) {
 		case CONTROL_DRAIN: drain(w, 0); break;
-		case CONTROL_LIMIT: drain(w, w->options->timeout_s); break;
+		case CONTROL_LIMIT: drain(w, w->options->conn.timeout_s); break;
 		case CONTROL_CERTIFICATES: tls_use_certificates(w->tls, certificate_files_current(w->certificates)); break;
 		case CONTROL_SITE: (void)sites_find(w->content.sites, SLICE(""), 0, io_now(w->loop)); break;
 		case CONTROL_QUIT: w->quit = true; return;
@@ -268,7 +270,7 @@ int worker_run(struct worker *w) {
 	}
 	stop_listening(w);
 	close_connections(w, false);
-	exchange_free_spares(w);
+	response_batch_free_spares(w);
 	content_close(&w->content);
 	tls_worker_free(w->tls);
 	io_loop_free(w->loop);

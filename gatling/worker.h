@@ -3,11 +3,12 @@
 #ifndef GATLING_WORKER_H
 #define GATLING_WORKER_H
 
-#include "gatling/access.h"
-#include "gatling/answer.h"
-#include "gatling/log.h"
-#include "gatling/shed.h"
-#include "gatling/tls.h"
+#include "gatling/conn/shed.h"
+#include "gatling/log/access.h"
+#include "gatling/log/log.h"
+#include "gatling/options.h"
+#include "gatling/site/answer.h"
+#include "gatling/tls/tls.h"
 #include "io/io.h"
 
 enum {
@@ -56,7 +57,7 @@ enum control_message {
 	CONTROL_QUIT = 'q'          /* end now */
 };
 
-struct exchange; /* exchange.h */
+struct response_batch; /* response_batch.h */
 
 struct worker {
 	/* set by the main thread */
@@ -77,9 +78,9 @@ struct worker {
 	unsigned connections, connections_max;
 	size_t memory; /* bytes that are kept for them, see budget.h */
 	struct shed shed;
-	uint64_t share, sent;   /* bytes of this turn: SHARE_LEAST or SHARE_MOST; those used up */
-	int64_t at_once_ms;     /* when a request was answered at once */
-	struct exchange *spare; /* for reuse */
+	uint64_t share, sent;         /* bytes of this turn: SHARE_LEAST or SHARE_MOST; those used up */
+	int64_t at_once_ms;           /* when a request was answered at once */
+	struct response_batch *spare; /* for reuse */
 	unsigned spares;
 	struct tls_worker *tls; /* NULL: no TLS */
 	unsigned handshakes;    /* taken on in this turn */

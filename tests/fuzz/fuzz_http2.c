@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gatling/exchange.h"
-#include "gatling/http2.h"
+#include "gatling/http2/http2.h"
 #include "gatling/options.h"
+#include "gatling/site/response_batch.h"
 
 static void require(bool holds) {
 	if (!holds) abort();
@@ -30,7 +30,8 @@ static void write_file(const char *directory, const char *name, size_t length) {
 }
 
 static void set_up(void) {
-	static struct options options = {.listings = true, .workers = 1, .gzip_cache = 1 << 20, .cache_control = true};
+	static struct options options = {.workers = 1,
+									 .site = {.listings = true, .gzip_cache = 1 << 20, .cache_control = true}};
 	static char directory[] = "/tmp/gatling-fuzz-XXXXXX";
 	int end[2];
 	require(mkdtemp(directory) && chmod(directory, 0755) == 0);
@@ -42,7 +43,7 @@ static void set_up(void) {
 	worker.loop = io_loop_new();
 	worker.server_date_block[0] = SLICE("\x0f\x27\x01g");
 	require(worker.root != -1 && worker.loop);
-	require(content_open(&worker.content, worker.loop, worker.root, &options, 10, 20) == 0);
+	require(content_open(&worker.content, worker.loop, worker.root, &options.site, 1, 10, 20) == 0);
 	require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end) == 0 && io_fd(worker.loop, end[0], &worker) == 0);
 	fd = end[0];
 }
@@ -89,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 	http2_drain(h, &out);
 	check(worker.frames, out.at);
 	http2_free(h);
-	exchange_free_spares(&worker);
+	response_batch_free_spares(&worker);
 	require(io_wait(worker.loop, 0) == 0);
 	content_collect(&worker.content); /* what nobody waits for any more */
 	return 0;

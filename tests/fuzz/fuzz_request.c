@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gatling/access.h"
-#include "gatling/body.h"
-#include "gatling/host.h"
-#include "gatling/path.h"
-#include "gatling/precondition.h"
-#include "gatling/range.h"
+#include "gatling/http/body.h"
+#include "gatling/http/host.h"
+#include "gatling/http/path.h"
+#include "gatling/http/precondition.h"
+#include "gatling/http/range.h"
+#include "gatling/log/access.h"
 
 static void require(bool holds) {
 	if (!holds) abort();

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gatling/header_rules.h"
-#include "gatling/octet.h"
-#include "gatling/path.h"
-#include "gatling/pattern.h"
-#include "gatling/redirect_rules.h"
+#include "gatling/http/chars.h"
+#include "gatling/http/path.h"
+#include "gatling/site/rules/header_rules.h"
+#include "gatling/site/rules/pattern.h"
+#include "gatling/site/rules/redirect_rules.h"
 #include "tests/unit/told.h"
 
 enum { SLOW_MAX = 40, STEPS_MAX = 100000 };
@@ -99,7 +99,7 @@ static void check_filled(struct slice lines) {
 		require(end);
 		struct slice line = {.at = lines.at, .length = (size_t)(end - lines.at)};
 		const char *colon = memchr(line.at, ':', line.length);
-		require(colon && colon > line.at && colon[1] == ' ' && octet_text(line.at, line.length) == line.length);
+		require(colon && colon > line.at && colon[1] == ' ' && chars_text(line.at, line.length) == line.length);
 		lines = behind(lines, line.length + 2);
 	}
 }
@@ -114,8 +114,8 @@ static void check_headers(struct slice text, struct slice host, struct slice pat
 	for (unsigned i = 0; set && i < set->count; i++) {
 		const struct header_item *item = &set->item[i];
 		require(item->name.length && item->detach == !item->value.length);
-		for (size_t n = 0; n < item->name.length; n++) require(octet_is(item->name.at[n], OCTET_TOKEN));
-		require(octet_text(item->value.at, item->value.length) == item->value.length);
+		for (size_t n = 0; n < item->name.length; n++) require(char_is(item->name.at[n], CHAR_TOKEN));
+		require(chars_text(item->value.at, item->value.length) == item->value.length);
 		for (unsigned j = 0; j < i; j++)
 			require(!slice_equal_nocase(item->name, set->item[j].name) ||
 					slice_equal_nocase(item->name, SLICE("Set-Cookie")));

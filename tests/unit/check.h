@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "gatling/slice.h"
+#include "gatling/base/slice.h"
 
 static inline struct slice slice_of(const char *text) { return (struct slice){.at = text, .length = strlen(text)}; }
 

@@ -3,7 +3,7 @@
 
 #include <arpa/inet.h>
 
-#include "gatling/access.h"
+#include "gatling/log/access.h"
 
 static char line[ACCESS_LINE_MAX];
 static struct request q;

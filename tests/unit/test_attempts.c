@@ -1,5 +1,5 @@
 /* test_attempts.c - each address has its own attempts, however many there are. */
-#include "gatling/attempts.h"
+#include "gatling/site/attempts.h"
 #include "tests/unit/check.h"
 
 static struct peer v4(unsigned n) {

@@ -1,7 +1,7 @@
 /* test_body.c - request bodies: where they end, however they come in. */
 #include "tests/unit/check.h"
 
-#include "gatling/body.h"
+#include "gatling/http/body.h"
 
 static struct body body;
 

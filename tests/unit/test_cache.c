@@ -7,15 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gatling/cache.h"
-#include "gatling/site.h"
+#include "gatling/site/cache.h"
+#include "gatling/site/site.h"
 
 static int root;
 static char root_path[] = "/tmp/gatling-test-XXXXXX";
 static io_loop *loop;
-static struct tree tree;
+static struct docroot docroot;
 static struct jobs *jobs;
-static struct guards *guards;
+static struct basic_auth *guards;
 static struct cache *cache;
 static int64_t now_ms;
 
@@ -30,43 +30,43 @@ static void write_file(const char *name, const char *text, mode_t mode) {
 static void write_big(const char *name) {
 	write_file(name, "", 0644);
 	int fd = openat(root, name, O_WRONLY);
-	assert_int_equal(ftruncate(fd, FILE_BODY_MAX + 1), 0);
+	assert_int_equal(ftruncate(fd, REPRESENTATION_BODY_MAX + 1), 0);
 	close(fd);
 }
 
 /* The file as it is, with a reference. */
-static int find(const char *path, struct file **file) {
+static int find(const char *path, struct representation **file) {
 	struct resource *resource;
-	const struct wanted wanted = {.path = slice_of(path)};
+	const struct lookup wanted = {.path = slice_of(path)};
 	int error = cache_find(cache, &wanted, now_ms, &resource);
 	if (error) return error;
-	if (file_changed(resource->as[CODING_IDENTITY])) { /* as answer.c asks each time */
+	if (representation_changed(resource->representation[CODING_IDENTITY])) { /* as answer.c asks each time */
 		cache_drop(cache, resource);
 		return find(path, file);
 	}
-	*file = resource->as[CODING_IDENTITY];
-	file_retain(*file);
+	*file = resource->representation[CODING_IDENTITY];
+	representation_retain(*file);
 	return 0;
 }
 
-static struct file *found(const char *path) {
-	struct file *file = NULL;
+static struct representation *found(const char *path) {
+	struct representation *file = NULL;
 	int error = find(path, &file);
 	if (error) fail_msg("%s: %s", path, strerror(error));
 	return file;
 }
 
 /* The same of a large file, when its content is known. */
-static struct file *identified(const char *path) {
+static struct representation *identified(const char *path) {
 	struct resource *resource;
-	const struct wanted wanted = {.path = slice_of(path)};
+	const struct lookup wanted = {.path = slice_of(path)};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
-	(void)cache_identify(cache, resource, CODING_IDENTITY);
-	for (int i = 0; i < 100 && !resource->as[CODING_IDENTITY]->validators.etag.at; i++) {
+	(void)cache_hash(cache, resource, CODING_IDENTITY);
+	for (int i = 0; i < 100 && !resource->representation[CODING_IDENTITY]->validators.etag.at; i++) {
 		assert_int_equal(io_wait(loop, 100), 0);
 		jobs_collect(jobs);
 	}
-	struct file *file = found(path);
+	struct representation *file = found(path);
 	assert_non_null(file->validators.etag.at);
 	return file;
 }
@@ -79,9 +79,9 @@ static int open_descriptors(void) {
 	return n;
 }
 
-static struct cache *cache_over(const struct tree *over) {
-	const struct cache_options options = {.tree = over,
-										  .guards = guards,
+static struct cache *cache_over(const struct docroot *over) {
+	const struct cache_options options = {.docroot = over,
+										  .auth = guards,
 										  .compressing = jobs,
 										  .unpacking = jobs,
 										  .hashing = jobs,
@@ -98,11 +98,11 @@ static int set_up(void **state) {
 	strcpy(root_path, "/tmp/gatling-test-XXXXXX");
 	if (!mkdtemp(root_path)) return -1;
 	root = open(root_path, O_RDONLY | O_DIRECTORY);
-	tree = (struct tree){.root = root};
+	docroot = (struct docroot){.root = root};
 	loop = io_loop_new();
 	jobs = jobs_new(loop);
-	guards = guards_new(&tree, jobs);
-	cache = cache_over(&tree);
+	guards = basic_auth_new(&docroot, jobs);
+	cache = cache_over(&docroot);
 	now_ms = 1000;
 	return root == -1 || !cache;
 }
@@ -112,7 +112,7 @@ static int tear_down(void **state) {
 	char command[64];
 	jobs_free(jobs);
 	cache_free(cache);
-	guards_free(guards);
+	basic_auth_free(guards);
 	io_loop_free(loop);
 	close(root);
 	snprintf(command, sizeof command, "rm -r %s", root_path);
@@ -122,7 +122,7 @@ static int tear_down(void **state) {
 static void a_small_file_is_in_memory_with_its_fields(void **state) {
 	(void)state;
 	write_file("a.html", "hello", 0644);
-	struct file *f = found("a.html");
+	struct representation *f = found("a.html");
 	assert_int_equal(f->fd, -1);
 	assert_int_equal(f->size, 5);
 	assert_memory_equal(f->body, "hello", 5);
@@ -130,24 +130,24 @@ static void a_small_file_is_in_memory_with_its_fields(void **state) {
 	assert_memory_equal(f->fields.at + f->type_at,
 						"Content-Type: text/html; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n",
 						f->validators_at - f->type_at);
-	file_release(f);
+	representation_release(f);
 }
 
 static void a_large_file_is_open_and_found_again_without_opening(void **state) {
 	(void)state;
 	write_big("big");
-	struct file *f = found("big");
+	struct representation *f = found("big");
 	assert_null(f->body);
 	assert_int_not_equal(f->fd, -1);
-	struct file *again = found("big");
+	struct representation *again = found("big");
 	assert_ptr_equal(f, again);
-	file_release(f);
-	file_release(again);
+	representation_release(f);
+	representation_release(again);
 }
 
 static void what_is_not_a_world_readable_regular_file_is_refused(void **state) {
 	(void)state;
-	struct file *f;
+	struct representation *f;
 	write_file("secret", "x", 0640);
 	assert_int_equal(mkdirat(root, "dir", 0755), 0);
 	assert_int_equal(mkfifoat(root, "fifo", 0644), 0);
@@ -162,16 +162,16 @@ static void what_is_not_a_world_readable_regular_file_is_refused(void **state) {
 
 static void a_link_out_is_followed_or_not_as_told(void **state) {
 	(void)state;
-	struct file *f;
+	struct representation *f;
 	assert_int_equal(symlinkat("/etc/passwd", root, "out"), 0);
 	assert_int_equal(symlinkat("in", root, "link"), 0);
 	write_file("in", "x", 0644);
-	file_release(found("out"));
-	const struct tree inside = {.root = root, .symlinks_inside = true};
+	representation_release(found("out"));
+	const struct docroot inside = {.root = root, .symlinks_inside = true};
 	cache_free(cache);
 	cache = cache_over(&inside);
 	assert_int_equal(find("out", &f), EXDEV);
-	file_release(found("link"));
+	representation_release(found("link"));
 }
 
 /* Changes a file in place: same size, same modification time. */
@@ -188,49 +188,49 @@ static void rewrite(const char *name, const char *text) {
 static void a_change_is_seen_after_a_second_and_the_old_state_stays_whole(void **state) {
 	(void)state;
 	write_file("a", "one", 0644);
-	struct file *before = found("a");
+	struct representation *before = found("a");
 	rewrite("a", "two");
 	now_ms += CACHE_CHECK_MS - 1;
-	struct file *same = found("a");
+	struct representation *same = found("a");
 	assert_ptr_equal(before, same);
 	now_ms += 1;
-	struct file *after = found("a");
+	struct representation *after = found("a");
 	assert_memory_equal(before->body, "one", 3);
 	assert_memory_equal(after->body, "two", 3);
 	assert_false(slice_equal(before->validators.etag, after->validators.etag));
-	file_release(before);
-	file_release(same);
-	file_release(after);
+	representation_release(before);
+	representation_release(same);
+	representation_release(after);
 }
 
 static void a_large_file_rewritten_with_the_same_time_has_another_etag(void **state) {
 	(void)state;
 	write_big("big");
-	struct file *before = identified("big");
+	struct representation *before = identified("big");
 	usleep(20000); /* the kernel's time stamps may be as coarse as that */
 	rewrite("big", "changed");
 	now_ms += CACHE_CHECK_MS;
-	struct file *after = identified("big");
+	struct representation *after = identified("big");
 	assert_false(slice_equal(before->validators.etag, after->validators.etag));
-	file_release(before);
-	file_release(after);
+	representation_release(before);
+	representation_release(after);
 }
 
 static void the_same_content_has_the_same_etag_whatever_its_name_and_time(void **state) {
 	(void)state;
 	write_file("a", "same", 0644);
 	write_file("b", "same", 0644);
-	struct file *a = found("a"), *b = found("b");
+	struct representation *a = found("a"), *b = found("b");
 	assert_true(slice_equal(a->validators.etag, b->validators.etag));
-	file_release(a);
-	file_release(b);
+	representation_release(a);
+	representation_release(b);
 }
 
 static void a_file_that_goes_is_gone_after_a_second(void **state) {
 	(void)state;
-	struct file *f;
+	struct representation *f;
 	write_file("a", "x", 0644);
-	file_release(found("a"));
+	representation_release(found("a"));
 	assert_int_equal(unlinkat(root, "a", 0), 0);
 	now_ms += CACHE_CHECK_MS;
 	assert_int_equal(find("a", &f), ENOENT);
@@ -243,48 +243,48 @@ static void no_more_descriptors_are_kept_than_allowed(void **state) {
 		char name[16];
 		snprintf(name, sizeof name, "big%d", i);
 		write_big(name);
-		file_release(found(name));
+		representation_release(found(name));
 	}
 	assert_int_equal(open_descriptors() - before, 8);
-	struct file *oldest = found("big42");
+	struct representation *oldest = found("big42");
 	assert_int_equal(open_descriptors() - before, 8);
 	/* one that is in use outlives its place in the cache */
 	for (int i = 0; i < 20; i++) {
 		char name[16];
 		snprintf(name, sizeof name, "big%d", i);
-		file_release(found(name));
+		representation_release(found(name));
 	}
 	assert_int_equal(open_descriptors() - before, 9);
 	assert_int_not_equal(fcntl(oldest->fd, F_GETFD), -1);
-	file_release(oldest);
+	representation_release(oldest);
 	assert_int_equal(open_descriptors() - before, 8);
 }
 
 /* Time enough that a file's last change is not recent any more, by the clock of the file system. */
 static void grow_old(void) { sleep(3); }
 
-static struct file *refound(const char *path) {
-	struct file *f = found(path);
-	file_release(f);
+static struct representation *refound(const char *path) {
+	struct representation *f = found(path);
+	representation_release(f);
 	return f;
 }
 
 static void a_fresh_file_is_read_again_until_it_is_old(void **state) {
 	(void)state;
 	write_file("a", "one", 0644);
-	struct file *fresh = found("a"); /* held: its memory is not reused */
+	struct representation *fresh = found("a"); /* held: its memory is not reused */
 	now_ms += CACHE_CHECK_MS;
-	struct file *again = found("a");
+	struct representation *again = found("a");
 	assert_ptr_not_equal(fresh, again);
 	grow_old();
 	now_ms += CACHE_CHECK_MS;
-	struct file *old = found("a");
+	struct representation *old = found("a");
 	assert_ptr_not_equal(again, old);
 	now_ms += CACHE_CHECK_MS;
 	assert_ptr_equal(refound("a"), old);
-	file_release(fresh);
-	file_release(again);
-	file_release(old);
+	representation_release(fresh);
+	representation_release(again);
+	representation_release(old);
 }
 
 static void a_change_of_an_old_file_is_seen(void **state) {
@@ -298,7 +298,8 @@ static void a_change_of_an_old_file_is_seen(void **state) {
 	write_big("y/big");
 	assert_int_equal(symlinkat("x", root, "current"), 0);
 	grow_old();
-	struct file *a = found("a"), *b = found("b"), *big = identified("big"), *linked = identified("current/big");
+	struct representation *a = found("a"), *b = found("b"), *big = identified("big"),
+						  *linked = identified("current/big");
 	rewrite("a", "two");
 	write_file("new", "two", 0644);
 	assert_int_equal(renameat(root, "new", root, "b"), 0);
@@ -306,18 +307,19 @@ static void a_change_of_an_old_file_is_seen(void **state) {
 	assert_int_equal(symlinkat("y", root, "next"), 0);
 	assert_int_equal(renameat(root, "next", root, "current"), 0);
 	now_ms += CACHE_CHECK_MS;
-	struct file *a2 = found("a"), *b2 = found("b"), *big2 = identified("big"), *linked2 = identified("current/big");
+	struct representation *a2 = found("a"), *b2 = found("b"), *big2 = identified("big"),
+						  *linked2 = identified("current/big");
 	assert_memory_equal(a2->body, "two", 3);
 	assert_memory_equal(b2->body, "two", 3);
 	assert_false(slice_equal(a->validators.etag, a2->validators.etag));
 	assert_false(slice_equal(big->validators.etag, big2->validators.etag));
 	assert_true(slice_equal(linked->validators.etag, linked2->validators.etag)); /* the same content */
-	struct file *all[] = {a, b, big, linked, a2, b2, big2, linked2};
-	for (size_t i = 0; i < COUNT(all); i++) file_release(all[i]);
+	struct representation *all[] = {a, b, big, linked, a2, b2, big2, linked2};
+	for (size_t i = 0; i < COUNT(all); i++) representation_release(all[i]);
 }
 
 static void write_many(int files, size_t size) {
-	static char text[FILE_BODY_MAX + 1];
+	static char text[REPRESENTATION_BODY_MAX + 1];
 	char name[32];
 	memset(text, 'x', size);
 	text[size] = '\0';
@@ -331,14 +333,14 @@ static void write_many(int files, size_t size) {
 static bool first_is_kept(int files) {
 	char name[32];
 	snprintf(name, sizeof name, "f0");
-	struct file *first = found(name);
+	struct representation *first = found(name);
 	for (int i = 1; i < files; i++) {
 		snprintf(name, sizeof name, "f%d", i);
 		refound(name);
 	}
 	snprintf(name, sizeof name, "f0");
 	bool kept = refound(name) == first;
-	file_release(first);
+	representation_release(first);
 	return kept;
 }
 
@@ -351,8 +353,8 @@ static void no_more_files_are_kept_than_allowed(void **state) {
 
 static void no_more_bytes_are_kept_than_allowed(void **state) {
 	(void)state;
-	int most = CACHE_BYTES_MAX / FILE_BODY_MAX;
-	write_many(most, FILE_BODY_MAX);
+	int most = CACHE_BYTES_MAX / REPRESENTATION_BODY_MAX;
+	write_many(most, REPRESENTATION_BODY_MAX);
 	assert_true(first_is_kept(most * 9 / 10)); /* the rest is for fields and the like */
 	assert_false(first_is_kept(most));
 }
@@ -364,7 +366,7 @@ static void what_was_used_last_is_kept_longest(void **state) {
 		snprintf(name, sizeof name, "big%d", i);
 		write_big(name);
 	}
-	struct file *file[9];
+	struct representation *file[9];
 	for (int i = 0; i < 8; i++) {
 		snprintf(name, sizeof name, "big%d", i);
 		file[i] = found(name);
@@ -373,24 +375,24 @@ static void what_was_used_last_is_kept_longest(void **state) {
 	file[8] = found("big8");
 	assert_ptr_equal(refound("big0"), file[0]);
 	assert_ptr_not_equal(refound("big1"), file[1]);
-	for (int i = 0; i < 9; i++) file_release(file[i]);
+	for (int i = 0; i < 9; i++) representation_release(file[i]);
 }
 
-static const struct file *in(const char *path, enum coding coding) {
+static const struct representation *in(const char *path, enum coding coding) {
 	struct resource *resource;
-	const struct wanted wanted = {.path = slice_of(path)};
+	const struct lookup wanted = {.path = slice_of(path)};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
-	return resource->as[coding];
+	return resource->representation[coding];
 }
 
 /* Makes it in a coding, and waits for that. */
 static void make(const char *path, enum coding coding) {
 	struct resource *resource;
-	const struct wanted wanted = {.path = slice_of(path)};
+	const struct lookup wanted = {.path = slice_of(path)};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
-	assert_true(resource->makes >> coding & 1);
-	assert_non_null(cache_make(cache, resource, coding));
-	for (int i = 0; i < 100 && resource->makes >> coding & 1; i++) {
+	assert_true(resource->producible >> coding & 1);
+	assert_non_null(cache_convert(cache, resource, coding));
+	for (int i = 0; i < 100 && resource->producible >> coding & 1; i++) {
 		assert_int_equal(io_wait(loop, 100), 0);
 		jobs_collect(jobs);
 	}
@@ -415,7 +417,7 @@ static void what_is_compressed_is_dropped_for_what_is_used_later(void **state) {
 		snprintf(name, sizeof name, "f%d.txt", i);
 		write_text(name, SIZE, (unsigned)i);
 		make(name, CODING_GZIP);
-		const struct file *gzip = in(name, CODING_GZIP);
+		const struct representation *gzip = in(name, CODING_GZIP);
 		assert_non_null(gzip);
 		assert_true(gzip->size > SIZE / 3 && gzip->size < SIZE);
 	}
@@ -435,9 +437,9 @@ static void what_does_not_get_smaller_is_tried_once(void **state) {
 	make("noise.txt", CODING_GZIP);
 	assert_null(in("noise.txt", CODING_GZIP));
 	struct resource *resource;
-	const struct wanted wanted = {.path = slice_of("noise.txt")};
+	const struct lookup wanted = {.path = slice_of("noise.txt")};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
-	assert_int_equal(resource->makes, 0);
+	assert_int_equal(resource->producible, 0);
 }
 
 static struct sites *sites;
@@ -450,7 +452,7 @@ static void check_site(const char *host, unsigned port, const char *wanted) {
 
 static void sites_are_found_from_the_most_special_to_the_root(void **state) {
 	(void)state;
-	sites = sites_new(&tree, guards, VHOSTS_TRY);
+	sites = sites_new(&docroot, guards, VHOSTS_TRY);
 	check_site("a.org", 80, "");
 	assert_int_equal(mkdirat(root, "a.org", 0755), 0);
 	check_site("a.org", 80, "");
@@ -468,11 +470,11 @@ static void sites_are_found_from_the_most_special_to_the_root(void **state) {
 
 static void with_virtual_hosts_only_an_unknown_host_has_no_site(void **state) {
 	(void)state;
-	sites = sites_new(&tree, guards, VHOSTS_ONLY);
+	sites = sites_new(&docroot, guards, VHOSTS_ONLY);
 	check_site("a.org", 80, NULL);
 	check_site("", 80, NULL);
 	sites_free(sites);
-	sites = sites_new(&tree, guards, VHOSTS_OFF);
+	sites = sites_new(&docroot, guards, VHOSTS_OFF);
 	assert_int_equal(mkdirat(root, "a.org", 0755), 0);
 	check_site("a.org", 80, "");
 	sites_free(sites);
@@ -480,7 +482,7 @@ static void with_virtual_hosts_only_an_unknown_host_has_no_site(void **state) {
 
 static void invented_hosts_do_not_crowd_out_real_ones(void **state) {
 	(void)state;
-	sites = sites_new(&tree, guards, VHOSTS_TRY);
+	sites = sites_new(&docroot, guards, VHOSTS_TRY);
 	assert_int_equal(mkdirat(root, "a.org", 0755), 0);
 	for (int i = 0; i < 10 * SITES_MAX; i++) {
 		char host[32];

@@ -1,5 +1,5 @@
 /* test_coding.c - which coding a client gets for what it says in Accept-Encoding. */
-#include "gatling/coding.h"
+#include "gatling/http/coding.h"
 #include "tests/unit/check.h"
 
 enum { I = 1 << CODING_IDENTITY, G = 1 << CODING_GZIP, Z = 1 << CODING_ZSTD, B = 1 << CODING_BR, ALL = I | G | Z | B };

@@ -1,9 +1,9 @@
 /* test_condition.c - byte ranges, preconditions and dates. */
 #include "tests/unit/check.h"
 
-#include "gatling/date.h"
-#include "gatling/precondition.h"
-#include "gatling/range.h"
+#include "gatling/http/date.h"
+#include "gatling/http/precondition.h"
+#include "gatling/http/range.h"
 
 static struct range range[RANGES_MAX];
 

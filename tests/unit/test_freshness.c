@@ -1,11 +1,11 @@
 /* test_freshness.c - what Cache-Control says by itself, and which names carry a hash. */
-#include "gatling/freshness.h"
+#include "gatling/http/freshness.h"
 #include "tests/unit/check.h"
 
 #include <stdio.h>
 #include <zlib.h>
 
-#include "gatling/mime.h"
+#include "gatling/http/media_type.h"
 
 static bool is_hashed(const char *path) {
 	const char *type = mime_type(slice_of(path));
@@ -175,7 +175,7 @@ static void pages_are_asked_for_again_and_only_hashes_are_for_ever(void **state)
 	(void)state;
 	static const struct {
 		const char *path, *type;
-		bool guarded;
+		bool restricted;
 		const char *value;
 		bool stands_in;
 	} cases[] = {
@@ -193,7 +193,7 @@ static void pages_are_asked_for_again_and_only_hashes_are_for_ever(void **state)
 		{"a.txt", "text/htm", false, "max-age=600", false},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++)
-		check_slice(freshness(slice_of(cases[i].path), cases[i].type, cases[i].guarded, cases[i].stands_in),
+		check_slice(freshness(slice_of(cases[i].path), cases[i].type, cases[i].restricted, cases[i].stands_in),
 					cases[i].value);
 }
 

@@ -1,7 +1,7 @@
 /* test_hpack.c - header blocks are what nghttp2 reads them as. */
 #include <nghttp2/nghttp2.h>
 
-#include "gatling/hpack.h"
+#include "gatling/http/hpack.h"
 #include "tests/unit/check.h"
 
 enum { BLOCK_MAX = 65536 };

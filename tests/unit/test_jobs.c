@@ -1,5 +1,5 @@
 /* test_jobs.c - what is done beside the loop: it comes back to it, wakes who waits, and is given up at the end. */
-#include "gatling/jobs.h"
+#include "gatling/base/job.h"
 #include "tests/unit/check.h"
 
 #include <time.h>

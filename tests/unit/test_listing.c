@@ -7,16 +7,17 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "gatling/listing_form.h"
-#include "gatling/natural.h"
-#include "gatling/tree.h"
+#include "gatling/base/docroot.h"
+#include "gatling/site/listing/listing.h"
+#include "gatling/site/listing/listing_form.h"
+#include "gatling/site/listing/natural_order.h"
 
-static struct tree tree;
+static struct docroot docroot;
 static char root_path[] = "/tmp/gatling-test-XXXXXX";
 static const size_t no_limit = 1 << 24;
 
 static void touch(const char *name, size_t size) {
-	int fd = openat(tree.root, name, O_WRONLY | O_CREAT, 0644);
+	int fd = openat(docroot.root, name, O_WRONLY | O_CREAT, 0644);
 	assert_int_not_equal(fd, -1);
 	assert_int_equal(ftruncate(fd, (off_t)size), 0);
 	close(fd);
@@ -28,14 +29,14 @@ static int set_up(void **state) {
 	strcpy(root_path, "/tmp/gatling-test-XXXXXX");
 	if (!mkdtemp(root_path)) return -1;
 	chmod(root_path, 0755);
-	tree.root = open(root_path, O_RDONLY | O_DIRECTORY);
-	return tree.root == -1;
+	docroot.root = open(root_path, O_RDONLY | O_DIRECTORY);
+	return docroot.root == -1;
 }
 
 static int tear_down(void **state) {
 	(void)state;
 	char command[64];
-	close(tree.root);
+	close(docroot.root);
 	snprintf(command, sizeof command, "rm -r %s", root_path);
 	return system(command); // NOLINT(cert-env33-c)
 }
@@ -58,9 +59,9 @@ static char *read_all(struct listing *l, size_t piece) {
 }
 
 static struct listing *listing_of(size_t bytes, enum listing_format format, const char *title) {
-	struct listing_wanted wanted = {.path = ".", .title = slice_of(title), .format = format, .bytes = bytes};
+	struct listing_request wanted = {.path = ".", .title = slice_of(title), .format = format, .bytes = bytes};
 	struct listing *l;
-	assert_int_equal(listing_make(&tree, &wanted, NULL, &l), 0);
+	assert_int_equal(listing_make(&docroot, &wanted, NULL, &l), 0);
 	return l;
 }
 
@@ -82,9 +83,9 @@ static void make_odd_ones(void) {
 	memset(longest, '&', NAME_MAX);
 	longest[NAME_MAX] = '\0';
 	touch(longest, 0);
-	assert_int_equal(mkdirat(tree.root, "folder", 0755), 0);
-	assert_int_equal(symlinkat("https://example.org/", tree.root, "elsewhere"), 0);
-	assert_int_equal(symlinkat("nowhere", tree.root, "dangling"), 0);
+	assert_int_equal(mkdirat(docroot.root, "folder", 0755), 0);
+	assert_int_equal(symlinkat("https://example.org/", docroot.root, "elsewhere"), 0);
+	assert_int_equal(symlinkat("nowhere", docroot.root, "dangling"), 0);
 }
 
 static void it_is_as_long_as_it_says_in_pieces_of_any_size(void **state) {
@@ -129,7 +130,7 @@ static void json_says_the_same(void **state) {
 	touch("<b>&\"'\\", 3);
 	touch("new\nline", 0);
 	touch("latin\xe9", 0);
-	assert_int_equal(mkdirat(tree.root, "folder", 0755), 0);
+	assert_int_equal(mkdirat(docroot.root, "folder", 0755), 0);
 	touch("_headers", 0);
 	struct listing *l = listing_of(no_limit, LISTING_JSON, "");
 	char *text = read_all(l, 4096);
@@ -166,24 +167,24 @@ static void what_cannot_be_listed_is_said(void **state) {
 	(void)state;
 	struct listing *l;
 	atomic_bool stop = true;
-	assert_int_equal(mkdirat(tree.root, "secret", 0711), 0);
+	assert_int_equal(mkdirat(docroot.root, "secret", 0711), 0);
 	touch("file", 0);
-	assert_int_equal(listing_make(&tree, &(struct listing_wanted){.path = "none"}, NULL, &l), ENOENT);
-	assert_int_equal(listing_make(&tree, &(struct listing_wanted){.path = "secret"}, NULL, &l), EACCES);
-	assert_int_equal(listing_make(&tree, &(struct listing_wanted){.path = "file"}, NULL, &l), ENOTDIR);
-	assert_int_equal(listing_make(&tree, &(struct listing_wanted){.path = "."}, &stop, &l), ECANCELED);
+	assert_int_equal(listing_make(&docroot, &(struct listing_request){.path = "none"}, NULL, &l), ENOENT);
+	assert_int_equal(listing_make(&docroot, &(struct listing_request){.path = "secret"}, NULL, &l), EACCES);
+	assert_int_equal(listing_make(&docroot, &(struct listing_request){.path = "file"}, NULL, &l), ENOTDIR);
+	assert_int_equal(listing_make(&docroot, &(struct listing_request){.path = "."}, &stop, &l), ECANCELED);
 }
 
 static void compressed_it_is_the_same(void **state) {
 	(void)state;
 	make_odd_ones();
 	for (int format = LISTING_HTML; format <= LISTING_JSON; format++) {
-		struct listing_wanted wanted = {
+		struct listing_request wanted = {
 			.path = ".", .title = slice_of("d/"), .format = (enum listing_format)format, .bytes = no_limit};
 		struct listing *l, *packed;
-		assert_int_equal(listing_make(&tree, &wanted, NULL, &l), 0);
+		assert_int_equal(listing_make(&docroot, &wanted, NULL, &l), 0);
 		wanted.coding = CODING_GZIP;
-		assert_int_equal(listing_make(&tree, &wanted, NULL, &packed), 0);
+		assert_int_equal(listing_make(&docroot, &wanted, NULL, &packed), 0);
 		assert_int_equal(listing_coding(l), CODING_IDENTITY);
 		assert_int_equal(listing_coding(packed), CODING_GZIP);
 		assert_true(listing_memory(packed) < listing_length(l));
@@ -215,7 +216,7 @@ static void names_are_in_the_order_of_people(void **state) {
 										 "v1.9", "v1.10", "z",     "\xc3\xa9"};
 	for (size_t i = 0; i < COUNT(sorted); i++)
 		for (size_t j = 0; j < COUNT(sorted); j++) {
-			int order = natural_compare(sorted[i], sorted[j]);
+			int order = natural_order_compare(sorted[i], sorted[j]);
 			if ((order > 0) != (i > j) || (order < 0) != (i < j)) fail_msg("'%s' and '%s'", sorted[i], sorted[j]);
 		}
 }

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gatling/log.h"
+#include "gatling/log/log.h"
 
 /* A log that writes to a descriptor, which stays the caller's. */
 static struct log *start(int fd) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "gatling/opener.h"
+#include "gatling/base/opener.h"
 
 static char directory[] = "/tmp/gatling-test-XXXXXX";
 static struct opener *opener;

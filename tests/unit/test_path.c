@@ -1,9 +1,9 @@
 /* test_path.c - request paths, hosts and media types. */
 #include "tests/unit/check.h"
 
-#include "gatling/host.h"
-#include "gatling/mime.h"
-#include "gatling/path.h"
+#include "gatling/http/host.h"
+#include "gatling/http/media_type.h"
+#include "gatling/http/path.h"
 
 static void check_path(const char *encoded, const char *wanted) {
 	char out[256];

@@ -1,5 +1,5 @@
 /* test_redirects.c - the file _redirects. */
-#include "gatling/redirect_rules.h"
+#include "gatling/site/rules/redirect_rules.h"
 #include "tests/unit/check.h"
 #include "tests/unit/told.h"
 

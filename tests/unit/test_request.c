@@ -1,8 +1,8 @@
 /* test_request.c - the head of a request: what is accepted, what is refused with which status. */
 #include "tests/unit/check.h"
 
-#include "gatling/octet.h"
-#include "gatling/request.h"
+#include "gatling/http/chars.h"
+#include "gatling/http/request.h"
 
 static struct request q;
 
@@ -276,7 +276,7 @@ static void text_ends_at_the_first_octet_that_is_none(void **state) {
 				memset(text, '\xe9', sizeof text);
 				text[at] = (char)c;
 				bool is_text = c == '\t' || (c >= ' ' && c != 127);
-				assert_int_equal(octet_text(text, length), is_text ? length : at);
+				assert_int_equal(chars_text(text, length), is_text ? length : at);
 			}
 		}
 	}

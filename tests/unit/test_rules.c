@@ -1,6 +1,6 @@
 /* test_rules.c - patterns of paths, and the file _headers. */
-#include "gatling/header_rules.h"
-#include "gatling/pattern.h"
+#include "gatling/site/rules/header_rules.h"
+#include "gatling/site/rules/pattern.h"
 #include "tests/unit/check.h"
 #include "tests/unit/told.h"
 

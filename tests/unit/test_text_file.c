@@ -1,5 +1,5 @@
 /* test_text_file.c - files that say how a site is served: when they are read, and what is kept of them. */
-#include "gatling/text_file.h"
+#include "gatling/base/text_file.h"
 #include "tests/unit/check.h"
 
 #include <errno.h>
@@ -7,12 +7,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static struct tree tree;
+static struct docroot docroot;
 static char root_path[] = "/tmp/gatling-test-XXXXXX";
 static struct text_file file;
 
 static void write_file(const char *text) {
-	int fd = openat(tree.root, "f", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	int fd = openat(docroot.root, "f", O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	assert_int_not_equal(fd, -1);
 	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
 	close(fd);
@@ -22,15 +22,15 @@ static int set_up(void **state) {
 	(void)state;
 	strcpy(root_path, "/tmp/gatling-test-XXXXXX");
 	if (!mkdtemp(root_path)) return -1;
-	tree.root = open(root_path, O_RDONLY | O_DIRECTORY);
+	docroot.root = open(root_path, O_RDONLY | O_DIRECTORY);
 	file = (struct text_file){0};
-	return tree.root == -1;
+	return docroot.root == -1;
 }
 
 static int tear_down(void **state) {
 	(void)state;
 	char command[64];
-	close(tree.root);
+	close(docroot.root);
 	snprintf(command, sizeof command, "rm -r %s", root_path);
 	return system(command); // NOLINT(cert-env33-c)
 }
@@ -38,7 +38,7 @@ static int tear_down(void **state) {
 static void check_look(enum text_state wanted, const char *content) {
 	char *text;
 	size_t length;
-	enum text_state state = text_file_look(&file, &tree, "f", &text, &length);
+	enum text_state state = text_file_look(&file, &docroot, "f", &text, &length);
 	if (state != wanted) fail_msg("state %d, not %d (%s)", state, wanted, strerror(file.error));
 	assert_int_equal(!text, !content);
 	if (content) check_slice((struct slice){.at = text, .length = length}, content);
@@ -56,27 +56,27 @@ static void it_is_read_when_it_has_changed(void **state) {
 	check_look(TEXT_SAME, NULL);
 	write_file("two");
 	check_look(TEXT_NEW, "two");
-	assert_int_equal(unlinkat(tree.root, "f", 0), 0);
+	assert_int_equal(unlinkat(docroot.root, "f", 0), 0);
 	check_look(TEXT_NONE, NULL);
 	check_look(TEXT_SAME, NULL);
 }
 
 static void what_cannot_be_read_is_said_once(void **state) {
 	(void)state;
-	assert_int_equal(mkdirat(tree.root, "f", 0755), 0);
+	assert_int_equal(mkdirat(docroot.root, "f", 0755), 0);
 	check_look(TEXT_FAILED, NULL);
 	assert_int_equal(file.error, EINVAL);
 	check_look(TEXT_SAME, NULL);
-	assert_int_equal(unlinkat(tree.root, "f", AT_REMOVEDIR), 0);
+	assert_int_equal(unlinkat(docroot.root, "f", AT_REMOVEDIR), 0);
 	write_file("");
-	int fd = openat(tree.root, "f", O_WRONLY);
+	int fd = openat(docroot.root, "f", O_WRONLY);
 	assert_int_equal(ftruncate(fd, TEXT_FILE_MAX + 1), 0);
 	close(fd);
 	check_look(TEXT_FAILED, NULL);
 	assert_int_equal(file.error, EFBIG);
 	check_look(TEXT_SAME, NULL);
-	assert_int_equal(unlinkat(tree.root, "f", 0), 0);
-	assert_int_equal(symlinkat("f", tree.root, "f"), 0);
+	assert_int_equal(unlinkat(docroot.root, "f", 0), 0);
+	assert_int_equal(symlinkat("f", docroot.root, "f"), 0);
 	check_look(TEXT_FAILED, NULL);
 	assert_int_equal(file.error, ELOOP);
 }

@@ -1,5 +1,5 @@
 /* test_tickets.c - keys of tickets: the same for all who ask, a new one in time, and the old one not for ever. */
-#include "gatling/tickets.h"
+#include "gatling/tls/tickets.h"
 #include "tests/unit/check.h"
 
 static void a_key_is_kept_for_a_period_and_opens_for_another(void **state) {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "gatling/certificates.h"
-#include "gatling/tls.h"
+#include "gatling/tls/certificates.h"
+#include "gatling/tls/tls.h"
 
 static bool counting;
 static long allocations, fails_at; /* 0: none fails */

@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_TOLD_H
 #define TESTS_UNIT_TOLD_H
 
-#include "gatling/rules.h"
+#include "gatling/site/rules/rules.h"
 
 struct told {
 	struct rules_report report;

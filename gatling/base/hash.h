@@ -1,0 +1,29 @@
+/* hash.h - a hash of octets for tables in memory. Not for keys that an adversary chooses where it must not collide. */
+#ifndef GATLING_BASE_HASH_H
+#define GATLING_BASE_HASH_H
+
+#include <stdint.h>
+
+#include "gatling/base/slice.h"
+
+/* Eight octets at a time as FNV-1a takes one (http://www.isthe.com/chongo/tech/comp/fnv/). The last eight may overlap
+ * those before; the length is hashed, too, so that fewer than eight differ from the same with zeros in front. */
+static inline uint64_t hash_octets(uint64_t seed, struct slice s) {
+	enum { WORD = sizeof(uint64_t) };
+	const uint64_t prime = UINT64_C(1099511628211);
+	uint64_t h = seed ^ s.length ^ UINT64_C(14695981039346656037), word = 0;
+	for (size_t n = 0; n + WORD < s.length; n += WORD) {
+		memcpy(&word, s.at + n, WORD);
+		h = (h ^ word) * prime;
+		h ^= h >> 32;
+	}
+	if (s.length >= WORD) memcpy(&word, s.at + s.length - WORD, WORD);
+	else
+		for (size_t n = 0; n < s.length; n++) word = word << 8 | (unsigned char)s.at[n];
+	h = (h ^ word) * prime;
+	/* so that each bit counts for each (Murmur3, fmix64) */
+	h = (h ^ h >> 33) * UINT64_C(0xFF51AFD7ED558CCD);
+	return h ^ h >> 33;
+}
+
+#endif

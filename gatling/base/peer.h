@@ -1,0 +1,25 @@
+/* peer.h - the address of a client. */
+#ifndef GATLING_BASE_PEER_H
+#define GATLING_BASE_PEER_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+/* A client's address, small enough for every connection. IPv4 is kept as IPv4-mapped IPv6; all zero: a unix socket. */
+struct peer {
+	struct in6_addr address;
+};
+
+struct peer peer_of(const struct sockaddr *address);
+
+/* Whether it is an IPv4 address: those four octets are at PEER_IPV4_AT. */
+enum { PEER_IPV4_AT = 12 };
+bool peer_is_ipv4(const struct peer *peer);
+
+/* Writes the address as text, "unix:" for none, to out (PEER_MAX bytes). The bytes written. */
+enum { PEER_MAX = 64 };
+size_t peer_format(char *out, const struct peer *peer);
+
+#endif

@@ -1,0 +1,156 @@
+/* platform.c - see platform.h. */
+#include "gatling/base/platform.h"
+
+#ifdef __linux__
+#include <crypt.h>
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <linux/capability.h>
+#include <linux/openat2.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+/* at a path with ".." while somebody moves directories: openat2(2) says EAGAIN */
+enum { OPEN_ATTEMPTS = 8 };
+
+int platform_open_beneath(int directory, const char *path, int flags) {
+	struct open_how how = {.flags = (unsigned)flags, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+	long fd;
+	int attempts = 0;
+	do fd = syscall(SYS_openat2, directory, path, &how, sizeof how);
+	while (fd == -1 && errno == EAGAIN && ++attempts < OPEN_ATTEMPTS);
+	return (int)fd;
+}
+
+void platform_defer_accept(int fd, int wait_s) {
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wait_s, sizeof wait_s); /* it only saves */
+}
+
+bool platform_has_ktls(void) {
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd == -1) return false;
+	/* a socket that is not connected cannot have it yet: that is said only where there is such a thing */
+	bool has = setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", strlen("tls")) == 0 || errno == ENOTCONN;
+	close(fd);
+	return has;
+}
+
+/* The leak sanitizer looks into the process at its end. */
+#ifdef __SANITIZE_ADDRESS__
+static const bool looked_into = true;
+#else
+static const bool looked_into = false;
+#endif
+
+static void give_privileges_away(void) {
+	for (unsigned long capability = 0; capability <= CAP_LAST_CAP; capability++)
+		(void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0); /* who may not do that cannot gain any either: */
+	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (!looked_into) (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+void platform_keep_reading(void) {
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {{0}};
+	data[0].permitted = data[0].effective = 1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH;
+	platform_confine();
+	if (geteuid() == 0) (void)syscall(SYS_capset, &header, data);
+	(void)prctl(PR_SET_NAME, "gatling-opener");
+}
+
+#else
+
+static void give_privileges_away(void) {}
+void platform_keep_reading(void) { platform_confine(); }
+
+bool platform_has_ktls(void) { return false; }
+
+int platform_open_beneath(int directory, const char *path, int flags) {
+#ifdef O_RESOLVE_BENEATH
+	int fd = openat(directory, path, flags | O_RESOLVE_BENEATH);
+#ifdef ENOTCAPABLE
+	if (fd == -1 && errno == ENOTCAPABLE) errno = EXDEV;
+#endif
+	return fd;
+#else
+	(void)directory, (void)path, (void)flags;
+	errno = ENOSYS;
+	return -1;
+#endif
+}
+
+void platform_defer_accept(int fd, int wait_s) { (void)fd, (void)wait_s; }
+
+#endif
+
+void platform_confine(void) {
+	const struct rlimit none = {0};
+	(void)setrlimit(RLIMIT_CORE, &none);
+	give_privileges_away();
+}
+
+long platform_send_queue(int fd) {
+	int bytes;
+#if defined(__linux__)
+	return ioctl(fd, SIOCOUTQ, &bytes) == -1 ? -1 : bytes;
+#elif defined(SO_NWRITE)
+	socklen_t length = sizeof bytes;
+	return getsockopt(fd, SOL_SOCKET, SO_NWRITE, &bytes, &length) == -1 ? -1 : bytes;
+#elif defined(FIONWRITE)
+	return ioctl(fd, FIONWRITE, &bytes) == -1 ? -1 : bytes;
+#else
+	(void)fd, (void)bytes;
+	return -1;
+#endif
+}
+
+bool platform_can_open_beneath(void) {
+	int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (here == -1) return false;
+	int fd = platform_open_beneath(here, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd != -1) close(fd);
+	close(here);
+	return fd != -1;
+}
+
+/* --- passwords --- */
+
+static bool take_hash(const char *hash, char *out) {
+	if (!hash || *hash == '*' || strlen(hash) >= PLATFORM_CRYPT_ROOM) return false;
+	memcpy(out, hash, strlen(hash) + 1);
+	return true;
+}
+
+#if defined(__linux__) || defined(__FreeBSD__)
+
+bool platform_crypt(const char *password, const char *setting, char *out) {
+	struct crypt_data *data = calloc(1, sizeof *data);
+	if (!data) return false;
+	bool known = take_hash(crypt_r(password, setting, data), out);
+	free(data);
+	return known;
+}
+
+#else
+
+bool platform_crypt(const char *password, const char *setting, char *out) {
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	pthread_mutex_lock(&mutex);
+	bool known = take_hash(crypt(password, setting), out);
+	pthread_mutex_unlock(&mutex);
+	return known;
+}
+
+#endif

@@ -1,0 +1,23 @@
+/* budget.h - how much memory is kept for clients. What counts is everything that is taken because a client has sent or
+ * not read something: input, requests that wait, streams, header tables, answers and the log lines of them, sealed
+ * records. A new kind of thing that is kept is a new line in conn_memory(). What a connection takes anyway (its
+ * structures, OpenSSL's) is limited by the number of connections; what files and listings take, by their caches. */
+#ifndef GATLING_CONN_BUDGET_H
+#define GATLING_CONN_BUDGET_H
+
+#include <stdint.h>
+
+enum {
+	BUDGET_CONNECTION = 512 * 1024,   /* bytes for one connection; over it, it is closed */
+	BUDGET_WORKER = 64 * 1024 * 1024, /* for all of a worker, unless --client-memory says otherwise; over it, the
+										 dearest are closed */
+	BUDGET_RELIEF = 8                 /* until this part of it is free again */
+};
+
+/* What clients may take. */
+struct conn_options {
+	int timeout_s, head_timeout_s, keepalive_timeout_s; /* 0: never */
+	uint64_t client_memory;                             /* bytes that a worker keeps for its clients */
+};
+
+#endif

@@ -1,0 +1,148 @@
+/* shed.c - see shed.h. To find who goes takes a walk over all connections: it keeps some hundred of them for the next
+ * times, and looks at each again before it goes. */
+#include "gatling/conn/shed.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "gatling/conn/budget.h"
+#include "gatling/conn/conn.h"
+
+/* Above all that are idle. */
+#define HEAD_RANK (INT64_C(1) << 60)
+
+/* 0: it stays. */
+static int64_t rank_of(const struct conn *c, int64_t now_ms) {
+	int64_t age = now_ms - conn_since(c);
+	if (age <= SHED_IDLE_MS) return 0;
+	if (conn_unfinished(c)) return age > SHED_HEAD_MS ? HEAD_RANK + age : 0;
+	return conn_idle(c) && conn_can_close_idle(c) ? age : 0;
+}
+
+static int64_t memory_of(const struct conn *c, int64_t now_ms) {
+	(void)now_ms;
+	return (int64_t)conn_memory(c);
+}
+
+/* --- the highest ranks of a walk: a heap with the lowest of them in front --- */
+
+static void sift_down(struct shed_candidate *heap, unsigned count) {
+	for (unsigned at = 0, least; (least = 2 * at + 1) < count; at = least) {
+		if (least + 1 < count && heap[least + 1].rank < heap[least].rank) least++;
+		if (heap[at].rank <= heap[least].rank) return;
+		struct shed_candidate moved = heap[at];
+		heap[at] = heap[least];
+		heap[least] = moved;
+	}
+}
+
+static void sift_up(struct shed_candidate *heap, unsigned at) {
+	for (unsigned above; at && heap[at].rank < heap[above = (at - 1) / 2].rank; at = above) {
+		struct shed_candidate moved = heap[at];
+		heap[at] = heap[above];
+		heap[above] = moved;
+	}
+}
+
+static int highest_first(const void *a, const void *b) {
+	const struct shed_candidate *x = a, *y = b;
+	return x->rank > y->rank ? -1 : x->rank < y->rank;
+}
+
+static void walk(const struct worker *w, struct shed *s, int64_t (*rank)(const struct conn *c, int64_t now_ms)) {
+	int64_t now_ms = io_now(w->loop);
+	s->first = s->count = 0;
+	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
+		const struct conn *c = conn_of(w, fd);
+		struct shed_candidate found = {.fd = fd};
+		if (!c || (found.rank = rank(c, now_ms)) <= 0) continue;
+		found.since_ms = conn_since(c);
+		if (s->count < SHED_CANDIDATES) {
+			s->candidate[s->count] = found;
+			sift_up(s->candidate, s->count++);
+		} else if (found.rank > s->candidate[0].rank) {
+			s->candidate[0] = found;
+			sift_down(s->candidate, s->count);
+		}
+	}
+	qsort(s->candidate, s->count, sizeof *s->candidate, highest_first);
+}
+
+/* --- room for others --- */
+
+/* Whether it is time for a line. */
+static bool may_say(void) {
+	static atomic_llong next_s;
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	long long due = atomic_load(&next_s);
+	return now.tv_sec >= due && atomic_compare_exchange_strong(&next_s, &due, now.tv_sec + SHED_SAY_S);
+}
+
+static const char remedy[] = "more descriptors (ulimit -n) or workers (-j) make room for more";
+
+static void say(struct shed *s, const struct worker *w) {
+	if (!may_say()) return;
+	fprintf(
+		stderr,
+		"gatling: a worker has %u of %u connections, and has closed %lu with an unfinished request or handshake and "
+		"%lu idle ones; %s\n",
+		w->connections, w->connections_max, s->heads, s->idle, remedy);
+	s->heads = s->idle = 0;
+}
+
+void shed_say_full(struct worker *w) {
+	if (!may_say()) return;
+	fprintf(stderr, "gatling: a worker has all of its %u connections, and none is idle: new ones wait; %s\n",
+			w->connections_max, remedy);
+}
+
+/* Whether one that was found goes, unless it has gone on since, or has a request that is answered now. */
+static bool go(struct worker *w, const struct shed_candidate *found) {
+	struct conn *c = conn_of(w, found->fd);
+	if (!c || conn_since(c) != found->since_ms || !rank_of(c, io_now(w->loop))) return false;
+	bool idle = conn_idle(c);
+	if (idle && !conn_close_idle(w, c)) return false;
+	if (!idle) conn_close(w, c);
+	if (idle) w->shed.idle++;
+	else w->shed.heads++;
+	return true;
+}
+
+unsigned shed_connections(struct worker *w, unsigned wanted) {
+	struct shed *s = &w->shed;
+	unsigned gone = 0;
+	if (wanted > SHED_BATCH) wanted = SHED_BATCH;
+	while (gone < wanted) {
+		if (s->first == s->count) {
+			if (io_now(w->loop) < s->walk_ms) break;
+			walk(w, s, rank_of);
+			s->walk_ms = io_now(w->loop) + SHED_WALK_MS;
+			if (!s->count) break;
+		}
+		gone += go(w, &s->candidate[s->first++]);
+	}
+	if (gone) say(s, w);
+	return gone;
+}
+
+/* --- memory --- */
+
+void shed_memory(struct worker *w) {
+	static _Thread_local struct shed s;
+	const size_t most = w->options->conn.client_memory;
+	unsigned gone = 0;
+	while (w->memory > most - most / BUDGET_RELIEF) {
+		walk(w, &s, memory_of);
+		if (!s.count) break;
+		for (unsigned i = 0; i < s.count && w->memory > most - most / BUDGET_RELIEF; i++, gone++)
+			conn_calm(w, conn_of(w, s.candidate[i].fd));
+	}
+	if (may_say())
+		fprintf(stderr,
+				"gatling: more than %zu bytes were kept for the clients of a worker: closed the %u dearest "
+				"(--client-memory sets the limit)\n",
+				most, gone);
+}

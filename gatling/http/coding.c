@@ -1,0 +1,88 @@
+/* coding.c - see coding.h. */
+#include "gatling/http/coding.h"
+
+enum { WEIGHT_MAX = 1000, WEIGHT_UNSAID = 1 }; /* identity that nobody has mentioned is liked less than what was */
+
+const struct slice coding_suffix[CODINGS] = {
+	[CODING_IDENTITY] = SLICE(""),
+	[CODING_GZIP] = SLICE(".gz"),
+	[CODING_ZSTD] = SLICE(".zst"),
+	[CODING_BR] = SLICE(".br"),
+};
+
+const struct slice coding_name[CODINGS] = {
+	[CODING_IDENTITY] = SLICE("identity"),
+	[CODING_GZIP] = SLICE("gzip"),
+	[CODING_ZSTD] = SLICE("zstd"),
+	[CODING_BR] = SLICE("br"),
+};
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* qvalue (RFC 9110, section 12.4.2) in thousandths; one that cannot be understood is as none: WEIGHT_MAX. */
+static unsigned parse_qvalue(struct slice s) {
+	unsigned weight = 0, unit = WEIGHT_MAX;
+	if (!s.length || (s.at[0] != '0' && s.at[0] != '1') || (s.length > 1 && s.at[1] != '.') || s.length > 5)
+		return WEIGHT_MAX;
+	weight = (unsigned)(s.at[0] - '0') * WEIGHT_MAX;
+	for (size_t i = 2; i < s.length; i++) {
+		if (!is_digit(s.at[i])) return WEIGHT_MAX;
+		unit /= 10;
+		weight += (unsigned)(s.at[i] - '0') * unit;
+	}
+	return weight < WEIGHT_MAX ? weight : WEIGHT_MAX;
+}
+
+/* Takes the weight off an element "gzip;q=0.5". */
+static unsigned take_weight(struct slice *element) {
+	const char *semicolon = memchr(element->at, ';', element->length);
+	if (!semicolon) return WEIGHT_MAX;
+	struct slice q = {.at = semicolon + 1, .length = (size_t)(element->at + element->length - semicolon - 1)};
+	element->length = (size_t)(semicolon - element->at);
+	*element = slice_trim(*element);
+	q = slice_trim(q);
+	if (q.length < 2 || (q.at[0] != 'q' && q.at[0] != 'Q') || q.at[1] != '=') return WEIGHT_MAX;
+	return parse_qvalue((struct slice){.at = q.at + 2, .length = q.length - 2});
+}
+
+/* -1: none that is known here. */
+static int coding_of(struct slice name) {
+	for (int i = 0; i < CODINGS; i++)
+		if (slice_equal_nocase(name, coding_name[i])) return i;
+	return slice_equal_nocase(name, SLICE("x-gzip")) ? CODING_GZIP : -1; /* section 8.4.1.3 */
+}
+
+struct coding_weights coding_weights(const struct request *r) {
+	struct coding_weights weights = {.of = {[CODING_IDENTITY] = WEIGHT_UNSAID}};
+	if (!request_has(r, FIELD_ACCEPT_ENCODING)) { /* then any is acceptable */
+		for (int i = 0; i < CODINGS; i++) weights.of[i] = i == CODING_IDENTITY ? WEIGHT_MAX : WEIGHT_UNSAID;
+		return weights;
+	}
+	unsigned said = 0, others = 0;
+	bool star = false;
+	for (unsigned i = 0; i < r->fields; i++) {
+		if (r->field[i].name != FIELD_ACCEPT_ENCODING) continue;
+		struct slice list = r->field[i].value;
+		for (struct slice element; slice_next_element(&list, &element);) {
+			unsigned weight = take_weight(&element);
+			int coding = coding_of(element);
+			if (coding != -1) {
+				weights.of[coding] = weight;
+				said |= 1U << coding;
+			} else if (slice_equal(element, SLICE("*"))) {
+				star = true;
+				others = weight;
+			}
+		}
+	}
+	for (int i = 0; star && i < CODINGS; i++)
+		if (!(said >> i & 1)) weights.of[i] = others;
+	return weights;
+}
+
+int coding_choose(const struct coding_weights *weights, unsigned there) {
+	int best = -1;
+	for (int i = CODINGS - 1; i >= 0; i--)
+		if (there >> i & 1 && weights->of[i] && (best == -1 || weights->of[i] > weights->of[best])) best = i;
+	return best == -1 && there & 1U << CODING_IDENTITY ? CODING_IDENTITY : best;
+}

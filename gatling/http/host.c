@@ -1,0 +1,58 @@
+/* host.c - see host.h. */
+#include "gatling/http/host.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "gatling/http/chars.h"
+
+enum { PORT_DIGITS = 5, PORT_MAX = 65535 };
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* The length of the "[address]" at the start, 0 if that is no IPv6 address. */
+static size_t literal_length(struct slice authority) {
+	char text[INET6_ADDRSTRLEN];
+	struct in6_addr address;
+	const char *end = memchr(authority.at, ']', authority.length);
+	size_t length = end ? (size_t)(end - authority.at) - 1 : sizeof text;
+	if (length >= sizeof text || memchr(authority.at + 1, '\0', length)) return 0;
+	memcpy(text, authority.at + 1, length);
+	text[length] = '\0';
+	return inet_pton(AF_INET6, text, &address) == 1 ? length + 2 : 0;
+}
+
+/* The length of the uri-host at the start, 0 if there is none. */
+static size_t uri_host_length(struct slice authority) {
+	size_t n = 0;
+	if (authority.length && authority.at[0] == '[') return literal_length(authority);
+	for (; n < authority.length && authority.at[n] != ':'; n++) {
+		char c = authority.at[n];
+		if (!char_is(c, CHAR_HOST)) return 0;
+		if (c == '.' && (n == 0 || authority.at[n - 1] == '.')) return 0;
+	}
+	return n;
+}
+
+bool host_valid(struct slice authority) {
+	size_t n = uri_host_length(authority);
+	if (n == 0 || n > HOST_MAX) return false;
+	if (n == authority.length) return true;
+	if (authority.at[n++] != ':' || authority.length - n > PORT_DIGITS) return false;
+	unsigned port = 0;
+	for (; n < authority.length; n++) {
+		if (!is_digit(authority.at[n])) return false;
+		port = port * 10 + (unsigned)(authority.at[n] - '0');
+	}
+	return port <= PORT_MAX;
+}
+
+size_t host_name(struct slice authority, char *name) {
+	size_t n = uri_host_length(authority);
+	for (size_t i = 0; i < n; i++) {
+		char c = authority.at[i];
+		name[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	}
+	return n && name[n - 1] == '.' ? n - 1 : n;
+}

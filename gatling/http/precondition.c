@@ -1,0 +1,69 @@
+/* precondition.c - see precondition.h. */
+#include "gatling/http/precondition.h"
+
+#include "gatling/http/date.h"
+
+/* Takes an entity-tag (section 8.8.3) off the front of a list, with the separator before it. false: none is left, or
+ * what is there is none. */
+static bool take_etag(struct slice *list, struct slice *etag, bool *weak) {
+	while (list->length && strchr(" \t,", list->at[0])) list->at++, list->length--;
+	*weak = list->length > 2 && list->at[0] == 'W' && list->at[1] == '/';
+	if (*weak) list->at += 2, list->length -= 2;
+	if (!list->length || list->at[0] != '"') return false;
+	const char *end = memchr(list->at + 1, '"', list->length - 1);
+	if (!end) return false;
+	etag->at = list->at;
+	etag->length = (size_t)(end + 1 - list->at);
+	list->at += etag->length;
+	list->length -= etag->length;
+	return true;
+}
+
+/* Whether any line of the field holds "*" or the etag. */
+static bool etag_listed(const struct request *r, enum field_name name, struct slice etag, bool strong) {
+	for (unsigned i = 0; i < r->fields; i++) {
+		if (r->field[i].name != name) continue;
+		struct slice list = r->field[i].value;
+		if (slice_equal(list, SLICE("*"))) return true;
+		bool weak;
+		for (struct slice one; take_etag(&list, &one, &weak);)
+			if (slice_equal(one, etag) && !(strong && weak)) return true;
+	}
+	return false;
+}
+
+/* Whether the field is a date, which then is *date. Who asks again sends the one that was sent: no need to parse it. */
+static bool parse_date(struct slice field, const struct validators *v, time_t *date) {
+	if (!field.at) return false;
+	*date = v->last_modified;
+	return slice_equal(field, v->date) || date_parse(field, date);
+}
+
+int precondition_status(const struct request *r, const struct validators *v) {
+	time_t date;
+	if (request_field(r, FIELD_IF_MATCH).at) {
+		if (!etag_listed(r, FIELD_IF_MATCH, v->etag, true)) return 412;
+	} else if (parse_date(request_field(r, FIELD_IF_UNMODIFIED_SINCE), v, &date)) {
+		if (v->last_modified > date) return 412;
+	}
+	if (request_field(r, FIELD_IF_NONE_MATCH).at) {
+		if (etag_listed(r, FIELD_IF_NONE_MATCH, v->etag, false)) return 304;
+	} else if (parse_date(request_field(r, FIELD_IF_MODIFIED_SINCE), v, &date)) {
+		if (v->last_modified <= date) return 304;
+	}
+	return 0;
+}
+
+bool precondition_range(const struct request *r, const struct validators *v) {
+	struct slice field = request_field(r, FIELD_IF_RANGE);
+	if (!field.at) return true;
+	/* A date is not strong enough (section 8.8.2.2): files change within a second, and many carry a date that was set.
+	 * Who has one has the entity-tag, too. */
+	return v->etag.at && slice_equal(field, v->etag);
+}
+
+bool precondition_wants_etag(const struct request *r) {
+	struct slice range = request_field(r, FIELD_IF_RANGE);
+	return request_has(r, FIELD_IF_MATCH) || request_has(r, FIELD_IF_NONE_MATCH) ||
+		   (range.length && range.at[0] == '"');
+}

@@ -1,0 +1,370 @@
+/* request.c - see request.h. One line at a time, strictly: what RFC 9112 lets a server repair is refused, since
+ * two parsers that repair differently are how requests get smuggled. */
+#include "gatling/http/request.h"
+
+#include <stdlib.h>
+
+#include <assert.h>
+#include <limits.h>
+
+#include "gatling/http/chars.h"
+#include "gatling/http/host.h"
+
+/* Length of the longest start of s that is of that class. */
+static size_t span(struct slice s, enum char_class class) {
+	size_t n = 0;
+	while (n < s.length && char_is(s.at[n], class)) n++;
+	return n;
+}
+
+static enum method method_of(struct slice name) {
+	static const struct slice not_allowed[] = {SLICE("POST"),  SLICE("PUT"),   SLICE("DELETE"),
+											   SLICE("PATCH"), SLICE("TRACE"), SLICE("CONNECT")};
+	if (slice_equal(name, SLICE("GET"))) return METHOD_GET;
+	if (slice_equal(name, SLICE("HEAD"))) return METHOD_HEAD;
+	if (slice_equal(name, SLICE("OPTIONS"))) return METHOD_OPTIONS;
+	for (size_t i = 0; i < sizeof not_allowed / sizeof *not_allowed; i++)
+		if (slice_equal(name, not_allowed[i])) return METHOD_NOT_ALLOWED;
+	return METHOD_UNKNOWN;
+}
+
+/* HTTP-version, RFC 9112, section 2.3. */
+static int parse_version(struct request *r, struct slice version) {
+	const char *v = version.at;
+	if (version.length != 8 || memcmp(v, "HTTP/", 5) != 0 || v[5] < '0' || v[5] > '9' || v[6] != '.' || v[7] < '0' ||
+		v[7] > '9')
+		return -400;
+	if (v[5] != '1') return -505;
+	r->minor = v[7] == '0' ? 0 : 1;
+	return 0;
+}
+
+/* The four forms of RFC 9112, section 3.2. */
+static int parse_target(struct request *r, struct slice name, struct slice target) {
+	if (target.at[0] != '/') {
+		static const struct slice scheme[] = {SLICE("http://"), SLICE("https://")};
+		bool absolute = false;
+		if (slice_equal(name, SLICE("CONNECT"))) {
+			r->path = target;
+			return host_valid(target) ? 0 : -400;
+		}
+		if (slice_equal(target, SLICE("*"))) {
+			r->path = target;
+			return r->method == METHOD_OPTIONS ? 0 : -400;
+		}
+		for (int i = 0; i < 2 && !absolute; i++) {
+			size_t n = scheme[i].length;
+			if (target.length <= n || strncasecmp(target.at, scheme[i].at, n) != 0) continue;
+			target.at += n;
+			target.length -= n;
+			absolute = true;
+		}
+		if (!absolute) return -400;
+		size_t n = 0;
+		while (n < target.length && target.at[n] != '/' && target.at[n] != '?') n++;
+		r->host = (struct slice){.at = target.at, .length = n};
+		if (!n || !host_valid(r->host)) return -400;
+		target.at += n;
+		target.length -= n;
+	}
+	const char *question = memchr(target.at, '?', target.length);
+	size_t path_length = question ? (size_t)(question - target.at) : target.length;
+	r->path = path_length ? (struct slice){.at = target.at, .length = path_length} : SLICE("/");
+	if (question) r->query = (struct slice){.at = question, .length = target.length - path_length};
+	return 0;
+}
+
+int request_begin(struct request *r, struct slice method, struct slice target) {
+	memset(r, 0, offsetof(struct request, field));
+	r->minor = 1;
+	r->keep_alive = true;
+	r->method = method_of(method);
+	if (target.length > TARGET_MAX) return -414;
+	if (!method.length || span(method, CHAR_TOKEN) != method.length) return -400;
+	if (method.length > METHOD_MAX) return -501;
+	if (!target.length || span(target, CHAR_TARGET) != target.length) return -400;
+	return parse_target(r, method, target);
+}
+
+static int parse_request_line(struct request *r, struct slice line) {
+	r->line = line;
+	struct slice name = {.at = line.at, .length = span(line, CHAR_TOKEN)};
+	if (name.length == 0 || name.length == line.length || line.at[name.length] != ' ') return -400;
+	if (name.length > METHOD_MAX) return -501;
+	r->method = method_of(name); /* also for a refusal: that of a HEAD has no body */
+	struct slice rest = {.at = line.at + name.length + 1, .length = line.length - name.length - 1};
+	struct slice target = {.at = rest.at, .length = span(rest, CHAR_TARGET)};
+	if (target.length > TARGET_MAX) return -414;
+	if (target.length == 0 || target.length == rest.length || rest.at[target.length] != ' ') return -400;
+	int error = parse_version(
+		r, (struct slice){.at = target.at + target.length + 1, .length = rest.length - target.length - 1});
+	return error ? error : parse_target(r, name, target);
+}
+
+static const struct slice field_names[FIELD_OTHER] = {
+	[FIELD_ACCEPT_ENCODING] = SLICE("accept-encoding"),
+	[FIELD_AUTHORIZATION] = SLICE("authorization"),
+	[FIELD_CONNECTION] = SLICE("connection"),
+	[FIELD_CONTENT_LENGTH] = SLICE("content-length"),
+	[FIELD_EXPECT] = SLICE("expect"),
+	[FIELD_HOST] = SLICE("host"),
+	[FIELD_IF_MATCH] = SLICE("if-match"),
+	[FIELD_IF_MODIFIED_SINCE] = SLICE("if-modified-since"),
+	[FIELD_IF_NONE_MATCH] = SLICE("if-none-match"),
+	[FIELD_IF_RANGE] = SLICE("if-range"),
+	[FIELD_IF_UNMODIFIED_SINCE] = SLICE("if-unmodified-since"),
+	[FIELD_RANGE] = SLICE("range"),
+	[FIELD_REFERER] = SLICE("referer"),
+	[FIELD_TRANSFER_ENCODING] = SLICE("transfer-encoding"),
+	[FIELD_USER_AGENT] = SLICE("user-agent"),
+};
+static_assert(FIELD_OTHER <= CHAR_BIT * sizeof(unsigned), "request_has() keeps a bit for each");
+
+/* What a name may be, by its length; FIELD_OTHER: nothing. */
+enum { NAME_LENGTH_MIN = 4, NAME_LENGTH_MAX = 19, CANDIDATES = 2 };
+static uint8_t field_candidates[NAME_LENGTH_MAX + 1][CANDIDATES];
+
+__attribute__((constructor)) static void candidates_init(void) {
+	memset(field_candidates, FIELD_OTHER, sizeof field_candidates);
+	for (int i = 0; i < FIELD_OTHER; i++) {
+		assert(field_names[i].length >= NAME_LENGTH_MIN && field_names[i].length <= NAME_LENGTH_MAX);
+		uint8_t *candidate = field_candidates[field_names[i].length];
+		if (*candidate != FIELD_OTHER) candidate++;
+		assert(*candidate == FIELD_OTHER);
+		*candidate = (uint8_t)i;
+	}
+}
+
+/* Octets in lower case: of those that a token may hold, this bit makes none but a capital a letter or a hyphen. */
+static uint64_t lower_8(const char *at) {
+	uint64_t octets;
+	memcpy(&octets, at, sizeof octets);
+	return octets | UINT64_C(0x2020202020202020);
+}
+
+static uint32_t lower_4(const char *at) {
+	uint32_t octets;
+	memcpy(&octets, at, sizeof octets);
+	return octets | UINT32_C(0x20202020);
+}
+
+/* Whether tokens of that length, the known one of letters and hyphens, are the same but for the case of letters. */
+static bool same_name(const char *name, const char *known, size_t length) {
+	if (length < 8) return lower_4(name) == lower_4(known) && lower_4(name + length - 4) == lower_4(known + length - 4);
+	for (size_t i = 0; i + 8 < length; i += 8)
+		if (lower_8(name + i) != lower_8(known + i)) return false;
+	return lower_8(name + length - 8) == lower_8(known + length - 8);
+}
+
+enum field_name request_field_name(struct slice name) {
+	if (name.length < NAME_LENGTH_MIN || name.length > NAME_LENGTH_MAX) return FIELD_OTHER;
+	for (int i = 0; i < CANDIDATES; i++) {
+		uint8_t candidate = field_candidates[name.length][i];
+		if (candidate == FIELD_OTHER) break;
+		if (same_name(name.at, field_names[candidate].at, name.length)) return (enum field_name)candidate;
+	}
+	return FIELD_OTHER;
+}
+
+int request_add(struct request *r, enum field_name name, struct slice value) {
+	if (name == FIELD_OTHER) return 0;
+	if (r->fields == FIELDS_MAX) return -431;
+	unsigned bit = 1U << name;
+	r->repeated |= r->known & bit;
+	r->known |= bit;
+	r->field[r->fields++] = (struct field){.name = name, .value = slice_trim(value)};
+	return 0;
+}
+
+/* field-line, RFC 9112, section 5. A line that starts with a blank is obs-fold: no token, so refused with the rest. */
+static int parse_field(struct request *r, struct slice line) {
+	struct slice name = {.at = line.at, .length = span(line, CHAR_TOKEN)};
+	if (!name.length || name.length == line.length || line.at[name.length] != ':') return -400;
+	struct slice value = {.at = line.at + name.length + 1, .length = line.length - name.length - 1};
+	if (chars_text(value.at, value.length) != value.length) return -400;
+	return request_add(r, request_field_name(name), value);
+}
+
+struct slice request_field(const struct request *r, enum field_name name) {
+	unsigned i = 0;
+	if (!request_has(r, name)) return (struct slice){0};
+	while (r->field[i].name != name) i++;
+	return r->field[i].value;
+}
+
+static bool repeated(const struct request *r, enum field_name name) { return r->repeated >> name & 1; }
+
+/* RFC 9112, section 3.2. */
+static int check_host(struct request *r) {
+	struct slice host = request_field(r, FIELD_HOST);
+	if (repeated(r, FIELD_HOST) || (!host.at && r->minor >= 1)) return -400;
+	if (host.length && !host_valid(host)) return -400;
+	if (!r->host.at && host.length) r->host = host;
+	return 0;
+}
+
+static int parse_content_length(struct request *r) {
+	struct slice value = request_field(r, FIELD_CONTENT_LENGTH);
+	if (repeated(r, FIELD_CONTENT_LENGTH) || !value.length) return -400;
+	for (size_t i = 0; i < value.length; i++) {
+		if (value.at[i] < '0' || value.at[i] > '9') return -400;
+		/* no more than fits: what is over BODY_MAX already only has to stay so */
+		if (r->content_length <= BODY_MAX) r->content_length = r->content_length * 10 + (uint64_t)(value.at[i] - '0');
+	}
+	if (r->content_length > BODY_MAX) return -413;
+	r->framing = r->content_length ? BODY_LENGTH : BODY_NONE;
+	return 0;
+}
+
+/* Whether an element of a comma-separated list is empty. */
+static bool has_empty_element(struct slice list) {
+	for (size_t start = 0; start <= list.length;) {
+		const char *comma = memchr(list.at + start, ',', list.length - start);
+		size_t end = comma ? (size_t)(comma - list.at) : list.length;
+		if (!slice_trim((struct slice){.at = list.at + start, .length = end - start}).length) return true;
+		start = end + 1;
+	}
+	return false;
+}
+
+/* RFC 9112, sections 6.1 and 7: nothing but "chunked", once, is known here. An empty element, which a recipient may
+ * skip (RFC 9110, section 5.6.1.2), is refused: others do so, and framing is what all have to agree on. */
+static int parse_transfer_encoding(struct request *r) {
+	if (r->minor == 0) return -400;
+	struct slice last = {0};
+	unsigned codings = 0, chunked = 0;
+	for (unsigned i = 0; i < r->fields; i++) {
+		if (r->field[i].name != FIELD_TRANSFER_ENCODING) continue;
+		struct slice list = r->field[i].value;
+		if (has_empty_element(list)) return -400;
+		for (struct slice coding; slice_next_element(&list, &coding); last = coding, codings++)
+			chunked += slice_equal_nocase(coding, SLICE("chunked"));
+	}
+	if (chunked > 1 || !codings || (chunked && !slice_equal_nocase(last, SLICE("chunked")))) return -400;
+	if (codings > chunked) return -501;
+	r->framing = BODY_CHUNKED;
+	return 0;
+}
+
+/* RFC 9112, section 6.3. */
+static int parse_framing(struct request *r) {
+	bool length = request_has(r, FIELD_CONTENT_LENGTH);
+	if (request_has(r, FIELD_TRANSFER_ENCODING)) return length ? -400 : parse_transfer_encoding(r);
+	if (length) return parse_content_length(r);
+	if (r->minor >= 1 || r->method != METHOD_NOT_ALLOWED) return 0;
+	/* where HTTP/1.0 has a body, only its length can end it (RFC 1945, section 8.3) */
+	struct slice method = {.at = r->line.at, .length = span(r->line, CHAR_TOKEN)};
+	return slice_equal(method, SLICE("POST")) || slice_equal(method, SLICE("PUT")) ? -411 : 0;
+}
+
+/* RFC 9110, section 10.1.1. */
+static int parse_expect(struct request *r) {
+	if (r->minor == 0 || !request_has(r, FIELD_EXPECT)) return 0;
+	for (unsigned i = 0; i < r->fields; i++) {
+		if (r->field[i].name != FIELD_EXPECT) continue;
+		struct slice list = r->field[i].value;
+		for (struct slice expectation; slice_next_element(&list, &expectation);) {
+			if (!slice_equal_nocase(expectation, SLICE("100-continue"))) return -417;
+			r->expect_continue = r->framing != BODY_NONE;
+		}
+	}
+	return 0;
+}
+
+/* RFC 9112, section 9.3. */
+static void parse_connection(struct request *r) {
+	bool close = false, keep_alive = false;
+	for (unsigned i = 0; i < r->fields && request_has(r, FIELD_CONNECTION); i++) {
+		if (r->field[i].name != FIELD_CONNECTION) continue;
+		struct slice list = r->field[i].value;
+		for (struct slice option; slice_next_element(&list, &option);) {
+			close |= slice_equal_nocase(option, SLICE("close"));
+			keep_alive |= slice_equal_nocase(option, SLICE("keep-alive"));
+		}
+	}
+	r->keep_alive = !close && (r->minor >= 1 || keep_alive);
+}
+
+int request_end(struct request *r) {
+	int error = parse_framing(r);
+	return error ? error : parse_expect(r);
+}
+
+/* Takes a line off the front of *rest. 1: there it is, without its CRLF; 0: it is not complete; -400: a bare LF. */
+static int next_line(struct slice *rest, struct slice *line) {
+	const char *end = memchr(rest->at, '\n', rest->length);
+	if (!end) return 0;
+	size_t length = (size_t)(end - rest->at);
+	if (length == 0 || end[-1] != '\r') return -400;
+	*line = (struct slice){.at = rest->at, .length = length - 1};
+	rest->at += length + 1;
+	rest->length -= length + 1;
+	return 1;
+}
+
+/* No line end in sight: 0, or what is wrong already. */
+static int parse_incomplete(struct request *r, struct slice rest, size_t used) {
+	if (!request_plausible(rest.at, rest.length)) return -400;
+	if (!r->line.at) {
+		r->line = rest;
+		size_t name = span(rest, CHAR_TOKEN);
+		bool empty_line = name == 0 && rest.length && rest.at[0] == '\r';
+		if (name < rest.length && rest.at[name] != ' ' && !empty_line) return -400;
+		if (name == 0 && rest.length && !empty_line) return -400; /* a blank */
+		if (name > METHOD_MAX) return -501;
+		if (rest.length > METHOD_MAX + TARGET_MAX) return -414;
+	}
+	return used + rest.length >= HEAD_MAX ? -431 : 0;
+}
+
+int request_parse(struct request *r, const char *buffer, size_t length) {
+	struct slice rest = {.at = buffer, .length = length};
+	unsigned fields = 0, empty_lines = 0;
+	int error = 0;
+	memset(r, 0, offsetof(struct request, field));
+	while (!error) {
+		struct slice line;
+		int got = next_line(&rest, &line);
+		if (got < 0) return got;
+		size_t used = (size_t)(rest.at - buffer);
+		if (got == 0) return parse_incomplete(r, rest, used);
+		if (used > HEAD_MAX) return -431;
+		if (!r->line.at && line.length) error = parse_request_line(r, line);
+		else if (!r->line.at) error = ++empty_lines > EMPTY_LINES_MAX ? -400 : 0;
+		else if (line.length) error = ++fields > FIELDS_MAX ? -431 : parse_field(r, line);
+		else break;
+	}
+	if (error || (error = check_host(r)) || (error = parse_framing(r)) || (error = parse_expect(r))) return error;
+	parse_connection(r);
+	return (int)(rest.at - buffer);
+}
+
+bool request_plausible(const char *buffer, size_t length) {
+	/* a CR may stand at the end only, where its LF is still to come */
+	size_t text = chars_text(buffer, length);
+	return text == length || (buffer[text] == '\r' && text + 1 == length);
+}
+
+static struct slice keep(char **at, struct slice s) {
+	if (!s.at) return s;
+	struct slice kept = {.at = *at, .length = s.length};
+	if (s.length) memcpy(*at, s.at, s.length);
+	*at += s.length;
+	return kept;
+}
+
+struct request *request_keep(const struct request *r, size_t *size) {
+	size_t head = offsetof(struct request, field) + r->fields * sizeof *r->field;
+	*size = head + r->line.length + r->path.length + r->query.length + r->host.length;
+	for (unsigned i = 0; i < r->fields; i++) *size += r->field[i].value.length;
+	struct request *kept = malloc(*size); /* the fields that did not come are not there, nor looked at */
+	if (!kept) return NULL;
+	memcpy(kept, r, head);
+	char *at = (char *)kept + head;
+	kept->line = keep(&at, r->line);
+	kept->path = keep(&at, r->path);
+	kept->query = keep(&at, r->query);
+	kept->host = keep(&at, r->host);
+	for (unsigned i = 0; i < r->fields; i++) kept->field[i].value = keep(&at, r->field[i].value);
+	return kept;
+}

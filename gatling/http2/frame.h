@@ -1,0 +1,100 @@
+/* frame.h - frames of HTTP/2 (RFC 9113, sections 4 and 6): their numbers, and how they are read and written. */
+#ifndef GATLING_HTTP2_FRAME_H
+#define GATLING_HTTP2_FRAME_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "gatling/base/slice.h"
+
+enum { FRAME_HEADER = 9, FRAME_PAYLOAD_MAX = 16384 }; /* bytes; what everybody has to take (section 4.2), and we do */
+
+enum frame_type {
+	FRAME_DATA = 0,
+	FRAME_HEADERS = 1,
+	FRAME_PRIORITY = 2,
+	FRAME_RST_STREAM = 3,
+	FRAME_SETTINGS = 4,
+	FRAME_PUSH_PROMISE = 5,
+	FRAME_PING = 6,
+	FRAME_GOAWAY = 7,
+	FRAME_WINDOW_UPDATE = 8,
+	FRAME_CONTINUATION = 9,
+	FRAME_PRIORITY_UPDATE = 16 /* RFC 9218, section 7.1 */
+};
+
+enum { FLAG_ACK = 1, FLAG_END_STREAM = 1, FLAG_END_HEADERS = 4, FLAG_PADDED = 8, FLAG_PRIORITY = 32 };
+
+enum setting {
+	SETTING_HEADER_TABLE_SIZE = 1,
+	SETTING_ENABLE_PUSH = 2,
+	SETTING_MAX_CONCURRENT_STREAMS = 3,
+	SETTING_INITIAL_WINDOW_SIZE = 4,
+	SETTING_MAX_FRAME_SIZE = 5,
+	SETTING_MAX_HEADER_LIST_SIZE = 6,
+	SETTING_NO_RFC7540_PRIORITIES = 9 /* RFC 9218, section 2.1 */
+};
+
+/* Section 7. */
+enum http2_error {
+	NO_ERROR = 0,
+	PROTOCOL_ERROR = 1,
+	INTERNAL_ERROR = 2,
+	FLOW_CONTROL_ERROR = 3,
+	STREAM_CLOSED = 5,
+	FRAME_SIZE_ERROR = 6,
+	REFUSED_STREAM = 7,
+	COMPRESSION_ERROR = 9,
+	ENHANCE_YOUR_CALM = 11
+};
+
+struct frame {
+	uint8_t type, flags;
+	uint32_t stream;
+	const unsigned char *payload;
+	uint32_t length; /* of the payload */
+};
+
+/* Where frames are written. */
+struct http2_output {
+	char *at, *end;
+};
+
+static inline size_t output_room(const struct http2_output *out) { return (size_t)(out->end - out->at); }
+
+static inline uint32_t get_32(const unsigned char *p) {
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static inline char *put_16(char *at, uint32_t n) {
+	at[0] = (char)(n >> 8);
+	at[1] = (char)n;
+	return at + 2;
+}
+
+static inline char *put_32(char *at, uint32_t n) { return put_16(put_16(at, n >> 16), n); }
+
+/* Reads the frame at the start of data: its length with its header; 0: it is not complete. Also 0, with a length over
+ * FRAME_PAYLOAD_MAX, for one that is too long. */
+static inline size_t frame_read(struct frame *f, const char *data, size_t length) {
+	const unsigned char *p = (const unsigned char *)data;
+	f->length = 0;
+	if (length < FRAME_HEADER) return 0;
+	*f = (struct frame){.length = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2],
+						.type = p[3],
+						.flags = p[4],
+						.stream = get_32(p + 5) & 0x7fffffff,
+						.payload = p + FRAME_HEADER};
+	return f->length <= FRAME_PAYLOAD_MAX && length - FRAME_HEADER >= f->length ? FRAME_HEADER + f->length : 0;
+}
+
+/* Writes a frame's header; where its payload goes. */
+static inline char *frame_header(char *at, size_t length, enum frame_type type, unsigned flags, uint32_t stream) {
+	at = put_16(at, (uint32_t)(length >> 8));
+	*at++ = (char)length;
+	*at++ = (char)type;
+	*at++ = (char)flags;
+	return put_32(at, stream);
+}
+
+#endif

@@ -1,0 +1,175 @@
+/* request_block.c - see request_block.h. */
+#include "gatling/http2/request_block.h"
+
+#include "gatling/http/chars.h"
+#include "gatling/http/host.h"
+#include "gatling/http2/frame.h"
+
+enum { FIELD_OVERHEAD = 32 };
+
+enum pseudo { METHOD, SCHEME, AUTHORITY, PATH, PSEUDOS };
+
+struct decoding {
+	struct request *request;
+	struct priority *priority;
+	char *text;
+	size_t used; /* bytes of text */
+	struct slice pseudo[PSEUDOS];
+	bool trailers, begun; /* request_begin() has been called */
+	int status;           /* to refuse it with */
+	bool malformed;
+};
+
+static struct slice keep(struct decoding *d, struct slice s) {
+	char *at = d->text + d->used;
+	if (s.length) memcpy(at, s.at, s.length);
+	d->used += s.length;
+	return (struct slice){.at = at, .length = s.length};
+}
+
+/* Notes what is wrong first. */
+static void wrong(struct decoding *d, int error) {
+	if (error && !d->status) d->status = -error;
+}
+
+static void pseudo_field(struct decoding *d, struct slice name, struct slice value) {
+	static const struct slice names[PSEUDOS] = {
+		[METHOD] = SLICE(":method"),
+		[SCHEME] = SLICE(":scheme"),
+		[AUTHORITY] = SLICE(":authority"),
+		[PATH] = SLICE(":path"),
+	};
+	for (int i = 0; i < PSEUDOS; i++) {
+		if (!slice_equal(name, names[i])) continue;
+		d->malformed |= d->begun || d->pseudo[i].at || d->trailers;
+		d->pseudo[i] = keep(d, value);
+		return;
+	}
+	d->malformed = true;
+}
+
+/* RFC 3986, section 3.1. */
+static bool valid_scheme(struct slice scheme) {
+	for (size_t i = 0; i < scheme.length; i++) {
+		char c = scheme.at[i];
+		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+		if (!letter && (i == 0 || !((c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.'))) return false;
+	}
+	return scheme.length;
+}
+
+/* Sections 8.3.1 and 8.5. */
+static void begin(struct decoding *d) {
+	struct slice *p = d->pseudo;
+	bool connect = p[METHOD].at && slice_equal(p[METHOD], SLICE("CONNECT"));
+	if (d->begun || d->trailers) return;
+	d->begun = true;
+	if (!p[METHOD].length || connect != !p[SCHEME].length || connect != !p[PATH].at ||
+		(!connect && (!valid_scheme(p[SCHEME]) || !p[PATH].length ||
+					  (p[PATH].at[0] != '/' && !slice_equal(p[PATH], SLICE("*")))))) {
+		d->malformed = true;
+		return;
+	}
+	wrong(d, request_begin(d->request, p[METHOD], connect ? p[AUTHORITY] : p[PATH]));
+}
+
+/* Section 8.2.2. */
+static bool is_of_connections(struct slice name, struct slice value) {
+	static const struct slice names[] = {SLICE("connection"), SLICE("proxy-connection"), SLICE("keep-alive"),
+										 SLICE("transfer-encoding"), SLICE("upgrade")};
+	if (slice_equal(name, SLICE("te"))) return !slice_equal_nocase(value, SLICE("trailers"));
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (slice_equal(name, names[i])) return true;
+	return false;
+}
+
+/* Section 8.2.1. */
+static bool valid_name(struct slice name) {
+	for (size_t i = 0; i < name.length; i++)
+		if (!char_is(name.at[i], CHAR_TOKEN) || (name.at[i] >= 'A' && name.at[i] <= 'Z')) return false;
+	return name.length;
+}
+
+static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+static bool valid_value(struct slice value) {
+	if (chars_text(value.at, value.length) != value.length) return false;
+	return !value.length || (!is_blank(value.at[0]) && !is_blank(value.at[value.length - 1]));
+}
+
+/* A field that is no pseudo-field. */
+static void plain_field(struct decoding *d, struct slice name, struct slice value) {
+	begin(d);
+	if (!valid_name(name) || is_of_connections(name, value)) d->malformed = true;
+	if (d->malformed || d->trailers || d->status) return;
+	if (slice_equal(name, SLICE("priority"))) priority_parse(value, d->priority);
+	enum field_name known = request_field_name(name);
+	if (known != FIELD_OTHER) wrong(d, request_add(d->request, known, keep(d, value)));
+}
+
+static void field(struct decoding *d, struct slice name, struct slice value) {
+	if (d->status || d->malformed) return;
+	if (!valid_value(value)) d->malformed = true;
+	else if (name.length && name.at[0] == ':') pseudo_field(d, name, value);
+	else plain_field(d, name, value);
+}
+
+/* Section 8.3.1: the authority, or Host; if there are both, they are the same. */
+static void set_host(struct decoding *d) {
+	struct request *q = d->request;
+	struct slice authority = d->pseudo[AUTHORITY], host = request_field(q, FIELD_HOST);
+	if (q->repeated >> FIELD_HOST & 1 || (authority.at && host.at && !slice_equal_nocase(authority, host)))
+		d->malformed = true;
+	q->host = authority.at ? authority : host;
+	if (!q->host.at || !host_valid(q->host)) wrong(d, -400);
+}
+
+/* As the request line of HTTP/1.1 would be, for the log. */
+static void set_line(struct decoding *d) {
+	char *start = d->text + d->used;
+	(void)keep(d, d->pseudo[METHOD]);
+	(void)keep(d, SLICE(" "));
+	(void)keep(d, d->pseudo[PATH].at ? d->pseudo[PATH] : d->pseudo[AUTHORITY]);
+	(void)keep(d, SLICE(" HTTP/2.0"));
+	d->request->line = (struct slice){.at = start, .length = (size_t)(d->text + d->used - start)};
+}
+
+/* 0, 431 or a negative error. */
+static int decode(struct decoding *d, nghttp2_hd_inflater *inflater, const unsigned char *block, size_t length) {
+	unsigned fields = 0;
+	size_t list = 0;
+	int flags = 0;
+	while (!(flags & NGHTTP2_HD_INFLATE_FINAL)) {
+		nghttp2_nv nv;
+		ssize_t n = nghttp2_hd_inflate_hd2(inflater, &nv, &flags, block, length, 1);
+		if (n < 0) return -COMPRESSION_ERROR;
+		block += n;
+		length -= (size_t)n;
+		if (!(flags & NGHTTP2_HD_INFLATE_EMIT)) continue;
+		list += nv.namelen + nv.valuelen + FIELD_OVERHEAD;
+		if (++fields > FIELDS_MAX || list > HTTP2_LIST_MAX) return 431;
+		field(d, (struct slice){.at = (char *)nv.name, .length = nv.namelen},
+			  (struct slice){.at = (char *)nv.value, .length = nv.valuelen});
+	}
+	nghttp2_hd_inflate_end_headers(inflater);
+	return 0;
+}
+
+int http2_request_decode(nghttp2_hd_inflater *inflater, const unsigned char *block, size_t length, bool trailers,
+						 char *text, struct request *request, struct priority *priority) {
+	struct decoding d = {.request = request, .priority = priority, .text = text, .trailers = trailers};
+	int error = decode(&d, inflater, block, length);
+	if (!error && !d.status) begin(&d);
+	if (error || d.malformed || d.status == 414 || !d.begun) { /* what there is of it may not be a request at all */
+		memset(request, 0, offsetof(struct request, field));
+		request->line = SLICE("-");
+	}
+	if (error) return error;
+	if (d.malformed) return -PROTOCOL_ERROR;
+	if (trailers) return 0;
+	if (d.status == 414 || !d.begun) return d.status;
+	set_host(&d);
+	set_line(&d);
+	wrong(&d, request_end(request));
+	return d.malformed ? -PROTOCOL_ERROR : d.status;
+}

@@ -1,0 +1,454 @@
+/* stream.c - see http2.h and stream.h: answers become frames. */
+#include "gatling/http2/stream.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "gatling/http/hpack.h"
+#include "gatling/site/response.h"
+
+/* Logged for a client that has gone, or taken its request back, before it was answered (as nginx). */
+enum { GONE = 499 };
+
+/* --- streams --- */
+
+static void link_stream(struct http2 *h, struct stream *s) {
+	struct streams *list = &h->streams[s->priority.urgency];
+	s->next = NULL;
+	s->previous = list->last;
+	if (list->last) list->last->next = s;
+	else list->first = s;
+	list->last = s;
+}
+
+static void unlink_stream(struct http2 *h, struct stream *s) {
+	struct streams *list = &h->streams[s->priority.urgency];
+	if (s->previous) s->previous->next = s->next;
+	else list->first = s->next;
+	if (s->next) s->next->previous = s->previous;
+	else list->last = s->previous;
+	assert(list->first != s && list->last != s);
+}
+
+struct stream *stream_find(const struct http2 *h, uint32_t id) {
+	for (int i = 0; i < URGENCIES && h->open; i++)
+		for (struct stream *s = h->streams[i].first; s; s = s->next)
+			if (s->id == id) return s;
+	return NULL;
+}
+
+void stream_cut(struct http2 *h, uint32_t id) {
+	if (id + 2 * CUT_REMEMBERED > h->highest) *cut_word(h, id) |= cut_bit(id);
+}
+
+void stream_set_priority(struct http2 *h, struct stream *s, struct priority priority) {
+	unlink_stream(h, s);
+	s->priority = priority;
+	link_stream(h, s);
+}
+
+/* For a job, or, if the waiter waits for none, until one of HTTP2_FILES has been sent. */
+struct waiting {
+	struct waiter waiter;
+	struct http2 *http2;
+	struct stream *stream;
+	struct request *request;
+	size_t size;
+	unsigned waits;
+	int64_t started_ns;
+};
+
+static bool waits_for_file(const struct stream *s) { return s->waiting && !s->waiting->waiter.link; }
+
+static void stop_waiting(struct waiting *w) {
+	if (w->waiter.link) w->http2->jobs--;
+	waiter_leave(&w->waiter);
+}
+
+static void end_waiting(struct stream *s) {
+	struct waiting *w = s->waiting;
+	s->waiting = NULL;
+	stop_waiting(w);
+	w->http2->waiting_size -= w->size;
+	free(w->request);
+	free(w);
+}
+
+/* What the stream takes now. */
+static void account(struct http2 *h, struct stream *s) {
+	size_t memory = sizeof *s + (s->x ? response_batch_memory(s->x) : 0);
+	if (s->waiting) memory += sizeof *s->waiting + s->waiting->size;
+	h->memory += memory - s->memory;
+	s->memory = memory;
+}
+
+void stream_free(struct http2 *h, struct stream *s) {
+	unlink_stream(h, s);
+	if (s->waiting) {
+		(void)stream_log(h, s->waiting->request, (struct slice){0}, GONE, 0);
+		end_waiting(s);
+	}
+	if (s->x) {
+		response_batch_log(h->worker, s->x);
+		response_batch_return(h->worker, s->x);
+	}
+	h->memory -= s->memory;
+	h->files -= s->file;
+	h->open--;
+	free(s);
+}
+
+/* --- frames --- */
+
+void output_frame(struct http2 *h, struct http2_output *out, enum frame_type type, unsigned flags, uint32_t stream,
+				  const void *payload, size_t length) {
+	if (output_room(out) < FRAME_HEADER + length) {
+		h->failed = h->draining = true;
+		return;
+	}
+	out->at = frame_header(out->at, length, type, flags, stream);
+	if (length) memcpy(out->at, payload, length);
+	out->at += length;
+}
+
+void output_number(struct http2 *h, struct http2_output *out, enum frame_type type, uint32_t stream, uint32_t number) {
+	char payload[4];
+	put_32(payload, number);
+	output_frame(h, out, type, 0, stream, payload, sizeof payload);
+}
+
+/* --- answers --- */
+
+/* What the next block has to begin with; the bytes written. */
+static size_t put_table_size(struct http2 *h, char *at) {
+	size_t n = h->shrink_table;
+	if (n) *at = 0x20; /* dynamic table size update: 0 */
+	h->shrink_table = false;
+	return n;
+}
+
+static char *put(char *at, struct slice s) {
+	memcpy(at, s.at, s.length);
+	return at + s.length;
+}
+
+enum { BLOCK_ROOM = HPACK_STATUS + 3 * DATE_ROOM + HPACK_BOUND(RESPONSE_FIELDS_MAX) };
+
+/* The block of any response, good until the next; absent: there is no randomness for it. */
+static struct slice make_block(struct http2 *h, struct response *r, uint64_t *content_length) {
+	static _Thread_local char lines[RESPONSE_FIELDS_MAX], block[BLOCK_ROOM];
+	size_t length = response_fields(r, lines, content_length);
+	if (!length) return (struct slice){0};
+	char *at = put(block + hpack_status(r->status, block), h->worker->server_date_block[h->secure]);
+	at += hpack_fields((struct slice){.at = lines, .length = length}, at);
+	return (struct slice){.at = block, .length = (size_t)(at - block)};
+}
+
+/* Writes a block as a frame, and more if it is long; there is room (block_frames()). */
+static void output_block(struct http2 *h, struct http2_output *out, uint32_t id, struct slice block, bool end) {
+	enum frame_type type = FRAME_HEADERS;
+	while (block.length) {
+		size_t n = block.length < FRAME_PAYLOAD_MAX ? block.length : FRAME_PAYLOAD_MAX - 1;
+		unsigned flags =
+			(type == FRAME_HEADERS && end ? FLAG_END_STREAM : 0) | (n == block.length ? FLAG_END_HEADERS : 0);
+		char *payload = out->at + FRAME_HEADER;
+		size_t first = type == FRAME_HEADERS ? put_table_size(h, payload) : 0;
+		memcpy(payload + first, block.at, n);
+		out->at = frame_header(out->at, first + n, type, flags, id) + first + n;
+		block.at += n;
+		block.length -= n;
+		type = FRAME_CONTINUATION;
+	}
+}
+
+/* Bytes that the frames of a block take at most. */
+static size_t block_frames(size_t length) { return length + 1 + (length / (FRAME_PAYLOAD_MAX - 1) + 1) * FRAME_HEADER; }
+
+static struct stream *open_stream(struct http2 *h, const struct question *q) {
+	struct stream *s = calloc(1, sizeof *s);
+	if (!s) return NULL;
+	s->id = q->id;
+	s->send_window = h->initial_window;
+	s->receive_window = WINDOW_DEFAULT;
+	s->priority = q->priority;
+	s->receiving = q->receiving;
+	s->cut = q->cut;
+	s->has_length = request_has(q->request, FIELD_CONTENT_LENGTH);
+	s->expected = q->request->content_length;
+	link_stream(h, s);
+	h->open++;
+	return s;
+}
+
+/* Whether it holds a file open, or memory for content that is made while it is sent. */
+static bool is_dear(const struct response *r) {
+	return r->source.owner ||
+		   (r->representation && r->status != 304 && (r->representation->fd != -1 || r->representation->gzipped));
+}
+
+/* Gives the stream its answer; takes file and source over. The block goes out at once if out is there and has room: it
+ * needs no window, and need not be kept. false: no memory, and the stream is gone. */
+static bool fill_stream(struct http2 *h, struct stream *s, const struct request *q, struct response *r,
+						struct http2_output *out) {
+	uint64_t length = 0;
+	struct slice block = make_block(h, r, &length);
+	bool head_only = q->method == METHOD_HEAD, ok = block.at && (s->x = response_batch_take(h->worker));
+	bool now = ok && out && !s->receiving && output_room(out) >= FRAMES - HTTP2_BATCH + block_frames(block.length);
+	bool file = is_dear(r) && !head_only;
+	if (ok && !now) ok = iob_addcopy(s->x->batch, block.at, block.length) == 0;
+	if (!ok || head_only) response_drop(r);
+	else ok = response_content(s->x->batch, r) == 0;
+	if (!ok) {
+		stream_free(h, s);
+		return false;
+	}
+	s->file = file;
+	h->files += file;
+	s->block_length = now ? 0 : block.length;
+	s->ended = now && !iob_bytesleft(s->x->batch);
+	if (now) output_block(h, out, s->id, block, s->ended);
+	response_batch_note(h->worker, s->x, &h->peer, q, r->user, r->status, head_only ? 0 : length);
+	account(h, s);
+	return true;
+}
+
+/* A stream of which everything is out. */
+static void end_stream(struct http2 *h, struct stream *s, struct http2_output *out) {
+	if (s->cut) { /* RFC 9113, section 8.1: the rest is not wanted */
+		output_number(h, out, FRAME_RST_STREAM, s->id, NO_ERROR);
+		stream_cut(h, s->id);
+	}
+	stream_free(h, s);
+}
+
+static bool answer_later(struct http2 *h, const struct question *q, struct response *r, struct http2_output *out) {
+	struct stream *s = open_stream(h, q);
+	if (!s) {
+		response_drop(r);
+		return false;
+	}
+	if (!fill_stream(h, s, q->request, r, out)) return false;
+	if (out && s->ended) end_stream(h, s, out);
+	return true;
+}
+
+bool stream_log(struct http2 *h, const struct request *request, struct slice user, int status, uint64_t bytes) {
+	struct response_batch *x = h->worker->log ? response_batch_take(h->worker) : NULL;
+	if (!x) return !h->worker->log;
+	response_batch_note(h->worker, x, &h->peer, request, user, status, bytes);
+	response_batch_log(h->worker, x);
+	response_batch_return(h->worker, x);
+	return true;
+}
+
+void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out) {
+	char block[HPACK_STATUS + 3 * DATE_ROOM];
+	char *end = put(block + hpack_status(431, block), h->worker->server_date_block[h->secure]);
+	struct slice whole = {.at = block, .length = (size_t)(end - block)};
+	(void)stream_log(h, NULL, (struct slice){0}, 431, 0);
+	if (output_room(out) >= block_frames(whole.length)) output_block(h, out, id, whole, true);
+}
+
+/* --- waiting for a job --- */
+
+struct connection_info stream_connection_info(const struct http2 *h) {
+	return (struct connection_info){
+		.peer = &h->peer, .port = h->port, .secure = h->secure, .patient = h->waiting_size < HTTP2_WAITING};
+}
+
+/* Whether the answer has to wait until one of those that hold files open, or as much as that, has been sent. */
+static bool must_wait_for_file(const struct http2 *h, const struct response *r) {
+	return r->status && is_dear(r) && h->files >= HTTP2_FILES;
+}
+
+/* Asks anew for the answer to a request that has waited. false: no memory. */
+static bool answer_again(struct http2 *h, struct stream *s) {
+	struct waiting *waiting = s->waiting;
+	struct connection_info arrival = stream_connection_info(h);
+	struct response r;
+	stop_waiting(waiting);
+	arrival.patient &= waiting->waits < WAITS_MAX;
+	answer(&h->worker->content, waiting->request, &arrival, &r);
+	if (!r.status) {
+		waiting->waits++;
+		h->jobs++;
+		job_wait(r.job, &waiting->waiter);
+		return true;
+	}
+	if (must_wait_for_file(h, &r)) {
+		response_drop(&r);
+		return true;
+	}
+	struct request *request = waiting->request;
+	int64_t started_ns = waiting->started_ns;
+	waiting->request = NULL;
+	end_waiting(s);
+	bool answered = fill_stream(h, s, request, &r, NULL);
+	if (answered) s->x->started_ns = started_ns;
+	free(request);
+	return answered;
+}
+
+/* What the answer took so long for is there now. */
+static void resume(struct waiter *waiter) {
+	struct waiting *waiting = (struct waiting *)waiter;
+	struct http2 *h = waiting->http2;
+	struct worker *w = h->worker;
+	struct conn *conn = io_cookie(w->loop, h->fd);
+	h->jobs--;                                      /* it has left the job */
+	if (h->failed) stream_free(h, waiting->stream); /* the connection is being closed */
+	else if (answer_again(h, waiting->stream)) conn_writable(w, conn);
+	else conn_close(w, conn);
+}
+
+bool stream_wait(struct http2 *h, const struct question *q, struct job *job) {
+	struct waiting *waiting = calloc(1, sizeof *waiting);
+	struct request *request = waiting ? request_keep(q->request, &waiting->size) : NULL;
+	struct stream *s = request ? open_stream(h, q) : NULL;
+	if (!s) {
+		free(request);
+		free(waiting);
+		return false;
+	}
+	waiting->waiter.resume = resume;
+	waiting->http2 = h;
+	waiting->stream = s;
+	waiting->request = request;
+	waiting->started_ns = io_now_ns(h->worker->loop);
+	h->waiting_size += waiting->size;
+	s->waiting = waiting;
+	h->progress = true;
+	h->jobs += job != NULL;
+	if (job) job_wait(job, &waiting->waiter);
+	account(h, s);
+	return true;
+}
+
+/* The most urgent of those that wait for a file, if there may be one more. NULL: none. */
+static struct stream *next_waiting(const struct http2 *h) {
+	for (int i = 0; i < URGENCIES && h->waiting_size && h->files < HTTP2_FILES; i++)
+		for (struct stream *s = h->streams[i].first; s; s = s->next)
+			if (waits_for_file(s) && !s->receiving) return s;
+	return NULL;
+}
+
+/* --- at once --- */
+
+/* Whether a whole file in memory can be sent on the spot: nobody waits who should come first, and there is room. */
+static bool can_answer_at_once(const struct http2 *h, const struct question *q, const struct response *r,
+							   const struct slice *content, size_t room) {
+	size_t overhead = 2 * FRAME_HEADER + 1 + HPACK_STATUS + h->worker->server_date_block[h->secure].length;
+	if (h->open || q->receiving || r->status != 200 || !r->representation || r->lines.length) return false;
+	if (q->request->method != METHOD_HEAD && !content->at) return false;
+	return content->length <= FRAME_PAYLOAD_MAX && (int64_t)content->length <= h->initial_window &&
+		   (int64_t)content->length <= h->send_window &&
+		   overhead + r->representation->block.length + content->length <= room;
+}
+
+/* Two frame headers, blocks that are ready, and the file. */
+static void answer_at_once(struct http2 *h, const struct question *q, struct response *r, struct slice content,
+						   struct http2_output *out) {
+	char *block = out->at + FRAME_HEADER;
+	char *at = block + put_table_size(h, block);
+	at = put(at + hpack_status(r->status, at), h->worker->server_date_block[h->secure]);
+	at = put(at, r->representation->block);
+	unsigned flags = FLAG_END_HEADERS | (content.length ? 0 : FLAG_END_STREAM);
+	frame_header(out->at, (size_t)(at - block), FRAME_HEADERS, flags, q->id);
+	out->at = at;
+	if (content.length) output_frame(h, out, FRAME_DATA, FLAG_END_STREAM, q->id, content.at, content.length);
+	h->send_window -= (int64_t)content.length;
+	h->sent += content.length;
+	response_drop(r);
+}
+
+bool stream_answer(struct http2 *h, const struct question *q, struct response *r, bool blocked,
+				   struct http2_output *out) {
+	struct slice content = q->request->method == METHOD_HEAD ? (struct slice){0} : response_in_memory(r);
+	size_t reserved = FRAMES - HTTP2_BATCH, room = output_room(out); /* for frames that have to be written */
+	h->progress = true;
+	if (must_wait_for_file(h, r)) {
+		response_drop(r);
+		return stream_wait(h, q, NULL);
+	}
+	if (blocked || room < reserved || !can_answer_at_once(h, q, r, &content, room - reserved))
+		return answer_later(h, q, r, blocked ? NULL : out);
+	answer_at_once(h, q, r, content, out);
+	return stream_log(h, q->request, r->user, r->status, content.length);
+}
+
+void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out) {
+	char block[1 + HPACK_STATUS];
+	size_t n = put_table_size(h, block);
+	n += hpack_status(100, block + n);
+	output_frame(h, out, FRAME_HEADERS, FLAG_END_HEADERS, id, block, n);
+}
+
+/* --- streams take turns --- */
+
+static bool can_send(const struct http2 *h, const struct stream *s) {
+	if (s->receiving || s->ended || s->waiting) return false;
+	return s->block_length || (s->send_window > 0 && h->send_window > 0);
+}
+
+/* RFC 9218, section 10: the most urgent first; of those the first that came, which keeps its turn to its end unless it
+ * is incremental. */
+static struct stream *next_stream(const struct http2 *h) {
+	for (int i = 0; i < URGENCIES && h->open; i++)
+		for (struct stream *s = h->streams[i].first; s; s = s->next)
+			if (can_send(h, s)) return s;
+	return NULL;
+}
+
+bool http2_sendable(const struct http2 *h) { return !h->failed && (next_stream(h) || next_waiting(h)); }
+
+/* The header block that had to wait. */
+static void produce_block(struct http2 *h, struct stream *s, struct http2_output *out) {
+	static _Thread_local char block[BLOCK_ROOM];
+	struct slice whole = {.at = block, .length = s->block_length};
+	s->ended = iob_bytesleft(s->x->batch) == s->block_length;
+	(void)iob_take(h->worker->loop, h->fd, s->x->batch, block, s->block_length); /* it is in memory */
+	output_block(h, out, s->id, whole, s->ended);
+	s->block_length = 0;
+}
+
+static size_t least(size_t a, int64_t b) { return b < (int64_t)a ? (size_t)b : a; }
+
+/* One frame of content. false: the file is being read. */
+static bool produce_data(struct http2 *h, struct stream *s, struct http2_output *out) {
+	size_t most = least(least(FRAME_PAYLOAD_MAX, s->send_window), h->send_window);
+	if (most > output_room(out) - 3 * FRAME_HEADER) most = output_room(out) - 3 * FRAME_HEADER;
+	ssize_t n = iob_take(h->worker->loop, h->fd, s->x->batch, out->at + FRAME_HEADER, most);
+	if (n == -1 && errno == EAGAIN) return false;
+	if (n == -1) { /* the file has become shorter */
+		output_number(h, out, FRAME_RST_STREAM, s->id, INTERNAL_ERROR);
+		s->ended = true;
+		return true;
+	}
+	s->ended = !iob_bytesleft(s->x->batch);
+	out->at = frame_header(out->at, (size_t)n, FRAME_DATA, s->ended ? FLAG_END_STREAM : 0, s->id) + n;
+	s->send_window -= n;
+	h->send_window -= n;
+	h->sent += (uint64_t)n;
+	if (s->priority.incremental) stream_set_priority(h, s, s->priority); /* behind the others */
+	return true;
+}
+
+void http2_produce(struct http2 *h, struct http2_output *out) {
+	struct http2_output batch = {.at = out->at, .end = out->at + HTTP2_BATCH};
+	struct stream *s;
+	if (output_room(out) < HTTP2_BATCH) return;
+	while (!h->failed) {
+		if ((s = next_waiting(h))) {
+			h->failed |= !answer_again(h, s);
+			continue;
+		}
+		if (!(s = next_stream(h)) || output_room(&batch) < 4 * FRAME_HEADER + block_frames(s->block_length)) break;
+		if (s->block_length) produce_block(h, s, &batch);
+		else if (!produce_data(h, s, &batch)) break;
+		h->progress = true;
+		if (s->ended) end_stream(h, s, &batch);
+		else account(h, s);
+	}
+	out->at = batch.at;
+}

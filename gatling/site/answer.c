@@ -1,0 +1,532 @@
+/* answer.c - see answer.h. From top to bottom: method, site, path, who asks, forced redirects, the file, or what takes
+ * its place. */
+#include "gatling/site/answer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+
+#include "gatling/http/path.h"
+
+enum { PATH_ROOM = SITE_PREFIX_MAX + TARGET_MAX + 16 };
+
+static const struct slice index_name = SLICE("index.html"), page_suffix = SLICE(".html");
+
+/* One request on its way. */
+struct exchange {
+	const struct content *content;
+	const struct request *request;
+	const struct connection_info *arrival;
+	struct response *response;
+	const struct site *site;
+	const struct header_set *headers; /* the owner's for this path, and */
+	struct slice filled;              /* those with values that are filled in, as lines */
+	struct slice host;
+	bool admitted;  /* to the site: its pages may be shown */
+	bool stands_in; /* what is sent now is for want of what was asked for, */
+	bool error;     /* with a status that says so */
+	/* In PATH_ROOM bytes behind a slash: the path of the site's directory, below it that of the request, decoded, of
+	 * that length, and then perhaps the name of an index; NUL-terminated. */
+	char *path;
+	size_t length;
+};
+
+static int status_of(int error) {
+	if (docroot_error_is_temporary(error)) return 503;
+	switch (error) {
+	case EACCES:
+	case EPERM:
+	case EXDEV: return 403;
+	case ENOENT:
+	case ENOTDIR:
+	case EISDIR:
+	case ELOOP:
+	case ENAMETOOLONG:
+	case EINVAL: /* a name that this file system cannot have */
+	case EILSEQ:
+	case ESTALE: return 404;
+	default: return 500;
+	}
+}
+
+/* --- what the answer is --- */
+
+static size_t append(char *out, struct slice s) {
+	if (s.length) memcpy(out, s.at, s.length);
+	return s.length;
+}
+
+/* The owner's fields for what is no file, which would have most of them. */
+static struct slice header_lines(const struct exchange *x) {
+	static _Thread_local char text[HEADER_OCTETS_MAX];
+	if (!x->headers) return (struct slice){0};
+	size_t n = header_set_lines(x->headers, x->stands_in || x->response->status >= 400, text);
+	n += append(text + n, x->filled);
+	return (struct slice){.at = text, .length = n};
+}
+
+static char *location_room(void) {
+	static _Thread_local char location[LOCATION_MAX];
+	return location;
+}
+
+/* The same path with a slash behind it. It starts with exactly one slash whatever was asked for, so it stays on this
+ * host, and is encoded, so it holds no line break. */
+static void redirect_to_directory(struct exchange *x, struct slice path) {
+	struct response *r = x->response;
+	char *location = location_room();
+	size_t n = 0;
+	r->status = 301;
+	location[n++] = '/';
+	n += path_encode(path, location + n);
+	location[n++] = '/';
+	n += path_encode_target(x->request->query, location + n);
+	r->location = (struct slice){.at = location, .length = n};
+}
+
+/* To the same place over HTTPS; this was asked over plain HTTP. */
+static void redirect_to_https(const struct exchange *x) {
+	struct response *r = x->response;
+	char *location = location_room();
+	size_t n = append(location, SLICE("https://"));
+	response_status(r, 301);
+	if (!x->host.length) { /* HTTP/1.0, and no address to name instead */
+		r->status = 400;
+		return;
+	}
+	n += host_name(x->host, location + n);
+	if (x->content->https_port != 443) n += (size_t)sprintf(location + n, ":%u", x->content->https_port);
+	n += path_encode_target(x->request->path, location + n);
+	n += path_encode_target(x->request->query, location + n);
+	r->location = (struct slice){.at = location, .length = n};
+}
+
+/* What is missing here is looked for in another place. */
+static void redirect_to_fallback(struct exchange *x) {
+	struct response *r = x->response;
+	const char *fallback = x->content->options->fallback;
+	char *location = location_room();
+	size_t n = append(location, (struct slice){.at = fallback, .length = strlen(fallback)});
+	if (location[n - 1] == '/') n--;
+	n += path_encode_target(x->request->path, location + n);
+	n += path_encode_target(x->request->query, location + n);
+	r->status = 302;
+	r->location = (struct slice){.at = location, .length = n};
+}
+
+static struct slice local_path(const struct exchange *x) {
+	return (struct slice){.at = x->path + x->site->prefix.length, .length = x->length};
+}
+
+/* The same with its leading slash. */
+static struct slice slashed_path(const struct exchange *x) {
+	return (struct slice){.at = x->path + x->site->prefix.length - 1, .length = x->length + 1};
+}
+
+static bool names_directory(const struct exchange *x) {
+	return x->length == 0 || local_path(x).at[x->length - 1] == '/';
+}
+
+static bool restricted(const struct site *site) { return site->realm || site->outer; }
+
+static struct lookup wanted_of(const struct exchange *x, size_t length) {
+	return (struct lookup){.path = {.at = x->path, .length = length},
+						   .headers = x->headers,
+						   .restricted = restricted(x->site),
+						   .stands_in = x->stands_in,
+						   .error = x->error};
+}
+
+/* --- errors --- */
+
+/* The page that the site has for a status; absent: none. */
+static struct slice page_name(int status) {
+	if (status == 404) return SLICE("404.html");
+	if (status == 403) return SLICE("403.html");
+	return status >= 500 && status != 501 ? SLICE("50x.html") : (struct slice){0};
+}
+
+/* The best that is there for this client, without waiting; NULL: none. */
+static struct representation *choose_now(const struct request *q, const struct resource *r) {
+	struct coding_weights weights = coding_weights(q);
+	int coding = coding_choose(&weights, r->available);
+	return coding == -1 ? NULL : r->representation[coding];
+}
+
+/* With a page of the site, if it has one. */
+static void answer_error(struct exchange *x, int status) {
+	struct response *r = x->response;
+	struct slice name = page_name(status);
+	char path[SITE_PREFIX_MAX + 16];
+	struct resource *resource;
+	struct slice user = r->user;
+	response_status(r, status);
+	r->user = user;
+	r->lines = header_lines(x);
+	if (!name.length || !x->admitted) return;
+	size_t n = append(path, x->site->prefix);
+	n += append(path + n, name);
+	struct lookup wanted = {.path = {.at = path, .length = n},
+							.headers = x->headers,
+							.restricted = restricted(x->site),
+							.stands_in = true,
+							.error = true};
+	if (cache_find(x->content->cache, &wanted, x->content->now_ms, &resource) != 0) return;
+	if (resource->realm[0] || resource->realm[1]) return;
+	if (!(r->representation = choose_now(x->request, resource))) return;
+	r->lines = x->filled; /* the file has the others */
+	representation_retain(r->representation);
+}
+
+/* Whether the realm lets the request through; if not, that is the answer. */
+static bool admitted(struct exchange *x, struct realm *realm) {
+	struct response *r = x->response;
+	struct auth_answer admission;
+	switch (basic_auth_check(x->content->auth, realm, x->request, x->arrival->peer, x->arrival->patient,
+							 x->content->now_ms, &admission)) {
+	case AUTH_ADMITTED: r->user = admission.user; return true;
+	case AUTH_REQUIRED: response_status(r, 401); break;
+	case AUTH_FORBIDDEN: answer_error(x, 403); return false;
+	case AUTH_LIMITED: response_status(r, 429); break;
+	case AUTH_BUSY: answer_error(x, 503); return false;
+	case AUTH_PENDING:
+		response_status(r, 0);
+		r->job = admission.job;
+		break;
+	}
+	r->lines = admission.lines;
+	return false;
+}
+
+static bool admitted_by(struct exchange *x, struct realm *const *realm, int realms) {
+	for (int i = 0; i < realms; i++)
+		if (realm[i] && !admitted(x, realm[i])) return false;
+	return true;
+}
+
+/* --- files --- */
+
+static void answer_file(const struct exchange *x) {
+	const struct request *q = x->request;
+	struct response *r = x->response;
+	const struct validators *v = &r->representation->validators;
+	int status = precondition_status(q, v);
+	if (status) r->status = status;
+	if (status == 412) {
+		representation_release(r->representation);
+		r->representation = NULL;
+		r->lines = header_lines(x);
+	}
+	if (status) return;
+	struct slice field = request_field(q, FIELD_RANGE);
+	if (!field.at || q->method != METHOD_GET || r->representation->gzipped || !precondition_range(q, v)) return;
+	int ranges = range_parse(field, r->representation->size, r->range);
+	if (ranges == 0) return;
+	r->status = ranges > 0 ? 206 : 416;
+	r->ranges = ranges > 0 ? ranges : 0;
+	if (r->status == 416) r->lines = header_lines(x);
+}
+
+/* A large file has no entity-tag until it has been read. That is done when it is asked for first; who asks for one of
+ * which that is done soon, or says something about its entity-tag, waits. */
+static bool waits_for_etag(struct exchange *x, struct resource *resource, enum coding coding) {
+	const struct representation *f = resource->representation[coding];
+	if (f->validators.etag.at || f->gzipped) return false;
+	struct job *job = cache_hash(x->content->cache, resource, coding);
+	if (!job || !x->arrival->patient) return false;
+	if (!cache_hashes_soon(x->content->cache, f, precondition_wants_etag(x->request))) return false;
+	response_status(x->response, 0);
+	x->response->job = job;
+	return true;
+}
+
+/* The representation for this client, of several. NULL: none, and that is the answer, or it has to be waited for. */
+static struct representation *choose_coding(struct exchange *x, struct resource *resource) {
+	struct response *r = x->response;
+	struct coding_weights weights = coding_weights(x->request);
+	int coding = coding_choose(&weights, resource->available | resource->producible);
+	if (coding != -1 && resource->producible >> coding & 1) {
+		if (waits_for_etag(x, resource, coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP)) return NULL;
+		struct job *job = x->arrival->patient ? cache_convert(x->content->cache, resource, (enum coding)coding) : NULL;
+		if (job) {
+			response_status(r, 0);
+			r->job = job;
+			return NULL;
+		}
+		int other = coding_choose(&weights, resource->available);
+		if (other == -1) {
+			answer_error(x, 503);
+			return NULL;
+		}
+		coding = other;
+	}
+	if (coding == -1) {
+		answer_error(x, 406);
+		if (!r->lines.length) r->lines = SLICE("Vary: Accept-Encoding\r\n");
+	}
+	return coding == -1 ? NULL : resource->representation[coding];
+}
+
+static struct representation *choose(struct exchange *x, struct resource *r) {
+	bool one = (r->available | r->producible) == 1U << CODING_IDENTITY;
+	struct representation *f = one ? r->representation[CODING_IDENTITY] : choose_coding(x, r);
+	return f && f->fd != -1 && waits_for_etag(x, r, f->coding) ? NULL : f;
+}
+
+/* With a file of the path in a, of that many bytes, and the status: 200, or that of a rule. 0; or an errno, and no
+ * answer. */
+static int answer_found(struct exchange *x, size_t length, int status) {
+	struct response *r = x->response;
+	struct lookup wanted = wanted_of(x, length);
+	struct resource *resource;
+	struct representation *file;
+	for (bool again = false;; again = true) {
+		int error = cache_find(x->content->cache, &wanted, x->content->now_ms, &resource);
+		if (error) return error;
+		bool has_realm = resource->realm[0] || resource->realm[1];
+		if (has_realm && !admitted_by(x, resource->realm, REALMS_OF_PATH)) return 0;
+		if (!(file = choose(x, resource))) return 0;
+		if (again || file->fd == -1 || !representation_changed(file)) break;
+		cache_drop(x->content->cache, resource);
+	}
+	representation_retain(file);
+	r->representation = file;
+	r->status = status;
+	r->lines = x->filled;
+	if (status == 200) answer_file(x);
+	return 0;
+}
+
+/* The index behind a directory, and the NUL. The length of the whole. */
+static size_t complete(struct exchange *x) {
+	size_t n = x->site->prefix.length + x->length;
+	if (names_directory(x)) n += append(x->path + n, index_name);
+	x->path[n] = '\0';
+	return n;
+}
+
+/* --- what takes the place of a file --- */
+
+/* Whether the realms of a path let the request through at which there is no file, so that nobody sees what is there. */
+static bool admitted_nevertheless(struct exchange *x) {
+	struct realm *realm[REALMS_OF_PATH];
+	struct slice path = {.at = x->path, .length = x->site->prefix.length + x->length};
+	basic_auth_realms(x->content->auth, path, realm);
+	bool is = admitted_by(x, realm, REALMS_OF_PATH);
+	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(realm[i]);
+	return is;
+}
+
+/* /about is about.html, where there is nothing else of that name: so links are written for static hosts. */
+static bool answer_page(struct exchange *x, int status) {
+	size_t n = x->site->prefix.length + x->length;
+	if (names_directory(x)) return false;
+	for (size_t i = n; i && x->path[i - 1] != '/'; i--)
+		if (x->path[i - 1] == '.') return false;
+	memcpy(x->path + n, page_suffix.at, page_suffix.length + 1);
+	bool answered = answer_found(x, n + page_suffix.length, status) == 0;
+	x->path[n] = '\0';
+	return answered;
+}
+
+/* A symlink that leads to a URL sends there, as in the original. */
+static bool follow_link(struct exchange *x) {
+	char target[TARGET_MAX];
+	if (!docroot_readlink(&x->content->docroot, x->path, target, sizeof target) || !strstr(target, "://")) return false;
+	char *location = location_room();
+	size_t n = 0;
+	for (const char *at = target; *at; at++) { /* visible ASCII is the owner's, the rest is encoded */
+		if (*at > ' ' && *at < 127) location[n++] = *at;
+		else n += path_encode((struct slice){.at = at, .length = 1}, location + n);
+	}
+	x->response->status = 301;
+	x->response->location = (struct slice){.at = location, .length = n};
+	return true;
+}
+
+/* Puts the path of a target of the owner's in the place of what was asked for. false: it leads nowhere. */
+static bool rewrite(struct exchange *x, struct slice target) {
+	const char *end = target.length ? memchr(target.at, '?', target.length) : NULL;
+	if (end) target.length = (size_t)(end - target.at);
+	if (target.length > TARGET_MAX || path_decode(target, x->path + x->site->prefix.length, &x->length) != 0)
+		return false;
+	return !site_hides(x->site, local_path(x));
+}
+
+static void answer_rule(struct exchange *x, const struct redirect *rule, bool forced) {
+	if (rule->status >= 300 && rule->status < 400) {
+		x->response->status = rule->status;
+		x->response->location = rule->target;
+		return;
+	}
+	x->error = rule->status >= 400;
+	x->stands_in = !forced || x->error;
+	int error = rewrite(x, rule->target) ? answer_found(x, complete(x), rule->status) : ENOENT;
+	if (error == EISDIR && !names_directory(x)) {
+		if (!admitted_nevertheless(x)) return;
+		x->path[x->site->prefix.length + x->length++] = '/';
+		error = answer_found(x, complete(x), rule->status);
+	}
+	if (!error || (error == ENOENT && answer_page(x, rule->status))) return;
+	if (!admitted_nevertheless(x)) return;
+	answer_error(x, rule->status == 200 ? status_of(error) : rule->status);
+}
+
+/* Whether a rule of _redirects says what the answer is. */
+static bool follow_rules(struct exchange *x, bool forced) {
+	struct redirect rule;
+	struct redirect_request asked = {.host = x->host, .path = slashed_path(x), .query = x->request->query};
+	if (!redirect_rules_match(x->site->redirects, &asked, forced, location_room(), &rule)) return false;
+	answer_rule(x, &rule, forced);
+	return true;
+}
+
+static bool wants_json(struct slice query) {
+	while (query.length) { /* it begins with '?', each further part with '&' */
+		const char *end = memchr(query.at + 1, '&', query.length - 1);
+		size_t length = end ? (size_t)(end - query.at) : query.length;
+		struct slice part = {.at = query.at + 1, .length = length - 1};
+		if (slice_equal(part, SLICE("format=json"))) return true;
+		query.at += length;
+		query.length -= length;
+	}
+	return false;
+}
+
+static void answer_listing(struct exchange *x) {
+	struct response *r = x->response;
+	struct listing_result found;
+	struct coding_weights weights = coding_weights(x->request);
+	bool json = wants_json(x->request->query), gzip = x->content->options->gzip_cache;
+	int coding = coding_choose(&weights, 1U << CODING_IDENTITY | (gzip ? 1U << CODING_GZIP : 0)); /* never -1 */
+	struct listing_request wanted = {.path = *x->path ? x->path : ".",
+									 .title = local_path(x),
+									 .format = json ? LISTING_JSON : LISTING_HTML,
+									 .coding = (enum coding)coding};
+	int error = listing_cache_find(x->content->listings, &wanted, x->arrival->patient, &found);
+	if (error) {
+		answer_error(x, status_of(error));
+		return;
+	}
+	r->job = found.job;
+	r->status = found.job ? 0 : 200;
+	if (found.job) return;
+	x->stands_in = true;
+	r->lines = header_lines(x);
+	r->source = (struct generated_content){.fill = listing_cache_body_fill,
+										   .release = listing_cache_body_free,
+										   .owner = found.reader,
+										   .length = found.length,
+										   .memory = LISTING_CACHE_BODY,
+										   .coding = found.coding,
+										   .type = json ? "application/json" : "text/html; charset=utf-8"};
+}
+
+static void answer_missing(struct exchange *x) {
+	struct stat st;
+	if (follow_link(x)) return;
+	if (x->site->redirects && follow_rules(x, false)) return;
+	x->path[x->site->prefix.length + x->length] = '\0'; /* without the index */
+	if (names_directory(x) && docroot_stat(&x->content->docroot, *x->path ? x->path : ".", &st) == 0) {
+		if (!S_ISDIR(st.st_mode)) answer_error(x, 404);
+		else if (x->content->options->listings) answer_listing(x);
+		else answer_error(x, 403);
+	} else if (x->content->options->fallback) {
+		redirect_to_fallback(x);
+	} else {
+		answer_error(x, 404);
+	}
+}
+
+/* --- all kinds --- */
+
+/* What the owner wants responses for this path to say. false: too much, and that is the answer. */
+static bool find_headers(struct exchange *x) {
+	const struct header_set *set = header_rules_match(x->site->headers, x->host, slashed_path(x));
+	struct slice filled = header_rules_filled(x->site->headers);
+	if (set && set->octets + filled.length > HEADER_OCTETS_MAX) {
+		site_complain(x->site, set->line);
+		answer_error(x, 500);
+		return false;
+	}
+	x->headers = set;
+	x->filled = filled;
+	return true;
+}
+
+static void answer_path(struct exchange *x) {
+	int error = answer_found(x, complete(x), 200);
+	if (!error || (error == ENOENT && answer_page(x, 200))) return;
+	if (error == ENAMETOOLONG) answer_error(x, 404); /* so is the name of what would realm it */
+	else if (!admitted_nevertheless(x)) return;
+	else if (error == EISDIR && !names_directory(x)) redirect_to_directory(x, local_path(x));
+	else if (status_of(error) == 404) answer_missing(x);
+	else answer_error(x, status_of(error));
+}
+
+/* Where a certificate authority looks for proof that a name is ours, over plain HTTP (RFC 8555, section 8.3); below a
+ * site. */
+static const struct slice acme_challenge = SLICE(".well-known/acme-challenge/");
+
+/* Of what is asked for over plain HTTP when all else is sent to HTTPS: a file below acme_challenge, or 404 with nothing
+ * of the site's. false: it is sent there, too. */
+static bool answer_challenge(struct exchange *x) {
+	struct response *r = x->response;
+	if (!slice_starts(local_path(x), acme_challenge) || names_directory(x) || !x->admitted) return false;
+	if (x->site->headers && !find_headers(x)) r->status = 500;
+	else if (answer_found(x, complete(x), 200) != 0) r->status = 404;
+	else if (r->status < 400 || r->status == 416) return true;
+	if (r->representation)
+		representation_release(r->representation); /* a page for an error, of whoever may not have the file */
+	if (r->status == 404) response_status(r, 404);
+	return r->status == 404;
+}
+
+/* The owner's fields for the path, if it is one: preflights ask for those of CORS, and send no passwords. */
+static void answer_options(struct exchange *x, bool is_path) {
+	response_status(x->response, 204);
+	if (!is_path || !x->site->headers || !find_headers(x)) return;
+	x->response->lines = header_lines(x);
+}
+
+void answer(const struct content *c, const struct request *q, const struct connection_info *arrival,
+			struct response *r) {
+	response_status(r, 200);
+	if (q->method == METHOD_UNKNOWN) r->status = 501;
+	if (q->method == METHOD_NOT_ALLOWED) r->status = 405;
+	if (r->status != 200) return;
+
+	struct slice host = q->host.at ? q->host : arrival->host;
+	char room[1 + PATH_ROOM];
+	struct exchange x = {.content = c, .request = q, .arrival = arrival, .response = r, .host = host, .path = room + 1};
+	room[0] = '/';
+	x.site = sites_find(c->sites, host, arrival->port, c->now_ms);
+	int status = x.site ? 0 : status_of(errno);
+	if (x.site) status = path_decode(q->path, x.path + append(x.path, x.site->prefix), &x.length);
+	if (!status && site_hides(x.site, local_path(&x))) status = 404;
+	x.admitted = x.site && !restricted(x.site);
+	if (q->method == METHOD_OPTIONS) {
+		answer_options(&x, !status);
+		return;
+	}
+	/* decided by what is asked for, not by how that is written */
+	if (c->https_port && !arrival->secure && arrival->port) {
+		if (status || !answer_challenge(&x)) redirect_to_https(&x);
+		return;
+	}
+	if (!x.site) {
+		r->status = status;
+		return;
+	}
+	if (status) {
+		answer_error(&x, status);
+		return;
+	}
+	if (x.site->headers && !find_headers(&x)) return;
+	if (!x.admitted) {
+		struct realm *const realm[] = {x.site->outer, x.site->realm};
+		if (!admitted_by(&x, realm, 2)) return;
+		x.admitted = true;
+	}
+	if (!x.site->redirects || !follow_rules(&x, true)) answer_path(&x);
+}

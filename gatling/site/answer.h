@@ -1,0 +1,22 @@
+/* answer.h - decides what answers a request. Knows nothing of how requests and responses travel. */
+#ifndef GATLING_SITE_ANSWER_H
+#define GATLING_SITE_ANSWER_H
+
+#include "gatling/site/content.h"
+#include "gatling/site/response.h"
+
+/* How a request came. */
+struct connection_info {
+	const struct peer *peer;
+	struct slice host; /* the local address as an authority, for requests without Host; absent for none */
+	unsigned port;
+	bool secure;  /* over TLS */
+	bool patient; /* it can wait; else what takes long is answered with something else, or 503 */
+};
+
+/* Decides the answer to a request that request_parse() has accepted. OPTIONS and the methods that are
+ * refused are answered here, too. */
+void answer(const struct content *content, const struct request *request, const struct connection_info *arrival,
+			struct response *response);
+
+#endif

@@ -1,0 +1,64 @@
+/* content.h - what a worker answers from: its caches, and the threads that do for it what takes long. */
+#ifndef GATLING_SITE_CONTENT_H
+#define GATLING_SITE_CONTENT_H
+
+#include "gatling/site/cache.h"
+#include "gatling/site/listing/listing_cache.h"
+#include "gatling/site/site.h"
+
+enum { FALLBACK_MAX = 1024 }; /* bytes of its URL */
+
+struct content_options {
+	enum vhosts vhosts;
+	bool listings;
+	bool cache_control;   /* sent without being asked */
+	bool symlinks_inside; /* those that lead out of the root are not followed */
+	uint64_t gzip_cache;  /* bytes of what has been compressed, of all workers together */
+	const char *fallback; /* URL of a mirror for what is missing; NULL: none */
+};
+
+struct content {
+	const struct content_options *options;
+	struct docroot docroot;
+	/* Each with a thread of its own, so that who guesses passwords holds up no files, who lists directories no
+	 * compression, and a large file no small ones. */
+	struct jobs *compressing, *reading, *checking, *hashing, *hashing_large;
+	struct cache *cache;
+	struct sites *sites;
+	struct basic_auth *auth;
+	struct listing_cache *listings;
+	unsigned https_port; /* to which clients of the plain ports are sent; 0: they are not */
+	int64_t now_ms;      /* of the monotonic clock; the worker keeps it up to date */
+	unsigned changes;    /* sites_changes() that the cache knows of */
+};
+
+/* Fills content, which has to stay where it is, from the directory root, for one of so many workers; kept: files that
+ * it may keep open, and open: with those that are being sent. 0, or -1 with errno; then, too, it has to be closed. */
+int content_open(struct content *content, io_loop *loop, int root, const struct content_options *options,
+				 unsigned workers, unsigned kept, unsigned open);
+
+/* When nobody waits for a job, nor sends anything of it, any more. */
+void content_close(struct content *content);
+
+/* Finishes what the threads have done, and resumes who waited; after each io_wait(). */
+static inline void content_collect(struct content *content) {
+	jobs_collect(content->compressing);
+	jobs_collect(content->reading);
+	jobs_collect(content->checking);
+	jobs_collect(content->hashing);
+	jobs_collect(content->hashing_large);
+}
+
+/* In how many milliseconds content_tidy() is due; -1: not at all. */
+static inline int content_due(const struct content *content, int64_t now_ms) {
+	return cache_due(content->cache, now_ms);
+}
+
+/* Closes what need not be open any more. */
+static inline void content_tidy(struct content *content, int64_t now_ms) {
+	unsigned changes = sites_changes(content->sites);
+	cache_tidy(content->cache, now_ms, changes != content->changes);
+	content->changes = changes;
+}
+
+#endif

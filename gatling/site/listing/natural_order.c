@@ -1,0 +1,35 @@
+/* natural_order.c - see natural_order.h. */
+#include "gatling/site/listing/natural_order.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+static unsigned char folded(char c) { return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); }
+
+/* Takes a number off the front, and gives its digits without leading zeros. */
+static size_t take_number(const char **at, const char **digits) {
+	while (**at == '0') ++*at;
+	*digits = *at;
+	while (is_digit(**at)) ++*at;
+	return (size_t)(*at - *digits);
+}
+
+static int compare_numbers(const char **a, const char **b) {
+	const char *x, *y;
+	size_t length = take_number(a, &x), other = take_number(b, &y);
+	if (length != other) return length < other ? -1 : 1;
+	return memcmp(x, y, length);
+}
+
+int natural_order_compare(const char *a, const char *b) {
+	const char *x = a, *y = b;
+	while (*x && *y) {
+		int order = is_digit(*x) && is_digit(*y) ? compare_numbers(&x, &y) : folded(*x++) - folded(*y++);
+		if (order) return order;
+	}
+	if (*x || *y) return *x ? 1 : -1;
+	return strcmp(a, b);
+}

@@ -1,0 +1,160 @@
+/* response_batch.c - see response_batch.h. */
+#include "gatling/site/response_batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct response_batch *response_batch_take(struct worker *w) {
+	struct response_batch *x = w->spare;
+	if (x) {
+		w->spare = x->next;
+		w->spares--;
+	} else {
+		x = calloc(1, sizeof *x);
+		if (x && !(x->batch = iob_new())) {
+			free(x);
+			x = NULL;
+		}
+		if (!x) return NULL;
+	}
+	x->started_ns = io_now_ns(w->loop);
+	return x;
+}
+
+static void response_batch_free(struct response_batch *x) {
+	iob_free(x->batch);
+	free(x->log);
+	free(x);
+}
+
+void response_batch_reset(struct response_batch *x) {
+	iob_reset(x->batch);
+	x->responses = x->files = 0;
+	x->log_length = 0;
+}
+
+void response_batch_return(struct worker *w, struct response_batch *x) {
+	if (w->spares == SPARE_RESPONSE_BATCHES) {
+		response_batch_free(x);
+		return;
+	}
+	response_batch_reset(x);
+	if (x->log_size > LOG_KEPT) {
+		free(x->log);
+		x->log = NULL;
+		x->log_size = 0;
+	}
+	x->next = w->spare;
+	w->spare = x;
+	w->spares++;
+}
+
+void response_batch_free_spares(struct worker *w) {
+	for (struct response_batch *x; (x = w->spare);) {
+		w->spare = x->next;
+		response_batch_free(x);
+	}
+	w->spares = 0;
+}
+
+size_t response_batch_memory(const struct response_batch *x) { return sizeof *x + iob_memory(x->batch) + x->log_size; }
+
+/* --- the log --- */
+
+enum { TEXTS = 5, ABSENT = UINT16_MAX, UTF8_REST = 3 }; /* so many octets may end a character that has begun */
+
+/* What is noted of a request; its texts follow. */
+struct noted {
+	time_t when;
+	uint64_t bytes;
+	int status;
+	bool understood;
+	uint16_t length[TEXTS];
+};
+
+/* The texts of a request, of each as much as is logged. */
+static void texts_of(enum log_format format, const struct request *r, struct slice user, struct slice *text) {
+	static const size_t most[TEXTS] = {ACCESS_REQUEST_MAX, ACCESS_USER_MAX, ACCESS_FIELD_MAX, ACCESS_FIELD_MAX,
+									   ACCESS_FIELD_MAX};
+	memset(text, 0, TEXTS * sizeof *text);
+	if (r) text[0] = r->line;
+	text[1] = user;
+	if (r && format != LOG_COMMON) {
+		struct access a = access_of(NULL, r);
+		text[2] = a.host;
+		text[3] = a.referer;
+		text[4] = a.user_agent;
+	}
+	for (int i = 0; i < TEXTS; i++)
+		if (text[i].length > most[i] + UTF8_REST) text[i].length = most[i] + UTF8_REST;
+}
+
+static bool make_room(struct response_batch *x, size_t length) {
+	if (x->log_size - x->log_length >= length) return true;
+	size_t size = x->log_length ? 2 * x->log_size + length : length;
+	char *log = realloc(x->log, size);
+	if (!log) return false;
+	x->log = log;
+	x->log_size = size;
+	return true;
+}
+
+void response_batch_note(struct worker *w, struct response_batch *x, const struct peer *peer,
+						 const struct request *request, struct slice user, int status, uint64_t bytes) {
+	if (!w->log) return;
+	struct slice text[TEXTS];
+	struct noted n = {.when = w->second, .bytes = bytes, .status = status, .understood = request && request->path.at};
+	size_t length = sizeof n;
+	texts_of(w->options->log, request, user, text);
+	for (int i = 0; i < TEXTS; i++) {
+		n.length[i] = text[i].at ? (uint16_t)text[i].length : ABSENT;
+		length += text[i].length;
+	}
+	if (!make_room(x, length)) return;
+	x->peer = peer;
+	char *at = x->log + x->log_length;
+	memcpy(at, &n, sizeof n);
+	at += sizeof n;
+	for (int i = 0; i < TEXTS; at += text[i++].length)
+		if (text[i].length) memcpy(at, text[i].at, text[i].length);
+	x->log_length += length;
+}
+
+/* Logs one that was noted; its length. */
+static size_t log_one(struct worker *w, const struct response_batch *x, const char *noted, struct slice end) {
+	struct noted n;
+	struct slice text[TEXTS];
+	char date[ACCESS_DATE_MAX];
+	const char *at = noted + sizeof n;
+	memcpy(&n, noted, sizeof n);
+	for (int i = 0; i < TEXTS; i++) {
+		bool absent = n.length[i] == ABSENT;
+		text[i] = absent ? (struct slice){0} : (struct slice){.at = at, .length = n.length[i]};
+		at += text[i].length;
+	}
+	struct access a = {.peer = x->peer,
+					   .line = text[0],
+					   .understood = n.understood,
+					   .user = text[1],
+					   .host = text[2],
+					   .referer = text[3],
+					   .user_agent = text[4],
+					   .status = n.status,
+					   .bytes = n.bytes};
+	if (n.when != w->second) access_date(date, w->options->log, n.when);
+	struct slice line = {.at = w->log_text};
+	line.length = access_format(w->log_text, w->options->log, n.when == w->second ? w->log_date : date, &a);
+	log_line(w->log, line, end, io_now(w->loop));
+	return (size_t)(at - noted);
+}
+
+void response_batch_log(struct worker *w, const struct response_batch *x) {
+	struct timespec now;
+	char text[ACCESS_END_MAX];
+	if (!x->log_length) return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	int64_t ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - x->started_ns;
+	struct slice end = {.at = text, .length = access_end(text, w->options->log, ns)};
+	for (size_t at = 0; at < x->log_length;) at += log_one(w, x, x->log + at, end);
+}

@@ -1,0 +1,121 @@
+/* ocsp.c - see ocsp.h. The response goes with the certificate, as its application data. */
+#include "gatling/tls/ocsp.h"
+
+#include <openssl/err.h>
+#include <openssl/ocsp.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct ocsp_response {
+	time_t until;
+	size_t length;
+	char response[];
+};
+
+static void free_kept(void *parent, void *data, CRYPTO_EX_DATA *all, int index, long argument, void *pointer) {
+	(void)parent, (void)all, (void)index, (void)argument, (void)pointer;
+	free(data);
+}
+
+/* -1: there is none. */
+static int data_index(void) {
+	static atomic_int index = -1;
+	int known = atomic_load(&index), none = -1;
+	if (known != -1) return known;
+	int fresh = X509_get_ex_new_index(0, NULL, NULL, NULL, free_kept);
+	return atomic_compare_exchange_strong(&index, &none, fresh) ? fresh : none;
+}
+
+static int fail(char *error, const char *what) {
+	snprintf(error, OCSP_ERROR, "%s", what);
+	return -1;
+}
+
+/* Whether a digest is that of the key of a certificate. */
+static bool is_key_of(const X509 *issuer, const EVP_MD *digest, const ASN1_OCTET_STRING *hash) {
+	unsigned char own[EVP_MAX_MD_SIZE];
+	unsigned length;
+	return X509_pubkey_digest(issuer, digest, own, &length) && (int)length == ASN1_STRING_length(hash) &&
+		   memcmp(own, ASN1_STRING_get0_data(hash), length) == 0;
+}
+
+/* RFC 6960, section 4.1.1: a certificate is named by its serial number and hashes of its issuer's name and key. */
+static bool names(const OCSP_CERTID *id, const X509 *certificate, const X509 *issuer) {
+	ASN1_OCTET_STRING *name, *key;
+	ASN1_OBJECT *algorithm;
+	ASN1_INTEGER *serial;
+	unsigned char own[EVP_MAX_MD_SIZE];
+	unsigned length;
+	if (!OCSP_id_get0_info(&name, &algorithm, &key, &serial, (OCSP_CERTID *)(uintptr_t)id)) return false;
+	const EVP_MD *digest = EVP_get_digestbyobj(algorithm);
+	if (!digest || ASN1_INTEGER_cmp(serial, X509_get0_serialNumber(certificate)) != 0) return false;
+	if (!X509_NAME_digest(X509_get_issuer_name(certificate), digest, own, &length)) return false;
+	if ((int)length != ASN1_STRING_length(name) || memcmp(own, ASN1_STRING_get0_data(name), length) != 0) return false;
+	return !issuer || is_key_of(issuer, digest, key);
+}
+
+static bool to_time(const ASN1_GENERALIZEDTIME *text, time_t *time) {
+	struct tm tm;
+	return text && ASN1_TIME_to_tm(text, &tm) && (*time = timegm(&tm)) != -1;
+}
+
+/* Until when it is good. 0, or -1. */
+static int check_times(OCSP_SINGLERESP *one, time_t *until, char *error) {
+	ASN1_GENERALIZEDTIME *from = NULL, *to = NULL;
+	time_t begins, now = time(NULL);
+	(void)OCSP_single_get0_status(one, NULL, NULL, &from, &to);
+	if (!to_time(from, &begins)) return fail(error, "it does not say from when on it is good");
+	if (!to_time(to, until)) *until = begins + OCSP_AGE_S;
+	if (begins > now + OCSP_SKEW_S) return fail(error, "it is not good yet");
+	return *until > now ? 0 : fail(error, "it is not current any more");
+}
+
+static int check(OCSP_BASICRESP *basic, const X509 *certificate, const X509 *issuer, time_t *until, char *error) {
+	for (int i = 0; i < OCSP_resp_count(basic); i++) {
+		OCSP_SINGLERESP *one = OCSP_resp_get0(basic, i);
+		if (names(OCSP_SINGLERESP_get0_id(one), certificate, issuer)) return check_times(one, until, error);
+	}
+	return fail(error, "it is about another certificate");
+}
+
+static int keep(X509 *certificate, struct slice response, time_t until, char *error) {
+	int index = data_index();
+	struct ocsp_response *k = index == -1 ? NULL : malloc(sizeof *k + response.length);
+	if (!k) return fail(error, "no memory");
+	k->until = until;
+	k->length = response.length;
+	memcpy(k->response, response.at, response.length);
+	free(X509_get_ex_data(certificate, index));
+	if (X509_set_ex_data(certificate, index, k)) return 0;
+	free(k);
+	return fail(error, "no memory");
+}
+
+int ocsp_attach(X509 *certificate, const X509 *issuer, struct slice text, char *error) {
+	const unsigned char *at = (const unsigned char *)text.at;
+	OCSP_RESPONSE *response = d2i_OCSP_RESPONSE(NULL, &at, (long)text.length);
+	OCSP_BASICRESP *basic = NULL;
+	time_t until;
+	int result = -1;
+	if (!response || at != (const unsigned char *)text.at + text.length) {
+		(void)fail(error, "it is no response of OCSP (DER)");
+	} else if (OCSP_response_status(response) != OCSP_RESPONSE_STATUS_SUCCESSFUL) {
+		snprintf(error, OCSP_ERROR, "it says %s", OCSP_response_status_str(OCSP_response_status(response)));
+	} else if (!(basic = OCSP_response_get1_basic(response))) {
+		(void)fail(error, "it is no response of OCSP (DER)");
+	} else {
+		result = check(basic, certificate, issuer, &until, error);
+		if (result == 0) result = keep(certificate, text, until, error);
+	}
+	OCSP_BASICRESP_free(basic);
+	OCSP_RESPONSE_free(response);
+	ERR_clear_error();
+	return result;
+}
+
+struct slice ocsp_of(const X509 *certificate, time_t now) {
+	int index = data_index();
+	const struct ocsp_response *k = certificate && index != -1 ? X509_get_ex_data(certificate, index) : NULL;
+	return k && k->until > now ? (struct slice){.at = k->response, .length = k->length} : (struct slice){0};
+}

@@ -1,0 +1,354 @@
+/* tls.c - see tls.h. OpenSSL reads from and writes to the worker's buffers, through a BIO of our own. Its queue of
+ * errors, which SSL_get_error() looks at, is empty between two calls: who has met one clears it (2 % of a small
+ * answer). */
+#include "gatling/tls/tls.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEALED_ROOM = TLS_BATCH + 16 * 1024 }; /* bytes: overhead of small records, and a flight of a handshake */
+
+struct tls_worker {
+	struct tls_handshaking handshaking;
+	struct certificates *certificates;
+	BIO_METHOD *method;
+	bool kernel; /* it may seal records, see struct tls */
+	/* The buffers, and whose bytes are in them: of one connection between two calls only at the end of a handshake, see
+	 * tls_handshake(); what another one has left there, when it ended, is nobody's. */
+	const struct tls *owner;
+	size_t in_at, in_end, sealed_length;
+	char in[TLS_READ];        /* read from the socket of whose turn it is, not opened yet */
+	char sealed[SEALED_ROOM]; /* to be sent to it */
+	char plain[TLS_BATCH];
+};
+
+struct tls {
+	SSL *ssl;
+	struct tls_worker *worker;
+	io_loop *loop;
+	int fd;
+	uint32_t sent; /* bytes of plaintext, until there are TLS_FIRST_BYTES */
+	bool kernel;   /* it seals records of this one */
+	bool ended;    /* the peer has said that it sends nothing more */
+	bool begun;    /* something has come */
+	bool waits;    /* the kernel's socket was full during the handshake */
+	bool failed;   /* there was no memory, or more than TLS_UNSENT_MAX */
+	char *unsent;
+	size_t unsent_at, unsent_end;
+};
+
+static void claim(const struct tls *t) {
+	struct tls_worker *w = t->worker;
+	if (w->owner == t) return;
+	w->owner = t;
+	w->in_at = w->in_end = w->sealed_length = 0;
+}
+
+/* --- the BIO --- */
+
+static int bio_read(BIO *bio, char *buffer, size_t length, size_t *n) {
+	struct tls_worker *w = ((struct tls *)BIO_get_data(bio))->worker;
+	BIO_clear_retry_flags(bio);
+	*n = w->in_end - w->in_at < length ? w->in_end - w->in_at : length;
+	if (!*n) {
+		BIO_set_retry_read(bio);
+		return 0;
+	}
+	memcpy(buffer, w->in + w->in_at, *n);
+	w->in_at += *n;
+	return 1;
+}
+
+static bool keep_unsent(struct tls *t, const char *data, size_t length) {
+	if (!length) return true;
+	size_t kept = t->unsent_end - t->unsent_at;
+	char *unsent = kept + length <= TLS_UNSENT_MAX ? malloc(kept + length) : NULL;
+	if (!unsent) {
+		t->failed = true;
+		return false;
+	}
+	if (t->unsent) memcpy(unsent, t->unsent + t->unsent_at, kept);
+	memcpy(unsent + kept, data, length);
+	free(t->unsent);
+	t->unsent = unsent;
+	t->unsent_at = 0;
+	t->unsent_end = kept + length;
+	return true;
+}
+
+static int bio_write(BIO *bio, const char *data, size_t length, size_t *n) {
+	struct tls *t = BIO_get_data(bio);
+	struct tls_worker *w = t->worker;
+	BIO_clear_retry_flags(bio);
+	*n = length;
+	if (length > sizeof w->sealed - w->sealed_length) { /* a very long chain of certificates */
+		if (!keep_unsent(t, w->sealed, w->sealed_length)) return 0;
+		w->sealed_length = 0;
+		return keep_unsent(t, data, length);
+	}
+	memcpy(w->sealed + w->sealed_length, data, length);
+	w->sealed_length += length;
+	return 1;
+}
+
+static long bio_control(BIO *bio, int command, long number, void *pointer) {
+	(void)bio, (void)number, (void)pointer;
+	return command == BIO_CTRL_FLUSH;
+}
+
+static BIO_METHOD *method_new(void) {
+	int index = BIO_get_new_index();
+	BIO_METHOD *m = index == -1 ? NULL : BIO_meth_new(index | BIO_TYPE_SOURCE_SINK, "io");
+	if (m && BIO_meth_set_read_ex(m, bio_read) && BIO_meth_set_write_ex(m, bio_write) &&
+		BIO_meth_set_ctrl(m, bio_control))
+		return m;
+	BIO_meth_free(m);
+	return NULL;
+}
+
+static BIO *bio_new(struct tls *t) {
+	BIO *bio = BIO_new(t->worker->method);
+	if (!bio) return NULL;
+	BIO_set_data(bio, t);
+	BIO_set_init(bio, 1);
+	return bio;
+}
+
+/* --- sending --- */
+
+static enum iob_result fail(struct tls *t) {
+	t->failed = true;
+	return IOB_FAILED;
+}
+
+/* Sends what is kept. */
+static enum iob_result flush_unsent(struct tls *t) {
+	ssize_t n = io_trywrite(t->loop, t->fd, t->unsent + t->unsent_at, t->unsent_end - t->unsent_at);
+	if (n == -1) return errno == EAGAIN ? IOB_AGAIN : fail(t);
+	t->unsent_at += (size_t)n;
+	if (t->unsent_at < t->unsent_end) return IOB_AGAIN;
+	free(t->unsent);
+	t->unsent = NULL;
+	return IOB_DONE;
+}
+
+/* Sends what is sealed, behind what is kept; what the socket does not take is kept. */
+static enum iob_result flush(struct tls *t, enum io_rest rest) {
+	struct tls_worker *w = t->worker;
+	struct iovec part = {.iov_base = w->sealed, .iov_len = w->sealed_length};
+	if (t->failed) return IOB_FAILED;
+	enum iob_result result = t->unsent ? flush_unsent(t) : IOB_DONE;
+	if (!part.iov_len || result == IOB_FAILED) return result;
+	w->sealed_length = 0;
+	ssize_t n = result == IOB_DONE ? io_trywritev(t->loop, t->fd, &part, 1, rest) : 0;
+	if (n == -1 && errno != EAGAIN) return fail(t);
+	if (n == -1) n = 0;
+	if ((size_t)n == part.iov_len) return IOB_DONE;
+	return keep_unsent(t, w->sealed + n, part.iov_len - (size_t)n) ? IOB_AGAIN : IOB_FAILED;
+}
+
+enum iob_result tls_flush(struct tls *t) {
+	claim(t);
+	return flush(t, IO_LAST);
+}
+
+bool tls_blocked(const struct tls *t) { return t->unsent || t->waits; }
+
+size_t tls_memory(const struct tls *t) { return t->unsent ? t->unsent_end : 0; }
+
+/* Seals bytes: always all of them, since the BIO takes everything. */
+static bool seal(struct tls *t, const char *plain, size_t length) {
+	while (length) {
+		size_t record = t->sent < TLS_FIRST_BYTES ? TLS_FIRST_RECORD : TLS_RECORD_MAX, done;
+		if (record > length) record = length;
+		if (SSL_write_ex(t->ssl, plain, record, &done) != 1) {
+			ERR_clear_error();
+			t->failed = true;
+			return false;
+		}
+		if (t->sent < TLS_FIRST_BYTES) t->sent += (uint32_t)record;
+		plain += record;
+		length -= record;
+	}
+	return true;
+}
+
+/* Tells the peer that nothing more comes. The kernel (Linux) accepts records for which the socket's queue has no room,
+ * puts them beside it, and drops them when the socket is shut down: so that has to wait until there is room behind a
+ * record that was sent, for that has pushed those before it. */
+static enum iob_result end_kernel(struct tls *t) {
+	struct pollfd socket = {.fd = t->fd, .events = POLLOUT};
+	int done = SSL_shutdown(t->ssl);
+	bool taken = done >= 0 || SSL_get_error(t->ssl, done) != SSL_ERROR_WANT_WRITE;
+	ERR_clear_error();
+	if (taken) {
+		if (poll(&socket, 1, 0) != 0) return IOB_DONE;
+		SSL_set_shutdown(t->ssl, SSL_get_shutdown(t->ssl) & SSL_RECEIVED_SHUTDOWN); /* again, to push */
+	}
+	return io_eagain_write(t->loop, t->fd) == 0 ? IOB_AGAIN : IOB_FAILED;
+}
+
+enum iob_result tls_send(struct tls *t, iob *batch, uint64_t most, enum io_rest rest, uint64_t *sent) {
+	struct tls_worker *w = t->worker;
+	if (t->kernel) {
+		enum iob_result result = iob_send(t->loop, t->fd, batch, most, rest, sent);
+		return result == IOB_DONE && rest == IO_MORE ? end_kernel(t) : result;
+	}
+	claim(t);
+	enum iob_result result = flush(t, IO_LAST);
+	while (result == IOB_DONE && iob_bytesleft(batch)) {
+		if (!most) return IOB_AGAIN;
+		ssize_t n = iob_take(t->loop, t->fd, batch, w->plain, most < TLS_BATCH ? (size_t)most : TLS_BATCH);
+		if (n == -1) return errno == EAGAIN ? IOB_AGAIN : IOB_FAILED;
+		if (!seal(t, w->plain, (size_t)n)) return IOB_FAILED;
+		most -= (uint64_t)n;
+		*sent += (uint64_t)n;
+		bool last = !iob_bytesleft(batch) && rest == IO_MORE;
+		if (last) (void)SSL_shutdown(t->ssl);
+		result = flush(t, last ? IO_MORE : IO_LAST);
+	}
+	return result;
+}
+
+void tls_close(struct tls *t) {
+	if (t->failed || t->unsent || !SSL_is_init_finished(t->ssl) || SSL_get_shutdown(t->ssl) & SSL_SENT_SHUTDOWN) return;
+	claim(t);
+	(void)SSL_shutdown(t->ssl);
+	ERR_clear_error();
+	(void)flush(t, IO_MORE);
+}
+
+/* --- receiving --- */
+
+/* Fills the worker's buffer. As io_tryread(). */
+static ssize_t fill(struct tls *t) {
+	struct tls_worker *w = t->worker;
+	ssize_t n = io_tryread(t->loop, t->fd, w->in, sizeof w->in);
+	w->in_at = 0;
+	w->in_end = n > 0 ? (size_t)n : 0;
+	return n;
+}
+
+enum tls_result tls_handshake(struct tls *t, void *buffer, size_t *length) {
+	struct tls_worker *w = t->worker;
+	bool blocked = tls_blocked(t);
+	claim(t);
+	ssize_t n = blocked ? 0 : fill(t);
+	if (n == 0 && !blocked) return TLS_FAILED;
+	if (n == -1) return errno == EAGAIN ? TLS_AGAIN : TLS_FAILED;
+	bool first = !t->begun;
+	t->begun = true;
+	if (first && n > 0 && w->in[0] >= 'A' && w->in[0] <= 'Z') { /* the method of a request; a record begins with 22 */
+		memcpy(buffer, w->in, (size_t)n);
+		*length = (size_t)n;
+		return TLS_CLEAR;
+	}
+	int done = SSL_accept(t->ssl);
+	int error = done == 1 ? SSL_ERROR_NONE : SSL_get_error(t->ssl, done);
+	ERR_clear_error();
+	enum iob_result result = flush(t, IO_LAST); /* an alert, too */
+	if (result == IOB_FAILED || (done != 1 && error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE))
+		return TLS_FAILED;
+	t->waits = error == SSL_ERROR_WANT_WRITE;
+	if (t->waits && io_eagain_write(t->loop, t->fd) == -1) return TLS_FAILED;
+	if (done != 1) return TLS_AGAIN;
+	t->kernel = BIO_get_ktls_send(SSL_get_wbio(t->ssl));
+	if (!t->kernel && w->kernel) { /* not this cipher, or not these records: they are sealed here and go through io/ */
+		BIO *bio = SSL_get_rbio(t->ssl);
+		if (!BIO_up_ref(bio)) return TLS_FAILED;
+		SSL_set0_wbio(t->ssl, bio);
+	}
+	return TLS_DONE;
+}
+
+bool tls_ended(const struct tls *t) { return t->ended; }
+
+bool tls_chose_http2(const struct tls *t) {
+	const unsigned char *name;
+	unsigned length;
+	SSL_get0_alpn_selected(t->ssl, &name, &length);
+	return length == 2 && memcmp(name, "h2", 2) == 0;
+}
+
+ssize_t tls_read(struct tls *t, void *buffer, size_t length) {
+	struct tls_worker *w = t->worker;
+	size_t got = 0, n;
+	claim(t);
+	if (t->ended) return 0;
+	if (w->in_at == w->in_end) { /* else they came with the end of the handshake */
+		ssize_t filled = fill(t);
+		if (filled <= 0) return filled;
+	}
+	bool more = true; /* a call that finds nothing would set up a buffer for it */
+	while (more && SSL_read_ex(t->ssl, (char *)buffer + got, length - got, &n) == 1) {
+		got += n;
+		more = w->in_at < w->in_end || SSL_pending(t->ssl);
+	}
+	int error = more ? SSL_get_error(t->ssl, 0) : SSL_ERROR_WANT_READ;
+	w->in_at = w->in_end = 0;
+	t->ended = error == SSL_ERROR_ZERO_RETURN;
+	if (error != SSL_ERROR_WANT_READ) ERR_clear_error();
+	enum iob_result result = flush(t, IO_LAST); /* what answers a key update, or an alert */
+	if ((error != SSL_ERROR_WANT_READ && !t->ended) || result == IOB_FAILED) {
+		errno = EPROTO;
+		return -1;
+	}
+	errno = EAGAIN;
+	return got || t->ended ? (ssize_t)got : -1;
+}
+
+/* --- their lives --- */
+
+struct tls_worker *tls_worker_new(bool strict_sni, bool kernel) {
+	struct tls_worker *w = calloc(1, sizeof *w);
+	if (!w || !(w->method = method_new())) {
+		free(w);
+		return NULL;
+	}
+	w->handshaking.strict_sni = strict_sni;
+	w->kernel = kernel;
+	return w;
+}
+
+void tls_worker_free(struct tls_worker *w) {
+	if (!w) return;
+	certificates_release(w->certificates);
+	BIO_meth_free(w->method);
+	free(w);
+}
+
+void tls_use_certificates(struct tls_worker *w, struct certificates *certificates) {
+	certificates_release(w->certificates);
+	w->certificates = certificates;
+	w->handshaking.certificates = certificates;
+}
+
+struct tls *tls_new(struct tls_worker *w, io_loop *loop, int fd) {
+	struct tls *t = calloc(1, sizeof *t);
+	if (!t) return NULL;
+	*t = (struct tls){.worker = w, .loop = loop, .fd = fd};
+	t->ssl = SSL_new(certificates_default(w->certificates));
+	BIO *in = t->ssl && SSL_set_app_data(t->ssl, &w->handshaking) ? bio_new(t) : NULL, *out = in;
+	if (in && w->kernel) out = BIO_new_socket(fd, BIO_NOCLOSE);
+	if (!out) {
+		BIO_free(in);
+		SSL_free(t->ssl);
+		free(t);
+		ERR_clear_error();
+		return NULL;
+	}
+	SSL_set_bio(t->ssl, in, out);
+	SSL_set_accept_state(t->ssl);
+	return t;
+}
+
+void tls_free(struct tls *t) {
+	if (!t) return;
+	if (t->worker->owner == t) t->worker->owner = NULL;
+	SSL_free(t->ssl);
+	free(t->unsent);
+	free(t);
+}
