@@ -32,6 +32,12 @@ static inline bool slice_ends(struct slice s, struct slice end) {
 	return s.length >= end.length && memcmp(s.at + s.length - end.length, end.at, end.length) == 0;
 }
 
+/* Takes the first length bytes off the front. */
+static inline void slice_drop(struct slice *s, size_t length) {
+	s->at += length;
+	s->length -= length;
+}
+
 /* The slice without blanks (SP, HTAB) at its ends. */
 static inline struct slice slice_trim(struct slice s) {
 	while (s.length && (s.at[0] == ' ' || s.at[0] == '\t')) s.at++, s.length--;

@@ -13,19 +13,14 @@ struct item {
 
 static char peek(const struct slice *s) { return s->length ? s->at[0] : '\0'; }
 
-static void skip(struct slice *s, size_t n) {
-	s->at += n;
-	s->length -= n;
-}
-
 static bool take(struct slice *s, char c) {
 	if (!s->length || s->at[0] != c) return false;
-	skip(s, 1);
+	slice_drop(s, 1);
 	return true;
 }
 
 static void skip_blanks(struct slice *s, const char *blanks) {
-	while (s->length && s->at[0] && strchr(blanks, s->at[0])) skip(s, 1);
+	while (s->length && s->at[0] && strchr(blanks, s->at[0])) slice_drop(s, 1);
 }
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -36,7 +31,7 @@ static bool take_key(struct slice *s, struct slice *key) {
 	*key = (struct slice){.at = s->at, .length = 0};
 	if (!is_lower(peek(s)) && peek(s) != '*') return false;
 	while (s->length && (is_lower(s->at[0]) || is_digit(s->at[0]) || (s->at[0] && strchr("_-.*", s->at[0])))) {
-		skip(s, 1);
+		slice_drop(s, 1);
 		key->length++;
 	}
 	return true;
@@ -47,20 +42,21 @@ static bool take_number(struct slice *s, struct item *item) {
 	bool negative = take(s, '-');
 	size_t digits = 0, fraction = 0;
 	int64_t value = 0;
-	for (; is_digit(peek(s)) && digits <= INTEGER_DIGITS; skip(s, 1), digits++) value = value * 10 + (s->at[0] - '0');
+	for (; is_digit(peek(s)) && digits <= INTEGER_DIGITS; slice_drop(s, 1), digits++)
+		value = value * 10 + (s->at[0] - '0');
 	if (!digits || digits > INTEGER_DIGITS) return false;
 	*item = (struct item){.type = ITEM_INTEGER, .value = negative ? -value : value};
 	if (!take(s, '.')) return true;
 	item->type = ITEM_OTHER;
-	for (; is_digit(peek(s)); skip(s, 1)) fraction++;
+	for (; is_digit(peek(s)); slice_drop(s, 1)) fraction++;
 	return digits <= DECIMAL_DIGITS && fraction > 0 && fraction <= FRACTION_DIGITS;
 }
 
 static bool take_string(struct slice *s) {
-	skip(s, 1);
+	slice_drop(s, 1);
 	while (s->length) {
 		char c = s->at[0];
-		skip(s, 1);
+		slice_drop(s, 1);
 		if (c == '"') return true;
 		if (c < ' ' || c > '~') return false;
 		if (c == '\\' && !take(s, '"') && !take(s, '\\')) return false;
@@ -69,13 +65,13 @@ static bool take_string(struct slice *s) {
 }
 
 static bool take_bytes(struct slice *s) {
-	skip(s, 1);
-	while (is_alpha(peek(s)) || is_digit(peek(s)) || (peek(s) && strchr("+/=", peek(s)))) skip(s, 1);
+	slice_drop(s, 1);
+	while (is_alpha(peek(s)) || is_digit(peek(s)) || (peek(s) && strchr("+/=", peek(s)))) slice_drop(s, 1);
 	return take(s, ':');
 }
 
 static bool take_boolean(struct slice *s, struct item *item) {
-	skip(s, 1);
+	slice_drop(s, 1);
 	*item = (struct item){.type = ITEM_BOOLEAN, .value = peek(s) == '1'};
 	return take(s, '0') || take(s, '1');
 }
@@ -89,7 +85,7 @@ static bool take_bare_item(struct slice *s, struct item *item) {
 	if (c == '"') return take_string(s);
 	if (c == ':') return take_bytes(s);
 	if (!is_alpha(c) && c != '*') return false;
-	while (s->length && (char_is(s->at[0], CHAR_TOKEN) || s->at[0] == ':' || s->at[0] == '/')) skip(s, 1);
+	while (s->length && (char_is(s->at[0], CHAR_TOKEN) || s->at[0] == ':' || s->at[0] == '/')) slice_drop(s, 1);
 	return true;
 }
 
@@ -105,7 +101,7 @@ static bool take_parameters(struct slice *s) {
 
 static bool take_inner_list(struct slice *s, struct item *item) {
 	struct item ignored;
-	skip(s, 1);
+	slice_drop(s, 1);
 	*item = (struct item){.type = ITEM_OTHER};
 	while (s->length) {
 		skip_blanks(s, " ");

@@ -97,11 +97,6 @@ static const char *add_splat(struct builder *b) {
 	return add_capture(b, (struct token){.type = TOKEN_SPLAT}, SLICE("splat"));
 }
 
-static void skip(struct slice *s, size_t length) {
-	s->at += length;
-	s->length -= length;
-}
-
 /* Takes an encoded octet off the front. */
 static const char *take_encoded(struct slice *rest, char *octet) {
 	int high = rest->length > 2 ? scan_fromhex((unsigned char)rest->at[1]) : -1;
@@ -109,7 +104,7 @@ static const char *take_encoded(struct slice *rest, char *octet) {
 	if (high < 0 || low < 0) return "its percent-encoding is broken";
 	*octet = (char)(high * 16 + low);
 	if (*octet == '/' || *octet == '\0') return "it has an encoded '/' or NUL, which no path has";
-	skip(rest, 3);
+	slice_drop(rest, 3);
 	return NULL;
 }
 
@@ -133,7 +128,7 @@ static struct slice placeholder(struct slice text) {
 static const char *build_host(struct builder *b, struct slice *rest) {
 	const char *slash = memchr(rest->at, '/', rest->length), *wrong = NULL;
 	struct slice host = {.at = rest->at, .length = slash ? (size_t)(slash - rest->at) : rest->length};
-	skip(rest, host.length);
+	slice_drop(rest, host.length);
 	size_t n = host.length;
 	while (n && host.at[n - 1] >= '0' && host.at[n - 1] <= '9') n--;
 	if (n && host.at[n - 1] == ':') host.length = n - 1;
@@ -144,12 +139,12 @@ static const char *build_host(struct builder *b, struct slice *rest) {
 		char c = host.at[0];
 		if (name.length) {
 			wrong = add_name(b, name);
-			skip(&host, 1 + name.length);
+			slice_drop(&host, 1 + name.length);
 			continue;
 		}
 		if (!char_is(c, CHAR_HOST)) return "its host has more than names, letters, digits, '-', '_' and '.'";
 		wrong = add_octet(b, c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c);
-		skip(&host, 1);
+		slice_drop(&host, 1);
 	}
 	b->parts.host = b->row = b->tokens;
 	return wrong;
@@ -168,7 +163,7 @@ static const char *build_path(struct builder *b, struct slice rest, enum pattern
 		if (name.length) wrong = add_name(b, name);
 		else if (c == '*') wrong = add_splat(b);
 		else wrong = add_octet(b, c);
-		skip(&rest, 1 + name.length);
+		slice_drop(&rest, 1 + name.length);
 	}
 	if (wrong || mode == PATTERN_EXACT) return wrong;
 	/* to match the paths that LOOSE puts a '/' behind */
@@ -203,7 +198,7 @@ static const char *build(struct builder *b, struct slice text, enum pattern_mode
 	if (!pattern_begins(text)) return "it does not begin with '/', http:// or https://";
 	if (text.length > PATTERN_MAX) return "it is too long";
 	const char *wrong = check_octets(text);
-	skip(&text, n);
+	slice_drop(&text, n);
 	if (!wrong && n) wrong = build_host(b, &text);
 	return wrong ? wrong : build_path(b, text, mode);
 }

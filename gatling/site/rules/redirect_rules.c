@@ -37,11 +37,6 @@ struct redirect_rules {
 	bool hosts; /* some pattern has one */
 };
 
-static void skip(struct slice *s, size_t length) {
-	s->at += length;
-	s->length -= length;
-}
-
 static bool is_redirect(const struct redirect_rule *rule) { return rule->status / 100 == 3; }
 
 /* --- parameters of a query --- */
@@ -55,14 +50,14 @@ static bool next_parameter(struct slice *query, struct slice *name, struct slice
 	name->at = query->at;
 	name->length = equals ? (size_t)(equals - query->at) : length;
 	*value = (struct slice){.at = query->at + name->length, .length = length - name->length};
-	if (equals) skip(value, 1);
-	skip(query, length + (end ? 1 : 0));
+	if (equals) slice_drop(value, 1);
+	slice_drop(query, length + (end ? 1 : 0));
 	return true;
 }
 
 static bool find_parameter(struct slice query, struct slice wanted, struct slice *value) {
 	struct slice name;
-	if (query.length) skip(&query, 1);
+	if (query.length) slice_drop(&query, 1);
 	while (next_parameter(&query, &name, value))
 		if (slice_equal(name, wanted)) return true;
 	return false;
@@ -133,7 +128,7 @@ static bool leads_to_itself(const struct redirect_rules *r, const struct redirec
 	if (!target_is_local(target) && !target_same_host(target_authority(target), request->host)) return false;
 	if (path_decode(path, decoded, &length) != 0) return false;
 	struct slice asked = request->path;
-	skip(&asked, 1);
+	slice_drop(&asked, 1);
 	if (!slice_equal((struct slice){.at = decoded, .length = length}, asked)) return false;
 	return match_parameters(r, rule, query, values);
 }
@@ -223,7 +218,7 @@ static bool parse_parameter(struct redirect_rules *r, struct redirect_rule *rule
 
 static bool check_names(const struct redirect_rules *r, const struct redirect_rule *rule, struct rules_error *error) {
 	struct slice rest = rule->target;
-	for (; rest.length; skip(&rest, 1)) {
+	for (; rest.length; slice_drop(&rest, 1)) {
 		struct slice name = target_placeholder(rest);
 		if (!name.length || pattern_capture(&rule->pattern, name) >= 0 || parameter_capture(r, rule, name) >= 0)
 			continue;

@@ -6,11 +6,6 @@
 #include "gatling/http/path.h"
 #include "gatling/site/rules/pattern.h"
 
-static void skip(struct slice *s, size_t length) {
-	s->at += length;
-	s->length -= length;
-}
-
 static bool is_one_of(char c, const char *set) { return c && strchr(set, c); }
 
 /* --- its parts --- */
@@ -48,7 +43,7 @@ bool target_same_host(struct slice a, struct slice b) {
 
 struct slice target_path(struct slice target, struct slice *query) {
 	struct slice authority = target_authority(target);
-	if (authority.at) skip(&target, (size_t)(authority.at - target.at) + authority.length);
+	if (authority.at) slice_drop(&target, (size_t)(authority.at - target.at) + authority.length);
 	const char *fragment = memchr(target.at, '#', target.length);
 	if (fragment) target.length = (size_t)(fragment - target.at);
 	const char *question = memchr(target.at, '?', target.length);
@@ -101,7 +96,7 @@ static bool is_host_text(struct slice s) {
 /* Puts what a placeholder stands for: octets, if it is of the path; else they are encoded already. */
 static void put_value(struct target_writer *w, struct slice value, bool encoded) {
 	if (w->part == PART_AUTHORITY && !is_host_text(value)) w->failed = true;
-	for (; value.length && !w->failed; skip(&value, 1)) {
+	for (; value.length && !w->failed; slice_drop(&value, 1)) {
 		if (encoded) put_again(w, value, "");
 		else put_encoded(w, value.at[0]);
 	}
@@ -111,7 +106,7 @@ static void put_query(struct target_writer *w, struct slice query) {
 	if (query.length < 2) return;
 	w->part = PART_QUERY;
 	put(w, '?');
-	for (skip(&query, 1); query.length && !w->failed; skip(&query, 1)) put_again(w, query, "&?");
+	for (slice_drop(&query, 1); query.length && !w->failed; slice_drop(&query, 1)) put_again(w, query, "&?");
 }
 
 static enum part part_after(enum part part, char c) {
@@ -131,7 +126,7 @@ static void put_text(struct target_writer *w, const struct target_filling *f, st
 		else if (name.length) w->failed = true;
 		else if (begins) put(w, text.at[0]);
 		else put_again(w, text, part == PART_PATH ? "&" : "&?");
-		skip(&text, 1 + name.length);
+		slice_drop(&text, 1 + name.length);
 	}
 }
 
@@ -140,13 +135,13 @@ bool target_fill(const struct target_filling *f, char *buffer, struct slice *url
 	struct slice front = f->target, fragment = front;
 	const char *hash = memchr(front.at, '#', front.length);
 	if (hash) front.length = (size_t)(hash - front.at);
-	skip(&fragment, front.length);
+	slice_drop(&fragment, front.length);
 	const char *question = memchr(front.at, '?', front.length);
 	if (f->path_only) {
 		if (question) front.length = (size_t)(question - front.at);
 		fragment.length = 0;
 	}
-	for (size_t n = pattern_scheme(front); n; n--, skip(&front, 1)) put(&w, front.at[0]);
+	for (size_t n = pattern_scheme(front); n; n--, slice_drop(&front, 1)) put(&w, front.at[0]);
 	w.part = w.local ? PART_PATH : PART_AUTHORITY;
 	put_text(&w, f, front);
 	if (!f->path_only && !question) put_query(&w, f->query);
@@ -160,7 +155,7 @@ bool target_fill(const struct target_filling *f, char *buffer, struct slice *url
 /* Whether it begins with a '.' and more of a name. */
 static bool is_label_next(struct slice s) {
 	if (s.length < 2 || s.at[0] != '.') return false;
-	skip(&s, 1);
+	slice_drop(&s, 1);
 	return target_placeholder(s).length || (char_is(s.at[0], CHAR_HOST) && s.at[0] != '.');
 }
 
@@ -171,7 +166,7 @@ static const char *check_authority(struct slice authority) {
 		struct slice name = target_placeholder(authority);
 		if (!name.length && authority.at[0] != ':' && !char_is(authority.at[0], CHAR_HOST))
 			return "has a host that is none";
-		skip(&authority, 1 + name.length);
+		slice_drop(&authority, 1 + name.length);
 		if (name.length && !is_label_next(authority))
 			return "has a placeholder in its host without '.' and text behind";
 	}
@@ -179,7 +174,7 @@ static const char *check_authority(struct slice authority) {
 }
 
 static const char *check_octets(struct slice target) {
-	for (; target.length; skip(&target, 1)) {
+	for (; target.length; slice_drop(&target, 1)) {
 		unsigned char c = (unsigned char)target.at[0];
 		if (c < ' ' || c == 127) return "has a control character";
 		if (c == '%' && !path_is_encoded(target)) return "has a broken percent-encoding";
