@@ -233,7 +233,7 @@ static int turn(struct worker *w) {
 	if (io_wait(w->loop, wait_limit(w)) == -1) return -1;
 	make_dates(w);
 	w->handshakes = 0;
-	content_collect(&w->content);
+	if (io_woken(w->loop)) content_collect(&w->content);
 	keep_budget(w); /* who has waited for a job has gone on */
 	for (int fd; (fd = io_canread(w->loop)) != -1;) {
 		readable(w, fd);

@@ -6,17 +6,18 @@
 #include <unistd.h>
 
 #include "io/mechanism.h"
+#include "io/queue.h"
 
 enum { EVENTS_PER_WAIT = 256 };
 
-const char *io_mech_name(void) { return "epoll"; }
+static const char *mechanism_name(void) { return "epoll"; }
 
 struct epoll {
 	int fd;
 	struct epoll_event event[EVENTS_PER_WAIT];
 };
 
-int io_mech_init(io_loop *loop) {
+static int prepare(io_loop *loop) {
 	struct epoll *ep = calloc(1, sizeof *ep);
 	if (!ep) return -1;
 	loop->mech = ep;
@@ -24,14 +25,14 @@ int io_mech_init(io_loop *loop) {
 	return ep->fd == -1 ? -1 : 0;
 }
 
-void io_mech_free(io_loop *loop) {
+static void release(io_loop *loop) {
 	struct epoll *ep = loop->mech;
 	if (!ep) return;
 	if (ep->fd != -1) close(ep->fd);
 	free(ep);
 }
 
-int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
+static int watch(io_loop *loop, int fd, enum io_direction direction) {
 	const struct epoll *ep = loop->mech;
 	struct io_entry *e = &loop->entry[fd];
 	uint8_t watched = e->mech_state | (uint8_t)(1 << direction);
@@ -44,16 +45,16 @@ int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
 	return 0;
 }
 
-void io_mech_forget(io_loop *loop, int fd) { (void)loop, (void)fd; /* close(2) removes it */ }
+static void forget(io_loop *loop, int fd) { (void)loop, (void)fd; /* close(2) removes it */ }
 
 /* epoll_pwait2(2) is newer (Linux 5.11): only for what epoll_wait(2) cannot say. */
 static int wait_events(const struct epoll *ep, struct epoll_event *event, int64_t timeout_ns) {
-	if (timeout_ns > 0 && timeout_ns % NS_PER_MS) {
-		struct timespec limit = {.tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S};
+	if (timeout_ns > 0 && timeout_ns % IO_NS_PER_MS) {
+		struct timespec limit = {.tv_sec = timeout_ns / IO_NS_PER_S, .tv_nsec = timeout_ns % IO_NS_PER_S};
 		int n = epoll_pwait2(ep->fd, event, EVENTS_PER_WAIT, &limit, NULL);
 		if (n != -1 || errno != ENOSYS) return n;
 	}
-	int ms = timeout_ns < 0 ? -1 : (int)((timeout_ns + NS_PER_MS - 1) / NS_PER_MS);
+	int ms = timeout_ns < 0 ? -1 : (int)((timeout_ns + IO_NS_PER_MS - 1) / IO_NS_PER_MS);
 	return epoll_wait(ep->fd, event, EVENTS_PER_WAIT, ms);
 }
 
@@ -67,10 +68,13 @@ static unsigned can_of(uint32_t events) {
 	return can;
 }
 
-int io_mech_wait(io_loop *loop, int64_t timeout_ns) {
+static int wait_for(io_loop *loop, int64_t timeout_ns) {
 	struct epoll *ep = loop->mech;
 	int n = wait_events(ep, ep->event, timeout_ns);
 	if (n == -1) return errno == EINTR ? 0 : -1;
 	for (int i = 0; i < n; i++) io_ready(loop, ep->event[i].data.fd, can_of(ep->event[i].events));
 	return 0;
 }
+
+const struct io_mechanism io_epoll = {
+	.name = mechanism_name, .init = prepare, .free = release, .watch = watch, .forget = forget, .wait = wait_for};

@@ -73,8 +73,8 @@ int64_t io_deadline(const io_loop *loop, int fd); /* 0: none */
  * (-1: no limit; 0: only looks). 0, also after a signal; -1 with errno if the mechanism failed. */
 int io_wait(io_loop *loop, int timeout_ms);
 
-/* The same with a limit on the clock of io_now_ns(), kept to the nanosecond but with poll(2), which rounds up to
- * milliseconds. */
+/* The same with a limit on the clock of io_now_ns(), rounded up to milliseconds where the mechanism cannot
+ * count in less: poll(2), and epoll_wait(2) before Linux 5.11. */
 int io_waituntil(io_loop *loop, int64_t deadline_ns);
 
 /* The next descriptor that is ready and wanted, or past its deadline; -1 when there is none until the
@@ -90,7 +90,7 @@ int64_t io_now_ns(const io_loop *loop);
 /* recv(2), send(2), sendmsg(2) and accept(2) on an adopted socket, read(2) and write(2) on anything else. They return
  * what the system call did; -1 with EAGAIN (or, where the kernel could not be told, as io_wantread()) marks the
  * descriptor not ready, and so does a transfer shorter than asked for, which on a stream socket proves the same without
- * a second call. EINTR is retried, by io_accept() ECONNABORTED too. io_accept() answers a new non-blocking,
+ * a second call. EINTR is retried on sockets, by io_accept() ECONNABORTED too. io_accept() answers a new non-blocking,
  * close-on-exec descriptor that is not adopted yet. IO_MORE: the last segment may wait for what follows at once, also
  * for io_close(), whose FIN it then carries (MSG_MORE, Linux; elsewhere nothing). */
 enum io_rest { IO_LAST, IO_MORE };
@@ -123,6 +123,9 @@ uint64_t io_raise_descriptor_limit(void);
 
 /* How many processors this process may run on, at least 1: no more loops are of use. */
 unsigned io_processors(void);
+
+/* Whether io_wake() ended the last io_wait(). */
+bool io_woken(const io_loop *loop);
 
 /* Makes the loop's current or next io_wait() return. Any thread that shares the descriptor table with the
  * loop's thread may call it, and a signal handler. */

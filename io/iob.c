@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "io/iob.h"
-#include "io/mechanism.h"
+#include "io/reader.h"
 
 enum { INLINE_PARTS = 4, INLINE_ARENA = 512, PARTS_KEPT = 64, ARENA_KEPT = 16 * 1024 };
 

@@ -9,10 +9,11 @@
 #include <unistd.h>
 
 #include "io/mechanism.h"
+#include "io/queue.h"
 
 enum { EVENTS_PER_WAIT = 256, CHANGES_PER_WAIT = 256 };
 
-const char *io_mech_name(void) { return "kqueue"; }
+static const char *mechanism_name(void) { return "kqueue"; }
 
 struct kq {
 	int fd;
@@ -21,7 +22,7 @@ struct kq {
 	struct kevent event[EVENTS_PER_WAIT];
 };
 
-int io_mech_init(io_loop *loop) {
+static int prepare(io_loop *loop) {
 	struct kq *kq = calloc(1, sizeof *kq);
 	if (!kq) return -1;
 	loop->mech = kq;
@@ -29,37 +30,18 @@ int io_mech_init(io_loop *loop) {
 	return kq->fd == -1 ? -1 : 0;
 }
 
-void io_mech_free(io_loop *loop) {
+static void release(io_loop *loop) {
 	struct kq *kq = loop->mech;
 	if (!kq) return;
 	if (kq->fd != -1) close(kq->fd);
 	free(kq);
 }
 
-int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
-	struct kq *kq = loop->mech;
-	struct io_entry *e = &loop->entry[fd];
-	if (e->mech_state & 1 << direction) return 0;
-	if (kq->changes == CHANGES_PER_WAIT && io_mech_wait(loop, 0) == -1) return -1;
-	EV_SET(&kq->change[kq->changes++], (uintptr_t)fd, direction == IO_READ ? EVFILT_READ : EVFILT_WRITE,
-		   EV_ADD | EV_CLEAR, 0, 0, 0);
-	e->mech_state |= (uint8_t)(1 << direction);
-	return 0;
-}
-
-/* close(2) removes what the kernel knows; what it does not know yet must not reach the number's next owner. */
-void io_mech_forget(io_loop *loop, int fd) {
-	struct kq *kq = loop->mech;
-	if (!loop->entry[fd].mech_state) return;
-	for (int i = kq->changes - 1; i >= 0; i--)
-		if (kq->change[i].ident == (uintptr_t)fd) kq->change[i] = kq->change[--kq->changes];
-}
-
 static void report(io_loop *loop, const struct kevent *event) {
 	int fd = (int)event->ident;
 	if (event->flags & EV_ERROR) {
 		/* a change was refused: the next use of the descriptor has it watched again, or learns why not */
-		if (!event->data || !io_cookie(loop, fd)) return;
+		if (!event->data || !io_adopted(loop, fd)) return;
 		loop->entry[fd].mech_state = 0;
 		io_ready(loop, fd, IO_CAN_READ | IO_CAN_WRITE);
 		return;
@@ -69,9 +51,9 @@ static void report(io_loop *loop, const struct kevent *event) {
 	io_ready(loop, fd, can);
 }
 
-int io_mech_wait(io_loop *loop, int64_t timeout_ns) {
+static int wait_for(io_loop *loop, int64_t timeout_ns) {
 	struct kq *kq = loop->mech;
-	struct timespec limit = {.tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S};
+	struct timespec limit = {.tv_sec = timeout_ns / IO_NS_PER_S, .tv_nsec = timeout_ns % IO_NS_PER_S};
 	int changes = kq->changes;
 	kq->changes = 0; /* taken over by the kernel even if the wait is interrupted */
 	int n = kevent(kq->fd, kq->change, changes, kq->event, EVENTS_PER_WAIT, timeout_ns < 0 ? NULL : &limit);
@@ -79,3 +61,25 @@ int io_mech_wait(io_loop *loop, int64_t timeout_ns) {
 	for (int i = 0; i < n; i++) report(loop, &kq->event[i]);
 	return 0;
 }
+
+static int watch(io_loop *loop, int fd, enum io_direction direction) {
+	struct kq *kq = loop->mech;
+	struct io_entry *e = &loop->entry[fd];
+	if (e->mech_state & 1 << direction) return 0;
+	if (kq->changes == CHANGES_PER_WAIT && wait_for(loop, 0) == -1) return -1;
+	EV_SET(&kq->change[kq->changes++], (uintptr_t)fd, direction == IO_READ ? EVFILT_READ : EVFILT_WRITE,
+		   EV_ADD | EV_CLEAR, 0, 0, 0);
+	e->mech_state |= (uint8_t)(1 << direction);
+	return 0;
+}
+
+/* close(2) removes what the kernel knows; what it does not know yet must not reach the number's next owner. */
+static void forget(io_loop *loop, int fd) {
+	struct kq *kq = loop->mech;
+	if (!loop->entry[fd].mech_state) return;
+	for (int i = kq->changes - 1; i >= 0; i--)
+		if (kq->change[i].ident == (uintptr_t)fd) kq->change[i] = kq->change[--kq->changes];
+}
+
+const struct io_mechanism io_kqueue = {
+	.name = mechanism_name, .init = prepare, .free = release, .watch = watch, .forget = forget, .wait = wait_for};

@@ -1,17 +1,22 @@
-/* loop.c - the loop itself: the table of descriptors, the queues of ready ones and io_wait().
- * All of it is O(ready): nothing here ever walks the open descriptors. */
+/* loop.c - the loop: the table of descriptors and io_wait(). All of it is O(ready): nothing here ever walks the open
+ * descriptors. */
+#include "io/loop.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "io/mechanism.h"
+#include "io/queue.h"
+#include "io/reader.h"
+#include "io/timer.h"
+#include "io/wake.h"
 
 enum { TABLE_MINIMUM = 64 };
 
-const char *io_mechanism(void) { return io_mech_name(); }
+const char *io_mechanism(void) { return io_default->name(); }
 
 static void clock_read(io_loop *loop) {
 	struct timespec t;
@@ -19,19 +24,13 @@ static void clock_read(io_loop *loop) {
 	loop->now_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-int64_t io_now(const io_loop *loop) { return loop->now_ns / NS_PER_MS; }
+int64_t io_now(const io_loop *loop) { return io_clock_ms(loop); }
 int64_t io_now_ns(const io_loop *loop) { return loop->now_ns; }
 
-static int wake_pipe(io_loop *loop) {
-	int end[2];
-	if (pipe(end) == -1) return -1;
-	loop->wake_read = end[0];
-	loop->wake_write = end[1];
-	for (int i = 0; i < 2; i++)
-		if (fcntl(end[i], F_SETFL, O_NONBLOCK) == -1 || fcntl(end[i], F_SETFD, FD_CLOEXEC) == -1) return -1;
-	if (io_fd(loop, end[0], loop) == -1) return -1;
-	io_eagain_read(loop, end[0]); /* it is empty: no need to try */
-	return io_wantread(loop, end[0]);
+static int open_wake(io_loop *loop) {
+	if (io_wake_open(loop) == -1 || io_fd(loop, loop->wake_read, loop) == -1) return -1;
+	(void)io_eagain_read(loop, loop->wake_read); /* it is empty: no need to try */
+	return io_wantread(loop, loop->wake_read);
 }
 
 io_loop *io_loop_new(void) {
@@ -39,9 +38,10 @@ io_loop *io_loop_new(void) {
 	if (!loop) return NULL;
 	loop->wake_read = loop->wake_write = -1;
 	loop->queue[IO_READ].last = loop->queue[IO_WRITE].last = -1;
+	loop->mechanism = io_default;
 	clock_read(loop);
 	io_timer_init(loop);
-	if (io_mech_init(loop) == -1 || wake_pipe(loop) == -1) {
+	if (loop->mechanism->init(loop) == -1 || open_wake(loop) == -1) {
 		int error = errno;
 		io_loop_free(loop);
 		errno = error;
@@ -53,9 +53,8 @@ io_loop *io_loop_new(void) {
 void io_loop_free(io_loop *loop) {
 	if (!loop) return;
 	io_reader_free(loop->reader);
-	io_mech_free(loop);
-	if (loop->wake_read != -1) close(loop->wake_read);
-	if (loop->wake_write != -1) close(loop->wake_write);
+	loop->mechanism->free(loop);
+	io_wake_close(loop);
 	free(loop->entry);
 	free(loop);
 }
@@ -73,10 +72,8 @@ static int table_grow(io_loop *loop, int fd) {
 	return 0;
 }
 
-static bool adopted(const io_loop *loop, int fd) { return fd >= 0 && fd < loop->bound && loop->entry[fd].cookie; }
-
 int io_fd(io_loop *loop, int fd, void *cookie) {
-	if (fd < 0 || adopted(loop, fd)) {
+	if (fd < 0 || io_adopted(loop, fd)) {
 		errno = EBADF;
 		return -1;
 	}
@@ -85,8 +82,8 @@ int io_fd(io_loop *loop, int fd, void *cookie) {
 	struct io_entry *e = &loop->entry[fd];
 	/* queued_* and queue_next stay: the number's last owner may still be queued */
 	e->cookie = cookie;
-	e->can_read = e->can_write = true;
-	e->want_read = e->want_write = false;
+	e->can = IO_CAN_READ | IO_CAN_WRITE;
+	e->want = 0;
 	e->again = e->hangup = e->reading = e->read = false;
 	e->mech_index = 0;
 	e->mech_state = 0;
@@ -94,177 +91,71 @@ int io_fd(io_loop *loop, int fd, void *cookie) {
 }
 
 void *io_cookie(const io_loop *loop, int fd) {
-	return adopted(loop, fd) && fd != loop->wake_read ? loop->entry[fd].cookie : NULL;
+	return io_adopted(loop, fd) && fd != loop->wake_read ? loop->entry[fd].cookie : NULL;
 }
 
 int io_fd_bound(const io_loop *loop) { return loop->bound; }
 
 void io_close(io_loop *loop, int fd) {
-	io_mech_forget(loop, fd);
+	loop->mechanism->forget(loop, fd);
 	io_timer_cancel(loop, fd);
-	if (loop->entry[fd].reading) io_read_forget(loop->reader, fd);
-	loop->entry[fd].reading = false;
+	io_reader_forget(loop, fd);
 	loop->entry[fd].cookie = NULL;
-	loop->entry[fd].want_read = loop->entry[fd].want_write = false;
+	loop->entry[fd].want = 0;
 	close(fd);
 }
 
-static bool due(const struct io_entry *e, enum io_direction d) {
-	return d == IO_READ ? e->want_read && e->can_read : e->want_write && e->can_write && !e->reading;
-}
-
-static bool queued(const struct io_entry *e, enum io_direction d) {
-	return d == IO_READ ? e->queued_read : e->queued_write;
-}
-
-static void set_queued(struct io_entry *e, enum io_direction d, bool value) {
-	if (d == IO_READ) e->queued_read = value;
-	else e->queued_write = value;
-}
-
-static void enqueue(io_loop *loop, int fd, enum io_direction d) {
-	struct io_entry *e = &loop->entry[fd];
-	struct io_queue *q = &loop->queue[d];
-	if (queued(e, d)) return;
-	set_queued(e, d, true);
-	if (q->length++) loop->entry[q->tail].queue_next[d] = fd;
-	else q->head = fd;
-	q->tail = fd;
-}
-
-static int dequeue(io_loop *loop, enum io_direction d) {
-	struct io_queue *q = &loop->queue[d];
-	int fd = q->head;
-	q->head = loop->entry[fd].queue_next[d];
-	q->length--;
-	set_queued(&loop->entry[fd], d, false);
-	return fd;
-}
-
-/* What was handed out last and is still ready comes back in the next turn. */
-static void requeue_last(io_loop *loop, enum io_direction d) {
-	struct io_queue *q = &loop->queue[d];
-	if (q->last != -1 && due(&loop->entry[q->last], d)) enqueue(loop, q->last, d);
-	q->last = -1;
-}
-
-static int hand_out(io_loop *loop, enum io_direction d) {
-	struct io_queue *q = &loop->queue[d];
-	requeue_last(loop, d);
-	while (q->turn > 0) {
-		int fd = dequeue(loop, d);
-		q->turn--;
-		if (due(&loop->entry[fd], d)) return q->last = fd;
-	}
-	return -1;
-}
-
-/* Only what is still to be handed out keeps io_wait() from waiting. */
-static void drop_stale(io_loop *loop, enum io_direction d) {
-	struct io_queue *q = &loop->queue[d];
-	while (q->length && !due(&loop->entry[q->head], d)) dequeue(loop, d);
-}
-
-int io_canread(io_loop *loop) { return hand_out(loop, IO_READ); }
-int io_canwrite(io_loop *loop) { return hand_out(loop, IO_WRITE); }
-
-void io_ready(io_loop *loop, int fd, unsigned can) {
-	if (!adopted(loop, fd)) return;
-	struct io_entry *e = &loop->entry[fd];
-	if (can & IO_HANGUP) {
-		e->hangup = true;
-		can |= IO_CAN_READ;
-	}
-	if (can & IO_CAN_READ) {
-		if (e->can_read) e->again = true;
-		e->can_read = true;
-		if (e->want_read) enqueue(loop, fd, IO_READ);
-	}
-	if (can & IO_CAN_WRITE) {
-		e->can_write = true;
-		if (due(e, IO_WRITE)) enqueue(loop, fd, IO_WRITE);
-	}
-}
+int io_canread(io_loop *loop) { return io_queue_take(loop, IO_READ); }
+int io_canwrite(io_loop *loop) { return io_queue_take(loop, IO_WRITE); }
 
 bool io_reading(const io_loop *loop, int fd) { return loop->entry[fd].reading; }
 
-void io_has_read(io_loop *loop, int fd) {
-	struct io_entry *e = &loop->entry[fd];
-	if (!e->reading) return;
-	e->reading = false;
-	e->read = true;
-	if (due(e, IO_WRITE)) enqueue(loop, fd, IO_WRITE);
-}
-
 int io_not_ready(io_loop *loop, int fd, enum io_direction d) {
-	struct io_entry *e = &loop->entry[fd];
-	if (d == IO_READ) e->can_read = e->again = false;
-	else e->can_write = false;
-	return (d == IO_READ ? e->want_read : e->want_write) ? io_mech_watch(loop, fd, d) : 0;
+	return io_unready(loop, fd, d) ? loop->mechanism->watch(loop, fd, d) : 0;
 }
 
 int io_eagain_read(io_loop *loop, int fd) { return io_not_ready(loop, fd, IO_READ); }
 int io_eagain_write(io_loop *loop, int fd) { return io_not_ready(loop, fd, IO_WRITE); }
 
-int io_wantread(io_loop *loop, int fd) {
+static int want(io_loop *loop, int fd, enum io_direction d) {
 	struct io_entry *e = &loop->entry[fd];
-	if (e->want_read) return 0;
-	e->want_read = true;
-	if (!e->can_read) return io_mech_watch(loop, fd, IO_READ);
-	enqueue(loop, fd, IO_READ);
+	if (e->want & 1 << d) return 0;
+	e->want |= (uint8_t)(1 << d);
+	if (!(e->can & 1 << d)) return loop->mechanism->watch(loop, fd, d);
+	io_queue_add(loop, fd, d);
 	return 0;
 }
 
-int io_wantwrite(io_loop *loop, int fd) {
-	struct io_entry *e = &loop->entry[fd];
-	if (e->want_write) return 0;
-	e->want_write = true;
-	if (!e->can_write) return io_mech_watch(loop, fd, IO_WRITE);
-	enqueue(loop, fd, IO_WRITE);
-	return 0;
-}
+int io_wantread(io_loop *loop, int fd) { return want(loop, fd, IO_READ); }
+int io_wantwrite(io_loop *loop, int fd) { return want(loop, fd, IO_WRITE); }
+void io_dontwantread(io_loop *loop, int fd) { loop->entry[fd].want &= (uint8_t)~IO_CAN_READ; }
+void io_dontwantwrite(io_loop *loop, int fd) { loop->entry[fd].want &= (uint8_t)~IO_CAN_WRITE; }
 
-void io_dontwantread(io_loop *loop, int fd) { loop->entry[fd].want_read = false; }
-void io_dontwantwrite(io_loop *loop, int fd) { loop->entry[fd].want_write = false; }
-
-static void wake_drain(io_loop *loop) {
-	char buffer[8];
-	while (read(loop->wake_read, buffer, sizeof buffer) > 0) {}
-	/* Last: what is written from here on stays in the pipe. Who wakes before has been heard: we are awake. The exchange
-	 * makes us see what that thread did before it woke us. */
-	(void)atomic_exchange(&loop->woken, false);
-	io_eagain_read(loop, loop->wake_read);
-}
-
-static int wait_for(io_loop *loop, int64_t timeout_ns) {
+static int wait_until_ready(io_loop *loop, int64_t timeout_ns) {
 	int64_t timer_ns = io_timer_limit(loop);
 	if (timeout_ns < 0 || (timer_ns >= 0 && timer_ns < timeout_ns)) timeout_ns = timer_ns;
-	for (int d = 0; d < IO_DIRECTIONS; d++) {
-		requeue_last(loop, d);
-		drop_stale(loop, d);
-		if (loop->queue[d].length) timeout_ns = 0;
-	}
-	int result = io_mech_wait(loop, timeout_ns);
+	for (int d = 0; d < IO_DIRECTIONS; d++)
+		if (io_queue_end_turn(loop, d)) timeout_ns = 0;
+	int result = loop->mechanism->wait(loop, timeout_ns);
 	clock_read(loop);
 	io_timer_advance(loop);
-	if (loop->entry[loop->wake_read].can_read) {
-		wake_drain(loop);
-		if (loop->reader) io_reader_collect(loop->reader);
+	loop->was_woken = loop->entry[loop->wake_read].can & IO_CAN_READ;
+	if (loop->was_woken) {
+		io_wake_drain(loop);
+		(void)io_eagain_read(loop, loop->wake_read);
+		io_reader_collect(loop);
 	}
-	for (int d = 0; d < IO_DIRECTIONS; d++) loop->queue[d].turn = loop->queue[d].length;
+	for (int d = 0; d < IO_DIRECTIONS; d++) io_queue_begin_turn(loop, d);
 	return result;
 }
 
+bool io_woken(const io_loop *loop) { return loop->was_woken; }
+
 int io_wait(io_loop *loop, int timeout_ms) {
-	return wait_for(loop, timeout_ms < 0 ? -1 : (int64_t)timeout_ms * NS_PER_MS);
+	return wait_until_ready(loop, timeout_ms < 0 ? -1 : (int64_t)timeout_ms * IO_NS_PER_MS);
 }
 
 int io_waituntil(io_loop *loop, int64_t deadline_ns) {
 	clock_read(loop);
-	return wait_for(loop, deadline_ns > loop->now_ns ? deadline_ns - loop->now_ns : 0);
-}
-
-void io_wake(io_loop *loop) {
-	int error = errno;
-	if (!atomic_exchange(&loop->woken, true) && write(loop->wake_write, "", 1) == -1) errno = error;
+	return wait_until_ready(loop, deadline_ns > loop->now_ns ? deadline_ns - loop->now_ns : 0);
 }

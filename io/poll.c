@@ -5,10 +5,11 @@
 #include <stdlib.h>
 
 #include "io/mechanism.h"
+#include "io/queue.h"
 
 enum { ARRAY_MINIMUM = 64 };
 
-const char *io_mech_name(void) { return "poll"; }
+static const char *mechanism_name(void) { return "poll"; }
 
 struct poll_array {
 	struct pollfd *waiting;
@@ -21,19 +22,19 @@ enum { HALF_CLOSED = POLLRDHUP };
 enum { HALF_CLOSED = 0 }; /* POLLIN reports it there */
 #endif
 
-int io_mech_init(io_loop *loop) {
+static int prepare(io_loop *loop) {
 	loop->mech = calloc(1, sizeof(struct poll_array));
 	return loop->mech ? 0 : -1;
 }
 
-void io_mech_free(io_loop *loop) {
+static void release(io_loop *loop) {
 	struct poll_array *a = loop->mech;
 	if (a) free(a->waiting);
 	free(a);
 }
 
 /* mech_index is the place in the array plus one, 0 when it is not there. */
-int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
+static int watch(io_loop *loop, int fd, enum io_direction direction) {
 	struct poll_array *a = loop->mech;
 	struct io_entry *e = &loop->entry[fd];
 	if (!e->mech_index) {
@@ -51,7 +52,7 @@ int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
 	return 0;
 }
 
-void io_mech_forget(io_loop *loop, int fd) {
+static void forget(io_loop *loop, int fd) {
 	struct poll_array *a = loop->mech;
 	int index = loop->entry[fd].mech_index;
 	if (!index) return;
@@ -62,9 +63,10 @@ void io_mech_forget(io_loop *loop, int fd) {
 	loop->entry[last.fd].mech_index = index;
 }
 
-int io_mech_wait(io_loop *loop, int64_t timeout_ns) {
+static int wait_for(io_loop *loop, int64_t timeout_ns) {
 	struct poll_array *a = loop->mech;
-	int n = poll(a->waiting, (nfds_t)a->length, timeout_ns < 0 ? -1 : (int)((timeout_ns + NS_PER_MS - 1) / NS_PER_MS));
+	int n = poll(a->waiting, (nfds_t)a->length,
+				 timeout_ns < 0 ? -1 : (int)((timeout_ns + IO_NS_PER_MS - 1) / IO_NS_PER_MS));
 	if (n == -1) return errno == EINTR ? 0 : -1;
 	/* backwards: a place that becomes free is filled from the end, which has been seen */
 	for (int i = a->length - 1; i >= 0 && n > 0; i--) {
@@ -78,8 +80,11 @@ int io_mech_wait(io_loop *loop, int64_t timeout_ns) {
 		if (can & IO_CAN_READ) p->events &= ~(POLLIN | HALF_CLOSED);
 		if (can & IO_CAN_WRITE) p->events &= ~POLLOUT;
 		int fd = p->fd;
-		if (!p->events || can & IO_HANGUP) io_mech_forget(loop, fd);
+		if (!p->events || can & IO_HANGUP) forget(loop, fd);
 		io_ready(loop, fd, can);
 	}
 	return 0;
 }
+
+const struct io_mechanism io_poll = {
+	.name = mechanism_name, .init = prepare, .free = release, .watch = watch, .forget = forget, .wait = wait_for};

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/mechanism.h"
+#include "io/sendfile.h"
 
 enum { WINDOW = 256 * 1024 };
 

@@ -11,18 +11,19 @@
 #include <unistd.h>
 
 #include "io/mechanism.h"
+#include "io/queue.h"
 
 enum { EVENTS_PER_WAIT = 256, POLL_AT_ONCE = 512 };
 
 /* TCP loses the signal for room now and then, when acknowledgements meet a send(2) that is filling the socket from
  * memory (Linux 6.18, seen with HTTP/2 alone): after so long without any signal those who wait for room are looked at.
  */
-enum { LOST_NS = 100 * NS_PER_MS };
+enum { LOST_NS = 100 * IO_NS_PER_MS };
 
 /* What has been done for a descriptor, mech_state: its signals are ours; it has been waited for as a writer too. */
 enum { UNKNOWN, CLAIMED, WRITTEN };
 
-const char *io_mech_name(void) { return "sigio"; }
+static const char *mechanism_name(void) { return "sigio"; }
 
 struct sigio {
 	sigset_t signals;
@@ -32,7 +33,7 @@ struct sigio {
 
 static int event_signal(void) { return SIGRTMIN + 1; }
 
-int io_mech_init(io_loop *loop) {
+static int prepare(io_loop *loop) {
 	struct sigio *s = calloc(1, sizeof *s);
 	if (!s) return -1;
 	loop->mech = s;
@@ -44,7 +45,7 @@ int io_mech_init(io_loop *loop) {
 	return errno ? -1 : 0;
 }
 
-void io_mech_free(io_loop *loop) { free(loop->mech); }
+static void release(io_loop *loop) { free(loop->mech); }
 
 static void report(io_loop *loop, int fd, long events) {
 	unsigned can = 0;
@@ -81,7 +82,7 @@ static bool is_unix(int fd) {
 	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain == AF_UNIX;
 }
 
-int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
+static int watch(io_loop *loop, int fd, enum io_direction direction) {
 	static pthread_mutex_t claiming = PTHREAD_MUTEX_INITIALIZER;
 	struct sigio *s = loop->mech;
 	struct io_entry *e = &loop->entry[fd];
@@ -104,7 +105,7 @@ int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
 	return 0;
 }
 
-void io_mech_forget(io_loop *loop, int fd) { (void)loop, (void)fd; /* a signal that is still queued is ignored */ }
+static void forget(io_loop *loop, int fd) { (void)loop, (void)fd; /* a signal that is still queued is ignored */ }
 
 static int poll_all(io_loop *loop) {
 	struct sigio *s = loop->mech;
@@ -113,7 +114,7 @@ static int poll_all(io_loop *loop) {
 	s->writers = false;
 	for (int fd = 0; fd < loop->bound; fd++) {
 		const struct io_entry *e = &loop->entry[fd];
-		s->writers |= e->cookie && e->want_write && !e->can_write;
+		s->writers |= e->cookie && e->want & ~(unsigned)e->can & IO_CAN_WRITE;
 		if (e->cookie && e->mech_state) p[n++] = (struct pollfd){.fd = fd, .events = WATCHED_EVENTS};
 		if (n == POLL_AT_ONCE || (n && fd == loop->bound - 1)) {
 			if (poll_now(loop, p, n) == -1) return -1;
@@ -123,9 +124,9 @@ static int poll_all(io_loop *loop) {
 	return 0;
 }
 
-int io_mech_wait(io_loop *loop, int64_t timeout_ns) {
+static int wait_for(io_loop *loop, int64_t timeout_ns) {
 	const struct sigio *s = loop->mech;
-	struct timespec limit = {.tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S};
+	struct timespec limit = {.tv_sec = timeout_ns / IO_NS_PER_S, .tv_nsec = timeout_ns % IO_NS_PER_S};
 	bool lost = s->writers && (timeout_ns < 0 || timeout_ns > LOST_NS);
 	if (lost) limit = (struct timespec){.tv_nsec = LOST_NS};
 	const struct timespec *wait = timeout_ns < 0 && !lost ? NULL : &limit;
@@ -145,3 +146,6 @@ int io_mech_wait(io_loop *loop, int64_t timeout_ns) {
 	}
 	return 0;
 }
+
+const struct io_mechanism io_sigio = {
+	.name = mechanism_name, .init = prepare, .free = release, .watch = watch, .forget = forget, .wait = wait_for};

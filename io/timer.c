@@ -1,13 +1,13 @@
 /* timer.c - deadlines of descriptors on a hashed wheel (Varghese and Lauck, 1987, scheme 6).
  * Setting, moving and cancelling is O(1). A deadline that moves later, as that of a busy connection does with each
  * request, costs one store: its entry stays in its old slot and is moved when that slot comes up. */
-#include "io/mechanism.h"
+#include "io/timer.h"
 
-enum { TIMED_OUT = SLOT_TIMED_OUT - 1 }; /* index of the list of those timed out */
+enum { TIMED_OUT = IO_SLOT_TIMED_OUT - 1 }; /* index of the list of those timed out */
 
 void io_timer_init(io_loop *loop) {
-	loop->tick = io_now(loop) / IO_TICK_MS;
-	for (int i = 0; i <= WHEEL_SLOTS; i++) loop->slot[i] = -1;
+	loop->tick = io_clock_ms(loop) / IO_TICK_MS;
+	for (int i = 0; i <= IO_WHEEL_SLOTS; i++) loop->slot[i] = -1;
 }
 
 /* The first tick at which the deadline has passed. */
@@ -20,7 +20,7 @@ static void link_entry(io_loop *loop, int fd, int slot) {
 	e->timer_next = loop->slot[slot];
 	if (e->timer_next != -1) loop->entry[e->timer_next].timer_prev = fd;
 	loop->slot[slot] = fd;
-	if (slot < WHEEL_SLOTS) loop->slots_used[slot / 64] |= UINT64_C(1) << slot % 64;
+	if (slot < IO_WHEEL_SLOTS) loop->slots_used[slot / 64] |= UINT64_C(1) << slot % 64;
 }
 
 static void unlink_entry(io_loop *loop, int fd) {
@@ -29,31 +29,31 @@ static void unlink_entry(io_loop *loop, int fd) {
 	if (e->timer_next != -1) loop->entry[e->timer_next].timer_prev = e->timer_prev;
 	if (e->timer_prev != -1) loop->entry[e->timer_prev].timer_next = e->timer_next;
 	else loop->slot[slot] = e->timer_next;
-	if (slot < WHEEL_SLOTS && loop->slot[slot] == -1) loop->slots_used[slot / 64] &= ~(UINT64_C(1) << slot % 64);
-	e->timer_slot = SLOT_NONE;
+	if (slot < IO_WHEEL_SLOTS && loop->slot[slot] == -1) loop->slots_used[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+	e->timer_slot = IO_SLOT_NONE;
 }
 
 static void schedule(io_loop *loop, int fd, int64_t tick) {
-	int64_t horizon = loop->tick + WHEEL_SLOTS - 1;
+	int64_t horizon = loop->tick + IO_WHEEL_SLOTS - 1;
 	if (tick <= loop->tick) tick = loop->tick + 1;
 	if (tick > horizon) tick = horizon;
-	link_entry(loop, fd, (int)(tick % WHEEL_SLOTS));
+	link_entry(loop, fd, (int)(tick % IO_WHEEL_SLOTS));
 }
 
 /* The tick at which the slot that the entry is in comes up. */
 static int64_t tick_linked(const io_loop *loop, const struct io_entry *e) {
-	int64_t ahead = (e->timer_slot - 1 - loop->tick) % WHEEL_SLOTS;
-	if (ahead <= 0) ahead += WHEEL_SLOTS;
+	int64_t ahead = (e->timer_slot - 1 - loop->tick) % IO_WHEEL_SLOTS;
+	if (ahead <= 0) ahead += IO_WHEEL_SLOTS;
 	return loop->tick + ahead;
 }
 
 void io_timeout(io_loop *loop, int fd, int64_t deadline_ms) {
 	struct io_entry *e = &loop->entry[fd];
 	e->deadline_ms = deadline_ms;
-	if (e->timer_slot != SLOT_NONE && e->timer_slot != SLOT_TIMED_OUT &&
+	if (e->timer_slot != IO_SLOT_NONE && e->timer_slot != IO_SLOT_TIMED_OUT &&
 		(deadline_ms == 0 || tick_linked(loop, e) <= tick_of(deadline_ms)))
 		return;
-	if (e->timer_slot != SLOT_NONE) unlink_entry(loop, fd);
+	if (e->timer_slot != IO_SLOT_NONE) unlink_entry(loop, fd);
 	if (deadline_ms) schedule(loop, fd, tick_of(deadline_ms));
 }
 
@@ -62,15 +62,15 @@ int64_t io_deadline(const io_loop *loop, int fd) { return loop->entry[fd].deadli
 void io_timer_cancel(io_loop *loop, int fd) {
 	struct io_entry *e = &loop->entry[fd];
 	e->deadline_ms = 0;
-	if (e->timer_slot != SLOT_NONE) unlink_entry(loop, fd);
+	if (e->timer_slot != IO_SLOT_NONE) unlink_entry(loop, fd);
 }
 
 void io_timer_advance(io_loop *loop) {
-	int64_t now = io_now(loop) / IO_TICK_MS;
+	int64_t now = io_clock_ms(loop) / IO_TICK_MS;
 	/* after a long pause once round the wheel is enough */
-	if (now - loop->tick > WHEEL_SLOTS) loop->tick = now - WHEEL_SLOTS;
+	if (now - loop->tick > IO_WHEEL_SLOTS) loop->tick = now - IO_WHEEL_SLOTS;
 	while (loop->tick < now) {
-		int slot = (int)(++loop->tick % WHEEL_SLOTS);
+		int slot = (int)(++loop->tick % IO_WHEEL_SLOTS);
 		for (int fd = loop->slot[slot], next; fd != -1; fd = next) {
 			struct io_entry *e = &loop->entry[fd];
 			next = e->timer_next;
@@ -93,16 +93,16 @@ int io_timedout(io_loop *loop) {
 int64_t io_timer_limit(const io_loop *loop) {
 	if (loop->slot[TIMED_OUT] != -1) return 0;
 	int64_t first = loop->tick + 1;
-	for (int i = 0; i < WHEEL_SLOTS;) {
-		int slot = (int)((first + i) % WHEEL_SLOTS);
+	for (int i = 0; i < IO_WHEEL_SLOTS;) {
+		int slot = (int)((first + i) % IO_WHEEL_SLOTS);
 		uint64_t rest = loop->slots_used[slot / 64] >> slot % 64;
 		if (!rest) {
 			i += 64 - slot % 64;
 			continue;
 		}
 		int64_t tick = first + i + __builtin_ctzll(rest);
-		int64_t wait_ms = tick * IO_TICK_MS - io_now(loop);
-		return wait_ms < 0 ? 0 : wait_ms * NS_PER_MS;
+		int64_t wait_ms = tick * IO_TICK_MS - io_clock_ms(loop);
+		return wait_ms < 0 ? 0 : wait_ms * IO_NS_PER_MS;
 	}
 	return -1;
 }

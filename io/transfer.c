@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "io/loop.h"
 #include "io/mechanism.h"
+#include "io/sendfile.h"
 
 /* The descriptor is not ready any more, which a call has said by EAGAIN (result is -1) or by a short transfer. */
 static ssize_t exhausted(io_loop *loop, int fd, enum io_direction d, ssize_t result) {
@@ -13,8 +15,7 @@ static ssize_t exhausted(io_loop *loop, int fd, enum io_direction d, ssize_t res
 	if (result == -1) {
 		if (watched) errno = EAGAIN;
 	} else if (!watched) { /* the next call will say so */
-		if (d == IO_READ) e->can_read = true;
-		else e->can_write = true;
+		e->can |= (uint8_t)(1 << d);
 	}
 	return result;
 }
@@ -34,7 +35,7 @@ static ssize_t note(io_loop *loop, int fd, enum io_direction d, ssize_t result, 
 
 ssize_t io_tryread(io_loop *loop, int fd, void *buffer, size_t length) {
 	ssize_t r;
-	if (io_mech_received(loop, fd, buffer, length, &r)) return r;
+	if (loop->mechanism->received && loop->mechanism->received(loop, fd, buffer, length, &r)) return r;
 	do r = recv(fd, buffer, length, 0);
 	while (r == -1 && errno == EINTR);
 	if (r == -1 && errno == ENOTSOCK) r = read(fd, buffer, length);

@@ -9,29 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "io/mechanism.h"
-
-#define io_mech_name epoll_name
-#define io_mech_init epoll_init
-#define io_mech_free epoll_free
-#define io_mech_watch epoll_watch
-#define io_mech_forget epoll_forget
-#define io_mech_wait epoll_wait_ready
-static const char *epoll_name(void);
-static int epoll_init(io_loop *loop);
-static void epoll_free(io_loop *loop);
-static int epoll_watch(io_loop *loop, int fd, enum io_direction direction);
-static void epoll_forget(io_loop *loop, int fd);
-static int epoll_wait_ready(io_loop *loop, int64_t timeout_ns);
-#include "io/epoll.c" // NOLINT(bugprone-suspicious-include): the second mechanism of this one
-#undef io_mech_name
-#undef io_mech_init
-#undef io_mech_free
-#undef io_mech_watch
-#undef io_mech_forget
-#undef io_mech_wait
+#include "io/queue.h"
 
 enum {
 	ENTRIES = 256, /* of the ring; when they are used up they are handed over early */
@@ -72,11 +54,11 @@ struct uring {
 /* Which error the kernel has answered a ring with; 0: none, so far. */
 static atomic_int refused;
 
-const char *io_mech_name(void) {
+static const char *mechanism_name(void) {
 	static _Thread_local char name[128];
 	int error = atomic_load(&refused);
 	if (!error) return "uring";
-	snprintf(name, sizeof name, "%s, since the kernel refuses io_uring: %s", epoll_name(), strerror(error));
+	snprintf(name, sizeof name, "%s, since the kernel refuses io_uring: %s", io_epoll.name(), strerror(error));
 	return name;
 }
 
@@ -192,7 +174,7 @@ static void uring_free(struct uring *u) {
 	free(u);
 }
 
-int io_mech_init(io_loop *loop) {
+static int prepare(io_loop *loop) {
 	struct uring *u = calloc(1, sizeof *u);
 	if (!u) return -1;
 	int error = -make_ring(u);
@@ -202,23 +184,19 @@ int io_mech_init(io_loop *loop) {
 	}
 	uring_free(u);
 	atomic_store(&refused, error);
-	loop->mech_replaced = true;
-	return epoll_init(loop);
+	loop->mechanism = &io_epoll;
+	return io_epoll.init(loop);
 }
 
-void io_mech_free(io_loop *loop) {
+static void release(io_loop *loop) {
 	struct uring *u = loop->mech;
-	if (loop->mech_replaced) {
-		epoll_free(loop);
-	} else if (u) {
-		(void)io_uring_submit_and_get_events(&u->ring); /* or what was cancelled keeps its file for a while */
-		io_uring_queue_exit(&u->ring);
-		uring_free(u);
-	}
+	if (!u) return;
+	(void)io_uring_submit_and_get_events(&u->ring); /* or what was cancelled keeps its file for a while */
+	io_uring_queue_exit(&u->ring);
+	uring_free(u);
 }
 
-int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
-	if (loop->mech_replaced) return epoll_watch(loop, fd, direction);
+static int watch(io_loop *loop, int fd, enum io_direction direction) {
 	struct uring *u = loop->mech;
 	struct descriptor *d = descriptor_of(u, fd);
 	if (!d) return -1;
@@ -229,11 +207,7 @@ int io_mech_watch(io_loop *loop, int fd, enum io_direction direction) {
 	return arm(u, fd, d, receive ? RECEIVE : POLL_READ);
 }
 
-void io_mech_forget(io_loop *loop, int fd) {
-	if (loop->mech_replaced) {
-		epoll_forget(loop, fd);
-		return;
-	}
+static void forget(io_loop *loop, int fd) {
 	struct uring *u = loop->mech;
 	if (fd >= u->fds) return;
 	struct descriptor *d = &u->fd[fd];
@@ -251,7 +225,7 @@ static void received(io_loop *loop, int fd, struct descriptor *d, const struct i
 	if (result > 0) {
 		append(u, d, (int)(c->flags >> IORING_CQE_BUFFER_SHIFT), result);
 		io_ready(loop, fd, IO_CAN_READ);
-		if (loop->entry[fd].want_read || d->cancelled) return;
+		if (loop->entry[fd].want & IO_CAN_READ || d->cancelled) return;
 		d->cancelled = cancel(u, fd, d, RECEIVE); /* who does not read cannot have all the buffers */
 		return;
 	}
@@ -260,6 +234,15 @@ static void received(io_loop *loop, int fd, struct descriptor *d, const struct i
 	else if (result == -ENOBUFS) d->starved = true;
 	else if (result != -ECANCELED) d->error = (uint16_t)-result;
 	io_ready(loop, fd, d->ended || d->error ? IO_HANGUP : IO_CAN_READ);
+}
+
+/* The events that are asked for, as io_ready() takes them. */
+static unsigned can_of(unsigned events) {
+	unsigned can = events & EPOLLIN ? IO_CAN_READ : 0;
+	if (events & EPOLLOUT) can |= IO_CAN_WRITE;
+	if (events & EPOLLRDHUP) can |= IO_HANGUP;
+	if (events & (EPOLLHUP | EPOLLERR)) can |= IO_HANGUP | IO_CAN_WRITE;
+	return can;
 }
 
 static void handle(io_loop *loop, const struct io_uring_cqe *c) {
@@ -277,7 +260,7 @@ static void handle(io_loop *loop, const struct io_uring_cqe *c) {
 		if (purpose == RECEIVE) d->cancelled = false;
 	}
 	if (purpose == RECEIVE) received(loop, fd, d, c);
-	else io_ready(loop, fd, c->res < 0 ? IO_CAN_READ | IO_CAN_WRITE : can_of((uint32_t)c->res)); /* the call says why */
+	else io_ready(loop, fd, c->res < 0 ? IO_CAN_READ | IO_CAN_WRITE : can_of((unsigned)c->res)); /* the call says why */
 }
 
 static void handle_all(io_loop *loop) {
@@ -294,8 +277,7 @@ static void handle_all(io_loop *loop) {
 /* Nothing of what has been received is left, and more may come. */
 static bool drained(const struct descriptor *d) { return d->first == -1 && !d->ended && !d->error; }
 
-bool io_mech_received(io_loop *loop, int fd, void *buffer, size_t length, ssize_t *result) {
-	if (loop->mech_replaced) return false;
+static bool received_by_ring(io_loop *loop, int fd, void *buffer, size_t length, ssize_t *result) {
 	struct uring *u = loop->mech;
 	struct descriptor *d = descriptor_of(u, fd);
 	if (!d) return false;
@@ -315,15 +297,14 @@ bool io_mech_received(io_loop *loop, int fd, void *buffer, size_t length, ssize_
 	*result = copied ? (ssize_t)copied : d->error ? -1 : 0;
 	if (!copied) errno = d->error;
 	/* as of a short read elsewhere; what cannot be watched now is found when it is looked for again */
-	else if (copied < length && drained(d)) (void)io_not_ready(loop, fd, IO_READ);
+	else if (copied < length && drained(d) && io_unready(loop, fd, IO_READ)) (void)watch(loop, fd, IO_READ);
 	return true;
 }
 
-int io_mech_wait(io_loop *loop, int64_t timeout_ns) {
-	if (loop->mech_replaced) return epoll_wait_ready(loop, timeout_ns);
+static int wait_for(io_loop *loop, int64_t timeout_ns) {
 	struct uring *u = loop->mech;
 	struct io_uring_cqe *c;
-	struct __kernel_timespec limit = {.tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S};
+	struct __kernel_timespec limit = {.tv_sec = timeout_ns / IO_NS_PER_S, .tv_nsec = timeout_ns % IO_NS_PER_S};
 	int result = timeout_ns == 0
 					 ? io_uring_submit_and_get_events(&u->ring)
 					 : io_uring_submit_and_wait_timeout(&u->ring, &c, 1, timeout_ns < 0 ? NULL : &limit, NULL);
@@ -334,3 +315,11 @@ int io_mech_wait(io_loop *loop, int64_t timeout_ns) {
 	handle_all(loop);
 	return 0;
 }
+
+const struct io_mechanism io_uring = {.name = mechanism_name,
+									  .init = prepare,
+									  .free = release,
+									  .watch = watch,
+									  .forget = forget,
+									  .wait = wait_for,
+									  .received = received_by_ring};

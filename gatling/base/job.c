@@ -1,78 +1,30 @@
 /* job.c - see job.h. */
 #include "gatling/base/job.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
-struct queue {
-	struct job *first, **end;
-};
-
 struct jobs {
-	io_loop *loop;
-	pthread_t thread;
-	pthread_mutex_t mutex;
-	pthread_cond_t changed;
-	struct queue asked, done; /* guarded by the mutex, as `stopping` */
-	bool stopping, started;
-	atomic_bool stop;     /* as the job that runs sees it */
-	atomic_bool has_done; /* so that the loop need not take the mutex to see that there is nothing */
-	unsigned count;       /* the loop's: not yet finished */
+	io_tasks *tasks;
+	unsigned count; /* not yet finished */
 };
-
-static void push(struct queue *q, struct job *job) {
-	job->next = NULL;
-	*q->end = job;
-	q->end = &job->next;
-}
-
-static struct job *pop(struct queue *q) {
-	struct job *job = q->first;
-	if (job && !(q->first = job->next)) q->end = &q->first;
-	return job;
-}
 
 struct jobs *jobs_new(io_loop *loop) {
 	struct jobs *jobs = calloc(1, sizeof *jobs);
-	if (!jobs) return NULL;
-	jobs->loop = loop;
-	jobs->asked.end = &jobs->asked.first;
-	jobs->done.end = &jobs->done.first;
-	pthread_mutex_init(&jobs->mutex, NULL);
-	pthread_cond_init(&jobs->changed, NULL);
-	return jobs;
-}
-
-static void *run(void *argument) {
-	struct jobs *jobs = argument;
-	pthread_mutex_lock(&jobs->mutex);
-	while (!jobs->stopping) {
-		struct job *job = pop(&jobs->asked);
-		if (!job) {
-			pthread_cond_wait(&jobs->changed, &jobs->mutex);
-			continue;
-		}
-		pthread_mutex_unlock(&jobs->mutex);
-		job->ran = !atomic_load(&job->unwanted);
-		if (job->ran) job->run(job, &jobs->stop);
-		pthread_mutex_lock(&jobs->mutex);
-		push(&jobs->done, job);
-		atomic_store(&jobs->has_done, true);
-		io_wake(jobs->loop);
-	}
-	pthread_mutex_unlock(&jobs->mutex);
+	if (jobs && (jobs->tasks = io_tasks_new(loop, 0))) return jobs;
+	free(jobs);
 	return NULL;
 }
 
+static void run(struct io_task *task, const atomic_bool *stop) {
+	struct job *job = (struct job *)task;
+	job->ran = !atomic_load(&job->unwanted);
+	if (job->ran) job->run(job, stop);
+}
+
 bool jobs_add(struct jobs *jobs, struct job *job) {
-	if (jobs->count == JOBS_MAX) return false;
-	if (!jobs->started && pthread_create(&jobs->thread, NULL, run, jobs) != 0) return false;
-	jobs->started = true;
+	job->task.run = run;
+	if (jobs->count == JOBS_MAX || !io_tasks_add(jobs->tasks, &job->task)) return false;
 	jobs->count++;
-	pthread_mutex_lock(&jobs->mutex);
-	push(&jobs->asked, job);
-	pthread_cond_signal(&jobs->changed);
-	pthread_mutex_unlock(&jobs->mutex);
 	return true;
 }
 
@@ -88,38 +40,15 @@ static void finish(struct jobs *jobs, struct job *job) {
 	}
 }
 
-/* Apart from jobs_collect(), which is called in each turn and has nothing to do. */
-__attribute__((noinline)) static void collect(struct jobs *jobs) {
-	while (atomic_exchange(&jobs->has_done, false)) {
-		pthread_mutex_lock(&jobs->mutex);
-		struct queue done = jobs->done;
-		jobs->done = (struct queue){.end = &jobs->done.first};
-		pthread_mutex_unlock(&jobs->mutex);
-		if (!done.first) continue;
-		for (struct job *job; (job = done.first);) {
-			done.first = job->next;
-			finish(jobs, job);
-		}
-	}
-}
-
 void jobs_collect(struct jobs *jobs) {
-	if (atomic_load(&jobs->has_done)) collect(jobs);
+	for (struct io_task *task; (task = io_tasks_done(jobs->tasks));) finish(jobs, (struct job *)task);
 }
 
 void jobs_free(struct jobs *jobs) {
 	if (!jobs) return;
-	if (jobs->started) {
-		pthread_mutex_lock(&jobs->mutex);
-		jobs->stopping = true;
-		atomic_store(&jobs->stop, true);
-		pthread_cond_signal(&jobs->changed);
-		pthread_mutex_unlock(&jobs->mutex);
-		pthread_join(jobs->thread, NULL);
-	}
-	for (struct job *job; (job = pop(&jobs->done)) || (job = pop(&jobs->asked));) job->finish(job);
-	pthread_mutex_destroy(&jobs->mutex);
-	pthread_cond_destroy(&jobs->changed);
+	io_tasks_stop(jobs->tasks);
+	for (struct io_task *task; (task = io_tasks_done(jobs->tasks));) ((struct job *)task)->finish((struct job *)task);
+	io_tasks_free(jobs->tasks);
 	free(jobs);
 }
 

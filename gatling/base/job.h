@@ -1,6 +1,6 @@
-/* job.h - what would hold up the loop of a worker is done by a thread beside it, one job after the other: compressing,
- * checking passwords, listing directories. Who needs the result waits for the job and then asks anew, as if for the
- * first time: what the job has found is in a cache by then. */
+/* job.h - work that would hold up a worker's loop, and the requests that wait for its result: compression, checks of
+ * passwords, listings of directories. A thread beside the loop does one job after the other (io/task.h). When a job is
+ * finished, its waiters ask again, as if for the first time: the result is in a cache by then. */
 #ifndef GATLING_BASE_JOB_H
 #define GATLING_BASE_JOB_H
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "io/io.h"
+#include "io/task.h"
 
 enum { JOBS_MAX = 256 }; /* not yet finished, in one queue; more are refused */
 
@@ -16,15 +16,17 @@ struct waiter;
 
 /* To be embedded in what the job works on. */
 struct job {
-	void (*run)(struct job *job, const atomic_bool *stop); /* in the thread; *stop: give up, nobody wants it any more */
-	void (*finish)(struct job *job); /* back on the loop: keeps the result, if it ran, and frees the job */
-	bool ran;                        /* false: the queue was freed, or all who waited had gone, before its turn came */
-	atomic_bool unwanted;
+	struct io_task task;
+	/* Does the work, in the thread. *stop: give up, the queue is being freed. */
+	void (*run)(struct job *job, const atomic_bool *stop);
+	/* Keeps the result, if the job ran, and frees the job; on the loop. */
+	void (*finish)(struct job *job);
+	bool ran;             /* false: the queue was freed, or all waiters had left, before its turn came */
+	atomic_bool unwanted; /* all waiters have left */
 	struct waiter *waiters;
-	struct job *next;
 };
 
-/* To be embedded in what waits; all zero: waits for nothing. */
+/* To be embedded in what waits; all zero: it waits for nothing. */
 struct waiter {
 	void (*resume)(struct waiter *waiter); /* the job has been finished and is gone */
 	struct job *job;
@@ -33,8 +35,7 @@ struct waiter {
 
 struct jobs;
 
-/* A queue whose thread starts with the first job, so that it shares the descriptor table of the calling thread. NULL:
- * ENOMEM. */
+/* A queue with a thread of its own, which starts with the first job. NULL: ENOMEM. */
 struct jobs *jobs_new(io_loop *loop);
 
 /* Stops, finishes all jobs, and frees the queue. Nobody may wait any more. NULL is allowed. */

@@ -40,7 +40,7 @@ int content_open(struct content *content, io_loop *loop, int root, const struct 
 /* When nobody waits for a job, nor sends anything of it, any more. */
 void content_close(struct content *content);
 
-/* Finishes what the threads have done, and resumes who waited; after each io_wait(). */
+/* Finishes what the threads have done, and resumes the requests that waited; after an io_wait() with io_woken(). */
 static inline void content_collect(struct content *content) {
 	jobs_collect(content->compressing);
 	jobs_collect(content->reading);

@@ -1,5 +1,5 @@
 /* test_timer.c - deadlines come up once, never early and at most a tick late; the clock is moved by hand. */
-#include "io/mechanism.h"
+#include "io/timer.h"
 #include "tests/unit/check.h"
 
 enum { FDS = 200, START_MS = 123456789 };
@@ -59,7 +59,7 @@ static void a_deadline_comes_up_once_and_within_a_tick(void **state) {
 
 static int64_t limit_ms(void) {
 	int64_t limit_ns = io_timer_limit(&loop);
-	return limit_ns < 0 ? limit_ns : limit_ns / NS_PER_MS;
+	return limit_ns < 0 ? limit_ns : limit_ns / IO_NS_PER_MS;
 }
 
 static void a_deadline_in_the_past_comes_up_soon(void **state) {

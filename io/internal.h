@@ -1,0 +1,78 @@
+/* internal.h - the loop as the files of io/ see it. Internal to io/.
+ *
+ * The files stand on each other in this order, and call downwards alone: iob, transfer, loop, the mechanisms, reader,
+ * task, wake, timer and queue. */
+#ifndef GATLING_IO_INTERNAL_H
+#define GATLING_IO_INTERNAL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "io/io.h"
+
+#ifdef MSG_MORE
+enum { IO_MSG_MORE = MSG_MORE };
+#else
+enum { IO_MSG_MORE = 0 };
+#endif
+
+enum { IO_NS_PER_MS = 1000000, IO_NS_PER_S = 1000000000 };
+
+enum io_direction { IO_READ = 0, IO_WRITE = 1, IO_DIRECTIONS = 2 };
+
+/* What io_ready() is told; a set. IO_HANGUP: the peer is gone or done, reading will say so. */
+enum { IO_CAN_READ = 1 << IO_READ, IO_CAN_WRITE = 1 << IO_WRITE, IO_HANGUP = 4 };
+
+enum {
+	IO_WHEEL_SLOTS = 256,                  /* of IO_TICK_MS each; a later deadline goes round again */
+	IO_WHEEL_WORDS = IO_WHEEL_SLOTS / 64,  /* of the bit map of slots in use */
+	IO_SLOT_NONE = 0,                      /* timer_slot of an entry in no list; slot n is stored as n + 1 */
+	IO_SLOT_TIMED_OUT = IO_WHEEL_SLOTS + 1 /* in the list that io_timedout() empties */
+};
+
+/* One adopted descriptor. All zero is a valid, unused entry, so that a fresh table costs no memory
+ * before it is touched. 40 bytes: an idle connection pays for one. */
+struct io_entry {
+	void *cookie; /* NULL: not adopted */
+	int64_t deadline_ms;
+	int32_t timer_next, timer_prev;
+	int32_t queue_next[IO_DIRECTIONS];
+	int32_t mech_index; /* the mechanism's own */
+	uint16_t timer_slot : 10;
+	uint16_t mech_state : 6;               /* the mechanism's own */
+	uint8_t can : 2, want : 2, queued : 2; /* sets of 1 << direction */
+	bool again : 1;   /* an event came while it was readable: a short read does not prove that it is drained */
+	bool reading : 1; /* the file that is to be sent: not ready for writing */
+	bool read : 1;    /* that has been done, and nobody has asked since */
+	bool hangup : 1;  /* end of file or an error waits behind the data: a short read never proves it */
+};
+
+/* Descriptors to hand out, first in, first out; linked through queue_next. */
+struct io_queue {
+	int head, tail;
+	int length;
+	int turn; /* how many of them belong to the current turn */
+	int last; /* the one handed out last, -1 if none: it may have to come back */
+};
+
+struct io_loop {
+	struct io_entry *entry;
+	int size;  /* of the table */
+	int bound; /* see io_fd_bound() */
+	struct io_queue queue[IO_DIRECTIONS];
+	int64_t now_ns;
+	int64_t tick; /* the last tick whose slot has been emptied */
+	uint64_t slots_used[IO_WHEEL_WORDS];
+	int32_t slot[IO_WHEEL_SLOTS + 1]; /* heads of the lists; the last one is of those timed out */
+	int wake_read, wake_write;        /* a pipe */
+	atomic_bool woken;                /* a byte is in it, or about to be */
+	bool was_woken;                   /* see io_woken() */
+	struct io_reader *reader;         /* NULL as long as all files were in memory */
+	const struct io_mechanism *mechanism;
+	void *mech; /* the mechanism's own */
+};
+
+static inline int64_t io_clock_ms(const io_loop *loop) { return loop->now_ns / IO_NS_PER_MS; }
+
+#endif

@@ -1,0 +1,69 @@
+/* queue.c - see queue.h. All of it is O(1) for each descriptor that is ready. */
+#include "io/queue.h"
+
+void io_queue_add(io_loop *loop, int fd, enum io_direction d) {
+	struct io_entry *e = &loop->entry[fd];
+	struct io_queue *q = &loop->queue[d];
+	if (e->queued & 1 << d) return;
+	e->queued |= (uint8_t)(1 << d);
+	if (q->length++) loop->entry[q->tail].queue_next[d] = fd;
+	else q->head = fd;
+	q->tail = fd;
+}
+
+static int dequeue(io_loop *loop, enum io_direction d) {
+	struct io_queue *q = &loop->queue[d];
+	int fd = q->head;
+	q->head = loop->entry[fd].queue_next[d];
+	q->length--;
+	loop->entry[fd].queued &= (uint8_t) ~(1 << d);
+	return fd;
+}
+
+/* What was handed out last and is still ready comes back in the next turn. */
+static void requeue_last(io_loop *loop, enum io_direction d) {
+	struct io_queue *q = &loop->queue[d];
+	int last = q->last;
+	q->last = -1;
+	if (io_queue_due(&loop->entry[last], d)) io_queue_add(loop, last, d);
+}
+
+int io_queue_take(io_loop *loop, enum io_direction d) {
+	struct io_queue *q = &loop->queue[d];
+	if (q->last != -1) requeue_last(loop, d);
+	while (q->turn > 0) {
+		int fd = dequeue(loop, d);
+		q->turn--;
+		if (io_queue_due(&loop->entry[fd], d)) return q->last = fd;
+	}
+	return -1;
+}
+
+bool io_queue_end_turn(io_loop *loop, enum io_direction d) {
+	struct io_queue *q = &loop->queue[d];
+	if (q->last != -1) requeue_last(loop, d);
+	while (q->length && !io_queue_due(&loop->entry[q->head], d)) dequeue(loop, d);
+	return q->length;
+}
+
+void io_queue_begin_turn(io_loop *loop, enum io_direction d) { loop->queue[d].turn = loop->queue[d].length; }
+
+void io_ready(io_loop *loop, int fd, unsigned can) {
+	if (!io_adopted(loop, fd)) return;
+	struct io_entry *e = &loop->entry[fd];
+	if (can & IO_HANGUP) {
+		e->hangup = true;
+		can |= IO_CAN_READ;
+	}
+	if (can & IO_CAN_READ && e->can & IO_CAN_READ) e->again = true;
+	e->can |= can & (IO_CAN_READ | IO_CAN_WRITE);
+	for (int d = 0; d < IO_DIRECTIONS; d++)
+		if (can & 1U << d && io_queue_due(e, d)) io_queue_add(loop, fd, d);
+}
+
+bool io_unready(io_loop *loop, int fd, enum io_direction d) {
+	struct io_entry *e = &loop->entry[fd];
+	e->can &= (uint8_t) ~(1 << d);
+	if (d == IO_READ) e->again = false;
+	return e->want & 1 << d;
+}

@@ -1,0 +1,36 @@
+/* queue.h - the descriptors that are ready and wanted, first in, first out, one queue for each direction. A descriptor
+ * is in a queue at most once. Internal to io/. */
+#ifndef GATLING_IO_QUEUE_H
+#define GATLING_IO_QUEUE_H
+
+#include "io/internal.h"
+
+/* Whether the descriptor is to be handed out: it is wanted and ready. */
+static inline bool io_queue_due(const struct io_entry *e, enum io_direction direction) {
+	return e->want & e->can & ~(unsigned)(e->reading << IO_WRITE) & 1U << direction;
+}
+
+void io_queue_add(io_loop *loop, int fd, enum io_direction direction);
+
+/* Hands out the next descriptor of the current turn that is still due; -1: there is none. */
+int io_queue_take(io_loop *loop, enum io_direction direction);
+
+/* Ends a turn: a descriptor that was handed out last and is still due comes back, those at the front that are not due
+ * any more go. Returns whether there is something to be handed out. */
+bool io_queue_end_turn(io_loop *loop, enum io_direction direction);
+
+/* Begins a turn with all that is queued now. */
+void io_queue_begin_turn(io_loop *loop, enum io_direction direction);
+
+/* For the mechanisms: fd may be used again. A report too many does no harm, also about a number that is not adopted, or
+ * belongs to another owner now. An error is reported as everything that would meet it: IO_HANGUP | IO_CAN_WRITE. */
+void io_ready(io_loop *loop, int fd, unsigned can);
+
+/* Notes that fd is not ready in this direction. Returns whether it is wanted, so has to be watched. */
+bool io_unready(io_loop *loop, int fd, enum io_direction direction);
+
+static inline bool io_adopted(const io_loop *loop, int fd) {
+	return fd >= 0 && fd < loop->bound && loop->entry[fd].cookie;
+}
+
+#endif

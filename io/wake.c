@@ -1,0 +1,34 @@
+/* wake.c - see wake.h. */
+#include "io/wake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+int io_wake_open(io_loop *loop) {
+	int end[2];
+	if (pipe(end) == -1) return -1;
+	loop->wake_read = end[0];
+	loop->wake_write = end[1];
+	for (int i = 0; i < 2; i++)
+		if (fcntl(end[i], F_SETFL, O_NONBLOCK) == -1 || fcntl(end[i], F_SETFD, FD_CLOEXEC) == -1) return -1;
+	return 0;
+}
+
+void io_wake_close(io_loop *loop) {
+	if (loop->wake_read != -1) close(loop->wake_read);
+	if (loop->wake_write != -1) close(loop->wake_write);
+}
+
+void io_wake_drain(io_loop *loop) {
+	char buffer[8];
+	while (read(loop->wake_read, buffer, sizeof buffer) > 0) {}
+	/* Last: what is written from here on stays in the pipe. A wake that came earlier has done its work: the loop is
+	 * awake. The exchange shows what the other thread did before it woke the loop. */
+	(void)atomic_exchange(&loop->woken, false);
+}
+
+void io_wake(io_loop *loop) {
+	int error = errno;
+	if (!atomic_exchange(&loop->woken, true) && write(loop->wake_write, "", 1) == -1) errno = error;
+}

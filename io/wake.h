@@ -1,0 +1,14 @@
+/* wake.h - the pipe that ends a wait from another thread (io_wake()). Internal to io/. */
+#ifndef GATLING_IO_WAKE_H
+#define GATLING_IO_WAKE_H
+
+#include "io/internal.h"
+
+/* Opens the pipe of the loop. 0, or -1 with errno; io_wake_close() closes what is open. */
+int io_wake_open(io_loop *loop);
+void io_wake_close(io_loop *loop);
+
+/* Empties the pipe. */
+void io_wake_drain(io_loop *loop);
+
+#endif

@@ -1,0 +1,117 @@
+/* test_tasks.c - tasks that are withdrawn, as the reads of descriptors that have been closed are. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "io/task.h"
+#include "tests/unit/check.h"
+
+enum { FEW = 2000, MANY = 64000, ROUNDS = 3, DEARER_MAX = 8 /* a walk along the queue would be 32 times as dear */ };
+
+static io_loop *loop;
+static atomic_int ran;
+static atomic_bool held; /* the first task waits for this to end */
+
+static void hold(struct io_task *task, const atomic_bool *stop) {
+	(void)task, (void)stop;
+	while (atomic_load(&held)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static void count(struct io_task *task, const atomic_bool *stop) {
+	(void)task, (void)stop;
+	atomic_fetch_add(&ran, 1);
+}
+
+/* A thread that is busy with a task until `held` is false. */
+static io_tasks *busy(struct io_task *first) {
+	io_tasks *tasks = io_tasks_new(loop, 0);
+	assert_non_null(tasks);
+	atomic_store(&held, true);
+	*first = (struct io_task){.run = hold};
+	assert_true(io_tasks_add(tasks, first));
+	return tasks;
+}
+
+static void end(io_tasks *tasks) {
+	io_tasks_stop(tasks);
+	while (io_tasks_done(tasks)) {}
+	io_tasks_free(tasks);
+}
+
+/* Nanoseconds for each of n that are withdrawn, the last that was added first. */
+static double withdraw_all(int n) {
+	struct io_task first, *task = calloc((size_t)n, sizeof *task);
+	struct timespec begun, ended;
+	assert_non_null(task);
+	io_tasks *tasks = busy(&first);
+	for (int i = 0; i < n; i++) {
+		task[i].run = count;
+		assert_true(io_tasks_add(tasks, &task[i]));
+	}
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begun);
+	for (int i = n; i--;) assert_true(io_tasks_withdraw(tasks, &task[i]));
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ended);
+	atomic_store(&held, false);
+	end(tasks);
+	free(task);
+	return ((double)(ended.tv_sec - begun.tv_sec) * 1e9 + (double)(ended.tv_nsec - begun.tv_nsec)) / n;
+}
+
+static void to_be_withdrawn_costs_the_same_however_many_wait(void **state) {
+	(void)state;
+	double few = 1e9, many = 1e9;
+	for (int i = 0; i < ROUNDS; i++) {
+		double of_few = withdraw_all(FEW), of_many = withdraw_all(MANY);
+		if (of_few < few) few = of_few;
+		if (of_many < many) many = of_many;
+	}
+	print_message("%.0f ns each of %d, %.0f ns each of %d\n", few, FEW, many, MANY);
+	assert_true(many < DEARER_MAX * few);
+}
+
+static void a_task_that_is_withdrawn_does_not_run_and_the_others_do(void **state) {
+	(void)state;
+	struct io_task first, task[5] = {{.run = count}, {.run = count}, {.run = count}, {.run = count}, {.run = count}};
+	io_tasks *tasks = busy(&first);
+	atomic_store(&ran, 0);
+	for (int i = 0; i < 5; i++) assert_true(io_tasks_add(tasks, &task[i]));
+	for (int i = 0; i < 5; i += 2) assert_true(io_tasks_withdraw(tasks, &task[i]));
+	assert_false(io_tasks_withdraw(tasks, &task[4]));
+	atomic_store(&held, false);
+	int handed_back = 0;
+	while (handed_back < 3) { /* the first and two of the five */
+		assert_int_equal(io_wait(loop, 10000), 0);
+		for (const struct io_task *done; (done = io_tasks_done(tasks)); handed_back++)
+			assert_true(done == &first || done == &task[1] || done == &task[3]);
+	}
+	assert_int_equal(atomic_load(&ran), 2);
+	end(tasks);
+}
+
+static void tasks_that_have_not_begun_are_handed_back_at_the_end(void **state) {
+	(void)state;
+	struct io_task first, task = {.run = count};
+	io_tasks *tasks = busy(&first);
+	atomic_store(&ran, 0);
+	/* The thread has to be at the first task, or that one would not run either. */
+	while (io_tasks_withdraw(tasks, &first)) assert_true(io_tasks_add(tasks, &first));
+	assert_true(io_tasks_add(tasks, &task));
+	atomic_store(&held, false);
+	io_tasks_stop(tasks);
+	assert_ptr_equal(io_tasks_done(tasks), &first);
+	(void)io_tasks_done(tasks); /* it ran, or it is handed back without */
+	assert_null(io_tasks_done(tasks));
+	assert_true(task.pending == !atomic_load(&ran));
+	io_tasks_free(tasks);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(to_be_withdrawn_costs_the_same_however_many_wait),
+		cmocka_unit_test(a_task_that_is_withdrawn_does_not_run_and_the_others_do),
+		cmocka_unit_test(tasks_that_have_not_begun_are_handed_back_at_the_end),
+	};
+	loop = io_loop_new();
+	int failed = !loop || cmocka_run_group_tests(tests, NULL, NULL);
+	io_loop_free(loop);
+	return failed;
+}
