@@ -2,20 +2,9 @@
 #include "gatling/http/path.h"
 
 #include "gatling/base/owfat.h"
+#include "gatling/base/utf8.h"
 
-/* Overlong forms (RFC 3629, section 3) are how "/" and "." were once smuggled past checks. Other bytes that are not
- * UTF-8 are somebody's file names. */
-static bool overlong(const unsigned char *s, size_t length) {
-	for (size_t i = 0; i + 1 < length; i++) {
-		unsigned char lead = s[i], next = s[i + 1];
-		if ((lead == 0xC0 || lead == 0xC1) && (next & 0xC0) == 0x80) return true;
-		if (lead == 0xE0 && next >= 0x80 && next < 0xA0) return true;
-		if (lead == 0xF0 && next >= 0x80 && next < 0x90) return true;
-	}
-	return false;
-}
-
-bool path_allows(struct slice name) { return !overlong((const unsigned char *)name.at, name.length); }
+bool path_allows(struct slice name) { return !utf8_has_overlong(name); }
 
 /* 0, or a status. Writes the decoded bytes, of at most the same length, to out. */
 static int percent_decode(struct slice s, char *out, size_t *length) {
@@ -36,7 +25,7 @@ static int percent_decode(struct slice s, char *out, size_t *length) {
 		out[n++] = c;
 	}
 	*length = n;
-	return all >= 0x80 && overlong((const unsigned char *)out, n) ? 400 : 0;
+	return all >= 0x80 && utf8_has_overlong((struct slice){.at = out, .length = n}) ? 400 : 0;
 }
 
 int path_decode(struct slice encoded, char *out, size_t *length) {

@@ -13,7 +13,7 @@
 #include "gatling/base/hash.h"
 #include "gatling/base/owfat.h"
 #include "gatling/base/platform.h"
-#include "gatling/base/text_file.h"
+#include "gatling/site/rules/text_file.h"
 #include "gatling/http/chars.h"
 #include "gatling/site/attempts.h"
 #include "gatling/site/rules/rules.h"

@@ -11,7 +11,7 @@
 #include "gatling/base/hash.h"
 #include "gatling/base/notice.h"
 #include "gatling/base/owfat.h"
-#include "gatling/base/text_file.h"
+#include "gatling/site/rules/text_file.h"
 
 enum { BUCKETS = 256, NAME_ROOM = 24, SITE_LINE_SHOWN = 200 /* bytes of a line that is left out */ };
 
