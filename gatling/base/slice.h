@@ -52,9 +52,9 @@ static inline struct slice slice_rest(struct slice s, size_t length) {
 /* Takes the first `length` bytes off the front. */
 static inline void slice_drop(struct slice *s, size_t length) { *s = slice_rest(*s, length); }
 
-/* Returns how many bytes precede the first c: all of them if there is none. */
+/* Returns how many bytes precede the first c: all of them if there is none. The slice may be empty, but not absent. */
 static inline size_t slice_until(struct slice s, char c) {
-	const char *found = s.length ? memchr(s.at, c, s.length) : NULL;
+	const char *found = memchr(s.at, c, s.length);
 	return found ? (size_t)(found - s.at) : s.length;
 }
 

@@ -3,7 +3,6 @@
 
 #include "gatling/base/owfat.h"
 
-/* scan_utf8_sem() accepts more than RFC 3629 does. */
 enum { CHARACTER_MAX = 4 /* bytes */, CODE_POINT_MAX = 0x10FFFF };
 
 size_t utf8_character(struct slice text, uint32_t *character) {
@@ -11,9 +10,10 @@ size_t utf8_character(struct slice text, uint32_t *character) {
 		*character = (unsigned char)text.at[0];
 		return 1;
 	}
-	uint32_t c;
-	size_t length = scan_utf8_sem(text.at, text.length, &c);
-	bool valid = length && length <= CHARACTER_MAX && c <= CODE_POINT_MAX;
+	uint32_t c = 0;
+	/* it accepts surrogates, and characters beyond RFC 3629 */
+	size_t length = scan_utf8(text.at, text.length, &c);
+	bool valid = length && length <= CHARACTER_MAX && c <= CODE_POINT_MAX && !(c >= 0xD800 && c <= 0xDFFF);
 	*character = valid ? c : UTF8_INVALID;
 	return valid ? length : 1;
 }
