@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "gatling/base/hash.h"
 #include "gatling/base/platform.h"
 
 /* Everything in stat(2) that changes when a file does. All zero: the file does not exist. */
@@ -45,6 +46,20 @@ static inline bool file_version_same(const struct file_version *a, const struct 
 	return a->device == b->device && a->inode == b->inode && a->mode == b->mode && a->size == b->size &&
 		   file_version_compare_times(a->modified, b->modified) == 0 &&
 		   file_version_compare_times(a->changed, b->changed) == 0;
+}
+
+/* Hashes everything that changes when the file does. */
+static inline uint64_t file_version_hash(uint64_t seed, const struct file_version *v) {
+	const uint64_t key[] = {(uint64_t)v->device,         (uint64_t)v->inode,           (uint64_t)v->size,
+							(uint64_t)v->mode,           (uint64_t)v->modified.tv_sec, (uint64_t)v->modified.tv_nsec,
+							(uint64_t)v->changed.tv_sec, (uint64_t)v->changed.tv_nsec};
+	return hash_octets(seed, (struct slice){.at = (const char *)key, .length = sizeof key});
+}
+
+/* Hashes what stays the same when the file changes. */
+static inline uint64_t file_version_hash_inode(dev_t device, ino_t inode) {
+	const uint64_t key[] = {(uint64_t)device, (uint64_t)inode};
+	return hash_octets(0, (struct slice){.at = (const char *)key, .length = sizeof key});
 }
 
 static inline bool file_version_recent(const struct file_version *version, time_t now) {

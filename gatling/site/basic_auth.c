@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gatling/base/hash.h"
 #include "gatling/base/platform.h"
 #include "gatling/base/text.h"
 #include "gatling/site/rules/text_file.h"
@@ -201,13 +200,12 @@ static struct realm *unreadable_realm(struct basic_auth *auth, int error) {
 
 /* Returns the link to the file with that inode, which is added if it is new. NULL: no memory. */
 static struct auth_file **find_file(struct basic_auth *auth, const struct stat *st) {
-	const uint64_t key[] = {(uint64_t)st->st_dev, (uint64_t)st->st_ino};
-	struct slice octets = {.at = (const char *)key, .length = sizeof key};
-	struct auth_file **link = &auth->bucket[hash_octets(0, octets) % BUCKETS];
+	uint64_t hash = file_version_hash_inode(st->st_dev, st->st_ino);
+	struct auth_file **link = &auth->bucket[hash % BUCKETS];
 	while (*link && !((*link)->device == st->st_dev && (*link)->inode == st->st_ino)) link = &(*link)->next;
 	if (*link) return link;
 	evict(auth);
-	link = &auth->bucket[hash_octets(0, octets) % BUCKETS];
+	link = &auth->bucket[hash % BUCKETS];
 	struct auth_file *f = calloc(1, sizeof *f);
 	if (!f) return NULL;
 	*f = (struct auth_file){.device = st->st_dev, .inode = st->st_ino, .next = *link};

@@ -8,7 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gatling/base/hash.h"
 
 struct digest_entry {
 	struct file_version version;
@@ -22,8 +21,7 @@ static struct digest_entry *table; /* guarded by the mutex; allocated at the fir
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 
 static struct digest_entry *entry_for(const struct file_version *version) {
-	const uint64_t key[] = {(uint64_t)version->device, (uint64_t)version->inode};
-	return &table[hash_octets(0, (struct slice){.at = (const char *)key, .length = sizeof key}) % DIGESTS_KEPT];
+	return &table[file_version_hash_inode(version->device, version->inode) % DIGESTS_KEPT];
 }
 
 bool digest_find(const struct file_version *version, unsigned char *digest) {

@@ -92,13 +92,9 @@ static int stat_file(struct opener *opener, struct scan *scan, int place, const 
 					 struct stat *st) {
 	scan->hash = hash_octets(scan->hash, slice_of(name));
 	if (opener_stat(opener, place, name, st) == -1) return -1;
-	const struct file_version v = file_version_of(st);
-	const uint64_t known[] = {(uint64_t)v.device,         (uint64_t)v.inode,           (uint64_t)v.size,
-							  (uint64_t)v.mode,           (uint64_t)v.modified.tv_sec, (uint64_t)v.modified.tv_nsec,
-							  (uint64_t)v.changed.tv_sec, (uint64_t)v.changed.tv_nsec};
-	const struct slice bytes = {.at = (const char *)known, .length = sizeof known};
-	scan->hash = hash_octets(scan->hash, bytes);
-	*state = hash_octets(*state, bytes);
+	const struct file_version version = file_version_of(st);
+	scan->hash = file_version_hash(scan->hash, &version);
+	*state = file_version_hash(*state, &version);
 	return 0;
 }
 
@@ -305,8 +301,7 @@ static bool load_one(const struct certificate_files *f, struct certificates *set
 }
 
 /* Reports it once a day. */
-static void report_date(void *context, const char *origin, const char *what) {
-	(void)context;
+static void report_date(const char *origin, const char *what) {
 	notice((uint64_t)time(NULL) / DAY_S, "%s: %s", origin, what);
 }
 
@@ -343,7 +338,7 @@ static int load(struct certificate_files *f, const struct scan *scan) {
 	pthread_mutex_unlock(&f->mutex);
 	certificates_release(last);
 	f->loaded = f->seen;
-	certificates_dates(f->current, report_date, NULL);
+	certificates_dates(f->current, report_date);
 	return 0;
 }
 
@@ -368,7 +363,7 @@ bool certificate_files_refresh(struct certificate_files *f) {
 	bool settled = scan.hash == f->seen;
 	f->seen = scan.hash;
 	time_t day = time(NULL) / DAY_S;
-	if (day != f->day) certificates_dates(f->current, report_date, NULL);
+	if (day != f->day) certificates_dates(f->current, report_date);
 	f->day = day;
 	/* an error may pass: a certificate that becomes valid tomorrow, or a lack of descriptors */
 	bool again = scan.hash == f->failed && ++f->scans >= CERTIFICATE_RETRY_S / CERTIFICATE_CHECK_S;

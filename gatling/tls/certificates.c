@@ -200,11 +200,11 @@ static int warn_s(const X509 *certificate) {
 	return third < CERTIFICATE_WARN_S ? (int)third : CERTIFICATE_WARN_S;
 }
 
-void certificates_dates(const struct certificates *set, certificates_tell *tell, void *context) {
+void certificates_dates(const struct certificates *set, void (*tell)(const char *origin, const char *what)) {
 	char text[CERTIFICATE_ERROR];
 	for (unsigned i = 0; i < set->pairs; i++)
 		if (!is_valid(set->pair[i].certificate, warn_s(set->pair[i].certificate), text))
-			tell(context, set->pair[i].origin, text);
+			tell(set->pair[i].origin, text);
 }
 
 bool certificates_keep(struct certificates *set, const struct certificates *last, const char *origin) {

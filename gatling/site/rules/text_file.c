@@ -36,10 +36,7 @@ enum text_state text_file_look(struct text_file *f, const struct docroot *docroo
 }
 
 void text_file_complain(const struct text_file *f, const char *path, unsigned line, const char *mistake) {
-	const struct file_version *v = &f->version;
-	const uint64_t state[] = {(uint64_t)v->device, (uint64_t)v->inode, (uint64_t)v->changed.tv_sec,
-							  (uint64_t)v->changed.tv_nsec};
-	uint64_t key = v->mode ? hash_octets(0, (struct slice){.at = (const char *)state, .length = sizeof state}) : 0;
+	uint64_t key = f->version.mode ? file_version_hash(0, &f->version) : 0;
 	if (line) notice(key, "%s:%u: %s", path, line, mistake);
 	else notice(key, "%s: %s", path, mistake);
 }
