@@ -153,7 +153,7 @@ static void report_closed_root(const struct options *o, const char *directory, i
  */
 static int prepare(const struct options *o, struct worker *workers, char *directory, struct opener *opener,
 				   struct log_file *log_file, struct certificate_files **files) {
-	struct account id;
+	struct account id = {0};
 	if (o->mime && load_types(o->mime) == -1) return -1;
 	if (o->user && find_user(o->user, &id) == -1) return -1;
 	if (start_opener(o, opener, log_file, files) == -1 || listen_open(o, *files, workers) == -1) return -1;
@@ -165,7 +165,7 @@ static int prepare(const struct options *o, struct worker *workers, char *direct
 	if (*files && certificate_files_load(*files) == -1) return -1;
 	if (o->site.symlinks_inside && !platform_can_open_beneath())
 		return notice_cannot("keep", "--symlinks inside", "this system has no openat2(2) or O_RESOLVE_BENEATH");
-	if (geteuid() == 0) notice(0, "serving as root: -u USER gives that up");
+	if (geteuid() == 0) notice(0, "running as root: -u USER gives that up");
 	report_closed_root(o, directory, root);
 	return root;
 }

@@ -8,7 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-
 struct digest_entry {
 	struct file_version version;
 	unsigned char digest[DIGEST_LENGTH];
