@@ -1,4 +1,4 @@
-/* check.c - see check.h. The findings are those of the modules that read the files when they serve (notice.h). */
+/* check.c - see check.h. The functions that read the files for the server report the findings (notice.h). */
 #include "gatling/check.h"
 
 #include <dirent.h>
@@ -19,92 +19,89 @@
 
 enum { WALK_DESCRIPTORS = 32 };
 
-static int complain(const char *what, const char *why) {
-	fprintf(stderr, "gatling: cannot check %s: %s\n", what, why);
-	return -1;
-}
+/* --- sites, whose files are read when they are found --- */
 
-/* --- the sites: the files are read when one is found --- */
-
-static void look_at_site(struct sites *sites, const char *name) {
-	struct slice host = {.at = name, .length = strlen(name)};
+static void check_site(struct sites *sites, const char *name) {
+	struct slice host = slice_of(name);
 	const char *colon = strrchr(name, ':');
 	if (!host_valid(host)) return;
 	(void)sites_find(sites, host, colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0, 0);
 }
 
-static int look_at_sites(const struct options *o, const struct docroot *docroot) {
+static int check_sites(const struct options *o, const struct docroot *docroot) {
 	struct basic_auth *auth = basic_auth_new(docroot, NULL);
 	struct sites *sites = auth ? sites_new(docroot, auth, o->site.vhosts) : NULL;
 	DIR *root = sites ? opendir(".") : NULL;
 	if (sites) (void)sites_find(sites, (struct slice){0}, 0, 0);
 	for (const struct dirent *entry; root && o->site.vhosts != VHOSTS_OFF && (entry = readdir(root));)
-		look_at_site(sites, entry->d_name);
-	int result = root ? 0 : complain(o->root, strerror(errno));
+		check_site(sites, entry->d_name);
+	int result = root ? 0 : notice_cannot("check", o->root, strerror(errno));
 	if (root) closedir(root);
 	if (sites) sites_free(sites);
 	if (auth) basic_auth_free(auth);
 	return result;
 }
 
-/* --- all that is below --- */
+/* --- all files below the root --- */
 
-/* nftw(3) hands nothing over. */
+/* For check_file(), to which nftw(3) passes nothing. */
 static struct {
 	const struct docroot *docroot;
 	struct basic_auth *auth;
 } walked;
 
-/* path: it begins with "./", or is the root. */
+/* Returns whether a path, which begins with "./" or is ".", leads through a name with a leading dot. */
 static bool is_hidden(const char *path) {
 	static const char known[] = "./.well-known";
 	bool allowed = strncmp(path, known, sizeof known - 1) == 0;
 	return strstr(path + (allowed ? sizeof known - 1 : 0), "/.");
 }
 
-/* That of a file in another coding. */
-static void look_at_original(const char *path, const struct stat *st) {
+/* Reports a file in another coding that is older than its original. */
+static void check_original(const char *path, const struct stat *st) {
 	char original[PATH_MAX];
-	struct file_version identity = file_version_of(st), its_identity;
-	struct stat its;
-	const struct slice whole = {.at = path, .length = strlen(path)};
+	struct file_version version = file_version_of(st);
+	struct stat original_st;
+	const struct slice whole = slice_of(path);
 	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++) {
 		if (!slice_ends(whole, coding_suffix[i])) continue;
 		snprintf(original, sizeof original, "%.*s", (int)(whole.length - coding_suffix[i].length), path);
-		if (docroot_stat(walked.docroot, original, &its) == -1 || !S_ISREG(its.st_mode)) continue;
-		its_identity = file_version_of(&its);
-		if (file_version_older(&identity, &its_identity)) unserved_report_outdated(path, original, &its_identity);
+		if (docroot_stat(walked.docroot, original, &original_st) == -1 || !S_ISREG(original_st.st_mode)) continue;
+		struct file_version original_version = file_version_of(&original_st);
+		if (file_version_older(&version, &original_version))
+			unserved_report_outdated(path, original, &original_version);
 	}
 }
 
-static int look_at_file(const char *at, const struct stat *st, int type, struct FTW *where) {
+static int check_file(const char *at, const struct stat *st, int type, struct FTW *where) {
 	const char *name = at + where->base, *path = at + (at[1] ? 2 : 0);
 	if (strcmp(name, ".htaccess") == 0) realm_release(basic_auth_find(walked.auth, path));
 	bool rules = strcmp(name, "_headers") == 0 || strcmp(name, "_redirects") == 0;
 	if ((type != FTW_F && type != FTW_NS) || is_hidden(at) || rules) return 0;
 	unserved_report(walked.docroot, path);
-	if (type == FTW_F) look_at_original(path, st);
+	if (type == FTW_F) check_original(path, st);
 	return 0;
 }
 
-static int look_at_files(const struct options *o, const struct docroot *docroot) {
+static int check_files(const struct options *o, const struct docroot *docroot) {
 	walked.docroot = docroot;
-	if (!(walked.auth = basic_auth_new(docroot, NULL))) return complain(o->root, strerror(ENOMEM));
+	if (!(walked.auth = basic_auth_new(docroot, NULL))) return notice_cannot("check", o->root, strerror(ENOMEM));
 	int flags = docroot->symlinks_inside ? FTW_PHYS : 0; /* else links are followed, as when files are served */
-	int result = nftw(".", look_at_file, WALK_DESCRIPTORS, flags) == 0 ? 0 : complain(o->root, strerror(errno));
+	int result =
+		nftw(".", check_file, WALK_DESCRIPTORS, flags) == 0 ? 0 : notice_cannot("check", o->root, strerror(errno));
 	basic_auth_free(walked.auth);
 	return result;
 }
 
 /* --- certificates --- */
 
-static int look_at_certificates(const struct options *o) {
+static int check_certificates(const struct options *o) {
 	struct certificate_files *files = NULL;
 	struct opener *opener = opener_new();
 	int result = -1;
-	if (!opener) return complain("certificates", strerror(ENOMEM));
+	if (!opener) return notice_cannot("check", "certificates", strerror(ENOMEM));
 	if (certificate_files_new(&o->tls, o->root, opener, &files) == 0) {
-		if (opener_start(opener) == -1) (void)complain("certificates", strerror(errno));
+		if (opener_start(opener) == -1) (void)notice_cannot("check", "certificates", strerror(errno));
 		else result = 0;
 	}
 	if (result == 0) certificate_files_find(&o->tls, &files);
@@ -118,14 +115,14 @@ int check(const struct options *o) {
 	struct docroot docroot = {.root = open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
 							  .symlinks_inside = o->site.symlinks_inside};
 	notice_check();
-	int result = docroot.root == -1 ? -1 : look_at_certificates(o);
+	int result = docroot.root == -1 ? -1 : check_certificates(o);
 	if (docroot.root == -1 || fchdir(docroot.root) == -1) {
-		(void)complain(o->root, strerror(errno));
+		(void)notice_cannot("check", o->root, strerror(errno));
 		return 1;
 	}
-	if (look_at_sites(o, &docroot) == -1) result = -1;
-	if (look_at_files(o, &docroot) == -1) result = -1;
+	if (check_sites(o, &docroot) == -1) result = -1;
+	if (check_files(o, &docroot) == -1) result = -1;
 	close(docroot.root);
-	if (fflush(stdout) != 0) result = complain("to stdout", strerror(errno));
+	if (fflush(stdout) != 0) result = notice_cannot("write to stdout", NULL, strerror(errno));
 	return result == -1 || notices() > 0;
 }

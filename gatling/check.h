@@ -1,12 +1,12 @@
-/* check.h - gatling --check: what an owner may have got wrong in the files of his sites, told without serving them. */
+/* check.h - gatling --check: finds mistakes in the files of the sites without serving them. */
 #ifndef GATLING_CHECK_H
 #define GATLING_CHECK_H
 
 #include "gatling/options.h"
 
-/* Looks at the rules and passwords of all sites, at the certificates, and for what is there but would not be served.
- * Each finding is a line on stdout. The exit status: 1 if there are any, or after a line on stderr about what could not
- * be looked at; else 0. */
+/* Checks the rules and passwords of all sites and the certificates, and looks for files that would not be served.
+ * Prints each finding in a line on stdout. Returns the exit status: 1 if there are any, or after an error on stderr;
+ * else 0. */
 int check(const struct options *options);
 
 #endif

@@ -17,29 +17,33 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
 
-/* The kernel cuts it down to the largest that the system allows (net.core.somaxconn, kern.ipc.somaxconn). */
-enum { BACKLOG = INT_MAX };
+/* The kernel reduces it to the limit of the system (net.core.somaxconn, kern.ipc.somaxconn). */
+enum { BACKLOG = INT_MAX, LISTEN_TEXT_MAX = 512 };
 
-/* A connection that comes before its request costs a half more than one that comes with it (measured with wrk: 6.7 us
- * and 4.4 us). Who is silent, as a browser that connects in advance, stays in the kernel's queue of half-open ones for
- * this long, the shortest there is, and is then taken in as ever; when that queue is full, SYN cookies take its place,
- * and nobody is deferred. */
+/* Accepting a connection before its request costs half as much again (measured with wrk: 6.7 us and 4.4 us). A silent
+ * client, such as a browser that connects in advance, stays in the kernel's queue of half-open connections for this
+ * long, the shortest time that there is, and is then accepted. If that queue is full, SYN cookies replace it, and no
+ * connection is deferred. */
 enum { DEFER_S = 1 };
 
 struct listen_address {
-	const char *text; /* as given; NULL: all addresses */
+	const char *text; /* as on the command line; NULL: all addresses */
 	bool dual_stack;
 	struct sockaddr_storage address;
 	socklen_t length;
 };
 
-static int complain(const struct listen_address *p, int port, const char *why) {
+/* Prints an error. Returns -1. */
+static int cannot_listen(const struct listen_address *p, int port, const char *reason) {
 	const char *hint = errno == EACCES && port && port < IPPORT_RESERVED ? " (below 1024 only root's; as -p 8000)" : "";
-	if (p->address.ss_family == AF_UNIX) fprintf(stderr, "gatling: cannot listen on %s: %s\n", p->text, why);
-	else fprintf(stderr, "gatling: cannot listen on %s port %d: %s%s\n", p->text ? p->text : "*", port, why, hint);
-	return -1;
+	char text[LISTEN_TEXT_MAX], why[LISTEN_TEXT_MAX];
+	if (p->address.ss_family == AF_UNIX) return notice_cannot("listen on", p->text, reason);
+	snprintf(text, sizeof text, "%s port %d", p->text ? p->text : "*", port);
+	snprintf(why, sizeof why, "%s%s", reason, hint);
+	return notice_cannot("listen on", text, why);
 }
 
 static int parse_unix(struct listen_address *p) {
@@ -47,13 +51,13 @@ static int parse_unix(struct listen_address *p) {
 	const char *path = p->text + strlen("unix:");
 	un->sun_family = AF_UNIX;
 	p->length = sizeof *un;
-	if (!*path) return complain(p, 0, "the path is missing");
-	if (strlen(path) >= sizeof un->sun_path) return complain(p, 0, "the path is too long");
+	if (!*path) return cannot_listen(p, 0, "the path is missing");
+	if (strlen(path) >= sizeof un->sun_path) return cannot_listen(p, 0, "the path is too long");
 	memcpy(un->sun_path, path, strlen(path) + 1);
 	return 0;
 }
 
-/* The addresses that a text means: of a name all that it has. NULL: none. */
+/* Returns the addresses of a text: for a name, all that it has. NULL: none. */
 static struct addrinfo *resolve(const char *text, int port) {
 	char service[16];
 	struct addrinfo *found;
@@ -83,7 +87,7 @@ static int open_tcp(const struct listen_address *p, bool reuseport) {
 	int fd = socket(p->address.ss_family, SOCK_STREAM, 0);
 	if (fd == -1) return -1;
 	bool ipv6 = p->address.ss_family == AF_INET6;
-	/* options that an accepted socket inherits cost nothing there: all answers go out whole, so no Nagle */
+	/* accepted sockets inherit the options, which saves calls; responses are sent whole, so Nagle is of no use */
 	if (set(fd, SOL_SOCKET, SO_REUSEADDR, 1) == -1 || set(fd, IPPROTO_TCP, TCP_NODELAY, 1) == -1 ||
 		(ipv6 && set(fd, IPPROTO_IPV6, IPV6_V6ONLY, !p->dual_stack) == -1) ||
 		(reuseport && set(fd, SOL_SOCKET, PLATFORM_REUSEPORT, 1) == -1) ||
@@ -92,7 +96,7 @@ static int open_tcp(const struct listen_address *p, bool reuseport) {
 	return fd;
 }
 
-/* A socket file that nobody listens on any more is in the way; one that somebody does is not ours to remove. */
+/* Removes a socket file on which no process listens any more. */
 static void remove_stale(const struct listen_address *p) {
 	const struct sockaddr_un *un = (const struct sockaddr_un *)&p->address;
 	struct stat st;
@@ -115,12 +119,12 @@ static int open_unix(const struct listen_address *p) {
 	return fd;
 }
 
-/* The first socket of a place. With SO_REUSEPORT alone a second server would quietly share the port; so a socket
- * without it has to get the address first. A port of 0 becomes the one that the system chose. */
+/* Opens the first socket of an address. With SO_REUSEPORT alone a second server would silently share the port, so a
+ * socket without it has to get the address first. A port of 0 becomes the one that the system has chosen. */
 static int open_first(struct listen_address *p) {
 	if (p->address.ss_family == AF_UNIX) return open_unix(p);
 	int fd = open_tcp(p, false);
-	if (fd == -1 && p->dual_stack && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) { /* no IPv6 here */
+	if (fd == -1 && p->dual_stack && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) { /* without IPv6 */
 		struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = ((struct sockaddr_in6 *)&p->address)->sin6_port};
 		p->dual_stack = false;
 		memcpy(&p->address, &any, sizeof any);
@@ -155,7 +159,7 @@ static void set_port(struct listen_address *p, unsigned port) {
 	else ((struct sockaddr_in6 *)&p->address)->sin6_port = htons((uint16_t)port);
 }
 
-/* A socket for each worker. -1 with errno. */
+/* Opens a socket for each worker. Returns -1 with errno. */
 static int open_address(const struct options *o, struct listen_address *p, bool secure, struct worker *workers) {
 	int first = -1;
 	errno = ENOSPC;
@@ -174,17 +178,18 @@ static int open_address(const struct options *o, struct listen_address *p, bool 
 	return 0;
 }
 
-/* At all addresses that it means and this machine has; with port 0 the same one at each. */
-static int open_place(const struct options *o, const char *text, bool secure, struct worker *workers) {
+/* Opens all addresses of a text that this machine has; with port 0 all get the same one. */
+static int open_addresses(const struct options *o, const char *text, bool secure, struct worker *workers) {
 	int port = secure ? o->tls_port : o->port, error = 0;
 	unsigned chosen = 0;
 	struct listen_address p = {.text = text};
 	if (text && strncmp(text, "unix:", strlen("unix:")) == 0) {
 		if (parse_unix(&p) == -1) return -1;
-		return secure || open_address(o, &p, false, workers) == 0 ? 0 : complain(&p, port, strerror(errno));
+		return secure || open_address(o, &p, false, workers) == 0 ? 0 : cannot_listen(&p, port, strerror(errno));
 	}
 	struct addrinfo *found = resolve(text, port);
-	if (!found) return complain(&p, port, "not an IPv4 or IPv6 address, nor a name of this machine, nor unix:PATH");
+	if (!found)
+		return cannot_listen(&p, port, "not an IPv4 or IPv6 address, nor a name of this machine, nor unix:PATH");
 	for (const struct addrinfo *a = found; a; a = a->ai_next) {
 		if (is_before(found, a)) continue;
 		memcpy(&p.address, a->ai_addr, a->ai_addrlen);
@@ -199,27 +204,27 @@ static int open_place(const struct options *o, const char *text, bool secure, st
 	freeaddrinfo(found);
 	errno = error;
 	bool missing = error == EADDRNOTAVAIL || error == EAFNOSUPPORT;
-	return chosen && (!error || missing) ? 0 : complain(&p, port, strerror(error));
+	return chosen && (!error || missing) ? 0 : cannot_listen(&p, port, strerror(error));
 }
 
-static int open_places(const struct options *o, bool secure, struct worker *workers) {
-	unsigned places = o->addresses ? o->addresses : 1;
-	for (unsigned i = 0; i < places; i++)
-		if (open_place(o, o->addresses ? o->address[i] : NULL, secure, workers) == -1) return -1;
+static int open_all(const struct options *o, bool secure, struct worker *workers) {
+	unsigned count = o->addresses ? o->addresses : 1;
+	for (unsigned i = 0; i < count; i++)
+		if (open_addresses(o, o->addresses ? o->address[i] : NULL, secure, workers) == -1) return -1;
 	return 0;
 }
 
 int listen_open(const struct options *o, bool https, struct worker *workers) {
-	if (open_places(o, false, workers) == -1) return -1;
+	if (open_all(o, false, workers) == -1) return -1;
 	unsigned plain = workers[0].listeners;
-	if (!https || open_places(o, true, workers) == 0) return 0;
+	if (!https || open_all(o, true, workers) == 0) return 0;
 	if (o->tls.https == HTTPS_ON) return -1;
 	fputs("gatling: going on without HTTPS\n", stderr);
 	for (int n = 0; n < o->workers; n++) close_listeners(&workers[n], plain);
 	return 0;
 }
 
-/* An address that others reach this machine at, for whoever has to type one. false: there is none. */
+/* Writes an address by which others can reach this machine. Returns false if there is none. */
 static bool own_address(char out[INET_ADDRSTRLEN]) {
 	struct ifaddrs *all;
 	bool found = false;
@@ -244,7 +249,8 @@ void listen_describe(const struct options *o, const struct worker *w, char *out,
 		const char *text = l->address ? l->address : "localhost";
 		const char *format = strchr(text, ':') ? "%s%s://[%s]:%u/" : "%s%s://%s:%u/";
 		const char *space = i ? " " : "", *scheme = l->secure ? "https" : "http";
-		if (last && l->port && last->address == l->address && last->port == l->port) continue; /* a name's next */
+		if (last && l->port && last->address == l->address && last->port == l->port)
+			continue; /* another address of the same name */
 		int written = l->port ? snprintf(out + n, size - n, format, space, scheme, text, l->port)
 							  : snprintf(out + n, size - n, "%s%s", space, text);
 		n += (size_t)written;

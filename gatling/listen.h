@@ -5,12 +5,12 @@
 #include "gatling/options.h"
 #include "gatling/worker.h"
 
-/* Opens a socket for each address asked for, and with https one more for TLS, for each of the workers (fills their
- * listener arrays). Descriptors are all different, also where workers share a socket. Prints one line and returns -1
- * when an address cannot be had; HTTPS that is only tried (see options.h) is done without, after a line. */
+/* Opens a socket for each address of the options, and with https one more for TLS, for each worker (in its listener
+ * array). All descriptors differ, even if workers share a socket. Returns 0; or prints an error and returns -1 if an
+ * address cannot be bound. If HTTPS is optional (see options.h) and fails, prints a line and continues without it. */
 int listen_open(const struct options *options, bool https, struct worker *workers);
 
-/* Writes what the first worker listens on, such as "http://127.0.0.1:8000/ unix:/run/gatling", to out. */
+/* Writes the addresses of the first worker, such as "http://127.0.0.1:8000/ unix:/run/gatling", to out (size bytes). */
 void listen_describe(const struct options *options, const struct worker *worker, char *out, size_t size);
 
 #endif

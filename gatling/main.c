@@ -27,27 +27,22 @@
 
 enum { PLACES_TEXT = 4096 };
 
-static int complain(const char *what, const char *which, const char *why) {
-	fprintf(stderr, "gatling: cannot %s %s: %s\n", what, which, why);
-	return -1;
-}
-
-/* What is opened later must not get the number of a standard stream that is closed: the log would go there. */
+/* Opens standard streams that are closed: a file that gets the number of one would get its output. */
 static int open_standard_streams(void) {
 	int fd;
 	do fd = open("/dev/null", O_RDWR);
 	while (fd != -1 && fd <= STDERR_FILENO);
-	return fd == -1 ? complain("open", "/dev/null", strerror(errno)) : close(fd);
+	return fd == -1 ? notice_cannot("open", "/dev/null", strerror(errno)) : close(fd);
 }
 
-/* Becomes the user; looked up before the root changes. */
+/* The ids of a user, looked up before the root changes. */
 struct account {
 	uid_t uid;
 	gid_t gid;
 };
 
-/* UID or UID:GID, in digits. */
-static bool are_ids(const char *text, struct account *id) {
+/* Parses UID or UID:GID in digits. Returns false if it is neither. */
+static bool parse_ids(const char *text, struct account *id) {
 	char *end;
 	unsigned long uid = strtoul(text, &end, 10), gid = uid;
 	if (*text < '0' || *text > '9') return false;
@@ -61,43 +56,43 @@ static bool are_ids(const char *text, struct account *id) {
 static int find_user(const char *name, struct account *id) {
 	errno = 0;
 	const struct passwd *user = getpwnam(name);
-	if (!user && are_ids(name, id)) return 0;
-	if (!user) return complain("become user", name, errno ? strerror(errno) : "no such user");
+	if (!user && parse_ids(name, id)) return 0;
+	if (!user) return notice_cannot("become user", name, errno ? strerror(errno) : "no such user");
 	*id = (struct account){.uid = user->pw_uid, .gid = user->pw_gid};
 	return 0;
 }
 
 static int become(const char *name, const struct account *id) {
 	if (setgroups(1, &id->gid) == -1 || setgid(id->gid) == -1 || setuid(id->uid) == -1)
-		return complain("become user", name, strerror(errno));
+		return notice_cannot("become user", name, strerror(errno));
 	return 0;
 }
 
-/* The leak checker of a sanitized build needs /proc, which is not below another root. */
+/* The leak checker of a sanitized build needs /proc, which a chroot hides. */
 #ifdef __SANITIZE_ADDRESS__
 static bool has_other_root;
 int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void) { return has_other_root; }
 #endif
 
-/* Enters the root directory; its descriptor, or -1. */
-static int enter_root(const struct options *o, char *shown) {
-	if (!realpath(o->root, shown) || chdir(o->root) == -1) return complain("serve", o->root, strerror(errno));
-	tzset(); /* what it reads is outside */
+/* Enters the root directory. Returns its descriptor, or -1 after printing an error. */
+static int enter_root(const struct options *o, char *directory) {
+	if (!realpath(o->root, directory) || chdir(o->root) == -1) return notice_cannot("serve", o->root, strerror(errno));
+	tzset(); /* its files are outside the root */
 	OPENSSL_init_crypto(0, NULL);
-	if (geteuid() == 0 && chroot(".") == -1) return complain("chroot to", o->root, strerror(errno));
+	if (geteuid() == 0 && chroot(".") == -1) return notice_cannot("chroot to", o->root, strerror(errno));
 #ifdef __SANITIZE_ADDRESS__
 	has_other_root = geteuid() == 0;
 #endif
 	int root = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (root == -1) return complain("serve", o->root, strerror(errno));
+	if (root == -1) return notice_cannot("serve", o->root, strerror(errno));
 	return root;
 }
 
-/* Until the workers have ended; meanwhile looks after the certificates and the log, which may be NULL. The first
- * SIGTERM lets them finish what is under way, the second does not. */
-static void obey_signals(const struct workers *workers, struct log *log, const sigset_t *signals,
-						 struct certificate_files *files) {
+/* Handles signals until the workers have ended. Looks after the certificates and the log, either of which may be NULL.
+ * After the first SIGTERM the workers finish their responses, after the second they do not. */
+static void handle_signals(const struct workers *workers, struct log *log, const sigset_t *signals,
+						   struct certificate_files *files) {
 	bool stopping = false;
 	while (workers_running(workers)) {
 		int signal;
@@ -119,31 +114,31 @@ static void announce(const struct options *o, struct workers *workers, const cha
 			o->workers == 1 ? "worker" : "workers");
 }
 
-/* 0, or -1 after a line about what is wrong. */
+/* Returns 0, or -1 after printing an error. */
 static int load_types(const char *file) {
 	char place[PATH_MAX + 16];
 	int line = mime_load(file);
 	if (line == 0) return 0;
-	if (line == -1) return complain("read", file, strerror(errno));
+	if (line == -1) return notice_cannot("read", file, strerror(errno));
 	snprintf(place, sizeof place, "%s:%d", file, line);
-	return complain("take", place, "it is not a media type and its extensions");
+	return notice_cannot("use", place, "it is not a media type and its extensions");
 }
 
-/* What has to be opened again later is left to a process outside. 0, or -1 after a line. */
+/* Starts the process that opens files again later. Returns 0, or -1 after printing an error. */
 static int start_opener(const struct options *o, struct opener *opener, struct log_file *log_file,
 						struct certificate_files **files) {
 	if (o->log_file && log_file_place(log_file, opener, o->log_file) == -1)
-		return complain("log to", o->log_file, strerror(errno));
+		return notice_cannot("log to", o->log_file, strerror(errno));
 	if (certificate_files_new(&o->tls, o->root, opener, files) == -1) return -1;
-	if (opener_start(opener) == -1) return complain("start", "the process that opens files", strerror(errno));
-	if (o->log_file && log_file_open(log_file) == -1) return complain("log to", o->log_file, strerror(errno));
+	if (opener_start(opener) == -1) return notice_cannot("start", "the process that opens files", strerror(errno));
+	if (o->log_file && log_file_open(log_file) == -1) return notice_cannot("log to", o->log_file, strerror(errno));
 	certificate_files_find(&o->tls, files);
 	if (!*files && !o->log_file) opener_stop(opener);
 	return 0;
 }
 
-/* What would make every answer a 403 or 404. */
-static void tell_what_is_closed(const struct options *o, const char *directory, int root) {
+/* Reports a directory or index.html without the permissions to serve it. */
+static void report_closed_root(const struct options *o, const char *directory, int root) {
 	const struct docroot docroot = {.root = root};
 	struct stat st;
 	if (fstat(root, &st) == 0 && access(".", X_OK) == -1)
@@ -152,11 +147,13 @@ static void tell_what_is_closed(const struct options *o, const char *directory, 
 	else if (o->site.vhosts != VHOSTS_ONLY) unserved_report(&docroot, "index.html");
 }
 
-/* Everything that takes privileges or may fail, in the order that it needs: what stays outside, bind, enter the root,
- * become the user. *files: NULL without HTTPS. The root's descriptor, or -1 after a line about what went wrong. */
+/* Does everything that takes privileges or may fail, in this order: starts the opener, binds the addresses, enters the
+ * root, becomes the user. *files: NULL without HTTPS. Returns the descriptor of the root, or -1 after printing an
+ * error.
+ */
 static int prepare(const struct options *o, struct worker *workers, char *directory, struct opener *opener,
 				   struct log_file *log_file, struct certificate_files **files) {
-	struct account id;
+	struct account id = {0};
 	if (o->mime && load_types(o->mime) == -1) return -1;
 	if (o->user && find_user(o->user, &id) == -1) return -1;
 	if (start_opener(o, opener, log_file, files) == -1 || listen_open(o, *files, workers) == -1) return -1;
@@ -164,24 +161,24 @@ static int prepare(const struct options *o, struct worker *workers, char *direct
 	if (root == -1) return -1;
 	platform_confine();
 	if (o->user && become(o->user, &id) == -1) return -1;
-	platform_confine(); /* another user's process may be looked into again (prctl(2), PR_SET_DUMPABLE) */
+	platform_confine(); /* a change of user allows tracing again (prctl(2), PR_SET_DUMPABLE) */
 	if (*files && certificate_files_load(*files) == -1) return -1;
 	if (o->site.symlinks_inside && !platform_can_open_beneath())
-		return complain("keep", "--symlinks inside", "this system has no openat2(2) or O_RESOLVE_BENEATH");
-	if (geteuid() == 0) notice(0, "staying root, also when it serves: -u USER gives that up");
-	tell_what_is_closed(o, directory, root);
+		return notice_cannot("keep", "--symlinks inside", "this system has no openat2(2) or O_RESOLVE_BENEATH");
+	if (geteuid() == 0) notice(0, "running as root: -u USER gives that up");
+	report_closed_root(o, directory, root);
 	return root;
 }
 
 static void block_signals(sigset_t *signals) {
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* the log's file may be as large as this process may make one */
+	signal(SIGXFSZ, SIG_IGN); /* the log may reach the limit of file sizes */
 	sigemptyset(signals);
 	sigaddset(signals, SIGHUP);
 	sigaddset(signals, SIGINT);
 	sigaddset(signals, SIGTERM);
-	sigaddset(signals, SIGALRM); /* time to look after the certificates */
-	sigaddset(signals, SIGUSR1); /* the log's file has been renamed */
+	sigaddset(signals, SIGALRM); /* time to check the certificates */
+	sigaddset(signals, SIGUSR1); /* the log file was renamed */
 	sigaddset(signals, SIGUSR2); /* a worker has ended */
 	pthread_sigmask(SIG_BLOCK, signals, NULL);
 }
@@ -200,23 +197,22 @@ int main(int argc, char **argv) {
 	options_parse(&options, argc, argv);
 	if (options.check) return check(&options);
 	block_signals(&signals);
-	/* asked as root, before it is somebody else; SIGIO does not say when a socket of it has room again
-	 * (Linux 6.1, 6.12) */
+	/* to be called as root; with kTLS, SIGIO does not tell when a socket has room again (Linux 6.1, 6.12) */
 	bool kernel_tls = strcmp(io_mechanism(), "sigio") != 0 && platform_has_ktls();
-	(void)io_raise_descriptor_limit(); /* less will do, too */
+	(void)io_raise_descriptor_limit(); /* the server works with fewer, too */
 
 	opener = opener_new();
 	struct workers *workers = workers_new(&options);
-	if (!workers || !opener) complain("start", "the workers", strerror(errno));
+	if (!workers || !opener) notice_cannot("start", "the workers", strerror(errno));
 	else root = prepare(&options, workers_array(workers), directory, opener, &log_file, &files);
 	if (root != -1 && options.log != LOG_OFF && !(log = log_start(&log_file, options.log == LOG_JSON)))
-		root = complain("start", "the log", strerror(errno));
+		root = notice_cannot("start", "the log", strerror(errno));
 	if (root != -1) {
 		if (workers_start(workers, root, log, files, kernel_tls) == -1)
-			_exit(1); /* without waiting for the workers that run */
+			_exit(1); /* workers that have started still run */
 		announce(&options, workers, directory);
 		workers_tell(workers, CONTROL_SITE);
-		obey_signals(workers, log, &signals, files);
+		handle_signals(workers, log, &signals, files);
 	}
 	bool failed = root == -1 || workers_failed(workers);
 	workers_free(workers);

@@ -12,11 +12,12 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "gatling/base/notice.h"
 #include "gatling/conn/budget.h"
 #include "io/io.h"
 #include "io/version.h"
 
-/* libowfat does not tell its version: the build asks the package manager. */
+/* libowfat does not tell its version; the build asks the package manager. */
 #ifndef LIBOWFAT_VERSION
 #define LIBOWFAT_VERSION "(version unknown)"
 #endif
@@ -109,7 +110,7 @@ static int number(const char *name, const char *text, int least, int most) {
 	return (int)value;
 }
 
-/* Bytes, or with a letter behind them KiB, MiB, GiB. */
+/* Parses a number of bytes, or with K, M or G appended, of KiB, MiB or GiB. */
 static uint64_t size(const char *name, const char *text) {
 	static const char units[] = "KMG";
 	char *end;
@@ -118,11 +119,11 @@ static uint64_t size(const char *name, const char *text) {
 	const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
 	int shift = unit ? 10 * (int)(unit - units + 1) : 0;
 	if (!isdigit((unsigned char)*text) || (*end && (!unit || end[1])) || errno || value > SIZE_LIMIT >> shift)
-		refuse("%s takes a number of bytes, or one with K, M or G behind it, not '%s'", name, text);
+		refuse("%s takes a number of bytes, or one with K, M or G appended, not '%s'", name, text);
 	return (uint64_t)value << shift;
 }
 
-/* What a Location may begin with. */
+/* Returns a URL that a Location may begin with. */
 static const char *url(const char *text) {
 	size_t scheme = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
 	if (!scheme || strncmp(text + scheme, "://", 3) != 0 || !text[scheme + 3])
@@ -133,7 +134,7 @@ static const char *url(const char *text) {
 	return text;
 }
 
-/* Whether it is the first of two words. */
+/* Returns whether it is the first of two words. */
 static bool either(const char *name, const char *text, const char *yes, const char *no) {
 	if (strcmp(text, yes) != 0 && strcmp(text, no) != 0) refuse("%s takes '%s' or '%s', not '%s'", name, no, yes, text);
 	return strcmp(text, yes) == 0;
@@ -147,10 +148,10 @@ static enum log_format log_format(const char *text) {
 	refuse("--log takes 'common', 'combined', 'json' or 'off', not '%s'", text);
 }
 
-/* Ends after an answer on stdout. */
+/* Exits after printing to stdout. */
 __attribute__((noreturn)) static void done(void) {
 	if (fflush(stdout) == 0) exit(0);
-	perror("gatling: cannot write to stdout");
+	(void)notice_cannot("write to stdout", NULL, strerror(errno));
 	exit(1);
 }
 
@@ -235,7 +236,7 @@ static void add_key(struct options *o, const char *file) {
 }
 
 void options_parse(struct options *o, int argc, char **argv) {
-	int listings = -1; /* not said */
+	int listings = -1; /* not given */
 	const char *root = NULL;
 	*o = (struct options){.root = ".",
 						  .site.cache_control = true,
@@ -312,8 +313,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 		o->conn.head_timeout_s =
 			o->conn.timeout_s && o->conn.timeout_s < HEAD_TIMEOUT_S ? o->conn.timeout_s : HEAD_TIMEOUT_S;
 	bool asked = o->tls.certs || o->tls.cert_dir || o->tls.client_ca || o->strict_sni || o->https_redirect || o->hsts_s;
-	if (asked && o->tls.https == HTTPS_OFF) refuse("--no-https goes with no option about HTTPS");
+	if (asked && o->tls.https == HTTPS_OFF) refuse("--no-https excludes the other options about HTTPS");
 	if (asked) o->tls.https = HTTPS_ON;
-	if (o->log == LOG_OFF && o->log_file) refuse("--log-file goes with a log");
+	if (o->log == LOG_OFF && o->log_file) refuse("--log-file needs a log");
 	o->site.listings = listings == -1 ? o->site.vhosts != VHOSTS_ONLY : listings;
 }

@@ -17,7 +17,7 @@ struct options {
 	int port, tls_port;
 	const char *address[ADDRESSES_MAX]; /* as given to -i */
 	unsigned addresses;                 /* 0: all, IPv6 and IPv4 */
-	const char *user;                   /* NULL: stay who we are */
+	const char *user;                   /* NULL: do not change the user */
 	int workers;
 	struct conn_options conn;
 	struct content_options site;
@@ -25,15 +25,15 @@ struct options {
 	enum log_format log;
 	const char *log_file; /* NULL: stdout */
 	struct certificate_options tls;
-	bool strict_sni;     /* refuse the names of servers that no certificate is for */
-	bool https_redirect; /* from the plain ports */
-	int hsts_s;          /* for so long browsers shall use HTTPS alone; 0: not said */
-	bool defer_accept;   /* of TCP connections, until their request is there */
-	bool check;          /* the files, instead of serving them */
+	bool strict_sni;     /* refuse server names that no certificate covers */
+	bool https_redirect; /* of requests to the plain ports */
+	int hsts_s;          /* tell browsers to use only HTTPS for so long; 0: do not */
+	bool defer_accept;   /* accept TCP connections when their request has arrived */
+	bool check;          /* check the files instead of serving them */
 };
 
-/* Fills *options from the command line. Returns normally when there is something to serve; prints what --help and
- * --version ask for and exits 0; prints one line about what is wrong and exits 2. The strings are argv's. */
+/* Fills *options from the command line, whose strings it refers to. Exits with 0 after --help and --version, and with 2
+ * after printing an error. */
 void options_parse(struct options *options, int argc, char **argv);
 
 #endif

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "gatling/base/platform.h"
+#include "gatling/base/text.h"
 
 bool docroot_error_is_temporary(int error) {
 	switch (error) {
@@ -21,37 +22,36 @@ bool docroot_error_is_temporary(int error) {
 	}
 }
 
-int docroot_open(const struct docroot *t, const char *path, int flags) {
+int docroot_open(const struct docroot *d, const char *path, int flags) {
 	flags |= O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	if (t->symlinks_inside) return platform_open_beneath(t->root, path, flags);
-	return openat(t->root, path, flags);
+	if (d->symlinks_inside) return platform_open_beneath(d->root, path, flags);
+	return openat(d->root, path, flags);
 }
 
-int docroot_stat(const struct docroot *t, const char *path, struct stat *st) {
-	if (!t->symlinks_inside) return fstatat(t->root, path, st, 0);
-	int fd = platform_open_beneath(t->root, path, PLATFORM_PATH | O_CLOEXEC);
+int docroot_stat(const struct docroot *d, const char *path, struct stat *st) {
+	if (!d->symlinks_inside) return fstatat(d->root, path, st, 0);
+	int fd = platform_open_beneath(d->root, path, PLATFORM_PATH | O_CLOEXEC);
 	if (fd == -1) return -1;
 	int result = fstat(fd, st);
 	close(fd);
 	return result;
 }
 
-int docroot_lstat(const struct docroot *t, const char *path, struct stat *st) {
-	return fstatat(t->root, path, st, AT_SYMLINK_NOFOLLOW);
+int docroot_lstat(const struct docroot *d, const char *path, struct stat *st) {
+	return fstatat(d->root, path, st, AT_SYMLINK_NOFOLLOW);
 }
 
-bool docroot_readlink(const struct docroot *t, const char *path, char *target, size_t room) {
+bool docroot_readlink(const struct docroot *d, const char *path, char *target, size_t size) {
 	const char *slash = strrchr(path, '/');
 	char directory[PATH_MAX] = ".";
 	size_t length = slash ? (size_t)(slash - path) : 0;
 	if (length >= sizeof directory) return false;
-	if (length) memcpy(directory, path, length);
-	if (length) directory[length] = '\0';
-	int fd = docroot_open(t, directory, O_DIRECTORY | PLATFORM_PATH);
+	if (length) *text_copy(directory, (struct slice){.at = path, .length = length}) = '\0';
+	int fd = docroot_open(d, directory, O_DIRECTORY | PLATFORM_PATH);
 	if (fd == -1) return false;
-	ssize_t n = readlinkat(fd, slash ? slash + 1 : path, target, room);
+	ssize_t n = readlinkat(fd, slash ? slash + 1 : path, target, size);
 	close(fd);
-	if (n <= 0 || (size_t)n >= room) return false;
+	if (n <= 0 || (size_t)n >= size) return false;
 	target[n] = '\0';
 	return true;
 }

@@ -1,5 +1,5 @@
-/* docroot.h - the file system below the root, and nothing else: paths are relative to it and NUL-terminated, "." is the
- * root itself. What is here never changes and may be used by any thread. */
+/* docroot.h - the files below the document root. Paths are relative to it and NUL-terminated; "." is the root itself.
+ * A docroot does not change: any thread may use it. */
 #ifndef GATLING_BASE_DOCROOT_H
 #define GATLING_BASE_DOCROOT_H
 
@@ -11,23 +11,25 @@
 
 struct docroot {
 	int root;             /* descriptor of a directory */
-	bool symlinks_inside; /* those that lead out are not followed: EXDEV */
+	bool symlinks_inside; /* symlinks that lead out of it are refused with EXDEV */
 };
 
-/* Whether what failed so may succeed in a moment: nothing is to be concluded, or remembered, from it. */
+/* Returns whether an operation that failed with this errno may soon succeed: nothing is to be concluded from the
+ * failure, or remembered. */
 bool docroot_error_is_temporary(int error);
 
-/* What stat(2) says. 0, or -1 with errno. */
+/* Fills in *st, as stat(2). Returns 0, or -1 with errno. */
 int docroot_stat(const struct docroot *docroot, const char *path, struct stat *st);
 
-/* The same of a symlink itself, whatever leads to it. */
+/* Fills in *st of a symlink itself. The directories on the way may lead anywhere. */
 int docroot_lstat(const struct docroot *docroot, const char *path, struct stat *st);
 
-/* open(2), O_RDONLY and more flags; never waits for a fifo nor takes a terminal over. -1 with errno. */
+/* Opens a file for reading, with more flags of open(2). Never waits for a fifo and never acquires a terminal. Returns
+ * -1 with errno. */
 int docroot_open(const struct docroot *docroot, const char *path, int flags);
 
-/* Where the symlink leads at the end of a path, NUL-terminated, in target (room bytes). false: there is none, or it is
- * too long. */
-bool docroot_readlink(const struct docroot *docroot, const char *path, char *target, size_t room);
+/* Writes the target of the symlink at path, NUL-terminated, to target (size bytes). Returns false if path is no symlink
+ * or the target is too long. */
+bool docroot_readlink(const struct docroot *docroot, const char *path, char *target, size_t size);
 
 #endif

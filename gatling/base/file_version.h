@@ -1,4 +1,4 @@
-/* file_version.h - what tells one state of a file from another, as far as stat(2) says it. */
+/* file_version.h - tells one version of a file from another by what stat(2) says. */
 #ifndef GATLING_BASE_FILE_VERSION_H
 #define GATLING_BASE_FILE_VERSION_H
 
@@ -6,9 +6,10 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "gatling/base/hash.h"
 #include "gatling/base/platform.h"
 
-/* Everything of stat(2) that changes when a file does. All zero: there is no file. */
+/* Everything in stat(2) that changes when a file does. All zero: the file does not exist. */
 struct file_version {
 	dev_t device;
 	ino_t inode;
@@ -17,7 +18,7 @@ struct file_version {
 	struct timespec modified, changed;
 };
 
-/* A file changed so shortly before it was read may change again without its times showing it. */
+/* A file that changed so shortly before it was read may change again without a change of its times. */
 enum { FILE_VERSION_RECENT_S = 2 };
 
 static inline struct file_version file_version_of(const struct stat *st) {
@@ -34,11 +35,11 @@ static inline int file_version_compare_times(struct timespec a, struct timespec 
 	return a.tv_nsec < b.tv_nsec ? -1 : a.tv_nsec > b.tv_nsec;
 }
 
-/* Whether what has been made of a file is older than it. Tools that give it the time of the original may cut that to
- * seconds (brotli) or microseconds. */
-static inline bool file_version_older(const struct file_version *made, const struct file_version *original) {
-	bool cut = made->modified.tv_nsec % 1000 == 0 && made->modified.tv_sec == original->modified.tv_sec;
-	return !cut && file_version_compare_times(made->modified, original->modified) < 0;
+/* Returns whether a file that was derived from another is older than that. Tools that copy the time of the original may
+ * cut it to seconds (brotli) or microseconds. */
+static inline bool file_version_older(const struct file_version *derived, const struct file_version *original) {
+	bool cut = derived->modified.tv_nsec % 1000 == 0 && derived->modified.tv_sec == original->modified.tv_sec;
+	return !cut && file_version_compare_times(derived->modified, original->modified) < 0;
 }
 
 static inline bool file_version_same(const struct file_version *a, const struct file_version *b) {
@@ -47,8 +48,22 @@ static inline bool file_version_same(const struct file_version *a, const struct 
 		   file_version_compare_times(a->changed, b->changed) == 0;
 }
 
-static inline bool file_version_recent(const struct file_version *id, time_t now) {
-	return id->changed.tv_sec > now - FILE_VERSION_RECENT_S;
+/* Hashes everything that changes when the file does. */
+static inline uint64_t file_version_hash(uint64_t seed, const struct file_version *v) {
+	const uint64_t key[] = {(uint64_t)v->device,         (uint64_t)v->inode,           (uint64_t)v->size,
+							(uint64_t)v->mode,           (uint64_t)v->modified.tv_sec, (uint64_t)v->modified.tv_nsec,
+							(uint64_t)v->changed.tv_sec, (uint64_t)v->changed.tv_nsec};
+	return hash_octets(seed, (struct slice){.at = (const char *)key, .length = sizeof key});
+}
+
+/* Hashes what stays the same when the file changes. */
+static inline uint64_t file_version_hash_inode(dev_t device, ino_t inode) {
+	const uint64_t key[] = {(uint64_t)device, (uint64_t)inode};
+	return hash_octets(0, (struct slice){.at = (const char *)key, .length = sizeof key});
+}
+
+static inline bool file_version_recent(const struct file_version *version, time_t now) {
+	return version->changed.tv_sec > now - FILE_VERSION_RECENT_S;
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* hash.h - a hash of octets for tables in memory. Not for keys that an adversary chooses where it must not collide. */
+/* hash.h - hashes bytes for tables in memory. It does not withstand an adversary who chooses the keys. */
 #ifndef GATLING_BASE_HASH_H
 #define GATLING_BASE_HASH_H
 
@@ -6,8 +6,8 @@
 
 #include "gatling/base/slice.h"
 
-/* Eight octets at a time as FNV-1a takes one (http://www.isthe.com/chongo/tech/comp/fnv/). The last eight may overlap
- * those before; the length is hashed, too, so that fewer than eight differ from the same with zeros in front. */
+/* Takes eight bytes at a time as FNV-1a takes one (http://www.isthe.com/chongo/tech/comp/fnv/). The last eight may
+ * overlap those before. The length is hashed, too: leading zeros make a difference in fewer than eight. */
 static inline uint64_t hash_octets(uint64_t seed, struct slice s) {
 	enum { WORD = sizeof(uint64_t) };
 	const uint64_t prime = UINT64_C(1099511628211);
@@ -21,7 +21,7 @@ static inline uint64_t hash_octets(uint64_t seed, struct slice s) {
 	else
 		for (size_t n = 0; n < s.length; n++) word = word << 8 | (unsigned char)s.at[n];
 	h = (h ^ word) * prime;
-	/* so that each bit counts for each (Murmur3, fmix64) */
+	/* every bit of the input changes every bit of the hash (Murmur3, fmix64) */
 	h = (h ^ h >> 33) * UINT64_C(0xFF51AFD7ED558CCD);
 	return h ^ h >> 33;
 }

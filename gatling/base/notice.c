@@ -8,15 +8,17 @@
 #include "gatling/base/hash.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t said[NOTICES_MAX]; /* hashes; guarded by it, as */
+/* guarded by the mutex */
+static uint64_t printed[NOTICES_MAX]; /* hashes */
 static unsigned count;
-static bool checks; /* not changed once there are threads */
+/* does not change once there are threads */
+static bool checks;
 
 static bool is_new(uint64_t key) {
 	bool before = false;
 	pthread_mutex_lock(&mutex);
-	for (unsigned i = 0; i < NOTICES_MAX && !before; i++) before = said[i] == key;
-	if (!before) said[count++ % NOTICES_MAX] = key;
+	for (unsigned i = 0; i < NOTICES_MAX && !before; i++) before = printed[i] == key;
+	if (!before) printed[count++ % NOTICES_MAX] = key;
 	pthread_mutex_unlock(&mutex);
 	return !before;
 }
@@ -27,12 +29,17 @@ bool notice(uint64_t state, const char *format, ...) {
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	if (!is_new(hash_octets(state, (struct slice){.at = text, .length = strlen(text)}))) return false;
+	if (!is_new(hash_octets(state, slice_of(text)))) return false;
 	for (char *c = text; *c; c++)
 		if (*c < ' ' || *c > '~') *c = '?';
 	if (checks) printf("%s\n", text);
 	else fprintf(stderr, "gatling: %s\n", text);
 	return true;
+}
+
+int notice_cannot(const char *action, const char *name, const char *reason) {
+	fprintf(stderr, "gatling: cannot %s%s%s: %s\n", action, name ? " " : "", name ? name : "", reason);
+	return -1;
 }
 
 void notice_check(void) { checks = true; }

@@ -1,5 +1,5 @@
-/* notice.h - what the owner of a site is told, each thing once, whichever worker finds it: on stderr while the server
- * runs; all of it on stdout with --check. */
+/* notice.h - tells the owner of a site what is wrong, each thing once, whichever worker finds it: on stderr while the
+ * server runs, on stdout with --check. */
 #ifndef GATLING_BASE_NOTICE_H
 #define GATLING_BASE_NOTICE_H
 
@@ -7,17 +7,23 @@
 #include <stdint.h>
 
 enum {
-	NOTICES_MAX = 1024,    /* that are remembered to have been said, the last ones */
+	NOTICES_MAX = 1024,    /* the last ones, which are not repeated */
 	NOTICE_TEXT_MAX = 1024 /* bytes of one, with its NUL; the rest is cut off */
 };
 
-/* Says it in a line, unless it has been said. state: of what it is about; when that changes, it is said again. What is
- * no visible ASCII becomes '?', for it may hold what somebody else wrote. Whether it was said. Thread-safe. */
+/* Prints a line, unless it was printed before with the same state. state: of the thing that the line is about, which is
+ * told again when that changes. Bytes that are not visible ASCII become '?', since others may have chosen them. Returns
+ * whether it was printed. Thread-safe. */
 bool notice(uint64_t state, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* From now on all of them are findings of --check; how many there have been. */
+/* Prints "gatling: cannot ACTION NAME: REASON" on stderr; NAME may be NULL. Returns -1. */
+int notice_cannot(const char *action, const char *name, const char *reason);
+
+/* Makes all further notices findings of --check. */
 void notice_check(void);
 bool notice_checks(void);
+
+/* Returns how many notices there were. */
 unsigned notices(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* opener.c - see opener.h. A question is a struct opener_client; what answers it is a struct opener_reply, with a
- * descriptor beside it or bytes behind it. */
+/* opener.c - see opener.h. Both sides exchange structs over a socket pair: a request, then a reply that may carry a
+ * descriptor, or be followed by the names in a directory. */
 #include "gatling/base/opener.h"
 
 #include <dirent.h>
@@ -15,7 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gatling/base/platform.h"
+#include "gatling/base/file_version.h"
+#include "gatling/base/slice.h"
 #include "io/io.h"
 
 struct opener_place {
@@ -32,17 +33,17 @@ struct opener {
 	pthread_mutex_t mutex; /* of the channel */
 };
 
-enum question { ASK_OPEN, ASK_STAT, ASK_LIST };
+enum opener_action { ACTION_OPEN, ACTION_STAT, ACTION_LIST };
 
-struct opener_client {
-	uint8_t question;
-	uint8_t place;
+struct opener_request {
+	uint8_t action, place;
 	char name[OPENER_NAME];
 };
 
 struct opener_reply {
 	int error;
-	uint32_t length; /* bytes that follow */
+	uint32_t length; /* bytes of names that follow */
+	struct stat st;
 };
 
 struct opener *opener_new(void) {
@@ -54,18 +55,18 @@ struct opener *opener_new(void) {
 }
 
 int opener_add(struct opener *o, int directory, enum opener_rule rule, const char *name) {
-	char *own = strdup(name ? name : "");
-	if (o->places == OPENER_PLACES || !own) {
+	char *copy = strdup(name ? name : "");
+	if (o->places == OPENER_PLACES || !copy) {
 		close(directory);
-		free(own);
+		free(copy);
 		errno = ENOMEM;
 		return -1;
 	}
-	o->place[o->places] = (struct opener_place){.directory = directory, .rule = rule, .name = own};
+	o->place[o->places] = (struct opener_place){.directory = directory, .rule = rule, .name = copy};
 	return o->places++;
 }
 
-/* --- the bytes --- */
+/* --- the channel --- */
 
 static bool write_all(int fd, const void *data, size_t length) {
 	for (const char *at = data; length;) {
@@ -82,10 +83,7 @@ static bool read_all(int fd, void *data, size_t length) {
 	for (char *at = data; length;) {
 		ssize_t n = read(fd, at, length);
 		if (n == -1 && errno == EINTR) continue;
-		if (n <= 0) {
-			errno = EPIPE;
-			return false;
-		}
+		if (n <= 0) return false;
 		at += n;
 		length -= (size_t)n;
 	}
@@ -97,9 +95,9 @@ union rights {
 	struct cmsghdr align;
 };
 
-/* Sends what is told, with a descriptor unless that is -1. */
-static bool tell(int channel, const struct opener_reply *told, int fd) {
-	struct iovec part = {.iov_base = (void *)(uintptr_t)told, .iov_len = sizeof *told};
+/* Sends a reply, with a descriptor unless that is -1. */
+static bool send_reply(int channel, const struct opener_reply *reply, int fd) {
+	struct iovec part = {.iov_base = (void *)(uintptr_t)reply, .iov_len = sizeof *reply};
 	union rights rights = {{0}};
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 	if (fd != -1) {
@@ -114,23 +112,19 @@ static bool tell(int channel, const struct opener_reply *told, int fd) {
 	ssize_t n;
 	do n = sendmsg(channel, &message, MSG_NOSIGNAL);
 	while (n == -1 && errno == EINTR);
-	return n == (ssize_t)sizeof *told;
+	return n == (ssize_t)sizeof *reply;
 }
 
-/* Receives it; *fd: the descriptor, or -1. */
-static bool hear(int channel, struct opener_reply *told, int *fd) {
-	struct iovec part = {.iov_base = told, .iov_len = sizeof *told};
+/* Receives a reply. *fd: the descriptor that came with it, or -1. */
+static bool receive_reply(int channel, struct opener_reply *reply, int *fd) {
+	struct iovec part = {.iov_base = reply, .iov_len = sizeof *reply};
 	union rights rights;
 	struct msghdr message = {
 		.msg_iov = &part, .msg_iovlen = 1, .msg_control = rights.room, .msg_controllen = sizeof rights.room};
 	ssize_t n;
-	*fd = -1;
-	do n = recvmsg(channel, &message, 0);
+	do n = recvmsg(channel, &message, MSG_WAITALL);
 	while (n == -1 && errno == EINTR);
-	if (n != (ssize_t)sizeof *told) {
-		errno = EPIPE;
-		return false;
-	}
+	if (n != (ssize_t)sizeof *reply) return false;
 	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) memcpy(fd, CMSG_DATA(c), sizeof *fd);
 	return true;
@@ -138,139 +132,122 @@ static bool hear(int channel, struct opener_reply *told, int *fd) {
 
 /* --- in the process --- */
 
-static bool ends_with(const char *name, const char *end) {
-	size_t n = strlen(name), m = strlen(end);
-	return n > m && strcmp(name + n - m, end) == 0;
-}
+static bool may_list(const struct opener_place *p) { return p->rule == OPENER_PEMS || p->rule == OPENER_PAIRS; }
 
-/* Whether that name may be asked for there. */
-static bool allowed(const struct opener_place *p, const char *name) {
-	size_t n = strlen(p->name);
+static bool name_allowed(const struct opener_place *p, const char *name) {
+	struct slice whole = slice_of(name), own = slice_of(p->name);
 	const char *slash = strchr(name, '/');
 	switch (p->rule) {
-	case OPENER_LOG: return strcmp(name, p->name) == 0;
-	case OPENER_FILE: return strncmp(name, p->name, n) == 0 && (!name[n] || strcmp(name + n, ".ocsp") == 0);
-	case OPENER_PEMS: return *name != '.' && !slash && (ends_with(name, ".pem") || ends_with(name, ".pem.ocsp"));
+	case OPENER_LOG: return slice_equal(whole, own);
+	case OPENER_FILE: return slice_starts(whole, own) && (!name[own.length] || !strcmp(name + own.length, ".ocsp"));
+	case OPENER_PEMS:
+		return *name != '.' && !slash && (slice_ends(whole, SLICE(".pem")) || slice_ends(whole, SLICE(".pem.ocsp")));
 	case OPENER_PAIRS:
 		return *name != '.' && slash && slash != name &&
-			   (strcmp(slash, "/fullchain.pem") == 0 || strcmp(slash, "/privkey.pem") == 0 ||
-				strcmp(slash, "/fullchain.pem.ocsp") == 0);
+			   (!strcmp(slash, "/fullchain.pem") || !strcmp(slash, "/privkey.pem") ||
+				!strcmp(slash, "/fullchain.pem.ocsp"));
 	}
 	return false;
 }
 
-/* A link that is followed. */
-struct link {
-	bool is;
-	uid_t owner;
-};
-
-static bool trusted(const struct link *link, const struct stat *target) {
-	return !link->is || link->owner == 0 || link->owner == target->st_uid;
+static bool is_allowed(const struct opener_place *p, const struct opener_request *q) {
+	if (q->action == ACTION_LIST || (q->action == ACTION_STAT && strcmp(q->name, ".") == 0)) return may_list(p);
+	return name_allowed(p, q->name);
 }
 
-/* Who may write to the served directory is not to choose what this process, which may read more, reads: a link there
- * has to be root's, or of whom its target is. Where the name leads, by looking at the link itself: *path is the name,
- * if it is no link, or what the link says. 0, or -1 with errno. */
-static int resolve(const struct opener_place *p, const char *name, char *path, struct link *link) {
+/* A name in a place after a symlink was followed. */
+struct resolved {
+	char path[PATH_MAX];
+	bool symlink;
+	uid_t owner;   /* of the symlink */
+	bool nofollow; /* the path must not be a symlink */
+};
+
+/* Users who may write to the served directory must not choose what this process reads, which may read more than they:
+ * a symlink there must belong to root or to the owner of its target. So it is not the kernel that follows it. Returns
+ * 0, or -1 with errno. */
+static int resolve(const struct opener_place *p, const char *name, struct resolved *r) {
 	struct stat before, after;
-	link->is = false;
-	memcpy(path, name, strlen(name) + 1);
+	r->symlink = false;
+	r->nofollow = p->rule == OPENER_PEMS;
+	memcpy(r->path, name, strlen(name) + 1);
 	if (p->rule != OPENER_PEMS) return 0;
 	if (fstatat(p->directory, name, &before, AT_SYMLINK_NOFOLLOW) == -1) return -1;
 	if (!S_ISLNK(before.st_mode)) return 0;
-	ssize_t n = readlinkat(p->directory, name, path, PATH_MAX - 1);
+	ssize_t n = readlinkat(p->directory, name, r->path, PATH_MAX - 1);
 	if (n == -1 || fstatat(p->directory, name, &after, AT_SYMLINK_NOFOLLOW) == -1) return -1;
-	path[n] = '\0';
-	*link = (struct link){.is = true, .owner = before.st_uid};
-	/* the text of a link never changes, and to exchange it for another shows in its times */
-	bool same = before.st_ino == after.st_ino && before.st_dev == after.st_dev &&
-				before.PLATFORM_CTIME.tv_sec == after.PLATFORM_CTIME.tv_sec &&
-				before.PLATFORM_CTIME.tv_nsec == after.PLATFORM_CTIME.tv_nsec;
-	if (same) return 0;
+	r->path[n] = '\0';
+	r->symlink = true;
+	r->nofollow = false;
+	r->owner = before.st_uid;
+	/* the target of a symlink never changes, and replacing the symlink shows in its times */
+	struct file_version first = file_version_of(&before), second = file_version_of(&after);
+	if (file_version_same(&first, &second)) return 0;
 	errno = EPERM;
 	return -1;
 }
 
-static int stat_in(const struct opener_place *p, const char *name, struct stat *st) {
-	char path[PATH_MAX];
-	struct link link;
-	if (resolve(p, name, path, &link) == -1) return -1;
-	if (fstatat(p->directory, path, st, p->rule == OPENER_PEMS && !link.is ? AT_SYMLINK_NOFOLLOW : 0) == -1) return -1;
-	if (trusted(&link, st)) return 0;
-	errno = EPERM;
-	return -1;
+static bool is_trusted(const struct resolved *r, const struct stat *target) {
+	return !r->symlink || r->owner == 0 || r->owner == target->st_uid;
 }
 
-/* The descriptor, or -1 with errno. */
-static int open_in(const struct opener_place *p, const char *name) {
-	/* does not wait for the reader of a pipe; a link does not choose what is appended to */
+/* Returns 0 or an errno. */
+static int stat_name(const struct opener_place *p, const char *name, struct stat *st) {
+	struct resolved r;
+	if (resolve(p, name, &r) == -1) return errno;
+	if (fstatat(p->directory, r.path, st, r.nofollow ? AT_SYMLINK_NOFOLLOW : 0) == -1) return errno;
+	return is_trusted(&r, st) ? 0 : EPERM;
+}
+
+/* Returns 0 with *fd, or an errno. */
+static int open_name(const struct opener_place *p, const char *name, int *fd) {
+	/* does not wait for the reader of a pipe; a symlink does not choose what is appended to */
 	const int append = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-	char path[PATH_MAX];
+	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	struct resolved r;
 	struct stat st;
-	struct link link;
-	if (p->rule == OPENER_LOG) return openat(p->directory, name, append, OPENER_LOG_MODE);
-	if (resolve(p, name, path, &link) == -1) return -1;
-	int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	int fd = openat(p->directory, path, flags | (p->rule == OPENER_PEMS && !link.is ? O_NOFOLLOW : 0));
-	if (fd == -1) return -1;
-	int error = fstat(fd, &st) == -1 ? errno : !S_ISREG(st.st_mode) ? EINVAL : trusted(&link, &st) ? 0 : EPERM;
-	if (!error) return fd;
-	close(fd);
-	errno = error;
-	return -1;
+	if (p->rule == OPENER_LOG) {
+		*fd = openat(p->directory, name, append, OPENER_LOG_MODE);
+		return *fd == -1 ? errno : 0;
+	}
+	if (resolve(p, name, &r) == -1) return errno;
+	*fd = openat(p->directory, r.path, flags | (r.nofollow ? O_NOFOLLOW : 0));
+	if (*fd == -1 || fstat(*fd, &st) == -1) return errno;
+	if (!S_ISREG(st.st_mode)) return EINVAL;
+	return is_trusted(&r, &st) ? 0 : EPERM;
 }
 
-static char *list(const struct opener_place *p, size_t *length) {
+/* Returns 0 with malloc'd *names, or an errno. */
+static int list_names(const struct opener_place *p, char **names, size_t *length) {
 	int fd = openat(p->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *stream = fd == -1 ? NULL : fdopendir(fd);
-	char *names = NULL;
-	FILE *out = stream ? open_memstream(&names, length) : NULL;
-	for (const struct dirent *d; out && (d = readdir(stream));)
+	DIR *directory = fd == -1 ? NULL : fdopendir(fd);
+	if (!directory) {
+		int error = errno;
+		if (fd != -1) close(fd);
+		return error;
+	}
+	FILE *out = open_memstream(names, length);
+	for (const struct dirent *d; out && (d = readdir(directory));)
 		if (d->d_name[0] != '.') fwrite(d->d_name, 1, strlen(d->d_name) + 1, out);
-	int error = stream ? (out ? 0 : ENOMEM) : errno;
-	if (stream) closedir(stream);
-	else if (fd != -1) close(fd);
-	if (out && fclose(out) != 0) error = ENOMEM;
-	if (!error && *length > OPENER_LIST) error = EFBIG;
-	if (!error) return names;
-	free(names);
-	errno = error;
-	return NULL;
+	closedir(directory);
+	if (!out || fclose(out) != 0) return ENOMEM;
+	return *length > OPENER_LIST ? EFBIG : 0;
 }
 
-static bool lists(const struct opener_place *p) { return p->rule == OPENER_PEMS || p->rule == OPENER_PAIRS; }
-
-/* Whether that may be asked. */
-static bool may_ask(const struct opener_place *p, const struct opener_client *q) {
-	if (q->question == ASK_LIST) return lists(p);
-	if (q->question == ASK_STAT && strcmp(q->name, ".") == 0) return lists(p);
-	return allowed(p, q->name);
-}
-
-static bool answer_question(const struct opener *o, struct opener_client *q) {
-	struct opener_reply told = {0};
-	struct stat st;
-	void *bytes = NULL;
+static bool answer(const struct opener *o, struct opener_request *q) {
+	struct opener_reply reply = {.error = EPERM};
 	char *names = NULL;
 	size_t length = 0;
 	int fd = -1;
 	q->name[OPENER_NAME - 1] = '\0';
 	const struct opener_place *p = q->place < o->places ? &o->place[q->place] : NULL;
-	if (!p || !may_ask(p, q)) {
-		told.error = EPERM;
-	} else if (q->question == ASK_OPEN) {
-		if ((fd = open_in(p, q->name)) == -1) told.error = errno;
-	} else if (q->question == ASK_STAT) {
-		if (stat_in(p, q->name, &st) == -1) told.error = errno;
-		bytes = &st;
-		length = sizeof st;
-	} else {
-		if (!(names = list(p, &length))) told.error = errno;
-		bytes = names;
+	if (p && is_allowed(p, q)) {
+		if (q->action == ACTION_OPEN) reply.error = open_name(p, q->name, &fd);
+		else if (q->action == ACTION_STAT) reply.error = stat_name(p, q->name, &reply.st);
+		else reply.error = list_names(p, &names, &length);
 	}
-	told.length = told.error ? 0 : (uint32_t)length;
-	bool sent = tell(o->channel, &told, fd) && (!told.length || write_all(o->channel, bytes, told.length));
+	if (!reply.error) reply.length = (uint32_t)length;
+	bool sent = send_reply(o->channel, &reply, reply.error ? -1 : fd) && write_all(o->channel, names, reply.length);
 	if (fd != -1) close(fd);
 	free(names);
 	return sent;
@@ -279,13 +256,13 @@ static bool answer_question(const struct opener *o, struct opener_client *q) {
 __attribute__((noreturn)) static void serve(struct opener *o) {
 	int keep[OPENER_PLACES + 1];
 	unsigned kept = 0;
-	struct opener_client q;
+	struct opener_request q;
 	for (int i = 0; i < o->places; i++) keep[kept++] = o->place[i].directory;
 	keep[kept++] = o->channel;
 	(void)io_private_descriptors(keep, kept);
 	platform_keep_reading();
-	while (read_all(o->channel, &q, sizeof q) && answer_question(o, &q)) {}
-	_exit(0); /* the server has gone */
+	while (read_all(o->channel, &q, sizeof q) && answer(o, &q)) {}
+	_exit(0); /* the server has ended */
 }
 
 int opener_start(struct opener *o) {
@@ -310,66 +287,61 @@ int opener_start(struct opener *o) {
 
 /* --- in the server --- */
 
-/* Asks; with *bytes malloc'd, of told.length, if some are told. -1 with errno. */
-static int ask(struct opener *o, enum question question, int place, const char *name, int *fd, void **bytes,
-			   size_t *length) {
-	struct opener_client q = {.question = (uint8_t)question, .place = (uint8_t)place};
-	struct opener_reply told;
+static bool exchange(struct opener *o, const struct opener_request *q, struct opener_reply *reply, int *fd,
+					 char **names) {
+	if (!write_all(o->channel, q, sizeof *q) || !receive_reply(o->channel, reply, fd)) return false;
+	if (!reply->length) return true;
+	*names = reply->length <= OPENER_LIST ? malloc(reply->length) : NULL;
+	return *names && read_all(o->channel, *names, reply->length);
+}
+
+/* Returns 0, or -1 with errno. *fd is -1 and *names NULL unless the reply has them. */
+static int ask(struct opener *o, enum opener_action action, int place, const char *name, struct opener_reply *reply,
+			   int *fd, char **names) {
+	struct opener_request q = {.action = (uint8_t)action, .place = (uint8_t)place};
 	*fd = -1;
-	*bytes = NULL;
+	*names = NULL;
 	if (strlen(name) >= sizeof q.name) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
 	memcpy(q.name, name, strlen(name) + 1);
 	pthread_mutex_lock(&o->mutex);
-	bool heard = write_all(o->channel, &q, sizeof q) && hear(o->channel, &told, fd);
-	if (heard && told.length) {
-		*bytes = told.length <= OPENER_LIST ? malloc(told.length) : NULL;
-		heard = *bytes && read_all(o->channel, *bytes, told.length);
-	}
-	if (!heard) (void)shutdown(o->channel, SHUT_RDWR); /* what comes next would be taken for something else */
+	bool complete = exchange(o, &q, reply, fd, names);
+	if (!complete) (void)shutdown(o->channel, SHUT_RDWR); /* the rest would be taken for the next reply */
 	pthread_mutex_unlock(&o->mutex);
-	if (heard && !told.error) {
-		*length = told.length;
-		return 0;
-	}
-	errno = heard ? told.error : EPIPE;
-	free(*bytes);
-	*bytes = NULL;
+	if (complete && !reply->error) return 0;
+	free(*names);
+	errno = complete ? reply->error : EPIPE;
 	return -1;
 }
 
 int opener_open(struct opener *o, int place, const char *name) {
+	struct opener_reply reply;
+	char *names;
 	int fd;
-	void *bytes;
-	size_t length;
-	if (ask(o, ASK_OPEN, place, name, &fd, &bytes, &length) == -1) return -1;
-	free(bytes);
-	if (fd == -1) errno = EMFILE; /* it has been sent, and found no room */
+	if (ask(o, ACTION_OPEN, place, name, &reply, &fd, &names) == -1) return -1;
+	if (fd == -1) errno = EMFILE; /* the descriptor was sent, and found no room here */
 	else (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	return fd;
 }
 
 int opener_stat(struct opener *o, int place, const char *name, struct stat *st) {
+	struct opener_reply reply;
+	char *names;
 	int fd;
-	void *bytes;
-	size_t length;
-	if (ask(o, ASK_STAT, place, name, &fd, &bytes, &length) == -1) return -1;
-	bool whole = bytes && length == sizeof *st;
-	if (whole) memcpy(st, bytes, sizeof *st);
-	free(bytes);
-	if (!whole) errno = EPIPE;
-	return whole ? 0 : -1;
+	if (ask(o, ACTION_STAT, place, name, &reply, &fd, &names) == -1) return -1;
+	*st = reply.st;
+	return 0;
 }
 
 char *opener_list(struct opener *o, int place, size_t *length) {
+	struct opener_reply reply;
+	char *names;
 	int fd;
-	void *bytes;
-	if (ask(o, ASK_LIST, place, "", &fd, &bytes, length) == -1) return NULL;
-	if (bytes) return bytes;
-	*length = 0;
-	return calloc(1, 1);
+	if (ask(o, ACTION_LIST, place, "", &reply, &fd, &names) == -1) return NULL;
+	*length = reply.length;
+	return names ? names : calloc(1, 1);
 }
 
 void opener_stop(struct opener *o) {

@@ -1,5 +1,5 @@
-/* owfat.h - libowfat's formatters and scanners. Its headers declare functions that write through a pointer "pure",
- * which allows a compiler to drop what they wrote; so they are read without their attributes. */
+/* owfat.h - libowfat's formatters and scanners. Its headers declare functions "pure" that write through a
+ * pointer, which allows a compiler to drop what they wrote; therefore they are included without attributes. */
 #ifndef GATLING_BASE_OWFAT_H
 #define GATLING_BASE_OWFAT_H
 

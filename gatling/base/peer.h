@@ -7,18 +7,18 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-/* A client's address, small enough for every connection. IPv4 is kept as IPv4-mapped IPv6; all zero: a unix socket. */
+/* Small enough for every connection. IPv4 is stored as IPv4-mapped IPv6; all zero: a unix socket. */
 struct peer {
 	struct in6_addr address;
 };
 
 struct peer peer_of(const struct sockaddr *address);
 
-/* Whether it is an IPv4 address: those four octets are at PEER_IPV4_AT. */
+/* Returns whether it is an IPv4 address, whose four bytes are at PEER_IPV4_AT. */
 enum { PEER_IPV4_AT = 12 };
 bool peer_is_ipv4(const struct peer *peer);
 
-/* Writes the address as text, "unix:" for none, to out (PEER_MAX bytes). The bytes written. */
+/* Writes the address as text, "unix:" for a unix socket, to out (PEER_MAX bytes). Returns the bytes written. */
 enum { PEER_MAX = 64 };
 size_t peer_format(char *out, const struct peer *peer);
 

@@ -22,7 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/* at a path with ".." while somebody moves directories: openat2(2) says EAGAIN */
+/* openat2(2) says EAGAIN to a path with ".." while another process moves directories */
 enum { OPEN_ATTEMPTS = 8 };
 
 int platform_open_beneath(int directory, const char *path, int flags) {
@@ -35,30 +35,32 @@ int platform_open_beneath(int directory, const char *path, int flags) {
 }
 
 void platform_defer_accept(int fd, int wait_s) {
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wait_s, sizeof wait_s); /* it only saves */
+	/* a failure costs only time */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wait_s, sizeof wait_s);
 }
 
 bool platform_has_ktls(void) {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd == -1) return false;
-	/* a socket that is not connected cannot have it yet: that is said only where there is such a thing */
+	/* a kernel that knows kTLS says that this socket is not connected yet */
 	bool has = setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", strlen("tls")) == 0 || errno == ENOTCONN;
 	close(fd);
 	return has;
 }
 
-/* The leak sanitizer looks into the process at its end. */
+/* The leak sanitizer traces the process at its end. */
 #ifdef __SANITIZE_ADDRESS__
-static const bool looked_into = true;
+static const bool traced = true;
 #else
-static const bool looked_into = false;
+static const bool traced = false;
 #endif
 
 static void give_privileges_away(void) {
+	/* a process that may not do this cannot gain capabilities either: see the next line */
 	for (unsigned long capability = 0; capability <= CAP_LAST_CAP; capability++)
-		(void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0); /* who may not do that cannot gain any either: */
+		(void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (!looked_into) (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (!traced) (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
 void platform_keep_reading(void) {

@@ -1,4 +1,5 @@
-/* platform.h - the server's one portability file: what differs between systems, under one name each. */
+/* platform.h - the differences between operating systems, each under one name. The server has no other #ifdef for a
+ * system. */
 #ifndef GATLING_BASE_PLATFORM_H
 #define GATLING_BASE_PLATFORM_H
 
@@ -15,8 +16,8 @@
 #define PLATFORM_CTIME st_ctim
 #endif
 
-/* The socket option with which the kernel spreads connections over several listening sockets of one address; 0 where
- * there is none: then the workers share one socket. */
+/* The socket option with which the kernel distributes connections over several listening sockets of one address. 0: the
+ * system has none, and the workers share one socket. */
 #if defined(__linux__)
 #define PLATFORM_REUSEPORT SO_REUSEPORT
 #elif defined(SO_REUSEPORT_LB)
@@ -25,41 +26,42 @@
 #define PLATFORM_REUSEPORT 0
 #endif
 
-/* What open(2) takes to look at a file without opening it; where there is no such thing, without waiting. */
+/* The flag of open(2) to look at a file without opening it; on systems without one, to open it without waiting. */
 #ifdef O_PATH
 #define PLATFORM_PATH O_PATH
 #else
 #define PLATFORM_PATH (O_RDONLY | O_NONBLOCK)
 #endif
 
-/* open(2) of path below directory, whatever symlinks say. -1 with errno: EXDEV when it would lead out. */
+/* Opens path as open(2), but nothing outside the directory, whatever symlinks say. Returns -1 with errno: EXDEV if the
+ * path would lead out. */
 int platform_open_beneath(int directory, const char *path, int flags);
 
-/* Whether platform_open_beneath() works here. */
+/* Returns whether platform_open_beneath() works on this system. */
 bool platform_can_open_beneath(void);
 
-/* Bytes that a socket has taken but its peer has not acknowledged; -1 where that cannot be known. */
+/* Returns the bytes that a socket has taken but its peer has not acknowledged; -1 where the system does not tell. */
 long platform_send_queue(int fd);
 
-/* Whether the kernel can seal records of TLS (kTLS). As root, has it load what it needs for that. */
+/* Returns whether the kernel can encrypt TLS records (kTLS). As root, makes it load its module. */
 bool platform_has_ktls(void);
 
-/* Gives away for ever what no part of the server needs: to gain privileges by running a program (Linux), to leave a
- * core file, in which there are keys, and to be looked into by other processes of the same user (Linux). The bounding
- * set of capabilities is emptied by a process that may do so. */
+/* Gives up what no part of the server needs, for good: gaining privileges by running a program (Linux), core files,
+ * which would contain keys, and being traced by other processes of the same user (Linux). Empties the bounding set of
+ * capabilities if the process may. */
 void platform_confine(void);
 
-/* Of a process that is root's: keeps the capability to read and write files whatever their mode, and no other (Linux).
- */
+/* Does that, and in a process of root keeps only the capability to read and write files regardless of their modes
+ * (Linux). */
 void platform_keep_reading(void);
 
-/* crypt(3): the hash of a password by the method, and with the salt, of a setting, which another hash may be; to out.
- * Any thread may call it. false: the method is not known here. */
+/* Writes the hash of a password to out (PLATFORM_CRYPT_ROOM bytes), with the method and salt of a setting, which may be
+ * another hash (crypt(3)). Returns false if the system does not know the method. Thread-safe. */
 enum { PLATFORM_CRYPT_ROOM = 512 };
 bool platform_crypt(const char *password, const char *setting, char *out);
 
-/* Lets a listening socket report a connection only when its first bytes are there, or after wait_s; does nothing where
- * there is no such thing. */
+/* Makes a listening socket report a connection only when its first bytes have arrived, or after wait_s. Does nothing on
+ * systems that cannot. */
 void platform_defer_accept(int fd, int wait_s);
 
 #endif

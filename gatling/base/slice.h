@@ -1,4 +1,4 @@
-/* slice.h - bytes that somebody else owns. */
+/* slice.h - a pointer and a length: bytes that another variable owns. */
 #ifndef GATLING_BASE_SLICE_H
 #define GATLING_BASE_SLICE_H
 
@@ -15,11 +15,14 @@ struct slice {
 /* A string literal as a slice. */
 #define SLICE(literal) ((struct slice){.at = (literal), .length = sizeof(literal) - 1})
 
+/* A NUL-terminated string as a slice. */
+static inline struct slice slice_of(const char *text) { return (struct slice){.at = text, .length = strlen(text)}; }
+
 static inline bool slice_equal(struct slice a, struct slice b) {
 	return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
 }
 
-/* The same, ASCII letters of either case alike. */
+/* Compares without regard to the case of ASCII letters. */
 static inline bool slice_equal_nocase(struct slice a, struct slice b) {
 	return a.length == b.length && strncasecmp(a.at, b.at, a.length) == 0;
 }
@@ -28,32 +31,47 @@ static inline bool slice_starts(struct slice s, struct slice start) {
 	return s.length >= start.length && memcmp(s.at, start.at, start.length) == 0;
 }
 
+static inline bool slice_starts_nocase(struct slice s, struct slice start) {
+	return s.length >= start.length && strncasecmp(s.at, start.at, start.length) == 0;
+}
+
 static inline bool slice_ends(struct slice s, struct slice end) {
 	return s.length >= end.length && memcmp(s.at + s.length - end.length, end.at, end.length) == 0;
 }
 
-/* Takes the first length bytes off the front. */
-static inline void slice_drop(struct slice *s, size_t length) {
-	s->at += length;
-	s->length -= length;
+/* Returns the first `length` bytes, of which there are at least so many. */
+static inline struct slice slice_first(struct slice s, size_t length) {
+	return (struct slice){.at = s.at, .length = length};
 }
 
-/* The slice without blanks (SP, HTAB) at its ends. */
+/* Returns what follows them. */
+static inline struct slice slice_rest(struct slice s, size_t length) {
+	return (struct slice){.at = s.at + length, .length = s.length - length};
+}
+
+/* Takes the first `length` bytes off the front. */
+static inline void slice_drop(struct slice *s, size_t length) { *s = slice_rest(*s, length); }
+
+/* Returns how many bytes precede the first c: all of them if there is none. The slice may be empty, but not absent. */
+static inline size_t slice_until(struct slice s, char c) {
+	const char *found = memchr(s.at, c, s.length);
+	return found ? (size_t)(found - s.at) : s.length;
+}
+
+/* Returns the slice without the blanks (SP, HTAB) at its ends. */
 static inline struct slice slice_trim(struct slice s) {
 	while (s.length && (s.at[0] == ' ' || s.at[0] == '\t')) s.at++, s.length--;
 	while (s.length && (s.at[s.length - 1] == ' ' || s.at[s.length - 1] == '\t')) s.length--;
 	return s;
 }
 
-/* The next element of a comma-separated list (RFC 9110, section 5.6.1), trimmed; empty elements are skipped. Takes it
- * off the front of *list; false at the end. For elements that cannot hold a comma. */
+/* Takes the next element of a comma-separated list (RFC 9110, section 5.6.1) off the front, trims it, and skips empty
+ * ones. Returns false at the end. Not for elements that may hold a comma. */
 static inline bool slice_next_element(struct slice *list, struct slice *element) {
 	while (list->length) {
-		const char *comma = memchr(list->at, ',', list->length);
-		size_t length = comma ? (size_t)(comma - list->at) : list->length;
-		*element = slice_trim((struct slice){.at = list->at, .length = length});
-		list->at += length + (comma ? 1 : 0);
-		list->length -= length + (comma ? 1 : 0);
+		size_t length = slice_until(*list, ',');
+		*element = slice_trim(slice_first(*list, length));
+		slice_drop(list, length < list->length ? length + 1 : length);
 		if (element->length) return true;
 	}
 	return false;

@@ -1,4 +1,4 @@
-/* text.h - writes text into a buffer of a fixed size, and reads it from the front. */
+/* text.h - writes text into memory, reads it from the front, and tells ASCII characters apart. */
 #ifndef GATLING_BASE_TEXT_H
 #define GATLING_BASE_TEXT_H
 
@@ -12,6 +12,21 @@ static inline char *text_copy(char *to, struct slice s) {
 	if (s.length) memcpy(to, s.at, s.length);
 	return to + s.length;
 }
+
+/* Copies a NUL-terminated string, as text_copy(). */
+static inline char *text_copy_string(char *to, const char *text) { return to + fmt_str(to, text); }
+
+/* Writes a number in decimal, as text_copy(): FMT_ULONG bytes are enough. */
+static inline char *text_copy_number(char *to, uint64_t number) { return to + fmt_ulonglong(to, number); }
+
+/* Writes a byte as two hexadecimal digits, as text_copy(). */
+static inline char *text_copy_hex(char *to, unsigned char byte) {
+	*to++ = fmt_tohex((char)(byte >> 4));
+	*to++ = fmt_tohex((char)(byte & 15));
+	return to;
+}
+
+static inline bool text_is_digit(char c) { return c >= '0' && c <= '9'; }
 
 static inline char text_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
 

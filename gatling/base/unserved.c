@@ -10,12 +10,12 @@
 
 bool unserved_is_key(struct slice path) { return slice_ends(path, SLICE(".pem")) || slice_ends(path, SLICE(".key")); }
 
-static bool tell_mode(const char *path, mode_t mode, const char *what) {
+static bool report_mode(const char *path, mode_t mode, const char *what) {
 	return notice(mode, "%s: mode %04o, %s", path, (unsigned)mode & 07777, what);
 }
 
-/* The last directory on the way that can be seen is the one that lets nobody in. */
-static bool tell_directory(const struct docroot *docroot, const char *path) {
+/* The last directory on the way that stat(2) can see is the one that cannot be entered. */
+static bool report_directory(const struct docroot *docroot, const char *path) {
 	char directory[PATH_MAX] = ".", next[PATH_MAX];
 	mode_t mode = 0;
 	struct stat st;
@@ -29,35 +29,36 @@ static bool tell_directory(const struct docroot *docroot, const char *path) {
 	if (!mode && docroot_stat(docroot, ".", &st) == 0) mode = st.st_mode;
 	if (mode & S_IXOTH)
 		return notice(mode, "%s: a link on the way leads through a directory that the server may not enter", path);
-	return tell_mode(directory, mode, "the server may not enter it: chmod o+x");
+	return report_mode(directory, mode, "the server may not enter it: chmod o+x");
 }
 
-/* Those of one kind that have been told; --check tells all of them. */
-static bool may_tell(const atomic_uint *told) {
-	return notice_checks() || atomic_load_explicit(told, memory_order_relaxed) < UNSERVED_REPORTS_MAX;
+/* Returns whether a further report of a kind may follow so many: --check prints all. */
+static bool may_report(const atomic_uint *reports) {
+	return notice_checks() || atomic_load_explicit(reports, memory_order_relaxed) < UNSERVED_REPORTS_MAX;
 }
 
-static void count(atomic_uint *told, const char *the_rest) {
-	if (notice_checks() || atomic_fetch_add_explicit(told, 1, memory_order_relaxed) + 1 != UNSERVED_REPORTS_MAX) return;
-	notice(0, "further files that are %s are not reported: gatling --check lists all", the_rest);
+static void count(atomic_uint *reports, const char *kind) {
+	if (notice_checks()) return;
+	if (atomic_fetch_add_explicit(reports, 1, memory_order_relaxed) + 1 == UNSERVED_REPORTS_MAX)
+		notice(0, "further files that are %s are not reported: gatling --check lists all", kind);
 }
 
 void unserved_report(const struct docroot *docroot, const char *path) {
-	static atomic_uint told;
+	static atomic_uint reports;
 	struct stat st;
 	bool new = false;
-	if (!may_tell(&told) || unserved_is_key((struct slice){.at = path, .length = strlen(path)})) return;
+	if (!may_report(&reports) || unserved_is_key(slice_of(path))) return;
 	if (docroot_stat(docroot, path, &st) == -1) {
-		if (errno == EACCES) new = tell_directory(docroot, path);
+		if (errno == EACCES) new = report_directory(docroot, path);
 	} else if (S_ISREG(st.st_mode) && !(st.st_mode & S_IROTH)) {
-		new = tell_mode(path, st.st_mode, "not readable by everyone: chmod o+r would publish it");
+		new = report_mode(path, st.st_mode, "not readable by everyone: chmod o+r would publish it");
 	}
-	if (new) count(&told, "not readable by everyone");
+	if (new) count(&reports, "not readable by everyone");
 }
 
-void unserved_report_outdated(const char *path, const char *original, const struct file_version *its_identity) {
-	static atomic_uint told;
-	uint64_t state = (uint64_t)its_identity->modified.tv_sec;
-	if (may_tell(&told) && notice(state, "%s is older than %s, and not used: make it again", path, original))
-		count(&told, "older than its original");
+void unserved_report_outdated(const char *path, const char *original, const struct file_version *original_version) {
+	static atomic_uint reports;
+	uint64_t state = (uint64_t)original_version->modified.tv_sec;
+	if (may_report(&reports) && notice(state, "%s is older than %s, and not used: make it again", path, original))
+		count(&reports, "older than its original");
 }

@@ -1,20 +1,20 @@
-/* unserved.h - why something that is there is not served: said once (notice.h), with what to do about it. */
+/* unserved.h - reports once why an existing file is not served, and what to do about it (notice.h). */
 #ifndef GATLING_BASE_UNSERVED_H
 #define GATLING_BASE_UNSERVED_H
 
 #include "gatling/base/docroot.h"
 #include "gatling/base/file_version.h"
 
-enum { UNSERVED_REPORTS_MAX = 64 /* that a server tells of, of each kind */ };
+enum { UNSERVED_REPORTS_MAX = 64 /* of each kind, while the server runs */ };
 
-/* Tells why a path cannot be had: its mode, or that of a directory on the way. Nothing of what holds keys (.pem, .key),
- * which is not to be had, and nothing if it can. */
+/* Reports why a path cannot be read: its mode, or that of a directory on the way. Says nothing about files of private
+ * keys (.pem, .key), which are not meant to be read, nor about a path that can be read. */
 void unserved_report(const struct docroot *docroot, const char *path);
 
-/* Tells that the file at path is not sent for the original, which is younger, in another coding. */
-void unserved_report_outdated(const char *path, const char *original, const struct file_version *its_identity);
+/* Reports that the file at path, another coding of the original, is not sent because the original is newer. */
+void unserved_report_outdated(const char *path, const char *original, const struct file_version *original_version);
 
-/* Whether that is a file of keys, by its name. */
+/* Returns whether the name is that of a file of private keys. */
 bool unserved_is_key(struct slice path);
 
 #endif

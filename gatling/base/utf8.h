@@ -6,14 +6,18 @@
 
 #include "gatling/base/slice.h"
 
-/* The first character of a text that is not empty: the bytes of it, and its code point; UTF8_INVALID and 1: a byte that
- * is part of none. */
+/* Writes the code point of the first character of a text that is not empty to *character. Returns its length in bytes.
+ * If the first byte is not part of valid UTF-8, writes UTF8_INVALID and returns 1. */
 #define UTF8_INVALID UINT32_MAX
 size_t utf8_character(struct slice text, uint32_t *character);
 
-/* Whether the bytes at the start of a file are text: UTF-8, and without the control characters that only binary data
- * has (https://mimesniff.spec.whatwg.org/#binary-data-byte). more: the file goes on, and may do so within a character.
- */
+/* Returns whether the start of a file looks like text: valid UTF-8 without the control characters that only binary data
+ * has (https://mimesniff.spec.whatwg.org/#binary-data-byte). more: the file goes on, so a character at the end may be
+ * incomplete. */
 bool utf8_is_text(struct slice start, bool more);
+
+/* Returns whether the text has overlong forms (RFC 3629, section 3), with which "/" and "." were once smuggled past
+ * checks. It need not be UTF-8 otherwise. */
+bool utf8_has_overlong(struct slice text);
 
 #endif

@@ -1,4 +1,5 @@
-/* body.c - see body.h. One state a place in the grammar of chunked-body, fed a byte at a time but for the data. */
+/* body.c - see body.h. It has a state for each place in the grammar of chunked-body, and takes one byte at a time
+ * except in data. */
 #include "gatling/http/body.h"
 
 #include "gatling/base/owfat.h"
@@ -9,10 +10,10 @@ enum body_state {
 	LENGTH, /* inside a body of known length */
 	SIZE,   /* in the digits of a chunk size */
 	/* chunk-ext = *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] ) */
-	BLANK,      /* in blanks behind the size or a value: a ';' has to follow */
-	NAME_START, /* behind a ';' */
+	BLANK,      /* in blanks after the size or a value: a ';' must follow */
+	NAME_START, /* after a ';' */
 	NAME,
-	NAME_BLANK, /* in blanks behind a name: a '=' or ';' has to follow */
+	NAME_BLANK, /* in blanks after a name: a '=' or ';' must follow */
 	VALUE_START,
 	VALUE,  /* in a token */
 	QUOTED, /* in a quoted-string */
@@ -20,11 +21,11 @@ enum body_state {
 	QUOTED_END,
 	SIZE_LF, /* at the LF of a size line */
 	DATA,    /* inside a chunk */
-	DATA_CR, /* at the CR behind a chunk */
+	DATA_CR, /* at the CR after a chunk */
 	DATA_LF,
 	TRAILER_START, /* at the start of a trailer line */
 	TRAILER_NAME,  /* in its name */
-	TRAILER_VALUE, /* behind its colon */
+	TRAILER_VALUE, /* after its colon */
 	TRAILER_LF,
 	END_LF /* at the very last LF */
 };
@@ -41,8 +42,8 @@ void body_start(struct body *b, const struct request *r) {
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-/* Behind a size, a name or a value: blanks, the next extension, a value, or the end of the line. blank: the state while
- * there are blanks. */
+/* Takes a byte after a size, a name or a value: a blank, or the start of an extension or a value, or the end of the
+ * line. blank: the state after a blank. */
 static int extension_next(struct body *b, char c, enum body_state blank) {
 	if (c == ';') b->state = NAME_START;
 	else if (c == '=' && blank == NAME_BLANK) b->state = VALUE_START;
@@ -52,7 +53,7 @@ static int extension_next(struct body *b, char c, enum body_state blank) {
 	return 0;
 }
 
-/* A byte of the extensions of a chunk (RFC 9112, section 7.1.1), which are checked and dropped. */
+/* Takes a byte of the extensions of a chunk (RFC 9112, section 7.1.1), which are checked and dropped. */
 static int extension(struct body *b, char c) {
 	enum body_state state = (enum body_state)b->state;
 	bool token = char_is(c, CHAR_TOKEN);
@@ -80,7 +81,7 @@ static int extension(struct body *b, char c) {
 static int size_digit(struct body *b, char c) {
 	int value = scan_fromhex((unsigned char)c);
 	if (value >= 0) {
-		if (b->left > BODY_MAX) return -413; /* and never an overflow */
+		if (b->left > BODY_MAX) return -413; /* and it never overflows */
 		b->left = b->left * 16 + (uint32_t)value;
 		b->digits = 1;
 		return 0;
@@ -102,7 +103,7 @@ static int expect(struct body *b, char c, char wanted, enum body_state next) {
 	return 0;
 }
 
-/* A byte that is not data. */
+/* Takes a byte that is not data. */
 static int step(struct body *b, char c) {
 	switch ((enum body_state)b->state) {
 	case SIZE: return c != '\r' && ++b->line > CHUNK_LINE_MAX ? -400 : size_digit(b, c);

@@ -16,10 +16,10 @@ __attribute__((constructor)) static void classes_init(void) {
 	}
 }
 
-/* Each octet of a word. */
+/* Returns a word with this value in each byte. */
 static uint64_t eight(unsigned char octet) { return UINT64_MAX / 255 * octet; }
 
-/* Whether each octet is at least ' ' and not DEL (Bit Twiddling Hacks, "has less", "has zero"). */
+/* Returns whether each byte is at least ' ' and not DEL (Bit Twiddling Hacks, "has less", "has zero"). */
 static bool visible(uint64_t word) {
 	uint64_t not_del = word ^ eight(127);
 	return !((((word - eight(' ')) & ~word) | ((not_del - eight(1)) & ~not_del)) & eight(128));

@@ -1,7 +1,10 @@
 /* coding.c - see coding.h. */
 #include "gatling/http/coding.h"
 
-enum { WEIGHT_MAX = 1000, WEIGHT_UNSAID = 1 }; /* identity that nobody has mentioned is liked less than what was */
+#include "gatling/base/text.h"
+
+/* A coding that is not mentioned is acceptable, but any that is mentioned is preferred. */
+enum { WEIGHT_MAX = 1000, WEIGHT_UNMENTIONED = 1 };
 
 const struct slice coding_suffix[CODINGS] = {
 	[CODING_IDENTITY] = SLICE(""),
@@ -17,35 +20,30 @@ const struct slice coding_name[CODINGS] = {
 	[CODING_BR] = SLICE("br"),
 };
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-/* qvalue (RFC 9110, section 12.4.2) in thousandths; one that cannot be understood is as none: WEIGHT_MAX. */
+/* Parses a qvalue (RFC 9110, section 12.4.2) into thousandths. A malformed one counts as WEIGHT_MAX, as if absent. */
 static unsigned parse_qvalue(struct slice s) {
 	unsigned weight = 0, unit = WEIGHT_MAX;
 	if (!s.length || (s.at[0] != '0' && s.at[0] != '1') || (s.length > 1 && s.at[1] != '.') || s.length > 5)
 		return WEIGHT_MAX;
 	weight = (unsigned)(s.at[0] - '0') * WEIGHT_MAX;
 	for (size_t i = 2; i < s.length; i++) {
-		if (!is_digit(s.at[i])) return WEIGHT_MAX;
+		if (!text_is_digit(s.at[i])) return WEIGHT_MAX;
 		unit /= 10;
 		weight += (unsigned)(s.at[i] - '0') * unit;
 	}
 	return weight < WEIGHT_MAX ? weight : WEIGHT_MAX;
 }
 
-/* Takes the weight off an element "gzip;q=0.5". */
+/* Takes the weight off the end of an element such as "gzip;q=0.5". */
 static unsigned take_weight(struct slice *element) {
-	const char *semicolon = memchr(element->at, ';', element->length);
-	if (!semicolon) return WEIGHT_MAX;
-	struct slice q = {.at = semicolon + 1, .length = (size_t)(element->at + element->length - semicolon - 1)};
-	element->length = (size_t)(semicolon - element->at);
-	*element = slice_trim(*element);
-	q = slice_trim(q);
-	if (q.length < 2 || (q.at[0] != 'q' && q.at[0] != 'Q') || q.at[1] != '=') return WEIGHT_MAX;
-	return parse_qvalue((struct slice){.at = q.at + 2, .length = q.length - 2});
+	size_t length = slice_until(*element, ';');
+	if (length == element->length) return WEIGHT_MAX;
+	struct slice weight = slice_trim(slice_rest(*element, length + 1));
+	*element = slice_trim(slice_first(*element, length));
+	return slice_starts_nocase(weight, SLICE("q=")) ? parse_qvalue(slice_rest(weight, 2)) : WEIGHT_MAX;
 }
 
-/* -1: none that is known here. */
+/* Returns -1 for an unknown coding. */
 static int coding_of(struct slice name) {
 	for (int i = 0; i < CODINGS; i++)
 		if (slice_equal_nocase(name, coding_name[i])) return i;
@@ -53,12 +51,12 @@ static int coding_of(struct slice name) {
 }
 
 struct coding_weights coding_weights(const struct request *r) {
-	struct coding_weights weights = {.of = {[CODING_IDENTITY] = WEIGHT_UNSAID}};
-	if (!request_has(r, FIELD_ACCEPT_ENCODING)) { /* then any is acceptable */
-		for (int i = 0; i < CODINGS; i++) weights.of[i] = i == CODING_IDENTITY ? WEIGHT_MAX : WEIGHT_UNSAID;
+	struct coding_weights weights = {.of = {[CODING_IDENTITY] = WEIGHT_UNMENTIONED}};
+	if (!request_has(r, FIELD_ACCEPT_ENCODING)) { /* any coding is acceptable */
+		for (int i = 0; i < CODINGS; i++) weights.of[i] = i == CODING_IDENTITY ? WEIGHT_MAX : WEIGHT_UNMENTIONED;
 		return weights;
 	}
-	unsigned said = 0, others = 0;
+	unsigned mentioned = 0, others = 0;
 	bool star = false;
 	for (unsigned i = 0; i < r->fields; i++) {
 		if (r->field[i].name != FIELD_ACCEPT_ENCODING) continue;
@@ -68,7 +66,7 @@ struct coding_weights coding_weights(const struct request *r) {
 			int coding = coding_of(element);
 			if (coding != -1) {
 				weights.of[coding] = weight;
-				said |= 1U << coding;
+				mentioned |= 1U << coding;
 			} else if (slice_equal(element, SLICE("*"))) {
 				star = true;
 				others = weight;
@@ -76,13 +74,13 @@ struct coding_weights coding_weights(const struct request *r) {
 		}
 	}
 	for (int i = 0; star && i < CODINGS; i++)
-		if (!(said >> i & 1)) weights.of[i] = others;
+		if (!(mentioned >> i & 1)) weights.of[i] = others;
 	return weights;
 }
 
-int coding_choose(const struct coding_weights *weights, unsigned there) {
+int coding_choose(const struct coding_weights *weights, unsigned available) {
 	int best = -1;
 	for (int i = CODINGS - 1; i >= 0; i--)
-		if (there >> i & 1 && weights->of[i] && (best == -1 || weights->of[i] > weights->of[best])) best = i;
-	return best == -1 && there & 1U << CODING_IDENTITY ? CODING_IDENTITY : best;
+		if (available >> i & 1 && weights->of[i] && (best == -1 || weights->of[i] > weights->of[best])) best = i;
+	return best == -1 && available & 1U << CODING_IDENTITY ? CODING_IDENTITY : best;
 }

@@ -4,23 +4,23 @@
 
 #include "gatling/http/request.h"
 
-/* From the least to the most wanted among what the client likes as well. */
+/* In the order of preference among codings of equal weight, the last first. */
 enum coding { CODING_IDENTITY, CODING_GZIP, CODING_ZSTD, CODING_BR, CODINGS };
 
-/* A file beside another, of the same name and this suffix, is the other in this coding. */
+/* A file NAME with this suffix is the file NAME in this coding. */
 extern const struct slice coding_suffix[CODINGS];
 extern const struct slice coding_name[CODINGS];
 
-/* How much a client likes each: 0 to 1000, 0 not at all. */
+/* The weights (qvalues) of the client in thousandths; 0: not acceptable. */
 struct coding_weights {
 	unsigned of[CODINGS];
 };
 
-/* What the request says in Accept-Encoding; without it identity is liked best, and the others are not refused. */
+/* Returns what Accept-Encoding says. Without it identity is preferred, and the others are acceptable. */
 struct coding_weights coding_weights(const struct request *request);
 
-/* The best of those in the set `there` (1 << coding). What the client does not like is better than nothing only if it
- * is identity. -1: there is none. */
-int coding_choose(const struct coding_weights *weights, unsigned there);
+/* Returns the best coding in the set `available` (of 1 << coding). Identity is chosen even if it is not acceptable,
+ * when there is nothing better. -1: none. */
+int coding_choose(const struct coding_weights *weights, unsigned available);
 
 #endif

@@ -1,8 +1,8 @@
-/* date.c - see date.h. Not libowfat's: its fmt_httpdate() goes through gmtime(3), which threads must not share, and its
- * scan_httpdate() takes "99 Foo" for a date, but not RFC 850's form. The server never leaves the C locale. */
+/* date.c - see date.h. libowfat's fmt_httpdate() calls gmtime(3), which threads must not share; its scan_httpdate()
+ * accepts "99 Foo", and rejects RFC 850's form. The server never leaves the C locale. */
 #include "gatling/http/date.h"
 
-enum { PARSED_MAX = 64 }; /* bytes of the longest date worth a look */
+enum { PARSED_MAX = 64 }; /* bytes of the longest date that is parsed */
 
 size_t date_format(char *out, time_t time) {
 	struct tm tm;

@@ -8,11 +8,12 @@
 
 enum { DATE_LENGTH = 29 }; /* of "Sun, 06 Nov 1994 08:49:37 GMT" */
 
-/* Writes a date of the years 0 to 9999 to out (DATE_LENGTH + 1 bytes), with a NUL behind it. The bytes written without
- * that. */
+/* Writes a date of the years 0 to 9999 to out (DATE_LENGTH + 1 bytes), with a NUL. Returns the bytes written without
+ * it.
+ */
 size_t date_format(char *out, time_t time);
 
-/* Parses any of the three forms. false: it is none. */
+/* Parses a date in any of the three forms. Returns false if it is none. */
 bool date_parse(struct slice value, time_t *time);
 
 #endif

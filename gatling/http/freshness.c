@@ -1,27 +1,28 @@
-/* freshness.c - see freshness.h. */
+/* freshness.c - see freshness.h. It is long because names carry no mark that tells a hash from a word: each build tool
+ * has its own form, and people give names that look like several of them. */
 #include "gatling/http/freshness.h"
 
-#include <sys/types.h>
+#include "gatling/base/text.h"
 
 enum {
 	DISTINCT_MIN = 4,  /* different digits of a hexadecimal hash: "ff0000ff" is a colour */
-	WORD_MIN = 4,      /* letters of what may be a word */
-	CONSONANTS_MAX = 3 /* that follow each other in what reads as one */
+	WORD_MIN = 4,      /* letters of a word */
+	CONSONANTS_MAX = 3 /* in a row in a word */
 };
 
-enum alphabet { HEX, BASE32, BASE64URL };
+enum hash_alphabet { HEX, BASE32, BASE64URL };
 
-/* Of files that tools write: scripts and styles with their maps; fonts; pictures; and sound, films, JSON and others. */
-enum kind { CODE = 1, FONT = 2, PICTURE = 4, OTHER = 8, ANY = CODE | FONT | PICTURE | OTHER };
+/* The files that tools write: scripts and styles with their maps; fonts; pictures; sound, films, JSON and others. */
+enum file_kind { CODE = 1, FONT = 2, PICTURE = 4, OTHER = 8, ANY = CODE | FONT | PICTURE | OTHER };
 
-/* The hashes that build tools put behind a stem and a separator, by their defaults. Some do not count for pictures, and
- * short ones not for sound, films and data: people give those names of the same forms. */
-static const struct form {
+/* The hashes that build tools append to a stem and a separator, by default. Some do not count for pictures, and short
+ * ones not for sound, films and data, since people give such names to those. */
+static const struct hash_form {
 	struct slice separator;
 	size_t length;
-	enum alphabet alphabet;
+	enum hash_alphabet alphabet;
 	unsigned kinds;
-	unsigned runs; /* of BASE64URL: at least so many, see struct shape */
+	unsigned runs; /* of BASE64URL: the least number, see struct shape */
 } forms[] = {
 	{SLICE("-"), 8, BASE64URL, CODE | FONT | PICTURE, 3}, /* Vite, Rollup */
 	{SLICE("."), 8, BASE64URL, CODE, 4},                  /* VitePress */
@@ -38,46 +39,45 @@ static const struct form {
 	{SLICE("-"), 32, HEX, CODE | FONT, 0},                /* Phoenix, Ember */
 	{SLICE("."), 64, HEX, ANY, 0},                        /* Hugo */
 	{SLICE("-"), 64, HEX, ANY, 0},                        /* Rails with Sprockets */
-	{SLICE("."), 96, HEX, ANY, 0},                        /* Hugo with sha384, and */
-	{SLICE("."), 128, HEX, ANY, 0},                       /* sha512 */
+	{SLICE("."), 96, HEX, ANY, 0},                        /* Hugo with sha384 */
+	{SLICE("."), 128, HEX, ANY, 0},                       /* Hugo with sha512 */
 };
 
-/* All that is below these the tools have named by its content. */
+/* Tools name all files below these by their content. */
 static const struct slice reserved[] = {SLICE("_next/static/"), SLICE("_app/immutable/"), SLICE("_astro/")};
 
 /* --- characters --- */
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool is_small(char c) { return c >= 'a' && c <= 'z'; }
 static bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
 
-static bool is_of(char c, enum alphabet alphabet) {
+static bool is_of(char c, enum hash_alphabet alphabet) {
 	switch (alphabet) {
-	case HEX: return is_digit(c) || (c >= 'a' && c <= 'f');
+	case HEX: return text_is_digit(c) || (c >= 'a' && c <= 'f');
 	case BASE32: return is_capital(c) || (c >= '2' && c <= '7');
 	case BASE64URL: break;
 	}
-	return is_digit(c) || is_small(c) || is_capital(c) || c == '-' || c == '_';
+	return text_is_digit(c) || is_small(c) || is_capital(c) || c == '-' || c == '_';
 }
 
-static bool all_of(struct slice s, enum alphabet alphabet) {
+static bool all_of(struct slice s, enum hash_alphabet alphabet) {
 	for (size_t i = 0; i < s.length; i++)
 		if (!is_of(s.at[i], alphabet)) return false;
 	return true;
 }
 
-/* --- what tells a hash from a name that somebody has chosen --- */
+/* --- telling hashes from names --- */
 
-/* A hash of 8 characters is of many short runs of letters or digits: "BxK2a9fQ" of seven, "Release2" of two, and
- * "OsStrExt", a name in scripts, of three. */
+/* A hash of 8 characters has many short runs of letters or digits: "BxK2a9fQ" has seven, but "Release2" two, and
+ * "OsStrExt", a name in scripts, three. */
 struct shape {
 	unsigned runs, capitals, smalls;
 	bool separators;
-	bool reads;      /* each run of letters does */
-	bool word;       /* one of them is long, and has a vowel */
-	bool number;     /* one has three digits */
-	bool dense;      /* there are three runs without a separator between */
-	bool beyond_hex; /* it has other letters than A to F */
+	bool readable;   /* each run of letters is */
+	bool word;       /* a run is long and has a vowel */
+	bool number;     /* a run has three digits */
+	bool dense;      /* three runs have no separator between them */
+	bool beyond_hex; /* there are other letters than A to F */
 };
 
 static bool is_vowel(char c) { return strchr("aeiouyAEIOUY", c); }
@@ -88,8 +88,8 @@ static bool has_vowel(struct slice letters) {
 	return false;
 }
 
-/* Whether letters could be a word, or be short for one or two. */
-static bool reads(struct slice letters) {
+/* Returns whether letters could be a word, or an abbreviation of one or two. */
+static bool is_readable(struct slice letters) {
 	unsigned consonants = 0;
 	if (letters.length < WORD_MIN) return true;
 	for (size_t i = 0; i < letters.length && consonants <= CONSONANTS_MAX; i++)
@@ -97,12 +97,13 @@ static bool reads(struct slice letters) {
 	return consonants <= CONSONANTS_MAX && has_vowel(letters);
 }
 
-/* The length of the run at the front: digits; a separator; a capital with the small letters behind it; capitals. */
-static size_t run(struct slice s) {
+/* Returns the length of the run at the front: digits, a separator, a capital with small letters after it, or capitals.
+ */
+static size_t run_length(struct slice s) {
 	const char *at = s.at;
 	size_t n = 1;
-	if (is_digit(at[0]))
-		while (n < s.length && is_digit(at[n])) n++;
+	if (text_is_digit(at[0]))
+		while (n < s.length && text_is_digit(at[n])) n++;
 	else if (is_small(at[0]) || (is_capital(at[0]) && n < s.length && is_small(at[1])))
 		while (n < s.length && is_small(at[n])) n++;
 	else if (is_capital(at[0]))
@@ -111,10 +112,10 @@ static size_t run(struct slice s) {
 }
 
 static struct shape shape(struct slice s) {
-	struct shape shape = {.reads = true};
+	struct shape shape = {.readable = true};
 	for (unsigned together = 0; s.length;) {
-		struct slice r = {.at = s.at, .length = run(s)};
-		bool letters = is_small(r.at[0]) || is_capital(r.at[0]), separator = !letters && !is_digit(r.at[0]);
+		struct slice r = slice_first(s, run_length(s));
+		bool letters = is_small(r.at[0]) || is_capital(r.at[0]), separator = !letters && !text_is_digit(r.at[0]);
 		for (size_t i = 0; i < r.length; i++) {
 			shape.capitals += is_capital(r.at[i]);
 			shape.smalls += is_small(r.at[i]);
@@ -122,13 +123,12 @@ static struct shape shape(struct slice s) {
 		}
 		shape.separators |= separator;
 		shape.runs += !separator;
-		shape.reads &= !letters || reads(r);
-		shape.number |= is_digit(r.at[0]) && r.length >= 3;
+		shape.readable &= !letters || is_readable(r);
+		shape.number |= text_is_digit(r.at[0]) && r.length >= 3;
 		shape.word |= letters && r.length >= WORD_MIN && has_vowel(r);
 		together = separator ? 0 : together + 1;
 		shape.dense |= together == 3;
-		s.at += r.length;
-		s.length -= r.length;
+		slice_drop(&s, r.length);
 	}
 	return shape;
 }
@@ -138,25 +138,25 @@ static struct shape shape(struct slice s) {
 static bool is_hex_hash(struct slice s) {
 	unsigned digits = 0, distinct = 0, changes = 0;
 	for (size_t i = 0; i < s.length; i++) {
-		digits += is_digit(s.at[i]);
+		digits += text_is_digit(s.at[i]);
 		distinct += !memchr(s.at, s.at[i], i);
-		changes += i && is_digit(s.at[i]) != is_digit(s.at[i - 1]);
+		changes += i && text_is_digit(s.at[i]) != text_is_digit(s.at[i - 1]);
 	}
-	bool word = changes == 1 && !is_digit(s.at[0]) && s.length - digits >= WORD_MIN; /* "decade80" */
+	bool word = changes == 1 && !text_is_digit(s.at[0]) && s.length - digits >= WORD_MIN; /* "decade80" */
 	return digits && digits < s.length && distinct >= DISTINCT_MIN && !word;
 }
 
 static bool is_base32_hash(const struct shape *h, unsigned kind) {
-	return kind == PICTURE ? h->runs > 2 && !h->word && !h->number : h->runs > 2 || !h->reads;
+	return kind == PICTURE ? h->runs > 2 && !h->word && !h->number : h->runs > 2 || !h->readable;
 }
 
 static bool is_base64url_hash(const struct shape *h, unsigned kind) {
 	if (kind == PICTURE) return h->runs > 4 && !h->word && h->capitals > 1 && h->smalls > 1;
 	if (!h->capitals || !h->smalls || h->number || (kind == FONT && h->word)) return false;
-	return h->dense || (h->separators && !h->reads);
+	return h->dense || (h->separators && !h->readable);
 }
 
-static bool is_hash(struct slice s, const struct form *form, unsigned kind) {
+static bool is_hash(struct slice s, const struct hash_form *form, unsigned kind) {
 	if (!all_of(s, form->alphabet)) return false;
 	if (form->alphabet == HEX) return is_hex_hash(s);
 	struct shape h = shape(s);
@@ -166,7 +166,7 @@ static bool is_hash(struct slice s, const struct form *form, unsigned kind) {
 
 /* --- names --- */
 
-/* Cuts s off before the last c in it. false: there is none, or nothing before it. */
+/* Cuts s off before its last c. Returns false if there is none, or nothing before it. */
 static bool cut(struct slice *s, char c) {
 	size_t n = s->length;
 	while (n && s->at[n - 1] != c) n--;
@@ -175,64 +175,61 @@ static bool cut(struct slice *s, char c) {
 	return true;
 }
 
-static bool starts_with(const char *type, const char *start) { return strncmp(type, start, strlen(start)) == 0; }
-
-/* 0: tools do not write that. */
+/* Returns 0 for files that tools do not write. */
 static unsigned kind_of(const char *type, bool maps) {
 	static const struct {
-		const char *type;
-		enum kind kind;
-	} kinds[] = {{"text/javascript", CODE},
-				 {"text/css", CODE},
-				 {"font/", FONT},
-				 {"application/vnd.ms-fontobject", FONT},
-				 {"image/", PICTURE},
-				 {"audio/", OTHER},
-				 {"video/", OTHER},
-				 {"application/wasm", OTHER},
-				 {"application/json", OTHER},
-				 {"application/manifest+json", OTHER}};
+		struct slice type;
+		enum file_kind kind;
+	} kinds[] = {{SLICE("text/javascript"), CODE},
+				 {SLICE("text/css"), CODE},
+				 {SLICE("font/"), FONT},
+				 {SLICE("application/vnd.ms-fontobject"), FONT},
+				 {SLICE("image/"), PICTURE},
+				 {SLICE("audio/"), OTHER},
+				 {SLICE("video/"), OTHER},
+				 {SLICE("application/wasm"), OTHER},
+				 {SLICE("application/json"), OTHER},
+				 {SLICE("application/manifest+json"), OTHER}};
 	if (maps) return CODE;
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (starts_with(type, kinds[i].type)) return kinds[i].kind;
+		if (slice_starts(slice_of(type), kinds[i].type)) return kinds[i].kind;
 	return 0;
 }
 
 static bool is_reserved(struct slice path) {
 	for (size_t i = 0; i < path.length; i++) {
-		struct slice rest = {.at = path.at + i, .length = path.length - i};
-		if (i && rest.at[-1] != '/') continue;
+		if (i && path.at[i - 1] != '/') continue;
 		for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++)
-			if (slice_starts(rest, reserved[k])) return true;
+			if (slice_starts(slice_rest(path, i), reserved[k])) return true;
 	}
 	return false;
 }
 
 bool freshness_hashed(struct slice path, const char *type) {
-	static const struct slice map = SLICE(".map"), inner[] = {SLICE(".min"), SLICE(".chunk"), SLICE(".bundle")};
+	static const struct slice map = SLICE(".map"), infix[] = {SLICE(".min"), SLICE(".chunk"), SLICE(".bundle")};
 	size_t directory = path.length;
 	while (directory && path.at[directory - 1] != '/') directory--;
-	struct slice name = {.at = path.at + directory, .length = path.length - directory};
+	struct slice name = slice_rest(path, directory);
 	bool maps = slice_ends(name, map);
 	unsigned kind = kind_of(type, maps);
 	if (!kind) return false;
 	if (is_reserved(path)) return true;
 	if (maps) name.length -= map.length;
 	if (!cut(&name, '.')) return false;
-	for (size_t i = 0; i < sizeof inner / sizeof *inner; i++)
-		if (slice_ends(name, inner[i])) name.length -= inner[i].length;
+	for (size_t i = 0; i < sizeof infix / sizeof *infix; i++)
+		if (slice_ends(name, infix[i])) name.length -= infix[i].length;
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-		const struct form *f = &forms[i];
+		const struct hash_form *f = &forms[i];
 		if (name.length <= f->separator.length + f->length || !(f->kinds & kind)) continue;
-		struct slice stem = {.at = name.at, .length = name.length - f->length};
-		struct slice hash = {.at = stem.at + stem.length, .length = f->length};
+		struct slice stem = slice_first(name, name.length - f->length), hash = slice_rest(name, stem.length);
 		if (slice_ends(stem, f->separator) && is_hash(hash, f, kind)) return true;
 	}
 	return false;
 }
 
 bool freshness_page(const char *type) {
-	return starts_with(type, "text/html") || starts_with(type, "application/xhtml");
+	struct slice t = slice_of(type);
+	return slice_starts(t, SLICE("text/html")) || slice_starts(t, SLICE("application/xhtml"));
 }
 
 struct slice freshness(struct slice path, const char *type, bool restricted, bool stands_in) {

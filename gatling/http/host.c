@@ -5,25 +5,30 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "gatling/base/text.h"
 #include "gatling/http/chars.h"
 
 enum { PORT_DIGITS = 5, PORT_MAX = 65535 };
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+size_t host_scheme_length(struct slice url) {
+	static const struct slice scheme[] = {SLICE("http://"), SLICE("https://")};
+	for (int i = 0; i < 2; i++)
+		if (slice_starts_nocase(url, scheme[i])) return scheme[i].length;
+	return 0;
+}
 
-/* The length of the "[address]" at the start, 0 if that is no IPv6 address. */
+/* Returns the length of the "[address]" at the start, 0 if that is no IPv6 address. */
 static size_t literal_length(struct slice authority) {
 	char text[INET6_ADDRSTRLEN];
 	struct in6_addr address;
-	const char *end = memchr(authority.at, ']', authority.length);
-	size_t length = end ? (size_t)(end - authority.at) - 1 : sizeof text;
-	if (length >= sizeof text || memchr(authority.at + 1, '\0', length)) return 0;
+	size_t end = slice_until(authority, ']'), length = end - 1;
+	if (end == authority.length || length >= sizeof text || memchr(authority.at + 1, '\0', length)) return 0;
 	memcpy(text, authority.at + 1, length);
 	text[length] = '\0';
 	return inet_pton(AF_INET6, text, &address) == 1 ? length + 2 : 0;
 }
 
-/* The length of the uri-host at the start, 0 if there is none. */
+/* Returns the length of the uri-host at the start, 0 if there is none. */
 static size_t uri_host_length(struct slice authority) {
 	size_t n = 0;
 	if (authority.length && authority.at[0] == '[') return literal_length(authority);
@@ -42,7 +47,7 @@ bool host_valid(struct slice authority) {
 	if (authority.at[n++] != ':' || authority.length - n > PORT_DIGITS) return false;
 	unsigned port = 0;
 	for (; n < authority.length; n++) {
-		if (!is_digit(authority.at[n])) return false;
+		if (!text_is_digit(authority.at[n])) return false;
 		port = port * 10 + (unsigned)(authority.at[n] - '0');
 	}
 	return port <= PORT_MAX;
@@ -50,9 +55,6 @@ bool host_valid(struct slice authority) {
 
 size_t host_name(struct slice authority, char *name) {
 	size_t n = uri_host_length(authority);
-	for (size_t i = 0; i < n; i++) {
-		char c = authority.at[i];
-		name[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-	}
+	for (size_t i = 0; i < n; i++) name[i] = text_lower(authority.at[i]);
 	return n && name[n - 1] == '.' ? n - 1 : n;
 }

@@ -1,4 +1,4 @@
-/* host.h - the authority that a request asks for: uri-host [ ":" port ] (RFC 9110, section 7.2). */
+/* host.h - the authority that a request names: uri-host [ ":" port ] (RFC 9110, section 7.2). */
 #ifndef GATLING_HTTP_HOST_H
 #define GATLING_HTTP_HOST_H
 
@@ -6,16 +6,19 @@
 
 enum {
 	HOST_MAX = 255,              /* bytes of a name without its port (RFC 1035, section 2.3.4) */
-	AUTHORITY_MAX = HOST_MAX + 6 /* and with it */
+	AUTHORITY_MAX = HOST_MAX + 6 /* with its port */
 };
 
-/* Whether it is a name, an IPv4 address or an IPv6 address in brackets (RFC 3986, section 3.2.2; no zone, no address of
- * a later version), with or without a decimal port up to 65535. What passes holds no '/', no control character and no
- * leading dot, so it is safe as a file name. */
+/* Returns the length of "http://" or "https://", in letters of any case, at the start of a URL; 0: it has neither. */
+size_t host_scheme_length(struct slice url);
+
+/* Returns whether it is a name, an IPv4 address or an IPv6 address in brackets (RFC 3986, section 3.2.2, without zones
+ * and later versions), with or without a decimal port up to 65535. Such an authority has no '/', no control character
+ * and no leading dot: it is safe as a file name. */
 bool host_valid(struct slice authority);
 
-/* Writes the name without port and without a trailing dot, in lower case, to name (HOST_MAX bytes); its length.
- * For a valid authority. */
+/* Writes the name of a valid authority to name (HOST_MAX bytes), in lower case, without port and trailing dot. Returns
+ * its length. */
 size_t host_name(struct slice authority, char *name);
 
 #endif

@@ -1,19 +1,21 @@
-/* media_type.c - see media_type.h. The table is sorted by extension. */
+/* media_type.c - see media_type.h. */
 #include "gatling/http/media_type.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gatling/base/text.h"
 #include "gatling/http/chars.h"
 
 enum { EXTENSION_MAX = 64 }; /* with a NUL; Debian's mime.types has one of 30 */
 
 #define UTF8 "; charset=utf-8"
 
+/* sorted by extension */
 static const struct mime {
 	const char *extension, *type;
-} table[] = {
+} built_in[] = {
 	{"3gp", "video/3gpp"},
 	{"7z", "application/x-7z-compressed"},
 	{"aac", "audio/aac"},
@@ -68,7 +70,7 @@ static const struct mime {
 	{"m4a", "audio/mp4"},
 	{"m4v", "video/mp4"},
 	{"map", "application/json"},
-	{"md", "text/plain" UTF8}, /* what is text/markdown (RFC 7763) some browsers save */
+	{"md", "text/plain" UTF8}, /* some browsers save text/markdown (RFC 7763) instead of showing it */
 	{"mid", "audio/midi"},
 	{"mjs", "text/javascript" UTF8},
 	{"mkv", "video/matroska"},
@@ -99,7 +101,7 @@ static const struct mime {
 	{"rss", "application/rss+xml"},
 	{"rst", "text/plain" UTF8},
 	{"rtf", "application/rtf"},
-	{"run", "application/octet-stream"}, /* a script, and behind it a program */
+	{"run", "application/octet-stream"}, /* a script followed by a program */
 	{"sh", "text/plain" UTF8},
 	{"stl", "model/stl"},
 	{"svg", "image/svg+xml"},
@@ -136,9 +138,9 @@ static const struct mime {
 };
 
 static struct {
-	struct mime *entry; /* sorted, too */
+	struct mime *entry; /* sorted */
 	size_t count;
-} own;
+} added;
 
 static int by_extension(const void *key, const void *entry) {
 	return strcmp(key, ((const struct mime *)entry)->extension);
@@ -146,9 +148,7 @@ static int by_extension(const void *key, const void *entry) {
 
 static int by_entry(const void *a, const void *b) { return by_extension(((const struct mime *)a)->extension, b); }
 
-static char to_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
-
-/* --- a file of them --- */
+/* --- reading mime.types --- */
 
 static bool is_type(const char *type) {
 	size_t length = strlen(type);
@@ -158,22 +158,22 @@ static bool is_type(const char *type) {
 	return slash && slash != type && slash[1] && length <= MIME_TYPE_MAX;
 }
 
-/* Neither is freed: types last as long as the process. */
+/* Neither string is freed: types last as long as the process. */
 static bool add(const char *extension, const char *type) {
-	bool text = strncmp(type, "text/", strlen("text/")) == 0;
+	bool text = slice_starts(slice_of(type), SLICE("text/"));
 	size_t length = strlen(extension) + 1;
-	struct mime *grown = realloc(own.entry, (own.count + 1) * sizeof *grown);
+	struct mime *grown = realloc(added.entry, (added.count + 1) * sizeof *grown);
 	char *name = grown ? malloc(length + strlen(type) + sizeof UTF8) : NULL;
-	if (grown) own.entry = grown;
+	if (grown) added.entry = grown;
 	if (!name) return false;
-	for (size_t i = 0; i < length; i++) name[i] = to_lower(extension[i]);
+	for (size_t i = 0; i < length; i++) name[i] = text_lower(extension[i]);
 	sprintf(name + length, "%s%s", type, text ? UTF8 : "");
-	own.entry[own.count++] = (struct mime){.extension = name, .type = name + length};
+	added.entry[added.count++] = (struct mime){.extension = name, .type = name + length};
 	return true;
 }
 
-/* Of "type extension..."; false: it is wrong. */
-static bool take_line(char *line) {
+/* Reads a line "type extension..."; returns false if it is malformed. */
+static bool read_line(char *line) {
 	static const char blanks[] = " \t\r\n";
 	char *rest = NULL;
 	line[strcspn(line, "#")] = '\0';
@@ -190,18 +190,18 @@ int mime_load(const char *file) {
 	char *line = NULL;
 	size_t room = 0, total = 0;
 	int number = 0;
-	bool right = true;
+	bool valid = true;
 	if (!in) return -1;
-	for (ssize_t n; right && total <= MIME_FILE_MAX && (n = getline(&line, &room, in)) != -1; total += (size_t)n) {
+	for (ssize_t n; valid && total <= MIME_FILE_MAX && (n = getline(&line, &room, in)) != -1; total += (size_t)n) {
 		number++;
-		right = take_line(line);
+		valid = read_line(line);
 	}
 	bool failed = ferror(in);
 	int error = failed ? errno : EFBIG;
 	fclose(in);
 	free(line);
-	if (own.count) qsort(own.entry, own.count, sizeof *own.entry, by_entry);
-	if (!right) return number;
+	if (added.count) qsort(added.entry, added.count, sizeof *added.entry, by_entry);
+	if (!valid) return number;
 	errno = error;
 	return failed || total > MIME_FILE_MAX ? -1 : 0;
 }
@@ -216,9 +216,10 @@ const char *mime_type(struct slice path) {
 		n++;
 	}
 	if (n == path.length || n == EXTENSION_MAX) return NULL;
-	for (size_t i = 0; i < n; i++) extension[i] = to_lower(path.at[path.length - n + i]);
+	for (size_t i = 0; i < n; i++) extension[i] = text_lower(path.at[path.length - n + i]);
 	extension[n] = '\0';
-	const struct mime *m = own.count ? bsearch(extension, own.entry, own.count, sizeof *own.entry, by_extension) : NULL;
-	if (!m) m = bsearch(extension, table, sizeof table / sizeof *table, sizeof *table, by_extension);
+	const struct mime *m =
+		added.count ? bsearch(extension, added.entry, added.count, sizeof *added.entry, by_extension) : NULL;
+	if (!m) m = bsearch(extension, built_in, sizeof built_in / sizeof *built_in, sizeof *built_in, by_extension);
 	return m ? m->type : NULL;
 }

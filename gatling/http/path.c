@@ -1,33 +1,20 @@
 /* path.c - see path.h. */
 #include "gatling/http/path.h"
 
-#include "gatling/base/owfat.h"
+#include "gatling/base/text.h"
+#include "gatling/base/utf8.h"
 
-/* Overlong forms (RFC 3629, section 3) are how "/" and "." were once smuggled past checks. Other bytes that are not
- * UTF-8 are somebody's file names. */
-static bool overlong(const unsigned char *s, size_t length) {
-	for (size_t i = 0; i + 1 < length; i++) {
-		unsigned char lead = s[i], next = s[i + 1];
-		if ((lead == 0xC0 || lead == 0xC1) && (next & 0xC0) == 0x80) return true;
-		if (lead == 0xE0 && next >= 0x80 && next < 0xA0) return true;
-		if (lead == 0xF0 && next >= 0x80 && next < 0x90) return true;
-	}
-	return false;
-}
+bool path_allows(struct slice name) { return !utf8_has_overlong(name); }
 
-bool path_allows(struct slice name) { return !overlong((const unsigned char *)name.at, name.length); }
-
-/* 0, or a status. Writes the decoded bytes, of at most the same length, to out. */
+/* Writes the decoded bytes, of at most the same length, to out. Returns 0, or the status to answer. */
 static int percent_decode(struct slice s, char *out, size_t *length) {
 	size_t n = 0;
 	unsigned char all = 0;
 	for (size_t i = 0; i < s.length; i++) {
 		char c = s.at[i];
 		if (c == '%') {
-			int high = i + 2 < s.length ? scan_fromhex((unsigned char)s.at[i + 1]) : -1;
-			int low = i + 2 < s.length ? scan_fromhex((unsigned char)s.at[i + 2]) : -1;
-			if (high < 0 || low < 0) return 400;
-			c = (char)(high * 16 + low);
+			if (!path_is_encoded(slice_rest(s, i))) return 400;
+			c = (char)(scan_fromhex((unsigned char)s.at[i + 1]) * 16 + scan_fromhex((unsigned char)s.at[i + 2]));
 			if (c == '/') return 404; /* data, not a separator: no file name can hold it */
 			i += 2;
 		}
@@ -36,7 +23,7 @@ static int percent_decode(struct slice s, char *out, size_t *length) {
 		out[n++] = c;
 	}
 	*length = n;
-	return all >= 0x80 && overlong((const unsigned char *)out, n) ? 400 : 0;
+	return all >= 0x80 && utf8_has_overlong((struct slice){.at = out, .length = n}) ? 400 : 0;
 }
 
 int path_decode(struct slice encoded, char *out, size_t *length) {
@@ -44,7 +31,7 @@ int path_decode(struct slice encoded, char *out, size_t *length) {
 	unsigned depth = 0;
 	int status = percent_decode(encoded, out, &decoded);
 	if (status) return status;
-	/* in place: what is written never passes what is read */
+	/* in place: writing never overtakes reading */
 	for (size_t at = 0; at < decoded;) {
 		const char *slash = memchr(out + at, '/', decoded - at);
 		size_t end = slash ? (size_t)(slash - out) : decoded;
@@ -67,40 +54,32 @@ int path_decode(struct slice encoded, char *out, size_t *length) {
 	return 0;
 }
 
-static size_t put_encoded(char *out, unsigned char c) {
-	static const char digit[] = "0123456789ABCDEF"; /* fmt_tohex() has the other case (RFC 3986, section 2.1) */
-	out[0] = '%';
-	out[1] = digit[c >> 4];
-	out[2] = digit[c & 15];
-	return 3;
-}
-
-static bool is_unreserved(char c) {
-	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c && strchr("-._~", c));
-}
-
-size_t path_encode(struct slice path, char *out) {
-	size_t n = 0;
-	for (size_t i = 0; i < path.length; i++) {
-		if (is_unreserved(path.at[i]) || path.at[i] == '/') out[n++] = path.at[i];
-		else n += put_encoded(out + n, (unsigned char)path.at[i]);
-	}
-	return n;
-}
-
 bool path_is_encoded(struct slice text) {
 	return text.length > 2 && text.at[0] == '%' && scan_fromhex((unsigned char)text.at[1]) >= 0 &&
 		   scan_fromhex((unsigned char)text.at[2]) >= 0;
 }
 
-size_t path_encode_target(struct slice target, char *out) {
+static bool is_unreserved(char c) {
+	return text_is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c && strchr("-._~", c));
+}
+
+/* Encodes all but unreserved characters, those in `legal`, and with `encoded` what is encoded already. */
+static size_t encode(struct slice text, const char *legal, bool encoded, char *out) {
+	static const char digit[] = "0123456789ABCDEF"; /* fmt_tohex() writes the other case (RFC 3986, section 2.1) */
 	size_t n = 0;
-	for (size_t i = 0; i < target.length; i++) {
-		char c = target.at[i];
-		struct slice rest = {.at = target.at + i, .length = target.length - i};
-		bool legal = is_unreserved(c) || (c && strchr("!$&'()*+,;=:@/?", c)) || path_is_encoded(rest);
-		if (legal) out[n++] = c;
-		else n += put_encoded(out + n, (unsigned char)c);
+	for (size_t i = 0; i < text.length; i++) {
+		unsigned char c = (unsigned char)text.at[i];
+		if (is_unreserved((char)c) || (c && strchr(legal, c)) || (encoded && path_is_encoded(slice_rest(text, i)))) {
+			out[n++] = (char)c;
+		} else {
+			out[n++] = '%';
+			out[n++] = digit[c >> 4];
+			out[n++] = digit[c & 15];
+		}
 	}
 	return n;
 }
+
+size_t path_encode(struct slice path, char *out) { return encode(path, "/", false, out); }
+
+size_t path_encode_target(struct slice target, char *out) { return encode(target, "!$&'()*+,;=:@/?", true, out); }

@@ -1,25 +1,23 @@
 /* precondition.c - see precondition.h. */
 #include "gatling/http/precondition.h"
 
+#include "gatling/base/text.h"
 #include "gatling/http/date.h"
 
-/* Takes an entity-tag (section 8.8.3) off the front of a list, with the separator before it. false: none is left, or
- * what is there is none. */
+/* Takes an entity-tag (section 8.8.3) off the front of a list, with the separators before it. Returns false at the end,
+ * or if something else follows. */
 static bool take_etag(struct slice *list, struct slice *etag, bool *weak) {
-	while (list->length && strchr(" \t,", list->at[0])) list->at++, list->length--;
-	*weak = list->length > 2 && list->at[0] == 'W' && list->at[1] == '/';
-	if (*weak) list->at += 2, list->length -= 2;
+	while (list->length && strchr(" \t,", list->at[0])) slice_drop(list, 1);
+	*weak = text_skip(list, SLICE("W/"));
 	if (!list->length || list->at[0] != '"') return false;
-	const char *end = memchr(list->at + 1, '"', list->length - 1);
-	if (!end) return false;
-	etag->at = list->at;
-	etag->length = (size_t)(end + 1 - list->at);
-	list->at += etag->length;
-	list->length -= etag->length;
+	size_t length = 1 + slice_until(slice_rest(*list, 1), '"');
+	if (length == list->length) return false;
+	*etag = slice_first(*list, length + 1);
+	slice_drop(list, etag->length);
 	return true;
 }
 
-/* Whether any line of the field holds "*" or the etag. */
+/* Returns whether any line of the field has "*" or the entity-tag. */
 static bool etag_listed(const struct request *r, enum field_name name, struct slice etag, bool strong) {
 	for (unsigned i = 0; i < r->fields; i++) {
 		if (r->field[i].name != name) continue;
@@ -32,7 +30,8 @@ static bool etag_listed(const struct request *r, enum field_name name, struct sl
 	return false;
 }
 
-/* Whether the field is a date, which then is *date. Who asks again sends the one that was sent: no need to parse it. */
+/* Returns whether the field is a date, in *date. Most clients return the date that they got, which need not be parsed.
+ */
 static bool parse_date(struct slice field, const struct validators *v, time_t *date) {
 	if (!field.at) return false;
 	*date = v->last_modified;
@@ -57,8 +56,8 @@ int precondition_status(const struct request *r, const struct validators *v) {
 bool precondition_range(const struct request *r, const struct validators *v) {
 	struct slice field = request_field(r, FIELD_IF_RANGE);
 	if (!field.at) return true;
-	/* A date is not strong enough (section 8.8.2.2): files change within a second, and many carry a date that was set.
-	 * Who has one has the entity-tag, too. */
+	/* A date is not strong enough (section 8.8.2.2): files change within a second, and tools set the dates of many.
+	 * Clients that have the date have the entity-tag, too. */
 	return v->etag.at && slice_equal(field, v->etag);
 }
 

@@ -6,21 +6,21 @@
 
 #include "gatling/http/request.h"
 
-/* What tells one state of a representation from another. */
+/* Tell one version of a representation from another. */
 struct validators {
-	struct slice etag; /* a strong entity-tag, with its quotes; absent: not known, which nothing matches */
+	struct slice etag; /* a strong entity-tag, with its quotes; absent: not known, and nothing matches it */
 	time_t last_modified;
-	struct slice date; /* the same as the value of a field */
+	struct slice date; /* last_modified as the value of a field */
 };
 
 /* Evaluates the preconditions of a GET or HEAD in the order of section 13.2.2 for a resource that exists.
- * 0: go on; 304 or 412: answer that. */
+ * Returns 0 to go on, or the status to answer: 304 or 412. */
 int precondition_status(const struct request *request, const struct validators *validators);
 
-/* Whether a Range field counts: there is no If-Range, or it matches (section 13.1.5). */
+/* Returns whether a Range field is valid: there is no If-Range, or it matches (section 13.1.5). */
 bool precondition_range(const struct request *request, const struct validators *validators);
 
-/* Whether what is answered depends on the entity-tag. */
+/* Returns whether the answer depends on the entity-tag. */
 bool precondition_wants_etag(const struct request *request);
 
 #endif

@@ -1,33 +1,32 @@
 /* range.c - see range.h. */
 #include "gatling/http/range.h"
 
-static const uint64_t LARGEST = UINT64_MAX / 2; /* what is larger counts as this */
+#include "gatling/base/text.h"
 
-/* Takes digits off the front; false when there is none. */
+static const uint64_t LARGEST = UINT64_MAX / 20; /* larger numbers count as this */
+
+/* Takes digits off the front. Returns false if there are none. */
 static bool take_number(struct slice *s, uint64_t *number) {
 	size_t n = 0;
 	*number = 0;
-	for (; n < s->length && s->at[n] >= '0' && s->at[n] <= '9'; n++) {
+	for (; n < s->length && text_is_digit(s->at[n]); n++) {
 		*number = *number * 10 + (uint64_t)(s->at[n] - '0');
-		if (*number > LARGEST / 10) *number = LARGEST / 10;
+		if (*number > LARGEST) *number = LARGEST;
 	}
-	s->at += n;
-	s->length -= n;
+	slice_drop(s, n);
 	return n > 0;
 }
 
-/* One range-spec. false: bad syntax, or the end of an empty file, which no Content-Range can name. range->length is 0
- * when it cannot be satisfied. */
+/* Parses a range-spec; range->length 0: it cannot be satisfied. Returns false if the syntax is wrong, and for the end
+ * of an empty file, which no Content-Range can describe. */
 static bool parse_one(struct slice spec, uint64_t size, struct range *range) {
 	uint64_t first, last;
 	*range = (struct range){0};
 	bool has_first = take_number(&spec, &first);
-	if (!spec.length || spec.at[0] != '-') return false;
-	spec.at++;
-	spec.length--;
+	if (!text_skip(&spec, SLICE("-"))) return false;
 	bool has_last = take_number(&spec, &last);
 	if (spec.length || (!has_first && !has_last) || (has_first && has_last && last < first)) return false;
-	if (!has_first) { /* the last so many bytes */
+	if (!has_first) { /* a suffix of that length */
 		if (last && !size) return false;
 		range->length = last < size ? last : size;
 		range->first = size - range->length;
@@ -40,8 +39,8 @@ static bool parse_one(struct slice spec, uint64_t size, struct range *range) {
 
 int range_parse(struct slice value, uint64_t size, struct range *range) {
 	static const struct slice unit = SLICE("bytes=");
-	if (value.length < unit.length || strncasecmp(value.at, unit.at, unit.length) != 0) return 0;
-	struct slice list = {.at = value.at + unit.length, .length = value.length - unit.length};
+	if (!slice_starts_nocase(value, unit)) return 0;
+	struct slice list = slice_rest(value, unit.length);
 	int specs = 0, satisfiable = 0;
 	uint64_t sum = 0;
 	for (struct slice spec; slice_next_element(&list, &spec); specs++) {

@@ -13,10 +13,10 @@ struct range {
 	uint64_t length; /* never 0 */
 };
 
-/* Parses the value of a Range field for a representation of size bytes.
- *  > 0: so many satisfiable ranges, cut to the representation, in the order asked for, in range[RANGES_MAX];
- *    0: ignore the field: another unit, bad syntax, more than RANGES_MAX, or (RFC 9110, section 17.15) a set of
- *       several that would send more bytes than the whole;
+/* Parses the value of a Range field for a representation of `size` bytes. Returns
+ *  > 0: the number of satisfiable ranges, cut to the representation, in the order of the request, in range[RANGES_MAX];
+ *    0: the field is to be ignored: another unit, bad syntax, more than RANGES_MAX ranges, or several that together
+ *       exceed the whole (RFC 9110, section 17.15);
  *   -1: none can be satisfied: 416. */
 int range_parse(struct slice value, uint64_t size, struct range *range);
 

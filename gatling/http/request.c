@@ -1,16 +1,16 @@
-/* request.c - see request.h. One line at a time, strictly: what RFC 9112 lets a server repair is refused, since
+/* request.c - see request.h. It parses one line at a time, strictly, and refuses what RFC 9112 lets a server repair:
  * two parsers that repair differently are how requests get smuggled. */
 #include "gatling/http/request.h"
 
-#include <stdlib.h>
-
 #include <assert.h>
 #include <limits.h>
+#include <stdlib.h>
 
+#include "gatling/base/text.h"
 #include "gatling/http/chars.h"
 #include "gatling/http/host.h"
 
-/* Length of the longest start of s that is of that class. */
+/* Returns how many characters at the start are of a class. */
 static size_t span(struct slice s, enum char_class class) {
 	size_t n = 0;
 	while (n < s.length && char_is(s.at[n], class)) n++;
@@ -31,20 +31,18 @@ static enum method method_of(struct slice name) {
 /* HTTP-version, RFC 9112, section 2.3. */
 static int parse_version(struct request *r, struct slice version) {
 	const char *v = version.at;
-	if (version.length != 8 || memcmp(v, "HTTP/", 5) != 0 || v[5] < '0' || v[5] > '9' || v[6] != '.' || v[7] < '0' ||
-		v[7] > '9')
-		return -400;
+	if (version.length != strlen("HTTP/1.1") || !slice_starts(version, SLICE("HTTP/"))) return -400;
+	if (!text_is_digit(v[5]) || v[6] != '.' || !text_is_digit(v[7])) return -400;
 	if (v[5] != '1') return -505;
 	r->minor = v[7] == '0' ? 0 : 1;
 	return 0;
 }
 
-/* The four forms of RFC 9112, section 3.2. */
-static int parse_target(struct request *r, struct slice name, struct slice target) {
+/* Splits a target in one of the four forms of RFC 9112, section 3.2. */
+static int parse_target(struct request *r, struct slice method, struct slice target) {
 	if (target.at[0] != '/') {
-		static const struct slice scheme[] = {SLICE("http://"), SLICE("https://")};
-		bool absolute = false;
-		if (slice_equal(name, SLICE("CONNECT"))) {
+		size_t scheme = host_scheme_length(target);
+		if (slice_equal(method, SLICE("CONNECT"))) {
 			r->path = target;
 			return host_valid(target) ? 0 : -400;
 		}
@@ -52,25 +50,17 @@ static int parse_target(struct request *r, struct slice name, struct slice targe
 			r->path = target;
 			return r->method == METHOD_OPTIONS ? 0 : -400;
 		}
-		for (int i = 0; i < 2 && !absolute; i++) {
-			size_t n = scheme[i].length;
-			if (target.length <= n || strncasecmp(target.at, scheme[i].at, n) != 0) continue;
-			target.at += n;
-			target.length -= n;
-			absolute = true;
-		}
-		if (!absolute) return -400;
+		if (!scheme || scheme == target.length) return -400;
+		slice_drop(&target, scheme);
 		size_t n = 0;
 		while (n < target.length && target.at[n] != '/' && target.at[n] != '?') n++;
-		r->host = (struct slice){.at = target.at, .length = n};
+		r->host = slice_first(target, n);
 		if (!n || !host_valid(r->host)) return -400;
-		target.at += n;
-		target.length -= n;
+		slice_drop(&target, n);
 	}
-	const char *question = memchr(target.at, '?', target.length);
-	size_t path_length = question ? (size_t)(question - target.at) : target.length;
-	r->path = path_length ? (struct slice){.at = target.at, .length = path_length} : SLICE("/");
-	if (question) r->query = (struct slice){.at = question, .length = target.length - path_length};
+	size_t path_length = slice_until(target, '?');
+	r->path = path_length ? slice_first(target, path_length) : SLICE("/");
+	if (path_length < target.length) r->query = slice_rest(target, path_length);
 	return 0;
 }
 
@@ -88,17 +78,15 @@ int request_begin(struct request *r, struct slice method, struct slice target) {
 
 static int parse_request_line(struct request *r, struct slice line) {
 	r->line = line;
-	struct slice name = {.at = line.at, .length = span(line, CHAR_TOKEN)};
-	if (name.length == 0 || name.length == line.length || line.at[name.length] != ' ') return -400;
-	if (name.length > METHOD_MAX) return -501;
-	r->method = method_of(name); /* also for a refusal: that of a HEAD has no body */
-	struct slice rest = {.at = line.at + name.length + 1, .length = line.length - name.length - 1};
-	struct slice target = {.at = rest.at, .length = span(rest, CHAR_TARGET)};
+	struct slice method = slice_first(line, span(line, CHAR_TOKEN));
+	if (method.length == 0 || method.length == line.length || line.at[method.length] != ' ') return -400;
+	if (method.length > METHOD_MAX) return -501;
+	r->method = method_of(method); /* also if the request is refused: the answer to a HEAD has no body */
+	struct slice rest = slice_rest(line, method.length + 1), target = slice_first(rest, span(rest, CHAR_TARGET));
 	if (target.length > TARGET_MAX) return -414;
 	if (target.length == 0 || target.length == rest.length || rest.at[target.length] != ' ') return -400;
-	int error = parse_version(
-		r, (struct slice){.at = target.at + target.length + 1, .length = rest.length - target.length - 1});
-	return error ? error : parse_target(r, name, target);
+	int error = parse_version(r, slice_rest(rest, target.length + 1));
+	return error ? error : parse_target(r, method, target);
 }
 
 static const struct slice field_names[FIELD_OTHER] = {
@@ -120,7 +108,7 @@ static const struct slice field_names[FIELD_OTHER] = {
 };
 static_assert(FIELD_OTHER <= CHAR_BIT * sizeof(unsigned), "request_has() keeps a bit for each");
 
-/* What a name may be, by its length; FIELD_OTHER: nothing. */
+/* The names of a length; FIELD_OTHER: none. */
 enum { NAME_LENGTH_MIN = 4, NAME_LENGTH_MAX = 19, CANDIDATES = 2 };
 static uint8_t field_candidates[NAME_LENGTH_MAX + 1][CANDIDATES];
 
@@ -135,7 +123,7 @@ __attribute__((constructor)) static void candidates_init(void) {
 	}
 }
 
-/* Octets in lower case: of those that a token may hold, this bit makes none but a capital a letter or a hyphen. */
+/* Returns eight characters of a token in lower case: this bit turns only capitals into letters or hyphens. */
 static uint64_t lower_8(const char *at) {
 	uint64_t octets;
 	memcpy(&octets, at, sizeof octets);
@@ -148,7 +136,7 @@ static uint32_t lower_4(const char *at) {
 	return octets | UINT32_C(0x20202020);
 }
 
-/* Whether tokens of that length, the known one of letters and hyphens, are the same but for the case of letters. */
+/* Returns whether tokens of that length are the same without regard to case. The known one has letters and hyphens. */
 static bool same_name(const char *name, const char *known, size_t length) {
 	if (length < 8) return lower_4(name) == lower_4(known) && lower_4(name + length - 4) == lower_4(known + length - 4);
 	for (size_t i = 0; i + 8 < length; i += 8)
@@ -176,11 +164,11 @@ int request_add(struct request *r, enum field_name name, struct slice value) {
 	return 0;
 }
 
-/* field-line, RFC 9112, section 5. A line that starts with a blank is obs-fold: no token, so refused with the rest. */
+/* field-line, RFC 9112, section 5. A line that starts with a blank (obs-fold) has no name, and is refused. */
 static int parse_field(struct request *r, struct slice line) {
-	struct slice name = {.at = line.at, .length = span(line, CHAR_TOKEN)};
+	struct slice name = slice_first(line, span(line, CHAR_TOKEN));
 	if (!name.length || name.length == line.length || line.at[name.length] != ':') return -400;
-	struct slice value = {.at = line.at + name.length + 1, .length = line.length - name.length - 1};
+	struct slice value = slice_rest(line, name.length + 1);
 	if (chars_text(value.at, value.length) != value.length) return -400;
 	return request_add(r, request_field_name(name), value);
 }
@@ -192,12 +180,10 @@ struct slice request_field(const struct request *r, enum field_name name) {
 	return r->field[i].value;
 }
 
-static bool repeated(const struct request *r, enum field_name name) { return r->repeated >> name & 1; }
-
 /* RFC 9112, section 3.2. */
 static int check_host(struct request *r) {
 	struct slice host = request_field(r, FIELD_HOST);
-	if (repeated(r, FIELD_HOST) || (!host.at && r->minor >= 1)) return -400;
+	if (request_repeats(r, FIELD_HOST) || (!host.at && r->minor >= 1)) return -400;
 	if (host.length && !host_valid(host)) return -400;
 	if (!r->host.at && host.length) r->host = host;
 	return 0;
@@ -205,10 +191,10 @@ static int check_host(struct request *r) {
 
 static int parse_content_length(struct request *r) {
 	struct slice value = request_field(r, FIELD_CONTENT_LENGTH);
-	if (repeated(r, FIELD_CONTENT_LENGTH) || !value.length) return -400;
+	if (request_repeats(r, FIELD_CONTENT_LENGTH) || !value.length) return -400;
 	for (size_t i = 0; i < value.length; i++) {
-		if (value.at[i] < '0' || value.at[i] > '9') return -400;
-		/* no more than fits: what is over BODY_MAX already only has to stay so */
+		if (!text_is_digit(value.at[i])) return -400;
+		/* beyond BODY_MAX the number need not grow, and does not overflow */
 		if (r->content_length <= BODY_MAX) r->content_length = r->content_length * 10 + (uint64_t)(value.at[i] - '0');
 	}
 	if (r->content_length > BODY_MAX) return -413;
@@ -216,19 +202,18 @@ static int parse_content_length(struct request *r) {
 	return 0;
 }
 
-/* Whether an element of a comma-separated list is empty. */
+/* Returns whether an element of a comma-separated list is empty. */
 static bool has_empty_element(struct slice list) {
-	for (size_t start = 0; start <= list.length;) {
-		const char *comma = memchr(list.at + start, ',', list.length - start);
-		size_t end = comma ? (size_t)(comma - list.at) : list.length;
-		if (!slice_trim((struct slice){.at = list.at + start, .length = end - start}).length) return true;
-		start = end + 1;
+	while (true) {
+		size_t length = slice_until(list, ',');
+		if (!slice_trim(slice_first(list, length)).length) return true;
+		if (length == list.length) return false;
+		slice_drop(&list, length + 1);
 	}
-	return false;
 }
 
-/* RFC 9112, sections 6.1 and 7: nothing but "chunked", once, is known here. An empty element, which a recipient may
- * skip (RFC 9110, section 5.6.1.2), is refused: others do so, and framing is what all have to agree on. */
+/* RFC 9112, sections 6.1 and 7: the only coding known here is "chunked", once. An empty element, which a recipient may
+ * skip (RFC 9110, section 5.6.1.2), is refused, as other servers do: all have to agree on the framing. */
 static int parse_transfer_encoding(struct request *r) {
 	if (r->minor == 0) return -400;
 	struct slice last = {0};
@@ -252,8 +237,8 @@ static int parse_framing(struct request *r) {
 	if (request_has(r, FIELD_TRANSFER_ENCODING)) return length ? -400 : parse_transfer_encoding(r);
 	if (length) return parse_content_length(r);
 	if (r->minor >= 1 || r->method != METHOD_NOT_ALLOWED) return 0;
-	/* where HTTP/1.0 has a body, only its length can end it (RFC 1945, section 8.3) */
-	struct slice method = {.at = r->line.at, .length = span(r->line, CHAR_TOKEN)};
+	/* a body of HTTP/1.0 can end only by its length (RFC 1945, section 8.3) */
+	struct slice method = slice_first(r->line, span(r->line, CHAR_TOKEN));
 	return slice_equal(method, SLICE("POST")) || slice_equal(method, SLICE("PUT")) ? -411 : 0;
 }
 
@@ -290,19 +275,18 @@ int request_end(struct request *r) {
 	return error ? error : parse_expect(r);
 }
 
-/* Takes a line off the front of *rest. 1: there it is, without its CRLF; 0: it is not complete; -400: a bare LF. */
+/* Takes a line off the front of *rest, without its CRLF. Returns 1; 0: it is not complete; -400: it ends in a bare LF.
+ */
 static int next_line(struct slice *rest, struct slice *line) {
-	const char *end = memchr(rest->at, '\n', rest->length);
-	if (!end) return 0;
-	size_t length = (size_t)(end - rest->at);
-	if (length == 0 || end[-1] != '\r') return -400;
-	*line = (struct slice){.at = rest->at, .length = length - 1};
-	rest->at += length + 1;
-	rest->length -= length + 1;
+	size_t length = slice_until(*rest, '\n');
+	if (length == rest->length) return 0;
+	if (length == 0 || rest->at[length - 1] != '\r') return -400;
+	*line = slice_first(*rest, length - 1);
+	slice_drop(rest, length + 1);
 	return 1;
 }
 
-/* No line end in sight: 0, or what is wrong already. */
+/* Looks at a line without an end. Returns 0, or what is already wrong. */
 static int parse_incomplete(struct request *r, struct slice rest, size_t used) {
 	if (!request_plausible(rest.at, rest.length)) return -400;
 	if (!r->line.at) {
@@ -340,31 +324,32 @@ int request_parse(struct request *r, const char *buffer, size_t length) {
 }
 
 bool request_plausible(const char *buffer, size_t length) {
-	/* a CR may stand at the end only, where its LF is still to come */
+	/* a CR may be the last byte: its LF is still to come */
 	size_t text = chars_text(buffer, length);
 	return text == length || (buffer[text] == '\r' && text + 1 == length);
 }
 
-static struct slice keep(char **at, struct slice s) {
+/* Returns a copy at *at, which then is behind it; an absent slice stays absent. */
+static struct slice copy(char **at, struct slice s) {
 	if (!s.at) return s;
-	struct slice kept = {.at = *at, .length = s.length};
-	if (s.length) memcpy(*at, s.at, s.length);
-	*at += s.length;
-	return kept;
+	struct slice copied = {.at = *at, .length = s.length};
+	*at = text_copy(*at, s);
+	return copied;
 }
 
 struct request *request_keep(const struct request *r, size_t *size) {
 	size_t head = offsetof(struct request, field) + r->fields * sizeof *r->field;
 	*size = head + r->line.length + r->path.length + r->query.length + r->host.length;
 	for (unsigned i = 0; i < r->fields; i++) *size += r->field[i].value.length;
-	struct request *kept = malloc(*size); /* the fields that did not come are not there, nor looked at */
-	if (!kept) return NULL;
-	memcpy(kept, r, head);
-	char *at = (char *)kept + head;
-	kept->line = keep(&at, r->line);
-	kept->path = keep(&at, r->path);
-	kept->query = keep(&at, r->query);
-	kept->host = keep(&at, r->host);
-	for (unsigned i = 0; i < r->fields; i++) kept->field[i].value = keep(&at, r->field[i].value);
-	return kept;
+	/* the copy ends behind the last field that came: no other is looked at */
+	struct request *copied = malloc(*size);
+	if (!copied) return NULL;
+	memcpy(copied, r, head);
+	char *at = (char *)copied + head;
+	copied->line = copy(&at, r->line);
+	copied->path = copy(&at, r->path);
+	copied->query = copy(&at, r->query);
+	copied->host = copy(&at, r->host);
+	for (unsigned i = 0; i < r->fields; i++) copied->field[i].value = copy(&at, r->field[i].value);
+	return copied;
 }

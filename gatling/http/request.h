@@ -17,7 +17,7 @@ enum {
 
 enum method { METHOD_GET, METHOD_HEAD, METHOD_OPTIONS, METHOD_NOT_ALLOWED, METHOD_UNKNOWN };
 
-/* The fields that mean something here; all others are checked and forgotten. */
+/* The fields that the server uses; all others are checked and dropped. */
 enum field_name {
 	FIELD_ACCEPT_ENCODING,
 	FIELD_AUTHORIZATION,
@@ -48,50 +48,55 @@ struct request {
 	enum method method;
 	struct slice line;  /* the request line without its CRLF, for the log */
 	struct slice path;  /* of the target, still percent-encoded; "*" for OPTIONS * */
-	struct slice query; /* with its '?'; absent when there is none */
-	struct slice
-		host;  /* authority asked for: from an absolute-form target, else Host; absent without, or empty, on 1.0 */
-	int minor; /* 0 for HTTP/1.0, 1 for anything later */
+	struct slice query; /* with its '?'; absent if there is none */
+	/* The authority of an absolute-form target, else of Host. Absent without either; may be empty in HTTP/1.0. */
+	struct slice host;
+	int minor;            /* 0 for HTTP/1.0, 1 for anything later */
 	bool keep_alive;      /* the client lets the connection persist */
-	bool expect_continue; /* it waits for a 100 before it sends the body */
+	bool expect_continue; /* the client waits for a 100 before it sends the body */
 	enum body_framing framing;
 	uint64_t content_length;  /* with BODY_LENGTH */
-	unsigned known, repeated; /* sets of the known fields that came, and that came more than once; see request_has() */
+	unsigned known, repeated; /* sets of the known fields that came once, and more than once; see request_has() */
 	unsigned fields;
 	struct field field[FIELDS_MAX]; /* the known ones, in order */
 };
 
-/* Parses a head at the start of buffer.
- *  > 0: its length in bytes, leading empty lines and the final one included; *request is filled and refers to buffer;
- *    0: it is not complete, and nothing is wrong so far;
- *  < 0: the negative status of the error to answer before closing: -400 -411 -413 -414 -417 -431 -501 -505.
- *       request->line holds what there is of the request line (may be empty). */
+/* Parses the head at the start of buffer. Returns
+ *  > 0: its length in bytes, with leading empty lines and the final one; *request is filled in and refers to buffer;
+ *    0: it is not complete, and correct so far;
+ *  < 0: the negative status to answer before closing: -400 -411 -413 -414 -417 -431 -501 -505. request->line is as much
+ *       of the request line as has arrived (may be empty). */
 int request_parse(struct request *request, const char *buffer, size_t length);
 
-/* The same for a head that does not come as text (HTTP/2): first the method and the target, then each field, then the
- * end. All slices stay the caller's, and are referred to. Each 0, or the negative status as above; line is not filled,
- * minor is 1, host is what an absolute target says. */
+/* Fill in a request whose head does not come as text (HTTP/2): first the method and the target, then each field, then
+ * the end. The request refers to the slices, which stay the caller's. A value must be all chars_text(). Return 0, or
+ * the negative status as above. line stays absent, minor is 1, host is that of an absolute target. */
 int request_begin(struct request *request, struct slice method, struct slice target);
-int request_add(struct request *request, enum field_name name, struct slice value); /* which chars_text() is */
+int request_add(struct request *request, enum field_name name, struct slice value);
 int request_end(struct request *request);
 
-/* Which field that is, in any case of letters. */
+/* Returns which field has that name, in letters of any case. */
 enum field_name request_field_name(struct slice name);
 
-/* Whether a field with that name came: most do not, so this is asked first. */
+/* Returns whether a field with that name came. Most did not: ask this first. */
 static inline bool request_has(const struct request *request, enum field_name name) {
 	return request->known >> name & 1;
 }
 
-/* The first field with that name, or an absent slice. */
+/* Returns whether it came more than once. */
+static inline bool request_repeats(const struct request *request, enum field_name name) {
+	return request->repeated >> name & 1;
+}
+
+/* Returns the value of the first field with that name, or an absent slice. */
 struct slice request_field(const struct request *request, enum field_name name);
 
-/* A copy that does not refer to the caller's buffer, to be freed with free(); *size: bytes of memory that it takes.
- * NULL: ENOMEM. */
+/* Returns a copy that does not refer to the caller's buffer, to be freed with free(), and writes the bytes of memory
+ * that it takes to *size. NULL: ENOMEM. */
 struct request *request_keep(const struct request *request, size_t *size);
 
-/* Whether n bytes that continue a head without ending a line may yet become part of a request; a cheap test
- * between two calls of request_parse(), so that what is not HTTP is refused at once. */
+/* Returns whether bytes that continue a head without ending a line may become part of a request. This is a cheap test
+ * between two calls of request_parse(), with which other protocols are refused at once. */
 bool request_plausible(const char *buffer, size_t length);
 
 #endif

@@ -1,4 +1,4 @@
-/* access.h - a request as a line of the log, in one of its formats. Nobody can forge a line or a field of one. */
+/* access.h - writes a request as a line of the access log. No request can forge a line, or a field of one. */
 #ifndef GATLING_LOG_ACCESS_H
 #define GATLING_LOG_ACCESS_H
 
@@ -8,7 +8,7 @@
 #include "gatling/base/peer.h"
 #include "gatling/http/request.h"
 
-/* Bytes that are logged, of each the first ones; in a line every one of them may take six. */
+/* The bytes of each that are logged, from its start; in a line every byte may take six. */
 enum {
 	ACCESS_REQUEST_MAX = 9 * 1024, /* of a request line */
 	ACCESS_FIELD_MAX = 1024,       /* of each of the fields Host, Referer, User-Agent */
@@ -20,35 +20,36 @@ enum {
 
 enum log_format { LOG_COMMON, LOG_COMBINED, LOG_JSON, LOG_OFF };
 
-/* A request and what answered it; what is not known is absent. */
+/* A request and its response. Slices are absent if they are not known. */
 struct access {
 	const struct peer *peer;
 	struct slice line; /* the request line */
-	bool understood;   /* as one: it has its three parts */
+	bool understood;   /* the request line has its three parts */
 	struct slice host, referer, user_agent;
-	struct slice user; /* who has said so with a password */
+	struct slice user; /* who was authenticated */
 	int status;
 	uint64_t bytes; /* of content */
 };
 
-/* Of a request, with what was understood of it; NULL: there is none. Without user, status and bytes. */
+/* Returns the entry of a request, as far as it was understood; NULL: nothing was. user, status and bytes stay empty. */
 struct access access_of(const struct peer *peer, const struct request *request);
 
-/* Writes the time as the lines of the format have it, with a NUL, to out (ACCESS_DATE_MAX bytes). */
+/* Writes the time in the form of that format, with a NUL, to out (ACCESS_DATE_MAX bytes). */
 void access_date(char *out, enum log_format format, time_t now);
 
-/* Writes a line but for its end to out (ACCESS_LINE_MAX bytes); the bytes written, among them no line break. What is
- * not there is "-", or left out of an object.
+/* Writes a line without its end (access_end()) to out (ACCESS_LINE_MAX bytes). Returns the bytes written, which have no
+ * line break. Absent values are "-", or missing in an object.
  *   LOG_COMMON    host - user [date] "request line" status bytes
- *   LOG_COMBINED  the same with "Referer" "User-Agent" behind it
+ *   LOG_COMBINED  the same, followed by "Referer" "User-Agent"
  *   LOG_JSON {"time":...,"address":...,"user":...,"method":...,"target":...,"protocol":...,"host":...,"status":...,
- *                 "bytes":...,"referer":...,"user_agent":...; for the three about the request line "request" with the
- *                 whole of it, if it could not be understood
- * In the first two quotes, backslashes and all that is not printable ASCII are \xHH. An object is UTF-8 whatever came:
- * an octet that is not part of UTF-8 is \u00HH, like the controls. */
+ *                 "bytes":...,"referer":...,"user_agent":...; if the request line was not
+ *                 understood, "request" with the whole line in place of the three about it
+ * The first two write quotes, backslashes and all but printable ASCII as \xHH. An object is always UTF-8: a byte that
+ * is not part of UTF-8 is \u00HH, like control characters. */
 size_t access_format(char *out, enum log_format format, const char *date, const struct access *access);
 
-/* Writes what a line ends with when the answer has taken so long, to out (ACCESS_END_MAX bytes); the bytes written. */
+/* Writes the end of a line, with the time that the answer took, to out (ACCESS_END_MAX bytes). Returns the bytes
+ * written. */
 size_t access_end(char *out, enum log_format format, int64_t ns);
 
 #endif

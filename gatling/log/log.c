@@ -1,5 +1,5 @@
-/* log.c - see log.h. A worker and the thread meet once a batch, to swap two buffers under a mutex that is never held
- * while writing. */
+/* log.c - see log.h. A worker and the thread meet once a batch, to swap two buffers under a mutex, which is not held
+ * while the thread writes. */
 #include "gatling/log/log.h"
 
 #include <errno.h>
@@ -14,19 +14,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gatling/base/text.h"
+
 enum { NOTE_MAX = 64 }; /* bytes of the line about dropped ones */
 
-struct batch {
+struct log_batch {
 	char *text; /* LOG_BATCH bytes */
 	size_t length;
 };
 
 struct log_lines {
 	struct log *log;
-	struct batch filling; /* the worker's */
-	struct batch handed;  /* the thread's while its length is not 0; guarded by the mutex */
-	atomic_ulong dropped; /* lines, since the last one that said so; counted by both */
-	int64_t due_ms;       /* when `filling` is to be handed over */
+	struct log_batch filling; /* the worker's */
+	struct log_batch handed;  /* the thread's while its length is not 0; guarded by the mutex */
+	atomic_ulong dropped;     /* lines, since the last line that said so; counted by both */
+	int64_t due_ms;           /* when `filling` is to be handed over */
 	struct log_lines *next;
 };
 
@@ -34,8 +36,7 @@ struct log {
 	/* the thread's */
 	struct log_file file;
 	bool json;
-	char *rest;                /* LOG_BATCH bytes: of a line of which the start is out, what found no room */
-	size_t rest_length;        /* 0: of none */
+	struct log_batch rest;     /* the rest of a line whose start has been written; length 0: none */
 	struct log_lines *rest_of; /* whose line that is */
 	/* guarded by the mutex */
 	bool reopen, stopping, ended, abandoned;
@@ -45,6 +46,12 @@ struct log {
 	pthread_cond_t changed;
 };
 
+static void lines_free(struct log_lines *l) {
+	free(l->filling.text);
+	free(l->handed.text);
+	free(l);
+}
+
 struct log_lines *log_lines_new(struct log *log) {
 	struct log_lines *l = calloc(1, sizeof *l);
 	if (!l) return NULL;
@@ -52,9 +59,7 @@ struct log_lines *log_lines_new(struct log *log) {
 	l->filling.text = malloc(LOG_BATCH);
 	l->handed.text = malloc(LOG_BATCH);
 	if (!l->filling.text || !l->handed.text) {
-		free(l->filling.text);
-		free(l->handed.text);
-		free(l);
+		lines_free(l);
 		return NULL;
 	}
 	pthread_mutex_lock(&log->mutex);
@@ -64,24 +69,19 @@ struct log_lines *log_lines_new(struct log *log) {
 	return l;
 }
 
-static void append(struct log_lines *l, struct slice text) {
-	memcpy(l->filling.text + l->filling.length, text.at, text.length);
-	l->filling.length += text.length;
-}
-
 void log_line(struct log_lines *l, struct slice start, struct slice end, int64_t now_ms) {
+	struct log_batch *b = &l->filling;
 	size_t length = start.length + end.length + 1;
-	if (l->filling.length + length > LOG_BATCH) log_flush(l, now_ms);
-	if (l->filling.length + length > LOG_BATCH) {
+	if (b->length + length > LOG_BATCH) log_flush(l, now_ms);
+	if (b->length + length > LOG_BATCH) {
 		atomic_fetch_add(&l->dropped, 1);
 		return;
 	}
-	size_t before = l->filling.length;
+	size_t before = b->length;
 	if (before == 0) l->due_ms = now_ms + LOG_DELAY_MS;
-	append(l, start);
-	append(l, end);
-	l->filling.text[l->filling.length++] = '\n';
-	if (before <= LOG_BATCH / 2 && l->filling.length > LOG_BATCH / 2) log_flush(l, now_ms);
+	*text_copy(text_copy(b->text + before, start), end) = '\n';
+	b->length += length;
+	if (before <= LOG_BATCH / 2 && b->length > LOG_BATCH / 2) log_flush(l, now_ms);
 }
 
 int log_due(const struct log_lines *l, int64_t now_ms) {
@@ -94,7 +94,7 @@ void log_flush(struct log_lines *l, int64_t now_ms) {
 	struct log *log = l->log;
 	pthread_mutex_lock(&log->mutex);
 	if (l->handed.length == 0 && l->filling.length) {
-		struct batch empty = l->handed;
+		struct log_batch empty = l->handed;
 		l->handed = l->filling;
 		l->filling = empty;
 		pthread_cond_broadcast(&log->changed);
@@ -105,7 +105,7 @@ void log_flush(struct log_lines *l, int64_t now_ms) {
 
 /* --- the thread --- */
 
-/* write(2) of all of it, whatever mode the descriptor is in. The bytes written: fewer when no more can be. */
+/* Writes all of a text, in whatever mode the descriptor is. Returns the bytes written: fewer on an error. */
 static size_t write_text(int fd, const char *text, size_t length) {
 	size_t written = 0;
 	while (written < length) {
@@ -122,57 +122,49 @@ static size_t write_text(int fd, const char *text, size_t length) {
 	return written;
 }
 
-/* Nothing may follow the start of a line but its rest. */
+/* Completes a line. Returns false if that fails: nothing else may follow the start of a line. */
 static bool write_rest(struct log *log) {
-	size_t n = write_text(log->file.fd, log->rest, log->rest_length);
-	log->rest_length -= n;
-	if (n) memmove(log->rest, log->rest + n, log->rest_length);
-	return log->rest_length == 0;
+	size_t n = write_text(log->file.fd, log->rest.text, log->rest.length);
+	log->rest.length -= n;
+	if (n) memmove(log->rest.text, log->rest.text + n, log->rest.length);
+	return log->rest.length == 0;
 }
 
-static void keep_rest(struct log_lines *l, const char *rest, size_t length) {
-	memcpy(l->log->rest, rest, length);
-	l->log->rest_length = length;
-	l->log->rest_of = l;
-}
-
-/* Writes lines, each with its newline; how many could not be. */
+/* Writes lines, each with its newline. Returns how many could not be written. */
 static unsigned long write_lines(struct log_lines *l, const char *text, size_t length) {
-	size_t written = write_rest(l->log) ? write_text(l->log->file.fd, text, length) : 0;
+	struct log *log = l->log;
+	size_t written = write_rest(log) ? write_text(log->file.fd, text, length) : 0;
 	if (written && text[written - 1] != '\n') {
 		const char *start = text + written, *newline = memchr(start, '\n', length - written);
-		size_t rest = (size_t)(newline + 1 - start);
-		keep_rest(l, start, rest);
-		written += rest;
+		log->rest.length = (size_t)(newline + 1 - start);
+		memcpy(log->rest.text, start, log->rest.length);
+		log->rest_of = l;
+		written += log->rest.length;
 	}
 	unsigned long lost = 0;
 	for (size_t i = written; i < length; i++) lost += text[i] == '\n';
 	return lost;
 }
 
-static void write_note(struct log_lines *l) {
+/* Writes the batch of a worker, and when there is room, how many lines were dropped. */
+static void write_batch(struct log_lines *l, const struct log_batch *b) {
 	char note[NOTE_MAX];
-	unsigned long dropped = atomic_exchange(&l->dropped, 0);
-	if (!dropped) return;
-	int n = l->log->json ? snprintf(note, sizeof note, "{\"dropped\":%lu}\n", dropped)
-						 : snprintf(note, sizeof note, "# %lu log lines dropped\n", dropped);
-	if (write_lines(l, note, (size_t)n)) atomic_fetch_add(&l->dropped, dropped);
-}
-
-/* And then, since there is room, what has been dropped. */
-static void write_batch(struct log_lines *l, const struct batch *b) {
 	unsigned long lost = write_lines(l, b->text, b->length);
+	unsigned long dropped = lost ? 0 : atomic_exchange(&l->dropped, 0);
+	if (dropped) {
+		const char *format = l->log->json ? "{\"dropped\":%lu}\n" : "# %lu log lines dropped\n";
+		if (write_lines(l, note, (size_t)snprintf(note, sizeof note, format, dropped))) lost = dropped;
+	}
 	if (lost) atomic_fetch_add(&l->dropped, lost);
-	else write_note(l);
 }
 
-/* Writes the batches that have been handed over, one of each worker; false: there is none. Called and left with the
- * mutex locked. */
+/* Writes the batches that were handed over, one of each worker. Returns false if there is none. Called with the mutex
+ * locked, which it unlocks while it writes. */
 static bool write_handed(struct log *log) {
 	bool any = false;
 	for (struct log_lines *l = log->all; l; l = l->next) {
 		if (!l->handed.length) continue;
-		struct batch b = l->handed;
+		struct log_batch b = l->handed;
 		any = true;
 		pthread_mutex_unlock(&log->mutex);
 		write_batch(l, &b);
@@ -182,36 +174,29 @@ static bool write_handed(struct log *log) {
 	return any;
 }
 
-static bool same_file(const struct stat *a, const struct stat *b) {
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-/* A line of which the old file has the start ends there, or not at all. */
-static void open_again(struct log *log) {
+/* Opens the file again. A line whose start is in the old file ends there, or is dropped. */
+static void reopen_file(struct log *log) {
 	struct stat old = {0}, new = {0};
 	(void)write_rest(log);
-	(void)fstat(log->file.fd, &old); /* both succeed on what is open */
+	(void)fstat(log->file.fd, &old); /* both succeed on an open descriptor */
 	if (log_file_open(&log->file) == -1) {
 		fprintf(stderr, "gatling: cannot open %s again, going on with the old file: %s\n", log->file.path,
 				strerror(errno));
 		return;
 	}
 	(void)fstat(log->file.fd, &new);
-	if (!log->rest_length || same_file(&old, &new)) return;
-	log->rest_length = 0;
+	if (!log->rest.length || (old.st_dev == new.st_dev &&old.st_ino == new.st_ino)) return;
+	log->rest.length = 0;
 	atomic_fetch_add(&log->rest_of->dropped, 1);
 }
 
 static void log_free(struct log *log) {
-	while (log->all) {
-		struct log_lines *l = log->all;
+	for (struct log_lines *l; (l = log->all);) {
 		log->all = l->next;
-		free(l->filling.text);
-		free(l->handed.text);
-		free(l);
+		lines_free(l);
 	}
 	log_file_close(&log->file);
-	free(log->rest);
+	free(log->rest.text);
 	free(log);
 }
 
@@ -219,12 +204,12 @@ static void *run(void *argument) {
 	struct log *log = argument;
 	pthread_mutex_lock(&log->mutex);
 	while (true) {
-		bool reopen = log->reopen; /* as of now: what has been handed over before belongs to the old file */
+		bool reopen = log->reopen; /* batches handed over before this belong to the old file */
 		log->reopen = false;
 		bool wrote = write_handed(log);
 		if (reopen) {
 			pthread_mutex_unlock(&log->mutex);
-			open_again(log);
+			reopen_file(log);
 			pthread_mutex_lock(&log->mutex);
 		} else if (!wrote && log->stopping) {
 			break;
@@ -233,7 +218,7 @@ static void *run(void *argument) {
 		}
 	}
 	pthread_mutex_unlock(&log->mutex);
-	/* the workers have ended: what they were still filling is the thread's */
+	/* the workers have ended: their unfinished batches are the thread's */
 	for (struct log_lines *l = log->all; l; l = l->next) write_batch(l, &l->filling);
 	pthread_mutex_lock(&log->mutex);
 	log->ended = true;
@@ -246,7 +231,7 @@ static void *run(void *argument) {
 
 struct log *log_start(const struct log_file *file, bool json) {
 	struct log *log = calloc(1, sizeof *log);
-	if (!log || !(log->rest = malloc(LOG_BATCH))) {
+	if (!log || !(log->rest.text = malloc(LOG_BATCH))) {
 		free(log);
 		return NULL;
 	}
@@ -256,7 +241,7 @@ struct log *log_start(const struct log_file *file, bool json) {
 	pthread_cond_init(&log->changed, NULL);
 	int error = pthread_create(&log->thread, NULL, run, log);
 	if (!error) return log;
-	free(log->rest);
+	free(log->rest.text);
 	free(log);
 	errno = error;
 	return NULL;
@@ -270,24 +255,18 @@ void log_reopen(struct log *log) {
 	pthread_mutex_unlock(&log->mutex);
 }
 
-/* Waits for the thread until the wall clock says `until`; false: it hangs in a write. */
-static bool wait_ended(struct log *log, const struct timespec *until) {
-	int error = 0;
-	while (!log->ended && error != ETIMEDOUT) error = pthread_cond_timedwait(&log->changed, &log->mutex, until);
-	return log->ended;
-}
-
 void log_stop(struct log *log) {
 	if (!log) return;
 	struct timespec until;
+	int error = 0;
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += LOG_STOP_S;
 	pthread_mutex_lock(&log->mutex);
 	log->stopping = true;
 	pthread_cond_broadcast(&log->changed);
-	log->abandoned = !wait_ended(log, &until);
-	if (log->abandoned) pthread_detach(log->thread); /* it frees what it uses if it ever gets on */
-	bool abandoned = log->abandoned;
+	while (!log->ended && error != ETIMEDOUT) error = pthread_cond_timedwait(&log->changed, &log->mutex, &until);
+	bool abandoned = log->abandoned = !log->ended;
+	if (abandoned) pthread_detach(log->thread); /* it hangs in a write, and frees the log if that ever ends */
 	pthread_mutex_unlock(&log->mutex);
 	if (abandoned) return;
 	pthread_join(log->thread, NULL);

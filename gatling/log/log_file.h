@@ -1,4 +1,4 @@
-/* log_file.h - where the log goes: standard output, or a file that can be opened again after it has been renamed. */
+/* log_file.h - the file of the access log: standard output, or a file that can be opened again after it was renamed. */
 #ifndef GATLING_LOG_LOG_FILE_H
 #define GATLING_LOG_LOG_FILE_H
 
@@ -6,23 +6,23 @@
 
 struct log_file {
 	int fd;
-	struct opener *opener; /* NULL: no file */
-	int place;             /* its directory there, so that a later root or working directory does not matter */
-	const char *path;      /* as the command line names it */
+	struct opener *opener; /* NULL: standard output */
+	int place;             /* the directory in the opener, which a later chroot does not affect */
+	const char *path;      /* as on the command line */
 };
 
-/* Where the log goes without a file. */
 #define LOG_FILE_STDOUT ((struct log_file){.fd = STDOUT_FILENO})
 
-/* Adds the directory of a file to the opener, before that is started. The path stays the caller's. -1 with errno. */
+/* Adds the directory of a file to the opener, before that is started. The path stays the caller's. Returns 0, or -1
+ * with errno. */
 int log_file_place(struct log_file *file, struct opener *opener, const char *path);
 
-/* Opens the file to append to, which is made if it is not there; or one of that name in place of the old one. Symbolic
- * links lead to its directory, but not on from there: who may write to that should not choose what root appends to. -1
- * with errno: the old one stays. */
+/* Opens the file for appending, creates it if it does not exist, and closes the old one. Symlinks may lead to its
+ * directory, but it must not be a symlink itself: users who may write there must not choose what root appends to.
+ * Returns 0; or -1 with errno, and keeps the old one. */
 int log_file_open(struct log_file *file);
 
-/* Closes what has been opened. */
+/* Closes a file that was opened. */
 void log_file_close(struct log_file *file);
 
 #endif

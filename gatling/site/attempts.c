@@ -1,5 +1,5 @@
-/* attempts.c - see attempts.h. A table of sets of four: an address that finds its set full takes the place of the one
- * in it that has used least. So nobody is held to account for another, and no number of addresses takes memory. */
+/* attempts.c - see attempts.h. A table of sets of four: if its set is full, an address replaces the one in it with the
+ * fewest attempts. So no address pays for another, and the table never grows. */
 #include "gatling/site/attempts.h"
 
 #include <openssl/rand.h>
@@ -11,12 +11,13 @@ enum { WAYS = 4, SETS = ATTEMPTS_ADDRESSES / WAYS };
 
 struct address_entry {
 	struct peer address;
-	int64_t full_ms; /* when it has all its attempts again */
+	int64_t full_ms; /* when it will have regained all attempts */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct address_entry table[SETS][WAYS]; /* guarded by it, as */
-static uint64_t seed; /* of the hash, so that nobody chooses whom he shares a set with; 0: none yet */
+/* guarded by the mutex */
+static struct address_entry table[SETS][WAYS];
+static uint64_t seed; /* keeps clients from choosing with whom they share a set; 0: none yet */
 
 struct peer attempts_address(const struct peer *peer) {
 	struct peer network = *peer;
@@ -24,7 +25,7 @@ struct peer attempts_address(const struct peer *peer) {
 	return network;
 }
 
-/* The place of an address, or the one that it may take. With the mutex. */
+/* Returns the entry of an address, which replaces another if it is new. With the mutex locked. */
 static struct address_entry *find(const struct peer *peer) {
 	struct peer address = attempts_address(peer);
 	struct slice key = {.at = (const char *)address.address.s6_addr, .length = sizeof address.address.s6_addr};

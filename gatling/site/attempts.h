@@ -1,5 +1,5 @@
-/* attempts.h - how many passwords an address has tried, in all workers together. An address has ATTEMPTS_MOST, and gets
- * one back every ATTEMPTS_MS; of IPv6 a /64 is one. Thread-safe. */
+/* attempts.h - counts the passwords that an address has tried in all workers. An address has ATTEMPTS_MOST attempts,
+ * and regains one every ATTEMPTS_MS; an IPv6 /64 counts as one address. Thread-safe. */
 #ifndef GATLING_SITE_ATTEMPTS_H
 #define GATLING_SITE_ATTEMPTS_H
 
@@ -8,19 +8,19 @@
 enum {
 	ATTEMPTS_MOST = 10,
 	ATTEMPTS_MS = 3000,
-	ATTEMPTS_ADDRESSES = 16384 /* that are remembered; beyond that those are forgotten that have used fewest */
+	ATTEMPTS_ADDRESSES = 16384 /* that are remembered; of more, those with the fewest attempts are forgotten */
 };
 
-/* The address, or its network, that counts. */
+/* Returns the address, or the network, that counts. */
 struct peer attempts_address(const struct peer *peer);
 
-/* Takes one. false: it has none left. now_ms is of the monotonic clock. */
+/* Takes an attempt. Returns false if the address has none left. now_ms is of the monotonic clock. */
 bool attempts_take(const struct peer *peer, int64_t now_ms);
 
-/* Gives one back: it was right. */
+/* Gives an attempt back: the password was right. */
 void attempts_give_back(const struct peer *peer);
 
-/* How many it has used and not got back. */
+/* Returns how many attempts the address has used and not regained. */
 unsigned attempts_used(const struct peer *peer, int64_t now_ms);
 
 #endif

@@ -1,4 +1,5 @@
-/* basic_auth.c - see basic_auth.h. */
+/* basic_auth.c - see basic_auth.h. Most of it bounds what guessing costs: hashes are made to take long, so one thread
+ * checks them in an order that is fair to addresses, and results are remembered. */
 #include "gatling/site/basic_auth.h"
 
 #include <errno.h>
@@ -10,15 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gatling/base/hash.h"
-#include "gatling/base/owfat.h"
 #include "gatling/base/platform.h"
-#include "gatling/base/text_file.h"
+#include "gatling/base/text.h"
+#include "gatling/site/rules/text_file.h"
 #include "gatling/http/chars.h"
 #include "gatling/site/attempts.h"
 #include "gatling/site/rules/rules.h"
 
-static const char unreadable[] = "this cannot be read: nobody gets in";
+static const char unreadable[] = "this cannot be read, so access is denied";
 
 enum { BUCKETS = 256, DIGEST = 32, SECRET = 32, CREDENTIALS_MAX = AUTH_USER_MAX + 1 + AUTH_PASSWORD_MAX };
 
@@ -29,15 +29,15 @@ struct auth_user {
 
 struct realm {
 	unsigned references;
-	uint64_t id; /* of the content: a file that is read again, and is the same, asks nobody again */
-	char *text;  /* of the file; NULL: nobody gets in, */
-	bool passes; /* for the moment: it could not be read for a reason that passes */
-	struct slice realm;
+	uint64_t id;    /* of the content: if that stays the same, nobody has to authenticate again */
+	char *text;     /* of the file; NULL: access is denied */
+	bool temporary; /* the text could not be read for a temporary reason */
+	struct slice name;
 	unsigned users;
 	struct auth_user *user;
 };
 
-/* A file that exists, whichever path leads to it. */
+/* A file, whatever path leads to it. */
 struct auth_file {
 	struct text_file file;
 	struct realm *realm;
@@ -54,12 +54,13 @@ struct known_password {
 struct password_check {
 	struct job job;
 	struct basic_auth *auth;
-	struct peer address; /* see attempts_address() */
+	struct peer address; /* attempts_address() of the client */
 	unsigned char digest[DIGEST];
 	char *hash;
-	bool started;       /* it is a job of the thread */
-	bool given_up;      /* another took its place: it is not checked, and who waits asks again */
-	bool right, nobody; /* nobody: there is no such user, and it shall take as long */
+	bool started;      /* it has been given to the thread */
+	bool replaced;     /* another took its place: it is not checked, and its requests try again */
+	bool right;        /* the password matches the hash */
+	bool unknown_user; /* the hash is another user's, so that the check takes as long */
 	char password[AUTH_PASSWORD_MAX + 1];
 	struct password_check *next;
 };
@@ -67,27 +68,27 @@ struct password_check {
 struct basic_auth {
 	const struct docroot *docroot;
 	struct jobs *jobs;
-	int64_t now_ms;              /* of the last basic_auth_check() */
-	struct realm locked, unsure; /* always keep a reference */
-	bool has_secret;             /* made when it is needed first */
+	int64_t now_ms;                   /* of the last basic_auth_check() */
+	struct realm denied, unavailable; /* for files that cannot be read; these always keep a reference */
+	bool has_secret;                  /* generated at the first use */
 	unsigned char secret[SECRET];
 	struct auth_file *bucket[BUCKETS];
-	unsigned files, evicting;        /* how many there are; the bucket from which one goes next */
-	struct password_check *checking; /* those that wait, and the one that is checked */
-	unsigned checks;                 /* how many */
-	bool busy;                       /* one is checked */
-	struct known_password right[AUTH_KNOWN], wrong[AUTH_WRONG]; /* apart: guesses crowd out nobody */
+	unsigned files, evicting;        /* the number of files; the bucket from which the next one is evicted */
+	struct password_check *checking; /* those that wait, newest first, and the one in the thread */
+	unsigned checks;                 /* their number */
+	bool busy;                       /* the thread checks one */
+	struct known_password right[AUTH_KNOWN], wrong[AUTH_WRONG]; /* two tables: guesses must not evict right ones */
 	char user[CREDENTIALS_MAX + 1];
 	char lines[2 * AUTH_REALM_MAX + 128];
 };
 
-void realm_retain(struct realm *g) { g->references++; }
+void realm_retain(struct realm *realm) { realm->references++; }
 
-void realm_release(struct realm *g) {
-	if (!g || --g->references) return;
-	free(g->text);
-	free(g->user);
-	free(g);
+void realm_release(struct realm *realm) {
+	if (!realm || --realm->references) return;
+	free(realm->text);
+	free(realm->user);
+	free(realm);
 }
 
 struct basic_auth *basic_auth_new(const struct docroot *docroot, struct jobs *jobs) {
@@ -95,41 +96,41 @@ struct basic_auth *basic_auth_new(const struct docroot *docroot, struct jobs *jo
 	if (!auth) return NULL;
 	auth->docroot = docroot;
 	auth->jobs = jobs;
-	auth->locked.references = auth->unsure.references = 1;
-	auth->unsure.passes = true;
+	auth->denied.references = auth->unavailable.references = 1;
+	auth->unavailable.temporary = true;
 	return auth;
 }
 
 /* --- the files --- */
 
-static const char *parse_user(struct realm *g, struct slice line) {
-	const char *colon = memchr(line.at, ':', line.length);
-	if (!colon) return "this is not USER:HASH; nobody gets in";
-	size_t length = (size_t)(colon - line.at);
-	const char *hash = colon + 1;
-	if (length > AUTH_USER_MAX) return "the name is too long; nobody gets in";
+/* Returns what is wrong; NULL: nothing. */
+static const char *parse_user(struct realm *realm, struct slice line) {
+	size_t length = slice_until(line, ':');
+	if (length == line.length) return "this is not USER:HASH, so access is denied";
+	const char *hash = line.at + length + 1;
+	if (length > AUTH_USER_MAX) return "the name is too long, so access is denied";
 	if (*hash == '{' || strncmp(hash, "$apr1$", 6) == 0)
-		return "this hash is Apache's own, not crypt(3)'s (htpasswd -B makes one); nobody gets in";
-	((char *)(uintptr_t)line.at)[line.length] = '\0'; /* over the line end, or the NUL behind all */
-	g->user[g->users++] = (struct auth_user){.name = {.at = line.at, .length = length}, .hash = hash};
+		return "this hash is Apache's own, not crypt(3)'s (htpasswd -B makes one), so access is denied";
+	((char *)(uintptr_t)line.at)[line.length] = '\0'; /* in place of the line end, or of the NUL after the text */
+	realm->user[realm->users++] = (struct auth_user){.name = slice_first(line, length), .hash = hash};
 	return NULL;
 }
 
-/* What is wrong in *number, the line; NULL: nothing. */
-static const char *parse(struct realm *g, size_t length, unsigned *number) {
-	struct slice rest = rules_text((struct slice){.at = g->text, .length = length}), line;
+/* Returns what is wrong, with the line in *number; NULL: nothing. */
+static const char *parse(struct realm *realm, size_t length, unsigned *number) {
+	struct slice rest = rules_text((struct slice){.at = realm->text, .length = length}), line;
 	unsigned ends = 0;
 	*number = 1;
-	if (!rules_next_line(&rest, &g->realm) || !g->realm.length)
-		return "the first line has to be the realm; nobody gets in";
-	if (g->realm.length > AUTH_REALM_MAX || chars_text(g->realm.at, g->realm.length) != g->realm.length)
-		return "this cannot be a realm; nobody gets in";
-	for (size_t i = 0; i < length; i++) ends += g->text[i] == '\n';
-	if (!(g->user = calloc(ends + 1, sizeof *g->user))) return "no memory; nobody gets in";
+	if (!rules_next_line(&rest, &realm->name) || !realm->name.length)
+		return "the first line has to be the realm, so access is denied";
+	if (realm->name.length > AUTH_REALM_MAX || chars_text(realm->name.at, realm->name.length) != realm->name.length)
+		return "this cannot be a realm, so access is denied";
+	for (size_t i = 0; i < length; i++) ends += realm->text[i] == '\n';
+	if (!(realm->user = calloc(ends + 1, sizeof *realm->user))) return "no memory, so access is denied";
 	while (rules_next_line(&rest, &line)) {
 		++*number;
 		if (!line.length || line.at[0] == '#') continue;
-		const char *wrong = parse_user(g, line);
+		const char *wrong = parse_user(realm, line);
 		if (wrong) return wrong;
 	}
 	return NULL;
@@ -145,25 +146,25 @@ static uint64_t id_of(const struct auth_file *f, const char *text, size_t length
 	return id;
 }
 
-/* Takes text over; NULL: it cannot be read. NULL: ENOMEM. */
+/* Takes the text over; NULL: the file could not be read. Returns NULL without memory. */
 static struct realm *realm_new(const struct auth_file *f, const char *path, char *text, size_t length) {
-	struct realm *g = calloc(1, sizeof *g);
+	struct realm *realm = calloc(1, sizeof *realm);
 	unsigned line = 0;
-	if (!g) {
+	if (!realm) {
 		free(text);
 		return NULL;
 	}
-	g->references = 1;
-	g->id = text ? id_of(f, text, length) : 0;
-	g->text = text;
-	g->passes = !text && docroot_error_is_temporary(f->file.error);
-	const char *wrong = text ? parse(g, length, &line) : unreadable;
-	if (!wrong) return g;
+	realm->references = 1;
+	realm->id = text ? id_of(f, text, length) : 0;
+	realm->text = text;
+	realm->temporary = !text && docroot_error_is_temporary(f->file.error);
+	const char *wrong = text ? parse(realm, length, &line) : unreadable;
+	if (!wrong) return realm;
 	text_file_complain(&f->file, path, line, wrong);
-	free(g->text);
-	g->text = NULL;
-	g->users = 0;
-	return g;
+	free(realm->text);
+	realm->text = NULL;
+	realm->users = 0;
+	return realm;
 }
 
 static void forget(struct basic_auth *auth, struct auth_file **link) {
@@ -182,7 +183,7 @@ void basic_auth_free(struct basic_auth *auth) {
 	free(auth);
 }
 
-/* Room for one more: who uses a realm holds a reference. */
+/* Makes room for one more. Users of a realm hold references to it. */
 static void evict(struct basic_auth *auth) {
 	while (auth->files >= AUTH_REALMS_MAX) {
 		struct auth_file **link = &auth->bucket[auth->evicting++ % BUCKETS];
@@ -190,22 +191,21 @@ static void evict(struct basic_auth *auth) {
 	}
 }
 
-/* Nobody gets in where it cannot be seen what a realm says, for a moment or for longer. */
-static struct realm *locked(struct basic_auth *auth, int error) {
-	struct realm *g = docroot_error_is_temporary(error) ? &auth->unsure : &auth->locked;
-	realm_retain(g);
-	return g;
+/* Returns the realm of a file that cannot be read: access is denied, or answered with 503 if the error is temporary. */
+static struct realm *unreadable_realm(struct basic_auth *auth, int error) {
+	struct realm *realm = docroot_error_is_temporary(error) ? &auth->unavailable : &auth->denied;
+	realm_retain(realm);
+	return realm;
 }
 
-/* The file with that inode; NULL: no memory. */
-static struct auth_file **find(struct basic_auth *auth, const struct stat *st) {
-	const uint64_t key[] = {(uint64_t)st->st_dev, (uint64_t)st->st_ino};
-	struct slice octets = {.at = (const char *)key, .length = sizeof key};
-	struct auth_file **link = &auth->bucket[hash_octets(0, octets) % BUCKETS];
+/* Returns the link to the file with that inode, which is added if it is new. NULL: no memory. */
+static struct auth_file **find_file(struct basic_auth *auth, const struct stat *st) {
+	uint64_t hash = file_version_hash_inode(st->st_dev, st->st_ino);
+	struct auth_file **link = &auth->bucket[hash % BUCKETS];
 	while (*link && !((*link)->device == st->st_dev && (*link)->inode == st->st_ino)) link = &(*link)->next;
 	if (*link) return link;
 	evict(auth);
-	link = &auth->bucket[hash_octets(0, octets) % BUCKETS];
+	link = &auth->bucket[hash % BUCKETS];
 	struct auth_file *f = calloc(1, sizeof *f);
 	if (!f) return NULL;
 	*f = (struct auth_file){.device = st->st_dev, .inode = st->st_ino, .next = *link};
@@ -218,27 +218,27 @@ struct realm *basic_auth_find(struct basic_auth *auth, const char *path) {
 	static const struct text_file unknown;
 	struct stat st;
 	if (docroot_lstat(auth->docroot, path, &st) == -1)
-		return errno == ENOENT || errno == ENOTDIR ? NULL : locked(auth, errno);
-	if (docroot_stat(auth->docroot, path, &st) == -1) { /* a link that leads nowhere, or out */
+		return errno == ENOENT || errno == ENOTDIR ? NULL : unreadable_realm(auth, errno);
+	if (docroot_stat(auth->docroot, path, &st) == -1) { /* a symlink to nowhere, or out of the root */
 		int error = errno;
 		if (!docroot_error_is_temporary(error)) text_file_complain(&unknown, path, 0, unreadable);
-		return locked(auth, error);
+		return unreadable_realm(auth, error);
 	}
-	struct auth_file **link = find(auth, &st);
-	if (!link) return locked(auth, ENOMEM);
+	struct auth_file **link = find_file(auth, &st);
+	if (!link) return unreadable_realm(auth, ENOMEM);
 	struct auth_file *f = *link;
 	char *text;
 	size_t length;
 	enum text_state state = text_file_look(&f->file, auth->docroot, path, &text, &length);
 	if (state == TEXT_NEW && f->realm && f->realm->id == id_of(f, text, length)) {
-		free(text); /* it has been touched */
+		free(text); /* only its times have changed */
 	} else if (state != TEXT_SAME) {
 		realm_release(f->realm);
 		f->realm = realm_new(f, path, text, length);
 	}
 	if (!f->realm) {
 		forget(auth, link);
-		return locked(auth, ENOMEM);
+		return unreadable_realm(auth, ENOMEM);
 	}
 	realm_retain(f->realm);
 	return f->realm;
@@ -254,7 +254,7 @@ void basic_auth_realms(struct basic_auth *auth, struct slice file, struct realm 
 	if (n) memcpy(path, file.at, n);
 	const char *slash = memchr(path, '/', n);
 	size_t first = slash ? (size_t)(slash + 1 - path) : 0;
-	while (true) { /* as Apache's do, the nearest one replaces those above */
+	while (true) { /* the nearest file replaces those above it, as Apache's do */
 		memcpy(path + n, here, sizeof here);
 		realm[0] = basic_auth_find(auth, path);
 		if (realm[0] || !n) break;
@@ -266,18 +266,17 @@ void basic_auth_realms(struct basic_auth *auth, struct slice file, struct realm 
 	realm[1] = basic_auth_find(auth, path);
 }
 
-/* --- who asks --- */
+/* --- credentials --- */
 
-/* RFC 7617, section 2: the name into auth->user, NUL-terminated, with the password behind it. NULL: there is none that
- * could be right. */
+/* Decodes the credentials (RFC 7617, section 2): the name into auth->user, NUL-terminated, and behind it the password,
+ * which is returned. NULL: there are none that could be right. */
 static char *decode(struct basic_auth *auth, const struct request *r) {
 	struct slice field = request_field(r, FIELD_AUTHORIZATION);
 	struct slice scheme = SLICE("Basic ");
 	enum { ENCODED_MAX = (CREDENTIALS_MAX + 2) / 3 * 4 };
 	unsigned char decoded[ENCODED_MAX / 4 * 3 + 1];
-	if (r->repeated >> FIELD_AUTHORIZATION & 1 || field.length <= scheme.length) return NULL;
-	if (strncasecmp(field.at, scheme.at, scheme.length) != 0) return NULL;
-	field = slice_trim((struct slice){.at = field.at + scheme.length, .length = field.length - scheme.length});
+	if (request_repeats(r, FIELD_AUTHORIZATION) || !slice_starts_nocase(field, scheme)) return NULL;
+	field = slice_trim(slice_rest(field, scheme.length));
 	if (!field.length || field.length > ENCODED_MAX || field.length % 4) return NULL;
 	int n = EVP_DecodeBlock(decoded, (const unsigned char *)field.at, (int)field.length);
 	for (size_t end = field.length; n > 0 && end > 0 && field.at[end - 1] == '='; end--) n--;
@@ -291,13 +290,14 @@ static char *decode(struct basic_auth *auth, const struct request *r) {
 	return colon + 1;
 }
 
-/* Stands for a name and password at this state of a file. */
-static void make_digest(struct basic_auth *auth, const struct realm *g, const char *password, unsigned char *digest) {
-	unsigned char key[SECRET + sizeof g->id];
-	size_t length = (size_t)(password - auth->user) + strlen(password); /* they lie side by side */
+/* Hashes a name and password for this version of a realm, so that they need not be kept. */
+static void make_digest(struct basic_auth *auth, const struct realm *realm, const char *password,
+						unsigned char *digest) {
+	unsigned char key[SECRET + sizeof realm->id];
+	size_t length = (size_t)(password - auth->user) + strlen(password); /* they are adjacent */
 	unsigned size = DIGEST;
 	memcpy(key, auth->secret, SECRET);
-	memcpy(key + SECRET, &g->id, sizeof g->id);
+	memcpy(key + SECRET, &realm->id, sizeof realm->id);
 	HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)auth->user, length, digest, &size);
 }
 
@@ -323,13 +323,13 @@ static void note_known(struct known_password *table, size_t size, const unsigned
 static void check_password(struct job *job, const atomic_bool *stop) {
 	struct password_check *c = (struct password_check *)job;
 	char hash[PLATFORM_CRYPT_ROOM];
-	if (atomic_load(stop) || c->given_up || !platform_crypt(c->password, c->hash, hash)) return;
+	if (atomic_load(stop) || c->replaced || !platform_crypt(c->password, c->hash, hash)) return;
 	size_t length = strlen(hash);
 	c->right = strlen(c->hash) == length && CRYPTO_memcmp(hash, c->hash, length) == 0;
 	OPENSSL_cleanse(hash, sizeof hash);
 }
 
-static void checking_free(struct password_check *c) {
+static void check_free(struct password_check *c) {
 	free(c->hash);
 	OPENSSL_cleanse(c, sizeof *c);
 	free(c);
@@ -337,20 +337,20 @@ static void checking_free(struct password_check *c) {
 
 static void start_next(struct basic_auth *auth);
 
-/* Whether those whom it was for have gone. */
-static bool unwanted(const struct password_check *c) { return !c->started && atomic_load(&c->job.unwanted); }
+/* Returns whether it waits for its turn, and nobody waits for it. */
+static bool is_unwanted(const struct password_check *c) { return !c->started && atomic_load(&c->job.unwanted); }
 
-/* Drops those that nobody waits for any more. */
-static void sweep(struct basic_auth *auth) {
+/* Drops the checks that nobody waits for. */
+static void drop_unwanted(struct basic_auth *auth) {
 	for (struct password_check **link = &auth->checking; *link;) {
 		struct password_check *c = *link;
-		if (!unwanted(c)) {
+		if (!is_unwanted(c)) {
 			link = &c->next;
 			continue;
 		}
 		*link = c->next;
 		auth->checks--;
-		checking_free(c);
+		check_free(c);
 	}
 }
 
@@ -360,45 +360,42 @@ static void password_checked(struct job *job) {
 	while (*link != c) link = &(*link)->next;
 	*link = c->next;
 	auth->checks--;
-	if (!c->given_up) auth->busy = false;
-	if (c->given_up || !job->ran) { /* nobody waits for it any more, or somebody else came first */
-		checking_free(c);
-	} else {
-		if (c->right && !c->nobody) {
-			note_known(auth->right, AUTH_KNOWN, c->digest);
-			attempts_give_back(&c->address); /* it has not been used up */
-		} else {
-			note_known(auth->wrong, AUTH_WRONG, c->digest);
-		}
-		checking_free(c);
+	if (!c->replaced) auth->busy = false;
+	bool checked = !c->replaced && job->ran, right = c->right && !c->unknown_user;
+	if (checked && right) {
+		note_known(auth->right, AUTH_KNOWN, c->digest);
+		attempts_give_back(&c->address);
+	} else if (checked) {
+		note_known(auth->wrong, AUTH_WRONG, c->digest);
 	}
-	sweep(auth);
+	check_free(c);
+	drop_unwanted(auth);
 	start_next(auth);
 }
 
-/* One after the other: first those at addresses that have tried least, so that who guesses waits for who does not; of
- * these the one that came first. */
+/* Starts the next check, if none is running: that of the address with the fewest attempts, so that guesses wait for
+ * others; of several, the oldest. */
 static void start_next(struct basic_auth *auth) {
 	struct password_check *next = NULL;
 	unsigned least = 0;
 	if (auth->busy) return;
 	for (struct password_check *c = auth->checking; c; c = c->next) {
 		unsigned used = attempts_used(&c->address, auth->now_ms);
-		if (c->started || (next && used > least)) continue; /* the newest are in front */
+		if (c->started || (next && used > least)) continue;
 		next = c;
 		least = used;
 	}
 	if (!next) return;
 	next->started = true;
 	auth->busy = jobs_add(auth->jobs, &next->job);
-	next->started = auth->busy; /* else with the next that comes */
+	next->started = auth->busy; /* without a thread it starts with the next check */
 }
 
-/* When all places are taken: gives that of the one who has tried most to an address that has tried less. false: there
- * is none. */
+/* Makes room for a check of an address by replacing one of the address with the most attempts. Returns false if none
+ * has more than this address. */
 static bool make_place(struct basic_auth *auth, const struct peer *address) {
 	struct password_check *worst = NULL;
-	unsigned most = attempts_used(address, auth->now_ms) + 1; /* with the one to come */
+	unsigned most = attempts_used(address, auth->now_ms) + 1; /* with this one */
 	for (struct password_check *c = auth->checking; c; c = c->next) {
 		unsigned used = attempts_used(&c->address, auth->now_ms);
 		if (c->started || used <= most) continue;
@@ -406,33 +403,32 @@ static bool make_place(struct basic_auth *auth, const struct peer *address) {
 		most = used;
 	}
 	if (!worst) return false;
-	worst->started = worst->given_up = true;
-	if (jobs_add(auth->jobs, &worst->job)) return true; /* which tells who waits */
-	worst->started = worst->given_up = false;
+	worst->started = worst->replaced = true;
+	if (jobs_add(auth->jobs, &worst->job)) return true; /* it resumes those who wait */
+	worst->started = worst->replaced = false;
 	return false;
 }
 
-static const struct auth_user *find_user(const struct realm *g, const char *name) {
-	struct slice asked = {.at = name, .length = strlen(name)};
-	for (unsigned i = 0; i < g->users; i++)
-		if (slice_equal(g->user[i].name, asked)) return &g->user[i];
+static const struct auth_user *find_user(const struct realm *realm, const char *name) {
+	for (unsigned i = 0; i < realm->users; i++)
+		if (slice_equal(realm->user[i].name, slice_of(name))) return &realm->user[i];
 	return NULL;
 }
 
-static struct password_check *start_checking(struct basic_auth *auth, const struct realm *g, const char *password,
-											 const unsigned char *digest, const struct peer *peer) {
-	const struct auth_user *user = find_user(g, auth->user);
+static struct password_check *add_check(struct basic_auth *auth, const struct realm *realm, const char *password,
+										const unsigned char *digest, const struct peer *peer) {
+	const struct auth_user *user = find_user(realm, auth->user);
 	struct password_check *c = calloc(1, sizeof *c);
 	if (!c) return NULL;
 	c->job = (struct job){.run = check_password, .finish = password_checked};
 	c->auth = auth;
 	c->address = attempts_address(peer);
-	c->nobody = !user;
+	c->unknown_user = !user;
 	memcpy(c->digest, digest, DIGEST);
 	memcpy(c->password, password, strlen(password) + 1);
-	c->hash = strdup(user ? user->hash : g->user[0].hash);
+	c->hash = strdup(user ? user->hash : realm->user[0].hash);
 	if (!c->hash) {
-		checking_free(c);
+		check_free(c);
 		return NULL;
 	}
 	c->next = auth->checking;
@@ -441,47 +437,46 @@ static struct password_check *start_checking(struct basic_auth *auth, const stru
 	return c;
 }
 
-/* How many are under way for somebody at that address. */
+/* Returns how many checks there are for an address. */
 static unsigned checks_of(const struct basic_auth *auth, const struct peer *address) {
 	unsigned n = 0;
 	for (const struct password_check *c = auth->checking; c; c = c->next)
-		n += !c->given_up && memcmp(&c->address, address, sizeof *address) == 0;
+		n += !c->replaced && memcmp(&c->address, address, sizeof *address) == 0;
 	return n;
 }
 
-static enum auth_result ask(struct basic_auth *auth, const struct realm *g, struct auth_answer *a) {
-	char *at = auth->lines;
-	at += fmt_str(at, "WWW-Authenticate: Basic realm=\"");
-	for (size_t i = 0; i < g->realm.length; i++) {
-		if (g->realm.at[i] == '"' || g->realm.at[i] == '\\') *at++ = '\\';
-		*at++ = g->realm.at[i];
+static enum auth_result require(struct basic_auth *auth, const struct realm *realm, struct auth_answer *a) {
+	char *at = text_copy(auth->lines, SLICE("WWW-Authenticate: Basic realm=\""));
+	for (size_t i = 0; i < realm->name.length; i++) {
+		if (realm->name.at[i] == '"' || realm->name.at[i] == '\\') *at++ = '\\';
+		*at++ = realm->name.at[i];
 	}
-	at += fmt_str(at, "\", charset=\"UTF-8\"\r\n");
+	at = text_copy(at, SLICE("\", charset=\"UTF-8\"\r\n"));
 	a->lines = (struct slice){.at = auth->lines, .length = (size_t)(at - auth->lines)};
 	return AUTH_REQUIRED;
 }
 
-enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *g, const struct request *r,
+enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, const struct request *r,
 								  const struct peer *peer, bool patient, int64_t now_ms, struct auth_answer *a) {
 	unsigned char digest[DIGEST];
 	struct peer address = attempts_address(peer);
 	*a = (struct auth_answer){0};
 	auth->now_ms = now_ms;
-	if (!g->text) return g->passes ? AUTH_BUSY : AUTH_FORBIDDEN;
-	if (!request_has(r, FIELD_AUTHORIZATION)) return ask(auth, g, a);
+	if (!realm->text) return realm->temporary ? AUTH_BUSY : AUTH_FORBIDDEN;
+	if (!request_has(r, FIELD_AUTHORIZATION)) return require(auth, realm, a);
 	const char *password = decode(auth, r);
-	if (!password || !g->users) return ask(auth, g, a);
+	if (!password || !realm->users) return require(auth, realm, a);
 	if (!auth->has_secret && RAND_bytes(auth->secret, sizeof auth->secret) != 1) return AUTH_BUSY;
 	auth->has_secret = true;
-	make_digest(auth, g, password, digest);
-	if (is_known(auth->wrong, AUTH_WRONG, digest)) return ask(auth, g, a);
+	make_digest(auth, realm, password, digest);
+	if (is_known(auth->wrong, AUTH_WRONG, digest)) return require(auth, realm, a);
 	if (is_known(auth->right, AUTH_KNOWN, digest)) {
-		a->user = (struct slice){.at = auth->user, .length = strlen(auth->user)};
+		a->user = slice_of(auth->user);
 		return AUTH_ADMITTED;
 	}
-	sweep(auth);
+	drop_unwanted(auth);
 	struct password_check *c = auth->checking;
-	while (c && (c->given_up || CRYPTO_memcmp(c->digest, digest, DIGEST) != 0)) c = c->next;
+	while (c && (c->replaced || CRYPTO_memcmp(c->digest, digest, DIGEST) != 0)) c = c->next;
 	if (!patient) return AUTH_BUSY;
 	if (!c && checks_of(auth, &address) >= AUTH_CHECKS_EACH) return AUTH_BUSY;
 	if (!c && auth->checks >= AUTH_CHECKS && !make_place(auth, &address)) return AUTH_BUSY;
@@ -489,10 +484,10 @@ enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *g, cons
 		a->lines = SLICE("Retry-After: 3\r\n");
 		return AUTH_LIMITED;
 	}
-	if (!c && !(c = start_checking(auth, g, password, digest, peer))) return AUTH_BUSY;
+	if (!c && !(c = add_check(auth, realm, password, digest, peer))) return AUTH_BUSY;
 	start_next(auth);
 	a->job = &c->job;
 	if (auth->busy) return AUTH_PENDING;
-	atomic_store(&c->job.unwanted, !c->job.waiters); /* there is no thread: to be swept */
+	atomic_store(&c->job.unwanted, !c->job.waiters); /* there is no thread: drop_unwanted() may take it */
 	return AUTH_BUSY;
 }

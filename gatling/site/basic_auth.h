@@ -1,6 +1,7 @@
-/* basic_auth.h - .htaccess and .htaccess_global: who may have what is below a directory, or in a site, by Basic
- * authentication (RFC 7617). The first line is the realm, each further one USER:HASH with a hash of crypt(3); empty
- * lines and those that begin with # do not count. Where such a file cannot be read or understood, nobody gets in. */
+/* basic_auth.h - Basic authentication (RFC 7617) for a directory (.htaccess) or a site (.htaccess_global). The first
+ * line of such a file is the realm, each further one USER:HASH with a hash of crypt(3); empty lines and lines that
+ * begin with
+ * '#' are skipped. If the file is empty, unreadable or malformed, access is denied. */
 #ifndef GATLING_SITE_BASIC_AUTH_H
 #define GATLING_SITE_BASIC_AUTH_H
 
@@ -10,53 +11,54 @@
 #include "gatling/log/access.h"
 
 enum {
-	AUTH_REALM_MAX = 256, /* bytes of a realm, */
-	AUTH_USER_MAX = 256,  /* of a name: a longer one is nobody's, */
-	AUTH_PASSWORD_MAX = 511,
-	AUTH_CHECKS = 128, /* of passwords that wait, and for one address (see attempts.h) */
-	AUTH_CHECKS_EACH = 4,
-	AUTH_REALMS_MAX = 1024, /* files that are kept */
-	REALMS_OF_PATH = 2,
-	AUTH_KNOWN = 1024, /* names with passwords that are remembered to be right, */
-	AUTH_WRONG = 64    /* and wrong */
+	AUTH_REALM_MAX = 256,    /* bytes of the name of a realm */
+	AUTH_USER_MAX = 256,     /* bytes of the name of a user */
+	AUTH_PASSWORD_MAX = 511, /* bytes */
+	AUTH_CHECKS = 128,       /* passwords that may wait for a check, */
+	AUTH_CHECKS_EACH = 4,    /* for one address (see attempts.h) */
+	AUTH_REALMS_MAX = 1024,  /* files that are kept */
+	AUTH_KNOWN = 1024,       /* right passwords that are remembered, */
+	AUTH_WRONG = 64,         /* and wrong ones */
+	REALMS_OF_PATH = 2
 };
 
-struct realm; /* one state of one file */
+struct realm; /* one version of one file; not thread-safe */
 
 void realm_retain(struct realm *realm);
 void realm_release(struct realm *realm);
 
-struct basic_auth; /* a worker's */
+struct basic_auth; /* of a worker */
 
-/* NULL: ENOMEM. Passwords are checked as jobs: most hashes are made to take long. */
+/* Returns NULL: ENOMEM. Passwords are checked as jobs, since most hashes are made to take long. */
 struct basic_auth *basic_auth_new(const struct docroot *docroot, struct jobs *jobs);
 void basic_auth_free(struct basic_auth *auth); /* after jobs_free() */
 
-/* The guard that the file at path (relative to the root) sets, with a reference; looks at the file. NULL: none. */
+/* Looks at the file at path (relative to the root), and returns its realm with a reference. NULL: there is no file. */
 struct realm *basic_auth_find(struct basic_auth *auth, const char *path);
 
-/* All realms that a file at that path has but for that of its site: the .htaccess of its directory, or of the nearest
- * one above that has one; and of the first directory on the way to it, which a Host may name as a site. To
- * guard[REALMS_OF_PATH], each with a reference, or NULL. */
+/* Finds the realms of a file besides that of its site: of the .htaccess in its directory, or in the nearest one above
+ * that has one; and of the .htaccess_global in the first directory of the path, which may be a site of its own. Writes
+ * them to realm[REALMS_OF_PATH], each with a reference, or NULL. */
 void basic_auth_realms(struct basic_auth *auth, struct slice file, struct realm **realm);
 
 enum auth_result {
 	AUTH_ADMITTED,
-	AUTH_REQUIRED,  /* for another name and password: 401 */
-	AUTH_FORBIDDEN, /* to all: 403 */
+	AUTH_REQUIRED,  /* other credentials are needed: 401 */
+	AUTH_FORBIDDEN, /* access is denied: 403 */
 	AUTH_LIMITED,   /* too many attempts: 429 */
-	AUTH_BUSY,      /* too much to check, or its file cannot be read just now: 503 */
-	AUTH_PENDING    /* for *job */
+	AUTH_BUSY,      /* too many checks, or the file cannot be read for a temporary reason: 503 */
+	AUTH_PENDING    /* wait for *job */
 };
 
 struct auth_answer {
-	struct slice user;  /* of who is admitted; good until the next call, as */
-	struct slice lines; /* the field lines that 401 and 429 take */
+	/* until the next call: */
+	struct slice user;  /* with AUTH_ADMITTED */
+	struct slice lines; /* the field lines for 401 and 429 */
 	struct job *job;
 };
 
-/* patient: the client can be made to wait. now_ms is of the monotonic clock. */
+/* Checks the credentials of a request. patient: the request may wait. now_ms is of the monotonic clock. */
 enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, const struct request *request,
-								  const struct peer *peer, bool patient, int64_t now_ms, struct auth_answer *admission);
+								  const struct peer *peer, bool patient, int64_t now_ms, struct auth_answer *answer);
 
 #endif

@@ -1,5 +1,5 @@
-/* cache.c - see cache.h. A hash table with chains and a list from the most to the least recently used. What does not
- * exist is not remembered: nobody can fill the table with what is not there. */
+/* cache.c - see cache.h. A hash table with chains and a list from the most to the least recently used. Paths
+ * without a file are not remembered, so that no client can fill the table with them. */
 #include "gatling/site/cache.h"
 
 #include <assert.h>
@@ -18,18 +18,17 @@ enum { BUCKETS = 8192, SUFFIX_ROOM = 8 };
 
 struct cache_entry {
 	struct resource resource; /* first: a resource is its entry */
-	unsigned references;      /* the cache's, and that of what is being made */
-	bool kept;                /* by the cache, still */
-	bool recent;              /* see FILE_VERSION_RECENT_S; or something of it could not be opened */
-	bool packed;              /* the gzip has been made here */
-	bool restricted;          /* these are of struct lookup */
-	bool stands_in, error;
-	uint64_t hash, headers; /* headers: the id of the set, 0 for none */
+	unsigned references;      /* of the cache and of jobs */
+	bool cached;              /* the cache has a reference */
+	bool recent;              /* see FILE_VERSION_RECENT_S; or a file could not be opened for a temporary reason */
+	bool compressed;          /* its gzip was compressed here */
+	bool restricted, stands_in, error; /* of struct lookup */
+	uint64_t hash, headers;            /* headers: the id of the set, 0 for none */
 	int64_t checked_ms, used_ms;
 	size_t memory;
 	unsigned descriptors;
-	struct file_version identity[CODINGS]; /* of the file and those beside it; all zero: there is none */
-	struct conversion *making;
+	struct file_version version[CODINGS]; /* of the file and those beside it */
+	struct conversion *conversion;
 	struct hash_job *hashing;
 	struct cache_entry *chain;
 	struct cache_entry *newer, *older;
@@ -39,11 +38,11 @@ struct cache_entry {
 
 struct cache {
 	struct cache_options options;
-	uint64_t seed, making;
-	size_t packed; /* bytes of what has been compressed, until the last who sends it is done */
+	uint64_t seed;
+	uint64_t compressing, hashing; /* bytes of the files of jobs */
+	size_t compressed;             /* bytes of memory with compressed bodies, also to be sent */
+	unsigned open;                 /* files with a descriptor, also to be sent */
 	unsigned resources, descriptors;
-	uint64_t hashing; /* bytes of files whose content is to be found out */
-	unsigned open;    /* files with a descriptor, until the last who sends it is done */
 	size_t bytes;
 	int64_t tidied_ms;
 	struct cache_entry *newest, *oldest;
@@ -83,14 +82,17 @@ static void age_unlink(struct cache *c, struct cache_entry *e) {
 	else c->oldest = e->newer;
 }
 
-/* What was compressed here is gone, and may be made again. */
-static void unpack(struct cache_entry *e) {
-	struct representation **gzip = &e->resource.representation[CODING_GZIP];
-	representation_release(*gzip);
-	*gzip = NULL;
-	e->packed = false;
-	e->resource.available &= ~(1U << CODING_GZIP);
-	e->resource.producible |= 1U << CODING_GZIP;
+/* Forgets a representation that can be generated again. */
+static void forget_produced(struct resource *r, enum coding coding) {
+	representation_release(r->representation[coding]);
+	r->representation[coding] = NULL;
+	r->available &= ~(1U << coding);
+	r->producible |= 1U << coding;
+}
+
+static void forget_compressed(struct cache_entry *e) {
+	forget_produced(&e->resource, CODING_GZIP);
+	e->compressed = false;
 }
 
 static void drop(struct cache *c, struct cache_entry *e) {
@@ -98,11 +100,11 @@ static void drop(struct cache *c, struct cache_entry *e) {
 	while (*link != e) link = &(*link)->chain;
 	*link = e->chain;
 	age_unlink(c, e);
-	if (e->packed) unpack(e);
+	if (e->compressed) forget_compressed(e);
 	c->resources--;
 	c->bytes -= e->memory;
 	c->descriptors -= e->descriptors;
-	e->kept = false;
+	e->cached = false;
 	entry_release(e);
 }
 
@@ -120,7 +122,7 @@ static void insert(struct cache *c, struct cache_entry *e) {
 	c->resources++;
 	c->bytes += e->memory;
 	c->descriptors += e->descriptors;
-	e->kept = true;
+	e->cached = true;
 	while (c->oldest != c->newest && over_limit(c)) {
 		assert(!c->oldest->older);
 		drop(c, c->oldest);
@@ -133,17 +135,16 @@ void cache_free(struct cache *c) {
 	free(c);
 }
 
-/* Whether to drop it would close a file: nobody sends it. */
+/* Returns whether dropping the entry would close a file: none of its responses is being sent. */
 static bool frees_descriptors(const struct cache_entry *e) {
-	bool frees = false;
 	for (int i = 0; i < CODINGS; i++) {
 		const struct representation *f = e->resource.representation[i];
-		if (f && f->fd != -1) frees |= !representation_shared(f);
+		if (f && f->fd != -1 && !representation_shared(f)) return true;
 	}
-	return frees;
+	return false;
 }
 
-/* Whether one more file may be opened: what only the cache keeps open makes room. */
+/* Returns whether one more file may be opened, after closing files that only the cache uses. */
 static bool may_open(struct cache *c) {
 	for (struct cache_entry *e = c->oldest, *newer; e && c->open >= c->options.open; e = newer) {
 		newer = e->newer;
@@ -154,141 +155,142 @@ static bool may_open(struct cache *c) {
 
 /* --- the files of a resource --- */
 
-/* The path of the file beside it with the suffix of a coding. */
-static const char *path_of(const struct cache_entry *e, enum coding coding, char *room) {
+static struct slice path_of(const struct cache_entry *e) {
+	return (struct slice){.at = e->path, .length = e->path_length};
+}
+
+/* Writes the path with the suffix of a coding. */
+static const char *coded_path(const struct cache_entry *e, enum coding coding, char *room) {
 	memcpy(room, e->path, e->path_length);
 	memcpy(room + e->path_length, coding_suffix[coding].at, coding_suffix[coding].length + 1);
 	return room;
 }
 
-/* What is packed already is not looked for packed once more, nor what might be a private key: nobody could see that. */
-static bool stands_alone(const struct cache_entry *e) {
-	const struct slice path = {.at = e->path, .length = e->path_length};
+/* Returns whether other codings of a file are ignored: the file is encoded itself, or might be a private key, which
+ * could not be seen in an encoded file. */
+static bool ignores_codings(const struct cache_entry *e) {
+	const struct slice path = path_of(e);
 	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
 		if (slice_ends(path, coding_suffix[i])) return true;
 	return unserved_is_key(path);
 }
 
-/* What stat(2) says of each of its files. 0, or what is wrong with the file itself. */
-static int look(const struct cache *c, const struct cache_entry *e, struct file_version *identity) {
+/* Writes the version of each of its files to version[CODINGS]. Returns 0, or an errno about the file itself. */
+static int look(const struct cache *c, const struct cache_entry *e, struct file_version *version) {
 	char path[PATH_MAX + SUFFIX_ROOM];
-	int error = 0, last = stands_alone(e) ? CODING_IDENTITY : CODINGS - 1;
-	memset(identity, 0, CODINGS * sizeof *identity);
+	int error = 0, last = ignores_codings(e) ? CODING_IDENTITY : CODINGS - 1;
+	memset(version, 0, CODINGS * sizeof *version);
 	for (int i = CODING_IDENTITY; i <= last; i++) {
 		struct stat st;
-		bool there = docroot_stat(c->options.docroot, path_of(e, (enum coding)i, path), &st) == 0;
-		if (there) identity[i] = file_version_of(&st);
-		if (i == CODING_IDENTITY && !there) error = errno;
-		if (i == CODING_IDENTITY && there && S_ISDIR(st.st_mode)) error = EISDIR;
-		if (i == CODING_IDENTITY && there && !S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) error = EACCES;
-		if (error && error != ENOENT) return error; /* to open a fifo would wake its writer */
+		bool exists = docroot_stat(c->options.docroot, coded_path(e, (enum coding)i, path), &st) == 0;
+		if (exists) version[i] = file_version_of(&st);
+		if (i == CODING_IDENTITY && !exists) error = errno;
+		if (i == CODING_IDENTITY && exists && S_ISDIR(st.st_mode)) error = EISDIR;
+		if (i == CODING_IDENTITY && exists && !S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) error = EACCES;
+		if (error && error != ENOENT) return error; /* opening a fifo would wake its writer */
 	}
 	return error;
 }
 
-/* Whether what is beside the file is the same in another coding. */
-static bool usable(const struct cache_entry *e, enum coding coding) {
-	const struct file_version *beside = &e->identity[coding], *original = &e->identity[CODING_IDENTITY];
+/* Returns whether a file beside the original may be sent as that in another coding; reports one that is too old. */
+static bool is_usable(const struct cache_entry *e, enum coding coding) {
+	const struct file_version *beside = &e->version[coding], *original = &e->version[CODING_IDENTITY];
 	char path[PATH_MAX + SUFFIX_ROOM];
 	if (!S_ISREG(beside->mode) || !(beside->mode & S_IROTH)) return false;
 	if (!original->mode || !file_version_older(beside, original)) return true;
-	unserved_report_outdated(path_of(e, coding, path), e->path, original);
+	unserved_report_outdated(coded_path(e, coding, path), e->path, original);
 	return false;
 }
 
-static int open_as(struct cache *c, struct cache_entry *e, enum coding coding) {
+/* Opens the file of a coding. Returns 0 or an errno. */
+static int open_file(struct cache *c, struct cache_entry *e, enum coding coding) {
 	char path[PATH_MAX + SUFFIX_ROOM];
-	struct representation *file;
-	if (e->identity[coding].size > REPRESENTATION_BODY_MAX && !may_open(c)) return EMFILE;
-	int fd = docroot_open(c->options.docroot, path_of(e, coding, path), 0);
+	struct representation *f;
+	if (e->version[coding].size > REPRESENTATION_BODY_MAX && !may_open(c)) return EMFILE;
+	int fd = docroot_open(c->options.docroot, coded_path(e, coding, path), 0);
 	if (fd == -1) return errno;
-	int error = representation_load(fd, (struct slice){.at = path, .length = strlen(path)}, &c->open, &file);
+	int error = representation_load(fd, slice_of(path), &c->open, &f);
 	if (error) return error;
-	e->resource.representation[coding] = file;
+	e->resource.representation[coding] = f;
 	e->resource.available |= 1U << coding;
-	e->identity[coding] = *representation_version(file);
+	e->version[coding] = *representation_version(f);
 	return 0;
 }
 
+/* Counts what the entry holds. */
 static void account(struct cache_entry *e) {
 	e->memory = sizeof *e;
 	e->descriptors = 0;
 	for (int i = 0; i < CODINGS; i++) {
 		const struct representation *f = e->resource.representation[i];
 		if (f) e->memory += representation_memory(f);
-		e->descriptors += f && f->fd != -1 && !f->gzipped; /* that would be another's */
+		e->descriptors += f && f->fd != -1 && !f->gzipped; /* else the descriptor is another's */
 	}
 }
 
-/* Which of its codings can be made from what is there. */
-static unsigned makeable(const struct cache *c, const struct resource *r, const char *type) {
+/* Returns the set of codings that can be generated from the others. */
+static unsigned producible(const struct cache *c, const struct resource *r, const char *type) {
 	const struct representation *identity = r->representation[CODING_IDENTITY];
 	if (!identity) return r->representation[CODING_GZIP] ? 1U << CODING_IDENTITY : 0;
 	if (r->representation[CODING_GZIP] || !c->options.gzip_bytes || !gzip_worthwhile(type)) return 0;
 	return identity->size > GZIP_LEAST && identity->size <= GZIP_MOST ? 1U << CODING_GZIP : 0;
 }
 
-/* The media type: what the name does not tell, the content may. */
+/* Returns the media type that the name tells, or the content. */
 static const char *type_of(const struct cache_entry *e) {
-	const char *type = mime_type((struct slice){.at = e->path, .length = e->path_length});
+	const char *type = mime_type(path_of(e));
 	if (type) return type;
 	const struct representation *f = e->resource.representation[CODING_IDENTITY];
 	return f && representation_is_text(f) ? MIME_TEXT : MIME_UNKNOWN;
 }
 
-static int dress(const struct cache *c, struct cache_entry *e, const struct header_set *headers, bool missed) {
+/* Writes the fields of all representations. missed: one could not be opened. */
+static int write_fields(const struct cache *c, struct cache_entry *e, const struct header_set *headers, bool missed) {
 	struct resource *r = &e->resource;
-	struct slice path = {.at = e->path, .length = e->path_length};
-	struct field_options d = {.type = type_of(e), .headers = headers};
+	struct field_options o = {.type = type_of(e), .headers = headers, .stands_in = e->stands_in, .error = e->error};
 	int error = 0;
-	r->producible = makeable(c, r, d.type);
-	d.varies = missed || (r->available | r->producible) != 1U << CODING_IDENTITY;
+	r->producible = producible(c, r, o.type);
+	o.varies = missed || (r->available | r->producible) != 1U << CODING_IDENTITY;
 	bool restricted = e->restricted || r->realm[0] || r->realm[1];
-	if (c->options.cache_control) d.cache_control = freshness(path, d.type, restricted, e->stands_in);
-	d.stands_in = e->stands_in;
-	d.error = e->error;
+	if (c->options.cache_control) o.cache_control = freshness(path_of(e), o.type, restricted, e->stands_in);
 	for (int i = 0; i < CODINGS && !error; i++) {
-		d.coding = (enum coding)i;
-		if (r->representation[i]) error = representation_dress(r->representation[i], &d);
+		o.coding = (enum coding)i;
+		if (r->representation[i]) error = representation_write_fields(r->representation[i], &o);
 	}
 	return error;
-}
-
-static void find_realms(const struct cache *c, const struct cache_entry *e, struct realm **realm) {
-	basic_auth_realms(c->options.auth, (struct slice){.at = e->path, .length = e->path_length}, realm);
 }
 
 static int load(struct cache *c, struct cache_entry *e, const struct header_set *headers) {
 	time_t now = time(NULL);
-	int error = look(c, e, e->identity);
+	int error = look(c, e, e->version);
 	if (error && error != ENOENT) return error;
-	if (!error && (error = open_as(c, e, CODING_IDENTITY))) return error;
-	bool missed = false; /* one that is there, but could not be opened just now */
+	if (!error && (error = open_file(c, e, CODING_IDENTITY))) return error;
+	bool missed = false; /* a file exists, but could not be opened for a temporary reason */
 	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++) {
-		if (!usable(e, (enum coding)i)) continue;
-		int failed = open_as(c, e, (enum coding)i);
+		if (!is_usable(e, (enum coding)i)) continue;
+		int failed = open_file(c, e, (enum coding)i);
 		if (!failed) error = 0;
 		missed |= failed && docroot_error_is_temporary(failed);
 	}
 	if (error) return error;
-	for (int i = 0; i < CODINGS; i++) e->recent |= e->identity[i].mode && file_version_recent(&e->identity[i], now);
+	for (int i = 0; i < CODINGS; i++) e->recent |= e->version[i].mode && file_version_recent(&e->version[i], now);
 	e->recent |= missed;
-	find_realms(c, e, e->resource.realm);
-	error = dress(c, e, headers, missed);
+	basic_auth_realms(c->options.auth, path_of(e), e->resource.realm);
+	error = write_fields(c, e, headers, missed);
 	account(e);
 	return error;
 }
 
-static int entry_new(struct cache *c, const struct lookup *wanted, struct cache_entry **result) {
-	struct cache_entry *e = calloc(1, sizeof *e + wanted->path.length + 1);
+static int entry_new(struct cache *c, const struct lookup *l, struct cache_entry **result) {
+	struct cache_entry *e = calloc(1, sizeof *e + l->path.length + 1);
 	if (!e) return ENOMEM;
 	e->references = 1;
-	e->restricted = wanted->restricted;
-	e->stands_in = wanted->stands_in;
-	e->error = wanted->error;
-	memcpy(e->path, wanted->path.at, wanted->path.length);
-	e->path_length = wanted->path.length;
-	int error = load(c, e, wanted->headers);
+	e->restricted = l->restricted;
+	e->stands_in = l->stands_in;
+	e->error = l->error;
+	memcpy(e->path, l->path.at, l->path.length);
+	e->path_length = l->path.length;
+	int error = load(c, e, l->headers);
 	if (error == EACCES) unserved_report(c->options.docroot, e->path);
 	if (error) entry_release(e);
 	else *result = e;
@@ -297,17 +299,17 @@ static int entry_new(struct cache *c, const struct lookup *wanted, struct cache_
 
 /* --- finding --- */
 
-/* Whether its files are as they were when it was loaded. */
-static bool current(const struct cache *c, struct cache_entry *e, int64_t now_ms) {
+/* Returns whether its files are as they were when it was loaded. */
+static bool is_current(const struct cache *c, struct cache_entry *e, int64_t now_ms) {
 	struct file_version now[CODINGS];
 	if (e->recent) return false;
 	int error = look(c, e, now);
 	if (error && error != ENOENT) return false;
 	for (int i = 0; i < CODINGS; i++)
-		if (!file_version_same(&now[i], &e->identity[i])) return false;
+		if (!file_version_same(&now[i], &e->version[i])) return false;
 	struct realm *realm[REALMS_OF_PATH];
 	bool same = true;
-	find_realms(c, e, realm);
+	basic_auth_realms(c->options.auth, path_of(e), realm);
 	for (int i = 0; i < REALMS_OF_PATH; i++) {
 		same &= !realm[i] == !e->resource.realm[i];
 		realm_release(e->resource.realm[i]);
@@ -317,21 +319,20 @@ static bool current(const struct cache *c, struct cache_entry *e, int64_t now_ms
 	return same;
 }
 
-int cache_find(struct cache *c, const struct lookup *wanted, int64_t now_ms, struct resource **resource) {
-	struct slice path = wanted->path;
-	uint64_t headers = wanted->headers ? wanted->headers->id : 0, hash = hash_octets(c->seed + headers, path);
+int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct resource **resource) {
+	struct slice path = l->path;
+	uint64_t headers = l->headers ? l->headers->id : 0, hash = hash_octets(c->seed + headers, path);
 	struct cache_entry *e = c->bucket[hash % BUCKETS];
-	while (e &&
-		   !(e->hash == hash && e->headers == headers && e->stands_in == wanted->stands_in &&
-			 e->error == wanted->error && e->path_length == path.length && memcmp(e->path, path.at, path.length) == 0))
+	while (e && !(e->hash == hash && e->headers == headers && e->stands_in == l->stands_in && e->error == l->error &&
+				  slice_equal(path_of(e), path)))
 		e = e->chain;
-	if (e &&
-		(e->restricted != wanted->restricted || (now_ms - e->checked_ms >= CACHE_CHECK_MS && !current(c, e, now_ms)))) {
+	bool check = e && now_ms - e->checked_ms >= CACHE_CHECK_MS;
+	if (e && (e->restricted != l->restricted || (check && !is_current(c, e, now_ms)))) {
 		drop(c, e);
 		e = NULL;
 	}
 	if (!e) {
-		int error = path.length < PATH_MAX ? entry_new(c, wanted, &e) : ENAMETOOLONG;
+		int error = path.length < PATH_MAX ? entry_new(c, l, &e) : ENAMETOOLONG;
 		if (error) return error;
 		e->hash = hash;
 		e->headers = headers;
@@ -346,7 +347,7 @@ int cache_find(struct cache *c, const struct lookup *wanted, int64_t now_ms, str
 	return 0;
 }
 
-/* --- files that need not be open --- */
+/* --- closing files --- */
 
 static bool is_gone(const struct cache_entry *e) {
 	for (int i = 0; i < CODINGS; i++)
@@ -369,7 +370,7 @@ void cache_tidy(struct cache *c, int64_t now_ms, bool fields_changed) {
 	}
 }
 
-/* --- making --- */
+/* --- conversions --- */
 
 struct conversion {
 	struct job job;
@@ -382,76 +383,78 @@ struct conversion {
 	int error;
 };
 
-/* Makes room for what has been compressed at the cost of what was least recently used. */
-static void keep_limit(struct cache *c) {
-	for (struct cache_entry *e = c->oldest; e && c->packed > c->options.gzip_bytes; e = e->newer)
-		if (e->packed) unpack(e);
+/* Forgets the least recently used compressed bodies until the others are within the limit. */
+static void limit_compressed(struct cache *c) {
+	for (struct cache_entry *e = c->oldest; e && c->compressed > c->options.gzip_bytes; e = e->newer)
+		if (e->compressed) forget_compressed(e);
 }
 
-/* What a coding is made from. */
+/* Returns the representation from which a coding is generated. */
 static struct representation *source(const struct resource *r, enum coding coding) {
 	return r->representation[coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP];
 }
 
-static void make(struct job *job, const atomic_bool *stop) {
-	struct conversion *m = (struct conversion *)job;
-	struct gzip_bytes stored = representation_stored(m->from);
-	if (m->coding == CODING_GZIP) m->error = gzip_compress(&stored, stop, &m->body, &m->size);
-	else m->error = gzip_measure(&stored, stop, &m->size);
+static void convert(struct job *job, const atomic_bool *stop) {
+	struct conversion *v = (struct conversion *)job;
+	struct gzip_bytes stored = representation_stored(v->from);
+	if (v->coding == CODING_GZIP) v->error = gzip_compress(&stored, stop, &v->body, &v->size);
+	else v->error = gzip_measure(&stored, stop, &v->size);
 }
 
-static void made(struct job *job) {
-	struct conversion *m = (struct conversion *)job;
-	struct cache_entry *e = m->entry;
+static void converted(struct job *job) {
+	struct conversion *v = (struct conversion *)job;
+	struct cache *c = v->cache;
+	struct cache_entry *e = v->entry;
 	struct resource *r = &e->resource;
-	struct representation *file = NULL;
-	uint64_t limit = m->coding == CODING_GZIP ? m->cache->options.gzip_bytes : UINT64_MAX;
-	e->making = NULL;
-	if (m->coding == CODING_GZIP) m->cache->making -= m->from->size;
-	if (!job->ran) m->error = ECANCELED;
-	if (m->error != ECANCELED) r->producible &= ~(1U << m->coding);
-	if (!m->error && e->kept && m->size <= limit && !representation_changed(m->from)) {
-		struct representation *from = source(r, m->coding); /* which may have got an entity-tag meanwhile */
-		file = m->coding == CODING_GZIP ? representation_gzipped(from, m->body, m->size, &m->cache->packed)
-										: representation_gunzipped(from, m->size);
-		m->body = NULL;
+	struct representation *f = NULL;
+	bool compress = v->coding == CODING_GZIP;
+	e->conversion = NULL;
+	if (compress) c->compressing -= v->from->size;
+	if (!job->ran) v->error = ECANCELED;
+	if (v->error != ECANCELED) r->producible &= ~(1U << v->coding);
+	bool fits = !compress || v->size <= c->options.gzip_bytes;
+	if (!v->error && e->cached && fits && !representation_changed(v->from)) {
+		struct representation *from = source(r, v->coding); /* it may have got an entity-tag meanwhile */
+		f = compress ? representation_gzipped(from, v->body, v->size, &c->compressed)
+					 : representation_gunzipped(from, v->size);
+		v->body = NULL;
 	}
-	if (file) {
-		r->representation[m->coding] = file;
-		r->available |= 1U << m->coding;
-		e->packed = m->coding == CODING_GZIP;
-		keep_limit(m->cache);
+	if (f) {
+		r->representation[v->coding] = f;
+		r->available |= 1U << v->coding;
+		e->compressed = compress;
+		limit_compressed(c);
 	}
-	free(m->body);
-	representation_release(m->from);
+	free(v->body);
+	representation_release(v->from);
 	entry_release(e);
-	free(m);
+	free(v);
 }
 
 struct job *cache_convert(struct cache *c, struct resource *r, enum coding coding) {
 	struct cache_entry *e = (struct cache_entry *)r;
 	struct representation *from = source(r, coding);
 	bool compress = coding == CODING_GZIP;
-	if (e->making) return &e->making->job;
-	/* nobody waits for long: who comes when much is to be done gets the file as it is */
-	if (compress && c->making && c->making + from->size > CACHE_MAKING_MAX) return NULL;
-	if (compress && c->packed > c->options.gzip_bytes) return NULL; /* it is still being sent */
-	struct conversion *m = calloc(1, sizeof *m);
-	if (!m) return NULL;
-	*m = (struct conversion){
-		.job = {.run = make, .finish = made}, .cache = c, .entry = e, .from = from, .coding = coding};
-	if (!jobs_add(compress ? c->options.compressing : c->options.unpacking, &m->job)) {
-		free(m);
+	if (e->conversion) return &e->conversion->job;
+	/* no request waits for long: while much is to be compressed, further files are sent as they are */
+	if (compress && c->compressing && c->compressing + from->size > CACHE_COMPRESSING_MAX) return NULL;
+	if (compress && c->compressed > c->options.gzip_bytes) return NULL; /* still being sent */
+	struct conversion *v = calloc(1, sizeof *v);
+	if (!v) return NULL;
+	*v = (struct conversion){
+		.job = {.run = convert, .finish = converted}, .cache = c, .entry = e, .from = from, .coding = coding};
+	if (!jobs_add(compress ? c->options.compressing : c->options.unpacking, &v->job)) {
+		free(v);
 		return NULL;
 	}
-	if (compress) c->making += from->size;
+	if (compress) c->compressing += from->size;
 	representation_retain(from);
 	e->references++;
-	e->making = m;
-	return &m->job;
+	e->conversion = v;
+	return &v->job;
 }
 
-/* --- identifying --- */
+/* --- hashes --- */
 
 struct hash_job {
 	struct job job;
@@ -468,21 +471,16 @@ static void hash(struct job *job, const atomic_bool *stop) {
 	h->error = digest_compute(h->file->fd, h->file->size, stop, h->digest);
 }
 
-/* Puts the file with its entity-tag in the place of that without. What has been made of that is made again. */
+/* Replaces a representation by one with its entity-tag, and forgets what was generated from it. */
 static void tag(struct cache *c, struct cache_entry *e, struct hash_job *h) {
 	struct resource *r = &e->resource;
-	struct representation **as = &r->representation[h->coding], *tagged = representation_tagged(h->file, h->digest);
+	struct representation *tagged = representation_tagged(h->file, h->digest);
 	if (!tagged) return;
-	representation_release(*as);
-	*as = tagged;
-	if (e->packed && h->coding == CODING_IDENTITY) unpack(e);
-	struct representation **identity = &r->representation[CODING_IDENTITY];
-	if (h->coding == CODING_GZIP && *identity && (*identity)->gzipped) {
-		representation_release(*identity);
-		*identity = NULL;
-		r->available &= ~(1U << CODING_IDENTITY);
-		r->producible |= 1U << CODING_IDENTITY;
-	}
+	representation_release(r->representation[h->coding]);
+	r->representation[h->coding] = tagged;
+	const struct representation *identity = r->representation[CODING_IDENTITY];
+	if (h->coding == CODING_IDENTITY && e->compressed) forget_compressed(e);
+	if (h->coding == CODING_GZIP && identity && identity->gzipped) forget_produced(r, CODING_IDENTITY);
 	c->bytes -= e->memory;
 	c->descriptors -= e->descriptors;
 	account(e);
@@ -493,7 +491,7 @@ static void tag(struct cache *c, struct cache_entry *e, struct hash_job *h) {
 static void hashed(struct job *job) {
 	struct hash_job *h = (struct hash_job *)job;
 	struct cache_entry *e = h->entry;
-	bool good = job->ran && !h->error && e->kept && e->resource.representation[h->coding] == h->file &&
+	bool good = job->ran && !h->error && e->cached && e->resource.representation[h->coding] == h->file &&
 				!representation_changed(h->file);
 	e->hashing = NULL;
 	h->cache->hashing -= h->file->size;
@@ -503,8 +501,8 @@ static void hashed(struct job *job) {
 	free(h);
 }
 
-bool cache_hashes_soon(const struct cache *c, const struct representation *file, bool wanted) {
-	return file->size <= DIGEST_SOON || (wanted && c->hashing <= CACHE_WANTED);
+bool cache_hashes_soon(const struct cache *c, const struct representation *f, bool wanted) {
+	return f->size <= DIGEST_SOON || (wanted && c->hashing <= CACHE_HASHING_MAX);
 }
 
 struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding) {

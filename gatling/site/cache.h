@@ -1,4 +1,4 @@
-/* cache.h - what is at the paths of a worker: each resource with its representations, found, opened and made once. */
+/* cache.h - the resources of a worker by path, each with its representations, which it finds, opens and generates. */
 #ifndef GATLING_SITE_CACHE_H
 #define GATLING_SITE_CACHE_H
 
@@ -8,69 +8,70 @@
 
 enum {
 	CACHE_RESOURCES_MAX = 16384,
-	CACHE_BYTES_MAX = 64 * 1024 * 1024,  /* of bodies and fields in memory, without what has been compressed here */
-	CACHE_MAKING_MAX = 16 * 1024 * 1024, /* of files to be compressed; meanwhile others are sent as they are */
-	CACHE_WANTED = 1024 * 1024 * 1024,   /* bytes of all files over DIGEST_SOON that are being hashed, in seconds */
-	CACHE_CHECK_MS = 1000,               /* what was found is believed for so long without a look at the file system */
-	CACHE_TIDY_MS = 1000,                /* between two looks for files that need not be open any more: */
-	CACHE_UNUSED_MS = 60 * 1000          /* those that nobody has asked for so long, or that are gone */
+	CACHE_BYTES_MAX = 64 * 1024 * 1024, /* bodies and fields in memory, without those compressed here */
+	CACHE_COMPRESSING_MAX =
+		16 * 1024 * 1024,                   /* bytes of files in compression; beyond that others are sent as they are */
+	CACHE_HASHING_MAX = 1024 * 1024 * 1024, /* bytes of files that are being hashed, which takes seconds */
+	CACHE_CHECK_MS = 1000,                  /* for so long an entry is valid without a look at the file system */
+	CACHE_TIDY_MS = 1000,                   /* between two calls of cache_tidy() */
+	CACHE_UNUSED_MS = 60 * 1000             /* after which it closes a file */
 };
 
-/* What is at a path: the file itself, and beside it NAME.gz, NAME.zst and NAME.br, none of them older than it. */
+/* The file at a path, and NAME.gz, NAME.zst and NAME.br beside it, unless they are older. */
 struct resource {
-	struct representation *representation[CODINGS]; /* in each coding; NULL: there is none (yet) */
-	unsigned available; /* which of them there are, and which can be made: sets of 1 << coding */
-	unsigned producible;
+	struct representation *representation[CODINGS]; /* in each coding; NULL: none (yet) */
+	unsigned available, producible;      /* those that exist, and that can be generated: sets of 1 << coding */
 	struct realm *realm[REALMS_OF_PATH]; /* see basic_auth_realms() */
 };
 
-/* Where to look, and what its answer depends on. */
+/* A path, and what else the response depends on. */
 struct lookup {
 	struct slice path;                /* relative to the root of the cache, not empty */
 	const struct header_set *headers; /* NULL: none */
-	bool restricted;                  /* by the site */
-	bool stands_in;                   /* it is sent for another path, at which there is nothing, */
-	bool error;                       /* with a status that says so */
+	bool restricted;                  /* the site needs a password */
+	bool stands_in;                   /* the file is sent for another path, which does not exist, */
+	bool error;                       /* with the status of an error */
 };
 
 struct cache_options {
 	const struct docroot *docroot; /* these are the caller's */
 	struct basic_auth *auth;
 	struct jobs *compressing, *unpacking, *hashing, *hashing_large;
-	unsigned descriptors; /* of files, kept open at most */
-	unsigned open;        /* and with those that are still being sent; more: EMFILE */
-	uint64_t gzip_bytes;  /* of what has been compressed here, and what of that is still being sent; 0: nothing is */
-	bool cache_control;   /* sent for files of which the owner says nothing */
+	unsigned descriptors; /* of files that the cache keeps open at most */
+	unsigned open;        /* of files that are open at most, also to be sent; more: EMFILE */
+	uint64_t gzip_bytes;  /* compressed here and in memory at most, also to be sent; 0: compress nothing */
+	bool cache_control;   /* send a default Cache-Control */
 };
 
 struct cache;
 
-/* NULL: ENOMEM. */
+/* Returns NULL: ENOMEM. */
 struct cache *cache_new(const struct cache_options *options);
 void cache_free(struct cache *cache); /* after jobs_free() */
 
-/* Finds the world-readable regular file at a place. 0 with *resource, which is the cache's and good until the next
- * call; or an errno: ENOENT, ENOTDIR, EACCES (also: not world-readable, not a regular file, a private key), EISDIR,
- * EXDEV (leads out), EMFILE, ENOMEM, ... now_ms is of the monotonic clock. */
-int cache_find(struct cache *cache, const struct lookup *wanted, int64_t now_ms, struct resource **resource);
+/* Finds the world-readable regular file at a path. Returns 0 with *resource, which is the cache's and lasts until the
+ * next call; or an errno: ENOENT, ENOTDIR, EACCES (also: not world-readable, not a regular file, a private key),
+ * EISDIR, EXDEV (leads out of the root), EMFILE, ENOMEM, ... now_ms is of the monotonic clock. */
+int cache_find(struct cache *cache, const struct lookup *lookup, int64_t now_ms, struct resource **resource);
 
-/* Makes what it has not got in a coding but can be made: a job to be waited for. NULL: it cannot be made now. */
+/* Generates a producible representation. Returns the job to wait for; NULL: it cannot be generated now. */
 struct job *cache_convert(struct cache *cache, struct resource *resource, enum coding coding);
 
-/* Finds out what is in a large file of it that has no entity-tag yet: a job that may be waited for. NULL: not now. */
+/* Hashes a large file that has no entity-tag yet. Returns a job that may be waited for; NULL: not now. */
 struct job *cache_hash(struct cache *cache, struct resource *resource, enum coding coding);
 
-/* Whether that is worth waiting for; wanted: the entity-tag decides what the answer is. */
-bool cache_hashes_soon(const struct cache *cache, const struct representation *file, bool wanted);
+/* Returns whether that is worth waiting for. wanted: the answer depends on the entity-tag. */
+bool cache_hashes_soon(const struct cache *cache, const struct representation *representation, bool wanted);
 
-/* In how many milliseconds cache_tidy() is due; -1: nothing is open. */
+/* Returns the milliseconds until cache_tidy() is due; -1: no file is open. */
 int cache_due(const struct cache *cache, int64_t now_ms);
 
-/* Closes files that are gone, so that the file system gets their room back, or that nobody has asked for in a minute;
- * if the fields of an owner have changed, all: those with others are found no more. */
+/* Closes files that were removed, so that the file system gets their space back, and files that were not requested for
+ * CACHE_UNUSED_MS; all of them if the owner has changed fields, since entries with the old ones are not found any more.
+ */
 void cache_tidy(struct cache *cache, int64_t now_ms, bool fields_changed);
 
-/* Forgets it: a file of it has changed. */
+/* Forgets a resource, of which a file has changed. */
 void cache_drop(struct cache *cache, struct resource *resource);
 
 #endif

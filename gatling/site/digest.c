@@ -1,4 +1,4 @@
-/* digest.c - see digest.h. A direct-mapped table: a file that hashes to a taken place takes it over. */
+/* digest.c - see digest.h. A direct-mapped table: a file takes over the entry that it hashes to. */
 #include "gatling/site/digest.h"
 
 #include <errno.h>
@@ -8,40 +8,37 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gatling/base/hash.h"
-
 struct digest_entry {
-	struct file_version identity;
+	struct file_version version;
 	unsigned char digest[DIGEST_LENGTH];
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct digest_entry *table; /* guarded by it; made when it is needed first */
+static struct digest_entry *table; /* guarded by the mutex; allocated at the first use */
 
-/* One large file at a time is read for this in the process: others wait, and find its hash if it is the same. */
+/* Held while a large file is hashed: other threads wait, and find its hash if they want the same file. */
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 
-static struct digest_entry *place_of(const struct file_version *id) {
-	const uint64_t key[] = {(uint64_t)id->device, (uint64_t)id->inode};
-	return &table[hash_octets(0, (struct slice){.at = (const char *)key, .length = sizeof key}) % DIGESTS_KEPT];
+static struct digest_entry *entry_for(const struct file_version *version) {
+	return &table[file_version_hash_inode(version->device, version->inode) % DIGESTS_KEPT];
 }
 
-bool digest_find(const struct file_version *id, unsigned char *digest) {
+bool digest_find(const struct file_version *version, unsigned char *digest) {
 	pthread_mutex_lock(&mutex);
-	const struct digest_entry *k = table ? place_of(id) : NULL;
-	bool found = k && k->identity.mode && file_version_same(&k->identity, id);
-	if (found) memcpy(digest, k->digest, DIGEST_LENGTH);
+	const struct digest_entry *e = table ? entry_for(version) : NULL;
+	bool found = e && e->version.mode && file_version_same(&e->version, version);
+	if (found) memcpy(digest, e->digest, DIGEST_LENGTH);
 	pthread_mutex_unlock(&mutex);
 	return found;
 }
 
-void digest_keep(const struct file_version *id, const unsigned char *digest) {
+void digest_keep(const struct file_version *version, const unsigned char *digest) {
 	pthread_mutex_lock(&mutex);
 	if (!table) table = calloc(DIGESTS_KEPT, sizeof *table);
 	if (table) {
-		struct digest_entry *k = place_of(id);
-		k->identity = *id;
-		memcpy(k->digest, digest, DIGEST_LENGTH);
+		struct digest_entry *e = entry_for(version);
+		e->version = *version;
+		memcpy(e->digest, digest, DIGEST_LENGTH);
 	}
 	pthread_mutex_unlock(&mutex);
 }
@@ -59,7 +56,7 @@ static int hash_file(int file, uint64_t size, EVP_MD_CTX *hash, char *piece, con
 	return 0;
 }
 
-/* false: *stop. */
+/* Returns false if *stop becomes true. */
 static bool wait_turn(const atomic_bool *stop) {
 	const struct timespec pause = {.tv_nsec = 5000000};
 	while (pthread_mutex_trylock(&reading) != 0) {

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "gatling/base/owfat.h"
+#include "gatling/base/file_read.h"
+#include "gatling/base/text.h"
 #include "gatling/base/unserved.h"
 #include "gatling/base/utf8.h"
 #include "gatling/http/date.h"
@@ -18,32 +19,32 @@
 
 enum {
 	READ_ATTEMPTS = 3, /* at a file that changes while it is read into memory */
-	ETAG_BYTES = 16,   /* of the hash that the entity-tag shows */
+	ETAG_BYTES = 16,   /* of the hash in the entity-tag */
 	ETAG_ROOM = 2 * ETAG_BYTES + 8,
-	FIELDS_ROOM_MIN = 640 /* bytes of the field lines but for the owner's and the media type */
+	FIELDS_ROOM_MIN = 640 /* bytes of the field lines without the owner's and the media type */
 };
 
 struct counted_representation {
-	struct representation file; /* first: a file is its entry */
+	struct representation file; /* first: a pointer to it is one to this */
 	unsigned references;
-	struct file_version identity;
-	size_t *account;                       /* what its memory is counted in; NULL: nothing */
-	unsigned *open;                        /* and its descriptor; NULL: it has none */
-	struct counted_representation *origin; /* what it has been made of, NULL: it has been loaded */
+	struct file_version version;
+	size_t *account;                       /* counts its memory; NULL: nothing does */
+	unsigned *open;                        /* counts its descriptor; NULL: it has none */
+	struct counted_representation *origin; /* the one that it is derived from; NULL: it was loaded */
 	bool borrows;                          /* body and fd are the origin's */
 	char etag[ETAG_ROOM];
 	char *text; /* fields, block, and the media type if it is the owner's */
 	size_t text_size;
 };
 
-static const struct counted_representation *entry_of(const struct representation *file) {
+static const struct counted_representation *counted(const struct representation *file) {
 	return (const struct counted_representation *)file;
 }
 
 void representation_retain(struct representation *file) { ((struct counted_representation *)file)->references++; }
 
 bool representation_shared(const struct representation *file) {
-	const struct counted_representation *e = entry_of(file);
+	const struct counted_representation *e = counted(file);
 	return e->references > 1 || (e->borrows && e->origin->references > 1);
 }
 
@@ -61,7 +62,7 @@ void representation_release(void *file) {
 	free(e);
 }
 
-static struct counted_representation *entry_new(void) {
+static struct counted_representation *counted_new(void) {
 	struct counted_representation *e = calloc(1, sizeof *e);
 	if (!e) return NULL;
 	e->references = 1;
@@ -69,12 +70,10 @@ static struct counted_representation *entry_new(void) {
 	return e;
 }
 
-const struct file_version *representation_version(const struct representation *file) {
-	return &entry_of(file)->identity;
-}
+const struct file_version *representation_version(const struct representation *file) { return &counted(file)->version; }
 
 size_t representation_memory(const struct representation *file) {
-	const struct counted_representation *e = entry_of(file);
+	const struct counted_representation *e = counted(file);
 	return e->text_size + (file->body && !e->borrows ? file->size : 0);
 }
 
@@ -87,7 +86,7 @@ bool representation_changed(const struct representation *file) {
 	if (file->fd == -1) return false;
 	if (fstat(file->fd, &st) == -1) return true;
 	struct file_version now = file_version_of(&st);
-	return !file_version_same(&now, &entry_of(file)->identity);
+	return !file_version_same(&now, &counted(file)->version);
 }
 
 bool representation_is_text(const struct representation *file) {
@@ -105,24 +104,8 @@ bool representation_gone(const struct representation *file) {
 
 /* --- loading --- */
 
-/* The whole file, or NULL with errno; EAGAIN: it does not have the size that it had. */
-static char *read_body(int fd, size_t size) {
-	char *body = malloc(size ? size : 1);
-	for (size_t have = 0; body && have < size;) {
-		ssize_t n = pread(fd, body + have, size - have, (off_t)have);
-		if (n > 0) {
-			have += (size_t)n;
-			continue;
-		}
-		int error = n == 0 ? EAGAIN : errno;
-		free(body);
-		body = NULL;
-		errno = error;
-	}
-	return body;
-}
-
-/* Fills identity and, for a small file, body; a file that keeps changing is sent from its descriptor. 0 or an errno. */
+/* Fills in version and, for a small file, body. A file that keeps changing is sent from its descriptor. Returns 0 or an
+ * errno. */
 static int load(struct counted_representation *e) {
 	struct stat st;
 	if (fstat(e->file.fd, &st) == -1) return errno;
@@ -130,7 +113,7 @@ static int load(struct counted_representation *e) {
 	if (!S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH)) return EACCES;
 	for (int i = 0; i < READ_ATTEMPTS && st.st_size <= REPRESENTATION_BODY_MAX; i++) {
 		struct file_version before = file_version_of(&st);
-		char *body = read_body(e->file.fd, (size_t)st.st_size);
+		char *body = file_read(e->file.fd, (size_t)st.st_size);
 		if (!body && errno != EAGAIN) return errno;
 		if (fstat(e->file.fd, &st) == -1) {
 			free(body);
@@ -145,41 +128,36 @@ static int load(struct counted_representation *e) {
 		}
 		free(body);
 	}
-	e->identity = file_version_of(&st);
+	e->version = file_version_of(&st);
 	e->file.size = e->file.stored = (uint64_t)st.st_size;
 	return 0;
 }
 
-/* A private key (PEM) that somebody has left where everybody may read it is no file to be served. */
+/* Returns whether it is a private key (PEM), which is not served even if everybody may read it. */
 static bool is_key(struct slice path, const struct representation *f) {
 	static const char mark[] = "PRIVATE KEY-----";
 	return unserved_is_key(path) && f->body && memmem(f->body, f->size, mark, sizeof mark - 1);
 }
 
-static void write_etag(struct counted_representation *e, const unsigned char *hash, const char *suffix) {
-	char *out = e->etag;
-	*out++ = '"';
-	for (int i = 0; i < ETAG_BYTES; i++) {
-		*out++ = fmt_tohex((char)(hash[i] >> 4));
-		*out++ = fmt_tohex((char)(hash[i] & 15));
-	}
-	out += fmt_str(out, suffix);
-	*out++ = '"';
-	e->file.validators.etag = (struct slice){.at = e->etag, .length = (size_t)(out - e->etag)};
+static void write_etag(struct counted_representation *e, const unsigned char *hash) {
+	char *at = text_copy(e->etag, SLICE("\""));
+	for (int i = 0; i < ETAG_BYTES; i++) at = text_copy_hex(at, hash[i]);
+	*at++ = '"';
+	e->file.validators.etag = (struct slice){.at = e->etag, .length = (size_t)(at - e->etag)};
 }
 
-/* Of the content; that of a large file has to be read first, beside the loop. */
+/* Makes the entity-tag from the content. A large file needs a hash that was computed beside the loop. */
 static void make_etag(struct counted_representation *e) {
 	static_assert(SHA256_DIGEST_LENGTH == (int)DIGEST_LENGTH, "digest.h has the same hash");
 	unsigned char hash[SHA256_DIGEST_LENGTH];
 	bool known = e->file.body;
 	if (known) SHA256((const unsigned char *)e->file.body, e->file.size, hash);
-	else known = !file_version_recent(&e->identity, time(NULL)) && digest_find(&e->identity, hash);
-	if (known) write_etag(e, hash, "");
+	else known = !file_version_recent(&e->version, time(NULL)) && digest_find(&e->version, hash);
+	if (known) write_etag(e, hash);
 }
 
 int representation_load(int fd, struct slice path, unsigned *open, struct representation **file) {
-	struct counted_representation *e = entry_new();
+	struct counted_representation *e = counted_new();
 	if (!e) {
 		close(fd);
 		return ENOMEM;
@@ -202,147 +180,131 @@ int representation_load(int fd, struct slice path, unsigned *open, struct repres
 
 /* --- fields --- */
 
-/* What the owner says of a field. NULL: nothing. */
-static const struct header_item *owner_says(const struct header_set *set, const char *name) {
+/* Returns what the owner says of a field. NULL: nothing. */
+static const struct header_item *find_header(const struct header_set *set, const char *name) {
 	for (unsigned i = 0; set && i < set->count; i++)
 		if (header_named(&set->item[i], name)) return &set->item[i];
 	return NULL;
 }
 
-struct lines {
-	char *start, *at;
-};
-
-static void put(struct lines *l, struct slice s) {
-	memcpy(l->at, s.at, s.length);
-	l->at += s.length;
+static char *put_line(char *at, struct slice name, struct slice value) {
+	at = text_copy(at, name);
+	at = text_copy(at, SLICE(": "));
+	at = text_copy(at, value);
+	return text_copy(at, SLICE("\r\n"));
 }
 
-static void put_line(struct lines *l, struct slice name, struct slice value) {
-	put(l, name);
-	put(l, SLICE(": "));
-	put(l, value);
-	put(l, SLICE("\r\n"));
+static char *put_length(char *at, const struct representation *f) {
+	at = text_copy(at, SLICE("Content-Length: "));
+	at = text_copy_number(at, f->size);
+	return text_copy(at, SLICE("\r\n"));
 }
 
-static void put_length(struct lines *l, const struct representation *f) {
-	put(l, SLICE("Content-Length: "));
-	l->at += fmt_ulonglong(l->at, f->size);
-	put(l, SLICE("\r\n"));
+static char *put_coding(char *at, enum coding coding) {
+	return coding == CODING_IDENTITY ? at : put_line(at, SLICE("Content-Encoding"), coding_name[coding]);
 }
 
-static void put_coding(struct lines *l, enum coding coding) {
-	if (coding != CODING_IDENTITY) put_line(l, SLICE("Content-Encoding"), coding_name[coding]);
+static char *put_type(char *at, const struct field_options *o) {
+	const struct header_item *type = find_header(o->headers, "Content-Type");
+	if (!type) at = put_line(at, SLICE("Content-Type"), slice_of(o->type));
+	else if (!type->detach) at = put_line(at, SLICE("Content-Type"), type->value);
+	return find_header(o->headers, "X-Content-Type-Options") ? at : text_copy(at, SLICE(NOSNIFF_LINE));
 }
 
-/* The media type may be the owner's: then it is kept at the end of the text. */
-static void put_type(struct lines *l, struct representation *f, const struct field_options *d) {
-	const struct header_item *type = owner_says(d->headers, "Content-Type");
-	struct slice value = {.at = d->type, .length = strlen(d->type)};
-	f->type = d->type;
-	if (type && !type->detach) value = type->value;
-	if (!type || !type->detach) put_line(l, SLICE("Content-Type"), value);
-	if (!owner_says(d->headers, "X-Content-Type-Options")) put(l, SLICE(NOSNIFF_LINE));
-}
-
-static void put_validators(struct lines *l, struct counted_representation *e) {
+static char *put_validators(char *at, struct counted_representation *e) {
 	struct representation *f = &e->file;
-	time_t now = time(NULL), modified = e->identity.modified.tv_sec;
-	/* no date to come (RFC 9110, section 8.8.2.1), and none of a year that HTTP cannot write */
+	time_t now = time(NULL), modified = e->version.modified.tv_sec;
+	/* no date in the future (RFC 9110, section 8.8.2.1), and none of a year that HTTP cannot write */
 	f->validators.last_modified = modified > now ? now : modified < 0 ? 0 : modified;
-	put(l, f->gzipped ? SLICE("Accept-Ranges: none\r\n") : SLICE("Accept-Ranges: bytes\r\n"));
-	if (f->validators.etag.at) put_line(l, SLICE("ETag"), f->validators.etag);
-	put(l, SLICE("Last-Modified: "));
-	f->validators.date = (struct slice){.at = l->at, .length = DATE_LENGTH};
-	l->at += date_format(l->at, f->validators.last_modified);
-	put(l, SLICE("\r\n"));
+	at = text_copy(at, f->gzipped ? SLICE("Accept-Ranges: none\r\n") : SLICE("Accept-Ranges: bytes\r\n"));
+	if (f->validators.etag.at) at = put_line(at, SLICE("ETag"), f->validators.etag);
+	at = text_copy(at, SLICE("Last-Modified: "));
+	f->validators.date = (struct slice){.at = at, .length = DATE_LENGTH};
+	at += date_format(at, f->validators.last_modified);
+	return text_copy(at, SLICE("\r\n"));
 }
 
-static void put_owner(struct lines *l, const struct field_options *d) {
-	const struct header_item *vary = owner_says(d->headers, "Vary");
-	if (d->varies || (vary && !vary->detach)) {
-		put(l, SLICE("Vary: "));
-		if (d->varies) put(l, SLICE("Accept-Encoding"));
-		if (d->varies && vary && !vary->detach) put(l, SLICE(", "));
-		if (vary && !vary->detach) put(l, vary->value);
-		put(l, SLICE("\r\n"));
-	}
-	const struct header_item *cache_control = owner_says(d->headers, "Cache-Control");
-	bool unsaid = cache_control && d->stands_in && (d->error || freshness_page(d->type)) && header_lasts(cache_control);
-	if (d->cache_control.at && (!cache_control || unsaid)) put_line(l, SLICE("Cache-Control"), d->cache_control);
-	for (unsigned i = 0; d->headers && i < d->headers->count; i++) {
-		const struct header_item *item = &d->headers->item[i];
+static char *put_vary(char *at, const struct field_options *o) {
+	const struct header_item *vary = find_header(o->headers, "Vary");
+	bool owned = vary && !vary->detach;
+	if (!o->varies) return owned ? put_line(at, SLICE("Vary"), vary->value) : at;
+	at = text_copy(at, SLICE("Vary: Accept-Encoding"));
+	if (owned) at = text_copy(text_copy(at, SLICE(", ")), vary->value);
+	return text_copy(at, SLICE("\r\n"));
+}
+
+static char *put_owner(char *at, const struct field_options *o) {
+	const struct header_item *own = find_header(o->headers, "Cache-Control");
+	bool overruled = own && o->stands_in && (o->error || freshness_page(o->type)) && header_lasts(own);
+	at = put_vary(at, o);
+	if (o->cache_control.at && (!own || overruled)) at = put_line(at, SLICE("Cache-Control"), o->cache_control);
+	for (unsigned i = 0; o->headers && i < o->headers->count; i++) {
+		const struct header_item *item = &o->headers->item[i];
 		if (item->detach || header_named(item, "Vary") || header_named(item, "Content-Type")) continue;
-		if (item != cache_control || !unsaid) put_line(l, item->name, item->value);
+		if (item != own || !overruled) at = put_line(at, item->name, item->value);
 	}
+	return at;
 }
 
-/* The fields are complete. */
-static void finish(struct counted_representation *e, const struct lines *l, char *block) {
-	e->file.fields = (struct slice){.at = l->start, .length = (size_t)(l->at - l->start)};
+/* Completes the fields, which end at `end`, with the header block. */
+static void finish_fields(struct counted_representation *e, const char *end, char *block) {
+	e->file.fields = (struct slice){.at = e->text, .length = (size_t)(end - e->text)};
 	e->file.block = (struct slice){.at = block, .length = hpack_fields(e->file.fields, block)};
-	e->text = l->start;
 }
 
-static size_t length_of(const struct lines *l) { return (size_t)(l->at - l->start); }
-
-int representation_dress(struct representation *f, const struct field_options *d) {
+int representation_write_fields(struct representation *f, const struct field_options *o) {
 	struct counted_representation *e = (struct counted_representation *)f;
-	size_t room = FIELDS_ROOM_MIN + strlen(d->type) + (d->headers ? d->headers->octets : 0);
-	const struct header_item *type = owner_says(d->headers, "Content-Type");
+	size_t room = FIELDS_ROOM_MIN + strlen(o->type) + (o->headers ? o->headers->octets : 0);
+	const struct header_item *type = find_header(o->headers, "Content-Type");
 	size_t type_room = type && !type->detach ? type->value.length + 1 : 0;
-	char *text = malloc(room + HPACK_BOUND(room) + type_room);
+	size_t size = room + HPACK_BOUND(room) + type_room;
+	char *text = malloc(size);
 	if (!text) return ENOMEM;
-	struct lines l = {.start = text, .at = text};
-	put_length(&l, f);
-	f->type_at = length_of(&l);
-	f->coding = d->coding;
-	put_coding(&l, d->coding);
-	put_type(&l, f, d);
-	f->validators_at = length_of(&l);
-	put_validators(&l, e);
-	f->owner_at = length_of(&l);
-	put_owner(&l, d);
-	finish(e, &l, text + room);
-	if (type_room) {
-		char *own = text + room + HPACK_BOUND(room);
-		memcpy(own, type->value.at, type->value.length);
-		own[type->value.length] = '\0';
+	e->text = text;
+	e->text_size = size;
+	char *at = put_length(text, f);
+	f->type_at = (size_t)(at - text);
+	f->coding = o->coding;
+	f->type = o->type;
+	at = put_type(put_coding(at, o->coding), o);
+	f->validators_at = (size_t)(at - text);
+	at = put_validators(at, e);
+	f->owner_at = (size_t)(at - text);
+	finish_fields(e, put_owner(at, o), text + room);
+	if (type_room) { /* the value is needed as a string, too */
+		char *own = text + size - type_room;
+		*text_copy(own, type->value) = '\0';
 		f->type = own;
 	}
-	e->text_size = room + HPACK_BOUND(room) + type_room;
 	return 0;
 }
 
-/* --- made of another --- */
+/* --- derived from another --- */
 
-/* The same entity-tag with a suffix inside its quotes. */
+struct derivation {
+	enum coding coding;
+	const char *suffix;          /* for the entity-tag of the origin; NULL: */
+	const unsigned char *digest; /* the hash for a new one */
+	bool gunzips;
+	uint64_t size;
+};
+
+/* Appends a suffix to the entity-tag of the origin, inside the quotes. */
 static void derive_etag(struct counted_representation *e, const char *suffix) {
 	struct slice etag = e->origin->file.validators.etag;
 	if (!etag.at) return;
-	size_t n = etag.length - 1;
-	memcpy(e->etag, etag.at, n);
-	n += fmt_str(e->etag + n, suffix);
-	e->etag[n++] = '"';
-	e->file.validators.etag = (struct slice){.at = e->etag, .length = n};
+	char *at = text_copy(e->etag, slice_first(etag, etag.length - 1));
+	at = text_copy(text_copy_string(at, suffix), SLICE("\""));
+	e->file.validators.etag = (struct slice){.at = e->etag, .length = (size_t)(at - e->etag)};
 }
 
 static struct slice part(const struct representation *f, size_t from, size_t to) {
 	return (struct slice){.at = f->fields.at + from, .length = to - from};
 }
 
-/* How one is made of another. */
-struct derivation {
-	enum coding coding;
-	const char *suffix;          /* of the entity-tag, or */
-	const unsigned char *digest; /* what it is made of, NULL: of that of the origin */
-	bool unpacks;
-	uint64_t size;
-};
-
-/* NULL: ENOMEM. */
+/* Returns a representation with the fields of the origin, except those of the coding. NULL: ENOMEM. */
 static struct counted_representation *derive(struct representation *origin, const struct derivation *d) {
-	struct counted_representation *e = entry_new();
+	struct counted_representation *e = counted_new();
 	size_t room = FIELDS_ROOM_MIN + origin->fields.length;
 	char *text = e ? malloc(room + HPACK_BOUND(room)) : NULL;
 	if (!text) {
@@ -352,31 +314,28 @@ static struct counted_representation *derive(struct representation *origin, cons
 	struct representation *f = &e->file;
 	representation_retain(origin);
 	e->origin = (struct counted_representation *)origin;
-	e->identity = e->origin->identity;
+	e->version = e->origin->version;
+	e->text = text;
 	e->text_size = room + HPACK_BOUND(room);
 	f->size = d->size;
 	f->type = origin->type;
 	f->coding = d->coding;
-	f->gzipped = d->unpacks;
-	if (d->digest) write_etag(e, d->digest, "");
+	f->gzipped = d->gunzips;
+	if (d->digest) write_etag(e, d->digest);
 	else derive_etag(e, d->suffix);
-	struct lines l = {.start = text, .at = text};
-	put_coding(&l, origin->coding); /* to see how long it is */
-	size_t type_at = origin->type_at + length_of(&l);
-	l.at = l.start;
-	put_length(&l, f);
-	f->type_at = length_of(&l);
-	put_coding(&l, d->coding);
-	put(&l, part(origin, type_at, origin->validators_at));
-	f->validators_at = length_of(&l);
-	put_validators(&l, e);
-	f->owner_at = length_of(&l);
-	put(&l, part(origin, origin->owner_at, origin->fields.length));
-	finish(e, &l, text + room);
+	/* writes the coding of the origin only to learn its length */
+	size_t after_coding = origin->type_at + (size_t)(put_coding(text, origin->coding) - text);
+	char *at = put_length(text, f);
+	f->type_at = (size_t)(at - text);
+	at = text_copy(put_coding(at, d->coding), part(origin, after_coding, origin->validators_at));
+	f->validators_at = (size_t)(at - text);
+	at = put_validators(at, e);
+	f->owner_at = (size_t)(at - text);
+	finish_fields(e, text_copy(at, part(origin, origin->owner_at, origin->fields.length)), text + room);
 	return e;
 }
 
-/* Shares what the origin has stored. */
+/* Shares the body or descriptor of the origin. */
 static struct representation *borrow(struct counted_representation *e, uint64_t stored) {
 	const struct representation *origin = &e->origin->file;
 	e->borrows = true;
@@ -402,7 +361,7 @@ struct representation *representation_gzipped(struct representation *identity, c
 }
 
 struct representation *representation_gunzipped(struct representation *gzip, uint64_t size) {
-	struct derivation d = {.coding = CODING_IDENTITY, .suffix = "-un", .size = size, .unpacks = true};
+	struct derivation d = {.coding = CODING_IDENTITY, .suffix = "-un", .size = size, .gunzips = true};
 	struct counted_representation *e = derive(gzip, &d);
 	return e ? borrow(e, gzip->size) : NULL;
 }

@@ -1,5 +1,5 @@
-/* representation.h - one representation of a resource, ready to be sent: a file that is opened and checked, small ones
- * in memory, or what has been made of one; with its field lines. */
+/* representation.h - a representation of a resource, ready to be sent with its field lines: an open file, a small one
+ * in memory, or one that was generated from another. */
 #ifndef GATLING_SITE_REPRESENTATION_H
 #define GATLING_SITE_REPRESENTATION_H
 
@@ -12,84 +12,86 @@
 #include "gatling/site/rules/header_rules.h"
 
 enum {
-	/* Bytes of a file that is kept in memory; a larger one keeps a descriptor. Linux 6.18, processor time of
-	 * sendfile(2) as a ratio to that of sending from memory: 16 KB 1.04 to 1.2, 32 KB 0.9, 64 KB 0.96, 100 KB 0.8, 10
+	/* Bytes of a file that is kept in memory; a larger one keeps a descriptor. On Linux 6.18 sendfile(2) takes this
+	 * multiple of the processor time of sending from memory: 16 KB 1.04 to 1.2, 32 KB 0.9, 64 KB 0.96, 100 KB 0.8, 10
 	 * MB 0.9. */
 	REPRESENTATION_BODY_MAX = 64 * 1024
 };
 
-/* Goes with every Content-Type: what it says holds (https://fetch.spec.whatwg.org/#x-content-type-options-header). */
+/* Makes browsers believe Content-Type (https://fetch.spec.whatwg.org/#x-content-type-options-header). */
 #define NOSNIFF_LINE "X-Content-Type-Options: nosniff\r\n"
 
-/* One state of one file in one coding: never changes, freed with the last reference. */
+/* One version of a file in one coding. Does not change once its fields are written; freed with the last reference. */
 struct representation {
-	uint64_t size;    /* of the representation */
-	const char *body; /* of size bytes, or NULL: */
-	int fd;           /* read it from here; -1 with a body */
-	bool gzipped;     /* body or fd hold gzip, of stored bytes, that has to be unpacked on the way: size bytes then */
-	uint64_t stored;
+	uint64_t size;    /* of the content, in bytes */
+	const char *body; /* the content in memory; NULL: */
+	int fd;           /* in a file; -1 with a body */
+	bool gzipped;     /* body or fd have `stored` bytes of gzip, to be decompressed while sending */
+	uint64_t stored;  /* bytes in body or fd */
 	enum coding coding;
 	const char *type;             /* the value of Content-Type */
-	struct validators validators; /* without an entity-tag as long as the content of a large file is not known */
-	/* Content-Length; Content-Type with Content-Encoding and NOSNIFF_LINE; Accept-Ranges, ETag and Last-Modified; Vary,
-	 * Cache-Control and what else the owner says: each line with its CRLF */
+	struct validators validators; /* a large file has no entity-tag until it is hashed */
+	/* The field lines, each with its CRLF, in four parts: Content-Length; Content-Encoding, Content-Type and
+	 * NOSNIFF_LINE; Accept-Ranges, ETag and Last-Modified; Vary, Cache-Control and the owner's. */
 	struct slice fields;
 	struct slice block;                      /* the same as a header block of HPACK */
-	size_t type_at, validators_at, owner_at; /* where in fields the second, third and fourth part start */
+	size_t type_at, validators_at, owner_at; /* where the second, third and fourth part start */
 };
 
-/* What the fields of a file say that the file itself does not. */
+/* Determine the fields of a representation, beside the file itself. */
 struct field_options {
 	const char *type; /* by its name */
 	enum coding coding;
-	bool varies;                      /* it depends on Accept-Encoding */
+	bool varies;                      /* the response depends on Accept-Encoding */
 	struct slice cache_control;       /* absent: none */
-	const struct header_set *headers; /* the owner's, they overrule; NULL: none */
-	bool stands_in, error;            /* for another file: then an error, or a page, does not last as he says of that */
+	const struct header_set *headers; /* of the owner, which take precedence; NULL: none */
+	/* The file is sent for another path, as an error or not: the owner's Cache-Control for that path, if it is long,
+	 * does not apply to an error or a page. */
+	bool stands_in, error;
 };
 
-/* A further reference; representation_release() gives it back, and has the form of an iob_release. */
+/* Add and release a reference. representation_release() is an iob_release. */
 void representation_retain(struct representation *file);
 void representation_release(void *file);
 
-/* Takes fd over and loads the file. 0 with *file, still without fields; or an errno. EACCES: it is not regular, not
- * world-readable, or a private key, which path tells. *open is one more as long as the file keeps a descriptor. */
+/* Takes fd over and loads the file. Returns 0 with *file, which has no fields yet; or an errno. EACCES: it is not
+ * regular, not world-readable, or a private key, which has such a path. *open counts the file as long as it keeps a
+ * descriptor. */
 int representation_load(int fd, struct slice path, unsigned *open, struct representation **file);
 
-/* Writes the fields; before it is sent for the first time. 0 or ENOMEM. */
-int representation_dress(struct representation *file, const struct field_options *dress);
+/* Writes the fields, before the first response. Returns 0 or ENOMEM. */
+int representation_write_fields(struct representation *file, const struct field_options *options);
 
-/* What has been made of a file, with the same fields but for those of the coding. NULL: ENOMEM. body is malloc'd and
- * taken over; *account is the larger by representation_memory() as long as there is a reference. */
+/* Return the representation in another coding, with the same fields except those of the coding. NULL: ENOMEM. The
+ * malloc'd body is taken over; *account counts representation_memory() until the last reference is released. size: of
+ * the content in that coding. */
 struct representation *representation_gzipped(struct representation *identity, char *body, uint64_t size,
 											  size_t *account);
-struct representation *representation_gunzipped(struct representation *gzip,
-												uint64_t size); /* size: of what is packed in it */
+struct representation *representation_gunzipped(struct representation *gzip, uint64_t size);
 
-/* The same file, of which the content is known now: with an entity-tag (see digest.h). NULL: ENOMEM. */
+/* Returns the same file with an entity-tag, made from its hash (digest.h). NULL: ENOMEM. */
 struct representation *representation_tagged(struct representation *file, const unsigned char *digest);
 
-/* What is stored of it, for gzip.h. */
+/* Returns its stored bytes, for gzip.h. */
 struct gzip_bytes representation_stored(const struct representation *representation);
 
-/* Whether somebody else has a reference, too. */
+/* Returns whether there is a second reference. */
 bool representation_shared(const struct representation *file);
 
-/* What stat(2) said when it was loaded. */
+/* Returns the version of the file that was loaded. */
 const struct file_version *representation_version(const struct representation *file);
 
-/* Bytes of memory that it takes, without its own structure. */
+/* Returns the bytes of memory that it takes, without its own structure. */
 size_t representation_memory(const struct representation *file);
 
-/* Whether it is text by its first REPRESENTATION_START bytes (utf8_is_text()). */
+/* Returns whether it is text, by its first REPRESENTATION_START bytes (utf8_is_text()). */
 enum { REPRESENTATION_START = 1024 };
 bool representation_is_text(const struct representation *file);
 
-/* Whether it is open, and no name leads to it any more. */
+/* Returns whether it is open, and has no name any more. */
 bool representation_gone(const struct representation *file);
 
-/* What is served from a descriptor may change in place at any time: whether it has, so that its bytes never go out
- * under the entity-tag of others. */
+/* Returns whether an open file was changed in place: its bytes must not be sent with the entity-tag of others. */
 bool representation_changed(const struct representation *file);
 
 #endif

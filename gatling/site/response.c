@@ -6,12 +6,12 @@
 #include <stdlib.h>
 
 #include "gatling/base/gzip.h"
-#include "gatling/base/owfat.h"
+#include "gatling/base/text.h"
 
 enum {
-	FIELDS_ROOM = 1024,   /* bytes of what is neither the file's nor the owner's */
-	PART_HEAD_ROOM = 256, /* bytes of the head of one part of multipart/byteranges, but for its media type */
-	PAGE_ROOM = 256       /* and of the page that is nothing but a status */
+	FIELDS_ROOM = 1024,   /* bytes of the fields that are not of the representation */
+	PART_HEAD_ROOM = 256, /* bytes of the head of a part of multipart/byteranges, without its media type */
+	PAGE_ROOM = 256       /* bytes of the page of a status */
 };
 
 const struct slice response_allow = SLICE("GET, HEAD, OPTIONS");
@@ -65,46 +65,32 @@ void response_status(struct response *r, int status) {
 struct slice response_status_line(int code) {
 	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
 		if (statuses[i].code == code) return statuses[i].line;
-	abort(); /* a status that nobody has named here */
+	abort(); /* the status is missing in the table */
 }
 
-/* Text being written; there is always room. */
-struct text {
-	char *start, *at;
-};
-
-static void put(struct text *t, struct slice s) {
-	memcpy(t->at, s.at, s.length);
-	t->at += s.length;
+static char *put_content_length(char *at, uint64_t length) {
+	at = text_copy(at, SLICE("Content-Length: "));
+	at = text_copy_number(at, length);
+	return text_copy(at, SLICE("\r\n"));
 }
 
-static void put_number(struct text *t, uint64_t number) { t->at += fmt_ulonglong(t->at, number); }
-
-static void put_content_length(struct text *t, uint64_t length) {
-	put(t, SLICE("Content-Length: "));
-	put_number(t, length);
-	put(t, SLICE("\r\n"));
+static char *put_content_range(char *at, const struct range *range, uint64_t size) {
+	at = text_copy(at, SLICE("Content-Range: bytes "));
+	at = text_copy_number(at, range->first);
+	*at++ = '-';
+	at = text_copy_number(at, range->first + range->length - 1);
+	*at++ = '/';
+	at = text_copy_number(at, size);
+	return text_copy(at, SLICE("\r\n"));
 }
-
-static void put_content_range(struct text *t, const struct range *range, uint64_t size) {
-	put(t, SLICE("Content-Range: bytes "));
-	put_number(t, range->first);
-	put(t, SLICE("-"));
-	put_number(t, range->first + range->length - 1);
-	put(t, SLICE("/"));
-	put_number(t, size);
-	put(t, SLICE("\r\n"));
-}
-
-static struct slice from(struct slice s, size_t at) { return (struct slice){.at = s.at + at, .length = s.length - at}; }
 
 /* --- multipart/byteranges, RFC 9110, section 14.6 --- */
 
 static bool make_boundary(struct response *r) {
 	unsigned char random[BOUNDARY_LENGTH / 2];
+	char *at = r->boundary;
 	if (RAND_bytes(random, sizeof random) != 1) return false;
-	for (size_t i = 0; i < BOUNDARY_LENGTH; i++)
-		r->boundary[i] = fmt_tohex((char)(i % 2 ? random[i / 2] & 15 : random[i / 2] >> 4));
+	for (size_t i = 0; i < sizeof random; i++) at = text_copy_hex(at, random[i]);
 	return true;
 }
 
@@ -112,17 +98,15 @@ static struct slice boundary(const struct response *r) {
 	return (struct slice){.at = r->boundary, .length = BOUNDARY_LENGTH};
 }
 
-/* The head of one part, to out (PART_HEAD_ROOM bytes, and those of the media type); its length. */
+/* Writes the head of a part to out (PART_HEAD_ROOM bytes, and those of the media type). Returns its length. */
 static size_t part_head(const struct response *r, int part, char *out) {
-	struct text t = {.start = out, .at = out};
-	put(&t, SLICE("\r\n--"));
-	put(&t, boundary(r));
-	put(&t, SLICE("\r\nContent-Type: "));
-	put(&t, (struct slice){.at = r->representation->type, .length = strlen(r->representation->type)});
-	put(&t, SLICE("\r\n"));
-	put_content_range(&t, &r->range[part], r->representation->size);
-	put(&t, SLICE("\r\n"));
-	return (size_t)(t.at - t.start);
+	char *at = text_copy(out, SLICE("\r\n--"));
+	at = text_copy(at, boundary(r));
+	at = text_copy(at, SLICE("\r\nContent-Type: "));
+	at = text_copy_string(at, r->representation->type);
+	at = text_copy(at, SLICE("\r\n"));
+	at = put_content_range(at, &r->range[part], r->representation->size);
+	return (size_t)(text_copy(at, SLICE("\r\n")) - out);
 }
 
 static uint64_t multipart_length(const struct response *r) {
@@ -132,7 +116,7 @@ static uint64_t multipart_length(const struct response *r) {
 	return length;
 }
 
-/* Appends part of the file; takes one reference over. */
+/* Appends part of a representation, and takes a reference over. */
 static int add_file(iob *batch, struct representation *f, uint64_t first, uint64_t length) {
 	if (f->gzipped) {
 		struct gzip_bytes stored = representation_stored(f);
@@ -158,7 +142,7 @@ static int add_multipart(iob *batch, const struct response *r) {
 	return result ? result : iob_addcopy(batch, "--\r\n", 4);
 }
 
-/* --- what has nothing to show but its status --- */
+/* --- the page of a status --- */
 
 static size_t status_page(int status, char *out) {
 	struct slice line = response_status_line(status);
@@ -168,86 +152,77 @@ static size_t status_page(int status, char *out) {
 							line.at + version, words, line.at + version);
 }
 
-/* --- all kinds --- */
+/* --- fields --- */
 
-static void put_coding(struct text *t, const struct representation *f) {
-	if (f->coding == CODING_IDENTITY) return;
-	put(t, SLICE("Content-Encoding: "));
-	put(t, coding_name[f->coding]);
-	put(t, SLICE("\r\n"));
-}
-
-/* All with a file but for 416. */
-static void put_file_fields(struct text *t, struct response *r, uint64_t *length) {
+/* Appends the fields of every response with a representation except 416. */
+static char *put_representation_fields(char *at, const struct response *r, uint64_t *length) {
 	const struct representation *f = r->representation;
 	*length = r->ranges == 1 ? r->range[0].length : f->size;
 	if (r->status == 304) {
 		*length = 0;
-		put(t, from(f->fields, f->validators_at));
+		at = text_copy(at, slice_rest(f->fields, f->validators_at));
 	} else if (r->ranges > 1) {
 		*length = multipart_length(r);
-		put_content_length(t, *length);
-		put_coding(t, f);
-		put(t, SLICE("Content-Type: multipart/byteranges; boundary="));
-		put(t, boundary(r));
-		put(t, SLICE("\r\n" NOSNIFF_LINE));
-		put(t, from(f->fields, f->validators_at));
+		at = put_content_length(at, *length);
+		if (f->coding != CODING_IDENTITY) {
+			at = text_copy(text_copy(at, SLICE("Content-Encoding: ")), coding_name[f->coding]);
+			at = text_copy(at, SLICE("\r\n"));
+		}
+		at = text_copy(at, SLICE("Content-Type: multipart/byteranges; boundary="));
+		at = text_copy(text_copy(at, boundary(r)), SLICE("\r\n" NOSNIFF_LINE));
+		at = text_copy(at, slice_rest(f->fields, f->validators_at));
 	} else if (r->ranges) {
-		put_content_length(t, *length);
-		put_content_range(t, &r->range[0], f->size);
-		put(t, from(f->fields, f->type_at));
-	} else if (r->status != 200) { /* no validators: they would be taken for those of what was asked for */
-		put(t, (struct slice){.at = f->fields.at, .length = f->validators_at});
-		put(t, from(f->fields, f->owner_at));
+		at = put_content_length(at, *length);
+		at = put_content_range(at, &r->range[0], f->size);
+		at = text_copy(at, slice_rest(f->fields, f->type_at));
+	} else if (r->status != 200) { /* without validators, which would be taken for those of the requested path */
+		at = text_copy(at, slice_first(f->fields, f->validators_at));
+		at = text_copy(at, slice_rest(f->fields, f->owner_at));
 	} else {
-		put(t, f->fields);
+		at = text_copy(at, f->fields);
 	}
-	if (r->lines.length) put(t, r->lines);
+	return text_copy(at, r->lines);
 }
 
-static void put_status_fields(struct text *t, const struct response *r, uint64_t *length) {
+static char *put_status_fields(char *at, const struct response *r, uint64_t *length) {
+	const struct generated_content *source = r->source.owner ? &r->source : NULL;
 	char page[PAGE_ROOM];
 	if (r->status == 204 || r->status == 405) {
-		put(t, SLICE("Allow: "));
-		put(t, response_allow);
-		put(t, SLICE("\r\n"));
+		at = text_copy(text_copy(at, SLICE("Allow: ")), response_allow);
+		at = text_copy(at, SLICE("\r\n"));
 	}
 	if (r->representation) { /* 416 */
-		put(t, SLICE("Content-Range: bytes */"));
-		put_number(t, r->representation->size);
-		put(t, SLICE("\r\n"));
+		at = text_copy_number(text_copy(at, SLICE("Content-Range: bytes */")), r->representation->size);
+		at = text_copy(at, SLICE("\r\n"));
 	}
 	if (r->location.length) {
-		put(t, SLICE("Location: "));
-		put(t, r->location);
-		put(t, SLICE("\r\n"));
+		at = text_copy(text_copy(at, SLICE("Location: ")), r->location);
+		at = text_copy(at, SLICE("\r\n"));
 	}
 	*length = 0;
-	if (r->lines.length) put(t, r->lines);
-	if (r->status == 204) return;
-	*length = r->source.owner ? r->source.length : r->page.at ? r->page.length : status_page(r->status, page);
-	put_content_length(t, *length);
-	put(t, SLICE("Content-Type: "));
-	put(t, r->source.owner ? (struct slice){.at = r->source.type, .length = strlen(r->source.type)}
-						   : SLICE("text/html; charset=utf-8"));
-	put(t, SLICE("\r\n" NOSNIFF_LINE));
-	if (r->source.owner && r->source.coding == CODING_GZIP) put(t, SLICE("Content-Encoding: gzip\r\n"));
-	if (r->source.owner) put(t, SLICE("Vary: Accept-Encoding\r\n"));
+	at = text_copy(at, r->lines);
+	if (r->status == 204) return at;
+	*length = source ? source->length : r->page.at ? r->page.length : status_page(r->status, page);
+	at = put_content_length(at, *length);
+	at = text_copy(at, SLICE("Content-Type: "));
+	at = text_copy(at, source ? slice_of(source->type) : SLICE("text/html; charset=utf-8"));
+	at = text_copy(at, SLICE("\r\n" NOSNIFF_LINE));
+	if (source && source->coding == CODING_GZIP) at = text_copy(at, SLICE("Content-Encoding: gzip\r\n"));
+	return source ? text_copy(at, SLICE("Vary: Accept-Encoding\r\n")) : at;
 }
 
 size_t response_fields_room(const struct response *r) {
-	size_t file = r->representation ? r->representation->fields.length : 0;
-	return FIELDS_ROOM + r->location.length + r->lines.length + file;
+	size_t fields = r->representation ? r->representation->fields.length : 0;
+	return FIELDS_ROOM + r->location.length + r->lines.length + fields;
 }
 
-static bool is_file(const struct response *r) { return r->representation && r->status != 416; }
+static bool sends_representation(const struct response *r) { return r->representation && r->status != 416; }
 
 size_t response_fields(struct response *r, char *out, uint64_t *content_length) {
-	struct text t = {.start = out, .at = out};
 	if (r->ranges > 1 && !make_boundary(r)) return 0;
-	if (is_file(r)) put_file_fields(&t, r, content_length);
-	else put_status_fields(&t, r, content_length);
-	return (size_t)(t.at - t.start);
+	const char *end = sends_representation(r) ? put_representation_fields(out, r, content_length)
+											  : put_status_fields(out, r, content_length);
+	return (size_t)(end - out);
 }
 
 struct slice response_in_memory(const struct response *r) {
@@ -262,8 +237,8 @@ int response_content(iob *batch, struct response *r) {
 		return iob_addsource(batch, r->source.length, r->source.fill, r->source.release, r->source.owner,
 							 r->source.memory);
 	if (r->page.at) return iob_addbuf(batch, r->page.at, r->page.length, NULL, NULL);
-	if (is_file(r) && r->ranges > 1) return add_multipart(batch, r);
-	if (is_file(r) && r->status != 304)
+	if (sends_representation(r) && r->ranges > 1) return add_multipart(batch, r);
+	if (sends_representation(r) && r->status != 304)
 		return add_file(batch, r->representation, r->ranges ? r->range[0].first : 0,
 						r->ranges ? r->range[0].length : r->representation->size);
 	response_drop(r);

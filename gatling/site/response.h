@@ -1,4 +1,4 @@
-/* response.h - a response: what it is, its field lines and its content, whatever carries them. */
+/* response.h - a response with its field lines and its content, for HTTP/1.1 and HTTP/2. */
 #ifndef GATLING_SITE_RESPONSE_H
 #define GATLING_SITE_RESPONSE_H
 
@@ -10,64 +10,63 @@
 
 enum { LOCATION_MAX = 4 * TARGET_MAX, BOUNDARY_LENGTH = 24 };
 
-/* Content that is made while it is sent. */
+/* Content that is generated while it is sent. */
 struct generated_content {
 	iob_fill *fill;
 	iob_release *release;
-	void *owner; /* goes to whoever takes the response; NULL: there is none */
+	void *owner; /* belongs to the response, see response_content(); NULL: there is no such content */
 	uint64_t length;
-	size_t memory;    /* bytes that the owner takes */
+	size_t memory;    /* bytes of memory that the owner takes */
 	const char *type; /* the value of Content-Type */
 	enum coding coding;
 };
 
 struct response {
-	int status; /* 0: the answer is not known yet */
-	/* Status 0: what has to be waited for. Then the request is to be answered anew. */
+	int status; /* 0: not known before the job ends; then the request has to be answered again */
 	struct job *job;
-	/* 200, 206, 304, 416 and the pages of the site for errors: the representation, with one reference that goes to
-	 * whoever takes the response; else NULL */
+	/* With 200, 206, 304, 416 and the error pages of the site: the representation, with a reference of the response;
+	 * else NULL. */
 	struct representation *representation;
 	/* 206: the parts of it, in order */
 	int ranges;
 	struct range range[RANGES_MAX];
-	char boundary[BOUNDARY_LENGTH]; /* between several of them, see response_fields() */
+	char boundary[BOUNDARY_LENGTH]; /* between several parts, see response_fields() */
 	struct generated_content source;
-	struct slice page; /* HTML that is always there; absent: the status itself, if there is nothing else */
-	/* These are in the answerer's buffers until the next answer. */
-	struct slice location; /* 3xx: where to */
-	struct slice lines;    /* further fields, each a line with its CRLF */
-	struct slice user;     /* who has given a password, absent: nobody */
+	struct slice page; /* HTML in static memory; absent, and no other content: a page is made of the status */
+	/* These last until the next answer. */
+	struct slice location; /* of 3xx */
+	struct slice lines;    /* further field lines, each with its CRLF */
+	struct slice user;     /* who was authenticated, or absent */
 };
 
-/* An answer that is nothing but a status. */
+/* Makes it a response with a status and no content of its own. */
 void response_status(struct response *response, int status);
 
-/* Bytes of the field lines of any response. */
+/* The most bytes of field lines of any response. */
 enum { RESPONSE_FIELDS_MAX = 2 * HEADER_OCTETS_MAX + LOCATION_MAX + 2048 };
 
-/* And of this one at most. */
+/* Returns the most bytes of field lines of this response. */
 size_t response_fields_room(const struct response *response);
 
-/* The status line of HTTP/1.1, with its CRLF, for any status that answer() and request_parse() can come to. */
+/* Returns the status line of HTTP/1.1, with its CRLF, for any status of answer() and request_parse(). */
 struct slice response_status_line(int status);
 
-/* Writes the fields but for Server and Date, each a line with its CRLF, to out (response_fields_room() bytes), and the
- * length of the content that a GET gets to *content_length. The bytes written; 0: there is no randomness for the
- * boundary between parts. */
+/* Writes all fields except Server and Date, each a line with its CRLF, to out (response_fields_room() bytes), and the
+ * length of the content of a GET to *content_length. Returns the bytes written; 0: there is no randomness for the
+ * boundary. */
 size_t response_fields(struct response *response, char *out, uint64_t *content_length);
 
-/* The content as bytes in memory, if it is a whole file there; else absent. */
+/* Returns the content if it is a whole file in memory; else an absent slice. */
 struct slice response_in_memory(const struct response *response);
 
-/* Appends the content to the batch, after response_fields(), and takes file and source over, also when it fails. 0, or
- * -1 (ENOMEM). */
+/* Appends the content to the batch, after response_fields(), and gives it the representation and the source, even if it
+ * fails. Returns 0, or -1: ENOMEM. */
 int response_content(iob *batch, struct response *response);
 
-/* Gives up file and source. */
+/* Releases the representation and the source. */
 void response_drop(struct response *response);
 
-/* The methods that are allowed, for 204 and 405. */
+/* The allowed methods, for 204 and 405. */
 extern const struct slice response_allow;
 
 #endif

@@ -1,4 +1,4 @@
-/* site.h - virtual hosts: which directory below the root a Host is served from, and what the files in it say about how:
+/* site.h - virtual hosts: the directory below the root from which a Host is served, and the files in it that say how:
  * _headers, _redirects and .htaccess_global. */
 #ifndef GATLING_SITE_SITE_H
 #define GATLING_SITE_SITE_H
@@ -12,8 +12,8 @@
 
 enum {
 	SITES_MAX = 256,               /* hosts whose directory is remembered */
-	SITE_CHECK_MS = 1000,          /* for so long, as what its files say */
-	SITE_TOLD_MAX = 16,            /* lines of a file that are left out, and said to be each */
+	SITE_CHECK_MS = 1000,          /* after which directories and files are looked at again */
+	SITE_TOLD_MAX = 16,            /* malformed lines of a file that are reported */
 	SITE_PREFIX_MAX = HOST_MAX + 8 /* bytes of "host:port/" */
 };
 
@@ -25,33 +25,33 @@ enum vhosts {
 
 struct site {
 	struct slice prefix;          /* path of its directory with trailing slash, "" for the root */
-	struct header_rules *headers; /* NULL: none, as the others */
+	bool holds_sites;             /* its directory contains those of others */
+	struct header_rules *headers; /* NULL: none, like the next three */
 	struct redirect_rules *redirects;
 	struct realm *realm; /* its own */
-	bool holds_sites;    /* in its directory are those of others */
-	struct realm *outer; /* the root's, where that is a site, too, in which this one can be seen */
+	struct realm *outer; /* that of the root, if that is a site that contains this one */
 };
 
 struct sites;
 
-/* NULL: ENOMEM. The directories are those of the docroot; both have to outlive this. */
+/* Returns NULL: ENOMEM. The directories are those of the docroot, which must outlive the sites, like auth. */
 struct sites *sites_new(const struct docroot *docroot, struct basic_auth *auth, enum vhosts vhosts);
 void sites_free(struct sites *sites);
 
-/* Finds the first that exists of HOST:PORT/, HOST/, default/ and, unless only virtual hosts are served, the root.
- * host is absent or host_valid(); a port in it does not count, port is the one that the connection came in on. NULL
- * with errno: ENOENT: there is none; else it could not be seen just now. The site is good until the next call. */
+/* Returns the first that exists of HOST:PORT/, HOST/, default/ and, unless only virtual hosts are served, the root.
+ * host is absent or host_valid(); a port in it is ignored: port is that of the listening socket. The site lasts until
+ * the next call. NULL with errno; ENOENT: there is none; else a directory could not be read for a temporary reason. */
 const struct site *sites_find(struct sites *sites, struct slice host, unsigned port, int64_t now_ms);
 
-/* How often fields that an owner wants have changed. */
+/* Returns how often the fields of owners have changed. */
 unsigned sites_changes(const struct sites *sites);
 
-/* Whether a path below the directory of the site (decoded, without leading slash) is one of its own files that are not
- * served, or of a site that lies in it. */
+/* Returns whether a path in the site (decoded, without leading slash) is that of _headers or _redirects, of the site or
+ * of one in its directory: these are not served. */
 bool site_hides(const struct site *site, struct slice path);
 
-/* Says once that _headers gives responses more than HEADER_OCTETS_MAX, with that line of it as the last. Names no path:
- * of those, clients have as many as they like. */
+/* Reports once that _headers adds more than HEADER_OCTETS_MAX to a response, of which that line is the last. It names
+ * no path, since clients could make up any number of them. */
 void site_complain(const struct site *site, unsigned line);
 
 #endif

@@ -1,7 +1,6 @@
 /* certificates.c - see certificates.h. */
 #include "gatling/tls/certificates.h"
 
-#include <ctype.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
@@ -9,28 +8,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gatling/base/text.h"
 #include "gatling/http/host.h"
 #include "gatling/tls/ocsp.h"
 #include "gatling/tls/tls_context.h"
 
 enum { CHAIN_MAX = 16, CERTIFICATES_IN_FILE_MAX = 64, CERTIFICATE_NAMES_MAX = 1024 };
 
-/* A private key with its certificate, as a file had it. */
+/* A private key with its certificate. */
 struct pair {
 	char *origin;    /* the file */
-	char *names;     /* that it is for: each followed by a NUL, and one more */
+	char *names;     /* each followed by a NUL, and one more */
 	unsigned kind;   /* of key, see kind_of() */
-	unsigned number; /* in the order in which they were added */
+	unsigned number; /* in the order of addition */
 	X509 *certificate;
 	EVP_PKEY *key;
-	STACK_OF(X509) * chain; /* from there to the authority, without either end */
+	STACK_OF(X509) * chain; /* from the certificate to the authority, without both */
 };
 
-/* One context for all keys that are for the same names. */
+/* A context for all keys with the same names. */
 struct group {
 	SSL_CTX *context;
 	const char *names; /* of a pair */
-	unsigned kinds;    /* a set: which kinds of key it has */
+	unsigned kinds;    /* the set of its kinds of key */
 };
 
 struct name {
@@ -43,7 +43,7 @@ struct certificates {
 	char *client_ca;
 	struct pair *pair;
 	unsigned pairs;
-	/* made by certificates_seal() */
+	/* filled in by certificates_seal() */
 	struct group *group;
 	unsigned groups;
 	struct name *name; /* sorted */
@@ -94,8 +94,8 @@ static int no_password(char *buffer, int size, int writing, void *unused) {
 	return -1;
 }
 
-/* Whether it is not good now, or not for much longer; then *error says so. */
-static bool is_good(const X509 *certificate, int margin_s, char *error) {
+/* Returns whether the certificate is valid now and for margin_s; else a message is in error. */
+static bool is_valid(const X509 *certificate, int margin_s, char *error) {
 	const ASN1_TIME *from = X509_get0_notBefore(certificate), *to = X509_get0_notAfter(certificate);
 	time_t soon = time(NULL) + margin_s;
 	bool early = X509_cmp_current_time(from) > 0, expired = X509_cmp_current_time(to) <= 0;
@@ -109,24 +109,24 @@ static bool is_good(const X509 *certificate, int margin_s, char *error) {
 	return false;
 }
 
-/* The DNS names of a certificate, and host. */
+/* The server names of a certificate. */
 struct name_list {
 	char *name[CERTIFICATE_NAMES_MAX];
 	size_t count;
 };
 
 static bool list_add(struct name_list *list, const char *name, size_t length) {
-	if (length > HOST_MAX || memchr(name, '\0', length) || list->count == CERTIFICATE_NAMES_MAX)
-		return true; /* no name */
+	/* no server name */
+	if (length > HOST_MAX || memchr(name, '\0', length) || list->count == CERTIFICATE_NAMES_MAX) return true;
 	char *lower = strndup(name, length);
-	for (size_t i = 0; lower && i < length; i++) lower[i] = (char)tolower((unsigned char)lower[i]);
+	for (size_t i = 0; lower && i < length; i++) lower[i] = text_lower(lower[i]);
 	if (lower) list->name[list->count++] = lower;
 	return lower;
 }
 
 static int by_string(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* The list in one text: each with a NUL behind it, and one more; sorted, without those that are there twice. */
+/* Returns the names in one text, each followed by a NUL, and one more: sorted, without duplicates. */
 static char *list_text(struct name_list *list) {
 	char *text = NULL;
 	size_t size = 0;
@@ -164,7 +164,7 @@ static size_t names_size(const char *names) {
 	return n + 1;
 }
 
-/* Appends one with copies, and references of its own. false: no memory. */
+/* Appends a copy. Returns false without memory. */
 static bool add_pair(struct certificates *set, const struct pair *p) {
 	struct pair *grown = realloc(set->pair, (set->pairs + 1) * sizeof *grown);
 	if (!grown) return false;
@@ -191,7 +191,7 @@ bool certificates_hold(const struct certificates *set, const char *origin) {
 
 bool certificates_empty(const struct certificates *set) { return !set->pairs; }
 
-/* How many seconds before its end it is to be renewed. */
+/* Returns how many seconds before its end a certificate should be renewed. */
 static int warn_s(const X509 *certificate) {
 	int days, seconds;
 	if (!ASN1_TIME_diff(&days, &seconds, X509_get0_notBefore(certificate), X509_get0_notAfter(certificate)))
@@ -200,11 +200,11 @@ static int warn_s(const X509 *certificate) {
 	return third < CERTIFICATE_WARN_S ? (int)third : CERTIFICATE_WARN_S;
 }
 
-void certificates_dates(const struct certificates *set, certificates_tell *tell, void *context) {
+void certificates_dates(const struct certificates *set, void (*tell)(const char *origin, const char *what)) {
 	char text[CERTIFICATE_ERROR];
 	for (unsigned i = 0; i < set->pairs; i++)
-		if (!is_good(set->pair[i].certificate, warn_s(set->pair[i].certificate), text))
-			tell(context, set->pair[i].origin, text);
+		if (!is_valid(set->pair[i].certificate, warn_s(set->pair[i].certificate), text))
+			tell(set->pair[i].origin, text);
 }
 
 bool certificates_keep(struct certificates *set, const struct certificates *last, const char *origin) {
@@ -214,13 +214,13 @@ bool certificates_keep(struct certificates *set, const struct certificates *last
 	return kept;
 }
 
-/* The certificates that lead from this one to its authority, as far as they are here. */
 static X509 *issuer_of(X509 *certificate, X509 **all, int count) {
 	for (int i = 0; i < count; i++)
 		if (all[i] != certificate && X509_check_issued(all[i], certificate) == X509_V_OK) return all[i];
 	return NULL;
 }
 
+/* Returns the certificates that lead from this one to its authority, as far as they are here. */
 static STACK_OF(X509) * chain_of(X509 *certificate, X509 **all, int count) {
 	STACK_OF(X509) *chain = sk_X509_new_null();
 	while (chain && sk_X509_num(chain) < CHAIN_MAX && X509_self_signed(certificate, 0) != 1) {
@@ -235,13 +235,13 @@ static unsigned kind_of(const EVP_PKEY *key) {
 	return EVP_PKEY_is_a(key, "RSA") ? 1 : EVP_PKEY_is_a(key, "EC") ? 2 : 4;
 }
 
-/* What OpenSSL says, with a text for when it says nothing. */
+/* Fails with the reason that OpenSSL gives, or another if it gives none. */
 static int fail_with_reason(char *error, const char *otherwise) {
 	const char *reason = ERR_reason_error_string(ERR_peek_last_error());
 	return fail(error, reason ? reason : otherwise);
 }
 
-/* Whether OpenSSL takes them: a key may be too short. */
+/* Tests whether OpenSSL accepts them: a key may be too short. */
 static int try_pair(const struct pair *p, char *error) {
 	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
 	bool good = context && SSL_CTX_use_cert_and_key(context, p->certificate, p->key, p->chain, 0) == 1;
@@ -249,7 +249,7 @@ static int try_pair(const struct pair *p, char *error) {
 	return good ? 0 : fail_with_reason(error, "no memory");
 }
 
-/* What came of a response of OCSP that may be about one of several keys. */
+/* An OCSP response, which is about the certificate of one of several keys, and what became of it. */
 struct stapling {
 	struct slice response; /* empty: there is none */
 	bool attached;
@@ -262,7 +262,7 @@ static int add_key(struct certificates *set, EVP_PKEY *key, X509 **all, int coun
 	for (int i = 0; i < count && !own; i++)
 		if (X509_check_private_key(all[i], key) == 1) own = all[i];
 	if (!own) return fail(error, "the private key does not belong to the certificate");
-	if (!from->at_any_time && !is_good(own, 0, error)) return -1;
+	if (!from->at_any_time && !is_valid(own, 0, error)) return -1;
 	struct pair p = {.origin = (char *)(uintptr_t)from->origin, .kind = kind_of(key), .certificate = own, .key = key};
 	p.names = names_of(own, from->host);
 	p.chain = chain_of(own, all, count);
@@ -330,7 +330,7 @@ static SSL_CTX *context_new(const struct certificates *set) {
 	return context;
 }
 
-/* The group for a pair: one that has the same names and none of its kind, else a new one. NULL: no memory. */
+/* Returns the group for a pair: one with the same names and no key of its kind, else a new one. NULL: no memory. */
 static struct group *group_for(struct certificates *set, const struct pair *p) {
 	size_t size = names_size(p->names);
 	for (unsigned i = 0; i < set->groups; i++) {
@@ -340,17 +340,17 @@ static struct group *group_for(struct certificates *set, const struct pair *p) {
 	}
 	SSL_CTX *context = context_new(set);
 	if (!context) return NULL;
-	struct group *g = &set->group[set->groups++]; /* no more than pairs */
+	struct group *g = &set->group[set->groups++]; /* there are no more than pairs */
 	*g = (struct group){.context = context, .names = p->names};
 	return g;
 }
 
-/* Those that are good now before the others, else in the order in which they were added. */
+/* Orders certificates that are valid now before others, and then in the order of addition. */
 static int by_validity(const void *a, const void *b) {
 	const struct pair *x = a, *y = b;
 	char unused[CERTIFICATE_ERROR];
-	bool x_good = is_good(x->certificate, 0, unused), y_good = is_good(y->certificate, 0, unused);
-	return x_good != y_good ? (x_good ? -1 : 1) : x->number < y->number ? -1 : 1;
+	bool x_valid = is_valid(x->certificate, 0, unused), y_valid = is_valid(y->certificate, 0, unused);
+	return x_valid != y_valid ? (x_valid ? -1 : 1) : x->number < y->number ? -1 : 1;
 }
 
 static int make_groups(struct certificates *set) {
@@ -375,7 +375,7 @@ static int make_groups(struct certificates *set) {
 static int by_text(const void *a, const void *b) {
 	const struct name *x = a, *y = b;
 	int order = strcmp(x->text, y->text);
-	return order ? order : x->group < y->group ? -1 : x->group > y->group; /* the first that was added wins */
+	return order ? order : x->group < y->group ? -1 : x->group > y->group; /* the one added first wins */
 }
 
 int certificates_seal(struct certificates *set) {
@@ -407,7 +407,7 @@ static SSL_CTX *find(const struct certificates *set, const char *name) {
 SSL_CTX *certificates_find(const struct certificates *set, const char *asked) {
 	char name[HOST_MAX + 1];
 	size_t n = 0;
-	for (; asked[n] && n < HOST_MAX; n++) name[n] = (char)tolower((unsigned char)asked[n]);
+	for (; asked[n] && n < HOST_MAX; n++) name[n] = text_lower(asked[n]);
 	if (n && name[n - 1] == '.') n--;
 	name[n] = '\0';
 	SSL_CTX *context = find(set, name);

@@ -1,4 +1,4 @@
-/* ocsp.c - see ocsp.h. The response goes with the certificate, as its application data. */
+/* ocsp.c - see ocsp.h. A response is stored as application data of its certificate. */
 #include "gatling/tls/ocsp.h"
 
 #include <openssl/err.h>
@@ -13,17 +13,17 @@ struct ocsp_response {
 	char response[];
 };
 
-static void free_kept(void *parent, void *data, CRYPTO_EX_DATA *all, int index, long argument, void *pointer) {
+static void free_response(void *parent, void *data, CRYPTO_EX_DATA *all, int index, long argument, void *pointer) {
 	(void)parent, (void)all, (void)index, (void)argument, (void)pointer;
 	free(data);
 }
 
-/* -1: there is none. */
+/* Returns the index of the application data; -1: OpenSSL has none left. */
 static int data_index(void) {
 	static atomic_int index = -1;
 	int known = atomic_load(&index), none = -1;
 	if (known != -1) return known;
-	int fresh = X509_get_ex_new_index(0, NULL, NULL, NULL, free_kept);
+	int fresh = X509_get_ex_new_index(0, NULL, NULL, NULL, free_response);
 	return atomic_compare_exchange_strong(&index, &none, fresh) ? fresh : none;
 }
 
@@ -32,7 +32,7 @@ static int fail(char *error, const char *what) {
 	return -1;
 }
 
-/* Whether a digest is that of the key of a certificate. */
+/* Returns whether a hash is that of the key of a certificate. */
 static bool is_key_of(const X509 *issuer, const EVP_MD *digest, const ASN1_OCTET_STRING *hash) {
 	unsigned char own[EVP_MAX_MD_SIZE];
 	unsigned length;
@@ -40,8 +40,8 @@ static bool is_key_of(const X509 *issuer, const EVP_MD *digest, const ASN1_OCTET
 		   memcmp(own, ASN1_STRING_get0_data(hash), length) == 0;
 }
 
-/* RFC 6960, section 4.1.1: a certificate is named by its serial number and hashes of its issuer's name and key. */
-static bool names(const OCSP_CERTID *id, const X509 *certificate, const X509 *issuer) {
+/* RFC 6960, section 4.1.1: the serial number and hashes of the issuer's name and key identify a certificate. */
+static bool identifies(const OCSP_CERTID *id, const X509 *certificate, const X509 *issuer) {
 	ASN1_OCTET_STRING *name, *key;
 	ASN1_OBJECT *algorithm;
 	ASN1_INTEGER *serial;
@@ -60,26 +60,26 @@ static bool to_time(const ASN1_GENERALIZEDTIME *text, time_t *time) {
 	return text && ASN1_TIME_to_tm(text, &tm) && (*time = timegm(&tm)) != -1;
 }
 
-/* Until when it is good. 0, or -1. */
+/* Writes the end of its validity to *until. Returns 0, or -1 with a message. */
 static int check_times(OCSP_SINGLERESP *one, time_t *until, char *error) {
 	ASN1_GENERALIZEDTIME *from = NULL, *to = NULL;
 	time_t begins, now = time(NULL);
 	(void)OCSP_single_get0_status(one, NULL, NULL, &from, &to);
-	if (!to_time(from, &begins)) return fail(error, "it does not say from when on it is good");
+	if (!to_time(from, &begins)) return fail(error, "it does not say when it becomes valid");
 	if (!to_time(to, until)) *until = begins + OCSP_AGE_S;
-	if (begins > now + OCSP_SKEW_S) return fail(error, "it is not good yet");
-	return *until > now ? 0 : fail(error, "it is not current any more");
+	if (begins > now + OCSP_SKEW_S) return fail(error, "it is not valid yet");
+	return *until > now ? 0 : fail(error, "it has expired");
 }
 
 static int check(OCSP_BASICRESP *basic, const X509 *certificate, const X509 *issuer, time_t *until, char *error) {
 	for (int i = 0; i < OCSP_resp_count(basic); i++) {
 		OCSP_SINGLERESP *one = OCSP_resp_get0(basic, i);
-		if (names(OCSP_SINGLERESP_get0_id(one), certificate, issuer)) return check_times(one, until, error);
+		if (identifies(OCSP_SINGLERESP_get0_id(one), certificate, issuer)) return check_times(one, until, error);
 	}
 	return fail(error, "it is about another certificate");
 }
 
-static int keep(X509 *certificate, struct slice response, time_t until, char *error) {
+static int attach(X509 *certificate, struct slice response, time_t until, char *error) {
 	int index = data_index();
 	struct ocsp_response *k = index == -1 ? NULL : malloc(sizeof *k + response.length);
 	if (!k) return fail(error, "no memory");
@@ -106,7 +106,7 @@ int ocsp_attach(X509 *certificate, const X509 *issuer, struct slice text, char *
 		(void)fail(error, "it is no response of OCSP (DER)");
 	} else {
 		result = check(basic, certificate, issuer, &until, error);
-		if (result == 0) result = keep(certificate, text, until, error);
+		if (result == 0) result = attach(certificate, text, until, error);
 	}
 	OCSP_BASICRESP_free(basic);
 	OCSP_RESPONSE_free(response);

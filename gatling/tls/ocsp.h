@@ -1,5 +1,5 @@
-/* ocsp.h - responses of OCSP (RFC 6960) to be stapled to a certificate: only to the one that they are for, and only as
- * long as they are good. */
+/* ocsp.h - OCSP responses (RFC 6960) to staple to a certificate: only to the one that they are about, and only while
+ * they are valid. */
 #ifndef GATLING_TLS_OCSP_H
 #define GATLING_TLS_OCSP_H
 
@@ -9,17 +9,18 @@
 #include "gatling/base/slice.h"
 
 enum {
-	OCSP_SKEW_S = 300,             /* that clocks may differ */
-	OCSP_AGE_S = 7 * 24 * 60 * 60, /* after which one that says no end is not current any more */
-	OCSP_ERROR = 256               /* bytes of a text about what is wrong */
+	OCSP_SKEW_S = 300,             /* allowed difference of clocks */
+	OCSP_AGE_S = 7 * 24 * 60 * 60, /* after which a response without an end expires */
+	OCSP_ERROR = 256               /* bytes of an error message */
 };
 
-/* Keeps a response (DER) with a certificate, if it is successful, current and about it. issuer: its issuer's
- * certificate, NULL: not known, then the name of the issuer has to do. 0; or -1 with a text in error: it is not kept.
- * The same certificate object must not be in use by another thread yet. */
+/* Attaches a response (DER) to a certificate, if it is successful, valid and about that certificate. issuer: the
+ * certificate of its issuer; NULL: not known, then only the name of the issuer is compared. Returns 0, or -1 with a
+ * message in error. No other thread may use the certificate yet. */
 int ocsp_attach(X509 *certificate, const X509 *issuer, struct slice response, char *error);
 
-/* The response to staple now; empty: none, or it is not current any more. It lives as long as the certificate. */
+/* Returns the response to staple now, which lives as long as the certificate; empty: there is none, or it has expired.
+ */
 struct slice ocsp_of(const X509 *certificate, time_t now);
 
 #endif

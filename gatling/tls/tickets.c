@@ -8,9 +8,9 @@
 #include <time.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct ticket_key current, previous; /* guarded by it */
+static struct ticket_key current, previous; /* guarded by the mutex */
 
-/* To be called with the mutex. */
+/* Replaces a key that is too old. With the mutex locked. */
 static int rotate(int64_t now_s) {
 	if (previous.made_s && now_s - previous.made_s >= 2 * TICKET_PERIOD_S) previous = (struct ticket_key){0};
 	if (current.made_s && now_s - current.made_s < TICKET_PERIOD_S) return 0;
@@ -70,6 +70,6 @@ int tickets_callback(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
 	int found = tickets_open_key(now_s, name, &key);
 	if (!found) return 0;
 	if (!EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), NULL, key.cipher, iv) || !use_mac_key(mac, &key)) return -1;
-	/* with TLS 1.3 each is used once (RFC 8446, appendix C.4): another one, please */
+	/* in TLS 1.3 each ticket is used once (RFC 8446, appendix C.4): 2 sends another */
 	return SSL_version(ssl) >= TLS1_3_VERSION ? 2 : found;
 }

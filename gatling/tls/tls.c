@@ -1,6 +1,6 @@
-/* tls.c - see tls.h. OpenSSL reads from and writes to the worker's buffers, through a BIO of our own. Its queue of
- * errors, which SSL_get_error() looks at, is empty between two calls: who has met one clears it (2 % of a small
- * answer). */
+/* tls.c - see tls.h. OpenSSL reads from and writes to the buffers of the worker through a BIO defined here. Its error
+ * queue, which SSL_get_error() inspects, is empty between two calls: only a function that met an error clears it, since
+ * clearing takes 2 % of a small answer. */
 #include "gatling/tls/tls.h"
 
 #include <errno.h>
@@ -9,19 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEALED_ROOM = TLS_BATCH + 16 * 1024 }; /* bytes: overhead of small records, and a flight of a handshake */
+enum {
+	SEALED_ROOM = TLS_BATCH + 16 * 1024
+}; /* bytes: with the overhead of small records and a flight of a handshake */
 
 struct tls_worker {
 	struct tls_handshaking handshaking;
 	struct certificates *certificates;
 	BIO_METHOD *method;
-	bool kernel; /* it may seal records, see struct tls */
-	/* The buffers, and whose bytes are in them: of one connection between two calls only at the end of a handshake, see
-	 * tls_handshake(); what another one has left there, when it ended, is nobody's. */
+	bool kernel; /* the kernel may encrypt records */
+	/* The connection whose bytes are in the buffers. They stay there between two calls only at the end of a handshake,
+	 * see tls_handshake(); another connection discards them. */
 	const struct tls *owner;
 	size_t in_at, in_end, sealed_length;
-	char in[TLS_READ];        /* read from the socket of whose turn it is, not opened yet */
-	char sealed[SEALED_ROOM]; /* to be sent to it */
+	char in[TLS_READ];        /* read from its socket, not decrypted yet */
+	char sealed[SEALED_ROOM]; /* encrypted, not sent yet */
 	char plain[TLS_BATCH];
 };
 
@@ -30,12 +32,12 @@ struct tls {
 	struct tls_worker *worker;
 	io_loop *loop;
 	int fd;
-	uint32_t sent; /* bytes of plaintext, until there are TLS_FIRST_BYTES */
-	bool kernel;   /* it seals records of this one */
+	uint32_t sent; /* bytes of plaintext, counted up to TLS_FIRST_BYTES */
+	bool kernel;   /* the kernel encrypts the records */
 	bool ended;    /* the peer has said that it sends nothing more */
-	bool begun;    /* something has come */
+	bool begun;    /* bytes have arrived */
 	bool waits;    /* the kernel's socket was full during the handshake */
-	bool failed;   /* there was no memory, or more than TLS_UNSENT_MAX */
+	bool failed;   /* there was no memory, or TLS_UNSENT_MAX was exceeded */
 	char *unsent;
 	size_t unsent_at, unsent_end;
 };
@@ -124,7 +126,7 @@ static enum iob_result fail(struct tls *t) {
 	return IOB_FAILED;
 }
 
-/* Sends what is kept. */
+/* Sends the output that was kept. */
 static enum iob_result flush_unsent(struct tls *t) {
 	ssize_t n = io_trywrite(t->loop, t->fd, t->unsent + t->unsent_at, t->unsent_end - t->unsent_at);
 	if (n == -1) return errno == EAGAIN ? IOB_AGAIN : fail(t);
@@ -135,7 +137,7 @@ static enum iob_result flush_unsent(struct tls *t) {
 	return IOB_DONE;
 }
 
-/* Sends what is sealed, behind what is kept; what the socket does not take is kept. */
+/* Sends the output that was kept, then the new output, and keeps what the socket does not take. */
 static enum iob_result flush(struct tls *t, enum io_rest rest) {
 	struct tls_worker *w = t->worker;
 	struct iovec part = {.iov_base = w->sealed, .iov_len = w->sealed_length};
@@ -159,7 +161,7 @@ bool tls_blocked(const struct tls *t) { return t->unsent || t->waits; }
 
 size_t tls_memory(const struct tls *t) { return t->unsent ? t->unsent_end : 0; }
 
-/* Seals bytes: always all of them, since the BIO takes everything. */
+/* Encrypts all bytes: the BIO always takes everything. */
 static bool seal(struct tls *t, const char *plain, size_t length) {
 	while (length) {
 		size_t record = t->sent < TLS_FIRST_BYTES ? TLS_FIRST_RECORD : TLS_RECORD_MAX, done;
@@ -176,9 +178,10 @@ static bool seal(struct tls *t, const char *plain, size_t length) {
 	return true;
 }
 
-/* Tells the peer that nothing more comes. The kernel (Linux) accepts records for which the socket's queue has no room,
- * puts them beside it, and drops them when the socket is shut down: so that has to wait until there is room behind a
- * record that was sent, for that has pushed those before it. */
+/* Sends a close_notify. Linux accepts records for which the socket has no room, and drops them if the socket is shut
+ * down before they are sent. So the shutdown waits until there is room after a record was sent, which pushed those
+ * before it.
+ */
 static enum iob_result end_kernel(struct tls *t) {
 	struct pollfd socket = {.fd = t->fd, .events = POLLOUT};
 	int done = SSL_shutdown(t->ssl);
@@ -186,7 +189,7 @@ static enum iob_result end_kernel(struct tls *t) {
 	ERR_clear_error();
 	if (taken) {
 		if (poll(&socket, 1, 0) != 0) return IOB_DONE;
-		SSL_set_shutdown(t->ssl, SSL_get_shutdown(t->ssl) & SSL_RECEIVED_SHUTDOWN); /* again, to push */
+		SSL_set_shutdown(t->ssl, SSL_get_shutdown(t->ssl) & SSL_RECEIVED_SHUTDOWN); /* send it again, to push */
 	}
 	return io_eagain_write(t->loop, t->fd) == 0 ? IOB_AGAIN : IOB_FAILED;
 }
@@ -223,7 +226,7 @@ void tls_close(struct tls *t) {
 
 /* --- receiving --- */
 
-/* Fills the worker's buffer. As io_tryread(). */
+/* Fills the buffer of the worker. Returns as io_tryread(). */
 static ssize_t fill(struct tls *t) {
 	struct tls_worker *w = t->worker;
 	ssize_t n = io_tryread(t->loop, t->fd, w->in, sizeof w->in);
@@ -241,7 +244,7 @@ enum tls_result tls_handshake(struct tls *t, void *buffer, size_t *length) {
 	if (n == -1) return errno == EAGAIN ? TLS_AGAIN : TLS_FAILED;
 	bool first = !t->begun;
 	t->begun = true;
-	if (first && n > 0 && w->in[0] >= 'A' && w->in[0] <= 'Z') { /* the method of a request; a record begins with 22 */
+	if (first && n > 0 && w->in[0] >= 'A' && w->in[0] <= 'Z') { /* a method: a record begins with 22 */
 		memcpy(buffer, w->in, (size_t)n);
 		*length = (size_t)n;
 		return TLS_CLEAR;
@@ -249,14 +252,14 @@ enum tls_result tls_handshake(struct tls *t, void *buffer, size_t *length) {
 	int done = SSL_accept(t->ssl);
 	int error = done == 1 ? SSL_ERROR_NONE : SSL_get_error(t->ssl, done);
 	ERR_clear_error();
-	enum iob_result result = flush(t, IO_LAST); /* an alert, too */
+	enum iob_result result = flush(t, IO_LAST); /* also an alert */
 	if (result == IOB_FAILED || (done != 1 && error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE))
 		return TLS_FAILED;
 	t->waits = error == SSL_ERROR_WANT_WRITE;
 	if (t->waits && io_eagain_write(t->loop, t->fd) == -1) return TLS_FAILED;
 	if (done != 1) return TLS_AGAIN;
 	t->kernel = BIO_get_ktls_send(SSL_get_wbio(t->ssl));
-	if (!t->kernel && w->kernel) { /* not this cipher, or not these records: they are sealed here and go through io/ */
+	if (!t->kernel && w->kernel) { /* it does not support this cipher: encrypt here, and send through io/ */
 		BIO *bio = SSL_get_rbio(t->ssl);
 		if (!BIO_up_ref(bio)) return TLS_FAILED;
 		SSL_set0_wbio(t->ssl, bio);
@@ -278,11 +281,11 @@ ssize_t tls_read(struct tls *t, void *buffer, size_t length) {
 	size_t got = 0, n;
 	claim(t);
 	if (t->ended) return 0;
-	if (w->in_at == w->in_end) { /* else they came with the end of the handshake */
+	if (w->in_at == w->in_end) { /* else bytes came with the end of the handshake */
 		ssize_t filled = fill(t);
 		if (filled <= 0) return filled;
 	}
-	bool more = true; /* a call that finds nothing would set up a buffer for it */
+	bool more = true; /* a call that finds nothing would allocate a buffer */
 	while (more && SSL_read_ex(t->ssl, (char *)buffer + got, length - got, &n) == 1) {
 		got += n;
 		more = w->in_at < w->in_end || SSL_pending(t->ssl);
@@ -291,7 +294,7 @@ ssize_t tls_read(struct tls *t, void *buffer, size_t length) {
 	w->in_at = w->in_end = 0;
 	t->ended = error == SSL_ERROR_ZERO_RETURN;
 	if (error != SSL_ERROR_WANT_READ) ERR_clear_error();
-	enum iob_result result = flush(t, IO_LAST); /* what answers a key update, or an alert */
+	enum iob_result result = flush(t, IO_LAST); /* an answer to a key update, or an alert */
 	if ((error != SSL_ERROR_WANT_READ && !t->ended) || result == IOB_FAILED) {
 		errno = EPROTO;
 		return -1;
@@ -300,7 +303,7 @@ ssize_t tls_read(struct tls *t, void *buffer, size_t length) {
 	return got || t->ended ? (ssize_t)got : -1;
 }
 
-/* --- their lives --- */
+/* --- workers and connections --- */
 
 struct tls_worker *tls_worker_new(bool strict_sni, bool kernel) {
 	struct tls_worker *w = calloc(1, sizeof *w);

@@ -8,17 +8,18 @@
 #include "gatling/tls/ocsp.h"
 #include "gatling/tls/tickets.h"
 
-/* Without the DHE suites that some versions of the profile list: each costs the server more than its client
- * (CVE-2002-20001), and who has them has ECDHE, too. */
+/* The DHE suites of some versions of the profile are left out: they cost the server more than its client
+ * (CVE-2002-20001), and clients that have them have ECDHE, too. */
 static const char ciphers[] = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:"
 							  "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"
 							  "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
 static const char suites[] = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 static const char groups[] = "X25519:P-256:P-384";
 
-static const unsigned char session_context[] = "gatling"; /* one for all: a ticket is good with every certificate */
+static const unsigned char session_context[] =
+	"gatling"; /* the same everywhere: a ticket is valid with every certificate */
 
-/* RFC 7301: what the client likes best of what we have in our order. Who knows neither gets an alert. */
+/* Chooses the first of our protocols that the client has (RFC 7301). A client that has none gets an alert. */
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_length, const unsigned char *in,
 						   unsigned in_length, void *unused) {
 	static const unsigned char ours[] = "\x02h2\x08http/1.1";
@@ -31,13 +32,14 @@ static int staple(SSL *ssl, void *unused) {
 	(void)unused;
 	struct slice response = ocsp_of(SSL_get_certificate(ssl), time(NULL));
 	if (!response.length) return SSL_TLSEXT_ERR_NOACK;
-	unsigned char *copy = OPENSSL_memdup(response.at, response.length); /* it becomes the connection's */
+	unsigned char *copy = OPENSSL_memdup(response.at, response.length); /* the connection frees it */
 	if (copy && SSL_set_tlsext_status_ocsp_resp(ssl, copy, (long)response.length)) return SSL_TLSEXT_ERR_OK;
 	OPENSSL_free(copy);
 	return SSL_TLSEXT_ERR_NOACK;
 }
 
-static bool ask_for_certificates(SSL_CTX *context, const char *client_ca) {
+/* Makes clients show a certificate. */
+static bool require_certificates(SSL_CTX *context, const char *client_ca) {
 	BIO *text = BIO_new_mem_buf(client_ca, -1);
 	X509_STORE *store = SSL_CTX_get_cert_store(context);
 	STACK_OF(X509_NAME) *names = sk_X509_NAME_new_null();
@@ -66,21 +68,17 @@ SSL_CTX *tls_context_new(const char *client_ca) {
 	if (!SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) || !SSL_CTX_set_cipher_list(c, ciphers) ||
 		!SSL_CTX_set_ciphersuites(c, suites) || !SSL_CTX_set1_groups_list(c, groups) ||
 		!SSL_CTX_set_session_id_context(c, session_context, sizeof session_context - 1) ||
-		!SSL_CTX_set_tlsext_ticket_key_evp_cb(c, tickets_callback) ||
-		(client_ca && !ask_for_certificates(c, client_ca))) {
+		!SSL_CTX_set_tlsext_ticket_key_evp_cb(c, tickets_callback) || !SSL_CTX_set_tlsext_status_cb(c, staple) ||
+		(client_ca && !require_certificates(c, client_ca))) {
 		SSL_CTX_free(c);
 		return NULL;
 	}
-	/* all of them are good: the fastest that the client has, which without instructions for AES is ChaCha20 */
+	/* all ciphers are strong: a client without AES instructions, which prefers ChaCha20, gets that */
 	SSL_CTX_set_options(c, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA | SSL_OP_NO_RENEGOTIATION |
 							   SSL_OP_NO_COMPRESSION | SSL_OP_ENABLE_KTLS);
 	SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS);
-	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF); /* tickets, in the clients' keeping, are enough */
+	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF); /* the clients keep tickets */
 	SSL_CTX_set_timeout(c, TICKET_PERIOD_S);
-	if (!SSL_CTX_set_tlsext_status_cb(c, staple)) {
-		SSL_CTX_free(c);
-		return NULL;
-	}
 	SSL_CTX_set_alpn_select_cb(c, choose_protocol, NULL);
 	return c;
 }

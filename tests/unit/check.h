@@ -14,8 +14,6 @@
 
 #include "gatling/base/slice.h"
 
-static inline struct slice slice_of(const char *text) { return (struct slice){.at = text, .length = strlen(text)}; }
-
 static inline void check_slice(struct slice s, const char *text) {
 	if (s.length != strlen(text) || memcmp(s.at, text, s.length) != 0)
 		fail_msg("'%.*s' is not '%s'", (int)s.length, s.at, text);

@@ -1,5 +1,5 @@
 /* test_text_file.c - files that say how a site is served: when they are read, and what is kept of them. */
-#include "gatling/base/text_file.h"
+#include "gatling/site/rules/text_file.h"
 #include "tests/unit/check.h"
 
 #include <errno.h>

@@ -17,7 +17,7 @@ WRONG = {
     "_redirects": (b"/a /b\n\n/b /a # back\n", "_redirects:3: '/b /a # back': it leads in a circle: line 1"),
     "www.example.org/_redirects": (b"/x https://e.com 200\n", "www.example.org/_redirects:1: '/x https://e.com 200': "),
     "localhost:8080/_headers": (b"X-A: 1\n", "localhost:8080/_headers:1: 'X-A: 1': there is no pattern above this field, as /*"),
-    ".htaccess_global": (b"\n", ".htaccess_global:1: the first line has to be the realm; nobody gets in"),
+    ".htaccess_global": (b"\n", ".htaccess_global:1: the first line has to be the realm, so access is denied"),
     "deep/er/.htaccess": (b"Friends\nann:{SHA}x\n", "deep/er/.htaccess:2: this hash is Apache's own"),
 }
 

@@ -488,7 +488,7 @@ def test_responses_of_ocsp_that_are_of_no_use_are_not_stapled_and_that_is_said_o
     good = authority_.says("a")
     useless = {
         b"garbage": "no response of OCSP", TRY_LATER: "trylater", good + b"x": "no response of OCSP",
-        authority_.says("b"): "another certificate", re.sub(rb"20\d\d(\d{10}Z)", rb"2020\1", good): "not current",
+        authority_.says("b"): "another certificate", re.sub(rb"20\d\d(\d{10}Z)", rb"2020\1", good): "expired",
         b"-----BEGIN OCSP RESPONSE-----\n": "no response of OCSP",
     }  # fmt: skip
     put(root, "server.pem", (authority_.directory / "a.pem").read_bytes())

@@ -545,7 +545,7 @@ def test_a_user_may_be_a_number(first_build, root, user, uid, gid):
 @pytest.mark.clear
 def test_who_stays_root_is_told(first_build, root):
     with Server(first_build, root, "-j", "1", as_root=True) as server:
-        assert server.errors == ["gatling: staying root, also when it serves: -u USER gives that up"]
+        assert server.errors == ["gatling: running as root: -u USER gives that up"]
 
 
 @pytest.mark.clear

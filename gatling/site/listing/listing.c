@@ -283,7 +283,7 @@ static int pack(struct listing *l, const atomic_bool *stop) {
 	struct listing_reader *reader = listing_read(l);
 	char *body;
 	uint64_t size;
-	int error = reader ? gzip_made(listing_fill, reader, l->length, stop, &body, &size) : ENOMEM;
+	int error = reader ? gzip_compress_generated(listing_fill, reader, l->length, stop, &body, &size) : ENOMEM;
 	if (reader) listing_reader_free(reader);
 	if (error) return error == ECANCELED ? error : 0;
 	free_content(l);

@@ -1,0 +1,16 @@
+/* file_read.h - reads whole files into memory. */
+#ifndef GATLING_BASE_FILE_READ_H
+#define GATLING_BASE_FILE_READ_H
+
+#include <stddef.h>
+#include <sys/stat.h>
+
+/* Reads the first `size` bytes of a file, whatever its offset. Returns them with a NUL behind, to be freed with free();
+ * NULL with errno, EAGAIN if the file is shorter: somebody is writing it. */
+char *file_read(int fd, size_t size);
+
+/* Reads a regular file of at most `max` bytes in the same way, fills in *st, and closes fd. If fd is -1, returns NULL
+ * and leaves errno, so that open(2) can be passed directly. EINVAL: the file is not regular; EFBIG: it is larger. */
+char *file_load(int fd, size_t max, struct stat *st);
+
+#endif

@@ -1,0 +1,107 @@
+/* text_file.c - see text_file.h. */
+#include "gatling/site/rules/text_file.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "gatling/base/file_read.h"
+#include "gatling/base/hash.h"
+#include "gatling/base/notice.h"
+
+/* Returns NULL with errno. */
+static char *read_text(const struct docroot *docroot, const char *path, struct stat *st) {
+	if (S_ISREG(st->st_mode)) return file_load(docroot_open(docroot, path, 0), TEXT_FILE_MAX, st);
+	errno = EINVAL; /* to open a fifo would wake its writer */
+	return NULL;
+}
+
+enum text_state text_file_look(struct text_file *f, const struct docroot *docroot, const char *path, char **text,
+							   size_t *length) {
+	struct stat st = {0};
+	int error = docroot_stat(docroot, path, &st) == -1 ? errno : 0;
+	if (error == ENOTDIR) error = ENOENT;
+	struct file_version now = error ? (struct file_version){0} : file_version_of(&st);
+	*text = NULL;
+	if (f->looked && !f->recent && file_version_same(&now, &f->version) && (!error || error == f->error))
+		return TEXT_SAME;
+	if (!error && !(*text = read_text(docroot, path, &st))) error = errno;
+	*length = *text ? (size_t)st.st_size : 0;
+	f->version = *text ? file_version_of(&st) : now;
+	f->recent = (!error && file_version_recent(&f->version, time(NULL))) || docroot_error_is_temporary(error);
+	f->error = error;
+	f->looked = true;
+	return !error ? TEXT_NEW : error == ENOENT ? TEXT_NONE : TEXT_FAILED;
+}
+
+void text_file_complain(const struct text_file *f, const char *path, unsigned line, const char *mistake) {
+	uint64_t key = f->version.mode ? file_version_hash(0, &f->version) : 0;
+	if (line) notice(key, "%s:%u: %s", path, line, mistake);
+	else notice(key, "%s: %s", path, mistake);
+}
+
+/* --- the last good texts --- */
+
+struct good_text {
+	struct good_text *next;
+	char *text;
+	size_t length;
+	char path[];
+};
+
+enum { GOOD_BUCKETS = 256 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct good_text *bucket[GOOD_BUCKETS]; /* guarded by the mutex */
+
+static char *copy(const char *text, size_t length) {
+	char *copied = malloc(length + 1);
+	if (!copied) return NULL;
+	memcpy(copied, text, length);
+	copied[length] = '\0';
+	return copied;
+}
+
+/* Returns the link to the text of a path, or where that would be added. With the mutex locked. */
+static struct good_text **find_good(const char *path) {
+	struct good_text **link = &bucket[hash_octets(0, slice_of(path)) % GOOD_BUCKETS];
+	while (*link && strcmp((*link)->path, path) != 0) link = &(*link)->next;
+	return link;
+}
+
+static void forget_good(struct good_text **link) {
+	struct good_text *g = *link;
+	if (!g) return;
+	*link = g->next;
+	free(g->text);
+	free(g);
+}
+
+void text_file_good(const char *path, const char *text, size_t length) {
+	size_t path_size = strlen(path) + 1;
+	struct good_text *g = text ? malloc(sizeof *g + path_size) : NULL;
+	if (text && (!g || !(g->text = copy(text, length)))) {
+		free(g);
+		return;
+	}
+	pthread_mutex_lock(&mutex);
+	struct good_text **link = find_good(path);
+	forget_good(link);
+	if (g) {
+		g->length = length;
+		memcpy(g->path, path, path_size);
+		g->next = *link;
+		*link = g;
+	}
+	pthread_mutex_unlock(&mutex);
+}
+
+char *text_file_last_good(const char *path, size_t *length) {
+	pthread_mutex_lock(&mutex);
+	const struct good_text *g = *find_good(path);
+	char *text = g ? copy(g->text, g->length) : NULL;
+	*length = text ? g->length : 0;
+	pthread_mutex_unlock(&mutex);
+	return text;
+}

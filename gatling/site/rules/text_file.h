@@ -1,0 +1,39 @@
+/* text_file.h - small files beside the content with which the owner says how it is served. They are read again when
+ * they change; each mistake in one is reported once, whichever worker finds it. */
+#ifndef GATLING_SITE_RULES_TEXT_FILE_H
+#define GATLING_SITE_RULES_TEXT_FILE_H
+
+#include "gatling/base/docroot.h"
+#include "gatling/base/file_version.h"
+
+enum { TEXT_FILE_MAX = 1024 * 1024 /* bytes */ };
+
+/* What a worker knows of a file; all zero before the first look. */
+struct text_file {
+	struct file_version version;
+	int error; /* of the last look: 0, ENOENT, or why the file cannot be read */
+	bool looked, recent;
+};
+
+enum text_state {
+	TEXT_SAME,  /* as at the last look */
+	TEXT_NEW,   /* *text is malloc'd, with a NUL behind its end */
+	TEXT_NONE,  /* the file does not exist */
+	TEXT_FAILED /* it cannot be read: ->error; EFBIG: over TEXT_FILE_MAX */
+};
+
+/* Looks whether the file has changed since the last look, and if so reads it. Others need no permission to read it. */
+enum text_state text_file_look(struct text_file *file, const struct docroot *docroot, const char *path, char **text,
+							   size_t *length);
+
+/* Reports a mistake in a line of the file in this state (notice.h). line 0: in the file as a whole. */
+void text_file_complain(const struct text_file *file, const char *path, unsigned line, const char *mistake);
+
+/* The process keeps the last good text of each file, so that a worker that first sees a broken file does as the others.
+ * text_file_good() keeps a copy, or forgets the file if text is NULL; without memory the one before stays.
+ * text_file_last_good() returns a copy, with a NUL behind its end, to be freed with free(); NULL: there is none, or no
+ * memory. */
+void text_file_good(const char *path, const char *text, size_t length);
+char *text_file_last_good(const char *path, size_t *length);
+
+#endif
