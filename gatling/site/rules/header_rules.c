@@ -122,9 +122,11 @@ static bool add_field(struct header_rules *r, struct slice line, struct rules_er
 	if (r->skipping) return rules_fail(error, error->line, "it is ignored with the pattern above it");
 	if (!r->rules) return rules_fail(error, error->line, "there is no pattern above this field: write one, such as /*");
 	struct header_rule *rule = &r->rule[r->rules - 1];
-	const char *colon = f.detach ? NULL : memchr(line.at, ':', line.length);
-	f.name = (struct slice){.at = line.at, .length = colon ? (size_t)(colon - line.at) : line.length};
+	struct slice rest = line;
+	f.name = rules_take_until(&rest, ':');
+	bool colon = f.name.length < line.length;
 	if (f.detach) {
+		f.name = line;
 		slice_drop(&f.name, 1);
 		f.name = slice_trim(f.name);
 	} else if (!colon || is_host(f.name)) {
@@ -132,9 +134,7 @@ static bool add_field(struct header_rules *r, struct slice line, struct rules_er
 		return rules_fail(error, error->line, "it is neither a pattern, which begins with '/', nor a field%s",
 						  colon ? "" : ": there is no ':'");
 	} else {
-		f.value = line;
-		slice_drop(&f.value, f.name.length + 1);
-		f.value = slice_trim(f.value);
+		f.value = slice_trim(rest);
 	}
 	f.rule = r->rules - 1;
 	f.fills = name_in(f.value, &rule->pattern).length > 0;

@@ -49,14 +49,8 @@ static bool is_redirect(const struct redirect_rule *rule) { return rule->status 
 /* Takes the next one off the front of the query. */
 static bool next_parameter(struct slice *query, struct slice *name, struct slice *value) {
 	if (!query->length) return false;
-	const char *end = memchr(query->at, '&', query->length);
-	size_t length = end ? (size_t)(end - query->at) : query->length;
-	const char *equals = memchr(query->at, '=', length);
-	name->at = query->at;
-	name->length = equals ? (size_t)(equals - query->at) : length;
-	*value = (struct slice){.at = query->at + name->length, .length = length - name->length};
-	if (equals) slice_drop(value, 1);
-	slice_drop(query, length + (end ? 1 : 0));
+	*value = rules_take_until(query, '&');
+	*name = rules_take_until(value, '=');
 	return true;
 }
 
@@ -235,13 +229,12 @@ static bool parse_from(struct redirect_rules *r, struct redirect_rule *rule, str
 
 static bool parse_parameter(struct redirect_rules *r, struct redirect_rule *rule, struct slice word,
 							struct rules_error *error) {
-	struct redirect_parameter p;
-	struct slice rest = word;
+	struct redirect_parameter p = {.value = word};
 	const char *wrong = NULL;
-	if (!memchr(word.at, '=', word.length) || word.at[0] == '=')
+	p.name = rules_take_until(&p.value, '=');
+	if (!p.name.length || p.name.length == word.length)
 		return rules_fail(error, error->line, "'%.*s' is neither a parameter nor a path or URL to go to",
 						  RULES_SHOWN(word));
-	(void)next_parameter(&rest, &p.name, &p.value); /* there is one: the word is not empty */
 	struct slice name = pattern_placeholder(p.value);
 	p.captures = name.length && name.length + 1 == p.value.length;
 	if (p.captures) p.value = name;
@@ -291,14 +284,12 @@ static bool parse_status(struct redirect_rule *rule, struct slice word, struct r
 static bool parse_rest(struct redirect_rule *rule, struct slice line, struct rules_error *error) {
 	struct slice word;
 	for (bool first = true; next_word(&line, &word); first = false) {
-		const char *equals = memchr(word.at, '=', word.length);
-		if (!equals && first) {
-			if (!parse_status(rule, word, error)) return false;
-			continue;
-		}
-		struct slice name = {.at = word.at, .length = equals ? (size_t)(equals - word.at) : 0};
-		if (!name.length) return rules_fail(error, error->line, "'%.*s' is not a condition", RULES_SHOWN(word));
-		return rules_fail(error, error->line, "the condition %.*s is not supported", RULES_SHOWN(name));
+		struct slice value = word, name = rules_take_until(&value, '=');
+		bool condition = name.length && name.length < word.length;
+		if (condition) return rules_fail(error, error->line, "the condition %.*s is not supported", RULES_SHOWN(name));
+		if (!first || !name.length)
+			return rules_fail(error, error->line, "'%.*s' is not a condition", RULES_SHOWN(word));
+		if (!parse_status(rule, word, error)) return false;
 	}
 	return true;
 }

@@ -85,6 +85,7 @@ static bool is_host_text(struct slice s) {
 /* Adds a part of the target with its names replaced. */
 static bool add_part(struct text *t, const struct redirect_filling *f, struct slice part) {
 	bool in_host = part.at == f->target.authority.at;
+	if (!part.at) return true;
 	if (part.length && is_one_of(part.at[0], "?#")) {
 		text_add_char(t, part.at[0]);
 		slice_drop(&part, 1);

@@ -27,9 +27,7 @@ struct slice rules_text(struct slice text) {
 
 bool rules_next_line(struct slice *rest, struct slice *line) {
 	if (!rest->length) return false;
-	const char *end = memchr(rest->at, '\n', rest->length);
-	*line = (struct slice){.at = rest->at, .length = end ? (size_t)(end - rest->at) : rest->length};
-	slice_drop(rest, line->length + (end ? 1 : 0));
+	*line = rules_take_until(rest, '\n');
 	if (slice_ends(*line, SLICE("\r"))) line->length--;
 	*line = slice_trim(*line);
 	return true;

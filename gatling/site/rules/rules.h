@@ -41,6 +41,14 @@ bool rules_no_memory(struct rules_error *error);
 /* Returns the text without a UTF-8 byte order mark at its start. */
 struct slice rules_text(struct slice text);
 
+/* Takes the text before the first c, and that c, off the front. Returns it, or all of the text if there is no c. */
+static inline struct slice rules_take_until(struct slice *text, char c) {
+	const char *end = memchr(text->at, c, text->length);
+	struct slice part = {.at = text->at, .length = end ? (size_t)(end - text->at) : text->length};
+	slice_drop(text, part.length + (end ? 1 : 0));
+	return part;
+}
+
 /* Takes the next line, which ends with LF or CRLF, off the front, and trims it. Returns false at the end. */
 bool rules_next_line(struct slice *text, struct slice *line);
 
