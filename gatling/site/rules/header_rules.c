@@ -38,7 +38,6 @@ struct kept_set {
 	struct header_item *item;
 	struct header_piece *piece;
 	const struct header_field **field; /* of all those rules, in order */
-	char *values;
 	uint16_t *rule;
 };
 

@@ -22,8 +22,8 @@
 enum {
 	PATTERN_MAX = 1000,     /* bytes of a pattern as it is written */
 	PATTERN_NAMES_MAX = 16, /* placeholders in a pattern */
-	PATTERN_TOKENS_MAX =
-		2 * (PATTERN_NAMES_MAX + 1) + 2, /* with the splat, and the text around each in host and path */
+	/* placeholders, the splat, and the text around them in host and path */
+	PATTERN_TOKENS_MAX = 2 * (PATTERN_NAMES_MAX + 1) + 2,
 	PATTERN_START = sizeof(uint64_t)
 };
 
