@@ -27,7 +27,7 @@ static struct slice behind(struct slice s, size_t n) { return (struct slice){.at
 
 /* The length of a splat or placeholder at the start, or 0. */
 static size_t wildcard(struct slice pattern) {
-	size_t name = pattern.at[0] == ':' ? pattern_name(behind(pattern, 1)) : 0;
+	size_t name = pattern_placeholder(pattern).length;
 	return pattern.at[0] == '*' ? 1 : name ? 1 + name : 0;
 }
 
@@ -53,7 +53,7 @@ static void check_captures(const struct pattern *pattern, struct slice text, str
 		if (n) {
 			struct slice name = text.at[0] == '*' ? SLICE("splat") : (struct slice){.at = text.at + 1, .length = n - 1};
 			int i = pattern_capture(pattern, name);
-			require(i >= 0 && (unsigned)i < pattern_captures(pattern));
+			require(i >= 0 && i < PATTERN_TOKENS_MAX);
 			part = captures->value[i];
 			require(text.at[0] == '*' || (part.length && !memchr(part.at, '/', part.length)));
 		}

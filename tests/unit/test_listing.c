@@ -9,7 +9,6 @@
 
 #include "gatling/base/docroot.h"
 #include "gatling/site/listing/listing.h"
-#include "gatling/site/listing/listing_form.h"
 #include "gatling/site/listing/natural_order.h"
 
 static struct docroot docroot;

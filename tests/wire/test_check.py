@@ -13,10 +13,10 @@ GOOD = {"index.html": b"hello", "_headers": b"/*\n  X-A: 1\n", "_redirects": b"/
 
 # what is there, and how the line about it begins
 WRONG = {
-    "_headers": (b"/*  # all\n  X-A: 1\n  ETag: 1\n", "_headers:3: 'ETag: 1': ETag is the server's own to say: leave it out"),
+    "_headers": (b"/*  # all\n  X-A: 1\n  ETag: 1\n", "_headers:3: 'ETag: 1': only the server can set ETag: remove this line"),
     "_redirects": (b"/a /b\n\n/b /a # back\n", "_redirects:3: '/b /a # back': it leads in a circle: line 1"),
     "www.example.org/_redirects": (b"/x https://e.com 200\n", "www.example.org/_redirects:1: '/x https://e.com 200': "),
-    "localhost:8080/_headers": (b"X-A: 1\n", "localhost:8080/_headers:1: 'X-A: 1': there is no pattern above this field, as /*"),
+    "localhost:8080/_headers": (b"X-A: 1\n", "localhost:8080/_headers:1: 'X-A: 1': there is no pattern above this field: write one, such as /*"),
     ".htaccess_global": (b"\n", ".htaccess_global:1: the first line has to be the realm, so access is denied"),
     "deep/er/.htaccess": (b"Friends\nann:{SHA}x\n", "deep/er/.htaccess:2: this hash is Apache's own"),
 }

@@ -594,15 +594,15 @@ def about(server, name):
     [
         ("_headers", "  X-Wrong", "there is no ':'"),
         ("_headers", "/**", "second '*'"),
-        ("_headers", "  Content-Length: 3", "server's own"),
+        ("_headers", "  Content-Length: 3", "only the server"),
         ("_headers", "  Basic-Auth: me:secret", ".htaccess"),
         ("_redirects", "/y", "no path or URL to go to"),
-        ("_redirects", "/y /z 299", "no status"),
+        ("_redirects", "/y /z 299", "not a status"),
         ("_redirects", "/api/* https://api.example.com/:splat 200", "with 301 or 302"),
         ("_redirects", "/y /x", "circle: line 2"),
         ("_redirects", "/y /:nobody", ":nobody"),
         ("_redirects", "/admin/* 200! Role=admin", "neither a parameter"),
-        ("_redirects", "/y /z 200 Country=de", "Country is not known"),
+        ("_redirects", "/y /z 200 Country=de", "Country is not supported"),
     ],
 )  # fmt: skip
 def test_a_line_that_is_wrong_is_left_out_and_said_once(build, root, name, wrong, why):

@@ -1,5 +1,5 @@
-/* listing.c - see listing.h. Collects and sorts; the text around the entries is made then, too, and kept, that of the
- * entries is only measured. */
+/* listing.c - see listing.h. Collects and sorts the entries, and keeps the text before and behind them. The text of the
+ * entries is written once to measure it, and again each time that the listing is read. */
 #include "gatling/site/listing/listing.h"
 
 #include <dirent.h>
@@ -13,54 +13,36 @@
 #include "gatling/base/platform.h"
 #include "gatling/base/unserved.h"
 #include "gatling/http/path.h"
-#include "gatling/site/listing/listing_form.h"
+#include "gatling/site/listing/listing_writer.h"
 #include "gatling/site/listing/natural_order.h"
 
-enum {
-	ENTRIES_AT_FIRST = 32, /* room for so many; then for twice as many each time */
-	CHUNK_MIN = 1024,      /* bytes of names that are kept together: each chunk is twice as large as the one before */
-	CHUNK_MAX = 1024 * 1024
-};
-
-/* Names, each with its NUL. Chunks never move, so that entries point into them. */
-struct chunk {
-	struct chunk *next;
-	size_t used, size;
-	char bytes[];
-};
+enum { ROOM_AT_FIRST = 1024 /* bytes of the array of entries, and of that of names */ };
 
 struct listing {
 	unsigned references;
-	const struct form *form;
+	const struct listing_writer *writer;
 	enum coding coding;
 	struct listing_entry *entry;
 	size_t count, entries_size;
-	struct chunk *names; /* the newest first */
-	size_t names_memory, names_length;
-	struct summary summary;
-	char *head, *foot; /* a compressed one is all head */
-	size_t head_length, foot_length;
+	char *names; /* in the order in which they were found, each with its NUL */
+	size_t names_length, names_size;
+	struct listing_summary summary;
+	char *frame; /* the text before the entries, then the text behind them; a compressed listing is all head */
+	size_t head_length, frame_length;
 	uint64_t length;
 };
 
 struct listing_reader {
 	struct listing *listing;
-	size_t next;       /* to be written: 0 is the head, then come the entries, then the foot */
-	struct slice rest; /* of what is being written */
-	char row[FORM_ROW_MAX];
+	size_t next;       /* part to be written: 0 is the head, then come the entries, then the foot */
+	struct slice rest; /* of the part that is being written */
+	char row[LISTING_ROW_MAX];
 };
 
-void listing_retain(struct listing *l) { l->references++; }
-
 static void free_content(struct listing *l) {
-	while (l->names) {
-		struct chunk *c = l->names;
-		l->names = c->next;
-		free(c);
-	}
 	free(l->entry);
-	free(l->head);
-	free(l->foot);
+	free(l->names);
+	free(l->frame);
 }
 
 void listing_release(void *listing) {
@@ -74,69 +56,69 @@ uint64_t listing_length(const struct listing *l) { return l->length; }
 enum coding listing_coding(const struct listing *l) { return l->coding; }
 
 size_t listing_memory(const struct listing *l) {
-	return sizeof *l + l->entries_size * sizeof *l->entry + l->names_memory + l->head_length + l->foot_length;
+	return sizeof *l + l->entries_size * sizeof *l->entry + l->names_size + l->frame_length;
 }
 
 /* --- collecting --- */
 
 static bool stopped(const atomic_bool *stop) { return stop && atomic_load_explicit(stop, memory_order_relaxed); }
 
-/* Whether the target of a link is the address of something on another server, to which clients are sent. */
+/* Returns whether the target of a link is a URL, to which clients are redirected. */
 static bool leads_elsewhere(int directory, const char *name) {
 	char target[PATH_MAX];
 	ssize_t length = readlinkat(directory, name, target, sizeof target);
 	return length > 0 && memmem(target, (size_t)length, "://", 3);
 }
 
-/* Whether it would be served, and if so what it is. A link may lead where the docroot does not go: ask it. */
+/* Returns whether a file of that name would be served, and fills in the entry. */
 static bool inspect(const struct docroot *docroot, int directory, const char *path, const char *name,
-					struct listing_entry *entry, struct summary *summary) {
+					struct listing_entry *entry, struct listing_summary *summary) {
 	struct stat st;
 	if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == -1) return false;
 	bool elsewhere = S_ISLNK(st.st_mode) && leads_elsewhere(directory, name);
 	if (S_ISLNK(st.st_mode) && !elsewhere) {
+		/* the docroot decides how far a link may lead */
 		char target[PATH_MAX];
 		int length = snprintf(target, sizeof target, "%s/%s", path, name);
 		if (length < 0 || (size_t)length >= sizeof target || docroot_stat(docroot, target, &st) == -1) return false;
 	}
-	entry->kind = elsewhere ? ENTRY_ELSEWHERE : S_ISDIR(st.st_mode) ? ENTRY_DIRECTORY : ENTRY_FILE;
-	entry->size = entry->kind == ENTRY_FILE ? (uint64_t)st.st_size : 0;
+	entry->kind = elsewhere ? LISTING_ELSEWHERE : S_ISDIR(st.st_mode) ? LISTING_DIRECTORY : LISTING_FILE;
+	entry->size = entry->kind == LISTING_FILE ? (uint64_t)st.st_size : 0;
 	entry->modified = st.PLATFORM_MTIME.tv_sec;
 	if (elsewhere) return true;
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) return false;
 	if (st.st_mode & S_IROTH) return true;
-	summary->closed += !unserved_is_key((struct slice){.at = name, .length = strlen(name)});
+	summary->unreadable += !unserved_is_key((struct slice){.at = name, .length = strlen(name)});
 	return false;
 }
 
-/* NULL: no memory. */
-static const char *keep_name(struct listing *l, struct slice name) {
-	struct chunk *c = l->names;
-	if (!c || c->size - c->used <= name.length) {
-		size_t size = !c ? CHUNK_MIN : c->size < CHUNK_MAX ? 2 * c->size : CHUNK_MAX;
-		if (!(c = malloc(sizeof *c + size))) return NULL;
-		*c = (struct chunk){.next = l->names, .size = size};
-		l->names = c;
-		l->names_memory += sizeof *c + size;
-	}
-	char *kept = c->bytes + c->used;
-	memcpy(kept, name.at, name.length + 1);
-	c->used += name.length + 1;
-	l->names_length += name.length + 1;
-	return kept;
+/* Returns the array with room for `needed` elements of that size: what it has is doubled. NULL: no memory. */
+static void *grow(void *array, size_t *room, size_t needed, size_t size) {
+	size_t wanted = *room;
+	while (wanted < needed) wanted = wanted ? 2 * wanted : ROOM_AT_FIRST / size;
+	void *grown = wanted > *room ? realloc(array, wanted * size) : array;
+	if (grown) *room = wanted;
+	return grown;
+}
+
+/* Returns the array without the room that is not needed. */
+static void *shrink(void *array, size_t *room, size_t needed, size_t size) {
+	void *exact = realloc(array, needed * size);
+	if (exact) *room = needed;
+	return exact ? exact : array;
 }
 
 static int add(struct listing *l, struct slice name, struct listing_entry entry) {
-	if (l->count == l->entries_size) {
-		size_t size = l->entries_size ? 2 * l->entries_size : ENTRIES_AT_FIRST;
-		struct listing_entry *grown = realloc(l->entry, size * sizeof *grown);
-		if (!grown) return ENOMEM;
-		l->entry = grown;
-		l->entries_size = size;
-	}
-	if (!(entry.name = keep_name(l, name))) return ENOMEM;
+	struct listing_entry *entries = grow(l->entry, &l->entries_size, l->count + 1, sizeof *entries);
+	if (!entries) return ENOMEM;
+	l->entry = entries;
+	char *names = grow(l->names, &l->names_size, l->names_length + name.length + 1, 1);
+	if (!names) return ENOMEM;
+	l->names = names;
+	memcpy(names + l->names_length, name.at, name.length + 1);
+	l->names_length += name.length + 1;
 	l->entry[l->count++] = entry;
-	if (entry.kind == ENTRY_DIRECTORY) l->summary.folders++;
+	if (entry.kind == LISTING_DIRECTORY) l->summary.folders++;
 	else l->summary.files++;
 	l->summary.bytes += entry.size;
 	return 0;
@@ -147,7 +129,7 @@ static bool is_full(const struct listing *l, size_t bytes, struct slice name) {
 		   (l->count + 1) * sizeof *l->entry + l->names_length + name.length + 1 > bytes;
 }
 
-/* Whether somebody may know of that name. */
+/* Returns whether listings show files of that name. */
 static bool is_shown(struct slice name, bool at_root) {
 	if (name.at[0] == '.' || name.length > NAME_MAX || !path_allows(name)) return false;
 	return !at_root || !(slice_equal(name, SLICE("_headers")) || slice_equal(name, SLICE("_redirects")));
@@ -177,41 +159,44 @@ static int collect(const struct docroot *docroot, DIR *directory, const struct l
 
 static int by_kind_and_name(const void *a, const void *b) {
 	const struct listing_entry *x = a, *y = b;
-	bool x_first = x->kind == ENTRY_DIRECTORY, y_first = y->kind == ENTRY_DIRECTORY;
+	bool x_first = x->kind == LISTING_DIRECTORY, y_first = y->kind == LISTING_DIRECTORY;
 	if (x_first != y_first) return x_first ? -1 : 1;
 	return natural_order_compare(x->name, y->name);
 }
 
 static void sort(struct listing *l) {
 	if (!l->count) return;
+	l->entry = shrink(l->entry, &l->entries_size, l->count, sizeof *l->entry);
+	l->names = shrink(l->names, &l->names_size, l->names_length, 1);
+	const char *name = l->names; /* from now on they do not move */
+	for (size_t i = 0; i < l->count; i++, name += strlen(name) + 1) l->entry[i].name = name;
 	qsort(l->entry, l->count, sizeof *l->entry, by_kind_and_name);
-	struct listing_entry *exact = realloc(l->entry, l->count * sizeof *exact);
-	if (!exact) return; /* then it stays where it is */
-	l->entry = exact;
-	l->entries_size = l->count;
 }
 
-/* The text before the entries, and behind them. */
-static int frame(struct listing *l, struct slice title) {
-	FILE *head = open_memstream(&l->head, &l->head_length);
-	FILE *foot = open_memstream(&l->foot, &l->foot_length);
-	if (head) l->form->write_head(head, title, &l->summary);
-	if (foot) l->form->write_foot(foot, &l->summary);
-	bool head_failed = !head || fclose(head) != 0;
-	bool foot_failed = !foot || fclose(foot) != 0;
-	return head_failed || foot_failed ? ENOMEM : 0;
+/* Makes the text before and behind the entries. */
+static int make_frame(struct listing *l, struct slice title) {
+	FILE *out = open_memstream(&l->frame, &l->frame_length);
+	if (!out) return ENOMEM;
+	l->writer->write_head(out, title, &l->summary);
+	bool failed = fflush(out) != 0;
+	l->head_length = l->frame_length;
+	l->writer->write_foot(out, &l->summary);
+	return fclose(out) != 0 || failed ? ENOMEM : 0;
 }
 
-static size_t row(const struct listing *l, size_t i, char *out) {
-	return l->form->row(&l->entry[i], i ? &l->entry[i - 1] : NULL, out);
+/* Writes an entry to out (LISTING_ROW_MAX bytes). */
+static struct slice write_row(const struct listing *l, size_t i, char *out) {
+	struct text text = text_begin(out, LISTING_ROW_MAX);
+	l->writer->add_row(&text, &l->entry[i], i ? &l->entry[i - 1] : NULL);
+	return text_written(&text);
 }
 
 static int measure(struct listing *l, const atomic_bool *stop) {
-	char text[FORM_ROW_MAX];
-	l->length = l->head_length + l->foot_length;
+	char text[LISTING_ROW_MAX];
+	l->length = l->frame_length;
 	for (size_t i = 0; i < l->count; i++) {
 		if (stopped(stop)) return ECANCELED;
-		l->length += row(l, i, text);
+		l->length += write_row(l, i, text).length;
 	}
 	return 0;
 }
@@ -221,7 +206,7 @@ static int measure(struct listing *l, const atomic_bool *stop) {
 struct listing_reader *listing_read(struct listing *l) {
 	struct listing_reader *r = malloc(sizeof *r);
 	if (!r) return NULL;
-	listing_retain(l);
+	l->references++;
 	r->listing = l;
 	r->next = 0;
 	r->rest = (struct slice){0};
@@ -234,16 +219,16 @@ void listing_reader_free(void *reader) {
 	free(r);
 }
 
-/* false at the end. */
+/* Writes the next part. Returns false at the end. */
 static bool write_next(struct listing_reader *r) {
 	const struct listing *l = r->listing;
-	if (r->next == 0) r->rest = (struct slice){.at = l->head, .length = l->head_length};
-	else if (r->next <= l->count) r->rest = (struct slice){.at = r->row, .length = row(l, r->next - 1, r->row)};
-	else if (r->next == l->count + 1 && l->foot_length)
-		r->rest = (struct slice){.at = l->foot, .length = l->foot_length};
+	if (r->next == 0) r->rest = (struct slice){.at = l->frame, .length = l->head_length};
+	else if (r->next <= l->count) r->rest = write_row(l, r->next - 1, r->row);
+	else if (r->next == l->count + 1)
+		r->rest = (struct slice){.at = l->frame + l->head_length, .length = l->frame_length - l->head_length};
 	else return false;
 	r->next++;
-	return true;
+	return r->rest.length > 0;
 }
 
 ssize_t listing_fill(void *reader, char *buffer, size_t size) {
@@ -253,8 +238,7 @@ ssize_t listing_fill(void *reader, char *buffer, size_t size) {
 		if (!r->rest.length && !write_next(r)) break;
 		size_t n = r->rest.length < size - filled ? r->rest.length : size - filled;
 		memcpy(buffer + filled, r->rest.at, n);
-		r->rest.at += n;
-		r->rest.length -= n;
+		slice_drop(&r->rest, n);
 		filled += n;
 	}
 	if (filled) return (ssize_t)filled;
@@ -264,7 +248,7 @@ ssize_t listing_fill(void *reader, char *buffer, size_t size) {
 
 /* --- the whole --- */
 
-/* NULL with errno. */
+/* Returns NULL with errno. */
 static DIR *open_directory(const struct docroot *docroot, const char *path) {
 	struct stat st;
 	int fd = docroot_open(docroot, path, O_DIRECTORY);
@@ -278,8 +262,8 @@ static DIR *open_directory(const struct docroot *docroot, const char *path) {
 	return NULL;
 }
 
-/* Compresses what has been made. If that fails or is of no use, it stays as it is. 0 or ECANCELED. */
-static int pack(struct listing *l, const atomic_bool *stop) {
+/* Compresses the listing, or leaves it as it is if that fails or makes it no smaller. Returns 0 or ECANCELED. */
+static int compress(struct listing *l, const atomic_bool *stop) {
 	struct listing_reader *reader = listing_read(l);
 	char *body;
 	uint64_t size;
@@ -287,7 +271,12 @@ static int pack(struct listing *l, const atomic_bool *stop) {
 	if (reader) listing_reader_free(reader);
 	if (error) return error == ECANCELED ? error : 0;
 	free_content(l);
-	*l = (struct listing){.references = 1, .coding = CODING_GZIP, .head = body, .head_length = size, .length = size};
+	*l = (struct listing){.references = 1,
+						  .coding = CODING_GZIP,
+						  .frame = body,
+						  .head_length = size,
+						  .frame_length = size,
+						  .length = size};
 	return 0;
 }
 
@@ -301,15 +290,15 @@ int listing_make(const struct docroot *docroot, const struct listing_request *wa
 		return ENOMEM;
 	}
 	l->references = 1;
-	l->form = wanted->format == LISTING_JSON ? &form_json : &form_html;
+	l->writer = wanted->format == LISTING_JSON ? &listing_json : &listing_html;
 	int error = collect(docroot, directory, wanted, stop, l);
 	closedir(directory);
 	if (!error) {
 		sort(l);
-		error = frame(l, wanted->title);
+		error = make_frame(l, wanted->title);
 	}
 	if (!error) error = measure(l, stop);
-	if (!error && wanted->coding == CODING_GZIP) error = pack(l, stop);
+	if (!error && wanted->coding == CODING_GZIP) error = compress(l, stop);
 	if (error) listing_release(l);
 	else *listing = l;
 	return error;

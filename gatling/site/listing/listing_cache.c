@@ -3,8 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-
-#include "gatling/site/listing/listing_form.h"
+#include <string.h>
 
 struct cached_listing {
 	struct job job;
@@ -15,7 +14,8 @@ struct cached_listing {
 	int error;
 	struct listing *listing;
 	size_t bytes;
-	struct listing_request wanted; /* its path, with the title behind it, is its own */
+	struct listing_request wanted;
+	char path[]; /* and the title behind it: those of wanted */
 };
 
 struct listing_cache {
@@ -44,7 +44,6 @@ static void release(struct cached_listing *k) {
 	if (--k->references) return;
 	if (k->listing) listing_release(k->listing);
 	k->listings->bytes -= k->bytes;
-	free((char *)k->wanted.path);
 	free(k);
 }
 
@@ -72,28 +71,26 @@ static void made(struct job *job) {
 	struct cached_listing *k = (struct cached_listing *)job;
 	k->made = true;
 	k->made_ms = *k->listings->now_ms;
-	for (int i = 0; i < LISTING_CACHE_KEPT && !job->ran; i++) /* who wants it begins anew */
+	/* if the job did not run, the next request starts another one */
+	for (int i = 0; i < LISTING_CACHE_KEPT && !job->ran; i++)
 		if (k->listings->kept[i] == k) forget(&k->listings->kept[i]);
 	if (k->listing) k->bytes = listing_memory(k->listing);
 	k->listings->bytes += k->bytes;
 	release(k);
 }
 
+/* Returns the listing with a reference for the job; NULL if there is no memory or no thread. */
 static struct cached_listing *start(struct listing_cache *ls, const struct listing_request *wanted) {
-	struct cached_listing *k = calloc(1, sizeof *k);
 	size_t length = strlen(wanted->path) + 1;
-	char *path = k ? malloc(length + wanted->title.length) : NULL;
-	if (!path) {
-		free(k);
-		return NULL;
-	}
-	memcpy(path, wanted->path, length);
-	if (wanted->title.length) memcpy(path + length, wanted->title.at, wanted->title.length);
+	struct cached_listing *k = calloc(1, sizeof *k + length + wanted->title.length);
+	if (!k) return NULL;
+	memcpy(k->path, wanted->path, length);
+	if (wanted->title.length) memcpy(k->path + length, wanted->title.at, wanted->title.length);
 	k->wanted = *wanted;
-	k->wanted.path = path;
-	k->wanted.title.at = path + length;
-	k->listings = ls;
+	k->wanted.path = k->path;
+	k->wanted.title.at = k->path + length;
 	k->wanted.bytes = ls->bytes > LISTING_CACHE_BYTES_MAX ? LISTING_CACHE_BYTES_LEAST : LISTING_BYTES_MAX;
+	k->listings = ls;
 	k->job = (struct job){.run = make, .finish = made};
 	k->references = 1;
 	if (jobs_add(ls->jobs, &k->job)) return k;
@@ -108,7 +105,7 @@ static bool same(const struct listing_request *a, const struct listing_request *
 		   slice_equal(a->title, b->title);
 }
 
-/* The one that is kept, or an empty place for it. NULL: all are being made. */
+/* Returns the place of the listing that was asked for, or an empty place for it. NULL: all are being made. */
 static struct cached_listing **find(struct listing_cache *ls, const struct listing_request *wanted) {
 	struct cached_listing **oldest = NULL;
 	for (int i = 0; i < LISTING_CACHE_KEPT; i++) {

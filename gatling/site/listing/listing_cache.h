@@ -1,5 +1,5 @@
-/* listing_cache.h - the listings of a worker: made beside the loop, shared by those who ask at the same time, and no
- * more of them than there is memory for. */
+/* listing_cache.h - the listings of a worker: made beside the loop, shared by requests for the same directory, and
+ * bounded in memory. */
 #ifndef GATLING_SITE_LISTING_LISTING_CACHE_H
 #define GATLING_SITE_LISTING_LISTING_CACHE_H
 
@@ -8,32 +8,37 @@
 #include "io/iob.h"
 
 enum {
-	LISTING_CACHE_KEPT = 16,                     /* at a time; if all of them are being made, EBUSY */
-	LISTING_CACHE_KEPT_MS = 1000,                /* what was found is believed for so long */
-	LISTING_CACHE_BYTES_MAX = 256 * 1024 * 1024, /* of those kept and those being sent; over it they are cut to */
-	LISTING_CACHE_BYTES_LEAST = 256 * 1024       /* bytes each, and over twice as much it is EBUSY */
+	LISTING_CACHE_KEPT = 16,                     /* listings at a time; EBUSY if all of them are being made */
+	LISTING_CACHE_KEPT_MS = 1000,                /* a listing is used for so long */
+	LISTING_CACHE_BYTES_MAX = 256 * 1024 * 1024, /* memory of all that are kept or being sent. Above it, new ones are */
+	LISTING_CACHE_BYTES_LEAST = 256 * 1024       /* cut to so many bytes each; above twice as much, EBUSY */
 };
 
 struct listing_cache;
 
-/* NULL: ENOMEM. All three are the caller's; *now_ms is of the monotonic clock, and always up to date. */
+/* Returns NULL if there is no memory. All three arguments are the caller's; *now_ms is of the monotonic clock and
+ * always up to date. */
 struct listing_cache *listing_cache_new(const struct docroot *docroot, struct jobs *jobs, const int64_t *now_ms);
-void listing_cache_free(struct listing_cache *listings); /* after jobs_free(), and when none is being sent */
+
+/* To be called after jobs_free(), and when no listing is being sent. */
+void listing_cache_free(struct listing_cache *listings);
 
 enum { LISTING_CACHE_BODY = 12 * 1024 }; /* bytes of memory that a reader takes at most */
 
 struct listing_result {
-	struct job *job; /* to be waited for; NULL: it is there, and to be written once by listing_cache_body_fill() */
-	void *reader;    /* freed by listing_cache_body_free() */
+	struct job *job; /* to wait for; NULL: the listing is there, for listing_cache_body_fill() to write once */
+	void *reader;    /* to be freed by listing_cache_body_free() */
 	uint64_t length; /* bytes */
 	enum coding coding;
 };
 
-/* Finds or starts the listing that listing_make() makes, but for the number of bytes. 0 with *found, or its errno.
- * patient: the caller can wait; else EBUSY. */
+/* Finds the listing that listing_make() would make, or starts making it; chooses wanted->bytes itself. Returns 0 with
+ * *found, or an errno of listing_make(). patient: the caller can wait; otherwise EBUSY is returned where a wait would
+ * be necessary. */
 int listing_cache_find(struct listing_cache *listings, const struct listing_request *wanted, bool patient,
 					   struct listing_result *found);
 
+/* These have the types iob_fill and iob_release. */
 ssize_t listing_cache_body_fill(void *reader, char *buffer, size_t size);
 void listing_cache_body_free(void *reader);
 

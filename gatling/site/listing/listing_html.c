@@ -1,16 +1,14 @@
-/* listing_html.c - a listing for people: HTML that needs no script and loads nothing. With scripts the columns sort and
- * names are filtered. */
-#include "gatling/base/owfat.h"
+/* listing_html.c - a listing in HTML, which loads nothing else. It works without scripts; with them, columns can be
+ * sorted and names filtered. */
 #include "gatling/base/utf8.h"
-#include "gatling/http/path.h"
-#include "gatling/site/listing/listing_form.h"
+#include "gatling/site/listing/listing_writer.h"
 
 enum {
-	PARENTS_LINKED = 32, /* folders above this one: a link to each costs as many bytes as it is far away */
-	SIZE_ROOM = 32       /* bytes of a size as people read it */
+	PARENTS_LINKED = 32, /* folders above this one that are linked: the length of a link grows with the distance */
+	SIZE_MAX_LENGTH = 32 /* bytes of a size as people read it */
 };
 
-/* Long names wrap at any character, so that the page never is wider than its window. */
+/* Long names wrap at any character, so that the page is never wider than its window. */
 static const char style[] =
 	":root{color-scheme:light dark;--link:#0b57d0;--seen:#6b3fa0;--line:#8884;--hover:#8881}\n"
 	"@media(prefers-color-scheme:dark){:root{--link:#8ab4f8;--seen:#c58af9}}\n"
@@ -42,11 +40,11 @@ static const char style[] =
 	"text-align:inherit}\n"
 	"th{white-space:nowrap}\n"
 	"button::after{content:\"\";display:inline-block;width:1em;text-align:end}\n"
-	"th:nth-child(2) button{display:inline-flex;flex-direction:row-reverse}\n" /* the arrow before it: numbers end there
-																				*/
+	/* numbers end at the right: the arrow stands to the left of them */
+	"th:nth-child(2) button{display:inline-flex;flex-direction:row-reverse}\n"
 	"[aria-sort=ascending] button::after{content:\"\\2191\"}\n"
 	"[aria-sort=descending] button::after{content:\"\\2193\"}\n"
-	/* on a phone size and date stand below the name */
+	/* on a phone, size and date stand below the name */
 	"@media(max-width:36rem){body{padding:.5rem}input{flex-grow:1}\n"
 	"table,thead,tbody{display:block}\n"
 	"thead{position:sticky;top:0;background:Canvas}\n"
@@ -57,7 +55,7 @@ static const char style[] =
 	"th:nth-child(n+2),td:nth-child(n+2){width:auto;font-size:.9rem;padding-top:0}\n"
 	"th:nth-child(n+2){padding-top:.4rem}td:nth-child(2){padding-left:2.2rem}}\n";
 
-/* Rows leave the document while they are put in order: in their place each move would cost. */
+/* Rows are sorted outside the document: moving them inside would cost a layout each time. */
 static const char script[] =
 	"(() => {\n"
 	"const table = document.querySelector(\"table\"), filter = document.querySelector(\"input\");\n"
@@ -96,25 +94,24 @@ static const char script[] =
 
 /* --- text --- */
 
-/* What HTML does not allow, or would not show. */
+/* Returns whether HTML does not allow the character, or browsers show nothing for it. */
 static bool is_unfit(uint32_t c) {
 	return c == UTF8_INVALID || (c >= 0x80 && c < 0xA0) || (c >= 0xFDD0 && c <= 0xFDEF) || (c & 0xFFFE) == 0xFFFE;
 }
 
-/* What changes the direction of the text around it, so that a name reads as another ("exe.jpg" for "gpj.exe"):
- * Unicode's property Bidi_Control (UAX #9); and what breaks a line. */
+/* Returns whether the character changes the direction of the text around it, so that "gpj.exe" reads as "exe.jpg"
+ * (Unicode's property Bidi_Control, UAX #9), or breaks a line. */
 static bool is_misleading(uint32_t c) {
 	return c == 0x61C || c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
-/* Writes the first character of a text to out (4 bytes, or 6 for one byte), takes it off, and returns the bytes
- * written. Control characters but the tab become their pictures (U+2400 and on). */
-static size_t put_character(struct slice *text, char *out) {
+/* Takes a character off the front of the text and appends it. Control characters except the tab become their pictures
+ * (U+2400 and on). */
+static void add_character(struct text *out, struct slice *text) {
 	uint32_t c;
 	struct slice s = {.at = text->at, .length = utf8_character(*text, &c)};
 	char picture[] = "\u2400";
-	text->at += s.length;
-	text->length -= s.length;
+	slice_drop(text, s.length);
 	if (c == '&') s = SLICE("&amp;");
 	else if (c == '<') s = SLICE("&lt;");
 	else if (c == '>') s = SLICE("&gt;");
@@ -126,45 +123,43 @@ static size_t put_character(struct slice *text, char *out) {
 		picture[2] = (char)((unsigned char)picture[2] + c);
 		s = (struct slice){.at = picture, .length = sizeof picture - 1};
 	}
-	return (size_t)(form_put(out, s) - out);
-}
-
-static char *put_text(char *at, struct slice text) {
-	while (text.length) at += put_character(&text, at);
-	return at;
+	text_add(out, s);
 }
 
 static void write_text(FILE *out, struct slice text) {
-	char character[FORM_CHARACTER_MAX];
-	while (text.length) fwrite(character, 1, put_character(&text, character), out);
+	char room[LISTING_CHARACTER_MAX];
+	while (text.length) {
+		struct text character = text_begin(room, sizeof room);
+		add_character(&character, &text);
+		fwrite(room, 1, text_written(&character).length, out);
+	}
 }
 
-/* Three digits at most, but of bytes: "1023 B", "1.2 KiB", "123 MiB". */
-static char *put_size(char *at, uint64_t size) {
+/* Appends a size with at most three digits, or four of bytes: "1023 B", "1.2 KiB", "123 MiB". */
+static void add_size(struct text *out, uint64_t size) {
 	static const char prefix[] = "KMGTPE";
 	uint64_t unit = 1024;
 	int i = 0;
 	if (size < unit) {
-		at += fmt_ulonglong(at, size);
-		return form_put(at, SLICE(" B"));
+		text_add_number(out, size);
+		text_add(out, SLICE(" B"));
+		return;
 	}
 	for (; prefix[i + 1] && size / unit * 2 + size % unit * 2 / unit >= 2 * 1024 - 1; i++) unit *= 1024;
 	uint64_t tenths = size / unit * 10 + (size % unit * 10 + unit / 2) / unit;
+	text_add_number(out, tenths < 100 ? tenths / 10 : size / unit + size % unit * 2 / unit);
 	if (tenths < 100) {
-		at += fmt_ulonglong(at, tenths / 10);
-		*at++ = '.';
-		*at++ = (char)('0' + tenths % 10);
-	} else {
-		at += fmt_ulonglong(at, size / unit + (size % unit * 2 / unit));
+		text_add_char(out, '.');
+		text_add_number(out, tenths % 10);
 	}
-	*at++ = ' ';
-	*at++ = prefix[i];
-	return form_put(at, SLICE("iB"));
+	text_add_char(out, ' ');
+	text_add_char(out, prefix[i]);
+	text_add(out, SLICE("iB"));
 }
 
 /* --- the page --- */
 
-/* A folder of the path, so many above this one. */
+/* Writes a folder of the path, which is that many above this one. */
 static void write_step(FILE *out, struct slice name, size_t above) {
 	bool linked = above > 0 && above <= PARENTS_LINKED;
 	if (linked) fputs("<a href=\"", out);
@@ -181,11 +176,9 @@ static void write_path(FILE *out, struct slice title) {
 	while (title.length) {
 		const char *slash = memchr(title.at, '/', title.length);
 		struct slice name = {.at = title.at, .length = slash ? (size_t)(slash - title.at) : title.length};
-		size_t step = name.length + (slash ? 1 : 0);
 		write_step(out, name, slash ? --above : 0);
 		if (slash) fputs("/", out);
-		title.at += step;
-		title.length -= step;
+		slice_drop(&title, name.length + (slash ? 1 : 0));
 	}
 }
 
@@ -193,24 +186,26 @@ static void write_count(FILE *out, size_t count, const char *one, const char *mo
 	fprintf(out, "%zu %s", count, count == 1 ? one : more);
 }
 
-static void write_about(FILE *out, const struct summary *s) {
-	char size[SIZE_ROOM], *end = put_size(size, s->bytes);
+static void write_summary(FILE *out, const struct listing_summary *s) {
+	char room[SIZE_MAX_LENGTH];
+	struct text size = text_begin(room, sizeof room);
+	add_size(&size, s->bytes);
 	fputs("<div class=about><span>", out);
 	write_count(out, s->folders, "folder", "folders");
 	fputs(", ", out);
 	write_count(out, s->files, "file", "files");
-	if (s->files) fprintf(out, ", %.*s", (int)(end - size), size);
+	if (s->files) fprintf(out, ", %.*s", (int)text_written(&size).length, room);
 	if (s->more) fputs("; there are more, which are not shown", out);
-	if (s->closed) {
+	if (s->unreadable) {
 		fputs("; ", out);
-		write_count(out, s->closed, "entry is", "entries are");
+		write_count(out, s->unreadable, "entry is", "entries are");
 		fputs(" not shown: not readable by everyone", out);
 	}
 	fputs("</span><input type=search placeholder=Filter aria-label=\"Filter by name\" autocomplete=off hidden></div>\n",
 		  out);
 }
 
-static void write_head(FILE *out, struct slice title, const struct summary *summary) {
+static void write_head(FILE *out, struct slice title, const struct listing_summary *summary) {
 	fputs("<!doctype html>\n<html lang=en>\n<meta charset=utf-8>\n"
 		  "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n"
 		  "<link rel=icon href=\"data:,\">\n<title>/",
@@ -219,50 +214,49 @@ static void write_head(FILE *out, struct slice title, const struct summary *summ
 	fprintf(out, "</title>\n<style>\n%s</style>\n<h1>", style);
 	write_path(out, title);
 	fputs("</h1>\n", out);
-	write_about(out, summary);
+	write_summary(out, summary);
 	fputs("<table>\n<thead><tr><th scope=col aria-sort=ascending>Name<th scope=col>Size<th scope=col>Modified (UTC)\n",
 		  out);
 	if (title.length) fputs("<tbody class=\"folders parent\"><tr><td><a href=\"../\">../</a><td><td>\n", out);
 }
 
-static size_t row(const struct listing_entry *entry, const struct listing_entry *previous, char *out) {
-	struct slice name = form_name(entry);
-	bool folder = entry->kind == ENTRY_DIRECTORY;
-	char *at = out;
-	if (!previous || (previous->kind == ENTRY_DIRECTORY) != folder)
-		at = form_put(at, folder ? SLICE("<tbody class=folders>\n") : SLICE("<tbody>\n"));
-	at = form_put(at, SLICE("<tr><td><a href=\"./")); /* or a name with a colon would be read as a scheme */
-	at += path_encode(name, at);
-	at = form_put(at, folder ? SLICE("/\">") : SLICE("\">"));
-	at = put_text(at, name);
-	at = form_put(at, folder ? SLICE("/</a><td>") : SLICE("</a><td"));
-	if (entry->kind == ENTRY_FILE) {
-		at = form_put(at, SLICE(" title=\""));
-		at += fmt_ulonglong(at, entry->size);
-		at = form_put(at, entry->size == 1 ? SLICE(" byte\"") : SLICE(" bytes\""));
+static void add_row(struct text *out, const struct listing_entry *entry, const struct listing_entry *previous) {
+	struct slice name = {.at = entry->name, .length = strlen(entry->name)};
+	bool folder = entry->kind == LISTING_DIRECTORY;
+	if (!previous || (previous->kind == LISTING_DIRECTORY) != folder)
+		text_add(out, folder ? SLICE("<tbody class=folders>\n") : SLICE("<tbody>\n"));
+	/* without "./" a name with a colon would be read as a scheme */
+	text_add(out, SLICE("<tr><td><a href=\"./"));
+	listing_add_link(out, name);
+	text_add(out, folder ? SLICE("/\">") : SLICE("\">"));
+	for (struct slice rest = name; rest.length;) add_character(out, &rest);
+	text_add(out, folder ? SLICE("/</a><td>") : SLICE("</a><td"));
+	if (entry->kind == LISTING_FILE) {
+		text_add(out, SLICE(" title=\""));
+		text_add_number(out, entry->size);
+		text_add(out, entry->size == 1 ? SLICE(" byte\"") : SLICE(" bytes\""));
 	}
-	if (!folder) *at++ = '>';
-	if (entry->kind == ENTRY_FILE) at = put_size(at, entry->size);
-	at = form_put(at, SLICE("<td>"));
-	char date[FORM_DATE_LENGTH];
-	size_t length = form_date(entry->modified, date);
-	if (length) {
-		at = form_put(at, SLICE("<time datetime="));
-		at = form_put(at, (struct slice){.at = date, .length = length});
-		*at++ = '>';
-		at = form_put(at, (struct slice){.at = date, .length = sizeof "2006-01-02" - 1});
-		*at++ = ' ';
-		at = form_put(at, (struct slice){.at = date + sizeof "2006-01-02", .length = sizeof "15:04" - 1});
-		at = form_put(at, SLICE("</time>"));
+	if (!folder) text_add_char(out, '>');
+	if (entry->kind == LISTING_FILE) add_size(out, entry->size);
+	text_add(out, SLICE("<td>"));
+	char room[LISTING_DATE_LENGTH];
+	struct slice date = listing_date(entry->modified, room);
+	if (date.length) {
+		text_add(out, SLICE("<time datetime="));
+		text_add(out, date);
+		text_add_char(out, '>');
+		text_add(out, (struct slice){.at = room, .length = sizeof "2006-01-02" - 1});
+		text_add_char(out, ' ');
+		text_add(out, (struct slice){.at = room + sizeof "2006-01-02", .length = sizeof "15:04" - 1});
+		text_add(out, SLICE("</time>"));
 	}
-	*at++ = '\n';
-	return (size_t)(at - out);
+	text_add_char(out, '\n');
 }
 
-static void write_foot(FILE *out, const struct summary *summary) {
+static void write_foot(FILE *out, const struct listing_summary *summary) {
 	fputs("</table>\n", out);
 	if (!summary->folders && !summary->files) fputs("<p>Nothing is here.\n", out);
 	fprintf(out, "<script>\n%s</script>\n", script);
 }
 
-const struct form form_html = {.write_head = write_head, .row = row, .write_foot = write_foot};
+const struct listing_writer listing_html = {.write_head = write_head, .add_row = add_row, .write_foot = write_foot};

@@ -1,65 +1,56 @@
-/* listing_json.c - see listing.h for what it looks like, RFC 8259 for what JSON is: UTF-8, whatever bytes names have.
- */
-#include "gatling/base/owfat.h"
+/* listing_json.c - a listing in JSON (RFC 8259), which is UTF-8 whatever bytes names have. listing.h describes it. */
 #include "gatling/base/utf8.h"
-#include "gatling/http/path.h"
-#include "gatling/site/listing/listing_form.h"
+#include "gatling/site/listing/listing_writer.h"
 
-/* An array has no title. */
-static void write_head(FILE *out, struct slice title, const struct summary *summary) {
+static void write_head(FILE *out, struct slice title, const struct listing_summary *summary) {
 	(void)title;
 	(void)summary;
 	fputs("[", out);
 }
 
-static void write_foot(FILE *out, const struct summary *summary) {
+static void write_foot(FILE *out, const struct listing_summary *summary) {
 	if (summary->more) fputs(summary->folders + summary->files ? ",\n{\"type\":\"more\"}" : "{\"type\":\"more\"}", out);
 	fputs("]\n", out);
 }
 
-/* *valid becomes false if something is lost. */
-static char *put_name(char *at, struct slice name, bool *valid) {
+/* Returns whether the name is UTF-8. */
+static bool add_name(struct text *out, struct slice name) {
+	bool valid = true;
 	while (name.length) {
 		uint32_t c;
-		size_t n = utf8_character(name, &c);
-		if (c == UTF8_INVALID) {
-			at = form_put(at, SLICE("\uFFFD"));
-			*valid = false;
-		} else if (c < ' ' || c == '"' || c == '\\') {
-			at += fmt_escapecharjson(at, c);
-		} else {
-			at = form_put(at, (struct slice){.at = name.at, .length = n});
-		}
-		name.at += n;
-		name.length -= n;
+		struct slice character = {.at = name.at, .length = utf8_character(name, &c)};
+		char escaped[8];
+		slice_drop(&name, character.length);
+		valid &= c != UTF8_INVALID;
+		if (c == UTF8_INVALID) character = SLICE("\uFFFD");
+		else if (c < ' ' || c == '"' || c == '\\')
+			character = (struct slice){.at = escaped, .length = fmt_escapecharjson(escaped, c)};
+		text_add(out, character);
 	}
-	return at;
+	return valid;
 }
 
-static size_t row(const struct listing_entry *entry, const struct listing_entry *previous, char *out) {
-	struct slice name = form_name(entry);
-	bool valid = true;
-	char date[FORM_DATE_LENGTH], *at = out;
-	size_t date_length = form_date(entry->modified, date);
-	if (previous) at = form_put(at, SLICE(",\n"));
-	at = form_put(at, SLICE("{\"name\":\""));
-	at = put_name(at, name, &valid);
-	if (!valid) {
-		at = form_put(at, SLICE("\",\"href\":\""));
-		at += path_encode(name, at);
+static void add_row(struct text *out, const struct listing_entry *entry, const struct listing_entry *previous) {
+	struct slice name = {.at = entry->name, .length = strlen(entry->name)};
+	char room[LISTING_DATE_LENGTH];
+	struct slice date = listing_date(entry->modified, room);
+	text_add(out, previous ? SLICE(",\n{\"name\":\"") : SLICE("{\"name\":\""));
+	if (!add_name(out, name)) {
+		text_add(out, SLICE("\",\"href\":\""));
+		listing_add_link(out, name);
 	}
-	at = form_put(at,
-				  entry->kind == ENTRY_DIRECTORY ? SLICE("\",\"type\":\"directory\"") : SLICE("\",\"type\":\"file\""));
-	if (entry->kind == ENTRY_FILE) {
-		at = form_put(at, SLICE(",\"size\":"));
-		at += fmt_ulonglong(at, entry->size);
+	text_add(out, SLICE("\",\"type\":\""));
+	text_add(out, entry->kind == LISTING_DIRECTORY ? SLICE("directory\"") : SLICE("file\""));
+	if (entry->kind == LISTING_FILE) {
+		text_add(out, SLICE(",\"size\":"));
+		text_add_number(out, entry->size);
 	}
-	if (date_length) {
-		at = form_put(at, SLICE(",\"mtime\":\""));
-		at = form_put(at, (struct slice){.at = date, .length = date_length});
-		at = form_put(at, SLICE("\""));
+	if (date.length) {
+		text_add(out, SLICE(",\"mtime\":\""));
+		text_add(out, date);
+		text_add(out, SLICE("\""));
 	}
-	return (size_t)(form_put(at, SLICE("}")) - out);
+	text_add(out, SLICE("}"));
 }
 
-const struct form form_json = {.write_head = write_head, .row = row, .write_foot = write_foot};
+const struct listing_writer listing_json = {.write_head = write_head, .add_row = add_row, .write_foot = write_foot};

@@ -1,15 +1,13 @@
 /* natural_order.c - see natural_order.h. */
 #include "gatling/site/listing/natural_order.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
+#include "gatling/base/text.h"
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-static unsigned char folded(char c) { return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); }
+static unsigned char fold(char c) { return (unsigned char)text_lower(c); }
 
-/* Takes a number off the front, and gives its digits without leading zeros. */
+/* Takes a number off the front. Returns how many digits it has, without leading zeros, and where these begin. */
 static size_t take_number(const char **at, const char **digits) {
 	while (**at == '0') ++*at;
 	*digits = *at;
@@ -27,7 +25,7 @@ static int compare_numbers(const char **a, const char **b) {
 int natural_order_compare(const char *a, const char *b) {
 	const char *x = a, *y = b;
 	while (*x && *y) {
-		int order = is_digit(*x) && is_digit(*y) ? compare_numbers(&x, &y) : folded(*x++) - folded(*y++);
+		int order = is_digit(*x) && is_digit(*y) ? compare_numbers(&x, &y) : fold(*x++) - fold(*y++);
 		if (order) return order;
 	}
 	if (*x || *y) return *x ? 1 : -1;

@@ -1,17 +1,17 @@
-/* header_rules.h - the file _headers: which fields the owner of a site wants responses for which paths to have.
+/* header_rules.h - the file _headers: header fields that the owner of a site adds to responses, by path.
  *
- * A line that begins with '/', http:// or https:// is a pattern (pattern.h, PATTERN_EXACT), with a comment behind a
- * blank and '#'; the others below it are its fields, "Name: value", or "! Name", which takes away what was said about
- * that name so far, here and by the server itself. They are indented, but need not be. Empty lines, and those that
- * begin with '#', are passed over. What is wrong is told and left out, of a pattern with its fields. All patterns that
- * match count, in the order of the file. What is said of one name more than once is joined with ", " (RFC 9110,
- * section 5.3), but for Set-Cookie, which is sent as often as it is said. Fields that the server alone can know are
- * refused: Content-Length, Date, ETag, ... So is Basic-Auth, which elsewhere asks for a password.
+ * A line that begins with '/', http:// or https:// is a pattern (pattern.h, PATTERN_EXACT), and may end in a comment: a
+ * blank, '#' and more. The lines below it, indented or not, are its fields: "Name: value"; or "! Name", which removes
+ * that field, whether a pattern above or the server itself set it. Empty lines, and lines that begin with '#', are
+ * ignored. Wrong lines are reported and ignored; a wrong pattern with all its fields.
  *
- * In a value, ":name" of a placeholder of its pattern, and ":splat" of its splat, is filled in with what it stands for,
- * percent-encoded but for letters, digits and "-._~/", so that whoever asks cannot add to the value what its syntax
- * knows; any other ':' is itself. Content-Type and X-Content-Type-Options, which say what a file is, cannot have them.
- */
+ * All patterns that match apply, in the order of the file. If a field is set more than once, the values are joined with
+ * ", " (RFC 9110, section 5.3); Set-Cookie is sent once for each. Fields that only the server can know are refused:
+ * Content-Length, Date, ETag, ... So is Basic-Auth, which on other servers asks for a password.
+ *
+ * In a value, ":name" and ":splat" of its pattern are replaced with what they have matched, percent-encoded except for
+ * letters, digits and "-._~/", so that a client cannot add syntax to the value. Every other ':' is itself. Content-Type
+ * and X-Content-Type-Options, which depend on the file alone, may not contain them. */
 #ifndef GATLING_SITE_RULES_HEADER_RULES_H
 #define GATLING_SITE_RULES_HEADER_RULES_H
 
@@ -22,63 +22,56 @@
 enum {
 	HEADER_FIELDS_MAX = 8192,               /* fields of a file */
 	HEADER_OCTETS_MAX = 8 * 1024,           /* bytes of the fields of one response */
-	HEADER_SETS_MAX = 1024,                 /* sets that are kept for a file, and */
-	HEADER_SETS_BYTES_MAX = 4 * 1024 * 1024 /* the memory they take */
+	HEADER_SETS_MAX = 256,                  /* sets that are kept for a file, and */
+	HEADER_SETS_BYTES_MAX = 4 * 1024 * 1024 /* the memory that they take */
 };
 
+/* A field of a set. It replaces the server's own field of that name. */
 struct header_item {
 	struct slice name, value; /* the name as it is written first */
-	bool detach;              /* no value: the server does not say it, and it is not of the set, but may be filled in */
+	bool detach; /* there is no value here: the field is removed, or its line is in header_rules_filled() */
 };
 
-struct header_piece;
-
-/* What one response gets, each name once, but for Set-Cookie. A value stands instead of the server's own.
- *
- * The same rules give the same set, with the same id, each time, so that what is made of it can be kept by its id,
- * whatever paths are asked for: values that are filled in are not of the set. There are more ways for rules to match
- * together than memory to keep their sets; when HEADER_SETS_MAX is reached, those not seen before are made anew each
- * time, and are `transient`. */
+/* The fields of one response, each name once, except for Set-Cookie. The same rules give a set with the same id each
+ * time, whatever the path: lines with replaced names are not part of it. So what is made of a set can be kept under its
+ * id. */
 struct header_set {
-	uint64_t id;    /* of all sets in the process, never 0 */
-	bool transient; /* gone with the next header_rules_match(); else it lives as long as the rules */
-	size_t octets;  /* of the fields as lines: name, ": ", value, CRLF; with those that are filled in, more than
-					   HEADER_OCTETS_MAX are not to be sent */
-	unsigned line;  /* of the last pattern that it is of */
-	unsigned pieces;
-	const struct header_piece *piece; /* what the values that are filled in are made of */
+	uint64_t id;   /* differs from those of all other sets, and is never 0 */
+	size_t octets; /* of the fields as lines: name, ": ", value, CRLF. A response may have HEADER_OCTETS_MAX with those
+					  of header_rules_filled(). */
+	unsigned line; /* of the last pattern that matched */
 	unsigned count;
-	struct header_item item[];
+	const struct header_item *item;
 };
 
-/* Writes the fields, each a line with its CRLF, to out (header_set->octets bytes), but for those about the content,
- * which say Content-Type and the like of a file; and, if what is sent stands in for something else, for one that
- * header_lasts(). The bytes written. */
+/* Writes the fields as lines to out (set->octets bytes) and returns how many bytes that are. Leaves out Content-Type
+ * and X-Content-Type-Options, which describe a file; and, for a response that stands in for another one, fields for
+ * which header_lasts(). */
 size_t header_set_lines(const struct header_set *set, bool stands_in, char *out);
 
-/* Whether an item is a Cache-Control with which an answer is kept for more than HEADER_BRIEF_S: it says "immutable"
- * (RFC 8246), or a longer max-age or s-maxage. One that is filled in is never among the items. */
+/* Returns whether the item is a Cache-Control that lets caches keep a response for more than HEADER_BRIEF_S: with
+ * "immutable" (RFC 8246), or a longer max-age or s-maxage. */
 enum { HEADER_BRIEF_S = 3600 };
 bool header_lasts(const struct header_item *item);
 
-/* Whether an item is about a field of that name. */
+/* Returns whether the item has that name, in either case. */
 bool header_named(const struct header_item *item, const char *name);
 
 struct header_rules;
 
-/* NULL: no memory, or too large, which is told, too. The text need not outlive the call. */
+/* Returns NULL, which is reported, too, if there is no memory or the text is too large. The text need not outlive the
+ * call. */
 struct header_rules *header_rules_parse(struct slice text, struct rules_report *report);
 
 void header_rules_free(struct header_rules *rules);
 
-/* The fields for a request of that authority (absent, or with a port) and path (decoded as path_decode() does, with a
- * '/' in front). NULL: none. Owned by the rules. Takes memory only for a set that is seen the first time; when there is
- * none, the set is a transient one. One thread at a time. */
+/* Returns the fields for a request of that authority (absent, or with a port) and path (decoded as path_decode() does,
+ * with a '/' in front), or NULL if there are none. They are the rules', until the next call. One thread at a time. */
 const struct header_set *header_rules_match(struct header_rules *rules, struct slice host, struct slice path);
 
-/* The fields of what the last header_rules_match() has found whose values are filled in: lines, each with its CRLF, the
- * rules' until the next. With a length over HEADER_OCTETS_MAX there is nothing but that length. Visible ASCII comes of
- * the request, all else is the owner's. Takes no memory. */
+/* Returns the lines, each with its CRLF, of the fields with replaced names that the last header_rules_match() found.
+ * They are good until its next call in this thread. If they exceed HEADER_OCTETS_MAX, there is nothing but a length
+ * that says so. A client can only add visible ASCII to them. */
 struct slice header_rules_filled(const struct header_rules *rules);
 
 #endif

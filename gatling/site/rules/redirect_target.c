@@ -1,90 +1,79 @@
 /* redirect_target.c - see redirect_target.h. */
 #include "gatling/site/rules/redirect_target.h"
 
-#include "gatling/base/owfat.h"
+#include "gatling/base/text.h"
 #include "gatling/http/chars.h"
 #include "gatling/http/path.h"
 #include "gatling/site/rules/pattern.h"
 
 static bool is_one_of(char c, const char *set) { return c && strchr(set, c); }
 
-/* --- its parts --- */
-
-bool target_is_local(struct slice target) { return target.length && target.at[0] == '/'; }
-
-struct slice target_authority(struct slice target) {
-	size_t n = pattern_scheme(target), end = n;
-	if (!n) return (struct slice){0};
-	while (end < target.length && !is_one_of(target.at[end], "/?#")) end++;
-	return (struct slice){.at = target.at + n, .length = end - n};
+/* Takes the octets before the first of the set off the front of the text, and returns them. */
+static struct slice take_until(struct slice *text, const char *set) {
+	struct slice part = {.at = text->at, .length = 0};
+	while (part.length < text->length && !is_one_of(part.at[part.length], set)) part.length++;
+	slice_drop(text, part.length);
+	return part;
 }
 
-struct slice target_placeholder(struct slice text) {
-	struct slice name = {.at = text.at + 1, .length = text.length - 1};
-	name.length = text.at[0] == ':' ? pattern_name(name) : 0;
-	return name;
+struct redirect_target redirect_target_split(struct slice text) {
+	struct redirect_target t = {.scheme = {.at = text.at, .length = pattern_scheme(text)}};
+	slice_drop(&text, t.scheme.length);
+	if (t.scheme.length) t.authority = take_until(&text, "/?#");
+	t.path = take_until(&text, "?#");
+	if (text.length && text.at[0] == '?') t.query = take_until(&text, "#");
+	if (text.length) t.fragment = text;
+	return t;
 }
 
-/* Without the port that the scheme has anyway, whichever it is. */
+/* Returns the authority without a port that is the default of http or https. */
 static struct slice without_default_port(struct slice authority) {
 	static const struct slice port[] = {SLICE(":80"), SLICE(":443"), SLICE(":")};
 	for (int i = 0; i < 3; i++) {
-		size_t n = port[i].length;
-		if (authority.length < n || memcmp(authority.at + authority.length - n, port[i].at, n) != 0) continue;
-		authority.length -= n;
+		if (!slice_ends(authority, port[i])) continue;
+		authority.length -= port[i].length;
 		break;
 	}
 	return authority;
 }
 
-bool target_same_host(struct slice a, struct slice b) {
+bool redirect_target_same_host(struct slice a, struct slice b) {
 	return a.at && b.at && slice_equal_nocase(without_default_port(a), without_default_port(b));
-}
-
-struct slice target_path(struct slice target, struct slice *query) {
-	struct slice authority = target_authority(target);
-	if (authority.at) slice_drop(&target, (size_t)(authority.at - target.at) + authority.length);
-	const char *fragment = memchr(target.at, '#', target.length);
-	if (fragment) target.length = (size_t)(fragment - target.at);
-	const char *question = memchr(target.at, '?', target.length);
-	*query = (struct slice){0};
-	if (!question) return target;
-	size_t length = (size_t)(question - target.at);
-	*query = (struct slice){.at = question, .length = target.length - length};
-	return (struct slice){.at = target.at, .length = length};
 }
 
 /* --- filling in --- */
 
-enum part { PART_AUTHORITY, PART_PATH, PART_QUERY, PART_FRAGMENT };
-
-struct target_writer {
-	char *at;
-	size_t used;
-	enum part part;
-	bool local;
-	bool failed; /* it does not fit, or is no host */
-};
-
-static void put(struct target_writer *w, char c) {
-	/* "//" would begin a host */
-	if (c == '/' && w->local && w->part == PART_PATH && w->used == 1) return;
-	if (w->used == REDIRECT_TARGET_MAX) w->failed = true;
-	else w->at[w->used++] = c;
+/* Adds an octet of a path or query, but not a second '/' at the start: "//" would begin a host. */
+static void add_octet(struct text *t, char c) {
+	if (c != '/' || !slice_equal(text_written(t), SLICE("/"))) text_add_char(t, c);
 }
 
-static void put_encoded(struct target_writer *w, char c) {
+static void add_encoded(struct text *t, char c) {
 	char encoded[3];
 	size_t n = path_encode((struct slice){.at = &c, .length = 1}, encoded);
-	for (size_t i = 0; i < n; i++) put(w, encoded[i]);
+	for (size_t i = 0; i < n; i++) add_octet(t, encoded[i]);
 }
 
-/* Puts the octet at the start of what is encoded already: what a URL may hold in any part, and what is in `also`, stays
- * as it is. */
-static void put_again(struct target_writer *w, struct slice s, const char *also) {
+/* Adds the octet at the start of text that is encoded already. It stays as it is if a URL may have it in any part, or
+ * if it is one of `also`. */
+static void add_again(struct text *t, struct slice s, const char *also) {
 	char c = s.at[0];
-	if (path_is_encoded(s) || is_one_of(c, "!$'()*+,;:@=") || is_one_of(c, also)) put(w, c);
-	else put_encoded(w, c);
+	if (path_is_encoded(s) || is_one_of(c, "!$'()*+,;:@=") || is_one_of(c, also)) add_octet(t, c);
+	else add_encoded(t, c);
+}
+
+/* Adds the query of a request. */
+static void add_query(struct text *t, struct slice query) {
+	if (query.length < 2) return;
+	text_add_char(t, '?');
+	for (slice_drop(&query, 1); query.length && !t->overflow; slice_drop(&query, 1)) add_again(t, query, "&?");
+}
+
+static void add_value(struct text *t, struct slice value, bool encoded) {
+	for (; value.length && !t->overflow; slice_drop(&value, 1)) {
+		if (encoded) add_again(t, value, "");
+		else add_encoded(t, value.at[0]);
+	}
 }
 
 static bool is_host_text(struct slice s) {
@@ -93,100 +82,76 @@ static bool is_host_text(struct slice s) {
 	return n > 0 && n == s.length;
 }
 
-/* Puts what a placeholder stands for: octets, if it is of the path; else they are encoded already. */
-static void put_value(struct target_writer *w, struct slice value, bool encoded) {
-	if (w->part == PART_AUTHORITY && !is_host_text(value)) w->failed = true;
-	for (; value.length && !w->failed; slice_drop(&value, 1)) {
-		if (encoded) put_again(w, value, "");
-		else put_encoded(w, value.at[0]);
+/* Adds a part of the target with its names replaced. */
+static bool add_part(struct text *t, const struct redirect_filling *f, struct slice part) {
+	bool in_host = part.at == f->target.authority.at;
+	if (!part.at) return true;
+	if (part.length && is_one_of(part.at[0], "?#")) {
+		text_add_char(t, part.at[0]);
+		slice_drop(&part, 1);
 	}
-}
-
-static void put_query(struct target_writer *w, struct slice query) {
-	if (query.length < 2) return;
-	w->part = PART_QUERY;
-	put(w, '?');
-	for (slice_drop(&query, 1); query.length && !w->failed; slice_drop(&query, 1)) put_again(w, query, "&?");
-}
-
-static enum part part_after(enum part part, char c) {
-	if (part == PART_AUTHORITY && c == '/') return PART_PATH;
-	if (part < PART_QUERY && c == '?') return PART_QUERY;
-	return c == '#' ? PART_FRAGMENT : part;
-}
-
-/* Puts a stretch of the target, with what its placeholders stand for. */
-static void put_text(struct target_writer *w, const struct target_filling *f, struct slice text) {
-	while (text.length && !w->failed) {
-		struct slice name = target_placeholder(text), value;
-		enum part part = part_after(w->part, text.at[0]);
-		bool begins = part != w->part, encoded = false;
-		w->part = part;
-		if (name.length && f->find(f->context, name, &value, &encoded)) put_value(w, value, encoded);
-		else if (name.length) w->failed = true;
-		else if (begins) put(w, text.at[0]);
-		else put_again(w, text, part == PART_PATH ? "&" : "&?");
-		slice_drop(&text, 1 + name.length);
+	while (part.length && !t->overflow) {
+		struct slice name = pattern_placeholder(part), value;
+		bool encoded = false;
+		if (!name.length) add_again(t, part, "&?");
+		else if (!f->find(f->context, name, &value, &encoded) || (in_host && !is_host_text(value))) return false;
+		else add_value(t, value, encoded);
+		slice_drop(&part, 1 + name.length);
 	}
+	return true;
 }
 
-bool target_fill(const struct target_filling *f, char *buffer, struct slice *url) {
-	struct target_writer w = {.at = buffer, .local = target_is_local(f->target)};
-	struct slice front = f->target, fragment = front;
-	const char *hash = memchr(front.at, '#', front.length);
-	if (hash) front.length = (size_t)(hash - front.at);
-	slice_drop(&fragment, front.length);
-	const char *question = memchr(front.at, '?', front.length);
-	if (f->path_only) {
-		if (question) front.length = (size_t)(question - front.at);
-		fragment.length = 0;
+bool redirect_target_fill(const struct redirect_filling *f, char *buffer, struct slice *url) {
+	struct text t = text_begin(buffer, REDIRECT_TARGET_MAX);
+	text_add(&t, f->target.scheme);
+	if (!add_part(&t, f, f->target.authority) || !add_part(&t, f, f->target.path)) return false;
+	if (!f->path_only) {
+		if (!f->target.query.at) add_query(&t, f->query);
+		if (!add_part(&t, f, f->target.query) || !add_part(&t, f, f->target.fragment)) return false;
 	}
-	for (size_t n = pattern_scheme(front); n; n--, slice_drop(&front, 1)) put(&w, front.at[0]);
-	w.part = w.local ? PART_PATH : PART_AUTHORITY;
-	put_text(&w, f, front);
-	if (!f->path_only && !question) put_query(&w, f->query);
-	put_text(&w, f, fragment);
-	*url = (struct slice){.at = buffer, .length = w.used};
-	return !w.failed;
+	*url = text_written(&t);
+	return !t.overflow;
 }
 
 /* --- checking --- */
 
-/* Whether it begins with a '.' and more of a name. */
+/* Returns whether the text begins with a '.' and more of a name. */
 static bool is_label_next(struct slice s) {
 	if (s.length < 2 || s.at[0] != '.') return false;
 	slice_drop(&s, 1);
-	return target_placeholder(s).length || (char_is(s.at[0], CHAR_HOST) && s.at[0] != '.');
+	return pattern_placeholder(s).length || (char_is(s.at[0], CHAR_HOST) && s.at[0] != '.');
 }
 
-/* A placeholder must not be the end of the host: that would be whatever host a client likes. NULL, or what is wrong. */
+/* Returns what is wrong with the authority. A placeholder may not be the end of the host: then a client could choose
+ * any host. */
 static const char *check_authority(struct slice authority) {
 	if (!authority.length) return "has no host";
 	while (authority.length) {
-		struct slice name = target_placeholder(authority);
+		struct slice name = pattern_placeholder(authority);
 		if (!name.length && authority.at[0] != ':' && !char_is(authority.at[0], CHAR_HOST))
-			return "has a host that is none";
+			return "has an invalid host";
 		slice_drop(&authority, 1 + name.length);
 		if (name.length && !is_label_next(authority))
-			return "has a placeholder in its host without '.' and text behind";
+			return "has a placeholder in its host without '.' and text behind it";
 	}
 	return NULL;
 }
 
-static const char *check_octets(struct slice target) {
-	for (; target.length; slice_drop(&target, 1)) {
-		unsigned char c = (unsigned char)target.at[0];
+static const char *check_octets(struct slice s) {
+	for (; s.length; slice_drop(&s, 1)) {
+		unsigned char c = (unsigned char)s.at[0];
 		if (c < ' ' || c == 127) return "has a control character";
-		if (c == '%' && !path_is_encoded(target)) return "has a broken percent-encoding";
+		if (c == '%' && !path_is_encoded(s)) return "has a broken percent-encoding";
 	}
 	return NULL;
 }
 
-const char *target_check(struct slice target) {
-	const char *wrong = check_octets(target);
+const char *redirect_target_check(struct slice text) {
+	struct redirect_target target = redirect_target_split(text);
+	const char *wrong = check_octets(text);
 	if (wrong) return wrong;
-	if (!target_is_local(target)) return check_authority(target_authority(target));
-	if (target.length > 1 && is_one_of(target.at[1], "/\\"))
-		return "begins with two slashes, which would be a host: write its scheme, or one slash";
+	if (target.authority.at) return check_authority(target.authority);
+	if (target.path.length > 1 && is_one_of(target.path.at[1], "/\\"))
+		return "begins with two slashes, as a host does: write its scheme, or one slash";
 	return NULL;
 }

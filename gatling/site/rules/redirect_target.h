@@ -1,41 +1,42 @@
-/* redirect_target.h - where a rule of _redirects leads: a path ("local") or a URL with http:// or https://, each with a
- * query and a fragment if it likes, and in it ":name" for what the rule has matched. */
+/* redirect_target.h - the path or URL that a rule of _redirects leads to. It may have a query and a fragment, and
+ * ":name" in it is replaced with what the rule has matched. */
 #ifndef GATLING_SITE_RULES_REDIRECT_TARGET_H
 #define GATLING_SITE_RULES_REDIRECT_TARGET_H
 
 #include "gatling/base/slice.h"
 
-enum { REDIRECT_TARGET_MAX = 8 * 1024 /* bytes when it is filled in */ };
+enum { REDIRECT_TARGET_MAX = 8 * 1024 /* bytes with names replaced */ };
 
-/* NULL, or what is wrong with a target that begins with '/' or a scheme, but for names that nothing stands for. */
-const char *target_check(struct slice target);
+/* The parts of a target, with or without names replaced. */
+struct redirect_target {
+	struct slice scheme;    /* with "://" */
+	struct slice authority; /* with its port; absent for a path */
+	struct slice path;
+	struct slice query;    /* with its '?', or absent */
+	struct slice fragment; /* with its '#', or absent */
+};
 
-bool target_is_local(struct slice target);
+/* Returns the parts of a text that begins with '/' or a scheme. */
+struct redirect_target redirect_target_split(struct slice text);
 
-/* With its port; absent if it is local. */
-struct slice target_authority(struct slice target);
+/* Returns what is wrong with a text that begins with '/' or a scheme, or NULL. Does not look its names up. */
+const char *redirect_target_check(struct slice text);
 
-/* Also of one that is filled in; *query has its '?', or is absent. */
-struct slice target_path(struct slice target, struct slice *query);
+/* Returns whether both authorities are present and the same, except for a port that is the default of http or https. */
+bool redirect_target_same_host(struct slice authority, struct slice other);
 
-/* The name behind a ':' at the start of the text (not empty), empty if there is none. */
-struct slice target_placeholder(struct slice text);
-
-/* Whether both are there, and the same but for the ports that http and https have anyway. */
-bool target_same_host(struct slice authority, struct slice other);
-
-struct target_filling {
-	struct slice target;
-	struct slice query; /* with its '?', or absent: added, if the target has none */
-	bool path_only;     /* without query and fragment */
-	/* What the name stands for: octets, or what a client has encoded already. */
+struct redirect_filling {
+	struct redirect_target target;
+	struct slice query; /* of the request, with its '?', or absent: added if the target has none */
+	bool path_only;     /* leaves out query and fragment */
+	/* Finds the value of a name: octets, or text that a client has encoded already. Returns false if there is none. */
 	bool (*find)(const void *context, struct slice name, struct slice *value, bool *encoded);
 	const void *context;
 };
 
-/* Fills in a target that target_check() lets pass, into the buffer (REDIRECT_TARGET_MAX bytes). What comes from the
- * client is encoded so that it stays in its part. The URL is visible ASCII; a local one has no second '/' at the start.
- * false: it does not fit, or its host would be none. */
-bool target_fill(const struct target_filling *filling, char *buffer, struct slice *url);
+/* Writes a target that redirect_target_check() found good to the buffer (REDIRECT_TARGET_MAX bytes), with its names
+ * replaced. Values are encoded so that they stay in their part of the URL. The URL is visible ASCII; if it begins with
+ * '/', no second one follows. Returns false if it does not fit, or its host would not be valid. */
+bool redirect_target_fill(const struct redirect_filling *filling, char *buffer, struct slice *url);
 
 #endif

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { GROW_FIRST = 16 };
+#include "gatling/base/text.h"
 
-void rules_fail(struct rules_error *error, unsigned line, const char *format, ...) {
+bool rules_fail(struct rules_error *error, unsigned line, const char *format, ...) {
 	va_list arguments;
 	va_start(arguments, format);
 	vsnprintf(error->text, sizeof error->text, format, arguments);
@@ -15,64 +15,53 @@ void rules_fail(struct rules_error *error, unsigned line, const char *format, ..
 	for (char *c = error->text; *c; c++)
 		if (*c < ' ' || *c > '~') *c = '?';
 	error->line = line;
-}
-
-bool rules_no_memory(struct rules_error *error) {
-	rules_fail(error, 0, "there is no memory");
 	return false;
 }
 
+bool rules_no_memory(struct rules_error *error) { return rules_fail(error, 0, "there is no memory"); }
+
 struct slice rules_text(struct slice text) {
-	static const struct slice mark = SLICE("\xEF\xBB\xBF");
-	bool marked = text.length >= mark.length && memcmp(text.at, mark.at, mark.length) == 0;
-	size_t skipped = marked ? mark.length : 0;
-	return (struct slice){.at = text.at + skipped, .length = text.length - skipped};
+	(void)text_skip(&text, SLICE("\xEF\xBB\xBF"));
+	return text;
 }
 
 bool rules_next_line(struct slice *rest, struct slice *line) {
 	if (!rest->length) return false;
-	const char *end = memchr(rest->at, '\n', rest->length);
-	size_t length = end ? (size_t)(end - rest->at) : rest->length;
-	*line = (struct slice){.at = rest->at, .length = length};
-	if (line->length && line->at[line->length - 1] == '\r') line->length--;
+	*line = rules_take_until(rest, '\n');
+	if (slice_ends(*line, SLICE("\r"))) line->length--;
 	*line = slice_trim(*line);
-	rest->at += length + (end ? 1 : 0);
-	rest->length -= length + (end ? 1 : 0);
 	return true;
 }
 
-bool rules_read(struct slice text, rules_take *take, void *rules, struct rules_report *report) {
+static unsigned count_lines(struct slice text) {
+	unsigned lines = 0;
+	for (struct slice line; rules_next_line(&text, &line);) lines++;
+	return lines;
+}
+
+static bool add_lines(void *rules, struct slice text, rules_add *add, struct rules_report *report,
+					  struct rules_error *error) {
+	for (unsigned number = 1; rules_next_line(&text, &error->whole); number++) {
+		error->line = number;
+		if (!error->whole.length || error->whole.at[0] == '#' || add(rules, error->whole, error)) continue;
+		if (!error->line) return false;
+		report->tell(report, error);
+	}
+	return true;
+}
+
+bool rules_read(void *rules, struct slice text, rules_begin *begin, rules_add *add, struct rules_report *report) {
 	struct rules_error error = {0};
-	if (text.length > RULES_TEXT_MAX) {
-		rules_fail(&error, 0, "the file is too large: more than %d bytes", RULES_TEXT_MAX);
-		report->tell(report, &error);
-		return false;
+	bool fits = text.length <= RULES_TEXT_MAX;
+	struct slice copy = rules_text(text);
+	char *memory = rules && fits ? malloc(copy.length + 1) : NULL;
+	if (memory) {
+		(void)text_copy(memory, copy);
+		copy.at = memory;
+		if (begin(rules, copy, count_lines(copy)) && add_lines(rules, copy, add, report, &error)) return true;
 	}
-	text = rules_text(text);
-	for (unsigned number = 1; rules_next_line(&text, &error.whole); number++) {
-		error.line = number;
-		if (!error.whole.length || error.whole.at[0] == '#' || take(rules, error.whole, &error)) continue;
-		report->tell(report, &error);
-		if (!error.line) return false;
-	}
-	return true;
-}
-
-bool rules_next_word(struct slice *line, struct slice *word) {
-	size_t n = 0;
-	*line = slice_trim(*line);
-	if (!line->length || line->at[0] == '#') return false;
-	while (n < line->length && line->at[n] != ' ' && line->at[n] != '\t') n++;
-	*word = (struct slice){.at = line->at, .length = n};
-	line->at += n;
-	line->length -= n;
-	return true;
-}
-
-void *rules_grow(void *array, unsigned used, unsigned *capacity, size_t size) {
-	if (used < *capacity) return array;
-	unsigned wanted = *capacity ? 2 * *capacity : GROW_FIRST;
-	void *grown = realloc(array, wanted * size);
-	if (grown) *capacity = wanted;
-	return grown;
+	if (fits) (void)rules_no_memory(&error);
+	else (void)rules_fail(&error, 0, "the file is too large: more than %d bytes", RULES_TEXT_MAX);
+	report->tell(report, &error);
+	return false;
 }

@@ -1,4 +1,4 @@
-/* rules.h - what the files of rules have in common: their limits, their lines, and how a mistake in one is told. */
+/* rules.h - what _headers and _redirects have in common: limits, lines, and reports of mistakes. */
 #ifndef GATLING_SITE_RULES_RULES_H
 #define GATLING_SITE_RULES_RULES_H
 
@@ -6,54 +6,62 @@
 
 enum {
 	RULES_MAX = 4096,             /* rules of a file */
-	RULES_TEXT_MAX = 1024 * 1024, /* bytes of it */
-	RULES_ERROR_MAX = 200,        /* bytes of what is said about it, the NUL included */
-	RULES_SHOWN_MAX = 40          /* bytes of its text that are shown in that */
+	RULES_TEXT_MAX = 1024 * 1024, /* bytes of a file */
+	RULES_ERROR_MAX = 200,        /* bytes of a message, with its NUL */
+	RULES_SHOWN_MAX = 40          /* bytes of the file that a message quotes at once */
 };
 
-/* What is wrong, and what to write instead. */
+/* A mistake, and what to write instead. */
 struct rules_error {
-	unsigned line;      /* the first is 1; 0: no single one is to blame, and there are no rules */
-	struct slice whole; /* that line, trimmed; of the text that is read */
+	unsigned line;      /* the first is 1; 0: the mistake is not in a line, and the file gives no rules */
+	struct slice whole; /* that line, trimmed; refers to the text that is read */
 	char text[RULES_ERROR_MAX];
 };
 
-/* Is told of each line that is left out; the others are the rules. To be embedded in what it needs. */
+/* What a file of rules reports to and asks of the program that reads it. To be embedded in a larger struct. */
 struct rules_report {
+	/* Is called for each line that is ignored. */
 	void (*tell)(struct rules_report *report, const struct rules_error *error);
-	/* Is asked whether the site has a file at a path (decoded, with a '/' in front) that comes before a rule. NULL:
-	 * there is none. */
+	/* Returns whether the site has a file for a path (decoded, with a '/' in front), which takes precedence over rules.
+	 * NULL: it has none. */
 	bool (*there)(struct rules_report *report, struct slice path);
 };
 
-/* Fills in the error; what is no visible ASCII becomes '?', for it may hold what somebody else wrote. */
-void rules_fail(struct rules_error *error, unsigned line, const char *format, ...)
+/* Fills in the error, with '?' for everything but visible ASCII, since others may read what the owner wrote. Returns
+ * false. */
+bool rules_fail(struct rules_error *error, unsigned line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The two arguments of a "%.*s" in its format. */
-#define RULES_SHOWN(s) (int)((s).length < RULES_SHOWN_MAX ? (s).length : RULES_SHOWN_MAX), (s).at
-
-/* The text without a byte order mark (UTF-8) in front. */
-struct slice rules_text(struct slice text);
-
-/* Takes the next line off the front, which ends with LF or CRLF, and trims it; false at the end. */
-bool rules_next_line(struct slice *text, struct slice *line);
-
-/* Takes a line, trimmed, neither empty nor a comment; its number is in *error. false, with an error, leaves it out. */
-typedef bool rules_take(void *rules, struct slice line, struct rules_error *error);
-
-/* Reads the text line by line. What take() finds wrong is told. false: that was about no single line; or the text is
- * too large. */
-bool rules_read(struct slice text, rules_take *take, void *rules, struct rules_report *report);
-
-/* Fills in the error that there is no memory, which is about no line. false. */
+/* Fills in the error that there is no memory, with line 0. Returns false. */
 bool rules_no_memory(struct rules_error *error);
 
-/* Takes the next word, which ends at a blank, off the front of *line; false at the end, or where a comment begins. */
-bool rules_next_word(struct slice *line, struct slice *word);
+/* The two arguments of a "%.*s" in the format of rules_fail(). */
+#define RULES_SHOWN(s) (int)((s).length < RULES_SHOWN_MAX ? (s).length : RULES_SHOWN_MAX), (s).at
 
-/* Room for one more behind the `used` elements of that size: the array, or where it has moved to, with *capacity
- * changed. NULL: no memory, and the array is as it was. */
-void *rules_grow(void *array, unsigned used, unsigned *capacity, size_t size);
+/* Returns the text without a UTF-8 byte order mark at its start. */
+struct slice rules_text(struct slice text);
+
+/* Takes the text before the first c, and that c, off the front. Returns it, or all of the text if there is no c. */
+static inline struct slice rules_take_until(struct slice *text, char c) {
+	const char *end = memchr(text->at, c, text->length);
+	struct slice part = {.at = text->at, .length = end ? (size_t)(end - text->at) : text->length};
+	slice_drop(text, part.length + (end ? 1 : 0));
+	return part;
+}
+
+/* Takes the next line, which ends with LF or CRLF, off the front, and trims it. Returns false at the end. */
+bool rules_next_line(struct slice *text, struct slice *line);
+
+/* Takes over a copy of the text, to which the rules refer, and makes room for what that many lines may hold. Returns
+ * false if there is no memory. */
+typedef bool rules_begin(void *rules, struct slice copy, unsigned lines);
+
+/* Adds a line, trimmed and neither empty nor a comment, to the rules; error->line is its number. Returns false, with an
+ * error, if the line is to be ignored. */
+typedef bool rules_add(void *rules, struct slice line, struct rules_error *error);
+
+/* Begins the rules and adds each line of the text. Reports the lines that are ignored. Returns false, which is
+ * reported, too, if the text is too large, there is no memory, or `rules` is NULL for lack of it. */
+bool rules_read(void *rules, struct slice text, rules_begin *begin, rules_add *add, struct rules_report *report);
 
 #endif
