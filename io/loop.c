@@ -27,10 +27,16 @@ static void clock_read(io_loop *loop) {
 int64_t io_now(const io_loop *loop) { return io_clock_ms(loop); }
 int64_t io_now_ns(const io_loop *loop) { return loop->now_ns; }
 
+/* The wake pipe is watched but never wanted, so that no queue hands it out: a mechanism may report it in the middle of a
+ * turn. */
+static int watch_wake(io_loop *loop) {
+	(void)io_unready(loop, loop->wake_read, IO_READ);
+	return loop->mechanism->watch(loop, loop->wake_read, IO_READ);
+}
+
 static int open_wake(io_loop *loop) {
 	if (io_wake_open(loop) == -1 || io_fd(loop, loop->wake_read, loop) == -1) return -1;
-	(void)io_eagain_read(loop, loop->wake_read); /* it is empty: no need to try */
-	return io_wantread(loop, loop->wake_read);
+	return watch_wake(loop);
 }
 
 io_loop *io_loop_new(void) {
@@ -136,13 +142,15 @@ static int wait_until_ready(io_loop *loop, int64_t timeout_ns) {
 	if (timeout_ns < 0 || (timer_ns >= 0 && timer_ns < timeout_ns)) timeout_ns = timer_ns;
 	for (int d = 0; d < IO_DIRECTIONS; d++)
 		if (io_queue_end_turn(loop, d)) timeout_ns = 0;
+	const struct io_entry *wake = &loop->entry[loop->wake_read];
+	if (wake->can & IO_CAN_READ) timeout_ns = 0;
 	int result = loop->mechanism->wait(loop, timeout_ns);
 	clock_read(loop);
 	io_timer_advance(loop);
-	loop->was_woken = loop->entry[loop->wake_read].can & IO_CAN_READ;
+	loop->was_woken = wake->can & IO_CAN_READ;
 	if (loop->was_woken) {
 		io_wake_drain(loop);
-		(void)io_eagain_read(loop, loop->wake_read);
+		if (watch_wake(loop) == -1) result = -1;
 		io_reader_collect(loop);
 	}
 	for (int d = 0; d < IO_DIRECTIONS; d++) io_queue_begin_turn(loop, d);
