@@ -5,7 +5,9 @@
 
 import contextlib
 import fcntl
+import functools
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path, PosixPath
@@ -33,10 +35,29 @@ def pytest_configure(config):
     os.umask(0o022)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
+    """Puts the tests of one file and one build next to each other: they share a server, which ends where another build
+    begins. pytest itself mixes the builds."""
+    files = {path: place for place, path in enumerate(dict.fromkeys(item.path for item in items))}
+    items.sort(key=lambda item: (files[item.path], place_of_build(item)))
     for item in items:
         if item.get_closest_marker("alone") or item.path.parent.name == "bench":  # that is about time, too
             item.add_marker(pytest.mark.flaky(reruns=2))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Gives the tests of one file and one build to one process, which sets up what they share once."""
+    from xdist.scheduler import LoadScopeScheduling  # pylint: disable=import-outside-toplevel
+
+    class ByFileAndBuild(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file, _, test = nodeid.partition("::")
+            first = re.search(r"\[([^]-]*)", test)
+            return file, first[1] if first and (first[1] in builds(config) or "kernel" in file) else ""
+
+    return ByFileAndBuild(config, log)
 
 
 @contextlib.contextmanager
@@ -66,12 +87,20 @@ class OverTls(PosixPath):
     """A build that is tested over TLS."""
 
 
+@functools.cache
 def builds(config):
-    return dict(item.split("=", 1) for item in config.getoption("builds").split(",") if item)
+    """The builds by their names. Each is one object: with another that is equal, pytest would start the servers again."""
+    pairs = (item.split("=", 1) for item in config.getoption("builds").split(",") if item)
+    return {name: (OverTls if name == "tls" else PosixPath)(TOP / path) for name, path in pairs}
+
+
+def place_of_build(item):
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    return next((place for place, build in enumerate(builds(item.config).values(), 1) if build is params.get("build")), 0)
 
 
 def pytest_generate_tests(metafunc):
-    named = {name: OverTls(TOP / path) if name == "tls" else TOP / path for name, path in builds(metafunc.config).items()}
+    named = dict(builds(metafunc.config))
     threads = metafunc.config.getoption("threads")
     if "build" in metafunc.fixturenames:
         if metafunc.definition.get_closest_marker("clear") or metafunc.definition.path.parent.name != "wire":
@@ -95,7 +124,7 @@ def plain(request):
 @pytest.fixture(scope="session")
 def first_build(request):
     """With the sanitizers, for what does not depend on the mechanism."""
-    return TOP / next(iter(builds(request.config).values()))
+    return next(iter(builds(request.config).values()))
 
 
 @pytest.fixture(scope="session")
