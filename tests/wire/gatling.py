@@ -23,13 +23,14 @@ TIMEOUT = 20  # seconds after which a test has failed
 
 def eventually(condition, seconds=TIMEOUT):
     """Waits until condition() is true, and returns what it says."""
-    deadline = time.monotonic() + seconds
+    deadline, pause = time.monotonic() + seconds, 0.002
     while True:
         result = condition()
         if result:
             return result
         assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.005)
+        time.sleep(pause)
+        pause = min(1.5 * pause, 0.05)  # what takes long is not asked for again and again
 
 
 def listening(port):

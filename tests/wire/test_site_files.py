@@ -530,6 +530,13 @@ def test_a_rewrite_leads_to_directories_and_their_index(build):
         assert server.get("/z/e").status == 404
 
 
+@pytest.fixture(scope="module")
+def redirecting(build):
+    rules = "/to/* /:splat\n/host/:name https://:name.mine.example/\n/query to=:where /:where\n/keep /kept\n"
+    with serve(build, {"_redirects": rules}, "-j", "1") as server:
+        yield server
+
+
 @pytest.mark.parametrize(
     "path,location",
     [
@@ -553,14 +560,12 @@ def test_a_rewrite_leads_to_directories_and_their_index(build):
         ("/keep?%22<>", "/kept?%22%3C%3E"),
     ],
 )
-def test_a_redirect_leads_nowhere_but_where_the_owner_wants_it(build, path, location):
-    rules = "/to/* /:splat\n/host/:name https://:name.mine.example/\n/query to=:where /:where\n/keep /kept\n"
-    with serve(build, {"_redirects": rules}, "-j", "1") as server:
-        response = server.get(path)
-        assert response["Location"] == location and response["Set-Cookie"] is None and response["X"] is None
-        assert response.status == (301 if location else response.status) and (location or response.status in (400, 404))
-        if location and location.startswith("/"):
-            assert not re.match(r"/[/\\]", location)
+def test_a_redirect_leads_nowhere_but_where_the_owner_wants_it(redirecting, path, location):
+    response = redirecting.get(path)
+    assert response["Location"] == location and response["Set-Cookie"] is None and response["X"] is None
+    assert response.status == (301 if location else response.status) and (location or response.status in (400, 404))
+    if location and location.startswith("/"):
+        assert not re.match(r"/[/\\]", location)
 
 
 def test_the_query_goes_with_a_redirect_unless_the_rule_has_its_own(build):
@@ -616,9 +621,7 @@ def test_a_line_that_is_wrong_is_left_out_and_said_once(build, root, name, wrong
         said = len(about(server, name))
         assert "old" in state()
         root.write(name, rule.format("new", wrong).encode())
-        deadline = time.monotonic() + 4
-        while not all("new" in state() for _ in range(ALL)):
-            assert time.monotonic() < deadline
+        eventually(lambda: all("new" in state() for _ in range(ALL)), 4)
         time.sleep(2.5)  # each worker looks at it, more than once
         shown = wrong.strip().replace(": me:secret", "")  # a password is not for the log
         lines = [line for line in about(server, name)[said:] if f"'{shown}'" in line]
