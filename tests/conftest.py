@@ -18,6 +18,10 @@ TOP = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TOP / "tests" / "wire"), str(TOP / "tests" / "bench"), str(TOP / "bench")]
 
 
+# The names of tests that are to be alone end with it: a scheduler of pytest-xdist knows names only.
+ALONE = "@alone"
+
+
 def pytest_addoption(parser):
     parser.addoption("--builds", default="epoll=build",
                      help="NAME=DIR,...: the wire and unit tests run for each; for the name tls, those of the wire over TLS")  # fmt: skip
@@ -38,10 +42,12 @@ def pytest_configure(config):
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
     """Puts the tests of one file and one build next to each other: they share a server, which ends where another build
-    begins. pytest itself mixes the builds."""
+    begins. pytest itself mixes the builds. Those that are to be alone come last: all others would wait for each of them."""
     files = {path: place for place, path in enumerate(dict.fromkeys(item.path for item in items))}
-    items.sort(key=lambda item: (files[item.path], place_of_build(item)))
+    items.sort(key=lambda item: (bool(item.get_closest_marker("alone")), files[item.path], place_of_build(item)))
     for item in items:
+        if item.get_closest_marker("alone") and "PYTEST_XDIST_WORKER" in os.environ:
+            item._nodeid += ALONE  # pylint: disable=protected-access
         if item.get_closest_marker("alone") or item.path.parent.name == "bench":  # that is about time, too
             item.add_marker(pytest.mark.flaky(reruns=2))
 
@@ -53,9 +59,11 @@ def pytest_xdist_make_scheduler(config, log):
 
     class ByFileAndBuild(LoadScopeScheduling):
         def _split_scope(self, nodeid):
+            if nodeid.endswith(ALONE):
+                return ALONE
             file, _, test = nodeid.partition("::")
             first = re.search(r"\[([^]-]*)", test)
-            return file, first[1] if first and (first[1] in builds(config) or "kernel" in file) else ""
+            return file + (first[1] if first and (first[1] in builds(config) or "kernel" in file) else "")
 
     return ByFileAndBuild(config, log)
 
