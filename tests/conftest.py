@@ -42,9 +42,14 @@ def pytest_configure(config):
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
     """Puts the tests of one file and one build next to each other: they share a server, which ends where another build
-    begins. pytest itself mixes the builds. Those that are to be alone come last: all others would wait for each of them."""
-    files = {path: place for place, path in enumerate(dict.fromkeys(item.path for item in items))}
-    items.sort(key=lambda item: (bool(item.get_closest_marker("alone")), files[item.path], place_of_build(item)))
+    begins. pytest itself mixes the builds. First come those of no certain build, some of which take minutes; last those that
+    are to be alone: all others would wait for each of them."""
+
+    def place(item):
+        build = place_of_build(item)
+        return bool(item.get_closest_marker("alone")), build > 0, item.path, build
+
+    items.sort(key=place)
     for item in items:
         if item.get_closest_marker("alone") and "PYTEST_XDIST_WORKER" in os.environ:
             item._nodeid += ALONE  # pylint: disable=protected-access
