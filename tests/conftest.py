@@ -5,7 +5,9 @@
 
 import contextlib
 import fcntl
+import functools
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path, PosixPath
@@ -14,6 +16,10 @@ import pytest
 
 TOP = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TOP / "tests" / "wire"), str(TOP / "tests" / "bench"), str(TOP / "bench")]
+
+
+# The names of tests that are to be alone end with it: a scheduler of pytest-xdist knows names only.
+ALONE = "@alone"
 
 
 def pytest_addoption(parser):
@@ -33,10 +39,38 @@ def pytest_configure(config):
     os.umask(0o022)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
+    """Puts the tests of one file and one build next to each other: they share a server, which ends where another build
+    begins. pytest itself mixes the builds. First come those of no certain build, some of which take minutes; last those that
+    are to be alone: all others would wait for each of them."""
+
+    def place(item):
+        build = place_of_build(item)
+        return bool(item.get_closest_marker("alone")), build > 0, item.path, build
+
+    items.sort(key=place)
     for item in items:
+        if item.get_closest_marker("alone") and "PYTEST_XDIST_WORKER" in os.environ:
+            item._nodeid += ALONE  # pylint: disable=protected-access
         if item.get_closest_marker("alone") or item.path.parent.name == "bench":  # that is about time, too
             item.add_marker(pytest.mark.flaky(reruns=2))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Gives the tests of one file and one build to one process, which sets up what they share once."""
+    from xdist.scheduler import LoadScopeScheduling  # pylint: disable=import-outside-toplevel
+
+    class ByFileAndBuild(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            if nodeid.endswith(ALONE):
+                return ALONE
+            file, _, test = nodeid.partition("::")
+            first = re.search(r"\[([^]-]*)", test)
+            return file + (first[1] if first and (first[1] in builds(config) or "kernel" in file) else "")
+
+    return ByFileAndBuild(config, log)
 
 
 @contextlib.contextmanager
@@ -66,12 +100,20 @@ class OverTls(PosixPath):
     """A build that is tested over TLS."""
 
 
+@functools.cache
 def builds(config):
-    return dict(item.split("=", 1) for item in config.getoption("builds").split(",") if item)
+    """The builds by their names. Each is one object: with another that is equal, pytest would start the servers again."""
+    pairs = (item.split("=", 1) for item in config.getoption("builds").split(",") if item)
+    return {name: (OverTls if name == "tls" else PosixPath)(TOP / path) for name, path in pairs}
+
+
+def place_of_build(item):
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    return next((place for place, build in enumerate(builds(item.config).values(), 1) if build is params.get("build")), 0)
 
 
 def pytest_generate_tests(metafunc):
-    named = {name: OverTls(TOP / path) if name == "tls" else TOP / path for name, path in builds(metafunc.config).items()}
+    named = dict(builds(metafunc.config))
     threads = metafunc.config.getoption("threads")
     if "build" in metafunc.fixturenames:
         if metafunc.definition.get_closest_marker("clear") or metafunc.definition.path.parent.name != "wire":
@@ -95,7 +137,7 @@ def plain(request):
 @pytest.fixture(scope="session")
 def first_build(request):
     """With the sanitizers, for what does not depend on the mechanism."""
-    return TOP / next(iter(builds(request.config).values()))
+    return next(iter(builds(request.config).values()))
 
 
 @pytest.fixture(scope="session")

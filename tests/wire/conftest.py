@@ -56,6 +56,38 @@ def root():
     own.remove()
 
 
+class Places:
+    """A server and directories of its root, one for each test."""
+
+    def __init__(self, server):
+        self.server, self.count = server, 0
+
+    def new(self):
+        self.count += 1
+        return f"place{self.count}"
+
+
+@pytest.fixture(scope="module")
+def places(build):
+    own = Root()
+    with Server(build, own, "-j", "1") as running:
+        yield Places(running)
+    own.remove()
+
+
+@pytest.fixture
+def put(places):
+    """Puts a file into the test's own directory of a server that it shares with others; returns a function that asks for
+    a path there."""
+    place = places.new()
+
+    def write(name, content):
+        places.server.root.write(f"{place}/{name}", content)
+        return lambda path, *fields, **options: places.server.get(f"/{place}{path}", *fields, **options)
+
+    return write
+
+
 @pytest.fixture
 def traced(plain, files, tmp_path):
     """A server with one worker that has the small file in its cache, and what counts its calls while a function runs."""

@@ -23,13 +23,14 @@ TIMEOUT = 20  # seconds after which a test has failed
 
 def eventually(condition, seconds=TIMEOUT):
     """Waits until condition() is true, and returns what it says."""
-    deadline = time.monotonic() + seconds
+    deadline, pause = time.monotonic() + seconds, 0.002
     while True:
         result = condition()
         if result:
             return result
         assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.005)
+        time.sleep(pause)
+        pause = min(1.5 * pause, 0.05)  # what takes long is not asked for again and again
 
 
 def listening(port):
@@ -171,20 +172,31 @@ class Connection:
         length = int(response["Content-Length"] or 0)
         if method == "HEAD" or response.status in (100, 204, 304):
             length = 0
-        while len(self.buffer) < length:
-            assert self._fill(), f"closed {length - len(self.buffer)} bytes before the end of the body"
-        response.body, self.buffer = self.buffer[:length], self.buffer[length:]
+        response.body = self._take(length)
         return response
+
+    def _take(self, length):
+        """The next length bytes. What has come stays in the buffer if they do not come in time."""
+        taken = bytearray(self.buffer)
+        try:
+            while len(taken) < length:
+                data = self.socket.recv(1 << 16)
+                assert data, f"closed {length - len(taken)} bytes before the end of the body"
+                taken += data
+        except TimeoutError:
+            self.buffer = bytes(taken)
+            raise
+        self.buffer = bytes(memoryview(taken)[length:])
+        return bytes(memoryview(taken)[:length])
 
     def rest(self):
         """Everything until the server closes; a reset counts as closing."""
-        try:
-            while self._fill():
-                pass
-        except ConnectionResetError:
-            pass
-        rest, self.buffer = self.buffer, b""
-        return rest
+        rest = bytearray(self.buffer)
+        with contextlib.suppress(ConnectionResetError):
+            while data := self.socket.recv(1 << 16):
+                rest += data
+        self.buffer = b""
+        return bytes(rest)
 
     def assert_closed(self):
         assert self.rest() == b""

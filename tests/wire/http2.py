@@ -83,7 +83,7 @@ class Inflater:
 
 class Answer:
     def __init__(self):
-        self.fields, self.body, self.ended, self.reset = None, b"", False, None
+        self.fields, self.body, self.ended, self.reset = None, bytearray(), False, None
 
     @property
     def status(self):

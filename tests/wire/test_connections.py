@@ -78,23 +78,30 @@ def test_a_client_that_pipelines_without_reading_is_waited_for(server):
         assert server.get("/small.bin").body == SMALL
 
 
+@pytest.fixture(scope="module")
+def of_one_worker(build, files):
+    with Server(build, files, "-j", "1") as running:
+        assert running.get("/small.bin").body == SMALL
+        yield running
+
+
 @pytest.mark.parametrize("sent", [b"", b"G", GET[:30], GET, GET + GET[:20], GET_BIG, GET_BIG * 20])
 @pytest.mark.parametrize("how", ["close", "reset", "read a little and reset"])
-def test_a_client_may_vanish_at_any_point(build, files, sent, how):
-    with Server(build, files, "-j", "1") as server:
-        before = server.descriptors()
-        for _ in range(10):
-            c = server.connect()
-            c.send(sent)
-            if how.startswith("read") and sent.endswith(b"\r\n\r\n"):
-                c.socket.recv(10)
-            if how == "close":
-                c.close()
-            else:
-                c.reset()
-        assert server.get("/small.bin").body == SMALL
-        # what is left open is no more than the file that the cache keeps
-        eventually(lambda: server.descriptors() <= before + 1)
+def test_a_client_may_vanish_at_any_point(of_one_worker, sent, how):
+    server = of_one_worker
+    before = server.descriptors()
+    for _ in range(10):
+        c = server.connect()
+        c.send(sent)
+        if how.startswith("read") and sent.endswith(b"\r\n\r\n"):
+            c.socket.recv(10)
+        if how == "close":
+            c.close()
+        else:
+            c.reset()
+    assert server.get("/small.bin").body == SMALL
+    # what is left open is no more than the file that the cache keeps
+    eventually(lambda: server.descriptors() <= before + 1)
 
 
 # --- deadlines ---

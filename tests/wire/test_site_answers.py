@@ -46,6 +46,15 @@ def site():
     root.remove()
 
 
+@pytest.fixture(scope="module")
+def shared(build):
+    """A server of such a site, which its tests do not change."""
+    root = built()
+    with Server(build, root, "-j", "1") as server:
+        yield server
+    root.remove()
+
+
 # --- codings ---
 
 
@@ -64,14 +73,13 @@ def site():
         ("", None, SCRIPT),
     ],
 )
-def test_siblings_are_served_to_who_likes_them(build, site, accepted, coding, body):
-    with Server(build, site, "-j", "1") as server:
-        response = server.get("/assets/app.3f2a9c1b.js", "Accept-Encoding: " + accepted)
-        assert response.status == 200 and response["Content-Encoding"] == coding and response["Vary"] == "Accept-Encoding"
-        assert (gzip.decompress(response.body) if coding == "gzip" else response.body) == (body or SCRIPT)
-        assert response["Content-Type"] == "text/javascript; charset=utf-8" and response["Cache-Control"] == IMMUTABLE
-        again = server.get("/assets/app.3f2a9c1b.js", "Accept-Encoding: " + accepted, "If-None-Match: " + response["ETag"])
-        assert again.status == 304 and again["Vary"] == "Accept-Encoding" and again["Cache-Control"] == IMMUTABLE
+def test_siblings_are_served_to_who_likes_them(shared, accepted, coding, body):
+    response = shared.get("/assets/app.3f2a9c1b.js", "Accept-Encoding: " + accepted)
+    assert response.status == 200 and response["Content-Encoding"] == coding and response["Vary"] == "Accept-Encoding"
+    assert (gzip.decompress(response.body) if coding == "gzip" else response.body) == (body or SCRIPT)
+    assert response["Content-Type"] == "text/javascript; charset=utf-8" and response["Cache-Control"] == IMMUTABLE
+    again = shared.get("/assets/app.3f2a9c1b.js", "Accept-Encoding: " + accepted, "If-None-Match: " + response["ETag"])
+    assert again.status == 304 and again["Vary"] == "Accept-Encoding" and again["Cache-Control"] == IMMUTABLE
 
 
 def test_each_coding_has_an_etag_of_its_own(build, site):
@@ -120,13 +128,15 @@ def test_the_same_over_http2(build, site):
         ("3f2a9c1b/app.js", BRIEF),
     ],
 )
-def test_cache_control_without_being_told(build, root, name, value):
-    root.write(name, b"x")
+def test_cache_control_without_being_told(put, name, value):
+    assert put(name, b"x")("/" + name)["Cache-Control"] == value
+
+
+def test_cache_control_that_the_owner_gives_replaces_it(build, root):
     with Server(build, root, "-j", "1") as server:
-        assert server.get("/" + name)["Cache-Control"] == value
-        if name == "a.html":
-            root.write("_headers", b"/*\n  Cache-Control: no-store\n")
-            eventually(lambda: server.get("/" + name)["Cache-Control"] == "no-store", 4)
+        assert server.get("/index.html")["Cache-Control"] == PAGE
+        root.write("_headers", b"/*\n  Cache-Control: no-store\n")
+        eventually(lambda: server.get("/index.html")["Cache-Control"] == "no-store", 4)
 
 
 def test_no_cache_control_leaves_it_to_the_owner(build, site):
@@ -224,11 +234,9 @@ def test_a_link_to_a_url_is_a_redirect(build, site):
         ("a.SVG", "image/svg+xml"), ("a.html", "text/html; charset=utf-8"), ("a.tar.gz", "application/gzip"), ("a.md", "text/plain; charset=utf-8"),
     ],
 )  # fmt: skip
-def test_types_out_of_the_box(build, root, name, kind):
-    root.write(name, b"x")
-    with Server(build, root, "-j", "1") as server:
-        response = server.get("/" + name)
-        assert response["Content-Type"] == kind and response["X-Content-Type-Options"] == "nosniff"
+def test_types_out_of_the_box(put, name, kind):
+    response = put(name, b"x")("/" + name)
+    assert response["Content-Type"] == kind and response["X-Content-Type-Options"] == "nosniff"
 
 
 @pytest.mark.parametrize(
@@ -243,12 +251,10 @@ def test_types_out_of_the_box(build, root, name, kind):
     ids=range(13),
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["README", "a.toml", "d.js/a.unheard", "dot."])
-def test_what_the_name_does_not_tell_is_shown_if_it_is_text(build, root, name, content, text):
-    root.write(name, content)
-    with Server(build, root, "-j", "1") as server:
-        response = server.get("/" + name)
-        assert response["Content-Type"] == ("text/plain; charset=utf-8" if text else "application/octet-stream")
-        assert response["X-Content-Type-Options"] == "nosniff" and response.body == content
+def test_what_the_name_does_not_tell_is_shown_if_it_is_text(put, name, content, text):
+    response = put(name, content)("/" + name)
+    assert response["Content-Type"] == ("text/plain; charset=utf-8" if text else "application/octet-stream")
+    assert response["X-Content-Type-Options"] == "nosniff" and response.body == content
 
 
 def test_types_of_a_file_come_first(build, root):
@@ -297,8 +303,8 @@ def test_types_that_cannot_be_read_end_it(first_build, root, what):
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "TRACE", "CONNECT", "PATCH"])
 @pytest.mark.parametrize("path", ["/", "/none", "/docs"])
-def test_methods_that_change_something_are_not_allowed(build, site, method, path):
-    with Server(build, site, "-j", "1") as server, server.connect() as c:
+def test_methods_that_change_something_are_not_allowed(shared, method, path):
+    with shared.connect() as c:
         response = c.get(path, "Content-Length: 0", method=method)
         assert response.status == 405 and response["Allow"] == "GET, HEAD, OPTIONS" and response["Location"] is None
         c.assert_in_step()
@@ -341,11 +347,9 @@ def test_methods_over_http2(build, site):
         ("_x.txt", "/_x.txt"),
     ],
 )
-def test_names(build, root, name, path):
-    root.write(name, name.encode())
-    with Server(build, root, "-j", "1") as server:
-        response = server.get(path)
-        assert response.status == 200 and response.body == name.encode()
+def test_names(put, name, path):
+    response = put(name, name.encode())(path)
+    assert response.status == 200 and response.body == name.encode()
 
 
 @pytest.mark.parametrize("path,status", [("/d%2Fa", 404), ("/d%2fa", 404), ("/a+b", 404), ("/d%5Ca", 404), ("/%2e%2e/%2e%2e/etc/passwd", 404), ("/d/%2e%2e/x", 200)])

@@ -530,6 +530,13 @@ def test_a_rewrite_leads_to_directories_and_their_index(build):
         assert server.get("/z/e").status == 404
 
 
+@pytest.fixture(scope="module")
+def redirecting(build):
+    rules = "/to/* /:splat\n/host/:name https://:name.mine.example/\n/query to=:where /:where\n/keep /kept\n"
+    with serve(build, {"_redirects": rules}, "-j", "1") as server:
+        yield server
+
+
 @pytest.mark.parametrize(
     "path,location",
     [
@@ -553,14 +560,12 @@ def test_a_rewrite_leads_to_directories_and_their_index(build):
         ("/keep?%22<>", "/kept?%22%3C%3E"),
     ],
 )
-def test_a_redirect_leads_nowhere_but_where_the_owner_wants_it(build, path, location):
-    rules = "/to/* /:splat\n/host/:name https://:name.mine.example/\n/query to=:where /:where\n/keep /kept\n"
-    with serve(build, {"_redirects": rules}, "-j", "1") as server:
-        response = server.get(path)
-        assert response["Location"] == location and response["Set-Cookie"] is None and response["X"] is None
-        assert response.status == (301 if location else response.status) and (location or response.status in (400, 404))
-        if location and location.startswith("/"):
-            assert not re.match(r"/[/\\]", location)
+def test_a_redirect_leads_nowhere_but_where_the_owner_wants_it(redirecting, path, location):
+    response = redirecting.get(path)
+    assert response["Location"] == location and response["Set-Cookie"] is None and response["X"] is None
+    assert response.status == (301 if location else response.status) and (location or response.status in (400, 404))
+    if location and location.startswith("/"):
+        assert not re.match(r"/[/\\]", location)
 
 
 def test_the_query_goes_with_a_redirect_unless_the_rule_has_its_own(build):
@@ -589,41 +594,53 @@ def about(server, name):
     return [line for line in server.errors if name in line]
 
 
-@pytest.mark.parametrize(
-    "name,wrong,why",
-    [
-        ("_headers", "  X-Wrong", "there is no ':'"),
-        ("_headers", "/**", "second '*'"),
-        ("_headers", "  Content-Length: 3", "only the server"),
-        ("_headers", "  Basic-Auth: me:secret", ".htaccess"),
-        ("_redirects", "/y", "no path or URL to go to"),
-        ("_redirects", "/y /z 299", "not a status"),
-        ("_redirects", "/api/* https://api.example.com/:splat 200", "with 301 or 302"),
-        ("_redirects", "/y /x", "circle: line 2"),
-        ("_redirects", "/y /:nobody", ":nobody"),
-        ("_redirects", "/admin/* 200! Role=admin", "neither a parameter"),
-        ("_redirects", "/y /z 200 Country=de", "Country is not supported"),
-    ],
-)  # fmt: skip
-def test_a_line_that_is_wrong_is_left_out_and_said_once(build, root, name, wrong, why):
-    rule = {"_headers": "# a site\n/x\n  X-State: {0}\n{1}\n", "_redirects": "# a site\n/x /y?{0}\n\n{1}\n"}[name]
+WRONG = [
+    ("_headers", "  X-Wrong", "there is no ':'"),
+    ("_headers", "/**", "second '*'"),
+    ("_headers", "  Content-Length: 3", "only the server"),
+    ("_headers", "  Basic-Auth: me:secret", ".htaccess"),
+    ("_redirects", "/y", "no path or URL to go to"),
+    ("_redirects", "/y /z 299", "not a status"),
+    ("_redirects", "/api/* https://api.example.com/:splat 200", "with 301 or 302"),
+    ("_redirects", "/y /x", "circle: line 2"),
+    ("_redirects", "/y /:nobody", ":nobody"),
+    ("_redirects", "/admin/* 200! Role=admin", "neither a parameter"),
+    ("_redirects", "/y /z 200 Country=de", "Country is not supported"),
+]  # fmt: skip
+RULES = {"_headers": "# a site\n/x\n  X-State: {0}\n{1}\n", "_redirects": "# a site\n/x /y?{0}\n\n{1}\n"}
 
-    def state():
-        return server.get("/x")["X-State" if name == "_headers" else "Location"]
 
-    root.write(name, rule.format("old", "").encode())
+@pytest.fixture(scope="module")
+def made_wrong(build):
+    """What a server says that has a site for each of the lines, when they come into its files all at once."""
+    root = Root()
+
+    def write(state, wrong):
+        for place, (name, line, _) in enumerate(WRONG):
+            root.write(f"{place}.example/{name}", RULES[name].format(state, line if wrong else "").encode())
+
+    def states():
+        for place, (name, _, _) in enumerate(WRONG):
+            yield server.get("/x", host=f"{place}.example")["X-State" if name == "_headers" else "Location"]
+
+    write("old", wrong=False)
     with Server(build, root, "-j", "2") as server:
-        said = len(about(server, name))
-        assert "old" in state()
-        root.write(name, rule.format("new", wrong).encode())
-        deadline = time.monotonic() + 4
-        while not all("new" in state() for _ in range(ALL)):
-            assert time.monotonic() < deadline
-        time.sleep(2.5)  # each worker looks at it, more than once
-        shown = wrong.strip().replace(": me:secret", "")  # a password is not for the log
-        lines = [line for line in about(server, name)[said:] if f"'{shown}'" in line]
-        assert len(lines) == 1, server.errors
-        assert lines[0].startswith(f"gatling: {name}:4: '{shown}': ") and why in lines[0]
+        assert all("old" in state for _ in range(ALL) for state in states())
+        assert not server.errors
+        write("new", wrong=True)
+        eventually(lambda: all("new" in state for _ in range(ALL) for state in states()), 6)
+        time.sleep(2.5)  # each worker looks at them, more than once
+    yield server.errors
+    root.remove()
+
+
+@pytest.mark.parametrize("name,wrong,why", WRONG)
+def test_a_line_that_is_wrong_is_left_out_and_said_once(made_wrong, name, wrong, why):
+    shown = wrong.strip().replace(": me:secret", "")  # a password is not for the log
+    place = [line for _, line, _ in WRONG].index(wrong)
+    lines = [line for line in made_wrong if f"{place}.example/{name}" in line]
+    assert len(lines) == 1, made_wrong
+    assert lines[0].startswith(f"gatling: {place}.example/{name}:4: '{shown}': ") and why in lines[0]
 
 
 def test_after_many_lines_that_are_wrong_it_says_how_many_more(build, root):

@@ -197,11 +197,25 @@ def test_a_listing_names_nothing_that_cannot_be_asked_for(build, root):
 # --- virtual hosts ---
 
 
-@pytest.fixture
-def hosts():
+def with_hosts():
     root = Root({"f": b"root", "a.example/f": b"a", "default/f": b"default", "[::1]/f": b"v6"})
     (root.path / "alias.example").symlink_to("a.example")
+    return root
+
+
+@pytest.fixture
+def hosts():
+    root = with_hosts()
     yield root
+    root.remove()
+
+
+@pytest.fixture(scope="module")
+def hosted(build):
+    """Servers of such a root, which their tests do not change: also of the root itself, and of hosts only."""
+    root = with_hosts()
+    with Server(build, root, "-j", "1") as also, Server(build, root, "-j", "1", "-v") as only:
+        yield {"": also, "-v": only}
     root.remove()
 
 
@@ -224,10 +238,9 @@ def served(server, host):
         ("[::1]:80", b"v6"),
     ],
 )
-@pytest.mark.parametrize("flags", [[], ["-v"]])
-def test_hosts_are_directories(build, hosts, flags, host, body):
-    with Server(build, hosts, "-j", "1", *flags) as server:
-        assert served(server, host) == body
+@pytest.mark.parametrize("flag", ["", "-v"])
+def test_hosts_are_directories(hosted, flag, host, body):
+    assert served(hosted[flag], host) == body
 
 
 def test_without_a_host_it_is_the_local_address(build, hosts):
@@ -271,9 +284,8 @@ def test_with_virtual_hosts_only_an_unknown_one_is_not_found(build, hosts):
 
 
 @pytest.mark.parametrize("host", ["..", ".", "../a.example", "a.example/", "a.example\\..", ".hidden", "a\0b", "a.example/../.."])
-def test_a_host_cannot_climb(build, hosts, host):
-    with Server(build, hosts, "-j", "1") as server:
-        assert served(server, host) == 400
+def test_a_host_cannot_climb(hosted, host):
+    assert served(hosted[""], host) == 400
 
 
 def test_a_request_without_host_is_for_the_address_it_came_to(build, hosts):
