@@ -13,7 +13,7 @@ from pathlib import Path, PosixPath
 import pytest
 
 TOP = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(TOP / "tests" / "wire"), str(TOP / "tests" / "bench"), str(TOP / "bench")]
+sys.path[:0] = [str(TOP / path) for path in ("tests/wire", "tests/bench", "bench", "bench/versus", "bench/suite")]
 
 
 def pytest_addoption(parser):

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/hlog.h"
+#include "bench/httpbench/hlog.h"
 #include "bench/response.h"
 
 enum { COPY_MAX = 4096 };

@@ -1,0 +1,33 @@
+/* report.h - a run as text for people, in 80 columns. */
+#ifndef BENCH_REPORT_H
+#define BENCH_REPORT_H
+
+#include <stdio.h>
+
+#include "bench/httpbench/load/run.h"
+
+enum { REPORT_TEXT = 16 };
+
+/* The percentiles that every report shows. */
+enum { PERCENTILES = 7 };
+extern const double percentile_shown[PERCENTILES];
+
+/* Those in tables with a line for each run or second. */
+enum { PERCENTILES_BRIEF = 4 };
+extern const double percentile_brief[PERCENTILES_BRIEF];
+
+void report_run(FILE *out, const struct plan *plan, const struct run *run);
+
+/* Its table of durations: of each that was measured mean, deviation and percentiles. Lines end in line_end. */
+void report_durations(FILE *out, const char *line_end, const struct plan *plan, const struct measures *m);
+
+/* " reset 3 timed_out 1": each kind that there was, and how often. */
+void report_failures(FILE *out, const struct measures *m);
+
+/* One line about a span of a run. */
+void report_line(FILE *out, double from_s, double to_s, const struct measures *m);
+
+/* "1.23ms": a duration in ns with its unit, in text (REPORT_TEXT bytes); -1: ">" and the timeout. Returns text. */
+const char *report_duration(char *text, double ns, int64_t timeout_ns);
+
+#endif

@@ -1,0 +1,21 @@
+/* verdict.h - whether a run counts. */
+#ifndef BENCH_VERDICT_H
+#define BENCH_VERDICT_H
+
+#include <stddef.h>
+
+#include "bench/httpbench/load/run.h"
+
+enum {
+	VERDICT_TEXT = 512,
+	CLIENT_BUSY_PERCENT = 90, /* of its threads' time: more, and it is the client that was measured */
+	CLIENT_LATE_PERCENT = 10, /* lateness of the time of an answer, both at 99 %: the same, */
+	CLIENT_LATE_NS = 100000   /* but for what a thread takes to wake up */
+};
+
+/* The first of these that holds, and in text why (VERDICT_TEXT bytes; "" for PASS):
+ * FAIL, nothing was answered; LIMIT, ports or descriptors ran out; CLIENT, the load generator was the bottleneck;
+ * NOISY, others took processor time; XPASS, a counter of the kernel moved; PASS. */
+const char *verdict_of(const struct plan *plan, const struct run *run, char *text);
+
+#endif
