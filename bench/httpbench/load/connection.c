@@ -1,5 +1,5 @@
 /* connection.c - see connection.h. A request leaves in send_requests() and ends in request_end() or, with all behind it
- * on the connection, in connection_fail(); or give_back() returns it to client.c. */
+ * on the connection, in connection_fail(); or give_back() has it wait for another connection. */
 #include "bench/httpbench/load/connection.h"
 
 #include <errno.h>
@@ -15,30 +15,35 @@
 enum { WRITE_PARTS = 64 /* requests written at a time */ };
 static const int64_t open_pause_ns = 100000000; /* after a connection could not be opened, until the next try */
 
-static struct pending *pending_of(const struct client *c, const struct connection *conn, unsigned place) {
+static struct connection_request *pending_of(const struct connections *c, const struct connection *conn,
+											 unsigned place) {
 	unsigned depth = c->plan->depth;
 	return &c->pending[(size_t)(conn - c->connection) * depth + (conn->first + place) % depth];
 }
 
-static bool worn_out(const struct client *c, const struct connection *conn) {
+static bool worn_out(const struct connections *c, const struct connection *conn) {
 	return c->plan->per_connection && conn->requests >= c->plan->per_connection;
 }
 
-bool connection_has_room(const struct client *c, const struct connection *conn) {
+bool connection_has_room(const struct connections *c, const struct connection *conn) {
 	return conn->assigned < c->plan->depth && !worn_out(c, conn) && !conn->broken;
+}
+
+void connections_wait(struct connections *c, int64_t due_ns, bool again) {
+	if (!backlog_add(&c->backlog, due_ns, again)) measures_unsent(c->filling);
 }
 
 /* --- lists --- */
 
-static void move_to(struct client *c, struct connection *conn, enum list list) {
+static void move_to(struct connections *c, struct connection *conn, enum connection_list list) {
 	int32_t self = (int32_t)(conn - c->connection);
 	if (conn->list == list) return;
-	if (conn->list != LIST_NONE) {
+	if (conn->list != CONNECTION_LIST_NONE) {
 		*(conn->next == -1 ? &c->tail[conn->list] : &c->connection[conn->next].previous) = conn->previous;
 		*(conn->previous == -1 ? &c->head[conn->list] : &c->connection[conn->previous].next) = conn->next;
 	}
 	conn->list = (uint8_t)list;
-	if (list == LIST_NONE) return;
+	if (list == CONNECTION_LIST_NONE) return;
 	conn->next = -1;
 	conn->previous = c->tail[list];
 	*(conn->previous == -1 ? &c->head[list] : &c->connection[conn->previous].next) = self;
@@ -46,21 +51,24 @@ static void move_to(struct client *c, struct connection *conn, enum list list) {
 }
 
 /* Open loop: keeps the lists of those that can take another request. */
-static void list_by_room(struct client *c, struct connection *conn) {
-	if (!open_loop(c) || conn->state != STATE_OPEN) return;
-	move_to(c, conn, !connection_has_room(c, conn) ? LIST_NONE : conn->assigned ? LIST_ROOM : LIST_IDLE);
+static void list_by_room(struct connections *c, struct connection *conn) {
+	if (!plan_open_loop(c->plan) || conn->state != CONNECTION_OPEN) return;
+	move_to(c, conn,
+			!connection_has_room(c, conn) ? CONNECTION_LIST_NONE
+			: conn->assigned              ? CONNECTION_LIST_ROOM
+										  : CONNECTION_LIST_IDLE);
 }
 
-struct connection *connection_take(struct client *c, enum list list) {
+struct connection *connections_take(struct connections *c, enum connection_list list) {
 	if (c->head[list] == -1) return NULL;
 	struct connection *conn = &c->connection[c->head[list]];
-	move_to(c, conn, LIST_NONE);
+	move_to(c, conn, CONNECTION_LIST_NONE);
 	return conn;
 }
 
-void connection_assign(struct client *c, struct connection *conn, int64_t due_ns, bool again) {
-	struct pending *p = pending_of(c, conn, conn->assigned++);
-	*p = (struct pending){
+void connection_assign(struct connections *c, struct connection *conn, int64_t due_ns, bool again) {
+	struct connection_request *p = pending_of(c, conn, conn->assigned++);
+	*p = (struct connection_request){
 		.due_ns = due_ns, .placed_ns = c->now_ns, .target = schedule_target(&c->schedule), .again = again};
 	conn->requests++;
 	c->under_way++;
@@ -69,8 +77,8 @@ void connection_assign(struct client *c, struct connection *conn, int64_t due_ns
 /* --- the end of requests and connections --- */
 
 /* sound: the server is still spoken to. */
-static void end(struct client *c, struct connection *conn, bool sound) {
-	if (conn->state != STATE_CLOSED) {
+static void end(struct connections *c, struct connection *conn, bool sound) {
+	if (conn->state != CONNECTION_CLOSED) {
 		tls_close(conn->tls, sound);
 		io_close(c->loop, conn->fd);
 		c->open--;
@@ -78,22 +86,23 @@ static void end(struct client *c, struct connection *conn, bool sound) {
 	free(conn->input);
 	conn->tls = NULL;
 	conn->input = NULL;
-	conn->state = STATE_CLOSED;
+	conn->state = CONNECTION_CLOSED;
 	conn->broken = false;
 	conn->first = conn->assigned = conn->written = 0;
 	conn->partly = conn->requests = conn->input_length = 0;
 	conn->response = (struct response){0};
-	move_to(c, conn, LIST_CLOSED);
+	move_to(c, conn, CONNECTION_LIST_CLOSED);
 }
 
-void connection_close(struct client *c, struct connection *conn) { end(c, conn, true); }
+void connection_close(struct connections *c, struct connection *conn) { end(c, conn, true); }
 
 /* A request leaves its first connection. */
-static void note_lateness(struct client *c, const struct pending *p) {
-	if (open_loop(c) && !p->again) histogram_record(&c->filling->duration[DURATION_LATENESS], p->placed_ns - p->due_ns);
+static void note_lateness(struct connections *c, const struct connection_request *p) {
+	if (plan_open_loop(c->plan) && !p->again)
+		histogram_record(&c->filling->duration[DURATION_LATENESS], p->placed_ns - p->due_ns);
 }
 
-static void request_fail(struct client *c, const struct pending *p, enum failure failure) {
+static void request_fail(struct connections *c, const struct connection_request *p, enum failure failure) {
 	c->filling->failure[failure]++;
 	note_lateness(c, p);
 	if (p->sent_ns) histogram_censor(&c->filling->duration[DURATION_FIRST_BYTE]);
@@ -101,18 +110,18 @@ static void request_fail(struct client *c, const struct pending *p, enum failure
 }
 
 /* Whether the next try would fail alike, and at once. */
-static bool is_lasting(const struct client *c, enum failure failure) {
+static bool is_lasting(const struct connections *c, enum failure failure) {
 	if (failure == FAILURE_PORTS || failure == FAILURE_DESCRIPTORS) return true;
-	return !open_loop(c) && (failure == FAILURE_REFUSED || failure == FAILURE_CONNECT);
+	return !plan_open_loop(c->plan) && (failure == FAILURE_REFUSED || failure == FAILURE_CONNECT);
 }
 
-void connection_fail(struct client *c, struct connection *conn, enum failure failure) {
+void connection_fail(struct connections *c, struct connection *conn, enum failure failure) {
 	/* what is behind the first request on an open connection was broken off */
-	enum failure rest = conn->state == STATE_OPEN && failure != FAILURE_TIMEOUT ? FAILURE_RESET : failure;
+	enum failure rest = conn->state == CONNECTION_OPEN && failure != FAILURE_TIMEOUT ? FAILURE_RESET : failure;
 	for (unsigned i = 0; i < conn->assigned; i++) request_fail(c, pending_of(c, conn, i), i == 0 ? failure : rest);
 	c->under_way -= conn->assigned;
-	if (conn->state == STATE_CONNECTING) histogram_censor(&c->filling->duration[DURATION_CONNECT]);
-	if (conn->state == STATE_HANDSHAKE) histogram_censor(&c->filling->duration[DURATION_HANDSHAKE]);
+	if (conn->state == CONNECTION_CONNECTING) histogram_censor(&c->filling->duration[DURATION_CONNECT]);
+	if (conn->state == CONNECTION_HANDSHAKE) histogram_censor(&c->filling->duration[DURATION_HANDSHAKE]);
 	if (is_lasting(c, failure)) c->open_again_ns = c->now_ns + open_pause_ns;
 	end(c, conn, false);
 }
@@ -133,35 +142,38 @@ static enum failure failure_of(int error) {
 }
 
 /* For a connection that errno has ended. */
-static void fail(struct client *c, struct connection *conn) {
+static void fail(struct connections *c, struct connection *conn) {
 	enum failure failure = failure_of(errno);
-	if (conn->state == STATE_HANDSHAKE && (failure == FAILURE_SHORT || failure == FAILURE_RESET)) failure = FAILURE_TLS;
+	if (conn->state == CONNECTION_HANDSHAKE && (failure == FAILURE_SHORT || failure == FAILURE_RESET))
+		failure = FAILURE_TLS;
 	bool connecting = failure == FAILURE_REFUSED || failure == FAILURE_CONNECT;
 	if (connecting && !c->filling->connect_error) c->filling->connect_error = errno;
 	if (failure == FAILURE_TLS && conn->tls && !*c->filling->tls_failed) tls_explain(conn->tls, c->filling->tls_failed);
 	connection_fail(c, conn, failure);
 }
 
-/* The server ends the connection although more was asked for: that goes to another one. */
-static void give_back(struct client *c, struct connection *conn) {
+/* The server ends the connection although more was asked for: in open loop these requests wait for another connection,
+ * in closed loop as many more may begin. */
+static void give_back(struct connections *c, struct connection *conn) {
 	for (unsigned i = 0; i < conn->assigned; i++) {
 		if (i < conn->written) c->filling->count[COUNT_SENT]--;
 		note_lateness(c, pending_of(c, conn, i));
-		client_give_back(c, pending_of(c, conn, i)->due_ns);
+		if (plan_open_loop(c->plan)) connections_wait(c, pending_of(c, conn, i)->due_ns, true);
+		else c->requests_left++;
 	}
 	c->under_way -= conn->assigned;
 }
 
 /* Of the answer that comes next. */
-static void set_deadline(struct client *c, const struct connection *conn) {
-	const struct pending *p = pending_of(c, conn, 0);
+static void set_deadline(struct connections *c, const struct connection *conn) {
+	const struct connection_request *p = pending_of(c, conn, 0);
 	int64_t since_ns = p->sent_ns ? p->sent_ns : p->placed_ns;
 	io_timeout(c->loop, conn->fd, conn->assigned ? (since_ns + c->plan->timeout_ns) / 1000000 : 0);
 }
 
 /* The answer is complete. false: so is the connection, which is closed. */
-static bool request_end(struct client *c, struct connection *conn) {
-	const struct pending *p = pending_of(c, conn, 0);
+static bool request_end(struct connections *c, struct connection *conn) {
+	const struct connection_request *p = pending_of(c, conn, 0);
 	struct histogram *duration = c->filling->duration;
 	const struct response *r = &conn->response;
 	const struct expected *expected = &c->plan->expected;
@@ -194,7 +206,8 @@ static bool request_end(struct client *c, struct connection *conn) {
 /* --- opening --- */
 
 /* Goes on to the next state, which begins now; the time spent in the last one is a duration. */
-static void next_state(struct client *c, struct connection *conn, enum state state, enum duration duration) {
+static void next_state(struct connections *c, struct connection *conn, enum connection_state state,
+					   enum duration duration) {
 	c->now_ns = machine_clock_ns();
 	histogram_record(&c->filling->duration[duration], c->now_ns - conn->since_ns);
 	conn->state = (uint8_t)state;
@@ -202,11 +215,11 @@ static void next_state(struct client *c, struct connection *conn, enum state sta
 }
 
 /* 0: the connection stands; or -1 with errno, EAGAIN when there is more to wait for. */
-static int go_on_connecting(struct client *c, struct connection *conn) {
+static int go_on_connecting(struct connections *c, struct connection *conn) {
 	errno = target_connected(conn->fd);
 	if (errno == EINPROGRESS && io_eagain_write(c->loop, conn->fd) == 0) errno = EAGAIN;
 	if (errno) return -1;
-	next_state(c, conn, c->tls ? STATE_HANDSHAKE : STATE_OPEN, DURATION_CONNECT);
+	next_state(c, conn, c->tls ? CONNECTION_HANDSHAKE : CONNECTION_OPEN, DURATION_CONNECT);
 	c->filling->count[COUNT_CONNECTED]++;
 	if (!c->tls || (conn->tls = tls_open(c->tls, conn->fd))) return 0;
 	errno = ENOMEM;
@@ -214,16 +227,16 @@ static int go_on_connecting(struct client *c, struct connection *conn) {
 }
 
 /* As go_on_connecting(). */
-static int shake_hands(struct client *c, struct connection *conn) {
+static int shake_hands(struct connections *c, struct connection *conn) {
 	if (tls_handshake(c->loop, conn->tls) == -1) return -1;
-	next_state(c, conn, STATE_OPEN, DURATION_HANDSHAKE);
+	next_state(c, conn, CONNECTION_OPEN, DURATION_HANDSHAKE);
 	c->filling->count[COUNT_RESUMED] += tls_resumed(conn->tls);
 	if (!*c->filling->tls) tls_describe(conn->tls, c->filling->tls);
 	return 0;
 }
 
 /* A new socket on its way to the server. 0, or -1 with errno. */
-static int start_connecting(struct client *c, struct connection *conn) {
+static int start_connecting(struct connections *c, struct connection *conn) {
 	const struct target *t = &c->plan->target[pending_of(c, conn, 0)->target];
 	uint32_t source = c->number + c->plan->clients * c->sources_taken++;
 	int on = 1, off = 0;
@@ -235,7 +248,7 @@ static int start_connecting(struct client *c, struct connection *conn) {
 		return -1;
 	}
 	conn->fd = fd;
-	conn->state = STATE_CONNECTING;
+	conn->state = CONNECTION_CONNECTING;
 	c->open++;
 	if (c->plan->sources.count && sources_bind(&c->plan->sources, source, fd) == -1) return -1;
 	/* with one request at a time, in the clear, there is never anything that Nagle's algorithm would hold back */
@@ -250,7 +263,7 @@ static int start_connecting(struct client *c, struct connection *conn) {
 /* The requests leave in the next turn: of many connections opened in one turn they then go out one right after the
  * other, and a server that is quicker than this client is woken once for all of them and not, at this client's expense,
  * for each. */
-void connection_open(struct client *c, struct connection *conn) {
+void connection_open(struct connections *c, struct connection *conn) {
 	if (start_connecting(c, conn) == -1 || (go_on_connecting(c, conn) == -1 && errno != EAGAIN) ||
 		io_wantwrite(c->loop, conn->fd) == -1) {
 		fail(c, conn);
@@ -261,17 +274,18 @@ void connection_open(struct client *c, struct connection *conn) {
 
 /* --- sending --- */
 
-static const struct request_bytes *bytes_of(const struct client *c, const struct connection *conn, unsigned place) {
+static const struct request_bytes *bytes_of(const struct connections *c, const struct connection *conn,
+											unsigned place) {
 	const struct target *t = &c->plan->target[pending_of(c, conn, place)->target];
 	bool last = conn->requests - conn->assigned + place + 1 == c->plan->per_connection;
 	return last ? &t->last : &t->request;
 }
 
 /* The connection has taken so many bytes. */
-static void written(struct client *c, struct connection *conn, size_t n) {
+static void written(struct connections *c, struct connection *conn, size_t n) {
 	for (; n; conn->written++) {
 		size_t rest = bytes_of(c, conn, conn->written)->length - conn->partly;
-		struct pending *p = pending_of(c, conn, conn->written);
+		struct connection_request *p = pending_of(c, conn, conn->written);
 		if (!conn->partly) p->sent_ns = c->now_ns;
 		if (n < rest) {
 			conn->partly += (uint32_t)n;
@@ -283,13 +297,13 @@ static void written(struct client *c, struct connection *conn, size_t n) {
 	}
 }
 
-static ssize_t try_writev(struct client *c, struct connection *conn, const struct iovec *part, int parts) {
+static ssize_t try_writev(struct connections *c, struct connection *conn, const struct iovec *part, int parts) {
 	return conn->tls ? tls_trywritev(c->loop, conn->tls, part, parts)
 					 : io_trywritev(c->loop, conn->fd, part, parts, IO_LAST);
 }
 
 /* Writes all that is assigned. 0; or -1 with errno, EAGAIN when there is more to write. */
-static int send_requests(struct client *c, struct connection *conn) {
+static int send_requests(struct connections *c, struct connection *conn) {
 	while (conn->written < conn->assigned) {
 		struct iovec part[WRITE_PARTS];
 		int parts = 0;
@@ -306,7 +320,7 @@ static int send_requests(struct client *c, struct connection *conn) {
 }
 
 /* What is to happen after an attempt to send. 0, or -1 with errno: the connection has failed. */
-static int after_sending(struct client *c, struct connection *conn, int result) {
+static int after_sending(struct connections *c, struct connection *conn, int result) {
 	bool blocked = result == -1 && errno == EAGAIN;
 	if (result == -1 && !blocked) {
 		/* the server may have answered before it closed */
@@ -321,17 +335,17 @@ static int after_sending(struct client *c, struct connection *conn, int result) 
 	return io_wantread(c->loop, conn->fd);
 }
 
-void connection_write(struct client *c, struct connection *conn) {
+void connection_write(struct connections *c, struct connection *conn) {
 	int result = 0;
-	if (conn->state == STATE_CONNECTING) {
+	if (conn->state == CONNECTION_CONNECTING) {
 		result = go_on_connecting(c, conn);
 		if (result == -1 && errno == EAGAIN) result = io_wantwrite(c->loop, conn->fd);
 	}
-	if (result == 0 && conn->state == STATE_HANDSHAKE) {
+	if (result == 0 && conn->state == CONNECTION_HANDSHAKE) {
 		result = shake_hands(c, conn);
 		if (result == -1 && errno == EAGAIN) return; /* in whichever direction */
 	}
-	if (result == 0 && conn->state == STATE_OPEN)
+	if (result == 0 && conn->state == CONNECTION_OPEN)
 		result = after_sending(c, conn, conn->broken ? 0 : send_requests(c, conn));
 	if (result == -1) fail(c, conn);
 }
@@ -339,13 +353,13 @@ void connection_write(struct client *c, struct connection *conn) {
 /* --- receiving --- */
 
 /* Takes answers apart; false: the connection is closed. */
-static bool take(struct client *c, struct connection *conn, const char *data, size_t length) {
+static bool take(struct connections *c, struct connection *conn, const char *data, size_t length) {
 	while (length) {
 		if (!conn->written) { /* nobody asked; an idle connection may be told so before it is closed */
 			connection_fail(c, conn, FAILURE_PROTOCOL);
 			return false;
 		}
-		struct pending *p = pending_of(c, conn, 0);
+		struct connection_request *p = pending_of(c, conn, 0);
 		if (!p->first_ns) p->first_ns = c->now_ns;
 		bool bodiless = c->plan->target[p->target].bodiless;
 		bool head = !conn->response.status;
@@ -376,7 +390,7 @@ static bool take(struct client *c, struct connection *conn, const char *data, si
 }
 
 /* The server has closed. */
-static void end_of_input(struct client *c, struct connection *conn) {
+static void end_of_input(struct connections *c, struct connection *conn) {
 	if (response_ends_by_close(&conn->response)) {
 		conn->response.close = true;
 		(void)request_end(c, conn);
@@ -385,19 +399,19 @@ static void end_of_input(struct client *c, struct connection *conn) {
 	}
 }
 
-static ssize_t try_read(struct client *c, struct connection *conn, char *buffer, size_t length) {
+static ssize_t try_read(struct connections *c, struct connection *conn, char *buffer, size_t length) {
 	return conn->tls ? tls_tryread(c->loop, conn->tls, buffer, length) : io_tryread(c->loop, conn->fd, buffer, length);
 }
 
-bool connection_read(struct client *c, struct connection *conn) {
-	if (conn->state == STATE_HANDSHAKE) {
+bool connection_read(struct connections *c, struct connection *conn) {
+	if (conn->state == CONNECTION_HANDSHAKE) {
 		connection_write(c, conn);
-		return conn->state != STATE_CLOSED;
+		return conn->state != CONNECTION_CLOSED;
 	}
 	size_t kept = conn->input_length;
 	if (kept) memcpy(c->input, conn->input, kept);
 	io_dontwantread(c->loop, conn->fd); /* before it is known whether anything more is to come */
-	ssize_t n = try_read(c, conn, c->input + kept, READ_MAX - kept);
+	ssize_t n = try_read(c, conn, c->input + kept, CONNECTION_READ_MAX - kept);
 	if (n >= 0) c->now_ns = machine_clock_ns();
 	if (n == 0) {
 		end_of_input(c, conn);
@@ -416,4 +430,43 @@ bool connection_read(struct client *c, struct connection *conn) {
 	}
 	list_by_room(c, conn);
 	return true;
+}
+
+/* --- all of them --- */
+
+/* The part of a whole that the client of that number has. */
+static uint64_t part_of(uint64_t whole, unsigned clients, unsigned number) {
+	return whole / clients + (number < whole % clients);
+}
+
+int connections_init(struct connections *c, const struct plan *plan, unsigned number) {
+	*c = (struct connections){
+		.plan = plan,
+		.number = number,
+		.count = (unsigned)part_of(plan->connections, plan->clients, number),
+		.requests_left = plan->requests ? part_of(plan->requests, plan->clients, number) : UINT64_MAX,
+	};
+	c->connection = calloc(c->count, sizeof *c->connection);
+	c->pending = calloc((size_t)c->count * plan->depth, sizeof *c->pending);
+	c->filling = calloc(1, sizeof *c->filling);
+	c->input = malloc(CONNECTION_READ_MAX);
+	const char *host = plan->target->host;
+	if (host) c->tls = tls_new(&plan->tls, host);
+	if (backlog_init(&c->backlog) == -1 || !c->connection || !c->pending || !c->filling || !c->input ||
+		(host && !c->tls)) {
+		errno = ENOMEM;
+		return -1;
+	}
+	for (int i = 0; i < CONNECTION_LISTS; i++) c->head[i] = c->tail[i] = -1;
+	for (unsigned i = 0; i < c->count; i++) connection_close(c, &c->connection[i]);
+	return 0;
+}
+
+void connections_free(struct connections *c) {
+	free(c->connection);
+	free(c->pending);
+	free(c->filling);
+	free(c->input);
+	backlog_free(&c->backlog);
+	tls_free(c->tls);
 }

@@ -54,3 +54,9 @@ uint64_t measures_failed(const struct measures *m) {
 	for (int i = 0; i < FAILURES; i++) sum += m->failure[i];
 	return sum;
 }
+
+void measures_unsent(struct measures *m) {
+	m->failure[FAILURE_UNSENT]++;
+	histogram_censor(&m->duration[DURATION_WHOLE]);
+	histogram_censor(&m->duration[DURATION_LATENESS]);
+}

@@ -62,4 +62,7 @@ void measures_add(struct measures *sum, const struct measures *m);
 void measures_reset(struct measures *m);
 uint64_t measures_failed(const struct measures *m);
 
+/* Counts a request that was due and got no connection. */
+void measures_unsent(struct measures *m);
+
 #endif

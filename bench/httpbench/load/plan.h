@@ -3,6 +3,8 @@
 #define BENCH_PLAN_H
 
 #include "bench/httpbench/load/tls.h"
+#include <stdbool.h>
+
 #include "bench/response.h"
 #include "bench/source.h"
 #include "bench/target.h"
@@ -27,5 +29,8 @@ struct plan {
 	struct expected expected;
 	struct tls_options tls;
 };
+
+/* Open loop: requests are due at a rate. Closed loop: one is due when the one before it is answered. */
+static inline bool plan_open_loop(const struct plan *plan) { return plan->rate > 0; }
 
 #endif
