@@ -133,13 +133,13 @@ static bool step(struct response *r, char c) {
 	}
 }
 
-static void compare(struct response *r, const char *data, size_t length, const struct expected *expected) {
+static void compare(struct response *r, const char *data, size_t length, const struct response_expected *expected) {
 	if (expected->at && !r->differs)
 		r->differs = r->seen + length > expected->length || memcmp(expected->at + r->seen, data, length) != 0;
 	r->seen += length;
 }
 
-int response_content(struct response *r, const char *data, size_t length, const struct expected *expected) {
+int response_content(struct response *r, const char *data, size_t length, const struct response_expected *expected) {
 	size_t at = 0;
 	if (r->until_close) {
 		compare(r, data, length, expected);

@@ -9,7 +9,7 @@
 enum { RESPONSE_HEAD_MAX = 64 * 1024 }; /* bytes of a head; a longer one is not HTTP */
 
 /* The status and the content that an answer should have; 0: 2xx or 304; at NULL: any content. */
-struct expected {
+struct response_expected {
 	unsigned status;
 	const char *at;
 	size_t length;
@@ -32,7 +32,7 @@ struct response {
 int response_head(struct response *r, const char *data, size_t length, bool bodiless);
 
 /* Passes over what there is of the content: the bytes used up, or -1: broken chunks. */
-int response_content(struct response *r, const char *data, size_t length, const struct expected *expected);
+int response_content(struct response *r, const char *data, size_t length, const struct response_expected *expected);
 
 /* Whether it is complete; the next byte is another's. */
 bool response_complete(const struct response *r);

@@ -115,13 +115,13 @@ static int use_unix(struct target *t, const char *path, char *error, size_t size
 	return 0;
 }
 
-static bool has_host(const struct request_options *o) {
+static bool has_host(const struct target_options *o) {
 	for (unsigned i = 0; i < o->headers; i++)
 		if (strncasecmp(o->header[i], "Host:", 5) == 0) return true;
 	return false;
 }
 
-static int make_request(struct request_bytes *r, const struct parts *p, const struct request_options *o, bool last,
+static int make_request(struct target_bytes *r, const struct parts *p, const struct target_options *o, bool last,
 						char *error, size_t size) {
 	FILE *out = open_memstream(&r->at, &r->length);
 	if (!out) return fail(error, size, "no memory");
@@ -131,10 +131,10 @@ static int make_request(struct request_bytes *r, const struct parts *p, const st
 	for (unsigned i = 0; i < o->headers; i++) fprintf(out, "%s\r\n", o->header[i]);
 	fprintf(out, "%s\r\n", last ? "Connection: close\r\n" : "");
 	if (fclose(out) != 0) return fail(error, size, "no memory");
-	return r->length <= REQUEST_MAX ? 0 : fail(error, size, "the request for %s is too long", p->path);
+	return r->length <= TARGET_REQUEST_MAX ? 0 : fail(error, size, "the request for %s is too long", p->path);
 }
 
-int target_make(struct target *t, const char *url, const struct request_options *o, const struct target *before,
+int target_make(struct target *t, const char *url, const struct target_options *o, const struct target *before,
 				char *error, size_t size) {
 	struct parts p = {0};
 	*t = (struct target){.url = url, .bodiless = strcmp(o->method, "HEAD") == 0};

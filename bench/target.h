@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-enum { HEADERS_MAX = 64, REQUEST_MAX = 64 * 1024 };
+enum { TARGET_HEADERS_MAX = 64, TARGET_REQUEST_MAX = 64 * 1024 };
 
-struct request_bytes {
+struct target_bytes {
 	char *at;
 	size_t length;
 };
@@ -18,14 +18,14 @@ struct target {
 	char *host; /* for TLS, of a https:// URL; NULL: in the clear */
 	struct sockaddr_storage address;
 	socklen_t address_length;
-	struct request_bytes request, last; /* last: with "Connection: close" */
-	bool bodiless;                      /* a HEAD */
+	struct target_bytes request, last; /* last: with "Connection: close" */
+	bool bodiless;                     /* a HEAD */
 };
 
 /* What all requests have in common. */
-struct request_options {
+struct target_options {
 	const char *method;
-	const char *header[HEADERS_MAX]; /* "Name: value" */
+	const char *header[TARGET_HEADERS_MAX]; /* "Name: value" */
 	unsigned headers;
 	const char *unix_path; /* connect there whatever the URL's host is; NULL: do not */
 };
@@ -33,7 +33,7 @@ struct request_options {
 /* Parses the URL, looks its host up and makes its requests. Of several addresses of a host it takes the first that
  * somebody listens at. before: a target that may have the same host and port, then it has the same address; NULL: none.
  * 0; or -1 with a line about what is wrong in error. */
-int target_make(struct target *target, const char *url, const struct request_options *options,
+int target_make(struct target *target, const char *url, const struct target_options *options,
 				const struct target *before, char *error, size_t error_size);
 
 void target_free(struct target *target);

@@ -9,7 +9,7 @@ extern const char *usage_program; /* its name; set before the functions are call
 /* At the end of main(): the exit status, which is not 0 when what went to stdout could not be written. */
 int usage_end(int status);
 
-__attribute__((format(printf, 1, 2), noreturn)) void refuse(const char *format, ...);
+__attribute__((format(printf, 1, 2), noreturn)) void usage_refuse(const char *format, ...);
 
 /* For what getopt_long(3) answered '?' or, with a ':' before the options' letters, ':'. */
 __attribute__((noreturn)) void usage_bad_option(int answer, char **argv);

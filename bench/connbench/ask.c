@@ -10,8 +10,8 @@
 
 enum { INPUT_MAX = 256 * 1024 /* more than RESPONSE_HEAD_MAX */ };
 
-int ask_stopped(struct stop *stop, const char *call) {
-	*stop = (struct stop){.call = call, .error = errno};
+int ask_stopped(struct ask_stop *stop, const char *call) {
+	*stop = (struct ask_stop){.call = call, .error = errno};
 	return -1;
 }
 
@@ -44,14 +44,15 @@ static int await_write(io_loop *loop, int fd) {
 	return result;
 }
 
-static int set_up(int fd, const struct sources *sources, uint32_t source, int receive_buffer, struct stop *stop) {
+static int set_up(int fd, const struct sources *sources, uint32_t source, int receive_buffer, struct ask_stop *stop) {
 	if (receive_buffer && setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer) == -1)
 		return ask_stopped(stop, "setsockopt");
 	if (sources->count && sources_bind(sources, source, fd) == -1) return ask_stopped(stop, "bind");
 	return 0;
 }
 
-static int connect_timed(io_loop *loop, int fd, const struct target *target, int64_t *connect_ns, struct stop *stop) {
+static int connect_timed(io_loop *loop, int fd, const struct target *target, int64_t *connect_ns,
+						 struct ask_stop *stop) {
 	int64_t before = machine_clock_ns();
 	if (connect(fd, (const struct sockaddr *)&target->address, target->address_length) == -1 && errno != EINPROGRESS)
 		return ask_stopped(stop, "connect");
@@ -66,7 +67,7 @@ static int connect_timed(io_loop *loop, int fd, const struct target *target, int
 }
 
 int ask_connect(io_loop *loop, const struct target *target, const struct sources *sources, uint32_t source,
-				int receive_buffer, int64_t *connect_ns, struct stop *stop) {
+				int receive_buffer, int64_t *connect_ns, struct ask_stop *stop) {
 	int fd = socket(target->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd == -1) return ask_stopped(stop, "socket");
 	if (io_fd(loop, fd, stop) == -1) {
@@ -81,7 +82,7 @@ int ask_connect(io_loop *loop, const struct target *target, const struct sources
 	return -1;
 }
 
-int ask_send(io_loop *loop, int fd, const char *bytes, size_t length, struct stop *stop) {
+int ask_send(io_loop *loop, int fd, const char *bytes, size_t length, struct ask_stop *stop) {
 	while (length) {
 		ssize_t n = io_trywrite(loop, fd, bytes, length);
 		if (n == -1 && errno == EAGAIN && await_write(loop, fd) == 0) continue;
@@ -100,9 +101,9 @@ static ssize_t receive(io_loop *loop, int fd, char *buffer, size_t length) {
 	return n;
 }
 
-static int read_answer(io_loop *loop, int fd, bool bodiless, int64_t sent_ns, struct answer_times *times,
-					   struct stop *stop) {
-	static const struct expected any = {0};
+static int read_answer(io_loop *loop, int fd, bool bodiless, int64_t sent_ns, struct ask_times *times,
+					   struct ask_stop *stop) {
+	static const struct response_expected any = {0};
 	static char input[INPUT_MAX];
 	struct response r = {0};
 	size_t have = 0;
@@ -129,8 +130,8 @@ static int read_answer(io_loop *loop, int fd, bool bodiless, int64_t sent_ns, st
 	return ask_stopped(stop, "request (the answer is not 200)");
 }
 
-int ask(io_loop *loop, int fd, const struct target *target, size_t already, struct answer_times *times,
-		struct stop *stop) {
+int ask(io_loop *loop, int fd, const struct target *target, size_t already, struct ask_times *times,
+		struct ask_stop *stop) {
 	int64_t sent_ns = machine_clock_ns();
 	if (ask_send(loop, fd, target->request.at + already, target->request.length - already, stop) == -1) return -1;
 	return read_answer(loop, fd, target->bodiless, sent_ns, times, stop);

@@ -35,7 +35,7 @@ static const char *const idle_name[] = {"silent", "answered", "half", "slow"};
 /* What is measured, in ns. */
 struct sample {
 	int64_t connect;
-	struct answer_times times;
+	struct ask_times times;
 };
 
 static io_loop *loop;          /* of this process */
@@ -44,7 +44,7 @@ static struct target target;
 static struct sources sources;
 static enum idle idle;
 
-static int connect_from(uint32_t source, int receive_buffer, int64_t *connect_ns, struct stop *stop) {
+static int connect_from(uint32_t source, int receive_buffer, int64_t *connect_ns, struct ask_stop *stop) {
 	return ask_connect(loop, &target, &sources, source, receive_buffer, connect_ns, stop);
 }
 
@@ -53,15 +53,15 @@ static int connect_from(uint32_t source, int receive_buffer, int64_t *connect_ns
 enum order { ORDER_OPEN = 'o', ORDER_SAMPLE = 's' };
 
 struct reply {
-	struct answer_times times;
-	struct stop stop; /* its string is of this program: valid in both processes */
+	struct ask_times times;
+	struct ask_stop stop; /* its string is of this program: valid in both processes */
 };
 
 static size_t half_length(void) { return idle == IDLE_HALF ? target.request.length / 2 : 0; }
 
 /* Makes a connection into an idle one of its kind. */
-static int settle(int fd, struct stop *stop) {
-	struct answer_times ignored;
+static int settle(int fd, struct ask_stop *stop) {
+	struct ask_times ignored;
 	switch (idle) {
 	case IDLE_SILENT: return 0;
 	case IDLE_ANSWERED: return ask(loop, fd, &target, 0, &ignored, stop);
@@ -72,7 +72,7 @@ static int settle(int fd, struct stop *stop) {
 }
 
 /* Whether all that is held is still open; slow readers have more to read, and are not looked at. */
-static int look(struct stop *stop) {
+static int look(struct ask_stop *stop) {
 	char byte;
 	if (io_wait(loop, 0) == -1) return ask_stopped(stop, "wait");
 	for (int fd; (fd = io_canread(loop)) != -1;) {
@@ -85,7 +85,7 @@ static int look(struct stop *stop) {
 }
 
 /* An idle one from now on. */
-static int keep(int fd, struct stop *stop) {
+static int keep(int fd, struct ask_stop *stop) {
 	if (idle == IDLE_SLOW || io_wantread(loop, fd) == 0) return 0;
 	return ask_stopped(stop, "wait");
 }
@@ -123,7 +123,7 @@ __attribute__((noreturn)) static void hold(int parent, uint32_t first_source) {
 }
 
 /* Starts a process that holds connections; our end of the socket to it, or -1. */
-static int start_holder(uint32_t first_source, struct stop *stop) {
+static int start_holder(uint32_t first_source, struct ask_stop *stop) {
 	int pair[2];
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == -1) return ask_stopped(stop, "socketpair");
 	fflush(stdout);
@@ -139,7 +139,7 @@ static int start_holder(uint32_t first_source, struct stop *stop) {
 	return -1;
 }
 
-static int order(int holder, enum order order, struct answer_times *times, struct stop *stop) {
+static int order(int holder, enum order order, struct ask_times *times, struct ask_stop *stop) {
 	char byte = (char)order;
 	struct reply reply;
 	if (send(holder, &byte, 1, MSG_NOSIGNAL) != 1 || recv(holder, &reply, sizeof reply, MSG_WAITALL) != sizeof reply) {
@@ -157,9 +157,9 @@ struct curve {
 	unsigned connections, every, samples, per_holder;
 };
 
-static int take_sample(unsigned open, const int *holder, unsigned per_holder, struct stop *stop) {
+static int take_sample(unsigned open, const int *holder, unsigned per_holder, struct ask_stop *stop) {
 	struct sample fresh;
-	struct answer_times held = {0};
+	struct ask_times held = {0};
 	int fd = connect_from((uint32_t)random(), 0, &fresh.connect, stop);
 	if (fd == -1) return -1;
 	int result = ask(loop, fd, &target, 0, &fresh.times, stop);
@@ -176,10 +176,10 @@ static int take_sample(unsigned open, const int *holder, unsigned per_holder, st
 }
 
 /* Opens all connections, with samples in between; how many are open at the end. */
-static unsigned run(const struct curve *p, struct stop *stop) {
+static unsigned run(const struct curve *p, struct ask_stop *stop) {
 	static int holder[HOLDERS_MAX];
 	unsigned open = 0;
-	struct answer_times ignored;
+	struct ask_times ignored;
 	while (true) {
 		for (unsigned i = 0; open % p->every == 0 && i < p->samples; i++)
 			if (take_sample(open, holder, p->per_holder, stop) == -1) return open;
@@ -206,7 +206,7 @@ static const char *limit_of(int error) {
 	}
 }
 
-static int warm_up(struct stop *stop) {
+static int warm_up(struct ask_stop *stop) {
 	for (int i = 0; i < WARM_UP; i++) {
 		struct sample ignored;
 		int fd = connect_from((uint32_t)i, 0, &ignored.connect, stop);
@@ -233,14 +233,14 @@ static const char help[] = "usage: connbench [options] URL\n"
 static enum idle idle_of(const char *name) {
 	for (size_t i = 0; i < sizeof idle_name / sizeof *idle_name; i++)
 		if (strcmp(idle_name[i], name) == 0) return (enum idle)i;
-	refuse("--idle is silent, answered, half or slow, not '%s'", name);
+	usage_refuse("--idle is silent, answered, half or slow, not '%s'", name);
 }
 
 enum { LONG_IDLE = 256, LONG_SOURCE };
 
 static void take_source(const char *net) {
 	if (sources_parse(&sources, net) == -1)
-		refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", net);
+		usage_refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", net);
 	source_net = net;
 }
 
@@ -255,7 +255,7 @@ static void parse_options(struct curve *p, int argc, char **argv) {
 												 {"help", no_argument, NULL, 'h'},
 												 {0}};
 	char error[ERROR_MAX];
-	struct request_options request = {.method = "GET"};
+	struct target_options request = {.method = "GET"};
 	*p = (struct curve){.connections = 1000, .every = 10, .samples = 5};
 	idle = IDLE_ANSWERED;
 	opterr = 0;
@@ -270,15 +270,15 @@ static void parse_options(struct curve *p, int argc, char **argv) {
 		default: usage_bad_option(c, argv);
 		}
 	}
-	if (argc - optind != 1) refuse(optind == argc ? "the URL is missing" : "more than one URL");
-	if (target_make(&target, argv[optind], &request, NULL, error, sizeof error) == -1) refuse("%s", error);
+	if (argc - optind != 1) usage_refuse(optind == argc ? "the URL is missing" : "more than one URL");
+	if (target_make(&target, argv[optind], &request, NULL, error, sizeof error) == -1) usage_refuse("%s", error);
 	if (!source_net && p->connections > SOURCE_CONNECTIONS_MAX && on_loopback()) take_source(LOOPBACK_SOURCES);
-	if (target.host) refuse("'%s': connbench speaks no TLS", argv[optind]);
+	if (target.host) usage_refuse("'%s': connbench speaks no TLS", argv[optind]);
 }
 
 int main(int argc, char **argv) {
 	struct curve plan;
-	struct stop stop = {0};
+	struct ask_stop stop = {0};
 	unsigned open = 0;
 	usage_program = "connbench";
 	parse_options(&plan, argc, argv);
@@ -286,14 +286,14 @@ int main(int argc, char **argv) {
 	plan.per_holder = HOLD_MAX;
 	if (descriptors < HOLD_MAX + DESCRIPTORS_RESERVED) {
 		if (descriptors <= DESCRIPTORS_RESERVED)
-			refuse("the limit of %u descriptors is too low", (unsigned)descriptors);
+			usage_refuse("the limit of %u descriptors is too low", (unsigned)descriptors);
 		plan.per_holder = (unsigned)descriptors - DESCRIPTORS_RESERVED;
 	}
 	if (plan.connections > (unsigned long)plan.per_holder * HOLDERS_MAX)
-		refuse("%u connections take more processes than %d", plan.connections, HOLDERS_MAX);
+		usage_refuse("%u connections take more processes than %d", plan.connections, HOLDERS_MAX);
 	signal(SIGPIPE, SIG_IGN);
 	loop = io_loop_new();
-	if (!loop) refuse("cannot wait for events: %s", strerror(errno));
+	if (!loop) usage_refuse("cannot wait for events: %s", strerror(errno));
 	machine_describe(stdout, argc, argv);
 	printf("# idle\t%s\n# source\t%s\n", idle_name[idle], source_net ? source_net : "-");
 	printf("# open\tconnect_ns\tfirst_byte_new_ns\twhole_new_ns\tfirst_byte_idle_ns\twhole_idle_ns\n");

@@ -40,9 +40,9 @@ static long resident(long pid) {
 }
 
 /* A connection from the address of that number that has had an answer, or -1. */
-static int open_connection(unsigned source, struct stop *stop) {
+static int open_connection(unsigned source, struct ask_stop *stop) {
 	int64_t ignored_ns;
-	struct answer_times ignored;
+	struct ask_times ignored;
 	int fd = ask_connect(loop, &target, &sources, source, 0, &ignored_ns, stop);
 	if (fd == -1 || ask(loop, fd, &target, 0, &ignored, stop) == 0) return fd;
 	io_close(loop, fd);
@@ -55,8 +55,8 @@ __attribute__((noreturn)) static void hold(unsigned number, long share, int pare
 	int *fd = calloc((size_t)share, sizeof *fd);
 	long opened = 0, answered = 0;
 	char word;
-	struct stop stop;
-	struct answer_times ignored;
+	struct ask_stop stop;
+	struct ask_times ignored;
 	io_loop_free(loop); /* the parent's */
 	loop = io_loop_new();
 	if (!fd || !loop) fprintf(stderr, "hold: %s\n", strerror(errno));
@@ -118,21 +118,21 @@ int main(int argc, char **argv) {
 		else if (c == 'h') return puts(help) == EOF;
 		else usage_bad_option(c, argv);
 	}
-	if (argc - optind != 2) refuse("a port and a path are needed");
+	if (argc - optind != 2) usage_refuse("a port and a path are needed");
 	long port = (long)usage_whole_number("PORT", argv[optind], 1, 65535);
 	const char *path = argv[optind + 1];
 	char url[URL_MAX], error[ERROR_MAX];
 	if (snprintf(url, sizeof url, "http://127.0.0.1:%ld%s", port, path) >= (int)sizeof url)
-		refuse("the path is too long");
-	const struct request_options request = {.method = "GET"};
-	if (target_make(&target, url, &request, NULL, error, sizeof error) == -1) refuse("%s", error);
-	if (sources_parse(&sources, SOURCES) == -1) refuse("no sources");
+		usage_refuse("the path is too long");
+	const struct target_options request = {.method = "GET"};
+	if (target_make(&target, url, &request, NULL, error, sizeof error) == -1) usage_refuse("%s", error);
+	if (sources_parse(&sources, SOURCES) == -1) usage_refuse("no sources");
 	(void)io_raise_descriptor_limit();
 	signal(SIGPIPE, SIG_IGN);
 	loop = io_loop_new();
-	if (!loop) refuse("cannot wait for events: %s", strerror(errno));
+	if (!loop) usage_refuse("cannot wait for events: %s", strerror(errno));
 
-	struct stop stop;
+	struct ask_stop stop;
 	int warm = open_connection(PROCESSES_MAX, &stop); /* what the first request costs is not a connection's */
 	if (warm == -1) {
 		fprintf(stderr, "hold: no answer from %s: %s: %s\n", url, stop.call, strerror(stop.error));

@@ -15,9 +15,9 @@ static void json_durations(FILE *out, const struct histogram *h) {
 	fprintf(out,
 			"{\"samples\": %llu, \"censored\": %llu, \"mean_ns\": %.1f, \"deviation_ns\": %.1f, \"percentiles_ns\": {",
 			u(h->samples), u(h->censored), histogram_mean(h), histogram_deviation(h));
-	for (int i = 0; i < PERCENTILES; i++) {
-		int64_t ns = histogram_percentile(h, percentile_shown[i]);
-		fprintf(out, "%s\"%g\": ", i ? ", " : "", percentile_shown[i]);
+	for (int i = 0; i < REPORT_PERCENTILES; i++) {
+		int64_t ns = histogram_percentile(h, report_percentile[i]);
+		fprintf(out, "%s\"%g\": ", i ? ", " : "", report_percentile[i]);
 		if (ns == -1) fputs("null", out);
 		else fprintf(out, "%lld", (long long)ns);
 	}
@@ -33,7 +33,7 @@ static void json_plan(FILE *out, const struct plan *plan, const struct run *r) {
 	fprintf(out, ", \"interrupted\": %s, \"verdict\": \"%s\",\n \"counters\": {", r->interrupted ? "true" : "false",
 			verdict_of(plan, r, why));
 	for (int i = 0; i < COUNTERS; i++)
-		fprintf(out, "%s\"%s\": %llu", i ? ", " : "", counter_name[i], u(r->counters.value[i]));
+		fprintf(out, "%s\"%s\": %llu", i ? ", " : "", counters_name[i], u(r->counters.value[i]));
 	fputs("},\n", out);
 }
 
@@ -63,8 +63,8 @@ void files_tsv_begin(FILE *out) {
 void files_tsv_line(FILE *out, double from_s, double to_s, const struct measures *m) {
 	fprintf(out, "%.3f\t%.3f\t%llu\t%llu\t%llu", from_s, to_s, u(m->count[COUNT_ANSWERED]), u(measures_failed(m)),
 			u(m->count[COUNT_BYTES]));
-	for (int i = 0; i < PERCENTILES_BRIEF; i++) {
-		int64_t ns = histogram_percentile(&m->duration[DURATION_WHOLE], percentile_brief[i]);
+	for (int i = 0; i < REPORT_BRIEF; i++) {
+		int64_t ns = histogram_percentile(&m->duration[DURATION_WHOLE], report_brief[i]);
 		if (ns == -1) fputs("\tNA", out);
 		else fprintf(out, "\t%lld", (long long)ns);
 	}

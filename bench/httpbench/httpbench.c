@@ -29,7 +29,7 @@ static FILE *open_output(const char *name, unsigned rank) {
 	if (!name) return NULL;
 	char *path = rank_in_name(name, rank);
 	FILE *f = path ? fopen(path, "w") : NULL;
-	if (!f) refuse("cannot write %s: %s", path ? path : name, strerror(errno));
+	if (!f) usage_refuse("cannot write %s: %s", path ? path : name, strerror(errno));
 	free(path);
 	return f;
 }
@@ -61,10 +61,10 @@ static int merge(int argc, char **argv) {
 	static const struct option options[] = {{"json", required_argument, NULL, 'j'}, {0}};
 	opterr = 0;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-		if (c != 'j') refuse("merge takes --json FILE and logs, not '%s'", argv[optind - 1]);
+		if (c != 'j') usage_refuse("merge takes --json FILE and logs, not '%s'", argv[optind - 1]);
 		json_path = optarg;
 	}
-	if (optind == argc) refuse("merge needs the logs of runs");
+	if (optind == argc) usage_refuse("merge needs the logs of runs");
 	int result = merge_logs(argv + optind, (unsigned)(argc - optind), &r, &plan.timeout_ns);
 	if (r.elapsed_s > 0) {
 		FILE *json = open_output(json_path, 0);
@@ -136,7 +136,7 @@ int main(int argc, char **argv) {
 	options_parse(&o, argc, argv);
 	signal(SIGPIPE, SIG_IGN);
 	(void)io_raise_descriptor_limit();
-	if (o.start_s > 0 && !rank_wait(o.start_s)) refuse("--start-at %.3f has passed", o.start_s);
+	if (o.start_s > 0 && !rank_wait(o.start_s)) usage_refuse("--start-at %.3f has passed", o.start_s);
 	int status = usage_end(o.search || o.sweep ? run_series(&o) : run_once(&o));
 	options_free(&o);
 	return status;

@@ -33,7 +33,7 @@ struct merge {
 	struct run *sum;
 	char *plan;              /* of the first log */
 	const char *plan_path;   /* which was this */
-	bool seen[RANKS_MAX];    /* ranks */
+	bool seen[RANK_MAX];     /* ranks */
 	double from_s, to_s;     /* in which all ran */
 	double slowest, fastest; /* answers a second, of a log */
 	struct interval *interval;
@@ -99,7 +99,7 @@ static void remember(struct merge *m, const struct interval *i) {
 	if (m->intervals == m->room) {
 		m->room = m->room ? 2 * m->room : 1024;
 		m->interval = realloc(m->interval, m->room * sizeof *m->interval);
-		if (!m->interval) refuse("no memory for the logs");
+		if (!m->interval) usage_refuse("no memory for the logs");
 	}
 	m->interval[m->intervals++] = *i;
 }
@@ -153,7 +153,7 @@ static bool belongs(struct merge *m, struct log *l) {
 		complain(l->path, "left out, made with other options than %s:\n  %s\n  %s", m->plan_path, l->plan, m->plan);
 		return false;
 	}
-	if (number_after(m->plan, "ranks") == 1 || l->rank >= RANKS_MAX) return true;
+	if (number_after(m->plan, "ranks") == 1 || l->rank >= RANK_MAX) return true;
 	if (m->seen[l->rank]) complain(l->path, "left out, rank %u is there already", l->rank);
 	else return m->seen[l->rank] = true;
 	return false;
@@ -206,7 +206,7 @@ static int merge_log(struct merge *m, struct log *l, int64_t *timeout_ns) {
 static int miss_ranks(const struct merge *m) {
 	uint64_t ranks = m->plan ? number_after(m->plan, "ranks") : 0;
 	unsigned missing = 0, first = 0;
-	for (unsigned i = 0; ranks > 1 && i < ranks && i < RANKS_MAX; i++)
+	for (unsigned i = 0; ranks > 1 && i < ranks && i < RANK_MAX; i++)
 		if (!m->seen[i] && !missing++) first = i;
 	if (!missing) return 0;
 	fprintf(stderr, "httpbench: of %llu ranks %u are missing, the first is %u\n", (unsigned long long)ranks, missing,
@@ -230,7 +230,7 @@ int merge_logs(char *const *path, unsigned paths, struct run *sum, int64_t *time
 	struct merge *m = calloc(1, sizeof *m);
 	struct log *l = calloc(1, sizeof *l);
 	if (!m || !l || !(m->text = malloc(HLOG_LINE_MAX)) || !(m->spare = calloc(1, sizeof *m->spare)))
-		refuse("no memory for the logs");
+		usage_refuse("no memory for the logs");
 	int result = 0;
 	m->sum = sum;
 	for (unsigned i = 0; i < paths; i++) {

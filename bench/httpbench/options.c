@@ -123,12 +123,12 @@ static char *read_file(const char *path, size_t *length) {
 	char *bytes = NULL, part[READ_PART];
 	size_t n;
 	FILE *in = fopen(path, "r"), *all = open_memstream(&bytes, length);
-	if (!in) refuse("cannot read %s: %s", path, strerror(errno));
-	if (!all) refuse("no memory for %s", path);
+	if (!in) usage_refuse("cannot read %s: %s", path, strerror(errno));
+	if (!all) usage_refuse("no memory for %s", path);
 	while ((n = fread(part, 1, sizeof part, in)) > 0) (void)fwrite(part, 1, n, all);
-	if (ferror(in)) refuse("cannot read %s: %s", path, strerror(errno));
+	if (ferror(in)) usage_refuse("cannot read %s: %s", path, strerror(errno));
 	fclose(in);
-	if (fclose(all) != 0) refuse("no memory for %s", path);
+	if (fclose(all) != 0) usage_refuse("no memory for %s", path);
 	return bytes;
 }
 
@@ -137,31 +137,31 @@ static void read_urls(struct options *o, const char *path) {
 	size_t length;
 	char *line = o->urls_text = read_file(path, &length), *end = line + length;
 	o->url = calloc(TARGETS_MAX, sizeof *o->url);
-	if (!o->url) refuse("no memory for the URLs of %s", path);
+	if (!o->url) usage_refuse("no memory for the URLs of %s", path);
 	*end = '\0';
 	for (char *next; line < end; line = next) {
 		next = line + strcspn(line, "\r\n");
 		if (next < end) *next++ = '\0';
 		if (!*line || *line == '#') continue;
-		if (o->urls == TARGETS_MAX) refuse("%s has more than %d URLs", path, TARGETS_MAX);
+		if (o->urls == TARGETS_MAX) usage_refuse("%s has more than %d URLs", path, TARGETS_MAX);
 		o->url[o->urls++] = line;
 	}
-	if (!o->urls) refuse("%s has no URL", path);
+	if (!o->urls) usage_refuse("%s has no URL", path);
 }
 
 static bool same(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
 
-static void make_targets(struct plan *p, const struct request_options *o, char **url, unsigned count) {
+static void make_targets(struct plan *p, const struct target_options *o, char **url, unsigned count) {
 	char error[ERROR_MAX];
-	if (count > TARGETS_MAX) refuse("more than %d URLs", TARGETS_MAX);
+	if (count > TARGETS_MAX) usage_refuse("more than %d URLs", TARGETS_MAX);
 	p->target = calloc(count, sizeof *p->target);
 	p->share = calloc(count, sizeof *p->share);
-	if (!p->target || !p->share) refuse("no memory for %u URLs", count);
+	if (!p->target || !p->share) usage_refuse("no memory for %u URLs", count);
 	for (; p->targets < count; p->targets++) {
 		struct target *t = &p->target[p->targets];
-		if (target_make(t, url[p->targets], o, p->target, error, sizeof error) == -1) refuse("%s", error);
+		if (target_make(t, url[p->targets], o, p->target, error, sizeof error) == -1) usage_refuse("%s", error);
 		if (memcmp(&t->address, &p->target->address, sizeof t->address) != 0 || !same(t->host, p->target->host))
-			refuse("%s is not on the server of %s", t->url, p->target->url);
+			usage_refuse("%s is not on the server of %s", t->url, p->target->url);
 	}
 }
 
@@ -174,20 +174,21 @@ static void make_shares(struct plan *p, double skew) {
 
 static void check_sources(const struct plan *p) {
 	int family = p->target->address.ss_family, fd = socket(family, SOCK_STREAM, 0);
-	if (family != p->sources.first.ss_family) refuse("--source is no address that reaches %s", p->target->url);
-	if (fd == -1 || sources_bind(&p->sources, 0, fd) == -1) refuse("--source: %s", strerror(errno));
+	if (family != p->sources.first.ss_family) usage_refuse("--source is no address that reaches %s", p->target->url);
+	if (fd == -1 || sources_bind(&p->sources, 0, fd) == -1) usage_refuse("--source: %s", strerror(errno));
 	close(fd);
 }
 
 static void check_series(const struct options *o) {
-	if (o->search && o->sweep) refuse("--search and --sweep exclude each other");
+	if (o->search && o->sweep) usage_refuse("--search and --sweep exclude each other");
 	if (o->plan.rate > 0 || o->plan.requests)
-		refuse("--search and --sweep choose the rate: without --rate and --requests");
-	if (o->json_path || o->tsv_path || o->hlog_path || o->tui) refuse("--search and --sweep write to stdout alone");
+		usage_refuse("--search and --sweep choose the rate: without --rate and --requests");
+	if (o->json_path || o->tsv_path || o->hlog_path || o->tui)
+		usage_refuse("--search and --sweep write to stdout alone");
 }
 
 void options_parse(struct options *o, int argc, char **argv) {
-	struct request_options request = {.method = "GET"};
+	struct target_options request = {.method = "GET"};
 	struct plan *p = &o->plan;
 	const char *urls_path = NULL;
 	double duration_s = 0, skew = 0;
@@ -204,7 +205,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case 'R': p->rate = usage_number("--rate", optarg, 0.001, RATE_MAX); break;
 		case LONG_ARRIVAL:
 			if (strcmp(optarg, "poisson") != 0 && strcmp(optarg, "constant") != 0)
-				refuse("--arrival is poisson or constant, not '%s'", optarg);
+				usage_refuse("--arrival is poisson or constant, not '%s'", optarg);
 			p->arrival = *optarg == 'p' ? ARRIVAL_POISSON : ARRIVAL_CONSTANT;
 			break;
 		case 'k': p->per_connection = (unsigned)usage_whole_number("--per-connection", optarg, 1, 1e9); break;
@@ -212,27 +213,28 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_RAMP: p->ramp_ns = (int64_t)(usage_number("--ramp", optarg, 0, 1e6) * 1e9); break;
 		case 'T': p->timeout_ns = (int64_t)(usage_number("--timeout", optarg, 0.1, 3600) * 1e9); break;
 		case 'H':
-			if (request.headers == HEADERS_MAX) refuse("more than %d header fields", HEADERS_MAX);
-			if (!strchr(optarg, ':')) refuse("--header takes 'Name: value', not '%s'", optarg);
-			if (strpbrk(optarg, "\r\n")) refuse("--header takes one line");
+			if (request.headers == TARGET_HEADERS_MAX) usage_refuse("more than %d header fields", TARGET_HEADERS_MAX);
+			if (!strchr(optarg, ':')) usage_refuse("--header takes 'Name: value', not '%s'", optarg);
+			if (strpbrk(optarg, "\r\n")) usage_refuse("--header takes one line");
 			request.header[request.headers++] = optarg;
 			break;
 		case 'X': request.method = optarg; break;
 		case LONG_UNIX: request.unix_path = optarg; break;
 		case LONG_SOURCE:
 			if (sources_parse(&p->sources, optarg) == -1)
-				refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", optarg);
+				usage_refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", optarg);
 			break;
 		case LONG_INSECURE: p->tls.insecure = true; break;
 		case LONG_RESUME: p->tls.resume = true; break;
 		case LONG_SEED: p->seed = (uint64_t)usage_number("--seed", optarg, 0, 1e15); break;
 		case LONG_URLS: urls_path = optarg; break;
 		case LONG_ZIPF: skew = usage_number("--zipf", optarg, 0, 10); break;
-		case LONG_RANK: p->rank = (unsigned)usage_whole_number("--rank", optarg, 0, RANKS_MAX - 1); break;
-		case LONG_RANKS: p->ranks = (unsigned)usage_whole_number("--ranks", optarg, 1, RANKS_MAX); break;
+		case LONG_RANK: p->rank = (unsigned)usage_whole_number("--rank", optarg, 0, RANK_MAX - 1); break;
+		case LONG_RANKS: p->ranks = (unsigned)usage_whole_number("--ranks", optarg, 1, RANK_MAX); break;
 		case LONG_START: o->start_s = usage_number("--start-at", optarg, 0, 1e12); break;
 		case LONG_SEARCH:
-			if (goal_parse(&o->goal, optarg) == -1) refuse("--search takes a goal like 'p99<5ms', not '%s'", optarg);
+			if (goal_parse(&o->goal, optarg) == -1)
+				usage_refuse("--search takes a goal like 'p99<5ms', not '%s'", optarg);
 			o->search = true;
 			break;
 		case LONG_SWEEP: o->sweep = true; break;
@@ -247,14 +249,14 @@ void options_parse(struct options *o, int argc, char **argv) {
 		}
 	}
 	if (o->search || o->sweep) check_series(o);
-	if (o->tui && !isatty(STDOUT_FILENO)) refuse("--tui needs a terminal on stdout");
-	if (urls_path && optind < argc) refuse("the URLs come from %s: not '%s', too", urls_path, argv[optind]);
-	if (optind == argc && !urls_path) refuse("the URL is missing");
-	if (p->clients > p->connections) refuse("more threads than connections");
-	if (p->rank >= p->ranks && p->ranks > 1) refuse("rank %u of %u: the first is 0", p->rank, p->ranks);
+	if (o->tui && !isatty(STDOUT_FILENO)) usage_refuse("--tui needs a terminal on stdout");
+	if (urls_path && optind < argc) usage_refuse("the URLs come from %s: not '%s', too", urls_path, argv[optind]);
+	if (optind == argc && !urls_path) usage_refuse("the URL is missing");
+	if (p->clients > p->connections) usage_refuse("more threads than connections");
+	if (p->rank >= p->ranks && p->ranks > 1) usage_refuse("rank %u of %u: the first is 0", p->rank, p->ranks);
 	if (p->sources.count && p->ranks > 1) sources_share(&p->sources, p->rank, p->ranks);
 	p->rate /= p->ranks;
-	if (p->requests && p->requests < p->ranks) refuse("--requests has to be at least --ranks");
+	if (p->requests && p->requests < p->ranks) usage_refuse("--requests has to be at least --ranks");
 	if (p->requests) p->requests = (p->requests + p->ranks - 1 - p->rank % p->ranks) / p->ranks;
 	p->duration_ns = duration_s > 0 ? (int64_t)(duration_s * 1e9) : p->requests ? 0 : 10000000000;
 	if (urls_path) read_urls(o, urls_path);

@@ -26,7 +26,7 @@ static bool take(const char *name, unsigned least, unsigned *number) {
 	const char *text = name ? getenv(name) : NULL;
 	char *end;
 	unsigned long value = text ? strtoul(text, &end, 10) : 0;
-	if (!text || end == text || *end || value < least || value > RANKS_MAX) return false;
+	if (!text || end == text || *end || value < least || value > RANK_MAX) return false;
 	*number = (unsigned)value;
 	return true;
 }

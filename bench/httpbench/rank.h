@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-enum { RANKS_MAX = 1000000 };
+enum { RANK_MAX = 1000000 };
 
 /* From what Open MPI, MPICH, Slurm, Kubernetes (an indexed Job) or GNU parallel says in the environment. *rank stays as
  * it is where nobody says it, *ranks where nobody says how many there are (the last two do not). */

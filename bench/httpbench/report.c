@@ -3,8 +3,8 @@
 
 #include "bench/httpbench/verdict.h"
 
-const double percentile_shown[PERCENTILES] = {50, 75, 90, 99, 99.9, 99.99, 100};
-const double percentile_brief[PERCENTILES_BRIEF] = {50, 99, 99.9, 100};
+const double report_percentile[REPORT_PERCENTILES] = {50, 75, 90, 99, 99.9, 99.99, 100};
+const double report_brief[REPORT_BRIEF] = {50, 99, 99.9, 100};
 
 static const struct unit {
 	double size;
@@ -36,14 +36,14 @@ static void print_duration(FILE *out, const char *name, const struct histogram *
 	fprintf(out, "%-10s", name);
 	fprintf(out, " %6s", h->samples ? report_duration(text, histogram_mean(h), timeout_ns) : "-");
 	fprintf(out, " %6s", h->samples ? report_duration(text, histogram_deviation(h), timeout_ns) : "-");
-	for (int i = 0; i < PERCENTILES; i++)
-		fprintf(out, " %6s", report_duration(text, (double)histogram_percentile(h, percentile_shown[i]), timeout_ns));
+	for (int i = 0; i < REPORT_PERCENTILES; i++)
+		fprintf(out, " %6s", report_duration(text, (double)histogram_percentile(h, report_percentile[i]), timeout_ns));
 }
 
 void report_durations(FILE *out, const char *line_end, const struct plan *plan, const struct measures *m) {
 	static const char *const name[DURATIONS] = {"connect", "handshake", "first byte", "whole", "lateness"};
 	fprintf(out, "%-10s %6s %6s", "", "mean", "stddev");
-	for (int i = 0; i < PERCENTILES; i++) fprintf(out, " %5g%%", percentile_shown[i]);
+	for (int i = 0; i < REPORT_PERCENTILES; i++) fprintf(out, " %5g%%", report_percentile[i]);
 	fputs(line_end, out);
 	for (int i = 0; i < DURATIONS; i++) {
 		const struct histogram *h = &m->duration[i];

@@ -9,12 +9,12 @@
 enum { REPORT_TEXT = 16 };
 
 /* The percentiles that every report shows. */
-enum { PERCENTILES = 7 };
-extern const double percentile_shown[PERCENTILES];
+enum { REPORT_PERCENTILES = 7 };
+extern const double report_percentile[REPORT_PERCENTILES];
 
 /* Those in tables with a line for each run or second. */
-enum { PERCENTILES_BRIEF = 4 };
-extern const double percentile_brief[PERCENTILES_BRIEF];
+enum { REPORT_BRIEF = 4 };
+extern const double report_brief[REPORT_BRIEF];
 
 void report_run(FILE *out, const struct plan *plan, const struct run *run);
 

@@ -10,14 +10,14 @@ static bool client_was_bottleneck(const struct plan *plan, const struct run *r, 
 	unsigned processors = io_processors();
 	double own_s = r->user_s + r->system_s - (double)r->total.spun_ns / 1e9;
 	double busy = own_s / (r->elapsed_s * (plan->clients < processors ? plan->clients : processors));
-	if (busy * 100 > CLIENT_BUSY_PERCENT) {
+	if (busy * 100 > VERDICT_BUSY_PERCENT) {
 		snprintf(text, VERDICT_TEXT, "it was busy for %.0f %% of the time", busy * 100);
 		return true;
 	}
 	int64_t late = histogram_percentile(&duration[DURATION_LATENESS], 99);
 	int64_t whole = histogram_percentile(&duration[DURATION_WHOLE], 99);
 	if (whole == -1) whole = plan->timeout_ns;
-	bool in_time = late != -1 && (late <= CLIENT_LATE_NS || late * 100 <= whole * CLIENT_LATE_PERCENT);
+	bool in_time = late != -1 && (late <= VERDICT_LATE_NS || late * 100 <= whole * VERDICT_LATE_PERCENT);
 	if (plan->rate <= 0 || in_time) return false;
 	if (r->total.count[COUNT_WAITED])
 		snprintf(text, VERDICT_TEXT, "%llu requests found all connections in use: more (-c), or a quicker server",

@@ -8,9 +8,9 @@
 
 enum {
 	VERDICT_TEXT = 512,
-	CLIENT_BUSY_PERCENT = 90, /* of its threads' time: more, and it is the client that was measured */
-	CLIENT_LATE_PERCENT = 10, /* lateness of the time of an answer, both at 99 %: the same, */
-	CLIENT_LATE_NS = 100000   /* but for what a thread takes to wake up */
+	VERDICT_BUSY_PERCENT = 90, /* of its threads' time: more, and it is the client that was measured */
+	VERDICT_LATE_PERCENT = 10, /* lateness of the time of an answer, both at 99 %: the same, */
+	VERDICT_LATE_NS = 100000   /* but for what a thread takes to wake up */
 };
 
 /* The first of these that holds, and in text why (VERDICT_TEXT bytes; "" for PASS):

@@ -40,7 +40,7 @@ struct net_counters {
 };
 
 struct net {
-	const struct settings *settings;
+	const struct run_settings *settings;
 	bool loopback, relayed;
 	bool datagrams; /* they are what is counted as packets; else those of the interfaces */
 	struct net_counters *counters;

@@ -130,7 +130,7 @@ int main(int argc, char **argv) {
 		else if (c == 'l') s.lazy = true;
 		else usage_bad_option(c, argv);
 	}
-	if (argc - optind != 2) refuse("usage: smallest [-1] [-l] PORT FILE");
+	if (argc - optind != 2) usage_refuse("usage: smallest [-1] [-l] PORT FILE");
 	make_answer(argv[optind + 1]);
 	listen_on((uint16_t)usage_whole_number("PORT", argv[optind], 1, 65535));
 	s.epoll = epoll_create1(0);

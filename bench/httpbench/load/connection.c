@@ -176,7 +176,7 @@ static bool request_end(struct connections *c, struct connection *conn) {
 	const struct connection_request *p = pending_of(c, conn, 0);
 	struct histogram *duration = c->filling->duration;
 	const struct response *r = &conn->response;
-	const struct expected *expected = &c->plan->expected;
+	const struct response_expected *expected = &c->plan->expected;
 	if (expected->status ? r->status != expected->status : r->status / 100 != 2 && r->status != 304) {
 		request_fail(c, p, FAILURE_STATUS);
 	} else if (expected->at && (r->differs || r->seen != expected->length)) {
@@ -274,8 +274,7 @@ void connection_open(struct connections *c, struct connection *conn) {
 
 /* --- sending --- */
 
-static const struct request_bytes *bytes_of(const struct connections *c, const struct connection *conn,
-											unsigned place) {
+static const struct target_bytes *bytes_of(const struct connections *c, const struct connection *conn, unsigned place) {
 	const struct target *t = &c->plan->target[pending_of(c, conn, place)->target];
 	bool last = conn->requests - conn->assigned + place + 1 == c->plan->per_connection;
 	return last ? &t->last : &t->request;
@@ -308,7 +307,7 @@ static int send_requests(struct connections *c, struct connection *conn) {
 		struct iovec part[WRITE_PARTS];
 		int parts = 0;
 		for (unsigned i = conn->written; i < conn->assigned && parts < WRITE_PARTS; i++) {
-			const struct request_bytes *r = bytes_of(c, conn, i);
+			const struct target_bytes *r = bytes_of(c, conn, i);
 			size_t skip = i == conn->written ? conn->partly : 0;
 			part[parts++] = (struct iovec){.iov_base = r->at + skip, .iov_len = r->length - skip};
 		}

@@ -26,7 +26,7 @@ struct plan {
 	uint64_t requests;    /* of all clients; 0: no limit */
 	int64_t duration_ns, ramp_ns, timeout_ns;
 	struct sources sources;
-	struct expected expected;
+	struct response_expected expected;
 	struct tls_options tls;
 };
 
