@@ -11,16 +11,18 @@ alone. "make instructions" compares, "make instructions UPDATE=1" keeps the new 
 import contextlib
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from processes import Process, end_on_signals
+
 KEPT = Path(__file__).with_suffix(".tsv")
 REQUESTS = 1000
 GROWTH = 1.03
+DUMP_S = 60  # that callgrind may take to write what it counted
 SIZES = {"1k": 1024, "100k": 100 * 1024}
 CHANGED, SINCE = 784111777, b"If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
 CASES = {  # path, further fields, whether each request has a connection of its own, and a line in the log
@@ -95,18 +97,14 @@ def serving(tracer, root, case):
     command = [*tracer, root / "gatling", "-c", root, "-i", "127.0.0.1", "-p", "0", "-j", "1"]
     command += [] if CASES[case] and CASES[case][3] else ["-n"]
     user = "nobody" if os.geteuid() == 0 else None  # as root it changes its root, out of callgrind's reach
-    with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, user=user,
-                          start_new_session=True) as process:  # fmt: skip
-        try:
-            for line in process.stderr:
-                if found := re.search(r"http://127\.0\.0\.1:(\d+)/", line):
-                    break
-            else:
-                sys.exit("instructions: the server does not start")
-            yield int(found[1])
-        finally:
-            os.killpg(process.pid, signal.SIGTERM)  # strace itself would not pass it on
-            process.communicate()
+    with Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, user=user) as process:
+        for line in process.stderr:
+            if found := re.search(r"http://127\.0\.0\.1:(\d+)/", line):
+                break
+        else:
+            sys.exit("instructions: the server does not start")
+        yield int(found[1])
+        process.stop(whole_group=True, limit_s=DUMP_S)  # strace would not pass the signal on
 
 
 def count(root, case, requests):
@@ -170,6 +168,7 @@ def compare(found, build):
 
 
 if __name__ == "__main__":
+    end_on_signals()
     program = Path(sys.argv[1])
     counted = measure(program)
     if "--update" in sys.argv:

@@ -24,7 +24,6 @@ should offer one. A connection takes any number of requests over HTTP/2, too, an
 import functools
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -32,9 +31,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from processes import Process
+
 BACKLOG = 65535
 CONNECTIONS_MAX = 19000  # of a worker, below the limit on descriptors
-START_S, STOP_S = 10, 3
+START_S = 10
 YARDSTICKS = ("epoll", "lazy")
 PROTOCOLS = ("http", "https", "h2", "h2c")  # HTTP/1.1 and HTTP/2 with TLS, HTTP/2 in clear text
 TLS_PROTOCOLS = ("https", "h2")
@@ -164,13 +165,11 @@ class Server:
         words = directory / f"{name}-{port}.stderr"
         environment = os.environ | {"GOMAXPROCS": str(len(cores)), "XDG_CONFIG_HOME": str(directory)}
         with open(words, "wb") as stderr:
-            self.process = subprocess.Popen(
-                list(map(str, command)), stdout=subprocess.DEVNULL, stderr=stderr, env=environment,
-                preexec_fn=lambda: os.sched_setaffinity(0, cores), start_new_session=True,
-            )  # fmt: skip
+            self.process = Process(command, cores, stdout=subprocess.DEVNULL, stderr=stderr, env=environment)
         deadline = time.monotonic() + START_S
         while not self.listens():
             if time.monotonic() > deadline or self.process.poll() is not None:
+                self.stop()
                 sys.exit(f"{name} does not start: {' '.join(map(str, command))}\n{words.read_text()}")
             time.sleep(0.02)
 
@@ -202,12 +201,7 @@ class Server:
         return pages * os.sysconf("SC_PAGESIZE")
 
     def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+        self.process.stop()
 
 
 class Servers:

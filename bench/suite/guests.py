@@ -11,6 +11,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import processes
+
 MEMORY_MB = 3072
 BOOT_S = 60
 DATE = "2026-01-01"  # that an emulated guest believes in
@@ -155,7 +157,7 @@ def boot(image, initramfs, accel, directory, limit_s):
         command += ["-accel", "tcg", "-cpu", "max", "-icount", "shift=0,sleep=off", "-seed", "1", "-rtc",
                     f"base={DATE},clock=vm", "-append", QUIET + SAME]  # fmt: skip
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
+        done = processes.run(command, limit_s, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         problem = done.stderr.strip()
     except FileNotFoundError as error:
         raise Missing(f"{command[0]} is not there") from error

@@ -19,6 +19,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
+from processes import Process, end_on_signals
 from servers import Servers
 
 ROUNDS = 7
@@ -36,11 +37,10 @@ class Bench(Servers):
     def run(self, *command, pinned=True):
         """Runs a generator beside the server; its output, and its processor seconds."""
         rest = set(self.cores[1:] or self.cores) if pinned else set(self.cores)
-        process = subprocess.Popen(
-            list(map(str, command)), stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.sched_setaffinity(0, rest)
-        )
-        output = process.stdout.read()
-        _, _, usage = os.wait4(process.pid, 0)
+        with Process(command, rest, stdout=subprocess.PIPE, text=True) as process:
+            output = process.stdout.read()
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
         return output, usage.ru_utime + usage.ru_stime
 
     def httpbench(self, *arguments, pinned=True):
@@ -98,7 +98,7 @@ def speed(bench):
 def memory(bench, url, connections):
     """Resident bytes of httpbench with so many connections open, a while after it has started."""
     command = [bench.build / "bench" / "httpbench", "-c", connections, "-d", 2, url]
-    with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL) as process:
+    with Process(command, stdout=subprocess.DEVNULL) as process:
         time.sleep(1.5)
         pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGESIZE")
@@ -120,6 +120,7 @@ def shortlived(bench):
 
 
 if __name__ == "__main__":
+    end_on_signals()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     with Bench(sys.argv[1]) as running:
         for what in sys.argv[2:]:

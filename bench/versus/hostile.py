@@ -16,7 +16,7 @@ gatling and nginx write an access log to /dev/null for the first.
 
 import asyncio
 import contextlib
-import multiprocessing
+import logging
 import resource
 import select
 import socket
@@ -27,6 +27,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
+import processes
 import servers
 from instructions import references
 
@@ -151,20 +152,17 @@ async def attacked(port, held, seconds):
     until = time.monotonic() + seconds
     regulars = [asyncio.create_task(regular(port, until)) for _ in range(200)]
     await asyncio.sleep(1)
-    attack = [multiprocessing.Process(target=hold, args=(port, until, f"127.0.0.{2 + i}", min(HELD_MAX, held - at)))
-              for i, at in enumerate(range(0, held, HELD_MAX))]  # fmt: skip
-    for process in attack:
-        process.start()
-    await asyncio.sleep(seconds - 11)
-    served, most = [], held_now()
-    while time.monotonic() < until - 3:
-        served.append(asyncio.create_task(newcomer(port)))
-        await asyncio.sleep(0.05)
-        most = max(most, held_now())
-    served = await asyncio.gather(*served)
-    cut = await asyncio.gather(*regulars)
-    for process in attack:
-        process.join()
+    with contextlib.ExitStack() as attack:
+        for i, at in enumerate(range(0, held, HELD_MAX)):
+            attack.enter_context(processes.forked(hold, port, until, f"127.0.0.{2 + i}", min(HELD_MAX, held - at)))
+        await asyncio.sleep(seconds - 11)
+        served, most = [], held_now()
+        while time.monotonic() < until - 3:
+            served.append(asyncio.create_task(newcomer(port)))
+            await asyncio.sleep(0.05)
+            most = max(most, held_now())
+        served = await asyncio.gather(*served)
+        cut = await asyncio.gather(*regulars)
     return {"connections": most, "new_served": f"{sum(served)} of {len(served)}", "regulars_cut": sum(cut)}
 
 
@@ -219,7 +217,7 @@ def latencies(port, until):
 def references_flood(all_servers, name):
     server = start(all_servers, name, "h2c")
     until, sent, before = time.monotonic() + 5, [0], server.cpu_s()
-    threads = [threading.Thread(target=flood_with_references, args=(server.port, until, sent)) for _ in range(8)]
+    threads = [threading.Thread(target=flood_with_references, args=(server.port, until, sent), daemon=True) for _ in range(8)]
     for thread in threads:
         thread.start()
     found = latencies(server.port, until)
@@ -231,6 +229,8 @@ def references_flood(all_servers, name):
 
 
 if __name__ == "__main__":
+    processes.end_on_signals()
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # a task that a signal ends is no error
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     with servers.Servers(Path(sys.argv[1])) as running:
         running.add_file("1k", 1024)

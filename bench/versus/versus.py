@@ -19,7 +19,6 @@ import os
 import random
 import resource
 import shutil
-import signal
 import socket
 import ssl
 import statistics
@@ -34,6 +33,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import h2load
+import processes
 from plots import plot
 from servers import CONFIGURED, TLS_PROTOCOLS, YARDSTICKS, Servers, installed, speaks
 from slowdisk import NoSlowDisk, SlowDisk
@@ -202,11 +202,10 @@ def generate(servers, case, words):
     suite = servers.directory / "openssl.cnf"
     suite.write_text(f"openssl_conf = a\n[a]\nssl_conf = b\n[b]\nsystem_default = c\n[c]\nCiphersuites = {SUITE}\n")
     cores = servers.cores[1:] if case.workers == 1 and case.extra != "workers" else servers.cores
-    words = list(map(str, words))
-    done = subprocess.run(words, capture_output=True, text=True, env=os.environ | {"OPENSSL_CONF": str(suite)},
-                          preexec_fn=lambda: os.sched_setaffinity(0, cores or servers.cores))  # fmt: skip
+    done = processes.run(words, cores=cores or servers.cores, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                         env=os.environ | {"OPENSSL_CONF": str(suite)})  # fmt: skip
     if done.returncode not in (0, 1):
-        fail(f"{' '.join(words)}: {done.stderr}")
+        fail(f"{' '.join(done.args)}: {done.stderr}")
     return done.stdout
 
 
@@ -297,19 +296,16 @@ def hold(server, count):
 @contextlib.contextmanager
 def idle_connections(server, count):
     """Held by a process of its own. Yields how many those are."""
-    ready, told = os.pipe()
-    child = os.fork()
-    if child == 0:
+
+    def hold_for_long():
         held = hold(server, count)
         os.write(told, struct.pack("i", len(held)))
         time.sleep(HOUR_S)
-    os.close(told)
-    try:
-        yield struct.unpack("i", os.read(ready, 4))[0]
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        os.close(ready)
+
+    ready, told = os.pipe()
+    with processes.forked(hold_for_long), open(ready, "rb") as answer:
+        os.close(told)
+        yield struct.unpack("i", answer.read(4))[0]
 
 
 def download(servers, server):
@@ -334,15 +330,9 @@ def download(servers, server):
 @contextlib.contextmanager
 def cold_downloads(servers, server):
     make_cold(servers)
-    child = os.fork()
-    if child == 0:
-        download(servers, server)
-    time.sleep(0.2)  # all of them are under way
-    try:
+    with processes.forked(download, servers, server):
+        time.sleep(0.2)  # all of them are under way
         yield
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
 
 
 # --- a case ---
@@ -486,6 +476,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--out", type=Path, default=Path("build/versus"))
     arguments = parser.parse_args()
+    processes.end_on_signals()
     keys, names = arguments.only.split(","), arguments.servers.split(",")
     for key in keys:
         if key not in CASE:
