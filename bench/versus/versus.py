@@ -40,12 +40,14 @@ from slowdisk import NoSlowDisk, SlowDisk
 
 KB = 1024
 CORE_CONNECTIONS = 64
-IDLE, IDLE_TLS = 15_000, 2000
+IDLE, IDLE_TLS = 15_000, 1000
 MIX_FILES = 1000
-COLD_FILES, COLD_BYTES, COLD_ROUNDS = 8, 1 << 30, 4
+MISSING_NAMES = 10_000
+COLD_FILES, COLD_AHEAD_S = 8, 3  # a file lasts so much longer than a run at LINK_BYTES_S
 LINK_BYTES_S, LINK_HZ = 25_000_000, 1000  # of each download: 200 Mbit/s
 SLOW_BYTES_S = 100_000_000  # of the slow disk: all downloads together wait for it
-HOLD_S, HOUR_S = 5, 3600
+SECONDS = 0.3  # of a run
+HOLD_S, HOLD_BATCH, HOUR_S = 5, 100, 3600
 SOURCES = "127.0.7.0/28"  # addresses of the clients: more ports
 IP_BIND_ADDRESS_NO_PORT = 24  # ip(7); not in Python 3.11
 HOT_RATE = 5000  # requests a second beside the downloads, in open loop
@@ -70,7 +72,7 @@ class Case:
     workers: int = 1
     extra: str = ""
     idle: int = 0  # connections
-    seconds: float = 1  # times --seconds; 0: there is no load
+    seconds: float = 1  # of a run, in units of --seconds; 0: there is no load
     protocol: str = "http"
 
 
@@ -84,30 +86,31 @@ CASES = [
     Case("once-1k", "1 KB, a connection each", "/1k", ONCE, once=True, yardsticks=True),
     Case("once-8k", "8 KB, a connection each", "/8k", ONCE, once=True, yardsticks=True),
     Case("once-16k", "16 KB, a connection each", "/16k", ONCE, once=True, yardsticks=True),
-    Case("10m", "10 MB", "/10m", ["-c", 4], yardsticks=True),
+    Case("10m", "10 MB", "/10m", ["-c", 4], yardsticks=True, seconds=1.5),
     Case("pipelined", "16 pipelined, 1 KB", "/1k", ["-c", CORE_CONNECTIONS, "-p", 16]),
     Case("head", "HEAD", "/1k", ["-c", CORE_CONNECTIONS, "-X", "HEAD"]),
     Case("304", "304", "/1k", status=304),
-    Case("404", "404", "/none", status=404),
+    Case("404", "404, one name", "/none", status=404),
+    Case("404-names", "404, 10,000 names", "missing", status=404),
     Case("mix", "1,000 files by Zipf", "mix"),
     Case("active", "1,000 active of 15,000", "/1k", ["-c", 1000], extra="idle", idle=IDLE - 1000),
     Case("idle", "1 KB beside 15,000 idle", extra="idle", idle=IDLE),
     Case("workers", "1 KB, two workers", extra="workers"),
     Case("shortlived", "30,000 short-lived, two workers", "/1k",
-         ["-c", 30_000, "-t", 2, "-k", 1, "--ramp", 1], once=True, workers=2, seconds=3),
+         ["-c", 30_000, "-t", 2, "-k", 1, "--ramp", 1], once=True, workers=2, seconds=5),
     Case("cold", "1 KB beside 8 cold downloads", load=HOT, extra="downloads", seconds=3),
     Case("slow", "1 KB beside 8 from a slow disk", load=HOT, extra="slow downloads", seconds=3),
     Case("tls-1k", "TLS, 1 KB", protocol="https"),
     Case("tls-16k", "TLS, 16 KB", "/16k", protocol="https"),
     Case("tls-100k", "TLS, 100 KB", "/100k", protocol="https"),
-    Case("tls-10m", "TLS, 10 MB", "/10m", ["-c", 4], protocol="https"),
+    Case("tls-10m", "TLS, 10 MB", "/10m", ["-c", 4], protocol="https", seconds=1.5),
     Case("handshake", "TLS, a full handshake each", "/1k", ONCE, protocol="https"),
     Case("resumed", "TLS, a connection each, resumed", "/1k", [*ONCE, "--resume"], protocol="https"),
-    Case("tls-idle", "TLS, 2,000 idle", extra="idle", idle=IDLE_TLS, seconds=0, protocol="https"),
+    Case("tls-idle", "TLS, 1,000 idle", extra="idle", idle=IDLE_TLS, seconds=0, protocol="https"),
     Case("h2-1k", "HTTP/2, 1 KB", "/1k", STREAMS, protocol="h2"),
     Case("h2-16k", "HTTP/2, 16 KB", "/16k", STREAMS, protocol="h2"),
     Case("h2c-1k", "HTTP/2 without TLS, 1 KB", "/1k", STREAMS, protocol="h2c"),
-    Case("h2-10m", "HTTP/2, 10 MB", "/10m", ["-c", 4, "-m", 1], protocol="h2"),
+    Case("h2-10m", "HTTP/2, 10 MB", "/10m", ["-c", 4, "-m", 1], protocol="h2", seconds=1.5),
 ]  # fmt: skip
 
 
@@ -118,7 +121,7 @@ def fail(text):
 # --- files ---
 
 
-def make_files(servers, keys):
+def make_files(servers, keys, seconds):
     for name, length in (("1k", KB), ("8k", 8 * KB), ("16k", 16 * KB), ("100k", 100 * KB), ("10m", 10 * KB * KB)):
         servers.add_file(name, length)
     sizes = random.Random(1)
@@ -126,9 +129,10 @@ def make_files(servers, keys):
         for n in range(MIX_FILES):  # as those of web pages: median 8 KB, most between 1 and 64 KB
             servers.add_file(f"mix/{n}", min(int(sizes.lognormvariate(9, 1.3)), 1 << 20))
     if {"cold", "slow"} & set(keys):
+        megabytes = int(LINK_BYTES_S * (COLD_AHEAD_S + CASE["cold"].seconds * seconds)) >> 20
         for n in range(COLD_FILES):
             with open(servers.add_file(f"cold{n}", 0), "wb") as out:
-                for _ in range(COLD_BYTES >> 20):
+                for _ in range(megabytes):
                     out.write(os.urandom(1 << 20))
                 os.fsync(out.fileno())
 
@@ -140,7 +144,8 @@ def make_cold(servers):
 
 
 def paths_of(case):
-    return [f"/mix/{n}" for n in range(MIX_FILES)] if case.path == "mix" else [case.path]
+    names = {"mix": MIX_FILES, "missing": MISSING_NAMES}
+    return [f"/{case.path}/{n}" for n in range(names[case.path])] if case.path in names else [case.path]
 
 
 # --- answers ---
@@ -181,9 +186,9 @@ def headers_of(case, server):
 
 
 def check_answers(servers, case, server):
-    """Compares what the server says with the files; warms it up, too."""
+    """Compares what the server says with the files; warms it up, too. Of names that are missing it takes some."""
     method = "HEAD" if "HEAD" in case.load else "GET"
-    for path in paths_of(case):
+    for path in paths_of(case)[:MIX_FILES]:
         status, headers, body = fetch(server, method, path, headers_of(case, server))
         if status != case.status:
             fail(f"{server.name} answers {path} with {status}, not {case.status}")
@@ -229,10 +234,10 @@ def run_httpbench(servers, case, server, seconds):
                  "--status", case.status, "--source", SOURCES, "--insecure"]  # fmt: skip
     for name, value in headers_of(case, server).items():
         generator += ["-H", f"{name}: {value}"]
-    if case.path == "mix":
+    if len(paths_of(case)) > 1:
         urls = servers.directory / "urls"
         urls.write_text("\n".join(server.url(path) for path in paths_of(case)))
-        generator += ["--urls", urls, "--zipf", 1]
+        generator += ["--urls", urls, "--zipf", 1 if case.path == "mix" else 0]
     else:
         generator.append(server.url(case.path))
     if case.status == 200 and case.path not in ("mix", "/10m") and "HEAD" not in case.load:
@@ -274,28 +279,36 @@ def run(servers, case, server, seconds):
 # --- what goes on beside the load ---
 
 
+def connection_to(server, number):
+    """A connection from an address that is shared by 5,000 of these numbers."""
+    connection = socket.socket()
+    connection.settimeout(HOLD_S)
+    connection.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.bind((f"127.0.2.{1 + number // 5000}", 0))
+    connection.connect(("127.0.0.1", server.port))
+    return ANY_CERTIFICATE.wrap_socket(connection) if server.protocol == "https" else connection
+
+
 def hold(server, count):
     """Connections that have each had an answer; fewer than count if the server takes no more."""
     held = []
     with contextlib.suppress(OSError):
-        for n in range(count):
-            connection = socket.socket()
-            connection.settimeout(HOLD_S)
-            connection.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
-            connection.bind((f"127.0.2.{1 + n // 5000}", 0))
-            connection.connect(("127.0.0.1", server.port))
-            if server.protocol == "https":
-                connection = ANY_CERTIFICATE.wrap_socket(connection)
-            connection.sendall(b"GET /1k HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-            if not connection.recv(4096).startswith(b"HTTP/1.1 200"):
-                break
-            held.append(connection)
+        while len(held) < count:
+            fresh = []
+            for number in range(len(held), min(len(held) + HOLD_BATCH, count)):
+                fresh.append(connection_to(server, number))
+                fresh[-1].sendall(b"GET /1k HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            for connection in fresh:
+                if not connection.recv(4096).startswith(b"HTTP/1.1 200"):
+                    return held
+                held.append(connection)
     return held
 
 
 @contextlib.contextmanager
 def idle_connections(server, count):
-    """Held by a process of its own. Yields how many those are."""
+    """Held by a process of its own. Yields a function that waits until they are open and returns how many they are."""
 
     def hold_for_long():
         held = hold(server, count)
@@ -305,18 +318,18 @@ def idle_connections(server, count):
     ready, told = os.pipe()
     with processes.forked(hold_for_long), open(ready, "rb") as answer:
         os.close(told)
-        yield struct.unpack("i", answer.read(4))[0]
+        yield lambda: struct.unpack("i", answer.read(4))[0]
 
 
 def download(servers, server):
-    """Each of the cold files, over and over, at the rate of a link; it gets what the load leaves of its core."""
+    """Each of the cold files at the rate of a link. Runs when the load leaves its core idle."""
     os.sched_setaffinity(0, servers.cores[1:] or servers.cores)
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     buffer = bytearray(LINK_BYTES_S // LINK_HZ)
     connections = []
     for n in range(COLD_FILES):
         connections.append(socket.create_connection(("127.0.0.1", server.port)))
-        connections[-1].sendall(b"GET /cold%d HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % n * COLD_ROUNDS)
+        connections[-1].sendall(b"GET /cold%d HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % n)
         connections[-1].setblocking(False)
     tick = time.monotonic()
     while True:
@@ -361,8 +374,11 @@ class Results:
         return statistics.median(x / y for x, y in zip(a, b))
 
 
+WITHOUT = " without"
+
+
 def without(name):
-    return f"{name} without"
+    return name + WITHOUT
 
 
 def run_case(servers, case, names, arguments, results):
@@ -379,17 +395,19 @@ def run_case(servers, case, names, arguments, results):
             instances.append((servers.start(name, 2 if case.extra == "workers" else case.workers, **options), name))
         for server, _ in instances:
             beside.callback(servers.stop, server)
+        opening = []  # all at the same time: each server waits for its client most of the time
         for server, name in instances:
             check_answers(servers, case, server)
             if case.extra == "slow downloads":
                 disk.add(server.processes())
             if case.extra == "idle" and name == server.name:
                 before = server.resident()
-                held = beside.enter_context(idle_connections(server, case.idle))
-                results.memory.setdefault(case.protocol, {})[name] = (server.resident() - before) / held
-                if held < 0.9 * case.idle:
-                    print(f"versus: {name} does not hold more than {held} connections", file=sys.stderr)
-                    short.add(name)
+                opening.append((server, before, beside.enter_context(idle_connections(server, case.idle))))
+        for server, before, held in [(server, before, wait()) for server, before, wait in opening]:
+            results.memory.setdefault(case.protocol, {})[server.name] = (server.resident() - before) / held
+            if held < 0.9 * case.idle:
+                print(f"versus: {server.name} does not hold more than {held} connections", file=sys.stderr)
+                short.add(server.name)
         instances = [(server, name) for server, name in instances if name not in short]
         for _ in range(arguments.rounds if case.seconds else 0):
             for server, name in instances:
@@ -407,6 +425,18 @@ def print_case(case, results):
         print(f"  {name:16}{row[0]:11.0f}{row[1]:11.2f}" + "".join(f"{v:11.0f}" for v in row[2:]) +
               f"  {min(cpu):.4g}-{max(cpu):.4g}" + (f"  {resumed:.0%} resumed" if resumed else "") + (f"  {sum(kept['failed'])} FAILED" if sum(kept["failed"]) else ""),
               flush=True)  # fmt: skip
+
+
+def print_table(results):
+    """Each case and server that was measured, in one table."""
+    names = list(dict.fromkeys(n for kept in results.cases.values() for n in kept if not n.endswith(WITHOUT) and n != "gatling"))
+    if not names:
+        return
+    print(f"\n{'CPU of a request, gatling: 1':32}{'us':>9}" + "".join(f"{name:>10}" for name in names))
+    for key, kept in results.cases.items():
+        if "gatling" in kept:
+            ratios = (f"{results.ratio(key, name, 'gatling'):10.2f}" if name in kept else f"{'-':>10}" for name in names)
+            print(f"{CASE[key].title:32}{results.median(key, 'gatling'):9.2f}" + "".join(ratios))
 
 
 # --- the claims ---
@@ -473,7 +503,7 @@ def main():
     parser.add_argument("--only", default=",".join(CASE), help="cases: " + ", ".join(CASE))
     parser.add_argument("--servers", default=",".join(["gatling", "uring", *CONFIGURED, *YARDSTICKS]))
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--out", type=Path, default=Path("build/versus"))
     arguments = parser.parse_args()
     processes.end_on_signals()
@@ -489,7 +519,7 @@ def main():
     results = Results()
     print(f"# {arguments.rounds} rounds of {arguments.seconds:g} s in turns; medians; least-most: CPU us")
     with Servers(arguments.build) as servers:
-        make_files(servers, keys)
+        make_files(servers, keys, arguments.seconds)
         for key in keys:
             case = CASE[key]
             missing = [program for program in NEEDED[case.protocol] if not shutil.which(program)]
@@ -508,6 +538,7 @@ def main():
         print(f"\nidle connection after one request, {protocol}, resident bytes")
         for name, held in memory.items():
             print(f"  {name:16}{held:11.0f}")
+    print_table(results)
     print_claims(results, [n for n in names if n in CONFIGURED])
     write_tsv(arguments.out / "versus.tsv", results)
     if shutil.which("gnuplot"):
