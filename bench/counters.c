@@ -39,7 +39,7 @@ static void read_pairs(struct counters *c, const char *path) {
 	if (in) fclose(in);
 }
 
-/* A line a processor of hexadecimal numbers, the second of which is what was dropped. */
+/* Each processor has a line of hexadecimal numbers; the second counts dropped packets. */
 static void read_softnet(struct counters *c) {
 	char line[512];
 	uint64_t dropped = 0;

@@ -1,11 +1,11 @@
-"""Counts what a request costs the server in user-space instructions (callgrind) and in system calls (strace), which do
-not depend on the machine's mood, and compares them with what is kept in instructions.tsv.
+"""Counts the instructions (callgrind) and system calls (strace) of a request, which do not depend on the machine's load,
+and compares them with those in instructions.tsv.
 
     instructions.py BUILD [--update]
 
-Each is the difference between two runs, one with twice as many requests, so that starting and ending do not count.
-Fails when one has grown by more than GROWTH. Another compiler makes other instructions: then system calls are compared
-alone. "make instructions" compares, "make instructions UPDATE=1" keeps the new numbers.
+Each number is the difference between two runs, one with twice as many requests, so that start and end do not count.
+Fails if one has grown by more than GROWTH. With another compiler only system calls are compared. "make instructions"
+compares, "make instructions UPDATE=1" keeps the new numbers.
 """
 
 import contextlib
@@ -52,11 +52,13 @@ def answer_of(connection, path, fields):
     return head, body
 
 
-def references():
-    """What a client sends that wants much work done for few octets (HPACK); the server ends it after the first block."""
-    def frame(kind, flags, stream, payload):
-        return len(payload).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4) + payload
+def frame(kind, flags, stream, payload):
+    """A frame of HTTP/2."""
+    return len(payload).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4) + payload
 
+
+def references():
+    """Few octets that expand to large headers (HPACK); the server closes the connection after the first block."""
     get = b"\x82\x84\x86\x41\x01a"
     literal = b"\x40\x01x\x7f\xa1\x1e" + b"y" * 4000  # name "x", a value of 4,000 octets, into the table
     return (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"") + frame(1, 5, 1, get + literal)
@@ -138,7 +140,7 @@ def measure(build):
 
 
 def compiler(build):
-    """What the compilers of the program and of what it is linked with wrote into it."""
+    """The names of the compilers of the program and its libraries, as they stand in it."""
     comment = subprocess.run(["readelf", "-p", ".comment", build / "gatling"], capture_output=True, text=True, check=True)
     return ", ".join(re.findall(r"\]  (.*)", comment.stdout))
 
@@ -150,7 +152,7 @@ def keep(found, build):
 
 
 def compare(found, build):
-    """Prints both; whether none has grown."""
+    """Prints both. Returns whether none has grown."""
     first, _, *lines = KEPT.read_text().splitlines()
     good, same_compiler = True, first == f"# {compiler(build)}"
     if not same_compiler:

@@ -68,7 +68,7 @@ static int parse_url(struct parts *p, const char *url, char *error, size_t size)
 	return 0;
 }
 
-static bool somebody_listens(const struct addrinfo *a) {
+static bool accepts_connections(const struct addrinfo *a) {
 	struct timeval limit = {.tv_sec = LISTEN_TIMEOUT_S};
 	int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, 0);
 	bool listens = fd != -1 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0 &&
@@ -83,7 +83,7 @@ static int look_up(struct target *t, const struct parts *p, char *error, size_t 
 	if (result) return fail(error, size, "cannot find %s: %s", p->host, gai_strerror(result));
 	const struct addrinfo *a = all;
 	for (const struct addrinfo *i = all; all->ai_next && i; i = i->ai_next) {
-		if (!somebody_listens(i)) continue;
+		if (!accepts_connections(i)) continue;
 		a = i;
 		break;
 	}
@@ -93,7 +93,7 @@ static int look_up(struct target *t, const struct parts *p, char *error, size_t 
 	return 0;
 }
 
-/* The address of a target before it, if that has the same host and port. */
+/* Takes the address of an earlier target with the same host and port. Returns false if it has others. */
 static bool use_same(struct target *t, const struct parts *p, const struct target *before) {
 	struct parts other = {0};
 	char ignored[1];

@@ -30,7 +30,7 @@ void usage_refuse(const char *format, ...) {
 
 void usage_bad_option(int answer, char **argv) {
 	const char *problem = answer == ':' ? "needs a value" : "is not known";
-	/* a letter may stand among others; long ones are known by the word, and those with a letter come as that */
+	/* several letters may stand in one word, so the letter is named; a long option is named by its word */
 	if (optopt > 0 && optopt <= UCHAR_MAX && argv[optind - 1][1] != '-')
 		usage_refuse("option '-%c' %s", optopt, problem);
 	usage_refuse("option '%s' %s", argv[optind - 1], problem);

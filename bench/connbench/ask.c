@@ -2,6 +2,7 @@
 #include "bench/connbench/ask.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,7 +16,7 @@ int ask_stopped(struct ask_stop *stop, const char *call) {
 	return -1;
 }
 
-/* Waits until fd comes up, whatever else does. 0, or -1 with errno. */
+/* Waits until fd is ready and ignores all others. Returns 0, or -1 with errno. */
 static int await(io_loop *loop, int fd) {
 	io_timeout(loop, fd, machine_clock_ns() / 1000000 + ASK_TIMEOUT_S * 1000);
 	while (true) {
@@ -93,7 +94,7 @@ int ask_send(io_loop *loop, int fd, const char *bytes, size_t length, struct ask
 	return 0;
 }
 
-/* More of what comes in; 0 at its end. */
+/* Waits for input and reads it. Returns 0 at its end. */
 static ssize_t receive(io_loop *loop, int fd, char *buffer, size_t length) {
 	ssize_t n;
 	do n = io_tryread(loop, fd, buffer, length);
@@ -135,4 +136,21 @@ int ask(io_loop *loop, int fd, const struct target *target, size_t already, stru
 	int64_t sent_ns = machine_clock_ns();
 	if (ask_send(loop, fd, target->request.at + already, target->request.length - already, stop) == -1) return -1;
 	return read_answer(loop, fd, target->bodiless, sent_ns, times, stop);
+}
+
+int ask_fork(void (*work)(int parent, const void *argument), const void *argument) {
+	int pair[2];
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == -1) return -1;
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		close(pair[0]);
+		work(pair[1], argument);
+	}
+	close(pair[1]);
+	if (child != -1) return pair[0];
+	int error = errno;
+	close(pair[0]);
+	errno = error;
+	return -1;
 }

@@ -1,8 +1,8 @@
 /* connbench.c - the latency of connecting and of a request against the number of connections that are open. See
  * connbench(1); after the httpbench of Felix von Leitner's "Benchmarking BSD and Linux" (2003).
  *
- * The open connections are held by other processes, so that no limit of one ends the curve; they do what they are told
- * over a socket pair, one thing at a time. The samples on new connections are this process's own. */
+ * Other processes hold the open connections, so that the limits of one process do not end the curve. They take orders
+ * over a socket pair, one at a time. This process takes the samples on new connections itself. */
 #include <errno.h>
 #include <getopt.h>
 #include <netinet/in.h>
@@ -22,7 +22,7 @@ enum {
 	DESCRIPTORS_RESERVED = 16,
 	WARM_UP = 100,      /* requests before the first sample */
 	SLOW_BUFFER = 2048, /* bytes of the receive buffer of a slow reader */
-	SLOW_BYTES = 64,    /* that it reads now and then */
+	SLOW_BYTES = 64,    /* bytes that it reads for each new connection */
 	ERROR_MAX = 512
 };
 
@@ -59,7 +59,7 @@ struct reply {
 
 static size_t half_length(void) { return idle == IDLE_HALF ? target.request.length / 2 : 0; }
 
-/* Makes a connection into an idle one of its kind. */
+/* Brings a connection into the idle state that --idle names. */
 static int settle(int fd, struct ask_stop *stop) {
 	struct ask_times ignored;
 	switch (idle) {
@@ -71,8 +71,8 @@ static int settle(int fd, struct ask_stop *stop) {
 	return 0;
 }
 
-/* Whether all that is held is still open; slow readers have more to read, and are not looked at. */
-static int look(struct ask_stop *stop) {
+/* Returns -1 if a connection that is held has been closed. Slow readers have input left and are not tested. */
+static int check_held(struct ask_stop *stop) {
 	char byte;
 	if (io_wait(loop, 0) == -1) return ask_stopped(stop, "wait");
 	for (int fd; (fd = io_canread(loop)) != -1;) {
@@ -84,13 +84,13 @@ static int look(struct ask_stop *stop) {
 	return 0;
 }
 
-/* An idle one from now on. */
+/* Watches an idle connection for its end. */
 static int keep(int fd, struct ask_stop *stop) {
 	if (idle == IDLE_SLOW || io_wantread(loop, fd) == 0) return 0;
 	return ask_stopped(stop, "wait");
 }
 
-static int obey(enum order order, int *held, unsigned *count, uint32_t first_source, struct reply *reply) {
+static int execute(enum order order, int *held, unsigned *count, uint32_t first_source, struct reply *reply) {
 	int64_t connect_ns;
 	if (order == ORDER_SAMPLE) {
 		errno = EINVAL;
@@ -108,7 +108,9 @@ static int obey(enum order order, int *held, unsigned *count, uint32_t first_sou
 	return settle(fd, &reply->stop) == -1 ? -1 : keep(fd, &reply->stop);
 }
 
-__attribute__((noreturn)) static void hold(int parent, uint32_t first_source) {
+/* A child process: obeys its parent. argument: the number of its first source. */
+__attribute__((noreturn)) static void hold(int parent, const void *argument) {
+	uint32_t first_source = *(const uint32_t *)argument;
 	static int held[HOLD_MAX];
 	unsigned count = 0;
 	io_loop_free(loop); /* the parent's */
@@ -116,27 +118,10 @@ __attribute__((noreturn)) static void hold(int parent, uint32_t first_source) {
 	if (!loop) _exit(1);
 	for (char order; read(parent, &order, 1) == 1;) {
 		struct reply reply = {0};
-		if (look(&reply.stop) == 0) (void)obey((enum order)order, held, &count, first_source, &reply);
+		if (check_held(&reply.stop) == 0) (void)execute((enum order)order, held, &count, first_source, &reply);
 		if (write(parent, &reply, sizeof reply) != sizeof reply) break;
 	}
 	_exit(0);
-}
-
-/* Starts a process that holds connections; our end of the socket to it, or -1. */
-static int start_holder(uint32_t first_source, struct ask_stop *stop) {
-	int pair[2];
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == -1) return ask_stopped(stop, "socketpair");
-	fflush(stdout);
-	pid_t child = fork();
-	if (child == 0) {
-		close(pair[0]);
-		hold(pair[1], first_source);
-	}
-	close(pair[1]);
-	if (child != -1) return pair[0];
-	(void)ask_stopped(stop, "fork");
-	close(pair[0]);
-	return -1;
 }
 
 static int order(int holder, enum order order, struct ask_times *times, struct ask_stop *stop) {
@@ -175,7 +160,7 @@ static int take_sample(unsigned open, const int *holder, unsigned per_holder, st
 	return 0;
 }
 
-/* Opens all connections, with samples in between; how many are open at the end. */
+/* Opens all connections and takes samples in between. Returns how many are open at the end. */
 static unsigned run(const struct curve *p, struct ask_stop *stop) {
 	static int holder[HOLDERS_MAX];
 	unsigned open = 0;
@@ -185,7 +170,10 @@ static unsigned run(const struct curve *p, struct ask_stop *stop) {
 			if (take_sample(open, holder, p->per_holder, stop) == -1) return open;
 		if (open == p->connections) return open;
 		unsigned h = open / p->per_holder;
-		if (open % p->per_holder == 0 && (holder[h] = start_holder(open, stop)) == -1) return open;
+		if (open % p->per_holder == 0 && (holder[h] = ask_fork(hold, &open)) == -1) {
+			(void)ask_stopped(stop, "fork");
+			return open;
+		}
 		if (order(holder[h], ORDER_OPEN, &ignored, stop) == -1) return open;
 		open++;
 	}
@@ -199,7 +187,7 @@ static const char *limit_of(int error) {
 	case ENOMEM:
 	case ENOBUFS: return "memory";
 	case ETIMEDOUT: return "time: no answer in 30 seconds";
-	case ECONNREFUSED: return "the server: nobody listens";
+	case ECONNREFUSED: return "the server: it does not listen";
 	case ESRCH: return "this program: a process of it has ended";
 	case ECONNRESET: return "the server: it closed a connection";
 	default: return "the server";

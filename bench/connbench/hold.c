@@ -27,6 +27,12 @@ static struct target target;
 static struct sources sources; /* one for each process */
 static io_loop *loop;          /* of this process */
 
+/* What a process holds. */
+struct share {
+	unsigned number;
+	long connections;
+};
+
 /* Resident bytes of a process, 0 if it cannot be known. */
 static long resident(long pid) {
 	char path[64];
@@ -39,7 +45,7 @@ static long resident(long pid) {
 	return pages * sysconf(_SC_PAGESIZE);
 }
 
-/* A connection from the address of that number that has had an answer, or -1. */
+/* Opens a connection from the address of that number and has a request answered on it. Returns it, or -1. */
 static int open_connection(unsigned source, struct ask_stop *stop) {
 	int64_t ignored_ns;
 	struct ask_times ignored;
@@ -49,9 +55,12 @@ static int open_connection(unsigned source, struct ask_stop *stop) {
 	return -1;
 }
 
-/* A process: opens its share and says how many were answered; at a word from the parent asks on each again and says
- * so; ends at another, or when the parent has gone. */
-__attribute__((noreturn)) static void hold(unsigned number, long share, int parent) {
+/* A child process: opens its share of the connections and reports how many were answered. When the parent sends a byte
+ * it sends a request on each again and reports how many were answered. It ends at the next byte, or with the parent. */
+__attribute__((noreturn)) static void hold(int parent, const void *argument) {
+	const struct share *own = argument;
+	unsigned number = own->number;
+	long share = own->connections;
 	int *fd = calloc((size_t)share, sizeof *fd);
 	long opened = 0, answered = 0;
 	char word;
@@ -73,22 +82,7 @@ __attribute__((noreturn)) static void hold(unsigned number, long share, int pare
 	exit(0);
 }
 
-/* Starts a process for a share; our end of the socket to it, or -1. */
-static int start(unsigned number, long share) {
-	int pair[2];
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == -1) return -1;
-	pid_t child = fork();
-	if (child == 0) {
-		close(pair[0]);
-		hold(number, share, pair[1]);
-	}
-	close(pair[1]);
-	if (child != -1) return pair[0];
-	close(pair[0]);
-	return -1;
-}
-
-/* Adds up what the processes say; one that has died says nothing. */
+/* Adds up what the processes report. */
 static long collect(const int *process, unsigned processes) {
 	long sum = 0;
 	for (unsigned i = 0; i < processes; i++) {
@@ -101,8 +95,6 @@ static long collect(const int *process, unsigned processes) {
 static void tell(const int *process, unsigned processes) {
 	for (unsigned i = 0; i < processes; i++) (void)!send(process[i], "", 1, MSG_NOSIGNAL); /* it may have died */
 }
-
-static double seconds(void) { return (double)machine_clock_ns() / 1e9; }
 
 static const char help[] = "usage: hold [-n CONNECTIONS] [-p PID] PORT PATH";
 
@@ -133,26 +125,27 @@ int main(int argc, char **argv) {
 	if (!loop) usage_refuse("cannot wait for events: %s", strerror(errno));
 
 	struct ask_stop stop;
-	int warm = open_connection(PROCESSES_MAX, &stop); /* what the first request costs is not a connection's */
+	int warm = open_connection(PROCESSES_MAX, &stop); /* so that the cost of a first request does not count */
 	if (warm == -1) {
 		fprintf(stderr, "hold: no answer from %s: %s: %s\n", url, stop.call, strerror(stop.error));
 		return 1;
 	}
 	unsigned processes = 0;
 	long before = resident(pid);
-	double start_s = seconds();
+	double start_s = machine_seconds(CLOCK_MONOTONIC);
 	for (long left = connections; left > 0; left -= PER_PROCESS) {
-		process[processes] = start(processes, left < PER_PROCESS ? left : PER_PROCESS);
+		const struct share share = {.number = processes, .connections = left < PER_PROCESS ? left : PER_PROCESS};
+		process[processes] = ask_fork(hold, &share);
 		if (process[processes++] != -1) continue;
 		perror("hold: cannot start a process");
 		break;
 	}
 	long opened = collect(process, processes);
 	long grown = resident(pid) - before;
-	double opened_s = seconds() - start_s;
+	double opened_s = machine_seconds(CLOCK_MONOTONIC) - start_s;
 	tell(process, processes);
 	long answered = collect(process, processes);
-	double answered_s = seconds() - start_s - opened_s;
+	double answered_s = machine_seconds(CLOCK_MONOTONIC) - start_s - opened_s;
 	tell(process, processes);
 	while (wait(NULL) > 0) {}
 

@@ -24,7 +24,7 @@ static void json_durations(FILE *out, const struct histogram *h) {
 	fputs("}}", out);
 }
 
-/* What is known of one run, but not of several that were merged. */
+/* Prints what is known of a single run, but not of merged ones. */
 static void json_plan(FILE *out, const struct plan *plan, const struct run *r) {
 	char why[VERDICT_TEXT];
 	fprintf(out, " \"clients\": %u, \"connections\": %u, \"rate\": ", plan->clients, plan->connections);
@@ -71,7 +71,7 @@ void files_tsv_line(FILE *out, double from_s, double to_s, const struct measures
 	fputs("\n", out);
 }
 
-/* What has to be the same for runs that are merged, and what tells them apart. */
+/* [Plan:] must be the same for all logs that are merged, [Rank:] differs. */
 void files_hlog_begin(FILE *out, const struct plan *p, double started_s) {
 	hlog_begin(out, started_s);
 	fprintf(out,
@@ -82,7 +82,7 @@ void files_hlog_begin(FILE *out, const struct plan *p, double started_s) {
 	fprintf(out, "#[Rank: rank %u ]\n", p->rank);
 }
 
-/* What failed, as if it had taken as long as the timeout, or as what took longest, if that is more. */
+/* Writes the requests that failed, as if each had taken the timeout or, if that is longer, the longest duration. */
 static int write_failed(FILE *out, const struct plan *plan, const char *name, double from_s, double to_s,
 						const struct histogram *h) {
 	struct histogram *failed = calloc(1, sizeof *failed);
@@ -104,7 +104,7 @@ int files_hlog(FILE *out, const struct plan *plan, double from_s, double to_s, c
 	return 0;
 }
 
-/* The line of the run is last: whoever reads it knows that nothing is missing. */
+/* The line of the run comes last: a log that has it is complete. */
 void files_hlog_end(FILE *out, const struct run *r) {
 	const struct measures *m = &r->total;
 	fputs("#[Failed:", out);

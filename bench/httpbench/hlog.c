@@ -29,7 +29,7 @@ static uint64_t get_big_endian(const unsigned char *at, int bytes) {
 	return value;
 }
 
-/* Eight groups of seven bits, then the rest as it is; the bytes written. */
+/* Writes eight groups of seven bits, then the rest unchanged. Returns the bytes written. */
 static size_t put_count(unsigned char *at, int64_t count) {
 	uint64_t rest = (uint64_t)count << 1 ^ (uint64_t)(count >> 63);
 	size_t n = 0;
@@ -41,7 +41,7 @@ static size_t put_count(unsigned char *at, int64_t count) {
 	return n;
 }
 
-/* The bytes read, 0 if there are too few. */
+/* Returns the bytes read, 0 if there are too few. */
 static size_t get_count(const unsigned char *at, size_t length, int64_t *count) {
 	uint64_t value = 0;
 	for (size_t n = 0; n < length && n < COUNT_MAX; n++) {
@@ -54,7 +54,7 @@ static size_t get_count(const unsigned char *at, size_t length, int64_t *count) 
 	return 0;
 }
 
-/* Up to the last count that is not 0. */
+/* Writes the counts up to the last that is not 0. Returns the bytes written. */
 static size_t put_counts(unsigned char *at, const struct histogram *h) {
 	size_t n = 0;
 	unsigned last = h->samples ? histogram_index(h->most) : 0;
@@ -82,7 +82,7 @@ static size_t put_histogram(unsigned char *plain, const struct histogram *h) {
 	return HEADER + counts;
 }
 
-/* The base64 of a histogram, malloc'd; NULL: ENOMEM. */
+/* Returns the base64 of a histogram, malloc'd, or NULL with ENOMEM. */
 static char *encode(const struct histogram *h) {
 	uLongf packed_length = compressBound(PLAIN_MAX);
 	unsigned char *plain = malloc(PLAIN_MAX), *packed = malloc(OUTER_HEADER + packed_length);
@@ -126,7 +126,8 @@ int hlog_write(FILE *out, const char *tag, double start_s, double length_s, cons
 /* --- reading --- */
 
 static bool add_counts(struct histogram *h, const unsigned char *at, size_t length) {
-	const unsigned longest = histogram_index(HISTOGRAM_HIGHEST); /* others keep what is above it apart */
+	const unsigned longest =
+		histogram_index(HISTOGRAM_HIGHEST); /* other writers keep longer durations in places above it */
 	uint64_t place = 0;
 	while (length) {
 		int64_t count;
@@ -145,7 +146,7 @@ static bool add_counts(struct histogram *h, const unsigned char *at, size_t leng
 	return true;
 }
 
-/* What is wrong, or NULL. */
+/* Adds an unpacked histogram. Returns the error, or NULL. */
 static const char *add_plain(struct histogram *h, const unsigned char *plain, size_t length) {
 	if (length < HEADER || ((uint32_t)get_big_endian(plain, 4) & COOKIE_MASK) != (COOKIE & COOKIE_MASK))
 		return "not a V2 histogram";
@@ -185,7 +186,7 @@ static const char *decode(struct histogram *h, const char *text) {
 	return wrong;
 }
 
-/* "Tag=T,start,length,max,histogram": where the last begins, or NULL if it is no such line. */
+/* Parses "Tag=T,start,length,max,histogram". Returns where the histogram begins, or NULL. */
 static const char *parse_line(const char *text, struct hlog_line *line) {
 	line->tag[0] = '\0';
 	if (strncmp(text, "Tag=", 4) == 0) {

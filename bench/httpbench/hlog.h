@@ -10,11 +10,11 @@
 
 enum { HLOG_TAG_MAX = 32, HLOG_LINE_MAX = 1024 * 1024 }; /* bytes of a tag, and of a line that is read */
 
-/* The first lines. */
+/* Writes the first lines. */
 void hlog_begin(FILE *out, double started_s);
 
-/* One interval, in seconds since the start, without the censored samples: they have no place in the format.
- * 0, or -1 with errno (ENOMEM, or what writing failed with). */
+/* Writes one interval, in seconds since the start. Censored samples are left out: the format has none. Returns 0, or -1
+ * with errno. */
 int hlog_write(FILE *out, const char *tag, double start_s, double length_s, const struct histogram *h);
 
 struct hlog_line {
@@ -24,8 +24,8 @@ struct hlog_line {
 
 enum hlog_result { HLOG_INTERVAL, HLOG_COMMENT, HLOG_END, HLOG_BROKEN };
 
-/* Reads on to the next interval, which is added to h, or the next comment, which is in text (HLOG_LINE_MAX bytes)
- * without its '#'. Other lines are passed over. HLOG_BROKEN: text says what is wrong; nothing was added. */
+/* Reads the next interval and adds it to h, or the next comment, which is copied to text (HLOG_LINE_MAX bytes) without
+ * its '#'. Other lines are skipped. HLOG_BROKEN: text says what is wrong; nothing was added. */
 enum hlog_result hlog_read(FILE *in, struct hlog_line *line, struct histogram *h, char *text);
 
 #endif

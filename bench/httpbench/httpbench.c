@@ -17,7 +17,7 @@
 #include "bench/usage.h"
 #include "io/io.h"
 
-/* Where results go besides the report; NULL: nowhere. */
+/* Where results go besides the report; NULL if not. */
 struct outputs {
 	const struct plan *plan;
 	FILE *json, *tsv, *hlog;
@@ -45,7 +45,7 @@ static void close_output(FILE *f, const char *path) {
 static void watch(void *context, double from_s, double to_s, const struct measures *m) {
 	const struct outputs *o = context;
 	if (o->tsv) files_tsv_line(o->tsv, from_s, to_s, m);
-	if (o->hlog) (void)files_hlog(o->hlog, o->plan, from_s, to_s, m); /* close_output() tells */
+	if (o->hlog) (void)files_hlog(o->hlog, o->plan, from_s, to_s, m); /* close_output() reports errors */
 	if (o->tui) tui_show(o->tui, from_s, to_s, m);
 	if (!o->line) return;
 	fputs("\r", stderr);
@@ -80,14 +80,14 @@ static int cannot_start(void) {
 	return 1;
 }
 
-/* The exit status. */
+/* Returns the exit status. */
 static int run_series(const struct options *o) {
 	int result = o->search ? search_goal(&o->plan, &o->goal) : search_sweep(&o->plan);
 	if (result == -1) return cannot_start();
 	return result;
 }
 
-/* The exit status; what a run could not have been without says so in a line. */
+/* Returns the exit status. Prints why, if nothing could be measured. */
 static int status_of(const struct plan *p, const struct measures *m) {
 	unsigned long long opened = m->count[COUNT_CONNECTED];
 	if (m->failure[FAILURE_PORTS])

@@ -1,4 +1,4 @@
-/* merge.c - see merge.h. Histograms add up exactly; what all did together is counted by the intervals of the logs. */
+/* merge.c - see merge.h. Histograms add up exactly; the rate of all together comes from the intervals of the logs. */
 #include "bench/httpbench/merge.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "bench/httpbench/report.h"
 #include "bench/usage.h"
 
-/* How many were answered in a while; seconds since the epoch. */
+/* Answers in a span of time; seconds since the epoch. */
 struct interval {
 	double from_s, to_s;
 	uint64_t answered;
@@ -24,7 +24,7 @@ struct log {
 	const char *path;
 	FILE *in;
 	double end_s; /* of the last interval */
-	char *plan;   /* what has to be the same for all; NULL: it does not say */
+	char *plan;   /* must be the same for all; NULL: unknown */
 	unsigned rank;
 	struct run run;
 };
@@ -32,7 +32,7 @@ struct log {
 struct merge {
 	struct run *sum;
 	char *plan;              /* of the first log */
-	const char *plan_path;   /* which was this */
+	const char *plan_path;   /* the path of that log */
 	bool seen[RANK_MAX];     /* ranks */
 	double from_s, to_s;     /* in which all ran */
 	double slowest, fastest; /* answers a second, of a log */
@@ -55,7 +55,7 @@ __attribute__((format(printf, 2, 3))) static int complain(const char *path, cons
 
 /* --- reading a log --- */
 
-/* What stands behind a name in a comment, or NULL. */
+/* Returns the text after a name in a comment, or NULL. */
 static const char *after(const char *text, const char *name) {
 	char key[64];
 	snprintf(key, sizeof key, " %s ", name);
@@ -120,7 +120,7 @@ static void take_interval(struct merge *m, struct log *l, const struct hlog_line
 	histogram_reset(m->spare);
 }
 
-/* Of a log without its last lines, what the histograms tell. */
+/* Takes the totals of a log without its last lines from the histograms. */
 static int estimate(struct log *l, const char *why) {
 	l->run.elapsed_s = l->end_s;
 	uint64_t *count = l->run.total.count;
@@ -144,7 +144,7 @@ static int read_log(struct merge *m, struct log *l) {
 
 /* Whether the log belongs to those before it. */
 static bool belongs(struct merge *m, struct log *l) {
-	if (!l->plan) return true; /* made by others */
+	if (!l->plan) return true; /* another program made the log */
 	if (!m->plan) {
 		m->plan = l->plan;
 		m->plan_path = l->path;
@@ -184,7 +184,7 @@ static void print_log(const struct log *l, int64_t timeout_ns) {
 		   (unsigned long long)measures_failed(m));
 }
 
-/* 0, or -1 after a complaint. */
+/* Returns 0, or -1 after printing an error. */
 static int merge_log(struct merge *m, struct log *l, int64_t *timeout_ns) {
 	l->in = fopen(l->path, "r");
 	if (!l->in) return complain(l->path, "%s", strerror(errno));

@@ -118,7 +118,7 @@ static const struct option long_options[] = {
 	{0},
 };
 
-/* The whole of a file, or of what a pipe brings, and a '\0' behind it; it stays in memory. */
+/* Reads a whole file or pipe, and adds a '\0'. The caller frees it. */
 static char *read_file(const char *path, size_t *length) {
 	char *bytes = NULL, part[READ_PART];
 	size_t n;
@@ -132,7 +132,7 @@ static char *read_file(const char *path, size_t *length) {
 	return bytes;
 }
 
-/* The lines of a file; blank ones and those that begin with a # do not count. */
+/* Reads the URLs of a file, one a line; empty lines and those that begin with # are skipped. */
 static void read_urls(struct options *o, const char *path) {
 	size_t length;
 	char *line = o->urls_text = read_file(path, &length), *end = line + length;
@@ -165,7 +165,7 @@ static void make_targets(struct plan *p, const struct target_options *o, char **
 	}
 }
 
-/* The first is the most popular one: the n-th has a weight of 1 / n to the power of skew (Zipf); 0: all are alike. */
+/* Gives the n-th target the weight 1 / n^skew (Zipf): the first is the most popular one. 0: all have the same. */
 static void make_shares(struct plan *p, double skew) {
 	double sum = 0, at = 0;
 	for (unsigned i = 0; i < p->targets; i++) sum += pow(i + 1, -skew);

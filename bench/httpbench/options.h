@@ -1,4 +1,4 @@
-/* options.h - the command line of httpbench: what is to be done, and where the results go. */
+/* options.h - the command line of httpbench. */
 #ifndef BENCH_OPTIONS_H
 #define BENCH_OPTIONS_H
 
@@ -16,7 +16,7 @@ struct options {
 	unsigned urls;
 };
 
-/* Ends the program with a line about what is wrong, or with help. The arguments have to outlive the options. */
+/* Parses the command line. Exits after a line about an error, or after the help. The arguments must outlive options. */
 void options_parse(struct options *options, int argc, char **argv);
 
 void options_free(struct options *options);

@@ -21,7 +21,7 @@ static const struct launcher {
 	{"PARALLEL_SEQ", NULL, 1},
 };
 
-/* A number of the environment, or false. */
+/* Reads a number from the environment. Returns false if there is none. */
 static bool take(const char *name, unsigned least, unsigned *number) {
 	const char *text = name ? getenv(name) : NULL;
 	char *end;

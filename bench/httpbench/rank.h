@@ -6,14 +6,14 @@
 
 enum { RANK_MAX = 1000000 };
 
-/* From what Open MPI, MPICH, Slurm, Kubernetes (an indexed Job) or GNU parallel says in the environment. *rank stays as
- * it is where nobody says it, *ranks where nobody says how many there are (the last two do not). */
+/* Reads what Open MPI, MPICH, Slurm, Kubernetes (an indexed Job) or GNU parallel put into the environment. Leaves *rank
+ * and *ranks unchanged where they are not there; Kubernetes and GNU parallel do not tell *ranks. */
 void rank_from_environment(unsigned *rank, unsigned *ranks);
 
-/* A file name with each "%r" replaced by the rank; malloc'd, NULL: no memory. */
+/* Replaces each "%r" of a file name by the rank. Returns malloc'd memory, or NULL. */
 char *rank_in_name(const char *name, unsigned rank);
 
-/* Sleeps until the clock says so many seconds since the epoch. false: that has passed already. */
+/* Sleeps until start_s seconds after the epoch. Returns false if that time has passed. */
 bool rank_wait(double start_s);
 
 #endif

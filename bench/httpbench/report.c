@@ -12,7 +12,7 @@ static const struct unit {
 } duration_units[] = {{60e9, "m"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}},
   byte_units[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
 
-/* Three digits that count, and the unit that fits. */
+/* Formats a value with three significant digits and the unit that fits. */
 static const char *scaled(char *text, double value, const struct unit *unit, int units) {
 	int i = 0;
 	while (i < units - 1 && value < unit[i].size) i++;

@@ -1,4 +1,4 @@
-/* report.h - a run as text for people, in 80 columns. */
+/* report.h - prints a run for people, in 80 columns. */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 
@@ -18,16 +18,16 @@ extern const double report_brief[REPORT_BRIEF];
 
 void report_run(FILE *out, const struct plan *plan, const struct run *run);
 
-/* Its table of durations: of each that was measured mean, deviation and percentiles. Lines end in line_end. */
+/* Prints the table of durations: mean, deviation and percentiles of each that was measured. Lines end in line_end. */
 void report_durations(FILE *out, const char *line_end, const struct plan *plan, const struct measures *m);
 
-/* " reset 3 timed_out 1": each kind that there was, and how often. */
+/* Prints how often each kind of failure happened, as " reset 3 timed_out 1". */
 void report_failures(FILE *out, const struct measures *m);
 
-/* One line about a span of a run. */
+/* Prints one line about a span of a run. */
 void report_line(FILE *out, double from_s, double to_s, const struct measures *m);
 
-/* "1.23ms": a duration in ns with its unit, in text (REPORT_TEXT bytes); -1: ">" and the timeout. Returns text. */
+/* Formats a duration in ns as "1.23ms", or -1 as ">" and the timeout, into text (REPORT_TEXT bytes). Returns text. */
 const char *report_duration(char *text, double ns, int64_t timeout_ns);
 
 #endif

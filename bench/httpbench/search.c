@@ -60,7 +60,7 @@ static int run_at(const struct plan *plan, double rate, struct run *r) {
 	return 0;
 }
 
-/* What closed loop reaches, in requests a second; -1 with errno. */
+/* Returns the rate of closed loop in requests a second, or -1 with errno. */
 static double capacity(const struct plan *plan, struct run *r) {
 	print_head();
 	return run_at(plan, 0, r) == -1 ? -1 : run_rate(r);
@@ -71,7 +71,7 @@ static int nothing_answered(void) {
 	return 2;
 }
 
-/* A server that does not keep up answers when the run is over: later than an answer takes at the least. */
+/* If a server does not keep up, answers come after the end of the run by more than the shortest answer takes. */
 static bool is_met(const struct plan *plan, const struct goal *goal, const struct run *r) {
 	const struct histogram *whole = &r->total.duration[DURATION_WHOLE];
 	int64_t ns = histogram_percentile(whole, goal->percentile);
@@ -79,7 +79,7 @@ static bool is_met(const struct plan *plan, const struct goal *goal, const struc
 	return !measures_failed(&r->total) && ns != -1 && ns < goal->limit_ns && kept_up;
 }
 
-/* Whether a rate meets the goal, twice: each time the requests come at other moments. 1, 0, or -1 with errno. */
+/* Returns 1 if two runs with different seeds meet the goal at that rate, else 0; -1 with errno. */
 static int meets(struct plan *plan, const struct goal *goal, double rate, struct run *r) {
 	for (int i = 0; i < 2; i++) {
 		plan->seed++;

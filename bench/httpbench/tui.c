@@ -1,4 +1,4 @@
-/* tui.c - see tui.h. What is shown is composed in memory and written at once, over what was there before. */
+/* tui.c - see tui.h. A screen is composed in memory and written at once over the one before it. */
 #include "bench/httpbench/tui.h"
 
 #include <langinfo.h>
@@ -55,7 +55,7 @@ static void put(const char *text) {
 
 static struct termios terminal;
 
-/* Async-signal-safe, since a second signal ends the program where it is. */
+/* Restores the terminal. Async-signal-safe, because a second signal ends the program at once. */
 static void give_back(void) {
 	static const char back[] = "\033[?7h\033[?25h\033[?1049l";
 	(void)!write(STDOUT_FILENO, back, sizeof back - 1);
@@ -85,7 +85,7 @@ void tui_end(struct tui *t) {
 }
 
 static void remember(struct tui *t, double length_s, const struct measures *m) {
-	if (length_s < 1) length_s = 1; /* a column is a second; of a short end a rate would be chance */
+	if (length_s < 1) length_s = 1; /* a column is a second; the rate of a shorter span would be chance */
 	struct span *s = &t->span[t->spans++ % SPANS_MAX];
 	const struct histogram *h = &m->duration[DURATION_WHOLE];
 	*s = (struct span){
@@ -108,7 +108,7 @@ struct screen {
 
 static const struct span *span_at(const struct tui *t, unsigned i) { return &t->span[i % SPANS_MAX]; }
 
-/* Nothing behind it on the line. */
+/* Clears the rest of the line. */
 static const char line_end[] = "\033[K\r\n";
 
 static void end_line(const struct screen *s) { fputs(line_end, s->out); }
@@ -151,7 +151,7 @@ static void print_bars(const struct tui *t, const struct screen *s, const char *
 	end_line(s);
 }
 
-/* Rows are durations, the longest on top, columns seconds; the darker, the more of its answers took that long. */
+/* Prints the map: rows are durations, the longest on top, columns are seconds; darker means more of its answers. */
 static void print_map(const struct tui *t, const struct screen *s) {
 	static const char *const shades[] = {" ", "░", "▒", "▓", "█"}, *const letters[] = {" ", ".", ":", "+", "#"};
 	const char *const *shade = t->utf8 ? shades : letters;
@@ -205,7 +205,7 @@ void tui_show(struct tui *t, double from_s, double to_s, const struct measures *
 	if (!s.out) return;
 	print_screen(t, &s, to_s);
 	if (fclose(s.out) == 0) {
-		text[length - strlen(line_end)] = '\0'; /* behind the last line it would scroll */
+		text[length - strlen(line_end)] = '\0'; /* a newline after the last line would scroll */
 		put(text);
 		put("\033[J");
 	}

@@ -1,5 +1,5 @@
-/* tui.h - a run on the whole terminal while it lasts: how many are answered and fail, and a map of how long the answers
- * take, second by second. Writes to stdout, with the control sequences of ECMA-48. */
+/* tui.h - shows a run on the whole terminal, second by second: rates of answers and failures, and a map of how long the
+ * answers take. Writes the control sequences of ECMA-48 to stdout. */
 #ifndef BENCH_TUI_H
 #define BENCH_TUI_H
 
@@ -8,13 +8,13 @@
 
 struct tui;
 
-/* Takes the terminal. NULL: no memory; nothing was done. */
+/* Takes over the terminal. Returns NULL without doing so if there is no memory. */
 struct tui *tui_start(const struct plan *plan);
 
-/* Shows a span of the run, after those before it; seconds since the start. */
+/* Shows the next span of the run; seconds since the start. */
 void tui_show(struct tui *tui, double from_s, double to_s, const struct measures *m);
 
-/* Gives the terminal back as it was, and frees all. */
+/* Restores the terminal and frees tui. */
 void tui_end(struct tui *tui);
 
 #endif

@@ -9,11 +9,11 @@
 enum {
 	VERDICT_TEXT = 512,
 	VERDICT_BUSY_PERCENT = 90, /* of its threads' time: more, and it is the client that was measured */
-	VERDICT_LATE_PERCENT = 10, /* lateness of the time of an answer, both at 99 %: the same, */
-	VERDICT_LATE_NS = 100000   /* but for what a thread takes to wake up */
+	VERDICT_LATE_PERCENT = 10, /* the same for lateness as a part of an answer's time, both at 99 %, */
+	VERDICT_LATE_NS = 100000   /* if it is longer than a thread takes to wake up */
 };
 
-/* The first of these that holds, and in text why (VERDICT_TEXT bytes; "" for PASS):
+/* Returns the first of these that holds, and why in text (VERDICT_TEXT bytes; "" for PASS):
  * FAIL, nothing was answered; LIMIT, ports or descriptors ran out; CLIENT, the load generator was the bottleneck;
  * NOISY, others took processor time; XPASS, a counter of the kernel moved; PASS. */
 const char *verdict_of(const struct plan *plan, const struct run *run, char *text);

@@ -55,7 +55,7 @@ static int write_file(int fd, size_t length) {
 	return fdatasync(fd);
 }
 
-/* How many pieces the file lies in on the disk; 0: nobody says. */
+/* Returns in how many pieces the file lies on the disk; 0: unknown. */
 static unsigned extents(int fd) {
 	struct fiemap map = {.fm_length = FIEMAP_MAX_OFFSET, .fm_flags = FIEMAP_FLAG_SYNC};
 	return ioctl(fd, FS_IOC_FIEMAP, &map) == -1 ? 0 : map.fm_mapped_extents;

@@ -1,5 +1,5 @@
-/* kbench.h - what the benchmarks of kbench(1) have in common: each is one file, with a function that measures one run
- * in a process of its own, and one struct benchmark that says what it measures and what it can be told. */
+/* kbench.h - what the benchmarks of kbench(1) share. Each benchmark is one file with a function that measures a run, in
+ * a process of its own, and a struct benchmark that describes it and its options. */
 #ifndef KBENCH_H
 #define KBENCH_H
 
@@ -42,7 +42,7 @@ struct run_settings {
 	const char *server; /* path of gatling */
 };
 
-struct run_record; /* what a run leaves; see run.c */
+struct run_record; /* the result of a run; see run.c */
 
 /* A run under way. */
 struct run {
@@ -69,31 +69,30 @@ extern const struct benchmark benchmark_socket, benchmark_bind, benchmark_accept
 /* Keeps a point: the benchmark's columns, in their order. */
 void run_point(struct run *run, unsigned n, const int64_t *values);
 
-/* Names an n where the curve may change, and what is there: a table that is full, a limit. */
+/* Names an n where the curve may change, as at a limit. */
 void run_landmark(struct run *run, unsigned n, const char *what);
 
-/* What comes after is not measured, and what the kernel counts from here on is no part of the run. Needed only where
- * cleaning up moves the counters. */
+/* Ends the measurement: counters that move later do not count. Needed only if cleaning up moves them. */
 void run_end(struct run *run);
 
-/* A line of the table's head: what this run found. */
+/* Adds a line to the head of the table. */
 void run_note(struct run *run, const char *key, const char *value);
 
-/* How much of the time this program's end of what is measured was busy, in percent: above KBENCH_BUSY_PERCENT it is
- * that end which was measured. */
+/* Notes for how many percent of the time this program was busy: above KBENCH_BUSY_PERCENT the run measured the program,
+ * not the kernel. */
 enum { KBENCH_BUSY_PERCENT = 90 };
 void run_client(struct run *run, unsigned busy_percent);
 
-/* A system call failed at that n: errno tells a limit, which is named, from a failure. Answers -1. */
+/* Ends a run because a system call failed at that n; errno tells limits from failures. Returns -1. */
 int run_stop(struct run *run, const char *call, unsigned n);
 
-/* Here this cannot be measured; says why. Answers -1. */
+/* Ends a run that is impossible on this system, and says why. Returns -1. */
 __attribute__((format(printf, 2, 3))) int run_skip(struct run *run, const char *format, ...);
 
 /* Memory for so many of that size, zeroed and touched, that lasts as long as the run. NULL after run_stop(). */
 void *run_memory(struct run *run, size_t count, size_t size);
 
-/* What every process that is forked calls first: it ends when the one that forked it does. */
+/* Called first by every forked process, so that it ends with its parent. */
 void run_child(void);
 
 /* Whether the run has a network namespace of its own, which it may change. */

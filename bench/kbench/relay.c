@@ -60,13 +60,8 @@ const struct benchmark benchmark_relay = {
 	.summary = "what gets through a process between two connections",
 	.how = "As stream, but a process in a third namespace reads from one connection and writes to the other; cpu is "
 		   "its own.",
-	.n = "steps of 100 ms",
-	.columns = NET_COLUMNS,
+	NET_BENCHMARK,
 	.kinds = {"copy", "splice"},
-	.count = 30,
-	.warm_up = NET_WARM_UP,
 	.options = KBENCH_OPTION_FAMILY | KBENCH_OPTION_STREAMS,
-	.streams_max = NET_STREAMS_MAX,
-	.network = true,
 	.measure = measure,
 };

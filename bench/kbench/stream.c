@@ -99,13 +99,8 @@ const struct benchmark benchmark_stream = {
 	.how = "The sender sends as fast as it can; only what the receiver has read counts. Packets are datagrams "
 		   "received; with "
 		   "TCP those that left the sender's interfaces, of up to 64 KB. cpu: of all processors, 100 is one.",
-	.n = "steps of 100 ms",
-	.columns = NET_COLUMNS,
+	NET_BENCHMARK,
 	.kinds = {"tcp", "udp", "multicast"},
-	.count = 30,
-	.warm_up = NET_WARM_UP,
 	.options = KBENCH_OPTION_FAMILY | KBENCH_OPTION_STREAMS | KBENCH_OPTION_SIZE,
-	.streams_max = NET_STREAMS_MAX,
-	.network = true,
 	.measure = measure,
 };

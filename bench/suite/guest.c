@@ -1,4 +1,4 @@
-/* guest.c - the init of a virtual machine that bench/suite/vm boots: runs what /plan says, a line each, and hands out
+/* guest.c - the init of a virtual machine that bench/suite/vm boots: runs each line of /plan and sends
  * what each wrote, framed by "=NAME STATUS BYTES", by qemu's debug console: that takes no driver. */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,7 +59,7 @@ static void hand_out_output(const char *name, int status) {
 }
 
 /* "NAME PROGRAM ARGUMENT..." or "NAME MODULE.ko", with blanks between them. */
-static void obey(char *line) {
+static void execute(char *line) {
 	char *word[WORDS_MAX], *at = NULL;
 	int words = 0;
 	for (char *w = strtok_r(line, " \n", &at); w && words < WORDS_MAX - 1; w = strtok_r(NULL, " \n", &at))
@@ -82,7 +82,7 @@ int main(void) {
 	if (!plan || ioperm(CONSOLE_PORT, 1, 1) == -1) {
 		fprintf(stderr, "guest: %s\n", strerror(errno));
 	} else {
-		while (fgets(line, sizeof line, plan)) obey(line);
+		while (fgets(line, sizeof line, plan)) execute(line);
 		fprintf(stderr, "guest: done\n");
 	}
 	sync();

@@ -1,6 +1,6 @@
-"""Guests of qemu: kernels of Debian's packages, unpacked and not installed, with an initramfs whose init is guest.c.
+"""Boots kernels of Debian's packages in qemu, with an initramfs whose init is guest.c. The packages are not installed.
 
-Where KVM does not work qemu emulates, and the guest's clock counts instructions (-icount)."""
+Without KVM qemu emulates, and the guest's clock counts instructions (-icount)."""
 
 import contextlib
 import lzma
@@ -21,7 +21,7 @@ SAME = "nokaslr norandmaps tsc=reliable random.trust_cpu=on"  # and no other sou
 
 
 class Missing(Exception):
-    """What a guest takes is not there."""
+    """Something that a guest needs is missing."""
 
 
 def command_output(*command, cwd=None):
@@ -42,7 +42,7 @@ def version_key(name):
 
 
 def package_of(kernel):
-    """The package that is meant."""
+    """Returns the package of a kernel."""
     if kernel.startswith("linux-image-"):
         return kernel
     beginning = f"linux-image-{kernel}."
@@ -54,7 +54,7 @@ def package_of(kernel):
 
 
 def unpack(package, directory, tree):
-    """Downloads a package, and makes a tree of what is in it at once: others may be at the same."""
+    """Downloads a package and unpacks it to tree, which appears at once: other processes may do the same."""
     command_output("apt-get", "-qq", "download", package, cwd=directory)
     (archive,) = directory.glob("*.deb")
     command_output("dpkg-deb", "-x", str(archive), str(directory / "tree"))
@@ -138,7 +138,7 @@ def make_initramfs(files, plan, build, path):
 
 
 class GuestError(Exception):
-    """A guest did not come to its end; with what it handed out until then."""
+    """A guest ended early; output is what it sent until then."""
 
     def __init__(self, words, output):
         super().__init__(words)
@@ -146,7 +146,7 @@ class GuestError(Exception):
 
 
 def boot(image, initramfs, accel, directory, limit_s):
-    """Runs a guest to its end; what it handed out. Raises GuestError."""
+    """Runs a guest to its end. Returns what it sent. Raises GuestError."""
     console, output = directory / "console", directory / "output"
     command = ["qemu-system-x86_64", "-M", "q35", "-smp", "1", "-m", str(MEMORY_MB), "-nodefaults", "-no-user-config",
                "-no-reboot", "-display", "none", "-serial", f"file:{console}", "-debugcon", f"file:{output}",
@@ -171,7 +171,7 @@ def boot(image, initramfs, accel, directory, limit_s):
 
 
 def kvm_works(image, build):
-    """Boots a guest that has nothing to do: a device file alone says little."""
+    """Boots a guest with an empty plan: that the device file exists does not suffice."""
     if not os.access("/dev/kvm", os.W_OK):
         return False
     with tempfile.TemporaryDirectory() as name:
@@ -185,7 +185,7 @@ def kvm_works(image, build):
 
 
 def tables_of(output):
-    """{name: (status, table)} of what a guest handed out."""
+    """Returns {name: (status, table)} of a guest's output."""
     found, at = {}, 0
     while match := re.compile(rb"=(\S+) (\d+) (\d+)\n").match(output, at):
         end = match.end() + int(match[3])

@@ -1,4 +1,4 @@
-"""What the suite of kernel benchmarks consists of: for bench/suite/run on this kernel, for bench/suite/vm on others."""
+"""The kernel benchmarks of bench/suite/run, on this kernel, and of bench/suite/vm, on others."""
 
 import datetime
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Job:
         return [*self.arguments.split(), "-n", str(getattr(self, size)), "--runs", str(runs), "--points", str(POINTS[size])]
 
     def called(self, name):
-        """Whether that is its name, or its benchmark's."""
+        """Whether name is its name or its benchmark's."""
         return name in (self.name, self.benchmark())
 
     def benchmark(self):
@@ -84,7 +84,7 @@ JOBS = [
 
 
 def chosen(only, jobs):
-    """Those of the jobs that are meant; raises ValueError for a name that means none."""
+    """Returns the jobs that are named in only; raises ValueError for an unknown name."""
     names = only.split(",") if only else [job.name for job in jobs]
     for name in names:
         if not any(job.called(name) for job in jobs):
@@ -93,7 +93,7 @@ def chosen(only, jobs):
 
 
 def results_directory(name, within=None):
-    """A new one: NAME-DATE, with a number behind it from the second of a day on."""
+    """Makes a new directory NAME-DATE; from the second of a day on a number follows."""
     name, within = f"{name}-{datetime.date.today()}", within or RESULTS
     for n in range(1, 1000):
         path = within / (name if n == 1 else f"{name}.{n}")

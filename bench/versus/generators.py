@@ -1,16 +1,15 @@
-"""Measures the load generators themselves, and the load of DragonFly's page, side by side.
+"""Compares load generators, and repeats the measurement of DragonFly's web page.
 
     generators.py BUILD speed        httpbench against wrk: requests a second and processor time a request, memory
     generators.py BUILD shortlived   30,000 connections with one request each, of 1, 8 and 16 KB: gatling against nginx
 
-In turns, A B A B, since machines have moods: believe the ratios. The server has the first core and the generators the
-others. Where the server was busy all the time no generator gets more out of it: then the cost of a request tells them
-apart, without what httpbench spends waiting. "make bench-generators" runs both.
+They take turns, A B A B, because a machine's speed changes over time: the ratios are more reliable than the figures. The
+server has the first core and the generators the others. If the server is busy all the time the rates are equal; then
+compare the cost of a request, which leaves out the time that httpbench spends waiting. "make bench-generators" runs both.
 """
 
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from processes import Process, end_on_signals
-from servers import Servers
+from servers import Servers, raise_descriptor_limit
 
 ROUNDS = 7
 SECONDS = 2
@@ -35,7 +34,7 @@ class Bench(Servers):
             self.add_file(f"{size}k", size * 1024)
 
     def run(self, *command, pinned=True):
-        """Runs a generator beside the server; its output, and its processor seconds."""
+        """Runs a generator beside the server. Returns its output and its processor seconds."""
         rest = set(self.cores[1:] or self.cores) if pinned else set(self.cores)
         with Process(command, rest, stdout=subprocess.PIPE, text=True) as process:
             output = process.stdout.read()
@@ -62,7 +61,7 @@ def httpbench(bench, url, *arguments):
 
 
 def with_server(server, measure):
-    """What measure() answers, and which part of the time the server was busy."""
+    """Returns what measure() returns, and for which part of the time the server was busy."""
     before, started = server.cpu_s(), time.monotonic()
     rate, cost = measure()
     return rate, cost, (server.cpu_s() - before) / (time.monotonic() - started)
@@ -96,7 +95,7 @@ def speed(bench):
 
 
 def memory(bench, url, connections):
-    """Resident bytes of httpbench with so many connections open, a while after it has started."""
+    """Returns the resident bytes of httpbench with so many connections, 1.5 s after its start."""
     command = [bench.build / "bench" / "httpbench", "-c", connections, "-d", 2, url]
     with Process(command, stdout=subprocess.DEVNULL) as process:
         time.sleep(1.5)
@@ -121,7 +120,7 @@ def shortlived(bench):
 
 if __name__ == "__main__":
     end_on_signals()
-    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    raise_descriptor_limit()
     with Bench(sys.argv[1]) as running:
         for what in sys.argv[2:]:
             {"speed": speed, "shortlived": shortlived}[what](running)

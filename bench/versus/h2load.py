@@ -1,4 +1,4 @@
-"""h2load, which loads servers over HTTP/2: what it prints and logs, in the terms of httpbench."""
+"""Translates the output of h2load, a load generator for HTTP/2, to the terms of httpbench."""
 
 import math
 import re
@@ -15,8 +15,8 @@ def percentile_us(sorted_us, percent):
 
 
 def measured(text, log, length):
-    """text: what it printed; log: of its --log-file; length: of each answer. An answer counts as far as its bytes have
-    come: else those that a run of a fixed time cuts off would be missing, and of 10 MB there are but few."""
+    """text: what it printed; log: of its --log-file; length: of each answer. Partial answers count by
+    their bytes: a run of fixed time cuts some off, and of 10 MB there are only a few."""
 
     def found(pattern):
         match = re.search(pattern, text, re.MULTILINE)

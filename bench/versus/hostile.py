@@ -1,15 +1,15 @@
-"""What hostile clients cost a server and its other clients: gatling beside nginx and h2o, one worker each, in turns.
+"""Measures what hostile clients cost a server and its other clients: gatling, nginx and h2o in turns, with one worker.
 
     hostile.py BUILD [memory|full|crowd|references]...
 
-memory      200 connections of HTTP/2 with 101 requests each that do not end, whose path of 4,000 octets is named by one:
-            5 KB from each. Resident memory that the server took.
-full        a server with 4,096 descriptors, held by connections that send part of a head and come again when they are
-            closed: new clients that were served within 3 s, and connections of clients that were cut while they used
-            them, a request every 300 ms.
-crowd       the same with two workers and 20,000 descriptors: up to 40,500 connections, from six addresses.
-references  8 connections that send header blocks of references to a header of 4,000 octets, 5 MB/s in all, and come
-            again: processor time for an octet, and the latencies of a good client, 99 %.
+memory      200 HTTP/2 connections with 101 unfinished requests each, all for one path of 4,000 octets that HPACK sends
+            once: 5 KB from each. Measures the growth of resident memory.
+full        A server with 4,096 descriptors; attackers send part of a head on each connection and open it again when it
+            is closed. Counts new clients that are served within 3 s, and connections of regular clients, with a request
+            every 300 ms, that the server closes.
+crowd       The same with two workers and 20,000 descriptors: up to 40,500 connections, from six addresses.
+references  8 connections send header blocks of references to a header of 4,000 octets, 5 MB/s in all, and open again
+            when they are closed. Measures processor time for an octet and the 99 % latency of a regular client.
 
 gatling and nginx write an access log to /dev/null for the first.
 """
@@ -17,7 +17,6 @@ gatling and nginx write an access log to /dev/null for the first.
 import asyncio
 import contextlib
 import logging
-import resource
 import select
 import socket
 import sys
@@ -29,16 +28,11 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import processes
 import servers
-from instructions import references
+from instructions import frame, references
 
 NAMES = ("gatling", "nginx", "h2o")
 DESCRIPTORS, SECONDS = 4096, 15
-IP_BIND_ADDRESS_NO_PORT = 24  # ip(7)
 MANY, HELD_MAX = 20_000, 8_000  # descriptors of a process; connections of one that holds them
-
-
-def frame(kind, flags, stream, payload):
-    return len(payload).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4) + payload
 
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"\0\4\0\0\0\0")
@@ -82,15 +76,13 @@ GET = b"GET /1k HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
 def connecting(port, source):
-    s = socket.socket(type=socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-    s.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
-    s.bind((source, 0))
+    s = servers.bound_socket(source, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     s.connect_ex(("127.0.0.1", port))
     return s
 
 
 def hold(port, until, source, number):
-    """In a process of its own, so that nobody waits for it but the server."""
+    """Runs in a process of its own, so that it takes no time from the clients that are measured."""
     events, held = select.epoll(), {}
     while time.monotonic() < until:
         for _ in range(min(number - len(held), 100)):
@@ -115,7 +107,7 @@ async def request(reader, writer):
 
 
 async def newcomer(port):
-    """Whether it is served in time."""
+    """Returns whether a new client is served in time."""
     try:
         async with asyncio.timeout(3):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -127,7 +119,7 @@ async def newcomer(port):
 
 
 async def regular(port, until):
-    """How often it is cut."""
+    """Returns how often the server closes the connection of a client that uses it."""
     cut = 0
     while time.monotonic() < until:
         try:
@@ -231,7 +223,7 @@ def references_flood(all_servers, name):
 if __name__ == "__main__":
     processes.end_on_signals()
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # a task that a signal ends is no error
-    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    servers.raise_descriptor_limit()
     with servers.Servers(Path(sys.argv[1])) as running:
         running.add_file("1k", 1024)
         cases = {"memory": memory, "full": full, "crowd": crowd, "references": references_flood}

@@ -1,4 +1,4 @@
-"""A slow disk for one process: control groups limit what it reads of the disk that a directory is on.
+"""Makes the disk of a directory slow for some processes, by control groups.
 
 Linux alone, as root; version 1 (Documentation/admin-guide/cgroup-v1/blkio-controller.rst) and 2 (cgroup-v2.rst) of
 control groups.
@@ -21,7 +21,7 @@ def disk_of(directory):
 
 
 class NoSlowDisk(Exception):
-    """This machine cannot; says why."""
+    """This machine cannot limit a disk; the text says why."""
 
 
 class SlowDisk:

@@ -1,14 +1,14 @@
-"""gatling beside the servers that a user would pick instead, and beside the smallest programs that could do it.
+"""Compares gatling with other servers and with the smallest programs that can answer a request.
 
     versus.py BUILD [--only CASE,...] [--servers NAME,...] [--rounds N] [--seconds N] [--out DIR]
 
 Each server is configured for static files as well as its manual allows (servers.py) and has the first core; httpbench,
-or h2load where HTTP/2 is spoken, has the other. They take turns, A B C A B C, since machines have moods: believe the
-ratios. Of each round the requests a second, the server's processor time a request (of the scheduler's accounting) and
-the percentiles are kept, in DIR/versus.tsv; printed and plotted are medians, and from the least to the most. Before a
-case each server's answers are fetched and compared; during it httpbench checks the status and the length or the bytes
-of every one, h2load the status, and the length of all together. TLS is always TLS 1.3 with the suite SUITE, the only one
-that is offered, and X25519. "make versus".
+or h2load for HTTP/2, has the other. They take turns, A B C A B C, because a machine's speed changes over time: the
+ratios are more reliable than the figures. DIR/versus.tsv has the requests a second, the server's processor time a
+request (of the scheduler's accounting) and the percentiles of each round; medians with the least and the most are
+printed and plotted, and a table of all cases at the end. Before a case each server's answers are fetched and compared;
+during it httpbench checks the status and the length or the bytes of every one, h2load the status, and the length of all
+together. TLS is always TLS 1.3 with the suite SUITE, the only one that is offered, and X25519. "make versus".
 """
 
 import argparse
@@ -17,7 +17,6 @@ import http.client
 import json
 import os
 import random
-import resource
 import shutil
 import socket
 import ssl
@@ -35,7 +34,8 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 import h2load
 import processes
 from plots import plot
-from servers import CONFIGURED, TLS_PROTOCOLS, YARDSTICKS, Servers, installed, speaks
+from servers import (CONFIGURED, TLS_PROTOCOLS, YARDSTICKS, Servers, bound_socket, installed, raise_descriptor_limit,
+                     speaks)  # fmt: skip
 from slowdisk import NoSlowDisk, SlowDisk
 
 KB = 1024
@@ -49,7 +49,6 @@ SLOW_BYTES_S = 100_000_000  # of the slow disk: all downloads together wait for 
 SECONDS = 0.3  # of a run
 HOLD_S, HOLD_BATCH, HOUR_S = 5, 100, 3600
 SOURCES = "127.0.7.0/28"  # addresses of the clients: more ports
-IP_BIND_ADDRESS_NO_PORT = 24  # ip(7); not in Python 3.11
 HOT_RATE = 5000  # requests a second beside the downloads, in open loop
 SUITE = "TLS_AES_128_GCM_SHA256"
 NEEDED = {"http": [], "https": ["openssl"], "h2": ["openssl", "h2load", "curl"], "h2c": ["h2load", "curl"]}
@@ -58,9 +57,9 @@ MEASURES = {"rate": "/s", "cpu_us": "CPU us", "p50_us": "p50 us", "p99_us": "p99
 
 @dataclass
 class Case:
-    """One kind of load, over one of servers.PROTOCOLS; that of HTTP/2 is of options of h2load. extra: what is done to a
-    second instance of each server, which is then measured beside one without it: "idle" connections, "workers" (two),
-    "downloads" of cold files, "slow downloads": from a slow disk."""
+    """A kind of load over one of servers.PROTOCOLS; load has options of h2load for HTTP/2, else of httpbench. With extra a
+    second instance of each server is measured that differs from the first: it has "idle" connections, two "workers",
+    "downloads" of cold files, or "slow downloads", of files on a slow disk."""
 
     key: str
     title: str
@@ -157,7 +156,7 @@ ANY_CERTIFICATE.verify_mode = ssl.CERT_NONE
 
 
 def fetch_http2(server, path):
-    """http.client cannot."""
+    """With curl: http.client knows no HTTP/2."""
     how = "--http2" if server.protocol == "h2" else "--http2-prior-knowledge"
     done = subprocess.run(["curl", "-sSik", "--noproxy", "*", "-m", "10", how, server.url(path)], capture_output=True)
     head, _, body = done.stdout.partition(b"\r\n\r\n")
@@ -186,7 +185,7 @@ def headers_of(case, server):
 
 
 def check_answers(servers, case, server):
-    """Compares what the server says with the files; warms it up, too. Of names that are missing it takes some."""
+    """Compares the server's answers with the files, and fills its caches. Of missing names it takes MIX_FILES."""
     method = "HEAD" if "HEAD" in case.load else "GET"
     for path in paths_of(case)[:MIX_FILES]:
         status, headers, body = fetch(server, method, path, headers_of(case, server))
@@ -203,7 +202,7 @@ def check_answers(servers, case, server):
 
 
 def generate(servers, case, words):
-    """Runs a generator of load on its core; it offers no other suite than SUITE."""
+    """Runs a load generator on its core; it offers SUITE alone. Returns its output."""
     suite = servers.directory / "openssl.cnf"
     suite.write_text(f"openssl_conf = a\n[a]\nssl_conf = b\n[b]\nsystem_default = c\n[c]\nCiphersuites = {SUITE}\n")
     cores = servers.cores[1:] if case.workers == 1 and case.extra != "workers" else servers.cores
@@ -260,7 +259,7 @@ def run_httpbench(servers, case, server, seconds):
 
 
 def run(servers, case, server, seconds):
-    """One run of the generator: a dictionary of MEASURES."""
+    """Runs the generator once. Returns a dictionary of MEASURES."""
     before = server.cpu_s()
     result = (run_h2load if case.protocol in ("h2", "h2c") else run_httpbench)(servers, case, server, seconds)
     cpu_s = server.cpu_s() - before
@@ -276,16 +275,14 @@ def run(servers, case, server, seconds):
     }
 
 
-# --- what goes on beside the load ---
+# --- beside the load ---
 
 
 def connection_to(server, number):
     """A connection from an address that is shared by 5,000 of these numbers."""
-    connection = socket.socket()
+    connection = bound_socket(f"127.0.2.{1 + number // 5000}")
     connection.settimeout(HOLD_S)
-    connection.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.bind((f"127.0.2.{1 + number // 5000}", 0))
     connection.connect(("127.0.0.1", server.port))
     return ANY_CERTIFICATE.wrap_socket(connection) if server.protocol == "https" else connection
 
@@ -370,7 +367,7 @@ class Results:
 
     def ratio(self, key, name, other, measure="cpu_us"):
         """The median of the ratios of one round."""
-        a, b = (self.cases[key][who][measure] for who in (name, other))
+        a, b = (self.cases[key][server][measure] for server in (name, other))
         return statistics.median(x / y for x, y in zip(a, b))
 
 
@@ -382,7 +379,7 @@ def without(name):
 
 
 def run_case(servers, case, names, arguments, results):
-    instances, short = [], set()  # servers with the names of their results; who does not hold the idle connections
+    instances, short = [], set()  # servers with the names of their results; names of those that do not hold the idle connections
     with contextlib.ExitStack() as beside:
         if case.extra == "slow downloads":
             disk = beside.enter_context(SlowDisk(servers.root, SLOW_BYTES_S))
@@ -443,7 +440,7 @@ def print_table(results):
 
 
 def claims(results, peers):
-    """What is claimed: functions that return a text, the figure and the limit, or fail if it was not measured."""
+    """The claims: functions that return a text, the figure and the limit, or fail if it was not measured."""
     r = results
 
     def best(key, measure="cpu_us"):
@@ -482,7 +479,7 @@ def print_claims(results, peers):
     for figure in claims(results, peers):
         try:
             text, value, limit = figure()
-        except (KeyError, ValueError):  # of another case, or a server that it takes was not there
+        except (KeyError, ValueError):  # its case or its server was not measured
             continue
         verdict = "" if limit is None else "held" if value <= limit else "MISSED"
         print(f"  {text:62}{value:9.2f}" + (f"  <= {limit:.2f}  {verdict}" if limit else ""))
@@ -514,7 +511,7 @@ def main():
     for name in [n for n in names if not installed(n)]:
         print(f"versus: {name} is not installed", file=sys.stderr)
         names.remove(name)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    raise_descriptor_limit()
     arguments.out.mkdir(parents=True, exist_ok=True)
     results = Results()
     print(f"# {arguments.rounds} rounds of {arguments.seconds:g} s in turns; medians; least-most: CPU us")
@@ -545,7 +542,7 @@ def main():
         plot(arguments.out, results, CASE)
     else:
         print("versus: gnuplot is not installed: no plots", file=sys.stderr)
-    sys.exit(1 if results.failed else 0)  # of gatling: others may fail under these loads
+    sys.exit(1 if results.failed else 0)  # failures of the other servers do not count
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-/* client.c - see client.h. Who reads turn() sees everything that a client does; what happens on a connection is in
- * connection.c. */
+/* client.c - see client.h. run_turn() is one round of a client's loop; connection.c has what happens on a connection.
+ */
 #include "bench/httpbench/load/client.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ struct client {
 	int64_t started_ns, end_ns, tick_ns, handed_over_ns;
 	bool busy;                /* the last turn had something to do */
 	int64_t busy_ns;          /* and when one had */
-	int64_t crowded_until_ns; /* others want its processor */
+	int64_t crowded_until_ns; /* other threads want its processor until then */
 	int64_t idle_ns, cpu_ns;  /* waited since the last tick; processor time of the thread at it */
 	/* shared with the main thread */
 	pthread_t thread;
@@ -37,14 +37,14 @@ struct client {
 /* Whether further requests may begin. */
 static bool running(const struct client *c) { return c->pool.requests_left && c->pool.now_ns < c->end_ns; }
 
-/* A closed connection for a request, or NULL: there is none, or opening one has just failed. */
+/* Returns a closed connection for a request, or NULL if there is none or opening one has just failed. */
 static struct connection *take_closed(struct client *c) {
 	return c->pool.now_ns < c->pool.open_again_ns ? NULL : connections_take(&c->pool, CONNECTION_LIST_CLOSED);
 }
 
 /* --- closed loop --- */
 
-/* As many requests as the connection takes are due now. */
+/* Assigns as many requests to a connection as it can take. */
 static void refill(struct client *c, struct connection *conn) {
 	while (running(c) && connection_has_room(&c->pool, conn)) {
 		c->pool.requests_left--;
@@ -55,7 +55,7 @@ static void refill(struct client *c, struct connection *conn) {
 	else connection_write(&c->pool, conn);
 }
 
-/* How many connections there should be by now. */
+/* Returns how many connections should be open now. */
 static unsigned wanted(const struct client *c) {
 	int64_t passed = c->pool.now_ns - c->started_ns;
 	if (passed >= c->pool.plan->ramp_ns) return c->pool.count;
@@ -71,7 +71,7 @@ static void open_missing(struct client *c) {
 
 /* --- open loop --- */
 
-/* Sends a request on an idle connection, or a new one, or behind others. false: there is no connection for it. */
+/* Sends a request on an idle connection, on a new one or behind others. Returns false if no connection can take it. */
 static bool place(struct client *c, int64_t due_ns, bool again) {
 	struct connection *conn = connections_take(&c->pool, CONNECTION_LIST_IDLE);
 	if (!conn) conn = take_closed(c);
@@ -85,12 +85,12 @@ static bool place(struct client *c, int64_t due_ns, bool again) {
 	return true;
 }
 
-/* Whether what waits for a connection may still get one. */
+/* Whether requests in the backlog may still get a connection. */
 static bool in_time(const struct client *c) {
 	return !atomic_load(&c->stop) && c->pool.now_ns < c->end_ns + c->pool.plan->timeout_ns;
 }
 
-/* Whether more is to be due before the end; that may have passed while this thread was held up. */
+/* Whether another request is due before the end, which may have passed already. */
 static bool more_due(const struct client *c) {
 	return plan_open_loop(c->pool.plan) && c->pool.requests_left && schedule_due(&c->pool.schedule) < c->end_ns;
 }
@@ -113,7 +113,7 @@ static void dispatch(struct client *c) {
 
 /* --- the loop --- */
 
-/* The processor time of a second that did not go into work: all, but for what passed outside of await(). */
+/* Adds the processor time since from_ns that was spent in await(). */
 static void note_spinning(struct client *c, int64_t from_ns) {
 	struct timespec t;
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -134,7 +134,7 @@ static void hand_over(struct client *c) {
 	while (c->tick_ns <= c->pool.now_ns) c->tick_ns += second_ns;
 }
 
-/* When there is something to do even if nothing comes in. */
+/* Returns when there is something to do even without input. */
 static int64_t next_moment(const struct client *c) {
 	int64_t next = c->tick_ns;
 	if (running(c) && c->end_ns < next) next = c->end_ns;
@@ -148,9 +148,9 @@ static int64_t next_moment(const struct client *c) {
 	return next;
 }
 
-/* Who sleeps is woken late, and by the server at its expense. So behind work and before the moment of a request the
- * next is looked for, not waited for, as long as nobody else wants this processor: who has yielded it to another may
- * not have it back for milliseconds, and who sleeps has, when there is work. */
+/* Waits for the next event. A thread that sleeps wakes up late, and the server pays for waking it. After work and
+ * shortly before a request is due the thread therefore polls. It does not while other threads want its processor: after
+ * sched_yield() it may wait milliseconds for its run_turn, after a sleep it is preferred. */
 static int await(struct client *c) {
 	bool busy = c->busy, alone = c->pool.now_ns >= c->crowded_until_ns;
 	int64_t before_ns = c->pool.now_ns, next_ns = next_moment(c), began_ns = busy ? 0 : machine_clock_ns();
@@ -169,11 +169,11 @@ static int await(struct client *c) {
 static void readable(struct client *c, struct connection *conn) {
 	bool open = connection_read(&c->pool, conn);
 	if (plan_open_loop(c->pool.plan) || (open && conn->state != CONNECTION_OPEN)) return;
-	/* its place is taken at once */
+	/* a new connection takes its place at once */
 	if (open || (running(c) && (conn = take_closed(c)))) refill(c, conn);
 }
 
-static bool turn(struct client *c) {
+static bool run_turn(struct client *c) {
 	if (await(c) == -1) return false;
 	c->busy = false;
 	if (atomic_load(&c->stop) && running(c)) c->end_ns = c->pool.now_ns;
@@ -196,7 +196,7 @@ static void *run(void *argument) {
 	struct client *c = argument;
 	(void)io_private_descriptors(NULL, 0); /* without it the clients share the limit */
 	c->pool.loop = io_loop_new();
-	while (c->pool.loop && turn(c)) {}
+	while (c->pool.loop && run_turn(c)) {}
 	for (; c->pool.backlog.count; backlog_remove(&c->pool.backlog)) measures_unsent(c->pool.filling);
 	if (!c->pool.loop) c->pool.filling->failure[FAILURE_DESCRIPTORS]++;
 	for (unsigned i = 0; i < c->pool.count; i++) {

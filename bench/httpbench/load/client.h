@@ -8,16 +8,16 @@
 
 struct client;
 
-/* The client of that number, ready to start. NULL with errno: no memory. */
+/* Makes the client of that number. Returns NULL with errno if there is no memory. */
 struct client *client_new(const struct plan *plan, unsigned number);
 
-/* Starts its thread, with its clock at started_ns (of CLOCK_MONOTONIC). 0, or -1 with errno. */
+/* Starts its thread; its run begins at started_ns of CLOCK_MONOTONIC. Returns 0, or -1 with errno. */
 int client_start(struct client *client, int64_t started_ns);
 
-/* Adds what it measured in the seconds that have passed since the last call, and resets that. false: it has ended. */
+/* Adds what it has measured since the last call to sum. Returns false if it has ended. */
 bool client_collect(struct client *client, struct measures *sum);
 
-/* Asks it to end before its time, as if that were now. */
+/* Asks it to end now. */
 void client_stop(struct client *client);
 
 /* Waits for its end, if it was started, and frees it. NULL is allowed. */

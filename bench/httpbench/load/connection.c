@@ -76,7 +76,7 @@ void connection_assign(struct connections *c, struct connection *conn, int64_t d
 
 /* --- the end of requests and connections --- */
 
-/* sound: the server is still spoken to. */
+/* Closes a connection and resets it. sound: over TLS it sends close_notify. */
 static void end(struct connections *c, struct connection *conn, bool sound) {
 	if (conn->state != CONNECTION_CLOSED) {
 		tls_close(conn->tls, sound);
@@ -96,7 +96,7 @@ static void end(struct connections *c, struct connection *conn, bool sound) {
 
 void connection_close(struct connections *c, struct connection *conn) { end(c, conn, true); }
 
-/* A request leaves its first connection. */
+/* Records the lateness of a request that leaves its first connection. */
 static void note_lateness(struct connections *c, const struct connection_request *p) {
 	if (plan_open_loop(c->plan) && !p->again)
 		histogram_record(&c->filling->duration[DURATION_LATENESS], p->placed_ns - p->due_ns);
@@ -109,14 +109,14 @@ static void request_fail(struct connections *c, const struct connection_request 
 	histogram_censor(&c->filling->duration[DURATION_WHOLE]);
 }
 
-/* Whether the next try would fail alike, and at once. */
+/* Whether the next attempt would fail in the same way at once. */
 static bool is_lasting(const struct connections *c, enum failure failure) {
 	if (failure == FAILURE_PORTS || failure == FAILURE_DESCRIPTORS) return true;
 	return !plan_open_loop(c->plan) && (failure == FAILURE_REFUSED || failure == FAILURE_CONNECT);
 }
 
 void connection_fail(struct connections *c, struct connection *conn, enum failure failure) {
-	/* what is behind the first request on an open connection was broken off */
+	/* on an open connection the requests after the first were cut off */
 	enum failure rest = conn->state == CONNECTION_OPEN && failure != FAILURE_TIMEOUT ? FAILURE_RESET : failure;
 	for (unsigned i = 0; i < conn->assigned; i++) request_fail(c, pending_of(c, conn, i), i == 0 ? failure : rest);
 	c->under_way -= conn->assigned;
@@ -141,7 +141,7 @@ static enum failure failure_of(int error) {
 	}
 }
 
-/* For a connection that errno has ended. */
+/* Ends a connection because of errno. */
 static void fail(struct connections *c, struct connection *conn) {
 	enum failure failure = failure_of(errno);
 	if (conn->state == CONNECTION_HANDSHAKE && (failure == FAILURE_SHORT || failure == FAILURE_RESET))
@@ -164,14 +164,14 @@ static void give_back(struct connections *c, struct connection *conn) {
 	c->under_way -= conn->assigned;
 }
 
-/* Of the answer that comes next. */
+/* Sets the deadline of the next answer. */
 static void set_deadline(struct connections *c, const struct connection *conn) {
 	const struct connection_request *p = pending_of(c, conn, 0);
 	int64_t since_ns = p->sent_ns ? p->sent_ns : p->placed_ns;
 	io_timeout(c->loop, conn->fd, conn->assigned ? (since_ns + c->plan->timeout_ns) / 1000000 : 0);
 }
 
-/* The answer is complete. false: so is the connection, which is closed. */
+/* Ends a request whose answer is complete. Returns false if the connection is closed. */
 static bool request_end(struct connections *c, struct connection *conn) {
 	const struct connection_request *p = pending_of(c, conn, 0);
 	struct histogram *duration = c->filling->duration;
@@ -205,7 +205,7 @@ static bool request_end(struct connections *c, struct connection *conn) {
 
 /* --- opening --- */
 
-/* Goes on to the next state, which begins now; the time spent in the last one is a duration. */
+/* Enters the next state and records the time spent in the last one. */
 static void next_state(struct connections *c, struct connection *conn, enum connection_state state,
 					   enum duration duration) {
 	c->now_ns = machine_clock_ns();
@@ -214,8 +214,8 @@ static void next_state(struct connections *c, struct connection *conn, enum conn
 	conn->since_ns = c->now_ns;
 }
 
-/* 0: the connection stands; or -1 with errno, EAGAIN when there is more to wait for. */
-static int go_on_connecting(struct connections *c, struct connection *conn) {
+/* Returns 0 if the connection is established, or -1 with errno; EAGAIN: not yet. */
+static int continue_connecting(struct connections *c, struct connection *conn) {
 	errno = target_connected(conn->fd);
 	if (errno == EINPROGRESS && io_eagain_write(c->loop, conn->fd) == 0) errno = EAGAIN;
 	if (errno) return -1;
@@ -226,8 +226,8 @@ static int go_on_connecting(struct connections *c, struct connection *conn) {
 	return -1;
 }
 
-/* As go_on_connecting(). */
-static int shake_hands(struct connections *c, struct connection *conn) {
+/* As continue_connecting(). */
+static int continue_handshake(struct connections *c, struct connection *conn) {
 	if (tls_handshake(c->loop, conn->tls) == -1) return -1;
 	next_state(c, conn, CONNECTION_OPEN, DURATION_HANDSHAKE);
 	c->filling->count[COUNT_RESUMED] += tls_resumed(conn->tls);
@@ -235,7 +235,7 @@ static int shake_hands(struct connections *c, struct connection *conn) {
 	return 0;
 }
 
-/* A new socket on its way to the server. 0, or -1 with errno. */
+/* Starts to connect a new socket to the server. Returns 0, or -1 with errno. */
 static int start_connecting(struct connections *c, struct connection *conn) {
 	const struct target *t = &c->plan->target[pending_of(c, conn, 0)->target];
 	uint32_t source = c->number + c->plan->clients * c->sources_taken++;
@@ -251,9 +251,9 @@ static int start_connecting(struct connections *c, struct connection *conn) {
 	conn->state = CONNECTION_CONNECTING;
 	c->open++;
 	if (c->plan->sources.count && sources_bind(&c->plan->sources, source, fd) == -1) return -1;
-	/* with one request at a time, in the clear, there is never anything that Nagle's algorithm would hold back */
+	/* with one request at a time and without TLS Nagle's algorithm never holds anything back */
 	if (c->plan->depth > 1 || c->tls) (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	/* the handshake's last acknowledgement goes with the request, and that of the answer with the end */
+	/* the handshake is acknowledged with the request, the answer with the end of the connection */
 	if (c->plan->per_connection == 1 && !c->tls) (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof off);
 	conn->since_ns = machine_clock_ns();
 	if (connect(fd, (const struct sockaddr *)&t->address, t->address_length) == -1 && errno != EINPROGRESS) return -1;
@@ -264,7 +264,7 @@ static int start_connecting(struct connections *c, struct connection *conn) {
  * other, and a server that is quicker than this client is woken once for all of them and not, at this client's expense,
  * for each. */
 void connection_open(struct connections *c, struct connection *conn) {
-	if (start_connecting(c, conn) == -1 || (go_on_connecting(c, conn) == -1 && errno != EAGAIN) ||
+	if (start_connecting(c, conn) == -1 || (continue_connecting(c, conn) == -1 && errno != EAGAIN) ||
 		io_wantwrite(c->loop, conn->fd) == -1) {
 		fail(c, conn);
 		return;
@@ -280,7 +280,7 @@ static const struct target_bytes *bytes_of(const struct connections *c, const st
 	return last ? &t->last : &t->request;
 }
 
-/* The connection has taken so many bytes. */
+/* Notes that the kernel has taken n bytes. */
 static void written(struct connections *c, struct connection *conn, size_t n) {
 	for (; n; conn->written++) {
 		size_t rest = bytes_of(c, conn, conn->written)->length - conn->partly;
@@ -301,7 +301,7 @@ static ssize_t try_writev(struct connections *c, struct connection *conn, const 
 					 : io_trywritev(c->loop, conn->fd, part, parts, IO_LAST);
 }
 
-/* Writes all that is assigned. 0; or -1 with errno, EAGAIN when there is more to write. */
+/* Writes all requests that are assigned. Returns 0, or -1 with errno; EAGAIN: some are left. */
 static int send_requests(struct connections *c, struct connection *conn) {
 	while (conn->written < conn->assigned) {
 		struct iovec part[WRITE_PARTS];
@@ -318,7 +318,7 @@ static int send_requests(struct connections *c, struct connection *conn) {
 	return 0;
 }
 
-/* What is to happen after an attempt to send. 0, or -1 with errno: the connection has failed. */
+/* Decides what a connection waits for after an attempt to send. Returns 0, or -1 with errno if it has failed. */
 static int after_sending(struct connections *c, struct connection *conn, int result) {
 	bool blocked = result == -1 && errno == EAGAIN;
 	if (result == -1 && !blocked) {
@@ -337,12 +337,12 @@ static int after_sending(struct connections *c, struct connection *conn, int res
 void connection_write(struct connections *c, struct connection *conn) {
 	int result = 0;
 	if (conn->state == CONNECTION_CONNECTING) {
-		result = go_on_connecting(c, conn);
+		result = continue_connecting(c, conn);
 		if (result == -1 && errno == EAGAIN) result = io_wantwrite(c->loop, conn->fd);
 	}
 	if (result == 0 && conn->state == CONNECTION_HANDSHAKE) {
-		result = shake_hands(c, conn);
-		if (result == -1 && errno == EAGAIN) return; /* in whichever direction */
+		result = continue_handshake(c, conn);
+		if (result == -1 && errno == EAGAIN) return; /* it waits for either direction */
 	}
 	if (result == 0 && conn->state == CONNECTION_OPEN)
 		result = after_sending(c, conn, conn->broken ? 0 : send_requests(c, conn));
@@ -351,10 +351,10 @@ void connection_write(struct connections *c, struct connection *conn) {
 
 /* --- receiving --- */
 
-/* Takes answers apart; false: the connection is closed. */
+/* Parses answers. Returns false if the connection is closed. */
 static bool take(struct connections *c, struct connection *conn, const char *data, size_t length) {
 	while (length) {
-		if (!conn->written) { /* nobody asked; an idle connection may be told so before it is closed */
+		if (!conn->written) { /* an answer without a request, as 408 before an idle connection is closed */
 			connection_fail(c, conn, FAILURE_PROTOCOL);
 			return false;
 		}
@@ -375,7 +375,7 @@ static bool take(struct connections *c, struct connection *conn, const char *dat
 			connection_fail(c, conn, FAILURE_PROTOCOL);
 			return false;
 		}
-		if (head && !conn->response.status) p->first_ns = 0; /* an interim answer is not yet it */
+		if (head && !conn->response.status) p->first_ns = 0; /* an interim response does not count */
 		data += n;
 		length -= (size_t)n;
 		if (!response_complete(&conn->response)) continue;
@@ -409,7 +409,7 @@ bool connection_read(struct connections *c, struct connection *conn) {
 	}
 	size_t kept = conn->input_length;
 	if (kept) memcpy(c->input, conn->input, kept);
-	io_dontwantread(c->loop, conn->fd); /* before it is known whether anything more is to come */
+	io_dontwantread(c->loop, conn->fd); /* it may be closed below */
 	ssize_t n = try_read(c, conn, c->input + kept, CONNECTION_READ_MAX - kept);
 	if (n >= 0) c->now_ns = machine_clock_ns();
 	if (n == 0) {
@@ -433,7 +433,7 @@ bool connection_read(struct connections *c, struct connection *conn) {
 
 /* --- all of them --- */
 
-/* The part of a whole that the client of that number has. */
+/* Returns the part of a whole that belongs to the client of that number. */
 static uint64_t part_of(uint64_t whole, unsigned clients, unsigned number) {
 	return whole / clients + (number < whole % clients);
 }

@@ -74,12 +74,12 @@ int64_t histogram_beyond(const struct histogram *h, int64_t timeout_ns) {
 	return h->samples && h->most > timeout_ns ? h->most : timeout_ns;
 }
 
-/* What stands for the durations that share a count. */
+/* Returns the middle of the durations that share a count. */
 static double middle(unsigned index) {
 	return (double)histogram_lowest(index) + (double)(((int64_t)1 << bucket_of(index)) >> 1);
 }
 
-/* The mean over the samples of (value - about) to the power of 1 or 2. */
+/* Returns the mean over the samples of (value - about)^power; power is 1 or 2. */
 static double moment(const struct histogram *h, double about, int power) {
 	double sum = 0;
 	if (!h->samples) return 0;

@@ -20,30 +20,30 @@ enum {
 struct histogram {
 	uint64_t count[HISTOGRAM_COUNTS];
 	uint64_t samples, censored;
-	int64_t least, most; /* ns; of no meaning without samples */
+	int64_t least, most; /* ns; undefined without samples */
 };
 
-/* Empty again; an all-zero one is empty too. O(range in use). */
+/* Empties it; an all-zero one is empty, too. O(range in use). */
 void histogram_reset(struct histogram *h);
 
 /* A duration below 1 ns counts as 0. */
 void histogram_record(struct histogram *h, int64_t ns);
 void histogram_censor(struct histogram *h);
 
-/* So many samples of what shares the place. */
+/* Records samples durations that share a place. */
 void histogram_record_at(struct histogram *h, unsigned index, uint64_t samples);
 
 /* Adds what `from` holds. Exact: merging and recording commute. */
 void histogram_add(struct histogram *h, const struct histogram *from);
 
-/* The longest duration that counts the same as the sample of that rank does, in ns; percentile from 0 to 100.
- * -1: it is among the censored ones, or there are none at all. */
+/* Returns a percentile (0 to 100) in ns: the longest duration that shares the place of that sample. -1: the sample is
+ * censored, or there is none. */
 int64_t histogram_percentile(const struct histogram *h, double percentile);
 
-/* What the censored ones took at least, if each took as long as some timeout. */
+/* Returns what the censored samples took at least, if each took as long as the timeout. */
 int64_t histogram_beyond(const struct histogram *h, int64_t timeout_ns);
 
-/* Of the samples that have a value; 0 without any. */
+/* Mean and standard deviation of the samples that have a value; 0 if there is none. */
 double histogram_mean(const struct histogram *h);
 double histogram_deviation(const struct histogram *h);
 

@@ -1,11 +1,11 @@
-/* measures.h - what a client measured in a span of time. */
+/* measures.h - durations, counts and failures of a span of time. */
 #ifndef BENCH_MEASURES_H
 #define BENCH_MEASURES_H
 
 #include "bench/httpbench/load/histogram.h"
 #include "bench/httpbench/load/tls.h"
 
-/* The durations, each from its own beginning. */
+/* Durations: from when until when. */
 enum duration {
 	DURATION_CONNECT,    /* connect(2) until the connection stands */
 	DURATION_HANDSHAKE,  /* of TLS, from there on */
@@ -15,9 +15,9 @@ enum duration {
 	DURATIONS
 };
 
-/* What kept a request from its answer. */
+/* Why a request was not answered. */
 enum failure {
-	FAILURE_REFUSED,     /* nobody listens */
+	FAILURE_REFUSED,     /* ECONNREFUSED */
 	FAILURE_RESET,       /* the connection was broken off */
 	FAILURE_TIMEOUT,     /* no answer in time */
 	FAILURE_SHORT,       /* the answer ended before its length */
@@ -53,7 +53,7 @@ struct measures {
 	char tls[TLS_TEXT], tls_failed[TLS_TEXT]; /* what a handshake agreed on; why one failed; empty: none did */
 };
 
-/* As they are called in reports and logs. */
+/* Their names in reports and logs. */
 extern const char *const duration_name[DURATIONS];
 extern const char *const failure_name[FAILURES];
 extern const char *const count_name[COUNTS];

@@ -1,4 +1,4 @@
-/* plan.h - what is to be done in a run. */
+/* plan.h - the settings of a run. */
 #ifndef BENCH_PLAN_H
 #define BENCH_PLAN_H
 

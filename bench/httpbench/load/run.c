@@ -1,4 +1,4 @@
-/* run.c - see run.h. The main thread looks now and then, and adds up what the clients hand over each second. */
+/* run.c - see run.h. The main thread adds up what the clients hand over each second. */
 #include "bench/httpbench/load/run.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static volatile sig_atomic_t interrupted;
 
 void (*run_before_kill)(void);
 
-/* The first signal ends the run, one that comes later the program; timeout(1) sends two at once. */
+/* The first signal ends the run, a later one the program. timeout(1) sends two at once, which count as one. */
 static void interrupt(int number) {
 	static double first_s;
 	double now_s = machine_seconds(CLOCK_MONOTONIC);
@@ -39,7 +39,7 @@ static void note_usage(struct run *r, double sign) {
 	r->system_s += sign * of_timeval(usage.ru_stime);
 }
 
-/* Waits until some time or a signal. */
+/* Sleeps until when_s or a signal. */
 static void sleep_until(double when_s) {
 	double left = when_s - machine_seconds(CLOCK_MONOTONIC);
 	if (left <= 0) return;
@@ -57,7 +57,7 @@ static void stop_clients(struct client **client, unsigned clients) {
 	for (unsigned i = 0; i < clients; i++) client_stop(client[i]);
 }
 
-/* Nothing ever worked, and why is known. */
+/* Whether nothing has worked and the reason is known. */
 static bool is_hopeless(const struct measures *m) {
 	if (m->count[COUNT_CONNECTED] == 0) return m->connect_error != 0;
 	return !m->count[COUNT_ANSWERED] && !*m->tls && *m->tls_failed;
@@ -92,7 +92,7 @@ static void watch_clients(struct client **client, unsigned clients, double start
 
 static int64_t of_seconds(double s) { return (int64_t)(s * 1e9); }
 
-/* Makes the clients before one is started: what that takes is no request's. 0, or -1 with errno. */
+/* Makes all clients before one is started, so that this time is not measured. Returns 0, or -1 with errno. */
 static int make_clients(struct client **client, const struct plan *plan) {
 	for (unsigned i = 0; i < plan->clients; i++)
 		if (!(client[i] = client_new(plan, i))) return -1;
@@ -117,7 +117,7 @@ int run_plan(const struct plan *plan, run_watch *watch, void *context, struct ru
 	struct measures *m = calloc(1, sizeof *m);
 	struct counters counters, counters_after;
 	memset(r, 0, sizeof *r);
-	sigaction(SIGINT, &catch, NULL); /* from now on: also between two runs one may come */
+	sigaction(SIGINT, &catch, NULL); /* they stay set: a signal may come between two runs */
 	sigaction(SIGTERM, &catch, NULL);
 	errno = ENOMEM;
 	int result = client && m ? make_clients(client, plan) : -1;

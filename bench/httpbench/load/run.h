@@ -22,12 +22,12 @@ typedef void run_watch(void *context, double from_s, double to_s, const struct m
 /* Answers a second, up to the last. */
 static inline double run_rate(const struct run *r) { return (double)r->total.count[COUNT_ANSWERED] / r->elapsed_s; }
 
-/* What is to be done when a second signal ends the program at once: async-signal-safe; NULL: nothing. */
+/* Called before a second signal ends the program; async-signal-safe. NULL: nothing is called. */
 extern void (*run_before_kill)(void);
 
-/* 0; or -1 with errno: the clients could not be started. SIGINT or SIGTERM ends a run before its time, and any run
- * after it at once; one that comes later than together with it ends the program. A run that gets nowhere ends early,
- * too: each connection, or each TLS handshake, fails. */
+/* Runs the plan. Returns 0, or -1 with errno if the clients could not be started. SIGINT or SIGTERM ends the run early
+ * and later runs at once; a second signal ends the program. A run in which every connection or every TLS handshake
+ * fails ends early. */
 int run_plan(const struct plan *plan, run_watch *watch, void *context, struct run *run);
 
 #endif

@@ -1,4 +1,4 @@
-/* schedule.h - when requests are due, and for what: made from a seed, and moved by nothing that the server does. */
+/* schedule.h - when requests are due, and for which target. It depends on a seed, never on the server. */
 #ifndef BENCH_SCHEDULE_H
 #define BENCH_SCHEDULE_H
 
@@ -12,14 +12,14 @@ struct schedule {
 	double next_ns; /* when the next request is due, since then */
 };
 
-/* Of the client of that number. */
+/* Starts the schedule of the client of that number. */
 void schedule_start(struct schedule *s, const struct plan *plan, unsigned number, int64_t started_ns);
 
-/* When the next request is due, on CLOCK_MONOTONIC in ns; and on to the one after it. */
+/* Returns when the next request is due, in ns of CLOCK_MONOTONIC; moves on to the one after it. */
 int64_t schedule_due(const struct schedule *s);
 void schedule_advance(struct schedule *s);
 
-/* The number of a target. */
+/* Draws the number of a target. */
 unsigned schedule_target(struct schedule *s);
 
 #endif

@@ -21,7 +21,7 @@ static int keep_session(SSL *stream, SSL_SESSION *session) {
 	struct tls *tls = SSL_CTX_get_app_data(SSL_get_SSL_CTX(stream));
 	SSL_SESSION_free(tls->session);
 	tls->session = session;
-	return 1; /* it is ours */
+	return 1; /* the session is kept */
 }
 
 static bool is_address(const char *host) {
@@ -33,7 +33,7 @@ static bool set_up(struct tls *tls, const struct tls_options *options) {
 	static const unsigned char alpn[] = "\x08http/1.1";
 	SSL_CTX *context = tls->context;
 	SSL_CTX_set_app_data(context, tls);
-	/* what a write has not taken is offered again from where it lies then, and in other parts */
+	/* the rest of a write may be offered from another address and in other parts */
 	SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 	SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS); /* thousands are idle */
 	SSL_CTX_set_read_ahead(context, 1);                  /* a record's head and body in one read(2) */
@@ -79,8 +79,8 @@ tls_stream *tls_open(struct tls *tls, int fd) {
 	return NULL;
 }
 
-/* What a call that did not succeed wants: marks it in the loop for EAGAIN, else sets errno. Always -1, but 0 at the
- * end of input. */
+/* Finds out why a call did not succeed: watches the descriptor and sets EAGAIN, or sets another errno. Returns -1, or 0
+ * at the end of input. */
 static int outcome(io_loop *loop, SSL *stream, int result) {
 	int error = errno;
 	switch (SSL_get_error(stream, result)) {
@@ -96,7 +96,7 @@ static int outcome(io_loop *loop, SSL *stream, int result) {
 	return -1;
 }
 
-/* What outcome() looks at belongs to the next call alone. */
+/* Clears what outcome() reads, so that it belongs to the next call. */
 static void begin(void) {
 	ERR_clear_error();
 	errno = 0;
@@ -118,7 +118,7 @@ int tls_handshake(io_loop *loop, tls_stream *stream) {
 
 ssize_t tls_tryread(io_loop *loop, tls_stream *stream, void *buffer, size_t length) {
 	size_t have = 0, n;
-	/* a record at a time; where none is left in memory the rest is not asked for: there rarely is any */
+	/* reads one record after the other that is in memory; more input is rarely there */
 	while (have < length && (!have || SSL_has_pending(stream))) {
 		begin();
 		if (SSL_read_ex(stream, (char *)buffer + have, length - have, &n) != 1) {

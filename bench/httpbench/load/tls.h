@@ -29,24 +29,25 @@ void tls_free(struct tls *tls);
 /* For a connection that stands. NULL: no memory. */
 tls_stream *tls_open(struct tls *tls, int fd);
 
-/* Goes on with the handshake. 0: it is complete. -1 with EAGAIN: fd is now watched for what it needs; go on when fd
- * comes up, in either direction. -1 with anything else: it has failed. */
+/* Continues the handshake. Returns 0 when it is complete; -1 with EAGAIN if it has to be called again when fd is ready,
+ * for which fd is watched; -1 with another errno if it has failed. */
 int tls_handshake(io_loop *loop, tls_stream *stream);
 
-/* As io_tryread() and io_trywritev(), behind the handshake. End of input is what close_notify says (RFC 8446, section
- * 6.1). Errors: ENODATA: the connection ended without it; EPROTO: a record was broken; else those of the calls. */
+/* As io_tryread() and io_trywritev(), after the handshake. close_notify ends the input (RFC 8446, section 6.1). Errors:
+ * ENODATA: the connection ended without it; EPROTO: a record was malformed; else those of the calls. */
 ssize_t tls_tryread(io_loop *loop, tls_stream *stream, void *buffer, size_t length);
 ssize_t tls_trywritev(io_loop *loop, tls_stream *stream, const struct iovec *part, int parts);
 
-/* Frees the stream, but not its descriptor; says close_notify first if the connection is sound. NULL is allowed. */
+/* Frees the stream without closing its descriptor; sends close_notify first if the connection is sound. NULL is
+ * allowed. */
 void tls_close(tls_stream *stream, bool sound);
 
 bool tls_resumed(const tls_stream *stream);
 
-/* Version and cipher of a complete handshake, into text[TLS_TEXT]. */
+/* Writes version and cipher of a complete handshake to text[TLS_TEXT]. */
 void tls_describe(const tls_stream *stream, char *text);
 
-/* Why the last call of this thread failed, into text[TLS_TEXT]. */
+/* Writes why the last call of this thread failed to text[TLS_TEXT]. */
 void tls_explain(const tls_stream *stream, char *text);
 
 #endif
