@@ -72,6 +72,7 @@ class Case:
     extra: str = ""
     idle: int = 0  # connections
     seconds: float = 1  # of a run, in units of --seconds; 0: there is no load
+    rounds: int = 1000  # at most
     protocol: str = "http"
 
 
@@ -97,8 +98,8 @@ CASES = [
     Case("workers", "1 KB, two workers", extra="workers"),
     Case("shortlived", "30,000 short-lived, two workers", "/1k",
          ["-c", 30_000, "-t", 2, "-k", 1, "--ramp", 1], once=True, workers=2, seconds=5),
-    Case("cold", "1 KB beside 8 cold downloads", load=HOT, extra="downloads", seconds=3),
-    Case("slow", "1 KB beside 8 from a slow disk", load=HOT, extra="slow downloads", seconds=3),
+    Case("cold", "1 KB beside 8 cold downloads", load=HOT, extra="downloads", seconds=3, rounds=3),
+    Case("slow", "1 KB beside 8 from a slow disk", load=HOT, extra="slow downloads", seconds=3, rounds=3),
     Case("tls-1k", "TLS, 1 KB", protocol="https"),
     Case("tls-16k", "TLS, 16 KB", "/16k", protocol="https"),
     Case("tls-100k", "TLS, 100 KB", "/100k", protocol="https"),
@@ -406,7 +407,7 @@ def run_case(servers, case, names, arguments, results):
                 print(f"versus: {server.name} does not hold more than {held} connections", file=sys.stderr)
                 short.add(server.name)
         instances = [(server, name) for server, name in instances if name not in short]
-        for _ in range(arguments.rounds if case.seconds else 0):
+        for _ in range(min(arguments.rounds, case.rounds) if case.seconds else 0):
             for server, name in instances:
                 cold = "downloads" in case.extra and name == server.name
                 with cold_downloads(servers, server) if cold else contextlib.nullcontext():
