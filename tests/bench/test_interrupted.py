@@ -122,18 +122,25 @@ def test_the_keyboard_and_a_lost_terminal_interrupt_the_whole_group(plain, tmp_p
         assert wait_until(lambda: not left(), 2), left()
 
 
+def served(left):
+    """The temporary directory of a measurement whose gatling runs."""
+    gatling = next(pid for pid, program in left().items() if program == "gatling")
+    words = Path(f"/proc/{gatling}/cmdline").read_text().split("\0")
+    return Path(words[words.index("-c") + 1]).parent
+
+
 def test_a_measurement_that_is_killed_takes_its_children_with_it(plain, tmp_path):
     with measuring("versus", plain, tmp_path) as (process, left):
+        directory = served(left)
         process.kill()
         assert wait_until(lambda: not left(), END_S), left()
+        shutil.rmtree(directory)
 
 
 def test_the_files_that_were_served_are_removed(plain, tmp_path):
     with measuring("versus", plain, tmp_path) as (process, left):
-        gatling = next(pid for pid, program in left().items() if program == "gatling")
-        words = Path(f"/proc/{gatling}/cmdline").read_text().split("\0")
-        root = Path(words[words.index("-c") + 1])
-        assert root.is_dir()
+        directory = served(left)
+        assert directory.is_dir()
         process.terminate()
         process.wait(END_S)
-        assert not root.parent.exists()
+        assert not directory.exists()
