@@ -7,7 +7,7 @@
 
 enum { LINE_LENGTH_MAX = 16384 };
 
-const char *const counter_name[COUNTERS] = {
+const char *const counters_name[COUNTERS] = {
 	"ListenOverflows",      /* a full accept queue: connections were dropped */
 	"ListenDrops",          /* the same, and for other reasons */
 	"TCPReqQFullDrop",      /* a full SYN queue */
@@ -23,7 +23,7 @@ const char *const counter_name[COUNTERS] = {
 
 static void set(struct counters *c, const char *name, uint64_t value) {
 	for (int i = 0; i < COUNTERS; i++)
-		if (strcmp(counter_name[i], name) == 0) c->value[i] = value;
+		if (strcmp(counters_name[i], name) == 0) c->value[i] = value;
 }
 
 /* Pairs of lines, "Prefix: names" and "Prefix: values". */
@@ -39,7 +39,7 @@ static void read_pairs(struct counters *c, const char *path) {
 	if (in) fclose(in);
 }
 
-/* A line a processor of hexadecimal numbers, the second of which is what was dropped. */
+/* Each processor has a line of hexadecimal numbers; the second counts dropped packets. */
 static void read_softnet(struct counters *c) {
 	char line[512];
 	uint64_t dropped = 0;
@@ -52,11 +52,11 @@ static void read_softnet(struct counters *c) {
 	set(c, "softnet_dropped", dropped);
 }
 
-void counters_ticks(uint64_t tick[TICKS]) {
+void counters_ticks(uint64_t tick[COUNTERS_TICKS]) {
 	char line[512];
 	FILE *in = fopen("/proc/stat", "r");
 	char *at = in && fgets(line, sizeof line, in) ? line + strcspn(line, " ") : NULL;
-	for (int i = 0; i < TICKS; i++) tick[i] = at ? strtoull(at, &at, 10) : 0;
+	for (int i = 0; i < COUNTERS_TICKS; i++) tick[i] = at ? strtoull(at, &at, 10) : 0;
 	if (in) fclose(in);
 }
 
@@ -65,10 +65,10 @@ void counters_read(struct counters *c) {
 	read_pairs(c, "/proc/net/netstat");
 	read_pairs(c, "/proc/net/snmp");
 	read_softnet(c);
-	uint64_t tick[TICKS];
+	uint64_t tick[COUNTERS_TICKS];
 	counters_ticks(tick);
-	for (int i = 0; i < TICKS; i++) c->ticks += tick[i];
-	c->stolen = tick[TICKS_STOLEN];
+	for (int i = 0; i < COUNTERS_TICKS; i++) c->ticks += tick[i];
+	c->stolen = tick[COUNTERS_TICKS_STOLEN];
 }
 
 struct counters counters_since(const struct counters *now, const struct counters *before) {
@@ -78,7 +78,7 @@ struct counters counters_since(const struct counters *now, const struct counters
 }
 
 bool counters_stolen(const struct counters *c, char *text, size_t size) {
-	if (c->stolen * 1000 <= c->ticks * STOLEN_PER_MILLE) return false;
+	if (c->stolen * 1000 <= c->ticks * COUNTERS_STOLEN_PER_MILLE) return false;
 	snprintf(text, size, "others on the host took %.1f %% of the processors",
 			 100 * (double)c->stolen / (double)c->ticks);
 	return true;
@@ -88,7 +88,7 @@ bool counters_moved(const struct counters *c, char *text, size_t size) {
 	size_t n = 0;
 	for (int i = 0; i < COUNTERS && n < size; i++)
 		if (c->value[i])
-			n += (size_t)snprintf(text + n, size - n, "%s%s +%llu", n ? ", " : "", counter_name[i],
+			n += (size_t)snprintf(text + n, size - n, "%s%s +%llu", n ? ", " : "", counters_name[i],
 								  (unsigned long long)c->value[i]);
 	return n > 0;
 }

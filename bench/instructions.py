@@ -1,26 +1,28 @@
-"""Counts what a request costs the server in user-space instructions (callgrind) and in system calls (strace), which do
-not depend on the machine's mood, and compares them with what is kept in instructions.tsv.
+"""Counts the instructions (callgrind) and system calls (strace) of a request, which do not depend on the machine's load,
+and compares them with those in instructions.tsv.
 
     instructions.py BUILD [--update]
 
-Each is the difference between two runs, one with twice as many requests, so that starting and ending do not count.
-Fails when one has grown by more than GROWTH. Another compiler makes other instructions: then system calls are compared
-alone. "make instructions" compares, "make instructions UPDATE=1" keeps the new numbers.
+Each number is the difference between two runs, one with twice as many requests, so that start and end do not count.
+Fails if one has grown by more than GROWTH. With another compiler only system calls are compared. "make instructions"
+compares, "make instructions UPDATE=1" keeps the new numbers.
 """
 
 import contextlib
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from processes import Process, end_on_signals
+
 KEPT = Path(__file__).with_suffix(".tsv")
 REQUESTS = 1000
 GROWTH = 1.03
+DUMP_S = 60  # that callgrind may take to write what it counted
 SIZES = {"1k": 1024, "100k": 100 * 1024}
 CHANGED, SINCE = 784111777, b"If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
 CASES = {  # path, further fields, whether each request has a connection of its own, and a line in the log
@@ -50,11 +52,13 @@ def answer_of(connection, path, fields):
     return head, body
 
 
-def references():
-    """What a client sends that wants much work done for few octets (HPACK); the server ends it after the first block."""
-    def frame(kind, flags, stream, payload):
-        return len(payload).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4) + payload
+def frame(kind, flags, stream, payload):
+    """A frame of HTTP/2."""
+    return len(payload).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4) + payload
 
+
+def references():
+    """Few octets that expand to large headers (HPACK); the server closes the connection after the first block."""
     get = b"\x82\x84\x86\x41\x01a"
     literal = b"\x40\x01x\x7f\xa1\x1e" + b"y" * 4000  # name "x", a value of 4,000 octets, into the table
     return (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"") + frame(1, 5, 1, get + literal)
@@ -95,18 +99,14 @@ def serving(tracer, root, case):
     command = [*tracer, root / "gatling", "-c", root, "-i", "127.0.0.1", "-p", "0", "-j", "1"]
     command += [] if CASES[case] and CASES[case][3] else ["-n"]
     user = "nobody" if os.geteuid() == 0 else None  # as root it changes its root, out of callgrind's reach
-    with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, user=user,
-                          start_new_session=True) as process:  # fmt: skip
-        try:
-            for line in process.stderr:
-                if found := re.search(r"http://127\.0\.0\.1:(\d+)/", line):
-                    break
-            else:
-                sys.exit("instructions: the server does not start")
-            yield int(found[1])
-        finally:
-            os.killpg(process.pid, signal.SIGTERM)  # strace itself would not pass it on
-            process.communicate()
+    with Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, user=user) as process:
+        for line in process.stderr:
+            if found := re.search(r"http://127\.0\.0\.1:(\d+)/", line):
+                break
+        else:
+            sys.exit("instructions: the server does not start")
+        yield int(found[1])
+        process.stop(whole_group=True, limit_s=DUMP_S)  # strace would not pass the signal on
 
 
 def count(root, case, requests):
@@ -140,7 +140,7 @@ def measure(build):
 
 
 def compiler(build):
-    """What the compilers of the program and of what it is linked with wrote into it."""
+    """The names of the compilers of the program and its libraries, as they stand in it."""
     comment = subprocess.run(["readelf", "-p", ".comment", build / "gatling"], capture_output=True, text=True, check=True)
     return ", ".join(re.findall(r"\]  (.*)", comment.stdout))
 
@@ -152,7 +152,7 @@ def keep(found, build):
 
 
 def compare(found, build):
-    """Prints both; whether none has grown."""
+    """Prints both. Returns whether none has grown."""
     first, _, *lines = KEPT.read_text().splitlines()
     good, same_compiler = True, first == f"# {compiler(build)}"
     if not same_compiler:
@@ -170,6 +170,7 @@ def compare(found, build):
 
 
 if __name__ == "__main__":
+    end_on_signals()
     program = Path(sys.argv[1])
     counted = measure(program)
     if "--update" in sys.argv:

@@ -36,7 +36,7 @@ double machine_seconds(clockid_t clock) {
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Prints the rest of the first line of a file that begins with start; nothing where there is none. */
+/* Prints the rest of the first line of a file that begins with start. */
 static void print_line(FILE *out, const char *key, const char *path, const char *start) {
 	char line[LINE_MAX_LENGTH];
 	FILE *in = fopen(path, "r");
@@ -51,7 +51,7 @@ static void print_line(FILE *out, const char *key, const char *path, const char 
 	if (in) fclose(in);
 }
 
-/* What reading the clock costs, at least. */
+/* Returns the shortest time between two readings of the clock. */
 static int64_t clock_cost_ns(void) {
 	int64_t least = INT64_MAX;
 	for (int i = 0; i < CLOCK_READINGS; i++) {

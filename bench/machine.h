@@ -1,4 +1,4 @@
-/* machine.h - what a measurement was made on, as the "# key<TAB>value" lines that begin every table of results. */
+/* machine.h - describes the machine in the "# key<TAB>value" lines at the beginning of every table of results. */
 #ifndef BENCH_MACHINE_H
 #define BENCH_MACHINE_H
 
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* Program, arguments, date, kernel, processor, clock, and the limits and settings of the network that matter. */
+/* Prints program, arguments, date, kernel, processor, clock, limits and settings of the network. */
 void machine_describe(FILE *out, int argc, char **argv);
 
 /* CLOCK_MONOTONIC, in ns; and any clock, in seconds. */

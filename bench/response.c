@@ -23,7 +23,7 @@ static bool is_named(const char *line, size_t length, const char *name) {
 	return length > n && line[n] == ':' && strncasecmp(line, name, n) == 0;
 }
 
-/* Whether the value of a field line contains a token; they are lists of few words. */
+/* Whether a field line contains a token. */
 static bool contains(const char *line, const char *end, const char *token) {
 	size_t n = strlen(token);
 	for (; line + n <= end; line++)
@@ -31,7 +31,7 @@ static bool contains(const char *line, const char *end, const char *token) {
 	return false;
 }
 
-/* All digits, and not too many. */
+/* Parses up to LENGTH_DIGITS digits. */
 static bool parse_length(uint64_t *n, const char *at, const char *end) {
 	while (at < end && (*at == ' ' || *at == '\t')) at++;
 	while (end > at && (end[-1] == '\r' || end[-1] == ' ' || end[-1] == '\t')) end--;
@@ -44,7 +44,7 @@ static bool parse_length(uint64_t *n, const char *at, const char *end) {
 	return true;
 }
 
-/* false: it is broken. */
+/* Parses a field line. Returns false if it is malformed. */
 static bool parse_field(struct response *r, const char *line, const char *end, bool *has_length, bool *chunked) {
 	size_t length = (size_t)(end - line);
 	switch (*line | 0x20) {
@@ -102,7 +102,7 @@ static int hex(char c) {
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A byte between the chunks. false: it does not belong there. */
+/* Parses a byte between chunks. Returns false if it is malformed. */
 static bool step(struct response *r, char c) {
 	switch ((enum place)r->state) {
 	case AT_CHUNK_SIZE: {
@@ -133,13 +133,13 @@ static bool step(struct response *r, char c) {
 	}
 }
 
-static void compare(struct response *r, const char *data, size_t length, const struct expected *expected) {
+static void compare(struct response *r, const char *data, size_t length, const struct response_expected *expected) {
 	if (expected->at && !r->differs)
 		r->differs = r->seen + length > expected->length || memcmp(expected->at + r->seen, data, length) != 0;
 	r->seen += length;
 }
 
-int response_content(struct response *r, const char *data, size_t length, const struct expected *expected) {
+int response_content(struct response *r, const char *data, size_t length, const struct response_expected *expected) {
 	size_t at = 0;
 	if (r->until_close) {
 		compare(r, data, length, expected);

@@ -1,4 +1,4 @@
-/* response.h - an HTTP/1.1 response as it comes in: where it ends, and what it is. Keeps no bytes. */
+/* response.h - parses an HTTP/1.1 response as it comes in, without keeping its bytes. */
 #ifndef BENCH_RESPONSE_H
 #define BENCH_RESPONSE_H
 
@@ -9,7 +9,7 @@
 enum { RESPONSE_HEAD_MAX = 64 * 1024 }; /* bytes of a head; a longer one is not HTTP */
 
 /* The status and the content that an answer should have; 0: 2xx or 304; at NULL: any content. */
-struct expected {
+struct response_expected {
 	unsigned status;
 	const char *at;
 	size_t length;
@@ -27,17 +27,17 @@ struct response {
 	bool differs; /* from what was expected, so far */
 };
 
-/* Parses the head at the start of data: its length; 0: it is not complete; -1: not HTTP. An interim response (1xx) is a
- * head of its own: then status stays 0. bodiless: it answers a HEAD. */
+/* Parses the head at the start of data. Returns its length, 0 if it is not complete, or -1 if it is not HTTP. An
+ * interim response (1xx) is a head of its own, after which status is still 0. bodiless: it answers a HEAD. */
 int response_head(struct response *r, const char *data, size_t length, bool bodiless);
 
-/* Passes over what there is of the content: the bytes used up, or -1: broken chunks. */
-int response_content(struct response *r, const char *data, size_t length, const struct expected *expected);
+/* Consumes content. Returns how many bytes, or -1 if the chunks are malformed. */
+int response_content(struct response *r, const char *data, size_t length, const struct response_expected *expected);
 
-/* Whether it is complete; the next byte is another's. */
+/* Whether it is complete. */
 bool response_complete(const struct response *r);
 
-/* Whether it is complete when the server closes here. */
+/* Whether the end of the connection completes it. */
 static inline bool response_ends_by_close(const struct response *r) { return r->status && r->until_close; }
 
 #endif

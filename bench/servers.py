@@ -1,7 +1,8 @@
-"""The servers that are measured beside each other, each configured as its manual makes it fastest for static files.
+"""Starts servers that are compared with each other. Each has the fastest configuration for static files that its manual
+describes.
 
-One worker on the first core, or more on all of them. No access log. Caches of open files on, connections kept open
-without limit, deferred accepting and a large backlog wherever there is such a setting:
+A server has one worker on the first core, or several on all cores. No access log. Caches of open files on, connections
+kept open without limit, deferred accepting and a large backlog wherever there is such a setting:
 
     nginx     sendfile, tcp_nopush, open_file_cache; "listen ... deferred reuseport backlog"
     h2o       one thread; defers by itself
@@ -9,11 +10,11 @@ without limit, deferred accepting and a large backlog wherever there is such a s
     caddy     GOMAXPROCS; it has no cache of open files and cannot defer
     uring     gatling again, built with IO=uring
     epoll     smallest: the smallest program that answers from memory with epoll(7), one file
-    lazy      the same with TCP_DEFER_ACCEPT, registering only who has to wait
+    lazy      the same with TCP_DEFER_ACCEPT, registering only connections that have to wait
 
-Each listens for one of PROTOCOLS. For TLS all have the same certificate (ECDSA, P-256), TLS 1.2 and 1.3 and tickets, and
-leave encryption to the kernel where both can. Not all of them let one choose among the suites of TLS 1.3: the client
-should offer one. A connection takes any number of requests over HTTP/2, too, and 128 at a time:
+Each listens for one of PROTOCOLS. For TLS all have the same certificate (ECDSA, P-256), TLS 1.2 and 1.3, tickets, and
+encryption by the kernel if they support it. Not all of them can select the suite of TLS 1.3: the client should offer
+one. A connection takes any number of requests over HTTP/2, too, and 128 at a time:
 
     nginx     http2_chunk_size is a record of TLS; a port for HTTP/2 in clear text takes no HTTP/1.1
     h2o       uses the key in its own process, without neverbleed
@@ -23,8 +24,8 @@ should offer one. A connection takes any number of requests over HTTP/2, too, an
 
 import functools
 import os
+import resource
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -32,9 +33,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from processes import Process
+
 BACKLOG = 65535
 CONNECTIONS_MAX = 19000  # of a worker, below the limit on descriptors
-START_S, STOP_S = 10, 3
+START_S = 10
+IP_BIND_ADDRESS_NO_PORT = 24  # ip(7); not in Python 3.11
 YARDSTICKS = ("epoll", "lazy")
 PROTOCOLS = ("http", "https", "h2", "h2c")  # HTTP/1.1 and HTTP/2 with TLS, HTTP/2 in clear text
 TLS_PROTOCOLS = ("https", "h2")
@@ -143,7 +147,21 @@ ssl.pemfile = "{certificate}"
 ssl.openssl.ssl-conf-cmd = ( "MinProtocol" => "TLSv1.2", "Options" => "KTLS" )""",
     "caddy": "tls {certificate} {certificate}",
 }
-CLEAR_HTTP2 = {"nginx": " http2"}  # the others tell by its first bytes
+CLEAR_HTTP2 = {"nginx": " http2"}  # the others recognise it by its first bytes
+
+
+def raise_descriptor_limit():
+    """To the hard limit."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def bound_socket(address, kind=socket.SOCK_STREAM):
+    """A socket with that address, which gets its port when it connects."""
+    s = socket.socket(type=kind)
+    s.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
+    s.bind((address, 0))
+    return s
 
 
 def free_port():
@@ -157,20 +175,18 @@ def scheme(protocol):
 
 
 class Server:
-    """A running server: its port, what is spoken there, and what its processes use."""
+    """A running server: its port and protocol, and the processor time and memory of its processes."""
 
     def __init__(self, name, port, protocol, command, cores, directory):
         self.name, self.port, self.protocol = name, port, protocol
         words = directory / f"{name}-{port}.stderr"
         environment = os.environ | {"GOMAXPROCS": str(len(cores)), "XDG_CONFIG_HOME": str(directory)}
         with open(words, "wb") as stderr:
-            self.process = subprocess.Popen(
-                list(map(str, command)), stdout=subprocess.DEVNULL, stderr=stderr, env=environment,
-                preexec_fn=lambda: os.sched_setaffinity(0, cores), start_new_session=True,
-            )  # fmt: skip
+            self.process = Process(command, cores, stdout=subprocess.DEVNULL, stderr=stderr, env=environment)
         deadline = time.monotonic() + START_S
         while not self.listens():
             if time.monotonic() > deadline or self.process.poll() is not None:
+                self.stop()
                 sys.exit(f"{name} does not start: {' '.join(map(str, command))}\n{words.read_text()}")
             time.sleep(0.02)
 
@@ -202,16 +218,11 @@ class Server:
         return pages * os.sysconf("SC_PAGESIZE")
 
     def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+        self.process.stop()
 
 
 class Servers:
-    """Starts servers of a directory of files, and httpbench beside them; stops all at the end."""
+    """Starts servers of a temporary directory; stops them and removes it at the end."""
 
     def __init__(self, build):
         self.build = Path(build)
@@ -238,7 +249,7 @@ class Servers:
 
     @functools.cached_property
     def certificate(self):
-        """A file with a new one, and its key."""
+        """The path of a new certificate with its key."""
         path = self.directory / "certificate.pem"
         made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
                                "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "-", "-out", "-"],
@@ -269,7 +280,7 @@ class Servers:
         return [*words, path]
 
     def start(self, name, workers=1, file=None, once=False, listen=" deferred reuseport", protocol="http"):
-        """file, once: for a yardstick, which has one answer. listen: further words of nginx's directive."""
+        """file and once are for yardsticks, which have one answer; listen adds words to nginx's directive."""
         port = free_port()
         command = self.command(name, port, workers, file, once, listen, protocol)
         cores = set(self.cores if workers > 1 else self.cores[:1])
@@ -282,7 +293,7 @@ class Servers:
         server.stop()
 
 
-os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin"  # where servers are, not everybody's PATH
+os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin"  # where servers are installed
 
 
 def installed(name):

@@ -9,13 +9,13 @@
 
 enum { ADDRESS_TEXT_MAX = 64, COUNT_BITS_MAX = 24 };
 
-/* The last 32 bits of an address. */
+/* Returns where the last 32 bits of an address are. */
 static unsigned char *tail_of(struct sockaddr_storage *address) {
 	if (address->ss_family == AF_INET) return (unsigned char *)&((struct sockaddr_in *)address)->sin_addr;
 	return ((struct sockaddr_in6 *)address)->sin6_addr.s6_addr + 12;
 }
 
-/* The same as a number. */
+/* Returns them as a number. */
 static uint32_t tail_get(struct sockaddr_storage *address) {
 	uint32_t tail;
 	memcpy(&tail, tail_of(address), sizeof tail);

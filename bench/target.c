@@ -68,7 +68,7 @@ static int parse_url(struct parts *p, const char *url, char *error, size_t size)
 	return 0;
 }
 
-static bool somebody_listens(const struct addrinfo *a) {
+static bool accepts_connections(const struct addrinfo *a) {
 	struct timeval limit = {.tv_sec = LISTEN_TIMEOUT_S};
 	int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, 0);
 	bool listens = fd != -1 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0 &&
@@ -83,7 +83,7 @@ static int look_up(struct target *t, const struct parts *p, char *error, size_t 
 	if (result) return fail(error, size, "cannot find %s: %s", p->host, gai_strerror(result));
 	const struct addrinfo *a = all;
 	for (const struct addrinfo *i = all; all->ai_next && i; i = i->ai_next) {
-		if (!somebody_listens(i)) continue;
+		if (!accepts_connections(i)) continue;
 		a = i;
 		break;
 	}
@@ -93,7 +93,7 @@ static int look_up(struct target *t, const struct parts *p, char *error, size_t 
 	return 0;
 }
 
-/* The address of a target before it, if that has the same host and port. */
+/* Takes the address of an earlier target with the same host and port. Returns false if it has others. */
 static bool use_same(struct target *t, const struct parts *p, const struct target *before) {
 	struct parts other = {0};
 	char ignored[1];
@@ -115,13 +115,13 @@ static int use_unix(struct target *t, const char *path, char *error, size_t size
 	return 0;
 }
 
-static bool has_host(const struct request_options *o) {
+static bool has_host(const struct target_options *o) {
 	for (unsigned i = 0; i < o->headers; i++)
 		if (strncasecmp(o->header[i], "Host:", 5) == 0) return true;
 	return false;
 }
 
-static int make_request(struct request_bytes *r, const struct parts *p, const struct request_options *o, bool last,
+static int make_request(struct target_bytes *r, const struct parts *p, const struct target_options *o, bool last,
 						char *error, size_t size) {
 	FILE *out = open_memstream(&r->at, &r->length);
 	if (!out) return fail(error, size, "no memory");
@@ -131,10 +131,10 @@ static int make_request(struct request_bytes *r, const struct parts *p, const st
 	for (unsigned i = 0; i < o->headers; i++) fprintf(out, "%s\r\n", o->header[i]);
 	fprintf(out, "%s\r\n", last ? "Connection: close\r\n" : "");
 	if (fclose(out) != 0) return fail(error, size, "no memory");
-	return r->length <= REQUEST_MAX ? 0 : fail(error, size, "the request for %s is too long", p->path);
+	return r->length <= TARGET_REQUEST_MAX ? 0 : fail(error, size, "the request for %s is too long", p->path);
 }
 
-int target_make(struct target *t, const char *url, const struct request_options *o, const struct target *before,
+int target_make(struct target *t, const char *url, const struct target_options *o, const struct target *before,
 				char *error, size_t size) {
 	struct parts p = {0};
 	*t = (struct target){.url = url, .bodiless = strcmp(o->method, "HEAD") == 0};

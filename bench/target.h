@@ -1,4 +1,4 @@
-/* target.h - what is asked for: a URL, where its server is, and the bytes of the request. */
+/* target.h - a URL with its server's address and the bytes of its request. */
 #ifndef BENCH_TARGET_H
 #define BENCH_TARGET_H
 
@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-enum { HEADERS_MAX = 64, REQUEST_MAX = 64 * 1024 };
+enum { TARGET_HEADERS_MAX = 64, TARGET_REQUEST_MAX = 64 * 1024 };
 
-struct request_bytes {
+struct target_bytes {
 	char *at;
 	size_t length;
 };
@@ -18,28 +18,28 @@ struct target {
 	char *host; /* for TLS, of a https:// URL; NULL: in the clear */
 	struct sockaddr_storage address;
 	socklen_t address_length;
-	struct request_bytes request, last; /* last: with "Connection: close" */
-	bool bodiless;                      /* a HEAD */
+	struct target_bytes request, last; /* last: with "Connection: close" */
+	bool bodiless;                     /* a HEAD */
 };
 
-/* What all requests have in common. */
-struct request_options {
+/* What all requests share. */
+struct target_options {
 	const char *method;
-	const char *header[HEADERS_MAX]; /* "Name: value" */
+	const char *header[TARGET_HEADERS_MAX]; /* "Name: value" */
 	unsigned headers;
-	const char *unix_path; /* connect there whatever the URL's host is; NULL: do not */
+	const char *unix_path; /* connect there whatever the URL's host is; NULL: connect to the host */
 };
 
 /* Parses the URL, looks its host up and makes its requests. Of several addresses of a host it takes the first that
- * somebody listens at. before: a target that may have the same host and port, then it has the same address; NULL: none.
- * 0; or -1 with a line about what is wrong in error. */
-int target_make(struct target *target, const char *url, const struct request_options *options,
+ * accepts a connection. before: a target that may have the same host and port, then it has the same address; NULL:
+ * none. 0; or -1 with a line about what is wrong in error. */
+int target_make(struct target *target, const char *url, const struct target_options *options,
 				const struct target *before, char *error, size_t error_size);
 
 void target_free(struct target *target);
 
-/* What has become of a connect(2) that does not wait: 0: the connection stands, as it does at once on loopback; or the
- * error, EINPROGRESS as long as there is none (D. J. Bernstein, "Non-blocking BSD socket connections"). */
+/* Returns the state of a non-blocking connect(2): 0 if the connection is established, as on loopback it is at once;
+ * EINPROGRESS; or the error (D. J. Bernstein, "Non-blocking BSD socket connections"). */
 int target_connected(int fd);
 
 #endif

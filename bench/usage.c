@@ -18,7 +18,7 @@ int usage_end(int status) {
 	return status ? status : 1;
 }
 
-void refuse(const char *format, ...) {
+void usage_refuse(const char *format, ...) {
 	va_list arguments;
 	va_start(arguments, format);
 	fprintf(stderr, "%s: ", usage_program);
@@ -30,21 +30,22 @@ void refuse(const char *format, ...) {
 
 void usage_bad_option(int answer, char **argv) {
 	const char *problem = answer == ':' ? "needs a value" : "is not known";
-	/* a letter may stand among others; long ones are known by the word, and those with a letter come as that */
-	if (optopt > 0 && optopt <= UCHAR_MAX && argv[optind - 1][1] != '-') refuse("option '-%c' %s", optopt, problem);
-	refuse("option '%s' %s", argv[optind - 1], problem);
+	/* several letters may stand in one word, so the letter is named; a long option is named by its word */
+	if (optopt > 0 && optopt <= UCHAR_MAX && argv[optind - 1][1] != '-')
+		usage_refuse("option '-%c' %s", optopt, problem);
+	usage_refuse("option '%s' %s", argv[optind - 1], problem);
 }
 
 double usage_number(const char *option, const char *text, double least, double most) {
 	char *end;
 	double value = strtod(text, &end);
 	if (end == text || *end || !(value >= least && value <= most))
-		refuse("%s takes a number from %.15g to %.15g, not '%s'", option, least, most, text);
+		usage_refuse("%s takes a number from %.15g to %.15g, not '%s'", option, least, most, text);
 	return value;
 }
 
 uint64_t usage_whole_number(const char *option, const char *text, double least, double most) {
 	double value = usage_number(option, text, least, most);
-	if (value != floor(value)) refuse("%s takes a whole number, not '%s'", option, text);
+	if (value != floor(value)) usage_refuse("%s takes a whole number, not '%s'", option, text);
 	return (uint64_t)value;
 }

@@ -1,20 +1,22 @@
-/* usage.h - the command line of a benchmark program: what is wrong with it is said in one line, and ends it with 2. */
+/* usage.h - errors in the command line of a benchmark program: one line on stderr and exit status 2. */
 #ifndef BENCH_USAGE_H
 #define BENCH_USAGE_H
 
 #include <stdint.h>
 
-extern const char *usage_program; /* its name; set before the functions are called */
+/* The name of the program; to be set before the functions are called. */
+extern const char *usage_program;
 
-/* At the end of main(): the exit status, which is not 0 when what went to stdout could not be written. */
+/* Returns the exit status for main(): status, or 1 in place of 0 if stdout could not be written. */
 int usage_end(int status);
 
-__attribute__((format(printf, 1, 2), noreturn)) void refuse(const char *format, ...);
+/* Prints the error and exits. */
+__attribute__((format(printf, 1, 2), noreturn)) void usage_refuse(const char *format, ...);
 
-/* For what getopt_long(3) answered '?' or, with a ':' before the options' letters, ':'. */
+/* Refuses an option for which getopt_long(3) returned '?' or, with a ':' before the options' letters, ':'. */
 __attribute__((noreturn)) void usage_bad_option(int answer, char **argv);
 
-/* The value of an option. */
+/* Parse the value of an option; a number outside of least to most is refused. */
 double usage_number(const char *option, const char *text, double least, double most);
 uint64_t usage_whole_number(const char *option, const char *text, double least, double most);
 

@@ -95,14 +95,14 @@ static int measure(struct run *run) {
 	return result;
 }
 
-const struct benchmark accept_benchmark = {
+const struct benchmark benchmark_accept = {
 	.name = "accept",
 	.summary = "connect(2) and accept(2) against the connections that are open",
 	.how = "On the loopback; another process accepts each connection when connect(2) has returned.",
 	.n = "connections open",
 	.columns = {"connect_ns", "accept_ns"},
 	.count = 15000,
-	.options = OPTION_FAMILY | OPTION_SOURCES | OPTION_PORTS,
+	.options = KBENCH_OPTION_FAMILY | KBENCH_OPTION_SOURCES | KBENCH_OPTION_PORTS,
 	.network = true,
 	.measure = measure,
 };

@@ -26,7 +26,8 @@ static int measure(struct run *run) {
 		run_landmark(run, ports, "all ports");
 	}
 	for (unsigned n = 0; n < run->count; n++) {
-		if (n > HOLE_FROM && descriptors_renew(&fd[HOLE], family, SOCK_STREAM) == -1) return run_stop(run, "socket", n);
+		if (n > DESCRIPTORS_HOLE_FROM && descriptors_renew(&fd[DESCRIPTORS_HOLE], family, SOCK_STREAM) == -1)
+			return run_stop(run, "socket", n);
 		int64_t start = machine_clock_ns();
 		fd[n] = socket(family, SOCK_STREAM, 0);
 		int64_t made = machine_clock_ns();
@@ -42,7 +43,7 @@ static int measure(struct run *run) {
 	return 0;
 }
 
-const struct benchmark bind_benchmark = {
+const struct benchmark benchmark_bind = {
 	.name = "bind",
 	.summary = "socket(2) and bind(2) to port 0 against the sockets that are bound",
 	.how = "The kernel chooses the ports; before each call a low descriptor is freed and taken again.",
@@ -50,7 +51,7 @@ const struct benchmark bind_benchmark = {
 	.columns = {"socket_ns", "bind_ns"},
 	.kinds = {"plain", "reuse"},
 	.count = 19000,
-	.options = OPTION_FAMILY | OPTION_PORTS,
+	.options = KBENCH_OPTION_FAMILY | KBENCH_OPTION_PORTS,
 	.network = true,
 	.measure = measure,
 };

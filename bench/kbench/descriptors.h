@@ -8,7 +8,10 @@
 
 #include "bench/kbench/kbench.h"
 
-enum { HOLE = 10, HOLE_FROM = 50 }; /* which socket, and from how many on: as bindbench has it */
+enum {
+	DESCRIPTORS_HOLE = 10,
+	DESCRIPTORS_HOLE_FROM = 50
+}; /* which socket, and from how many on: as bindbench has it */
 
 /* 0, or -1 with errno. */
 static inline int descriptors_renew(int *fd, int family, int type) {

@@ -55,7 +55,7 @@ static int write_file(int fd, size_t length) {
 	return fdatasync(fd);
 }
 
-/* How many pieces the file lies in on the disk; 0: nobody says. */
+/* Returns in how many pieces the file lies on the disk; 0: unknown. */
 static unsigned extents(int fd) {
 	struct fiemap map = {.fm_length = FIEMAP_MAX_OFFSET, .fm_flags = FIEMAP_FLAG_SYNC};
 	return ioctl(fd, FS_IOC_FIEMAP, &map) == -1 ? 0 : map.fm_mapped_extents;
@@ -138,7 +138,7 @@ static int make_file(struct run *run, const char *path) {
 /* --- the server --- */
 
 /* The gatling that was built with this program, or installed beside it. */
-static void find_server(const struct settings *s, char *path) {
+static void find_server(const struct run_settings *s, char *path) {
 	static const char *const places[] = {"/../gatling", "/gatling"};
 	if (s->server) {
 		snprintf(path, PATH_MAX, "%s", s->server);
@@ -280,7 +280,7 @@ static int measure(struct run *run) {
 	return result;
 }
 
-const struct benchmark download_benchmark = {
+const struct benchmark benchmark_download = {
 	.name = "download",
 	.summary = "a large download from gatling, megabyte by megabyte",
 	.how = "On the loopback; memory: the file is in memory; disk: it is not; scattered: nor does it lie there in one "
@@ -291,7 +291,7 @@ const struct benchmark download_benchmark = {
 	.kinds = {"memory", "disk", "scattered"},
 	.count = 300,
 	.warm_up = 10,
-	.options = OPTION_DIRECTORY | OPTION_STREAMS | OPTION_SERVER,
+	.options = KBENCH_OPTION_DIRECTORY | KBENCH_OPTION_STREAMS | KBENCH_OPTION_SERVER,
 	.streams_max = FILES,
 	.network = true,
 	.measure = measure,

@@ -69,7 +69,7 @@ static int measure(struct run *run) {
 	return result;
 }
 
-const struct benchmark event_benchmark = {
+const struct benchmark benchmark_event = {
 	.name = "event",
 	.summary = "one event against the descriptors watched and idle",
 	.how = "From the start of the wait until the byte that has come is read and the next read has said that there is "

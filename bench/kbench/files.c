@@ -67,13 +67,13 @@ static int measure(struct run *run) {
 	return result;
 }
 
-const struct benchmark files_benchmark = {
+const struct benchmark benchmark_files = {
 	.name = "files",
 	.summary = "opening, mapping and touching small files against those open",
 	.how = "Files of 1000 bytes, 100 to a directory, in memory; all stay open and mapped.",
 	.n = "files open",
 	.columns = {"open_ns", "mmap_ns", "touch_ns"},
 	.count = 10000,
-	.options = OPTION_DIRECTORY,
+	.options = KBENCH_OPTION_DIRECTORY,
 	.measure = measure,
 };

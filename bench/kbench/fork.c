@@ -34,23 +34,23 @@ __attribute__((noreturn)) static void be_child(int out) {
 
 int fork_child(void) { be_child(STDOUT_FILENO); }
 
-struct thread {
+struct thread_start {
 	int out;
 	sem_t *release;
 };
 
 static void *be_thread(void *argument) {
-	struct thread own = *(struct thread *)argument;
+	struct thread_start own = *(struct thread_start *)argument;
 	if (write(own.out, "", 1) == 1)
 		while (sem_wait(own.release) == -1) {}
 	return NULL;
 }
 
 static int start_thread(struct child *child, int out) {
-	static struct thread told; /* until its byte has come, which is before the next is started */
+	static struct thread_start told; /* until its byte has come, which is before the next is started */
 	pthread_attr_t attributes;
 	sem_init(&child->release, 0, 0);
-	told = (struct thread){.out = out, .release = &child->release};
+	told = (struct thread_start){.out = out, .release = &child->release};
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, THREAD_STACK);
 	errno = pthread_create(&child->thread, &attributes, be_thread, &told);
@@ -126,7 +126,7 @@ static int measure(struct run *run) {
 	return error ? run_stop(run, run->settings->kind, count) : 0;
 }
 
-const struct benchmark fork_benchmark = {
+const struct benchmark benchmark_fork = {
 	.name = "fork",
 	.summary = "starting a child, until its first byte, against the children alive",
 	.how = "From the call until a byte of the child has been read from a pipe; then the children are ended, first "

@@ -3,17 +3,12 @@
 
 static int measure(struct run *run) { return stream_measure(run, NET_ROUTED); }
 
-const struct benchmark forward_benchmark = {
+const struct benchmark benchmark_forward = {
 	.name = "forward",
 	.summary = "what gets through a network namespace that forwards",
 	.how = "As stream, but between the sender and the receiver is a third namespace, whose kernel forwards.",
-	.n = "steps of 100 ms",
-	.columns = NET_COLUMNS,
+	NET_BENCHMARK,
 	.kinds = {"tcp", "udp"},
-	.count = 30,
-	.warm_up = NET_WARM_UP,
-	.options = OPTION_FAMILY | OPTION_STREAMS | OPTION_SIZE,
-	.streams_max = NET_STREAMS_MAX,
-	.network = true,
+	.options = KBENCH_OPTION_FAMILY | KBENCH_OPTION_STREAMS | KBENCH_OPTION_SIZE,
 	.measure = measure,
 };

@@ -1,5 +1,5 @@
-/* kbench.h - what the benchmarks of kbench(1) have in common: each is one file, with a function that measures one run
- * in a process of its own, and one struct benchmark that says what it measures and what it can be told. */
+/* kbench.h - what the benchmarks of kbench(1) share. Each benchmark is one file with a function that measures a run, in
+ * a process of its own, and a struct benchmark that describes it and its options. */
 #ifndef KBENCH_H
 #define KBENCH_H
 
@@ -9,26 +9,26 @@
 #include <stdio.h>
 
 enum {
-	VALUES_MAX = 3,  /* columns of a point beside its n */
-	KINDS_MAX = 6,   /* variants of a benchmark */
-	WARM_UP = 200,   /* the n of the run before the first, which is thrown away */
-	WORDS_MAX = 512, /* bytes of what is said of a run */
-	RUN_S = 600,     /* that a run may take, before it is ended */
-	EXIT_LIMIT = 3   /* exit status: a limit was met; what was measured up to there is valid */
+	KBENCH_VALUES_MAX = 3,  /* columns of a point beside its n */
+	KBENCH_KINDS_MAX = 6,   /* variants of a benchmark */
+	KBENCH_WARM_UP = 200,   /* the n of the run before the first, which is thrown away */
+	KBENCH_WORDS_MAX = 512, /* bytes of what is said of a run */
+	RUN_S = 600,            /* that a run may take, before it is ended */
+	KBENCH_EXIT_LIMIT = 3   /* exit status: a limit was met; what was measured up to there is valid */
 };
 
 /* Options that not every benchmark has; a set. */
 enum {
-	OPTION_FAMILY = 1,    /* -6 */
-	OPTION_SOURCES = 2,   /* --sources */
-	OPTION_PORTS = 4,     /* --ports */
-	OPTION_DIRECTORY = 8, /* --directory */
-	OPTION_STREAMS = 16,  /* --streams */
-	OPTION_SIZE = 32,     /* --size */
-	OPTION_SERVER = 64    /* --server */
+	KBENCH_OPTION_FAMILY = 1,    /* -6 */
+	KBENCH_OPTION_SOURCES = 2,   /* --sources */
+	KBENCH_OPTION_PORTS = 4,     /* --ports */
+	KBENCH_OPTION_DIRECTORY = 8, /* --directory */
+	KBENCH_OPTION_STREAMS = 16,  /* --streams */
+	KBENCH_OPTION_SIZE = 32,     /* --size */
+	KBENCH_OPTION_SERVER = 64    /* --server */
 };
 
-struct settings {
+struct run_settings {
 	unsigned count;                 /* how far n goes */
 	unsigned runs;                  /* repetitions */
 	unsigned points;                /* that are kept of a run, evenly spread; 0: all */
@@ -42,58 +42,57 @@ struct settings {
 	const char *server; /* path of gatling */
 };
 
-struct record; /* what a run leaves; see run.c */
+struct run_record; /* the result of a run; see run.c */
 
 /* A run under way. */
 struct run {
-	const struct settings *settings;
+	const struct run_settings *settings;
 	unsigned count; /* as in settings, less in the warm-up */
-	struct record *record;
+	struct run_record *record;
 };
 
 struct benchmark {
-	const char *name, *summary, *how;    /* how it is measured: a sentence */
-	const char *n;                       /* what n counts */
-	const char *columns[VALUES_MAX + 1]; /* with their unit, as "bind_ns" */
-	const char *kinds[KINDS_MAX + 1];    /* the first is the default */
-	unsigned count;                      /* default */
+	const char *name, *summary, *how;           /* how it is measured: a sentence */
+	const char *n;                              /* what n counts */
+	const char *columns[KBENCH_VALUES_MAX + 1]; /* with their unit, as "bind_ns" */
+	const char *kinds[KBENCH_KINDS_MAX + 1];    /* the first is the default */
+	unsigned count;                             /* default */
 	unsigned options, streams_max;
-	unsigned warm_up;                /* n of the run that is thrown away; 0: WARM_UP */
+	unsigned warm_up;                /* n of the run that is thrown away; 0: KBENCH_WARM_UP */
 	bool network;                    /* each run has a network namespace of its own, where that may be */
 	int (*measure)(struct run *run); /* 0, or -1 after run_stop() or run_skip() */
 };
 
-extern const struct benchmark socket_benchmark, bind_benchmark, accept_benchmark, fork_benchmark, mmap_benchmark,
-	files_benchmark, event_benchmark, download_benchmark, stream_benchmark, relay_benchmark, forward_benchmark;
+extern const struct benchmark benchmark_socket, benchmark_bind, benchmark_accept, benchmark_fork, benchmark_mmap,
+	benchmark_files, benchmark_event, benchmark_download, benchmark_stream, benchmark_relay, benchmark_forward;
 
 /* Keeps a point: the benchmark's columns, in their order. */
 void run_point(struct run *run, unsigned n, const int64_t *values);
 
-/* Names an n where the curve may change, and what is there: a table that is full, a limit. */
+/* Names an n where the curve may change, as at a limit. */
 void run_landmark(struct run *run, unsigned n, const char *what);
 
-/* What comes after is not measured, and what the kernel counts from here on is no part of the run. Needed only where
- * cleaning up moves the counters. */
+/* Ends the measurement: counters that move later do not count. Needed only if cleaning up moves them. */
 void run_end(struct run *run);
 
-/* A line of the table's head: what this run found. */
+/* Adds a line to the head of the table. */
 void run_note(struct run *run, const char *key, const char *value);
 
-/* How much of the time this program's end of what is measured was busy, in percent: above CLIENT_BUSY_PERCENT it is
- * that end which was measured. */
-enum { CLIENT_BUSY_PERCENT = 90 };
+/* Notes for how many percent of the time this program was busy: above KBENCH_BUSY_PERCENT the run measured the program,
+ * not the kernel. */
+enum { KBENCH_BUSY_PERCENT = 90 };
 void run_client(struct run *run, unsigned busy_percent);
 
-/* A system call failed at that n: errno tells a limit, which is named, from a failure. Answers -1. */
+/* Ends a run because a system call failed at that n; errno tells limits from failures. Returns -1. */
 int run_stop(struct run *run, const char *call, unsigned n);
 
-/* Here this cannot be measured; says why. Answers -1. */
+/* Ends a run that is impossible on this system, and says why. Returns -1. */
 __attribute__((format(printf, 2, 3))) int run_skip(struct run *run, const char *format, ...);
 
 /* Memory for so many of that size, zeroed and touched, that lasts as long as the run. NULL after run_stop(). */
 void *run_memory(struct run *run, size_t count, size_t size);
 
-/* What every process that is forked calls first: it ends when the one that forked it does. */
+/* Called first by every forked process, so that it ends with its parent. */
 void run_child(void);
 
 /* Whether the run has a network namespace of its own, which it may change. */
@@ -103,17 +102,17 @@ bool run_own_namespace(const struct run *run);
 bool run_kind(const struct run *run, const char *kind);
 
 /* The n of the run before the first, which is thrown away. */
-unsigned warm_up_of(const struct benchmark *benchmark, const struct settings *settings);
+unsigned run_warm_up(const struct benchmark *benchmark, const struct run_settings *settings);
 
 /* Repeats a benchmark in processes of their own; the points go to out as they are kept, with a verdict for each run.
  * The exit status of the program. */
-int run_all(const struct benchmark *benchmark, const struct settings *settings, FILE *out);
+int run_all(const struct benchmark *benchmark, const struct run_settings *settings, FILE *out);
 
 /* Moves the process into a network namespace of its own, with a loopback that is up. false: it may not. */
 bool namespace_enter(void);
 
 /* Numbers of a file below /proc; how many there are, up to most. */
-unsigned read_numbers(const char *path, unsigned *number, unsigned most);
+unsigned namespace_read_numbers(const char *path, unsigned *number, unsigned most);
 
 /* The range of ports that the kernel gives out here. 0, or -1 with errno. */
 int namespace_set_ports(unsigned first, unsigned last);

@@ -25,8 +25,8 @@ enum {
 };
 
 static const struct benchmark *const benchmarks[] = {
-	&socket_benchmark, &bind_benchmark,     &accept_benchmark, &fork_benchmark,  &mmap_benchmark,    &files_benchmark,
-	&event_benchmark,  &download_benchmark, &stream_benchmark, &relay_benchmark, &forward_benchmark, NULL,
+	&benchmark_socket, &benchmark_bind,     &benchmark_accept, &benchmark_fork,  &benchmark_mmap,    &benchmark_files,
+	&benchmark_event,  &benchmark_download, &benchmark_stream, &benchmark_relay, &benchmark_forward, NULL,
 };
 
 enum {
@@ -52,22 +52,24 @@ static const struct known_option {
 	 0,
 	 "    --points N      that are kept of a run, evenly spread (default: all)"},
 	{{"kind", required_argument, NULL, LONG_KIND}, 0, NULL},
-	{{"ipv6", no_argument, NULL, '6'}, OPTION_FAMILY, "-6, --ipv6"},
+	{{"ipv6", no_argument, NULL, '6'}, KBENCH_OPTION_FAMILY, "-6, --ipv6"},
 	{{"sources", required_argument, NULL, LONG_SOURCES},
-	 OPTION_SOURCES,
+	 KBENCH_OPTION_SOURCES,
 	 "    --sources N     addresses the connections come from (default: 1)"},
-	{{"ports", required_argument, NULL, LONG_PORTS}, OPTION_PORTS, "    --ports LO-HI   that the kernel gives out"},
+	{{"ports", required_argument, NULL, LONG_PORTS},
+	 KBENCH_OPTION_PORTS,
+	 "    --ports LO-HI   that the kernel gives out"},
 	{{"directory", required_argument, NULL, LONG_DIRECTORY},
-	 OPTION_DIRECTORY,
+	 KBENCH_OPTION_DIRECTORY,
 	 "    --directory DIR for the files (default: /tmp)"},
 	{{"streams", required_argument, NULL, LONG_STREAMS},
-	 OPTION_STREAMS,
+	 KBENCH_OPTION_STREAMS,
 	 "    --streams N     at the same time (default: 1)"},
 	{{"size", required_argument, NULL, LONG_SIZE},
-	 OPTION_SIZE,
+	 KBENCH_OPTION_SIZE,
 	 "    --size BYTES    of a datagram's payload (default: a full frame)"},
 	{{"server", required_argument, NULL, LONG_SERVER},
-	 OPTION_SERVER,
+	 KBENCH_OPTION_SERVER,
 	 "    --server PATH   of gatling (default: beside this program)"},
 	{{"help", no_argument, NULL, 'h'}, 0, "-h, --help"},
 };
@@ -106,18 +108,18 @@ static int help(const struct benchmark *b) {
 static const char *kind_of(const struct benchmark *b, const char *text) {
 	for (int i = 0; b->kinds[i]; i++)
 		if (strcmp(b->kinds[i], text) == 0) return b->kinds[i];
-	refuse("--kind takes one of: %s", b->kinds[0] ? kinds_of(b) : "(there are no kinds of this)");
+	usage_refuse("--kind takes one of: %s", b->kinds[0] ? kinds_of(b) : "(there are no kinds of this)");
 }
 
-static void parse_ports(struct settings *s, char *text) {
+static void parse_ports(struct run_settings *s, char *text) {
 	char *dash = strchr(text, '-');
-	if (!dash) refuse("--ports takes a range, as 32768-60999, not '%s'", text);
+	if (!dash) usage_refuse("--ports takes a range, as 32768-60999, not '%s'", text);
 	*dash = '\0';
 	s->port_first = (unsigned)usage_whole_number("--ports", text, 1, PORT_MAX);
 	s->port_last = (unsigned)usage_whole_number("--ports", dash + 1, s->port_first, PORT_MAX);
 }
 
-static void parse_option(const struct benchmark *b, struct settings *s, int option) {
+static void parse_option(const struct benchmark *b, struct run_settings *s, int option) {
 	switch (option) {
 	case 'n': s->count = (unsigned)usage_whole_number("--count", optarg, 1, COUNT_MAX); break;
 	case '6': s->family = AF_INET6; break;
@@ -134,36 +136,36 @@ static void parse_option(const struct benchmark *b, struct settings *s, int opti
 }
 
 /* false: --help. */
-static bool parse(const struct benchmark *b, struct settings *s, int argc, char **argv) {
+static bool parse(const struct benchmark *b, struct run_settings *s, int argc, char **argv) {
 	struct option options[KNOWN_OPTIONS + 1] = {0};
 	for (int i = 0, n = 0; i < KNOWN_OPTIONS; i++)
 		if (!known_options[i].of || known_options[i].of & b->options) options[n++] = known_options[i].option;
-	const char *letters = b->options & OPTION_FAMILY ? ":n:h6" : ":n:h";
+	const char *letters = b->options & KBENCH_OPTION_FAMILY ? ":n:h6" : ":n:h";
 	for (int c; (c = getopt_long(argc, argv, letters, options, NULL)) != -1;) {
 		if (c == 'h') return false;
 		if (c == '?' || c == ':') usage_bad_option(c, argv);
 		parse_option(b, s, c);
 	}
-	if (optind < argc) refuse("kbench %s takes no argument '%s'", b->name, argv[optind]);
-	if (s->sources > 1 && s->family == AF_INET6) refuse("the loopback has one IPv6 address: no --sources");
-	if (s->streams > b->streams_max && b->options & OPTION_STREAMS)
-		refuse("%s takes --streams from 1 to %u", b->name, b->streams_max);
+	if (optind < argc) usage_refuse("kbench %s takes no argument '%s'", b->name, argv[optind]);
+	if (s->sources > 1 && s->family == AF_INET6) usage_refuse("the loopback has one IPv6 address: no --sources");
+	if (s->streams > b->streams_max && b->options & KBENCH_OPTION_STREAMS)
+		usage_refuse("%s takes --streams from 1 to %u", b->name, b->streams_max);
 	return true;
 }
 
 static const struct benchmark *benchmark_of(const char *name) {
 	for (int i = 0; benchmarks[i]; i++)
 		if (strcmp(benchmarks[i]->name, name) == 0) return benchmarks[i];
-	refuse("there is no benchmark '%s'", name);
+	usage_refuse("there is no benchmark '%s'", name);
 }
 
 int main(int argc, char **argv) {
 	usage_program = "kbench";
 	if (argc == 2 && strcmp(argv[1], FORK_CHILD) == 0) fork_child();
-	if (argc < 2) refuse("which benchmark?");
+	if (argc < 2) usage_refuse("which benchmark?");
 	if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) return help(NULL);
 	const struct benchmark *b = benchmark_of(argv[1]);
-	struct settings s = {
+	struct run_settings s = {
 		.count = b->count,
 		.runs = RUNS,
 		.kind = b->kinds[0],
@@ -180,6 +182,6 @@ int main(int argc, char **argv) {
 	printf("# linked\t%s\n", getauxval(AT_BASE) ? "dynamically" : "statically");
 	printf("# benchmark\t%s\t%s\n# how\t%s\n# kind\t%s\n# n\t%s\n", b->name, b->summary, b->how, s.kind ? s.kind : "-",
 		   b->n);
-	printf("# runs\t%u, after one of n = %u that is thrown away\n", s.runs, warm_up_of(b, &s));
+	printf("# runs\t%u, after one of n = %u that is thrown away\n", s.runs, run_warm_up(b, &s));
 	return usage_end(run_all(b, &s, stdout));
 }

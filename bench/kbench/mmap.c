@@ -36,7 +36,7 @@ static int measure(struct run *run) {
 	int fd = make_file(run->settings->directory, (off_t)run->count * STRIDE * page);
 	if (fd == -1) return run_stop(run, run->settings->directory, 0);
 	unsigned count = 0, limit;
-	if (read_numbers("/proc/sys/vm/max_map_count", &limit, 1)) run_landmark(run, limit, "vm.max_map_count");
+	if (namespace_read_numbers("/proc/sys/vm/max_map_count", &limit, 1)) run_landmark(run, limit, "vm.max_map_count");
 	int error = 0;
 	for (; count < run->count && !error; count++) {
 		int64_t before = machine_clock_ns();
@@ -55,7 +55,7 @@ static int measure(struct run *run) {
 	return error ? run_stop(run, "mmap", count) : 0;
 }
 
-const struct benchmark mmap_benchmark = {
+const struct benchmark benchmark_mmap = {
 	.name = "mmap",
 	.summary = "mapping every other page of a file, then touching each",
 	.how = "Each page is a mapping of its own; when all are there, a byte of each is read. The file is in memory.",
@@ -63,6 +63,6 @@ const struct benchmark mmap_benchmark = {
 	.columns = {"mmap_ns", "touch_ns"},
 	.kinds = {"shared", "private"},
 	.count = 25000, /* of a file of 200 MB */
-	.options = OPTION_DIRECTORY,
+	.options = KBENCH_OPTION_DIRECTORY,
 	.measure = measure,
 };

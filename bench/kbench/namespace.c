@@ -26,7 +26,7 @@ bool namespace_enter(void) {
 	return bring_up_loopback();
 }
 
-unsigned read_numbers(const char *path, unsigned *number, unsigned most) {
+unsigned namespace_read_numbers(const char *path, unsigned *number, unsigned most) {
 	char line[128] = "", *at = line, *end;
 	unsigned n = 0;
 	FILE *in = fopen(path, "r");
@@ -48,7 +48,7 @@ int namespace_set_ports(unsigned first, unsigned last) {
 
 int namespace_ports(unsigned *first, unsigned *last) {
 	unsigned range[2];
-	if (read_numbers(PORTS, range, 2) != 2) return -1;
+	if (namespace_read_numbers(PORTS, range, 2) != 2) return -1;
 	*first = range[0];
 	*last = range[1];
 	return 0;

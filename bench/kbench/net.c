@@ -230,10 +230,10 @@ static uint64_t packets(const struct net *net) {
 
 /* Nanoseconds that all processors were busy. */
 static int64_t busy_ns(void) {
-	uint64_t tick[TICKS], busy = 0;
+	uint64_t tick[COUNTERS_TICKS], busy = 0;
 	counters_ticks(tick);
-	for (int i = 0; i < TICKS; i++)
-		if (i != TICKS_IDLE && i != TICKS_IOWAIT && i != TICKS_STOLEN) busy += tick[i];
+	for (int i = 0; i < COUNTERS_TICKS; i++)
+		if (i != COUNTERS_TICKS_IDLE && i != COUNTERS_TICKS_IOWAIT && i != COUNTERS_TICKS_STOLEN) busy += tick[i];
 	return (int64_t)busy * 1000000000 / sysconf(_SC_CLK_TCK);
 }
 
@@ -290,14 +290,14 @@ void net_send(struct net *net, int fd) {
 		if (send(fd, block, sizeof block, MSG_NOSIGNAL) == -1 && errno != EINTR) return;
 }
 
-struct thread {
+struct stream_thread {
 	struct net *net;
 	unsigned number;
 	net_stream *stream;
 };
 
 static void *run_thread(void *argument) {
-	struct thread own = *(struct thread *)argument;
+	struct stream_thread own = *(struct stream_thread *)argument;
 	free(argument);
 	own.stream(own.net, own.number);
 	return NULL;
@@ -306,9 +306,9 @@ static void *run_thread(void *argument) {
 int net_threads(struct net *net, net_stream *stream) {
 	for (unsigned i = 0; i < net->settings->streams; i++) {
 		pthread_t thread;
-		struct thread *own = malloc(sizeof *own);
+		struct stream_thread *own = malloc(sizeof *own);
 		if (!own) return -1;
-		*own = (struct thread){.net = net, .number = i, .stream = stream};
+		*own = (struct stream_thread){.net = net, .number = i, .stream = stream};
 		errno = pthread_create(&thread, NULL, run_thread, own);
 		if (errno) {
 			free(own);

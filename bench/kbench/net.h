@@ -40,7 +40,7 @@ struct net_counters {
 };
 
 struct net {
-	const struct settings *settings;
+	const struct run_settings *settings;
 	bool loopback, relayed;
 	bool datagrams; /* they are what is counted as packets; else those of the interfaces */
 	struct net_counters *counters;
@@ -78,7 +78,9 @@ net_part net_receiver;
 /* The same address with the port of that stream. */
 union net_address net_port_of(const union net_address *address, unsigned number);
 
-#define NET_COLUMNS                                                                                                    \
-	{ "received_mbit_s", "packets_s", "cpu_percent" }
+/* The fields that the benchmarks of the network have in common. */
+#define NET_BENCHMARK                                                                                                  \
+	.n = "steps of 100 ms", .columns = {"received_mbit_s", "packets_s", "cpu_percent"}, .count = 30,                   \
+	.warm_up = NET_WARM_UP, .streams_max = NET_STREAMS_MAX, .network = true
 
 #endif

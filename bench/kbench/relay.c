@@ -55,18 +55,13 @@ static void send_on(struct net *net, unsigned number) {
 
 static int measure(struct run *run) { return net_run(run, NET_RELAYED, false, net_receiver, relay, send_on); }
 
-const struct benchmark relay_benchmark = {
+const struct benchmark benchmark_relay = {
 	.name = "relay",
 	.summary = "what gets through a process between two connections",
 	.how = "As stream, but a process in a third namespace reads from one connection and writes to the other; cpu is "
 		   "its own.",
-	.n = "steps of 100 ms",
-	.columns = NET_COLUMNS,
+	NET_BENCHMARK,
 	.kinds = {"copy", "splice"},
-	.count = 30,
-	.warm_up = NET_WARM_UP,
-	.options = OPTION_FAMILY | OPTION_STREAMS,
-	.streams_max = NET_STREAMS_MAX,
-	.network = true,
+	.options = KBENCH_OPTION_FAMILY | KBENCH_OPTION_STREAMS,
 	.measure = measure,
 };

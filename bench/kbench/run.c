@@ -23,14 +23,14 @@ struct landmark {
 
 struct point {
 	unsigned n;
-	int64_t value[VALUES_MAX];
+	int64_t value[KBENCH_VALUES_MAX];
 };
 
 enum outcome { OUTCOME_DIED, OUTCOME_DONE, OUTCOME_LIMIT, OUTCOME_FAILED, OUTCOME_SKIPPED };
 
-struct record {
+struct run_record {
 	enum outcome outcome;
-	char words[WORDS_MAX]; /* why it ended early */
+	char words[KBENCH_WORDS_MAX]; /* why it ended early */
 	bool own_namespace, ended;
 	unsigned client_percent; /* see run_client() */
 	struct counters before, moved;
@@ -43,7 +43,7 @@ struct record {
 };
 
 void run_point(struct run *run, unsigned n, const int64_t *values) {
-	struct record *r = run->record;
+	struct run_record *r = run->record;
 	if (n % r->every || r->points == r->capacity) return;
 	struct point *p = &r->point[r->points++];
 	p->n = n;
@@ -51,7 +51,7 @@ void run_point(struct run *run, unsigned n, const int64_t *values) {
 }
 
 void run_landmark(struct run *run, unsigned n, const char *what) {
-	struct record *r = run->record;
+	struct run_record *r = run->record;
 	if (r->landmarks == LANDMARKS_MAX) return;
 	struct landmark *l = &r->landmark[r->landmarks++];
 	l->n = n;
@@ -96,7 +96,7 @@ static const char *limit_of(const char *call, int error) {
 }
 
 int run_stop(struct run *run, const char *call, unsigned n) {
-	struct record *r = run->record;
+	struct run_record *r = run->record;
 	const char *limit = limit_of(call, errno);
 	struct rlimit descriptors = {0};
 	r->outcome = limit ? OUTCOME_LIMIT : OUTCOME_FAILED;
@@ -118,7 +118,7 @@ int run_skip(struct run *run, const char *format, ...) {
 }
 
 void run_end(struct run *run) {
-	struct record *r = run->record;
+	struct run_record *r = run->record;
 	struct counters now;
 	if (r->ended) return;
 	r->ended = true;
@@ -127,8 +127,8 @@ void run_end(struct run *run) {
 }
 
 static void measure(const struct benchmark *b, struct run *run) {
-	const struct settings *s = run->settings;
-	struct record *r = run->record;
+	const struct run_settings *s = run->settings;
+	struct run_record *r = run->record;
 	if (b->network) r->own_namespace = namespace_enter();
 	if (s->port_first && !r->own_namespace) {
 		(void)run_skip(run, "the range of ports is left as it is without a network namespace of one's own");
@@ -144,7 +144,7 @@ static void measure(const struct benchmark *b, struct run *run) {
 }
 
 static void measure_in_process(const struct benchmark *b, struct run *run) {
-	struct record *r = run->record;
+	struct run_record *r = run->record;
 	int status;
 	r->outcome = OUTCOME_DIED;
 	r->points = r->landmarks = 0;
@@ -171,22 +171,22 @@ static void measure_in_process(const struct benchmark *b, struct run *run) {
 	else snprintf(r->words, sizeof r->words, "ended with %d", WEXITSTATUS(status));
 }
 
-/* As for httpbench, without what only a load generator has. words: WORDS_MAX bytes, why. */
-static const char *verdict_of(const struct record *r, char *words) {
-	snprintf(words, WORDS_MAX, "%s", r->words);
+/* As for httpbench, without what only a load generator has. words: KBENCH_WORDS_MAX bytes, why. */
+static const char *verdict_of(const struct run_record *r, char *words) {
+	snprintf(words, KBENCH_WORDS_MAX, "%s", r->words);
 	if (r->outcome == OUTCOME_DIED || r->outcome == OUTCOME_FAILED) return "FAIL";
 	if (r->outcome == OUTCOME_SKIPPED) return "SKIP";
 	if (r->outcome == OUTCOME_LIMIT) return "LIMIT";
-	if (r->client_percent > CLIENT_BUSY_PERCENT) {
-		snprintf(words, WORDS_MAX, "the client was busy for %u %% of the time", r->client_percent);
+	if (r->client_percent > KBENCH_BUSY_PERCENT) {
+		snprintf(words, KBENCH_WORDS_MAX, "the client was busy for %u %% of the time", r->client_percent);
 		return "CLIENT";
 	}
-	if (counters_stolen(&r->moved, words, WORDS_MAX)) return "NOISY";
-	return counters_moved(&r->moved, words, WORDS_MAX) ? "XPASS" : "PASS";
+	if (counters_stolen(&r->moved, words, KBENCH_WORDS_MAX)) return "NOISY";
+	return counters_moved(&r->moved, words, KBENCH_WORDS_MAX) ? "XPASS" : "PASS";
 }
 
-static void print_run(const struct benchmark *b, unsigned number, const struct record *r, FILE *out) {
-	char words[WORDS_MAX];
+static void print_run(const struct benchmark *b, unsigned number, const struct run_record *r, FILE *out) {
+	char words[KBENCH_WORDS_MAX];
 	if (number == 0) {
 		if (b->network) fprintf(out, "# namespace\t%s\n", r->own_namespace ? "own" : "the host's");
 		if (*r->note) fprintf(out, "# %s\n", r->note);
@@ -206,15 +206,15 @@ static void print_run(const struct benchmark *b, unsigned number, const struct r
 	if (*words) fprintf(stderr, "kbench: %s, run %u: %s: %s\n", b->name, number, verdict, words);
 }
 
-unsigned warm_up_of(const struct benchmark *b, const struct settings *s) {
-	unsigned warm_up = b->warm_up ? b->warm_up : WARM_UP;
+unsigned run_warm_up(const struct benchmark *b, const struct run_settings *s) {
+	unsigned warm_up = b->warm_up ? b->warm_up : KBENCH_WARM_UP;
 	return s->count < warm_up ? s->count : warm_up;
 }
 
-int run_all(const struct benchmark *b, const struct settings *s, FILE *out) {
-	size_t size = sizeof(struct record) + s->count * sizeof(struct point);
-	struct record *r = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	struct run run = {.settings = s, .count = warm_up_of(b, s), .record = r};
+int run_all(const struct benchmark *b, const struct run_settings *s, FILE *out) {
+	size_t size = sizeof(struct run_record) + s->count * sizeof(struct point);
+	struct run_record *r = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	struct run run = {.settings = s, .count = run_warm_up(b, s), .record = r};
 	if (r == MAP_FAILED) {
 		fprintf(stderr, "kbench: no memory for %u points\n", s->count);
 		return 1;
@@ -229,7 +229,7 @@ int run_all(const struct benchmark *b, const struct settings *s, FILE *out) {
 		measure_in_process(b, &run);
 		print_run(b, number, r, out);
 		if (r->outcome == OUTCOME_DIED || r->outcome == OUTCOME_FAILED) status = 1;
-		if (r->outcome == OUTCOME_LIMIT && !status) status = EXIT_LIMIT;
+		if (r->outcome == OUTCOME_LIMIT && !status) status = KBENCH_EXIT_LIMIT;
 	}
 	munmap(r, size);
 	return status;

@@ -13,7 +13,8 @@ static int measure(struct run *run) {
 	int *fd = run_memory(run, run->count, sizeof *fd);
 	if (!fd) return -1;
 	for (unsigned n = 0; n < run->count; n++) {
-		if (n > HOLE_FROM && descriptors_renew(&fd[HOLE], family, type) == -1) return run_stop(run, "socket", n);
+		if (n > DESCRIPTORS_HOLE_FROM && descriptors_renew(&fd[DESCRIPTORS_HOLE], family, type) == -1)
+			return run_stop(run, "socket", n);
 		int64_t before = machine_clock_ns();
 		fd[n] = socket(family, type, 0);
 		int64_t took = machine_clock_ns() - before;
@@ -23,7 +24,7 @@ static int measure(struct run *run) {
 	return 0;
 }
 
-const struct benchmark socket_benchmark = {
+const struct benchmark benchmark_socket = {
 	.name = "socket",
 	.summary = "socket(2) against the sockets that are open",
 	.how = "Before each call a low descriptor is freed and taken again, so that the search for the lowest free "
@@ -32,6 +33,6 @@ const struct benchmark socket_benchmark = {
 	.columns = {"socket_ns"},
 	.kinds = {"tcp", "udp", "unix"},
 	.count = 15000,
-	.options = OPTION_FAMILY,
+	.options = KBENCH_OPTION_FAMILY,
 	.measure = measure,
 };

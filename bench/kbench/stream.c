@@ -93,19 +93,14 @@ int stream_measure(struct run *run, enum net_path path) {
 
 static int measure(struct run *run) { return stream_measure(run, NET_DIRECT); }
 
-const struct benchmark stream_benchmark = {
+const struct benchmark benchmark_stream = {
 	.name = "stream",
 	.summary = "what gets through from one network namespace to another",
 	.how = "The sender sends as fast as it can; only what the receiver has read counts. Packets are datagrams "
 		   "received; with "
 		   "TCP those that left the sender's interfaces, of up to 64 KB. cpu: of all processors, 100 is one.",
-	.n = "steps of 100 ms",
-	.columns = NET_COLUMNS,
+	NET_BENCHMARK,
 	.kinds = {"tcp", "udp", "multicast"},
-	.count = 30,
-	.warm_up = NET_WARM_UP,
-	.options = OPTION_FAMILY | OPTION_STREAMS | OPTION_SIZE,
-	.streams_max = NET_STREAMS_MAX,
-	.network = true,
+	.options = KBENCH_OPTION_FAMILY | KBENCH_OPTION_STREAMS | KBENCH_OPTION_SIZE,
 	.measure = measure,
 };

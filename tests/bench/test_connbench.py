@@ -108,7 +108,7 @@ def test_a_limit_is_named_and_what_was_measured_stays(build):
         origin.behave = behave
         done = connbench(build, "-n", 1000, "-i", 10, "-s", 1, url, status=3)
     header, rows = table(done.stdout)
-    assert re.match(r"the server: nobody listens at \d+ connections: connect: ", header["limit"])
+    assert re.match(r"the server: it does not listen at \d+ connections: connect: ", header["limit"])
     assert len(rows) >= 3 and re.fullmatch(r"connbench: ended at \d+ connections by the server[^\n]*\n", done.stderr)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-REPORT = Path(__file__).parents[2] / "bench" / "report"
+REPORT = Path(__file__).parents[2] / "bench" / "suite" / "report"
 RUNS = 5
 
 

@@ -8,7 +8,7 @@ import analysis
 import pytest
 from suite import JOBS
 
-RUN = Path(__file__).parents[2] / "bench" / "run"
+RUN = Path(__file__).parents[2] / "bench" / "suite" / "run"
 
 
 def run_suite(plain, *arguments, status=0):

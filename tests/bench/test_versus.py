@@ -8,7 +8,7 @@ import pytest
 
 import h2load
 
-PROGRAM = Path(__file__).parents[2] / "bench" / "versus.py"
+PROGRAM = Path(__file__).parents[2] / "bench" / "versus" / "versus.py"
 
 
 def versus(plain, *arguments):

@@ -6,7 +6,7 @@ from pathlib import Path
 import analysis
 import pytest
 
-VM = Path(__file__).parents[2] / "bench" / "vm"
+VM = Path(__file__).parents[2] / "bench" / "suite" / "vm"
 
 
 def vm(plain, out, *arguments, status=0):

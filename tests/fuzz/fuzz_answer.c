@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/hlog.h"
+#include "bench/httpbench/hlog.h"
 #include "bench/response.h"
 
 enum { COPY_MAX = 4096 };
@@ -15,7 +15,7 @@ static void require(bool holds) {
 }
 
 /* Feeds what is there of an answer; how much of it was used, or -1. */
-static int feed(struct response *r, const char *data, size_t length, const struct expected *expected) {
+static int feed(struct response *r, const char *data, size_t length, const struct response_expected *expected) {
 	size_t used = 0;
 	while (used < length && !response_complete(r)) {
 		/* of exactly the size, for the address sanitizer */
@@ -34,7 +34,7 @@ static int feed(struct response *r, const char *data, size_t length, const struc
 }
 
 static void parse_answer(const char *data, size_t length, size_t cut) {
-	static const struct expected expected = {.at = "hello", .length = 5};
+	static const struct response_expected expected = {.at = "hello", .length = 5};
 	struct response whole = {0}, parts = {0};
 	int used = feed(&whole, data, length, &expected);
 	if (cut > length) cut = length;

@@ -1,0 +1,156 @@
+/* ask.c - see ask.h. */
+#include "bench/connbench/ask.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/machine.h"
+#include "bench/response.h"
+
+enum { INPUT_MAX = 256 * 1024 /* more than RESPONSE_HEAD_MAX */ };
+
+int ask_stopped(struct ask_stop *stop, const char *call) {
+	*stop = (struct ask_stop){.call = call, .error = errno};
+	return -1;
+}
+
+/* Waits until fd is ready and ignores all others. Returns 0, or -1 with errno. */
+static int await(io_loop *loop, int fd) {
+	io_timeout(loop, fd, machine_clock_ns() / 1000000 + ASK_TIMEOUT_S * 1000);
+	while (true) {
+		if (io_wait(loop, -1) == -1) return -1;
+		bool ready = false;
+		for (int other; (other = io_canread(loop)) != -1;) ready |= other == fd;
+		for (int other; (other = io_canwrite(loop)) != -1;) ready |= other == fd;
+		if (ready) break;
+		if (io_timedout(loop) != fd) continue;
+		errno = ETIMEDOUT;
+		return -1;
+	}
+	io_timeout(loop, fd, 0);
+	return 0;
+}
+
+static int await_read(io_loop *loop, int fd) {
+	int result = io_wantread(loop, fd) == -1 ? -1 : await(loop, fd);
+	io_dontwantread(loop, fd);
+	return result;
+}
+
+static int await_write(io_loop *loop, int fd) {
+	int result = io_wantwrite(loop, fd) == -1 ? -1 : await(loop, fd);
+	io_dontwantwrite(loop, fd);
+	return result;
+}
+
+static int set_up(int fd, const struct sources *sources, uint32_t source, int receive_buffer, struct ask_stop *stop) {
+	if (receive_buffer && setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer) == -1)
+		return ask_stopped(stop, "setsockopt");
+	if (sources->count && sources_bind(sources, source, fd) == -1) return ask_stopped(stop, "bind");
+	return 0;
+}
+
+static int connect_timed(io_loop *loop, int fd, const struct target *target, int64_t *connect_ns,
+						 struct ask_stop *stop) {
+	int64_t before = machine_clock_ns();
+	if (connect(fd, (const struct sockaddr *)&target->address, target->address_length) == -1 && errno != EINPROGRESS)
+		return ask_stopped(stop, "connect");
+	int64_t after = machine_clock_ns();
+	while ((errno = target_connected(fd)) == EINPROGRESS) {
+		if (io_eagain_write(loop, fd) == -1 || await_write(loop, fd) == -1) break;
+		after = machine_clock_ns();
+	}
+	if (errno) return ask_stopped(stop, "connect");
+	*connect_ns = after - before;
+	return 0;
+}
+
+int ask_connect(io_loop *loop, const struct target *target, const struct sources *sources, uint32_t source,
+				int receive_buffer, int64_t *connect_ns, struct ask_stop *stop) {
+	int fd = socket(target->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd == -1) return ask_stopped(stop, "socket");
+	if (io_fd(loop, fd, stop) == -1) {
+		(void)ask_stopped(stop, "table of descriptors");
+		close(fd);
+		return -1;
+	}
+	if (set_up(fd, sources, source, receive_buffer, stop) == 0 &&
+		connect_timed(loop, fd, target, connect_ns, stop) == 0)
+		return fd;
+	io_close(loop, fd);
+	return -1;
+}
+
+int ask_send(io_loop *loop, int fd, const char *bytes, size_t length, struct ask_stop *stop) {
+	while (length) {
+		ssize_t n = io_trywrite(loop, fd, bytes, length);
+		if (n == -1 && errno == EAGAIN && await_write(loop, fd) == 0) continue;
+		if (n == -1) return ask_stopped(stop, "write");
+		bytes += n;
+		length -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Waits for input and reads it. Returns 0 at its end. */
+static ssize_t receive(io_loop *loop, int fd, char *buffer, size_t length) {
+	ssize_t n;
+	do n = io_tryread(loop, fd, buffer, length);
+	while (n == -1 && errno == EAGAIN && await_read(loop, fd) == 0);
+	return n;
+}
+
+static int read_answer(io_loop *loop, int fd, bool bodiless, int64_t sent_ns, struct ask_times *times,
+					   struct ask_stop *stop) {
+	static const struct response_expected any = {0};
+	static char input[INPUT_MAX];
+	struct response r = {0};
+	size_t have = 0;
+	times->first_byte = 0;
+	while (!response_complete(&r)) {
+		ssize_t n = receive(loop, fd, input + have, sizeof input - have);
+		if (n == 0 && response_ends_by_close(&r)) break;
+		if (n == 0) errno = ECONNRESET;
+		if (n <= 0) return ask_stopped(stop, "read");
+		if (!times->first_byte) times->first_byte = machine_clock_ns() - sent_ns;
+		have += (size_t)n;
+		for (int used = 1; have && used > 0 && !response_complete(&r); have -= (size_t)used) {
+			used = r.status ? response_content(&r, input, have, &any) : response_head(&r, input, have, bodiless);
+			if (used == -1) {
+				errno = EPROTO;
+				return ask_stopped(stop, "request (the answer is not HTTP)");
+			}
+			memmove(input, input + used, have - (size_t)used);
+		}
+	}
+	times->whole = machine_clock_ns() - sent_ns;
+	if (r.status == 200) return 0;
+	errno = EPROTO;
+	return ask_stopped(stop, "request (the answer is not 200)");
+}
+
+int ask(io_loop *loop, int fd, const struct target *target, size_t already, struct ask_times *times,
+		struct ask_stop *stop) {
+	int64_t sent_ns = machine_clock_ns();
+	if (ask_send(loop, fd, target->request.at + already, target->request.length - already, stop) == -1) return -1;
+	return read_answer(loop, fd, target->bodiless, sent_ns, times, stop);
+}
+
+int ask_fork(void (*work)(int parent, const void *argument), const void *argument) {
+	int pair[2];
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == -1) return -1;
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		close(pair[0]);
+		work(pair[1], argument);
+	}
+	close(pair[1]);
+	if (child != -1) return pair[0];
+	int error = errno;
+	close(pair[0]);
+	errno = error;
+	return -1;
+}

@@ -1,0 +1,157 @@
+/* hold.c - opens many connections to a server and keeps them: a request on each when it is opened, and one more on each
+ * when all are open. Prints how many were answered and, given the server's process, what an idle connection costs it in
+ * memory.
+ *
+ *     hold [-n CONNECTIONS] [-p PID] PORT PATH
+ *
+ * To 127.0.0.1, from one process and one source address for every 10,000 connections: fewer than the descriptors of a
+ * process, and fewer than the ports that a source address has before the kernel's search for a free one gets slow. */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/connbench/ask.h"
+#include "bench/machine.h"
+#include "bench/usage.h"
+
+#define SOURCES "127.0.0.0/24"
+enum { PER_PROCESS = 10000, PROCESSES_MAX = 100, URL_MAX = 4096, ERROR_MAX = 512 };
+
+static struct target target;
+static struct sources sources; /* one for each process */
+static io_loop *loop;          /* of this process */
+
+/* What a process holds. */
+struct share {
+	unsigned number;
+	long connections;
+};
+
+/* Resident bytes of a process, 0 if it cannot be known. */
+static long resident(long pid) {
+	char path[64];
+	long pages = 0;
+	snprintf(path, sizeof path, "/proc/%ld/statm", pid);
+	FILE *f = pid ? fopen(path, "r") : NULL;
+	if (!f) return 0;
+	if (fscanf(f, "%*s %ld", &pages) != 1) pages = 0; // NOLINT(cert-err34-c): the kernel wrote it
+	fclose(f);
+	return pages * sysconf(_SC_PAGESIZE);
+}
+
+/* Opens a connection from the address of that number and has a request answered on it. Returns it, or -1. */
+static int open_connection(unsigned source, struct ask_stop *stop) {
+	int64_t ignored_ns;
+	struct ask_times ignored;
+	int fd = ask_connect(loop, &target, &sources, source, 0, &ignored_ns, stop);
+	if (fd == -1 || ask(loop, fd, &target, 0, &ignored, stop) == 0) return fd;
+	io_close(loop, fd);
+	return -1;
+}
+
+/* A child process: opens its share of the connections and reports how many were answered. When the parent sends a byte
+ * it sends a request on each again and reports how many were answered. It ends at the next byte, or with the parent. */
+__attribute__((noreturn)) static void hold(int parent, const void *argument) {
+	const struct share *own = argument;
+	unsigned number = own->number;
+	long share = own->connections;
+	int *fd = calloc((size_t)share, sizeof *fd);
+	long opened = 0, answered = 0;
+	char word;
+	struct ask_stop stop;
+	struct ask_times ignored;
+	io_loop_free(loop); /* the parent's */
+	loop = io_loop_new();
+	if (!fd || !loop) fprintf(stderr, "hold: %s\n", strerror(errno));
+	for (; fd && loop && opened < share; opened++) {
+		fd[opened] = open_connection(number, &stop);
+		if (fd[opened] != -1) continue;
+		fprintf(stderr, "hold: connection %ld of process %u: %s: %s\n", opened + 1, number, stop.call,
+				strerror(stop.error));
+		break;
+	}
+	if (write(parent, &opened, sizeof opened) != sizeof opened || read(parent, &word, 1) != 1) exit(1);
+	for (long i = 0; i < opened; i++) answered += ask(loop, fd[i], &target, 0, &ignored, &stop) == 0;
+	if (write(parent, &answered, sizeof answered) != sizeof answered || read(parent, &word, 1) != 1) exit(1);
+	exit(0);
+}
+
+/* Adds up what the processes report. */
+static long collect(const int *process, unsigned processes) {
+	long sum = 0;
+	for (unsigned i = 0; i < processes; i++) {
+		long n;
+		if (read(process[i], &n, sizeof n) == sizeof n) sum += n;
+	}
+	return sum;
+}
+
+static void tell(const int *process, unsigned processes) {
+	for (unsigned i = 0; i < processes; i++) (void)!send(process[i], "", 1, MSG_NOSIGNAL); /* it may have died */
+}
+
+static const char help[] = "usage: hold [-n CONNECTIONS] [-p PID] PORT PATH";
+
+int main(int argc, char **argv) {
+	static int process[PROCESSES_MAX];
+	long connections = 1000, pid = 0;
+	usage_program = "hold";
+	opterr = 0;
+	static const struct option long_options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+	for (int c; (c = getopt_long(argc, argv, ":n:p:h", long_options, NULL)) != -1;) {
+		if (c == 'n') connections = (long)usage_whole_number("-n", optarg, 1, (double)PER_PROCESS * PROCESSES_MAX);
+		else if (c == 'p') pid = (long)usage_whole_number("-p", optarg, 1, INT_MAX);
+		else if (c == 'h') return puts(help) == EOF;
+		else usage_bad_option(c, argv);
+	}
+	if (argc - optind != 2) usage_refuse("a port and a path are needed");
+	long port = (long)usage_whole_number("PORT", argv[optind], 1, 65535);
+	const char *path = argv[optind + 1];
+	char url[URL_MAX], error[ERROR_MAX];
+	if (snprintf(url, sizeof url, "http://127.0.0.1:%ld%s", port, path) >= (int)sizeof url)
+		usage_refuse("the path is too long");
+	const struct target_options request = {.method = "GET"};
+	if (target_make(&target, url, &request, NULL, error, sizeof error) == -1) usage_refuse("%s", error);
+	if (sources_parse(&sources, SOURCES) == -1) usage_refuse("no sources");
+	(void)io_raise_descriptor_limit();
+	signal(SIGPIPE, SIG_IGN);
+	loop = io_loop_new();
+	if (!loop) usage_refuse("cannot wait for events: %s", strerror(errno));
+
+	struct ask_stop stop;
+	int warm = open_connection(PROCESSES_MAX, &stop); /* so that the cost of a first request does not count */
+	if (warm == -1) {
+		fprintf(stderr, "hold: no answer from %s: %s: %s\n", url, stop.call, strerror(stop.error));
+		return 1;
+	}
+	unsigned processes = 0;
+	long before = resident(pid);
+	double start_s = machine_seconds(CLOCK_MONOTONIC);
+	for (long left = connections; left > 0; left -= PER_PROCESS) {
+		const struct share share = {.number = processes, .connections = left < PER_PROCESS ? left : PER_PROCESS};
+		process[processes] = ask_fork(hold, &share);
+		if (process[processes++] != -1) continue;
+		perror("hold: cannot start a process");
+		break;
+	}
+	long opened = collect(process, processes);
+	long grown = resident(pid) - before;
+	double opened_s = machine_seconds(CLOCK_MONOTONIC) - start_s;
+	tell(process, processes);
+	long answered = collect(process, processes);
+	double answered_s = machine_seconds(CLOCK_MONOTONIC) - start_s - opened_s;
+	tell(process, processes);
+	while (wait(NULL) > 0) {}
+
+	printf("# asked\topen\tanswered_again\tseconds_to_open\tseconds_to_ask_again\trss_bytes_each\n");
+	printf("%ld\t%ld\t%ld\t%.3f\t%.3f\t", connections, opened, answered, opened_s, answered_s);
+	if (pid && opened) printf("%.1f\n", (double)grown / (double)opened);
+	else printf("-\n");
+	return usage_end(opened == connections && answered == connections ? 0 : 3);
+}

@@ -1,0 +1,117 @@
+/* files.c - see files.h. */
+#include "bench/httpbench/files.h"
+
+#include <stdlib.h>
+
+#include "bench/httpbench/hlog.h"
+#include "bench/httpbench/report.h"
+#include "bench/httpbench/verdict.h"
+
+enum { LOG_VERSION = 1 }; /* of what --hlog means */
+
+static unsigned long long u(uint64_t n) { return n; }
+
+static void json_durations(FILE *out, const struct histogram *h) {
+	fprintf(out,
+			"{\"samples\": %llu, \"censored\": %llu, \"mean_ns\": %.1f, \"deviation_ns\": %.1f, \"percentiles_ns\": {",
+			u(h->samples), u(h->censored), histogram_mean(h), histogram_deviation(h));
+	for (int i = 0; i < REPORT_PERCENTILES; i++) {
+		int64_t ns = histogram_percentile(h, report_percentile[i]);
+		fprintf(out, "%s\"%g\": ", i ? ", " : "", report_percentile[i]);
+		if (ns == -1) fputs("null", out);
+		else fprintf(out, "%lld", (long long)ns);
+	}
+	fputs("}}", out);
+}
+
+/* Prints what is known of a single run, but not of merged ones. */
+static void json_plan(FILE *out, const struct plan *plan, const struct run *r) {
+	char why[VERDICT_TEXT];
+	fprintf(out, " \"clients\": %u, \"connections\": %u, \"rate\": ", plan->clients, plan->connections);
+	if (plan->rate > 0) fprintf(out, "%.15g", plan->rate);
+	else fputs("null", out);
+	fprintf(out, ", \"interrupted\": %s, \"verdict\": \"%s\",\n \"counters\": {", r->interrupted ? "true" : "false",
+			verdict_of(plan, r, why));
+	for (int i = 0; i < COUNTERS; i++)
+		fprintf(out, "%s\"%s\": %llu", i ? ", " : "", counters_name[i], u(r->counters.value[i]));
+	fputs("},\n", out);
+}
+
+void files_json(FILE *out, const struct plan *plan, const struct run *r) {
+	const struct measures *m = &r->total;
+	fprintf(out, "{\"timeout_ns\": %lld, \"started_s\": %.3f, \"elapsed_s\": %.6f,\n", (long long)plan->timeout_ns,
+			r->started_s, r->elapsed_s);
+	if (plan->clients) json_plan(out, plan, r);
+	for (int i = 0; i < COUNTS; i++) fprintf(out, " \"%s\": %llu,", count_name[i], u(m->count[i]));
+	fputs("\n", out);
+	if (*m->tls) fprintf(out, " \"tls\": \"%s\",\n", m->tls);
+	fprintf(out, " \"user_s\": %.6f, \"system_s\": %.6f, \"waiting_s\": %.6f,\n \"failed\": {", r->user_s, r->system_s,
+			(double)m->spun_ns / 1e9);
+	for (int i = 0; i < FAILURES; i++) fprintf(out, "%s\"%s\": %llu", i ? ", " : "", failure_name[i], u(m->failure[i]));
+	fputs("},\n \"durations\": {", out);
+	for (int i = 0; i < DURATIONS; i++) {
+		fprintf(out, "%s\n  \"%s\": ", i ? "," : "", duration_name[i]);
+		json_durations(out, &m->duration[i]);
+	}
+	fputs("\n }\n}\n", out);
+}
+
+void files_tsv_begin(FILE *out) {
+	fputs("# from_s\tto_s\tanswered\tfailed\tbytes\twhole_50_ns\twhole_99_ns\twhole_99.9_ns\twhole_100_ns\n", out);
+}
+
+void files_tsv_line(FILE *out, double from_s, double to_s, const struct measures *m) {
+	fprintf(out, "%.3f\t%.3f\t%llu\t%llu\t%llu", from_s, to_s, u(m->count[COUNT_ANSWERED]), u(measures_failed(m)),
+			u(m->count[COUNT_BYTES]));
+	for (int i = 0; i < REPORT_BRIEF; i++) {
+		int64_t ns = histogram_percentile(&m->duration[DURATION_WHOLE], report_brief[i]);
+		if (ns == -1) fputs("\tNA", out);
+		else fprintf(out, "\t%lld", (long long)ns);
+	}
+	fputs("\n", out);
+}
+
+/* [Plan:] must be the same for all logs that are merged, [Rank:] differs. */
+void files_hlog_begin(FILE *out, const struct plan *p, double started_s) {
+	hlog_begin(out, started_s);
+	fprintf(out,
+			"#[Plan: version %d url %s urls %u rate %.15g arrival %d per_connection %u pipeline %u "
+			"timeout_s %.3f ranks %u ]\n",
+			LOG_VERSION, p->target->url, p->targets, p->rate, p->arrival, p->per_connection, p->depth,
+			(double)p->timeout_ns / 1e9, p->ranks);
+	fprintf(out, "#[Rank: rank %u ]\n", p->rank);
+}
+
+/* Writes the requests that failed, as if each had taken the timeout or, if that is longer, the longest duration. */
+static int write_failed(FILE *out, const struct plan *plan, const char *name, double from_s, double to_s,
+						const struct histogram *h) {
+	struct histogram *failed = calloc(1, sizeof *failed);
+	char tag[HLOG_TAG_MAX];
+	if (!failed) return -1;
+	histogram_record_at(failed, histogram_index(histogram_beyond(h, plan->timeout_ns)), h->censored);
+	snprintf(tag, sizeof tag, FILES_FAILED "%s", name);
+	int result = hlog_write(out, tag, from_s, to_s - from_s, failed);
+	free(failed);
+	return result;
+}
+
+int files_hlog(FILE *out, const struct plan *plan, double from_s, double to_s, const struct measures *m) {
+	for (int i = 0; i < DURATIONS; i++) {
+		const struct histogram *h = &m->duration[i];
+		if (h->samples && hlog_write(out, duration_name[i], from_s, to_s - from_s, h) == -1) return -1;
+		if (h->censored && write_failed(out, plan, duration_name[i], from_s, to_s, h) == -1) return -1;
+	}
+	return 0;
+}
+
+/* The line of the run comes last: a log that has it is complete. */
+void files_hlog_end(FILE *out, const struct run *r) {
+	const struct measures *m = &r->total;
+	fputs("#[Failed:", out);
+	for (int i = 0; i < FAILURES; i++) fprintf(out, " %s %llu", failure_name[i], u(m->failure[i]));
+	fputs(" ]\n", out);
+	fprintf(out, "#[Run: elapsed_s %.6f user_s %.6f system_s %.6f waiting_s %.6f", r->elapsed_s, r->user_s, r->system_s,
+			(double)m->spun_ns / 1e9);
+	for (int i = 0; i < COUNTS; i++) fprintf(out, " %s %llu", count_name[i], u(m->count[i]));
+	fputs(" ]\n", out);
+}

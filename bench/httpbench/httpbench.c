@@ -1,0 +1,143 @@
+/* httpbench.c - loads a web server and measures what a client sees of it. See httpbench(1). */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/httpbench/files.h"
+#include "bench/httpbench/merge.h"
+#include "bench/httpbench/options.h"
+#include "bench/httpbench/rank.h"
+#include "bench/httpbench/report.h"
+#include "bench/httpbench/tui.h"
+#include "bench/machine.h"
+#include "bench/usage.h"
+#include "io/io.h"
+
+/* Where results go besides the report; NULL if not. */
+struct outputs {
+	const struct plan *plan;
+	FILE *json, *tsv, *hlog;
+	struct tui *tui;
+	bool line; /* a line on stderr that changes */
+};
+
+static FILE *open_output(const char *name, unsigned rank) {
+	if (!name) return NULL;
+	char *path = rank_in_name(name, rank);
+	FILE *f = path ? fopen(path, "w") : NULL;
+	if (!f) usage_refuse("cannot write %s: %s", path ? path : name, strerror(errno));
+	free(path);
+	return f;
+}
+
+static void close_output(FILE *f, const char *path) {
+	if (!f) return;
+	bool failed = ferror(f);
+	if (fclose(f) == 0 && !failed) return;
+	fprintf(stderr, "httpbench: cannot write %s: %s\n", path, strerror(errno));
+	exit(1);
+}
+
+static void watch(void *context, double from_s, double to_s, const struct measures *m) {
+	const struct outputs *o = context;
+	if (o->tsv) files_tsv_line(o->tsv, from_s, to_s, m);
+	if (o->hlog) (void)files_hlog(o->hlog, o->plan, from_s, to_s, m); /* close_output() reports errors */
+	if (o->tui) tui_show(o->tui, from_s, to_s, m);
+	if (!o->line) return;
+	fputs("\r", stderr);
+	report_line(stderr, from_s, to_s, m);
+	fputs("\033[K", stderr);
+}
+
+/* httpbench merge [--json FILE] LOG... */
+static int merge(int argc, char **argv) {
+	static struct run r;
+	struct plan plan = {0};
+	const char *json_path = NULL;
+	static const struct option options[] = {{"json", required_argument, NULL, 'j'}, {0}};
+	opterr = 0;
+	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+		if (c != 'j') usage_refuse("merge takes --json FILE and logs, not '%s'", argv[optind - 1]);
+		json_path = optarg;
+	}
+	if (optind == argc) usage_refuse("merge needs the logs of runs");
+	int result = merge_logs(argv + optind, (unsigned)(argc - optind), &r, &plan.timeout_ns);
+	if (r.elapsed_s > 0) {
+		FILE *json = open_output(json_path, 0);
+		report_run(stdout, &plan, &r);
+		if (json) files_json(json, &plan, &r);
+		close_output(json, json_path);
+	}
+	return result == -1 ? 2 : measures_failed(&r.total) ? 1 : 0;
+}
+
+static int cannot_start(void) {
+	fprintf(stderr, "httpbench: cannot start the clients: %s\n", strerror(errno));
+	return 1;
+}
+
+/* Returns the exit status. */
+static int run_series(const struct options *o) {
+	int result = o->search ? search_goal(&o->plan, &o->goal) : search_sweep(&o->plan);
+	if (result == -1) return cannot_start();
+	return result;
+}
+
+/* Returns the exit status. Prints why, if nothing could be measured. */
+static int status_of(const struct plan *p, const struct measures *m) {
+	unsigned long long opened = m->count[COUNT_CONNECTED];
+	if (m->failure[FAILURE_PORTS])
+		fprintf(stderr, "httpbench: no port was left after %llu connections: --source 127.0.1.0/24 adds addresses\n",
+				opened);
+	else if (m->failure[FAILURE_DESCRIPTORS])
+		fprintf(stderr, "httpbench: no descriptor was left after %llu connections: more threads have more\n", opened);
+	else if (!opened && m->connect_error)
+		fprintf(stderr, "httpbench: cannot connect to %s: %s\n", p->target->url, strerror(m->connect_error));
+	else if (!*m->tls && *m->tls_failed)
+		fprintf(stderr, "httpbench: no TLS with %s: %s\n", p->target->url, m->tls_failed);
+	else return measures_failed(m) ? 1 : 0;
+	return 2;
+}
+
+static int run_once(const struct options *o) {
+	static struct run r;
+	const struct plan *p = &o->plan;
+	struct outputs out = {
+		.plan = p,
+		.json = open_output(o->json_path, p->rank),
+		.tsv = open_output(o->tsv_path, p->rank),
+		.hlog = open_output(o->hlog_path, p->rank),
+		.line = !o->tui && isatty(STDERR_FILENO),
+	};
+	if (out.tsv) files_tsv_begin(out.tsv);
+	if (out.hlog) files_hlog_begin(out.hlog, p, machine_seconds(CLOCK_REALTIME));
+	if (o->tui) out.tui = tui_start(p);
+	int result = run_plan(p, watch, &out, &r);
+	if (out.tui) tui_end(out.tui);
+	if (out.line) fputs("\r\033[K", stderr);
+	if (result == -1) return cannot_start();
+	report_run(stdout, p, &r);
+	if (out.json) files_json(out.json, p, &r);
+	if (out.hlog) files_hlog_end(out.hlog, &r);
+	close_output(out.json, o->json_path);
+	close_output(out.tsv, o->tsv_path);
+	close_output(out.hlog, o->hlog_path);
+	return status_of(p, &r.total);
+}
+
+int main(int argc, char **argv) {
+	static struct options o;
+	usage_program = "httpbench";
+	if (argc > 1 && strcmp(argv[1], "merge") == 0) return usage_end(merge(argc - 1, argv + 1));
+	options_parse(&o, argc, argv);
+	signal(SIGPIPE, SIG_IGN);
+	(void)io_raise_descriptor_limit();
+	if (o.start_s > 0 && !rank_wait(o.start_s)) usage_refuse("--start-at %.3f has passed", o.start_s);
+	int status = usage_end(o.search || o.sweep ? run_series(&o) : run_once(&o));
+	options_free(&o);
+	return status;
+}

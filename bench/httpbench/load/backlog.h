@@ -1,0 +1,32 @@
+/* backlog.h - requests that are due and wait for a connection; first in, first out. */
+#ifndef BENCH_BACKLOG_H
+#define BENCH_BACKLOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { BACKLOG_MAX = 1024 * 1024 }; /* requests */
+
+struct backlog_entry {
+	int64_t due_ns;
+	bool again; /* it had a connection, which was closed */
+};
+
+/* A ring. */
+struct backlog {
+	struct backlog_entry *entry;
+	unsigned first, count;
+};
+
+/* 0, or -1 with errno. */
+int backlog_init(struct backlog *backlog);
+void backlog_free(struct backlog *backlog);
+
+/* false: the backlog is full. */
+bool backlog_add(struct backlog *backlog, int64_t due_ns, bool again);
+
+/* The entry that was added first, and its removal. The backlog is not empty. */
+const struct backlog_entry *backlog_first(const struct backlog *backlog);
+void backlog_remove(struct backlog *backlog);
+
+#endif

@@ -1,0 +1,471 @@
+/* connection.c - see connection.h. A request leaves in send_requests() and ends in request_end() or, with all behind it
+ * on the connection, in connection_fail(); or give_back() has it wait for another connection. */
+#include "bench/httpbench/load/connection.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/machine.h"
+#include "bench/response.h"
+
+enum { WRITE_PARTS = 64 /* requests written at a time */ };
+static const int64_t open_pause_ns = 100000000; /* after a connection could not be opened, until the next try */
+
+static struct connection_request *pending_of(const struct connections *c, const struct connection *conn,
+											 unsigned place) {
+	unsigned depth = c->plan->depth;
+	return &c->pending[(size_t)(conn - c->connection) * depth + (conn->first + place) % depth];
+}
+
+static bool worn_out(const struct connections *c, const struct connection *conn) {
+	return c->plan->per_connection && conn->requests >= c->plan->per_connection;
+}
+
+bool connection_has_room(const struct connections *c, const struct connection *conn) {
+	return conn->assigned < c->plan->depth && !worn_out(c, conn) && !conn->broken;
+}
+
+void connections_wait(struct connections *c, int64_t due_ns, bool again) {
+	if (!backlog_add(&c->backlog, due_ns, again)) measures_unsent(c->filling);
+}
+
+/* --- lists --- */
+
+static void move_to(struct connections *c, struct connection *conn, enum connection_list list) {
+	int32_t self = (int32_t)(conn - c->connection);
+	if (conn->list == list) return;
+	if (conn->list != CONNECTION_LIST_NONE) {
+		*(conn->next == -1 ? &c->tail[conn->list] : &c->connection[conn->next].previous) = conn->previous;
+		*(conn->previous == -1 ? &c->head[conn->list] : &c->connection[conn->previous].next) = conn->next;
+	}
+	conn->list = (uint8_t)list;
+	if (list == CONNECTION_LIST_NONE) return;
+	conn->next = -1;
+	conn->previous = c->tail[list];
+	*(conn->previous == -1 ? &c->head[list] : &c->connection[conn->previous].next) = self;
+	c->tail[list] = self;
+}
+
+/* Open loop: keeps the lists of those that can take another request. */
+static void list_by_room(struct connections *c, struct connection *conn) {
+	if (!plan_open_loop(c->plan) || conn->state != CONNECTION_OPEN) return;
+	move_to(c, conn,
+			!connection_has_room(c, conn) ? CONNECTION_LIST_NONE
+			: conn->assigned              ? CONNECTION_LIST_ROOM
+										  : CONNECTION_LIST_IDLE);
+}
+
+struct connection *connections_take(struct connections *c, enum connection_list list) {
+	if (c->head[list] == -1) return NULL;
+	struct connection *conn = &c->connection[c->head[list]];
+	move_to(c, conn, CONNECTION_LIST_NONE);
+	return conn;
+}
+
+void connection_assign(struct connections *c, struct connection *conn, int64_t due_ns, bool again) {
+	struct connection_request *p = pending_of(c, conn, conn->assigned++);
+	*p = (struct connection_request){
+		.due_ns = due_ns, .placed_ns = c->now_ns, .target = schedule_target(&c->schedule), .again = again};
+	conn->requests++;
+	c->under_way++;
+}
+
+/* --- the end of requests and connections --- */
+
+/* Closes a connection and resets it. sound: over TLS it sends close_notify. */
+static void end(struct connections *c, struct connection *conn, bool sound) {
+	if (conn->state != CONNECTION_CLOSED) {
+		tls_close(conn->tls, sound);
+		io_close(c->loop, conn->fd);
+		c->open--;
+	}
+	free(conn->input);
+	conn->tls = NULL;
+	conn->input = NULL;
+	conn->state = CONNECTION_CLOSED;
+	conn->broken = false;
+	conn->first = conn->assigned = conn->written = 0;
+	conn->partly = conn->requests = conn->input_length = 0;
+	conn->response = (struct response){0};
+	move_to(c, conn, CONNECTION_LIST_CLOSED);
+}
+
+void connection_close(struct connections *c, struct connection *conn) { end(c, conn, true); }
+
+/* Records the lateness of a request that leaves its first connection. */
+static void note_lateness(struct connections *c, const struct connection_request *p) {
+	if (plan_open_loop(c->plan) && !p->again)
+		histogram_record(&c->filling->duration[DURATION_LATENESS], p->placed_ns - p->due_ns);
+}
+
+static void request_fail(struct connections *c, const struct connection_request *p, enum failure failure) {
+	c->filling->failure[failure]++;
+	note_lateness(c, p);
+	if (p->sent_ns) histogram_censor(&c->filling->duration[DURATION_FIRST_BYTE]);
+	histogram_censor(&c->filling->duration[DURATION_WHOLE]);
+}
+
+/* Whether the next attempt would fail in the same way at once. */
+static bool is_lasting(const struct connections *c, enum failure failure) {
+	if (failure == FAILURE_PORTS || failure == FAILURE_DESCRIPTORS) return true;
+	return !plan_open_loop(c->plan) && (failure == FAILURE_REFUSED || failure == FAILURE_CONNECT);
+}
+
+void connection_fail(struct connections *c, struct connection *conn, enum failure failure) {
+	/* on an open connection the requests after the first were cut off */
+	enum failure rest = conn->state == CONNECTION_OPEN && failure != FAILURE_TIMEOUT ? FAILURE_RESET : failure;
+	for (unsigned i = 0; i < conn->assigned; i++) request_fail(c, pending_of(c, conn, i), i == 0 ? failure : rest);
+	c->under_way -= conn->assigned;
+	if (conn->state == CONNECTION_CONNECTING) histogram_censor(&c->filling->duration[DURATION_CONNECT]);
+	if (conn->state == CONNECTION_HANDSHAKE) histogram_censor(&c->filling->duration[DURATION_HANDSHAKE]);
+	if (is_lasting(c, failure)) c->open_again_ns = c->now_ns + open_pause_ns;
+	end(c, conn, false);
+}
+
+static enum failure failure_of(int error) {
+	switch (error) {
+	case ECONNREFUSED: return FAILURE_REFUSED;
+	case ECONNRESET:
+	case EPIPE: return FAILURE_RESET;
+	case ETIMEDOUT: return FAILURE_TIMEOUT;
+	case ENODATA: return FAILURE_SHORT;
+	case EPROTO: return FAILURE_TLS;
+	case EADDRNOTAVAIL: return FAILURE_PORTS;
+	case EMFILE:
+	case ENFILE: return FAILURE_DESCRIPTORS;
+	default: return FAILURE_CONNECT;
+	}
+}
+
+/* Ends a connection because of errno. */
+static void fail(struct connections *c, struct connection *conn) {
+	enum failure failure = failure_of(errno);
+	if (conn->state == CONNECTION_HANDSHAKE && (failure == FAILURE_SHORT || failure == FAILURE_RESET))
+		failure = FAILURE_TLS;
+	bool connecting = failure == FAILURE_REFUSED || failure == FAILURE_CONNECT;
+	if (connecting && !c->filling->connect_error) c->filling->connect_error = errno;
+	if (failure == FAILURE_TLS && conn->tls && !*c->filling->tls_failed) tls_explain(conn->tls, c->filling->tls_failed);
+	connection_fail(c, conn, failure);
+}
+
+/* The server ends the connection although more was asked for: in open loop these requests wait for another connection,
+ * in closed loop as many more may begin. */
+static void give_back(struct connections *c, struct connection *conn) {
+	for (unsigned i = 0; i < conn->assigned; i++) {
+		if (i < conn->written) c->filling->count[COUNT_SENT]--;
+		note_lateness(c, pending_of(c, conn, i));
+		if (plan_open_loop(c->plan)) connections_wait(c, pending_of(c, conn, i)->due_ns, true);
+		else c->requests_left++;
+	}
+	c->under_way -= conn->assigned;
+}
+
+/* Sets the deadline of the next answer. */
+static void set_deadline(struct connections *c, const struct connection *conn) {
+	const struct connection_request *p = pending_of(c, conn, 0);
+	int64_t since_ns = p->sent_ns ? p->sent_ns : p->placed_ns;
+	io_timeout(c->loop, conn->fd, conn->assigned ? (since_ns + c->plan->timeout_ns) / 1000000 : 0);
+}
+
+/* Ends a request whose answer is complete. Returns false if the connection is closed. */
+static bool request_end(struct connections *c, struct connection *conn) {
+	const struct connection_request *p = pending_of(c, conn, 0);
+	struct histogram *duration = c->filling->duration;
+	const struct response *r = &conn->response;
+	const struct response_expected *expected = &c->plan->expected;
+	if (expected->status ? r->status != expected->status : r->status / 100 != 2 && r->status != 304) {
+		request_fail(c, p, FAILURE_STATUS);
+	} else if (expected->at && (r->differs || r->seen != expected->length)) {
+		request_fail(c, p, FAILURE_BYTES);
+	} else {
+		c->filling->count[COUNT_ANSWERED]++;
+		c->filling->last_ns = c->now_ns;
+		note_lateness(c, p);
+		histogram_record(&duration[DURATION_FIRST_BYTE], p->first_ns - p->sent_ns);
+		histogram_record(&duration[DURATION_WHOLE], c->now_ns - p->due_ns);
+	}
+	conn->first = (uint16_t)((conn->first + 1) % c->plan->depth);
+	conn->assigned--;
+	conn->written--;
+	c->under_way--;
+	bool ends = conn->response.close || (worn_out(c, conn) && !conn->assigned);
+	conn->response = (struct response){0};
+	if (ends) {
+		give_back(c, conn);
+		connection_close(c, conn);
+		return false;
+	}
+	set_deadline(c, conn);
+	return true;
+}
+
+/* --- opening --- */
+
+/* Enters the next state and records the time spent in the last one. */
+static void next_state(struct connections *c, struct connection *conn, enum connection_state state,
+					   enum duration duration) {
+	c->now_ns = machine_clock_ns();
+	histogram_record(&c->filling->duration[duration], c->now_ns - conn->since_ns);
+	conn->state = (uint8_t)state;
+	conn->since_ns = c->now_ns;
+}
+
+/* Returns 0 if the connection is established, or -1 with errno; EAGAIN: not yet. */
+static int continue_connecting(struct connections *c, struct connection *conn) {
+	errno = target_connected(conn->fd);
+	if (errno == EINPROGRESS && io_eagain_write(c->loop, conn->fd) == 0) errno = EAGAIN;
+	if (errno) return -1;
+	next_state(c, conn, c->tls ? CONNECTION_HANDSHAKE : CONNECTION_OPEN, DURATION_CONNECT);
+	c->filling->count[COUNT_CONNECTED]++;
+	if (!c->tls || (conn->tls = tls_open(c->tls, conn->fd))) return 0;
+	errno = ENOMEM;
+	return -1;
+}
+
+/* As continue_connecting(). */
+static int continue_handshake(struct connections *c, struct connection *conn) {
+	if (tls_handshake(c->loop, conn->tls) == -1) return -1;
+	next_state(c, conn, CONNECTION_OPEN, DURATION_HANDSHAKE);
+	c->filling->count[COUNT_RESUMED] += tls_resumed(conn->tls);
+	if (!*c->filling->tls) tls_describe(conn->tls, c->filling->tls);
+	return 0;
+}
+
+/* Starts to connect a new socket to the server. Returns 0, or -1 with errno. */
+static int start_connecting(struct connections *c, struct connection *conn) {
+	const struct target *t = &c->plan->target[pending_of(c, conn, 0)->target];
+	uint32_t source = c->number + c->plan->clients * c->sources_taken++;
+	int on = 1, off = 0;
+	int fd = socket(t->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd == -1) return -1;
+	if (io_fd(c->loop, fd, conn) == -1) {
+		close(fd);
+		errno = EMFILE;
+		return -1;
+	}
+	conn->fd = fd;
+	conn->state = CONNECTION_CONNECTING;
+	c->open++;
+	if (c->plan->sources.count && sources_bind(&c->plan->sources, source, fd) == -1) return -1;
+	/* with one request at a time and without TLS Nagle's algorithm never holds anything back */
+	if (c->plan->depth > 1 || c->tls) (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	/* the handshake is acknowledged with the request, the answer with the end of the connection */
+	if (c->plan->per_connection == 1 && !c->tls) (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof off);
+	conn->since_ns = machine_clock_ns();
+	if (connect(fd, (const struct sockaddr *)&t->address, t->address_length) == -1 && errno != EINPROGRESS) return -1;
+	return 0;
+}
+
+/* The requests leave in the next turn: of many connections opened in one turn they then go out one right after the
+ * other, and a server that is quicker than this client is woken once for all of them and not, at this client's expense,
+ * for each. */
+void connection_open(struct connections *c, struct connection *conn) {
+	if (start_connecting(c, conn) == -1 || (continue_connecting(c, conn) == -1 && errno != EAGAIN) ||
+		io_wantwrite(c->loop, conn->fd) == -1) {
+		fail(c, conn);
+		return;
+	}
+	io_timeout(c->loop, conn->fd, (conn->since_ns + c->plan->timeout_ns) / 1000000);
+}
+
+/* --- sending --- */
+
+static const struct target_bytes *bytes_of(const struct connections *c, const struct connection *conn, unsigned place) {
+	const struct target *t = &c->plan->target[pending_of(c, conn, place)->target];
+	bool last = conn->requests - conn->assigned + place + 1 == c->plan->per_connection;
+	return last ? &t->last : &t->request;
+}
+
+/* Notes that the kernel has taken n bytes. */
+static void written(struct connections *c, struct connection *conn, size_t n) {
+	for (; n; conn->written++) {
+		size_t rest = bytes_of(c, conn, conn->written)->length - conn->partly;
+		struct connection_request *p = pending_of(c, conn, conn->written);
+		if (!conn->partly) p->sent_ns = c->now_ns;
+		if (n < rest) {
+			conn->partly += (uint32_t)n;
+			return;
+		}
+		n -= rest;
+		conn->partly = 0;
+		c->filling->count[COUNT_SENT]++;
+	}
+}
+
+static ssize_t try_writev(struct connections *c, struct connection *conn, const struct iovec *part, int parts) {
+	return conn->tls ? tls_trywritev(c->loop, conn->tls, part, parts)
+					 : io_trywritev(c->loop, conn->fd, part, parts, IO_LAST);
+}
+
+/* Writes all requests that are assigned. Returns 0, or -1 with errno; EAGAIN: some are left. */
+static int send_requests(struct connections *c, struct connection *conn) {
+	while (conn->written < conn->assigned) {
+		struct iovec part[WRITE_PARTS];
+		int parts = 0;
+		for (unsigned i = conn->written; i < conn->assigned && parts < WRITE_PARTS; i++) {
+			const struct target_bytes *r = bytes_of(c, conn, i);
+			size_t skip = i == conn->written ? conn->partly : 0;
+			part[parts++] = (struct iovec){.iov_base = r->at + skip, .iov_len = r->length - skip};
+		}
+		ssize_t n = try_writev(c, conn, part, parts);
+		if (n == -1) return -1;
+		written(c, conn, (size_t)n);
+	}
+	return 0;
+}
+
+/* Decides what a connection waits for after an attempt to send. Returns 0, or -1 with errno if it has failed. */
+static int after_sending(struct connections *c, struct connection *conn, int result) {
+	bool blocked = result == -1 && errno == EAGAIN;
+	if (result == -1 && !blocked) {
+		/* the server may have answered before it closed */
+		conn->broken = conn->written && (errno == EPIPE || errno == ECONNRESET);
+		if (!conn->broken) return -1;
+	}
+	set_deadline(c, conn);
+	list_by_room(c, conn);
+	if (!blocked) io_dontwantwrite(c->loop, conn->fd);
+	else if (io_wantwrite(c->loop, conn->fd) == -1) return -1;
+	/* also while it is blocked: the server may wait for its answers to be read */
+	return io_wantread(c->loop, conn->fd);
+}
+
+void connection_write(struct connections *c, struct connection *conn) {
+	int result = 0;
+	if (conn->state == CONNECTION_CONNECTING) {
+		result = continue_connecting(c, conn);
+		if (result == -1 && errno == EAGAIN) result = io_wantwrite(c->loop, conn->fd);
+	}
+	if (result == 0 && conn->state == CONNECTION_HANDSHAKE) {
+		result = continue_handshake(c, conn);
+		if (result == -1 && errno == EAGAIN) return; /* it waits for either direction */
+	}
+	if (result == 0 && conn->state == CONNECTION_OPEN)
+		result = after_sending(c, conn, conn->broken ? 0 : send_requests(c, conn));
+	if (result == -1) fail(c, conn);
+}
+
+/* --- receiving --- */
+
+/* Parses answers. Returns false if the connection is closed. */
+static bool take(struct connections *c, struct connection *conn, const char *data, size_t length) {
+	while (length) {
+		if (!conn->written) { /* an answer without a request, as 408 before an idle connection is closed */
+			connection_fail(c, conn, FAILURE_PROTOCOL);
+			return false;
+		}
+		struct connection_request *p = pending_of(c, conn, 0);
+		if (!p->first_ns) p->first_ns = c->now_ns;
+		bool bodiless = c->plan->target[p->target].bodiless;
+		bool head = !conn->response.status;
+		int n = head ? response_head(&conn->response, data, length, bodiless)
+					 : response_content(&conn->response, data, length, &c->plan->expected);
+		if (head && n == 0) {
+			conn->input = malloc(length);
+			if (!conn->input) abort();
+			memcpy(conn->input, data, length);
+			conn->input_length = (uint32_t)length;
+			return true;
+		}
+		if (n == -1) {
+			connection_fail(c, conn, FAILURE_PROTOCOL);
+			return false;
+		}
+		if (head && !conn->response.status) p->first_ns = 0; /* an interim response does not count */
+		data += n;
+		length -= (size_t)n;
+		if (!response_complete(&conn->response)) continue;
+		if (length && conn->written == 1) { /* more than was asked for */
+			connection_fail(c, conn, FAILURE_PROTOCOL);
+			return false;
+		}
+		if (!request_end(c, conn)) return false;
+	}
+	return true;
+}
+
+/* The server has closed. */
+static void end_of_input(struct connections *c, struct connection *conn) {
+	if (response_ends_by_close(&conn->response)) {
+		conn->response.close = true;
+		(void)request_end(c, conn);
+	} else {
+		connection_fail(c, conn, FAILURE_SHORT);
+	}
+}
+
+static ssize_t try_read(struct connections *c, struct connection *conn, char *buffer, size_t length) {
+	return conn->tls ? tls_tryread(c->loop, conn->tls, buffer, length) : io_tryread(c->loop, conn->fd, buffer, length);
+}
+
+bool connection_read(struct connections *c, struct connection *conn) {
+	if (conn->state == CONNECTION_HANDSHAKE) {
+		connection_write(c, conn);
+		return conn->state != CONNECTION_CLOSED;
+	}
+	size_t kept = conn->input_length;
+	if (kept) memcpy(c->input, conn->input, kept);
+	io_dontwantread(c->loop, conn->fd); /* it may be closed below */
+	ssize_t n = try_read(c, conn, c->input + kept, CONNECTION_READ_MAX - kept);
+	if (n >= 0) c->now_ns = machine_clock_ns();
+	if (n == 0) {
+		end_of_input(c, conn);
+		return false;
+	}
+	if (n > 0) {
+		c->filling->count[COUNT_BYTES] += (uint64_t)n;
+		free(conn->input);
+		conn->input = NULL;
+		conn->input_length = 0;
+		if (!take(c, conn, c->input, kept + (size_t)n)) return false;
+	}
+	if ((n == -1 && errno != EAGAIN) || io_wantread(c->loop, conn->fd) == -1) {
+		fail(c, conn);
+		return false;
+	}
+	list_by_room(c, conn);
+	return true;
+}
+
+/* --- all of them --- */
+
+/* Returns the part of a whole that belongs to the client of that number. */
+static uint64_t part_of(uint64_t whole, unsigned clients, unsigned number) {
+	return whole / clients + (number < whole % clients);
+}
+
+int connections_init(struct connections *c, const struct plan *plan, unsigned number) {
+	*c = (struct connections){
+		.plan = plan,
+		.number = number,
+		.count = (unsigned)part_of(plan->connections, plan->clients, number),
+		.requests_left = plan->requests ? part_of(plan->requests, plan->clients, number) : UINT64_MAX,
+	};
+	c->connection = calloc(c->count, sizeof *c->connection);
+	c->pending = calloc((size_t)c->count * plan->depth, sizeof *c->pending);
+	c->filling = calloc(1, sizeof *c->filling);
+	c->input = malloc(CONNECTION_READ_MAX);
+	const char *host = plan->target->host;
+	if (host) c->tls = tls_new(&plan->tls, host);
+	if (backlog_init(&c->backlog) == -1 || !c->connection || !c->pending || !c->filling || !c->input ||
+		(host && !c->tls)) {
+		errno = ENOMEM;
+		return -1;
+	}
+	for (int i = 0; i < CONNECTION_LISTS; i++) c->head[i] = c->tail[i] = -1;
+	for (unsigned i = 0; i < c->count; i++) connection_close(c, &c->connection[i]);
+	return 0;
+}
+
+void connections_free(struct connections *c) {
+	free(c->connection);
+	free(c->pending);
+	free(c->filling);
+	free(c->input);
+	backlog_free(&c->backlog);
+	tls_free(c->tls);
+}

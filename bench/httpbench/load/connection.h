@@ -1,0 +1,109 @@
+/* connection.h - the connections of a client: what is under way on each, how it leaves, and how it ends. */
+#ifndef BENCH_CONNECTION_H
+#define BENCH_CONNECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bench/httpbench/load/backlog.h"
+#include "bench/httpbench/load/measures.h"
+#include "bench/httpbench/load/plan.h"
+#include "bench/httpbench/load/schedule.h"
+#include "bench/httpbench/load/tls.h"
+#include "io/io.h"
+
+/* A request under way. */
+struct connection_request {
+	int64_t due_ns, placed_ns, sent_ns, first_ns; /* first_ns: of its answer; 0: not yet */
+	unsigned target;
+	bool again; /* it was on another connection before */
+};
+
+/* In this order; without TLS there is no handshake. */
+enum connection_state { CONNECTION_CLOSED, CONNECTION_CONNECTING, CONNECTION_HANDSHAKE, CONNECTION_OPEN };
+
+/* Lists of connections, each first in, first out: those closed; in open loop, those without a request, and those with
+ * some that can take another. */
+enum connection_list {
+	CONNECTION_LIST_NONE,
+	CONNECTION_LIST_CLOSED,
+	CONNECTION_LIST_IDLE,
+	CONNECTION_LIST_ROOM,
+	CONNECTION_LISTS
+};
+
+struct connection {
+	int fd;
+	uint8_t state, list;
+	uint16_t first;        /* the pending request whose answer comes next */
+	uint16_t assigned;     /* requests under way */
+	uint16_t written;      /* of them handed to the kernel, and */
+	uint32_t partly;       /* bytes of the one after them */
+	bool broken;           /* it takes no more requests, but answers may be there */
+	uint32_t requests;     /* ever assigned */
+	uint32_t input_length; /* bytes of a head that is not complete */
+	int32_t previous, next;
+	int64_t since_ns; /* when it began to be what its state says, before it is open */
+	char *input;
+	tls_stream *tls; /* NULL: in the clear */
+	struct response response;
+};
+
+/* All connections of a client, the requests on them and those that wait for one. */
+struct connections {
+	const struct plan *plan;
+	unsigned number; /* of the client */
+	io_loop *loop;
+	struct tls *tls; /* NULL: in the clear */
+	struct schedule schedule;
+	int64_t now_ns;
+	int64_t open_again_ns;  /* no connection is opened before */
+	uint64_t requests_left; /* that may still begin */
+	struct connection *connection;
+	unsigned count, open;                                   /* open: of them */
+	uint32_t sources_taken;                                 /* connections ever opened */
+	struct connection_request *pending;                     /* plan->depth for each connection */
+	int32_t head[CONNECTION_LISTS], tail[CONNECTION_LISTS]; /* -1: empty */
+	unsigned under_way;                                     /* requests */
+	struct backlog backlog;
+	struct measures *filling;
+	char *input; /* for what is read: CONNECTION_READ_MAX bytes, so that a head fits */
+};
+
+enum { CONNECTION_READ_MAX = 256 * 1024 };
+
+/* All closed, without a loop. 0; -1 with errno: connections_free() is still to be called. */
+int connections_init(struct connections *connections, const struct plan *plan, unsigned number);
+
+/* They are closed. */
+void connections_free(struct connections *connections);
+
+/* Has a request wait for a connection; at BACKLOG_MAX it counts as unsent. */
+void connections_wait(struct connections *connections, int64_t due_ns, bool again);
+
+/* Takes the first connection of a list. NULL: the list is empty. */
+struct connection *connections_take(struct connections *connections, enum connection_list list);
+
+/* Whether it can take another request. */
+bool connection_has_room(const struct connections *connections, const struct connection *conn);
+
+/* Makes a request of it, from now_ns on, to leave with connection_open() or connection_write(). It has room. */
+void connection_assign(struct connections *connections, struct connection *conn, int64_t due_ns, bool again);
+
+/* Opens one that is closed and not listed, for the requests that are assigned. Their failures are counted, if so. */
+void connection_open(struct connections *connections, struct connection *conn);
+
+/* Goes on with what is to leave, from connection to handshake to requests. */
+void connection_write(struct connections *connections, struct connection *conn);
+
+/* Takes what has come in. false: it is closed now. */
+bool connection_read(struct connections *connections, struct connection *conn);
+
+/* Closes it; what is under way on it fails. In closed loop, and at a limit of this process, none is opened for a while
+ * if it could not be. */
+void connection_fail(struct connections *connections, struct connection *conn, enum failure failure);
+
+/* Closes it; nothing is under way. A closed one becomes one that is listed as such. */
+void connection_close(struct connections *connections, struct connection *conn);
+
+#endif

@@ -1,0 +1,62 @@
+/* measures.c - see measures.h. */
+#include "bench/httpbench/load/measures.h"
+
+#include <string.h>
+
+const char *const duration_name[DURATIONS] = {
+	[DURATION_CONNECT] = "connect", [DURATION_HANDSHAKE] = "handshake", [DURATION_FIRST_BYTE] = "first_byte",
+	[DURATION_WHOLE] = "whole",     [DURATION_LATENESS] = "lateness",
+};
+
+const char *const failure_name[FAILURES] = {
+	[FAILURE_REFUSED] = "refused",
+	[FAILURE_RESET] = "reset",
+	[FAILURE_TIMEOUT] = "timed_out",
+	[FAILURE_SHORT] = "short",
+	[FAILURE_STATUS] = "wrong_status",
+	[FAILURE_BYTES] = "wrong_bytes",
+	[FAILURE_PROTOCOL] = "not_http",
+	[FAILURE_PORTS] = "no_port",
+	[FAILURE_DESCRIPTORS] = "no_descriptor",
+	[FAILURE_CONNECT] = "not_connected",
+	[FAILURE_TLS] = "tls",
+	[FAILURE_UNSENT] = "unsent",
+};
+
+const char *const count_name[COUNTS] = {
+	[COUNT_SENT] = "sent",           [COUNT_ANSWERED] = "answered", [COUNT_WAITED] = "waited",
+	[COUNT_CONNECTED] = "connected", [COUNT_RESUMED] = "resumed",   [COUNT_BYTES] = "bytes",
+};
+
+void measures_add(struct measures *sum, const struct measures *m) {
+	for (int i = 0; i < DURATIONS; i++) histogram_add(&sum->duration[i], &m->duration[i]);
+	for (int i = 0; i < FAILURES; i++) sum->failure[i] += m->failure[i];
+	for (int i = 0; i < COUNTS; i++) sum->count[i] += m->count[i];
+	sum->spun_ns += m->spun_ns;
+	if (m->last_ns > sum->last_ns) sum->last_ns = m->last_ns;
+	if (!sum->connect_error) sum->connect_error = m->connect_error;
+	if (!*sum->tls) memcpy(sum->tls, m->tls, TLS_TEXT);
+	if (!*sum->tls_failed) memcpy(sum->tls_failed, m->tls_failed, TLS_TEXT);
+}
+
+void measures_reset(struct measures *m) {
+	for (int i = 0; i < DURATIONS; i++) histogram_reset(&m->duration[i]);
+	for (int i = 0; i < FAILURES; i++) m->failure[i] = 0;
+	for (int i = 0; i < COUNTS; i++) m->count[i] = 0;
+	m->spun_ns = 0;
+	m->last_ns = 0;
+	m->connect_error = 0;
+	*m->tls = *m->tls_failed = '\0';
+}
+
+uint64_t measures_failed(const struct measures *m) {
+	uint64_t sum = 0;
+	for (int i = 0; i < FAILURES; i++) sum += m->failure[i];
+	return sum;
+}
+
+void measures_unsent(struct measures *m) {
+	m->failure[FAILURE_UNSENT]++;
+	histogram_censor(&m->duration[DURATION_WHOLE]);
+	histogram_censor(&m->duration[DURATION_LATENESS]);
+}

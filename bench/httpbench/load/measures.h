@@ -1,0 +1,68 @@
+/* measures.h - durations, counts and failures of a span of time. */
+#ifndef BENCH_MEASURES_H
+#define BENCH_MEASURES_H
+
+#include "bench/httpbench/load/histogram.h"
+#include "bench/httpbench/load/tls.h"
+
+/* Durations: from when until when. */
+enum duration {
+	DURATION_CONNECT,    /* connect(2) until the connection stands */
+	DURATION_HANDSHAKE,  /* of TLS, from there on */
+	DURATION_FIRST_BYTE, /* the request is handed to the kernel until the first byte of the answer is read */
+	DURATION_WHOLE,      /* the request is due until the last byte of its answer is read */
+	DURATION_LATENESS,   /* open loop: the request is due until a connection gets it or is opened for it */
+	DURATIONS
+};
+
+/* Why a request was not answered. */
+enum failure {
+	FAILURE_REFUSED,     /* ECONNREFUSED */
+	FAILURE_RESET,       /* the connection was broken off */
+	FAILURE_TIMEOUT,     /* no answer in time */
+	FAILURE_SHORT,       /* the answer ended before its length */
+	FAILURE_STATUS,      /* not the status that was wanted */
+	FAILURE_BYTES,       /* not the bytes that were expected */
+	FAILURE_PROTOCOL,    /* not HTTP */
+	FAILURE_PORTS,       /* no free port for a source address (EADDRNOTAVAIL) */
+	FAILURE_DESCRIPTORS, /* EMFILE, ENFILE */
+	FAILURE_CONNECT,     /* connect(2) failed otherwise */
+	FAILURE_TLS,         /* a handshake, or a record */
+	FAILURE_UNSENT,      /* open loop: waited for a connection until the end, or behind too many others */
+	FAILURES
+};
+
+/* What is counted. */
+enum count {
+	COUNT_SENT,      /* requests */
+	COUNT_ANSWERED,  /* of them: whole and as wanted */
+	COUNT_WAITED,    /* requests that found all connections in use */
+	COUNT_CONNECTED, /* connections that were established */
+	COUNT_RESUMED,   /* TLS sessions, of them */
+	COUNT_BYTES,     /* read */
+	COUNTS
+};
+
+struct measures {
+	struct histogram duration[DURATIONS]; /* what failed is censored in whole, and in that which failed */
+	uint64_t count[COUNTS];
+	uint64_t spun_ns; /* processor time of looking for work in vain */
+	int64_t last_ns;  /* when the last was answered, on CLOCK_MONOTONIC */
+	uint64_t failure[FAILURES];
+	int connect_error;                        /* errno of the first connection that could not be made; 0: none */
+	char tls[TLS_TEXT], tls_failed[TLS_TEXT]; /* what a handshake agreed on; why one failed; empty: none did */
+};
+
+/* Their names in reports and logs. */
+extern const char *const duration_name[DURATIONS];
+extern const char *const failure_name[FAILURES];
+extern const char *const count_name[COUNTS];
+
+void measures_add(struct measures *sum, const struct measures *m);
+void measures_reset(struct measures *m);
+uint64_t measures_failed(const struct measures *m);
+
+/* Counts a request that was due and got no connection. */
+void measures_unsent(struct measures *m);
+
+#endif

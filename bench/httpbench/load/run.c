@@ -1,0 +1,141 @@
+/* run.c - see run.h. The main thread adds up what the clients hand over each second. */
+#include "bench/httpbench/load/run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench/httpbench/load/client.h"
+#include "bench/machine.h"
+
+enum { COLLECT_MS = 1000, AT_ONCE_MS = 300 };
+
+static volatile sig_atomic_t interrupted;
+
+void (*run_before_kill)(void);
+
+/* The first signal ends the run, a later one the program. timeout(1) sends two at once, which count as one. */
+static void interrupt(int number) {
+	static double first_s;
+	double now_s = machine_seconds(CLOCK_MONOTONIC);
+	if (!interrupted) first_s = now_s;
+	if (now_s - first_s > AT_ONCE_MS / 1000.0) {
+		if (run_before_kill) run_before_kill();
+		_exit(128 + number);
+	}
+	interrupted = 1;
+}
+
+static double of_timeval(struct timeval t) { return (double)t.tv_sec + (double)t.tv_usec / 1e6; }
+
+static void note_usage(struct run *r, double sign) {
+	struct rusage usage;
+	getrusage(RUSAGE_SELF, &usage);
+	r->user_s += sign * of_timeval(usage.ru_utime);
+	r->system_s += sign * of_timeval(usage.ru_stime);
+}
+
+/* Sleeps until when_s or a signal. */
+static void sleep_until(double when_s) {
+	double left = when_s - machine_seconds(CLOCK_MONOTONIC);
+	if (left <= 0) return;
+	struct timespec t = {.tv_sec = (time_t)left, .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
+	(void)nanosleep(&t, NULL);
+}
+
+static bool collect(struct client **client, unsigned clients, struct measures *m) {
+	bool running = false;
+	for (unsigned i = 0; i < clients; i++) running |= client_collect(client[i], m);
+	return running;
+}
+
+static void stop_clients(struct client **client, unsigned clients) {
+	for (unsigned i = 0; i < clients; i++) client_stop(client[i]);
+}
+
+/* Whether nothing has worked and the reason is known. */
+static bool is_hopeless(const struct measures *m) {
+	if (m->count[COUNT_CONNECTED] == 0) return m->connect_error != 0;
+	return !m->count[COUNT_ANSWERED] && !*m->tls && *m->tls_failed;
+}
+
+static void watch_clients(struct client **client, unsigned clients, double start_s, run_watch *watch, void *context,
+						  struct run *r, struct measures *m) {
+	/* the clients hand over at whole seconds; look a little later */
+	const double step = COLLECT_MS / 1000.0, lag = 0.05;
+	double from = 0;
+	bool running = true, stopped = false;
+	for (unsigned n = 1; running; n++) {
+		double until = start_s + n * step + lag;
+		while (running && machine_seconds(CLOCK_MONOTONIC) < until) {
+			double soon = machine_seconds(CLOCK_MONOTONIC) + lag;
+			sleep_until(soon < until ? soon : until);
+			running = collect(client, clients, m);
+			if (interrupted && !stopped) stop_clients(client, clients);
+			stopped |= interrupted;
+		}
+		double to = running ? n * step : machine_seconds(CLOCK_MONOTONIC) - start_s;
+		if (to > from) watch(context, from, to, m);
+		measures_add(&r->total, m);
+		measures_reset(m);
+		from = to;
+		if (stopped || !is_hopeless(&r->total)) continue;
+		stop_clients(client, clients);
+		stopped = true;
+	}
+	r->elapsed_s = machine_seconds(CLOCK_MONOTONIC) - start_s;
+}
+
+static int64_t of_seconds(double s) { return (int64_t)(s * 1e9); }
+
+/* Makes all clients before one is started, so that this time is not measured. Returns 0, or -1 with errno. */
+static int make_clients(struct client **client, const struct plan *plan) {
+	for (unsigned i = 0; i < plan->clients; i++)
+		if (!(client[i] = client_new(plan, i))) return -1;
+	return 0;
+}
+
+/* 0, or -1 with errno. */
+static int start_clients(struct client **client, unsigned clients, double start_s) {
+	for (unsigned i = 0; i < clients; i++) {
+		if (client_start(client[i], of_seconds(start_s)) == 0) continue;
+		int error = errno;
+		for (unsigned j = 0; j < i; j++) client_stop(client[j]);
+		errno = error;
+		return -1;
+	}
+	return 0;
+}
+
+int run_plan(const struct plan *plan, run_watch *watch, void *context, struct run *r) {
+	struct sigaction catch = {.sa_handler = interrupt};
+	struct client **client = calloc(plan->clients, sizeof(struct client *));
+	struct measures *m = calloc(1, sizeof *m);
+	struct counters counters, counters_after;
+	memset(r, 0, sizeof *r);
+	sigaction(SIGINT, &catch, NULL); /* they stay set: a signal may come between two runs */
+	sigaction(SIGTERM, &catch, NULL);
+	errno = ENOMEM;
+	int result = client && m ? make_clients(client, plan) : -1;
+	counters_read(&counters);
+	note_usage(r, -1);
+	r->started_s = machine_seconds(CLOCK_REALTIME);
+	double start_s = machine_seconds(CLOCK_MONOTONIC);
+	if (result == 0) result = start_clients(client, plan->clients, start_s);
+	int error = errno;
+	if (result == 0) watch_clients(client, plan->clients, start_s, watch, context, r, m);
+	if (r->total.count[COUNT_ANSWERED]) r->elapsed_s = ((double)r->total.last_ns - (double)of_seconds(start_s)) / 1e9;
+	for (unsigned i = 0; client && i < plan->clients; i++) client_free(client[i]);
+	r->interrupted = interrupted;
+	note_usage(r, 1);
+	counters_read(&counters_after);
+	r->counters = counters_since(&counters_after, &counters);
+	free(client);
+	free(m);
+	errno = error;
+	return result;
+}

@@ -1,0 +1,275 @@
+/* options.c - see options.h. */
+#include "bench/httpbench/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/httpbench/rank.h"
+#include "bench/usage.h"
+
+enum {
+	TARGETS_MAX = 100000,
+	CLIENTS_MAX = 256,
+	CONNECTIONS_MAX = 1000000,
+	DEPTH_MAX = 1024,
+	RATE_MAX = 10000000,
+	ERROR_MAX = 512,
+	READ_PART = 65536
+};
+
+static const char help[] = "usage: httpbench [options] URL...\n"
+						   "       httpbench merge [--json FILE] LOG...\n"
+						   "Loads a web server and measures what its clients see.\n"
+						   "\n"
+						   "  -c, --connections N      connections open at a time (default: 64)\n"
+						   "  -t, --threads N          clients, a thread each (default: 1)\n"
+						   "  -d, --duration SECONDS   how long (default: 10)\n"
+						   "  -n, --requests N         how many requests\n"
+						   "  -R, --rate N             open loop: N requests a second are due, whether those\n"
+						   "                           before are answered or not\n"
+						   "      --arrival KIND       of these: poisson (default) or constant\n"
+						   "  -k, --per-connection N   requests on a connection (default: no limit)\n"
+						   "  -p, --pipeline N         requests under way on a connection (default: 1)\n"
+						   "      --ramp SECONDS       open the connections over that time (closed loop)\n"
+						   "  -T, --timeout SECONDS    for an answer (default: 10)\n"
+						   "  -H, --header LINE        a field of every request; may be repeated\n"
+						   "  -X, --method NAME        (default: GET)\n"
+						   "      --unix PATH          connect to a unix socket\n"
+						   "      --source NET         connect from the addresses of NET, as 127.0.1.0/24\n"
+						   "      --urls FILE          URLs, one a line, instead of those as arguments\n"
+						   "      --zipf S             the n-th URL is asked for 1/n^S as often (default: 0)\n"
+						   "      --insecure           https:// with any certificate\n"
+						   "      --resume             https:// with the session of an earlier connection\n"
+						   "      --seed N             of all that is random (default: 1)\n"
+						   "      --rank N, --ranks N  one of several generators (from 0 on) that share rate\n"
+						   "                           and requests; also from MPI, Slurm, Kubernetes, GNU\n"
+						   "                           parallel; %r in the name of a FILE becomes the rank\n"
+						   "      --start-at TIME      begin then, in seconds since the epoch\n"
+						   "      --search GOAL        find the highest rate that meets GOAL, as 'p99<5ms'\n"
+						   "      --sweep              rates from 10 to 110 % of what closed loop reaches\n"
+						   "      --status CODE        of each answer (default: 2xx or 304)\n"
+						   "      --expect FILE        each answer has these bytes\n"
+						   "      --tui                watch the run on the whole terminal\n"
+						   "      --json FILE          the result\n"
+						   "      --tsv FILE           a line a second\n"
+						   "      --hlog FILE          histograms of each second (HdrHistogram log)\n"
+						   "  -h, --help\n";
+
+enum {
+	LONG_ARRIVAL = 256,
+	LONG_RAMP,
+	LONG_UNIX,
+	LONG_SOURCE,
+	LONG_INSECURE,
+	LONG_RESUME,
+	LONG_SEED,
+	LONG_URLS,
+	LONG_ZIPF,
+	LONG_RANK,
+	LONG_RANKS,
+	LONG_START,
+	LONG_SEARCH,
+	LONG_SWEEP,
+	LONG_STATUS,
+	LONG_EXPECT,
+	LONG_TUI,
+	LONG_JSON,
+	LONG_TSV,
+	LONG_HLOG
+};
+
+static const struct option long_options[] = {
+	{"connections", required_argument, NULL, 'c'},
+	{"threads", required_argument, NULL, 't'},
+	{"duration", required_argument, NULL, 'd'},
+	{"requests", required_argument, NULL, 'n'},
+	{"rate", required_argument, NULL, 'R'},
+	{"arrival", required_argument, NULL, LONG_ARRIVAL},
+	{"per-connection", required_argument, NULL, 'k'},
+	{"pipeline", required_argument, NULL, 'p'},
+	{"ramp", required_argument, NULL, LONG_RAMP},
+	{"timeout", required_argument, NULL, 'T'},
+	{"header", required_argument, NULL, 'H'},
+	{"method", required_argument, NULL, 'X'},
+	{"unix", required_argument, NULL, LONG_UNIX},
+	{"source", required_argument, NULL, LONG_SOURCE},
+	{"insecure", no_argument, NULL, LONG_INSECURE},
+	{"resume", no_argument, NULL, LONG_RESUME},
+	{"seed", required_argument, NULL, LONG_SEED},
+	{"urls", required_argument, NULL, LONG_URLS},
+	{"zipf", required_argument, NULL, LONG_ZIPF},
+	{"rank", required_argument, NULL, LONG_RANK},
+	{"ranks", required_argument, NULL, LONG_RANKS},
+	{"start-at", required_argument, NULL, LONG_START},
+	{"search", required_argument, NULL, LONG_SEARCH},
+	{"sweep", no_argument, NULL, LONG_SWEEP},
+	{"status", required_argument, NULL, LONG_STATUS},
+	{"expect", required_argument, NULL, LONG_EXPECT},
+	{"tui", no_argument, NULL, LONG_TUI},
+	{"json", required_argument, NULL, LONG_JSON},
+	{"tsv", required_argument, NULL, LONG_TSV},
+	{"hlog", required_argument, NULL, LONG_HLOG},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+/* Reads a whole file or pipe, and adds a '\0'. The caller frees it. */
+static char *read_file(const char *path, size_t *length) {
+	char *bytes = NULL, part[READ_PART];
+	size_t n;
+	FILE *in = fopen(path, "r"), *all = open_memstream(&bytes, length);
+	if (!in) usage_refuse("cannot read %s: %s", path, strerror(errno));
+	if (!all) usage_refuse("no memory for %s", path);
+	while ((n = fread(part, 1, sizeof part, in)) > 0) (void)fwrite(part, 1, n, all);
+	if (ferror(in)) usage_refuse("cannot read %s: %s", path, strerror(errno));
+	fclose(in);
+	if (fclose(all) != 0) usage_refuse("no memory for %s", path);
+	return bytes;
+}
+
+/* Reads the URLs of a file, one a line; empty lines and those that begin with # are skipped. */
+static void read_urls(struct options *o, const char *path) {
+	size_t length;
+	char *line = o->urls_text = read_file(path, &length), *end = line + length;
+	o->url = calloc(TARGETS_MAX, sizeof *o->url);
+	if (!o->url) usage_refuse("no memory for the URLs of %s", path);
+	*end = '\0';
+	for (char *next; line < end; line = next) {
+		next = line + strcspn(line, "\r\n");
+		if (next < end) *next++ = '\0';
+		if (!*line || *line == '#') continue;
+		if (o->urls == TARGETS_MAX) usage_refuse("%s has more than %d URLs", path, TARGETS_MAX);
+		o->url[o->urls++] = line;
+	}
+	if (!o->urls) usage_refuse("%s has no URL", path);
+}
+
+static bool same(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
+
+static void make_targets(struct plan *p, const struct target_options *o, char **url, unsigned count) {
+	char error[ERROR_MAX];
+	if (count > TARGETS_MAX) usage_refuse("more than %d URLs", TARGETS_MAX);
+	p->target = calloc(count, sizeof *p->target);
+	p->share = calloc(count, sizeof *p->share);
+	if (!p->target || !p->share) usage_refuse("no memory for %u URLs", count);
+	for (; p->targets < count; p->targets++) {
+		struct target *t = &p->target[p->targets];
+		if (target_make(t, url[p->targets], o, p->target, error, sizeof error) == -1) usage_refuse("%s", error);
+		if (memcmp(&t->address, &p->target->address, sizeof t->address) != 0 || !same(t->host, p->target->host))
+			usage_refuse("%s is not on the server of %s", t->url, p->target->url);
+	}
+}
+
+/* Gives the n-th target the weight 1 / n^skew (Zipf): the first is the most popular one. 0: all have the same. */
+static void make_shares(struct plan *p, double skew) {
+	double sum = 0, at = 0;
+	for (unsigned i = 0; i < p->targets; i++) sum += pow(i + 1, -skew);
+	for (unsigned i = 0; i < p->targets; i++) p->share[i] = at += pow(i + 1, -skew) / sum;
+}
+
+static void check_sources(const struct plan *p) {
+	int family = p->target->address.ss_family, fd = socket(family, SOCK_STREAM, 0);
+	if (family != p->sources.first.ss_family) usage_refuse("--source is no address that reaches %s", p->target->url);
+	if (fd == -1 || sources_bind(&p->sources, 0, fd) == -1) usage_refuse("--source: %s", strerror(errno));
+	close(fd);
+}
+
+static void check_series(const struct options *o) {
+	if (o->search && o->sweep) usage_refuse("--search and --sweep exclude each other");
+	if (o->plan.rate > 0 || o->plan.requests)
+		usage_refuse("--search and --sweep choose the rate: without --rate and --requests");
+	if (o->json_path || o->tsv_path || o->hlog_path || o->tui)
+		usage_refuse("--search and --sweep write to stdout alone");
+}
+
+void options_parse(struct options *o, int argc, char **argv) {
+	struct target_options request = {.method = "GET"};
+	struct plan *p = &o->plan;
+	const char *urls_path = NULL;
+	double duration_s = 0, skew = 0;
+	*o = (struct options){0};
+	*p = (struct plan){.clients = 1, .connections = 64, .depth = 1, .seed = 1, .ranks = 1, .timeout_ns = 10000000000};
+	rank_from_environment(&p->rank, &p->ranks);
+	opterr = 0;
+	for (int c; (c = getopt_long(argc, argv, ":c:t:d:n:R:k:p:T:H:X:h", long_options, NULL)) != -1;) {
+		switch (c) {
+		case 'c': p->connections = (unsigned)usage_whole_number("--connections", optarg, 1, CONNECTIONS_MAX); break;
+		case 't': p->clients = (unsigned)usage_whole_number("--threads", optarg, 1, CLIENTS_MAX); break;
+		case 'd': duration_s = usage_number("--duration", optarg, 0.001, 1e6); break;
+		case 'n': p->requests = usage_whole_number("--requests", optarg, 1, 1e15); break;
+		case 'R': p->rate = usage_number("--rate", optarg, 0.001, RATE_MAX); break;
+		case LONG_ARRIVAL:
+			if (strcmp(optarg, "poisson") != 0 && strcmp(optarg, "constant") != 0)
+				usage_refuse("--arrival is poisson or constant, not '%s'", optarg);
+			p->arrival = *optarg == 'p' ? ARRIVAL_POISSON : ARRIVAL_CONSTANT;
+			break;
+		case 'k': p->per_connection = (unsigned)usage_whole_number("--per-connection", optarg, 1, 1e9); break;
+		case 'p': p->depth = (unsigned)usage_whole_number("--pipeline", optarg, 1, DEPTH_MAX); break;
+		case LONG_RAMP: p->ramp_ns = (int64_t)(usage_number("--ramp", optarg, 0, 1e6) * 1e9); break;
+		case 'T': p->timeout_ns = (int64_t)(usage_number("--timeout", optarg, 0.1, 3600) * 1e9); break;
+		case 'H':
+			if (request.headers == TARGET_HEADERS_MAX) usage_refuse("more than %d header fields", TARGET_HEADERS_MAX);
+			if (!strchr(optarg, ':')) usage_refuse("--header takes 'Name: value', not '%s'", optarg);
+			if (strpbrk(optarg, "\r\n")) usage_refuse("--header takes one line");
+			request.header[request.headers++] = optarg;
+			break;
+		case 'X': request.method = optarg; break;
+		case LONG_UNIX: request.unix_path = optarg; break;
+		case LONG_SOURCE:
+			if (sources_parse(&p->sources, optarg) == -1)
+				usage_refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", optarg);
+			break;
+		case LONG_INSECURE: p->tls.insecure = true; break;
+		case LONG_RESUME: p->tls.resume = true; break;
+		case LONG_SEED: p->seed = (uint64_t)usage_number("--seed", optarg, 0, 1e15); break;
+		case LONG_URLS: urls_path = optarg; break;
+		case LONG_ZIPF: skew = usage_number("--zipf", optarg, 0, 10); break;
+		case LONG_RANK: p->rank = (unsigned)usage_whole_number("--rank", optarg, 0, RANK_MAX - 1); break;
+		case LONG_RANKS: p->ranks = (unsigned)usage_whole_number("--ranks", optarg, 1, RANK_MAX); break;
+		case LONG_START: o->start_s = usage_number("--start-at", optarg, 0, 1e12); break;
+		case LONG_SEARCH:
+			if (goal_parse(&o->goal, optarg) == -1)
+				usage_refuse("--search takes a goal like 'p99<5ms', not '%s'", optarg);
+			o->search = true;
+			break;
+		case LONG_SWEEP: o->sweep = true; break;
+		case LONG_STATUS: p->expected.status = (unsigned)usage_whole_number("--status", optarg, 200, 599); break;
+		case LONG_EXPECT: p->expected.at = read_file(optarg, &p->expected.length); break;
+		case LONG_TUI: o->tui = true; break;
+		case LONG_JSON: o->json_path = optarg; break;
+		case LONG_TSV: o->tsv_path = optarg; break;
+		case LONG_HLOG: o->hlog_path = optarg; break;
+		case 'h': fputs(help, stdout); exit(0);
+		default: usage_bad_option(c, argv);
+		}
+	}
+	if (o->search || o->sweep) check_series(o);
+	if (o->tui && !isatty(STDOUT_FILENO)) usage_refuse("--tui needs a terminal on stdout");
+	if (urls_path && optind < argc) usage_refuse("the URLs come from %s: not '%s', too", urls_path, argv[optind]);
+	if (optind == argc && !urls_path) usage_refuse("the URL is missing");
+	if (p->clients > p->connections) usage_refuse("more threads than connections");
+	if (p->rank >= p->ranks && p->ranks > 1) usage_refuse("rank %u of %u: the first is 0", p->rank, p->ranks);
+	if (p->sources.count && p->ranks > 1) sources_share(&p->sources, p->rank, p->ranks);
+	p->rate /= p->ranks;
+	if (p->requests && p->requests < p->ranks) usage_refuse("--requests has to be at least --ranks");
+	if (p->requests) p->requests = (p->requests + p->ranks - 1 - p->rank % p->ranks) / p->ranks;
+	p->duration_ns = duration_s > 0 ? (int64_t)(duration_s * 1e9) : p->requests ? 0 : 10000000000;
+	if (urls_path) read_urls(o, urls_path);
+	make_targets(p, &request, urls_path ? o->url : argv + optind, urls_path ? o->urls : (unsigned)(argc - optind));
+	make_shares(p, skew);
+	if (p->sources.count) check_sources(p);
+}
+
+void options_free(struct options *o) {
+	for (unsigned i = 0; i < o->plan.targets; i++) target_free(&o->plan.target[i]);
+	free(o->plan.target);
+	free(o->plan.share);
+	free((char *)o->plan.expected.at);
+	free(o->url);
+	free(o->urls_text);
+}

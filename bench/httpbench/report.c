@@ -1,0 +1,109 @@
+/* report.c - see report.h. */
+#include "bench/httpbench/report.h"
+
+#include "bench/httpbench/verdict.h"
+
+const double report_percentile[REPORT_PERCENTILES] = {50, 75, 90, 99, 99.9, 99.99, 100};
+const double report_brief[REPORT_BRIEF] = {50, 99, 99.9, 100};
+
+static const struct unit {
+	double size;
+	const char *name;
+} duration_units[] = {{60e9, "m"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}},
+  byte_units[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
+
+/* Formats a value with three significant digits and the unit that fits. */
+static const char *scaled(char *text, double value, const struct unit *unit, int units) {
+	int i = 0;
+	while (i < units - 1 && value < unit[i].size) i++;
+	double n = value / unit[i].size;
+	int digits = n >= 99.95 || unit[i].size == 1 ? 0 : n >= 9.995 ? 1 : 2;
+	snprintf(text, REPORT_TEXT, "%.*f%s", digits, n, unit[i].name);
+	return text;
+}
+
+const char *report_duration(char *text, double ns, int64_t timeout_ns) {
+	if (ns >= 0) return scaled(text, ns, duration_units, sizeof duration_units / sizeof *duration_units);
+	char limit[REPORT_TEXT];
+	snprintf(text, REPORT_TEXT, ">%.14s",
+			 scaled(limit, (double)timeout_ns, duration_units, sizeof duration_units / sizeof *duration_units));
+	return text;
+}
+
+static void print_duration(FILE *out, const char *name, const struct histogram *h, int64_t timeout_ns) {
+	char text[REPORT_TEXT];
+	timeout_ns = histogram_beyond(h, timeout_ns);
+	fprintf(out, "%-10s", name);
+	fprintf(out, " %6s", h->samples ? report_duration(text, histogram_mean(h), timeout_ns) : "-");
+	fprintf(out, " %6s", h->samples ? report_duration(text, histogram_deviation(h), timeout_ns) : "-");
+	for (int i = 0; i < REPORT_PERCENTILES; i++)
+		fprintf(out, " %6s", report_duration(text, (double)histogram_percentile(h, report_percentile[i]), timeout_ns));
+}
+
+void report_durations(FILE *out, const char *line_end, const struct plan *plan, const struct measures *m) {
+	static const char *const name[DURATIONS] = {"connect", "handshake", "first byte", "whole", "lateness"};
+	fprintf(out, "%-10s %6s %6s", "", "mean", "stddev");
+	for (int i = 0; i < REPORT_PERCENTILES; i++) fprintf(out, " %5g%%", report_percentile[i]);
+	fputs(line_end, out);
+	for (int i = 0; i < DURATIONS; i++) {
+		const struct histogram *h = &m->duration[i];
+		if (!h->samples && !h->censored) continue;
+		print_duration(out, name[i], h, plan->timeout_ns);
+		fputs(line_end, out);
+	}
+}
+
+void report_failures(FILE *out, const struct measures *m) {
+	for (int i = 0; i < FAILURES; i++)
+		if (m->failure[i]) fprintf(out, " %s %llu", failure_name[i], (unsigned long long)m->failure[i]);
+}
+
+static void print_own_cost(FILE *out, const struct run *r) {
+	double own_s = r->user_s + r->system_s, spun_s = (double)r->total.spun_ns / 1e9;
+	if (!r->total.count[COUNT_ANSWERED]) {
+		fprintf(out, "own cost   %.2f s of processor time\n", own_s);
+		return;
+	}
+	double us = 1e6 / (double)r->total.count[COUNT_ANSWERED];
+	fprintf(out, "own cost   %.2f us of processor time a request, %.2f of it waiting\n", own_s * us, spun_s * us);
+}
+
+static unsigned long long due(const struct measures *m) { return m->count[COUNT_ANSWERED] + measures_failed(m); }
+
+void report_run(FILE *out, const struct plan *plan, const struct run *r) {
+	const struct measures *m = &r->total;
+	char text[REPORT_TEXT];
+	fprintf(out, "answered   %llu in %.2f s, %.0f a second%s\n", (unsigned long long)m->count[COUNT_ANSWERED],
+			r->elapsed_s, run_rate(r), r->interrupted ? "; interrupted" : "");
+	if (plan->rate > 0) fprintf(out, "due        %llu, %g a second\n", due(m), plan->rate);
+	if (plan->ranks > 1) fprintf(out, "rank       %u of %u\n", plan->rank, plan->ranks);
+	if (measures_failed(m)) {
+		fprintf(out, "failed     %llu:", (unsigned long long)measures_failed(m));
+		report_failures(out, m);
+		fputs("\n", out);
+	}
+	if (*m->tls_failed) fprintf(out, "tls        failed: %s\n", m->tls_failed);
+	fprintf(out, "received   %s", scaled(text, (double)m->count[COUNT_BYTES], byte_units, 5));
+	fprintf(out, ", %s a second\n", scaled(text, (double)m->count[COUNT_BYTES] / r->elapsed_s, byte_units, 5));
+	fprintf(out, "opened     %llu connections\n", (unsigned long long)m->count[COUNT_CONNECTED]);
+	if (*m->tls)
+		fprintf(out, "tls        %s, %llu sessions resumed\n", m->tls, (unsigned long long)m->count[COUNT_RESUMED]);
+	print_own_cost(out, r);
+	if (plan->clients) { /* of one run */
+		char why[VERDICT_TEXT];
+		const char *verdict = verdict_of(plan, r, why);
+		fprintf(out, "verdict    %s%s%s\n", verdict, *why ? ": " : "", why);
+	}
+	fputs("\n", out);
+	report_durations(out, "\n", plan, m);
+}
+
+void report_line(FILE *out, double from_s, double to_s, const struct measures *m) {
+	const struct histogram *h = &m->duration[DURATION_WHOLE];
+	char half[REPORT_TEXT], most[REPORT_TEXT];
+	fprintf(out, "%6.0f s %9.0f a second, 50%% %s, 99%% %s, %llu failed", to_s,
+			(double)m->count[COUNT_ANSWERED] / (to_s - from_s),
+			report_duration(half, (double)histogram_percentile(h, 50), INT64_MAX),
+			report_duration(most, (double)histogram_percentile(h, 99), INT64_MAX),
+			(unsigned long long)measures_failed(m));
+}

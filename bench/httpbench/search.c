@@ -1,0 +1,126 @@
+/* search.c - see search.h. */
+#include "bench/httpbench/search.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/httpbench/report.h"
+#include "bench/httpbench/verdict.h"
+
+enum { SWEEP_STEPS = 11 };
+
+int goal_parse(struct goal *g, const char *text) {
+	static const struct {
+		const char *name;
+		double ns;
+	} unit[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+	char *end;
+	if (*text != 'p') return -1;
+	g->percentile = strtod(text + 1, &end);
+	if (end == text + 1 || *end != '<' || !(g->percentile > 0 && g->percentile <= 100)) return -1;
+	const char *limit = end + 1;
+	double value = strtod(limit, &end);
+	if (end == limit || !(value > 0)) return -1;
+	for (size_t i = 0; i < sizeof unit / sizeof *unit; i++) {
+		if (strcmp(end, unit[i].name) != 0) continue;
+		g->limit_ns = (int64_t)(value * unit[i].ns);
+		return 0;
+	}
+	return -1;
+}
+
+static void ignore(void *context, double from_s, double to_s, const struct measures *m) {
+	(void)context, (void)from_s, (void)to_s, (void)m;
+}
+
+static void print_head(void) {
+	printf("%10s %10s %8s %8s %8s %8s %8s  %s\n", "due /s", "answered", "50%", "99%", "99.9%", "100%", "failed",
+		   "verdict");
+}
+
+static void print_run(const struct plan *plan, const struct run *r) {
+	char text[REPORT_TEXT], why[VERDICT_TEXT];
+	if (plan->rate > 0) printf("%10.0f", plan->rate);
+	else printf("%10s", "closed");
+	printf(" %10.0f", run_rate(r));
+	for (int i = 0; i < REPORT_BRIEF; i++) {
+		int64_t ns = histogram_percentile(&r->total.duration[DURATION_WHOLE], report_brief[i]);
+		printf(" %8s", report_duration(text, (double)ns, plan->timeout_ns));
+	}
+	printf(" %8llu  %s\n", (unsigned long long)measures_failed(&r->total), verdict_of(plan, r, why));
+	fflush(stdout);
+}
+
+static int run_at(const struct plan *plan, double rate, struct run *r) {
+	struct plan p = *plan;
+	p.rate = rate;
+	if (run_plan(&p, ignore, NULL, r) == -1) return -1;
+	print_run(&p, r);
+	return 0;
+}
+
+/* Returns the rate of closed loop in requests a second, or -1 with errno. */
+static double capacity(const struct plan *plan, struct run *r) {
+	print_head();
+	return run_at(plan, 0, r) == -1 ? -1 : run_rate(r);
+}
+
+static int nothing_answered(void) {
+	fputs("httpbench: nothing was answered\n", stderr);
+	return 2;
+}
+
+/* If a server does not keep up, answers come after the end of the run by more than the shortest answer takes. */
+static bool is_met(const struct plan *plan, const struct goal *goal, const struct run *r) {
+	const struct histogram *whole = &r->total.duration[DURATION_WHOLE];
+	int64_t ns = histogram_percentile(whole, goal->percentile);
+	bool kept_up = r->elapsed_s * 1e9 - (double)whole->least < (double)plan->duration_ns * (1 + SEARCH_PRECISION);
+	return !measures_failed(&r->total) && ns != -1 && ns < goal->limit_ns && kept_up;
+}
+
+/* Returns 1 if two runs with different seeds meet the goal at that rate, else 0; -1 with errno. */
+static int meets(struct plan *plan, const struct goal *goal, double rate, struct run *r) {
+	for (int i = 0; i < 2; i++) {
+		plan->seed++;
+		if (run_at(plan, rate, r) == -1) return -1;
+		if (r->interrupted || !is_met(plan, goal, r)) return 0;
+	}
+	return 1;
+}
+
+int search_goal(const struct plan *given, const struct goal *goal) {
+	static struct run r;
+	struct plan plan = *given;
+	char why[VERDICT_TEXT];
+	bool client = false, bounded = false; /* bounded: high did not meet it */
+	double low = 0, high = capacity(&plan, &r);
+	if (high < 0) return -1;
+	if (high == 0) return nothing_answered();
+	while (high > 1 && !r.interrupted && !(bounded && high - low <= SEARCH_PRECISION * high)) {
+		double rate = bounded ? (low + high) / 2 : high;
+		int met = meets(&plan, goal, rate, &r);
+		if (met == -1) return -1;
+		if (met) low = rate;
+		else high = rate, bounded = true, client |= strcmp(verdict_of(&plan, &r, why), "CLIENT") == 0;
+		if (met && !bounded) high *= 2;
+	}
+	if (r.interrupted) printf("\ninterrupted: the goal is met at %.0f requests a second\n", low);
+	else if (low > 0) printf("\nhighest rate that meets the goal: %.0f requests a second\n", low);
+	else printf("\nno rate meets the goal\n");
+	if (client) printf("at higher rates the client was late, too: its limit, not only the server's\n");
+	return low > 0 && !r.interrupted ? 0 : 1;
+}
+
+int search_sweep(const struct plan *plan) {
+	static struct run r;
+	double most = capacity(plan, &r);
+	if (most < 0) return -1;
+	if (most == 0) return nothing_answered();
+	int result = 0;
+	for (int i = 1; i <= SWEEP_STEPS && !r.interrupted; i++) {
+		if (run_at(plan, most * i / 10, &r) == -1) return -1;
+		if (measures_failed(&r.total)) result = 1;
+	}
+	return result;
+}

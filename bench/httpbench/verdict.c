@@ -1,0 +1,39 @@
+/* verdict.c - see verdict.h. */
+#include "bench/httpbench/verdict.h"
+
+#include <stdio.h>
+
+#include "io/io.h"
+
+static bool client_was_bottleneck(const struct plan *plan, const struct run *r, char *text) {
+	const struct histogram *duration = r->total.duration;
+	unsigned processors = io_processors();
+	double own_s = r->user_s + r->system_s - (double)r->total.spun_ns / 1e9;
+	double busy = own_s / (r->elapsed_s * (plan->clients < processors ? plan->clients : processors));
+	if (busy * 100 > VERDICT_BUSY_PERCENT) {
+		snprintf(text, VERDICT_TEXT, "it was busy for %.0f %% of the time", busy * 100);
+		return true;
+	}
+	int64_t late = histogram_percentile(&duration[DURATION_LATENESS], 99);
+	int64_t whole = histogram_percentile(&duration[DURATION_WHOLE], 99);
+	if (whole == -1) whole = plan->timeout_ns;
+	bool in_time = late != -1 && (late <= VERDICT_LATE_NS || late * 100 <= whole * VERDICT_LATE_PERCENT);
+	if (plan->rate <= 0 || in_time) return false;
+	if (r->total.count[COUNT_WAITED])
+		snprintf(text, VERDICT_TEXT, "%llu requests found all connections in use: more (-c), or a quicker server",
+				 (unsigned long long)r->total.count[COUNT_WAITED]);
+	else snprintf(text, VERDICT_TEXT, "requests were sent late: more threads (-t) may help");
+	return true;
+}
+
+const char *verdict_of(const struct plan *plan, const struct run *r, char *text) {
+	const struct measures *m = &r->total;
+	snprintf(text, VERDICT_TEXT, "nothing was answered");
+	if (!m->count[COUNT_ANSWERED]) return "FAIL";
+	snprintf(text, VERDICT_TEXT, "%s ran out", m->failure[FAILURE_PORTS] ? "ports" : "descriptors");
+	if (m->failure[FAILURE_PORTS] || m->failure[FAILURE_DESCRIPTORS]) return "LIMIT";
+	if (client_was_bottleneck(plan, r, text)) return "CLIENT";
+	*text = '\0';
+	if (counters_stolen(&r->counters, text, VERDICT_TEXT)) return "NOISY";
+	return counters_moved(&r->counters, text, VERDICT_TEXT) ? "XPASS" : "PASS";
+}

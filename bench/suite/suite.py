@@ -1,0 +1,103 @@
+"""The kernel benchmarks of bench/suite/run, on this kernel, and of bench/suite/vm, on others."""
+
+import datetime
+from dataclasses import dataclass
+from pathlib import Path
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+RUNS = 5
+POINTS = {"small": 1000, "paper": 1000, "vm": 200}  # that are kept of a run; emulated ones hardly scatter
+MECHANISMS = ("epoll", "uring", "sigio", "poll")
+
+
+@dataclass
+class Job:
+    """One table. program: below the build directory; small, paper, vm: how far n goes; vm: 0, not there; seconds: about
+    what it takes, small. server: of connbench, a gatling below the build directory."""
+
+    name: str
+    arguments: str
+    small: int
+    paper: int
+    vm: int
+    seconds: float
+    program: str = "bench/kbench"
+    server: str = ""
+
+    def command(self, size, runs):
+        return [*self.arguments.split(), "-n", str(getattr(self, size)), "--runs", str(runs), "--points", str(POINTS[size])]
+
+    def called(self, name):
+        """Whether name is its name or its benchmark's."""
+        return name in (self.name, self.benchmark())
+
+    def benchmark(self):
+        return "http" if self.server else self.arguments.split()[0]
+
+    def needs(self):
+        """What has to be built."""
+        return [self.program, *([self.server] if self.server else [])]
+
+
+def kernel(mechanism, program="bench/kbench"):
+    """Where a program is built with that mechanism."""
+    return f"kernel-{mechanism}/{program}"
+
+
+def network(name, arguments, vm=0):
+    return Job(name, arguments, 20, 100, vm, 14)
+
+
+JOBS = [
+    Job("socket", "socket", 15_000, 19_900, 60_000, 2),
+    Job("bind", "bind", 16_000, 28_000, 16_000, 12),
+    Job("bind-reuse", "bind --kind reuse", 12_000, 19_900, 0, 12),
+    Job("accept", "accept", 15_000, 19_900, 16_000, 9),
+    Job("accept-sources", "accept --sources 8", 15_000, 19_900, 60_000, 5),
+    Job("fork", "fork", 3_000, 10_000, 0, 4),
+    Job("fork-static", "fork", 3_000, 10_000, 2_000, 4, "bench/kbench-static"),
+    Job("exec", "fork --kind exec", 1_500, 5_000, 0, 4),
+    Job("exec-static", "fork --kind exec", 1_500, 5_000, 500, 3, "bench/kbench-static"),
+    Job("spawn", "fork --kind spawn", 1_500, 5_000, 0, 4),
+    Job("thread", "fork --kind thread", 3_000, 10_000, 2_000, 3),
+    Job("mmap", "mmap", 25_000, 60_000, 25_000, 4),
+    Job("files", "files", 10_000, 19_900, 10_000, 4),
+    *(Job(f"event-{m}", "event", 15_000, 19_900, 3_000 if m == "poll" else 15_000, 60 if m == "poll" else 2, kernel(m))
+      for m in MECHANISMS),
+    *(Job(f"http-{m}", "-i 20 -s 2", 9_000, 30_000, 0, 8 if m == "epoll" else 30, "bench/connbench", kernel(m, "gatling"))
+      for m in ("epoll", "poll")),
+    *(Job(f"download{'-' + kind if kind != 'memory' else ''}{'-two' if n == 2 else ''}", f"download --kind {kind} --streams {n}",
+          300, 1000, 0, 15) for kind in ("memory", "disk", "scattered") for n in (1, 2)),
+    network("stream", "stream", vm=10),
+    network("stream-ten", "stream --streams 10"),
+    network("stream-ipv6", "stream -6"),
+    network("udp-empty", "stream --kind udp --size 0"),
+    network("udp", "stream --kind udp"),
+    network("udp-fragments", "stream --kind udp --size 8000"),
+    network("multicast", "stream --kind multicast --streams 4"),
+    network("relay-copy", "relay"),
+    network("relay-splice", "relay --kind splice"),
+    network("forward", "forward"),
+    network("forward-ipv6", "forward -6"),
+    network("forward-udp", "forward --kind udp --size 0"),
+]  # fmt: skip
+
+
+def chosen(only, jobs):
+    """Returns the jobs that are named in only; raises ValueError for an unknown name."""
+    names = only.split(",") if only else [job.name for job in jobs]
+    for name in names:
+        if not any(job.called(name) for job in jobs):
+            raise ValueError(f"there is no {name}: {', '.join(job.name for job in jobs)}")
+    return [job for job in jobs if any(map(job.called, names))]
+
+
+def results_directory(name, within=None):
+    """Makes a new directory NAME-DATE; from the second of a day on a number follows."""
+    name, within = f"{name}-{datetime.date.today()}", within or RESULTS
+    for n in range(1, 1000):
+        path = within / (name if n == 1 else f"{name}.{n}")
+        if not path.exists():
+            path.mkdir(parents=True)
+            return path
+    raise ValueError(f"{within} is full of {name}")

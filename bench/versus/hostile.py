@@ -1,0 +1,233 @@
+"""Measures what hostile clients cost a server and its other clients: gatling, nginx and h2o in turns, with one worker.
+
+    hostile.py BUILD [memory|full|crowd|references]...
+
+memory      200 HTTP/2 connections with 101 unfinished requests each, all for one path of 4,000 octets that HPACK sends
+            once: 5 KB from each. Measures the growth of resident memory.
+full        A server with 4,096 descriptors; attackers send part of a head on each connection and open it again when it
+            is closed. Counts new clients that are served within 3 s, and connections of regular clients, with a request
+            every 300 ms, that the server closes.
+crowd       The same with two workers and 20,000 descriptors: up to 40,500 connections, from six addresses.
+references  8 connections send header blocks of references to a header of 4,000 octets, 5 MB/s in all, and open again
+            when they are closed. Measures processor time for an octet and the 99 % latency of a regular client.
+
+gatling and nginx write an access log to /dev/null for the first.
+"""
+
+import asyncio
+import contextlib
+import logging
+import select
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+import processes
+import servers
+from instructions import frame, references
+
+NAMES = ("gatling", "nginx", "h2o")
+DESCRIPTORS, SECONDS = 4096, 15
+MANY, HELD_MAX = 20_000, 8_000  # descriptors of a process; connections of one that holds them
+
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"\0\4\0\0\0\0")
+PATH = b"\x44\x7f\xa1\x1e/" + b"\xff" * 3999
+UNENDED = PREFACE + frame(1, 4, 1, b"\x82\x86\x41\x01a" + PATH) + b"".join(
+    frame(1, 4, 3 + 2 * n, b"\x82\x86\xbf\xbe") for n in range(100))  # fmt: skip
+
+
+def start(all_servers, name, protocol, prefix=(), log=False, workers=1):
+    port = servers.free_port()
+    command = all_servers.command(name, port, workers, None, False, "", protocol)
+    if name == "gatling":
+        command = [word for word in command if word not in ("-T", "3600") and not (log and word == "-n")]
+    elif log:
+        path = command[-1]
+        path.write_text(path.read_text().replace("access_log off", "access_log /dev/null"))
+    server = servers.Server(name, port, protocol, [*prefix, *command], set(all_servers.cores[:workers]), all_servers.directory)
+    all_servers.running.append(server)
+    return server
+
+
+def memory(all_servers, name):
+    server = start(all_servers, name, "h2c", log=True)
+    before, most, held = server.resident(), 0, []
+    for _ in range(200):
+        held.append(socket.create_connection(("127.0.0.1", server.port)))
+        with contextlib.suppress(OSError):
+            held[-1].sendall(UNENDED)
+    for _ in range(20):
+        time.sleep(0.05)
+        most = max(most, server.resident() - before)
+    for s in held:
+        s.close()
+    all_servers.stop(server)
+    return {"memory_mb": most / 1e6}
+
+
+# --- a full server ---
+
+GET = b"GET /1k HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+def connecting(port, source):
+    s = servers.bound_socket(source, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    s.connect_ex(("127.0.0.1", port))
+    return s
+
+
+def hold(port, until, source, number):
+    """Runs in a process of its own, so that it takes no time from the clients that are measured."""
+    events, held = select.epoll(), {}
+    while time.monotonic() < until:
+        for _ in range(min(number - len(held), 100)):
+            with contextlib.suppress(OSError):
+                s = connecting(port, source)
+                held[s.fileno()] = s
+                events.register(s, select.EPOLLOUT)
+        for fd, what in events.poll(0.05, 1000):
+            with contextlib.suppress(OSError):
+                if what == select.EPOLLOUT:
+                    held[fd].send(b"GET / HTTP/1.1\r\nHost: a\r\nX")
+                    events.modify(fd, select.EPOLLIN)
+                    continue
+            held.pop(fd).close()
+
+
+async def request(reader, writer):
+    writer.write(GET)
+    head = await reader.readuntil(b"\r\n\r\n")
+    await reader.readexactly(1024)
+    return head.startswith(b"HTTP/1.1 200")
+
+
+async def newcomer(port):
+    """Returns whether a new client is served in time."""
+    try:
+        async with asyncio.timeout(3):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            good = await request(reader, writer)
+            writer.close()
+            return good
+    except (OSError, asyncio.IncompleteReadError, TimeoutError):
+        return False
+
+
+async def regular(port, until):
+    """Returns how often the server closes the connection of a client that uses it."""
+    cut = 0
+    while time.monotonic() < until:
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            while time.monotonic() < until:
+                async with asyncio.timeout(5):
+                    await request(reader, writer)
+                await asyncio.sleep(0.3)
+            writer.close()
+        except (OSError, asyncio.IncompleteReadError, TimeoutError):
+            cut += 1
+            await asyncio.sleep(0.3)
+    return cut
+
+
+def held_now():
+    """Connections of this machine: both ends of each are here."""
+    return int(Path("/proc/net/sockstat").read_text().split("TCP: inuse ")[1].split()[0]) // 2
+
+
+async def attacked(port, held, seconds):
+    until = time.monotonic() + seconds
+    regulars = [asyncio.create_task(regular(port, until)) for _ in range(200)]
+    await asyncio.sleep(1)
+    with contextlib.ExitStack() as attack:
+        for i, at in enumerate(range(0, held, HELD_MAX)):
+            attack.enter_context(processes.forked(hold, port, until, f"127.0.0.{2 + i}", min(HELD_MAX, held - at)))
+        await asyncio.sleep(seconds - 11)
+        served, most = [], held_now()
+        while time.monotonic() < until - 3:
+            served.append(asyncio.create_task(newcomer(port)))
+            await asyncio.sleep(0.05)
+            most = max(most, held_now())
+        served = await asyncio.gather(*served)
+        cut = await asyncio.gather(*regulars)
+    return {"connections": most, "new_served": f"{sum(served)} of {len(served)}", "regulars_cut": sum(cut)}
+
+
+def full(all_servers, name, descriptors=DESCRIPTORS, workers=1, seconds=SECONDS):
+    most, servers.CONNECTIONS_MAX = servers.CONNECTIONS_MAX, descriptors - 300
+    limited = ["prlimit", f"--nofile={descriptors}:{descriptors}"]
+    server = start(all_servers, name, "http", prefix=limited, workers=workers)
+    found = asyncio.run(attacked(server.port, workers * descriptors + 500, seconds))
+    servers.CONNECTIONS_MAX = most
+    all_servers.stop(server)
+    return found
+
+
+def crowd(all_servers, name):
+    return full(all_servers, name, descriptors=MANY, workers=2, seconds=2 * SECONDS)
+
+
+# --- references ---
+
+
+def flood_with_references(port, until, sent):
+    data = references()
+    while time.monotonic() < until:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as s:
+            s.settimeout(5)
+            for at in range(0, len(data), 4096):
+                begun = time.monotonic()
+                sent[0] += s.send(data[at : at + 4096])
+                time.sleep(max(0, 4096 / (5e6 / 8) - (time.monotonic() - begun)))
+
+
+def latencies(port, until):
+    found = []
+    while time.monotonic() < until:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as s:
+            s.settimeout(10)
+            s.sendall(PREFACE)
+            while time.monotonic() < until:
+                begun = time.monotonic()
+                s.sendall(frame(6, 0, 0, b"12345678"))  # PING: by the same worker, whatever the protocol costs
+                got = b""
+                while b"12345678" not in got:
+                    piece = s.recv(4096)
+                    if not piece:
+                        raise ConnectionError
+                    got += piece
+                found.append(time.monotonic() - begun)
+                time.sleep(0.02)
+    return sorted(found)
+
+
+def references_flood(all_servers, name):
+    server = start(all_servers, name, "h2c")
+    until, sent, before = time.monotonic() + 5, [0], server.cpu_s()
+    threads = [threading.Thread(target=flood_with_references, args=(server.port, until, sent), daemon=True) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    found = latencies(server.port, until)
+    for thread in threads:
+        thread.join()
+    used = server.cpu_s() - before
+    all_servers.stop(server)
+    return {"mb_sent": sent[0] / 1e6, "ns_per_octet": used / sent[0] * 1e9, "p99_ms": found[len(found) * 99 // 100] * 1e3}
+
+
+if __name__ == "__main__":
+    processes.end_on_signals()
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # a task that a signal ends is no error
+    servers.raise_descriptor_limit()
+    with servers.Servers(Path(sys.argv[1])) as running:
+        running.add_file("1k", 1024)
+        cases = {"memory": memory, "full": full, "crowd": crowd, "references": references_flood}
+        for case in (cases[name] for name in sys.argv[2:] or cases):
+            for server_name in filter(servers.installed, NAMES):
+                row = {key: f"{value:.1f}" if isinstance(value, float) else value for key, value in case(running, server_name).items()}
+                print(f"{case.__name__:18}{server_name:10}" + "  ".join(f"{key} {value}" for key, value in row.items()), flush=True)

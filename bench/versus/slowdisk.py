@@ -1,0 +1,59 @@
+"""Makes the disk of a directory slow for some processes, by control groups.
+
+Linux alone, as root; version 1 (Documentation/admin-guide/cgroup-v1/blkio-controller.rst) and 2 (cgroup-v2.rst) of
+control groups.
+"""
+
+import contextlib
+import os
+from pathlib import Path
+
+CGROUPS = Path("/sys/fs/cgroup")
+
+
+def disk_of(directory):
+    """Major and minor number of the whole disk, as "254:0"."""
+    device = os.stat(directory).st_dev
+    path = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve()
+    if (path / "partition").exists():
+        path = path.parent
+    return (path / "dev").read_text().strip()
+
+
+class NoSlowDisk(Exception):
+    """This machine cannot limit a disk; the text says why."""
+
+
+class SlowDisk:
+    """A group of processes that read bytes_s of the directory's disk a second at most; for "with". Raises NoSlowDisk.
+    Its processes must have ended by the end."""
+
+    def __init__(self, directory, bytes_s):
+        one = (CGROUPS / "blkio").is_dir()
+        self.group = CGROUPS / ("blkio" if one else "") / f"gatling-{os.getpid()}"
+        try:
+            disk = disk_of(directory)
+            if not one:
+                (CGROUPS / "cgroup.subtree_control").write_text("+io")
+            self.group.mkdir()
+            if one:
+                (self.group / "blkio.throttle.read_bps_device").write_text(f"{disk} {bytes_s}")
+            else:
+                (self.group / "io.max").write_text(f"{disk} rbps={bytes_s}")
+        except OSError as error:
+            self.close()
+            raise NoSlowDisk(str(error)) from error
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        with contextlib.suppress(FileNotFoundError):
+            self.group.rmdir()
+
+    def add(self, processes):
+        for pid in processes:
+            (self.group / "cgroup.procs").write_text(str(pid))
