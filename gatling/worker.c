@@ -17,7 +17,7 @@
 #include "gatling/tls/certificate_files.h"
 
 static int adopt(struct worker *w, int fd, void *cookie) {
-	return io_fd(w->loop, fd, cookie) == -1 ? -1 : io_wantread(w->loop, fd);
+	return io_fd(w->context.loop, fd, cookie) == -1 ? -1 : io_wantread(w->context.loop, fd);
 }
 
 /* Descriptors are counted out beforehand, but for files that are being sent, of which there are FILES_SHARE of them at
@@ -34,7 +34,7 @@ static int count_limits(struct worker *w, unsigned *cached, unsigned *open) {
 		errno = EMFILE;
 		return -1;
 	}
-	w->connections_max = most - taken;
+	w->context.connections_max = most - taken;
 	return 0;
 }
 
@@ -47,17 +47,24 @@ static int start(struct worker *w) {
 	w->private_descriptors = io_private_descriptors(keep, kept);
 	if (count_limits(w, &cached, &open) == -1) return -1;
 
-	w->loop = io_loop_new();
-	if (!w->loop || content_open(&w->content, w->loop, w->root, &w->options->site, (unsigned)w->options->workers,
-								 cached, open) == -1)
+	w->context.loop = io_loop_new();
+	w->context.options = &w->options->conn;
+	w->context.shed = &w->shed;
+	w->context.batches = (struct batch_pool){.loop = w->context.loop, .log = w->log, .format = w->options->log};
+	w->context.http2 = (struct http2_context){.loop = w->context.loop,
+											  .content = &w->context.content,
+											  .batches = &w->context.batches,
+											  .memory_max = BUDGET_CONNECTION};
+	if (!w->context.loop || content_open(&w->context.content, w->context.loop, w->root, &w->options->site,
+										 (unsigned)w->options->workers, cached, open) == -1)
 		return -1;
 	if (w->certificates) {
-		w->tls = tls_worker_new(w->options->strict_sni, w->kernel_tls);
-		if (!w->tls) return -1;
-		tls_use_certificates(w->tls, certificate_files_current(w->certificates));
+		w->context.tls = tls_worker_new(w->options->strict_sni, w->kernel_tls);
+		if (!w->context.tls) return -1;
+		tls_use_certificates(w->context.tls, certificate_files_current(w->certificates));
 	}
 	for (unsigned i = 0; i < w->listeners; i++)
-		if (w->listener[i].secure && w->options->https_redirect) w->content.https_port = w->listener[i].port;
+		if (w->listener[i].secure && w->options->https_redirect) w->context.content.https_port = w->listener[i].port;
 	if (adopt(w, w->control.fd, &w->control) == -1) return -1;
 	for (unsigned i = 0; i < w->listeners; i++)
 		if (adopt(w, w->listener[i].fd, &w->listener[i]) == -1) return -1;
@@ -68,24 +75,24 @@ static int start(struct worker *w) {
 
 static void pause_accepting(struct worker *w) {
 	for (unsigned i = 0; i < w->listeners; i++) {
-		io_dontwantread(w->loop, w->listener[i].fd);
-		io_timeout(w->loop, w->listener[i].fd, io_now(w->loop) + ACCEPT_PAUSE_MS);
+		io_dontwantread(w->context.loop, w->listener[i].fd);
+		io_timeout(w->context.loop, w->listener[i].fd, io_now(w->context.loop) + ACCEPT_PAUSE_MS);
 	}
 }
 
 static void resume_accepting(struct worker *w) {
 	for (unsigned i = 0; i < w->listeners; i++)
-		if (io_wantread(w->loop, w->listener[i].fd) == -1) pause_accepting(w);
+		if (io_wantread(w->context.loop, w->listener[i].fd) == -1) pause_accepting(w);
 }
 
 static unsigned shed_from(const struct worker *w) {
-	return w->connections_max - w->connections_max * (100 - SHED_FROM) / 100;
+	return w->context.connections_max - w->context.connections_max * (100 - SHED_FROM) / 100;
 }
 
 /* How many connections a worker should part with: those beyond SHED_FROM; at least one, for who has not got in. */
 static unsigned to_part_with(const struct worker *w) {
 	unsigned from = shed_from(w);
-	return w->connections > from ? w->connections - from : 1;
+	return w->context.connections > from ? w->context.connections - from : 1;
 }
 
 static bool somebody_waits(const struct listener *listener) {
@@ -95,7 +102,7 @@ static bool somebody_waits(const struct listener *listener) {
 
 /* After each connection that was given its turn: many may have come at once. */
 static void keep_budget(struct worker *w) {
-	if (w->memory > w->options->conn.client_memory) shed_memory(w);
+	if (w->context.memory > w->options->conn.client_memory) shed_memory(&w->context);
 }
 
 /* Takes a batch of connections, then reads from each: by then a request has often come, and then the event
@@ -103,53 +110,55 @@ static void keep_budget(struct worker *w) {
 static bool accept_batch(struct worker *w, const struct listener *listener) {
 	int fresh[ACCEPT_BATCH];
 	int count = 0, error = 0;
-	if (w->connections >= w->connections_max && !(somebody_waits(listener) && shed_connections(w, to_part_with(w))))
+	if (w->context.connections >= w->context.connections_max &&
+		!(somebody_waits(listener) && shed_connections(&w->context, to_part_with(w))))
 		error = EMFILE;
-	while (count < ACCEPT_BATCH && w->connections < w->connections_max && !error) {
+	while (count < ACCEPT_BATCH && w->context.connections < w->context.connections_max && !error) {
 		struct sockaddr_storage peer = {0};
 		socklen_t length = sizeof peer;
-		int fd = io_accept(w->loop, listener->fd, (struct sockaddr *)&peer, &length);
+		int fd = io_accept(w->context.loop, listener->fd, (struct sockaddr *)&peer, &length);
 		if (fd == -1) {
 			error = errno;
 			break;
 		}
-		if (conn_new(w, fd, listener, (struct sockaddr *)&peer)) fresh[count++] = fd;
+		if (conn_new(&w->context, fd, listener->port, listener->secure, (struct sockaddr *)&peer)) fresh[count++] = fd;
 		else error = ENOMEM;
 	}
 	/* without descriptors or memory trying again at once would only burn the processor */
-	if (error && error != EAGAIN && !w->draining) pause_accepting(w);
+	if (error && error != EAGAIN && !w->context.draining) pause_accepting(w);
 	for (int i = 0; i < count; i++) {
-		struct conn *c = conn_of(w, fresh[i]);
-		if (c) conn_readable(w, c);
+		struct conn *c = conn_of(&w->context, fresh[i]);
+		if (c) conn_readable(&w->context, c);
 		keep_budget(w);
 	}
 	/* here the descriptors that are missing are taken by files */
-	if (error == EMFILE || error == ENFILE || w->connections > shed_from(w)) (void)shed_connections(w, to_part_with(w));
-	if (w->connections >= w->connections_max && error) shed_say_full(w);
+	if (error == EMFILE || error == ENFILE || w->context.connections > shed_from(w))
+		(void)shed_connections(&w->context, to_part_with(w));
+	if (w->context.connections >= w->context.connections_max && error) shed_say_full(&w->context);
 	return !error;
 }
 
 /* --- ending --- */
 
 static void close_connections(struct worker *w, bool draining) {
-	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
-		struct conn *c = conn_of(w, fd);
-		if (c && draining) conn_drain(w, c);
-		else if (c) conn_close(w, c);
+	for (int fd = 0; fd < io_fd_bound(w->context.loop); fd++) {
+		struct conn *c = conn_of(&w->context, fd);
+		if (c && draining) conn_drain(&w->context, c);
+		else if (c) conn_close(&w->context, c);
 	}
 }
 
 static void stop_listening(struct worker *w) {
-	for (unsigned i = 0; i < w->listeners; i++) io_close(w->loop, w->listener[i].fd);
+	for (unsigned i = 0; i < w->listeners; i++) io_close(w->context.loop, w->listener[i].fd);
 	w->listeners = 0;
 }
 
 /* What has been accepted by the kernel is taken in before the sockets are closed: of those clients, whose request is
  * there sees no difference. */
 static void drain(struct worker *w, int limit_s) {
-	if (limit_s) w->drain_until_ms = io_now(w->loop) + (int64_t)limit_s * 1000;
-	if (w->draining) return;
-	w->draining = true;
+	if (limit_s) w->drain_until_ms = io_now(w->context.loop) + (int64_t)limit_s * 1000;
+	if (w->context.draining) return;
+	w->context.draining = true;
 	for (unsigned i = 0; i < w->listeners; i++)
 		for (int n = 0; n < DRAIN_BATCHES && accept_batch(w, &w->listener[i]); n++) {}
 	stop_listening(w);
@@ -159,13 +168,15 @@ static void drain(struct worker *w, int limit_s) {
 static void obey(struct worker *w) {
 	char message;
 	ssize_t n;
-	while ((n = io_tryread(w->loop, w->control.fd, &message, 1)) >= 0) {
+	while ((n = io_tryread(w->context.loop, w->control.fd, &message, 1)) >= 0) {
 		if (n == 0) message = CONTROL_QUIT; /* the main thread has gone */
 		switch (message) {
 		case CONTROL_DRAIN: drain(w, 0); break;
 		case CONTROL_LIMIT: drain(w, w->options->conn.timeout_s); break;
-		case CONTROL_CERTIFICATES: tls_use_certificates(w->tls, certificate_files_current(w->certificates)); break;
-		case CONTROL_SITE: (void)sites_find(w->content.sites, SLICE(""), 0, io_now(w->loop)); break;
+		case CONTROL_CERTIFICATES:
+			tls_use_certificates(w->context.tls, certificate_files_current(w->certificates));
+			break;
+		case CONTROL_SITE: (void)sites_find(w->context.content.sites, SLICE(""), 0, io_now(w->context.loop)); break;
 		case CONTROL_QUIT: w->quit = true; return;
 		}
 	}
@@ -175,79 +186,81 @@ static void obey(struct worker *w) {
 
 static void make_dates(struct worker *w) {
 	time_t now = time(NULL);
-	w->content.now_ms = io_now(w->loop);
-	if (now == w->second) return;
-	w->second = now;
+	w->context.content.now_ms = io_now(w->context.loop);
+	if (now == w->context.batches.second) return;
 	char *text = w->server_date_text;
 	size_t n = fmt_str(text, "Server: gatling\r\nDate: ");
 	n += date_format(text + n, now);
 	n += fmt_str(text + n, "\r\n");
-	w->server_date[0] = (struct slice){.at = text, .length = n};
+	w->context.server_date[0] = (struct slice){.at = text, .length = n};
 	if (w->options->hsts_s) { /* RFC 6797: said over TLS alone */
 		n += fmt_str(text + n, "Strict-Transport-Security: max-age=");
 		n += fmt_ulong(text + n, (unsigned long)w->options->hsts_s);
 		n += fmt_str(text + n, "\r\n");
 	}
-	w->server_date[1] = (struct slice){.at = text, .length = n};
+	w->context.server_date[1] = (struct slice){.at = text, .length = n};
 	size_t used = 0;
 	for (int i = 0; i < 2; i++) {
 		char *block = w->server_date_hpack + used;
-		w->server_date_block[i] = (struct slice){.at = block, .length = hpack_fields(w->server_date[i], block)};
-		used += w->server_date_block[i].length;
+		w->context.http2.server_date_block[i] =
+			(struct slice){.at = block, .length = hpack_fields(w->context.server_date[i], block)};
+		used += w->context.http2.server_date_block[i].length;
 	}
-	access_date(w->log_date, w->options->log, now);
+	batch_pool_set_time(&w->context.batches, now);
 }
 
 static void readable(struct worker *w, int fd) {
-	void *cookie = io_cookie(w->loop, fd);
+	void *cookie = io_cookie(w->context.loop, fd);
 	switch (*(enum cookie_kind *)cookie) {
-	case COOKIE_CONNECTION: conn_readable(w, cookie); break;
+	case COOKIE_CONNECTION: conn_readable(&w->context, cookie); break;
 	case COOKIE_LISTENER: (void)accept_batch(w, cookie); break;
 	case COOKIE_CONTROL: obey(w); break;
 	}
 }
 
 static void timed_out(struct worker *w, int fd) {
-	void *cookie = io_cookie(w->loop, fd);
+	void *cookie = io_cookie(w->context.loop, fd);
 	if (*(enum cookie_kind *)cookie == COOKIE_LISTENER) resume_accepting(w);
-	else conn_timed_out(w, cookie);
+	else conn_timed_out(&w->context, cookie);
 }
 
 /* The shorter of two times, of which -1 is for ever. */
 static int sooner(int one, int other) { return one == -1 || (other != -1 && other < one) ? other : one; }
 
 static int wait_limit(const struct worker *w) {
-	int64_t now = io_now(w->loop);
-	int limit = sooner(w->log ? log_due(w->log, now) : -1, content_due(&w->content, now));
-	if (w->draining && w->drain_until_ms)
+	int64_t now = io_now(w->context.loop);
+	int limit = sooner(w->log ? log_due(w->log, now) : -1, content_due(&w->context.content, now));
+	if (w->context.draining && w->drain_until_ms)
 		limit = sooner(limit, w->drain_until_ms > now ? (int)(w->drain_until_ms - now) : 0);
 	return limit;
 }
 
 static bool ended(const struct worker *w) {
 	if (w->quit) return true;
-	return w->draining && (!w->connections || (w->drain_until_ms && io_now(w->loop) >= w->drain_until_ms));
+	return w->context.draining &&
+		   (!w->context.connections || (w->drain_until_ms && io_now(w->context.loop) >= w->drain_until_ms));
 }
 
 static int turn(struct worker *w) {
-	if (io_wait(w->loop, wait_limit(w)) == -1) return -1;
+	if (io_wait(w->context.loop, wait_limit(w)) == -1) return -1;
 	make_dates(w);
-	w->handshakes = 0;
-	if (io_woken(w->loop)) content_collect(&w->content);
+	w->context.handshakes = 0;
+	if (io_woken(w->context.loop)) content_collect(&w->context.content);
 	keep_budget(w); /* who has waited for a job has gone on */
-	for (int fd; (fd = io_canread(w->loop)) != -1;) {
+	for (int fd; (fd = io_canread(w->context.loop)) != -1;) {
 		readable(w, fd);
 		keep_budget(w);
 	}
-	w->share = io_now(w->loop) - w->at_once_ms < AT_ONCE_MS ? SHARE_LEAST : SHARE_MOST;
-	w->sent = 0; /* who is left when the share is used up comes first in the next turn */
-	for (int fd; w->sent < w->share && (fd = io_canwrite(w->loop)) != -1;) {
-		conn_writable(w, io_cookie(w->loop, fd));
+	w->context.share = io_now(w->context.loop) - w->context.at_once_ms < AT_ONCE_MS ? SHARE_LEAST : SHARE_MOST;
+	w->context.sent = 0; /* who is left when the share is used up comes first in the next turn */
+	for (int fd; w->context.sent < w->context.share && (fd = io_canwrite(w->context.loop)) != -1;) {
+		conn_writable(&w->context, io_cookie(w->context.loop, fd));
 		keep_budget(w); /* what waits for its turn is read there */
 	}
-	for (int fd; (fd = io_timedout(w->loop)) != -1;) timed_out(w, fd);
-	if (w->log && log_due(w->log, io_now(w->loop)) == 0) log_flush(w->log, io_now(w->loop));
-	if (content_due(&w->content, io_now(w->loop)) == 0) content_tidy(&w->content, io_now(w->loop));
+	for (int fd; (fd = io_timedout(w->context.loop)) != -1;) timed_out(w, fd);
+	if (w->log && log_due(w->log, io_now(w->context.loop)) == 0) log_flush(w->log, io_now(w->context.loop));
+	if (content_due(&w->context.content, io_now(w->context.loop)) == 0)
+		content_tidy(&w->context.content, io_now(w->context.loop));
 	return 0;
 }
 
@@ -270,10 +283,10 @@ int worker_run(struct worker *w) {
 	}
 	stop_listening(w);
 	close_connections(w, false);
-	response_batch_free_spares(w);
-	content_close(&w->content);
-	tls_worker_free(w->tls);
-	io_loop_free(w->loop);
+	response_batch_free_spares(&w->context.batches);
+	content_close(&w->context.content);
+	tls_worker_free(w->context.tls);
+	io_loop_free(w->context.loop);
 	close(w->control.fd);
 	return result;
 }

@@ -1,5 +1,5 @@
 /* conn.c - see conn.h: the life of a connection, its bytes, through TLS if need be, and what the loop reports of it. */
-#include "gatling/conn/conn_state.h"
+#include "gatling/conn/conn.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,9 +7,10 @@
 
 #include "gatling/base/platform.h"
 #include "gatling/conn/budget.h"
+#include "gatling/conn/conn_state.h"
 #include "gatling/http2/http2.h"
 
-struct conn *conn_new(struct worker *w, int fd, const struct listener *listener, const struct sockaddr *peer) {
+struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure, const struct sockaddr *peer) {
 	struct conn *c = calloc(1, sizeof *c);
 	if (!c || io_fd(w->loop, fd, c) == -1) {
 		free(c);
@@ -18,9 +19,10 @@ struct conn *conn_new(struct worker *w, int fd, const struct listener *listener,
 	}
 	c->kind = COOKIE_CONNECTION;
 	c->fd = fd;
-	c->port = (uint16_t)listener->port;
+	c->context = w;
+	c->port = (uint16_t)port;
 	c->peer = peer_of(peer);
-	c->state = listener->secure ? STATE_HANDSHAKE : STATE_READ;
+	c->state = secure ? STATE_HANDSHAKE : STATE_READ;
 	c->awaited = AWAIT_NOTHING;
 	w->connections++;
 	return c;
@@ -28,16 +30,16 @@ struct conn *conn_new(struct worker *w, int fd, const struct listener *listener,
 
 /* --- the bytes --- */
 
-ssize_t conn_receive(struct worker *w, struct conn *c, char *buffer, size_t length) {
+ssize_t conn_receive(struct conn_context *w, struct conn *c, char *buffer, size_t length) {
 	return c->tls ? tls_read(c->tls, buffer, length) : io_tryread(w->loop, c->fd, buffer, length);
 }
 
-enum iob_result conn_transmit(struct worker *w, struct conn *c, iob *batch, uint64_t most, enum io_rest rest,
+enum iob_result conn_transmit(struct conn_context *w, struct conn *c, iob *batch, uint64_t most, enum io_rest rest,
 							  uint64_t *sent) {
 	return c->tls ? tls_send(c->tls, batch, most, rest, sent) : iob_send(w->loop, c->fd, batch, most, rest, sent);
 }
 
-uint64_t conn_share(const struct worker *w, const struct conn *c) {
+uint64_t conn_share(const struct conn_context *w, const struct conn *c) {
 	return c->state == STATE_WRITE ? w->share : SHARE_MOST;
 }
 
@@ -48,7 +50,7 @@ bool conn_keep_input(struct conn *c, const char *data, size_t length) {
 	return c->input || !length;
 }
 
-size_t conn_fetch_input(struct worker *w, struct conn *c) {
+size_t conn_fetch_input(struct conn_context *w, struct conn *c) {
 	size_t length = c->input_length;
 	if (!length) return 0;
 	memcpy(w->scratch, c->input, length);
@@ -60,10 +62,10 @@ size_t conn_fetch_input(struct worker *w, struct conn *c) {
 
 /* --- the end --- */
 
-void conn_close(struct worker *w, struct conn *c) {
+void conn_close(struct conn_context *w, struct conn *c) {
 	if (c->responses) {
-		response_batch_log(w, c->responses);
-		response_batch_return(w, c->responses);
+		response_batch_log(&w->batches, c->responses);
+		response_batch_return(&w->batches, c->responses);
 	}
 	if (c->tls) tls_close(c->tls);
 	tls_free(c->tls);
@@ -76,7 +78,7 @@ void conn_close(struct worker *w, struct conn *c) {
 	w->connections--;
 }
 
-struct conn *conn_of(const struct worker *w, int fd) {
+struct conn *conn_of(const struct conn_context *w, int fd) {
 	void *cookie = io_cookie(w->loop, fd);
 	return cookie && *(enum cookie_kind *)cookie == COOKIE_CONNECTION ? cookie : NULL;
 }
@@ -108,12 +110,12 @@ static size_t memory(const struct conn *c) {
 
 size_t conn_memory(const struct conn *c) { return c->memory; }
 
-void conn_calm(struct worker *w, struct conn *c) {
+void conn_calm(struct conn_context *w, struct conn *c) {
 	if (c->http2 && c->state != STATE_LINGER) conn_http2_say_goodbye(w, c, true);
 	conn_close(w, c);
 }
 
-void conn_settle(struct worker *w, struct conn *c) {
+void conn_settle(struct conn_context *w, struct conn *c) {
 	size_t now = memory(c);
 	if (now == c->memory) return; /* as ever while nothing is kept */
 	w->memory += now - c->memory;
@@ -121,7 +123,7 @@ void conn_settle(struct worker *w, struct conn *c) {
 	if (now > BUDGET_CONNECTION) conn_calm(w, c);
 }
 
-bool conn_close_idle(struct worker *w, struct conn *c) {
+bool conn_close_idle(struct conn_context *w, struct conn *c) {
 	if (!conn_can_close_idle(c)) return false;
 	size_t kept = conn_fetch_input(w, c); /* part of a frame */
 	ssize_t n = conn_receive(w, c, w->scratch + kept, SCRATCH - kept);
@@ -135,27 +137,27 @@ bool conn_close_idle(struct worker *w, struct conn *c) {
 	return true;
 }
 
-void conn_drain(struct worker *w, struct conn *c) {
+void conn_drain(struct conn_context *w, struct conn *c) {
 	if (c->http2 && c->state != STATE_LINGER) conn_http2_drain(w, c);
 	else if (conn_idle(c)) (void)conn_close_idle(w, c);
 }
 
 static int64_t milliseconds(int seconds) { return seconds ? (int64_t)seconds * 1000 : NEVER_MS; }
 
-static int64_t timeout_ms(const struct worker *w, const struct conn *c) {
-	const struct options *o = w->options;
+static int64_t timeout_ms(const struct conn_context *w, const struct conn *c) {
+	const struct conn_options *o = w->options;
 	if (c->http2 && c->state != STATE_LINGER && http2_end_announced(c->http2)) return HTTP2_DRAIN_MS;
-	if (conn_unfinished(c)) return milliseconds(o->conn.head_timeout_s);
-	return milliseconds(conn_idle(c) ? o->conn.keepalive_timeout_s : o->conn.timeout_s);
+	if (conn_unfinished(c)) return milliseconds(o->head_timeout_s);
+	return milliseconds(conn_idle(c) ? o->keepalive_timeout_s : o->timeout_s);
 }
 
-void conn_set_timeout(struct worker *w, struct conn *c) {
+void conn_set_timeout(struct conn_context *w, struct conn *c) {
 	c->since_ms = io_now(w->loop);
 	io_timeout(w->loop, c->fd, c->since_ms + timeout_ms(w, c));
 }
 
 /* The last answer is out. Closing with unread bytes would reset the connection and take the answer with it. */
-void conn_end(struct worker *w, struct conn *c) {
+void conn_end(struct conn_context *w, struct conn *c) {
 	if (c->tls) tls_close(c->tls);
 	/* shutdown(2) also for who does not linger: close(2) alone would reset, and take the answer with it that waits for
 	 * the FIN, when something has come that was not read */
@@ -172,7 +174,7 @@ void conn_end(struct worker *w, struct conn *c) {
 	else conn_settle(w, c);
 }
 
-static void linger(struct worker *w, struct conn *c) {
+static void linger(struct conn_context *w, struct conn *c) {
 	ssize_t n = io_tryread(w->loop, c->fd, w->scratch, SCRATCH);
 	if (n > 0) c->lingered += (uint32_t)n;
 	if (n == 0 || (n == -1 && errno != EAGAIN) || c->lingered > LINGER_BYTES) conn_close(w, c);
@@ -181,7 +183,7 @@ static void linger(struct worker *w, struct conn *c) {
 /* --- TLS --- */
 
 /* Goes on with the handshake, and then with the requests that have come behind it. */
-static void shake_hands(struct worker *w, struct conn *c) {
+static void shake_hands(struct conn_context *w, struct conn *c) {
 	size_t length = 0;
 	if (!c->tls && !(c->tls = tls_new(w->tls, w->loop, c->fd))) {
 		conn_close(w, c);
@@ -197,7 +199,9 @@ static void shake_hands(struct worker *w, struct conn *c) {
 	switch (result) {
 	case TLS_DONE:
 		c->state = STATE_READ;
-		if (tls_chose_http2(c->tls) && !(c->http2 = http2_new(w, c->fd, &c->peer, c->port, true))) conn_close(w, c);
+		if (tls_chose_http2(c->tls) &&
+			!(c->http2 = http2_new(&w->http2, &http2_connection, c, c->fd, &c->peer, c->port, true)))
+			conn_close(w, c);
 		else conn_readable(w, c);
 		return;
 	case TLS_FAILED: /* the client may still be sending, and shall read the alert */
@@ -221,7 +225,7 @@ static void shake_hands(struct worker *w, struct conn *c) {
 
 /* --- what the loop reports --- */
 
-void conn_readable(struct worker *w, struct conn *c) {
+void conn_readable(struct conn_context *w, struct conn *c) {
 	if (c->state == STATE_LINGER) {
 		linger(w, c);
 		return;
@@ -245,7 +249,7 @@ void conn_readable(struct worker *w, struct conn *c) {
 	else conn_http1_receive(w, c, kept, length);
 }
 
-void conn_writable(struct worker *w, struct conn *c) {
+void conn_writable(struct conn_context *w, struct conn *c) {
 	if (c->state == STATE_HANDSHAKE) shake_hands(w, c);
 	else if (c->http2) conn_http2_writable(w, c);
 	else conn_http1_writable(w, c);
@@ -261,14 +265,14 @@ static bool still_reads(struct conn *c) {
 
 /* STATE_LINGER: what the client has not acknowledged yet is waited for as long as any answer, and then it has a little
  * time to see that this was all. */
-static void linger_on(struct worker *w, struct conn *c, bool reads) {
+static void linger_on(struct conn_context *w, struct conn *c, bool reads) {
 	c->stalled_ms = reads ? 0 : c->stalled_ms + LINGER_MS;
-	bool waits = c->unread > 0 && c->stalled_ms < milliseconds(w->options->conn.timeout_s);
+	bool waits = c->unread > 0 && c->stalled_ms < milliseconds(w->options->timeout_s);
 	if (waits) io_timeout(w->loop, c->fd, io_now(w->loop) + LINGER_MS);
 	else conn_close(w, c);
 }
 
-void conn_timed_out(struct worker *w, struct conn *c) {
+void conn_timed_out(struct conn_context *w, struct conn *c) {
 	bool reads = still_reads(c), sent_all = c->unread <= 0;
 	if (c->state == STATE_LINGER) {
 		linger_on(w, c, reads);

@@ -3,9 +3,19 @@
 #ifndef GATLING_CONN_CONN_STATE_H
 #define GATLING_CONN_CONN_STATE_H
 
-#include "gatling/conn/conn.h"
+#include "gatling/conn/context.h"
 #include "gatling/http/body.h"
 #include "gatling/site/response_batch.h"
+
+enum {
+	PIPELINE_MAX = 64,           /* responses sent together */
+	PIPELINE_BYTES = 128 * 1024, /* and bytes */
+	PIPELINE_FILES = 4,          /* and open files */
+	LINGER_MS =
+		2000, /* a closed connection is read on for so long, or so long since the client has acknowledged something, */
+	LINGER_BYTES = 4 * 1024 * 1024 /* and so far: the client can read the last answer (RFC 9112, section 9.6) */
+};
+#define NEVER_MS INT64_C(3153600000000) /* a hundred years: what no timeout is */
 
 enum conn_state {
 	STATE_HANDSHAKE, /* of TLS */
@@ -21,6 +31,7 @@ enum awaited { AWAIT_NOTHING, AWAIT_HANDSHAKE, AWAIT_REQUEST, AWAIT_HEAD, AWAIT_
 struct conn {
 	enum cookie_kind kind;
 	int fd;
+	struct conn_context *context;
 	struct peer peer;
 	uint16_t port;
 	uint8_t state, awaited;
@@ -48,9 +59,9 @@ struct conn {
 
 /* As io_tryread() and iob_send(), through TLS if need be. rest: IO_MORE for the last bytes of the connection, whose end
  * (close_notify, FIN) leaves with them; so never for an interim response. */
-ssize_t conn_receive(struct worker *worker, struct conn *conn, char *buffer, size_t length);
-enum iob_result conn_transmit(struct worker *worker, struct conn *conn, iob *batch, uint64_t most, enum io_rest rest,
-							  uint64_t *sent);
+ssize_t conn_receive(struct conn_context *context, struct conn *conn, char *buffer, size_t length);
+enum iob_result conn_transmit(struct conn_context *context, struct conn *conn, iob *batch, uint64_t most,
+							  enum io_rest rest, uint64_t *sent);
 
 /* IO_MORE if the connection ends with the answers under way: a segment less each way. */
 static inline enum io_rest conn_rest(const struct conn *conn) { return conn->closing ? IO_MORE : IO_LAST; }
@@ -59,58 +70,61 @@ static inline enum io_rest conn_rest(const struct conn *conn) { return conn->clo
 static inline bool conn_blocked(const struct conn *conn) { return conn->tls && tls_blocked(conn->tls); }
 
 /* The bytes that it may send in this turn. */
-uint64_t conn_share(const struct worker *worker, const struct conn *conn);
+uint64_t conn_share(const struct conn_context *context, const struct conn *conn);
 
 /* Sets the deadline for what it waits for: state and awaited say what. */
-void conn_set_timeout(struct worker *worker, struct conn *conn);
+void conn_set_timeout(struct conn_context *context, struct conn *conn);
 
 /* Ends a turn of it, which now waits: brings what is kept for it to account. Closes it if that is too much. */
-void conn_settle(struct worker *worker, struct conn *conn);
+void conn_settle(struct conn_context *context, struct conn *conn);
 
 /* Keeps bytes for later. They may lie in the scratch buffer, which others use meanwhile. false: ENOMEM. */
 bool conn_keep_input(struct conn *conn, const char *data, size_t length);
 
 /* Puts what was kept to the front of the scratch buffer; its length. */
-size_t conn_fetch_input(struct worker *worker, struct conn *conn);
+size_t conn_fetch_input(struct conn_context *context, struct conn *conn);
 
 /* The last answer is out: closes, or lingers. */
-void conn_end(struct worker *worker, struct conn *conn);
+void conn_end(struct conn_context *context, struct conn *conn);
 
 /* --- http1.c --- */
 
 /* Does all that can be done with the bytes at hand, which lie in the scratch buffer. */
-void conn_http1_run(struct worker *worker, struct conn *conn, const char *data, size_t length);
+void conn_http1_run(struct conn_context *context, struct conn *conn, const char *data, size_t length);
 
 /* Bytes have come behind those kept; or none, after all (error: EAGAIN). */
-void conn_http1_receive(struct worker *worker, struct conn *conn, size_t kept, size_t length);
+void conn_http1_receive(struct conn_context *context, struct conn *conn, size_t kept, size_t length);
 
-void conn_http1_writable(struct worker *worker, struct conn *conn);
-void conn_http1_timed_out(struct worker *worker, struct conn *conn);
+void conn_http1_writable(struct conn_context *context, struct conn *conn);
+void conn_http1_timed_out(struct conn_context *context, struct conn *conn);
 
 /* Nobody is to be woken any more. */
 void conn_http1_unpark(struct conn *conn);
 
 /* To a client that speaks HTTP without TLS to the port for TLS. */
-void conn_http1_refuse_clear(struct worker *worker, struct conn *conn);
+void conn_http1_refuse_clear(struct conn_context *context, struct conn *conn);
 
 /* --- http2.c --- */
 
+/* How http2/ reaches its connection. */
+extern const struct http2_connection http2_connection;
+
 /* Takes in the frames at hand, which lie in the scratch buffer, and answers. */
-void conn_http2_run(struct worker *worker, struct conn *conn, const char *data, size_t length);
+void conn_http2_run(struct conn_context *context, struct conn *conn, const char *data, size_t length);
 
 /* Sends what there is, after room for more has come, and waits for what comes next. */
-void conn_http2_writable(struct worker *worker, struct conn *conn);
+void conn_http2_writable(struct conn_context *context, struct conn *conn);
 
 /* No further streams are taken, and the client is told so. */
-void conn_http2_drain(struct worker *worker, struct conn *conn);
+void conn_http2_drain(struct conn_context *context, struct conn *conn);
 
 /* It has been told that the end comes, and has had time: now it does. */
-void conn_http2_finish(struct worker *worker, struct conn *conn);
+void conn_http2_finish(struct conn_context *context, struct conn *conn);
 
 /* The client sends nothing more. */
-void conn_http2_input_ended(struct worker *worker, struct conn *conn);
+void conn_http2_input_ended(struct conn_context *context, struct conn *conn);
 
 /* Tells the client that the connection ends, calm: because it takes too much; if that goes out at once. */
-void conn_http2_say_goodbye(struct worker *worker, struct conn *conn, bool calm);
+void conn_http2_say_goodbye(struct conn_context *context, struct conn *conn, bool calm);
 
 #endif

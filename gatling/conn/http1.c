@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/platform.h"
+#include "gatling/conn/conn.h"
 #include "gatling/conn/conn_state.h"
 #include "gatling/conn/http1_response.h"
 #include "gatling/http2/http2.h"
@@ -12,8 +13,8 @@
 
 /* Appends a response to those under way; request: what is known of what it answers, or NULL. false: there is no memory
  * for it. */
-static bool respond(struct worker *w, struct conn *c, struct response *r, bool head_only, enum persistence persistence,
-					const struct request *request) {
+static bool respond(struct conn_context *w, struct conn *c, struct response *r, bool head_only,
+					enum persistence persistence, const struct request *request) {
 	uint64_t bytes;
 	if (persistence == PERSIST_NOT) c->closing = true;
 	c->awaited = AWAIT_NOTHING;
@@ -21,13 +22,13 @@ static bool respond(struct worker *w, struct conn *c, struct response *r, bool h
 	if (http1_write(c->responses->batch, r, w->server_date[c->tls != NULL], head_only, persistence, &bytes) == -1)
 		return false;
 	c->responses->responses++;
-	response_batch_note(w, c->responses, &c->peer, request, r->user, r->status, bytes);
+	response_batch_note(&w->batches, c->responses, &c->peer, request, r->user, r->status, bytes);
 	return true;
 }
 
 /* Answers what cannot be understood, or not waited for, and reads nothing more. An answer that waits for the body of
  * its request is void. */
-static bool refuse(struct worker *w, struct conn *c, int status, bool head_only, const struct request *request) {
+static bool refuse(struct conn_context *w, struct conn *c, int status, bool head_only, const struct request *request) {
 	struct response r;
 	response_status(&r, status);
 	if (body_pending(&c->body)) response_batch_reset(c->responses);
@@ -56,7 +57,7 @@ static struct slice local_host(const struct conn *c, char *text) {
 
 struct parked {
 	struct waiter waiter;
-	struct worker *worker;
+	struct conn_context *context;
 	struct conn *conn;
 	unsigned waits;
 	int64_t started_ns; /* when it was read first */
@@ -71,19 +72,18 @@ void conn_http1_unpark(struct conn *c) {
 /* What the answer took so long for is there now: it is asked for anew. */
 static void resume(struct waiter *waiter) {
 	struct parked *parked = (struct parked *)waiter;
-	struct worker *w = parked->worker;
 	struct conn *c = parked->conn;
+	struct conn_context *w = c->context;
 	c->state = STATE_READ;
 	c->awaited = AWAIT_NOTHING;
 	conn_http1_run(w, c, w->scratch, conn_fetch_input(w, c));
 }
 
 /* false: no memory. */
-static bool park(struct worker *w, struct conn *c, struct job *job) {
+static bool park(struct conn *c, struct job *job) {
 	if (!c->parked) {
 		if (!(c->parked = malloc(sizeof *c->parked))) return false;
-		*c->parked = (struct parked){
-			.waiter = {.resume = resume}, .worker = w, .conn = c, .started_ns = c->responses->started_ns};
+		*c->parked = (struct parked){.waiter = {.resume = resume}, .conn = c, .started_ns = c->responses->started_ns};
 	}
 	job_wait(job, &c->parked->waiter);
 	c->parked->waits++;
@@ -94,15 +94,15 @@ static bool park(struct worker *w, struct conn *c, struct job *job) {
 /* --- requests --- */
 
 /* 1: there is an answer; 0: there will be, when those before it are out and a job is done; -1: no memory. */
-static int respond_to(struct worker *w, struct conn *c, const struct request *q) {
+static int respond_to(struct conn_context *w, struct conn *c, const struct request *q) {
 	char local_name[PEER_MAX + 2];
 	struct connection_info arrival = {
 		.peer = &c->peer, .port = c->port, .secure = c->tls, .patient = !c->parked || c->parked->waits < WAITS_MAX};
 	struct response r;
-	if (!q->host.at && (w->options->site.vhosts != VHOSTS_OFF || w->content.https_port))
+	if (!q->host.at && (w->content.options->vhosts != VHOSTS_OFF || w->content.https_port))
 		arrival.host = local_host(c, local_name);
 	answer(&w->content, q, &arrival, &r);
-	if (!r.status) return c->responses->responses || park(w, c, r.job) ? 0 : -1;
+	if (!r.status) return c->responses->responses || park(c, r.job) ? 0 : -1;
 	if (c->parked) {
 		c->responses->started_ns = c->parked->started_ns;
 		conn_http1_unpark(c);
@@ -129,7 +129,7 @@ static bool response_batch_full(const struct response_batch *x) {
 }
 
 /* One step of consume(): the bytes used up; 0: more are needed, or an answer has to go out, first; -1: no memory. */
-static int consume_one(struct worker *w, struct conn *c, const char *data, size_t length) {
+static int consume_one(struct conn_context *w, struct conn *c, const char *data, size_t length) {
 	if (body_pending(&c->body)) {
 		int n = body_skip(&c->body, data, length);
 		c->owes_continue = false;
@@ -147,9 +147,9 @@ static int consume_one(struct worker *w, struct conn *c, const char *data, size_
 
 /* Makes answers from the bytes at hand, as far as they go and the exchange holds them. The bytes used up; -1: no
  * memory. */
-static ssize_t consume(struct worker *w, struct conn *c, const char *data, size_t length) {
+static ssize_t consume(struct conn_context *w, struct conn *c, const char *data, size_t length) {
 	size_t at = 0;
-	if (!c->responses && !(c->responses = response_batch_take(w))) return -1;
+	if (!c->responses && !(c->responses = response_batch_take(&w->batches))) return -1;
 	while (at < length && (body_pending(&c->body) || (!c->closing && !response_batch_full(c->responses)))) {
 		int n = consume_one(w, c, data + at, length - at);
 		if (n < 0) return -1;
@@ -158,7 +158,7 @@ static ssize_t consume(struct worker *w, struct conn *c, const char *data, size_
 	}
 	c->begun |= at > 0;
 	if (!c->responses->responses) {
-		response_batch_return(w, c->responses);
+		response_batch_return(&w->batches, c->responses);
 		c->responses = NULL;
 	}
 	return (ssize_t)at;
@@ -167,7 +167,7 @@ static ssize_t consume(struct worker *w, struct conn *c, const char *data, size_
 /* --- going round --- */
 
 /* Waits for the client. */
-static void await_input(struct worker *w, struct conn *c) {
+static void await_input(struct conn_context *w, struct conn *c) {
 	if (c->tls && tls_ended(c->tls)) {
 		conn_close(w, c);
 		return;
@@ -189,7 +189,7 @@ static void await_input(struct worker *w, struct conn *c) {
 }
 
 /* Waits for the job: nothing that the client does is of interest, but what TLS has to send goes out. */
-static void await_job(struct worker *w, struct conn *c) {
+static void await_job(struct conn_context *w, struct conn *c) {
 	io_timeout(w->loop, c->fd, 0);
 	io_dontwantread(w->loop, c->fd);
 	bool failed = conn_blocked(c) && io_wantwrite(w->loop, c->fd) == -1;
@@ -199,14 +199,14 @@ static void await_job(struct worker *w, struct conn *c) {
 }
 
 /* Sends what it can of the exchange; DONE ends the exchange. */
-static enum iob_result flush(struct worker *w, struct conn *c) {
+static enum iob_result flush(struct conn_context *w, struct conn *c) {
 	uint64_t sent = 0;
 	enum iob_result result = conn_transmit(w, c, c->responses->batch, conn_share(w, c), conn_rest(c), &sent);
 	w->sent += sent;
 	if (result == IOB_DONE) {
 		if (c->state == STATE_READ) w->at_once_ms = io_now(w->loop);
-		response_batch_log(w, c->responses);
-		response_batch_return(w, c->responses);
+		response_batch_log(&w->batches, c->responses);
+		response_batch_return(&w->batches, c->responses);
 		c->responses = NULL;
 		c->state = STATE_READ;
 	} else if (result == IOB_AGAIN && (sent || c->state != STATE_WRITE)) {
@@ -218,7 +218,7 @@ static enum iob_result flush(struct worker *w, struct conn *c) {
 }
 
 /* Waits for the socket. */
-static void await_output(struct worker *w, struct conn *c) {
+static void await_output(struct conn_context *w, struct conn *c) {
 	c->state = STATE_WRITE;
 	io_dontwantread(w->loop, c->fd);
 	if (io_wantwrite(w->loop, c->fd) == -1) conn_close(w, c);
@@ -226,14 +226,14 @@ static void await_output(struct worker *w, struct conn *c) {
 }
 
 /* The answers before it have left, but may still fill the socket: then it has to wait. */
-static enum iob_result send_continue(struct worker *w, struct conn *c) {
+static enum iob_result send_continue(struct conn_context *w, struct conn *c) {
 	uint64_t sent = 0;
-	struct response_batch *x = response_batch_take(w);
+	struct response_batch *x = response_batch_take(&w->batches);
 	if (!x) return IOB_FAILED;
 	enum iob_result result = iob_addbuf(x->batch, http1_continue.at, http1_continue.length, NULL, NULL) == 0
 								 ? conn_transmit(w, c, x->batch, http1_continue.length, IO_LAST, &sent)
 								 : IOB_FAILED;
-	response_batch_return(w, x);
+	response_batch_return(&w->batches, x);
 	if (result == IOB_AGAIN && !sent) {
 		bool anew = c->state != STATE_WRITE;
 		c->state = STATE_WRITE;
@@ -244,10 +244,11 @@ static enum iob_result send_continue(struct worker *w, struct conn *c) {
 	return sent == http1_continue.length ? IOB_DONE : IOB_FAILED;
 }
 
-void conn_http1_run(struct worker *w, struct conn *c, const char *data, size_t length) {
+void conn_http1_run(struct conn_context *w, struct conn *c, const char *data, size_t length) {
 	/* RFC 9113, sections 3.3 and 3.4: the preface begins a connection; with TLS, ALPN says so */
 	if (!c->begun && !c->tls && http2_begins(data, length)) {
-		if ((c->http2 = http2_new(w, c->fd, &c->peer, c->port, false))) conn_http2_run(w, c, data, length);
+		if ((c->http2 = http2_new(&w->http2, &http2_connection, c, c->fd, &c->peer, c->port, false)))
+			conn_http2_run(w, c, data, length);
 		else conn_close(w, c);
 		return;
 	}
@@ -283,13 +284,13 @@ static bool only_continues(const char *data, size_t kept, size_t length) {
 		   request_plausible(data + kept, length - kept);
 }
 
-void conn_http1_receive(struct worker *w, struct conn *c, size_t kept, size_t length) {
+void conn_http1_receive(struct conn_context *w, struct conn *c, size_t kept, size_t length) {
 	if (length > kept && !(kept && only_continues(w->scratch, kept, length))) conn_http1_run(w, c, w->scratch, length);
 	else if (conn_keep_input(c, w->scratch, length)) await_input(w, c);
 	else conn_close(w, c);
 }
 
-void conn_http1_writable(struct worker *w, struct conn *c) {
+void conn_http1_writable(struct conn_context *w, struct conn *c) {
 	if (c->state == STATE_READ || c->state == STATE_WAIT) {
 		enum iob_result sent = tls_flush(c->tls);
 		if (sent == IOB_FAILED) conn_close(w, c);
@@ -313,10 +314,10 @@ void conn_http1_writable(struct worker *w, struct conn *c) {
 	}
 }
 
-void conn_http1_timed_out(struct worker *w, struct conn *c) {
+void conn_http1_timed_out(struct conn_context *w, struct conn *c) {
 	bool begun = c->state == STATE_READ && c->awaited != AWAIT_REQUEST;
 	(void)conn_fetch_input(w, c); /* what came of the request is of no use any more */
-	if (!begun || (!c->responses && !(c->responses = response_batch_take(w))) ||
+	if (!begun || (!c->responses && !(c->responses = response_batch_take(&w->batches))) ||
 		!refuse(w, c, 408, body_pending(&c->body) && c->head, NULL)) {
 		conn_close(w, c);
 		return;
@@ -324,12 +325,12 @@ void conn_http1_timed_out(struct worker *w, struct conn *c) {
 	conn_http1_run(w, c, w->scratch, 0);
 }
 
-void conn_http1_refuse_clear(struct worker *w, struct conn *c) {
+void conn_http1_refuse_clear(struct conn_context *w, struct conn *c) {
 	struct response r;
 	response_status(&r, 400);
 	r.page = SLICE("<!doctype html>\n<title>400 Bad Request</title>\n<h1>This port speaks HTTPS</h1>\n"
 				   "<p>It was asked over plain HTTP: the address has to begin with https://\n");
-	c->responses = response_batch_take(w);
+	c->responses = response_batch_take(&w->batches);
 	c->linger = true;
 	if (c->responses && respond(w, c, &r, false, PERSIST_NOT, NULL)) conn_http1_run(w, c, w->scratch, 0);
 	else conn_close(w, c);

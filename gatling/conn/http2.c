@@ -1,10 +1,11 @@
 /* http2.c - HTTP/2 on a connection: moves the frames that http2.c takes and makes. */
 #include "gatling/base/platform.h"
+#include "gatling/conn/conn.h"
 #include "gatling/conn/conn_state.h"
 #include "gatling/http2/http2.h"
 
 /* Keeps what the socket has not taken of frames in the worker's buffer. */
-static bool keep_frames(struct worker *w, struct conn *c, size_t length) {
+static bool keep_frames(struct conn_context *w, struct conn *c, size_t length) {
 	size_t left = iob_bytesleft(c->responses->batch);
 	iob_reset(c->responses->batch);
 	return iob_addcopy(c->responses->batch, w->frames + length - left, left) == 0;
@@ -12,10 +13,10 @@ static bool keep_frames(struct worker *w, struct conn *c, size_t length) {
 
 /* Sends the frames at the start of the worker's buffer, behind those that wait, then further ones as long as there are
  * some and the socket takes them. IOB_AGAIN: there is more to be sent. */
-static enum iob_result push(struct worker *w, struct conn *c, size_t length) {
+static enum iob_result push(struct conn_context *w, struct conn *c, size_t length) {
 	uint64_t sent = 0, most = conn_share(w, c);
 	if (length && (c->responses || conn_blocked(c))) { /* they wait, too */
-		if (!c->responses && !(c->responses = response_batch_take(w))) return IOB_FAILED;
+		if (!c->responses && !(c->responses = response_batch_take(&w->batches))) return IOB_FAILED;
 		if (iob_bytesleft(c->responses->batch) + length > HTTP2_UNSENT_MAX ||
 			iob_addcopy(c->responses->batch, w->frames, length) == -1)
 			return IOB_FAILED;
@@ -33,7 +34,7 @@ static enum iob_result push(struct worker *w, struct conn *c, size_t length) {
 			length = (size_t)(out.at - w->frames);
 			c->closing |= http2_ended(c->http2);
 			if (!length) break;
-			if (!(c->responses = response_batch_take(w))) return IOB_FAILED;
+			if (!(c->responses = response_batch_take(&w->batches))) return IOB_FAILED;
 			if (iob_addbuf(c->responses->batch, w->frames, length, NULL, NULL) == -1) return IOB_FAILED;
 		}
 		c->closing |= http2_ended(c->http2);
@@ -41,7 +42,7 @@ static enum iob_result push(struct worker *w, struct conn *c, size_t length) {
 		if (result == IOB_AGAIN && length && !keep_frames(w, c, length)) return IOB_FAILED;
 		length = 0;
 		if (result != IOB_DONE) break;
-		response_batch_return(w, c->responses);
+		response_batch_return(&w->batches, c->responses);
 		c->responses = NULL;
 	}
 	w->sent += sent;
@@ -49,7 +50,7 @@ static enum iob_result push(struct worker *w, struct conn *c, size_t length) {
 }
 
 /* Waits for the client, and for the socket if there is more to be sent. */
-static void await_frames(struct worker *w, struct conn *c, enum iob_result result) {
+static void await_frames(struct conn_context *w, struct conn *c, enum iob_result result) {
 	bool output = c->state == STATE_WRITE;
 	if (c->ended || (output && c->closing)) io_dontwantread(w->loop, c->fd);
 	else if (io_wantread(w->loop, c->fd) == -1) result = IOB_FAILED;
@@ -60,7 +61,7 @@ static void await_frames(struct worker *w, struct conn *c, enum iob_result resul
 }
 
 /* After frames have come, or room for more: sends what there is and waits for what comes next. */
-static void go_on(struct worker *w, struct conn *c, size_t length) {
+static void go_on(struct conn_context *w, struct conn *c, size_t length) {
 	bool blocked = c->state == STATE_WRITE;
 	uint64_t sent = w->sent;
 	if (c->tls && tls_ended(c->tls) && !c->ended) {
@@ -87,7 +88,7 @@ static void go_on(struct worker *w, struct conn *c, size_t length) {
 	await_frames(w, c, result);
 }
 
-void conn_http2_run(struct worker *w, struct conn *c, const char *data, size_t length) {
+void conn_http2_run(struct conn_context *w, struct conn *c, const char *data, size_t length) {
 	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
 	bool in_block = http2_in_block(c->http2), fresh = c->awaited != AWAIT_REQUEST;
 	bool announced = http2_end_announced(c->http2);
@@ -103,28 +104,40 @@ void conn_http2_run(struct worker *w, struct conn *c, const char *data, size_t l
 	go_on(w, c, (size_t)(out.at - w->frames));
 }
 
-void conn_http2_writable(struct worker *w, struct conn *c) { go_on(w, c, 0); }
+void conn_http2_writable(struct conn_context *w, struct conn *c) { go_on(w, c, 0); }
 
-void conn_http2_input_ended(struct worker *w, struct conn *c) {
+void conn_http2_input_ended(struct conn_context *w, struct conn *c) {
 	c->ended = true;
 	http2_input_ended(c->http2);
 	go_on(w, c, 0);
 }
 
 /* Has a frame written that tells of the end, and sends it with all else. */
-static void tell(struct worker *w, struct conn *c, void (*write)(struct http2 *, struct http2_output *)) {
+static void tell(struct conn_context *w, struct conn *c, void (*write)(struct http2 *, struct http2_output *)) {
 	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
 	write(c->http2, &out);
 	conn_set_timeout(w, c);
 	go_on(w, c, (size_t)(out.at - w->frames));
 }
 
-void conn_http2_drain(struct worker *w, struct conn *c) { tell(w, c, http2_announce_end); }
-void conn_http2_finish(struct worker *w, struct conn *c) { tell(w, c, http2_drain); }
+void conn_http2_drain(struct conn_context *w, struct conn *c) { tell(w, c, http2_announce_end); }
+void conn_http2_finish(struct conn_context *w, struct conn *c) { tell(w, c, http2_drain); }
 
-void conn_http2_say_goodbye(struct worker *w, struct conn *c, bool calm) {
+void conn_http2_say_goodbye(struct conn_context *w, struct conn *c, bool calm) {
 	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
 	if (!c->closing) (calm ? http2_calm : http2_drain)(c->http2, &out); /* else it has been said */
 	c->closing = true;
 	(void)push(w, c, (size_t)(out.at - w->frames));
 }
+
+static void send_more(void *connection) {
+	struct conn *c = connection;
+	conn_http2_writable(c->context, c);
+}
+
+static void close_connection(void *connection) {
+	struct conn *c = connection;
+	conn_close(c->context, c);
+}
+
+const struct http2_connection http2_connection = {.send = send_more, .close = close_connection};

@@ -51,7 +51,7 @@ static int highest_first(const void *a, const void *b) {
 	return x->rank > y->rank ? -1 : x->rank < y->rank;
 }
 
-static void walk(const struct worker *w, struct shed *s, int64_t (*rank)(const struct conn *c, int64_t now_ms)) {
+static void walk(const struct conn_context *w, struct shed *s, int64_t (*rank)(const struct conn *c, int64_t now_ms)) {
 	int64_t now_ms = io_now(w->loop);
 	s->first = s->count = 0;
 	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
@@ -83,7 +83,7 @@ static bool may_say(void) {
 
 static const char remedy[] = "more descriptors (ulimit -n) or workers (-j) make room for more";
 
-static void say(struct shed *s, const struct worker *w) {
+static void say(struct shed *s, const struct conn_context *w) {
 	if (!may_say()) return;
 	fprintf(
 		stderr,
@@ -93,26 +93,26 @@ static void say(struct shed *s, const struct worker *w) {
 	s->heads = s->idle = 0;
 }
 
-void shed_say_full(struct worker *w) {
+void shed_say_full(struct conn_context *w) {
 	if (!may_say()) return;
 	fprintf(stderr, "gatling: a worker has all of its %u connections, and none is idle: new ones wait; %s\n",
 			w->connections_max, remedy);
 }
 
 /* Whether one that was found goes, unless it has gone on since, or has a request that is answered now. */
-static bool go(struct worker *w, const struct shed_candidate *found) {
+static bool go(struct conn_context *w, const struct shed_candidate *found) {
 	struct conn *c = conn_of(w, found->fd);
 	if (!c || conn_since(c) != found->since_ms || !rank_of(c, io_now(w->loop))) return false;
 	bool idle = conn_idle(c);
 	if (idle && !conn_close_idle(w, c)) return false;
 	if (!idle) conn_close(w, c);
-	if (idle) w->shed.idle++;
-	else w->shed.heads++;
+	if (idle) w->shed->idle++;
+	else w->shed->heads++;
 	return true;
 }
 
-unsigned shed_connections(struct worker *w, unsigned wanted) {
-	struct shed *s = &w->shed;
+unsigned shed_connections(struct conn_context *w, unsigned wanted) {
+	struct shed *s = w->shed;
 	unsigned gone = 0;
 	if (wanted > SHED_BATCH) wanted = SHED_BATCH;
 	while (gone < wanted) {
@@ -130,9 +130,9 @@ unsigned shed_connections(struct worker *w, unsigned wanted) {
 
 /* --- memory --- */
 
-void shed_memory(struct worker *w) {
+void shed_memory(struct conn_context *w) {
 	static _Thread_local struct shed s;
-	const size_t most = w->options->conn.client_memory;
+	const size_t most = w->options->client_memory;
 	unsigned gone = 0;
 	while (w->memory > most - most / BUDGET_RELIEF) {
 		walk(w, &s, memory_of);

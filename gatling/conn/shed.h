@@ -15,7 +15,7 @@ enum {
 	SHED_SAY_S = 60        /* between two lines on stderr, of all workers */
 };
 
-struct worker;
+struct conn_context;
 
 /* What a worker knows about it; all zero at first. */
 struct shed {
@@ -31,13 +31,13 @@ struct shed {
 /* Parts with up to `wanted` connections (SHED_BATCH at most), in this order: heads and handshakes older than
  * SHED_HEAD_MS, the oldest first; connections idle for more than SHED_IDLE_MS, the longest first. How many. Says on
  * stderr now and then that it had to. */
-unsigned shed_connections(struct worker *worker, unsigned wanted);
+unsigned shed_connections(struct conn_context *context, unsigned wanted);
 
 /* Says on stderr that a worker is full and nobody can go, as often. */
-void shed_say_full(struct worker *worker);
+void shed_say_full(struct conn_context *context);
 
 /* For when more memory is kept for clients than is allowed: closes the connections for which most is, until there is
  * room again. */
-void shed_memory(struct worker *worker);
+void shed_memory(struct conn_context *context);
 
 #endif

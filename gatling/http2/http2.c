@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "gatling/conn/budget.h"
 #include "gatling/http2/stream.h"
 #include "io/io.h"
 
@@ -16,13 +15,16 @@ bool http2_begins(const char *data, size_t length) {
 	return length >= line && memcmp(data, preface.at, line) == 0;
 }
 
-struct http2 *http2_new(struct worker *w, int fd, const struct peer *peer, unsigned port, bool secure) {
+struct http2 *http2_new(const struct http2_context *context, const struct http2_connection *functions, void *connection,
+						int fd, const struct peer *peer, unsigned port, bool secure) {
 	struct http2 *h = calloc(1, sizeof *h);
 	if (!h || nghttp2_hd_inflate_new(&h->inflater) != 0) {
 		free(h);
 		return NULL;
 	}
-	h->worker = w;
+	h->context = context;
+	h->functions = functions;
+	h->connection = connection;
 	h->fd = fd;
 	h->peer = *peer;
 	h->port = (uint16_t)port;
@@ -129,7 +131,7 @@ static bool floods(struct http2 *h, enum flood kind, struct http2_output *out) {
 	static const unsigned most[FLOODS] = {
 		[FLOOD_RESETS] = HTTP2_RESETS, [FLOOD_PINGS] = HTTP2_PINGS,     [FLOOD_SETTINGS] = HTTP2_SETTINGS,
 		[FLOOD_EMPTY] = HTTP2_EMPTY,   [FLOOD_UPDATES] = HTTP2_UPDATES, [FLOOD_OTHERS] = HTTP2_OTHERS};
-	int64_t second = io_now(h->worker->loop) / 1000;
+	int64_t second = io_now(h->context->loop) / 1000;
 	if (second != h->second) {
 		memset(h->count, 0, sizeof h->count);
 		h->second = second;
@@ -177,7 +179,7 @@ static void answer_request(struct http2 *h, struct question *q, int status, bool
 	struct connection_info arrival = stream_connection_info(h);
 	struct response r;
 	if (status) response_status(&r, status);
-	else answer(&h->worker->content, q->request, &arrival, &r);
+	else answer(h->context->content, q->request, &arrival, &r);
 	/* RFC 9110, section 10.1.1: 100, or the answer, at once */
 	if (q->receiving && request_has(q->request, FIELD_EXPECT)) {
 		if (r.status < 400) stream_continue(h, q->id, out);
@@ -513,8 +515,12 @@ size_t http2_receive(struct http2 *h, const char *data, size_t length, bool bloc
 		if (f.length > FRAME_PAYLOAD_MAX) go_away(h, FRAME_SIZE_ERROR, out);
 		if (n == 0) break;
 		take_frame(h, &f, blocked, out);
-		if (http2_memory(h) > BUDGET_CONNECTION) http2_calm(h, out);
+		if (http2_memory(h) > h->context->memory_max) http2_calm(h, out);
 		at += n;
 	}
 	return h->failed ? length : at;
 }
+
+bool http2_sendable(const struct http2 *h) { return !h->failed && stream_sendable(h); }
+
+void http2_produce(struct http2 *h, struct http2_output *out) { stream_produce(h, out); }

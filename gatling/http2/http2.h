@@ -6,42 +6,22 @@
 #ifndef GATLING_HTTP2_HTTP2_H
 #define GATLING_HTTP2_HTTP2_H
 
+#include "gatling/http2/context.h"
 #include "gatling/http2/frame.h"
-#include "gatling/log/access.h"
-#include "gatling/worker.h"
-
-enum {
-	HTTP2_STREAMS_MAX = 128, /* open at once; more: REFUSED_STREAM */
-	/* Of them with an open file, as PIPELINE_FILES, or content that is made while it is sent; the others wait. */
-	HTTP2_FILES = 4,
-	HTTP2_WAITING =
-		128 * 1024, /* bytes of requests that wait for a job; with more the next ones are answered without */
-	HTTP2_BLOCK_MAX = 32 * 1024,   /* bytes of a header block in CONTINUATION frames, */
-	HTTP2_CONTINUATIONS_MAX = 16,  /* and so many of them; more: ENHANCE_YOUR_CALM */
-	HTTP2_BATCH = 64 * 1024,       /* bytes of frames written at a time */
-	HTTP2_UNSENT_MAX = 256 * 1024, /* bytes of frames that a client does not read; more: the connection ends */
-	/* Frames a second that cost little to send and something to take; more: ENHANCE_YOUR_CALM. */
-	HTTP2_RESETS = 256,   /* RST_STREAM, and streams that we reset */
-	HTTP2_PINGS = 64,     /* PING */
-	HTTP2_SETTINGS = 32,  /* SETTINGS */
-	HTTP2_EMPTY = 64,     /* DATA and CONTINUATION with nothing in them */
-	HTTP2_UPDATES = 2048, /* WINDOW_UPDATE, and one for each HTTP2_UPDATE_BYTES sent */
-	HTTP2_UPDATE_BYTES = 1024,
-	HTTP2_OTHERS = 512 /* PRIORITY, PRIORITY_UPDATE, and unknown ones */
-};
 
 struct http2;
 
 /* Whether the bytes that begin a connection are of HTTP/2 (section 3.4): no request has that line. */
 bool http2_begins(const char *data, size_t length);
 
-/* A connection on the adopted socket fd, which stays the caller's; its client's preface is to come yet. NULL: ENOMEM.
- */
-struct http2 *http2_new(struct worker *worker, int fd, const struct peer *peer, unsigned port, bool secure);
+/* A session on a connection, which is handed to its functions; its socket is the adopted fd. The client's preface is
+ * still to come. The context and the functions outlive the session. NULL: ENOMEM. */
+struct http2 *http2_new(const struct http2_context *context, const struct http2_connection *functions, void *connection,
+						int fd, const struct peer *peer, unsigned port, bool secure);
 void http2_free(struct http2 *http2); /* NULL is allowed */
 
 /* Takes the frames in data; the bytes used: what is left is part of a frame. Frames that answer go to out, which has
- * room for FRAMES bytes. blocked: others wait to be sent, so nothing but what has to be is written. */
+ * room for HTTP2_FRAMES bytes. blocked: others wait to be sent, so nothing but what has to be is written. */
 size_t http2_receive(struct http2 *http2, const char *data, size_t length, bool blocked, struct http2_output *out);
 
 /* Writes what streams have to send, about HTTP2_BATCH bytes at most. Nothing, also when http2_sendable(): the file is

@@ -90,8 +90,8 @@ void stream_free(struct http2 *h, struct stream *s) {
 		end_waiting(s);
 	}
 	if (s->x) {
-		response_batch_log(h->worker, s->x);
-		response_batch_return(h->worker, s->x);
+		response_batch_log(h->context->batches, s->x);
+		response_batch_return(h->context->batches, s->x);
 	}
 	h->memory -= s->memory;
 	h->files -= s->file;
@@ -133,14 +133,14 @@ static char *put(char *at, struct slice s) {
 	return at + s.length;
 }
 
-enum { BLOCK_ROOM = HPACK_STATUS + 3 * DATE_ROOM + HPACK_BOUND(RESPONSE_FIELDS_MAX) };
+enum { BLOCK_ROOM = HPACK_STATUS + 3 * RESPONSE_DATE_ROOM + HPACK_BOUND(RESPONSE_FIELDS_MAX) };
 
 /* The block of any response, good until the next; absent: there is no randomness for it. */
 static struct slice make_block(struct http2 *h, struct response *r, uint64_t *content_length) {
 	static _Thread_local char lines[RESPONSE_FIELDS_MAX], block[BLOCK_ROOM];
 	size_t length = response_fields(r, lines, content_length);
 	if (!length) return (struct slice){0};
-	char *at = put(block + hpack_status(r->status, block), h->worker->server_date_block[h->secure]);
+	char *at = put(block + hpack_status(r->status, block), h->context->server_date_block[h->secure]);
 	at += hpack_fields((struct slice){.at = lines, .length = length}, at);
 	return (struct slice){.at = block, .length = (size_t)(at - block)};
 }
@@ -193,8 +193,9 @@ static bool fill_stream(struct http2 *h, struct stream *s, const struct request 
 						struct http2_output *out) {
 	uint64_t length = 0;
 	struct slice block = make_block(h, r, &length);
-	bool head_only = q->method == METHOD_HEAD, ok = block.at && (s->x = response_batch_take(h->worker));
-	bool now = ok && out && !s->receiving && output_room(out) >= FRAMES - HTTP2_BATCH + block_frames(block.length);
+	bool head_only = q->method == METHOD_HEAD, ok = block.at && (s->x = response_batch_take(h->context->batches));
+	bool now =
+		ok && out && !s->receiving && output_room(out) >= HTTP2_FRAMES - HTTP2_BATCH + block_frames(block.length);
 	bool file = is_dear(r) && !head_only;
 	if (ok && !now) ok = iob_addcopy(s->x->batch, block.at, block.length) == 0;
 	if (!ok || head_only) response_drop(r);
@@ -208,7 +209,7 @@ static bool fill_stream(struct http2 *h, struct stream *s, const struct request 
 	s->block_length = now ? 0 : block.length;
 	s->ended = now && !iob_bytesleft(s->x->batch);
 	if (now) output_block(h, out, s->id, block, s->ended);
-	response_batch_note(h->worker, s->x, &h->peer, q, r->user, r->status, head_only ? 0 : length);
+	response_batch_note(h->context->batches, s->x, &h->peer, q, r->user, r->status, head_only ? 0 : length);
 	account(h, s);
 	return true;
 }
@@ -234,17 +235,17 @@ static bool answer_later(struct http2 *h, const struct question *q, struct respo
 }
 
 bool stream_log(struct http2 *h, const struct request *request, struct slice user, int status, uint64_t bytes) {
-	struct response_batch *x = h->worker->log ? response_batch_take(h->worker) : NULL;
-	if (!x) return !h->worker->log;
-	response_batch_note(h->worker, x, &h->peer, request, user, status, bytes);
-	response_batch_log(h->worker, x);
-	response_batch_return(h->worker, x);
+	struct response_batch *x = h->context->batches->log ? response_batch_take(h->context->batches) : NULL;
+	if (!x) return !h->context->batches->log;
+	response_batch_note(h->context->batches, x, &h->peer, request, user, status, bytes);
+	response_batch_log(h->context->batches, x);
+	response_batch_return(h->context->batches, x);
 	return true;
 }
 
 void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out) {
-	char block[HPACK_STATUS + 3 * DATE_ROOM];
-	char *end = put(block + hpack_status(431, block), h->worker->server_date_block[h->secure]);
+	char block[HPACK_STATUS + 3 * RESPONSE_DATE_ROOM];
+	char *end = put(block + hpack_status(431, block), h->context->server_date_block[h->secure]);
 	struct slice whole = {.at = block, .length = (size_t)(end - block)};
 	(void)stream_log(h, NULL, (struct slice){0}, 431, 0);
 	if (output_room(out) >= block_frames(whole.length)) output_block(h, out, id, whole, true);
@@ -269,7 +270,7 @@ static bool answer_again(struct http2 *h, struct stream *s) {
 	struct response r;
 	stop_waiting(waiting);
 	arrival.patient &= waiting->waits < WAITS_MAX;
-	answer(&h->worker->content, waiting->request, &arrival, &r);
+	answer(h->context->content, waiting->request, &arrival, &r);
 	if (!r.status) {
 		waiting->waits++;
 		h->jobs++;
@@ -294,12 +295,10 @@ static bool answer_again(struct http2 *h, struct stream *s) {
 static void resume(struct waiter *waiter) {
 	struct waiting *waiting = (struct waiting *)waiter;
 	struct http2 *h = waiting->http2;
-	struct worker *w = h->worker;
-	struct conn *conn = io_cookie(w->loop, h->fd);
 	h->jobs--;                                      /* it has left the job */
 	if (h->failed) stream_free(h, waiting->stream); /* the connection is being closed */
-	else if (answer_again(h, waiting->stream)) conn_writable(w, conn);
-	else conn_close(w, conn);
+	else if (answer_again(h, waiting->stream)) h->functions->send(h->connection);
+	else h->functions->close(h->connection);
 }
 
 bool stream_wait(struct http2 *h, const struct question *q, struct job *job) {
@@ -315,7 +314,7 @@ bool stream_wait(struct http2 *h, const struct question *q, struct job *job) {
 	waiting->http2 = h;
 	waiting->stream = s;
 	waiting->request = request;
-	waiting->started_ns = io_now_ns(h->worker->loop);
+	waiting->started_ns = io_now_ns(h->context->loop);
 	h->waiting_size += waiting->size;
 	s->waiting = waiting;
 	h->progress = true;
@@ -338,7 +337,7 @@ static struct stream *next_waiting(const struct http2 *h) {
 /* Whether a whole file in memory can be sent on the spot: nobody waits who should come first, and there is room. */
 static bool can_answer_at_once(const struct http2 *h, const struct question *q, const struct response *r,
 							   const struct slice *content, size_t room) {
-	size_t overhead = 2 * FRAME_HEADER + 1 + HPACK_STATUS + h->worker->server_date_block[h->secure].length;
+	size_t overhead = 2 * FRAME_HEADER + 1 + HPACK_STATUS + h->context->server_date_block[h->secure].length;
 	if (h->open || q->receiving || r->status != 200 || !r->representation || r->lines.length) return false;
 	if (q->request->method != METHOD_HEAD && !content->at) return false;
 	return content->length <= FRAME_PAYLOAD_MAX && (int64_t)content->length <= h->initial_window &&
@@ -351,7 +350,7 @@ static void answer_at_once(struct http2 *h, const struct question *q, struct res
 						   struct http2_output *out) {
 	char *block = out->at + FRAME_HEADER;
 	char *at = block + put_table_size(h, block);
-	at = put(at + hpack_status(r->status, at), h->worker->server_date_block[h->secure]);
+	at = put(at + hpack_status(r->status, at), h->context->server_date_block[h->secure]);
 	at = put(at, r->representation->block);
 	unsigned flags = FLAG_END_HEADERS | (content.length ? 0 : FLAG_END_STREAM);
 	frame_header(out->at, (size_t)(at - block), FRAME_HEADERS, flags, q->id);
@@ -365,7 +364,7 @@ static void answer_at_once(struct http2 *h, const struct question *q, struct res
 bool stream_answer(struct http2 *h, const struct question *q, struct response *r, bool blocked,
 				   struct http2_output *out) {
 	struct slice content = q->request->method == METHOD_HEAD ? (struct slice){0} : response_in_memory(r);
-	size_t reserved = FRAMES - HTTP2_BATCH, room = output_room(out); /* for frames that have to be written */
+	size_t reserved = HTTP2_FRAMES - HTTP2_BATCH, room = output_room(out); /* for frames that have to be written */
 	h->progress = true;
 	if (must_wait_for_file(h, r)) {
 		response_drop(r);
@@ -400,14 +399,14 @@ static struct stream *next_stream(const struct http2 *h) {
 	return NULL;
 }
 
-bool http2_sendable(const struct http2 *h) { return !h->failed && (next_stream(h) || next_waiting(h)); }
+bool stream_sendable(const struct http2 *h) { return next_stream(h) || next_waiting(h); }
 
 /* The header block that had to wait. */
 static void produce_block(struct http2 *h, struct stream *s, struct http2_output *out) {
 	static _Thread_local char block[BLOCK_ROOM];
 	struct slice whole = {.at = block, .length = s->block_length};
 	s->ended = iob_bytesleft(s->x->batch) == s->block_length;
-	(void)iob_take(h->worker->loop, h->fd, s->x->batch, block, s->block_length); /* it is in memory */
+	(void)iob_take(h->context->loop, h->fd, s->x->batch, block, s->block_length); /* it is in memory */
 	output_block(h, out, s->id, whole, s->ended);
 	s->block_length = 0;
 }
@@ -418,7 +417,7 @@ static size_t least(size_t a, int64_t b) { return b < (int64_t)a ? (size_t)b : a
 static bool produce_data(struct http2 *h, struct stream *s, struct http2_output *out) {
 	size_t most = least(least(FRAME_PAYLOAD_MAX, s->send_window), h->send_window);
 	if (most > output_room(out) - 3 * FRAME_HEADER) most = output_room(out) - 3 * FRAME_HEADER;
-	ssize_t n = iob_take(h->worker->loop, h->fd, s->x->batch, out->at + FRAME_HEADER, most);
+	ssize_t n = iob_take(h->context->loop, h->fd, s->x->batch, out->at + FRAME_HEADER, most);
 	if (n == -1 && errno == EAGAIN) return false;
 	if (n == -1) { /* the file has become shorter */
 		output_number(h, out, FRAME_RST_STREAM, s->id, INTERNAL_ERROR);
@@ -434,7 +433,7 @@ static bool produce_data(struct http2 *h, struct stream *s, struct http2_output 
 	return true;
 }
 
-void http2_produce(struct http2 *h, struct http2_output *out) {
+void stream_produce(struct http2 *h, struct http2_output *out) {
 	struct http2_output batch = {.at = out->at, .end = out->at + HTTP2_BATCH};
 	struct stream *s;
 	if (output_room(out) < HTTP2_BATCH) return;

@@ -2,9 +2,11 @@
 #ifndef GATLING_HTTP2_STREAM_H
 #define GATLING_HTTP2_STREAM_H
 
-#include "gatling/conn/conn.h"
-#include "gatling/http2/http2.h"
+#include "gatling/base/peer.h"
+#include "gatling/http2/context.h"
+#include "gatling/http2/frame.h"
 #include "gatling/http2/request_block.h"
+#include "gatling/site/answer.h"
 #include "gatling/site/response_batch.h"
 
 enum { URGENCIES = 8, CUT_REMEMBERED = 1024 };
@@ -37,7 +39,9 @@ struct streams {
 enum flood { FLOOD_RESETS, FLOOD_PINGS, FLOOD_SETTINGS, FLOOD_EMPTY, FLOOD_UPDATES, FLOOD_OTHERS, FLOODS };
 
 struct http2 {
-	struct worker *worker;
+	const struct http2_context *context;
+	const struct http2_connection *functions;
+	void *connection;
 	int fd;
 	struct peer peer;
 	uint16_t port;
@@ -123,6 +127,12 @@ bool stream_log(struct http2 *h, const struct request *request, struct slice use
 
 /* Refuses a request whose fields are too many. */
 void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out);
+
+/* Whether a stream has something to send that the client has room for. */
+bool stream_sendable(const struct http2 *h);
+
+/* Does what http2_produce() does. */
+void stream_produce(struct http2 *h, struct http2_output *out);
 
 /* Appends a frame. What finds no room is lost, and the connection has failed. */
 void output_frame(struct http2 *h, struct http2_output *out, enum frame_type type, unsigned flags, uint32_t stream,

@@ -14,6 +14,9 @@ struct connection_info {
 	bool patient; /* it can wait; else what takes long is answered with something else, or 503 */
 };
 
+/* A request waits for so many jobs, one after the other, at most; then it is answered without. No answer takes more. */
+enum { WAITS_MAX = 4 };
+
 /* Decides the answer to a request that request_parse() has accepted. OPTIONS and the methods that are
  * refused are answered here, too. */
 void answer(const struct content *content, const struct request *request, const struct connection_info *arrival,

@@ -8,6 +8,9 @@
 #include "gatling/site/representation.h"
 #include "io/iob.h"
 
+/* Bytes of a line with a date, as Server and Date have it. */
+enum { RESPONSE_DATE_ROOM = 64 };
+
 enum { LOCATION_MAX = 4 * TARGET_MAX, BOUNDARY_LENGTH = 24 };
 
 /* Content that is generated while it is sent. */

@@ -5,11 +5,16 @@
 #include <string.h>
 #include <time.h>
 
-struct response_batch *response_batch_take(struct worker *w) {
-	struct response_batch *x = w->spare;
+void batch_pool_set_time(struct batch_pool *pool, time_t now) {
+	pool->second = now;
+	access_date(pool->log_date, pool->format, now);
+}
+
+struct response_batch *response_batch_take(struct batch_pool *pool) {
+	struct response_batch *x = pool->spare;
 	if (x) {
-		w->spare = x->next;
-		w->spares--;
+		pool->spare = x->next;
+		pool->spares--;
 	} else {
 		x = calloc(1, sizeof *x);
 		if (x && !(x->batch = iob_new())) {
@@ -18,7 +23,7 @@ struct response_batch *response_batch_take(struct worker *w) {
 		}
 		if (!x) return NULL;
 	}
-	x->started_ns = io_now_ns(w->loop);
+	x->started_ns = io_now_ns(pool->loop);
 	return x;
 }
 
@@ -34,8 +39,8 @@ void response_batch_reset(struct response_batch *x) {
 	x->log_length = 0;
 }
 
-void response_batch_return(struct worker *w, struct response_batch *x) {
-	if (w->spares == SPARE_RESPONSE_BATCHES) {
+void response_batch_return(struct batch_pool *pool, struct response_batch *x) {
+	if (pool->spares == SPARE_RESPONSE_BATCHES) {
 		response_batch_free(x);
 		return;
 	}
@@ -45,17 +50,17 @@ void response_batch_return(struct worker *w, struct response_batch *x) {
 		x->log = NULL;
 		x->log_size = 0;
 	}
-	x->next = w->spare;
-	w->spare = x;
-	w->spares++;
+	x->next = pool->spare;
+	pool->spare = x;
+	pool->spares++;
 }
 
-void response_batch_free_spares(struct worker *w) {
-	for (struct response_batch *x; (x = w->spare);) {
-		w->spare = x->next;
+void response_batch_free_spares(struct batch_pool *pool) {
+	for (struct response_batch *x; (x = pool->spare);) {
+		pool->spare = x->next;
 		response_batch_free(x);
 	}
-	w->spares = 0;
+	pool->spares = 0;
 }
 
 size_t response_batch_memory(const struct response_batch *x) { return sizeof *x + iob_memory(x->batch) + x->log_size; }
@@ -100,13 +105,14 @@ static bool make_room(struct response_batch *x, size_t length) {
 	return true;
 }
 
-void response_batch_note(struct worker *w, struct response_batch *x, const struct peer *peer,
+void response_batch_note(struct batch_pool *pool, struct response_batch *x, const struct peer *peer,
 						 const struct request *request, struct slice user, int status, uint64_t bytes) {
-	if (!w->log) return;
+	if (!pool->log) return;
 	struct slice text[TEXTS];
-	struct noted n = {.when = w->second, .bytes = bytes, .status = status, .understood = request && request->path.at};
+	struct noted n = {
+		.when = pool->second, .bytes = bytes, .status = status, .understood = request && request->path.at};
 	size_t length = sizeof n;
-	texts_of(w->options->log, request, user, text);
+	texts_of(pool->format, request, user, text);
 	for (int i = 0; i < TEXTS; i++) {
 		n.length[i] = text[i].at ? (uint16_t)text[i].length : ABSENT;
 		length += text[i].length;
@@ -122,7 +128,7 @@ void response_batch_note(struct worker *w, struct response_batch *x, const struc
 }
 
 /* Logs one that was noted; its length. */
-static size_t log_one(struct worker *w, const struct response_batch *x, const char *noted, struct slice end) {
+static size_t log_one(struct batch_pool *pool, const struct response_batch *x, const char *noted, struct slice end) {
 	struct noted n;
 	struct slice text[TEXTS];
 	char date[ACCESS_DATE_MAX];
@@ -142,19 +148,19 @@ static size_t log_one(struct worker *w, const struct response_batch *x, const ch
 					   .user_agent = text[4],
 					   .status = n.status,
 					   .bytes = n.bytes};
-	if (n.when != w->second) access_date(date, w->options->log, n.when);
-	struct slice line = {.at = w->log_text};
-	line.length = access_format(w->log_text, w->options->log, n.when == w->second ? w->log_date : date, &a);
-	log_line(w->log, line, end, io_now(w->loop));
+	if (n.when != pool->second) access_date(date, pool->format, n.when);
+	struct slice line = {.at = pool->log_text};
+	line.length = access_format(pool->log_text, pool->format, n.when == pool->second ? pool->log_date : date, &a);
+	log_line(pool->log, line, end, io_now(pool->loop));
 	return (size_t)(at - noted);
 }
 
-void response_batch_log(struct worker *w, const struct response_batch *x) {
+void response_batch_log(struct batch_pool *pool, const struct response_batch *x) {
 	struct timespec now;
 	char text[ACCESS_END_MAX];
 	if (!x->log_length) return;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	int64_t ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - x->started_ns;
-	struct slice end = {.at = text, .length = access_end(text, w->options->log, ns)};
-	for (size_t at = 0; at < x->log_length;) at += log_one(w, x, x->log + at, end);
+	struct slice end = {.at = text, .length = access_end(text, pool->format, ns)};
+	for (size_t at = 0; at < x->log_length;) at += log_one(pool, x, x->log + at, end);
 }

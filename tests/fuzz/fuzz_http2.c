@@ -10,43 +10,49 @@
 #include <unistd.h>
 
 #include "gatling/http2/http2.h"
-#include "gatling/options.h"
 #include "gatling/site/response_batch.h"
 
 static void require(bool holds) {
 	if (!holds) abort();
 }
 
-static struct worker worker;
+static io_loop *loop;
+static struct content content;
+static struct batch_pool batches;
+static struct http2_context context;
+static char frames[HTTP2_FRAMES];
 static int fd; /* frames are not sent anywhere: it stands for the socket */
 
 static void write_file(const char *directory, const char *name, size_t length) {
-	char path[256], *content = calloc(1, length);
+	char path[256], *zeros = calloc(1, length);
 	snprintf(path, sizeof path, "%s/%s", directory, name);
 	int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-	require(content && file != -1 && write(file, content, length) == (ssize_t)length);
+	require(zeros && file != -1 && write(file, zeros, length) == (ssize_t)length);
 	close(file);
-	free(content);
+	free(zeros);
 }
 
 static void set_up(void) {
-	static struct options options = {.workers = 1,
-									 .site = {.listings = true, .gzip_cache = 1 << 20, .cache_control = true}};
+	static const struct content_options options = {.listings = true, .gzip_cache = 1 << 20, .cache_control = true};
 	static char directory[] = "/tmp/gatling-fuzz-XXXXXX";
 	int end[2];
 	require(mkdtemp(directory) && chmod(directory, 0755) == 0);
 	write_file(directory, "s", 100);
 	write_file(directory, "b", 300000);
 	write_file(directory, "t.txt", 1000); /* is compressed */
-	worker.options = &options;
-	worker.root = open(directory, O_RDONLY | O_DIRECTORY);
-	worker.loop = io_loop_new();
-	worker.server_date_block[0] = SLICE("\x0f\x27\x01g");
-	require(worker.root != -1 && worker.loop);
-	require(content_open(&worker.content, worker.loop, worker.root, &options.site, 1, 10, 20) == 0);
-	require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end) == 0 && io_fd(worker.loop, end[0], &worker) == 0);
+	int root = open(directory, O_RDONLY | O_DIRECTORY);
+	loop = io_loop_new();
+	batches = (struct batch_pool){.loop = loop};
+	context = (struct http2_context){.loop = loop, .content = &content, .batches = &batches, .memory_max = 512 * 1024};
+	context.server_date_block[0] = SLICE("\x0f\x27\x01g");
+	require(root != -1 && loop && content_open(&content, loop, root, &options, 1, 10, 20) == 0);
+	require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end) == 0 && io_fd(loop, end[0], &loop) == 0);
 	fd = end[0];
 }
+
+/* Nothing is sent, and what would be is looked at below. */
+static void ignore(void *connection) { (void)connection; }
+static const struct http2_connection functions = {.send = ignore, .close = ignore};
 
 /* Whole frames, none of them too long. */
 static void check(const char *at, const char *end) {
@@ -60,11 +66,11 @@ static void check(const char *at, const char *end) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
-	static char input[SCRATCH], preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0";
+	static char input[56 * 1024], preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0";
 	struct peer peer = {0};
 	size_t kept = sizeof preface;
-	if (!worker.loop) set_up();
-	struct http2 *h = http2_new(&worker, fd, &peer, 80, false);
+	if (!loop) set_up();
+	struct http2 *h = http2_new(&context, &functions, NULL, fd, &peer, 80, false);
 	require(h);
 	memcpy(input, preface, kept);
 	/* the first octet of each piece says how long it is, and whether others wait to be sent */
@@ -77,21 +83,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 		memcpy(input + kept, data, piece);
 		data += piece, length -= piece;
 		kept += piece;
-		struct http2_output out = {.at = worker.frames, .end = worker.frames + sizeof worker.frames};
+		struct http2_output out = {.at = frames, .end = frames + sizeof frames};
 		size_t used = http2_receive(h, input, kept, blocked, &out);
 		require(used <= kept);
 		memmove(input, input + used, kept - used);
 		kept -= used;
 		if (!blocked) http2_produce(h, &out);
 		require(out.at <= out.end);
-		check(worker.frames, out.at);
+		check(frames, out.at);
 	}
-	struct http2_output out = {.at = worker.frames, .end = worker.frames + sizeof worker.frames};
+	struct http2_output out = {.at = frames, .end = frames + sizeof frames};
 	http2_drain(h, &out);
-	check(worker.frames, out.at);
+	check(frames, out.at);
 	http2_free(h);
-	response_batch_free_spares(&worker);
-	require(io_wait(worker.loop, 0) == 0);
-	content_collect(&worker.content); /* what nobody waits for any more */
+	response_batch_free_spares(&batches);
+	require(io_wait(loop, 0) == 0);
+	content_collect(&content); /* what nobody waits for any more */
 	return 0;
 }

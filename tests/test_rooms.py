@@ -1,0 +1,103 @@
+"""The order of the rooms: a file includes files of its own room and of those below it, and no two files include each
+other, however many lie between."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parent.parent
+
+# From the top. Rooms in one row do not know each other.
+SERVER = [
+    ["gatling"],
+    ["gatling/conn"],
+    ["gatling/http2"],
+    ["gatling/site"],
+    ["gatling/site/listing", "gatling/site/rules"],
+    ["gatling/tls", "gatling/log"],
+    ["gatling/http"],
+    ["gatling/base"],
+    ["io"],
+]
+BENCH = [
+    ["bench/httpbench", "bench/connbench", "bench/kbench", "bench/versus", "bench/suite"],
+    ["bench/httpbench/load"],
+    ["bench"],
+    ["io"],
+]
+FILES_MAX = 25  # in a room, of which a build needs no more
+ALTERNATIVES = re.compile(r"io/(epoll|kqueue|poll|sigio|uring|sendfile-\w+)\.c")  # a build takes one or two
+
+
+def sources(*folders):
+    names = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", *folders], cwd=TOP, check=True,
+                           capture_output=True, text=True).stdout.split()  # fmt: skip
+    return [TOP / name for name in names if name.endswith((".c", ".h")) and (TOP / name).exists()]
+
+
+def included(source):
+    names = re.findall(r'^\s*#\s*include "([^"]+)"', source.read_text(), re.MULTILINE)
+    return [TOP / name for name in names if (TOP / name).exists()]
+
+
+def room(source):
+    return str(source.relative_to(TOP).parent)
+
+
+def module(source):
+    """A .c file and its header are one: who includes the header calls what is in the other."""
+    return str(source.relative_to(TOP).with_suffix(""))
+
+
+def circles(folders):
+    """Each circle of modules, as the modules on it."""
+    arrows = {}
+    for source in sources(*folders):
+        arrows.setdefault(module(source), set()).update(module(other) for other in included(source))
+    found, done = [], set()
+
+    def follow(name, path):
+        if name in path:
+            found.append(path[path.index(name):])  # fmt: skip
+        elif name not in done:
+            for other in sorted(arrows.get(name, set()) - {name}):
+                follow(other, [*path, name])
+            done.add(name)
+
+    for name in sorted(arrows):
+        follow(name, [])
+    return found
+
+
+@pytest.mark.parametrize("folder,rooms", [("gatling", SERVER), ("bench", BENCH)])
+def test_a_room_includes_only_rooms_below_it(folder, rooms):
+    level = {name: row for row, names in enumerate(rooms) for name in names}
+    wrong = []
+    for source in sources(folder, "io"):
+        here = room(source)
+        assert here in level, f"{here} is no room: tests/test_rooms.py names them"
+        for other in included(source):
+            there = room(other)
+            if there != here and level.get(there, -1) <= level[here]:
+                wrong.append(f"{source.relative_to(TOP)} includes {other.relative_to(TOP)}")
+    assert not wrong
+
+
+def test_no_two_files_include_each_other():
+    assert circles(["gatling", "io", "bench"]) == []
+
+
+def test_a_room_can_be_taken_in():
+    count = {}
+    for source in sources("gatling", "io", "bench"):
+        if not ALTERNATIVES.fullmatch(str(source.relative_to(TOP))):
+            count[room(source)] = count.get(room(source), 0) + 1
+    assert {name: n for name, n in count.items() if n > FILES_MAX} == {}
+
+
+def test_only_the_workers_and_what_starts_them_include_worker_h():
+    worker = TOP / "gatling" / "worker.h"
+    assert sorted(str(s.relative_to(TOP)) for s in sources("gatling") if worker in included(s)) == [
+        "gatling/listen.h", "gatling/worker.c", "gatling/workers.h"]  # fmt: skip
