@@ -27,8 +27,8 @@ static void clock_read(io_loop *loop) {
 int64_t io_now(const io_loop *loop) { return io_clock_ms(loop); }
 int64_t io_now_ns(const io_loop *loop) { return loop->now_ns; }
 
-/* The wake pipe is watched but never wanted, so that no queue hands it out: a mechanism may report it in the middle of a
- * turn. */
+/* The wake pipe is watched but never wanted, so that no queue hands it out: a mechanism may report it in the middle of
+ * a turn. */
 static int watch_wake(io_loop *loop) {
 	(void)io_unready(loop, loop->wake_read, IO_READ);
 	return loop->mechanism->watch(loop, loop->wake_read, IO_READ);
