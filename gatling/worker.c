@@ -90,18 +90,18 @@ static unsigned shed_from(const struct worker *w) {
 }
 
 /* How many connections a worker should part with: those beyond SHED_FROM; at least one, for who has not got in. */
-static unsigned to_part_with(const struct worker *w) {
+static unsigned connections_to_close(const struct worker *w) {
 	unsigned from = shed_from(w);
 	return w->context.connections > from ? w->context.connections - from : 1;
 }
 
-static bool somebody_waits(const struct listener *listener) {
+static bool has_waiting_client(const struct listener *listener) {
 	struct pollfd p = {.fd = listener->fd, .events = POLLIN};
 	return poll(&p, 1, 0) == 1;
 }
 
 /* After each connection that was given its turn: many may have come at once. */
-static void keep_budget(struct worker *w) {
+static void enforce_budget(struct worker *w) {
 	if (w->context.memory > w->options->conn.client_memory) shed_memory(&w->context);
 }
 
@@ -111,7 +111,7 @@ static bool accept_batch(struct worker *w, const struct listener *listener) {
 	int fresh[ACCEPT_BATCH];
 	int count = 0, error = 0;
 	if (w->context.connections >= w->context.connections_max &&
-		!(somebody_waits(listener) && shed_connections(&w->context, to_part_with(w))))
+		!(has_waiting_client(listener) && shed_connections(&w->context, connections_to_close(w))))
 		error = EMFILE;
 	while (count < ACCEPT_BATCH && w->context.connections < w->context.connections_max && !error) {
 		struct sockaddr_storage peer = {0};
@@ -129,11 +129,11 @@ static bool accept_batch(struct worker *w, const struct listener *listener) {
 	for (int i = 0; i < count; i++) {
 		struct conn *c = conn_of(&w->context, fresh[i]);
 		if (c) conn_readable(&w->context, c);
-		keep_budget(w);
+		enforce_budget(w);
 	}
 	/* here the descriptors that are missing are taken by files */
 	if (error == EMFILE || error == ENFILE || w->context.connections > shed_from(w))
-		(void)shed_connections(&w->context, to_part_with(w));
+		(void)shed_connections(&w->context, connections_to_close(w));
 	if (w->context.connections >= w->context.connections_max && error) shed_say_full(&w->context);
 	return !error;
 }
@@ -165,7 +165,7 @@ static void drain(struct worker *w, int limit_s) {
 	close_connections(w, true);
 }
 
-static void obey(struct worker *w) {
+static void handle_control(struct worker *w) {
 	char message;
 	ssize_t n;
 	while ((n = io_tryread(w->context.loop, w->control.fd, &message, 1)) >= 0) {
@@ -184,7 +184,7 @@ static void obey(struct worker *w) {
 
 /* --- the loop --- */
 
-static void make_dates(struct worker *w) {
+static void update_dates(struct worker *w) {
 	time_t now = time(NULL);
 	w->context.content.now_ms = io_now(w->context.loop);
 	if (now == w->context.batches.second) return;
@@ -214,7 +214,7 @@ static void readable(struct worker *w, int fd) {
 	switch (*(enum cookie_kind *)cookie) {
 	case COOKIE_CONNECTION: conn_readable(&w->context, cookie); break;
 	case COOKIE_LISTENER: (void)accept_batch(w, cookie); break;
-	case COOKIE_CONTROL: obey(w); break;
+	case COOKIE_CONTROL: handle_control(w); break;
 	}
 }
 
@@ -241,21 +241,22 @@ static bool ended(const struct worker *w) {
 		   (!w->context.connections || (w->drain_until_ms && io_now(w->context.loop) >= w->drain_until_ms));
 }
 
-static int turn(struct worker *w) {
+static int run_turn(struct worker *w) {
 	if (io_wait(w->context.loop, wait_limit(w)) == -1) return -1;
-	make_dates(w);
+	update_dates(w);
 	w->context.handshakes = 0;
 	if (io_woken(w->context.loop)) content_collect(&w->context.content);
-	keep_budget(w); /* who has waited for a job has gone on */
+	enforce_budget(w); /* who has waited for a job has gone on */
 	for (int fd; (fd = io_canread(w->context.loop)) != -1;) {
 		readable(w, fd);
-		keep_budget(w);
+		enforce_budget(w);
 	}
-	w->context.share = io_now(w->context.loop) - w->context.at_once_ms < AT_ONCE_MS ? SHARE_LEAST : SHARE_MOST;
+	w->context.share =
+		io_now(w->context.loop) - w->context.at_once_ms < CONN_AT_ONCE_MS ? CONN_SHARE_LEAST : CONN_SHARE_MOST;
 	w->context.sent = 0; /* who is left when the share is used up comes first in the next turn */
 	for (int fd; w->context.sent < w->context.share && (fd = io_canwrite(w->context.loop)) != -1;) {
 		conn_writable(&w->context, io_cookie(w->context.loop, fd));
-		keep_budget(w); /* what waits for its turn is read there */
+		enforce_budget(w); /* what waits for its turn is read there */
 	}
 	for (int fd; (fd = io_timedout(w->context.loop)) != -1;) timed_out(w, fd);
 	if (w->log && log_due(w->log, io_now(w->context.loop)) == 0) log_flush(w->log, io_now(w->context.loop));
@@ -278,7 +279,7 @@ int worker_run(struct worker *w) {
 	}
 	report(w, CONTROL_READY);
 	while (result == 0 && !ended(w)) {
-		result = turn(w);
+		result = run_turn(w);
 		if (result == -1) fprintf(stderr, "gatling: %s failed: %s\n", io_mechanism(), strerror(errno));
 	}
 	stop_listening(w);

@@ -1,5 +1,5 @@
-/* worker.h - one thread with everything it needs to answer: its loop, its listening sockets, its cache. Workers share
- * nothing. */
+/* worker.h - a worker: a thread with a loop, listening sockets and a cache of its own. Workers share nothing on a
+ * request's way. */
 #ifndef GATLING_WORKER_H
 #define GATLING_WORKER_H
 
@@ -36,11 +36,11 @@ struct control {
 enum control_message {
 	CONTROL_READY = 'r',        /* from the worker: it serves */
 	CONTROL_FAILED = 'f',       /* from the worker: it could not start, see error */
-	CONTROL_DRAIN = 'd',        /* to it: stop accepting, finish what is under way, end */
-	CONTROL_LIMIT = 'l',        /* the same within the timeout */
-	CONTROL_CERTIFICATES = 'c', /* to it: there are other certificates */
-	CONTROL_SITE = 's',         /* look at what the files of the first site say: mistakes are told at the start */
-	CONTROL_QUIT = 'q'          /* end now */
+	CONTROL_DRAIN = 'd',        /* to it: stop accepting, finish what is under way, then end */
+	CONTROL_LIMIT = 'l',        /* to it: the same, but end after the timeout */
+	CONTROL_CERTIFICATES = 'c', /* to it: the certificates have changed */
+	CONTROL_SITE = 's', /* to it: read the files of the first site, so that mistakes are reported at the start */
+	CONTROL_QUIT = 'q'  /* to it: end now */
 };
 
 struct worker {
@@ -63,9 +63,9 @@ struct worker {
 	char server_date_hpack[3 * RESPONSE_DATE_ROOM];
 };
 
-/* Serves until it is told to end: 0; or cannot start (see CONTROL_FAILED) or go on (after a line about why): -1. First
- * takes a descriptor table of its own, where there is such a thing (then the main thread's copies of the worker's
- * descriptors are the main thread's to close), then sends CONTROL_READY or CONTROL_FAILED. */
+/* Serves until it is told to end. 0; or -1: it could not start (CONTROL_FAILED), or not go on (after a line on stderr).
+ * First takes a descriptor table of its own, where the system has such a thing: then the main thread closes its copies
+ * of the worker's descriptors. Then sends CONTROL_READY or CONTROL_FAILED. */
 int worker_run(struct worker *worker);
 
 #endif

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 struct worker_thread {
-	struct workers *crew;
+	struct workers *workers;
 	struct worker *worker;
 	pthread_t thread;
 	int control; /* our end */
@@ -28,41 +28,41 @@ struct workers {
 	pthread_t main_thread;
 };
 
-static int member_new(struct workers *crew, const struct options *o) {
+static int member_new(struct workers *workers, const struct options *o) {
 	int pair[2];
-	struct worker *w = &crew->worker[crew->count];
+	struct worker *w = &workers->worker[workers->count];
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == -1) return -1;
-	crew->member[crew->count++] = (struct worker_thread){.crew = crew, .worker = w, .control = pair[0]};
+	workers->member[workers->count++] = (struct worker_thread){.workers = workers, .worker = w, .control = pair[0]};
 	w->options = o;
 	w->control = (struct control){.kind = COOKIE_CONTROL, .fd = pair[1]};
 	return fcntl(pair[1], F_SETFL, O_NONBLOCK);
 }
 
 struct workers *workers_new(const struct options *o) {
-	struct workers *crew = calloc(1, sizeof *crew);
-	if (!crew) return NULL;
-	crew->worker = calloc((size_t)o->workers, sizeof *crew->worker);
-	crew->member = calloc((size_t)o->workers, sizeof *crew->member);
-	bool failed = !crew->worker || !crew->member;
-	while (!failed && crew->count < o->workers) failed = member_new(crew, o) == -1;
-	if (!failed) return crew;
+	struct workers *workers = calloc(1, sizeof *workers);
+	if (!workers) return NULL;
+	workers->worker = calloc((size_t)o->workers, sizeof *workers->worker);
+	workers->member = calloc((size_t)o->workers, sizeof *workers->member);
+	bool failed = !workers->worker || !workers->member;
+	while (!failed && workers->count < o->workers) failed = member_new(workers, o) == -1;
+	if (!failed) return workers;
 	int error = errno;
-	workers_free(crew);
+	workers_free(workers);
 	errno = error;
 	return NULL;
 }
 
-void workers_free(struct workers *crew) {
-	if (!crew) return;
-	for (int i = 0; i < crew->started; i++) pthread_join(crew->member[i].thread, NULL);
-	for (int i = 0; i < crew->count; i++) close(crew->member[i].control);
-	free(crew->worker);
-	free(crew->member);
-	free(crew);
+void workers_free(struct workers *workers) {
+	if (!workers) return;
+	for (int i = 0; i < workers->started; i++) pthread_join(workers->member[i].thread, NULL);
+	for (int i = 0; i < workers->count; i++) close(workers->member[i].control);
+	free(workers->worker);
+	free(workers->member);
+	free(workers);
 }
 
-struct worker *workers_array(struct workers *crew) {
-	return crew->worker;
+struct worker *workers_array(struct workers *workers) {
+	return workers->worker;
 }
 
 static void *run_member(void *argument) {
@@ -71,9 +71,9 @@ static void *run_member(void *argument) {
 	 * cancellation point, as nearly all of ours are, with glibc's before 2.41 (1 % of a small request). */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
-	if (worker_run(m->worker) == -1) atomic_store(&m->crew->failed, true);
-	atomic_fetch_sub(&m->crew->running, 1);
-	pthread_kill(m->crew->main_thread, SIGUSR2);
+	if (worker_run(m->worker) == -1) atomic_store(&m->workers->failed, true);
+	atomic_fetch_sub(&m->workers->running, 1);
+	pthread_kill(m->workers->main_thread, SIGUSR2);
 	return NULL;
 }
 
@@ -84,11 +84,11 @@ static void close_copies(const struct worker *w) {
 	close(w->control.fd);
 }
 
-int workers_start(struct workers *crew, int root, struct log *log, struct certificate_files *certificates,
+int workers_start(struct workers *workers, int root, struct log *log, struct certificate_files *certificates,
 				  bool kernel_tls) {
-	crew->main_thread = pthread_self();
-	for (; crew->started < crew->count; crew->started++) {
-		struct worker_thread *m = &crew->member[crew->started];
+	workers->main_thread = pthread_self();
+	for (; workers->started < workers->count; workers->started++) {
+		struct worker_thread *m = &workers->member[workers->started];
 		m->worker->root = root;
 		m->worker->certificates = certificates;
 		m->worker->kernel_tls = kernel_tls;
@@ -96,29 +96,29 @@ int workers_start(struct workers *crew, int root, struct log *log, struct certif
 			fprintf(stderr, "gatling: no memory for the log\n");
 			return -1;
 		}
-		atomic_fetch_add(&crew->running, 1);
+		atomic_fetch_add(&workers->running, 1);
 		int error = pthread_create(&m->thread, NULL, run_member, m);
 		if (error) {
 			fprintf(stderr, "gatling: cannot start a worker: %s\n", strerror(error));
 			return -1;
 		}
 	}
-	for (int i = 0; i < crew->count; i++) {
+	for (int i = 0; i < workers->count; i++) {
 		char message;
-		if (read(crew->member[i].control, &message, 1) == 1 && message == CONTROL_READY) continue;
-		fprintf(stderr, "gatling: cannot start a worker: %s\n", strerror(crew->worker[i].error));
+		if (read(workers->member[i].control, &message, 1) == 1 && message == CONTROL_READY) continue;
+		fprintf(stderr, "gatling: cannot start a worker: %s\n", strerror(workers->worker[i].error));
 		return -1;
 	}
-	for (int i = 0; i < crew->count; i++) close_copies(&crew->worker[i]);
+	for (int i = 0; i < workers->count; i++) close_copies(&workers->worker[i]);
 	return 0;
 }
 
-void workers_tell(const struct workers *crew, enum control_message message) {
+void workers_tell(const struct workers *workers, enum control_message message) {
 	char byte = (char)message;
-	for (int i = 0; i < crew->count; i++)
-		(void)!write(crew->member[i].control, &byte, 1); /* it may have ended already */
+	for (int i = 0; i < workers->count; i++)
+		(void)!write(workers->member[i].control, &byte, 1); /* it may have ended already */
 }
 
-bool workers_running(const struct workers *crew) { return atomic_load(&crew->running) > 0; }
+bool workers_running(const struct workers *workers) { return atomic_load(&workers->running) > 0; }
 
-bool workers_failed(const struct workers *crew) { return atomic_load(&crew->failed); }
+bool workers_failed(const struct workers *workers) { return atomic_load(&workers->failed); }

@@ -8,28 +8,28 @@
 
 struct workers;
 
-/* As many workers as the options say, without sockets yet. NULL with errno. */
+/* Makes as many workers as the options say, without sockets. NULL with errno. */
 struct workers *workers_new(const struct options *options);
 
 /* Joins the threads that were started and frees everything. NULL is allowed. */
-void workers_free(struct workers *crew);
+void workers_free(struct workers *workers);
 
-/* The workers, options->workers of them, for their listening sockets to be filled in. */
-struct worker *workers_array(struct workers *crew);
+/* Returns the workers, options->workers of them, so that their listening sockets can be filled in. */
+struct worker *workers_array(struct workers *workers);
 
 /* Starts the threads on the descriptor of the root directory and waits until each serves. -1 after a line about what
  * went wrong: then the process can only exit, some threads may be running. log and certificates may be NULL. SIGUSR2
  * must be blocked. */
-int workers_start(struct workers *crew, int root, struct log *log, struct certificate_files *certificates,
+int workers_start(struct workers *workers, int root, struct log *log, struct certificate_files *certificates,
 				  bool kernel_tls);
 
 /* Sends each worker a message. */
-void workers_tell(const struct workers *crew, enum control_message message);
+void workers_tell(const struct workers *workers, enum control_message message);
 
-/* Whether a thread is still running. When one ends, the thread that called workers_start() gets a SIGUSR2. */
-bool workers_running(const struct workers *crew);
+/* Returns whether a thread is still running. When one ends, the thread that called workers_start() gets a SIGUSR2. */
+bool workers_running(const struct workers *workers);
 
-/* Whether one has ended because it could not go on; it has said why. */
-bool workers_failed(const struct workers *crew);
+/* Returns whether a worker has ended because it could not go on; it has reported why. */
+bool workers_failed(const struct workers *workers);
 
 #endif

@@ -22,8 +22,8 @@ struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure
 	c->context = w;
 	c->port = (uint16_t)port;
 	c->peer = peer_of(peer);
-	c->state = secure ? STATE_HANDSHAKE : STATE_READ;
-	c->awaited = AWAIT_NOTHING;
+	c->state = secure ? CONN_HANDSHAKE : CONN_READ;
+	c->awaited = CONN_AWAIT_NOTHING;
 	w->connections++;
 	return c;
 }
@@ -40,7 +40,7 @@ enum iob_result conn_transmit(struct conn_context *w, struct conn *c, iob *batch
 }
 
 uint64_t conn_share(const struct conn_context *w, const struct conn *c) {
-	return c->state == STATE_WRITE ? w->share : SHARE_MOST;
+	return c->state == CONN_WRITE ? w->share : CONN_SHARE_MOST;
 }
 
 bool conn_keep_input(struct conn *c, const char *data, size_t length) {
@@ -70,7 +70,7 @@ void conn_close(struct conn_context *w, struct conn *c) {
 	if (c->tls) tls_close(c->tls);
 	tls_free(c->tls);
 	http2_free(c->http2);
-	conn_http1_unpark(c);
+	conn_http1_stop_waiting(c);
 	free(c->input);
 	io_close(w->loop, c->fd);
 	w->memory -= c->memory;
@@ -84,7 +84,7 @@ struct conn *conn_of(const struct conn_context *w, int fd) {
 }
 
 bool conn_idle(const struct conn *c) {
-	if (c->state != STATE_READ || c->awaited != AWAIT_REQUEST) return false;
+	if (c->state != CONN_READ || c->awaited != CONN_AWAIT_REQUEST) return false;
 	return c->http2 ? http2_idle(c->http2) : !c->input_length;
 }
 
@@ -92,8 +92,8 @@ bool conn_idle(const struct conn *c) {
 bool conn_can_close_idle(const struct conn *c) { return !c->http2 || platform_send_queue(c->fd) <= 0; }
 
 bool conn_unfinished(const struct conn *c) {
-	if (c->state == STATE_HANDSHAKE) return c->awaited == AWAIT_HANDSHAKE;
-	return c->state == STATE_READ && (c->http2 ? http2_in_block(c->http2) : c->awaited == AWAIT_HEAD);
+	if (c->state == CONN_HANDSHAKE) return c->awaited == CONN_AWAIT_HANDSHAKE;
+	return c->state == CONN_READ && (c->http2 ? http2_in_block(c->http2) : c->awaited == CONN_AWAIT_HEAD);
 }
 
 int64_t conn_since(const struct conn *c) { return c->since_ms; }
@@ -110,43 +110,43 @@ static size_t memory(const struct conn *c) {
 
 size_t conn_memory(const struct conn *c) { return c->memory; }
 
-void conn_calm(struct conn_context *w, struct conn *c) {
-	if (c->http2 && c->state != STATE_LINGER) conn_http2_say_goodbye(w, c, true);
+void conn_close_over_budget(struct conn_context *w, struct conn *c) {
+	if (c->http2 && c->state != CONN_LINGER) conn_http2_send_goaway(w, c, true);
 	conn_close(w, c);
 }
 
-void conn_settle(struct conn_context *w, struct conn *c) {
+void conn_update_memory(struct conn_context *w, struct conn *c) {
 	size_t now = memory(c);
 	if (now == c->memory) return; /* as ever while nothing is kept */
 	w->memory += now - c->memory;
 	c->memory = (uint32_t)now;
-	if (now > BUDGET_CONNECTION) conn_calm(w, c);
+	if (now > BUDGET_CONNECTION) conn_close_over_budget(w, c);
 }
 
 bool conn_close_idle(struct conn_context *w, struct conn *c) {
 	if (!conn_can_close_idle(c)) return false;
 	size_t kept = conn_fetch_input(w, c); /* part of a frame */
-	ssize_t n = conn_receive(w, c, w->scratch + kept, SCRATCH - kept);
+	ssize_t n = conn_receive(w, c, w->scratch + kept, CONN_SCRATCH - kept);
 	if (n > 0) {
 		if (c->http2) conn_http2_run(w, c, w->scratch, kept + (size_t)n);
 		else conn_http1_run(w, c, w->scratch, kept + (size_t)n);
 		return false;
 	}
-	if (c->http2) conn_http2_say_goodbye(w, c, false);
+	if (c->http2) conn_http2_send_goaway(w, c, false);
 	conn_close(w, c);
 	return true;
 }
 
 void conn_drain(struct conn_context *w, struct conn *c) {
-	if (c->http2 && c->state != STATE_LINGER) conn_http2_drain(w, c);
+	if (c->http2 && c->state != CONN_LINGER) conn_http2_drain(w, c);
 	else if (conn_idle(c)) (void)conn_close_idle(w, c);
 }
 
-static int64_t milliseconds(int seconds) { return seconds ? (int64_t)seconds * 1000 : NEVER_MS; }
+static int64_t milliseconds(int seconds) { return seconds ? (int64_t)seconds * 1000 : CONN_NEVER_MS; }
 
 static int64_t timeout_ms(const struct conn_context *w, const struct conn *c) {
 	const struct conn_options *o = w->options;
-	if (c->http2 && c->state != STATE_LINGER && http2_end_announced(c->http2)) return HTTP2_DRAIN_MS;
+	if (c->http2 && c->state != CONN_LINGER && http2_end_announced(c->http2)) return HTTP2_DRAIN_MS;
 	if (conn_unfinished(c)) return milliseconds(o->head_timeout_s);
 	return milliseconds(conn_idle(c) ? o->keepalive_timeout_s : o->timeout_s);
 }
@@ -165,32 +165,32 @@ void conn_end(struct conn_context *w, struct conn *c) {
 		conn_close(w, c);
 		return;
 	}
-	c->state = STATE_LINGER;
+	c->state = CONN_LINGER;
 	c->lingered = c->stalled_ms = 0;
 	c->unread = INT32_MAX;
 	io_dontwantwrite(w->loop, c->fd);
-	io_timeout(w->loop, c->fd, io_now(w->loop) + LINGER_MS);
+	io_timeout(w->loop, c->fd, io_now(w->loop) + CONN_LINGER_MS);
 	if (io_wantread(w->loop, c->fd) == -1) conn_close(w, c);
-	else conn_settle(w, c);
+	else conn_update_memory(w, c);
 }
 
 static void linger(struct conn_context *w, struct conn *c) {
-	ssize_t n = io_tryread(w->loop, c->fd, w->scratch, SCRATCH);
+	ssize_t n = io_tryread(w->loop, c->fd, w->scratch, CONN_SCRATCH);
 	if (n > 0) c->lingered += (uint32_t)n;
-	if (n == 0 || (n == -1 && errno != EAGAIN) || c->lingered > LINGER_BYTES) conn_close(w, c);
+	if (n == 0 || (n == -1 && errno != EAGAIN) || c->lingered > CONN_LINGER_BYTES) conn_close(w, c);
 }
 
 /* --- TLS --- */
 
 /* Goes on with the handshake, and then with the requests that have come behind it. */
-static void shake_hands(struct conn_context *w, struct conn *c) {
+static void continue_handshake(struct conn_context *w, struct conn *c) {
 	size_t length = 0;
 	if (!c->tls && !(c->tls = tls_new(w->tls, w->loop, c->fd))) {
 		conn_close(w, c);
 		return;
 	}
-	if (c->awaited != AWAIT_HANDSHAKE) {
-		c->awaited = AWAIT_HANDSHAKE;
+	if (c->awaited != CONN_AWAIT_HANDSHAKE) {
+		c->awaited = CONN_AWAIT_HANDSHAKE;
 		conn_set_timeout(w, c);
 	}
 	/* when others have used up this turn, this one comes first in the next */
@@ -198,7 +198,7 @@ static void shake_hands(struct conn_context *w, struct conn *c) {
 	w->handshakes++;
 	switch (result) {
 	case TLS_DONE:
-		c->state = STATE_READ;
+		c->state = CONN_READ;
 		if (tls_chose_http2(c->tls) &&
 			!(c->http2 = http2_new(&w->http2, &http2_connection, c, c->fd, &c->peer, c->port, true)))
 			conn_close(w, c);
@@ -211,7 +211,7 @@ static void shake_hands(struct conn_context *w, struct conn *c) {
 	case TLS_CLEAR:
 		tls_free(c->tls);
 		c->tls = NULL;
-		c->state = STATE_READ;
+		c->state = CONN_READ;
 		conn_http1_refuse_clear(w, c);
 		return;
 	case TLS_AGAIN: break;
@@ -220,22 +220,22 @@ static void shake_hands(struct conn_context *w, struct conn *c) {
 	if (writes) io_dontwantread(w->loop, c->fd);
 	else io_dontwantwrite(w->loop, c->fd);
 	if ((writes ? io_wantwrite(w->loop, c->fd) : io_wantread(w->loop, c->fd)) == -1) conn_close(w, c);
-	else conn_settle(w, c);
+	else conn_update_memory(w, c);
 }
 
 /* --- what the loop reports --- */
 
 void conn_readable(struct conn_context *w, struct conn *c) {
-	if (c->state == STATE_LINGER) {
+	if (c->state == CONN_LINGER) {
 		linger(w, c);
 		return;
 	}
-	if (c->state == STATE_HANDSHAKE) {
-		shake_hands(w, c);
+	if (c->state == CONN_HANDSHAKE) {
+		continue_handshake(w, c);
 		return;
 	}
 	size_t kept = conn_fetch_input(w, c);
-	ssize_t n = conn_receive(w, c, w->scratch + kept, SCRATCH - kept);
+	ssize_t n = conn_receive(w, c, w->scratch + kept, CONN_SCRATCH - kept);
 	if (n == 0 && c->http2) {
 		conn_http2_input_ended(w, c);
 		return;
@@ -250,39 +250,39 @@ void conn_readable(struct conn_context *w, struct conn *c) {
 }
 
 void conn_writable(struct conn_context *w, struct conn *c) {
-	if (c->state == STATE_HANDSHAKE) shake_hands(w, c);
+	if (c->state == CONN_HANDSHAKE) continue_handshake(w, c);
 	else if (c->http2) conn_http2_writable(w, c);
 	else conn_http1_writable(w, c);
 }
 
 /* The socket says that it has room when much of it is free again: who reads slowly may take longer than the timeout. */
-static bool still_reads(struct conn *c) {
+static bool has_acknowledged(struct conn *c) {
 	long unread = platform_send_queue(c->fd);
 	bool reads = unread != -1 && unread < c->unread;
 	c->unread = (int32_t)unread;
 	return reads;
 }
 
-/* STATE_LINGER: what the client has not acknowledged yet is waited for as long as any answer, and then it has a little
+/* CONN_LINGER: what the client has not acknowledged yet is waited for as long as any answer, and then it has a little
  * time to see that this was all. */
-static void linger_on(struct conn_context *w, struct conn *c, bool reads) {
-	c->stalled_ms = reads ? 0 : c->stalled_ms + LINGER_MS;
+static void continue_lingering(struct conn_context *w, struct conn *c, bool reads) {
+	c->stalled_ms = reads ? 0 : c->stalled_ms + CONN_LINGER_MS;
 	bool waits = c->unread > 0 && c->stalled_ms < milliseconds(w->options->timeout_s);
-	if (waits) io_timeout(w->loop, c->fd, io_now(w->loop) + LINGER_MS);
+	if (waits) io_timeout(w->loop, c->fd, io_now(w->loop) + CONN_LINGER_MS);
 	else conn_close(w, c);
 }
 
 void conn_timed_out(struct conn_context *w, struct conn *c) {
-	bool reads = still_reads(c), sent_all = c->unread <= 0;
-	if (c->state == STATE_LINGER) {
-		linger_on(w, c, reads);
+	bool reads = has_acknowledged(c), sent_all = c->unread <= 0;
+	if (c->state == CONN_LINGER) {
+		continue_lingering(w, c, reads);
 	} else if (c->http2 && http2_end_announced(c->http2)) {
 		conn_http2_finish(w, c);
-	} else if ((c->state == STATE_WRITE && (reads || io_reading(w->loop, c->fd))) ||
-			   (c->state == STATE_READ && c->http2 && ((reads && !sent_all) || http2_waits(c->http2)))) {
+	} else if ((c->state == CONN_WRITE && (reads || io_reading(w->loop, c->fd))) ||
+			   (c->state == CONN_READ && c->http2 && ((reads && !sent_all) || http2_waits(c->http2)))) {
 		conn_set_timeout(w, c);
 	} else if (c->http2) {
-		conn_http2_say_goodbye(w, c, false);
+		conn_http2_send_goaway(w, c, false);
 		conn_close(w, c);
 	} else {
 		conn_http1_timed_out(w, c);

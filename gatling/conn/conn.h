@@ -1,4 +1,4 @@
-/* conn.h - a client's connection and every way it can go. An idle one owns no buffer. */
+/* conn.h - a client's connection, as the worker sees it. An idle connection owns no buffer. */
 #ifndef GATLING_CONN_CONN_H
 #define GATLING_CONN_CONN_H
 
@@ -8,34 +8,46 @@
 
 struct conn;
 
-/* A connection on the accepted, non-blocking descriptor fd, which it owns; port: where it came in, 0 for a unix socket;
- * secure: it speaks TLS. NULL (ENOMEM): fd is closed. */
+/* Makes a connection of the accepted, non-blocking descriptor fd, which it owns from then on. port is the port that it
+ * came in on, 0 for a unix socket; secure: it speaks TLS. NULL (ENOMEM): fd has been closed. */
 struct conn *conn_new(struct conn_context *context, int fd, unsigned port, bool secure, const struct sockaddr *peer);
 
-/* Their descriptor can be read, can be written, is past its deadline. Each may end the connection. */
+/* Handle what the loop reports: the descriptor can be read, can be written, or is past its deadline. Each of them may
+ * free the connection. */
 void conn_readable(struct conn_context *context, struct conn *conn);
 void conn_writable(struct conn_context *context, struct conn *conn);
 void conn_timed_out(struct conn_context *context, struct conn *conn);
 
-/* The connection on a descriptor of the loop; NULL: it is of something else. */
+/* Returns the connection of a descriptor of the loop; NULL if it belongs to something else. */
 struct conn *conn_of(const struct conn_context *context, int fd);
 
-/* What a connection may be closed for, to make room: see shed.h. */
-bool conn_idle(const struct conn *conn);           /* it waits for a request of which nothing has been read, */
-bool conn_unfinished(const struct conn *conn);     /* or for the rest of a head or handshake */
-bool conn_can_close_idle(const struct conn *conn); /* an idle one can be closed: its client has read everything */
-int64_t conn_since(const struct conn *conn);       /* since then, on the clock of io_now() */
-size_t conn_memory(const struct conn *conn);       /* bytes that are kept for it, see budget.h */
+/* What shed.c looks at when it has to make room. */
 
-/* Closes an idle one and returns true, unless a request has come meanwhile: that is answered. */
+/* Whether the connection waits for a request of which nothing has been read. */
+bool conn_idle(const struct conn *conn);
+
+/* Whether it waits for the rest of a request head or of a handshake. */
+bool conn_unfinished(const struct conn *conn);
+
+/* Whether an idle connection can be closed without loss: its client has acknowledged everything. */
+bool conn_can_close_idle(const struct conn *conn);
+
+/* Returns when its last wait began, on the clock of io_now(). */
+int64_t conn_since(const struct conn *conn);
+
+/* Returns the bytes of memory that are kept for it, see budget.h. */
+size_t conn_memory(const struct conn *conn);
+
+/* Closes an idle connection. If a request has come meanwhile, answers that instead and returns false. */
 bool conn_close_idle(struct conn_context *context, struct conn *conn);
 
-/* Closes one for which too much is kept; a client of HTTP/2 is told so (ENHANCE_YOUR_CALM). */
-void conn_calm(struct conn_context *context, struct conn *conn);
+/* Closes a connection for which too much memory is kept. An HTTP/2 client is told so (ENHANCE_YOUR_CALM). */
+void conn_close_over_budget(struct conn_context *context, struct conn *conn);
 
-/* The worker takes no more connections: parts with an idle one, and tells a client of HTTP/2. */
+/* Called for each connection when the worker stops: closes it if it is idle; announces the end to an HTTP/2 client. */
 void conn_drain(struct conn_context *context, struct conn *conn);
 
+/* Closes the connection at once, logs its responses and frees it. */
 void conn_close(struct conn_context *context, struct conn *conn);
 
 #endif

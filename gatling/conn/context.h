@@ -10,13 +10,12 @@
 #include "io/io.h"
 
 enum {
-	/* Bytes read at a time: TLS_ROOM, behind part of a head (HEAD_MAX) or of a frame. */
-	SCRATCH = 56 * 1024,
-	/* Bytes sent to a connection that has waited for room until requests are looked at again: so long they wait. With
-	 * the smaller share 10 MB cost a fifth more. */
-	SHARE_LEAST = 64 * 1024, /* while there are requests that are answered at once, the last no AT_ONCE_MS ago, */
-	SHARE_MOST = 256 * 1024, /* and else */
-	AT_ONCE_MS = 10
+	/* Bytes of the read buffer: TLS_ROOM, behind part of a head (HEAD_MAX) or of a frame. */
+	CONN_SCRATCH = 56 * 1024,
+	/* Bytes that writers get together in a turn before new requests are looked at again: */
+	CONN_SHARE_LEAST = 64 * 1024, /* if a request was answered at once in the last CONN_AT_ONCE_MS, */
+	CONN_SHARE_MOST = 256 * 1024, /* otherwise: with the smaller share 10 MB cost a fifth more. */
+	CONN_AT_ONCE_MS = 10
 };
 
 /* The first member of a cookie: what an adopted descriptor belongs to. */
@@ -35,12 +34,12 @@ struct conn_context {
 	unsigned connections, connections_max;
 	size_t memory; /* bytes that are kept for them, see budget.h */
 	struct shed *shed;
-	uint64_t share, sent;        /* bytes of this turn: SHARE_LEAST or SHARE_MOST; those used up */
+	uint64_t share, sent;        /* bytes of this turn: CONN_SHARE_LEAST or CONN_SHARE_MOST; those used up */
 	int64_t at_once_ms;          /* when a request was answered at once */
 	unsigned handshakes;         /* taken on in this turn */
 	struct slice server_date[2]; /* the fields Server and Date, each a line; over TLS perhaps one more */
 	char frames[HTTP2_FRAMES];
-	char scratch[SCRATCH];
+	char scratch[CONN_SCRATCH];
 };
 
 #endif

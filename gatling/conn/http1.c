@@ -1,4 +1,4 @@
-/* http1.c - HTTP/1.1 on a connection. Bytes become requests and answers in consume(), and leave in flush();
+/* http1.c - HTTP/1.1 on a connection. Bytes become requests and answers in consume(), and leave in send_responses();
  * conn_http1_run() goes round until the client or the socket has to be waited for. */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static bool respond(struct conn_context *w, struct conn *c, struct response *r, 
 					enum persistence persistence, const struct request *request) {
 	uint64_t bytes;
 	if (persistence == PERSIST_NOT) c->closing = true;
-	c->awaited = AWAIT_NOTHING;
+	c->awaited = CONN_AWAIT_NOTHING;
 	c->responses->files += r->representation && r->representation->fd != -1;
 	if (http1_write(c->responses->batch, r, w->server_date[c->tls != NULL], head_only, persistence, &bytes) == -1)
 		return false;
@@ -55,7 +55,7 @@ static struct slice local_host(const struct conn *c, char *text) {
 
 /* --- waiting for a job --- */
 
-struct parked {
+struct waiting_request {
 	struct waiter waiter;
 	struct conn_context *context;
 	struct conn *conn;
@@ -63,31 +63,32 @@ struct parked {
 	int64_t started_ns; /* when it was read first */
 };
 
-void conn_http1_unpark(struct conn *c) {
-	if (c->parked) waiter_leave(&c->parked->waiter);
-	free(c->parked);
-	c->parked = NULL;
+void conn_http1_stop_waiting(struct conn *c) {
+	if (c->waiting) waiter_leave(&c->waiting->waiter);
+	free(c->waiting);
+	c->waiting = NULL;
 }
 
 /* What the answer took so long for is there now: it is asked for anew. */
 static void resume(struct waiter *waiter) {
-	struct parked *parked = (struct parked *)waiter;
-	struct conn *c = parked->conn;
+	struct waiting_request *waiting = (struct waiting_request *)waiter;
+	struct conn *c = waiting->conn;
 	struct conn_context *w = c->context;
-	c->state = STATE_READ;
-	c->awaited = AWAIT_NOTHING;
+	c->state = CONN_READ;
+	c->awaited = CONN_AWAIT_NOTHING;
 	conn_http1_run(w, c, w->scratch, conn_fetch_input(w, c));
 }
 
 /* false: no memory. */
-static bool park(struct conn *c, struct job *job) {
-	if (!c->parked) {
-		if (!(c->parked = malloc(sizeof *c->parked))) return false;
-		*c->parked = (struct parked){.waiter = {.resume = resume}, .conn = c, .started_ns = c->responses->started_ns};
+static bool wait_for_job(struct conn *c, struct job *job) {
+	if (!c->waiting) {
+		if (!(c->waiting = malloc(sizeof *c->waiting))) return false;
+		*c->waiting =
+			(struct waiting_request){.waiter = {.resume = resume}, .conn = c, .started_ns = c->responses->started_ns};
 	}
-	job_wait(job, &c->parked->waiter);
-	c->parked->waits++;
-	c->state = STATE_WAIT;
+	job_wait(job, &c->waiting->waiter);
+	c->waiting->waits++;
+	c->state = CONN_WAIT;
 	return true;
 }
 
@@ -97,15 +98,15 @@ static bool park(struct conn *c, struct job *job) {
 static int respond_to(struct conn_context *w, struct conn *c, const struct request *q) {
 	char local_name[PEER_MAX + 2];
 	struct connection_info arrival = {
-		.peer = &c->peer, .port = c->port, .secure = c->tls, .patient = !c->parked || c->parked->waits < WAITS_MAX};
+		.peer = &c->peer, .port = c->port, .secure = c->tls, .patient = !c->waiting || c->waiting->waits < WAITS_MAX};
 	struct response r;
 	if (!q->host.at && (w->content.options->vhosts != VHOSTS_OFF || w->content.https_port))
 		arrival.host = local_host(c, local_name);
 	answer(&w->content, q, &arrival, &r);
-	if (!r.status) return c->responses->responses || park(c, r.job) ? 0 : -1;
-	if (c->parked) {
-		c->responses->started_ns = c->parked->started_ns;
-		conn_http1_unpark(c);
+	if (!r.status) return c->responses->responses || wait_for_job(c, r.job) ? 0 : -1;
+	if (c->waiting) {
+		c->responses->started_ns = c->waiting->started_ns;
+		conn_http1_stop_waiting(c);
 	}
 	body_start(&c->body, q);
 	c->head = q->method == METHOD_HEAD;
@@ -124,8 +125,9 @@ static int respond_to(struct conn_context *w, struct conn *c, const struct reque
 }
 
 static bool response_batch_full(const struct response_batch *x) {
-	return x->responses >= PIPELINE_MAX || x->files >= PIPELINE_FILES || iob_bytesleft(x->batch) >= PIPELINE_BYTES ||
-		   iob_parts(x->batch) >= IOB_PART_LIMIT / 4 || x->log_length >= PIPELINE_BYTES;
+	return x->responses >= CONN_PIPELINE_MAX || x->files >= CONN_PIPELINE_FILES ||
+		   iob_bytesleft(x->batch) >= CONN_PIPELINE_BYTES || iob_parts(x->batch) >= IOB_PART_LIMIT / 4 ||
+		   x->log_length >= CONN_PIPELINE_BYTES;
 }
 
 /* One step of consume(): the bytes used up; 0: more are needed, or an answer has to go out, first; -1: no memory. */
@@ -172,20 +174,22 @@ static void await_input(struct conn_context *w, struct conn *c) {
 		conn_close(w, c);
 		return;
 	}
-	enum awaited awaited = body_pending(&c->body) ? AWAIT_BODY : c->input_length ? AWAIT_HEAD : AWAIT_REQUEST;
-	if (awaited == AWAIT_REQUEST && w->draining) {
+	enum awaited awaited = body_pending(&c->body) ? CONN_AWAIT_BODY
+						   : c->input_length      ? CONN_AWAIT_HEAD
+												  : CONN_AWAIT_REQUEST;
+	if (awaited == CONN_AWAIT_REQUEST && w->draining) {
 		(void)conn_close_idle(w, c);
 		return;
 	}
 	bool anew = awaited != c->awaited;
 	c->awaited = (uint8_t)awaited;
-	c->state = STATE_READ;
+	c->state = CONN_READ;
 	if (anew) conn_set_timeout(w, c);
 	/* what TLS has to send by itself, or of a 100, goes out meanwhile */
 	bool failed = conn_blocked(c) && io_wantwrite(w->loop, c->fd) == -1;
 	if (!conn_blocked(c)) io_dontwantwrite(w->loop, c->fd);
 	if (failed || io_wantread(w->loop, c->fd) == -1) conn_close(w, c);
-	else conn_settle(w, c);
+	else conn_update_memory(w, c);
 }
 
 /* Waits for the job: nothing that the client does is of interest, but what TLS has to send goes out. */
@@ -195,23 +199,23 @@ static void await_job(struct conn_context *w, struct conn *c) {
 	bool failed = conn_blocked(c) && io_wantwrite(w->loop, c->fd) == -1;
 	if (!conn_blocked(c)) io_dontwantwrite(w->loop, c->fd);
 	if (failed) conn_close(w, c);
-	else conn_settle(w, c);
+	else conn_update_memory(w, c);
 }
 
 /* Sends what it can of the exchange; DONE ends the exchange. */
-static enum iob_result flush(struct conn_context *w, struct conn *c) {
+static enum iob_result send_responses(struct conn_context *w, struct conn *c) {
 	uint64_t sent = 0;
 	enum iob_result result = conn_transmit(w, c, c->responses->batch, conn_share(w, c), conn_rest(c), &sent);
 	w->sent += sent;
 	if (result == IOB_DONE) {
-		if (c->state == STATE_READ) w->at_once_ms = io_now(w->loop);
+		if (c->state == CONN_READ) w->at_once_ms = io_now(w->loop);
 		response_batch_log(&w->batches, c->responses);
 		response_batch_return(&w->batches, c->responses);
 		c->responses = NULL;
-		c->state = STATE_READ;
-	} else if (result == IOB_AGAIN && (sent || c->state != STATE_WRITE)) {
+		c->state = CONN_READ;
+	} else if (result == IOB_AGAIN && (sent || c->state != CONN_WRITE)) {
 		c->unread = (int32_t)platform_send_queue(c->fd);
-		c->state = STATE_WRITE;
+		c->state = CONN_WRITE;
 		conn_set_timeout(w, c);
 	}
 	return result;
@@ -219,10 +223,10 @@ static enum iob_result flush(struct conn_context *w, struct conn *c) {
 
 /* Waits for the socket. */
 static void await_output(struct conn_context *w, struct conn *c) {
-	c->state = STATE_WRITE;
+	c->state = CONN_WRITE;
 	io_dontwantread(w->loop, c->fd);
 	if (io_wantwrite(w->loop, c->fd) == -1) conn_close(w, c);
-	else conn_settle(w, c);
+	else conn_update_memory(w, c);
 }
 
 /* The answers before it have left, but may still fill the socket: then it has to wait. */
@@ -235,8 +239,8 @@ static enum iob_result send_continue(struct conn_context *w, struct conn *c) {
 								 : IOB_FAILED;
 	response_batch_return(&w->batches, x);
 	if (result == IOB_AGAIN && !sent) {
-		bool anew = c->state != STATE_WRITE;
-		c->state = STATE_WRITE;
+		bool anew = c->state != CONN_WRITE;
+		c->state = CONN_WRITE;
 		if (anew) conn_set_timeout(w, c);
 		return IOB_AGAIN;
 	}
@@ -259,7 +263,7 @@ void conn_http1_run(struct conn_context *w, struct conn *c, const char *data, si
 		length -= (size_t)used;
 		bool continues = body_pending(&c->body) && c->owes_continue;
 		bool wait = !continues && (body_pending(&c->body) || !c->responses);
-		enum iob_result result = wait ? IOB_AGAIN : continues ? send_continue(w, c) : flush(w, c);
+		enum iob_result result = wait ? IOB_AGAIN : continues ? send_continue(w, c) : send_responses(w, c);
 		if (result == IOB_FAILED) break;
 		if (result == IOB_DONE && continues) continue;
 		if (result == IOB_DONE && c->closing) {
@@ -269,7 +273,7 @@ void conn_http1_run(struct conn_context *w, struct conn *c, const char *data, si
 		}
 		if (result == IOB_DONE && length) continue;
 		if (!conn_keep_input(c, data, length)) break;
-		if (c->state == STATE_WAIT) await_job(w, c);
+		if (c->state == CONN_WAIT) await_job(w, c);
 		else if (wait || result == IOB_DONE) await_input(w, c);
 		else await_output(w, c);
 		return;
@@ -291,7 +295,7 @@ void conn_http1_receive(struct conn_context *w, struct conn *c, size_t kept, siz
 }
 
 void conn_http1_writable(struct conn_context *w, struct conn *c) {
-	if (c->state == STATE_READ || c->state == STATE_WAIT) {
+	if (c->state == CONN_READ || c->state == CONN_WAIT) {
 		enum iob_result sent = tls_flush(c->tls);
 		if (sent == IOB_FAILED) conn_close(w, c);
 		else if (sent == IOB_DONE) io_dontwantwrite(w->loop, c->fd);
@@ -301,9 +305,9 @@ void conn_http1_writable(struct conn_context *w, struct conn *c) {
 		conn_http1_run(w, c, w->scratch, conn_fetch_input(w, c));
 		return;
 	}
-	enum iob_result result = flush(w, c);
+	enum iob_result result = send_responses(w, c);
 	if (result == IOB_AGAIN) {
-		conn_settle(w, c);
+		conn_update_memory(w, c);
 	} else if (result == IOB_FAILED) {
 		conn_close(w, c);
 	} else if (c->closing) {
@@ -315,7 +319,7 @@ void conn_http1_writable(struct conn_context *w, struct conn *c) {
 }
 
 void conn_http1_timed_out(struct conn_context *w, struct conn *c) {
-	bool begun = c->state == STATE_READ && c->awaited != AWAIT_REQUEST;
+	bool begun = c->state == CONN_READ && c->awaited != CONN_AWAIT_REQUEST;
 	(void)conn_fetch_input(w, c); /* what came of the request is of no use any more */
 	if (!begun || (!c->responses && !(c->responses = response_batch_take(&w->batches))) ||
 		!refuse(w, c, 408, body_pending(&c->body) && c->head, NULL)) {

@@ -13,7 +13,7 @@ static bool keep_frames(struct conn_context *w, struct conn *c, size_t length) {
 
 /* Sends the frames at the start of the worker's buffer, behind those that wait, then further ones as long as there are
  * some and the socket takes them. IOB_AGAIN: there is more to be sent. */
-static enum iob_result push(struct conn_context *w, struct conn *c, size_t length) {
+static enum iob_result send_frames(struct conn_context *w, struct conn *c, size_t length) {
 	uint64_t sent = 0, most = conn_share(w, c);
 	if (length && (c->responses || conn_blocked(c))) { /* they wait, too */
 		if (!c->responses && !(c->responses = response_batch_take(&w->batches))) return IOB_FAILED;
@@ -51,24 +51,24 @@ static enum iob_result push(struct conn_context *w, struct conn *c, size_t lengt
 
 /* Waits for the client, and for the socket if there is more to be sent. */
 static void await_frames(struct conn_context *w, struct conn *c, enum iob_result result) {
-	bool output = c->state == STATE_WRITE;
+	bool output = c->state == CONN_WRITE;
 	if (c->ended || (output && c->closing)) io_dontwantread(w->loop, c->fd);
 	else if (io_wantread(w->loop, c->fd) == -1) result = IOB_FAILED;
 	if (!output) io_dontwantwrite(w->loop, c->fd);
 	else if (io_wantwrite(w->loop, c->fd) == -1) result = IOB_FAILED;
 	if (result == IOB_FAILED) conn_close(w, c);
-	else conn_settle(w, c);
+	else conn_update_memory(w, c);
 }
 
 /* After frames have come, or room for more: sends what there is and waits for what comes next. */
-static void go_on(struct conn_context *w, struct conn *c, size_t length) {
-	bool blocked = c->state == STATE_WRITE;
+static void send_and_wait(struct conn_context *w, struct conn *c, size_t length) {
+	bool blocked = c->state == CONN_WRITE;
 	uint64_t sent = w->sent;
 	if (c->tls && tls_ended(c->tls) && !c->ended) {
 		c->ended = true;
 		http2_input_ended(c->http2);
 	}
-	enum iob_result result = push(w, c, length);
+	enum iob_result result = send_frames(w, c, length);
 	if (result == IOB_DONE && !blocked) w->at_once_ms = io_now(w->loop);
 	if (result == IOB_FAILED) {
 		conn_close(w, c);
@@ -80,7 +80,7 @@ static void go_on(struct conn_context *w, struct conn *c, size_t length) {
 		return;
 	}
 	bool progress = http2_progress(c->http2) || (blocked && w->sent > sent);
-	c->state = result == IOB_AGAIN || io_reading(w->loop, c->fd) ? STATE_WRITE : STATE_READ;
+	c->state = result == IOB_AGAIN || io_reading(w->loop, c->fd) ? CONN_WRITE : CONN_READ;
 	if (progress && !http2_end_announced(c->http2)) {
 		conn_set_timeout(w, c);
 		c->unread = INT32_MAX; /* not asked, see conn_timed_out() */
@@ -90,44 +90,44 @@ static void go_on(struct conn_context *w, struct conn *c, size_t length) {
 
 void conn_http2_run(struct conn_context *w, struct conn *c, const char *data, size_t length) {
 	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
-	bool in_block = http2_in_block(c->http2), fresh = c->awaited != AWAIT_REQUEST;
+	bool in_block = http2_in_block(c->http2), fresh = c->awaited != CONN_AWAIT_REQUEST;
 	bool announced = http2_end_announced(c->http2);
 	size_t used = http2_receive(c->http2, data, length, c->responses != NULL, &out);
 	if (w->draining) http2_announce_end(c->http2, &out);
-	c->awaited = AWAIT_REQUEST;
+	c->awaited = CONN_AWAIT_REQUEST;
 	if (fresh || (!in_block && http2_in_block(c->http2)) || announced != http2_end_announced(c->http2))
 		conn_set_timeout(w, c);
 	if (!conn_keep_input(c, data + used, length - used)) {
 		conn_close(w, c);
 		return;
 	}
-	go_on(w, c, (size_t)(out.at - w->frames));
+	send_and_wait(w, c, (size_t)(out.at - w->frames));
 }
 
-void conn_http2_writable(struct conn_context *w, struct conn *c) { go_on(w, c, 0); }
+void conn_http2_writable(struct conn_context *w, struct conn *c) { send_and_wait(w, c, 0); }
 
 void conn_http2_input_ended(struct conn_context *w, struct conn *c) {
 	c->ended = true;
 	http2_input_ended(c->http2);
-	go_on(w, c, 0);
+	send_and_wait(w, c, 0);
 }
 
 /* Has a frame written that tells of the end, and sends it with all else. */
-static void tell(struct conn_context *w, struct conn *c, void (*write)(struct http2 *, struct http2_output *)) {
+static void send_notice(struct conn_context *w, struct conn *c, void (*write)(struct http2 *, struct http2_output *)) {
 	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
 	write(c->http2, &out);
 	conn_set_timeout(w, c);
-	go_on(w, c, (size_t)(out.at - w->frames));
+	send_and_wait(w, c, (size_t)(out.at - w->frames));
 }
 
-void conn_http2_drain(struct conn_context *w, struct conn *c) { tell(w, c, http2_announce_end); }
-void conn_http2_finish(struct conn_context *w, struct conn *c) { tell(w, c, http2_drain); }
+void conn_http2_drain(struct conn_context *w, struct conn *c) { send_notice(w, c, http2_announce_end); }
+void conn_http2_finish(struct conn_context *w, struct conn *c) { send_notice(w, c, http2_drain); }
 
-void conn_http2_say_goodbye(struct conn_context *w, struct conn *c, bool calm) {
+void conn_http2_send_goaway(struct conn_context *w, struct conn *c, bool calm) {
 	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
 	if (!c->closing) (calm ? http2_calm : http2_drain)(c->http2, &out); /* else it has been said */
 	c->closing = true;
-	(void)push(w, c, (size_t)(out.at - w->frames));
+	(void)send_frames(w, c, (size_t)(out.at - w->frames));
 }
 
 static void send_more(void *connection) {

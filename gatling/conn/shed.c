@@ -73,7 +73,7 @@ static void walk(const struct conn_context *w, struct shed *s, int64_t (*rank)(c
 /* --- room for others --- */
 
 /* Whether it is time for a line. */
-static bool may_say(void) {
+static bool may_report(void) {
 	static atomic_llong next_s;
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -83,8 +83,8 @@ static bool may_say(void) {
 
 static const char remedy[] = "more descriptors (ulimit -n) or workers (-j) make room for more";
 
-static void say(struct shed *s, const struct conn_context *w) {
-	if (!may_say()) return;
+static void report(struct shed *s, const struct conn_context *w) {
+	if (!may_report()) return;
 	fprintf(
 		stderr,
 		"gatling: a worker has %u of %u connections, and has closed %lu with an unfinished request or handshake and "
@@ -94,13 +94,13 @@ static void say(struct shed *s, const struct conn_context *w) {
 }
 
 void shed_say_full(struct conn_context *w) {
-	if (!may_say()) return;
+	if (!may_report()) return;
 	fprintf(stderr, "gatling: a worker has all of its %u connections, and none is idle: new ones wait; %s\n",
 			w->connections_max, remedy);
 }
 
 /* Whether one that was found goes, unless it has gone on since, or has a request that is answered now. */
-static bool go(struct conn_context *w, const struct shed_candidate *found) {
+static bool close_candidate(struct conn_context *w, const struct shed_candidate *found) {
 	struct conn *c = conn_of(w, found->fd);
 	if (!c || conn_since(c) != found->since_ms || !rank_of(c, io_now(w->loop))) return false;
 	bool idle = conn_idle(c);
@@ -122,9 +122,9 @@ unsigned shed_connections(struct conn_context *w, unsigned wanted) {
 			s->walk_ms = io_now(w->loop) + SHED_WALK_MS;
 			if (!s->count) break;
 		}
-		gone += go(w, &s->candidate[s->first++]);
+		gone += close_candidate(w, &s->candidate[s->first++]);
 	}
-	if (gone) say(s, w);
+	if (gone) report(s, w);
 	return gone;
 }
 
@@ -138,9 +138,9 @@ void shed_memory(struct conn_context *w) {
 		walk(w, &s, memory_of);
 		if (!s.count) break;
 		for (unsigned i = 0; i < s.count && w->memory > most - most / BUDGET_RELIEF; i++, gone++)
-			conn_calm(w, conn_of(w, s.candidate[i].fd));
+			conn_close_over_budget(w, conn_of(w, s.candidate[i].fd));
 	}
-	if (may_say())
+	if (may_report())
 		fprintf(stderr,
 				"gatling: more than %zu bytes were kept for the clients of a worker: closed the %u dearest "
 				"(--client-memory sets the limit)\n",

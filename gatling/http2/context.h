@@ -7,17 +7,17 @@
 #include "gatling/site/response_batch.h"
 
 enum {
-	HTTP2_STREAMS_MAX = 128, /* open at once; more: REFUSED_STREAM */
-	/* Of them with an open file, as PIPELINE_FILES, or content that is made while it is sent; the others wait. */
+	HTTP2_STREAMS_MAX = 128, /* open at once; more: HTTP2_REFUSED_STREAM */
+	/* Of them with an open file, as CONN_PIPELINE_FILES, or content that is made while it is sent; the others wait. */
 	HTTP2_FILES = 4,
 	HTTP2_WAITING =
 		128 * 1024, /* bytes of requests that wait for a job; with more the next ones are answered without */
 	HTTP2_BLOCK_MAX = 32 * 1024,   /* bytes of a header block in CONTINUATION frames, */
-	HTTP2_CONTINUATIONS_MAX = 16,  /* and so many of them; more: ENHANCE_YOUR_CALM */
+	HTTP2_CONTINUATIONS_MAX = 16,  /* and so many of them; more: HTTP2_ENHANCE_YOUR_CALM */
 	HTTP2_BATCH = 64 * 1024,       /* bytes of frames written at a time */
 	HTTP2_FRAMES = 160 * 1024,     /* and room for them: HTTP2_BATCH, and all that can answer what is read at a time */
 	HTTP2_UNSENT_MAX = 256 * 1024, /* bytes of frames that a client does not read; more: the connection ends */
-	/* Frames a second that cost little to send and something to take; more: ENHANCE_YOUR_CALM. */
+	/* Frames a second that cost little to send and something to take; more: HTTP2_ENHANCE_YOUR_CALM. */
 	HTTP2_RESETS = 256,   /* RST_STREAM, and streams that we reset */
 	HTTP2_PINGS = 64,     /* PING */
 	HTTP2_SETTINGS = 32,  /* SETTINGS */
@@ -35,7 +35,7 @@ struct http2_context {
 	/* The fields Server and Date as a header block, over plain TCP and over TLS: at most 3 * RESPONSE_DATE_ROOM bytes.
 	 */
 	struct slice server_date_block[2];
-	size_t memory_max; /* bytes that may be kept for one session; more: ENHANCE_YOUR_CALM */
+	size_t memory_max; /* bytes that may be kept for one session; more: HTTP2_ENHANCE_YOUR_CALM */
 };
 
 /* How a session reaches the connection that it is on. */

@@ -23,29 +23,35 @@ enum frame_type {
 	FRAME_PRIORITY_UPDATE = 16 /* RFC 9218, section 7.1 */
 };
 
-enum { FLAG_ACK = 1, FLAG_END_STREAM = 1, FLAG_END_HEADERS = 4, FLAG_PADDED = 8, FLAG_PRIORITY = 32 };
+enum {
+	FRAME_FLAG_ACK = 1,
+	FRAME_FLAG_END_STREAM = 1,
+	FRAME_FLAG_END_HEADERS = 4,
+	FRAME_FLAG_PADDED = 8,
+	FRAME_FLAG_PRIORITY = 32
+};
 
 enum setting {
-	SETTING_HEADER_TABLE_SIZE = 1,
-	SETTING_ENABLE_PUSH = 2,
-	SETTING_MAX_CONCURRENT_STREAMS = 3,
-	SETTING_INITIAL_WINDOW_SIZE = 4,
-	SETTING_MAX_FRAME_SIZE = 5,
-	SETTING_MAX_HEADER_LIST_SIZE = 6,
-	SETTING_NO_RFC7540_PRIORITIES = 9 /* RFC 9218, section 2.1 */
+	HTTP2_SETTING_HEADER_TABLE_SIZE = 1,
+	HTTP2_SETTING_ENABLE_PUSH = 2,
+	HTTP2_SETTING_MAX_CONCURRENT_STREAMS = 3,
+	HTTP2_SETTING_INITIAL_WINDOW_SIZE = 4,
+	HTTP2_SETTING_MAX_FRAME_SIZE = 5,
+	HTTP2_SETTING_MAX_HEADER_LIST_SIZE = 6,
+	HTTP2_SETTING_NO_RFC7540_PRIORITIES = 9 /* RFC 9218, section 2.1 */
 };
 
 /* Section 7. */
 enum http2_error {
-	NO_ERROR = 0,
-	PROTOCOL_ERROR = 1,
-	INTERNAL_ERROR = 2,
-	FLOW_CONTROL_ERROR = 3,
-	STREAM_CLOSED = 5,
-	FRAME_SIZE_ERROR = 6,
-	REFUSED_STREAM = 7,
-	COMPRESSION_ERROR = 9,
-	ENHANCE_YOUR_CALM = 11
+	HTTP2_NO_ERROR = 0,
+	HTTP2_PROTOCOL_ERROR = 1,
+	HTTP2_INTERNAL_ERROR = 2,
+	HTTP2_FLOW_CONTROL_ERROR = 3,
+	HTTP2_STREAM_CLOSED = 5,
+	HTTP2_FRAME_SIZE_ERROR = 6,
+	HTTP2_REFUSED_STREAM = 7,
+	HTTP2_COMPRESSION_ERROR = 9,
+	HTTP2_ENHANCE_YOUR_CALM = 11
 };
 
 struct frame {
@@ -60,19 +66,19 @@ struct http2_output {
 	char *at, *end;
 };
 
-static inline size_t output_room(const struct http2_output *out) { return (size_t)(out->end - out->at); }
+static inline size_t http2_output_room(const struct http2_output *out) { return (size_t)(out->end - out->at); }
 
-static inline uint32_t get_32(const unsigned char *p) {
+static inline uint32_t frame_get_32(const unsigned char *p) {
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static inline char *put_16(char *at, uint32_t n) {
+static inline char *frame_put_16(char *at, uint32_t n) {
 	at[0] = (char)(n >> 8);
 	at[1] = (char)n;
 	return at + 2;
 }
 
-static inline char *put_32(char *at, uint32_t n) { return put_16(put_16(at, n >> 16), n); }
+static inline char *frame_put_32(char *at, uint32_t n) { return frame_put_16(frame_put_16(at, n >> 16), n); }
 
 /* Reads the frame at the start of data: its length with its header; 0: it is not complete. Also 0, with a length over
  * FRAME_PAYLOAD_MAX, for one that is too long. */
@@ -83,18 +89,18 @@ static inline size_t frame_read(struct frame *f, const char *data, size_t length
 	*f = (struct frame){.length = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2],
 						.type = p[3],
 						.flags = p[4],
-						.stream = get_32(p + 5) & 0x7fffffff,
+						.stream = frame_get_32(p + 5) & 0x7fffffff,
 						.payload = p + FRAME_HEADER};
 	return f->length <= FRAME_PAYLOAD_MAX && length - FRAME_HEADER >= f->length ? FRAME_HEADER + f->length : 0;
 }
 
 /* Writes a frame's header; where its payload goes. */
 static inline char *frame_header(char *at, size_t length, enum frame_type type, unsigned flags, uint32_t stream) {
-	at = put_16(at, (uint32_t)(length >> 8));
+	at = frame_put_16(at, (uint32_t)(length >> 8));
 	*at++ = (char)length;
 	*at++ = (char)type;
 	*at++ = (char)flags;
-	return put_32(at, stream);
+	return frame_put_32(at, stream);
 }
 
 #endif

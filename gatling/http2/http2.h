@@ -1,8 +1,8 @@
-/* http2.h - a connection of HTTP/2 (RFC 9113): frames in, frames out. It moves no bytes itself.
+/* http2.h - an HTTP/2 session (RFC 9113): frames in, frames out. It moves no bytes itself.
  *
- * An answer from memory that fits goes out as two frame headers, a block that the cache keeps and the file's bytes, and
- * is forgotten. Any other becomes a stream: those take turns by their priorities (RFC 9218), and what they send is read
- * when it is their turn. */
+ * A response from memory that fits is written at once: two frame headers, a header block that the cache keeps, and the
+ * content. Any other response becomes a stream. Streams take turns by their priorities (RFC 9218), and content is read
+ * when it is the stream's turn. */
 #ifndef GATLING_HTTP2_HTTP2_H
 #define GATLING_HTTP2_HTTP2_H
 
@@ -11,53 +11,57 @@
 
 struct http2;
 
-/* Whether the bytes that begin a connection are of HTTP/2 (section 3.4): no request has that line. */
+/* Returns whether the first bytes of a connection are the HTTP/2 preface (section 3.4), which no request can be. */
 bool http2_begins(const char *data, size_t length);
 
-/* A session on a connection, which is handed to its functions; its socket is the adopted fd. The client's preface is
- * still to come. The context and the functions outlive the session. NULL: ENOMEM. */
+/* Makes a session, before the client's preface has been read. The functions are called with `connection`. Content is
+ * read from files on behalf of the adopted socket fd (iob_take()). The context and the functions outlive the session.
+ * NULL: ENOMEM. */
 struct http2 *http2_new(const struct http2_context *context, const struct http2_connection *functions, void *connection,
 						int fd, const struct peer *peer, unsigned port, bool secure);
 void http2_free(struct http2 *http2); /* NULL is allowed */
 
-/* Takes the frames in data; the bytes used: what is left is part of a frame. Frames that answer go to out, which has
- * room for HTTP2_FRAMES bytes. blocked: others wait to be sent, so nothing but what has to be is written. */
+/* Handles the frames in data. Returns the bytes used; what is left is part of a frame. Writes the frames that answer
+ * to out, which has room for HTTP2_FRAMES bytes. blocked: earlier frames wait to be sent, so responses are left to
+ * http2_produce(). */
 size_t http2_receive(struct http2 *http2, const char *data, size_t length, bool blocked, struct http2_output *out);
 
-/* Writes what streams have to send, about HTTP2_BATCH bytes at most. Nothing, also when http2_sendable(): the file is
- * being read (io_reading()). */
+/* Writes what streams have to send, about HTTP2_BATCH bytes at most. If it writes nothing although http2_sendable(),
+ * a file is being read into memory (io_reading()). */
 void http2_produce(struct http2 *http2, struct http2_output *out);
 
-/* Whether a stream has something to send that the client has room for. */
+/* Returns whether a stream has something to send and the client's windows have room for it. */
 bool http2_sendable(const struct http2 *http2);
 
-/* The end in two steps (section 6.8), so that no request is lost that is on its way: says that it comes; and, when the
- * client has heard that (it has acknowledged a PING) or after HTTP2_DRAIN_MS, that no further streams are taken. The
- * second may come without the first. */
+/* A session ends in two steps, so that no request under way is lost (section 6.8). http2_announce_end() sends a GOAWAY
+ * that still allows streams. When the client has acknowledged a PING sent with it, or after HTTP2_DRAIN_MS,
+ * http2_drain() sends the GOAWAY that names the last stream. http2_drain() may be called without the announcement. */
 enum { HTTP2_DRAIN_MS = 1000 };
 void http2_announce_end(struct http2 *http2, struct http2_output *out);
 void http2_drain(struct http2 *http2, struct http2_output *out);
-bool http2_end_announced(const struct http2 *http2); /* and not more */
 
-/* Ends the connection of a client that takes too much (ENHANCE_YOUR_CALM). */
+/* Returns whether the end is announced and http2_drain() has not been called. */
+bool http2_end_announced(const struct http2 *http2);
+
+/* Ends the session with ENHANCE_YOUR_CALM: the client makes the server keep too much. */
 void http2_calm(struct http2 *http2, struct http2_output *out);
 
-/* The client sends nothing more: requests of which not all has come never will. */
+/* The client has closed its side: drops requests that are incomplete. */
 void http2_input_ended(struct http2 *http2);
 
-/* Whether requests wait for something that the server does. */
+/* Returns whether requests wait for jobs of the server. */
 bool http2_waits(const struct http2 *http2);
 
-/* Bytes of memory that are kept for it, see budget.h. */
+/* Returns the bytes of memory that are kept for the session. */
 size_t http2_memory(const struct http2 *http2);
 
-/* Whether a header block has begun and not ended. */
+/* Returns whether a header block has begun and not ended. */
 bool http2_in_block(const struct http2 *http2);
 
 bool http2_idle(const struct http2 *http2);  /* no stream is open */
 bool http2_ended(const struct http2 *http2); /* the connection is to be closed when everything has been sent */
 
-/* Whether a request has come, or part of an answer has been written, since the last call. */
+/* Returns whether a request has come, or part of a response has been written, since the last call. */
 bool http2_progress(struct http2 *http2);
 
 #endif

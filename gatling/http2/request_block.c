@@ -142,7 +142,7 @@ static int decode(struct decoding *d, nghttp2_hd_inflater *inflater, const unsig
 	while (!(flags & NGHTTP2_HD_INFLATE_FINAL)) {
 		nghttp2_nv nv;
 		ssize_t n = nghttp2_hd_inflate_hd2(inflater, &nv, &flags, block, length, 1);
-		if (n < 0) return -COMPRESSION_ERROR;
+		if (n < 0) return -HTTP2_COMPRESSION_ERROR;
 		block += n;
 		length -= (size_t)n;
 		if (!(flags & NGHTTP2_HD_INFLATE_EMIT)) continue;
@@ -165,11 +165,11 @@ int http2_request_decode(nghttp2_hd_inflater *inflater, const unsigned char *blo
 		request->line = SLICE("-");
 	}
 	if (error) return error;
-	if (d.malformed) return -PROTOCOL_ERROR;
+	if (d.malformed) return -HTTP2_PROTOCOL_ERROR;
 	if (trailers) return 0;
 	if (d.status == 414 || !d.begun) return d.status;
 	set_host(&d);
 	set_line(&d);
 	wrong(&d, request_end(request));
-	return d.malformed ? -PROTOCOL_ERROR : d.status;
+	return d.malformed ? -HTTP2_PROTOCOL_ERROR : d.status;
 }

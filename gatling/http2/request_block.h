@@ -18,7 +18,7 @@ enum {
  * whose head has come; then only what is wrong is told.
  *    0: it is a request;
  *  > 0: the status to answer it with; 431: the block has not been decoded to its end, the connection cannot go on;
- *  < 0: the negative error: -PROTOCOL_ERROR of the stream, another of the connection. */
+ *  < 0: the negative error: -HTTP2_PROTOCOL_ERROR of the stream, another of the connection. */
 enum { HTTP2_TEXT = 2 * HTTP2_LIST_MAX + 64 };
 int http2_request_decode(nghttp2_hd_inflater *inflater, const unsigned char *block, size_t length, bool trailers,
 						 char *text, struct request *request, struct priority *priority);

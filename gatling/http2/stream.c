@@ -14,7 +14,7 @@ enum { GONE = 499 };
 /* --- streams --- */
 
 static void link_stream(struct http2 *h, struct stream *s) {
-	struct streams *list = &h->streams[s->priority.urgency];
+	struct stream_list *list = &h->streams[s->priority.urgency];
 	s->next = NULL;
 	s->previous = list->last;
 	if (list->last) list->last->next = s;
@@ -23,7 +23,7 @@ static void link_stream(struct http2 *h, struct stream *s) {
 }
 
 static void unlink_stream(struct http2 *h, struct stream *s) {
-	struct streams *list = &h->streams[s->priority.urgency];
+	struct stream_list *list = &h->streams[s->priority.urgency];
 	if (s->previous) s->previous->next = s->next;
 	else list->first = s->next;
 	if (s->next) s->next->previous = s->previous;
@@ -32,14 +32,14 @@ static void unlink_stream(struct http2 *h, struct stream *s) {
 }
 
 struct stream *stream_find(const struct http2 *h, uint32_t id) {
-	for (int i = 0; i < URGENCIES && h->open; i++)
+	for (int i = 0; i < HTTP2_URGENCIES && h->open; i++)
 		for (struct stream *s = h->streams[i].first; s; s = s->next)
 			if (s->id == id) return s;
 	return NULL;
 }
 
 void stream_cut(struct http2 *h, uint32_t id) {
-	if (id + 2 * CUT_REMEMBERED > h->highest) *cut_word(h, id) |= cut_bit(id);
+	if (id + 2 * HTTP2_CUT_REMEMBERED > h->highest) *stream_cut_word(h, id) |= stream_cut_bit(id);
 }
 
 void stream_set_priority(struct http2 *h, struct stream *s, struct priority priority) {
@@ -49,7 +49,7 @@ void stream_set_priority(struct http2 *h, struct stream *s, struct priority prio
 }
 
 /* For a job, or, if the waiter waits for none, until one of HTTP2_FILES has been sent. */
-struct waiting {
+struct waiting_stream {
 	struct waiter waiter;
 	struct http2 *http2;
 	struct stream *stream;
@@ -61,13 +61,13 @@ struct waiting {
 
 static bool waits_for_file(const struct stream *s) { return s->waiting && !s->waiting->waiter.link; }
 
-static void stop_waiting(struct waiting *w) {
+static void stop_waiting(struct waiting_stream *w) {
 	if (w->waiter.link) w->http2->jobs--;
 	waiter_leave(&w->waiter);
 }
 
 static void end_waiting(struct stream *s) {
-	struct waiting *w = s->waiting;
+	struct waiting_stream *w = s->waiting;
 	s->waiting = NULL;
 	stop_waiting(w);
 	w->http2->waiting_size -= w->size;
@@ -101,9 +101,9 @@ void stream_free(struct http2 *h, struct stream *s) {
 
 /* --- frames --- */
 
-void output_frame(struct http2 *h, struct http2_output *out, enum frame_type type, unsigned flags, uint32_t stream,
-				  const void *payload, size_t length) {
-	if (output_room(out) < FRAME_HEADER + length) {
+void http2_output_frame(struct http2 *h, struct http2_output *out, enum frame_type type, unsigned flags,
+						uint32_t stream, const void *payload, size_t length) {
+	if (http2_output_room(out) < FRAME_HEADER + length) {
 		h->failed = h->draining = true;
 		return;
 	}
@@ -112,10 +112,11 @@ void output_frame(struct http2 *h, struct http2_output *out, enum frame_type typ
 	out->at += length;
 }
 
-void output_number(struct http2 *h, struct http2_output *out, enum frame_type type, uint32_t stream, uint32_t number) {
+void http2_output_number(struct http2 *h, struct http2_output *out, enum frame_type type, uint32_t stream,
+						 uint32_t number) {
 	char payload[4];
-	put_32(payload, number);
-	output_frame(h, out, type, 0, stream, payload, sizeof payload);
+	frame_put_32(payload, number);
+	http2_output_frame(h, out, type, 0, stream, payload, sizeof payload);
 }
 
 /* --- answers --- */
@@ -150,8 +151,8 @@ static void output_block(struct http2 *h, struct http2_output *out, uint32_t id,
 	enum frame_type type = FRAME_HEADERS;
 	while (block.length) {
 		size_t n = block.length < FRAME_PAYLOAD_MAX ? block.length : FRAME_PAYLOAD_MAX - 1;
-		unsigned flags =
-			(type == FRAME_HEADERS && end ? FLAG_END_STREAM : 0) | (n == block.length ? FLAG_END_HEADERS : 0);
+		unsigned flags = (type == FRAME_HEADERS && end ? FRAME_FLAG_END_STREAM : 0) |
+						 (n == block.length ? FRAME_FLAG_END_HEADERS : 0);
 		char *payload = out->at + FRAME_HEADER;
 		size_t first = type == FRAME_HEADERS ? put_table_size(h, payload) : 0;
 		memcpy(payload + first, block.at, n);
@@ -165,12 +166,12 @@ static void output_block(struct http2 *h, struct http2_output *out, uint32_t id,
 /* Bytes that the frames of a block take at most. */
 static size_t block_frames(size_t length) { return length + 1 + (length / (FRAME_PAYLOAD_MAX - 1) + 1) * FRAME_HEADER; }
 
-static struct stream *open_stream(struct http2 *h, const struct question *q) {
+static struct stream *open_stream(struct http2 *h, const struct stream_request *q) {
 	struct stream *s = calloc(1, sizeof *s);
 	if (!s) return NULL;
 	s->id = q->id;
 	s->send_window = h->initial_window;
-	s->receive_window = WINDOW_DEFAULT;
+	s->receive_window = HTTP2_WINDOW_DEFAULT;
 	s->priority = q->priority;
 	s->receiving = q->receiving;
 	s->cut = q->cut;
@@ -195,7 +196,7 @@ static bool fill_stream(struct http2 *h, struct stream *s, const struct request 
 	struct slice block = make_block(h, r, &length);
 	bool head_only = q->method == METHOD_HEAD, ok = block.at && (s->x = response_batch_take(h->context->batches));
 	bool now =
-		ok && out && !s->receiving && output_room(out) >= HTTP2_FRAMES - HTTP2_BATCH + block_frames(block.length);
+		ok && out && !s->receiving && http2_output_room(out) >= HTTP2_FRAMES - HTTP2_BATCH + block_frames(block.length);
 	bool file = is_dear(r) && !head_only;
 	if (ok && !now) ok = iob_addcopy(s->x->batch, block.at, block.length) == 0;
 	if (!ok || head_only) response_drop(r);
@@ -217,13 +218,14 @@ static bool fill_stream(struct http2 *h, struct stream *s, const struct request 
 /* A stream of which everything is out. */
 static void end_stream(struct http2 *h, struct stream *s, struct http2_output *out) {
 	if (s->cut) { /* RFC 9113, section 8.1: the rest is not wanted */
-		output_number(h, out, FRAME_RST_STREAM, s->id, NO_ERROR);
+		http2_output_number(h, out, FRAME_RST_STREAM, s->id, HTTP2_NO_ERROR);
 		stream_cut(h, s->id);
 	}
 	stream_free(h, s);
 }
 
-static bool answer_later(struct http2 *h, const struct question *q, struct response *r, struct http2_output *out) {
+static bool answer_later(struct http2 *h, const struct stream_request *q, struct response *r,
+						 struct http2_output *out) {
 	struct stream *s = open_stream(h, q);
 	if (!s) {
 		response_drop(r);
@@ -248,7 +250,7 @@ void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out
 	char *end = put(block + hpack_status(431, block), h->context->server_date_block[h->secure]);
 	struct slice whole = {.at = block, .length = (size_t)(end - block)};
 	(void)stream_log(h, NULL, (struct slice){0}, 431, 0);
-	if (output_room(out) >= block_frames(whole.length)) output_block(h, out, id, whole, true);
+	if (http2_output_room(out) >= block_frames(whole.length)) output_block(h, out, id, whole, true);
 }
 
 /* --- waiting for a job --- */
@@ -265,7 +267,7 @@ static bool must_wait_for_file(const struct http2 *h, const struct response *r) 
 
 /* Asks anew for the answer to a request that has waited. false: no memory. */
 static bool answer_again(struct http2 *h, struct stream *s) {
-	struct waiting *waiting = s->waiting;
+	struct waiting_stream *waiting = s->waiting;
 	struct connection_info arrival = stream_connection_info(h);
 	struct response r;
 	stop_waiting(waiting);
@@ -293,7 +295,7 @@ static bool answer_again(struct http2 *h, struct stream *s) {
 
 /* What the answer took so long for is there now. */
 static void resume(struct waiter *waiter) {
-	struct waiting *waiting = (struct waiting *)waiter;
+	struct waiting_stream *waiting = (struct waiting_stream *)waiter;
 	struct http2 *h = waiting->http2;
 	h->jobs--;                                      /* it has left the job */
 	if (h->failed) stream_free(h, waiting->stream); /* the connection is being closed */
@@ -301,8 +303,8 @@ static void resume(struct waiter *waiter) {
 	else h->functions->close(h->connection);
 }
 
-bool stream_wait(struct http2 *h, const struct question *q, struct job *job) {
-	struct waiting *waiting = calloc(1, sizeof *waiting);
+bool stream_wait(struct http2 *h, const struct stream_request *q, struct job *job) {
+	struct waiting_stream *waiting = calloc(1, sizeof *waiting);
 	struct request *request = waiting ? request_keep(q->request, &waiting->size) : NULL;
 	struct stream *s = request ? open_stream(h, q) : NULL;
 	if (!s) {
@@ -326,7 +328,7 @@ bool stream_wait(struct http2 *h, const struct question *q, struct job *job) {
 
 /* The most urgent of those that wait for a file, if there may be one more. NULL: none. */
 static struct stream *next_waiting(const struct http2 *h) {
-	for (int i = 0; i < URGENCIES && h->waiting_size && h->files < HTTP2_FILES; i++)
+	for (int i = 0; i < HTTP2_URGENCIES && h->waiting_size && h->files < HTTP2_FILES; i++)
 		for (struct stream *s = h->streams[i].first; s; s = s->next)
 			if (waits_for_file(s) && !s->receiving) return s;
 	return NULL;
@@ -335,7 +337,7 @@ static struct stream *next_waiting(const struct http2 *h) {
 /* --- at once --- */
 
 /* Whether a whole file in memory can be sent on the spot: nobody waits who should come first, and there is room. */
-static bool can_answer_at_once(const struct http2 *h, const struct question *q, const struct response *r,
+static bool can_answer_at_once(const struct http2 *h, const struct stream_request *q, const struct response *r,
 							   const struct slice *content, size_t room) {
 	size_t overhead = 2 * FRAME_HEADER + 1 + HPACK_STATUS + h->context->server_date_block[h->secure].length;
 	if (h->open || q->receiving || r->status != 200 || !r->representation || r->lines.length) return false;
@@ -346,25 +348,27 @@ static bool can_answer_at_once(const struct http2 *h, const struct question *q, 
 }
 
 /* Two frame headers, blocks that are ready, and the file. */
-static void answer_at_once(struct http2 *h, const struct question *q, struct response *r, struct slice content,
+static void answer_at_once(struct http2 *h, const struct stream_request *q, struct response *r, struct slice content,
 						   struct http2_output *out) {
 	char *block = out->at + FRAME_HEADER;
 	char *at = block + put_table_size(h, block);
 	at = put(at + hpack_status(r->status, at), h->context->server_date_block[h->secure]);
 	at = put(at, r->representation->block);
-	unsigned flags = FLAG_END_HEADERS | (content.length ? 0 : FLAG_END_STREAM);
+	unsigned flags = FRAME_FLAG_END_HEADERS | (content.length ? 0 : FRAME_FLAG_END_STREAM);
 	frame_header(out->at, (size_t)(at - block), FRAME_HEADERS, flags, q->id);
 	out->at = at;
-	if (content.length) output_frame(h, out, FRAME_DATA, FLAG_END_STREAM, q->id, content.at, content.length);
+	if (content.length)
+		http2_output_frame(h, out, FRAME_DATA, FRAME_FLAG_END_STREAM, q->id, content.at, content.length);
 	h->send_window -= (int64_t)content.length;
 	h->sent += content.length;
 	response_drop(r);
 }
 
-bool stream_answer(struct http2 *h, const struct question *q, struct response *r, bool blocked,
+bool stream_answer(struct http2 *h, const struct stream_request *q, struct response *r, bool blocked,
 				   struct http2_output *out) {
 	struct slice content = q->request->method == METHOD_HEAD ? (struct slice){0} : response_in_memory(r);
-	size_t reserved = HTTP2_FRAMES - HTTP2_BATCH, room = output_room(out); /* for frames that have to be written */
+	size_t reserved = HTTP2_FRAMES - HTTP2_BATCH,
+		   room = http2_output_room(out); /* for frames that have to be written */
 	h->progress = true;
 	if (must_wait_for_file(h, r)) {
 		response_drop(r);
@@ -380,7 +384,7 @@ void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out) {
 	char block[1 + HPACK_STATUS];
 	size_t n = put_table_size(h, block);
 	n += hpack_status(100, block + n);
-	output_frame(h, out, FRAME_HEADERS, FLAG_END_HEADERS, id, block, n);
+	http2_output_frame(h, out, FRAME_HEADERS, FRAME_FLAG_END_HEADERS, id, block, n);
 }
 
 /* --- streams take turns --- */
@@ -393,7 +397,7 @@ static bool can_send(const struct http2 *h, const struct stream *s) {
 /* RFC 9218, section 10: the most urgent first; of those the first that came, which keeps its turn to its end unless it
  * is incremental. */
 static struct stream *next_stream(const struct http2 *h) {
-	for (int i = 0; i < URGENCIES && h->open; i++)
+	for (int i = 0; i < HTTP2_URGENCIES && h->open; i++)
 		for (struct stream *s = h->streams[i].first; s; s = s->next)
 			if (can_send(h, s)) return s;
 	return NULL;
@@ -416,16 +420,16 @@ static size_t least(size_t a, int64_t b) { return b < (int64_t)a ? (size_t)b : a
 /* One frame of content. false: the file is being read. */
 static bool produce_data(struct http2 *h, struct stream *s, struct http2_output *out) {
 	size_t most = least(least(FRAME_PAYLOAD_MAX, s->send_window), h->send_window);
-	if (most > output_room(out) - 3 * FRAME_HEADER) most = output_room(out) - 3 * FRAME_HEADER;
+	if (most > http2_output_room(out) - 3 * FRAME_HEADER) most = http2_output_room(out) - 3 * FRAME_HEADER;
 	ssize_t n = iob_take(h->context->loop, h->fd, s->x->batch, out->at + FRAME_HEADER, most);
 	if (n == -1 && errno == EAGAIN) return false;
 	if (n == -1) { /* the file has become shorter */
-		output_number(h, out, FRAME_RST_STREAM, s->id, INTERNAL_ERROR);
+		http2_output_number(h, out, FRAME_RST_STREAM, s->id, HTTP2_INTERNAL_ERROR);
 		s->ended = true;
 		return true;
 	}
 	s->ended = !iob_bytesleft(s->x->batch);
-	out->at = frame_header(out->at, (size_t)n, FRAME_DATA, s->ended ? FLAG_END_STREAM : 0, s->id) + n;
+	out->at = frame_header(out->at, (size_t)n, FRAME_DATA, s->ended ? FRAME_FLAG_END_STREAM : 0, s->id) + n;
 	s->send_window -= n;
 	h->send_window -= n;
 	h->sent += (uint64_t)n;
@@ -436,13 +440,14 @@ static bool produce_data(struct http2 *h, struct stream *s, struct http2_output 
 void stream_produce(struct http2 *h, struct http2_output *out) {
 	struct http2_output batch = {.at = out->at, .end = out->at + HTTP2_BATCH};
 	struct stream *s;
-	if (output_room(out) < HTTP2_BATCH) return;
+	if (http2_output_room(out) < HTTP2_BATCH) return;
 	while (!h->failed) {
 		if ((s = next_waiting(h))) {
 			h->failed |= !answer_again(h, s);
 			continue;
 		}
-		if (!(s = next_stream(h)) || output_room(&batch) < 4 * FRAME_HEADER + block_frames(s->block_length)) break;
+		if (!(s = next_stream(h)) || http2_output_room(&batch) < 4 * FRAME_HEADER + block_frames(s->block_length))
+			break;
 		if (s->block_length) produce_block(h, s, &batch);
 		else if (!produce_data(h, s, &batch)) break;
 		h->progress = true;

@@ -1,4 +1,5 @@
-/* stream.h - what http2.c, which takes frames, and stream.c, which sends answers, share. */
+/* stream.h - the inside of a session, shared by http2.c, which handles frames, and stream.c, which sends responses.
+ * Internal to http2/. */
 #ifndef GATLING_HTTP2_STREAM_H
 #define GATLING_HTTP2_STREAM_H
 
@@ -9,22 +10,22 @@
 #include "gatling/site/answer.h"
 #include "gatling/site/response_batch.h"
 
-enum { URGENCIES = 8, CUT_REMEMBERED = 1024 };
+enum { HTTP2_URGENCIES = 8, HTTP2_CUT_REMEMBERED = 1024 };
 
-enum { WINDOW_MAX = 0x7fffffff, WINDOW_DEFAULT = 65535 }; /* section 6.9 */
+enum { HTTP2_WINDOW_MAX = 0x7fffffff, HTTP2_WINDOW_DEFAULT = 65535 }; /* section 6.9 */
 
-/* A stream whose answer is not out yet, or whose request is not complete. */
+/* A stream whose response has not been sent completely, or whose request is incomplete. */
 struct stream {
 	uint32_t id;
 	int64_t send_window, receive_window;
 	struct priority priority;
-	bool receiving;                 /* content of the request is still to come: the answer waits for it */
-	bool cut;                       /* the answer does not wait for it: what comes of it is dropped */
+	bool receiving;                 /* content of the request is still to come: the response waits for it */
+	bool cut;                       /* the response does not wait for that content, which is dropped */
 	bool ended;                     /* nothing more is sent */
 	bool has_length;                /* the request has said how long its content is: */
 	uint64_t expected;              /* so long; */
 	uint64_t received;              /* so much has come */
-	struct waiting *waiting;        /* for a job, before it can be answered; NULL: it does not wait */
+	struct waiting_stream *waiting; /* for a job, before it can be answered; NULL: it does not wait */
 	struct response_batch *x;       /* a header block, then content; NULL while it waits */
 	size_t block_length;            /* bytes of the block at the front of it, 0: it is out */
 	bool file;                      /* the answer is one of HTTP2_FILES */
@@ -32,11 +33,19 @@ struct stream {
 	struct stream *next, *previous; /* of the same urgency */
 };
 
-struct streams {
+struct stream_list {
 	struct stream *first, *last;
 };
 
-enum flood { FLOOD_RESETS, FLOOD_PINGS, FLOOD_SETTINGS, FLOOD_EMPTY, FLOOD_UPDATES, FLOOD_OTHERS, FLOODS };
+enum http2_flood {
+	HTTP2_FLOOD_RESETS,
+	HTTP2_FLOOD_PINGS,
+	HTTP2_FLOOD_SETTINGS,
+	HTTP2_FLOOD_EMPTY,
+	HTTP2_FLOOD_UPDATES,
+	HTTP2_FLOOD_OTHERS,
+	HTTP2_FLOODS
+};
 
 struct http2 {
 	const struct http2_context *context;
@@ -46,12 +55,12 @@ struct http2 {
 	struct peer peer;
 	uint16_t port;
 	bool secure;
-	bool greeted;      /* our SETTINGS are out */
+	bool greeted;      /* our SETTINGS have been sent */
 	bool settled;      /* the client's first SETTINGS have come */
 	bool leaving;      /* the client sends no further requests: the connection ends when no stream is open */
-	bool announced;    /* a GOAWAY is out that says that the end comes */
-	bool draining;     /* and one that says which stream is the last: no further ones */
-	bool failed;       /* and none goes on */
+	bool announced;    /* the first GOAWAY has been sent, which still allows streams */
+	bool draining;     /* the GOAWAY that names the last stream has been sent */
+	bool failed;       /* the session ends at once: no stream goes on */
 	bool shrink_table; /* the next block has to say that the dynamic table is not used (RFC 7541, section 4.2) */
 	bool progress;
 	uint8_t preface; /* bytes of the client's preface that have come */
@@ -60,13 +69,13 @@ struct http2 {
 	int64_t initial_window; /* of the streams, for us to send */
 	uint32_t last_stream;   /* the highest that is answered */
 	uint32_t highest;       /* the highest that the client has opened */
-	/* Of the last streams of the client, those that we ended before it did: more may come on them. A bit for each. */
-	uint64_t cut[CUT_REMEMBERED / 64];
-	unsigned open, files, jobs; /* streams; those with an open file, and that wait for a job, of them */
-	size_t waiting_size;        /* bytes of the requests of those that wait */
-	size_t memory;              /* of all of them */
-	struct idle *idle;          /* priorities of streams to come; NULL: none */
-	struct streams streams[URGENCIES];
+	/* A bit for each of the client's last streams: the server ended it first, so frames may still come on it. */
+	uint64_t cut[HTTP2_CUT_REMEMBERED / 64];
+	unsigned open, files, jobs;   /* streams; those with an open file, and that wait for a job, of them */
+	size_t waiting_size;          /* bytes of the requests of those that wait */
+	size_t memory;                /* of all of them */
+	struct idle_priorities *idle; /* priorities of streams to come; NULL: none */
+	struct stream_list streams[HTTP2_URGENCIES];
 	/* a header block in several frames */
 	unsigned char *block;
 	size_t block_length;
@@ -75,11 +84,11 @@ struct http2 {
 	unsigned continuations;
 	/* frames of the current second */
 	int64_t second;
-	uint64_t count[FLOODS], sent; /* and bytes of DATA */
+	uint64_t count[HTTP2_FLOODS], sent; /* and bytes of DATA */
 };
 
 /* The priority of a stream that the client has not opened yet (RFC 9218, section 7.1). */
-struct idle {
+struct idle_priorities {
 	unsigned count;
 	struct {
 		uint32_t id;
@@ -87,45 +96,46 @@ struct idle {
 	} stream[HTTP2_STREAMS_MAX];
 };
 
-/* Where the bit of a stream is in .cut. */
-static inline uint64_t *cut_word(struct http2 *h, uint32_t id) { return &h->cut[id / 2 % CUT_REMEMBERED / 64]; }
-static inline uint64_t cut_bit(uint32_t id) { return UINT64_C(1) << id / 2 % 64; }
+/* Where the bit of a stream is in http2.cut. */
+static inline uint64_t *stream_cut_word(struct http2 *h, uint32_t id) {
+	return &h->cut[id / 2 % HTTP2_CUT_REMEMBERED / 64];
+}
+static inline uint64_t stream_cut_bit(uint32_t id) { return UINT64_C(1) << id / 2 % 64; }
 
 struct stream *stream_find(const struct http2 *h, uint32_t id);
-/* The client may not know yet that the stream has ended: what else comes on it is dropped. */
+/* Notes that the server has ended the stream: frames that still come on it are dropped. */
 void stream_cut(struct http2 *h, uint32_t id);
 
 void stream_set_priority(struct http2 *h, struct stream *s, struct priority priority);
 
-/* Forgets the stream, after its lines have gone to the log. */
+/* Logs the stream's request and frees it. */
 void stream_free(struct http2 *h, struct stream *s);
 
-/* How its requests come; every one of them names its host. */
+/* Returns how the session's requests come. */
 struct connection_info stream_connection_info(const struct http2 *h);
 
-/* What has been asked for, to be answered. */
-struct question {
+/* A request with what its stream will need. */
+struct stream_request {
 	uint32_t id;
 	const struct request *request;
 	struct priority priority;
 	bool receiving, cut; /* as of a stream */
 };
 
-/* Answers at once if nothing stands in the way, else opens a stream. false: no memory. */
-bool stream_answer(struct http2 *h, const struct question *question, struct response *response, bool blocked,
+/* Writes the response at once if that is possible; otherwise opens a stream for it. false: ENOMEM. */
+bool stream_answer(struct http2 *h, const struct stream_request *asked, struct response *response, bool blocked,
 				   struct http2_output *out);
 
-/* Opens a stream that waits for the job, or (NULL) for one of HTTP2_FILES, and is answered then. false: no memory. */
-bool stream_wait(struct http2 *h, const struct question *question, struct job *job);
+/* Opens a stream that waits for the job, or (NULL) for one of HTTP2_FILES, and is answered then. false: ENOMEM. */
+bool stream_wait(struct http2 *h, const struct stream_request *asked, struct job *job);
 
-/* The interim response 100. */
+/* Writes the interim response 100. */
 void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out);
 
-/* Logs a request with what answered it, now; request: NULL if it was not understood. false: no memory, and the line is
- * lost. */
+/* Logs a request (NULL: it was malformed) with its response, now. false: ENOMEM, the line is lost. */
 bool stream_log(struct http2 *h, const struct request *request, struct slice user, int status, uint64_t bytes);
 
-/* Refuses a request whose fields are too many. */
+/* Answers a request that has too many fields with 431. */
 void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out);
 
 /* Whether a stream has something to send that the client has room for. */
@@ -134,9 +144,10 @@ bool stream_sendable(const struct http2 *h);
 /* Does what http2_produce() does. */
 void stream_produce(struct http2 *h, struct http2_output *out);
 
-/* Appends a frame. What finds no room is lost, and the connection has failed. */
-void output_frame(struct http2 *h, struct http2_output *out, enum frame_type type, unsigned flags, uint32_t stream,
-				  const void *payload, size_t length);
-void output_number(struct http2 *h, struct http2_output *out, enum frame_type type, uint32_t stream, uint32_t number);
+/* Appends a frame. If there is no room for it, the session fails. */
+void http2_output_frame(struct http2 *h, struct http2_output *out, enum frame_type type, unsigned flags,
+						uint32_t stream, const void *payload, size_t length);
+void http2_output_number(struct http2 *h, struct http2_output *out, enum frame_type type, uint32_t stream,
+						 uint32_t number);
 
 #endif

@@ -40,12 +40,12 @@ void response_batch_reset(struct response_batch *x) {
 }
 
 void response_batch_return(struct batch_pool *pool, struct response_batch *x) {
-	if (pool->spares == SPARE_RESPONSE_BATCHES) {
+	if (pool->spares == BATCHES_SPARE) {
 		response_batch_free(x);
 		return;
 	}
 	response_batch_reset(x);
-	if (x->log_size > LOG_KEPT) {
+	if (x->log_size > BATCH_LOG_KEPT) {
 		free(x->log);
 		x->log = NULL;
 		x->log_size = 0;

@@ -1,5 +1,5 @@
-/* response_batch.h - answers under way: the batch that they leave in, and what is to be logged of them. Only a
- * connection, or a stream of HTTP/2, that has some owns one. */
+/* response_batch.h - responses under way: the batch that they are sent in, and what is logged of their requests. A
+ * connection or an HTTP/2 stream owns one only while it has responses to send. */
 #ifndef GATLING_SITE_RESPONSE_BATCH_H
 #define GATLING_SITE_RESPONSE_BATCH_H
 
@@ -8,8 +8,8 @@
 #include "io/iob.h"
 
 enum {
-	SPARE_RESPONSE_BATCHES = 256, /* kept for reuse */
-	LOG_KEPT = 4 * 1024           /* bytes for the log that each of them keeps room for */
+	BATCHES_SPARE = 256,      /* kept for reuse */
+	BATCH_LOG_KEPT = 4 * 1024 /* bytes for the log that each of them keeps room for */
 };
 
 struct response_batch {
@@ -36,25 +36,25 @@ struct batch_pool {
 /* Sets the time of the lines that are logged from now on. */
 void batch_pool_set_time(struct batch_pool *pool, time_t now);
 
-/* An empty one. NULL: ENOMEM. */
+/* Takes an empty batch from the pool. NULL: ENOMEM. */
 struct response_batch *response_batch_take(struct batch_pool *pool);
 
-/* Drops what is in it. */
-void response_batch_reset(struct response_batch *exchange);
-void response_batch_return(struct batch_pool *pool, struct response_batch *exchange);
+/* Empties the batch. */
+void response_batch_reset(struct response_batch *batch);
+void response_batch_return(struct batch_pool *pool, struct response_batch *batch);
 
-/* Bytes of memory that it takes. */
-size_t response_batch_memory(const struct response_batch *exchange);
+/* Returns the bytes of memory that the batch takes. */
+size_t response_batch_memory(const struct response_batch *batch);
 
-/* Notes a request (NULL: nothing was understood of one) and what answered it for the log, if there is one; for want of
- * memory the line is lost, never the answer. */
-void response_batch_note(struct batch_pool *pool, struct response_batch *exchange, const struct peer *peer,
+/* Notes a request (NULL: it was malformed) and its response for the log, if there is a log. Without memory the line is
+ * lost, never the response. */
+void response_batch_note(struct batch_pool *pool, struct response_batch *batch, const struct peer *peer,
 						 const struct request *request, struct slice user, int status, uint64_t bytes);
 
-/* Logs the requests noted, with the seconds that they took until now. */
-void response_batch_log(struct batch_pool *pool, const struct response_batch *exchange);
+/* Logs the requests that were noted, with the time that they have taken. */
+void response_batch_log(struct batch_pool *pool, const struct response_batch *batch);
 
-/* Frees the spare ones of a worker. */
+/* Frees the batches that are kept for reuse. */
 void response_batch_free_spares(struct batch_pool *pool);
 
 #endif
