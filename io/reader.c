@@ -25,9 +25,11 @@ struct io_read {
 
 struct io_reader {
 	io_tasks *tasks;
-	struct io_read **read; /* by descriptor: the read that it waits for */
-	int size;              /* of that table */
-	char piece[PIECE];     /* the thread's */
+	struct io_read_slot {     /* of a descriptor */
+		struct io_read *read; /* the read that it waits for; NULL: none */
+	} * slot;
+	int size;          /* of that table */
+	char piece[PIECE]; /* the thread's */
 };
 
 #ifdef __linux__
@@ -80,10 +82,10 @@ static bool table_grow(struct io_reader *reader, int fd) {
 	int size = reader->size ? reader->size : TABLE_MINIMUM;
 	if (fd < reader->size) return true;
 	while (size <= fd) size *= 2;
-	struct io_read **read = realloc(reader->read, (size_t)size * sizeof *read);
-	if (!read) return false;
-	for (int i = reader->size; i < size; i++) read[i] = NULL;
-	reader->read = read;
+	struct io_read_slot *slot = realloc(reader->slot, (size_t)size * sizeof *slot);
+	if (!slot) return false;
+	for (int i = reader->size; i < size; i++) slot[i].read = NULL;
+	reader->slot = slot;
 	reader->size = size;
 	return true;
 }
@@ -110,17 +112,17 @@ bool io_in_memory(io_loop *loop, int fd, int file, off_t offset, uint64_t now, u
 		free(r);
 		return true;
 	}
-	reader->read[fd] = r;
+	reader->slot[fd].read = r;
 	e->reading = true;
 	return false;
 }
 
 void io_reader_forget(io_loop *loop, int fd) {
 	struct io_reader *reader = loop->reader;
-	struct io_read *r = loop->entry[fd].reading ? reader->read[fd] : NULL;
+	struct io_read *r = loop->entry[fd].reading ? reader->slot[fd].read : NULL;
 	if (!r) return;
 	loop->entry[fd].reading = false;
-	reader->read[fd] = NULL;
+	reader->slot[fd].read = NULL;
 	r->fd = CLOSED;
 	if (io_tasks_withdraw(reader->tasks, &r->task)) free(r);
 }
@@ -131,7 +133,7 @@ void io_reader_collect(io_loop *loop) {
 		struct io_read *r = (struct io_read *)task;
 		if (r->fd != CLOSED) {
 			struct io_entry *e = &loop->entry[r->fd];
-			reader->read[r->fd] = NULL;
+			reader->slot[r->fd].read = NULL;
 			e->reading = false;
 			e->read = true;
 			if (io_queue_due(e, IO_WRITE)) io_queue_add(loop, r->fd, IO_WRITE);
@@ -145,6 +147,6 @@ void io_reader_free(struct io_reader *reader) {
 	io_tasks_stop(reader->tasks);
 	for (struct io_task *task; (task = io_tasks_done(reader->tasks));) free(task);
 	io_tasks_free(reader->tasks);
-	free(reader->read);
+	free(reader->slot);
 	free(reader);
 }

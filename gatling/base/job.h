@@ -44,8 +44,8 @@ void jobs_free(struct jobs *jobs);
 /* Takes the job over. false: there are too many, or no thread; then it stays the caller's. */
 bool jobs_add(struct jobs *jobs, struct job *job);
 
-/* Finishes the jobs that have been done, and resumes who waited. To be called after each io_wait(): the thread ends it
- * with io_wake(). */
+/* Finishes the jobs that have been done, and resumes who waited. To be called after an io_wait() with io_woken(): the
+ * thread ends it with io_wake(). */
 void jobs_collect(struct jobs *jobs);
 
 void job_wait(struct job *job, struct waiter *waiter);

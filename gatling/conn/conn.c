@@ -156,7 +156,7 @@ void conn_set_timeout(struct conn_context *w, struct conn *c) {
 	io_timeout(w->loop, c->fd, c->since_ms + timeout_ms(w, c));
 }
 
-/* The last answer is out. Closing with unread bytes would reset the connection and take the answer with it. */
+/* Closing with input that has not been read would reset the connection, and the last response would be lost. */
 void conn_end(struct conn_context *w, struct conn *c) {
 	if (c->tls) tls_close(c->tls);
 	/* shutdown(2) also for who does not linger: close(2) alone would reset, and take the answer with it that waits for
@@ -255,7 +255,8 @@ void conn_writable(struct conn_context *w, struct conn *c) {
 	else conn_http1_writable(w, c);
 }
 
-/* The socket says that it has room when much of it is free again: who reads slowly may take longer than the timeout. */
+/* Returns whether the client has acknowledged anything since the last look. The loop cannot tell: a socket becomes
+ * writable only when much of it is free, which with a slow reader takes longer than the timeout. */
 static bool has_acknowledged(struct conn *c) {
 	long unread = platform_send_queue(c->fd);
 	bool reads = unread != -1 && unread < c->unread;
@@ -263,8 +264,8 @@ static bool has_acknowledged(struct conn *c) {
 	return reads;
 }
 
-/* CONN_LINGER: what the client has not acknowledged yet is waited for as long as any answer, and then it has a little
- * time to see that this was all. */
+/* Closes a lingering connection if everything is acknowledged, or if nothing has been for timeout_s, rounded up to
+ * whole looks. */
 static void continue_lingering(struct conn_context *w, struct conn *c, bool reads) {
 	c->stalled_ms = reads ? 0 : c->stalled_ms + CONN_LINGER_MS;
 	bool waits = c->unread > 0 && c->stalled_ms < milliseconds(w->options->timeout_s);

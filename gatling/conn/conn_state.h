@@ -11,17 +11,27 @@ enum {
 	CONN_PIPELINE_MAX = 64,           /* responses sent together */
 	CONN_PIPELINE_BYTES = 128 * 1024, /* and bytes */
 	CONN_PIPELINE_FILES = 4,          /* and open files */
-	/* A lingering connection (RFC 9112, section 9.6) is closed when the client has acknowledged nothing for so long, */
+	/* A lingering connection (RFC 9112, section 9.6) is looked at so often. It is closed when the client has
+	 * acknowledged everything, has acknowledged nothing for timeout_s, or has sent CONN_LINGER_BYTES. */
 	CONN_LINGER_MS = 2000,
-	/* or has sent so many bytes. */
 	CONN_LINGER_BYTES = 4 * 1024 * 1024
 };
 #define CONN_NEVER_MS INT64_C(3153600000000) /* a hundred years, for a timeout that is switched off */
 
+/* The deadline of each state (see conn_timed_out()):
+ *   CONN_HANDSHAKE                head_timeout_s, from the start
+ *   CONN_READ, head or block      head_timeout_s, from its first byte; then 408 (HTTP/1.1)
+ *   CONN_READ, body               timeout_s, from its start; then 408
+ *   CONN_READ, idle               keepalive_timeout_s
+ *   CONN_READ, open streams       timeout_s since the last request or output; renewed while the client acknowledges
+ *   CONN_WAIT                     none
+ *   CONN_WRITE                    timeout_s; renewed if the client has acknowledged anything: so a client that stops is
+ *                                 closed between one and two timeouts later
+ *   CONN_LINGER                   see CONN_LINGER_MS */
 enum conn_state {
 	CONN_HANDSHAKE, /* a TLS handshake */
 	CONN_READ,      /* waits for a request, or for the rest of one */
-	CONN_WAIT,      /* waits for a job, without which the request cannot be answered */
+	CONN_WAIT,      /* HTTP/1.1: the request waits for a job; streams wait by themselves, see http2/stream.c */
 	CONN_WRITE,     /* waits until the socket takes more of the responses; HTTP/1.1 reads nothing meanwhile */
 	CONN_LINGER     /* has sent its last response, and reads and drops what still comes */
 };
@@ -44,7 +54,8 @@ struct conn {
 	bool head : 1;          /* the request whose body is read is a HEAD */
 	bool ended : 1;         /* HTTP/2: the client sends nothing more */
 	struct body body;
-	int32_t unread;                  /* bytes that the client had not acknowledged when its deadline was set */
+	int32_t
+		unread; /* send queue when it was last looked at; INT32_MAX: it was not, and the next look counts as progress */
 	uint32_t lingered;               /* CONN_LINGER: bytes dropped, */
 	uint32_t stalled_ms;             /* and how long nothing has been acknowledged */
 	uint32_t memory;                 /* that is kept for it, as the worker has it in its sum */

@@ -202,7 +202,7 @@ static void await_job(struct conn_context *w, struct conn *c) {
 	else conn_update_memory(w, c);
 }
 
-/* Sends what it can of the exchange; DONE ends the exchange. */
+/* Sends what it can of the responses. If the socket is full, sets the deadline for a slow reader. */
 static enum iob_result send_responses(struct conn_context *w, struct conn *c) {
 	uint64_t sent = 0;
 	enum iob_result result = conn_transmit(w, c, c->responses->batch, conn_share(w, c), conn_rest(c), &sent);
@@ -241,6 +241,7 @@ static enum iob_result send_continue(struct conn_context *w, struct conn *c) {
 	if (result == IOB_AGAIN && !sent) {
 		bool anew = c->state != CONN_WRITE;
 		c->state = CONN_WRITE;
+		c->unread = (int32_t)platform_send_queue(c->fd);
 		if (anew) conn_set_timeout(w, c);
 		return IOB_AGAIN;
 	}

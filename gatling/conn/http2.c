@@ -1,4 +1,4 @@
-/* http2.c - HTTP/2 on a connection: moves the frames that http2.c takes and makes. */
+/* conn/http2.c - moves bytes between a connection and its HTTP/2 session (http2/http2.h). */
 #include "gatling/base/platform.h"
 #include "gatling/conn/conn.h"
 #include "gatling/conn/conn_state.h"
@@ -83,7 +83,7 @@ static void send_and_wait(struct conn_context *w, struct conn *c, size_t length)
 	c->state = result == IOB_AGAIN || io_reading(w->loop, c->fd) ? CONN_WRITE : CONN_READ;
 	if (progress && !http2_end_announced(c->http2)) {
 		conn_set_timeout(w, c);
-		c->unread = INT32_MAX; /* not asked, see conn_timed_out() */
+		c->unread = INT32_MAX; /* to ask takes a system call: the first deadline passes, see conn_timed_out() */
 	}
 	await_frames(w, c, result);
 }

@@ -108,7 +108,7 @@ void stream_cut(struct http2 *h, uint32_t id);
 
 void stream_set_priority(struct http2 *h, struct stream *s, struct priority priority);
 
-/* Logs the stream's request and frees it. */
+/* Logs the request (499 if its response still waits) and frees the stream. */
 void stream_free(struct http2 *h, struct stream *s);
 
 /* Returns how the session's requests come. */

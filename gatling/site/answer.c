@@ -273,8 +273,8 @@ static struct representation *choose(struct exchange *x, struct resource *r) {
 	return f && f->fd != -1 && waits_for_etag(x, r, f->coding) ? NULL : f;
 }
 
-/* With a file of the path in a, of that many bytes, and the status: 200, or that of a rule. 0; or an errno, and no
- * answer. */
+/* Answers with the file at the first length bytes of x->path, with the status 200 or that of a rule. 0; or an errno,
+ * and there is no answer yet. */
 static int answer_found(struct exchange *x, size_t length, int status) {
 	struct response *r = x->response;
 	struct lookup wanted = wanted_of(x, length);
@@ -457,7 +457,7 @@ static bool find_headers(struct exchange *x) {
 static void answer_path(struct exchange *x) {
 	int error = answer_found(x, complete(x), 200);
 	if (!error || (error == ENOENT && answer_page(x, 200))) return;
-	if (error == ENAMETOOLONG) answer_error(x, 404); /* so is the name of what would realm it */
+	if (error == ENAMETOOLONG) answer_error(x, 404); /* the name of its .htaccess would be too long, too */
 	else if (!admitted_nevertheless(x)) return;
 	else if (error == EISDIR && !names_directory(x)) redirect_to_directory(x, local_path(x));
 	else if (status_of(error) == 404) answer_missing(x);

@@ -38,7 +38,7 @@ struct representation {
 	size_t type_at, validators_at, owner_at; /* where the second, third and fourth part start */
 };
 
-/* Determine the fields of a representation, beside the file itself. */
+/* Determine the fields of a representation, besides the file itself. */
 struct field_options {
 	const char *type; /* by its name */
 	enum coding coding;

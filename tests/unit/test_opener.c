@@ -123,7 +123,7 @@ static void a_directory_is_listed(void **state) {
 }
 
 static void stat_says_what_it_says(void **state) {
-	struct stat st;
+	struct stat st = {0};
 	(void)state;
 	assert_int_equal(opener_stat(opener, pems, "a.pem", &st), 0);
 	assert_true(S_ISREG(st.st_mode) && st.st_size == 5);

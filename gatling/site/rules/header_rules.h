@@ -26,7 +26,7 @@ enum {
 	HEADER_SETS_BYTES_MAX = 4 * 1024 * 1024 /* the memory that they take */
 };
 
-/* A field of a set. It replaces the server's own field of that name. */
+/* A field of a set. It comes before the server's own field of that name: representation.c asks for it first. */
 struct header_item {
 	struct slice name, value; /* the name as it is written first */
 	bool detach; /* there is no value here: the field is removed, or its line is in header_rules_filled() */
