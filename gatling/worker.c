@@ -1,4 +1,4 @@
-/* worker.c - see worker.h. Who reads turn() sees everything that a worker does. */
+/* worker.c - see worker.h. run_turn() shows everything that a worker does. */
 #include "gatling/worker.h"
 
 #include <errno.h>
@@ -20,8 +20,9 @@ static int adopt(struct worker *w, int fd, void *cookie) {
 	return io_fd(w->context.loop, fd, cookie) == -1 ? -1 : io_wantread(w->context.loop, fd);
 }
 
-/* Descriptors are counted out beforehand, but for files that are being sent, of which there are FILES_SHARE of them at
- * most: a worker that has no more makes room, or the kernel's queue waits. -1: there are too few. */
+/* Counts how many connections the descriptor limit allows. A worker without a free descriptor closes a connection, or
+ * leaves new ones in the kernel's queue; only files that are being sent, at most a FILES_SHARE of the limit, are not
+ * counted beforehand. -1: there are too few descriptors. */
 static int count_limits(struct worker *w, unsigned *cached, unsigned *open) {
 	struct rlimit limit;
 	unsigned most = 1U << 20;
@@ -89,7 +90,7 @@ static unsigned shed_from(const struct worker *w) {
 	return w->context.connections_max - w->context.connections_max * (100 - SHED_FROM) / 100;
 }
 
-/* How many connections a worker should part with: those beyond SHED_FROM; at least one, for who has not got in. */
+/* Returns how many connections to close: those beyond SHED_FROM, at least one for a client that waits. */
 static unsigned connections_to_close(const struct worker *w) {
 	unsigned from = shed_from(w);
 	return w->context.connections > from ? w->context.connections - from : 1;
@@ -100,7 +101,7 @@ static bool has_waiting_client(const struct listener *listener) {
 	return poll(&p, 1, 0) == 1;
 }
 
-/* After each connection that was given its turn: many may have come at once. */
+/* Called after each connection has had its turn: many may have come at once. */
 static void enforce_budget(struct worker *w) {
 	if (w->context.memory > w->options->conn.client_memory) shed_memory(&w->context);
 }
@@ -124,7 +125,7 @@ static bool accept_batch(struct worker *w, const struct listener *listener) {
 		if (conn_new(&w->context, fd, listener->port, listener->secure, (struct sockaddr *)&peer)) fresh[count++] = fd;
 		else error = ENOMEM;
 	}
-	/* without descriptors or memory trying again at once would only burn the processor */
+	/* without descriptors or memory another try at once would fail, too */
 	if (error && error != EAGAIN && !w->context.draining) pause_accepting(w);
 	for (int i = 0; i < count; i++) {
 		struct conn *c = conn_of(&w->context, fresh[i]);
@@ -153,8 +154,8 @@ static void stop_listening(struct worker *w) {
 	w->listeners = 0;
 }
 
-/* What has been accepted by the kernel is taken in before the sockets are closed: of those clients, whose request is
- * there sees no difference. */
+/* Accepts what waits in the queues of the kernel before the sockets are closed, so that no client with a request there
+ * notices. */
 static void drain(struct worker *w, int limit_s) {
 	if (limit_s) w->drain_until_ms = io_now(w->context.loop) + (int64_t)limit_s * 1000;
 	if (w->context.draining) return;
@@ -224,7 +225,7 @@ static void timed_out(struct worker *w, int fd) {
 	else conn_timed_out(&w->context, cookie);
 }
 
-/* The shorter of two times, of which -1 is for ever. */
+/* Returns the shorter of two times, where -1 is for ever. */
 static int sooner(int one, int other) { return one == -1 || (other != -1 && other < one) ? other : one; }
 
 static int wait_limit(const struct worker *w) {
@@ -246,14 +247,14 @@ static int run_turn(struct worker *w) {
 	update_dates(w);
 	w->context.handshakes = 0;
 	if (io_woken(w->context.loop)) content_collect(&w->context.content);
-	enforce_budget(w); /* who has waited for a job has gone on */
+	enforce_budget(w); /* requests that waited for a job have gone on */
 	for (int fd; (fd = io_canread(w->context.loop)) != -1;) {
 		readable(w, fd);
 		enforce_budget(w);
 	}
 	w->context.share =
 		io_now(w->context.loop) - w->context.at_once_ms < CONN_AT_ONCE_MS ? CONN_SHARE_LEAST : CONN_SHARE_MOST;
-	w->context.sent = 0; /* who is left when the share is used up comes first in the next turn */
+	w->context.sent = 0; /* writers left over when the share is used up come first in the next turn */
 	for (int fd; w->context.sent < w->context.share && (fd = io_canwrite(w->context.loop)) != -1;) {
 		conn_writable(&w->context, io_cookie(w->context.loop, fd));
 		enforce_budget(w); /* what waits for its turn is read there */
@@ -267,7 +268,7 @@ static int run_turn(struct worker *w) {
 
 static void report(const struct worker *w, enum control_message message) {
 	char byte = (char)message;
-	(void)!write(w->control.fd, &byte, 1); /* nobody to tell if the main thread is gone */
+	(void)!write(w->control.fd, &byte, 1); /* ignored: the main thread may have gone */
 }
 
 int worker_run(struct worker *w) {

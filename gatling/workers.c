@@ -67,8 +67,8 @@ struct worker *workers_array(struct workers *workers) {
 
 static void *run_member(void *argument) {
 	struct worker_thread *m = argument;
-	/* Nobody cancels a worker. Said like this, it spares two atomic operations at each call that could be a
-	 * cancellation point, as nearly all of ours are, with glibc's before 2.41 (1 % of a small request). */
+	/* No worker is ever cancelled. With glibc before 2.41 this spares two atomic operations at each call that could be
+	 * a cancellation point, as nearly all of ours are (1 % of a small request). */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
 	if (worker_run(m->worker) == -1) atomic_store(&m->workers->failed, true);

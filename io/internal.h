@@ -44,7 +44,7 @@ struct io_entry {
 	uint8_t can : 2, want : 2, queued : 2; /* sets of 1 << direction */
 	bool again : 1;   /* an event came while it was readable: a short read does not prove that it is drained */
 	bool reading : 1; /* the file that is to be sent: not ready for writing */
-	bool read : 1;    /* that has been done, and nobody has asked since */
+	bool read : 1;    /* that read is done, and io_in_memory() has not been called since */
 	bool hangup : 1;  /* end of file or an error waits behind the data: a short read never proves it */
 };
 

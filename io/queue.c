@@ -20,7 +20,7 @@ static int dequeue(io_loop *loop, enum io_direction d) {
 	return fd;
 }
 
-/* What was handed out last and is still ready comes back in the next turn. */
+/* Queues what was handed out last again, if it is still ready, for the next turn. */
 static void requeue_last(io_loop *loop, enum io_direction d) {
 	struct io_queue *q = &loop->queue[d];
 	int last = q->last;

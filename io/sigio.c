@@ -16,8 +16,7 @@
 enum { EVENTS_PER_WAIT = 256, POLL_AT_ONCE = 512 };
 
 /* TCP loses the signal for room now and then, when acknowledgements meet a send(2) that is filling the socket from
- * memory (Linux 6.18, seen with HTTP/2 alone): after so long without any signal those who wait for room are looked at.
- */
+ * memory (Linux 6.18, seen with HTTP/2 alone): after so long without a signal all writers are looked at. */
 enum { LOST_NS = 100 * IO_NS_PER_MS };
 
 /* What has been done for a descriptor, mech_state: its signals are ours; it has been waited for as a writer too. */

@@ -38,7 +38,7 @@ struct descriptor {
 	bool cannot_receive : 1; /* but is no socket */
 	bool ended : 1;          /* end of file behind the buffers */
 	bool starved : 1;        /* there was no buffer: it is polled for once */
-	bool cancelled : 1;      /* nobody wants what it receives: that is to end */
+	bool cancelled : 1;      /* it is not wanted any more: the receiving is being ended */
 };
 
 struct uring {
@@ -226,7 +226,7 @@ static void received(io_loop *loop, int fd, struct descriptor *d, const struct i
 		append(u, d, (int)(c->flags >> IORING_CQE_BUFFER_SHIFT), result);
 		io_ready(loop, fd, IO_CAN_READ);
 		if (loop->entry[fd].want & IO_CAN_READ || d->cancelled) return;
-		d->cancelled = cancel(u, fd, d, RECEIVE); /* who does not read cannot have all the buffers */
+		d->cancelled = cancel(u, fd, d, RECEIVE); /* a connection that is not read must not take all buffers */
 		return;
 	}
 	if (result == 0) d->ended = true;

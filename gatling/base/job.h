@@ -38,14 +38,14 @@ struct jobs;
 /* A queue with a thread of its own, which starts with the first job. NULL: ENOMEM. */
 struct jobs *jobs_new(io_loop *loop);
 
-/* Stops, finishes all jobs, and frees the queue. Nobody may wait any more. NULL is allowed. */
+/* Stops the thread, finishes all jobs and frees the queue. No waiter may be left. NULL is allowed. */
 void jobs_free(struct jobs *jobs);
 
 /* Takes the job over. false: there are too many, or no thread; then it stays the caller's. */
 bool jobs_add(struct jobs *jobs, struct job *job);
 
-/* Finishes the jobs that have been done, and resumes who waited. To be called after an io_wait() with io_woken(): the
- * thread ends it with io_wake(). */
+/* Finishes the jobs that are done and resumes their waiters. To be called after an io_wait() with io_woken(), by which
+ * the thread reports them. */
 void jobs_collect(struct jobs *jobs);
 
 void job_wait(struct job *job, struct waiter *waiter);

@@ -159,8 +159,8 @@ void conn_set_timeout(struct conn_context *w, struct conn *c) {
 /* Closing with input that has not been read would reset the connection, and the last response would be lost. */
 void conn_end(struct conn_context *w, struct conn *c) {
 	if (c->tls) tls_close(c->tls);
-	/* shutdown(2) also for who does not linger: close(2) alone would reset, and take the answer with it that waits for
-	 * the FIN, when something has come that was not read */
+	/* shutdown(2) also without lingering: after close(2) alone, input that was not read would reset the connection, and
+	 * the response that waits for the FIN would be lost */
 	if (shutdown(c->fd, SHUT_WR) == -1 || !c->linger) {
 		conn_close(w, c);
 		return;

@@ -11,8 +11,7 @@
 
 /* --- answers --- */
 
-/* Appends a response to those under way; request: what is known of what it answers, or NULL. false: there is no memory
- * for it. */
+/* Appends a response to those under way. request is what is known of the request, or NULL. false: ENOMEM. */
 static bool respond(struct conn_context *w, struct conn *c, struct response *r, bool head_only,
 					enum persistence persistence, const struct request *request) {
 	uint64_t bytes;
@@ -69,7 +68,7 @@ void conn_http1_stop_waiting(struct conn *c) {
 	c->waiting = NULL;
 }
 
-/* What the answer took so long for is there now: it is asked for anew. */
+/* The job is finished: asks for the answer again. */
 static void resume(struct waiter *waiter) {
 	struct waiting_request *waiting = (struct waiting_request *)waiter;
 	struct conn *c = waiting->conn;
@@ -112,8 +111,9 @@ static int respond_to(struct conn_context *w, struct conn *c, const struct reque
 	c->head = q->method == METHOD_HEAD;
 	enum persistence persistence = q->minor >= 1 ? PERSIST_SILENTLY : PERSIST_SAID;
 	if (!q->keep_alive || w->draining) persistence = PERSIST_NOT;
-	c->linger |= q->keep_alive && w->draining; /* it does not know yet, and may have sent more */
-	/* who waits for a 100 and is refused may send the body or not: nobody can know what comes next */
+	/* the client does not know that the connection ends, and may have sent more */
+	c->linger |= q->keep_alive && w->draining;
+	/* a client that waits for a 100 and is refused may send the body or not: what comes next is ambiguous */
 	if (q->expect_continue && r.status >= 400) {
 		persistence = PERSIST_NOT;
 		c->linger = true;
@@ -282,8 +282,8 @@ void conn_http1_run(struct conn_context *w, struct conn *c, const char *data, si
 	conn_close(w, c);
 }
 
-/* Whether bytes that came behind part of a head can be put aside without another look at the whole: they end no line of
- * a head that is past its first. So the bytes of a head are looked at once a line, not once a packet. */
+/* Returns whether bytes that came behind part of a head can be put aside without a look at the whole: they end no line,
+ * and the head is past its first. So a head is looked at once a line, not once a packet. */
 static bool only_continues(const char *data, size_t kept, size_t length) {
 	return length < HEAD_MAX && memchr(data, '\n', kept) && !memchr(data + kept, '\n', length - kept) &&
 		   request_plausible(data + kept, length - kept);

@@ -11,8 +11,8 @@ static bool keep_frames(struct conn_context *w, struct conn *c, size_t length) {
 	return iob_addcopy(c->responses->batch, w->frames + length - left, left) == 0;
 }
 
-/* Sends the frames at the start of the worker's buffer, behind those that wait, then further ones as long as there are
- * some and the socket takes them. IOB_AGAIN: there is more to be sent. */
+/* Sends the frames at the start of the worker's buffer, behind those that wait, then further ones while there are some
+ * and the socket takes them. IOB_AGAIN: there is more to be sent. */
 static enum iob_result send_frames(struct conn_context *w, struct conn *c, size_t length) {
 	uint64_t sent = 0, most = conn_share(w, c);
 	if (length && (c->responses || conn_blocked(c))) { /* they wait, too */
@@ -112,7 +112,7 @@ void conn_http2_input_ended(struct conn_context *w, struct conn *c) {
 	send_and_wait(w, c, 0);
 }
 
-/* Has a frame written that tells of the end, and sends it with all else. */
+/* Writes a frame that announces or makes the end, and sends it. */
 static void send_notice(struct conn_context *w, struct conn *c, void (*write)(struct http2 *, struct http2_output *)) {
 	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
 	write(c->http2, &out);
@@ -125,7 +125,7 @@ void conn_http2_finish(struct conn_context *w, struct conn *c) { send_notice(w, 
 
 void conn_http2_send_goaway(struct conn_context *w, struct conn *c, bool calm) {
 	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
-	if (!c->closing) (calm ? http2_calm : http2_drain)(c->http2, &out); /* else it has been said */
+	if (!c->closing) (calm ? http2_calm : http2_drain)(c->http2, &out); /* otherwise a GOAWAY has been sent */
 	c->closing = true;
 	(void)send_frames(w, c, (size_t)(out.at - w->frames));
 }

@@ -1,5 +1,5 @@
-/* shed.c - see shed.h. To find who goes takes a walk over all connections: it keeps some hundred of them for the next
- * times, and looks at each again before it goes. */
+/* shed.c - see shed.h. To find candidates takes a walk over all connections: it remembers some hundred of them for the
+ * next calls, and looks at each again before it is closed. */
 #include "gatling/conn/shed.h"
 
 #include <stdatomic.h>

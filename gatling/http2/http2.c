@@ -43,8 +43,7 @@ void http2_free(struct http2 *h) {
 	free(h);
 }
 
-/* What nghttp2 keeps: beside the octets that section 6.5.2 counts, about so many for an entry of the table and for all.
- */
+/* Returns about the bytes that nghttp2 keeps: those that RFC 7541, section 4.1 counts, and overhead. */
 static size_t table_memory(nghttp2_hd_inflater *inflater) {
 	enum { STATIC_ENTRIES = 61, ENTRY = 128, INFLATER = 2048 };
 	size_t entries = nghttp2_hd_inflate_get_num_table_entries(inflater) - STATIC_ENTRIES;
@@ -152,7 +151,8 @@ static void reset(struct http2 *h, uint32_t id, enum http2_error error, struct h
 	if (!floods(h, HTTP2_FLOOD_RESETS, out)) http2_output_number(h, out, FRAME_RST_STREAM, id, error);
 }
 
-/* Section 5.1: what comes on a stream that we have ended is dropped; also of one that nobody remembers any more. */
+/* Section 5.1: returns whether the server has ended the stream, or it is too old to be remembered: its frames are
+ * dropped. */
 static bool is_cut(struct http2 *h, uint32_t id) {
 	if (id > h->last_stream || id + 2 * HTTP2_CUT_REMEMBERED <= h->highest) return true; /* or behind the GOAWAY */
 	return *stream_cut_word(h, id) & stream_cut_bit(id);
@@ -356,7 +356,7 @@ static void take_priority(struct http2 *h, const struct frame *f, struct http2_o
 	else if ((frame_get_32(f->payload) & HTTP2_WINDOW_MAX) == f->stream) reset(h, f->stream, HTTP2_PROTOCOL_ERROR, out);
 }
 
-/* Those that are prioritized count with those that are open (RFC 9218, section 7.1). */
+/* Streams with a priority count with the open ones (RFC 9218, section 7.1). */
 static void keep_idle_priority(struct http2 *h, uint32_t id, struct priority priority, struct http2_output *out) {
 	unsigned at = 0;
 	if (!h->idle && !(h->idle = calloc(1, sizeof *h->idle))) return; /* it is a hint */

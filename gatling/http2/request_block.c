@@ -27,7 +27,7 @@ static struct slice keep(struct decoding *d, struct slice s) {
 	return (struct slice){.at = at, .length = s.length};
 }
 
-/* Notes what is wrong first. */
+/* Notes the first error. */
 static void wrong(struct decoding *d, int error) {
 	if (error && !d->status) d->status = -error;
 }

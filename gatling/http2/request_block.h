@@ -13,9 +13,9 @@ enum {
 	HTTP2_LIST_MAX = HEAD_MAX
 };
 
-/* Decodes a block; all of it, whatever is wrong with it, so that the next can be decoded. What is wrong first settles
- * what comes of it: nothing behind it is looked at. *request refers to text (HTTP2_TEXT bytes). trailers: of a request
- * whose head has come; then only what is wrong is told.
+/* Decodes a block to its end, even if it is wrong, so that the next can be decoded. The first error settles the result:
+ * nothing behind it is looked at. *request refers to text (HTTP2_TEXT bytes). trailers: the block follows a request
+ * whose head has come; then only errors are reported.
  *    0: it is a request;
  *  > 0: the status to answer it with; 431: the block has not been decoded to its end, the connection cannot go on;
  *  < 0: the negative error: -HTTP2_PROTOCOL_ERROR of the stream, another of the connection. */

@@ -188,8 +188,8 @@ static bool is_dear(const struct response *r) {
 		   (r->representation && r->status != 304 && (r->representation->fd != -1 || r->representation->gzipped));
 }
 
-/* Gives the stream its answer; takes file and source over. The block goes out at once if out is there and has room: it
- * needs no window, and need not be kept. false: no memory, and the stream is gone. */
+/* Gives the stream its response; takes representation and source over. If out is not NULL and has room, writes the
+ * header block at once: it needs no window. false: ENOMEM, and the stream has been freed. */
 static bool fill_stream(struct http2 *h, struct stream *s, const struct request *q, struct response *r,
 						struct http2_output *out) {
 	uint64_t length = 0;
@@ -215,7 +215,7 @@ static bool fill_stream(struct http2 *h, struct stream *s, const struct request 
 	return true;
 }
 
-/* A stream of which everything is out. */
+/* Ends a stream whose response has been written completely. */
 static void end_stream(struct http2 *h, struct stream *s, struct http2_output *out) {
 	if (s->cut) { /* RFC 9113, section 8.1: the rest is not wanted */
 		http2_output_number(h, out, FRAME_RST_STREAM, s->id, HTTP2_NO_ERROR);
@@ -260,7 +260,7 @@ struct connection_info stream_connection_info(const struct http2 *h) {
 		.peer = &h->peer, .port = h->port, .secure = h->secure, .patient = h->waiting_size < HTTP2_WAITING};
 }
 
-/* Whether the answer has to wait until one of those that hold files open, or as much as that, has been sent. */
+/* Returns whether the response has to wait until one of HTTP2_FILES has been sent. */
 static bool must_wait_for_file(const struct http2 *h, const struct response *r) {
 	return r->status && is_dear(r) && h->files >= HTTP2_FILES;
 }
@@ -293,7 +293,7 @@ static bool answer_again(struct http2 *h, struct stream *s) {
 	return answered;
 }
 
-/* What the answer took so long for is there now. */
+/* The job is finished: asks for the answer again. */
 static void resume(struct waiter *waiter) {
 	struct waiting_stream *waiting = (struct waiting_stream *)waiter;
 	struct http2 *h = waiting->http2;
@@ -326,7 +326,7 @@ bool stream_wait(struct http2 *h, const struct stream_request *q, struct job *jo
 	return true;
 }
 
-/* The most urgent of those that wait for a file, if there may be one more. NULL: none. */
+/* Returns the most urgent stream that waits for a file, if there may be one more; otherwise NULL. */
 static struct stream *next_waiting(const struct http2 *h) {
 	for (int i = 0; i < HTTP2_URGENCIES && h->waiting_size && h->files < HTTP2_FILES; i++)
 		for (struct stream *s = h->streams[i].first; s; s = s->next)
@@ -336,7 +336,8 @@ static struct stream *next_waiting(const struct http2 *h) {
 
 /* --- at once --- */
 
-/* Whether a whole file in memory can be sent on the spot: nobody waits who should come first, and there is room. */
+/* Returns whether a file in memory can be written at once: no stream is open that would come first, and there is room.
+ */
 static bool can_answer_at_once(const struct http2 *h, const struct stream_request *q, const struct response *r,
 							   const struct slice *content, size_t room) {
 	size_t overhead = 2 * FRAME_HEADER + 1 + HPACK_STATUS + h->context->server_date_block[h->secure].length;

@@ -1,4 +1,4 @@
-/* answer.c - see answer.h. From top to bottom: method, site, path, who asks, forced redirects, the file, or what takes
+/* answer.c - see answer.h. From top to bottom: method, site, path, passwords, forced redirects, the file, or what takes
  * its place. */
 #include "gatling/site/answer.h"
 
@@ -56,7 +56,7 @@ static size_t append(char *out, struct slice s) {
 	return s.length;
 }
 
-/* The owner's fields for what is no file, which would have most of them. */
+/* The owner's fields for a response without a file; a file's own fields contain most of them. */
 static struct slice header_lines(const struct exchange *x) {
 	static _Thread_local char text[HEADER_OCTETS_MAX];
 	if (!x->headers) return (struct slice){0};
@@ -101,7 +101,7 @@ static void redirect_to_https(const struct exchange *x) {
 	r->location = (struct slice){.at = location, .length = n};
 }
 
-/* What is missing here is looked for in another place. */
+/* Redirects a request for a missing file to the fallback. */
 static void redirect_to_fallback(struct exchange *x) {
 	struct response *r = x->response;
 	const char *fallback = x->content->options->fallback;
@@ -227,8 +227,8 @@ static void answer_file(const struct exchange *x) {
 	if (r->status == 416) r->lines = header_lines(x);
 }
 
-/* A large file has no entity-tag until it has been read. That is done when it is asked for first; who asks for one of
- * which that is done soon, or says something about its entity-tag, waits. */
+/* A large file has no entity-tag until it has been hashed, which begins with the first request for it. A request waits
+ * for that if it is done soon, or if the request depends on the entity-tag. */
 static bool waits_for_etag(struct exchange *x, struct resource *resource, enum coding coding) {
 	const struct representation *f = resource->representation[coding];
 	if (f->validators.etag.at || f->gzipped) return false;
@@ -307,7 +307,7 @@ static size_t complete(struct exchange *x) {
 
 /* --- what takes the place of a file --- */
 
-/* Whether the realms of a path let the request through at which there is no file, so that nobody sees what is there. */
+/* Returns whether the realms of a path where there is no file admit the request: a refusal hides what is there. */
 static bool admitted_nevertheless(struct exchange *x) {
 	struct realm *realm[REALMS_OF_PATH];
 	struct slice path = {.at = x->path, .length = x->site->prefix.length + x->length};
@@ -317,7 +317,7 @@ static bool admitted_nevertheless(struct exchange *x) {
 	return is;
 }
 
-/* /about is about.html, where there is nothing else of that name: so links are written for static hosts. */
+/* /about is about.html if nothing else has that name, as static hosts do it. */
 static bool answer_page(struct exchange *x, int status) {
 	size_t n = x->site->prefix.length + x->length;
 	if (names_directory(x)) return false;
@@ -344,7 +344,7 @@ static bool follow_link(struct exchange *x) {
 	return true;
 }
 
-/* Puts the path of a target of the owner's in the place of what was asked for. false: it leads nowhere. */
+/* Replaces the requested path by that of a target in _redirects. false: it leads nowhere. */
 static bool rewrite(struct exchange *x, struct slice target) {
 	const char *end = target.length ? memchr(target.at, '?', target.length) : NULL;
 	if (end) target.length = (size_t)(end - target.at);
@@ -468,8 +468,8 @@ static void answer_path(struct exchange *x) {
  * site. */
 static const struct slice acme_challenge = SLICE(".well-known/acme-challenge/");
 
-/* Of what is asked for over plain HTTP when all else is sent to HTTPS: a file below acme_challenge, or 404 with nothing
- * of the site's. false: it is sent there, too. */
+/* Answers an ACME challenge over plain HTTP, when all else is redirected to HTTPS: a file below acme_challenge, or 404
+ * without a page of the site. false: the request is to be redirected. */
 static bool answer_challenge(struct exchange *x) {
 	struct response *r = x->response;
 	if (!slice_starts(local_path(x), acme_challenge) || names_directory(x) || !x->admitted) return false;
@@ -509,7 +509,7 @@ void answer(const struct content *c, const struct request *q, const struct conne
 		answer_options(&x, !status);
 		return;
 	}
-	/* decided by what is asked for, not by how that is written */
+	/* decided on the decoded path */
 	if (c->https_port && !arrival->secure && arrival->port) {
 		if (status || !answer_challenge(&x)) redirect_to_https(&x);
 		return;

@@ -20,8 +20,8 @@ struct content_options {
 struct content {
 	const struct content_options *options;
 	struct docroot docroot;
-	/* Each with a thread of its own, so that who guesses passwords holds up no files, who lists directories no
-	 * compression, and a large file no small ones. */
+	/* Each with a thread of its own, so that guessed passwords hold up no files, listings no compression, and a large
+	 * file no small ones. reading: listings, and unpacking gzip; checking: passwords. */
 	struct jobs *compressing, *reading, *checking, *hashing, *hashing_large;
 	struct cache *cache;
 	struct sites *sites;
@@ -32,12 +32,13 @@ struct content {
 	unsigned changes;    /* sites_changes() that the cache knows of */
 };
 
-/* Fills content, which has to stay where it is, from the directory root, for one of so many workers; kept: files that
- * it may keep open, and open: with those that are being sent. 0, or -1 with errno; then, too, it has to be closed. */
+/* Fills content, which has to stay where it is, from the directory root, for one of so many workers. kept: how many
+ * files may be kept open; open: including those that are being sent. 0, or -1 with errno; content_close() is called
+ * then, too. */
 int content_open(struct content *content, io_loop *loop, int root, const struct content_options *options,
 				 unsigned workers, unsigned kept, unsigned open);
 
-/* When nobody waits for a job, nor sends anything of it, any more. */
+/* Frees what content_open() made, when no request waits for a job and no response is being sent. */
 void content_close(struct content *content);
 
 /* Finishes what the threads have done, and resumes the requests that waited; after an io_wait() with io_woken(). */

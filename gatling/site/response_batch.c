@@ -67,9 +67,10 @@ size_t response_batch_memory(const struct response_batch *x) { return sizeof *x 
 
 /* --- the log --- */
 
-enum { TEXTS = 5, ABSENT = UINT16_MAX, UTF8_REST = 3 }; /* so many octets may end a character that has begun */
+/* UTF8_REST: octets that may be missing of a character at the end of a text. */
+enum { TEXTS = 5, ABSENT = UINT16_MAX, UTF8_REST = 3 };
 
-/* What is noted of a request; its texts follow. */
+/* The head of a note; its texts follow. */
 struct noted {
 	time_t when;
 	uint64_t bytes;
