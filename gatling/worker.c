@@ -52,10 +52,8 @@ static int start(struct worker *w) {
 	w->context.options = &w->options->conn;
 	w->context.shed = &w->shed;
 	w->context.batches = (struct batch_pool){.loop = w->context.loop, .log = w->log, .format = w->options->log};
-	w->context.http2 = (struct http2_context){.loop = w->context.loop,
-											  .content = &w->context.content,
-											  .batches = &w->context.batches,
-											  .memory_max = BUDGET_CONNECTION};
+	w->context.http2 = (struct http2_context){
+		.content = &w->context.content, .batches = &w->context.batches, .memory_max = BUDGET_CONNECTION};
 	if (!w->context.loop || content_open(&w->context.content, w->context.loop, w->root, &w->options->site,
 										 (unsigned)w->options->workers, cached, open) == -1)
 		return -1;

@@ -3,7 +3,7 @@
 #ifndef GATLING_WORKER_H
 #define GATLING_WORKER_H
 
-#include "gatling/conn/context.h"
+#include "gatling/conn/conn_context.h"
 #include "gatling/conn/shed.h"
 #include "gatling/log/log.h"
 #include "gatling/options.h"

@@ -1,12 +1,11 @@
-/* conn.c - see conn.h: the life of a connection, its bytes, through TLS if need be, and what the loop reports of it. */
+/* conn.c - see conn.h: the life of a connection. step() shows its states, and run() how it goes from one to the next.
+ */
 #include "gatling/conn/conn.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "gatling/base/platform.h"
-#include "gatling/conn/budget.h"
 #include "gatling/conn/conn_state.h"
 #include "gatling/http2/http2.h"
 
@@ -22,45 +21,10 @@ struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure
 	c->context = w;
 	c->port = (uint16_t)port;
 	c->peer = peer_of(peer);
-	c->state = secure ? CONN_HANDSHAKE : CONN_READ;
-	c->awaited = CONN_AWAIT_NOTHING;
+	c->state = secure ? CONN_HANDSHAKE : CONN_IDLE;
 	w->connections++;
 	return c;
 }
-
-/* --- the bytes --- */
-
-ssize_t conn_receive(struct conn_context *w, struct conn *c, char *buffer, size_t length) {
-	return c->tls ? tls_read(c->tls, buffer, length) : io_tryread(w->loop, c->fd, buffer, length);
-}
-
-enum iob_result conn_transmit(struct conn_context *w, struct conn *c, iob *batch, uint64_t most, enum io_rest rest,
-							  uint64_t *sent) {
-	return c->tls ? tls_send(c->tls, batch, most, rest, sent) : iob_send(w->loop, c->fd, batch, most, rest, sent);
-}
-
-uint64_t conn_share(const struct conn_context *w, const struct conn *c) {
-	return c->state == CONN_WRITE ? w->share : CONN_SHARE_MOST;
-}
-
-bool conn_keep_input(struct conn *c, const char *data, size_t length) {
-	c->input = length ? malloc(length) : NULL;
-	c->input_length = c->input ? (uint32_t)length : 0;
-	if (c->input) memcpy(c->input, data, length);
-	return c->input || !length;
-}
-
-size_t conn_fetch_input(struct conn_context *w, struct conn *c) {
-	size_t length = c->input_length;
-	if (!length) return 0;
-	memcpy(w->scratch, c->input, length);
-	free(c->input);
-	c->input = NULL;
-	c->input_length = 0;
-	return length;
-}
-
-/* --- the end --- */
 
 void conn_close(struct conn_context *w, struct conn *c) {
 	if (c->responses) {
@@ -70,7 +34,7 @@ void conn_close(struct conn_context *w, struct conn *c) {
 	if (c->tls) tls_close(c->tls);
 	tls_free(c->tls);
 	http2_free(c->http2);
-	conn_http1_stop_waiting(c);
+	waiting_request_free(c->waiting);
 	free(c->input);
 	io_close(w->loop, c->fd);
 	w->memory -= c->memory;
@@ -83,26 +47,12 @@ struct conn *conn_of(const struct conn_context *w, int fd) {
 	return cookie && *(enum cookie_kind *)cookie == COOKIE_CONNECTION ? cookie : NULL;
 }
 
-bool conn_idle(const struct conn *c) {
-	if (c->state != CONN_READ || c->awaited != CONN_AWAIT_REQUEST) return false;
-	return c->http2 ? http2_idle(c->http2) : !c->input_length;
-}
-
-/* A client of HTTP/2 that is still reading may send a frame, which after close(2) would reset the connection. */
-bool conn_can_close_idle(const struct conn *c) { return !c->http2 || platform_send_queue(c->fd) <= 0; }
-
-bool conn_unfinished(const struct conn *c) {
-	if (c->state == CONN_HANDSHAKE) return c->awaited == CONN_AWAIT_HANDSHAKE;
-	return c->state == CONN_READ && (c->http2 ? http2_in_block(c->http2) : c->awaited == CONN_AWAIT_HEAD);
-}
-
-int64_t conn_since(const struct conn *c) { return c->since_ms; }
-
 /* --- what it keeps --- */
 
 static size_t memory(const struct conn *c) {
 	size_t n = c->input_length;
 	if (c->responses) n += response_batch_memory(c->responses);
+	if (c->waiting) n += c->waiting->memory;
 	if (c->tls) n += tls_memory(c->tls);
 	if (c->http2) n += http2_memory(c->http2);
 	return n;
@@ -111,11 +61,12 @@ static size_t memory(const struct conn *c) {
 size_t conn_memory(const struct conn *c) { return c->memory; }
 
 void conn_close_over_budget(struct conn_context *w, struct conn *c) {
-	if (c->http2 && c->state != CONN_LINGER) conn_http2_send_goaway(w, c, true);
+	if (c->state == CONN_HTTP2) conn_http2_send_goaway(c, true);
 	conn_close(w, c);
 }
 
-void conn_update_memory(struct conn_context *w, struct conn *c) {
+/* Updates the account of the memory that is kept for the connection, and closes it if that is over its budget. */
+static void update_memory(struct conn_context *w, struct conn *c) {
 	size_t now = memory(c);
 	if (now == c->memory) return; /* as ever while nothing is kept */
 	w->memory += now - c->memory;
@@ -123,169 +74,199 @@ void conn_update_memory(struct conn_context *w, struct conn *c) {
 	if (now > BUDGET_CONNECTION) conn_close_over_budget(w, c);
 }
 
+/* --- the states --- */
+
+static enum conn_state handshake(struct conn *c, struct conn_run *run) {
+	struct conn_context *w = c->context;
+	size_t length = 0;
+	if (!c->tls && !(c->tls = tls_new(w->tls, w->loop, c->fd))) return CONN_CLOSED;
+	/* when others have used up this turn, this one comes first in the next */
+	enum tls_result result = w->handshakes < TLS_HANDSHAKES ? tls_handshake(c->tls, w->scratch, &length) : TLS_AGAIN;
+	w->handshakes++;
+	switch (result) {
+	case TLS_AGAIN: return CONN_HANDSHAKE;
+	case TLS_FAILED: return conn_end(c, true); /* the client may still be sending, and has to read the alert */
+	case TLS_CLEAR:
+		tls_free(c->tls);
+		c->tls = NULL;
+		return conn_http1_refuse_clear(c, run);
+	case TLS_DONE: break;
+	}
+	if (tls_chose_http2(c->tls) && !(c->http2 = http2_new(&w->http2, &http2_connection, c, &c->peer, c->port, true)))
+		return CONN_CLOSED;
+	if (!conn_read(c, &run->input)) return CONN_CLOSED;
+	return c->http2 ? CONN_HTTP2 : CONN_IDLE;
+}
+
+static enum conn_state linger(struct conn *c, struct conn_run *run) {
+	c->lingered += (uint32_t)run->input.length;
+	run->input.length = 0;
+	return c->lingered > CONN_LINGER_BYTES ? CONN_CLOSED : CONN_LINGER;
+}
+
+/* Does what the state asks for. Returns the next one; the same: it has to wait. */
+static enum conn_state step(struct conn *c, struct conn_run *run) {
+	switch ((enum conn_state)c->state) {
+	case CONN_HANDSHAKE: return handshake(c, run);
+	case CONN_IDLE:
+	case CONN_HEAD: return conn_http1_head(c, run);
+	case CONN_CONTINUE: return conn_http1_continue(c);
+	case CONN_BODY: return conn_http1_body(c, run);
+	case CONN_JOB: return conn_http1_job(c, run);
+	case CONN_WRITE: return conn_http1_write(c, run);
+	case CONN_HTTP2: return conn_http2_exchange(c, run);
+	case CONN_LINGER: return linger(c, run);
+	case CONN_CLOSED: break;
+	}
+	return CONN_CLOSED;
+}
+
+/* --- what it waits for --- */
+
+static bool wants_input(const struct conn *c) {
+	switch ((enum conn_state)c->state) {
+	case CONN_HANDSHAKE: return !conn_blocked(c);
+	case CONN_IDLE:
+	case CONN_HEAD:
+	case CONN_BODY:
+	case CONN_LINGER: return true;
+	case CONN_HTTP2: return !c->input_ended && !(c->output_waits && c->ending);
+	case CONN_CONTINUE:
+	case CONN_JOB:
+	case CONN_WRITE:
+	case CONN_CLOSED: break;
+	}
+	return false;
+}
+
+static bool output_waits(const struct conn *c) {
+	return c->state == CONN_WRITE || c->state == CONN_CONTINUE || (c->state == CONN_HTTP2 && c->output_waits);
+}
+
+/* What TLS has to send by itself goes out in any state. */
+static bool wants_output(const struct conn *c) {
+	return output_waits(c) || (c->state != CONN_LINGER && conn_blocked(c));
+}
+
+/* Returns whether requests of HTTP/1.1 are read. */
+static bool reads_requests(const struct conn *c) {
+	return c->state == CONN_IDLE || c->state == CONN_HEAD || c->state == CONN_BODY;
+}
+
+/* Waits for what the state needs. */
+static void wait_for_events(struct conn_context *w, struct conn *c, const struct conn_run *run) {
+	bool closed = c->state == CONN_CLOSED || (reads_requests(c) && c->tls && tls_ended(c->tls));
+	if (closed || !conn_keep_input(c, run->input)) {
+		conn_close(w, c);
+		return;
+	}
+	if (run->progress) conn_set_deadline(c);
+	bool input = wants_input(c), output = wants_output(c);
+	if (!input) io_dontwantread(w->loop, c->fd);
+	if (!output) io_dontwantwrite(w->loop, c->fd);
+	if ((input && io_wantread(w->loop, c->fd) == -1) || (output && io_wantwrite(w->loop, c->fd) == -1))
+		conn_close(w, c);
+	else update_memory(w, c);
+}
+
+/* A worker that stops closes idle connections, but answers a request that has come meanwhile. */
+static bool has_last_request(struct conn *c, struct conn_run *run) {
+	if (conn_read(c, &run->input) && run->input.length) return true;
+	c->state = CONN_CLOSED;
+	return false;
+}
+
+/* Goes from state to state until the connection has to wait, or ends. */
+static void go(struct conn_context *w, struct conn *c, struct conn_run *run) {
+	enum conn_state before;
+	run->progress |= !c->since_ms;
+	run->resumed = output_waits(c);
+	do {
+		before = (enum conn_state)c->state;
+		if (c->input_length && !run->input.length && reads_requests(c)) run->input = conn_fetch_input(c);
+		c->state = (uint8_t)step(c, run);
+		run->progress |= c->state != before;
+	} while (c->state != before || (c->state == CONN_IDLE && w->draining && has_last_request(c, run)));
+	wait_for_events(w, c, run);
+}
+
+static void resume(struct conn *c) {
+	struct conn_run run = {.progress = false};
+	go(c->context, c, &run);
+}
+
+void conn_job_done(void *conn) { resume(conn); }
+
+static void send_more(void *connection) { resume(connection); }
+
+static void close_connection(void *connection) {
+	struct conn *c = connection;
+	conn_close(c->context, c);
+}
+
+const struct http2_connection http2_connection = {.send = send_more, .close = close_connection};
+
+/* --- what the loop reports --- */
+
+void conn_readable(struct conn_context *w, struct conn *c) {
+	struct conn_run run = {.known = c->input_length};
+	if (c->state == CONN_HANDSHAKE || conn_read(c, &run.input)) go(w, c, &run);
+	else conn_close(w, c);
+}
+
+void conn_writable(struct conn_context *w, struct conn *c) {
+	if (!reads_requests(c) && c->state != CONN_JOB) {
+		resume(c);
+		return;
+	}
+	enum iob_result sent = tls_flush(c->tls);
+	if (sent == IOB_FAILED) conn_close(w, c);
+	else if (sent == IOB_DONE) io_dontwantwrite(w->loop, c->fd);
+}
+
+void conn_timed_out(struct conn_context *w, struct conn *c) {
+	struct conn_run run = {.drained = c->state == CONN_HTTP2 && http2_end_announced(c->http2)};
+	if (run.drained) {
+		go(w, c, &run);
+	} else if (c->state == CONN_HEAD || c->state == CONN_BODY) {
+		c->state = (uint8_t)conn_http1_refuse_late(c, &run);
+		run.progress = true;
+		go(w, c, &run);
+	} else if (!conn_extend_deadline(c)) {
+		if (c->state == CONN_HTTP2) conn_http2_send_goaway(c, false);
+		conn_close(w, c);
+	}
+}
+
+/* --- what shed.c and the end of the worker look at --- */
+
+bool conn_idle(const struct conn *c) {
+	return c->state == CONN_IDLE || (c->state == CONN_HTTP2 && !c->output_waits && http2_idle(c->http2));
+}
+
+bool conn_unfinished(const struct conn *c) {
+	if (c->state == CONN_HTTP2) return !c->output_waits && http2_in_block(c->http2);
+	return c->state == CONN_HANDSHAKE || c->state == CONN_HEAD;
+}
+
+/* A client of HTTP/2 that is still reading may send a frame, which after close(2) would reset the connection. */
+bool conn_can_close_idle(const struct conn *c) { return !c->http2 || platform_send_queue(c->fd) <= 0; }
+
+int64_t conn_since(const struct conn *c) { return c->since_ms; }
+
 bool conn_close_idle(struct conn_context *w, struct conn *c) {
+	struct conn_run run = {.known = c->input_length}; /* part of a frame */
 	if (!conn_can_close_idle(c)) return false;
-	size_t kept = conn_fetch_input(w, c); /* part of a frame */
-	ssize_t n = conn_receive(w, c, w->scratch + kept, CONN_SCRATCH - kept);
-	if (n > 0) {
-		if (c->http2) conn_http2_run(w, c, w->scratch, kept + (size_t)n);
-		else conn_http1_run(w, c, w->scratch, kept + (size_t)n);
+	if (conn_read(c, &run.input) && run.input.length > run.known) {
+		go(w, c, &run);
 		return false;
 	}
-	if (c->http2) conn_http2_send_goaway(w, c, false);
+	if (c->http2) conn_http2_send_goaway(c, false);
 	conn_close(w, c);
 	return true;
 }
 
 void conn_drain(struct conn_context *w, struct conn *c) {
-	if (c->http2 && c->state != CONN_LINGER) conn_http2_drain(w, c);
+	if (c->state == CONN_HTTP2) resume(c); /* announces the end */
 	else if (conn_idle(c)) (void)conn_close_idle(w, c);
-}
-
-static int64_t milliseconds(int seconds) { return seconds ? (int64_t)seconds * 1000 : CONN_NEVER_MS; }
-
-static int64_t timeout_ms(const struct conn_context *w, const struct conn *c) {
-	const struct conn_options *o = w->options;
-	if (c->http2 && c->state != CONN_LINGER && http2_end_announced(c->http2)) return HTTP2_DRAIN_MS;
-	if (conn_unfinished(c)) return milliseconds(o->head_timeout_s);
-	return milliseconds(conn_idle(c) ? o->keepalive_timeout_s : o->timeout_s);
-}
-
-void conn_set_timeout(struct conn_context *w, struct conn *c) {
-	c->since_ms = io_now(w->loop);
-	io_timeout(w->loop, c->fd, c->since_ms + timeout_ms(w, c));
-}
-
-/* Closing with input that has not been read would reset the connection, and the last response would be lost. */
-void conn_end(struct conn_context *w, struct conn *c) {
-	if (c->tls) tls_close(c->tls);
-	/* shutdown(2) also without lingering: after close(2) alone, input that was not read would reset the connection, and
-	 * the response that waits for the FIN would be lost */
-	if (shutdown(c->fd, SHUT_WR) == -1 || !c->linger) {
-		conn_close(w, c);
-		return;
-	}
-	c->state = CONN_LINGER;
-	c->lingered = c->stalled_ms = 0;
-	c->unread = INT32_MAX;
-	io_dontwantwrite(w->loop, c->fd);
-	io_timeout(w->loop, c->fd, io_now(w->loop) + CONN_LINGER_MS);
-	if (io_wantread(w->loop, c->fd) == -1) conn_close(w, c);
-	else conn_update_memory(w, c);
-}
-
-static void linger(struct conn_context *w, struct conn *c) {
-	ssize_t n = io_tryread(w->loop, c->fd, w->scratch, CONN_SCRATCH);
-	if (n > 0) c->lingered += (uint32_t)n;
-	if (n == 0 || (n == -1 && errno != EAGAIN) || c->lingered > CONN_LINGER_BYTES) conn_close(w, c);
-}
-
-/* --- TLS --- */
-
-/* Goes on with the handshake, and then with the requests that have come behind it. */
-static void continue_handshake(struct conn_context *w, struct conn *c) {
-	size_t length = 0;
-	if (!c->tls && !(c->tls = tls_new(w->tls, w->loop, c->fd))) {
-		conn_close(w, c);
-		return;
-	}
-	if (c->awaited != CONN_AWAIT_HANDSHAKE) {
-		c->awaited = CONN_AWAIT_HANDSHAKE;
-		conn_set_timeout(w, c);
-	}
-	/* when others have used up this turn, this one comes first in the next */
-	enum tls_result result = w->handshakes < TLS_HANDSHAKES ? tls_handshake(c->tls, w->scratch, &length) : TLS_AGAIN;
-	w->handshakes++;
-	switch (result) {
-	case TLS_DONE:
-		c->state = CONN_READ;
-		if (tls_chose_http2(c->tls) &&
-			!(c->http2 = http2_new(&w->http2, &http2_connection, c, c->fd, &c->peer, c->port, true)))
-			conn_close(w, c);
-		else conn_readable(w, c);
-		return;
-	case TLS_FAILED: /* the client may still be sending, and shall read the alert */
-		c->linger = true;
-		conn_end(w, c);
-		return;
-	case TLS_CLEAR:
-		tls_free(c->tls);
-		c->tls = NULL;
-		c->state = CONN_READ;
-		conn_http1_refuse_clear(w, c);
-		return;
-	case TLS_AGAIN: break;
-	}
-	bool writes = tls_blocked(c->tls);
-	if (writes) io_dontwantread(w->loop, c->fd);
-	else io_dontwantwrite(w->loop, c->fd);
-	if ((writes ? io_wantwrite(w->loop, c->fd) : io_wantread(w->loop, c->fd)) == -1) conn_close(w, c);
-	else conn_update_memory(w, c);
-}
-
-/* --- what the loop reports --- */
-
-void conn_readable(struct conn_context *w, struct conn *c) {
-	if (c->state == CONN_LINGER) {
-		linger(w, c);
-		return;
-	}
-	if (c->state == CONN_HANDSHAKE) {
-		continue_handshake(w, c);
-		return;
-	}
-	size_t kept = conn_fetch_input(w, c);
-	ssize_t n = conn_receive(w, c, w->scratch + kept, CONN_SCRATCH - kept);
-	if (n == 0 && c->http2) {
-		conn_http2_input_ended(w, c);
-		return;
-	}
-	if (n == 0 || (n == -1 && errno != EAGAIN)) {
-		conn_close(w, c);
-		return;
-	}
-	size_t length = kept + (n > 0 ? (size_t)n : 0);
-	if (c->http2) conn_http2_run(w, c, w->scratch, length);
-	else conn_http1_receive(w, c, kept, length);
-}
-
-void conn_writable(struct conn_context *w, struct conn *c) {
-	if (c->state == CONN_HANDSHAKE) continue_handshake(w, c);
-	else if (c->http2) conn_http2_writable(w, c);
-	else conn_http1_writable(w, c);
-}
-
-/* Returns whether the client has acknowledged anything since the last look. The loop cannot tell: a socket becomes
- * writable only when much of it is free, which with a slow reader takes longer than the timeout. */
-static bool has_acknowledged(struct conn *c) {
-	long unread = platform_send_queue(c->fd);
-	bool reads = unread != -1 && unread < c->unread;
-	c->unread = (int32_t)unread;
-	return reads;
-}
-
-/* Closes a lingering connection if everything is acknowledged, or if nothing has been for timeout_s, rounded up to
- * whole looks. */
-static void continue_lingering(struct conn_context *w, struct conn *c, bool reads) {
-	c->stalled_ms = reads ? 0 : c->stalled_ms + CONN_LINGER_MS;
-	bool waits = c->unread > 0 && c->stalled_ms < milliseconds(w->options->timeout_s);
-	if (waits) io_timeout(w->loop, c->fd, io_now(w->loop) + CONN_LINGER_MS);
-	else conn_close(w, c);
-}
-
-void conn_timed_out(struct conn_context *w, struct conn *c) {
-	bool reads = has_acknowledged(c), sent_all = c->unread <= 0;
-	if (c->state == CONN_LINGER) {
-		continue_lingering(w, c, reads);
-	} else if (c->http2 && http2_end_announced(c->http2)) {
-		conn_http2_finish(w, c);
-	} else if ((c->state == CONN_WRITE && (reads || io_reading(w->loop, c->fd))) ||
-			   (c->state == CONN_READ && c->http2 && ((reads && !sent_all) || http2_waits(c->http2)))) {
-		conn_set_timeout(w, c);
-	} else if (c->http2) {
-		conn_http2_send_goaway(w, c, false);
-		conn_close(w, c);
-	} else {
-		conn_http1_timed_out(w, c);
-	}
 }

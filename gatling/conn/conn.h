@@ -4,7 +4,7 @@
 
 #include <sys/socket.h>
 
-#include "gatling/conn/context.h"
+#include "gatling/conn/conn_context.h"
 
 struct conn;
 

@@ -1,11 +1,13 @@
-/* conn_state.h - the inside of a connection, for the files that it consists of: conn.c (its life, TLS, deadlines),
- * http1.c and http2.c (the two protocols). */
+/* conn_state.h - the inside of a connection, for the files that it consists of: conn.c (its life: the only switch over
+ * the states), conn_http1.c and conn_http2.c (what the states do), deadline.c and transport.c (what they use). Calls go
+ * in this order only. */
 #ifndef GATLING_CONN_CONN_STATE_H
 #define GATLING_CONN_CONN_STATE_H
 
-#include "gatling/conn/context.h"
+#include "gatling/conn/conn_context.h"
 #include "gatling/http/body.h"
 #include "gatling/site/response_batch.h"
+#include "gatling/site/waiting_request.h"
 
 enum {
 	CONN_PIPELINE_MAX = 64,           /* responses sent together */
@@ -16,29 +18,27 @@ enum {
 	CONN_LINGER_MS = 2000,
 	CONN_LINGER_BYTES = 4 * 1024 * 1024
 };
-#define CONN_NEVER_MS INT64_C(3153600000000) /* a hundred years, for a timeout that is switched off */
 
-/* The deadline of each state (see conn_timed_out()):
- *   CONN_HANDSHAKE                head_timeout_s, from the start
- *   CONN_READ, head or block      head_timeout_s, from its first byte; then 408 (HTTP/1.1)
- *   CONN_READ, body               timeout_s, from its start; then 408
- *   CONN_READ, idle               keepalive_timeout_s
- *   CONN_READ, open streams       timeout_s since the last request or output; renewed while the client acknowledges
- *   CONN_WAIT                     none
- *   CONN_WRITE                    timeout_s; renewed if the client has acknowledged anything: so a client that stops is
- *                                 closed between one and two timeouts later
- *   CONN_LINGER                   see CONN_LINGER_MS */
+/* What a connection is doing. Its deadline, which is set when the state changes, is in deadline.c. */
 enum conn_state {
-	CONN_HANDSHAKE, /* a TLS handshake */
-	CONN_READ,      /* waits for a request, or for the rest of one */
-	CONN_WAIT,      /* HTTP/1.1: the request waits for a job; streams wait by themselves, see http2/stream.c */
-	CONN_WRITE,     /* waits until the socket takes more of the responses; HTTP/1.1 reads nothing meanwhile */
-	CONN_LINGER     /* has sent its last response, and reads and drops what still comes */
+	CONN_HANDSHAKE, /* the TLS handshake */
+	CONN_IDLE,      /* HTTP/1.1: nothing of the next request has been read */
+	CONN_HEAD,      /* HTTP/1.1: part of a request head has been read */
+	CONN_CONTINUE,  /* HTTP/1.1: a 100 has to be sent before the body of the request comes */
+	CONN_BODY,      /* HTTP/1.1: the response is ready, and is sent when the body of the request has been read */
+	CONN_JOB,       /* HTTP/1.1: the request waits for a job; nothing is read */
+	CONN_WRITE,     /* HTTP/1.1: responses are sent; nothing is read */
+	CONN_HTTP2,     /* HTTP/2: frames come and go */
+	CONN_LINGER,    /* the last response has been sent; what still comes is read and dropped */
+	CONN_CLOSED     /* the connection is to be freed */
 };
 
-/* What CONN_READ and CONN_HANDSHAKE wait for. The deadline is set when this changes: bytes that trickle in do not move
- * it. */
-enum awaited { CONN_AWAIT_NOTHING, CONN_AWAIT_HANDSHAKE, CONN_AWAIT_REQUEST, CONN_AWAIT_HEAD, CONN_AWAIT_BODY };
+/* What follows the responses under way. */
+enum conn_ending {
+	CONN_PERSISTS,
+	CONN_ENDS,   /* the end; if the client has sent more, CONN_LINGER first */
+	CONN_LINGERS /* CONN_LINGER: the client may still be sending */
+};
 
 struct conn {
 	enum cookie_kind kind;
@@ -46,21 +46,18 @@ struct conn {
 	struct conn_context *context;
 	struct peer peer;
 	uint16_t port;
-	uint8_t state, awaited;
-	bool begun : 1;         /* a request has been read: the connection stays HTTP/1.1 */
-	bool closing : 1;       /* no further request is read */
-	bool linger : 1;        /* the client may still be sending: linger before closing */
-	bool owes_continue : 1; /* the client waits for a 100 */
-	bool head : 1;          /* the request whose body is read is a HEAD */
-	bool ended : 1;         /* HTTP/2: the client sends nothing more */
+	uint8_t state, ending;
+	bool begun : 1;        /* a request has been read: the connection stays HTTP/1.1 */
+	bool head : 1;         /* CONN_BODY: the request is a HEAD */
+	bool output_waits : 1; /* CONN_HTTP2: frames wait for the socket, or for a file to be read */
+	bool input_ended : 1;  /* CONN_HTTP2: the client sends nothing more */
 	struct body body;
-	int32_t
-		unread; /* send queue when it was last looked at; INT32_MAX: it was not, and the next look counts as progress */
-	uint32_t lingered;               /* CONN_LINGER: bytes dropped, */
-	uint32_t stalled_ms;             /* and how long nothing has been acknowledged */
-	uint32_t memory;                 /* that is kept for it, as the worker has it in its sum */
-	int64_t since_ms;                /* when its deadline was set */
-	struct waiting_request *waiting; /* the request that waits for a job; NULL: none */
+	int32_t unread;      /* the send queue when the deadline passed last; INT32_MAX: not looked at since it was set */
+	uint32_t lingered;   /* CONN_LINGER: bytes dropped, */
+	uint32_t stalled_ms; /* and how long nothing has been acknowledged */
+	uint32_t memory;     /* that is kept for it, as the worker has it in its sum */
+	int64_t since_ms;    /* when its deadline was set; 0: there is none yet */
+	struct waiting_request *waiting; /* CONN_JOB; otherwise NULL */
 	struct tls *tls;                 /* NULL: none */
 	struct http2 *http2;             /* NULL: this is HTTP/1.1 */
 	struct response_batch *responses;
@@ -68,78 +65,76 @@ struct conn {
 	uint32_t input_length;
 };
 
-/* --- conn.c --- */
+/* What the functions of the states pass on to each other while a connection runs. */
+struct conn_run {
+	struct slice input; /* bytes at hand, in the scratch buffer; what is used is taken off the front */
+	size_t known;       /* of them, bytes that have been looked at before */
+	bool progress;      /* the deadline is set anew */
+	bool resumed;       /* output was waiting: the connection gets its share of the worker's turn only */
+	bool drained;       /* HTTP/2: the time between the two GOAWAYs is over */
+};
 
-/* io_tryread() and iob_send(), through TLS if the connection uses it. rest is IO_MORE for the last bytes of the
- * connection: its end (close_notify, FIN) leaves with them. So it is never IO_MORE for an interim response. */
-ssize_t conn_receive(struct conn_context *context, struct conn *conn, char *buffer, size_t length);
-enum iob_result conn_transmit(struct conn_context *context, struct conn *conn, iob *batch, uint64_t most,
-							  enum io_rest rest, uint64_t *sent);
+/* --- transport.c: the bytes --- */
 
-/* Returns IO_MORE if the connection ends with the responses under way, which saves a segment each way. */
-static inline enum io_rest conn_rest(const struct conn *conn) { return conn->closing ? IO_MORE : IO_LAST; }
+/* io_tryread() and iob_send(), through TLS if the connection uses it. The last bytes of a connection go with IO_MORE:
+ * its end (close_notify, FIN) leaves with them, which saves a segment each way. */
+ssize_t conn_receive(struct conn *conn, char *buffer, size_t length);
+enum iob_result conn_transmit(struct conn *conn, iob *batch, uint64_t most, enum io_rest rest, uint64_t *sent);
 
-/* Whether TLS has something to send without a batch. */
+/* Returns whether TLS has something to send without a batch. */
 static inline bool conn_blocked(const struct conn *conn) { return conn->tls && tls_blocked(conn->tls); }
 
-/* Returns how many bytes the connection may send in this turn. */
-uint64_t conn_share(const struct conn_context *context, const struct conn *conn);
-
-/* Sets the deadline for what state and awaited say that the connection waits for. */
-void conn_set_timeout(struct conn_context *context, struct conn *conn);
-
-/* Called when the connection begins to wait: updates the account of the memory that is kept for it, and closes it if
- * that is over BUDGET_CONNECTION. */
-void conn_update_memory(struct conn_context *context, struct conn *conn);
+/* Reads what the client has sent into the scratch buffer, behind what was kept of it. *input: both. EAGAIN is no error.
+ * false: the connection has ended or failed. */
+bool conn_read(struct conn *conn, struct slice *input);
 
 /* Copies bytes that are needed later out of the scratch buffer, which other connections use meanwhile. false: ENOMEM.
  */
-bool conn_keep_input(struct conn *conn, const char *data, size_t length);
+bool conn_keep_input(struct conn *conn, struct slice input);
 
-/* Moves the bytes that were kept to the front of the scratch buffer. Returns their length. */
-size_t conn_fetch_input(struct conn_context *context, struct conn *conn);
+/* Moves the bytes that were kept to the front of the scratch buffer. */
+struct slice conn_fetch_input(struct conn *conn);
 
-/* Called when the last response has been sent: closes the connection, or lets it linger. */
-void conn_end(struct conn_context *context, struct conn *conn);
+/* Ends the sending side. Returns the state that follows. */
+enum conn_state conn_end(struct conn *conn, bool linger);
 
-/* --- http1.c --- */
+/* --- deadline.c --- */
 
-/* Answers as many requests as it can from the bytes at hand, which lie in the scratch buffer. */
-void conn_http1_run(struct conn_context *context, struct conn *conn, const char *data, size_t length);
+/* Sets the deadline of the connection's state. */
+void conn_set_deadline(struct conn *conn);
 
-/* Takes bytes that were read behind those kept. There may be none (EAGAIN). */
-void conn_http1_receive(struct conn_context *context, struct conn *conn, size_t kept, size_t length);
+/* Called when the deadline has passed. Sets another and returns true if the client still reads, or something is done
+ * for it. */
+bool conn_extend_deadline(struct conn *conn);
 
-void conn_http1_writable(struct conn_context *context, struct conn *conn);
-void conn_http1_timed_out(struct conn_context *context, struct conn *conn);
+/* --- conn_http1.c: the functions of the states, which return the next one; the same: it has to wait --- */
 
-/* Ends the wait for a job. */
-void conn_http1_stop_waiting(struct conn *conn);
+enum conn_state conn_http1_head(struct conn *conn, struct conn_run *run); /* CONN_IDLE, CONN_HEAD */
+enum conn_state conn_http1_continue(struct conn *conn);
+enum conn_state conn_http1_body(struct conn *conn, struct conn_run *run);
+enum conn_state conn_http1_job(struct conn *conn, struct conn_run *run);
+enum conn_state conn_http1_write(struct conn *conn, struct conn_run *run);
+
+/* Answers a request that has not come in time (408). */
+enum conn_state conn_http1_refuse_late(struct conn *conn, struct conn_run *run);
 
 /* Answers a client that speaks plain HTTP to the HTTPS port (400). */
-void conn_http1_refuse_clear(struct conn_context *context, struct conn *conn);
+enum conn_state conn_http1_refuse_clear(struct conn *conn, struct conn_run *run);
 
-/* --- http2.c --- */
+/* --- conn_http2.c --- */
+
+/* CONN_HTTP2: handles the frames at hand, and sends what streams have to send. */
+enum conn_state conn_http2_exchange(struct conn *conn, struct conn_run *run);
+
+/* Sends a GOAWAY, if the socket takes it at once. calm: with ENHANCE_YOUR_CALM, because too much memory is kept. */
+void conn_http2_send_goaway(struct conn *conn, bool calm);
+
+/* --- conn.c --- */
+
+/* Called when the job that a connection waits for is done. */
+void conn_job_done(void *conn);
 
 /* How http2/ reaches its connection. */
 extern const struct http2_connection http2_connection;
-
-/* Handles the frames at hand, which lie in the scratch buffer. */
-void conn_http2_run(struct conn_context *context, struct conn *conn, const char *data, size_t length);
-
-/* Sends what streams have to send, and waits for what comes next. */
-void conn_http2_writable(struct conn_context *context, struct conn *conn);
-
-/* Announces the end of the connection to the client (first GOAWAY). */
-void conn_http2_drain(struct conn_context *context, struct conn *conn);
-
-/* Ends the connection after the announcement: no further streams are accepted (second GOAWAY). */
-void conn_http2_finish(struct conn_context *context, struct conn *conn);
-
-/* The client has closed its side. */
-void conn_http2_input_ended(struct conn_context *context, struct conn *conn);
-
-/* Sends a GOAWAY, if the socket takes it at once. calm: with ENHANCE_YOUR_CALM, because too much memory is kept. */
-void conn_http2_send_goaway(struct conn_context *context, struct conn *conn, bool calm);
 
 #endif

@@ -38,6 +38,6 @@ void shed_say_full(struct conn_context *context);
 
 /* Called when more memory is kept for clients than is allowed: closes the connections for which most is kept, until
  * there is room again. */
-void shed_memory(struct conn_context *context);
+__attribute__((cold)) void shed_memory(struct conn_context *context);
 
 #endif

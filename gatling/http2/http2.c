@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "gatling/http2/stream.h"
-#include "io/io.h"
 
 static const struct slice preface = SLICE("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
@@ -16,7 +15,7 @@ bool http2_begins(const char *data, size_t length) {
 }
 
 struct http2 *http2_new(const struct http2_context *context, const struct http2_connection *functions, void *connection,
-						int fd, const struct peer *peer, unsigned port, bool secure) {
+						const struct peer *peer, unsigned port, bool secure) {
 	struct http2 *h = calloc(1, sizeof *h);
 	if (!h || nghttp2_hd_inflate_new(&h->inflater) != 0) {
 		free(h);
@@ -25,7 +24,6 @@ struct http2 *http2_new(const struct http2_context *context, const struct http2_
 	h->context = context;
 	h->functions = functions;
 	h->connection = connection;
-	h->fd = fd;
 	h->peer = *peer;
 	h->port = (uint16_t)port;
 	h->secure = secure;
@@ -57,7 +55,7 @@ size_t http2_memory(const struct http2 *h) {
 bool http2_idle(const struct http2 *h) { return !h->open && !h->block_stream; }
 bool http2_ended(const struct http2 *h) { return h->failed || ((h->draining || h->leaving) && http2_idle(h)); }
 
-bool http2_waits(const struct http2 *h) { return h->jobs; }
+bool http2_waits(const struct http2 *h) { return stream_waits(h); }
 bool http2_in_block(const struct http2 *h) { return h->block_stream; }
 
 bool http2_progress(struct http2 *h) {
@@ -132,7 +130,7 @@ static bool floods(struct http2 *h, enum http2_flood kind, struct http2_output *
 		[HTTP2_FLOOD_RESETS] = HTTP2_RESETS,     [HTTP2_FLOOD_PINGS] = HTTP2_PINGS,
 		[HTTP2_FLOOD_SETTINGS] = HTTP2_SETTINGS, [HTTP2_FLOOD_EMPTY] = HTTP2_EMPTY,
 		[HTTP2_FLOOD_UPDATES] = HTTP2_UPDATES,   [HTTP2_FLOOD_OTHERS] = HTTP2_OTHERS};
-	int64_t second = io_now(h->context->loop) / 1000;
+	int64_t second = h->context->content->now_ms / 1000;
 	if (second != h->second) {
 		memset(h->count, 0, sizeof h->count);
 		h->second = second;
@@ -530,4 +528,10 @@ size_t http2_receive(struct http2 *h, const char *data, size_t length, bool bloc
 
 bool http2_sendable(const struct http2 *h) { return !h->failed && stream_sendable(h); }
 
-void http2_produce(struct http2 *h, struct http2_output *out) { stream_produce(h, out); }
+bool http2_next(struct http2 *h, struct http2_content *content, const struct http2_output *out) {
+	return stream_next(h, content, out);
+}
+
+void http2_write(struct http2 *h, const struct http2_content *content, ssize_t length, struct http2_output *out) {
+	stream_write(h, content, length, out);
+}

@@ -6,7 +6,7 @@
 #ifndef GATLING_HTTP2_HTTP2_H
 #define GATLING_HTTP2_HTTP2_H
 
-#include "gatling/http2/context.h"
+#include "gatling/http2/http2_context.h"
 #include "gatling/http2/frame.h"
 
 struct http2;
@@ -14,21 +14,24 @@ struct http2;
 /* Returns whether the first bytes of a connection are the HTTP/2 preface (section 3.4), which no request can be. */
 bool http2_begins(const char *data, size_t length);
 
-/* Makes a session, before the client's preface has been read. The functions are called with `connection`. Content is
- * read from files on behalf of the adopted socket fd (iob_take()). The context and the functions outlive the session.
- * NULL: ENOMEM. */
+/* Makes a session, before the client's preface has been read. The functions are called with `connection`. The context
+ * and the functions outlive the session. NULL: ENOMEM. */
 struct http2 *http2_new(const struct http2_context *context, const struct http2_connection *functions, void *connection,
-						int fd, const struct peer *peer, unsigned port, bool secure);
+						const struct peer *peer, unsigned port, bool secure);
 void http2_free(struct http2 *http2); /* NULL is allowed */
 
 /* Handles the frames in data. Returns the bytes used; what is left is part of a frame. Writes the frames that answer
  * to out, which has room for HTTP2_FRAMES bytes. blocked: earlier frames wait to be sent, so responses are left to
- * http2_produce(). */
+ * http2_write(). */
 size_t http2_receive(struct http2 *http2, const char *data, size_t length, bool blocked, struct http2_output *out);
 
-/* Writes what streams have to send, about HTTP2_BATCH bytes at most. If it writes nothing although http2_sendable(),
- * a file is being read into memory (io_reading()). */
-void http2_produce(struct http2 *http2, struct http2_output *out);
+/* Finds the stream whose turn it is. out: room for frames, HTTP2_BATCH bytes at first. false: no stream can send, or
+ * there is no room left. */
+bool http2_next(struct http2 *http2, struct http2_content *content, const struct http2_output *out);
+
+/* Writes the frame with the content that http2_next() has named. length: the bytes that were taken; -1: its file has
+ * failed, and the stream is reset. */
+void http2_write(struct http2 *http2, const struct http2_content *content, ssize_t length, struct http2_output *out);
 
 /* Returns whether a stream has something to send and the client's windows have room for it. */
 bool http2_sendable(const struct http2 *http2);

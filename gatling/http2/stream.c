@@ -48,37 +48,25 @@ void stream_set_priority(struct http2 *h, struct stream *s, struct priority prio
 	link_stream(h, s);
 }
 
-/* For a job, or, if the waiter waits for none, until one of HTTP2_FILES has been sent. */
-struct waiting_stream {
-	struct waiter waiter;
-	struct http2 *http2;
-	struct stream *stream;
-	struct request *request;
-	size_t size;
-	unsigned waits;
-	int64_t started_ns;
-};
+static bool waits_for_file(const struct stream *s) { return s->waiting && !waiting_for_job(s->waiting); }
 
-static bool waits_for_file(const struct stream *s) { return s->waiting && !s->waiting->waiter.link; }
-
-static void stop_waiting(struct waiting_stream *w) {
-	if (w->waiter.link) w->http2->jobs--;
-	waiter_leave(&w->waiter);
+bool stream_waits(const struct http2 *h) {
+	for (int i = 0; i < HTTP2_URGENCIES && h->waiting_size; i++)
+		for (struct stream *s = h->streams[i].first; s; s = s->next)
+			if (s->waiting && waiting_for_job(s->waiting)) return true;
+	return false;
 }
 
 static void end_waiting(struct stream *s) {
-	struct waiting_stream *w = s->waiting;
+	s->http2->waiting_size -= s->waiting->memory;
+	waiting_request_free(s->waiting);
 	s->waiting = NULL;
-	stop_waiting(w);
-	w->http2->waiting_size -= w->size;
-	free(w->request);
-	free(w);
 }
 
 /* What the stream takes now. */
 static void account(struct http2 *h, struct stream *s) {
 	size_t memory = sizeof *s + (s->x ? response_batch_memory(s->x) : 0);
-	if (s->waiting) memory += sizeof *s->waiting + s->waiting->size;
+	if (s->waiting) memory += s->waiting->memory;
 	h->memory += memory - s->memory;
 	s->memory = memory;
 }
@@ -177,6 +165,7 @@ static struct stream *open_stream(struct http2 *h, const struct stream_request *
 	s->cut = q->cut;
 	s->has_length = request_has(q->request, FIELD_CONTENT_LENGTH);
 	s->expected = q->request->content_length;
+	s->http2 = h;
 	link_stream(h, s);
 	h->open++;
 	return s;
@@ -267,61 +256,40 @@ static bool must_wait_for_file(const struct http2 *h, const struct response *r) 
 
 /* Asks anew for the answer to a request that has waited. false: no memory. */
 static bool answer_again(struct http2 *h, struct stream *s) {
-	struct waiting_stream *waiting = s->waiting;
-	struct connection_info arrival = stream_connection_info(h);
+	struct waiting_request *waiting = s->waiting;
 	struct response r;
-	stop_waiting(waiting);
-	arrival.patient &= waiting->waits < WAITS_MAX;
-	answer(h->context->content, waiting->request, &arrival, &r);
-	if (!r.status) {
-		waiting->waits++;
-		h->jobs++;
-		job_wait(r.job, &waiting->waiter);
-		return true;
-	}
+	if (!waiting_request_answer(waiting, h->context->content, stream_connection_info(h), &r)) return true;
 	if (must_wait_for_file(h, &r)) {
 		response_drop(&r);
 		return true;
 	}
-	struct request *request = waiting->request;
-	int64_t started_ns = waiting->started_ns;
-	waiting->request = NULL;
-	end_waiting(s);
-	bool answered = fill_stream(h, s, request, &r, NULL);
-	if (answered) s->x->started_ns = started_ns;
-	free(request);
+	s->waiting = NULL;
+	h->waiting_size -= waiting->memory;
+	bool answered = fill_stream(h, s, waiting->request, &r, NULL);
+	if (answered) s->x->started_ns = waiting->started_ns;
+	waiting_request_free(waiting);
 	return answered;
 }
 
-/* The job is finished: asks for the answer again. */
-static void resume(struct waiter *waiter) {
-	struct waiting_stream *waiting = (struct waiting_stream *)waiter;
-	struct http2 *h = waiting->http2;
-	h->jobs--;                                      /* it has left the job */
-	if (h->failed) stream_free(h, waiting->stream); /* the connection is being closed */
-	else if (answer_again(h, waiting->stream)) h->functions->send(h->connection);
+/* The job is done. */
+static void ready(void *stream) {
+	struct stream *s = stream;
+	struct http2 *h = s->http2;
+	if (h->failed) stream_free(h, s); /* the connection is being closed */
+	else if (answer_again(h, s)) h->functions->send(h->connection);
 	else h->functions->close(h->connection);
 }
 
 bool stream_wait(struct http2 *h, const struct stream_request *q, struct job *job) {
-	struct waiting_stream *waiting = calloc(1, sizeof *waiting);
-	struct request *request = waiting ? request_keep(q->request, &waiting->size) : NULL;
-	struct stream *s = request ? open_stream(h, q) : NULL;
-	if (!s) {
-		free(request);
-		free(waiting);
+	struct stream *s = open_stream(h, q);
+	if (!s) return false;
+	s->waiting = waiting_request_new(q->request, job, batch_pool_now_ns(h->context->batches), ready, s);
+	if (!s->waiting) {
+		stream_free(h, s);
 		return false;
 	}
-	waiting->waiter.resume = resume;
-	waiting->http2 = h;
-	waiting->stream = s;
-	waiting->request = request;
-	waiting->started_ns = io_now_ns(h->context->loop);
-	h->waiting_size += waiting->size;
-	s->waiting = waiting;
+	h->waiting_size += s->waiting->memory;
 	h->progress = true;
-	h->jobs += job != NULL;
-	if (job) job_wait(job, &waiting->waiter);
 	account(h, s);
 	return true;
 }
@@ -406,54 +374,50 @@ static struct stream *next_stream(const struct http2 *h) {
 
 bool stream_sendable(const struct http2 *h) { return next_stream(h) || next_waiting(h); }
 
-/* The header block that had to wait. */
-static void produce_block(struct http2 *h, struct stream *s, struct http2_output *out) {
-	static _Thread_local char block[BLOCK_ROOM];
-	struct slice whole = {.at = block, .length = s->block_length};
-	s->ended = iob_bytesleft(s->x->batch) == s->block_length;
-	(void)iob_take(h->context->loop, h->fd, s->x->batch, block, s->block_length); /* it is in memory */
-	output_block(h, out, s->id, whole, s->ended);
-	s->block_length = 0;
-}
-
 static size_t least(size_t a, int64_t b) { return b < (int64_t)a ? (size_t)b : a; }
 
-/* One frame of content. false: the file is being read. */
-static bool produce_data(struct http2 *h, struct stream *s, struct http2_output *out) {
-	size_t most = least(least(FRAME_PAYLOAD_MAX, s->send_window), h->send_window);
-	if (most > http2_output_room(out) - 3 * FRAME_HEADER) most = http2_output_room(out) - 3 * FRAME_HEADER;
-	ssize_t n = iob_take(h->context->loop, h->fd, s->x->batch, out->at + FRAME_HEADER, most);
-	if (n == -1 && errno == EAGAIN) return false;
-	if (n == -1) { /* the file has become shorter */
-		http2_output_number(h, out, FRAME_RST_STREAM, s->id, HTTP2_INTERNAL_ERROR);
-		s->ended = true;
-		return true;
-	}
-	s->ended = !iob_bytesleft(s->x->batch);
-	out->at = frame_header(out->at, (size_t)n, FRAME_DATA, s->ended ? FRAME_FLAG_END_STREAM : 0, s->id) + n;
-	s->send_window -= n;
-	h->send_window -= n;
-	h->sent += (uint64_t)n;
-	if (s->priority.incremental) stream_set_priority(h, s, s->priority); /* behind the others */
+bool stream_next(struct http2 *h, struct http2_content *content, const struct http2_output *out) {
+	static _Thread_local char block[BLOCK_ROOM];
+	struct stream *s;
+	while (!h->failed && (s = next_waiting(h))) h->failed |= !answer_again(h, s);
+	if (h->failed || !(s = next_stream(h))) return false;
+	size_t room = http2_output_room(out);
+	if (room < 4 * FRAME_HEADER + block_frames(s->block_length)) return false;
+	*content = (struct http2_content){.batch = s->x->batch, .to = block, .length = s->block_length, .stream = s};
+	if (s->block_length) return true;
+	content->to = out->at + FRAME_HEADER;
+	content->length =
+		least(least(least(FRAME_PAYLOAD_MAX, s->send_window), h->send_window), (int64_t)(room - 3 * FRAME_HEADER));
 	return true;
 }
 
-void stream_produce(struct http2 *h, struct http2_output *out) {
-	struct http2_output batch = {.at = out->at, .end = out->at + HTTP2_BATCH};
-	struct stream *s;
-	if (http2_output_room(out) < HTTP2_BATCH) return;
-	while (!h->failed) {
-		if ((s = next_waiting(h))) {
-			h->failed |= !answer_again(h, s);
-			continue;
-		}
-		if (!(s = next_stream(h)) || http2_output_room(&batch) < 4 * FRAME_HEADER + block_frames(s->block_length))
-			break;
-		if (s->block_length) produce_block(h, s, &batch);
-		else if (!produce_data(h, s, &batch)) break;
-		h->progress = true;
-		if (s->ended) end_stream(h, s, &batch);
-		else account(h, s);
+/* The header block that had to wait. */
+static void write_block(struct http2 *h, struct stream *s, struct slice block, struct http2_output *out) {
+	s->ended = !iob_bytesleft(s->x->batch);
+	s->block_length = 0;
+	output_block(h, out, s->id, block, s->ended);
+}
+
+static void write_data(struct http2 *h, struct stream *s, size_t length, struct http2_output *out) {
+	s->ended = !iob_bytesleft(s->x->batch);
+	out->at = frame_header(out->at, length, FRAME_DATA, s->ended ? FRAME_FLAG_END_STREAM : 0, s->id) + length;
+	s->send_window -= (int64_t)length;
+	h->send_window -= (int64_t)length;
+	h->sent += length;
+	if (s->priority.incremental) stream_set_priority(h, s, s->priority); /* behind the others */
+}
+
+void stream_write(struct http2 *h, const struct http2_content *content, ssize_t length, struct http2_output *out) {
+	struct stream *s = content->stream;
+	h->progress = true;
+	if (length == -1) { /* the file has become shorter */
+		http2_output_number(h, out, FRAME_RST_STREAM, s->id, HTTP2_INTERNAL_ERROR);
+		s->ended = true;
+	} else if (s->block_length) {
+		write_block(h, s, (struct slice){.at = content->to, .length = (size_t)length}, out);
+	} else {
+		write_data(h, s, (size_t)length, out);
 	}
-	out->at = batch.at;
+	if (s->ended) end_stream(h, s, out);
+	else account(h, s);
 }

@@ -4,11 +4,12 @@
 #define GATLING_HTTP2_STREAM_H
 
 #include "gatling/base/peer.h"
-#include "gatling/http2/context.h"
+#include "gatling/http2/http2_context.h"
 #include "gatling/http2/frame.h"
 #include "gatling/http2/request_block.h"
 #include "gatling/site/answer.h"
 #include "gatling/site/response_batch.h"
+#include "gatling/site/waiting_request.h"
 
 enum { HTTP2_URGENCIES = 8, HTTP2_CUT_REMEMBERED = 1024 };
 
@@ -19,13 +20,14 @@ struct stream {
 	uint32_t id;
 	int64_t send_window, receive_window;
 	struct priority priority;
-	bool receiving;                 /* content of the request is still to come: the response waits for it */
-	bool cut;                       /* the response does not wait for that content, which is dropped */
-	bool ended;                     /* nothing more is sent */
-	bool has_length;                /* the request has said how long its content is: */
-	uint64_t expected;              /* so long; */
-	uint64_t received;              /* so much has come */
-	struct waiting_stream *waiting; /* for a job, before it can be answered; NULL: it does not wait */
+	bool receiving;                  /* content of the request is still to come: the response waits for it */
+	bool cut;                        /* the response does not wait for that content, which is dropped */
+	bool ended;                      /* nothing more is sent */
+	bool has_length;                 /* the request has said how long its content is: */
+	uint64_t expected;               /* so long; */
+	uint64_t received;               /* so much has come */
+	struct waiting_request *waiting; /* its request, if it waits for a job or one of HTTP2_FILES; otherwise NULL */
+	struct http2 *http2;
 	struct response_batch *x;       /* a header block, then content; NULL while it waits */
 	size_t block_length;            /* bytes of the block at the front of it, 0: it is out */
 	bool file;                      /* the answer is one of HTTP2_FILES */
@@ -51,7 +53,6 @@ struct http2 {
 	const struct http2_context *context;
 	const struct http2_connection *functions;
 	void *connection;
-	int fd;
 	struct peer peer;
 	uint16_t port;
 	bool secure;
@@ -71,7 +72,7 @@ struct http2 {
 	uint32_t highest;       /* the highest that the client has opened */
 	/* A bit for each of the client's last streams: the server ended it first, so frames may still come on it. */
 	uint64_t cut[HTTP2_CUT_REMEMBERED / 64];
-	unsigned open, files, jobs;   /* streams; those with an open file, and that wait for a job, of them */
+	unsigned open, files;         /* streams; of them with an open file */
 	size_t waiting_size;          /* bytes of the requests of those that wait */
 	size_t memory;                /* of all of them */
 	struct idle_priorities *idle; /* priorities of streams to come; NULL: none */
@@ -138,11 +139,11 @@ bool stream_log(struct http2 *h, const struct request *request, struct slice use
 /* Answers a request that has too many fields with 431. */
 void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out);
 
-/* Whether a stream has something to send that the client has room for. */
+/* What http2_waits(), http2_sendable(), http2_next() and http2_write() do. */
+bool stream_waits(const struct http2 *h);
 bool stream_sendable(const struct http2 *h);
-
-/* Does what http2_produce() does. */
-void stream_produce(struct http2 *h, struct http2_output *out);
+bool stream_next(struct http2 *h, struct http2_content *content, const struct http2_output *out);
+void stream_write(struct http2 *h, const struct http2_content *content, ssize_t length, struct http2_output *out);
 
 /* Appends a frame. If there is no room for it, the session fails. */
 void http2_output_frame(struct http2 *h, struct http2_output *out, enum frame_type type, unsigned flags,

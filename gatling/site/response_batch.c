@@ -10,6 +10,8 @@ void batch_pool_set_time(struct batch_pool *pool, time_t now) {
 	access_date(pool->log_date, pool->format, now);
 }
 
+int64_t batch_pool_now_ns(const struct batch_pool *pool) { return io_now_ns(pool->loop); }
+
 struct response_batch *response_batch_take(struct batch_pool *pool) {
 	struct response_batch *x = pool->spare;
 	if (x) {
@@ -23,7 +25,7 @@ struct response_batch *response_batch_take(struct batch_pool *pool) {
 		}
 		if (!x) return NULL;
 	}
-	x->started_ns = io_now_ns(pool->loop);
+	x->started_ns = batch_pool_now_ns(pool);
 	return x;
 }
 

@@ -36,6 +36,9 @@ struct batch_pool {
 /* Sets the time of the lines that are logged from now on. */
 void batch_pool_set_time(struct batch_pool *pool, time_t now);
 
+/* Returns the time as in started_ns. */
+int64_t batch_pool_now_ns(const struct batch_pool *pool);
+
 /* Takes an empty batch from the pool. NULL: ENOMEM. */
 struct response_batch *response_batch_take(struct batch_pool *pool);
 

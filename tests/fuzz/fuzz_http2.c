@@ -1,5 +1,6 @@
 /* fuzz_http2.c - whatever frames come in: what goes out is whole frames, and nothing is
  * kept at the end. For libFuzzer: clang -fsanitize=fuzzer,address,undefined. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ static void require(bool holds) {
 }
 
 static io_loop *loop;
-static struct content content;
+static struct content site;
 static struct batch_pool batches;
 static struct http2_context context;
 static char frames[HTTP2_FRAMES];
@@ -43,9 +44,9 @@ static void set_up(void) {
 	int root = open(directory, O_RDONLY | O_DIRECTORY);
 	loop = io_loop_new();
 	batches = (struct batch_pool){.loop = loop};
-	context = (struct http2_context){.loop = loop, .content = &content, .batches = &batches, .memory_max = 512 * 1024};
+	context = (struct http2_context){.content = &site, .batches = &batches, .memory_max = 512 * 1024};
 	context.server_date_block[0] = SLICE("\x0f\x27\x01g");
-	require(root != -1 && loop && content_open(&content, loop, root, &options, 1, 10, 20) == 0);
+	require(root != -1 && loop && content_open(&site, loop, root, &options, 1, 10, 20) == 0);
 	require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end) == 0 && io_fd(loop, end[0], &loop) == 0);
 	fd = end[0];
 }
@@ -70,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 	struct peer peer = {0};
 	size_t kept = sizeof preface;
 	if (!loop) set_up();
-	struct http2 *h = http2_new(&context, &functions, NULL, fd, &peer, 80, false);
+	struct http2 *h = http2_new(&context, &functions, NULL, &peer, 80, false);
 	require(h);
 	memcpy(input, preface, kept);
 	/* the first octet of each piece says how long it is, and whether others wait to be sent */
@@ -88,7 +89,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 		require(used <= kept);
 		memmove(input, input + used, kept - used);
 		kept -= used;
-		if (!blocked) http2_produce(h, &out);
+		struct http2_content content;
+		while (!blocked && http2_next(h, &content, &out)) {
+			ssize_t n = iob_take(loop, fd, content.batch, content.to, content.length);
+			if (n == -1 && errno == EAGAIN) break;
+			http2_write(h, &content, n, &out);
+		}
 		require(out.at <= out.end);
 		check(frames, out.at);
 	}
@@ -98,6 +104,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 	http2_free(h);
 	response_batch_free_spares(&batches);
 	require(io_wait(loop, 0) == 0);
-	content_collect(&content); /* what nobody waits for any more */
+	content_collect(&site); /* what nobody waits for any more */
 	return 0;
 }

@@ -1,0 +1,46 @@
+/* conn_context.h - what the connections of a worker share: its loop, what they answer from, buffers, budgets, clocks.
+ */
+#ifndef GATLING_CONN_CONN_CONTEXT_H
+#define GATLING_CONN_CONN_CONTEXT_H
+
+#include "gatling/conn/budget.h"
+#include "gatling/http2/http2.h"
+#include "gatling/site/content.h"
+#include "gatling/site/response_batch.h"
+#include "gatling/tls/tls.h"
+#include "io/io.h"
+
+enum {
+	/* Bytes of the read buffer: TLS_ROOM, behind part of a head (HEAD_MAX) or of a frame. */
+	CONN_SCRATCH = 56 * 1024,
+	/* Bytes that writers get together in a turn before new requests are looked at again: */
+	CONN_SHARE_LEAST = 64 * 1024, /* if a request was answered at once in the last CONN_AT_ONCE_MS, */
+	CONN_SHARE_MOST = 256 * 1024, /* otherwise: with the smaller share 10 MB cost a fifth more. */
+	CONN_AT_ONCE_MS = 10
+};
+
+/* The first member of a cookie: what an adopted descriptor belongs to. */
+enum cookie_kind { COOKIE_LISTENER, COOKIE_CONTROL, COOKIE_CONNECTION };
+
+struct shed; /* shed.h */
+
+struct conn_context {
+	io_loop *loop;
+	const struct conn_options *options;
+	struct content content;
+	struct batch_pool batches;
+	struct http2_context http2;
+	struct tls_worker *tls; /* NULL: no TLS */
+	bool draining;          /* no further requests are taken */
+	unsigned connections, connections_max;
+	size_t memory; /* bytes that are kept for them, see budget.h */
+	struct shed *shed;
+	uint64_t share, sent;        /* bytes of this turn: CONN_SHARE_LEAST or CONN_SHARE_MOST; those used up */
+	int64_t at_once_ms;          /* when a request was answered at once */
+	unsigned handshakes;         /* taken on in this turn */
+	struct slice server_date[2]; /* the fields Server and Date, each a line; over TLS perhaps one more */
+	char frames[HTTP2_FRAMES];
+	char scratch[CONN_SCRATCH];
+};
+
+#endif

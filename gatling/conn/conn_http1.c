@@ -1,0 +1,226 @@
+/* conn_http1.c - HTTP/1.1 on a connection: what its states do. conn_http1_head() turns bytes into responses,
+ * conn_http1_write() sends them. */
+#include <stdlib.h>
+
+#include "gatling/conn/conn_state.h"
+#include "gatling/conn/http1_response.h"
+#include "gatling/http2/http2.h"
+
+/* --- responses --- */
+
+/* Makes sure that there is a batch for responses. false: ENOMEM. */
+static bool take_batch(struct conn *c) {
+	if (!c->responses) c->responses = response_batch_take(&c->context->batches);
+	return c->responses;
+}
+
+static void return_batch(struct conn *c) {
+	response_batch_return(&c->context->batches, c->responses);
+	c->responses = NULL;
+}
+
+/* Appends a response to those under way. request is what is known of the request, or NULL. false: ENOMEM. */
+static bool respond(struct conn *c, struct response *r, bool head_only, enum persistence persistence,
+					const struct request *request) {
+	struct conn_context *w = c->context;
+	uint64_t bytes;
+	if (persistence == PERSIST_NOT && c->ending == CONN_PERSISTS) c->ending = CONN_ENDS;
+	c->responses->files += r->representation && r->representation->fd != -1;
+	if (http1_write(c->responses->batch, r, w->server_date[c->tls != NULL], head_only, persistence, &bytes) == -1)
+		return false;
+	c->responses->responses++;
+	response_batch_note(&w->batches, c->responses, &c->peer, request, r->user, r->status, bytes);
+	return true;
+}
+
+/* Answers what cannot be understood, or not waited for, and reads nothing more. An answer that waits for the body of
+ * its request is void. */
+static enum conn_state refuse(struct conn *c, struct conn_run *run, struct response *r, bool head_only,
+							  const struct request *request) {
+	if (!take_batch(c)) return CONN_CLOSED;
+	if (body_pending(&c->body)) response_batch_reset(c->responses);
+	c->body = (struct body){0};
+	c->ending = CONN_LINGERS;
+	run->input.length = 0;
+	return respond(c, r, head_only, PERSIST_NOT, request) ? CONN_WRITE : CONN_CLOSED;
+}
+
+static enum conn_state refuse_status(struct conn *c, struct conn_run *run, int status, bool head_only,
+									 const struct request *request) {
+	struct response r;
+	response_status(&r, status);
+	return refuse(c, run, &r, head_only, request);
+}
+
+enum conn_state conn_http1_refuse_late(struct conn *c, struct conn_run *run) {
+	(void)conn_fetch_input(c); /* what came of the request is of no use any more */
+	return refuse_status(c, run, 408, c->state == CONN_BODY && c->head, NULL);
+}
+
+enum conn_state conn_http1_refuse_clear(struct conn *c, struct conn_run *run) {
+	struct response r;
+	response_status(&r, 400);
+	r.page = SLICE("<!doctype html>\n<title>400 Bad Request</title>\n<h1>This port speaks HTTPS</h1>\n"
+				   "<p>It was asked over plain HTTP: the address has to begin with https://\n");
+	return refuse(c, run, &r, false, NULL);
+}
+
+/* --- requests --- */
+
+/* Where a connection came in, for a request without Host (HTTP/1.0). */
+static struct slice local_host(const struct conn *c, char *text) {
+	struct sockaddr_storage address = {0};
+	socklen_t length = sizeof address;
+	if (getsockname(c->fd, (struct sockaddr *)&address, &length) == -1) return (struct slice){0};
+	struct peer self = peer_of((struct sockaddr *)&address);
+	size_t n = peer_format(text + 1, &self);
+	struct slice host = {.at = text + 1, .length = n};
+	if (memchr(text + 1, ':', n)) { /* an IPv6 literal */
+		text[0] = '[';
+		text[n + 1] = ']';
+		host = (struct slice){.at = text, .length = n + 2};
+	}
+	return address.ss_family != AF_UNIX && host_valid(host) ? host : (struct slice){0};
+}
+
+/* Decides the answer to a request. waiting: it has waited for a job. false: it has to wait for one (r->job). */
+static bool decide(const struct conn *c, const struct request *q, struct waiting_request *waiting, struct response *r) {
+	const struct content *content = &c->context->content;
+	char local_name[PEER_MAX + 2];
+	struct connection_info arrival = {.peer = &c->peer, .port = c->port, .secure = c->tls, .patient = true};
+	if (!q->host.at && (content->options->vhosts != VHOSTS_OFF || content->https_port))
+		arrival.host = local_host(c, local_name);
+	if (waiting) return waiting_request_answer(waiting, content, arrival, r);
+	answer(content, q, &arrival, r);
+	return r->status;
+}
+
+/* Writes the response to a request. Returns the state in which its body is read; CONN_IDLE: it has none. */
+static enum conn_state respond_to(struct conn *c, const struct conn_run *run, const struct request *q,
+								  struct response *r) {
+	bool draining = c->context->draining;
+	enum persistence persistence = q->minor >= 1 ? PERSIST_SILENTLY : PERSIST_SAID;
+	if (!q->keep_alive || draining) persistence = PERSIST_NOT;
+	/* the client does not know that the connection ends, and may have sent more */
+	if (q->keep_alive && draining) c->ending = CONN_LINGERS;
+	body_start(&c->body, q);
+	c->head = q->method == METHOD_HEAD;
+	/* a client that waits for a 100 and is refused may send the body or not: what comes next is ambiguous */
+	if (q->expect_continue && r->status >= 400) {
+		persistence = PERSIST_NOT;
+		c->ending = CONN_LINGERS;
+		c->body = (struct body){0};
+	}
+	if (!respond(c, r, c->head, persistence, q)) return CONN_CLOSED;
+	if (!body_pending(&c->body)) return CONN_IDLE;
+	return q->expect_continue && !run->input.length && !c->input_length ? CONN_CONTINUE : CONN_BODY;
+}
+
+static bool is_full(const struct response_batch *x) {
+	return x->responses >= CONN_PIPELINE_MAX || x->files >= CONN_PIPELINE_FILES ||
+		   iob_bytesleft(x->batch) >= CONN_PIPELINE_BYTES || iob_parts(x->batch) >= IOB_PART_LIMIT / 4 ||
+		   x->log_length >= CONN_PIPELINE_BYTES;
+}
+
+/* Answers the request at the front of the input. Returns CONN_IDLE if another may follow, CONN_HEAD if it is not
+ * complete. */
+static enum conn_state take_request(struct conn *c, struct conn_run *run) {
+	struct request q;
+	struct response r;
+	int n = request_parse(&q, run->input.at, run->input.length);
+	if (n < 0) return refuse_status(c, run, -n, q.method == METHOD_HEAD, &q);
+	if (n == 0) return CONN_HEAD;
+	/* the answer to a request with a body waits for the body: those before it must not */
+	if (q.framing != BODY_NONE && c->responses->responses) return CONN_WRITE;
+	bool decided = decide(c, &q, NULL, &r);
+	if (!decided && c->responses->responses) return CONN_WRITE;
+	run->input = slice_rest(run->input, (size_t)n);
+	c->begun = true;
+	if (decided) return respond_to(c, run, &q, &r);
+	c->waiting = waiting_request_new(&q, r.job, c->responses->started_ns, conn_job_done, c);
+	return c->waiting ? CONN_JOB : CONN_CLOSED;
+}
+
+/* Returns whether bytes that came behind part of a head can be put aside without a look at the whole: they end no line,
+ * and the head is past its first. So a head is looked at once a line, not once a packet. */
+static bool ends_no_line(struct slice input, size_t known) {
+	if (known == input.length) return true;
+	return input.length < HEAD_MAX && memchr(input.at, '\n', known) &&
+		   !memchr(input.at + known, '\n', input.length - known) &&
+		   request_plausible(input.at + known, input.length - known);
+}
+
+enum conn_state conn_http1_head(struct conn *c, struct conn_run *run) {
+	enum conn_state next = CONN_IDLE;
+	size_t known = run->known;
+	if (!run->input.length) return c->responses ? CONN_WRITE : CONN_IDLE;
+	run->known = 0;
+	if (known && ends_no_line(run->input, known)) return CONN_HEAD;
+	/* RFC 9113, sections 3.3 and 3.4: the preface begins a connection; with TLS, ALPN says so */
+	if (!c->begun && !c->tls && http2_begins(run->input.at, run->input.length)) {
+		c->http2 = http2_new(&c->context->http2, &http2_connection, c, &c->peer, c->port, false);
+		return c->http2 ? CONN_HTTP2 : CONN_CLOSED;
+	}
+	if (!take_batch(c)) return CONN_CLOSED;
+	while (next == CONN_IDLE && run->input.length && !c->ending && !is_full(c->responses)) next = take_request(c, run);
+	if (c->responses && !c->responses->responses) return_batch(c);
+	return c->responses && (next == CONN_IDLE || next == CONN_HEAD) ? CONN_WRITE : next;
+}
+
+/* Answers the request that has waited. */
+enum conn_state conn_http1_job(struct conn *c, struct conn_run *run) {
+	struct waiting_request *waiting = c->waiting;
+	struct response r;
+	if (waiting_for_job(waiting) || !decide(c, waiting->request, waiting, &r)) return CONN_JOB;
+	if (!take_batch(c)) {
+		response_drop(&r);
+		return CONN_CLOSED;
+	}
+	c->responses->started_ns = waiting->started_ns;
+	enum conn_state next = respond_to(c, run, waiting->request, &r);
+	waiting_request_free(waiting);
+	c->waiting = NULL;
+	return next;
+}
+
+/* The answers before it have left, but may still fill the socket: then it has to wait. */
+enum conn_state conn_http1_continue(struct conn *c) {
+	struct batch_pool *pool = &c->context->batches;
+	struct response_batch *x = response_batch_take(pool);
+	uint64_t sent = 0;
+	if (!x) return CONN_CLOSED;
+	enum iob_result result = iob_addbuf(x->batch, http1_continue.at, http1_continue.length, NULL, NULL) == 0
+								 ? conn_transmit(c, x->batch, http1_continue.length, IO_LAST, &sent)
+								 : IOB_FAILED;
+	response_batch_return(pool, x);
+	if (result == IOB_AGAIN && !sent) return CONN_CONTINUE;
+	return sent == http1_continue.length ? CONN_BODY : CONN_CLOSED;
+}
+
+/* The response is ready; when the body has been read, it is sent with those to the requests behind it. */
+enum conn_state conn_http1_body(struct conn *c, struct conn_run *run) {
+	while (run->input.length && body_pending(&c->body)) {
+		int n = body_skip(&c->body, run->input.at, run->input.length);
+		if (n < 0) return refuse_status(c, run, -n, c->head, NULL);
+		if (n == 0) break;
+		run->input = slice_rest(run->input, (size_t)n);
+	}
+	return body_pending(&c->body) ? CONN_BODY : CONN_IDLE;
+}
+
+enum conn_state conn_http1_write(struct conn *c, struct conn_run *run) {
+	struct conn_context *w = c->context;
+	uint64_t sent = 0, most = run->resumed ? w->share : CONN_SHARE_MOST;
+	enum iob_result result = conn_transmit(c, c->responses->batch, most, c->ending ? IO_MORE : IO_LAST, &sent);
+	w->sent += sent;
+	if (result == IOB_FAILED) return CONN_CLOSED;
+	if (result == IOB_AGAIN) {
+		run->progress |= sent > 0;
+		return CONN_WRITE;
+	}
+	if (!run->resumed) w->at_once_ms = io_now(w->loop);
+	response_batch_log(&w->batches, c->responses);
+	return_batch(c);
+	if (!c->ending) return CONN_IDLE;
+	return conn_end(c, c->ending == CONN_LINGERS || run->input.length || c->input_length);
+}

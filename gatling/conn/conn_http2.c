@@ -1,0 +1,109 @@
+/* conn_http2.c - moves bytes between a connection and its HTTP/2 session (http2/http2.h). */
+#include <errno.h>
+
+#include "gatling/conn/conn_state.h"
+#include "gatling/http2/http2.h"
+
+/* Keeps what the socket has not taken of frames in the worker's buffer. */
+static bool keep_frames(struct conn *c, size_t length) {
+	size_t left = iob_bytesleft(c->responses->batch);
+	iob_reset(c->responses->batch);
+	return iob_addcopy(c->responses->batch, c->context->frames + length - left, left) == 0;
+}
+
+static bool take_batch(struct conn *c) {
+	if (!c->responses) c->responses = response_batch_take(&c->context->batches);
+	return c->responses;
+}
+
+/* Puts the frames at the start of the worker's buffer behind those that wait. false: there are too many, or no memory.
+ */
+static bool queue_frames(struct conn *c, size_t length) {
+	return take_batch(c) && iob_bytesleft(c->responses->batch) + length <= HTTP2_UNSENT_MAX &&
+		   iob_addcopy(c->responses->batch, c->context->frames, length) == 0;
+}
+
+/* Writes frames of streams behind the others in the worker's buffer, as far as their content is in memory. Returns the
+ * bytes of all. */
+static size_t write_frames(struct conn *c, size_t length) {
+	struct conn_context *w = c->context;
+	struct http2_output out = {.at = w->frames + length, .end = w->frames + length + HTTP2_BATCH};
+	struct http2_content content;
+	if (out.end > w->frames + sizeof w->frames) return length;
+	while (http2_next(c->http2, &content, &out)) {
+		ssize_t n = iob_take(w->loop, c->fd, content.batch, content.to, content.length);
+		if (n == -1 && errno == EAGAIN) break; /* a thread reads it */
+		http2_write(c->http2, &content, n, &out);
+	}
+	return (size_t)(out.at - w->frames);
+}
+
+/* Sends the frames at the start of the worker's buffer, behind those that wait, then further ones while there are some
+ * and the socket takes them. IOB_AGAIN: there is more to be sent. */
+static enum iob_result send_frames(struct conn *c, size_t length, uint64_t most) {
+	struct conn_context *w = c->context;
+	uint64_t sent = 0;
+	if (length && (c->responses || conn_blocked(c))) { /* they wait, too */
+		if (!queue_frames(c, length)) return IOB_FAILED;
+		length = 0;
+	}
+	enum iob_result result = !c->responses && conn_blocked(c) ? tls_flush(c->tls) : IOB_DONE;
+	while (result == IOB_DONE) {
+		if (!c->responses) {
+			if (sent >= most && http2_sendable(c->http2)) {
+				result = IOB_AGAIN;
+				break;
+			}
+			length = write_frames(c, length);
+			if (http2_ended(c->http2)) c->ending = CONN_LINGERS;
+			if (!length) break;
+			if (!take_batch(c) || iob_addbuf(c->responses->batch, w->frames, length, NULL, NULL) == -1)
+				return IOB_FAILED;
+		}
+		if (http2_ended(c->http2)) c->ending = CONN_LINGERS;
+		result = conn_transmit(c, c->responses->batch, UINT64_MAX, c->ending ? IO_MORE : IO_LAST, &sent);
+		if (result == IOB_AGAIN && length && !keep_frames(c, length)) return IOB_FAILED;
+		length = 0;
+		if (result != IOB_DONE) break;
+		response_batch_return(&w->batches, c->responses);
+		c->responses = NULL;
+	}
+	w->sent += sent;
+	return result;
+}
+
+/* Handles the frames at hand. Returns the bytes of those that answer, at the start of the worker's buffer. */
+static size_t handle_frames(struct conn *c, struct conn_run *run) {
+	struct conn_context *w = c->context;
+	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
+	bool in_block = http2_in_block(c->http2), announced = http2_end_announced(c->http2);
+	size_t used = http2_receive(c->http2, run->input.at, run->input.length, c->responses != NULL, &out);
+	run->input = slice_rest(run->input, used);
+	if (c->tls && tls_ended(c->tls)) c->input_ended = true;
+	if (c->input_ended) http2_input_ended(c->http2);
+	if (w->draining) http2_announce_end(c->http2, &out);
+	if (run->drained) http2_drain(c->http2, &out);
+	run->progress |= (!in_block && http2_in_block(c->http2)) || announced != http2_end_announced(c->http2);
+	return (size_t)(out.at - w->frames);
+}
+
+enum conn_state conn_http2_exchange(struct conn *c, struct conn_run *run) {
+	struct conn_context *w = c->context;
+	uint64_t sent = w->sent;
+	size_t length = handle_frames(c, run);
+	enum iob_result result = send_frames(c, length, run->resumed ? w->share : CONN_SHARE_MOST);
+	if (result == IOB_FAILED) return CONN_CLOSED;
+	if (result == IOB_DONE && !run->resumed) w->at_once_ms = io_now(w->loop);
+	if (result == IOB_DONE && c->ending) return conn_end(c, true);
+	bool progress = http2_progress(c->http2) || (run->resumed && w->sent > sent);
+	run->progress |= progress && !http2_end_announced(c->http2);
+	c->output_waits = result == IOB_AGAIN || io_reading(w->loop, c->fd);
+	return CONN_HTTP2;
+}
+
+void conn_http2_send_goaway(struct conn *c, bool calm) {
+	struct http2_output out = {.at = c->context->frames, .end = c->context->frames + sizeof c->context->frames};
+	if (!c->ending) (calm ? http2_calm : http2_drain)(c->http2, &out); /* otherwise a GOAWAY has been sent */
+	c->ending = CONN_LINGERS;
+	(void)send_frames(c, (size_t)(out.at - c->context->frames), CONN_SHARE_MOST);
+}

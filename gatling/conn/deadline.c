@@ -1,0 +1,74 @@
+/* deadline.c - see conn_state.h: how long each state may last. The deadline is set when the state changes, so bytes
+ * that trickle in do not move it. */
+#include "gatling/base/platform.h"
+#include "gatling/conn/conn_state.h"
+#include "gatling/http2/http2.h"
+
+#define NEVER_MS INT64_C(3153600000000) /* a hundred years, for a timeout that is switched off */
+
+static int64_t milliseconds(int seconds) { return seconds ? (int64_t)seconds * 1000 : NEVER_MS; }
+
+/* While a session reads a header block or has no stream, its deadline is as that of HTTP/1.1. Otherwise it is set anew
+ * with each request and with output. */
+static int64_t http2_timeout_ms(const struct conn *c) {
+	const struct conn_options *o = c->context->options;
+	if (http2_end_announced(c->http2)) return HTTP2_DRAIN_MS;
+	if (!c->output_waits && http2_in_block(c->http2)) return milliseconds(o->head_timeout_s);
+	if (!c->output_waits && http2_idle(c->http2)) return milliseconds(o->keepalive_timeout_s);
+	return milliseconds(o->timeout_s);
+}
+
+static int64_t timeout_ms(const struct conn *c) {
+	const struct conn_options *o = c->context->options;
+	switch ((enum conn_state)c->state) {
+	case CONN_HANDSHAKE:
+	case CONN_HEAD: return milliseconds(o->head_timeout_s);
+	case CONN_IDLE: return milliseconds(o->keepalive_timeout_s);
+	case CONN_CONTINUE:
+	case CONN_BODY:
+	case CONN_WRITE: return milliseconds(o->timeout_s);
+	case CONN_HTTP2: return http2_timeout_ms(c);
+	case CONN_LINGER: return CONN_LINGER_MS;
+	case CONN_JOB:
+	case CONN_CLOSED: break;
+	}
+	return NEVER_MS;
+}
+
+static void set_timer(struct conn *c) {
+	c->since_ms = io_now(c->context->loop);
+	io_timeout(c->context->loop, c->fd, c->since_ms + timeout_ms(c));
+}
+
+static bool waits_for_socket(const struct conn *c) { return c->state == CONN_WRITE || c->state == CONN_CONTINUE; }
+
+void conn_set_deadline(struct conn *c) {
+	set_timer(c);
+	c->unread = waits_for_socket(c) ? (int32_t)platform_send_queue(c->fd) : INT32_MAX;
+}
+
+/* Returns whether the client has acknowledged anything since the last look. The loop cannot tell: a socket becomes
+ * writable only when much of it is free, which with a slow reader takes longer than the timeout. So a client that stops
+ * reading is given up between one and two timeouts later. */
+static bool has_acknowledged(struct conn *c) {
+	long unread = platform_send_queue(c->fd);
+	bool reads = unread != -1 && unread < c->unread;
+	c->unread = (int32_t)unread;
+	return reads;
+}
+
+/* Lingering ends when everything is acknowledged, or nothing has been for timeout_s, rounded up to whole looks. */
+static bool still_lingers(struct conn *c, bool reads) {
+	c->stalled_ms = reads ? 0 : c->stalled_ms + CONN_LINGER_MS;
+	return c->unread > 0 && c->stalled_ms < milliseconds(c->context->options->timeout_s);
+}
+
+bool conn_extend_deadline(struct conn *c) {
+	bool reads = has_acknowledged(c), extended = false;
+	if (c->state == CONN_LINGER) extended = still_lingers(c, reads);
+	else if (waits_for_socket(c) || (c->state == CONN_HTTP2 && c->output_waits))
+		extended = reads || io_reading(c->context->loop, c->fd);
+	else if (c->state == CONN_HTTP2) extended = (reads && c->unread > 0) || http2_waits(c->http2);
+	if (extended) set_timer(c);
+	return extended;
+}

@@ -1,0 +1,56 @@
+/* transport.c - see conn_state.h: the bytes of a connection, through TLS if it uses it. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "gatling/conn/conn_state.h"
+
+ssize_t conn_receive(struct conn *c, char *buffer, size_t length) {
+	return c->tls ? tls_read(c->tls, buffer, length) : io_tryread(c->context->loop, c->fd, buffer, length);
+}
+
+enum iob_result conn_transmit(struct conn *c, iob *batch, uint64_t most, enum io_rest rest, uint64_t *sent) {
+	return c->tls ? tls_send(c->tls, batch, most, rest, sent)
+				  : iob_send(c->context->loop, c->fd, batch, most, rest, sent);
+}
+
+bool conn_keep_input(struct conn *c, struct slice input) {
+	if (!input.length) return true;
+	if (!(c->input = malloc(input.length))) return false;
+	memcpy(c->input, input.at, input.length);
+	c->input_length = (uint32_t)input.length;
+	return true;
+}
+
+struct slice conn_fetch_input(struct conn *c) {
+	struct slice input = {.at = c->context->scratch, .length = c->input_length};
+	if (input.length) memcpy(c->context->scratch, c->input, input.length);
+	free(c->input);
+	c->input = NULL;
+	c->input_length = 0;
+	return input;
+}
+
+bool conn_read(struct conn *c, struct slice *input) {
+	struct conn_context *w = c->context;
+	*input = c->input_length ? conn_fetch_input(c) : (struct slice){.at = w->scratch};
+	char *at = w->scratch + input->length;
+	size_t room = CONN_SCRATCH - input->length;
+	ssize_t n = c->state == CONN_LINGER ? io_tryread(w->loop, c->fd, at, room) : conn_receive(c, at, room);
+	if (n == 0 && c->http2 && c->state != CONN_LINGER) {
+		c->input_ended = true;
+		input->length = 0; /* part of a frame */
+		return true;
+	}
+	if (n == 0 || (n == -1 && errno != EAGAIN)) return false;
+	if (n > 0) input->length += (size_t)n;
+	return true;
+}
+
+/* shutdown(2) also without lingering: after close(2) alone, input that was not read would reset the connection, and
+ * the response that waits for the FIN would be lost. */
+enum conn_state conn_end(struct conn *c, bool linger) {
+	if (c->tls) tls_close(c->tls);
+	if (shutdown(c->fd, SHUT_WR) == -1 || !linger) return CONN_CLOSED;
+	c->lingered = c->stalled_ms = 0;
+	return CONN_LINGER;
+}

@@ -1,0 +1,56 @@
+/* http2_context.h - the limits of HTTP/2, and what a session is given: what it answers from, and how it reaches its
+ * connection. */
+#ifndef GATLING_HTTP2_HTTP2_CONTEXT_H
+#define GATLING_HTTP2_HTTP2_CONTEXT_H
+
+#include "gatling/site/content.h"
+#include "gatling/site/response_batch.h"
+
+enum {
+	HTTP2_STREAMS_MAX = 128, /* open at once; more: HTTP2_REFUSED_STREAM */
+	/* Of them with an open file, as CONN_PIPELINE_FILES, or content that is made while it is sent; the others wait. */
+	HTTP2_FILES = 4,
+	HTTP2_WAITING =
+		128 * 1024, /* bytes of requests that wait for a job; with more the next ones are answered without */
+	HTTP2_BLOCK_MAX = 32 * 1024,   /* bytes of a header block in CONTINUATION frames, */
+	HTTP2_CONTINUATIONS_MAX = 16,  /* and so many of them; more: HTTP2_ENHANCE_YOUR_CALM */
+	HTTP2_BATCH = 64 * 1024,       /* bytes of frames written at a time */
+	HTTP2_FRAMES = 160 * 1024,     /* and room for them: HTTP2_BATCH, and all that can answer what is read at a time */
+	HTTP2_UNSENT_MAX = 256 * 1024, /* bytes of frames that a client does not read; more: the connection ends */
+	/* Frames a second that cost little to send and something to take; more: HTTP2_ENHANCE_YOUR_CALM. */
+	HTTP2_RESETS = 256,   /* RST_STREAM, and streams that we reset */
+	HTTP2_PINGS = 64,     /* PING */
+	HTTP2_SETTINGS = 32,  /* SETTINGS */
+	HTTP2_EMPTY = 64,     /* DATA and CONTINUATION with nothing in them */
+	HTTP2_UPDATES = 2048, /* WINDOW_UPDATE, and one for each HTTP2_UPDATE_BYTES sent */
+	HTTP2_UPDATE_BYTES = 1024,
+	HTTP2_OTHERS = 512 /* PRIORITY, PRIORITY_UPDATE, and unknown ones */
+};
+
+/* What the sessions of a worker share. */
+struct http2_context {
+	struct content *content;
+	struct batch_pool *batches;
+	/* The fields Server and Date as a header block, over plain TCP and over TLS: at most 3 * RESPONSE_DATE_ROOM bytes.
+	 */
+	struct slice server_date_block[2];
+	size_t memory_max; /* bytes that may be kept for one session; more: HTTP2_ENHANCE_YOUR_CALM */
+};
+
+/* How a session reaches the connection that it is on. */
+struct http2_connection {
+	void (*send)(void *connection);  /* there is something to send now */
+	void (*close)(void *connection); /* the session cannot go on: there is no memory */
+};
+
+struct stream;
+
+/* What the next frame of a stream carries, for the caller to take from a batch (iob_take()). */
+struct http2_content {
+	iob *batch;
+	char *to;      /* where it has to be for http2_write(), */
+	size_t length; /* and how much may be taken */
+	struct stream *stream;
+};
+
+#endif

@@ -1,0 +1,47 @@
+/* waiting_request.c - see waiting_request.h. */
+#include "gatling/site/waiting_request.h"
+
+#include <stdlib.h>
+
+static void resume(struct waiter *waiter) {
+	struct waiting_request *w = (struct waiting_request *)waiter;
+	w->ready(w->owner);
+}
+
+struct waiting_request *waiting_request_new(const struct request *request, struct job *job, int64_t started_ns,
+											void (*ready)(void *owner), void *owner) {
+	size_t size = 0;
+	struct waiting_request *w = malloc(sizeof *w);
+	struct request *copy = w ? request_keep(request, &size) : NULL;
+	if (!copy) {
+		free(w);
+		return NULL;
+	}
+	*w = (struct waiting_request){.waiter = {.resume = resume},
+								  .request = copy,
+								  .memory = sizeof *w + size,
+								  .waits = job != NULL,
+								  .started_ns = started_ns,
+								  .ready = ready,
+								  .owner = owner};
+	if (job) job_wait(job, &w->waiter);
+	return w;
+}
+
+void waiting_request_free(struct waiting_request *w) {
+	if (!w) return;
+	waiter_leave(&w->waiter);
+	free((struct request *)(uintptr_t)w->request);
+	free(w);
+}
+
+bool waiting_request_answer(struct waiting_request *w, const struct content *content, struct connection_info connection,
+							struct response *response) {
+	waiter_leave(&w->waiter);
+	connection.patient &= w->waits < WAITS_MAX;
+	answer(content, w->request, &connection, response);
+	if (response->status) return true;
+	w->waits++;
+	job_wait(response->job, &w->waiter);
+	return false;
+}

@@ -1,0 +1,34 @@
+/* waiting_request.h - a request whose answer has to wait for a job, kept until it can be answered. */
+#ifndef GATLING_SITE_WAITING_REQUEST_H
+#define GATLING_SITE_WAITING_REQUEST_H
+
+#include "gatling/base/job.h"
+#include "gatling/site/answer.h"
+
+struct waiting_request {
+	struct waiter waiter;
+	const struct request *request; /* a copy */
+	size_t memory;                 /* bytes that all of this takes */
+	unsigned waits;                /* jobs that it has waited for */
+	int64_t started_ns;            /* when it was read, as in a response batch */
+	void (*ready)(void *owner);
+	void *owner;
+};
+
+/* Keeps a copy of a request. job is what its answer waits for; NULL: something that the caller knows of. When the job
+ * is done, ready(owner) is called, from jobs_collect(). NULL: ENOMEM. */
+struct waiting_request *waiting_request_new(const struct request *request, struct job *job, int64_t started_ns,
+											void (*ready)(void *owner), void *owner);
+
+/* Stops waiting and frees it. NULL is allowed. */
+void waiting_request_free(struct waiting_request *waiting);
+
+/* Returns whether it waits for a job now. */
+static inline bool waiting_for_job(const struct waiting_request *waiting) { return waiting->waiter.link; }
+
+/* Asks for the answer again, see answer(). Returns false if it waits for another job. After WAITS_MAX jobs there is an
+ * answer in any case. */
+bool waiting_request_answer(struct waiting_request *waiting, const struct content *content,
+							struct connection_info connection, struct response *response);
+
+#endif
