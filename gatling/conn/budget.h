@@ -1,6 +1,6 @@
 /* budget.h - how much memory is kept for clients. What counts is everything that is taken because a client has sent or
  * not read something: input, requests that wait, streams, header tables, answers and the log lines of them, sealed
- * records. A new kind of thing that is kept is a new line in conn_memory(). What a connection takes anyway (its
+ * records. A new kind of thing that is kept is a new line in memory() (conn.c). What a connection takes anyway (its
  * structures, OpenSSL's) is limited by the number of connections; what files and listings take, by their caches. */
 #ifndef GATLING_CONN_BUDGET_H
 #define GATLING_CONN_BUDGET_H

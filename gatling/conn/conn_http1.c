@@ -87,11 +87,11 @@ static struct slice local_host(const struct conn *c, char *text) {
 static bool decide(const struct conn *c, const struct request *q, struct waiting_request *waiting, struct response *r) {
 	const struct content *content = &c->context->content;
 	char local_name[PEER_MAX + 2];
-	struct connection_info arrival = {.peer = &c->peer, .port = c->port, .secure = c->tls, .patient = true};
+	struct connection_info connection = {.peer = &c->peer, .port = c->port, .secure = c->tls, .patient = true};
 	if (!q->host.at && (content->options->vhosts != VHOSTS_OFF || content->https_port))
-		arrival.host = local_host(c, local_name);
-	if (waiting) return waiting_request_answer(waiting, content, arrival, r);
-	answer(content, q, &arrival, r);
+		connection.host = local_host(c, local_name);
+	if (waiting) return waiting_request_answer(waiting, content, connection, r);
+	answer(content, q, &connection, r);
 	return r->status;
 }
 

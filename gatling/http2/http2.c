@@ -145,15 +145,15 @@ static bool floods(struct http2 *h, enum http2_flood kind, struct http2_output *
 static void reset(struct http2 *h, uint32_t id, enum http2_error error, struct http2_output *out) {
 	struct stream *s = stream_find(h, id);
 	if (s) stream_free(h, s);
-	stream_cut(h, id);
+	stream_note_reset(h, id);
 	if (!floods(h, HTTP2_FLOOD_RESETS, out)) http2_output_number(h, out, FRAME_RST_STREAM, id, error);
 }
 
 /* Section 5.1: returns whether the server has ended the stream, or it is too old to be remembered: its frames are
  * dropped. */
-static bool is_cut(struct http2 *h, uint32_t id) {
-	if (id > h->last_stream || id + 2 * HTTP2_CUT_REMEMBERED <= h->highest) return true; /* or behind the GOAWAY */
-	return *stream_cut_word(h, id) & stream_cut_bit(id);
+static bool was_reset(struct http2 *h, uint32_t id) {
+	if (id > h->last_stream || id + 2 * HTTP2_RESETS_REMEMBERED <= h->highest) return true; /* or behind the GOAWAY */
+	return *stream_reset_word(h, id) & stream_reset_bit(id);
 }
 
 static bool is_idle(const struct http2 *h, uint32_t id) { return id > h->highest || id % 2 == 0; }
@@ -177,15 +177,15 @@ static void take_idle_priority(struct http2 *h, uint32_t id, struct priority *pr
 
 static void answer_request(struct http2 *h, struct stream_request *q, int status, bool blocked,
 						   struct http2_output *out) {
-	struct connection_info arrival = stream_connection_info(h);
+	struct connection_info connection = stream_connection_info(h);
 	struct response r;
 	if (status) response_status(&r, status);
-	else answer(h->context->content, q->request, &arrival, &r);
+	else answer(h->context->content, q->request, &connection, &r);
 	/* RFC 9110, section 10.1.1: 100, or the answer, at once */
 	if (q->receiving && request_has(q->request, FIELD_EXPECT)) {
 		if (r.status < 400) stream_continue(h, q->id, out);
-		else q->cut = true;
-		q->receiving = !q->cut;
+		else q->discards = true;
+		q->receiving = !q->discards;
 	}
 	if (r.status ? !stream_answer(h, q, &r, blocked, out) : !stream_wait(h, q, r.job))
 		go_away(h, HTTP2_INTERNAL_ERROR, out);
@@ -204,18 +204,18 @@ static void take_block(struct http2 *h, uint32_t id, unsigned flags, const unsig
 	struct stream_request q = {
 		.id = id, .request = &request, .priority = PRIORITY_DEFAULT, .receiving = !(flags & FRAME_FLAG_END_STREAM)};
 	struct stream *open = stream_find(h, id);
-	bool cut = !open && is_cut(h, id);
-	if (!open && !cut) take_idle_priority(h, id, &q.priority);
+	bool ignored = !open && was_reset(h, id);
+	if (!open && !ignored) take_idle_priority(h, id, &q.priority);
 	int status = http2_request_decode(h->inflater, block, length, open, text, &request, &q.priority);
 	if (status == 431) {
-		if (!open && !cut) stream_refuse_fields(h, id, out);
+		if (!open && !ignored) stream_refuse_fields(h, id, out);
 		go_away(h, HTTP2_ENHANCE_YOUR_CALM, out);
 	} else if (status < 0 && status != -HTTP2_PROTOCOL_ERROR) {
 		go_away(h, (enum http2_error) - status, out);
-	} else if (cut) { /* trailers, or behind the GOAWAY: to be decoded, but not answered */
+	} else if (ignored) { /* trailers, or behind the GOAWAY: to be decoded, but not answered */
 		return;
 	} else if (status < 0 ||
-			   (open && !open->cut && (q.receiving || (open->has_length && open->received != open->expected)))) {
+			   (open && !open->discards && (q.receiving || (open->has_length && open->received != open->expected)))) {
 		if (!open) (void)stream_log(h, &request, (struct slice){0}, 400, 0);
 		reset(h, id, HTTP2_PROTOCOL_ERROR, out);
 	} else if (open) { /* trailers */
@@ -227,24 +227,24 @@ static void take_block(struct http2 *h, uint32_t id, unsigned flags, const unsig
 		(void)stream_log(h, &request, (struct slice){0}, 400, 0);
 		reset(h, id, HTTP2_PROTOCOL_ERROR, out);
 	} else {
-		q.cut = q.receiving && (status || is_connect(&request)); /* section 8.5: what follows is no content */
-		q.receiving &= !q.cut;
+		q.discards = q.receiving && (status || is_connect(&request)); /* section 8.5: what follows is no content */
+		q.receiving &= !q.discards;
 		answer_request(h, &q, status, blocked, out);
 	}
 }
 
 /* Its bit, and those of the streams between, were others'. */
 static void note_highest(struct http2 *h, uint32_t id) {
-	for (uint32_t n = id; n > h->highest && n > 1 && id - n < 2 * HTTP2_CUT_REMEMBERED; n -= 2)
-		*stream_cut_word(h, n) &= ~stream_cut_bit(n);
+	for (uint32_t n = id; n > h->highest && n > 1 && id - n < 2 * HTTP2_RESETS_REMEMBERED; n -= 2)
+		*stream_reset_word(h, n) &= ~stream_reset_bit(n);
 	h->highest = id;
 }
 
 /* Section 5.1.1: opens a stream, or goes on with one that is open. false: neither can be. */
 static bool may_open(struct http2 *h, uint32_t id, struct http2_output *out) {
 	struct stream *s = stream_find(h, id);
-	if (id % 2 == 0 || (id < h->highest && !s && !is_cut(h, id))) go_away(h, HTTP2_PROTOCOL_ERROR, out);
-	else if ((s && !s->receiving && !s->cut) || (!s && id == h->highest && !is_cut(h, id)))
+	if (id % 2 == 0 || (id < h->highest && !s && !was_reset(h, id))) go_away(h, HTTP2_PROTOCOL_ERROR, out);
+	else if ((s && !s->receiving && !s->discards) || (!s && id == h->highest && !was_reset(h, id)))
 		go_away(h, HTTP2_STREAM_CLOSED, out);
 	if (h->failed) return false;
 	if (id > h->highest) note_highest(h, id);
@@ -331,7 +331,7 @@ static void take_data(struct http2 *h, const struct frame *f, struct http2_outpu
 	}
 	if (f->length == padding && !(f->flags & FRAME_FLAG_END_STREAM) && floods(h, HTTP2_FLOOD_EMPTY, out)) return;
 	open_window(h, 0, &h->receive_window, out);
-	if (s ? s->cut : is_cut(h, f->stream)) return;
+	if (s ? s->discards : was_reset(h, f->stream)) return;
 	if (!s || !s->receiving) {
 		reset(h, f->stream, HTTP2_STREAM_CLOSED, out);
 		return;

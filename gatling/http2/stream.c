@@ -38,8 +38,8 @@ struct stream *stream_find(const struct http2 *h, uint32_t id) {
 	return NULL;
 }
 
-void stream_cut(struct http2 *h, uint32_t id) {
-	if (id + 2 * HTTP2_CUT_REMEMBERED > h->highest) *stream_cut_word(h, id) |= stream_cut_bit(id);
+void stream_note_reset(struct http2 *h, uint32_t id) {
+	if (id + 2 * HTTP2_RESETS_REMEMBERED > h->highest) *stream_reset_word(h, id) |= stream_reset_bit(id);
 }
 
 void stream_set_priority(struct http2 *h, struct stream *s, struct priority priority) {
@@ -65,7 +65,7 @@ static void end_waiting(struct stream *s) {
 
 /* What the stream takes now. */
 static void account(struct http2 *h, struct stream *s) {
-	size_t memory = sizeof *s + (s->x ? response_batch_memory(s->x) : 0);
+	size_t memory = sizeof *s + (s->response ? response_batch_memory(s->response) : 0);
 	if (s->waiting) memory += s->waiting->memory;
 	h->memory += memory - s->memory;
 	s->memory = memory;
@@ -77,12 +77,12 @@ void stream_free(struct http2 *h, struct stream *s) {
 		(void)stream_log(h, s->waiting->request, (struct slice){0}, GONE, 0);
 		end_waiting(s);
 	}
-	if (s->x) {
-		response_batch_log(h->context->batches, s->x);
-		response_batch_return(h->context->batches, s->x);
+	if (s->response) {
+		response_batch_log(h->context->batches, s->response);
+		response_batch_return(h->context->batches, s->response);
 	}
 	h->memory -= s->memory;
-	h->files -= s->file;
+	h->files -= s->holds_file;
 	h->open--;
 	free(s);
 }
@@ -162,7 +162,7 @@ static struct stream *open_stream(struct http2 *h, const struct stream_request *
 	s->receive_window = HTTP2_WINDOW_DEFAULT;
 	s->priority = q->priority;
 	s->receiving = q->receiving;
-	s->cut = q->cut;
+	s->discards = q->discards;
 	s->has_length = request_has(q->request, FIELD_CONTENT_LENGTH);
 	s->expected = q->request->content_length;
 	s->http2 = h;
@@ -172,7 +172,7 @@ static struct stream *open_stream(struct http2 *h, const struct stream_request *
 }
 
 /* Whether it holds a file open, or memory for content that is made while it is sent. */
-static bool is_dear(const struct response *r) {
+static bool holds_resources(const struct response *r) {
 	return r->source.owner ||
 		   (r->representation && r->status != 304 && (r->representation->fd != -1 || r->representation->gzipped));
 }
@@ -183,32 +183,33 @@ static bool fill_stream(struct http2 *h, struct stream *s, const struct request 
 						struct http2_output *out) {
 	uint64_t length = 0;
 	struct slice block = make_block(h, r, &length);
-	bool head_only = q->method == METHOD_HEAD, ok = block.at && (s->x = response_batch_take(h->context->batches));
+	bool head_only = q->method == METHOD_HEAD,
+		 ok = block.at && (s->response = response_batch_take(h->context->batches));
 	bool now =
 		ok && out && !s->receiving && http2_output_room(out) >= HTTP2_FRAMES - HTTP2_BATCH + block_frames(block.length);
-	bool file = is_dear(r) && !head_only;
-	if (ok && !now) ok = iob_addcopy(s->x->batch, block.at, block.length) == 0;
+	bool holds_file = holds_resources(r) && !head_only;
+	if (ok && !now) ok = iob_addcopy(s->response->batch, block.at, block.length) == 0;
 	if (!ok || head_only) response_drop(r);
-	else ok = response_content(s->x->batch, r) == 0;
+	else ok = response_content(s->response->batch, r) == 0;
 	if (!ok) {
 		stream_free(h, s);
 		return false;
 	}
-	s->file = file;
-	h->files += file;
+	s->holds_file = holds_file;
+	h->files += holds_file;
 	s->block_length = now ? 0 : block.length;
-	s->ended = now && !iob_bytesleft(s->x->batch);
+	s->ended = now && !iob_bytesleft(s->response->batch);
 	if (now) output_block(h, out, s->id, block, s->ended);
-	response_batch_note(h->context->batches, s->x, &h->peer, q, r->user, r->status, head_only ? 0 : length);
+	response_batch_note(h->context->batches, s->response, &h->peer, q, r->user, r->status, head_only ? 0 : length);
 	account(h, s);
 	return true;
 }
 
 /* Ends a stream whose response has been written completely. */
 static void end_stream(struct http2 *h, struct stream *s, struct http2_output *out) {
-	if (s->cut) { /* RFC 9113, section 8.1: the rest is not wanted */
+	if (s->discards) { /* RFC 9113, section 8.1: the rest is not wanted */
 		http2_output_number(h, out, FRAME_RST_STREAM, s->id, HTTP2_NO_ERROR);
-		stream_cut(h, s->id);
+		stream_note_reset(h, s->id);
 	}
 	stream_free(h, s);
 }
@@ -251,7 +252,7 @@ struct connection_info stream_connection_info(const struct http2 *h) {
 
 /* Returns whether the response has to wait until one of HTTP2_FILES has been sent. */
 static bool must_wait_for_file(const struct http2 *h, const struct response *r) {
-	return r->status && is_dear(r) && h->files >= HTTP2_FILES;
+	return r->status && holds_resources(r) && h->files >= HTTP2_FILES;
 }
 
 /* Asks anew for the answer to a request that has waited. false: no memory. */
@@ -266,7 +267,7 @@ static bool answer_again(struct http2 *h, struct stream *s) {
 	s->waiting = NULL;
 	h->waiting_size -= waiting->memory;
 	bool answered = fill_stream(h, s, waiting->request, &r, NULL);
-	if (answered) s->x->started_ns = waiting->started_ns;
+	if (answered) s->response->started_ns = waiting->started_ns;
 	waiting_request_free(waiting);
 	return answered;
 }
@@ -383,7 +384,7 @@ bool stream_next(struct http2 *h, struct http2_content *content, const struct ht
 	if (h->failed || !(s = next_stream(h))) return false;
 	size_t room = http2_output_room(out);
 	if (room < 4 * FRAME_HEADER + block_frames(s->block_length)) return false;
-	*content = (struct http2_content){.batch = s->x->batch, .to = block, .length = s->block_length, .stream = s};
+	*content = (struct http2_content){.batch = s->response->batch, .to = block, .length = s->block_length, .stream = s};
 	if (s->block_length) return true;
 	content->to = out->at + FRAME_HEADER;
 	content->length =
@@ -393,13 +394,13 @@ bool stream_next(struct http2 *h, struct http2_content *content, const struct ht
 
 /* The header block that had to wait. */
 static void write_block(struct http2 *h, struct stream *s, struct slice block, struct http2_output *out) {
-	s->ended = !iob_bytesleft(s->x->batch);
+	s->ended = !iob_bytesleft(s->response->batch);
 	s->block_length = 0;
 	output_block(h, out, s->id, block, s->ended);
 }
 
 static void write_data(struct http2 *h, struct stream *s, size_t length, struct http2_output *out) {
-	s->ended = !iob_bytesleft(s->x->batch);
+	s->ended = !iob_bytesleft(s->response->batch);
 	out->at = frame_header(out->at, length, FRAME_DATA, s->ended ? FRAME_FLAG_END_STREAM : 0, s->id) + length;
 	s->send_window -= (int64_t)length;
 	h->send_window -= (int64_t)length;

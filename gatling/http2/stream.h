@@ -11,7 +11,7 @@
 #include "gatling/site/response_batch.h"
 #include "gatling/site/waiting_request.h"
 
-enum { HTTP2_URGENCIES = 8, HTTP2_CUT_REMEMBERED = 1024 };
+enum { HTTP2_URGENCIES = 8, HTTP2_RESETS_REMEMBERED = 1024 };
 
 enum { HTTP2_WINDOW_MAX = 0x7fffffff, HTTP2_WINDOW_DEFAULT = 65535 }; /* section 6.9 */
 
@@ -21,18 +21,17 @@ struct stream {
 	int64_t send_window, receive_window;
 	struct priority priority;
 	bool receiving;                  /* content of the request is still to come: the response waits for it */
-	bool cut;                        /* the response does not wait for that content, which is dropped */
+	bool discards;                   /* what still comes of the request is dropped: the response does not wait for it */
 	bool ended;                      /* nothing more is sent */
-	bool has_length;                 /* the request has said how long its content is: */
-	uint64_t expected;               /* so long; */
-	uint64_t received;               /* so much has come */
-	struct waiting_request *waiting; /* its request, if it waits for a job or one of HTTP2_FILES; otherwise NULL */
+	bool has_length;                 /* the request has a Content-Length: */
+	uint64_t expected, received;     /* bytes of its content */
+	struct waiting_request *waiting; /* its request, if it waits for a job or for one of HTTP2_FILES; otherwise NULL */
 	struct http2 *http2;
-	struct response_batch *x;       /* a header block, then content; NULL while it waits */
-	size_t block_length;            /* bytes of the block at the front of it, 0: it is out */
-	bool file;                      /* the answer is one of HTTP2_FILES */
-	size_t memory;                  /* that it takes, as the connection has it in its sum */
-	struct stream *next, *previous; /* of the same urgency */
+	struct response_batch *response; /* a header block, then content; NULL while the request waits */
+	size_t block_length;             /* bytes of the block at its front; 0: the block has been written */
+	bool holds_file;                 /* the response is one of HTTP2_FILES */
+	size_t memory;                   /* bytes that it takes, as the session has them in its sum */
+	struct stream *next, *previous;  /* of the same urgency */
 };
 
 struct stream_list {
@@ -71,7 +70,7 @@ struct http2 {
 	uint32_t last_stream;   /* the highest that is answered */
 	uint32_t highest;       /* the highest that the client has opened */
 	/* A bit for each of the client's last streams: the server ended it first, so frames may still come on it. */
-	uint64_t cut[HTTP2_CUT_REMEMBERED / 64];
+	uint64_t was_reset[HTTP2_RESETS_REMEMBERED / 64];
 	unsigned open, files;         /* streams; of them with an open file */
 	size_t waiting_size;          /* bytes of the requests of those that wait */
 	size_t memory;                /* of all of them */
@@ -97,15 +96,15 @@ struct idle_priorities {
 	} stream[HTTP2_STREAMS_MAX];
 };
 
-/* Where the bit of a stream is in http2.cut. */
-static inline uint64_t *stream_cut_word(struct http2 *h, uint32_t id) {
-	return &h->cut[id / 2 % HTTP2_CUT_REMEMBERED / 64];
+/* Where the bit of a stream is in http2.was_reset. */
+static inline uint64_t *stream_reset_word(struct http2 *h, uint32_t id) {
+	return &h->was_reset[id / 2 % HTTP2_RESETS_REMEMBERED / 64];
 }
-static inline uint64_t stream_cut_bit(uint32_t id) { return UINT64_C(1) << id / 2 % 64; }
+static inline uint64_t stream_reset_bit(uint32_t id) { return UINT64_C(1) << id / 2 % 64; }
 
 struct stream *stream_find(const struct http2 *h, uint32_t id);
 /* Notes that the server has ended the stream: frames that still come on it are dropped. */
-void stream_cut(struct http2 *h, uint32_t id);
+void stream_note_reset(struct http2 *h, uint32_t id);
 
 void stream_set_priority(struct http2 *h, struct stream *s, struct priority priority);
 
@@ -120,7 +119,7 @@ struct stream_request {
 	uint32_t id;
 	const struct request *request;
 	struct priority priority;
-	bool receiving, cut; /* as of a stream */
+	bool receiving, discards; /* as of a stream */
 };
 
 /* Writes the response at once if that is possible; otherwise opens a stream for it. false: ENOMEM. */
