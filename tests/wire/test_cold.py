@@ -125,12 +125,12 @@ def test_a_full_server_reads_cold_files_beside_its_loop_too(plain, cold, tmp_pat
         for n in range(CLIENTS):
             assert server.get(f"/{n}.bin").body == CONTENT
             make_cold(cold.path / f"{n}.bin", lambda: server.get("/small.bin"))
-        idle = [server.connect() for _ in range(100)]
         path = tmp_path / "calls"
         command = ["strace", "-f", "-qq", "-p", str(server.pid), "-o", str(path), "-e", "trace=sendfile,pread64,pipe2"]
         with subprocess.Popen(command) as strace:
             try:
                 eventually(lambda: all(tracer(server, thread) == strace.pid for thread in server.thread_ids()))
+                idle = [server.connect() for _ in range(100)]  # after a second without a request they may be closed
                 for n in range(CLIENTS):
                     assert idle[n].get(f"/{n}.bin").body == CONTENT
             finally:
