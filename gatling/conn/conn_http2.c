@@ -75,9 +75,9 @@ static enum iob_result send_frames(struct conn *c, size_t length, uint64_t most)
 /* Handles the frames at hand. Returns the bytes of those that answer, at the start of the worker's buffer. */
 static size_t handle_frames(struct conn *c, struct conn_run *run) {
 	struct conn_context *w = c->context;
-	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames};
+	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames, .blocked = c->responses};
 	bool in_block = http2_in_block(c->http2), announced = http2_end_announced(c->http2);
-	size_t used = http2_receive(c->http2, run->input.at, run->input.length, c->responses != NULL, &out);
+	size_t used = http2_receive(c->http2, run->input.at, run->input.length, &out);
 	run->input = slice_rest(run->input, used);
 	if (c->tls && tls_ended(c->tls)) c->input_ended = true;
 	if (c->input_ended) http2_input_ended(c->http2);

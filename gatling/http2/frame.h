@@ -2,6 +2,7 @@
 #ifndef GATLING_HTTP2_FRAME_H
 #define GATLING_HTTP2_FRAME_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -64,6 +65,7 @@ struct frame {
 /* Where frames are written. */
 struct http2_output {
 	char *at, *end;
+	bool blocked; /* earlier frames wait to be sent: responses become streams */
 };
 
 static inline size_t http2_output_room(const struct http2_output *out) { return (size_t)(out->end - out->at); }

@@ -124,8 +124,10 @@ void http2_input_ended(struct http2 *h) {
 	h->block_stream = 0;
 }
 
-/* Counts a frame. true: there are too many of them in this second, and the client has been told. */
-static bool floods(struct http2 *h, enum http2_flood kind, struct http2_output *out) {
+/* What the functions for frames return: HTTP2_NO_ERROR, or the error with which the session ends. */
+
+/* Counts a frame. */
+static enum http2_error count_frame(struct http2 *h, enum http2_flood kind) {
 	static const unsigned most[HTTP2_FLOODS] = {
 		[HTTP2_FLOOD_RESETS] = HTTP2_RESETS,     [HTTP2_FLOOD_PINGS] = HTTP2_PINGS,
 		[HTTP2_FLOOD_SETTINGS] = HTTP2_SETTINGS, [HTTP2_FLOOD_EMPTY] = HTTP2_EMPTY,
@@ -137,16 +139,16 @@ static bool floods(struct http2 *h, enum http2_flood kind, struct http2_output *
 		h->sent = 0;
 	}
 	uint64_t allowed = most[kind] + (kind == HTTP2_FLOOD_UPDATES ? h->sent / HTTP2_UPDATE_BYTES : 0);
-	if (++h->count[kind] <= allowed) return false;
-	go_away(h, HTTP2_ENHANCE_YOUR_CALM, out);
-	return true;
+	return ++h->count[kind] <= allowed ? HTTP2_NO_ERROR : HTTP2_ENHANCE_YOUR_CALM;
 }
 
-static void reset(struct http2 *h, uint32_t id, enum http2_error error, struct http2_output *out) {
+static enum http2_error reset(struct http2 *h, uint32_t id, enum http2_error error, struct http2_output *out) {
 	struct stream *s = stream_find(h, id);
 	if (s) stream_free(h, s);
 	stream_note_reset(h, id);
-	if (!floods(h, HTTP2_FLOOD_RESETS, out)) http2_output_number(h, out, FRAME_RST_STREAM, id, error);
+	if (count_frame(h, HTTP2_FLOOD_RESETS)) return HTTP2_ENHANCE_YOUR_CALM;
+	http2_output_number(h, out, FRAME_RST_STREAM, id, error);
+	return HTTP2_NO_ERROR;
 }
 
 /* Section 5.1: returns whether the server has ended the stream, or it is too old to be remembered: its frames are
@@ -175,8 +177,8 @@ static void take_idle_priority(struct http2 *h, uint32_t id, struct priority *pr
 	h->idle = NULL;
 }
 
-static void answer_request(struct http2 *h, struct stream_request *q, int status, bool blocked,
-						   struct http2_output *out) {
+static enum http2_error answer_request(struct http2 *h, struct stream_request *q, int status,
+									   struct http2_output *out) {
 	struct connection_info connection = stream_connection_info(h);
 	struct response r;
 	if (status) response_status(&r, status);
@@ -187,8 +189,8 @@ static void answer_request(struct http2 *h, struct stream_request *q, int status
 		else q->discards = true;
 		q->receiving = !q->discards;
 	}
-	if (r.status ? !stream_answer(h, q, &r, blocked, out) : !stream_wait(h, q, r.job))
-		go_away(h, HTTP2_INTERNAL_ERROR, out);
+	bool ok = r.status ? stream_answer(h, q, &r, out) : stream_wait(h, q, r.job);
+	return ok ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
 }
 
 static bool is_connect(const struct request *request) {
@@ -196,41 +198,43 @@ static bool is_connect(const struct request *request) {
 	return request->line.length > method.length && memcmp(request->line.at, method.at, method.length) == 0;
 }
 
+/* Refuses a request for itself, with a line in the log. */
+static enum http2_error refuse(struct http2 *h, uint32_t id, const struct request *request, int status,
+							   enum http2_error error, struct http2_output *out) {
+	(void)stream_log(h, request, (struct slice){0}, status, 0);
+	return reset(h, id, error, out);
+}
+
 /* A header block is complete. */
-static void take_block(struct http2 *h, uint32_t id, unsigned flags, const unsigned char *block, size_t length,
-					   bool blocked, struct http2_output *out) {
+static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags, const unsigned char *block,
+								   size_t length, struct http2_output *out) {
 	static _Thread_local char text[HTTP2_TEXT];
 	static _Thread_local struct request request;
 	struct stream_request q = {
 		.id = id, .request = &request, .priority = PRIORITY_DEFAULT, .receiving = !(flags & FRAME_FLAG_END_STREAM)};
 	struct stream *open = stream_find(h, id);
-	bool ignored = !open && was_reset(h, id);
+	bool ignored = !open && was_reset(h, id); /* trailers, or behind the GOAWAY: decoded, but not answered */
 	if (!open && !ignored) take_idle_priority(h, id, &q.priority);
 	int status = http2_request_decode(h->inflater, block, length, open, text, &request, &q.priority);
+	bool malformed = status == -HTTP2_PROTOCOL_ERROR;
 	if (status == 431) {
 		if (!open && !ignored) stream_refuse_fields(h, id, out);
-		go_away(h, HTTP2_ENHANCE_YOUR_CALM, out);
-	} else if (status < 0 && status != -HTTP2_PROTOCOL_ERROR) {
-		go_away(h, (enum http2_error) - status, out);
-	} else if (ignored) { /* trailers, or behind the GOAWAY: to be decoded, but not answered */
-		return;
-	} else if (status < 0 ||
-			   (open && !open->discards && (q.receiving || (open->has_length && open->received != open->expected)))) {
-		if (!open) (void)stream_log(h, &request, (struct slice){0}, 400, 0);
-		reset(h, id, HTTP2_PROTOCOL_ERROR, out);
-	} else if (open) { /* trailers */
-		open->receiving = false;
-	} else if (h->open >= HTTP2_STREAMS_MAX) {
-		(void)stream_log(h, &request, (struct slice){0}, 503, 0);
-		reset(h, id, HTTP2_REFUSED_STREAM, out);
-	} else if (!q.receiving && request.content_length) {
-		(void)stream_log(h, &request, (struct slice){0}, 400, 0);
-		reset(h, id, HTTP2_PROTOCOL_ERROR, out);
-	} else {
-		q.discards = q.receiving && (status || is_connect(&request)); /* section 8.5: what follows is no content */
-		q.receiving &= !q.discards;
-		answer_request(h, &q, status, blocked, out);
+		return HTTP2_ENHANCE_YOUR_CALM;
 	}
+	if (status < 0 && !malformed) return (enum http2_error) - status;
+	if (ignored) return HTTP2_NO_ERROR;
+	if (open) { /* trailers */
+		bool early = q.receiving || (open->has_length && open->received != open->expected);
+		if (malformed || (early && !open->discards)) return reset(h, id, HTTP2_PROTOCOL_ERROR, out);
+		open->receiving = false;
+		return HTTP2_NO_ERROR;
+	}
+	if (malformed) return refuse(h, id, &request, 400, HTTP2_PROTOCOL_ERROR, out);
+	if (h->open >= HTTP2_STREAMS_MAX) return refuse(h, id, &request, 503, HTTP2_REFUSED_STREAM, out);
+	if (!q.receiving && request.content_length) return refuse(h, id, &request, 400, HTTP2_PROTOCOL_ERROR, out);
+	q.discards = q.receiving && (status || is_connect(&request)); /* section 8.5: what follows is no content */
+	q.receiving &= !q.discards;
+	return answer_request(h, &q, status, out);
 }
 
 /* Its bit, and those of the streams between, were others'. */
@@ -240,73 +244,62 @@ static void note_highest(struct http2 *h, uint32_t id) {
 	h->highest = id;
 }
 
-/* Section 5.1.1: opens a stream, or goes on with one that is open. false: neither can be. */
-static bool may_open(struct http2 *h, uint32_t id, struct http2_output *out) {
+/* Section 5.1.1: a header block opens a stream, or goes on with one that is open. */
+static enum http2_error open_stream(struct http2 *h, uint32_t id) {
 	struct stream *s = stream_find(h, id);
-	if (id % 2 == 0 || (id < h->highest && !s && !was_reset(h, id))) go_away(h, HTTP2_PROTOCOL_ERROR, out);
-	else if ((s && !s->receiving && !s->discards) || (!s && id == h->highest && !was_reset(h, id)))
-		go_away(h, HTTP2_STREAM_CLOSED, out);
-	if (h->failed) return false;
+	if (id % 2 == 0 || (id < h->highest && !s && !was_reset(h, id))) return HTTP2_PROTOCOL_ERROR;
+	if ((s && !s->receiving && !s->discards) || (!s && id == h->highest && !was_reset(h, id)))
+		return HTTP2_STREAM_CLOSED;
 	if (id > h->highest) note_highest(h, id);
 	if (!h->draining) h->last_stream = h->highest;
-	return true;
+	return HTTP2_NO_ERROR;
 }
 
 /* Keeps part of a header block. */
-static bool keep_block(struct http2 *h, const unsigned char *part, size_t length, struct http2_output *out) {
+static enum http2_error keep_block(struct http2 *h, const unsigned char *part, size_t length) {
 	unsigned char *grown = realloc(h->block, h->block_length + length + 1);
-	if (!grown) {
-		go_away(h, HTTP2_INTERNAL_ERROR, out);
-		return false;
-	}
+	if (!grown) return HTTP2_INTERNAL_ERROR;
 	h->block = grown;
 	memcpy(h->block + h->block_length, part, length);
 	h->block_length += length;
-	return true;
+	return HTTP2_NO_ERROR;
 }
 
-static void take_headers(struct http2 *h, const struct frame *f, bool blocked, struct http2_output *out) {
+static enum http2_error take_headers(struct http2 *h, const struct frame *f, struct http2_output *out) {
 	size_t padding = 0, skipped = 0;
 	if (f->flags & FRAME_FLAG_PADDED) padding = f->length ? f->payload[skipped++] : FRAME_PAYLOAD_MAX;
 	if (f->flags & FRAME_FLAG_PRIORITY) skipped += PRIORITY_LENGTH;
-	if (!may_open(h, f->stream, out)) return;
-	if (padding + skipped > f->length) {
-		go_away(h, HTTP2_PROTOCOL_ERROR, out);
-		return;
-	}
+	enum http2_error error = open_stream(h, f->stream);
+	if (error) return error;
+	if (padding + skipped > f->length) return HTTP2_PROTOCOL_ERROR;
 	const unsigned char *block = f->payload + skipped;
 	size_t length = f->length - skipped - padding;
-	bool self =
-		f->flags & FRAME_FLAG_PRIORITY && (frame_get_32(block - PRIORITY_LENGTH) & HTTP2_WINDOW_MAX) == f->stream;
-	if (f->flags & FRAME_FLAG_END_HEADERS && !self) {
-		take_block(h, f->stream, f->flags, block, length, blocked, out);
-		return;
-	}
-	if (self) { /* a stream cannot depend on itself (RFC 7540, section 5.3.1); its block was not looked at */
-		go_away(h, HTTP2_PROTOCOL_ERROR, out);
-		return;
-	}
+	/* a stream cannot depend on itself (RFC 7540, section 5.3.1) */
+	if (f->flags & FRAME_FLAG_PRIORITY && (frame_get_32(block - PRIORITY_LENGTH) & HTTP2_WINDOW_MAX) == f->stream)
+		return HTTP2_PROTOCOL_ERROR;
+	if (f->flags & FRAME_FLAG_END_HEADERS) return take_block(h, f->stream, f->flags, block, length, out);
 	h->block_length = 0;
 	h->block_stream = f->stream;
 	h->block_flags = f->flags;
 	h->continuations = 0;
-	(void)keep_block(h, block, length, out);
+	return keep_block(h, block, length);
 }
 
-static void take_continuation(struct http2 *h, const struct frame *f, bool blocked, struct http2_output *out) {
-	if (!f->length && !(f->flags & FRAME_FLAG_END_HEADERS) && floods(h, HTTP2_FLOOD_EMPTY, out)) return;
-	if (++h->continuations > HTTP2_CONTINUATIONS_MAX || f->length > HTTP2_BLOCK_MAX - h->block_length) {
-		go_away(h, HTTP2_ENHANCE_YOUR_CALM, out);
-		return;
-	}
-	if (!keep_block(h, f->payload, f->length, out) || !(f->flags & FRAME_FLAG_END_HEADERS)) return;
+static enum http2_error take_continuation(struct http2 *h, const struct frame *f, struct http2_output *out) {
+	bool ends = f->flags & FRAME_FLAG_END_HEADERS;
+	if (!f->length && !ends && count_frame(h, HTTP2_FLOOD_EMPTY)) return HTTP2_ENHANCE_YOUR_CALM;
+	if (++h->continuations > HTTP2_CONTINUATIONS_MAX || f->length > HTTP2_BLOCK_MAX - h->block_length)
+		return HTTP2_ENHANCE_YOUR_CALM;
+	enum http2_error error = keep_block(h, f->payload, f->length);
+	if (error || !ends) return error;
 	unsigned char *block = h->block;
 	uint32_t id = h->block_stream;
 	size_t length = h->block_length;
 	h->block = NULL;
 	h->block_length = h->block_stream = 0;
-	take_block(h, id, h->block_flags, block, length, blocked, out);
+	error = take_block(h, id, h->block_flags, block, length, out);
 	free(block);
+	return error;
 }
 
 /* --- content of requests: it is counted and dropped --- */
@@ -317,150 +310,130 @@ static void open_window(struct http2 *h, uint32_t id, int64_t *window, struct ht
 	*window = HTTP2_WINDOW_DEFAULT;
 }
 
-static void take_data(struct http2 *h, const struct frame *f, struct http2_output *out) {
+static enum http2_error take_data(struct http2 *h, const struct frame *f, struct http2_output *out) {
 	struct stream *s = stream_find(h, f->stream);
 	size_t padding = f->flags & FRAME_FLAG_PADDED ? (f->length ? f->payload[0] + 1U : FRAME_PAYLOAD_MAX) : 0;
+	bool ends = f->flags & FRAME_FLAG_END_STREAM;
 	h->receive_window -= f->length;
-	if (is_idle(h, f->stream) || padding > f->length) {
-		go_away(h, HTTP2_PROTOCOL_ERROR, out);
-		return;
-	}
-	if (h->receive_window < 0) {
-		go_away(h, HTTP2_FLOW_CONTROL_ERROR, out);
-		return;
-	}
-	if (f->length == padding && !(f->flags & FRAME_FLAG_END_STREAM) && floods(h, HTTP2_FLOOD_EMPTY, out)) return;
+	if (is_idle(h, f->stream) || padding > f->length) return HTTP2_PROTOCOL_ERROR;
+	if (h->receive_window < 0) return HTTP2_FLOW_CONTROL_ERROR;
+	if (f->length == padding && !ends && count_frame(h, HTTP2_FLOOD_EMPTY)) return HTTP2_ENHANCE_YOUR_CALM;
 	open_window(h, 0, &h->receive_window, out);
-	if (s ? s->discards : was_reset(h, f->stream)) return;
-	if (!s || !s->receiving) {
-		reset(h, f->stream, HTTP2_STREAM_CLOSED, out);
-		return;
-	}
+	if (s ? s->discards : was_reset(h, f->stream)) return HTTP2_NO_ERROR;
+	if (!s || !s->receiving) return reset(h, f->stream, HTTP2_STREAM_CLOSED, out);
 	s->receive_window -= f->length;
 	s->received += f->length - padding;
-	s->receiving = !(f->flags & FRAME_FLAG_END_STREAM);
-	if (s->receive_window < 0) reset(h, s->id, HTTP2_FLOW_CONTROL_ERROR, out);
-	else if (s->has_length && (s->received > s->expected || (!s->receiving && s->received != s->expected)))
-		reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
-	else if (s->received > BODY_MAX) reset(h, s->id, HTTP2_ENHANCE_YOUR_CALM, out);
-	else if (s->receiving) open_window(h, s->id, &s->receive_window, out);
+	s->receiving = !ends;
+	if (s->receive_window < 0) return reset(h, s->id, HTTP2_FLOW_CONTROL_ERROR, out);
+	if (s->has_length && (s->received > s->expected || (ends && s->received != s->expected)))
+		return reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
+	if (s->received > BODY_MAX) return reset(h, s->id, HTTP2_ENHANCE_YOUR_CALM, out);
+	if (!ends) open_window(h, s->id, &s->receive_window, out);
+	return HTTP2_NO_ERROR;
 }
 
 /* --- the other frames --- */
 
-static void take_priority(struct http2 *h, const struct frame *f, struct http2_output *out) {
-	if (floods(h, HTTP2_FLOOD_OTHERS, out)) return; /* what it says has no meaning any more (RFC 9113, section 5.3.2) */
-	if (f->length != PRIORITY_LENGTH) reset(h, f->stream, HTTP2_FRAME_SIZE_ERROR, out);
-	else if ((frame_get_32(f->payload) & HTTP2_WINDOW_MAX) == f->stream) reset(h, f->stream, HTTP2_PROTOCOL_ERROR, out);
+/* What it says has no meaning any more (RFC 9113, section 5.3.2). */
+static enum http2_error take_priority(struct http2 *h, const struct frame *f, struct http2_output *out) {
+	if (count_frame(h, HTTP2_FLOOD_OTHERS)) return HTTP2_ENHANCE_YOUR_CALM;
+	if (f->length != PRIORITY_LENGTH) return reset(h, f->stream, HTTP2_FRAME_SIZE_ERROR, out);
+	bool itself = (frame_get_32(f->payload) & HTTP2_WINDOW_MAX) == f->stream;
+	return itself ? reset(h, f->stream, HTTP2_PROTOCOL_ERROR, out) : HTTP2_NO_ERROR;
 }
 
 /* Streams with a priority count with the open ones (RFC 9218, section 7.1). */
-static void keep_idle_priority(struct http2 *h, uint32_t id, struct priority priority, struct http2_output *out) {
+static enum http2_error keep_idle_priority(struct http2 *h, uint32_t id, struct priority priority) {
 	unsigned at = 0;
-	if (!h->idle && !(h->idle = calloc(1, sizeof *h->idle))) return; /* it is a hint */
+	if (!h->idle && !(h->idle = calloc(1, sizeof *h->idle))) return HTTP2_NO_ERROR; /* it is a hint */
 	while (at < h->idle->count && h->idle->stream[at].id != id) at++;
-	if (at == h->idle->count && at + h->open >= HTTP2_STREAMS_MAX) {
-		go_away(h, HTTP2_PROTOCOL_ERROR, out);
-		return;
-	}
+	if (at == h->idle->count && at + h->open >= HTTP2_STREAMS_MAX) return HTTP2_PROTOCOL_ERROR;
 	h->idle->count += at == h->idle->count;
 	h->idle->stream[at].id = id;
 	h->idle->stream[at].priority = priority;
+	return HTTP2_NO_ERROR;
 }
 
-/* RFC 9218, section 7.1. */
-static void take_priority_update(struct http2 *h, const struct frame *f, struct http2_output *out) {
-	if (floods(h, HTTP2_FLOOD_OTHERS, out)) return;
-	uint32_t id = f->length >= NUMBER_LENGTH ? frame_get_32(f->payload) & HTTP2_WINDOW_MAX : 0;
-	if (f->length < NUMBER_LENGTH || !id) {
-		go_away(h, f->length < NUMBER_LENGTH ? HTTP2_FRAME_SIZE_ERROR : HTTP2_PROTOCOL_ERROR, out);
-		return;
-	}
-	if (id % 2 == 0) { /* of a stream that only we could open, by a push */
-		go_away(h, HTTP2_PROTOCOL_ERROR, out);
-		return;
-	}
+/* RFC 9218, section 7.1. Streams with even numbers are those that only we could open, by a push. */
+static enum http2_error take_priority_update(struct http2 *h, const struct frame *f) {
+	if (count_frame(h, HTTP2_FLOOD_OTHERS)) return HTTP2_ENHANCE_YOUR_CALM;
+	if (f->length < NUMBER_LENGTH) return HTTP2_FRAME_SIZE_ERROR;
+	uint32_t id = frame_get_32(f->payload) & HTTP2_WINDOW_MAX;
+	if (id % 2 == 0) return HTTP2_PROTOCOL_ERROR;
 	struct stream *s = stream_find(h, id);
 	struct slice value = {.at = (const char *)f->payload + NUMBER_LENGTH, .length = f->length - NUMBER_LENGTH};
 	struct priority priority = PRIORITY_DEFAULT;
 	priority_parse(value, &priority);
 	if (s) stream_set_priority(h, s, priority);
-	else if (id > h->highest) keep_idle_priority(h, id, priority, out);
+	return !s && id > h->highest ? keep_idle_priority(h, id, priority) : HTTP2_NO_ERROR;
 }
 
-static void take_reset(struct http2 *h, const struct frame *f, struct http2_output *out) {
+static enum http2_error take_reset(struct http2 *h, const struct frame *f) {
 	struct stream *s = stream_find(h, f->stream);
-	if (f->length != NUMBER_LENGTH) go_away(h, HTTP2_FRAME_SIZE_ERROR, out);
-	else if (is_idle(h, f->stream)) go_away(h, HTTP2_PROTOCOL_ERROR, out);
-	else if (!floods(h, HTTP2_FLOOD_RESETS, out) && s) stream_free(h, s);
+	if (f->length != NUMBER_LENGTH) return HTTP2_FRAME_SIZE_ERROR;
+	if (is_idle(h, f->stream)) return HTTP2_PROTOCOL_ERROR;
+	if (count_frame(h, HTTP2_FLOOD_RESETS)) return HTTP2_ENHANCE_YOUR_CALM;
+	if (s) stream_free(h, s);
+	return HTTP2_NO_ERROR;
 }
 
-static void set_initial_window(struct http2 *h, int64_t value, struct http2_output *out) {
-	if (value == h->initial_window) return;
-	for (int i = 0; i < HTTP2_URGENCIES; i++)
+static enum http2_error set_initial_window(struct http2 *h, int64_t value) {
+	for (int i = 0; i < HTTP2_URGENCIES && value != h->initial_window; i++)
 		for (struct stream *s = h->streams[i].first; s; s = s->next) {
 			s->send_window += value - h->initial_window;
-			if (s->send_window > HTTP2_WINDOW_MAX) go_away(h, HTTP2_FLOW_CONTROL_ERROR, out);
+			if (s->send_window > HTTP2_WINDOW_MAX) return HTTP2_FLOW_CONTROL_ERROR;
 		}
 	h->initial_window = value;
+	return HTTP2_NO_ERROR;
 }
 
 /* *window: what the frame says so far of the initial one. */
-static void take_setting(struct http2 *h, unsigned name, uint32_t value, int64_t *window, struct http2_output *out) {
+static enum http2_error take_setting(struct http2 *h, unsigned name, uint32_t value, int64_t *window) {
 	switch (name) {
 	case HTTP2_SETTING_HEADER_TABLE_SIZE: h->shrink_table |= value < NGHTTP2_DEFAULT_HEADER_TABLE_SIZE; break;
 	case HTTP2_SETTING_ENABLE_PUSH:
-	case HTTP2_SETTING_NO_RFC7540_PRIORITIES:
-		if (value > 1) go_away(h, HTTP2_PROTOCOL_ERROR, out);
-		break;
+	case HTTP2_SETTING_NO_RFC7540_PRIORITIES: return value > 1 ? HTTP2_PROTOCOL_ERROR : HTTP2_NO_ERROR;
 	case HTTP2_SETTING_INITIAL_WINDOW_SIZE:
-		if (value > HTTP2_WINDOW_MAX) go_away(h, HTTP2_FLOW_CONTROL_ERROR, out);
 		*window = value;
-		break;
+		return value > HTTP2_WINDOW_MAX ? HTTP2_FLOW_CONTROL_ERROR : HTTP2_NO_ERROR;
 	case HTTP2_SETTING_MAX_FRAME_SIZE:
-		if (value < FRAME_PAYLOAD_MAX || value > 0xffffff) go_away(h, HTTP2_PROTOCOL_ERROR, out);
-		break;
+		return value < FRAME_PAYLOAD_MAX || value > 0xffffff ? HTTP2_PROTOCOL_ERROR : HTTP2_NO_ERROR;
 	}
+	return HTTP2_NO_ERROR;
 }
 
-static void take_settings(struct http2 *h, const struct frame *f, struct http2_output *out) {
+static enum http2_error take_settings(struct http2 *h, const struct frame *f, struct http2_output *out) {
 	bool ack = f->flags & FRAME_FLAG_ACK;
 	int64_t window = h->initial_window;
-	if (f->length % HTTP2_SETTING_LENGTH || (ack && f->length)) go_away(h, HTTP2_FRAME_SIZE_ERROR, out);
-	if (h->failed || floods(h, HTTP2_FLOOD_SETTINGS, out) || ack) return;
-	for (uint32_t at = 0; at < f->length && !h->failed; at += HTTP2_SETTING_LENGTH)
-		take_setting(h, (unsigned)f->payload[at] << 8 | f->payload[at + 1], frame_get_32(f->payload + at + 2), &window,
-					 out);
-	if (!h->failed) set_initial_window(h, window, out);
-	if (!h->failed) http2_output_frame(h, out, FRAME_SETTINGS, FRAME_FLAG_ACK, 0, NULL, 0);
+	enum http2_error error = count_frame(h, HTTP2_FLOOD_SETTINGS);
+	if (f->length % HTTP2_SETTING_LENGTH || (ack && f->length)) return HTTP2_FRAME_SIZE_ERROR;
+	for (const unsigned char *at = f->payload; !error && at < f->payload + f->length; at += HTTP2_SETTING_LENGTH)
+		error = take_setting(h, (unsigned)at[0] << 8 | at[1], frame_get_32(at + 2), &window);
+	if (!error) error = set_initial_window(h, window);
+	if (!error && !ack) http2_output_frame(h, out, FRAME_SETTINGS, FRAME_FLAG_ACK, 0, NULL, 0);
+	return error;
 }
 
-static void take_ping(struct http2 *h, const struct frame *f, struct http2_output *out) {
-	if (f->length != PING_LENGTH) go_away(h, HTTP2_FRAME_SIZE_ERROR, out);
-	else if (floods(h, HTTP2_FLOOD_PINGS, out)) return;
-	else if (!(f->flags & FRAME_FLAG_ACK))
-		http2_output_frame(h, out, FRAME_PING, FRAME_FLAG_ACK, 0, f->payload, f->length);
+static enum http2_error take_ping(struct http2 *h, const struct frame *f, struct http2_output *out) {
+	if (f->length != PING_LENGTH) return HTTP2_FRAME_SIZE_ERROR;
+	if (count_frame(h, HTTP2_FLOOD_PINGS)) return HTTP2_ENHANCE_YOUR_CALM;
+	if (!(f->flags & FRAME_FLAG_ACK)) http2_output_frame(h, out, FRAME_PING, FRAME_FLAG_ACK, 0, f->payload, f->length);
 	else if (h->announced && memcmp(f->payload, drain_ping, sizeof drain_ping) == 0) http2_drain(h, out);
+	return HTTP2_NO_ERROR;
 }
 
-static void take_window_update(struct http2 *h, const struct frame *f, struct http2_output *out) {
-	if (f->length != NUMBER_LENGTH) {
-		go_away(h, HTTP2_FRAME_SIZE_ERROR, out);
-		return;
-	}
-	if (f->stream && is_idle(h, f->stream)) {
-		go_away(h, HTTP2_PROTOCOL_ERROR, out);
-		return;
-	}
-	if (floods(h, HTTP2_FLOOD_UPDATES, out)) return;
+static enum http2_error take_window_update(struct http2 *h, const struct frame *f, struct http2_output *out) {
+	if (f->length != NUMBER_LENGTH) return HTTP2_FRAME_SIZE_ERROR;
+	if (f->stream && is_idle(h, f->stream)) return HTTP2_PROTOCOL_ERROR;
+	if (count_frame(h, HTTP2_FLOOD_UPDATES)) return HTTP2_ENHANCE_YOUR_CALM;
 	uint32_t more = frame_get_32(f->payload) & HTTP2_WINDOW_MAX;
 	struct stream *s = f->stream ? stream_find(h, f->stream) : NULL;
 	int64_t *window = s ? &s->send_window : &h->send_window;
-	if (f->stream && !s) return; /* it has just been closed */
+	if (f->stream && !s) return HTTP2_NO_ERROR; /* it has just been closed */
 	*window += more;
-	if (more && *window <= HTTP2_WINDOW_MAX) return;
-	if (s) reset(h, s->id, more ? HTTP2_FLOW_CONTROL_ERROR : HTTP2_PROTOCOL_ERROR, out);
-	else go_away(h, more ? HTTP2_FLOW_CONTROL_ERROR : HTTP2_PROTOCOL_ERROR, out);
+	if (more && *window <= HTTP2_WINDOW_MAX) return HTTP2_NO_ERROR;
+	enum http2_error error = more ? HTTP2_FLOW_CONTROL_ERROR : HTTP2_PROTOCOL_ERROR;
+	return s ? reset(h, s->id, error, out) : error;
 }
 
 /* Section 6: which frames are of the connection, and which of a stream. */
@@ -473,30 +446,25 @@ static bool is_of_stream(unsigned type) {
 		   type == FRAME_CONTINUATION;
 }
 
-static void take_frame(struct http2 *h, const struct frame *f, bool blocked, struct http2_output *out) {
+static enum http2_error take_frame(struct http2 *h, const struct frame *f, struct http2_output *out) {
 	bool expected = h->block_stream ? f->type == FRAME_CONTINUATION && f->stream == h->block_stream
 									: f->type != FRAME_CONTINUATION && f->type != FRAME_PUSH_PROMISE;
 	if (!h->settled) expected = f->type == FRAME_SETTINGS && !(f->flags & FRAME_FLAG_ACK);
 	h->settled = true;
-	if (!expected || (is_of_connection(f->type) && f->stream) || (is_of_stream(f->type) && !f->stream)) {
-		go_away(h, HTTP2_PROTOCOL_ERROR, out);
-		return;
-	}
+	if (!expected || (is_of_connection(f->type) && f->stream) || (is_of_stream(f->type) && !f->stream))
+		return HTTP2_PROTOCOL_ERROR;
 	switch (f->type) {
-	case FRAME_DATA: take_data(h, f, out); break;
-	case FRAME_HEADERS: take_headers(h, f, blocked, out); break;
-	case FRAME_PRIORITY: take_priority(h, f, out); break;
-	case FRAME_RST_STREAM: take_reset(h, f, out); break;
-	case FRAME_SETTINGS: take_settings(h, f, out); break;
-	case FRAME_PING: take_ping(h, f, out); break;
-	case FRAME_GOAWAY:
-		if (f->length < GOAWAY_LENGTH) go_away(h, HTTP2_FRAME_SIZE_ERROR, out);
-		h->leaving = true;
-		break;
-	case FRAME_WINDOW_UPDATE: take_window_update(h, f, out); break;
-	case FRAME_CONTINUATION: take_continuation(h, f, blocked, out); break;
-	case FRAME_PRIORITY_UPDATE: take_priority_update(h, f, out); break;
-	default: (void)floods(h, HTTP2_FLOOD_OTHERS, out);
+	case FRAME_DATA: return take_data(h, f, out);
+	case FRAME_HEADERS: return take_headers(h, f, out);
+	case FRAME_PRIORITY: return take_priority(h, f, out);
+	case FRAME_RST_STREAM: return take_reset(h, f);
+	case FRAME_SETTINGS: return take_settings(h, f, out);
+	case FRAME_PING: return take_ping(h, f, out);
+	case FRAME_GOAWAY: h->leaving = true; return f->length < GOAWAY_LENGTH ? HTTP2_FRAME_SIZE_ERROR : HTTP2_NO_ERROR;
+	case FRAME_WINDOW_UPDATE: return take_window_update(h, f, out);
+	case FRAME_CONTINUATION: return take_continuation(h, f, out);
+	case FRAME_PRIORITY_UPDATE: return take_priority_update(h, f);
+	default: return count_frame(h, HTTP2_FLOOD_OTHERS);
 	}
 }
 
@@ -512,15 +480,17 @@ static size_t take_preface(struct http2 *h, const char *data, size_t length, str
 	return n;
 }
 
-size_t http2_receive(struct http2 *h, const char *data, size_t length, bool blocked, struct http2_output *out) {
+size_t http2_receive(struct http2 *h, const char *data, size_t length, struct http2_output *out) {
 	size_t at = h->preface < preface.length && length ? take_preface(h, data, length, out) : 0;
 	struct frame f = {0};
 	while (!h->failed) {
 		size_t n = frame_read(&f, data + at, length - at);
-		if (f.length > FRAME_PAYLOAD_MAX) go_away(h, HTTP2_FRAME_SIZE_ERROR, out);
-		if (n == 0) break;
-		take_frame(h, &f, blocked, out);
-		if (http2_memory(h) > h->context->memory_max) http2_calm(h, out);
+		enum http2_error error = HTTP2_NO_ERROR;
+		if (f.length > FRAME_PAYLOAD_MAX) error = HTTP2_FRAME_SIZE_ERROR;
+		else if (n == 0) break;
+		else error = take_frame(h, &f, out);
+		if (!error && http2_memory(h) > h->context->memory_max) error = HTTP2_ENHANCE_YOUR_CALM;
+		if (error) go_away(h, error, out);
 		at += n;
 	}
 	return h->failed ? length : at;

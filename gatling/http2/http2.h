@@ -21,9 +21,8 @@ struct http2 *http2_new(const struct http2_context *context, const struct http2_
 void http2_free(struct http2 *http2); /* NULL is allowed */
 
 /* Handles the frames in data. Returns the bytes used; what is left is part of a frame. Writes the frames that answer
- * to out, which has room for HTTP2_FRAMES bytes. blocked: earlier frames wait to be sent, so responses are left to
- * http2_write(). */
-size_t http2_receive(struct http2 *http2, const char *data, size_t length, bool blocked, struct http2_output *out);
+ * to out, which has room for HTTP2_FRAMES bytes. */
+size_t http2_receive(struct http2 *http2, const char *data, size_t length, struct http2_output *out);
 
 /* Finds the stream whose turn it is. out: room for frames, HTTP2_BATCH bytes at first. false: no stream can send, or
  * there is no room left. */

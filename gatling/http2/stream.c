@@ -177,16 +177,16 @@ static bool holds_resources(const struct response *r) {
 		   (r->representation && r->status != 304 && (r->representation->fd != -1 || r->representation->gzipped));
 }
 
-/* Gives the stream its response; takes representation and source over. If out is not NULL and has room, writes the
- * header block at once: it needs no window. false: ENOMEM, and the stream has been freed. */
+/* Gives the stream its response; takes representation and source over. If out is not NULL, not blocked and has room,
+ * writes the header block at once: it needs no window. false: ENOMEM, and the stream has been freed. */
 static bool fill_stream(struct http2 *h, struct stream *s, const struct request *q, struct response *r,
 						struct http2_output *out) {
 	uint64_t length = 0;
 	struct slice block = make_block(h, r, &length);
 	bool head_only = q->method == METHOD_HEAD,
 		 ok = block.at && (s->response = response_batch_take(h->context->batches));
-	bool now =
-		ok && out && !s->receiving && http2_output_room(out) >= HTTP2_FRAMES - HTTP2_BATCH + block_frames(block.length);
+	bool now = ok && out && !out->blocked && !s->receiving &&
+			   http2_output_room(out) >= HTTP2_FRAMES - HTTP2_BATCH + block_frames(block.length);
 	bool holds_file = holds_resources(r) && !head_only;
 	if (ok && !now) ok = iob_addcopy(s->response->batch, block.at, block.length) == 0;
 	if (!ok || head_only) response_drop(r);
@@ -222,7 +222,7 @@ static bool answer_later(struct http2 *h, const struct stream_request *q, struct
 		return false;
 	}
 	if (!fill_stream(h, s, q->request, r, out)) return false;
-	if (out && s->ended) end_stream(h, s, out);
+	if (s->ended) end_stream(h, s, out);
 	return true;
 }
 
@@ -334,8 +334,7 @@ static void answer_at_once(struct http2 *h, const struct stream_request *q, stru
 	response_drop(r);
 }
 
-bool stream_answer(struct http2 *h, const struct stream_request *q, struct response *r, bool blocked,
-				   struct http2_output *out) {
+bool stream_answer(struct http2 *h, const struct stream_request *q, struct response *r, struct http2_output *out) {
 	struct slice content = q->request->method == METHOD_HEAD ? (struct slice){0} : response_in_memory(r);
 	size_t reserved = HTTP2_FRAMES - HTTP2_BATCH,
 		   room = http2_output_room(out); /* for frames that have to be written */
@@ -344,8 +343,8 @@ bool stream_answer(struct http2 *h, const struct stream_request *q, struct respo
 		response_drop(r);
 		return stream_wait(h, q, NULL);
 	}
-	if (blocked || room < reserved || !can_answer_at_once(h, q, r, &content, room - reserved))
-		return answer_later(h, q, r, blocked ? NULL : out);
+	if (out->blocked || room < reserved || !can_answer_at_once(h, q, r, &content, room - reserved))
+		return answer_later(h, q, r, out);
 	answer_at_once(h, q, r, content, out);
 	return stream_log(h, q->request, r->user, r->status, content.length);
 }

@@ -123,7 +123,7 @@ struct stream_request {
 };
 
 /* Writes the response at once if that is possible; otherwise opens a stream for it. false: ENOMEM. */
-bool stream_answer(struct http2 *h, const struct stream_request *asked, struct response *response, bool blocked,
+bool stream_answer(struct http2 *h, const struct stream_request *asked, struct response *response,
 				   struct http2_output *out);
 
 /* Opens a stream that waits for the job, or (NULL) for one of HTTP2_FILES, and is answered then. false: ENOMEM. */

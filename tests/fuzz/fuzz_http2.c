@@ -84,8 +84,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 		memcpy(input + kept, data, piece);
 		data += piece, length -= piece;
 		kept += piece;
-		struct http2_output out = {.at = frames, .end = frames + sizeof frames};
-		size_t used = http2_receive(h, input, kept, blocked, &out);
+		struct http2_output out = {.at = frames, .end = frames + sizeof frames, .blocked = blocked};
+		size_t used = http2_receive(h, input, kept, &out);
 		require(used <= kept);
 		memmove(input, input + used, kept - used);
 		kept -= used;
