@@ -1,5 +1,5 @@
-/* shed.c - see shed.h. To find candidates takes a walk over all connections: it remembers some hundred of them for the
- * next calls, and looks at each again before it is closed. */
+/* shed.c - see shed.h. To find candidates takes a walk over all connections: it remembers the SHED_CANDIDATES highest
+ * for the next calls, and looks at each again before it is closed. */
 #include "gatling/conn/shed.h"
 
 #include <stdatomic.h>
@@ -26,48 +26,32 @@ static int64_t memory_of(const struct conn *c, int64_t now_ms) {
 	return (int64_t)conn_memory(c);
 }
 
-/* --- the highest ranks of a walk: a heap with the lowest of them in front --- */
-
-static void sift_down(struct shed_candidate *heap, unsigned count) {
-	for (unsigned at = 0, least; (least = 2 * at + 1) < count; at = least) {
-		if (least + 1 < count && heap[least + 1].rank < heap[least].rank) least++;
-		if (heap[at].rank <= heap[least].rank) return;
-		struct shed_candidate moved = heap[at];
-		heap[at] = heap[least];
-		heap[least] = moved;
-	}
-}
-
-static void sift_up(struct shed_candidate *heap, unsigned at) {
-	for (unsigned above; at && heap[at].rank < heap[above = (at - 1) / 2].rank; at = above) {
-		struct shed_candidate moved = heap[at];
-		heap[at] = heap[above];
-		heap[above] = moved;
-	}
-}
+/* --- the highest ranks of a walk --- */
 
 static int highest_first(const void *a, const void *b) {
 	const struct shed_candidate *x = a, *y = b;
 	return x->rank > y->rank ? -1 : x->rank < y->rank;
 }
 
+/* Sorts what has been found, keeps SHED_CANDIDATES of it, and returns the rank that further ones have to exceed. */
+static int64_t keep_highest(struct shed *s) {
+	qsort(s->candidate, s->count, sizeof *s->candidate, highest_first);
+	if (s->count < SHED_CANDIDATES) return 0;
+	s->count = SHED_CANDIDATES;
+	return s->candidate[SHED_CANDIDATES - 1].rank;
+}
+
 static void walk(const struct conn_context *w, struct shed *s, int64_t (*rank)(const struct conn *c, int64_t now_ms)) {
-	int64_t now_ms = io_now(w->loop);
+	int64_t now_ms = io_now(w->loop), least = 0;
 	s->first = s->count = 0;
 	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
 		const struct conn *c = conn_of(w, fd);
-		struct shed_candidate found = {.fd = fd};
-		if (!c || (found.rank = rank(c, now_ms)) <= 0) continue;
-		found.since_ms = conn_since(c);
-		if (s->count < SHED_CANDIDATES) {
-			s->candidate[s->count] = found;
-			sift_up(s->candidate, s->count++);
-		} else if (found.rank > s->candidate[0].rank) {
-			s->candidate[0] = found;
-			sift_down(s->candidate, s->count);
-		}
+		int64_t found = c ? rank(c, now_ms) : 0;
+		if (found <= least) continue;
+		s->candidate[s->count++] = (struct shed_candidate){.rank = found, .since_ms = conn_since(c), .fd = fd};
+		if (s->count == sizeof s->candidate / sizeof *s->candidate) least = keep_highest(s);
 	}
-	qsort(s->candidate, s->count, sizeof *s->candidate, highest_first);
+	(void)keep_highest(s);
 }
 
 /* --- room for others --- */

@@ -22,9 +22,9 @@ struct shed {
 	struct shed_candidate {
 		int64_t rank, since_ms; /* the higher rank goes first */
 		int fd;
-	} candidate[SHED_CANDIDATES];
-	unsigned first, count; /* the candidates from first to count have not been looked at yet */
-	int64_t walk_ms;       /* when the next walk may be */
+	} candidate[2 * SHED_CANDIDATES]; /* the second half is for walks */
+	unsigned first, count;            /* the candidates from first to count have not been looked at yet */
+	int64_t walk_ms;                  /* when the next walk may be */
 	unsigned long heads, idle;
 };
 
