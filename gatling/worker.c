@@ -210,7 +210,7 @@ static void update_dates(struct worker *w) {
 
 static void readable(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
-	switch (*(enum cookie_kind *)cookie) {
+	switch (cookie_kind(cookie)) {
 	case COOKIE_CONNECTION: conn_readable(&w->context, cookie); break;
 	case COOKIE_LISTENER: (void)accept_batch(w, cookie); break;
 	case COOKIE_CONTROL: handle_control(w); break;
@@ -219,7 +219,7 @@ static void readable(struct worker *w, int fd) {
 
 static void timed_out(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
-	if (*(enum cookie_kind *)cookie == COOKIE_LISTENER) resume_accepting(w);
+	if (cookie_kind(cookie) == COOKIE_LISTENER) resume_accepting(w);
 	else conn_timed_out(&w->context, cookie);
 }
 

@@ -20,7 +20,7 @@ enum {
 };
 
 struct listener {
-	enum cookie_kind kind;
+	uint8_t kind; /* enum cookie_kind */
 	int fd;
 	unsigned port;       /* 0 for a unix socket */
 	bool secure;         /* speaks TLS */
@@ -28,8 +28,8 @@ struct listener {
 };
 
 struct control {
-	enum cookie_kind kind;
-	int fd; /* of a socket pair, the other end is the main thread's */
+	uint8_t kind; /* enum cookie_kind */
+	int fd;       /* of a socket pair, the other end is the main thread's */
 };
 
 /* The bytes that pass over it. */

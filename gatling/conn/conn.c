@@ -44,13 +44,13 @@ void conn_close(struct conn_context *w, struct conn *c) {
 
 struct conn *conn_of(const struct conn_context *w, int fd) {
 	void *cookie = io_cookie(w->loop, fd);
-	return cookie && *(enum cookie_kind *)cookie == COOKIE_CONNECTION ? cookie : NULL;
+	return cookie && cookie_kind(cookie) == COOKIE_CONNECTION ? cookie : NULL;
 }
 
 /* --- what it keeps --- */
 
 static size_t memory(const struct conn *c) {
-	size_t n = c->input_length;
+	size_t n = conn_kept(c);
 	if (c->responses) n += response_batch_memory(c->responses);
 	if (c->waiting) n += c->waiting->memory;
 	if (c->tls) n += tls_memory(c->tls);
@@ -99,9 +99,9 @@ static enum conn_state handshake(struct conn *c, struct conn_run *run) {
 }
 
 static enum conn_state linger(struct conn *c, struct conn_run *run) {
-	c->lingered += (uint32_t)run->input.length;
+	c->linger.bytes += (uint32_t)run->input.length;
 	run->input.length = 0;
-	return c->lingered > CONN_LINGER_BYTES ? CONN_CLOSED : CONN_LINGER;
+	return c->linger.bytes > CONN_LINGER_BYTES ? CONN_CLOSED : CONN_LINGER;
 }
 
 /* Does what the state asks for. Returns the next one; the same: it has to wait. */
@@ -183,7 +183,7 @@ static void go(struct conn_context *w, struct conn *c, struct conn_run *run) {
 	run->resumed = output_waits(c);
 	do {
 		before = (enum conn_state)c->state;
-		if (c->input_length && !run->input.length && reads_requests(c)) run->input = conn_fetch_input(c);
+		if (c->input && !run->input.length && reads_requests(c)) run->input = conn_fetch_input(c);
 		c->state = (uint8_t)step(c, run);
 		run->progress |= c->state != before;
 	} while (c->state != before || (c->state == CONN_IDLE && w->draining && has_last_request(c, run)));
@@ -209,7 +209,7 @@ const struct http2_connection http2_connection = {.send = send_more, .close = cl
 /* --- what the loop reports --- */
 
 void conn_readable(struct conn_context *w, struct conn *c) {
-	struct conn_run run = {.known = c->input_length};
+	struct conn_run run = {.known = conn_kept(c)};
 	if (c->state == CONN_HANDSHAKE || conn_read(c, &run.input)) go(w, c, &run);
 	else conn_close(w, c);
 }
@@ -255,7 +255,7 @@ bool conn_can_close_idle(const struct conn *c) { return !c->http2 || platform_se
 int64_t conn_since(const struct conn *c) { return c->since_ms; }
 
 bool conn_close_idle(struct conn_context *w, struct conn *c) {
-	struct conn_run run = {.known = c->input_length}; /* part of a frame */
+	struct conn_run run = {.known = conn_kept(c)}; /* part of a frame */
 	if (!conn_can_close_idle(c)) return false;
 	if (conn_read(c, &run.input) && run.input.length > run.known) {
 		go(w, c, &run);

@@ -19,8 +19,9 @@ enum {
 	CONN_AT_ONCE_MS = 10
 };
 
-/* The first member of a cookie: what an adopted descriptor belongs to. */
+/* The first byte of a cookie: what an adopted descriptor belongs to. */
 enum cookie_kind { COOKIE_LISTENER, COOKIE_CONTROL, COOKIE_CONNECTION };
+static inline enum cookie_kind cookie_kind(const void *cookie) { return (enum cookie_kind) * (const uint8_t *)cookie; }
 
 struct shed; /* shed.h */
 

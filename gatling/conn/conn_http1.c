@@ -113,7 +113,7 @@ static enum conn_state respond_to(struct conn *c, const struct conn_run *run, co
 	}
 	if (!respond(c, r, c->head, persistence, q)) return CONN_CLOSED;
 	if (!body_pending(&c->body)) return CONN_IDLE;
-	return q->expect_continue && !run->input.length && !c->input_length ? CONN_CONTINUE : CONN_BODY;
+	return q->expect_continue && !run->input.length && !c->input ? CONN_CONTINUE : CONN_BODY;
 }
 
 static bool is_full(const struct response_batch *x) {
@@ -222,5 +222,5 @@ enum conn_state conn_http1_write(struct conn *c, struct conn_run *run) {
 	response_batch_log(&w->batches, c->responses);
 	return_batch(c);
 	if (!c->ending) return CONN_IDLE;
-	return conn_end(c, c->ending == CONN_LINGERS || run->input.length || c->input_length);
+	return conn_end(c, c->ending == CONN_LINGERS || run->input.length || c->input);
 }

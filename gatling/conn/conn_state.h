@@ -40,29 +40,36 @@ enum conn_ending {
 	CONN_LINGERS /* CONN_LINGER: the client may still be sending */
 };
 
+/* Two cache lines while idle: the order of the members leaves no gaps. */
 struct conn {
-	enum cookie_kind kind;
-	int fd;
-	struct conn_context *context;
-	struct peer peer;
-	uint16_t port;
-	uint8_t state, ending;
+	uint8_t kind;          /* COOKIE_CONNECTION */
+	uint8_t state, ending; /* enum conn_state, enum conn_ending */
 	bool begun : 1;        /* a request has been read: the connection stays HTTP/1.1 */
 	bool head : 1;         /* CONN_BODY: the request is a HEAD */
 	bool output_waits : 1; /* CONN_HTTP2: frames wait for the socket, or for a file to be read */
 	bool input_ended : 1;  /* CONN_HTTP2: the client sends nothing more */
-	struct body body;
-	int32_t unread;      /* the send queue when the deadline passed last; INT32_MAX: not looked at since it was set */
-	uint32_t lingered;   /* CONN_LINGER: bytes dropped, */
-	uint32_t stalled_ms; /* and how long nothing has been acknowledged */
-	uint32_t memory;     /* that is kept for it, as the worker has it in its sum */
-	int64_t since_ms;    /* when its deadline was set; 0: there is none yet */
+	int fd;
+	struct conn_context *context;
+	struct peer peer;
+	uint16_t port;
+	union {
+		struct body body; /* of HTTP/1.1 */
+		struct {
+			uint32_t bytes;      /* CONN_LINGER: dropped, */
+			uint32_t stalled_ms; /* and how long nothing has been acknowledged */
+		} linger;
+	};
+	int32_t unread;   /* the send queue when the deadline passed last; INT32_MAX: not looked at since it was set */
+	uint32_t memory;  /* that is kept for it, as the worker has it in its sum */
+	int64_t since_ms; /* when its deadline was set; 0: there is none yet */
 	struct waiting_request *waiting; /* CONN_JOB; otherwise NULL */
 	struct tls *tls;                 /* NULL: none */
 	struct http2 *http2;             /* NULL: this is HTTP/1.1 */
 	struct response_batch *responses;
-	char *input; /* read but not used up: part of a request, or requests while answers wait */
-	uint32_t input_length;
+	struct conn_input {
+		size_t length;
+		char bytes[];
+	} * input; /* read but not used up: part of a request, or requests while answers wait; NULL: none */
 };
 
 /* What the functions of the states pass on to each other while a connection runs. */
@@ -87,6 +94,8 @@ static inline bool conn_blocked(const struct conn *conn) { return conn->tls && t
 /* Reads what the client has sent into the scratch buffer, behind what was kept of it. *input: both. EAGAIN is no error.
  * false: the connection has ended or failed. */
 bool conn_read(struct conn *conn, struct slice *input);
+
+static inline size_t conn_kept(const struct conn *conn) { return conn->input ? conn->input->length : 0; }
 
 /* Copies bytes that are needed later out of the scratch buffer, which other connections use meanwhile. false: ENOMEM.
  */

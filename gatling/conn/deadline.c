@@ -59,8 +59,8 @@ static bool has_acknowledged(struct conn *c) {
 
 /* Lingering ends when everything is acknowledged, or nothing has been for timeout_s, rounded up to whole looks. */
 static bool still_lingers(struct conn *c, bool reads) {
-	c->stalled_ms = reads ? 0 : c->stalled_ms + CONN_LINGER_MS;
-	return c->unread > 0 && c->stalled_ms < milliseconds(c->context->options->timeout_s);
+	c->linger.stalled_ms = reads ? 0 : c->linger.stalled_ms + CONN_LINGER_MS;
+	return c->unread > 0 && c->linger.stalled_ms < milliseconds(c->context->options->timeout_s);
 }
 
 bool conn_extend_deadline(struct conn *c) {

@@ -15,24 +15,23 @@ enum iob_result conn_transmit(struct conn *c, iob *batch, uint64_t most, enum io
 
 bool conn_keep_input(struct conn *c, struct slice input) {
 	if (!input.length) return true;
-	if (!(c->input = malloc(input.length))) return false;
-	memcpy(c->input, input.at, input.length);
-	c->input_length = (uint32_t)input.length;
+	if (!(c->input = malloc(sizeof *c->input + input.length))) return false;
+	c->input->length = input.length;
+	memcpy(c->input->bytes, input.at, input.length);
 	return true;
 }
 
 struct slice conn_fetch_input(struct conn *c) {
-	struct slice input = {.at = c->context->scratch, .length = c->input_length};
-	if (input.length) memcpy(c->context->scratch, c->input, input.length);
+	struct slice input = {.at = c->context->scratch, .length = conn_kept(c)};
+	if (c->input) memcpy(c->context->scratch, c->input->bytes, input.length);
 	free(c->input);
 	c->input = NULL;
-	c->input_length = 0;
 	return input;
 }
 
 bool conn_read(struct conn *c, struct slice *input) {
 	struct conn_context *w = c->context;
-	*input = c->input_length ? conn_fetch_input(c) : (struct slice){.at = w->scratch};
+	*input = c->input ? conn_fetch_input(c) : (struct slice){.at = w->scratch};
 	char *at = w->scratch + input->length;
 	size_t room = CONN_SCRATCH - input->length;
 	ssize_t n = c->state == CONN_LINGER ? io_tryread(w->loop, c->fd, at, room) : conn_receive(c, at, room);
@@ -51,6 +50,6 @@ bool conn_read(struct conn *c, struct slice *input) {
 enum conn_state conn_end(struct conn *c, bool linger) {
 	if (c->tls) tls_close(c->tls);
 	if (shutdown(c->fd, SHUT_WR) == -1 || !linger) return CONN_CLOSED;
-	c->lingered = c->stalled_ms = 0;
+	c->linger.bytes = c->linger.stalled_ms = 0;
 	return CONN_LINGER;
 }
