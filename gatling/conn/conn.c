@@ -92,10 +92,27 @@ static enum conn_state handshake(struct conn *c, struct conn_run *run) {
 		return conn_http1_refuse_clear(c, run);
 	case TLS_DONE: break;
 	}
-	if (tls_chose_http2(c->tls) && !(c->http2 = http2_new(&w->http2, &http2_connection, c, &c->peer, c->port, true)))
-		return CONN_CLOSED;
 	if (!conn_read(c, &run->input)) return CONN_CLOSED;
-	return c->http2 ? CONN_HTTP2 : CONN_IDLE;
+	return tls_chose_http2(c->tls) ? CONN_HTTP2 : CONN_IDLE;
+}
+
+static void resume(void *conn);
+
+static void close_connection(void *conn) {
+	struct conn *c = conn;
+	conn_close(c->context, c);
+}
+
+static enum conn_state exchange_frames(struct conn *c, struct conn_run *run) {
+	static const struct http2_connection functions = {.send = resume, .close = close_connection};
+	if (!c->http2) c->http2 = http2_new(&c->context->http2, &functions, c, &c->peer, c->port, c->tls);
+	return c->http2 ? conn_http2_exchange(c, run) : CONN_CLOSED;
+}
+
+static enum conn_state wait_for_job(struct conn *c, struct conn_run *run) {
+	c->waiting->ready = resume;
+	c->waiting->owner = c;
+	return conn_http1_job(c, run);
 }
 
 static enum conn_state linger(struct conn *c, struct conn_run *run) {
@@ -112,9 +129,9 @@ static enum conn_state step(struct conn *c, struct conn_run *run) {
 	case CONN_HEAD: return conn_http1_head(c, run);
 	case CONN_CONTINUE: return conn_http1_continue(c);
 	case CONN_BODY: return conn_http1_body(c, run);
-	case CONN_JOB: return conn_http1_job(c, run);
+	case CONN_JOB: return wait_for_job(c, run);
 	case CONN_WRITE: return conn_http1_write(c, run);
-	case CONN_HTTP2: return conn_http2_exchange(c, run);
+	case CONN_HTTP2: return exchange_frames(c, run);
 	case CONN_LINGER: return linger(c, run);
 	case CONN_CLOSED: break;
 	}
@@ -190,21 +207,12 @@ static void go(struct conn_context *w, struct conn *c, struct conn_run *run) {
 	wait_for_events(w, c, run);
 }
 
-static void resume(struct conn *c) {
+/* Goes on when the state may have changed for another reason than the socket. */
+static void resume(void *conn) {
+	struct conn *c = conn;
 	struct conn_run run = {.progress = false};
 	go(c->context, c, &run);
 }
-
-void conn_job_done(void *conn) { resume(conn); }
-
-static void send_more(void *connection) { resume(connection); }
-
-static void close_connection(void *connection) {
-	struct conn *c = connection;
-	conn_close(c->context, c);
-}
-
-const struct http2_connection http2_connection = {.send = send_more, .close = close_connection};
 
 /* --- what the loop reports --- */
 

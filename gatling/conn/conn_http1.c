@@ -137,7 +137,7 @@ static enum conn_state take_request(struct conn *c, struct conn_run *run) {
 	run->input = slice_rest(run->input, (size_t)n);
 	c->begun = true;
 	if (decided) return respond_to(c, run, &q, &r);
-	c->waiting = waiting_request_new(&q, r.job, c->responses->started_ns, conn_job_done, c);
+	c->waiting = waiting_request_new(&q, r.job, c->responses->started_ns);
 	return c->waiting ? CONN_JOB : CONN_CLOSED;
 }
 
@@ -157,10 +157,7 @@ enum conn_state conn_http1_head(struct conn *c, struct conn_run *run) {
 	run->known = 0;
 	if (known && ends_no_line(run->input, known)) return CONN_HEAD;
 	/* RFC 9113, sections 3.3 and 3.4: the preface begins a connection; with TLS, ALPN says so */
-	if (!c->begun && !c->tls && http2_begins(run->input.at, run->input.length)) {
-		c->http2 = http2_new(&c->context->http2, &http2_connection, c, &c->peer, c->port, false);
-		return c->http2 ? CONN_HTTP2 : CONN_CLOSED;
-	}
+	if (!c->begun && !c->tls && http2_begins(run->input.at, run->input.length)) return CONN_HTTP2;
 	if (!take_batch(c)) return CONN_CLOSED;
 	while (next == CONN_IDLE && run->input.length && !c->ending && !is_full(c->responses)) next = take_request(c, run);
 	if (c->responses && !c->responses->responses) return_batch(c);

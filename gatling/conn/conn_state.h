@@ -138,12 +138,4 @@ enum conn_state conn_http2_exchange(struct conn *conn, struct conn_run *run);
 /* Sends a GOAWAY, if the socket takes it at once. calm: with ENHANCE_YOUR_CALM, because too much memory is kept. */
 void conn_http2_send_goaway(struct conn *conn, bool calm);
 
-/* --- conn.c --- */
-
-/* Called when the job that a connection waits for is done. */
-void conn_job_done(void *conn);
-
-/* How http2/ reaches its connection. */
-extern const struct http2_connection http2_connection;
-
 #endif

@@ -284,11 +284,13 @@ static void ready(void *stream) {
 bool stream_wait(struct http2 *h, const struct stream_request *q, struct job *job) {
 	struct stream *s = open_stream(h, q);
 	if (!s) return false;
-	s->waiting = waiting_request_new(q->request, job, batch_pool_now_ns(h->context->batches), ready, s);
+	s->waiting = waiting_request_new(q->request, job, batch_pool_now_ns(h->context->batches));
 	if (!s->waiting) {
 		stream_free(h, s);
 		return false;
 	}
+	s->waiting->ready = ready;
+	s->waiting->owner = s;
 	h->waiting_size += s->waiting->memory;
 	h->progress = true;
 	account(h, s);

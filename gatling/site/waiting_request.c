@@ -8,8 +8,7 @@ static void resume(struct waiter *waiter) {
 	w->ready(w->owner);
 }
 
-struct waiting_request *waiting_request_new(const struct request *request, struct job *job, int64_t started_ns,
-											void (*ready)(void *owner), void *owner) {
+struct waiting_request *waiting_request_new(const struct request *request, struct job *job, int64_t started_ns) {
 	size_t size = 0;
 	struct waiting_request *w = malloc(sizeof *w);
 	struct request *copy = w ? request_keep(request, &size) : NULL;
@@ -21,9 +20,7 @@ struct waiting_request *waiting_request_new(const struct request *request, struc
 								  .request = copy,
 								  .memory = sizeof *w + size,
 								  .waits = job != NULL,
-								  .started_ns = started_ns,
-								  .ready = ready,
-								  .owner = owner};
+								  .started_ns = started_ns};
 	if (job) job_wait(job, &w->waiter);
 	return w;
 }

@@ -16,9 +16,8 @@ struct waiting_request {
 };
 
 /* Keeps a copy of a request. job is what its answer waits for; NULL: something that the caller knows of. When the job
- * is done, ready(owner) is called, from jobs_collect(). NULL: ENOMEM. */
-struct waiting_request *waiting_request_new(const struct request *request, struct job *job, int64_t started_ns,
-											void (*ready)(void *owner), void *owner);
+ * is done, ready(owner) is called, from jobs_collect(); both have to be set before. NULL: ENOMEM. */
+struct waiting_request *waiting_request_new(const struct request *request, struct job *job, int64_t started_ns);
 
 /* Stops waiting and frees it. NULL is allowed. */
 void waiting_request_free(struct waiting_request *waiting);
