@@ -5,6 +5,7 @@
 
 import contextlib
 import fcntl
+import filecmp
 import functools
 import os
 import re
@@ -20,6 +21,8 @@ sys.path[:0] = [str(TOP / path) for path in ("tests/wire", "tests/bench", "bench
 
 # The names of tests that are to be alone end with it: a scheduler of pytest-xdist knows names only.
 ALONE = "@alone"
+# Files whose tests take long, and share nothing unless their parameters are the same.
+SPLIT = ("test_kernel_tls.py", "test_make.py")
 
 
 def pytest_addoption(parser):
@@ -28,6 +31,7 @@ def pytest_addoption(parser):
     parser.addoption("--threads", default="", help="a build with the thread sanitizer: its workers and units are tested")
     parser.addoption("--venv", default="build/venv", help="where packages of PyPI are installed")
     parser.addoption("--h2spec", default="build/tools/h2spec", help="where that program is")
+    parser.addoption("--make", default="", help="TARGET,...: of GNUmakefile, to be made beside the tests")
     parser.addoption("--plain", default="build", help="the build that figures are taken of")
 
 
@@ -47,7 +51,7 @@ def pytest_collection_modifyitems(items):
 
     def place(item):
         build = place_of_build(item)
-        return bool(item.get_closest_marker("alone")), build > 0, item.path, build
+        return bool(item.get_closest_marker("alone")), build > 0, item.path.name not in SPLIT, item.path, build
 
     items.sort(key=place)
     for item in items:
@@ -68,7 +72,7 @@ def pytest_xdist_make_scheduler(config, log):
                 return ALONE
             file, _, test = nodeid.partition("::")
             first = re.search(r"\[([^]-]*)", test)
-            return file + (first[1] if first and (first[1] in builds(config) or "kernel" in file) else "")
+            return file + (first[1] if first and (first[1] in builds(config) or file.endswith(SPLIT)) else "")
 
     return ByFileAndBuild(config, log)
 
@@ -121,12 +125,26 @@ def pytest_generate_tests(metafunc):
         if metafunc.definition.get_closest_marker("decided") and not named.keys().isdisjoint(ENOUGH):
             named = {name: path for name, path in named.items() if name in ENOUGH}
         metafunc.parametrize("build", named.values(), ids=named.keys(), scope="session")
+    if "target" in metafunc.fixturenames:
+        metafunc.parametrize("target", [target for target in metafunc.config.getoption("make").split(",") if target])
     if "unit_program" in metafunc.fixturenames:
         named.pop("tls", None)
         if threads:
             named["threads"] = TOP / threads
-        programs = {f"{name}-{p.name}": p for name, path in named.items() for p in sorted((path / "tests").glob("test_*"))}
+        programs = unit_programs(named)
         metafunc.parametrize("unit_program", programs.values(), ids=programs.keys())
+
+
+def unit_programs(named):
+    """Returns the unit tests of the builds, {BUILD-NAME: path}. Programs that do not use io/ are the same in several builds
+    and run once. Under the thread sanitizer, which finds nothing in a single thread, those run that start threads."""
+    kept = {}
+    for build, path in named.items():
+        for program in sorted((path / "tests").glob("test_*")):
+            same = any(other.name == program.name and filecmp.cmp(other, program, shallow=False) for other in kept.values())
+            if not same and (build != "threads" or b"pthread_create" in program.read_bytes()):
+                kept[f"{build}-{program.name}"] = program
+    return kept
 
 
 @pytest.fixture(scope="session")

@@ -46,7 +46,7 @@ MISSING_NAMES = 10_000
 COLD_FILES, COLD_AHEAD_S = 8, 3  # a file lasts so much longer than a run at LINK_BYTES_S
 LINK_BYTES_S, LINK_HZ = 25_000_000, 1000  # of each download: 200 Mbit/s
 SLOW_BYTES_S = 100_000_000  # of the slow disk: all downloads together wait for it
-SECONDS = 0.3  # of a run
+SECONDS = 0.25  # of a run
 HOLD_S, HOLD_BATCH, HOUR_S = 5, 100, 3600
 SOURCES = "127.0.7.0/28"  # addresses of the clients: more ports
 HOT_RATE = 5000  # requests a second beside the downloads, in open loop
@@ -93,11 +93,11 @@ CASES = [
     Case("404", "404, one name", "/none", status=404),
     Case("404-names", "404, 10,000 names", "missing", status=404),
     Case("mix", "1,000 files by Zipf", "mix"),
-    Case("active", "1,000 active of 15,000", "/1k", ["-c", 1000], extra="idle", idle=IDLE - 1000),
+    Case("active", "1,000 active of 15,000", "/1k", ["-c", 1000], extra="idle", idle=IDLE - 1000, rounds=3),
     Case("idle", "1 KB beside 15,000 idle", extra="idle", idle=IDLE),
     Case("workers", "1 KB, two workers", extra="workers"),
     Case("shortlived", "30,000 short-lived, two workers", "/1k",
-         ["-c", 30_000, "-t", 2, "-k", 1, "--ramp", 1], once=True, workers=2, seconds=5),
+         ["-c", 30_000, "-t", 2, "-k", 1, "--ramp", 1], once=True, workers=2, seconds=6, rounds=3),
     Case("cold", "1 KB beside 8 cold downloads", load=HOT, extra="downloads", seconds=3, rounds=3),
     Case("slow", "1 KB beside 8 from a slow disk", load=HOT, extra="slow downloads", seconds=3, rounds=3),
     Case("tls-1k", "TLS, 1 KB", protocol="https"),

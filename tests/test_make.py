@@ -1,0 +1,17 @@
+"""Targets of GNUmakefile that take long and wait for nothing: they run beside tests that wait for the clock."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.timeout(1800)
+def test_make(target, plain):
+    """Runs it at a low priority, so that the other tests do not wait for it."""
+    command = ["nice", "make", "--no-print-directory", "-s", f"-j{os.cpu_count()}", f"BUILD={plain}", target]
+    done = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    assert done.returncode == 0, done.stdout
