@@ -136,15 +136,18 @@ def pytest_generate_tests(metafunc):
 
 
 def unit_programs(named):
-    """Returns the unit tests of the builds, {BUILD-NAME: path}. Programs that do not use io/ are the same in several builds
-    and run once. Under the thread sanitizer, which finds nothing in a single thread, those run that start threads."""
-    kept = {}
+    """Returns the unit tests of the builds, {BUILD-NAME: (path, twin)}. Programs that do not use io/ are the same in several
+    builds: the first one runs, and is the twin of the others. Under the thread sanitizer, which finds nothing in a single
+    thread, there are those that start threads."""
+    programs = {}
     for build, path in named.items():
         for program in sorted((path / "tests").glob("test_*")):
-            same = any(other.name == program.name and filecmp.cmp(other, program, shallow=False) for other in kept.values())
-            if not same and (build != "threads" or b"pthread_create" in program.read_bytes()):
-                kept[f"{build}-{program.name}"] = program
-    return kept
+            if build == "threads" and b"pthread_create" not in program.read_bytes():
+                continue
+            first = (other for other, twin in programs.values() if not twin and other.name == program.name)
+            twin = next((other for other in first if filecmp.cmp(other, program, shallow=False)), None)
+            programs[f"{build}-{program.name}"] = program, twin
+    return programs
 
 
 @pytest.fixture(scope="session")
