@@ -413,11 +413,11 @@ static void answer_listing(struct exchange *x) {
 	if (found.job) return;
 	x->stands_in = true;
 	r->lines = header_lines(x);
-	r->source = (struct generated_content){.fill = listing_cache_body_fill,
-										   .release = listing_cache_body_free,
+	r->source = (struct generated_content){.fill = listing_fill,
+										   .release = listing_reader_free,
 										   .owner = found.reader,
 										   .length = found.length,
-										   .memory = LISTING_CACHE_BODY,
+										   .memory = LISTING_READER,
 										   .coding = found.coding,
 										   .type = json ? "application/json" : "text/html; charset=utf-8"};
 }

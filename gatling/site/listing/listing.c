@@ -20,6 +20,7 @@ enum { ROOM_AT_FIRST = 1024 /* bytes of the array of entries, and of that of nam
 
 struct listing {
 	unsigned references;
+	size_t *account; /* counts its memory; NULL: nothing does */
 	const struct listing_writer *writer;
 	enum coding coding;
 	struct listing_entry *entry;
@@ -48,6 +49,7 @@ static void free_content(struct listing *l) {
 void listing_release(void *listing) {
 	struct listing *l = listing;
 	if (--l->references) return;
+	if (l->account) *l->account -= listing_memory(l);
 	free_content(l);
 	free(l);
 }
@@ -57,6 +59,11 @@ enum coding listing_coding(const struct listing *l) { return l->coding; }
 
 size_t listing_memory(const struct listing *l) {
 	return sizeof *l + l->entries_size * sizeof *l->entry + l->names_size + l->frame_length;
+}
+
+void listing_account(struct listing *l, size_t *account) {
+	l->account = account;
+	*account += listing_memory(l);
 }
 
 /* --- collecting --- */
