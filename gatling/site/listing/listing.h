@@ -41,7 +41,7 @@ struct listing;
  * thread; of the docroot it uses docroot_open() and docroot_stat() alone. Returns 0 with a reference in *listing; or an
  * errno: ENOENT, ENOTDIR, EACCES (also: not world-readable), ENOMEM, ECANCELED (*stop has become true; stop may be
  * NULL), ... */
-int listing_make(const struct docroot *docroot, const struct listing_request *wanted, const atomic_bool *stop,
+int listing_make(const struct docroot *docroot, const struct listing_request *request, const atomic_bool *stop,
 				 struct listing **listing);
 
 /* The functions below are for one thread at a time: references are not counted atomically. */
