@@ -139,15 +139,7 @@ static const char *check_octets(struct slice text) {
 	return NULL;
 }
 
-size_t pattern_scheme(struct slice text) {
-	static const struct slice scheme[] = {SLICE("http://"), SLICE("https://")};
-	for (int i = 0; i < 2; i++)
-		if (text.length >= scheme[i].length && strncasecmp(text.at, scheme[i].at, scheme[i].length) == 0)
-			return scheme[i].length;
-	return 0;
-}
-
-bool pattern_begins(struct slice text) { return (text.length && text.at[0] == '/') || pattern_scheme(text); }
+bool pattern_begins(struct slice text) { return (text.length && text.at[0] == '/') || host_scheme_length(text); }
 
 /* Returns NULL if there is no memory. Each '*' and ':' of the text makes two tokens at most: itself and the text behind
  * it. The octets are at most those of the text, the name of the splat, and a '/' behind the host and behind the path.
@@ -181,7 +173,7 @@ static void make_key(struct pattern *pattern, enum pattern_mode mode) {
 }
 
 const char *pattern_compile(struct pattern *pattern, struct slice text, enum pattern_mode mode) {
-	size_t scheme = pattern_scheme(text);
+	size_t scheme = host_scheme_length(text);
 	if (!pattern_begins(text)) return "it does not begin with '/', http:// or https://";
 	if (text.length > PATTERN_MAX) return "it is too long";
 	const char *wrong = check_octets(text);
