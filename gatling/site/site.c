@@ -123,11 +123,6 @@ static void report_line(struct rules_report *report, const struct rules_error *e
 	text_file_complain(r->file, r->path, error->line, text);
 }
 
-static void ignore_line(struct rules_report *report, const struct rules_error *error) {
-	(void)report;
-	(void)error;
-}
-
 static void report_further_lines(const struct rules_reader *r) {
 	char text[RULES_ERROR_MAX];
 	if (r->reported <= SITE_TOLD_MAX || notice_checks()) return;
@@ -146,18 +141,11 @@ static const char *reason_of(const struct text_file *file, struct rules_error *e
 struct rules_kind {
 	const char *name;
 	void *(*parse)(struct slice text, struct rules_report *report);
-	void (*free)(void *rules); /* NULL is allowed */
+	void (*free)(void *rules);
 };
 
-static void *parse_headers(struct slice text, struct rules_report *report) { return header_rules_parse(text, report); }
-static void free_headers(void *rules) { header_rules_free(rules); }
-static const struct rules_kind headers_kind = {headers_name, parse_headers, free_headers};
-
-static void *parse_redirects(struct slice text, struct rules_report *report) {
-	return redirect_rules_parse(text, report);
-}
-static void free_redirects(void *rules) { redirect_rules_free(rules); }
-static const struct rules_kind redirects_kind = {redirects_name, parse_redirects, free_redirects};
+static const struct rules_kind headers_kind = {headers_name, header_rules_parse, header_rules_free};
+static const struct rules_kind redirects_kind = {redirects_name, redirect_rules_parse, redirect_rules_free};
 
 /* Returns the current rules of a file. While it cannot be read these are the last ones, or those of another worker. */
 static void *update_rules(const struct sites *s, const struct site_entry *e, const struct rules_kind *kind,
@@ -179,7 +167,7 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 	} else if (!rules) {
 		free(text);
 		text = text_file_last_good(reader.path, &length);
-		reader.report.tell = ignore_line;
+		reader.report.tell = NULL; /* another worker has reported its lines */
 		if (text) rules = kind->parse((struct slice){.at = text, .length = length}, &reader.report);
 	}
 	free(text);

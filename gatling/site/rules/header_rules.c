@@ -185,14 +185,15 @@ static bool begin(void *rules, struct slice copy, unsigned lines) {
 	return r->rule && r->field && r->matched && r->spare;
 }
 
-struct header_rules *header_rules_parse(struct slice text, struct rules_report *report) {
+void *header_rules_parse(struct slice text, struct rules_report *report) {
 	struct header_rules *r = calloc(1, sizeof *r);
 	if (rules_read(r, text, begin, add_line, report)) return r;
 	header_rules_free(r);
 	return NULL;
 }
 
-void header_rules_free(struct header_rules *r) {
+void header_rules_free(void *header_rules) {
+	struct header_rules *r = header_rules;
 	if (!r) return;
 	for (unsigned i = 0; i < r->rules; i++) pattern_free(&r->rule[i].pattern);
 	for (unsigned i = 0; i < HEADER_SETS_MAX; i++) free(r->cached[i]);
@@ -370,10 +371,9 @@ static bool take_until(struct slice *value, struct slice word) {
 static bool is_long(struct slice value, struct slice name) {
 	while (take_until(&value, name)) {
 		unsigned seconds = 0;
-		for (size_t i = value.length && value.at[0] == '"'; i < value.length && seconds <= HEADER_BRIEF_S; i++) {
-			if (value.at[i] < '0' || value.at[i] > '9') break;
-			seconds = seconds * 10 + (unsigned)(value.at[i] - '0');
-		}
+		(void)text_skip(&value, SLICE("\""));
+		for (; value.length && text_is_digit(value.at[0]) && seconds <= HEADER_BRIEF_S; slice_drop(&value, 1))
+			seconds = seconds * 10 + (unsigned)(value.at[0] - '0');
 		if (seconds > HEADER_BRIEF_S) return true;
 	}
 	return false;

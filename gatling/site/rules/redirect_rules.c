@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "gatling/base/owfat.h"
 #include "gatling/http/path.h"
 #include "gatling/site/rules/pattern.h"
 
@@ -207,12 +208,11 @@ static int closes_circle(struct redirect_rules *r) {
 
 /* Takes the next word off the front. Returns false at the end, or where a comment begins. */
 static bool next_word(struct slice *line, struct slice *word) {
-	size_t n = 0;
 	*line = slice_trim(*line);
 	if (!line->length || line->at[0] == '#') return false;
-	while (n < line->length && line->at[n] != ' ' && line->at[n] != '\t') n++;
-	*word = (struct slice){.at = line->at, .length = n};
-	slice_drop(line, n);
+	*word = slice_first(*line, slice_until(*line, ' '));
+	word->length = slice_until(*word, '\t');
+	slice_drop(line, word->length);
 	return true;
 }
 
@@ -264,17 +264,11 @@ static bool check_to(const struct redirect_rules *r, const struct redirect_rule 
 }
 
 static bool parse_status(struct redirect_rule *rule, struct slice word, struct rules_error *error) {
-	static const unsigned known[] = {200, 301, 302, 303, 307, 308, 404, 410};
-	struct slice digits = word;
+	struct slice known = SLICE("200, 301, 302, 303, 307, 308, 404, 410"), status, digits = word;
 	rule->forced = slice_ends(word, SLICE("!"));
 	if (rule->forced) digits.length--;
-	rule->status = 0;
-	for (size_t i = 0; i < digits.length && digits.length == 3; i++) {
-		if (digits.at[i] < '0' || digits.at[i] > '9') break;
-		rule->status = rule->status * 10 + (unsigned)(digits.at[i] - '0');
-	}
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		if (rule->status == known[i]) return true;
+	while (slice_next_element(&known, &status))
+		if (slice_equal(status, digits)) return scan_uint(status.at, &rule->status) > 0;
 	return rules_fail(error, error->line,
 					  "'%.*s' is not a status for a rule: use 200, 301, 302, 303, 307, 308, 404 or 410",
 					  RULES_SHOWN(word));
@@ -341,7 +335,7 @@ static bool begin(void *rules, struct slice copy, unsigned lines) {
 	return r->rule && r->parameter;
 }
 
-struct redirect_rules *redirect_rules_parse(struct slice text, struct rules_report *report) {
+void *redirect_rules_parse(struct slice text, struct rules_report *report) {
 	struct redirect_rules *r = calloc(1, sizeof *r);
 	if (r) r->report = report;
 	if (rules_read(r, text, begin, add_line, report)) return r;
@@ -349,7 +343,8 @@ struct redirect_rules *redirect_rules_parse(struct slice text, struct rules_repo
 	return NULL;
 }
 
-void redirect_rules_free(struct redirect_rules *r) {
+void redirect_rules_free(void *redirect_rules) {
+	struct redirect_rules *r = redirect_rules;
 	if (!r) return;
 	for (unsigned i = 0; i < r->rules; i++) pattern_free(&r->rule[i].pattern);
 	free(r->parameter);

@@ -45,7 +45,7 @@ static bool add_lines(void *rules, struct slice text, rules_add *add, struct rul
 		error->line = number;
 		if (!error->whole.length || error->whole.at[0] == '#' || add(rules, error->whole, error)) continue;
 		if (!error->line) return false;
-		report->tell(report, error);
+		if (report->tell) report->tell(report, error);
 	}
 	return true;
 }
@@ -62,6 +62,6 @@ bool rules_read(void *rules, struct slice text, rules_begin *begin, rules_add *a
 	}
 	if (fits) (void)rules_no_memory(&error);
 	else (void)rules_fail(&error, 0, "the file is too large: more than %d bytes", RULES_TEXT_MAX);
-	report->tell(report, &error);
+	if (report->tell) report->tell(report, &error);
 	return false;
 }
