@@ -135,7 +135,7 @@ static bool follow_link(struct exchange *x) {
 
 /* --- errors --- */
 
-static bool restricted(const struct site *site) { return site->realm || site->outer; }
+static bool restricted(const struct site *site) { return site->realm[0] || site->realm[1]; }
 
 static struct lookup lookup_of(const struct exchange *x, struct slice path) {
 	return (struct lookup){.path = path,
@@ -179,21 +179,23 @@ static void answer_error(struct exchange *x, int status) {
 static bool admitted(struct exchange *x, struct realm *realm) {
 	struct response *r = x->response;
 	struct auth_answer admission;
-	switch (basic_auth_check(x->content->auth, realm, x->request, x->arrival->peer, x->arrival->patient,
-							 x->content->now_ms, &admission)) {
-	case AUTH_ADMITTED: r->user = admission.user; return true;
-	case AUTH_REQUIRED: response_status(r, 401); break;
-	case AUTH_FORBIDDEN: answer_error(x, 403); return false;
-	case AUTH_LIMITED: response_status(r, 429); break;
-	case AUTH_BUSY: answer_error(x, 503); return false;
-	case AUTH_PENDING: wait_for(x, admission.job); return false;
+	enum auth_result result = basic_auth_check(x->content->auth, realm, x->request, x->arrival->peer,
+											   x->arrival->patient, x->content->now_ms, &admission);
+	if (result == AUTH_ADMITTED) {
+		r->user = admission.user;
+	} else if (result == AUTH_PENDING) {
+		wait_for(x, admission.job);
+	} else if (admission.lines.at) {
+		response_status(r, (int)result);
+		r->lines = admission.lines;
+	} else {
+		answer_error(x, (int)result);
 	}
-	r->lines = admission.lines;
-	return false;
+	return result == AUTH_ADMITTED;
 }
 
-static bool admitted_by(struct exchange *x, struct realm *const *realm, int realms) {
-	for (int i = 0; i < realms; i++)
+static bool admitted_by(struct exchange *x, struct realm *const *realm) {
+	for (int i = 0; i < REALMS_OF_PATH; i++)
 		if (realm[i] && !admitted(x, realm[i])) return false;
 	return true;
 }
@@ -267,7 +269,7 @@ static int answer_found(struct exchange *x, size_t length, int status) {
 	for (bool again = false;; again = true) {
 		int error = cache_find(x->content->cache, &lookup, x->content->now_ms, &resource);
 		if (error) return error;
-		if (!admitted_by(x, resource->realm, REALMS_OF_PATH)) return 0;
+		if (!admitted_by(x, resource->realm)) return 0;
 		if (!(file = choose(x, resource))) return 0;
 		if (again || file->fd == -1 || !representation_changed(file)) break;
 		cache_drop(x->content->cache, resource);
@@ -295,7 +297,7 @@ static bool admitted_nevertheless(struct exchange *x) {
 	struct realm *realm[REALMS_OF_PATH];
 	struct slice path = {.at = x->path, .length = x->site->prefix.length + x->length};
 	basic_auth_realms(x->content->auth, path, realm);
-	bool is = admitted_by(x, realm, REALMS_OF_PATH);
+	bool is = admitted_by(x, realm);
 	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(realm[i]);
 	return is;
 }
@@ -491,8 +493,7 @@ void answer(const struct content *c, const struct request *q, const struct conne
 	}
 	if (x.site->headers && !find_headers(&x)) return;
 	if (!x.admitted) {
-		struct realm *const realm[] = {x.site->outer, x.site->realm};
-		if (!admitted_by(&x, realm, 2)) return;
+		if (!admitted_by(&x, x.site->realm)) return;
 		x.admitted = true;
 	}
 	if (!x.site->redirects || !follow_rules(&x, true)) answer_path(&x);

@@ -20,7 +20,13 @@
 
 static const char unreadable[] = "this cannot be read, so access is denied";
 
-enum { BUCKETS = 256, DIGEST = 32, SECRET = 32, CREDENTIALS_MAX = AUTH_USER_MAX + 1 + AUTH_PASSWORD_MAX };
+enum {
+	WAYS = 4,
+	SETS = AUTH_REALMS_MAX / WAYS,
+	DIGEST = 32,
+	SECRET = 32,
+	CREDENTIALS_MAX = AUTH_USER_MAX + 1 + AUTH_PASSWORD_MAX
+};
 
 struct auth_user {
 	struct slice name;
@@ -39,10 +45,9 @@ struct realm {
 /* A file, whatever path leads to it. */
 struct auth_file {
 	struct text_file file;
-	struct realm *realm;
+	struct realm *realm; /* NULL: there is no file in this place of the table */
 	dev_t device;
 	ino_t inode;
-	struct auth_file *next;
 };
 
 struct password_check {
@@ -64,8 +69,8 @@ struct basic_auth {
 	struct realm denied, unavailable; /* of files that cannot be read; never freed */
 	bool has_secret;                  /* generated at the first use */
 	unsigned char secret[SECRET];
-	struct auth_file *bucket[BUCKETS];
-	unsigned files, evicting;        /* the number of files; the bucket from which the next one is evicted */
+	struct auth_file file[SETS][WAYS];
+	unsigned evicting;               /* the place in a full set that the next file takes */
 	struct password_check *checking; /* the checks that wait, newest first, and the running one */
 	unsigned checks;                 /* their number */
 	struct password_check *running;  /* in the thread; or NULL */
@@ -164,43 +169,26 @@ static struct realm *realm_new(struct basic_auth *auth, struct auth_file *f, con
 	return realm;
 }
 
-static void forget(struct basic_auth *auth, struct auth_file **link) {
-	struct auth_file *f = *link;
-	*link = f->next;
-	realm_release(f->realm);
-	free(f);
-	auth->files--;
-}
-
 void basic_auth_free(struct basic_auth *auth) {
 	if (!auth) return;
-	for (int i = 0; i < BUCKETS; i++)
-		while (auth->bucket[i]) forget(auth, &auth->bucket[i]);
+	for (int i = 0; i < SETS; i++)
+		for (int k = 0; k < WAYS; k++) realm_release(auth->file[i][k].realm);
 	OPENSSL_cleanse(auth, sizeof *auth);
 	free(auth);
 }
 
-/* Makes room for one more. Users of a realm hold references to it. */
-static void evict(struct basic_auth *auth) {
-	while (auth->files >= AUTH_REALMS_MAX) {
-		struct auth_file **link = &auth->bucket[auth->evicting++ % BUCKETS];
-		if (*link) forget(auth, link);
-	}
-}
-
-/* Returns the file with that inode, which is added if it is new. NULL: no memory. */
+/* Returns the file with that inode. If it is new and its set is full, it takes the place of another, whose realm lasts
+ * as long as its users. */
 static struct auth_file *find_file(struct basic_auth *auth, const struct stat *st) {
-	uint64_t hash = file_version_hash_inode(st->st_dev, st->st_ino);
-	struct auth_file **link = &auth->bucket[hash % BUCKETS];
-	while (*link && !((*link)->device == st->st_dev && (*link)->inode == st->st_ino)) link = &(*link)->next;
-	if (*link) return *link;
-	evict(auth);
-	link = &auth->bucket[hash % BUCKETS];
-	struct auth_file *f = calloc(1, sizeof *f);
-	if (!f) return NULL;
-	*f = (struct auth_file){.device = st->st_dev, .inode = st->st_ino, .next = *link};
-	auth->files++;
-	return *link = f;
+	struct auth_file *set = auth->file[file_version_hash_inode(st->st_dev, st->st_ino) % SETS];
+	struct auth_file *place = &set[auth->evicting++ % WAYS];
+	for (int i = 0; i < WAYS; i++) {
+		if (set[i].realm && set[i].device == st->st_dev && set[i].inode == st->st_ino) return &set[i];
+		if (!set[i].realm) place = &set[i];
+	}
+	realm_release(place->realm);
+	*place = (struct auth_file){.device = st->st_dev, .inode = st->st_ino};
+	return place;
 }
 
 struct realm *basic_auth_find(struct basic_auth *auth, const char *path) {
@@ -214,7 +202,6 @@ struct realm *basic_auth_find(struct basic_auth *auth, const char *path) {
 		return unreadable_realm(auth, error);
 	}
 	struct auth_file *f = find_file(auth, &st);
-	if (!f) return unreadable_realm(auth, ENOMEM);
 	char *text;
 	size_t length;
 	enum text_state state = text_file_look(&f->file, auth->docroot, path, &text, &length);

@@ -57,8 +57,7 @@ void sites_free(struct sites *s) {
 			s->bucket[i] = e->next;
 			header_rules_free(e->site.headers);
 			redirect_rules_free(e->site.redirects);
-			realm_release(e->site.realm);
-			realm_release(e->site.outer);
+			for (int k = 0; k < REALMS_OF_PATH; k++) realm_release(e->site.realm[k]);
 			free(e);
 		}
 	}
@@ -183,10 +182,10 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 	e->site.headers = update_rules(s, e, &headers_kind, &e->headers, e->site.headers);
 	s->changes += again && e->site.headers != before;
 	e->site.redirects = update_rules(s, e, &redirects_kind, &e->redirects, e->site.redirects);
-	realm_release(e->site.realm);
-	e->site.realm = basic_auth_find(s->auth, file_path(e, auth_name, path));
-	realm_release(e->site.outer);
-	e->site.outer = s->vhosts == VHOSTS_TRY && e->site.prefix.length ? basic_auth_find(s->auth, auth_name) : NULL;
+	bool inner = s->vhosts == VHOSTS_TRY && e->site.prefix.length;
+	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(e->site.realm[i]);
+	e->site.realm[0] = inner ? basic_auth_find(s->auth, auth_name) : NULL;
+	e->site.realm[1] = basic_auth_find(s->auth, file_path(e, auth_name, path));
 }
 
 /* --- its directory --- */
