@@ -25,7 +25,8 @@ enum {
 	SETS = AUTH_REALMS_MAX / WAYS,
 	DIGEST = 32,
 	SECRET = 32,
-	CREDENTIALS_MAX = AUTH_USER_MAX + 1 + AUTH_PASSWORD_MAX
+	CREDENTIALS_MAX = AUTH_USER_MAX + 1 + AUTH_PASSWORD_MAX,
+	CREDENTIALS_ROOM = (CREDENTIALS_MAX + 2) / 3 * 3 /* as base64 decodes them */
 };
 
 struct auth_user {
@@ -76,7 +77,7 @@ struct basic_auth {
 	struct password_check *running;  /* in the thread; or NULL */
 	/* digests of passwords; two tables, so that guesses do not evict right ones */
 	unsigned char right[AUTH_KNOWN][DIGEST], wrong[AUTH_WRONG][DIGEST];
-	char user[CREDENTIALS_MAX + 1];
+	char user[CREDENTIALS_ROOM + 1]; /* the credentials of the last request: see decode() */
 	char lines[2 * AUTH_REALM_MAX + 128];
 };
 
@@ -136,9 +137,8 @@ static const char *parse(struct realm *realm, size_t length, unsigned *number) {
 static uint64_t id_of(const struct auth_file *f, const char *text, size_t length) {
 	const uint64_t key[] = {(uint64_t)f->device, (uint64_t)f->inode};
 	unsigned char digest[DIGEST];
-	unsigned size = DIGEST;
 	uint64_t id;
-	HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)text, length, digest, &size);
+	HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)text, length, digest, NULL);
 	memcpy(&id, digest, sizeof id);
 	return id;
 }
@@ -245,16 +245,12 @@ void basic_auth_realms(struct basic_auth *auth, struct slice file, struct realm 
 static char *decode(struct basic_auth *auth, const struct request *r) {
 	struct slice field = request_field(r, FIELD_AUTHORIZATION);
 	struct slice scheme = SLICE("Basic ");
-	enum { ENCODED_MAX = (CREDENTIALS_MAX + 2) / 3 * 4 };
-	unsigned char decoded[ENCODED_MAX / 4 * 3 + 1];
 	if (request_repeats(r, FIELD_AUTHORIZATION) || !slice_starts_nocase(field, scheme)) return NULL;
 	field = slice_trim(slice_rest(field, scheme.length));
-	if (!field.length || field.length > ENCODED_MAX || field.length % 4) return NULL;
-	int n = EVP_DecodeBlock(decoded, (const unsigned char *)field.at, (int)field.length);
+	if (!field.length || field.length > CREDENTIALS_ROOM / 3 * 4 || field.length % 4) return NULL;
+	int n = EVP_DecodeBlock((unsigned char *)auth->user, (const unsigned char *)field.at, (int)field.length);
 	for (size_t end = field.length; n > 0 && end > 0 && field.at[end - 1] == '='; end--) n--;
-	if (n <= 0 || n > CREDENTIALS_MAX || memchr(decoded, '\0', (size_t)n)) return NULL;
-	memcpy(auth->user, decoded, (size_t)n);
-	OPENSSL_cleanse(decoded, sizeof decoded);
+	if (n <= 0 || n > CREDENTIALS_MAX || memchr(auth->user, '\0', (size_t)n)) return NULL;
 	auth->user[n] = '\0';
 	char *colon = strchr(auth->user, ':');
 	if (!colon || colon - auth->user > AUTH_USER_MAX || strlen(colon + 1) > AUTH_PASSWORD_MAX) return NULL;
@@ -267,10 +263,9 @@ static void make_digest(struct basic_auth *auth, const struct realm *realm, cons
 						unsigned char *digest) {
 	unsigned char key[SECRET + sizeof realm->id];
 	size_t length = (size_t)(password - auth->user) + strlen(password); /* they are adjacent */
-	unsigned size = DIGEST;
 	memcpy(key, auth->secret, SECRET);
 	memcpy(key + SECRET, &realm->id, sizeof realm->id);
-	HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)auth->user, length, digest, &size);
+	HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)auth->user, length, digest, NULL);
 }
 
 /* Returns the place of a digest in a table. */
@@ -402,14 +397,6 @@ static struct password_check *add_check(struct basic_auth *auth, const struct re
 	return c;
 }
 
-/* Returns how many checks there are for an address. */
-static unsigned checks_of(const struct basic_auth *auth, const struct peer *address) {
-	unsigned n = 0;
-	for (const struct password_check *c = auth->checking; c; c = c->next)
-		n += memcmp(&c->address, address, sizeof *address) == 0;
-	return n;
-}
-
 static enum auth_result require(struct basic_auth *auth, const struct realm *realm, struct auth_answer *a) {
 	char *at = text_copy(auth->lines, SLICE("WWW-Authenticate: Basic realm=\""));
 	for (size_t i = 0; i < realm->name.length; i++) {
@@ -440,10 +427,13 @@ enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, 
 		return AUTH_ADMITTED;
 	}
 	drop_unwanted(auth);
-	struct password_check *c = auth->checking;
-	while (c && CRYPTO_memcmp(c->digest, digest, DIGEST) != 0) c = c->next;
-	if (!patient) return AUTH_BUSY;
-	if (!c && checks_of(auth, &address) >= AUTH_CHECKS_EACH) return AUTH_BUSY;
+	struct password_check *c = NULL;
+	unsigned of_address = 0;
+	for (struct password_check *other = auth->checking; other; other = other->next) {
+		of_address += memcmp(&other->address, &address, sizeof address) == 0;
+		if (CRYPTO_memcmp(other->digest, digest, DIGEST) == 0) c = other;
+	}
+	if (!patient || (!c && of_address >= AUTH_CHECKS_EACH)) return AUTH_BUSY;
 	if (!c && auth->checks >= AUTH_CHECKS && !make_place(auth, &address)) return AUTH_BUSY;
 	if (!c && !attempts_take(peer, now_ms)) {
 		a->lines = SLICE("Retry-After: 3\r\n");

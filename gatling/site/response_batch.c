@@ -15,13 +15,9 @@ struct response_batch *response_batch_take(struct batch_pool *pool) {
 	if (x) {
 		pool->spare = x->next;
 		pool->spares--;
-	} else {
-		x = calloc(1, sizeof *x);
-		if (x && !(x->batch = iob_new())) {
-			free(x);
-			x = NULL;
-		}
-		if (!x) return NULL;
+	} else if (!(x = calloc(1, sizeof *x)) || !(x->batch = iob_new())) {
+		free(x);
+		return NULL;
 	}
 	x->started_ns = io_now_ns(pool->loop);
 	return x;

@@ -13,14 +13,15 @@
 
 struct header_field {
 	struct slice name, value; /* of the rules' text */
-	unsigned rule;
+	const struct header_rule *rule;
 	bool detach;
 	bool fills; /* the value has a placeholder or splat */
 };
 
 struct header_rule {
 	struct pattern pattern;
-	unsigned first, fields, line;
+	const struct header_field *field; /* the first of them */
+	unsigned fields, line;
 	size_t values; /* bytes of the values of its fields */
 };
 
@@ -134,7 +135,7 @@ static bool add_field(struct header_rules *r, struct slice line, struct rules_er
 	} else {
 		f.value = slice_trim(rest);
 	}
-	f.rule = r->rules - 1;
+	f.rule = rule;
 	f.fills = name_in(f.value, &rule->pattern).length > 0;
 	if (!check_field(&f, &rule->pattern, error)) return false;
 	if (r->fields == HEADER_FIELDS_MAX)
@@ -150,7 +151,7 @@ static bool add_pattern(struct header_rules *r, struct slice line, struct rules_
 		if (line.at[i] == '#' && (line.at[i - 1] == ' ' || line.at[i - 1] == '\t')) line.length = i;
 	r->skipping = true;
 	if (r->rules == RULES_MAX) return rules_fail(error, error->line, "there are more than %d rules", RULES_MAX);
-	struct header_rule rule = {.first = r->fields, .line = error->line};
+	struct header_rule rule = {.field = &r->field[r->fields], .line = error->line};
 	const char *wrong = pattern_compile(&rule.pattern, slice_trim(line), PATTERN_EXACT);
 	if (wrong == pattern_no_memory) return rules_no_memory(error);
 	if (wrong) return rules_fail(error, error->line, "the pattern is wrong: %s", wrong);
@@ -261,7 +262,7 @@ static void make_set(const struct header_rules *r, unsigned rules, unsigned fiel
 	struct text text = text_begin(values, size - (size_t)(values - (char *)s));
 	for (unsigned i = 0; i < rules; i++) {
 		const struct header_rule *rule = &r->rule[r->matched[i]];
-		for (unsigned f = 0; f < rule->fields; f++) add_to_set(s, &r->field[rule->first + f]);
+		for (unsigned f = 0; f < rule->fields; f++) add_to_set(s, &rule->field[f]);
 	}
 	make_items(s, &text);
 }
@@ -318,10 +319,10 @@ static void fill_in(struct header_rules *r, const struct cached_set *s, const st
 	static _Thread_local char lines[HEADER_OCTETS_MAX];
 	struct text t = text_begin(lines, sizeof lines);
 	struct pattern_captures captures;
-	unsigned captured = RULES_MAX; /* the rule that they are of */
+	const struct header_rule *captured = NULL; /* the rule that they are of */
 	for (unsigned i = 0; i < s->fields && !t.overflow; i++) {
 		const struct header_field *f = s->field[i].field;
-		const struct pattern *pattern = &r->rule[f->rule].pattern;
+		const struct pattern *pattern = &f->rule->pattern;
 		if (!s->field[i].joined) text_add(&t, f->name);
 		text_add(&t, s->field[i].joined ? SLICE(", ") : SLICE(": "));
 		if (f->fills && f->rule != captured) (void)pattern_match(pattern, subject, &captures); /* as it did before */

@@ -46,19 +46,12 @@ static bool is_redirect(const struct redirect_rule *rule) { return rule->status 
 
 /* --- parameters of a query --- */
 
-/* Takes the next one off the front of the query. */
-static bool next_parameter(struct slice *query, struct slice *name, struct slice *value) {
-	if (!query->length) return false;
-	*value = rules_take_until(query, '&');
-	*name = rules_take_until(value, '=');
-	return true;
-}
-
-static bool find_parameter(struct slice query, struct slice wanted, struct slice *value) {
-	struct slice name;
+static bool find_parameter(struct slice query, struct slice name, struct slice *value) {
 	if (query.length) slice_drop(&query, 1);
-	while (next_parameter(&query, &name, value))
-		if (slice_equal(name, wanted)) return true;
+	while (query.length) {
+		*value = rules_take_until(&query, '&');
+		if (slice_equal(rules_take_until(value, '='), name)) return true;
+	}
 	return false;
 }
 
@@ -85,12 +78,6 @@ static bool has_name(const struct redirect_rule *rule, struct slice name) {
 }
 
 /* --- matching --- */
-
-static bool rule_matches(const struct redirect_rule *rule, const struct pattern_subject *subject, struct slice query,
-						 struct redirect_match *match) {
-	match->rule = rule;
-	return pattern_match(&rule->pattern, subject, &match->captures) && match_parameters(rule, query, match->parameter);
-}
 
 /* See struct redirect_filling. */
 static bool find_value(const void *context, struct slice name, struct slice *value, bool *encoded) {
@@ -138,7 +125,9 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 	for (unsigned i = 0; i < r->rules; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
 		if (forced_only && !rule->forced) continue;
-		if (!rule_matches(rule, &subject, request->query, &match)) continue;
+		match.rule = rule;
+		if (!pattern_match(&rule->pattern, &subject, &match.captures)) continue;
+		if (!match_parameters(rule, request->query, match.parameter)) continue;
 		if (!fill_in(&match, request, buffer, &result->target)) continue;
 		result->status = (int)rule->status;
 		result->forced = rule->forced;
