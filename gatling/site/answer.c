@@ -24,8 +24,8 @@ struct exchange {
 	struct slice filled;              /* those with values that are filled in, as lines */
 	struct slice host;
 	bool admitted;  /* to the site: its pages may be shown */
-	bool stands_in; /* what is sent now is for want of what was asked for, */
-	bool error;     /* with a status that says so */
+	bool stands_in; /* what is sent takes the place of the requested file, */
+	bool error;     /* with the status of an error */
 	/* In PATH_ROOM bytes behind a slash: the path of the site's directory, below it that of the request, decoded, of
 	 * that length, and then perhaps the name of an index; NUL-terminated. */
 	char *path;
@@ -96,8 +96,8 @@ static char *add_target(const struct exchange *x, char *at) {
 	return at + path_encode_target(x->request->query, at);
 }
 
-/* To the same path with a slash behind it. The location starts with exactly one slash whatever was asked for, so it
- * stays on this host, and is encoded, so it holds no line break. */
+/* Redirects to the same path with a slash behind it. The location starts with exactly one slash whatever the path, so
+ * it stays on this host, and is encoded, so it holds no line break. */
 static void redirect_to_directory(struct exchange *x) {
 	char *at = text_copy(location, SLICE("/"));
 	at += path_encode(local_path(x), at);
@@ -105,7 +105,7 @@ static void redirect_to_directory(struct exchange *x) {
 	redirect(x, 301, at + path_encode_target(x->request->query, at));
 }
 
-/* To the same place over HTTPS; this was asked over plain HTTP. */
+/* Redirects a request over plain HTTP to HTTPS. */
 static void redirect_to_https(struct exchange *x) {
 	response_status(x->response, 400);
 	if (!x->host.length) return; /* HTTP/1.0, and no address to name instead */
@@ -121,7 +121,7 @@ static void redirect_to_fallback(struct exchange *x) {
 	redirect(x, 302, add_target(x, at[-1] == '/' ? at - 1 : at));
 }
 
-/* A symlink that leads to a URL sends there, as in the original. */
+/* Redirects to the target of a symlink if that is a URL, as the original gatling does. */
 static bool follow_link(struct exchange *x) {
 	char target[TARGET_MAX], *at = location;
 	if (!docroot_readlink(&x->content->docroot, x->path, target, sizeof target) || !strstr(target, "://")) return false;
@@ -152,7 +152,7 @@ static struct slice page_name(int status) {
 	return status >= 500 && status != 501 ? SLICE("50x.html") : (struct slice){0};
 }
 
-/* With a page of the site, if it has one. */
+/* Answers with the status, and with a page of the site if it has one. */
 static void answer_error(struct exchange *x, int status) {
 	struct response *r = x->response;
 	struct slice name = page_name(status), user = r->user;
@@ -175,7 +175,7 @@ static void answer_error(struct exchange *x, int status) {
 	representation_retain(r->representation);
 }
 
-/* Whether the realm lets the request through; if not, that is the answer. */
+/* Returns whether the realm admits the request; if not, that is the answer. */
 static bool admitted(struct exchange *x, struct realm *realm) {
 	struct response *r = x->response;
 	struct auth_answer admission;
@@ -235,7 +235,7 @@ static bool waits_for_etag(struct exchange *x, struct resource *resource, enum c
 	return true;
 }
 
-/* The representation for this client, of several. NULL: none, and that is the answer, or it has to be waited for. */
+/* Returns the best of several representations. NULL: there is none, and that is the answer, or the request waits. */
 static struct representation *choose_coding(struct exchange *x, struct resource *resource) {
 	struct coding_weights weights = coding_weights(x->request);
 	int coding = coding_choose(&weights, resource->available | resource->producible);
@@ -282,7 +282,7 @@ static int answer_found(struct exchange *x, size_t length, int status) {
 	return 0;
 }
 
-/* The index behind a directory, and the NUL. The length of the whole. */
+/* Appends the index to a directory, and a NUL. Returns the length of the whole. */
 static size_t complete(struct exchange *x) {
 	char *end = x->path + x->site->prefix.length + x->length;
 	if (names_directory(x)) end = text_copy(end, index_name);
@@ -302,7 +302,7 @@ static bool admitted_nevertheless(struct exchange *x) {
 	return is;
 }
 
-/* /about is about.html if nothing else has that name, as static hosts do it. */
+/* Answers a request for /about with about.html, as other servers of static sites do. */
 static bool answer_page(struct exchange *x, int status) {
 	size_t n = x->site->prefix.length + x->length;
 	if (names_directory(x)) return false;
@@ -314,7 +314,7 @@ static bool answer_page(struct exchange *x, int status) {
 	return answered;
 }
 
-/* Replaces the requested path by that of a target in _redirects. false: it leads nowhere. */
+/* Replaces the requested path by that of a target in _redirects. Returns false if that cannot be served. */
 static bool rewrite(struct exchange *x, struct slice target) {
 	target.length = slice_until(target, '?');
 	if (target.length > TARGET_MAX || path_decode(target, x->path + x->site->prefix.length, &x->length) != 0)
@@ -341,11 +341,11 @@ static void answer_rule(struct exchange *x, const struct redirect *rule, bool fo
 	answer_error(x, rule->status == 200 ? status_of(error) : rule->status);
 }
 
-/* Whether a rule of _redirects says what the answer is. */
+/* Returns whether a rule of _redirects has answered the request. */
 static bool follow_rules(struct exchange *x, bool forced) {
 	struct redirect rule;
-	struct redirect_request asked = {.host = x->host, .path = slashed_path(x), .query = x->request->query};
-	if (!redirect_rules_match(x->site->redirects, &asked, forced, location, &rule)) return false;
+	struct redirect_request request = {.host = x->host, .path = slashed_path(x), .query = x->request->query};
+	if (!redirect_rules_match(x->site->redirects, &request, forced, location, &rule)) return false;
 	answer_rule(x, &rule, forced);
 	return true;
 }
@@ -366,11 +366,11 @@ static void answer_listing(struct exchange *x) {
 	struct coding_weights weights = coding_weights(x->request);
 	bool json = wants_json(x->request->query), gzip = x->content->options->gzip_cache;
 	int coding = coding_choose(&weights, 1U << CODING_IDENTITY | (gzip ? 1U << CODING_GZIP : 0)); /* never -1 */
-	struct listing_request wanted = {.path = *x->path ? x->path : ".",
-									 .title = local_path(x),
-									 .format = json ? LISTING_JSON : LISTING_HTML,
-									 .coding = (enum coding)coding};
-	int error = listing_cache_find(x->content->listings, &wanted, x->arrival->patient, &found);
+	struct listing_request request = {.path = *x->path ? x->path : ".",
+									  .title = local_path(x),
+									  .format = json ? LISTING_JSON : LISTING_HTML,
+									  .coding = (enum coding)coding};
+	int error = listing_cache_find(x->content->listings, &request, x->arrival->patient, &found);
 	if (error) {
 		answer_error(x, status_of(error));
 		return;
@@ -409,7 +409,7 @@ static void answer_missing(struct exchange *x) {
 
 /* --- all kinds --- */
 
-/* What the owner wants responses for this path to say. false: too much, and that is the answer. */
+/* Finds the owner's fields for this path. Returns false if they are too long, and that is the answer. */
 static bool find_headers(struct exchange *x) {
 	const struct header_set *set = header_rules_match(x->site->headers, x->host, slashed_path(x));
 	struct slice filled = header_rules_filled(x->site->headers);

@@ -409,7 +409,7 @@ static enum auth_result require(struct basic_auth *auth, const struct realm *rea
 }
 
 enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, const struct request *r,
-								  const struct peer *peer, bool patient, int64_t now_ms, struct auth_answer *a) {
+								  const struct peer *peer, bool may_wait, int64_t now_ms, struct auth_answer *a) {
 	unsigned char digest[DIGEST];
 	struct peer address = attempts_address(peer);
 	*a = (struct auth_answer){0};
@@ -433,7 +433,7 @@ enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, 
 		of_address += memcmp(&other->address, &address, sizeof address) == 0;
 		if (CRYPTO_memcmp(other->digest, digest, DIGEST) == 0) c = other;
 	}
-	if (!patient || (!c && of_address >= AUTH_CHECKS_EACH)) return AUTH_BUSY;
+	if (!may_wait || (!c && of_address >= AUTH_CHECKS_EACH)) return AUTH_BUSY;
 	if (!c && auth->checks >= AUTH_CHECKS && !make_place(auth, &address)) return AUTH_BUSY;
 	if (!c && !attempts_take(peer, now_ms)) {
 		a->lines = SLICE("Retry-After: 3\r\n");

@@ -58,8 +58,8 @@ struct auth_answer {
 	struct job *job;
 };
 
-/* Checks the credentials of a request. patient: the request may wait. now_ms is of the monotonic clock. */
+/* Checks the credentials of a request. may_wait: the request may wait for a job. now_ms is of the monotonic clock. */
 enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, const struct request *request,
-								  const struct peer *peer, bool patient, int64_t now_ms, struct auth_answer *answer);
+								  const struct peer *peer, bool may_wait, int64_t now_ms, struct auth_answer *answer);
 
 #endif

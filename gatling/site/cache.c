@@ -494,8 +494,8 @@ static void hashed(struct job *job) {
 	end(j);
 }
 
-bool cache_hashes_soon(const struct cache *c, const struct representation *f, bool wanted) {
-	return f->size <= DIGEST_SOON || (wanted && c->pending[HASH] <= CACHE_HASHING_MAX);
+bool cache_hashes_soon(const struct cache *c, const struct representation *f, bool needed) {
+	return f->size <= DIGEST_SOON || (needed && c->pending[HASH] <= CACHE_HASHING_MAX);
 }
 
 struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding) {

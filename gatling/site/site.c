@@ -118,8 +118,7 @@ static void report_line(struct rules_report *report, const struct rules_error *e
 	int shown = (int)(error->whole.length < SITE_LINE_SHOWN ? error->whole.length : SITE_LINE_SHOWN);
 	const char *more = error->whole.length > SITE_LINE_SHOWN ? "..." : "";
 	if (error->line) snprintf(text, sizeof text, "'%.*s'%s: %s", shown, error->whole.at, more, error->text);
-	else snprintf(text, sizeof text, "%s", error->text);
-	text_file_complain(r->file, r->path, error->line, text);
+	text_file_complain(r->file, r->path, error->line, error->line ? text : error->text);
 }
 
 static void report_further_lines(const struct rules_reader *r) {
@@ -127,13 +126,6 @@ static void report_further_lines(const struct rules_reader *r) {
 	if (r->reported <= SITE_TOLD_MAX || notice_checks()) return;
 	snprintf(text, sizeof text, "%u more lines are left out: gatling --check names them", r->reported - SITE_TOLD_MAX);
 	text_file_complain(r->file, r->path, 0, text);
-}
-
-/* Returns why the file cannot be read. */
-static const char *reason_of(const struct text_file *file, struct rules_error *error) {
-	if (file->error == EFBIG) rules_fail(error, 0, "the file is too large: more than %d bytes", TEXT_FILE_MAX);
-	else rules_fail(error, 0, "it cannot be read: %s", strerror(file->error));
-	return error->text;
 }
 
 /* A file of rules and its parser. */
@@ -156,7 +148,9 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 	size_t length;
 	enum text_state state = text_file_look(file, s->docroot, file_path(e, kind->name, reader.path), &text, &length);
 	if (state == TEXT_SAME) return rules;
-	if (state == TEXT_FAILED) text_file_complain(file, reader.path, 0, reason_of(file, &error));
+	if (file->error == EFBIG) rules_fail(&error, 0, "the file is too large: more than %d bytes", TEXT_FILE_MAX);
+	else rules_fail(&error, 0, "it cannot be read: %s", strerror(file->error));
+	if (state == TEXT_FAILED) text_file_complain(file, reader.path, 0, error.text);
 	void *new = text ? kind->parse((struct slice){.at = text, .length = length}, &reader.report) : NULL;
 	report_further_lines(&reader);
 	if (new || state == TEXT_NONE) {

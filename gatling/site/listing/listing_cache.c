@@ -106,7 +106,7 @@ static struct cached_listing **find(struct listing_cache *ls, const struct listi
 	return oldest;
 }
 
-int listing_cache_find(struct listing_cache *ls, const struct listing_request *request, bool patient,
+int listing_cache_find(struct listing_cache *ls, const struct listing_request *request, bool may_wait,
 					   struct listing_result *found) {
 	struct cached_listing **place = find(ls, request), *c = place ? *place : NULL;
 	*found = (struct listing_result){0};
@@ -116,7 +116,7 @@ int listing_cache_find(struct listing_cache *ls, const struct listing_request *r
 		found->coding = listing_coding(c->listing);
 		return (found->reader = listing_read(c->listing)) ? 0 : ENOMEM;
 	}
-	if (!place || !patient || (!c && ls->bytes > 2 * LISTING_CACHE_BYTES_MAX)) return EBUSY;
+	if (!place || !may_wait || (!c && ls->bytes > 2 * LISTING_CACHE_BYTES_MAX)) return EBUSY;
 	if (!c && !(c = *place = start(ls, request))) return ENOMEM;
 	found->job = &c->job;
 	return 0;

@@ -31,9 +31,9 @@ struct listing_result {
 };
 
 /* Finds the listing that listing_make() would make, or starts making it; chooses request->bytes itself. Returns 0 with
- * *found, or an errno of listing_make(). patient: the caller can wait; otherwise EBUSY is returned where a wait would
+ * *found, or an errno of listing_make(). may_wait: the caller can wait; otherwise EBUSY is returned where a wait would
  * be necessary. */
-int listing_cache_find(struct listing_cache *listings, const struct listing_request *request, bool patient,
+int listing_cache_find(struct listing_cache *listings, const struct listing_request *request, bool may_wait,
 					   struct listing_result *found);
 
 #endif
