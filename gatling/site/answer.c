@@ -269,7 +269,8 @@ static int answer_found(struct exchange *x, size_t length, int status) {
 	for (bool again = false;; again = true) {
 		int error = cache_find(x->content->cache, &lookup, x->content->now_ms, &resource);
 		if (error) return error;
-		if (!admitted_by(x, resource->realm)) return 0;
+		bool has_realm = resource->realm[0] || resource->realm[1];
+		if (has_realm && !admitted_by(x, resource->realm)) return 0;
 		if (!(file = choose(x, resource))) return 0;
 		if (again || file->fd == -1 || !representation_changed(file)) break;
 		cache_drop(x->content->cache, resource);
