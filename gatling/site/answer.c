@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "gatling/base/text.h"
 #include "gatling/http/path.h"
 
 enum { PATH_ROOM = SITE_PREFIX_MAX + TARGET_MAX + 16 };
@@ -23,8 +24,8 @@ struct exchange {
 	struct slice filled;              /* those with values that are filled in, as lines */
 	struct slice host;
 	bool admitted;  /* to the site: its pages may be shown */
-	bool stands_in; /* what is sent now is for want of what was asked for, */
-	bool error;     /* with a status that says so */
+	bool stands_in; /* what is sent takes the place of the requested file, */
+	bool error;     /* with the status of an error */
 	/* In PATH_ROOM bytes behind a slash: the path of the site's directory, below it that of the request, decoded, of
 	 * that length, and then perhaps the name of an index; NUL-terminated. */
 	char *path;
@@ -51,67 +52,19 @@ static int status_of(int error) {
 
 /* --- what the answer is --- */
 
-static size_t append(char *out, struct slice s) {
-	if (s.length) memcpy(out, s.at, s.length);
-	return s.length;
-}
-
 /* The owner's fields for a response without a file; a file's own fields contain most of them. */
 static struct slice header_lines(const struct exchange *x) {
 	static _Thread_local char text[HEADER_OCTETS_MAX];
 	if (!x->headers) return (struct slice){0};
 	size_t n = header_set_lines(x->headers, x->stands_in || x->response->status >= 400, text);
-	n += append(text + n, x->filled);
-	return (struct slice){.at = text, .length = n};
+	const char *end = text_copy(text + n, x->filled);
+	return (struct slice){.at = text, .length = (size_t)(end - text)};
 }
 
-static char *location_room(void) {
-	static _Thread_local char location[LOCATION_MAX];
-	return location;
-}
-
-/* The same path with a slash behind it. It starts with exactly one slash whatever was asked for, so it stays on this
- * host, and is encoded, so it holds no line break. */
-static void redirect_to_directory(struct exchange *x, struct slice path) {
-	struct response *r = x->response;
-	char *location = location_room();
-	size_t n = 0;
-	r->status = 301;
-	location[n++] = '/';
-	n += path_encode(path, location + n);
-	location[n++] = '/';
-	n += path_encode_target(x->request->query, location + n);
-	r->location = (struct slice){.at = location, .length = n};
-}
-
-/* To the same place over HTTPS; this was asked over plain HTTP. */
-static void redirect_to_https(const struct exchange *x) {
-	struct response *r = x->response;
-	char *location = location_room();
-	size_t n = append(location, SLICE("https://"));
-	response_status(r, 301);
-	if (!x->host.length) { /* HTTP/1.0, and no address to name instead */
-		r->status = 400;
-		return;
-	}
-	n += host_name(x->host, location + n);
-	if (x->content->https_port != 443) n += (size_t)sprintf(location + n, ":%u", x->content->https_port);
-	n += path_encode_target(x->request->path, location + n);
-	n += path_encode_target(x->request->query, location + n);
-	r->location = (struct slice){.at = location, .length = n};
-}
-
-/* Redirects a request for a missing file to the fallback. */
-static void redirect_to_fallback(struct exchange *x) {
-	struct response *r = x->response;
-	const char *fallback = x->content->options->fallback;
-	char *location = location_room();
-	size_t n = append(location, (struct slice){.at = fallback, .length = strlen(fallback)});
-	if (location[n - 1] == '/') n--;
-	n += path_encode_target(x->request->path, location + n);
-	n += path_encode_target(x->request->query, location + n);
-	r->status = 302;
-	r->location = (struct slice){.at = location, .length = n};
+/* Makes the request wait for a job. */
+static void wait_for(struct exchange *x, struct job *job) {
+	response_status(x->response, 0);
+	x->response->job = job;
 }
 
 static struct slice local_path(const struct exchange *x) {
@@ -127,17 +80,70 @@ static bool names_directory(const struct exchange *x) {
 	return x->length == 0 || local_path(x).at[x->length - 1] == '/';
 }
 
-static bool restricted(const struct site *site) { return site->realm || site->outer; }
+/* --- redirects --- */
 
-static struct lookup wanted_of(const struct exchange *x, size_t length) {
-	return (struct lookup){.path = {.at = x->path, .length = length},
+static _Thread_local char location[LOCATION_MAX];
+
+/* Redirects to the location, which ends there. */
+static void redirect(struct exchange *x, int status, const char *end) {
+	x->response->status = status;
+	x->response->location = (struct slice){.at = location, .length = (size_t)(end - location)};
+}
+
+/* Appends the path and query of the request to the location. */
+static char *add_target(const struct exchange *x, char *at) {
+	at += path_encode_target(x->request->path, at);
+	return at + path_encode_target(x->request->query, at);
+}
+
+/* Redirects to the same path with a slash behind it. The location starts with exactly one slash whatever the path, so
+ * it stays on this host, and is encoded, so it holds no line break. */
+static void redirect_to_directory(struct exchange *x) {
+	char *at = text_copy(location, SLICE("/"));
+	at += path_encode(local_path(x), at);
+	*at++ = '/';
+	redirect(x, 301, at + path_encode_target(x->request->query, at));
+}
+
+/* Redirects a request over plain HTTP to HTTPS. */
+static void redirect_to_https(struct exchange *x) {
+	response_status(x->response, 400);
+	if (!x->host.length) return; /* HTTP/1.0, and no address to name instead */
+	char *at = text_copy(location, SLICE("https://"));
+	at += host_name(x->host, at);
+	if (x->content->https_port != 443) at += sprintf(at, ":%u", x->content->https_port);
+	redirect(x, 301, add_target(x, at));
+}
+
+/* Redirects a request for a missing file to the fallback. */
+static void redirect_to_fallback(struct exchange *x) {
+	char *at = text_copy_string(location, x->content->options->fallback);
+	redirect(x, 302, add_target(x, at[-1] == '/' ? at - 1 : at));
+}
+
+/* Redirects to the target of a symlink if that is a URL, as the original gatling does. */
+static bool follow_link(struct exchange *x) {
+	char target[TARGET_MAX], *at = location;
+	if (!docroot_readlink(&x->content->docroot, x->path, target, sizeof target) || !strstr(target, "://")) return false;
+	for (const char *c = target; *c; c++) { /* visible ASCII is the owner's, the rest is encoded */
+		if (*c > ' ' && *c < 127) *at++ = *c;
+		else at += path_encode((struct slice){.at = c, .length = 1}, at);
+	}
+	redirect(x, 301, at);
+	return true;
+}
+
+/* --- errors --- */
+
+static bool restricted(const struct site *site) { return site->realm[0] || site->realm[1]; }
+
+static struct lookup lookup_of(const struct exchange *x, struct slice path) {
+	return (struct lookup){.path = path,
 						   .headers = x->headers,
 						   .restricted = restricted(x->site),
 						   .stands_in = x->stands_in,
 						   .error = x->error};
 }
-
-/* --- errors --- */
 
 /* The page that the site has for a status; absent: none. */
 static struct slice page_name(int status) {
@@ -146,60 +152,50 @@ static struct slice page_name(int status) {
 	return status >= 500 && status != 501 ? SLICE("50x.html") : (struct slice){0};
 }
 
-/* The best that is there for this client, without waiting; NULL: none. */
-static struct representation *choose_now(const struct request *q, const struct resource *r) {
-	struct coding_weights weights = coding_weights(q);
-	int coding = coding_choose(&weights, r->available);
-	return coding == -1 ? NULL : r->representation[coding];
-}
-
-/* With a page of the site, if it has one. */
+/* Answers with the status, and with a page of the site if it has one. */
 static void answer_error(struct exchange *x, int status) {
 	struct response *r = x->response;
-	struct slice name = page_name(status);
+	struct slice name = page_name(status), user = r->user;
 	char path[SITE_PREFIX_MAX + 16];
 	struct resource *resource;
-	struct slice user = r->user;
+	x->stands_in = x->error = true;
 	response_status(r, status);
 	r->user = user;
 	r->lines = header_lines(x);
 	if (!name.length || !x->admitted) return;
-	size_t n = append(path, x->site->prefix);
-	n += append(path + n, name);
-	struct lookup wanted = {.path = {.at = path, .length = n},
-							.headers = x->headers,
-							.restricted = restricted(x->site),
-							.stands_in = true,
-							.error = true};
-	if (cache_find(x->content->cache, &wanted, x->content->now_ms, &resource) != 0) return;
+	const char *end = text_copy(text_copy(path, x->site->prefix), name);
+	struct lookup lookup = lookup_of(x, (struct slice){.at = path, .length = (size_t)(end - path)});
+	if (cache_find(x->content->cache, &lookup, x->content->now_ms, &resource) != 0) return;
 	if (resource->realm[0] || resource->realm[1]) return;
-	if (!(r->representation = choose_now(x->request, resource))) return;
+	struct coding_weights weights = coding_weights(x->request);
+	int coding = coding_choose(&weights, resource->available); /* no request waits for this page */
+	if (coding == -1) return;
+	r->representation = resource->representation[coding];
 	r->lines = x->filled; /* the file has the others */
 	representation_retain(r->representation);
 }
 
-/* Whether the realm lets the request through; if not, that is the answer. */
+/* Returns whether the realm admits the request; if not, that is the answer. */
 static bool admitted(struct exchange *x, struct realm *realm) {
 	struct response *r = x->response;
 	struct auth_answer admission;
-	switch (basic_auth_check(x->content->auth, realm, x->request, x->arrival->peer, x->arrival->patient,
-							 x->content->now_ms, &admission)) {
-	case AUTH_ADMITTED: r->user = admission.user; return true;
-	case AUTH_REQUIRED: response_status(r, 401); break;
-	case AUTH_FORBIDDEN: answer_error(x, 403); return false;
-	case AUTH_LIMITED: response_status(r, 429); break;
-	case AUTH_BUSY: answer_error(x, 503); return false;
-	case AUTH_PENDING:
-		response_status(r, 0);
-		r->job = admission.job;
-		break;
+	enum auth_result result = basic_auth_check(x->content->auth, realm, x->request, x->arrival->peer,
+											   x->arrival->patient, x->content->now_ms, &admission);
+	if (result == AUTH_ADMITTED) {
+		r->user = admission.user;
+	} else if (result == AUTH_PENDING) {
+		wait_for(x, admission.job);
+	} else if (admission.lines.at) {
+		response_status(r, (int)result);
+		r->lines = admission.lines;
+	} else {
+		answer_error(x, (int)result);
 	}
-	r->lines = admission.lines;
-	return false;
+	return result == AUTH_ADMITTED;
 }
 
-static bool admitted_by(struct exchange *x, struct realm *const *realm, int realms) {
-	for (int i = 0; i < realms; i++)
+static bool admitted_by(struct exchange *x, struct realm *const *realm) {
+	for (int i = 0; i < REALMS_OF_PATH; i++)
 		if (realm[i] && !admitted(x, realm[i])) return false;
 	return true;
 }
@@ -235,36 +231,26 @@ static bool waits_for_etag(struct exchange *x, struct resource *resource, enum c
 	struct job *job = cache_hash(x->content->cache, resource, coding);
 	if (!job || !x->arrival->patient) return false;
 	if (!cache_hashes_soon(x->content->cache, f, precondition_wants_etag(x->request))) return false;
-	response_status(x->response, 0);
-	x->response->job = job;
+	wait_for(x, job);
 	return true;
 }
 
-/* The representation for this client, of several. NULL: none, and that is the answer, or it has to be waited for. */
+/* Returns the best of several representations. NULL: there is none, and that is the answer, or the request waits. */
 static struct representation *choose_coding(struct exchange *x, struct resource *resource) {
-	struct response *r = x->response;
 	struct coding_weights weights = coding_weights(x->request);
 	int coding = coding_choose(&weights, resource->available | resource->producible);
-	if (coding != -1 && resource->producible >> coding & 1) {
-		if (waits_for_etag(x, resource, coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP)) return NULL;
-		struct job *job = x->arrival->patient ? cache_convert(x->content->cache, resource, (enum coding)coding) : NULL;
-		if (job) {
-			response_status(r, 0);
-			r->job = job;
-			return NULL;
-		}
-		int other = coding_choose(&weights, resource->available);
-		if (other == -1) {
-			answer_error(x, 503);
-			return NULL;
-		}
-		coding = other;
-	}
 	if (coding == -1) {
 		answer_error(x, 406);
-		if (!r->lines.length) r->lines = SLICE("Vary: Accept-Encoding\r\n");
+		if (!x->response->lines.length) x->response->lines = SLICE("Vary: Accept-Encoding\r\n");
+		return NULL;
 	}
-	return coding == -1 ? NULL : resource->representation[coding];
+	if (resource->available >> coding & 1) return resource->representation[coding];
+	if (waits_for_etag(x, resource, coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP)) return NULL;
+	struct job *job = x->arrival->patient ? cache_convert(x->content->cache, resource, (enum coding)coding) : NULL;
+	coding = coding_choose(&weights, resource->available);
+	if (job) wait_for(x, job);
+	else if (coding == -1) answer_error(x, 503);
+	return job || coding == -1 ? NULL : resource->representation[coding];
 }
 
 static struct representation *choose(struct exchange *x, struct resource *r) {
@@ -277,14 +263,14 @@ static struct representation *choose(struct exchange *x, struct resource *r) {
  * and there is no answer yet. */
 static int answer_found(struct exchange *x, size_t length, int status) {
 	struct response *r = x->response;
-	struct lookup wanted = wanted_of(x, length);
+	struct lookup lookup = lookup_of(x, (struct slice){.at = x->path, .length = length});
 	struct resource *resource;
 	struct representation *file;
 	for (bool again = false;; again = true) {
-		int error = cache_find(x->content->cache, &wanted, x->content->now_ms, &resource);
+		int error = cache_find(x->content->cache, &lookup, x->content->now_ms, &resource);
 		if (error) return error;
 		bool has_realm = resource->realm[0] || resource->realm[1];
-		if (has_realm && !admitted_by(x, resource->realm, REALMS_OF_PATH)) return 0;
+		if (has_realm && !admitted_by(x, resource->realm)) return 0;
 		if (!(file = choose(x, resource))) return 0;
 		if (again || file->fd == -1 || !representation_changed(file)) break;
 		cache_drop(x->content->cache, resource);
@@ -297,12 +283,12 @@ static int answer_found(struct exchange *x, size_t length, int status) {
 	return 0;
 }
 
-/* The index behind a directory, and the NUL. The length of the whole. */
+/* Appends the index to a directory, and a NUL. Returns the length of the whole. */
 static size_t complete(struct exchange *x) {
-	size_t n = x->site->prefix.length + x->length;
-	if (names_directory(x)) n += append(x->path + n, index_name);
-	x->path[n] = '\0';
-	return n;
+	char *end = x->path + x->site->prefix.length + x->length;
+	if (names_directory(x)) end = text_copy(end, index_name);
+	*end = '\0';
+	return (size_t)(end - x->path);
 }
 
 /* --- what takes the place of a file --- */
@@ -312,12 +298,12 @@ static bool admitted_nevertheless(struct exchange *x) {
 	struct realm *realm[REALMS_OF_PATH];
 	struct slice path = {.at = x->path, .length = x->site->prefix.length + x->length};
 	basic_auth_realms(x->content->auth, path, realm);
-	bool is = admitted_by(x, realm, REALMS_OF_PATH);
+	bool is = admitted_by(x, realm);
 	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(realm[i]);
 	return is;
 }
 
-/* /about is about.html if nothing else has that name, as static hosts do it. */
+/* Answers a request for /about with about.html, as other servers of static sites do. */
 static bool answer_page(struct exchange *x, int status) {
 	size_t n = x->site->prefix.length + x->length;
 	if (names_directory(x)) return false;
@@ -329,25 +315,9 @@ static bool answer_page(struct exchange *x, int status) {
 	return answered;
 }
 
-/* A symlink that leads to a URL sends there, as in the original. */
-static bool follow_link(struct exchange *x) {
-	char target[TARGET_MAX];
-	if (!docroot_readlink(&x->content->docroot, x->path, target, sizeof target) || !strstr(target, "://")) return false;
-	char *location = location_room();
-	size_t n = 0;
-	for (const char *at = target; *at; at++) { /* visible ASCII is the owner's, the rest is encoded */
-		if (*at > ' ' && *at < 127) location[n++] = *at;
-		else n += path_encode((struct slice){.at = at, .length = 1}, location + n);
-	}
-	x->response->status = 301;
-	x->response->location = (struct slice){.at = location, .length = n};
-	return true;
-}
-
-/* Replaces the requested path by that of a target in _redirects. false: it leads nowhere. */
+/* Replaces the requested path by that of a target in _redirects. Returns false if that cannot be served. */
 static bool rewrite(struct exchange *x, struct slice target) {
-	const char *end = target.length ? memchr(target.at, '?', target.length) : NULL;
-	if (end) target.length = (size_t)(end - target.at);
+	target.length = slice_until(target, '?');
 	if (target.length > TARGET_MAX || path_decode(target, x->path + x->site->prefix.length, &x->length) != 0)
 		return false;
 	return !site_hides(x->site, local_path(x));
@@ -372,23 +342,21 @@ static void answer_rule(struct exchange *x, const struct redirect *rule, bool fo
 	answer_error(x, rule->status == 200 ? status_of(error) : rule->status);
 }
 
-/* Whether a rule of _redirects says what the answer is. */
+/* Returns whether a rule of _redirects has answered the request. */
 static bool follow_rules(struct exchange *x, bool forced) {
 	struct redirect rule;
-	struct redirect_request asked = {.host = x->host, .path = slashed_path(x), .query = x->request->query};
-	if (!redirect_rules_match(x->site->redirects, &asked, forced, location_room(), &rule)) return false;
+	struct redirect_request request = {.host = x->host, .path = slashed_path(x), .query = x->request->query};
+	if (!redirect_rules_match(x->site->redirects, &request, forced, location, &rule)) return false;
 	answer_rule(x, &rule, forced);
 	return true;
 }
 
 static bool wants_json(struct slice query) {
-	while (query.length) { /* it begins with '?', each further part with '&' */
-		const char *end = memchr(query.at + 1, '&', query.length - 1);
-		size_t length = end ? (size_t)(end - query.at) : query.length;
-		struct slice part = {.at = query.at + 1, .length = length - 1};
+	while (query.length) {
+		slice_drop(&query, 1); /* '?', or '&' before each further part */
+		struct slice part = slice_first(query, slice_until(query, '&'));
 		if (slice_equal(part, SLICE("format=json"))) return true;
-		query.at += length;
-		query.length -= length;
+		slice_drop(&query, part.length);
 	}
 	return false;
 }
@@ -399,25 +367,27 @@ static void answer_listing(struct exchange *x) {
 	struct coding_weights weights = coding_weights(x->request);
 	bool json = wants_json(x->request->query), gzip = x->content->options->gzip_cache;
 	int coding = coding_choose(&weights, 1U << CODING_IDENTITY | (gzip ? 1U << CODING_GZIP : 0)); /* never -1 */
-	struct listing_request wanted = {.path = *x->path ? x->path : ".",
-									 .title = local_path(x),
-									 .format = json ? LISTING_JSON : LISTING_HTML,
-									 .coding = (enum coding)coding};
-	int error = listing_cache_find(x->content->listings, &wanted, x->arrival->patient, &found);
+	struct listing_request request = {.path = *x->path ? x->path : ".",
+									  .title = local_path(x),
+									  .format = json ? LISTING_JSON : LISTING_HTML,
+									  .coding = (enum coding)coding};
+	int error = listing_cache_find(x->content->listings, &request, x->arrival->patient, &found);
 	if (error) {
 		answer_error(x, status_of(error));
 		return;
 	}
-	r->job = found.job;
-	r->status = found.job ? 0 : 200;
-	if (found.job) return;
+	if (found.job) {
+		wait_for(x, found.job);
+		return;
+	}
+	r->status = 200;
 	x->stands_in = true;
 	r->lines = header_lines(x);
-	r->source = (struct generated_content){.fill = listing_cache_body_fill,
-										   .release = listing_cache_body_free,
+	r->source = (struct generated_content){.fill = listing_fill,
+										   .release = listing_reader_free,
 										   .owner = found.reader,
 										   .length = found.length,
-										   .memory = LISTING_CACHE_BODY,
+										   .memory = LISTING_READER,
 										   .coding = found.coding,
 										   .type = json ? "application/json" : "text/html; charset=utf-8"};
 }
@@ -440,7 +410,7 @@ static void answer_missing(struct exchange *x) {
 
 /* --- all kinds --- */
 
-/* What the owner wants responses for this path to say. false: too much, and that is the answer. */
+/* Finds the owner's fields for this path. Returns false if they are too long, and that is the answer. */
 static bool find_headers(struct exchange *x) {
 	const struct header_set *set = header_rules_match(x->site->headers, x->host, slashed_path(x));
 	struct slice filled = header_rules_filled(x->site->headers);
@@ -459,7 +429,7 @@ static void answer_path(struct exchange *x) {
 	if (!error || (error == ENOENT && answer_page(x, 200))) return;
 	if (error == ENAMETOOLONG) answer_error(x, 404); /* the name of its .htaccess would be too long, too */
 	else if (!admitted_nevertheless(x)) return;
-	else if (error == EISDIR && !names_directory(x)) redirect_to_directory(x, local_path(x));
+	else if (error == EISDIR && !names_directory(x)) redirect_to_directory(x);
 	else if (status_of(error) == 404) answer_missing(x);
 	else answer_error(x, status_of(error));
 }
@@ -502,7 +472,7 @@ void answer(const struct content *c, const struct request *q, const struct conne
 	room[0] = '/';
 	x.site = sites_find(c->sites, host, arrival->port, c->now_ms);
 	int status = x.site ? 0 : status_of(errno);
-	if (x.site) status = path_decode(q->path, x.path + append(x.path, x.site->prefix), &x.length);
+	if (x.site) status = path_decode(q->path, text_copy(x.path, x.site->prefix), &x.length);
 	if (!status && site_hides(x.site, local_path(&x))) status = 404;
 	x.admitted = x.site && !restricted(x.site);
 	if (q->method == METHOD_OPTIONS) {
@@ -524,8 +494,7 @@ void answer(const struct content *c, const struct request *q, const struct conne
 	}
 	if (x.site->headers && !find_headers(&x)) return;
 	if (!x.admitted) {
-		struct realm *const realm[] = {x.site->outer, x.site->realm};
-		if (!admitted_by(&x, realm, 2)) return;
+		if (!admitted_by(&x, x.site->realm)) return;
 		x.admitted = true;
 	}
 	if (!x.site->redirects || !follow_rules(&x, true)) answer_path(&x);

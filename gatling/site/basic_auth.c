@@ -20,7 +20,14 @@
 
 static const char unreadable[] = "this cannot be read, so access is denied";
 
-enum { BUCKETS = 256, DIGEST = 32, SECRET = 32, CREDENTIALS_MAX = AUTH_USER_MAX + 1 + AUTH_PASSWORD_MAX };
+enum {
+	WAYS = 4,
+	SETS = AUTH_REALMS_MAX / WAYS,
+	DIGEST = 32,
+	SECRET = 32,
+	CREDENTIALS_MAX = AUTH_USER_MAX + 1 + AUTH_PASSWORD_MAX,
+	CREDENTIALS_ROOM = (CREDENTIALS_MAX + 2) / 3 * 3 /* as base64 decodes them */
+};
 
 struct auth_user {
 	struct slice name;
@@ -29,9 +36,8 @@ struct auth_user {
 
 struct realm {
 	unsigned references;
-	uint64_t id;    /* of the content: if that stays the same, nobody has to authenticate again */
-	char *text;     /* of the file; NULL: access is denied */
-	bool temporary; /* the text could not be read for a temporary reason */
+	uint64_t id; /* of the content: while that stays the same, clients need not authenticate again */
+	char *text;  /* of the file; NULL: access is denied */
 	struct slice name;
 	unsigned users;
 	struct auth_user *user;
@@ -40,15 +46,9 @@ struct realm {
 /* A file, whatever path leads to it. */
 struct auth_file {
 	struct text_file file;
-	struct realm *realm;
+	struct realm *realm; /* NULL: there is no file in this place of the table */
 	dev_t device;
 	ino_t inode;
-	struct auth_file *next;
-};
-
-struct known_password {
-	unsigned char digest[DIGEST];
-	bool used;
 };
 
 struct password_check {
@@ -57,8 +57,6 @@ struct password_check {
 	struct peer address; /* attempts_address() of the client */
 	unsigned char digest[DIGEST];
 	char *hash;
-	bool started;      /* it has been given to the thread */
-	bool replaced;     /* another took its place: it is not checked, and its requests try again */
 	bool right;        /* the password matches the hash */
 	bool unknown_user; /* the hash is another user's, so that the check takes as long */
 	char password[AUTH_PASSWORD_MAX + 1];
@@ -69,16 +67,17 @@ struct basic_auth {
 	const struct docroot *docroot;
 	struct jobs *jobs;
 	int64_t now_ms;                   /* of the last basic_auth_check() */
-	struct realm denied, unavailable; /* for files that cannot be read; these always keep a reference */
+	struct realm denied, unavailable; /* of files that cannot be read; never freed */
 	bool has_secret;                  /* generated at the first use */
 	unsigned char secret[SECRET];
-	struct auth_file *bucket[BUCKETS];
-	unsigned files, evicting;        /* the number of files; the bucket from which the next one is evicted */
-	struct password_check *checking; /* those that wait, newest first, and the one in the thread */
+	struct auth_file file[SETS][WAYS];
+	unsigned evicting;               /* the place in a full set that the next file takes */
+	struct password_check *checking; /* the checks that wait, newest first, and the running one */
 	unsigned checks;                 /* their number */
-	bool busy;                       /* the thread checks one */
-	struct known_password right[AUTH_KNOWN], wrong[AUTH_WRONG]; /* two tables: guesses must not evict right ones */
-	char user[CREDENTIALS_MAX + 1];
+	struct password_check *running;  /* in the thread; or NULL */
+	/* digests of passwords; two tables, so that guesses do not evict right ones */
+	unsigned char right[AUTH_KNOWN][DIGEST], wrong[AUTH_WRONG][DIGEST];
+	char user[CREDENTIALS_ROOM + 1]; /* the credentials of the last request: see decode() */
 	char lines[2 * AUTH_REALM_MAX + 128];
 };
 
@@ -97,7 +96,6 @@ struct basic_auth *basic_auth_new(const struct docroot *docroot, struct jobs *jo
 	auth->docroot = docroot;
 	auth->jobs = jobs;
 	auth->denied.references = auth->unavailable.references = 1;
-	auth->unavailable.temporary = true;
 	return auth;
 }
 
@@ -139,56 +137,10 @@ static const char *parse(struct realm *realm, size_t length, unsigned *number) {
 static uint64_t id_of(const struct auth_file *f, const char *text, size_t length) {
 	const uint64_t key[] = {(uint64_t)f->device, (uint64_t)f->inode};
 	unsigned char digest[DIGEST];
-	unsigned size = DIGEST;
 	uint64_t id;
-	HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)text, length, digest, &size);
+	HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)text, length, digest, NULL);
 	memcpy(&id, digest, sizeof id);
 	return id;
-}
-
-/* Takes the text over; NULL: the file could not be read. Returns NULL without memory. */
-static struct realm *realm_new(const struct auth_file *f, const char *path, char *text, size_t length) {
-	struct realm *realm = calloc(1, sizeof *realm);
-	unsigned line = 0;
-	if (!realm) {
-		free(text);
-		return NULL;
-	}
-	realm->references = 1;
-	realm->id = text ? id_of(f, text, length) : 0;
-	realm->text = text;
-	realm->temporary = !text && docroot_error_is_temporary(f->file.error);
-	const char *wrong = text ? parse(realm, length, &line) : unreadable;
-	if (!wrong) return realm;
-	text_file_complain(&f->file, path, line, wrong);
-	free(realm->text);
-	realm->text = NULL;
-	realm->users = 0;
-	return realm;
-}
-
-static void forget(struct basic_auth *auth, struct auth_file **link) {
-	struct auth_file *f = *link;
-	*link = f->next;
-	realm_release(f->realm);
-	free(f);
-	auth->files--;
-}
-
-void basic_auth_free(struct basic_auth *auth) {
-	if (!auth) return;
-	for (int i = 0; i < BUCKETS; i++)
-		while (auth->bucket[i]) forget(auth, &auth->bucket[i]);
-	OPENSSL_cleanse(auth, sizeof *auth);
-	free(auth);
-}
-
-/* Makes room for one more. Users of a realm hold references to it. */
-static void evict(struct basic_auth *auth) {
-	while (auth->files >= AUTH_REALMS_MAX) {
-		struct auth_file **link = &auth->bucket[auth->evicting++ % BUCKETS];
-		if (*link) forget(auth, link);
-	}
 }
 
 /* Returns the realm of a file that cannot be read: access is denied, or answered with 503 if the error is temporary. */
@@ -198,20 +150,45 @@ static struct realm *unreadable_realm(struct basic_auth *auth, int error) {
 	return realm;
 }
 
-/* Returns the link to the file with that inode, which is added if it is new. NULL: no memory. */
-static struct auth_file **find_file(struct basic_auth *auth, const struct stat *st) {
-	uint64_t hash = file_version_hash_inode(st->st_dev, st->st_ino);
-	struct auth_file **link = &auth->bucket[hash % BUCKETS];
-	while (*link && !((*link)->device == st->st_dev && (*link)->inode == st->st_ino)) link = &(*link)->next;
-	if (*link) return link;
-	evict(auth);
-	link = &auth->bucket[hash % BUCKETS];
-	struct auth_file *f = calloc(1, sizeof *f);
-	if (!f) return NULL;
-	*f = (struct auth_file){.device = st->st_dev, .inode = st->st_ino, .next = *link};
-	*link = f;
-	auth->files++;
-	return link;
+/* Returns the realm of a text, which it takes over. */
+static struct realm *realm_new(struct basic_auth *auth, struct auth_file *f, const char *path, char *text,
+							   size_t length) {
+	struct realm *realm = calloc(1, sizeof *realm);
+	unsigned line;
+	if (!realm) {
+		f->file.looked = false; /* it is read again */
+		free(text);
+		return unreadable_realm(auth, ENOMEM);
+	}
+	*realm = (struct realm){.references = 1, .id = id_of(f, text, length), .text = text};
+	const char *wrong = parse(realm, length, &line);
+	if (!wrong) return realm;
+	text_file_complain(&f->file, path, line, wrong);
+	free(realm->text);
+	realm->text = NULL;
+	return realm;
+}
+
+void basic_auth_free(struct basic_auth *auth) {
+	if (!auth) return;
+	for (int i = 0; i < SETS; i++)
+		for (int k = 0; k < WAYS; k++) realm_release(auth->file[i][k].realm);
+	OPENSSL_cleanse(auth, sizeof *auth);
+	free(auth);
+}
+
+/* Returns the file with that inode. If it is new and its set is full, it takes the place of another, whose realm lasts
+ * as long as its users. */
+static struct auth_file *find_file(struct basic_auth *auth, const struct stat *st) {
+	struct auth_file *set = auth->file[file_version_hash_inode(st->st_dev, st->st_ino) % SETS];
+	struct auth_file *place = &set[auth->evicting++ % WAYS];
+	for (int i = 0; i < WAYS; i++) {
+		if (set[i].realm && set[i].device == st->st_dev && set[i].inode == st->st_ino) return &set[i];
+		if (!set[i].realm) place = &set[i];
+	}
+	realm_release(place->realm);
+	*place = (struct auth_file){.device = st->st_dev, .inode = st->st_ino};
+	return place;
 }
 
 struct realm *basic_auth_find(struct basic_auth *auth, const char *path) {
@@ -224,21 +201,16 @@ struct realm *basic_auth_find(struct basic_auth *auth, const char *path) {
 		if (!docroot_error_is_temporary(error)) text_file_complain(&unknown, path, 0, unreadable);
 		return unreadable_realm(auth, error);
 	}
-	struct auth_file **link = find_file(auth, &st);
-	if (!link) return unreadable_realm(auth, ENOMEM);
-	struct auth_file *f = *link;
+	struct auth_file *f = find_file(auth, &st);
 	char *text;
 	size_t length;
 	enum text_state state = text_file_look(&f->file, auth->docroot, path, &text, &length);
 	if (state == TEXT_NEW && f->realm && f->realm->id == id_of(f, text, length)) {
 		free(text); /* only its times have changed */
 	} else if (state != TEXT_SAME) {
+		if (!text) text_file_complain(&f->file, path, 0, unreadable);
 		realm_release(f->realm);
-		f->realm = realm_new(f, path, text, length);
-	}
-	if (!f->realm) {
-		forget(auth, link);
-		return unreadable_realm(auth, ENOMEM);
+		f->realm = text ? realm_new(auth, f, path, text, length) : unreadable_realm(auth, f->file.error);
 	}
 	realm_retain(f->realm);
 	return f->realm;
@@ -273,16 +245,12 @@ void basic_auth_realms(struct basic_auth *auth, struct slice file, struct realm 
 static char *decode(struct basic_auth *auth, const struct request *r) {
 	struct slice field = request_field(r, FIELD_AUTHORIZATION);
 	struct slice scheme = SLICE("Basic ");
-	enum { ENCODED_MAX = (CREDENTIALS_MAX + 2) / 3 * 4 };
-	unsigned char decoded[ENCODED_MAX / 4 * 3 + 1];
 	if (request_repeats(r, FIELD_AUTHORIZATION) || !slice_starts_nocase(field, scheme)) return NULL;
 	field = slice_trim(slice_rest(field, scheme.length));
-	if (!field.length || field.length > ENCODED_MAX || field.length % 4) return NULL;
-	int n = EVP_DecodeBlock(decoded, (const unsigned char *)field.at, (int)field.length);
+	if (!field.length || field.length > CREDENTIALS_ROOM / 3 * 4 || field.length % 4) return NULL;
+	int n = EVP_DecodeBlock((unsigned char *)auth->user, (const unsigned char *)field.at, (int)field.length);
 	for (size_t end = field.length; n > 0 && end > 0 && field.at[end - 1] == '='; end--) n--;
-	if (n <= 0 || n > CREDENTIALS_MAX || memchr(decoded, '\0', (size_t)n)) return NULL;
-	memcpy(auth->user, decoded, (size_t)n);
-	OPENSSL_cleanse(decoded, sizeof decoded);
+	if (n <= 0 || n > CREDENTIALS_MAX || memchr(auth->user, '\0', (size_t)n)) return NULL;
 	auth->user[n] = '\0';
 	char *colon = strchr(auth->user, ':');
 	if (!colon || colon - auth->user > AUTH_USER_MAX || strlen(colon + 1) > AUTH_PASSWORD_MAX) return NULL;
@@ -295,27 +263,20 @@ static void make_digest(struct basic_auth *auth, const struct realm *realm, cons
 						unsigned char *digest) {
 	unsigned char key[SECRET + sizeof realm->id];
 	size_t length = (size_t)(password - auth->user) + strlen(password); /* they are adjacent */
-	unsigned size = DIGEST;
 	memcpy(key, auth->secret, SECRET);
 	memcpy(key + SECRET, &realm->id, sizeof realm->id);
-	HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)auth->user, length, digest, &size);
+	HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)auth->user, length, digest, NULL);
 }
 
-static struct known_password *known_of(struct known_password *table, size_t size, const unsigned char *digest) {
+/* Returns the place of a digest in a table. */
+static unsigned char *place_of(unsigned char (*table)[DIGEST], size_t size, const unsigned char *digest) {
 	uint32_t index;
 	memcpy(&index, digest, sizeof index);
-	return &table[index % size];
+	return table[index % size];
 }
 
-static bool is_known(struct known_password *table, size_t size, const unsigned char *digest) {
-	const struct known_password *k = known_of(table, size, digest);
-	return k->used && CRYPTO_memcmp(k->digest, digest, DIGEST) == 0;
-}
-
-static void note_known(struct known_password *table, size_t size, const unsigned char *digest) {
-	struct known_password *k = known_of(table, size, digest);
-	memcpy(k->digest, digest, DIGEST);
-	k->used = true;
+static bool is_known(unsigned char (*table)[DIGEST], size_t size, const unsigned char *digest) {
+	return CRYPTO_memcmp(place_of(table, size, digest), digest, DIGEST) == 0;
 }
 
 /* --- checking --- */
@@ -323,7 +284,7 @@ static void note_known(struct known_password *table, size_t size, const unsigned
 static void check_password(struct job *job, const atomic_bool *stop) {
 	struct password_check *c = (struct password_check *)job;
 	char hash[PLATFORM_CRYPT_ROOM];
-	if (atomic_load(stop) || c->replaced || !platform_crypt(c->password, c->hash, hash)) return;
+	if (atomic_load(stop) || !platform_crypt(c->password, c->hash, hash)) return;
 	size_t length = strlen(hash);
 	c->right = strlen(c->hash) == length && CRYPTO_memcmp(hash, c->hash, length) == 0;
 	OPENSSL_cleanse(hash, sizeof hash);
@@ -335,78 +296,77 @@ static void check_free(struct password_check *c) {
 	free(c);
 }
 
-static void start_next(struct basic_auth *auth);
+/* Takes a check out of those that wait. */
+static struct password_check *take_check(struct basic_auth *auth, struct password_check **link) {
+	struct password_check *c = *link;
+	*link = c->next;
+	auth->checks--;
+	return c;
+}
 
-/* Returns whether it waits for its turn, and nobody waits for it. */
-static bool is_unwanted(const struct password_check *c) { return !c->started && atomic_load(&c->job.unwanted); }
-
-/* Drops the checks that nobody waits for. */
+/* Drops the checks for which no request waits any more. */
 static void drop_unwanted(struct basic_auth *auth) {
 	for (struct password_check **link = &auth->checking; *link;) {
-		struct password_check *c = *link;
-		if (!is_unwanted(c)) {
-			link = &c->next;
-			continue;
-		}
-		*link = c->next;
-		auth->checks--;
-		check_free(c);
+		if (*link != auth->running && atomic_load(&(*link)->job.unwanted)) check_free(take_check(auth, link));
+		else link = &(*link)->next;
 	}
+}
+
+/* Returns the link to the waiting check of the address with the most attempts, over *attempts; or with the fewest, and
+ * then the oldest of them. Updates *attempts. */
+static struct password_check **choose_check(struct basic_auth *auth, bool most, unsigned *attempts) {
+	struct password_check **chosen = NULL;
+	for (struct password_check **link = &auth->checking; *link; link = &(*link)->next) {
+		unsigned used = attempts_used(&(*link)->address, auth->now_ms);
+		if (*link == auth->running || (most ? used <= *attempts : used > *attempts)) continue;
+		chosen = link;
+		*attempts = used;
+	}
+	return chosen;
+}
+
+/* Starts the next check, if none is running: that of the address with the fewest attempts, so that guesses wait for
+ * other passwords. */
+static void start_next(struct basic_auth *auth) {
+	unsigned attempts = UINT_MAX;
+	struct password_check **next = auth->running ? NULL : choose_check(auth, false, &attempts);
+	if (next && jobs_add(auth->jobs, &(*next)->job)) auth->running = *next; /* else it starts with the next check */
+}
+
+/* Makes room for a check of an address by dropping one of the address with the most attempts. Returns false if none has
+ * more than this address. */
+static bool make_place(struct basic_auth *auth, const struct peer *address) {
+	unsigned attempts = attempts_used(address, auth->now_ms) + 1; /* with this one */
+	struct password_check **worst = choose_check(auth, true, &attempts);
+	if (!worst) return false;
+	atomic_bool *unwanted = &(*worst)->job.unwanted;
+	atomic_store(unwanted, true); /* so it does not run, and its requests try again */
+	if (!jobs_add(auth->jobs, &(*worst)->job)) {
+		atomic_store(unwanted, false);
+		return false;
+	}
+	(void)take_check(auth, worst);
+	return true;
 }
 
 static void password_checked(struct job *job) {
 	struct password_check *c = (struct password_check *)job, **link = &c->auth->checking;
 	struct basic_auth *auth = c->auth;
-	while (*link != c) link = &(*link)->next;
-	*link = c->next;
-	auth->checks--;
-	if (!c->replaced) auth->busy = false;
-	bool checked = !c->replaced && job->ran, right = c->right && !c->unknown_user;
-	if (checked && right) {
-		note_known(auth->right, AUTH_KNOWN, c->digest);
+	if (c == auth->running) {
+		while (*link != c) link = &(*link)->next;
+		(void)take_check(auth, link);
+		auth->running = NULL;
+	}
+	bool right = c->right && !c->unknown_user;
+	if (job->ran && right) {
+		memcpy(place_of(auth->right, AUTH_KNOWN, c->digest), c->digest, DIGEST);
 		attempts_give_back(&c->address);
-	} else if (checked) {
-		note_known(auth->wrong, AUTH_WRONG, c->digest);
+	} else if (job->ran) {
+		memcpy(place_of(auth->wrong, AUTH_WRONG, c->digest), c->digest, DIGEST);
 	}
 	check_free(c);
 	drop_unwanted(auth);
 	start_next(auth);
-}
-
-/* Starts the next check, if none is running: that of the address with the fewest attempts, so that guesses wait for
- * others; of several, the oldest. */
-static void start_next(struct basic_auth *auth) {
-	struct password_check *next = NULL;
-	unsigned least = 0;
-	if (auth->busy) return;
-	for (struct password_check *c = auth->checking; c; c = c->next) {
-		unsigned used = attempts_used(&c->address, auth->now_ms);
-		if (c->started || (next && used > least)) continue;
-		next = c;
-		least = used;
-	}
-	if (!next) return;
-	next->started = true;
-	auth->busy = jobs_add(auth->jobs, &next->job);
-	next->started = auth->busy; /* without a thread it starts with the next check */
-}
-
-/* Makes room for a check of an address by replacing one of the address with the most attempts. Returns false if none
- * has more than this address. */
-static bool make_place(struct basic_auth *auth, const struct peer *address) {
-	struct password_check *worst = NULL;
-	unsigned most = attempts_used(address, auth->now_ms) + 1; /* with this one */
-	for (struct password_check *c = auth->checking; c; c = c->next) {
-		unsigned used = attempts_used(&c->address, auth->now_ms);
-		if (c->started || used <= most) continue;
-		worst = c;
-		most = used;
-	}
-	if (!worst) return false;
-	worst->started = worst->replaced = true;
-	if (jobs_add(auth->jobs, &worst->job)) return true; /* it resumes those who wait */
-	worst->started = worst->replaced = false;
-	return false;
 }
 
 static const struct auth_user *find_user(const struct realm *realm, const char *name) {
@@ -437,14 +397,6 @@ static struct password_check *add_check(struct basic_auth *auth, const struct re
 	return c;
 }
 
-/* Returns how many checks there are for an address. */
-static unsigned checks_of(const struct basic_auth *auth, const struct peer *address) {
-	unsigned n = 0;
-	for (const struct password_check *c = auth->checking; c; c = c->next)
-		n += !c->replaced && memcmp(&c->address, address, sizeof *address) == 0;
-	return n;
-}
-
 static enum auth_result require(struct basic_auth *auth, const struct realm *realm, struct auth_answer *a) {
 	char *at = text_copy(auth->lines, SLICE("WWW-Authenticate: Basic realm=\""));
 	for (size_t i = 0; i < realm->name.length; i++) {
@@ -457,12 +409,12 @@ static enum auth_result require(struct basic_auth *auth, const struct realm *rea
 }
 
 enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, const struct request *r,
-								  const struct peer *peer, bool patient, int64_t now_ms, struct auth_answer *a) {
+								  const struct peer *peer, bool may_wait, int64_t now_ms, struct auth_answer *a) {
 	unsigned char digest[DIGEST];
 	struct peer address = attempts_address(peer);
 	*a = (struct auth_answer){0};
 	auth->now_ms = now_ms;
-	if (!realm->text) return realm->temporary ? AUTH_BUSY : AUTH_FORBIDDEN;
+	if (!realm->text) return realm == &auth->unavailable ? AUTH_BUSY : AUTH_FORBIDDEN;
 	if (!request_has(r, FIELD_AUTHORIZATION)) return require(auth, realm, a);
 	const char *password = decode(auth, r);
 	if (!password || !realm->users) return require(auth, realm, a);
@@ -475,10 +427,13 @@ enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, 
 		return AUTH_ADMITTED;
 	}
 	drop_unwanted(auth);
-	struct password_check *c = auth->checking;
-	while (c && (c->replaced || CRYPTO_memcmp(c->digest, digest, DIGEST) != 0)) c = c->next;
-	if (!patient) return AUTH_BUSY;
-	if (!c && checks_of(auth, &address) >= AUTH_CHECKS_EACH) return AUTH_BUSY;
+	struct password_check *c = NULL;
+	unsigned of_address = 0;
+	for (struct password_check *other = auth->checking; other; other = other->next) {
+		of_address += memcmp(&other->address, &address, sizeof address) == 0;
+		if (CRYPTO_memcmp(other->digest, digest, DIGEST) == 0) c = other;
+	}
+	if (!may_wait || (!c && of_address >= AUTH_CHECKS_EACH)) return AUTH_BUSY;
 	if (!c && auth->checks >= AUTH_CHECKS && !make_place(auth, &address)) return AUTH_BUSY;
 	if (!c && !attempts_take(peer, now_ms)) {
 		a->lines = SLICE("Retry-After: 3\r\n");
@@ -487,7 +442,7 @@ enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, 
 	if (!c && !(c = add_check(auth, realm, password, digest, peer))) return AUTH_BUSY;
 	start_next(auth);
 	a->job = &c->job;
-	if (auth->busy) return AUTH_PENDING;
+	if (auth->running) return AUTH_PENDING;
 	atomic_store(&c->job.unwanted, !c->job.waiters); /* there is no thread: drop_unwanted() may take it */
 	return AUTH_BUSY;
 }

@@ -41,13 +41,14 @@ struct realm *basic_auth_find(struct basic_auth *auth, const char *path);
  * them to realm[REALMS_OF_PATH], each with a reference, or NULL. */
 void basic_auth_realms(struct basic_auth *auth, struct slice file, struct realm **realm);
 
+/* The values of refusals are the status to answer. */
 enum auth_result {
 	AUTH_ADMITTED,
-	AUTH_REQUIRED,  /* other credentials are needed: 401 */
-	AUTH_FORBIDDEN, /* access is denied: 403 */
-	AUTH_LIMITED,   /* too many attempts: 429 */
-	AUTH_BUSY,      /* too many checks, or the file cannot be read for a temporary reason: 503 */
-	AUTH_PENDING    /* wait for *job */
+	AUTH_PENDING,         /* wait for *job */
+	AUTH_REQUIRED = 401,  /* other credentials are needed */
+	AUTH_FORBIDDEN = 403, /* access is denied */
+	AUTH_LIMITED = 429,   /* too many attempts */
+	AUTH_BUSY = 503       /* too many checks, or the file cannot be read for a temporary reason */
 };
 
 struct auth_answer {
@@ -57,8 +58,8 @@ struct auth_answer {
 	struct job *job;
 };
 
-/* Checks the credentials of a request. patient: the request may wait. now_ms is of the monotonic clock. */
+/* Checks the credentials of a request. may_wait: the request may wait for a job. now_ms is of the monotonic clock. */
 enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, const struct request *request,
-								  const struct peer *peer, bool patient, int64_t now_ms, struct auth_answer *answer);
+								  const struct peer *peer, bool may_wait, int64_t now_ms, struct auth_answer *answer);
 
 #endif

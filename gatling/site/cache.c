@@ -16,6 +16,9 @@
 
 enum { BUCKETS = 8192, SUFFIX_ROOM = 8 };
 
+/* What is done to a representation beside the loop. */
+enum job_kind { COMPRESS, UNPACK, HASH, JOB_KINDS };
+
 struct cache_entry {
 	struct resource resource; /* first: a resource is its entry */
 	unsigned references;      /* of the cache and of jobs */
@@ -28,8 +31,7 @@ struct cache_entry {
 	size_t memory;
 	unsigned descriptors;
 	struct file_version version[CODINGS]; /* of the file and those beside it */
-	struct conversion *conversion;
-	struct hash_job *hashing;
+	struct cache_job *job[JOB_KINDS];     /* those that are not finished; NULL: none */
 	struct cache_entry *chain;
 	struct cache_entry *newer, *older;
 	size_t path_length;
@@ -39,9 +41,9 @@ struct cache_entry {
 struct cache {
 	struct cache_options options;
 	uint64_t seed;
-	uint64_t compressing, hashing; /* bytes of the files of jobs */
-	size_t compressed;             /* bytes of memory with compressed bodies, also to be sent */
-	unsigned open;                 /* files with a descriptor, also to be sent */
+	uint64_t pending[JOB_KINDS]; /* bytes of the files of jobs that are not finished */
+	size_t compressed;           /* bytes of memory with compressed bodies, also to be sent */
+	unsigned open;               /* files with a descriptor, also to be sent */
 	unsigned resources, descriptors;
 	size_t bytes;
 	int64_t tidied_ms;
@@ -114,14 +116,28 @@ static bool over_limit(const struct cache *c) {
 	return c->resources > CACHE_RESOURCES_MAX || c->bytes > CACHE_BYTES_MAX || c->descriptors > c->options.descriptors;
 }
 
+/* Counts what the entry holds now. */
+static void account(struct cache *c, struct cache_entry *e) {
+	c->bytes -= e->memory;
+	c->descriptors -= e->descriptors;
+	e->memory = sizeof *e;
+	e->descriptors = 0;
+	for (int i = 0; i < CODINGS; i++) {
+		const struct representation *f = e->resource.representation[i];
+		if (f) e->memory += representation_memory(f);
+		e->descriptors += f && f->fd != -1 && !f->gzipped; /* else the descriptor is another's */
+	}
+	c->bytes += e->memory;
+	c->descriptors += e->descriptors;
+}
+
 /* Takes the reference over. */
 static void insert(struct cache *c, struct cache_entry *e) {
 	e->chain = c->bucket[e->hash % BUCKETS];
 	c->bucket[e->hash % BUCKETS] = e;
 	newest_link(c, e);
 	c->resources++;
-	c->bytes += e->memory;
-	c->descriptors += e->descriptors;
+	account(c, e);
 	e->cached = true;
 	while (c->oldest != c->newest && over_limit(c)) {
 		assert(!c->oldest->older);
@@ -184,9 +200,9 @@ static int look(const struct cache *c, const struct cache_entry *e, struct file_
 		struct stat st;
 		bool exists = docroot_stat(c->options.docroot, coded_path(e, (enum coding)i, path), &st) == 0;
 		if (exists) version[i] = file_version_of(&st);
-		if (i == CODING_IDENTITY && !exists) error = errno;
-		if (i == CODING_IDENTITY && exists && S_ISDIR(st.st_mode)) error = EISDIR;
-		if (i == CODING_IDENTITY && exists && !S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) error = EACCES;
+		if (i != CODING_IDENTITY) continue;
+		if (!exists) error = errno;
+		else if (!S_ISREG(st.st_mode)) error = S_ISDIR(st.st_mode) ? EISDIR : EACCES;
 		if (error && error != ENOENT) return error; /* opening a fifo would wake its writer */
 	}
 	return error;
@@ -215,17 +231,6 @@ static int open_file(struct cache *c, struct cache_entry *e, enum coding coding)
 	e->resource.available |= 1U << coding;
 	e->version[coding] = *representation_version(f);
 	return 0;
-}
-
-/* Counts what the entry holds. */
-static void account(struct cache_entry *e) {
-	e->memory = sizeof *e;
-	e->descriptors = 0;
-	for (int i = 0; i < CODINGS; i++) {
-		const struct representation *f = e->resource.representation[i];
-		if (f) e->memory += representation_memory(f);
-		e->descriptors += f && f->fd != -1 && !f->gzipped; /* else the descriptor is another's */
-	}
 }
 
 /* Returns the set of codings that can be generated from the others. */
@@ -276,9 +281,7 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 	for (int i = 0; i < CODINGS; i++) e->recent |= e->version[i].mode && file_version_recent(&e->version[i], now);
 	e->recent |= missed;
 	basic_auth_realms(c->options.auth, path_of(e), e->resource.realm);
-	error = write_fields(c, e, headers, missed);
-	account(e);
-	return error;
+	return write_fields(c, e, headers, missed);
 }
 
 static int entry_new(struct cache *c, const struct lookup *l, struct cache_entry **result) {
@@ -370,18 +373,45 @@ void cache_tidy(struct cache *c, int64_t now_ms, bool fields_changed) {
 	}
 }
 
-/* --- conversions --- */
+/* --- jobs --- */
 
-struct conversion {
+struct cache_job {
 	struct job job;
+	enum job_kind kind;
 	struct cache *cache;
 	struct cache_entry *entry;
 	struct representation *from;
-	enum coding coding; /* into which */
 	char *body;
 	uint64_t size;
+	unsigned char digest[DIGEST_LENGTH];
 	int error;
 };
+
+/* Starts a job with references to its entry and representation. Returns NULL: not now. */
+static struct job *start(struct jobs *jobs, struct job job, enum job_kind kind, struct cache *c, struct cache_entry *e,
+						 struct representation *from) {
+	struct cache_job *j = malloc(sizeof *j);
+	if (!j) return NULL;
+	*j = (struct cache_job){.job = job, .kind = kind, .cache = c, .entry = e, .from = from};
+	if (!jobs_add(jobs, &j->job)) {
+		free(j);
+		return NULL;
+	}
+	c->pending[kind] += from->size;
+	representation_retain(from);
+	e->references++;
+	e->job[kind] = j;
+	return &j->job;
+}
+
+static void end(struct cache_job *j) {
+	j->cache->pending[j->kind] -= j->from->size;
+	j->entry->job[j->kind] = NULL;
+	free(j->body);
+	representation_release(j->from);
+	entry_release(j->entry);
+	free(j);
+}
 
 /* Forgets the least recently used compressed bodies until the others are within the limit. */
 static void limit_compressed(struct cache *c) {
@@ -395,131 +425,84 @@ static struct representation *source(const struct resource *r, enum coding codin
 }
 
 static void convert(struct job *job, const atomic_bool *stop) {
-	struct conversion *v = (struct conversion *)job;
-	struct gzip_bytes stored = representation_stored(v->from);
-	if (v->coding == CODING_GZIP) v->error = gzip_compress(&stored, stop, &v->body, &v->size);
-	else v->error = gzip_measure(&stored, stop, &v->size);
+	struct cache_job *j = (struct cache_job *)job;
+	struct gzip_bytes stored = representation_stored(j->from);
+	if (j->kind == COMPRESS) j->error = gzip_compress(&stored, stop, &j->body, &j->size);
+	else j->error = gzip_measure(&stored, stop, &j->size);
 }
 
 static void converted(struct job *job) {
-	struct conversion *v = (struct conversion *)job;
-	struct cache *c = v->cache;
-	struct cache_entry *e = v->entry;
-	struct resource *r = &e->resource;
+	struct cache_job *j = (struct cache_job *)job;
+	struct cache *c = j->cache;
+	struct resource *r = &j->entry->resource;
 	struct representation *f = NULL;
-	bool compress = v->coding == CODING_GZIP;
-	e->conversion = NULL;
-	if (compress) c->compressing -= v->from->size;
-	if (!job->ran) v->error = ECANCELED;
-	if (v->error != ECANCELED) r->producible &= ~(1U << v->coding);
-	bool fits = !compress || v->size <= c->options.gzip_bytes;
-	if (!v->error && e->cached && fits && !representation_changed(v->from)) {
-		struct representation *from = source(r, v->coding); /* it may have got an entity-tag meanwhile */
-		f = compress ? representation_gzipped(from, v->body, v->size, &c->compressed)
-					 : representation_gunzipped(from, v->size);
-		v->body = NULL;
+	bool compress = j->kind == COMPRESS, fits = !compress || j->size <= c->options.gzip_bytes;
+	enum coding coding = compress ? CODING_GZIP : CODING_IDENTITY;
+	if (!job->ran) j->error = ECANCELED;
+	if (j->error != ECANCELED) r->producible &= ~(1U << coding);
+	if (!j->error && j->entry->cached && fits && !representation_changed(j->from)) {
+		struct representation *from = source(r, coding); /* it may have got an entity-tag meanwhile */
+		f = compress ? representation_gzipped(from, j->body, j->size, &c->compressed)
+					 : representation_gunzipped(from, j->size);
+		j->body = NULL;
 	}
 	if (f) {
-		r->representation[v->coding] = f;
-		r->available |= 1U << v->coding;
-		e->compressed = compress;
+		r->representation[coding] = f;
+		r->available |= 1U << coding;
+		j->entry->compressed = compress;
 		limit_compressed(c);
 	}
-	free(v->body);
-	representation_release(v->from);
-	entry_release(e);
-	free(v);
+	end(j);
 }
 
 struct job *cache_convert(struct cache *c, struct resource *r, enum coding coding) {
 	struct cache_entry *e = (struct cache_entry *)r;
 	struct representation *from = source(r, coding);
-	bool compress = coding == CODING_GZIP;
-	if (e->conversion) return &e->conversion->job;
+	enum job_kind kind = coding == CODING_GZIP ? COMPRESS : UNPACK;
+	const struct job job = {.run = convert, .finish = converted};
+	if (e->job[kind]) return &e->job[kind]->job;
+	if (kind == UNPACK) return start(c->options.unpacking, job, kind, c, e, from);
 	/* no request waits for long: while much is to be compressed, further files are sent as they are */
-	if (compress && c->compressing && c->compressing + from->size > CACHE_COMPRESSING_MAX) return NULL;
-	if (compress && c->compressed > c->options.gzip_bytes) return NULL; /* still being sent */
-	struct conversion *v = calloc(1, sizeof *v);
-	if (!v) return NULL;
-	*v = (struct conversion){
-		.job = {.run = convert, .finish = converted}, .cache = c, .entry = e, .from = from, .coding = coding};
-	if (!jobs_add(compress ? c->options.compressing : c->options.unpacking, &v->job)) {
-		free(v);
-		return NULL;
-	}
-	if (compress) c->compressing += from->size;
-	representation_retain(from);
-	e->references++;
-	e->conversion = v;
-	return &v->job;
+	if (c->pending[kind] && c->pending[kind] + from->size > CACHE_COMPRESSING_MAX) return NULL;
+	if (c->compressed > c->options.gzip_bytes) return NULL; /* still being sent */
+	return start(c->options.compressing, job, kind, c, e, from);
 }
 
-/* --- hashes --- */
-
-struct hash_job {
-	struct job job;
-	struct cache_entry *entry;
-	struct cache *cache;
-	struct representation *file;
-	enum coding coding;
-	unsigned char digest[DIGEST_LENGTH];
-	int error;
-};
-
 static void hash(struct job *job, const atomic_bool *stop) {
-	struct hash_job *h = (struct hash_job *)job;
-	h->error = digest_compute(h->file->fd, h->file->size, stop, h->digest);
+	struct cache_job *j = (struct cache_job *)job;
+	j->error = digest_compute(j->from->fd, j->from->size, stop, j->digest);
 }
 
 /* Replaces a representation by one with its entity-tag, and forgets what was generated from it. */
-static void tag(struct cache *c, struct cache_entry *e, struct hash_job *h) {
-	struct resource *r = &e->resource;
-	struct representation *tagged = representation_tagged(h->file, h->digest);
+static void tag(struct cache_job *j) {
+	struct resource *r = &j->entry->resource;
+	struct representation *tagged = representation_tagged(j->from, j->digest);
+	enum coding coding = j->from->coding;
 	if (!tagged) return;
-	representation_release(r->representation[h->coding]);
-	r->representation[h->coding] = tagged;
+	representation_release(r->representation[coding]);
+	r->representation[coding] = tagged;
 	const struct representation *identity = r->representation[CODING_IDENTITY];
-	if (h->coding == CODING_IDENTITY && e->compressed) forget_compressed(e);
-	if (h->coding == CODING_GZIP && identity && identity->gzipped) forget_produced(r, CODING_IDENTITY);
-	c->bytes -= e->memory;
-	c->descriptors -= e->descriptors;
-	account(e);
-	c->bytes += e->memory;
-	c->descriptors += e->descriptors;
+	if (coding == CODING_IDENTITY && j->entry->compressed) forget_compressed(j->entry);
+	if (coding == CODING_GZIP && identity && identity->gzipped) forget_produced(r, CODING_IDENTITY);
+	account(j->cache, j->entry);
 }
 
 static void hashed(struct job *job) {
-	struct hash_job *h = (struct hash_job *)job;
-	struct cache_entry *e = h->entry;
-	bool good = job->ran && !h->error && e->cached && e->resource.representation[h->coding] == h->file &&
-				!representation_changed(h->file);
-	e->hashing = NULL;
-	h->cache->hashing -= h->file->size;
-	if (good) tag(h->cache, e, h);
-	representation_release(h->file);
-	entry_release(e);
-	free(h);
+	struct cache_job *j = (struct cache_job *)job;
+	bool current = j->entry->cached && j->entry->resource.representation[j->from->coding] == j->from;
+	if (job->ran && !j->error && current && !representation_changed(j->from)) tag(j);
+	end(j);
 }
 
-bool cache_hashes_soon(const struct cache *c, const struct representation *f, bool wanted) {
-	return f->size <= DIGEST_SOON || (wanted && c->hashing <= CACHE_HASHING_MAX);
+bool cache_hashes_soon(const struct cache *c, const struct representation *f, bool needed) {
+	return f->size <= DIGEST_SOON || (needed && c->pending[HASH] <= CACHE_HASHING_MAX);
 }
 
 struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding) {
 	struct cache_entry *e = (struct cache_entry *)r;
 	struct representation *f = r->representation[coding];
-	if (e->hashing) return e->hashing->coding == coding ? &e->hashing->job : NULL;
+	struct jobs *jobs = f && f->size <= DIGEST_SOON ? c->options.hashing : c->options.hashing_large;
+	if (e->job[HASH]) return e->job[HASH]->from->coding == coding ? &e->job[HASH]->job : NULL;
 	if (!f || f->fd == -1 || f->gzipped || f->validators.etag.at) return NULL;
-	struct hash_job *h = calloc(1, sizeof *h);
-	if (!h) return NULL;
-	*h = (struct hash_job){.job = {.run = hash, .finish = hashed}, .entry = e, .cache = c, .file = f, .coding = coding};
-	if (!jobs_add(f->size <= DIGEST_SOON ? c->options.hashing : c->options.hashing_large, &h->job)) {
-		free(h);
-		return NULL;
-	}
-	c->hashing += f->size;
-	representation_retain(f);
-	e->references++;
-	e->hashing = h;
-	return &h->job;
+	return start(jobs, (struct job){.run = hash, .finish = hashed}, HASH, c, e, f);
 }

@@ -60,8 +60,8 @@ struct job *cache_convert(struct cache *cache, struct resource *resource, enum c
 /* Hashes a large file that has no entity-tag yet. Returns a job that may be waited for; NULL: not now. */
 struct job *cache_hash(struct cache *cache, struct resource *resource, enum coding coding);
 
-/* Returns whether that is worth waiting for. wanted: the answer depends on the entity-tag. */
-bool cache_hashes_soon(const struct cache *cache, const struct representation *representation, bool wanted);
+/* Returns whether that is worth waiting for. needed: the answer depends on the entity-tag. */
+bool cache_hashes_soon(const struct cache *cache, const struct representation *representation, bool needed);
 
 /* Returns the milliseconds until cache_tidy() is due; -1: no file is open. */
 int cache_due(const struct cache *cache, int64_t now_ms);

@@ -17,12 +17,14 @@ struct content_options {
 	const char *fallback; /* URL of a mirror for what is missing; NULL: none */
 };
 
+/* Threads for what takes long: guessed passwords hold up no files, listings no compression, and a large file no small
+ * ones. READING: listings, and gzip to be unpacked. */
+enum content_thread { COMPRESSING, READING, CHECKING_PASSWORDS, HASHING, HASHING_LARGE, CONTENT_THREADS };
+
 struct content {
 	const struct content_options *options;
 	struct docroot docroot;
-	/* Each with a thread of its own, so that guessed passwords hold up no files, listings no compression, and a large
-	 * file no small ones. reading: listings, and unpacking gzip; checking: passwords. */
-	struct jobs *compressing, *reading, *checking, *hashing, *hashing_large;
+	struct jobs *jobs[CONTENT_THREADS];
 	struct cache *cache;
 	struct sites *sites;
 	struct basic_auth *auth;
@@ -43,11 +45,7 @@ void content_close(struct content *content);
 
 /* Finishes what the threads have done, and resumes the requests that waited; after an io_wait() with io_woken(). */
 static inline void content_collect(struct content *content) {
-	jobs_collect(content->compressing);
-	jobs_collect(content->reading);
-	jobs_collect(content->checking);
-	jobs_collect(content->hashing);
-	jobs_collect(content->hashing_large);
+	for (int i = 0; i < CONTENT_THREADS; i++) jobs_collect(content->jobs[i]);
 }
 
 /* In how many milliseconds content_tidy() is due; -1: not at all. */

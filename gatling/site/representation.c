@@ -33,7 +33,7 @@ struct counted_representation {
 	struct counted_representation *origin; /* the one that it is derived from; NULL: it was loaded */
 	bool borrows;                          /* body and fd are the origin's */
 	char etag[ETAG_ROOM];
-	char *text; /* fields, block, and the media type if it is the owner's */
+	char *text; /* fields and block */
 	size_t text_size;
 };
 
@@ -187,27 +187,28 @@ static const struct header_item *find_header(const struct header_set *set, const
 	return NULL;
 }
 
-static char *put_line(char *at, struct slice name, struct slice value) {
-	at = text_copy(at, name);
-	at = text_copy(at, SLICE(": "));
-	at = text_copy(at, value);
-	return text_copy(at, SLICE("\r\n"));
+char *field_line_put(char *at, struct slice name, struct slice value) {
+	at = text_copy(text_copy(at, name), SLICE(": "));
+	return text_copy(text_copy(at, value), SLICE("\r\n"));
 }
 
-static char *put_length(char *at, const struct representation *f) {
-	at = text_copy(at, SLICE("Content-Length: "));
-	at = text_copy_number(at, f->size);
-	return text_copy(at, SLICE("\r\n"));
+char *field_line_put_length(char *at, uint64_t length) {
+	char digits[FMT_ULONG];
+	struct slice value = {.at = digits, .length = fmt_ulonglong(digits, length)};
+	return field_line_put(at, SLICE("Content-Length"), value);
 }
 
 static char *put_coding(char *at, enum coding coding) {
-	return coding == CODING_IDENTITY ? at : put_line(at, SLICE("Content-Encoding"), coding_name[coding]);
+	return coding == CODING_IDENTITY ? at : field_line_put(at, SLICE("Content-Encoding"), coding_name[coding]);
 }
 
-static char *put_type(char *at, const struct field_options *o) {
+static char *put_type(char *at, struct representation *f, const struct field_options *o) {
 	const struct header_item *type = find_header(o->headers, "Content-Type");
-	if (!type) at = put_line(at, SLICE("Content-Type"), slice_of(o->type));
-	else if (!type->detach) at = put_line(at, SLICE("Content-Type"), type->value);
+	f->type = type && !type->detach ? type->value : slice_of(o->type);
+	if (!type || !type->detach) {
+		at = field_line_put(at, SLICE("Content-Type"), f->type);
+		f->type.at = at - f->type.length - strlen("\r\n");
+	}
 	return find_header(o->headers, "X-Content-Type-Options") ? at : text_copy(at, SLICE(NOSNIFF_LINE));
 }
 
@@ -217,7 +218,7 @@ static char *put_validators(char *at, struct counted_representation *e) {
 	/* no date in the future (RFC 9110, section 8.8.2.1), and none of a year that HTTP cannot write */
 	f->validators.last_modified = modified > now ? now : modified < 0 ? 0 : modified;
 	at = text_copy(at, f->gzipped ? SLICE("Accept-Ranges: none\r\n") : SLICE("Accept-Ranges: bytes\r\n"));
-	if (f->validators.etag.at) at = put_line(at, SLICE("ETag"), f->validators.etag);
+	if (f->validators.etag.at) at = field_line_put(at, SLICE("ETag"), f->validators.etag);
 	at = text_copy(at, SLICE("Last-Modified: "));
 	f->validators.date = (struct slice){.at = at, .length = DATE_LENGTH};
 	at += date_format(at, f->validators.last_modified);
@@ -227,7 +228,7 @@ static char *put_validators(char *at, struct counted_representation *e) {
 static char *put_vary(char *at, const struct field_options *o) {
 	const struct header_item *vary = find_header(o->headers, "Vary");
 	bool owned = vary && !vary->detach;
-	if (!o->varies) return owned ? put_line(at, SLICE("Vary"), vary->value) : at;
+	if (!o->varies) return owned ? field_line_put(at, SLICE("Vary"), vary->value) : at;
 	at = text_copy(at, SLICE("Vary: Accept-Encoding"));
 	if (owned) at = text_copy(text_copy(at, SLICE(", ")), vary->value);
 	return text_copy(at, SLICE("\r\n"));
@@ -237,57 +238,53 @@ static char *put_owner(char *at, const struct field_options *o) {
 	const struct header_item *own = find_header(o->headers, "Cache-Control");
 	bool overruled = own && o->stands_in && (o->error || freshness_page(o->type)) && header_lasts(own);
 	at = put_vary(at, o);
-	if (o->cache_control.at && (!own || overruled)) at = put_line(at, SLICE("Cache-Control"), o->cache_control);
+	if (o->cache_control.at && (!own || overruled)) at = field_line_put(at, SLICE("Cache-Control"), o->cache_control);
 	for (unsigned i = 0; o->headers && i < o->headers->count; i++) {
 		const struct header_item *item = &o->headers->item[i];
 		if (item->detach || header_named(item, "Vary") || header_named(item, "Content-Type")) continue;
-		if (item != own || !overruled) at = put_line(at, item->name, item->value);
+		if (item != own || !overruled) at = field_line_put(at, item->name, item->value);
 	}
 	return at;
 }
 
-/* Completes the fields, which end at `end`, with the header block. */
-static void finish_fields(struct counted_representation *e, const char *end, char *block) {
-	e->file.fields = (struct slice){.at = e->text, .length = (size_t)(end - e->text)};
-	e->file.block = (struct slice){.at = block, .length = hpack_fields(e->file.fields, block)};
+/* Returns the lines of the media type: those behind that of the coding. */
+static struct slice type_lines(const struct representation *f) {
+	struct slice lines = {.at = f->fields.at + f->type_at, .length = f->validators_at - f->type_at};
+	if (f->coding != CODING_IDENTITY) slice_drop(&lines, slice_until(lines, '\n') + 1);
+	return lines;
 }
 
-int representation_write_fields(struct representation *f, const struct field_options *o) {
-	struct counted_representation *e = (struct counted_representation *)f;
-	size_t room = FIELDS_ROOM_MIN + strlen(o->type) + (o->headers ? o->headers->octets : 0);
-	const struct header_item *type = find_header(o->headers, "Content-Type");
-	size_t type_room = type && !type->detach ? type->value.length + 1 : 0;
-	size_t size = room + HPACK_BOUND(room) + type_room;
-	char *text = malloc(size);
+/* Writes the fields; without options those of the origin, except for the coding and the validators. Returns 0 or
+ * ENOMEM.
+ */
+static int write_fields(struct counted_representation *e, const struct field_options *o) {
+	struct representation *f = &e->file;
+	const struct representation *origin = o ? NULL : &e->origin->file;
+	size_t owned = o && o->headers ? o->headers->octets : 0;
+	size_t room = FIELDS_ROOM_MIN + (o ? strlen(o->type) + owned : origin->fields.length);
+	char *text = malloc(room + HPACK_BOUND(room));
 	if (!text) return ENOMEM;
 	e->text = text;
-	e->text_size = size;
-	char *at = put_length(text, f);
+	e->text_size = room + HPACK_BOUND(room);
+	char *at = field_line_put_length(text, f->size);
 	f->type_at = (size_t)(at - text);
-	f->coding = o->coding;
-	f->type = o->type;
-	at = put_type(put_coding(at, o->coding), o);
+	at = put_coding(at, f->coding);
+	at = o ? put_type(at, f, o) : text_copy(at, type_lines(origin));
 	f->validators_at = (size_t)(at - text);
 	at = put_validators(at, e);
 	f->owner_at = (size_t)(at - text);
-	finish_fields(e, put_owner(at, o), text + room);
-	if (type_room) { /* the value is needed as a string, too */
-		char *own = text + size - type_room;
-		*text_copy(own, type->value) = '\0';
-		f->type = own;
-	}
+	at = o ? put_owner(at, o) : text_copy(at, slice_rest(origin->fields, origin->owner_at));
+	f->fields = (struct slice){.at = text, .length = (size_t)(at - text)};
+	f->block = (struct slice){.at = text + room, .length = hpack_fields(f->fields, text + room)};
 	return 0;
 }
 
-/* --- derived from another --- */
+int representation_write_fields(struct representation *f, const struct field_options *o) {
+	f->coding = o->coding;
+	return write_fields((struct counted_representation *)f, o);
+}
 
-struct derivation {
-	enum coding coding;
-	const char *suffix;          /* for the entity-tag of the origin; NULL: */
-	const unsigned char *digest; /* the hash for a new one */
-	bool gunzips;
-	uint64_t size;
-};
+/* --- derived from another --- */
 
 /* Appends a suffix to the entity-tag of the origin, inside the quotes. */
 static void derive_etag(struct counted_representation *e, const char *suffix) {
@@ -298,57 +295,41 @@ static void derive_etag(struct counted_representation *e, const char *suffix) {
 	e->file.validators.etag = (struct slice){.at = e->etag, .length = (size_t)(at - e->etag)};
 }
 
-static struct slice part(const struct representation *f, size_t from, size_t to) {
-	return (struct slice){.at = f->fields.at + from, .length = to - from};
-}
-
-/* Returns a representation with the fields of the origin, except those of the coding. NULL: ENOMEM. */
-static struct counted_representation *derive(struct representation *origin, const struct derivation *d) {
+/* Returns a representation with the fields of the origin, except those of the coding. digest: a hash for the
+ * entity-tag; NULL: it is derived, too. Returns NULL: ENOMEM. */
+static struct counted_representation *derive(struct representation *origin, enum coding coding, uint64_t size,
+											 const unsigned char *digest) {
 	struct counted_representation *e = counted_new();
-	size_t room = FIELDS_ROOM_MIN + origin->fields.length;
-	char *text = e ? malloc(room + HPACK_BOUND(room)) : NULL;
-	if (!text) {
-		free(e);
-		return NULL;
-	}
+	if (!e) return NULL;
 	struct representation *f = &e->file;
 	representation_retain(origin);
 	e->origin = (struct counted_representation *)origin;
 	e->version = e->origin->version;
-	e->text = text;
-	e->text_size = room + HPACK_BOUND(room);
-	f->size = d->size;
+	f->size = size;
 	f->type = origin->type;
-	f->coding = d->coding;
-	f->gzipped = d->gunzips;
-	if (d->digest) write_etag(e, d->digest);
-	else derive_etag(e, d->suffix);
-	/* writes the coding of the origin only to learn its length */
-	size_t after_coding = origin->type_at + (size_t)(put_coding(text, origin->coding) - text);
-	char *at = put_length(text, f);
-	f->type_at = (size_t)(at - text);
-	at = text_copy(put_coding(at, d->coding), part(origin, after_coding, origin->validators_at));
-	f->validators_at = (size_t)(at - text);
-	at = put_validators(at, e);
-	f->owner_at = (size_t)(at - text);
-	finish_fields(e, text_copy(at, part(origin, origin->owner_at, origin->fields.length)), text + room);
-	return e;
+	f->coding = coding;
+	f->gzipped = origin->coding == CODING_GZIP && coding == CODING_IDENTITY;
+	if (digest) write_etag(e, digest);
+	else derive_etag(e, f->gzipped ? "-un" : "-gz");
+	if (write_fields(e, NULL) == 0) return e;
+	representation_release(e);
+	return NULL;
 }
 
 /* Shares the body or descriptor of the origin. */
-static struct representation *borrow(struct counted_representation *e, uint64_t stored) {
+static struct representation *borrow(struct counted_representation *e) {
+	if (!e) return NULL;
 	const struct representation *origin = &e->origin->file;
 	e->borrows = true;
 	e->file.body = origin->body;
 	e->file.fd = origin->fd;
-	e->file.stored = stored;
+	e->file.stored = origin->stored;
 	return &e->file;
 }
 
 struct representation *representation_gzipped(struct representation *identity, char *body, uint64_t size,
 											  size_t *account) {
-	struct counted_representation *e =
-		derive(identity, &(struct derivation){.coding = CODING_GZIP, .suffix = "-gz", .size = size});
+	struct counted_representation *e = derive(identity, CODING_GZIP, size, NULL);
 	if (!e) {
 		free(body);
 		return NULL;
@@ -361,13 +342,9 @@ struct representation *representation_gzipped(struct representation *identity, c
 }
 
 struct representation *representation_gunzipped(struct representation *gzip, uint64_t size) {
-	struct derivation d = {.coding = CODING_IDENTITY, .suffix = "-un", .size = size, .gunzips = true};
-	struct counted_representation *e = derive(gzip, &d);
-	return e ? borrow(e, gzip->size) : NULL;
+	return borrow(derive(gzip, CODING_IDENTITY, size, NULL));
 }
 
 struct representation *representation_tagged(struct representation *file, const unsigned char *digest) {
-	struct counted_representation *e =
-		derive(file, &(struct derivation){.coding = file->coding, .digest = digest, .size = file->size});
-	return e ? borrow(e, file->stored) : NULL;
+	return borrow(derive(file, file->coding, file->size, digest));
 }

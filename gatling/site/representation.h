@@ -29,7 +29,7 @@ struct representation {
 	bool gzipped;     /* body or fd have `stored` bytes of gzip, to be decompressed while sending */
 	uint64_t stored;  /* bytes in body or fd */
 	enum coding coding;
-	const char *type;             /* the value of Content-Type */
+	struct slice type;            /* the value of Content-Type */
 	struct validators validators; /* a large file has no entity-tag until it is hashed */
 	/* The field lines, each with its CRLF, in four parts: Content-Length; Content-Encoding, Content-Type and
 	 * NOSNIFF_LINE; Accept-Ranges, ETag and Last-Modified; Vary, Cache-Control and the owner's. */
@@ -49,6 +49,10 @@ struct field_options {
 	 * does not apply to an error or a page. */
 	bool stands_in, error;
 };
+
+/* Writes a field line to a place with room for it. Returns where it ends. */
+char *field_line_put(char *at, struct slice name, struct slice value);
+char *field_line_put_length(char *at, uint64_t content_length);
 
 /* Add and release a reference. representation_release() is an iob_release. */
 void representation_retain(struct representation *file);

@@ -68,12 +68,6 @@ struct slice response_status_line(int code) {
 	abort(); /* the status is missing in the table */
 }
 
-static char *put_content_length(char *at, uint64_t length) {
-	at = text_copy(at, SLICE("Content-Length: "));
-	at = text_copy_number(at, length);
-	return text_copy(at, SLICE("\r\n"));
-}
-
 static char *put_content_range(char *at, const struct range *range, uint64_t size) {
 	at = text_copy(at, SLICE("Content-Range: bytes "));
 	at = text_copy_number(at, range->first);
@@ -101,10 +95,8 @@ static struct slice boundary(const struct response *r) {
 /* Writes the head of a part to out (PART_HEAD_ROOM bytes, and those of the media type). Returns its length. */
 static size_t part_head(const struct response *r, int part, char *out) {
 	char *at = text_copy(out, SLICE("\r\n--"));
-	at = text_copy(at, boundary(r));
-	at = text_copy(at, SLICE("\r\nContent-Type: "));
-	at = text_copy_string(at, r->representation->type);
-	at = text_copy(at, SLICE("\r\n"));
+	at = text_copy(text_copy(at, boundary(r)), SLICE("\r\n"));
+	at = field_line_put(at, SLICE("Content-Type"), r->representation->type);
 	at = put_content_range(at, &r->range[part], r->representation->size);
 	return (size_t)(text_copy(at, SLICE("\r\n")) - out);
 }
@@ -163,16 +155,13 @@ static char *put_representation_fields(char *at, const struct response *r, uint6
 		at = text_copy(at, slice_rest(f->fields, f->validators_at));
 	} else if (r->ranges > 1) {
 		*length = multipart_length(r);
-		at = put_content_length(at, *length);
-		if (f->coding != CODING_IDENTITY) {
-			at = text_copy(text_copy(at, SLICE("Content-Encoding: ")), coding_name[f->coding]);
-			at = text_copy(at, SLICE("\r\n"));
-		}
+		at = field_line_put_length(at, *length);
+		if (f->coding != CODING_IDENTITY) at = field_line_put(at, SLICE("Content-Encoding"), coding_name[f->coding]);
 		at = text_copy(at, SLICE("Content-Type: multipart/byteranges; boundary="));
 		at = text_copy(text_copy(at, boundary(r)), SLICE("\r\n" NOSNIFF_LINE));
 		at = text_copy(at, slice_rest(f->fields, f->validators_at));
 	} else if (r->ranges) {
-		at = put_content_length(at, *length);
+		at = field_line_put_length(at, *length);
 		at = put_content_range(at, &r->range[0], f->size);
 		at = text_copy(at, slice_rest(f->fields, f->type_at));
 	} else if (r->status != 200) { /* without validators, which would be taken for those of the requested path */
@@ -187,26 +176,19 @@ static char *put_representation_fields(char *at, const struct response *r, uint6
 static char *put_status_fields(char *at, const struct response *r, uint64_t *length) {
 	const struct generated_content *source = r->source.owner ? &r->source : NULL;
 	char page[PAGE_ROOM];
-	if (r->status == 204 || r->status == 405) {
-		at = text_copy(text_copy(at, SLICE("Allow: ")), response_allow);
-		at = text_copy(at, SLICE("\r\n"));
-	}
+	if (r->status == 204 || r->status == 405) at = field_line_put(at, SLICE("Allow"), response_allow);
 	if (r->representation) { /* 416 */
 		at = text_copy_number(text_copy(at, SLICE("Content-Range: bytes */")), r->representation->size);
 		at = text_copy(at, SLICE("\r\n"));
 	}
-	if (r->location.length) {
-		at = text_copy(text_copy(at, SLICE("Location: ")), r->location);
-		at = text_copy(at, SLICE("\r\n"));
-	}
+	if (r->location.length) at = field_line_put(at, SLICE("Location"), r->location);
 	*length = 0;
 	at = text_copy(at, r->lines);
 	if (r->status == 204) return at;
 	*length = source ? source->length : r->page.at ? r->page.length : status_page(r->status, page);
-	at = put_content_length(at, *length);
-	at = text_copy(at, SLICE("Content-Type: "));
-	at = text_copy(at, source ? slice_of(source->type) : SLICE("text/html; charset=utf-8"));
-	at = text_copy(at, SLICE("\r\n" NOSNIFF_LINE));
+	at = field_line_put_length(at, *length);
+	const char *type = source ? source->type : "text/html; charset=utf-8";
+	at = text_copy(field_line_put(at, SLICE("Content-Type"), slice_of(type)), SLICE(NOSNIFF_LINE));
 	if (source && source->coding == CODING_GZIP) at = text_copy(at, SLICE("Content-Encoding: gzip\r\n"));
 	return source ? text_copy(at, SLICE("Vary: Accept-Encoding\r\n")) : at;
 }

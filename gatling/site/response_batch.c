@@ -17,13 +17,9 @@ struct response_batch *response_batch_take(struct batch_pool *pool) {
 	if (x) {
 		pool->spare = x->next;
 		pool->spares--;
-	} else {
-		x = calloc(1, sizeof *x);
-		if (x && !(x->batch = iob_new())) {
-			free(x);
-			x = NULL;
-		}
-		if (!x) return NULL;
+	} else if (!(x = calloc(1, sizeof *x)) || !(x->batch = iob_new())) {
+		free(x);
+		return NULL;
 	}
 	x->started_ns = batch_pool_now_ns(pool);
 	return x;
@@ -70,32 +66,28 @@ size_t response_batch_memory(const struct response_batch *x) { return sizeof *x 
 /* --- the log --- */
 
 /* UTF8_REST: octets that may be missing of a character at the end of a text. */
-enum { TEXTS = 5, ABSENT = UINT16_MAX, UTF8_REST = 3 };
+enum { TEXTS = 5, UTF8_REST = 3 };
 
-/* The head of a note; its texts follow. */
+/* The head of a note; the texts of the entry follow. */
 struct noted {
 	time_t when;
-	uint64_t bytes;
-	int status;
-	bool understood;
-	uint16_t length[TEXTS];
+	struct access access;
 };
 
-/* The texts of a request, of each as much as is logged. */
-static void texts_of(enum log_format format, const struct request *r, struct slice user, struct slice *text) {
+/* Finds the texts of an entry. */
+static void texts_of(struct access *a, struct slice **text) {
+	struct slice *const all[TEXTS] = {&a->line, &a->user, &a->host, &a->referer, &a->user_agent};
+	memcpy(text, all, sizeof all);
+}
+
+/* Cuts texts to as much as is logged. Returns the bytes of all. */
+static size_t cut(struct slice **text) {
 	static const size_t most[TEXTS] = {ACCESS_REQUEST_MAX, ACCESS_USER_MAX, ACCESS_FIELD_MAX, ACCESS_FIELD_MAX,
 									   ACCESS_FIELD_MAX};
-	memset(text, 0, TEXTS * sizeof *text);
-	if (r) text[0] = r->line;
-	text[1] = user;
-	if (r && format != LOG_COMMON) {
-		struct access a = access_of(NULL, r);
-		text[2] = a.host;
-		text[3] = a.referer;
-		text[4] = a.user_agent;
-	}
-	for (int i = 0; i < TEXTS; i++)
-		if (text[i].length > most[i] + UTF8_REST) text[i].length = most[i] + UTF8_REST;
+	size_t length = 0;
+	for (int i = 0; i < TEXTS; length += text[i++]->length)
+		if (text[i]->length > most[i] + UTF8_REST) text[i]->length = most[i] + UTF8_REST;
+	return length;
 }
 
 static bool make_room(struct response_batch *x, size_t length) {
@@ -111,49 +103,39 @@ static bool make_room(struct response_batch *x, size_t length) {
 void response_batch_note(struct batch_pool *pool, struct response_batch *x, const struct peer *peer,
 						 const struct request *request, struct slice user, int status, uint64_t bytes) {
 	if (!pool->log) return;
-	struct slice text[TEXTS];
-	struct noted n = {
-		.when = pool->second, .bytes = bytes, .status = status, .understood = request && request->path.at};
-	size_t length = sizeof n;
-	texts_of(pool->format, request, user, text);
-	for (int i = 0; i < TEXTS; i++) {
-		n.length[i] = text[i].at ? (uint16_t)text[i].length : ABSENT;
-		length += text[i].length;
-	}
+	struct slice *text[TEXTS];
+	struct noted n = {.when = pool->second};
+	if (request && pool->format != LOG_COMMON) n.access = access_of(NULL, request);
+	else if (request) n.access = (struct access){.line = request->line, .understood = request->path.at};
+	n.access.peer = peer;
+	n.access.user = user;
+	n.access.status = status;
+	n.access.bytes = bytes;
+	texts_of(&n.access, text);
+	size_t length = sizeof n + cut(text);
 	if (!make_room(x, length)) return;
-	x->peer = peer;
 	char *at = x->log + x->log_length;
 	memcpy(at, &n, sizeof n);
 	at += sizeof n;
-	for (int i = 0; i < TEXTS; at += text[i++].length)
-		if (text[i].length) memcpy(at, text[i].at, text[i].length);
+	for (int i = 0; i < TEXTS; at += text[i++]->length)
+		if (text[i]->length) memcpy(at, text[i]->at, text[i]->length);
 	x->log_length += length;
 }
 
-/* Logs one that was noted; its length. */
-static size_t log_one(struct batch_pool *pool, const struct response_batch *x, const char *noted, struct slice end) {
+/* Logs what was noted. Returns its length. */
+static size_t log_one(struct batch_pool *pool, const char *noted, struct slice end) {
 	struct noted n;
-	struct slice text[TEXTS];
+	struct slice *text[TEXTS];
 	char date[ACCESS_DATE_MAX];
 	const char *at = noted + sizeof n;
 	memcpy(&n, noted, sizeof n);
-	for (int i = 0; i < TEXTS; i++) {
-		bool absent = n.length[i] == ABSENT;
-		text[i] = absent ? (struct slice){0} : (struct slice){.at = at, .length = n.length[i]};
-		at += text[i].length;
-	}
-	struct access a = {.peer = x->peer,
-					   .line = text[0],
-					   .understood = n.understood,
-					   .user = text[1],
-					   .host = text[2],
-					   .referer = text[3],
-					   .user_agent = text[4],
-					   .status = n.status,
-					   .bytes = n.bytes};
+	texts_of(&n.access, text);
+	for (int i = 0; i < TEXTS; at += text[i++]->length)
+		if (text[i]->at) text[i]->at = at;
 	if (n.when != pool->second) access_date(date, pool->format, n.when);
 	struct slice line = {.at = pool->log_text};
-	line.length = access_format(pool->log_text, pool->format, n.when == pool->second ? pool->log_date : date, &a);
+	const char *when = n.when == pool->second ? pool->log_date : date;
+	line.length = access_format(pool->log_text, pool->format, when, &n.access);
 	log_line(pool->log, line, end, io_now(pool->loop));
 	return (size_t)(at - noted);
 }
@@ -165,5 +147,5 @@ void response_batch_log(struct batch_pool *pool, const struct response_batch *x)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	int64_t ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - x->started_ns;
 	struct slice end = {.at = text, .length = access_end(text, pool->format, ns)};
-	for (size_t at = 0; at < x->log_length;) at += log_one(pool, x, x->log + at, end);
+	for (size_t at = 0; at < x->log_length;) at += log_one(pool, x->log + at, end);
 }

@@ -16,7 +16,6 @@ struct response_batch {
 	iob *batch;
 	int64_t started_ns;        /* when the requests were read */
 	unsigned responses, files; /* and how many of them hold a file open */
-	const struct peer *peer;   /* of the requests noted; the connection's, which outlives this */
 	char *log;                 /* what is to be logged of each, as it came: escaped it may be six times as long */
 	size_t log_length, log_size;
 	struct response_batch *next; /* among the spare ones */

@@ -57,8 +57,7 @@ void sites_free(struct sites *s) {
 			s->bucket[i] = e->next;
 			header_rules_free(e->site.headers);
 			redirect_rules_free(e->site.redirects);
-			realm_release(e->site.realm);
-			realm_release(e->site.outer);
+			for (int k = 0; k < REALMS_OF_PATH; k++) realm_release(e->site.realm[k]);
 			free(e);
 		}
 	}
@@ -119,13 +118,7 @@ static void report_line(struct rules_report *report, const struct rules_error *e
 	int shown = (int)(error->whole.length < SITE_LINE_SHOWN ? error->whole.length : SITE_LINE_SHOWN);
 	const char *more = error->whole.length > SITE_LINE_SHOWN ? "..." : "";
 	if (error->line) snprintf(text, sizeof text, "'%.*s'%s: %s", shown, error->whole.at, more, error->text);
-	else snprintf(text, sizeof text, "%s", error->text);
-	text_file_complain(r->file, r->path, error->line, text);
-}
-
-static void ignore_line(struct rules_report *report, const struct rules_error *error) {
-	(void)report;
-	(void)error;
+	text_file_complain(r->file, r->path, error->line, error->line ? text : error->text);
 }
 
 static void report_further_lines(const struct rules_reader *r) {
@@ -135,29 +128,15 @@ static void report_further_lines(const struct rules_reader *r) {
 	text_file_complain(r->file, r->path, 0, text);
 }
 
-/* Returns why the file cannot be read. */
-static const char *reason_of(const struct text_file *file, struct rules_error *error) {
-	if (file->error == EFBIG) rules_fail(error, 0, "the file is too large: more than %d bytes", TEXT_FILE_MAX);
-	else rules_fail(error, 0, "it cannot be read: %s", strerror(file->error));
-	return error->text;
-}
-
 /* A file of rules and its parser. */
 struct rules_kind {
 	const char *name;
 	void *(*parse)(struct slice text, struct rules_report *report);
-	void (*free)(void *rules); /* NULL is allowed */
+	void (*free)(void *rules);
 };
 
-static void *parse_headers(struct slice text, struct rules_report *report) { return header_rules_parse(text, report); }
-static void free_headers(void *rules) { header_rules_free(rules); }
-static const struct rules_kind headers_kind = {headers_name, parse_headers, free_headers};
-
-static void *parse_redirects(struct slice text, struct rules_report *report) {
-	return redirect_rules_parse(text, report);
-}
-static void free_redirects(void *rules) { redirect_rules_free(rules); }
-static const struct rules_kind redirects_kind = {redirects_name, parse_redirects, free_redirects};
+static const struct rules_kind headers_kind = {headers_name, header_rules_parse, header_rules_free};
+static const struct rules_kind redirects_kind = {redirects_name, redirect_rules_parse, redirect_rules_free};
 
 /* Returns the current rules of a file. While it cannot be read these are the last ones, or those of another worker. */
 static void *update_rules(const struct sites *s, const struct site_entry *e, const struct rules_kind *kind,
@@ -169,7 +148,9 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 	size_t length;
 	enum text_state state = text_file_look(file, s->docroot, file_path(e, kind->name, reader.path), &text, &length);
 	if (state == TEXT_SAME) return rules;
-	if (state == TEXT_FAILED) text_file_complain(file, reader.path, 0, reason_of(file, &error));
+	if (file->error == EFBIG) rules_fail(&error, 0, "the file is too large: more than %d bytes", TEXT_FILE_MAX);
+	else rules_fail(&error, 0, "it cannot be read: %s", strerror(file->error));
+	if (state == TEXT_FAILED) text_file_complain(file, reader.path, 0, error.text);
 	void *new = text ? kind->parse((struct slice){.at = text, .length = length}, &reader.report) : NULL;
 	report_further_lines(&reader);
 	if (new || state == TEXT_NONE) {
@@ -179,7 +160,7 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 	} else if (!rules) {
 		free(text);
 		text = text_file_last_good(reader.path, &length);
-		reader.report.tell = ignore_line;
+		reader.report.tell = NULL; /* another worker has reported its lines */
 		if (text) rules = kind->parse((struct slice){.at = text, .length = length}, &reader.report);
 	}
 	free(text);
@@ -195,10 +176,10 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 	e->site.headers = update_rules(s, e, &headers_kind, &e->headers, e->site.headers);
 	s->changes += again && e->site.headers != before;
 	e->site.redirects = update_rules(s, e, &redirects_kind, &e->redirects, e->site.redirects);
-	realm_release(e->site.realm);
-	e->site.realm = basic_auth_find(s->auth, file_path(e, auth_name, path));
-	realm_release(e->site.outer);
-	e->site.outer = s->vhosts == VHOSTS_TRY && e->site.prefix.length ? basic_auth_find(s->auth, auth_name) : NULL;
+	bool inner = s->vhosts == VHOSTS_TRY && e->site.prefix.length;
+	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(e->site.realm[i]);
+	e->site.realm[0] = inner ? basic_auth_find(s->auth, auth_name) : NULL;
+	e->site.realm[1] = basic_auth_find(s->auth, file_path(e, auth_name, path));
 }
 
 /* --- its directory --- */

@@ -26,10 +26,9 @@ enum vhosts {
 struct site {
 	struct slice prefix;          /* path of its directory with trailing slash, "" for the root */
 	bool holds_sites;             /* its directory contains those of others */
-	struct header_rules *headers; /* NULL: none, like the next three */
+	struct header_rules *headers; /* NULL: none, like the next two */
 	struct redirect_rules *redirects;
-	struct realm *realm; /* its own */
-	struct realm *outer; /* that of the root, if that is a site that contains this one */
+	struct realm *realm[REALMS_OF_PATH]; /* that of the root, if that is a site that contains this one; its own */
 };
 
 struct sites;

@@ -66,7 +66,7 @@ static void one_that_took_long_is_good_when_it_is_there(void **state) {
 	struct listing_result found = find(".");
 	assert_null(found.job);
 	assert_true(found.length > 0);
-	listing_cache_body_free(found.reader);
+	listing_reader_free(found.reader);
 	now_ms += LISTING_CACHE_KEPT_MS;
 	assert_non_null(find(".").job);
 	wait_for_all();
@@ -114,7 +114,7 @@ static void what_failed_for_want_of_means_is_tried_again(void **state) {
 	wait_for_all();
 	found = find(".");
 	assert_null(found.job);
-	listing_cache_body_free(found.reader);
+	listing_reader_free(found.reader);
 }
 
 static void any_number_of_directories_can_be_listed_in_a_second(void **state) {
@@ -127,7 +127,7 @@ static void any_number_of_directories_can_be_listed_in_a_second(void **state) {
 		wait_for_all();
 		struct listing_result found = find(name);
 		assert_null(found.job);
-		listing_cache_body_free(found.reader);
+		listing_reader_free(found.reader);
 	}
 }
 
@@ -139,11 +139,11 @@ static void one_that_nobody_waits_for_is_begun_anew(void **state) {
 	waiter_leave(&waiter);
 	wait_for_all();
 	found = find(".");
-	if (!found.job) listing_cache_body_free(found.reader); /* it had begun before */
+	if (!found.job) listing_reader_free(found.reader); /* it had begun before */
 	wait_for_all();
 	found = find(".");
 	assert_null(found.job);
-	listing_cache_body_free(found.reader);
+	listing_reader_free(found.reader);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

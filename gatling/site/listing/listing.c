@@ -16,16 +16,15 @@
 #include "gatling/site/listing/listing_writer.h"
 #include "gatling/site/listing/natural_order.h"
 
-enum { ROOM_AT_FIRST = 1024 /* bytes of the array of entries, and of that of names */ };
-
 struct listing {
 	unsigned references;
+	size_t *account; /* counts its memory; NULL: nothing does */
 	const struct listing_writer *writer;
 	enum coding coding;
 	struct listing_entry *entry;
-	size_t count, entries_size;
+	size_t count;
 	char *names; /* in the order in which they were found, each with its NUL */
-	size_t names_length, names_size;
+	size_t names_length;
 	struct listing_summary summary;
 	char *frame; /* the text before the entries, then the text behind them; a compressed listing is all head */
 	size_t head_length, frame_length;
@@ -48,6 +47,7 @@ static void free_content(struct listing *l) {
 void listing_release(void *listing) {
 	struct listing *l = listing;
 	if (--l->references) return;
+	if (l->account) *l->account -= listing_memory(l);
 	free_content(l);
 	free(l);
 }
@@ -56,7 +56,12 @@ uint64_t listing_length(const struct listing *l) { return l->length; }
 enum coding listing_coding(const struct listing *l) { return l->coding; }
 
 size_t listing_memory(const struct listing *l) {
-	return sizeof *l + l->entries_size * sizeof *l->entry + l->names_size + l->frame_length;
+	return sizeof *l + l->count * sizeof *l->entry + l->names_length + l->frame_length;
+}
+
+void listing_account(struct listing *l, size_t *account) {
+	l->account = account;
+	*account += listing_memory(l);
 }
 
 /* --- collecting --- */
@@ -92,38 +97,6 @@ static bool inspect(const struct docroot *docroot, int directory, const char *pa
 	return false;
 }
 
-/* Returns the array with room for `needed` elements of that size: what it has is doubled. NULL: no memory. */
-static void *grow(void *array, size_t *room, size_t needed, size_t size) {
-	size_t wanted = *room;
-	while (wanted < needed) wanted = wanted ? 2 * wanted : ROOM_AT_FIRST / size;
-	void *grown = wanted > *room ? realloc(array, wanted * size) : array;
-	if (grown) *room = wanted;
-	return grown;
-}
-
-/* Returns the array without the room that is not needed. */
-static void *shrink(void *array, size_t *room, size_t needed, size_t size) {
-	void *exact = realloc(array, needed * size);
-	if (exact) *room = needed;
-	return exact ? exact : array;
-}
-
-static int add(struct listing *l, struct slice name, struct listing_entry entry) {
-	struct listing_entry *entries = grow(l->entry, &l->entries_size, l->count + 1, sizeof *entries);
-	if (!entries) return ENOMEM;
-	l->entry = entries;
-	char *names = grow(l->names, &l->names_size, l->names_length + name.length + 1, 1);
-	if (!names) return ENOMEM;
-	l->names = names;
-	memcpy(names + l->names_length, name.at, name.length + 1);
-	l->names_length += name.length + 1;
-	l->entry[l->count++] = entry;
-	if (entry.kind == LISTING_DIRECTORY) l->summary.folders++;
-	else l->summary.files++;
-	l->summary.bytes += entry.size;
-	return 0;
-}
-
 static bool is_full(const struct listing *l, size_t bytes, struct slice name) {
 	return l->count >= LISTING_ENTRIES_MAX ||
 		   (l->count + 1) * sizeof *l->entry + l->names_length + name.length + 1 > bytes;
@@ -135,24 +108,62 @@ static bool is_shown(struct slice name, bool at_root) {
 	return !at_root || !(slice_equal(name, SLICE("_headers")) || slice_equal(name, SLICE("_redirects")));
 }
 
-static int collect(const struct docroot *docroot, DIR *directory, const struct listing_request *wanted,
-				   const atomic_bool *stop, struct listing *l) {
-	bool at_root = wanted->title.length == 0;
-	int error = 0;
-	while (!error && !l->summary.more) {
+/* Adds what is in the directory to the listing, and its names and entries to these streams. Returns 0 or an errno. */
+static int add_entries(struct listing *l, const struct docroot *docroot, DIR *directory,
+					   const struct listing_request *request, const atomic_bool *stop, FILE *names, FILE *entries) {
+	bool at_root = request->title.length == 0;
+	while (!l->summary.more) {
 		struct listing_entry entry;
 		errno = 0;
 		struct dirent *d = readdir(directory);
 		if (!d) return errno;
-		struct slice name = {.at = d->d_name, .length = strlen(d->d_name)};
-		if (stopped(stop)) error = ECANCELED;
-		else if (!is_shown(name, at_root) ||
-				 !inspect(docroot, dirfd(directory), wanted->path, d->d_name, &entry, &l->summary))
+		struct slice name = slice_of(d->d_name);
+		if (stopped(stop)) return ECANCELED;
+		if (!is_shown(name, at_root)) continue;
+		if (!inspect(docroot, dirfd(directory), request->path, d->d_name, &entry, &l->summary)) continue;
+		if (is_full(l, request->bytes, name)) {
+			l->summary.more = true;
 			continue;
-		else if (is_full(l, wanted->bytes, name)) l->summary.more = true;
-		else error = add(l, name, entry);
+		}
+		if (fwrite(name.at, name.length + 1, 1, names) != 1 || fwrite(&entry, sizeof entry, 1, entries) != 1)
+			return ENOMEM;
+		l->names_length += name.length + 1;
+		l->count++;
+		if (entry.kind == LISTING_DIRECTORY) l->summary.folders++;
+		else l->summary.files++;
+		l->summary.bytes += entry.size;
 	}
-	return error;
+	return 0;
+}
+
+/* Returns NULL with errno. */
+static DIR *open_directory(const struct docroot *docroot, const char *path) {
+	struct stat st;
+	int fd = docroot_open(docroot, path, O_DIRECTORY);
+	if (fd == -1) return NULL;
+	int error = fstat(fd, &st) == -1 ? errno : st.st_mode & S_IROTH ? 0 : EACCES;
+	DIR *directory = error ? NULL : fdopendir(fd);
+	if (directory) return directory;
+	if (!error) error = errno;
+	close(fd);
+	errno = error;
+	return NULL;
+}
+
+/* Fills in what the listing shows. Returns 0 or an errno. */
+static int collect(struct listing *l, const struct docroot *docroot, const struct listing_request *request,
+				   const atomic_bool *stop) {
+	DIR *directory = open_directory(docroot, request->path);
+	if (!directory) return errno;
+	char *array = NULL;
+	size_t size;
+	FILE *names = open_memstream(&l->names, &size), *entries = open_memstream(&array, &size);
+	int error = names && entries ? add_entries(l, docroot, directory, request, stop, names, entries) : ENOMEM;
+	closedir(directory);
+	if (names && fclose(names) != 0) error = ENOMEM;
+	if (entries && fclose(entries) != 0) error = ENOMEM;
+	l->entry = (struct listing_entry *)(void *)array;
+	return l->names && l->entry ? error : ENOMEM;
 }
 
 /* --- making --- */
@@ -166,9 +177,7 @@ static int by_kind_and_name(const void *a, const void *b) {
 
 static void sort(struct listing *l) {
 	if (!l->count) return;
-	l->entry = shrink(l->entry, &l->entries_size, l->count, sizeof *l->entry);
-	l->names = shrink(l->names, &l->names_size, l->names_length, 1);
-	const char *name = l->names; /* from now on they do not move */
+	const char *name = l->names;
 	for (size_t i = 0; i < l->count; i++, name += strlen(name) + 1) l->entry[i].name = name;
 	qsort(l->entry, l->count, sizeof *l->entry, by_kind_and_name);
 }
@@ -248,20 +257,6 @@ ssize_t listing_fill(void *reader, char *buffer, size_t size) {
 
 /* --- the whole --- */
 
-/* Returns NULL with errno. */
-static DIR *open_directory(const struct docroot *docroot, const char *path) {
-	struct stat st;
-	int fd = docroot_open(docroot, path, O_DIRECTORY);
-	if (fd == -1) return NULL;
-	int error = fstat(fd, &st) == -1 ? errno : st.st_mode & S_IROTH ? 0 : EACCES;
-	DIR *directory = error ? NULL : fdopendir(fd);
-	if (directory) return directory;
-	if (!error) error = errno;
-	close(fd);
-	errno = error;
-	return NULL;
-}
-
 /* Compresses the listing, or leaves it as it is if that fails or makes it no smaller. Returns 0 or ECANCELED. */
 static int compress(struct listing *l, const atomic_bool *stop) {
 	struct listing_reader *reader = listing_read(l);
@@ -280,25 +275,19 @@ static int compress(struct listing *l, const atomic_bool *stop) {
 	return 0;
 }
 
-int listing_make(const struct docroot *docroot, const struct listing_request *wanted, const atomic_bool *stop,
+int listing_make(const struct docroot *docroot, const struct listing_request *request, const atomic_bool *stop,
 				 struct listing **listing) {
-	DIR *directory = open_directory(docroot, wanted->path);
-	if (!directory) return errno;
 	struct listing *l = calloc(1, sizeof *l);
-	if (!l) {
-		closedir(directory);
-		return ENOMEM;
-	}
+	if (!l) return ENOMEM;
 	l->references = 1;
-	l->writer = wanted->format == LISTING_JSON ? &listing_json : &listing_html;
-	int error = collect(docroot, directory, wanted, stop, l);
-	closedir(directory);
+	l->writer = request->format == LISTING_JSON ? &listing_json : &listing_html;
+	int error = collect(l, docroot, request, stop);
 	if (!error) {
 		sort(l);
-		error = make_frame(l, wanted->title);
+		error = make_frame(l, request->title);
 	}
 	if (!error) error = measure(l, stop);
-	if (!error && wanted->coding == CODING_GZIP) error = compress(l, stop);
+	if (!error && request->coding == CODING_GZIP) error = compress(l, stop);
 	if (error) listing_release(l);
 	else *listing = l;
 	return error;

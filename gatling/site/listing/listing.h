@@ -41,7 +41,7 @@ struct listing;
  * thread; of the docroot it uses docroot_open() and docroot_stat() alone. Returns 0 with a reference in *listing; or an
  * errno: ENOENT, ENOTDIR, EACCES (also: not world-readable), ENOMEM, ECANCELED (*stop has become true; stop may be
  * NULL), ... */
-int listing_make(const struct docroot *docroot, const struct listing_request *wanted, const atomic_bool *stop,
+int listing_make(const struct docroot *docroot, const struct listing_request *request, const atomic_bool *stop,
 				 struct listing **listing);
 
 /* The functions below are for one thread at a time: references are not counted atomically. */
@@ -57,8 +57,12 @@ enum coding listing_coding(const struct listing *listing);
 /* Returns the bytes of memory that the listing takes. */
 size_t listing_memory(const struct listing *listing);
 
-/* Returns a reader, which writes the listing once from start to end. It has a reference of its own and takes some KB of
- * memory. NULL: ENOMEM. */
+/* Adds them to *account until the last reference is given back. */
+void listing_account(struct listing *listing, size_t *account);
+
+/* Returns a reader, which writes the listing once from start to end. It has a reference of its own and takes at most
+ * LISTING_READER bytes of memory. NULL: ENOMEM. */
+enum { LISTING_READER = 12 * 1024 };
 struct listing_reader *listing_read(struct listing *listing);
 
 /* Writes the next bytes to the buffer: exactly size, except at the end. Returns how many; -1 with EIO if none are left.

@@ -23,23 +23,17 @@ struct listing_cache *listing_cache_new(const struct docroot *docroot, struct jo
 /* To be called after jobs_free(), and when no listing is being sent. */
 void listing_cache_free(struct listing_cache *listings);
 
-enum { LISTING_CACHE_BODY = 12 * 1024 }; /* bytes of memory that a reader takes at most */
-
 struct listing_result {
-	struct job *job; /* to wait for; NULL: the listing is there, for listing_cache_body_fill() to write once */
-	void *reader;    /* to be freed by listing_cache_body_free() */
+	struct job *job; /* to wait for; NULL: the listing is there */
+	struct listing_reader *reader;
 	uint64_t length; /* bytes */
 	enum coding coding;
 };
 
-/* Finds the listing that listing_make() would make, or starts making it; chooses wanted->bytes itself. Returns 0 with
- * *found, or an errno of listing_make(). patient: the caller can wait; otherwise EBUSY is returned where a wait would
+/* Finds the listing that listing_make() would make, or starts making it; chooses request->bytes itself. Returns 0 with
+ * *found, or an errno of listing_make(). may_wait: the caller can wait; otherwise EBUSY is returned where a wait would
  * be necessary. */
-int listing_cache_find(struct listing_cache *listings, const struct listing_request *wanted, bool patient,
+int listing_cache_find(struct listing_cache *listings, const struct listing_request *request, bool may_wait,
 					   struct listing_result *found);
-
-/* These have the types iob_fill and iob_release. */
-ssize_t listing_cache_body_fill(void *reader, char *buffer, size_t size);
-void listing_cache_body_free(void *reader);
 
 #endif

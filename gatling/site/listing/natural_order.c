@@ -3,15 +3,13 @@
 
 #include "gatling/base/text.h"
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 static unsigned char fold(char c) { return (unsigned char)text_lower(c); }
 
 /* Takes a number off the front. Returns how many digits it has, without leading zeros, and where these begin. */
 static size_t take_number(const char **at, const char **digits) {
 	while (**at == '0') ++*at;
 	*digits = *at;
-	while (is_digit(**at)) ++*at;
+	while (text_is_digit(**at)) ++*at;
 	return (size_t)(*at - *digits);
 }
 
@@ -25,7 +23,7 @@ static int compare_numbers(const char **a, const char **b) {
 int natural_order_compare(const char *a, const char *b) {
 	const char *x = a, *y = b;
 	while (*x && *y) {
-		int order = is_digit(*x) && is_digit(*y) ? compare_numbers(&x, &y) : fold(*x++) - fold(*y++);
+		int order = text_is_digit(*x) && text_is_digit(*y) ? compare_numbers(&x, &y) : fold(*x++) - fold(*y++);
 		if (order) return order;
 	}
 	if (*x || *y) return *x ? 1 : -1;

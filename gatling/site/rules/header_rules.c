@@ -1,4 +1,4 @@
-/* header_rules.c - see header_rules.h. Matching gives a list of rules. The set that is made of it is kept in a table
+/* header_rules.c - see header_rules.h. Matching gives a list of rules. The set that is made of it stays in a table
  * for the next request that the same rules match; a set that needs the same place replaces it. */
 #include "gatling/site/rules/header_rules.h"
 
@@ -13,31 +13,31 @@
 
 struct header_field {
 	struct slice name, value; /* of the rules' text */
-	unsigned rule;
+	const struct header_rule *rule;
 	bool detach;
 	bool fills; /* the value has a placeholder or splat */
 };
 
 struct header_rule {
 	struct pattern pattern;
-	unsigned first, fields, line;
+	const struct header_field *field; /* the first of them */
+	unsigned fields, line;
 	size_t values; /* bytes of the values of its fields */
 };
 
-/* One of the values that are joined in a line of header_rules_filled(). */
-struct header_piece {
+/* A field of a set. */
+struct set_field {
 	const struct header_field *field;
-	bool joined; /* to the piece before it */
+	bool joined; /* to the field before it, which has the same name */
 };
 
 /* A set with the rules that it is for and all memory that it refers to, except for the rules' text. */
-struct kept_set {
+struct cached_set {
 	struct header_set set;
 	size_t size;
-	unsigned rules, pieces, fields;
+	unsigned rules, fields;
 	struct header_item *item;
-	struct header_piece *piece;
-	const struct header_field **field; /* of all those rules, in order */
+	struct set_field *field; /* at last those of items that header_rules_filled() writes */
 	uint16_t *rule;
 };
 
@@ -50,9 +50,9 @@ struct header_rules {
 	bool skipping;     /* the fields of a wrong pattern, while the file is read */
 	uint64_t seed;     /* of the ids of the sets */
 	uint16_t *matched; /* rules, by the last header_rules_match() */
-	struct kept_set *kept[HEADER_SETS_MAX];
-	size_t kept_bytes;
-	struct kept_set *spare; /* for a set that cannot be kept: large enough for all fields */
+	struct cached_set *cached[HEADER_SETS_MAX];
+	size_t cached_bytes;
+	struct cached_set *spare; /* for a set that does not fit into the table: large enough for all fields */
 	struct slice filled;
 };
 
@@ -135,7 +135,7 @@ static bool add_field(struct header_rules *r, struct slice line, struct rules_er
 	} else {
 		f.value = slice_trim(rest);
 	}
-	f.rule = r->rules - 1;
+	f.rule = rule;
 	f.fills = name_in(f.value, &rule->pattern).length > 0;
 	if (!check_field(&f, &rule->pattern, error)) return false;
 	if (r->fields == HEADER_FIELDS_MAX)
@@ -151,7 +151,7 @@ static bool add_pattern(struct header_rules *r, struct slice line, struct rules_
 		if (line.at[i] == '#' && (line.at[i - 1] == ' ' || line.at[i - 1] == '\t')) line.length = i;
 	r->skipping = true;
 	if (r->rules == RULES_MAX) return rules_fail(error, error->line, "there are more than %d rules", RULES_MAX);
-	struct header_rule rule = {.first = r->fields, .line = error->line};
+	struct header_rule rule = {.field = &r->field[r->fields], .line = error->line};
 	const char *wrong = pattern_compile(&rule.pattern, slice_trim(line), PATTERN_EXACT);
 	if (wrong == pattern_no_memory) return rules_no_memory(error);
 	if (wrong) return rules_fail(error, error->line, "the pattern is wrong: %s", wrong);
@@ -167,8 +167,8 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 
 /* Returns the memory that a set takes which is made of so many rules, fields and bytes of values. */
 static size_t set_size(unsigned rules, unsigned fields, size_t values) {
-	size_t field = sizeof(struct header_item) + sizeof(struct header_piece) + sizeof(struct header_field *);
-	return sizeof(struct kept_set) + fields * (field + sizeof ", " - 1) + rules * sizeof(uint16_t) + values;
+	size_t field = sizeof(struct header_item) + sizeof(struct set_field) + sizeof ", " - 1;
+	return sizeof(struct cached_set) + fields * field + rules * sizeof(uint16_t) + values;
 }
 
 static bool begin(void *rules, struct slice copy, unsigned lines) {
@@ -186,17 +186,18 @@ static bool begin(void *rules, struct slice copy, unsigned lines) {
 	return r->rule && r->field && r->matched && r->spare;
 }
 
-struct header_rules *header_rules_parse(struct slice text, struct rules_report *report) {
+void *header_rules_parse(struct slice text, struct rules_report *report) {
 	struct header_rules *r = calloc(1, sizeof *r);
 	if (rules_read(r, text, begin, add_line, report)) return r;
 	header_rules_free(r);
 	return NULL;
 }
 
-void header_rules_free(struct header_rules *r) {
+void header_rules_free(void *header_rules) {
+	struct header_rules *r = header_rules;
 	if (!r) return;
 	for (unsigned i = 0; i < r->rules; i++) pattern_free(&r->rule[i].pattern);
-	for (unsigned i = 0; i < HEADER_SETS_MAX; i++) free(r->kept[i]);
+	for (unsigned i = 0; i < HEADER_SETS_MAX; i++) free(r->cached[i]);
 	free(r->spare);
 	free(r->matched);
 	free(r->field);
@@ -207,91 +208,89 @@ void header_rules_free(struct header_rules *r) {
 
 /* --- from rules to a set --- */
 
-/* Returns the index of the next field with the name of field i, or the number of fields. */
-static unsigned next_of_name(const struct kept_set *k, unsigned i) {
-	struct slice name = k->field[i]->name;
-	for (i++; i < k->fields; i++)
-		if (slice_equal_nocase(k->field[i]->name, name)) break;
-	return i;
-}
-
-/* Returns whether field i adds nothing: it is removed by a later one, or joined to an earlier one. */
-static bool adds_nothing(const struct kept_set *k, unsigned i, bool joins) {
-	const struct header_field *f = k->field[i];
-	unsigned next = next_of_name(k, i);
-	if (f->detach) return next < k->fields;
-	for (; next < k->fields; next = next_of_name(k, next))
-		if (k->field[next]->detach) return true;
-	while (joins && i--)
-		if (slice_equal_nocase(k->field[i]->name, f->name)) return !k->field[i]->detach;
-	return false;
-}
-
-/* Adds the item that begins with field i. */
-static void add_item(struct kept_set *k, unsigned i, bool joins, struct text *values) {
-	const struct header_field *f = k->field[i];
-	struct header_item item = {.name = f->name, .value = {.at = values->at}, .detach = f->detach};
-	unsigned first = k->pieces;
-	for (unsigned n = i; !f->detach && n < k->fields; n = joins ? next_of_name(k, n) : k->fields) {
-		const struct header_field *piece = k->field[n];
-		if (n != i) text_add(values, SLICE(", "));
-		text_add(values, piece->value);
-		item.detach |= piece->fills;
-		k->piece[k->pieces++] = (struct header_piece){.field = piece, .joined = n != i};
+/* Adds a field behind the last of its name, with which it is joined, or at the end. It takes the place of those that it
+ * removes, or that have removed others. */
+static void add_to_set(struct cached_set *s, const struct header_field *f) {
+	bool joins = !slice_equal_nocase(f->name, SLICE("Set-Cookie"));
+	unsigned count = 0, place = 0;
+	for (unsigned i = 0; i < s->fields; i++) {
+		const struct header_field *other = s->field[i].field;
+		bool same = slice_equal_nocase(other->name, f->name);
+		if (same && (f->detach || other->detach)) continue;
+		s->field[count++] = s->field[i];
+		if (same && joins) place = count;
 	}
-	if (item.detach) values->at = (char *)item.value.at;
-	else k->pieces = first;
-	item.value.length = (size_t)(values->at - item.value.at);
-	k->item[k->set.count++] = item;
-	if (!item.detach) k->set.octets += item.name.length + item.value.length + sizeof ": \r\n" - 1;
+	bool joined = place > 0;
+	if (!joined) place = count;
+	memmove(&s->field[place + 1], &s->field[place], (count - place) * sizeof *s->field);
+	s->field[place] = (struct set_field){.field = f, .joined = joined};
+	s->fields = count + 1;
 }
 
-/* Makes the set of the matched rules in that many bytes of memory. */
-static void make_set(const struct header_rules *r, unsigned rules, unsigned fields, struct kept_set *k, size_t size) {
-	*k = (struct kept_set){.size = size, .rules = rules};
-	k->item = (struct header_item *)(k + 1);
-	k->piece = (struct header_piece *)(k->item + fields);
-	k->field = (const struct header_field **)(k->piece + fields);
-	k->rule = (uint16_t *)(k->field + fields);
-	memcpy(k->rule, r->matched, rules * sizeof *r->matched);
-	k->set.item = k->item;
-	k->set.line = r->rule[r->matched[rules - 1]].line;
-	char *values = (char *)(k->rule + rules);
-	struct text text = text_begin(values, size - (size_t)(values - (char *)k));
+/* Makes an item of each field and those that are joined to it. */
+static void make_items(struct cached_set *s, struct text *values) {
+	unsigned filled = 0;
+	for (unsigned i = 0, end; i < s->fields; i = end) {
+		const struct header_field *f = s->field[i].field;
+		struct header_item item = {.name = f->name, .value = {.at = values->at}, .detach = f->detach};
+		bool fills = false;
+		for (end = i; end == i || (end < s->fields && s->field[end].joined); end++) {
+			if (end > i) text_add(values, SLICE(", "));
+			text_add(values, s->field[end].field->value);
+			fills |= s->field[end].field->fills;
+		}
+		for (unsigned n = i; fills && n < end; n++) s->field[filled++] = s->field[n];
+		item.detach |= fills;
+		if (item.detach) values->at = (char *)item.value.at;
+		item.value.length = (size_t)(values->at - item.value.at);
+		s->item[s->set.count++] = item;
+		if (!item.detach) s->set.octets += item.name.length + item.value.length + sizeof ": \r\n" - 1;
+	}
+	s->fields = filled;
+}
+
+/* Makes the set of the matched rules, which have so many fields, in that many bytes of memory. */
+static void make_set(const struct header_rules *r, unsigned rules, unsigned fields, struct cached_set *s, size_t size) {
+	*s = (struct cached_set){.size = size, .rules = rules};
+	s->item = (struct header_item *)(s + 1);
+	s->field = (struct set_field *)(s->item + fields);
+	s->rule = (uint16_t *)(s->field + fields);
+	memcpy(s->rule, r->matched, rules * sizeof *r->matched);
+	s->set.item = s->item;
+	s->set.line = r->rule[r->matched[rules - 1]].line;
+	char *values = (char *)(s->rule + rules);
+	struct text text = text_begin(values, size - (size_t)(values - (char *)s));
 	for (unsigned i = 0; i < rules; i++) {
 		const struct header_rule *rule = &r->rule[r->matched[i]];
-		for (unsigned f = 0; f < rule->fields; f++) k->field[k->fields++] = &r->field[rule->first + f];
+		for (unsigned f = 0; f < rule->fields; f++) add_to_set(s, &rule->field[f]);
 	}
-	for (unsigned i = 0; i < fields; i++) {
-		bool joins = !slice_equal_nocase(k->field[i]->name, SLICE("Set-Cookie"));
-		if (!adds_nothing(k, i, joins)) add_item(k, i, joins, &text);
-	}
+	make_items(s, &text);
 }
 
 /* Returns the set of the matched rules, which is made unless it is in the table. */
-static const struct kept_set *set_of(struct header_rules *r, unsigned rules) {
+static const struct cached_set *set_of(struct header_rules *r, unsigned rules) {
 	size_t length = rules * sizeof *r->matched;
 	uint64_t id = hash_octets(r->seed, (struct slice){.at = (const char *)r->matched, .length = length});
-	struct kept_set **place = &r->kept[id % HEADER_SETS_MAX], *k = *place;
-	if (k && k->rules == rules && memcmp(k->rule, r->matched, length) == 0) return k;
+	struct cached_set **place = &r->cached[id % HEADER_SETS_MAX], *s = *place;
+	if (s && s->rules == rules && memcmp(s->rule, r->matched, length) == 0) return s;
 	unsigned fields = 0;
-	size_t values = 0, other = k ? k->size : 0;
+	size_t values = 0, other = s ? s->size : 0;
 	for (unsigned i = 0; i < rules; i++) {
 		fields += r->rule[r->matched[i]].fields;
 		values += r->rule[r->matched[i]].values;
 	}
 	size_t size = set_size(rules, fields, values);
-	bool fits = r->kept_bytes - other + size <= HEADER_SETS_BYTES_MAX;
-	if (fits && (k = malloc(size))) {
+	bool fits = r->cached_bytes - other + size <= HEADER_SETS_BYTES_MAX;
+	if (fits && (s = malloc(size))) {
 		free(*place);
-		*place = k;
-		r->kept_bytes += size - other;
+		*place = s;
+		r->cached_bytes += size - other;
 	} else {
-		k = r->spare;
+		s = r->spare;
 	}
-	make_set(r, rules, fields, k, size);
-	k->set.id = id ? id : 1;
-	return k;
+	make_set(r, rules, fields, s, size);
+	s->set.id = id ? id : 1;
+	return s;
 }
 
 /* --- lines with replaced names --- */
@@ -316,21 +315,20 @@ static void add_value(struct text *t, struct slice value, const struct pattern *
 }
 
 /* Writes the lines of the set that have replaced names. Their patterns are matched once more, for the captures. */
-static void fill_in(struct header_rules *r, const struct kept_set *k, const struct pattern_subject *subject) {
+static void fill_in(struct header_rules *r, const struct cached_set *s, const struct pattern_subject *subject) {
 	static _Thread_local char lines[HEADER_OCTETS_MAX];
 	struct text t = text_begin(lines, sizeof lines);
 	struct pattern_captures captures;
-	unsigned captured = RULES_MAX; /* the rule that they are of */
-	for (unsigned i = 0; i < k->pieces && !t.overflow; i++) {
-		const struct header_field *f = k->piece[i].field;
-		const struct pattern *pattern = &r->rule[f->rule].pattern;
-		if (!k->piece[i].joined) text_add(&t, f->name);
-		text_add(&t, k->piece[i].joined ? SLICE(", ") : SLICE(": "));
+	const struct header_rule *captured = NULL; /* the rule that they are of */
+	for (unsigned i = 0; i < s->fields && !t.overflow; i++) {
+		const struct header_field *f = s->field[i].field;
+		const struct pattern *pattern = &f->rule->pattern;
+		if (!s->field[i].joined) text_add(&t, f->name);
+		text_add(&t, s->field[i].joined ? SLICE(", ") : SLICE(": "));
 		if (f->fills && f->rule != captured) (void)pattern_match(pattern, subject, &captures); /* as it did before */
 		if (f->fills) captured = f->rule;
-		if (f->fills) add_value(&t, f->value, pattern, &captures);
-		else text_add(&t, f->value);
-		if (i + 1 == k->pieces || !k->piece[i + 1].joined) text_add(&t, SLICE("\r\n"));
+		add_value(&t, f->value, pattern, &captures);
+		if (i + 1 == s->fields || !s->field[i + 1].joined) text_add(&t, SLICE("\r\n"));
 	}
 	r->filled = t.overflow ? (struct slice){.length = HEADER_OCTETS_MAX + 1} : text_written(&t);
 }
@@ -349,9 +347,9 @@ const struct header_set *header_rules_match(struct header_rules *r, struct slice
 			r->matched[rules++] = (uint16_t)i;
 	r->filled = (struct slice){0};
 	if (!rules) return NULL;
-	const struct kept_set *k = set_of(r, rules);
-	if (k->pieces) fill_in(r, k, &subject);
-	return &k->set;
+	const struct cached_set *s = set_of(r, rules);
+	if (s->fields) fill_in(r, s, &subject);
+	return &s->set;
 }
 
 /* --- sets --- */
@@ -374,10 +372,9 @@ static bool take_until(struct slice *value, struct slice word) {
 static bool is_long(struct slice value, struct slice name) {
 	while (take_until(&value, name)) {
 		unsigned seconds = 0;
-		for (size_t i = value.length && value.at[0] == '"'; i < value.length && seconds <= HEADER_BRIEF_S; i++) {
-			if (value.at[i] < '0' || value.at[i] > '9') break;
-			seconds = seconds * 10 + (unsigned)(value.at[i] - '0');
-		}
+		(void)text_skip(&value, SLICE("\""));
+		for (; value.length && text_is_digit(value.at[0]) && seconds <= HEADER_BRIEF_S; slice_drop(&value, 1))
+			seconds = seconds * 10 + (unsigned)(value.at[0] - '0');
 		if (seconds > HEADER_BRIEF_S) return true;
 	}
 	return false;

@@ -59,11 +59,11 @@ bool header_named(const struct header_item *item, const char *name);
 
 struct header_rules;
 
-/* Returns NULL, which is reported, too, if there is no memory or the text is too large. The text need not outlive the
- * call. */
-struct header_rules *header_rules_parse(struct slice text, struct rules_report *report);
+/* Returns the struct header_rules of a text. NULL, which is reported, too: there is no memory, or the text is too
+ * large. The text need not outlive the call. */
+void *header_rules_parse(struct slice text, struct rules_report *report);
 
-void header_rules_free(struct header_rules *rules);
+void header_rules_free(void *header_rules); /* NULL is allowed */
 
 /* Returns the fields for a request of that authority (absent, or with a port) and path (decoded as path_decode() does,
  * with a '/' in front), or NULL if there are none. They are the rules', until the next call. One thread at a time. */

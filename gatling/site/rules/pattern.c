@@ -8,6 +8,7 @@
 #include "gatling/base/hash.h"
 #include "gatling/base/text.h"
 #include "gatling/http/chars.h"
+#include "gatling/http/path.h"
 
 #define NO_MATCH SIZE_MAX
 
@@ -63,14 +64,12 @@ static const char *add_capture(struct pattern_parts *p, enum token_type type, st
 	return NULL;
 }
 
-/* Takes a percent-encoded octet off the front. */
+/* Decodes the percent-encoded octet at the front, and takes all but its last digit off. */
 static const char *take_encoded(struct slice *rest, char *octet) {
-	int high = rest->length > 2 ? scan_fromhex((unsigned char)rest->at[1]) : -1;
-	int low = rest->length > 2 ? scan_fromhex((unsigned char)rest->at[2]) : -1;
-	if (high < 0 || low < 0) return "its percent-encoding is broken";
-	*octet = (char)(high * 16 + low);
+	if (!path_is_encoded(*rest)) return "its percent-encoding is broken";
+	*octet = (char)(scan_fromhex((unsigned char)rest->at[1]) * 16 + scan_fromhex((unsigned char)rest->at[2]));
 	if (*octet == '/' || *octet == '\0') return "it has an encoded '/' or NUL, which no path has";
-	slice_drop(rest, 3);
+	slice_drop(rest, 2);
 	return NULL;
 }
 
@@ -79,18 +78,18 @@ struct slice pattern_placeholder(struct slice text) {
 	if (!text.length || text.at[0] != ':') return name;
 	for (name.at++; name.length + 1 < text.length; name.length++) {
 		char c = text_lower(name.at[name.length]);
-		if ((c < 'a' || c > 'z') && (name.length == 0 || ((c < '0' || c > '9') && c != '_'))) break;
+		if ((c < 'a' || c > 'z') && (name.length == 0 || (!text_is_digit(c) && c != '_'))) break;
 	}
 	return name;
 }
 
 /* Takes the host of a URL with its port off the front, and adds it without port and without the dot of the root. */
 static const char *add_host(struct pattern_parts *p, struct slice *rest) {
-	const char *slash = memchr(rest->at, '/', rest->length), *wrong = NULL;
-	struct slice host = {.at = rest->at, .length = slash ? (size_t)(slash - rest->at) : rest->length};
+	const char *wrong = NULL;
+	struct slice host = slice_first(*rest, slice_until(*rest, '/'));
 	slice_drop(rest, host.length);
 	size_t n = host.length;
-	while (n && host.at[n - 1] >= '0' && host.at[n - 1] <= '9') n--;
+	while (n && text_is_digit(host.at[n - 1])) n--;
 	if (n && host.at[n - 1] == ':') host.length = n - 1;
 	if (slice_ends(host, SLICE("."))) host.length--;
 	if (!host.length) return "it has no host";
@@ -110,15 +109,10 @@ static const char *add_path(struct pattern_parts *p, struct slice rest, enum pat
 	while (rest.length && !wrong) {
 		struct slice name = pattern_placeholder(rest);
 		char c = rest.at[0];
-		if (c == '%') {
-			wrong = take_encoded(&rest, &c);
-			if (!wrong) wrong = add_octet(p, c);
-			continue;
-		}
 		if (c == '*') p->splat = p->tokens;
-		if (name.length) wrong = add_capture(p, TOKEN_NAME, name);
-		else if (c == '*') wrong = add_capture(p, TOKEN_SPLAT, SLICE("splat"));
-		else wrong = add_octet(p, c);
+		if (c == '*') wrong = add_capture(p, TOKEN_SPLAT, SLICE("splat"));
+		else if (name.length) wrong = add_capture(p, TOKEN_NAME, name);
+		else if (c != '%' || !(wrong = take_encoded(&rest, &c))) wrong = add_octet(p, c);
 		slice_drop(&rest, 1 + name.length);
 	}
 	if (wrong || mode == PATTERN_EXACT) return wrong;
@@ -139,15 +133,7 @@ static const char *check_octets(struct slice text) {
 	return NULL;
 }
 
-size_t pattern_scheme(struct slice text) {
-	static const struct slice scheme[] = {SLICE("http://"), SLICE("https://")};
-	for (int i = 0; i < 2; i++)
-		if (text.length >= scheme[i].length && strncasecmp(text.at, scheme[i].at, scheme[i].length) == 0)
-			return scheme[i].length;
-	return 0;
-}
-
-bool pattern_begins(struct slice text) { return (text.length && text.at[0] == '/') || pattern_scheme(text); }
+bool pattern_begins(struct slice text) { return (text.length && text.at[0] == '/') || host_scheme_length(text); }
 
 /* Returns NULL if there is no memory. Each '*' and ':' of the text makes two tokens at most: itself and the text behind
  * it. The octets are at most those of the text, the name of the splat, and a '/' behind the host and behind the path.
@@ -181,7 +167,7 @@ static void make_key(struct pattern *pattern, enum pattern_mode mode) {
 }
 
 const char *pattern_compile(struct pattern *pattern, struct slice text, enum pattern_mode mode) {
-	size_t scheme = pattern_scheme(text);
+	size_t scheme = host_scheme_length(text);
 	if (!pattern_begins(text)) return "it does not begin with '/', http:// or https://";
 	if (text.length > PATTERN_MAX) return "it is too long";
 	const char *wrong = check_octets(text);

@@ -54,9 +54,6 @@ struct pattern_captures {
 	struct slice value[PATTERN_TOKENS_MAX];
 };
 
-/* Returns the length of http:// or https:// at the start of the text, or 0. */
-size_t pattern_scheme(struct slice text);
-
 /* Returns whether the text begins as a pattern does: with '/' or a scheme. */
 bool pattern_begins(struct slice text);
 

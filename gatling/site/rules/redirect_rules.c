@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "gatling/base/owfat.h"
 #include "gatling/http/path.h"
 #include "gatling/site/rules/pattern.h"
 
@@ -19,8 +20,8 @@ struct redirect_rule {
 	struct pattern pattern;
 	struct slice to;
 	struct redirect_target target;
-	unsigned line, status;
-	unsigned first, parameters;
+	unsigned line, status, parameters;
+	struct redirect_parameter *parameter;
 	bool forced;
 	int next; /* the rule that this one leads to, as far as it is known: see closes_circle() */
 };
@@ -36,7 +37,6 @@ struct redirect_rules {
 
 /* What a rule has matched. */
 struct redirect_match {
-	const struct redirect_rules *rules;
 	const struct redirect_rule *rule;
 	struct pattern_captures captures;
 	struct slice parameter[REDIRECT_PARAMETERS_MAX];
@@ -46,27 +46,19 @@ static bool is_redirect(const struct redirect_rule *rule) { return rule->status 
 
 /* --- parameters of a query --- */
 
-/* Takes the next one off the front of the query. */
-static bool next_parameter(struct slice *query, struct slice *name, struct slice *value) {
-	if (!query->length) return false;
-	*value = rules_take_until(query, '&');
-	*name = rules_take_until(value, '=');
-	return true;
-}
-
-static bool find_parameter(struct slice query, struct slice wanted, struct slice *value) {
-	struct slice name;
+static bool find_parameter(struct slice query, struct slice name, struct slice *value) {
 	if (query.length) slice_drop(&query, 1);
-	while (next_parameter(&query, &name, value))
-		if (slice_equal(name, wanted)) return true;
+	while (query.length) {
+		*value = rules_take_until(&query, '&');
+		if (slice_equal(rules_take_until(value, '='), name)) return true;
+	}
 	return false;
 }
 
 /* Returns whether the query has the parameters of the rule, and fills in their values. */
-static bool match_parameters(const struct redirect_rules *r, const struct redirect_rule *rule, struct slice query,
-							 struct slice *values) {
+static bool match_parameters(const struct redirect_rule *rule, struct slice query, struct slice *values) {
 	for (unsigned i = 0; i < rule->parameters; i++) {
-		const struct redirect_parameter *p = &r->parameter[rule->first + i];
+		const struct redirect_parameter *p = &rule->parameter[i];
 		if (!find_parameter(query, p->name, &values[i])) return false;
 		if (!p->captures && !slice_equal(values[i], p->value)) return false;
 	}
@@ -74,28 +66,18 @@ static bool match_parameters(const struct redirect_rules *r, const struct redire
 }
 
 /* Returns the index of the rule's parameter that has this placeholder for a value, or -1. */
-static int parameter_capture(const struct redirect_rules *r, const struct redirect_rule *rule, struct slice name) {
-	for (unsigned i = 0; i < rule->parameters; i++) {
-		const struct redirect_parameter *p = &r->parameter[rule->first + i];
-		if (p->captures && slice_equal(p->value, name)) return (int)i;
-	}
+static int parameter_capture(const struct redirect_rule *rule, struct slice name) {
+	for (unsigned i = 0; i < rule->parameters; i++)
+		if (rule->parameter[i].captures && slice_equal(rule->parameter[i].value, name)) return (int)i;
 	return -1;
 }
 
 /* Returns whether the pattern or a parameter of the rule has that name. */
-static bool has_name(const struct redirect_rules *r, const struct redirect_rule *rule, struct slice name) {
-	return pattern_capture(&rule->pattern, name) >= 0 || parameter_capture(r, rule, name) >= 0;
+static bool has_name(const struct redirect_rule *rule, struct slice name) {
+	return pattern_capture(&rule->pattern, name) >= 0 || parameter_capture(rule, name) >= 0;
 }
 
 /* --- matching --- */
-
-static bool rule_matches(const struct redirect_rules *r, const struct redirect_rule *rule,
-						 const struct pattern_subject *subject, struct slice query, struct redirect_match *match) {
-	match->rules = r;
-	match->rule = rule;
-	return pattern_match(&rule->pattern, subject, &match->captures) &&
-		   match_parameters(r, rule, query, match->parameter);
-}
 
 /* See struct redirect_filling. */
 static bool find_value(const void *context, struct slice name, struct slice *value, bool *encoded) {
@@ -103,7 +85,7 @@ static bool find_value(const void *context, struct slice name, struct slice *val
 	int i = pattern_capture(&m->rule->pattern, name);
 	*encoded = i < 0;
 	if (i >= 0) *value = m->captures.value[i];
-	else if ((i = parameter_capture(m->rules, m->rule, name)) >= 0) *value = m->parameter[i];
+	else if ((i = parameter_capture(m->rule, name)) >= 0) *value = m->parameter[i];
 	return i >= 0;
 }
 
@@ -118,7 +100,7 @@ static bool leads_to_itself(const struct redirect_match *match, const struct red
 	decoded[0] = '/';
 	if (path_decode(to.path, decoded + 1, &length) != 0) return false;
 	if (!slice_equal((struct slice){.at = decoded, .length = 1 + length}, request->path)) return false;
-	return match_parameters(match->rules, match->rule, to.query, values);
+	return match_parameters(match->rule, to.query, values);
 }
 
 /* Writes the target of the rule that has matched. Returns false if the rule does not apply after all. */
@@ -143,7 +125,9 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 	for (unsigned i = 0; i < r->rules; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
 		if (forced_only && !rule->forced) continue;
-		if (!rule_matches(r, rule, &subject, request->query, &match)) continue;
+		match.rule = rule;
+		if (!pattern_match(&rule->pattern, &subject, &match.captures)) continue;
+		if (!match_parameters(rule, request->query, match.parameter)) continue;
 		if (!fill_in(&match, request, buffer, &result->target)) continue;
 		result->status = (int)rule->status;
 		result->forced = rule->forced;
@@ -164,7 +148,7 @@ static bool is_literal(const struct redirect_rule *rule, struct slice *host) {
 static int successor(const struct redirect_rules *r, const struct redirect_rule *from) {
 	char buffer[REDIRECT_TARGET_MAX], decoded[1 + REDIRECT_TARGET_MAX] = "/", other[REDIRECT_TARGET_MAX];
 	struct pattern_subject subject;
-	struct redirect_match match = {.rules = r, .rule = from};
+	struct redirect_match match = {.rule = from};
 	struct redirect_request next = {0};
 	struct slice target, host;
 	size_t length;
@@ -207,12 +191,11 @@ static int closes_circle(struct redirect_rules *r) {
 
 /* Takes the next word off the front. Returns false at the end, or where a comment begins. */
 static bool next_word(struct slice *line, struct slice *word) {
-	size_t n = 0;
 	*line = slice_trim(*line);
 	if (!line->length || line->at[0] == '#') return false;
-	while (n < line->length && line->at[n] != ' ' && line->at[n] != '\t') n++;
-	*word = (struct slice){.at = line->at, .length = n};
-	slice_drop(line, n);
+	*word = slice_first(*line, slice_until(*line, ' '));
+	word->length = slice_until(*word, '\t');
+	slice_drop(line, word->length);
 	return true;
 }
 
@@ -227,8 +210,7 @@ static bool parse_from(struct redirect_rules *r, struct redirect_rule *rule, str
 	return true;
 }
 
-static bool parse_parameter(struct redirect_rules *r, struct redirect_rule *rule, struct slice word,
-							struct rules_error *error) {
+static bool parse_parameter(struct redirect_rule *rule, struct slice word, struct rules_error *error) {
 	struct redirect_parameter p = {.value = word};
 	const char *wrong = NULL;
 	p.name = rules_take_until(&p.value, '=');
@@ -239,24 +221,23 @@ static bool parse_parameter(struct redirect_rules *r, struct redirect_rule *rule
 	p.captures = name.length && name.length + 1 == p.value.length;
 	if (p.captures) p.value = name;
 	for (unsigned i = 0; i < rule->parameters; i++)
-		if (slice_equal(r->parameter[rule->first + i].name, p.name)) wrong = "is there twice";
-	if (p.captures && has_name(r, rule, p.value)) wrong = "has a name that is there twice";
+		if (slice_equal(rule->parameter[i].name, p.name)) wrong = "is there twice";
+	if (p.captures && has_name(rule, p.value)) wrong = "has a name that is there twice";
 	if (memchr(word.at, '&', word.length)) wrong = "has a '&': write each parameter as a word of its own";
 	if (rule->parameters == REDIRECT_PARAMETERS_MAX) wrong = "is one parameter too many";
 	if (wrong) return rules_fail(error, error->line, "'%.*s' %s", RULES_SHOWN(word), wrong);
-	r->parameter[r->parameters++] = p;
-	rule->parameters++;
+	rule->parameter[rule->parameters++] = p;
 	return true;
 }
 
-static bool check_to(const struct redirect_rules *r, const struct redirect_rule *rule, struct rules_error *error) {
+static bool check_to(const struct redirect_rule *rule, struct rules_error *error) {
 	const char *wrong = redirect_target_check(rule->to);
 	if (rule->target.authority.at && !is_redirect(rule))
 		wrong = "is a URL, which gatling does not fetch: write a path, or redirect there with 301 or 302";
 	if (wrong) return rules_fail(error, error->line, "'%.*s' %s", RULES_SHOWN(rule->to), wrong);
 	for (struct slice rest = rule->to; rest.length; slice_drop(&rest, 1)) {
 		struct slice name = pattern_placeholder(rest);
-		if (name.length && !has_name(r, rule, name))
+		if (name.length && !has_name(rule, name))
 			return rules_fail(error, error->line, "nothing before '%.*s' has the name :%.*s (a ':' as text is %%3A)",
 							  RULES_SHOWN(rule->to), RULES_SHOWN(name));
 	}
@@ -264,17 +245,11 @@ static bool check_to(const struct redirect_rules *r, const struct redirect_rule 
 }
 
 static bool parse_status(struct redirect_rule *rule, struct slice word, struct rules_error *error) {
-	static const unsigned known[] = {200, 301, 302, 303, 307, 308, 404, 410};
-	struct slice digits = word;
+	struct slice known = SLICE("200, 301, 302, 303, 307, 308, 404, 410"), status, digits = word;
 	rule->forced = slice_ends(word, SLICE("!"));
 	if (rule->forced) digits.length--;
-	rule->status = 0;
-	for (size_t i = 0; i < digits.length && digits.length == 3; i++) {
-		if (digits.at[i] < '0' || digits.at[i] > '9') break;
-		rule->status = rule->status * 10 + (unsigned)(digits.at[i] - '0');
-	}
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		if (rule->status == known[i]) return true;
+	while (slice_next_element(&known, &status))
+		if (slice_equal(status, digits)) return scan_uint(status.at, &rule->status) > 0;
 	return rules_fail(error, error->line,
 					  "'%.*s' is not a status for a rule: use 200, 301, 302, 303, 307, 308, 404 or 410",
 					  RULES_SHOWN(word));
@@ -295,15 +270,14 @@ static bool parse_rest(struct redirect_rule *rule, struct slice line, struct rul
 }
 
 /* Parses what follows `from`. */
-static bool parse_words(struct redirect_rules *r, struct redirect_rule *rule, struct slice line,
-						struct rules_error *error) {
+static bool parse_words(struct redirect_rule *rule, struct slice line, struct rules_error *error) {
 	while (next_word(&line, &rule->to)) {
 		if (!pattern_begins(rule->to)) {
-			if (!parse_parameter(r, rule, rule->to, error)) return false;
+			if (!parse_parameter(rule, rule->to, error)) return false;
 			continue;
 		}
 		rule->target = redirect_target_split(rule->to);
-		return parse_rest(rule, line, error) && check_to(r, rule, error);
+		return parse_rest(rule, line, error) && check_to(rule, error);
 	}
 	return rules_fail(error, error->line, "the rule has no path or URL to go to");
 }
@@ -319,15 +293,16 @@ static bool add_rule(struct redirect_rules *r, const struct redirect_rule *rule,
 
 static bool add_line(void *rules, struct slice line, struct rules_error *error) {
 	struct redirect_rules *r = rules;
-	struct redirect_rule rule = {.line = error->line, .status = 301, .first = r->parameters, .next = NO_RULE};
+	struct redirect_rule rule = {
+		.line = error->line, .status = 301, .parameter = r->parameter + r->parameters, .next = NO_RULE};
 	struct slice from = {0};
 	(void)next_word(&line, &from);
 	if (r->rules == RULES_MAX) return rules_fail(error, error->line, "there are more than %d rules", RULES_MAX);
 	if (!parse_from(r, &rule, from, error)) return false;
-	if (parse_words(r, &rule, line, error) && add_rule(r, &rule, error)) return true;
-	pattern_free(&rule.pattern);
-	r->parameters = rule.first;
-	return false;
+	bool added = parse_words(&rule, line, error) && add_rule(r, &rule, error);
+	if (added) r->parameters += rule.parameters;
+	else pattern_free(&rule.pattern);
+	return added;
 }
 
 static bool begin(void *rules, struct slice copy, unsigned lines) {
@@ -341,7 +316,7 @@ static bool begin(void *rules, struct slice copy, unsigned lines) {
 	return r->rule && r->parameter;
 }
 
-struct redirect_rules *redirect_rules_parse(struct slice text, struct rules_report *report) {
+void *redirect_rules_parse(struct slice text, struct rules_report *report) {
 	struct redirect_rules *r = calloc(1, sizeof *r);
 	if (r) r->report = report;
 	if (rules_read(r, text, begin, add_line, report)) return r;
@@ -349,7 +324,8 @@ struct redirect_rules *redirect_rules_parse(struct slice text, struct rules_repo
 	return NULL;
 }
 
-void redirect_rules_free(struct redirect_rules *r) {
+void redirect_rules_free(void *redirect_rules) {
+	struct redirect_rules *r = redirect_rules;
 	if (!r) return;
 	for (unsigned i = 0; i < r->rules; i++) pattern_free(&r->rule[i].pattern);
 	free(r->parameter);

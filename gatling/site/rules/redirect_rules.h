@@ -45,11 +45,11 @@ struct redirect {
 	struct slice target;
 };
 
-/* Returns NULL, which is reported, too, if there is no memory or the text is too large. The text need not outlive the
- * call. */
-struct redirect_rules *redirect_rules_parse(struct slice text, struct rules_report *report);
+/* Returns the struct redirect_rules of a text. NULL, which is reported, too: there is no memory, or the text is too
+ * large. The text need not outlive the call. */
+void *redirect_rules_parse(struct slice text, struct rules_report *report);
 
-void redirect_rules_free(struct redirect_rules *rules);
+void redirect_rules_free(void *redirect_rules); /* NULL is allowed */
 
 /* Returns whether a rule applies, and fills in *result for the first one in the file; with forced_only (there is a
  * file) for the first forced one. Skips a rule whose target does not fit into the buffer (REDIRECT_TARGET_MAX bytes) or

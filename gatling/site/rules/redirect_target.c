@@ -8,21 +8,22 @@
 
 static bool is_one_of(char c, const char *set) { return c && strchr(set, c); }
 
-/* Takes the octets before the first of the set off the front of the text, and returns them. */
-static struct slice take_until(struct slice *text, const char *set) {
-	struct slice part = {.at = text->at, .length = 0};
-	while (part.length < text->length && !is_one_of(part.at[part.length], set)) part.length++;
-	slice_drop(text, part.length);
-	return part;
+/* Takes what begins with the first c off the end of the text. Returns it, or an absent slice if there is no c. */
+static struct slice take_from(struct slice *text, char c) {
+	size_t n = slice_until(*text, c);
+	struct slice end = n < text->length ? slice_rest(*text, n) : (struct slice){0};
+	text->length = n;
+	return end;
 }
 
 struct redirect_target redirect_target_split(struct slice text) {
-	struct redirect_target t = {.scheme = {.at = text.at, .length = pattern_scheme(text)}};
-	slice_drop(&text, t.scheme.length);
-	if (t.scheme.length) t.authority = take_until(&text, "/?#");
-	t.path = take_until(&text, "?#");
-	if (text.length && text.at[0] == '?') t.query = take_until(&text, "#");
-	if (text.length) t.fragment = text;
+	struct redirect_target t = {.fragment = take_from(&text, '#')};
+	t.query = take_from(&text, '?');
+	t.scheme = slice_first(text, host_scheme_length(text));
+	t.path = slice_rest(text, t.scheme.length);
+	if (!t.scheme.length) return t;
+	t.authority = slice_first(t.path, slice_until(t.path, '/'));
+	slice_drop(&t.path, t.authority.length);
 	return t;
 }
 

@@ -33,19 +33,13 @@ bool rules_next_line(struct slice *rest, struct slice *line) {
 	return true;
 }
 
-static unsigned count_lines(struct slice text) {
-	unsigned lines = 0;
-	for (struct slice line; rules_next_line(&text, &line);) lines++;
-	return lines;
-}
-
 static bool add_lines(void *rules, struct slice text, rules_add *add, struct rules_report *report,
 					  struct rules_error *error) {
 	for (unsigned number = 1; rules_next_line(&text, &error->whole); number++) {
 		error->line = number;
 		if (!error->whole.length || error->whole.at[0] == '#' || add(rules, error->whole, error)) continue;
 		if (!error->line) return false;
-		report->tell(report, error);
+		if (report->tell) report->tell(report, error);
 	}
 	return true;
 }
@@ -56,12 +50,14 @@ bool rules_read(void *rules, struct slice text, rules_begin *begin, rules_add *a
 	struct slice copy = rules_text(text);
 	char *memory = rules && fits ? malloc(copy.length + 1) : NULL;
 	if (memory) {
+		unsigned lines = 1;
 		(void)text_copy(memory, copy);
 		copy.at = memory;
-		if (begin(rules, copy, count_lines(copy)) && add_lines(rules, copy, add, report, &error)) return true;
+		for (size_t i = 0; i < copy.length; i++) lines += memory[i] == '\n';
+		if (begin(rules, copy, lines) && add_lines(rules, copy, add, report, &error)) return true;
 	}
 	if (fits) (void)rules_no_memory(&error);
 	else (void)rules_fail(&error, 0, "the file is too large: more than %d bytes", RULES_TEXT_MAX);
-	report->tell(report, &error);
+	if (report->tell) report->tell(report, &error);
 	return false;
 }

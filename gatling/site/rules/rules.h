@@ -20,7 +20,7 @@ struct rules_error {
 
 /* What a file of rules reports to and asks of the program that reads it. To be embedded in a larger struct. */
 struct rules_report {
-	/* Is called for each line that is ignored. */
+	/* Is called for each line that is ignored. NULL: nothing is. */
 	void (*tell)(struct rules_report *report, const struct rules_error *error);
 	/* Returns whether the site has a file for a path (decoded, with a '/' in front), which takes precedence over rules.
 	 * NULL: it has none. */

@@ -45,8 +45,8 @@ void text_file_complain(const struct text_file *f, const char *path, unsigned li
 
 struct good_text {
 	struct good_text *next;
-	char *text;
 	size_t length;
+	char *text; /* behind the path */
 	char path[];
 };
 
@@ -55,14 +55,6 @@ enum { GOOD_BUCKETS = 256 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct good_text *bucket[GOOD_BUCKETS]; /* guarded by the mutex */
 
-static char *copy(const char *text, size_t length) {
-	char *copied = malloc(length + 1);
-	if (!copied) return NULL;
-	memcpy(copied, text, length);
-	copied[length] = '\0';
-	return copied;
-}
-
 /* Returns the link to the text of a path, or where that would be added. With the mutex locked. */
 static struct good_text **find_good(const char *path) {
 	struct good_text **link = &bucket[hash_octets(0, slice_of(path)) % GOOD_BUCKETS];
@@ -70,28 +62,18 @@ static struct good_text **find_good(const char *path) {
 	return link;
 }
 
-static void forget_good(struct good_text **link) {
-	struct good_text *g = *link;
-	if (!g) return;
-	*link = g->next;
-	free(g->text);
-	free(g);
-}
-
 void text_file_good(const char *path, const char *text, size_t length) {
 	size_t path_size = strlen(path) + 1;
-	struct good_text *g = text ? malloc(sizeof *g + path_size) : NULL;
-	if (text && (!g || !(g->text = copy(text, length)))) {
-		free(g);
-		return;
-	}
+	struct good_text *g = text ? malloc(sizeof *g + path_size + length) : NULL;
+	if (text && !g) return;
 	pthread_mutex_lock(&mutex);
-	struct good_text **link = find_good(path);
-	forget_good(link);
+	struct good_text **link = find_good(path), *before = *link;
+	if (before) *link = before->next;
+	free(before);
 	if (g) {
-		g->length = length;
+		*g = (struct good_text){.next = *link, .length = length, .text = g->path + path_size};
 		memcpy(g->path, path, path_size);
-		g->next = *link;
+		memcpy(g->text, text, length);
 		*link = g;
 	}
 	pthread_mutex_unlock(&mutex);
@@ -100,8 +82,9 @@ void text_file_good(const char *path, const char *text, size_t length) {
 char *text_file_last_good(const char *path, size_t *length) {
 	pthread_mutex_lock(&mutex);
 	const struct good_text *g = *find_good(path);
-	char *text = g ? copy(g->text, g->length) : NULL;
-	*length = text ? g->length : 0;
+	char *text = g ? malloc(g->length + 1) : NULL;
+	if (text) memcpy(text, g->text, *length = g->length);
+	if (text) text[g->length] = '\0';
 	pthread_mutex_unlock(&mutex);
 	return text;
 }
