@@ -299,7 +299,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_VERSION: print_version();
 		case ':': refuse("option '%s' needs a value", argv[optind - 1]);
 		default:
-			if (optopt && strchr(short_options, optopt)) refuse("option '%s' takes no value", argv[optind - 1]);
+			if (optopt >= LONG_SYMLINKS || (optopt && strchr(short_options, optopt)))
+				refuse("option '%s' takes no value", argv[optind - 1]);
 			if (optopt) refuse("unknown option '-%c'", optopt);
 			refuse("unknown option '%s'", argv[optind - 1]);
 		}
