@@ -145,15 +145,6 @@ static int open_first(struct listen_address *p) {
 	return open_tcp(p, true);
 }
 
-static int start_listening(int fd) {
-	if (listen(fd, BACKLOG) == -1) return -1;
-	return fcntl(fd, F_SETFL, O_NONBLOCK) == -1 || fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 ? -1 : 0;
-}
-
-static void close_listeners(struct worker *w, unsigned from) {
-	while (w->listeners > from) close(w->listener[--w->listeners].fd);
-}
-
 /* Opens a socket for each worker. Returns -1 with errno. */
 static int open_address(const struct options *o, struct listen_address *p, bool secure, struct worker *workers) {
 	int first = -1;
@@ -166,7 +157,9 @@ static int open_address(const struct options *o, struct listen_address *p, bool 
 		else if (PLATFORM_REUSEPORT && !is_unix(p)) fd = open_tcp(p, true);
 		else fd = dup(first);
 		if (fd != -1 && o->defer_accept) platform_defer_accept(fd, DEFER_S);
-		if (fd == -1 || start_listening(fd) == -1) return fail(fd);
+		if (fd == -1 || listen(fd, BACKLOG) == -1 || fcntl(fd, F_SETFL, O_NONBLOCK) == -1 ||
+			fcntl(fd, F_SETFD, FD_CLOEXEC) == -1)
+			return fail(fd);
 		unsigned port = is_unix(p) ? 0 : ntohs(*port_in(p));
 		w->listener[w->listeners++] =
 			(struct listener){.kind = COOKIE_LISTENER, .fd = fd, .port = port, .secure = secure, .address = p->text};
@@ -215,7 +208,8 @@ int listen_open(const struct options *o, bool https, struct worker *workers) {
 	if (!https || open_all(o, true, workers) == 0) return 0;
 	if (o->tls.https == HTTPS_ON) return -1;
 	fputs("gatling: going on without HTTPS\n", stderr);
-	for (int n = 0; n < o->workers; n++) close_listeners(&workers[n], plain);
+	for (struct worker *w = workers; w < workers + o->workers; w++)
+		while (w->listeners > plain) close(w->listener[--w->listeners].fd);
 	return 0;
 }
 
