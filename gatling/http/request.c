@@ -313,7 +313,7 @@ int request_parse(struct request *r, const char *buffer, size_t length) {
 		else if (line.length) error = ++fields > FIELDS_MAX ? -431 : parse_field(r, line);
 		else break;
 	}
-	if (error || (error = check_host(r)) || (error = parse_framing(r)) || (error = parse_expect(r))) return error;
+	if (error || (error = check_host(r)) || (error = request_end(r))) return error;
 	parse_connection(r);
 	return (int)(rest.at - buffer);
 }
