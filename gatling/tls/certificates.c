@@ -176,11 +176,11 @@ static int warn_s(const X509 *certificate) {
 	return third < CERTIFICATE_WARN_S ? (int)third : CERTIFICATE_WARN_S;
 }
 
-void certificates_dates(const struct certificates *set, void (*tell)(const char *origin, const char *what)) {
+void certificates_dates(const struct certificates *set, void (*report)(const char *origin, const char *what)) {
 	char text[CERTIFICATE_ERROR];
 	for (unsigned i = 0; i < set->pairs; i++)
 		if (!is_valid(set->pair[i]->certificate, warn_s(set->pair[i]->certificate), text))
-			tell(set->pair[i]->origin, text);
+			report(set->pair[i]->origin, text);
 }
 
 bool certificates_keep(struct certificates *set, const struct certificates *last, const char *origin) {
@@ -370,10 +370,10 @@ static SSL_CTX *find(const struct certificates *set, const char *name) {
 	return found ? set->group[found->group].context : NULL;
 }
 
-SSL_CTX *certificates_find(const struct certificates *set, const char *asked) {
+SSL_CTX *certificates_find(const struct certificates *set, const char *server_name) {
 	char name[HOST_MAX + 1];
 	size_t n = 0;
-	for (; asked[n] && n < HOST_MAX; n++) name[n] = text_lower(asked[n]);
+	for (; server_name[n] && n < HOST_MAX; n++) name[n] = text_lower(server_name[n]);
 	if (n && name[n - 1] == '.') n--;
 	name[n] = '\0';
 	SSL_CTX *context = find(set, name);
