@@ -28,8 +28,7 @@ static void check_site(struct sites *sites, const char *name) {
 	(void)sites_find(sites, host, colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0, 0);
 }
 
-static int check_sites(const struct options *o, const struct docroot *docroot) {
-	struct basic_auth *auth = basic_auth_new(docroot, NULL);
+static int check_sites(const struct options *o, const struct docroot *docroot, struct basic_auth *auth) {
 	struct sites *sites = auth ? sites_new(docroot, auth, o->site.vhosts) : NULL;
 	DIR *root = sites ? opendir(".") : NULL;
 	if (sites) (void)sites_find(sites, (struct slice){0}, 0, 0);
@@ -37,8 +36,7 @@ static int check_sites(const struct options *o, const struct docroot *docroot) {
 		check_site(sites, entry->d_name);
 	int result = root ? 0 : notice_cannot("check", o->root, strerror(errno));
 	if (root) closedir(root);
-	if (sites) sites_free(sites);
-	if (auth) basic_auth_free(auth);
+	sites_free(sites);
 	return result;
 }
 
@@ -83,14 +81,12 @@ static int check_file(const char *at, const struct stat *st, int type, struct FT
 	return 0;
 }
 
-static int check_files(const struct options *o, const struct docroot *docroot) {
+static int check_files(const struct options *o, const struct docroot *docroot, struct basic_auth *auth) {
 	walked.docroot = docroot;
-	if (!(walked.auth = basic_auth_new(docroot, NULL))) return notice_cannot("check", o->root, strerror(ENOMEM));
+	walked.auth = auth;
 	int flags = docroot->symlinks_inside ? FTW_PHYS : 0; /* else links are followed, as when files are served */
-	int result =
-		nftw(".", check_file, WALK_DESCRIPTORS, flags) == 0 ? 0 : notice_cannot("check", o->root, strerror(errno));
-	basic_auth_free(walked.auth);
-	return result;
+	bool done = auth && nftw(".", check_file, WALK_DESCRIPTORS, flags) == 0;
+	return done ? 0 : notice_cannot("check", o->root, strerror(errno));
 }
 
 /* --- certificates --- */
@@ -120,8 +116,10 @@ int check(const struct options *o) {
 		(void)notice_cannot("check", o->root, strerror(errno));
 		return 1;
 	}
-	if (check_sites(o, &docroot) == -1) result = -1;
-	if (check_files(o, &docroot) == -1) result = -1;
+	struct basic_auth *auth = basic_auth_new(&docroot, NULL);
+	if (check_sites(o, &docroot, auth) == -1) result = -1;
+	if (check_files(o, &docroot, auth) == -1) result = -1;
+	basic_auth_free(auth);
 	close(docroot.root);
 	if (fflush(stdout) != 0) result = notice_cannot("write to stdout", NULL, strerror(errno));
 	return result == -1 || notices() > 0;

@@ -32,28 +32,40 @@ enum { DEFER_S = 1 };
 struct listen_address {
 	const char *text; /* as on the command line; NULL: all addresses */
 	bool dual_stack;
-	struct sockaddr_storage address;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in ipv4;
+		struct sockaddr_in6 ipv6;
+		struct sockaddr_un local;
+	} address;
 	socklen_t length;
 };
+
+static bool is_unix(const struct listen_address *p) { return p->address.any.sa_family == AF_UNIX; }
+
+/* Returns where the port of an address is, which is not that of a unix socket. */
+static in_port_t *port_in(struct listen_address *p) {
+	return p->address.any.sa_family == AF_INET ? &p->address.ipv4.sin_port : &p->address.ipv6.sin6_port;
+}
 
 /* Prints an error. Returns -1. */
 static int cannot_listen(const struct listen_address *p, int port, const char *reason) {
 	const char *hint = errno == EACCES && port && port < IPPORT_RESERVED ? " (below 1024 only root's; as -p 8000)" : "";
 	char text[LISTEN_TEXT_MAX], why[LISTEN_TEXT_MAX];
-	if (p->address.ss_family == AF_UNIX) return notice_cannot("listen on", p->text, reason);
+	if (is_unix(p)) return notice_cannot("listen on", p->text, reason);
 	snprintf(text, sizeof text, "%s port %d", p->text ? p->text : "*", port);
 	snprintf(why, sizeof why, "%s%s", reason, hint);
 	return notice_cannot("listen on", text, why);
 }
 
 static int parse_unix(struct listen_address *p) {
-	struct sockaddr_un *un = (struct sockaddr_un *)&p->address;
+	struct sockaddr_un *address = &p->address.local;
 	const char *path = p->text + strlen("unix:");
-	un->sun_family = AF_UNIX;
-	p->length = sizeof *un;
+	address->sun_family = AF_UNIX;
+	p->length = sizeof *address;
 	if (!*path) return cannot_listen(p, 0, "the path is missing");
-	if (strlen(path) >= sizeof un->sun_path) return cannot_listen(p, 0, "the path is too long");
-	memcpy(un->sun_path, path, strlen(path) + 1);
+	if (strlen(path) >= sizeof address->sun_path) return cannot_listen(p, 0, "the path is too long");
+	memcpy(address->sun_path, path, strlen(path) + 1);
 	return 0;
 }
 
@@ -84,28 +96,26 @@ static int fail(int fd) {
 }
 
 static int open_tcp(const struct listen_address *p, bool reuseport) {
-	int fd = socket(p->address.ss_family, SOCK_STREAM, 0);
+	int fd = socket(p->address.any.sa_family, SOCK_STREAM, 0);
 	if (fd == -1) return -1;
-	bool ipv6 = p->address.ss_family == AF_INET6;
+	bool ipv6 = p->address.any.sa_family == AF_INET6;
 	/* accepted sockets inherit the options, which saves calls; responses are sent whole, so Nagle is of no use */
 	if (set(fd, SOL_SOCKET, SO_REUSEADDR, 1) == -1 || set(fd, IPPROTO_TCP, TCP_NODELAY, 1) == -1 ||
 		(ipv6 && set(fd, IPPROTO_IPV6, IPV6_V6ONLY, !p->dual_stack) == -1) ||
-		(reuseport && set(fd, SOL_SOCKET, PLATFORM_REUSEPORT, 1) == -1) ||
-		bind(fd, (const struct sockaddr *)&p->address, p->length) == -1)
+		(reuseport && set(fd, SOL_SOCKET, PLATFORM_REUSEPORT, 1) == -1) || bind(fd, &p->address.any, p->length) == -1)
 		return fail(fd);
 	return fd;
 }
 
 /* Removes a socket file on which no process listens any more. */
 static void remove_stale(const struct listen_address *p) {
-	const struct sockaddr_un *un = (const struct sockaddr_un *)&p->address;
+	const char *path = p->address.local.sun_path;
 	struct stat st;
-	if (lstat(un->sun_path, &st) == -1 || !S_ISSOCK(st.st_mode)) return;
+	if (lstat(path, &st) == -1 || !S_ISSOCK(st.st_mode)) return;
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	if (fd == -1) return;
-	if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0 && connect(fd, (const struct sockaddr *)un, p->length) == -1 &&
-		errno == ECONNREFUSED)
-		unlink(un->sun_path);
+	if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0 && connect(fd, &p->address.any, p->length) == -1 && errno == ECONNREFUSED)
+		unlink(path);
 	close(fd);
 }
 
@@ -113,50 +123,26 @@ static int open_unix(const struct listen_address *p) {
 	remove_stale(p);
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	if (fd == -1) return -1;
-	if (bind(fd, (const struct sockaddr *)&p->address, p->length) == -1) return fail(fd);
 	/* any local user may connect, as to a port */
-	if (chmod(((const struct sockaddr_un *)&p->address)->sun_path, 0666) == -1) return fail(fd);
-	return fd;
+	bool open = bind(fd, &p->address.any, p->length) == 0 && chmod(p->address.local.sun_path, 0666) == 0;
+	return open ? fd : fail(fd);
 }
 
 /* Opens the first socket of an address. With SO_REUSEPORT alone a second server would silently share the port, so a
  * socket without it has to get the address first. A port of 0 becomes the one that the system has chosen. */
 static int open_first(struct listen_address *p) {
-	if (p->address.ss_family == AF_UNIX) return open_unix(p);
+	if (is_unix(p)) return open_unix(p);
 	int fd = open_tcp(p, false);
 	if (fd == -1 && p->dual_stack && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) { /* without IPv6 */
-		struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = ((struct sockaddr_in6 *)&p->address)->sin6_port};
 		p->dual_stack = false;
-		memcpy(&p->address, &any, sizeof any);
-		p->length = sizeof any;
+		p->address.ipv4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = *port_in(p)};
+		p->length = sizeof p->address.ipv4;
 		fd = open_tcp(p, false);
 	}
-	if (fd == -1 || getsockname(fd, (struct sockaddr *)&p->address, &p->length) == -1) return fail(fd);
+	if (fd == -1 || getsockname(fd, &p->address.any, &p->length) == -1) return fail(fd);
 	if (!PLATFORM_REUSEPORT) return fd;
 	close(fd);
 	return open_tcp(p, true);
-}
-
-static int start_listening(int fd) {
-	if (listen(fd, BACKLOG) == -1) return -1;
-	return fcntl(fd, F_SETFL, O_NONBLOCK) == -1 || fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 ? -1 : 0;
-}
-
-static unsigned port_of(const struct listen_address *p) {
-	switch (p->address.ss_family) {
-	case AF_INET: return ntohs(((const struct sockaddr_in *)&p->address)->sin_port);
-	case AF_INET6: return ntohs(((const struct sockaddr_in6 *)&p->address)->sin6_port);
-	default: return 0;
-	}
-}
-
-static void close_listeners(struct worker *w, unsigned from) {
-	while (w->listeners > from) close(w->listener[--w->listeners].fd);
-}
-
-static void set_port(struct listen_address *p, unsigned port) {
-	if (p->address.ss_family == AF_INET) ((struct sockaddr_in *)&p->address)->sin_port = htons((uint16_t)port);
-	else ((struct sockaddr_in6 *)&p->address)->sin6_port = htons((uint16_t)port);
 }
 
 /* Opens a socket for each worker. Returns -1 with errno. */
@@ -168,12 +154,15 @@ static int open_address(const struct options *o, struct listen_address *p, bool 
 		struct worker *w = &workers[n];
 		int fd;
 		if (n == 0) fd = first = open_first(p);
-		else if (PLATFORM_REUSEPORT && p->address.ss_family != AF_UNIX) fd = open_tcp(p, true);
+		else if (PLATFORM_REUSEPORT && !is_unix(p)) fd = open_tcp(p, true);
 		else fd = dup(first);
 		if (fd != -1 && o->defer_accept) platform_defer_accept(fd, DEFER_S);
-		if (fd == -1 || start_listening(fd) == -1) return fail(fd);
-		w->listener[w->listeners++] = (struct listener){
-			.kind = COOKIE_LISTENER, .fd = fd, .port = port_of(p), .secure = secure, .address = p->text};
+		if (fd == -1 || listen(fd, BACKLOG) == -1 || fcntl(fd, F_SETFL, O_NONBLOCK) == -1 ||
+			fcntl(fd, F_SETFD, FD_CLOEXEC) == -1)
+			return fail(fd);
+		unsigned port = is_unix(p) ? 0 : ntohs(*port_in(p));
+		w->listener[w->listeners++] =
+			(struct listener){.kind = COOKIE_LISTENER, .fd = fd, .port = port, .secure = secure, .address = p->text};
 	}
 	return 0;
 }
@@ -181,7 +170,7 @@ static int open_address(const struct options *o, struct listen_address *p, bool 
 /* Opens all addresses of a text that this machine has; with port 0 all get the same one. */
 static int open_addresses(const struct options *o, const char *text, bool secure, struct worker *workers) {
 	int port = secure ? o->tls_port : o->port, error = 0;
-	unsigned chosen = 0;
+	in_port_t chosen = 0;
 	struct listen_address p = {.text = text};
 	if (text && strncmp(text, "unix:", strlen("unix:")) == 0) {
 		if (parse_unix(&p) == -1) return -1;
@@ -194,10 +183,9 @@ static int open_addresses(const struct options *o, const char *text, bool secure
 		if (is_before(found, a)) continue;
 		memcpy(&p.address, a->ai_addr, a->ai_addrlen);
 		p.length = a->ai_addrlen;
-		const struct in6_addr *in6 = &((const struct sockaddr_in6 *)&p.address)->sin6_addr;
-		p.dual_stack = !text || (p.address.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(in6));
-		if (chosen) set_port(&p, chosen);
-		if (open_address(o, &p, secure, workers) == 0) chosen = port_of(&p);
+		p.dual_stack = !text || (a->ai_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&p.address.ipv6.sin6_addr));
+		if (chosen) *port_in(&p) = chosen;
+		if (open_address(o, &p, secure, workers) == 0) chosen = *port_in(&p);
 		else error = errno;
 		if (error && error != EADDRNOTAVAIL && error != EAFNOSUPPORT) break;
 	}
@@ -220,7 +208,8 @@ int listen_open(const struct options *o, bool https, struct worker *workers) {
 	if (!https || open_all(o, true, workers) == 0) return 0;
 	if (o->tls.https == HTTPS_ON) return -1;
 	fputs("gatling: going on without HTTPS\n", stderr);
-	for (int n = 0; n < o->workers; n++) close_listeners(&workers[n], plain);
+	for (struct worker *w = workers; w < workers + o->workers; w++)
+		while (w->listeners > plain) close(w->listener[--w->listeners].fd);
 	return 0;
 }
 
@@ -239,22 +228,22 @@ static bool own_address(char out[INET_ADDRSTRLEN]) {
 	return found;
 }
 
-void listen_describe(const struct options *o, const struct worker *w, char *out, size_t size) {
-	char own[INET_ADDRSTRLEN] = "";
-	bool all = !o->addresses && own_address(own);
-	size_t n = 0;
-	*out = '\0';
-	for (unsigned i = 0; i < w->listeners && n < size; i++) {
+char *listen_describe(const struct options *o, const struct worker *w) {
+	char own[INET_ADDRSTRLEN] = "", *all = NULL;
+	size_t size;
+	FILE *out = open_memstream(&all, &size);
+	if (!out) return NULL;
+	for (unsigned i = 0; i < w->listeners; i++) {
 		const struct listener *l = &w->listener[i], *last = i ? l - 1 : NULL;
-		const char *text = l->address ? l->address : "localhost";
-		const char *format = strchr(text, ':') ? "%s%s://[%s]:%u/" : "%s%s://%s:%u/";
-		const char *space = i ? " " : "", *scheme = l->secure ? "https" : "http";
+		const char *text = l->address ? l->address : "localhost", *scheme = l->secure ? "https" : "http";
 		if (last && l->port && last->address == l->address && last->port == l->port)
 			continue; /* another address of the same name */
-		int written = l->port ? snprintf(out + n, size - n, format, space, scheme, text, l->port)
-							  : snprintf(out + n, size - n, "%s%s", space, text);
-		n += (size_t)written;
-		if (all && n < size) n += (size_t)snprintf(out + n, size - n, " %s://%s:%u/", scheme, own, l->port);
+		if (i) putc(' ', out);
+		if (!l->port) fputs(text, out);
+		else fprintf(out, strchr(text, ':') ? "%s://[%s]:%u/" : "%s://%s:%u/", scheme, text, l->port);
+		if (!o->addresses && (*own || own_address(own))) fprintf(out, " %s://%s:%u/", scheme, own, l->port);
 	}
-	if (!o->addresses && n < size) snprintf(out + n, size - n, " and all other addresses");
+	if (!o->addresses) fputs(" and all other addresses", out);
+	fclose(out);
+	return all;
 }

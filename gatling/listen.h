@@ -10,7 +10,7 @@
  * address cannot be bound. If HTTPS is optional (see options.h) and fails, prints a line and continues without it. */
 int listen_open(const struct options *options, bool https, struct worker *workers);
 
-/* Writes the addresses of the first worker, such as "http://127.0.0.1:8000/ unix:/run/gatling", to out (size bytes). */
-void listen_describe(const struct options *options, const struct worker *worker, char *out, size_t size);
+/* Returns the addresses of a worker as text ("http://127.0.0.1:8000/ unix:/run/gatling"), malloc'd. NULL: ENOMEM. */
+char *listen_describe(const struct options *options, const struct worker *worker);
 
 #endif

@@ -25,8 +25,6 @@
 #include "gatling/workers.h"
 #include "io/io.h"
 
-enum { PLACES_TEXT = 4096 };
-
 /* Opens standard streams that are closed: a file that gets the number of one would get its output. */
 static int open_standard_streams(void) {
 	int fd;
@@ -108,10 +106,10 @@ static void handle_signals(const struct workers *workers, struct log *log, const
 }
 
 static void announce(const struct options *o, struct workers *workers, const char *directory) {
-	char places[PLACES_TEXT];
-	listen_describe(o, workers_array(workers), places, sizeof places);
-	fprintf(stderr, "gatling: serving %s on %s (%s, %d %s)\n", directory, places, io_mechanism(), o->workers,
-			o->workers == 1 ? "worker" : "workers");
+	char *addresses = listen_describe(o, workers_array(workers));
+	fprintf(stderr, "gatling: serving %s on %s (%s, %d %s)\n", directory, addresses ? addresses : "", io_mechanism(),
+			o->workers, o->workers == 1 ? "worker" : "workers");
+	free(addresses);
 }
 
 /* Returns 0, or -1 after printing an error. */

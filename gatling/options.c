@@ -17,7 +17,7 @@
 #include "io/io.h"
 #include "io/version.h"
 
-/* libowfat does not tell its version; the build asks the package manager. */
+/* libowfat does not say its version; the build asks the package manager. */
 #ifndef LIBOWFAT_VERSION
 #define LIBOWFAT_VERSION "(version unknown)"
 #endif
@@ -299,7 +299,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_VERSION: print_version();
 		case ':': refuse("option '%s' needs a value", argv[optind - 1]);
 		default:
-			if (optopt && strchr(short_options, optopt)) refuse("option '%s' takes no value", argv[optind - 1]);
+			if (optopt >= LONG_SYMLINKS || (optopt && strchr(short_options, optopt)))
+				refuse("option '%s' takes no value", argv[optind - 1]);
 			if (optopt) refuse("unknown option '-%c'", optopt);
 			refuse("unknown option '%s'", argv[optind - 1]);
 		}
@@ -312,9 +313,9 @@ void options_parse(struct options *o, int argc, char **argv) {
 	if (o->conn.head_timeout_s == -1)
 		o->conn.head_timeout_s =
 			o->conn.timeout_s && o->conn.timeout_s < HEAD_TIMEOUT_S ? o->conn.timeout_s : HEAD_TIMEOUT_S;
-	bool asked = o->tls.certs || o->tls.cert_dir || o->tls.client_ca || o->strict_sni || o->https_redirect || o->hsts_s;
-	if (asked && o->tls.https == HTTPS_OFF) refuse("--no-https excludes the other options about HTTPS");
-	if (asked) o->tls.https = HTTPS_ON;
+	bool https = o->tls.certs || o->tls.cert_dir || o->tls.client_ca || o->strict_sni || o->https_redirect || o->hsts_s;
+	if (https && o->tls.https == HTTPS_OFF) refuse("--no-https excludes the other options about HTTPS");
+	if (https) o->tls.https = HTTPS_ON;
 	if (o->log == LOG_OFF && o->log_file) refuse("--log-file needs a log");
 	o->site.listings = listings == -1 ? o->site.vhosts != VHOSTS_ONLY : listings;
 }

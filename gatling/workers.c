@@ -5,11 +5,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "gatling/base/notice.h"
 
 struct worker_thread {
 	struct workers *workers;
@@ -92,22 +93,15 @@ int workers_start(struct workers *workers, int root, struct log *log, struct cer
 		m->worker->root = root;
 		m->worker->certificates = certificates;
 		m->worker->kernel_tls = kernel_tls;
-		if (log && !(m->worker->log = log_lines_new(log))) {
-			fprintf(stderr, "gatling: no memory for the log\n");
-			return -1;
-		}
+		if (log && !(m->worker->log = log_lines_new(log))) return notice_cannot("start", "a worker", strerror(ENOMEM));
 		atomic_fetch_add(&workers->running, 1);
 		int error = pthread_create(&m->thread, NULL, run_member, m);
-		if (error) {
-			fprintf(stderr, "gatling: cannot start a worker: %s\n", strerror(error));
-			return -1;
-		}
+		if (error) return notice_cannot("start", "a worker", strerror(error));
 	}
 	for (int i = 0; i < workers->count; i++) {
 		char message;
 		if (read(workers->member[i].control, &message, 1) == 1 && message == CONTROL_READY) continue;
-		fprintf(stderr, "gatling: cannot start a worker: %s\n", strerror(workers->worker[i].error));
-		return -1;
+		return notice_cannot("start", "a worker", strerror(workers->worker[i].error));
 	}
 	for (int i = 0; i < workers->count; i++) close_copies(&workers->worker[i]);
 	return 0;

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 /* Reads the first `size` bytes of a file, whatever its offset. Returns them with a NUL behind, to be freed with free();
- * NULL with errno, EAGAIN if the file is shorter: somebody is writing it. */
+ * NULL with errno, EAGAIN if the file is shorter: it is being written. */
 char *file_read(int fd, size_t size);
 
 /* Reads a regular file of at most `max` bytes in the same way, fills in *st, and closes fd. If fd is -1, returns NULL

@@ -103,20 +103,12 @@ static int compress_all(struct input *in, int level, const atomic_bool *stop, ch
 }
 
 int gzip_compress(const struct gzip_bytes *bytes, const atomic_bool *stop, char **body, uint64_t *size) {
-	struct input in;
-	in.bytes = *bytes;
-	in.fill = NULL;
-	in.offset = 0;
-	return compress_all(&in, GZIP_LEVEL, stop, body, size);
+	return compress_all(&(struct input){.bytes = *bytes}, GZIP_LEVEL, stop, body, size);
 }
 
 int gzip_compress_generated(iob_fill *fill, void *owner, uint64_t length, const atomic_bool *stop, char **body,
 							uint64_t *size) {
-	struct input in;
-	in.bytes = (struct gzip_bytes){.length = length};
-	in.fill = fill;
-	in.owner = owner;
-	in.offset = 0;
+	struct input in = {.bytes.length = length, .fill = fill, .owner = owner};
 	return compress_all(&in, GZIP_LEVEL_ONCE, stop, body, size);
 }
 

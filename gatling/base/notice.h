@@ -12,8 +12,8 @@ enum {
 };
 
 /* Prints a line, unless it was printed before with the same state. state: of the thing that the line is about, which is
- * told again when that changes. Bytes that are not visible ASCII become '?', since others may have chosen them. Returns
- * whether it was printed. Thread-safe. */
+ * reported again when that changes. Bytes that are not visible ASCII become '?', since others may have chosen them.
+ * Returns whether it was printed. Thread-safe. */
 bool notice(uint64_t state, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Prints "gatling: cannot ACTION NAME: REASON" on stderr; NAME may be NULL. Returns -1. */

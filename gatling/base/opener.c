@@ -22,7 +22,7 @@
 struct opener_place {
 	int directory;
 	enum opener_rule rule;
-	char *name;
+	const char *name; /* of the file, if there is one */
 };
 
 struct opener {
@@ -54,40 +54,34 @@ struct opener *opener_new(void) {
 	return o;
 }
 
-int opener_add(struct opener *o, int directory, enum opener_rule rule, const char *name) {
-	char *copy = strdup(name ? name : "");
-	if (o->places == OPENER_PLACES || !copy) {
-		close(directory);
-		free(copy);
-		errno = ENOMEM;
+static bool of_directory(enum opener_rule rule) { return rule == OPENER_PEMS || rule == OPENER_PAIRS; }
+
+int opener_add(struct opener *o, const char *path, enum opener_rule rule, const char **name) {
+	bool whole = of_directory(rule);
+	const char *slash = strrchr(path, '/');
+	*name = whole ? path + strlen(path) : slash ? slash + 1 : path;
+	errno = ENOMEM;
+	char *directory = *name == path ? strdup(".") : strndup(path, (size_t)(*name - path));
+	if (o->places == OPENER_PLACES || !directory) {
+		free(directory);
 		return -1;
 	}
-	o->place[o->places] = (struct opener_place){.directory = directory, .rule = rule, .name = copy};
+	int fd = open(directory, (whole ? O_RDONLY : PLATFORM_PATH) | O_DIRECTORY | O_CLOEXEC);
+	free(directory);
+	if (fd == -1) return -1;
+	o->place[o->places] = (struct opener_place){.directory = fd, .rule = rule, .name = *name};
 	return o->places++;
 }
 
 /* --- the channel --- */
 
-static bool write_all(int fd, const void *data, size_t length) {
-	for (const char *at = data; length;) {
-		ssize_t n = send(fd, at, length, MSG_NOSIGNAL);
-		if (n == -1 && errno == EINTR) continue;
-		if (n <= 0) return false;
-		at += n;
-		length -= (size_t)n;
-	}
-	return true;
+/* Neither side handles signals, so no call is interrupted. */
+static bool send_all(int fd, const void *data, size_t length) {
+	return send(fd, data, length, MSG_NOSIGNAL) == (ssize_t)length;
 }
 
-static bool read_all(int fd, void *data, size_t length) {
-	for (char *at = data; length;) {
-		ssize_t n = read(fd, at, length);
-		if (n == -1 && errno == EINTR) continue;
-		if (n <= 0) return false;
-		at += n;
-		length -= (size_t)n;
-	}
-	return true;
+static bool receive_all(int fd, void *data, size_t length) {
+	return recv(fd, data, length, MSG_WAITALL) == (ssize_t)length;
 }
 
 union rights {
@@ -109,10 +103,7 @@ static bool send_reply(int channel, const struct opener_reply *reply, int fd) {
 		c->cmsg_len = CMSG_LEN(sizeof fd);
 		memcpy(CMSG_DATA(c), &fd, sizeof fd);
 	}
-	ssize_t n;
-	do n = sendmsg(channel, &message, MSG_NOSIGNAL);
-	while (n == -1 && errno == EINTR);
-	return n == (ssize_t)sizeof *reply;
+	return sendmsg(channel, &message, MSG_NOSIGNAL) == (ssize_t)sizeof *reply;
 }
 
 /* Receives a reply. *fd: the descriptor that came with it, or -1. */
@@ -121,18 +112,13 @@ static bool receive_reply(int channel, struct opener_reply *reply, int *fd) {
 	union rights rights;
 	struct msghdr message = {
 		.msg_iov = &part, .msg_iovlen = 1, .msg_control = rights.room, .msg_controllen = sizeof rights.room};
-	ssize_t n;
-	do n = recvmsg(channel, &message, MSG_WAITALL);
-	while (n == -1 && errno == EINTR);
-	if (n != (ssize_t)sizeof *reply) return false;
+	if (recvmsg(channel, &message, MSG_WAITALL) != (ssize_t)sizeof *reply) return false;
 	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) memcpy(fd, CMSG_DATA(c), sizeof *fd);
 	return true;
 }
 
 /* --- in the process --- */
-
-static bool may_list(const struct opener_place *p) { return p->rule == OPENER_PEMS || p->rule == OPENER_PAIRS; }
 
 static bool name_allowed(const struct opener_place *p, const char *name) {
 	struct slice whole = slice_of(name), own = slice_of(p->name);
@@ -151,69 +137,62 @@ static bool name_allowed(const struct opener_place *p, const char *name) {
 }
 
 static bool is_allowed(const struct opener_place *p, const struct opener_request *q) {
-	if (q->action == ACTION_LIST || (q->action == ACTION_STAT && strcmp(q->name, ".") == 0)) return may_list(p);
-	return name_allowed(p, q->name);
+	bool whole = q->action == ACTION_LIST || (q->action == ACTION_STAT && strcmp(q->name, ".") == 0);
+	return whole ? of_directory(p->rule) : name_allowed(p, q->name);
 }
 
 /* A name in a place after a symlink was followed. */
 struct resolved {
 	char path[PATH_MAX];
-	bool symlink;
-	uid_t owner;   /* of the symlink */
 	bool nofollow; /* the path must not be a symlink */
+	uid_t owner;   /* of the symlink; that of root is trusted, like a name that is none */
 };
 
 /* Users who may write to the served directory must not choose what this process reads, which may read more than they:
- * a symlink there must belong to root or to the owner of its target. So it is not the kernel that follows it. Returns
- * 0, or -1 with errno. */
+ * a symlink there must belong to root or to the owner of its target. So it is not the kernel that follows it. Returns 0
+ * or an errno. */
 static int resolve(const struct opener_place *p, const char *name, struct resolved *r) {
 	struct stat before, after;
-	r->symlink = false;
-	r->nofollow = p->rule == OPENER_PEMS;
+	r->nofollow = p->rule == OPENER_PEMS || p->rule == OPENER_LOG; /* nor what the log is appended to */
+	r->owner = 0;
 	memcpy(r->path, name, strlen(name) + 1);
 	if (p->rule != OPENER_PEMS) return 0;
-	if (fstatat(p->directory, name, &before, AT_SYMLINK_NOFOLLOW) == -1) return -1;
+	if (fstatat(p->directory, name, &before, AT_SYMLINK_NOFOLLOW) == -1) return errno;
 	if (!S_ISLNK(before.st_mode)) return 0;
 	ssize_t n = readlinkat(p->directory, name, r->path, PATH_MAX - 1);
-	if (n == -1 || fstatat(p->directory, name, &after, AT_SYMLINK_NOFOLLOW) == -1) return -1;
+	if (n == -1 || fstatat(p->directory, name, &after, AT_SYMLINK_NOFOLLOW) == -1) return errno;
 	r->path[n] = '\0';
-	r->symlink = true;
 	r->nofollow = false;
 	r->owner = before.st_uid;
 	/* the target of a symlink never changes, and replacing the symlink shows in its times */
 	struct file_version first = file_version_of(&before), second = file_version_of(&after);
-	if (file_version_same(&first, &second)) return 0;
-	errno = EPERM;
-	return -1;
+	return file_version_same(&first, &second) ? 0 : EPERM;
 }
 
 static bool is_trusted(const struct resolved *r, const struct stat *target) {
-	return !r->symlink || r->owner == 0 || r->owner == target->st_uid;
+	return r->owner == 0 || r->owner == target->st_uid;
 }
 
 /* Returns 0 or an errno. */
 static int stat_name(const struct opener_place *p, const char *name, struct stat *st) {
 	struct resolved r;
-	if (resolve(p, name, &r) == -1) return errno;
+	int error = resolve(p, name, &r);
+	if (error) return error;
 	if (fstatat(p->directory, r.path, st, r.nofollow ? AT_SYMLINK_NOFOLLOW : 0) == -1) return errno;
 	return is_trusted(&r, st) ? 0 : EPERM;
 }
 
-/* Returns 0 with *fd, or an errno. */
+/* Returns 0 with *fd, or an errno. Does not wait for the reader of a pipe. */
 static int open_name(const struct opener_place *p, const char *name, int *fd) {
-	/* does not wait for the reader of a pipe; a symlink does not choose what is appended to */
-	const int append = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	bool log = p->rule == OPENER_LOG;
 	struct resolved r;
 	struct stat st;
-	if (p->rule == OPENER_LOG) {
-		*fd = openat(p->directory, name, append, OPENER_LOG_MODE);
-		return *fd == -1 ? errno : 0;
-	}
-	if (resolve(p, name, &r) == -1) return errno;
-	*fd = openat(p->directory, r.path, flags | (r.nofollow ? O_NOFOLLOW : 0));
+	int flags = (log ? O_WRONLY | O_APPEND | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	int error = resolve(p, name, &r);
+	if (error) return error;
+	*fd = openat(p->directory, r.path, flags | (r.nofollow ? O_NOFOLLOW : 0), OPENER_LOG_MODE);
 	if (*fd == -1 || fstat(*fd, &st) == -1) return errno;
-	if (!S_ISREG(st.st_mode)) return EINVAL;
+	if (!log && !S_ISREG(st.st_mode)) return EINVAL;
 	return is_trusted(&r, &st) ? 0 : EPERM;
 }
 
@@ -228,13 +207,14 @@ static int list_names(const struct opener_place *p, char **names, size_t *length
 	}
 	FILE *out = open_memstream(names, length);
 	for (const struct dirent *d; out && (d = readdir(directory));)
-		if (d->d_name[0] != '.') fwrite(d->d_name, 1, strlen(d->d_name) + 1, out);
+		if (*d->d_name != '.' && (p->rule == OPENER_PAIRS || name_allowed(p, d->d_name)))
+			fwrite(d->d_name, 1, strlen(d->d_name) + 1, out);
 	closedir(directory);
 	if (!out || fclose(out) != 0) return ENOMEM;
 	return *length > OPENER_LIST ? EFBIG : 0;
 }
 
-static bool answer(const struct opener *o, struct opener_request *q) {
+static bool reply_to(const struct opener *o, struct opener_request *q) {
 	struct opener_reply reply = {.error = EPERM};
 	char *names = NULL;
 	size_t length = 0;
@@ -247,7 +227,7 @@ static bool answer(const struct opener *o, struct opener_request *q) {
 		else reply.error = list_names(p, &names, &length);
 	}
 	if (!reply.error) reply.length = (uint32_t)length;
-	bool sent = send_reply(o->channel, &reply, reply.error ? -1 : fd) && write_all(o->channel, names, reply.length);
+	bool sent = send_reply(o->channel, &reply, reply.error ? -1 : fd) && send_all(o->channel, names, reply.length);
 	if (fd != -1) close(fd);
 	free(names);
 	return sent;
@@ -261,7 +241,7 @@ __attribute__((noreturn)) static void serve(struct opener *o) {
 	keep[kept++] = o->channel;
 	(void)io_private_descriptors(keep, kept);
 	platform_keep_reading();
-	while (read_all(o->channel, &q, sizeof q) && answer(o, &q)) {}
+	while (receive_all(o->channel, &q, sizeof q) && reply_to(o, &q)) {}
 	_exit(0); /* the server has ended */
 }
 
@@ -287,61 +267,57 @@ int opener_start(struct opener *o) {
 
 /* --- in the server --- */
 
-static bool exchange(struct opener *o, const struct opener_request *q, struct opener_reply *reply, int *fd,
-					 char **names) {
-	if (!write_all(o->channel, q, sizeof *q) || !receive_reply(o->channel, reply, fd)) return false;
-	if (!reply->length) return true;
-	*names = reply->length <= OPENER_LIST ? malloc(reply->length) : NULL;
-	return *names && read_all(o->channel, *names, reply->length);
+/* A reply with what came with it. */
+struct answer {
+	struct opener_reply reply;
+	int fd;      /* -1: none */
+	char *names; /* NULL: none */
+};
+
+static bool exchange(struct opener *o, const struct opener_request *q, struct answer *a) {
+	if (!send_all(o->channel, q, sizeof *q) || !receive_reply(o->channel, &a->reply, &a->fd)) return false;
+	if (!a->reply.length) return true;
+	a->names = a->reply.length <= OPENER_LIST ? malloc(a->reply.length) : NULL;
+	return a->names && receive_all(o->channel, a->names, a->reply.length);
 }
 
-/* Returns 0, or -1 with errno. *fd is -1 and *names NULL unless the reply has them. */
-static int ask(struct opener *o, enum opener_action action, int place, const char *name, struct opener_reply *reply,
-			   int *fd, char **names) {
+/* Returns 0, or -1 with errno. */
+static int request(struct opener *o, enum opener_action action, int place, const char *name, struct answer *a) {
 	struct opener_request q = {.action = (uint8_t)action, .place = (uint8_t)place};
-	*fd = -1;
-	*names = NULL;
-	if (strlen(name) >= sizeof q.name) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
+	*a = (struct answer){.fd = -1};
+	errno = ENAMETOOLONG;
+	if (strlen(name) >= sizeof q.name) return -1;
 	memcpy(q.name, name, strlen(name) + 1);
 	pthread_mutex_lock(&o->mutex);
-	bool complete = exchange(o, &q, reply, fd, names);
+	bool complete = exchange(o, &q, a);
 	if (!complete) (void)shutdown(o->channel, SHUT_RDWR); /* the rest would be taken for the next reply */
 	pthread_mutex_unlock(&o->mutex);
-	if (complete && !reply->error) return 0;
-	free(*names);
-	errno = complete ? reply->error : EPIPE;
+	if (complete && !a->reply.error) return 0;
+	free(a->names);
+	errno = complete ? a->reply.error : EPIPE;
 	return -1;
 }
 
 int opener_open(struct opener *o, int place, const char *name) {
-	struct opener_reply reply;
-	char *names;
-	int fd;
-	if (ask(o, ACTION_OPEN, place, name, &reply, &fd, &names) == -1) return -1;
-	if (fd == -1) errno = EMFILE; /* the descriptor was sent, and found no room here */
-	else (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-	return fd;
+	struct answer a;
+	if (request(o, ACTION_OPEN, place, name, &a) == -1) return -1;
+	if (a.fd == -1) errno = EMFILE; /* the descriptor was sent, and found no room here */
+	else (void)fcntl(a.fd, F_SETFD, FD_CLOEXEC);
+	return a.fd;
 }
 
 int opener_stat(struct opener *o, int place, const char *name, struct stat *st) {
-	struct opener_reply reply;
-	char *names;
-	int fd;
-	if (ask(o, ACTION_STAT, place, name, &reply, &fd, &names) == -1) return -1;
-	*st = reply.st;
+	struct answer a;
+	if (request(o, ACTION_STAT, place, name, &a) == -1) return -1;
+	*st = a.reply.st;
 	return 0;
 }
 
 char *opener_list(struct opener *o, int place, size_t *length) {
-	struct opener_reply reply;
-	char *names;
-	int fd;
-	if (ask(o, ACTION_LIST, place, "", &reply, &fd, &names) == -1) return NULL;
-	*length = reply.length;
-	return names ? names : calloc(1, 1);
+	struct answer a;
+	if (request(o, ACTION_LIST, place, "", &a) == -1) return NULL;
+	*length = a.reply.length;
+	return a.names ? a.names : calloc(1, 1);
 }
 
 void opener_stop(struct opener *o) {
@@ -354,10 +330,8 @@ void opener_stop(struct opener *o) {
 void opener_free(struct opener *o) {
 	if (!o) return;
 	opener_stop(o);
-	for (int i = 0; i < o->places; i++) {
+	for (int i = 0; i < o->places; i++)
 		if (o->place[i].directory != -1) close(o->place[i].directory);
-		free(o->place[i].name);
-	}
 	pthread_mutex_destroy(&o->mutex);
 	free(o);
 }

@@ -21,17 +21,17 @@ enum {
 /* What may be opened in a place. */
 enum opener_rule {
 	OPENER_FILE,  /* the file of that name, and the one with ".ocsp" appended, for reading */
-	OPENER_PEMS,  /* NAME.pem and NAME.pem.ocsp, for reading; the names may be listed */
-	OPENER_PAIRS, /* NAME/fullchain.pem, NAME/privkey.pem, NAME/fullchain.pem.ocsp: likewise */
+	OPENER_PEMS,  /* in a directory NAME.pem and NAME.pem.ocsp, for reading; these names may be listed */
+	OPENER_PAIRS, /* NAME/fullchain.pem, NAME/privkey.pem, NAME/fullchain.pem.ocsp: likewise, but each NAME is listed */
 	OPENER_LOG    /* the file of that name, which may not exist yet, for appending */
 };
 
 /* Returns NULL: ENOMEM. */
 struct opener *opener_new(void);
 
-/* Adds a directory and takes its descriptor over, before opener_start(). name: of the file, for OPENER_FILE and
- * OPENER_LOG; else NULL. Returns the number of the place; -1 with errno. */
-int opener_add(struct opener *opener, int directory, enum opener_rule rule, const char *name);
+/* Adds the directory `path`, or that of a file for OPENER_FILE and OPENER_LOG, before opener_start(). *name: of the
+ * file, in the path, which must last. Returns the number of the place; -1 with errno. */
+int opener_add(struct opener *opener, const char *path, enum opener_rule rule, const char **name);
 
 /* Starts the process and closes the directories in this one. No other thread may run yet. Without places it starts
  * none. Returns 0, or -1 with errno. */

@@ -4,32 +4,29 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "gatling/base/notice.h"
+#include "gatling/base/text.h"
 
 bool unserved_is_key(struct slice path) { return slice_ends(path, SLICE(".pem")) || slice_ends(path, SLICE(".key")); }
 
-static bool report_mode(const char *path, mode_t mode, const char *what) {
-	return notice(mode, "%s: mode %04o, %s", path, (unsigned)mode & 07777, what);
-}
-
 /* The last directory on the way that stat(2) can see is the one that cannot be entered. */
 static bool report_directory(const struct docroot *docroot, const char *path) {
-	char directory[PATH_MAX] = ".", next[PATH_MAX];
-	mode_t mode = 0;
+	char next[PATH_MAX];
+	struct slice seen = SLICE(".");
 	struct stat st;
+	mode_t mode = docroot_stat(docroot, ".", &st) == 0 ? st.st_mode : 0;
 	for (const char *slash = strchr(path, '/'); slash && slash - path < PATH_MAX; slash = strchr(slash + 1, '/')) {
-		memcpy(next, path, (size_t)(slash - path));
-		next[slash - path] = '\0';
+		struct slice directory = {.at = path, .length = (size_t)(slash - path)};
+		*text_copy(next, directory) = '\0';
 		if (docroot_stat(docroot, next, &st) == -1) break;
 		mode = st.st_mode;
-		memcpy(directory, next, (size_t)(slash - path) + 1);
+		seen = directory;
 	}
-	if (!mode && docroot_stat(docroot, ".", &st) == 0) mode = st.st_mode;
 	if (mode & S_IXOTH)
 		return notice(mode, "%s: a link on the way leads through a directory that the server may not enter", path);
-	return report_mode(directory, mode, "the server may not enter it: chmod o+x");
+	return notice(mode, "%.*s: mode %04o, the server may not enter it: chmod o+x", (int)seen.length, seen.at,
+				  (unsigned)mode & 07777);
 }
 
 /* Returns whether a further report of a kind may follow so many: --check prints all. */
@@ -51,7 +48,8 @@ void unserved_report(const struct docroot *docroot, const char *path) {
 	if (docroot_stat(docroot, path, &st) == -1) {
 		if (errno == EACCES) new = report_directory(docroot, path);
 	} else if (S_ISREG(st.st_mode) && !(st.st_mode & S_IROTH)) {
-		new = report_mode(path, st.st_mode, "not readable by everyone: chmod o+r would publish it");
+		new = notice(st.st_mode, "%s: mode %04o, not readable by everyone: chmod o+r would publish it", path,
+					 (unsigned)st.st_mode & 07777);
 	}
 	if (new) count(&reports, "not readable by everyone");
 }

@@ -1,5 +1,5 @@
-/* body.c - see body.h. It has a state for each place in the grammar of chunked-body, and takes one byte at a time
- * except in data. */
+/* body.c - see body.h. Chunked bodies are parsed by a table that has the grammar of all but the data, one byte at a
+ * time. */
 #include "gatling/http/body.h"
 
 #include "gatling/base/owfat.h"
@@ -7,9 +7,9 @@
 
 enum body_state {
 	ENDED,
-	LENGTH, /* inside a body of known length */
-	SIZE,   /* in the digits of a chunk size */
-	/* chunk-ext = *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] ) */
+	LENGTH,     /* inside a body of known length */
+	SIZE_START, /* at the first digit of a chunk size */
+	SIZE,       /* in its digits */
 	BLANK,      /* in blanks after the size or a value: a ';' must follow */
 	NAME_START, /* after a ';' */
 	NAME,
@@ -27,7 +27,37 @@ enum body_state {
 	TRAILER_NAME,  /* in its name */
 	TRAILER_VALUE, /* after its colon */
 	TRAILER_LF,
-	END_LF /* at the very last LF */
+	END_LF, /* at the very last LF */
+	STATES
+};
+
+/* What a byte may be, besides itself; ' ' stands for every blank. */
+enum { TOKEN = 1, TEXT = 2 };
+
+/* The bytes that may follow in each state, and the state after them (RFC 9112, section 7.1); the digits of a size are
+ * not in it. An extension is *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] ); it is dropped. */
+static const struct edge {
+	char byte; /* 0: there are no more */
+	uint8_t next;
+} edges[STATES][6] = {
+	[SIZE] = {{';', NAME_START}, {' ', BLANK}, {'\r', SIZE_LF}},
+	[BLANK] = {{';', NAME_START}, {' ', BLANK}},
+	[NAME_START] = {{TOKEN, NAME}, {' ', NAME_START}},
+	[NAME] = {{TOKEN, NAME}, {'=', VALUE_START}, {';', NAME_START}, {' ', NAME_BLANK}, {'\r', SIZE_LF}},
+	[NAME_BLANK] = {{'=', VALUE_START}, {';', NAME_START}, {' ', NAME_BLANK}},
+	[VALUE_START] = {{TOKEN, VALUE}, {'"', QUOTED}, {' ', VALUE_START}},
+	[VALUE] = {{TOKEN, VALUE}, {';', NAME_START}, {' ', BLANK}, {'\r', SIZE_LF}},
+	[QUOTED] = {{'"', QUOTED_END}, {'\\', ESCAPED}, {TEXT, QUOTED}},
+	[ESCAPED] = {{TEXT, QUOTED}},
+	[QUOTED_END] = {{';', NAME_START}, {' ', BLANK}, {'\r', SIZE_LF}},
+	[SIZE_LF] = {{'\n', DATA}},
+	[DATA_CR] = {{'\r', DATA_LF}},
+	[DATA_LF] = {{'\n', SIZE_START}},
+	[TRAILER_START] = {{'\r', END_LF}, {TOKEN, TRAILER_NAME}},
+	[TRAILER_NAME] = {{':', TRAILER_VALUE}, {TOKEN, TRAILER_NAME}},
+	[TRAILER_VALUE] = {{'\r', TRAILER_LF}, {TEXT, TRAILER_VALUE}},
+	[TRAILER_LF] = {{'\n', TRAILER_START}},
+	[END_LF] = {{'\n', ENDED}},
 };
 
 void body_start(struct body *b, const struct request *r) {
@@ -36,108 +66,39 @@ void body_start(struct body *b, const struct request *r) {
 		b->state = LENGTH;
 		b->left = (uint32_t)r->content_length;
 	} else if (r->framing == BODY_CHUNKED) {
-		b->state = SIZE;
+		b->state = SIZE_START;
 	}
 }
 
-static bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-/* Takes a byte after a size, a name or a value: a blank, or the start of an extension or a value, or the end of the
- * line. blank: the state after a blank. */
-static int extension_next(struct body *b, char c, enum body_state blank) {
-	if (c == ';') b->state = NAME_START;
-	else if (c == '=' && blank == NAME_BLANK) b->state = VALUE_START;
-	else if (is_blank(c)) b->state = (uint8_t)blank;
-	else if (c == '\r' && b->state != BLANK && b->state != NAME_BLANK) b->state = SIZE_LF;
-	else return -400;
-	return 0;
-}
-
-/* Takes a byte of the extensions of a chunk (RFC 9112, section 7.1.1), which are checked and dropped. */
-static int extension(struct body *b, char c) {
-	enum body_state state = (enum body_state)b->state;
-	bool token = char_is(c, CHAR_TOKEN);
-	if (c != '\r' && ++b->line > CHUNK_LINE_MAX) return -400;
-	switch (state) {
-	case NAME_START:
-		if (token) b->state = NAME;
-		return token || is_blank(c) ? 0 : -400;
-	case NAME: return token ? 0 : extension_next(b, c, NAME_BLANK);
-	case NAME_BLANK: return extension_next(b, c, NAME_BLANK);
-	case VALUE_START:
-		if (token) b->state = VALUE;
-		else if (c == '"') b->state = QUOTED;
-		return token || c == '"' || is_blank(c) ? 0 : -400;
-	case VALUE: return token ? 0 : extension_next(b, c, BLANK);
-	case QUOTED:
-		if (c == '"') b->state = QUOTED_END;
-		else if (c == '\\') b->state = ESCAPED;
-		return char_is(c, CHAR_TEXT) ? 0 : -400;
-	case ESCAPED: b->state = QUOTED; return char_is(c, CHAR_TEXT) ? 0 : -400;
-	default: return extension_next(b, c, BLANK);
-	}
-}
-
-static int size_digit(struct body *b, char c) {
-	int value = scan_fromhex((unsigned char)c);
-	if (value >= 0) {
-		if (b->left > BODY_MAX) return -413; /* and it never overflows */
-		b->left = b->left * 16 + (uint32_t)value;
-		b->digits = 1;
-		return 0;
-	}
-	return b->digits ? extension_next(b, c, BLANK) : -400;
+static bool matches(char c, char byte) {
+	if (byte == TOKEN) return char_is(c, CHAR_TOKEN);
+	if (byte == TEXT) return char_is(c, CHAR_TEXT);
+	return c == byte || (c == '\t' && byte == ' ');
 }
 
 static int size_complete(struct body *b) {
 	b->state = b->left ? DATA : TRAILER_START;
 	b->total += b->left;
 	b->line = 0;
-	b->digits = 0;
 	return b->total > BODY_MAX ? -413 : 0;
-}
-
-static int expect(struct body *b, char c, char wanted, enum body_state next) {
-	if (c != wanted) return -400;
-	b->state = (uint8_t)next;
-	return 0;
 }
 
 /* Takes a byte that is not data. */
 static int step(struct body *b, char c) {
-	switch ((enum body_state)b->state) {
-	case SIZE: return c != '\r' && ++b->line > CHUNK_LINE_MAX ? -400 : size_digit(b, c);
-	case BLANK:
-	case NAME_START:
-	case NAME:
-	case NAME_BLANK:
-	case VALUE_START:
-	case VALUE:
-	case QUOTED:
-	case ESCAPED:
-	case QUOTED_END: return extension(b, c);
-	case SIZE_LF: return c == '\n' ? size_complete(b) : -400;
-	case DATA_CR: return expect(b, c, '\r', DATA_LF);
-	case DATA_LF: return expect(b, c, '\n', SIZE);
-	case TRAILER_START:
-		if (c == '\r') return expect(b, c, '\r', END_LF);
-		b->state = TRAILER_NAME;
-		return char_is(c, CHAR_TOKEN) && ++b->line <= TRAILER_MAX ? 0 : -400;
-	case TRAILER_NAME:
-		if (c == ':') b->state = TRAILER_VALUE;
-		else if (!char_is(c, CHAR_TOKEN) || ++b->line > TRAILER_MAX) return -400;
+	int digit = b->state == SIZE_START || b->state == SIZE ? scan_fromhex((unsigned char)c) : -1;
+	bool separates = c == '\r' || c == '\n' || (c == ':' && b->state == TRAILER_NAME);
+	if (!separates && ++b->line > (b->state < TRAILER_START ? CHUNK_LINE_MAX : TRAILER_MAX)) return -400;
+	if (digit >= 0) {
+		if (b->left > BODY_MAX) return -413; /* and it never overflows */
+		b->left = b->left * 16 + (uint32_t)digit;
+		b->state = SIZE;
 		return 0;
-	case TRAILER_VALUE:
-		if (c == '\r') b->state = TRAILER_LF;
-		else if (!char_is(c, CHAR_TEXT) || ++b->line > TRAILER_MAX) return -400;
-		return 0;
-	case TRAILER_LF: return expect(b, c, '\n', TRAILER_START);
-	case END_LF: return expect(b, c, '\n', ENDED);
-	case ENDED:
-	case LENGTH:
-	case DATA: break;
 	}
-	return 0;
+	const struct edge *e = edges[b->state];
+	while (e->byte && !matches(c, e->byte)) e++;
+	if (!e->byte) return -400;
+	b->state = e->next;
+	return b->state == DATA ? size_complete(b) : 0;
 }
 
 int body_skip(struct body *b, const char *buffer, size_t length) {

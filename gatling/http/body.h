@@ -15,7 +15,6 @@ struct body {
 	uint32_t total; /* bytes of chunk data announced so far */
 	uint16_t line;  /* bytes of the current size line or of all trailers */
 	uint8_t state;
-	uint8_t digits; /* of the chunk size */
 };
 
 void body_start(struct body *body, const struct request *request);

@@ -51,14 +51,11 @@ static int coding_of(struct slice name) {
 }
 
 struct coding_weights coding_weights(const struct request *r) {
-	struct coding_weights weights = {.of = {[CODING_IDENTITY] = WEIGHT_UNMENTIONED}};
-	if (!request_has(r, FIELD_ACCEPT_ENCODING)) { /* any coding is acceptable */
-		for (int i = 0; i < CODINGS; i++) weights.of[i] = i == CODING_IDENTITY ? WEIGHT_MAX : WEIGHT_UNMENTIONED;
-		return weights;
-	}
-	unsigned mentioned = 0, others = 0;
-	bool star = false;
-	for (unsigned i = 0; i < r->fields; i++) {
+	bool has = request_has(r, FIELD_ACCEPT_ENCODING);
+	struct coding_weights weights = {{0}};
+	/* of codings that are not mentioned: without the field any is acceptable */
+	unsigned mentioned = 0, identity = has ? WEIGHT_UNMENTIONED : WEIGHT_MAX, others = has ? 0 : WEIGHT_UNMENTIONED;
+	for (unsigned i = 0; has && i < r->fields; i++) {
 		if (r->field[i].name != FIELD_ACCEPT_ENCODING) continue;
 		struct slice list = r->field[i].value;
 		for (struct slice element; slice_next_element(&list, &element);) {
@@ -68,13 +65,12 @@ struct coding_weights coding_weights(const struct request *r) {
 				weights.of[coding] = weight;
 				mentioned |= 1U << coding;
 			} else if (slice_equal(element, SLICE("*"))) {
-				star = true;
-				others = weight;
+				identity = others = weight;
 			}
 		}
 	}
-	for (int i = 0; star && i < CODINGS; i++)
-		if (!(mentioned >> i & 1)) weights.of[i] = others;
+	for (int i = 0; i < CODINGS; i++)
+		if (!(mentioned >> i & 1)) weights.of[i] = i == CODING_IDENTITY ? identity : others;
 	return weights;
 }
 

@@ -51,18 +51,13 @@ static const struct slice reserved[] = {SLICE("_next/static/"), SLICE("_app/immu
 static bool is_small(char c) { return c >= 'a' && c <= 'z'; }
 static bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
 
-static bool is_of(char c, enum hash_alphabet alphabet) {
-	switch (alphabet) {
-	case HEX: return text_is_digit(c) || (c >= 'a' && c <= 'f');
-	case BASE32: return is_capital(c) || (c >= '2' && c <= '7');
-	case BASE64URL: break;
-	}
-	return text_is_digit(c) || is_small(c) || is_capital(c) || c == '-' || c == '_';
-}
-
 static bool all_of(struct slice s, enum hash_alphabet alphabet) {
+	static const char *const digits[] = {[HEX] = "0123456789abcdef",
+										 [BASE32] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
+										 [BASE64URL] =
+											 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"};
 	for (size_t i = 0; i < s.length; i++)
-		if (!is_of(s.at[i], alphabet)) return false;
+		if (!s.at[i] || !strchr(digits[alphabet], s.at[i])) return false;
 	return true;
 }
 
@@ -91,10 +86,9 @@ static bool has_vowel(struct slice letters) {
 /* Returns whether letters could be a word, or an abbreviation of one or two. */
 static bool is_readable(struct slice letters) {
 	unsigned consonants = 0;
-	if (letters.length < WORD_MIN) return true;
 	for (size_t i = 0; i < letters.length && consonants <= CONSONANTS_MAX; i++)
 		consonants = is_vowel(letters.at[i]) ? 0 : consonants + 1;
-	return consonants <= CONSONANTS_MAX && has_vowel(letters);
+	return consonants <= CONSONANTS_MAX;
 }
 
 /* Returns the length of the run at the front: digits, a separator, a capital with small letters after it, or capitals.

@@ -202,31 +202,26 @@ static int parse_content_length(struct request *r) {
 	return 0;
 }
 
-/* Returns whether an element of a comma-separated list is empty. */
-static bool has_empty_element(struct slice list) {
-	while (true) {
-		size_t length = slice_until(list, ',');
-		if (!slice_trim(slice_first(list, length)).length) return true;
-		if (length == list.length) return false;
-		slice_drop(&list, length + 1);
-	}
-}
-
-/* RFC 9112, sections 6.1 and 7: the only coding known here is "chunked", once. An empty element, which a recipient may
- * skip (RFC 9110, section 5.6.1.2), is refused, as other servers do: all have to agree on the framing. */
+/* RFC 9112, sections 6.1 and 7: the only coding known here is "chunked", which must be the last. An empty element,
+ * which a recipient may skip (RFC 9110, section 5.6.1.2), is refused, as other servers do: all have to agree on the
+ * framing. */
 static int parse_transfer_encoding(struct request *r) {
 	if (r->minor == 0) return -400;
-	struct slice last = {0};
-	unsigned codings = 0, chunked = 0;
+	unsigned codings = 0;
+	bool chunked = false;
 	for (unsigned i = 0; i < r->fields; i++) {
 		if (r->field[i].name != FIELD_TRANSFER_ENCODING) continue;
-		struct slice list = r->field[i].value;
-		if (has_empty_element(list)) return -400;
-		for (struct slice coding; slice_next_element(&list, &coding); last = coding, codings++)
-			chunked += slice_equal_nocase(coding, SLICE("chunked"));
+		struct slice rest = r->field[i].value;
+		for (bool more = true; more; codings++) {
+			size_t length = slice_until(rest, ',');
+			struct slice coding = slice_trim(slice_first(rest, length));
+			if (chunked || !coding.length) return -400;
+			chunked = slice_equal_nocase(coding, SLICE("chunked"));
+			more = length < rest.length;
+			slice_drop(&rest, length + more);
+		}
 	}
-	if (chunked > 1 || !codings || (chunked && !slice_equal_nocase(last, SLICE("chunked")))) return -400;
-	if (codings > chunked) return -501;
+	if (!chunked || codings > 1) return -501;
 	r->framing = BODY_CHUNKED;
 	return 0;
 }
@@ -318,7 +313,7 @@ int request_parse(struct request *r, const char *buffer, size_t length) {
 		else if (line.length) error = ++fields > FIELDS_MAX ? -431 : parse_field(r, line);
 		else break;
 	}
-	if (error || (error = check_host(r)) || (error = parse_framing(r)) || (error = parse_expect(r))) return error;
+	if (error || (error = check_host(r)) || (error = request_end(r))) return error;
 	parse_connection(r);
 	return (int)(rest.at - buffer);
 }

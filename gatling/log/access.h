@@ -26,7 +26,7 @@ struct access {
 	struct slice line; /* the request line */
 	bool understood;   /* the request line has its three parts */
 	struct slice host, referer, user_agent;
-	struct slice user; /* who was authenticated */
+	struct slice user; /* the authenticated user */
 	int status;
 	uint64_t bytes; /* of content */
 };

@@ -19,7 +19,7 @@
 enum { NOTE_MAX = 64 }; /* bytes of the line about dropped ones */
 
 struct log_batch {
-	char *text; /* LOG_BATCH bytes */
+	char *text; /* room for LOG_BATCH bytes */
 	size_t length;
 };
 
@@ -30,13 +30,15 @@ struct log_lines {
 	atomic_ulong dropped;     /* lines, since the last line that said so; counted by both */
 	int64_t due_ms;           /* when `filling` is to be handed over */
 	struct log_lines *next;
+	char room[2][LOG_BATCH]; /* of the two batches */
 };
 
 struct log {
 	/* the thread's */
 	struct log_file file;
 	bool json;
-	struct log_batch rest;     /* the rest of a line whose start has been written; length 0: none */
+	char rest[LOG_BATCH];      /* the rest of a line whose start has been written */
+	size_t rest_length;        /* 0: there is none */
 	struct log_lines *rest_of; /* whose line that is */
 	/* guarded by the mutex */
 	bool reopen, stopping, ended, abandoned;
@@ -46,22 +48,12 @@ struct log {
 	pthread_cond_t changed;
 };
 
-static void lines_free(struct log_lines *l) {
-	free(l->filling.text);
-	free(l->handed.text);
-	free(l);
-}
-
 struct log_lines *log_lines_new(struct log *log) {
 	struct log_lines *l = calloc(1, sizeof *l);
 	if (!l) return NULL;
 	l->log = log;
-	l->filling.text = malloc(LOG_BATCH);
-	l->handed.text = malloc(LOG_BATCH);
-	if (!l->filling.text || !l->handed.text) {
-		lines_free(l);
-		return NULL;
-	}
+	l->filling.text = l->room[0];
+	l->handed.text = l->room[1];
 	pthread_mutex_lock(&log->mutex);
 	l->next = log->all;
 	log->all = l;
@@ -124,10 +116,10 @@ static size_t write_text(int fd, const char *text, size_t length) {
 
 /* Completes a line. Returns false if that fails: nothing else may follow the start of a line. */
 static bool write_rest(struct log *log) {
-	size_t n = write_text(log->file.fd, log->rest.text, log->rest.length);
-	log->rest.length -= n;
-	if (n) memmove(log->rest.text, log->rest.text + n, log->rest.length);
-	return log->rest.length == 0;
+	size_t n = write_text(log->file.fd, log->rest, log->rest_length);
+	log->rest_length -= n;
+	if (n) memmove(log->rest, log->rest + n, log->rest_length);
+	return log->rest_length == 0;
 }
 
 /* Writes lines, each with its newline. Returns how many could not be written. */
@@ -136,10 +128,10 @@ static unsigned long write_lines(struct log_lines *l, const char *text, size_t l
 	size_t written = write_rest(log) ? write_text(log->file.fd, text, length) : 0;
 	if (written && text[written - 1] != '\n') {
 		const char *start = text + written, *newline = memchr(start, '\n', length - written);
-		log->rest.length = (size_t)(newline + 1 - start);
-		memcpy(log->rest.text, start, log->rest.length);
+		log->rest_length = (size_t)(newline + 1 - start);
+		memcpy(log->rest, start, log->rest_length);
 		log->rest_of = l;
-		written += log->rest.length;
+		written += log->rest_length;
 	}
 	unsigned long lost = 0;
 	for (size_t i = written; i < length; i++) lost += text[i] == '\n';
@@ -185,18 +177,17 @@ static void reopen_file(struct log *log) {
 		return;
 	}
 	(void)fstat(log->file.fd, &new);
-	if (!log->rest.length || (old.st_dev == new.st_dev &&old.st_ino == new.st_ino)) return;
-	log->rest.length = 0;
+	if (!log->rest_length || (old.st_dev == new.st_dev &&old.st_ino == new.st_ino)) return;
+	log->rest_length = 0;
 	atomic_fetch_add(&log->rest_of->dropped, 1);
 }
 
 static void log_free(struct log *log) {
 	for (struct log_lines *l; (l = log->all);) {
 		log->all = l->next;
-		lines_free(l);
+		free(l);
 	}
 	log_file_close(&log->file);
-	free(log->rest.text);
 	free(log);
 }
 
@@ -231,17 +222,13 @@ static void *run(void *argument) {
 
 struct log *log_start(const struct log_file *file, bool json) {
 	struct log *log = calloc(1, sizeof *log);
-	if (!log || !(log->rest.text = malloc(LOG_BATCH))) {
-		free(log);
-		return NULL;
-	}
+	if (!log) return NULL;
 	log->file = *file;
 	log->json = json;
 	pthread_mutex_init(&log->mutex, NULL);
 	pthread_cond_init(&log->changed, NULL);
 	int error = pthread_create(&log->thread, NULL, run, log);
 	if (!error) return log;
-	free(log->rest.text);
 	free(log);
 	errno = error;
 	return NULL;

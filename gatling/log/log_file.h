@@ -6,9 +6,9 @@
 
 struct log_file {
 	int fd;
-	struct opener *opener; /* NULL: standard output */
-	int place;             /* the directory in the opener, which a later chroot does not affect */
-	const char *path;      /* as on the command line */
+	struct opener *opener;   /* NULL: standard output */
+	int place;               /* the directory in the opener, which a later chroot does not affect */
+	const char *path, *name; /* as on the command line; its last segment */
 };
 
 #define LOG_FILE_STDOUT ((struct log_file){.fd = STDOUT_FILENO})

@@ -15,12 +15,13 @@
 
 enum { CHAIN_MAX = 16, CERTIFICATES_IN_FILE_MAX = 64, CERTIFICATE_NAMES_MAX = 1024 };
 
-/* A private key with its certificate. */
+/* A private key with its certificate. Sets share it. */
 struct pair {
-	char *origin;    /* the file */
-	char *names;     /* each followed by a NUL, and one more */
-	unsigned kind;   /* of key, see kind_of() */
-	unsigned number; /* in the order of addition */
+	atomic_uint references;
+	char *origin;       /* the file */
+	struct slice names; /* sorted, each with a NUL; malloc'd */
+	unsigned kind;      /* of key, see kind_of() */
+	bool valid;         /* when its set was sealed */
 	X509 *certificate;
 	EVP_PKEY *key;
 	STACK_OF(X509) * chain; /* from the certificate to the authority, without both */
@@ -29,8 +30,8 @@ struct pair {
 /* A context for all keys with the same names. */
 struct group {
 	SSL_CTX *context;
-	const char *names; /* of a pair */
-	unsigned kinds;    /* the set of its kinds of key */
+	struct slice names; /* of a pair */
+	unsigned kinds;     /* the set of its kinds of key */
 };
 
 struct name {
@@ -41,7 +42,7 @@ struct name {
 struct certificates {
 	atomic_uint references;
 	char *client_ca;
-	struct pair *pair;
+	struct pair **pair; /* in the order of addition */
 	unsigned pairs;
 	/* filled in by certificates_seal() */
 	struct group *group;
@@ -63,18 +64,20 @@ struct certificates *certificates_new(const char *client_ca) {
 
 void certificates_retain(struct certificates *set) { atomic_fetch_add(&set->references, 1); }
 
-static void pair_free(struct pair *p) {
+static void pair_release(struct pair *p) {
+	if (atomic_fetch_sub(&p->references, 1) > 1) return;
 	free(p->origin);
-	free(p->names);
+	free((char *)(uintptr_t)p->names.at);
 	X509_free(p->certificate);
 	EVP_PKEY_free(p->key);
 	sk_X509_pop_free(p->chain, X509_free);
+	free(p);
 }
 
 void certificates_release(struct certificates *set) {
 	if (!set || atomic_fetch_sub(&set->references, 1) > 1) return;
 	for (unsigned i = 0; i < set->groups; i++) SSL_CTX_free(set->group[i].context);
-	for (unsigned i = 0; i < set->pairs; i++) pair_free(&set->pair[i]);
+	for (unsigned i = 0; i < set->pairs; i++) pair_release(set->pair[i]);
 	free(set->group);
 	free(set->pair);
 	free(set->name);
@@ -109,40 +112,26 @@ static bool is_valid(const X509 *certificate, int margin_s, char *error) {
 	return false;
 }
 
-/* The server names of a certificate. */
 struct name_list {
 	char *name[CERTIFICATE_NAMES_MAX];
-	size_t count;
+	size_t count, bytes; /* bytes: with a NUL for each */
 };
 
 static bool list_add(struct name_list *list, const char *name, size_t length) {
 	/* no server name */
-	if (length > HOST_MAX || memchr(name, '\0', length) || list->count == CERTIFICATE_NAMES_MAX) return true;
+	if (!length || length > HOST_MAX || memchr(name, '\0', length) || list->count == CERTIFICATE_NAMES_MAX) return true;
 	char *lower = strndup(name, length);
-	for (size_t i = 0; lower && i < length; i++) lower[i] = text_lower(lower[i]);
-	if (lower) list->name[list->count++] = lower;
-	return lower;
+	if (!lower) return false;
+	for (size_t i = 0; i < length; i++) lower[i] = text_lower(lower[i]);
+	list->name[list->count++] = lower;
+	list->bytes += length + 1;
+	return true;
 }
 
 static int by_string(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* Returns the names in one text, each followed by a NUL, and one more: sorted, without duplicates. */
-static char *list_text(struct name_list *list) {
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
-	if (!out) return NULL;
-	if (list->count) qsort(list->name, list->count, sizeof *list->name, by_string);
-	for (size_t i = 0; i < list->count; i++)
-		if (i == 0 || strcmp(list->name[i], list->name[i - 1]) != 0)
-			fwrite(list->name[i], 1, strlen(list->name[i]) + 1, out);
-	putc('\0', out);
-	if (fclose(out) == 0) return text;
-	free(text);
-	return NULL;
-}
-
-static char *names_of(const X509 *certificate, const char *host) {
+/* Returns the server names of a certificate, and the host, for struct pair; absent: no memory. */
+static struct slice names_of(const X509 *certificate, const char *host) {
 	GENERAL_NAMES *alternatives = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
 	struct name_list list = {.count = 0};
 	bool ok = !host || list_add(&list, host, strlen(host));
@@ -153,39 +142,26 @@ static char *names_of(const X509 *certificate, const char *host) {
 					  (size_t)ASN1_STRING_length(name->d.dNSName));
 	}
 	GENERAL_NAMES_free(alternatives);
-	char *text = ok ? list_text(&list) : NULL;
+	char *text = ok ? malloc(list.bytes + 1) : NULL, *at = text;
+	qsort(list.name, list.count, sizeof *list.name, by_string);
+	for (size_t i = 0; text && i < list.count; i++)
+		if (i == 0 || strcmp(list.name[i], list.name[i - 1]) != 0) at = stpcpy(at, list.name[i]) + 1;
 	while (list.count) free(list.name[--list.count]);
-	return text;
+	return (struct slice){.at = text, .length = (size_t)(at - text)};
 }
 
-static size_t names_size(const char *names) {
-	size_t n = 0;
-	while (names[n]) n += strlen(names + n) + 1;
-	return n + 1;
-}
-
-/* Appends a copy. Returns false without memory. */
-static bool add_pair(struct certificates *set, const struct pair *p) {
-	struct pair *grown = realloc(set->pair, (set->pairs + 1) * sizeof *grown);
+/* Appends a pair and takes its reference over. Returns false without memory. */
+static bool add_pair(struct certificates *set, struct pair *p) {
+	struct pair **grown = realloc(set->pair, (set->pairs + 1) * sizeof(struct pair *));
 	if (!grown) return false;
 	set->pair = grown;
-	struct pair own = {
-		.origin = strdup(p->origin), .names = malloc(names_size(p->names)), .kind = p->kind, .number = set->pairs};
-	own.chain = X509_chain_up_ref(p->chain);
-	if (own.names) memcpy(own.names, p->names, names_size(p->names));
-	if (X509_up_ref(p->certificate)) own.certificate = p->certificate;
-	if (EVP_PKEY_up_ref(p->key)) own.key = p->key;
-	if (!own.origin || !own.names || !own.chain || !own.certificate || !own.key) {
-		pair_free(&own);
-		return false;
-	}
-	set->pair[set->pairs++] = own;
+	set->pair[set->pairs++] = p;
 	return true;
 }
 
 bool certificates_hold(const struct certificates *set, const char *origin) {
 	for (unsigned i = 0; set && i < set->pairs; i++)
-		if (strcmp(set->pair[i].origin, origin) == 0) return true;
+		if (strcmp(set->pair[i]->origin, origin) == 0) return true;
 	return false;
 }
 
@@ -200,17 +176,20 @@ static int warn_s(const X509 *certificate) {
 	return third < CERTIFICATE_WARN_S ? (int)third : CERTIFICATE_WARN_S;
 }
 
-void certificates_dates(const struct certificates *set, void (*tell)(const char *origin, const char *what)) {
+void certificates_dates(const struct certificates *set, void (*report)(const char *origin, const char *what)) {
 	char text[CERTIFICATE_ERROR];
 	for (unsigned i = 0; i < set->pairs; i++)
-		if (!is_valid(set->pair[i].certificate, warn_s(set->pair[i].certificate), text))
-			tell(set->pair[i].origin, text);
+		if (!is_valid(set->pair[i]->certificate, warn_s(set->pair[i]->certificate), text))
+			report(set->pair[i]->origin, text);
 }
 
 bool certificates_keep(struct certificates *set, const struct certificates *last, const char *origin) {
 	bool kept = false;
-	for (unsigned i = 0; last && i < last->pairs; i++)
-		if (strcmp(last->pair[i].origin, origin) == 0) kept |= add_pair(set, &last->pair[i]);
+	for (unsigned i = 0; last && i < last->pairs; i++) {
+		if (strcmp(last->pair[i]->origin, origin) != 0 || !add_pair(set, last->pair[i])) continue;
+		atomic_fetch_add(&last->pair[i]->references, 1);
+		kept = true;
+	}
 	return kept;
 }
 
@@ -225,7 +204,7 @@ static STACK_OF(X509) * chain_of(X509 *certificate, X509 **all, int count) {
 	STACK_OF(X509) *chain = sk_X509_new_null();
 	while (chain && sk_X509_num(chain) < CHAIN_MAX && X509_self_signed(certificate, 0) != 1) {
 		X509 *issuer = issuer_of(certificate, all, count);
-		if (!issuer || X509_self_signed(issuer, 0) == 1 || !sk_X509_push(chain, issuer)) break;
+		if (!issuer || X509_self_signed(issuer, 0) == 1 || !X509_add_cert(chain, issuer, X509_ADD_FLAG_UP_REF)) break;
 		certificate = issuer;
 	}
 	return chain;
@@ -235,50 +214,42 @@ static unsigned kind_of(const EVP_PKEY *key) {
 	return EVP_PKEY_is_a(key, "RSA") ? 1 : EVP_PKEY_is_a(key, "EC") ? 2 : 4;
 }
 
-/* Fails with the reason that OpenSSL gives, or another if it gives none. */
-static int fail_with_reason(char *error, const char *otherwise) {
-	const char *reason = ERR_reason_error_string(ERR_peek_last_error());
-	return fail(error, reason ? reason : otherwise);
-}
-
 /* Tests whether OpenSSL accepts them: a key may be too short. */
 static int try_pair(const struct pair *p, char *error) {
 	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
 	bool good = context && SSL_CTX_use_cert_and_key(context, p->certificate, p->key, p->chain, 0) == 1;
+	const char *reason = good ? NULL : ERR_reason_error_string(ERR_peek_last_error());
 	SSL_CTX_free(context);
-	return good ? 0 : fail_with_reason(error, "no memory");
+	return good ? 0 : fail(error, reason ? reason : "no memory");
 }
 
-/* An OCSP response, which is about the certificate of one of several keys, and what became of it. */
-struct stapling {
-	struct slice response; /* empty: there is none */
-	bool attached;
-	char error[OCSP_ERROR];
-};
-
+/* Adds a key with its certificate, one of all. Attaches the OCSP response if it is about that: else a message is in
+ * warning. */
 static int add_key(struct certificates *set, EVP_PKEY *key, X509 **all, int count,
-				   const struct certificate_source *from, struct stapling *ocsp, char *error) {
+				   const struct certificate_source *from, bool *stapled, char *error, char *warning) {
 	X509 *own = NULL;
 	for (int i = 0; i < count && !own; i++)
 		if (X509_check_private_key(all[i], key) == 1) own = all[i];
 	if (!own) return fail(error, "the private key does not belong to the certificate");
 	if (!from->at_any_time && !is_valid(own, 0, error)) return -1;
-	struct pair p = {.origin = (char *)(uintptr_t)from->origin, .kind = kind_of(key), .certificate = own, .key = key};
-	p.names = names_of(own, from->host);
-	p.chain = chain_of(own, all, count);
-	int result = p.names && p.chain ? try_pair(&p, error) : fail(error, "no memory");
-	if (result == 0 && !add_pair(set, &p)) result = fail(error, "no memory");
-	sk_X509_free(p.chain);
-	free(p.names);
-	if (result == 0 && ocsp->response.length &&
-		ocsp_attach(own, issuer_of(own, all, count), ocsp->response, ocsp->error) == 0)
-		ocsp->attached = true;
+	struct pair *p = calloc(1, sizeof *p);
+	if (!p) return fail(error, "no memory");
+	*p = (struct pair){.references = 1, .origin = strdup(from->origin), .names = names_of(own, from->host)};
+	p->kind = kind_of(key);
+	p->chain = chain_of(own, all, count);
+	if (X509_up_ref(own)) p->certificate = own;
+	if (EVP_PKEY_up_ref(key)) p->key = key;
+	bool complete = p->origin && p->names.at && p->chain && p->certificate && p->key;
+	int result = complete ? try_pair(p, error) : fail(error, "no memory");
+	if (result == 0 && !add_pair(set, p)) result = fail(error, "no memory");
+	if (result == -1) pair_release(p);
+	else if (from->ocsp.length) *stapled |= ocsp_attach(own, issuer_of(own, all, count), from->ocsp, warning) == 0;
 	return result;
 }
 
 int certificates_add(struct certificates *set, const struct certificate_source *from, char *error, char *warning) {
 	X509 *all[CERTIFICATES_IN_FILE_MAX];
-	struct stapling stapling = {.response = from->ocsp};
+	bool stapled = false;
 	int count = 0, keys = 0, result = 0;
 	unsigned pairs = set->pairs;
 	*warning = '\0';
@@ -286,23 +257,21 @@ int certificates_add(struct certificates *set, const struct certificate_source *
 	BIO *text = BIO_new_mem_buf(from->pem, -1);
 	if (!text) return fail(error, "no memory");
 	while (count < CERTIFICATES_IN_FILE_MAX && (all[count] = PEM_read_bio_X509(text, NULL, no_password, NULL))) count++;
-	BIO_free(text);
 	if (!count) result = fail(error, "there is no certificate in it (PEM)");
 	ERR_clear_error();
-	text = BIO_new_mem_buf(from->pem, -1);
-	if (!text) result = fail(error, "no memory");
+	(void)BIO_reset(text);
 	for (EVP_PKEY *key; result == 0 && (key = PEM_read_bio_PrivateKey(text, NULL, no_password, NULL)); keys++) {
-		result = add_key(set, key, all, count, from, &stapling, error);
+		result = add_key(set, key, all, count, from, &stapled, error, warning);
 		EVP_PKEY_free(key);
 	}
 	BIO_free(text);
 	if (result == 0 && !keys)
 		result = fail(error, strstr(from->pem, "ENCRYPTED") ? "the private key is encrypted"
 															: "there is no private key in it (PEM)");
-	while (result == -1 && set->pairs > pairs) pair_free(&set->pair[--set->pairs]);
+	while (result == -1 && set->pairs > pairs) pair_release(set->pair[--set->pairs]);
 	while (count) X509_free(all[--count]);
 	ERR_clear_error();
-	if (result == 0 && from->ocsp.length && !stapling.attached) (void)fail(warning, stapling.error);
+	if (stapled) *warning = '\0';
 	return result;
 }
 
@@ -332,12 +301,8 @@ static SSL_CTX *context_new(const struct certificates *set) {
 
 /* Returns the group for a pair: one with the same names and no key of its kind, else a new one. NULL: no memory. */
 static struct group *group_for(struct certificates *set, const struct pair *p) {
-	size_t size = names_size(p->names);
-	for (unsigned i = 0; i < set->groups; i++) {
-		struct group *g = &set->group[i];
-		bool same = names_size(g->names) == size && memcmp(g->names, p->names, size) == 0;
-		if (same && !(g->kinds & p->kind)) return g;
-	}
+	for (unsigned i = 0; i < set->groups; i++)
+		if (slice_equal(set->group[i].names, p->names) && !(set->group[i].kinds & p->kind)) return &set->group[i];
 	SSL_CTX *context = context_new(set);
 	if (!context) return NULL;
 	struct group *g = &set->group[set->groups++]; /* there are no more than pairs */
@@ -345,27 +310,28 @@ static struct group *group_for(struct certificates *set, const struct pair *p) {
 	return g;
 }
 
-/* Orders certificates that are valid now before others, and then in the order of addition. */
-static int by_validity(const void *a, const void *b) {
-	const struct pair *x = a, *y = b;
-	char unused[CERTIFICATE_ERROR];
-	bool x_valid = is_valid(x->certificate, 0, unused), y_valid = is_valid(y->certificate, 0, unused);
-	return x_valid != y_valid ? (x_valid ? -1 : 1) : x->number < y->number ? -1 : 1;
-}
-
-static int make_groups(struct certificates *set) {
-	set->group = calloc(set->pairs ? set->pairs : 1, sizeof *set->group);
-	if (!set->group) return -1;
-	set->groups = 0;
-	if (set->pairs) qsort(set->pair, set->pairs, sizeof *set->pair, by_validity);
+/* Adds the pairs that are valid, or the others, to groups. */
+static int add_to_groups(struct certificates *set, bool valid) {
 	for (unsigned i = 0; i < set->pairs; i++) {
-		const struct pair *p = &set->pair[i];
+		const struct pair *p = set->pair[i];
+		if (p->valid != valid) continue;
 		struct group *g = group_for(set, p);
 		if (!g || SSL_CTX_use_cert_and_key(g->context, p->certificate, p->key, p->chain, 0) != 1) return -1;
 		g->kinds |= p->kind;
 	}
+	return 0;
+}
+
+/* Makes the groups, those of valid certificates first. */
+static int make_groups(struct certificates *set) {
+	char unused[CERTIFICATE_ERROR];
+	set->group = calloc(set->pairs + 1, sizeof *set->group);
+	if (!set->group) return -1;
+	set->groups = 0;
+	for (unsigned i = 0; i < set->pairs; i++) set->pair[i]->valid = is_valid(set->pair[i]->certificate, 0, unused);
+	if (add_to_groups(set, true) == -1 || add_to_groups(set, false) == -1) return -1;
 	if (set->groups) return 0;
-	set->group[0] = (struct group){.context = context_new(set), .names = ""};
+	set->group[0] = (struct group){.context = context_new(set), .names = SLICE("")};
 	set->groups = set->group[0].context != NULL;
 	return set->groups ? 0 : -1;
 }
@@ -384,12 +350,12 @@ int certificates_seal(struct certificates *set) {
 	ERR_clear_error();
 	if (made == -1) return -1;
 	for (unsigned i = 0; i < set->groups; i++)
-		for (const char *at = set->group[i].names; *at; at += strlen(at) + 1) count++;
-	set->name = calloc(count ? count : 1, sizeof *set->name);
+		for (size_t at = 0; at < set->group[i].names.length; at++) count += !set->group[i].names.at[at];
+	set->name = calloc(count + 1, sizeof *set->name);
 	if (!set->name) return -1;
 	for (unsigned i = 0; i < set->groups; i++)
-		for (const char *at = set->group[i].names; *at; at += strlen(at) + 1)
-			set->name[n++] = (struct name){.text = at, .group = i};
+		for (struct slice left = set->group[i].names; left.length; slice_drop(&left, strlen(left.at) + 1))
+			set->name[n++] = (struct name){.text = left.at, .group = i};
 	qsort(set->name, count, sizeof *set->name, by_text);
 	for (n = 0; n < count; n++)
 		if (!set->names || strcmp(set->name[n].text, set->name[set->names - 1].text) != 0)
@@ -404,10 +370,10 @@ static SSL_CTX *find(const struct certificates *set, const char *name) {
 	return found ? set->group[found->group].context : NULL;
 }
 
-SSL_CTX *certificates_find(const struct certificates *set, const char *asked) {
+SSL_CTX *certificates_find(const struct certificates *set, const char *server_name) {
 	char name[HOST_MAX + 1];
 	size_t n = 0;
-	for (; asked[n] && n < HOST_MAX; n++) name[n] = text_lower(asked[n]);
+	for (; server_name[n] && n < HOST_MAX; n++) name[n] = text_lower(server_name[n]);
 	if (n && name[n - 1] == '.') n--;
 	name[n] = '\0';
 	SSL_CTX *context = find(set, name);

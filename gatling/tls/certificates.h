@@ -39,9 +39,9 @@ int certificates_add(struct certificates *set, const struct certificate_source *
 bool certificates_hold(const struct certificates *set, const char *origin);
 bool certificates_empty(const struct certificates *set);
 
-/* Calls tell() for each certificate that is not valid now, or expires within CERTIFICATE_WARN_S, or within a third of
+/* Calls report() for each certificate that is not valid now, or expires within CERTIFICATE_WARN_S, or within a third of
  * its lifetime if that is shorter. */
-void certificates_dates(const struct certificates *set, void (*tell)(const char *origin, const char *what));
+void certificates_dates(const struct certificates *set, void (*report)(const char *origin, const char *what));
 
 /* Before certificates_seal(): copies all keys from the file `origin` from another set. Returns false if it has none. */
 bool certificates_keep(struct certificates *set, const struct certificates *last, const char *origin);

@@ -32,27 +32,20 @@ static int fail(char *error, const char *what) {
 	return -1;
 }
 
-/* Returns whether a hash is that of the key of a certificate. */
-static bool is_key_of(const X509 *issuer, const EVP_MD *digest, const ASN1_OCTET_STRING *hash) {
-	unsigned char own[EVP_MAX_MD_SIZE];
-	unsigned length;
-	return X509_pubkey_digest(issuer, digest, own, &length) && (int)length == ASN1_STRING_length(hash) &&
-		   memcmp(own, ASN1_STRING_get0_data(hash), length) == 0;
-}
-
 /* RFC 6960, section 4.1.1: the serial number and hashes of the issuer's name and key identify a certificate. */
 static bool identifies(const OCSP_CERTID *id, const X509 *certificate, const X509 *issuer) {
-	ASN1_OCTET_STRING *name, *key;
+	ASN1_OCTET_STRING *name, *key, *own_name, *own_key;
+	ASN1_INTEGER *serial, *own_serial;
 	ASN1_OBJECT *algorithm;
-	ASN1_INTEGER *serial;
-	unsigned char own[EVP_MAX_MD_SIZE];
-	unsigned length;
 	if (!OCSP_id_get0_info(&name, &algorithm, &key, &serial, (OCSP_CERTID *)(uintptr_t)id)) return false;
 	const EVP_MD *digest = EVP_get_digestbyobj(algorithm);
-	if (!digest || ASN1_INTEGER_cmp(serial, X509_get0_serialNumber(certificate)) != 0) return false;
-	if (!X509_NAME_digest(X509_get_issuer_name(certificate), digest, own, &length)) return false;
-	if ((int)length != ASN1_STRING_length(name) || memcmp(own, ASN1_STRING_get0_data(name), length) != 0) return false;
-	return !issuer || is_key_of(issuer, digest, key);
+	/* without the issuer, own_key is not looked at */
+	OCSP_CERTID *own = digest ? OCSP_cert_to_id(digest, certificate, issuer ? issuer : certificate) : NULL;
+	bool same = own && OCSP_id_get0_info(&own_name, NULL, &own_key, &own_serial, own) &&
+				ASN1_INTEGER_cmp(serial, own_serial) == 0 && ASN1_OCTET_STRING_cmp(name, own_name) == 0 &&
+				(!issuer || ASN1_OCTET_STRING_cmp(key, own_key) == 0);
+	OCSP_CERTID_free(own);
+	return same;
 }
 
 static bool to_time(const ASN1_GENERALIZEDTIME *text, time_t *time) {

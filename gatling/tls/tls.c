@@ -101,22 +101,18 @@ static long bio_control(BIO *bio, int command, long number, void *pointer) {
 	return command == BIO_CTRL_FLUSH;
 }
 
+static int bio_create(BIO *bio) {
+	BIO_set_init(bio, 1);
+	return 1;
+}
+
 static BIO_METHOD *method_new(void) {
-	int index = BIO_get_new_index();
-	BIO_METHOD *m = index == -1 ? NULL : BIO_meth_new(index | BIO_TYPE_SOURCE_SINK, "io");
-	if (m && BIO_meth_set_read_ex(m, bio_read) && BIO_meth_set_write_ex(m, bio_write) &&
-		BIO_meth_set_ctrl(m, bio_control))
+	BIO_METHOD *m = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "io");
+	if (m && BIO_meth_set_create(m, bio_create) && BIO_meth_set_read_ex(m, bio_read) &&
+		BIO_meth_set_write_ex(m, bio_write) && BIO_meth_set_ctrl(m, bio_control))
 		return m;
 	BIO_meth_free(m);
 	return NULL;
-}
-
-static BIO *bio_new(struct tls *t) {
-	BIO *bio = BIO_new(t->worker->method);
-	if (!bio) return NULL;
-	BIO_set_data(bio, t);
-	BIO_set_init(bio, 1);
-	return bio;
 }
 
 /* --- sending --- */
@@ -334,7 +330,7 @@ struct tls *tls_new(struct tls_worker *w, io_loop *loop, int fd) {
 	if (!t) return NULL;
 	*t = (struct tls){.worker = w, .loop = loop, .fd = fd};
 	t->ssl = SSL_new(certificates_default(w->certificates));
-	BIO *in = t->ssl && SSL_set_app_data(t->ssl, &w->handshaking) ? bio_new(t) : NULL, *out = in;
+	BIO *in = t->ssl && SSL_set_app_data(t->ssl, &w->handshaking) ? BIO_new(w->method) : NULL, *out = in;
 	if (in && w->kernel) out = BIO_new_socket(fd, BIO_NOCLOSE);
 	if (!out) {
 		BIO_free(in);
@@ -343,6 +339,7 @@ struct tls *tls_new(struct tls_worker *w, io_loop *loop, int fd) {
 		ERR_clear_error();
 		return NULL;
 	}
+	BIO_set_data(in, t);
 	SSL_set_bio(t->ssl, in, out);
 	SSL_set_accept_state(t->ssl);
 	return t;

@@ -38,7 +38,7 @@ static int staple(SSL *ssl, void *unused) {
 	return SSL_TLSEXT_ERR_NOACK;
 }
 
-/* Makes clients show a certificate. */
+/* Requires certificates of clients. */
 static bool require_certificates(SSL_CTX *context, const char *client_ca) {
 	BIO *text = BIO_new_mem_buf(client_ca, -1);
 	X509_STORE *store = SSL_CTX_get_cert_store(context);
