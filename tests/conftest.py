@@ -125,8 +125,8 @@ def pytest_generate_tests(metafunc):
         if metafunc.definition.get_closest_marker("decided") and not named.keys().isdisjoint(ENOUGH):
             named = {name: path for name, path in named.items() if name in ENOUGH}
         metafunc.parametrize("build", named.values(), ids=named.keys(), scope="session")
-    if "target" in metafunc.fixturenames:
-        metafunc.parametrize("target", [target for target in metafunc.config.getoption("make").split(",") if target])
+    if "make_target" in metafunc.fixturenames:
+        metafunc.parametrize("make_target", [target for target in metafunc.config.getoption("make").split(",") if target])
     if "unit_program" in metafunc.fixturenames:
         named.pop("tls", None)
         if threads:

@@ -10,8 +10,8 @@ TOP = Path(__file__).resolve().parent.parent
 
 
 @pytest.mark.timeout(1800)
-def test_make(target, plain):
+def test_make(make_target, plain):
     """Runs it at a low priority, so that the other tests do not wait for it."""
-    command = ["nice", "make", "--no-print-directory", "-s", f"-j{os.cpu_count()}", f"BUILD={plain}", target]
+    command = ["nice", "make", "--no-print-directory", "-s", f"-j{os.cpu_count()}", f"BUILD={plain}", make_target]
     done = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     assert done.returncode == 0, done.stdout

@@ -11,7 +11,7 @@
 #include "gatling/site/site.h"
 
 static int root;
-static char root_path[] = "/tmp/gatling-test-XXXXXX";
+static char root_path[32];
 static io_loop *loop;
 static struct docroot docroot;
 static struct jobs *jobs;
@@ -95,8 +95,9 @@ static struct cache *cache_over(const struct docroot *over) {
 static int set_up(void **state) {
 	(void)state;
 	umask(0);
-	strcpy(root_path, "/tmp/gatling-test-XXXXXX");
-	if (!mkdtemp(root_path)) return -1;
+	/* in memory, if possible: a file system with a journal takes ten times as long for thousands of files */
+	strcpy(root_path, "/dev/shm/gatling-test-XXXXXX");
+	if (!mkdtemp(root_path) && !mkdtemp(strcpy(root_path, "/tmp/gatling-test-XXXXXX"))) return -1;
 	root = open(root_path, O_RDONLY | O_DIRECTORY);
 	docroot = (struct docroot){.root = root};
 	loop = io_loop_new();
