@@ -1,7 +1,7 @@
 /* accept.c - connect(2) and accept(2) on the loopback, each timed, against the number of connections that are open.
  * After the benchmark with which OpenBSD answered "Benchmarking BSD and Linux" (2003): connect(2) returns when the
- * kernel has answered, long before the server's program knows. A process of its own accepts, so that each end has a
- * table of descriptors; only one of the two does anything at a time. */
+ * kernel has answered, long before the server's program knows. Another process accepts, so that each end has its own
+ * table of descriptors; only one of the two runs at a time. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
-/* download.c - a large download from a real gatling on the loopback, megabyte by megabyte; alone, or with another
- * beside it; of a file in memory, on the disk, or scattered over the disk as those that came by BitTorrent are. After
+/* download.c - a large download from gatling on the loopback, megabyte by megabyte; alone, or beside another; of a file
+ * in memory, on the disk, or scattered over the disk, as files are that came by BitTorrent. After
  * the "tput" of Felix von Leitner's "Benchmarking BSD and Linux" (2003). */
 #include <arpa/inet.h>
 #include <errno.h>

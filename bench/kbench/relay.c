@@ -1,5 +1,5 @@
-/* relay.c - what gets through a process that hands on from one connection to another, by copying (read(2), write(2)) or
- * by splice(2), in which the bytes stay in the kernel; and what that process pays. */
+/* relay.c - throughput of a process that forwards bytes from one connection to another, by copying (read(2), write(2))
+ * or by splice(2), with which the bytes stay in the kernel; and the processor time of that process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* run.c - see kbench.h. A run is a process, so that each begins alike and a limit that one meets is gone with it; it
- * leaves its points in memory that it shares, touched beforehand, and nothing is written while it measures. */
+/* run.c - see kbench.h. Each run is a process of its own, so that all begin alike and a limit that one meets ends with
+ * it. It stores its points in shared memory that was touched before, and writes nothing while it measures. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>

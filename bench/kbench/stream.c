@@ -1,5 +1,5 @@
-/* stream.c - what gets through: TCP, one stream or several; datagrams of a size; and to a group of receivers. After
- * what OpenBSD's network performance tests measure: only what arrives counts (a sender knows what it has handed over).
+/* stream.c - throughput: TCP, one stream or several; datagrams of one size; multicast to a group of receivers. As in
+ * OpenBSD's network performance tests only what arrives counts: a sender knows only what it has passed to the kernel.
  */
 #include "bench/kbench/stream.h"
 

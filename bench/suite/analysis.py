@@ -1,4 +1,4 @@
-"""What the tables of kbench(1) say: how a cost grows, where it steps, and whether two sets of runs differ.
+"""Analyses the tables of kbench(1): how a cost grows, where it steps, and whether two sets of runs differ.
 
 Points of one run depend on each other, so it is runs that are resampled for the intervals, then the points of a bin;
 and it is runs that are compared (Kalibera and Jones, "Rigorous benchmarking in reasonable time", 2013).
@@ -43,8 +43,8 @@ class Table:
     landmarks: list = field(default_factory=list)
 
     def series(self, column):
-        """[(n, values) of each run that counts]: without those that failed or were disturbed, if enough are left, and
-        without those that came less than half as far as most."""
+        """Returns [(n, values)] of each run that counts. Failed and disturbed runs are left out if enough others remain;
+        so are runs that came less than half as far as most."""
         there = {number: run for number, run in self.runs.items() if len(run["n"]) and column in run}
         calm = {number: run for number, run in there.items() if self.verdicts[number][0] not in ("FAIL", "NOISY")}
         runs = list((calm if len(calm) >= CALM_RUNS else there).values())
@@ -52,7 +52,7 @@ class Table:
         return [(run["n"], run[column]) for run in runs if 2 * run["n"].max() >= reached]
 
     def verdict(self):
-        """The worst of the runs', with its words."""
+        """Returns the worst verdict of the runs, with its words."""
         order = ["FAIL", "SKIP", "CLIENT", "NOISY", "LIMIT", "XPASS", "PASS"]
         return min(self.verdicts.values(), key=lambda v: order.index(v[0]), default=("FAIL", "no run"))
 
@@ -99,7 +99,7 @@ class Growth:
 
 
 def binned(series, edges):
-    """Medians, a row a run and a column a bin."""
+    """Returns the medians: one row for each run, one column for each bin."""
     out = np.empty((len(series), len(edges) - 1))
     for row, (n, values) in enumerate(series):
         place = np.digitize(n, edges) - 1
@@ -109,7 +109,7 @@ def binned(series, edges):
 
 
 def edges_of(series, bins, spaced):
-    """Of bins that each have some points of each run; None: there are too few points."""
+    """Returns the edges of bins that each have some points of each run; None: there are too few points."""
     last = max(int(n.max()) for n, _ in series) + 1
     if last <= SKIPPED_N + bins:
         return None
@@ -122,8 +122,8 @@ def edges_of(series, bins, spaced):
 
 
 def resampled(series, edges, rng):
-    """Runs and points of each bin drawn with replacement: the medians of the bins of each run (run, bin, resample), and
-    which runs are drawn (resample, run)."""
+    """Draws runs, and points of each bin, with replacement (bootstrap). Returns the medians of the bins of each run, of
+    shape (run, bin, resample), and the runs drawn, of shape (resample, run)."""
     medians = np.empty((len(series), len(edges) - 1, RESAMPLES))
     for run, (n, values) in enumerate(series):
         place = np.digitize(n, edges) - 1
@@ -134,12 +134,12 @@ def resampled(series, edges, rng):
 
 
 def undisturbed(medians, axis):
-    """Of the runs in each bin: what else goes on only adds, often to some of the runs for a while."""
+    """Returns the value of each bin that is least disturbed: other load only adds time, often to some runs for a while."""
     return np.quantile(medians, UNDISTURBED, axis=axis)
 
 
 def fit_powers(x, ys):
-    """Of each row of ys the k of the best y = a + b x^k, a and b not negative, by relative errors."""
+    """Returns for each row of ys the k of the best fit y = a + b x^k, with a and b not negative, by relative errors."""
     best, left = np.zeros(len(ys)), np.full(len(ys), np.inf)
     weights = 1 / np.median(ys, axis=0)
     for k in EXPONENTS:
@@ -160,18 +160,18 @@ def interval(values):
 
 
 def unexplained(logs):
-    """By one level."""
+    """Returns the sum of absolute deviations from one level."""
     return float(np.sum(np.abs(logs - np.median(logs))))
 
 
 def split(logs):
-    """Where two levels explain most; and what they leave."""
+    """Returns where to split into the two levels that explain most, and the deviations that are left."""
     sums = [unexplained(logs[:i]) + unexplained(logs[i:]) for i in range(LEVEL_BINS, len(logs) - LEVEL_BINS + 1)]
     return LEVEL_BINS + int(np.argmin(sums)), min(sums)
 
 
 def find_steps(x, y):
-    """[(n, times as much)], in order, where a few levels explain the bins far better than any smooth curve does."""
+    """Returns steps [(n, times as much)] in order, if a few levels explain the bins far better than any smooth curve."""
     logs = np.log(y)
     ends = [0, len(y)]
     enough = STEP_SHARE * float(np.sum(np.abs(logs - np.log(smooth_curve(x, y)))))
@@ -194,7 +194,7 @@ def find_steps(x, y):
 
 
 def smooth_curve(x, y):
-    """The best a + b x^k at x."""
+    """Returns the values at x of the best fit a + b x^k."""
     (k,) = fit_powers(x, y[None, :])
     power = (x / x[-1]) ** k
     both = np.stack([1 / y, power / y], axis=1)
@@ -204,7 +204,7 @@ def smooth_curve(x, y):
 
 
 def rise_of(level):
-    """The end of a level to its beginning, a third each."""
+    """Returns the ratio of the last third of a level to its first."""
     third = max(1, len(level) // 3)
     return float(np.median(level[-third:]) / np.median(level[:third]))
 
@@ -227,7 +227,7 @@ def exponent_words(k, low, high):
 
 
 def growth(series):
-    """How the values of some runs grow with n."""
+    """Returns how the values of some runs grow with n."""
     series = [(n, np.asarray(values, dtype=float)) for n, values in series]
     edges = edges_of(series, BINS, np.geomspace) if series else None
     if edges is None or len(edges) <= BINS_MIN:
@@ -280,7 +280,7 @@ class Difference:
 
 
 def level(n, values):
-    """One number for a run: the geometric mean over its bins' medians, so that each part of the curve counts alike."""
+    """Returns one number for a run: the geometric mean of its bins' medians, so that each part of the curve counts alike."""
     edges = edges_of([(n, values)], BINS, np.geomspace)
     medians = binned([(n, values)], edges)[0] if edges is not None else np.array([np.median(values)])
     medians = medians[medians > 0]
@@ -288,7 +288,7 @@ def level(n, values):
 
 
 def difference(first, second):
-    """Whether the values of some runs differ from those of others, up to the n that both have reached."""
+    """Tests whether the values of some runs differ from those of others, up to the n that both have reached."""
     if not first or not second:
         return Difference("no runs to compare")
     last = min(int(n.max()) for n, _ in [*first, *second])

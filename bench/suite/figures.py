@@ -59,7 +59,7 @@ def bins_of(series, spaced):
 
 
 def frame(figure):
-    """The upper end of the linear plot, and how many points lie above it."""
+    """Returns the upper end of the linear plot, and how many points lie above it."""
     values = np.concatenate([v for curve in figure.curves for _, v in curve.series])
     top = max(float(np.quantile(v, FRAME_QUANTILE)) for curve in figure.curves for _, v in curve.series) * FRAME_ROOM
     top = min(top, float(values.max()) * 1.05)
@@ -71,7 +71,8 @@ def number(value):
 
 
 def data_of(curve, log, top):
-    """A block of bands and medians, and one of points, each a line by itself, so that they all make one path."""
+    """Returns two blocks of data: bands and medians, and points. Each point is a line of its own; together they become one
+    path."""
     bands = [" ".join(map(number, row)) for row in bins_of(curve.series, np.geomspace if log else np.linspace)]
     points = [f"{n} {value}\n{n} {value}\n" for ns, values in curve.series for n, value in zip(ns, values)
               if (n > 0 and value > 0 if log else value <= top)]  # fmt: skip
@@ -105,8 +106,8 @@ def script_of(figure, log):
 
 
 def draw(figure, log):
-    """The SVG as text; the ids that it needs begin with the figure's name, so that many fit into one page. To gnuplot a
-    line of no length is a move: with "h0" behind it, it is a dot."""
+    """Returns the SVG as text. Its ids begin with the figure's name, so that one page can have many figures. gnuplot writes a
+    line of no length as a move; "h0" behind it makes it a dot."""
     done = subprocess.run(["gnuplot"], input=script_of(figure, log), capture_output=True, text=True, check=False)
     if done.returncode or "<svg" not in done.stdout:
         raise RuntimeError(f"gnuplot: {done.stderr}")

@@ -28,19 +28,19 @@ class Job:
         return [*self.arguments.split(), "-n", str(getattr(self, size)), "--runs", str(runs), "--points", str(POINTS[size])]
 
     def called(self, name):
-        """Whether name is its name or its benchmark's."""
+        """Returns whether name is the job's own or that of its benchmark."""
         return name in (self.name, self.benchmark())
 
     def benchmark(self):
         return "http" if self.server else self.arguments.split()[0]
 
     def needs(self):
-        """What has to be built."""
+        """Returns the programs that have to be built."""
         return [self.program, *([self.server] if self.server else [])]
 
 
 def kernel(mechanism, program="bench/kbench"):
-    """Where a program is built with that mechanism."""
+    """Returns the path of a program that is built with that mechanism."""
     return f"kernel-{mechanism}/{program}"
 
 
@@ -93,7 +93,7 @@ def chosen(only, jobs):
 
 
 def results_directory(name, within=None):
-    """Makes a new directory NAME-DATE; from the second of a day on a number follows."""
+    """Makes a new directory NAME-DATE; if there is one of that day, a number follows."""
     name, within = f"{name}-{datetime.date.today()}", within or RESULTS
     for n in range(1, 1000):
         path = within / (name if n == 1 else f"{name}.{n}")
