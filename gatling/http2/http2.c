@@ -33,8 +33,7 @@ struct http2 *http2_new(const struct http2_context *context, const struct http2_
 
 void http2_free(struct http2 *h) {
 	if (!h) return;
-	for (int i = 0; i < HTTP2_URGENCIES; i++)
-		while (h->streams[i].first) stream_free(h, h->streams[i].first);
+	while (h->first) stream_free(h, h->first);
 	nghttp2_hd_inflate_del(h->inflater);
 	free(h->block);
 	free(h->idle);
@@ -116,11 +115,10 @@ void http2_calm(struct http2 *h, struct http2_output *out) {
 
 void http2_input_ended(struct http2 *h) {
 	h->leaving = true;
-	for (int i = 0; i < HTTP2_URGENCIES; i++)
-		for (struct stream *s = h->streams[i].first, *next; s; s = next) {
-			next = s->next;
-			if (s->receiving) stream_free(h, s);
-		}
+	for (struct stream *s = h->first, *next; s; s = next) {
+		next = s->next;
+		if (s->receiving) stream_free(h, s);
+	}
 	h->block_stream = 0;
 }
 
@@ -378,11 +376,10 @@ static enum http2_error take_reset(struct http2 *h, const struct frame *f) {
 }
 
 static enum http2_error set_initial_window(struct http2 *h, int64_t value) {
-	for (int i = 0; i < HTTP2_URGENCIES && value != h->initial_window; i++)
-		for (struct stream *s = h->streams[i].first; s; s = s->next) {
-			s->send_window += value - h->initial_window;
-			if (s->send_window > HTTP2_WINDOW_MAX) return HTTP2_FLOW_CONTROL_ERROR;
-		}
+	for (struct stream *s = h->first; s; s = s->next) {
+		s->send_window += value - h->initial_window;
+		if (s->send_window > HTTP2_WINDOW_MAX) return HTTP2_FLOW_CONTROL_ERROR;
+	}
 	h->initial_window = value;
 	return HTTP2_NO_ERROR;
 }

@@ -1,8 +1,6 @@
 /* stream.c - see http2.h and stream.h: answers become frames. */
 #include "gatling/http2/stream.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 
 #include "gatling/http/hpack.h"
@@ -13,29 +11,24 @@ enum { GONE = 499 };
 
 /* --- streams --- */
 
+/* Appends the stream to those of its urgency. */
 static void link_stream(struct http2 *h, struct stream *s) {
-	struct stream_list *list = &h->streams[s->priority.urgency];
-	s->next = NULL;
-	s->previous = list->last;
-	if (list->last) list->last->next = s;
-	else list->first = s;
-	list->last = s;
+	s->previous = h->last;
+	while (s->previous && s->previous->priority.urgency > s->priority.urgency) s->previous = s->previous->previous;
+	s->next = s->previous ? s->previous->next : h->first;
+	*(s->previous ? &s->previous->next : &h->first) = s;
+	*(s->next ? &s->next->previous : &h->last) = s;
 }
 
 static void unlink_stream(struct http2 *h, struct stream *s) {
-	struct stream_list *list = &h->streams[s->priority.urgency];
-	if (s->previous) s->previous->next = s->next;
-	else list->first = s->next;
-	if (s->next) s->next->previous = s->previous;
-	else list->last = s->previous;
-	assert(list->first != s && list->last != s);
+	*(s->previous ? &s->previous->next : &h->first) = s->next;
+	*(s->next ? &s->next->previous : &h->last) = s->previous;
 }
 
 struct stream *stream_find(const struct http2 *h, uint32_t id) {
-	for (int i = 0; i < HTTP2_URGENCIES && h->open; i++)
-		for (struct stream *s = h->streams[i].first; s; s = s->next)
-			if (s->id == id) return s;
-	return NULL;
+	struct stream *s = h->first;
+	while (s && s->id != id) s = s->next;
+	return s;
 }
 
 void stream_note_reset(struct http2 *h, uint32_t id) {
@@ -51,9 +44,8 @@ void stream_set_priority(struct http2 *h, struct stream *s, struct priority prio
 static bool waits_for_file(const struct stream *s) { return s->waiting && !waiting_for_job(s->waiting); }
 
 bool stream_waits(const struct http2 *h) {
-	for (int i = 0; i < HTTP2_URGENCIES && h->waiting_size; i++)
-		for (struct stream *s = h->streams[i].first; s; s = s->next)
-			if (s->waiting && waiting_for_job(s->waiting)) return true;
+	for (const struct stream *s = h->first; s; s = s->next)
+		if (s->waiting && waiting_for_job(s->waiting)) return true;
 	return false;
 }
 
@@ -299,10 +291,9 @@ bool stream_wait(struct http2 *h, const struct stream_request *q, struct job *jo
 
 /* Returns the most urgent stream that waits for a file, if there may be one more; otherwise NULL. */
 static struct stream *next_waiting(const struct http2 *h) {
-	for (int i = 0; i < HTTP2_URGENCIES && h->waiting_size && h->files < HTTP2_FILES; i++)
-		for (struct stream *s = h->streams[i].first; s; s = s->next)
-			if (waits_for_file(s) && !s->receiving) return s;
-	return NULL;
+	struct stream *s = h->waiting_size && h->files < HTTP2_FILES ? h->first : NULL;
+	while (s && (!waits_for_file(s) || s->receiving)) s = s->next;
+	return s;
 }
 
 /* --- at once --- */
@@ -368,10 +359,9 @@ static bool can_send(const struct http2 *h, const struct stream *s) {
 /* RFC 9218, section 10: the most urgent first; of those the first that came, which keeps its turn to its end unless it
  * is incremental. */
 static struct stream *next_stream(const struct http2 *h) {
-	for (int i = 0; i < HTTP2_URGENCIES && h->open; i++)
-		for (struct stream *s = h->streams[i].first; s; s = s->next)
-			if (can_send(h, s)) return s;
-	return NULL;
+	struct stream *s = h->first;
+	while (s && !can_send(h, s)) s = s->next;
+	return s;
 }
 
 bool stream_sendable(const struct http2 *h) { return next_stream(h) || next_waiting(h); }

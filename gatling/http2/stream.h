@@ -11,7 +11,7 @@
 #include "gatling/site/response_batch.h"
 #include "gatling/site/waiting_request.h"
 
-enum { HTTP2_URGENCIES = 8, HTTP2_RESETS_REMEMBERED = 1024 };
+enum { HTTP2_RESETS_REMEMBERED = 1024 };
 
 enum { HTTP2_WINDOW_MAX = 0x7fffffff, HTTP2_WINDOW_DEFAULT = 65535 }; /* section 6.9 */
 
@@ -31,11 +31,7 @@ struct stream {
 	size_t block_length;             /* bytes of the block at its front; 0: the block has been written */
 	bool holds_file;                 /* the response is one of HTTP2_FILES */
 	size_t memory;                   /* bytes that it takes, as the session has them in its sum */
-	struct stream *next, *previous;  /* of the same urgency */
-};
-
-struct stream_list {
-	struct stream *first, *last;
+	struct stream *next, *previous;
 };
 
 enum http2_flood {
@@ -75,7 +71,7 @@ struct http2 {
 	size_t waiting_size;          /* bytes of the requests of those that wait */
 	size_t memory;                /* of all of them */
 	struct idle_priorities *idle; /* priorities of streams to come; NULL: none */
-	struct stream_list streams[HTTP2_URGENCIES];
+	struct stream *first, *last;  /* the most urgent first */
 	/* a header block in several frames */
 	unsigned char *block;
 	size_t block_length;
