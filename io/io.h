@@ -21,7 +21,7 @@
  *
  * A loop belongs to the thread that made it; io_wake() alone may be called by another one.
  * Descriptors must be in non-blocking mode. SIGPIPE is the program's to ignore. Functions that take an fd take one that
- * is adopted, but for io_fd() and io_cookie(). */
+ * is adopted; io_fd() and io_cookie() are the exceptions. */
 #ifndef GATLING_IO_H
 #define GATLING_IO_H
 

@@ -71,10 +71,10 @@ size_t iob_memory(const iob *batch);
 enum iob_result { IOB_DONE, IOB_AGAIN, IOB_FAILED };
 enum iob_result iob_send(io_loop *loop, int fd, iob *batch, uint64_t most, enum io_rest rest, uint64_t *sent);
 
-/* Takes up to length bytes off the front of the batch into buffer, for who sends them to fd by other means (a filter).
- * The bytes taken; fewer when what comes next of a file is not in memory: then, as with iob_send(), fd is not ready for
- * writing until a thread has read it, and errno is EAGAIN if there were none. -1 with errno as of iob_send(). A source
- * writes into buffer, and no piece of it is kept. */
+/* Takes up to length bytes off the front of the batch into buffer, for a caller that sends them to fd by other means (a
+ * filter). Returns the bytes taken; fewer if what comes next of a file is not in memory: then, as with iob_send(), fd
+ * is not ready for writing until a thread has read it; if there were none, returns -1 with errno EAGAIN. -1 with any
+ * other errno: as of iob_send(). A source writes into buffer, and no piece of it is kept. */
 ssize_t iob_take(io_loop *loop, int fd, iob *batch, void *buffer, size_t length);
 
 #endif
