@@ -29,7 +29,7 @@ struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure
 void conn_close(struct conn_context *w, struct conn *c) {
 	if (c->responses) {
 		response_batch_log(&w->batches, c->responses);
-		response_batch_return(&w->batches, c->responses);
+		conn_return_batch(c);
 	}
 	if (c->tls) tls_close(c->tls);
 	tls_free(c->tls);

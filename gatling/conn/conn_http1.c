@@ -8,17 +8,6 @@
 
 /* --- responses --- */
 
-/* Makes sure that there is a batch for responses. false: ENOMEM. */
-static bool take_batch(struct conn *c) {
-	if (!c->responses) c->responses = response_batch_take(&c->context->batches);
-	return c->responses;
-}
-
-static void return_batch(struct conn *c) {
-	response_batch_return(&c->context->batches, c->responses);
-	c->responses = NULL;
-}
-
 /* Appends a response to those under way. request is what is known of the request, or NULL. false: ENOMEM. */
 static bool respond(struct conn *c, struct response *r, bool head_only, enum persistence persistence,
 					const struct request *request) {
@@ -37,7 +26,7 @@ static bool respond(struct conn *c, struct response *r, bool head_only, enum per
  * its request is void. */
 static enum conn_state refuse(struct conn *c, struct conn_run *run, struct response *r, bool head_only,
 							  const struct request *request) {
-	if (!take_batch(c)) return CONN_CLOSED;
+	if (!conn_take_batch(c)) return CONN_CLOSED;
 	if (body_pending(&c->body)) response_batch_reset(c->responses);
 	c->body = (struct body){0};
 	c->ending = CONN_LINGERS;
@@ -158,9 +147,9 @@ enum conn_state conn_http1_head(struct conn *c, struct conn_run *run) {
 	if (known && ends_no_line(run->input, known)) return CONN_HEAD;
 	/* RFC 9113, sections 3.3 and 3.4: the preface begins a connection; with TLS, ALPN says so */
 	if (!c->begun && !c->tls && http2_begins(run->input.at, run->input.length)) return CONN_HTTP2;
-	if (!take_batch(c)) return CONN_CLOSED;
+	if (!conn_take_batch(c)) return CONN_CLOSED;
 	while (next == CONN_IDLE && run->input.length && !c->ending && !is_full(c->responses)) next = take_request(c, run);
-	if (c->responses && !c->responses->responses) return_batch(c);
+	if (c->responses && !c->responses->responses) conn_return_batch(c);
 	return c->responses && (next == CONN_IDLE || next == CONN_HEAD) ? CONN_WRITE : next;
 }
 
@@ -169,7 +158,7 @@ enum conn_state conn_http1_job(struct conn *c, struct conn_run *run) {
 	struct waiting_request *waiting = c->waiting;
 	struct response r;
 	if (waiting_for_job(waiting) || !decide(c, waiting->request, waiting, &r)) return CONN_JOB;
-	if (!take_batch(c)) {
+	if (!conn_take_batch(c)) {
 		response_drop(&r);
 		return CONN_CLOSED;
 	}
@@ -217,7 +206,7 @@ enum conn_state conn_http1_write(struct conn *c, struct conn_run *run) {
 	}
 	if (!run->resumed) w->at_once_ms = io_now(w->loop);
 	response_batch_log(&w->batches, c->responses);
-	return_batch(c);
+	conn_return_batch(c);
 	if (!c->ending) return CONN_IDLE;
 	return conn_end(c, c->ending == CONN_LINGERS || run->input.length || c->input);
 }

@@ -11,15 +11,10 @@ static bool keep_frames(struct conn *c, size_t length) {
 	return iob_addcopy(c->responses->batch, c->context->frames + length - left, left) == 0;
 }
 
-static bool take_batch(struct conn *c) {
-	if (!c->responses) c->responses = response_batch_take(&c->context->batches);
-	return c->responses;
-}
-
 /* Puts the frames at the start of the worker's buffer behind those that wait. false: there are too many, or no memory.
  */
 static bool queue_frames(struct conn *c, size_t length) {
-	return take_batch(c) && iob_bytesleft(c->responses->batch) + length <= HTTP2_UNSENT_MAX &&
+	return conn_take_batch(c) && iob_bytesleft(c->responses->batch) + length <= HTTP2_UNSENT_MAX &&
 		   iob_addcopy(c->responses->batch, c->context->frames, length) == 0;
 }
 
@@ -35,6 +30,7 @@ static size_t write_frames(struct conn *c, size_t length) {
 		if (n == -1 && errno == EAGAIN) break; /* a thread reads it */
 		http2_write(c->http2, &content, n, &out);
 	}
+	if (http2_ended(c->http2)) c->ending = CONN_LINGERS;
 	return (size_t)(out.at - w->frames);
 }
 
@@ -55,18 +51,15 @@ static enum iob_result send_frames(struct conn *c, size_t length, uint64_t most)
 				break;
 			}
 			length = write_frames(c, length);
-			if (http2_ended(c->http2)) c->ending = CONN_LINGERS;
 			if (!length) break;
-			if (!take_batch(c) || iob_addbuf(c->responses->batch, w->frames, length, NULL, NULL) == -1)
+			if (!conn_take_batch(c) || iob_addbuf(c->responses->batch, w->frames, length, NULL, NULL) == -1)
 				return IOB_FAILED;
 		}
-		if (http2_ended(c->http2)) c->ending = CONN_LINGERS;
 		result = conn_transmit(c, c->responses->batch, UINT64_MAX, c->ending ? IO_MORE : IO_LAST, &sent);
 		if (result == IOB_AGAIN && length && !keep_frames(c, length)) return IOB_FAILED;
 		length = 0;
 		if (result != IOB_DONE) break;
-		response_batch_return(&w->batches, c->responses);
-		c->responses = NULL;
+		conn_return_batch(c);
 	}
 	w->sent += sent;
 	return result;
@@ -83,6 +76,7 @@ static size_t handle_frames(struct conn *c, struct conn_run *run) {
 	if (c->input_ended) http2_input_ended(c->http2);
 	if (w->draining) http2_announce_end(c->http2, &out);
 	if (run->drained) http2_drain(c->http2, &out);
+	if (http2_ended(c->http2)) c->ending = CONN_LINGERS;
 	run->progress |= (!in_block && http2_in_block(c->http2)) || announced != http2_end_announced(c->http2);
 	return (size_t)(out.at - w->frames);
 }

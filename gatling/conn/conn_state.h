@@ -104,6 +104,10 @@ bool conn_keep_input(struct conn *conn, struct slice input);
 /* Moves the bytes that were kept to the front of the scratch buffer. */
 struct slice conn_fetch_input(struct conn *conn);
 
+/* Makes sure that there is a batch for responses. false: ENOMEM. */
+bool conn_take_batch(struct conn *conn);
+void conn_return_batch(struct conn *conn);
+
 /* Ends the sending side. Returns the state that follows. */
 enum conn_state conn_end(struct conn *conn, bool linger);
 

@@ -45,6 +45,16 @@ bool conn_read(struct conn *c, struct slice *input) {
 	return true;
 }
 
+bool conn_take_batch(struct conn *c) {
+	if (!c->responses) c->responses = response_batch_take(&c->context->batches);
+	return c->responses;
+}
+
+void conn_return_batch(struct conn *c) {
+	response_batch_return(&c->context->batches, c->responses);
+	c->responses = NULL;
+}
+
 /* shutdown(2) also without lingering: after close(2) alone, input that was not read would reset the connection, and
  * the response that waits for the FIN would be lost. */
 enum conn_state conn_end(struct conn *c, bool linger) {
