@@ -147,7 +147,7 @@ static bool wants_input(const struct conn *c) {
 	case CONN_HEAD:
 	case CONN_BODY:
 	case CONN_LINGER: return true;
-	case CONN_HTTP2: return !c->input_ended && !(c->output_waits && c->ending);
+	case CONN_HTTP2: return !c->input_ended && !(c->frames_wait && c->ending);
 	case CONN_CONTINUE:
 	case CONN_JOB:
 	case CONN_WRITE:
@@ -157,7 +157,7 @@ static bool wants_input(const struct conn *c) {
 }
 
 static bool output_waits(const struct conn *c) {
-	return c->state == CONN_WRITE || c->state == CONN_CONTINUE || (c->state == CONN_HTTP2 && c->output_waits);
+	return c->state == CONN_WRITE || c->state == CONN_CONTINUE || (c->state == CONN_HTTP2 && c->frames_wait);
 }
 
 /* What TLS has to send by itself goes out in any state. */
@@ -170,8 +170,8 @@ static bool reads_requests(const struct conn *c) {
 	return c->state == CONN_IDLE || c->state == CONN_HEAD || c->state == CONN_BODY;
 }
 
-/* Waits for what the state needs. */
-static void wait_for_events(struct conn_context *w, struct conn *c, const struct conn_run *run) {
+/* Ends a run: closes the connection, or keeps what it needs, and waits for what the state asks for. */
+static void wait_or_close(struct conn_context *w, struct conn *c, const struct conn_run *run) {
 	bool closed = c->state == CONN_CLOSED || (reads_requests(c) && c->tls && tls_ended(c->tls));
 	if (closed || !conn_keep_input(c, run->input)) {
 		conn_close(w, c);
@@ -200,11 +200,14 @@ static void go(struct conn_context *w, struct conn *c, struct conn_run *run) {
 	run->resumed = output_waits(c);
 	do {
 		before = (enum conn_state)c->state;
-		if (c->input && !run->input.length && reads_requests(c)) run->input = conn_fetch_input(c);
+		if (c->input && !run->input.length && reads_requests(c)) {
+			run->input = conn_fetch_input(c);
+			run->known = 0;
+		}
 		c->state = (uint8_t)step(c, run);
 		run->progress |= c->state != before;
 	} while (c->state != before || (c->state == CONN_IDLE && w->draining && has_last_request(c, run)));
-	wait_for_events(w, c, run);
+	wait_or_close(w, c, run);
 }
 
 /* Goes on when the state may have changed for another reason than the socket. */
@@ -217,7 +220,7 @@ static void resume(void *conn) {
 /* --- what the loop reports --- */
 
 void conn_readable(struct conn_context *w, struct conn *c) {
-	struct conn_run run = {.known = conn_kept(c)};
+	struct conn_run run = {.known = c->state == CONN_HEAD ? conn_kept(c) : 0};
 	if (c->state == CONN_HANDSHAKE || conn_read(c, &run.input)) go(w, c, &run);
 	else conn_close(w, c);
 }
@@ -249,11 +252,11 @@ void conn_timed_out(struct conn_context *w, struct conn *c) {
 /* --- what shed.c and the end of the worker look at --- */
 
 bool conn_idle(const struct conn *c) {
-	return c->state == CONN_IDLE || (c->state == CONN_HTTP2 && !c->output_waits && http2_idle(c->http2));
+	return c->state == CONN_IDLE || (c->state == CONN_HTTP2 && !c->frames_wait && http2_idle(c->http2));
 }
 
 bool conn_unfinished(const struct conn *c) {
-	if (c->state == CONN_HTTP2) return !c->output_waits && http2_in_block(c->http2);
+	if (c->state == CONN_HTTP2) return !c->frames_wait && http2_in_block(c->http2);
 	return c->state == CONN_HANDSHAKE || c->state == CONN_HEAD;
 }
 
@@ -263,9 +266,10 @@ bool conn_can_close_idle(const struct conn *c) { return !c->http2 || platform_se
 int64_t conn_since(const struct conn *c) { return c->since_ms; }
 
 bool conn_close_idle(struct conn_context *w, struct conn *c) {
-	struct conn_run run = {.known = conn_kept(c)}; /* part of a frame */
+	struct conn_run run = {0};
+	size_t kept = conn_kept(c); /* part of a frame */
 	if (!conn_can_close_idle(c)) return false;
-	if (conn_read(c, &run.input) && run.input.length > run.known) {
+	if (conn_read(c, &run.input) && run.input.length > kept) {
 		go(w, c, &run);
 		return false;
 	}

@@ -32,7 +32,7 @@ bool conn_unfinished(const struct conn *conn);
 /* Whether an idle connection can be closed without loss: its client has acknowledged everything. */
 bool conn_can_close_idle(const struct conn *conn);
 
-/* Returns when its last wait began, on the clock of io_now(). */
+/* Returns when its deadline was set, on the clock of io_now(); 0: it has not been read from yet. */
 int64_t conn_since(const struct conn *conn);
 
 /* Returns the bytes of memory that are kept for it, see budget.h. */

@@ -13,7 +13,7 @@ static bool respond(struct conn *c, struct response *r, bool head_only, enum per
 					const struct request *request) {
 	struct conn_context *w = c->context;
 	uint64_t bytes;
-	if (persistence == PERSIST_NOT && c->ending == CONN_PERSISTS) c->ending = CONN_ENDS;
+	if (persistence == PERSIST_NOT && c->ending == CONN_ENDING_NONE) c->ending = CONN_ENDING_CLOSE;
 	c->responses->files += r->representation && r->representation->fd != -1;
 	if (http1_write(c->responses->batch, r, w->server_date[c->tls != NULL], head_only, persistence, &bytes) == -1)
 		return false;
@@ -29,7 +29,7 @@ static enum conn_state refuse(struct conn *c, struct conn_run *run, struct respo
 	if (!conn_take_batch(c)) return CONN_CLOSED;
 	if (body_pending(&c->body)) response_batch_reset(c->responses);
 	c->body = (struct body){0};
-	c->ending = CONN_LINGERS;
+	c->ending = CONN_ENDING_LINGER;
 	run->input.length = 0;
 	return respond(c, r, head_only, PERSIST_NOT, request) ? CONN_WRITE : CONN_CLOSED;
 }
@@ -91,13 +91,13 @@ static enum conn_state respond_to(struct conn *c, const struct conn_run *run, co
 	enum persistence persistence = q->minor >= 1 ? PERSIST_SILENTLY : PERSIST_SAID;
 	if (!q->keep_alive || draining) persistence = PERSIST_NOT;
 	/* the client does not know that the connection ends, and may have sent more */
-	if (q->keep_alive && draining) c->ending = CONN_LINGERS;
+	if (q->keep_alive && draining) c->ending = CONN_ENDING_LINGER;
 	body_start(&c->body, q);
 	c->head = q->method == METHOD_HEAD;
 	/* a client that waits for a 100 and is refused may send the body or not: what comes next is ambiguous */
 	if (q->expect_continue && r->status >= 400) {
 		persistence = PERSIST_NOT;
-		c->ending = CONN_LINGERS;
+		c->ending = CONN_ENDING_LINGER;
 		c->body = (struct body){0};
 	}
 	if (!respond(c, r, c->head, persistence, q)) return CONN_CLOSED;
@@ -141,14 +141,13 @@ static bool ends_no_line(struct slice input, size_t known) {
 
 enum conn_state conn_http1_head(struct conn *c, struct conn_run *run) {
 	enum conn_state next = CONN_IDLE;
-	size_t known = run->known;
 	if (!run->input.length) return c->responses ? CONN_WRITE : CONN_IDLE;
-	run->known = 0;
-	if (known && ends_no_line(run->input, known)) return CONN_HEAD;
+	if (run->known && ends_no_line(run->input, run->known)) return CONN_HEAD;
 	/* RFC 9113, sections 3.3 and 3.4: the preface begins a connection; with TLS, ALPN says so */
 	if (!c->begun && !c->tls && http2_begins(run->input.at, run->input.length)) return CONN_HTTP2;
 	if (!conn_take_batch(c)) return CONN_CLOSED;
 	while (next == CONN_IDLE && run->input.length && !c->ending && !is_full(c->responses)) next = take_request(c, run);
+	run->known = next == CONN_HEAD ? run->input.length : 0;
 	if (c->responses && !c->responses->responses) conn_return_batch(c);
 	return c->responses && (next == CONN_IDLE || next == CONN_HEAD) ? CONN_WRITE : next;
 }
@@ -188,7 +187,6 @@ enum conn_state conn_http1_body(struct conn *c, struct conn_run *run) {
 	while (run->input.length && body_pending(&c->body)) {
 		int n = body_skip(&c->body, run->input.at, run->input.length);
 		if (n < 0) return refuse_status(c, run, -n, c->head, NULL);
-		if (n == 0) break;
 		run->input = slice_rest(run->input, (size_t)n);
 	}
 	return body_pending(&c->body) ? CONN_BODY : CONN_IDLE;
@@ -208,5 +206,5 @@ enum conn_state conn_http1_write(struct conn *c, struct conn_run *run) {
 	response_batch_log(&w->batches, c->responses);
 	conn_return_batch(c);
 	if (!c->ending) return CONN_IDLE;
-	return conn_end(c, c->ending == CONN_LINGERS || run->input.length || c->input);
+	return conn_end(c, c->ending == CONN_ENDING_LINGER || run->input.length || c->input);
 }

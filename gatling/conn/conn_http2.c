@@ -30,7 +30,7 @@ static size_t write_frames(struct conn *c, size_t length) {
 		if (n == -1 && errno == EAGAIN) break; /* a thread reads it */
 		http2_write(c->http2, &content, n, &out);
 	}
-	if (http2_ended(c->http2)) c->ending = CONN_LINGERS;
+	if (http2_ended(c->http2)) c->ending = CONN_ENDING_LINGER;
 	return (size_t)(out.at - w->frames);
 }
 
@@ -76,7 +76,7 @@ static size_t handle_frames(struct conn *c, struct conn_run *run) {
 	if (c->input_ended) http2_input_ended(c->http2);
 	if (w->draining) http2_announce_end(c->http2, &out);
 	if (run->drained) http2_drain(c->http2, &out);
-	if (http2_ended(c->http2)) c->ending = CONN_LINGERS;
+	if (http2_ended(c->http2)) c->ending = CONN_ENDING_LINGER;
 	run->progress |= (!in_block && http2_in_block(c->http2)) || announced != http2_end_announced(c->http2);
 	return (size_t)(out.at - w->frames);
 }
@@ -91,13 +91,13 @@ enum conn_state conn_http2_exchange(struct conn *c, struct conn_run *run) {
 	if (result == IOB_DONE && c->ending) return conn_end(c, true);
 	bool progress = http2_progress(c->http2) || (run->resumed && w->sent > sent);
 	run->progress |= progress && !http2_end_announced(c->http2);
-	c->output_waits = result == IOB_AGAIN || io_reading(w->loop, c->fd);
+	c->frames_wait = result == IOB_AGAIN || io_reading(w->loop, c->fd);
 	return CONN_HTTP2;
 }
 
 void conn_http2_send_goaway(struct conn *c, bool calm) {
 	struct http2_output out = {.at = c->context->frames, .end = c->context->frames + sizeof c->context->frames};
 	if (!c->ending) (calm ? http2_calm : http2_drain)(c->http2, &out); /* otherwise a GOAWAY has been sent */
-	c->ending = CONN_LINGERS;
+	c->ending = CONN_ENDING_LINGER;
 	(void)send_frames(c, (size_t)(out.at - c->context->frames), CONN_SHARE_MOST);
 }

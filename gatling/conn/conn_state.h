@@ -1,6 +1,6 @@
 /* conn_state.h - the inside of a connection, for the files that it consists of: conn.c (its life: the only switch over
- * the states), conn_http1.c and conn_http2.c (what the states do), deadline.c and transport.c (what they use). Calls go
- * in this order only. */
+ * the states), conn_http1.c and conn_http2.c (what the states do), deadline.c and transport.c (what they use). None
+ * calls one that is named before it. */
 #ifndef GATLING_CONN_CONN_STATE_H
 #define GATLING_CONN_CONN_STATE_H
 
@@ -22,7 +22,7 @@ enum {
 /* What a connection is doing. Its deadline, which is set when the state changes, is in deadline.c. */
 enum conn_state {
 	CONN_HANDSHAKE, /* the TLS handshake */
-	CONN_IDLE,      /* HTTP/1.1: nothing of the next request has been read */
+	CONN_IDLE,      /* HTTP/1.1: before a request; if responses are under way, CONN_WRITE is next */
 	CONN_HEAD,      /* HTTP/1.1: part of a request head has been read */
 	CONN_CONTINUE,  /* HTTP/1.1: a 100 has to be sent before the body of the request comes */
 	CONN_BODY,      /* HTTP/1.1: the response is ready, and is sent when the body of the request has been read */
@@ -35,9 +35,9 @@ enum conn_state {
 
 /* What follows the responses under way. */
 enum conn_ending {
-	CONN_PERSISTS,
-	CONN_ENDS,   /* the end; if the client has sent more, CONN_LINGER first */
-	CONN_LINGERS /* CONN_LINGER: the client may still be sending */
+	CONN_ENDING_NONE,
+	CONN_ENDING_CLOSE, /* the end; if the client has sent more, CONN_LINGER first */
+	CONN_ENDING_LINGER /* CONN_LINGER: the client may still be sending */
 };
 
 /* Two cache lines while idle: the order of the members leaves no gaps. */
@@ -46,7 +46,7 @@ struct conn {
 	uint8_t state, ending; /* enum conn_state, enum conn_ending */
 	bool begun : 1;        /* a request has been read: the connection stays HTTP/1.1 */
 	bool head : 1;         /* CONN_BODY: the request is a HEAD */
-	bool output_waits : 1; /* CONN_HTTP2: frames wait for the socket, or for a file to be read */
+	bool frames_wait : 1;  /* CONN_HTTP2: frames wait for the socket, or for a file to be read */
 	bool input_ended : 1;  /* CONN_HTTP2: the client sends nothing more */
 	int fd;
 	struct conn_context *context;
@@ -75,9 +75,9 @@ struct conn {
 /* What the functions of the states pass on to each other while a connection runs. */
 struct conn_run {
 	struct slice input; /* bytes at hand, in the scratch buffer; what is used is taken off the front */
-	size_t known;       /* of them, bytes that have been looked at before */
+	size_t known;       /* CONN_HEAD: of them, those that conn_http1_head() has looked at before */
 	bool progress;      /* the deadline is set anew */
-	bool resumed;       /* output was waiting: the connection gets its share of the worker's turn only */
+	bool resumed;       /* output was waiting at first: the connection gets only its share of the worker's turn */
 	bool drained;       /* HTTP/2: the time between the two GOAWAYs is over */
 };
 
@@ -97,7 +97,8 @@ bool conn_read(struct conn *conn, struct slice *input);
 
 static inline size_t conn_kept(const struct conn *conn) { return conn->input ? conn->input->length : 0; }
 
-/* Copies bytes that are needed later out of the scratch buffer, which other connections use meanwhile. false: ENOMEM.
+/* If nothing is kept, copies bytes that are needed later out of the scratch buffer, which other connections use
+ * meanwhile. false: ENOMEM.
  */
 bool conn_keep_input(struct conn *conn, struct slice input);
 

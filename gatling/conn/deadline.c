@@ -1,5 +1,5 @@
-/* deadline.c - see conn_state.h: how long each state may last. The deadline is set when the state changes, so bytes
- * that trickle in do not move it. */
+/* deadline.c - see conn_state.h: how long each state may last. The deadline is set when the state changes, and anew
+ * when output goes on, so bytes that trickle in do not move it. */
 #include "gatling/base/platform.h"
 #include "gatling/conn/conn_state.h"
 #include "gatling/http2/http2.h"
@@ -13,8 +13,8 @@ static int64_t milliseconds(int seconds) { return seconds ? (int64_t)seconds * 1
 static int64_t http2_timeout_ms(const struct conn *c) {
 	const struct conn_options *o = c->context->options;
 	if (http2_end_announced(c->http2)) return HTTP2_DRAIN_MS;
-	if (!c->output_waits && http2_in_block(c->http2)) return milliseconds(o->head_timeout_s);
-	if (!c->output_waits && http2_idle(c->http2)) return milliseconds(o->keepalive_timeout_s);
+	if (!c->frames_wait && http2_in_block(c->http2)) return milliseconds(o->head_timeout_s);
+	if (!c->frames_wait && http2_idle(c->http2)) return milliseconds(o->keepalive_timeout_s);
 	return milliseconds(o->timeout_s);
 }
 
@@ -66,7 +66,7 @@ static bool still_lingers(struct conn *c, bool reads) {
 bool conn_extend_deadline(struct conn *c) {
 	bool reads = has_acknowledged(c), extended = false;
 	if (c->state == CONN_LINGER) extended = still_lingers(c, reads);
-	else if (waits_for_socket(c) || (c->state == CONN_HTTP2 && c->output_waits))
+	else if (waits_for_socket(c) || (c->state == CONN_HTTP2 && c->frames_wait))
 		extended = reads || io_reading(c->context->loop, c->fd);
 	else if (c->state == CONN_HTTP2) extended = (reads && c->unread > 0) || http2_waits(c->http2);
 	if (extended) set_timer(c);

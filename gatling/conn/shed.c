@@ -15,7 +15,7 @@
 
 /* 0: it stays. */
 static int64_t rank_of(const struct conn *c, int64_t now_ms) {
-	int64_t age = now_ms - conn_since(c);
+	int64_t age = conn_since(c) ? now_ms - conn_since(c) : 0;
 	if (age <= SHED_IDLE_MS) return 0;
 	if (conn_unfinished(c)) return age > SHED_HEAD_MS ? HEAD_RANK + age : 0;
 	return conn_idle(c) && conn_can_close_idle(c) ? age : 0;

@@ -37,7 +37,7 @@ bool conn_read(struct conn *c, struct slice *input) {
 	ssize_t n = c->state == CONN_LINGER ? io_tryread(w->loop, c->fd, at, room) : conn_receive(c, at, room);
 	if (n == 0 && c->http2 && c->state != CONN_LINGER) {
 		c->input_ended = true;
-		input->length = 0; /* part of a frame */
+		input->length = 0; /* the part of a frame that was kept is dropped */
 		return true;
 	}
 	if (n == 0 || (n == -1 && errno != EAGAIN)) return false;

@@ -247,7 +247,7 @@ static bool must_wait_for_file(const struct http2 *h, const struct response *r) 
 	return r->status && holds_resources(r) && h->files >= HTTP2_FILES;
 }
 
-/* Asks anew for the answer to a request that has waited. false: no memory. */
+/* Asks anew for the answer to a request that has waited. false: no memory, and the stream has been freed. */
 static bool answer_again(struct http2 *h, struct stream *s) {
 	struct waiting_request *waiting = s->waiting;
 	struct response r;

@@ -9,14 +9,15 @@ struct waiting_request {
 	struct waiter waiter;
 	const struct request *request; /* a copy */
 	size_t memory;                 /* bytes that all of this takes */
-	unsigned waits;                /* jobs that it has waited for */
+	unsigned waits;                /* jobs that it has waited for, or waits for */
 	int64_t started_ns;            /* when it was read, as in a response batch */
 	void (*ready)(void *owner);
 	void *owner;
 };
 
-/* Keeps a copy of a request. job is what its answer waits for; NULL: something that the caller knows of. When the job
- * is done, ready(owner) is called, from jobs_collect(); both have to be set before. NULL: ENOMEM. */
+/* Keeps a copy of a request. job is what its answer waits for; NULL: no job, but something that the caller knows of
+ * (HTTP/2: one of HTTP2_FILES). When the job is done, ready(owner) is called, from jobs_collect(); both have to be set
+ * before. NULL: ENOMEM. */
 struct waiting_request *waiting_request_new(const struct request *request, struct job *job, int64_t started_ns);
 
 /* Stops waiting and frees it. NULL is allowed. */
