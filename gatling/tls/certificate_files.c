@@ -109,7 +109,7 @@ static bool load_one(const struct walk *w, const struct candidate *c, const stru
 											  .pem = pem,
 											  .host = c->host,
 											  .ocsp = {.at = ocsp, .length = length},
-											  .at_any_time = !certificates_hold(w->files->current, c->cert.shown)};
+											  .last = w->files->current};
 	bool added = certificates_add(w->set, &source, why, warning) == 0;
 	if (added && *warning) notice(0, "cannot staple %s.ocsp: %s", c->cert.shown, warning);
 	free(pem);
