@@ -15,8 +15,6 @@ enum { PIECE = 16 * 1024, WINDOW_GZIP = MAX_WBITS + 16, MEMORY_LEVEL = 8 };
 bool gzip_worthwhile(const char *media_type) {
 	static const struct slice types[] = {SLICE("application/javascript"),
 										 SLICE("application/json"),
-										 SLICE("application/ld+json"),
-										 SLICE("application/manifest+json"),
 										 SLICE("application/rtf"),
 										 SLICE("application/vnd.ms-fontobject"),
 										 SLICE("application/wasm"),
@@ -41,7 +39,7 @@ struct input {
 	iob_fill *fill; /* generates the bytes; NULL: they are in memory or in the file */
 	void *owner;
 	uint64_t offset;
-	char buffer[PIECE];
+	char *buffer; /* PIECE bytes, for what is not in memory */
 };
 
 static ssize_t read_piece(struct input *in, size_t size) {
@@ -86,13 +84,16 @@ static int compress_all(struct input *in, int level, const atomic_bool *stop, ch
 	if (most > UINT_MAX) return EFBIG;
 	char *out = malloc(most + 1);
 	int error = ENOMEM;
-	if (out && deflateInit2(&z, level, Z_DEFLATED, WINDOW_GZIP, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) == Z_OK) {
+	in->buffer = malloc(PIECE);
+	if (out && in->buffer &&
+		deflateInit2(&z, level, Z_DEFLATED, WINDOW_GZIP, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) == Z_OK) {
 		z.next_out = (Bytef *)out;
 		z.avail_out = (uInt)most;
 		error = deflate_all(&z, in, stop);
 		*size = z.total_out;
 		deflateEnd(&z);
 	}
+	free(in->buffer);
 	if (error) {
 		free(out);
 		return error;
@@ -114,92 +115,75 @@ int gzip_compress_generated(iob_fill *fill, void *owner, uint64_t length, const 
 
 /* --- decompressing --- */
 
-struct gunzip {
+struct gzip_reader {
 	z_stream z;
+	struct input in; /* without a buffer before the first piece */
 	bool ended;
-	struct input in;
+	iob_release *release;
+	void *owner;
 };
 
+/* Takes the memory for the first piece. */
+static bool begin(struct gzip_reader *r) {
+	if (!r->in.buffer && inflateInit2(&r->z, WINDOW_GZIP) == Z_OK && !(r->in.buffer = malloc(PIECE))) inflateEnd(&r->z);
+	return r->in.buffer;
+}
+
+static void end(struct gzip_reader *r) {
+	if (r->in.buffer) inflateEnd(&r->z);
+	free(r->in.buffer);
+}
+
 /* Further members may follow the first; anything else after it is padding (RFC 1952, section 2.2). */
-static bool next_member(struct gunzip *g) {
-	if (!g->z.avail_in && next_piece(&g->in, &g->z) <= 0) return false;
-	return g->z.next_in[0] == 0x1f && inflateReset(&g->z) == Z_OK;
+static bool next_member(struct gzip_reader *r) {
+	if (!r->z.avail_in && next_piece(&r->in, &r->z) <= 0) return false;
+	return r->z.next_in[0] == 0x1f && inflateReset(&r->z) == Z_OK;
 }
 
 /* Returns the bytes written to buffer, fewer than size only at the end; -1 with errno. */
-static ssize_t gunzip(struct gunzip *g, char *buffer, size_t size) {
-	g->z.next_out = (Bytef *)buffer;
-	g->z.avail_out = (uInt)size;
-	while (g->z.avail_out && !g->ended) {
-		int result = inflate(&g->z, Z_NO_FLUSH);
+ssize_t gzip_reader_fill(void *reader, char *buffer, size_t size) {
+	struct gzip_reader *r = reader;
+	errno = ENOMEM;
+	if (!begin(r)) return -1;
+	r->z.next_out = (Bytef *)buffer;
+	r->z.avail_out = (uInt)size;
+	while (r->z.avail_out && !r->ended) {
+		int result = inflate(&r->z, Z_NO_FLUSH);
 		ssize_t n = 1;
-		if (result == Z_STREAM_END) g->ended = !next_member(g);
-		else if (result == Z_BUF_ERROR) n = next_piece(&g->in, &g->z);
+		if (result == Z_STREAM_END) r->ended = !next_member(r);
+		else if (result == Z_BUF_ERROR) n = next_piece(&r->in, &r->z);
 		else if (result != Z_OK) n = 0;
 		if (n == 0) errno = EILSEQ;
 		if (n <= 0) return -1;
 	}
-	return (ssize_t)(size - g->z.avail_out);
-}
-
-static struct gunzip *gunzip_new(const struct gzip_bytes *bytes) {
-	struct gunzip *g = calloc(1, sizeof *g);
-	if (!g) return NULL;
-	g->in.bytes = *bytes;
-	if (inflateInit2(&g->z, WINDOW_GZIP) == Z_OK) return g;
-	free(g);
-	return NULL;
-}
-
-static void gunzip_free(struct gunzip *g) {
-	if (g) inflateEnd(&g->z);
-	free(g);
+	return (ssize_t)(size - r->z.avail_out);
 }
 
 int gzip_measure(const struct gzip_bytes *bytes, const atomic_bool *stop, uint64_t *size) {
-	struct gunzip *g = gunzip_new(bytes);
-	char *buffer = malloc(PIECE);
-	int error = g && buffer ? 0 : ENOMEM;
+	struct gzip_reader r = {.in.bytes = *bytes};
+	char buffer[PIECE];
+	int error = 0;
 	*size = 0;
 	for (ssize_t n = PIECE; !error && n == PIECE;) {
-		n = gunzip(g, buffer, PIECE);
+		n = gzip_reader_fill(&r, buffer, PIECE);
 		if (n == -1) error = errno;
 		else *size += (uint64_t)n;
 		if (atomic_load(stop)) error = ECANCELED;
 	}
-	free(buffer);
-	gunzip_free(g);
+	end(&r);
 	return error;
 }
 
-/* --- for iob_addsource() --- */
-
-struct gzip_reader {
-	struct gzip_bytes bytes;
-	iob_release *release;
-	void *owner;
-	struct gunzip *gunzip; /* NULL before the first piece */
-};
-
 struct gzip_reader *gzip_reader_new(const struct gzip_bytes *bytes, iob_release *release, void *owner) {
 	struct gzip_reader *r = calloc(1, sizeof *r);
-	if (r) *r = (struct gzip_reader){.bytes = *bytes, .release = release, .owner = owner};
+	if (r) *r = (struct gzip_reader){.in.bytes = *bytes, .release = release, .owner = owner};
 	else release(owner);
 	return r;
 }
 
-ssize_t gzip_reader_fill(void *reader, char *buffer, size_t size) {
-	struct gzip_reader *r = reader;
-	if (!r->gunzip && !(r->gunzip = gunzip_new(&r->bytes))) {
-		errno = ENOMEM;
-		return -1;
-	}
-	return gunzip(r->gunzip, buffer, size);
-}
-
 void gzip_reader_free(void *reader) {
 	struct gzip_reader *r = reader;
-	gunzip_free(r->gunzip);
+	end(r);
 	r->release(r->owner);
 	free(r);
 }

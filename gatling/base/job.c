@@ -47,7 +47,7 @@ void jobs_collect(struct jobs *jobs) {
 void jobs_free(struct jobs *jobs) {
 	if (!jobs) return;
 	io_tasks_stop(jobs->tasks);
-	for (struct io_task *task; (task = io_tasks_done(jobs->tasks));) ((struct job *)task)->finish((struct job *)task);
+	jobs_collect(jobs);
 	io_tasks_free(jobs->tasks);
 	free(jobs);
 }

@@ -85,24 +85,25 @@ static bool receive_all(int fd, void *data, size_t length) {
 }
 
 union rights {
+	struct cmsghdr header;
 	char room[CMSG_SPACE(sizeof(int))];
-	struct cmsghdr align;
 };
+
+/* Returns a message of one part with room for a descriptor. */
+static struct msghdr message_of(struct iovec *part, union rights *rights) {
+	*rights = (union rights){.header = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+	rights->header.cmsg_len = CMSG_LEN(sizeof(int));
+	return (struct msghdr){
+		.msg_iov = part, .msg_iovlen = 1, .msg_control = rights->room, .msg_controllen = sizeof rights->room};
+}
 
 /* Sends a reply, with a descriptor unless that is -1. */
 static bool send_reply(int channel, const struct opener_reply *reply, int fd) {
 	struct iovec part = {.iov_base = (void *)(uintptr_t)reply, .iov_len = sizeof *reply};
-	union rights rights = {{0}};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-	if (fd != -1) {
-		message.msg_control = rights.room;
-		message.msg_controllen = sizeof rights.room;
-		struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof fd);
-		memcpy(CMSG_DATA(c), &fd, sizeof fd);
-	}
+	union rights rights;
+	struct msghdr message = message_of(&part, &rights);
+	memcpy(CMSG_DATA(&rights.header), &fd, sizeof fd);
+	if (fd == -1) message.msg_controllen = 0;
 	return sendmsg(channel, &message, MSG_NOSIGNAL) == (ssize_t)sizeof *reply;
 }
 
@@ -110,15 +111,18 @@ static bool send_reply(int channel, const struct opener_reply *reply, int fd) {
 static bool receive_reply(int channel, struct opener_reply *reply, int *fd) {
 	struct iovec part = {.iov_base = reply, .iov_len = sizeof *reply};
 	union rights rights;
-	struct msghdr message = {
-		.msg_iov = &part, .msg_iovlen = 1, .msg_control = rights.room, .msg_controllen = sizeof rights.room};
+	struct msghdr message = message_of(&part, &rights);
 	if (recvmsg(channel, &message, MSG_WAITALL) != (ssize_t)sizeof *reply) return false;
-	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) memcpy(fd, CMSG_DATA(c), sizeof *fd);
+	if (CMSG_FIRSTHDR(&message)) memcpy(fd, CMSG_DATA(&rights.header), sizeof *fd);
 	return true;
 }
 
 /* --- in the process --- */
+
+static bool is_pem(const char *name) {
+	struct slice s = slice_of(name);
+	return *name != '.' && (slice_ends(s, SLICE(".pem")) || slice_ends(s, SLICE(".pem.ocsp")));
+}
 
 static bool name_allowed(const struct opener_place *p, const char *name) {
 	struct slice whole = slice_of(name), own = slice_of(p->name);
@@ -126,8 +130,7 @@ static bool name_allowed(const struct opener_place *p, const char *name) {
 	switch (p->rule) {
 	case OPENER_LOG: return slice_equal(whole, own);
 	case OPENER_FILE: return slice_starts(whole, own) && (!name[own.length] || !strcmp(name + own.length, ".ocsp"));
-	case OPENER_PEMS:
-		return *name != '.' && !slash && (slice_ends(whole, SLICE(".pem")) || slice_ends(whole, SLICE(".pem.ocsp")));
+	case OPENER_PEMS: return !slash && is_pem(name);
 	case OPENER_PAIRS:
 		return *name != '.' && slash && slash != name &&
 			   (!strcmp(slash, "/fullchain.pem") || !strcmp(slash, "/privkey.pem") ||
@@ -169,47 +172,37 @@ static int resolve(const struct opener_place *p, const char *name, struct resolv
 	return file_version_same(&first, &second) ? 0 : EPERM;
 }
 
-static bool is_trusted(const struct resolved *r, const struct stat *target) {
-	return r->owner == 0 || r->owner == target->st_uid;
-}
-
-/* Returns 0 or an errno. */
-static int stat_name(const struct opener_place *p, const char *name, struct stat *st) {
-	struct resolved r;
-	int error = resolve(p, name, &r);
-	if (error) return error;
-	if (fstatat(p->directory, r.path, st, r.nofollow ? AT_SYMLINK_NOFOLLOW : 0) == -1) return errno;
-	return is_trusted(&r, st) ? 0 : EPERM;
-}
-
-/* Returns 0 with *fd, or an errno. Does not wait for the reader of a pipe. */
-static int open_name(const struct opener_place *p, const char *name, int *fd) {
+/* Fills in *st, and opens the file if that is asked for. Returns 0 or an errno. Does not wait for the reader of a pipe.
+ */
+static int look_up(const struct opener_place *p, const struct opener_request *q, struct stat *st, int *fd) {
 	bool log = p->rule == OPENER_LOG;
 	struct resolved r;
-	struct stat st;
 	int flags = (log ? O_WRONLY | O_APPEND | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	int error = resolve(p, name, &r);
+	int error = resolve(p, q->name, &r);
 	if (error) return error;
-	*fd = openat(p->directory, r.path, flags | (r.nofollow ? O_NOFOLLOW : 0), OPENER_LOG_MODE);
-	if (*fd == -1 || fstat(*fd, &st) == -1) return errno;
-	if (!log && !S_ISREG(st.st_mode)) return EINVAL;
-	return is_trusted(&r, &st) ? 0 : EPERM;
+	if (q->action == ACTION_STAT) {
+		if (fstatat(p->directory, r.path, st, r.nofollow ? AT_SYMLINK_NOFOLLOW : 0) == -1) return errno;
+	} else {
+		*fd = openat(p->directory, r.path, flags | (r.nofollow ? O_NOFOLLOW : 0), OPENER_LOG_MODE);
+		if (*fd == -1 || fstat(*fd, st) == -1) return errno;
+		if (!log && !S_ISREG(st->st_mode)) return EINVAL;
+	}
+	return r.owner == 0 || r.owner == st->st_uid ? 0 : EPERM;
 }
+
+static int list_pem(const struct dirent *d) { return is_pem(d->d_name); }
+static int list_visible(const struct dirent *d) { return *d->d_name != '.'; }
 
 /* Returns 0 with malloc'd *names, or an errno. */
 static int list_names(const struct opener_place *p, char **names, size_t *length) {
-	int fd = openat(p->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *directory = fd == -1 ? NULL : fdopendir(fd);
-	if (!directory) {
-		int error = errno;
-		if (fd != -1) close(fd);
-		return error;
-	}
+	struct dirent **entry = NULL;
+	int count = fchdir(p->directory);
+	if (count == 0) count = scandir(".", &entry, p->rule == OPENER_PAIRS ? list_visible : list_pem, alphasort);
+	if (count == -1) return errno;
 	FILE *out = open_memstream(names, length);
-	for (const struct dirent *d; out && (d = readdir(directory));)
-		if (*d->d_name != '.' && (p->rule == OPENER_PAIRS || name_allowed(p, d->d_name)))
-			fwrite(d->d_name, 1, strlen(d->d_name) + 1, out);
-	closedir(directory);
+	for (int i = 0; entry && i < count; free(entry[i++]))
+		if (out) fwrite(entry[i]->d_name, 1, strlen(entry[i]->d_name) + 1, out);
+	free(entry);
 	if (!out || fclose(out) != 0) return ENOMEM;
 	return *length > OPENER_LIST ? EFBIG : 0;
 }
@@ -222,9 +215,8 @@ static bool reply_to(const struct opener *o, struct opener_request *q) {
 	q->name[OPENER_NAME - 1] = '\0';
 	const struct opener_place *p = q->place < o->places ? &o->place[q->place] : NULL;
 	if (p && is_allowed(p, q)) {
-		if (q->action == ACTION_OPEN) reply.error = open_name(p, q->name, &fd);
-		else if (q->action == ACTION_STAT) reply.error = stat_name(p, q->name, &reply.st);
-		else reply.error = list_names(p, &names, &length);
+		if (q->action == ACTION_LIST) reply.error = list_names(p, &names, &length);
+		else reply.error = look_up(p, q, &reply.st, &fd);
 	}
 	if (!reply.error) reply.length = (uint32_t)length;
 	bool sent = send_reply(o->channel, &reply, reply.error ? -1 : fd) && send_all(o->channel, names, reply.length);
@@ -245,6 +237,10 @@ __attribute__((noreturn)) static void serve(struct opener *o) {
 	_exit(0); /* the server has ended */
 }
 
+static void close_places(struct opener *o) {
+	while (o->places) close(o->place[--o->places].directory);
+}
+
 int opener_start(struct opener *o) {
 	int end[2];
 	if (!o->places) return 0;
@@ -258,10 +254,7 @@ int opener_start(struct opener *o) {
 	o->channel = end[o->process == 0];
 	close(end[o->process != 0]);
 	if (o->process == 0) serve(o);
-	for (int i = 0; i < o->places; i++) {
-		close(o->place[i].directory);
-		o->place[i].directory = -1;
-	}
+	close_places(o);
 	return 0;
 }
 
@@ -330,8 +323,7 @@ void opener_stop(struct opener *o) {
 void opener_free(struct opener *o) {
 	if (!o) return;
 	opener_stop(o);
-	for (int i = 0; i < o->places; i++)
-		if (o->place[i].directory != -1) close(o->place[i].directory);
+	close_places(o);
 	pthread_mutex_destroy(&o->mutex);
 	free(o);
 }

@@ -48,8 +48,8 @@ int opener_open(struct opener *opener, int place, const char *name);
 /* Fills in *st, as stat(2). "." is the place itself, if its names may be listed. Returns as opener_open(). */
 int opener_stat(struct opener *opener, int place, const char *name, struct stat *st);
 
-/* Returns the names in the directory, each followed by a NUL, to be freed with free(), and writes their length in bytes
- * to *length. NULL with errno. */
+/* Returns the names in the directory, sorted, each followed by a NUL, to be freed with free(), and writes their length
+ * in bytes to *length. NULL with errno. */
 char *opener_list(struct opener *opener, int place, size_t *length);
 
 #endif

@@ -15,16 +15,11 @@ struct access access_of(const struct peer *peer, const struct request *r) {
 						   .user_agent = request_field(r, FIELD_USER_AGENT)};
 }
 
-static struct slice first_bytes(struct slice s, size_t most) {
-	return slice_first(s, s.length < most ? s.length : most);
-}
-
 /* --- the Common Log Format, and the Combined one --- */
 
 /* min: the first of the printable characters that are not escaped. */
 static char *put_escaped(char *at, struct slice text, size_t most, char min) {
-	text = first_bytes(text, most);
-	for (size_t i = 0; i < text.length; i++) {
+	for (size_t i = 0; i < text.length && i < most; i++) {
 		unsigned char c = (unsigned char)text.at[i];
 		if (c >= min && c < 127 && c != '"' && c != '\\') *at++ = (char)c;
 		else at = text_copy_hex(text_copy(at, SLICE("\\x")), c);
@@ -33,7 +28,7 @@ static char *put_escaped(char *at, struct slice text, size_t most, char min) {
 }
 
 static char *put_quoted(char *at, struct slice field, size_t most) {
-	*at++ = '"';
+	at = text_copy(at, SLICE(" \""));
 	at = put_escaped(at, field.at ? field : SLICE("-"), most, ' ');
 	*at++ = '"';
 	return at;
@@ -45,7 +40,7 @@ static char *put_common(char *at, const char *date, const struct access *a) {
 	at = put_escaped(at, a->user.length ? a->user : SLICE("-"), ACCESS_USER_MAX, '!');
 	at = text_copy(at, SLICE(" ["));
 	at = text_copy_string(at, date);
-	at = text_copy(at, SLICE("] "));
+	at = text_copy(at, SLICE("]"));
 	at = put_quoted(at, a->line, ACCESS_REQUEST_MAX);
 	*at++ = ' ';
 	at = text_copy_number(at, (uint64_t)a->status);
@@ -55,9 +50,7 @@ static char *put_common(char *at, const char *date, const struct access *a) {
 
 static char *put_combined(char *at, const char *date, const struct access *a) {
 	at = put_common(at, date, a);
-	*at++ = ' ';
 	at = put_quoted(at, a->referer, ACCESS_FIELD_MAX);
-	*at++ = ' ';
 	return put_quoted(at, a->user_agent, ACCESS_FIELD_MAX);
 }
 

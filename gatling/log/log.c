@@ -18,19 +18,16 @@
 
 enum { NOTE_MAX = 64 }; /* bytes of the line about dropped ones */
 
-struct log_batch {
-	char *text; /* room for LOG_BATCH bytes */
-	size_t length;
-};
-
 struct log_lines {
 	struct log *log;
-	struct log_batch filling; /* the worker's */
-	struct log_batch handed;  /* the thread's while its length is not 0; guarded by the mutex */
-	atomic_ulong dropped;     /* lines, since the last line that said so; counted by both */
-	int64_t due_ms;           /* when `filling` is to be handed over */
 	struct log_lines *next;
-	char room[2][LOG_BATCH]; /* of the two batches */
+	atomic_ulong dropped; /* lines, since the last line that said so; counted by both */
+	int64_t due_ms;       /* when the worker's batch is to be handed over */
+	bool filling;         /* the index of that; the other is the thread's while it is not empty. Guarded by the mutex */
+	struct log_batch {
+		size_t length;
+		char text[LOG_BATCH];
+	} batch[2];
 };
 
 struct log {
@@ -52,8 +49,6 @@ struct log_lines *log_lines_new(struct log *log) {
 	struct log_lines *l = calloc(1, sizeof *l);
 	if (!l) return NULL;
 	l->log = log;
-	l->filling.text = l->room[0];
-	l->handed.text = l->room[1];
 	pthread_mutex_lock(&log->mutex);
 	l->next = log->all;
 	log->all = l;
@@ -62,9 +57,10 @@ struct log_lines *log_lines_new(struct log *log) {
 }
 
 void log_line(struct log_lines *l, struct slice start, struct slice end, int64_t now_ms) {
-	struct log_batch *b = &l->filling;
+	struct log_batch *b = &l->batch[l->filling];
 	size_t length = start.length + end.length + 1;
 	if (b->length + length > LOG_BATCH) log_flush(l, now_ms);
+	b = &l->batch[l->filling];
 	if (b->length + length > LOG_BATCH) {
 		atomic_fetch_add(&l->dropped, 1);
 		return;
@@ -77,7 +73,7 @@ void log_line(struct log_lines *l, struct slice start, struct slice end, int64_t
 }
 
 int log_due(const struct log_lines *l, int64_t now_ms) {
-	if (l->filling.length == 0) return -1;
+	if (l->batch[l->filling].length == 0) return -1;
 	int64_t left = l->due_ms - now_ms;
 	return left > 0 ? (int)left : 0;
 }
@@ -85,10 +81,8 @@ int log_due(const struct log_lines *l, int64_t now_ms) {
 void log_flush(struct log_lines *l, int64_t now_ms) {
 	struct log *log = l->log;
 	pthread_mutex_lock(&log->mutex);
-	if (l->handed.length == 0 && l->filling.length) {
-		struct log_batch empty = l->handed;
-		l->handed = l->filling;
-		l->filling = empty;
+	if (l->batch[!l->filling].length == 0 && l->batch[l->filling].length) {
+		l->filling = !l->filling;
 		pthread_cond_broadcast(&log->changed);
 	}
 	pthread_mutex_unlock(&log->mutex);
@@ -155,13 +149,13 @@ static void write_batch(struct log_lines *l, const struct log_batch *b) {
 static bool write_handed(struct log *log) {
 	bool any = false;
 	for (struct log_lines *l = log->all; l; l = l->next) {
-		if (!l->handed.length) continue;
-		struct log_batch b = l->handed;
+		struct log_batch *b = &l->batch[!l->filling];
+		if (!b->length) continue;
 		any = true;
 		pthread_mutex_unlock(&log->mutex);
-		write_batch(l, &b);
+		write_batch(l, b);
 		pthread_mutex_lock(&log->mutex);
-		l->handed.length = 0;
+		b->length = 0;
 	}
 	return any;
 }
@@ -191,6 +185,16 @@ static void log_free(struct log *log) {
 	free(log);
 }
 
+/* Sets a member and wakes who waits for it. Returns whether the log was abandoned. */
+static bool set(struct log *log, bool *member) {
+	pthread_mutex_lock(&log->mutex);
+	*member = true;
+	bool abandoned = log->abandoned;
+	pthread_cond_broadcast(&log->changed);
+	pthread_mutex_unlock(&log->mutex);
+	return abandoned;
+}
+
 static void *run(void *argument) {
 	struct log *log = argument;
 	pthread_mutex_lock(&log->mutex);
@@ -210,13 +214,8 @@ static void *run(void *argument) {
 	}
 	pthread_mutex_unlock(&log->mutex);
 	/* the workers have ended: their unfinished batches are the thread's */
-	for (struct log_lines *l = log->all; l; l = l->next) write_batch(l, &l->filling);
-	pthread_mutex_lock(&log->mutex);
-	log->ended = true;
-	bool abandoned = log->abandoned;
-	pthread_cond_broadcast(&log->changed);
-	pthread_mutex_unlock(&log->mutex);
-	if (abandoned) log_free(log);
+	for (struct log_lines *l = log->all; l; l = l->next) write_batch(l, &l->batch[l->filling]);
+	if (set(log, &log->ended)) log_free(log);
 	return NULL;
 }
 
@@ -235,11 +234,7 @@ struct log *log_start(const struct log_file *file, bool json) {
 }
 
 void log_reopen(struct log *log) {
-	if (!log->file.opener) return;
-	pthread_mutex_lock(&log->mutex);
-	log->reopen = true;
-	pthread_cond_broadcast(&log->changed);
-	pthread_mutex_unlock(&log->mutex);
+	if (log->file.opener) (void)set(log, &log->reopen);
 }
 
 void log_stop(struct log *log) {
@@ -248,9 +243,8 @@ void log_stop(struct log *log) {
 	int error = 0;
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += LOG_STOP_S;
+	(void)set(log, &log->stopping);
 	pthread_mutex_lock(&log->mutex);
-	log->stopping = true;
-	pthread_cond_broadcast(&log->changed);
 	while (!log->ended && error != ETIMEDOUT) error = pthread_cond_timedwait(&log->changed, &log->mutex, &until);
 	bool abandoned = log->abandoned = !log->ended;
 	if (abandoned) pthread_detach(log->thread); /* it hangs in a write, and frees the log if that ever ends */

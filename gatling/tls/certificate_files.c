@@ -30,18 +30,24 @@ struct location {
 /* A directory and the names in it. */
 struct directory {
 	struct location at;
-	char *text;        /* the names, each with a NUL */
-	const char **name; /* sorted, so that the same certificate always comes first */
-	size_t count;
+	char *names, *end; /* each with a NUL; sorted, so that the same certificate always comes first */
 	struct file_version version;
 	bool recent;
 	int64_t again_ms; /* do not read it before */
 };
 
+/* A certificate at which a walk looks. */
+struct candidate {
+	struct location cert, key; /* without a key file the key is in that of the certificate */
+	const char *host;          /* of HOST.pem, else NULL */
+	uint64_t state;            /* a hash of what stat(2) says of its files */
+	const char *problem;       /* why it must not be loaded, else NULL */
+};
+
 struct certificate_files {
 	struct opener *opener;
 	struct directory root, cert_dir;
-	struct location cert[CERTS_MAX], key[CERTS_MAX]; /* of the command line */
+	struct candidate cert[CERTS_MAX]; /* of the command line */
 	unsigned certs;
 	char *client_ca;
 	uint64_t seen, loaded; /* hashes of the last walk, and of the last that loaded or tried to */
@@ -59,14 +65,6 @@ struct walk {
 	bool failed;
 };
 
-/* A certificate at which a walk looks. */
-struct candidate {
-	struct location cert, key; /* without a key file the key is in that of the certificate */
-	const char *host;          /* of HOST.pem, else NULL */
-	uint64_t state;            /* a hash of what stat(2) says of its files */
-	const char *problem;       /* why it must not be loaded, else NULL */
-};
-
 static int cannot_use(const char *file, const char *why) {
 	notice(0, "cannot use certificate %s: %s", file, why);
 	return -1;
@@ -75,20 +73,17 @@ static int cannot_use(const char *file, const char *why) {
 /* --- loading --- */
 
 /* Returns NULL with errno. */
-static char *read_file(const struct certificate_files *f, const struct location *l, size_t *length) {
-	struct stat st = {0};
-	char *text = file_load(opener_open(f->opener, l->place, l->name), CERTIFICATE_FILE_MAX, &st);
-	*length = text ? (size_t)st.st_size : 0;
-	return text;
+static char *read_file(const struct certificate_files *f, const struct location *l, struct stat *st) {
+	return file_load(opener_open(f->opener, l->place, l->name), CERTIFICATE_FILE_MAX, st);
 }
 
 /* Reads a certificate and its key into one text. Returns NULL with a reason in why. */
 static char *read_pem(const struct certificate_files *f, const struct candidate *c, char *why) {
-	size_t length;
-	char *key = NULL, *both = NULL, *pem = read_file(f, &c->cert, &length);
+	struct stat st;
+	char *key = NULL, *both = NULL, *pem = read_file(f, &c->cert, &st);
 	if (!pem) snprintf(why, CERTIFICATE_ERROR, "%s", strerror(errno));
 	if (!pem || !c->key.shown) return pem;
-	key = read_file(f, &c->key, &length);
+	key = read_file(f, &c->key, &st);
 	if (!key || asprintf(&both, "%s\n%s", pem, key) == -1) {
 		snprintf(why, CERTIFICATE_ERROR, "%s: %s", c->key.shown, strerror(errno));
 		both = NULL;
@@ -101,15 +96,15 @@ static char *read_pem(const struct certificate_files *f, const struct candidate 
 /* Adds a certificate to the set of the walk. Returns false with a reason in why. */
 static bool load_one(const struct walk *w, const struct candidate *c, const struct location *ocsp_file, char *why) {
 	char warning[CERTIFICATE_ERROR];
-	size_t length;
+	struct stat st;
 	char *pem = read_pem(w->files, c, why);
 	if (!pem) return false;
-	char *ocsp = read_file(w->files, ocsp_file, &length);
+	char *ocsp = read_file(w->files, ocsp_file, &st);
 	const struct certificate_source source = {.origin = c->cert.shown,
 											  .pem = pem,
 											  .host = c->host,
-											  .ocsp = {.at = ocsp, .length = length},
-											  .at_any_time = !certificates_hold(w->files->current, c->cert.shown)};
+											  .ocsp = {.at = ocsp, .length = ocsp ? (size_t)st.st_size : 0},
+											  .last = w->files->current};
 	bool added = certificates_add(w->set, &source, why, warning) == 0;
 	if (added && *warning) notice(0, "cannot staple %s.ocsp: %s", c->cert.shown, warning);
 	free(pem);
@@ -152,38 +147,10 @@ static void visit(struct walk *w, struct candidate *c) {
 			   kept ? "; the last good one stays in use" : "");
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
 static int64_t now_ms(void) {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static void forget_names(struct directory *d) {
-	free(d->text);
-	free(d->name);
-}
-
-/* Returns false with errno, and keeps the old names. */
-static bool read_names(struct opener *opener, struct directory *d) {
-	struct directory fresh = *d;
-	size_t length;
-	fresh.text = opener_list(opener, d->at.place, &length);
-	if (!fresh.text) return false;
-	fresh.count = 0;
-	for (size_t i = 0; i < length; i++) fresh.count += !fresh.text[i];
-	fresh.name = calloc(fresh.count + 1, sizeof *fresh.name);
-	if (!fresh.name) {
-		free(fresh.text);
-		return false;
-	}
-	fresh.name[0] = fresh.text;
-	for (size_t i = 1; i < fresh.count; i++) fresh.name[i] = fresh.name[i - 1] + strlen(fresh.name[i - 1]) + 1;
-	qsort(fresh.name, fresh.count, sizeof *fresh.name, by_name);
-	forget_names(d);
-	*d = fresh;
-	return true;
 }
 
 /* Updates the names if the directory has changed. A large one that changes all the time is read for a twentieth of the
@@ -194,18 +161,23 @@ static void update_names(struct walk *w, struct directory *d) {
 	bool exists = opener_stat(w->files->opener, d->at.place, ".", &st) == 0;
 	struct file_version now = file_version_of(&st);
 	if (exists && ((!d->recent && file_version_same(&now, &d->version)) || started < d->again_ms)) return;
-	if (!exists || !read_names(w->files->opener, d)) {
+	size_t length;
+	char *names = exists ? opener_list(w->files->opener, d->at.place, &length) : NULL;
+	if (!names) {
 		visit(w, &(struct candidate){.cert = d->at, .problem = strerror(errno)});
 		return;
 	}
+	free(d->names);
+	d->names = names;
+	d->end = names + length;
 	d->version = now;
 	d->recent = file_version_recent(&now, time(NULL));
 	d->again_ms = now_ms() + 20 * (now_ms() - started);
 }
 
 static bool holds_key(const struct certificate_files *f, const struct location *l) {
-	size_t length;
-	char *text = read_file(f, l, &length);
+	struct stat st;
+	char *text = read_file(f, l, &st);
 	bool holds = text && strstr(text, "PRIVATE KEY-----");
 	free(text);
 	return holds;
@@ -233,13 +205,13 @@ static void walk_root(struct walk *w) {
 	char host[HOST_MAX + 1];
 	if (!w->files->certs) visit_root_file(w, "server.pem", NULL);
 	update_names(w, d);
-	for (size_t i = 0; i < d->count; i++) {
-		struct slice name = slice_of(d->name[i]);
+	for (const char *file = d->names; file < d->end; file += strlen(file) + 1) {
+		struct slice name = slice_of(file);
 		if (!slice_ends(name, SLICE(".pem")) || slice_equal(name, SLICE("server.pem"))) continue;
 		name.length -= strlen(".pem");
 		if (name.length > HOST_MAX) continue;
 		*text_copy(host, name) = '\0';
-		visit_root_file(w, d->name[i], host);
+		visit_root_file(w, file, host);
 	}
 }
 
@@ -247,11 +219,11 @@ static void walk_cert_dir(struct walk *w) {
 	struct directory *d = &w->files->cert_dir;
 	size_t length = strlen(d->at.shown) + 1;
 	update_names(w, d);
-	for (size_t i = 0; i < d->count; i++) {
+	for (const char *name = d->names; name < d->end; name += strlen(name) + 1) {
 		char cert[PATH_MAX + NAME_MAX_BYTES], key[PATH_MAX + NAME_MAX_BYTES];
 		struct stat st;
-		snprintf(cert, sizeof cert, "%s/%s/fullchain.pem", d->at.shown, d->name[i]);
-		snprintf(key, sizeof key, "%s/%s/privkey.pem", d->at.shown, d->name[i]);
+		snprintf(cert, sizeof cert, "%s/%s/fullchain.pem", d->at.shown, name);
+		snprintf(key, sizeof key, "%s/%s/privkey.pem", d->at.shown, name);
 		struct candidate c = {.cert = {.place = d->at.place, .shown = cert, .name = cert + length},
 							  .key = {.place = d->at.place, .shown = key, .name = key + length}};
 		if (look_at(w, &c.cert, &c.state, &st) == 0 || errno != ENOTDIR) visit(w, &c);
@@ -261,7 +233,7 @@ static void walk_cert_dir(struct walk *w) {
 static struct walk walk(struct certificate_files *f, struct certificates *set) {
 	struct walk w = {.files = f, .set = set};
 	for (unsigned i = 0; i < f->certs; i++) {
-		struct candidate c = {.cert = f->cert[i], .key = f->key[i]};
+		struct candidate c = f->cert[i];
 		struct stat st;
 		(void)look_at(&w, &c.cert, &c.state, &st);
 		visit(&w, &c);
@@ -343,15 +315,11 @@ static int add_place(struct opener *opener, struct location *l, const char *path
 
 /* Adds a certificate and its key, if their directories exist. */
 static void add_pair(struct certificate_files *f, const char *cert, const char *key) {
-	struct location c, k = {.shown = NULL};
-	if (add_place(f->opener, &c, cert, OPENER_FILE) == -1) {
-		(void)cannot_use(cert, strerror(errno));
-	} else if (key && add_place(f->opener, &k, key, OPENER_FILE) == -1) {
-		(void)cannot_use(key, strerror(errno));
-	} else {
-		f->cert[f->certs] = c;
-		f->key[f->certs++] = k;
-	}
+	struct candidate *c = &f->cert[f->certs];
+	*c = (struct candidate){.host = NULL};
+	if (add_place(f->opener, &c->cert, cert, OPENER_FILE) == -1) (void)cannot_use(cert, strerror(errno));
+	else if (key && add_place(f->opener, &c->key, key, OPENER_FILE) == -1) (void)cannot_use(key, strerror(errno));
+	else f->certs++;
 }
 
 static int read_client_ca(struct certificate_files *f, const char *file) {
@@ -389,8 +357,8 @@ void certificate_files_find(const struct certificate_options *o, struct certific
 
 void certificate_files_free(struct certificate_files *f) {
 	if (!f) return;
-	forget_names(&f->root);
-	forget_names(&f->cert_dir);
+	free(f->root.names);
+	free(f->cert_dir.names);
 	free(f->client_ca);
 	certificates_release(f->current);
 	pthread_mutex_destroy(&f->mutex);

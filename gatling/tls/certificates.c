@@ -13,54 +13,33 @@
 #include "gatling/tls/ocsp.h"
 #include "gatling/tls/tls_context.h"
 
-enum { CHAIN_MAX = 16, CERTIFICATES_IN_FILE_MAX = 64, CERTIFICATE_NAMES_MAX = 1024 };
+enum { CERTIFICATES_IN_FILE_MAX = 64, CERTIFICATE_NAMES_MAX = 1024 };
 
 /* A private key with its certificate. Sets share it. */
 struct pair {
 	atomic_uint references;
 	char *origin;       /* the file */
 	struct slice names; /* sorted, each with a NUL; malloc'd */
-	unsigned kind;      /* of key, see kind_of() */
-	bool valid;         /* when its set was sealed */
 	X509 *certificate;
 	EVP_PKEY *key;
 	STACK_OF(X509) * chain; /* from the certificate to the authority, without both */
 };
 
-/* A context for all keys with the same names. */
-struct group {
-	SSL_CTX *context;
-	struct slice names; /* of a pair */
-	unsigned kinds;     /* the set of its kinds of key */
-};
-
+/* A name under which a pair is found. */
 struct name {
-	const char *text; /* in lower case, of a pair */
-	unsigned group;
+	const char *text; /* in lower case, of the pair; "": what is used for names that no pair has */
+	unsigned rank;    /* the least of a name comes first */
+	const struct pair *pair;
 };
 
 struct certificates {
 	atomic_uint references;
-	char *client_ca;
+	SSL_CTX *context;   /* without certificates: choose_certificate() gives them to each connection */
 	struct pair **pair; /* in the order of addition */
 	unsigned pairs;
-	/* filled in by certificates_seal() */
-	struct group *group;
-	unsigned groups;
-	struct name *name; /* sorted */
+	struct name *name; /* sorted; filled in by certificates_seal() */
 	size_t names;
 };
-
-struct certificates *certificates_new(const char *client_ca) {
-	struct certificates *set = calloc(1, sizeof *set);
-	if (!set) return NULL;
-	atomic_init(&set->references, 1);
-	if (client_ca && !(set->client_ca = strdup(client_ca))) {
-		free(set);
-		return NULL;
-	}
-	return set;
-}
 
 void certificates_retain(struct certificates *set) { atomic_fetch_add(&set->references, 1); }
 
@@ -76,12 +55,10 @@ static void pair_release(struct pair *p) {
 
 void certificates_release(struct certificates *set) {
 	if (!set || atomic_fetch_sub(&set->references, 1) > 1) return;
-	for (unsigned i = 0; i < set->groups; i++) SSL_CTX_free(set->group[i].context);
+	SSL_CTX_free(set->context);
 	for (unsigned i = 0; i < set->pairs; i++) pair_release(set->pair[i]);
-	free(set->group);
 	free(set->pair);
 	free(set->name);
-	free(set->client_ca);
 	free(set);
 }
 
@@ -113,40 +90,43 @@ static bool is_valid(const X509 *certificate, int margin_s, char *error) {
 }
 
 struct name_list {
-	char *name[CERTIFICATE_NAMES_MAX];
+	struct slice name[CERTIFICATE_NAMES_MAX];
 	size_t count, bytes; /* bytes: with a NUL for each */
 };
 
-static bool list_add(struct name_list *list, const char *name, size_t length) {
-	/* no server name */
-	if (!length || length > HOST_MAX || memchr(name, '\0', length) || list->count == CERTIFICATE_NAMES_MAX) return true;
-	char *lower = strndup(name, length);
-	if (!lower) return false;
-	for (size_t i = 0; i < length; i++) lower[i] = text_lower(lower[i]);
-	list->name[list->count++] = lower;
-	list->bytes += length + 1;
-	return true;
+static void list_add(struct name_list *list, struct slice name) {
+	bool is_server_name = name.length && name.length <= HOST_MAX && !memchr(name.at, '\0', name.length);
+	if (!is_server_name || list->count == CERTIFICATE_NAMES_MAX) return;
+	list->name[list->count++] = name;
+	list->bytes += name.length + 1;
 }
 
-static int by_string(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int by_letters(const void *a, const void *b) {
+	const struct slice *x = a, *y = b;
+	int order = strncasecmp(x->at, y->at, x->length < y->length ? x->length : y->length);
+	return order ? order : (x->length > y->length) - (x->length < y->length);
+}
 
 /* Returns the server names of a certificate, and the host, for struct pair; absent: no memory. */
 static struct slice names_of(const X509 *certificate, const char *host) {
 	GENERAL_NAMES *alternatives = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
 	struct name_list list = {.count = 0};
-	bool ok = !host || list_add(&list, host, strlen(host));
-	for (int i = 0; ok && i < sk_GENERAL_NAME_num(alternatives); i++) {
-		const GENERAL_NAME *name = sk_GENERAL_NAME_value(alternatives, i);
-		if (name->type != GEN_DNS) continue;
-		ok = list_add(&list, (const char *)ASN1_STRING_get0_data(name->d.dNSName),
-					  (size_t)ASN1_STRING_length(name->d.dNSName));
+	if (host) list_add(&list, slice_of(host));
+	for (int i = 0; i < sk_GENERAL_NAME_num(alternatives); i++) {
+		int type;
+		const ASN1_STRING *name = GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(alternatives, i), &type);
+		if (type == GEN_DNS)
+			list_add(&list, (struct slice){.at = (const char *)ASN1_STRING_get0_data(name),
+										   .length = (size_t)ASN1_STRING_length(name)});
+	}
+	char *text = malloc(list.bytes + 1), *at = text;
+	qsort(list.name, list.count, sizeof *list.name, by_letters);
+	for (size_t i = 0; text && i < list.count; i++) {
+		if (i && slice_equal_nocase(list.name[i], list.name[i - 1])) continue;
+		for (size_t n = 0; n < list.name[i].length; n++) *at++ = text_lower(list.name[i].at[n]);
+		*at++ = '\0';
 	}
 	GENERAL_NAMES_free(alternatives);
-	char *text = ok ? malloc(list.bytes + 1) : NULL, *at = text;
-	qsort(list.name, list.count, sizeof *list.name, by_string);
-	for (size_t i = 0; text && i < list.count; i++)
-		if (i == 0 || strcmp(list.name[i], list.name[i - 1]) != 0) at = stpcpy(at, list.name[i]) + 1;
-	while (list.count) free(list.name[--list.count]);
 	return (struct slice){.at = text, .length = (size_t)(at - text)};
 }
 
@@ -159,7 +139,8 @@ static bool add_pair(struct certificates *set, struct pair *p) {
 	return true;
 }
 
-bool certificates_hold(const struct certificates *set, const char *origin) {
+/* Returns whether the set has a certificate from that file. */
+static bool holds(const struct certificates *set, const char *origin) {
 	for (unsigned i = 0; set && i < set->pairs; i++)
 		if (strcmp(set->pair[i]->origin, origin) == 0) return true;
 	return false;
@@ -193,25 +174,12 @@ bool certificates_keep(struct certificates *set, const struct certificates *last
 	return kept;
 }
 
-static X509 *issuer_of(X509 *certificate, X509 **all, int count) {
-	for (int i = 0; i < count; i++)
-		if (all[i] != certificate && X509_check_issued(all[i], certificate) == X509_V_OK) return all[i];
-	return NULL;
-}
-
-/* Returns the certificates that lead from this one to its authority, as far as they are here. */
-static STACK_OF(X509) * chain_of(X509 *certificate, X509 **all, int count) {
-	STACK_OF(X509) *chain = sk_X509_new_null();
-	while (chain && sk_X509_num(chain) < CHAIN_MAX && X509_self_signed(certificate, 0) != 1) {
-		X509 *issuer = issuer_of(certificate, all, count);
-		if (!issuer || X509_self_signed(issuer, 0) == 1 || !X509_add_cert(chain, issuer, X509_ADD_FLAG_UP_REF)) break;
-		certificate = issuer;
+static X509 *issuer_of(X509 *certificate, const STACK_OF(X509) * all) {
+	for (int i = 0; i < sk_X509_num(all); i++) {
+		X509 *other = sk_X509_value(all, i);
+		if (other != certificate && X509_check_issued(other, certificate) == X509_V_OK) return other;
 	}
-	return chain;
-}
-
-static unsigned kind_of(const EVP_PKEY *key) {
-	return EVP_PKEY_is_a(key, "RSA") ? 1 : EVP_PKEY_is_a(key, "EC") ? 2 : 4;
+	return NULL;
 }
 
 /* Tests whether OpenSSL accepts them: a key may be too short. */
@@ -225,43 +193,45 @@ static int try_pair(const struct pair *p, char *error) {
 
 /* Adds a key with its certificate, one of all. Attaches the OCSP response if it is about that: else a message is in
  * warning. */
-static int add_key(struct certificates *set, EVP_PKEY *key, X509 **all, int count,
-				   const struct certificate_source *from, bool *stapled, char *error, char *warning) {
+static int add_key(struct certificates *set, EVP_PKEY *key, STACK_OF(X509) * all, const struct certificate_source *from,
+				   bool *stapled, char *error, char *warning) {
 	X509 *own = NULL;
-	for (int i = 0; i < count && !own; i++)
-		if (X509_check_private_key(all[i], key) == 1) own = all[i];
+	for (int i = 0; i < sk_X509_num(all) && !own; i++)
+		if (X509_check_private_key(sk_X509_value(all, i), key) == 1) own = sk_X509_value(all, i);
 	if (!own) return fail(error, "the private key does not belong to the certificate");
-	if (!from->at_any_time && !is_valid(own, 0, error)) return -1;
+	if (holds(from->last, from->origin) && !is_valid(own, 0, error)) return -1;
 	struct pair *p = calloc(1, sizeof *p);
 	if (!p) return fail(error, "no memory");
 	*p = (struct pair){.references = 1, .origin = strdup(from->origin), .names = names_of(own, from->host)};
-	p->kind = kind_of(key);
-	p->chain = chain_of(own, all, count);
-	if (X509_up_ref(own)) p->certificate = own;
+	p->chain = X509_build_chain(own, all, NULL, 0, NULL, NULL);
+	p->certificate = sk_X509_shift(p->chain); /* itself comes first */
 	if (EVP_PKEY_up_ref(key)) p->key = key;
-	bool complete = p->origin && p->names.at && p->chain && p->certificate && p->key;
+	bool complete = p->origin && p->names.at && p->certificate && p->key;
 	int result = complete ? try_pair(p, error) : fail(error, "no memory");
 	if (result == 0 && !add_pair(set, p)) result = fail(error, "no memory");
 	if (result == -1) pair_release(p);
-	else if (from->ocsp.length) *stapled |= ocsp_attach(own, issuer_of(own, all, count), from->ocsp, warning) == 0;
+	else if (from->ocsp.length) *stapled |= ocsp_attach(own, issuer_of(own, all), from->ocsp, warning) == 0;
 	return result;
 }
 
 int certificates_add(struct certificates *set, const struct certificate_source *from, char *error, char *warning) {
-	X509 *all[CERTIFICATES_IN_FILE_MAX];
 	bool stapled = false;
-	int count = 0, keys = 0, result = 0;
+	int keys = 0, result = 0;
 	unsigned pairs = set->pairs;
 	*warning = '\0';
 	ERR_clear_error();
 	BIO *text = BIO_new_mem_buf(from->pem, -1);
-	if (!text) return fail(error, "no memory");
-	while (count < CERTIFICATES_IN_FILE_MAX && (all[count] = PEM_read_bio_X509(text, NULL, no_password, NULL))) count++;
-	if (!count) result = fail(error, "there is no certificate in it (PEM)");
+	STACK_OF(X509) *all = sk_X509_new_reserve(NULL, CERTIFICATES_IN_FILE_MAX);
+	X509 *certificate;
+	while (text && sk_X509_num(all) < CERTIFICATES_IN_FILE_MAX &&
+		   (certificate = PEM_read_bio_X509(text, NULL, no_password, NULL)))
+		(void)sk_X509_push(all, certificate);
+	if (!text || !all) result = fail(error, "no memory");
+	else if (!sk_X509_num(all)) result = fail(error, "there is no certificate in it (PEM)");
 	ERR_clear_error();
 	(void)BIO_reset(text);
 	for (EVP_PKEY *key; result == 0 && (key = PEM_read_bio_PrivateKey(text, NULL, no_password, NULL)); keys++) {
-		result = add_key(set, key, all, count, from, &stapled, error, warning);
+		result = add_key(set, key, all, from, &stapled, error, warning);
 		EVP_PKEY_free(key);
 	}
 	BIO_free(text);
@@ -269,7 +239,7 @@ int certificates_add(struct certificates *set, const struct certificate_source *
 		result = fail(error, strstr(from->pem, "ENCRYPTED") ? "the private key is encrypted"
 															: "there is no private key in it (PEM)");
 	while (result == -1 && set->pairs > pairs) pair_release(set->pair[--set->pairs]);
-	while (count) X509_free(all[--count]);
+	sk_X509_pop_free(all, X509_free);
 	ERR_clear_error();
 	if (stapled) *warning = '\0';
 	return result;
@@ -277,110 +247,101 @@ int certificates_add(struct certificates *set, const struct certificate_source *
 
 /* --- sealing --- */
 
-static int choose_certificate(SSL *ssl, int *alert, void *unused) {
-	const struct tls_handshaking *h = SSL_get_app_data(ssl);
-	const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
-	(void)unused;
-	SSL_CTX *context = name ? certificates_find(h->certificates, name) : NULL;
-	if (!context && name && h->strict_sni) {
-		*alert = SSL_AD_UNRECOGNIZED_NAME;
-		return SSL_TLSEXT_ERR_ALERT_FATAL;
-	}
-	if (context && !SSL_set_SSL_CTX(ssl, context)) {
-		*alert = SSL_AD_INTERNAL_ERROR;
-		return SSL_TLSEXT_ERR_ALERT_FATAL;
-	}
-	return context ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+static int by_text(const void *a, const void *b) {
+	const struct name *x = a, *y = b;
+	int order = strcmp(x->text, y->text);
+	return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-static SSL_CTX *context_new(const struct certificates *set) {
-	SSL_CTX *context = tls_context_new(set->client_ca);
-	if (context) SSL_CTX_set_tlsext_servername_callback(context, choose_certificate);
-	return context;
-}
-
-/* Returns the group for a pair: one with the same names and no key of its kind, else a new one. NULL: no memory. */
-static struct group *group_for(struct certificates *set, const struct pair *p) {
-	for (unsigned i = 0; i < set->groups; i++)
-		if (slice_equal(set->group[i].names, p->names) && !(set->group[i].kinds & p->kind)) return &set->group[i];
-	SSL_CTX *context = context_new(set);
-	if (!context) return NULL;
-	struct group *g = &set->group[set->groups++]; /* there are no more than pairs */
-	*g = (struct group){.context = context, .names = p->names};
-	return g;
-}
-
-/* Adds the pairs that are valid, or the others, to groups. */
-static int add_to_groups(struct certificates *set, bool valid) {
+int certificates_seal(struct certificates *set) {
+	char unused[CERTIFICATE_ERROR];
+	size_t count = set->pairs, n = 0;
+	for (unsigned i = 0; i < set->pairs; i++)
+		for (size_t at = 0; at < set->pair[i]->names.length; at++) count += !set->pair[i]->names.at[at];
+	set->name = calloc(count + 1, sizeof *set->name);
+	if (!set->name) return -1;
 	for (unsigned i = 0; i < set->pairs; i++) {
-		const struct pair *p = set->pair[i];
-		if (p->valid != valid) continue;
-		struct group *g = group_for(set, p);
-		if (!g || SSL_CTX_use_cert_and_key(g->context, p->certificate, p->key, p->chain, 0) != 1) return -1;
-		g->kinds |= p->kind;
+		struct name name = {.text = "", .rank = i, .pair = set->pair[i]};
+		if (!is_valid(name.pair->certificate, 0, unused)) name.rank += set->pairs; /* behind all valid ones */
+		set->name[n++] = name;
+		for (struct slice left = name.pair->names; left.length; slice_drop(&left, strlen(left.at) + 1)) {
+			name.text = left.at;
+			set->name[n++] = name;
+		}
+	}
+	qsort(set->name, count, sizeof *set->name, by_text);
+	/* a name belongs to the pair that comes first, and to those with the same names: their keys may be of other kinds
+	 */
+	const struct name *first = NULL;
+	for (n = 0; n < count; n++) {
+		struct name *next = &set->name[set->names];
+		*next = set->name[n];
+		if (!first || strcmp(next->text, first->text) != 0) first = next;
+		set->names += slice_equal(next->pair->names, first->pair->names);
 	}
 	return 0;
-}
-
-/* Makes the groups, those of valid certificates first. */
-static int make_groups(struct certificates *set) {
-	char unused[CERTIFICATE_ERROR];
-	set->group = calloc(set->pairs + 1, sizeof *set->group);
-	if (!set->group) return -1;
-	set->groups = 0;
-	for (unsigned i = 0; i < set->pairs; i++) set->pair[i]->valid = is_valid(set->pair[i]->certificate, 0, unused);
-	if (add_to_groups(set, true) == -1 || add_to_groups(set, false) == -1) return -1;
-	if (set->groups) return 0;
-	set->group[0] = (struct group){.context = context_new(set), .names = SLICE("")};
-	set->groups = set->group[0].context != NULL;
-	return set->groups ? 0 : -1;
 }
 
 /* --- finding --- */
 
-static int by_text(const void *a, const void *b) {
-	const struct name *x = a, *y = b;
-	int order = strcmp(x->text, y->text);
-	return order ? order : x->group < y->group ? -1 : x->group > y->group; /* the one added first wins */
-}
-
-int certificates_seal(struct certificates *set) {
-	size_t count = 0, n = 0;
-	int made = make_groups(set);
-	ERR_clear_error();
-	if (made == -1) return -1;
-	for (unsigned i = 0; i < set->groups; i++)
-		for (size_t at = 0; at < set->group[i].names.length; at++) count += !set->group[i].names.at[at];
-	set->name = calloc(count + 1, sizeof *set->name);
-	if (!set->name) return -1;
-	for (unsigned i = 0; i < set->groups; i++)
-		for (struct slice left = set->group[i].names; left.length; slice_drop(&left, strlen(left.at) + 1))
-			set->name[n++] = (struct name){.text = left.at, .group = i};
-	qsort(set->name, count, sizeof *set->name, by_text);
-	for (n = 0; n < count; n++)
-		if (!set->names || strcmp(set->name[n].text, set->name[set->names - 1].text) != 0)
-			set->name[set->names++] = set->name[n];
-	return 0;
-}
-
 static int by_name(const void *key, const void *element) { return strcmp(key, ((const struct name *)element)->text); }
 
-static SSL_CTX *find(const struct certificates *set, const char *name) {
-	const struct name *found = set->names ? bsearch(name, set->name, set->names, sizeof *set->name, by_name) : NULL;
-	return found ? set->group[found->group].context : NULL;
+/* Returns the first entry of a name; NULL: there is none. */
+static const struct name *find(const struct certificates *set, const char *text) {
+	const struct name *found = set->names ? bsearch(text, set->name, set->names, sizeof *set->name, by_name) : NULL;
+	while (found && found > set->name && strcmp(found[-1].text, text) == 0) found--;
+	return found;
 }
 
-SSL_CTX *certificates_find(const struct certificates *set, const char *server_name) {
+/* Returns the first entry of exactly that name, else of one with a wildcard in place of its first label (RFC 6125,
+ * section 6.4.3), else NULL. */
+static const struct name *find_server(const struct certificates *set, const char *server_name) {
 	char name[HOST_MAX + 1];
 	size_t n = 0;
 	for (; server_name[n] && n < HOST_MAX; n++) name[n] = text_lower(server_name[n]);
 	if (n && name[n - 1] == '.') n--;
 	name[n] = '\0';
-	SSL_CTX *context = find(set, name);
+	const struct name *found = n ? find(set, name) : NULL;
 	char *dot = strchr(name, '.');
-	if (context || !dot || dot == name) return context;
+	if (found || !dot || dot == name) return found;
 	dot[-1] = '*';
 	return find(set, dot - 1);
 }
 
-SSL_CTX *certificates_default(const struct certificates *set) { return set->group[0].context; }
+static int choose_certificate(SSL *ssl, int *alert, void *unused) {
+	const struct tls_handshaking *h = SSL_get_app_data(ssl);
+	const struct certificates *set = h->certificates;
+	const char *server_name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+	const struct name *found = server_name ? find_server(set, server_name) : NULL;
+	(void)unused;
+	if (!found && server_name && h->strict_sni) {
+		*alert = SSL_AD_UNRECOGNIZED_NAME;
+		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	}
+	const struct name *first = found ? found : find(set, ""), *end = set->name + set->names;
+	SSL_certs_clear(ssl); /* there are some after a HelloRetryRequest */
+	for (const struct name *n = first; n && n < end && strcmp(n->text, first->text) == 0; n++) {
+		const struct pair *p = n->pair;
+		/* of two keys of a kind the second is not taken */
+		if (SSL_use_cert_and_key(ssl, p->certificate, p->key, p->chain, 0) != 1) ERR_clear_error();
+	}
+	return found ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+}
+
+SSL_CTX *certificates_context(const struct certificates *set) { return set->context; }
+
+/* --- sets --- */
+
+struct certificates *certificates_new(const char *client_ca) {
+	struct certificates *set = calloc(1, sizeof *set);
+	if (!set) return NULL;
+	atomic_init(&set->references, 1);
+	set->context = tls_context_new(client_ca);
+	ERR_clear_error();
+	if (set->context) {
+		SSL_CTX_set_tlsext_servername_callback(set->context, choose_certificate);
+		return set;
+	}
+	free(set);
+	return NULL;
+}

@@ -25,7 +25,8 @@ struct certificate_source {
 	const char *pem;    /* its text, NUL-terminated */
 	const char *host;   /* a further name for the certificates; NULL: none */
 	struct slice ocsp;  /* the response to staple (DER) to the certificates that it is about, or empty */
-	bool at_any_time;   /* accept certificates that have expired or are not valid yet */
+	/* The set in use. If it has certificates from the file, only valid ones may replace them. NULL: none. */
+	const struct certificates *last;
 };
 
 /* Before certificates_seal(): adds each private key of the source with its certificate, which must be in the source,
@@ -35,15 +36,14 @@ struct certificate_source {
  * with a message in error: nothing was added. */
 int certificates_add(struct certificates *set, const struct certificate_source *source, char *error, char *warning);
 
-/* Return whether the set has a certificate from that file (a set of NULL has none), and whether it is empty. */
-bool certificates_hold(const struct certificates *set, const char *origin);
 bool certificates_empty(const struct certificates *set);
 
 /* Calls report() for each certificate that is not valid now, or expires within CERTIFICATE_WARN_S, or within a third of
  * its lifetime if that is shorter. */
 void certificates_dates(const struct certificates *set, void (*report)(const char *origin, const char *what));
 
-/* Before certificates_seal(): copies all keys from the file `origin` from another set. Returns false if it has none. */
+/* Before certificates_seal(): copies all keys from the file `origin` from another set (NULL: an empty
+ * one). Returns false if it has none. */
 bool certificates_keep(struct certificates *set, const struct certificates *last, const char *origin);
 
 /* Completes the set. Returns 0, or -1: ENOMEM. */
@@ -55,11 +55,9 @@ struct tls_handshaking {
 	bool strict_sni;                         /* refuse server names that no certificate covers */
 };
 
-/* Returns the context for a server name: one with exactly that name, else one with a wildcard in place of its first
- * label (RFC 6125, section 6.4.3), else NULL. It lives as long as the set. */
-SSL_CTX *certificates_find(const struct certificates *set, const char *name);
-
-/* Returns the context for all other names. With that of an empty set no handshake succeeds. */
-SSL_CTX *certificates_default(const struct certificates *set);
+/* Returns the context for all connections. It chooses the keys for the server name: those of a certificate with exactly
+ * that name, else of one with a wildcard in place of its first label (RFC 6125, section 6.4.3), else the default. With
+ * that of an empty set no handshake succeeds. */
+SSL_CTX *certificates_context(const struct certificates *set);
 
 #endif

@@ -18,14 +18,8 @@ static void free_response(void *parent, void *data, CRYPTO_EX_DATA *all, int ind
 	free(data);
 }
 
-/* Returns the index of the application data; -1: OpenSSL has none left. */
-static int data_index(void) {
-	static atomic_int index = -1;
-	int known = atomic_load(&index), none = -1;
-	if (known != -1) return known;
-	int fresh = X509_get_ex_new_index(0, NULL, NULL, NULL, free_response);
-	return atomic_compare_exchange_strong(&index, &none, fresh) ? fresh : none;
-}
+/* The index of the application data; -1: no response has been attached yet. */
+static atomic_int data_index = -1;
 
 static int fail(char *error, const char *what) {
 	snprintf(error, OCSP_ERROR, "%s", what);
@@ -73,14 +67,14 @@ static int check(OCSP_BASICRESP *basic, const X509 *certificate, const X509 *iss
 }
 
 static int attach(X509 *certificate, struct slice response, time_t until, char *error) {
-	int index = data_index();
-	struct ocsp_response *k = index == -1 ? NULL : malloc(sizeof *k + response.length);
+	if (data_index == -1) data_index = X509_get_ex_new_index(0, NULL, NULL, NULL, free_response);
+	struct ocsp_response *k = data_index == -1 ? NULL : malloc(sizeof *k + response.length);
 	if (!k) return fail(error, "no memory");
 	k->until = until;
 	k->length = response.length;
 	memcpy(k->response, response.at, response.length);
-	free(X509_get_ex_data(certificate, index));
-	if (X509_set_ex_data(certificate, index, k)) return 0;
+	free(X509_get_ex_data(certificate, data_index));
+	if (X509_set_ex_data(certificate, data_index, k)) return 0;
 	free(k);
 	return fail(error, "no memory");
 }
@@ -108,7 +102,6 @@ int ocsp_attach(X509 *certificate, const X509 *issuer, struct slice text, char *
 }
 
 struct slice ocsp_of(const X509 *certificate, time_t now) {
-	int index = data_index();
-	const struct ocsp_response *k = certificate && index != -1 ? X509_get_ex_data(certificate, index) : NULL;
+	const struct ocsp_response *k = certificate ? X509_get_ex_data(certificate, data_index) : NULL;
 	return k && k->until > now ? (struct slice){.at = k->response, .length = k->length} : (struct slice){0};
 }

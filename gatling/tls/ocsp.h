@@ -16,7 +16,7 @@ enum {
 
 /* Attaches a response (DER) to a certificate, if it is successful, valid and about that certificate. issuer: the
  * certificate of its issuer; NULL: not known, then only the name of the issuer is compared. Returns 0, or -1 with a
- * message in error. No other thread may use the certificate yet. */
+ * message in error. No other thread may use the certificate yet, or attach another response. */
 int ocsp_attach(X509 *certificate, const X509 *issuer, struct slice response, char *error);
 
 /* Returns the response to staple now, which lives as long as the certificate; empty: there is none, or it has expired.

@@ -35,10 +35,9 @@ int tickets_open_key(int64_t now_s, const unsigned char *name, struct ticket_key
 	pthread_mutex_lock(&mutex);
 	int found = 0;
 	if (rotate(now_s) == 0) {
-		*key = current;
 		if (memcmp(name, current.name, TICKET_NAME) == 0) found = 1;
 		else if (previous.made_s && memcmp(name, previous.name, TICKET_NAME) == 0) found = 2;
-		if (found == 2) *key = previous;
+		*key = found == 2 ? previous : current;
 	}
 	pthread_mutex_unlock(&mutex);
 	return found;

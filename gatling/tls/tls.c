@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	SEALED_ROOM = TLS_BATCH + 16 * 1024
-}; /* bytes: with the overhead of small records and a flight of a handshake */
+/* bytes: with the overhead of small records and a flight of a handshake */
+enum { SEALED_ROOM = TLS_BATCH + 16 * 1024 };
 
 struct tls_worker {
 	struct tls_handshaking handshaking;
@@ -101,15 +100,10 @@ static long bio_control(BIO *bio, int command, long number, void *pointer) {
 	return command == BIO_CTRL_FLUSH;
 }
 
-static int bio_create(BIO *bio) {
-	BIO_set_init(bio, 1);
-	return 1;
-}
-
 static BIO_METHOD *method_new(void) {
 	BIO_METHOD *m = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "io");
-	if (m && BIO_meth_set_create(m, bio_create) && BIO_meth_set_read_ex(m, bio_read) &&
-		BIO_meth_set_write_ex(m, bio_write) && BIO_meth_set_ctrl(m, bio_control))
+	if (m && BIO_meth_set_read_ex(m, bio_read) && BIO_meth_set_write_ex(m, bio_write) &&
+		BIO_meth_set_ctrl(m, bio_control))
 		return m;
 	BIO_meth_free(m);
 	return NULL;
@@ -176,8 +170,7 @@ static bool seal(struct tls *t, const char *plain, size_t length) {
 
 /* Sends a close_notify. Linux accepts records for which the socket has no room, and drops them if the socket is shut
  * down before they are sent. So the shutdown waits until there is room after a record was sent, which pushed those
- * before it.
- */
+ * before it. */
 static enum iob_result end_kernel(struct tls *t) {
 	struct pollfd socket = {.fd = t->fd, .events = POLLOUT};
 	int done = SSL_shutdown(t->ssl);
@@ -329,7 +322,7 @@ struct tls *tls_new(struct tls_worker *w, io_loop *loop, int fd) {
 	struct tls *t = calloc(1, sizeof *t);
 	if (!t) return NULL;
 	*t = (struct tls){.worker = w, .loop = loop, .fd = fd};
-	t->ssl = SSL_new(certificates_default(w->certificates));
+	t->ssl = SSL_new(certificates_context(w->certificates));
 	BIO *in = t->ssl && SSL_set_app_data(t->ssl, &w->handshaking) ? BIO_new(w->method) : NULL, *out = in;
 	if (in && w->kernel) out = BIO_new_socket(fd, BIO_NOCLOSE);
 	if (!out) {

@@ -41,25 +41,15 @@ static int staple(SSL *ssl, void *unused) {
 /* Requires certificates of clients. */
 static bool require_certificates(SSL_CTX *context, const char *client_ca) {
 	BIO *text = BIO_new_mem_buf(client_ca, -1);
-	X509_STORE *store = SSL_CTX_get_cert_store(context);
-	STACK_OF(X509_NAME) *names = sk_X509_NAME_new_null();
-	bool ok = text && names;
+	bool ok = text;
 	int count = 0;
 	for (X509 *ca; ok && (ca = PEM_read_bio_X509(text, NULL, NULL, NULL)); count++) {
-		X509_NAME *name = X509_NAME_dup(X509_get_subject_name(ca));
-		bool pushed = name && sk_X509_NAME_push(names, name);
-		if (!pushed) X509_NAME_free(name);
-		ok = pushed && X509_STORE_add_cert(store, ca);
+		ok = SSL_CTX_add_client_CA(context, ca) && X509_STORE_add_cert(SSL_CTX_get_cert_store(context), ca);
 		X509_free(ca);
 	}
 	BIO_free(text);
-	if (!ok || !count) {
-		sk_X509_NAME_pop_free(names, X509_NAME_free);
-		return false;
-	}
-	SSL_CTX_set_client_CA_list(context, names);
 	SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-	return true;
+	return ok && count;
 }
 
 SSL_CTX *tls_context_new(const char *client_ca) {
