@@ -87,6 +87,14 @@ struct slice pattern_placeholder(struct slice text) {
 	return name;
 }
 
+struct slice pattern_next_name(struct slice *text, struct slice *name) {
+	size_t n = 0;
+	while (!(*name = pattern_placeholder(slice_rest(*text, n))).length && n < text->length) n++;
+	struct slice before = slice_first(*text, n);
+	slice_drop(text, n + (name->length ? 1 + name->length : 0));
+	return before;
+}
+
 /* Takes the host of a URL with its port off the front, and adds it without port and without the dot of the root. */
 static const char *add_host(struct pattern_parts *p, struct slice *rest) {
 	const char *wrong = NULL;

@@ -61,6 +61,10 @@ bool pattern_begins(struct slice text);
  * Empty if there is none. */
 struct slice pattern_placeholder(struct slice text);
 
+/* Takes the text before the next placeholder off the front, and that, and returns the text. *name is empty if there is
+ * none. */
+struct slice pattern_next_name(struct slice *text, struct slice *name);
+
 /* Fills in *pattern and returns NULL; pattern_free() frees it. Otherwise returns what is wrong with the text, or
  * pattern_no_memory. The text need not outlive the call. */
 const char *pattern_compile(struct pattern *pattern, struct slice text, enum pattern_mode mode);
