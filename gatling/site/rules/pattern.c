@@ -24,18 +24,14 @@ struct token {
 
 struct pattern_parts {
 	unsigned tokens, names;
-	unsigned host;  /* tokens of the host */
-	unsigned splat; /* index of the splat, or NO_SPLAT */
-	char *end;      /* of the octets behind the tokens, to which these refer */
+	unsigned host;      /* tokens of the host */
+	unsigned splat;     /* index of the splat, or NO_SPLAT */
+	char *end;          /* of the octets behind the tokens, to which these refer */
+	struct token *last; /* of the host or path that is being read, or NULL */
 	struct token token[];
 };
 
 /* --- compiling --- */
-
-/* Returns the last token of the host or path that is being read, or NULL. */
-static struct token *last_token(struct pattern_parts *p) {
-	return p->tokens > p->host ? &p->token[p->tokens - 1] : NULL;
-}
 
 static int find_name(const struct pattern_parts *p, struct slice name) {
 	for (unsigned i = 0; i < p->tokens; i++)
@@ -43,27 +39,26 @@ static int find_name(const struct pattern_parts *p, struct slice name) {
 	return -1;
 }
 
+static void add_token(struct pattern_parts *p, enum token_type type, size_t length) {
+	p->last = &p->token[p->tokens++];
+	*p->last = (struct token){.type = type, .text = {.at = p->end, .length = length}};
+}
+
 static const char *add_octet(struct pattern_parts *p, char c) {
-	struct token *last = last_token(p);
-	if (!last || last->type != TOKEN_TEXT) {
-		last = &p->token[p->tokens++];
-		*last = (struct token){.type = TOKEN_TEXT, .text = {.at = p->end}};
-	} else if (c == '/' && p->end[-1] == '/') {
-		return "it has an empty segment, which no path has";
-	}
+	if (!p->last || p->last->type != TOKEN_TEXT) add_token(p, TOKEN_TEXT, 0);
+	else if (c == '/' && p->end[-1] == '/') return "it has an empty segment, which no path has";
 	*p->end++ = c;
-	last->text.length++;
+	p->last->text.length++;
 	return NULL;
 }
 
 static const char *add_capture(struct pattern_parts *p, enum token_type type, struct slice name) {
-	const struct token *last = last_token(p);
 	if (type == TOKEN_SPLAT && p->splat != NO_SPLAT) return "it has a second '*': use :name, which matches one segment";
 	if (find_name(p, name) >= 0) return "it has the same name twice";
-	if (last && last->type != TOKEN_TEXT) return "it has no text between two placeholders";
+	if (p->last && p->last->type != TOKEN_TEXT) return "it has no text between two placeholders";
 	if (type == TOKEN_NAME && p->names++ == PATTERN_NAMES_MAX) return "it has too many placeholders";
 	if (type == TOKEN_SPLAT) p->splat = p->tokens;
-	p->token[p->tokens++] = (struct token){.type = type, .text = {.at = p->end, .length = name.length}};
+	add_token(p, type, name.length);
 	p->end = text_copy(p->end, name);
 	return NULL;
 }
@@ -113,6 +108,7 @@ static const char *add_host(struct pattern_parts *p, struct slice *rest) {
 		slice_drop(&host, 1 + name.length);
 	}
 	p->host = p->tokens;
+	p->last = NULL;
 	return wrong;
 }
 
@@ -128,8 +124,7 @@ static const char *add_path(struct pattern_parts *p, struct slice rest, enum pat
 	}
 	if (wrong || mode == PATTERN_EXACT) return wrong;
 	/* LOOSE adds a '/' to the path, too */
-	const struct token *last = last_token(p);
-	bool complete = last->type == TOKEN_SPLAT || (last->type == TOKEN_TEXT && p->end[-1] == '/');
+	bool complete = p->last->type == TOKEN_SPLAT || (p->last->type == TOKEN_TEXT && p->end[-1] == '/');
 	return complete ? NULL : add_octet(p, '/');
 }
 

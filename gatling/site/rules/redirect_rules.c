@@ -177,12 +177,9 @@ static int closes_circle(struct redirect_rules *r) {
 	int last = (int)r->rules - 1, at = last;
 	for (unsigned steps = 0; steps < r->rules && at != NO_RULE; steps++) {
 		struct redirect_rule *rule = &r->rule[at];
-		if (rule->next == NO_RULE) rule->next = successor(r, rule);
-		if (rule->next == last) {
-			rule->next = NO_RULE;
-			return at;
-		}
-		at = rule->next;
+		int next = rule->next == NO_RULE ? successor(r, rule) : rule->next;
+		if (next == last) return at;
+		at = rule->next = next;
 	}
 	return NO_RULE;
 }
