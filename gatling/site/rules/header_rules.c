@@ -148,7 +148,7 @@ static bool add_pattern(struct header_rules *r, struct slice line, struct rules_
 	const char *wrong = pattern_compile(&rule.pattern, slice_trim(line), PATTERN_EXACT);
 	if (wrong == pattern_no_memory) return rules_no_memory(error);
 	if (wrong) return rules_fail(error, error->line, "the pattern is wrong: %s", wrong);
-	r->hosts |= pattern_has_host(&rule.pattern);
+	r->hosts |= pattern_host(&rule.pattern).at != NULL;
 	r->rule[r->rules++] = rule;
 	r->skipping = false;
 	return true;
@@ -296,10 +296,8 @@ static const struct cached_set *set_of(struct header_rules *r, unsigned rules) {
 
 static void add_encoded(struct text *t, struct slice s) {
 	char encoded[3];
-	for (; s.length && !t->overflow; slice_drop(&s, 1)) {
-		size_t n = path_encode((struct slice){.at = s.at, .length = 1}, encoded);
-		text_add(t, (struct slice){.at = encoded, .length = n});
-	}
+	for (; s.length && !t->overflow; slice_drop(&s, 1))
+		text_add(t, (struct slice){.at = encoded, .length = path_encode(slice_first(s, 1), encoded)});
 }
 
 static void add_value(struct text *t, struct slice value, const struct pattern *pattern,

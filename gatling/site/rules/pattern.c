@@ -163,7 +163,7 @@ static void make_key(struct pattern *pattern, enum pattern_mode mode) {
 	const struct pattern_parts *p = pattern->parts;
 	struct slice start = p->token[p->host].text;
 	size_t n = start.length < PATTERN_START ? start.length : PATTERN_START;
-	pattern->literal = p->tokens - p->host == 1;
+	pattern->literal = !p->names && p->splat == NO_SPLAT;
 	pattern->key = pattern->mask = 0;
 	memcpy(&pattern->key, start.at, n);
 	memset(&pattern->mask, 0xFF, n);
@@ -194,12 +194,8 @@ const char *pattern_compile(struct pattern *pattern, struct slice text, enum pat
 
 void pattern_free(struct pattern *pattern) { free(pattern->parts); }
 
-bool pattern_has_host(const struct pattern *pattern) { return pattern->parts->host > 0; }
-
-bool pattern_is_literal(const struct pattern *pattern, struct slice *host) {
-	const struct pattern_parts *p = pattern->parts;
-	*host = p->host ? p->token[0].text : (struct slice){0};
-	return pattern->literal && p->names == 0;
+struct slice pattern_host(const struct pattern *pattern) {
+	return pattern->parts->host ? pattern->parts->token[0].text : (struct slice){0};
 }
 
 int pattern_capture(const struct pattern *pattern, struct slice name) { return find_name(pattern->parts, name); }

@@ -143,10 +143,8 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 
 /* --- circles --- */
 
-/* Returns whether the rule is for one path, without parameters. If so, *host is its host, or absent. */
-static bool is_literal(const struct redirect_rule *rule, struct slice *host) {
-	return pattern_is_literal(&rule->pattern, host) && !rule->parameters;
-}
+/* Returns whether the rule is for one path, without parameters. */
+static bool is_literal(const struct redirect_rule *rule) { return rule->pattern.literal && !rule->parameters; }
 
 /* Returns the literal redirect that applies to the target of the rule, which is another one. NO_RULE: there is none, or
  * it is not certain. */
@@ -154,18 +152,18 @@ static int successor(const struct redirect_rules *r, const struct redirect_rule 
 	char buffer[REDIRECT_TARGET_MAX], other[REDIRECT_TARGET_MAX], decoded[1 + REDIRECT_TARGET_MAX];
 	struct pattern_subject subject;
 	struct redirect_match match = {.rule = from};
-	struct redirect_request here = {0}, next;
-	struct slice target, host;
-	if (!is_literal(from, &here.host) || !is_redirect(from)) return NO_RULE;
+	struct redirect_request here = {.host = pattern_host(&from->pattern)}, next;
+	struct slice target;
+	if (!is_literal(from) || !is_redirect(from)) return NO_RULE;
 	if (!fill_in(&match, &here, buffer, &target) || !follow(target, here.host, decoded, &next)) return NO_RULE;
 	pattern_subject(&subject, next.host, next.path, PATTERN_LOOSE);
 	bool there = next.host.at == here.host.at && r->report->there && r->report->there(r->report, next.path);
 	for (unsigned i = 0; i < r->rules; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
 		if (!pattern_match(&rule->pattern, &subject, &match.captures) || (there && !rule->forced)) continue;
-		if (!is_literal(rule, &host)) return NO_RULE; /* it may come first */
+		if (!is_literal(rule)) return NO_RULE; /* it may come first */
 		match.rule = rule;
-		if (!host.at != !next.host.at || !fill_in(&match, &next, other, &target)) continue;
+		if (!pattern_host(&rule->pattern).at != !next.host.at || !fill_in(&match, &next, other, &target)) continue;
 		return is_redirect(rule) ? (int)i : NO_RULE;
 	}
 	return NO_RULE;
@@ -203,7 +201,7 @@ static bool parse_from(struct redirect_rules *r, struct redirect_rule *rule, str
 	if (wrong)
 		return rules_fail(error, error->line, "the pattern is wrong: %s%s", wrong,
 						  slice_ends(word, SLICE(":")) ? "; fields belong in the file _headers" : "");
-	r->hosts |= pattern_has_host(&rule->pattern);
+	r->hosts |= pattern_host(&rule->pattern).at != NULL;
 	return true;
 }
 

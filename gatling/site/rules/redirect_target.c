@@ -31,11 +31,8 @@ struct redirect_target redirect_target_split(struct slice text) {
 /* Returns the authority without a port that is the default of http or https. */
 static struct slice without_default_port(struct slice authority) {
 	static const struct slice port[] = {SLICE(":80"), SLICE(":443"), SLICE(":")};
-	for (int i = 0; i < 3; i++) {
-		if (!slice_ends(authority, port[i])) continue;
-		authority.length -= port[i].length;
-		break;
-	}
+	for (int i = 0; i < 3; i++)
+		if (slice_ends(authority, port[i])) return slice_first(authority, authority.length - port[i].length);
 	return authority;
 }
 
