@@ -118,15 +118,13 @@ static bool add_field(struct header_rules *r, struct slice line, struct rules_er
 	struct slice rest = line;
 	f.name = rules_take_until(&rest, ':');
 	bool colon = f.name.length < line.length;
-	if (f.detach) {
-		f.name = slice_trim(slice_rest(line, 1));
-	} else if (!colon || is_host(f.name)) {
+	if (!f.detach && (!colon || is_host(f.name))) {
 		r->skipping = true; /* the next lines may be fields of what was meant as a pattern */
 		return rules_fail(error, error->line, "it is neither a pattern, which begins with '/', nor a field%s",
 						  colon ? "" : ": there is no ':'");
-	} else {
-		f.value = slice_trim(rest);
 	}
+	if (f.detach) f.name = slice_trim(slice_rest(line, 1));
+	else f.value = slice_trim(rest);
 	f.rule = rule;
 	f.joins = !slice_equal_nocase(f.name, SLICE("Set-Cookie"));
 	f.fills = name_in(f.value, &rule->pattern).length > 0;

@@ -194,17 +194,6 @@ static bool next_word(struct slice *line, struct slice *word) {
 	return true;
 }
 
-static bool parse_from(struct redirect_rules *r, struct redirect_rule *rule, struct slice word,
-					   struct rules_error *error) {
-	const char *wrong = pattern_compile(&rule->pattern, word, PATTERN_LOOSE);
-	if (wrong == pattern_no_memory) return rules_no_memory(error);
-	if (wrong)
-		return rules_fail(error, error->line, "the pattern is wrong: %s%s", wrong,
-						  slice_ends(word, SLICE(":")) ? "; fields belong in the file _headers" : "");
-	r->hosts |= pattern_host(&rule->pattern).at != NULL;
-	return true;
-}
-
 static bool parse_parameter(struct redirect_rule *rule, struct slice word, struct rules_error *error) {
 	struct redirect_parameter p = {.value = word};
 	const char *wrong = NULL;
@@ -290,7 +279,12 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 	struct slice from = {0};
 	(void)next_word(&line, &from);
 	if (r->rules == RULES_MAX) return rules_fail(error, error->line, "there are more than %d rules", RULES_MAX);
-	if (!parse_from(r, &rule, from, error)) return false;
+	const char *wrong = pattern_compile(&rule.pattern, from, PATTERN_LOOSE);
+	if (wrong == pattern_no_memory) return rules_no_memory(error);
+	if (wrong)
+		return rules_fail(error, error->line, "the pattern is wrong: %s%s", wrong,
+						  slice_ends(from, SLICE(":")) ? "; fields belong in the file _headers" : "");
+	r->hosts |= pattern_host(&rule.pattern).at != NULL;
 	bool added = parse_words(&rule, line, error) && add_rule(r, &rule, error);
 	if (added) r->parameters += rule.parameters;
 	else pattern_free(&rule.pattern);
