@@ -160,8 +160,8 @@ static int collect(struct listing *l, const struct docroot *docroot, const struc
 
 static int by_kind_and_name(const void *a, const void *b) {
 	const struct listing_entry *x = a, *y = b;
-	bool x_first = x->kind == LISTING_DIRECTORY, y_first = y->kind == LISTING_DIRECTORY;
-	if (x_first != y_first) return x_first ? -1 : 1;
+	bool x_first = x->kind == LISTING_DIRECTORY;
+	if (x_first != (y->kind == LISTING_DIRECTORY)) return x_first ? -1 : 1;
 	return natural_order_compare(x->name, y->name);
 }
 
