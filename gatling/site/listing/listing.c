@@ -147,7 +147,8 @@ static int collect(struct listing *l, const struct docroot *docroot, const struc
 	int error = !directory || fstat(fd, &st) == -1 ? errno : st.st_mode & S_IROTH ? 0 : EACCES;
 	FILE *names = error ? NULL : open_memstream(&l->names, &size);
 	FILE *entries = error ? NULL : open_memstream(&array, &size);
-	if (!error) error = names && entries ? add_entries(l, docroot, directory, request, stop, names, entries) : ENOMEM;
+	if (directory && names && entries) error = add_entries(l, docroot, directory, request, stop, names, entries);
+	else if (!error) error = ENOMEM;
 	if (names && fclose(names) != 0) error = ENOMEM;
 	if (entries && fclose(entries) != 0) error = ENOMEM;
 	if (directory) closedir(directory);
