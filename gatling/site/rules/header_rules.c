@@ -211,7 +211,7 @@ static void add_to_set(struct cached_set *s, const struct header_field *f) {
 		if (same && f->joins) place = count;
 	}
 	if (!place) place = count;
-	memmove(&s->field[place + 1], &s->field[place], (count - place) * sizeof *s->field);
+	for (unsigned i = count; i > place; i--) s->field[i] = s->field[i - 1];
 	s->field[place] = f;
 	s->fields = count + 1;
 }
