@@ -93,7 +93,7 @@ static bool inspect(const struct docroot *docroot, int directory, const char *pa
 	if (elsewhere) return true;
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) return false;
 	if (st.st_mode & S_IROTH) return true;
-	summary->unreadable += !unserved_is_key((struct slice){.at = name, .length = strlen(name)});
+	summary->unreadable += !unserved_is_key(slice_of(name));
 	return false;
 }
 
@@ -129,49 +129,40 @@ static int add_entries(struct listing *l, const struct docroot *docroot, DIR *di
 			return ENOMEM;
 		l->names_length += name.length + 1;
 		l->count++;
-		if (entry.kind == LISTING_DIRECTORY) l->summary.folders++;
-		else l->summary.files++;
+		l->summary.folders += entry.kind == LISTING_DIRECTORY;
+		l->summary.files += entry.kind != LISTING_DIRECTORY;
 		l->summary.bytes += entry.size;
 	}
 	return 0;
 }
 
-/* Returns NULL with errno. */
-static DIR *open_directory(const struct docroot *docroot, const char *path) {
-	struct stat st;
-	int fd = docroot_open(docroot, path, O_DIRECTORY);
-	if (fd == -1) return NULL;
-	int error = fstat(fd, &st) == -1 ? errno : st.st_mode & S_IROTH ? 0 : EACCES;
-	DIR *directory = error ? NULL : fdopendir(fd);
-	if (directory) return directory;
-	if (!error) error = errno;
-	close(fd);
-	errno = error;
-	return NULL;
-}
-
 /* Fills in what the listing shows. Returns 0 or an errno. */
 static int collect(struct listing *l, const struct docroot *docroot, const struct listing_request *request,
 				   const atomic_bool *stop) {
-	DIR *directory = open_directory(docroot, request->path);
-	if (!directory) return errno;
+	struct stat st;
 	char *array = NULL;
 	size_t size;
-	FILE *names = open_memstream(&l->names, &size), *entries = open_memstream(&array, &size);
-	int error = names && entries ? add_entries(l, docroot, directory, request, stop, names, entries) : ENOMEM;
-	closedir(directory);
+	int fd = docroot_open(docroot, request->path, O_DIRECTORY);
+	DIR *directory = fd == -1 ? NULL : fdopendir(fd);
+	int error = !directory || fstat(fd, &st) == -1 ? errno : st.st_mode & S_IROTH ? 0 : EACCES;
+	FILE *names = error ? NULL : open_memstream(&l->names, &size);
+	FILE *entries = error ? NULL : open_memstream(&array, &size);
+	if (directory && names && entries) error = add_entries(l, docroot, directory, request, stop, names, entries);
+	else if (!error) error = ENOMEM;
 	if (names && fclose(names) != 0) error = ENOMEM;
 	if (entries && fclose(entries) != 0) error = ENOMEM;
+	if (directory) closedir(directory);
+	else if (fd != -1) close(fd);
 	l->entry = (struct listing_entry *)(void *)array;
-	return l->names && l->entry ? error : ENOMEM;
+	return error;
 }
 
 /* --- making --- */
 
 static int by_kind_and_name(const void *a, const void *b) {
 	const struct listing_entry *x = a, *y = b;
-	bool x_first = x->kind == LISTING_DIRECTORY, y_first = y->kind == LISTING_DIRECTORY;
-	if (x_first != y_first) return x_first ? -1 : 1;
+	bool x_first = x->kind == LISTING_DIRECTORY;
+	if (x_first != (y->kind == LISTING_DIRECTORY)) return x_first ? -1 : 1;
 	return natural_order_compare(x->name, y->name);
 }
 
@@ -282,10 +273,8 @@ int listing_make(const struct docroot *docroot, const struct listing_request *re
 	l->references = 1;
 	l->writer = request->format == LISTING_JSON ? &listing_json : &listing_html;
 	int error = collect(l, docroot, request, stop);
-	if (!error) {
-		sort(l);
-		error = make_frame(l, request->title);
-	}
+	if (!error) sort(l);
+	if (!error) error = make_frame(l, request->title);
 	if (!error) error = measure(l, stop);
 	if (!error && request->coding == CODING_GZIP) error = compress(l, stop);
 	if (error) listing_release(l);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gatling/base/text.h"
+
 /* A listing that is there or being made: only in the first case may it leave the table. */
 struct cached_listing {
 	struct job job;
@@ -26,11 +28,8 @@ struct listing_cache {
 };
 
 struct listing_cache *listing_cache_new(const struct docroot *docroot, struct jobs *jobs, const int64_t *now_ms) {
-	struct listing_cache *ls = calloc(1, sizeof *ls);
-	if (!ls) return NULL;
-	ls->docroot = docroot;
-	ls->jobs = jobs;
-	ls->now_ms = now_ms;
+	struct listing_cache *ls = malloc(sizeof *ls);
+	if (ls) *ls = (struct listing_cache){.docroot = docroot, .jobs = jobs, .now_ms = now_ms};
 	return ls;
 }
 
@@ -68,16 +67,13 @@ static void made(struct job *job) {
 /* Returns NULL if there is no memory or no thread. */
 static struct cached_listing *start(struct listing_cache *ls, const struct listing_request *request) {
 	size_t length = strlen(request->path) + 1;
-	struct cached_listing *c = calloc(1, sizeof *c + length + request->title.length);
+	struct cached_listing *c = malloc(sizeof *c + length + request->title.length);
 	if (!c) return NULL;
-	memcpy(c->path, request->path, length);
-	if (request->title.length) memcpy(c->path + length, request->title.at, request->title.length);
-	c->request = *request;
-	c->request.path = c->path;
+	*c = (struct cached_listing){.job = {.run = make, .finish = made}, .listings = ls, .request = *request};
+	c->request.path = memcpy(c->path, request->path, length);
 	c->request.title.at = c->path + length;
+	(void)text_copy(c->path + length, request->title);
 	c->request.bytes = ls->bytes > LISTING_CACHE_BYTES_MAX ? LISTING_CACHE_BYTES_LEAST : LISTING_BYTES_MAX;
-	c->listings = ls;
-	c->job = (struct job){.run = make, .finish = made};
 	if (jobs_add(ls->jobs, &c->job)) return c;
 	free(c);
 	return NULL;

@@ -174,11 +174,11 @@ static void write_path(FILE *out, struct slice title) {
 	for (size_t i = 0; i < title.length; i++) above += title.at[i] == '/';
 	write_step(out, SLICE("/"), above);
 	while (title.length) {
-		const char *slash = memchr(title.at, '/', title.length);
-		struct slice name = {.at = title.at, .length = slash ? (size_t)(slash - title.at) : title.length};
-		write_step(out, name, slash ? --above : 0);
-		if (slash) fputs("/", out);
-		slice_drop(&title, name.length + (slash ? 1 : 0));
+		size_t length = slice_until(title, '/');
+		bool last = length == title.length;
+		write_step(out, slice_first(title, length), last ? 0 : --above);
+		if (!last) fputs("/", out);
+		slice_drop(&title, length + !last);
 	}
 }
 
@@ -221,7 +221,7 @@ static void write_head(FILE *out, struct slice title, const struct listing_summa
 }
 
 static void add_row(struct text *out, const struct listing_entry *entry, const struct listing_entry *previous) {
-	struct slice name = {.at = entry->name, .length = strlen(entry->name)};
+	struct slice name = slice_of(entry->name);
 	bool folder = entry->kind == LISTING_DIRECTORY;
 	if (!previous || (previous->kind == LISTING_DIRECTORY) != folder)
 		text_add(out, folder ? SLICE("<tbody class=folders>\n") : SLICE("<tbody>\n"));
@@ -245,9 +245,8 @@ static void add_row(struct text *out, const struct listing_entry *entry, const s
 		text_add(out, SLICE("<time datetime="));
 		text_add(out, date);
 		text_add_char(out, '>');
-		text_add(out, (struct slice){.at = room, .length = sizeof "2006-01-02" - 1});
-		text_add_char(out, ' ');
-		text_add(out, (struct slice){.at = room + sizeof "2006-01-02", .length = sizeof "15:04" - 1});
+		room[sizeof "2006-01-02" - 1] = ' ';
+		text_add(out, slice_first(date, sizeof "2006-01-02 15:04" - 1));
 		text_add(out, SLICE("</time>"));
 	}
 	text_add_char(out, '\n');

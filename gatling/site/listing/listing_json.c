@@ -31,7 +31,7 @@ static bool add_name(struct text *out, struct slice name) {
 }
 
 static void add_row(struct text *out, const struct listing_entry *entry, const struct listing_entry *previous) {
-	struct slice name = {.at = entry->name, .length = strlen(entry->name)};
+	struct slice name = slice_of(entry->name);
 	char room[LISTING_DATE_LENGTH];
 	struct slice date = listing_date(entry->modified, room);
 	text_add(out, previous ? SLICE(",\n{\"name\":\"") : SLICE("{\"name\":\""));

@@ -4,16 +4,15 @@
 #include "gatling/http/path.h"
 
 struct slice listing_date(int64_t seconds, char *out) {
-	static const unsigned char position[] = {0, 2, 5, 8, 11, 14, 17};
 	time_t time = (time_t)seconds;
 	struct tm tm;
 	if (!gmtime_r(&time, &tm) || tm.tm_year < 1 - 1900 || tm.tm_year > 9999 - 1900) return SLICE("");
 	int year = tm.tm_year + 1900;
 	const int number[] = {year / 100, year % 100, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec};
 	memcpy(out, "0000-00-00T00:00:00Z", LISTING_DATE_LENGTH);
-	for (size_t i = 0; i < sizeof position; i++) {
-		out[position[i]] = (char)('0' + number[i] / 10);
-		out[position[i] + 1] = (char)('0' + number[i] % 10);
+	for (size_t i = 0, at = 0; i < sizeof number / sizeof *number; at += i++ ? 3 : 2) {
+		out[at] = (char)('0' + number[i] / 10);
+		out[at + 1] = (char)('0' + number[i] % 10);
 	}
 	return (struct slice){.at = out, .length = LISTING_DATE_LENGTH};
 }

@@ -15,6 +15,7 @@ struct header_field {
 	struct slice name, value; /* of the rules' text */
 	const struct header_rule *rule;
 	bool detach;
+	bool joins; /* those of the same name before it */
 	bool fills; /* the value has a placeholder or splat */
 };
 
@@ -25,20 +26,14 @@ struct header_rule {
 	size_t values; /* bytes of the values of its fields */
 };
 
-/* A field of a set. */
-struct set_field {
-	const struct header_field *field;
-	bool joined; /* to the field before it, which has the same name */
-};
-
 /* A set with the rules that it is for and all memory that it refers to, except for the rules' text. */
 struct cached_set {
 	struct header_set set;
 	size_t size;
 	unsigned rules, fields;
-	struct header_item *item;
-	struct set_field *field; /* at last those of items that header_rules_filled() writes */
+	const struct header_field **field; /* at last those that header_rules_filled() writes */
 	uint16_t *rule;
+	struct header_item item[];
 };
 
 struct header_rules {
@@ -60,13 +55,12 @@ struct header_rules {
 
 /* Returns whether the field says what the server does or how a message is framed. */
 static bool is_servers_own(struct slice name) {
-	static const struct slice proxy = SLICE("Proxy-");
 	struct slice own, all = SLICE("Accept-Ranges, Age, Allow, Connection, Content-Encoding, Content-Length, "
 								  "Content-Range, Date, ETag, Keep-Alive, Last-Modified, Location, Server, Trailer, "
 								  "Transfer-Encoding, Upgrade, WWW-Authenticate");
 	while (slice_next_element(&all, &own))
 		if (slice_equal_nocase(name, own)) return true;
-	return name.length >= proxy.length && strncasecmp(name.at, proxy.at, proxy.length) == 0;
+	return slice_starts_nocase(name, SLICE("Proxy-"));
 }
 
 static bool is_token(struct slice s) {
@@ -124,18 +118,15 @@ static bool add_field(struct header_rules *r, struct slice line, struct rules_er
 	struct slice rest = line;
 	f.name = rules_take_until(&rest, ':');
 	bool colon = f.name.length < line.length;
-	if (f.detach) {
-		f.name = line;
-		slice_drop(&f.name, 1);
-		f.name = slice_trim(f.name);
-	} else if (!colon || is_host(f.name)) {
+	if (!f.detach && (!colon || is_host(f.name))) {
 		r->skipping = true; /* the next lines may be fields of what was meant as a pattern */
 		return rules_fail(error, error->line, "it is neither a pattern, which begins with '/', nor a field%s",
 						  colon ? "" : ": there is no ':'");
-	} else {
-		f.value = slice_trim(rest);
 	}
+	if (f.detach) f.name = slice_trim(slice_rest(line, 1));
+	else f.value = slice_trim(rest);
 	f.rule = rule;
+	f.joins = !slice_equal_nocase(f.name, SLICE("Set-Cookie"));
 	f.fills = name_in(f.value, &rule->pattern).length > 0;
 	if (!check_field(&f, &rule->pattern, error)) return false;
 	if (r->fields == HEADER_FIELDS_MAX)
@@ -155,7 +146,7 @@ static bool add_pattern(struct header_rules *r, struct slice line, struct rules_
 	const char *wrong = pattern_compile(&rule.pattern, slice_trim(line), PATTERN_EXACT);
 	if (wrong == pattern_no_memory) return rules_no_memory(error);
 	if (wrong) return rules_fail(error, error->line, "the pattern is wrong: %s", wrong);
-	r->hosts |= pattern_has_host(&rule.pattern);
+	r->hosts |= pattern_host(&rule.pattern).at != NULL;
 	r->rule[r->rules++] = rule;
 	r->skipping = false;
 	return true;
@@ -167,7 +158,7 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 
 /* Returns the memory that a set takes which is made of so many rules, fields and bytes of values. */
 static size_t set_size(unsigned rules, unsigned fields, size_t values) {
-	size_t field = sizeof(struct header_item) + sizeof(struct set_field) + sizeof ", " - 1;
+	size_t field = sizeof(struct header_item) + sizeof(struct header_field *) + sizeof ", " - 1;
 	return sizeof(struct cached_set) + fields * field + rules * sizeof(uint16_t) + values;
 }
 
@@ -211,37 +202,44 @@ void header_rules_free(void *header_rules) {
 /* Adds a field behind the last of its name, with which it is joined, or at the end. It takes the place of those that it
  * removes, or that have removed others. */
 static void add_to_set(struct cached_set *s, const struct header_field *f) {
-	bool joins = !slice_equal_nocase(f->name, SLICE("Set-Cookie"));
 	unsigned count = 0, place = 0;
 	for (unsigned i = 0; i < s->fields; i++) {
-		const struct header_field *other = s->field[i].field;
+		const struct header_field *other = s->field[i];
 		bool same = slice_equal_nocase(other->name, f->name);
 		if (same && (f->detach || other->detach)) continue;
-		s->field[count++] = s->field[i];
-		if (same && joins) place = count;
+		s->field[count++] = other;
+		if (same && f->joins) place = count;
 	}
-	bool joined = place > 0;
-	if (!joined) place = count;
-	memmove(&s->field[place + 1], &s->field[place], (count - place) * sizeof *s->field);
-	s->field[place] = (struct set_field){.field = f, .joined = joined};
+	if (!place) place = count;
+	for (unsigned i = count; i > place; i--) s->field[i] = s->field[i - 1];
+	s->field[place] = f;
 	s->fields = count + 1;
+}
+
+/* Returns the index behind the fields that are joined to this one. */
+static unsigned end_of_joined(const struct cached_set *s, unsigned first) {
+	unsigned end = first + 1;
+	while (end < s->fields && s->field[end]->joins && slice_equal_nocase(s->field[end]->name, s->field[first]->name))
+		end++;
+	return end;
 }
 
 /* Makes an item of each field and those that are joined to it. */
 static void make_items(struct cached_set *s, struct text *values) {
 	unsigned filled = 0;
 	for (unsigned i = 0, end; i < s->fields; i = end) {
-		const struct header_field *f = s->field[i].field;
+		const struct header_field *f = s->field[i];
 		struct header_item item = {.name = f->name, .value = {.at = values->at}, .detach = f->detach};
-		bool fills = false;
-		for (end = i; end == i || (end < s->fields && s->field[end].joined); end++) {
-			if (end > i) text_add(values, SLICE(", "));
-			text_add(values, s->field[end].field->value);
-			fills |= s->field[end].field->fills;
+		end = end_of_joined(s, i);
+		for (unsigned n = i; n < end; n++) item.detach |= s->field[n]->fills;
+		for (unsigned n = i; n < end && !f->detach; n++) {
+			if (item.detach) {
+				s->field[filled++] = s->field[n];
+				continue;
+			}
+			if (n > i) text_add(values, SLICE(", "));
+			text_add(values, s->field[n]->value);
 		}
-		for (unsigned n = i; fills && n < end; n++) s->field[filled++] = s->field[n];
-		item.detach |= fills;
-		if (item.detach) values->at = (char *)item.value.at;
 		item.value.length = (size_t)(values->at - item.value.at);
 		s->item[s->set.count++] = item;
 		if (!item.detach) s->set.octets += item.name.length + item.value.length + sizeof ": \r\n" - 1;
@@ -252,8 +250,7 @@ static void make_items(struct cached_set *s, struct text *values) {
 /* Makes the set of the matched rules, which have so many fields, in that many bytes of memory. */
 static void make_set(const struct header_rules *r, unsigned rules, unsigned fields, struct cached_set *s, size_t size) {
 	*s = (struct cached_set){.size = size, .rules = rules};
-	s->item = (struct header_item *)(s + 1);
-	s->field = (struct set_field *)(s->item + fields);
+	s->field = (const struct header_field **)(s->item + fields);
 	s->rule = (uint16_t *)(s->field + fields);
 	memcpy(s->rule, r->matched, rules * sizeof *r->matched);
 	s->set.item = s->item;
@@ -297,21 +294,19 @@ static const struct cached_set *set_of(struct header_rules *r, unsigned rules) {
 
 static void add_encoded(struct text *t, struct slice s) {
 	char encoded[3];
-	for (; s.length && !t->overflow; slice_drop(&s, 1)) {
-		size_t n = path_encode((struct slice){.at = s.at, .length = 1}, encoded);
-		text_add(t, (struct slice){.at = encoded, .length = n});
-	}
+	for (; s.length && !t->overflow; slice_drop(&s, 1))
+		text_add(t, (struct slice){.at = encoded, .length = path_encode(slice_first(s, 1), encoded)});
 }
 
 static void add_value(struct text *t, struct slice value, const struct pattern *pattern,
 					  const struct pattern_captures *captures) {
-	for (struct slice name; (name = name_in(value, pattern)).length;) {
-		struct slice before = {.at = value.at, .length = (size_t)(name.at - value.at) - 1};
-		text_add(t, before);
-		add_encoded(t, captures->value[pattern_capture(pattern, name)]);
-		slice_drop(&value, before.length + 1 + name.length);
+	while (value.length) {
+		struct slice name;
+		text_add(t, pattern_next_name(&value, &name));
+		int i = pattern_capture(pattern, name);
+		if (i >= 0) add_encoded(t, captures->value[i]);
+		else if (name.length) text_add(t, (struct slice){.at = name.at - 1, .length = name.length + 1});
 	}
-	text_add(t, value);
 }
 
 /* Writes the lines of the set that have replaced names. Their patterns are matched once more, for the captures. */
@@ -320,15 +315,16 @@ static void fill_in(struct header_rules *r, const struct cached_set *s, const st
 	struct text t = text_begin(lines, sizeof lines);
 	struct pattern_captures captures;
 	const struct header_rule *captured = NULL; /* the rule that they are of */
-	for (unsigned i = 0; i < s->fields && !t.overflow; i++) {
-		const struct header_field *f = s->field[i].field;
+	for (unsigned i = 0, end = 0; i < s->fields && !t.overflow; i++) {
+		const struct header_field *f = s->field[i];
 		const struct pattern *pattern = &f->rule->pattern;
-		if (!s->field[i].joined) text_add(&t, f->name);
-		text_add(&t, s->field[i].joined ? SLICE(", ") : SLICE(": "));
+		if (i == end) text_add(&t, f->name);
+		text_add(&t, i == end ? SLICE(": ") : SLICE(", "));
+		if (i == end) end = end_of_joined(s, i);
 		if (f->fills && f->rule != captured) (void)pattern_match(pattern, subject, &captures); /* as it did before */
 		if (f->fills) captured = f->rule;
 		add_value(&t, f->value, pattern, &captures);
-		if (i + 1 == s->fields || !s->field[i + 1].joined) text_add(&t, SLICE("\r\n"));
+		if (i + 1 == end) text_add(&t, SLICE("\r\n"));
 	}
 	r->filled = t.overflow ? (struct slice){.length = HEADER_OCTETS_MAX + 1} : text_written(&t);
 }
@@ -358,33 +354,24 @@ bool header_named(const struct header_item *item, const char *name) {
 	return slice_equal_nocase(item->name, (struct slice){.at = name, .length = strlen(name)});
 }
 
-/* Takes everything up to the word, and the word, off the front. Returns false if the word is not in there. */
-static bool take_until(struct slice *value, struct slice word) {
-	for (; value->length >= word.length; slice_drop(value, 1)) {
-		if (strncasecmp(value->at, word.at, word.length) != 0) continue;
-		slice_drop(value, word.length);
-		return true;
-	}
-	return false;
-}
-
-/* Returns whether a directive, whose name ends in '=', has a value above HEADER_BRIEF_S. */
-static bool is_long(struct slice value, struct slice name) {
-	while (take_until(&value, name)) {
-		unsigned seconds = 0;
-		(void)text_skip(&value, SLICE("\""));
-		for (; value.length && text_is_digit(value.at[0]) && seconds <= HEADER_BRIEF_S; slice_drop(&value, 1))
-			seconds = seconds * 10 + (unsigned)(value.at[0] - '0');
-		if (seconds > HEADER_BRIEF_S) return true;
-	}
-	return false;
+/* Returns whether the text begins with a number above HEADER_BRIEF_S. */
+static bool is_long(struct slice text) {
+	unsigned seconds = 0;
+	(void)text_skip(&text, SLICE("\""));
+	for (; text.length && text_is_digit(text.at[0]) && seconds <= HEADER_BRIEF_S; slice_drop(&text, 1))
+		seconds = seconds * 10 + (unsigned)(text.at[0] - '0');
+	return seconds > HEADER_BRIEF_S;
 }
 
 bool header_lasts(const struct header_item *item) {
-	struct slice value = item->value;
+	static const struct slice age = SLICE("max-age="), shared = SLICE("s-maxage=");
 	if (item->detach || !header_named(item, "Cache-Control")) return false;
-	return is_long(value, SLICE("max-age=")) || is_long(value, SLICE("s-maxage=")) ||
-		   take_until(&value, SLICE("immutable"));
+	for (struct slice rest = item->value; rest.length; slice_drop(&rest, 1)) {
+		if (slice_starts_nocase(rest, SLICE("immutable"))) return true;
+		if (slice_starts_nocase(rest, age) && is_long(slice_rest(rest, age.length))) return true;
+		if (slice_starts_nocase(rest, shared) && is_long(slice_rest(rest, shared.length))) return true;
+	}
+	return false;
 }
 
 size_t header_set_lines(const struct header_set *set, bool stands_in, char *out) {

@@ -1,8 +1,9 @@
 /* pattern.c - see pattern.h. A pattern is a list of tokens: those of the host, then those of the path. The tokens
  * before the splat are matched from the start of the path, the tokens behind it from the end: that needs no
- * backtracking. */
+ * backtracking. So is the text at the end of a pattern without splat. */
 #include "gatling/site/rules/pattern.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "gatling/base/hash.h"
@@ -10,7 +11,7 @@
 #include "gatling/http/chars.h"
 #include "gatling/http/path.h"
 
-#define NO_MATCH SIZE_MAX
+#define NO_SPLAT UINT_MAX
 
 const char pattern_no_memory[] = "there is no memory";
 
@@ -23,43 +24,41 @@ struct token {
 
 struct pattern_parts {
 	unsigned tokens, names;
-	unsigned host;  /* tokens of the host */
-	unsigned splat; /* index of the splat; if there is none, the same as tokens */
-	char *end;      /* of the octets behind the tokens, to which these refer */
+	unsigned host;      /* tokens of the host */
+	unsigned splat;     /* index of the splat, or NO_SPLAT */
+	char *end;          /* of the octets behind the tokens, to which these refer */
+	struct token *last; /* of the host or path that is being read, or NULL */
 	struct token token[];
 };
 
 /* --- compiling --- */
 
-/* Returns the last token of the host or path that is being read, or NULL. */
-static struct token *last_token(struct pattern_parts *p) {
-	return p->tokens > p->host ? &p->token[p->tokens - 1] : NULL;
+static int find_name(const struct pattern_parts *p, struct slice name) {
+	for (unsigned i = 0; i < p->tokens; i++)
+		if (p->token[i].type != TOKEN_TEXT && slice_equal(p->token[i].text, name)) return (int)i;
+	return -1;
+}
+
+static void add_token(struct pattern_parts *p, enum token_type type, size_t length) {
+	p->last = &p->token[p->tokens++];
+	*p->last = (struct token){.type = type, .text = {.at = p->end, .length = length}};
 }
 
 static const char *add_octet(struct pattern_parts *p, char c) {
-	struct token *last = last_token(p);
-	if (!last || last->type != TOKEN_TEXT) {
-		last = &p->token[p->tokens++];
-		*last = (struct token){.type = TOKEN_TEXT, .text = {.at = p->end}};
-	} else if (c == '/' && p->end[-1] == '/') {
-		return "it has an empty segment, which no path has";
-	}
+	if (!p->last || p->last->type != TOKEN_TEXT) add_token(p, TOKEN_TEXT, 0);
+	else if (c == '/' && p->end[-1] == '/') return "it has an empty segment, which no path has";
 	*p->end++ = c;
-	last->text.length++;
+	p->last->text.length++;
 	return NULL;
 }
 
 static const char *add_capture(struct pattern_parts *p, enum token_type type, struct slice name) {
-	const struct token *last = last_token(p);
-	for (unsigned i = 0; i < p->tokens; i++) {
-		if (p->token[i].type == TOKEN_TEXT || !slice_equal(p->token[i].text, name)) continue;
-		return type == TOKEN_SPLAT && p->token[i].type == TOKEN_SPLAT
-				   ? "it has a second '*': use :name, which matches one segment"
-				   : "it has the same name twice";
-	}
-	if (last && last->type != TOKEN_TEXT) return "it has no text between two placeholders";
+	if (type == TOKEN_SPLAT && p->splat != NO_SPLAT) return "it has a second '*': use :name, which matches one segment";
+	if (find_name(p, name) >= 0) return "it has the same name twice";
+	if (p->last && p->last->type != TOKEN_TEXT) return "it has no text between two placeholders";
 	if (type == TOKEN_NAME && p->names++ == PATTERN_NAMES_MAX) return "it has too many placeholders";
-	p->token[p->tokens++] = (struct token){.type = type, .text = {.at = p->end, .length = name.length}};
+	if (type == TOKEN_SPLAT) p->splat = p->tokens;
+	add_token(p, type, name.length);
 	p->end = text_copy(p->end, name);
 	return NULL;
 }
@@ -83,6 +82,14 @@ struct slice pattern_placeholder(struct slice text) {
 	return name;
 }
 
+struct slice pattern_next_name(struct slice *text, struct slice *name) {
+	size_t n = 0;
+	while (!(*name = pattern_placeholder(slice_rest(*text, n))).length && n < text->length) n++;
+	struct slice before = slice_first(*text, n);
+	slice_drop(text, n + (name->length ? 1 + name->length : 0));
+	return before;
+}
+
 /* Takes the host of a URL with its port off the front, and adds it without port and without the dot of the root. */
 static const char *add_host(struct pattern_parts *p, struct slice *rest) {
 	const char *wrong = NULL;
@@ -101,6 +108,7 @@ static const char *add_host(struct pattern_parts *p, struct slice *rest) {
 		slice_drop(&host, 1 + name.length);
 	}
 	p->host = p->tokens;
+	p->last = NULL;
 	return wrong;
 }
 
@@ -109,7 +117,6 @@ static const char *add_path(struct pattern_parts *p, struct slice rest, enum pat
 	while (rest.length && !wrong) {
 		struct slice name = pattern_placeholder(rest);
 		char c = rest.at[0];
-		if (c == '*') p->splat = p->tokens;
 		if (c == '*') wrong = add_capture(p, TOKEN_SPLAT, SLICE("splat"));
 		else if (name.length) wrong = add_capture(p, TOKEN_NAME, name);
 		else if (c != '%' || !(wrong = take_encoded(&rest, &c))) wrong = add_octet(p, c);
@@ -117,8 +124,7 @@ static const char *add_path(struct pattern_parts *p, struct slice rest, enum pat
 	}
 	if (wrong || mode == PATTERN_EXACT) return wrong;
 	/* LOOSE adds a '/' to the path, too */
-	const struct token *last = last_token(p);
-	bool complete = last->type == TOKEN_SPLAT || (last->type == TOKEN_TEXT && p->end[-1] == '/');
+	bool complete = p->last->type == TOKEN_SPLAT || (p->last->type == TOKEN_TEXT && p->end[-1] == '/');
 	return complete ? NULL : add_octet(p, '/');
 }
 
@@ -142,7 +148,7 @@ static struct pattern_parts *parts_new(struct slice text) {
 	size_t tokens = 4, octets = text.length + sizeof "splat//";
 	for (size_t i = 0; i < text.length; i++) tokens += text.at[i] == '*' || text.at[i] == ':' ? 2 : 0;
 	struct pattern_parts *p = malloc(sizeof *p + tokens * sizeof *p->token + octets);
-	if (p) *p = (struct pattern_parts){.splat = UINT32_MAX, .end = (char *)&p->token[tokens]};
+	if (p) *p = (struct pattern_parts){.splat = NO_SPLAT, .end = (char *)&p->token[tokens]};
 	return p;
 }
 
@@ -157,7 +163,7 @@ static void make_key(struct pattern *pattern, enum pattern_mode mode) {
 	const struct pattern_parts *p = pattern->parts;
 	struct slice start = p->token[p->host].text;
 	size_t n = start.length < PATTERN_START ? start.length : PATTERN_START;
-	pattern->literal = p->tokens - p->host == 1;
+	pattern->literal = !p->names && p->splat == NO_SPLAT;
 	pattern->key = pattern->mask = 0;
 	memcpy(&pattern->key, start.at, n);
 	memset(&pattern->mask, 0xFF, n);
@@ -181,7 +187,6 @@ const char *pattern_compile(struct pattern *pattern, struct slice text, enum pat
 		free(p);
 		return wrong;
 	}
-	if (p->splat > p->tokens) p->splat = p->tokens;
 	pattern->parts = p;
 	make_key(pattern, mode);
 	return NULL;
@@ -189,20 +194,11 @@ const char *pattern_compile(struct pattern *pattern, struct slice text, enum pat
 
 void pattern_free(struct pattern *pattern) { free(pattern->parts); }
 
-bool pattern_has_host(const struct pattern *pattern) { return pattern->parts->host > 0; }
-
-bool pattern_is_literal(const struct pattern *pattern, struct slice *host) {
-	const struct pattern_parts *p = pattern->parts;
-	*host = p->host ? p->token[0].text : (struct slice){0};
-	return pattern->literal && p->names == 0;
+struct slice pattern_host(const struct pattern *pattern) {
+	return pattern->parts->host ? pattern->parts->token[0].text : (struct slice){0};
 }
 
-int pattern_capture(const struct pattern *pattern, struct slice name) {
-	const struct pattern_parts *p = pattern->parts;
-	for (unsigned i = 0; i < p->tokens; i++)
-		if (p->token[i].type != TOKEN_TEXT && slice_equal(p->token[i].text, name)) return (int)i;
-	return -1;
-}
+int pattern_capture(const struct pattern *pattern, struct slice name) { return find_name(pattern->parts, name); }
 
 /* --- matching --- */
 
@@ -221,87 +217,81 @@ void pattern_subject(struct pattern_subject *subject, struct slice authority, st
 	subject->key[true] = path_hash(path, mode);
 }
 
-/* A host or path, in which positions are counted from the start, or backwards from the end. */
+/* What is left of a host or path to be matched, from its start or backwards from its end. */
 struct view {
 	struct slice text;
-	size_t length; /* if it is more than that of the text, a '/' follows */
+	size_t start, end; /* if the end is behind the text, a '/' follows */
 	char separator;
 	bool backwards;
 };
 
-/* Returns where in the text the octets begin that stand at that position. */
-static inline size_t offset(const struct view *v, size_t at, size_t length) {
-	return v->backwards ? v->length - at - length : at;
+/* Returns where in the text the octets begin that come behind so many others. */
+static inline size_t position(const struct view *v, size_t behind, size_t length) {
+	return v->backwards ? v->end - behind - length : v->start + behind;
 }
 
-static inline bool text_is_at(const struct view *v, size_t at, struct slice text) {
-	if (text.length > v->length - at) return false;
-	size_t start = offset(v, at, text.length);
-	if (start + text.length > v->text.length && text.at[--text.length] != '/') return false;
-	return memcmp(v->text.at + start, text.at, text.length) == 0;
+static inline bool text_comes(const struct view *v, size_t behind, struct slice text) {
+	if (text.length > v->end - v->start - behind) return false;
+	size_t at = position(v, behind, text.length);
+	if (at + text.length > v->text.length && text.at[--text.length] != '/') return false;
+	return memcmp(v->text.at + at, text.at, text.length) == 0;
 }
 
-/* Returns where the name ends that begins at that position: where the segment ends, or before that, where the next text
- * begins. */
-static size_t name_end(const struct view *v, size_t at, const struct slice *next) {
-	size_t i = offset(v, at, 1), step = v->backwards ? SIZE_MAX : 1, end = at;
+/* Returns how many octets a name matches: those before the next text, or if there is none, all that are left. 0: it
+ * does not match, because its segment ends before that. */
+static size_t name_length(const struct view *v, const struct slice *next) {
+	size_t length = 0, left = v->end - v->start;
 	char first = next ? next->at[v->backwards ? next->length - 1 : 0] : v->separator;
-	for (; end < v->length; end++, i += step) {
-		char c = i < v->text.length ? v->text.at[i] : '/';
-		if (c == first && (!next || (end > at && text_is_at(v, end, *next)))) return end;
-		if (c == v->separator) return NO_MATCH;
+	for (; length < left; length++) {
+		size_t at = position(v, length, 1);
+		char c = at < v->text.length ? v->text.at[at] : '/';
+		if (c == first && length && next && text_comes(v, length, *next)) return length;
+		if (c == v->separator) return 0;
 	}
-	return next ? NO_MATCH : end;
+	return next ? 0 : length;
 }
 
-/* Matches `count` tokens with the first octets of the view, or, with `whole`, with all of them. Returns how many octets
- * that takes, or NO_MATCH. */
-static size_t match_tokens(const struct token *token, unsigned count, struct view *v, bool whole,
-						   struct slice *captures) {
-	size_t at = 0;
-	int step = v->backwards ? -1 : 1;
-	if (whole && count > 1 && token[count - 1].type == TOKEN_TEXT) {
-		struct slice last = token[--count].text;
-		if (last.length > v->length || !text_is_at(v, v->length - last.length, last)) return NO_MATCH;
-		v->length -= last.length;
-	}
-	if (v->backwards && count) token += count - 1, captures += count - 1;
-	for (; count--; token += step, captures += step) {
-		if (token->type == TOKEN_TEXT) {
-			if (!text_is_at(v, at, token->text)) return NO_MATCH;
-			at += token->text.length;
-			continue;
+/* Matches tokens with what the view begins with, or ends with if it is backwards, and takes that off. */
+static bool match_tokens(const struct token *token, unsigned count, struct view *v, struct slice *captures) {
+	for (unsigned left = count; left--;) {
+		unsigned i = v->backwards ? left : count - 1 - left;
+		size_t length = token[i].text.length;
+		if (token[i].type == TOKEN_TEXT) {
+			if (!text_comes(v, 0, token[i].text)) return false;
+		} else {
+			length = name_length(v, left ? &token[v->backwards ? i - 1 : i + 1].text : NULL);
+			if (!length) return false;
+			captures[i] = (struct slice){.at = v->text.at + position(v, 0, length), .length = length};
 		}
-		size_t end = name_end(v, at, count ? &token[step].text : NULL);
-		if (end == NO_MATCH || end == at) return NO_MATCH;
-		*captures = (struct slice){.at = v->text.at + offset(v, at, end - at), .length = end - at};
-		at = end;
+		if (v->backwards) v->end -= length;
+		else v->start += length;
 	}
-	return whole && at != v->length ? NO_MATCH : at;
+	return true;
 }
 
-static bool match_host(const struct pattern_parts *p, const struct pattern_subject *s, struct slice *captures) {
-	struct view v = {.text = s->host, .length = s->host.length, .separator = '.'};
-	return !p->host || (s->host.at && match_tokens(p->token, p->host, &v, true, captures) != NO_MATCH);
+/* Matches the tokens from `first` to `end` with all of the view. What is left of it is for the splat. */
+static bool match_all(const struct pattern_parts *p, unsigned first, unsigned end, struct view *v,
+					  struct slice *captures) {
+	bool splat = p->splat < end;
+	unsigned tail = splat ? p->splat + 1 : end - (p->token[end - 1].type == TOKEN_TEXT);
+	unsigned head = splat ? p->splat : tail;
+	v->backwards = true;
+	if (!match_tokens(p->token + tail, end - tail, v, captures + tail)) return false;
+	v->backwards = false;
+	return match_tokens(p->token + first, head - first, v, captures + first) && (splat || v->start == v->end);
 }
 
 bool pattern_match_parts(const struct pattern *pattern, const struct pattern_subject *s,
 						 struct pattern_captures *captures) {
 	const struct pattern_parts *p = pattern->parts;
-	struct view v = {.text = s->path, .length = s->length, .separator = '/'};
-	struct slice *values = captures->value;
-	bool whole = p->splat == p->tokens;
-	if (!match_host(p, s, values)) return false;
-	size_t start = match_tokens(p->token + p->host, p->splat - p->host, &v, whole, values + p->host);
-	if (start == NO_MATCH || whole) return start != NO_MATCH;
-	unsigned first = p->splat + 1, count = p->tokens - first;
-	v.backwards = true;
-	size_t behind = match_tokens(p->token + first, count, &v, false, values + first);
-	if (behind == NO_MATCH || behind > v.length - start) return false;
+	struct view host = {.text = s->host, .end = s->host.length, .separator = '.'};
+	struct view path = {.text = s->path, .end = s->length, .separator = '/'};
+	if (p->host && (!s->host.at || !match_all(p, 0, p->host, &host, captures->value))) return false;
+	if (!match_all(p, p->host, p->tokens, &path, captures->value)) return false;
+	if (p->splat == NO_SPLAT) return true;
 	/* the '/' that LOOSE adds is not part of the splat */
-	size_t end = v.length - behind;
-	if (end > s->path.length) end = s->path.length;
-	if (start > end) start = end;
-	values[p->splat] = (struct slice){.at = s->path.at + start, .length = end - start};
+	size_t end = path.end < s->path.length ? path.end : s->path.length;
+	size_t start = path.start < end ? path.start : end;
+	captures->value[p->splat] = (struct slice){.at = s->path.at + start, .length = end - start};
 	return true;
 }

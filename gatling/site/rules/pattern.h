@@ -36,7 +36,7 @@ struct pattern_parts;
 
 struct pattern {
 	uint64_t key, mask;          /* the first octets that the path must have; if literal, the hash of all of it */
-	bool literal;                /* the path has neither splat nor placeholder */
+	bool literal;                /* there is neither splat nor placeholder */
 	struct pattern_parts *parts; /* owned */
 };
 
@@ -61,6 +61,9 @@ bool pattern_begins(struct slice text);
  * Empty if there is none. */
 struct slice pattern_placeholder(struct slice text);
 
+/* Takes the text before the next placeholder, and that, off the front. Returns the text; *name is empty at the end. */
+struct slice pattern_next_name(struct slice *text, struct slice *name);
+
 /* Fills in *pattern and returns NULL; pattern_free() frees it. Otherwise returns what is wrong with the text, or
  * pattern_no_memory. The text need not outlive the call. */
 const char *pattern_compile(struct pattern *pattern, struct slice text, enum pattern_mode mode);
@@ -68,10 +71,8 @@ extern const char pattern_no_memory[];
 
 void pattern_free(struct pattern *pattern);
 
-bool pattern_has_host(const struct pattern *pattern);
-
-/* Returns whether the pattern has neither splat nor placeholder. If so, *host is its host, or absent. */
-bool pattern_is_literal(const struct pattern *pattern, struct slice *host);
+/* Returns the host, or if it has placeholders, its first part; absent if the pattern has none. */
+struct slice pattern_host(const struct pattern *pattern);
 
 /* Returns the index in pattern_captures of the placeholder of that name, or of the splat, whose name is "splat". -1:
  * the pattern has none of that name. */

@@ -65,28 +65,36 @@ static bool match_parameters(const struct redirect_rule *rule, struct slice quer
 	return true;
 }
 
-/* Returns the index of the rule's parameter that has this placeholder for a value, or -1. */
-static int parameter_capture(const struct redirect_rule *rule, struct slice name) {
+/* Returns the index of what the name stands for: pattern_capture(), or PATTERN_TOKENS_MAX and that of a parameter. -1:
+ * the rule has no such name. */
+static int find_name(const struct redirect_rule *rule, struct slice name) {
 	for (unsigned i = 0; i < rule->parameters; i++)
-		if (rule->parameter[i].captures && slice_equal(rule->parameter[i].value, name)) return (int)i;
-	return -1;
-}
-
-/* Returns whether the pattern or a parameter of the rule has that name. */
-static bool has_name(const struct redirect_rule *rule, struct slice name) {
-	return pattern_capture(&rule->pattern, name) >= 0 || parameter_capture(rule, name) >= 0;
+		if (rule->parameter[i].captures && slice_equal(rule->parameter[i].value, name))
+			return PATTERN_TOKENS_MAX + (int)i;
+	return pattern_capture(&rule->pattern, name);
 }
 
 /* --- matching --- */
 
 /* See struct redirect_filling. */
-static bool find_value(const void *context, struct slice name, struct slice *value, bool *encoded) {
+static struct slice find_value(const void *context, struct slice name, bool *encoded) {
 	const struct redirect_match *m = context;
-	int i = pattern_capture(&m->rule->pattern, name);
-	*encoded = i < 0;
-	if (i >= 0) *value = m->captures.value[i];
-	else if ((i = parameter_capture(m->rule, name)) >= 0) *value = m->parameter[i];
-	return i >= 0;
+	int i = find_name(m->rule, name);
+	*encoded = i >= PATTERN_TOKENS_MAX;
+	return *encoded ? m->parameter[i - PATTERN_TOKENS_MAX] : m->captures.value[i];
+}
+
+/* Fills in what a client asks for that follows a redirect from the host. The path is written to `decoded` (1 +
+ * REDIRECT_TARGET_MAX bytes). Returns false if it is none. */
+static bool follow(struct slice target, struct slice host, char *decoded, struct redirect_request *next) {
+	struct redirect_target to = redirect_target_split(target);
+	size_t length;
+	if (path_decode(to.path, decoded + 1, &length) != 0) return false;
+	decoded[0] = '/';
+	next->host = to.authority.at ? to.authority : host;
+	next->path = (struct slice){.at = decoded, .length = 1 + length};
+	next->query = to.query;
+	return true;
 }
 
 /* Returns whether a redirect to the target would be answered by the same rule, for the same path and host. */
@@ -94,13 +102,10 @@ static bool leads_to_itself(const struct redirect_match *match, const struct red
 							struct slice target) {
 	char decoded[1 + REDIRECT_TARGET_MAX];
 	struct slice values[REDIRECT_PARAMETERS_MAX];
-	size_t length;
-	struct redirect_target to = redirect_target_split(target);
-	if (to.authority.at && !redirect_target_same_host(to.authority, request->host)) return false;
-	decoded[0] = '/';
-	if (path_decode(to.path, decoded + 1, &length) != 0) return false;
-	if (!slice_equal((struct slice){.at = decoded, .length = 1 + length}, request->path)) return false;
-	return match_parameters(match->rule, to.query, values);
+	struct redirect_request next;
+	return follow(target, request->host, decoded, &next) && slice_equal(next.path, request->path) &&
+		   (next.host.at == request->host.at || redirect_target_same_host(next.host, request->host)) &&
+		   match_parameters(match->rule, next.query, values);
 }
 
 /* Writes the target of the rule that has matched. Returns false if the rule does not apply after all. */
@@ -138,34 +143,27 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 
 /* --- circles --- */
 
-/* Returns whether the rule is for one path, without parameters. If so, *host is its host, or absent. */
-static bool is_literal(const struct redirect_rule *rule, struct slice *host) {
-	return pattern_is_literal(&rule->pattern, host) && !rule->parameters;
-}
+/* Returns whether the rule is for one path, without parameters. */
+static bool is_literal(const struct redirect_rule *rule) { return rule->pattern.literal && !rule->parameters; }
 
 /* Returns the literal redirect that applies to the target of the rule, which is another one. NO_RULE: there is none, or
  * it is not certain. */
 static int successor(const struct redirect_rules *r, const struct redirect_rule *from) {
-	char buffer[REDIRECT_TARGET_MAX], decoded[1 + REDIRECT_TARGET_MAX] = "/", other[REDIRECT_TARGET_MAX];
+	char buffer[REDIRECT_TARGET_MAX], other[REDIRECT_TARGET_MAX], decoded[1 + REDIRECT_TARGET_MAX];
 	struct pattern_subject subject;
 	struct redirect_match match = {.rule = from};
-	struct redirect_request next = {0};
-	struct slice target, host;
-	size_t length;
-	if (!is_literal(from, &next.host) || !is_redirect(from)) return NO_RULE;
-	if (!fill_in(&match, &next, buffer, &target)) return NO_RULE;
-	struct redirect_target to = redirect_target_split(target);
-	if (to.authority.at) next.host = to.authority;
-	if (path_decode(to.path, decoded + 1, &length) != 0) return NO_RULE;
-	next.path = (struct slice){.at = decoded, .length = 1 + length};
+	struct redirect_request here = {.host = pattern_host(&from->pattern)}, next;
+	struct slice target;
+	if (!is_literal(from) || !is_redirect(from)) return NO_RULE;
+	if (!fill_in(&match, &here, buffer, &target) || !follow(target, here.host, decoded, &next)) return NO_RULE;
 	pattern_subject(&subject, next.host, next.path, PATTERN_LOOSE);
-	bool there = !to.authority.at && r->report->there && r->report->there(r->report, next.path);
+	bool there = next.host.at == here.host.at && r->report->there && r->report->there(r->report, next.path);
 	for (unsigned i = 0; i < r->rules; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
 		if (!pattern_match(&rule->pattern, &subject, &match.captures) || (there && !rule->forced)) continue;
-		if (!is_literal(rule, &host)) return NO_RULE; /* it may come first */
+		if (!is_literal(rule)) return NO_RULE; /* it may come first */
 		match.rule = rule;
-		if (!host.at != !next.host.at || !fill_in(&match, &next, other, &target)) continue;
+		if (!pattern_host(&rule->pattern).at != !next.host.at || !fill_in(&match, &next, other, &target)) continue;
 		return is_redirect(rule) ? (int)i : NO_RULE;
 	}
 	return NO_RULE;
@@ -177,12 +175,9 @@ static int closes_circle(struct redirect_rules *r) {
 	int last = (int)r->rules - 1, at = last;
 	for (unsigned steps = 0; steps < r->rules && at != NO_RULE; steps++) {
 		struct redirect_rule *rule = &r->rule[at];
-		if (rule->next == NO_RULE) rule->next = successor(r, rule);
-		if (rule->next == last) {
-			rule->next = NO_RULE;
-			return at;
-		}
-		at = rule->next;
+		int next = rule->next == NO_RULE ? successor(r, rule) : rule->next;
+		if (next == last) return at;
+		at = rule->next = next;
 	}
 	return NO_RULE;
 }
@@ -199,17 +194,6 @@ static bool next_word(struct slice *line, struct slice *word) {
 	return true;
 }
 
-static bool parse_from(struct redirect_rules *r, struct redirect_rule *rule, struct slice word,
-					   struct rules_error *error) {
-	const char *wrong = pattern_compile(&rule->pattern, word, PATTERN_LOOSE);
-	if (wrong == pattern_no_memory) return rules_no_memory(error);
-	if (wrong)
-		return rules_fail(error, error->line, "the pattern is wrong: %s%s", wrong,
-						  slice_ends(word, SLICE(":")) ? "; fields belong in the file _headers" : "");
-	r->hosts |= pattern_has_host(&rule->pattern);
-	return true;
-}
-
 static bool parse_parameter(struct redirect_rule *rule, struct slice word, struct rules_error *error) {
 	struct redirect_parameter p = {.value = word};
 	const char *wrong = NULL;
@@ -222,7 +206,7 @@ static bool parse_parameter(struct redirect_rule *rule, struct slice word, struc
 	if (p.captures) p.value = name;
 	for (unsigned i = 0; i < rule->parameters; i++)
 		if (slice_equal(rule->parameter[i].name, p.name)) wrong = "is there twice";
-	if (p.captures && has_name(rule, p.value)) wrong = "has a name that is there twice";
+	if (p.captures && find_name(rule, p.value) >= 0) wrong = "has a name that is there twice";
 	if (memchr(word.at, '&', word.length)) wrong = "has a '&': write each parameter as a word of its own";
 	if (rule->parameters == REDIRECT_PARAMETERS_MAX) wrong = "is one parameter too many";
 	if (wrong) return rules_fail(error, error->line, "'%.*s' %s", RULES_SHOWN(word), wrong);
@@ -235,9 +219,9 @@ static bool check_to(const struct redirect_rule *rule, struct rules_error *error
 	if (rule->target.authority.at && !is_redirect(rule))
 		wrong = "is a URL, which gatling does not fetch: write a path, or redirect there with 301 or 302";
 	if (wrong) return rules_fail(error, error->line, "'%.*s' %s", RULES_SHOWN(rule->to), wrong);
-	for (struct slice rest = rule->to; rest.length; slice_drop(&rest, 1)) {
-		struct slice name = pattern_placeholder(rest);
-		if (name.length && !has_name(rule, name))
+	for (struct slice rest = rule->to, name; rest.length;) {
+		(void)pattern_next_name(&rest, &name);
+		if (name.length && find_name(rule, name) < 0)
 			return rules_fail(error, error->line, "nothing before '%.*s' has the name :%.*s (a ':' as text is %%3A)",
 							  RULES_SHOWN(rule->to), RULES_SHOWN(name));
 	}
@@ -255,31 +239,29 @@ static bool parse_status(struct redirect_rule *rule, struct slice word, struct r
 					  RULES_SHOWN(word));
 }
 
-/* Parses what follows `to`. */
-static bool parse_rest(struct redirect_rule *rule, struct slice line, struct rules_error *error) {
-	struct slice word;
-	for (bool first = true; next_word(&line, &word); first = false) {
-		struct slice value = word, name = rules_take_until(&value, '=');
-		bool condition = name.length && name.length < word.length;
-		if (condition) return rules_fail(error, error->line, "the condition %.*s is not supported", RULES_SHOWN(name));
-		if (!first || !name.length)
-			return rules_fail(error, error->line, "'%.*s' is not a condition", RULES_SHOWN(word));
-		if (!parse_status(rule, word, error)) return false;
+/* Parses a word that follows `from`: a parameter, `to`, the status, or a condition. */
+static bool parse_word(struct redirect_rule *rule, struct slice word, struct rules_error *error) {
+	if (!rule->to.at && !pattern_begins(word)) return parse_parameter(rule, word, error);
+	if (!rule->to.at) {
+		rule->to = word;
+		rule->target = redirect_target_split(word);
+		return true;
 	}
-	return true;
+	struct slice value = word, name = rules_take_until(&value, '=');
+	if (name.length && name.length < word.length)
+		return rules_fail(error, error->line, "the condition %.*s is not supported", RULES_SHOWN(name));
+	if (!name.length || rule->status)
+		return rules_fail(error, error->line, "'%.*s' is not a condition", RULES_SHOWN(word));
+	return parse_status(rule, word, error);
 }
 
 /* Parses what follows `from`. */
 static bool parse_words(struct redirect_rule *rule, struct slice line, struct rules_error *error) {
-	while (next_word(&line, &rule->to)) {
-		if (!pattern_begins(rule->to)) {
-			if (!parse_parameter(rule, rule->to, error)) return false;
-			continue;
-		}
-		rule->target = redirect_target_split(rule->to);
-		return parse_rest(rule, line, error) && check_to(rule, error);
-	}
-	return rules_fail(error, error->line, "the rule has no path or URL to go to");
+	for (struct slice word; next_word(&line, &word);)
+		if (!parse_word(rule, word, error)) return false;
+	if (!rule->to.at) return rules_fail(error, error->line, "the rule has no path or URL to go to");
+	if (!rule->status) rule->status = 301;
+	return check_to(rule, error);
 }
 
 /* Adds a rule, unless it closes a circle. */
@@ -293,12 +275,16 @@ static bool add_rule(struct redirect_rules *r, const struct redirect_rule *rule,
 
 static bool add_line(void *rules, struct slice line, struct rules_error *error) {
 	struct redirect_rules *r = rules;
-	struct redirect_rule rule = {
-		.line = error->line, .status = 301, .parameter = r->parameter + r->parameters, .next = NO_RULE};
+	struct redirect_rule rule = {.line = error->line, .parameter = r->parameter + r->parameters, .next = NO_RULE};
 	struct slice from = {0};
 	(void)next_word(&line, &from);
 	if (r->rules == RULES_MAX) return rules_fail(error, error->line, "there are more than %d rules", RULES_MAX);
-	if (!parse_from(r, &rule, from, error)) return false;
+	const char *wrong = pattern_compile(&rule.pattern, from, PATTERN_LOOSE);
+	if (wrong == pattern_no_memory) return rules_no_memory(error);
+	if (wrong)
+		return rules_fail(error, error->line, "the pattern is wrong: %s%s", wrong,
+						  slice_ends(from, SLICE(":")) ? "; fields belong in the file _headers" : "");
+	r->hosts |= pattern_host(&rule.pattern).at != NULL;
 	bool added = parse_words(&rule, line, error) && add_rule(r, &rule, error);
 	if (added) r->parameters += rule.parameters;
 	else pattern_free(&rule.pattern);

@@ -18,6 +18,7 @@ static struct slice take_from(struct slice *text, char c) {
 
 struct redirect_target redirect_target_split(struct slice text) {
 	struct redirect_target t = {.fragment = take_from(&text, '#')};
+	if (t.fragment.at) slice_drop(&t.fragment, 1);
 	t.query = take_from(&text, '?');
 	t.scheme = slice_first(text, host_scheme_length(text));
 	t.path = slice_rest(text, t.scheme.length);
@@ -30,11 +31,8 @@ struct redirect_target redirect_target_split(struct slice text) {
 /* Returns the authority without a port that is the default of http or https. */
 static struct slice without_default_port(struct slice authority) {
 	static const struct slice port[] = {SLICE(":80"), SLICE(":443"), SLICE(":")};
-	for (int i = 0; i < 3; i++) {
-		if (!slice_ends(authority, port[i])) continue;
-		authority.length -= port[i].length;
-		break;
-	}
+	for (int i = 0; i < 3; i++)
+		if (slice_ends(authority, port[i])) return slice_first(authority, authority.length - port[i].length);
 	return authority;
 }
 
@@ -44,36 +42,19 @@ bool redirect_target_same_host(struct slice a, struct slice b) {
 
 /* --- filling in --- */
 
-/* Adds an octet of a path or query, but not a second '/' at the start: "//" would begin a host. */
-static void add_octet(struct text *t, char c) {
-	if (c != '/' || !slice_equal(text_written(t), SLICE("/"))) text_add_char(t, c);
-}
+/* How an octet may be written: TEXT is encoded already, and separates parts of a query; VALUE is encoded by a client,
+ * who may not add a separator; OCTETS are not encoded. */
+enum kind { TEXT, VALUE, OCTETS };
 
-static void add_encoded(struct text *t, char c) {
-	char encoded[3];
-	size_t n = path_encode((struct slice){.at = &c, .length = 1}, encoded);
-	for (size_t i = 0; i < n; i++) add_octet(t, encoded[i]);
-}
-
-/* Adds the octet at the start of text that is encoded already. It stays as it is if a URL may have it in any part, or
- * if it is one of `also`. */
-static void add_again(struct text *t, struct slice s, const char *also) {
-	char c = s.at[0];
-	if (path_is_encoded(s) || is_one_of(c, "!$'()*+,;:@=") || is_one_of(c, also)) add_octet(t, c);
-	else add_encoded(t, c);
-}
-
-/* Adds the query of a request. */
-static void add_query(struct text *t, struct slice query) {
-	if (query.length < 2) return;
-	text_add_char(t, '?');
-	for (slice_drop(&query, 1); query.length && !t->overflow; slice_drop(&query, 1)) add_again(t, query, "&?");
-}
-
-static void add_value(struct text *t, struct slice value, bool encoded) {
-	for (; value.length && !t->overflow; slice_drop(&value, 1)) {
-		if (encoded) add_again(t, value, "");
-		else add_encoded(t, value.at[0]);
+/* Adds text so that it stays in its part of the URL, but not a second '/' at the start: "//" would begin a host. */
+static void add(struct text *t, struct slice s, enum kind kind) {
+	for (; s.length && !t->overflow; slice_drop(&s, 1)) {
+		char encoded[3], c = s.at[0];
+		struct slice octet = slice_first(s, 1);
+		bool kept = path_is_encoded(s) || is_one_of(c, kind == TEXT ? "!$'()*+,;:@=&?" : "!$'()*+,;:@=");
+		if (c == '/' && slice_equal(text_written(t), SLICE("/"))) continue;
+		if (kind == OCTETS || !kept) octet = (struct slice){.at = encoded, .length = path_encode(octet, encoded)};
+		text_add(t, octet);
 	}
 }
 
@@ -85,19 +66,14 @@ static bool is_host_text(struct slice s) {
 
 /* Adds a part of the target with its names replaced. */
 static bool add_part(struct text *t, const struct redirect_filling *f, struct slice part) {
-	bool in_host = part.at == f->target.authority.at;
-	if (!part.at) return true;
-	if (part.length && is_one_of(part.at[0], "?#")) {
-		text_add_char(t, part.at[0]);
-		slice_drop(&part, 1);
-	}
+	bool in_host = part.at == f->target.authority.at, encoded;
 	while (part.length && !t->overflow) {
-		struct slice name = pattern_placeholder(part), value;
-		bool encoded = false;
-		if (!name.length) add_again(t, part, "&?");
-		else if (!f->find(f->context, name, &value, &encoded) || (in_host && !is_host_text(value))) return false;
-		else add_value(t, value, encoded);
-		slice_drop(&part, 1 + name.length);
+		struct slice name;
+		add(t, pattern_next_name(&part, &name), TEXT);
+		if (!name.length) break;
+		struct slice value = f->find(f->context, name, &encoded);
+		if (in_host && !is_host_text(value)) return false;
+		add(t, value, encoded ? VALUE : OCTETS);
 	}
 	return true;
 }
@@ -107,8 +83,10 @@ bool redirect_target_fill(const struct redirect_filling *f, char *buffer, struct
 	text_add(&t, f->target.scheme);
 	if (!add_part(&t, f, f->target.authority) || !add_part(&t, f, f->target.path)) return false;
 	if (!f->path_only) {
-		if (!f->target.query.at) add_query(&t, f->query);
-		if (!add_part(&t, f, f->target.query) || !add_part(&t, f, f->target.fragment)) return false;
+		if (!f->target.query.at && f->query.length > 1) add(&t, f->query, TEXT);
+		if (!add_part(&t, f, f->target.query)) return false;
+		if (f->target.fragment.at) text_add_char(&t, '#');
+		if (!add_part(&t, f, f->target.fragment)) return false;
 	}
 	*url = text_written(&t);
 	return !t.overflow;

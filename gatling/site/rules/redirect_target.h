@@ -13,7 +13,7 @@ struct redirect_target {
 	struct slice authority; /* with its port; absent for a path */
 	struct slice path;
 	struct slice query;    /* with its '?', or absent */
-	struct slice fragment; /* with its '#', or absent */
+	struct slice fragment; /* without its '#', or absent */
 };
 
 /* Returns the parts of a text that begins with '/' or a scheme. */
@@ -29,8 +29,8 @@ struct redirect_filling {
 	struct redirect_target target;
 	struct slice query; /* of the request, with its '?', or absent: added if the target has none */
 	bool path_only;     /* leaves out query and fragment */
-	/* Finds the value of a name: octets, or text that a client has encoded already. Returns false if there is none. */
-	bool (*find)(const void *context, struct slice name, struct slice *value, bool *encoded);
+	/* Returns the value of a name: octets, or text that a client has encoded already. */
+	struct slice (*find)(const void *context, struct slice name, bool *encoded);
 	const void *context;
 };
 

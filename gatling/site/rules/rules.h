@@ -43,9 +43,8 @@ struct slice rules_text(struct slice text);
 
 /* Takes the text before the first c, and that c, off the front. Returns it, or all of the text if there is no c. */
 static inline struct slice rules_take_until(struct slice *text, char c) {
-	const char *end = memchr(text->at, c, text->length);
-	struct slice part = {.at = text->at, .length = end ? (size_t)(end - text->at) : text->length};
-	slice_drop(text, part.length + (end ? 1 : 0));
+	struct slice part = slice_first(*text, slice_until(*text, c));
+	slice_drop(text, part.length + (part.length < text->length));
 	return part;
 }
 
