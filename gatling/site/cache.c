@@ -2,10 +2,10 @@
  * without a file are not remembered, so that no client can fill the table with them. */
 #include "gatling/site/cache.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #include "gatling/base/gzip.h"
 #include "gatling/base/hash.h"
@@ -32,8 +32,8 @@ struct cache_entry {
 	unsigned descriptors;
 	struct file_version version[CODINGS]; /* of the file and those beside it */
 	struct cache_job *job[JOB_KINDS];     /* those that are not finished; NULL: none */
-	struct cache_entry *chain;
-	struct cache_entry *newer, *older;
+	LIST_ENTRY(cache_entry) chain;
+	TAILQ_ENTRY(cache_entry) age;
 	size_t path_length;
 	char path[];
 };
@@ -47,13 +47,14 @@ struct cache {
 	unsigned resources, descriptors;
 	size_t bytes;
 	int64_t tidied_ms;
-	struct cache_entry *newest, *oldest;
-	struct cache_entry *bucket[BUCKETS];
+	TAILQ_HEAD(, cache_entry) entries; /* the oldest first */
+	LIST_HEAD(, cache_entry) bucket[BUCKETS];
 };
 
 struct cache *cache_new(const struct cache_options *options) {
 	struct cache *c = calloc(1, sizeof *c);
 	if (!c) return NULL;
+	TAILQ_INIT(&c->entries);
 	c->options = *options;
 	c->seed = (uint64_t)(uintptr_t)c; /* the paths in the table are the owner's, not the clients' */
 	return c;
@@ -69,21 +70,6 @@ static void entry_release(struct cache_entry *e) {
 
 /* --- the table --- */
 
-static void newest_link(struct cache *c, struct cache_entry *e) {
-	e->newer = NULL;
-	e->older = c->newest;
-	if (c->newest) c->newest->newer = e;
-	else c->oldest = e;
-	c->newest = e;
-}
-
-static void age_unlink(struct cache *c, struct cache_entry *e) {
-	if (e->newer) e->newer->older = e->older;
-	else c->newest = e->older;
-	if (e->older) e->older->newer = e->newer;
-	else c->oldest = e->newer;
-}
-
 /* Forgets a representation that can be generated again. */
 static void forget_produced(struct resource *r, enum coding coding) {
 	representation_release(r->representation[coding]);
@@ -98,10 +84,8 @@ static void forget_compressed(struct cache_entry *e) {
 }
 
 static void drop(struct cache *c, struct cache_entry *e) {
-	struct cache_entry **link = &c->bucket[e->hash % BUCKETS];
-	while (*link != e) link = &(*link)->chain;
-	*link = e->chain;
-	age_unlink(c, e);
+	LIST_REMOVE(e, chain);
+	TAILQ_REMOVE(&c->entries, e, age);
 	if (e->compressed) forget_compressed(e);
 	c->resources--;
 	c->bytes -= e->memory;
@@ -133,21 +117,17 @@ static void account(struct cache *c, struct cache_entry *e) {
 
 /* Takes the reference over. */
 static void insert(struct cache *c, struct cache_entry *e) {
-	e->chain = c->bucket[e->hash % BUCKETS];
-	c->bucket[e->hash % BUCKETS] = e;
-	newest_link(c, e);
+	LIST_INSERT_HEAD(&c->bucket[e->hash % BUCKETS], e, chain);
+	TAILQ_INSERT_TAIL(&c->entries, e, age);
 	c->resources++;
 	account(c, e);
 	e->cached = true;
-	while (c->oldest != c->newest && over_limit(c)) {
-		assert(!c->oldest->older);
-		drop(c, c->oldest);
-	}
+	while (TAILQ_FIRST(&c->entries) != e && over_limit(c)) drop(c, TAILQ_FIRST(&c->entries));
 }
 
 void cache_free(struct cache *c) {
 	if (!c) return;
-	while (c->oldest) drop(c, c->oldest);
+	while (!TAILQ_EMPTY(&c->entries)) drop(c, TAILQ_FIRST(&c->entries));
 	free(c);
 }
 
@@ -162,8 +142,8 @@ static bool frees_descriptors(const struct cache_entry *e) {
 
 /* Returns whether one more file may be opened, after closing files that only the cache uses. */
 static bool may_open(struct cache *c) {
-	for (struct cache_entry *e = c->oldest, *newer; e && c->open >= c->options.open; e = newer) {
-		newer = e->newer;
+	for (struct cache_entry *e = TAILQ_FIRST(&c->entries), *newer; e && c->open >= c->options.open; e = newer) {
+		newer = TAILQ_NEXT(e, age);
 		if (frees_descriptors(e)) drop(c, e);
 	}
 	return c->open < c->options.open;
@@ -325,10 +305,10 @@ static bool is_current(const struct cache *c, struct cache_entry *e, int64_t now
 int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct resource **resource) {
 	struct slice path = l->path;
 	uint64_t headers = l->headers ? l->headers->id : 0, hash = hash_octets(c->seed + headers, path);
-	struct cache_entry *e = c->bucket[hash % BUCKETS];
+	struct cache_entry *e = LIST_FIRST(&c->bucket[hash % BUCKETS]);
 	while (e && !(e->hash == hash && e->headers == headers && e->stands_in == l->stands_in && e->error == l->error &&
 				  slice_equal(path_of(e), path)))
-		e = e->chain;
+		e = LIST_NEXT(e, chain);
 	bool check = e && now_ms - e->checked_ms >= CACHE_CHECK_MS;
 	if (e && (e->restricted != l->restricted || (check && !is_current(c, e, now_ms)))) {
 		drop(c, e);
@@ -341,9 +321,9 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 		e->headers = headers;
 		e->checked_ms = now_ms;
 		insert(c, e);
-	} else if (c->newest != e) {
-		age_unlink(c, e);
-		newest_link(c, e);
+	} else if (TAILQ_NEXT(e, age)) {
+		TAILQ_REMOVE(&c->entries, e, age);
+		TAILQ_INSERT_TAIL(&c->entries, e, age);
 	}
 	e->used_ms = now_ms;
 	*resource = &e->resource;
@@ -366,8 +346,8 @@ int cache_due(const struct cache *c, int64_t now_ms) {
 
 void cache_tidy(struct cache *c, int64_t now_ms, bool fields_changed) {
 	c->tidied_ms = now_ms;
-	for (struct cache_entry *e = c->oldest, *newer; e; e = newer) {
-		newer = e->newer;
+	for (struct cache_entry *e = TAILQ_FIRST(&c->entries), *newer; e; e = newer) {
+		newer = TAILQ_NEXT(e, age);
 		if (!e->descriptors) continue;
 		if (now_ms - e->used_ms >= CACHE_UNUSED_MS || fields_changed || is_gone(e)) drop(c, e);
 	}
@@ -415,8 +395,11 @@ static void end(struct cache_job *j) {
 
 /* Forgets the least recently used compressed bodies until the others are within the limit. */
 static void limit_compressed(struct cache *c) {
-	for (struct cache_entry *e = c->oldest; e && c->compressed > c->options.gzip_bytes; e = e->newer)
+	struct cache_entry *e;
+	TAILQ_FOREACH(e, &c->entries, age) {
+		if (c->compressed <= c->options.gzip_bytes) return;
 		if (e->compressed) forget_compressed(e);
+	}
 }
 
 /* Returns the representation from which a coding is generated. */
