@@ -211,11 +211,8 @@ static void answer_file(const struct exchange *x) {
 /* A large file has no entity-tag until it has been hashed, which begins with the first request for it. A request waits
  * for that if it is done soon, or if the request depends on the entity-tag. */
 static bool waits_for_etag(struct exchange *x, struct resource *resource, enum coding coding) {
-	const struct representation *f = resource->representation[coding];
-	if (f->validators.etag.at || f->gzipped) return false;
-	struct job *job = cache_hash(x->content->cache, resource, coding);
+	struct job *job = cache_hash(x->content->cache, resource, coding, precondition_wants_etag(x->request));
 	if (!job || !x->arrival->patient) return false;
-	if (!cache_hashes_soon(x->content->cache, f, precondition_wants_etag(x->request))) return false;
 	wait_for(x, job);
 	return true;
 }
@@ -241,7 +238,7 @@ static struct representation *choose_coding(struct exchange *x, struct resource 
 static struct representation *choose(struct exchange *x, struct resource *r) {
 	bool one = (r->available | r->producible) == 1U << CODING_IDENTITY;
 	struct representation *f = one ? r->representation[CODING_IDENTITY] : choose_coding(x, r);
-	return f && f->fd != -1 && waits_for_etag(x, r, f->coding) ? NULL : f;
+	return f && !f->validators.etag.at && waits_for_etag(x, r, f->coding) ? NULL : f;
 }
 
 /* Answers with the file at x->path up to a NUL at end, with the status 200 or that of a rule. 0; or an errno, and there

@@ -9,6 +9,7 @@
 
 #include "gatling/base/gzip.h"
 #include "gatling/base/hash.h"
+#include "gatling/base/text.h"
 #include "gatling/base/unserved.h"
 #include "gatling/http/freshness.h"
 #include "gatling/http/media_type.h"
@@ -34,8 +35,8 @@ struct cache_entry {
 	struct cache_job *job[JOB_KINDS];     /* those that are not finished; NULL: none */
 	LIST_ENTRY(cache_entry) chain;
 	TAILQ_ENTRY(cache_entry) age;
-	size_t path_length;
-	char path[];
+	struct slice path;
+	char text[]; /* of the path, NUL-terminated */
 };
 
 struct cache {
@@ -151,24 +152,18 @@ static bool may_open(struct cache *c) {
 
 /* --- the files of a resource --- */
 
-static struct slice path_of(const struct cache_entry *e) {
-	return (struct slice){.at = e->path, .length = e->path_length};
-}
-
 /* Writes the path with the suffix of a coding. */
 static const char *coded_path(const struct cache_entry *e, enum coding coding, char *room) {
-	memcpy(room, e->path, e->path_length);
-	memcpy(room + e->path_length, coding_suffix[coding].at, coding_suffix[coding].length + 1);
+	*text_copy(text_copy(room, e->path), coding_suffix[coding]) = '\0';
 	return room;
 }
 
 /* Returns whether other codings of a file are ignored: the file is encoded itself, or might be a private key, which
  * could not be seen in an encoded file. */
 static bool ignores_codings(const struct cache_entry *e) {
-	const struct slice path = path_of(e);
 	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
-		if (slice_ends(path, coding_suffix[i])) return true;
-	return unserved_is_key(path);
+		if (slice_ends(e->path, coding_suffix[i])) return true;
+	return unserved_is_key(e->path);
 }
 
 /* Writes the version of each of its files to version[CODINGS]. Returns 0, or an errno about the file itself. */
@@ -194,7 +189,7 @@ static bool is_usable(const struct cache_entry *e, enum coding coding) {
 	char path[PATH_MAX + SUFFIX_ROOM];
 	if (!S_ISREG(beside->mode) || !(beside->mode & S_IROTH)) return false;
 	if (!original->mode || !file_version_older(beside, original)) return true;
-	unserved_report_outdated(coded_path(e, coding, path), e->path, original);
+	unserved_report_outdated(coded_path(e, coding, path), e->text, original);
 	return false;
 }
 
@@ -209,7 +204,7 @@ static int open_file(struct cache *c, struct cache_entry *e, enum coding coding)
 	if (error) return error;
 	e->resource.representation[coding] = f;
 	e->resource.available |= 1U << coding;
-	e->version[coding] = *representation_version(f);
+	e->version[coding] = f->version;
 	return 0;
 }
 
@@ -223,7 +218,7 @@ static unsigned producible(const struct cache *c, const struct resource *r, cons
 
 /* Returns the media type that the name tells, or the content. */
 static const char *type_of(const struct cache_entry *e) {
-	const char *type = mime_type(path_of(e));
+	const char *type = mime_type(e->path);
 	if (type) return type;
 	const struct representation *f = e->resource.representation[CODING_IDENTITY];
 	return f && representation_is_text(f) ? MIME_TEXT : MIME_UNKNOWN;
@@ -237,7 +232,7 @@ static int write_fields(const struct cache *c, struct cache_entry *e, const stru
 	r->producible = producible(c, r, o.type);
 	o.varies = missed || (r->available | r->producible) != 1U << CODING_IDENTITY;
 	bool restricted = e->restricted || r->realm[0] || r->realm[1];
-	if (c->options.cache_control) o.cache_control = freshness(path_of(e), o.type, restricted, e->stands_in);
+	if (c->options.cache_control) o.cache_control = freshness(e->path, o.type, restricted, e->stands_in);
 	for (int i = 0; i < CODINGS && !error; i++) {
 		o.coding = (enum coding)i;
 		if (r->representation[i]) error = representation_write_fields(r->representation[i], &o);
@@ -260,21 +255,21 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 	if (error) return error;
 	for (int i = 0; i < CODINGS; i++) e->recent |= e->version[i].mode && file_version_recent(&e->version[i], now);
 	e->recent |= missed;
-	basic_auth_realms(c->options.auth, path_of(e), e->resource.realm);
+	basic_auth_realms(c->options.auth, e->path, e->resource.realm);
 	return write_fields(c, e, headers, missed);
 }
 
 static int entry_new(struct cache *c, const struct lookup *l, struct cache_entry **result) {
 	struct cache_entry *e = calloc(1, sizeof *e + l->path.length + 1);
 	if (!e) return ENOMEM;
+	e->path = (struct slice){.at = e->text, .length = l->path.length};
+	(void)text_copy(e->text, l->path);
 	e->references = 1;
 	e->restricted = l->restricted;
 	e->stands_in = l->stands_in;
 	e->error = l->error;
-	memcpy(e->path, l->path.at, l->path.length);
-	e->path_length = l->path.length;
 	int error = load(c, e, l->headers);
-	if (error == EACCES) unserved_report(c->options.docroot, e->path);
+	if (error == EACCES) unserved_report(c->options.docroot, e->text);
 	if (error) entry_release(e);
 	else *result = e;
 	return error;
@@ -292,7 +287,7 @@ static bool is_current(const struct cache *c, struct cache_entry *e, int64_t now
 		if (!file_version_same(&now[i], &e->version[i])) return false;
 	struct realm *realm[REALMS_OF_PATH];
 	bool same = true;
-	basic_auth_realms(c->options.auth, path_of(e), realm);
+	basic_auth_realms(c->options.auth, e->path, realm);
 	for (int i = 0; i < REALMS_OF_PATH; i++) {
 		same &= !realm[i] == !e->resource.realm[i];
 		realm_release(e->resource.realm[i]);
@@ -307,7 +302,7 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 	uint64_t headers = l->headers ? l->headers->id : 0, hash = hash_octets(c->seed + headers, path);
 	struct cache_entry *e = LIST_FIRST(&c->bucket[hash % BUCKETS]);
 	while (e && !(e->hash == hash && e->headers == headers && e->stands_in == l->stands_in && e->error == l->error &&
-				  slice_equal(path_of(e), path)))
+				  slice_equal(e->path, path)))
 		e = LIST_NEXT(e, chain);
 	bool check = e && now_ms - e->checked_ms >= CACHE_CHECK_MS;
 	if (e && (e->restricted != l->restricted || (check && !is_current(c, e, now_ms)))) {
@@ -477,15 +472,13 @@ static void hashed(struct job *job) {
 	end(j);
 }
 
-bool cache_hashes_soon(const struct cache *c, const struct representation *f, bool needed) {
-	return f->size <= DIGEST_SOON || (needed && c->pending[HASH] <= CACHE_HASHING_MAX);
-}
-
-struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding) {
+struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding, bool needed) {
 	struct cache_entry *e = (struct cache_entry *)r;
 	struct representation *f = r->representation[coding];
-	struct jobs *jobs = f && f->size <= DIGEST_SOON ? c->options.hashing : c->options.hashing_large;
-	if (e->job[HASH]) return e->job[HASH]->from->coding == coding ? &e->job[HASH]->job : NULL;
-	if (!f || f->fd == -1 || f->gzipped || f->validators.etag.at) return NULL;
-	return start(jobs, (struct job){.run = hash, .finish = hashed}, HASH, c, e, f);
+	if (f->fd == -1 || f->gzipped || f->validators.etag.at) return NULL;
+	bool soon = f->size <= DIGEST_SOON;
+	struct jobs *jobs = soon ? c->options.hashing : c->options.hashing_large;
+	if (!e->job[HASH]) (void)start(jobs, (struct job){.run = hash, .finish = hashed}, HASH, c, e, f);
+	if (!e->job[HASH] || e->job[HASH]->from != f) return NULL;
+	return soon || (needed && c->pending[HASH] <= CACHE_HASHING_MAX) ? &e->job[HASH]->job : NULL;
 }

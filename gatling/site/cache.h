@@ -57,11 +57,9 @@ int cache_find(struct cache *cache, const struct lookup *lookup, int64_t now_ms,
 /* Generates a producible representation. Returns the job to wait for; NULL: it cannot be generated now. */
 struct job *cache_convert(struct cache *cache, struct resource *resource, enum coding coding);
 
-/* Hashes a large file that has no entity-tag yet. Returns a job that may be waited for; NULL: not now. */
-struct job *cache_hash(struct cache *cache, struct resource *resource, enum coding coding);
-
-/* Returns whether that is worth waiting for. needed: the answer depends on the entity-tag. */
-bool cache_hashes_soon(const struct cache *cache, const struct representation *representation, bool needed);
+/* Begins to hash a large file that has no entity-tag yet. Returns the job if it is worth waiting for: it is done soon,
+ * or, with needed, the answer depends on the entity-tag; else NULL. */
+struct job *cache_hash(struct cache *cache, struct resource *resource, enum coding coding, bool needed);
 
 /* Returns the milliseconds until cache_tidy() is due; -1: no file is open. */
 int cache_due(const struct cache *cache, int64_t now_ms);
