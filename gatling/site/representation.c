@@ -38,7 +38,7 @@ void representation_release(void *file) {
 		free((char *)f->body);
 	}
 	if (f->origin) representation_release(f->origin);
-	free(f->text);
+	free((char *)f->fields.at);
 	free(f);
 }
 
@@ -230,16 +230,13 @@ static struct slice type_lines(const struct representation *f) {
 	return lines;
 }
 
-/* Writes the fields; without options those of the origin, except for the coding and the validators. Returns 0 or
- * ENOMEM.
- */
+/* Writes the fields; without options those of the origin, except for coding and validators. Returns 0 or ENOMEM. */
 static int write_fields(struct representation *f, const struct field_options *o) {
 	const struct representation *origin = o ? NULL : f->origin;
 	size_t owned = o && o->headers ? o->headers->octets : 0;
 	size_t room = FIELDS_ROOM_MIN + (o ? strlen(o->type) + owned : origin->fields.length);
 	char *text = malloc(room + HPACK_BOUND(room));
 	if (!text) return ENOMEM;
-	f->text = text;
 	f->text_size = room + HPACK_BOUND(room);
 	char *at = field_line_put_length(text, f->size);
 	f->type_at = (size_t)(at - text);

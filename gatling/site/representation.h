@@ -45,8 +45,7 @@ struct representation {
 	struct representation *origin; /* the one that it is derived from; NULL: it was loaded */
 	bool borrows;                  /* body and fd are the origin's */
 	char etag[2 * REPRESENTATION_ETAG + sizeof "\"-un\""];
-	char *text; /* fields and block */
-	size_t text_size;
+	size_t text_size; /* bytes of memory of fields and block, which are in one piece */
 };
 
 /* Determine the fields of a representation, besides the file itself. */
