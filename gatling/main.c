@@ -147,8 +147,7 @@ static void report_closed_root(const struct options *o, const char *directory, i
 
 /* Does everything that takes privileges or may fail, in this order: starts the opener, binds the addresses, enters the
  * root, becomes the user. *files: NULL without HTTPS. Returns the descriptor of the root, or -1 after printing an
- * error.
- */
+ * error. */
 static int prepare(const struct options *o, struct worker *workers, char *directory, struct opener *opener,
 				   struct log_file *log_file, struct certificate_files **files) {
 	struct account id = {0};

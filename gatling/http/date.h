@@ -8,9 +8,7 @@
 
 enum { DATE_LENGTH = 29 }; /* of "Sun, 06 Nov 1994 08:49:37 GMT" */
 
-/* Writes a date of the years 0 to 9999 to out (DATE_LENGTH + 1 bytes), with a NUL. Returns the bytes written without
- * it.
- */
+/* Writes a date of the years 0 to 9999, and a NUL, to out (DATE_LENGTH + 1 bytes). Returns DATE_LENGTH. */
 size_t date_format(char *out, time_t time);
 
 /* Parses a date in any of the three forms. Returns false if it is none. */

@@ -91,8 +91,7 @@ static bool is_readable(struct slice letters) {
 	return consonants <= CONSONANTS_MAX;
 }
 
-/* Returns the length of the run at the front: digits, a separator, a capital with small letters after it, or capitals.
- */
+/* Returns the length of the run at the front: digits, a separator, a capital with small letters, or capitals. */
 static size_t run_length(struct slice s) {
 	const char *at = s.at;
 	size_t n = 1;

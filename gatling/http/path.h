@@ -11,8 +11,7 @@ enum { PATH_SEGMENTS_MAX = 64 };
  * the root. Writes a relative path without leading slash to out (encoded.length bytes are enough) and its length to
  * *length: "" is the root; a trailing slash stays. The result has no NUL, no "." or ".." segment and no dot file.
  * Returns 0, or the status to answer: 400 for a broken encoding, NUL or overlong UTF-8; 404 for an encoded slash, a dot
- * file, more than PATH_SEGMENTS_MAX segments, or anything in a dot directory except .well-known at the root (RFC 8615).
- */
+ * file, more than PATH_SEGMENTS_MAX segments, or anything in a dot directory but .well-known at the root (RFC 8615). */
 int path_decode(struct slice encoded, char *out, size_t *length);
 
 /* Returns whether a request can name a file of that name: not if the name has overlong UTF-8. */

@@ -30,8 +30,7 @@ static bool etag_listed(const struct request *r, enum field_name name, struct sl
 	return false;
 }
 
-/* Returns whether the field is a date, in *date. Most clients return the date that they got, which need not be parsed.
- */
+/* Returns whether the field is a date, in *date. Most clients return the date they got, which need not be parsed. */
 static bool parse_date(struct slice field, const struct validators *v, time_t *date) {
 	if (!field.at) return false;
 	*date = v->last_modified;

@@ -270,8 +270,7 @@ int request_end(struct request *r) {
 	return error ? error : parse_expect(r);
 }
 
-/* Takes a line off the front of *rest, without its CRLF. Returns 1; 0: it is not complete; -400: it ends in a bare LF.
- */
+/* Takes a line off the front of *rest, without its CRLF. Returns 1; 0: it is not complete; -400: it ends in bare LF. */
 static int next_line(struct slice *rest, struct slice *line) {
 	size_t length = slice_until(*rest, '\n');
 	if (length == rest->length) return 0;

@@ -20,15 +20,13 @@ struct exchange {
 	const struct connection_info *arrival;
 	struct response *response;
 	const struct site *site;
-	const struct header_set *headers; /* the owner's for this path, and */
-	struct slice filled;              /* those with values that are filled in, as lines */
+	struct lookup lookup; /* of what is sent; headers: the owner's for this path, and */
+	struct slice filled;  /* those with values that are filled in, as lines */
 	struct slice host;
-	bool admitted;  /* to the site: its pages may be shown */
-	bool stands_in; /* what is sent takes the place of the requested file, */
-	bool error;     /* with the status of an error */
-	/* In PATH_ROOM bytes behind a slash: the path of the site's directory, below it that of the request, decoded, of
-	 * that length, and then perhaps the name of an index; NUL-terminated. */
-	char *path;
+	bool admitted; /* to the site: its pages may be shown */
+	/* In PATH_ROOM bytes behind a slash: the path of the site's directory, below it (from local on) that of the
+	 * request, decoded, of that length, and then perhaps the name of an index; NUL-terminated. */
+	char *path, *local;
 	size_t length;
 };
 
@@ -55,8 +53,8 @@ static int status_of(int error) {
 /* The owner's fields for a response without a file; a file's own fields contain most of them. */
 static struct slice header_lines(const struct exchange *x) {
 	static _Thread_local char text[HEADER_OCTETS_MAX];
-	if (!x->headers) return (struct slice){0};
-	size_t n = header_set_lines(x->headers, x->stands_in || x->response->status >= 400, text);
+	if (!x->lookup.headers) return (struct slice){0};
+	size_t n = header_set_lines(x->lookup.headers, x->lookup.stands_in || x->response->status >= 400, text);
 	const char *end = text_copy(text + n, x->filled);
 	return (struct slice){.at = text, .length = (size_t)(end - text)};
 }
@@ -67,18 +65,14 @@ static void wait_for(struct exchange *x, struct job *job) {
 	x->response->job = job;
 }
 
-static struct slice local_path(const struct exchange *x) {
-	return (struct slice){.at = x->path + x->site->prefix.length, .length = x->length};
-}
+static struct slice local_path(const struct exchange *x) { return (struct slice){.at = x->local, .length = x->length}; }
 
 /* The same with its leading slash. */
 static struct slice slashed_path(const struct exchange *x) {
-	return (struct slice){.at = x->path + x->site->prefix.length - 1, .length = x->length + 1};
+	return (struct slice){.at = x->local - 1, .length = x->length + 1};
 }
 
-static bool names_directory(const struct exchange *x) {
-	return x->length == 0 || local_path(x).at[x->length - 1] == '/';
-}
+static bool names_directory(const struct exchange *x) { return x->length == 0 || x->local[x->length - 1] == '/'; }
 
 /* --- redirects --- */
 
@@ -135,16 +129,6 @@ static bool follow_link(struct exchange *x) {
 
 /* --- errors --- */
 
-static bool restricted(const struct site *site) { return site->realm[0] || site->realm[1]; }
-
-static struct lookup lookup_of(const struct exchange *x, struct slice path) {
-	return (struct lookup){.path = path,
-						   .headers = x->headers,
-						   .restricted = restricted(x->site),
-						   .stands_in = x->stands_in,
-						   .error = x->error};
-}
-
 /* The page that the site has for a status; absent: none. */
 static struct slice page_name(int status) {
 	if (status == 404) return SLICE("404.html");
@@ -158,13 +142,14 @@ static void answer_error(struct exchange *x, int status) {
 	struct slice name = page_name(status), user = r->user;
 	char path[SITE_PREFIX_MAX + 16];
 	struct resource *resource;
-	x->stands_in = x->error = true;
+	x->lookup.stands_in = x->lookup.error = true;
 	response_status(r, status);
 	r->user = user;
 	r->lines = header_lines(x);
 	if (!name.length || !x->admitted) return;
 	const char *end = text_copy(text_copy(path, x->site->prefix), name);
-	struct lookup lookup = lookup_of(x, (struct slice){.at = path, .length = (size_t)(end - path)});
+	struct lookup lookup = x->lookup;
+	lookup.path = (struct slice){.at = path, .length = (size_t)(end - path)};
 	if (cache_find(x->content->cache, &lookup, x->content->now_ms, &resource) != 0) return;
 	if (resource->realm[0] || resource->realm[1]) return;
 	struct coding_weights weights = coding_weights(x->request);
@@ -226,11 +211,8 @@ static void answer_file(const struct exchange *x) {
 /* A large file has no entity-tag until it has been hashed, which begins with the first request for it. A request waits
  * for that if it is done soon, or if the request depends on the entity-tag. */
 static bool waits_for_etag(struct exchange *x, struct resource *resource, enum coding coding) {
-	const struct representation *f = resource->representation[coding];
-	if (f->validators.etag.at || f->gzipped) return false;
-	struct job *job = cache_hash(x->content->cache, resource, coding);
+	struct job *job = cache_hash(x->content->cache, resource, coding, precondition_wants_etag(x->request));
 	if (!job || !x->arrival->patient) return false;
-	if (!cache_hashes_soon(x->content->cache, f, precondition_wants_etag(x->request))) return false;
 	wait_for(x, job);
 	return true;
 }
@@ -256,22 +238,20 @@ static struct representation *choose_coding(struct exchange *x, struct resource 
 static struct representation *choose(struct exchange *x, struct resource *r) {
 	bool one = (r->available | r->producible) == 1U << CODING_IDENTITY;
 	struct representation *f = one ? r->representation[CODING_IDENTITY] : choose_coding(x, r);
-	return f && f->fd != -1 && waits_for_etag(x, r, f->coding) ? NULL : f;
+	return f && !f->validators.etag.at && waits_for_etag(x, r, f->coding) ? NULL : f;
 }
 
-/* Answers with the file at the first length bytes of x->path, with the status 200 or that of a rule. 0; or an errno,
- * and there is no answer yet. */
-static int answer_found(struct exchange *x, size_t length, int status) {
+/* Answers with the file at x->path up to a NUL at end, with the status 200 or that of a rule. 0; or an errno, and there
+ * is no answer yet. */
+static int answer_found(struct exchange *x, const char *end, int status) {
 	struct response *r = x->response;
-	struct lookup lookup = lookup_of(x, (struct slice){.at = x->path, .length = length});
 	struct resource *resource;
 	struct representation *file;
+	x->lookup.path = (struct slice){.at = x->path, .length = (size_t)(end - x->path)};
 	for (bool again = false;; again = true) {
-		int error = cache_find(x->content->cache, &lookup, x->content->now_ms, &resource);
+		int error = cache_find(x->content->cache, &x->lookup, x->content->now_ms, &resource);
 		if (error) return error;
-		bool has_realm = resource->realm[0] || resource->realm[1];
-		if (has_realm && !admitted_by(x, resource->realm)) return 0;
-		if (!(file = choose(x, resource))) return 0;
+		if (!admitted_by(x, resource->realm) || !(file = choose(x, resource))) return 0;
 		if (again || file->fd == -1 || !representation_changed(file)) break;
 		cache_drop(x->content->cache, resource);
 	}
@@ -283,12 +263,25 @@ static int answer_found(struct exchange *x, size_t length, int status) {
 	return 0;
 }
 
-/* Appends the index to a directory, and a NUL. Returns the length of the whole. */
-static size_t complete(struct exchange *x) {
-	char *end = x->path + x->site->prefix.length + x->length;
+/* Answers with the requested file, or the index of a directory, as answer_found(). */
+static int answer_exact(struct exchange *x, int status) {
+	char *end = x->local + x->length;
 	if (names_directory(x)) end = text_copy(end, index_name);
 	*end = '\0';
-	return (size_t)(end - x->path);
+	return answer_found(x, end, status);
+}
+
+/* Answers as well a request for /about with about.html, as other servers of static sites do. */
+static int answer_file_or_page(struct exchange *x, int status) {
+	int error = answer_exact(x, status);
+	char *end = x->local + x->length, *at = end;
+	if (error != ENOENT || names_directory(x)) return error;
+	while (at > x->path && at[-1] != '/')
+		if (*--at == '.') return error;
+	memcpy(end, page_suffix.at, page_suffix.length + 1);
+	if (answer_found(x, end + page_suffix.length, status) == 0) return 0;
+	*end = '\0';
+	return error;
 }
 
 /* --- what takes the place of a file --- */
@@ -303,23 +296,10 @@ static bool admitted_nevertheless(struct exchange *x) {
 	return is;
 }
 
-/* Answers a request for /about with about.html, as other servers of static sites do. */
-static bool answer_page(struct exchange *x, int status) {
-	size_t n = x->site->prefix.length + x->length;
-	if (names_directory(x)) return false;
-	for (size_t i = n; i && x->path[i - 1] != '/'; i--)
-		if (x->path[i - 1] == '.') return false;
-	memcpy(x->path + n, page_suffix.at, page_suffix.length + 1);
-	bool answered = answer_found(x, n + page_suffix.length, status) == 0;
-	x->path[n] = '\0';
-	return answered;
-}
-
 /* Replaces the requested path by that of a target in _redirects. Returns false if that cannot be served. */
 static bool rewrite(struct exchange *x, struct slice target) {
 	target.length = slice_until(target, '?');
-	if (target.length > TARGET_MAX || path_decode(target, x->path + x->site->prefix.length, &x->length) != 0)
-		return false;
+	if (target.length > TARGET_MAX || path_decode(target, x->local, &x->length) != 0) return false;
 	return !site_hides(x->site, local_path(x));
 }
 
@@ -329,17 +309,15 @@ static void answer_rule(struct exchange *x, const struct redirect *rule, bool fo
 		x->response->location = rule->target;
 		return;
 	}
-	x->error = rule->status >= 400;
-	x->stands_in = !forced || x->error;
-	int error = rewrite(x, rule->target) ? answer_found(x, complete(x), rule->status) : ENOENT;
+	x->lookup.error = rule->status >= 400;
+	x->lookup.stands_in = !forced || x->lookup.error;
+	int error = rewrite(x, rule->target) ? answer_file_or_page(x, rule->status) : ENOENT;
 	if (error == EISDIR && !names_directory(x)) {
 		if (!admitted_nevertheless(x)) return;
-		x->path[x->site->prefix.length + x->length++] = '/';
-		error = answer_found(x, complete(x), rule->status);
+		x->local[x->length++] = '/';
+		error = answer_exact(x, rule->status);
 	}
-	if (!error || (error == ENOENT && answer_page(x, rule->status))) return;
-	if (!admitted_nevertheless(x)) return;
-	answer_error(x, rule->status == 200 ? status_of(error) : rule->status);
+	if (error && admitted_nevertheless(x)) answer_error(x, rule->status == 200 ? status_of(error) : rule->status);
 }
 
 /* Returns whether a rule of _redirects has answered the request. */
@@ -381,7 +359,7 @@ static void answer_listing(struct exchange *x) {
 		return;
 	}
 	r->status = 200;
-	x->stands_in = true;
+	x->lookup.stands_in = true;
 	r->lines = header_lines(x);
 	r->source = (struct generated_content){.fill = listing_fill,
 										   .release = listing_reader_free,
@@ -396,7 +374,7 @@ static void answer_missing(struct exchange *x) {
 	struct stat st;
 	if (follow_link(x)) return;
 	if (x->site->redirects && follow_rules(x, false)) return;
-	x->path[x->site->prefix.length + x->length] = '\0'; /* without the index */
+	x->local[x->length] = '\0'; /* without the index */
 	if (names_directory(x) && docroot_stat(&x->content->docroot, *x->path ? x->path : ".", &st) == 0) {
 		if (!S_ISDIR(st.st_mode)) answer_error(x, 404);
 		else if (x->content->options->listings) answer_listing(x);
@@ -419,14 +397,14 @@ static bool find_headers(struct exchange *x) {
 		answer_error(x, 500);
 		return false;
 	}
-	x->headers = set;
+	x->lookup.headers = set;
 	x->filled = filled;
 	return true;
 }
 
 static void answer_path(struct exchange *x) {
-	int error = answer_found(x, complete(x), 200);
-	if (!error || (error == ENOENT && answer_page(x, 200))) return;
+	int error = answer_file_or_page(x, 200);
+	if (!error) return;
 	if (error == ENAMETOOLONG) answer_error(x, 404); /* the name of its .htaccess would be too long, too */
 	else if (!admitted_nevertheless(x)) return;
 	else if (error == EISDIR && !names_directory(x)) redirect_to_directory(x);
@@ -444,7 +422,7 @@ static bool answer_challenge(struct exchange *x) {
 	struct response *r = x->response;
 	if (!slice_starts(local_path(x), acme_challenge) || names_directory(x) || !x->admitted) return false;
 	if (x->site->headers && !find_headers(x)) r->status = 500;
-	else if (answer_found(x, complete(x), 200) != 0) r->status = 404;
+	else if (answer_exact(x, 200) != 0) r->status = 404;
 	else if (r->status < 400 || r->status == 416) return true;
 	if (r->representation)
 		representation_release(r->representation); /* a page for an error, of whoever may not have the file */
@@ -472,9 +450,13 @@ void answer(const struct content *c, const struct request *q, const struct conne
 	room[0] = '/';
 	x.site = sites_find(c->sites, host, arrival->port, c->now_ms);
 	int status = x.site ? 0 : status_of(errno);
-	if (x.site) status = path_decode(q->path, text_copy(x.path, x.site->prefix), &x.length);
-	if (!status && site_hides(x.site, local_path(&x))) status = 404;
-	x.admitted = x.site && !restricted(x.site);
+	if (x.site) {
+		x.local = text_copy(x.path, x.site->prefix);
+		x.lookup.restricted = x.site->realm[0] || x.site->realm[1];
+		x.admitted = !x.lookup.restricted;
+		status = path_decode(q->path, x.local, &x.length);
+		if (!status && site_hides(x.site, local_path(&x))) status = 404;
+	}
 	if (q->method == METHOD_OPTIONS) {
 		answer_options(&x, !status);
 		return;

@@ -73,7 +73,6 @@ struct basic_auth {
 	struct auth_file file[SETS][WAYS];
 	unsigned evicting;               /* the place in a full set that the next file takes */
 	struct password_check *checking; /* the checks that wait, newest first, and the running one */
-	unsigned checks;                 /* their number */
 	struct password_check *running;  /* in the thread; or NULL */
 	/* digests of passwords; two tables, so that guesses do not evict right ones */
 	unsigned char right[AUTH_KNOWN][DIGEST], wrong[AUTH_WRONG][DIGEST];
@@ -296,19 +295,13 @@ static void check_free(struct password_check *c) {
 	free(c);
 }
 
-/* Takes a check out of those that wait. */
-static struct password_check *take_check(struct basic_auth *auth, struct password_check **link) {
-	struct password_check *c = *link;
-	*link = c->next;
-	auth->checks--;
-	return c;
-}
-
 /* Drops the checks for which no request waits any more. */
 static void drop_unwanted(struct basic_auth *auth) {
-	for (struct password_check **link = &auth->checking; *link;) {
-		if (*link != auth->running && atomic_load(&(*link)->job.unwanted)) check_free(take_check(auth, link));
-		else link = &(*link)->next;
+	for (struct password_check **link = &auth->checking, *c; (c = *link);) {
+		bool unwanted = c != auth->running && atomic_load(&c->job.unwanted);
+		if (unwanted) *link = c->next;
+		else link = &c->next;
+		if (unwanted) check_free(c);
 	}
 }
 
@@ -339,14 +332,12 @@ static bool make_place(struct basic_auth *auth, const struct peer *address) {
 	unsigned attempts = attempts_used(address, auth->now_ms) + 1; /* with this one */
 	struct password_check **worst = choose_check(auth, true, &attempts);
 	if (!worst) return false;
-	atomic_bool *unwanted = &(*worst)->job.unwanted;
-	atomic_store(unwanted, true); /* so it does not run, and its requests try again */
-	if (!jobs_add(auth->jobs, &(*worst)->job)) {
-		atomic_store(unwanted, false);
-		return false;
-	}
-	(void)take_check(auth, worst);
-	return true;
+	struct password_check *c = *worst;
+	atomic_store(&c->job.unwanted, true); /* so it does not run, and its requests try again */
+	bool added = jobs_add(auth->jobs, &c->job);
+	if (added) *worst = c->next;
+	else atomic_store(&c->job.unwanted, false);
+	return added;
 }
 
 static void password_checked(struct job *job) {
@@ -354,7 +345,7 @@ static void password_checked(struct job *job) {
 	struct basic_auth *auth = c->auth;
 	if (c == auth->running) {
 		while (*link != c) link = &(*link)->next;
-		(void)take_check(auth, link);
+		*link = c->next;
 		auth->running = NULL;
 	}
 	bool right = c->right && !c->unknown_user;
@@ -393,7 +384,6 @@ static struct password_check *add_check(struct basic_auth *auth, const struct re
 	}
 	c->next = auth->checking;
 	auth->checking = c;
-	auth->checks++;
 	return c;
 }
 
@@ -428,13 +418,13 @@ enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, 
 	}
 	drop_unwanted(auth);
 	struct password_check *c = NULL;
-	unsigned of_address = 0;
-	for (struct password_check *other = auth->checking; other; other = other->next) {
+	unsigned checks = 0, of_address = 0;
+	for (struct password_check *other = auth->checking; other; other = other->next, checks++) {
 		of_address += memcmp(&other->address, &address, sizeof address) == 0;
 		if (CRYPTO_memcmp(other->digest, digest, DIGEST) == 0) c = other;
 	}
 	if (!may_wait || (!c && of_address >= AUTH_CHECKS_EACH)) return AUTH_BUSY;
-	if (!c && auth->checks >= AUTH_CHECKS && !make_place(auth, &address)) return AUTH_BUSY;
+	if (!c && checks >= AUTH_CHECKS && !make_place(auth, &address)) return AUTH_BUSY;
 	if (!c && !attempts_take(peer, now_ms)) {
 		a->lines = SLICE("Retry-After: 3\r\n");
 		return AUTH_LIMITED;

@@ -1,7 +1,6 @@
 /* basic_auth.h - Basic authentication (RFC 7617) for a directory (.htaccess) or a site (.htaccess_global). The first
  * line of such a file is the realm, each further one USER:HASH with a hash of crypt(3); empty lines and lines that
- * begin with
- * '#' are skipped. If the file is empty, unreadable or malformed, access is denied. */
+ * begin with '#' are skipped. If the file is empty, unreadable or malformed, access is denied. */
 #ifndef GATLING_SITE_BASIC_AUTH_H
 #define GATLING_SITE_BASIC_AUTH_H
 

@@ -2,13 +2,14 @@
  * without a file are not remembered, so that no client can fill the table with them. */
 #include "gatling/site/cache.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #include "gatling/base/gzip.h"
 #include "gatling/base/hash.h"
+#include "gatling/base/text.h"
 #include "gatling/base/unserved.h"
 #include "gatling/http/freshness.h"
 #include "gatling/http/media_type.h"
@@ -32,10 +33,10 @@ struct cache_entry {
 	unsigned descriptors;
 	struct file_version version[CODINGS]; /* of the file and those beside it */
 	struct cache_job *job[JOB_KINDS];     /* those that are not finished; NULL: none */
-	struct cache_entry *chain;
-	struct cache_entry *newer, *older;
-	size_t path_length;
-	char path[];
+	LIST_ENTRY(cache_entry) chain;
+	TAILQ_ENTRY(cache_entry) age;
+	struct slice path;
+	char text[]; /* of the path, NUL-terminated */
 };
 
 struct cache {
@@ -47,13 +48,14 @@ struct cache {
 	unsigned resources, descriptors;
 	size_t bytes;
 	int64_t tidied_ms;
-	struct cache_entry *newest, *oldest;
-	struct cache_entry *bucket[BUCKETS];
+	TAILQ_HEAD(, cache_entry) entries; /* the oldest first */
+	LIST_HEAD(, cache_entry) bucket[BUCKETS];
 };
 
 struct cache *cache_new(const struct cache_options *options) {
 	struct cache *c = calloc(1, sizeof *c);
 	if (!c) return NULL;
+	TAILQ_INIT(&c->entries);
 	c->options = *options;
 	c->seed = (uint64_t)(uintptr_t)c; /* the paths in the table are the owner's, not the clients' */
 	return c;
@@ -69,21 +71,6 @@ static void entry_release(struct cache_entry *e) {
 
 /* --- the table --- */
 
-static void newest_link(struct cache *c, struct cache_entry *e) {
-	e->newer = NULL;
-	e->older = c->newest;
-	if (c->newest) c->newest->newer = e;
-	else c->oldest = e;
-	c->newest = e;
-}
-
-static void age_unlink(struct cache *c, struct cache_entry *e) {
-	if (e->newer) e->newer->older = e->older;
-	else c->newest = e->older;
-	if (e->older) e->older->newer = e->newer;
-	else c->oldest = e->newer;
-}
-
 /* Forgets a representation that can be generated again. */
 static void forget_produced(struct resource *r, enum coding coding) {
 	representation_release(r->representation[coding]);
@@ -98,10 +85,8 @@ static void forget_compressed(struct cache_entry *e) {
 }
 
 static void drop(struct cache *c, struct cache_entry *e) {
-	struct cache_entry **link = &c->bucket[e->hash % BUCKETS];
-	while (*link != e) link = &(*link)->chain;
-	*link = e->chain;
-	age_unlink(c, e);
+	LIST_REMOVE(e, chain);
+	TAILQ_REMOVE(&c->entries, e, age);
 	if (e->compressed) forget_compressed(e);
 	c->resources--;
 	c->bytes -= e->memory;
@@ -133,21 +118,17 @@ static void account(struct cache *c, struct cache_entry *e) {
 
 /* Takes the reference over. */
 static void insert(struct cache *c, struct cache_entry *e) {
-	e->chain = c->bucket[e->hash % BUCKETS];
-	c->bucket[e->hash % BUCKETS] = e;
-	newest_link(c, e);
+	LIST_INSERT_HEAD(&c->bucket[e->hash % BUCKETS], e, chain);
+	TAILQ_INSERT_TAIL(&c->entries, e, age);
 	c->resources++;
 	account(c, e);
 	e->cached = true;
-	while (c->oldest != c->newest && over_limit(c)) {
-		assert(!c->oldest->older);
-		drop(c, c->oldest);
-	}
+	while (TAILQ_FIRST(&c->entries) != e && over_limit(c)) drop(c, TAILQ_FIRST(&c->entries));
 }
 
 void cache_free(struct cache *c) {
 	if (!c) return;
-	while (c->oldest) drop(c, c->oldest);
+	while (!TAILQ_EMPTY(&c->entries)) drop(c, TAILQ_FIRST(&c->entries));
 	free(c);
 }
 
@@ -162,8 +143,8 @@ static bool frees_descriptors(const struct cache_entry *e) {
 
 /* Returns whether one more file may be opened, after closing files that only the cache uses. */
 static bool may_open(struct cache *c) {
-	for (struct cache_entry *e = c->oldest, *newer; e && c->open >= c->options.open; e = newer) {
-		newer = e->newer;
+	for (struct cache_entry *e = TAILQ_FIRST(&c->entries), *newer; e && c->open >= c->options.open; e = newer) {
+		newer = TAILQ_NEXT(e, age);
 		if (frees_descriptors(e)) drop(c, e);
 	}
 	return c->open < c->options.open;
@@ -171,24 +152,18 @@ static bool may_open(struct cache *c) {
 
 /* --- the files of a resource --- */
 
-static struct slice path_of(const struct cache_entry *e) {
-	return (struct slice){.at = e->path, .length = e->path_length};
-}
-
 /* Writes the path with the suffix of a coding. */
 static const char *coded_path(const struct cache_entry *e, enum coding coding, char *room) {
-	memcpy(room, e->path, e->path_length);
-	memcpy(room + e->path_length, coding_suffix[coding].at, coding_suffix[coding].length + 1);
+	*text_copy(text_copy(room, e->path), coding_suffix[coding]) = '\0';
 	return room;
 }
 
 /* Returns whether other codings of a file are ignored: the file is encoded itself, or might be a private key, which
  * could not be seen in an encoded file. */
 static bool ignores_codings(const struct cache_entry *e) {
-	const struct slice path = path_of(e);
 	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
-		if (slice_ends(path, coding_suffix[i])) return true;
-	return unserved_is_key(path);
+		if (slice_ends(e->path, coding_suffix[i])) return true;
+	return unserved_is_key(e->path);
 }
 
 /* Writes the version of each of its files to version[CODINGS]. Returns 0, or an errno about the file itself. */
@@ -214,7 +189,7 @@ static bool is_usable(const struct cache_entry *e, enum coding coding) {
 	char path[PATH_MAX + SUFFIX_ROOM];
 	if (!S_ISREG(beside->mode) || !(beside->mode & S_IROTH)) return false;
 	if (!original->mode || !file_version_older(beside, original)) return true;
-	unserved_report_outdated(coded_path(e, coding, path), e->path, original);
+	unserved_report_outdated(coded_path(e, coding, path), e->text, original);
 	return false;
 }
 
@@ -229,7 +204,7 @@ static int open_file(struct cache *c, struct cache_entry *e, enum coding coding)
 	if (error) return error;
 	e->resource.representation[coding] = f;
 	e->resource.available |= 1U << coding;
-	e->version[coding] = *representation_version(f);
+	e->version[coding] = f->version;
 	return 0;
 }
 
@@ -243,7 +218,7 @@ static unsigned producible(const struct cache *c, const struct resource *r, cons
 
 /* Returns the media type that the name tells, or the content. */
 static const char *type_of(const struct cache_entry *e) {
-	const char *type = mime_type(path_of(e));
+	const char *type = mime_type(e->path);
 	if (type) return type;
 	const struct representation *f = e->resource.representation[CODING_IDENTITY];
 	return f && representation_is_text(f) ? MIME_TEXT : MIME_UNKNOWN;
@@ -257,7 +232,7 @@ static int write_fields(const struct cache *c, struct cache_entry *e, const stru
 	r->producible = producible(c, r, o.type);
 	o.varies = missed || (r->available | r->producible) != 1U << CODING_IDENTITY;
 	bool restricted = e->restricted || r->realm[0] || r->realm[1];
-	if (c->options.cache_control) o.cache_control = freshness(path_of(e), o.type, restricted, e->stands_in);
+	if (c->options.cache_control) o.cache_control = freshness(e->path, o.type, restricted, e->stands_in);
 	for (int i = 0; i < CODINGS && !error; i++) {
 		o.coding = (enum coding)i;
 		if (r->representation[i]) error = representation_write_fields(r->representation[i], &o);
@@ -280,21 +255,21 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 	if (error) return error;
 	for (int i = 0; i < CODINGS; i++) e->recent |= e->version[i].mode && file_version_recent(&e->version[i], now);
 	e->recent |= missed;
-	basic_auth_realms(c->options.auth, path_of(e), e->resource.realm);
+	basic_auth_realms(c->options.auth, e->path, e->resource.realm);
 	return write_fields(c, e, headers, missed);
 }
 
 static int entry_new(struct cache *c, const struct lookup *l, struct cache_entry **result) {
 	struct cache_entry *e = calloc(1, sizeof *e + l->path.length + 1);
 	if (!e) return ENOMEM;
+	e->path = (struct slice){.at = e->text, .length = l->path.length};
+	(void)text_copy(e->text, l->path);
 	e->references = 1;
 	e->restricted = l->restricted;
 	e->stands_in = l->stands_in;
 	e->error = l->error;
-	memcpy(e->path, l->path.at, l->path.length);
-	e->path_length = l->path.length;
 	int error = load(c, e, l->headers);
-	if (error == EACCES) unserved_report(c->options.docroot, e->path);
+	if (error == EACCES) unserved_report(c->options.docroot, e->text);
 	if (error) entry_release(e);
 	else *result = e;
 	return error;
@@ -312,7 +287,7 @@ static bool is_current(const struct cache *c, struct cache_entry *e, int64_t now
 		if (!file_version_same(&now[i], &e->version[i])) return false;
 	struct realm *realm[REALMS_OF_PATH];
 	bool same = true;
-	basic_auth_realms(c->options.auth, path_of(e), realm);
+	basic_auth_realms(c->options.auth, e->path, realm);
 	for (int i = 0; i < REALMS_OF_PATH; i++) {
 		same &= !realm[i] == !e->resource.realm[i];
 		realm_release(e->resource.realm[i]);
@@ -325,10 +300,10 @@ static bool is_current(const struct cache *c, struct cache_entry *e, int64_t now
 int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct resource **resource) {
 	struct slice path = l->path;
 	uint64_t headers = l->headers ? l->headers->id : 0, hash = hash_octets(c->seed + headers, path);
-	struct cache_entry *e = c->bucket[hash % BUCKETS];
+	struct cache_entry *e = LIST_FIRST(&c->bucket[hash % BUCKETS]);
 	while (e && !(e->hash == hash && e->headers == headers && e->stands_in == l->stands_in && e->error == l->error &&
-				  slice_equal(path_of(e), path)))
-		e = e->chain;
+				  slice_equal(e->path, path)))
+		e = LIST_NEXT(e, chain);
 	bool check = e && now_ms - e->checked_ms >= CACHE_CHECK_MS;
 	if (e && (e->restricted != l->restricted || (check && !is_current(c, e, now_ms)))) {
 		drop(c, e);
@@ -341,9 +316,9 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 		e->headers = headers;
 		e->checked_ms = now_ms;
 		insert(c, e);
-	} else if (c->newest != e) {
-		age_unlink(c, e);
-		newest_link(c, e);
+	} else if (TAILQ_NEXT(e, age)) {
+		TAILQ_REMOVE(&c->entries, e, age);
+		TAILQ_INSERT_TAIL(&c->entries, e, age);
 	}
 	e->used_ms = now_ms;
 	*resource = &e->resource;
@@ -366,8 +341,8 @@ int cache_due(const struct cache *c, int64_t now_ms) {
 
 void cache_tidy(struct cache *c, int64_t now_ms, bool fields_changed) {
 	c->tidied_ms = now_ms;
-	for (struct cache_entry *e = c->oldest, *newer; e; e = newer) {
-		newer = e->newer;
+	for (struct cache_entry *e = TAILQ_FIRST(&c->entries), *newer; e; e = newer) {
+		newer = TAILQ_NEXT(e, age);
 		if (!e->descriptors) continue;
 		if (now_ms - e->used_ms >= CACHE_UNUSED_MS || fields_changed || is_gone(e)) drop(c, e);
 	}
@@ -415,8 +390,11 @@ static void end(struct cache_job *j) {
 
 /* Forgets the least recently used compressed bodies until the others are within the limit. */
 static void limit_compressed(struct cache *c) {
-	for (struct cache_entry *e = c->oldest; e && c->compressed > c->options.gzip_bytes; e = e->newer)
+	struct cache_entry *e;
+	TAILQ_FOREACH(e, &c->entries, age) {
+		if (c->compressed <= c->options.gzip_bytes) return;
 		if (e->compressed) forget_compressed(e);
+	}
 }
 
 /* Returns the representation from which a coding is generated. */
@@ -494,15 +472,13 @@ static void hashed(struct job *job) {
 	end(j);
 }
 
-bool cache_hashes_soon(const struct cache *c, const struct representation *f, bool needed) {
-	return f->size <= DIGEST_SOON || (needed && c->pending[HASH] <= CACHE_HASHING_MAX);
-}
-
-struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding) {
+struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding, bool needed) {
 	struct cache_entry *e = (struct cache_entry *)r;
 	struct representation *f = r->representation[coding];
-	struct jobs *jobs = f && f->size <= DIGEST_SOON ? c->options.hashing : c->options.hashing_large;
-	if (e->job[HASH]) return e->job[HASH]->from->coding == coding ? &e->job[HASH]->job : NULL;
-	if (!f || f->fd == -1 || f->gzipped || f->validators.etag.at) return NULL;
-	return start(jobs, (struct job){.run = hash, .finish = hashed}, HASH, c, e, f);
+	if (f->fd == -1 || f->gzipped || f->validators.etag.at) return NULL;
+	bool soon = f->size <= DIGEST_SOON;
+	struct jobs *jobs = soon ? c->options.hashing : c->options.hashing_large;
+	if (!e->job[HASH]) (void)start(jobs, (struct job){.run = hash, .finish = hashed}, HASH, c, e, f);
+	if (!e->job[HASH] || e->job[HASH]->from != f) return NULL;
+	return soon || (needed && c->pending[HASH] <= CACHE_HASHING_MAX) ? &e->job[HASH]->job : NULL;
 }

@@ -8,13 +8,12 @@
 
 enum {
 	CACHE_RESOURCES_MAX = 16384,
-	CACHE_BYTES_MAX = 64 * 1024 * 1024, /* bodies and fields in memory, without those compressed here */
-	CACHE_COMPRESSING_MAX =
-		16 * 1024 * 1024,                   /* bytes of files in compression; beyond that others are sent as they are */
-	CACHE_HASHING_MAX = 1024 * 1024 * 1024, /* bytes of files that are being hashed, which takes seconds */
-	CACHE_CHECK_MS = 1000,                  /* for so long an entry is valid without a look at the file system */
-	CACHE_TIDY_MS = 1000,                   /* between two calls of cache_tidy() */
-	CACHE_UNUSED_MS = 60 * 1000             /* after which it closes a file */
+	CACHE_BYTES_MAX = 64 * 1024 * 1024,       /* bodies and fields in memory, without those compressed here */
+	CACHE_COMPRESSING_MAX = 16 * 1024 * 1024, /* bytes of files in compression; beyond it others are sent as they are */
+	CACHE_HASHING_MAX = 1024 * 1024 * 1024,   /* bytes of files that are being hashed, which takes seconds */
+	CACHE_CHECK_MS = 1000,                    /* for so long an entry is valid without a look at the file system */
+	CACHE_TIDY_MS = 1000,                     /* between two calls of cache_tidy() */
+	CACHE_UNUSED_MS = 60 * 1000               /* after which it closes a file */
 };
 
 /* The file at a path, and NAME.gz, NAME.zst and NAME.br beside it, unless they are older. */
@@ -57,18 +56,15 @@ int cache_find(struct cache *cache, const struct lookup *lookup, int64_t now_ms,
 /* Generates a producible representation. Returns the job to wait for; NULL: it cannot be generated now. */
 struct job *cache_convert(struct cache *cache, struct resource *resource, enum coding coding);
 
-/* Hashes a large file that has no entity-tag yet. Returns a job that may be waited for; NULL: not now. */
-struct job *cache_hash(struct cache *cache, struct resource *resource, enum coding coding);
-
-/* Returns whether that is worth waiting for. needed: the answer depends on the entity-tag. */
-bool cache_hashes_soon(const struct cache *cache, const struct representation *representation, bool needed);
+/* Begins to hash a large file that has no entity-tag yet. Returns the job if it is worth waiting for: it is done soon,
+ * or, with needed, the answer depends on the entity-tag; else NULL. */
+struct job *cache_hash(struct cache *cache, struct resource *resource, enum coding coding, bool needed);
 
 /* Returns the milliseconds until cache_tidy() is due; -1: no file is open. */
 int cache_due(const struct cache *cache, int64_t now_ms);
 
 /* Closes files that were removed, so that the file system gets their space back, and files that were not requested for
- * CACHE_UNUSED_MS; all of them if the owner has changed fields, since entries with the old ones are not found any more.
- */
+ * CACHE_UNUSED_MS; all of them if the owner has changed fields: entries with the old ones are not found any more. */
 void cache_tidy(struct cache *cache, int64_t now_ms, bool fields_changed);
 
 /* Forgets a resource, of which a file has changed. */

@@ -21,8 +21,7 @@ int digest_compute(int file, uint64_t size, const atomic_bool *stop, unsigned ch
 /* Finds the hash of a file. Returns false if it is not known. Thread-safe. */
 bool digest_find(const struct file_version *version, unsigned char *digest);
 
-/* Remembers a hash. The version must not be file_version_recent(): the file may change without a change of its times.
- */
+/* Remembers a hash. The version must not be file_version_recent(): such a file may change, and its times not. */
 void digest_keep(const struct file_version *version, const unsigned char *digest);
 
 #endif

@@ -18,63 +18,40 @@
 #include "gatling/site/digest.h"
 
 enum {
-	READ_ATTEMPTS = 3, /* at a file that changes while it is read into memory */
-	ETAG_BYTES = 16,   /* of the hash in the entity-tag */
-	ETAG_ROOM = 2 * ETAG_BYTES + 8,
+	READ_ATTEMPTS = 3,    /* at a file that changes while it is read into memory */
 	FIELDS_ROOM_MIN = 640 /* bytes of the field lines without the owner's and the media type */
 };
 
-struct counted_representation {
-	struct representation file; /* first: a pointer to it is one to this */
-	unsigned references;
-	struct file_version version;
-	size_t *account;                       /* counts its memory; NULL: nothing does */
-	unsigned *open;                        /* counts its descriptor; NULL: it has none */
-	struct counted_representation *origin; /* the one that it is derived from; NULL: it was loaded */
-	bool borrows;                          /* body and fd are the origin's */
-	char etag[ETAG_ROOM];
-	char *text; /* fields and block */
-	size_t text_size;
-};
+void representation_retain(struct representation *file) { file->references++; }
 
-static const struct counted_representation *counted(const struct representation *file) {
-	return (const struct counted_representation *)file;
-}
-
-void representation_retain(struct representation *file) { ((struct counted_representation *)file)->references++; }
-
-bool representation_shared(const struct representation *file) {
-	const struct counted_representation *e = counted(file);
-	return e->references > 1 || (e->borrows && e->origin->references > 1);
+bool representation_shared(const struct representation *f) {
+	return f->references > 1 || (f->borrows && f->origin->references > 1);
 }
 
 void representation_release(void *file) {
-	struct counted_representation *e = file;
-	if (--e->references) return;
-	if (e->account) *e->account -= representation_memory(&e->file);
-	if (e->open) --*e->open;
-	if (!e->borrows) {
-		if (e->file.fd != -1) close(e->file.fd);
-		free((char *)e->file.body);
+	struct representation *f = file;
+	if (--f->references) return;
+	if (f->account) *f->account -= representation_memory(f);
+	if (f->open) --*f->open;
+	if (!f->borrows) {
+		if (f->fd != -1) close(f->fd);
+		free((char *)f->body);
 	}
-	if (e->origin) representation_release(e->origin);
-	free(e->text);
-	free(e);
+	if (f->origin) representation_release(f->origin);
+	free((char *)f->fields.at);
+	free(f);
 }
 
-static struct counted_representation *counted_new(void) {
-	struct counted_representation *e = calloc(1, sizeof *e);
-	if (!e) return NULL;
-	e->references = 1;
-	e->file.fd = -1;
-	return e;
+static struct representation *representation_new(void) {
+	struct representation *f = calloc(1, sizeof *f);
+	if (!f) return NULL;
+	f->references = 1;
+	f->fd = -1;
+	return f;
 }
 
-const struct file_version *representation_version(const struct representation *file) { return &counted(file)->version; }
-
-size_t representation_memory(const struct representation *file) {
-	const struct counted_representation *e = counted(file);
-	return e->text_size + (file->body && !e->borrows ? file->size : 0);
+size_t representation_memory(const struct representation *f) {
+	return f->text_size + (f->body && !f->borrows ? f->size : 0);
 }
 
 struct gzip_bytes representation_stored(const struct representation *f) {
@@ -86,7 +63,7 @@ bool representation_changed(const struct representation *file) {
 	if (file->fd == -1) return false;
 	if (fstat(file->fd, &st) == -1) return true;
 	struct file_version now = file_version_of(&st);
-	return !file_version_same(&now, &counted(file)->version);
+	return !file_version_same(&now, &file->version);
 }
 
 bool representation_is_text(const struct representation *file) {
@@ -106,30 +83,30 @@ bool representation_gone(const struct representation *file) {
 
 /* Fills in version and, for a small file, body. A file that keeps changing is sent from its descriptor. Returns 0 or an
  * errno. */
-static int load(struct counted_representation *e) {
+static int load(struct representation *f) {
 	struct stat st;
-	if (fstat(e->file.fd, &st) == -1) return errno;
+	if (fstat(f->fd, &st) == -1) return errno;
 	if (S_ISDIR(st.st_mode)) return EISDIR;
 	if (!S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH)) return EACCES;
 	for (int i = 0; i < READ_ATTEMPTS && st.st_size <= REPRESENTATION_BODY_MAX; i++) {
 		struct file_version before = file_version_of(&st);
-		char *body = file_read(e->file.fd, (size_t)st.st_size);
+		char *body = file_read(f->fd, (size_t)st.st_size);
 		if (!body && errno != EAGAIN) return errno;
-		if (fstat(e->file.fd, &st) == -1) {
+		if (fstat(f->fd, &st) == -1) {
 			free(body);
 			return errno;
 		}
 		struct file_version after = file_version_of(&st);
 		if (body && file_version_same(&before, &after)) {
-			e->file.body = body;
-			close(e->file.fd);
-			e->file.fd = -1;
+			f->body = body;
+			close(f->fd);
+			f->fd = -1;
 			break;
 		}
 		free(body);
 	}
-	e->version = file_version_of(&st);
-	e->file.size = e->file.stored = (uint64_t)st.st_size;
+	f->version = file_version_of(&st);
+	f->size = f->stored = (uint64_t)st.st_size;
 	return 0;
 }
 
@@ -139,42 +116,42 @@ static bool is_key(struct slice path, const struct representation *f) {
 	return unserved_is_key(path) && f->body && memmem(f->body, f->size, mark, sizeof mark - 1);
 }
 
-static void write_etag(struct counted_representation *e, const unsigned char *hash) {
-	char *at = text_copy(e->etag, SLICE("\""));
-	for (int i = 0; i < ETAG_BYTES; i++) at = text_copy_hex(at, hash[i]);
+static void write_etag(struct representation *f, const unsigned char *hash) {
+	char *at = text_copy(f->etag, SLICE("\""));
+	for (int i = 0; i < REPRESENTATION_ETAG; i++) at = text_copy_hex(at, hash[i]);
 	*at++ = '"';
-	e->file.validators.etag = (struct slice){.at = e->etag, .length = (size_t)(at - e->etag)};
+	f->validators.etag = (struct slice){.at = f->etag, .length = (size_t)(at - f->etag)};
 }
 
 /* Makes the entity-tag from the content. A large file needs a hash that was computed beside the loop. */
-static void make_etag(struct counted_representation *e) {
+static void make_etag(struct representation *f) {
 	static_assert(SHA256_DIGEST_LENGTH == (int)DIGEST_LENGTH, "digest.h has the same hash");
 	unsigned char hash[SHA256_DIGEST_LENGTH];
-	bool known = e->file.body;
-	if (known) SHA256((const unsigned char *)e->file.body, e->file.size, hash);
-	else known = !file_version_recent(&e->version, time(NULL)) && digest_find(&e->version, hash);
-	if (known) write_etag(e, hash);
+	bool known = f->body;
+	if (known) SHA256((const unsigned char *)f->body, f->size, hash);
+	else known = !file_version_recent(&f->version, time(NULL)) && digest_find(&f->version, hash);
+	if (known) write_etag(f, hash);
 }
 
 int representation_load(int fd, struct slice path, unsigned *open, struct representation **file) {
-	struct counted_representation *e = counted_new();
-	if (!e) {
+	struct representation *f = representation_new();
+	if (!f) {
 		close(fd);
 		return ENOMEM;
 	}
-	e->file.fd = fd;
-	int error = load(e);
-	if (!error && is_key(path, &e->file)) error = EACCES;
+	f->fd = fd;
+	int error = load(f);
+	if (!error && is_key(path, f)) error = EACCES;
 	if (error) {
-		representation_release(e);
+		representation_release(f);
 		return error;
 	}
-	if (e->file.fd != -1) {
-		e->open = open;
+	if (f->fd != -1) {
+		f->open = open;
 		++*open;
 	}
-	make_etag(e);
-	*file = &e->file;
+	make_etag(f);
+	*file = f;
 	return 0;
 }
 
@@ -212,9 +189,8 @@ static char *put_type(char *at, struct representation *f, const struct field_opt
 	return find_header(o->headers, "X-Content-Type-Options") ? at : text_copy(at, SLICE(NOSNIFF_LINE));
 }
 
-static char *put_validators(char *at, struct counted_representation *e) {
-	struct representation *f = &e->file;
-	time_t now = time(NULL), modified = e->version.modified.tv_sec;
+static char *put_validators(char *at, struct representation *f) {
+	time_t now = time(NULL), modified = f->version.modified.tv_sec;
 	/* no date in the future (RFC 9110, section 8.8.2.1), and none of a year that HTTP cannot write */
 	f->validators.last_modified = modified > now ? now : modified < 0 ? 0 : modified;
 	at = text_copy(at, f->gzipped ? SLICE("Accept-Ranges: none\r\n") : SLICE("Accept-Ranges: bytes\r\n"));
@@ -254,24 +230,20 @@ static struct slice type_lines(const struct representation *f) {
 	return lines;
 }
 
-/* Writes the fields; without options those of the origin, except for the coding and the validators. Returns 0 or
- * ENOMEM.
- */
-static int write_fields(struct counted_representation *e, const struct field_options *o) {
-	struct representation *f = &e->file;
-	const struct representation *origin = o ? NULL : &e->origin->file;
+/* Writes the fields; without options those of the origin, except for coding and validators. Returns 0 or ENOMEM. */
+static int write_fields(struct representation *f, const struct field_options *o) {
+	const struct representation *origin = o ? NULL : f->origin;
 	size_t owned = o && o->headers ? o->headers->octets : 0;
 	size_t room = FIELDS_ROOM_MIN + (o ? strlen(o->type) + owned : origin->fields.length);
 	char *text = malloc(room + HPACK_BOUND(room));
 	if (!text) return ENOMEM;
-	e->text = text;
-	e->text_size = room + HPACK_BOUND(room);
+	f->text_size = room + HPACK_BOUND(room);
 	char *at = field_line_put_length(text, f->size);
 	f->type_at = (size_t)(at - text);
 	at = put_coding(at, f->coding);
 	at = o ? put_type(at, f, o) : text_copy(at, type_lines(origin));
 	f->validators_at = (size_t)(at - text);
-	at = put_validators(at, e);
+	at = put_validators(at, f);
 	f->owner_at = (size_t)(at - text);
 	at = o ? put_owner(at, o) : text_copy(at, slice_rest(origin->fields, origin->owner_at));
 	f->fields = (struct slice){.at = text, .length = (size_t)(at - text)};
@@ -281,64 +253,63 @@ static int write_fields(struct counted_representation *e, const struct field_opt
 
 int representation_write_fields(struct representation *f, const struct field_options *o) {
 	f->coding = o->coding;
-	return write_fields((struct counted_representation *)f, o);
+	return write_fields(f, o);
 }
 
 /* --- derived from another --- */
 
 /* Appends a suffix to the entity-tag of the origin, inside the quotes. */
-static void derive_etag(struct counted_representation *e, const char *suffix) {
-	struct slice etag = e->origin->file.validators.etag;
+static void derive_etag(struct representation *f, const char *suffix) {
+	struct slice etag = f->origin->validators.etag;
 	if (!etag.at) return;
-	char *at = text_copy(e->etag, slice_first(etag, etag.length - 1));
+	char *at = text_copy(f->etag, slice_first(etag, etag.length - 1));
 	at = text_copy(text_copy_string(at, suffix), SLICE("\""));
-	e->file.validators.etag = (struct slice){.at = e->etag, .length = (size_t)(at - e->etag)};
+	f->validators.etag = (struct slice){.at = f->etag, .length = (size_t)(at - f->etag)};
 }
 
 /* Returns a representation with the fields of the origin, except those of the coding. digest: a hash for the
  * entity-tag; NULL: it is derived, too. Returns NULL: ENOMEM. */
-static struct counted_representation *derive(struct representation *origin, enum coding coding, uint64_t size,
-											 const unsigned char *digest) {
-	struct counted_representation *e = counted_new();
-	if (!e) return NULL;
-	struct representation *f = &e->file;
+static struct representation *derive(struct representation *origin, enum coding coding, uint64_t size,
+									 const unsigned char *digest) {
+	struct representation *f = representation_new();
+	if (!f) return NULL;
 	representation_retain(origin);
-	e->origin = (struct counted_representation *)origin;
-	e->version = e->origin->version;
+	f->origin = origin;
+	f->version = f->origin->version;
 	f->size = size;
 	f->type = origin->type;
 	f->coding = coding;
 	f->gzipped = origin->coding == CODING_GZIP && coding == CODING_IDENTITY;
-	if (digest) write_etag(e, digest);
-	else derive_etag(e, f->gzipped ? "-un" : "-gz");
-	if (write_fields(e, NULL) == 0) return e;
-	representation_release(e);
+	if (digest) write_etag(f, digest);
+	else derive_etag(f, f->gzipped ? "-un" : "-gz");
+	if (write_fields(f, NULL) == 0) return f;
+	representation_release(f);
 	return NULL;
 }
 
 /* Shares the body or descriptor of the origin. */
-static struct representation *borrow(struct counted_representation *e) {
-	if (!e) return NULL;
-	const struct representation *origin = &e->origin->file;
-	e->borrows = true;
-	e->file.body = origin->body;
-	e->file.fd = origin->fd;
-	e->file.stored = origin->stored;
-	return &e->file;
+static struct representation *borrow(struct representation *f) {
+	if (!f) return NULL;
+	const struct representation *origin = f->origin;
+	f->borrows = true;
+	f->body = origin->body;
+	f->fd = origin->fd;
+	f->stored = origin->stored;
+	return f;
 }
 
 struct representation *representation_gzipped(struct representation *identity, char *body, uint64_t size,
 											  size_t *account) {
-	struct counted_representation *e = derive(identity, CODING_GZIP, size, NULL);
-	if (!e) {
+	struct representation *f = derive(identity, CODING_GZIP, size, NULL);
+	if (!f) {
 		free(body);
 		return NULL;
 	}
-	e->file.body = body;
-	e->file.stored = size;
-	e->account = account;
-	*account += representation_memory(&e->file);
-	return &e->file;
+	f->body = body;
+	f->stored = size;
+	f->account = account;
+	*account += representation_memory(f);
+	return f;
 }
 
 struct representation *representation_gunzipped(struct representation *gzip, uint64_t size) {

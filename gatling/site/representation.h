@@ -15,7 +15,8 @@ enum {
 	/* Bytes of a file that is kept in memory; a larger one keeps a descriptor. On Linux 6.18 sendfile(2) takes this
 	 * multiple of the processor time of sending from memory: 16 KB 1.04 to 1.2, 32 KB 0.9, 64 KB 0.96, 100 KB 0.8, 10
 	 * MB 0.9. */
-	REPRESENTATION_BODY_MAX = 64 * 1024
+	REPRESENTATION_BODY_MAX = 64 * 1024,
+	REPRESENTATION_ETAG = 16 /* bytes of a hash in the entity-tag */
 };
 
 /* Makes browsers believe Content-Type (https://fetch.spec.whatwg.org/#x-content-type-options-header). */
@@ -36,6 +37,15 @@ struct representation {
 	struct slice fields;
 	struct slice block;                      /* the same as a header block of HPACK */
 	size_t type_at, validators_at, owner_at; /* where the second, third and fourth part start */
+	struct file_version version;             /* of the file that was loaded */
+	/* for representation.c: */
+	unsigned references;
+	size_t *account;               /* counts its memory; NULL: nothing does */
+	unsigned *open;                /* counts its descriptor; NULL: it has none */
+	struct representation *origin; /* the one that it is derived from; NULL: it was loaded */
+	bool borrows;                  /* body and fd are the origin's */
+	char etag[2 * REPRESENTATION_ETAG + sizeof "\"-un\""];
+	size_t text_size; /* bytes of memory of fields and block, which are in one piece */
 };
 
 /* Determine the fields of a representation, besides the file itself. */
@@ -81,9 +91,6 @@ struct gzip_bytes representation_stored(const struct representation *representat
 
 /* Returns whether there is a second reference. */
 bool representation_shared(const struct representation *file);
-
-/* Returns the version of the file that was loaded. */
-const struct file_version *representation_version(const struct representation *file);
 
 /* Returns the bytes of memory that it takes, without its own structure. */
 size_t representation_memory(const struct representation *file);
