@@ -100,9 +100,8 @@ static bool make_room(struct response_batch *x, size_t length) {
 	return true;
 }
 
-void response_batch_note(struct batch_pool *pool, struct response_batch *x, const struct peer *peer,
-						 const struct request *request, struct slice user, int status, uint64_t bytes) {
-	if (!pool->log) return;
+void response_batch_note_logged(struct batch_pool *pool, struct response_batch *x, const struct peer *peer,
+								const struct request *request, struct slice user, int status, uint64_t bytes) {
 	struct slice *text[TEXTS];
 	struct noted n = {.when = pool->second};
 	if (request && pool->format != LOG_COMMON) n.access = access_of(NULL, request);

@@ -48,10 +48,16 @@ void response_batch_return(struct batch_pool *pool, struct response_batch *batch
 /* Returns the bytes of memory that the batch takes. */
 size_t response_batch_memory(const struct response_batch *batch);
 
+/* The part of response_batch_note() that is not inline. */
+void response_batch_note_logged(struct batch_pool *pool, struct response_batch *batch, const struct peer *peer,
+								const struct request *request, struct slice user, int status, uint64_t bytes);
+
 /* Notes a request (NULL: it was malformed) and its response for the log, if there is a log. Without memory the line is
  * lost, never the response. */
-void response_batch_note(struct batch_pool *pool, struct response_batch *batch, const struct peer *peer,
-						 const struct request *request, struct slice user, int status, uint64_t bytes);
+static inline void response_batch_note(struct batch_pool *pool, struct response_batch *batch, const struct peer *peer,
+									   const struct request *request, struct slice user, int status, uint64_t bytes) {
+	if (pool->log) response_batch_note_logged(pool, batch, peer, request, user, status, bytes);
+}
 
 /* Logs the requests that were noted, with the time that they have taken. */
 void response_batch_log(struct batch_pool *pool, const struct response_batch *batch);
