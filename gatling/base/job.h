@@ -1,6 +1,7 @@
-/* job.h - work that would hold up a worker's loop, and the requests that wait for its result: compression, checks of
- * passwords, listings of directories. A thread beside the loop does one job after the other (io/task.h). When a job is
- * finished, its waiters ask again, as if for the first time: the result is in a cache by then. */
+/* job.h - work that would hold up a worker's loop, and the requests that wait for its result: hashes of files,
+ * compression, checks of passwords, listings of directories. A thread beside the loop does one job after the other
+ * (io/task.h). When a job is finished, its waiters ask again, as if for the first time: the result is in a cache by
+ * then. */
 #ifndef GATLING_BASE_JOB_H
 #define GATLING_BASE_JOB_H
 

@@ -1,4 +1,4 @@
-/* conn.c - see conn.h: the life of a connection. step() shows its states, and run() how it goes from one to the next.
+/* conn.c - see conn.h: the life of a connection. step() shows its states, and go() how it goes from one to the next.
  */
 #include "gatling/conn/conn.h"
 

@@ -23,7 +23,7 @@ static bool queue_frames(struct conn *c, size_t length) {
 static size_t write_frames(struct conn *c, size_t length) {
 	struct conn_context *w = c->context;
 	struct http2_output out = {.at = w->frames + length, .end = w->frames + length + HTTP2_BATCH};
-	struct http2_content content;
+	struct http2_piece content;
 	if (out.end > w->frames + sizeof w->frames) return length;
 	while (http2_next(c->http2, &content, &out)) {
 		ssize_t n = iob_take(w->loop, c->fd, content.batch, content.to, content.length);

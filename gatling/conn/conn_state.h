@@ -59,13 +59,13 @@ struct conn {
 			uint32_t stalled_ms; /* and how long nothing has been acknowledged */
 		} linger;
 	};
-	int32_t unread;   /* the send queue when the deadline passed last; INT32_MAX: not looked at since it was set */
-	uint32_t memory;  /* that is kept for it, as the worker has it in its sum */
-	int64_t since_ms; /* when its deadline was set; 0: there is none yet */
-	struct waiting_request *waiting; /* CONN_JOB; otherwise NULL */
-	struct tls *tls;                 /* NULL: none */
-	struct http2 *http2;             /* NULL: this is HTTP/1.1 */
-	struct response_batch *responses;
+	int32_t unread;                   /* the send queue when the deadline passed last; INT32_MAX: unknown */
+	uint32_t memory;                  /* that is kept for it, as the worker has it in its sum */
+	int64_t since_ms;                 /* when its deadline was set; 0: there is none yet */
+	struct waiting_request *waiting;  /* CONN_JOB; otherwise NULL */
+	struct tls *tls;                  /* NULL: none */
+	struct http2 *http2;              /* NULL: this is HTTP/1.1 */
+	struct response_batch *responses; /* HTTP/1.1: under way; HTTP/2: frames that are being sent; NULL: none */
 	struct conn_input {
 		size_t length;
 		char bytes[];
@@ -117,8 +117,8 @@ enum conn_state conn_end(struct conn *conn, bool linger);
 /* Sets the deadline of the connection's state. */
 void conn_set_deadline(struct conn *conn);
 
-/* Called when the deadline has passed. Sets another and returns true if the client still reads, or something is done
- * for it. */
+/* Called when the deadline has passed. Sets another and returns true if output waits and the client has acknowledged
+ * some since the last look, or if the server itself makes it wait. */
 bool conn_extend_deadline(struct conn *conn);
 
 /* --- conn_http1.c: the functions of the states, which return the next one; the same: it has to wait --- */

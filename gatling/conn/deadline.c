@@ -9,7 +9,7 @@
 static int64_t milliseconds(int seconds) { return seconds ? (int64_t)seconds * 1000 : NEVER_MS; }
 
 /* While a session reads a header block or has no stream, its deadline is as that of HTTP/1.1. Otherwise it is set anew
- * with each request and with output. */
+ * with each complete request and with output. */
 static int64_t http2_timeout_ms(const struct conn *c) {
 	const struct conn_options *o = c->context->options;
 	if (http2_end_announced(c->http2)) return HTTP2_DRAIN_MS;
@@ -42,14 +42,15 @@ static void set_timer(struct conn *c) {
 
 static bool waits_for_socket(const struct conn *c) { return c->state == CONN_WRITE || c->state == CONN_CONTINUE; }
 
+/* Sessions often make progress, and to look takes a system call: there the first look finds that the client reads. */
 void conn_set_deadline(struct conn *c) {
 	set_timer(c);
 	c->unread = waits_for_socket(c) ? (int32_t)platform_send_queue(c->fd) : INT32_MAX;
 }
 
 /* Returns whether the client has acknowledged anything since the last look. The loop cannot tell: a socket becomes
- * writable only when much of it is free, which with a slow reader takes longer than the timeout. So a client that stops
- * reading is given up between one and two timeouts later. */
+ * writable only when much of it is free, which with a slow reader takes longer than the timeout. So a client is
+ * given up between one and two timeouts after its last acknowledgement. */
 static bool has_acknowledged(struct conn *c) {
 	long unread = platform_send_queue(c->fd);
 	bool reads = unread != -1 && unread < c->unread;

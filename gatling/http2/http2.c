@@ -33,7 +33,7 @@ struct http2 *http2_new(const struct http2_context *context, const struct http2_
 
 void http2_free(struct http2 *h) {
 	if (!h) return;
-	while (h->first) stream_free(h, h->first);
+	while (h->first) stream_close(h, h->first);
 	nghttp2_hd_inflate_del(h->inflater);
 	free(h->block);
 	free(h->idle);
@@ -117,7 +117,7 @@ void http2_input_ended(struct http2 *h) {
 	h->leaving = true;
 	for (struct stream *s = h->first, *next; s; s = next) {
 		next = s->next;
-		if (s->receiving) stream_free(h, s);
+		if (s->receiving) stream_close(h, s);
 	}
 	h->block_stream = 0;
 }
@@ -142,7 +142,7 @@ static enum http2_error count_frame(struct http2 *h, enum http2_flood kind) {
 
 static enum http2_error reset(struct http2 *h, uint32_t id, enum http2_error error, struct http2_output *out) {
 	struct stream *s = stream_find(h, id);
-	if (s) stream_free(h, s);
+	if (s) stream_close(h, s);
 	stream_note_reset(h, id);
 	if (count_frame(h, HTTP2_FLOOD_RESETS)) return HTTP2_ENHANCE_YOUR_CALM;
 	http2_output_number(h, out, FRAME_RST_STREAM, id, error);
@@ -242,8 +242,8 @@ static void note_highest(struct http2 *h, uint32_t id) {
 	h->highest = id;
 }
 
-/* Section 5.1.1: a header block opens a stream, or goes on with one that is open. */
-static enum http2_error open_stream(struct http2 *h, uint32_t id) {
+/* Section 5.1.1: returns whether a header block may open this stream, or go on with it. */
+static enum http2_error check_stream_id(struct http2 *h, uint32_t id) {
 	struct stream *s = stream_find(h, id);
 	if (id % 2 == 0 || (id < h->highest && !s && !was_reset(h, id))) return HTTP2_PROTOCOL_ERROR;
 	if ((s && !s->receiving && !s->discards) || (!s && id == h->highest && !was_reset(h, id)))
@@ -267,7 +267,7 @@ static enum http2_error take_headers(struct http2 *h, const struct frame *f, str
 	size_t padding = 0, skipped = 0;
 	if (f->flags & FRAME_FLAG_PADDED) padding = f->length ? f->payload[skipped++] : FRAME_PAYLOAD_MAX;
 	if (f->flags & FRAME_FLAG_PRIORITY) skipped += PRIORITY_LENGTH;
-	enum http2_error error = open_stream(h, f->stream);
+	enum http2_error error = check_stream_id(h, f->stream);
 	if (error) return error;
 	if (padding + skipped > f->length) return HTTP2_PROTOCOL_ERROR;
 	const unsigned char *block = f->payload + skipped;
@@ -371,7 +371,7 @@ static enum http2_error take_reset(struct http2 *h, const struct frame *f) {
 	if (f->length != NUMBER_LENGTH) return HTTP2_FRAME_SIZE_ERROR;
 	if (is_idle(h, f->stream)) return HTTP2_PROTOCOL_ERROR;
 	if (count_frame(h, HTTP2_FLOOD_RESETS)) return HTTP2_ENHANCE_YOUR_CALM;
-	if (s) stream_free(h, s);
+	if (s) stream_close(h, s);
 	return HTTP2_NO_ERROR;
 }
 
@@ -495,10 +495,10 @@ size_t http2_receive(struct http2 *h, const char *data, size_t length, struct ht
 
 bool http2_sendable(const struct http2 *h) { return !h->failed && stream_sendable(h); }
 
-bool http2_next(struct http2 *h, struct http2_content *content, const struct http2_output *out) {
+bool http2_next(struct http2 *h, struct http2_piece *content, const struct http2_output *out) {
 	return stream_next(h, content, out);
 }
 
-void http2_write(struct http2 *h, const struct http2_content *content, ssize_t length, struct http2_output *out) {
+void http2_write(struct http2 *h, const struct http2_piece *content, ssize_t length, struct http2_output *out) {
 	stream_write(h, content, length, out);
 }

@@ -26,11 +26,11 @@ size_t http2_receive(struct http2 *http2, const char *data, size_t length, struc
 
 /* Finds the stream whose turn it is. out: room for frames, HTTP2_BATCH bytes at first. false: no stream can send, or
  * there is no room left. */
-bool http2_next(struct http2 *http2, struct http2_content *content, const struct http2_output *out);
+bool http2_next(struct http2 *http2, struct http2_piece *content, const struct http2_output *out);
 
-/* Writes the frame with the content that http2_next() has named. length: the bytes that were taken; -1: its file has
+/* Writes the frame with the piece that http2_next() has named. length: the bytes that were taken; -1: its file has
  * failed, and the stream is reset. */
-void http2_write(struct http2 *http2, const struct http2_content *content, ssize_t length, struct http2_output *out);
+void http2_write(struct http2 *http2, const struct http2_piece *content, ssize_t length, struct http2_output *out);
 
 /* Returns whether a stream has something to send and the client's windows have room for it. */
 bool http2_sendable(const struct http2 *http2);
@@ -63,7 +63,7 @@ bool http2_in_block(const struct http2 *http2);
 bool http2_idle(const struct http2 *http2);  /* no stream is open */
 bool http2_ended(const struct http2 *http2); /* the connection is to be closed when everything has been sent */
 
-/* Returns whether a request has come, or part of a response has been written, since the last call. */
+/* Returns whether a request has come, or part of a response has been framed, since the last call. */
 bool http2_progress(struct http2 *http2);
 
 #endif

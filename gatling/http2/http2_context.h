@@ -39,17 +39,18 @@ struct http2_context {
 
 /* How a session reaches the connection that it is on. */
 struct http2_connection {
-	void (*send)(void *connection);  /* there is something to send now */
+	void (*send)(void *connection);  /* there is something to send now: http2_next() has it */
 	void (*close)(void *connection); /* the session cannot go on: there is no memory */
 };
 
 struct stream;
 
-/* What the next frame of a stream carries, for the caller to take from a batch (iob_take()). */
-struct http2_content {
+/* The next piece of a stream, for the caller to take from a batch (iob_take()): a header block that waits, or content.
+ */
+struct http2_piece {
 	iob *batch;
-	char *to;      /* where it has to be for http2_write(), */
-	size_t length; /* and how much may be taken */
+	char *to;      /* where it has to be for http2_write(); content: in the output, behind room for its frame header */
+	size_t length; /* how much may be taken */
 	struct stream *stream;
 };
 

@@ -63,7 +63,7 @@ static void account(struct http2 *h, struct stream *s) {
 	s->memory = memory;
 }
 
-void stream_free(struct http2 *h, struct stream *s) {
+void stream_close(struct http2 *h, struct stream *s) {
 	unlink_stream(h, s);
 	if (s->waiting) {
 		(void)stream_log(h, s->waiting->request, (struct slice){0}, GONE, 0);
@@ -184,7 +184,7 @@ static bool fill_stream(struct http2 *h, struct stream *s, const struct request 
 	if (!ok || head_only) response_drop(r);
 	else ok = response_content(s->response->batch, r) == 0;
 	if (!ok) {
-		stream_free(h, s);
+		stream_close(h, s);
 		return false;
 	}
 	s->holds_file = holds_file;
@@ -203,7 +203,7 @@ static void end_stream(struct http2 *h, struct stream *s, struct http2_output *o
 		http2_output_number(h, out, FRAME_RST_STREAM, s->id, HTTP2_NO_ERROR);
 		stream_note_reset(h, s->id);
 	}
-	stream_free(h, s);
+	stream_close(h, s);
 }
 
 static bool answer_later(struct http2 *h, const struct stream_request *q, struct response *r,
@@ -268,7 +268,7 @@ static bool answer_again(struct http2 *h, struct stream *s) {
 static void ready(void *stream) {
 	struct stream *s = stream;
 	struct http2 *h = s->http2;
-	if (h->failed) stream_free(h, s); /* the connection is being closed */
+	if (h->failed) stream_close(h, s); /* the connection is being closed */
 	else if (answer_again(h, s)) h->functions->send(h->connection);
 	else h->functions->close(h->connection);
 }
@@ -278,7 +278,7 @@ bool stream_wait(struct http2 *h, const struct stream_request *q, struct job *jo
 	if (!s) return false;
 	s->waiting = waiting_request_new(q->request, job, batch_pool_now_ns(h->context->batches));
 	if (!s->waiting) {
-		stream_free(h, s);
+		stream_close(h, s);
 		return false;
 	}
 	s->waiting->ready = ready;
@@ -368,14 +368,14 @@ bool stream_sendable(const struct http2 *h) { return next_stream(h) || next_wait
 
 static size_t least(size_t a, int64_t b) { return b < (int64_t)a ? (size_t)b : a; }
 
-bool stream_next(struct http2 *h, struct http2_content *content, const struct http2_output *out) {
+bool stream_next(struct http2 *h, struct http2_piece *content, const struct http2_output *out) {
 	static _Thread_local char block[BLOCK_ROOM];
 	struct stream *s;
 	while (!h->failed && (s = next_waiting(h))) h->failed |= !answer_again(h, s);
 	if (h->failed || !(s = next_stream(h))) return false;
 	size_t room = http2_output_room(out);
 	if (room < 4 * FRAME_HEADER + block_frames(s->block_length)) return false;
-	*content = (struct http2_content){.batch = s->response->batch, .to = block, .length = s->block_length, .stream = s};
+	*content = (struct http2_piece){.batch = s->response->batch, .to = block, .length = s->block_length, .stream = s};
 	if (s->block_length) return true;
 	content->to = out->at + FRAME_HEADER;
 	content->length =
@@ -399,7 +399,7 @@ static void write_data(struct http2 *h, struct stream *s, size_t length, struct 
 	if (s->priority.incremental) stream_set_priority(h, s, s->priority); /* behind the others */
 }
 
-void stream_write(struct http2 *h, const struct http2_content *content, ssize_t length, struct http2_output *out) {
+void stream_write(struct http2 *h, const struct http2_piece *content, ssize_t length, struct http2_output *out) {
 	struct stream *s = content->stream;
 	h->progress = true;
 	if (length == -1) { /* the file has become shorter */

@@ -104,8 +104,8 @@ void stream_note_reset(struct http2 *h, uint32_t id);
 
 void stream_set_priority(struct http2 *h, struct stream *s, struct priority priority);
 
-/* Logs the request (499 if its response still waits) and frees the stream. */
-void stream_free(struct http2 *h, struct stream *s);
+/* Writes the line of the access log (with 499 for a request that still waits) and frees the stream. */
+void stream_close(struct http2 *h, struct stream *s);
 
 /* Returns how the session's requests come. */
 struct connection_info stream_connection_info(const struct http2 *h);
@@ -137,8 +137,8 @@ void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out
 /* What http2_waits(), http2_sendable(), http2_next() and http2_write() do. */
 bool stream_waits(const struct http2 *h);
 bool stream_sendable(const struct http2 *h);
-bool stream_next(struct http2 *h, struct http2_content *content, const struct http2_output *out);
-void stream_write(struct http2 *h, const struct http2_content *content, ssize_t length, struct http2_output *out);
+bool stream_next(struct http2 *h, struct http2_piece *content, const struct http2_output *out);
+void stream_write(struct http2 *h, const struct http2_piece *content, ssize_t length, struct http2_output *out);
 
 /* Appends a frame. If there is no room for it, the session fails. */
 void http2_output_frame(struct http2 *h, struct http2_output *out, enum frame_type type, unsigned flags,

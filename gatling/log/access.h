@@ -28,7 +28,7 @@ struct access {
 	struct slice host, referer, user_agent;
 	struct slice user; /* the authenticated user */
 	int status;
-	uint64_t bytes; /* of content */
+	uint64_t bytes; /* of the whole content, also if less was sent */
 };
 
 /* Returns the entry of a request, as far as it was understood; NULL: nothing was. user, status and bytes stay empty. */

@@ -208,7 +208,7 @@ static void answer_file(const struct exchange *x) {
 
 /* A large file has no entity-tag until it has been hashed, which begins with the first request for it. A request waits
  * for that if it is done soon, or if the request depends on the entity-tag. */
-static bool waits_for_etag(struct exchange *x, struct resource *resource, enum coding coding) {
+static bool wait_for_etag(struct exchange *x, struct resource *resource, enum coding coding) {
 	struct job *job = cache_hash(x->content->cache, resource, coding, precondition_wants_etag(x->request));
 	if (!job || !x->arrival->patient) return false;
 	wait_for(x, job);
@@ -225,7 +225,7 @@ static struct representation *choose_coding(struct exchange *x, struct resource 
 		return NULL;
 	}
 	if (resource->available >> coding & 1) return resource->representation[coding];
-	if (waits_for_etag(x, resource, coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP)) return NULL;
+	if (wait_for_etag(x, resource, coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP)) return NULL;
 	struct job *job = x->arrival->patient ? cache_convert(x->content->cache, resource, (enum coding)coding) : NULL;
 	coding = coding_choose(&weights, resource->available);
 	if (job) wait_for(x, job);
@@ -236,7 +236,7 @@ static struct representation *choose_coding(struct exchange *x, struct resource 
 static struct representation *choose(struct exchange *x, struct resource *r) {
 	bool one = (r->available | r->producible) == 1U << CODING_IDENTITY;
 	struct representation *f = one ? r->representation[CODING_IDENTITY] : choose_coding(x, r);
-	return f && !f->validators.etag.at && waits_for_etag(x, r, f->coding) ? NULL : f;
+	return f && !f->validators.etag.at && wait_for_etag(x, r, f->coding) ? NULL : f;
 }
 
 /* Answers with the file at x->path up to a NUL at end, with the status 200 or that of a rule. 0; or an errno, and there

@@ -225,7 +225,8 @@ static const char *type_of(const struct cache_entry *e) {
 }
 
 /* Writes the fields of all representations. missed: one could not be opened. */
-static int write_fields(const struct cache *c, struct cache_entry *e, const struct header_set *headers, bool missed) {
+static int write_all_fields(const struct cache *c, struct cache_entry *e, const struct header_set *headers,
+							bool missed) {
 	struct resource *r = &e->resource;
 	struct field_options o = {.type = type_of(e), .headers = headers, .stands_in = e->stands_in, .error = e->error};
 	int error = 0;
@@ -256,7 +257,7 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 	for (int i = 0; i < CODINGS; i++) e->recent |= e->version[i].mode && file_version_recent(&e->version[i], now);
 	e->recent |= missed;
 	basic_auth_realms(c->options.auth, e->path, e->resource.realm);
-	return write_fields(c, e, headers, missed);
+	return write_all_fields(c, e, headers, missed);
 }
 
 static int entry_new(struct cache *c, const struct lookup *l, struct cache_entry **result) {

@@ -210,7 +210,7 @@ static char *put_vary(char *at, const struct field_options *o) {
 	return text_copy(at, SLICE("\r\n"));
 }
 
-static char *put_owner(char *at, const struct field_options *o) {
+static char *put_always(char *at, const struct field_options *o) {
 	const struct header_item *own = find_header(o->headers, "Cache-Control");
 	bool overruled = own && o->stands_in && (o->error || freshness_page(o->type)) && header_lasts(own);
 	at = put_vary(at, o);
@@ -244,8 +244,8 @@ static int write_fields(struct representation *f, const struct field_options *o)
 	at = o ? put_type(at, f, o) : text_copy(at, type_lines(origin));
 	f->validators_at = (size_t)(at - text);
 	at = put_validators(at, f);
-	f->owner_at = (size_t)(at - text);
-	at = o ? put_owner(at, o) : text_copy(at, slice_rest(origin->fields, origin->owner_at));
+	f->always_at = (size_t)(at - text);
+	at = o ? put_always(at, o) : text_copy(at, slice_rest(origin->fields, origin->always_at));
 	f->fields = (struct slice){.at = text, .length = (size_t)(at - text)};
 	f->block = (struct slice){.at = text + room, .length = hpack_fields(f->fields, text + room)};
 	return 0;

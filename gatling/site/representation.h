@@ -32,12 +32,13 @@ struct representation {
 	enum coding coding;
 	struct slice type;            /* the value of Content-Type */
 	struct validators validators; /* a large file has no entity-tag until it is hashed */
-	/* The field lines, each with its CRLF, in four parts: Content-Length; Content-Encoding, Content-Type and
-	 * NOSNIFF_LINE; Accept-Ranges, ETag and Last-Modified; Vary, Cache-Control and the owner's. */
+	/* The field lines, each with its CRLF, in four parts, because some statuses leave parts out: Content-Length (not
+	 * with 304 and 206); Content-Encoding, Content-Type and NOSNIFF_LINE (not with 304 and a 206 of several ranges);
+	 * Accept-Ranges, ETag and Last-Modified (not with error pages); Vary, Cache-Control and the owner's (always). */
 	struct slice fields;
-	struct slice block;                      /* the same as a header block of HPACK */
-	size_t type_at, validators_at, owner_at; /* where the second, third and fourth part start */
-	struct file_version version;             /* of the file that was loaded */
+	struct slice block;                       /* the same as a header block of HPACK */
+	size_t type_at, validators_at, always_at; /* where the second, third and fourth part start */
+	struct file_version version;              /* of the file that was loaded */
 	/* for representation.c: */
 	unsigned references;
 	size_t *account;               /* counts its memory; NULL: nothing does */
@@ -48,13 +49,14 @@ struct representation {
 	size_t text_size; /* bytes of memory of fields and block, which are in one piece */
 };
 
-/* Determine the fields of a representation, besides the file itself. */
+/* What the fields of a representation depend on, besides the file itself. cache.c fills it in: the path is known there.
+ */
 struct field_options {
-	const char *type; /* by its name */
+	const char *type; /* the server's media type; the owner's comes first */
 	enum coding coding;
 	bool varies;                      /* the response depends on Accept-Encoding */
 	struct slice cache_control;       /* absent: none */
-	const struct header_set *headers; /* of the owner, which take precedence; NULL: none */
+	const struct header_set *headers; /* of the owner, instead of the server's own; NULL: none */
 	/* The file is sent for another path, as an error or not: the owner's Cache-Control for that path, if it is long,
 	 * does not apply to an error or a page. */
 	bool stands_in, error;
@@ -73,7 +75,7 @@ void representation_release(void *file);
  * descriptor. */
 int representation_load(int fd, struct slice path, unsigned *open, struct representation **file);
 
-/* Writes the fields, before the first response. Returns 0 or ENOMEM. */
+/* Writes fields and block, once, after representation_load(). Returns 0 or ENOMEM. */
 int representation_write_fields(struct representation *file, const struct field_options *options);
 
 /* Return the representation in another coding, with the same fields except those of the coding. NULL: ENOMEM. The

@@ -166,7 +166,7 @@ static char *put_representation_fields(char *at, const struct response *r, uint6
 		at = text_copy(at, slice_rest(f->fields, f->type_at));
 	} else if (r->status != 200) { /* without validators, which would be taken for those of the requested path */
 		at = text_copy(at, slice_first(f->fields, f->validators_at));
-		at = text_copy(at, slice_rest(f->fields, f->owner_at));
+		at = text_copy(at, slice_rest(f->fields, f->always_at));
 	} else {
 		at = text_copy(at, f->fields);
 	}

@@ -1,7 +1,7 @@
 /* tls.h - TLS as a filter between a connection and io/. OpenSSL makes handshakes and records; the bytes go through io/,
  * so that each event mechanism carries them. If the kernel encrypts records (kTLS), the batch goes to the socket as it
- * is, and files by sendfile; otherwise files are read into the plaintext of records of up to 16 KB, and several records
- * go into one send.
+ * is, and the files of HTTP/1.1 by sendfile; otherwise files are read into the plaintext of records of up to 16 KB, and
+ * several records go into one send.
  *
  * An idle connection owns only its SSL: input and encrypted output are in buffers of the worker, and a connection keeps
  * only the output that its socket does not take. */

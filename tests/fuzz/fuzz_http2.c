@@ -89,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 		require(used <= kept);
 		memmove(input, input + used, kept - used);
 		kept -= used;
-		struct http2_content content;
+		struct http2_piece content;
 		while (!blocked && http2_next(h, &content, &out)) {
 			ssize_t n = iob_take(loop, fd, content.batch, content.to, content.length);
 			if (n == -1 && errno == EAGAIN) break;

@@ -11,7 +11,7 @@
  *
  * In a value, ":name" and ":splat" of its pattern are replaced with what they have matched, percent-encoded except for
  * letters, digits and "-._~/", so that a client cannot add syntax to the value. Every other ':' is itself. Content-Type
- * and X-Content-Type-Options, which depend on the file alone, may not contain them. */
+ * and X-Content-Type-Options, which describe the bytes that are sent, may not contain them. */
 #ifndef GATLING_SITE_RULES_HEADER_RULES_H
 #define GATLING_SITE_RULES_HEADER_RULES_H
 
@@ -26,7 +26,8 @@ enum {
 	HEADER_SETS_BYTES_MAX = 4 * 1024 * 1024 /* the memory that they take */
 };
 
-/* A field of a set. It comes before the server's own field of that name: representation.c asks for it first. */
+/* A field of a set. It replaces the server's own field of that name, if that is written with find_header() in
+ * representation.c. */
 struct header_item {
 	struct slice name, value; /* the name as it is written first */
 	bool detach; /* there is no value here: the field is removed, or its line is in header_rules_filled() */
