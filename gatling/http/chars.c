@@ -39,3 +39,9 @@ size_t chars_text(const char *at, size_t length) {
 	while (n < length && char_is(at[n], CHAR_TEXT)) n++;
 	return n;
 }
+
+bool chars_all(struct slice text, enum char_class class) {
+	size_t n = 0;
+	while (n < text.length && char_is(text.at[n], class)) n++;
+	return n > 0 && n == text.length;
+}

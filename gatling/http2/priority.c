@@ -2,6 +2,7 @@
  * booleans. */
 #include "gatling/http2/priority.h"
 
+#include "gatling/base/text.h"
 #include "gatling/http/chars.h"
 
 enum { INTEGER_DIGITS = 15, DECIMAL_DIGITS = 12, FRACTION_DIGITS = 3, URGENCY_MAX = 7 };
@@ -23,14 +24,13 @@ static void skip_blanks(struct slice *s, const char *blanks) {
 	while (s->length && s->at[0] && strchr(blanks, s->at[0])) slice_drop(s, 1);
 }
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 static bool is_alpha(char c) { return is_lower(c) || (c >= 'A' && c <= 'Z'); }
 
 static bool take_key(struct slice *s, struct slice *key) {
 	*key = (struct slice){.at = s->at, .length = 0};
 	if (!is_lower(peek(s)) && peek(s) != '*') return false;
-	while (s->length && (is_lower(s->at[0]) || is_digit(s->at[0]) || (s->at[0] && strchr("_-.*", s->at[0])))) {
+	while (s->length && (is_lower(s->at[0]) || text_is_digit(s->at[0]) || (s->at[0] && strchr("_-.*", s->at[0])))) {
 		slice_drop(s, 1);
 		key->length++;
 	}
@@ -42,13 +42,13 @@ static bool take_number(struct slice *s, struct item *item) {
 	bool negative = take(s, '-');
 	size_t digits = 0, fraction = 0;
 	int64_t value = 0;
-	for (; is_digit(peek(s)) && digits <= INTEGER_DIGITS; slice_drop(s, 1), digits++)
+	for (; text_is_digit(peek(s)) && digits <= INTEGER_DIGITS; slice_drop(s, 1), digits++)
 		value = value * 10 + (s->at[0] - '0');
 	if (!digits || digits > INTEGER_DIGITS) return false;
 	*item = (struct item){.type = ITEM_INTEGER, .value = negative ? -value : value};
 	if (!take(s, '.')) return true;
 	item->type = ITEM_OTHER;
-	for (; is_digit(peek(s)); slice_drop(s, 1)) fraction++;
+	for (; text_is_digit(peek(s)); slice_drop(s, 1)) fraction++;
 	return digits <= DECIMAL_DIGITS && fraction > 0 && fraction <= FRACTION_DIGITS;
 }
 
@@ -66,7 +66,7 @@ static bool take_string(struct slice *s) {
 
 static bool take_bytes(struct slice *s) {
 	slice_drop(s, 1);
-	while (is_alpha(peek(s)) || is_digit(peek(s)) || (peek(s) && strchr("+/=", peek(s)))) slice_drop(s, 1);
+	while (is_alpha(peek(s)) || text_is_digit(peek(s)) || (peek(s) && strchr("+/=", peek(s)))) slice_drop(s, 1);
 	return take(s, ':');
 }
 
@@ -80,7 +80,7 @@ static bool take_boolean(struct slice *s, struct item *item) {
 static bool take_bare_item(struct slice *s, struct item *item) {
 	char c = peek(s);
 	*item = (struct item){.type = ITEM_OTHER};
-	if (c == '-' || is_digit(c)) return take_number(s, item);
+	if (c == '-' || text_is_digit(c)) return take_number(s, item);
 	if (c == '?') return take_boolean(s, item);
 	if (c == '"') return take_string(s);
 	if (c == ':') return take_bytes(s);

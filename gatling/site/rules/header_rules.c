@@ -63,12 +63,6 @@ static bool is_servers_own(struct slice name) {
 	return slice_starts_nocase(name, SLICE("Proxy-"));
 }
 
-static bool is_token(struct slice s) {
-	size_t n = 0;
-	while (n < s.length && char_is(s.at[n], CHAR_TOKEN)) n++;
-	return n > 0 && n == s.length;
-}
-
 /* Returns the first name in the value that the pattern has, or an empty slice. */
 static struct slice name_in(struct slice value, const struct pattern *pattern) {
 	for (; value.length; slice_drop(&value, 1)) {
@@ -84,7 +78,8 @@ static bool describes_content(struct slice name) {
 
 static bool check_field(const struct header_field *f, const struct pattern *pattern, struct rules_error *error) {
 	unsigned line = error->line;
-	if (!is_token(f->name)) return rules_fail(error, line, "'%.*s' is not a field name", RULES_SHOWN(f->name));
+	if (!chars_all(f->name, CHAR_TOKEN))
+		return rules_fail(error, line, "'%.*s' is not a field name", RULES_SHOWN(f->name));
 	if (f->detach && slice_equal_nocase(f->name, SLICE("Server"))) return true;
 	if (slice_equal_nocase(f->name, SLICE("Content-Encoding")))
 		return rules_fail(error, line, "the server sets it for NAME.gz, NAME.br and NAME.zst: remove this line");

@@ -58,12 +58,6 @@ static void add(struct text *t, struct slice s, enum kind kind) {
 	}
 }
 
-static bool is_host_text(struct slice s) {
-	size_t n = 0;
-	while (n < s.length && char_is(s.at[n], CHAR_HOST)) n++;
-	return n > 0 && n == s.length;
-}
-
 /* Adds a part of the target with its names replaced. */
 static bool add_part(struct text *t, const struct redirect_filling *f, struct slice part) {
 	bool in_host = part.at == f->target.authority.at, encoded;
@@ -72,7 +66,7 @@ static bool add_part(struct text *t, const struct redirect_filling *f, struct sl
 		add(t, pattern_next_name(&part, &name), TEXT);
 		if (!name.length) break;
 		struct slice value = f->find(f->context, name, &encoded);
-		if (in_host && !is_host_text(value)) return false;
+		if (in_host && !chars_all(value, CHAR_HOST)) return false;
 		add(t, value, encoded ? VALUE : OCTETS);
 	}
 	return true;
