@@ -3,7 +3,6 @@
 #include "gatling/site/basic_auth.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -15,7 +14,7 @@
 #include "gatling/base/text.h"
 #include "gatling/site/rules/text_file.h"
 #include "gatling/http/chars.h"
-#include "gatling/site/attempts.h"
+#include "gatling/site/address_table.h"
 #include "gatling/site/rules/rules.h"
 
 static const char unreadable[] = "this cannot be read, so access is denied";
@@ -54,7 +53,7 @@ struct auth_file {
 struct password_check {
 	struct job job;
 	struct basic_auth *auth;
-	struct peer address; /* attempts_address() of the client */
+	uint64_t network; /* of the client (address_table.h) */
 	unsigned char digest[DIGEST];
 	char *hash;
 	bool right;        /* the password matches the hash */
@@ -305,12 +304,21 @@ static void drop_unwanted(struct basic_auth *auth) {
 	}
 }
 
+/* Counted for all workers together. */
+static struct address_entry attempt_entries[AUTH_ADDRESSES / ADDRESS_WAYS][ADDRESS_WAYS];
+static struct address_table attempt_table = {.set = attempt_entries, .sets = AUTH_ADDRESSES / ADDRESS_WAYS};
+static const struct address_rate attempt_rate = {.interval_ns = AUTH_ATTEMPT_MS * ADDRESS_NS_PER_MS, .burst = AUTH_ATTEMPTS};
+
+static int64_t attempts_used(const struct basic_auth *auth, uint64_t network) {
+	return address_used(&attempt_table, network, attempt_rate, auth->now_ms * ADDRESS_NS_PER_MS);
+}
+
 /* Returns the link to the waiting check of the address with the most attempts, over *attempts; or with the fewest, and
  * then the oldest of them. Updates *attempts. */
-static struct password_check **choose_check(struct basic_auth *auth, bool most, unsigned *attempts) {
+static struct password_check **choose_check(struct basic_auth *auth, bool most, int64_t *attempts) {
 	struct password_check **chosen = NULL;
 	for (struct password_check **link = &auth->checking; *link; link = &(*link)->next) {
-		unsigned used = attempts_used(&(*link)->address, auth->now_ms);
+		int64_t used = attempts_used(auth, (*link)->network);
 		if (*link == auth->running || (most ? used <= *attempts : used > *attempts)) continue;
 		chosen = link;
 		*attempts = used;
@@ -321,15 +329,15 @@ static struct password_check **choose_check(struct basic_auth *auth, bool most, 
 /* Starts the next check, if none is running: that of the address with the fewest attempts, so that guesses wait for
  * other passwords. */
 static void start_next(struct basic_auth *auth) {
-	unsigned attempts = UINT_MAX;
+	int64_t attempts = INT64_MAX;
 	struct password_check **next = auth->running ? NULL : choose_check(auth, false, &attempts);
 	if (next && jobs_add(auth->jobs, &(*next)->job)) auth->running = *next; /* else it starts with the next check */
 }
 
 /* Makes room for a check of an address by dropping one of the address with the most attempts. Returns false if none has
  * more than this address. */
-static bool make_place(struct basic_auth *auth, const struct peer *address) {
-	unsigned attempts = attempts_used(address, auth->now_ms) + 1; /* with this one */
+static bool make_place(struct basic_auth *auth, uint64_t network) {
+	int64_t attempts = attempts_used(auth, network) + 1; /* with this one */
 	struct password_check **worst = choose_check(auth, true, &attempts);
 	if (!worst) return false;
 	struct password_check *c = *worst;
@@ -351,7 +359,7 @@ static void password_checked(struct job *job) {
 	bool right = c->right && !c->unknown_user;
 	if (job->ran && right) {
 		memcpy(place_of(auth->right, AUTH_KNOWN, c->digest), c->digest, DIGEST);
-		attempts_give_back(&c->address);
+		address_give_back(&attempt_table, c->network, attempt_rate);
 	} else if (job->ran) {
 		memcpy(place_of(auth->wrong, AUTH_WRONG, c->digest), c->digest, DIGEST);
 	}
@@ -367,13 +375,13 @@ static const struct auth_user *find_user(const struct realm *realm, const char *
 }
 
 static struct password_check *add_check(struct basic_auth *auth, const struct realm *realm, const char *password,
-										const unsigned char *digest, const struct peer *peer) {
+										const unsigned char *digest, uint64_t network) {
 	const struct auth_user *user = find_user(realm, auth->user);
 	struct password_check *c = calloc(1, sizeof *c);
 	if (!c) return NULL;
 	c->job = (struct job){.run = check_password, .finish = password_checked};
 	c->auth = auth;
-	c->address = attempts_address(peer);
+	c->network = network;
 	c->unknown_user = !user;
 	memcpy(c->digest, digest, DIGEST);
 	memcpy(c->password, password, strlen(password) + 1);
@@ -401,7 +409,7 @@ static enum auth_result require(struct basic_auth *auth, const struct realm *rea
 enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, const struct request *r,
 								  const struct peer *peer, bool may_wait, int64_t now_ms, struct auth_answer *a) {
 	unsigned char digest[DIGEST];
-	struct peer address = attempts_address(peer);
+	uint64_t network = address_network(peer);
 	*a = (struct auth_answer){0};
 	auth->now_ms = now_ms;
 	if (!realm->text) return realm == &auth->unavailable ? AUTH_BUSY : AUTH_FORBIDDEN;
@@ -420,16 +428,16 @@ enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, 
 	struct password_check *c = NULL;
 	unsigned checks = 0, of_address = 0;
 	for (struct password_check *other = auth->checking; other; other = other->next, checks++) {
-		of_address += memcmp(&other->address, &address, sizeof address) == 0;
+		of_address += other->network == network;
 		if (CRYPTO_memcmp(other->digest, digest, DIGEST) == 0) c = other;
 	}
 	if (!may_wait || (!c && of_address >= AUTH_CHECKS_EACH)) return AUTH_BUSY;
-	if (!c && checks >= AUTH_CHECKS && !make_place(auth, &address)) return AUTH_BUSY;
-	if (!c && !attempts_take(peer, now_ms)) {
+	if (!c && checks >= AUTH_CHECKS && !make_place(auth, network)) return AUTH_BUSY;
+	if (!c && !address_take(&attempt_table, network, attempt_rate, now_ms * ADDRESS_NS_PER_MS)) {
 		a->lines = SLICE("Retry-After: 3\r\n");
 		return AUTH_LIMITED;
 	}
-	if (!c && !(c = add_check(auth, realm, password, digest, peer))) return AUTH_BUSY;
+	if (!c && !(c = add_check(auth, realm, password, digest, network))) return AUTH_BUSY;
 	start_next(auth);
 	a->job = &c->job;
 	if (auth->running) return AUTH_PENDING;

@@ -1,0 +1,50 @@
+/* address_table.h - what is counted of client addresses: tokens that they have used up, and what they hold now. An IPv6
+ * /64 counts as one address, since a client usually has all of it (RFC 6177). Tables are of fixed size: if there is no
+ * place for an address, it takes that of one that holds nothing and has used least, or it is not counted. Thread-safe,
+ * with locks that tables share. */
+#ifndef GATLING_SITE_ADDRESS_TABLE_H
+#define GATLING_SITE_ADDRESS_TABLE_H
+
+#include "gatling/base/peer.h"
+
+enum { ADDRESS_WAYS = 8 }; /* places that an address may have */
+#define ADDRESS_NS_PER_MS INT64_C(1000000) /* of the clock here, in one of those that count milliseconds */
+
+enum address_held { ADDRESS_CONNECTIONS, ADDRESS_REQUESTS, ADDRESS_HELD };
+
+/* 24 bytes for an address. */
+struct address_entry {
+	uint64_t network; /* see address_network() */
+	int64_t full_ns;  /* when it will have regained all tokens */
+	uint32_t held[ADDRESS_HELD];
+};
+
+/* sets * ADDRESS_WAYS entries, all zero at first. */
+struct address_table {
+	struct address_entry (*set)[ADDRESS_WAYS];
+	unsigned sets;
+};
+
+/* A token bucket: a token comes back every interval_ns, up to `burst` of them. */
+struct address_rate {
+	int64_t interval_ns;
+	int64_t burst;
+};
+
+/* Returns the upper half of an IPv6 address, or an IPv4 address below 0xffff. */
+uint64_t address_network(const struct peer *peer);
+
+/* Takes a token. Returns false if there is none left. now_ns is of the monotonic clock. */
+bool address_take(struct address_table *table, uint64_t network, struct address_rate rate, int64_t now_ns);
+
+/* Gives it back. */
+void address_give_back(struct address_table *table, uint64_t network, struct address_rate rate);
+
+/* Returns how many tokens the address has used and not regained. */
+int64_t address_used(struct address_table *table, uint64_t network, struct address_rate rate, int64_t now_ns);
+
+/* Counts one more thing that the address holds, if it holds fewer than `most`. Returns whether it may hold it. */
+bool address_hold(struct address_table *table, uint64_t network, enum address_held what, unsigned most);
+void address_release(struct address_table *table, uint64_t network, enum address_held what, unsigned count);
+
+#endif
