@@ -27,6 +27,7 @@ enum { TIMEOUT_S = 23, HEAD_TIMEOUT_S = 10 };
 enum { CLIENT_MEMORY_MIN = 2 * BUDGET_CONNECTION };
 enum { GZIP_CACHE = 64 * 1024 * 1024 }; /* bytes */
 #define SIZE_LIMIT (UINT64_C(1) << 40)
+enum { CONNECTIONS_MAX = 100000000 };
 enum { HSTS_MAX_S = 10 * 365 * 24 * 60 * 60 };
 
 static const char help[] = "usage: gatling [options] [DIR]\n"
@@ -49,6 +50,15 @@ static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "      --client-memory SIZE\n"
 						   "                        memory that each worker keeps for its clients\n"
 						   "                        (default: 64M)\n"
+						   "      --connections N   connections of all workers together (default: as many\n"
+						   "                        as the limit of descriptors allows)\n"
+						   "      --rate N[:BURST]  requests a second; more are answered with 503\n"
+						   "      --address-rate N[:BURST]\n"
+						   "                        requests a second of each client address; 429\n"
+						   "      --address-requests N\n"
+						   "                        requests under way of each client address; 429\n"
+						   "      --address-connections N\n"
+						   "                        connections of each client address; 429\n"
 						   "  -d, --listings        list directories without index.html\n"
 						   "                        (default without -v)\n"
 						   "  -D, --no-listings     do not list directories\n"
@@ -123,6 +133,22 @@ static uint64_t size(const char *name, const char *text) {
 	return (uint64_t)value << shift;
 }
 
+/* Parses REQUESTS[:BURST], requests a second; without BURST, those of a second may come at once. 0: no limit. */
+static struct address_rate rate(const char *name, const char *text) {
+	char *end;
+	long requests = strtol(text, &end, 10), burst = requests;
+	bool valid = isdigit((unsigned char)*text) && requests <= LIMITS_RATE_MAX;
+	if (valid && *end == ':' && isdigit((unsigned char)end[1])) {
+		burst = strtol(end + 1, &end, 10);
+		valid = burst >= 1 && burst <= LIMITS_RATE_MAX;
+	}
+	if (!valid || *end)
+		refuse("%s takes a number of requests a second up to %d, and perhaps a burst, as 50:200, not '%s'", name,
+			   LIMITS_RATE_MAX, text);
+	if (!requests) return (struct address_rate){0};
+	return (struct address_rate){.interval_ns = INT64_C(1000000000) / requests, .burst = burst};
+}
+
 /* Returns a URL that a Location may begin with. */
 static const char *url(const char *text) {
 	size_t scheme = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
@@ -183,6 +209,11 @@ enum {
 	LONG_HEAD_TIMEOUT,
 	LONG_KEEPALIVE_TIMEOUT,
 	LONG_CLIENT_MEMORY,
+	LONG_CONNECTIONS,
+	LONG_ADDRESS_CONNECTIONS,
+	LONG_ADDRESS_REQUESTS,
+	LONG_RATE,
+	LONG_ADDRESS_RATE,
 	LONG_CHECK
 };
 
@@ -196,6 +227,11 @@ static const struct option long_options[] = {
 	{"head-timeout", required_argument, NULL, LONG_HEAD_TIMEOUT},
 	{"keepalive-timeout", required_argument, NULL, LONG_KEEPALIVE_TIMEOUT},
 	{"client-memory", required_argument, NULL, LONG_CLIENT_MEMORY},
+	{"connections", required_argument, NULL, LONG_CONNECTIONS},
+	{"address-connections", required_argument, NULL, LONG_ADDRESS_CONNECTIONS},
+	{"address-requests", required_argument, NULL, LONG_ADDRESS_REQUESTS},
+	{"rate", required_argument, NULL, LONG_RATE},
+	{"address-rate", required_argument, NULL, LONG_ADDRESS_RATE},
 	{"listings", no_argument, NULL, 'd'},
 	{"no-listings", no_argument, NULL, 'D'},
 	{"fallback", required_argument, NULL, 'r'},
@@ -272,6 +308,15 @@ void options_parse(struct options *o, int argc, char **argv) {
 			if (o->conn.client_memory < CLIENT_MEMORY_MIN)
 				refuse("--client-memory takes at least %d bytes", CLIENT_MEMORY_MIN);
 			break;
+		case LONG_CONNECTIONS: o->connections = (unsigned)number("--connections", optarg, 1, CONNECTIONS_MAX); break;
+		case LONG_ADDRESS_CONNECTIONS:
+			o->limits.address_connections = (unsigned)number("--address-connections", optarg, 0, LIMITS_COUNT_MAX);
+			break;
+		case LONG_ADDRESS_REQUESTS:
+			o->limits.address_requests = (unsigned)number("--address-requests", optarg, 0, LIMITS_COUNT_MAX);
+			break;
+		case LONG_RATE: o->limits.rate = rate("--rate", optarg); break;
+		case LONG_ADDRESS_RATE: o->limits.address_rate = rate("--address-rate", optarg); break;
 		case 'd': listings = 1; break;
 		case 'D': listings = 0; break;
 		case 'r': o->site.fallback = url(optarg); break;

@@ -8,6 +8,7 @@
 #include "gatling/conn/budget.h"
 #include "gatling/log/access.h"
 #include "gatling/site/content.h"
+#include "gatling/site/limits.h"
 #include "gatling/tls/certificate_files.h"
 
 enum { ADDRESSES_MAX = 64, WORKERS_MAX = 256, TIMEOUT_MAX_S = 24 * 60 * 60 };
@@ -19,7 +20,9 @@ struct options {
 	unsigned addresses;                 /* 0: all, IPv6 and IPv4 */
 	const char *user;                   /* NULL: do not change the user */
 	int workers;
+	unsigned connections; /* of all workers together; 0: as many as descriptors allow */
 	struct conn_options conn;
+	struct limits_options limits;
 	struct content_options site;
 	const char *mime; /* file of media types; NULL: none */
 	enum log_format log;

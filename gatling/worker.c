@@ -11,6 +11,7 @@
 #include "gatling/base/owfat.h"
 #include "gatling/base/platform.h"
 #include "gatling/conn/conn.h"
+#include "gatling/conn/refuse.h"
 #include "gatling/http/date.h"
 #include "gatling/http/hpack.h"
 #include "gatling/site/response_batch.h"
@@ -36,6 +37,9 @@ static int count_limits(struct worker *w, unsigned *cached, unsigned *open) {
 		return -1;
 	}
 	w->context.connections_max = most - taken;
+	unsigned part =
+		((unsigned)w->options->connections + (unsigned)w->options->workers - 1) / (unsigned)w->options->workers;
+	if (part && part < w->context.connections_max) w->context.connections_max = part;
 	return 0;
 }
 
@@ -51,9 +55,12 @@ static int start(struct worker *w) {
 	w->context.loop = io_loop_new();
 	w->context.options = &w->options->conn;
 	w->context.shed = &w->shed;
+	w->context.limits = w->limits;
 	w->context.batches = (struct batch_pool){.loop = w->context.loop, .log = w->log, .format = w->options->log};
-	w->context.http2 = (struct http2_context){
-		.content = &w->context.content, .batches = &w->context.batches, .memory_max = BUDGET_CONNECTION};
+	w->context.http2 = (struct http2_context){.content = &w->context.content,
+											  .batches = &w->context.batches,
+											  .limits = w->limits,
+											  .memory_max = BUDGET_CONNECTION};
 	if (!w->context.loop || content_open(&w->context.content, w->context.loop, w->root, &w->options->site,
 										 (unsigned)w->options->workers, cached, open) == -1)
 		return -1;
@@ -113,14 +120,19 @@ static bool accept_batch(struct worker *w, const struct listener *listener) {
 		!(has_waiting_client(listener) && shed_connections(&w->context, connections_to_close(w))))
 		error = EMFILE;
 	while (count < ACCEPT_BATCH && w->context.connections < w->context.connections_max && !error) {
-		struct sockaddr_storage peer = {0};
-		socklen_t length = sizeof peer;
-		int fd = io_accept(w->context.loop, listener->fd, (struct sockaddr *)&peer, &length);
+		struct sockaddr_storage address = {0};
+		socklen_t length = sizeof address;
+		int fd = io_accept(w->context.loop, listener->fd, (struct sockaddr *)&address, &length);
 		if (fd == -1) {
 			error = errno;
 			break;
 		}
-		if (conn_new(&w->context, fd, listener->port, listener->secure, (struct sockaddr *)&peer)) fresh[count++] = fd;
+		struct peer peer = peer_of((struct sockaddr *)&address);
+		if (!limits_take_connection(w->context.limits, &peer)) {
+			refuse_connection(&w->context, fd, listener->secure, 429);
+			continue;
+		}
+		if (conn_new(&w->context, fd, listener->port, listener->secure, &peer)) fresh[count++] = fd;
 		else error = ENOMEM;
 	}
 	/* without descriptors or memory another try at once would fail, too */

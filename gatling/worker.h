@@ -50,6 +50,7 @@ struct worker {
 	struct listener listener[LISTENERS_MAX];
 	unsigned listeners;
 	struct control control;
+	struct limits *limits;                  /* NULL: none */
 	struct log_lines *log;                  /* NULL: no log */
 	struct certificate_files *certificates; /* NULL: no TLS */
 	bool kernel_tls;

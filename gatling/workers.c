@@ -27,6 +27,7 @@ struct workers {
 	atomic_int running;
 	atomic_bool failed;
 	pthread_t main_thread;
+	struct limits limits;
 };
 
 static int member_new(struct workers *workers, const struct options *o) {
@@ -35,6 +36,7 @@ static int member_new(struct workers *workers, const struct options *o) {
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == -1) return -1;
 	workers->member[workers->count++] = (struct worker_thread){.workers = workers, .worker = w, .control = pair[0]};
 	w->options = o;
+	w->limits = workers->limits.table.set ? &workers->limits : NULL;
 	w->control = (struct control){.kind = COOKIE_CONTROL, .fd = pair[1]};
 	return fcntl(pair[1], F_SETFL, O_NONBLOCK);
 }
@@ -44,7 +46,7 @@ struct workers *workers_new(const struct options *o) {
 	if (!workers) return NULL;
 	workers->worker = calloc((size_t)o->workers, sizeof *workers->worker);
 	workers->member = calloc((size_t)o->workers, sizeof *workers->member);
-	bool failed = !workers->worker || !workers->member;
+	bool failed = !workers->worker || !workers->member || limits_open(&workers->limits, &o->limits) == -1;
 	while (!failed && workers->count < o->workers) failed = member_new(workers, o) == -1;
 	if (!failed) return workers;
 	int error = errno;
@@ -57,6 +59,7 @@ void workers_free(struct workers *workers) {
 	if (!workers) return;
 	for (int i = 0; i < workers->started; i++) pthread_join(workers->member[i].thread, NULL);
 	for (int i = 0; i < workers->count; i++) close(workers->member[i].control);
+	limits_close(&workers->limits);
 	free(workers->worker);
 	free(workers->member);
 	free(workers);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "gatling/base/hash.h"
 
@@ -35,6 +36,13 @@ bool notice(uint64_t state, const char *format, ...) {
 	if (checks) printf("%s\n", text);
 	else fprintf(stderr, "gatling: %s\n", text);
 	return true;
+}
+
+bool notice_due(notice_time *next) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	long long due = atomic_load(next);
+	return now.tv_sec >= due && atomic_compare_exchange_strong(next, &due, now.tv_sec + NOTICE_AGAIN_S);
 }
 
 int notice_cannot(const char *action, const char *name, const char *reason) {

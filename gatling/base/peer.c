@@ -9,6 +9,11 @@ static const unsigned char mapped[PEER_IPV4_AT] = {[10] = 0xff, [11] = 0xff};
 
 bool peer_is_ipv4(const struct peer *peer) { return memcmp(peer->address.s6_addr, mapped, sizeof mapped) == 0; }
 
+bool peer_is_local(const struct peer *peer) {
+	static const struct peer local;
+	return memcmp(peer, &local, sizeof local) == 0;
+}
+
 struct peer peer_of(const struct sockaddr *address) {
 	struct peer peer = {0};
 	if (address->sa_family == AF_INET6) {
@@ -22,8 +27,7 @@ struct peer peer_of(const struct sockaddr *address) {
 
 size_t peer_format(char *out, const struct peer *peer) {
 	const unsigned char *a = peer->address.s6_addr;
-	static const unsigned char none[16];
-	if (memcmp(a, none, sizeof none) == 0) return fmt_str(out, "unix:");
+	if (peer_is_local(peer)) return fmt_str(out, "unix:");
 	if (peer_is_ipv4(peer)) return fmt_ip4(out, (const char *)a + PEER_IPV4_AT);
 	inet_ntop(AF_INET6, a, out, PEER_MAX);
 	return strlen(out);

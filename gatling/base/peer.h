@@ -18,6 +18,9 @@ struct peer peer_of(const struct sockaddr *address);
 enum { PEER_IPV4_AT = 12 };
 bool peer_is_ipv4(const struct peer *peer);
 
+/* Returns whether it is a unix socket. */
+bool peer_is_local(const struct peer *peer);
+
 /* Writes the address as text, "unix:" for a unix socket, to out (PEER_MAX bytes). Returns the bytes written. */
 enum { PEER_MAX = 64 };
 size_t peer_format(char *out, const struct peer *peer);

@@ -9,10 +9,11 @@
 #include "gatling/conn/conn_state.h"
 #include "gatling/http2/http2.h"
 
-struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure, const struct sockaddr *peer) {
+struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure, const struct peer *peer) {
 	struct conn *c = calloc(1, sizeof *c);
 	if (!c || io_fd(w->loop, fd, c) == -1) {
 		free(c);
+		limits_return_connection(w->limits, peer);
 		close(fd);
 		return NULL;
 	}
@@ -20,7 +21,7 @@ struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure
 	c->fd = fd;
 	c->context = w;
 	c->port = (uint16_t)port;
-	c->peer = peer_of(peer);
+	c->peer = *peer;
 	c->state = secure ? CONN_HANDSHAKE : CONN_IDLE;
 	w->connections++;
 	return c;
@@ -32,6 +33,8 @@ void conn_close(struct conn_context *w, struct conn *c) {
 		conn_return_batch(c);
 	}
 	if (c->tls) tls_close(c->tls);
+	limits_return_requests(w->limits, &c->peer, c->requests);
+	limits_return_connection(w->limits, &c->peer);
 	tls_free(c->tls);
 	http2_free(c->http2);
 	waiting_request_free(c->waiting);

@@ -8,9 +8,10 @@
 
 struct conn;
 
-/* Makes a connection of the accepted, non-blocking descriptor fd, which it owns from then on. port is the port that it
+/* Makes a connection of the accepted, non-blocking descriptor fd, which it owns from then on. limits_take_connection()
+ * has counted it. port is the port that it
  * came in on, 0 for a unix socket; secure: it speaks TLS. NULL (ENOMEM): fd has been closed. */
-struct conn *conn_new(struct conn_context *context, int fd, unsigned port, bool secure, const struct sockaddr *peer);
+struct conn *conn_new(struct conn_context *context, int fd, unsigned port, bool secure, const struct peer *peer);
 
 /* Handle what the loop reports: the descriptor can be read, can be written, or is past its deadline. Each of them may
  * free the connection. */

@@ -6,6 +6,7 @@
 #include "gatling/conn/budget.h"
 #include "gatling/http2/http2.h"
 #include "gatling/site/content.h"
+#include "gatling/site/limits.h"
 #include "gatling/site/response_batch.h"
 #include "gatling/tls/tls.h"
 #include "io/io.h"
@@ -30,6 +31,7 @@ struct conn_context {
 	const struct conn_options *options;
 	struct content content;
 	struct batch_pool batches;
+	struct limits *limits; /* of the process */
 	struct http2_context http2;
 	struct tls_worker *tls; /* NULL: no TLS */
 	bool draining;          /* no further requests are taken */

@@ -72,6 +72,23 @@ static struct slice local_host(const struct conn *c, char *text) {
 	return address.ss_family != AF_UNIX && host_valid(host) ? host : (struct slice){0};
 }
 
+/* Counts the request at the front of the input, once. Returns whether it is within the limits; otherwise *r refuses it.
+ */
+static bool admit(struct conn *c, struct response *r) {
+	if (c->admitted || !c->context->limits) return true;
+	int status = limits_take_request(c->context->limits, &c->peer, io_now_ns(c->context->loop));
+	if (status) response_status(r, status);
+	c->admitted = !status;
+	c->requests += !status;
+	return !status;
+}
+
+/* Gives back the requests that have been answered. */
+static void return_requests(struct conn *c) {
+	limits_return_requests(c->context->limits, &c->peer, c->requests);
+	c->requests = 0;
+}
+
 /* Decides the answer to a request. waiting: it has waited for a job. false: it has to wait for one (r->job). */
 static bool decide(const struct conn *c, const struct request *q, struct waiting_request *waiting, struct response *r) {
 	const struct content *content = &c->context->content;
@@ -121,10 +138,11 @@ static enum conn_state take_request(struct conn *c, struct conn_run *run) {
 	if (n == 0) return CONN_HEAD;
 	/* the answer to a request with a body waits for the body: those before it must not */
 	if (q.framing != BODY_NONE && c->responses->responses) return CONN_WRITE;
-	bool decided = decide(c, &q, NULL, &r);
+	bool decided = !admit(c, &r) || decide(c, &q, NULL, &r);
 	if (!decided && c->responses->responses) return CONN_WRITE;
 	run->input = slice_rest(run->input, (size_t)n);
 	c->begun = true;
+	c->admitted = false;
 	if (decided) return respond_to(c, run, &q, &r);
 	c->waiting = waiting_request_new(&q, r.job, c->responses->started_ns);
 	return c->waiting ? CONN_JOB : CONN_CLOSED;
@@ -205,6 +223,7 @@ enum conn_state conn_http1_write(struct conn *c, struct conn_run *run) {
 	if (!run->resumed) w->at_once_ms = io_now(w->loop);
 	response_batch_log(&w->batches, c->responses);
 	conn_return_batch(c);
+	return_requests(c);
 	if (!c->ending) return CONN_IDLE;
 	return conn_end(c, c->ending == CONN_ENDING_LINGER || run->input.length || c->input);
 }

@@ -47,11 +47,13 @@ struct conn {
 	bool begun : 1;        /* a request has been read: the connection stays HTTP/1.1 */
 	bool head : 1;         /* CONN_BODY: the request is a HEAD */
 	bool frames_wait : 1;  /* CONN_HTTP2: frames wait for the socket, or for a file to be read */
+	bool admitted : 1;     /* HTTP/1.1: the request at the front of the input is within the limits */
 	bool input_ended : 1;  /* CONN_HTTP2: the client sends nothing more */
 	int fd;
 	struct conn_context *context;
 	struct peer peer;
 	uint16_t port;
+	uint8_t requests; /* HTTP/1.1: under way, as limits_take_request() has counted them */
 	union {
 		struct body body; /* of HTTP/1.1 */
 		struct {

@@ -2,11 +2,10 @@
  * for the next calls, and looks at each again before it is closed. */
 #include "gatling/conn/shed.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "gatling/base/notice.h"
 #include "gatling/conn/budget.h"
 #include "gatling/conn/conn.h"
 
@@ -56,19 +55,11 @@ static void walk(const struct conn_context *w, struct shed *s, int64_t (*rank)(c
 
 /* --- room for others --- */
 
-/* Whether it is time for a line. */
-static bool may_report(void) {
-	static atomic_llong next_s;
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	long long due = atomic_load(&next_s);
-	return now.tv_sec >= due && atomic_compare_exchange_strong(&next_s, &due, now.tv_sec + SHED_SAY_S);
-}
-
 static const char remedy[] = "more descriptors (ulimit -n) or workers (-j) make room for more";
 
 static void report(struct shed *s, const struct conn_context *w) {
-	if (!may_report()) return;
+	static notice_time next;
+	if (!notice_due(&next)) return;
 	fprintf(
 		stderr,
 		"gatling: a worker has %u of %u connections, and has closed %lu with an unfinished request or handshake and "
@@ -78,7 +69,8 @@ static void report(struct shed *s, const struct conn_context *w) {
 }
 
 void shed_say_full(struct conn_context *w) {
-	if (!may_report()) return;
+	static notice_time next;
+	if (!notice_due(&next)) return;
 	fprintf(stderr, "gatling: a worker has all of its %u connections, and none is idle: new ones wait; %s\n",
 			w->connections_max, remedy);
 }
@@ -116,6 +108,7 @@ unsigned shed_connections(struct conn_context *w, unsigned wanted) {
 
 void shed_memory(struct conn_context *w) {
 	static _Thread_local struct shed s;
+	static notice_time next;
 	const size_t most = w->options->client_memory;
 	unsigned gone = 0;
 	while (w->memory > most - most / BUDGET_RELIEF) {
@@ -124,7 +117,7 @@ void shed_memory(struct conn_context *w) {
 		for (unsigned i = 0; i < s.count && w->memory > most - most / BUDGET_RELIEF; i++, gone++)
 			conn_close_over_budget(w, conn_of(w, s.candidate[i].fd));
 	}
-	if (may_report())
+	if (notice_due(&next))
 		fprintf(stderr,
 				"gatling: more than %zu bytes were kept for the clients of a worker: closed the %u dearest "
 				"(--client-memory sets the limit)\n",

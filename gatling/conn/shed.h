@@ -11,8 +11,7 @@ enum {
 	SHED_IDLE_MS = 1000,   /* and a connection be idle for so long, before it is closed to make room */
 	SHED_BATCH = 64,       /* connections closed at a time */
 	SHED_CANDIDATES = 512, /* connections that one walk over all of them remembers */
-	SHED_WALK_MS = 100,    /* between two walks */
-	SHED_SAY_S = 60        /* between two lines on stderr, for all workers together */
+	SHED_WALK_MS = 100     /* between two walks */
 };
 
 struct conn_context;
@@ -30,7 +29,7 @@ struct shed {
 
 /* Closes up to `wanted` connections (SHED_BATCH at most), in this order: heads and handshakes older than SHED_HEAD_MS,
  * the oldest first; connections idle for more than SHED_IDLE_MS, the longest first. Returns how many. Reports it on
- * stderr, at most every SHED_SAY_S. */
+ * stderr, at most every NOTICE_AGAIN_S. */
 unsigned shed_connections(struct conn_context *context, unsigned wanted);
 
 /* Reports on stderr that a worker is full and can close no connection; as often. */

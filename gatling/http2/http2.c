@@ -179,6 +179,10 @@ static enum http2_error answer_request(struct http2 *h, struct stream_request *q
 									   struct http2_output *out) {
 	struct connection_info connection = stream_connection_info(h);
 	struct response r;
+	if (!status) {
+		status = limits_take_request(h->context->limits, &h->peer, batch_pool_now_ns(h->context->batches));
+		q->counted = !status;
+	}
 	if (status) response_status(&r, status);
 	else answer(h->context->content, q->request, &connection, &r);
 	/* RFC 9110, section 10.1.1: 100, or the answer, at once */
@@ -188,6 +192,7 @@ static enum http2_error answer_request(struct http2 *h, struct stream_request *q
 		q->receiving = !q->discards;
 	}
 	bool ok = r.status ? stream_answer(h, q, &r, out) : stream_wait(h, q, r.job);
+	if (q->counted) limits_return_requests(h->context->limits, &h->peer, 1); /* it was answered at once */
 	return ok ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
 }
 

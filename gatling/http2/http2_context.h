@@ -4,6 +4,7 @@
 #define GATLING_HTTP2_HTTP2_CONTEXT_H
 
 #include "gatling/site/content.h"
+#include "gatling/site/limits.h"
 #include "gatling/site/response_batch.h"
 
 enum {
@@ -31,6 +32,7 @@ enum {
 struct http2_context {
 	struct content *content;
 	struct batch_pool *batches;
+	struct limits *limits; /* NULL: none */
 	/* The fields Server and Date as a header block, over plain TCP and over TLS: at most 3 * RESPONSE_DATE_ROOM bytes.
 	 */
 	struct slice server_date_block[2];

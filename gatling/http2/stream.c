@@ -73,6 +73,7 @@ void stream_close(struct http2 *h, struct stream *s) {
 		response_batch_log(h->context->batches, s->response);
 		response_batch_return(h->context->batches, s->response);
 	}
+	if (s->counted) limits_return_requests(h->context->limits, &h->peer, 1);
 	h->memory -= s->memory;
 	h->files -= s->holds_file;
 	h->open--;
@@ -146,7 +147,7 @@ static void output_block(struct http2 *h, struct http2_output *out, uint32_t id,
 /* Bytes that the frames of a block take at most. */
 static size_t block_frames(size_t length) { return length + 1 + (length / (FRAME_PAYLOAD_MAX - 1) + 1) * FRAME_HEADER; }
 
-static struct stream *open_stream(struct http2 *h, const struct stream_request *q) {
+static struct stream *open_stream(struct http2 *h, struct stream_request *q) {
 	struct stream *s = calloc(1, sizeof *s);
 	if (!s) return NULL;
 	s->id = q->id;
@@ -155,6 +156,8 @@ static struct stream *open_stream(struct http2 *h, const struct stream_request *
 	s->priority = q->priority;
 	s->receiving = q->receiving;
 	s->discards = q->discards;
+	s->counted = q->counted;
+	q->counted = false;
 	s->has_length = request_has(q->request, FIELD_CONTENT_LENGTH);
 	s->expected = q->request->content_length;
 	s->http2 = h;
@@ -206,8 +209,7 @@ static void end_stream(struct http2 *h, struct stream *s, struct http2_output *o
 	stream_close(h, s);
 }
 
-static bool answer_later(struct http2 *h, const struct stream_request *q, struct response *r,
-						 struct http2_output *out) {
+static bool answer_later(struct http2 *h, struct stream_request *q, struct response *r, struct http2_output *out) {
 	struct stream *s = open_stream(h, q);
 	if (!s) {
 		response_drop(r);
@@ -273,7 +275,7 @@ static void ready(void *stream) {
 	else h->functions->close(h->connection);
 }
 
-bool stream_wait(struct http2 *h, const struct stream_request *q, struct job *job) {
+bool stream_wait(struct http2 *h, struct stream_request *q, struct job *job) {
 	struct stream *s = open_stream(h, q);
 	if (!s) return false;
 	s->waiting = waiting_request_new(q->request, job, batch_pool_now_ns(h->context->batches));
@@ -327,7 +329,7 @@ static void answer_at_once(struct http2 *h, const struct stream_request *q, stru
 	response_drop(r);
 }
 
-bool stream_answer(struct http2 *h, const struct stream_request *q, struct response *r, struct http2_output *out) {
+bool stream_answer(struct http2 *h, struct stream_request *q, struct response *r, struct http2_output *out) {
 	struct slice content = q->request->method == METHOD_HEAD ? (struct slice){0} : response_in_memory(r);
 	size_t reserved = HTTP2_FRAMES - HTTP2_BATCH,
 		   room = http2_output_room(out); /* for frames that have to be written */

@@ -29,6 +29,7 @@ struct stream {
 	struct http2 *http2;
 	struct response_batch *response; /* a header block, then content; NULL while the request waits */
 	size_t block_length;             /* bytes of the block at its front; 0: the block has been written */
+	bool counted;                    /* it is one of the requests that limits_return_requests() gives back */
 	bool holds_file;                 /* the response is one of HTTP2_FILES */
 	size_t memory;                   /* bytes that it takes, as the session has them in its sum */
 	struct stream *next, *previous;
@@ -116,14 +117,14 @@ struct stream_request {
 	const struct request *request;
 	struct priority priority;
 	bool receiving, discards; /* as of a stream */
+	bool counted;             /* likewise; a stream takes it over */
 };
 
 /* Writes the response at once if that is possible; otherwise opens a stream for it. false: ENOMEM. */
-bool stream_answer(struct http2 *h, const struct stream_request *asked, struct response *response,
-				   struct http2_output *out);
+bool stream_answer(struct http2 *h, struct stream_request *asked, struct response *response, struct http2_output *out);
 
 /* Opens a stream that waits for the job, or (NULL) for one of HTTP2_FILES, and is answered then. false: ENOMEM. */
-bool stream_wait(struct http2 *h, const struct stream_request *asked, struct job *job);
+bool stream_wait(struct http2 *h, struct stream_request *asked, struct job *job);
 
 /* Writes the interim response 100. */
 void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out);

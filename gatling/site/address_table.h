@@ -7,7 +7,7 @@
 
 #include "gatling/base/peer.h"
 
-enum { ADDRESS_WAYS = 8 }; /* places that an address may have */
+enum { ADDRESS_WAYS = 8 };                 /* places that an address may have */
 #define ADDRESS_NS_PER_MS INT64_C(1000000) /* of the clock here, in one of those that count milliseconds */
 
 enum address_held { ADDRESS_CONNECTIONS, ADDRESS_REQUESTS, ADDRESS_HELD };

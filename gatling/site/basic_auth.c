@@ -307,7 +307,8 @@ static void drop_unwanted(struct basic_auth *auth) {
 /* Counted for all workers together. */
 static struct address_entry attempt_entries[AUTH_ADDRESSES / ADDRESS_WAYS][ADDRESS_WAYS];
 static struct address_table attempt_table = {.set = attempt_entries, .sets = AUTH_ADDRESSES / ADDRESS_WAYS};
-static const struct address_rate attempt_rate = {.interval_ns = AUTH_ATTEMPT_MS * ADDRESS_NS_PER_MS, .burst = AUTH_ATTEMPTS};
+static const struct address_rate attempt_rate = {.interval_ns = AUTH_ATTEMPT_MS * ADDRESS_NS_PER_MS,
+												 .burst = AUTH_ATTEMPTS};
 
 static int64_t attempts_used(const struct basic_auth *auth, uint64_t network) {
 	return address_used(&attempt_table, network, attempt_rate, auth->now_ms * ADDRESS_NS_PER_MS);

@@ -60,6 +60,7 @@ void response_status(struct response *r, int status) {
 	r->ranges = 0;
 	r->source.owner = NULL;
 	r->page = r->location = r->lines = r->user = (struct slice){0};
+	if (status == 429 || status == 503) r->lines = SLICE("Retry-After: 1\r\n"); /* seconds */
 }
 
 struct slice response_status_line(int code) {

@@ -42,7 +42,7 @@ struct response {
 	struct slice user;     /* who was authenticated, or absent */
 };
 
-/* Makes it a response with a status and no content of its own. */
+/* Makes it a response with a status and no content of its own; with 429 and 503, with a Retry-After. */
 void response_status(struct response *response, int status);
 
 /* The most bytes of field lines of any response. */

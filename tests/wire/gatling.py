@@ -114,13 +114,15 @@ class Response:
 
 
 class Connection:
-    """tls: the context to shake hands with, for name."""
+    """tls: the context to shake hands with, for name. source: the address that it comes from."""
 
-    def __init__(self, address, family=socket.AF_INET, receive_buffer=None, tls=None, name="localhost", session=None):
+    def __init__(self, address, family=socket.AF_INET, receive_buffer=None, tls=None, name="localhost", session=None, source=None):
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(TIMEOUT)
+        if source:
+            self.socket.bind((source, 0))
         self.socket.connect(address)
         if tls:
             self.socket = tls.wrap_socket(self.socket, server_hostname=name, session=session)

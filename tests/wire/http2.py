@@ -98,8 +98,8 @@ class Answer:
 class Http2(Connection):
     """start: whether the preface, settings and a large window for the connection are sent at once."""
 
-    def __init__(self, server, start=True, window=1 << 30, receive_buffer=None):
-        super().__init__(("127.0.0.1", server.plain_port), receive_buffer=receive_buffer)
+    def __init__(self, server, start=True, window=1 << 30, **options):
+        super().__init__(("127.0.0.1", server.plain_port), **options)
         self.inflate, self.next_stream = Inflater(), 1
         if start:
             self.send(PREFACE + frame(SETTINGS, payload=settings(window=window)))

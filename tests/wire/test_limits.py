@@ -1,0 +1,139 @@
+"""What the owner limits: connections and requests, of an address and of all."""
+
+import socket
+import subprocess
+
+import pytest
+
+from conftest import BIG, SMALL
+from gatling import Connection, Server, eventually, runnable
+from http2 import RST_STREAM, Http2, frame
+
+OTHER = "127.0.0.2"
+
+
+@pytest.fixture
+def limited(build, files):
+    """Starts servers with limits, and ends them."""
+    running = []
+
+    def start(*flags):
+        running.append(Server(build, files, "-j", "2", *flags))
+        return running[-1]
+
+    yield start
+    for server in running:
+        server.stop()
+
+
+def refused(response, status):
+    return response.status == status and response["Retry-After"] == "1"
+
+
+def test_an_address_has_its_rate_and_its_burst(limited):
+    server = limited("--address-rate", "1:3")
+    with server.connect() as c, server.connect() as again, server.connect(source=OTHER) as other:
+        assert [one.get("/small.bin").status for one in (c, again, c)] == [200, 200, 200]
+        assert refused(c.get("/small.bin"), 429) and refused(again.get("/missing"), 429)
+        assert other.get("/small.bin").body == SMALL
+        eventually(lambda: c.get("/small.bin").status == 200)  # a token comes back each second
+        assert refused(c.get("/small.bin"), 429)
+    assert any("refused 1 requests" in line and "--address-rate" in line for line in server.errors)
+
+
+@pytest.mark.clear
+def test_streams_of_http2_count_as_requests(limited):
+    server = limited("--address-rate", "1:3")
+    with Http2(server) as c, Http2(server, source=OTHER) as other:
+        answers = c.answers(*(c.ask("/small.bin") for _ in range(4)))
+        assert [answer.status for answer in answers] == [200, 200, 200, 429] and answers[3]["retry-after"] == "1"
+        assert other.get("/small.bin").body == SMALL
+
+
+def test_all_have_a_rate_together(limited):
+    server = limited("--rate", "1:2")
+    with server.connect() as c, server.connect(source=OTHER) as other:
+        assert c.get("/small.bin").status == other.get("/small.bin").status == 200
+        assert refused(c.get("/small.bin"), 503) and refused(other.get("/small.bin"), 503)
+
+
+@pytest.mark.clear
+def test_a_proxy_on_a_unix_socket_is_no_address(limited, root):
+    root.path.chmod(0o777)
+    path = str(root.path / "socket")
+    server = limited("--address-rate", "1:1", "--address-connections", "1", "--address-requests", "1", "-i", f"unix:{path}")
+    assert server.get("/small.bin").status == 200
+    with Connection(path, socket.AF_UNIX) as c, Connection(path, socket.AF_UNIX) as other:
+        assert all(one.get("/small.bin").status == 200 for one in (c, other) for _ in range(3))
+
+
+@pytest.mark.clear
+def test_an_address_has_so_many_connections(limited):
+    server = limited("--address-connections", "2")
+    held = [server.connect() for _ in range(2)]
+    assert all(c.get("/small.bin").status == 200 for c in held)
+    with server.connect() as c, server.connect(source=OTHER) as other:
+        assert refused(c.get("/small.bin"), 429)
+        c.assert_closed()
+        assert other.get("/small.bin").body == SMALL
+    held.pop().close()
+    eventually(lambda: server.get("/small.bin").status == 200)
+    held.pop().close()
+    assert any("1 connections" in line and "--address-connections" in line for line in server.errors)
+
+
+def test_an_address_has_so_many_requests_under_way(limited):
+    server = limited("--address-requests", "2")
+    slow = [server.connect(receive_buffer=4096) for _ in range(2)]
+    for c in slow:
+        c.send(b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert c.socket.recv(1) == b"H"
+    assert refused(server.get("/small.bin"), 429)
+    with server.connect(source=OTHER) as other:
+        assert other.get("/small.bin").body == SMALL
+    slow.pop().close()
+    eventually(lambda: server.get("/small.bin").status == 200)
+    c = slow.pop()
+    c.buffer = b"H"
+    assert c.response().body == BIG
+    assert all(c.get("/small.bin").status == 200 for _ in range(3))
+    c.close()
+
+
+@pytest.mark.clear
+def test_streams_under_way_count_until_they_end(limited):
+    server = limited("--address-requests", "2")
+    with Http2(server, window=0) as c, server.connect() as other:
+        held = [c.ask("/small.bin") for _ in range(2)]
+        assert c.answers(c.ask("/small.bin", method="HEAD"))[0].status == 429
+        assert refused(other.get("/small.bin"), 429)
+        c.send(frame(RST_STREAM, 0, held[0], b"\0\0\0\x08"))
+        eventually(lambda: other.get("/small.bin").status == 200)
+
+
+@pytest.mark.clear
+def test_a_pipeline_counts_as_it_comes(limited):
+    server = limited("--address-rate", "1:2")
+    with server.connect() as c:
+        c.send(3 * b"GET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert [c.response().status for _ in range(3)] == [200, 200, 429]
+
+
+@pytest.mark.clear
+def test_connections_are_limited_in_all(build, files):
+    """The one that has been idle for longest goes; if none has for a second, new ones wait."""
+    with Server(build, files, "-j", "1", "--connections", "8", "--defer-accept", "off") as server:
+        held = [server.connect() for _ in range(8)]
+        assert all(c.get("/small.bin").status == 200 for c in held)
+        with server.connect() as c:
+            assert c.get("/small.bin").body == SMALL
+        for c in held:
+            c.close()
+
+
+@pytest.mark.parametrize("flags", [("--rate", "x"), ("--rate", "5:"), ("--rate", "5:0"), ("--address-rate", "-1"), ("--address-rate", "5:1x"),
+                                   ("--connections", "0"), ("--address-connections", "-1"), ("--address-requests", "many")])  # fmt: skip
+def test_wrong_limits_are_refused_in_one_line(first_build, flags):
+    ended = subprocess.run([runnable(first_build), *flags], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2 and ended.stderr.count("\n") == 1
+    assert f"gatling: {flags[0]} takes a number" in ended.stderr and f"'{flags[1]}'" in ended.stderr
