@@ -14,6 +14,7 @@
 
 #include "gatling/base/notice.h"
 #include "gatling/conn/budget.h"
+#include "gatling/conn/min_rate.h"
 #include "io/io.h"
 #include "io/version.h"
 
@@ -27,7 +28,7 @@ enum { TIMEOUT_S = 23, HEAD_TIMEOUT_S = 10 };
 enum { CLIENT_MEMORY_MIN = 2 * BUDGET_CONNECTION };
 enum { GZIP_CACHE = 64 * 1024 * 1024 }; /* bytes */
 #define SIZE_LIMIT (UINT64_C(1) << 40)
-enum { CONNECTIONS_MAX = 100000000 };
+enum { CONNECTIONS_MAX = 100000000, MIN_RATE_MAX = 1000000 };
 enum { HSTS_MAX_S = 10 * 365 * 24 * 60 * 60 };
 
 static const char help[] = "usage: gatling [options] [DIR]\n"
@@ -50,6 +51,9 @@ static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "      --client-memory SIZE\n"
 						   "                        memory that each worker keeps for its clients\n"
 						   "                        (default: 64M)\n"
+						   "      --min-rate BYTES  close slower readers and senders (bytes a second) when\n"
+						   "                        three quarters of the connections are in use\n"
+						   "                        (default: 500; 0: none)\n"
 						   "      --connections N   connections of all workers together (default: as many\n"
 						   "                        as the limit of descriptors allows)\n"
 						   "      --rate N[:BURST]  requests a second; more are answered with 503\n"
@@ -210,6 +214,7 @@ enum {
 	LONG_KEEPALIVE_TIMEOUT,
 	LONG_CLIENT_MEMORY,
 	LONG_CONNECTIONS,
+	LONG_MIN_RATE,
 	LONG_ADDRESS_CONNECTIONS,
 	LONG_ADDRESS_REQUESTS,
 	LONG_RATE,
@@ -227,6 +232,7 @@ static const struct option long_options[] = {
 	{"head-timeout", required_argument, NULL, LONG_HEAD_TIMEOUT},
 	{"keepalive-timeout", required_argument, NULL, LONG_KEEPALIVE_TIMEOUT},
 	{"client-memory", required_argument, NULL, LONG_CLIENT_MEMORY},
+	{"min-rate", required_argument, NULL, LONG_MIN_RATE},
 	{"connections", required_argument, NULL, LONG_CONNECTIONS},
 	{"address-connections", required_argument, NULL, LONG_ADDRESS_CONNECTIONS},
 	{"address-requests", required_argument, NULL, LONG_ADDRESS_REQUESTS},
@@ -284,6 +290,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 						  .conn.head_timeout_s = -1,
 						  .conn.keepalive_timeout_s = -1,
 						  .conn.client_memory = BUDGET_WORKER,
+						  .conn.min_rate = MIN_RATE,
 						  .defer_accept = true};
 	if (o->workers > WORKERS_MAX) o->workers = WORKERS_MAX;
 	opterr = 0;
@@ -308,6 +315,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 			if (o->conn.client_memory < CLIENT_MEMORY_MIN)
 				refuse("--client-memory takes at least %d bytes", CLIENT_MEMORY_MIN);
 			break;
+		case LONG_MIN_RATE: o->conn.min_rate = number("--min-rate", optarg, 0, MIN_RATE_MAX); break;
 		case LONG_CONNECTIONS: o->connections = (unsigned)number("--connections", optarg, 1, CONNECTIONS_MAX); break;
 		case LONG_ADDRESS_CONNECTIONS:
 			o->limits.address_connections = (unsigned)number("--address-connections", optarg, 0, LIMITS_COUNT_MAX);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "gatling/base/owfat.h"
 #include "gatling/base/platform.h"
 #include "gatling/conn/conn.h"
+#include "gatling/conn/min_rate.h"
 #include "gatling/conn/refuse.h"
 #include "gatling/http/date.h"
 #include "gatling/http/hpack.h"
@@ -111,6 +113,12 @@ static void enforce_budget(struct worker *w) {
 	if (w->context.memory > w->options->conn.client_memory) shed_memory(&w->context);
 }
 
+/* Returns the status to refuse a new connection with, or 0, and then it is counted. */
+static int status_to_refuse(struct worker *w, const struct peer *peer) {
+	if (w->context.connections > shed_from(w) && shed_refuses(&w->context, peer)) return 503;
+	return limits_take_connection(w->context.limits, peer) ? 0 : 429;
+}
+
 /* Takes a batch of connections, then reads from each: by then a request has often come, and then the event
  * mechanism need not hear of the connection at all. false: there were no more. */
 static bool accept_batch(struct worker *w, const struct listener *listener) {
@@ -128,8 +136,9 @@ static bool accept_batch(struct worker *w, const struct listener *listener) {
 			break;
 		}
 		struct peer peer = peer_of((struct sockaddr *)&address);
-		if (!limits_take_connection(w->context.limits, &peer)) {
-			refuse_connection(&w->context, fd, listener->secure, 429);
+		int refused = status_to_refuse(w, &peer);
+		if (refused) {
+			refuse_connection(&w->context, fd, listener->secure, refused);
 			continue;
 		}
 		if (conn_new(&w->context, fd, listener->port, listener->secure, &peer)) fresh[count++] = fd;
@@ -241,6 +250,7 @@ static int sooner(int one, int other) { return one == -1 || (other != -1 && othe
 static int wait_limit(const struct worker *w) {
 	int64_t now = io_now(w->context.loop);
 	int limit = sooner(w->log ? log_due(w->log, now) : -1, content_due(&w->context.content, now));
+	limit = sooner(limit, min_rate_due(&w->context));
 	if (w->context.draining && w->drain_until_ms)
 		limit = sooner(limit, w->drain_until_ms > now ? (int)(w->drain_until_ms - now) : 0);
 	return limit;
@@ -270,6 +280,7 @@ static int run_turn(struct worker *w) {
 		enforce_budget(w); /* what waits for its turn is read there */
 	}
 	for (int fd; (fd = io_timedout(w->context.loop)) != -1;) timed_out(w, fd);
+	if (min_rate_due(&w->context) == 0) min_rate_enforce(&w->context);
 	if (w->log && log_due(w->log, io_now(w->context.loop)) == 0) log_flush(w->log, io_now(w->context.loop));
 	if (content_due(&w->context.content, io_now(w->context.loop)) == 0)
 		content_tidy(&w->context.content, io_now(w->context.loop));
@@ -298,6 +309,7 @@ int worker_run(struct worker *w) {
 	response_batch_free_spares(&w->context.batches);
 	content_close(&w->context.content);
 	tls_worker_free(w->context.tls);
+	free(w->context.rate.window);
 	io_loop_free(w->context.loop);
 	close(w->control.fd);
 	return result;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -17,8 +18,8 @@
 #include <linux/capability.h>
 #include <linux/openat2.h>
 #include <linux/sockios.h>
+#include <linux/tcp.h> /* tcp_info of the C library is shorter */
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -37,6 +38,14 @@ int platform_open_beneath(int directory, const char *path, int flags) {
 void platform_defer_accept(int fd, int wait_s) {
 	/* a failure costs only time */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wait_s, sizeof wait_s);
+}
+
+int64_t platform_transferred(int fd) {
+	struct tcp_info info;
+	socklen_t length = sizeof info;
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == -1) return -1;
+	if (length < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received) return -1;
+	return (int64_t)(info.tcpi_bytes_acked + info.tcpi_bytes_received);
 }
 
 bool platform_has_ktls(void) {
@@ -94,6 +103,11 @@ int platform_open_beneath(int directory, const char *path, int flags) {
 }
 
 void platform_defer_accept(int fd, int wait_s) { (void)fd, (void)wait_s; }
+
+int64_t platform_transferred(int fd) {
+	(void)fd;
+	return -1;
+}
 
 #endif
 

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -42,6 +43,10 @@ bool platform_can_open_beneath(void);
 
 /* Returns the bytes that a socket has taken but its peer has not acknowledged; -1 where the system does not tell. */
 long platform_send_queue(int fd);
+
+/* Returns the bytes that the peer of a TCP connection has acknowledged, and those received from it; -1 where the system
+ * does not tell. */
+int64_t platform_transferred(int fd);
 
 /* Returns whether the kernel can encrypt TLS records (kTLS). As root, makes it load its module. */
 bool platform_has_ktls(void);

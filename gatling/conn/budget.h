@@ -18,6 +18,7 @@ enum {
  */
 struct conn_options {
 	int timeout_s, head_timeout_s, keepalive_timeout_s; /* 0: never */
+	int min_rate;                                       /* bytes a second, see min_rate.h; 0: none */
 	uint64_t client_memory;                             /* bytes that a worker keeps for its clients */
 };
 

@@ -39,10 +39,17 @@ void conn_close(struct conn_context *w, struct conn *c) {
 	http2_free(c->http2);
 	waiting_request_free(c->waiting);
 	free(c->input);
+	rate_windows_forget(&w->rate, c->fd);
 	io_close(w->loop, c->fd);
 	w->memory -= c->memory;
 	free(c);
 	w->connections--;
+}
+
+void conn_reset(struct conn_context *w, struct conn *c) {
+	const struct linger none = {.l_onoff = 1};
+	(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+	conn_close(w, c);
 }
 
 struct conn *conn_of(const struct conn_context *w, int fd) {
@@ -252,7 +259,7 @@ void conn_timed_out(struct conn_context *w, struct conn *c) {
 	}
 }
 
-/* --- what shed.c and the end of the worker look at --- */
+/* --- what others look at to make room, and at the end of the worker --- */
 
 bool conn_idle(const struct conn *c) {
 	return c->state == CONN_IDLE || (c->state == CONN_HTTP2 && !c->frames_wait && http2_idle(c->http2));
@@ -262,6 +269,14 @@ bool conn_unfinished(const struct conn *c) {
 	if (c->state == CONN_HTTP2) return !c->frames_wait && http2_in_block(c->http2);
 	return c->state == CONN_HANDSHAKE || c->state == CONN_HEAD;
 }
+
+bool conn_waits_for_client(const struct conn *c) {
+	if (io_reading(c->context->loop, c->fd)) return false;
+	if (c->state == CONN_HTTP2) return !http2_idle(c->http2) && !http2_waits(c->http2);
+	return c->state == CONN_BODY || c->state == CONN_CONTINUE || c->state == CONN_WRITE;
+}
+
+const struct peer *conn_peer(const struct conn *c) { return &c->peer; }
 
 /* A client of HTTP/2 that is still reading may send a frame, which after close(2) would reset the connection. */
 bool conn_can_close_idle(const struct conn *c) { return !c->http2 || platform_send_queue(c->fd) <= 0; }

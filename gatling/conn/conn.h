@@ -22,7 +22,12 @@ void conn_timed_out(struct conn_context *context, struct conn *conn);
 /* Returns the connection of a descriptor of the loop; NULL if it belongs to something else. */
 struct conn *conn_of(const struct conn_context *context, int fd);
 
-/* What shed.c looks at when it has to make room. */
+/* What is looked at to make room (shed.c, heavy.c, min_rate.c). */
+
+const struct peer *conn_peer(const struct conn *conn);
+
+/* Whether content is under way, and it is the client's turn to take or to send it. */
+bool conn_waits_for_client(const struct conn *conn);
 
 /* Whether the connection waits for a request of which nothing has been read. */
 bool conn_idle(const struct conn *conn);
@@ -44,6 +49,10 @@ bool conn_close_idle(struct conn_context *context, struct conn *conn);
 
 /* Closes a connection for which too much memory is kept. An HTTP/2 client is told so (ENHANCE_YOUR_CALM). */
 void conn_close_over_budget(struct conn_context *context, struct conn *conn);
+
+/* Closes a connection, and resets it: what the client has not taken is dropped, and takes no memory of the kernel any
+ * more. */
+void conn_reset(struct conn_context *context, struct conn *conn);
 
 /* Called for each connection when the worker stops: closes it if it is idle; announces the end to an HTTP/2 client. */
 void conn_drain(struct conn_context *context, struct conn *conn);

@@ -4,6 +4,7 @@
 #define GATLING_CONN_CONN_CONTEXT_H
 
 #include "gatling/conn/budget.h"
+#include "gatling/conn/rate_window.h"
 #include "gatling/http2/http2.h"
 #include "gatling/site/content.h"
 #include "gatling/site/limits.h"
@@ -38,6 +39,7 @@ struct conn_context {
 	unsigned connections, connections_max;
 	size_t memory; /* bytes that are kept for them, see budget.h */
 	struct shed *shed;
+	struct rate_windows rate;
 	uint64_t share, sent;        /* bytes of this turn: CONN_SHARE_LEAST or CONN_SHARE_MOST; those used up */
 	int64_t at_once_ms;          /* when a request was answered at once */
 	unsigned handshakes;         /* taken on in this turn */

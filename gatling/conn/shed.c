@@ -9,19 +9,20 @@
 #include "gatling/conn/budget.h"
 #include "gatling/conn/conn.h"
 
-/* Above all that are idle. */
-#define HEAD_RANK (INT64_C(1) << 60)
+/* A rank is made of what the connection does, how many its address has, and its age in milliseconds. */
+enum { ADDRESS_SHIFT = 38, HEAD_SHIFT = 60 };
 
 /* 0: it stays. */
-static int64_t rank_of(const struct conn *c, int64_t now_ms) {
-	int64_t age = conn_since(c) ? now_ms - conn_since(c) : 0;
-	if (age <= SHED_IDLE_MS) return 0;
-	if (conn_unfinished(c)) return age > SHED_HEAD_MS ? HEAD_RANK + age : 0;
-	return conn_idle(c) && conn_can_close_idle(c) ? age : 0;
+static int64_t rank_of(const struct conn_context *w, const struct conn *c) {
+	int64_t age = conn_since(c) ? io_now(w->loop) - conn_since(c) : 0;
+	int64_t heavy = heavy_connections(&w->shed->heavy, conn_peer(c)), rank = (heavy << ADDRESS_SHIFT) + age;
+	if (conn_unfinished(c)) return age > SHED_HEAD_MS || heavy ? (INT64_C(1) << HEAD_SHIFT) + rank : 0;
+	if (age <= SHED_IDLE_MS && !heavy) return 0;
+	return conn_idle(c) && conn_can_close_idle(c) ? rank : 0;
 }
 
-static int64_t memory_of(const struct conn *c, int64_t now_ms) {
-	(void)now_ms;
+static int64_t memory_of(const struct conn_context *w, const struct conn *c) {
+	(void)w;
 	return (int64_t)conn_memory(c);
 }
 
@@ -40,12 +41,13 @@ static int64_t keep_highest(struct shed *s) {
 	return s->candidate[SHED_CANDIDATES - 1].rank;
 }
 
-static void walk(const struct conn_context *w, struct shed *s, int64_t (*rank)(const struct conn *c, int64_t now_ms)) {
-	int64_t now_ms = io_now(w->loop), least = 0;
+static void walk(const struct conn_context *w, struct shed *s,
+				 int64_t (*rank)(const struct conn_context *w, const struct conn *c)) {
+	int64_t least = 0;
 	s->first = s->count = 0;
 	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
 		const struct conn *c = conn_of(w, fd);
-		int64_t found = c ? rank(c, now_ms) : 0;
+		int64_t found = c ? rank(w, c) : 0;
 		if (found <= least) continue;
 		s->candidate[s->count++] = (struct shed_candidate){.rank = found, .since_ms = conn_since(c), .fd = fd};
 		if (s->count == sizeof s->candidate / sizeof *s->candidate) least = keep_highest(s);
@@ -60,12 +62,12 @@ static const char remedy[] = "more descriptors (ulimit -n) or workers (-j) make 
 static void report(struct shed *s, const struct conn_context *w) {
 	static notice_time next;
 	if (!notice_due(&next)) return;
-	fprintf(
-		stderr,
-		"gatling: a worker has %u of %u connections, and has closed %lu with an unfinished request or handshake and "
-		"%lu idle ones; %s\n",
-		w->connections, w->connections_max, s->heads, s->idle, remedy);
-	s->heads = s->idle = 0;
+	fprintf(stderr,
+			"gatling: a worker has %u of %u connections, has closed %lu with an unfinished request or handshake and "
+			"%lu idle "
+			"ones, and refused %lu of addresses with many; %s\n",
+			w->connections, w->connections_max, s->heads, s->idle, s->refused, remedy);
+	s->heads = s->idle = s->refused = 0;
 }
 
 void shed_say_full(struct conn_context *w) {
@@ -78,12 +80,19 @@ void shed_say_full(struct conn_context *w) {
 /* Whether one that was found goes, unless it has gone on since, or has a request that is answered now. */
 static bool close_candidate(struct conn_context *w, const struct shed_candidate *found) {
 	struct conn *c = conn_of(w, found->fd);
-	if (!c || conn_since(c) != found->since_ms || !rank_of(c, io_now(w->loop))) return false;
+	if (!c || conn_since(c) != found->since_ms || !rank_of(w, c)) return false;
 	bool idle = conn_idle(c);
 	if (idle && !conn_close_idle(w, c)) return false;
 	if (!idle) conn_close(w, c);
 	if (idle) w->shed->idle++;
 	else w->shed->heads++;
+	return true;
+}
+
+bool shed_refuses(struct conn_context *w, const struct peer *peer) {
+	if (!heavy_connections(&w->shed->heavy, peer)) return false;
+	w->shed->refused++;
+	report(w->shed, w);
 	return true;
 }
 
@@ -94,6 +103,7 @@ unsigned shed_connections(struct conn_context *w, unsigned wanted) {
 	while (gone < wanted) {
 		if (s->first == s->count) {
 			if (io_now(w->loop) < s->walk_ms) break;
+			heavy_find(&s->heavy, w);
 			walk(w, s, rank_of);
 			s->walk_ms = io_now(w->loop) + SHED_WALK_MS;
 			if (!s->count) break;

@@ -1,7 +1,9 @@
 """Who goes first when a worker is full, and what clients can make it keep."""
 
+import functools
 import os
 import re
+import select
 import signal
 import socket
 import ssl
@@ -306,4 +308,87 @@ def test_large_files_in_http_2_leave_descriptors_for_others(build, root):
                 assert c.get("/a.txt").body == b"a"
         assert server.descriptors() < 200
         for c in greedy:
+            c.close()
+
+
+# --- addresses ---
+
+OTHER = "127.0.0.2"
+
+
+def stop_reading(server):
+    """A connection that can neither be closed as idle nor as unfinished."""
+    c = server.connect(receive_buffer=4096)
+    c.send(b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+    return c
+
+
+@pytest.mark.clear
+def test_an_address_with_many_connections_leaves_room_for_others(small):
+    """As long as there is no other address, it may have them all."""
+    with small.connect(source=OTHER) as other:
+        assert other.get("/small.bin").body == SMALL
+        held, refused = [], None
+        while not refused:
+            held.append(stop_reading(small))
+            head = held[-1].socket.recv(12)
+            refused = head if head != b"HTTP/1.1 200" else None
+        assert refused == b"HTTP/1.1 503"
+        assert other.get("/small.bin").body == SMALL
+        news = [small.connect(source=OTHER) for _ in range(5)]
+        assert all(c.get("/small.bin").body == SMALL for c in news)
+        eventually(lambda: any("refused" in line and "addresses with many" in line for line in small.errors))
+        for c in held + news:
+            c.close()
+
+
+@pytest.mark.clear
+def test_the_idle_connections_of_a_heavy_address_go_first_and_whatever_their_age(small):
+    others = [small.connect(source=f"127.0.0.{n}") for n in range(2, 12)]
+    assert all(c.get("/small.bin").body == SMALL for c in others)
+    time.sleep(1.1)  # they are idle for longer than SHED_IDLE_MS
+    heavy = []
+    for _ in range(200):
+        heavy.append(small.connect())
+        heavy[-1].send(b"GET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert heavy[-1].socket.recv(12) in (b"HTTP/1.1 200", b"HTTP/1.1 503")
+    assert all(c.get("/small.bin").body == SMALL for c in others)
+    for c in others + heavy:
+        c.close()
+
+
+# --- slow clients ---
+
+
+def has_been_closed(s):
+    events = select.poll()
+    events.register(s, select.POLLRDHUP)
+    return events.poll(0)
+
+
+@pytest.mark.clear
+def test_slow_readers_and_senders_go_when_connections_run_short(build, files):
+    flags = ("-j", "1", "-n", "--connections", "40", "--min-rate", "2000", "--defer-accept", "off", "-T", "60")
+    with Server(build, files, *flags) as server:
+        reader, sender, stream = stop_reading(server), server.connect(), Http2(server, window=0)
+        sender.send(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n")
+        stream.ask("/big.bin")
+        slow = [reader.socket, sender.socket, stream.socket]
+        steady = server.connect(receive_buffer=4096)
+        steady.send(b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+        idle = [server.connect() for _ in range(31)]  # three quarters, and fewer than nine tenths
+        for c in idle:
+            assert c.get("/small.bin").body == SMALL
+        started = time.monotonic()
+        while "has closed" not in "".join(server.errors):
+            assert time.monotonic() < started + 20
+            assert steady.socket.recv(4000)
+            time.sleep(0.1)
+        assert time.monotonic() > started + 8  # not before the window is over
+        assert re.search(r"closed \d that transferred less than 2000 bytes a second \(--min-rate\)", "".join(server.errors))
+        for s in slow:  # which are not read from: then they would not be slow any more
+            eventually(functools.partial(has_been_closed, s))
+        assert all(c.get("/small.bin").body == SMALL for c in idle)
+        assert steady.socket.recv(4000)
+        for c in [reader, sender, stream, steady, *idle]:
             c.close()

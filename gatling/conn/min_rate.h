@@ -1,0 +1,23 @@
+/* min_rate.h - closes clients that take an answer, or send a body, so slowly that they keep a connection from others:
+ * slower than --min-rate, while most connections are in use. */
+#ifndef GATLING_CONN_MIN_RATE_H
+#define GATLING_CONN_MIN_RATE_H
+
+enum {
+	MIN_RATE = 500,             /* bytes a second, unless --min-rate says otherwise */
+	MIN_RATE_FROM = 75,         /* per cent of a worker's connections in use, from which it is enforced */
+	MIN_RATE_WINDOW_MS = 10000, /* over which it is measured */
+	MIN_RATE_WALK_MS = 1000     /* between two walks over all connections */
+};
+
+struct conn_context;
+
+/* Returns in how many milliseconds min_rate_enforce() is due; -1: not at all. */
+int min_rate_due(const struct conn_context *context);
+
+/* Begins a window for each connection whose client has to take or to send content, and closes those whose window is
+ * over and that were too slow in it. Nothing is measured where the system does not tell what a client has acknowledged
+ * (platform_transferred()). */
+void min_rate_enforce(struct conn_context *context);
+
+#endif

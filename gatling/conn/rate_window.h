@@ -1,0 +1,23 @@
+/* rate_window.h - what min_rate.c measures of connections. */
+#ifndef GATLING_CONN_RATE_WINDOW_H
+#define GATLING_CONN_RATE_WINDOW_H
+
+#include <stdint.h>
+
+/* All zero at first. */
+struct rate_windows {
+	struct rate_window {
+		int64_t since_ms; /* 0: nothing is measured */
+		int64_t bytes;    /* transferred before */
+	} * window;           /* by descriptor; allocated when a rate is measured for the first time */
+	int count;
+	int64_t next_walk_ms;
+	unsigned long closed; /* connections that were too slow, since the last line on stderr */
+};
+
+/* Forgets what was measured of a connection that is being closed. */
+static inline void rate_windows_forget(const struct rate_windows *w, int fd) {
+	if (fd < w->count) w->window[fd].since_ms = 0;
+}
+
+#endif
