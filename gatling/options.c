@@ -13,6 +13,7 @@
 #include <zlib.h>
 
 #include "gatling/base/notice.h"
+#include "gatling/base/platform.h"
 #include "gatling/conn/budget.h"
 #include "gatling/conn/min_rate.h"
 #include "io/io.h"
@@ -25,7 +26,7 @@
 
 enum { PORT_ROOT = 80, PORT_USER = 8000, TLS_PORT_ROOT = 443, TLS_PORT_USER = 8443 };
 enum { TIMEOUT_S = 23, HEAD_TIMEOUT_S = 10 };
-enum { CLIENT_MEMORY_MIN = 2 * BUDGET_CONNECTION };
+enum { CLIENT_MEMORY_MIN = 2 * BUDGET_CONNECTION, MEMORY_MIN = 16 * 1024 * 1024 };
 enum { GZIP_CACHE = 64 * 1024 * 1024 }; /* bytes */
 #define SIZE_LIMIT (UINT64_C(1) << 40)
 enum { CONNECTIONS_MAX = 100000000, MIN_RATE_MAX = 1000000 };
@@ -51,6 +52,9 @@ static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "      --client-memory SIZE\n"
 						   "                        memory that each worker keeps for its clients\n"
 						   "                        (default: 64M)\n"
+						   "      --memory SIZE     memory that connections take in all workers together,\n"
+						   "                        with that of OpenSSL (default: a quarter of the\n"
+						   "                        machine's or control group's)\n"
 						   "      --min-rate BYTES  close slower readers and senders (bytes a second) when\n"
 						   "                        three quarters of the connections are in use\n"
 						   "                        (default: 500; 0: none)\n"
@@ -214,6 +218,7 @@ enum {
 	LONG_KEEPALIVE_TIMEOUT,
 	LONG_CLIENT_MEMORY,
 	LONG_CONNECTIONS,
+	LONG_MEMORY,
 	LONG_MIN_RATE,
 	LONG_ADDRESS_CONNECTIONS,
 	LONG_ADDRESS_REQUESTS,
@@ -232,6 +237,7 @@ static const struct option long_options[] = {
 	{"head-timeout", required_argument, NULL, LONG_HEAD_TIMEOUT},
 	{"keepalive-timeout", required_argument, NULL, LONG_KEEPALIVE_TIMEOUT},
 	{"client-memory", required_argument, NULL, LONG_CLIENT_MEMORY},
+	{"memory", required_argument, NULL, LONG_MEMORY},
 	{"min-rate", required_argument, NULL, LONG_MIN_RATE},
 	{"connections", required_argument, NULL, LONG_CONNECTIONS},
 	{"address-connections", required_argument, NULL, LONG_ADDRESS_CONNECTIONS},
@@ -290,6 +296,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 						  .conn.head_timeout_s = -1,
 						  .conn.keepalive_timeout_s = -1,
 						  .conn.client_memory = BUDGET_WORKER,
+						  .conn.memory = platform_memory() / BUDGET_MACHINE,
 						  .conn.min_rate = MIN_RATE,
 						  .defer_accept = true};
 	if (o->workers > WORKERS_MAX) o->workers = WORKERS_MAX;
@@ -314,6 +321,10 @@ void options_parse(struct options *o, int argc, char **argv) {
 			o->conn.client_memory = size("--client-memory", optarg);
 			if (o->conn.client_memory < CLIENT_MEMORY_MIN)
 				refuse("--client-memory takes at least %d bytes", CLIENT_MEMORY_MIN);
+			break;
+		case LONG_MEMORY:
+			o->conn.memory = size("--memory", optarg);
+			if (o->conn.memory < MEMORY_MIN) refuse("--memory takes at least %d bytes", MEMORY_MIN);
 			break;
 		case LONG_MIN_RATE: o->conn.min_rate = number("--min-rate", optarg, 0, MIN_RATE_MAX); break;
 		case LONG_CONNECTIONS: o->connections = (unsigned)number("--connections", optarg, 1, CONNECTIONS_MAX); break;

@@ -58,6 +58,7 @@ static int start(struct worker *w) {
 	w->context.options = &w->options->conn;
 	w->context.shed = &w->shed;
 	w->context.limits = w->limits;
+	w->context.memory_max = w->options->conn.memory / (unsigned)w->options->workers;
 	w->context.batches = (struct batch_pool){.loop = w->context.loop, .log = w->log, .format = w->options->log};
 	w->context.http2 = (struct http2_context){.content = &w->context.content,
 											  .batches = &w->context.batches,
@@ -110,7 +111,9 @@ static bool has_waiting_client(const struct listener *listener) {
 
 /* Called after each connection has had its turn: many may have come at once. */
 static void enforce_budget(struct worker *w) {
-	if (w->context.memory > w->options->conn.client_memory) shed_memory(&w->context);
+	size_t taken = conn_context_memory(&w->context);
+	if (w->context.memory > w->options->conn.client_memory || taken > w->context.memory_max) shed_memory(&w->context);
+	if (taken > w->memory_peak) w->memory_peak = taken;
 }
 
 /* Returns the status to refuse a new connection with, or 0, and then it is counted. */
@@ -156,6 +159,14 @@ static bool accept_batch(struct worker *w, const struct listener *listener) {
 		(void)shed_connections(&w->context, connections_to_close(w));
 	if (w->context.connections >= w->context.connections_max && error) shed_say_full(&w->context);
 	return !error;
+}
+
+/* After a flood, memory goes back to the system. */
+static void release_memory(struct worker *w) {
+	size_t taken = conn_context_memory(&w->context);
+	if (w->memory_peak < BUDGET_RETURN || taken > w->memory_peak / 4) return;
+	platform_release_memory();
+	w->memory_peak = taken;
 }
 
 /* --- ending --- */
@@ -280,6 +291,7 @@ static int run_turn(struct worker *w) {
 		enforce_budget(w); /* what waits for its turn is read there */
 	}
 	for (int fd; (fd = io_timedout(w->context.loop)) != -1;) timed_out(w, fd);
+	release_memory(w);
 	if (min_rate_due(&w->context) == 0) min_rate_enforce(&w->context);
 	if (w->log && log_due(w->log, io_now(w->context.loop)) == 0) log_flush(w->log, io_now(w->context.loop));
 	if (content_due(&w->context.content, io_now(w->context.loop)) == 0)

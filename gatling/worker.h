@@ -57,6 +57,7 @@ struct worker {
 	/* the worker's own */
 	struct conn_context context;
 	struct shed shed;
+	size_t memory_peak; /* most of conn_context_memory() since memory was given back to the system */
 	bool private_descriptors, quit;
 	int error;              /* why it could not start */
 	int64_t drain_until_ms; /* 0: no limit */

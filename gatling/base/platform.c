@@ -3,11 +3,13 @@
 
 #ifdef __linux__
 #include <crypt.h>
+#include <malloc.h>
 #endif
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -38,6 +40,42 @@ int platform_open_beneath(int directory, const char *path, int flags) {
 void platform_defer_accept(int fd, int wait_s) {
 	/* a failure costs only time */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wait_s, sizeof wait_s);
+}
+
+/* Returns the number in a file; UINT64_MAX: there is none ("max"). */
+static uint64_t read_limit(const char *path) {
+	char text[32];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd == -1 ? -1 : read(fd, text, sizeof text - 1);
+	if (fd != -1) close(fd);
+	if (n <= 0 || text[0] < '0' || text[0] > '9') return UINT64_MAX;
+	text[n] = '\0';
+	return strtoull(text, NULL, 10);
+}
+
+/* The limit of each group from ours to the root holds (cgroups(7)); in a container ours may look like the root. */
+static uint64_t group_memory(void) {
+	char line[1024] = "", path[sizeof line + 64];
+	FILE *groups = fopen("/proc/self/cgroup", "re");
+	uint64_t least = read_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes"); /* version 1 */
+	bool found = groups && fgets(line, sizeof line, groups) && strncmp(line, "0::/", 4) == 0;
+	if (groups) fclose(groups);
+	if (!found) line[0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	for (char *end = line + strlen(line); found;) {
+		snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", line + strlen("0::"));
+		uint64_t limit = read_limit(path);
+		if (limit < least) least = limit;
+		if (!(end = strrchr(line, '/'))) break;
+		*end = '\0';
+	}
+	return least;
+}
+
+void platform_release_memory(void) {
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
 }
 
 int64_t platform_transferred(int fd) {
@@ -109,6 +147,9 @@ int64_t platform_transferred(int fd) {
 	return -1;
 }
 
+static uint64_t group_memory(void) { return UINT64_MAX; }
+void platform_release_memory(void) {}
+
 #endif
 
 void platform_confine(void) {
@@ -130,6 +171,11 @@ long platform_send_queue(int fd) {
 	(void)fd, (void)bytes;
 	return -1;
 #endif
+}
+
+uint64_t platform_memory(void) {
+	uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE), group = group_memory();
+	return group < machine ? group : machine;
 }
 
 bool platform_can_open_beneath(void) {

@@ -44,6 +44,13 @@ bool platform_can_open_beneath(void);
 /* Returns the bytes that a socket has taken but its peer has not acknowledged; -1 where the system does not tell. */
 long platform_send_queue(int fd);
 
+/* Returns how many bytes of memory the process may use: all of the machine's, or the limit of its control group
+ * (Linux), as long as their files can be opened. */
+uint64_t platform_memory(void);
+
+/* Gives free memory back to the system, which the C library may keep otherwise (glibc). */
+void platform_release_memory(void);
+
 /* Returns the bytes that the peer of a TCP connection has acknowledged, and those received from it; -1 where the system
  * does not tell. */
 int64_t platform_transferred(int fd);

@@ -68,7 +68,7 @@ static size_t memory(const struct conn *c) {
 	return n;
 }
 
-size_t conn_memory(const struct conn *c) { return c->memory; }
+size_t conn_memory(const struct conn *c) { return c->memory + (c->tls ? tls_library_memory(c->tls) : 0); }
 
 void conn_close_over_budget(struct conn_context *w, struct conn *c) {
 	if (c->state == CONN_HTTP2) conn_http2_send_goaway(c, true);

@@ -41,7 +41,7 @@ bool conn_can_close_idle(const struct conn *conn);
 /* Returns when its deadline was set, on the clock of io_now(); 0: it has not been read from yet. */
 int64_t conn_since(const struct conn *conn);
 
-/* Returns the bytes of memory that are kept for it, see budget.h. */
+/* Returns the bytes of memory that are kept for it, and those of OpenSSL, see budget.h. */
 size_t conn_memory(const struct conn *conn);
 
 /* Closes an idle connection. If a request has come meanwhile, answers that instead and returns false. */

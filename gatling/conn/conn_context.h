@@ -37,7 +37,8 @@ struct conn_context {
 	struct tls_worker *tls; /* NULL: no TLS */
 	bool draining;          /* no further requests are taken */
 	unsigned connections, connections_max;
-	size_t memory; /* bytes that are kept for them, see budget.h */
+	size_t memory;     /* bytes that are kept for them, see budget.h */
+	size_t memory_max; /* for that and what OpenSSL holds, the worker's part of --memory */
 	struct shed *shed;
 	struct rate_windows rate;
 	uint64_t share, sent;        /* bytes of this turn: CONN_SHARE_LEAST or CONN_SHARE_MOST; those used up */
@@ -47,5 +48,10 @@ struct conn_context {
 	char frames[HTTP2_FRAMES];
 	char scratch[CONN_SCRATCH];
 };
+
+/* Returns the bytes that are kept for clients and those that OpenSSL holds for connections. */
+static inline size_t conn_context_memory(const struct conn_context *w) {
+	return w->memory + (w->tls ? tls_worker_library_memory(w->tls) : 0);
+}
 
 #endif

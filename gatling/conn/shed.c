@@ -2,6 +2,7 @@
  * for the next calls, and looks at each again before it is closed. */
 #include "gatling/conn/shed.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -116,20 +117,27 @@ unsigned shed_connections(struct conn_context *w, unsigned wanted) {
 
 /* --- memory --- */
 
+/* Returns whether more is taken than a budget allows, of which one part in `relief` has to be free. */
+static bool exceeds(size_t taken, uint64_t most, unsigned relief) { return taken > most - most / relief; }
+
 void shed_memory(struct conn_context *w) {
 	static _Thread_local struct shed s;
 	static notice_time next;
-	const size_t most = w->options->client_memory;
+	const bool of_clients = w->memory > w->options->client_memory;
 	unsigned gone = 0;
-	while (w->memory > most - most / BUDGET_RELIEF) {
+	for (bool over = true; over;) {
 		walk(w, &s, memory_of);
 		if (!s.count) break;
-		for (unsigned i = 0; i < s.count && w->memory > most - most / BUDGET_RELIEF; i++, gone++)
+		for (unsigned i = 0; i < s.count && over; i++, gone++) {
 			conn_close_over_budget(w, conn_of(w, s.candidate[i].fd));
+			over = exceeds(w->memory, w->options->client_memory, BUDGET_RELIEF) ||
+				   exceeds(conn_context_memory(w), w->memory_max, BUDGET_RELIEF);
+		}
 	}
 	if (notice_due(&next))
 		fprintf(stderr,
-				"gatling: more than %zu bytes were kept for the clients of a worker: closed the %u dearest "
-				"(--client-memory sets the limit)\n",
-				most, gone);
+				"gatling: more than %" PRIu64 " bytes were %s a worker: closed the %u dearest (%s sets the limit)\n",
+				of_clients ? w->options->client_memory : w->memory_max,
+				of_clients ? "kept for the clients of" : "taken by the connections of", gone,
+				of_clients ? "--client-memory" : "--memory");
 }

@@ -16,7 +16,8 @@ struct tls_worker {
 	struct tls_handshaking handshaking;
 	struct certificates *certificates;
 	BIO_METHOD *method;
-	bool kernel; /* the kernel may encrypt records */
+	bool kernel;           /* the kernel may encrypt records */
+	size_t library_memory; /* of all connections */
 	/* The connection whose bytes are in the buffers. They stay there between two calls only at the end of a handshake,
 	 * see tls_handshake(); another connection discards them. */
 	const struct tls *owner;
@@ -31,6 +32,7 @@ struct tls {
 	struct tls_worker *worker;
 	io_loop *loop;
 	int fd;
+	uint32_t library_memory;
 	uint32_t sent; /* bytes of plaintext, counted up to TLS_FIRST_BYTES */
 	bool kernel;   /* the kernel encrypts the records */
 	bool ended;    /* the peer has said that it sends nothing more */
@@ -149,6 +151,15 @@ enum iob_result tls_flush(struct tls *t) {
 
 bool tls_blocked(const struct tls *t) { return t->unsent || t->waits; }
 
+static void set_library_memory(struct tls *t, uint32_t bytes) {
+	t->worker->library_memory += (size_t)bytes - t->library_memory;
+	t->library_memory = bytes;
+}
+
+size_t tls_library_memory(const struct tls *t) { return t->library_memory; }
+
+size_t tls_worker_library_memory(const struct tls_worker *w) { return w->library_memory; }
+
 size_t tls_memory(const struct tls *t) { return t->unsent ? t->unsent_end : 0; }
 
 /* Encrypts all bytes: the BIO always takes everything. */
@@ -253,6 +264,7 @@ enum tls_result tls_handshake(struct tls *t, void *buffer, size_t *length) {
 		if (!BIO_up_ref(bio)) return TLS_FAILED;
 		SSL_set0_wbio(t->ssl, bio);
 	}
+	set_library_memory(t, TLS_SESSION_MEMORY);
 	return TLS_DONE;
 }
 
@@ -335,12 +347,14 @@ struct tls *tls_new(struct tls_worker *w, io_loop *loop, int fd) {
 	BIO_set_data(in, t);
 	SSL_set_bio(t->ssl, in, out);
 	SSL_set_accept_state(t->ssl);
+	set_library_memory(t, TLS_HANDSHAKE_MEMORY);
 	return t;
 }
 
 void tls_free(struct tls *t) {
 	if (!t) return;
 	if (t->worker->owner == t) t->worker->owner = NULL;
+	set_library_memory(t, 0);
 	SSL_free(t->ssl);
 	free(t->unsent);
 	free(t);

@@ -21,6 +21,9 @@ enum {
 	TLS_READ = 16 * 1024,        /* bytes read at a time */
 	TLS_UNSENT_MAX = 128 * 1024, /* bytes encrypted and not sent; more: the connection ends */
 	TLS_ROOM = TLS_READ + TLS_RECORD_MAX + 1024, /* the least buffer of tls_read() */
+	/* Bytes that OpenSSL 3.0 holds for a connection during the handshake and after it (growth of resident memory). */
+	TLS_HANDSHAKE_MEMORY = 46 * 1024,
+	TLS_SESSION_MEMORY = 14 * 1024,
 	/* Handshakes started in one turn of the loop; each computes for up to a millisecond. */
 	TLS_HANDSHAKES = 8
 };
@@ -70,6 +73,10 @@ enum iob_result tls_flush(struct tls *tls);
 
 /* Returns the bytes of memory that it holds, without those of OpenSSL. */
 size_t tls_memory(const struct tls *tls);
+
+/* Returns about how many bytes of memory OpenSSL holds for a connection; for all connections of a worker. */
+size_t tls_library_memory(const struct tls *tls);
+size_t tls_worker_library_memory(const struct tls_worker *worker);
 
 /* Sends a close_notify, if the socket takes it at once. */
 void tls_close(struct tls *tls);

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from conftest import SMALL
-from gatling import Server, certificate, descriptors_limited_to, eventually, trusting
+from gatling import Connection, Server, certificate, descriptors_limited_to, eventually, trusting
 from http2 import (
     CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, GOAWAY, HEADERS, PING, PREFACE, PRIORITY_UPDATE,
     SETTINGS, WINDOW_UPDATE, Http2, block, frame, integer, request, settings,
@@ -309,6 +309,40 @@ def test_large_files_in_http_2_leave_descriptors_for_others(build, root):
         assert server.descriptors() < 200
         for c in greedy:
             c.close()
+
+
+@pytest.fixture(scope="module")
+def hello():
+    """The first flight of a client, and the context that it belongs to."""
+    sent = ssl.MemoryBIO()
+    client = trusting().wrap_bio(ssl.MemoryBIO(), sent)
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    return sent.read()
+
+
+@pytest.mark.clear
+def test_what_openssl_takes_is_limited_and_given_back(plain, files, hello):
+    cert, key = certificate()
+    flags = ("-j", "1", "-n", "--memory", "16M", "--head-timeout", "60", "--cert", cert, "--key", key, "--tls-port", "0")
+    with Server(plain, files, *flags) as server:
+        tls = ("127.0.0.1", server.tls_port)
+        with Connection(tls, tls=trusting()) as regular:
+            assert regular.get("/small.bin").body == SMALL
+            before = server.resident()
+            held = []
+            for _ in range(1000):  # 46 MB
+                held.append(socket.create_connection(tls))
+                held[-1].sendall(hello)
+                assert held[-1].recv(1) == b"\x16"  # its handshake has begun
+            assert server.resident() - before < 24e6
+            assert regular.get("/small.bin").body == SMALL
+            line = eventually(lambda: [line for line in server.errors if "--memory" in line])[0]
+            assert "closed the" in line and str(16 << 20) in line
+            for s in held:
+                s.close()
+            eventually(lambda: server.resident() - before < 8e6)
+            assert regular.get("/small.bin").body == SMALL
 
 
 # --- addresses ---
