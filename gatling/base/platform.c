@@ -62,12 +62,11 @@ static uint64_t group_memory(void) {
 	if (groups) fclose(groups);
 	if (!found) line[0] = '\0';
 	line[strcspn(line, "\n")] = '\0';
-	for (char *end = line + strlen(line); found;) {
+	for (char *end = found ? line : NULL; end; end = strrchr(line, '/')) {
+		if (end != line) *end = '\0';
 		snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", line + strlen("0::"));
 		uint64_t limit = read_limit(path);
 		if (limit < least) least = limit;
-		if (!(end = strrchr(line, '/'))) break;
-		*end = '\0';
 	}
 	return least;
 }
