@@ -23,6 +23,9 @@
 /* The kernel reduces it to the limit of the system (net.core.somaxconn, kern.ipc.somaxconn). */
 enum { BACKLOG = INT_MAX, LISTEN_TEXT_MAX = 512 };
 
+/* Linux before 5.4 allowed 128 connections to wait, which is less than a busy second brings. */
+enum { QUEUE_MIN = 4096 };
+
 /* Accepting a connection before its request costs half as much again (measured with wrk: 6.7 us and 4.4 us). A silent
  * client, such as a browser that connects in advance, stays in the kernel's queue of half-open connections for this
  * long, the shortest time that there is, and is then accepted. If that queue is full, SYN cookies replace it, and no
@@ -202,7 +205,21 @@ static int open_all(const struct options *o, bool secure, struct worker *workers
 	return 0;
 }
 
+/* Says which sysctls make the kernel drop connections under load, and remembers how much memory it has for TCP. */
+static void look_at_system(const struct options *o, struct worker *workers) {
+	struct platform_tcp tcp = platform_tcp();
+	char remedy[LISTEN_TEXT_MAX] = "";
+	size_t n = 0;
+	if (tcp.queue != -1 && tcp.queue < QUEUE_MIN)
+		n += (size_t)snprintf(remedy, sizeof remedy, " net.core.somaxconn=%d", QUEUE_MIN);
+	if (tcp.syncookies == 0) snprintf(remedy + n, sizeof remedy - n, " net.ipv4.tcp_syncookies=1");
+	if (*remedy) notice(0, "the kernel will drop new connections when many come at once: sysctl -w%s", remedy);
+	for (struct worker *w = workers; w < workers + o->workers && tcp.memory > 0; w++)
+		w->tcp_memory = (uint64_t)tcp.memory;
+}
+
 int listen_open(const struct options *o, bool https, struct worker *workers) {
+	look_at_system(o, workers);
 	if (open_all(o, false, workers) == -1) return -1;
 	unsigned plain = workers[0].listeners;
 	if (!https || open_all(o, true, workers) == 0) return 0;

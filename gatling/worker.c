@@ -122,6 +122,25 @@ static int status_to_refuse(struct worker *w, const struct peer *peer) {
 	return limits_take_connection(w->context.limits, peer) ? 0 : 429;
 }
 
+/* Returns how many bytes the n-th connection may leave unsent in the kernel: the fewer, the more there are, so that all
+ * of them together stay below a share of the kernel's memory, or the harmonic series of it. Without this each slow
+ * reader of a large file holds megabytes; with it, a few fast ones are not limited, which would cost twice the
+ * processor time. A power of two, as it is set anew whenever it changes. */
+static uint32_t unsent_max(const struct worker *w) {
+	uint64_t connections = (w->context.connections + UINT64_C(1)) * (unsigned)w->options->workers;
+	uint64_t part = w->tcp_memory / UNSENT_SHARE / connections, limit = UNSENT_MAX;
+	while (limit > part && limit > UNSENT_MIN) limit /= 2;
+	return (uint32_t)limit;
+}
+
+static void limit_unsent(struct worker *w) {
+	uint32_t limit = unsent_max(w);
+	if (!w->tcp_memory || limit == w->unsent_max) return;
+	w->unsent_max = limit;
+	for (unsigned i = 0; i < w->listeners; i++)
+		if (w->listener[i].port) platform_limit_unsent(w->listener[i].fd, limit < UNSENT_MAX ? limit : UINT32_MAX);
+}
+
 /* Takes a batch of connections, then reads from each: by then a request has often come, and then the event
  * mechanism need not hear of the connection at all. false: there were no more. */
 static bool accept_batch(struct worker *w, const struct listener *listener) {
@@ -147,6 +166,7 @@ static bool accept_batch(struct worker *w, const struct listener *listener) {
 		if (conn_new(&w->context, fd, listener->port, listener->secure, &peer)) fresh[count++] = fd;
 		else error = ENOMEM;
 	}
+	limit_unsent(w);
 	/* without descriptors or memory another try at once would fail, too */
 	if (error && error != EAGAIN && !w->context.draining) pause_accepting(w);
 	for (int i = 0; i < count; i++) {

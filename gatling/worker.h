@@ -16,7 +16,11 @@ enum {
 	DRAIN_BATCHES = 128,               /* taken at most from each listening socket before it is closed */
 	CACHE_DESCRIPTORS_MAX = 1024,      /* large files kept open; at most an eighth of the limit */
 	FILES_SHARE = 4,                   /* this part of the limit may be large files that are being sent */
-	DESCRIPTORS_RESERVED = 32,         /* of the limit, for everything but connections and cached files */
+	UNSENT_SHARE =
+		16, /* of the memory that the kernel has for TCP, for what connections have not sent; see unsent_max() */
+	UNSENT_MIN = 16 * 1024,       /* bytes that a connection may have in any case, */
+	UNSENT_MAX = 4 * 1024 * 1024, /* and all that it ever has by default (tcp_wmem) */
+	DESCRIPTORS_RESERVED = 32,    /* of the limit, for everything but connections and cached files */
 };
 
 struct listener {
@@ -50,6 +54,7 @@ struct worker {
 	struct listener listener[LISTENERS_MAX];
 	unsigned listeners;
 	struct control control;
+	uint64_t tcp_memory;                    /* as platform_tcp() says; 0: unknown */
 	struct limits *limits;                  /* NULL: none */
 	struct log_lines *log;                  /* NULL: no log */
 	struct certificate_files *certificates; /* NULL: no TLS */
@@ -57,7 +62,8 @@ struct worker {
 	/* the worker's own */
 	struct conn_context context;
 	struct shed shed;
-	size_t memory_peak; /* most of conn_context_memory() since memory was given back to the system */
+	uint32_t unsent_max; /* for new connections; 0: not set yet */
+	size_t memory_peak;  /* most of conn_context_memory() since memory was given back to the system */
 	bool private_descriptors, quit;
 	int error;              /* why it could not start */
 	int64_t drain_until_ms; /* 0: no limit */

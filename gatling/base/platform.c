@@ -71,6 +71,24 @@ static uint64_t group_memory(void) {
 	return least;
 }
 
+/* Returns the number at a place of a sysctl that has several; -1: there is none. */
+static int64_t read_sysctl(const char *path, int place) {
+	long long value = -1;
+	FILE *file = fopen(path, "re");
+	if (!file) return -1;
+	for (; place >= 0; place--)
+		if (fscanf(file, "%lld", &value) != 1) value = -1;
+	fclose(file);
+	return value;
+}
+
+struct platform_tcp platform_tcp(void) {
+	int64_t pages = read_sysctl("/proc/sys/net/ipv4/tcp_mem", 1);
+	return (struct platform_tcp){.memory = pages == -1 ? -1 : pages * sysconf(_SC_PAGESIZE),
+								 .queue = read_sysctl("/proc/sys/net/core/somaxconn", 0),
+								 .syncookies = read_sysctl("/proc/sys/net/ipv4/tcp_syncookies", 0)};
+}
+
 void platform_release_memory(void) {
 #ifdef __GLIBC__
 	malloc_trim(0);
@@ -147,6 +165,9 @@ int64_t platform_transferred(int fd) {
 }
 
 static uint64_t group_memory(void) { return UINT64_MAX; }
+struct platform_tcp platform_tcp(void) {
+	return (struct platform_tcp){-1, -1, -1};
+}
 void platform_release_memory(void) {}
 
 #endif
@@ -169,6 +190,14 @@ long platform_send_queue(int fd) {
 #else
 	(void)fd, (void)bytes;
 	return -1;
+#endif
+}
+
+void platform_limit_unsent(int fd, uint32_t bytes) {
+#ifdef TCP_NOTSENT_LOWAT
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+#else
+	(void)fd, (void)bytes;
 #endif
 }
 

@@ -72,6 +72,19 @@ void platform_keep_reading(void);
 enum { PLATFORM_CRYPT_ROOM = 512 };
 bool platform_crypt(const char *password, const char *setting, char *out);
 
+/* Sysctls of TCP that matter under load (Linux, tcp(7)); -1 where the system has no such thing, or does not tell. */
+struct platform_tcp {
+	int64_t memory;     /* bytes of all buffers, from which on the kernel makes them smaller (tcp_mem, pressure) */
+	int64_t queue;      /* connections that may wait to be accepted, for each socket (somaxconn) */
+	int64_t syncookies; /* 0: half-open connections over a limit are dropped (tcp_syncookies) */
+};
+
+struct platform_tcp platform_tcp(void);
+
+/* Limits the bytes that connections of a listening socket, from now on, take from the server and have not sent yet
+ * (TCP_NOTSENT_LOWAT, tcp(7)). Does nothing on systems that cannot. */
+void platform_limit_unsent(int fd, uint32_t bytes);
+
 /* Makes a listening socket report a connection only when its first bytes have arrived, or after wait_s. Does nothing on
  * systems that cannot. */
 void platform_defer_accept(int fd, int wait_s);

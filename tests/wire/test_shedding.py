@@ -8,6 +8,7 @@ import signal
 import socket
 import ssl
 import struct
+import subprocess
 import time
 from pathlib import Path
 
@@ -426,3 +427,42 @@ def test_slow_readers_and_senders_go_when_connections_run_short(build, files):
         assert steady.socket.recv(4000)
         for c in [reader, sender, stream, steady, *idle]:
             c.close()
+
+
+# --- the kernel ---
+
+
+def queued(port):
+    """The bytes that the kernel has queued for sending, by connection of the server, by the client's port."""
+    listed = subprocess.run(["ss", "-tmnH", "sport", "=", f":{port}"], capture_output=True, text=True, check=True).stdout
+    return {int(client): int(size) for client, size in re.findall(r":(\d+)\s+skmem:\(.*?,w(\d+)", listed)}
+
+
+@pytest.mark.clear
+def test_the_more_connections_there_are_the_less_each_leaves_in_the_kernel(build, files):
+    share = int(Path("/proc/sys/net/ipv4/tcp_mem").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") // 16  # UNSENT_SHARE
+    with Server(build, files, "-j", "1", "-n") as server:
+        held = [stop_reading(server) for _ in range(400)]
+        assert all(c.socket.recv(1) == b"H" for c in held)
+        last = [c.socket.getsockname()[1] for c in held[-100:]]
+        eventually(lambda: len(queued(server.port)) >= 400)
+        sizes = queued(server.port)
+        assert max(sizes[port] for port in last) < 2 * share / 300 + (256 << 10)
+        for c in held:
+            c.close()
+        c = stop_reading(server)  # alone, it may have more again
+        assert c.socket.recv(1) == b"H"
+        c.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="sysctls are changed in a network namespace")
+def test_what_is_too_small_in_the_kernel_is_said(plain, root):
+    change = "cd /proc/sys/net && echo 128 > core/somaxconn && echo 0 > ipv4/tcp_syncookies && exec \"$@\""
+    command = ["unshare", "-n", "sh", "-c", change, "sh", plain / "gatling", "-c", root.path, "-p", "0", "-i", "127.0.0.1"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        lines = []
+        while not lines or "serving" not in lines[-1]:
+            lines.append(server.stderr.readline())
+            assert lines[-1], lines
+        server.terminate()
+    assert any(line.endswith("sysctl -w net.core.somaxconn=4096 net.ipv4.tcp_syncookies=1\n") for line in lines)
