@@ -42,22 +42,23 @@ void platform_defer_accept(int fd, int wait_s) {
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wait_s, sizeof wait_s);
 }
 
-/* Returns the number in a file; UINT64_MAX: there is none ("max"). */
-static uint64_t read_limit(const char *path) {
-	char text[32];
+/* Returns the number in a file of the kernel, or the one that follows `skipped` others; `none` if there is none. */
+static uint64_t read_number(const char *path, int skipped, uint64_t none) {
+	char text[128], *at = text;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd == -1 ? -1 : read(fd, text, sizeof text - 1);
 	if (fd != -1) close(fd);
-	if (n <= 0 || text[0] < '0' || text[0] > '9') return UINT64_MAX;
-	text[n] = '\0';
-	return strtoull(text, NULL, 10);
+	text[n > 0 ? n : 0] = '\0';
+	while (skipped-- > 0) (void)strtoull(at, &at, 10);
+	at += strspn(at, " \t");
+	return *at >= '0' && *at <= '9' ? strtoull(at, NULL, 10) : none;
 }
 
 /* The limit of each group from ours to the root holds (cgroups(7)); in a container ours may look like the root. */
 static uint64_t group_memory(void) {
 	char line[1024] = "", path[sizeof line + 64];
 	FILE *groups = fopen("/proc/self/cgroup", "re");
-	uint64_t least = read_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes"); /* version 1 */
+	uint64_t least = read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes", 0, UINT64_MAX); /* version 1 */
 	bool found = groups && fgets(line, sizeof line, groups) && strncmp(line, "0::/", 4) == 0;
 	if (groups) fclose(groups);
 	if (!found) line[0] = '\0';
@@ -65,28 +66,18 @@ static uint64_t group_memory(void) {
 	for (char *end = found ? line : NULL; end; end = strrchr(line, '/')) {
 		if (end != line) *end = '\0';
 		snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", line + strlen("0::"));
-		uint64_t limit = read_limit(path);
+		uint64_t limit = read_number(path, 0, UINT64_MAX);
 		if (limit < least) least = limit;
 	}
 	return least;
 }
 
-/* Returns the number at a place of a sysctl that has several; -1: there is none. */
-static int64_t read_sysctl(const char *path, int place) {
-	long long value = -1;
-	FILE *file = fopen(path, "re");
-	if (!file) return -1;
-	for (; place >= 0; place--)
-		if (fscanf(file, "%lld", &value) != 1) value = -1;
-	fclose(file);
-	return value;
-}
-
 struct platform_tcp platform_tcp(void) {
-	int64_t pages = read_sysctl("/proc/sys/net/ipv4/tcp_mem", 1);
-	return (struct platform_tcp){.memory = pages == -1 ? -1 : pages * sysconf(_SC_PAGESIZE),
-								 .queue = read_sysctl("/proc/sys/net/core/somaxconn", 0),
-								 .syncookies = read_sysctl("/proc/sys/net/ipv4/tcp_syncookies", 0)};
+	int64_t pages = (int64_t)read_number("/proc/sys/net/ipv4/tcp_mem", 1, 0);
+	return (struct platform_tcp){.memory = pages ? pages * sysconf(_SC_PAGESIZE) : -1,
+								 .queue = (int64_t)read_number("/proc/sys/net/core/somaxconn", 0, UINT64_MAX),
+								 .syncookies =
+									 (int64_t)read_number("/proc/sys/net/ipv4/tcp_syncookies", 0, UINT64_MAX)};
 }
 
 void platform_release_memory(void) {
