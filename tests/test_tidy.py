@@ -26,7 +26,8 @@ class Checkout:
         wrapper.parent.mkdir()
         wrapper.write_text(f'#!/bin/sh\n[ "$1" = --version ] || echo "$@" >>{self.asked}\nexec {shutil.which("clang-tidy")} "$@"\n')
         wrapper.chmod(0o755)
-        self.environment = {**os.environ, "XDG_CACHE_HOME": str(directory / "cache"), "PATH": f"{wrapper.parent}:{os.environ['PATH']}"}
+        path = f"{wrapper.parent}:{os.environ['PATH']}"
+        self.environment = {**os.environ, "XDG_CACHE_HOME": str(directory / "cache"), "PATH": path}
 
     def write(self, **files):
         for name, text in files.items():
@@ -35,7 +36,8 @@ class Checkout:
     def tidy(self, *flags):
         """Whether nothing is wrong, and whether clang-tidy was asked."""
         before = self.asked.read_text() if self.asked.exists() else ""
-        done = subprocess.run([TIDY, "lib/a.c", "-I.", *flags], cwd=self.path, env=self.environment, capture_output=True, text=True, check=False)
+        done = subprocess.run([TIDY, "lib/a.c", "-I.", *flags], cwd=self.path, env=self.environment, capture_output=True,
+                              text=True, check=False)  # fmt: skip
         assert (done.returncode == 0) == (not done.stdout), done
         return done.returncode == 0, self.asked.read_text() != before
 
