@@ -24,7 +24,8 @@ class Checkout:
         self.write(**{"lib/a.c": SOURCE, "lib/a.h": HEADER, ".clang-tidy": CHECKS})
         wrapper = directory / "bin" / "clang-tidy"
         wrapper.parent.mkdir()
-        wrapper.write_text(f'#!/bin/sh\n[ "$1" = --version ] || echo "$@" >>{self.asked}\nexec {shutil.which("clang-tidy")} "$@"\n')
+        real = shutil.which("clang-tidy")
+        wrapper.write_text(f'#!/bin/sh\n[ "$1" = --version ] || echo "$@" >>{self.asked}\nexec {real} "$@"\n')
         wrapper.chmod(0o755)
         path = f"{wrapper.parent}:{os.environ['PATH']}"
         self.environment = {**os.environ, "XDG_CACHE_HOME": str(directory / "cache"), "PATH": path}
