@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
+import scipy
 
 SKIPPED_N = 50  # the first points: tables grow, caches fill
 BINS, STEP_BINS, BINS_MIN = 40, 80, 8
@@ -298,7 +298,7 @@ def difference(first, second):
     rng = np.random.default_rng(SEED)
     draws = [np.median(rng.choice(b, len(b))) / np.median(rng.choice(a, len(a))) for _ in range(RESAMPLES)]
     ratio = (float(np.median(b) / np.median(a)), *interval(draws))
-    p = float(stats.mannwhitneyu(a, b, alternative="two-sided").pvalue)
+    p = float(scipy.stats.mannwhitneyu(a, b, alternative="two-sided").pvalue)
     delta = float(np.mean([np.sign(y - x) for x in a for y in b]))
     within = 1 - MARGIN < ratio[0] < 1 + MARGIN
     if p >= SIGNIFICANCE or within:

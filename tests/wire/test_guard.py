@@ -31,7 +31,7 @@ HASHES = {
 }
 GUESSES = 8  # of ten that an address has
 MEDIUM = hashed("$2b$08$abcdefghijklmnopqrstuu")
-SLOW = hashed("$2b$12$abcdefghijklmnopqrstuu")  # a third of a second
+SLOW = "$2b$12$abcdefghijklmnopqrstuu3ZNTWactmkRXVB8K.1w4IlxX.O8lI12"  # a third of a second: not in each process of the tests
 
 
 def basic(user, password="right"):
