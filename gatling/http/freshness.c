@@ -43,9 +43,6 @@ static const struct hash_form {
 	{SLICE("."), 128, HEX, ANY, 0},                       /* Hugo with sha512 */
 };
 
-/* Tools name all files below these by their content. */
-static const struct slice reserved[] = {SLICE("_next/static/"), SLICE("_app/immutable/"), SLICE("_astro/")};
-
 /* --- characters --- */
 
 static bool is_small(char c) { return c >= 'a' && c <= 'z'; }
@@ -168,33 +165,27 @@ static bool cut(struct slice *s, char c) {
 	return true;
 }
 
-/* Returns 0 for files that tools do not write. */
-static unsigned kind_of(const char *type, bool maps) {
-	static const struct {
-		struct slice type;
-		enum file_kind kind;
-	} kinds[] = {{SLICE("text/javascript"), CODE},
-				 {SLICE("text/css"), CODE},
-				 {SLICE("font/"), FONT},
-				 {SLICE("application/vnd.ms-fontobject"), FONT},
-				 {SLICE("image/"), PICTURE},
-				 {SLICE("audio/"), OTHER},
-				 {SLICE("video/"), OTHER},
-				 {SLICE("application/wasm"), OTHER},
-				 {SLICE("application/json"), OTHER},
-				 {SLICE("application/manifest+json"), OTHER}};
-	if (maps) return CODE;
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (slice_starts(slice_of(type), kinds[i].type)) return kinds[i].kind;
-	return 0;
+static bool starts_with_any(struct slice text, struct slice list) {
+	for (struct slice start; slice_next_element(&list, &start);)
+		if (slice_starts(text, start)) return true;
+	return false;
 }
 
+/* Returns 0 for files that tools do not write. */
+static unsigned kind_of(struct slice type) {
+	if (starts_with_any(type, SLICE("text/javascript, text/css"))) return CODE;
+	if (starts_with_any(type, SLICE("font/, application/vnd.ms-fontobject"))) return FONT;
+	if (slice_starts(type, SLICE("image/"))) return PICTURE;
+	const struct slice others = SLICE("audio/, video/, application/wasm, application/json, application/manifest+json");
+	return starts_with_any(type, others) ? OTHER : 0;
+}
+
+/* Returns whether the file is below a directory in which tools name all files by their content. */
 static bool is_reserved(struct slice path) {
-	for (size_t i = 0; i < path.length; i++) {
-		if (i && path.at[i - 1] != '/') continue;
-		for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++)
-			if (slice_starts(slice_rest(path, i), reserved[k])) return true;
-	}
+	for (size_t i = 0; i < path.length; i++)
+		if ((!i || path.at[i - 1] == '/') &&
+			starts_with_any(slice_rest(path, i), SLICE("_next/static/, _app/immutable/, _astro/")))
+			return true;
 	return false;
 }
 
@@ -204,7 +195,7 @@ bool freshness_hashed(struct slice path, const char *type) {
 	while (directory && path.at[directory - 1] != '/') directory--;
 	struct slice name = slice_rest(path, directory);
 	bool maps = slice_ends(name, map);
-	unsigned kind = kind_of(type, maps);
+	unsigned kind = maps ? CODE : kind_of(slice_of(type));
 	if (!kind) return false;
 	if (is_reserved(path)) return true;
 	if (maps) name.length -= map.length;

@@ -18,13 +18,12 @@ static size_t span(struct slice s, enum char_class class) {
 }
 
 static enum method method_of(struct slice name) {
-	static const struct slice not_allowed[] = {SLICE("POST"),  SLICE("PUT"),   SLICE("DELETE"),
-											   SLICE("PATCH"), SLICE("TRACE"), SLICE("CONNECT")};
+	struct slice one, not_allowed = SLICE("POST, PUT, DELETE, PATCH, TRACE, CONNECT");
 	if (slice_equal(name, SLICE("GET"))) return METHOD_GET;
 	if (slice_equal(name, SLICE("HEAD"))) return METHOD_HEAD;
 	if (slice_equal(name, SLICE("OPTIONS"))) return METHOD_OPTIONS;
-	for (size_t i = 0; i < sizeof not_allowed / sizeof *not_allowed; i++)
-		if (slice_equal(name, not_allowed[i])) return METHOD_NOT_ALLOWED;
+	while (slice_next_element(&not_allowed, &one))
+		if (slice_equal(name, one)) return METHOD_NOT_ALLOWED;
 	return METHOD_UNKNOWN;
 }
 
