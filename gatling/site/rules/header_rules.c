@@ -65,11 +65,10 @@ static bool is_servers_own(struct slice name) {
 
 /* Returns the first name in the value that the pattern has, or an empty slice. */
 static struct slice name_in(struct slice value, const struct pattern *pattern) {
-	for (; value.length; slice_drop(&value, 1)) {
-		struct slice name = pattern_placeholder(value);
-		if (name.length && pattern_capture(pattern, name) >= 0) return name;
-	}
-	return (struct slice){0};
+	struct slice name;
+	do (void)pattern_next_name(&value, &name);
+	while (name.length && pattern_capture(pattern, name) < 0);
+	return name;
 }
 
 static bool describes_content(struct slice name) {
