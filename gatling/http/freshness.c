@@ -65,7 +65,7 @@ static bool all_of(struct slice s, enum hash_alphabet alphabet) {
 struct shape {
 	unsigned runs, capitals, smalls;
 	bool separators;
-	bool readable;   /* each run of letters is */
+	bool readable;   /* letters could be a word, or an abbreviation of one or two */
 	bool word;       /* a run is long and has a vowel */
 	bool number;     /* a run has three digits */
 	bool dense;      /* three runs have no separator between them */
@@ -73,20 +73,6 @@ struct shape {
 };
 
 static bool is_vowel(char c) { return strchr("aeiouyAEIOUY", c); }
-
-static bool has_vowel(struct slice letters) {
-	for (size_t i = 0; i < letters.length; i++)
-		if (is_vowel(letters.at[i])) return true;
-	return false;
-}
-
-/* Returns whether letters could be a word, or an abbreviation of one or two. */
-static bool is_readable(struct slice letters) {
-	unsigned consonants = 0;
-	for (size_t i = 0; i < letters.length && consonants <= CONSONANTS_MAX; i++)
-		consonants = is_vowel(letters.at[i]) ? 0 : consonants + 1;
-	return consonants <= CONSONANTS_MAX;
-}
 
 /* Returns the length of the run at the front: digits, a separator, a capital with small letters, or capitals. */
 static size_t run_length(struct slice s) {
@@ -106,16 +92,19 @@ static struct shape shape(struct slice s) {
 	for (unsigned together = 0; s.length;) {
 		struct slice r = slice_first(s, run_length(s));
 		bool letters = is_small(r.at[0]) || is_capital(r.at[0]), separator = !letters && !text_is_digit(r.at[0]);
+		unsigned vowels = 0, consonants = 0; /* consonants: in a row */
 		for (size_t i = 0; i < r.length; i++) {
+			vowels += is_vowel(r.at[i]);
+			consonants = is_vowel(r.at[i]) ? 0 : consonants + 1;
+			shape.readable &= !letters || consonants <= CONSONANTS_MAX;
 			shape.capitals += is_capital(r.at[i]);
 			shape.smalls += is_small(r.at[i]);
 			shape.beyond_hex |= letters && !strchr("ABCDEFabcdef", r.at[i]);
 		}
 		shape.separators |= separator;
 		shape.runs += !separator;
-		shape.readable &= !letters || is_readable(r);
 		shape.number |= text_is_digit(r.at[0]) && r.length >= 3;
-		shape.word |= letters && r.length >= WORD_MIN && has_vowel(r);
+		shape.word |= letters && r.length >= WORD_MIN && vowels;
 		together = separator ? 0 : together + 1;
 		shape.dense |= together == 3;
 		slice_drop(&s, r.length);
