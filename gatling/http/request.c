@@ -270,8 +270,7 @@ static int parse_incomplete(struct request *r, struct slice rest, size_t used) {
 		r->line = rest;
 		size_t name = span(rest, CHAR_TOKEN);
 		bool empty_line = name == 0 && rest.length && rest.at[0] == '\r';
-		if (name < rest.length && rest.at[name] != ' ' && !empty_line) return -400;
-		if (name == 0 && rest.length && !empty_line) return -400; /* a blank */
+		if (!empty_line && name < rest.length && (name == 0 || rest.at[name] != ' ')) return -400;
 		if (name > METHOD_MAX) return -501;
 		if (rest.length > METHOD_MAX + TARGET_MAX) return -414;
 	}

@@ -342,7 +342,7 @@ const struct header_set *header_rules_match(struct header_rules *r, struct slice
 /* --- sets --- */
 
 bool header_named(const struct header_item *item, const char *name) {
-	return slice_equal_nocase(item->name, (struct slice){.at = name, .length = strlen(name)});
+	return slice_equal_nocase(item->name, slice_of(name));
 }
 
 /* Returns whether the text begins with a number above HEADER_BRIEF_S. */
