@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -16,7 +17,6 @@
 #include <unistd.h>
 
 #include "gatling/base/file_version.h"
-#include "gatling/base/slice.h"
 #include "io/io.h"
 
 struct opener_place {
@@ -119,24 +119,22 @@ static bool receive_reply(int channel, struct opener_reply *reply, int *fd) {
 
 /* --- in the process --- */
 
-static bool is_pem(const char *name) {
-	struct slice s = slice_of(name);
-	return *name != '.' && (slice_ends(s, SLICE(".pem")) || slice_ends(s, SLICE(".pem.ocsp")));
+/* Returns whether a name in a directory may be opened (fnmatch(3)). A '*' matches neither '/' nor a leading '.'. */
+static bool name_fits(enum opener_rule rule, const char *name) {
+	static const char *const patterns[][3] = {
+		[OPENER_PEMS] = {"*.pem", "*.pem.ocsp"},
+		[OPENER_PAIRS] = {"?*/fullchain.pem", "?*/privkey.pem", "?*/fullchain.pem.ocsp"},
+	};
+	for (int i = 0; i < 3 && patterns[rule][i]; i++)
+		if (fnmatch(patterns[rule][i], name, FNM_PATHNAME | FNM_PERIOD) == 0) return true;
+	return false;
 }
 
 static bool name_allowed(const struct opener_place *p, const char *name) {
-	struct slice whole = slice_of(name), own = slice_of(p->name);
-	const char *slash = strchr(name, '/');
-	switch (p->rule) {
-	case OPENER_LOG: return slice_equal(whole, own);
-	case OPENER_FILE: return slice_starts(whole, own) && (!name[own.length] || !strcmp(name + own.length, ".ocsp"));
-	case OPENER_PEMS: return !slash && is_pem(name);
-	case OPENER_PAIRS:
-		return *name != '.' && slash && slash != name &&
-			   (!strcmp(slash, "/fullchain.pem") || !strcmp(slash, "/privkey.pem") ||
-				!strcmp(slash, "/fullchain.pem.ocsp"));
-	}
-	return false;
+	if (of_directory(p->rule)) return name_fits(p->rule, name);
+	size_t length = strlen(p->name);
+	const char *rest = name + length;
+	return strncmp(name, p->name, length) == 0 && (!*rest || (p->rule == OPENER_FILE && strcmp(rest, ".ocsp") == 0));
 }
 
 static bool is_allowed(const struct opener_place *p, const struct opener_request *q) {
@@ -190,7 +188,7 @@ static int look_up(const struct opener_place *p, const struct opener_request *q,
 	return r.owner == 0 || r.owner == st->st_uid ? 0 : EPERM;
 }
 
-static int list_pem(const struct dirent *d) { return is_pem(d->d_name); }
+static int list_pem(const struct dirent *d) { return name_fits(OPENER_PEMS, d->d_name); }
 static int list_visible(const struct dirent *d) { return *d->d_name != '.'; }
 
 /* Returns 0 with malloc'd *names, or an errno. */

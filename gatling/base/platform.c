@@ -198,11 +198,8 @@ uint64_t platform_memory(void) {
 }
 
 bool platform_can_open_beneath(void) {
-	int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (here == -1) return false;
-	int fd = platform_open_beneath(here, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = platform_open_beneath(AT_FDCWD, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd != -1) close(fd);
-	close(here);
 	return fd != -1;
 }
 

@@ -43,9 +43,6 @@ static const struct hash_form {
 	{SLICE("."), 128, HEX, ANY, 0},                       /* Hugo with sha512 */
 };
 
-/* Tools name all files below these by their content. */
-static const struct slice reserved[] = {SLICE("_next/static/"), SLICE("_app/immutable/"), SLICE("_astro/")};
-
 /* --- characters --- */
 
 static bool is_small(char c) { return c >= 'a' && c <= 'z'; }
@@ -68,7 +65,7 @@ static bool all_of(struct slice s, enum hash_alphabet alphabet) {
 struct shape {
 	unsigned runs, capitals, smalls;
 	bool separators;
-	bool readable;   /* each run of letters is */
+	bool readable;   /* letters could be a word, or an abbreviation of one or two */
 	bool word;       /* a run is long and has a vowel */
 	bool number;     /* a run has three digits */
 	bool dense;      /* three runs have no separator between them */
@@ -76,20 +73,6 @@ struct shape {
 };
 
 static bool is_vowel(char c) { return strchr("aeiouyAEIOUY", c); }
-
-static bool has_vowel(struct slice letters) {
-	for (size_t i = 0; i < letters.length; i++)
-		if (is_vowel(letters.at[i])) return true;
-	return false;
-}
-
-/* Returns whether letters could be a word, or an abbreviation of one or two. */
-static bool is_readable(struct slice letters) {
-	unsigned consonants = 0;
-	for (size_t i = 0; i < letters.length && consonants <= CONSONANTS_MAX; i++)
-		consonants = is_vowel(letters.at[i]) ? 0 : consonants + 1;
-	return consonants <= CONSONANTS_MAX;
-}
 
 /* Returns the length of the run at the front: digits, a separator, a capital with small letters, or capitals. */
 static size_t run_length(struct slice s) {
@@ -109,16 +92,19 @@ static struct shape shape(struct slice s) {
 	for (unsigned together = 0; s.length;) {
 		struct slice r = slice_first(s, run_length(s));
 		bool letters = is_small(r.at[0]) || is_capital(r.at[0]), separator = !letters && !text_is_digit(r.at[0]);
+		unsigned vowels = 0, consonants = 0; /* consonants: in a row */
 		for (size_t i = 0; i < r.length; i++) {
+			vowels += is_vowel(r.at[i]);
+			consonants = is_vowel(r.at[i]) ? 0 : consonants + 1;
+			shape.readable &= !letters || consonants <= CONSONANTS_MAX;
 			shape.capitals += is_capital(r.at[i]);
 			shape.smalls += is_small(r.at[i]);
 			shape.beyond_hex |= letters && !strchr("ABCDEFabcdef", r.at[i]);
 		}
 		shape.separators |= separator;
 		shape.runs += !separator;
-		shape.readable &= !letters || is_readable(r);
 		shape.number |= text_is_digit(r.at[0]) && r.length >= 3;
-		shape.word |= letters && r.length >= WORD_MIN && has_vowel(r);
+		shape.word |= letters && r.length >= WORD_MIN && vowels;
 		together = separator ? 0 : together + 1;
 		shape.dense |= together == 3;
 		slice_drop(&s, r.length);
@@ -168,33 +154,27 @@ static bool cut(struct slice *s, char c) {
 	return true;
 }
 
-/* Returns 0 for files that tools do not write. */
-static unsigned kind_of(const char *type, bool maps) {
-	static const struct {
-		struct slice type;
-		enum file_kind kind;
-	} kinds[] = {{SLICE("text/javascript"), CODE},
-				 {SLICE("text/css"), CODE},
-				 {SLICE("font/"), FONT},
-				 {SLICE("application/vnd.ms-fontobject"), FONT},
-				 {SLICE("image/"), PICTURE},
-				 {SLICE("audio/"), OTHER},
-				 {SLICE("video/"), OTHER},
-				 {SLICE("application/wasm"), OTHER},
-				 {SLICE("application/json"), OTHER},
-				 {SLICE("application/manifest+json"), OTHER}};
-	if (maps) return CODE;
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (slice_starts(slice_of(type), kinds[i].type)) return kinds[i].kind;
-	return 0;
+static bool starts_with_any(struct slice text, struct slice list) {
+	for (struct slice start; slice_next_element(&list, &start);)
+		if (slice_starts(text, start)) return true;
+	return false;
 }
 
+/* Returns 0 for files that tools do not write. */
+static unsigned kind_of(struct slice type) {
+	if (starts_with_any(type, SLICE("text/javascript, text/css"))) return CODE;
+	if (starts_with_any(type, SLICE("font/, application/vnd.ms-fontobject"))) return FONT;
+	if (slice_starts(type, SLICE("image/"))) return PICTURE;
+	const struct slice others = SLICE("audio/, video/, application/wasm, application/json, application/manifest+json");
+	return starts_with_any(type, others) ? OTHER : 0;
+}
+
+/* Returns whether the file is below a directory in which tools name all files by their content. */
 static bool is_reserved(struct slice path) {
-	for (size_t i = 0; i < path.length; i++) {
-		if (i && path.at[i - 1] != '/') continue;
-		for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++)
-			if (slice_starts(slice_rest(path, i), reserved[k])) return true;
-	}
+	for (size_t i = 0; i < path.length; i++)
+		if ((!i || path.at[i - 1] == '/') &&
+			starts_with_any(slice_rest(path, i), SLICE("_next/static/, _app/immutable/, _astro/")))
+			return true;
 	return false;
 }
 
@@ -204,7 +184,7 @@ bool freshness_hashed(struct slice path, const char *type) {
 	while (directory && path.at[directory - 1] != '/') directory--;
 	struct slice name = slice_rest(path, directory);
 	bool maps = slice_ends(name, map);
-	unsigned kind = kind_of(type, maps);
+	unsigned kind = maps ? CODE : kind_of(slice_of(type));
 	if (!kind) return false;
 	if (is_reserved(path)) return true;
 	if (maps) name.length -= map.length;

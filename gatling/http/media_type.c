@@ -1,10 +1,11 @@
 /* media_type.c - see media_type.h. */
 #include "gatling/http/media_type.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gatling/base/file_read.h"
 #include "gatling/base/text.h"
 #include "gatling/http/chars.h"
 
@@ -159,24 +160,19 @@ static bool read_line(char *line) {
 }
 
 int mime_load(const char *file) {
-	FILE *in = fopen(file, "re");
-	char *line = NULL;
-	size_t room = 0, total = 0;
+	struct stat st;
+	char *text = file_load(open(file, O_RDONLY | O_CLOEXEC), MIME_FILE_MAX, &st);
 	int number = 0;
 	bool valid = true;
-	if (!in) return -1;
-	for (ssize_t n; valid && total <= MIME_FILE_MAX && (n = getline(&line, &room, in)) != -1; total += (size_t)n) {
-		number++;
+	if (!text) return -1;
+	for (char *line = text, *end; valid && line < text + st.st_size; line = end + 1, number++) {
+		end = line + strcspn(line, "\n");
+		*end = '\0';
 		valid = read_line(line);
 	}
-	bool failed = ferror(in);
-	int error = failed ? errno : EFBIG;
-	fclose(in);
-	free(line);
+	free(text);
 	if (added.count) qsort(added.entry, added.count, sizeof *added.entry, by_entry);
-	if (!valid) return number;
-	errno = error;
-	return failed || total > MIME_FILE_MAX ? -1 : 0;
+	return valid ? 0 : number;
 }
 
 /* --- finding --- */

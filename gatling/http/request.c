@@ -18,13 +18,12 @@ static size_t span(struct slice s, enum char_class class) {
 }
 
 static enum method method_of(struct slice name) {
-	static const struct slice not_allowed[] = {SLICE("POST"),  SLICE("PUT"),   SLICE("DELETE"),
-											   SLICE("PATCH"), SLICE("TRACE"), SLICE("CONNECT")};
+	struct slice one, not_allowed = SLICE("POST, PUT, DELETE, PATCH, TRACE, CONNECT");
 	if (slice_equal(name, SLICE("GET"))) return METHOD_GET;
 	if (slice_equal(name, SLICE("HEAD"))) return METHOD_HEAD;
 	if (slice_equal(name, SLICE("OPTIONS"))) return METHOD_OPTIONS;
-	for (size_t i = 0; i < sizeof not_allowed / sizeof *not_allowed; i++)
-		if (slice_equal(name, not_allowed[i])) return METHOD_NOT_ALLOWED;
+	while (slice_next_element(&not_allowed, &one))
+		if (slice_equal(name, one)) return METHOD_NOT_ALLOWED;
 	return METHOD_UNKNOWN;
 }
 
@@ -89,39 +88,25 @@ static int parse_request_line(struct request *r, struct slice line) {
 	return error ? error : parse_target(r, method, target);
 }
 
-static const struct slice field_names[FIELD_OTHER] = {
-	[FIELD_ACCEPT_ENCODING] = SLICE("accept-encoding"),
-	[FIELD_AUTHORIZATION] = SLICE("authorization"),
-	[FIELD_CONNECTION] = SLICE("connection"),
-	[FIELD_CONTENT_LENGTH] = SLICE("content-length"),
-	[FIELD_EXPECT] = SLICE("expect"),
-	[FIELD_HOST] = SLICE("host"),
-	[FIELD_IF_MATCH] = SLICE("if-match"),
-	[FIELD_IF_MODIFIED_SINCE] = SLICE("if-modified-since"),
-	[FIELD_IF_NONE_MATCH] = SLICE("if-none-match"),
-	[FIELD_IF_RANGE] = SLICE("if-range"),
-	[FIELD_IF_UNMODIFIED_SINCE] = SLICE("if-unmodified-since"),
-	[FIELD_RANGE] = SLICE("range"),
-	[FIELD_REFERER] = SLICE("referer"),
-	[FIELD_TRANSFER_ENCODING] = SLICE("transfer-encoding"),
-	[FIELD_USER_AGENT] = SLICE("user-agent"),
+/* The names by their length, which few share. */
+enum { NAMES_OF_LENGTH = 2 };
+static const struct field_known {
+	const char *text; /* NULL: none */
+	enum field_name name;
+} field_known[][NAMES_OF_LENGTH] = {
+	[4] = {{"host", FIELD_HOST}},
+	[5] = {{"range", FIELD_RANGE}},
+	[6] = {{"expect", FIELD_EXPECT}},
+	[7] = {{"referer", FIELD_REFERER}},
+	[8] = {{"if-match", FIELD_IF_MATCH}, {"if-range", FIELD_IF_RANGE}},
+	[10] = {{"connection", FIELD_CONNECTION}, {"user-agent", FIELD_USER_AGENT}},
+	[13] = {{"authorization", FIELD_AUTHORIZATION}, {"if-none-match", FIELD_IF_NONE_MATCH}},
+	[14] = {{"content-length", FIELD_CONTENT_LENGTH}},
+	[15] = {{"accept-encoding", FIELD_ACCEPT_ENCODING}},
+	[17] = {{"if-modified-since", FIELD_IF_MODIFIED_SINCE}, {"transfer-encoding", FIELD_TRANSFER_ENCODING}},
+	[19] = {{"if-unmodified-since", FIELD_IF_UNMODIFIED_SINCE}},
 };
 static_assert(FIELD_OTHER <= CHAR_BIT * sizeof(unsigned), "request_has() keeps a bit for each");
-
-/* The names of a length; FIELD_OTHER: none. */
-enum { NAME_LENGTH_MIN = 4, NAME_LENGTH_MAX = 19, CANDIDATES = 2 };
-static uint8_t field_candidates[NAME_LENGTH_MAX + 1][CANDIDATES];
-
-__attribute__((constructor)) static void candidates_init(void) {
-	memset(field_candidates, FIELD_OTHER, sizeof field_candidates);
-	for (int i = 0; i < FIELD_OTHER; i++) {
-		assert(field_names[i].length >= NAME_LENGTH_MIN && field_names[i].length <= NAME_LENGTH_MAX);
-		uint8_t *candidate = field_candidates[field_names[i].length];
-		if (*candidate != FIELD_OTHER) candidate++;
-		assert(*candidate == FIELD_OTHER);
-		*candidate = (uint8_t)i;
-	}
-}
 
 /* Returns eight characters of a token in lower case: this bit turns only capitals into letters or hyphens. */
 static uint64_t lower_8(const char *at) {
@@ -145,12 +130,10 @@ static bool same_name(const char *name, const char *known, size_t length) {
 }
 
 enum field_name request_field_name(struct slice name) {
-	if (name.length < NAME_LENGTH_MIN || name.length > NAME_LENGTH_MAX) return FIELD_OTHER;
-	for (int i = 0; i < CANDIDATES; i++) {
-		uint8_t candidate = field_candidates[name.length][i];
-		if (candidate == FIELD_OTHER) break;
-		if (same_name(name.at, field_names[candidate].at, name.length)) return (enum field_name)candidate;
-	}
+	if (name.length >= sizeof field_known / sizeof *field_known) return FIELD_OTHER;
+	const struct field_known *known = field_known[name.length], *end = known + NAMES_OF_LENGTH;
+	for (; known < end && known->text; known++)
+		if (same_name(name.at, known->text, name.length)) return known->name;
 	return FIELD_OTHER;
 }
 
@@ -287,8 +270,7 @@ static int parse_incomplete(struct request *r, struct slice rest, size_t used) {
 		r->line = rest;
 		size_t name = span(rest, CHAR_TOKEN);
 		bool empty_line = name == 0 && rest.length && rest.at[0] == '\r';
-		if (name < rest.length && rest.at[name] != ' ' && !empty_line) return -400;
-		if (name == 0 && rest.length && !empty_line) return -400; /* a blank */
+		if (!empty_line && name < rest.length && (name == 0 || rest.at[name] != ' ')) return -400;
 		if (name > METHOD_MAX) return -501;
 		if (rest.length > METHOD_MAX + TARGET_MAX) return -414;
 	}

@@ -20,8 +20,6 @@
 static const char unreadable[] = "this cannot be read, so access is denied";
 
 enum {
-	WAYS = 4,
-	SETS = AUTH_REALMS_MAX / WAYS,
 	DIGEST = 32,
 	SECRET = 32,
 	CREDENTIALS_MAX = AUTH_USER_MAX + 1 + AUTH_PASSWORD_MAX,
@@ -45,7 +43,7 @@ struct realm {
 /* A file, whatever path leads to it. */
 struct auth_file {
 	struct text_file file;
-	struct realm *realm; /* NULL: there is no file in this place of the table */
+	struct realm *realm;
 	dev_t device;
 	ino_t inode;
 };
@@ -69,8 +67,8 @@ struct basic_auth {
 	struct realm denied, unavailable; /* of files that cannot be read; never freed */
 	bool has_secret;                  /* generated at the first use */
 	unsigned char secret[SECRET];
-	struct auth_file file[SETS][WAYS];
-	unsigned evicting;               /* the place in a full set that the next file takes */
+	struct auth_file file[AUTH_REALMS_MAX];
+	unsigned found;                  /* files; when there are more than places, the next one replaces the oldest */
 	struct password_check *checking; /* the checks that wait, newest first, and the running one */
 	struct password_check *running;  /* in the thread; or NULL */
 	/* digests of passwords; two tables, so that guesses do not evict right ones */
@@ -169,21 +167,17 @@ static struct realm *realm_new(struct basic_auth *auth, struct auth_file *f, con
 
 void basic_auth_free(struct basic_auth *auth) {
 	if (!auth) return;
-	for (int i = 0; i < SETS; i++)
-		for (int k = 0; k < WAYS; k++) realm_release(auth->file[i][k].realm);
+	for (int i = 0; i < AUTH_REALMS_MAX; i++) realm_release(auth->file[i].realm);
 	OPENSSL_cleanse(auth, sizeof *auth);
 	free(auth);
 }
 
-/* Returns the file with that inode. If it is new and its set is full, it takes the place of another, whose realm lasts
- * as long as its users. */
+/* Returns the file with that inode. If it is new and all places are taken, it replaces another, whose realm lasts as
+ * long as its users. */
 static struct auth_file *find_file(struct basic_auth *auth, const struct stat *st) {
-	struct auth_file *set = auth->file[file_version_hash_inode(st->st_dev, st->st_ino) % SETS];
-	struct auth_file *place = &set[auth->evicting++ % WAYS];
-	for (int i = 0; i < WAYS; i++) {
-		if (set[i].realm && set[i].device == st->st_dev && set[i].inode == st->st_ino) return &set[i];
-		if (!set[i].realm) place = &set[i];
-	}
+	for (struct auth_file *f = auth->file; f < auth->file + AUTH_REALMS_MAX && f->realm; f++)
+		if (f->device == st->st_dev && f->inode == st->st_ino) return f;
+	struct auth_file *place = &auth->file[auth->found++ % AUTH_REALMS_MAX];
 	realm_release(place->realm);
 	*place = (struct auth_file){.device = st->st_dev, .inode = st->st_ino};
 	return place;

@@ -148,8 +148,8 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 	size_t length;
 	enum text_state state = text_file_look(file, s->docroot, file_path(e, kind->name, reader.path), &text, &length);
 	if (state == TEXT_SAME) return rules;
-	if (file->error == EFBIG) rules_fail(&error, 0, "the file is too large: more than %d bytes", TEXT_FILE_MAX);
-	else rules_fail(&error, 0, "it cannot be read: %s", strerror(file->error));
+	if (file->error == EFBIG) rules_fail(&error, "the file is too large: more than %d bytes", TEXT_FILE_MAX);
+	else rules_fail(&error, "it cannot be read: %s", strerror(file->error));
 	if (state == TEXT_FAILED) text_file_complain(file, reader.path, 0, error.text);
 	void *new = text ? kind->parse((struct slice){.at = text, .length = length}, &reader.report) : NULL;
 	report_further_lines(&reader);

@@ -3,8 +3,7 @@
 #include "gatling/site/listing/listing_writer.h"
 
 static void write_head(FILE *out, struct slice title, const struct listing_summary *summary) {
-	(void)title;
-	(void)summary;
+	(void)title, (void)summary;
 	fputs("[", out);
 }
 

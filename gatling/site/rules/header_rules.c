@@ -65,11 +65,10 @@ static bool is_servers_own(struct slice name) {
 
 /* Returns the first name in the value that the pattern has, or an empty slice. */
 static struct slice name_in(struct slice value, const struct pattern *pattern) {
-	for (; value.length; slice_drop(&value, 1)) {
-		struct slice name = pattern_placeholder(value);
-		if (name.length && pattern_capture(pattern, name) >= 0) return name;
-	}
-	return (struct slice){0};
+	struct slice name;
+	do (void)pattern_next_name(&value, &name);
+	while (name.length && pattern_capture(pattern, name) < 0);
+	return name;
 }
 
 static bool describes_content(struct slice name) {
@@ -77,24 +76,22 @@ static bool describes_content(struct slice name) {
 }
 
 static bool check_field(const struct header_field *f, const struct pattern *pattern, struct rules_error *error) {
-	unsigned line = error->line;
-	if (!chars_all(f->name, CHAR_TOKEN))
-		return rules_fail(error, line, "'%.*s' is not a field name", RULES_SHOWN(f->name));
+	if (!chars_all(f->name, CHAR_TOKEN)) return rules_fail(error, "'%.*s' is not a field name", RULES_SHOWN(f->name));
 	if (f->detach && slice_equal_nocase(f->name, SLICE("Server"))) return true;
 	if (slice_equal_nocase(f->name, SLICE("Content-Encoding")))
-		return rules_fail(error, line, "the server sets it for NAME.gz, NAME.br and NAME.zst: remove this line");
+		return rules_fail(error, "the server sets it for NAME.gz, NAME.br and NAME.zst: remove this line");
 	if (is_servers_own(f->name))
-		return rules_fail(error, line, "only the server can set %.*s: remove this line", RULES_SHOWN(f->name));
+		return rules_fail(error, "only the server can set %.*s: remove this line", RULES_SHOWN(f->name));
 	if (slice_equal_nocase(f->name, SLICE("Basic-Auth"))) {
 		/* without the password */
 		error->whole.length = (size_t)(f->name.at + f->name.length - error->whole.at);
-		return rules_fail(error, line, "Basic-Auth is not supported: use a file .htaccess for passwords");
+		return rules_fail(error, "Basic-Auth is not supported: use a file .htaccess for passwords");
 	}
-	if (!f->detach && !f->value.length) return rules_fail(error, line, "%.*s has no value", RULES_SHOWN(f->name));
+	if (!f->detach && !f->value.length) return rules_fail(error, "%.*s has no value", RULES_SHOWN(f->name));
 	if (chars_text(f->value.at, f->value.length) != f->value.length)
-		return rules_fail(error, line, "the value of %.*s has a control character", RULES_SHOWN(f->name));
+		return rules_fail(error, "the value of %.*s has a control character", RULES_SHOWN(f->name));
 	if (f->fills && describes_content(f->name))
-		return rules_fail(error, line, "the value of %.*s may not contain :%.*s", RULES_SHOWN(f->name),
+		return rules_fail(error, "the value of %.*s may not contain :%.*s", RULES_SHOWN(f->name),
 						  RULES_SHOWN(name_in(f->value, pattern)));
 	return true;
 }
@@ -107,15 +104,15 @@ static bool is_host(struct slice name) {
 
 static bool add_field(struct header_rules *r, struct slice line, struct rules_error *error) {
 	struct header_field f = {.detach = line.at[0] == '!', .value = SLICE("")};
-	if (r->skipping) return rules_fail(error, error->line, "it is ignored with the pattern above it");
-	if (!r->rules) return rules_fail(error, error->line, "there is no pattern above this field: write one, such as /*");
+	if (r->skipping) return rules_fail(error, "it is ignored with the pattern above it");
+	if (!r->rules) return rules_fail(error, "there is no pattern above this field: write one, such as /*");
 	struct header_rule *rule = &r->rule[r->rules - 1];
 	struct slice rest = line;
 	f.name = rules_take_until(&rest, ':');
 	bool colon = f.name.length < line.length;
 	if (!f.detach && (!colon || is_host(f.name))) {
 		r->skipping = true; /* the next lines may be fields of what was meant as a pattern */
-		return rules_fail(error, error->line, "it is neither a pattern, which begins with '/', nor a field%s",
+		return rules_fail(error, "it is neither a pattern, which begins with '/', nor a field%s",
 						  colon ? "" : ": there is no ':'");
 	}
 	if (f.detach) f.name = slice_trim(slice_rest(line, 1));
@@ -124,8 +121,7 @@ static bool add_field(struct header_rules *r, struct slice line, struct rules_er
 	f.joins = !slice_equal_nocase(f.name, SLICE("Set-Cookie"));
 	f.fills = name_in(f.value, &rule->pattern).length > 0;
 	if (!check_field(&f, &rule->pattern, error)) return false;
-	if (r->fields == HEADER_FIELDS_MAX)
-		return rules_fail(error, error->line, "there are more than %d fields", HEADER_FIELDS_MAX);
+	if (r->fields == HEADER_FIELDS_MAX) return rules_fail(error, "there are more than %d fields", HEADER_FIELDS_MAX);
 	r->field[r->fields++] = f;
 	rule->fields++;
 	rule->values += f.value.length;
@@ -136,11 +132,11 @@ static bool add_pattern(struct header_rules *r, struct slice line, struct rules_
 	for (size_t i = 1; i < line.length; i++)
 		if (line.at[i] == '#' && (line.at[i - 1] == ' ' || line.at[i - 1] == '\t')) line.length = i;
 	r->skipping = true;
-	if (r->rules == RULES_MAX) return rules_fail(error, error->line, "there are more than %d rules", RULES_MAX);
+	if (r->rules == RULES_MAX) return rules_fail(error, "there are more than %d rules", RULES_MAX);
 	struct header_rule rule = {.field = &r->field[r->fields], .line = error->line};
 	const char *wrong = pattern_compile(&rule.pattern, slice_trim(line), PATTERN_EXACT);
 	if (wrong == pattern_no_memory) return rules_no_memory(error);
-	if (wrong) return rules_fail(error, error->line, "the pattern is wrong: %s", wrong);
+	if (wrong) return rules_fail(error, "the pattern is wrong: %s", wrong);
 	r->hosts |= pattern_host(&rule.pattern).at != NULL;
 	r->rule[r->rules++] = rule;
 	r->skipping = false;
@@ -346,7 +342,7 @@ const struct header_set *header_rules_match(struct header_rules *r, struct slice
 /* --- sets --- */
 
 bool header_named(const struct header_item *item, const char *name) {
-	return slice_equal_nocase(item->name, (struct slice){.at = name, .length = strlen(name)});
+	return slice_equal_nocase(item->name, slice_of(name));
 }
 
 /* Returns whether the text begins with a number above HEADER_BRIEF_S. */

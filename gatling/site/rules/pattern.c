@@ -3,6 +3,7 @@
  * backtracking. So is the text at the end of a pattern without splat. */
 #include "gatling/site/rules/pattern.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 
@@ -90,40 +91,40 @@ struct slice pattern_next_name(struct slice *text, struct slice *name) {
 	return before;
 }
 
+/* Adds the host or the path, which is not empty. */
+static const char *add_part(struct pattern_parts *p, struct slice part, bool is_host) {
+	const char *wrong = NULL;
+	p->last = NULL;
+	do {
+		struct slice name = pattern_placeholder(part);
+		char c = part.at[0];
+		if (name.length) wrong = add_capture(p, TOKEN_NAME, name);
+		else if (is_host && char_is(c, CHAR_HOST)) wrong = add_octet(p, text_lower(c));
+		else if (is_host) wrong = "its host has more than names, letters, digits, '-', '_' and '.'";
+		else if (c == '*') wrong = add_capture(p, TOKEN_SPLAT, SLICE("splat"));
+		else if (c != '%' || !(wrong = take_encoded(&part, &c))) wrong = add_octet(p, c);
+		slice_drop(&part, 1 + name.length);
+	} while (part.length && !wrong);
+	return wrong;
+}
+
 /* Takes the host of a URL with its port off the front, and adds it without port and without the dot of the root. */
 static const char *add_host(struct pattern_parts *p, struct slice *rest) {
-	const char *wrong = NULL;
 	struct slice host = slice_first(*rest, slice_until(*rest, '/'));
 	slice_drop(rest, host.length);
 	size_t n = host.length;
 	while (n && text_is_digit(host.at[n - 1])) n--;
 	if (n && host.at[n - 1] == ':') host.length = n - 1;
 	if (slice_ends(host, SLICE("."))) host.length--;
-	if (!host.length) return "it has no host";
-	while (host.length && !wrong) {
-		struct slice name = pattern_placeholder(host);
-		if (name.length) wrong = add_capture(p, TOKEN_NAME, name);
-		else if (char_is(host.at[0], CHAR_HOST)) wrong = add_octet(p, text_lower(host.at[0]));
-		else wrong = "its host has more than names, letters, digits, '-', '_' and '.'";
-		slice_drop(&host, 1 + name.length);
-	}
+	const char *wrong = host.length ? add_part(p, host, true) : "it has no host";
 	p->host = p->tokens;
-	p->last = NULL;
 	return wrong;
 }
 
-static const char *add_path(struct pattern_parts *p, struct slice rest, enum pattern_mode mode) {
-	const char *wrong = rest.length ? NULL : add_octet(p, '/');
-	while (rest.length && !wrong) {
-		struct slice name = pattern_placeholder(rest);
-		char c = rest.at[0];
-		if (c == '*') wrong = add_capture(p, TOKEN_SPLAT, SLICE("splat"));
-		else if (name.length) wrong = add_capture(p, TOKEN_NAME, name);
-		else if (c != '%' || !(wrong = take_encoded(&rest, &c))) wrong = add_octet(p, c);
-		slice_drop(&rest, 1 + name.length);
-	}
+static const char *add_path(struct pattern_parts *p, struct slice path, enum pattern_mode mode) {
+	const char *wrong = add_part(p, path.length ? path : SLICE("/"), false);
 	if (wrong || mode == PATTERN_EXACT) return wrong;
-	/* LOOSE adds a '/' to the path, too */
+	/* pattern_subject() adds a '/' to the path, too */
 	bool complete = p->last->type == TOKEN_SPLAT || (p->last->type == TOKEN_TEXT && p->end[-1] == '/');
 	return complete ? NULL : add_octet(p, '/');
 }
@@ -152,23 +153,18 @@ static struct pattern_parts *parts_new(struct slice text) {
 	return p;
 }
 
-/* Returns the hash of a path that is the same with and without a '/' at its end if the mode is LOOSE. */
-static uint64_t path_hash(struct slice path, enum pattern_mode mode) {
-	if (mode == PATTERN_LOOSE && path.length && path.at[path.length - 1] == '/') path.length--;
-	return hash_octets(0, path);
-}
-
 /* Fills in what pattern_match() tests first. */
-static void make_key(struct pattern *pattern, enum pattern_mode mode) {
+static void make_key(struct pattern *pattern) {
 	const struct pattern_parts *p = pattern->parts;
 	struct slice start = p->token[p->host].text;
 	size_t n = start.length < PATTERN_START ? start.length : PATTERN_START;
+	assert(start.at); /* the '/' with which a path begins */
 	pattern->literal = !p->names && p->splat == NO_SPLAT;
 	pattern->key = pattern->mask = 0;
 	memcpy(&pattern->key, start.at, n);
 	memset(&pattern->mask, 0xFF, n);
 	if (!pattern->literal) return;
-	pattern->key = path_hash(start, mode);
+	pattern->key = hash_octets(0, start);
 	pattern->mask = UINT64_MAX;
 }
 
@@ -188,7 +184,7 @@ const char *pattern_compile(struct pattern *pattern, struct slice text, enum pat
 		return wrong;
 	}
 	pattern->parts = p;
-	make_key(pattern, mode);
+	make_key(pattern);
 	return NULL;
 }
 
@@ -204,51 +200,44 @@ int pattern_capture(const struct pattern *pattern, struct slice name) { return f
 
 void pattern_subject(struct pattern_subject *subject, struct slice authority, struct slice path,
 					 enum pattern_mode mode) {
-	bool add = mode == PATTERN_LOOSE && path.length && path.at[path.length - 1] != '/';
-	size_t n = path.length < PATTERN_START ? path.length : PATTERN_START;
 	subject->host = (struct slice){0};
 	if (authority.length && host_valid(authority))
 		subject->host = (struct slice){.at = subject->host_name, .length = host_name(authority, subject->host_name)};
+	subject->slash = mode == PATTERN_LOOSE && !slice_ends(path, SLICE("/")) && path.length < sizeof subject->loose;
+	if (subject->slash) {
+		*text_copy(subject->loose, path) = '/';
+		path = (struct slice){.at = subject->loose, .length = path.length + 1};
+	}
 	subject->path = path;
-	subject->length = path.length + add;
 	subject->key[false] = 0;
-	if (n) memcpy(&subject->key[false], path.at, n);
-	if (add && n < PATTERN_START) memcpy((char *)&subject->key[false] + n, "/", 1);
-	subject->key[true] = path_hash(path, mode);
+	memcpy(&subject->key[false], path.at, path.length < PATTERN_START ? path.length : PATTERN_START);
+	subject->key[true] = hash_octets(0, path);
 }
 
-/* What is left of a host or path to be matched, from its start or backwards from its end. */
+/* What is left of a host or path: tokens are matched with its start, or backwards with its end. */
 struct view {
-	struct slice text;
-	size_t start, end; /* if the end is behind the text, a '/' follows */
+	struct slice left;
 	char separator;
 	bool backwards;
 };
 
-/* Returns where in the text the octets begin that come behind so many others. */
-static inline size_t position(const struct view *v, size_t behind, size_t length) {
-	return v->backwards ? v->end - behind - length : v->start + behind;
+/* Returns the octets that come behind so many others. */
+static inline const char *octets(const struct view *v, size_t behind, size_t length) {
+	return v->left.at + (v->backwards ? v->left.length - behind - length : behind);
 }
 
 static inline bool text_comes(const struct view *v, size_t behind, struct slice text) {
-	if (text.length > v->end - v->start - behind) return false;
-	size_t at = position(v, behind, text.length);
-	if (at + text.length > v->text.length && text.at[--text.length] != '/') return false;
-	return memcmp(v->text.at + at, text.at, text.length) == 0;
+	return text.length <= v->left.length - behind && memcmp(octets(v, behind, text.length), text.at, text.length) == 0;
 }
 
 /* Returns how many octets a name matches: those before the next text, or if there is none, all that are left. 0: it
  * does not match, because its segment ends before that. */
 static size_t name_length(const struct view *v, const struct slice *next) {
-	size_t length = 0, left = v->end - v->start;
-	char first = next ? next->at[v->backwards ? next->length - 1 : 0] : v->separator;
-	for (; length < left; length++) {
-		size_t at = position(v, length, 1);
-		char c = at < v->text.length ? v->text.at[at] : '/';
-		if (c == first && length && next && text_comes(v, length, *next)) return length;
-		if (c == v->separator) return 0;
+	for (size_t length = 0; length < v->left.length; length++) {
+		if (length && next && text_comes(v, length, *next)) return length;
+		if (*octets(v, length, 1) == v->separator) return 0;
 	}
-	return next ? 0 : length;
+	return next ? 0 : v->left.length;
 }
 
 /* Matches tokens with what the view begins with, or ends with if it is backwards, and takes that off. */
@@ -261,10 +250,10 @@ static bool match_tokens(const struct token *token, unsigned count, struct view 
 		} else {
 			length = name_length(v, left ? &token[v->backwards ? i - 1 : i + 1].text : NULL);
 			if (!length) return false;
-			captures[i] = (struct slice){.at = v->text.at + position(v, 0, length), .length = length};
+			captures[i] = (struct slice){.at = octets(v, 0, length), .length = length};
 		}
-		if (v->backwards) v->end -= length;
-		else v->start += length;
+		if (!v->backwards) v->left.at += length;
+		v->left.length -= length;
 	}
 	return true;
 }
@@ -278,20 +267,19 @@ static bool match_all(const struct pattern_parts *p, unsigned first, unsigned en
 	v->backwards = true;
 	if (!match_tokens(p->token + tail, end - tail, v, captures + tail)) return false;
 	v->backwards = false;
-	return match_tokens(p->token + first, head - first, v, captures + first) && (splat || v->start == v->end);
+	return match_tokens(p->token + first, head - first, v, captures + first) && (splat || !v->left.length);
 }
 
 bool pattern_match_parts(const struct pattern *pattern, const struct pattern_subject *s,
 						 struct pattern_captures *captures) {
 	const struct pattern_parts *p = pattern->parts;
-	struct view host = {.text = s->host, .end = s->host.length, .separator = '.'};
-	struct view path = {.text = s->path, .end = s->length, .separator = '/'};
+	struct view host = {.left = s->host, .separator = '.'};
+	struct view path = {.left = s->path, .separator = '/'};
 	if (p->host && (!s->host.at || !match_all(p, 0, p->host, &host, captures->value))) return false;
 	if (!match_all(p, p->host, p->tokens, &path, captures->value)) return false;
 	if (p->splat == NO_SPLAT) return true;
-	/* the '/' that LOOSE adds is not part of the splat */
-	size_t end = path.end < s->path.length ? path.end : s->path.length;
-	size_t start = path.start < end ? path.start : end;
-	captures->value[p->splat] = (struct slice){.at = s->path.at + start, .length = end - start};
+	bool to_end = path.left.at + path.left.length == s->path.at + s->path.length;
+	if (s->slash && to_end && path.left.length) path.left.length--; /* that '/' is not part of the splat */
+	captures->value[p->splat] = path.left;
 	return true;
 }

@@ -20,8 +20,9 @@
 #include "gatling/http/host.h"
 
 enum {
-	PATTERN_MAX = 1000,     /* bytes of a pattern as it is written */
-	PATTERN_NAMES_MAX = 16, /* placeholders in a pattern */
+	PATTERN_MAX = 1000,          /* bytes of a pattern as it is written */
+	PATTERN_NAMES_MAX = 16,      /* placeholders in a pattern */
+	PATTERN_PATH_MAX = 8 * 1024, /* bytes of a path that are matched */
 	/* placeholders, the splat, and the text around them in host and path */
 	PATTERN_TOKENS_MAX = 2 * (PATTERN_NAMES_MAX + 1) + 2,
 	PATTERN_START = sizeof(uint64_t)
@@ -44,9 +45,10 @@ struct pattern {
 struct pattern_subject {
 	struct slice host; /* absent: no pattern with a host matches */
 	struct slice path;
-	size_t length;   /* of the path, with the '/' that LOOSE adds */
+	bool slash;      /* LOOSE has added it to the path, which then is a copy */
 	uint64_t key[2]; /* the first octets of the path; its hash, for literal patterns */
 	char host_name[HOST_MAX];
+	char loose[PATTERN_PATH_MAX + 1];
 };
 
 /* What splat and placeholders have matched: parts of the subject, indexed by pattern_capture(). */

@@ -199,8 +199,7 @@ static bool parse_parameter(struct redirect_rule *rule, struct slice word, struc
 	const char *wrong = NULL;
 	p.name = rules_take_until(&p.value, '=');
 	if (!p.name.length || p.name.length == word.length)
-		return rules_fail(error, error->line, "'%.*s' is neither a parameter nor a path or URL to go to",
-						  RULES_SHOWN(word));
+		return rules_fail(error, "'%.*s' is neither a parameter nor a path or URL to go to", RULES_SHOWN(word));
 	struct slice name = pattern_placeholder(p.value);
 	p.captures = name.length && name.length + 1 == p.value.length;
 	if (p.captures) p.value = name;
@@ -209,7 +208,7 @@ static bool parse_parameter(struct redirect_rule *rule, struct slice word, struc
 	if (p.captures && find_name(rule, p.value) >= 0) wrong = "has a name that is there twice";
 	if (memchr(word.at, '&', word.length)) wrong = "has a '&': write each parameter as a word of its own";
 	if (rule->parameters == REDIRECT_PARAMETERS_MAX) wrong = "is one parameter too many";
-	if (wrong) return rules_fail(error, error->line, "'%.*s' %s", RULES_SHOWN(word), wrong);
+	if (wrong) return rules_fail(error, "'%.*s' %s", RULES_SHOWN(word), wrong);
 	rule->parameter[rule->parameters++] = p;
 	return true;
 }
@@ -218,11 +217,11 @@ static bool check_to(const struct redirect_rule *rule, struct rules_error *error
 	const char *wrong = redirect_target_check(rule->to);
 	if (rule->target.authority.at && !is_redirect(rule))
 		wrong = "is a URL, which gatling does not fetch: write a path, or redirect there with 301 or 302";
-	if (wrong) return rules_fail(error, error->line, "'%.*s' %s", RULES_SHOWN(rule->to), wrong);
+	if (wrong) return rules_fail(error, "'%.*s' %s", RULES_SHOWN(rule->to), wrong);
 	for (struct slice rest = rule->to, name; rest.length;) {
 		(void)pattern_next_name(&rest, &name);
 		if (name.length && find_name(rule, name) < 0)
-			return rules_fail(error, error->line, "nothing before '%.*s' has the name :%.*s (a ':' as text is %%3A)",
+			return rules_fail(error, "nothing before '%.*s' has the name :%.*s (a ':' as text is %%3A)",
 							  RULES_SHOWN(rule->to), RULES_SHOWN(name));
 	}
 	return true;
@@ -234,8 +233,7 @@ static bool parse_status(struct redirect_rule *rule, struct slice word, struct r
 	if (rule->forced) digits.length--;
 	while (slice_next_element(&known, &status))
 		if (slice_equal(status, digits)) return scan_uint(status.at, &rule->status) > 0;
-	return rules_fail(error, error->line,
-					  "'%.*s' is not a status for a rule: use 200, 301, 302, 303, 307, 308, 404 or 410",
+	return rules_fail(error, "'%.*s' is not a status for a rule: use 200, 301, 302, 303, 307, 308, 404 or 410",
 					  RULES_SHOWN(word));
 }
 
@@ -249,9 +247,8 @@ static bool parse_word(struct redirect_rule *rule, struct slice word, struct rul
 	}
 	struct slice value = word, name = rules_take_until(&value, '=');
 	if (name.length && name.length < word.length)
-		return rules_fail(error, error->line, "the condition %.*s is not supported", RULES_SHOWN(name));
-	if (!name.length || rule->status)
-		return rules_fail(error, error->line, "'%.*s' is not a condition", RULES_SHOWN(word));
+		return rules_fail(error, "the condition %.*s is not supported", RULES_SHOWN(name));
+	if (!name.length || rule->status) return rules_fail(error, "'%.*s' is not a condition", RULES_SHOWN(word));
 	return parse_status(rule, word, error);
 }
 
@@ -259,7 +256,7 @@ static bool parse_word(struct redirect_rule *rule, struct slice word, struct rul
 static bool parse_words(struct redirect_rule *rule, struct slice line, struct rules_error *error) {
 	for (struct slice word; next_word(&line, &word);)
 		if (!parse_word(rule, word, error)) return false;
-	if (!rule->to.at) return rules_fail(error, error->line, "the rule has no path or URL to go to");
+	if (!rule->to.at) return rules_fail(error, "the rule has no path or URL to go to");
 	if (!rule->status) rule->status = 301;
 	return check_to(rule, error);
 }
@@ -270,7 +267,7 @@ static bool add_rule(struct redirect_rules *r, const struct redirect_rule *rule,
 	int before = closes_circle(r);
 	if (before == NO_RULE) return true;
 	r->rules--;
-	return rules_fail(error, error->line, "it leads in a circle: line %u leads back to it", r->rule[before].line);
+	return rules_fail(error, "it leads in a circle: line %u leads back to it", r->rule[before].line);
 }
 
 static bool add_line(void *rules, struct slice line, struct rules_error *error) {
@@ -278,11 +275,11 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 	struct redirect_rule rule = {.line = error->line, .parameter = r->parameter + r->parameters, .next = NO_RULE};
 	struct slice from = {0};
 	(void)next_word(&line, &from);
-	if (r->rules == RULES_MAX) return rules_fail(error, error->line, "there are more than %d rules", RULES_MAX);
+	if (r->rules == RULES_MAX) return rules_fail(error, "there are more than %d rules", RULES_MAX);
 	const char *wrong = pattern_compile(&rule.pattern, from, PATTERN_LOOSE);
 	if (wrong == pattern_no_memory) return rules_no_memory(error);
 	if (wrong)
-		return rules_fail(error, error->line, "the pattern is wrong: %s%s", wrong,
+		return rules_fail(error, "the pattern is wrong: %s%s", wrong,
 						  slice_ends(from, SLICE(":")) ? "; fields belong in the file _headers" : "");
 	r->hosts |= pattern_host(&rule.pattern).at != NULL;
 	bool added = parse_words(&rule, line, error) && add_rule(r, &rule, error);

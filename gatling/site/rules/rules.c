@@ -7,18 +7,20 @@
 
 #include "gatling/base/text.h"
 
-bool rules_fail(struct rules_error *error, unsigned line, const char *format, ...) {
+bool rules_fail(struct rules_error *error, const char *format, ...) {
 	va_list arguments;
 	va_start(arguments, format);
 	vsnprintf(error->text, sizeof error->text, format, arguments);
 	va_end(arguments);
 	for (char *c = error->text; *c; c++)
 		if (*c < ' ' || *c > '~') *c = '?';
-	error->line = line;
 	return false;
 }
 
-bool rules_no_memory(struct rules_error *error) { return rules_fail(error, 0, "there is no memory"); }
+bool rules_no_memory(struct rules_error *error) {
+	error->line = 0;
+	return rules_fail(error, "there is no memory");
+}
 
 struct slice rules_text(struct slice text) {
 	(void)text_skip(&text, SLICE("\xEF\xBB\xBF"));
@@ -57,7 +59,7 @@ bool rules_read(void *rules, struct slice text, rules_begin *begin, rules_add *a
 		if (begin(rules, copy, lines) && add_lines(rules, copy, add, report, &error)) return true;
 	}
 	if (fits) (void)rules_no_memory(&error);
-	else (void)rules_fail(&error, 0, "the file is too large: more than %d bytes", RULES_TEXT_MAX);
+	else (void)rules_fail(&error, "the file is too large: more than %d bytes", RULES_TEXT_MAX);
 	if (report->tell) report->tell(report, &error);
 	return false;
 }

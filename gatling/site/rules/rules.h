@@ -27,10 +27,9 @@ struct rules_report {
 	bool (*there)(struct rules_report *report, struct slice path);
 };
 
-/* Fills in the error, with '?' for everything but visible ASCII, since others may read what the owner wrote. Returns
- * false. */
-bool rules_fail(struct rules_error *error, unsigned line, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+/* Fills in the text of the error, with '?' for everything but visible ASCII, since others may read what the owner
+ * wrote. Returns false. */
+bool rules_fail(struct rules_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Fills in the error that there is no memory, with line 0. Returns false. */
 bool rules_no_memory(struct rules_error *error);
