@@ -31,7 +31,7 @@ static void hand_over(struct client *c) {
 	struct visitors *vs = &c->visitors;
 	vs->tally->open = vs->open;
 	pthread_mutex_lock(&c->mutex);
-	while (c->full) pthread_cond_wait(&c->changed, &c->mutex);
+	while (c->full && !atomic_load(&c->stop)) pthread_cond_wait(&c->changed, &c->mutex);
 	tally_add(c->second, vs->tally);
 	c->full = true;
 	pthread_cond_broadcast(&c->changed);
@@ -123,4 +123,9 @@ bool client_collect(struct client *c, struct tally *sum) {
 	return full;
 }
 
-void client_stop(struct client *c) { atomic_store(&c->stop, true); }
+void client_stop(struct client *c) {
+	pthread_mutex_lock(&c->mutex);
+	atomic_store(&c->stop, true);
+	pthread_cond_broadcast(&c->changed);
+	pthread_mutex_unlock(&c->mutex);
+}

@@ -99,13 +99,11 @@ static int judge(const struct tally *t) {
 
 /* --- the run --- */
 
+/* Waits for the end of the next second. Returns false if the run has ended. */
 static bool collect(struct client **client, unsigned clients, struct tally *sum) {
 	bool running = true;
-	for (unsigned i = 0; i < clients; i++) {
-		if (interrupted) client_stop(client[i]);
-		running &= client_collect(client[i], sum);
-	}
-	return running && !interrupted;
+	for (unsigned i = 0; i < clients; i++) running &= client_collect(client[i], sum);
+	return running;
 }
 
 /* Prints each second; total is of those after the warm-up. */
@@ -113,7 +111,7 @@ static int watch(const struct crowd_plan *plan, struct client **client, struct t
 	unsigned warm_up = (unsigned)(plan->warm_up_ns / 1000000000), counted = 0;
 	double since_s = processor_s(), before_s = since_s, now_s;
 	print_head();
-	for (unsigned n = 1; collect(client, plan->arrivals.clients, second); n++, before_s = now_s) {
+	for (unsigned n = 1; !interrupted && collect(client, plan->arrivals.clients, second); n++, before_s = now_s) {
 		now_s = processor_s();
 		print_second(n, second, now_s - before_s);
 		if (n > warm_up) {

@@ -163,8 +163,7 @@ static void broken(struct visitors *vs, struct visitor *v) {
 	if (v->kind != KIND_VISITOR) {
 		vs->tally->expelled++;
 		leave(vs, v);
-	} else if (!v->begun && v->used && !v->again && !out_of_patience(vs, v)) {
-		v->again = true;
+	} else if (!v->begun && v->used && !out_of_patience(vs, v)) {
 		come_again(vs, v);
 	} else {
 		page_end(vs, v, v->begun ? OUTCOME_CUT : OUTCOME_REFUSED);
@@ -177,12 +176,10 @@ static void ask(struct visitors *vs, struct visitor *v) {
 	while (v->sent < request->length) {
 		ssize_t n = io_trywrite(vs->loop, v->fd, request->at + v->sent, request->length - v->sent);
 		if (n == -1 && errno == EAGAIN && io_wantwrite(vs->loop, v->fd) == 0) return;
-		/* the server may have answered before it closed */
-		if (n == -1 && errno != EPIPE && errno != ECONNRESET) {
+		if (n == -1) {
 			broken(vs, v);
 			return;
 		}
-		if (n == -1) break;
 		v->sent += (uint32_t)n;
 	}
 	io_dontwantwrite(vs->loop, v->fd);
@@ -212,10 +209,9 @@ static void annoy(struct visitors *vs, struct visitor *v) {
 	}
 	io_dontwantwrite(vs->loop, v->fd);
 	io_timeout(vs->loop, v->fd, vs->now_ns / 1000000 + SECOND_MS);
-	if (v->kind == KIND_HALF && io_wantread(vs->loop, v->fd) == -1) broken(vs, v);
 }
 
-/* Each second, and of half a request when something comes. */
+/* Each second. */
 static void stay(struct visitors *vs, struct visitor *v) {
 	ssize_t n = io_tryread(vs->loop, v->fd, vs->input, SLOW_READ);
 	if (n == 0 || (n == -1 && errno != EAGAIN)) broken(vs, v);
@@ -308,10 +304,6 @@ void visitor_write(struct visitors *vs, struct visitor *v) {
 }
 
 void visitor_read(struct visitors *vs, struct visitor *v) {
-	if (v->state == STATE_HOSTILE) {
-		stay(vs, v);
-		return;
-	}
 	size_t kept = v->input_length;
 	if (kept) memcpy(vs->input, v->input, kept);
 	ssize_t n = io_tryread(vs->loop, v->fd, vs->input + kept, VISITORS_READ_MAX - kept);
@@ -346,7 +338,7 @@ void visitor_timeout(struct visitors *vs, struct visitor *v) {
 	} else {
 		vs->tally->pages++;
 		v->due_ns = vs->now_ns;
-		v->begun = v->again = false;
+		v->begun = false;
 		v->url = 0;
 		if (v->gone) {
 			come_again(vs, v);

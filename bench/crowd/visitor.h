@@ -15,7 +15,6 @@ struct visitor {
 	uint8_t state;
 	bool begun;   /* a byte of this page has come */
 	bool used;    /* the connection has had an answer */
-	bool again;   /* this page was asked for on another connection */
 	bool gone;    /* the server has closed the connection of one who thinks */
 	uint16_t url; /* that is asked for */
 	uint16_t pages_left;
