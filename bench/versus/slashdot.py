@@ -156,7 +156,7 @@ def print_row(row):
     print(f"{row['server']:10}{row['load']:>5}{row['offered']:7.0f}{number(row['goodput']):9.0f}{number(row['p50_ms']):7.0f}"
           f"{number(row['p99_ms']):8.0f}{row['refused']:9.0f}{row['cut']:6.0f}{row['late']:7.0f}{row['failed']:8.0f}{row['open']:7.0f}"
           f"{row['resident'] / MB:10.0f}{row['tcp'] / MB:6.0f}{row['slab'] / MB:9.0f}{row['server_cpu']:6.2f}{row['client_cpu']:>9}"
-          + (f"  CLIENTS LATE by {row['lateness_ms']} ms" if row["limit"] != "-" else ""), flush=True)  # fmt: skip
+          + (f"  CLIENTS: {row['limit'].split(':')[0]}" if row["limit"] != "-" else ""), flush=True)  # fmt: skip
 
 
 def print_shape(rows):
