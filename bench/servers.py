@@ -12,6 +12,10 @@ kept open without limit, deferred accepting and a large backlog wherever there i
     epoll     smallest: the smallest program that answers from memory with epoll(7), one file
     lazy      the same with TCP_DEFER_ACCEPT, registering only connections that have to wait
 
+With production settings each has the timeouts and the backlog that it has by default (nginx 511, h2o 65535, lighttpd
+1024, gatling and Caddy what the kernel allows, 4096) and accepts connections as it does by default. Of connections it
+takes what the limit on descriptors allows, of the process (h2o, Caddy) or of each worker.
+
 Each listens for one of PROTOCOLS. For TLS all have the same certificate (ECDSA, P-256), TLS 1.2 and 1.3, tickets, and
 encryption by the kernel if they support it. Not all of them can select the suite of TLS 1.3: the client should offer
 one. A connection takes any number of requests over HTTP/2, too, and 128 at a time:
@@ -54,19 +58,17 @@ http {{
     access_log off;
     sendfile on;
     tcp_nopush on;
-    keepalive_requests 1000000000;
-    keepalive_timeout 3600s;
+    {lasting}
     open_file_cache max=10000 inactive=3600s;
     open_file_cache_valid 60s;
-    server {{ listen 127.0.0.1:{port} backlog={backlog}{listen}{protocol}; root {root}; }}
+    server {{ listen 127.0.0.1:{port}{listen}{protocol}; root {root}; }}
 }}
 """
 
 H2O = """
 num-threads: {workers}
 max-connections: {connections}
-http1-request-timeout: 3600
-http2-idle-timeout: 3600
+{lasting}
 http2-max-concurrent-requests-per-connection: 128
 user: {user}
 pid-file: {directory}/h2o-{port}.pid
@@ -88,13 +90,9 @@ server.port = {port}
 server.max-worker = {extra_workers}
 server.max-fds = 20000
 server.max-connections = {connections}
-server.max-keep-alive-requests = 2000000000
-server.max-keep-alive-idle = 3600
-server.max-read-idle = 3600
+{lasting}
 server.stat-cache-engine = "simple"
 server.network-backend = "sendfile"
-server.listen-backlog = {backlog}
-server.defer-accept = 10
 mimetype.assign = ( "" => "application/octet-stream" )
 {protocol}
 """
@@ -123,6 +121,19 @@ CONFIGURED = {
     "h2o": (H2O, ["h2o", "-m", "worker", "-c"]),
     "lighttpd": (LIGHTTPD, ["lighttpd", "-D", "-f"]),
     "caddy": (CADDY, ["caddy", "run", "--adapter", "caddyfile", "--config"]),
+}
+
+# What stands in a configuration for {lasting}; with production settings nothing does, and the defaults of the server hold.
+LASTING = {
+    "nginx": """keepalive_requests 1000000000;
+    keepalive_timeout 3600s;""",
+    "h2o": """http1-request-timeout: 3600
+http2-idle-timeout: 3600""",
+    "lighttpd": f"""server.max-keep-alive-requests = 2000000000
+server.max-keep-alive-idle = 3600
+server.max-read-idle = 3600
+server.listen-backlog = {BACKLOG}
+server.defer-accept = 10""",
 }
 
 # What stands in a configuration for {protocol}.
@@ -257,12 +268,12 @@ class Servers:
         path.write_bytes(made.stdout)
         return path
 
-    def command(self, name, port, workers, file, once, listen, protocol):
+    def command(self, name, port, workers, file, once, listen, protocol, production=False):
         if name in ("gatling", "uring"):
             ports = ["-p", port]
             if protocol in TLS_PROTOCOLS:
                 ports = ["-p", 0, "--https", "--tls-port", port, "--cert", self.certificate]
-            return [self.build / ("uring" if name == "uring" else "") / "gatling", "-c", self.root, "-i", "127.0.0.1", *ports, "-n", "-j", workers, "-T", "3600"]
+            return [self.build / ("uring" if name == "uring" else "") / "gatling", "-c", self.root, "-i", "127.0.0.1", *ports, "-n", "-j", workers, *([] if production else ["-T", "3600"])]
         if name in YARDSTICKS:
             flags = ["-1"] * once + ["-l"] * (name == "lazy")
             return [self.build / "bench" / "smallest", *flags, port, self.root / file]
@@ -273,16 +284,18 @@ class Servers:
         else:
             words_of_protocol = CLEAR_HTTP2.get(name, "") if protocol == "h2c" else ""
         path.write_text(text.format(
-            workers=workers, extra_workers=workers if workers > 1 else 0, port=port, root=self.root, listen=listen,
-            directory=self.directory, backlog=BACKLOG, connections=CONNECTIONS_MAX, user=os.environ.get("USER", "root"),
+            workers=workers, extra_workers=workers if workers > 1 else 0, port=port, root=self.root,
+            listen="" if production else f" backlog={BACKLOG}{listen}", lasting="" if production else LASTING.get(name, ""),
+            directory=self.directory, connections=CONNECTIONS_MAX, user=os.environ.get("USER", "root"),
             scheme=scheme(protocol), protocol=words_of_protocol,
         ))  # fmt: skip
         return [*words, path]
 
-    def start(self, name, workers=1, file=None, once=False, listen=" deferred reuseport", protocol="http"):
-        """file and once are for yardsticks, which have one answer; listen adds words to nginx's directive."""
+    def start(self, name, workers=1, file=None, once=False, listen=" deferred reuseport", protocol="http", production=False):
+        """file and once are for yardsticks, which have one answer; listen adds words to nginx's directive. production:
+        the timeouts and the backlog are the defaults of the server, which accepts connections as it does by default."""
         port = free_port()
-        command = self.command(name, port, workers, file, once, listen, protocol)
+        command = self.command(name, port, workers, file, once, listen, protocol, production)
         cores = set(self.cores if workers > 1 else self.cores[:1])
         server = Server(name, port, protocol, command, cores, self.directory)
         self.running.append(server)

@@ -22,7 +22,7 @@ SERVER = [
     ["io"],
 ]
 BENCH = [
-    ["bench/httpbench", "bench/connbench", "bench/kbench", "bench/versus", "bench/suite"],
+    ["bench/httpbench", "bench/connbench", "bench/crowd", "bench/kbench", "bench/versus", "bench/suite"],
     ["bench/httpbench/load"],
     ["bench"],
     ["io"],

@@ -21,6 +21,7 @@ MEASUREMENTS = {  # a command below bench/, and the programs that it runs at som
     "versus": ([*VERSUS, "1k", "--servers", "gatling,epoll,lazy"], {"gatling", "smallest", "httpbench"}),
     "versus-idle": ([*VERSUS, "idle", "--servers", "gatling"], {"gatling", "httpbench"}),
     "hostile": (["versus/hostile.py", "{plain}", "full"], {"gatling"}),
+    "slashdot": (["versus/slashdot.py", "{plain}", "--servers", "gatling", "--out", "{out}"], {"gatling", "crowd"}),
     "generators": (["versus/generators.py", "{plain}", "shortlived"], {"gatling", "nginx", "httpbench"}),
     "instructions": (["instructions.py", "{plain}"], {"callgrind-amd64"}),
     "suite": (["suite/run", "--build", "{plain}", "--out", "{out}", "--runs", "100", "--only", "thread"], {"kbench"}),

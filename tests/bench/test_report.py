@@ -1,5 +1,6 @@
 """The report of results that the test makes up."""
 
+import base64
 import re
 import subprocess
 from pathlib import Path
@@ -92,3 +93,14 @@ def test_what_is_no_time_is_told_by_its_size(tmp_path):
     write_table(tmp_path / "stream.tsv", "stream", "received_mbit_s", lambda n: 40_000, 1)
     row = re.search(r"href='#stream'.*?</tr>", report(tmp_path, tmp_path), re.DOTALL)[0]
     assert re.search(r"received mbit/s.*<b>(39|40),\d\d\d</b> \(3\d,\d\d\d to 4\d,\d\d\d", row) and "O(" not in row
+
+
+def test_the_crowd_is_shown_if_it_was_measured(tmp_path, results):
+    (tmp_path / "slashdot.tsv").write_text("server\tload\tgoodput\nnginx\t4\t1234.5\n")
+    (tmp_path / "slashdot-goodput.svg").write_text("<svg/>")
+    page = report(tmp_path, "--crowd", tmp_path, results[0])
+    assert "<th>goodput</th>" in page and "<td>nginx</td><td>4</td><td>1234.5</td>" in page
+    assert f"data:image/svg+xml;base64,{base64.b64encode(b'<svg/>').decode()}" in page
+    assert "A crowd" not in report(tmp_path, results[0])
+    (tmp_path / "slashdot.tsv").unlink()
+    assert "make slashdot" in report(tmp_path, "--crowd", tmp_path, results[0], status=1)

@@ -1,18 +1,20 @@
 """The script that measures servers beside each other, with those that are always there."""
 
+import re
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 
 import h2load
 
-PROGRAM = Path(__file__).parents[2] / "bench" / "versus" / "versus.py"
+VERSUS = Path(__file__).parents[2] / "bench" / "versus"
 
 
-def versus(plain, *arguments):
-    return subprocess.run([sys.executable, PROGRAM, plain, *map(str, arguments)], capture_output=True, text=True,
+def versus(plain, *arguments, program="versus.py"):
+    return subprocess.run([sys.executable, VERSUS / program, plain, *map(str, arguments)], capture_output=True, text=True,
                           timeout=120, check=False)  # fmt: skip
 
 
@@ -66,3 +68,28 @@ def test_what_h2load_says_is_understood():
 def test_a_case_that_there_is_not_is_named(plain, tmp_path):
     done = versus(plain, "--only", "2k", "--out", tmp_path)
     assert done.returncode == 1 and "there is no case 2k" in done.stderr
+
+
+@pytest.mark.alone
+def test_a_crowd_comes_to_each_server_at_each_load(plain, tmp_path):
+    done = versus(plain, "--servers", "gatling", "--rate", 40, "--seconds", 1, "--out", tmp_path, program="slashdot.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows, seconds = (
+        [dict(zip(heads, row)) for row in rows]
+        for heads, *rows in ([line.split("\t") for line in (tmp_path / name).read_text().splitlines()] for name in ("slashdot.tsv", "slashdot-seconds.tsv"))
+    )
+    assert [row["load"] for row in rows] == ["knee", "0.5", "1", "2", "4"]
+    assert [float(row["offered"]) for row in rows[1:]] == [20, 40, 80, 160]
+    for row in rows:
+        assert float(row["goodput"]) > 0.5 * float(row["offered"]) and float(row["resident"]) > 1e6
+        assert 0 < float(row["p50_ms"]) <= float(row["p99_ms"]) and {row[key] for key in ("refused", "cut", "late", "failed")} == {"0.00"}
+    assert len(seconds) == len(rows) * 4 and {second["load"] for second in seconds} == {row["load"] for row in rows}
+    assert re.search(r"^gatling +\d+%", done.stdout, re.MULTILINE)
+    curves = {path.stem for path in tmp_path.glob("*.svg")}
+    assert {"slashdot-goodput", "slashdot-p99", "slashdot-seconds-4", "slashdot-resident", "slashdot-tcp"} <= curves
+    ET.parse(tmp_path / "slashdot-goodput.svg")
+
+
+def test_a_server_that_there_is_not_is_named(plain, tmp_path):
+    done = versus(plain, "--servers", "apache", "--out", tmp_path, program="slashdot.py")
+    assert done.returncode == 1 and "there is no server apache" in done.stderr

@@ -1,0 +1,246 @@
+"""What a web server does under a crowd: gatling beside other servers, at 0.5, 1, 2 and 4 times what the machine can do.
+
+    slashdot.py BUILD [--servers NAME,...] [--rate PAGES] [--seconds N] [--out DIR]
+
+Each server has two workers and its production settings: its own timeouts and backlog, connections up to the limit of
+descriptors (servers.py). crowd(1) plays the visitors. Each comes from an address of its own and asks for PAGES pages
+with ASSETS assets, one request after the other on one connection, as no browser pipelines; between the pages it thinks.
+A page counts if all of it comes within PATIENCE_S. One visitor in a hundred hardly reads, and one sends half a request.
+
+What a server can do is measured first, with httpbench in closed loop. What the machine can do is what the best server
+can, or --rate, in pages a second: the same crowd for all. A server also has a run at its own KNEE, a share of what it
+can do, for the latency with which it serves when it is well. Each run has a fresh server; its first PATIENCE_S do not
+count, as nobody has lost patience yet. Kernel memory is of the whole machine, less what was used before.
+
+DIR/slashdot.tsv has a row for each run, DIR/slashdot-seconds.tsv for each second; the curves are DIR/slashdot-*.svg.
+Server and clients share the cores, so the clients are preferred by NICE, if that is allowed; a run in which they were
+late all the same is marked. "make slashdot".
+"""
+
+import argparse
+import contextlib
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+import processes
+from curves import draw
+from servers import CONFIGURED, Servers, installed, raise_descriptor_limit
+
+KB = 1024
+PAGE, ASSETS = 8 * KB, [n * KB for n in (1, 2, 2, 4, 4, 8, 8, 8, 16, 16)]
+LOADS = ("knee", "0.5", "1", "2", "4")
+KNEE = 0.8
+PAGES, THINK_S, PATIENCE_S = 2, 1, 3
+HOSTILE_PERCENT = 1  # of each kind
+WORKERS, THREADS = 2, 2
+CLOSED_LOOP_S = 2
+NICE = -10
+MB = 1e6
+COLUMNS = ["server", "load", "offered", "goodput", "p50_ms", "p99_ms", "refused", "cut", "late", "failed", "visitors", "open",
+           "resident", "tcp", "slab", "server_cpu", "client_cpu", "lateness_ms", "limit"]  # fmt: skip
+SECONDS = ["server", "load", "second", "arrived", "answered", "refused", "cut", "late", "failed", "p50_ms", "p99_ms", "open",
+           "resident", "tcp", "slab"]  # fmt: skip
+
+
+def fail(text):
+    sys.exit(f"slashdot: {text}")
+
+
+def urls(server):
+    return [server.url("/page"), *(server.url(f"/asset{n}") for n in range(len(ASSETS)))]
+
+
+def kernel_memory():
+    """Bytes of TCP buffers, and of the kernel's objects."""
+    pages = int(Path("/proc/net/sockstat").read_text().split("TCP:")[1].split("mem ")[1].split()[0])
+    slab = int(Path("/proc/meminfo").read_text().split("Slab:")[1].split()[0])
+    return {"tcp": pages * 4096, "slab": slab * KB}
+
+
+def capacity(servers, name):
+    """Pages a second with 64 clients, each of which asks again as soon as it is answered."""
+    server = servers.start(name, WORKERS, production=True)
+    output, listed = servers.directory / "result.json", servers.directory / "urls"
+    listed.write_text("\n".join(urls(server)))
+    done = processes.run([servers.build / "bench" / "httpbench", "-c", 64, "-t", THREADS, "-k", PAGES * (1 + len(ASSETS)),
+                          "-d", CLOSED_LOOP_S, "--urls", listed, "--json", output],
+                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)  # fmt: skip
+    servers.stop(server)
+    if done.returncode:
+        fail(f"{name}: httpbench: {done.stderr}")
+    result = json.loads(output.read_text())
+    return result["answered"] / result["elapsed_s"] / (1 + len(ASSETS))
+
+
+def crowd_command(servers, server, pages, seconds):
+    visitors = pages / PAGES / (1 - 2 * HOSTILE_PERCENT / 100)
+    return ["nice", "-n", NICE, servers.build / "bench" / "crowd", "-R", f"{visitors:.1f}", "-d", seconds, "-w", PATIENCE_S,
+            "-t", THREADS, "-p", PAGES, "--think", THINK_S, "--patience", PATIENCE_S, "--slow", HOSTILE_PERCENT,
+            "--half", HOSTILE_PERCENT, *urls(server)]  # fmt: skip
+
+
+def prefer(process):
+    """Where sessions share the processors, a nice value counts in its session only (sched(7), autogroup)."""
+    with contextlib.suppress(OSError):
+        Path(f"/proc/{process.pid}/autogroup").write_text(str(NICE))
+
+
+class Reader:
+    """Reads what crowd prints, and looks at the server's memory each second."""
+
+    def __init__(self, name, load, server, before):
+        self.name, self.load, self.server, self.before = name, load, server, before
+        self.total, self.seconds, self.heads = {}, [], []
+
+    def memory(self):
+        now = kernel_memory()
+        return {"resident": self.server.resident(), **{key: max(0, now[key] - self.before[key]) for key in now}}
+
+    def line(self, text):
+        words = text.rstrip("\n").split("\t")
+        if words[0] == "# second":
+            self.heads = ["second", *words[1:]]
+        elif text.startswith("# "):
+            self.total[words[0][2:]] = words[1]
+        else:
+            self.seconds.append(dict(zip(self.heads, words)) | self.memory() | {"server": self.name, "load": self.load})
+
+    def result(self, pages, seconds, server_cpu):
+        """A row of COLUMNS; memory and connections at their most, failures a second."""
+        most = {key: max(float(row[key]) for row in self.seconds) for key in ("open", "resident", "tcp", "slab")}
+        rates = {key: int(self.total[key]) / seconds for key in ("refused", "cut", "late", "failed")}
+        row = {"server": self.name, "load": self.load, "offered": pages, "server_cpu": server_cpu / (seconds + PATIENCE_S),
+               "visitors": sum(int(row["arrived"]) for row in self.seconds), "lateness_ms": self.total["lateness_p99_ms"],
+               "limit": self.total.get("limit", "-")} | most | rates  # fmt: skip
+        return row | {key: self.total[key] for key in ("goodput", "p50_ms", "p99_ms", "client_cpu")}
+
+
+def run(servers, name, load, pages, seconds):
+    """Runs a crowd. Returns its row, and one for each of its seconds."""
+    before = kernel_memory()
+    server = servers.start(name, WORKERS, production=True)
+    reader = Reader(name, load, server, before)
+    begun = server.cpu_s()
+    with processes.Process(crowd_command(servers, server, pages, seconds), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                           text=True) as process:  # fmt: skip
+        prefer(process)
+        for line in process.stdout:
+            reader.line(line)
+        process.wait()
+    used = server.cpu_s() - begun
+    servers.stop(server)
+    if process.returncode not in (0, 3) or len(reader.seconds) != seconds + PATIENCE_S:
+        fail(f"{name}: crowd ended with {process.returncode} after {len(reader.seconds)} seconds")
+    return reader.result(pages, seconds, used), reader.seconds
+
+
+# --- results ---
+
+
+def number(text):
+    return float("nan") if text == "NA" else float(text)
+
+
+def print_head():
+    print(f"\n{'':10}{'load':>5}{'pages':>7}{'goodput':>9}{'p50':>7}{'p99 ms':>8}{'refused':>9}{'cut':>6}{'late':>7}{'failed':>8}"
+          f"{'open':>7}{'resident':>10}{'TCP':>6}{'slab MB':>9}{'CPU':>6}{'clients':>9}")  # fmt: skip
+
+
+def print_row(row):
+    print(f"{row['server']:10}{row['load']:>5}{row['offered']:7.0f}{number(row['goodput']):9.0f}{number(row['p50_ms']):7.0f}"
+          f"{number(row['p99_ms']):8.0f}{row['refused']:9.0f}{row['cut']:6.0f}{row['late']:7.0f}{row['failed']:8.0f}{row['open']:7.0f}"
+          f"{row['resident'] / MB:10.0f}{row['tcp'] / MB:6.0f}{row['slab'] / MB:9.0f}{row['server_cpu']:6.2f}{row['client_cpu']:>9}"
+          + (f"  CLIENTS: {row['limit'].split(':')[0]}" if row["limit"] != "-" else ""), flush=True)  # fmt: skip
+
+
+def print_shape(rows):
+    """How each server holds what it can do."""
+    print(f"\n{'at 4':10}{'goodput, of its peak':>24}{'p99, of that at its knee':>28}{'resident, of 1':>18}")
+    for name in dict.fromkeys(row["server"] for row in rows):
+        of = {row["load"]: row for row in rows if row["server"] == name}
+        peak = max(number(row["goodput"]) for row in of.values())
+        print(f"{name:10}{number(of['4']['goodput']) / max(peak, 1):23.0%}{number(of['4']['p99_ms']) / number(of['knee']['p99_ms']):28.1f}"
+              f"{of['4']['resident'] / of['1']['resident']:18.1f}")  # fmt: skip
+
+
+def write_tsv(path, columns, rows):
+    with open(path, "w", encoding="utf-8") as out:
+        print(*columns, sep="\t", file=out)
+        for row in rows:
+            values = (row[column] for column in columns)
+            print(*(f"{value:.2f}" if isinstance(value, float) else value for value in values), sep="\t", file=out)
+
+
+def plot(directory, rows, seconds):
+    names = list(dict.fromkeys(row["server"] for row in rows))
+
+    def by_load(key, scale=1):
+        return {name: [(float(row["load"]), number(row[key]) / scale) for row in rows if row["server"] == name and row["load"] != "knee"]
+                for name in names}  # fmt: skip
+
+    def by_second(load):
+        return {name: [(int(row["second"]), float(row["answered"])) for row in seconds if (row["server"], row["load"]) == (name, load)]
+                for name in names}  # fmt: skip
+
+    load = "load, in what the machine can do"
+    draw(directory / "slashdot-goodput.svg", "pages answered in time, a second", load, by_load("goodput"), "set logscale x 2")
+    draw(directory / "slashdot-p50.svg", "half of the pages answered within, ms", load, by_load("p50_ms"), "set logscale x 2; set logscale y")
+    draw(directory / "slashdot-p99.svg", "99 % of the pages answered within, ms", load, by_load("p99_ms"), "set logscale x 2; set logscale y")
+    draw(directory / "slashdot-refused.svg", "pages refused, a second", load, by_load("refused"), "set logscale x 2")
+    draw(directory / "slashdot-resident.svg", "resident memory, MB", load, by_load("resident", MB), "set logscale x 2")
+    draw(directory / "slashdot-tcp.svg", "kernel memory of TCP buffers, MB", load, by_load("tcp", MB), "set logscale x 2")
+    for load in ("1", "4"):
+        draw(directory / f"slashdot-seconds-{load}.svg", f"pages answered in time, at load {load}", "second", by_second(load))
+
+
+def main():
+    parser = argparse.ArgumentParser(description="gatling beside other servers under a crowd")
+    parser.add_argument("build")
+    parser.add_argument("--servers", default=",".join(["gatling", *CONFIGURED]))
+    parser.add_argument("--rate", type=float, help="pages a second that count as 1 (default: what the best server can do)")
+    parser.add_argument("--seconds", type=int, default=4, help="of a run that are measured (default: 4)")
+    parser.add_argument("--out", type=Path, default=Path("build/versus"))
+    arguments = parser.parse_args()
+    processes.end_on_signals()
+    names = arguments.servers.split(",")
+    for name in [n for n in names if n not in ("gatling", *CONFIGURED)]:
+        fail(f"there is no server {name}: gatling, {', '.join(CONFIGURED)}")
+    for name in [n for n in names if not installed(n)]:
+        print(f"slashdot: {name} is not installed", file=sys.stderr)
+        names.remove(name)
+    raise_descriptor_limit()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    begun, rows, seconds = time.monotonic(), [], []
+    with Servers(arguments.build) as servers:
+        for name, length in zip(["page", *(f"asset{n}" for n in range(len(ASSETS)))], [PAGE, *ASSETS]):
+            servers.add_file(name, length)
+        able = {name: capacity(servers, name) for name in names}
+        print("pages a second in closed loop: " + ", ".join(f"{name} {rate:.0f}" for name, rate in able.items()))
+        whole = arguments.rate or max(able.values())
+        print(f"load 1: {whole:.0f} pages a second by {whole / PAGES:.0f} visitors; knee: {KNEE} of what a server can do")
+        print_head()
+        for name in names:
+            for load in LOADS:
+                pages = KNEE * able[name] if load == "knee" else float(load) * whole
+                row, its_seconds = run(servers, name, load, pages, arguments.seconds)
+                print_row(row)
+                rows.append(row)
+                seconds += its_seconds
+    print_shape(rows)
+    write_tsv(arguments.out / "slashdot.tsv", COLUMNS, rows)
+    write_tsv(arguments.out / "slashdot-seconds.tsv", SECONDS, seconds)
+    if shutil.which("gnuplot"):
+        plot(arguments.out, rows, seconds)
+    else:
+        print("slashdot: gnuplot is not installed: no plots", file=sys.stderr)
+    print(f"{len(rows)} runs in {time.monotonic() - begun:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
