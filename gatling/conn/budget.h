@@ -14,8 +14,8 @@ enum {
 	BUDGET_RELIEF = 8                 /* until this part of it is free again */
 };
 
-/* The options about clients. timeout_s: for a request body, and for a client that acknowledges nothing of a response.
- */
+/* The options about clients. timeout_s: for a request body, for a request that waits for a job, and for a client that
+ * acknowledges nothing of a response. */
 struct conn_options {
 	int timeout_s, head_timeout_s, keepalive_timeout_s; /* 0: never */
 	uint64_t client_memory;                             /* bytes that a worker keeps for its clients */
