@@ -172,7 +172,8 @@ def plan(calls):
     single = [Fault(call, error, n, times) for call, errors in ERRORS.items() for error in errors
               for n in range(1, calls[call] + 1) for times in ((1, 2) if error == errors[0] else (1,))]  # fmt: skip
     short = [Fault(call, None, 1, ALWAYS, length) for call in SHORTENED if calls[call] for length in LENGTHS]
-    short += [Fault(call, None, n, 1, length) for call in SHORTENED for n in range(1, calls[call] + 1) for length in (1, 7, 100)]
+    short += [Fault(call, None, n, 1, length) for call in SHORTENED for n in range(1, calls[call] + 1)
+              for length in (1, 7, 100)]  # fmt: skip
     rest = single + short
     random.Random(1).shuffle(rest)
     return [fault for pair in zip(lasting, rest) for fault in pair] + rest[len(lasting) :]
@@ -316,7 +317,8 @@ def main():
     parser.add_argument("--only", default="", help="the calls that fail: NAME,...; allocations or calls: all of those")
     options = parser.parse_args()
     begun = time.monotonic()
-    groups = {"allocations": ALLOCATORS, "calls": [*(call for call in ERRORS if call not in ALLOCATORS), "pthread_create"], "": ()}
+    calls = [call for call in ERRORS if call not in ALLOCATORS]
+    groups = {"allocations": ALLOCATORS, "calls": [*calls, "pthread_create"], "": ()}
     only = groups.get(options.only, options.only.split(","))
     s = survey(options.build.resolve(), options.seconds, only, say=lambda text: print(text, flush=True))
     for call in s.tried:
