@@ -19,6 +19,9 @@ enum { IO_MSG_MORE = 0 };
 
 enum { IO_NS_PER_MS = 1000000, IO_NS_PER_S = 1000000000 };
 
+/* While tasks are under way a wait takes no longer: what they report is found even if its wake is lost. */
+enum { IO_WAKE_LOST_NS = IO_NS_PER_S };
+
 enum io_direction { IO_READ = 0, IO_WRITE = 1, IO_DIRECTIONS = 2 };
 
 /* What io_ready() is told; a set. IO_HANGUP: the peer is gone or done, reading will say so. */
@@ -30,6 +33,9 @@ enum {
 	IO_SLOT_NONE = 0,                      /* timer_slot of an entry in no list; slot n is stored as n + 1 */
 	IO_SLOT_TIMED_OUT = IO_WHEEL_SLOTS + 1 /* in the list that io_timedout() empties */
 };
+
+/* WOKEN_SENT: a byte is in the pipe, or about to be. WOKEN_LOST: it could not be written. */
+enum io_woken { WOKEN_NOT, WOKEN_SENT, WOKEN_LOST };
 
 /* One adopted descriptor. All zero is a valid, unused entry, so that a fresh table costs no memory
  * before it is touched. 40 bytes: an idle connection pays for one. */
@@ -66,8 +72,9 @@ struct io_loop {
 	uint64_t slots_used[IO_WHEEL_WORDS];
 	int32_t slot[IO_WHEEL_SLOTS + 1]; /* heads of the lists; the last one is of those timed out */
 	int wake_read, wake_write;        /* a pipe */
-	atomic_bool woken;                /* a byte is in it, or about to be */
+	_Atomic enum io_woken woken;      /* what io_wake() has done since the loop looked last */
 	bool was_woken;                   /* see io_woken() */
+	unsigned tasks;                   /* added (io/task.h) and not handed back: a thread will wake the loop */
 	struct io_reader *reader;         /* NULL as long as all files were in memory */
 	const struct io_mechanism *mechanism;
 	void *mech; /* the mechanism's own */

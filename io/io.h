@@ -124,11 +124,12 @@ uint64_t io_raise_descriptor_limit(void);
 /* How many processors this process may run on, at least 1: no more loops are of use. */
 unsigned io_processors(void);
 
-/* Whether io_wake() ended the last io_wait(). */
+/* Whether io_wake() ended the last io_wait(), or was called while it returned. */
 bool io_woken(const io_loop *loop);
 
-/* Makes the loop's current or next io_wait() return. Any thread that shares the descriptor table with the
- * loop's thread may call it, and a signal handler. */
+/* Makes the loop's current or next io_wait() return. If the system refuses that, the wait ends with the next event, or
+ * after a second if tasks are under way (io/task.h); io_woken() is true then, too. Any thread that shares the
+ * descriptor table with the loop's thread may call it, and a signal handler. */
 void io_wake(io_loop *loop);
 
 #endif

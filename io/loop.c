@@ -142,15 +142,16 @@ static int wait_until_ready(io_loop *loop, int64_t timeout_ns) {
 	if (timeout_ns < 0 || (timer_ns >= 0 && timer_ns < timeout_ns)) timeout_ns = timer_ns;
 	for (int d = 0; d < IO_DIRECTIONS; d++)
 		if (io_queue_end_turn(loop, d)) timeout_ns = 0;
+	if (loop->tasks && (timeout_ns < 0 || timeout_ns > IO_WAKE_LOST_NS)) timeout_ns = IO_WAKE_LOST_NS;
 	const struct io_entry *wake = &loop->entry[loop->wake_read];
 	if (wake->can & IO_CAN_READ) timeout_ns = 0;
 	int result = loop->mechanism->wait(loop, timeout_ns);
 	clock_read(loop);
 	io_timer_advance(loop);
-	loop->was_woken = wake->can & IO_CAN_READ;
+	loop->was_woken = wake->can & IO_CAN_READ || atomic_load(&loop->woken) != WOKEN_NOT;
 	if (loop->was_woken) {
 		io_wake_drain(loop);
-		if (watch_wake(loop) == -1) result = -1;
+		(void)watch_wake(loop); /* what cannot be watched now is tried again after the next wake */
 		io_reader_collect(loop);
 	}
 	for (int d = 0; d < IO_DIRECTIONS; d++) io_queue_begin_turn(loop, d);

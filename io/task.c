@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 #endif
 
+#include "io/internal.h"
+
 struct list {
 	struct io_task *first, *last;
 };
@@ -82,6 +84,7 @@ static void *run(void *argument) {
 bool io_tasks_add(io_tasks *tasks, struct io_task *task) {
 	if (!tasks->started && pthread_create(&tasks->thread, NULL, run, tasks) != 0) return false;
 	tasks->started = true;
+	tasks->loop->tasks++;
 	pthread_mutex_lock(&tasks->mutex);
 	task->pending = true;
 	append(&tasks->waiting, task);
@@ -93,7 +96,10 @@ bool io_tasks_add(io_tasks *tasks, struct io_task *task) {
 bool io_tasks_withdraw(io_tasks *tasks, struct io_task *task) {
 	pthread_mutex_lock(&tasks->mutex);
 	bool pending = task->pending;
-	if (pending) remove_from(&tasks->waiting, task);
+	if (pending) {
+		remove_from(&tasks->waiting, task);
+		tasks->loop->tasks--;
+	}
 	task->pending = false;
 	pthread_mutex_unlock(&tasks->mutex);
 	return pending;
@@ -103,6 +109,7 @@ struct io_task *io_tasks_done(io_tasks *tasks) {
 	pthread_mutex_lock(&tasks->mutex);
 	struct io_task *task = take_first(&tasks->done);
 	if (!task && tasks->stopping) task = take_first(&tasks->waiting);
+	if (task) tasks->loop->tasks--;
 	pthread_mutex_unlock(&tasks->mutex);
 	return task;
 }

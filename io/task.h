@@ -29,8 +29,8 @@ bool io_tasks_add(io_tasks *tasks, struct io_task *task);
 /* Takes back a task that has not begun. false: it has; then it is handed back by io_tasks_done(). O(1). */
 bool io_tasks_withdraw(io_tasks *tasks, struct io_task *task);
 
-/* The next task that is done; NULL: there is none. To be called, until then, after an io_wait() that io_wake() ended
- * (io_woken()): the thread does that when a task is done. */
+/* The next task that is done; NULL: there is none. To be called, until then, after an io_wait() with io_woken(): the
+ * thread wakes the loop when a task is done. If the system does not let it, io_wait() notices within a second. */
 struct io_task *io_tasks_done(io_tasks *tasks);
 
 /* Ends the thread, after the task that runs. The tasks that are done or have not begun (pending) are then handed back

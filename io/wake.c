@@ -25,10 +25,12 @@ void io_wake_drain(io_loop *loop) {
 	while (read(loop->wake_read, buffer, sizeof buffer) > 0) {}
 	/* Last: what is written from here on stays in the pipe. A wake that came earlier has done its work: the loop is
 	 * awake. The exchange shows what the other thread did before it woke the loop. */
-	(void)atomic_exchange(&loop->woken, false);
+	(void)atomic_exchange(&loop->woken, WOKEN_NOT);
 }
 
 void io_wake(io_loop *loop) {
 	int error = errno;
-	if (!atomic_exchange(&loop->woken, true) && write(loop->wake_write, "", 1) == -1) errno = error;
+	if (atomic_exchange(&loop->woken, WOKEN_SENT) == WOKEN_SENT || write(loop->wake_write, "", 1) == 1) return;
+	atomic_store(&loop->woken, WOKEN_LOST); /* the loop finds it in its next turn, and the next wake tries again */
+	errno = error;
 }

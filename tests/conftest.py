@@ -16,7 +16,7 @@ from pathlib import Path, PosixPath
 import pytest
 
 TOP = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(TOP / path) for path in ("tests/wire", "tests/bench", "bench", "bench/versus", "bench/suite")]
+sys.path[:0] = [str(TOP / path) for path in ("tests/wire", "tests/faults", "tests/bench", "bench", "bench/versus", "bench/suite")]
 
 
 # The names of tests that are to be alone end with it: a scheduler of pytest-xdist knows names only.

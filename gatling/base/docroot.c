@@ -45,12 +45,15 @@ bool docroot_readlink(const struct docroot *d, const char *path, char *target, s
 	const char *slash = strrchr(path, '/');
 	char directory[PATH_MAX] = ".";
 	size_t length = slash ? (size_t)(slash - path) : 0;
+	errno = ENAMETOOLONG;
 	if (length >= sizeof directory) return false;
 	if (length) *text_copy(directory, (struct slice){.at = path, .length = length}) = '\0';
 	int fd = docroot_open(d, directory, O_DIRECTORY | PLATFORM_PATH);
 	if (fd == -1) return false;
 	ssize_t n = readlinkat(fd, slash ? slash + 1 : path, target, size);
+	int error = n == -1 ? errno : ENAMETOOLONG;
 	close(fd);
+	errno = error;
 	if (n <= 0 || (size_t)n >= size) return false;
 	target[n] = '\0';
 	return true;

@@ -28,8 +28,8 @@ int docroot_lstat(const struct docroot *docroot, const char *path, struct stat *
  * -1 with errno. */
 int docroot_open(const struct docroot *docroot, const char *path, int flags);
 
-/* Writes the target of the symlink at path, NUL-terminated, to target (size bytes). Returns false if path is no symlink
- * or the target is too long. */
+/* Writes the target of the symlink at path, NUL-terminated, to target (size bytes). Returns false, with errno, if path
+ * is no symlink or the target is too long. */
 bool docroot_readlink(const struct docroot *docroot, const char *path, char *target, size_t size);
 
 #endif

@@ -216,6 +216,7 @@ static bool take_hash(const char *hash, char *out) {
 bool platform_crypt(const char *password, const char *setting, char *out) {
 	struct crypt_data *data = calloc(1, sizeof *data);
 	if (!data) return false;
+	errno = 0;
 	bool known = take_hash(crypt_r(password, setting, data), out);
 	free(data);
 	return known;
@@ -226,6 +227,7 @@ bool platform_crypt(const char *password, const char *setting, char *out) {
 bool platform_crypt(const char *password, const char *setting, char *out) {
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 	pthread_mutex_lock(&mutex);
+	errno = 0;
 	bool known = take_hash(crypt(password, setting), out);
 	pthread_mutex_unlock(&mutex);
 	return known;

@@ -68,7 +68,7 @@ void platform_confine(void);
 void platform_keep_reading(void);
 
 /* Writes the hash of a password to out (PLATFORM_CRYPT_ROOM bytes), with the method and salt of a setting, which may be
- * another hash (crypt(3)). Returns false if the system does not know the method. Thread-safe. */
+ * another hash (crypt(3)). Returns false if the system does not know the method, or with errno ENOMEM. Thread-safe. */
 enum { PLATFORM_CRYPT_ROOM = 512 };
 bool platform_crypt(const char *password, const char *setting, char *out);
 

@@ -17,8 +17,8 @@ enum {
 	BUDGET_RETURN = 16 * 1024 * 1024  /* free memory goes back to the system when so much was held, and a quarter is */
 };
 
-/* The options about clients. timeout_s: for a request body, and for a client that acknowledges nothing of a response.
- */
+/* The options about clients. timeout_s: for a request body, for a request that waits for a job, and for a client that
+ * acknowledges nothing of a response. */
 struct conn_options {
 	int timeout_s, head_timeout_s, keepalive_timeout_s; /* 0: never */
 	int min_rate;                                       /* bytes a second, see min_rate.h; 0: none */

@@ -253,6 +253,9 @@ void conn_timed_out(struct conn_context *w, struct conn *c) {
 		c->state = (uint8_t)conn_http1_refuse_late(c, &run);
 		run.progress = true;
 		go(w, c, &run);
+	} else if (conn_give_up_waiting(c)) {
+		run.progress = true;
+		go(w, c, &run);
 	} else if (!conn_extend_deadline(c)) {
 		if (c->state == CONN_HTTP2) conn_http2_send_goaway(c, false);
 		conn_close(w, c);

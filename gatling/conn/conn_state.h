@@ -119,6 +119,10 @@ enum conn_state conn_end(struct conn *conn, bool linger);
 /* Sets the deadline of the connection's state. */
 void conn_set_deadline(struct conn *conn);
 
+/* Called when the deadline has passed. Ends the waiting of requests that have waited for a job for timeout_s. Returns
+ * whether there are any: they can be answered without. */
+bool conn_give_up_waiting(struct conn *conn);
+
 /* Called when the deadline has passed. Sets another and returns true if output waits and the client has acknowledged
  * some since the last look, or if the server itself makes it wait. */
 bool conn_extend_deadline(struct conn *conn);

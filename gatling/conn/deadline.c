@@ -1,5 +1,6 @@
 /* deadline.c - see conn_state.h: how long each state may last. The deadline is set when the state changes, and anew
- * when output goes on, so bytes that trickle in do not move it. */
+ * when output goes on, so bytes that trickle in do not move it. A request of HTTP/2 that waits for a job ends its wait
+ * by the clock that it began with, whatever other streams do. */
 #include "gatling/base/platform.h"
 #include "gatling/conn/conn_state.h"
 #include "gatling/http2/http2.h"
@@ -15,7 +16,9 @@ static int64_t http2_timeout_ms(const struct conn *c) {
 	if (http2_end_announced(c->http2)) return HTTP2_DRAIN_MS;
 	if (!c->frames_wait && http2_in_block(c->http2)) return milliseconds(o->head_timeout_s);
 	if (!c->frames_wait && http2_idle(c->http2)) return milliseconds(o->keepalive_timeout_s);
-	return milliseconds(o->timeout_s);
+	int64_t since_ns = c->frames_wait ? 0 : http2_waiting_since(c->http2);
+	int64_t waited_ms = since_ns ? (io_now_ns(c->context->loop) - since_ns) / 1000000 : 0;
+	return milliseconds(o->timeout_s) - waited_ms;
 }
 
 static int64_t timeout_ms(const struct conn *c) {
@@ -26,10 +29,10 @@ static int64_t timeout_ms(const struct conn *c) {
 	case CONN_IDLE: return milliseconds(o->keepalive_timeout_s);
 	case CONN_CONTINUE:
 	case CONN_BODY:
+	case CONN_JOB:
 	case CONN_WRITE: return milliseconds(o->timeout_s);
 	case CONN_HTTP2: return http2_timeout_ms(c);
 	case CONN_LINGER: return CONN_LINGER_MS;
-	case CONN_JOB:
 	case CONN_CLOSED: break;
 	}
 	return NEVER_MS;
@@ -64,12 +67,19 @@ static bool still_lingers(struct conn *c, bool reads) {
 	return c->unread > 0 && c->linger.stalled_ms < milliseconds(c->context->options->timeout_s);
 }
 
+bool conn_give_up_waiting(struct conn *c) {
+	int64_t now_ns = io_now_ns(c->context->loop), timeout_ns = milliseconds(c->context->options->timeout_s) * 1000000;
+	if (c->state == CONN_HTTP2) return http2_give_up_waiting(c->http2, now_ns - timeout_ns);
+	if (c->state == CONN_JOB) waiting_request_give_up(c->waiting);
+	return c->state == CONN_JOB;
+}
+
 bool conn_extend_deadline(struct conn *c) {
 	bool reads = has_acknowledged(c), extended = false;
 	if (c->state == CONN_LINGER) extended = still_lingers(c, reads);
 	else if (waits_for_socket(c) || (c->state == CONN_HTTP2 && c->frames_wait))
 		extended = reads || io_reading(c->context->loop, c->fd);
-	else if (c->state == CONN_HTTP2) extended = (reads && c->unread > 0) || http2_waits(c->http2);
+	else if (c->state == CONN_HTTP2) extended = (reads && c->unread > 0) || http2_waiting_since(c->http2);
 	if (extended) set_timer(c);
 	return extended;
 }

@@ -54,7 +54,8 @@ size_t http2_memory(const struct http2 *h) {
 bool http2_idle(const struct http2 *h) { return !h->open && !h->block_stream; }
 bool http2_ended(const struct http2 *h) { return h->failed || ((h->draining || h->leaving) && http2_idle(h)); }
 
-bool http2_waits(const struct http2 *h) { return stream_waits(h); }
+int64_t http2_waiting_since(const struct http2 *h) { return stream_waiting_since(h); }
+bool http2_give_up_waiting(struct http2 *h, int64_t since_ns) { return stream_give_up_waiting(h, since_ns); }
 bool http2_in_block(const struct http2 *h) { return h->block_stream; }
 
 bool http2_progress(struct http2 *h) {

@@ -51,8 +51,13 @@ void http2_calm(struct http2 *http2, struct http2_output *out);
 /* The client has closed its side: drops requests that are incomplete. */
 void http2_input_ended(struct http2 *http2);
 
-/* Returns whether requests wait for jobs of the server. */
-bool http2_waits(const struct http2 *http2);
+/* Returns since when the request that has waited longest for a job of the server has been waiting, in nanoseconds of
+ * the loop's clock; 0: none waits. */
+int64_t http2_waiting_since(const struct http2 *http2);
+
+/* Has the requests answered without their jobs that have waited for one since the time or longer. Returns whether there
+ * are any; then http2_next() has to be called. */
+bool http2_give_up_waiting(struct http2 *http2, int64_t since_ns);
 
 /* Returns the bytes of memory that are kept for the session. */
 size_t http2_memory(const struct http2 *http2);

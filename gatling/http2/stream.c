@@ -43,10 +43,23 @@ void stream_set_priority(struct http2 *h, struct stream *s, struct priority prio
 
 static bool waits_for_file(const struct stream *s) { return s->waiting && !waiting_for_job(s->waiting); }
 
-bool stream_waits(const struct http2 *h) {
-	for (const struct stream *s = h->first; s; s = s->next)
-		if (s->waiting && waiting_for_job(s->waiting)) return true;
-	return false;
+static bool waits_for_job(const struct stream *s) { return s->waiting && waiting_for_job(s->waiting); }
+
+int64_t stream_waiting_since(const struct http2 *h) {
+	int64_t since = 0;
+	for (const struct stream *s = h->waiting_size ? h->first : NULL; s; s = s->next)
+		if (waits_for_job(s) && (!since || s->waiting->started_ns < since)) since = s->waiting->started_ns;
+	return since;
+}
+
+bool stream_give_up_waiting(struct http2 *h, int64_t since_ns) {
+	bool any = false;
+	for (const struct stream *s = h->first; s; s = s->next) {
+		if (!waits_for_job(s) || s->waiting->started_ns > since_ns) continue;
+		waiting_request_give_up(s->waiting);
+		any = true;
+	}
+	return any;
 }
 
 static void end_waiting(struct stream *s) {

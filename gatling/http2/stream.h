@@ -135,8 +135,9 @@ bool stream_log(struct http2 *h, const struct request *request, struct slice use
 /* Answers a request that has too many fields with 431. */
 void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out);
 
-/* What http2_waits(), http2_sendable(), http2_next() and http2_write() do. */
-bool stream_waits(const struct http2 *h);
+/* What http2_waiting_since(), http2_give_up_waiting(), http2_sendable(), http2_next() and http2_write() do. */
+int64_t stream_waiting_since(const struct http2 *h);
+bool stream_give_up_waiting(struct http2 *h, int64_t since_ns);
 bool stream_sendable(const struct http2 *h);
 bool stream_next(struct http2 *h, struct http2_piece *content, const struct http2_output *out);
 void stream_write(struct http2 *h, const struct http2_piece *content, ssize_t length, struct http2_output *out);

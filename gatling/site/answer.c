@@ -115,18 +115,6 @@ static void redirect_to_fallback(struct exchange *x) {
 	redirect(x, 302, add_target(x, at[-1] == '/' ? at - 1 : at));
 }
 
-/* Redirects to the target of a symlink if that is a URL, as the original gatling does. */
-static bool follow_link(struct exchange *x) {
-	char target[TARGET_MAX], *at = location;
-	if (!docroot_readlink(&x->content->docroot, x->path, target, sizeof target) || !strstr(target, "://")) return false;
-	for (const char *c = target; *c; c++) { /* visible ASCII is the owner's, the rest is encoded */
-		if (*c > ' ' && *c < 127) *at++ = *c;
-		else at += path_encode((struct slice){.at = c, .length = 1}, at);
-	}
-	redirect(x, 301, at);
-	return true;
-}
-
 /* --- errors --- */
 
 /* The page that the site has for a status; absent: none. */
@@ -277,7 +265,8 @@ static int answer_file_or_page(struct exchange *x, int status) {
 	while (at > x->path && at[-1] != '/')
 		if (*--at == '.') return error;
 	memcpy(end, page_suffix.at, page_suffix.length + 1);
-	if (answer_found(x, end + page_suffix.length, status) == 0) return 0;
+	int page_error = answer_found(x, end + page_suffix.length, status);
+	if (page_error == 0 || docroot_error_is_temporary(page_error)) return page_error;
 	*end = '\0';
 	return error;
 }
@@ -368,12 +357,34 @@ static void answer_listing(struct exchange *x) {
 										   .type = json ? "application/json" : "text/html; charset=utf-8"};
 }
 
+/* Answers with 503 if an error leaves open what is there. Returns whether it does. */
+static bool answer_unknown(struct exchange *x, int error) {
+	if (docroot_error_is_temporary(error)) answer_error(x, 503);
+	return docroot_error_is_temporary(error);
+}
+
+/* Redirects to the target of a symlink if that is a URL, as the original gatling does. Returns whether there is an
+ * answer. */
+static bool follow_link(struct exchange *x) {
+	char target[TARGET_MAX], *at = location;
+	if (!docroot_readlink(&x->content->docroot, x->path, target, sizeof target)) return answer_unknown(x, errno);
+	if (!strstr(target, "://")) return false;
+	for (const char *c = target; *c; c++) { /* visible ASCII is the owner's, the rest is encoded */
+		if (*c > ' ' && *c < 127) *at++ = *c;
+		else at += path_encode((struct slice){.at = c, .length = 1}, at);
+	}
+	redirect(x, 301, at);
+	return true;
+}
+
 static void answer_missing(struct exchange *x) {
 	struct stat st;
 	if (follow_link(x)) return;
 	if (x->site->redirects && follow_rules(x, false)) return;
 	x->local[x->length] = '\0'; /* without the index */
-	if (names_directory(x) && docroot_stat(&x->content->docroot, *x->path ? x->path : ".", &st) == 0) {
+	bool exists = names_directory(x) && docroot_stat(&x->content->docroot, *x->path ? x->path : ".", &st) == 0;
+	if (names_directory(x) && !exists && answer_unknown(x, errno)) return;
+	if (exists) {
 		if (!S_ISDIR(st.st_mode)) answer_error(x, 404);
 		else if (x->content->options->listings) answer_listing(x);
 		else answer_error(x, 403);

@@ -55,6 +55,7 @@ struct password_check {
 	unsigned char digest[DIGEST];
 	char *hash;
 	bool right;        /* the password matches the hash */
+	bool undecided;    /* it could not be checked: there was no memory */
 	bool unknown_user; /* the hash is another user's, so that the check takes as long */
 	char password[AUTH_PASSWORD_MAX + 1];
 	struct password_check *next;
@@ -130,13 +131,13 @@ static const char *parse(struct realm *realm, size_t length, unsigned *number) {
 	return NULL;
 }
 
-static uint64_t id_of(const struct auth_file *f, const char *text, size_t length) {
+/* Returns false: ENOMEM. */
+static bool make_id(const struct auth_file *f, const char *text, size_t length, uint64_t *id) {
 	const uint64_t key[] = {(uint64_t)f->device, (uint64_t)f->inode};
 	unsigned char digest[DIGEST];
-	uint64_t id;
-	HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)text, length, digest, NULL);
-	memcpy(&id, digest, sizeof id);
-	return id;
+	if (!HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)text, length, digest, NULL)) return false;
+	memcpy(id, digest, sizeof *id);
+	return true;
 }
 
 /* Returns the realm of a file that cannot be read: access is denied, or answered with 503 if the error is temporary. */
@@ -151,12 +152,14 @@ static struct realm *realm_new(struct basic_auth *auth, struct auth_file *f, con
 							   size_t length) {
 	struct realm *realm = calloc(1, sizeof *realm);
 	unsigned line;
-	if (!realm) {
+	uint64_t id;
+	if (!realm || !make_id(f, text, length, &id)) {
 		f->file.looked = false; /* it is read again */
+		free(realm);
 		free(text);
 		return unreadable_realm(auth, ENOMEM);
 	}
-	*realm = (struct realm){.references = 1, .id = id_of(f, text, length), .text = text};
+	*realm = (struct realm){.references = 1, .id = id, .text = text};
 	const char *wrong = parse(realm, length, &line);
 	if (!wrong) return realm;
 	text_file_complain(&f->file, path, line, wrong);
@@ -197,7 +200,8 @@ struct realm *basic_auth_find(struct basic_auth *auth, const char *path) {
 	char *text;
 	size_t length;
 	enum text_state state = text_file_look(&f->file, auth->docroot, path, &text, &length);
-	if (state == TEXT_NEW && f->realm && f->realm->id == id_of(f, text, length)) {
+	uint64_t id;
+	if (state == TEXT_NEW && f->realm && make_id(f, text, length, &id) && f->realm->id == id) {
 		free(text); /* only its times have changed */
 	} else if (state != TEXT_SAME) {
 		if (!text) text_file_complain(&f->file, path, 0, unreadable);
@@ -250,14 +254,14 @@ static char *decode(struct basic_auth *auth, const struct request *r) {
 	return colon + 1;
 }
 
-/* Hashes a name and password for this version of a realm, so that they need not be kept. */
-static void make_digest(struct basic_auth *auth, const struct realm *realm, const char *password,
+/* Hashes a name and password for this version of a realm, so that they need not be kept. Returns false: ENOMEM. */
+static bool make_digest(struct basic_auth *auth, const struct realm *realm, const char *password,
 						unsigned char *digest) {
 	unsigned char key[SECRET + sizeof realm->id];
 	size_t length = (size_t)(password - auth->user) + strlen(password); /* they are adjacent */
 	memcpy(key, auth->secret, SECRET);
 	memcpy(key + SECRET, &realm->id, sizeof realm->id);
-	HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)auth->user, length, digest, NULL);
+	return HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)auth->user, length, digest, NULL);
 }
 
 /* Returns the place of a digest in a table. */
@@ -276,7 +280,12 @@ static bool is_known(unsigned char (*table)[DIGEST], size_t size, const unsigned
 static void check_password(struct job *job, const atomic_bool *stop) {
 	struct password_check *c = (struct password_check *)job;
 	char hash[PLATFORM_CRYPT_ROOM];
-	if (atomic_load(stop) || !platform_crypt(c->password, c->hash, hash)) return;
+	c->undecided = atomic_load(stop);
+	if (c->undecided) return;
+	if (!platform_crypt(c->password, c->hash, hash)) {
+		c->undecided = errno == ENOMEM;
+		return;
+	}
 	size_t length = strlen(hash);
 	c->right = strlen(c->hash) == length && CRYPTO_memcmp(hash, c->hash, length) == 0;
 	OPENSSL_cleanse(hash, sizeof hash);
@@ -351,11 +360,11 @@ static void password_checked(struct job *job) {
 		*link = c->next;
 		auth->running = NULL;
 	}
-	bool right = c->right && !c->unknown_user;
-	if (job->ran && right) {
+	bool decided = job->ran && !c->undecided, right = c->right && !c->unknown_user;
+	if (job->ran && (right || c->undecided)) address_give_back(&attempt_table, c->network, attempt_rate);
+	if (decided && right) {
 		memcpy(place_of(auth->right, AUTH_KNOWN, c->digest), c->digest, DIGEST);
-		address_give_back(&attempt_table, c->network, attempt_rate);
-	} else if (job->ran) {
+	} else if (decided) {
 		memcpy(place_of(auth->wrong, AUTH_WRONG, c->digest), c->digest, DIGEST);
 	}
 	check_free(c);
@@ -413,7 +422,7 @@ enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, 
 	if (!password || !realm->users) return require(auth, realm, a);
 	if (!auth->has_secret && RAND_bytes(auth->secret, sizeof auth->secret) != 1) return AUTH_BUSY;
 	auth->has_secret = true;
-	make_digest(auth, realm, password, digest);
+	if (!make_digest(auth, realm, password, digest)) return AUTH_BUSY;
 	if (is_known(auth->wrong, AUTH_WRONG, digest)) return require(auth, realm, a);
 	if (is_known(auth->right, AUTH_KNOWN, digest)) {
 		a->user = slice_of(auth->user);

@@ -175,6 +175,7 @@ static int look(const struct cache *c, const struct cache_entry *e, struct file_
 		struct stat st;
 		bool exists = docroot_stat(c->options.docroot, coded_path(e, (enum coding)i, path), &st) == 0;
 		if (exists) version[i] = file_version_of(&st);
+		else if (i != CODING_IDENTITY && error && docroot_error_is_temporary(errno)) return errno;
 		if (i != CODING_IDENTITY) continue;
 		if (!exists) error = errno;
 		else if (!S_ISREG(st.st_mode)) error = S_ISDIR(st.st_mode) ? EISDIR : EACCES;
@@ -252,6 +253,7 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 		int failed = open_file(c, e, (enum coding)i);
 		if (!failed) error = 0;
 		missed |= failed && docroot_error_is_temporary(failed);
+		if (error && missed) error = failed; /* there may be something to be sent */
 	}
 	if (error) return error;
 	for (int i = 0; i < CODINGS; i++) e->recent |= e->version[i].mode && file_version_recent(&e->version[i], now);

@@ -127,8 +127,8 @@ static void write_etag(struct representation *f, const unsigned char *hash) {
 static void make_etag(struct representation *f) {
 	static_assert(SHA256_DIGEST_LENGTH == (int)DIGEST_LENGTH, "digest.h has the same hash");
 	unsigned char hash[SHA256_DIGEST_LENGTH];
-	bool known = f->body;
-	if (known) SHA256((const unsigned char *)f->body, f->size, hash);
+	bool known;
+	if (f->body) known = SHA256((const unsigned char *)f->body, f->size, hash); /* false: ENOMEM */
 	else known = !file_version_recent(&f->version, time(NULL)) && digest_find(&f->version, hash);
 	if (known) write_etag(f, hash);
 }

@@ -32,6 +32,11 @@ void waiting_request_free(struct waiting_request *w) {
 	free(w);
 }
 
+void waiting_request_give_up(struct waiting_request *w) {
+	waiter_leave(&w->waiter);
+	w->waits = WAITS_MAX;
+}
+
 bool waiting_request_answer(struct waiting_request *w, const struct content *content, struct connection_info connection,
 							struct response *response) {
 	waiter_leave(&w->waiter);

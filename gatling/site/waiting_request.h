@@ -23,6 +23,9 @@ struct waiting_request *waiting_request_new(const struct request *request, struc
 /* Stops waiting and frees it. NULL is allowed. */
 void waiting_request_free(struct waiting_request *waiting);
 
+/* Stops waiting: the next answer is one that needs no job. */
+void waiting_request_give_up(struct waiting_request *waiting);
+
 /* Returns whether it waits for a job now. */
 static inline bool waiting_for_job(const struct waiting_request *waiting) { return waiting->waiter.link; }
 

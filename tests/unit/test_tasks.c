@@ -1,7 +1,10 @@
 /* test_tasks.c - tasks that are withdrawn, as the reads of descriptors that have been closed are. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "io/internal.h"
 #include "io/task.h"
 #include "tests/unit/check.h"
 
@@ -104,11 +107,65 @@ static void tasks_that_have_not_begun_are_handed_back_at_the_end(void **state) {
 	io_tasks_free(tasks);
 }
 
+/* A wake that cannot be written: ENOSPC. Returns the descriptor with which to mend it. */
+static int break_wake(void) {
+	int pipe_end = dup(loop->wake_write), full = open("/dev/full", O_WRONLY);
+	assert_true(pipe_end != -1 && full != -1);
+	assert_int_not_equal(dup2(full, loop->wake_write), -1);
+	close(full);
+	return pipe_end;
+}
+
+static void mend_wake(int pipe_end) {
+	assert_int_not_equal(dup2(pipe_end, loop->wake_write), -1);
+	close(pipe_end);
+}
+
+/* Returns how many milliseconds pass until the task is handed back. */
+static int64_t hand_back(io_tasks *tasks, struct io_task *task) {
+	int64_t before = io_now(loop);
+	assert_true(io_tasks_add(tasks, task));
+	do assert_int_equal(io_wait(loop, -1), 0);
+	while (!io_woken(loop) || io_tasks_done(tasks) != task);
+	return io_now(loop) - before;
+}
+
+static void a_task_is_handed_back_within_a_second_though_the_loop_cannot_be_woken(void **state) {
+	(void)state;
+	struct io_task task = {.run = count};
+	io_tasks *tasks = io_tasks_new(loop, 0);
+	int pipe_end = break_wake();
+	for (int i = 0; i < 2; i++) assert_in_range(hand_back(tasks, &task), 0, 1500);
+	mend_wake(pipe_end);
+	(void)hand_back(tasks, &task); /* the loop may still have to find the last wake */
+	for (int i = 0; i < 10; i++) assert_in_range(hand_back(tasks, &task), 0, 900);
+	end(tasks);
+}
+
+/* Nothing that comes shows that the loop sleeps: who is not asked to look at tasks does not wake up for them. */
+static void without_tasks_nothing_limits_the_wait(void **state) {
+	(void)state;
+	struct io_task first, task = {.run = count};
+	io_tasks *tasks = busy(&first);
+	assert_true(io_tasks_add(tasks, &task));
+	assert_true(io_tasks_withdraw(tasks, &task));
+	atomic_store(&held, false);
+	do assert_int_equal(io_wait(loop, -1), 0);
+	while (io_tasks_done(tasks) != &first);
+	while (io_wait(loop, 0) == 0 && io_woken(loop)) {}
+	int64_t before = io_now(loop);
+	assert_int_equal(io_wait(loop, 1500), 0);
+	assert_true(io_now(loop) - before >= 1500);
+	end(tasks);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(to_be_withdrawn_costs_the_same_however_many_wait),
 		cmocka_unit_test(a_task_that_is_withdrawn_does_not_run_and_the_others_do),
 		cmocka_unit_test(tasks_that_have_not_begun_are_handed_back_at_the_end),
+		cmocka_unit_test(a_task_is_handed_back_within_a_second_though_the_loop_cannot_be_woken),
+		cmocka_unit_test(without_tasks_nothing_limits_the_wait),
 	};
 	loop = io_loop_new();
 	int failed = !loop || cmocka_run_group_tests(tests, NULL, NULL);

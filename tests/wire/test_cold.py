@@ -14,6 +14,7 @@ import pytest
 
 from conftest import SMALL, tracer
 from gatling import Root, Server, descriptors_limited_to, eventually
+from http2 import END_STREAM, Http2
 
 SIZE = 5_000_000
 CONTENT = random.Random(2).randbytes(SIZE)
@@ -84,16 +85,52 @@ def test_who_goes_away_while_the_disk_is_read_leaves_nothing_behind(build, cold)
         eventually(lambda: server.descriptors() <= before)
 
 
-SLOW_DISK = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=pread64", "-e", "inject=pread64:delay_enter=800000"]
+SLOW_DISK = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=pread64", "-e", "inject=pread64:delay_enter=250000"]
 
 
 def test_the_time_that_the_disk_takes_is_not_the_clients(build, cold):
-    path = cold.write("slow.bin", CONTENT[: 1 << 20])
-    make_cold(path)
+    """Of a file so large that its hash is not waited for."""
     with Server(build, cold, "-j", "1", "-n", "-T", "1", tracer=SLOW_DISK) as server:
         started = time.monotonic()
-        assert server.get("/slow.bin").body == CONTENT[: 1 << 20]
+        assert server.get("/0.bin").body == CONTENT
         assert time.monotonic() - started > 2
+
+
+@pytest.fixture(params=[Server.connect, Http2], ids=["http1", "http2"])
+def hashed_slowly(build, request):
+    """A server whose hash of a file takes four seconds, but whose clients wait for one, and a connection to it."""
+    if request.param is Http2 and type(build).__name__ == "OverTls":
+        pytest.skip("this client has no TLS")
+    root = Root({"hashed.bin": CONTENT[:100_000], "small.bin": SMALL})
+    delay = "inject=pread64:delay_enter=4000000:when=1"
+    strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", str(root.path / "hashed.bin"), "-e", "trace=pread64", "-e", delay]
+    with Server(build, root, "-j", "1", "-n", "-T", "1", tracer=strace) as server, request.param(server) as connection:
+        yield connection
+    root.remove()
+
+
+def test_a_request_that_waits_too_long_for_a_thread_is_answered_without(hashed_slowly):
+    started = time.monotonic()
+    http2 = isinstance(hashed_slowly, Http2)
+    answer = hashed_slowly.get("/hashed.bin", ("if-none-match", '"x"') if http2 else 'If-None-Match: "x"', method="HEAD")
+    assert answer.status == 200 and answer["content-length"] == "100000" and answer["etag"] is None
+    assert 1 <= time.monotonic() - started < 3
+    assert hashed_slowly.get("/small.bin").body == SMALL
+
+
+def test_other_streams_do_not_make_a_request_wait_longer(hashed_slowly):
+    if not isinstance(hashed_slowly, Http2):
+        pytest.skip("HTTP/1.1 has no streams")
+    started = time.monotonic()
+    waiting = hashed_slowly.ask("/hashed.bin", ("if-none-match", '"x"'), method="HEAD")
+    hashed_slowly.socket.settimeout(0.3)
+    while time.monotonic() - started < 3:
+        hashed_slowly.ask("/small.bin")
+        with contextlib.suppress(TimeoutError):
+            while hashed_slowly.frame().stream != waiting:
+                pass
+            return
+    pytest.fail("the other requests moved its deadline")
 
 
 def test_races_between_a_worker_and_its_reader(threads, cold):

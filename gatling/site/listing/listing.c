@@ -68,33 +68,37 @@ void listing_account(struct listing *l, size_t *account) {
 
 static bool stopped(const atomic_bool *stop) { return stop && atomic_load_explicit(stop, memory_order_relaxed); }
 
-/* Returns whether the target of a link is a URL, to which clients are redirected. */
-static bool leads_elsewhere(int directory, const char *name) {
+/* Follows a link. *elsewhere: its target is a URL, to which clients are redirected; otherwise fills in *st of the
+ * target. Returns 0 or an errno. */
+static int follow(const struct docroot *docroot, int directory, const char *path, const char *name, struct stat *st,
+				  bool *elsewhere) {
 	char target[PATH_MAX];
 	ssize_t length = readlinkat(directory, name, target, sizeof target);
-	return length > 0 && memmem(target, (size_t)length, "://", 3);
+	if (length == -1) return errno;
+	*elsewhere = memmem(target, (size_t)length, "://", 3);
+	if (*elsewhere) return 0;
+	/* the docroot decides how far a link may lead */
+	int n = snprintf(target, sizeof target, "%s/%s", path, name);
+	if (n < 0 || (size_t)n >= sizeof target) return ENAMETOOLONG;
+	return docroot_stat(docroot, target, st) == -1 ? errno : 0;
 }
 
-/* Returns whether a file of that name would be served, and fills in the entry. */
-static bool inspect(const struct docroot *docroot, int directory, const char *path, const char *name,
-					struct listing_entry *entry, struct listing_summary *summary) {
+/* Fills in the entry. Returns 0 if a file of that name would be served, otherwise an errno. */
+static int inspect(const struct docroot *docroot, int directory, const char *path, const char *name,
+				   struct listing_entry *entry, struct listing_summary *summary) {
 	struct stat st;
-	if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == -1) return false;
-	bool elsewhere = S_ISLNK(st.st_mode) && leads_elsewhere(directory, name);
-	if (S_ISLNK(st.st_mode) && !elsewhere) {
-		/* the docroot decides how far a link may lead */
-		char target[PATH_MAX];
-		int length = snprintf(target, sizeof target, "%s/%s", path, name);
-		if (length < 0 || (size_t)length >= sizeof target || docroot_stat(docroot, target, &st) == -1) return false;
-	}
+	bool elsewhere = false;
+	int error = fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == -1 ? errno : 0;
+	if (!error && S_ISLNK(st.st_mode)) error = follow(docroot, directory, path, name, &st, &elsewhere);
+	if (error) return error;
 	entry->kind = elsewhere ? LISTING_ELSEWHERE : S_ISDIR(st.st_mode) ? LISTING_DIRECTORY : LISTING_FILE;
 	entry->size = entry->kind == LISTING_FILE ? (uint64_t)st.st_size : 0;
 	entry->modified = st.PLATFORM_MTIME.tv_sec;
-	if (elsewhere) return true;
-	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) return false;
-	if (st.st_mode & S_IROTH) return true;
+	if (elsewhere) return 0;
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) return ENOENT;
+	if (st.st_mode & S_IROTH) return 0;
 	summary->unreadable += !unserved_is_key(slice_of(name));
-	return false;
+	return EACCES;
 }
 
 static bool is_full(const struct listing *l, size_t bytes, struct slice name) {
@@ -120,7 +124,9 @@ static int add_entries(struct listing *l, const struct docroot *docroot, DIR *di
 		struct slice name = slice_of(d->d_name);
 		if (stopped(stop)) return ECANCELED;
 		if (!is_shown(name, at_root)) continue;
-		if (!inspect(docroot, dirfd(directory), request->path, d->d_name, &entry, &l->summary)) continue;
+		int error = inspect(docroot, dirfd(directory), request->path, d->d_name, &entry, &l->summary);
+		if (docroot_error_is_temporary(error)) return error; /* no listing rather than half of one */
+		if (error) continue;
 		if (is_full(l, request->bytes, name)) {
 			l->summary.more = true;
 			continue;
@@ -154,6 +160,7 @@ static int collect(struct listing *l, const struct docroot *docroot, const struc
 	if (directory) closedir(directory);
 	else if (fd != -1) close(fd);
 	l->entry = (struct listing_entry *)(void *)array;
+	if (!error && !(l->names && array)) error = ENOMEM; /* glibc's fclose() does not say so */
 	return error;
 }
 
@@ -181,7 +188,7 @@ static int make_frame(struct listing *l, struct slice title) {
 	bool failed = fflush(out) != 0;
 	l->head_length = l->frame_length;
 	l->writer->write_foot(out, &l->summary);
-	return fclose(out) != 0 || failed ? ENOMEM : 0;
+	return fclose(out) != 0 || failed || !l->frame ? ENOMEM : 0;
 }
 
 /* Writes an entry to out (LISTING_ROW_MAX bytes). */

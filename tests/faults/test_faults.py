@@ -1,0 +1,43 @@
+"""What "make faults" does, in a minute: the calls that fail whatever they are asked, and a sample of all others."""
+
+import base64
+import contextlib
+import itertools
+
+import pytest
+
+from faults import PATIENCE_S, Fault, Faulty, survey
+from gatling import Connection
+
+SECONDS = 60
+
+
+@pytest.mark.timeout(600)
+def test_the_server_survives_what_fails(first_build):
+    done = survey(first_build, SECONDS)
+    assert not done.findings
+    assert done.hit.total() > 50
+
+
+def test_no_wrong_password_is_admitted_while_memory_is_missing(first_build):
+    """The one before was right: what is left of it in memory must not count."""
+    faulty = Faulty(first_build)
+    try:
+        for n in itertools.count(1):
+            statuses, hits = [], 0
+            for password in "secret", "guessed":
+                lines = ["GET /private/secret.txt HTTP/1.1", "Host: place0", "Authorization: Basic "]
+                lines[-1] += base64.b64encode(f"ann:{password}".encode()).decode()
+                with Connection(("127.0.0.1", faulty.server.plain_port)) as c, contextlib.suppress(AssertionError):
+                    c.socket.settimeout(PATIENCE_S)
+                    if password == "guessed":
+                        faulty.arm(Fault("malloc", "ENOMEM", n, 1))
+                    c.send("\r\n".join([*lines, "", ""]).encode())
+                    statuses.append(c.response().status)
+                    hits = faulty.disarm()
+            assert statuses[0] == 200 and statuses[1:] in ([], [401], [429], [500], [503]), statuses
+            if not hits:
+                break
+        assert n > 1
+    finally:
+        faulty.end()
