@@ -97,6 +97,7 @@ def ask(port, case, requests):
 def serving(tracer, root, case):
     """A server with one worker under a tracer; yields its port."""
     command = [*tracer, root / "gatling", "-c", root, "-i", "127.0.0.1", "-p", "0", "-j", "1"]
+    command += ["--sandbox", "off"]  # callgrind compiles, and writes a file, inside the process
     command += [] if CASES[case] and CASES[case][3] else ["-n"]
     user = "nobody" if os.geteuid() == 0 else None  # as root it changes its root, out of callgrind's reach
     with Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, user=user) as process:

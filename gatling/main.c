@@ -21,6 +21,7 @@
 #include "gatling/http/media_type.h"
 #include "gatling/listen.h"
 #include "gatling/options.h"
+#include "gatling/sandbox/sandbox.h"
 #include "gatling/tls/certificate_files.h"
 #include "gatling/workers.h"
 #include "io/io.h"
@@ -105,11 +106,18 @@ static void handle_signals(const struct workers *workers, struct log *log, const
 	}
 }
 
-static void announce(const struct options *o, struct workers *workers, const char *directory) {
+/* Limits the system calls, once all that needs more of them is done: the workers have their loops, the addresses are
+ * known. Prints what is in force and what is served. */
+static void confine_and_announce(const struct options *o, struct workers *workers, const char *directory,
+								 struct sandbox *sandbox) {
 	char *addresses = listen_describe(o, workers_array(workers));
+	sandbox_limit_calls(sandbox);
+	char *parts = sandbox_describe(sandbox);
+	fprintf(stderr, "gatling: sandbox: %s\n", parts ? parts : "");
 	fprintf(stderr, "gatling: serving %s on %s (%s, %d %s)\n", directory, addresses ? addresses : "", io_mechanism(),
 			o->workers, o->workers == 1 ? "worker" : "workers");
 	free(addresses);
+	free(parts);
 }
 
 /* Returns 0, or -1 after printing an error. */
@@ -128,7 +136,8 @@ static int start_opener(const struct options *o, struct opener *opener, struct l
 	if (o->log_file && log_file_place(log_file, opener, o->log_file) == -1)
 		return notice_cannot("log to", o->log_file, strerror(errno));
 	if (certificate_files_new(&o->tls, o->root, opener, files) == -1) return -1;
-	if (opener_start(opener) == -1) return notice_cannot("start", "the process that opens files", strerror(errno));
+	if (opener_start(opener, o->sandbox) == -1)
+		return notice_cannot("start", "the process that opens files", strerror(errno));
 	if (o->log_file && log_file_open(log_file) == -1) return notice_cannot("log to", o->log_file, strerror(errno));
 	certificate_files_find(&o->tls, files);
 	if (!*files && !o->log_file) opener_stop(opener);
@@ -146,24 +155,26 @@ static void report_closed_root(const struct options *o, const char *directory, i
 }
 
 /* Does everything that takes privileges or may fail, in this order: starts the opener, binds the addresses, enters the
- * root, becomes the user. *files: NULL without HTTPS. Returns the descriptor of the root, or -1 after printing an
- * error. */
+ * root, becomes the user, limits privileges and files. *files: NULL without HTTPS. Returns the descriptor of the root,
+ * or -1 after printing an error. */
 static int prepare(const struct options *o, struct worker *workers, char *directory, struct opener *opener,
-				   struct log_file *log_file, struct certificate_files **files) {
+				   struct log_file *log_file, struct certificate_files **files, struct sandbox *sandbox) {
 	struct account id = {0};
 	if (o->mime && load_types(o->mime) == -1) return -1;
 	if (o->user && find_user(o->user, &id) == -1) return -1;
 	if (start_opener(o, opener, log_file, files) == -1 || listen_open(o, *files, workers) == -1) return -1;
 	int root = enter_root(o, directory);
 	if (root == -1) return -1;
-	platform_confine();
+	if (geteuid() == 0) sandbox_note(sandbox, "chroot", 0);
+	sandbox_refuse_privileges();
 	if (o->user && become(o->user, &id) == -1) return -1;
-	platform_confine(); /* a change of user allows tracing again (prctl(2), PR_SET_DUMPABLE) */
+	sandbox_drop_capabilities(sandbox);
 	if (*files && certificate_files_load(*files) == -1) return -1;
 	if (o->site.symlinks_inside && !platform_can_open_beneath())
 		return notice_cannot("keep", "--symlinks inside", "this system has no openat2(2) or O_RESOLVE_BENEATH");
 	if (geteuid() == 0) notice(0, "running as root: -u USER gives that up");
 	report_closed_root(o, directory, root);
+	sandbox_limit_files(sandbox);
 	return root;
 }
 
@@ -187,6 +198,7 @@ int main(int argc, char **argv) {
 	struct log *log = NULL;
 	struct certificate_files *files = NULL;
 	struct opener *opener;
+	struct sandbox sandbox = {0};
 	sigset_t signals;
 	int root = -1;
 
@@ -194,6 +206,8 @@ int main(int argc, char **argv) {
 	options_parse(&options, argc, argv);
 	if (options.check) return check(&options);
 	block_signals(&signals);
+	sandbox.on = options.sandbox;
+	sandbox.beneath = options.site.symlinks_inside;
 	/* to be called as root; with kTLS, SIGIO does not tell when a socket has room again (Linux 6.1, 6.12) */
 	bool kernel_tls = strcmp(io_mechanism(), "sigio") != 0 && platform_has_ktls();
 	(void)io_raise_descriptor_limit(); /* the server works with fewer, too */
@@ -201,13 +215,13 @@ int main(int argc, char **argv) {
 	opener = opener_new();
 	struct workers *workers = workers_new(&options);
 	if (!workers || !opener) notice_cannot("start", "the workers", strerror(errno));
-	else root = prepare(&options, workers_array(workers), directory, opener, &log_file, &files);
+	else root = prepare(&options, workers_array(workers), directory, opener, &log_file, &files, &sandbox);
 	if (root != -1 && options.log != LOG_OFF && !(log = log_start(&log_file, options.log == LOG_JSON)))
 		root = notice_cannot("start", "the log", strerror(errno));
 	if (root != -1) {
 		if (workers_start(workers, root, log, files, kernel_tls) == -1)
 			_exit(1); /* workers that have started still run */
-		announce(&options, workers, directory);
+		confine_and_announce(&options, workers, directory, &sandbox);
 		workers_tell(workers, CONTROL_SITE);
 		handle_signals(workers, log, &signals, files);
 	}

@@ -85,6 +85,8 @@ static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "      --defer-accept off\n"
 						   "                        accept a connection before its request has arrived\n"
 						   "                        (default: on, for at most a second; Linux)\n"
+						   "      --sandbox off     do not limit which files and system calls the server\n"
+						   "                        can use, for debuggers and profilers (default: on)\n"
 						   "\n"
 						   "HTTPS, if there is a certificate: server.pem or HOST.pem in DIR, or\n"
 						   "      --cert FILE       a certificate, with its key unless --key is given\n"
@@ -203,6 +205,7 @@ enum {
 	LONG_NO_CACHE_CONTROL,
 	LONG_MIME,
 	LONG_DEFER,
+	LONG_SANDBOX,
 	LONG_VERSION,
 	LONG_CERT,
 	LONG_KEY,
@@ -254,6 +257,7 @@ static const struct option long_options[] = {
 	{"no-vhosts", no_argument, NULL, 'V'},
 	{"symlinks", required_argument, NULL, LONG_SYMLINKS},
 	{"defer-accept", required_argument, NULL, LONG_DEFER},
+	{"sandbox", required_argument, NULL, LONG_SANDBOX},
 	{"cert", required_argument, NULL, LONG_CERT},
 	{"key", required_argument, NULL, LONG_KEY},
 	{"cert-dir", required_argument, NULL, LONG_CERT_DIR},
@@ -298,7 +302,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 						  .conn.client_memory = BUDGET_WORKER,
 						  .conn.memory = platform_memory() / BUDGET_MACHINE,
 						  .conn.min_rate = MIN_RATE,
-						  .defer_accept = true};
+						  .defer_accept = true,
+						  .sandbox = true};
 	if (o->workers > WORKERS_MAX) o->workers = WORKERS_MAX;
 	opterr = 0;
 	for (int c; (c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1;) {
@@ -360,6 +365,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case 'h': fputs(help, stdout); done();
 		case LONG_SYMLINKS: o->site.symlinks_inside = either("--symlinks", optarg, "inside", "follow"); break;
 		case LONG_DEFER: o->defer_accept = either("--defer-accept", optarg, "on", "off"); break;
+		case LONG_SANDBOX: o->sandbox = either("--sandbox", optarg, "on", "off"); break;
 		case LONG_VERSION: print_version();
 		case ':': refuse("option '%s' needs a value", argv[optind - 1]);
 		default:

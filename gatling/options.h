@@ -32,6 +32,7 @@ struct options {
 	bool https_redirect; /* of requests to the plain ports */
 	int hsts_s;          /* tell browsers to use only HTTPS for so long; 0: do not */
 	bool defer_accept;   /* accept TCP connections when their request has arrived */
+	bool sandbox;        /* limit files and system calls */
 	bool check;          /* check the files instead of serving them */
 };
 

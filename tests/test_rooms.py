@@ -19,6 +19,7 @@ SERVER = [
     ["gatling/tls", "gatling/log"],
     ["gatling/http"],
     ["gatling/base"],
+    ["gatling/sandbox"],
     ["io"],
 ]
 BENCH = [

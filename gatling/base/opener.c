@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "gatling/base/file_version.h"
+#include "gatling/sandbox/sandbox.h"
 #include "io/io.h"
 
 struct opener_place {
@@ -223,14 +224,14 @@ static bool reply_to(const struct opener *o, struct opener_request *q) {
 	return sent;
 }
 
-__attribute__((noreturn)) static void serve(struct opener *o) {
+__attribute__((noreturn)) static void serve(struct opener *o, bool sandbox) {
 	int keep[OPENER_PLACES + 1];
 	unsigned kept = 0;
 	struct opener_request q;
 	for (int i = 0; i < o->places; i++) keep[kept++] = o->place[i].directory;
 	keep[kept++] = o->channel;
 	(void)io_private_descriptors(keep, kept);
-	platform_keep_reading();
+	sandbox_enter_opener(sandbox);
 	while (receive_all(o->channel, &q, sizeof q) && reply_to(o, &q)) {}
 	_exit(0); /* the server has ended */
 }
@@ -239,7 +240,7 @@ static void close_places(struct opener *o) {
 	while (o->places) close(o->place[--o->places].directory);
 }
 
-int opener_start(struct opener *o) {
+int opener_start(struct opener *o, bool sandbox) {
 	int end[2];
 	if (!o->places) return 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, end) == -1) return -1;
@@ -251,7 +252,7 @@ int opener_start(struct opener *o) {
 	}
 	o->channel = end[o->process == 0];
 	close(end[o->process != 0]);
-	if (o->process == 0) serve(o);
+	if (o->process == 0) serve(o, sandbox);
 	close_places(o);
 	return 0;
 }
@@ -281,7 +282,7 @@ static int request(struct opener *o, enum opener_action action, int place, const
 	memcpy(q.name, name, strlen(name) + 1);
 	pthread_mutex_lock(&o->mutex);
 	bool complete = exchange(o, &q, a);
-	if (!complete) (void)shutdown(o->channel, SHUT_RDWR); /* the rest would be taken for the next reply */
+	if (!complete) (void)shutdown(o->channel, SHUT_WR); /* the rest would be taken for the next reply */
 	pthread_mutex_unlock(&o->mutex);
 	if (complete && !a->reply.error) return 0;
 	free(a->names);

@@ -33,9 +33,9 @@ struct opener *opener_new(void);
  * file, in the path, which must last. Returns the number of the place; -1 with errno. */
 int opener_add(struct opener *opener, const char *path, enum opener_rule rule, const char **name);
 
-/* Starts the process and closes the directories in this one. No other thread may run yet. Without places it starts
- * none. Returns 0, or -1 with errno. */
-int opener_start(struct opener *opener);
+/* Starts the process and closes the directories in this one. sandbox: limit its system calls. No other thread may run
+ * yet. Without places it starts none. Returns 0, or -1 with errno. */
+int opener_start(struct opener *opener, bool sandbox);
 
 /* Ends the process: nothing more is to be opened. */
 void opener_stop(struct opener *opener);

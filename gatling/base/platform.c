@@ -13,16 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #ifdef __linux__
-#include <linux/capability.h>
 #include <linux/openat2.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h> /* tcp_info of the C library is shorter */
 #include <netinet/in.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 /* openat2(2) says EAGAIN to a path with ".." while another process moves directories */
@@ -103,34 +100,7 @@ bool platform_has_ktls(void) {
 	return has;
 }
 
-/* The leak sanitizer traces the process at its end. */
-#ifdef __SANITIZE_ADDRESS__
-static const bool traced = true;
 #else
-static const bool traced = false;
-#endif
-
-static void give_privileges_away(void) {
-	/* a process that may not do this cannot gain capabilities either: see the next line */
-	for (unsigned long capability = 0; capability <= CAP_LAST_CAP; capability++)
-		(void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
-	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (!traced) (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-}
-
-void platform_keep_reading(void) {
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2] = {{0}};
-	data[0].permitted = data[0].effective = 1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH;
-	platform_confine();
-	if (geteuid() == 0) (void)syscall(SYS_capset, &header, data);
-	(void)prctl(PR_SET_NAME, "gatling-opener");
-}
-
-#else
-
-static void give_privileges_away(void) {}
-void platform_keep_reading(void) { platform_confine(); }
 
 bool platform_has_ktls(void) { return false; }
 
@@ -162,12 +132,6 @@ struct platform_tcp platform_tcp(void) {
 void platform_release_memory(void) {}
 
 #endif
-
-void platform_confine(void) {
-	const struct rlimit none = {0};
-	(void)setrlimit(RLIMIT_CORE, &none);
-	give_privileges_away();
-}
 
 long platform_send_queue(int fd) {
 	int bytes;

@@ -1,5 +1,5 @@
-/* platform.h - the differences between operating systems, each under one name. The server has no other #ifdef for a
- * system. */
+/* platform.h - the differences between operating systems, each under one name, but for the sandbox. The server has no
+ * other #ifdef for a system. */
 #ifndef GATLING_BASE_PLATFORM_H
 #define GATLING_BASE_PLATFORM_H
 
@@ -57,15 +57,6 @@ int64_t platform_transferred(int fd);
 
 /* Returns whether the kernel can encrypt TLS records (kTLS). As root, makes it load its module. */
 bool platform_has_ktls(void);
-
-/* Gives up what no part of the server needs, for good: gaining privileges by running a program (Linux), core files,
- * which would contain keys, and being traced by other processes of the same user (Linux). Empties the bounding set of
- * capabilities if the process may. */
-void platform_confine(void);
-
-/* Does that, and in a process of root keeps only the capability to read and write files regardless of their modes
- * (Linux). */
-void platform_keep_reading(void);
 
 /* Writes the hash of a password to out (PLATFORM_CRYPT_ROOM bytes), with the method and salt of a setting, which may be
  * another hash (crypt(3)). Returns false if the system does not know the method, or with errno ENOMEM. Thread-safe. */

@@ -44,7 +44,7 @@ static int set_up(void **state) {
 	pems = opener_add(opener, directory, OPENER_PEMS, &name);
 	pairs = opener_add(opener, directory, OPENER_PAIRS, &name);
 	log_place = opener_add(opener, log, OPENER_LOG, &name);
-	return opener_start(opener);
+	return opener_start(opener, true);
 }
 
 static int tear_down(void **state) {

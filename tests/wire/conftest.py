@@ -50,6 +50,14 @@ def connection(server):
 
 
 @pytest.fixture
+def uring(build):
+    said = subprocess.run([build / "gatling", "--version"], capture_output=True, text=True, check=True).stdout
+    if "(uring;" not in said:
+        pytest.skip("of the uring build")
+    return build
+
+
+@pytest.fixture
 def root():
     own = Root({"index.html": b"hello", "a.txt": b"a"})
     yield own

@@ -266,6 +266,7 @@ class Server:
             assert line, self.errors
             self.errors.append(line.rstrip("\n"))
         self.banner = line
+        self.sandbox = self.errors.pop() if self.errors and self.errors[-1].startswith("gatling: sandbox:") else None
         self.pid = only_child(self.process.pid) if tracer else self.process.pid
         self.plain_port, self.tls_port = (
             int(found.group(1)) if (found := re.search(rf"{scheme}://\S+:(\d+)/", self.banner)) else None

@@ -33,7 +33,7 @@ def one_line(text):
     [
         (["-x"], "-x"), (["--nope"], "--nope"), (["-p"], "-p"), (["-p", "x"], "'x'"), (["-p", "65536"], "65536"),
         (["-p", "-1"], "-1"), (["-p", "80x"], "80x"), (["-j", "0"], "--workers"), (["-j", "1000"], "1000"),
-        (["-T", "soon"], "soon"), (["--symlinks", "x"], "--symlinks"), (["--defer-accept", "x"], "--defer-accept"), (["dir", "other"], "'other'"), (["--port"], "--port"),
+        (["-T", "soon"], "soon"), (["--symlinks", "x"], "--symlinks"), (["--defer-accept", "x"], "--defer-accept"), (["--sandbox", "x"], "--sandbox"), (["dir", "other"], "'other'"), (["--port"], "--port"),
         (["--no-log=1"], "'--no-log=1' takes no value"), (["--check=1"], "'--check=1' takes no value"),
         (["--strict-sni=1"], "'--strict-sni=1' takes no value"), (["--no"], "--no"),
         (["-i", "127.0.0.1"] * 65, "64"),

@@ -1,19 +1,7 @@
 """IO=uring where the kernel has no io_uring for us, as in many containers."""
 
-import subprocess
-
-import pytest
-
 from conftest import SMALL
 from gatling import Server
-
-
-@pytest.fixture
-def uring(build):
-    said = subprocess.run([build / "gatling", "--version"], capture_output=True, text=True, check=True).stdout
-    if "(uring;" not in said:
-        pytest.skip("of the uring build")
-    return build
 
 
 def test_epoll_takes_its_place_and_the_line_at_the_start_says_so(uring, files):

@@ -1,0 +1,262 @@
+/* sandbox-linux.c - see sandbox.h: no_new_privs, capabilities(7), landlock(7), seccomp(2). */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <linux/sockios.h>
+
+#include "gatling/sandbox/sandbox.h"
+#include "io/io.h"
+
+/* At the end of a build with a sanitizer its leak checker starts a task that traces the threads, and reads /proc. Only
+ * such a build allows that. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static const bool sanitized = true;
+#else
+static const bool sanitized = false;
+#endif
+
+/* --- privileges --- */
+
+void sandbox_refuse_privileges(void) {
+	const struct rlimit none = {0};
+	(void)setrlimit(RLIMIT_CORE, &none);
+	/* a process that may not do this cannot gain capabilities either: see the next line */
+	for (unsigned long capability = 0; capability <= CAP_LAST_CAP; capability++)
+		(void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (!sanitized) (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+/* Keeps those of these capabilities (a mask of the first 32) that the process has. Returns an errno, and in *kept what
+ * it has now. */
+static int keep_capabilities(uint32_t these, uint32_t *kept) {
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+	if (syscall(SYS_capget, &header, data) == -1) return errno;
+	*kept = data[0].permitted & these;
+	memset(data, 0, sizeof data);
+	data[0].permitted = data[0].effective = *kept;
+	return syscall(SYS_capset, &header, data) == -1 ? errno : 0;
+}
+
+void sandbox_drop_capabilities(struct sandbox *s) {
+	uint32_t kept = 0;
+	int error = keep_capabilities(geteuid() == 0 ? 1U << CAP_DAC_READ_SEARCH : 0, &kept);
+	if (!sanitized) (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	sandbox_note(s, "no new privileges", prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 0 : ENOSYS);
+	sandbox_note(s, kept ? "no capability but CAP_DAC_READ_SEARCH" : "no capabilities", error);
+}
+
+/* --- files --- */
+
+/* What a version of Landlock can refuse; the headers of the system may know less than its kernel. */
+struct ruleset {
+	uint64_t files, network, scopes; /* struct landlock_ruleset_attr, as of version 6 */
+};
+
+static struct ruleset ruleset_of(long version) {
+	unsigned files = version >= 5 ? 16 : version >= 3 ? 15 : version == 2 ? 14 : 13;
+	return (struct ruleset){.files = (UINT64_C(1) << files) - 1,
+							.network = version >= 4 ? 3 : 0, /* TCP: bind(2), connect(2) */
+							.scopes = version >= 6 ? 3 : 0}; /* abstract unix sockets, signals: of other processes */
+}
+
+/* Returns an errno. */
+static int allow_reading(int ruleset, const char *directory) {
+	struct landlock_path_beneath_attr rule = {.allowed_access =
+												  LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR};
+	rule.parent_fd = open(directory, O_PATH | O_CLOEXEC);
+	if (rule.parent_fd == -1) return errno;
+	int error = syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == -1 ? errno : 0;
+	close(rule.parent_fd);
+	return error;
+}
+
+/* Returns an errno. */
+static int restrict_files(const char *directory) {
+	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	if (version == -1) return errno;
+	struct ruleset attributes = ruleset_of(version);
+	int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0);
+	if (ruleset == -1) return errno;
+	int error = allow_reading(ruleset, directory);
+	if (sanitized) (void)allow_reading(ruleset, "/proc"); /* which a chroot hides */
+	if (!error && syscall(SYS_landlock_restrict_self, ruleset, 0) == -1) error = errno;
+	close(ruleset);
+	return error;
+}
+
+void sandbox_limit_files(struct sandbox *s) {
+	int error = s->on ? restrict_files(s->beneath ? "." : "/") : SANDBOX_OFF;
+	sandbox_note(s,
+				 error        ? "Landlock"
+				 : s->beneath ? "Landlock (read-only, below the directory)"
+							  : "Landlock (read-only)",
+				 error);
+}
+
+/* --- system calls --- */
+
+#define CALL(name) SCMP_SYS(name)
+
+/* What the C library needs for memory, locks, time and its end, whatever a process does. */
+static const int common_calls[] = {
+	CALL(brk),          CALL(clock_getres),   CALL(clock_gettime), CALL(clock_nanosleep),
+	CALL(close),        CALL(exit),           CALL(exit_group),    CALL(fstat),
+	CALL(fstatfs),      CALL(futex),          CALL(getdents64),    CALL(getegid),
+	CALL(geteuid),      CALL(getgid),         CALL(getpid),        CALL(getrandom),
+	CALL(gettid),       CALL(gettimeofday),   CALL(getuid),        CALL(lseek),
+	CALL(lstat),        CALL(madvise),        CALL(mremap),        CALL(munmap),
+	CALL(nanosleep),    CALL(newfstatat),     CALL(read),          CALL(readlink),
+	CALL(readlinkat),   CALL(recvfrom),       CALL(recvmsg),       CALL(restart_syscall),
+	CALL(rt_sigaction), CALL(rt_sigprocmask), CALL(rt_sigreturn),  CALL(sched_getaffinity),
+	CALL(sched_yield),  CALL(sendmsg),        CALL(sendto),        CALL(stat),
+	CALL(statx),        CALL(sysinfo),        CALL(time),          CALL(uname),
+	CALL(write),        CALL(writev),
+};
+
+/* What serving needs: its files and sockets, the waiting of each event mechanism, threads beside the loops, the end of
+ * the opener. None of them looks at its arguments: then the kernel knows its answer beforehand, and asks no filter. */
+static const int server_calls[] = {
+	CALL(accept),      CALL(accept4),     CALL(access),          CALL(alarm),
+	CALL(epoll_ctl),   CALL(epoll_pwait), CALL(epoll_pwait2),    CALL(epoll_wait),
+	CALL(faccessat),   CALL(faccessat2),  CALL(fadvise64),       CALL(getpeername),
+	CALL(getsockname), CALL(getsockopt),  CALL(io_uring_enter),  CALL(poll),
+	CALL(ppoll),       CALL(pread64),     CALL(preadv),          CALL(preadv2),
+	CALL(readv),       CALL(rseq),        CALL(rt_sigtimedwait), CALL(sendfile),
+	CALL(setitimer),   CALL(setsockopt),  CALL(set_robust_list), CALL(wait4),
+#ifndef __GLIBC__ /* musl's pthread_kill(3): to which process is not said */
+	CALL(tkill),
+#endif
+};
+
+/* What the opener needs: it opens files in any mode. */
+static const int opener_calls[] = {CALL(fchdir), CALL(fcntl), CALL(open), CALL(openat)};
+
+/* What the leak checker and the threads of a build with a sanitizer need. */
+static const int sanitizer_calls[] = {
+	CALL(clone), CALL(getdents), CALL(getppid),     CALL(kill),   CALL(mincore), CALL(pipe),
+	CALL(prctl), CALL(ptrace),   CALL(sigaltstack), CALL(tgkill), CALL(wait4),
+};
+
+/* A call that depends on one argument. */
+struct condition {
+	int call;
+	struct scmp_arg_cmp argument;
+};
+
+#define WITHOUT(argument, bits) SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, (bits), 0)
+#define EQUAL(argument, value) SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, UINT32_MAX, (uint32_t)(value)) /* of 32 bits */
+
+enum {
+	WRITING = O_ACCMODE | O_CREAT | O_TRUNC,
+	SPACES = CLONE_NEWCGROUP | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUSER | CLONE_NEWUTS
+};
+
+static int allow_all(scmp_filter_ctx filter, const int *call, size_t count) {
+	int error = 0;
+	for (size_t i = 0; !error && i < count; i++) error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, call[i], 0);
+	return error;
+}
+
+static int allow_if(scmp_filter_ctx filter, const struct condition *c, size_t count) {
+	int error = 0;
+	for (size_t i = 0; !error && i < count; i++)
+		error = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, c[i].call, 1, &c[i].argument);
+	return error;
+}
+
+#define ALLOW_ALL(filter, calls) allow_all(filter, calls, sizeof(calls) / sizeof *(calls))
+#define ALLOW_IF(filter, conditions) allow_if(filter, conditions, sizeof(conditions) / sizeof *(conditions))
+
+static int allow_common(scmp_filter_ctx filter) {
+	const struct condition memory[] = {{CALL(mmap), WITHOUT(2, PROT_EXEC)}, {CALL(mprotect), WITHOUT(2, PROT_EXEC)}};
+	int error = ALLOW_ALL(filter, common_calls);
+	if (!error && sanitized) error = ALLOW_ALL(filter, sanitizer_calls);
+	return error ? error : ALLOW_IF(filter, memory);
+}
+
+static int allow_opener(scmp_filter_ctx filter, const struct sandbox *s) {
+	(void)s;
+	int error = allow_common(filter);
+	return error ? error : ALLOW_ALL(filter, opener_calls);
+}
+
+static int allow_server(scmp_filter_ctx filter, const struct sandbox *s) {
+	const struct condition conditions[] = {
+		{CALL(open), WITHOUT(1, WRITING)},
+		{CALL(openat), WITHOUT(2, WRITING)},
+		{CALL(fcntl), EQUAL(1, F_GETFD)},
+		{CALL(fcntl), EQUAL(1, F_SETFD)},
+		{CALL(fcntl), EQUAL(1, F_GETFL)},
+		{CALL(fcntl), EQUAL(1, F_SETFL)},
+		{CALL(ioctl), EQUAL(1, SIOCOUTQ)},
+		/* a listening socket whose receiving end is shut down could connect (MSG_FASTOPEN) */
+		{CALL(shutdown), EQUAL(1, SHUT_WR)},
+		/* clone3(2) keeps its flags in memory, so there is none: the C library then calls clone(2) */
+		{CALL(clone), SCMP_CMP(0, SCMP_CMP_MASKED_EQ, CLONE_THREAD | SPACES, CLONE_THREAD)},
+		{CALL(prlimit64), SCMP_CMP(2, SCMP_CMP_EQ, 0)}, /* a null pointer: it is not changed */
+		{CALL(tgkill), EQUAL(0, getpid())},
+	};
+	/* their signals may go to any process that the user may signal */
+	const struct condition signals[] = {
+		{CALL(fcntl), EQUAL(1, F_SETSIG)}, {CALL(fcntl), EQUAL(1, F_GETOWN_EX)}, {CALL(fcntl), EQUAL(1, F_SETOWN_EX)}};
+	int error = allow_common(filter);
+	if (!error) error = ALLOW_ALL(filter, server_calls);
+	if (!error) error = ALLOW_IF(filter, conditions);
+	if (!error && strcmp(io_mechanism(), "sigio") == 0) error = ALLOW_IF(filter, signals);
+	if (!error)
+		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(setpriority), 2, EQUAL(0, PRIO_PROCESS), EQUAL(1, 0));
+	/* its flags are in memory: Landlock sees to them */
+	if (!error && s->beneath) error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(openat2), 0);
+	return error;
+}
+
+/* Refuses all other calls as a kernel that does not have them, so that libraries do without, and logs them where the
+ * kernel keeps such a log. Returns an errno. */
+static int restrict_calls(int (*allow)(scmp_filter_ctx, const struct sandbox *), const struct sandbox *s) {
+	uint32_t processor = seccomp_arch_native();
+	if (processor != SCMP_ARCH_X86_64 && processor != SCMP_ARCH_AARCH64)
+		return EOPNOTSUPP; /* others have other calls */
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
+	if (!filter) return ENOMEM;
+	int error = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
+	if (!error) error = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
+	/* these make it faster, or heard of; some kernels cannot */
+	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1); /* Linux before 5.16 would slow down the whole process */
+	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_LOG, 1);
+	if (!error) error = allow(filter, s);
+	if (!error) error = seccomp_load(filter);
+	seccomp_release(filter);
+	return -error;
+}
+
+void sandbox_limit_calls(struct sandbox *s) {
+	sandbox_note(s, "seccomp", s->on ? restrict_calls(allow_server, s) : SANDBOX_OFF);
+}
+
+/* --- the opener --- */
+
+void sandbox_enter_opener(bool on) {
+	const struct rlimit none = {0};
+	uint32_t kept;
+	sandbox_refuse_privileges();
+	(void)keep_capabilities(1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH, &kept);
+	(void)prctl(PR_SET_NAME, "gatling-opener");
+	(void)setrlimit(RLIMIT_NPROC, &none);
+	if (on) (void)restrict_calls(allow_opener, NULL);
+}

@@ -1,0 +1,32 @@
+/* sandbox-openbsd.c - see sandbox.h: pledge(2) and unveil(2). */
+#include <errno.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "gatling/sandbox/sandbox.h"
+
+static void note(struct sandbox *s, const char *name, int result) { sandbox_note(s, name, result == -1 ? errno : 0); }
+
+void sandbox_refuse_privileges(void) {
+	const struct rlimit none = {0};
+	(void)setrlimit(RLIMIT_CORE, &none);
+}
+
+void sandbox_drop_capabilities(struct sandbox *s) { (void)s; }
+
+void sandbox_limit_files(struct sandbox *s) {
+	if (!s->on) sandbox_note(s, "unveil", SANDBOX_OFF);
+	else if (unveil(s->beneath ? "." : "/", "r") == -1) note(s, "unveil", -1);
+	else note(s, "unveil (read-only)", unveil(NULL, NULL));
+}
+
+/* "inet" and "unix" are for accept(2) and the options of sockets, "recvfd" for what the opener sends. */
+void sandbox_limit_calls(struct sandbox *s) {
+	if (!s->on) sandbox_note(s, "pledge", SANDBOX_OFF);
+	else note(s, "pledge", pledge("stdio rpath inet unix recvfd", NULL));
+}
+
+void sandbox_enter_opener(bool on) {
+	sandbox_refuse_privileges();
+	if (on) (void)pledge("stdio rpath wpath cpath sendfd", NULL);
+}
