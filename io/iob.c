@@ -9,14 +9,19 @@
 
 enum { INLINE_PARTS = 4, INLINE_ARENA = 512, PARTS_KEPT = 64, ARENA_KEPT = 16 * 1024 };
 
+/* The end of a mapped file that is read, so that it is known what was in it before the file is looked at. */
+enum { FILE_END = 4096 };
+
 enum part_kind { PART_COPY, PART_BUFFER, PART_FILE, PART_SOURCE }; /* the first two are memory */
 
 struct part {
 	enum part_kind kind;
 	int file;
-	const char *buffer; /* PART_BUFFER */
-	off_t offset;       /* PART_FILE: in the file; PART_COPY: in the arena; PART_SOURCE: of what it makes */
-	uint64_t length;    /* still to be sent, never 0 */
+	const char *buffer;       /* PART_BUFFER; PART_FILE: the whole file mapped, or NULL */
+	off_t offset;             /* PART_FILE: in the file; PART_COPY: in the arena; PART_SOURCE: of what it makes */
+	uint64_t length;          /* still to be sent, never 0 */
+	iob_unchanged *unchanged; /* PART_FILE; */
+	bool copied;              /* likewise */
 	iob_release *release;
 	void *owner; /* PART_SOURCE: struct source */
 };
@@ -136,9 +141,16 @@ int iob_addbuf(iob *b, const void *buffer, size_t length, iob_release *release, 
 	return append_or_release(b, &p);
 }
 
-int iob_addfile(iob *b, int file, off_t offset, uint64_t length, iob_release *release, void *owner) {
-	struct part p = {
-		.kind = PART_FILE, .file = file, .offset = offset, .length = length, .release = release, .owner = owner};
+int iob_addfile(iob *b, struct iob_file file, off_t offset, uint64_t length, iob_release *release, void *owner) {
+	struct part p = {.kind = PART_FILE,
+					 .file = file.fd,
+					 .buffer = file.map,
+					 .unchanged = file.unchanged,
+					 .copied = file.copied,
+					 .offset = offset,
+					 .length = length,
+					 .release = release,
+					 .owner = owner};
 	return append_or_release(b, &p);
 }
 
@@ -280,6 +292,52 @@ static ssize_t send_source(io_loop *loop, int fd, const iob *b, struct iovec *ve
 	return io_trywritev(loop, fd, vector, n, is_last ? last : IO_MORE);
 }
 
+/* Bytes from the front that are sent by reference. */
+static uint64_t referred(const struct part *p) {
+	if (!p->copied) return p->length;
+	return p->length > IOB_FILE_COPIED ? p->length - IOB_FILE_COPIED : 0;
+}
+
+/* Reads from a file into memory; when that is the end of the part, the file has to be as it was. As io_read_file(); -1
+ * with EIO: it has changed, or is shorter. */
+static ssize_t read_file(io_loop *loop, int fd, const struct part *p, void *buffer, size_t length) {
+	ssize_t n = io_read_file(loop, fd, p->file, p->offset, buffer, length, p->length);
+	if (n == 0 || (n > 0 && (uint64_t)n == p->length && p->unchanged && !p->unchanged(p->owner))) {
+		errno = EIO;
+		return -1;
+	}
+	return n;
+}
+
+/* Up to most bytes of a file with the n memory parts before it; `last` if that is the end of the batch. As
+ * io_trywritev(), or io_sendfile(); a file that fails does not keep back what is before it. */
+static ssize_t send_file(io_loop *loop, int fd, const iob *b, struct iovec *vector, int n, uint64_t most,
+						 enum io_rest last) {
+	static _Thread_local char piece[IOB_FILE_PIECE];
+	const struct part *p = &b->part[b->first + (size_t)n];
+	uint64_t reference = referred(p), length = reference ? reference : p->length - FILE_END;
+	if (reference || (p->buffer && p->length > sizeof piece)) {
+		if (length > most) length = most;
+		if (!io_in_memory(loop, fd, p->file, p->offset, length, p->length)) {
+			errno = EAGAIN;
+			return -1;
+		}
+		if (length == p->length && p->unchanged && !p->unchanged(p->owner)) {
+			errno = EIO;
+			return -1;
+		}
+		if (reference) return io_sendfile(loop, fd, vector, n, p->file, p->offset, (size_t)length);
+		vector[n] = (struct iovec){.iov_base = (char *)p->buffer + p->offset, .iov_len = (size_t)length};
+		return io_trywritev(loop, fd, vector, n + 1, IO_MORE); /* EFAULT: the file is shorter */
+	}
+	length = p->length < most ? p->length : most;
+	ssize_t got = read_file(loop, fd, p, piece, length < sizeof piece ? (size_t)length : sizeof piece);
+	if (got == -1 && (errno == EAGAIN || n == 0)) return -1;
+	bool ends = got != -1 && (uint64_t)got == p->length && p + 1 == b->part + b->end;
+	if (got != -1) vector[n++] = (struct iovec){.iov_base = piece, .iov_len = (size_t)got};
+	return io_trywritev(loop, fd, vector, n, ends ? last : IO_MORE);
+}
+
 enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t most, enum io_rest last, uint64_t *sent) {
 	while (b->left) {
 		if (!most) return IOB_AGAIN;
@@ -289,9 +347,7 @@ enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t most, enum io_r
 		const struct part *next = &b->part[b->first + (size_t)n];
 		ssize_t r;
 		if (rest && next < b->part + b->end && next->kind == PART_FILE) {
-			uint64_t length = next->length < rest ? next->length : rest;
-			if (!io_in_memory(loop, fd, next->file, next->offset, length, next->length)) return IOB_AGAIN;
-			r = io_sendfile(loop, fd, vector, n, next->file, next->offset, (size_t)length);
+			r = send_file(loop, fd, b, vector, n, rest, last);
 		} else if (rest && next < b->part + b->end && next->kind == PART_SOURCE) {
 			r = send_source(loop, fd, b, vector, n, rest, last);
 		} else {
@@ -324,15 +380,7 @@ static ssize_t take_part(io_loop *loop, int fd, const struct part *p, const char
 		return (ssize_t)length;
 	}
 	if (p->kind == PART_SOURCE) return take_source(p, buffer, length);
-	if (!io_in_memory(loop, fd, p->file, p->offset, length, p->length)) {
-		errno = EAGAIN;
-		return -1;
-	}
-	ssize_t n;
-	do n = pread(p->file, buffer, length, p->offset);
-	while (n == -1 && errno == EINTR);
-	if (n == 0) errno = EIO;
-	return n == 0 ? -1 : n;
+	return read_file(loop, fd, p, buffer, length);
 }
 
 ssize_t iob_take(io_loop *loop, int fd, iob *b, void *buffer, size_t length) {

@@ -14,6 +14,12 @@ enum {
 	IOB_COPY_LIMIT = 256 * 1024,  /* bytes that one batch copies at most */
 	IOB_PART_LIMIT = 1024,        /* parts that one batch holds at most */
 	IOB_SOURCE_PIECE = 64 * 1024, /* bytes that it has a source make ahead at most */
+	/* Of a file that is copied (see struct iob_file), bytes read into memory at a time, */
+	IOB_FILE_PIECE = 128 * 1024,
+	/* and bytes at its end for which this is done. Those before them are sent by reference (sendfile(2)). When this
+	 * many have been accepted behind them, they are in no queue any more: of the sender's and the receiver's socket
+	 * together, which may be on the same machine. */
+	IOB_FILE_COPIED = 64 * 1024 * 1024
 };
 
 /* Called once when a part is sent or dropped. */
@@ -42,8 +48,23 @@ int iob_addcopy(iob *batch, const void *buffer, size_t length);
 char *iob_reserve(iob *batch, size_t length);
 void iob_commit(iob *batch, size_t length);
 
-/* length bytes of file from offset on; file stays open until release(owner). */
-int iob_addfile(iob *batch, int file, off_t offset, uint64_t length, iob_release *release, void *owner);
+/* Returns whether a file is as it was when it was added. */
+typedef bool iob_unchanged(void *owner);
+
+struct iob_file {
+	int fd;
+	const char *map; /* the whole file in memory (mmap(2)), which the kernel alone reads; NULL: it is not there */
+	/* Asked before the last bytes are sent; false is a failure, EIO. NULL: what the file contains when it leaves is
+	 * sent.
+	 */
+	iob_unchanged *unchanged;
+	/* Bytes are copied before `unchanged` is asked: so all that arrive complete are of one state. Otherwise they leave
+	 * by reference (sendfile(2)), and what is written to the file while the last of them are under way is sent. */
+	bool copied;
+};
+
+/* length bytes of a file from offset on; it stays open and mapped until release(owner). */
+int iob_addfile(iob *batch, struct iob_file file, off_t offset, uint64_t length, iob_release *release, void *owner);
 
 /* Makes the next bytes of a source, at least one and at most size, in order. How many; -1 with errno: it cannot, and
  * will not be asked again. */
@@ -65,7 +86,7 @@ size_t iob_memory(const iob *batch);
 /* Sends what it can, and no more than `most` bytes, so that others get their turn. IOB_DONE: all of it; the batch is
  * empty and may be used again. IOB_AGAIN: the socket is full, or most is used up, or what comes next of a file is not
  * in memory (Linux): then a thread of the loop reads it. Call again when io_canwrite() says so. IOB_FAILED: errno says
- * why; EIO is a file shorter than what was promised from it, after which the connection can only be closed, as it can
+ * why; EIO is a file that has become shorter or has changed, after which the connection can only be closed, as it can
  * after any errno of a source (ENOMEM: no memory for a piece). *sent grows by the bytes sent. rest: as of
  * io_trywritev(), for what comes behind the batch. */
 enum iob_result { IOB_DONE, IOB_AGAIN, IOB_FAILED };

@@ -1,8 +1,7 @@
 /* sendfile-linux.c - sendfile(2) of Linux; MSG_MORE joins the memory before the file to its first segment.
- * The socket refers to the pages of the file until they are acknowledged. So what is written to the file in place may
- * still show in bytes under way, and a truncation inside a page turns the rest of it to zeros: a file that is served is
- * better replaced by rename. Copying would not have that, at two to three times the processor time for 10 MB (measured
- * against pread and writev). */
+ * The socket refers to the pages of the file until they are acknowledged, and on the same machine until they are read.
+ * So what is written to the file in place may still show in bytes under way, and a truncation inside a page turns the
+ * rest of it to zeros: iob.c copies what must not change. */
 #include <errno.h>
 #include <sys/sendfile.h>
 

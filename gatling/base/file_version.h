@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "gatling/base/hash.h"
 #include "gatling/base/platform.h"
@@ -14,6 +15,7 @@ struct file_version {
 	dev_t device;
 	ino_t inode;
 	mode_t mode;
+	nlink_t links; /* not part of the version: see file_version_rewritten() */
 	off_t size;
 	struct timespec modified, changed;
 };
@@ -25,6 +27,7 @@ static inline struct file_version file_version_of(const struct stat *st) {
 	return (struct file_version){.device = st->st_dev,
 								 .inode = st->st_ino,
 								 .mode = st->st_mode,
+								 .links = st->st_nlink,
 								 .size = st->st_size,
 								 .modified = st->PLATFORM_MTIME,
 								 .changed = st->PLATFORM_CTIME};
@@ -48,6 +51,13 @@ static inline bool file_version_same(const struct file_version *a, const struct 
 		   file_version_compare_times(a->changed, b->changed) == 0;
 }
 
+/* Returns whether an open file may have been written to between two looks. Its time of change tells, which nobody can
+ * set; but that changes also when a name of the file is removed, as by the rename of another over it. */
+static inline bool file_version_rewritten(const struct file_version *before, const struct file_version *now) {
+	if (before->size != now->size || file_version_compare_times(before->modified, now->modified) != 0) return true;
+	return before->links == now->links && file_version_compare_times(before->changed, now->changed) != 0;
+}
+
 /* Hashes everything that changes when the file does. */
 static inline uint64_t file_version_hash(uint64_t seed, const struct file_version *v) {
 	const uint64_t key[] = {(uint64_t)v->device,         (uint64_t)v->inode,           (uint64_t)v->size,
@@ -60,6 +70,29 @@ static inline uint64_t file_version_hash(uint64_t seed, const struct file_versio
 static inline uint64_t file_version_hash_inode(dev_t device, ino_t inode) {
 	const uint64_t key[] = {(uint64_t)device, (uint64_t)inode};
 	return hash_octets(0, (struct slice){.at = (const char *)key, .length = sizeof key});
+}
+
+/* A file that changed so shortly before a look may be in the middle of a write(2), which changes its times when it
+ * begins, and whose thread may have lost the processor since. And a write within a tick of the kernel's clock after the
+ * last one, which is 1 to 10 ms, does not change them (before Linux 6.13). */
+enum { FILE_VERSION_SETTLES_MS = 100 };
+
+/* Returns the milliseconds until the file has not been written to for so long; 0: it has not. */
+static inline int file_version_unsettled_ms(const struct file_version *version) {
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	int64_t age_ms =
+		((int64_t)now.tv_sec - version->changed.tv_sec) * 1000 + (now.tv_nsec - version->changed.tv_nsec) / 1000000;
+	if (!version->mode || age_ms >= FILE_VERSION_SETTLES_MS || age_ms <= -FILE_VERSION_SETTLES_MS) return 0;
+	return FILE_VERSION_SETTLES_MS - (int)age_ms;
+}
+
+/* A file that was written to so shortly before a look is likely to be written to again: what is sent of it is copied
+ * first, so that no answer mixes two states. */
+enum { FILE_VERSION_WRITTEN_S = 10 };
+
+static inline bool file_version_written_lately(const struct file_version *version) {
+	return version->changed.tv_sec > time(NULL) - FILE_VERSION_WRITTEN_S;
 }
 
 static inline bool file_version_recent(const struct file_version *version, time_t now) {

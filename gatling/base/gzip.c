@@ -28,8 +28,9 @@ bool gzip_worthwhile(const char *media_type) {
 /* The input of zlib, read from its start. */
 struct input {
 	struct gzip_bytes bytes;
-	iob_fill *fill; /* generates the bytes; NULL: they are in memory or in the file */
-	void *owner;
+	iob_fill *fill;           /* generates the bytes; NULL: they are in memory or in the file, */
+	iob_unchanged *unchanged; /* which is asked whether it is; NULL: it is not */
+	void *owner;              /* of either */
 	uint64_t offset;
 	char *buffer; /* PIECE bytes, for what is not in memory */
 };
@@ -48,10 +49,12 @@ static ssize_t next_piece(struct input *in, z_stream *z) {
 	uint64_t left = in->bytes.length - in->offset;
 	if (!left) return 0;
 	ssize_t n = (ssize_t)(left < PIECE ? left : PIECE);
-	if (!memory && (n = read_piece(in, (size_t)n)) <= 0) {
-		if (n == 0) errno = EIO;
+	if (!memory) n = read_piece(in, (size_t)n);
+	if (n == 0 || (n > 0 && in->unchanged && !in->unchanged(in->owner))) {
+		errno = EIO;
 		return -1;
 	}
+	if (n == -1) return -1;
 	z->next_in = (Bytef *)(uintptr_t)(memory ? memory + in->offset : in->buffer);
 	z->avail_in = (uInt)n;
 	in->offset += (uint64_t)n;
@@ -166,9 +169,11 @@ int gzip_measure(const struct gzip_bytes *bytes, const atomic_bool *stop, uint64
 	return error;
 }
 
-struct gzip_reader *gzip_reader_new(const struct gzip_bytes *bytes, iob_release *release, void *owner) {
+struct gzip_reader *gzip_reader_new(const struct gzip_bytes *bytes, iob_unchanged *unchanged, iob_release *release,
+									void *owner) {
 	struct gzip_reader *r = calloc(1, sizeof *r);
-	if (r) *r = (struct gzip_reader){.in.bytes = *bytes, .release = release, .owner = owner};
+	const struct input in = {.bytes = *bytes, .unchanged = unchanged, .owner = owner};
+	if (r) *r = (struct gzip_reader){.in = in, .release = release, .owner = owner};
 	else release(owner);
 	return r;
 }

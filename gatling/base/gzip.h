@@ -40,10 +40,12 @@ int gzip_measure(const struct gzip_bytes *bytes, const atomic_bool *stop, uint64
 
 /* Decompresses gzip piece by piece, for iob_addsource(), and takes GZIP_READER bytes of memory from the first piece on
  * (zlib's manual: a window of 32 KB and about 7 KB). The bytes must last until release(owner), which gzip_reader_new()
- * calls, too, if there is no memory: then it returns NULL. */
+ * calls, too, if there is no memory: then it returns NULL. A file has to be unchanged whenever it has been read; NULL:
+ * it is not asked. */
 enum { GZIP_READER = 56 * 1024 };
 struct gzip_reader;
-struct gzip_reader *gzip_reader_new(const struct gzip_bytes *bytes, iob_release *release, void *owner);
+struct gzip_reader *gzip_reader_new(const struct gzip_bytes *bytes, iob_unchanged *unchanged, iob_release *release,
+									void *owner);
 ssize_t gzip_reader_fill(void *reader, char *buffer, size_t size);
 void gzip_reader_free(void *reader);
 

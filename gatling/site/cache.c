@@ -24,6 +24,7 @@ struct cache_entry {
 	struct resource resource; /* first: a resource is its entry */
 	unsigned references;      /* of the cache and of jobs */
 	bool cached;              /* the cache has a reference */
+	bool unsettled;           /* see FILE_VERSION_SETTLES_MS: this is for one request */
 	bool recent;              /* see FILE_VERSION_RECENT_S; or a file could not be opened for a temporary reason */
 	bool compressed;          /* its gzip was compressed here */
 	bool restricted, stands_in, error; /* of struct lookup */
@@ -256,7 +257,10 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 		if (error && missed) error = failed; /* there may be something to be sent */
 	}
 	if (error) return error;
-	for (int i = 0; i < CODINGS; i++) e->recent |= e->version[i].mode && file_version_recent(&e->version[i], now);
+	for (int i = 0; i < CODINGS; i++) {
+		e->recent |= e->version[i].mode && file_version_recent(&e->version[i], now);
+		e->unsettled |= file_version_unsettled_ms(&e->version[i]) > 0;
+	}
 	e->recent |= missed;
 	basic_auth_realms(c->options.auth, e->path, e->resource.realm);
 	return write_all_fields(c, e, headers, missed);
@@ -308,7 +312,7 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 				  slice_equal(e->path, path)))
 		e = LIST_NEXT(e, chain);
 	bool check = e && now_ms - e->checked_ms >= CACHE_CHECK_MS;
-	if (e && (e->restricted != l->restricted || (check && !is_current(c, e, now_ms)))) {
+	if (e && (e->unsettled || e->restricted != l->restricted || (check && !is_current(c, e, now_ms)))) {
 		drop(c, e);
 		e = NULL;
 	}

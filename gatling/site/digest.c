@@ -66,12 +66,26 @@ static bool wait_turn(const atomic_bool *stop) {
 	return true;
 }
 
+/* Waits until a file that has just been written to is complete, if its writer is as quick as that; nothing else says
+ * so. Returns its version then. */
+static struct file_version settled_version(int file) {
+	struct stat st;
+	struct file_version id = {0};
+	for (bool waited = false;; waited = true) {
+		id = fstat(file, &st) == 0 ? file_version_of(&st) : (struct file_version){0};
+		int left_ms = file_version_unsettled_ms(&id);
+		if (!left_ms || waited) return id;
+		const struct timespec pause = {.tv_nsec = left_ms * 1000000L};
+		nanosleep(&pause, NULL);
+	}
+}
+
 int digest_compute(int file, uint64_t size, const atomic_bool *stop, unsigned char *digest) {
 	struct stat st;
 	unsigned length = DIGEST_LENGTH;
 	bool alone = size > DIGEST_SOON;
 	if (alone && !wait_turn(stop)) return ECANCELED;
-	struct file_version id = fstat(file, &st) == 0 ? file_version_of(&st) : (struct file_version){0};
+	struct file_version id = settled_version(file);
 	EVP_MD_CTX *hash = NULL;
 	char *piece = NULL;
 	int error = 0;

@@ -6,6 +6,7 @@
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "gatling/base/file_read.h"
@@ -34,6 +35,7 @@ void representation_release(void *file) {
 	if (f->account) *f->account -= representation_memory(f);
 	if (f->open) --*f->open;
 	if (!f->borrows) {
+		if (f->map) munmap(f->map, f->size);
 		if (f->fd != -1) close(f->fd);
 		free((char *)f->body);
 	}
@@ -64,6 +66,14 @@ bool representation_changed(const struct representation *file) {
 	if (fstat(file->fd, &st) == -1) return true;
 	struct file_version now = file_version_of(&st);
 	return !file_version_same(&now, &file->version);
+}
+
+bool representation_unwritten(void *file) {
+	const struct representation *f = file;
+	struct stat st;
+	if (fstat(f->fd, &st) == -1) return false;
+	struct file_version now = file_version_of(&st);
+	return !file_version_rewritten(&f->version, &now);
 }
 
 bool representation_is_text(const struct representation *file) {
@@ -110,6 +120,15 @@ static int load(struct representation *f) {
 	return 0;
 }
 
+/* Maps a file that is copied while it is sent, if more of it is sent at once than is read. Without a map it is read. */
+static void map_file(struct representation *f) {
+	if (f->fd == -1 || !file_version_written_lately(&f->version) || f->size <= IOB_FILE_PIECE ||
+		f->size > REPRESENTATION_MAP_MAX)
+		return;
+	void *map = mmap(NULL, f->size, PROT_READ, MAP_SHARED, f->fd, 0);
+	if (map != MAP_FAILED) f->map = map;
+}
+
 /* Returns whether it is a private key (PEM), which is not served even if everybody may read it. */
 static bool is_key(struct slice path, const struct representation *f) {
 	static const char mark[] = "PRIVATE KEY-----";
@@ -150,6 +169,7 @@ int representation_load(int fd, struct slice path, unsigned *open, struct repres
 		f->open = open;
 		++*open;
 	}
+	map_file(f);
 	make_etag(f);
 	*file = f;
 	return 0;
@@ -294,6 +314,7 @@ static struct representation *borrow(struct representation *f) {
 	f->borrows = true;
 	f->body = origin->body;
 	f->fd = origin->fd;
+	f->map = origin->map;
 	f->stored = origin->stored;
 	return f;
 }

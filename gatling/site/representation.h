@@ -16,6 +16,9 @@ enum {
 	 * multiple of the processor time of sending from memory: 16 KB 1.04 to 1.2, 32 KB 0.9, 64 KB 0.96, 100 KB 0.8, 10
 	 * MB 0.9. */
 	REPRESENTATION_BODY_MAX = 64 * 1024,
+	/* Bytes of a file that is mapped, which saves a copy of each byte sent; the page tables of one of 1 GB take 2 MB.
+	 */
+	REPRESENTATION_MAP_MAX = 1024 * 1024 * 1024,
 	REPRESENTATION_ETAG = 16 /* bytes of a hash in the entity-tag */
 };
 
@@ -27,6 +30,7 @@ struct representation {
 	uint64_t size;    /* of the content, in bytes */
 	const char *body; /* the content in memory; NULL: */
 	int fd;           /* in a file; -1 with a body */
+	char *map;        /* the same file in memory, for io/iob.h: who reads it may get a SIGBUS; NULL: it is not mapped */
 	bool gzipped;     /* body or fd have `stored` bytes of gzip, to be decompressed while sending */
 	uint64_t stored;  /* bytes in body or fd */
 	enum coding coding;
@@ -106,5 +110,9 @@ bool representation_gone(const struct representation *file);
 
 /* Returns whether an open file was changed in place: its bytes must not be sent with the entity-tag of others. */
 bool representation_changed(const struct representation *file);
+
+/* Returns whether an open file was not written to since it was loaded; it may have been removed or replaced. An
+ * iob_unchanged. */
+bool representation_unwritten(void *file);
 
 #endif

@@ -113,11 +113,16 @@ static uint64_t multipart_length(const struct response *r) {
 static int add_file(iob *batch, struct representation *f, uint64_t first, uint64_t length) {
 	if (f->gzipped) {
 		struct gzip_bytes stored = representation_stored(f);
-		struct gzip_reader *reader = gzip_reader_new(&stored, representation_release, f);
+		struct gzip_reader *reader =
+			gzip_reader_new(&stored, f->fd == -1 ? NULL : representation_unwritten, representation_release, f);
 		return reader ? iob_addsource(batch, length, gzip_reader_fill, gzip_reader_free, reader, GZIP_READER) : -1;
 	}
 	if (f->body) return iob_addbuf(batch, f->body + first, length, representation_release, f);
-	return iob_addfile(batch, f->fd, (off_t)first, length, representation_release, f);
+	const struct iob_file file = {.fd = f->fd,
+								  .map = f->map,
+								  .unchanged = representation_unwritten,
+								  .copied = file_version_written_lately(&f->version)};
+	return iob_addfile(batch, file, (off_t)first, length, representation_release, f);
 }
 
 static int add_multipart(iob *batch, const struct response *r) {

@@ -134,9 +134,13 @@ static void a_small_file_is_in_memory_with_its_fields(void **state) {
 	representation_release(f);
 }
 
+/* Waits until a file that was just written is not read again for each request. */
+static void settle(void) { usleep((FILE_VERSION_SETTLES_MS + 5) * 1000); }
+
 static void a_large_file_is_open_and_found_again_without_opening(void **state) {
 	(void)state;
 	write_big("big");
+	settle();
 	struct representation *f = found("big");
 	assert_null(f->body);
 	assert_int_not_equal(f->fd, -1);
@@ -189,6 +193,7 @@ static void rewrite(const char *name, const char *text) {
 static void a_change_is_seen_after_a_second_and_the_old_state_stays_whole(void **state) {
 	(void)state;
 	write_file("a", "one", 0644);
+	settle();
 	struct representation *before = found("a");
 	rewrite("a", "two");
 	now_ms += CACHE_CHECK_MS - 1;
@@ -204,12 +209,48 @@ static void a_change_is_seen_after_a_second_and_the_old_state_stays_whole(void *
 	representation_release(after);
 }
 
+static void what_was_read_when_it_had_just_been_written_is_not_used_again(void **state) {
+	(void)state;
+	write_file("a", "one", 0644);
+	struct representation *first = found("a"), *second = found("a"); /* held: its memory is not reused */
+	assert_ptr_not_equal(first, second);
+	settle();
+	struct representation *third = found("a"), *fourth = found("a");
+	assert_ptr_not_equal(second, third);
+	assert_ptr_equal(third, fourth);
+	representation_release(first);
+	representation_release(second);
+	representation_release(third);
+	representation_release(fourth);
+}
+
+static void a_file_was_written_to_or_not_whatever_its_names(void **state) {
+	(void)state;
+	write_big("big");
+	struct representation *f = found("big");
+	assert_true(representation_unwritten(f));
+	assert_int_equal(linkat(root, "big", root, "other", 0), 0);
+	assert_true(representation_unwritten(f));
+	assert_int_equal(unlinkat(root, "other", 0), 0);
+	write_big("new");
+	assert_int_equal(renameat(root, "new", root, "big"), 0);
+	assert_true(representation_unwritten(f));
+	representation_release(f);
+	now_ms += CACHE_CHECK_MS;
+	settle();
+	f = found("big");
+	rewrite("big", "same size and time");
+	assert_false(representation_unwritten(f));
+	representation_release(f);
+}
+
 static void a_large_file_rewritten_with_the_same_time_has_another_etag(void **state) {
 	(void)state;
 	write_big("big");
+	settle();
 	struct representation *before = identified("big");
-	usleep(20000); /* the kernel's time stamps may be as coarse as that */
 	rewrite("big", "changed");
+	settle();
 	now_ms += CACHE_CHECK_MS;
 	struct representation *after = identified("big");
 	assert_false(slice_equal(before->validators.etag, after->validators.etag));
@@ -307,6 +348,7 @@ static void a_change_of_an_old_file_is_seen(void **state) {
 	rewrite("big", "two");
 	assert_int_equal(symlinkat("y", root, "next"), 0);
 	assert_int_equal(renameat(root, "next", root, "current"), 0);
+	settle();
 	now_ms += CACHE_CHECK_MS;
 	struct representation *a2 = found("a"), *b2 = found("b"), *big2 = identified("big"),
 						  *linked2 = identified("current/big");
@@ -328,6 +370,7 @@ static void write_many(int files, size_t size) {
 		snprintf(name, sizeof name, "f%d", i);
 		write_file(name, text, 0644);
 	}
+	settle();
 }
 
 /* Whether the first of that many is still in the cache when the last has been found. */
@@ -367,6 +410,7 @@ static void what_was_used_last_is_kept_longest(void **state) {
 		snprintf(name, sizeof name, "big%d", i);
 		write_big(name);
 	}
+	settle();
 	struct representation *file[9];
 	for (int i = 0; i < 8; i++) {
 		snprintf(name, sizeof name, "big%d", i);
@@ -417,6 +461,7 @@ static void what_is_compressed_is_dropped_for_what_is_used_later(void **state) {
 	for (int i = 0; i < FILES; i++) {
 		snprintf(name, sizeof name, "f%d.txt", i);
 		write_text(name, SIZE, (unsigned)i);
+		settle();
 		make(name, CODING_GZIP);
 		const struct representation *gzip = in(name, CODING_GZIP);
 		assert_non_null(gzip);
@@ -435,6 +480,7 @@ static void what_does_not_get_smaller_is_tried_once(void **state) {
 	for (int i = 0; i < 1000; i++) noise[i] = (char)(1 + random() % 255); // NOLINT(cert-msc30-c,cert-msc50-cpp)
 	noise[1000] = '\0';
 	write_file("noise.txt", noise, 0644);
+	settle();
 	make("noise.txt", CODING_GZIP);
 	assert_null(in("noise.txt", CODING_GZIP));
 	struct resource *resource;
@@ -503,6 +549,8 @@ int main(void) {
 		TEST(what_is_not_a_world_readable_regular_file_is_refused),
 		TEST(a_link_out_is_followed_or_not_as_told),
 		TEST(a_change_is_seen_after_a_second_and_the_old_state_stays_whole),
+		TEST(what_was_read_when_it_had_just_been_written_is_not_used_again),
+		TEST(a_file_was_written_to_or_not_whatever_its_names),
 		TEST(a_large_file_rewritten_with_the_same_time_has_another_etag),
 		TEST(the_same_content_has_the_same_etag_whatever_its_name_and_time),
 		TEST(a_file_that_goes_is_gone_after_a_second),

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <limits.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -103,7 +105,8 @@ static void add_buffer(iob *b, size_t at, size_t length, int *count) {
 
 static void add_file(iob *b, size_t at, size_t length, int *count) {
 	memcpy(end_of_expected(length), content + at, length);
-	assert_int_equal(iob_addfile(b, file, (off_t)at, length, count ? release : NULL, count), 0);
+	assert_int_equal(iob_addfile(b, (struct iob_file){.fd = file}, (off_t)at, length, count ? release : NULL, count),
+					 0);
 }
 
 /* --- what makes its bytes --- */
@@ -239,7 +242,7 @@ static void what_is_not_sent_is_released_once_too(void **state) {
 	iob_reset(b);
 	for (int i = 0; i < 20; i++) assert_int_equal(released[i], 1);
 	assert_int_equal(iob_bytesleft(b), 0);
-	assert_int_equal(iob_addfile(b, file, 0, 1, release, &released[20]), 0);
+	assert_int_equal(iob_addfile(b, (struct iob_file){.fd = file}, 0, 1, release, &released[20]), 0);
 	iob_free(b);
 	assert_int_equal(released[20], 1);
 }
@@ -274,7 +277,7 @@ static void a_file_that_ends_too_soon_fails_and_is_not_padded(void **state) {
 	uint64_t sent = 0;
 	add_copy(b, "head");
 	add_file(b, FILE_SIZE - 10, 10, &released[0]);
-	assert_int_equal(iob_addfile(b, file, FILE_SIZE, 10, release, &released[1]), 0);
+	assert_int_equal(iob_addfile(b, (struct iob_file){.fd = file}, FILE_SIZE, 10, release, &released[1]), 0);
 	enum iob_result result = iob_send(loop, out, b, MOST, IO_LAST, &sent);
 	assert_int_equal(result, IOB_FAILED);
 	assert_int_equal(errno, EIO);
@@ -282,6 +285,74 @@ static void a_file_that_ends_too_soon_fails_and_is_not_padded(void **state) {
 	assert_int_equal(got_length, expected_length);
 	iob_free(b);
 	assert_true(released[0] == 1 && released[1] == 1);
+}
+
+/* How a file is sent that may change. */
+enum file_way { BY_REFERENCE, READ, MAPPED, FILE_WAYS };
+
+static struct iob_file file_sent(enum file_way way, char *map, iob_unchanged *unchanged) {
+	return (struct iob_file){
+		.fd = file, .map = way == MAPPED ? map : NULL, .unchanged = unchanged, .copied = way != BY_REFERENCE};
+}
+
+/* A file that is found unchanged so many times. */
+struct watched {
+	int looks, unchanged;
+};
+
+static bool unchanged(void *owner) {
+	struct watched *w = owner;
+	return w->looks++ < w->unchanged;
+}
+
+static void a_file_that_may_change_comes_out_whole(void **state) {
+	(void)state;
+	char *map = mmap(NULL, FILE_SIZE, PROT_READ, MAP_SHARED, file, 0);
+	assert_ptr_not_equal(map, MAP_FAILED);
+	for (enum file_way way = 0; way < FILE_WAYS; way++) {
+		static const size_t length[] = {1, IOB_FILE_PIECE, IOB_FILE_PIECE + 1, FILE_SIZE - 5};
+		for (size_t i = 0; i < COUNT(length); i++) {
+			struct watched w = {.unchanged = INT_MAX};
+			struct iob_file f = file_sent(way, map, unchanged);
+			iob *b = iob_new();
+			add_copy(b, "head");
+			memcpy(end_of_expected(length[i]), content + 5, length[i]);
+			assert_int_equal(iob_addfile(b, f, 5, length[i], NULL, &w), 0);
+			add_copy(b, "tail");
+			send_all(b, SIZE_MAX);
+			assert_true(w.looks >= 1);
+			iob_free(b);
+		}
+	}
+	munmap(map, FILE_SIZE);
+}
+
+static void the_end_of_a_file_that_has_changed_is_not_sent(void **state) {
+	(void)state;
+	char *map = mmap(NULL, FILE_SIZE, PROT_READ, MAP_SHARED, file, 0);
+	static const size_t length[] = {1, IOB_FILE_PIECE, 3 * IOB_FILE_PIECE};
+	for (int way = 0; way <= FILE_WAYS; way++) { /* the last: taken */
+		for (size_t i = 0; i < COUNT(length); i++) {
+			static char buffer[3 * IOB_FILE_PIECE];
+			struct watched w = {.unchanged = 0};
+			struct iob_file f = file_sent(way, map, unchanged);
+			iob *b = iob_new();
+			enum iob_result result = IOB_AGAIN;
+			uint64_t sent = 0;
+			assert_int_equal(iob_addfile(b, f, 0, length[i], NULL, &w), 0);
+			memcpy(end_of_expected(length[i]), content, length[i]);
+			while (way < FILE_WAYS && result == IOB_AGAIN) {
+				result = iob_send(loop, out, b, MOST, IO_LAST, &sent);
+				assert_true(result == IOB_AGAIN || (result == IOB_FAILED && errno == EIO));
+				receive(SIZE_MAX);
+			}
+			if (way == FILE_WAYS) assert_true(iob_take(loop, out, b, buffer, length[i]) == -1 && errno == EIO);
+			assert_true(got_length < expected_length);
+			got_length = expected_length = 0;
+			iob_free(b);
+		}
+	}
+	munmap(map, FILE_SIZE);
 }
 
 static void a_peer_that_is_gone_fails_the_batch(void **state) {
@@ -371,7 +442,7 @@ static void what_is_taken_of_a_file_that_ends_too_soon_fails(void **state) {
 	char buffer[100];
 	(void)state;
 	iob *b = iob_new();
-	assert_int_equal(iob_addfile(b, file, FILE_SIZE - 10, 100, release, &released[0]), 0);
+	assert_int_equal(iob_addfile(b, (struct iob_file){.fd = file}, FILE_SIZE - 10, 100, release, &released[0]), 0);
 	assert_int_equal(iob_take(loop, out, b, buffer, sizeof buffer), -1);
 	assert_int_equal(errno, EIO);
 	iob_free(b);
@@ -522,6 +593,8 @@ int main(void) {
 		WITH_SOCKETS(what_is_not_sent_is_released_once_too),
 		WITH_SOCKETS(limits_are_kept_and_what_is_refused_is_released),
 		WITH_SOCKETS(a_file_that_ends_too_soon_fails_and_is_not_padded),
+		WITH_SOCKETS(a_file_that_may_change_comes_out_whole),
+		WITH_SOCKETS(the_end_of_a_file_that_has_changed_is_not_sent),
 		WITH_SOCKETS(a_peer_that_is_gone_fails_the_batch),
 		WITH_SOCKETS(any_mixture_comes_out_whole),
 		WITH_SOCKETS(what_is_taken_is_what_would_be_sent),

@@ -6,6 +6,7 @@ import mmap
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -151,7 +152,7 @@ def test_the_worker_sends_only_what_is_in_memory(traced, files, tmp_path):
 
     traced(client)
     calls = (tmp_path / "calls").read_text()
-    senders = set(re.findall(r"^(\d+) +sendfile\(", calls, re.MULTILINE))
+    senders = set(re.findall(r"^(\d+) +send\w+\(", calls, re.MULTILINE))
     readers = set(re.findall(r"^(\d+) +pread64\(", calls, re.MULTILINE))
     assert senders and readers and not senders & readers
 
@@ -163,7 +164,7 @@ def test_a_full_server_reads_cold_files_beside_its_loop_too(plain, cold, tmp_pat
             assert server.get(f"/{n}.bin").body == CONTENT
             make_cold(cold.path / f"{n}.bin", lambda: server.get("/small.bin"))
         path = tmp_path / "calls"
-        command = ["strace", "-f", "-qq", "-p", str(server.pid), "-o", str(path), "-e", "trace=sendfile,pread64,pipe2"]
+        command = ["strace", "-f", "-qq", "-p", str(server.pid), "-o", str(path), "-e", "trace=sendmsg,sendto,pread64,pipe2"]
         with subprocess.Popen(command) as strace:
             try:
                 eventually(lambda: all(tracer(server, thread) == strace.pid for thread in server.thread_ids()))
@@ -175,7 +176,7 @@ def test_a_full_server_reads_cold_files_beside_its_loop_too(plain, cold, tmp_pat
             finally:
                 strace.send_signal(signal.SIGINT)
         calls = path.read_text()
-        senders = set(re.findall(r"^(\d+) +sendfile\(", calls, re.MULTILINE))
+        senders = set(re.findall(r"^(\d+) +send\w+\(", calls, re.MULTILINE))
         readers = set(re.findall(r"^(\d+) +pread64\(", calls, re.MULTILINE))
         assert senders and readers and not senders & readers and "pipe2" not in calls
         for c in idle:
@@ -226,3 +227,49 @@ def test_files_that_nobody_asks_for_in_a_minute_are_closed(plain, large):
         assert server.get("/0.bin").body == CONTENT
         assert opened(server)
         eventually(lambda: not opened(server), 75)
+
+
+def deleted(server):
+    """Files without a name that the server holds, open or mapped: the file system has not got their space back."""
+    held = []
+    for thread in server.thread_ids():
+        for fd in os.listdir(f"/proc/{server.pid}/task/{thread}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                held.append(os.readlink(f"/proc/{server.pid}/task/{thread}/fd/{fd}"))
+    with open(f"/proc/{server.pid}/maps", encoding="utf-8") as maps:
+        held += maps.read().splitlines()
+    return [name for name in held if "gatling-wire-" in name and ".bin" in name and name.endswith("(deleted)")]
+
+
+FILES = 40
+
+
+@pytest.mark.parametrize("load", ["idle", "busy"])
+def test_the_space_of_files_replaced_or_removed_is_given_back(build, load):
+    """Of virtual hosts, of precompressed copies, of a directory that is removed, and of files replaced under load."""
+    names = [f"{host}/{n}{suffix}" for host in ("a", "b", "gone") for n in range(FILES // 4) for suffix in (".bin", ".bin.gz")]
+    root = Root({name: CONTENT[:200_000] for name in names})
+    with Server(build, root, "-j", "2", "-n") as server, contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(server.connect()) for _ in range(2)]
+
+        def ask_for_all():
+            for name in names:
+                host, path = name.split("/")
+                for c in clients:
+                    c.get("/" + path.removesuffix(".gz"), *["Accept-Encoding: gzip"] * path.endswith(".gz"), host=host)
+
+        ask_for_all()
+        assert not deleted(server)
+        for name in names:
+            new = root.write(name + ".new", CONTENT[:190_000])
+            new.rename(root.path / name)
+        shutil.rmtree(root.path / "gone")
+        assert deleted(server)
+
+        def given_back():
+            if load == "busy":
+                ask_for_all()
+            return not deleted(server)
+
+        eventually(given_back, 4)
+    root.remove()

@@ -1,0 +1,208 @@
+"""Files that are written to in place while they are served: an answer is of one version, with the entity-tag of that
+version, or it ends short. Run as a program, this file counts what clients get of a build:
+
+    python3 tests/wire/test_rewritten.py BUILD [SECONDS [SIZE...]]
+"""
+
+import collections
+import contextlib
+import gzip
+import hashlib
+import itertools
+import random
+import sys
+import threading
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+
+from gatling import TIMEOUT, Connection, Root, Server, certificate, trusting
+from http2 import Http2
+
+MEMORY, SMALL, LARGE = 40_000, 200_000, 2_000_000  # bytes: kept in memory, and sent from the file
+READERS, VERSIONS = 4, 16
+
+
+def versions(size):
+    """Contents that differ in each byte, so that a mixture of two shows; some of them of another size."""
+    return [bytes([n + 1]) * (size + (n % 4 == 3) * size // 3) for n in range(VERSIONS)]
+
+
+class Writer(threading.Thread):
+    """Writes one version after the other over a file, in place, with rests between them and sometimes in the middle."""
+
+    def __init__(self, path, contents, rest, settle):
+        super().__init__()
+        self.path, self.contents, self.rest, self.settle = path, contents, rest, settle
+        self.ended = threading.Event()
+
+    def run(self):
+        chance = random.Random(3)
+        for turn in itertools.count(1):
+            content = self.contents[turn % VERSIONS]
+            middle = chance.randrange(len(content)) if turn % 6 == 1 else len(content)
+            with open(self.path, "wb" if turn % 5 == 0 else "r+b", buffering=0) as file:
+                for part in (content[:middle], content[middle:]):
+                    file.write(part)
+                    time.sleep(self.rest * chance.random())
+                file.truncate()
+            if self.ended.wait(chance.choice((0, self.rest, self.settle)) * chance.random()):
+                return
+
+
+class Short(Exception):
+    """An answer that the client knows to be incomplete."""
+
+
+class Http1:
+    """A client of HTTP/1.1; slow: it has little room, and rests while it reads."""
+
+    def __init__(self, server, tls=False, slow=False):
+        self.server, self.tls, self.slow = server, tls, slow
+        self.connection = None
+
+    def connect(self):
+        port = self.server.tls_port if self.tls else self.server.plain_port
+        return Connection(("127.0.0.1", port), tls=trusting() if self.tls else None)
+
+    def get(self, path, *fields):
+        c = self.connection = self.connection or self.connect()
+        try:
+            if self.slow:
+                c.send("\r\n".join([f"GET {path} HTTP/1.1", "Host: a", *fields, "", ""]).encode())
+                time.sleep(0.02)
+                return c.response()
+            return c.get(path, *fields)
+        except (AssertionError, OSError) as error:
+            self.close()
+            raise Short from error
+
+    def close(self):
+        if self.connection:
+            self.connection.close()
+        self.connection = None
+
+
+class Http2Client(Http1):
+    def connect(self):
+        return Http2(self.server)
+
+    def get(self, path, *fields):
+        c = self.connection = self.connection or self.connect()
+        try:
+            pairs = [tuple(part.strip() for part in field.lower().split(":", 1)) for field in fields]
+            answer = c.answers(c.ask(path, *pairs))[0]
+        except (AssertionError, OSError) as error:
+            self.close()
+            raise Short from error
+        if answer.reset is not None:
+            raise Short
+        answer.body = bytes(answer.body)
+        return answer
+
+
+def etag_of(content):
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+class Judge:
+    """Says what an answer is: "right"; "half", which is right, too: what the writer had not finished, with the entity-tag of
+    just that; or "wrong", other bytes than those of the entity-tag."""
+
+    def __init__(self, contents, stored=None):
+        self.version = {etag_of(tagged): content[0] for tagged, content in zip(stored or contents, contents)}
+
+    def __call__(self, etag, *parts, whole=True):
+        if not etag:  # there was no time for a hash: a version, or one over another
+            runs = [byte for byte, _ in itertools.groupby(b"".join(parts))]
+            return "right" if len(set(runs)) == 1 else "half" if len(runs) == 2 else "wrong"
+        etag = etag.strip('"').split("-")[0]
+        if etag in self.version:
+            return "right" if all(set(part) == {self.version[etag]} for part in parts) else "wrong"
+        return "half" if not whole or etag == etag_of(parts[0]) else "wrong"
+
+
+def parts_of(answer):
+    """The content: that of each range, or the whole, decompressed."""
+    if answer.status == 206:
+        return [part.split(b"\r\n\r\n", 1)[1] for part in answer.body.split(b"\r\n--")[1:-1]]
+    return [gzip.decompress(answer.body) if answer["content-encoding"] else answer.body]
+
+
+def ask(client, judge, path, *fields, whole=True):
+    answer = client.get(path, *fields)
+    if answer.status not in (200, 206):  # there was nothing yet, or less than the range
+        return "half"
+    try:
+        return judge(answer["etag"], *parts_of(answer), whole=whole and answer.status == 200)
+    except (OSError, EOFError, zlib.error):  # packed by the writer, who had not finished, or by the server
+        return "half" if etag_of(answer.body) == (answer["etag"] or "").strip('"') else "wrong"
+
+
+PATH = "/f.bin"
+CLIENTS = {  # client, file, fields; unpacked: it is there only as .gz, and the entity-tag is that of the packed file
+    "HTTP/1.1": (Http1, {}, PATH, ()),
+    "slow": (Http1, {"slow": True}, PATH, ()),
+    "ranges": (Http1, {}, PATH, ("Range: bytes=10-19,100-30000",)),
+    "gzip": (Http1, {}, "/f.txt", ("Accept-Encoding: gzip",)),
+    "unpacked": (Http1, {}, PATH, ()),
+    "HTTPS": (Http1, {"tls": True}, PATH, ()),
+    "HTTP/2": (Http2Client, {}, PATH, ()),
+}
+
+
+def read(client, arguments, whole, until, found):
+    while time.monotonic() < until or (not found["right"] and time.monotonic() < until + TIMEOUT):
+        try:
+            found[ask(client, *arguments, whole=whole)] += 1
+        except Short:
+            found["short"] += 1
+    client.close()
+
+
+def count(build, kind, size, seconds, rest=0.01, settle=0.2):
+    """What clients of one kind get in so many seconds, {"right": n, "short": n, ...}."""
+    make, options, path, fields = CLIENTS[kind]
+    contents, found, packed = versions(size), collections.Counter(), kind == "unpacked"
+    stored = [gzip.compress(content, 0, mtime=0) for content in contents] if packed else contents
+    name = path[1:] + ".gz" * packed
+    judge, root = Judge(contents, stored), Root({name: stored[0]})
+    cert, key = certificate()
+    with Server(build, root, "-j", "2", "-n", "--cert", cert, "--key", key, "--tls-port", "0") as server:
+        writer = Writer(root.path / name, stored, rest, settle)
+        until = time.monotonic() + seconds
+        arguments = (judge, path, *fields), not packed
+        readers = [
+            threading.Thread(target=read, args=(make(server, **options), *arguments, until, found)) for _ in range(READERS)
+        ]
+        for thread in (writer, *readers):
+            thread.start()
+        for thread in readers:
+            thread.join()
+        writer.ended.set()
+        writer.join()
+    root.remove()
+    return found
+
+
+@pytest.mark.alone  # a writer that is interrupted for long in the middle of a write(2) cannot be told from one that has ended
+@pytest.mark.clear
+@pytest.mark.parametrize("size", [MEMORY, SMALL, LARGE])
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_an_answer_is_of_one_version_or_ends_short(build, kind, size):
+    found = count(build, kind, size, 0.7)
+    assert found["right"] and not found["wrong"], found
+
+
+def main(build, seconds="5", *sizes):
+    print("bytes\tclient\tright\thalf\tshort\twrong")
+    for size in map(int, sizes or (MEMORY, SMALL, LARGE)):
+        for kind in CLIENTS:
+            found = count(Path(build), kind, size, float(seconds))
+            print(size, kind, *(found[what] for what in ("right", "half", "short", "wrong")), sep="\t", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
