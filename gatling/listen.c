@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
-#include <limits.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -20,8 +19,7 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
 
-/* The kernel reduces it to the limit of the system (net.core.somaxconn, kern.ipc.somaxconn). */
-enum { BACKLOG = INT_MAX, LISTEN_TEXT_MAX = 512 };
+enum { LISTEN_TEXT_MAX = 512 };
 
 /* Linux before 5.4 allowed 128 connections to wait, which is less than a busy second brings. */
 enum { QUEUE_MIN = 4096 };
@@ -152,7 +150,7 @@ static int open_first(struct listen_address *p) {
 static int open_address(const struct options *o, struct listen_address *p, bool secure, struct worker *workers) {
 	int first = -1;
 	errno = ENOSPC;
-	if (workers[0].listeners == LISTENERS_MAX) return -1;
+	if (workers[0].acceptor.listeners == LISTENERS_MAX) return -1;
 	for (int n = 0; n < o->workers; n++) {
 		struct worker *w = &workers[n];
 		int fd;
@@ -160,11 +158,11 @@ static int open_address(const struct options *o, struct listen_address *p, bool 
 		else if (PLATFORM_REUSEPORT && !is_unix(p)) fd = open_tcp(p, true);
 		else fd = dup(first);
 		if (fd != -1 && o->defer_accept) platform_defer_accept(fd, DEFER_S);
-		if (fd == -1 || listen(fd, BACKLOG) == -1 || fcntl(fd, F_SETFL, O_NONBLOCK) == -1 ||
+		if (fd == -1 || listen(fd, LISTEN_BACKLOG) == -1 || fcntl(fd, F_SETFL, O_NONBLOCK) == -1 ||
 			fcntl(fd, F_SETFD, FD_CLOEXEC) == -1)
 			return fail(fd);
 		unsigned port = is_unix(p) ? 0 : ntohs(*port_in(p));
-		w->listener[w->listeners++] =
+		w->acceptor.listener[w->acceptor.listeners++] =
 			(struct listener){.kind = COOKIE_LISTENER, .fd = fd, .port = port, .secure = secure, .address = p->text};
 	}
 	return 0;
@@ -215,18 +213,18 @@ static void look_at_system(const struct options *o, struct worker *workers) {
 	if (tcp.syncookies == 0) snprintf(remedy + n, sizeof remedy - n, " net.ipv4.tcp_syncookies=1");
 	if (*remedy) notice(0, "the kernel will drop new connections when many come at once: sysctl -w%s", remedy);
 	for (struct worker *w = workers; w < workers + o->workers && tcp.memory > 0; w++)
-		w->tcp_memory = (uint64_t)tcp.memory;
+		w->acceptor.tcp_memory = (uint64_t)tcp.memory;
 }
 
 int listen_open(const struct options *o, bool https, struct worker *workers) {
 	look_at_system(o, workers);
 	if (open_all(o, false, workers) == -1) return -1;
-	unsigned plain = workers[0].listeners;
+	unsigned plain = workers[0].acceptor.listeners;
 	if (!https || open_all(o, true, workers) == 0) return 0;
 	if (o->tls.https == HTTPS_ON) return -1;
 	fputs("gatling: going on without HTTPS\n", stderr);
 	for (struct worker *w = workers; w < workers + o->workers; w++)
-		while (w->listeners > plain) close(w->listener[--w->listeners].fd);
+		while (w->acceptor.listeners > plain) close(w->acceptor.listener[--w->acceptor.listeners].fd);
 	return 0;
 }
 
@@ -250,8 +248,8 @@ char *listen_describe(const struct options *o, const struct worker *w) {
 	size_t size;
 	FILE *out = open_memstream(&all, &size);
 	if (!out) return NULL;
-	for (unsigned i = 0; i < w->listeners; i++) {
-		const struct listener *l = &w->listener[i], *last = i ? l - 1 : NULL;
+	for (unsigned i = 0; i < w->acceptor.listeners; i++) {
+		const struct listener *l = &w->acceptor.listener[i], *last = i ? l - 1 : NULL;
 		const char *text = l->address ? l->address : "localhost", *scheme = l->secure ? "https" : "http";
 		if (last && l->port && last->address == l->address && last->port == l->port)
 			continue; /* another address of the same name */

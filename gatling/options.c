@@ -186,7 +186,7 @@ static enum log_format log_format(const char *text) {
 
 /* Exits after printing to stdout. */
 __attribute__((noreturn)) static void done(void) {
-	if (fflush(stdout) == 0) exit(0);
+	if (fflush(stdout) == 0 && !ferror(stdout)) exit(0);
 	(void)notice_cannot("write to stdout", NULL, strerror(errno));
 	exit(1);
 }

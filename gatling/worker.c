@@ -2,18 +2,17 @@
 #include "gatling/worker.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "gatling/accept.h"
 #include "gatling/base/owfat.h"
 #include "gatling/base/platform.h"
 #include "gatling/conn/conn.h"
 #include "gatling/conn/min_rate.h"
-#include "gatling/conn/refuse.h"
 #include "gatling/http/date.h"
 #include "gatling/http/hpack.h"
 #include "gatling/site/response_batch.h"
@@ -33,7 +32,7 @@ static int count_limits(struct worker *w, unsigned *cached, unsigned *open) {
 	if (!w->private_descriptors) most /= (unsigned)w->options->workers;
 	*cached = most / 8 < CACHE_DESCRIPTORS_MAX ? most / 8 : CACHE_DESCRIPTORS_MAX;
 	*open = most / FILES_SHARE;
-	unsigned taken = *cached + w->listeners + DESCRIPTORS_RESERVED;
+	unsigned taken = *cached + w->acceptor.listeners + DESCRIPTORS_RESERVED;
 	if (most <= taken) {
 		errno = EMFILE;
 		return -1;
@@ -48,7 +47,7 @@ static int count_limits(struct worker *w, unsigned *cached, unsigned *open) {
 static int start(struct worker *w) {
 	int keep[2 * ADDRESSES_MAX + 2];
 	unsigned kept = 0, cached, open;
-	for (unsigned i = 0; i < w->listeners; i++) keep[kept++] = w->listener[i].fd;
+	for (unsigned i = 0; i < w->acceptor.listeners; i++) keep[kept++] = w->acceptor.listener[i].fd;
 	keep[kept++] = w->root;
 	keep[kept++] = w->control.fd;
 	w->private_descriptors = io_private_descriptors(keep, kept);
@@ -58,6 +57,8 @@ static int start(struct worker *w) {
 	w->context.options = &w->options->conn;
 	w->context.shed = &w->shed;
 	w->context.limits = w->limits;
+	w->acceptor.context = &w->context;
+	w->acceptor.workers = (unsigned)w->options->workers;
 	w->context.memory_max = w->options->conn.memory / (unsigned)w->options->workers;
 	w->context.batches = (struct batch_pool){.loop = w->context.loop, .log = w->log, .format = w->options->log};
 	w->context.http2 = (struct http2_context){.content = &w->context.content,
@@ -72,121 +73,23 @@ static int start(struct worker *w) {
 		if (!w->context.tls) return -1;
 		tls_use_certificates(w->context.tls, certificate_files_current(w->certificates));
 	}
-	for (unsigned i = 0; i < w->listeners; i++)
-		if (w->listener[i].secure && w->options->https_redirect) w->context.content.https_port = w->listener[i].port;
+	for (unsigned i = 0; i < w->acceptor.listeners; i++)
+		if (w->acceptor.listener[i].secure && w->options->https_redirect)
+			w->context.content.https_port = w->acceptor.listener[i].port;
 	if (adopt(w, w->control.fd, &w->control) == -1) return -1;
-	for (unsigned i = 0; i < w->listeners; i++)
-		if (adopt(w, w->listener[i].fd, &w->listener[i]) == -1) return -1;
+	for (unsigned i = 0; i < w->acceptor.listeners; i++)
+		if (adopt(w, w->acceptor.listener[i].fd, &w->acceptor.listener[i]) == -1) return -1;
 	return 0;
 }
 
-/* --- accepting --- */
-
-static void pause_accepting(struct worker *w) {
-	for (unsigned i = 0; i < w->listeners; i++) {
-		io_dontwantread(w->context.loop, w->listener[i].fd);
-		io_timeout(w->context.loop, w->listener[i].fd, io_now(w->context.loop) + ACCEPT_PAUSE_MS);
-	}
-}
-
-static void resume_accepting(struct worker *w) {
-	for (unsigned i = 0; i < w->listeners; i++)
-		if (io_wantread(w->context.loop, w->listener[i].fd) == -1) pause_accepting(w);
-}
-
-static unsigned shed_from(const struct worker *w) {
-	return w->context.connections_max - w->context.connections_max * (100 - SHED_FROM) / 100;
-}
-
-/* Returns how many connections to close: those beyond SHED_FROM, at least one for a client that waits. */
-static unsigned connections_to_close(const struct worker *w) {
-	unsigned from = shed_from(w);
-	return w->context.connections > from ? w->context.connections - from : 1;
-}
-
-static bool has_waiting_client(const struct listener *listener) {
-	struct pollfd p = {.fd = listener->fd, .events = POLLIN};
-	return poll(&p, 1, 0) == 1;
-}
-
-/* Called after each connection has had its turn: many may have come at once. */
-static void enforce_budget(struct worker *w) {
-	size_t taken = conn_context_memory(&w->context);
-	if (w->context.memory > w->options->conn.client_memory || taken > w->context.memory_max) shed_memory(&w->context);
-	if (taken > w->memory_peak) w->memory_peak = taken;
-}
-
-/* Returns the status to refuse a new connection with, or 0, and then it is counted. */
-static int status_to_refuse(struct worker *w, const struct peer *peer) {
-	if (w->context.connections > shed_from(w) && shed_refuses(&w->context, peer)) return 503;
-	return limits_take_connection(w->context.limits, peer) ? 0 : 429;
-}
-
-/* Returns how many bytes the n-th connection may leave unsent in the kernel: the fewer, the more there are, so that all
- * of them together stay below a share of the kernel's memory, or the harmonic series of it. Without this each slow
- * reader of a large file holds megabytes; with it, a few fast ones are not limited, which would cost twice the
- * processor time. A power of two, as it is set anew whenever it changes. */
-static uint32_t unsent_max(const struct worker *w) {
-	uint64_t connections = (w->context.connections + UINT64_C(1)) * (unsigned)w->options->workers;
-	uint64_t part = w->tcp_memory / UNSENT_SHARE / connections, limit = UNSENT_MAX;
-	while (limit > part && limit > UNSENT_MIN) limit /= 2;
-	return (uint32_t)limit;
-}
-
-static void limit_unsent(struct worker *w) {
-	uint32_t limit = unsent_max(w);
-	if (!w->tcp_memory || limit == w->unsent_max) return;
-	w->unsent_max = limit;
-	for (unsigned i = 0; i < w->listeners; i++)
-		if (w->listener[i].port) platform_limit_unsent(w->listener[i].fd, limit < UNSENT_MAX ? limit : UINT32_MAX);
-}
-
-/* Takes a batch of connections, then reads from each: by then a request has often come, and then the event
- * mechanism need not hear of the connection at all. false: there were no more. */
-static bool accept_batch(struct worker *w, const struct listener *listener) {
-	int fresh[ACCEPT_BATCH];
-	int count = 0, error = 0;
-	if (w->context.connections >= w->context.connections_max &&
-		!(has_waiting_client(listener) && shed_connections(&w->context, connections_to_close(w))))
-		error = EMFILE;
-	while (count < ACCEPT_BATCH && w->context.connections < w->context.connections_max && !error) {
-		struct sockaddr_storage address = {0};
-		socklen_t length = sizeof address;
-		int fd = io_accept(w->context.loop, listener->fd, (struct sockaddr *)&address, &length);
-		if (fd == -1) {
-			error = errno;
-			break;
-		}
-		struct peer peer = peer_of((struct sockaddr *)&address);
-		int refused = status_to_refuse(w, &peer);
-		if (refused) {
-			refuse_connection(&w->context, fd, listener->secure, refused);
-			continue;
-		}
-		if (conn_new(&w->context, fd, listener->port, listener->secure, &peer)) fresh[count++] = fd;
-		else error = ENOMEM;
-	}
-	limit_unsent(w);
-	/* without descriptors or memory another try at once would fail, too */
-	if (error && error != EAGAIN && !w->context.draining) pause_accepting(w);
-	for (int i = 0; i < count; i++) {
-		struct conn *c = conn_of(&w->context, fresh[i]);
-		if (c) conn_readable(&w->context, c);
-		enforce_budget(w);
-	}
-	/* here the descriptors that are missing are taken by files */
-	if (error == EMFILE || error == ENFILE || w->context.connections > shed_from(w))
-		(void)shed_connections(&w->context, connections_to_close(w));
-	if (w->context.connections >= w->context.connections_max && error) shed_say_full(&w->context);
-	return !error;
-}
+/* --- memory --- */
 
 /* After a flood, memory goes back to the system. */
 static void release_memory(struct worker *w) {
 	size_t taken = conn_context_memory(&w->context);
-	if (w->memory_peak < BUDGET_RETURN || taken > w->memory_peak / 4) return;
+	if (w->context.memory_peak < BUDGET_RETURN || taken > w->context.memory_peak / 4) return;
 	platform_release_memory();
-	w->memory_peak = taken;
+	w->context.memory_peak = taken;
 }
 
 /* --- ending --- */
@@ -199,20 +102,13 @@ static void close_connections(struct worker *w, bool draining) {
 	}
 }
 
-static void stop_listening(struct worker *w) {
-	for (unsigned i = 0; i < w->listeners; i++) io_close(w->context.loop, w->listener[i].fd);
-	w->listeners = 0;
-}
-
 /* Accepts what waits in the queues of the kernel before the sockets are closed, so that no client with a request there
  * notices. */
 static void drain(struct worker *w, int limit_s) {
 	if (limit_s) w->drain_until_ms = io_now(w->context.loop) + (int64_t)limit_s * 1000;
 	if (w->context.draining) return;
 	w->context.draining = true;
-	for (unsigned i = 0; i < w->listeners; i++)
-		for (int n = 0; n < DRAIN_BATCHES && accept_batch(w, &w->listener[i]); n++) {}
-	stop_listening(w);
+	accept_last(&w->acceptor);
 	close_connections(w, true);
 }
 
@@ -264,14 +160,14 @@ static void readable(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
 	switch (cookie_kind(cookie)) {
 	case COOKIE_CONNECTION: conn_readable(&w->context, cookie); break;
-	case COOKIE_LISTENER: (void)accept_batch(w, cookie); break;
+	case COOKIE_LISTENER: accept_later(&w->acceptor, cookie); break;
 	case COOKIE_CONTROL: handle_control(w); break;
 	}
 }
 
 static void timed_out(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
-	if (cookie_kind(cookie) == COOKIE_LISTENER) resume_accepting(w);
+	if (cookie_kind(cookie) == COOKIE_LISTENER) accept_resume(&w->acceptor);
 	else conn_timed_out(&w->context, cookie);
 }
 
@@ -298,18 +194,20 @@ static int run_turn(struct worker *w) {
 	update_dates(w);
 	w->context.handshakes = 0;
 	if (io_woken(w->context.loop)) content_collect(&w->context.content);
-	enforce_budget(w); /* requests that waited for a job have gone on */
+	shed_over_budget(&w->context); /* requests that waited for a job have gone on */
 	for (int fd; (fd = io_canread(w->context.loop)) != -1;) {
 		readable(w, fd);
-		enforce_budget(w);
+		shed_over_budget(&w->context);
 	}
 	w->context.share =
 		io_now(w->context.loop) - w->context.at_once_ms < CONN_AT_ONCE_MS ? CONN_SHARE_LEAST : CONN_SHARE_MOST;
 	w->context.sent = 0; /* writers left over when the share is used up come first in the next turn */
 	for (int fd; w->context.sent < w->context.share && (fd = io_canwrite(w->context.loop)) != -1;) {
 		conn_writable(&w->context, io_cookie(w->context.loop, fd));
-		enforce_budget(w); /* what waits for its turn is read there */
+		shed_over_budget(&w->context); /* what waits for its turn is read there */
 	}
+	/* new clients come after those that have begun to load a page */
+	accept_all(&w->acceptor);
 	for (int fd; (fd = io_timedout(w->context.loop)) != -1;) timed_out(w, fd);
 	release_memory(w);
 	if (min_rate_due(&w->context) == 0) min_rate_enforce(&w->context);
@@ -336,7 +234,7 @@ int worker_run(struct worker *w) {
 		result = run_turn(w);
 		if (result == -1) fprintf(stderr, "gatling: %s failed: %s\n", io_mechanism(), strerror(errno));
 	}
-	stop_listening(w);
+	accept_stop(&w->acceptor);
 	close_connections(w, false);
 	response_batch_free_spares(&w->context.batches);
 	content_close(&w->context.content);

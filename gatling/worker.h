@@ -3,6 +3,7 @@
 #ifndef GATLING_WORKER_H
 #define GATLING_WORKER_H
 
+#include "gatling/accept.h"
 #include "gatling/conn/conn_context.h"
 #include "gatling/conn/shed.h"
 #include "gatling/log/log.h"
@@ -10,25 +11,9 @@
 #include "gatling/site/response.h"
 
 enum {
-	LISTENERS_MAX = 2 * ADDRESSES_MAX, /* at each address perhaps one for TLS */
-	ACCEPT_BATCH = 64,                 /* connections taken from a listening socket in one turn */
-	ACCEPT_PAUSE_MS = 100,             /* without descriptors, until the next try */
-	DRAIN_BATCHES = 128,               /* taken at most from each listening socket before it is closed */
-	CACHE_DESCRIPTORS_MAX = 1024,      /* large files kept open; at most an eighth of the limit */
-	FILES_SHARE = 4,                   /* this part of the limit may be large files that are being sent */
-	UNSENT_SHARE =
-		16, /* of the memory that the kernel has for TCP, for what connections have not sent; see unsent_max() */
-	UNSENT_MIN = 16 * 1024,       /* bytes that a connection may have in any case, */
-	UNSENT_MAX = 4 * 1024 * 1024, /* and all that it ever has by default (tcp_wmem) */
+	CACHE_DESCRIPTORS_MAX = 1024, /* large files kept open; at most an eighth of the limit */
+	FILES_SHARE = 4,              /* this part of the limit may be large files that are being sent */
 	DESCRIPTORS_RESERVED = 32,    /* of the limit, for everything but connections and cached files */
-};
-
-struct listener {
-	uint8_t kind; /* enum cookie_kind */
-	int fd;
-	unsigned port;       /* 0 for a unix socket */
-	bool secure;         /* speaks TLS */
-	const char *address; /* as given in the options; NULL: all */
 };
 
 struct control {
@@ -50,11 +35,9 @@ enum control_message {
 struct worker {
 	/* set by the main thread */
 	const struct options *options;
-	int root; /* descriptor of the directory */
-	struct listener listener[LISTENERS_MAX];
-	unsigned listeners;
+	int root;                 /* descriptor of the directory */
+	struct acceptor acceptor; /* of which it opens the listeners, and says what memory TCP has */
 	struct control control;
-	uint64_t tcp_memory;                    /* as platform_tcp() says; 0: unknown */
 	struct limits *limits;                  /* NULL: none */
 	struct log_lines *log;                  /* NULL: no log */
 	struct certificate_files *certificates; /* NULL: no TLS */
@@ -62,8 +45,6 @@ struct worker {
 	/* the worker's own */
 	struct conn_context context;
 	struct shed shed;
-	uint32_t unsent_max; /* for new connections; 0: not set yet */
-	size_t memory_peak;  /* most of conn_context_memory() since memory was given back to the system */
 	bool private_descriptors, quit;
 	int error;              /* why it could not start */
 	int64_t drain_until_ms; /* 0: no limit */

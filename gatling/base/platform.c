@@ -83,12 +83,26 @@ void platform_release_memory(void) {
 #endif
 }
 
+/* Returns whether *info was filled in so far as `end` bytes. */
+static bool tcp_info_of(int fd, struct tcp_info *info, size_t end) {
+	socklen_t length = sizeof *info;
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &length) == 0 && length >= end;
+}
+
 int64_t platform_transferred(int fd) {
 	struct tcp_info info;
-	socklen_t length = sizeof info;
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == -1) return -1;
-	if (length < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received) return -1;
-	return (int64_t)(info.tcpi_bytes_acked + info.tcpi_bytes_received);
+	size_t end = offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received;
+	return tcp_info_of(fd, &info, end) ? (int64_t)(info.tcpi_bytes_acked + info.tcpi_bytes_received) : -1;
+}
+
+int64_t platform_waited_ms(int fd) {
+	struct tcp_info info;
+	return tcp_info_of(fd, &info, 0) ? (int64_t)info.tcpi_last_data_recv : -1;
+}
+
+int64_t platform_queue(int fd) {
+	struct tcp_info info;
+	return tcp_info_of(fd, &info, 0) ? (int64_t)info.tcpi_unacked : -1; /* as ss(8) reads it */
 }
 
 bool platform_has_ktls(void) {
@@ -121,6 +135,16 @@ int platform_open_beneath(int directory, const char *path, int flags) {
 void platform_defer_accept(int fd, int wait_s) { (void)fd, (void)wait_s; }
 
 int64_t platform_transferred(int fd) {
+	(void)fd;
+	return -1;
+}
+
+int64_t platform_waited_ms(int fd) {
+	(void)fd;
+	return -1;
+}
+
+int64_t platform_queue(int fd) {
 	(void)fd;
 	return -1;
 }

@@ -55,6 +55,13 @@ void platform_release_memory(void);
  * does not tell. */
 int64_t platform_transferred(int fd);
 
+/* Returns how many milliseconds ago a TCP connection received its last bytes: of one that has just been accepted, how
+ * long it has waited for that, for the most part. -1 where the system does not tell. */
+int64_t platform_waited_ms(int fd);
+
+/* Returns how many connections wait in the queue of a listening TCP socket; -1 where the system does not tell. */
+int64_t platform_queue(int fd);
+
 /* Returns whether the kernel can encrypt TLS records (kTLS). As root, makes it load its module. */
 bool platform_has_ktls(void);
 

@@ -37,8 +37,9 @@ struct conn_context {
 	struct tls_worker *tls; /* NULL: no TLS */
 	bool draining;          /* no further requests are taken */
 	unsigned connections, connections_max;
-	size_t memory;     /* bytes that are kept for them, see budget.h */
-	size_t memory_max; /* for that and what OpenSSL holds, the worker's part of --memory */
+	size_t memory;      /* bytes that are kept for them, see budget.h */
+	size_t memory_peak; /* most of conn_context_memory() since memory was given back to the system */
+	size_t memory_max;  /* for that and what OpenSSL holds, the worker's part of --memory */
 	struct shed *shed;
 	struct rate_windows rate;
 	uint64_t share, sent;        /* bytes of this turn: CONN_SHARE_LEAST or CONN_SHARE_MOST; those used up */

@@ -120,7 +120,7 @@ unsigned shed_connections(struct conn_context *w, unsigned wanted) {
 /* Returns whether more is taken than a budget allows, of which one part in `relief` has to be free. */
 static bool exceeds(size_t taken, uint64_t most, unsigned relief) { return taken > most - most / relief; }
 
-void shed_memory(struct conn_context *w) {
+__attribute__((cold)) static void shed_memory(struct conn_context *w) {
 	static _Thread_local struct shed s;
 	static notice_time next;
 	const bool of_clients = w->memory > w->options->client_memory;
@@ -140,4 +140,10 @@ void shed_memory(struct conn_context *w) {
 				of_clients ? w->options->client_memory : w->memory_max,
 				of_clients ? "kept for the clients of" : "taken by the connections of", gone,
 				of_clients ? "--client-memory" : "--memory");
+}
+
+void shed_over_budget(struct conn_context *w) {
+	size_t taken = conn_context_memory(w);
+	if (w->memory > w->options->client_memory || taken > w->memory_max) shed_memory(w);
+	if (taken > w->memory_peak) w->memory_peak = taken;
 }

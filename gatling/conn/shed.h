@@ -41,8 +41,8 @@ bool shed_refuses(struct conn_context *context, const struct peer *peer);
 /* Reports on stderr that a worker is full and can close no connection; as often. */
 void shed_say_full(struct conn_context *context);
 
-/* Called when more memory is kept for clients than is allowed: closes the connections for which most is kept, until
- * there is room again. */
-__attribute__((cold)) void shed_memory(struct conn_context *context);
+/* Called after each connection has had its turn: many may have come at once. If more memory is taken than is allowed,
+ * closes the connections that take most, until there is room again. */
+void shed_over_budget(struct conn_context *context);
 
 #endif

@@ -131,13 +131,14 @@ static const int common_calls[] = {
 /* What serving needs: its files and sockets, the waiting of each event mechanism, threads beside the loops, the end of
  * the opener. None of them looks at its arguments: then the kernel knows its answer beforehand, and asks no filter. */
 static const int server_calls[] = {
-	CALL(accept),      CALL(accept4),     CALL(access),          CALL(alarm),
-	CALL(epoll_ctl),   CALL(epoll_pwait), CALL(epoll_pwait2),    CALL(epoll_wait),
-	CALL(faccessat),   CALL(faccessat2),  CALL(fadvise64),       CALL(getpeername),
-	CALL(getsockname), CALL(getsockopt),  CALL(io_uring_enter),  CALL(poll),
-	CALL(ppoll),       CALL(pread64),     CALL(preadv),          CALL(preadv2),
-	CALL(readv),       CALL(rseq),        CALL(rt_sigtimedwait), CALL(sendfile),
-	CALL(setitimer),   CALL(setsockopt),  CALL(set_robust_list), CALL(wait4),
+	CALL(accept),      CALL(accept4),     CALL(access),         CALL(alarm),
+	CALL(epoll_ctl),   CALL(epoll_pwait), CALL(epoll_pwait2),   CALL(epoll_wait),
+	CALL(faccessat),   CALL(faccessat2),  CALL(fadvise64),      CALL(getpeername),
+	CALL(getsockname), CALL(getsockopt),  CALL(io_uring_enter), CALL(listen),
+	CALL(poll),        CALL(ppoll),       CALL(pread64),        CALL(preadv),
+	CALL(preadv2),     CALL(readv),       CALL(rseq),           CALL(rt_sigtimedwait),
+	CALL(sendfile),    CALL(setitimer),   CALL(setsockopt),     CALL(set_robust_list),
+	CALL(wait4),
 #ifndef __GLIBC__ /* musl's pthread_kill(3): to which process is not said */
 	CALL(tkill),
 #endif
@@ -208,7 +209,7 @@ static int allow_server(scmp_filter_ctx filter, const struct sandbox *s) {
 		{CALL(shutdown), EQUAL(1, SHUT_WR)},
 		/* clone3(2) keeps its flags in memory, so there is none: the C library then calls clone(2) */
 		{CALL(clone), SCMP_CMP(0, SCMP_CMP_MASKED_EQ, CLONE_THREAD | SPACES, CLONE_THREAD)},
-		{CALL(prlimit64), SCMP_CMP(2, SCMP_CMP_EQ, 0)}, /* a null pointer: it is not changed */
+		{CALL(prlimit64), SCMP_CMP(2, SCMP_CMP_EQ, 0, 0)}, /* a null pointer: it is not changed */
 		{CALL(tgkill), EQUAL(0, getpid())},
 	};
 	/* their signals may go to any process that the user may signal */

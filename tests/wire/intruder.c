@@ -59,7 +59,6 @@ static int leave_root(void) { return result_of(chroot("/")); }
 static int new_socket(void) { return failed(socket(AF_INET, SOCK_STREAM, 0)); }
 static int new_unix_socket(void) { return failed(socket(AF_UNIX, SOCK_STREAM, 0)); }
 static int bind_socket(void) { return result_of(bind(listener, (struct sockaddr *)&(struct sockaddr_in){0}, 16)); }
-static int listen_again(void) { return result_of(listen(listener, 1)); }
 static int connect_socket(void) {
 	return result_of(connect(listener, (struct sockaddr *)&(struct sockaddr_in){0}, 16));
 }
@@ -179,7 +178,6 @@ static const struct attempt {
 	{"socket", new_socket, false},
 	{"unix_socket", new_unix_socket, false},
 	{"bind", bind_socket, false},
-	{"listen", listen_again, false},
 	{"connect", connect_socket, false},
 	{"execute", execute, false},
 	{"fork", new_process, false},

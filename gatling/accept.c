@@ -1,0 +1,202 @@
+/* accept.c - see accept.h. */
+#include "gatling/accept.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gatling/base/notice.h"
+#include "gatling/base/platform.h"
+#include "gatling/conn/conn.h"
+#include "gatling/conn/refuse.h"
+#include "gatling/conn/shed.h"
+
+static void pause_accepting(const struct acceptor *w) {
+	for (unsigned i = 0; i < w->listeners; i++) {
+		io_dontwantread(w->context->loop, w->listener[i].fd);
+		io_timeout(w->context->loop, w->listener[i].fd, io_now(w->context->loop) + ACCEPT_PAUSE_MS);
+	}
+}
+
+void accept_resume(const struct acceptor *w) {
+	for (unsigned i = 0; i < w->listeners; i++)
+		if (io_wantread(w->context->loop, w->listener[i].fd) == -1) pause_accepting(w);
+}
+
+static unsigned shed_from(const struct acceptor *w) {
+	return w->context->connections_max - w->context->connections_max * (100 - SHED_FROM) / 100;
+}
+
+/* Returns how many connections to close: those beyond SHED_FROM, at least one for a client that waits. */
+static unsigned connections_to_close(const struct acceptor *w) {
+	unsigned from = shed_from(w);
+	return w->context->connections > from ? w->context->connections - from : 1;
+}
+
+static bool has_waiting_client(const struct listener *listener) {
+	struct pollfd p = {.fd = listener->fd, .events = POLLIN};
+	return poll(&p, 1, 0) == 1;
+}
+
+/* --- the kernel's memory --- */
+
+/* Returns how many bytes the n-th connection may leave unsent in the kernel: the fewer, the more there are, so that all
+ * of them together stay below a share of the kernel's memory, or the harmonic series of it. Without this each slow
+ * reader of a large file holds megabytes; with it, a few fast ones are not limited, which would cost twice the
+ * processor time. A power of two, as it is set anew whenever it changes. */
+static uint32_t unsent_max(const struct acceptor *w) {
+	uint64_t connections = (w->context->connections + UINT64_C(1)) * w->workers;
+	uint64_t part = w->tcp_memory / UNSENT_SHARE / connections, limit = UNSENT_MAX;
+	while (limit > part && limit > UNSENT_MIN) limit /= 2;
+	return (uint32_t)limit;
+}
+
+static void limit_unsent(struct acceptor *w) {
+	uint32_t limit = unsent_max(w);
+	if (!w->tcp_memory || limit == w->unsent_max) return;
+	w->unsent_max = limit;
+	for (unsigned i = 0; i < w->listeners; i++)
+		if (w->listener[i].port) platform_limit_unsent(w->listener[i].fd, limit < UNSENT_MAX ? limit : UINT32_MAX);
+}
+
+/* --- overload --- */
+
+/* Returns whether all connections that came to the front of the queue in the last interval had waited too long. */
+static bool is_late(const struct acceptor *w, const struct listener *l) {
+	return l->late_since_ms && io_now(w->context->loop) - l->late_since_ms >= ACCEPT_INTERVAL_MS;
+}
+
+/* Notes how long a connection that came to the front of the queue had waited. Returns whether it is refused for that.
+ * This is looked at only while a queue stands: it takes a system call. */
+static bool has_waited_too_long(const struct acceptor *w, struct listener *l, int fd) {
+	bool late = l->queued && platform_waited_ms(fd) > ACCEPT_TARGET_MS;
+	if (!late) l->late_since_ms = 0;
+	else if (!l->late_since_ms) l->late_since_ms = io_now(w->context->loop);
+	return late && l->overload;
+}
+
+/* Makes the queue of the kernel short while there is overload, and for a while after: it refuses what does not fit by
+ * itself, which costs least, and what fits has not waited for long. */
+static void set_queue(const struct acceptor *w, struct listener *l) {
+	int64_t now_ms = io_now(w->context->loop);
+	bool overload = l->overload || (l->short_until_ms && is_late(w, l));
+	if (overload && !l->short_until_ms) (void)listen(l->fd, ACCEPT_QUEUE_SHORT);
+	if (overload) l->short_until_ms = now_ms + ACCEPT_SHORT_MS;
+	if (!l->short_until_ms || now_ms < l->short_until_ms) return;
+	l->short_until_ms = 0;
+	(void)listen(l->fd, LISTEN_BACKLOG);
+}
+
+/* Tells the owner how many were refused since the last line. */
+static void report_overload(unsigned refused) {
+	static notice_time next;
+	static atomic_uint sum;
+	if (!refused) return;
+	atomic_fetch_add(&sum, refused);
+	if (notice_due(&next))
+		fprintf(stderr, "gatling: overload: refused %u new connections that had waited for more than %d ms\n",
+				atomic_exchange(&sum, 0), ACCEPT_TARGET_MS);
+}
+
+/* Sets how many connections are taken in a turn: fewer while one queues and the turn of the others takes long. */
+static void adapt_batch(struct acceptor *w, const struct listener *l) {
+	struct timespec now;
+	if (!l->queued || !w->most) {
+		w->most = ACCEPT_BATCH;
+		return;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	int64_t turn_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - io_now_ns(w->context->loop);
+	bool longer = turn_ns > ACCEPT_TURN_MS * INT64_C(1000000);
+	w->most = longer ? w->most / 2 : w->most * 2;
+	if (w->most < ACCEPT_LEAST) w->most = ACCEPT_LEAST;
+	if (w->most > ACCEPT_BATCH) w->most = ACCEPT_BATCH;
+}
+
+/* --- accepting --- */
+
+/* Returns the status to refuse a new connection with, or 0, and then it is counted. */
+static int status_to_refuse(struct acceptor *w, const struct peer *peer) {
+	if (w->context->connections > shed_from(w) && shed_refuses(w->context, peer)) return 503;
+	return limits_take_connection(w->context->limits, peer) ? 0 : 429;
+}
+
+/* What a batch has taken. */
+struct accepted {
+	int fresh[ACCEPT_BATCH], count;
+	unsigned refused, late;
+	int error; /* why it is not full; 0: it is */
+};
+
+/* Takes one connection: keeps it, or refuses it. */
+static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
+	struct sockaddr_storage address = {0};
+	socklen_t length = sizeof address;
+	int fd = io_accept(w->context->loop, l->fd, (struct sockaddr *)&address, &length), status = 0;
+	if (fd == -1) {
+		a->error = errno;
+		return;
+	}
+	struct peer peer = peer_of((struct sockaddr *)&address);
+	bool late = has_waited_too_long(w, l, fd);
+	a->late += late;
+	if (late || (status = status_to_refuse(w, &peer))) {
+		if (a->refused++ < ACCEPT_ANSWERED) refuse_connection(w->context, fd, l->secure, late ? 503 : status);
+		else close(fd);
+	} else if (conn_new(w->context, fd, l->port, l->secure, &peer)) {
+		a->fresh[a->count++] = fd;
+	} else {
+		a->error = ENOMEM;
+	}
+}
+
+/* Takes a batch. Returns false if there were no more. Reading from each at once finds most requests there already: then
+ * the event mechanism need not hear of the connection at all. */
+static bool accept_batch(struct acceptor *w, struct listener *l) {
+	struct accepted a = {.count = 0};
+	adapt_batch(w, l);
+	l->overload = is_late(w, l) && !w->context->draining && platform_queue(l->fd) > ACCEPT_QUEUE_LONG;
+	if (w->context->connections >= w->context->connections_max &&
+		!(has_waiting_client(l) && shed_connections(w->context, connections_to_close(w))))
+		a.error = EMFILE;
+	while (a.count < w->most && a.refused < ACCEPT_REFUSED_MAX &&
+		   w->context->connections < w->context->connections_max && !a.error)
+		take(w, l, &a);
+	l->queued = !a.error;
+	if (!l->queued) l->late_since_ms = 0;
+	set_queue(w, l);
+	report_overload(a.late);
+	limit_unsent(w);
+	/* without descriptors or memory another try at once would fail, too */
+	if (a.error && a.error != EAGAIN && !w->context->draining) pause_accepting(w);
+	for (int i = 0; i < a.count; i++) {
+		struct conn *c = conn_of(w->context, a.fresh[i]);
+		if (c) conn_readable(w->context, c);
+		shed_over_budget(w->context);
+	}
+	/* here the descriptors that are missing are taken by files */
+	if (a.error == EMFILE || a.error == ENFILE || w->context->connections > shed_from(w))
+		(void)shed_connections(w->context, connections_to_close(w));
+	if (w->context->connections >= w->context->connections_max && a.error) shed_say_full(w->context);
+	return !a.error;
+}
+
+void accept_later(struct acceptor *w, struct listener *l) { w->ready[w->readies++] = l; }
+
+void accept_all(struct acceptor *w) {
+	while (w->readies) (void)accept_batch(w, w->ready[--w->readies]);
+}
+
+void accept_last(struct acceptor *w) {
+	for (unsigned i = 0; i < w->listeners; i++)
+		for (int n = 0; n < ACCEPT_LAST && accept_batch(w, &w->listener[i]); n++) {}
+	accept_stop(w);
+}
+
+void accept_stop(struct acceptor *w) {
+	for (unsigned i = 0; i < w->listeners; i++) io_close(w->context->loop, w->listener[i].fd);
+	w->listeners = w->readies = 0;
+}

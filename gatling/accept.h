@@ -1,0 +1,76 @@
+/* accept.h - how a worker takes connections from its listening sockets: as many in a turn as leave time for those that
+ * it has, and under overload none that have waited too long. So what is accepted is answered soon, however much comes.
+ */
+#ifndef GATLING_ACCEPT_H
+#define GATLING_ACCEPT_H
+
+#include <limits.h>
+
+#include "gatling/conn/conn_context.h"
+#include "gatling/options.h"
+
+enum {
+	/* The kernel reduces it to the limit of the system (net.core.somaxconn, kern.ipc.somaxconn). */
+	LISTEN_BACKLOG = INT_MAX,
+	LISTENERS_MAX = 2 * ADDRESSES_MAX, /* at each address perhaps one for TLS */
+	UNSENT_SHARE = 16,            /* this part of the kernel's memory for TCP is for what connections have not sent */
+	UNSENT_MIN = 16 * 1024,       /* bytes that a connection may have in any case, */
+	UNSENT_MAX = 4 * 1024 * 1024, /* and all that it ever has by default (tcp_wmem) */
+	ACCEPT_BATCH = 64,            /* connections taken from a listening socket in one turn, */
+	ACCEPT_LEAST = 8,             /* and while the others need more than ACCEPT_TURN_MS for their turn */
+	ACCEPT_TURN_MS = 10,
+	ACCEPT_LAST = 128,     /* batches taken at most from each listening socket before it is closed */
+	ACCEPT_PAUSE_MS = 100, /* without descriptors, until the next try */
+	/* Overload, as CoDel finds it (RFC 8289): each connection that came to the front of the queue in an interval had
+	 * waited longer than the target. Then those that have are refused, */
+	ACCEPT_TARGET_MS = 200,
+	ACCEPT_INTERVAL_MS = 1500,
+	ACCEPT_QUEUE_LONG = 512,  /* while more than these wait, */
+	ACCEPT_QUEUE_SHORT = 32,  /* and the kernel's queue is so long */
+	ACCEPT_SHORT_MS = 5000,   /* until so long after the last refusal; */
+	ACCEPT_REFUSED_MAX = 256, /* so many in a turn, */
+	ACCEPT_ANSWERED = 16      /* of which so many get an answer: the others are only closed */
+};
+
+struct listener {
+	uint8_t kind; /* enum cookie_kind */
+	int fd;
+	unsigned port;          /* 0 for a unix socket */
+	bool secure;            /* speaks TLS */
+	const char *address;    /* as given in the options; NULL: all */
+	bool queued;            /* more connections waited than were taken the last time */
+	bool overload;          /* what has waited for longer than ACCEPT_TARGET_MS is refused */
+	int64_t short_until_ms; /* the queue is ACCEPT_QUEUE_SHORT; 0: it is not */
+	int64_t late_since_ms;  /* since then all that were taken had waited for longer than ACCEPT_TARGET_MS; 0: not so */
+};
+
+/* The listening sockets of a worker. The main thread sets listener, listeners and tcp_memory, the worker context and
+ * workers; the rest is all zero at first. */
+struct acceptor {
+	struct listener listener[LISTENERS_MAX];
+	unsigned listeners;
+	uint64_t tcp_memory; /* as platform_tcp() says; 0: unknown */
+	struct conn_context *context;
+	unsigned workers;                      /* that there are */
+	struct listener *ready[LISTENERS_MAX]; /* that have connections, in this turn */
+	unsigned readies;
+	int most;            /* connections that are taken in a turn; 0: not set yet */
+	uint32_t unsent_max; /* for new connections; 0: not set yet */
+};
+
+/* Notes that a listener has connections, for accept_all(). */
+void accept_later(struct acceptor *acceptor, struct listener *listener);
+
+/* Takes a batch of connections from each listener that was noted, and reads from them. */
+void accept_all(struct acceptor *acceptor);
+
+/* Takes the batches that wait, and closes the listeners. */
+void accept_last(struct acceptor *acceptor);
+
+/* Begins again after a pause. */
+void accept_resume(const struct acceptor *acceptor);
+
+/* Closes the listeners. */
+void accept_stop(struct acceptor *acceptor);
+
+#endif
