@@ -87,14 +87,6 @@ static inline int file_version_unsettled_ms(const struct file_version *version) 
 	return FILE_VERSION_SETTLES_MS - (int)age_ms;
 }
 
-/* A file that was written to so shortly before a look is likely to be written to again: what is sent of it is copied
- * first, so that no answer mixes two states. */
-enum { FILE_VERSION_WRITTEN_S = 10 };
-
-static inline bool file_version_written_lately(const struct file_version *version) {
-	return version->changed.tv_sec > time(NULL) - FILE_VERSION_WRITTEN_S;
-}
-
 static inline bool file_version_recent(const struct file_version *version, time_t now) {
 	return version->changed.tv_sec > now - FILE_VERSION_RECENT_S;
 }

@@ -122,7 +122,7 @@ static int load(struct representation *f) {
 
 /* Maps a file that is copied while it is sent, if more of it is sent at once than is read. Without a map it is read. */
 static void map_file(struct representation *f) {
-	if (f->fd == -1 || !file_version_written_lately(&f->version) || f->size <= IOB_FILE_PIECE ||
+	if (f->fd == -1 || !file_version_recent(&f->version, time(NULL)) || f->size <= IOB_FILE_PIECE ||
 		f->size > REPRESENTATION_MAP_MAX)
 		return;
 	void *map = mmap(NULL, f->size, PROT_READ, MAP_SHARED, f->fd, 0);

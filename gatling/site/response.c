@@ -121,7 +121,7 @@ static int add_file(iob *batch, struct representation *f, uint64_t first, uint64
 	const struct iob_file file = {.fd = f->fd,
 								  .map = f->map,
 								  .unchanged = representation_unwritten,
-								  .copied = file_version_written_lately(&f->version)};
+								  .copied = file_version_recent(&f->version, time(NULL))};
 	return iob_addfile(batch, file, (off_t)first, length, representation_release, f);
 }
 
