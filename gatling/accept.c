@@ -55,8 +55,11 @@ static uint32_t unsent_max(const struct acceptor *w) {
 }
 
 static void limit_unsent(struct acceptor *w) {
+	unsigned sixteens = w->context->connections / 16;
+	if (!w->tcp_memory || (w->unsent_max && sixteens == w->sixteens)) return;
+	w->sixteens = sixteens;
 	uint32_t limit = unsent_max(w);
-	if (!w->tcp_memory || limit == w->unsent_max) return;
+	if (limit == w->unsent_max) return;
 	w->unsent_max = limit;
 	for (unsigned i = 0; i < w->listeners; i++)
 		if (w->listener[i].port) platform_limit_unsent(w->listener[i].fd, limit < UNSENT_MAX ? limit : UINT32_MAX);
@@ -94,7 +97,6 @@ static void set_queue(const struct acceptor *w, struct listener *l) {
 static void report_overload(unsigned refused) {
 	static notice_time next;
 	static atomic_uint sum;
-	if (!refused) return;
 	atomic_fetch_add(&sum, refused);
 	if (notice_due(&next))
 		fprintf(stderr, "gatling: overload: refused %u new connections that had waited for more than %d ms\n",
@@ -104,10 +106,8 @@ static void report_overload(unsigned refused) {
 /* Sets how many connections are taken in a turn: fewer while one queues and the turn of the others takes long. */
 static void adapt_batch(struct acceptor *w, const struct listener *l) {
 	struct timespec now;
-	if (!l->queued || !w->most) {
-		w->most = ACCEPT_BATCH;
-		return;
-	}
+	if (!w->most) w->most = ACCEPT_BATCH;
+	if (!l->queued) return;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	int64_t turn_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - io_now_ns(w->context->loop);
 	bool longer = turn_ns > ACCEPT_TURN_MS * INT64_C(1000000);
@@ -156,9 +156,12 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 /* Takes a batch. Returns false if there were no more. Reading from each at once finds most requests there already: then
  * the event mechanism need not hear of the connection at all. */
 static bool accept_batch(struct acceptor *w, struct listener *l) {
-	struct accepted a = {.count = 0};
-	adapt_batch(w, l);
-	l->overload = is_late(w, l) && !w->context->draining && platform_queue(l->fd) > ACCEPT_QUEUE_LONG;
+	struct accepted a;
+	a.count = a.error = 0;
+	a.refused = a.late = 0;
+	if (l->queued || !w->most) adapt_batch(w, l);
+	l->overload =
+		l->late_since_ms && is_late(w, l) && !w->context->draining && platform_queue(l->fd) > ACCEPT_QUEUE_LONG;
 	if (w->context->connections >= w->context->connections_max &&
 		!(has_waiting_client(l) && shed_connections(w->context, connections_to_close(w))))
 		a.error = EMFILE;
@@ -166,9 +169,12 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 		   w->context->connections < w->context->connections_max && !a.error)
 		take(w, l, &a);
 	l->queued = !a.error;
-	if (!l->queued) l->late_since_ms = 0;
-	set_queue(w, l);
-	report_overload(a.late);
+	if (!l->queued) {
+		l->late_since_ms = 0;
+		w->most = ACCEPT_BATCH;
+	}
+	if (l->overload || l->short_until_ms) set_queue(w, l);
+	if (a.late) report_overload(a.late);
 	limit_unsent(w);
 	/* without descriptors or memory another try at once would fail, too */
 	if (a.error && a.error != EAGAIN && !w->context->draining) pause_accepting(w);

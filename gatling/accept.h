@@ -55,7 +55,8 @@ struct acceptor {
 	struct listener *ready[LISTENERS_MAX]; /* that have connections, in this turn */
 	unsigned readies;
 	int most;            /* connections that are taken in a turn; 0: not set yet */
-	uint32_t unsent_max; /* for new connections; 0: not set yet */
+	uint32_t unsent_max; /* for new connections; 0: not set yet, */
+	unsigned sixteens;   /* of connections, when that was looked at */
 };
 
 /* Notes that a listener has connections, for accept_all(). */
