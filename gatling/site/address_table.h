@@ -5,6 +5,8 @@
 #ifndef GATLING_SITE_ADDRESS_TABLE_H
 #define GATLING_SITE_ADDRESS_TABLE_H
 
+#include <stdint.h>
+
 #include "gatling/base/peer.h"
 
 enum { ADDRESS_WAYS = 8 };                 /* places that an address may have */
