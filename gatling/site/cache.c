@@ -24,7 +24,7 @@ struct cache_entry {
 	struct resource resource; /* first: a resource is its entry */
 	unsigned references;      /* of the cache and of jobs */
 	bool cached;              /* the cache has a reference */
-	bool unsettled;           /* see FILE_VERSION_SETTLES_MS: this is for one request */
+	bool unsettled;           /* it was loaded in FILE_VERSION_SETTLES_MS, and is loaded again after it */
 	bool recent;              /* see FILE_VERSION_RECENT_S; or a file could not be opened for a temporary reason */
 	bool compressed;          /* its gzip was compressed here */
 	bool restricted, stands_in, error; /* of struct lookup */
@@ -243,6 +243,13 @@ static int write_all_fields(const struct cache *c, struct cache_entry *e, const 
 	return error;
 }
 
+/* Returns whether one of its files may be in the middle of a write, see FILE_VERSION_SETTLES_MS. */
+static bool is_unsettled(const struct cache_entry *e) {
+	for (int i = 0; i < CODINGS; i++)
+		if (file_version_unsettled_ms(&e->version[i]) > 0) return true;
+	return false;
+}
+
 static int load(struct cache *c, struct cache_entry *e, const struct header_set *headers) {
 	time_t now = time(NULL);
 	int error = look(c, e, e->version);
@@ -257,10 +264,8 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 		if (error && missed) error = failed; /* there may be something to be sent */
 	}
 	if (error) return error;
-	for (int i = 0; i < CODINGS; i++) {
-		e->recent |= e->version[i].mode && file_version_recent(&e->version[i], now);
-		e->unsettled |= file_version_unsettled_ms(&e->version[i]) > 0;
-	}
+	for (int i = 0; i < CODINGS; i++) e->recent |= e->version[i].mode && file_version_recent(&e->version[i], now);
+	e->unsettled = is_unsettled(e);
 	e->recent |= missed;
 	basic_auth_realms(c->options.auth, e->path, e->resource.realm);
 	return write_all_fields(c, e, headers, missed);
@@ -312,7 +317,8 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 				  slice_equal(e->path, path)))
 		e = LIST_NEXT(e, chain);
 	bool check = e && now_ms - e->checked_ms >= CACHE_CHECK_MS;
-	if (e && (e->unsettled || e->restricted != l->restricted || (check && !is_current(c, e, now_ms)))) {
+	if (e && ((e->unsettled && !is_unsettled(e)) || e->restricted != l->restricted ||
+			  (check && !is_current(c, e, now_ms)))) {
 		drop(c, e);
 		e = NULL;
 	}
