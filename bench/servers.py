@@ -313,6 +313,13 @@ def installed(name):
     return name not in CONFIGURED or shutil.which(name) is not None
 
 
+def those_installed(names, program):
+    """The servers of these that are here; says which are not."""
+    for name in [n for n in names if not installed(n)]:
+        print(f"{program}: {name} is not installed", file=sys.stderr)
+    return [name for name in names if installed(name)]
+
+
 @functools.cache
 def speaks(name, protocol):
     if name in YARDSTICKS:

@@ -160,8 +160,7 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	a.count = a.error = 0;
 	a.refused = a.late = 0;
 	if (l->queued || !w->most) adapt_batch(w, l);
-	l->overload =
-		l->late_since_ms && is_late(w, l) && !w->context->draining && platform_queue(l->fd) > ACCEPT_QUEUE_LONG;
+	l->overload = is_late(w, l) && !w->context->draining && platform_queue(l->fd) > ACCEPT_QUEUE_LONG;
 	if (w->context->connections >= w->context->connections_max &&
 		!(has_waiting_client(l) && shed_connections(w->context, connections_to_close(w))))
 		a.error = EMFILE;

@@ -30,7 +30,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import processes
 from curves import draw
-from servers import CONFIGURED, Servers, installed, raise_descriptor_limit
+from servers import CONFIGURED, Servers, raise_descriptor_limit, those_installed
 
 KB = 1024
 PAGE, ASSETS = 8 * KB, [n * KB for n in (1, 2, 2, 4, 4, 8, 8, 8, 16, 16)]
@@ -211,9 +211,7 @@ def main():
     names = arguments.servers.split(",")
     for name in [n for n in names if n not in ("gatling", *CONFIGURED)]:
         fail(f"there is no server {name}: gatling, {', '.join(CONFIGURED)}")
-    for name in [n for n in names if not installed(n)]:
-        print(f"slashdot: {name} is not installed", file=sys.stderr)
-        names.remove(name)
+    names = those_installed(names, "slashdot")
     raise_descriptor_limit()
     arguments.out.mkdir(parents=True, exist_ok=True)
     begun, rows, seconds = time.monotonic(), [], []

@@ -34,8 +34,8 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 import h2load
 import processes
 from plots import plot
-from servers import (CONFIGURED, TLS_PROTOCOLS, YARDSTICKS, Servers, bound_socket, installed, raise_descriptor_limit,
-                     speaks)  # fmt: skip
+from servers import (CONFIGURED, TLS_PROTOCOLS, YARDSTICKS, Servers, bound_socket, raise_descriptor_limit, speaks,
+                     those_installed)  # fmt: skip
 from slowdisk import NoSlowDisk, SlowDisk
 
 KB = 1024
@@ -509,9 +509,7 @@ def main():
     for key in keys:
         if key not in CASE:
             fail(f"there is no case {key}: {', '.join(CASE)}")
-    for name in [n for n in names if not installed(n)]:
-        print(f"versus: {name} is not installed", file=sys.stderr)
-        names.remove(name)
+    names = those_installed(names, "versus")
     raise_descriptor_limit()
     arguments.out.mkdir(parents=True, exist_ok=True)
     results = Results()

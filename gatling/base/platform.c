@@ -58,7 +58,6 @@ static uint64_t group_memory(void) {
 	uint64_t least = read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes", 0, UINT64_MAX); /* version 1 */
 	bool found = groups && fgets(line, sizeof line, groups) && strncmp(line, "0::/", 4) == 0;
 	if (groups) fclose(groups);
-	if (!found) line[0] = '\0';
 	line[strcspn(line, "\n")] = '\0';
 	for (char *end = found ? line : NULL; end; end = strrchr(line, '/')) {
 		if (end != line) *end = '\0';

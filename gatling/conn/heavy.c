@@ -3,18 +3,19 @@
 
 #include "gatling/conn/conn.h"
 
-static struct heavy_address *find(struct heavy_addresses *h, uint64_t network) {
-	for (unsigned i = 0; i < h->count; i++)
-		if (h->address[i].network == network) return &h->address[i];
-	return NULL;
+/* Returns its place; h->count: it has none. */
+static unsigned find(const struct heavy_addresses *h, uint64_t network) {
+	unsigned i = 0;
+	while (i < h->count && h->address[i].network != network) i++;
+	return i;
 }
 
 /* Misra and Gries, "Finding repeated elements" (1982): after all connections have been counted like this, each address
  * with more than one in HEAVY_PART + 1 of them is among those left. */
 static void count(struct heavy_addresses *h, uint64_t network) {
-	struct heavy_address *found = find(h, network);
-	if (found) {
-		found->connections++;
+	unsigned found = find(h, network);
+	if (found < h->count) {
+		h->address[found].connections++;
 	} else if (h->count < HEAVY_PART) {
 		h->address[h->count++] = (struct heavy_address){.network = network, .connections = 1};
 	} else {
@@ -32,8 +33,8 @@ void heavy_find(struct heavy_addresses *h, const struct conn_context *w) {
 	for (unsigned i = 0; i < h->count; i++) h->address[i].connections = 0;
 	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
 		const struct conn *c = conn_of(w, fd);
-		struct heavy_address *found = c ? find(h, address_network(conn_peer(c))) : NULL;
-		if (found) found->connections++;
+		unsigned found = c ? find(h, address_network(conn_peer(c))) : h->count;
+		if (found < h->count) h->address[found].connections++;
 	}
 	for (unsigned i = h->count; i-- > 0;) {
 		unsigned n = h->address[i].connections;
@@ -42,8 +43,6 @@ void heavy_find(struct heavy_addresses *h, const struct conn_context *w) {
 }
 
 unsigned heavy_connections(const struct heavy_addresses *h, const struct peer *peer) {
-	uint64_t network = h->count ? address_network(peer) : 0;
-	for (unsigned i = 0; i < h->count; i++)
-		if (h->address[i].network == network) return h->address[i].connections;
-	return 0;
+	unsigned found = h->count ? find(h, address_network(peer)) : 0;
+	return found < h->count ? h->address[found].connections : 0;
 }

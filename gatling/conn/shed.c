@@ -65,8 +65,7 @@ static void report(struct shed *s, const struct conn_context *w) {
 	if (!notice_due(&next)) return;
 	fprintf(stderr,
 			"gatling: a worker has %u of %u connections, has closed %lu with an unfinished request or handshake and "
-			"%lu idle "
-			"ones, and refused %lu of addresses with many; %s\n",
+			"%lu idle ones, and refused %lu of addresses with many; %s\n",
 			w->connections, w->connections_max, s->heads, s->idle, s->refused, remedy);
 	s->heads = s->idle = s->refused = 0;
 }
@@ -117,8 +116,8 @@ unsigned shed_connections(struct conn_context *w, unsigned wanted) {
 
 /* --- memory --- */
 
-/* Returns whether more is taken than a budget allows, of which one part in `relief` has to be free. */
-static bool exceeds(size_t taken, uint64_t most, unsigned relief) { return taken > most - most / relief; }
+/* Returns whether more is taken than a budget allows, of which one part in BUDGET_RELIEF has to be free. */
+static bool exceeds(size_t taken, uint64_t most) { return taken > most - most / BUDGET_RELIEF; }
 
 __attribute__((cold)) static void shed_memory(struct conn_context *w) {
 	static _Thread_local struct shed s;
@@ -130,8 +129,7 @@ __attribute__((cold)) static void shed_memory(struct conn_context *w) {
 		if (!s.count) break;
 		for (unsigned i = 0; i < s.count && over; i++, gone++) {
 			conn_close_over_budget(w, conn_of(w, s.candidate[i].fd));
-			over = exceeds(w->memory, w->options->client_memory, BUDGET_RELIEF) ||
-				   exceeds(conn_context_memory(w), w->memory_max, BUDGET_RELIEF);
+			over = exceeds(w->memory, w->options->client_memory) || exceeds(conn_context_memory(w), w->memory_max);
 		}
 	}
 	if (notice_due(&next))
