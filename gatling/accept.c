@@ -11,6 +11,7 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
 #include "gatling/conn/conn.h"
+#include "gatling/conn/fair.h"
 #include "gatling/conn/refuse.h"
 #include "gatling/conn/shed.h"
 
@@ -105,11 +106,9 @@ static void report_overload(unsigned refused) {
 
 /* Sets how many connections are taken in a turn: fewer while one queues and the turn of the others takes long. */
 static void adapt_batch(struct acceptor *w, const struct listener *l) {
-	struct timespec now;
 	if (!w->most) w->most = ACCEPT_BATCH;
 	if (!l->queued) return;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	int64_t turn_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - io_now_ns(w->context->loop);
+	int64_t turn_ns = io_read_clock() - io_now_ns(w->context->loop);
 	bool longer = turn_ns > ACCEPT_TURN_MS * INT64_C(1000000);
 	w->most = longer ? w->most / 2 : w->most * 2;
 	if (w->most < ACCEPT_LEAST) w->most = ACCEPT_LEAST;
@@ -153,8 +152,28 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 	}
 }
 
-/* Takes a batch. Returns false if there were no more. Reading from each at once finds most requests there already: then
- * the event mechanism need not hear of the connection at all. */
+/* Reads from the new connections at once: most requests are there already, and then the event mechanism need not hear
+ * of the connection at all. Those that have to wait for others come last, and only for part of a turn. */
+static void begin(struct conn_context *w, struct accepted *a) {
+	int waiting = 0;
+	for (int i = 0; i < a->count; i++) {
+		struct conn *c = conn_of(w, a->fresh[i]);
+		if (c && fair_waits(w->fair, conn_peer(c))) a->fresh[waiting++] = a->fresh[i];
+		else if (c) fair_run(w->fair, conn_readable, w, c);
+		shed_over_budget(w);
+	}
+	int64_t until_ns = waiting ? io_read_clock() + FAIR_TURN_NS : 0;
+	w->read_most = CONN_PIECE;
+	for (int i = 0; i < waiting; i++) {
+		struct conn *c = conn_of(w, a->fresh[i]);
+		if (c && io_read_clock() > until_ns) conn_wait(w, c);
+		else if (c) fair_run(w->fair, conn_readable, w, c);
+		shed_over_budget(w);
+	}
+	w->read_most = CONN_SCRATCH;
+}
+
+/* Takes a batch. Returns false if there were no more. */
 static bool accept_batch(struct acceptor *w, struct listener *l) {
 	struct accepted a;
 	a.count = a.error = 0;
@@ -177,11 +196,7 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	limit_unsent(w);
 	/* without descriptors or memory another try at once would fail, too */
 	if (a.error && a.error != EAGAIN && !w->context->draining) pause_accepting(w);
-	for (int i = 0; i < a.count; i++) {
-		struct conn *c = conn_of(w->context, a.fresh[i]);
-		if (c) conn_readable(w->context, c);
-		shed_over_budget(w->context);
-	}
+	begin(w->context, &a);
 	/* here the descriptors that are missing are taken by files */
 	if (a.error == EMFILE || a.error == ENFILE || w->context->connections > shed_from(w))
 		(void)shed_connections(w->context, connections_to_close(w));

@@ -56,6 +56,8 @@ static int start(struct worker *w) {
 	w->context.loop = io_loop_new();
 	w->context.options = &w->options->conn;
 	w->context.shed = &w->shed;
+	w->context.fair = &w->fair;
+	w->context.read_most = CONN_SCRATCH;
 	w->context.limits = w->limits;
 	w->acceptor.context = &w->context;
 	w->acceptor.workers = (unsigned)w->options->workers;
@@ -156,13 +158,45 @@ static void update_dates(struct worker *w) {
 	batch_pool_set_time(&w->context.batches, now);
 }
 
+static void run_readable(struct worker *w, struct conn *c) {
+	fair_run(&w->fair, conn_readable, &w->context, c);
+	shed_over_budget(&w->context);
+}
+
+static void run_writable(struct worker *w, struct conn *c) {
+	fair_run(&w->fair, conn_writable, &w->context, c);
+	shed_over_budget(&w->context); /* what waits for its turn is read there */
+}
+
 static void readable(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
 	switch (cookie_kind(cookie)) {
-	case COOKIE_CONNECTION: conn_readable(&w->context, cookie); break;
+	case COOKIE_CONNECTION:
+		if (!fair_waits(&w->fair, conn_peer(cookie)) || !io_postpone_read(w->context.loop, fd)) run_readable(w, cookie);
+		break;
 	case COOKIE_LISTENER: accept_later(&w->acceptor, cookie); break;
 	case COOKIE_CONTROL: handle_control(w); break;
 	}
+}
+
+static void writable(struct worker *w, int fd) {
+	void *cookie = io_cookie(w->context.loop, fd);
+	if (!fair_waits(&w->fair, conn_peer(cookie)) || !io_postpone_write(w->context.loop, fd)) run_writable(w, cookie);
+}
+
+/* The connections of addresses that take most of the time, after all others, for part of a turn. */
+static void run_postponed(struct worker *w) {
+	io_loop *loop = w->context.loop;
+	int fd = io_postponed_read(loop);
+	w->context.read_most = CONN_PIECE;
+	int64_t until_ns = fd == -1 ? 0 : io_read_clock() + FAIR_TURN_NS;
+	while (fd != -1) {
+		run_readable(w, io_cookie(loop, fd));
+		fd = io_read_clock() < until_ns ? io_postponed_read(loop) : -1;
+	}
+	while (w->context.sent < w->context.share && (fd = io_postponed_write(loop)) != -1)
+		run_writable(w, io_cookie(loop, fd));
+	w->context.read_most = CONN_SCRATCH;
 }
 
 static void timed_out(struct worker *w, int fd) {
@@ -195,17 +229,12 @@ static int run_turn(struct worker *w) {
 	w->context.handshakes = 0;
 	if (io_woken(w->context.loop)) content_collect(&w->context.content);
 	shed_over_budget(&w->context); /* requests that waited for a job have gone on */
-	for (int fd; (fd = io_canread(w->context.loop)) != -1;) {
-		readable(w, fd);
-		shed_over_budget(&w->context);
-	}
+	for (int fd; (fd = io_canread(w->context.loop)) != -1;) readable(w, fd);
 	w->context.share =
 		io_now(w->context.loop) - w->context.at_once_ms < CONN_AT_ONCE_MS ? CONN_SHARE_LEAST : CONN_SHARE_MOST;
 	w->context.sent = 0; /* writers left over when the share is used up come first in the next turn */
-	for (int fd; w->context.sent < w->context.share && (fd = io_canwrite(w->context.loop)) != -1;) {
-		conn_writable(&w->context, io_cookie(w->context.loop, fd));
-		shed_over_budget(&w->context); /* what waits for its turn is read there */
-	}
+	for (int fd; w->context.sent < w->context.share && (fd = io_canwrite(w->context.loop)) != -1;) writable(w, fd);
+	run_postponed(w);
 	/* new clients come after those that have begun to load a page */
 	accept_all(&w->acceptor);
 	for (int fd; (fd = io_timedout(w->context.loop)) != -1;) timed_out(w, fd);

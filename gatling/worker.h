@@ -5,6 +5,7 @@
 
 #include "gatling/accept.h"
 #include "gatling/conn/conn_context.h"
+#include "gatling/conn/fair.h"
 #include "gatling/conn/shed.h"
 #include "gatling/log/log.h"
 #include "gatling/options.h"
@@ -45,6 +46,7 @@ struct worker {
 	/* the worker's own */
 	struct conn_context context;
 	struct shed shed;
+	struct fair fair;
 	bool private_descriptors, quit;
 	int error;              /* why it could not start */
 	int64_t drain_until_ms; /* 0: no limit */

@@ -54,7 +54,8 @@ struct io_entry {
 	bool hangup : 1;  /* end of file or an error waits behind the data: a short read never proves it */
 };
 
-/* Descriptors to hand out, first in, first out; linked through queue_next. */
+/* Descriptors to hand out, first in, first out; linked through queue_next, so that one is in one queue of a direction
+ * alone. */
 struct io_queue {
 	int head, tail;
 	int length;
@@ -67,6 +68,8 @@ struct io_loop {
 	int size;  /* of the table */
 	int bound; /* see io_fd_bound() */
 	struct io_queue queue[IO_DIRECTIONS];
+	struct io_queue postponed[IO_DIRECTIONS]; /* head, tail and length alone */
+	bool postpones;                           /* some were postponed in this turn, or are */
 	int64_t now_ns;
 	int64_t tick; /* the last tick whose slot has been emptied */
 	uint64_t slots_used[IO_WHEEL_WORDS];

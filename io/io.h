@@ -83,9 +83,21 @@ int io_canread(io_loop *loop);
 int io_canwrite(io_loop *loop);
 int io_timedout(io_loop *loop);
 
+/* Puts what io_canread() or io_canwrite() has just handed out behind all others in that direction. The second two hand
+ * it out, first in, first out; what they do not come to in this turn they hand out in a later one, and meanwhile the
+ * first two do not. While there is any, io_wait() does not wait; after a turn with any it looks at everything that is
+ * ready. false: nothing else waits, so nothing is gained and nothing was done. */
+bool io_postpone_read(io_loop *loop, int fd);
+bool io_postpone_write(io_loop *loop, int fd);
+int io_postponed_read(io_loop *loop);
+int io_postponed_write(io_loop *loop);
+
 /* The monotonic clock as of the last io_wait(), in milliseconds and in nanoseconds. */
 int64_t io_now(const io_loop *loop);
 int64_t io_now_ns(const io_loop *loop);
+
+/* The same clock as of now, in nanoseconds. */
+int64_t io_read_clock(void);
 
 /* recv(2), send(2), sendmsg(2) and accept(2) on an adopted socket, read(2) and write(2) on anything else. They return
  * what the system call did; -1 with EAGAIN (or, where the kernel could not be told, as io_wantread()) marks the

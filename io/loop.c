@@ -18,10 +18,10 @@ enum { TABLE_MINIMUM = 64 };
 
 const char *io_mechanism(void) { return io_default->name(); }
 
-static void clock_read(io_loop *loop) {
+int64_t io_read_clock(void) {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	loop->now_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	return (int64_t)t.tv_sec * IO_NS_PER_S + t.tv_nsec;
 }
 
 int64_t io_now(const io_loop *loop) { return io_clock_ms(loop); }
@@ -45,7 +45,7 @@ io_loop *io_loop_new(void) {
 	loop->wake_read = loop->wake_write = -1;
 	loop->queue[IO_READ].last = loop->queue[IO_WRITE].last = -1;
 	loop->mechanism = io_default;
-	clock_read(loop);
+	loop->now_ns = io_read_clock();
 	io_timer_init(loop);
 	if (loop->mechanism->init(loop) == -1 || open_wake(loop) == -1) {
 		int error = errno;
@@ -114,6 +114,11 @@ void io_close(io_loop *loop, int fd) {
 int io_canread(io_loop *loop) { return io_queue_take(loop, IO_READ); }
 int io_canwrite(io_loop *loop) { return io_queue_take(loop, IO_WRITE); }
 
+bool io_postpone_read(io_loop *loop, int fd) { return io_queue_postpone(loop, fd, IO_READ); }
+bool io_postpone_write(io_loop *loop, int fd) { return io_queue_postpone(loop, fd, IO_WRITE); }
+int io_postponed_read(io_loop *loop) { return io_queue_take_postponed(loop, IO_READ); }
+int io_postponed_write(io_loop *loop) { return io_queue_take_postponed(loop, IO_WRITE); }
+
 bool io_reading(const io_loop *loop, int fd) { return loop->entry[fd].reading; }
 
 int io_not_ready(io_loop *loop, int fd, enum io_direction d) {
@@ -137,6 +142,16 @@ int io_wantwrite(io_loop *loop, int fd) { return want(loop, fd, IO_WRITE); }
 void io_dontwantread(io_loop *loop, int fd) { loop->entry[fd].want &= (uint8_t)~IO_CAN_READ; }
 void io_dontwantwrite(io_loop *loop, int fd) { loop->entry[fd].want &= (uint8_t)~IO_CAN_WRITE; }
 
+/* Mechanisms report a batch at a time; those of the next may have to come before what has been postponed. */
+static int look_at_all(io_loop *loop) {
+	int before;
+	do {
+		before = loop->queue[IO_READ].length + loop->queue[IO_WRITE].length;
+		if (loop->mechanism->wait(loop, 0) == -1) return -1;
+	} while (loop->queue[IO_READ].length + loop->queue[IO_WRITE].length > before);
+	return 0;
+}
+
 static int wait_until_ready(io_loop *loop, int64_t timeout_ns) {
 	int64_t timer_ns = io_timer_limit(loop);
 	if (timeout_ns < 0 || (timer_ns >= 0 && timer_ns < timeout_ns)) timeout_ns = timer_ns;
@@ -146,7 +161,9 @@ static int wait_until_ready(io_loop *loop, int64_t timeout_ns) {
 	const struct io_entry *wake = &loop->entry[loop->wake_read];
 	if (wake->can & IO_CAN_READ) timeout_ns = 0;
 	int result = loop->mechanism->wait(loop, timeout_ns);
-	clock_read(loop);
+	if (result == 0 && loop->postpones) result = look_at_all(loop);
+	loop->postpones = loop->postponed[IO_READ].length || loop->postponed[IO_WRITE].length;
+	loop->now_ns = io_read_clock();
 	io_timer_advance(loop);
 	loop->was_woken = wake->can & IO_CAN_READ || atomic_load(&loop->woken) != WOKEN_NOT;
 	if (loop->was_woken) {
@@ -165,6 +182,6 @@ int io_wait(io_loop *loop, int timeout_ms) {
 }
 
 int io_waituntil(io_loop *loop, int64_t deadline_ns) {
-	clock_read(loop);
+	loop->now_ns = io_read_clock();
 	return wait_until_ready(loop, deadline_ns > loop->now_ns ? deadline_ns - loop->now_ns : 0);
 }

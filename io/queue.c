@@ -1,9 +1,8 @@
 /* queue.c - see queue.h. All of it is O(1) for each descriptor that is ready. */
 #include "io/queue.h"
 
-void io_queue_add(io_loop *loop, int fd, enum io_direction d) {
+static void enqueue(io_loop *loop, struct io_queue *q, int fd, enum io_direction d) {
 	struct io_entry *e = &loop->entry[fd];
-	struct io_queue *q = &loop->queue[d];
 	if (e->queued & 1 << d) return;
 	e->queued |= (uint8_t)(1 << d);
 	if (q->length++) loop->entry[q->tail].queue_next[d] = fd;
@@ -11,8 +10,9 @@ void io_queue_add(io_loop *loop, int fd, enum io_direction d) {
 	q->tail = fd;
 }
 
-static int dequeue(io_loop *loop, enum io_direction d) {
-	struct io_queue *q = &loop->queue[d];
+void io_queue_add(io_loop *loop, int fd, enum io_direction d) { enqueue(loop, &loop->queue[d], fd, d); }
+
+static int dequeue(io_loop *loop, struct io_queue *q, enum io_direction d) {
 	int fd = q->head;
 	q->head = loop->entry[fd].queue_next[d];
 	q->length--;
@@ -32,18 +32,44 @@ int io_queue_take(io_loop *loop, enum io_direction d) {
 	struct io_queue *q = &loop->queue[d];
 	if (q->last != -1) requeue_last(loop, d);
 	while (q->turn > 0) {
-		int fd = dequeue(loop, d);
+		int fd = dequeue(loop, q, d);
 		q->turn--;
 		if (io_queue_due(&loop->entry[fd], d)) return q->last = fd;
 	}
 	return -1;
 }
 
-bool io_queue_end_turn(io_loop *loop, enum io_direction d) {
-	struct io_queue *q = &loop->queue[d];
+bool io_queue_postpone(io_loop *loop, int fd, enum io_direction d) {
+	struct io_queue *q = &loop->queue[d], *later = &loop->postponed[d];
+	if (!q->turn && !later->length) return false;
+	q->last = -1;
+	loop->postpones = true;
+	enqueue(loop, later, fd, d);
+	return true;
+}
+
+int io_queue_take_postponed(io_loop *loop, enum io_direction d) {
+	struct io_queue *q = &loop->queue[d], *later = &loop->postponed[d];
+	if (!later->length) return -1;
 	if (q->last != -1) requeue_last(loop, d);
-	while (q->length && !io_queue_due(&loop->entry[q->head], d)) dequeue(loop, d);
+	while (later->length) {
+		int fd = dequeue(loop, later, d);
+		if (io_queue_due(&loop->entry[fd], d)) return q->last = fd;
+	}
+	return -1;
+}
+
+/* Drops those at the front that are not due any more. Returns whether there are others. */
+static bool has_due(io_loop *loop, struct io_queue *q, enum io_direction d) {
+	while (q->length && !io_queue_due(&loop->entry[q->head], d)) dequeue(loop, q, d);
 	return q->length;
+}
+
+bool io_queue_end_turn(io_loop *loop, enum io_direction d) {
+	struct io_queue *q = &loop->queue[d], *later = &loop->postponed[d];
+	if (q->last != -1) requeue_last(loop, d);
+	bool due = has_due(loop, q, d);
+	return (later->length && has_due(loop, later, d)) || due;
 }
 
 void io_queue_begin_turn(io_loop *loop, enum io_direction d) { loop->queue[d].turn = loop->queue[d].length; }

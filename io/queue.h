@@ -12,6 +12,10 @@ static inline bool io_queue_due(const struct io_entry *e, enum io_direction dire
 
 void io_queue_add(io_loop *loop, int fd, enum io_direction direction);
 
+/* See io_postpone_read(), io_postponed_read(). */
+bool io_queue_postpone(io_loop *loop, int fd, enum io_direction direction);
+int io_queue_take_postponed(io_loop *loop, enum io_direction direction);
+
 /* Hands out the next descriptor of the current turn that is still due; -1: there is none. */
 int io_queue_take(io_loop *loop, enum io_direction direction);
 

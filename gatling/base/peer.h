@@ -5,12 +5,22 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
 
 /* Small enough for every connection. IPv4 is stored as IPv4-mapped IPv6; all zero: a unix socket. */
 struct peer {
 	struct in6_addr address;
 };
+
+/* Returns what counts as one client: the upper half of an IPv6 address, since a client usually has a whole /64 (RFC
+ * 6177); of the addresses in ::/64, among them the IPv4-mapped ones, the lower half. 0: a unix socket. */
+static inline uint64_t peer_network(const struct peer *peer) {
+	uint64_t half[2];
+	memcpy(half, &peer->address, sizeof half);
+	return half[0] ? half[0] : half[1];
+}
 
 struct peer peer_of(const struct sockaddr *address);
 

@@ -229,6 +229,10 @@ static void resume(void *conn) {
 
 /* --- what the loop reports --- */
 
+void conn_wait(struct conn_context *w, struct conn *c) {
+	if (io_wantread(w->loop, c->fd) == -1) conn_close(w, c);
+}
+
 void conn_readable(struct conn_context *w, struct conn *c) {
 	struct conn_run run = {.known = c->state == CONN_HEAD ? conn_kept(c) : 0};
 	if (c->state == CONN_HANDSHAKE || conn_read(c, &run.input)) go(w, c, &run);

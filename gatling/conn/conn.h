@@ -13,6 +13,9 @@ struct conn;
  * came in on, 0 for a unix socket; secure: it speaks TLS. NULL (ENOMEM): fd has been closed. */
 struct conn *conn_new(struct conn_context *context, int fd, unsigned port, bool secure, const struct peer *peer);
 
+/* Has a new connection wait until the loop reports it, instead of reading from it at once. May free it. */
+void conn_wait(struct conn_context *context, struct conn *conn);
+
 /* Handle what the loop reports: the descriptor can be read, can be written, or is past its deadline. Each of them may
  * free the connection. */
 void conn_readable(struct conn_context *context, struct conn *conn);

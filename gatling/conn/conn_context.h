@@ -15,6 +15,7 @@
 enum {
 	/* Bytes of the read buffer: TLS_ROOM, behind part of a head (HEAD_MAX) or of a frame. */
 	CONN_SCRATCH = 56 * 1024,
+	CONN_PIECE = 4 * 1024, /* bytes that a connection which had to wait for others reads at a time, without TLS */
 	/* Bytes that writers get together in a turn before new requests are looked at again: */
 	CONN_SHARE_LEAST = 64 * 1024, /* if a request was answered at once in the last CONN_AT_ONCE_MS, */
 	CONN_SHARE_MOST = 256 * 1024, /* otherwise: with the smaller share 10 MB cost a fifth more. */
@@ -26,6 +27,7 @@ enum cookie_kind { COOKIE_LISTENER, COOKIE_CONTROL, COOKIE_CONNECTION };
 static inline enum cookie_kind cookie_kind(const void *cookie) { return (enum cookie_kind) * (const uint8_t *)cookie; }
 
 struct shed; /* shed.h */
+struct fair; /* fair.h */
 
 struct conn_context {
 	io_loop *loop;
@@ -41,6 +43,8 @@ struct conn_context {
 	size_t memory_peak; /* most of conn_context_memory() since memory was given back to the system */
 	size_t memory_max;  /* for that and what OpenSSL holds, the worker's part of --memory */
 	struct shed *shed;
+	struct fair *fair;
+	size_t read_most; /* bytes that a connection reads at a time: CONN_SCRATCH or CONN_PIECE */
 	struct rate_windows rate;
 	uint64_t share, sent;        /* bytes of this turn: CONN_SHARE_LEAST or CONN_SHARE_MOST; those used up */
 	int64_t at_once_ms;          /* when a request was answered at once */

@@ -10,39 +10,49 @@ static unsigned find(const struct heavy_addresses *h, uint64_t network) {
 	return i;
 }
 
-/* Misra and Gries, "Finding repeated elements" (1982): after all connections have been counted like this, each address
- * with more than one in HEAVY_PART + 1 of them is among those left. */
-static void count(struct heavy_addresses *h, uint64_t network) {
-	unsigned found = find(h, network);
-	if (found < h->count) {
-		h->address[found].connections++;
-	} else if (h->count < HEAVY_PART) {
-		h->address[h->count++] = (struct heavy_address){.network = network, .connections = 1};
-	} else {
-		for (unsigned i = h->count; i-- > 0;)
-			if (!--h->address[i].connections) h->address[i] = h->address[--h->count];
+/* Takes the same weight from all, and removes those who have no more. */
+static void take(struct heavy_addresses *h, uint64_t weight) {
+	for (unsigned i = h->count; i-- > 0;) {
+		h->address[i].weight -= weight;
+		if (!h->address[i].weight) h->address[i] = h->address[--h->count];
 	}
+}
+
+void heavy_add(struct heavy_addresses *h, uint64_t network, uint64_t weight) {
+	unsigned at = find(h, network);
+	if (at < h->count) {
+		h->address[at].weight += weight;
+		return;
+	}
+	if (h->count == HEAVY_PART) {
+		uint64_t least = weight;
+		for (unsigned i = 0; i < h->count; i++)
+			if (h->address[i].weight < least) least = h->address[i].weight;
+		take(h, least);
+		weight -= least;
+	}
+	if (weight) h->address[h->count++] = (struct heavy_address){.network = network, .weight = weight};
 }
 
 void heavy_find(struct heavy_addresses *h, const struct conn_context *w) {
 	h->count = 0;
 	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
 		const struct conn *c = conn_of(w, fd);
-		if (c && !peer_is_local(conn_peer(c))) count(h, address_network(conn_peer(c)));
+		if (c && !peer_is_local(conn_peer(c))) heavy_add(h, peer_network(conn_peer(c)), 1);
 	}
-	for (unsigned i = 0; i < h->count; i++) h->address[i].connections = 0;
+	for (unsigned i = 0; i < h->count; i++) h->address[i].weight = 0;
 	for (int fd = 0; fd < io_fd_bound(w->loop); fd++) {
 		const struct conn *c = conn_of(w, fd);
-		unsigned found = c ? find(h, address_network(conn_peer(c))) : h->count;
-		if (found < h->count) h->address[found].connections++;
+		unsigned found = c ? find(h, peer_network(conn_peer(c))) : h->count;
+		if (found < h->count) h->address[found].weight++;
 	}
 	for (unsigned i = h->count; i-- > 0;) {
-		unsigned n = h->address[i].connections;
+		uint64_t n = h->address[i].weight;
 		if (n <= w->connections / HEAVY_PART || n == w->connections) h->address[i] = h->address[--h->count];
 	}
 }
 
-unsigned heavy_connections(const struct heavy_addresses *h, const struct peer *peer) {
-	unsigned found = h->count ? find(h, address_network(peer)) : 0;
-	return found < h->count ? h->address[found].connections : 0;
+uint64_t heavy_weight(const struct heavy_addresses *h, const struct peer *peer) {
+	unsigned found = h->count ? find(h, peer_network(peer)) : 0;
+	return found < h->count ? h->address[found].weight : 0;
 }

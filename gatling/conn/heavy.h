@@ -1,25 +1,29 @@
-/* heavy.h - the client addresses with the most connections of a worker: when connections run short, they are the first
- * to give way. A fixed limit for each address would also hit those who share one (NAT) while there is room. */
+/* heavy.h - the client addresses that have most of something, found in little memory: Misra and Gries, "Finding
+ * repeated elements" (1982). When it runs short, they are the first to give way. A fixed limit for each address would
+ * also hit those who share one (NAT) while there is room. */
 #ifndef GATLING_CONN_HEAVY_H
 #define GATLING_CONN_HEAVY_H
 
 #include "gatling/conn/conn_context.h"
 
-/* An address is heavy with more than this part of the worker's connections, unless it has all of them. */
+/* An address with more than one in HEAVY_PART + 1 of everything that is added is found. */
 enum { HEAVY_PART = 8 };
 
 struct heavy_addresses {
 	unsigned count;
 	struct heavy_address {
-		uint64_t network; /* see address_network() */
-		unsigned connections;
+		uint64_t network; /* peer_network() */
+		uint64_t weight;  /* at least what the address has beyond that part of everything, at most what it has */
 	} address[HEAVY_PART];
 };
 
-/* Finds them, in two walks over all connections. */
+void heavy_add(struct heavy_addresses *heavy, uint64_t network, uint64_t weight);
+
+/* Finds the addresses with the most connections of a worker, unless one has all of them, and how many those are, in two
+ * walks over all connections. */
 void heavy_find(struct heavy_addresses *heavy, const struct conn_context *context);
 
-/* Returns how many connections the address of a client had then, if it was heavy; otherwise 0. */
-unsigned heavy_connections(const struct heavy_addresses *heavy, const struct peer *peer);
+/* Returns the weight of a client's address; 0: it has none. */
+uint64_t heavy_weight(const struct heavy_addresses *heavy, const struct peer *peer);
 
 #endif

@@ -16,7 +16,7 @@ enum { ADDRESS_SHIFT = 38, HEAD_SHIFT = 60 };
 /* 0: it stays. */
 static int64_t rank_of(const struct conn_context *w, const struct conn *c) {
 	int64_t age = conn_since(c) ? io_now(w->loop) - conn_since(c) : 0;
-	int64_t heavy = heavy_connections(&w->shed->heavy, conn_peer(c)), rank = (heavy << ADDRESS_SHIFT) + age;
+	int64_t heavy = (int64_t)heavy_weight(&w->shed->heavy, conn_peer(c)), rank = (heavy << ADDRESS_SHIFT) + age;
 	if (conn_unfinished(c)) return age > SHED_HEAD_MS || heavy ? (INT64_C(1) << HEAD_SHIFT) + rank : 0;
 	if (age <= SHED_IDLE_MS && !heavy) return 0;
 	return conn_idle(c) && conn_can_close_idle(c) ? rank : 0;
@@ -90,7 +90,7 @@ static bool close_candidate(struct conn_context *w, const struct shed_candidate 
 }
 
 bool shed_refuses(struct conn_context *w, const struct peer *peer) {
-	if (!heavy_connections(&w->shed->heavy, peer)) return false;
+	if (!heavy_weight(&w->shed->heavy, peer)) return false;
 	w->shed->refused++;
 	report(w->shed, w);
 	return true;

@@ -17,13 +17,6 @@ static void make_seed(void) {
 	if (RAND_bytes((unsigned char *)&seed, sizeof seed) != 1) seed = 1;
 }
 
-uint64_t address_network(const struct peer *peer) {
-	unsigned from = peer_is_ipv4(peer) ? 8 : 0;
-	uint64_t network = 0;
-	for (unsigned i = 0; i < sizeof network; i++) network = network << 8 | peer->address.s6_addr[from + i];
-	return network;
-}
-
 static bool is_unused(const struct address_entry *e) {
 	return !e->held[ADDRESS_CONNECTIONS] && !e->held[ADDRESS_REQUESTS];
 }

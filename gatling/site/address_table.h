@@ -16,7 +16,7 @@ enum address_held { ADDRESS_CONNECTIONS, ADDRESS_REQUESTS, ADDRESS_HELD };
 
 /* 24 bytes for an address. */
 struct address_entry {
-	uint64_t network; /* see address_network() */
+	uint64_t network; /* peer_network() */
 	int64_t full_ns;  /* when it will have regained all tokens */
 	uint32_t held[ADDRESS_HELD];
 };
@@ -32,9 +32,6 @@ struct address_rate {
 	int64_t interval_ns;
 	int64_t burst;
 };
-
-/* Returns the upper half of an IPv6 address, or an IPv4 address below 0xffff. */
-uint64_t address_network(const struct peer *peer);
 
 /* Takes a token. Returns false if there is none left. now_ns is of the monotonic clock. */
 bool address_take(struct address_table *table, uint64_t network, struct address_rate rate, int64_t now_ns);

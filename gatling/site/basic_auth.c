@@ -413,7 +413,7 @@ static enum auth_result require(struct basic_auth *auth, const struct realm *rea
 enum auth_result basic_auth_check(struct basic_auth *auth, struct realm *realm, const struct request *r,
 								  const struct peer *peer, bool may_wait, int64_t now_ms, struct auth_answer *a) {
 	unsigned char digest[DIGEST];
-	uint64_t network = address_network(peer);
+	uint64_t network = peer_network(peer);
 	*a = (struct auth_answer){0};
 	auth->now_ms = now_ms;
 	if (!realm->text) return realm == &auth->unavailable ? AUTH_BUSY : AUTH_FORBIDDEN;

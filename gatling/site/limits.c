@@ -37,19 +37,19 @@ static void report(unsigned requests, unsigned connections) {
 
 bool limits_take_connection(struct limits *l, const struct peer *peer) {
 	if (!l || !l->options.address_connections || peer_is_local(peer)) return true;
-	bool may = address_hold(&l->table, address_network(peer), ADDRESS_CONNECTIONS, l->options.address_connections);
+	bool may = address_hold(&l->table, peer_network(peer), ADDRESS_CONNECTIONS, l->options.address_connections);
 	if (!may) report(0, 1);
 	return may;
 }
 
 void limits_return_connection(struct limits *l, const struct peer *peer) {
 	if (l && l->options.address_connections && !peer_is_local(peer))
-		address_release(&l->table, address_network(peer), ADDRESS_CONNECTIONS, 1);
+		address_release(&l->table, peer_network(peer), ADDRESS_CONNECTIONS, 1);
 }
 
 static int take_request(struct limits *l, const struct peer *peer, int64_t now_ns) {
 	const struct limits_options *o = &l->options;
-	uint64_t network = address_network(peer);
+	uint64_t network = peer_network(peer);
 	bool local = peer_is_local(peer);
 	if (!local && o->address_rate.burst && !address_take(&l->table, network, o->address_rate, now_ns)) return 429;
 	if (!local && o->address_requests && !address_hold(&l->table, network, ADDRESS_REQUESTS, o->address_requests))
@@ -67,5 +67,5 @@ int limits_take_request(struct limits *l, const struct peer *peer, int64_t now_n
 
 void limits_return_requests(struct limits *l, const struct peer *peer, unsigned count) {
 	if (l && l->options.address_requests && !peer_is_local(peer))
-		address_release(&l->table, address_network(peer), ADDRESS_REQUESTS, count);
+		address_release(&l->table, peer_network(peer), ADDRESS_REQUESTS, count);
 }

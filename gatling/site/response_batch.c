@@ -140,11 +140,8 @@ static size_t log_one(struct batch_pool *pool, const char *noted, struct slice e
 }
 
 void response_batch_log(struct batch_pool *pool, const struct response_batch *x) {
-	struct timespec now;
 	char text[ACCESS_END_MAX];
 	if (!x->log_length) return;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	int64_t ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - x->started_ns;
-	struct slice end = {.at = text, .length = access_end(text, pool->format, ns)};
+	struct slice end = {.at = text, .length = access_end(text, pool->format, io_read_clock() - x->started_ns)};
 	for (size_t at = 0; at < x->log_length;) at += log_one(pool, x->log + at, end);
 }

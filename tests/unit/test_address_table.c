@@ -83,10 +83,10 @@ static void a_network_of_ipv6_is_an_address(void **state) {
 				c = peer_from("\x20\1\0\0\0\0\0\6\1", 9, 0);
 	struct peer v4 = peer_from("\xff\xff\x0a\0\0\1", 6, 10), other = peer_from("\xff\xff\x0a\0\0\2", 6, 10);
 	(void)state;
-	assert_int_equal(address_network(&a), address_network(&b));
-	assert_int_not_equal(address_network(&a), address_network(&c));
-	assert_int_not_equal(address_network(&v4), address_network(&other));
-	assert_int_equal(address_network(&v4), 0xffff0a000001);
+	assert_int_equal(peer_network(&a), peer_network(&b));
+	assert_int_not_equal(peer_network(&a), peer_network(&c));
+	assert_int_not_equal(peer_network(&v4), peer_network(&other));
+	assert_int_equal(peer_network(&v4), 0xffff0a000001);
 }
 
 int main(void) {

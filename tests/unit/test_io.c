@@ -427,6 +427,67 @@ static void one_that_is_always_ready_does_not_keep_others_waiting(void **state) 
 	close(b);
 }
 
+/* Turns end after the first: however many there are, one at a time. */
+static void what_is_postponed_comes_after_all_others_and_in_its_order(void **state) {
+	(void)state;
+	int order[PAIRS], postponed = 0, late;
+	drain(mine);
+	make_many();
+	for (int i = 0; i < PAIRS; i++) say(many[i][1], "x");
+	while (postponed < PAIRS - 1) {
+		assert_int_equal(io_wait(loop, LONG_MS), 0);
+		for (int fd; (fd = io_canread(loop)) != -1;) {
+			if (io_postpone_read(loop, fd)) order[postponed++] = fd;
+			else drain(fd); /* it is the only one so far */
+		}
+	}
+	for (int i = 0; i < postponed; i++) {
+		say(peer, "x");
+		assert_int_equal(io_wait(loop, LONG_MS), 0);
+		late = io_canread(loop);
+		assert_int_equal(late, mine);
+		drain(mine);
+		assert_int_equal(io_canread(loop), -1);
+		if (i % 2 == 0) continue;
+		for (int j = i - 1; j <= i; j++) {
+			assert_int_equal(io_postponed_read(loop), order[j]);
+			drain(order[j]);
+		}
+	}
+	while (io_postponed_read(loop) != -1) {}
+	assert_silent(mine);
+	close_many();
+}
+
+static void nothing_is_postponed_behind_nobody(void **state) {
+	(void)state;
+	say(peer, "x");
+	assert_readable(mine);
+	assert_false(io_postpone_read(loop, mine));
+	assert_readable(mine);
+}
+
+static void what_is_postponed_and_closed_does_not_come_up(void **state) {
+	(void)state;
+	int a, b;
+	make_pair(&a, &b);
+	assert_int_equal(io_fd(loop, a, &cookie), 0);
+	io_wantread(loop, a);
+	say(peer, "x");
+	say(b, "x");
+	assert_int_equal(io_wait(loop, LONG_MS), 0);
+	int first = io_canread(loop);
+	assert_true(io_postpone_read(loop, first));
+	assert_int_not_equal(io_canread(loop), -1);
+	if (first == a) io_close(loop, a);
+	else io_dontwantread(loop, mine);
+	assert_int_equal(io_postponed_read(loop), -1);
+	assert_int_equal(io_wait(loop, 0), 0);
+	assert_int_equal(io_postponed_read(loop), -1);
+	if (first != a) io_close(loop, a);
+	close(b);
+}
+
 static void one_closed_while_others_are_handed_out_does_not_come_up(void **state) {
 	(void)state;
 	int a, b;
@@ -694,6 +755,9 @@ int main(void) {
 		IN_LOOP(of_many_descriptors_each_that_is_ready_comes_up),
 		IN_LOOP(a_kernel_queue_that_overflows_loses_nothing),
 		IN_LOOP(one_that_is_always_ready_does_not_keep_others_waiting),
+		IN_LOOP(what_is_postponed_comes_after_all_others_and_in_its_order),
+		IN_LOOP(nothing_is_postponed_behind_nobody),
+		IN_LOOP(what_is_postponed_and_closed_does_not_come_up),
 		IN_LOOP(one_closed_while_others_are_handed_out_does_not_come_up),
 		IN_LOOP(a_number_used_again_is_told_to_the_kernel_again),
 		IN_LOOP(a_closed_descriptor_never_times_out),

@@ -1,0 +1,201 @@
+"""Measures what one greedy address costs the others: a client that asks for 1 KiB 50 times a second, alone and beside it.
+
+    fairness.py BUILD [--seconds N] [--rounds N] [--servers NAME,...] [--only CASE,...]
+
+connections  15,000 connections from one address, each asking for 1 KiB again and again
+pipelines    50 connections with 64 requests under way each
+downloads    500 downloads of 1 GB, each read at 100 KB/s
+streams      one connection of HTTP/2 with 100 streams, asking for 1 KiB again and again (h2load)
+floods       what floods.py has, each from 8 connections of HTTP/2
+
+A server has one worker, on the first core, and production settings. The clients are on the others, and the one that is
+measured comes before the rest there (SCHED_FIFO), so that its times are the server's. It has an address of its own and
+speaks HTTP/1.1, which nginx does not where it speaks HTTP/2 in clear text: there it is left out.
+Each round measures it alone, then beside the case; the medians of the rounds are shown.
+"""
+
+import argparse
+import contextlib
+import functools
+import json
+import math
+import os
+import select
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+import floods
+import processes
+import servers
+
+KB, GB = 1024, 10**9
+RATE, GREEDY, GOOD = 50, "127.8.0.1", "127.9.0.1"
+DOWNLOADS, READ_BYTES_S, READS_S = 500, 100_000, 20
+
+
+def read_slowly(port):
+    """Runs in a process of its own. The connections read in turn, so that the server is asked evenly."""
+    request = b"GET /1g HTTP/1.1\r\nHost: a\r\n\r\n"
+    held = []
+    for _ in range(DOWNLOADS):
+        s = servers.bound_socket(GREEDY)
+        s.connect(("127.0.0.1", port))
+        s.sendall(request)
+        s.setblocking(False)
+        held.append(s)
+    piece, begun, turns = READ_BYTES_S // READS_S, time.monotonic(), 0
+    while True:
+        for i, s in enumerate(held):
+            with contextlib.suppress(BlockingIOError):
+                s.recv(piece)
+            due = begun + (turns + i / DOWNLOADS) / READS_S
+            if i % 16 == 0:
+                time.sleep(max(0, due - time.monotonic()))
+        turns += 1
+
+
+def httpbench(running, server, *words):
+    return [running.build / "bench" / "httpbench", *words, server.url("/1k")]
+
+
+@contextlib.contextmanager
+def program(running, command):
+    output = running.directory / "greedy"
+    with open(output, "wb") as file, processes.Process(command, greedy_cores(running), stdout=file, stderr=file) as process:
+        yield
+        if process.poll() is not None:
+            sys.exit(f"fairness: it ended early: {' '.join(map(str, command))}\n{output.read_text()}")
+
+
+def stay_awake(core):
+    """Runs in a process of its own, in the time that nobody wants: a virtual processor that sleeps takes milliseconds to
+    wake, which would be most of what is measured."""
+    os.sched_setaffinity(0, {core})
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    with contextlib.suppress(OSError):  # sched(7): where sessions share the processors, this one comes last
+        os.setsid()
+        Path("/proc/self/autogroup").write_text("19")
+    while True:
+        pass
+
+
+def greedy_cores(running):
+    return set(running.cores[1:] or running.cores)
+
+
+def connections(running, server):
+    return program(running, httpbench(running, server, "-c", 15000, "--ramp", 2, "-d", 600, "--source", GREEDY + "/32"))
+
+
+def pipelines(running, server):
+    return program(running, httpbench(running, server, "-c", 50, "-p", 64, "-d", 600, "--source", GREEDY + "/32"))
+
+
+@contextlib.contextmanager
+def forked(running, work, *arguments):
+    """A process on the cores of the greedy."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, greedy_cores(running))
+    with processes.forked(work, *arguments):
+        os.sched_setaffinity(0, before)
+        yield
+
+
+def downloads(running, server):
+    return forked(running, read_slowly, server.port)
+
+
+def streams(running, server):
+    return program(running, ["h2load", "-c", 1, "-m", 100, "-D", 600, server.url("/1k")])
+
+
+def flood(name, running, server):
+    return forked(running, floods.attack, server.port, name, GREEDY)
+
+
+# name: what attacks, the protocol, seconds until it is in full swing
+CASES = {
+    "connections": (connections, "http", 5),
+    "pipelines": (pipelines, "http", 1),
+    "downloads": (downloads, "http", 5),
+    "streams": (streams, "h2c", 1),
+    **{name: (functools.partial(flood, name), "h2c", 1) for name in floods.FLOODS},
+}
+
+
+def measure(running, server, seconds):
+    """Returns p50 and p99 in ms of a client with a new connection for every fifth request, and what was not answered."""
+    output = running.directory / "good.json"
+    command = ["chrt", "-f", 1, *httpbench(running, server, "-R", RATE, "-c", 16, "-k", 5, "-d", seconds, "--json", output,
+                                           "--source", GOOD + "/32")]  # fmt: skip
+    with processes.Process(command, greedy_cores(running), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        words = process.communicate()[1]
+        if process.returncode not in (0, 1):
+            sys.exit(f"fairness: {words.decode()}")
+    found = json.loads(output.read_text())
+    whole = found["durations"]["whole"]["percentiles_ns"]
+    times = {f"p{p}": (whole[str(p)] or math.inf) / 1e6 for p in (50, 90, 99)}  # null: longer than the time limit
+    return {**times, "failed": found["sent"] - found["answered"]}
+
+
+def compare(running, name, case, arguments):
+    """Prints the medians of the rounds."""
+    greedy, protocol, rise_s = CASES[case]
+    if protocol == "h2c" and name == "nginx":
+        return
+    alone, beside, used = [], [], []
+    server = running.start(name, protocol=protocol, production=True)
+    before = server.resident()
+    most = before
+    for _ in range(arguments.rounds):
+        alone.append(measure(running, server, arguments.seconds))
+        with greedy(running, server):
+            time.sleep(rise_s)
+            begun, cpu = time.monotonic(), server.cpu_s()
+            beside.append(measure(running, server, arguments.seconds))
+            used.append((server.cpu_s() - cpu) / (time.monotonic() - begun))
+            most = max(most, server.resident())
+    running.stop(server)
+
+    def median(found, key):
+        return statistics.median(row[key] for row in found)
+
+    ratio = statistics.median(b["p99"] / a["p99"] for a, b in zip(alone, beside))
+    print(f"{case:26}{name:9} alone p50 {median(alone, 'p50'):6.2f} p90 {median(alone, 'p90'):6.2f} p99 {median(alone, 'p99'):6.2f} ms  beside p50 "
+          f"{median(beside, 'p50'):7.2f} p90 {median(beside, 'p90'):7.2f} p99 {median(beside, 'p99'):7.2f} ms  ratio {ratio:6.1f}  "
+          f"failed {sum(row['failed'] for row in beside)}  cpu {statistics.median(used):4.2f}  "
+          f"memory +{(most - before) / 1e6:.0f} MB", flush=True)  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--only", default="connections,pipelines,downloads,streams,floods", help="CASE,...")
+    parser.add_argument("--seconds", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--servers", default="gatling,nginx,h2o")
+    arguments = parser.parse_args()
+    processes.end_on_signals()
+    servers.raise_descriptor_limit()
+    names = servers.those_installed(arguments.servers.split(","), "fairness")
+    with servers.Servers(arguments.build) as running:
+        running.add_file("1k", KB)
+        for name, size in (("10m", 10 * KB * KB), ("1g", GB)):
+            with open(running.root / name, "wb") as big:
+                big.truncate(size)
+        with contextlib.ExitStack() as awake:
+            for core in running.cores:
+                awake.enter_context(processes.forked(stay_awake, core))
+            for case in (c for only in arguments.only.split(",") for c in (floods.FLOODS if only == "floods" else [only])):
+                for name in names:
+                    compare(running, name, case, arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+/* fair.h - which addresses take more than their part of a worker's time: their connections come after all others in a
+ * turn, and read less at a time, so that nobody else waits for them. What an address takes is sampled, so that finding
+ * out costs next to nothing. */
+#ifndef GATLING_CONN_FAIR_H
+#define GATLING_CONN_FAIR_H
+
+#include "gatling/conn/conn.h"
+#include "gatling/conn/heavy.h"
+
+enum {
+	FAIR_PART = 16,        /* an address with less than this part of the time never waits for others; */
+						   /* one with more than 1/16 + 1/9, see HEAVY_PART, does */
+	FAIR_SAMPLE = 31,      /* the time of every so many calls is taken once */
+	FAIR_SAMPLES = 64,     /* after so many further ones, half of what was known is forgotten */
+	FAIR_SAMPLES_MIN = 32, /* and before so many nothing is known */
+	FAIR_TURN_NS = 200000  /* those that wait get so long in a turn, and at least one of them its turn */
+};
+
+/* All zero at first. */
+struct fair {
+	struct heavy_addresses taken; /* nanoseconds */
+	uint64_t all_ns;              /* taken together */
+	unsigned samples, calls;
+	uint64_t waits[HEAVY_PART]; /* the networks, see peer_network(), whose connections have to wait */
+	unsigned waiting;
+};
+
+/* Returns whether the connections of a client have to wait for those of others. */
+static inline bool fair_waits(const struct fair *fair, const struct peer *peer) {
+	for (unsigned i = 0; i < fair->waiting; i++)
+		if (fair->waits[i] == peer_network(peer)) return true;
+	return false;
+}
+
+typedef void fair_fn(struct conn_context *context, struct conn *conn); /* may free the connection */
+
+/* Calls it, and counts its time. */
+void fair_measure(struct fair *fair, fair_fn *run, struct conn_context *context, struct conn *conn);
+
+/* Calls it, and counts its time now and then. */
+static inline void fair_run(struct fair *fair, fair_fn *run, struct conn_context *context, struct conn *conn) {
+	if (++fair->calls % FAIR_SAMPLE) run(context, conn);
+	else fair_measure(fair, run, context, conn);
+}
+
+#endif
