@@ -81,6 +81,12 @@ static size_t handle_frames(struct conn *c, struct conn_run *run) {
 	return (size_t)(out.at - w->frames);
 }
 
+/* Returns whether nothing more can be sent, when everything has been that can be: the windows are shut, and the client,
+ * which sends nothing more, cannot open them. */
+static bool is_stuck(const struct conn *c) {
+	return c->input_ended && !io_reading(c->context->loop, c->fd) && !http2_waiting_since(c->http2);
+}
+
 enum conn_state conn_http2_exchange(struct conn *c, struct conn_run *run) {
 	struct conn_context *w = c->context;
 	uint64_t sent = w->sent;
@@ -88,7 +94,7 @@ enum conn_state conn_http2_exchange(struct conn *c, struct conn_run *run) {
 	enum iob_result result = send_frames(c, length, run->resumed ? w->share : CONN_SHARE_MOST);
 	if (result == IOB_FAILED) return CONN_CLOSED;
 	if (result == IOB_DONE && !run->resumed) w->at_once_ms = io_now(w->loop);
-	if (result == IOB_DONE && c->ending) return conn_end(c, true);
+	if (result == IOB_DONE && (c->ending || is_stuck(c))) return conn_end(c, true);
 	bool progress = http2_progress(c->http2) || (run->resumed && w->sent > sent);
 	run->progress |= progress && !http2_end_announced(c->http2);
 	c->frames_wait = result == IOB_AGAIN || io_reading(w->loop, c->fd);
