@@ -1,0 +1,107 @@
+"""Loads one server for half an hour with all that may come, and looks whether it holds more at the end than soon after the
+start:
+
+    python3 tests/faults/soak.py build [--minutes N]
+
+Visitors ask at a steady rate (httpbench), each of five requests on a connection of its own. Meanwhile calls of the server
+fail, one after the other, while somebody asks for all kinds of answers (mix.py), files and rules change, and connections
+with mistakes in their bytes come and vanish (mutations.py). Every SAMPLE_S all of it stops until no client is connected;
+then the resident memory and the descriptors are counted.
+"""
+
+import argparse
+import contextlib
+import itertools
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from faults import ALWAYS_PATIENCE_S, PATIENCE_S, Faulty, plan
+from mix import RIGHT
+from mutations import PAGE, TOGETHER, Mutations
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
+from processes import Process, end_on_signals  # noqa: E402
+
+SAMPLE_S = 180
+RATE = 200  # requests a second of the visitors
+GROWTH = 1.02
+SEED = 17
+
+
+class Soak:
+    def __init__(self, build):
+        self.build, self.faulty = build, Faulty(build)
+        self.server = self.faulty.server
+        self.faulty.root.write("page.html", PAGE)
+        self.mutations, self.sent = Mutations(self.server), 0
+        self.places, self.faults, self.tried = itertools.cycle(self.faulty.places), [], 0
+        self.chance = random.Random(SEED)
+
+    def visitors(self):
+        url = f"http://127.0.0.1:{self.server.plain_port}/page.html"
+        command = [self.build / "bench/httpbench", "-R", RATE, "-k", 5, "-c", 64, "-d", 2 * SAMPLE_S, url]
+        return Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def fail(self):
+        """Has a call fail while somebody asks for everything."""
+        if not self.faults:
+            self.faulty.forget_calls()
+            self.ask(next(self.places))
+            self.faults = plan(self.faulty.calls())
+            self.chance.shuffle(self.faults)
+        fault, place = self.faults.pop(), next(self.places)
+        place.change()
+        self.faulty.arm(fault)
+        self.faulty.mix.ask(place, ALWAYS_PATIENCE_S if fault.error else PATIENCE_S)
+        self.tried += self.faulty.disarm() > 0
+        if self.server.process.poll() is not None:
+            sys.exit(f"soak: {fault}: the server has ended\n" + "\n".join(self.server.errors[-20:]))
+
+    def ask(self, place):
+        place.change()
+        for request, verdict, answer in self.faulty.mix.ask(place, PATIENCE_S):
+            if verdict != RIGHT:
+                sys.exit(f"soak: {verdict}: {request}: {answer}")
+
+    def load(self, until):
+        """All of it until the time."""
+        with self.visitors():
+            while time.monotonic() < until:
+                self.fail()
+                self.mutations.send_together(SEED, range(self.sent, self.sent + TOGETHER))
+                self.sent += TOGETHER
+        self.mutations.look()
+
+    def sample(self):
+        """Returns the resident memory in bytes and the descriptors when nobody is connected."""
+        until = time.monotonic() + PATIENCE_S
+        while self.mutations.connected() and time.monotonic() < until:
+            time.sleep(0.1)
+        time.sleep(3)  # what was cached for a moment is closed, and memory given back
+        return self.server.resident(), self.server.descriptors()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--minutes", type=float, default=30)
+    arguments = parser.parse_args()
+    end_on_signals()
+    soak, begun, samples = Soak(arguments.build.resolve()), time.monotonic(), []
+    with contextlib.ExitStack() as stack:
+        stack.callback(soak.faulty.end)
+        while not samples or time.monotonic() - begun < arguments.minutes * 60:
+            soak.load(min(time.monotonic() + SAMPLE_S, begun + arguments.minutes * 60))
+            samples.append(soak.sample())
+            print(f"{(time.monotonic() - begun) / 60:5.1f} minutes: {samples[-1][0] / 1e6:.2f} MB resident, {samples[-1][1]} descriptors; "
+                  f"{soak.tried} faults met, {soak.sent} connections with mistakes", flush=True)  # fmt: skip
+    memory, descriptors = (samples[-1][i] / samples[0][i] for i in range(2))
+    print(f"at the end {memory:.3f} times the memory and {descriptors:.3f} times the descriptors of the first sample")
+    sys.exit(memory > GROWTH or descriptors > GROWTH)
+
+
+if __name__ == "__main__":
+    main()
