@@ -14,11 +14,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gatling/base/file_version.h"
 #include "gatling/sandbox/sandbox.h"
 #include "io/io.h"
+
+enum { OPENER_TRIES = 100 };
 
 struct opener_place {
 	int directory;
@@ -31,7 +34,8 @@ struct opener {
 	int places;
 	pid_t process; /* 0: none */
 	int channel;
-	pthread_mutex_t mutex; /* of the channel */
+	bool ended;            /* the process, without having been told to */
+	pthread_mutex_t mutex; /* of these two */
 };
 
 enum opener_action { ACTION_OPEN, ACTION_STAT, ACTION_LIST };
@@ -76,13 +80,27 @@ int opener_add(struct opener *o, const char *path, enum opener_rule rule, const 
 
 /* --- the channel --- */
 
-/* Neither side handles signals, so no call is interrupted. */
+/* Neither side handles signals, so no call is interrupted. Sends or receives all of a message, or nothing; what fails
+ * for want of memory is tried again for a second, since a side that gives up ends both. */
+static bool transfer(int fd, struct msghdr *message, bool sends) {
+	const struct timespec pause = {.tv_nsec = 10000000};
+	const size_t length = message->msg_iov->iov_len;
+	for (int tries = 0; tries < OPENER_TRIES; tries++) {
+		ssize_t n = sends ? sendmsg(fd, message, MSG_NOSIGNAL) : recvmsg(fd, message, MSG_WAITALL);
+		if (n != -1 || (errno != ENOMEM && errno != ENOBUFS)) return n == (ssize_t)length;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
 static bool send_all(int fd, const void *data, size_t length) {
-	return send(fd, data, length, MSG_NOSIGNAL) == (ssize_t)length;
+	struct iovec part = {.iov_base = (void *)(uintptr_t)data, .iov_len = length};
+	return transfer(fd, &(struct msghdr){.msg_iov = &part, .msg_iovlen = 1}, true);
 }
 
 static bool receive_all(int fd, void *data, size_t length) {
-	return recv(fd, data, length, MSG_WAITALL) == (ssize_t)length;
+	struct iovec part = {.iov_base = data, .iov_len = length};
+	return transfer(fd, &(struct msghdr){.msg_iov = &part, .msg_iovlen = 1}, false);
 }
 
 union rights {
@@ -105,7 +123,7 @@ static bool send_reply(int channel, const struct opener_reply *reply, int fd) {
 	struct msghdr message = message_of(&part, &rights);
 	memcpy(CMSG_DATA(&rights.header), &fd, sizeof fd);
 	if (fd == -1) message.msg_controllen = 0;
-	return sendmsg(channel, &message, MSG_NOSIGNAL) == (ssize_t)sizeof *reply;
+	return transfer(channel, &message, true);
 }
 
 /* Receives a reply. *fd: the descriptor that came with it, or -1. */
@@ -113,7 +131,7 @@ static bool receive_reply(int channel, struct opener_reply *reply, int *fd) {
 	struct iovec part = {.iov_base = reply, .iov_len = sizeof *reply};
 	union rights rights;
 	struct msghdr message = message_of(&part, &rights);
-	if (recvmsg(channel, &message, MSG_WAITALL) != (ssize_t)sizeof *reply) return false;
+	if (!transfer(channel, &message, false)) return false;
 	if (CMSG_FIRSTHDR(&message)) memcpy(fd, CMSG_DATA(&rights.header), sizeof *fd);
 	return true;
 }
@@ -266,11 +284,34 @@ struct answer {
 	char *names; /* NULL: none */
 };
 
+/* Receives names for which there is no memory. */
+static bool drop(int channel, size_t length) {
+	char piece[4096];
+	for (size_t n; length; length -= n) {
+		n = length < sizeof piece ? length : sizeof piece;
+		if (!receive_all(channel, piece, n)) return false;
+	}
+	return true;
+}
+
 static bool exchange(struct opener *o, const struct opener_request *q, struct answer *a) {
 	if (!send_all(o->channel, q, sizeof *q) || !receive_reply(o->channel, &a->reply, &a->fd)) return false;
 	if (!a->reply.length) return true;
-	a->names = a->reply.length <= OPENER_LIST ? malloc(a->reply.length) : NULL;
-	return a->names && receive_all(o->channel, a->names, a->reply.length);
+	if (a->reply.length > OPENER_LIST) return false;
+	a->names = malloc(a->reply.length);
+	if (a->names) return receive_all(o->channel, a->names, a->reply.length);
+	a->reply.error = ENOMEM;
+	return drop(o->channel, a->reply.length);
+}
+
+/* Ends the process after a call failed: what is left of a reply would be taken for the next one. Says so once. */
+static void end(struct opener *o) {
+	(void)shutdown(o->channel, SHUT_WR);
+	if (!o->ended)
+		fputs("gatling: the process that opens files has ended, so changed certificates and a renamed log are not "
+			  "opened any more: restart gatling\n",
+			  stderr);
+	o->ended = true;
 }
 
 /* Returns 0, or -1 with errno. */
@@ -282,7 +323,7 @@ static int request(struct opener *o, enum opener_action action, int place, const
 	memcpy(q.name, name, strlen(name) + 1);
 	pthread_mutex_lock(&o->mutex);
 	bool complete = exchange(o, &q, a);
-	if (!complete) (void)shutdown(o->channel, SHUT_WR); /* the rest would be taken for the next reply */
+	if (!complete) end(o);
 	pthread_mutex_unlock(&o->mutex);
 	if (complete && !a->reply.error) return 0;
 	free(a->names);

@@ -3,11 +3,12 @@
 import base64
 import contextlib
 import itertools
+import signal
 
 import pytest
 
 from faults import PATIENCE_S, Fault, Faulty, survey
-from gatling import Connection
+from gatling import Connection, eventually
 
 SECONDS = 60
 
@@ -39,5 +40,24 @@ def test_no_wrong_password_is_admitted_while_memory_is_missing(first_build):
             if not hits:
                 break
         assert n > 1
+    finally:
+        faulty.end()
+
+
+@pytest.mark.parametrize("call", ["sendmsg", "recvmsg"])
+def test_the_process_that_opens_files_survives_a_shortage_of_memory(first_build, call):
+    faulty = Faulty(first_build)
+    try:
+        faulty.arm(Fault(call, "ENOMEM", 1, 3))
+        renamed = faulty.log.rename(faulty.log.with_name("renamed"))
+        faulty.server.signal(signal.SIGUSR1)
+        eventually(lambda: not faulty.shared.armed or faulty.shared.hits)
+        faulty.log.with_name("log").touch()
+        faulty.log.with_name("log").chmod(0o666)
+        faulty.disarm()
+        faulty.server.signal(signal.SIGUSR1)
+        with faulty.server.connect() as c:
+            eventually(lambda: c.get("/small.bin").status == 200 and faulty.log.stat().st_size)
+        assert renamed.exists() and not [line for line in faulty.server.errors if "has ended" in line]
     finally:
         faulty.end()

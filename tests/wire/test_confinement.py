@@ -120,6 +120,7 @@ def test_without_the_process_outside_the_server_goes_on(build, root, outside):
         assert server.get("/a.txt").body == b"a"
         server.signal(signal.SIGUSR1)
         eventually(lambda: [line for line in server.errors if "cannot open" in line and "going on" in line])
+        assert len([line for line in server.errors if "has ended" in line and "restart gatling" in line]) == 1
         assert server.get("/a.txt").body == b"a"
 
 
