@@ -105,14 +105,12 @@ static void report_overload(unsigned refused) {
 }
 
 /* Sets how many connections are taken in a turn: fewer while one queues and the turn of the others takes long. */
-static void adapt_batch(struct acceptor *w, const struct listener *l) {
-	if (!w->most) w->most = ACCEPT_BATCH;
-	if (!l->queued) return;
+static void adapt_batch(const struct acceptor *w, struct listener *l) {
 	int64_t turn_ns = io_read_clock() - io_now_ns(w->context->loop);
 	bool longer = turn_ns > ACCEPT_TURN_MS * INT64_C(1000000);
-	w->most = longer ? w->most / 2 : w->most * 2;
-	if (w->most < ACCEPT_LEAST) w->most = ACCEPT_LEAST;
-	if (w->most > ACCEPT_BATCH) w->most = ACCEPT_BATCH;
+	l->most = longer ? l->most / 2 : l->most * 2;
+	if (l->most < ACCEPT_LEAST) l->most = ACCEPT_LEAST;
+	if (l->most > ACCEPT_BATCH) l->most = ACCEPT_BATCH;
 }
 
 /* --- accepting --- */
@@ -178,19 +176,17 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	struct accepted a;
 	a.count = a.error = 0;
 	a.refused = a.late = 0;
-	if (l->queued || !w->most) adapt_batch(w, l);
+	if (l->queued) adapt_batch(w, l);
+	else l->most = ACCEPT_BATCH;
 	l->overload = is_late(w, l) && !w->context->draining && platform_queue(l->fd) > ACCEPT_QUEUE_LONG;
 	if (w->context->connections >= w->context->connections_max &&
 		!(has_waiting_client(l) && shed_connections(w->context, connections_to_close(w))))
 		a.error = EMFILE;
-	while (a.count < w->most && a.refused < ACCEPT_REFUSED_MAX &&
+	while (a.count < l->most && a.refused < ACCEPT_REFUSED_MAX &&
 		   w->context->connections < w->context->connections_max && !a.error)
 		take(w, l, &a);
 	l->queued = !a.error;
-	if (!l->queued) {
-		l->late_since_ms = 0;
-		w->most = ACCEPT_BATCH;
-	}
+	if (!l->queued) l->late_since_ms = 0;
 	if (l->overload || l->short_until_ms) set_queue(w, l);
 	if (a.late) report_overload(a.late);
 	limit_unsent(w);

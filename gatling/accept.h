@@ -38,7 +38,8 @@ struct listener {
 	unsigned port;          /* 0 for a unix socket */
 	bool secure;            /* speaks TLS */
 	const char *address;    /* as given in the options; NULL: all */
-	bool queued;            /* more connections waited than were taken the last time */
+	bool queued;            /* more connections waited than were taken the last time: then */
+	int most;               /* so many are taken in a turn, otherwise ACCEPT_BATCH */
 	bool overload;          /* what has waited for longer than ACCEPT_TARGET_MS is refused */
 	int64_t short_until_ms; /* the queue is ACCEPT_QUEUE_SHORT; 0: it is not */
 	int64_t late_since_ms;  /* since then all that were taken had waited for longer than ACCEPT_TARGET_MS; 0: not so */
@@ -54,7 +55,6 @@ struct acceptor {
 	unsigned workers;                      /* that there are */
 	struct listener *ready[LISTENERS_MAX]; /* that have connections, in this turn */
 	unsigned readies;
-	int most;            /* connections that are taken in a turn; 0: not set yet */
 	uint32_t unsent_max; /* for new connections; 0: not set yet, */
 	unsigned sixteens;   /* of connections, when that was looked at */
 };

@@ -3,10 +3,11 @@ start:
 
     python3 tests/faults/soak.py build [--minutes N]
 
-Visitors ask at a steady rate (httpbench), each of five requests on a connection of its own. Meanwhile calls of the server
-fail, one after the other, while somebody asks for all kinds of answers (mix.py), files and rules change, and connections
-with mistakes in their bytes come and vanish (mutations.py). Every SAMPLE_S all of it stops until no client is connected;
-then the resident memory and the descriptors are counted.
+First somebody asks for all kinds of answers (mix.py) while files and rules change, until the caches are full. Then
+visitors ask at a steady rate (httpbench), each of five requests on a connection of its own. Meanwhile calls of the server
+fail, one after the other, while somebody asks for everything and all changes, and connections with mistakes in their
+bytes come and vanish (mutations.py). Every SAMPLE_S all of it stops until no client is connected; then the resident
+memory and the descriptors are counted.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from mutations import PAGE, TOGETHER, Mutations
 sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
 from processes import Process, end_on_signals  # noqa: E402
 
-SAMPLE_S = 180
+FILL_S, SAMPLE_S = 150, 180
 RATE = 200  # requests a second of the visitors
 GROWTH = 1.02
 SEED = 17
@@ -66,6 +67,10 @@ class Soak:
             if verdict != RIGHT:
                 sys.exit(f"soak: {verdict}: {request}: {answer}")
 
+    def fill(self, until):
+        while time.monotonic() < until:
+            self.ask(next(self.places))
+
     def load(self, until):
         """All of it until the time."""
         with self.visitors():
@@ -93,6 +98,7 @@ def main():
     soak, begun, samples = Soak(arguments.build.resolve()), time.monotonic(), []
     with contextlib.ExitStack() as stack:
         stack.callback(soak.faulty.end)
+        soak.fill(begun + FILL_S)
         while not samples or time.monotonic() - begun < arguments.minutes * 60:
             soak.load(min(time.monotonic() + SAMPLE_S, begun + arguments.minutes * 60))
             samples.append(soak.sample())
