@@ -107,7 +107,7 @@ static void report_overload(unsigned refused) {
 /* Sets how many connections are taken in a turn: fewer while one queues and the turn of the others takes long. */
 static void adapt_batch(const struct acceptor *w, struct listener *l) {
 	int64_t turn_ns = io_read_clock() - io_now_ns(w->context->loop);
-	bool longer = turn_ns > ACCEPT_TURN_MS * INT64_C(1000000);
+	bool longer = l->behind || turn_ns > ACCEPT_TURN_MS * INT64_C(1000000);
 	l->most = longer ? l->most / 2 : l->most * 2;
 	if (l->most < ACCEPT_LEAST) l->most = ACCEPT_LEAST;
 	if (l->most > ACCEPT_BATCH) l->most = ACCEPT_BATCH;
@@ -151,9 +151,11 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 }
 
 /* Reads from the new connections at once: most requests are there already, and then the event mechanism need not hear
- * of the connection at all. Those that have to wait for others come last, and only for part of a turn. */
-static void begin(struct conn_context *w, struct accepted *a) {
+ * of the connection at all. Those that have to wait for others come last, and only for FAIR_TURN_NS. Returns whether
+ * that was time enough. */
+static bool begin(struct conn_context *w, struct accepted *a) {
 	int waiting = 0;
+	bool all = true;
 	for (int i = 0; i < a->count; i++) {
 		struct conn *c = conn_of(w, a->fresh[i]);
 		if (c && fair_waits(w->fair, conn_peer(c))) a->fresh[waiting++] = a->fresh[i];
@@ -164,11 +166,13 @@ static void begin(struct conn_context *w, struct accepted *a) {
 	w->read_most = CONN_PIECE;
 	for (int i = 0; i < waiting; i++) {
 		struct conn *c = conn_of(w, a->fresh[i]);
-		if (c && io_read_clock() > until_ns) conn_wait(w, c);
+		all = all && (i == 0 || io_read_clock() < until_ns);
+		if (c && !all) conn_wait(w, c);
 		else if (c) fair_run(w->fair, conn_readable, w, c);
 		shed_over_budget(w);
 	}
 	w->read_most = CONN_SCRATCH;
+	return all;
 }
 
 /* Takes a batch. Returns false if there were no more. */
@@ -176,7 +180,7 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	struct accepted a;
 	a.count = a.error = 0;
 	a.refused = a.late = 0;
-	if (l->queued) adapt_batch(w, l);
+	if (l->queued && !w->context->draining) adapt_batch(w, l);
 	else l->most = ACCEPT_BATCH;
 	l->overload = is_late(w, l) && !w->context->draining && platform_queue(l->fd) > ACCEPT_QUEUE_LONG;
 	if (w->context->connections >= w->context->connections_max &&
@@ -192,7 +196,7 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	limit_unsent(w);
 	/* without descriptors or memory another try at once would fail, too */
 	if (a.error && a.error != EAGAIN && !w->context->draining) pause_accepting(w);
-	begin(w->context, &a);
+	l->behind = !begin(w->context, &a);
 	/* here the descriptors that are missing are taken by files */
 	if (a.error == EMFILE || a.error == ENFILE || w->context->connections > shed_from(w))
 		(void)shed_connections(w->context, connections_to_close(w));

@@ -38,8 +38,9 @@ struct listener {
 	unsigned port;          /* 0 for a unix socket */
 	bool secure;            /* speaks TLS */
 	const char *address;    /* as given in the options; NULL: all */
-	bool queued;            /* more connections waited than were taken the last time: then */
-	int most;               /* so many are taken in a turn, otherwise ACCEPT_BATCH */
+	bool queued;            /* more connections waited than were taken the last time */
+	bool behind;            /* there was no time to read from all that were taken the last time */
+	int most;               /* while queued, so many are taken in a turn, otherwise ACCEPT_BATCH */
 	bool overload;          /* what has waited for longer than ACCEPT_TARGET_MS is refused */
 	int64_t short_until_ms; /* the queue is ACCEPT_QUEUE_SHORT; 0: it is not */
 	int64_t late_since_ms;  /* since then all that were taken had waited for longer than ACCEPT_TARGET_MS; 0: not so */

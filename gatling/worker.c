@@ -184,18 +184,21 @@ static void writable(struct worker *w, int fd) {
 	if (!fair_waits(&w->fair, conn_peer(cookie)) || !io_postpone_write(w->context.loop, fd)) run_writable(w, cookie);
 }
 
-/* The connections of addresses that take most of the time, after all others, for part of a turn. */
+/* The connections of addresses that take most of the time, after all others: one at least that reads and one that
+ * writes, and as many as FAIR_TURN_NS lets. */
 static void run_postponed(struct worker *w) {
 	io_loop *loop = w->context.loop;
-	int fd = io_postponed_read(loop);
+	int64_t until_ns = 0;
 	w->context.read_most = CONN_PIECE;
-	int64_t until_ns = fd == -1 ? 0 : io_read_clock() + FAIR_TURN_NS;
-	while (fd != -1) {
+	for (int fd = io_postponed_read(loop); fd != -1; fd = io_read_clock() < until_ns ? io_postponed_read(loop) : -1) {
+		if (!until_ns) until_ns = io_read_clock() + FAIR_TURN_NS;
 		run_readable(w, io_cookie(loop, fd));
-		fd = io_read_clock() < until_ns ? io_postponed_read(loop) : -1;
 	}
-	while (w->context.sent < w->context.share && (fd = io_postponed_write(loop)) != -1)
+	until_ns = 0;
+	for (int fd = io_postponed_write(loop); fd != -1; fd = io_read_clock() < until_ns ? io_postponed_write(loop) : -1) {
+		if (!until_ns) until_ns = io_read_clock() + FAIR_TURN_NS;
 		run_writable(w, io_cookie(loop, fd));
+	}
 	w->context.read_most = CONN_SCRATCH;
 }
 

@@ -46,16 +46,15 @@ struct io_entry {
 	int32_t queue_next[IO_DIRECTIONS];
 	int32_t mech_index; /* the mechanism's own */
 	uint16_t timer_slot : 10;
-	uint16_t mech_state : 6;               /* the mechanism's own */
-	uint8_t can : 2, want : 2, queued : 2; /* sets of 1 << direction */
+	uint16_t mech_state : 6;                              /* the mechanism's own */
+	uint8_t can : 2, want : 2, queued : 2, postponed : 2; /* sets of 1 << direction */
 	bool again : 1;   /* an event came while it was readable: a short read does not prove that it is drained */
 	bool reading : 1; /* the file that is to be sent: not ready for writing */
 	bool read : 1;    /* that read is done, and io_in_memory() has not been called since */
 	bool hangup : 1;  /* end of file or an error waits behind the data: a short read never proves it */
 };
 
-/* Descriptors to hand out, first in, first out; linked through queue_next, so that one is in one queue of a direction
- * alone. */
+/* Descriptors to hand out, first in, first out; linked through queue_next. */
 struct io_queue {
 	int head, tail;
 	int length;
@@ -63,13 +62,20 @@ struct io_queue {
 	int last; /* the one handed out last, -1 if none: it may have to come back */
 };
 
+/* Those that were postponed, first in, first out: a ring. One whose entry says that it is not postponed is left over:
+ * it was closed. */
+struct io_later {
+	int *fd; /* room, a power of two */
+	unsigned room, first, length;
+};
+
 struct io_loop {
 	struct io_entry *entry;
 	int size;  /* of the table */
 	int bound; /* see io_fd_bound() */
 	struct io_queue queue[IO_DIRECTIONS];
-	struct io_queue postponed[IO_DIRECTIONS]; /* head, tail and length alone */
-	bool postpones;                           /* some were postponed in this turn, or are */
+	struct io_later later[IO_DIRECTIONS];
+	bool postpones; /* some were postponed in this turn, or are */
 	int64_t now_ns;
 	int64_t tick; /* the last tick whose slot has been emptied */
 	uint64_t slots_used[IO_WHEEL_WORDS];

@@ -61,6 +61,7 @@ void io_loop_free(io_loop *loop) {
 	io_reader_free(loop->reader);
 	loop->mechanism->free(loop);
 	io_wake_close(loop);
+	for (int d = 0; d < IO_DIRECTIONS; d++) free(loop->later[d].fd);
 	free(loop->entry);
 	free(loop);
 }
@@ -89,7 +90,7 @@ int io_fd(io_loop *loop, int fd, void *cookie) {
 	/* queued_* and queue_next stay: the number's last owner may still be queued */
 	e->cookie = cookie;
 	e->can = IO_CAN_READ | IO_CAN_WRITE;
-	e->want = 0;
+	e->want = e->postponed = 0;
 	e->again = e->hangup = e->reading = e->read = false;
 	e->mech_index = 0;
 	e->mech_state = 0;
@@ -107,7 +108,7 @@ void io_close(io_loop *loop, int fd) {
 	io_timer_cancel(loop, fd);
 	io_reader_forget(loop, fd);
 	loop->entry[fd].cookie = NULL;
-	loop->entry[fd].want = 0;
+	loop->entry[fd].want = loop->entry[fd].postponed = 0;
 	close(fd);
 }
 
@@ -162,7 +163,7 @@ static int wait_until_ready(io_loop *loop, int64_t timeout_ns) {
 	if (wake->can & IO_CAN_READ) timeout_ns = 0;
 	int result = loop->mechanism->wait(loop, timeout_ns);
 	if (result == 0 && loop->postpones) result = look_at_all(loop);
-	loop->postpones = loop->postponed[IO_READ].length || loop->postponed[IO_WRITE].length;
+	loop->postpones = loop->later[IO_READ].length || loop->later[IO_WRITE].length;
 	loop->now_ns = io_read_clock();
 	io_timer_advance(loop);
 	loop->was_woken = wake->can & IO_CAN_READ || atomic_load(&loop->woken) != WOKEN_NOT;

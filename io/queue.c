@@ -1,8 +1,13 @@
 /* queue.c - see queue.h. All of it is O(1) for each descriptor that is ready. */
 #include "io/queue.h"
 
-static void enqueue(io_loop *loop, struct io_queue *q, int fd, enum io_direction d) {
+#include <stdlib.h>
+
+enum { LATER_MINIMUM = 64 };
+
+void io_queue_add(io_loop *loop, int fd, enum io_direction d) {
 	struct io_entry *e = &loop->entry[fd];
+	struct io_queue *q = &loop->queue[d];
 	if (e->queued & 1 << d) return;
 	e->queued |= (uint8_t)(1 << d);
 	if (q->length++) loop->entry[q->tail].queue_next[d] = fd;
@@ -10,9 +15,8 @@ static void enqueue(io_loop *loop, struct io_queue *q, int fd, enum io_direction
 	q->tail = fd;
 }
 
-void io_queue_add(io_loop *loop, int fd, enum io_direction d) { enqueue(loop, &loop->queue[d], fd, d); }
-
-static int dequeue(io_loop *loop, struct io_queue *q, enum io_direction d) {
+static int dequeue(io_loop *loop, enum io_direction d) {
+	struct io_queue *q = &loop->queue[d];
 	int fd = q->head;
 	q->head = loop->entry[fd].queue_next[d];
 	q->length--;
@@ -32,44 +36,70 @@ int io_queue_take(io_loop *loop, enum io_direction d) {
 	struct io_queue *q = &loop->queue[d];
 	if (q->last != -1) requeue_last(loop, d);
 	while (q->turn > 0) {
-		int fd = dequeue(loop, q, d);
+		int fd = dequeue(loop, d);
 		q->turn--;
 		if (io_queue_due(&loop->entry[fd], d)) return q->last = fd;
 	}
 	return -1;
 }
 
-bool io_queue_postpone(io_loop *loop, int fd, enum io_direction d) {
-	struct io_queue *q = &loop->queue[d], *later = &loop->postponed[d];
-	if (!q->turn && !later->length) return false;
-	q->last = -1;
-	loop->postpones = true;
-	enqueue(loop, later, fd, d);
+/* --- what is postponed --- */
+
+/* Makes room for one more. false: ENOMEM. */
+static bool grow(struct io_later *l) {
+	unsigned room = l->room ? 2 * l->room : LATER_MINIMUM;
+	int *fd = malloc(room * sizeof *fd);
+	if (!fd) return false;
+	for (unsigned i = 0; i < l->length; i++) fd[i] = l->fd[(l->first + i) % l->room];
+	free(l->fd);
+	*l = (struct io_later){.fd = fd, .room = room, .length = l->length};
 	return true;
 }
 
+bool io_queue_postpone(io_loop *loop, int fd, enum io_direction d) {
+	struct io_entry *e = &loop->entry[fd];
+	struct io_queue *q = &loop->queue[d];
+	struct io_later *l = &loop->later[d];
+	if (!(e->postponed & 1 << d)) { /* else it keeps its place */
+		if ((!q->turn && !l->length) || (l->length == l->room && !grow(l))) return false;
+		l->fd[(l->first + l->length++) % l->room] = fd;
+		e->postponed |= (uint8_t)(1 << d);
+	}
+	q->last = -1;
+	loop->postpones = true;
+	return true;
+}
+
+/* Takes the first; -1: it is not due, or left over. */
+static int take_later(io_loop *loop, enum io_direction d) {
+	struct io_later *l = &loop->later[d];
+	int fd = l->fd[l->first];
+	struct io_entry *e = &loop->entry[fd];
+	bool due = e->postponed & 1 << d && io_queue_due(e, d);
+	l->first = (l->first + 1) % l->room;
+	l->length--;
+	e->postponed &= (uint8_t) ~(1 << d);
+	return due ? fd : -1;
+}
+
 int io_queue_take_postponed(io_loop *loop, enum io_direction d) {
-	struct io_queue *q = &loop->queue[d], *later = &loop->postponed[d];
-	if (!later->length) return -1;
+	struct io_queue *q = &loop->queue[d];
+	if (!loop->later[d].length) return -1;
 	if (q->last != -1) requeue_last(loop, d);
-	while (later->length) {
-		int fd = dequeue(loop, later, d);
-		if (io_queue_due(&loop->entry[fd], d)) return q->last = fd;
+	while (loop->later[d].length) {
+		int fd = take_later(loop, d);
+		if (fd != -1) return q->last = fd;
 	}
 	return -1;
 }
 
-/* Drops those at the front that are not due any more. Returns whether there are others. */
-static bool has_due(io_loop *loop, struct io_queue *q, enum io_direction d) {
-	while (q->length && !io_queue_due(&loop->entry[q->head], d)) dequeue(loop, q, d);
-	return q->length;
-}
+/* --- turns --- */
 
 bool io_queue_end_turn(io_loop *loop, enum io_direction d) {
-	struct io_queue *q = &loop->queue[d], *later = &loop->postponed[d];
+	struct io_queue *q = &loop->queue[d];
 	if (q->last != -1) requeue_last(loop, d);
-	bool due = has_due(loop, q, d);
-	return (later->length && has_due(loop, later, d)) || due;
+	while (q->length && !io_queue_due(&loop->entry[q->head], d)) dequeue(loop, d);
+	return q->length || loop->later[d].length;
 }
 
 void io_queue_begin_turn(io_loop *loop, enum io_direction d) { loop->queue[d].turn = loop->queue[d].length; }

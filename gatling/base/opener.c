@@ -80,15 +80,18 @@ int opener_add(struct opener *o, const char *path, enum opener_rule rule, const 
 
 /* --- the channel --- */
 
-/* Neither side handles signals, so no call is interrupted. Sends or receives all of a message, or nothing; what fails
- * for want of memory is tried again for a second, since a side that gives up ends both. */
+/* Neither side handles signals, so no call is interrupted. Sends or receives all of a message. What fails for want of
+ * memory is tried again for a second, since a side that gives up ends both. */
 static bool transfer(int fd, struct msghdr *message, bool sends) {
 	const struct timespec pause = {.tv_nsec = 10000000};
-	const size_t length = message->msg_iov->iov_len;
+	struct iovec *left = message->msg_iov;
 	for (int tries = 0; tries < OPENER_TRIES; tries++) {
 		ssize_t n = sends ? sendmsg(fd, message, MSG_NOSIGNAL) : recvmsg(fd, message, MSG_WAITALL);
-		if (n != -1 || (errno != ENOMEM && errno != ENOBUFS)) return n == (ssize_t)length;
-		nanosleep(&pause, NULL);
+		if (n == (ssize_t)left->iov_len) return true;
+		if (n == -1 && errno != ENOMEM && errno != ENOBUFS) return false;
+		if (n == 0 || (n > 0 && message->msg_control)) return false; /* the other side has ended */
+		if (n > 0) *left = (struct iovec){.iov_base = (char *)left->iov_base + n, .iov_len = left->iov_len - (size_t)n};
+		else nanosleep(&pause, NULL);
 	}
 	return false;
 }

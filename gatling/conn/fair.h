@@ -9,11 +9,11 @@
 
 enum {
 	FAIR_PART = 16,        /* an address with less than this part of the time never waits for others; */
-						   /* one with more than 1/16 + 1/9, see HEAVY_PART, does */
-	FAIR_SAMPLE = 31,      /* the time of every so many calls is taken once */
-	FAIR_SAMPLES = 64,     /* after so many further ones, half of what was known is forgotten */
-	FAIR_SAMPLES_MIN = 32, /* and before so many nothing is known */
-	FAIR_TURN_NS = 200000  /* those that wait get so long in a turn, and at least one of them its turn */
+						   /* one with more than 1/16 + 1/33, see HEAVY_COUNTERS, does */
+	FAIR_SAMPLE = 61,      /* one call in so many is timed */
+	FAIR_SAMPLES = 128,    /* after so many further ones, half of what was known is forgotten */
+	FAIR_SAMPLES_MIN = 16, /* and before so many nothing is known */
+	FAIR_TURN_NS = 200000  /* those that wait get so long in a turn: readers, writers and new ones each */
 };
 
 /* All zero at first. */
@@ -21,7 +21,7 @@ struct fair {
 	struct heavy_addresses taken; /* nanoseconds */
 	uint64_t all_ns;              /* taken together */
 	unsigned samples, calls;
-	uint64_t waits[HEAVY_PART]; /* the networks, see peer_network(), whose connections have to wait */
+	uint64_t waits[FAIR_PART]; /* the networks, see peer_network(), whose connections have to wait */
 	unsigned waiting;
 };
 
@@ -34,7 +34,7 @@ static inline bool fair_waits(const struct fair *fair, const struct peer *peer) 
 
 typedef void fair_fn(struct conn_context *context, struct conn *conn); /* may free the connection */
 
-/* Calls it, and counts its time. */
+/* Calls it, and counts the processor time that it takes. */
 void fair_measure(struct fair *fair, fair_fn *run, struct conn_context *context, struct conn *conn);
 
 /* Calls it, and counts its time now and then. */

@@ -24,7 +24,7 @@ void heavy_add(struct heavy_addresses *h, uint64_t network, uint64_t weight) {
 		h->address[at].weight += weight;
 		return;
 	}
-	if (h->count == HEAVY_PART) {
+	if (h->count == HEAVY_COUNTERS) {
 		uint64_t least = weight;
 		for (unsigned i = 0; i < h->count; i++)
 			if (h->address[i].weight < least) least = h->address[i].weight;

@@ -70,6 +70,12 @@ def needs(name):
         pytest.skip("nginx is not installed")
 
 
+def heed_signals():
+    """A shell that runs the tests in the background has had SIGINT ignored, and what is ignored stays so."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @contextlib.contextmanager
 def measuring(name, plain, tmp_path):
     """The measurement when all of its programs run, and a function that says what is left of it."""
@@ -89,7 +95,7 @@ def measuring(name, plain, tmp_path):
     with adopting(), contextlib.ExitStack() as ended:
         with open(tmp_path / "words", "wb") as out:
             process = subprocess.Popen([sys.executable, BENCH / words[0], *words[1:]], stdout=out, stderr=out,
-                                       start_new_session=True)  # fmt: skip
+                                       start_new_session=True, preexec_fn=heed_signals)  # fmt: skip
         ended.callback(end, process, left)
         started = wait_until(lambda: programs <= set(left().values()) or process.poll() is not None, START_S)
         if process.poll() is not None and "apt-get" in (tmp_path / "words").read_text():

@@ -488,6 +488,34 @@ static void what_is_postponed_and_closed_does_not_come_up(void **state) {
 	close(b);
 }
 
+static void a_number_used_again_is_not_postponed(void **state) {
+	(void)state;
+	drain(mine);
+	make_many();
+	for (int i = 0; i < PAIRS; i++) say(many[i][1], "x");
+	int fd = -1;
+	for (int got; fd == -1;) {
+		assert_int_equal(io_wait(loop, LONG_MS), 0);
+		while ((got = io_canread(loop)) != -1) fd = io_postpone_read(loop, got) ? got : fd;
+	}
+	int i = 0;
+	while (many[i][0] != fd) i++;
+	int again[2];
+	close(many[i][1]);
+	io_close(loop, fd);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, again), 0);
+	if (again[0] != fd) {
+		assert_int_equal(dup2(again[0], fd), fd);
+		close(again[0]);
+	}
+	many[i][0] = fd;
+	many[i][1] = again[1];
+	assert_int_equal(io_fd(loop, fd, &cookie), 0);
+	io_wantread(loop, fd);
+	assert_readable(fd);
+	close_many();
+}
+
 static void one_closed_while_others_are_handed_out_does_not_come_up(void **state) {
 	(void)state;
 	int a, b;
@@ -758,6 +786,7 @@ int main(void) {
 		IN_LOOP(what_is_postponed_comes_after_all_others_and_in_its_order),
 		IN_LOOP(nothing_is_postponed_behind_nobody),
 		IN_LOOP(what_is_postponed_and_closed_does_not_come_up),
+		IN_LOOP(a_number_used_again_is_not_postponed),
 		IN_LOOP(one_closed_while_others_are_handed_out_does_not_come_up),
 		IN_LOOP(a_number_used_again_is_told_to_the_kernel_again),
 		IN_LOOP(a_closed_descriptor_never_times_out),

@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import threading
 
 from conftest import SMALL
 from gatling import Root, Server, eventually
@@ -15,9 +16,9 @@ REQUEST = b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
 @contextlib.contextmanager
-def beside_a_greedy_one(build):
+def beside_a_greedy_one(build, **files):
     """A server that knows GREEDY, and connections of it."""
-    root = Root({"greedy": SMALL, "other": SMALL})
+    root = Root({"greedy": SMALL, "other": SMALL, **files})
     with Server(build, root, "-j", "1") as server:
         connections = [server.connect(source=GREEDY) for _ in range(MANY)]
         for _ in range(ROUNDS):
@@ -63,3 +64,27 @@ def test_one_with_many_new_connections_does_not_keep_another_waiting(first_build
             server.signal(signal.SIGCONT)
             take_all([other, *new])
         assert answered_before(server, NEW + 1) == 0
+
+
+def test_downloads_of_a_greedy_one_go_on_beside_another(first_build):
+    """Who comes last in a turn still gets one: also while the others use up what writers get together."""
+    ended = threading.Event()
+
+    def press():
+        with server.connect(source=OTHER) as other:
+            while not ended.is_set():
+                other.send(REQUEST % b"kilobytes" * 64)
+                for _ in range(64):
+                    other.response()
+
+    with beside_a_greedy_one(first_build, kilobytes=b"k" * 2000, large=b"l" * 20_000_000) as (server, _), contextlib.ExitStack() as stack:
+        pressing = [threading.Thread(target=press) for _ in range(2)]
+        stack.callback(lambda: (ended.set(), [thread.join() for thread in pressing]))
+        for thread in pressing:
+            thread.start()
+        downloads = [server.connect(source=GREEDY, receive_buffer=4096) for _ in range(2)]
+        for download in downloads:
+            download.send(REQUEST % b"large")
+        for download in downloads:
+            assert len(download.response().body) == 20_000_000
+            download.close()
