@@ -34,7 +34,7 @@ static inline bool fair_waits(const struct fair *fair, const struct peer *peer) 
 
 typedef void fair_fn(struct conn_context *context, struct conn *conn); /* may free the connection */
 
-/* Calls it, and counts the processor time that it takes. */
+/* Calls it, and counts the time that it takes. */
 void fair_measure(struct fair *fair, fair_fn *run, struct conn_context *context, struct conn *conn);
 
 /* Calls it, and counts its time now and then. */

@@ -3,11 +3,12 @@
 import contextlib
 import signal
 import threading
+from pathlib import Path
 
 from conftest import SMALL
 from gatling import Root, Server, eventually
 
-MANY, ROUNDS = 300, 5  # enough for a sample of the calls to know the address
+MANY, ROUNDS = 300, 8  # enough for a sample of the calls to know the address
 NEW = 50  # fewer than a turn takes
 GREEDY, OTHER = "127.8.0.1", "127.9.0.1"
 
@@ -38,6 +39,13 @@ def take_all(connections):
         assert connection.response().status == 200
 
 
+def stop(server):
+    """Until all of its threads stand still."""
+    server.signal(signal.SIGSTOP)
+    states = [Path(f"/proc/{server.pid}/task/{thread}/stat") for thread in server.thread_ids()]
+    eventually(lambda: all(path.read_text().rsplit(") ", 1)[1][0] == "T" for path in states))
+
+
 def answered_before(server, requests):
     """How many of the last requests were answered before the one for /other."""
     eventually(lambda: len(server.lines) == MANY * ROUNDS + requests)
@@ -46,7 +54,7 @@ def answered_before(server, requests):
 
 def test_one_with_many_requests_does_not_keep_another_waiting(build):
     with beside_a_greedy_one(build) as (server, connections), server.connect(source=OTHER) as other:
-        server.signal(signal.SIGSTOP)
+        stop(server)
         ask_all(connections)
         other.send(REQUEST % b"other")
         server.signal(signal.SIGCONT)
@@ -56,7 +64,7 @@ def test_one_with_many_requests_does_not_keep_another_waiting(build):
 
 def test_one_with_many_new_connections_does_not_keep_another_waiting(first_build):
     with beside_a_greedy_one(first_build) as (server, connections):
-        server.signal(signal.SIGSTOP)
+        stop(server)
         new = [server.connect(source=GREEDY) for _ in range(NEW)]
         ask_all(new)
         with server.connect(source=OTHER) as other:
