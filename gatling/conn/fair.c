@@ -5,11 +5,9 @@
  * thread alone would know better, but takes a system call. */
 enum { FAIR_LONGER = 32 };
 
+/* What becomes nothing leaves the table when that is full. */
 static void forget_half(struct fair *f) {
-	for (unsigned i = f->taken.count; i-- > 0;) {
-		f->taken.address[i].weight /= 2;
-		if (!f->taken.address[i].weight) f->taken.address[i] = f->taken.address[--f->taken.count];
-	}
+	for (unsigned i = 0; i < f->taken.count; i++) f->taken.address[i].weight /= 2;
 	f->all_ns /= 2;
 	f->samples /= 2;
 }

@@ -8,8 +8,9 @@
 #include "gatling/conn/heavy.h"
 
 enum {
-	FAIR_PART = 16,        /* an address with less than this part of the time never waits for others; */
-						   /* one with more than 1/16 + 1/33, see HEAVY_COUNTERS, does */
+	/* An address with less than this part of the time hardly ever waits for others; one with more than 1/16 + 1/33, see
+	 * HEAVY_COUNTERS, does. */
+	FAIR_PART = 16,
 	FAIR_SAMPLE = 61,      /* one call in so many is timed */
 	FAIR_SAMPLES = 128,    /* after so many further ones, half of what was known is forgotten */
 	FAIR_SAMPLES_MIN = 16, /* and before so many nothing is known */
