@@ -19,8 +19,9 @@ enum { EVENTS_PER_WAIT = 256, POLL_AT_ONCE = 512 };
  * memory (Linux 6.18, seen with HTTP/2 alone): after so long without a signal all writers are looked at. */
 enum { LOST_NS = 100 * IO_NS_PER_MS };
 
-/* What has been done for a descriptor, mech_state: its signals are ours; it has been waited for as a writer too. */
-enum { UNKNOWN, CLAIMED, WRITTEN };
+/* What has been done for a descriptor, mech_state: its signals go to another thread, which shares the open file
+ * description; they are ours; it has been waited for as a writer too. */
+enum { UNKNOWN, FOREIGN, CLAIMED, WRITTEN };
 
 static const char *mechanism_name(void) { return "sigio"; }
 
@@ -28,6 +29,7 @@ struct sigio {
 	sigset_t signals;
 	pid_t thread;
 	bool writers; /* a descriptor may be waiting for room */
+	bool foreign; /* a descriptor may be FOREIGN: it is looked at as often */
 };
 
 static int event_signal(void) { return SIGRTMIN + 1; }
@@ -63,16 +65,25 @@ static int poll_now(io_loop *loop, struct pollfd *p, int n) {
 
 enum { WATCHED_EVENTS = POLLIN | POLLOUT | POLLRDHUP };
 
-/* Has the signals of a descriptor sent to this thread. */
+/* Has the signals of a descriptor sent to this thread. Returns its new state, or -1. An open file description that
+ * loops share, perhaps in two processes, has one owner, and one number in its signals: those of the first loop, until
+ * that gives it up or ends. */
 static int claim(int fd, pid_t thread) {
-	struct f_owner_ex owner;
-	int flags = fcntl(fd, F_GETFL);
-	if (flags == -1 || fcntl(fd, F_GETOWN_EX, &owner) == -1) return -1;
-	/* an open file description that loops share has one owner, and one number in its signals: the first loop's */
-	if (owner.pid && owner.pid != thread) return 0;
-	owner = (struct f_owner_ex){.type = F_OWNER_TID, .pid = thread};
-	if (fcntl(fd, F_SETSIG, event_signal()) == -1 || fcntl(fd, F_SETOWN_EX, &owner) == -1) return -1;
-	return fcntl(fd, F_SETFL, flags | O_ASYNC);
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	struct f_owner_ex owner, own = {.type = F_OWNER_TID, .pid = thread};
+	pthread_mutex_lock(&mutex);
+	int flags = fcntl(fd, F_GETFL), result = -1;
+	if (flags == -1 || fcntl(fd, F_GETOWN_EX, &owner) == -1) goto end;
+	result = FOREIGN;
+	if (owner.pid && owner.pid != thread) goto end;
+	result = CLAIMED;
+	/* the number is set when O_ASYNC is */
+	if ((flags & O_ASYNC && fcntl(fd, F_SETFL, flags & ~O_ASYNC) == -1) || fcntl(fd, F_SETSIG, event_signal()) == -1 ||
+		fcntl(fd, F_SETOWN_EX, &own) == -1 || fcntl(fd, F_SETFL, flags | O_ASYNC) == -1)
+		result = -1;
+end:
+	pthread_mutex_unlock(&mutex);
+	return result;
 }
 
 static bool is_unix(int fd) {
@@ -82,15 +93,13 @@ static bool is_unix(int fd) {
 }
 
 static int watch(io_loop *loop, int fd, enum io_direction direction) {
-	static pthread_mutex_t claiming = PTHREAD_MUTEX_INITIALIZER;
 	struct sigio *s = loop->mech;
 	struct io_entry *e = &loop->entry[fd];
-	if (e->mech_state == UNKNOWN) {
-		pthread_mutex_lock(&claiming);
-		int claimed = claim(fd, s->thread);
-		pthread_mutex_unlock(&claiming);
-		if (claimed == -1) return -1;
-		e->mech_state = CLAIMED;
+	if (e->mech_state <= FOREIGN) {
+		int state = claim(fd, s->thread);
+		if (state == -1) return -1;
+		e->mech_state = (uint8_t)state;
+		s->foreign |= state == FOREIGN;
 		/* what came before sent no signal; for TCP, poll(2) also asks for one when there is room again */
 		struct pollfd p = {.fd = fd, .events = WATCHED_EVENTS};
 		if (poll_now(loop, &p, 1) == -1) return -1;
@@ -104,15 +113,21 @@ static int watch(io_loop *loop, int fd, enum io_direction direction) {
 	return 0;
 }
 
-static void forget(io_loop *loop, int fd) { (void)loop, (void)fd; /* a signal that is still queued is ignored */ }
+/* A signal that is still queued is ignored. */
+static void forget(io_loop *loop, int fd) {
+	const struct f_owner_ex nobody = {.type = F_OWNER_TID};
+	if (loop->entry[fd].mech_state >= CLAIMED) (void)fcntl(fd, F_SETOWN_EX, &nobody);
+}
 
 static int poll_all(io_loop *loop) {
 	struct sigio *s = loop->mech;
 	struct pollfd p[POLL_AT_ONCE];
 	int n = 0;
-	s->writers = false;
+	s->writers = s->foreign = false;
 	for (int fd = 0; fd < loop->bound; fd++) {
-		const struct io_entry *e = &loop->entry[fd];
+		struct io_entry *e = &loop->entry[fd];
+		if (e->cookie && e->mech_state == FOREIGN && claim(fd, s->thread) == CLAIMED) e->mech_state = CLAIMED;
+		s->foreign |= e->cookie && e->mech_state == FOREIGN;
 		s->writers |= e->cookie && e->want & ~(unsigned)e->can & IO_CAN_WRITE;
 		if (e->cookie && e->mech_state) p[n++] = (struct pollfd){.fd = fd, .events = WATCHED_EVENTS};
 		if (n == POLL_AT_ONCE || (n && fd == loop->bound - 1)) {
@@ -126,7 +141,7 @@ static int poll_all(io_loop *loop) {
 static int wait_for(io_loop *loop, int64_t timeout_ns) {
 	const struct sigio *s = loop->mech;
 	struct timespec limit = {.tv_sec = timeout_ns / IO_NS_PER_S, .tv_nsec = timeout_ns % IO_NS_PER_S};
-	bool lost = s->writers && (timeout_ns < 0 || timeout_ns > LOST_NS);
+	bool lost = (s->writers || s->foreign) && (timeout_ns < 0 || timeout_ns > LOST_NS);
 	if (lost) limit = (struct timespec){.tv_nsec = LOST_NS};
 	const struct timespec *wait = timeout_ns < 0 && !lost ? NULL : &limit;
 	for (int i = 0; i < EVENTS_PER_WAIT; i++) {
