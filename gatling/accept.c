@@ -180,9 +180,9 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	struct accepted a;
 	a.count = a.error = 0;
 	a.refused = a.late = 0;
-	if (l->queued && !w->context->draining) adapt_batch(w, l);
+	if (l->queued && !w->last) adapt_batch(w, l);
 	else l->most = ACCEPT_BATCH;
-	l->overload = is_late(w, l) && !w->context->draining && platform_queue(l->fd) > ACCEPT_QUEUE_LONG;
+	l->overload = is_late(w, l) && !w->last && platform_queue(l->fd) > ACCEPT_QUEUE_LONG;
 	if (w->context->connections >= w->context->connections_max &&
 		!(has_waiting_client(l) && shed_connections(w->context, connections_to_close(w))))
 		a.error = EMFILE;
@@ -195,7 +195,7 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	if (a.late) report_overload(a.late);
 	limit_unsent(w);
 	/* without descriptors or memory another try at once would fail, too */
-	if (a.error && a.error != EAGAIN && !w->context->draining) pause_accepting(w);
+	if (a.error && a.error != EAGAIN && !w->last) pause_accepting(w);
 	l->behind = !begin(w->context, &a);
 	/* here the descriptors that are missing are taken by files */
 	if (a.error == EMFILE || a.error == ENFILE || w->context->connections > shed_from(w))
@@ -211,6 +211,7 @@ void accept_all(struct acceptor *w) {
 }
 
 void accept_last(struct acceptor *w) {
+	w->last = true;
 	for (unsigned i = 0; i < w->listeners; i++)
 		for (int n = 0; n < ACCEPT_LAST && accept_batch(w, &w->listener[i]); n++) {}
 	accept_stop(w);

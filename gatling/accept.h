@@ -12,7 +12,7 @@
 enum {
 	/* The kernel reduces it to the limit of the system (net.core.somaxconn, kern.ipc.somaxconn). */
 	LISTEN_BACKLOG = INT_MAX,
-	LISTENERS_MAX = 2 * ADDRESSES_MAX, /* at each address perhaps one for TLS */
+	LISTENERS_MAX = 4 * 2 * ADDRESSES_MAX, /* at each address perhaps one for TLS, and surplus ones (listen.c) */
 	UNSENT_SHARE = 16,            /* this part of the kernel's memory for TCP is for what connections have not sent */
 	UNSENT_MIN = 16 * 1024,       /* bytes that a connection may have in any case, */
 	UNSENT_MAX = 4 * 1024 * 1024, /* and all that it ever has by default (tcp_wmem) */
@@ -37,7 +37,6 @@ struct listener {
 	int fd;
 	unsigned port;          /* 0 for a unix socket */
 	bool secure;            /* speaks TLS */
-	const char *address;    /* as given in the options; NULL: all */
 	bool queued;            /* more connections waited than were taken the last time */
 	bool behind;            /* there was no time to read from all that were taken the last time */
 	int most;               /* while queued, so many are taken in a turn, otherwise ACCEPT_BATCH */
@@ -50,7 +49,7 @@ struct listener {
  * workers; the rest is all zero at first. */
 struct acceptor {
 	struct listener listener[LISTENERS_MAX];
-	unsigned listeners;
+	unsigned listeners;  /* 0 when they are closed */
 	uint64_t tcp_memory; /* as platform_tcp() says; 0: unknown */
 	struct conn_context *context;
 	unsigned workers;                      /* that there are */
@@ -58,6 +57,7 @@ struct acceptor {
 	unsigned readies;
 	uint32_t unsent_max; /* for new connections; 0: not set yet, */
 	unsigned sixteens;   /* of connections, when that was looked at */
+	bool last;           /* accept_last() is under way: nobody is refused, as nobody would come again */
 };
 
 /* Notes that a listener has connections, for accept_all(). */
@@ -69,7 +69,7 @@ void accept_all(struct acceptor *acceptor);
 /* Takes the batches that wait, and closes the listeners. */
 void accept_last(struct acceptor *acceptor);
 
-/* Begins again after a pause. */
+/* Begins, or begins again after a pause. */
 void accept_resume(const struct acceptor *acceptor);
 
 /* Closes the listeners. */

@@ -31,23 +31,11 @@ enum { QUEUE_MIN = 4096 };
 enum { DEFER_S = 1 };
 
 struct listen_address {
-	const char *text; /* as on the command line; NULL: all addresses */
-	bool dual_stack;
-	union {
-		struct sockaddr any;
-		struct sockaddr_in ipv4;
-		struct sockaddr_in6 ipv6;
-		struct sockaddr_un local;
-	} address;
-	socklen_t length;
+	const char *text; /* as -i takes it; NULL: all addresses */
+	struct socket_address address;
 };
 
-static bool is_unix(const struct listen_address *p) { return p->address.any.sa_family == AF_UNIX; }
-
-/* Returns where the port of an address is, which is not that of a unix socket. */
-static in_port_t *port_in(struct listen_address *p) {
-	return p->address.any.sa_family == AF_INET ? &p->address.ipv4.sin_port : &p->address.ipv6.sin6_port;
-}
+static bool is_unix(const struct listen_address *p) { return p->address.to.any.sa_family == AF_UNIX; }
 
 /* Prints an error. Returns -1. */
 static int cannot_listen(const struct listen_address *p, int port, const char *reason) {
@@ -60,10 +48,10 @@ static int cannot_listen(const struct listen_address *p, int port, const char *r
 }
 
 static int parse_unix(struct listen_address *p) {
-	struct sockaddr_un *address = &p->address.local;
+	struct sockaddr_un *address = &p->address.to.local;
 	const char *path = p->text + strlen("unix:");
 	address->sun_family = AF_UNIX;
-	p->length = sizeof *address;
+	p->address.length = sizeof *address;
 	if (!*path) return cannot_listen(p, 0, "the path is missing");
 	if (strlen(path) >= sizeof address->sun_path) return cannot_listen(p, 0, "the path is too long");
 	memcpy(address->sun_path, path, strlen(path) + 1);
@@ -96,97 +84,143 @@ static int fail(int fd) {
 	return -1;
 }
 
-static int open_tcp(const struct listen_address *p, bool reuseport) {
-	int fd = socket(p->address.any.sa_family, SOCK_STREAM, 0);
+static int open_tcp(const struct socket_address *a, bool reuseport) {
+	int fd = socket(a->to.any.sa_family, SOCK_STREAM, 0);
 	if (fd == -1) return -1;
-	bool ipv6 = p->address.any.sa_family == AF_INET6;
+	bool ipv6 = a->to.any.sa_family == AF_INET6;
 	/* accepted sockets inherit the options, which saves calls; responses are sent whole, so Nagle is of no use */
 	if (set(fd, SOL_SOCKET, SO_REUSEADDR, 1) == -1 || set(fd, IPPROTO_TCP, TCP_NODELAY, 1) == -1 ||
-		(ipv6 && set(fd, IPPROTO_IPV6, IPV6_V6ONLY, !p->dual_stack) == -1) ||
-		(reuseport && set(fd, SOL_SOCKET, PLATFORM_REUSEPORT, 1) == -1) || bind(fd, &p->address.any, p->length) == -1)
+		(ipv6 && set(fd, IPPROTO_IPV6, IPV6_V6ONLY, !a->dual_stack) == -1) ||
+		(reuseport && set(fd, SOL_SOCKET, PLATFORM_REUSEPORT, 1) == -1) || bind(fd, &a->to.any, a->length) == -1)
 		return fail(fd);
 	return fd;
 }
 
 /* Removes a socket file on which no process listens any more. */
-static void remove_stale(const struct listen_address *p) {
-	const char *path = p->address.local.sun_path;
+static void remove_stale(const struct socket_address *a) {
+	const char *path = a->to.local.sun_path;
 	struct stat st;
 	if (lstat(path, &st) == -1 || !S_ISSOCK(st.st_mode)) return;
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	if (fd == -1) return;
-	if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0 && connect(fd, &p->address.any, p->length) == -1 && errno == ECONNREFUSED)
+	if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0 && connect(fd, &a->to.any, a->length) == -1 && errno == ECONNREFUSED)
 		unlink(path);
 	close(fd);
 }
 
-static int open_unix(const struct listen_address *p) {
-	remove_stale(p);
+static int open_unix(const struct socket_address *a) {
+	remove_stale(a);
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	if (fd == -1) return -1;
 	/* any local user may connect, as to a port */
-	bool open = bind(fd, &p->address.any, p->length) == 0 && chmod(p->address.local.sun_path, 0666) == 0;
+	bool open = bind(fd, &a->to.any, a->length) == 0 && chmod(a->to.local.sun_path, 0666) == 0;
 	return open ? fd : fail(fd);
+}
+
+/* Makes it the address of IPv4 alone, for a system without IPv6. */
+static void leave_ipv6(struct socket_address *a) {
+	a->dual_stack = false;
+	a->to.ipv4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = *socket_port(a)};
+	a->length = sizeof a->to.ipv4;
 }
 
 /* Opens the first socket of an address. With SO_REUSEPORT alone a second server would silently share the port, so a
  * socket without it has to get the address first. A port of 0 becomes the one that the system has chosen. */
-static int open_first(struct listen_address *p) {
-	if (is_unix(p)) return open_unix(p);
-	int fd = open_tcp(p, false);
-	if (fd == -1 && p->dual_stack && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) { /* without IPv6 */
-		p->dual_stack = false;
-		p->address.ipv4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = *port_in(p)};
-		p->length = sizeof p->address.ipv4;
-		fd = open_tcp(p, false);
+static int open_first(struct socket_address *a) {
+	if (a->to.any.sa_family == AF_UNIX) return open_unix(a);
+	int fd = open_tcp(a, false);
+	if (fd == -1 && a->dual_stack && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) {
+		leave_ipv6(a);
+		fd = open_tcp(a, false);
 	}
-	if (fd == -1 || getsockname(fd, &p->address.any, &p->length) == -1) return fail(fd);
+	if (fd == -1 || getsockname(fd, &a->to.any, &a->length) == -1) return fail(fd);
 	if (!PLATFORM_REUSEPORT) return fd;
 	close(fd);
-	return open_tcp(p, true);
+	return open_tcp(a, true);
 }
 
-/* Opens a socket for each worker. Returns -1 with errno. */
-static int open_address(const struct options *o, struct listen_address *p, bool secure, struct worker *workers) {
-	int first = -1;
+/* Makes a socket ready to be accepted from. Returns -1 with errno. */
+static int set_up(const struct options *o, int fd) {
+	platform_defer_accept(fd, o->defer_accept ? DEFER_S : 0);
+	/* the process before may still use it, and its other flags */
+	int flags = fcntl(fd, F_GETFL);
+	bool done = listen(fd, LISTEN_BACKLOG) == 0 && flags != -1 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
+				fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+	return done ? 0 : -1;
+}
+
+static int give(struct worker *w, const struct listening_socket *s) {
 	errno = ENOSPC;
-	if (workers[0].acceptor.listeners == LISTENERS_MAX) return -1;
-	for (int n = 0; n < o->workers; n++) {
-		struct worker *w = &workers[n];
-		int fd;
-		if (n == 0) fd = first = open_first(p);
-		else if (PLATFORM_REUSEPORT && !is_unix(p)) fd = open_tcp(p, true);
-		else fd = dup(first);
-		if (fd != -1 && o->defer_accept) platform_defer_accept(fd, DEFER_S);
-		if (fd == -1 || listen(fd, LISTEN_BACKLOG) == -1 || fcntl(fd, F_SETFL, O_NONBLOCK) == -1 ||
-			fcntl(fd, F_SETFD, FD_CLOEXEC) == -1)
-			return fail(fd);
-		unsigned port = is_unix(p) ? 0 : ntohs(*port_in(p));
-		w->acceptor.listener[w->acceptor.listeners++] =
-			(struct listener){.kind = COOKIE_LISTENER, .fd = fd, .port = port, .secure = secure, .address = p->text};
+	if (w->acceptor.listeners == LISTENERS_MAX) return -1;
+	int fd = fcntl(s->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (fd == -1) return -1;
+	w->acceptor.listener[w->acceptor.listeners++] = (struct listener){
+		.kind = COOKIE_LISTENER, .fd = fd, .port = socket_port_number(&s->address), .secure = s->secure};
+	return 0;
+}
+
+/* Gives each worker a socket of the group. If there are fewer, workers share them; if there are more, because there
+ * were more workers before, all workers take from the surplus ones. Returns -1 with errno. */
+static int deal_out(const struct options *o, const struct sockets *sockets, struct worker *workers) {
+	unsigned have = 0, k = 0, count = (unsigned)o->workers;
+	for (unsigned i = 0; i < sockets->count; i++) have += sockets->at[i].group == sockets->groups;
+	for (unsigned i = 0; i < sockets->count; i++) {
+		if (sockets->at[i].group != sockets->groups) continue;
+		if (set_up(o, sockets->at[i].fd) == -1) return -1;
+		for (unsigned n = 0; n < count; n++)
+			if ((n % have == k || k >= count) && give(&workers[n], &sockets->at[i]) == -1) return -1;
+		k++;
 	}
 	return 0;
 }
 
+/* Finds the sockets of an address that are there, or opens the first; and further ones, so that each worker has one, if
+ * the system allows that. Returns -1 with errno. */
+static int open_address(const struct options *o, struct sockets *sockets, struct socket_address *a, bool secure,
+						struct worker *workers) {
+	struct socket_address ipv4 = *a;
+	unsigned group = ++sockets->groups, have = sockets_take(sockets, a, secure, group);
+	if (!have && a->dual_stack) { /* the process before found no IPv6 */
+		leave_ipv6(&ipv4);
+		have = sockets_take(sockets, &ipv4, secure, group);
+		if (have) *a = ipv4;
+	}
+	bool inherited = have > 0, shared = !PLATFORM_REUSEPORT || a->to.any.sa_family == AF_UNIX;
+	for (; have < (unsigned)o->workers && !(have && shared); have++) {
+		int fd = have ? open_tcp(a, true) : open_first(a);
+		if (fd == -1 && inherited && errno == EADDRINUSE) break; /* those are to be shared */
+		if (fd == -1) return -1;
+		if (listen(fd, LISTEN_BACKLOG) == -1) return fail(fd);
+		if (sockets_add(sockets, fd, secure, group) == -1) return -1;
+	}
+	return deal_out(o, sockets, workers);
+}
+
 /* Opens all addresses of a text that this machine has; with port 0 all get the same one. */
-static int open_addresses(const struct options *o, const char *text, bool secure, struct worker *workers) {
+static int open_addresses(const struct options *o, struct sockets *sockets, const char *text, bool secure,
+						  struct worker *workers) {
 	int port = secure ? o->tls_port : o->port, error = 0;
 	in_port_t chosen = 0;
 	struct listen_address p = {.text = text};
 	if (text && strncmp(text, "unix:", strlen("unix:")) == 0) {
 		if (parse_unix(&p) == -1) return -1;
-		return secure || open_address(o, &p, false, workers) == 0 ? 0 : cannot_listen(&p, port, strerror(errno));
+		bool open = secure || (open_address(o, sockets, &p.address, false, workers) == 0 &&
+							   sockets_name(sockets, sockets->groups, text) == 0);
+		return open ? 0 : cannot_listen(&p, port, strerror(errno));
 	}
 	struct addrinfo *found = resolve(text, port);
 	if (!found)
 		return cannot_listen(&p, port, "not an IPv4 or IPv6 address, nor a name of this machine, nor unix:PATH");
 	for (const struct addrinfo *a = found; a; a = a->ai_next) {
 		if (is_before(found, a)) continue;
-		memcpy(&p.address, a->ai_addr, a->ai_addrlen);
-		p.length = a->ai_addrlen;
-		p.dual_stack = !text || (a->ai_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&p.address.ipv6.sin6_addr));
-		if (chosen) *port_in(&p) = chosen;
-		if (open_address(o, &p, secure, workers) == 0) chosen = *port_in(&p);
+		p.address = (struct socket_address){.length = a->ai_addrlen};
+		memcpy(&p.address.to, a->ai_addr, a->ai_addrlen);
+		p.address.dual_stack =
+			!text || (a->ai_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&p.address.to.ipv6.sin6_addr));
+		if (chosen) *socket_port(&p.address) = chosen;
+		if (open_address(o, sockets, &p.address, secure, workers) == 0 &&
+			sockets_name(sockets, sockets->groups, text) == 0)
+			chosen = *socket_port(&p.address);
 		else error = errno;
 		if (error && error != EADDRNOTAVAIL && error != EAFNOSUPPORT) break;
 	}
@@ -196,10 +230,24 @@ static int open_addresses(const struct options *o, const char *text, bool secure
 	return chosen && (!error || missing) ? 0 : cannot_listen(&p, port, strerror(error));
 }
 
-static int open_all(const struct options *o, bool secure, struct worker *workers) {
+static int open_all(const struct options *o, struct sockets *sockets, bool secure, struct worker *workers) {
 	unsigned count = o->addresses ? o->addresses : 1;
 	for (unsigned i = 0; i < count; i++)
-		if (open_addresses(o, o->addresses ? o->address[i] : NULL, secure, workers) == -1) return -1;
+		if (open_addresses(o, sockets, o->addresses ? o->address[i] : NULL, secure, workers) == -1) return -1;
+	return 0;
+}
+
+/* Serves the sockets of the service manager that are at no address of the options: nobody else would. */
+static int open_activated(const struct options *o, bool https, struct sockets *sockets, struct worker *workers) {
+	for (unsigned i = 0; i < sockets->count; i++) {
+		const struct listening_socket s = sockets->at[i];
+		struct listen_address p = {.text = s.text, .address = s.address};
+		int port = (int)socket_port_number(&s.address);
+		if (s.group) continue;
+		if (s.secure && !https) return cannot_listen(&p, port, "it is for HTTPS, which --no-https excludes");
+		if (open_address(o, sockets, &p.address, s.secure, workers) == -1)
+			return cannot_listen(&p, port, strerror(errno));
+	}
 	return 0;
 }
 
@@ -216,15 +264,27 @@ static void look_at_system(const struct options *o, struct worker *workers) {
 		w->acceptor.tcp_memory = (uint64_t)tcp.memory;
 }
 
-int listen_open(const struct options *o, bool https, struct worker *workers) {
-	look_at_system(o, workers);
-	if (open_all(o, false, workers) == -1) return -1;
+static bool is_secure(const struct listening_socket *s) { return s->secure; }
+static bool is_unused(const struct listening_socket *s) { return !s->group; }
+
+/* Opens the addresses of the options. Returns -1 after printing an error. */
+static int open_wanted(const struct options *o, bool https, struct sockets *sockets, struct worker *workers) {
+	if (open_all(o, sockets, false, workers) == -1) return -1;
 	unsigned plain = workers[0].acceptor.listeners;
-	if (!https || open_all(o, true, workers) == 0) return 0;
+	if (!https || open_all(o, sockets, true, workers) == 0) return 0;
 	if (o->tls.https == HTTPS_ON) return -1;
 	fputs("gatling: going on without HTTPS\n", stderr);
+	sockets_close(sockets, is_secure);
 	for (struct worker *w = workers; w < workers + o->workers; w++)
 		while (w->acceptor.listeners > plain) close(w->acceptor.listener[--w->acceptor.listeners].fd);
+	return 0;
+}
+
+int listen_open(const struct options *o, bool https, struct sockets *sockets, struct worker *workers) {
+	look_at_system(o, workers);
+	if ((!sockets->activated || o->addresses) && open_wanted(o, https, sockets, workers) == -1) return -1;
+	if (sockets->activated && open_activated(o, https, sockets, workers) == -1) return -1;
+	sockets_close(sockets, is_unused);
 	return 0;
 }
 
@@ -243,22 +303,35 @@ static bool own_address(char out[INET_ADDRSTRLEN]) {
 	return found;
 }
 
-char *listen_describe(const struct options *o, const struct worker *w) {
-	char own[INET_ADDRSTRLEN] = "", *all = NULL;
-	size_t size;
-	FILE *out = open_memstream(&all, &size);
-	if (!out) return NULL;
-	for (unsigned i = 0; i < w->acceptor.listeners; i++) {
-		const struct listener *l = &w->acceptor.listener[i], *last = i ? l - 1 : NULL;
-		const char *text = l->address ? l->address : "localhost", *scheme = l->secure ? "https" : "http";
-		if (last && l->port && last->address == l->address && last->port == l->port)
-			continue; /* another address of the same name */
-		if (i) putc(' ', out);
-		if (!l->port) fputs(text, out);
-		else fprintf(out, strchr(text, ':') ? "%s://[%s]:%u/" : "%s://%s:%u/", scheme, text, l->port);
-		if (!o->addresses && (*own || own_address(own))) fprintf(out, " %s://%s:%u/", scheme, own, l->port);
+/* Returns whether another socket before it is the same to a reader: of the address, or of another one of that name. */
+static bool is_told(const struct sockets *sockets, unsigned i) {
+	const struct listening_socket *one = &sockets->at[i];
+	for (unsigned k = 0; k < i; k++) {
+		const struct listening_socket *other = &sockets->at[k];
+		bool same = one->text && other->text ? strcmp(one->text, other->text) == 0 : one->text == other->text;
+		if (same && socket_port_number(&one->address) == socket_port_number(&other->address)) return true;
 	}
-	if (!o->addresses) fputs(" and all other addresses", out);
+	return false;
+}
+
+char *listen_describe(const struct sockets *sockets) {
+	char own[INET_ADDRSTRLEN] = "", *addresses = NULL;
+	size_t size;
+	bool all = false;
+	FILE *out = open_memstream(&addresses, &size);
+	if (!out) return NULL;
+	for (unsigned i = 0; i < sockets->count; i++) {
+		const struct listening_socket *s = &sockets->at[i];
+		const char *text = s->text ? s->text : "localhost", *scheme = s->secure ? "https" : "http";
+		unsigned port = socket_port_number(&s->address);
+		if (is_told(sockets, i)) continue;
+		if (i) putc(' ', out);
+		if (!port) fputs(text, out);
+		else fprintf(out, strchr(text, ':') ? "%s://[%s]:%u/" : "%s://%s:%u/", scheme, text, port);
+		if (!s->text && (*own || own_address(own))) fprintf(out, " %s://%s:%u/", scheme, own, port);
+		all |= !s->text;
+	}
+	if (all) fputs(" and all other addresses", out);
 	fclose(out);
-	return all;
+	return addresses;
 }

@@ -3,14 +3,17 @@
 #define GATLING_LISTEN_H
 
 #include "gatling/options.h"
+#include "gatling/sockets.h"
 #include "gatling/worker.h"
 
-/* Opens a socket for each address of the options, and with https one more for TLS, for each worker (in its listener
- * array). All descriptors differ, even if workers share a socket. Returns 0; or prints an error and returns -1 if an
- * address cannot be bound. If HTTPS is optional (see options.h) and fails, prints a line and continues without it. */
-int listen_open(const struct options *options, bool https, struct worker *workers);
+/* Gives each worker a socket for each address of the options, and with https one more for TLS (in its listener array).
+ * Takes those that are there, opens the others, and closes those that are at no address; but those of a service manager
+ * are all served, and without addresses in the options they alone. All descriptors of workers differ, even if they
+ * share a socket. Returns 0; or prints an error and returns -1 if an address cannot be bound. If HTTPS is optional (see
+ * options.h) and fails, prints a line and continues without it. */
+int listen_open(const struct options *options, bool https, struct sockets *sockets, struct worker *workers);
 
-/* Returns the addresses of a worker as text ("http://127.0.0.1:8000/ unix:/run/gatling"), malloc'd. NULL: ENOMEM. */
-char *listen_describe(const struct options *options, const struct worker *worker);
+/* Returns the addresses as text ("http://127.0.0.1:8000/ unix:/run/gatling"), malloc'd. NULL: ENOMEM. */
+char *listen_describe(const struct sockets *sockets);
 
 #endif

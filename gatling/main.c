@@ -22,6 +22,9 @@
 #include "gatling/listen.h"
 #include "gatling/options.h"
 #include "gatling/sandbox/sandbox.h"
+#include "gatling/service.h"
+#include "gatling/supervise.h"
+#include "gatling/take_over.h"
 #include "gatling/tls/certificate_files.h"
 #include "gatling/workers.h"
 #include "io/io.h"
@@ -88,34 +91,34 @@ static int enter_root(const struct options *o, char *directory) {
 	return root;
 }
 
-/* Handles signals until the workers have ended. Looks after the certificates and the log, either of which may be NULL.
- * After the first SIGTERM the workers finish their responses, after the second they do not. */
-static void handle_signals(const struct workers *workers, struct log *log, const sigset_t *signals,
-						   struct certificate_files *files) {
-	bool stopping = false;
-	while (workers_running(workers)) {
-		int signal;
-		if (files) alarm(CERTIFICATE_CHECK_S);
-		if (sigwait(signals, &signal) != 0) continue;
-		if (signal == SIGALRM && certificate_files_refresh(files)) workers_tell(workers, CONTROL_CERTIFICATES);
-		if (signal == SIGUSR1 && log) log_reopen(log);
-		if (signal == SIGHUP) workers_tell(workers, CONTROL_DRAIN);
-		if (signal != SIGINT && signal != SIGTERM) continue;
-		workers_tell(workers, stopping ? CONTROL_QUIT : CONTROL_LIMIT);
-		stopping = true;
-	}
-}
+/* What lives as long as the process. */
+struct process {
+	struct opener *opener;
+	struct workers *workers;
+	struct sockets sockets;
+	struct service service;
+	struct take_over take_over;
+	struct log_file log_file;
+	struct log *log;
+	struct certificate_files *files; /* NULL without HTTPS */
+	struct sandbox sandbox;
+};
 
 /* Limits the system calls, once all that needs more of them is done: the workers have their loops, the addresses are
  * known. Prints what is in force and what is served. */
-static void confine_and_announce(const struct options *o, struct workers *workers, const char *directory,
-								 struct sandbox *sandbox) {
-	char *addresses = listen_describe(o, workers_array(workers));
-	sandbox_limit_calls(sandbox);
-	char *parts = sandbox_describe(sandbox);
+static void confine_and_announce(const struct options *o, struct process *p, const char *directory) {
+	char *addresses = listen_describe(&p->sockets), *state = NULL;
+	if (!o->take_over) take_over_close(&p->take_over, &p->sockets); /* the workers have theirs */
+	sandbox_limit_calls(&p->sandbox);
+	char *parts = sandbox_describe(&p->sandbox);
 	fprintf(stderr, "gatling: sandbox: %s\n", parts ? parts : "");
 	fprintf(stderr, "gatling: serving %s on %s (%s, %d %s)\n", directory, addresses ? addresses : "", io_mechanism(),
 			o->workers, o->workers == 1 ? "worker" : "workers");
+	/* after --take-over it is another process than the one that the service manager has started */
+	if (asprintf(&state, "READY=1\nMAINPID=%ld\nSTATUS=serving %s on %s", (long)getpid(), directory,
+				 addresses ? addresses : "") != -1)
+		service_tell(&p->service, state);
+	free(state);
 	free(addresses);
 	free(parts);
 }
@@ -154,81 +157,93 @@ static void report_closed_root(const struct options *o, const char *directory, i
 	else if (o->site.vhosts != VHOSTS_ONLY) unserved_report(&docroot, "index.html");
 }
 
-/* Does everything that takes privileges or may fail, in this order: starts the opener, binds the addresses, enters the
- * root, becomes the user, limits privileges and files. *files: NULL without HTTPS. Returns the descriptor of the root,
- * or -1 after printing an error. */
-static int prepare(const struct options *o, struct worker *workers, char *directory, struct opener *opener,
-				   struct log_file *log_file, struct certificate_files **files, struct sandbox *sandbox) {
+/* Does everything that takes privileges or may fail, in this order: starts the opener, gets the listening sockets,
+ * enters the root, becomes the user, limits privileges and files. Returns the descriptor of the root, or -1 after
+ * printing an error. */
+static int prepare(const struct options *o, struct process *p, char *directory) {
 	struct account id = {0};
 	if (o->mime && load_types(o->mime) == -1) return -1;
 	if (o->user && find_user(o->user, &id) == -1) return -1;
-	if (start_opener(o, opener, log_file, files) == -1 || listen_open(o, *files, workers) == -1) return -1;
+	if (start_opener(o, p->opener, &p->log_file, &p->files) == -1) return -1;
+	if (take_over_begin(&p->take_over, o->take_over, &p->sockets) == -1) return -1;
+	if (listen_open(o, p->files, &p->sockets, workers_array(p->workers)) == -1) return -1;
+	if (take_over_bind(&p->take_over) == -1) return -1;
 	int root = enter_root(o, directory);
 	if (root == -1) return -1;
-	if (geteuid() == 0) sandbox_note(sandbox, "chroot", 0);
+	if (geteuid() == 0) sandbox_note(&p->sandbox, "chroot", 0);
 	sandbox_refuse_privileges();
 	if (o->user && become(o->user, &id) == -1) return -1;
-	sandbox_drop_capabilities(sandbox);
-	if (*files && certificate_files_load(*files) == -1) return -1;
+	sandbox_drop_capabilities(&p->sandbox);
+	if (p->files && certificate_files_load(p->files) == -1) return -1;
+	const char *broken = p->files && take_over_has_old(&p->take_over) ? certificate_files_broken(p->files) : NULL;
+	if (broken) return notice_cannot("take over without the certificate", broken, "it cannot be used, as said before");
 	if (o->site.symlinks_inside && !platform_can_open_beneath())
 		return notice_cannot("keep", "--symlinks inside", "this system has no openat2(2) or O_RESOLVE_BENEATH");
 	if (geteuid() == 0) notice(0, "running as root: -u USER gives that up");
 	report_closed_root(o, directory, root);
-	sandbox_limit_files(sandbox);
+	sandbox_limit_files(&p->sandbox);
 	return root;
 }
 
-static void block_signals(sigset_t *signals) {
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* the log may reach the limit of file sizes */
-	sigemptyset(signals);
-	sigaddset(signals, SIGHUP);
-	sigaddset(signals, SIGINT);
-	sigaddset(signals, SIGTERM);
-	sigaddset(signals, SIGALRM); /* time to check the certificates */
-	sigaddset(signals, SIGUSR1); /* the log file was renamed */
-	sigaddset(signals, SIGUSR2); /* a worker has ended */
-	pthread_sigmask(SIG_BLOCK, signals, NULL);
+/* A socket for HTTPS waits for a certificate, as --https does. Returns 0, or -1 after printing an error. */
+static int consider_activation(struct options *o, const struct sockets *sockets) {
+	if (sockets->activated && o->take_over)
+		return notice_cannot("use", "--take-over", "the service manager keeps the sockets (LISTEN_FDS)");
+	for (unsigned i = 0; i < sockets->count; i++)
+		if (sockets->at[i].secure && o->tls.https == HTTPS_TRY) o->tls.https = HTTPS_ON;
+	return 0;
+}
+
+/* Starts what serves. Returns 0 when it does, or -1 after printing an error. */
+static int start(const struct options *o, struct process *p, const char *directory, int root, bool kernel_tls) {
+	if (o->log != LOG_OFF && !(p->log = log_start(&p->log_file, o->log == LOG_JSON)))
+		return notice_cannot("start", "the log", strerror(errno));
+	if (workers_start(p->workers, root, p->log, p->files, kernel_tls) == -1) return -1;
+	if (take_over_finish(&p->take_over) == -1) return -1;
+	(void)take_over_offer(&p->take_over, &p->sockets); /* without it the next one cannot take over */
+	workers_tell(p->workers, CONTROL_SERVE);
+	confine_and_announce(o, p, directory);
+	return 0;
 }
 
 int main(int argc, char **argv) {
 	struct options options;
 	char directory[PATH_MAX];
-	struct log_file log_file = LOG_FILE_STDOUT;
-	struct log *log = NULL;
-	struct certificate_files *files = NULL;
-	struct opener *opener;
-	struct sandbox sandbox = {0};
+	struct process p = {.log_file = LOG_FILE_STDOUT, .take_over = TAKE_OVER_NONE};
 	sigset_t signals;
-	int root = -1;
 
 	if (open_standard_streams() == -1) return 1;
 	options_parse(&options, argc, argv);
 	if (options.check) return check(&options);
-	block_signals(&signals);
-	sandbox.on = options.sandbox;
-	sandbox.beneath = options.site.symlinks_inside;
+	supervise_block_signals(&signals);
+	p.sandbox = (struct sandbox){.on = options.sandbox, .beneath = options.site.symlinks_inside};
 	/* to be called as root; with kTLS, SIGIO does not tell when a socket has room again (Linux 6.1, 6.12) */
-	bool kernel_tls = strcmp(io_mechanism(), "sigio") != 0 && platform_has_ktls();
+	bool kernel_tls = strcmp(io_mechanism(), "sigio") != 0 && platform_has_ktls(), terminal = isatty(STDERR_FILENO);
 	(void)io_raise_descriptor_limit(); /* the server works with fewer, too */
 
-	opener = opener_new();
-	struct workers *workers = workers_new(&options);
-	if (!workers || !opener) notice_cannot("start", "the workers", strerror(errno));
-	else root = prepare(&options, workers_array(workers), directory, opener, &log_file, &files, &sandbox);
-	if (root != -1 && options.log != LOG_OFF && !(log = log_start(&log_file, options.log == LOG_JSON)))
-		root = notice_cannot("start", "the log", strerror(errno));
-	if (root != -1) {
-		if (workers_start(workers, root, log, files, kernel_tls) == -1)
-			_exit(1); /* workers that have started still run */
-		confine_and_announce(&options, workers, directory, &sandbox);
-		workers_tell(workers, CONTROL_SITE);
-		handle_signals(workers, log, &signals, files);
-	}
-	bool failed = root == -1 || workers_failed(workers);
-	workers_free(workers);
-	log_stop(log);
-	certificate_files_free(files);
-	opener_free(opener);
+	int root = service_open(&p.service, &p.sockets);
+	p.opener = opener_new();
+	p.workers = workers_new(&options);
+	if (!p.workers || !p.opener) root = notice_cannot("start", "the workers", strerror(errno));
+	if (root != -1) root = consider_activation(&options, &p.sockets);
+	if (root != -1) root = prepare(&options, &p, directory);
+	bool serves = root != -1 && start(&options, &p, directory, root, kernel_tls) == 0;
+	if (!serves) take_over_give_up(&p.take_over);
+	if (root != -1 && !serves) _exit(1); /* workers that have started still run */
+	const struct supervisor supervisor = {.terminal = terminal,
+										  .drain_delay_s = options.drain_delay_s,
+										  .workers = p.workers,
+										  .log = p.log,
+										  .certificates = p.files,
+										  .service = &p.service,
+										  .take_over = &p.take_over,
+										  .sockets = &p.sockets};
+	if (serves) supervise(&supervisor, &signals);
+	bool failed = !serves || workers_failed(p.workers);
+	workers_free(p.workers);
+	log_stop(p.log);
+	certificate_files_free(p.files);
+	opener_free(p.opener);
+	take_over_close(&p.take_over, &p.sockets);
 	return failed;
 }

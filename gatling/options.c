@@ -25,7 +25,7 @@
 #endif
 
 enum { PORT_ROOT = 80, PORT_USER = 8000, TLS_PORT_ROOT = 443, TLS_PORT_USER = 8443 };
-enum { TIMEOUT_S = 23, HEAD_TIMEOUT_S = 10 };
+enum { TIMEOUT_S = 23, HEAD_TIMEOUT_S = 10, DRAIN_DELAY_S = 5 };
 enum { CLIENT_MEMORY_MIN = 2 * BUDGET_CONNECTION, MEMORY_MIN = 16 * 1024 * 1024 };
 enum { GZIP_CACHE = 64 * 1024 * 1024 }; /* bytes */
 #define SIZE_LIMIT (UINT64_C(1) << 40)
@@ -85,6 +85,11 @@ static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "      --defer-accept off\n"
 						   "                        accept a connection before its request has arrived\n"
 						   "                        (default: on, for at most a second; Linux)\n"
+						   "      --take-over PATH  take the place of the gatling that runs with the same\n"
+						   "                        PATH, a unix socket, without losing a connection\n"
+						   "      --drain-delay SECONDS\n"
+						   "                        after SIGTERM, go on accepting for at most this time\n"
+						   "                        while clients change over (default: 5)\n"
 						   "      --sandbox off     do not limit which files and system calls the server\n"
 						   "                        can use, for debuggers and profilers (default: on)\n"
 						   "\n"
@@ -227,6 +232,8 @@ enum {
 	LONG_ADDRESS_REQUESTS,
 	LONG_RATE,
 	LONG_ADDRESS_RATE,
+	LONG_TAKE_OVER,
+	LONG_DRAIN_DELAY,
 	LONG_CHECK
 };
 
@@ -271,6 +278,8 @@ static const struct option long_options[] = {
 	{"log", required_argument, NULL, LONG_LOG},
 	{"log-file", required_argument, NULL, LONG_LOG_FILE},
 	{"no-log", no_argument, NULL, 'n'},
+	{"take-over", required_argument, NULL, LONG_TAKE_OVER},
+	{"drain-delay", required_argument, NULL, LONG_DRAIN_DELAY},
 	{"check", no_argument, NULL, LONG_CHECK},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, LONG_VERSION},
@@ -303,6 +312,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 						  .conn.memory = platform_memory() / BUDGET_MACHINE,
 						  .conn.min_rate = MIN_RATE,
 						  .defer_accept = true,
+						  .drain_delay_s = DRAIN_DELAY_S,
 						  .sandbox = true};
 	if (o->workers > WORKERS_MAX) o->workers = WORKERS_MAX;
 	opterr = 0;
@@ -365,6 +375,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case 'h': fputs(help, stdout); done();
 		case LONG_SYMLINKS: o->site.symlinks_inside = either("--symlinks", optarg, "inside", "follow"); break;
 		case LONG_DEFER: o->defer_accept = either("--defer-accept", optarg, "on", "off"); break;
+		case LONG_TAKE_OVER: o->take_over = optarg; break;
+		case LONG_DRAIN_DELAY: o->drain_delay_s = number("--drain-delay", optarg, 0, TIMEOUT_MAX_S); break;
 		case LONG_SANDBOX: o->sandbox = either("--sandbox", optarg, "on", "off"); break;
 		case LONG_VERSION: print_version();
 		case ':': refuse("option '%s' needs a value", argv[optind - 1]);

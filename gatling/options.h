@@ -28,12 +28,14 @@ struct options {
 	enum log_format log;
 	const char *log_file; /* NULL: stdout */
 	struct certificate_options tls;
-	bool strict_sni;     /* refuse server names that no certificate covers */
-	bool https_redirect; /* of requests to the plain ports */
-	int hsts_s;          /* tell browsers to use only HTTPS for so long; 0: do not */
-	bool defer_accept;   /* accept TCP connections when their request has arrived */
-	bool sandbox;        /* limit files and system calls */
-	bool check;          /* check the files instead of serving them */
+	bool strict_sni;       /* refuse server names that no certificate covers */
+	bool https_redirect;   /* of requests to the plain ports */
+	int hsts_s;            /* tell browsers to use only HTTPS for so long; 0: do not */
+	bool defer_accept;     /* accept TCP connections when their request has arrived */
+	bool sandbox;          /* limit files and system calls */
+	const char *take_over; /* path of a unix socket, see take_over.h; NULL: none */
+	int drain_delay_s;     /* between SIGTERM and the end of accepting, at most */
+	bool check;            /* check the files instead of serving them */
 };
 
 /* Fills *options from the command line, whose strings it refers to. Exits with 0 after --help and --version, and with 2

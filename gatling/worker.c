@@ -18,10 +18,6 @@
 #include "gatling/site/response_batch.h"
 #include "gatling/tls/certificate_files.h"
 
-static int adopt(struct worker *w, int fd, void *cookie) {
-	return io_fd(w->context.loop, fd, cookie) == -1 ? -1 : io_wantread(w->context.loop, fd);
-}
-
 /* Counts how many connections the descriptor limit allows. A worker without a free descriptor closes a connection, or
  * leaves new ones in the kernel's queue; only files that are being sent, at most a FILES_SHARE of the limit, are not
  * counted beforehand. -1: there are too few descriptors. */
@@ -45,7 +41,7 @@ static int count_limits(struct worker *w, unsigned *cached, unsigned *open) {
 }
 
 static int start(struct worker *w) {
-	int keep[2 * ADDRESSES_MAX + 2];
+	int keep[LISTENERS_MAX + 2];
 	unsigned kept = 0, cached, open;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++) keep[kept++] = w->acceptor.listener[i].fd;
 	keep[kept++] = w->root;
@@ -78,10 +74,16 @@ static int start(struct worker *w) {
 	for (unsigned i = 0; i < w->acceptor.listeners; i++)
 		if (w->acceptor.listener[i].secure && w->options->https_redirect)
 			w->context.content.https_port = w->acceptor.listener[i].port;
-	if (adopt(w, w->control.fd, &w->control) == -1) return -1;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++)
-		if (adopt(w, w->acceptor.listener[i].fd, &w->acceptor.listener[i]) == -1) return -1;
-	return 0;
+		if (io_fd(w->context.loop, w->acceptor.listener[i].fd, &w->acceptor.listener[i]) == -1) return -1;
+	if (io_fd(w->context.loop, w->control.fd, &w->control) == -1) return -1;
+	return io_wantread(w->context.loop, w->control.fd);
+}
+
+/* Begins to accept. */
+static void serve(struct worker *w) {
+	accept_resume(&w->acceptor);
+	(void)sites_find(w->context.content.sites, SLICE(""), 0, io_now(w->context.loop));
 }
 
 /* --- memory --- */
@@ -96,22 +98,27 @@ static void release_memory(struct worker *w) {
 
 /* --- ending --- */
 
-static void close_connections(struct worker *w, bool draining) {
+static void close_connections(struct worker *w) {
 	for (int fd = 0; fd < io_fd_bound(w->context.loop); fd++) {
 		struct conn *c = conn_of(&w->context, fd);
-		if (c && draining) conn_drain(&w->context, c);
-		else if (c) conn_close(&w->context, c);
+		if (c) conn_close(&w->context, c);
 	}
 }
 
-/* Accepts what waits in the queues of the kernel before the sockets are closed, so that no client with a request there
- * notices. */
-static void drain(struct worker *w, int limit_s) {
-	if (limit_s) w->drain_until_ms = io_now(w->context.loop) + (int64_t)limit_s * 1000;
-	if (w->context.draining) return;
-	w->context.draining = true;
-	accept_last(&w->acceptor);
-	close_connections(w, true);
+/* Asks its connections to end. Before the sockets are closed, accepts what waits in the queues of the kernel, so that
+ * no client with a request there notices. */
+static void drain(struct worker *w, enum conn_drain how, bool closes) {
+	if (how > w->context.draining) w->context.draining = how;
+	if (closes) accept_last(&w->acceptor);
+	for (int fd = 0; fd < io_fd_bound(w->context.loop); fd++) {
+		struct conn *c = conn_of(&w->context, fd);
+		if (c) conn_drain(&w->context, c);
+	}
+}
+
+static void report(const struct worker *w, enum control_message message) {
+	char byte = (char)message;
+	(void)!write(w->control.fd, &byte, 1); /* ignored: the main thread may have gone */
 }
 
 static void handle_control(struct worker *w) {
@@ -120,12 +127,18 @@ static void handle_control(struct worker *w) {
 	while ((n = io_tryread(w->context.loop, w->control.fd, &message, 1)) >= 0) {
 		if (n == 0) message = CONTROL_QUIT; /* the main thread has gone */
 		switch (message) {
-		case CONTROL_DRAIN: drain(w, 0); break;
-		case CONTROL_LIMIT: drain(w, w->options->conn.timeout_s); break;
+		case CONTROL_SERVE: serve(w); break;
+		case CONTROL_PING: report(w, CONTROL_ALIVE); break;
+		case CONTROL_ANNOUNCE: drain(w, DRAIN_ANSWERED, false); break;
+		case CONTROL_DRAIN: drain(w, DRAIN_ANSWERED, true); break;
+		case CONTROL_LIMIT:
+			if (w->options->conn.timeout_s)
+				w->drain_until_ms = io_now(w->context.loop) + (int64_t)w->options->conn.timeout_s * 1000;
+			drain(w, DRAIN_IDLE, true);
+			break;
 		case CONTROL_CERTIFICATES:
 			tls_use_certificates(w->context.tls, certificate_files_current(w->certificates));
 			break;
-		case CONTROL_SITE: (void)sites_find(w->context.content.sites, SLICE(""), 0, io_now(w->context.loop)); break;
 		case CONTROL_QUIT: w->quit = true; return;
 		}
 	}
@@ -222,7 +235,7 @@ static int wait_limit(const struct worker *w) {
 
 static bool ended(const struct worker *w) {
 	if (w->quit) return true;
-	return w->context.draining &&
+	return w->context.draining && !w->acceptor.listeners &&
 		   (!w->context.connections || (w->drain_until_ms && io_now(w->context.loop) >= w->drain_until_ms));
 }
 
@@ -249,11 +262,6 @@ static int run_turn(struct worker *w) {
 	return 0;
 }
 
-static void report(const struct worker *w, enum control_message message) {
-	char byte = (char)message;
-	(void)!write(w->control.fd, &byte, 1); /* ignored: the main thread may have gone */
-}
-
 int worker_run(struct worker *w) {
 	int result = 0;
 	if (start(w) == -1) {
@@ -267,7 +275,7 @@ int worker_run(struct worker *w) {
 		if (result == -1) fprintf(stderr, "gatling: %s failed: %s\n", io_mechanism(), strerror(errno));
 	}
 	accept_stop(&w->acceptor);
-	close_connections(w, false);
+	close_connections(w);
 	response_batch_free_spares(&w->context.batches);
 	content_close(&w->context.content);
 	tls_worker_free(w->context.tls);

@@ -24,13 +24,17 @@ struct control {
 
 /* The bytes that pass over it. */
 enum control_message {
-	CONTROL_READY = 'r',        /* from the worker: it serves */
+	CONTROL_READY = 'r',        /* from the worker: it can serve */
 	CONTROL_FAILED = 'f',       /* from the worker: it could not start, see error */
-	CONTROL_DRAIN = 'd',        /* to it: stop accepting, finish what is under way, then end */
-	CONTROL_LIMIT = 'l',        /* to it: the same, but end after the timeout */
+	CONTROL_ALIVE = 'a',        /* from the worker: it has read a CONTROL_PING */
+	CONTROL_SERVE = 's',        /* to it: begin to accept; the files of the first site are read, so that mistakes in
+								 * them are reported at the start */
+	CONTROL_PING = 'p',         /* to it */
+	CONTROL_ANNOUNCE = 'n',     /* to it: go on, but let each connection end with its next answer */
+	CONTROL_DRAIN = 'd',        /* to it: the same, but stop accepting, and end when there is no connection */
+	CONTROL_LIMIT = 'l',        /* to it: the same, but close idle connections, and end after the timeout */
 	CONTROL_CERTIFICATES = 'c', /* to it: the certificates have changed */
-	CONTROL_SITE = 's', /* to it: read the files of the first site, so that mistakes are reported at the start */
-	CONTROL_QUIT = 'q'  /* to it: end now */
+	CONTROL_QUIT = 'q'          /* to it: end now */
 };
 
 struct worker {
@@ -54,7 +58,8 @@ struct worker {
 	char server_date_hpack[3 * RESPONSE_DATE_ROOM];
 };
 
-/* Serves until it is told to end. 0; or -1: it could not start (CONTROL_FAILED), or not go on (after a line on stderr).
+/* Serves from CONTROL_SERVE on, until it is told to end. 0; or -1: it could not start (CONTROL_FAILED), or not go on
+ * (after a line on stderr).
  * First takes a descriptor table of its own, where the system has such a thing: then the main thread closes its copies
  * of the worker's descriptors. Then sends CONTROL_READY or CONTROL_FAILED. */
 int worker_run(struct worker *worker);

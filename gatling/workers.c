@@ -17,6 +17,7 @@ struct worker_thread {
 	struct worker *worker;
 	pthread_t thread;
 	int control; /* our end */
+	bool asked;  /* a CONTROL_PING was sent */
 };
 
 struct workers {
@@ -114,6 +115,30 @@ void workers_tell(const struct workers *workers, enum control_message message) {
 	char byte = (char)message;
 	for (int i = 0; i < workers->count; i++)
 		(void)!write(workers->member[i].control, &byte, 1); /* it may have ended already */
+}
+
+/* Returns whether a worker has answered, or has ended. */
+static bool is_alive(const struct worker_thread *m) {
+	char message;
+	return !m->asked || recv(m->control, &message, 1, MSG_DONTWAIT) != -1;
+}
+
+bool workers_alive(struct workers *workers) {
+	const char ping = CONTROL_PING;
+	bool alive = true;
+	for (int i = 0; i < workers->count; i++) {
+		struct worker_thread *m = &workers->member[i];
+		if (!is_alive(m)) alive = false; /* it has not read the last one */
+		else m->asked = write(m->control, &ping, 1) == 1;
+	}
+	return alive;
+}
+
+unsigned workers_connections(const struct workers *workers) {
+	unsigned sum = 0;
+	for (int i = 0; i < workers->count; i++)
+		sum += __atomic_load_n(&workers->worker[i].context.connections, __ATOMIC_RELAXED);
+	return sum;
 }
 
 bool workers_running(const struct workers *workers) { return atomic_load(&workers->running) > 0; }

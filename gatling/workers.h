@@ -17,7 +17,7 @@ void workers_free(struct workers *workers);
 /* Returns the workers, options->workers of them, so that their listening sockets can be filled in. */
 struct worker *workers_array(struct workers *workers);
 
-/* Starts the threads on the descriptor of the root directory and waits until each serves. -1 after a line about what
+/* Starts the threads on the descriptor of the root directory and waits until each can serve. -1 after a line about what
  * went wrong: then the process can only exit, some threads may be running. log and certificates may be NULL. SIGUSR2
  * must be blocked. */
 int workers_start(struct workers *workers, int root, struct log *log, struct certificate_files *certificates,
@@ -25,6 +25,12 @@ int workers_start(struct workers *workers, int root, struct log *log, struct cer
 
 /* Sends each worker a message. */
 void workers_tell(const struct workers *workers, enum control_message message);
+
+/* Asks each worker for a sign of life. Returns whether all that are running have given one since the last call. */
+bool workers_alive(struct workers *workers);
+
+/* Returns how many connections they have. */
+unsigned workers_connections(const struct workers *workers);
 
 /* Returns whether a thread is still running. When one ends, the thread that called workers_start() gets a SIGUSR2. */
 bool workers_running(const struct workers *workers);

@@ -12,6 +12,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 /* guarded by the mutex */
 static uint64_t printed[NOTICES_MAX]; /* hashes */
 static unsigned count;
+static char last[NOTICE_TEXT_MAX]; /* of notice_cannot() */
 /* does not change once there are threads */
 static bool checks;
 
@@ -46,8 +47,17 @@ bool notice_due(notice_time *next) {
 }
 
 int notice_cannot(const char *action, const char *name, const char *reason) {
-	fprintf(stderr, "gatling: cannot %s%s%s: %s\n", action, name ? " " : "", name ? name : "", reason);
+	pthread_mutex_lock(&mutex);
+	snprintf(last, sizeof last, "cannot %s%s%s: %s", action, name ? " " : "", name ? name : "", reason);
+	fprintf(stderr, "gatling: %s\n", last);
+	pthread_mutex_unlock(&mutex);
 	return -1;
+}
+
+void notice_last(char *text, size_t size) {
+	pthread_mutex_lock(&mutex);
+	snprintf(text, size, "%s", last);
+	pthread_mutex_unlock(&mutex);
 }
 
 void notice_check(void) { checks = true; }

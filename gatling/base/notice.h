@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -26,6 +27,9 @@ bool notice_due(notice_time *next);
 
 /* Prints "gatling: cannot ACTION NAME: REASON" on stderr; NAME may be NULL. Returns -1. */
 int notice_cannot(const char *action, const char *name, const char *reason);
+
+/* Copies what notice_cannot() has printed last, without "gatling: ", to text; "" if there is nothing. Thread-safe. */
+void notice_last(char *text, size_t size);
 
 /* Makes all further notices findings of --check. */
 void notice_check(void);

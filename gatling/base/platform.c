@@ -34,6 +34,14 @@ int platform_open_beneath(int directory, const char *path, int flags) {
 	return (int)fd;
 }
 
+int platform_peer_user(int fd, uid_t *user) {
+	struct ucred peer;
+	socklen_t length = sizeof peer;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == -1) return -1;
+	*user = peer.uid;
+	return 0;
+}
+
 void platform_defer_accept(int fd, int wait_s) {
 	/* a failure costs only time */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wait_s, sizeof wait_s);
@@ -129,6 +137,11 @@ int platform_open_beneath(int directory, const char *path, int flags) {
 	errno = ENOSYS;
 	return -1;
 #endif
+}
+
+int platform_peer_user(int fd, uid_t *user) {
+	gid_t group;
+	return getpeereid(fd, user, &group);
 }
 
 void platform_defer_accept(int fd, int wait_s) { (void)fd, (void)wait_s; }

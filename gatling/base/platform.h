@@ -62,6 +62,10 @@ int64_t platform_waited_ms(int fd);
 /* Returns how many connections wait in the queue of a listening TCP socket; -1 where the system does not tell. */
 int64_t platform_queue(int fd);
 
+/* Finds out who has made the other end of a unix socket, or for one that was accepted, who has connected. Returns 0, or
+ * -1 with errno. */
+int platform_peer_user(int fd, uid_t *user);
+
 /* Returns whether the kernel can encrypt TLS records (kTLS). As root, makes it load its module. */
 bool platform_has_ktls(void);
 
@@ -83,8 +87,8 @@ struct platform_tcp platform_tcp(void);
  * (TCP_NOTSENT_LOWAT, tcp(7)). Does nothing on systems that cannot. */
 void platform_limit_unsent(int fd, uint32_t bytes);
 
-/* Makes a listening socket report a connection only when its first bytes have arrived, or after wait_s. Does nothing on
- * systems that cannot. */
+/* Makes a listening socket report a connection only when its first bytes have arrived, or after wait_s; 0: at once.
+ * Does nothing on systems that cannot. */
 void platform_defer_accept(int fd, int wait_s);
 
 #endif

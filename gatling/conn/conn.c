@@ -23,7 +23,7 @@ struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure
 	c->port = (uint16_t)port;
 	c->peer = *peer;
 	c->state = secure ? CONN_HANDSHAKE : CONN_IDLE;
-	w->connections++;
+	__atomic_store_n(&w->connections, w->connections + 1, __ATOMIC_RELAXED);
 	return c;
 }
 
@@ -43,7 +43,7 @@ void conn_close(struct conn_context *w, struct conn *c) {
 	io_close(w->loop, c->fd);
 	w->memory -= c->memory;
 	free(c);
-	w->connections--;
+	__atomic_store_n(&w->connections, w->connections - 1, __ATOMIC_RELAXED);
 }
 
 void conn_reset(struct conn_context *w, struct conn *c) {
@@ -196,7 +196,7 @@ static void wait_or_close(struct conn_context *w, struct conn *c, const struct c
 	else update_memory(w, c);
 }
 
-/* A worker that stops closes idle connections, but answers a request that has come meanwhile. */
+/* With DRAIN_IDLE: a request that has come meanwhile is answered before the connection ends. */
 static bool has_last_request(struct conn *c, struct conn_run *run) {
 	if (conn_read(c, &run->input) && run->input.length) return true;
 	c->state = CONN_CLOSED;
@@ -216,7 +216,7 @@ static void go(struct conn_context *w, struct conn *c, struct conn_run *run) {
 		}
 		c->state = (uint8_t)step(c, run);
 		run->progress |= c->state != before;
-	} while (c->state != before || (c->state == CONN_IDLE && w->draining && has_last_request(c, run)));
+	} while (c->state != before || (c->state == CONN_IDLE && w->draining == DRAIN_IDLE && has_last_request(c, run)));
 	wait_or_close(w, c, run);
 }
 
@@ -305,5 +305,5 @@ bool conn_close_idle(struct conn_context *w, struct conn *c) {
 
 void conn_drain(struct conn_context *w, struct conn *c) {
 	if (c->state == CONN_HTTP2) resume(c); /* announces the end */
-	else if (conn_idle(c)) (void)conn_close_idle(w, c);
+	else if (w->draining == DRAIN_IDLE && conn_idle(c)) (void)conn_close_idle(w, c);
 }

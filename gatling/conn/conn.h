@@ -57,7 +57,8 @@ void conn_close_over_budget(struct conn_context *context, struct conn *conn);
  * more. */
 void conn_reset(struct conn_context *context, struct conn *conn);
 
-/* Called for each connection when the worker stops: closes it if it is idle; announces the end to an HTTP/2 client. */
+/* Called for each connection when context->draining has changed: announces the end to an HTTP/2 client, closes what is
+ * to be closed at once. */
 void conn_drain(struct conn_context *context, struct conn *conn);
 
 /* Closes the connection at once, logs its responses and frees it. */

@@ -26,6 +26,13 @@ enum {
 enum cookie_kind { COOKIE_LISTENER, COOKIE_CONTROL, COOKIE_CONNECTION };
 static inline enum cookie_kind cookie_kind(const void *cookie) { return (enum cookie_kind) * (const uint8_t *)cookie; }
 
+/* What the end of the worker, or a successor, asks of its connections. */
+enum conn_drain {
+	DRAIN_NOT,
+	DRAIN_ANSWERED, /* each ends with its next answer, or at its timeout: so no request crosses the end */
+	DRAIN_IDLE      /* idle ones end at once, too */
+};
+
 struct shed; /* shed.h */
 struct fair; /* fair.h */
 
@@ -37,11 +44,11 @@ struct conn_context {
 	struct limits *limits; /* of the process */
 	struct http2_context http2;
 	struct tls_worker *tls; /* NULL: no TLS */
-	bool draining;          /* no further requests are taken */
-	unsigned connections, connections_max;
-	size_t memory;      /* bytes that are kept for them, see budget.h */
-	size_t memory_peak; /* most of conn_context_memory() since memory was given back to the system */
-	size_t memory_max;  /* for that and what OpenSSL holds, the worker's part of --memory */
+	enum conn_drain draining;
+	unsigned connections, connections_max; /* the main thread reads the first */
+	size_t memory;                         /* bytes that are kept for them, see budget.h */
+	size_t memory_peak;                    /* most of conn_context_memory() since memory was given back to the system */
+	size_t memory_max;                     /* for that and what OpenSSL holds, the worker's part of --memory */
 	struct shed *shed;
 	struct fair *fair;
 	size_t read_most; /* bytes that a connection reads at a time: CONN_SCRATCH or CONN_PIECE */

@@ -51,6 +51,7 @@ struct certificate_files {
 	unsigned certs;
 	char *client_ca;
 	uint64_t seen, loaded; /* hashes of the last walk, and of the last that loaded or tried to */
+	char *broken;          /* the first that could not be used; NULL: none */
 	unsigned retry;        /* walks until it is tried again; 0: it had no errors */
 	time_t day;            /* on which the validity was last checked */
 	pthread_mutex_t mutex;
@@ -68,6 +69,10 @@ struct walk {
 static int cannot_use(const char *file, const char *why) {
 	notice(0, "cannot use certificate %s: %s", file, why);
 	return -1;
+}
+
+static void note_broken(struct certificate_files *f, const char *shown) {
+	if (!f->broken) f->broken = strdup(shown);
 }
 
 /* --- loading --- */
@@ -142,9 +147,10 @@ static void visit(struct walk *w, struct candidate *c) {
 	bool kept = !loaded && certificates_keep(w->set, w->files->current, c->cert.shown);
 	w->loaded += loaded || kept;
 	w->failed |= !loaded;
-	if (!loaded)
-		notice(c->state, "cannot use certificate %s: %s%s", c->cert.shown, c->problem ? c->problem : why,
-			   kept ? "; the last good one stays in use" : "");
+	if (loaded) return;
+	note_broken(w->files, c->cert.shown);
+	notice(c->state, "cannot use certificate %s: %s%s", c->cert.shown, c->problem ? c->problem : why,
+		   kept ? "; the last good one stays in use" : "");
 }
 
 static int64_t now_ms(void) {
@@ -297,6 +303,8 @@ bool certificate_files_refresh(struct certificate_files *f) {
 	return settled && (w.hash != f->loaded || (f->retry && --f->retry == 0)) && load(f, &w) == 0;
 }
 
+const char *certificate_files_broken(const struct certificate_files *f) { return f->broken; }
+
 struct certificates *certificate_files_current(struct certificate_files *f) {
 	pthread_mutex_lock(&f->mutex);
 	struct certificates *current = f->current;
@@ -317,9 +325,15 @@ static int add_place(struct opener *opener, struct location *l, const char *path
 static void add_pair(struct certificate_files *f, const char *cert, const char *key) {
 	struct candidate *c = &f->cert[f->certs];
 	*c = (struct candidate){.host = NULL};
-	if (add_place(f->opener, &c->cert, cert, OPENER_FILE) == -1) (void)cannot_use(cert, strerror(errno));
-	else if (key && add_place(f->opener, &c->key, key, OPENER_FILE) == -1) (void)cannot_use(key, strerror(errno));
-	else f->certs++;
+	const char *missing = NULL;
+	if (add_place(f->opener, &c->cert, cert, OPENER_FILE) == -1) missing = cert;
+	else if (key && add_place(f->opener, &c->key, key, OPENER_FILE) == -1) missing = key;
+	if (!missing) {
+		f->certs++;
+		return;
+	}
+	(void)cannot_use(missing, strerror(errno));
+	note_broken(f, missing);
 }
 
 static int read_client_ca(struct certificate_files *f, const char *file) {
@@ -343,8 +357,10 @@ int certificate_files_new(const struct certificate_options *o, const char *root,
 	*files = f;
 	for (unsigned i = 0; i < o->certs; i++) add_pair(f, o->cert[i], o->key[i]);
 	if (add_place(opener, &f->root.at, root, OPENER_PEMS) == -1) return notice_cannot("serve", root, strerror(errno));
-	if (o->cert_dir && add_place(opener, &f->cert_dir.at, o->cert_dir, OPENER_PAIRS) == -1)
+	if (o->cert_dir && add_place(opener, &f->cert_dir.at, o->cert_dir, OPENER_PAIRS) == -1) {
 		(void)cannot_use(o->cert_dir, strerror(errno));
+		note_broken(f, o->cert_dir);
+	}
 	return o->client_ca ? read_client_ca(f, o->client_ca) : 0;
 }
 
@@ -360,6 +376,7 @@ void certificate_files_free(struct certificate_files *f) {
 	free(f->root.names);
 	free(f->cert_dir.names);
 	free(f->client_ca);
+	free(f->broken);
 	certificates_release(f->current);
 	pthread_mutex_destroy(&f->mutex);
 	free(f);

@@ -49,6 +49,9 @@ void certificate_files_find(const struct certificate_options *options, struct ce
  * is not valid now is better than none. Returns 0, or -1 after printing an error: no memory. */
 int certificate_files_load(struct certificate_files *files);
 
+/* Returns the first file of a certificate that could not be used so far; NULL: all could. */
+const char *certificate_files_broken(const struct certificate_files *files);
+
 /* Loads all certificates again if a file has changed, but not since the last call, so that a replacement of several
  * files is complete. Returns whether there is a new current set. Reports errors in a file once, and keeps using its
  * last good version. Reports once a day which certificates expire soon. */

@@ -246,15 +246,17 @@ def descriptors_limited_to(soft, hard=None):
 
 
 class Server:
-    """The server of a build on 127.0.0.1 and a free port, unless told otherwise."""
+    """The server of a build on 127.0.0.1 and a free port, unless told otherwise. It ends without delay; launcher: a
+    command that becomes the server."""
 
-    def __init__(self, build, root, *flags, address=("-i", "127.0.0.1"), stdout=subprocess.PIPE, as_root=False, tracer=(), **popen):
+    def __init__(self, build, root, *flags, address=("-i", "127.0.0.1"), stdout=subprocess.PIPE, as_root=False, tracer=(), launcher=(), drain_delay=0,
+                 **popen):  # fmt: skip
         self.root = root
         self.tls = trusting() if type(build).__name__ == "OverTls" else None
         if self.tls:
             cert, key = certificate()
             flags = (*flags, "--cert", cert, "--key", key, "--tls-port", "0")
-        command = [*tracer, runnable(build), "-c", getattr(root, "path", root), "-p", "0", *address, *flags]
+        command = [*tracer, *launcher, runnable(build), "-c", getattr(root, "path", root), "-p", "0", "--drain-delay", str(drain_delay), *address, *flags]
         environment = {**os.environ, "TZ": "UTC"}
         if tracer:
             environment["ASAN_OPTIONS"] = "detect_leaks=0"

@@ -78,7 +78,7 @@ def test_the_last_answer_comes_after_its_100(connection):
 def test_the_last_answer_comes_after_its_100_while_the_server_ends(build, files):
     with Server(build, files, "-j", "1") as server, server.connect() as c:
         c.send(b"GET /small.bin HTTP/1.1\r\nHost: a\r\nContent-Le")
-        server.signal(signal.SIGHUP)
+        server.signal(signal.SIGQUIT)
         eventually(lambda: not listening(server.port))
         c.send(b"ngth: 3\r\nExpect: 100-continue\r\n\r\n")
         assert c.response().status == 100

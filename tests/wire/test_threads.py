@@ -46,7 +46,7 @@ def unix_path():
     root.remove()
 
 
-@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
 def test_workers_under_load_race_for_nothing(threads, files, unix_path, end):
     address = ("-i", "127.0.0.1", "-i", f"unix:{unix_path}")
     with Server(threads, files, "-j", "4", address=address) as server:

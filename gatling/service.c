@@ -1,0 +1,91 @@
+/* service.c - see service.h. */
+#include "gatling/service.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gatling/base/notice.h"
+
+enum { SOCKETS_FIRST = STDERR_FILENO + 1, HTTPS_PORT = 443 };
+
+/* Returns the number in a variable, and removes the variable; 0: there is none. */
+static unsigned long number_in(const char *variable) {
+	const char *text = getenv(variable);
+	unsigned long number = text ? strtoul(text, NULL, 10) : 0;
+	unsetenv(variable);
+	return number;
+}
+
+/* Returns whether the next of the names, which colons separate, is "https", and goes on to the one behind it. */
+static bool next_is_https(const char **names) {
+	size_t length = strcspn(*names, ":");
+	bool is = length == strlen("https") && strncmp(*names, "https", length) == 0;
+	*names += length + ((*names)[length] == ':');
+	return is;
+}
+
+/* Returns -1 after printing an error. */
+static int take_sockets(struct sockets *s, unsigned long count, const char *names) {
+	for (unsigned long i = 0; i < count; i++) {
+		int fd = SOCKETS_FIRST + (int)i;
+		bool secure = next_is_https(&names);
+		char text[64];
+		snprintf(text, sizeof text, "descriptor %d of LISTEN_FDS", fd);
+		if (fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 || sockets_add(s, fd, secure, 0) == -1)
+			return notice_cannot("use", text,
+								 errno == EINVAL ? "it is not a listening stream socket" : strerror(errno));
+		struct listening_socket *last = &s->at[s->count - 1];
+		last->secure |= socket_port_number(&last->address) == HTTPS_PORT;
+		s->activated = true;
+	}
+	return 0;
+}
+
+/* Returns a socket that is connected to the path, in which a leading '@' stands for a NUL, or -1 with errno. */
+static int connect_to(const char *path) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t length = strlen(path);
+	errno = ENAMETOOLONG;
+	if (length >= sizeof address.sun_path) return -1;
+	memcpy(address.sun_path, path, length);
+	if (*path == '@') *address.sun_path = '\0';
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	if (fd == -1) return -1;
+	if (fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0 &&
+		connect(fd, (const struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) ==
+			0)
+		return fd;
+	int error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+int service_open(struct service *service, struct sockets *sockets) {
+	unsigned long pid = number_in("LISTEN_PID"), count = number_in("LISTEN_FDS");
+	unsigned long watched = number_in("WATCHDOG_PID"), watchdog_us = number_in("WATCHDOG_USEC");
+	unsigned long self = (unsigned long)getpid();
+	const char *names = getenv("LISTEN_FDNAMES"), *path = getenv("NOTIFY_SOCKET");
+	*service = (struct service){.channel = -1};
+	if (pid == self && take_sockets(sockets, count < SOCKETS_MAX ? count : SOCKETS_MAX, names ? names : "") == -1)
+		return -1;
+	if (path && *path && (service->channel = connect_to(path)) == -1)
+		notice(0, "cannot reach the service manager at %s (NOTIFY_SOCKET): %s", path, strerror(errno));
+	/* half of the time that it allows leaves another try */
+	if (service->channel != -1 && watchdog_us && (!watched || watched == self))
+		service->watchdog_s = watchdog_us < 4000000 ? 1 : (int)(watchdog_us / 2000000);
+	unsetenv("LISTEN_FDNAMES");
+	unsetenv("NOTIFY_SOCKET");
+	return 0;
+}
+
+void service_tell(const struct service *service, const char *state) {
+	if (service->channel != -1) (void)send(service->channel, state, strlen(state), MSG_NOSIGNAL);
+}
+
+bool service_is_managed(const struct service *service) { return service->channel != -1; }

@@ -1,0 +1,121 @@
+/* sockets.c - see sockets.h. */
+#include "gatling/sockets.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+in_port_t *socket_port(struct socket_address *a) {
+	return a->to.any.sa_family == AF_INET ? &a->to.ipv4.sin_port : &a->to.ipv6.sin6_port;
+}
+
+unsigned socket_port_number(const struct socket_address *a) {
+	switch (a->to.any.sa_family) {
+	case AF_INET: return ntohs(a->to.ipv4.sin_port);
+	case AF_INET6: return ntohs(a->to.ipv6.sin6_port);
+	default: return 0;
+	}
+}
+
+/* Returns what a socket option of type int is; -1 with errno. */
+static int option(int fd, int level, int name) {
+	int value = 0;
+	socklen_t length = sizeof value;
+	return getsockopt(fd, level, name, &value, &length) == -1 ? -1 : value;
+}
+
+/* Fills in the address of a socket. Returns -1 with errno. */
+static int look_at(int fd, struct socket_address *a) {
+	*a = (struct socket_address){.length = sizeof a->to};
+	if (getsockname(fd, &a->to.any, &a->length) == -1) return -1;
+	int family = a->to.any.sa_family, type = option(fd, SOL_SOCKET, SO_TYPE);
+	if (type != SOCK_STREAM || option(fd, SOL_SOCKET, SO_ACCEPTCONN) != 1 ||
+		(family != AF_INET && family != AF_INET6 && family != AF_UNIX)) {
+		errno = EINVAL;
+		return -1;
+	}
+	a->dual_stack = family == AF_INET6 && option(fd, IPPROTO_IPV6, IPV6_V6ONLY) == 0;
+	return 0;
+}
+
+/* Writes the address as -i takes it. false: it is that of all interfaces. */
+static bool describe(const struct socket_address *a, char text[sizeof a->to + 8]) {
+	switch (a->to.any.sa_family) {
+	case AF_UNIX: snprintf(text, sizeof a->to + 8, "unix:%s", a->to.local.sun_path); return true;
+	case AF_INET: inet_ntop(AF_INET, &a->to.ipv4.sin_addr, text, sizeof a->to); return true;
+	default: inet_ntop(AF_INET6, &a->to.ipv6.sin6_addr, text, sizeof a->to); return !a->dual_stack;
+	}
+}
+
+int sockets_add(struct sockets *s, int fd, bool secure, unsigned group) {
+	struct listening_socket one = {.fd = fd, .secure = secure, .group = group}, *more;
+	char text[sizeof one.address.to + 8];
+	if (look_at(fd, &one.address) == -1) goto fail;
+	errno = EMFILE;
+	if (s->count == SOCKETS_MAX) goto fail;
+	more = realloc(s->at, (s->count + 1) * sizeof *s->at);
+	if (!more) goto fail;
+	s->at = more;
+	if (describe(&one.address, text) && !(one.text = strdup(text))) goto fail;
+	s->at[s->count++] = one;
+	return 0;
+fail : {
+	int error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+}
+
+/* Returns whether a socket is that of an address, or with port 0, one of its sockets. */
+static bool fits(const struct listening_socket *s, const struct socket_address *a, bool secure) {
+	struct socket_address wanted = *a;
+	int family = a->to.any.sa_family;
+	if (s->group || s->address.to.any.sa_family != family || s->address.dual_stack != a->dual_stack) return false;
+	if (family == AF_UNIX) return strcmp(s->address.to.local.sun_path, a->to.local.sun_path) == 0;
+	if (!*socket_port(&wanted)) {
+		if (s->secure != secure) return false;
+		*socket_port(&wanted) = htons((in_port_t)socket_port_number(&s->address));
+	}
+	return s->address.length == a->length && memcmp(&s->address.to, &wanted.to, a->length) == 0;
+}
+
+unsigned sockets_take(struct sockets *s, struct socket_address *a, bool secure, unsigned group) {
+	unsigned taken = 0;
+	for (unsigned i = 0; i < s->count; i++) {
+		if (!fits(&s->at[i], a, secure)) continue;
+		s->at[i].group = group;
+		*a = s->at[i].address;
+		taken++;
+	}
+	return taken;
+}
+
+int sockets_name(struct sockets *s, unsigned group, const char *text) {
+	for (unsigned i = 0; i < s->count; i++) {
+		if (s->at[i].group != group) continue;
+		free(s->at[i].text);
+		s->at[i].text = text ? strdup(text) : NULL;
+		if (text && !s->at[i].text) return -1;
+	}
+	return 0;
+}
+
+void sockets_close(struct sockets *s, bool (*which)(const struct listening_socket *)) {
+	unsigned kept = 0;
+	for (unsigned i = 0; i < s->count; i++) {
+		if (which && !which(&s->at[i])) {
+			s->at[kept++] = s->at[i];
+			continue;
+		}
+		close(s->at[i].fd);
+		free(s->at[i].text);
+	}
+	s->count = kept;
+	if (kept) return;
+	free(s->at);
+	s->at = NULL;
+}

@@ -1,0 +1,123 @@
+/* supervise.c - see supervise.h. */
+#include "gatling/supervise.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "gatling/base/notice.h"
+#include "gatling/tls/certificate_files.h"
+
+/* How far the end has come. */
+enum stage {
+	STAGE_SERVE,
+	STAGE_ANNOUNCE, /* each connection ends with its next answer; new ones are accepted */
+	STAGE_DRAIN,    /* none are accepted */
+	STAGE_LIMIT     /* the same, with a time limit */
+};
+
+struct state {
+	enum stage stage;
+	int64_t until_ms; /* of STAGE_ANNOUNCE */
+	int64_t alive_ms; /* when the next sign of life is due */
+};
+
+void supervise_block_signals(sigset_t *signals) {
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* the log may reach the limit of file sizes */
+	sigemptyset(signals);
+	sigaddset(signals, SIGHUP);
+	sigaddset(signals, SIGINT);
+	sigaddset(signals, SIGQUIT);
+	sigaddset(signals, SIGTERM);
+	sigaddset(signals, SIGALRM); /* time for a look */
+	sigaddset(signals, SIGUSR1); /* the log file was renamed */
+	sigaddset(signals, SIGUSR2); /* a worker has ended, or a successor has taken over */
+	pthread_sigmask(SIG_BLOCK, signals, NULL);
+}
+
+static int64_t clock_ms(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void enter(const struct supervisor *s, struct state *state, enum stage stage) {
+	static const enum control_message message[] = {
+		[STAGE_ANNOUNCE] = CONTROL_ANNOUNCE, [STAGE_DRAIN] = CONTROL_DRAIN, [STAGE_LIMIT] = CONTROL_LIMIT};
+	if (stage <= state->stage) return;
+	if (state->stage == STAGE_SERVE) service_tell(s->service, "STOPPING=1");
+	if (stage >= STAGE_DRAIN) take_over_close(s->take_over, s->sockets);
+	workers_tell(s->workers, message[stage]);
+	state->stage = stage;
+}
+
+static void terminate(const struct supervisor *s, struct state *state, int signal) {
+	if (state->stage == STAGE_ANNOUNCE || state->stage == STAGE_LIMIT) workers_tell(s->workers, CONTROL_QUIT);
+	else if (signal == SIGINT || state->stage == STAGE_DRAIN || !s->drain_delay_s) enter(s, state, STAGE_LIMIT);
+	else enter(s, state, STAGE_ANNOUNCE);
+	state->until_ms = clock_ms() + INT64_C(1000) * s->drain_delay_s;
+}
+
+/* All that is left to do, since changed certificates and files of the sites are noticed anyway. */
+static void reload(const struct supervisor *s) {
+	char text[96];
+	notice(0, "SIGHUP opens the log again; everything else is taken up when it changes (SIGTERM or SIGQUIT ends)");
+	snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)clock_ms() * 1000);
+	service_tell(s->service, text);
+	if (s->log) log_reopen(s->log);
+	service_tell(s->service, "READY=1");
+}
+
+static void look(const struct supervisor *s, struct state *state) {
+	int64_t now_ms = clock_ms();
+	if (s->certificates && state->stage == STAGE_SERVE && certificate_files_refresh(s->certificates))
+		workers_tell(s->workers, CONTROL_CERTIFICATES);
+	if (state->stage == STAGE_ANNOUNCE && (now_ms >= state->until_ms || !workers_connections(s->workers)))
+		enter(s, state, STAGE_LIMIT);
+	if (!s->service->watchdog_s || now_ms < state->alive_ms) return;
+	state->alive_ms = now_ms + INT64_C(1000) * s->service->watchdog_s;
+	if (workers_alive(s->workers)) service_tell(s->service, "WATCHDOG=1");
+}
+
+/* Has a SIGALRM sent when it is time for a look. */
+static void set_timer(const struct supervisor *s, const struct state *state) {
+	int ms = state->stage == STAGE_ANNOUNCE ? SUPERVISE_DRAIN_MS : SUPERVISE_CHECK_MS;
+	const struct itimerval timer = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
+	if (s->certificates || s->service->watchdog_s || state->stage == STAGE_ANNOUNCE)
+		(void)setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* A worker has ended, or a successor has taken over. */
+static void look_at_threads(const struct supervisor *s, struct state *state) {
+	if (take_over_happened(s->take_over) && state->stage < STAGE_DRAIN) {
+		notice(0, "a new process has taken over: finishing the connections");
+		enter(s, state, STAGE_DRAIN);
+	}
+	/* its sockets would take connections that nobody accepts; a service manager begins again */
+	if (workers_failed(s->workers) && service_is_managed(s->service)) enter(s, state, STAGE_LIMIT);
+}
+
+void supervise(const struct supervisor *s, const sigset_t *signals) {
+	struct state state = {.stage = STAGE_SERVE};
+	while (workers_running(s->workers)) {
+		int signal;
+		set_timer(s, &state);
+		if (sigwait(signals, &signal) != 0) continue;
+		switch (signal) {
+		case SIGINT:
+		case SIGTERM: terminate(s, &state, signal); break;
+		case SIGQUIT: enter(s, &state, STAGE_DRAIN); break;
+		case SIGHUP:
+			if (s->terminal) terminate(s, &state, signal); /* it is gone */
+			else reload(s);
+			break;
+		case SIGUSR1:
+			if (s->log) log_reopen(s->log);
+			break;
+		case SIGUSR2: look_at_threads(s, &state); break;
+		default: look(s, &state); break;
+		}
+	}
+}

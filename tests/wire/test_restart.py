@@ -1,0 +1,422 @@
+"""Ends, restarts and successors: which connections are lost (none), and who is told what."""
+
+import contextlib
+import ctypes
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+import pytest
+
+from gatling import TIMEOUT, Connection, Root, Server, certificate, eventually, listening, runnable, unprivileged
+from http2 import GOAWAY, Http2
+
+GET = b"GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n"
+GREETING = struct.Struct("12sI")
+
+
+@pytest.fixture
+def place():
+    """A directory for sockets, which the server may write to."""
+    own = Root()
+    own.path.chmod(0o777)
+    yield own.path
+    own.remove()
+
+
+# --- an end with a delay ---
+
+
+def test_after_sigterm_each_connection_ends_with_its_next_answer(build, root):
+    with Server(build, root, "-j", "2", drain_delay=20) as server, server.connect() as kept, server.connect() as other:
+        assert kept.get("/a.txt")["Connection"] is None
+        assert other.get("/a.txt")["Connection"] is None
+        server.signal()
+        assert eventually(lambda: server.get("/a.txt")["Connection"]) == "close"  # new ones are accepted
+        assert kept.get("/a.txt")["Connection"] == "close"
+        kept.assert_closed()
+        assert server.process.poll() is None
+        assert other.get("/a.txt")["Connection"] == "close"
+        other.assert_closed()
+        server.wait()  # at once
+
+
+def test_who_asks_nothing_more_is_closed_after_the_delay(build, root):
+    with Server(build, root, "-j", "2", drain_delay=1) as server, server.connect() as kept:
+        kept.get("/a.txt")
+        begun = time.monotonic()
+        server.signal()
+        kept.assert_closed()
+        assert 0.9 < time.monotonic() - begun < 10
+        server.wait()
+
+
+def test_without_connections_there_is_no_delay(build, root):
+    with Server(build, root, "-j", "2", drain_delay=20) as server:
+        server.get("/a.txt")
+        begun = time.monotonic()
+        server.stop()
+        assert time.monotonic() - begun < 10
+
+
+def test_sigint_ends_without_delay(build, root):
+    with Server(build, root, "-j", "1", drain_delay=20) as server, server.connect() as kept:
+        kept.get("/a.txt")
+        begun = time.monotonic()
+        server.signal(signal.SIGINT)
+        kept.assert_closed()
+        server.wait()
+        assert time.monotonic() - begun < 10
+
+
+def test_a_session_of_http2_is_told_to_go(build, root):
+    with Server(build, root, "-j", "1", drain_delay=20) as server, Http2(server) as c:
+        assert c.get("/a.txt").status == 200
+        server.signal()
+        while c.frame().type != GOAWAY:
+            pass
+        assert c.get("/a.txt").status == 200  # it crossed
+        server.wait()
+
+
+def test_sigquit_leaves_idle_connections_one_more_answer(build, root):
+    with Server(build, root, "-j", "2") as server, server.connect() as kept:
+        kept.get("/a.txt")
+        server.signal(signal.SIGQUIT)
+        eventually(lambda: not listening(server.port))
+        assert kept.get("/a.txt")["Connection"] == "close"
+        kept.assert_closed()
+        server.wait()
+
+
+def test_sighup_opens_the_log_again_and_ends_nothing(build, root, place):
+    with Server(build, root, "-j", "1", "--log-file", place / "log", drain_delay=20) as server, server.connect() as kept:
+        kept.get("/a.txt")
+        (place / "log").rename(place / "old")
+        server.signal(signal.SIGHUP)
+        eventually(lambda: (place / "log").exists())
+        assert kept.get("/a.txt")["Connection"] is None
+        eventually(lambda: any("SIGHUP opens the log again" in line for line in server.errors))
+
+
+# --- a successor ---
+
+
+@contextlib.contextmanager
+def first(build, root, place, *flags, **options):
+    """The first server at a path."""
+    with Server(build, root, *flags, "--take-over", place / "socket", **options) as server:
+        server.path = place / "socket"
+        yield server
+
+
+def take_over(build, old, *flags, **options):
+    new = Server(build, old.root, *flags, "--take-over", old.path, address=("-i", "127.0.0.1", "-p", str(old.plain_port)), **options)
+    new.path = old.path
+    return new
+
+
+class Client(threading.Thread):
+    """Asks again and again, over a new connection each time or over one for as long as the server lets it."""
+
+    def __init__(self, server, keeps):
+        super().__init__()
+        self.port, self.tls, self.keeps = server.port, server.tls, keeps
+        self.done, self.closed, self.failures, self.stopping = 0, 0, [], False
+        self.start()
+
+    def connect(self):
+        return Connection(("127.0.0.1", self.port), tls=self.tls)
+
+    def run(self):
+        c = None
+        while not self.stopping:
+            try:
+                c = c or self.connect()
+                response = c.get("/a.txt")
+                if response.status != 200 or response.body != b"a":
+                    raise AssertionError(response.head)
+                self.done += 1
+                last = response["Connection"] == "close"
+                self.closed += last
+                if last or not self.keeps:
+                    c.close()
+                    c = None
+                time.sleep(0.002)
+            except (OSError, AssertionError) as error:
+                self.failures.append(repr(error))
+                c = None
+        if c:
+            c.close()
+
+
+@pytest.mark.clear
+def test_no_request_is_lost_while_one_takes_over_from_the_other(build, root, place):
+    with contextlib.ExitStack() as stack:
+        old = stack.enter_context(first(build, root, place, "-j", "2"))
+        clients = [Client(old, keeps) for keeps in (True, True, False, False)]
+        try:
+            for workers in (1, 4, 2, 2, 3):
+                new = stack.enter_context(take_over(build, old, "-j", str(workers)))
+                before = sum(c.done for c in clients)
+                eventually(lambda before=before: sum(c.done for c in clients) > before + 50)
+                old.wait()
+                old = new
+        finally:
+            for c in clients:
+                c.stopping = True
+            for c in clients:
+                c.join()
+        assert [c.failures for c in clients] == [[]] * 4
+        assert all(c.closed for c in clients if c.keeps)
+
+
+@pytest.mark.clear
+def test_what_waits_in_the_queue_is_answered_by_the_successor(build, root, place):
+    with first(build, root, place, "-j", "4", "--defer-accept", "off") as old:
+        waiting = []
+        with take_over(build, old, "-j", "1") as new:
+            old.wait()
+            new.signal(signal.SIGSTOP)
+            for _ in range(40):  # on all four sockets
+                waiting.append(new.connect().send(GET))
+            new.signal(signal.SIGCONT)
+            for c in waiting:
+                assert c.response().status == 200
+                c.close()
+
+
+def test_a_download_goes_on_at_the_old_one(build, root, place):
+    root.write("huge", b"a" * 30_000_000)
+    with first(build, root, place, "-j", "2", "--keepalive-timeout", "1") as old, old.connect(receive_buffer=4096) as c:
+        c.send(b"GET /huge HTTP/1.1\r\nHost: a\r\n\r\n")
+        c._fill()
+        with take_over(build, old, "-j", "2") as new:
+            eventually(lambda: any("a new process has taken over" in line for line in old.errors))
+            assert new.get("/a.txt").status == 200
+            assert old.process.poll() is None
+            assert len(c.response().body) == 30_000_000
+            old.wait()
+
+
+def test_https_is_taken_over_too(build, root, place):
+    cert, key = certificate()
+    with first(build, root, place, "--cert", cert, "--key", key, "--tls-port", "0") as old:
+        with take_over(build, old, "--cert", cert, "--key", key, "--tls-port", str(old.tls_port)) as new:
+            old.wait()
+            assert new.tls_port == old.tls_port and new.get("/a.txt").status == 200
+
+
+def test_with_port_0_the_successor_has_the_same_ports(build, root, place):
+    with first(build, root, place, "-j", "2") as old, first(build, root, place, "-j", "2") as new:
+        old.wait()
+        assert new.port == old.port
+
+
+def failed(build, old, *flags, **options):
+    """What a successor that cannot serve says."""
+    command = [runnable(build), "-c", old.root.path, "-i", "127.0.0.1", "-p", str(old.plain_port), "--take-over", old.path, *flags]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, **{**unprivileged(), **options})
+    assert done.returncode == 1 and done.stderr
+    return done.stderr
+
+
+def test_one_that_cannot_serve_leaves_the_old_one_in_place_and_both_say_why(build, root, place):
+    with first(build, root, place, "-j", "1") as old:
+        said = failed(build, old, "--cert", place / "missing.pem")
+        assert "cannot take over without the certificate" in said
+        eventually(lambda: any("cannot take over, so this one goes on" in line and "missing.pem" in line for line in old.errors))
+        assert old.get("/a.txt")["Connection"] is None
+        with take_over(build, old):
+            old.wait()
+
+
+@pytest.mark.clear
+def test_one_that_ends_while_it_starts_leaves_the_old_one_in_place(build, root, place):
+    with first(build, root, place, "-j", "1") as old:
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(str(old.path))
+            name, count = GREETING.unpack(s.recv(GREETING.size, socket.MSG_WAITALL))
+            assert name.startswith(b"gatling 1\n") and count == 2
+        eventually(lambda: any("it has ended without a word" in line for line in old.errors))
+        assert old.get("/a.txt").status == 200
+
+
+def test_another_user_is_sent_nothing(build, root, place):
+    if os.geteuid() != 0:
+        pytest.skip("takes root")
+    with first(build, root, place, "-j", "1") as old:
+        assert (old.path.stat().st_mode & 0o777) == 0o600
+        old.path.chmod(0o666)
+        script = "import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); sys.exit(len(s.recv(1)))"
+        assert subprocess.run(["python3", "-c", script, str(old.path)], user=1, group=1, extra_groups=[]).returncode == 0
+        assert old.get("/a.txt").status == 200
+
+
+def test_a_process_that_is_not_gatling_is_reported(build, root, place):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(str(place / "socket"))
+        (place / "socket").chmod(0o777)
+        s.listen()
+        if os.geteuid() == 0:
+            os.chown(place / "socket", 65534, 65534)
+        answer = threading.Thread(target=lambda: s.accept()[0].sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n"))
+        answer.start()
+        done = subprocess.run([runnable(build), "-c", root.path, "-p", "0", "--take-over", place / "socket"], capture_output=True, text=True,
+                              timeout=TIMEOUT)  # fmt: skip
+        answer.join()
+    assert done.returncode == 1 and "what answers there is not gatling" in done.stderr
+
+
+def test_a_socket_that_a_dead_process_left_is_replaced(build, root, place):
+    Server(build, root, "--take-over", place / "socket").kill()
+    with first(build, root, place) as old:
+        assert old.get("/a.txt").status == 200
+        with take_over(build, old):
+            old.wait()
+
+
+def test_a_second_server_without_the_path_does_not_get_the_port(build, root, place):
+    with first(build, root, place) as old:
+        command = [runnable(build), "-c", root.path, "-i", "127.0.0.1", "-p", str(old.plain_port)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, **unprivileged())
+        assert done.returncode == 1 and "in use" in done.stderr
+
+
+# --- a service manager ---
+
+LAUNCHER = 'LISTEN_PID=$$ exec "$0" "$@"'
+
+
+@contextlib.contextmanager
+def listener(family=socket.AF_INET, address=("127.0.0.1", 0)):
+    with socket.socket(family) as s:
+        s.bind(address)
+        s.listen(100)
+        yield s
+
+
+def activated(build, root, *sockets, names="", environment=None, flags=("-j", "2"), **options):
+    """A server that gets the sockets as descriptors from 3 on."""
+    own = [s.fileno() for s in sockets]
+
+    def order():
+        high = [os.dup2(fd, 100 + i) for i, fd in enumerate(own)]
+        for i, fd in enumerate(high):
+            os.dup2(fd, 3 + i, inheritable=True)
+        for fd in high:
+            os.close(fd)
+
+    variables = [f"LISTEN_FDS={len(own)}", f"LISTEN_FDNAMES={names}", *(environment or [])]
+    launcher = ("env", *variables, "sh", "-c", LAUNCHER)
+    return Server(build, root, *flags, address=(), launcher=launcher, preexec_fn=order, pass_fds=range(3, 3 + len(own)), **options)
+
+
+@pytest.mark.clear
+def test_a_socket_of_the_service_manager_is_served_and_outlives_the_server(build, root):
+    with listener() as s:
+        port = s.getsockname()[1]
+        server = activated(build, root, s)
+        assert server.port == port and server.get("/a.txt").status == 200
+        server.kill()  # as in a crash
+        with Connection(("127.0.0.1", port)) as waiting:
+            waiting.send(GET)
+            with activated(build, root, s):
+                assert waiting.response().status == 200
+
+
+@pytest.mark.clear
+def test_a_group_of_sockets_is_dealt_out_to_the_workers(build, root):
+    with contextlib.ExitStack() as stack:
+        address, sockets = ("127.0.0.1", 0), []
+        for _ in range(3):
+            s = stack.enter_context(socket.socket())
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            s.bind(address)
+            s.listen(100)
+            address = s.getsockname()
+            sockets.append(s)
+        with activated(build, root, *sockets) as server:
+            for _ in range(60):
+                assert server.get("/a.txt").status == 200
+
+
+def test_a_socket_called_https_speaks_tls(build, root):
+    cert, key = certificate()
+    with listener() as plain, listener() as secure:
+        flags = ("-j", "1", "--cert", cert, "--key", key)
+        with activated(build, root, plain, secure, names="http:https", flags=flags) as server:
+            assert (server.plain_port, server.tls_port) == (plain.getsockname()[1], secure.getsockname()[1])
+            assert server.get("/a.txt").status == 200
+
+
+@pytest.mark.clear
+def test_a_unix_socket_of_the_service_manager_is_served(build, root, place):
+    with listener(socket.AF_UNIX, str(place / "www")) as s:
+        (place / "www").chmod(0o666)
+        with activated(build, root, s) as server:
+            assert f"unix:{place / 'www'}" in server.banner
+            with Connection(str(place / "www"), family=socket.AF_UNIX) as c:
+                assert c.get("/a.txt").status == 200
+
+
+def test_what_is_no_listening_socket_is_refused_by_its_number(build, root):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s, pytest.raises(AssertionError, match="descriptor 3 of LISTEN_FDS"):
+        activated(build, root, s)
+
+
+@pytest.fixture
+def manager(place):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.bind(str(place / "notify"))
+        (place / "notify").chmod(0o777)
+        s.settimeout(TIMEOUT)
+        yield s
+
+
+@pytest.mark.clear
+def test_the_service_manager_hears_of_start_reload_and_end(build, root, manager):
+    with Server(build, root, launcher=("env", f"NOTIFY_SOCKET={manager.getsockname()}")) as server:
+        said = manager.recv(4096).decode().split("\n")
+        assert said[:2] == ["READY=1", f"MAINPID={server.pid}"] and said[2].startswith(f"STATUS=serving {root.path} on http://127.0.0.1:{server.port}/")
+        server.signal(signal.SIGHUP)
+        assert re.fullmatch(r"RELOADING=1\nMONOTONIC_USEC=\d+", manager.recv(4096).decode())
+        assert manager.recv(4096) == b"READY=1"
+        server.signal()
+        assert manager.recv(4096) == b"STOPPING=1"
+        server.wait()
+
+
+@contextlib.contextmanager
+def stopped(threads):
+    """Only these threads of another process, by ptrace(2)."""
+    seize, interrupt, detach, wall = 0x4206, 0x4207, 17, 0x40000000
+    ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+    for thread in threads:
+        for request in (seize, interrupt):
+            if ptrace(request, thread, None, None) == -1:
+                pytest.skip(f"ptrace: {os.strerror(ctypes.get_errno())}")
+        os.waitpid(thread, wall)
+    yield
+    for thread in threads:
+        ptrace(detach, thread, None, None)
+
+
+@pytest.mark.clear
+def test_signs_of_life_stop_when_a_worker_hangs(build, root, manager):
+    with Server(build, root, "-j", "2", launcher=("env", f"NOTIFY_SOCKET={manager.getsockname()}", "WATCHDOG_USEC=1000000")) as server:
+        assert manager.recv(4096).startswith(b"READY=1")
+        for _ in range(3):
+            assert manager.recv(4096) == b"WATCHDOG=1"
+        with stopped([thread for thread in server.thread_ids() if thread != server.pid]):
+            manager.settimeout(3)
+            with contextlib.suppress(TimeoutError):
+                while manager.recv(4096):
+                    pass
+        manager.settimeout(TIMEOUT)
+        assert manager.recv(4096) == b"WATCHDOG=1"
