@@ -306,4 +306,5 @@ bool conn_close_idle(struct conn_context *w, struct conn *c) {
 void conn_drain(struct conn_context *w, struct conn *c) {
 	if (c->state == CONN_HTTP2) resume(c); /* announces the end */
 	else if (w->draining == DRAIN_IDLE && conn_idle(c)) (void)conn_close_idle(w, c);
+	else if (w->draining == DRAIN_IDLE && c->state == CONN_LINGER) conn_timed_out(w, c); /* looks sooner */
 }

@@ -16,6 +16,7 @@ enum {
 	/* A lingering connection (RFC 9112, section 9.6) is looked at so often. It is closed when the client has
 	 * acknowledged everything, has acknowledged nothing for timeout_s, or has sent CONN_LINGER_BYTES. */
 	CONN_LINGER_MS = 2000,
+	CONN_LINGER_LAST_MS = 100, /* with DRAIN_IDLE: a successor may wait for the end of the process */
 	CONN_LINGER_BYTES = 4 * 1024 * 1024
 };
 

@@ -21,6 +21,10 @@ static int64_t http2_timeout_ms(const struct conn *c) {
 	return milliseconds(o->timeout_s) - waited_ms;
 }
 
+static int64_t linger_ms(const struct conn *c) {
+	return c->context->draining == DRAIN_IDLE ? CONN_LINGER_LAST_MS : CONN_LINGER_MS;
+}
+
 static int64_t timeout_ms(const struct conn *c) {
 	const struct conn_options *o = c->context->options;
 	switch ((enum conn_state)c->state) {
@@ -32,7 +36,7 @@ static int64_t timeout_ms(const struct conn *c) {
 	case CONN_JOB:
 	case CONN_WRITE: return milliseconds(o->timeout_s);
 	case CONN_HTTP2: return http2_timeout_ms(c);
-	case CONN_LINGER: return CONN_LINGER_MS;
+	case CONN_LINGER: return linger_ms(c);
 	case CONN_CLOSED: break;
 	}
 	return NEVER_MS;
@@ -63,7 +67,7 @@ static bool has_acknowledged(struct conn *c) {
 
 /* Lingering ends when everything is acknowledged, or nothing has been for timeout_s, rounded up to whole looks. */
 static bool still_lingers(struct conn *c, bool reads) {
-	c->linger.stalled_ms = reads ? 0 : c->linger.stalled_ms + CONN_LINGER_MS;
+	c->linger.stalled_ms = reads ? 0 : c->linger.stalled_ms + (uint32_t)linger_ms(c);
 	return c->unread > 0 && c->linger.stalled_ms < milliseconds(c->context->options->timeout_s);
 }
 
