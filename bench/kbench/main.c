@@ -1,4 +1,4 @@
-/* main.c - kbench: what the kernel's services cost against how much is there already. See kbench(1). */
+/* main.c - kbench: what the kernel's services cost against how much is there already. See gatling-kbench(1). */
 #include <getopt.h>
 #include <limits.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-"""Analyses the tables of kbench(1): how a cost grows, where it steps, and whether two sets of runs differ.
+"""Analyses the tables of gatling-kbench(1): how a cost grows, where it steps, and whether two sets of runs differ.
 
 Points of one run depend on each other, so it is runs that are resampled for the intervals, then the points of a bin;
 and it is runs that are compared (Kalibera and Jones, "Rigorous benchmarking in reasonable time", 2013).

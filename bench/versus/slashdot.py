@@ -3,7 +3,7 @@
     slashdot.py BUILD [--servers NAME,...] [--rate PAGES] [--seconds N] [--out DIR]
 
 Each server has two workers and its production settings: its own timeouts and backlog, connections up to the limit of
-descriptors (servers.py). crowd(1) plays the visitors. Each comes from an address of its own and asks for PAGES pages
+descriptors (servers.py). gatling-crowd(1) plays the visitors. Each comes from an address of its own and asks for PAGES pages
 with ASSETS assets, one request after the other on one connection, as no browser pipelines; between the pages it thinks.
 A page counts if all of it comes within PATIENCE_S. One visitor in a hundred hardly reads, and one sends half a request.
 

@@ -1,0 +1,111 @@
+"""What "make install" puts where, and whether a service manager can run it."""
+
+import re
+import shutil
+import subprocess
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from gatling import Root, children, eventually
+
+TOP = Path(__file__).resolve().parent.parent
+SHELLS = {"bash": "bash-completion/completions/gatling", "zsh": "zsh/site-functions/_gatling", "fish": "fish/vendor_completions.d/gatling.fish"}
+
+
+def make(plain, target, prefix, destination=""):
+    command = ["make", "-s", target, f"BUILD={plain}", f"PREFIX={prefix}", f"DESTDIR={destination}"]
+    done = subprocess.run(command, cwd=TOP, capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+def files(directory):
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*") if not path.is_dir())
+
+
+@pytest.fixture(scope="module")
+def installed(plain, tmp_path_factory):
+    prefix = tmp_path_factory.mktemp("installed")
+    make(plain, "install", prefix)
+    return prefix
+
+
+def test_uninstall_removes_all_that_install_has_put_there(plain, tmp_path):
+    make(plain, "install", "/usr", tmp_path)
+    found = files(tmp_path)
+    assert {"usr/bin/gatling", "usr/bin/gatling-hold", "usr/share/man/man8/gatling.8", "usr/lib/systemd/system/gatling.service",
+            "etc/logrotate.d/gatling", "etc/default/gatling"} <= set(found)  # fmt: skip
+    # a name that says nothing of gatling, or of HTTP connections, may be another package's
+    assert [name for name in found if re.fullmatch("usr/bin/.*", name) and not re.search("gatling|httpbench|connbench", name)] == []
+    make(plain, "uninstall", "/usr", tmp_path)
+    assert files(tmp_path) == []
+
+
+def test_what_the_owner_has_written_survives(plain, tmp_path):
+    make(plain, "install", "/usr", tmp_path)
+    (tmp_path / "etc/default/gatling").write_text("GATLING_ROOT=/mine\n")
+    make(plain, "install", "/usr", tmp_path)
+    make(plain, "uninstall", "/usr", tmp_path)
+    assert files(tmp_path) == ["etc/default/gatling"]
+    assert (tmp_path / "etc/default/gatling").read_text() == "GATLING_ROOT=/mine\n"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_each_option_is_completed(installed, shell):
+    help_text = subprocess.run([installed / "bin/gatling", "--help"], capture_output=True, text=True, check=True).stdout
+    options = re.findall(r"^ +(?:-\w, )?--([a-z-]+)", help_text, re.MULTILINE)
+    text = (installed / "share" / SHELLS[shell]).read_text()
+    flag = {"bash": "--{}[' ]", "zsh": r"'--{}\[", "fish": " -l {} "}[shell]
+    assert len(options) > 40 and [option for option in options if not re.search(flag.format(option), text)] == []
+    if shutil.which(shell):
+        subprocess.run([shell, "-n", installed / "share" / SHELLS[shell]], check=True)
+
+
+def units(installed):
+    return sorted((installed / "lib/systemd/system").iterdir())
+
+
+def test_the_units_are_valid(installed):
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *units(installed)], capture_output=True, text=True)
+    ours = [line for line in done.stderr.splitlines() if "gatling" in line and "bindings" not in line]
+    assert ours == []
+
+
+def test_the_service_is_confined(installed):
+    command = ["systemd-analyze", "security", "--offline=yes", "--threshold=15", "--no-pager", installed / "lib/systemd/system/gatling.service"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def allowed_calls(unit):
+    """The names of the system calls that a unit allows."""
+    names = re.search(r"^SystemCallFilter=(.*)$", unit.read_text(), re.MULTILINE).group(1).split()
+    for name in names:  # grows
+        if name.startswith("@"):
+            said = subprocess.run(["systemd-analyze", "syscall-filter", "--no-pager", name], capture_output=True, text=True, check=True).stdout
+            names += re.findall(r"^ +([a-z@][\w@-]*)$", said, re.MULTILINE)
+    return set(names)
+
+
+def test_the_service_may_do_what_the_server_does(installed, tmp_path):
+    root, trace = Root({"index.html": b"hello" * 100_000}), tmp_path / "calls"
+    command = ["strace", "-f", "-qq", "-o", trace, installed / "bin/gatling", "-p", "0", "-i", "127.0.0.1", "--log-file", tmp_path / "log", root.path]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while "gatling: serving" not in (line := process.stderr.readline()):
+            assert line
+        url = re.search(r"http://\S+", line).group(0)
+        with urllib.request.urlopen(url) as answer:
+            assert len(answer.read()) == 500_000
+        (tmp_path / "log").rename(tmp_path / "old")
+        server = eventually(lambda: children(process.pid))[0]
+        for number in ("HUP", "TERM"):
+            subprocess.run(["kill", f"-{number}", str(server)], check=True)
+            if number == "HUP":
+                eventually((tmp_path / "log").exists)
+        process.wait(20)
+    root.remove()
+    # it began as root, which the service does not
+    of_root = {"chroot", "setgroups", "setuid", "setgid", "capset"}
+    made = set(re.findall(r"^\d+ +(\w+)\(", trace.read_text(), re.MULTILINE)) - of_root
+    assert len(made) > 40 and made - allowed_calls(installed / "lib/systemd/system/gatling.service") == set()
