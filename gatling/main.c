@@ -31,10 +31,10 @@
 
 /* Opens standard streams that are closed: a file that gets the number of one would get its output. */
 static int open_standard_streams(void) {
-	int fd;
-	do fd = open("/dev/null", O_RDWR);
-	while (fd != -1 && fd <= STDERR_FILENO);
-	return fd == -1 ? notice_cannot("open", "/dev/null", strerror(errno)) : close(fd);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", O_RDWR) == -1)
+			return notice_cannot("open", "/dev/null", strerror(errno));
+	return 0;
 }
 
 /* The ids of a user, looked up before the root changes. */

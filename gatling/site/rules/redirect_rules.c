@@ -146,10 +146,19 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 /* Returns whether the rule is for one path, without parameters. */
 static bool is_literal(const struct redirect_rule *rule) { return rule->pattern.literal && !rule->parameters; }
 
+/* Returns whether the rule that has matched applies. A function of its own, so that its buffer is not one more on the
+ * stack of the caller. */
+__attribute__((noinline)) static bool applies(const struct redirect_match *match,
+											  const struct redirect_request *request) {
+	char buffer[REDIRECT_TARGET_MAX];
+	struct slice target;
+	return fill_in(match, request, buffer, &target);
+}
+
 /* Returns the literal redirect that applies to the target of the rule, which is another one. NO_RULE: there is none, or
  * it is not certain. */
 static int successor(const struct redirect_rules *r, const struct redirect_rule *from) {
-	char buffer[REDIRECT_TARGET_MAX], other[REDIRECT_TARGET_MAX], decoded[1 + REDIRECT_TARGET_MAX];
+	char buffer[REDIRECT_TARGET_MAX], decoded[1 + REDIRECT_TARGET_MAX];
 	struct pattern_subject subject;
 	struct redirect_match match = {.rule = from};
 	struct redirect_request here = {.host = pattern_host(&from->pattern)}, next;
@@ -163,7 +172,7 @@ static int successor(const struct redirect_rules *r, const struct redirect_rule 
 		if (!pattern_match(&rule->pattern, &subject, &match.captures) || (there && !rule->forced)) continue;
 		if (!is_literal(rule)) return NO_RULE; /* it may come first */
 		match.rule = rule;
-		if (!pattern_host(&rule->pattern).at != !next.host.at || !fill_in(&match, &next, other, &target)) continue;
+		if (!pattern_host(&rule->pattern).at != !next.host.at || !applies(&match, &next)) continue;
 		return is_redirect(rule) ? (int)i : NO_RULE;
 	}
 	return NO_RULE;
