@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gatling/base/notice.h"
@@ -45,6 +46,11 @@ static int cannot_listen(const struct listen_address *p, int port, const char *r
 	snprintf(text, sizeof text, "%s port %d", p->text ? p->text : "*", port);
 	snprintf(why, sizeof why, "%s%s", reason, hint);
 	return notice_cannot("listen on", text, why);
+}
+
+/* Returns what errno says of an address. */
+static const char *reason(void) {
+	return errno == ENOSPC ? "a worker would have too many sockets: start more workers" : strerror(errno);
 }
 
 static int parse_unix(struct listen_address *p) {
@@ -139,6 +145,17 @@ static int open_first(struct socket_address *a) {
 	return open_tcp(a, true);
 }
 
+/* Opens the first socket of an address from which the process before may still accept for a moment. */
+static int open_patiently(struct sockets *sockets, struct socket_address *a) {
+	const struct timespec pause = {.tv_nsec = 50000000};
+	int fd;
+	while ((fd = open_first(a)) == -1 && errno == EADDRINUSE && sockets->patience > 0) {
+		sockets->patience--;
+		nanosleep(&pause, NULL);
+	}
+	return fd;
+}
+
 /* Makes a socket ready to be accepted from. Returns -1 with errno. */
 static int set_up(const struct options *o, int fd) {
 	platform_defer_accept(fd, o->defer_accept ? DEFER_S : 0);
@@ -166,7 +183,6 @@ static int deal_out(const struct options *o, const struct sockets *sockets, stru
 	for (unsigned i = 0; i < sockets->count; i++) have += sockets->at[i].group == sockets->groups;
 	for (unsigned i = 0; i < sockets->count; i++) {
 		if (sockets->at[i].group != sockets->groups) continue;
-		if (set_up(o, sockets->at[i].fd) == -1) return -1;
 		for (unsigned n = 0; n < count; n++)
 			if ((n % have == k || k >= count) && give(&workers[n], &sockets->at[i]) == -1) return -1;
 		k++;
@@ -185,12 +201,15 @@ static int open_address(const struct options *o, struct sockets *sockets, struct
 		have = sockets_take(sockets, &ipv4, secure, group);
 		if (have) *a = ipv4;
 	}
+	/* a service manager keeps its sockets, but would not keep ours beside them */
 	bool inherited = have > 0, shared = !PLATFORM_REUSEPORT || a->to.any.sa_family == AF_UNIX;
+	if (inherited && sockets->activated) shared = true;
 	for (; have < (unsigned)o->workers && !(have && shared); have++) {
-		int fd = have ? open_tcp(a, true) : open_first(a);
-		if (fd == -1 && inherited && errno == EADDRINUSE) break; /* those are to be shared */
+		int fd = have ? open_tcp(a, true) : open_patiently(sockets, a);
+		if (fd == -1 && inherited) break; /* those that are there are shared */
 		if (fd == -1) return -1;
-		if (listen(fd, LISTEN_BACKLOG) == -1) return fail(fd);
+		/* beside sockets that are in use, it would get connections at once: see listen_start() */
+		if (!inherited && listen(fd, LISTEN_BACKLOG) == -1) return fail(fd);
 		if (sockets_add(sockets, fd, secure, group) == -1) return -1;
 	}
 	return deal_out(o, sockets, workers);
@@ -206,7 +225,7 @@ static int open_addresses(const struct options *o, struct sockets *sockets, cons
 		if (parse_unix(&p) == -1) return -1;
 		bool open = secure || (open_address(o, sockets, &p.address, false, workers) == 0 &&
 							   sockets_name(sockets, sockets->groups, text) == 0);
-		return open ? 0 : cannot_listen(&p, port, strerror(errno));
+		return open ? 0 : cannot_listen(&p, port, reason());
 	}
 	struct addrinfo *found = resolve(text, port);
 	if (!found)
@@ -227,7 +246,7 @@ static int open_addresses(const struct options *o, struct sockets *sockets, cons
 	freeaddrinfo(found);
 	errno = error;
 	bool missing = error == EADDRNOTAVAIL || error == EAFNOSUPPORT;
-	return chosen && (!error || missing) ? 0 : cannot_listen(&p, port, strerror(error));
+	return chosen && (!error || missing) ? 0 : cannot_listen(&p, port, reason());
 }
 
 static int open_all(const struct options *o, struct sockets *sockets, bool secure, struct worker *workers) {
@@ -245,8 +264,7 @@ static int open_activated(const struct options *o, bool https, struct sockets *s
 		int port = (int)socket_port_number(&s.address);
 		if (s.group) continue;
 		if (s.secure && !https) return cannot_listen(&p, port, "it is for HTTPS, which --no-https excludes");
-		if (open_address(o, sockets, &p.address, s.secure, workers) == -1)
-			return cannot_listen(&p, port, strerror(errno));
+		if (open_address(o, sockets, &p.address, s.secure, workers) == -1) return cannot_listen(&p, port, reason());
 	}
 	return 0;
 }
@@ -278,6 +296,11 @@ static int open_wanted(const struct options *o, bool https, struct sockets *sock
 	for (struct worker *w = workers; w < workers + o->workers; w++)
 		while (w->acceptor.listeners > plain) close(w->acceptor.listener[--w->acceptor.listeners].fd);
 	return 0;
+}
+
+void listen_start(const struct options *o, const struct sockets *sockets) {
+	for (unsigned i = 0; i < sockets->count; i++)
+		if (set_up(o, sockets->at[i].fd) == -1) notice(0, "cannot listen on a further socket: %s", strerror(errno));
 }
 
 int listen_open(const struct options *o, bool https, struct sockets *sockets, struct worker *workers) {

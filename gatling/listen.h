@@ -13,6 +13,10 @@
  * options.h) and fails, prints a line and continues without it. */
 int listen_open(const struct options *options, bool https, struct sockets *sockets, struct worker *workers);
 
+/* Makes the sockets ready to be accepted from. To be called when no other process needs them any more; before that they
+ * are as they were, and further ones beside them do not listen. */
+void listen_start(const struct options *options, const struct sockets *sockets);
+
 /* Returns the addresses as text ("http://127.0.0.1:8000/ unix:/run/gatling"), malloc'd. NULL: ENOMEM. */
 char *listen_describe(const struct sockets *sockets);
 

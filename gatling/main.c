@@ -166,6 +166,8 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 	if (o->user && find_user(o->user, &id) == -1) return -1;
 	if (start_opener(o, p->opener, &p->log_file, &p->files) == -1) return -1;
 	if (take_over_begin(&p->take_over, o->take_over, &p->sockets) == -1) return -1;
+	if (!p->files && o->tls.https != HTTPS_OFF && sockets_any_secure(&p->sockets))
+		return notice_cannot("take over without HTTPS", NULL, "there is no certificate any more; --no-https allows it");
 	if (listen_open(o, p->files, &p->sockets, workers_array(p->workers)) == -1) return -1;
 	if (take_over_bind(&p->take_over) == -1) return -1;
 	int root = enter_root(o, directory);
@@ -189,8 +191,7 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 static int consider_activation(struct options *o, const struct sockets *sockets) {
 	if (sockets->activated && o->take_over)
 		return notice_cannot("use", "--take-over", "the service manager keeps the sockets (LISTEN_FDS)");
-	for (unsigned i = 0; i < sockets->count; i++)
-		if (sockets->at[i].secure && o->tls.https == HTTPS_TRY) o->tls.https = HTTPS_ON;
+	if (o->tls.https == HTTPS_TRY && sockets_any_secure(sockets)) o->tls.https = HTTPS_ON;
 	return 0;
 }
 
@@ -200,6 +201,7 @@ static int start(const struct options *o, struct process *p, const char *directo
 		return notice_cannot("start", "the log", strerror(errno));
 	if (workers_start(p->workers, root, p->log, p->files, kernel_tls) == -1) return -1;
 	if (take_over_finish(&p->take_over) == -1) return -1;
+	listen_start(o, &p->sockets);
 	(void)take_over_offer(&p->take_over, &p->sockets); /* without it the next one cannot take over */
 	workers_tell(p->workers, CONTROL_SERVE);
 	confine_and_announce(o, p, directory);
@@ -231,6 +233,7 @@ int main(int argc, char **argv) {
 	if (!serves) take_over_give_up(&p.take_over);
 	if (root != -1 && !serves) _exit(1); /* workers that have started still run */
 	const struct supervisor supervisor = {.terminal = terminal,
+										  .shares_sockets = options.take_over || p.sockets.activated,
 										  .drain_delay_s = options.drain_delay_s,
 										  .workers = p.workers,
 										  .log = p.log,

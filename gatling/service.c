@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,9 +77,10 @@ int service_open(struct service *service, struct sockets *sockets) {
 		return -1;
 	if (path && *path && (service->channel = connect_to(path)) == -1)
 		notice(0, "cannot reach the service manager at %s (NOTIFY_SOCKET): %s", path, strerror(errno));
-	/* half of the time that it allows leaves another try */
+	/* a part of the time that it allows, which leaves further tries */
 	if (service->channel != -1 && watchdog_us && (!watched || watched == self))
-		service->watchdog_s = watchdog_us < 4000000 ? 1 : (int)(watchdog_us / 2000000);
+		service->watchdog_ms =
+			watchdog_us < 3 * 1000 * (unsigned long)INT_MAX ? (int)(watchdog_us / 3000) + 1 : INT_MAX;
 	unsetenv("LISTEN_FDNAMES");
 	unsetenv("NOTIFY_SOCKET");
 	return 0;

@@ -8,8 +8,8 @@
 #include "gatling/sockets.h"
 
 struct service {
-	int channel;    /* -1: nobody listens */
-	int watchdog_s; /* signs of life are due so often; 0: none is wanted */
+	int channel;     /* -1: nobody listens */
+	int watchdog_ms; /* signs of life are due so often; 0: none is wanted */
 };
 
 /* Takes the sockets that the environment names (LISTEN_FDS), and makes them those of the process; one called "https"

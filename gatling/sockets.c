@@ -28,11 +28,11 @@ static int option(int fd, int level, int name) {
 }
 
 /* Fills in the address of a socket. Returns -1 with errno. */
-static int look_at(int fd, struct socket_address *a) {
+static int look_at(int fd, struct socket_address *a, bool listens) {
 	*a = (struct socket_address){.length = sizeof a->to};
 	if (getsockname(fd, &a->to.any, &a->length) == -1) return -1;
 	int family = a->to.any.sa_family, type = option(fd, SOL_SOCKET, SO_TYPE);
-	if (type != SOCK_STREAM || option(fd, SOL_SOCKET, SO_ACCEPTCONN) != 1 ||
+	if (type != SOCK_STREAM || (listens && option(fd, SOL_SOCKET, SO_ACCEPTCONN) != 1) ||
 		(family != AF_INET && family != AF_INET6 && family != AF_UNIX)) {
 		errno = EINVAL;
 		return -1;
@@ -53,7 +53,7 @@ static bool describe(const struct socket_address *a, char text[sizeof a->to + 8]
 int sockets_add(struct sockets *s, int fd, bool secure, unsigned group) {
 	struct listening_socket one = {.fd = fd, .secure = secure, .group = group}, *more;
 	char text[sizeof one.address.to + 8];
-	if (look_at(fd, &one.address) == -1) goto fail;
+	if (look_at(fd, &one.address, !group) == -1) goto fail;
 	errno = EMFILE;
 	if (s->count == SOCKETS_MAX) goto fail;
 	more = realloc(s->at, (s->count + 1) * sizeof *s->at);
@@ -88,6 +88,7 @@ unsigned sockets_take(struct sockets *s, struct socket_address *a, bool secure, 
 	for (unsigned i = 0; i < s->count; i++) {
 		if (!fits(&s->at[i], a, secure)) continue;
 		s->at[i].group = group;
+		s->at[i].secure = secure;
 		*a = s->at[i].address;
 		taken++;
 	}
@@ -102,6 +103,12 @@ int sockets_name(struct sockets *s, unsigned group, const char *text) {
 		if (text && !s->at[i].text) return -1;
 	}
 	return 0;
+}
+
+bool sockets_any_secure(const struct sockets *s) {
+	bool found = false;
+	for (unsigned i = 0; i < s->count; i++) found |= s->at[i].secure;
+	return found;
 }
 
 void sockets_close(struct sockets *s, bool (*which)(const struct listening_socket *)) {

@@ -31,7 +31,8 @@ struct listening_socket {
 struct sockets {
 	struct listening_socket *at;
 	unsigned count, groups;
-	bool activated; /* a service manager has opened some: all of them are served (service.h) */
+	unsigned patience; /* so often an address that is in use is tried again: the process before is about to end */
+	bool activated;    /* a service manager has opened some: all of them are served (service.h) */
 };
 
 enum { SOCKETS_MAX = 32768 };
@@ -42,16 +43,19 @@ in_port_t *socket_port(struct socket_address *address);
 /* Returns the port; 0: a unix socket. */
 unsigned socket_port_number(const struct socket_address *address);
 
-/* Takes a descriptor, which is closed on failure. Returns 0, or -1 with errno: EINVAL if it is no listening stream
- * socket of TCP or a path, EMFILE if there are SOCKETS_MAX, ENOMEM. */
+/* Takes a descriptor, which is closed on failure. Returns 0, or -1 with errno: EINVAL if it is no stream socket of TCP
+ * or a path, or without a group, does not listen; EMFILE if there are SOCKETS_MAX, ENOMEM. */
 int sockets_add(struct sockets *sockets, int fd, bool secure, unsigned group);
 
-/* Makes a group of the sockets of an address that are in none. Port 0 fits any port of a socket that is as secure; the
- * address gets the one that was found. Returns how many there are. */
+/* Makes a group of the sockets of an address that are in none, and has them speak TLS or not. Port 0 fits any port of a
+ * socket that did so before; the address gets the one that was found. Returns how many there are. */
 unsigned sockets_take(struct sockets *sockets, struct socket_address *address, bool secure, unsigned group);
 
 /* Names the sockets of a group as the options do. Returns 0, or -1: ENOMEM. */
 int sockets_name(struct sockets *sockets, unsigned group, const char *text);
+
+/* Returns whether one of them speaks TLS. */
+bool sockets_any_secure(const struct sockets *sockets);
 
 /* Closes those for which the function returns true, or all if it is NULL. */
 void sockets_close(struct sockets *sockets, bool (*which)(const struct listening_socket *socket));

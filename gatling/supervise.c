@@ -47,7 +47,7 @@ static void enter(const struct supervisor *s, struct state *state, enum stage st
 	static const enum control_message message[] = {
 		[STAGE_ANNOUNCE] = CONTROL_ANNOUNCE, [STAGE_DRAIN] = CONTROL_DRAIN, [STAGE_LIMIT] = CONTROL_LIMIT};
 	if (stage <= state->stage) return;
-	if (state->stage == STAGE_SERVE) service_tell(s->service, "STOPPING=1");
+	if (state->stage == STAGE_SERVE && !take_over_happened(s->take_over)) service_tell(s->service, "STOPPING=1");
 	if (stage >= STAGE_DRAIN) take_over_close(s->take_over, s->sockets);
 	workers_tell(s->workers, message[stage]);
 	state->stage = stage;
@@ -76,16 +76,18 @@ static void look(const struct supervisor *s, struct state *state) {
 		workers_tell(s->workers, CONTROL_CERTIFICATES);
 	if (state->stage == STAGE_ANNOUNCE && (now_ms >= state->until_ms || !workers_connections(s->workers)))
 		enter(s, state, STAGE_LIMIT);
-	if (!s->service->watchdog_s || now_ms < state->alive_ms) return;
-	state->alive_ms = now_ms + INT64_C(1000) * s->service->watchdog_s;
-	if (workers_alive(s->workers)) service_tell(s->service, "WATCHDOG=1");
+	if (!s->service->watchdog_ms || state->stage != STAGE_SERVE || now_ms < state->alive_ms) return;
+	if (!workers_alive(s->workers)) return;
+	state->alive_ms = now_ms + s->service->watchdog_ms;
+	service_tell(s->service, "WATCHDOG=1");
 }
 
 /* Has a SIGALRM sent when it is time for a look. */
 static void set_timer(const struct supervisor *s, const struct state *state) {
 	int ms = state->stage == STAGE_ANNOUNCE ? SUPERVISE_DRAIN_MS : SUPERVISE_CHECK_MS;
+	if (s->service->watchdog_ms && s->service->watchdog_ms < ms) ms = s->service->watchdog_ms;
 	const struct itimerval timer = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
-	if (s->certificates || s->service->watchdog_s || state->stage == STAGE_ANNOUNCE)
+	if (s->certificates || s->service->watchdog_ms || state->stage == STAGE_ANNOUNCE)
 		(void)setitimer(ITIMER_REAL, &timer, NULL);
 }
 
@@ -93,10 +95,11 @@ static void set_timer(const struct supervisor *s, const struct state *state) {
 static void look_at_threads(const struct supervisor *s, struct state *state) {
 	if (take_over_happened(s->take_over) && state->stage < STAGE_DRAIN) {
 		notice(0, "a new process has taken over: finishing the connections");
-		enter(s, state, STAGE_DRAIN);
+		enter(s, state, state->stage == STAGE_ANNOUNCE ? STAGE_LIMIT : STAGE_DRAIN);
 	}
-	/* its sockets would take connections that nobody accepts; a service manager begins again */
-	if (workers_failed(s->workers) && service_is_managed(s->service)) enter(s, state, STAGE_LIMIT);
+	/* its sockets would take connections that nobody accepts; and a service manager begins again */
+	if (workers_failed(s->workers) && (s->shares_sockets || service_is_managed(s->service)))
+		enter(s, state, STAGE_LIMIT);
 }
 
 void supervise(const struct supervisor *s, const sigset_t *signals) {

@@ -15,8 +15,9 @@ enum {
 };
 
 struct supervisor {
-	bool terminal;     /* it was started from a terminal */
-	int drain_delay_s; /* for which SIGTERM lets the workers go on, while there are connections */
+	bool terminal;       /* it was started from a terminal */
+	bool shares_sockets; /* another process has them, too, or main thread has: they outlive a worker that fails */
+	int drain_delay_s;   /* for which SIGTERM lets the workers go on, while there are connections */
 	struct workers *workers;
 	struct log *log;                        /* NULL: none */
 	struct certificate_files *certificates; /* NULL: none */

@@ -45,8 +45,12 @@ static bool send_all(int fd, const void *data, size_t length) {
 
 /* Receives all of a message. Returns false with errno, which is 0 at the end of the other process. */
 static bool receive_all(int fd, void *data, size_t length) {
-	errno = 0;
-	return recv(fd, data, length, MSG_WAITALL) == (ssize_t)length;
+	ssize_t n;
+	do {
+		errno = 0;
+		n = recv(fd, data, length, MSG_WAITALL);
+	} while (n == -1 && errno == EINTR); /* it was stopped, and continued */
+	return n == (ssize_t)length;
 }
 
 /* Returns whether the other process is there, but did not send anything in time. */
@@ -113,7 +117,9 @@ int take_over_begin(struct take_over *t, const char *path, struct sockets *socke
 	if (!receive_all(t->channel, &greeting, sizeof greeting)) {
 		bool silent = timed_out();
 		close_channel(t);
-		return silent ? fail(t, "the process there does not answer: kill it") : 0; /* it is about to end */
+		if (silent) return fail(t, "the process there does not answer; perhaps another one is just taking over");
+		sockets->patience = TAKE_OVER_PATIENCE; /* it is about to end */
+		return 0;
 	}
 	if (memcmp(greeting.name, GREETING, sizeof GREETING) != 0) return fail(t, "what answers there is not gatling");
 	for (uint32_t i = 0; i < greeting.sockets; i++)
@@ -138,11 +144,13 @@ int take_over_bind(struct take_over *t) {
 }
 
 int take_over_finish(struct take_over *t) {
-	char reply = CONFIRMED;
+	char reply = 0;
 	if (t->channel == -1) return 0;
-	if (send_byte(t->channel, READY) && !receive_all(t->channel, &reply, 1)) reply = timed_out() ? LATE : CONFIRMED;
+	(void)send_byte(t->channel, READY); /* if it has given up, it has said so */
+	bool answered = receive_all(t->channel, &reply, 1), silent = !answered && timed_out();
 	close_channel(t);
-	return reply == CONFIRMED ? 0 : fail(t, "the process there has given up waiting for this one");
+	if (silent) return fail(t, "the process there does not answer any more");
+	return !answered || reply == CONFIRMED ? 0 : fail(t, "the process there has given up waiting for this one");
 }
 
 void take_over_give_up(struct take_over *t) {

@@ -19,9 +19,10 @@
 #include "gatling/sockets.h"
 
 enum {
-	TAKE_OVER_ANSWER_S = 10, /* for either to answer the other at once */
-	TAKE_OVER_START_S = 300, /* for the new one to get ready */
-	TAKE_OVER_TEXT_MAX = 512 /* bytes of the reason why it cannot */
+	TAKE_OVER_ANSWER_S = 10,  /* for either to answer the other at once */
+	TAKE_OVER_START_S = 300,  /* for the new one to get ready */
+	TAKE_OVER_PATIENCE = 100, /* tries to bind an address that a process which ends has for a moment */
+	TAKE_OVER_TEXT_MAX = 512  /* bytes of the reason why it cannot */
 };
 
 struct take_over {

@@ -45,7 +45,12 @@ static int watch(io_loop *loop, int fd, enum io_direction direction) {
 	return 0;
 }
 
-static void forget(io_loop *loop, int fd) { (void)loop, (void)fd; /* close(2) removes it */ }
+/* close(2) removes it, if nobody else has what it stands for. */
+static void forget(io_loop *loop, int fd) {
+	const struct epoll *ep = loop->mech;
+	const struct io_entry *e = &loop->entry[fd];
+	if (e->listens && e->mech_state) (void)epoll_ctl(ep->fd, EPOLL_CTL_DEL, fd, NULL);
+}
 
 /* epoll_pwait2(2) is newer (Linux 5.11): only for what epoll_wait(2) cannot say. */
 static int wait_events(const struct epoll *ep, struct epoll_event *event, int64_t timeout_ns) {

@@ -51,6 +51,7 @@ struct io_entry {
 	bool again : 1;   /* an event came while it was readable: a short read does not prove that it is drained */
 	bool reading : 1; /* the file that is to be sent: not ready for writing */
 	bool read : 1;    /* that read is done, and io_in_memory() has not been called since */
+	bool listens : 1; /* io_accept() was called: others may have the socket, too, and then it outlives close(2) */
 	bool hangup : 1;  /* end of file or an error waits behind the data: a short read never proves it */
 };
 

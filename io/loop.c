@@ -91,7 +91,7 @@ int io_fd(io_loop *loop, int fd, void *cookie) {
 	e->cookie = cookie;
 	e->can = IO_CAN_READ | IO_CAN_WRITE;
 	e->want = e->postponed = 0;
-	e->again = e->hangup = e->reading = e->read = false;
+	e->again = e->hangup = e->reading = e->read = e->listens = false;
 	e->mech_index = 0;
 	e->mech_state = 0;
 	return 0;

@@ -81,6 +81,7 @@ static int accept_nonblocking(int fd, struct sockaddr *peer, socklen_t *peer_len
 
 int io_accept(io_loop *loop, int fd, struct sockaddr *peer, socklen_t *peer_length) {
 	int s;
+	loop->entry[fd].listens = true;
 	do s = accept_nonblocking(fd, peer, peer_length);
 	while (s == -1 && (errno == EINTR || errno == ECONNABORTED));
 	return s == -1 ? (int)note(loop, fd, IO_READ, s, 0) : s;

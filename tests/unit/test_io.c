@@ -760,6 +760,35 @@ static void a_listening_socket_may_be_shared_by_loops(void **state) {
 	}
 }
 
+static int64_t clock_ms(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void a_listening_socket_that_is_closed_is_not_heard_of_though_others_have_it(void **state) {
+	(void)state;
+	enum { CLIENTS = 10 };
+	struct sockaddr_in address;
+	int fd = listener(&address), other = dup(fd), client[CLIENTS], early = 0;
+	assert_int_equal(io_fd(loop, fd, &address), 0);
+	assert_int_equal(io_wantread(loop, fd), 0);
+	assert_int_equal(io_accept(loop, fd, NULL, NULL), -1); /* so the mechanism has it */
+	drain(mine);
+	io_close(loop, fd);
+	for (int i = 0; i < CLIENTS; i++) {
+		client[i] = socket(AF_INET, SOCK_STREAM, 0);
+		assert_int_equal(connect(client[i], (struct sockaddr *)&address, sizeof address), 0);
+		int64_t begun_ms = clock_ms();
+		assert_int_equal(io_wait(loop, SHORT_MS), 0);
+		early += clock_ms() - begun_ms < SHORT_MS / 2;
+		assert_int_equal(io_canread(loop), -1);
+	}
+	assert_true(early < CLIENTS / 2); /* a mechanism may hear that it has forgotten */
+	for (int i = 0; i < CLIENTS; i++) close(client[i]);
+	close(other);
+}
+
 int main(void) {
 #define IN_LOOP(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
@@ -798,6 +827,7 @@ int main(void) {
 		IN_LOOP(waking_is_remembered_until_the_next_wait_and_never_blocks),
 		cmocka_unit_test(loops_of_several_threads_do_not_disturb_each_other),
 		cmocka_unit_test(a_listening_socket_may_be_shared_by_loops),
+		IN_LOOP(a_listening_socket_that_is_closed_is_not_heard_of_though_others_have_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -288,6 +288,83 @@ def test_a_second_server_without_the_path_does_not_get_the_port(build, root, pla
         assert done.returncode == 1 and "in use" in done.stderr
 
 
+@pytest.mark.clear
+def test_a_port_that_changes_its_protocol_speaks_the_new_one_on_all_sockets(build, root, place):
+    cert, key = certificate()
+    flags = ("--cert", cert, "--key", key, "--tls-port", "0")
+    with first(build, root, place, "-j", "2", *flags) as old:
+        path = ("--take-over", old.path)
+        swapped = ("-i", "127.0.0.1", "-p", str(old.tls_port))
+        with Server(build, root, "-j", "4", *path, "--cert", cert, "--key", key, "--tls-port", str(old.plain_port), address=swapped) as new:
+            old.wait()
+            for _ in range(40):
+                assert new.get("/a.txt").status == 200
+
+
+@pytest.mark.clear
+def test_a_failed_start_with_more_workers_takes_no_connection(build, root, place):
+    with first(build, root, place, "-j", "1") as old:
+        client = Client(old, keeps=False)
+        try:
+            for _ in range(5):
+                failed(build, old, "-j", "8", "--cert", str(place / "missing.pem"))
+        finally:
+            client.stopping = True
+            client.join()
+        assert client.done and client.failures == []
+
+
+def test_a_successor_that_comes_too_late_does_not_serve(build, root, place):
+    with socket.socket(socket.AF_UNIX) as s, socket.socket() as shared:
+        shared.bind(("127.0.0.1", 0))
+        shared.listen()
+        s.bind(str(place / "socket"))
+        (place / "socket").chmod(0o777)
+        if os.geteuid() == 0:
+            os.chown(place / "socket", 65534, 65534)
+        s.listen()
+
+        def be_old():
+            channel = s.accept()[0]
+            channel.sendall(GREETING.pack(b"gatling 1\n", 2))
+            for fd, kind in ((s.fileno(), b"p"), (shared.fileno(), b"h")):
+                socket.send_fds(channel, [b"x"], [fd])
+                channel.sendall(kind)
+            channel.sendall(b"l")
+            channel.close()
+
+        old = threading.Thread(target=be_old)
+        old.start()
+        command = [runnable(build), "-c", root.path, "-i", "127.0.0.1", "-p", str(shared.getsockname()[1]), "--take-over", place / "socket"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
+        old.join()
+    assert done.returncode == 1 and "has given up waiting" in done.stderr and "serving" not in done.stderr
+
+
+@pytest.mark.clear
+def test_a_certificate_that_has_gone_does_not_end_https(build, root, place):
+    cert, key = certificate()
+    (root.path / "server.pem").write_bytes(cert.read_bytes() + key.read_bytes())
+    (root.path / "server.pem").chmod(0o600)
+    if os.geteuid() == 0:
+        os.chown(root.path / "server.pem", 65534, 65534)
+    with first(build, root, place, "--tls-port", "0") as old:
+        (root.path / "server.pem").unlink()
+        assert "take over without HTTPS" in failed(build, old, "--tls-port", str(old.tls_port))
+        assert old.get("/a.txt").status == 200
+
+
+@pytest.mark.clear
+def test_sigterm_keeps_its_limit_when_one_takes_over(build, root, place):
+    with first(build, root, place, "-T", "2", drain_delay=20) as old, old.connect() as kept:
+        kept.get("/a.txt")
+        old.signal()
+        eventually(lambda: old.get("/a.txt")["Connection"] == "close")
+        with take_over(build, old):
+            old.wait()
+            kept.assert_closed()
+
+
 # --- a service manager ---
 
 LAUNCHER = 'LISTEN_PID=$$ exec "$0" "$@"'
@@ -346,6 +423,19 @@ def test_a_group_of_sockets_is_dealt_out_to_the_workers(build, root):
                 assert server.get("/a.txt").status == 200
 
 
+@pytest.mark.clear
+def test_one_socket_is_shared_by_the_workers_and_none_is_opened_beside_it(build, root):
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        s.bind(("127.0.0.1", 0))
+        s.listen(100)
+        with activated(build, root, s, flags=("-j", "4")) as server:
+            for _ in range(20):
+                assert server.get("/a.txt").status == 200
+            found = subprocess.run(["ss", "-Hltn", f"sport = :{server.port}"], capture_output=True, text=True, check=True).stdout
+            assert len(found.splitlines()) == 1
+
+
 def test_a_socket_called_https_speaks_tls(build, root):
     cert, key = certificate()
     with listener() as plain, listener() as secure:
@@ -390,6 +480,18 @@ def test_the_service_manager_hears_of_start_reload_and_end(build, root, manager)
         server.signal()
         assert manager.recv(4096) == b"STOPPING=1"
         server.wait()
+
+
+@pytest.mark.clear
+def test_the_service_manager_hears_of_the_new_main_process_and_of_no_end(build, root, place, manager):
+    notify = ("env", f"NOTIFY_SOCKET={manager.getsockname()}")
+    with first(build, root, place, launcher=notify) as old:
+        assert manager.recv(4096).startswith(b"READY=1")
+        with take_over(build, old, launcher=notify) as new:
+            old.wait()
+            assert f"MAINPID={new.pid}" in manager.recv(4096).decode()
+            new.stop()
+            assert manager.recv(4096) == b"STOPPING=1"
 
 
 @contextlib.contextmanager
