@@ -138,12 +138,14 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 		return;
 	}
 	struct peer peer = peer_of((struct sockaddr *)&address);
+	bool proxied = peer_is_in(&peer, w->context->options->proxy, w->context->options->proxies);
+	if (proxied) peer = (struct peer){0}; /* until its header says whose the connection is */
 	bool late = has_waited_too_long(w, l, fd);
 	a->late += late;
 	if (late || (status = status_to_refuse(w, &peer))) {
 		if (a->refused++ < ACCEPT_ANSWERED) refuse_connection(w->context, fd, l->secure, late ? 503 : status);
 		else close(fd);
-	} else if (conn_new(w->context, fd, l->port, l->secure, &peer)) {
+	} else if (conn_new(w->context, fd, l->port, l->secure, proxied, &peer)) {
 		a->fresh[a->count++] = fd;
 	} else {
 		a->error = ENOMEM;

@@ -90,6 +90,9 @@ static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "      --drain-delay SECONDS\n"
 						   "                        after SIGTERM, go on accepting for at most this time\n"
 						   "                        while clients change over (default: 5)\n"
+						   "      --proxy-protocol NET\n"
+						   "                        connections from NET (an address, ADDRESS/BITS, or unix:)\n"
+						   "                        begin with a PROXY header; may be repeated\n"
 						   "      --sandbox off     do not limit which files and system calls the server\n"
 						   "                        can use, for debuggers and profilers (default: on)\n"
 						   "\n"
@@ -233,6 +236,7 @@ enum {
 	LONG_RATE,
 	LONG_ADDRESS_RATE,
 	LONG_TAKE_OVER,
+	LONG_PROXY_PROTOCOL,
 	LONG_DRAIN_DELAY,
 	LONG_CHECK
 };
@@ -279,6 +283,7 @@ static const struct option long_options[] = {
 	{"log-file", required_argument, NULL, LONG_LOG_FILE},
 	{"no-log", no_argument, NULL, 'n'},
 	{"take-over", required_argument, NULL, LONG_TAKE_OVER},
+	{"proxy-protocol", required_argument, NULL, LONG_PROXY_PROTOCOL},
 	{"drain-delay", required_argument, NULL, LONG_DRAIN_DELAY},
 	{"check", no_argument, NULL, LONG_CHECK},
 	{"help", no_argument, NULL, 'h'},
@@ -289,6 +294,12 @@ static const struct option long_options[] = {
 static void add_cert(struct options *o, const char *file) {
 	if (o->tls.certs == CERTS_MAX) refuse("more than %d certificates", CERTS_MAX);
 	o->tls.cert[o->tls.certs++] = file;
+}
+
+static void add_proxy(struct conn_options *o, const char *text) {
+	if (o->proxies == PROXY_NETS_MAX) refuse("--proxy-protocol can be given %d times", PROXY_NETS_MAX);
+	if (!peer_net_parse(text, &o->proxy[o->proxies++]))
+		refuse("--proxy-protocol takes an address, one with a number of bits, as 10.0.0.0/8, or unix:, not '%s'", text);
 }
 
 static void add_key(struct options *o, const char *file) {
@@ -375,6 +386,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case 'h': fputs(help, stdout); done();
 		case LONG_SYMLINKS: o->site.symlinks_inside = either("--symlinks", optarg, "inside", "follow"); break;
 		case LONG_DEFER: o->defer_accept = either("--defer-accept", optarg, "on", "off"); break;
+		case LONG_PROXY_PROTOCOL: add_proxy(&o->conn, optarg); break;
 		case LONG_TAKE_OVER: o->take_over = optarg; break;
 		case LONG_DRAIN_DELAY: o->drain_delay_s = number("--drain-delay", optarg, 0, TIMEOUT_MAX_S); break;
 		case LONG_SANDBOX: o->sandbox = either("--sandbox", optarg, "on", "off"); break;

@@ -25,6 +25,37 @@ struct peer peer_of(const struct sockaddr *address) {
 	return peer;
 }
 
+bool peer_net_parse(const char *text, struct peer_net *net) {
+	char address[INET6_ADDRSTRLEN];
+	size_t length = strcspn(text, "/");
+	struct sockaddr_in in = {.sin_family = AF_INET};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+	*net = (struct peer_net){.bits = 128};
+	if (strcmp(text, "unix:") == 0) return true;
+	if (length >= sizeof address) return false;
+	memcpy(address, text, length);
+	address[length] = '\0';
+	unsigned long most = inet_pton(AF_INET, address, &in.sin_addr) == 1 ? 32 : 128, bits = most;
+	if (most == 128 && inet_pton(AF_INET6, address, &in6.sin6_addr) != 1) return false;
+	if (text[length]) {
+		const char *number = text + length + 1;
+		size_t digits = scan_ulong(number, &bits);
+		if (!digits || number[digits] || bits > most) return false;
+	}
+	net->first = most == 32 ? peer_of((const struct sockaddr *)&in) : peer_of((const struct sockaddr *)&in6);
+	net->bits = (unsigned)(128 - most + bits);
+	return true;
+}
+
+bool peer_is_in(const struct peer *peer, const struct peer_net *nets, unsigned count) {
+	for (unsigned i = 0; i < count; i++) {
+		const unsigned char *a = peer->address.s6_addr, *b = nets[i].first.address.s6_addr;
+		unsigned whole = nets[i].bits / 8, rest = nets[i].bits % 8;
+		if (memcmp(a, b, whole) == 0 && (!rest || (a[whole] ^ b[whole]) >> (8 - rest) == 0)) return true;
+	}
+	return false;
+}
+
 size_t peer_format(char *out, const struct peer *peer) {
 	const unsigned char *a = peer->address.s6_addr;
 	if (peer_is_local(peer)) return fmt_str(out, "unix:");

@@ -31,6 +31,18 @@ bool peer_is_ipv4(const struct peer *peer);
 /* Returns whether it is a unix socket. */
 bool peer_is_local(const struct peer *peer);
 
+/* Addresses that have the first bits in common. */
+struct peer_net {
+	struct peer first;
+	unsigned bits; /* of 128 */
+};
+
+/* Parses ADDRESS, ADDRESS/BITS or "unix:", which stands for unix sockets. Returns false if it is none of these. */
+bool peer_net_parse(const char *text, struct peer_net *net);
+
+/* Returns whether the address is in one of the nets. */
+bool peer_is_in(const struct peer *peer, const struct peer_net *nets, unsigned count);
+
 /* Writes the address as text, "unix:" for a unix socket, to out (PEER_MAX bytes). Returns the bytes written. */
 enum { PEER_MAX = 64 };
 size_t peer_format(char *out, const struct peer *peer);

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "gatling/base/peer.h"
+
 enum {
 	BUDGET_CONNECTION = 512 * 1024,   /* bytes for one connection; over it, it is closed */
 	BUDGET_WORKER = 64 * 1024 * 1024, /* for all of a worker, unless --client-memory says otherwise; over it, the
@@ -17,6 +19,8 @@ enum {
 	BUDGET_RETURN = 16 * 1024 * 1024  /* free memory goes back to the system when so much was held, and a quarter is */
 };
 
+enum { PROXY_NETS_MAX = 64 };
+
 /* The options about clients. timeout_s: for a request body, for a request that waits for a job, and for a client that
  * acknowledges nothing of a response. */
 struct conn_options {
@@ -24,6 +28,8 @@ struct conn_options {
 	int min_rate;                                       /* bytes a second, see min_rate.h; 0: none */
 	uint64_t client_memory;                             /* bytes that a worker keeps for its clients */
 	uint64_t memory; /* bytes of that and of what OpenSSL holds for connections, of all workers together */
+	struct peer_net proxy[PROXY_NETS_MAX]; /* balancers: their connections begin with a PROXY header */
+	unsigned proxies;
 };
 
 #endif

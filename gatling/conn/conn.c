@@ -2,14 +2,17 @@
  */
 #include "gatling/conn/conn.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
 #include "gatling/conn/conn_state.h"
 #include "gatling/http2/http2.h"
 
-struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure, const struct peer *peer) {
+struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure, bool proxied,
+					  const struct peer *peer) {
 	struct conn *c = calloc(1, sizeof *c);
 	if (!c || io_fd(w->loop, fd, c) == -1) {
 		free(c);
@@ -22,7 +25,8 @@ struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure
 	c->context = w;
 	c->port = (uint16_t)port;
 	c->peer = *peer;
-	c->state = secure ? CONN_HANDSHAKE : CONN_IDLE;
+	c->secure = c->tls_wanted = secure;
+	c->state = proxied ? CONN_PROXY : secure ? CONN_HANDSHAKE : CONN_IDLE;
 	__atomic_store_n(&w->connections, w->connections + 1, __ATOMIC_RELAXED);
 	return c;
 }
@@ -86,6 +90,30 @@ static void update_memory(struct conn_context *w, struct conn *c) {
 
 /* --- the states --- */
 
+/* Until its header has come, a connection of a balancer is of nobody, as those over unix sockets are. */
+static enum conn_state receive_proxy_header(struct conn *c, struct conn_run *run) {
+	struct conn_context *w = c->context;
+	struct proxy_header header;
+	struct sockaddr_storage address = {0};
+	socklen_t length = sizeof address;
+	static notice_time next;
+	int used;
+	if (!conn_read_proxy_header(c, &header, &run->input, &used)) return CONN_CLOSED;
+	if (used == -1 && notice_due(&next))
+		fputs("gatling: closed a connection from --proxy-protocol that does not begin with a PROXY header: does the "
+			  "balancer send it?\n",
+			  stderr);
+	if (used <= 0) return used == 0 ? CONN_PROXY : CONN_CLOSED;
+	run->input = slice_rest(run->input, (size_t)used);
+	if (header.own && getpeername(c->fd, (struct sockaddr *)&address, &length) == 0)
+		header.client = peer_of((const struct sockaddr *)&address);
+	/* --address-connections: over TLS there would be no answer either */
+	if (!limits_take_connection(w->limits, &header.client)) return CONN_CLOSED;
+	c->peer = header.client;
+	c->secure |= header.tls;
+	return c->tls_wanted ? CONN_HANDSHAKE : CONN_IDLE;
+}
+
 static enum conn_state handshake(struct conn *c, struct conn_run *run) {
 	struct conn_context *w = c->context;
 	size_t length = 0;
@@ -115,7 +143,7 @@ static void close_connection(void *conn) {
 
 static enum conn_state exchange_frames(struct conn *c, struct conn_run *run) {
 	static const struct http2_connection functions = {.send = resume, .close = close_connection};
-	if (!c->http2) c->http2 = http2_new(&c->context->http2, &functions, c, &c->peer, c->port, c->tls);
+	if (!c->http2) c->http2 = http2_new(&c->context->http2, &functions, c, &c->peer, c->port, c->secure);
 	return c->http2 ? conn_http2_exchange(c, run) : CONN_CLOSED;
 }
 
@@ -134,6 +162,7 @@ static enum conn_state linger(struct conn *c, struct conn_run *run) {
 /* Does what the state asks for. Returns the next one; the same: it has to wait. */
 static enum conn_state step(struct conn *c, struct conn_run *run) {
 	switch ((enum conn_state)c->state) {
+	case CONN_PROXY: return receive_proxy_header(c, run);
 	case CONN_HANDSHAKE: return handshake(c, run);
 	case CONN_IDLE:
 	case CONN_HEAD: return conn_http1_head(c, run);
@@ -153,6 +182,7 @@ static enum conn_state step(struct conn *c, struct conn_run *run) {
 static bool wants_input(const struct conn *c) {
 	switch ((enum conn_state)c->state) {
 	case CONN_HANDSHAKE: return !conn_blocked(c);
+	case CONN_PROXY:
 	case CONN_IDLE:
 	case CONN_HEAD:
 	case CONN_BODY:
@@ -235,7 +265,7 @@ void conn_wait(struct conn_context *w, struct conn *c) {
 
 void conn_readable(struct conn_context *w, struct conn *c) {
 	struct conn_run run = {.known = c->state == CONN_HEAD ? conn_kept(c) : 0};
-	if (c->state == CONN_HANDSHAKE || conn_read(c, &run.input)) go(w, c, &run);
+	if (c->state <= CONN_HANDSHAKE || conn_read(c, &run.input)) go(w, c, &run);
 	else conn_close(w, c);
 }
 
@@ -274,7 +304,7 @@ bool conn_idle(const struct conn *c) {
 
 bool conn_unfinished(const struct conn *c) {
 	if (c->state == CONN_HTTP2) return !c->frames_wait && http2_in_block(c->http2);
-	return c->state == CONN_HANDSHAKE || c->state == CONN_HEAD;
+	return c->state <= CONN_HANDSHAKE || c->state == CONN_HEAD;
 }
 
 bool conn_waits_for_client(const struct conn *c) {

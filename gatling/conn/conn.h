@@ -9,9 +9,10 @@
 struct conn;
 
 /* Makes a connection of the accepted, non-blocking descriptor fd, which it owns from then on. limits_take_connection()
- * has counted it. port is the port that it
- * came in on, 0 for a unix socket; secure: it speaks TLS. NULL (ENOMEM): fd has been closed. */
-struct conn *conn_new(struct conn_context *context, int fd, unsigned port, bool secure, const struct peer *peer);
+ * has counted it. port is the port that it came in on, 0 for a unix socket; secure: it speaks TLS; proxied: it begins
+ * with a PROXY header, and peer is that of a unix socket until then. NULL (ENOMEM): fd has been closed. */
+struct conn *conn_new(struct conn_context *context, int fd, unsigned port, bool secure, bool proxied,
+					  const struct peer *peer);
 
 /* Has a new connection wait until the loop reports it, instead of reading from it at once. May free it. */
 void conn_wait(struct conn_context *context, struct conn *conn);

@@ -15,7 +15,7 @@ static bool respond(struct conn *c, struct response *r, bool head_only, enum per
 	uint64_t bytes;
 	if (persistence == PERSIST_NOT && c->ending == CONN_ENDING_NONE) c->ending = CONN_ENDING_CLOSE;
 	c->responses->files += r->representation && r->representation->fd != -1;
-	if (http1_write(c->responses->batch, r, w->server_date[c->tls != NULL], head_only, persistence, &bytes) == -1)
+	if (http1_write(c->responses->batch, r, w->server_date[c->secure], head_only, persistence, &bytes) == -1)
 		return false;
 	c->responses->responses++;
 	response_batch_note(&w->batches, c->responses, &c->peer, request, r->user, r->status, bytes);
@@ -93,7 +93,7 @@ static void return_requests(struct conn *c) {
 static bool decide(const struct conn *c, const struct request *q, struct waiting_request *waiting, struct response *r) {
 	const struct content *content = &c->context->content;
 	char local_name[PEER_MAX + 2];
-	struct connection_info connection = {.peer = &c->peer, .port = c->port, .secure = c->tls, .patient = true};
+	struct connection_info connection = {.peer = &c->peer, .port = c->port, .secure = c->secure, .patient = true};
 	if (!q->host.at && (content->options->vhosts != VHOSTS_OFF || content->https_port))
 		connection.host = local_host(c, local_name);
 	if (waiting) return waiting_request_answer(waiting, content, connection, r);

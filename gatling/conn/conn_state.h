@@ -5,6 +5,7 @@
 #define GATLING_CONN_CONN_STATE_H
 
 #include "gatling/conn/conn_context.h"
+#include "gatling/conn/proxy_header.h"
 #include "gatling/http/body.h"
 #include "gatling/site/response_batch.h"
 #include "gatling/site/waiting_request.h"
@@ -22,6 +23,7 @@ enum {
 
 /* What a connection is doing. Its deadline, which is set when the state changes, is in deadline.c. */
 enum conn_state {
+	CONN_PROXY,     /* before the PROXY header of a balancer */
 	CONN_HANDSHAKE, /* the TLS handshake */
 	CONN_IDLE,      /* HTTP/1.1: before a request; if responses are under way, CONN_WRITE is next */
 	CONN_HEAD,      /* HTTP/1.1: part of a request head has been read */
@@ -50,6 +52,8 @@ struct conn {
 	bool frames_wait : 1;  /* CONN_HTTP2: frames wait for the socket, or for a file to be read */
 	bool admitted : 1;     /* HTTP/1.1: the request at the front of the input is within the limits */
 	bool input_ended : 1;  /* CONN_HTTP2: the client sends nothing more */
+	bool secure : 1;       /* the client speaks TLS, with us or with a balancer */
+	bool tls_wanted : 1;   /* CONN_PROXY: a handshake follows */
 	int fd;
 	struct conn_context *context;
 	struct peer peer;
@@ -107,6 +111,11 @@ bool conn_keep_input(struct conn *conn, struct slice input);
 
 /* Moves the bytes that were kept to the front of the scratch buffer. */
 struct slice conn_fetch_input(struct conn *conn);
+
+/* Reads the PROXY header, and if TLS follows, nothing behind it: that is not for the scratch buffer. *input: what was
+ * read; *used: the bytes of the header, 0 if it is not complete, -1 if there is none. false: the connection has ended
+ * or failed. */
+bool conn_read_proxy_header(struct conn *conn, struct proxy_header *header, struct slice *input, int *used);
 
 /* Makes sure that there is a batch for responses. false: ENOMEM. */
 bool conn_take_batch(struct conn *conn);

@@ -28,6 +28,7 @@ static int64_t linger_ms(const struct conn *c) {
 static int64_t timeout_ms(const struct conn *c) {
 	const struct conn_options *o = c->context->options;
 	switch ((enum conn_state)c->state) {
+	case CONN_PROXY:
 	case CONN_HANDSHAKE:
 	case CONN_HEAD: return milliseconds(o->head_timeout_s);
 	case CONN_IDLE: return milliseconds(o->keepalive_timeout_s);

@@ -46,6 +46,23 @@ bool conn_read(struct conn *c, struct slice *input) {
 	return true;
 }
 
+bool conn_read_proxy_header(struct conn *c, struct proxy_header *h, struct slice *input, int *used) {
+	struct conn_context *w = c->context;
+	ssize_t n = 1;
+	if (!c->tls_wanted) {
+		if (!conn_read(c, input)) return false;
+		*used = proxy_header_parse(h, input->at, input->length);
+		return true;
+	}
+	*input = conn_fetch_input(c);
+	while (n > 0 && (*used = proxy_header_parse(h, input->at, input->length)) == 0) {
+		size_t lacking = proxy_header_lacks(input->at, input->length);
+		n = io_tryread(w->loop, c->fd, w->scratch + input->length, lacking);
+		if (n > 0) input->length += (size_t)n;
+	}
+	return n > 0 || (n == -1 && errno == EAGAIN);
+}
+
 bool conn_take_batch(struct conn *c) {
 	if (!c->responses) c->responses = response_batch_take(&c->context->batches);
 	return c->responses;

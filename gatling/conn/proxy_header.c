@@ -1,0 +1,114 @@
+/* proxy_header.c - see proxy_header.h. */
+#include "gatling/conn/proxy_header.h"
+
+#include <arpa/inet.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char signature[] = "\r\n\r\n\0\r\nQUIT\n";
+enum { SIGNATURE = sizeof signature - 1, PREAMBLE = SIGNATURE + 4 };
+
+/* The bytes behind the signature, as the document names them. */
+enum { VERSION_LOCAL = 0x20, VERSION_PROXY = 0x21 };
+enum { FAMILY_UNSPEC = 0x00, FAMILY_TCP4 = 0x11, FAMILY_TCP6 = 0x21, FAMILY_UNIX = 0x31 };
+enum { TYPE_SSL = 0x20, CLIENT_SSL = 0x01 };
+
+static struct peer peer4(const void *address) {
+	struct sockaddr_in in = {.sin_family = AF_INET};
+	memcpy(&in.sin_addr, address, sizeof in.sin_addr);
+	return peer_of((const struct sockaddr *)&in);
+}
+
+static struct peer peer6(const void *address) {
+	struct sockaddr_in6 in = {.sin6_family = AF_INET6};
+	memcpy(&in.sin6_addr, address, sizeof in.sin6_addr);
+	return peer_of((const struct sockaddr *)&in);
+}
+
+/* --- version 1: a line --- */
+
+/* Parses "TCP4 SOURCE DESTINATION PORT PORT" or "TCP6 ...". */
+static bool parse_addresses(struct proxy_header *h, const char *text) {
+	char family[5], source[46], destination[46], more;
+	unsigned source_port, destination_port;
+	unsigned char address[sizeof(struct in6_addr)], other[sizeof(struct in6_addr)];
+	if (sscanf(text, "%4s %45s %45s %5u %5u%c", family, source, destination, &source_port, &destination_port, &more) !=
+		5)
+		return false;
+	bool ipv4 = strcmp(family, "TCP4") == 0;
+	if (!ipv4 && strcmp(family, "TCP6") != 0) return false;
+	int kind = ipv4 ? AF_INET : AF_INET6;
+	if (inet_pton(kind, source, address) != 1 || inet_pton(kind, destination, other) != 1) return false;
+	h->client = ipv4 ? peer4(address) : peer6(address);
+	return source_port <= UINT16_MAX && destination_port <= UINT16_MAX;
+}
+
+static int parse_line(struct proxy_header *h, const char *data, size_t length) {
+	char text[PROXY_LINE_MAX + 1];
+	const char *end = memchr(data, '\n', length < PROXY_LINE_MAX ? length : PROXY_LINE_MAX);
+	if (!end) return length < PROXY_LINE_MAX ? 0 : -1;
+	size_t n = (size_t)(end - data);
+	if (n == 0 || data[n - 1] != '\r' || memchr(data, '\0', n)) return -1;
+	memcpy(text, data, n - 1);
+	text[n - 1] = '\0';
+	const char *rest = text + strlen("PROXY ");
+	h->own = strcmp(rest, "UNKNOWN") == 0 || strncmp(rest, "UNKNOWN ", strlen("UNKNOWN ")) == 0;
+	return h->own || parse_addresses(h, rest) ? (int)n + 1 : -1;
+}
+
+/* --- version 2 --- */
+
+static size_t number(const char *at) { return (size_t)(unsigned char)at[0] << 8 | (unsigned char)at[1]; }
+
+/* Reads what is said besides the addresses: a list of types, lengths and values. */
+static bool parse_values(struct proxy_header *h, const char *at, size_t length) {
+	while (length >= 3) {
+		size_t n = number(at + 1);
+		if (n > length - 3) return false;
+		if (*at == TYPE_SSL && n >= 1) h->tls = at[3] & CLIENT_SSL;
+		at += 3 + n;
+		length -= 3 + n;
+	}
+	return length == 0;
+}
+
+static int parse_binary(struct proxy_header *h, const char *data, size_t length) {
+	if (length < PREAMBLE) return 0;
+	unsigned char version = (unsigned char)data[SIGNATURE], family = (unsigned char)data[SIGNATURE + 1];
+	size_t n = number(data + SIGNATURE + 2), addresses = 0;
+	const char *at = data + PREAMBLE;
+	if (PREAMBLE + n > PROXY_HEADER_MAX || (version != VERSION_LOCAL && version != VERSION_PROXY)) return -1;
+	if (length < PREAMBLE + n) return 0;
+	h->own = version == VERSION_LOCAL || family == FAMILY_UNSPEC;
+	if (h->own) return PREAMBLE + (int)n;
+	switch (family) {
+	case FAMILY_TCP4: addresses = 2 * (sizeof(struct in_addr) + sizeof(in_port_t)); break;
+	case FAMILY_TCP6: addresses = 2 * (sizeof(struct in6_addr) + sizeof(in_port_t)); break;
+	case FAMILY_UNIX: addresses = 2 * 108; break;
+	default: return -1;
+	}
+	if (n < addresses) return -1;
+	if (family == FAMILY_TCP4) h->client = peer4(at);
+	if (family == FAMILY_TCP6) h->client = peer6(at);
+	return parse_values(h, at + addresses, n - addresses) ? PREAMBLE + (int)n : -1;
+}
+
+size_t proxy_header_lacks(const char *data, size_t length) {
+	const size_t line_least = sizeof "PROXY UNKNOWN\r\n" - 1;
+	if (!length || *data == 'P') return length < line_least ? line_least - length : 1;
+	return length < PREAMBLE ? PREAMBLE - length : PREAMBLE + number(data + SIGNATURE + 2) - length;
+}
+
+/* Returns whether data begins as the text does, as far as there is some. */
+static bool begins(const char *data, size_t length, const char *text, size_t n) {
+	return memcmp(data, text, length < n ? length : n) == 0;
+}
+
+int proxy_header_parse(struct proxy_header *h, const char *data, size_t length) {
+	static const char line[] = "PROXY ";
+	*h = (struct proxy_header){.own = false};
+	if (begins(data, length, signature, SIGNATURE)) return parse_binary(h, data, length);
+	if (!begins(data, length, line, sizeof line - 1)) return -1;
+	return length < sizeof line ? 0 : parse_line(h, data, length);
+}
