@@ -100,8 +100,8 @@ static void report_overload(unsigned refused) {
 	static atomic_uint sum;
 	atomic_fetch_add(&sum, refused);
 	if (notice_due(&next))
-		fprintf(stderr, "gatling: overload: refused %u new connections that had waited for more than %d ms\n",
-				atomic_exchange(&sum, 0), ACCEPT_TARGET_MS);
+		notice_line(LEVEL_WARNING, "overload: refused %u new connections that had waited for more than %d ms",
+					atomic_exchange(&sum, 0), ACCEPT_TARGET_MS);
 }
 
 /* Sets how many connections are taken in a turn: fewer while one queues and the turn of the others takes long. */

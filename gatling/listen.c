@@ -291,7 +291,7 @@ static int open_wanted(const struct options *o, bool https, struct sockets *sock
 	unsigned plain = workers[0].acceptor.listeners;
 	if (!https || open_all(o, sockets, true, workers) == 0) return 0;
 	if (o->tls.https == HTTPS_ON) return -1;
-	fputs("gatling: going on without HTTPS\n", stderr);
+	notice_line(LEVEL_WARNING, "going on without HTTPS");
 	sockets_close(sockets, is_secure);
 	for (struct worker *w = workers; w < workers + o->workers; w++)
 		while (w->acceptor.listeners > plain) close(w->acceptor.listener[--w->acceptor.listeners].fd);

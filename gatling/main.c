@@ -111,9 +111,9 @@ static void confine_and_announce(const struct options *o, struct process *p, con
 	if (!o->take_over) take_over_close(&p->take_over, &p->sockets); /* the workers have theirs */
 	sandbox_limit_calls(&p->sandbox);
 	char *parts = sandbox_describe(&p->sandbox);
-	fprintf(stderr, "gatling: sandbox: %s\n", parts ? parts : "");
-	fprintf(stderr, "gatling: serving %s on %s (%s, %d %s)\n", directory, addresses ? addresses : "", io_mechanism(),
-			o->workers, o->workers == 1 ? "worker" : "workers");
+	notice_line(LEVEL_INFO, "sandbox: %s", parts ? parts : "");
+	notice_line(LEVEL_INFO, "serving %s on %s (%s, %d %s)", directory, addresses ? addresses : "", io_mechanism(),
+				o->workers, o->workers == 1 ? "worker" : "workers");
 	/* after --take-over it is another process than the one that the service manager has started */
 	if (asprintf(&state, "READY=1\nMAINPID=%ld\nSTATUS=serving %s on %s", (long)getpid(), directory,
 				 addresses ? addresses : "") != -1)
@@ -214,6 +214,7 @@ int main(int argc, char **argv) {
 	struct process p = {.log_file = LOG_FILE_STDOUT, .take_over = TAKE_OVER_NONE};
 	sigset_t signals;
 
+	notice_open();
 	if (open_standard_streams() == -1) return 1;
 	options_parse(&options, argc, argv);
 	if (options.check) return check(&options);

@@ -121,12 +121,12 @@ static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "      --version         print the version, event mechanism and libraries\n";
 
 __attribute__((format(printf, 1, 2), noreturn)) static void refuse(const char *format, ...) {
+	char text[NOTICE_TEXT_MAX];
 	va_list arguments;
 	va_start(arguments, format);
-	fputs("gatling: ", stderr);
-	vfprintf(stderr, format, arguments);
-	fputs(" (see gatling --help)\n", stderr);
+	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
+	notice_line(LEVEL_ERROR, "%s (see gatling --help)", text);
 	exit(2);
 }
 

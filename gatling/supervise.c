@@ -63,7 +63,8 @@ static void terminate(const struct supervisor *s, struct state *state, int signa
 /* All that is left to do, since changed certificates and files of the sites are noticed anyway. */
 static void reload(const struct supervisor *s) {
 	char text[96];
-	notice(0, "SIGHUP opens the log again; everything else is taken up when it changes (SIGTERM or SIGQUIT ends)");
+	notice_line(LEVEL_NOTICE,
+				"SIGHUP opens the log again; everything else is taken up when it changes (SIGTERM or SIGQUIT ends)");
 	snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)clock_ms() * 1000);
 	service_tell(s->service, text);
 	if (s->log) log_reopen(s->log);
@@ -94,7 +95,7 @@ static void set_timer(const struct supervisor *s, const struct state *state) {
 /* A worker has ended, or a successor has taken over. */
 static void look_at_threads(const struct supervisor *s, struct state *state) {
 	if (take_over_happened(s->take_over) && state->stage < STAGE_DRAIN) {
-		notice(0, "a new process has taken over: finishing the connections");
+		notice_line(LEVEL_NOTICE, "a new process has taken over: finishing the connections");
 		enter(s, state, state->stage == STAGE_ANNOUNCE ? STAGE_LIMIT : STAGE_DRAIN);
 	}
 	/* its sockets would take connections that nobody accepts; and a service manager begins again */

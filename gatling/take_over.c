@@ -192,8 +192,8 @@ static bool hand_over(struct take_over *t, int channel) {
 		(void)send_byte(channel, LATE);
 		snprintf(text, sizeof text, "not ready after %d seconds", TAKE_OVER_START_S);
 	}
-	notice((uint64_t)time(NULL), "a new process cannot take over, so this one goes on: %s",
-		   *text ? text : "it has ended without a word");
+	notice_line(LEVEL_WARNING, "a new process cannot take over, so this one goes on: %s",
+				*text ? text : "it has ended without a word");
 	return false;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "gatling/accept.h"
+#include "gatling/base/notice.h"
 #include "gatling/base/owfat.h"
 #include "gatling/base/platform.h"
 #include "gatling/conn/conn.h"
@@ -272,7 +273,7 @@ int worker_run(struct worker *w) {
 	report(w, CONTROL_READY);
 	while (result == 0 && !ended(w)) {
 		result = run_turn(w);
-		if (result == -1) fprintf(stderr, "gatling: %s failed: %s\n", io_mechanism(), strerror(errno));
+		if (result == -1) notice_line(LEVEL_ERROR, "%s failed: %s", io_mechanism(), strerror(errno));
 	}
 	accept_stop(&w->acceptor);
 	close_connections(w);

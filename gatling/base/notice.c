@@ -4,7 +4,11 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "gatling/base/hash.h"
 
@@ -14,7 +18,7 @@ static uint64_t printed[NOTICES_MAX]; /* hashes */
 static unsigned count;
 static char last[NOTICE_TEXT_MAX]; /* of notice_cannot() */
 /* does not change once there are threads */
-static bool checks;
+static bool checks, to_journal;
 
 static bool is_new(uint64_t key) {
 	bool before = false;
@@ -23,6 +27,27 @@ static bool is_new(uint64_t key) {
 	if (!before) printed[count++ % NOTICES_MAX] = key;
 	pthread_mutex_unlock(&mutex);
 	return !before;
+}
+
+void notice_open(void) {
+	const char *journal = getenv("JOURNAL_STREAM");
+	char own[64];
+	struct stat st;
+	if (!journal || fstat(STDERR_FILENO, &st) == -1) return;
+	snprintf(own, sizeof own, "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	to_journal = strcmp(journal, own) == 0;
+}
+
+void notice_line(enum notice_level level, const char *format, ...) {
+	char text[2 * NOTICE_TEXT_MAX], before[8] = "";
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	for (char *c = text; *c; c++)
+		if ((*c >= 0 && *c < ' ') || *c == 127) *c = '?'; /* one line stays one */
+	if (to_journal) snprintf(before, sizeof before, "<%d>", level);
+	fprintf(stderr, "%sgatling: %s\n", before, text);
 }
 
 bool notice(uint64_t state, const char *format, ...) {
@@ -35,7 +60,7 @@ bool notice(uint64_t state, const char *format, ...) {
 	for (char *c = text; *c; c++)
 		if (*c < ' ' || *c > '~') *c = '?';
 	if (checks) printf("%s\n", text);
-	else fprintf(stderr, "gatling: %s\n", text);
+	else notice_line(LEVEL_WARNING, "%s", text);
 	return true;
 }
 
@@ -49,7 +74,7 @@ bool notice_due(notice_time *next) {
 int notice_cannot(const char *action, const char *name, const char *reason) {
 	pthread_mutex_lock(&mutex);
 	snprintf(last, sizeof last, "cannot %s%s%s: %s", action, name ? " " : "", name ? name : "", reason);
-	fprintf(stderr, "gatling: %s\n", last);
+	notice_line(LEVEL_ERROR, "%s", last);
 	pthread_mutex_unlock(&mutex);
 	return -1;
 }

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gatling/base/notice.h"
 #include "gatling/base/file_version.h"
 #include "gatling/sandbox/sandbox.h"
 #include "io/io.h"
@@ -311,9 +312,9 @@ static bool exchange(struct opener *o, const struct opener_request *q, struct an
 static void end(struct opener *o) {
 	(void)shutdown(o->channel, SHUT_WR);
 	if (!o->ended)
-		fputs("gatling: the process that opens files has ended, so changed certificates and a renamed log are not "
-			  "opened any more: restart gatling\n",
-			  stderr);
+		notice_line(LEVEL_ERROR,
+					"the process that opens files has ended, so changed certificates and a renamed log are not "
+					"opened any more: restart gatling");
 	o->ended = true;
 }
 

@@ -100,9 +100,9 @@ static enum conn_state receive_proxy_header(struct conn *c, struct conn_run *run
 	int used;
 	if (!conn_read_proxy_header(c, &header, &run->input, &used)) return CONN_CLOSED;
 	if (used == -1 && notice_due(&next))
-		fputs("gatling: closed a connection from --proxy-protocol that does not begin with a PROXY header: does the "
-			  "balancer send it?\n",
-			  stderr);
+		notice_line(LEVEL_WARNING,
+					"closed a connection from --proxy-protocol that does not begin with a PROXY header: does the "
+					"balancer send it?");
 	if (used <= 0) return used == 0 ? CONN_PROXY : CONN_CLOSED;
 	run->input = slice_rest(run->input, (size_t)used);
 	if (header.own && getpeername(c->fd, (struct sockaddr *)&address, &length) == 0)

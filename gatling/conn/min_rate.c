@@ -40,11 +40,10 @@ static bool is_too_slow(const struct conn_context *w, struct rate_window *window
 static void report(struct conn_context *w) {
 	static notice_time next;
 	if (!notice_due(&next)) return;
-	fprintf(
-		stderr,
-		"gatling: a worker has %u of %u connections, and has closed %lu that transferred less than %d bytes a second "
-		"(--min-rate)\n",
-		w->connections, w->connections_max, w->rate.closed, w->options->min_rate);
+	notice_line(LEVEL_NOTICE,
+				"a worker has %u of %u connections, and has closed %lu that transferred less than %d bytes a second "
+				"(--min-rate)",
+				w->connections, w->connections_max, w->rate.closed, w->options->min_rate);
 	w->rate.closed = 0;
 }
 

@@ -63,18 +63,18 @@ static const char remedy[] = "more descriptors (ulimit -n) or workers (-j) make 
 static void report(struct shed *s, const struct conn_context *w) {
 	static notice_time next;
 	if (!notice_due(&next)) return;
-	fprintf(stderr,
-			"gatling: a worker has %u of %u connections, has closed %lu with an unfinished request or handshake and "
-			"%lu idle ones, and refused %lu of addresses with many; %s\n",
-			w->connections, w->connections_max, s->heads, s->idle, s->refused, remedy);
+	notice_line(LEVEL_WARNING,
+				"a worker has %u of %u connections, has closed %lu with an unfinished request or handshake and "
+				"%lu idle ones, and refused %lu of addresses with many; %s",
+				w->connections, w->connections_max, s->heads, s->idle, s->refused, remedy);
 	s->heads = s->idle = s->refused = 0;
 }
 
 void shed_say_full(struct conn_context *w) {
 	static notice_time next;
 	if (!notice_due(&next)) return;
-	fprintf(stderr, "gatling: a worker has all of its %u connections, and none is idle: new ones wait; %s\n",
-			w->connections_max, remedy);
+	notice_line(LEVEL_WARNING, "a worker has all of its %u connections, and none is idle: new ones wait; %s",
+				w->connections_max, remedy);
 }
 
 /* Whether one that was found goes, unless it has gone on since, or has a request that is answered now. */
@@ -133,11 +133,11 @@ __attribute__((cold)) static void shed_memory(struct conn_context *w) {
 		}
 	}
 	if (notice_due(&next))
-		fprintf(stderr,
-				"gatling: more than %" PRIu64 " bytes were %s a worker: closed the %u dearest (%s sets the limit)\n",
-				of_clients ? w->options->client_memory : w->memory_max,
-				of_clients ? "kept for the clients of" : "taken by the connections of", gone,
-				of_clients ? "--client-memory" : "--memory");
+		notice_line(LEVEL_WARNING,
+					"more than %" PRIu64 " bytes were %s a worker: closed the %u dearest (%s sets the limit)",
+					of_clients ? w->options->client_memory : w->memory_max,
+					of_clients ? "kept for the clients of" : "taken by the connections of", gone,
+					of_clients ? "--client-memory" : "--memory");
 }
 
 void shed_over_budget(struct conn_context *w) {

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gatling/base/notice.h"
 #include "gatling/base/text.h"
 
 enum { NOTE_MAX = 64 }; /* bytes of the line about dropped ones */
@@ -166,8 +167,8 @@ static void reopen_file(struct log *log) {
 	(void)write_rest(log);
 	(void)fstat(log->file.fd, &old); /* both succeed on an open descriptor */
 	if (log_file_open(&log->file) == -1) {
-		fprintf(stderr, "gatling: cannot open %s again, going on with the old file: %s\n", log->file.path,
-				strerror(errno));
+		notice_line(LEVEL_ERROR, "cannot open %s again, going on with the old file: %s", log->file.path,
+					strerror(errno));
 		return;
 	}
 	(void)fstat(log->file.fd, &new);

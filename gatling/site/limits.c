@@ -29,10 +29,10 @@ static void report(unsigned requests, unsigned connections) {
 	if (!notice_due(&next)) return;
 	requests = atomic_exchange(&refused_requests, 0);
 	connections = atomic_exchange(&refused_connections, 0);
-	fprintf(stderr,
-			"gatling: refused %u requests and %u connections over a limit (--rate, --address-rate, --address-requests, "
-			"--address-connections)\n",
-			requests, connections);
+	notice_line(LEVEL_NOTICE,
+				"refused %u requests and %u connections over a limit (--rate, --address-rate, --address-requests, "
+				"--address-connections)",
+				requests, connections);
 }
 
 bool limits_take_connection(struct limits *l, const struct peer *peer) {

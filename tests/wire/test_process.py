@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gatling import Connection, Root, Server, descriptors_limited_to, eventually, runnable, unprivileged
+from gatling import TIMEOUT, Connection, Root, Server, descriptors_limited_to, eventually, runnable, unprivileged
 
 
 def run(build, *flags, **popen):
@@ -413,6 +413,30 @@ def test_an_ipv6_address_is_that_alone(build, files):
             assert c.get("/small.bin").status == 200
         with pytest.raises(ConnectionRefusedError):
             Connection(("127.0.0.1", port))
+
+
+# --- what an owner is told ---
+
+
+@pytest.mark.clear
+@pytest.mark.decided
+def test_lines_for_the_journal_begin_with_their_level(build, root):
+    root.write("secret.txt", b"secret", 0o600)
+    reading, writing = os.pipe()
+    stream = os.fstat(writing)
+    environment = {**os.environ, "JOURNAL_STREAM": f"{stream.st_dev}:{stream.st_ino}"}
+    process = subprocess.Popen([runnable(build), "-c", root.path, "-p", "0", "-i", "127.0.0.1", "-n"], stderr=writing, env=environment)
+    os.close(writing)
+    with open(reading, encoding="ascii") as lines:
+        assert re.match("<4>gatling: running as root", lines.readline()) or os.geteuid() != 0
+        assert lines.readline().startswith("<6>gatling: sandbox:")
+        banner = lines.readline()
+        assert banner.startswith("<6>gatling: serving")
+        with Connection(("127.0.0.1", int(re.search(r":(\d+)/", banner).group(1)))) as c:
+            assert c.get("/secret.txt").status == 403
+        assert lines.readline().startswith("<4>gatling: ")
+        process.terminate()
+        assert process.wait(TIMEOUT) == 0
 
 
 # --- the log ---
