@@ -27,13 +27,13 @@ void accept_resume(const struct acceptor *w) {
 		if (io_wantread(w->context->loop, w->listener[i].fd) == -1) pause_accepting(w);
 }
 
-static unsigned shed_from(const struct acceptor *w) {
-	return w->context->connections_max - w->context->connections_max * (100 - SHED_FROM) / 100;
+static unsigned shed_from(const struct conn_context *w) {
+	return w->connections_max - w->connections_max * (100 - SHED_FROM) / 100;
 }
 
 /* Returns how many connections to close: those beyond SHED_FROM, at least one for a client that waits. */
 static unsigned connections_to_close(const struct acceptor *w) {
-	unsigned from = shed_from(w);
+	unsigned from = shed_from(w->context);
 	return w->context->connections > from ? w->context->connections - from : 1;
 }
 
@@ -115,10 +115,9 @@ static void adapt_batch(const struct acceptor *w, struct listener *l) {
 
 /* --- accepting --- */
 
-/* Returns the status to refuse a new connection with, or 0, and then it is counted. */
-static int status_to_refuse(struct acceptor *w, const struct peer *peer) {
-	if (w->context->connections > shed_from(w) && shed_refuses(w->context, peer)) return 503;
-	return limits_take_connection(w->context->limits, peer) ? 0 : 429;
+int accept_refusal(struct conn_context *w, const struct peer *peer) {
+	if (w->connections > shed_from(w) && shed_refuses(w, peer)) return 503;
+	return limits_take_connection(w->limits, peer) ? 0 : 429;
 }
 
 /* What a batch has taken. */
@@ -142,7 +141,7 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 	if (proxied) peer = (struct peer){0}; /* until its header says whose the connection is */
 	bool late = has_waited_too_long(w, l, fd);
 	a->late += late;
-	if (late || (status = status_to_refuse(w, &peer))) {
+	if (late || (status = accept_refusal(w->context, &peer))) {
 		if (a->refused++ < ACCEPT_ANSWERED) refuse_connection(w->context, fd, l->secure, late ? 503 : status);
 		else close(fd);
 	} else if (conn_new(w->context, fd, l->port, l->secure, proxied, &peer)) {
@@ -200,7 +199,7 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	if (a.error && a.error != EAGAIN && !w->last) pause_accepting(w);
 	l->behind = !begin(w->context, &a);
 	/* here the descriptors that are missing are taken by files */
-	if (a.error == EMFILE || a.error == ENFILE || w->context->connections > shed_from(w))
+	if (a.error == EMFILE || a.error == ENFILE || w->context->connections > shed_from(w->context))
 		(void)shed_connections(w->context, connections_to_close(w));
 	if (w->context->connections >= w->context->connections_max && a.error) shed_say_full(w->context);
 	return !a.error;

@@ -60,6 +60,9 @@ struct acceptor {
 	bool last;           /* accept_last() is under way: nobody is refused, as nobody would come again */
 };
 
+/* What conn_context.refusal is. */
+int accept_refusal(struct conn_context *context, const struct peer *peer);
+
 /* Notes that a listener has connections, for accept_all(). */
 void accept_later(struct acceptor *acceptor, struct listener *listener);
 

@@ -54,6 +54,7 @@ static int start(struct worker *w) {
 	w->context.options = &w->options->conn;
 	w->context.shed = &w->shed;
 	w->context.fair = &w->fair;
+	w->context.refusal = accept_refusal;
 	w->context.read_most = CONN_SCRATCH;
 	w->context.limits = w->limits;
 	w->acceptor.context = &w->context;

@@ -55,6 +55,14 @@ def test_what_the_owner_has_written_survives(plain, tmp_path):
     assert (tmp_path / "etc/default/gatling").read_text() == "GATLING_ROOT=/mine\n"
 
 
+def test_a_prefix_that_make_would_split_is_refused(plain, tmp_path):
+    for target in ("install", "uninstall"):
+        command = ["make", "-s", target, f"BUILD={plain}", f"PREFIX={tmp_path}/my app"]
+        done = subprocess.run(command, cwd=TOP, capture_output=True, text=True)
+        assert done.returncode != 0 and "PREFIX and SYSCONFDIR may have" in done.stderr
+    assert files(tmp_path) == []
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 def test_each_option_is_completed(installed, shell):
     help_text = subprocess.run([installed / "bin/gatling", "--help"], capture_output=True, text=True, check=True).stdout

@@ -51,6 +51,7 @@ bool peer_is_in(const struct peer *peer, const struct peer_net *nets, unsigned c
 	for (unsigned i = 0; i < count; i++) {
 		const unsigned char *a = peer->address.s6_addr, *b = nets[i].first.address.s6_addr;
 		unsigned whole = nets[i].bits / 8, rest = nets[i].bits % 8;
+		if (peer_is_local(peer) && nets[i].bits < 128) continue; /* "::/0" is not "unix:" */
 		if (memcmp(a, b, whole) == 0 && (!rest || (a[whole] ^ b[whole]) >> (8 - rest) == 0)) return true;
 	}
 	return false;

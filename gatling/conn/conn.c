@@ -9,6 +9,7 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
 #include "gatling/conn/conn_state.h"
+#include "gatling/conn/refuse.h"
 #include "gatling/http2/http2.h"
 
 struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure, bool proxied,
@@ -107,9 +108,13 @@ static enum conn_state receive_proxy_header(struct conn *c, struct conn_run *run
 	run->input = slice_rest(run->input, (size_t)used);
 	if (header.own && getpeername(c->fd, (struct sockaddr *)&address, &length) == 0)
 		header.client = peer_of((const struct sockaddr *)&address);
-	/* --address-connections: over TLS there would be no answer either */
-	if (!limits_take_connection(w->limits, &header.client)) return CONN_CLOSED;
+	int refusal = w->refusal(w, &header.client);
+	if (refusal) {
+		refuse_politely(w, c->fd, c->tls_wanted, refusal);
+		return CONN_CLOSED;
+	}
 	c->peer = header.client;
+	w->served = peer_network(&c->peer);
 	c->secure |= header.tls;
 	return c->tls_wanted ? CONN_HANDSHAKE : CONN_IDLE;
 }

@@ -51,6 +51,10 @@ struct conn_context {
 	size_t memory_max;                     /* for that and what OpenSSL holds, the worker's part of --memory */
 	struct shed *shed;
 	struct fair *fair;
+	uint64_t served; /* peer_network() of the client whose connection runs */
+	/* Returns the status to refuse a client with whose connection has just come; 0: none, and then it is counted, see
+	 * limits_take_connection(). */
+	int (*refusal)(struct conn_context *context, const struct peer *peer);
 	size_t read_most; /* bytes that a connection reads at a time: CONN_SCRATCH or CONN_PIECE */
 	struct rate_windows rate;
 	uint64_t share, sent;        /* bytes of this turn: CONN_SHARE_LEAST or CONN_SHARE_MOST; those used up */

@@ -28,8 +28,10 @@ static void find_waiting(struct fair *f) {
 }
 
 void fair_measure(struct fair *f, fair_fn *run, struct conn_context *w, struct conn *c) {
-	uint64_t network = peer_network(conn_peer(c)), begun_ns = (uint64_t)io_read_clock();
+	uint64_t begun_ns = (uint64_t)io_read_clock();
+	w->served = peer_network(conn_peer(c)); /* which a PROXY header changes */
 	run(w, c);
+	const uint64_t network = w->served;
 	if (!network) return; /* a unix socket: a proxy, for many */
 	count(f, network, (uint64_t)io_read_clock() - begun_ns);
 	find_waiting(f);

@@ -3,8 +3,10 @@
 
 #include <arpa/inet.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "gatling/base/owfat.h"
+#include "gatling/base/slice.h"
 
 static const char signature[] = "\r\n\r\n\0\r\nQUIT\n";
 enum { SIGNATURE = sizeof signature - 1, PREAMBLE = SIGNATURE + 4 };
@@ -28,33 +30,49 @@ static struct peer peer6(const void *address) {
 
 /* --- version 1: a line --- */
 
+static bool is_port(struct slice s) {
+	unsigned long port;
+	return s.length && s.length <= 5 && scan_ulong(s.at, &port) == s.length && port <= UINT16_MAX;
+}
+
+/* Takes what is before the next blank, or all, off the front. */
+static struct slice take_word(struct slice *rest) {
+	const char *blank = rest->length ? memchr(rest->at, ' ', rest->length) : NULL;
+	struct slice word = {.at = rest->at, .length = blank ? (size_t)(blank - rest->at) : rest->length};
+	*rest = slice_rest(*rest, word.length + (blank != NULL));
+	return word;
+}
+
+static bool parse_address(int family, struct slice s, void *address) {
+	char text[INET6_ADDRSTRLEN];
+	if (s.length >= sizeof text) return false;
+	memcpy(text, s.at, s.length);
+	text[s.length] = '\0';
+	return strlen(text) == s.length && inet_pton(family, text, address) == 1;
+}
+
 /* Parses "TCP4 SOURCE DESTINATION PORT PORT" or "TCP6 ...". */
-static bool parse_addresses(struct proxy_header *h, const char *text) {
-	char family[5], source[46], destination[46], more;
-	unsigned source_port, destination_port;
-	unsigned char address[sizeof(struct in6_addr)], other[sizeof(struct in6_addr)];
-	if (sscanf(text, "%4s %45s %45s %5u %5u%c", family, source, destination, &source_port, &destination_port, &more) !=
-		5)
-		return false;
-	bool ipv4 = strcmp(family, "TCP4") == 0;
-	if (!ipv4 && strcmp(family, "TCP6") != 0) return false;
+static bool parse_addresses(struct proxy_header *h, struct slice rest) {
+	unsigned char source[sizeof(struct in6_addr)], destination[sizeof(struct in6_addr)];
+	struct slice family = take_word(&rest);
+	bool ipv4 = slice_equal(family, SLICE("TCP4"));
+	if (!ipv4 && !slice_equal(family, SLICE("TCP6"))) return false;
 	int kind = ipv4 ? AF_INET : AF_INET6;
-	if (inet_pton(kind, source, address) != 1 || inet_pton(kind, destination, other) != 1) return false;
-	h->client = ipv4 ? peer4(address) : peer6(address);
-	return source_port <= UINT16_MAX && destination_port <= UINT16_MAX;
+	if (!parse_address(kind, take_word(&rest), source) || !parse_address(kind, take_word(&rest), destination))
+		return false;
+	h->client = ipv4 ? peer4(source) : peer6(source);
+	if (peer_is_local(&h->client)) return false; /* it would stand for a unix socket */
+	return is_port(take_word(&rest)) && is_port(rest);
 }
 
 static int parse_line(struct proxy_header *h, const char *data, size_t length) {
-	char text[PROXY_LINE_MAX + 1];
 	const char *end = memchr(data, '\n', length < PROXY_LINE_MAX ? length : PROXY_LINE_MAX);
 	if (!end) return length < PROXY_LINE_MAX ? 0 : -1;
 	size_t n = (size_t)(end - data);
-	if (n == 0 || data[n - 1] != '\r' || memchr(data, '\0', n)) return -1;
-	memcpy(text, data, n - 1);
-	text[n - 1] = '\0';
-	const char *rest = text + strlen("PROXY ");
-	h->own = strcmp(rest, "UNKNOWN") == 0 || strncmp(rest, "UNKNOWN ", strlen("UNKNOWN ")) == 0;
-	return h->own || parse_addresses(h, rest) ? (int)n + 1 : -1;
+	if (data[n - 1] != '\r') return -1;
+	struct slice rest = {.at = data + strlen("PROXY "), .length = n - 1 - strlen("PROXY ")}, all = rest;
+	h->own = slice_equal(take_word(&rest), SLICE("UNKNOWN"));
+	return h->own || parse_addresses(h, all) ? (int)n + 1 : -1;
 }
 
 /* --- version 2 --- */
@@ -81,8 +99,9 @@ static int parse_binary(struct proxy_header *h, const char *data, size_t length)
 	if (PREAMBLE + n > PROXY_HEADER_MAX || (version != VERSION_LOCAL && version != VERSION_PROXY)) return -1;
 	if (length < PREAMBLE + n) return 0;
 	h->own = version == VERSION_LOCAL || family == FAMILY_UNSPEC;
-	if (h->own) return PREAMBLE + (int)n;
+	if (version == VERSION_LOCAL) return PREAMBLE + (int)n;
 	switch (family) {
+	case FAMILY_UNSPEC: break;
 	case FAMILY_TCP4: addresses = 2 * (sizeof(struct in_addr) + sizeof(in_port_t)); break;
 	case FAMILY_TCP6: addresses = 2 * (sizeof(struct in6_addr) + sizeof(in_port_t)); break;
 	case FAMILY_UNIX: addresses = 2 * 108; break;
@@ -91,7 +110,9 @@ static int parse_binary(struct proxy_header *h, const char *data, size_t length)
 	if (n < addresses) return -1;
 	if (family == FAMILY_TCP4) h->client = peer4(at);
 	if (family == FAMILY_TCP6) h->client = peer6(at);
-	return parse_values(h, at + addresses, n - addresses) ? PREAMBLE + (int)n : -1;
+	if (family == FAMILY_TCP6 && peer_is_local(&h->client)) return -1;
+	/* what comes with no address is to be skipped, whatever it is */
+	return parse_values(h, at + addresses, n - addresses) || h->own ? PREAMBLE + (int)n : -1;
 }
 
 size_t proxy_header_lacks(const char *data, size_t length) {

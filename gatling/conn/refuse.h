@@ -9,4 +9,7 @@
  * what comes later resets the connection. */
 void refuse_connection(struct conn_context *context, int fd, bool secure, int status);
 
+/* The same, but does not close it. */
+void refuse_politely(struct conn_context *context, int fd, bool secure, int status);
+
 #endif

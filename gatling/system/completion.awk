@@ -26,10 +26,13 @@ function quoted(s) {
 	return s
 }
 
-function zsh_option(word, i, s) {
-	s = text[i]
+function escaped(s) {
 	gsub(/:|\[|\]/, "\\\\&", s)
-	printf " \\\n\t'%s[%s]%s'", word, quoted(s), value[i] == "" ? "" : ":" value[i] ":_files"
+	return quoted(s)
+}
+
+function zsh_option(word, i) {
+	printf " \\\n\t'%s[%s]%s'", word, escaped(text[i]), value[i] == "" ? "" : ":" escaped(value[i]) ":_files"
 }
 
 END {

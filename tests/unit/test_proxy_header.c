@@ -55,6 +55,10 @@ static void a_line_that_is_wrong_is_refused(void **state) {
 		SLICE("PROXY TCP6 192.0.2.1 198.51.100.1 1 2\r\n"),
 		SLICE("PROXY UDP4 192.0.2.1 198.51.100.1 1 2\r\n"),
 		SLICE("PROXY UNKNOWNX\r\n"),
+		SLICE("PROXY TCP41.2.3.5 1.1.1.1 1 2\r\n"),
+		SLICE("PROXY TCP4  192.0.2.1 198.51.100.1 1 2\r\n"),
+		SLICE("PROXY TCP4 192.0.2.1 198.51.100.1 +1 2\r\n"),
+		SLICE("PROXY TCP6 :: ::1 1 2\r\n"),
 		SLICE("PROXY \r\n"),
 		SLICE("PROXY TCP4 192.0.2.1\0 198.51.100.1 1 2\r\n"),
 		SLICE(
@@ -81,7 +85,8 @@ static void a_binary_header_has_the_address_and_tls(void **state) {
 								   "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x02\0\x01\0\x50")) > 0);
 	assert_client("2001:db8::1");
 	assert_true(parse(SLICE(BINARY "\x20\0\0\0")) > 0 && header.own);
-	assert_true(parse(SLICE(BINARY "\x21\0\0\x02xx")) > 0 && header.own);
+	assert_true(parse(SLICE(BINARY "\x21\0\0\x02xx")) > 0 && header.own && !header.tls);
+	assert_true(parse(SLICE(BINARY "\x21\0\0\x08\x20\0\x05\x01\0\0\0\0")) > 0 && header.own && header.tls);
 }
 
 static void a_binary_header_that_is_wrong_is_refused(void **state) {

@@ -116,8 +116,10 @@ def test_limits_are_those_of_the_client_not_of_the_balancer(build, root):
         with behind(server, binary("192.0.2.1")) as one, behind(server, binary("192.0.2.2")) as other:
             statuses = [c.get("/a.txt").status for c in (one, one, one, other)]
             assert statuses == [200, 200, 429, 200]
-            with behind(server, binary("192.0.2.1")) as more:
-                more.send(GET).assert_closed()
+            with behind(server, binary("192.0.2.1") + GET) as more:
+                response = more.response()
+                assert (response.status, response["Connection"]) == (429, "close")
+                more.assert_closed()
         eventually(lambda: with_answer(server))
 
 
