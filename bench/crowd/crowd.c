@@ -1,4 +1,5 @@
-/* crowd.c - a crowd that comes to a web server: visitors arrive at a rate, whatever the server does. See gatling-crowd(1).
+/* crowd.c - a crowd that comes to a web server: visitors arrive at a rate, whatever the server does. See
+ * gatling-crowd(1).
  *
  * The threads of client.c share nothing; this one adds up what they hand over each second, and prints it. */
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* kbench.h - what the benchmarks of gatling-kbench(1) share. Each benchmark is one file with a function that measures a run, in
- * a process of its own, and a struct benchmark that describes it and its options. */
+/* kbench.h - what the benchmarks of gatling-kbench(1) share. Each benchmark is one file with a function that measures a
+ * run, in a process of its own, and a struct benchmark that describes it and its options. */
 #ifndef KBENCH_H
 #define KBENCH_H
 
