@@ -33,7 +33,7 @@ def place():
 
 
 def test_after_sigterm_each_connection_ends_with_its_next_answer(build, root):
-    with Server(build, root, "-j", "2", drain_delay=20) as server, server.connect() as kept, server.connect() as other:
+    with Server(build, root, "-j", "1", drain_delay=20) as server, server.connect() as kept, server.connect() as other:
         assert kept.get("/a.txt")["Connection"] is None
         assert other.get("/a.txt")["Connection"] is None
         server.signal()
