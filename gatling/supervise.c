@@ -85,7 +85,7 @@ static void look(const struct supervisor *s, struct state *state) {
 
 /* Has a SIGALRM sent when it is time for a look. */
 static void set_timer(const struct supervisor *s, const struct state *state) {
-	int ms = state->stage == STAGE_ANNOUNCE ? SUPERVISE_DRAIN_MS : SUPERVISE_CHECK_MS;
+	int ms = state->stage == STAGE_ANNOUNCE ? SUPERVISE_DRAIN_MS : CERTIFICATE_CHECK_S * 1000;
 	if (s->service->watchdog_ms && s->service->watchdog_ms < ms) ms = s->service->watchdog_ms;
 	const struct itimerval timer = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
 	if (s->certificates || s->service->watchdog_ms || state->stage == STAGE_ANNOUNCE)

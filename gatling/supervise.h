@@ -9,10 +9,7 @@
 #include "gatling/take_over.h"
 #include "gatling/workers.h"
 
-enum {
-	SUPERVISE_CHECK_MS = 1000, /* between two looks at the certificates */
-	SUPERVISE_DRAIN_MS = 50    /* between two looks at whether there are connections, before the end */
-};
+enum { SUPERVISE_DRAIN_MS = 50 /* between two looks at whether there are connections, before the end */ };
 
 struct supervisor {
 	bool terminal;       /* it was started from a terminal */

@@ -58,6 +58,12 @@ static bool timed_out(void) { return errno == EAGAIN || errno == EWOULDBLOCK; }
 
 static bool send_byte(int fd, char byte) { return send_all(fd, &byte, 1); }
 
+/* Returns whether the other process is that of root, or of the user who started this one. */
+static bool is_trusted(const struct take_over *t, int channel) {
+	uid_t user;
+	return platform_peer_user(channel, &user) == 0 && (user == 0 || user == t->owner);
+}
+
 /* --- the new process --- */
 
 static void close_channel(struct take_over *t) {
@@ -76,7 +82,6 @@ static int address_of(const struct take_over *t, struct sockaddr_un *address) {
 /* Connects to the process that serves PATH. Returns 0, also if there is none, or -1 after printing an error. */
 static int find_old(struct take_over *t) {
 	struct sockaddr_un address;
-	uid_t user;
 	if (address_of(t, &address) == -1) return -1;
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	if (fd == -1 || fcntl(fd, F_SETFD, FD_CLOEXEC) == -1) return fail(t, strerror(errno));
@@ -88,7 +93,7 @@ static int find_old(struct take_over *t) {
 	}
 	t->channel = fd;
 	/* the socket may be in a directory where anybody can make one */
-	if (platform_peer_user(fd, &user) == 0 && (user == 0 || user == t->owner)) return 0;
+	if (is_trusted(t, fd)) return 0;
 	close_channel(t);
 	return fail(t, "the process there belongs to another user");
 }
@@ -197,11 +202,6 @@ static bool hand_over(struct take_over *t, int channel) {
 	return false;
 }
 
-static bool may_take_over(const struct take_over *t, int channel) {
-	uid_t user;
-	return platform_peer_user(channel, &user) == 0 && (user == 0 || user == t->owner);
-}
-
 static void *wait_for_successors(void *argument) {
 	struct take_over *t = argument;
 	bool happened = false;
@@ -213,7 +213,7 @@ static void *wait_for_successors(void *argument) {
 			continue;
 		}
 		limit_wait(channel, TAKE_OVER_ANSWER_S);
-		happened = may_take_over(t, channel) && hand_over(t, channel);
+		happened = is_trusted(t, channel) && hand_over(t, channel);
 		close(channel);
 	}
 	close(t->listener);

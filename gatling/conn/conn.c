@@ -26,7 +26,7 @@ struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure
 	c->context = w;
 	c->port = (uint16_t)port;
 	c->peer = *peer;
-	c->secure = c->tls_wanted = secure;
+	c->secure = secure;
 	c->state = proxied ? CONN_PROXY : secure ? CONN_HANDSHAKE : CONN_IDLE;
 	__atomic_store_n(&w->connections, w->connections + 1, __ATOMIC_RELAXED);
 	return c;
@@ -110,13 +110,14 @@ static enum conn_state receive_proxy_header(struct conn *c, struct conn_run *run
 		header.client = peer_of((const struct sockaddr *)&address);
 	int refusal = w->refusal(w, &header.client);
 	if (refusal) {
-		refuse_politely(w, c->fd, c->tls_wanted, refusal);
+		refuse_politely(w, c->fd, c->secure, refusal);
 		return CONN_CLOSED;
 	}
 	c->peer = header.client;
 	w->served = peer_network(&c->peer);
+	bool handshake_follows = c->secure;
 	c->secure |= header.tls;
-	return c->tls_wanted ? CONN_HANDSHAKE : CONN_IDLE;
+	return handshake_follows ? CONN_HANDSHAKE : CONN_IDLE;
 }
 
 static enum conn_state handshake(struct conn *c, struct conn_run *run) {

@@ -52,8 +52,7 @@ struct conn {
 	bool frames_wait : 1;  /* CONN_HTTP2: frames wait for the socket, or for a file to be read */
 	bool admitted : 1;     /* HTTP/1.1: the request at the front of the input is within the limits */
 	bool input_ended : 1;  /* CONN_HTTP2: the client sends nothing more */
-	bool secure : 1;       /* the client speaks TLS, with us or with a balancer */
-	bool tls_wanted : 1;   /* CONN_PROXY: a handshake follows */
+	bool secure : 1;       /* the client speaks TLS, with us or with a balancer; CONN_PROXY: a handshake follows */
 	int fd;
 	struct conn_context *context;
 	struct peer peer;

@@ -49,7 +49,7 @@ bool conn_read(struct conn *c, struct slice *input) {
 bool conn_read_proxy_header(struct conn *c, struct proxy_header *h, struct slice *input, int *used) {
 	struct conn_context *w = c->context;
 	ssize_t n = 1;
-	if (!c->tls_wanted) {
+	if (!c->secure) {
 		if (!conn_read(c, input)) return false;
 		*used = proxy_header_parse(h, input->at, input->length);
 		return true;
