@@ -31,6 +31,7 @@ CASES = {  # path, further fields, whether each request has a connection of its 
     "not-modified": ("1k", SINCE, False, False),
     "100k": ("100k", b"", False, False),
     "logged": ("1k", b"", False, True),
+    "shown": ("1k", b"", False, False),  # with a status page
     # of HTTP/2: connections that send a header of 4,000 octets and 990 references to it, KILOBYTES of them a request
     "references": None,
 }
@@ -99,6 +100,7 @@ def serving(tracer, root, case):
     command = [*tracer, root / "gatling", "-c", root, "-i", "127.0.0.1", "-p", "0", "-j", "1"]
     command += ["--sandbox", "off"]  # callgrind compiles, and writes a file, inside the process
     command += [] if CASES[case] and CASES[case][3] else ["-n"]
+    command += ["--status", f"unix:{root}/status"] if case == "shown" else []
     user = "nobody" if os.geteuid() == 0 else None  # as root it changes its root, out of callgrind's reach
     with Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, user=user) as process:
         for line in process.stderr:

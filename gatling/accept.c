@@ -141,6 +141,7 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 	if (proxied) peer = (struct peer){0}; /* until its header says whose the connection is */
 	bool late = has_waited_too_long(w, l, fd);
 	a->late += late;
+	if (late) count_one(COUNT_REFUSED_LATE);
 	if (late || (status = accept_refusal(w->context, &peer))) {
 		if (a->refused++ < ACCEPT_ANSWERED) refuse_connection(w->context, fd, l->secure, late ? 503 : status);
 		else close(fd);
@@ -183,7 +184,7 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	a.refused = a.late = 0;
 	if (l->queued && !w->last) adapt_batch(w, l);
 	else l->most = ACCEPT_BATCH;
-	l->overload = is_late(w, l) && !w->last && platform_queue(l->fd) > ACCEPT_QUEUE_LONG;
+	l->overload = is_late(w, l) && !w->last && platform_queue(l->fd, NULL) > ACCEPT_QUEUE_LONG;
 	if (w->context->connections >= w->context->connections_max &&
 		!(has_waiting_client(l) && shed_connections(w->context, connections_to_close(w))))
 		a.error = EMFILE;

@@ -19,6 +19,7 @@
 
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
+#include "gatling/status/address.h"
 
 enum { LISTEN_TEXT_MAX = 512 };
 
@@ -114,12 +115,11 @@ static void remove_stale(const struct socket_address *a) {
 	close(fd);
 }
 
-static int open_unix(const struct socket_address *a) {
+static int open_unix(const struct socket_address *a, mode_t mode) {
 	remove_stale(a);
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	if (fd == -1) return -1;
-	/* any local user may connect, as to a port */
-	bool open = bind(fd, &a->to.any, a->length) == 0 && chmod(a->to.local.sun_path, 0666) == 0;
+	bool open = bind(fd, &a->to.any, a->length) == 0 && chmod(a->to.local.sun_path, mode) == 0;
 	return open ? fd : fail(fd);
 }
 
@@ -133,7 +133,7 @@ static void leave_ipv6(struct socket_address *a) {
 /* Opens the first socket of an address. With SO_REUSEPORT alone a second server would silently share the port, so a
  * socket without it has to get the address first. A port of 0 becomes the one that the system has chosen. */
 static int open_first(struct socket_address *a) {
-	if (a->to.any.sa_family == AF_UNIX) return open_unix(a);
+	if (a->to.any.sa_family == AF_UNIX) return open_unix(a, 0666); /* any local user may connect, as to a port */
 	int fd = open_tcp(a, false);
 	if (fd == -1 && a->dual_stack && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) {
 		leave_ipv6(a);
@@ -280,6 +280,36 @@ static void look_at_system(const struct options *o, struct worker *workers) {
 	if (*remedy) notice(0, "the kernel will drop new connections when many come at once: sysctl -w%s", remedy);
 	for (struct worker *w = workers; w < workers + o->workers && tcp.memory > 0; w++)
 		w->acceptor.tcp_memory = (uint64_t)tcp.memory;
+}
+
+/* --- the status page --- */
+
+static bool is_at(int fd, const struct socket_address *a) {
+	struct socket_address own = {.length = sizeof own.to};
+	if (getsockname(fd, &own.to.any, &own.length) == -1 || own.to.any.sa_family != a->to.any.sa_family) return false;
+	if (own.to.any.sa_family == AF_UNIX) return strcmp(own.to.local.sun_path, a->to.local.sun_path) == 0;
+	return own.length == a->length && memcmp(&own.to, &a->to, a->length) == 0;
+}
+
+int listen_status(const struct options *o, struct sockets *sockets) {
+	struct sockaddr_storage address;
+	struct socket_address a = {0};
+	if (sockets->status && !o->take_over) return 0; /* a service manager has opened it */
+	if (o->status && !status_address(o->status, &address, &a.length))
+		return notice_cannot("show the status on", o->status, "it takes unix:PATH, PORT or ADDRESS:PORT");
+	if (o->status) memcpy(&a.to, &address, a.length);
+	if (sockets->status && o->status && is_at(sockets->status, &a)) return 0;
+	if (sockets->status) close(sockets->status);
+	sockets->status = 0;
+	if (!o->status) return 0;
+	/* the owner alone: on a port, whoever reaches it */
+	int fd = a.to.any.sa_family == AF_UNIX ? open_unix(&a, 0600) : open_tcp(&a, false);
+	if (fd == -1 || fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 || listen(fd, SOMAXCONN) == -1) {
+		(void)fail(fd);
+		return notice_cannot("show the status on", o->status, strerror(errno));
+	}
+	sockets->status = fd;
+	return 0;
 }
 
 static bool is_secure(const struct listening_socket *s) { return s->secure; }

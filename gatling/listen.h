@@ -13,6 +13,10 @@
  * options.h) and fails, prints a line and continues without it. */
 int listen_open(const struct options *options, bool https, struct sockets *sockets, struct worker *workers);
 
+/* Opens the socket of the status page, unless it is there. Returns 0, also if none is wanted, or -1 after printing an
+ * error. */
+int listen_status(const struct options *options, struct sockets *sockets);
+
 /* Makes the sockets ready to be accepted from. To be called when no other process needs them any more; before that they
  * are as they were, and further ones beside them do not listen. */
 void listen_start(const struct options *options, const struct sockets *sockets);

@@ -23,6 +23,7 @@
 #include "gatling/options.h"
 #include "gatling/sandbox/sandbox.h"
 #include "gatling/service.h"
+#include "gatling/status/status.h"
 #include "gatling/supervise.h"
 #include "gatling/take_over.h"
 #include "gatling/tls/certificate_files.h"
@@ -101,14 +102,33 @@ struct process {
 	struct log_file log_file;
 	struct log *log;
 	struct certificate_files *files; /* NULL without HTTPS */
+	struct status *status;           /* NULL: there is no page */
 	struct sandbox sandbox;
 };
+
+/* Shows what the server does, from now on. Without memory or threads it serves without. */
+static void start_status(const struct options *o, struct process *p, const char *directory, const char *addresses) {
+	struct counters *worker[WORKERS_MAX];
+	int sockets[STATUS_SOCKETS_MAX];
+	unsigned count = p->sockets.count < STATUS_SOCKETS_MAX ? p->sockets.count : STATUS_SOCKETS_MAX;
+	char *about = NULL;
+	if (!p->status) return;
+	for (int i = 0; i < o->workers; i++) worker[i] = workers_counters(p->workers, (unsigned)i);
+	for (unsigned i = 0; i < count; i++) sockets[i] = p->sockets.at[i].fd;
+	int error = asprintf(&about, "%s on %s (%s, %d %s)", directory, addresses ? addresses : "", io_mechanism(),
+						 o->workers, o->workers == 1 ? "worker" : "workers") == -1
+					? ENOMEM
+					: status_start(p->status, about, worker, (unsigned)o->workers, sockets, count);
+	if (error) (void)notice_cannot("show", "the status", strerror(error));
+	free(about);
+}
 
 /* Limits the system calls, once all that needs more of them is done: the workers have their loops, the addresses are
  * known. Prints what is in force and what is served. */
 static void confine_and_announce(const struct options *o, struct process *p, const char *directory) {
 	char *addresses = listen_describe(&p->sockets), *state = NULL;
-	if (!o->take_over) take_over_close(&p->take_over, &p->sockets); /* the workers have theirs */
+	start_status(o, p, directory, addresses);
+	if (!o->take_over && !p->status) take_over_close(&p->take_over, &p->sockets); /* the workers have theirs */
 	sandbox_limit_calls(&p->sandbox);
 	char *parts = sandbox_describe(&p->sandbox);
 	notice_line(LEVEL_INFO, "sandbox: %s", parts ? parts : "");
@@ -169,7 +189,9 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 	if (!p->files && o->tls.https != HTTPS_OFF && sockets_any_secure(&p->sockets))
 		return notice_cannot("take over without HTTPS", NULL, "there is no certificate any more; --no-https allows it");
 	if (listen_open(o, p->files, &p->sockets, workers_array(p->workers)) == -1) return -1;
-	if (take_over_bind(&p->take_over) == -1) return -1;
+	if (listen_status(o, &p->sockets) == -1 || take_over_bind(&p->take_over) == -1) return -1;
+	if (p->sockets.status && !(p->status = status_new(p->sockets.status)))
+		return notice_cannot("show", "the status", strerror(errno));
 	int root = enter_root(o, directory);
 	if (root == -1) return -1;
 	if (geteuid() == 0) sandbox_note(&p->sandbox, "chroot", 0);
@@ -218,6 +240,7 @@ int main(int argc, char **argv) {
 	if (open_standard_streams() == -1) return 1;
 	options_parse(&options, argc, argv);
 	if (options.check) return check(&options);
+	if (options.top) return status_top(options.top);
 	supervise_block_signals(&signals);
 	p.sandbox = (struct sandbox){.on = options.sandbox, .beneath = options.site.symlinks_inside};
 	/* to be called as root; with kTLS, SIGIO does not tell when a socket has room again (Linux 6.1, 6.12) */
@@ -230,6 +253,7 @@ int main(int argc, char **argv) {
 	if (!p.workers || !p.opener) root = notice_cannot("start", "the workers", strerror(errno));
 	if (root != -1) root = consider_activation(&options, &p.sockets);
 	if (root != -1) root = prepare(&options, &p, directory);
+	for (int i = 0; i < options.workers && p.workers; i++) workers_array(p.workers)[i].shown = p.status;
 	bool serves = root != -1 && start(&options, &p, directory, root, kernel_tls) == 0;
 	if (!serves) take_over_give_up(&p.take_over);
 	if (root != -1 && !serves) _exit(1); /* workers that have started still run */
@@ -241,9 +265,11 @@ int main(int argc, char **argv) {
 										  .certificates = p.files,
 										  .service = &p.service,
 										  .take_over = &p.take_over,
-										  .sockets = &p.sockets};
+										  .sockets = &p.sockets,
+										  .status = p.status};
 	if (serves) supervise(&supervisor, &signals);
 	bool failed = !serves || workers_failed(p.workers);
+	status_free(p.status);
 	workers_free(p.workers);
 	log_stop(p.log);
 	certificate_files_free(p.files);

@@ -115,6 +115,9 @@ static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "                        FILE again\n"
 						   "  -n, --no-log          the same as --log off\n"
 						   "\n"
+						   "      --status ADDR     show what the server does on a page at ADDR: unix:PATH,\n"
+						   "                        PORT (of this machine alone) or ADDRESS:PORT\n"
+						   "      --top ADDR        serve nothing; show that page's text on the terminal\n"
 						   "      --check           serve nothing; print every mistake in the files of the\n"
 						   "                        sites and the certificates; exit 1 if there is any\n"
 						   "  -h, --help            print this text\n"
@@ -238,6 +241,8 @@ enum {
 	LONG_TAKE_OVER,
 	LONG_PROXY_PROTOCOL,
 	LONG_DRAIN_DELAY,
+	LONG_STATUS,
+	LONG_TOP,
 	LONG_CHECK
 };
 
@@ -285,6 +290,8 @@ static const struct option long_options[] = {
 	{"take-over", required_argument, NULL, LONG_TAKE_OVER},
 	{"proxy-protocol", required_argument, NULL, LONG_PROXY_PROTOCOL},
 	{"drain-delay", required_argument, NULL, LONG_DRAIN_DELAY},
+	{"status", required_argument, NULL, LONG_STATUS},
+	{"top", required_argument, NULL, LONG_TOP},
 	{"check", no_argument, NULL, LONG_CHECK},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, LONG_VERSION},
@@ -389,6 +396,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_PROXY_PROTOCOL: add_proxy(&o->conn, optarg); break;
 		case LONG_TAKE_OVER: o->take_over = optarg; break;
 		case LONG_DRAIN_DELAY: o->drain_delay_s = number("--drain-delay", optarg, 0, TIMEOUT_MAX_S); break;
+		case LONG_STATUS: o->status = optarg; break;
+		case LONG_TOP: o->top = optarg; break;
 		case LONG_SANDBOX: o->sandbox = either("--sandbox", optarg, "on", "off"); break;
 		case LONG_VERSION: print_version();
 		case ':': refuse("option '%s' needs a value", argv[optind - 1]);

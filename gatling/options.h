@@ -34,6 +34,8 @@ struct options {
 	bool defer_accept;     /* accept TCP connections when their request has arrived */
 	bool sandbox;          /* limit files and system calls */
 	const char *take_over; /* path of a unix socket, see take_over.h; NULL: none */
+	const char *status;    /* address of the status page, see status/address.h; NULL: none */
+	const char *top;       /* that of another server, which is shown instead of serving; NULL: none */
 	int drain_delay_s;     /* between SIGTERM and the end of accepting, at most */
 	bool check;            /* check the files instead of serving them */
 };

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "gatling/base/notice.h"
+#include "gatling/base/slice.h"
 
 enum { SOCKETS_FIRST = STDERR_FILENO + 1, HTTPS_PORT = 443 };
 
@@ -22,24 +23,28 @@ static unsigned long number_in(const char *variable) {
 	return number;
 }
 
-/* Returns whether the next of the names, which colons separate, is "https", and goes on to the one behind it. */
-static bool next_is_https(const char **names) {
-	size_t length = strcspn(*names, ":");
-	bool is = length == strlen("https") && strncmp(*names, "https", length) == 0;
-	*names += length + ((*names)[length] == ':');
-	return is;
+/* Returns the next of the names, which colons separate, and goes on to the one behind it. */
+static struct slice next_name(const char **names) {
+	struct slice name = {.at = *names, .length = strcspn(*names, ":")};
+	*names += name.length + ((*names)[name.length] == ':');
+	return name;
 }
 
 /* Returns -1 after printing an error. */
 static int take_sockets(struct sockets *s, unsigned long count, const char *names) {
 	for (unsigned long i = 0; i < count; i++) {
 		int fd = SOCKETS_FIRST + (int)i;
-		bool secure = next_is_https(&names);
+		struct slice name = next_name(&names);
+		bool secure = slice_equal(name, SLICE("https")), status = slice_equal(name, SLICE("status"));
 		char text[64];
 		snprintf(text, sizeof text, "descriptor %d of LISTEN_FDS", fd);
-		if (fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 || sockets_add(s, fd, secure, 0) == -1)
+		if (fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 || (!status && sockets_add(s, fd, secure, 0) == -1))
 			return notice_cannot("use", text,
 								 errno == EINVAL ? "it is not a listening stream socket" : strerror(errno));
+		if (status) {
+			s->status = fd;
+			continue;
+		}
 		struct listening_socket *last = &s->at[s->count - 1];
 		last->secure |= socket_port_number(&last->address) == HTTPS_PORT;
 		s->activated = true;

@@ -13,7 +13,8 @@ struct service {
 };
 
 /* Takes the sockets that the environment names (LISTEN_FDS), and makes them those of the process; one called "https"
- * (LISTEN_FDNAMES) speaks TLS, and so does one of port 443. Opens the way to the service manager (NOTIFY_SOCKET). Takes
+ * (LISTEN_FDNAMES) speaks TLS, and so does one of port 443;
+ * "status" is for the status page. Opens the way to the service manager (NOTIFY_SOCKET). Takes
  * all of this out of the environment. To be called before another file is opened, and before the root changes. Returns
  * 0, or -1 after printing an error. */
 int service_open(struct service *service, struct sockets *sockets);

@@ -113,6 +113,10 @@ bool sockets_any_secure(const struct sockets *s) {
 
 void sockets_close(struct sockets *s, bool (*which)(const struct listening_socket *)) {
 	unsigned kept = 0;
+	if (!which && s->status) {
+		close(s->status);
+		s->status = 0;
+	}
 	for (unsigned i = 0; i < s->count; i++) {
 		if (which && !which(&s->at[i])) {
 			s->at[kept++] = s->at[i];

@@ -31,6 +31,7 @@ struct listening_socket {
 struct sockets {
 	struct listening_socket *at;
 	unsigned count, groups;
+	int status;        /* of the status page (status/status.h), which is in no group; 0: none */
 	unsigned patience; /* so often an address that is in use is tried again: the process before is about to end */
 	bool activated;    /* a service manager has opened some: all of them are served (service.h) */
 };
@@ -57,7 +58,7 @@ int sockets_name(struct sockets *sockets, unsigned group, const char *text);
 /* Returns whether one of them speaks TLS. */
 bool sockets_any_secure(const struct sockets *sockets);
 
-/* Closes those for which the function returns true, or all if it is NULL. */
+/* Closes those for which the function returns true; all, with that of the status page, if it is NULL. */
 void sockets_close(struct sockets *sockets, bool (*which)(const struct listening_socket *socket));
 
 #endif

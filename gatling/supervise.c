@@ -48,7 +48,10 @@ static void enter(const struct supervisor *s, struct state *state, enum stage st
 		[STAGE_ANNOUNCE] = CONTROL_ANNOUNCE, [STAGE_DRAIN] = CONTROL_DRAIN, [STAGE_LIMIT] = CONTROL_LIMIT};
 	if (stage <= state->stage) return;
 	if (state->stage == STAGE_SERVE && !take_over_happened(s->take_over)) service_tell(s->service, "STOPPING=1");
-	if (stage >= STAGE_DRAIN) take_over_close(s->take_over, s->sockets);
+	if (stage >= STAGE_DRAIN) {
+		status_leave_sockets(s->status, take_over_happened(s->take_over));
+		take_over_close(s->take_over, s->sockets);
+	}
 	workers_tell(s->workers, message[stage]);
 	state->stage = stage;
 }

@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "gatling/service.h"
+#include "gatling/status/status.h"
 #include "gatling/take_over.h"
 #include "gatling/workers.h"
 
@@ -20,6 +21,7 @@ struct supervisor {
 	struct certificate_files *certificates; /* NULL: none */
 	const struct service *service;
 	struct take_over *take_over;
+	struct status *status;   /* NULL: there is no page */
 	struct sockets *sockets; /* closed when the workers stop accepting */
 };
 

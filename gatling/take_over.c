@@ -18,7 +18,7 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
 
-enum kind { KIND_PLAIN = 'h', KIND_SECURE = 's', KIND_PATH = 'p' };
+enum kind { KIND_PLAIN = 'h', KIND_SECURE = 's', KIND_PATH = 'p', KIND_STATUS = 't' };
 enum reply { READY = 'r', FAILED = 'f', CONFIRMED = 'k', LATE = 'l' };
 
 struct greeting {
@@ -108,6 +108,7 @@ static int receive_socket(struct take_over *t, struct sockets *sockets) {
 		return fail(t, "a socket was not received");
 	}
 	if (kind == KIND_PATH) t->listener = fd;
+	else if (kind == KIND_STATUS) sockets->status = fd;
 	else if (sockets_add(sockets, fd, kind == KIND_SECURE, 0) == -1) return fail(t, strerror(errno));
 	return 0;
 }
@@ -176,10 +177,11 @@ static bool send_socket(int channel, int fd, enum kind kind) {
 static unsigned send_sockets(struct take_over *t, int channel) {
 	pthread_mutex_lock(&t->mutex);
 	const unsigned count = t->sockets->count;
-	const struct greeting greeting = {.name = GREETING, .sockets = count + 1};
+	const struct greeting greeting = {.name = GREETING, .sockets = count + 1 + (t->sockets->status != 0)};
 	bool sent = count && send_all(channel, &greeting, sizeof greeting) && send_socket(channel, t->listener, KIND_PATH);
 	for (unsigned i = 0; sent && i < count; i++)
 		sent = send_socket(channel, t->sockets->at[i].fd, t->sockets->at[i].secure ? KIND_SECURE : KIND_PLAIN);
+	if (sent && t->sockets->status) (void)send_socket(channel, t->sockets->status, KIND_STATUS);
 	pthread_mutex_unlock(&t->mutex);
 	return count;
 }

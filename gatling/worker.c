@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gatling/accept.h"
@@ -50,6 +51,7 @@ static int start(struct worker *w) {
 	w->private_descriptors = io_private_descriptors(keep, kept);
 	if (count_limits(w, &cached, &open) == -1) return -1;
 
+	counters = &w->counters;
 	w->context.loop = io_loop_new();
 	w->context.options = &w->options->conn;
 	w->context.shed = &w->shed;
@@ -96,6 +98,26 @@ static void release_memory(struct worker *w) {
 	if (w->context.memory_peak < BUDGET_RETURN || taken > w->context.memory_peak / 4) return;
 	platform_release_memory();
 	w->context.memory_peak = taken;
+}
+
+/* --- the status page --- */
+
+/* Tells it what is not counted where it happens. */
+static void publish(struct worker *w) {
+	const struct cache_usage cache = cache_usage(w->context.content.cache);
+	struct timespec cpu = {0};
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+	gauge_set(COUNT_CPU_NS, (uint64_t)cpu.tv_sec * 1000000000 + (uint64_t)cpu.tv_nsec);
+	gauge_set(COUNT_LOG_DROPPED, w->log ? log_dropped(w->log) : 0);
+	gauge_set(GAUGE_CONNECTIONS_MAX, w->context.connections_max);
+	gauge_set(GAUGE_MEMORY, conn_context_memory(&w->context));
+	gauge_set(GAUGE_MEMORY_MAX, w->context.memory_max);
+	gauge_set(GAUGE_CLIENT_MEMORY, w->context.memory);
+	gauge_set(GAUGE_CLIENT_MEMORY_MAX, w->options->conn.client_memory);
+	gauge_set(GAUGE_CACHE_FILES, cache.files);
+	gauge_set(GAUGE_CACHE_BYTES, cache.bytes);
+	gauge_set(GAUGE_CACHE_DESCRIPTORS, cache.descriptors);
+	gauge_set(GAUGE_JOBS, content_jobs(&w->context.content));
 }
 
 /* --- ending --- */
@@ -171,6 +193,8 @@ static void update_dates(struct worker *w) {
 		used += w->context.http2.server_date_block[i].length;
 	}
 	batch_pool_set_time(&w->context.batches, now);
+	counters_second();
+	if (w->shown) publish(w);
 }
 
 static void run_readable(struct worker *w, struct conn *c) {
@@ -230,6 +254,7 @@ static int wait_limit(const struct worker *w) {
 	int64_t now = io_now(w->context.loop);
 	int limit = sooner(w->log ? log_due(w->log, now) : -1, content_due(&w->context.content, now));
 	limit = sooner(limit, min_rate_due(&w->context));
+	if (w->shown) limit = sooner(limit, PUBLISH_MS);
 	if (w->context.draining && w->drain_until_ms)
 		limit = sooner(limit, w->drain_until_ms > now ? (int)(w->drain_until_ms - now) : 0);
 	return limit;

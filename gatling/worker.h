@@ -14,6 +14,7 @@
 enum {
 	CACHE_DESCRIPTORS_MAX = 1024, /* large files kept open; at most an eighth of the limit */
 	FILES_SHARE = 4,              /* this part of the limit may be large files that are being sent */
+	PUBLISH_MS = 1000,            /* after which publish() is called at the latest, if there is a status page */
 	DESCRIPTORS_RESERVED = 32,    /* of the limit, for everything but connections and cached files */
 };
 
@@ -47,8 +48,10 @@ struct worker {
 	struct log_lines *log;                  /* NULL: no log */
 	struct certificate_files *certificates; /* NULL: no TLS */
 	bool kernel_tls;
+	bool shown; /* there is a status page */
 	/* the worker's own */
 	struct conn_context context;
+	struct counters counters; /* the status page reads them */
 	struct shed shed;
 	struct fair fair;
 	bool private_descriptors, quit;

@@ -70,6 +70,10 @@ struct worker *workers_array(struct workers *workers) {
 	return workers->worker;
 }
 
+struct counters *workers_counters(struct workers *workers, unsigned n) {
+	return &workers->worker[n].counters;
+}
+
 static void *run_member(void *argument) {
 	struct worker_thread *m = argument;
 	/* No worker is ever cancelled. With glibc before 2.41 this spares two atomic operations at each call that could be

@@ -17,6 +17,9 @@ void workers_free(struct workers *workers);
 /* Returns the workers, options->workers of them, so that their listening sockets can be filled in. */
 struct worker *workers_array(struct workers *workers);
 
+/* Returns the counters of a worker, which last as long as the workers. */
+struct counters *workers_counters(struct workers *workers, unsigned n);
+
 /* Starts the threads on the descriptor of the root directory and waits until each can serve. -1 after a line about what
  * went wrong: then the process can only exit, some threads may be running. log and certificates may be NULL. SIGUSR2
  * must be blocked. */

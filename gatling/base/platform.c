@@ -107,9 +107,11 @@ int64_t platform_waited_ms(int fd) {
 	return tcp_info_of(fd, &info, 0) ? (int64_t)info.tcpi_last_data_recv : -1;
 }
 
-int64_t platform_queue(int fd) {
+int64_t platform_queue(int fd, int64_t *most) {
 	struct tcp_info info;
-	return tcp_info_of(fd, &info, 0) ? (int64_t)info.tcpi_unacked : -1; /* as ss(8) reads it */
+	if (!tcp_info_of(fd, &info, 0)) return -1;
+	if (most) *most = (int64_t)info.tcpi_sacked; /* as ss(8) reads them */
+	return (int64_t)info.tcpi_unacked;
 }
 
 bool platform_has_ktls(void) {
@@ -156,8 +158,8 @@ int64_t platform_waited_ms(int fd) {
 	return -1;
 }
 
-int64_t platform_queue(int fd) {
-	(void)fd;
+int64_t platform_queue(int fd, int64_t *most) {
+	(void)fd, (void)most;
 	return -1;
 }
 

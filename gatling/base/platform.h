@@ -59,8 +59,9 @@ int64_t platform_transferred(int fd);
  * long it has waited for that, for the most part. -1 where the system does not tell. */
 int64_t platform_waited_ms(int fd);
 
-/* Returns how many connections wait in the queue of a listening TCP socket; -1 where the system does not tell. */
-int64_t platform_queue(int fd);
+/* Returns how many connections wait in the queue of a listening TCP socket, of *most (which may be NULL) that it has
+ * room for; -1 where the system does not tell. */
+int64_t platform_queue(int fd, int64_t *most);
 
 /* Finds out who has made the other end of a unix socket, or for one that was accepted, who has connected. Returns 0, or
  * -1 with errno. */

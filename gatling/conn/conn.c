@@ -12,6 +12,12 @@
 #include "gatling/conn/refuse.h"
 #include "gatling/http2/http2.h"
 
+/* Counts the connection as in that state; GAUGE_CONNECTIONS_PROXY is that of the first. */
+static void count_state(struct conn *c, uint8_t state) {
+	c->counted = state;
+	count_one(GAUGE_CONNECTIONS_PROXY + state);
+}
+
 struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure, bool proxied,
 					  const struct peer *peer) {
 	struct conn *c = calloc(1, sizeof *c);
@@ -29,6 +35,8 @@ struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure
 	c->secure = secure;
 	c->state = proxied ? CONN_PROXY : secure ? CONN_HANDSHAKE : CONN_IDLE;
 	__atomic_store_n(&w->connections, w->connections + 1, __ATOMIC_RELAXED);
+	count_one(COUNT_ACCEPTED);
+	count_state(c, c->state);
 	return c;
 }
 
@@ -47,6 +55,7 @@ void conn_close(struct conn_context *w, struct conn *c) {
 	rate_windows_forget(&w->rate, c->fd);
 	io_close(w->loop, c->fd);
 	w->memory -= c->memory;
+	uncount_one(GAUGE_CONNECTIONS_PROXY + c->counted);
 	free(c);
 	__atomic_store_n(&w->connections, w->connections - 1, __ATOMIC_RELAXED);
 }
@@ -76,6 +85,7 @@ static size_t memory(const struct conn *c) {
 size_t conn_memory(const struct conn *c) { return c->memory + (c->tls ? tls_library_memory(c->tls) : 0); }
 
 void conn_close_over_budget(struct conn_context *w, struct conn *c) {
+	count_one(COUNT_CLOSED_MEMORY);
 	if (c->state == CONN_HTTP2) conn_http2_send_goaway(c, true);
 	conn_close(w, c);
 }
@@ -129,13 +139,16 @@ static enum conn_state handshake(struct conn *c, struct conn_run *run) {
 	w->handshakes++;
 	switch (result) {
 	case TLS_AGAIN: return CONN_HANDSHAKE;
-	case TLS_FAILED: return conn_end(c, true); /* the client may still be sending, and has to read the alert */
+	case TLS_FAILED:
+		count_one(COUNT_TLS_FAILED);
+		return conn_end(c, true); /* the client may still be sending, and has to read the alert */
 	case TLS_CLEAR:
 		tls_free(c->tls);
 		c->tls = NULL;
 		return conn_http1_refuse_clear(c, run);
 	case TLS_DONE: break;
 	}
+	count_one(tls_resumed(c->tls) ? COUNT_TLS_RESUMED : COUNT_TLS_FULL);
 	if (!conn_read(c, &run->input)) return CONN_CLOSED;
 	return tls_chose_http2(c->tls) ? CONN_HTTP2 : CONN_IDLE;
 }
@@ -224,6 +237,10 @@ static void wait_or_close(struct conn_context *w, struct conn *c, const struct c
 		return;
 	}
 	if (run->progress) conn_set_deadline(c);
+	if (c->counted != c->state) {
+		uncount_one(GAUGE_CONNECTIONS_PROXY + c->counted);
+		count_state(c, c->state);
+	}
 	bool input = wants_input(c), output = wants_output(c);
 	if (!input) io_dontwantread(w->loop, c->fd);
 	if (!output) io_dontwantwrite(w->loop, c->fd);
@@ -297,6 +314,7 @@ void conn_timed_out(struct conn_context *w, struct conn *c) {
 		run.progress = true;
 		go(w, c, &run);
 	} else if (!conn_extend_deadline(c)) {
+		count_one(COUNT_CLOSED_TIMEOUT);
 		if (c->state == CONN_HTTP2) conn_http2_send_goaway(c, false);
 		conn_close(w, c);
 	}

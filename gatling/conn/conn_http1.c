@@ -17,7 +17,8 @@ static bool respond(struct conn *c, struct response *r, bool head_only, enum per
 	c->responses->files += r->representation && r->representation->fd != -1;
 	if (http1_write(c->responses->batch, r, w->server_date[c->secure], head_only, persistence, &bytes) == -1)
 		return false;
-	c->responses->responses++;
+	if (!c->responses->responses++) c->responses->sampled = (uint8_t)counters_sample();
+	count_one(COUNT_HTTP1);
 	response_batch_note(&w->batches, c->responses, &c->peer, request, r->user, r->status, bytes);
 	return true;
 }
@@ -215,7 +216,9 @@ enum conn_state conn_http1_write(struct conn *c, struct conn_run *run) {
 	uint64_t sent = 0, most = run->resumed ? w->share : CONN_SHARE_MOST;
 	enum iob_result result = conn_transmit(c, c->responses->batch, most, c->ending ? IO_MORE : IO_LAST, &sent);
 	w->sent += sent;
+	count_n(COUNT_SENT, sent);
 	if (result == IOB_FAILED) return CONN_CLOSED;
+	if (c->responses->sampled && sent) response_batch_time(c->responses, result == IOB_DONE);
 	if (result == IOB_AGAIN) {
 		run->progress |= sent > 0;
 		return CONN_WRITE;

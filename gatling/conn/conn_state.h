@@ -58,6 +58,7 @@ struct conn {
 	struct peer peer;
 	uint16_t port;
 	uint8_t requests; /* HTTP/1.1: under way, as limits_take_request() has counted them */
+	uint8_t counted;  /* the state that it has in the counters */
 	union {
 		struct body body; /* of HTTP/1.1 */
 		struct {

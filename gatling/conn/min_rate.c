@@ -57,6 +57,7 @@ void min_rate_enforce(struct conn_context *w) {
 		if (!c || !is_too_slow(w, &m->window[fd], c, fd)) continue;
 		conn_reset(w, c);
 		m->closed++;
+		count_one(COUNT_CLOSED_SLOW);
 	}
 	if (m->closed) report(w);
 }

@@ -84,6 +84,7 @@ static bool close_candidate(struct conn_context *w, const struct shed_candidate 
 	bool idle = conn_idle(c);
 	if (idle && !conn_close_idle(w, c)) return false;
 	if (!idle) conn_close(w, c);
+	count_one(idle ? COUNT_CLOSED_IDLE : COUNT_CLOSED_UNFINISHED);
 	if (idle) w->shed->idle++;
 	else w->shed->heads++;
 	return true;
@@ -92,6 +93,7 @@ static bool close_candidate(struct conn_context *w, const struct shed_candidate 
 bool shed_refuses(struct conn_context *w, const struct peer *peer) {
 	if (!heavy_weight(&w->shed->heavy, peer)) return false;
 	w->shed->refused++;
+	count_one(COUNT_REFUSED_HEAVY);
 	report(w->shed, w);
 	return true;
 }

@@ -90,6 +90,7 @@ void stream_close(struct http2 *h, struct stream *s) {
 	h->memory -= s->memory;
 	h->files -= s->holds_file;
 	h->open--;
+	uncount_one(GAUGE_STREAMS);
 	free(s);
 }
 
@@ -176,6 +177,7 @@ static struct stream *open_stream(struct http2 *h, struct stream_request *q) {
 	s->http2 = h;
 	link_stream(h, s);
 	h->open++;
+	count_one(GAUGE_STREAMS);
 	return s;
 }
 
@@ -208,6 +210,10 @@ static bool fill_stream(struct http2 *h, struct stream *s, const struct request 
 	s->block_length = now ? 0 : block.length;
 	s->ended = now && !iob_bytesleft(s->response->batch);
 	if (now) output_block(h, out, s->id, block, s->ended);
+	s->response->responses = 1;
+	s->response->sampled = (uint8_t)counters_sample();
+	if (now && s->response->sampled) response_batch_time(s->response, s->ended);
+	count_one(COUNT_HTTP2);
 	response_batch_note(h->context->batches, s->response, &h->peer, q, r->user, r->status, head_only ? 0 : length);
 	account(h, s);
 	return true;
@@ -234,8 +240,13 @@ static bool answer_later(struct http2 *h, struct stream_request *q, struct respo
 }
 
 bool stream_log(struct http2 *h, const struct request *request, struct slice user, int status, uint64_t bytes) {
-	struct response_batch *x = h->context->batches->log ? response_batch_take(h->context->batches) : NULL;
-	if (!x) return !h->context->batches->log;
+	count_one(COUNT_HTTP2);
+	if (!h->context->batches->log) {
+		count_answer(status);
+		return true;
+	}
+	struct response_batch *x = response_batch_take(h->context->batches);
+	if (!x) return false;
 	response_batch_note(h->context->batches, x, &h->peer, request, user, status, bytes);
 	response_batch_log(h->context->batches, x);
 	response_batch_return(h->context->batches, x);
@@ -342,6 +353,15 @@ static void answer_at_once(struct http2 *h, const struct stream_request *q, stru
 	response_drop(r);
 }
 
+/* Counts the time of an answer that needed no stream. */
+static void count_times(const struct http2 *h) {
+	unsigned answers = counters_sample();
+	if (!answers) return;
+	int64_t ns = io_read_clock() - batch_pool_now_ns(h->context->batches);
+	count_first_byte(ns, answers);
+	count_duration(ns, answers);
+}
+
 bool stream_answer(struct http2 *h, struct stream_request *q, struct response *r, struct http2_output *out) {
 	struct slice content = q->request->method == METHOD_HEAD ? (struct slice){0} : response_in_memory(r);
 	size_t reserved = HTTP2_FRAMES - HTTP2_BATCH,
@@ -354,6 +374,7 @@ bool stream_answer(struct http2 *h, struct stream_request *q, struct response *r
 	if (out->blocked || room < reserved || !can_answer_at_once(h, q, r, &content, room - reserved))
 		return answer_later(h, q, r, out);
 	answer_at_once(h, q, r, content, out);
+	count_times(h);
 	return stream_log(h, q->request, r->user, r->status, content.length);
 }
 
@@ -425,6 +446,7 @@ void stream_write(struct http2 *h, const struct http2_piece *content, ssize_t le
 	} else {
 		write_data(h, s, (size_t)length, out);
 	}
+	if (s->response->sampled) response_batch_time(s->response, s->ended);
 	if (s->ended) end_stream(h, s, out);
 	else account(h, s);
 }

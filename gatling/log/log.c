@@ -23,8 +23,9 @@ struct log_lines {
 	struct log *log;
 	struct log_lines *next;
 	atomic_ulong dropped; /* lines, since the last line that said so; counted by both */
-	int64_t due_ms;       /* when the worker's batch is to be handed over */
-	bool filling;         /* the index of that; the other is the thread's while it is not empty. Guarded by the mutex */
+	atomic_ulong dropped_ever;
+	int64_t due_ms; /* when the worker's batch is to be handed over */
+	bool filling;   /* the index of that; the other is the thread's while it is not empty. Guarded by the mutex */
 	struct log_batch {
 		size_t length;
 		char text[LOG_BATCH];
@@ -57,13 +58,20 @@ struct log_lines *log_lines_new(struct log *log) {
 	return l;
 }
 
+static void drop(struct log_lines *l, unsigned long lines) {
+	atomic_fetch_add(&l->dropped, lines);
+	atomic_fetch_add(&l->dropped_ever, lines);
+}
+
+unsigned long log_dropped(const struct log_lines *l) { return atomic_load(&l->dropped_ever); }
+
 void log_line(struct log_lines *l, struct slice start, struct slice end, int64_t now_ms) {
 	struct log_batch *b = &l->batch[l->filling];
 	size_t length = start.length + end.length + 1;
 	if (b->length + length > LOG_BATCH) log_flush(l, now_ms);
 	b = &l->batch[l->filling];
 	if (b->length + length > LOG_BATCH) {
-		atomic_fetch_add(&l->dropped, 1);
+		drop(l, 1);
 		return;
 	}
 	size_t before = b->length;
@@ -137,12 +145,15 @@ static unsigned long write_lines(struct log_lines *l, const char *text, size_t l
 static void write_batch(struct log_lines *l, const struct log_batch *b) {
 	char note[NOTE_MAX];
 	unsigned long lost = write_lines(l, b->text, b->length);
-	unsigned long dropped = lost ? 0 : atomic_exchange(&l->dropped, 0);
-	if (dropped) {
-		const char *format = l->log->json ? "{\"dropped\":%lu}\n" : "# %lu log lines dropped\n";
-		if (write_lines(l, note, (size_t)snprintf(note, sizeof note, format, dropped))) lost = dropped;
+	if (lost) {
+		drop(l, lost);
+		return;
 	}
-	if (lost) atomic_fetch_add(&l->dropped, lost);
+	unsigned long dropped = atomic_exchange(&l->dropped, 0);
+	if (!dropped) return;
+	const char *format = l->log->json ? "{\"dropped\":%lu}\n" : "# %lu log lines dropped\n";
+	if (write_lines(l, note, (size_t)snprintf(note, sizeof note, format, dropped)))
+		atomic_fetch_add(&l->dropped, dropped);
 }
 
 /* Writes the batches that were handed over, one of each worker. Returns false if there is none. Called with the mutex
@@ -174,7 +185,7 @@ static void reopen_file(struct log *log) {
 	(void)fstat(log->file.fd, &new);
 	if (!log->rest_length || (old.st_dev == new.st_dev &&old.st_ino == new.st_ino)) return;
 	log->rest_length = 0;
-	atomic_fetch_add(&log->rest_of->dropped, 1);
+	drop(log->rest_of, 1);
 }
 
 static void log_free(struct log *log) {

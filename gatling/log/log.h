@@ -37,6 +37,9 @@ struct log_lines *log_lines_new(struct log *log);
  * how many lines were dropped as soon as it can be written again. now_ms is of the monotonic clock. */
 void log_line(struct log_lines *lines, struct slice start, struct slice end, int64_t now_ms);
 
+/* Returns how many lines were dropped since the start. */
+unsigned long log_dropped(const struct log_lines *lines);
+
 /* Returns the milliseconds until log_flush() has to be called: 0 now, -1 not at all. */
 int log_due(const struct log_lines *lines, int64_t now_ms);
 

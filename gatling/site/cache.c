@@ -14,6 +14,7 @@
 #include "gatling/http/freshness.h"
 #include "gatling/http/media_type.h"
 #include "gatling/site/digest.h"
+#include "gatling/status/counters.h"
 
 enum { BUCKETS = 8192, SUFFIX_ROOM = 8 };
 
@@ -324,14 +325,18 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 	}
 	if (!e) {
 		int error = path.length < PATH_MAX ? entry_new(c, l, &e) : ENAMETOOLONG;
+		count_one(error ? COUNT_CACHE_ABSENT : COUNT_CACHE_LOADED);
 		if (error) return error;
 		e->hash = hash;
 		e->headers = headers;
 		e->checked_ms = now_ms;
 		insert(c, e);
-	} else if (TAILQ_NEXT(e, age)) {
-		TAILQ_REMOVE(&c->entries, e, age);
-		TAILQ_INSERT_TAIL(&c->entries, e, age);
+	} else {
+		count_one(COUNT_CACHE_HITS);
+		if (TAILQ_NEXT(e, age)) {
+			TAILQ_REMOVE(&c->entries, e, age);
+			TAILQ_INSERT_TAIL(&c->entries, e, age);
+		}
 	}
 	e->used_ms = now_ms;
 	*resource = &e->resource;
@@ -344,6 +349,10 @@ static bool is_gone(const struct cache_entry *e) {
 	for (int i = 0; i < CODINGS; i++)
 		if (e->resource.representation[i] && representation_gone(e->resource.representation[i])) return true;
 	return false;
+}
+
+struct cache_usage cache_usage(const struct cache *c) {
+	return (struct cache_usage){.files = c->resources, .bytes = c->bytes, .descriptors = c->descriptors};
 }
 
 int cache_due(const struct cache *c, int64_t now_ms) {

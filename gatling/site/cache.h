@@ -60,6 +60,14 @@ struct job *cache_convert(struct cache *cache, struct resource *resource, enum c
  * or, with needed, the answer depends on the entity-tag; else NULL. */
 struct job *cache_hash(struct cache *cache, struct resource *resource, enum coding coding, bool needed);
 
+struct cache_usage {
+	unsigned files;       /* that are remembered */
+	size_t bytes;         /* see CACHE_BYTES_MAX */
+	unsigned descriptors; /* those that are open */
+};
+
+struct cache_usage cache_usage(const struct cache *cache);
+
 /* Returns the milliseconds until cache_tidy() is due; -1: no file is open. */
 int cache_due(const struct cache *cache, int64_t now_ms);
 

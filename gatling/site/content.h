@@ -48,6 +48,13 @@ static inline void content_collect(struct content *content) {
 	for (int i = 0; i < CONTENT_THREADS; i++) jobs_collect(content->jobs[i]);
 }
 
+/* Returns how much work beside the loop is not finished. */
+static inline unsigned content_jobs(const struct content *content) {
+	unsigned sum = 0;
+	for (int i = 0; i < CONTENT_THREADS; i++) sum += jobs_count(content->jobs[i]);
+	return sum;
+}
+
 /* In how many milliseconds content_tidy() is due; -1: not at all. */
 static inline int content_due(const struct content *content, int64_t now_ms) {
 	return cache_due(content->cache, now_ms);

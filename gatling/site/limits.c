@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/notice.h"
+#include "gatling/status/counters.h"
 
 /* No IPv6 network (RFC 4291: multicast) sends from it: the entry for all clients. */
 #define EVERYBODY UINT64_MAX
@@ -38,7 +39,10 @@ static void report(unsigned requests, unsigned connections) {
 bool limits_take_connection(struct limits *l, const struct peer *peer) {
 	if (!l || !l->options.address_connections || peer_is_local(peer)) return true;
 	bool may = address_hold(&l->table, peer_network(peer), ADDRESS_CONNECTIONS, l->options.address_connections);
-	if (!may) report(0, 1);
+	if (!may) {
+		count_one(COUNT_REFUSED_LIMIT);
+		report(0, 1);
+	}
 	return may;
 }
 
@@ -61,7 +65,10 @@ static int take_request(struct limits *l, const struct peer *peer, int64_t now_n
 
 int limits_take_request(struct limits *l, const struct peer *peer, int64_t now_ns) {
 	int status = l ? take_request(l, peer, now_ns) : 0;
-	if (status) report(1, 0);
+	if (status) {
+		count_one(COUNT_LIMITED);
+		report(1, 0);
+	}
 	return status;
 }
 

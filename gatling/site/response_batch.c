@@ -34,6 +34,8 @@ static void response_batch_free(struct response_batch *x) {
 void response_batch_reset(struct response_batch *x) {
 	iob_reset(x->batch);
 	x->responses = x->files = 0;
+	x->sampled = 0;
+	x->begun = false;
 	x->log_length = 0;
 }
 
@@ -59,6 +61,13 @@ void response_batch_free_spares(struct batch_pool *pool) {
 		response_batch_free(x);
 	}
 	pool->spares = 0;
+}
+
+void response_batch_time(struct response_batch *x, bool done) {
+	int64_t ns = io_read_clock() - x->started_ns;
+	if (!x->begun) count_first_byte(ns, x->responses * x->sampled);
+	if (done) count_duration(ns, x->responses * x->sampled);
+	x->begun = true;
 }
 
 size_t response_batch_memory(const struct response_batch *x) { return sizeof *x + iob_memory(x->batch) + x->log_size; }

@@ -5,6 +5,7 @@
 
 #include "gatling/log/access.h"
 #include "gatling/log/log.h"
+#include "gatling/status/counters.h"
 #include "io/iob.h"
 
 enum {
@@ -16,6 +17,8 @@ struct response_batch {
 	iob *batch;
 	int64_t started_ns;        /* when the requests were read */
 	unsigned responses, files; /* and how many of them hold a file open */
+	uint8_t sampled;           /* its times are counted, each so often; 0: they are not */
+	bool begun;                /* its first byte has been given to the kernel */
 	char *log;                 /* what is to be logged of each, as it came: escaped it may be six times as long */
 	size_t log_length, log_size;
 	struct response_batch *next; /* among the spare ones */
@@ -52,12 +55,17 @@ size_t response_batch_memory(const struct response_batch *batch);
 void response_batch_note_logged(struct batch_pool *pool, struct response_batch *batch, const struct peer *peer,
 								const struct request *request, struct slice user, int status, uint64_t bytes);
 
-/* Notes a request (NULL: it was malformed) and its response for the log, if there is a log. Without memory the line is
- * lost, never the response. */
+/* Counts a response, and notes it and its request (NULL: it was malformed) for the log, if there is a log. Without
+ * memory the line is lost, never the response. */
 static inline void response_batch_note(struct batch_pool *pool, struct response_batch *batch, const struct peer *peer,
 									   const struct request *request, struct slice user, int status, uint64_t bytes) {
+	count_answer(status);
 	if (pool->log) response_batch_note_logged(pool, batch, peer, request, user, status, bytes);
 }
+
+/* Counts the time that the responses have taken until now: when bytes of them were given to the kernel, and with done,
+ * all of them. To be called for a batch that is sampled. */
+void response_batch_time(struct response_batch *batch, bool done);
 
 /* Logs the requests that were noted, with the time that they have taken. */
 void response_batch_log(struct batch_pool *pool, const struct response_batch *batch);

@@ -50,6 +50,9 @@ void tls_free(struct tls *tls); /* NULL is allowed */
 enum tls_result { TLS_DONE, TLS_AGAIN, TLS_FAILED, TLS_CLEAR };
 enum tls_result tls_handshake(struct tls *tls, void *buffer, size_t *length);
 
+/* Returns whether the handshake continued an earlier session. */
+bool tls_resumed(const struct tls *tls);
+
 /* Returns whether HTTP/2 was negotiated (ALPN). */
 bool tls_chose_http2(const struct tls *tls);
 

@@ -75,6 +75,15 @@ class Places:
         return f"place{self.count}"
 
 
+@pytest.fixture
+def place():
+    """A directory for sockets, which the server may write to."""
+    own = Root()
+    own.path.chmod(0o777)
+    yield own.path
+    own.remove()
+
+
 @pytest.fixture(scope="module")
 def places(build):
     own = Root()

@@ -20,15 +20,6 @@ GET = b"GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n"
 GREETING = struct.Struct("12sI")
 
 
-@pytest.fixture
-def place():
-    """A directory for sockets, which the server may write to."""
-    own = Root()
-    own.path.chmod(0o777)
-    yield own.path
-    own.remove()
-
-
 # --- an end with a delay ---
 
 

@@ -28,6 +28,13 @@ def load(connect, wrong):
         wrong.append(error)
 
 
+def look(connect):
+    """At the status page, in all of its forms."""
+    for path in ("/", "/json", "/metrics", "/text") * 10:
+        with connect() as c:
+            assert c.get(path).status == 200
+
+
 def run_clients(connects):
     wrong = []
     clients = [threading.Thread(target=load, args=(connect, wrong)) for connect in connects]
@@ -49,9 +56,14 @@ def unix_path():
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
 def test_workers_under_load_race_for_nothing(threads, files, unix_path, end):
     address = ("-i", "127.0.0.1", "-i", f"unix:{unix_path}")
-    with Server(threads, files, "-j", "4", address=address) as server:
+    status = unix_path.with_name("status")
+    with Server(threads, files, "-j", "4", "--status", f"unix:{status}", address=address) as server:
         over_unix = lambda: Connection(str(unix_path), family=socket.AF_UNIX)
+        over_status = lambda: Connection(str(status), family=socket.AF_UNIX)
+        looking = threading.Thread(target=look, args=(over_status,))
+        looking.start()
         run_clients([server.connect, over_unix] * (CLIENTS // 2))
+        looking.join()
         with server.connect(receive_buffer=4096) as busy:
             busy.send(GET_BIG)
             busy._fill()

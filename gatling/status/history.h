@@ -1,0 +1,35 @@
+/* history.h - the sums of the counters at each of the last seconds, and at each of the last minutes: what happened in
+ * between is their difference. */
+#ifndef GATLING_STATUS_HISTORY_H
+#define GATLING_STATUS_HISTORY_H
+
+#include "gatling/status/counters.h"
+
+enum { HISTORY_SECONDS = 120, HISTORY_MINUTES = 60 };
+
+struct moment {
+	int64_t ms; /* of the monotonic clock */
+	struct counters sum;
+};
+
+/* All zero at first. */
+struct history {
+	struct moment second[HISTORY_SECONDS + 1], minute[HISTORY_MINUTES + 1];
+	unsigned seconds, minutes; /* so many were added */
+};
+
+/* Adds the sum of now; to be called once a second. */
+void history_add(struct history *history, int64_t now_ms, const struct counters *sum);
+
+/* Returns the moment so many seconds or minutes ago, or the first of all if that is later. NULL: there is none. */
+const struct moment *history_second(const struct history *history, unsigned ago);
+const struct moment *history_minute(const struct history *history, unsigned ago);
+
+/* Returns how much a counter has grown in a second of the time between two moments; 0: they are the same. */
+double history_rate(const struct moment *from, const struct moment *to, enum value value);
+
+/* Returns a quantile of the times, duration or first_byte of struct counters, that were counted between two moments, in
+ * seconds; 0: none was. */
+double history_quantile(const uint64_t from[TIMES], const uint64_t to[TIMES], double share);
+
+#endif

@@ -1,0 +1,89 @@
+/* kernel.c - see kernel.h. */
+#include "gatling/status/kernel.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gatling/base/platform.h"
+
+enum { TEXT_MAX = 16 * 1024, WORD_MAX = 64 };
+
+/* Reads a file from its start. Returns an empty text if that fails. */
+static const char *read_text(int fd, char text[TEXT_MAX]) {
+	ssize_t n = fd == -1 ? 0 : pread(fd, text, TEXT_MAX - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+/* Goes on to the next word of the line. Returns its length; 0: there is none. */
+static size_t next_word(const char **at) {
+	*at += strspn(*at, " ");
+	return strcspn(*at, " \n");
+}
+
+/* Returns the number of that name in /proc/net/netstat or snmp, which have a line of names and one of numbers for each
+ * table, both beginning with its name. 0: it is not there. */
+static uint64_t number_of(const char *text, const char *table, const char *name) {
+	const char *names = strstr(text, table), *end = names ? strchr(names, '\n') : NULL;
+	const char *numbers = end ? strstr(end, table) : NULL;
+	if (!numbers) return 0;
+	for (size_t length, skipped; (length = next_word(&names)) && (skipped = next_word(&numbers));) {
+		if (length == strlen(name) && strncmp(names, name, length) == 0) return strtoull(numbers, NULL, 10);
+		names += length;
+		numbers += skipped;
+	}
+	return 0;
+}
+
+/* Returns the number behind a word in the line of TCP, in /proc/net/sockstat. */
+static uint64_t number_behind(const char *text, const char *word) {
+	const char *line = strstr(text, "TCP:"), *found = line ? strstr(line, word) : NULL;
+	return found ? strtoull(found + strlen(word), NULL, 10) : 0;
+}
+
+static int open_text(const char *path) { return open(path, O_RDONLY | O_CLOEXEC); }
+
+void kernel_open(struct kernel_view *v) {
+	struct platform_tcp tcp = platform_tcp();
+	*v = (struct kernel_view){.netstat = open_text("/proc/net/netstat"),
+							  .snmp = open_text("/proc/net/snmp"),
+							  .sockstat = open_text("/proc/net/sockstat"),
+							  .memory = open_text("/proc/self/statm"),
+							  .pressure = tcp.memory > 0 ? (uint64_t)tcp.memory : 0};
+	kernel_read(v, NULL, 0, v->first);
+}
+
+void kernel_close(struct kernel_view *v) {
+	const int file[] = {v->netstat, v->snmp, v->sockstat, v->memory};
+	for (unsigned i = 0; i < sizeof file / sizeof *file; i++)
+		if (file[i] != -1) close(file[i]);
+}
+
+static void read_queues(const int *sockets, unsigned count, uint64_t *value) {
+	value[KERNEL_QUEUE] = value[KERNEL_QUEUE_MAX] = 0;
+	for (unsigned i = 0; i < count; i++) {
+		int64_t limit, length = platform_queue(sockets[i], &limit);
+		if (length < 0 || ((uint64_t)length < value[KERNEL_QUEUE] && value[KERNEL_QUEUE_MAX])) continue;
+		value[KERNEL_QUEUE] = (uint64_t)length;
+		value[KERNEL_QUEUE_MAX] = (uint64_t)limit;
+	}
+}
+
+void kernel_read(const struct kernel_view *v, const int *sockets, unsigned count, uint64_t value[VALUES]) {
+	char text[TEXT_MAX];
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	read_queues(sockets, count, value);
+	read_text(v->netstat, text);
+	value[KERNEL_OVERFLOWS] = number_of(text, "TcpExt:", "ListenOverflows") - v->first[KERNEL_OVERFLOWS];
+	value[KERNEL_DROPS] = number_of(text, "TcpExt:", "ListenDrops") - v->first[KERNEL_DROPS];
+	value[KERNEL_COOKIES] = number_of(text, "TcpExt:", "SyncookiesSent") - v->first[KERNEL_COOKIES];
+	read_text(v->snmp, text);
+	value[KERNEL_SEGMENTS] = number_of(text, "Tcp:", "OutSegs") - v->first[KERNEL_SEGMENTS];
+	value[KERNEL_RETRANSMITS] = number_of(text, "Tcp:", "RetransSegs") - v->first[KERNEL_RETRANSMITS];
+	value[KERNEL_TCP_MEMORY] = number_behind(read_text(v->sockstat, text), " mem ") * page;
+	value[KERNEL_TCP_MEMORY_MAX] = v->pressure;
+	read_text(v->memory, text);
+	value[KERNEL_RESIDENT] = strtoull(text + strcspn(text, " "), NULL, 10) * page; /* the second of them */
+}

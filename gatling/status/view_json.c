@@ -1,0 +1,101 @@
+/* view_json.c - see view.h: the page and programs read this. An object:
+ *     "about", "state" ("serving" or "ending"), "uptime_seconds"
+ *     "total"    what values.c names, by family: a number, or an object of numbers by label; and "answers" by status
+ *     "workers"  an array of such objects, without what the kernel says
+ *     "quantiles" of the last ten seconds, in seconds: "first_byte" and "duration", each "p50", "p90", "p99", "p99.9"
+ *     "now", "seconds", "minutes"  what view.h calls figures: of the last second; of each of the last two minutes'
+ *                seconds and of each of the last hour's minutes, arrays, the oldest first */
+#include <inttypes.h>
+
+#include "gatling/status/values.h"
+#include "gatling/status/view.h"
+
+enum { QUANTILES_S = 10 };
+
+static void put_string(FILE *out, const char *text) {
+	putc('"', out);
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~') putc('?', out);
+		else fprintf(out, "%s%c", *text == '"' || *text == '\\' ? "\\" : "", *text);
+	putc('"', out);
+}
+
+static void put_value(FILE *out, const struct value_name *name, uint64_t value) {
+	if (name->per_unit) fprintf(out, "%.6f", (double)value / (double)name->per_unit);
+	else fprintf(out, "%" PRIu64, value);
+}
+
+static void put_values(FILE *out, const struct counters *c, unsigned count) {
+	for (unsigned i = 0; i < count; i++) {
+		const struct value_name *name = &value_name[i];
+		bool begins = value_begins_family(i), ends = i + 1 == count || value_begins_family(i + 1);
+		if (begins) fprintf(out, "%s\"%s\":%s", i ? "," : "", name->family, name->label ? "{" : "");
+		if (name->label) fprintf(out, "%s\"%s\":", begins ? "" : ",", name->text);
+		put_value(out, name, counter_read(&c->value[i]));
+		if (ends && name->label) putc('}', out);
+	}
+}
+
+static void put_answers(FILE *out, const struct counters *c) {
+	bool any = false;
+	fputs(",\"answers\":{", out);
+	for (unsigned i = 0; i < STATUSES; i++) {
+		if (!c->answers[i]) continue;
+		fprintf(out, "%s\"%u\":%" PRIu64, any ? "," : "", i + STATUS_FIRST, c->answers[i]);
+		any = true;
+	}
+	putc('}', out);
+}
+
+static void put_quantiles(FILE *out, const char *name, const uint64_t *from, const uint64_t *to) {
+	static const double share[] = {0.5, 0.9, 0.99, 0.999};
+	fprintf(out, "\"%s\":{", name);
+	for (unsigned i = 0; i < sizeof share / sizeof *share; i++)
+		fprintf(out, "%s\"p%g\":%.6f", i ? "," : "", share[i] * 100, history_quantile(from, to, share[i]));
+	putc('}', out);
+}
+
+/* Writes the figures of the time between each two moments. moment: as history_second(). */
+static void put_series(FILE *out, const char *name, const struct history *h, unsigned count,
+					   const struct moment *(*moment)(const struct history *h, unsigned ago)) {
+	fprintf(out, ",\"%s\":{", name);
+	for (unsigned f = 0; f < FIGURES; f++) {
+		fprintf(out, "%s\"%s\":[", f ? "," : "", figure_name[f].name);
+		for (unsigned ago = count; ago > 0; ago--)
+			fprintf(out, "%s%.6g", ago < count ? "," : "",
+					figure_of(moment(h, ago), moment(h, ago - 1), (enum figure)f));
+		putc(']', out);
+	}
+	putc('}', out);
+}
+
+static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
+
+void view_json(FILE *out, const struct status_view *v) {
+	const struct history *h = v->history;
+	const struct moment *now = history_second(h, 0), *before = history_second(h, QUANTILES_S);
+	fputs("{\"about\":", out);
+	put_string(out, v->about);
+	fprintf(out, ",\"state\":\"%s\",\"uptime_seconds\":%" PRId64 ",\"total\":{", v->ending ? "ending" : "serving",
+			v->up_s);
+	put_values(out, &now->sum, VALUES);
+	put_answers(out, &now->sum);
+	fputs("},\"workers\":[", out);
+	for (unsigned i = 0; i < v->workers; i++) {
+		fputs(i ? ",{" : "{", out);
+		put_values(out, v->worker[i], WORKER_VALUES);
+		putc('}', out);
+	}
+	fputs("],\"quantiles\":{", out);
+	put_quantiles(out, "first_byte", before->sum.first_byte, now->sum.first_byte);
+	putc(',', out);
+	put_quantiles(out, "duration", before->sum.duration, now->sum.duration);
+	fputs("},\"now\":{", out);
+	for (unsigned f = 0; f < FIGURES; f++)
+		fprintf(out, "%s\"%s\":%.6g", f ? "," : "", figure_name[f].name,
+				figure_of(history_second(h, 1), now, (enum figure)f));
+	putc('}', out);
+	put_series(out, "seconds", h, least(h->seconds - 1, HISTORY_SECONDS), history_second);
+	put_series(out, "minutes", h, least(h->minutes - 1, HISTORY_MINUTES), history_minute);
+	fputs("}\n", out);
+}

@@ -1,0 +1,66 @@
+/* view_openmetrics.c - see view.h: for Prometheus and what else reads OpenMetrics (openmetrics.io, version 1.0). What
+ * workers count has a label "worker"; times and statuses are of all together. */
+#include <inttypes.h>
+
+#include "gatling/status/values.h"
+#include "gatling/status/view.h"
+
+static void put_head(FILE *out, const char *family, const char *type, const char *unit, const char *help) {
+	fprintf(out, "# TYPE gatling_%s %s\n", family, type);
+	if (unit) fprintf(out, "# UNIT gatling_%s %s\n", family, unit);
+	fprintf(out, "# HELP gatling_%s %s\n", family, help);
+}
+
+/* worker: its number, -1 for none. */
+static void put_sample(FILE *out, unsigned value, int worker, uint64_t number) {
+	const struct value_name *name = &value_name[value];
+	fprintf(out, "gatling_%s%s", name->family, name->grows ? "_total" : "");
+	if (worker != -1 || name->label) putc('{', out);
+	if (worker != -1) fprintf(out, "worker=\"%d\"%s", worker, name->label ? "," : "");
+	if (name->label) fprintf(out, "%s=\"%s\"", name->label, name->text);
+	if (worker != -1 || name->label) putc('}', out);
+	if (name->per_unit) fprintf(out, " %.6f\n", (double)number / (double)name->per_unit);
+	else fprintf(out, " %" PRIu64 "\n", number);
+}
+
+static void put_answers(FILE *out, const struct counters *c) {
+	put_head(out, "answers", "counter", NULL, "Answers by status.");
+	for (unsigned i = 0; i < STATUSES; i++)
+		if (c->answers[i])
+			fprintf(out, "gatling_answers_total{status=\"%u\"} %" PRIu64 "\n", i + STATUS_FIRST, c->answers[i]);
+}
+
+/* An interval that a limit lies in is counted above it: no time is said to be shorter than it was. */
+static void put_times(FILE *out, const char *family, const char *help, const uint64_t *times, uint64_t sum_ns) {
+	static const double limit[] = {1e-5,  2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01,
+								   0.025, 0.05,   0.1,  0.25, 0.5,    1,    2.5,  5,      10,   30};
+	uint64_t sum = 0;
+	unsigned n = 0;
+	put_head(out, family, "histogram", "seconds", help);
+	for (unsigned i = 0; i < sizeof limit / sizeof *limit; i++) {
+		for (; (double)times_limit(n) <= limit[i] * 1e9; n++) sum += times[n];
+		fprintf(out, "gatling_%s_bucket{le=\"%g\"} %" PRIu64 "\n", family, limit[i], sum);
+	}
+	for (; n < TIMES; n++) sum += times[n];
+	fprintf(out, "gatling_%s_bucket{le=\"+Inf\"} %" PRIu64 "\ngatling_%s_sum %.6f\ngatling_%s_count %" PRIu64 "\n",
+			family, sum, family, (double)sum_ns / 1e9, family, sum);
+}
+
+void view_openmetrics(FILE *out, const struct status_view *v) {
+	const struct counters *all = &history_second(v->history, 0)->sum;
+	for (unsigned first = 0, end; first < VALUES; first = end) {
+		const struct value_name *name = &value_name[first];
+		put_head(out, name->family, name->grows ? "counter" : "gauge", name->unit, name->help);
+		for (end = first + 1; end < VALUES && !value_begins_family(end);) end++;
+		for (unsigned i = first; i < end && first >= WORKER_VALUES; i++) put_sample(out, i, -1, all->value[i]);
+		for (unsigned w = 0; w < v->workers && first < WORKER_VALUES; w++)
+			for (unsigned i = first; i < end; i++) put_sample(out, i, (int)w, counter_read(&v->worker[w]->value[i]));
+	}
+	put_answers(out, all);
+	put_times(out, "first_byte_seconds", "Time from a request to the first byte of its answer; estimated of a part.",
+			  all->first_byte, all->first_byte_ns);
+	put_times(out, "duration_seconds", "Time from a request until its answer was given to the kernel, in the same way.",
+			  all->duration, all->duration_ns);
+	put_head(out, "uptime_seconds", "gauge", "seconds", "Time since the start.");
+	fprintf(out, "gatling_uptime_seconds %" PRId64 "\n# EOF\n", v->up_s);
+}

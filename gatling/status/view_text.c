@@ -1,0 +1,109 @@
+/* view_text.c - see view.h: for a terminal. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "gatling/status/values.h"
+#include "gatling/status/view.h"
+
+enum { COLUMNS = 80, NAME_WIDTH = 14, SPANS = 4 };
+
+/* Writes items one after the other, and begins a new line where one would be too long. */
+struct line {
+	FILE *out;
+	size_t used;
+};
+
+static void put_item(struct line *l, const char *name, const char *text, uint64_t number) {
+	char item[COLUMNS];
+	int n = snprintf(item, sizeof item, "%s %" PRIu64, text, number);
+	if (!l->used) {
+		fprintf(l->out, "%-*s", NAME_WIDTH, name);
+		l->used = NAME_WIDTH;
+	} else if (l->used + 2 + (size_t)n > COLUMNS) {
+		fprintf(l->out, "\n%-*s", NAME_WIDTH, "");
+		l->used = NAME_WIDTH;
+	} else if (l->used > NAME_WIDTH) {
+		fputs("  ", l->out);
+		l->used += 2;
+	}
+	fputs(item, l->out);
+	l->used += (size_t)n;
+}
+
+static void end_line(struct line *l) {
+	if (l->used) putc('\n', l->out);
+	l->used = 0;
+}
+
+/* Those of a family that are not 0. */
+static void put_family(FILE *out, const char *name, const struct counters *c, enum value first) {
+	struct line line = {.out = out};
+	for (unsigned i = first; i < VALUES && (i == first || !value_begins_family(i)); i++)
+		if (c->value[i]) put_item(&line, name, value_name[i].text ? value_name[i].text : "", c->value[i]);
+	end_line(&line);
+}
+
+static void put_figures(FILE *out, const struct history *h) {
+	const struct moment *now = history_second(h, 0);
+	const struct moment *from[SPANS] = {history_second(h, 1), history_second(h, 10), history_second(h, 60),
+										history_minute(h, HISTORY_MINUTES)};
+	fprintf(out, "%-30s%10s%10s%10s%10s\n", "", "1 s", "10 s", "1 min", "1 h");
+	for (unsigned f = 0; f < FIGURES; f++) {
+		char text[64];
+		snprintf(text, sizeof text, "%s%s%s", figure_name[f].text, *figure_name[f].unit ? ", " : "",
+				 figure_name[f].unit);
+		fprintf(out, "%-30s", text);
+		bool instant = f == FIGURE_CONNECTIONS || f == FIGURE_QUEUE; /* of now, whatever was before */
+		for (unsigned i = 0; i < (instant ? 1 : SPANS); i++) {
+			double figure = figure_of(from[i], now, (enum figure)f) * figure_name[f].scale;
+			fprintf(out, figure && figure < 100 ? "%10.2f" : "%10.0f", figure);
+		}
+		putc('\n', out);
+	}
+}
+
+/* Words that do not fit go to the next line. */
+static void put_about(FILE *out, const struct status_view *v) {
+	size_t used = (size_t)fprintf(out, "gatling: %s", v->ending ? "ending," : "serving");
+	for (const char *word = v->about; *word;) {
+		size_t length = strcspn(word, " ");
+		used = used + 1 + length > COLUMNS ? (size_t)fprintf(out, "\n   ") - 1 : used;
+		used += (size_t)fprintf(out, " %.*s", (int)length, word);
+		word += length + (word[length] == ' ');
+	}
+	fprintf(out, "\nup %" PRId64 ":%02" PRId64 ":%02" PRId64 "\n\n", v->up_s / 3600, v->up_s / 60 % 60, v->up_s % 60);
+}
+
+void view_text(FILE *out, const struct status_view *v) {
+	const struct counters *all = &history_second(v->history, 0)->sum;
+	struct line line = {.out = out};
+	put_about(out, v);
+	put_figures(out, v->history);
+	putc('\n', out);
+	put_family(out, "connections", all, GAUGE_CONNECTIONS_PROXY);
+	put_family(out, "requests", all, COUNT_HTTP1);
+	for (unsigned i = 0; i < STATUSES; i++) {
+		char status[8];
+		snprintf(status, sizeof status, "%u:", i + STATUS_FIRST);
+		if (all->answers[i]) put_item(&line, "answers", status, all->answers[i]);
+	}
+	end_line(&line);
+	put_family(out, "cache", all, COUNT_CACHE_HITS);
+	put_family(out, "handshakes", all, COUNT_TLS_FULL);
+	put_family(out, "refused", all, COUNT_REFUSED_LATE);
+	put_family(out, "over limits", all, COUNT_LIMITED);
+	put_family(out, "closed", all, COUNT_CLOSED_IDLE);
+	put_family(out, "log dropped", all, COUNT_LOG_DROPPED);
+	put_item(&line, "memory, MB", "process", all->value[KERNEL_RESIDENT] >> 20);
+	put_item(&line, "", "connections", all->value[GAUGE_MEMORY] >> 20);
+	put_item(&line, "", "of at most", all->value[GAUGE_MEMORY_MAX] >> 20);
+	put_item(&line, "", "cache", all->value[GAUGE_CACHE_BYTES] >> 20);
+	end_line(&line);
+	put_item(&line, "kernel", "queue", all->value[KERNEL_QUEUE]);
+	put_item(&line, "", "of", all->value[KERNEL_QUEUE_MAX]);
+	put_item(&line, "", "overflows", all->value[KERNEL_OVERFLOWS]);
+	put_item(&line, "", "drops", all->value[KERNEL_DROPS]);
+	put_item(&line, "", "retransmits", all->value[KERNEL_RETRANSMITS]);
+	put_item(&line, "", "TCP MB", all->value[KERNEL_TCP_MEMORY] >> 20);
+	end_line(&line);
+}

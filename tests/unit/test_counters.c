@@ -1,0 +1,79 @@
+/* test_counters.c - how times are counted and sampled, and how far the history goes back. */
+#include "check.h"
+#include "gatling/status/history.h"
+
+static void test_each_time_is_in_the_interval_that_ends_above_it(void **state) {
+	(void)state;
+	static struct counters own;
+	counters = &own;
+	uint64_t before = 0;
+	for (unsigned i = 0; i + 1 < TIMES; i++) {
+		assert_true(i == 0 || times_limit(i) > before);
+		/* an eighth at most, above the first */
+		assert_true(i == 0 || times_limit(i) - before <= before / 8 + 1);
+		count_duration((int64_t)times_limit(i), 1);
+		assert_int_equal(own.duration[i], 1);
+		count_duration((int64_t)times_limit(i) + 1, 1);
+		assert_int_equal(own.duration[i + 1], 1);
+		own.duration[i + 1] = 0;
+		before = times_limit(i);
+	}
+	assert_int_equal(own.first_byte_ns, 0);
+	count_first_byte(-5, 1); /* a clock that went back */
+	assert_int_equal(own.first_byte[0], 1);
+	count_first_byte(INT64_MAX, 1);
+	assert_int_equal(own.first_byte[TIMES - 1], 1);
+}
+
+static void test_a_quantile_is_not_below_what_was_counted(void **state) {
+	(void)state;
+	static struct counters own;
+	counters = &own;
+	assert_int_equal(times_quantile(own.duration, 0.5), 0);
+	for (int i = 0; i < 99; i++) count_duration(1000000, 1);
+	count_duration(500000000, 1);
+	assert_in_range(times_quantile(own.duration, 0.5), 1000000, 1125000);
+	assert_in_range(times_quantile(own.duration, 0.99), 1000000, 1125000);
+	assert_in_range(times_quantile(own.duration, 0.999), 500000000, 562500000);
+}
+
+static void test_samples_stand_for_all_answers(void **state) {
+	(void)state;
+	static struct counters own;
+	counters = &own;
+	unsigned sampled = 0, weight = 0;
+	for (int i = 0; i < SAMPLED_AT_FIRST + 10 * SAMPLE_WEIGHT; i++) {
+		unsigned n = counters_sample();
+		assert_true(i >= SAMPLED_AT_FIRST || n == 1);
+		sampled += n != 0;
+		weight += n;
+	}
+	assert_int_equal(sampled, SAMPLED_AT_FIRST + 10);
+	assert_int_equal(weight, SAMPLED_AT_FIRST + 10 * SAMPLE_WEIGHT);
+}
+
+static void test_the_history_goes_back_two_minutes_and_an_hour(void **state) {
+	(void)state;
+	static struct history h;
+	struct counters sum = {0};
+	assert_null(history_second(&h, 0));
+	for (int s = 0; s < 2 * 3600; s++) {
+		sum.value[COUNT_HTTP1] = (uint64_t)s * 10;
+		history_add(&h, s * INT64_C(1000), &sum);
+		const struct moment *first = history_second(&h, 1000);
+		assert_int_equal(first->ms, (s > HISTORY_SECONDS ? s - HISTORY_SECONDS : 0) * INT64_C(1000));
+	}
+	assert_int_equal(history_second(&h, 0)->ms, 7199000);
+	assert_int_equal(history_second(&h, 0)->ms - history_second(&h, 10)->ms, 10000);
+	assert_int_equal(history_minute(&h, 0)->ms - history_minute(&h, 1000)->ms, HISTORY_MINUTES * INT64_C(60000));
+	assert_true(history_rate(history_second(&h, 7), history_second(&h, 0), COUNT_HTTP1) == 10);
+	assert_true(history_rate(history_second(&h, 0), history_second(&h, 0), COUNT_HTTP1) == 0);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_time_is_in_the_interval_that_ends_above_it),
+									   cmocka_unit_test(test_a_quantile_is_not_below_what_was_counted),
+									   cmocka_unit_test(test_samples_stand_for_all_answers),
+									   cmocka_unit_test(test_the_history_goes_back_two_minutes_and_an_hour)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

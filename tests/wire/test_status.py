@@ -1,0 +1,173 @@
+"""What --status shows: a page, JSON, OpenMetrics, text; how it is reached, and what it costs others."""
+
+import contextlib
+import json
+import re
+import socket
+import subprocess
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from browser import Browser
+from gatling import TIMEOUT, Connection, Server, eventually, runnable
+from http2 import Http2
+from test_restart import activated, first, listener, take_over
+
+
+@pytest.fixture
+def shown(build, root, place):
+    with Server(build, root, "-j", "2", "--status", f"unix:{place / 'status'}") as server:
+        server.status = place / "status"
+        yield server
+
+
+def status_of(server):
+    return Connection(str(server.status), family=socket.AF_UNIX)
+
+
+def ask(server, path="/json", **options):
+    with status_of(server) as c:
+        return c.get(path, **options)
+
+
+def total(server):
+    return json.loads(ask(server).body)["total"]
+
+
+def test_requests_and_answers_are_counted_one_by_one(shown):
+    with shown.connect() as c:
+        for _ in range(100):
+            assert c.get("/a.txt").status == 200
+        for _ in range(10):
+            assert c.get("/missing").status == 404
+        seen = eventually(lambda: (t := total(shown))["requests"]["http/1"] == 110 and t)
+        assert seen["answers"] == {"200": 100, "404": 10}
+        assert seen["connections"]["idle"] == 1 and sum(seen["connections"].values()) == 1
+        assert seen["accepted_connections"] == 1
+        assert seen["cache_lookups"]["hit"] >= 98 and seen["cache_lookups"]["absent"] >= 1
+        assert seen["sent_bytes"] > 110 * 100
+    assert eventually(lambda: sum(total(shown)["connections"].values()) == 0)
+
+
+@pytest.mark.clear
+def test_streams_of_http2_are_requests(shown):
+    with Http2(shown) as c:
+        for _ in range(5):
+            assert c.get("/a.txt").status == 200
+        assert eventually(lambda: total(shown)["requests"] == {"http/1": 0, "http/2": 5})
+        assert total(shown)["answers"] == {"200": 5}
+
+
+def test_a_handshake_is_full_or_resumed(shown):
+    if not shown.tls:
+        pytest.skip("of HTTPS")
+    with shown.connect() as c:
+        assert c.get("/a.txt").status == 200
+        session = c.socket.session
+    with shown.connect(session=session) as c:
+        assert c.get("/a.txt").status == 200
+    assert eventually(lambda: total(shown)["tls_handshakes"] == {"full": 1, "resumed": 1, "failed": 0})
+
+
+def test_times_are_of_all_answers_while_there_are_few(shown):
+    assert shown.get("/a.txt").status == 200
+    seen = eventually(lambda: (s := json.loads(ask(shown).body))["quantiles"]["duration"]["p50"] and s)
+    assert 0 < seen["quantiles"]["first_byte"]["p50"] <= seen["quantiles"]["duration"]["p99"] < TIMEOUT
+
+
+def test_prometheus_understands_the_metrics(shown):
+    with shown.connect() as c:
+        for _ in range(300):
+            assert c.get("/a.txt").status == 200
+    eventually(lambda: total(shown)["requests"]["http/1"] == 300)
+    answer = ask(shown, "/metrics")
+    assert answer["Content-Type"].startswith("application/openmetrics-text")
+    families = {f.name: f for f in text_string_to_metric_families(answer.body.decode())}
+    assert sum(s.value for s in families["gatling_requests"].samples) == 300
+    assert {s.labels["worker"] for s in families["gatling_requests"].samples} == {"0", "1"}
+    assert [(s.labels["status"], s.value) for s in families["gatling_answers"].samples] == [("200", 300)]
+    buckets = [s.value for s in families["gatling_duration_seconds"].samples if s.name.endswith("_bucket")]
+    assert buckets == sorted(buckets) and buckets[-1] > 0
+    assert all(f.documentation for f in families.values())
+
+
+def test_the_text_fits_a_terminal(shown):
+    assert shown.get("/a.txt").status == 200
+    done = subprocess.run([shown.process.args[0], "--top", f"unix:{shown.status}"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("gatling: serving ") and "first byte, 99 %" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "\033" not in done.stdout
+
+
+@pytest.mark.parametrize("address", ["unix:/nowhere/status", "0", "a:b", "127.0.0.1:99999", "unix:"])
+def test_top_says_what_it_cannot_show(build, address):
+    done = subprocess.run([runnable(build), "--top", address], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.startswith(f"gatling: cannot show {address}: ") and not done.stdout
+
+
+def test_what_is_not_there_is_refused(shown):
+    assert ask(shown, "/other").status == 404
+    assert ask(shown, "/json", method="POST").status == 405
+    assert ask(shown, "/text", method="HEAD").body == b""
+    with status_of(shown) as c:
+        c.send(b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 8000)
+        assert c.response().status == 400
+    assert ask(shown).status == 200
+
+
+def test_silent_clients_make_room(shown):
+    with contextlib.ExitStack() as stack:
+        silent = [stack.enter_context(status_of(shown)) for _ in range(40)]
+        assert ask(shown).status == 200
+        silent[0].assert_closed()
+
+
+def test_the_socket_is_of_its_owner_alone(shown):
+    assert shown.status.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.clear
+def test_a_connection_that_is_refused_is_counted(build, root, place):
+    with Server(build, root, "-j", "1", "--address-rate", "1:1", "--status", f"unix:{place / 'status'}") as server:
+        server.status = place / "status"
+        with server.connect() as c:
+            assert [c.get("/a.txt").status for _ in range(3)] == [200, 429, 429]
+        assert eventually(lambda: total(server)["refused_requests"] == 2)
+
+
+@pytest.mark.clear
+def test_a_successor_shows_itself(build, root, place):
+    flags = ("-j", "1", "--status", f"unix:{place / 'status'}")
+    with first(build, root, place, *flags) as old:
+        old.status = place / "status"
+        assert old.get("/a.txt").status == 200
+        assert eventually(lambda: total(old)["answers"] == {"200": 1})
+        with take_over(build, old, *flags) as new:
+            new.status = old.status
+            old.wait()
+            assert total(new)["answers"] == {}
+            assert new.get("/a.txt").status == 200
+            assert eventually(lambda: total(new)["answers"] == {"200": 1})
+
+
+@pytest.mark.clear
+def test_the_page_in_a_browser(build, root):
+    with listener() as s, listener() as status, activated(build, root, s, status, names="http:status") as server:
+        with Browser() as browser:
+            browser.go(f"http://127.0.0.1:{status.getsockname()[1]}/")
+            assert server.get("/a.txt").status == 200
+            text = "document.querySelector('#tables').textContent"
+            assert eventually(lambda: "2001" in browser.run(text))  # status 200, once
+            assert str(server.root.path) in browser.run("document.querySelector('#about').textContent")
+            assert browser.run("document.querySelectorAll('figure').length") == 11
+            browser.resize(360, 800)
+            assert browser.run("document.documentElement.scrollWidth") <= 360
+            assert not browser.messages
+
+
+def test_a_status_page_that_cannot_be_shown_ends_the_start(build, root, place):
+    done = subprocess.run([runnable(build), "-c", root.path, "-p", "0", "--status", "nonsense"], capture_output=True, text=True,
+                          check=False)  # fmt: skip
+    assert done.returncode == 1
+    assert re.search("cannot show the status on nonsense: it takes unix:PATH, PORT or ADDRESS:PORT", done.stderr)
