@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import tarfile
 import urllib.request
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gatling import Root, children, eventually
+from gatling import Connection, Root, Server, children, eventually
 
 TOP = Path(__file__).resolve().parent.parent
 SHELLS = {"bash": "bash-completion/completions/gatling", "zsh": "zsh/site-functions/_gatling", "fish": "fish/vendor_completions.d/gatling.fish"}
@@ -53,6 +54,44 @@ def test_what_the_owner_has_written_survives(plain, tmp_path):
     make(plain, "uninstall", "/usr", tmp_path)
     assert files(tmp_path) == ["etc/default/gatling"]
     assert (tmp_path / "etc/default/gatling").read_text() == "GATLING_ROOT=/mine\n"
+
+
+def test_a_package_of_debian_has_what_was_installed(plain, tmp_path):
+    command = ["make", "-s", "deb", f"BUILD={plain}", "MAINTAINER=A Name <a@name.org>"]
+    done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, umask=0o077)
+    assert done.returncode == 0, done.stderr
+    package = plain / "deb" / Path(done.stdout.split()[-1]).name
+    listed = subprocess.run(["dpkg-deb", "-c", package], capture_output=True, text=True, check=True).stdout
+    found = {line.split()[5]: line.split()[:2] for line in listed.splitlines()}
+    assert found["./usr/bin/gatling"] == ["-rwxr-xr-x", "root/root"]
+    assert found["./usr/lib/systemd/system/gatling.service"] == ["-rw-r--r--", "root/root"]
+    assert {"./usr/share/man/man8/gatling.8.gz", "./usr/share/zsh/vendor-completions/_gatling", "./etc/default/gatling"} <= set(found)
+    control = subprocess.run(["dpkg-deb", "-f", package], capture_output=True, text=True, check=True).stdout
+    assert "\nMaintainer: A Name <a@name.org>\n" in control and re.search(r"^Depends:.*libowfat", control, re.MULTILINE)
+
+
+@pytest.mark.parametrize("maintainer", ["", "nobody", "A <b@c> d", "A & B <b@c>"])
+def test_a_package_has_somebody_who_answers_for_it(plain, tmp_path, maintainer):
+    done = subprocess.run(["gatling/system/debian/package", tmp_path, maintainer], cwd=TOP, capture_output=True, text=True)
+    assert done.returncode == 1 and "MAINTAINER='Name <address>'" in done.stderr
+
+
+def test_the_dashboard_asks_for_what_is_measured(plain):
+    dashboard = (TOP / "gatling/system/grafana.json").read_text()
+    names = set(re.findall(r"gatling_\w+(?=\{)", dashboard))
+    assert len(json.loads(dashboard)["panels"]) == 15 and len(names) > 15
+    place = Root()
+    place.path.chmod(0o777)
+
+    def missing():
+        with Connection(str(place.path / "status"), family=socket.AF_UNIX) as c:
+            text = c.get("/metrics").body.decode()
+        return {name for name in names if not re.search(rf"^{name}[ {{]", text, re.MULTILINE)}
+
+    with Server(plain, Root({"a": b"a"}), "-j", "1", "--status", f"unix:{place.path / 'status'}") as server:
+        assert server.get("/a").status == 200
+        assert eventually(lambda: not missing())
+    place.remove()
 
 
 def test_a_prefix_that_make_would_split_is_refused(plain, tmp_path):
