@@ -264,7 +264,7 @@ def test_the_dearest_goes_and_the_others_go_on(plain, files):
         assert gone and len(gone) < len(dear)
         modest.send(frame(SETTINGS, payload=settings(window=1 << 30)))
         assert modest.answers(stream)[0].status == 200
-        assert any("--client-memory" in line for line in server.errors)
+        eventually(lambda: any("--client-memory" in line for line in server.errors))
         for c in dear:
             c.close()
 
