@@ -116,8 +116,9 @@ static void adapt_batch(const struct acceptor *w, struct listener *l) {
 /* --- accepting --- */
 
 int accept_refusal(struct conn_context *w, const struct peer *peer) {
-	if (w->connections > shed_from(w) && shed_refuses(w, peer)) return 503;
-	return limits_take_connection(w->limits, peer) ? 0 : 429;
+	const struct peer *owner = conn_owner(w, peer);
+	if (w->connections > shed_from(w) && shed_refuses(w, owner)) return 503;
+	return limits_take_connection(w->limits, owner) ? 0 : 429;
 }
 
 /* What a batch has taken. */
@@ -137,8 +138,8 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 		return;
 	}
 	struct peer peer = peer_of((struct sockaddr *)&address);
-	bool proxied = peer_is_in(&peer, w->context->options->proxy, w->context->options->proxies);
-	if (proxied) peer = (struct peer){0}; /* until its header says whose the connection is */
+	bool proxied = peer_is_in(&peer, &w->context->options->proxies);
+	if (proxied) peer = peer_unknown; /* until its header says whose the connection is */
 	bool late = has_waited_too_long(w, l, fd);
 	a->late += late;
 	if (late) count_one(COUNT_REFUSED_LATE);

@@ -260,6 +260,7 @@ int main(int argc, char **argv) {
 	const struct supervisor supervisor = {.terminal = terminal,
 										  .shares_sockets = options.take_over || p.sockets.activated,
 										  .drain_delay_s = options.drain_delay_s,
+										  .drain_whole = options.drain_whole,
 										  .workers = p.workers,
 										  .log = p.log,
 										  .certificates = p.files,

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <openssl/crypto.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "gatling/base/platform.h"
 #include "gatling/conn/budget.h"
 #include "gatling/conn/min_rate.h"
+#include "gatling/http/path.h"
 #include "io/io.h"
 #include "io/version.h"
 
@@ -88,11 +90,17 @@ static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "      --take-over PATH  take the place of the gatling that runs with the same\n"
 						   "                        PATH, a unix socket, without losing a connection\n"
 						   "      --drain-delay SECONDS\n"
-						   "                        after SIGTERM, go on accepting for at most this time\n"
-						   "                        while clients change over (default: 5)\n"
+						   "                        after SIGTERM, go on accepting for this time while\n"
+						   "                        clients change over (default: 5, or until there is\n"
+						   "                        no connection)\n"
+						   "      --health PATH     answer requests for PATH with 200, and from SIGTERM on\n"
+						   "                        with 503, so that balancers find out\n"
 						   "      --proxy-protocol NET\n"
 						   "                        connections from NET (an address, ADDRESS/BITS, or\n"
 						   "                        unix:) begin with a PROXY header; may be repeated\n"
+						   "      --trust NET[,forwarded]\n"
+						   "                        believe the field X-Forwarded-For, or Forwarded, of\n"
+						   "                        proxies in NET; may be repeated\n"
 						   "      --sandbox off     do not limit which files and system calls the server\n"
 						   "                        can use, for debuggers and profilers (default: on)\n"
 						   "\n"
@@ -240,7 +248,9 @@ enum {
 	LONG_ADDRESS_RATE,
 	LONG_TAKE_OVER,
 	LONG_PROXY_PROTOCOL,
+	LONG_TRUST,
 	LONG_DRAIN_DELAY,
+	LONG_HEALTH,
 	LONG_STATUS,
 	LONG_TOP,
 	LONG_CHECK
@@ -289,7 +299,9 @@ static const struct option long_options[] = {
 	{"no-log", no_argument, NULL, 'n'},
 	{"take-over", required_argument, NULL, LONG_TAKE_OVER},
 	{"proxy-protocol", required_argument, NULL, LONG_PROXY_PROTOCOL},
+	{"trust", required_argument, NULL, LONG_TRUST},
 	{"drain-delay", required_argument, NULL, LONG_DRAIN_DELAY},
+	{"health", required_argument, NULL, LONG_HEALTH},
 	{"status", required_argument, NULL, LONG_STATUS},
 	{"top", required_argument, NULL, LONG_TOP},
 	{"check", no_argument, NULL, LONG_CHECK},
@@ -303,10 +315,31 @@ static void add_cert(struct options *o, const char *file) {
 	o->tls.cert[o->tls.certs++] = file;
 }
 
-static void add_proxy(struct conn_options *o, const char *text) {
-	if (o->proxies == PROXY_NETS_MAX) refuse("--proxy-protocol can be given %d times", PROXY_NETS_MAX);
-	if (!peer_net_parse(text, &o->proxy[o->proxies++]))
-		refuse("--proxy-protocol takes an address, one with a number of bits, as 10.0.0.0/8, or unix:, not '%s'", text);
+static void add_net(const char *name, struct peer_nets *nets, const char *text) {
+	if (nets->count == PEER_NETS_MAX) refuse("%s can be given %d times", name, PEER_NETS_MAX);
+	if (!peer_net_parse(text, &nets->net[nets->count++]))
+		refuse("%s takes an address, one with a number of bits, as 10.0.0.0/8, or unix:, not '%s'", name, text);
+}
+
+static void add_trusted(struct trusted_proxies *trust, char *text) {
+	char *comma = strchr(text, ',');
+	const struct slice field = comma ? slice_of(comma + 1) : SLICE("x-forwarded-for");
+	const bool is_forwarded = slice_equal_nocase(field, SLICE("forwarded"));
+	if (!is_forwarded && !slice_equal_nocase(field, SLICE("x-forwarded-for")))
+		refuse("--trust NET,FIELD knows 'forwarded' and 'x-forwarded-for', not '%s'", field.at);
+	if (comma) *comma = '\0';
+	add_net("--trust", is_forwarded ? &trust->forwarded : &trust->x_forwarded_for, text);
+}
+
+/* A path as path_decode() leaves it. */
+static const char *health_path(const char *text) {
+	char decoded[PATH_MAX];
+	size_t length;
+	const struct slice path = slice_of(text);
+	if (path.length < 2 || path.length > sizeof decoded || path_decode(path, decoded, &length) ||
+		!slice_equal((struct slice){.at = decoded, .length = length}, slice_rest(path, 1)))
+		refuse("--health takes a path such as /health, not '%s'", text);
+	return text;
 }
 
 static void add_key(struct options *o, const char *file) {
@@ -393,9 +426,17 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case 'h': fputs(help, stdout); done();
 		case LONG_SYMLINKS: o->site.symlinks_inside = either("--symlinks", optarg, "inside", "follow"); break;
 		case LONG_DEFER: o->defer_accept = either("--defer-accept", optarg, "on", "off"); break;
-		case LONG_PROXY_PROTOCOL: add_proxy(&o->conn, optarg); break;
+		case LONG_PROXY_PROTOCOL: add_net("--proxy-protocol", &o->conn.proxies, optarg); break;
+		case LONG_TRUST: add_trusted(&o->conn.trust, optarg); break;
 		case LONG_TAKE_OVER: o->take_over = optarg; break;
-		case LONG_DRAIN_DELAY: o->drain_delay_s = number("--drain-delay", optarg, 0, TIMEOUT_MAX_S); break;
+		case LONG_DRAIN_DELAY:
+			o->drain_delay_s = number("--drain-delay", optarg, 0, TIMEOUT_MAX_S);
+			o->drain_whole = true;
+			break;
+		case LONG_HEALTH:
+			o->site.health = health_path(optarg);
+			o->drain_whole = true;
+			break;
 		case LONG_STATUS: o->status = optarg; break;
 		case LONG_TOP: o->top = optarg; break;
 		case LONG_SANDBOX: o->sandbox = either("--sandbox", optarg, "on", "off"); break;

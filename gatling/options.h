@@ -8,7 +8,7 @@
 #include "gatling/conn/budget.h"
 #include "gatling/log/access.h"
 #include "gatling/site/content.h"
-#include "gatling/site/limits.h"
+#include "gatling/client/limits.h"
 #include "gatling/tls/certificate_files.h"
 
 enum { ADDRESSES_MAX = 64, WORKERS_MAX = 256, TIMEOUT_MAX_S = 24 * 60 * 60 };
@@ -36,7 +36,8 @@ struct options {
 	const char *take_over; /* path of a unix socket, see take_over.h; NULL: none */
 	const char *status;    /* address of the status page, see status/address.h; NULL: none */
 	const char *top;       /* that of another server, which is shown instead of serving; NULL: none */
-	int drain_delay_s;     /* between SIGTERM and the end of accepting, at most */
+	int drain_delay_s;     /* between SIGTERM and the end of accepting, */
+	bool drain_whole;      /* also when there are no connections: balancers have to find out */
 	bool check;            /* check the files instead of serving them */
 };
 

@@ -78,7 +78,8 @@ static void look(const struct supervisor *s, struct state *state) {
 	int64_t now_ms = clock_ms();
 	if (s->certificates && state->stage == STAGE_SERVE && certificate_files_refresh(s->certificates))
 		workers_tell(s->workers, CONTROL_CERTIFICATES);
-	if (state->stage == STAGE_ANNOUNCE && (now_ms >= state->until_ms || !workers_connections(s->workers)))
+	if (state->stage == STAGE_ANNOUNCE &&
+		(now_ms >= state->until_ms || (!s->drain_whole && !workers_connections(s->workers))))
 		enter(s, state, STAGE_LIMIT);
 	if (!s->service->watchdog_ms || state->stage != STAGE_SERVE || now_ms < state->alive_ms) return;
 	if (!workers_alive(s->workers)) return;

@@ -15,7 +15,8 @@ enum { SUPERVISE_DRAIN_MS = 50 /* between two looks at whether there are connect
 struct supervisor {
 	bool terminal;       /* it was started from a terminal */
 	bool shares_sockets; /* another process has them, too, or main thread has: they outlive a worker that fails */
-	int drain_delay_s;   /* for which SIGTERM lets the workers go on, while there are connections */
+	int drain_delay_s;   /* for which SIGTERM lets the workers go on, */
+	bool drain_whole;    /* also when there are no connections */
 	struct workers *workers;
 	struct log *log;                        /* NULL: none */
 	struct certificate_files *certificates; /* NULL: none */

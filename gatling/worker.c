@@ -66,6 +66,7 @@ static int start(struct worker *w) {
 	w->context.http2 = (struct http2_context){.content = &w->context.content,
 											  .batches = &w->context.batches,
 											  .limits = w->limits,
+											  .trust = &w->options->conn.trust,
 											  .memory_max = BUDGET_CONNECTION};
 	if (!w->context.loop || content_open(&w->context.content, w->context.loop, w->root, &w->options->site,
 										 (unsigned)w->options->workers, cached, open) == -1)
@@ -153,7 +154,10 @@ static void handle_control(struct worker *w) {
 		switch (message) {
 		case CONTROL_SERVE: serve(w); break;
 		case CONTROL_PING: report(w, CONTROL_ALIVE); break;
-		case CONTROL_ANNOUNCE: drain(w, DRAIN_ANSWERED, false); break;
+		case CONTROL_ANNOUNCE:
+			w->context.content.leaving = true;
+			drain(w, DRAIN_ANSWERED, false);
+			break;
 		case CONTROL_DRAIN: drain(w, DRAIN_ANSWERED, true); break;
 		case CONTROL_LIMIT:
 			if (w->options->conn.timeout_s)

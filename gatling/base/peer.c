@@ -9,10 +9,9 @@ static const unsigned char mapped[PEER_IPV4_AT] = {[10] = 0xff, [11] = 0xff};
 
 bool peer_is_ipv4(const struct peer *peer) { return memcmp(peer->address.s6_addr, mapped, sizeof mapped) == 0; }
 
-bool peer_is_local(const struct peer *peer) {
-	static const struct peer local;
-	return memcmp(peer, &local, sizeof local) == 0;
-}
+const struct peer peer_unknown = {0};
+
+bool peer_is_local(const struct peer *peer) { return memcmp(peer, &peer_unknown, sizeof *peer) == 0; }
 
 struct peer peer_of(const struct sockaddr *address) {
 	struct peer peer = {0};
@@ -25,33 +24,41 @@ struct peer peer_of(const struct sockaddr *address) {
 	return peer;
 }
 
-bool peer_net_parse(const char *text, struct peer_net *net) {
+bool peer_parse(struct slice text, struct peer *peer) {
 	char address[INET6_ADDRSTRLEN];
-	size_t length = strcspn(text, "/");
 	struct sockaddr_in in = {.sin_family = AF_INET};
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+	if (text.length >= sizeof address || memchr(text.at, '\0', text.length)) return false;
+	memcpy(address, text.at, text.length);
+	address[text.length] = '\0';
+	if (inet_pton(AF_INET, address, &in.sin_addr) == 1) *peer = peer_of((const struct sockaddr *)&in);
+	else if (inet_pton(AF_INET6, address, &in6.sin6_addr) == 1) *peer = peer_of((const struct sockaddr *)&in6);
+	else return false;
+	return true;
+}
+
+bool peer_net_parse(const char *text, struct peer_net *net) {
+	const struct slice address = {.at = text, .length = strcspn(text, "/")};
+	const char *number = text + address.length;
 	*net = (struct peer_net){.bits = 128};
 	if (strcmp(text, "unix:") == 0) return true;
-	if (length >= sizeof address) return false;
-	memcpy(address, text, length);
-	address[length] = '\0';
-	unsigned long most = inet_pton(AF_INET, address, &in.sin_addr) == 1 ? 32 : 128, bits = most;
-	if (most == 128 && inet_pton(AF_INET6, address, &in6.sin6_addr) != 1) return false;
-	if (text[length]) {
-		const char *number = text + length + 1;
+	if (!peer_parse(address, &net->first)) return false;
+	const unsigned long most = memchr(address.at, ':', address.length) ? 128 : 32;
+	unsigned long bits = most;
+	if (*number++) {
 		size_t digits = scan_ulong(number, &bits);
 		if (!digits || number[digits] || bits > most) return false;
 	}
-	net->first = most == 32 ? peer_of((const struct sockaddr *)&in) : peer_of((const struct sockaddr *)&in6);
 	net->bits = (unsigned)(128 - most + bits);
 	return true;
 }
 
-bool peer_is_in(const struct peer *peer, const struct peer_net *nets, unsigned count) {
-	for (unsigned i = 0; i < count; i++) {
-		const unsigned char *a = peer->address.s6_addr, *b = nets[i].first.address.s6_addr;
-		unsigned whole = nets[i].bits / 8, rest = nets[i].bits % 8;
-		if (peer_is_local(peer) && nets[i].bits < 128) continue; /* "::/0" is not "unix:" */
+bool peer_is_in(const struct peer *peer, const struct peer_nets *nets) {
+	for (unsigned i = 0; i < nets->count; i++) {
+		const struct peer_net *net = &nets->net[i];
+		const unsigned char *a = peer->address.s6_addr, *b = net->first.address.s6_addr;
+		unsigned whole = net->bits / 8, rest = net->bits % 8;
+		if (peer_is_local(peer) && net->bits < 128) continue; /* "::/0" is not "unix:" */
 		if (memcmp(a, b, whole) == 0 && (!rest || (a[whole] ^ b[whole]) >> (8 - rest) == 0)) return true;
 	}
 	return false;

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "gatling/base/slice.h"
+
 /* Small enough for every connection. IPv4 is stored as IPv4-mapped IPv6; all zero: a unix socket. */
 struct peer {
 	struct in6_addr address;
@@ -28,6 +30,9 @@ struct peer peer_of(const struct sockaddr *address);
 enum { PEER_IPV4_AT = 12 };
 bool peer_is_ipv4(const struct peer *peer);
 
+/* That of unix sockets, and of whoever has connections for many others. */
+extern const struct peer peer_unknown;
+
 /* Returns whether it is a unix socket. */
 bool peer_is_local(const struct peer *peer);
 
@@ -37,11 +42,21 @@ struct peer_net {
 	unsigned bits; /* of 128 */
 };
 
+/* Some of them. */
+enum { PEER_NETS_MAX = 64 };
+struct peer_nets {
+	struct peer_net net[PEER_NETS_MAX];
+	unsigned count;
+};
+
+/* Parses an IPv4 or IPv6 address. Returns false if it is neither. */
+bool peer_parse(struct slice text, struct peer *peer);
+
 /* Parses ADDRESS, ADDRESS/BITS or "unix:", which stands for unix sockets. Returns false if it is none of these. */
 bool peer_net_parse(const char *text, struct peer_net *net);
 
 /* Returns whether the address is in one of the nets. */
-bool peer_is_in(const struct peer *peer, const struct peer_net *nets, unsigned count);
+bool peer_is_in(const struct peer *peer, const struct peer_nets *nets);
 
 /* Writes the address as text, "unix:" for a unix socket, to out (PEER_MAX bytes). Returns the bytes written. */
 enum { PEER_MAX = 64 };

@@ -23,7 +23,7 @@ struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure
 	struct conn *c = calloc(1, sizeof *c);
 	if (!c || io_fd(w->loop, fd, c) == -1) {
 		free(c);
-		limits_return_connection(w->limits, peer);
+		limits_return_connection(w->limits, conn_owner(w, peer));
 		close(fd);
 		return NULL;
 	}
@@ -32,6 +32,7 @@ struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure
 	c->context = w;
 	c->port = (uint16_t)port;
 	c->peer = *peer;
+	c->forwarding = forwarding_of(&w->options->trust, peer);
 	c->secure = secure;
 	c->state = proxied ? CONN_PROXY : secure ? CONN_HANDSHAKE : CONN_IDLE;
 	__atomic_store_n(&w->connections, w->connections + 1, __ATOMIC_RELAXED);
@@ -47,7 +48,7 @@ void conn_close(struct conn_context *w, struct conn *c) {
 	}
 	if (c->tls) tls_close(c->tls);
 	limits_return_requests(w->limits, &c->peer, c->requests);
-	limits_return_connection(w->limits, &c->peer);
+	limits_return_connection(w->limits, conn_peer(c));
 	tls_free(c->tls);
 	http2_free(c->http2);
 	waiting_request_free(c->waiting);
@@ -105,8 +106,6 @@ static void update_memory(struct conn_context *w, struct conn *c) {
 static enum conn_state receive_proxy_header(struct conn *c, struct conn_run *run) {
 	struct conn_context *w = c->context;
 	struct proxy_header header;
-	struct sockaddr_storage address = {0};
-	socklen_t length = sizeof address;
 	static notice_time next;
 	int used;
 	if (!conn_read_proxy_header(c, &header, &run->input, &used)) return CONN_CLOSED;
@@ -116,15 +115,15 @@ static enum conn_state receive_proxy_header(struct conn *c, struct conn_run *run
 					"balancer send it?");
 	if (used <= 0) return used == 0 ? CONN_PROXY : CONN_CLOSED;
 	run->input = slice_rest(run->input, (size_t)used);
-	if (header.own && getpeername(c->fd, (struct sockaddr *)&address, &length) == 0)
-		header.client = peer_of((const struct sockaddr *)&address);
+	if (header.own) header.client = conn_other_end(c);
 	int refusal = w->refusal(w, &header.client);
 	if (refusal) {
 		refuse_politely(w, c->fd, c->secure, refusal);
 		return CONN_CLOSED;
 	}
 	c->peer = header.client;
-	w->served = peer_network(&c->peer);
+	c->forwarding = forwarding_of(&w->options->trust, &c->peer);
+	w->served = peer_network(conn_peer(c));
 	bool handshake_follows = c->secure;
 	c->secure |= header.tls;
 	return handshake_follows ? CONN_HANDSHAKE : CONN_IDLE;
@@ -162,7 +161,9 @@ static void close_connection(void *conn) {
 
 static enum conn_state exchange_frames(struct conn *c, struct conn_run *run) {
 	static const struct http2_connection functions = {.send = resume, .close = close_connection};
-	if (!c->http2) c->http2 = http2_new(&c->context->http2, &functions, c, &c->peer, c->port, c->secure);
+	if (!c->http2)
+		c->http2 =
+			http2_new(&c->context->http2, &functions, c, &c->peer, (enum forwarding)c->forwarding, c->port, c->secure);
 	return c->http2 ? conn_http2_exchange(c, run) : CONN_CLOSED;
 }
 
@@ -337,7 +338,7 @@ bool conn_waits_for_client(const struct conn *c) {
 	return c->state == CONN_BODY || c->state == CONN_CONTINUE || c->state == CONN_WRITE;
 }
 
-const struct peer *conn_peer(const struct conn *c) { return &c->peer; }
+const struct peer *conn_peer(const struct conn *c) { return c->forwarding ? &peer_unknown : &c->peer; }
 
 /* A client of HTTP/2 that is still reading may send a frame, which after close(2) would reset the connection. */
 bool conn_can_close_idle(const struct conn *c) { return !c->http2 || platform_send_queue(c->fd) <= 0; }

@@ -28,6 +28,7 @@ struct conn *conn_of(const struct conn_context *context, int fd);
 
 /* What is looked at to make room (shed.c, heavy.c, min_rate.c). */
 
+/* Returns whose part of everything it takes, see conn_owner(). */
 const struct peer *conn_peer(const struct conn *conn);
 
 /* Whether content is under way, and it is the client's turn to take or to send it. */

@@ -7,7 +7,7 @@
 #include "gatling/conn/rate_window.h"
 #include "gatling/http2/http2.h"
 #include "gatling/site/content.h"
-#include "gatling/site/limits.h"
+#include "gatling/client/limits.h"
 #include "gatling/site/response_batch.h"
 #include "gatling/tls/tls.h"
 #include "io/io.h"
@@ -64,6 +64,11 @@ struct conn_context {
 	char frames[HTTP2_FRAMES];
 	char scratch[CONN_SCRATCH];
 };
+
+/* Returns who has a connection from that address: for a trusted proxy, which has it for many, that of unix sockets. */
+static inline const struct peer *conn_owner(const struct conn_context *w, const struct peer *peer) {
+	return forwarding_of(&w->options->trust, peer) ? &peer_unknown : peer;
+}
 
 /* Returns the bytes that are kept for clients and those that OpenSSL holds for connections. */
 static inline size_t conn_context_memory(const struct conn_context *w) {

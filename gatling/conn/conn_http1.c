@@ -6,6 +6,26 @@
 #include "gatling/conn/http1_response.h"
 #include "gatling/http2/http2.h"
 
+/* --- clients --- */
+
+/* Gives back the requests that have been answered. */
+static void return_requests(struct conn *c) {
+	limits_return_requests(c->context->limits, &c->peer, c->requests);
+	c->requests = 0;
+}
+
+/* Finds whose the request is that a trusted proxy has passed on; NULL, or without a client: the proxy's own. Proxies do
+ * not pipeline the requests of several clients: what is under way for the last one counts as answered. */
+static void find_client(struct conn *c, const struct request *request) {
+	const struct trusted_proxies *trust = &c->context->options->trust;
+	struct peer client;
+	if (!request || !forwarded_client(trust, (enum forwarding)c->forwarding, request, &client))
+		client = conn_other_end(c);
+	if (memcmp(&client, &c->peer, sizeof client) == 0) return;
+	return_requests(c);
+	c->peer = client;
+}
+
 /* --- responses --- */
 
 /* Appends a response to those under way. request is what is known of the request, or NULL. false: ENOMEM. */
@@ -28,6 +48,7 @@ static bool respond(struct conn *c, struct response *r, bool head_only, enum per
 static enum conn_state refuse(struct conn *c, struct conn_run *run, struct response *r, bool head_only,
 							  const struct request *request) {
 	if (!conn_take_batch(c)) return CONN_CLOSED;
+	if (c->forwarding) find_client(c, NULL);
 	if (body_pending(&c->body)) response_batch_reset(c->responses);
 	c->body = (struct body){0};
 	c->ending = CONN_ENDING_LINGER;
@@ -84,12 +105,6 @@ static bool admit(struct conn *c, struct response *r) {
 	return !status;
 }
 
-/* Gives back the requests that have been answered. */
-static void return_requests(struct conn *c) {
-	limits_return_requests(c->context->limits, &c->peer, c->requests);
-	c->requests = 0;
-}
-
 /* Decides the answer to a request. waiting: it has waited for a job. false: it has to wait for one (r->job). */
 static bool decide(const struct conn *c, const struct request *q, struct waiting_request *waiting, struct response *r) {
 	const struct content *content = &c->context->content;
@@ -137,6 +152,7 @@ static enum conn_state take_request(struct conn *c, struct conn_run *run) {
 	int n = request_parse(&q, run->input.at, run->input.length);
 	if (n < 0) return refuse_status(c, run, -n, q.method == METHOD_HEAD, &q);
 	if (n == 0) return CONN_HEAD;
+	if (c->forwarding) find_client(c, &q);
 	/* the answer to a request with a body waits for the body: those before it must not */
 	if (q.framing != BODY_NONE && c->responses->responses) return CONN_WRITE;
 	bool decided = !admit(c, &r) || decide(c, &q, NULL, &r);

@@ -5,7 +5,7 @@
 #define GATLING_CONN_CONN_STATE_H
 
 #include "gatling/conn/conn_context.h"
-#include "gatling/conn/proxy_header.h"
+#include "gatling/client/proxy_header.h"
 #include "gatling/http/body.h"
 #include "gatling/site/response_batch.h"
 #include "gatling/site/waiting_request.h"
@@ -45,17 +45,18 @@ enum conn_ending {
 
 /* Two cache lines while idle: the order of the members leaves no gaps. */
 struct conn {
-	uint8_t kind;          /* COOKIE_CONNECTION */
-	uint8_t state, ending; /* enum conn_state, enum conn_ending */
-	bool begun : 1;        /* a request has been read: the connection stays HTTP/1.1 */
-	bool head : 1;         /* CONN_BODY: the request is a HEAD */
-	bool frames_wait : 1;  /* CONN_HTTP2: frames wait for the socket, or for a file to be read */
-	bool admitted : 1;     /* HTTP/1.1: the request at the front of the input is within the limits */
-	bool input_ended : 1;  /* CONN_HTTP2: the client sends nothing more */
-	bool secure : 1;       /* the client speaks TLS, with us or with a balancer; CONN_PROXY: a handshake follows */
+	uint8_t kind;            /* COOKIE_CONNECTION */
+	uint8_t state, ending;   /* enum conn_state, enum conn_ending */
+	bool begun : 1;          /* a request has been read: the connection stays HTTP/1.1 */
+	bool head : 1;           /* CONN_BODY: the request is a HEAD */
+	bool frames_wait : 1;    /* CONN_HTTP2: frames wait for the socket, or for a file to be read */
+	bool admitted : 1;       /* HTTP/1.1: the request at the front of the input is within the limits */
+	bool input_ended : 1;    /* CONN_HTTP2: the client sends nothing more */
+	unsigned forwarding : 2; /* enum forwarding: how it says whose requests these are */
+	bool secure : 1;         /* the client speaks TLS, with us or with a balancer; CONN_PROXY: a handshake follows */
 	int fd;
 	struct conn_context *context;
-	struct peer peer;
+	struct peer peer; /* the client; forwarding: that of the request at hand */
 	uint16_t port;
 	uint8_t requests; /* HTTP/1.1: under way, as limits_take_request() has counted them */
 	uint8_t counted;  /* the state that it has in the counters */
@@ -116,6 +117,9 @@ struct slice conn_fetch_input(struct conn *conn);
  * read; *used: the bytes of the header, 0 if it is not complete, -1 if there is none. false: the connection has ended
  * or failed. */
 bool conn_read_proxy_header(struct conn *conn, struct proxy_header *header, struct slice *input, int *used);
+
+/* Returns the address that the connection comes from; that of unix sockets if it has gone. */
+struct peer conn_other_end(const struct conn *conn);
 
 /* Makes sure that there is a batch for responses. false: ENOMEM. */
 bool conn_take_batch(struct conn *conn);

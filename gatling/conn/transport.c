@@ -63,6 +63,13 @@ bool conn_read_proxy_header(struct conn *c, struct proxy_header *h, struct slice
 	return n > 0 || (n == -1 && errno == EAGAIN);
 }
 
+struct peer conn_other_end(const struct conn *c) {
+	struct sockaddr_storage address = {0};
+	socklen_t length = sizeof address;
+	(void)getpeername(c->fd, (struct sockaddr *)&address, &length);
+	return peer_of((const struct sockaddr *)&address);
+}
+
 bool conn_take_batch(struct conn *c) {
 	if (!c->responses) c->responses = response_batch_take(&c->context->batches);
 	return c->responses;

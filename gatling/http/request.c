@@ -99,10 +99,11 @@ static const struct field_known {
 	[6] = {{"expect", FIELD_EXPECT}},
 	[7] = {{"referer", FIELD_REFERER}},
 	[8] = {{"if-match", FIELD_IF_MATCH}, {"if-range", FIELD_IF_RANGE}},
+	[9] = {{"forwarded", FIELD_FORWARDED}},
 	[10] = {{"connection", FIELD_CONNECTION}, {"user-agent", FIELD_USER_AGENT}},
 	[13] = {{"authorization", FIELD_AUTHORIZATION}, {"if-none-match", FIELD_IF_NONE_MATCH}},
 	[14] = {{"content-length", FIELD_CONTENT_LENGTH}},
-	[15] = {{"accept-encoding", FIELD_ACCEPT_ENCODING}},
+	[15] = {{"accept-encoding", FIELD_ACCEPT_ENCODING}, {"x-forwarded-for", FIELD_X_FORWARDED_FOR}},
 	[17] = {{"if-modified-since", FIELD_IF_MODIFIED_SINCE}, {"transfer-encoding", FIELD_TRANSFER_ENCODING}},
 	[19] = {{"if-unmodified-since", FIELD_IF_UNMODIFIED_SINCE}},
 };

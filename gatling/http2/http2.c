@@ -15,7 +15,7 @@ bool http2_begins(const char *data, size_t length) {
 }
 
 struct http2 *http2_new(const struct http2_context *context, const struct http2_connection *functions, void *connection,
-						const struct peer *peer, unsigned port, bool secure) {
+						const struct peer *peer, enum forwarding forwarding, unsigned port, bool secure) {
 	struct http2 *h = calloc(1, sizeof *h);
 	if (!h || nghttp2_hd_inflate_new(&h->inflater) != 0) {
 		free(h);
@@ -25,6 +25,7 @@ struct http2 *http2_new(const struct http2_context *context, const struct http2_
 	h->functions = functions;
 	h->connection = connection;
 	h->peer = *peer;
+	h->forwarding = forwarding;
 	h->port = (uint16_t)port;
 	h->secure = secure;
 	h->send_window = h->receive_window = h->initial_window = HTTP2_WINDOW_DEFAULT;
@@ -178,10 +179,11 @@ static void take_idle_priority(struct http2 *h, uint32_t id, struct priority *pr
 
 static enum http2_error answer_request(struct http2 *h, struct stream_request *q, int status,
 									   struct http2_output *out) {
-	struct connection_info connection = stream_connection_info(h);
+	q->client = stream_client(h, q->request);
+	struct connection_info connection = stream_connection_info(h, &q->client);
 	struct response r;
 	if (!status) {
-		status = limits_take_request(h->context->limits, &h->peer, batch_pool_now_ns(h->context->batches));
+		status = limits_take_request(h->context->limits, &q->client, batch_pool_now_ns(h->context->batches));
 		q->counted = !status;
 	}
 	if (status) response_status(&r, status);
@@ -193,7 +195,7 @@ static enum http2_error answer_request(struct http2 *h, struct stream_request *q
 		q->receiving = !q->discards;
 	}
 	bool ok = r.status ? stream_answer(h, q, &r, out) : stream_wait(h, q, r.job);
-	if (q->counted) limits_return_requests(h->context->limits, &h->peer, 1); /* it was answered at once */
+	if (q->counted) limits_return_requests(h->context->limits, &q->client, 1); /* it was answered at once */
 	return ok ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
 }
 

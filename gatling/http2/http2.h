@@ -17,7 +17,7 @@ bool http2_begins(const char *data, size_t length);
 /* Makes a session, before the client's preface has been read. The functions are called with `connection`. The context
  * and the functions outlive the session. NULL: ENOMEM. */
 struct http2 *http2_new(const struct http2_context *context, const struct http2_connection *functions, void *connection,
-						const struct peer *peer, unsigned port, bool secure);
+						const struct peer *peer, enum forwarding forwarding, unsigned port, bool secure);
 void http2_free(struct http2 *http2); /* NULL is allowed */
 
 /* Handles the frames in data. Returns the bytes used; what is left is part of a frame. Writes the frames that answer

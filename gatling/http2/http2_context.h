@@ -3,8 +3,9 @@
 #ifndef GATLING_HTTP2_HTTP2_CONTEXT_H
 #define GATLING_HTTP2_HTTP2_CONTEXT_H
 
+#include "gatling/client/forwarded.h"
 #include "gatling/site/content.h"
-#include "gatling/site/limits.h"
+#include "gatling/client/limits.h"
 #include "gatling/site/response_batch.h"
 
 enum {
@@ -33,6 +34,7 @@ struct http2_context {
 	struct content *content;
 	struct batch_pool *batches;
 	struct limits *limits; /* NULL: none */
+	const struct trusted_proxies *trust;
 	/* The fields Server and Date as a header block, over plain TCP and over TLS: at most 3 * RESPONSE_DATE_ROOM bytes.
 	 */
 	struct slice server_date_block[2];

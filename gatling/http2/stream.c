@@ -86,7 +86,7 @@ void stream_close(struct http2 *h, struct stream *s) {
 		response_batch_log(h->context->batches, s->response);
 		response_batch_return(h->context->batches, s->response);
 	}
-	if (s->counted) limits_return_requests(h->context->limits, &h->peer, 1);
+	if (s->counted) limits_return_requests(h->context->limits, &s->client, 1);
 	h->memory -= s->memory;
 	h->files -= s->holds_file;
 	h->open--;
@@ -170,6 +170,7 @@ static struct stream *open_stream(struct http2 *h, struct stream_request *q) {
 	s->priority = q->priority;
 	s->receiving = q->receiving;
 	s->discards = q->discards;
+	s->client = q->client;
 	s->counted = q->counted;
 	q->counted = false;
 	s->has_length = request_has(q->request, FIELD_CONTENT_LENGTH);
@@ -214,7 +215,7 @@ static bool fill_stream(struct http2 *h, struct stream *s, const struct request 
 	s->response->sampled = (uint8_t)counters_sample();
 	if (now && s->response->sampled) response_batch_time(s->response, s->ended);
 	count_one(COUNT_HTTP2);
-	response_batch_note(h->context->batches, s->response, &h->peer, q, r->user, r->status, head_only ? 0 : length);
+	response_batch_note(h->context->batches, s->response, &s->client, q, r->user, r->status, head_only ? 0 : length);
 	account(h, s);
 	return true;
 }
@@ -247,7 +248,8 @@ bool stream_log(struct http2 *h, const struct request *request, struct slice use
 	}
 	struct response_batch *x = response_batch_take(h->context->batches);
 	if (!x) return false;
-	response_batch_note(h->context->batches, x, &h->peer, request, user, status, bytes);
+	const struct peer client = stream_client(h, request);
+	response_batch_note(h->context->batches, x, &client, request, user, status, bytes);
 	response_batch_log(h->context->batches, x);
 	response_batch_return(h->context->batches, x);
 	return true;
@@ -263,9 +265,15 @@ void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out
 
 /* --- waiting for a job --- */
 
-struct connection_info stream_connection_info(const struct http2 *h) {
+struct peer stream_client(const struct http2 *h, const struct request *request) {
+	struct peer client;
+	if (h->forwarding && request && forwarded_client(h->context->trust, h->forwarding, request, &client)) return client;
+	return h->peer;
+}
+
+struct connection_info stream_connection_info(const struct http2 *h, const struct peer *client) {
 	return (struct connection_info){
-		.peer = &h->peer, .port = h->port, .secure = h->secure, .patient = h->waiting_size < HTTP2_WAITING};
+		.peer = client, .port = h->port, .secure = h->secure, .patient = h->waiting_size < HTTP2_WAITING};
 }
 
 /* Returns whether the response has to wait until one of HTTP2_FILES has been sent. */
@@ -277,7 +285,7 @@ static bool must_wait_for_file(const struct http2 *h, const struct response *r) 
 static bool answer_again(struct http2 *h, struct stream *s) {
 	struct waiting_request *waiting = s->waiting;
 	struct response r;
-	if (!waiting_request_answer(waiting, h->context->content, stream_connection_info(h), &r)) return true;
+	if (!waiting_request_answer(waiting, h->context->content, stream_connection_info(h, &s->client), &r)) return true;
 	if (must_wait_for_file(h, &r)) {
 		response_drop(&r);
 		return true;

@@ -29,6 +29,7 @@ struct stream {
 	struct http2 *http2;
 	struct response_batch *response; /* a header block, then content; NULL while the request waits */
 	size_t block_length;             /* bytes of the block at its front; 0: the block has been written */
+	struct peer client;              /* whose request it is */
 	bool counted;                    /* it is one of the requests that limits_return_requests() gives back */
 	bool holds_file;                 /* the response is one of HTTP2_FILES */
 	size_t memory;                   /* bytes that it takes, as the session has them in its sum */
@@ -49,7 +50,8 @@ struct http2 {
 	const struct http2_context *context;
 	const struct http2_connection *functions;
 	void *connection;
-	struct peer peer;
+	struct peer peer; /* the other end; the client of a request: stream_client() */
+	enum forwarding forwarding;
 	uint16_t port;
 	bool secure;
 	bool greeted;      /* our SETTINGS have been sent */
@@ -108,13 +110,17 @@ void stream_set_priority(struct http2 *h, struct stream *s, struct priority prio
 /* Writes the line of the access log (with 499 for a request that still waits) and frees the stream. */
 void stream_close(struct http2 *h, struct stream *s);
 
-/* Returns how the session's requests come. */
-struct connection_info stream_connection_info(const struct http2 *h);
+/* Returns whose request it is; NULL: one that was malformed. */
+struct peer stream_client(const struct http2 *h, const struct request *request);
+
+/* Returns how the request of that client comes. */
+struct connection_info stream_connection_info(const struct http2 *h, const struct peer *client);
 
 /* A request with what its stream will need. */
 struct stream_request {
 	uint32_t id;
 	const struct request *request;
+	struct peer client; /* stream_client() */
 	struct priority priority;
 	bool receiving, discards; /* as of a stream */
 	bool counted;             /* likewise; a stream takes it over */

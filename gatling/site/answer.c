@@ -8,6 +8,7 @@
 
 #include "gatling/base/text.h"
 #include "gatling/http/path.h"
+#include "gatling/site/health.h"
 
 enum { PATH_ROOM = SITE_PREFIX_MAX + TARGET_MAX + 16 };
 
@@ -451,7 +452,7 @@ void answer(const struct content *c, const struct request *q, const struct conne
 	response_status(r, 200);
 	if (q->method == METHOD_UNKNOWN) r->status = 501;
 	if (q->method == METHOD_NOT_ALLOWED) r->status = 405;
-	if (r->status != 200) return;
+	if (r->status != 200 || (c->options->health && health_answer(c, q, r))) return;
 
 	struct slice host = q->host.at ? q->host : arrival->host;
 	char room[1 + PATH_ROOM];

@@ -14,7 +14,7 @@
 #include "gatling/base/text.h"
 #include "gatling/site/rules/text_file.h"
 #include "gatling/http/chars.h"
-#include "gatling/site/address_table.h"
+#include "gatling/client/address_table.h"
 #include "gatling/site/rules/rules.h"
 
 static const char unreadable[] = "this cannot be read, so access is denied";

@@ -15,6 +15,7 @@ struct content_options {
 	bool symlinks_inside; /* those that lead out of the root are not followed */
 	uint64_t gzip_cache;  /* bytes of what has been compressed, of all workers together */
 	const char *fallback; /* URL of a mirror for what is missing; NULL: none */
+	const char *health;   /* path that says whether the server is about to end, see health.h; NULL: none */
 };
 
 /* Threads for what takes long: guessed passwords hold up no files, listings no compression, and a large file no small
@@ -32,6 +33,7 @@ struct content {
 	unsigned https_port; /* to which clients of the plain ports are sent; 0: they are not */
 	int64_t now_ms;      /* of the monotonic clock; the worker keeps it up to date */
 	unsigned changes;    /* sites_changes() that the cache knows of */
+	bool leaving;        /* the server is about to end, without a successor */
 };
 
 /* Fills content, which has to stay where it is, from the directory root, for one of so many workers. kept: how many

@@ -80,6 +80,7 @@ enum { TEXTS = 5, UTF8_REST = 3 };
 /* The head of a note; the texts of the entry follow. */
 struct noted {
 	time_t when;
+	struct peer peer;
 	struct access access;
 };
 
@@ -112,10 +113,9 @@ static bool make_room(struct response_batch *x, size_t length) {
 void response_batch_note_logged(struct batch_pool *pool, struct response_batch *x, const struct peer *peer,
 								const struct request *request, struct slice user, int status, uint64_t bytes) {
 	struct slice *text[TEXTS];
-	struct noted n = {.when = pool->second};
+	struct noted n = {.when = pool->second, .peer = *peer};
 	if (request && pool->format != LOG_COMMON) n.access = access_of(NULL, request);
 	else if (request) n.access = (struct access){.line = request->line, .understood = request->path.at};
-	n.access.peer = peer;
 	n.access.user = user;
 	n.access.status = status;
 	n.access.bytes = bytes;
@@ -137,6 +137,7 @@ static size_t log_one(struct batch_pool *pool, const char *noted, struct slice e
 	char date[ACCESS_DATE_MAX];
 	const char *at = noted + sizeof n;
 	memcpy(&n, noted, sizeof n);
+	n.access.peer = &n.peer;
 	texts_of(&n.access, text);
 	for (int i = 0; i < TEXTS; at += text[i++]->length)
 		if (text[i]->at) text[i]->at = at;

@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 	struct peer peer = {0};
 	size_t kept = sizeof preface;
 	if (!loop) set_up();
-	struct http2 *h = http2_new(&context, &functions, NULL, &peer, 80, false);
+	struct http2 *h = http2_new(&context, &functions, NULL, &peer, FORWARDING_NONE, 80, false);
 	require(h);
 	memcpy(input, preface, kept);
 	/* the first octet of each piece says how long it is, and whether others wait to be sent */

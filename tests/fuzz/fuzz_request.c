@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gatling/client/forwarded.h"
 #include "gatling/http/body.h"
 #include "gatling/http/host.h"
 #include "gatling/http/path.h"
@@ -27,6 +28,24 @@ static void parse_path(struct slice path) {
 	require(again_length == length && memcmp(out, again, length) == 0);
 }
 
+/* Whatever a client puts in front, what its proxy adds is found. */
+static void find_client(const struct request *q, enum forwarding by, enum field_name name, const char *added) {
+	static const struct trusted_proxies nobody;
+	static char list[HEAD_MAX + 64];
+	struct request forwarded;
+	struct peer client;
+	char text[PEER_MAX + 1];
+	(void)forwarded_client(&nobody, by, q, &client);
+	struct slice front = request_field(q, name);
+	if (front.length) memcpy(list, front.at, front.length);
+	strcpy(list + front.length, added);
+	require(request_begin(&forwarded, SLICE("GET"), SLICE("/")) == 0);
+	require(request_add(&forwarded, name, slice_of(list)) == 0);
+	require(forwarded_client(&nobody, by, &forwarded, &client));
+	text[peer_format(text, &client)] = '\0';
+	require(strcmp(text, "192.0.2.1") == 0);
+}
+
 static void use(const struct request *q) {
 	const struct validators v = {
 		.etag = SLICE("\"abc\""), .last_modified = 784111777, .date = SLICE("Sun, 06 Nov 1994 08:49:37 GMT")};
@@ -38,6 +57,8 @@ static void use(const struct request *q) {
 		require(n <= HOST_MAX && !memchr(name, '/', n) && (n == 0 || name[0] != '.'));
 	}
 	parse_path(q->path);
+	find_client(q, FORWARDING_X_FORWARDED_FOR, FIELD_X_FORWARDED_FOR, ",192.0.2.1");
+	find_client(q, FORWARDING_FORWARDED, FIELD_FORWARDED, ", for=192.0.2.1;host=\"a,b\"");
 	int ranges = range_parse(request_field(q, FIELD_RANGE), 1000, range);
 	for (int i = 0; i < ranges; i++)
 		require(range[i].length > 0 && range[i].first < 1000 && range[i].length <= 1000 - range[i].first);

@@ -1,5 +1,5 @@
 /* test_address_table.c - each address has its own tokens and counts, however many addresses there are. */
-#include "gatling/site/address_table.h"
+#include "gatling/client/address_table.h"
 #include "tests/unit/check.h"
 
 enum { SETS = 2048 };

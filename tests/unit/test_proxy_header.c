@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "gatling/base/slice.h"
-#include "gatling/conn/proxy_header.h"
+#include "gatling/client/proxy_header.h"
 
 static struct proxy_header header;
 

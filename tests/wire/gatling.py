@@ -246,7 +246,7 @@ def descriptors_limited_to(soft, hard=None):
 
 
 class Server:
-    """The server of a build on 127.0.0.1 and a free port, unless told otherwise. It ends without delay; launcher: a
+    """The server of a build on 127.0.0.1 and a free port, unless told otherwise. It ends without delay (None: that of the server); launcher: a
     command that becomes the server."""
 
     def __init__(self, build, root, *flags, address=("-i", "127.0.0.1"), stdout=subprocess.PIPE, as_root=False, tracer=(), launcher=(), drain_delay=0,
@@ -256,7 +256,8 @@ class Server:
         if self.tls:
             cert, key = certificate()
             flags = (*flags, "--cert", cert, "--key", key, "--tls-port", "0")
-        command = [*tracer, *launcher, runnable(build), "-c", getattr(root, "path", root), "-p", "0", "--drain-delay", str(drain_delay), *address, *flags]
+        delay = () if drain_delay is None else ("--drain-delay", str(drain_delay))
+        command = [*tracer, *launcher, runnable(build), "-c", getattr(root, "path", root), "-p", "0", *delay, *address, *flags]
         environment = {**os.environ, "TZ": "UTC"}
         if tracer:
             environment["ASAN_OPTIONS"] = "detect_leaks=0"

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from gatling import TIMEOUT, Connection, Root, Server, certificate, eventually, listening, runnable, unprivileged
+from gatling import TIMEOUT, Connection, Root, Server, certificate, eventually, listening, runnable, trusting, unprivileged
 from http2 import GOAWAY, Http2
 
 GET = b"GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -29,12 +29,11 @@ def test_after_sigterm_each_connection_ends_with_its_next_answer(build, root):
         assert other.get("/a.txt")["Connection"] is None
         server.signal()
         assert eventually(lambda: server.get("/a.txt")["Connection"]) == "close"  # new ones are accepted
-        assert kept.get("/a.txt")["Connection"] == "close"
-        kept.assert_closed()
+        for c in (kept, other):
+            assert c.get("/a.txt")["Connection"] == "close"
+            c.assert_closed()
         assert server.process.poll() is None
-        assert other.get("/a.txt")["Connection"] == "close"
-        other.assert_closed()
-        server.wait()  # at once
+        server.stop()  # another signal: at once
 
 
 def test_who_asks_nothing_more_is_closed_after_the_delay(build, root):
@@ -47,12 +46,58 @@ def test_who_asks_nothing_more_is_closed_after_the_delay(build, root):
         server.wait()
 
 
-def test_without_connections_there_is_no_delay(build, root):
-    with Server(build, root, "-j", "2", drain_delay=20) as server:
+@pytest.mark.parametrize("flags", [{"drain_delay": 1}, {"drain_delay": None, "flags": ("--health", "/health")}], ids=["delay", "health"])
+def test_a_delay_that_somebody_counts_on_is_kept_without_connections(build, root, flags):
+    flags = dict(flags)
+    with Server(build, root, "-j", "2", *flags.pop("flags", ()), **flags) as server:
         server.get("/a.txt")
         begun = time.monotonic()
         server.stop()
-        assert time.monotonic() - begun < 10
+        assert 0.9 < time.monotonic() - begun < 10
+
+
+def test_otherwise_there_is_no_delay_without_connections(build, root):
+    with Server(build, root, "-j", "2", drain_delay=None) as server:
+        server.get("/a.txt")
+        begun = time.monotonic()
+        server.stop()
+        assert time.monotonic() - begun < 4
+
+
+# --- health ---
+
+
+def test_health_is_said_until_the_end_is_announced(build, root):
+    root.mkdir("a")
+    with Server(build, root, "-j", "1", "--vhosts", "--health", "/.well-known/health", drain_delay=20) as server, server.connect() as kept:
+        for path, host in (("/.well-known/health", "nobody"), ("/%2Ewell-known//health?x", "a")):
+            answer = kept.get(path, host=host)
+            assert (answer.status, answer["Cache-Control"]) == (200, "no-store") and b"200 OK" in answer.body
+        assert kept.get("/.well-known/health", method="HEAD").status == 200
+        assert kept.get("/.well-known/health/", host="a").status == kept.get("/.well-known/healthy", host="a").status == 404
+        server.signal()
+        answer = eventually(lambda: (said := server.get("/.well-known/health")).status != 200 and said)
+        assert (answer.status, answer["Cache-Control"]) == (503, "no-store")
+        assert kept.get("/.well-known/health").status == 503
+        server.stop()
+
+
+def test_health_needs_no_password_and_no_https(build, root):
+    root.write(".htaccess_global", b"Friends\nann:$1$x$RmRj8e8tHEYJDtPnkGxgP/\n")
+    cert, key = certificate()
+    with Server(build, root, "--health", "/up", "--https-redirect", "--cert", cert, "--key", key, "--tls-port", "0", drain_delay=0) as server:
+        with Connection(("127.0.0.1", server.plain_port)) as c:
+            assert c.get("/a.txt").status == 301
+            assert c.get("/up").status == 200
+        with Connection(("127.0.0.1", server.tls_port), tls=trusting()) as c:
+            assert c.get("/a.txt").status == 401
+            assert c.get("/up").status == 200
+
+
+@pytest.mark.parametrize("path", ["health", "/", "/a//b", "/a/../b", "/.hidden", "/a%20b", "/" + 5000 * "a"])
+def test_a_path_for_health_that_no_request_has_is_refused(plain, path):
+    ran = subprocess.run([plain / "gatling", "--health", path], capture_output=True, text=True)
+    assert ran.returncode == 2 and "--health takes a path such as /health" in ran.stderr
 
 
 def test_sigint_ends_without_delay(build, root):
@@ -72,7 +117,7 @@ def test_a_session_of_http2_is_told_to_go(build, root):
         while c.frame().type != GOAWAY:
             pass
         assert c.get("/a.txt").status == 200  # it crossed
-        server.wait()
+        server.stop()
 
 
 def test_sigquit_leaves_idle_connections_one_more_answer(build, root):
@@ -86,7 +131,7 @@ def test_sigquit_leaves_idle_connections_one_more_answer(build, root):
 
 
 def test_sighup_opens_the_log_again_and_ends_nothing(build, root, place):
-    with Server(build, root, "-j", "1", "--log-file", place / "log", drain_delay=20) as server, server.connect() as kept:
+    with Server(build, root, "-j", "1", "--log-file", place / "log") as server, server.connect() as kept:
         kept.get("/a.txt")
         (place / "log").rename(place / "old")
         server.signal(signal.SIGHUP)

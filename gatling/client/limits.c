@@ -1,5 +1,5 @@
 /* limits.c - see limits.h. */
-#include "gatling/site/limits.h"
+#include "gatling/client/limits.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* proxy_header.c - see proxy_header.h. */
-#include "gatling/conn/proxy_header.h"
+#include "gatling/client/proxy_header.h"
 
 #include <arpa/inet.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* proxy_header.h - what a balancer says of a client before the client's first byte: the PROXY protocol, versions 1 and
  * 2 (haproxy.org/download/2.9/doc/proxy-protocol.txt). */
-#ifndef GATLING_CONN_PROXY_HEADER_H
-#define GATLING_CONN_PROXY_HEADER_H
+#ifndef GATLING_CLIENT_PROXY_HEADER_H
+#define GATLING_CLIENT_PROXY_HEADER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* limits.h - how much a client address may ask for, and all clients together, of all workers. What is not limited is
  * not counted. Clients on unix sockets are proxies: their addresses are not known, and not limited. */
-#ifndef GATLING_SITE_LIMITS_H
-#define GATLING_SITE_LIMITS_H
+#ifndef GATLING_CLIENT_LIMITS_H
+#define GATLING_CLIENT_LIMITS_H
 
-#include "gatling/site/address_table.h"
+#include "gatling/client/address_table.h"
 
 enum {
 	LIMITS_ADDRESSES = 1 << 20, /* for which something is counted: 24 MB, taken as addresses come */

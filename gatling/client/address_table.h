@@ -2,8 +2,8 @@
  * /64 counts as one address, since a client usually has all of it (RFC 6177). Tables are of fixed size: if there is no
  * place for an address, it takes that of one that holds nothing and has used least, or it is not counted. Thread-safe,
  * with locks that tables share. */
-#ifndef GATLING_SITE_ADDRESS_TABLE_H
-#define GATLING_SITE_ADDRESS_TABLE_H
+#ifndef GATLING_CLIENT_ADDRESS_TABLE_H
+#define GATLING_CLIENT_ADDRESS_TABLE_H
 
 #include <stdint.h>
 

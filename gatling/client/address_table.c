@@ -1,5 +1,5 @@
 /* address_table.c - see address_table.h. */
-#include "gatling/site/address_table.h"
+#include "gatling/client/address_table.h"
 
 #include <openssl/rand.h>
 #include <pthread.h>

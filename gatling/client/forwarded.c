@@ -1,0 +1,85 @@
+/* forwarded.c - see forwarded.h. Lists are read from their end: what a client has put in front, such as a quote that is
+ * not closed, does not change what its proxy has said. */
+#include "gatling/client/forwarded.h"
+
+#include "gatling/base/text.h"
+
+enum forwarding forwarding_of(const struct trusted_proxies *t, const struct peer *peer) {
+	if (peer_is_in(peer, &t->x_forwarded_for)) return FORWARDING_X_FORWARDED_FOR;
+	return peer_is_in(peer, &t->forwarded) ? FORWARDING_FORWARDED : FORWARDING_NONE;
+}
+
+/* Returns whether the quote at that place is part of a quoted string: an odd number of backslashes is before it. */
+static bool is_escaped(struct slice s, size_t at) {
+	size_t backslashes = 0;
+	while (backslashes < at && s.at[at - 1 - backslashes] == '\\') backslashes++;
+	return backslashes % 2;
+}
+
+/* Takes the last element off the list, and trims it. quoted: it may have quoted strings, with commas in them. */
+static struct slice take_last(struct slice *list, bool quoted) {
+	size_t start = list->length;
+	for (bool inside = false; start && (inside || list->at[start - 1] != ','); start--)
+		if (quoted && list->at[start - 1] == '"' && !is_escaped(*list, start - 1)) inside = !inside;
+	struct slice element = slice_trim(slice_rest(*list, start));
+	list->length = start ? start - 1 : 0;
+	return element;
+}
+
+/* Takes the next pair off the front of a forwarded-element. */
+static struct slice take_pair(struct slice *element) {
+	size_t length = 0;
+	for (bool inside = false; length < element->length && (inside || element->at[length] != ';'); length++)
+		if (element->at[length] == '"' && !is_escaped(*element, length)) inside = !inside;
+	struct slice pair = slice_trim(slice_first(*element, length));
+	slice_drop(element, length < element->length ? length + 1 : length);
+	return pair;
+}
+
+/* Returns the value of "for" in a forwarded-element (RFC 7239, section 4), without quotes; absent: there is none. */
+static struct slice node_of(struct slice element) {
+	const struct slice name = SLICE("for=");
+	while (element.length) {
+		struct slice pair = take_pair(&element);
+		if (!slice_starts_nocase(pair, name)) continue;
+		slice_drop(&pair, name.length);
+		bool quoted = pair.length >= 2 && pair.at[0] == '"' && pair.at[pair.length - 1] == '"';
+		return quoted ? slice_first(slice_rest(pair, 1), pair.length - 2) : pair;
+	}
+	return (struct slice){0};
+}
+
+/* Parses an address, perhaps with a port: 192.0.2.1, 192.0.2.1:80, 2001:db8::1, [2001:db8::1], [2001:db8::1]:80. */
+static bool parse_node(struct slice node, struct peer *peer) {
+	if (!node.length) return false;
+	size_t colon = slice_until(node, ':'), bracket = slice_until(node, ']');
+	struct slice rest = {.at = "", .length = 0};
+	if (node.at[0] == '[') {
+		if (bracket == node.length) return false;
+		rest = slice_rest(node, bracket + 1);
+		node = slice_first(slice_rest(node, 1), bracket - 1);
+	} else if (colon < node.length && slice_until(slice_rest(node, colon + 1), ':') == node.length - colon - 1) {
+		rest = slice_rest(node, colon);
+		node = slice_first(node, colon);
+	}
+	/* all zero would stand for a unix socket */
+	return (!rest.length || rest.at[0] == ':') && peer_parse(node, peer) && !peer_is_local(peer);
+}
+
+bool forwarded_client(const struct trusted_proxies *t, enum forwarding by, const struct request *q,
+					  struct peer *client) {
+	const enum field_name name = by == FORWARDING_FORWARDED ? FIELD_FORWARDED : FIELD_X_FORWARDED_FOR;
+	unsigned hops = 0;
+	if (!request_has(q, name)) return false;
+	for (unsigned i = q->fields; i-- > 0;) {
+		if (q->field[i].name != name) continue;
+		for (struct slice list = q->field[i].value; list.length;) {
+			struct slice element = take_last(&list, by == FORWARDING_FORWARDED);
+			struct peer peer;
+			if (!parse_node(by == FORWARDING_FORWARDED ? node_of(element) : element, &peer)) return hops > 0;
+			*client = peer;
+			if (++hops == FORWARDED_HOPS_MAX || forwarding_of(t, client) == FORWARDING_NONE) return true;
+		}
+	}
+	return hops > 0;
+}

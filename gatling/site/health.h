@@ -1,0 +1,12 @@
+/* health.h - tells a balancer whether to send more clients to this server. */
+#ifndef GATLING_SITE_HEALTH_H
+#define GATLING_SITE_HEALTH_H
+
+#include "gatling/site/content.h"
+#include "gatling/site/response.h"
+
+/* Answers a request for the path of --health, whatever its host: 200, or 503 when the server is about to end. Returns
+ * whether it was for that. */
+bool health_answer(const struct content *content, const struct request *request, struct response *response);
+
+#endif
