@@ -279,11 +279,12 @@ static int run_turn(struct worker *w) {
 	for (int fd; (fd = io_canread(w->context.loop)) != -1;) readable(w, fd);
 	w->context.share =
 		io_now(w->context.loop) - w->context.at_once_ms < CONN_AT_ONCE_MS ? CONN_SHARE_LEAST : CONN_SHARE_MOST;
-	w->context.sent = 0; /* writers left over when the share is used up come first in the next turn */
-	for (int fd; w->context.sent < w->context.share && (fd = io_canwrite(w->context.loop)) != -1;) writable(w, fd);
+	uint64_t until = w->context.sent + w->context.share; /* writers left over come first in the next turn */
+	for (int fd; w->context.sent < until && (fd = io_canwrite(w->context.loop)) != -1;) writable(w, fd);
 	run_postponed(w);
 	/* new clients come after those that have begun to load a page */
 	accept_all(&w->acceptor);
+	gauge_set(COUNT_SENT, w->context.sent);
 	for (int fd; (fd = io_timedout(w->context.loop)) != -1;) timed_out(w, fd);
 	release_memory(w);
 	if (min_rate_due(&w->context) == 0) min_rate_enforce(&w->context);

@@ -53,7 +53,7 @@ bool peer_net_parse(const char *text, struct peer_net *net) {
 	return true;
 }
 
-bool peer_is_in(const struct peer *peer, const struct peer_nets *nets) {
+bool peer_is_in_any(const struct peer *peer, const struct peer_nets *nets) {
 	for (unsigned i = 0; i < nets->count; i++) {
 		const struct peer_net *net = &nets->net[i];
 		const unsigned char *a = peer->address.s6_addr, *b = net->first.address.s6_addr;

@@ -56,7 +56,10 @@ bool peer_parse(struct slice text, struct peer *peer);
 bool peer_net_parse(const char *text, struct peer_net *net);
 
 /* Returns whether the address is in one of the nets. */
-bool peer_is_in(const struct peer *peer, const struct peer_nets *nets);
+bool peer_is_in_any(const struct peer *peer, const struct peer_nets *nets);
+static inline bool peer_is_in(const struct peer *peer, const struct peer_nets *nets) {
+	return nets->count && peer_is_in_any(peer, nets); /* mostly there are none */
+}
 
 /* Writes the address as text, "unix:" for a unix socket, to out (PEER_MAX bytes). Returns the bytes written. */
 enum { PEER_MAX = 64 };

@@ -4,11 +4,6 @@
 
 #include "gatling/base/text.h"
 
-enum forwarding forwarding_of(const struct trusted_proxies *t, const struct peer *peer) {
-	if (peer_is_in(peer, &t->x_forwarded_for)) return FORWARDING_X_FORWARDED_FOR;
-	return peer_is_in(peer, &t->forwarded) ? FORWARDING_FORWARDED : FORWARDING_NONE;
-}
-
 /* Returns whether the quote at that place is part of a quoted string: an odd number of backslashes is before it. */
 static bool is_escaped(struct slice s, size_t at) {
 	size_t backslashes = 0;

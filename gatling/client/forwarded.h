@@ -17,7 +17,10 @@ struct trusted_proxies {
 };
 
 /* Returns which field of that proxy is believed; FORWARDING_NONE: it is not trusted. */
-enum forwarding forwarding_of(const struct trusted_proxies *trusted, const struct peer *peer);
+static inline enum forwarding forwarding_of(const struct trusted_proxies *trusted, const struct peer *peer) {
+	if (peer_is_in(peer, &trusted->x_forwarded_for)) return FORWARDING_X_FORWARDED_FOR;
+	return peer_is_in(peer, &trusted->forwarded) ? FORWARDING_FORWARDED : FORWARDING_NONE;
+}
 
 /* Finds the client of a request that a trusted proxy has passed on: from the end of the list, the first address that
  * is not one of a trusted proxy, or the last one that can be understood. Returns false if there is none. */

@@ -57,7 +57,8 @@ struct conn_context {
 	int (*refusal)(struct conn_context *context, const struct peer *peer);
 	size_t read_most; /* bytes that a connection reads at a time: CONN_SCRATCH or CONN_PIECE */
 	struct rate_windows rate;
-	uint64_t share, sent;        /* bytes of this turn: CONN_SHARE_LEAST or CONN_SHARE_MOST; those used up */
+	uint64_t share;              /* bytes of this turn: CONN_SHARE_LEAST or CONN_SHARE_MOST */
+	uint64_t sent;               /* bytes, ever */
 	int64_t at_once_ms;          /* when a request was answered at once */
 	unsigned handshakes;         /* taken on in this turn */
 	struct slice server_date[2]; /* the fields Server and Date, each a line; over TLS perhaps one more */

@@ -38,7 +38,7 @@ static bool respond(struct conn *c, struct response *r, bool head_only, enum per
 	if (http1_write(c->responses->batch, r, w->server_date[c->secure], head_only, persistence, &bytes) == -1)
 		return false;
 	if (!c->responses->responses++) c->responses->sampled = (uint8_t)counters_sample();
-	count_one(COUNT_HTTP1);
+	count_answer(COUNT_HTTP1, r->status);
 	response_batch_note(&w->batches, c->responses, &c->peer, request, r->user, r->status, bytes);
 	return true;
 }
@@ -232,7 +232,6 @@ enum conn_state conn_http1_write(struct conn *c, struct conn_run *run) {
 	uint64_t sent = 0, most = run->resumed ? w->share : CONN_SHARE_MOST;
 	enum iob_result result = conn_transmit(c, c->responses->batch, most, c->ending ? IO_MORE : IO_LAST, &sent);
 	w->sent += sent;
-	count_n(COUNT_SENT, sent);
 	if (result == IOB_FAILED) return CONN_CLOSED;
 	if (c->responses->sampled && sent) response_batch_time(c->responses, result == IOB_DONE);
 	if (result == IOB_AGAIN) {

@@ -62,7 +62,6 @@ static enum iob_result send_frames(struct conn *c, size_t length, uint64_t most)
 		conn_return_batch(c);
 	}
 	w->sent += sent;
-	count_n(COUNT_SENT, sent);
 	return result;
 }
 

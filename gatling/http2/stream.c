@@ -214,7 +214,7 @@ static bool fill_stream(struct http2 *h, struct stream *s, const struct request 
 	s->response->responses = 1;
 	s->response->sampled = (uint8_t)counters_sample();
 	if (now && s->response->sampled) response_batch_time(s->response, s->ended);
-	count_one(COUNT_HTTP2);
+	count_answer(COUNT_HTTP2, r->status);
 	response_batch_note(h->context->batches, s->response, &s->client, q, r->user, r->status, head_only ? 0 : length);
 	account(h, s);
 	return true;
@@ -241,11 +241,8 @@ static bool answer_later(struct http2 *h, struct stream_request *q, struct respo
 }
 
 bool stream_log(struct http2 *h, const struct request *request, struct slice user, int status, uint64_t bytes) {
-	count_one(COUNT_HTTP2);
-	if (!h->context->batches->log) {
-		count_answer(status);
-		return true;
-	}
+	count_answer(COUNT_HTTP2, status);
+	if (!h->context->batches->log) return true;
 	struct response_batch *x = response_batch_take(h->context->batches);
 	if (!x) return false;
 	const struct peer client = stream_client(h, request);

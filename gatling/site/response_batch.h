@@ -55,11 +55,10 @@ size_t response_batch_memory(const struct response_batch *batch);
 void response_batch_note_logged(struct batch_pool *pool, struct response_batch *batch, const struct peer *peer,
 								const struct request *request, struct slice user, int status, uint64_t bytes);
 
-/* Counts a response, and notes it and its request (NULL: it was malformed) for the log, if there is a log. Without
+/* Notes a response and its request (NULL: it was malformed) for the log, if there is a log. Without
  * memory the line is lost, never the response. */
 static inline void response_batch_note(struct batch_pool *pool, struct response_batch *batch, const struct peer *peer,
 									   const struct request *request, struct slice user, int status, uint64_t bytes) {
-	count_answer(status);
 	if (pool->log) response_batch_note_logged(pool, batch, peer, request, user, status, bytes);
 }
 

@@ -49,9 +49,16 @@ static void add_all(uint64_t *sum, const uint64_t *c, unsigned n) {
 	for (unsigned i = 0; i < n; i++) sum[i] += counter_read(&c[i]);
 }
 
+uint64_t counters_value(const struct counters *c, enum value value) {
+	uint64_t sum = 0;
+	if (value != COUNT_HTTP1 && value != COUNT_HTTP2) return counter_read(&c->value[value]);
+	for (unsigned i = 0; i < STATUSES; i++) sum += counter_read(&c->answers[value - COUNT_HTTP1][i]);
+	return sum;
+}
+
 void counters_sum(struct counters *sum, const struct counters *c) {
-	add_all(sum->value, c->value, WORKER_VALUES);
-	add_all(sum->answers, c->answers, STATUSES);
+	for (unsigned i = 0; i < WORKER_VALUES; i++) sum->value[i] += counters_value(c, (enum value)i);
+	for (unsigned i = 0; i < PROTOCOLS; i++) add_all(sum->answers[i], c->answers[i], STATUSES);
 	add_all(sum->first_byte, c->first_byte, TIMES);
 	add_all(sum->duration, c->duration, TIMES);
 	add_all(&sum->first_byte_ns, &c->first_byte_ns, 1);

@@ -11,7 +11,7 @@
 enum value {
 	/* counters: they grow */
 	COUNT_ACCEPTED,
-	COUNT_HTTP1,
+	COUNT_HTTP1, /* answers: these two are sums, see counters_value() */
 	COUNT_HTTP2,
 	COUNT_SENT, /* bytes of answers, before TLS */
 	COUNT_TLS_FULL,
@@ -71,6 +71,7 @@ enum value {
 enum {
 	STATUS_FIRST = 100, /* of HTTP */
 	STATUSES = 500,
+	PROTOCOLS = COUNT_HTTP2 + 1 - COUNT_HTTP1,
 	/* Times are counted in intervals of an eighth of their power of two: up to 2^10 ns in the first, 2^36 ns (69 s) and
 	 * more in the last. */
 	TIMES_SHIFT = 3,
@@ -84,7 +85,7 @@ enum {
 
 struct counters {
 	uint64_t value[VALUES];
-	uint64_t answers[STATUSES]; /* by status less STATUS_FIRST */
+	uint64_t answers[PROTOCOLS][STATUSES]; /* by protocol less COUNT_HTTP1, and status less STATUS_FIRST */
 	/* of answers, from when the request was there: until the first byte, or all of them, were given to the kernel */
 	uint64_t first_byte[TIMES], duration[TIMES];
 	uint64_t first_byte_ns, duration_ns; /* sums */
@@ -110,7 +111,14 @@ static inline void uncount_one(enum value value) { counter_add(&counters->value[
 
 static inline void gauge_set(enum value value, uint64_t n) { counter_set(&counters->value[value], n); }
 
-static inline void count_answer(int status) { counter_add(&counters->answers[status - STATUS_FIRST], 1); }
+static inline void count_answer(enum value protocol, int status) {
+	counter_add(&counters->answers[protocol - COUNT_HTTP1][status - STATUS_FIRST], 1);
+}
+
+/* Returns how many answers had the status that is so much more than STATUS_FIRST. */
+static inline uint64_t counters_answers(const struct counters *c, unsigned status) {
+	return c->answers[0][status] + c->answers[1][status];
+}
 
 /* Chooses the answers whose times are measured: all while there are few, so that a quiet server has something to show,
  * and otherwise a part, as reading the clock costs more than counting. Returns how many answers the next one stands
@@ -136,6 +144,9 @@ uint64_t times_limit(unsigned interval);
 
 /* Returns the time, in ns, that a share of what was counted (0 to 1) did not exceed; 0: nothing was counted. */
 uint64_t times_quantile(const uint64_t times[TIMES], double share);
+
+/* Returns one of those of another thread: not what the kernel says. */
+uint64_t counters_value(const struct counters *c, enum value value);
 
 /* Adds counters that another thread may be writing to a sum: those of a worker, not those of the kernel. */
 void counters_sum(struct counters *sum, const struct counters *c);

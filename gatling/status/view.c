@@ -32,7 +32,8 @@ uint64_t view_connections(const struct counters *c) {
 
 static double errors(const struct moment *from, const struct moment *to) {
 	uint64_t sum = 0;
-	for (unsigned i = 500 - STATUS_FIRST; i < STATUSES; i++) sum += to->sum.answers[i] - from->sum.answers[i];
+	for (unsigned i = 500 - STATUS_FIRST; i < STATUSES; i++)
+		sum += counters_answers(&to->sum, i) - counters_answers(&from->sum, i);
 	return to->ms > from->ms ? (double)sum * 1000 / (double)(to->ms - from->ms) : 0;
 }
 

@@ -31,7 +31,7 @@ static void put_values(FILE *out, const struct counters *c, unsigned count) {
 		bool begins = value_begins_family(i), ends = i + 1 == count || value_begins_family(i + 1);
 		if (begins) fprintf(out, "%s\"%s\":%s", i ? "," : "", name->family, name->label ? "{" : "");
 		if (name->label) fprintf(out, "%s\"%s\":", begins ? "" : ",", name->text);
-		put_value(out, name, counter_read(&c->value[i]));
+		put_value(out, name, c->value[i]);
 		if (ends && name->label) putc('}', out);
 	}
 }
@@ -40,8 +40,8 @@ static void put_answers(FILE *out, const struct counters *c) {
 	bool any = false;
 	fputs(",\"answers\":{", out);
 	for (unsigned i = 0; i < STATUSES; i++) {
-		if (!c->answers[i]) continue;
-		fprintf(out, "%s\"%u\":%" PRIu64, any ? "," : "", i + STATUS_FIRST, c->answers[i]);
+		if (!counters_answers(c, i)) continue;
+		fprintf(out, "%s\"%u\":%" PRIu64, any ? "," : "", i + STATUS_FIRST, counters_answers(c, i));
 		any = true;
 	}
 	putc('}', out);
@@ -82,8 +82,10 @@ void view_json(FILE *out, const struct status_view *v) {
 	put_answers(out, &now->sum);
 	fputs("},\"workers\":[", out);
 	for (unsigned i = 0; i < v->workers; i++) {
+		struct counters worker = {0};
+		counters_sum(&worker, v->worker[i]);
 		fputs(i ? ",{" : "{", out);
-		put_values(out, v->worker[i], WORKER_VALUES);
+		put_values(out, &worker, WORKER_VALUES);
 		putc('}', out);
 	}
 	fputs("],\"quantiles\":{", out);

@@ -26,8 +26,9 @@ static void put_sample(FILE *out, unsigned value, int worker, uint64_t number) {
 static void put_answers(FILE *out, const struct counters *c) {
 	put_head(out, "answers", "counter", NULL, "Answers by status.");
 	for (unsigned i = 0; i < STATUSES; i++)
-		if (c->answers[i])
-			fprintf(out, "gatling_answers_total{status=\"%u\"} %" PRIu64 "\n", i + STATUS_FIRST, c->answers[i]);
+		if (counters_answers(c, i))
+			fprintf(out, "gatling_answers_total{status=\"%u\"} %" PRIu64 "\n", i + STATUS_FIRST,
+					counters_answers(c, i));
 }
 
 /* An interval that a limit lies in is counted above it: no time is said to be shorter than it was. */
@@ -54,7 +55,8 @@ void view_openmetrics(FILE *out, const struct status_view *v) {
 		for (end = first + 1; end < VALUES && !value_begins_family(end);) end++;
 		for (unsigned i = first; i < end && first >= WORKER_VALUES; i++) put_sample(out, i, -1, all->value[i]);
 		for (unsigned w = 0; w < v->workers && first < WORKER_VALUES; w++)
-			for (unsigned i = first; i < end; i++) put_sample(out, i, (int)w, counter_read(&v->worker[w]->value[i]));
+			for (unsigned i = first; i < end; i++)
+				put_sample(out, i, (int)w, counters_value(v->worker[w], (enum value)i));
 	}
 	put_answers(out, all);
 	put_times(out, "first_byte_seconds", "Time from a request to the first byte of its answer; estimated of a part.",

@@ -85,7 +85,7 @@ void view_text(FILE *out, const struct status_view *v) {
 	for (unsigned i = 0; i < STATUSES; i++) {
 		char status[8];
 		snprintf(status, sizeof status, "%u:", i + STATUS_FIRST);
-		if (all->answers[i]) put_item(&line, "answers", status, all->answers[i]);
+		if (counters_answers(all, i)) put_item(&line, "answers", status, counters_answers(all, i));
 	}
 	end_line(&line);
 	put_family(out, "cache", all, COUNT_CACHE_HITS);
