@@ -2,13 +2,30 @@
 #include "gatling/status/history.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
 enum { MINUTE = 60 };
 
 static struct moment *place(struct moment *ring, unsigned size, unsigned n) { return &ring[n % size]; }
 
-void history_add(struct history *h, int64_t now_ms, const struct counters *sum) {
+int history_open(struct history *h, unsigned workers) {
+	h->workers = workers;
+	h->of_worker = calloc((size_t)workers * (HISTORY_SECONDS + 1), sizeof *h->of_worker);
+	return h->of_worker ? 0 : -1;
+}
+
+void history_close(struct history *h) { free(h->of_worker); }
+
+static struct worker_moment *worker_moments(const struct history *h, unsigned second) {
+	return h->of_worker + (size_t)(second % (HISTORY_SECONDS + 1)) * h->workers;
+}
+
+void history_add(struct history *h, int64_t now_ms, const struct counters *sum, const struct counters *const *worker) {
 	const struct moment now = {.ms = now_ms, .sum = *sum};
+	for (unsigned i = 0; i < h->workers; i++)
+		worker_moments(h, h->seconds)[i] = (struct worker_moment){.requests = counters_value(worker[i], COUNT_HTTP1) +
+																			  counters_value(worker[i], COUNT_HTTP2),
+																  .cpu_ns = counters_value(worker[i], COUNT_CPU_NS)};
 	if (h->seconds % MINUTE == 0) *place(h->minute, HISTORY_MINUTES + 1, h->minutes++) = now;
 	*place(h->second, HISTORY_SECONDS + 1, h->seconds++) = now;
 }
@@ -27,6 +44,13 @@ const struct moment *history_second(const struct history *h, unsigned ago) {
 
 const struct moment *history_minute(const struct history *h, unsigned ago) {
 	return find(h->minute, HISTORY_MINUTES + 1, h->minutes, ago);
+}
+
+struct worker_moment history_worker(const struct history *h, unsigned worker, unsigned ago) {
+	if (ago + 2 > h->seconds || ago >= HISTORY_SECONDS) return (struct worker_moment){0};
+	const struct worker_moment *to = &worker_moments(h, h->seconds - 1 - ago)[worker];
+	const struct worker_moment *from = &worker_moments(h, h->seconds - 2 - ago)[worker];
+	return (struct worker_moment){.requests = to->requests - from->requests, .cpu_ns = to->cpu_ns - from->cpu_ns};
 }
 
 double history_rate(const struct moment *from, const struct moment *to, enum value value) {

@@ -12,18 +12,32 @@ struct moment {
 	struct counters sum;
 };
 
-/* All zero at first. */
+/* What is remembered of each worker at each second. */
+struct worker_moment {
+	uint64_t requests, cpu_ns;
+};
+
 struct history {
 	struct moment second[HISTORY_SECONDS + 1], minute[HISTORY_MINUTES + 1];
 	unsigned seconds, minutes; /* so many were added */
+	unsigned workers;
+	struct worker_moment *of_worker; /* those of all workers, for each in second */
 };
 
-/* Adds the sum of now; to be called once a second. */
-void history_add(struct history *history, int64_t now_ms, const struct counters *sum);
+/* Prepares a history that is all zero for so many workers. Returns 0, or -1: ENOMEM. */
+int history_open(struct history *history, unsigned workers);
+void history_close(struct history *history);
+
+/* Adds the sum of now; to be called once a second. worker: the counters of each. */
+void history_add(struct history *history, int64_t now_ms, const struct counters *sum,
+				 const struct counters *const *worker);
 
 /* Returns the moment so many seconds or minutes ago, or the first of all if that is later. NULL: there is none. */
 const struct moment *history_second(const struct history *history, unsigned ago);
 const struct moment *history_minute(const struct history *history, unsigned ago);
+
+/* Returns what a worker has done in the second that ended so many seconds ago; before the first of all: nothing. */
+struct worker_moment history_worker(const struct history *history, unsigned worker, unsigned ago);
 
 /* Returns how much a counter has grown in a second of the time between two moments; 0: they are the same. */
 double history_rate(const struct moment *from, const struct moment *to, enum value value);

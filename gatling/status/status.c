@@ -57,7 +57,7 @@ static void sample(struct status *s) {
 	pthread_mutex_lock(&s->mutex);
 	kernel_read(&s->kernel, s->socket, s->sockets, sum.value);
 	pthread_mutex_unlock(&s->mutex);
-	history_add(&s->history, clock_ms(), &sum);
+	history_add(&s->history, clock_ms(), &sum, s->worker);
 }
 
 /* --- answers --- */
@@ -261,6 +261,7 @@ int status_start(struct status *s, const char *about, struct counters *const *wo
 	if (!s->about) return ENOMEM;
 	s->workers = workers < STATUS_WORKERS_MAX ? workers : STATUS_WORKERS_MAX;
 	for (unsigned i = 0; i < s->workers; i++) s->worker[i] = worker[i];
+	if (history_open(&s->history, s->workers) == -1) return ENOMEM;
 	s->sockets = count < STATUS_SOCKETS_MAX ? count : STATUS_SOCKETS_MAX;
 	memcpy(s->socket, sockets, s->sockets * sizeof *sockets);
 	s->started_ms = s->sample_ms = clock_ms();
@@ -294,6 +295,7 @@ void status_free(struct status *s) {
 	for (unsigned i = 0; i < sizeof own / sizeof *own; i++)
 		if (own[i] != -1) close(own[i]);
 	kernel_close(&s->kernel);
+	history_close(&s->history);
 	pthread_mutex_destroy(&s->mutex);
 	free(s->about);
 	free(s);

@@ -1,7 +1,8 @@
 /* view_json.c - see view.h: the page and programs read this. An object:
  *     "about", "state" ("serving" or "ending"), "uptime_seconds"
  *     "total"    what values.c names, by family: a number, or an object of numbers by label; and "answers" by status
- *     "workers"  an array of such objects, without what the kernel says
+ *     "workers"  an array of such objects, without what the kernel says, each with "seconds": what it has done in each
+ *                of the last two minutes' seconds, "requests" and "busy_processors"
  *     "quantiles" of the last ten seconds, in seconds: "first_byte" and "duration", each "p50", "p90", "p99", "p99.9"
  *     "now", "seconds", "minutes"  what view.h calls figures: of the last second; of each of the last two minutes'
  *                seconds and of each of the last hour's minutes, arrays, the oldest first */
@@ -69,10 +70,26 @@ static void put_series(FILE *out, const char *name, const struct history *h, uns
 	putc('}', out);
 }
 
+static void put_worker(FILE *out, const struct status_view *v, unsigned worker, unsigned seconds) {
+	struct counters c = {0};
+	counters_sum(&c, v->worker[worker]);
+	putc('{', out);
+	put_values(out, &c, WORKER_VALUES);
+	fputs(",\"seconds\":{\"requests\":[", out);
+	for (unsigned ago = seconds; ago > 0; ago--)
+		fprintf(out, "%s%" PRIu64, ago < seconds ? "," : "", history_worker(v->history, worker, ago - 1).requests);
+	fputs("],\"busy_processors\":[", out);
+	for (unsigned ago = seconds; ago > 0; ago--)
+		fprintf(out, "%s%.3g", ago < seconds ? "," : "",
+				(double)history_worker(v->history, worker, ago - 1).cpu_ns / 1e9);
+	fputs("]}}", out);
+}
+
 static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 
 void view_json(FILE *out, const struct status_view *v) {
 	const struct history *h = v->history;
+	const unsigned seconds = least(h->seconds - 1, HISTORY_SECONDS);
 	const struct moment *now = history_second(h, 0), *before = history_second(h, QUANTILES_S);
 	fputs("{\"about\":", out);
 	put_string(out, v->about);
@@ -82,11 +99,8 @@ void view_json(FILE *out, const struct status_view *v) {
 	put_answers(out, &now->sum);
 	fputs("},\"workers\":[", out);
 	for (unsigned i = 0; i < v->workers; i++) {
-		struct counters worker = {0};
-		counters_sum(&worker, v->worker[i]);
-		fputs(i ? ",{" : "{", out);
-		put_values(out, &worker, WORKER_VALUES);
-		putc('}', out);
+		if (i) putc(',', out);
+		put_worker(out, v, i, seconds);
 	}
 	fputs("],\"quantiles\":{", out);
 	put_quantiles(out, "first_byte", before->sum.first_byte, now->sum.first_byte);
@@ -97,7 +111,7 @@ void view_json(FILE *out, const struct status_view *v) {
 		fprintf(out, "%s\"%s\":%.6g", f ? "," : "", figure_name[f].name,
 				figure_of(history_second(h, 1), now, (enum figure)f));
 	putc('}', out);
-	put_series(out, "seconds", h, least(h->seconds - 1, HISTORY_SECONDS), history_second);
+	put_series(out, "seconds", h, seconds, history_second);
 	put_series(out, "minutes", h, least(h->minutes - 1, HISTORY_MINUTES), history_minute);
 	fputs("}\n", out);
 }

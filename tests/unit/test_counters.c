@@ -55,11 +55,14 @@ static void test_samples_stand_for_all_answers(void **state) {
 static void test_the_history_goes_back_two_minutes_and_an_hour(void **state) {
 	(void)state;
 	static struct history h;
-	struct counters sum = {0};
+	struct counters sum = {0}, own = {0};
+	const struct counters *const worker[] = {&sum, &own};
+	assert_int_equal(history_open(&h, 2), 0);
 	assert_null(history_second(&h, 0));
 	for (int s = 0; s < 2 * 3600; s++) {
 		sum.value[COUNT_HTTP1] = (uint64_t)s * 10;
-		history_add(&h, s * INT64_C(1000), &sum);
+		own.answers[1][200 - STATUS_FIRST] = (uint64_t)s * 3;
+		history_add(&h, s * INT64_C(1000), &sum, worker);
 		const struct moment *first = history_second(&h, 1000);
 		assert_int_equal(first->ms, (s > HISTORY_SECONDS ? s - HISTORY_SECONDS : 0) * INT64_C(1000));
 	}
@@ -68,6 +71,10 @@ static void test_the_history_goes_back_two_minutes_and_an_hour(void **state) {
 	assert_int_equal(history_minute(&h, 0)->ms - history_minute(&h, 1000)->ms, HISTORY_MINUTES * INT64_C(60000));
 	assert_true(history_rate(history_second(&h, 7), history_second(&h, 0), COUNT_HTTP1) == 10);
 	assert_true(history_rate(history_second(&h, 0), history_second(&h, 0), COUNT_HTTP1) == 0);
+	assert_int_equal(history_worker(&h, 1, 0).requests, 3);
+	assert_int_equal(history_worker(&h, 1, HISTORY_SECONDS - 1).requests, 3);
+	assert_int_equal(history_worker(&h, 0, 0).requests + history_worker(&h, 1, HISTORY_SECONDS).requests, 0);
+	history_close(&h);
 }
 
 int main(void) {
