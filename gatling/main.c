@@ -20,6 +20,7 @@
 #include "gatling/check.h"
 #include "gatling/http/media_type.h"
 #include "gatling/listen.h"
+#include "gatling/log/error_log.h"
 #include "gatling/options.h"
 #include "gatling/sandbox/sandbox.h"
 #include "gatling/service.h"
@@ -101,6 +102,7 @@ struct process {
 	struct take_over take_over;
 	struct log_file log_file;
 	struct log *log;
+	struct error_log error_log;
 	struct certificate_files *files; /* NULL without HTTPS */
 	struct status *status;           /* NULL: there is no page */
 	struct sandbox sandbox;
@@ -153,17 +155,21 @@ static int load_types(const char *file) {
 	return notice_cannot("use", place, "it is not a media type and its extensions");
 }
 
-/* Starts the process that opens files again later. Returns 0, or -1 after printing an error. */
-static int start_opener(const struct options *o, struct opener *opener, struct log_file *log_file,
-						struct certificate_files **files) {
-	if (o->log_file && log_file_place(log_file, opener, o->log_file) == -1)
-		return notice_cannot("log to", o->log_file, strerror(errno));
-	if (certificate_files_new(&o->tls, o->root, opener, files) == -1) return -1;
-	if (opener_start(opener, o->sandbox) == -1)
+/* Starts the process that opens files again later, and opens the logs. Returns 0, or -1 after printing an error. */
+static int start_opener(const struct options *o, struct process *p) {
+	const char *const path[] = {o->error_log, o->log_file};
+	struct log_file *const file[] = {&p->error_log.file, &p->log_file};
+	for (int i = 0; i < 2; i++)
+		if (path[i] && log_file_place(file[i], p->opener, path[i]) == -1)
+			return notice_cannot("log to", path[i], strerror(errno));
+	if (certificate_files_new(&o->tls, o->root, p->opener, &p->files) == -1) return -1;
+	if (opener_start(p->opener, o->sandbox) == -1)
 		return notice_cannot("start", "the process that opens files", strerror(errno));
-	if (o->log_file && log_file_open(log_file) == -1) return notice_cannot("log to", o->log_file, strerror(errno));
-	certificate_files_find(&o->tls, files);
-	if (!*files && !o->log_file) opener_stop(opener);
+	for (int i = 0; i < 2; i++)
+		if (path[i] && log_file_open(file[i]) == -1) return notice_cannot("log to", path[i], strerror(errno));
+	if (o->error_log) error_log_open(&p->error_log);
+	certificate_files_find(&o->tls, &p->files);
+	if (!p->files && !o->log_file && !o->error_log) opener_stop(p->opener);
 	return 0;
 }
 
@@ -184,7 +190,7 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 	struct account id = {0};
 	if (o->mime && load_types(o->mime) == -1) return -1;
 	if (o->user && find_user(o->user, &id) == -1) return -1;
-	if (start_opener(o, p->opener, &p->log_file, &p->files) == -1) return -1;
+	if (start_opener(o, p) == -1) return -1;
 	if (take_over_begin(&p->take_over, o->take_over, &p->sockets) == -1) return -1;
 	if (!p->files && o->tls.https != HTTPS_OFF && sockets_any_secure(&p->sockets))
 		return notice_cannot("take over without HTTPS", NULL, "there is no certificate any more; --no-https allows it");
@@ -221,24 +227,28 @@ static int consider_activation(struct options *o, const struct sockets *sockets)
 static int start(const struct options *o, struct process *p, const char *directory, int root, bool kernel_tls) {
 	if (o->log != LOG_OFF && !(p->log = log_start(&p->log_file, o->log == LOG_JSON)))
 		return notice_cannot("start", "the log", strerror(errno));
+	if (o->error_log && error_log_start(&p->error_log) == -1)
+		return notice_cannot("start", "the error log", strerror(errno));
 	if (workers_start(p->workers, root, p->log, p->files, kernel_tls) == -1) return -1;
 	if (take_over_finish(&p->take_over) == -1) return -1;
 	listen_start(o, &p->sockets);
 	(void)take_over_offer(&p->take_over, &p->sockets); /* without it the next one cannot take over */
 	workers_tell(p->workers, CONTROL_SERVE);
 	confine_and_announce(o, p, directory);
+	notice_echo(false);
 	return 0;
 }
 
 int main(int argc, char **argv) {
 	struct options options;
 	char directory[PATH_MAX];
-	struct process p = {.log_file = LOG_FILE_STDOUT, .take_over = TAKE_OVER_NONE};
+	struct process p = {.log_file = LOG_FILE_STDOUT, .error_log.file = LOG_FILE_STDOUT, .take_over = TAKE_OVER_NONE};
 	sigset_t signals;
 
 	notice_open();
 	if (open_standard_streams() == -1) return 1;
 	options_parse(&options, argc, argv);
+	notice_threshold(options.error_level);
 	if (options.check) return check(&options);
 	if (options.top) return status_top(options.top);
 	supervise_block_signals(&signals);
@@ -256,6 +266,7 @@ int main(int argc, char **argv) {
 	for (int i = 0; i < options.workers && p.workers; i++) workers_array(p.workers)[i].shown = p.status;
 	bool serves = root != -1 && start(&options, &p, directory, root, kernel_tls) == 0;
 	if (!serves) take_over_give_up(&p.take_over);
+	if (!serves) error_log_stop(&p.error_log);
 	if (root != -1 && !serves) _exit(1); /* workers that have started still run */
 	const struct supervisor supervisor = {.terminal = terminal,
 										  .shares_sockets = options.take_over || p.sockets.activated,
@@ -263,6 +274,7 @@ int main(int argc, char **argv) {
 										  .drain_whole = options.drain_whole,
 										  .workers = p.workers,
 										  .log = p.log,
+										  .error_log = p.error_log.log,
 										  .certificates = p.files,
 										  .service = &p.service,
 										  .take_over = &p.take_over,
@@ -273,6 +285,8 @@ int main(int argc, char **argv) {
 	status_free(p.status);
 	workers_free(p.workers);
 	log_stop(p.log);
+	(void)notice_tidy();
+	error_log_stop(&p.error_log);
 	certificate_files_free(p.files);
 	opener_free(p.opener);
 	take_over_close(&p.take_over, &p.sockets);

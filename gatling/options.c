@@ -120,8 +120,11 @@ static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "Logging, a line for each request:\n"
 						   "      --log FORMAT      common (the default), combined, json, or off\n"
 						   "      --log-file FILE   append the log to FILE (default: stdout); SIGUSR1 opens\n"
-						   "                        FILE again\n"
+						   "                        the files again\n"
 						   "  -n, --no-log          the same as --log off\n"
+						   "      --error-log FILE  append what goes wrong to FILE (default: stderr)\n"
+						   "      --error-level LEVEL\n"
+						   "                        error, warning, notice or info (the default)\n"
 						   "\n"
 						   "      --status ADDR     show what the server does on a page at ADDR: unix:PATH,\n"
 						   "                        PORT (of this machine alone) or ADDRESS:PORT\n"
@@ -203,6 +206,12 @@ static enum log_format log_format(const char *text) {
 	refuse("--log takes 'common', 'combined', 'json' or 'off', not '%s'", text);
 }
 
+static enum notice_level error_level(const char *text) {
+	for (int i = LEVEL_ERROR; i <= LEVEL_INFO; i++)
+		if (strcmp(text, notice_level_name[i]) == 0) return (enum notice_level)i;
+	refuse("--error-level takes 'error', 'warning', 'notice' or 'info', not '%s'", text);
+}
+
 /* Exits after printing to stdout. */
 __attribute__((noreturn)) static void done(void) {
 	if (fflush(stdout) == 0 && !ferror(stdout)) exit(0);
@@ -236,6 +245,8 @@ enum {
 	LONG_HSTS,
 	LONG_LOG,
 	LONG_LOG_FILE,
+	LONG_ERROR_LOG,
+	LONG_ERROR_LEVEL,
 	LONG_HEAD_TIMEOUT,
 	LONG_KEEPALIVE_TIMEOUT,
 	LONG_CLIENT_MEMORY,
@@ -296,6 +307,8 @@ static const struct option long_options[] = {
 	{"hsts", required_argument, NULL, LONG_HSTS},
 	{"log", required_argument, NULL, LONG_LOG},
 	{"log-file", required_argument, NULL, LONG_LOG_FILE},
+	{"error-log", required_argument, NULL, LONG_ERROR_LOG},
+	{"error-level", required_argument, NULL, LONG_ERROR_LEVEL},
 	{"no-log", no_argument, NULL, 'n'},
 	{"take-over", required_argument, NULL, LONG_TAKE_OVER},
 	{"proxy-protocol", required_argument, NULL, LONG_PROXY_PROTOCOL},
@@ -364,6 +377,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 						  .conn.min_rate = MIN_RATE,
 						  .defer_accept = true,
 						  .drain_delay_s = DRAIN_DELAY_S,
+						  .error_level = LEVEL_INFO,
 						  .sandbox = true};
 	if (o->workers > WORKERS_MAX) o->workers = WORKERS_MAX;
 	opterr = 0;
@@ -422,6 +436,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_HSTS: o->hsts_s = number("--hsts", optarg, 0, HSTS_MAX_S); break;
 		case LONG_LOG: o->log = log_format(optarg); break;
 		case LONG_LOG_FILE: o->log_file = optarg; break;
+		case LONG_ERROR_LOG: o->error_log = optarg; break;
+		case LONG_ERROR_LEVEL: o->error_level = error_level(optarg); break;
 		case 'n': o->log = LOG_OFF; break;
 		case 'h': fputs(help, stdout); done();
 		case LONG_SYMLINKS: o->site.symlinks_inside = either("--symlinks", optarg, "inside", "follow"); break;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gatling/base/notice.h"
 #include "gatling/conn/budget.h"
 #include "gatling/log/access.h"
 #include "gatling/site/content.h"
@@ -26,7 +27,9 @@ struct options {
 	struct content_options site;
 	const char *mime; /* file of media types; NULL: none */
 	enum log_format log;
-	const char *log_file; /* NULL: stdout */
+	const char *log_file;  /* NULL: stdout */
+	const char *error_log; /* file for the lines of base/notice.h; NULL: stderr */
+	enum notice_level error_level;
 	struct certificate_options tls;
 	bool strict_sni;       /* refuse server names that no certificate covers */
 	bool https_redirect;   /* of requests to the plain ports */

@@ -63,14 +63,19 @@ static void terminate(const struct supervisor *s, struct state *state, int signa
 	state->until_ms = clock_ms() + INT64_C(1000) * s->drain_delay_s;
 }
 
+static void reopen_logs(const struct supervisor *s) {
+	if (s->log) log_reopen(s->log);
+	if (s->error_log) log_reopen(s->error_log);
+}
+
 /* All that is left to do, since changed certificates and files of the sites are noticed anyway. */
 static void reload(const struct supervisor *s) {
 	char text[96];
 	notice_line(LEVEL_NOTICE,
-				"SIGHUP opens the log again; everything else is taken up when it changes (SIGTERM or SIGQUIT ends)");
+				"SIGHUP opens the logs again; everything else is taken up when it changes (SIGTERM or SIGQUIT ends)");
 	snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)clock_ms() * 1000);
 	service_tell(s->service, text);
-	if (s->log) log_reopen(s->log);
+	reopen_logs(s);
 	service_tell(s->service, "READY=1");
 }
 
@@ -90,9 +95,11 @@ static void look(const struct supervisor *s, struct state *state) {
 /* Has a SIGALRM sent when it is time for a look. */
 static void set_timer(const struct supervisor *s, const struct state *state) {
 	int ms = state->stage == STAGE_ANNOUNCE ? SUPERVISE_DRAIN_MS : CERTIFICATE_CHECK_S * 1000;
+	const bool left_out = notice_tidy();
+	if (left_out && ms > 1000) ms = 1000;
 	if (s->service->watchdog_ms && s->service->watchdog_ms < ms) ms = s->service->watchdog_ms;
 	const struct itimerval timer = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
-	if (s->certificates || s->service->watchdog_ms || state->stage == STAGE_ANNOUNCE)
+	if (s->certificates || s->service->watchdog_ms || left_out || state->stage == STAGE_ANNOUNCE)
 		(void)setitimer(ITIMER_REAL, &timer, NULL);
 }
 
@@ -121,9 +128,7 @@ void supervise(const struct supervisor *s, const sigset_t *signals) {
 			if (s->terminal) terminate(s, &state, signal); /* it is gone */
 			else reload(s);
 			break;
-		case SIGUSR1:
-			if (s->log) log_reopen(s->log);
-			break;
+		case SIGUSR1: reopen_logs(s); break;
 		case SIGUSR2: look_at_threads(s, &state); break;
 		default: look(s, &state); break;
 		}

@@ -18,7 +18,7 @@ struct supervisor {
 	int drain_delay_s;   /* for which SIGTERM lets the workers go on, */
 	bool drain_whole;    /* also when there are no connections */
 	struct workers *workers;
-	struct log *log;                        /* NULL: none */
+	struct log *log, *error_log;            /* NULL: none */
 	struct certificate_files *certificates; /* NULL: none */
 	const struct service *service;
 	struct take_over *take_over;

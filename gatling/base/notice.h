@@ -1,5 +1,5 @@
-/* notice.h - tells the owner of a site what is wrong, each thing once, whichever worker finds it: on stderr while the
- * server runs, on stdout with --check. */
+/* notice.h - tells the owner what is wrong, each thing once, whichever worker finds it: on stderr or in the error log
+ * while the server runs, on stdout with --check. */
 #ifndef GATLING_BASE_NOTICE_H
 #define GATLING_BASE_NOTICE_H
 
@@ -9,9 +9,11 @@
 #include <stdint.h>
 
 enum {
-	NOTICES_MAX = 1024,    /* the last ones, which are not repeated */
-	NOTICE_AGAIN_S = 60,   /* between two lines about the same kind of event */
-	NOTICE_TEXT_MAX = 1024 /* bytes of one, with its NUL; the rest is cut off */
+	NOTICES_MAX = 1024,     /* the last ones, which are not repeated */
+	NOTICE_AGAIN_S = 60,    /* between two lines about the same kind of event */
+	NOTICE_TEXT_MAX = 1024, /* bytes of one, with its NUL; the rest is cut off */
+	NOTICE_BURST = 20,      /* lines of a kind, which have the same format, in a second; the others are counted */
+	NOTICE_KINDS = 64       /* that are told apart */
 };
 
 /* How grave a line is, as in syslog(3). In front of lines for the journal of systemd it stands as "<4>" (sd-daemon(3)).
@@ -23,10 +25,27 @@ enum notice_level {
 	LEVEL_INFO = 6     /* what is in force */
 };
 
+extern const char *const notice_level_name[LEVEL_INFO + 1];
+
+/* Leaves out lines that are less grave than that; before there are threads. */
+void notice_threshold(enum notice_level level);
+
+/* Gives all lines to a function, too, which is called by one thread at a time; NULL: to none. */
+typedef void notice_sink(void *owner, enum notice_level level, const char *text);
+void notice_to(notice_sink *sink, void *owner);
+
+/* Chooses whether lines go to stderr while there is such a function; at first they do. */
+void notice_echo(bool echo);
+
+/* Says how many lines were left out, if that has to be said; notice_line() does so, too. Returns whether some were left
+ * out in this second. */
+bool notice_tidy(void);
+
 /* Finds out whether stderr is the journal (JOURNAL_STREAM, systemd.exec(5)). */
 void notice_open(void);
 
-/* Prints "gatling: ..." on stderr, one line in one piece. Thread-safe. */
+/* Prints "gatling: ..." on stderr, one line in one piece, unless there were NOTICE_BURST with this format in this
+ * second. Thread-safe. */
 void notice_line(enum notice_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Prints a line as a warning, unless it was printed before with the same state. state: of the thing that the line is

@@ -25,6 +25,7 @@ struct log_lines {
 	atomic_ulong dropped; /* lines, since the last line that said so; counted by both */
 	atomic_ulong dropped_ever;
 	int64_t due_ms; /* when the worker's batch is to be handed over */
+	bool shared;    /* log_say() is called, with the mutex locked: the thread takes the batch by itself */
 	bool filling;   /* the index of that; the other is the thread's while it is not empty. Guarded by the mutex */
 	struct log_batch {
 		size_t length;
@@ -79,6 +80,20 @@ void log_line(struct log_lines *l, struct slice start, struct slice end, int64_t
 	*text_copy(text_copy(b->text + before, start), end) = '\n';
 	b->length += length;
 	if (before <= LOG_BATCH / 2 && b->length > LOG_BATCH / 2) log_flush(l, now_ms);
+}
+
+void log_say(struct log_lines *l, struct slice line) {
+	pthread_mutex_lock(&l->log->mutex);
+	struct log_batch *b = &l->batch[l->filling];
+	l->shared = true;
+	if (b->length + line.length < LOG_BATCH) {
+		*text_copy(b->text + b->length, line) = '\n';
+		b->length += line.length + 1;
+		pthread_cond_broadcast(&l->log->changed);
+	} else {
+		drop(l, 1);
+	}
+	pthread_mutex_unlock(&l->log->mutex);
 }
 
 int log_due(const struct log_lines *l, int64_t now_ms) {
@@ -161,6 +176,7 @@ static void write_batch(struct log_lines *l, const struct log_batch *b) {
 static bool write_handed(struct log *log) {
 	bool any = false;
 	for (struct log_lines *l = log->all; l; l = l->next) {
+		if (l->shared && !l->batch[!l->filling].length) l->filling = !l->filling;
 		struct log_batch *b = &l->batch[!l->filling];
 		if (!b->length) continue;
 		any = true;

@@ -37,6 +37,10 @@ struct log_lines *log_lines_new(struct log *log);
  * how many lines were dropped as soon as it can be written again. now_ms is of the monotonic clock. */
 void log_line(struct log_lines *lines, struct slice start, struct slice end, int64_t now_ms);
 
+/* Appends a line, whichever thread calls it, and hands it to the thread at once: for few lines. Not for lines that
+ * log_line() is called with, too. */
+void log_say(struct log_lines *lines, struct slice line);
+
 /* Returns how many lines were dropped since the start. */
 unsigned long log_dropped(const struct log_lines *lines);
 

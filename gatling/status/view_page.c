@@ -139,7 +139,7 @@ const char view_page[] =
 	"    ' connections or requests: the table of limits says why.');\n"
 	"  if (grown(data, 'server_errors') >= 1) found.push('In the last two minutes ' + round(grown(data, "
 	"'server_errors')) +\n"
-	"    ' answers had a status of 5xx: stderr says why.');\n"
+	"    ' answers had a status of 5xx: stderr, or the error log, says why.');\n"
 	"  if (t.memory_bytes > 0.9 * t.memory_max_bytes) found.push('Connections take nearly all of their memory "
 	"(--memory).');\n"
 	"  if (sum(t.connections) > 0.9 * t.connections_max) found.push('Nearly all connections are in use: raise the "

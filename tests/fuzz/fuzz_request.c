@@ -38,7 +38,7 @@ static void find_client(const struct request *q, enum forwarding by, enum field_
 	(void)forwarded_client(&nobody, by, q, &client);
 	struct slice front = request_field(q, name);
 	if (front.length) memcpy(list, front.at, front.length);
-	strcpy(list + front.length, added);
+	memcpy(list + front.length, added, strlen(added) + 1);
 	require(request_begin(&forwarded, SLICE("GET"), SLICE("/")) == 0);
 	require(request_add(&forwarded, name, slice_of(list)) == 0);
 	require(forwarded_client(&nobody, by, &forwarded, &client));

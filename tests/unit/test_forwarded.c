@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -98,10 +99,11 @@ static void proxies_that_are_trusted_are_passed_over(void **state) {
 
 static void a_chain_ends_somewhere(void **state) {
 	(void)state;
-	char list[32 * 16] = "192.0.2.1";
-	for (int i = 1; i < FORWARDED_HOPS_MAX; i++) strcat(list, ", 10.0.0.1");
+	char list[32 * 16];
+	size_t n = (size_t)snprintf(list, sizeof list, "192.0.2.1");
+	for (int i = 1; i < FORWARDED_HOPS_MAX; i++) n += (size_t)snprintf(list + n, sizeof list - n, ", 10.0.0.1");
 	assert_x(list, "192.0.2.1");
-	strcat(list, ", 10.0.0.9");
+	snprintf(list + n, sizeof list - n, ", 10.0.0.9");
 	assert_x(list, "10.0.0.1");
 }
 

@@ -137,7 +137,7 @@ def test_sighup_opens_the_log_again_and_ends_nothing(build, root, place):
         server.signal(signal.SIGHUP)
         eventually(lambda: (place / "log").exists())
         assert kept.get("/a.txt")["Connection"] is None
-        eventually(lambda: any("SIGHUP opens the log again" in line for line in server.errors))
+        eventually(lambda: any("SIGHUP opens the logs again" in line for line in server.errors))
 
 
 # --- a successor ---

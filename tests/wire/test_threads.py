@@ -57,11 +57,14 @@ def unix_path():
 def test_workers_under_load_race_for_nothing(threads, files, unix_path, end):
     address = ("-i", "127.0.0.1", "-i", f"unix:{unix_path}")
     status = unix_path.with_name("status")
-    with Server(threads, files, "-j", "4", "--status", f"unix:{status}", address=address) as server:
+    errors = unix_path.with_name("errors")
+    flags = ("--status", f"unix:{status}", "--error-log", errors, "--trust", "127.0.0.1", "--health", "/health")
+    with Server(threads, files, "-j", "4", *flags, address=address) as server:
         over_unix = lambda: Connection(str(unix_path), family=socket.AF_UNIX)
         over_status = lambda: Connection(str(status), family=socket.AF_UNIX)
         looking = threading.Thread(target=look, args=(over_status,))
         looking.start()
+        server.signal(signal.SIGHUP)
         run_clients([server.connect, over_unix] * (CLIENTS // 2))
         looking.join()
         with server.connect(receive_buffer=4096) as busy:

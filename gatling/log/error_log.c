@@ -1,0 +1,36 @@
+/* error_log.c - see error_log.h. */
+#include "gatling/log/error_log.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gatling/base/notice.h"
+
+static void write_line(void *owner, enum notice_level level, const char *text) {
+	struct error_log *e = owner;
+	char line[3 * NOTICE_TEXT_MAX], when[sizeof "2026-11-23T13:20:48Z"];
+	struct tm tm;
+	time_t now = time(NULL);
+	strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+	int length = snprintf(line, sizeof line, "%s %s %s\n", when, notice_level_name[level], text);
+	struct slice whole = {.at = line, .length = (size_t)length};
+	if (e->lines) log_say(e->lines, slice_first(whole, whole.length - 1));
+	else (void)!write(e->file.fd, whole.at, whole.length); /* stderr has it, too */
+}
+
+void error_log_open(struct error_log *e) { notice_to(write_line, e); }
+
+int error_log_start(struct error_log *e) {
+	e->log = log_start(&e->file, false);
+	if (!e->log) return -1;
+	e->lines = log_lines_new(e->log);
+	return e->lines ? 0 : -1;
+}
+
+void error_log_stop(struct error_log *e) {
+	notice_to(NULL, NULL);
+	if (e->log) log_stop(e->log);
+	else log_file_close(&e->file);
+	*e = (struct error_log){.file = LOG_FILE_STDOUT};
+}

@@ -1,0 +1,25 @@
+/* error_log.h - puts the lines of base/notice.h into a file, each with its time and level:
+ *     2026-11-23T13:20:48Z warning a worker has 180 of 200 connections, ...
+ * While the server starts they go to stderr, too. */
+#ifndef GATLING_LOG_ERROR_LOG_H
+#define GATLING_LOG_ERROR_LOG_H
+
+#include "gatling/log/log.h"
+
+struct error_log {
+	struct log_file file;
+	struct log *log; /* NULL until error_log_start() */
+	struct log_lines *lines;
+};
+
+/* Lines go to e->file, which is open, from now on. *e has to stay where it is until error_log_stop(). */
+void error_log_open(struct error_log *e);
+
+/* From now on a thread writes them, so that no slow disk stops who has something to say. Returns 0, or -1 with errno.
+ */
+int error_log_start(struct error_log *e);
+
+/* Lines go to stderr again. Writes those that wait, and closes the file. */
+void error_log_stop(struct error_log *e);
+
+#endif

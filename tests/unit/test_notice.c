@@ -1,0 +1,110 @@
+/* test_notice.c - lines for the owner: how many are printed, and who gets them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "gatling/base/notice.h"
+
+enum { LINES_MAX = 100 };
+static char line[LINES_MAX][NOTICE_TEXT_MAX];
+static enum notice_level level_of[LINES_MAX];
+static unsigned lines;
+
+static void keep(void *owner, enum notice_level level, const char *text) {
+	(void)owner;
+	assert_true(lines < LINES_MAX);
+	level_of[lines] = level;
+	snprintf(line[lines++], sizeof *line, "%s", text);
+}
+
+static int listen_to_lines(void **state) {
+	(void)state;
+	lines = 0;
+	notice_to(keep, NULL);
+	notice_echo(false);
+	return 0;
+}
+
+/* Waits for the start of a second. */
+static void begin_second(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	usleep((useconds_t)(1000000 - now.tv_nsec / 1000 + 1000));
+}
+
+static void lines_of_a_kind_are_limited_and_the_others_counted(void **state) {
+	(void)state;
+	begin_second();
+	for (int i = 0; i < NOTICE_BURST + 7; i++) notice_line(LEVEL_WARNING, "file %d is missing", i);
+	notice_line(LEVEL_INFO, "another kind");
+	assert_int_equal(lines, NOTICE_BURST + 1);
+	assert_string_equal(line[NOTICE_BURST], "another kind");
+	assert_true(notice_tidy()); /* it is too early to say how many */
+	assert_int_equal(lines, NOTICE_BURST + 1);
+	begin_second();
+	assert_false(notice_tidy());
+	assert_int_equal(lines, NOTICE_BURST + 2);
+	assert_string_equal(line[NOTICE_BURST + 1], "7 more lines were left out that begin like \"file 20 is missing\"");
+	assert_int_equal(level_of[NOTICE_BURST + 1], LEVEL_WARNING);
+	notice_line(LEVEL_WARNING, "file %d is missing", 1);
+	assert_int_equal(lines, NOTICE_BURST + 3);
+	assert_false(notice_tidy());
+}
+
+static void what_was_left_out_is_said_with_the_next_line(void **state) {
+	(void)state;
+	begin_second();
+	for (int i = 0; i < NOTICE_BURST + 1; i++) notice_cannot("open", "file", "it is not there");
+	begin_second();
+	notice_line(LEVEL_INFO, "the next");
+	assert_int_equal(lines, NOTICE_BURST + 2);
+	assert_non_null(strstr(line[NOTICE_BURST], "1 more lines were left out that begin like \"cannot open file: it"));
+	assert_string_equal(line[NOTICE_BURST + 1], "the next");
+}
+
+static void a_line_stays_one_line(void **state) {
+	(void)state;
+	notice_line(LEVEL_ERROR, "a\nb%s", "\033[2J");
+	notice_cannot("serve", "a\nb", "no");
+	assert_string_equal(line[0], "a?b?[2J");
+	assert_string_equal(line[1], "cannot serve a?b: no");
+}
+
+static void less_grave_lines_can_be_left_out(void **state) {
+	(void)state;
+	notice_threshold(LEVEL_WARNING);
+	notice_line(LEVEL_NOTICE, "one");
+	assert_true(notice(1, "two"));
+	notice_line(LEVEL_ERROR, "three");
+	notice_threshold(LEVEL_INFO);
+	assert_int_equal(lines, 2);
+	assert_string_equal(line[0], "two");
+	assert_string_equal(line[1], "three");
+}
+
+static void what_was_said_is_not_repeated_until_it_changes(void **state) {
+	(void)state;
+	assert_true(notice(1, "%s is closed", "a"));
+	assert_false(notice(1, "%s is closed", "a"));
+	assert_true(notice(1, "%s is closed", "b"));
+	assert_true(notice(2, "%s is closed", "a"));
+	assert_int_equal(lines, 3);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(lines_of_a_kind_are_limited_and_the_others_counted, listen_to_lines),
+		cmocka_unit_test_setup(what_was_left_out_is_said_with_the_next_line, listen_to_lines),
+		cmocka_unit_test_setup(a_line_stays_one_line, listen_to_lines),
+		cmocka_unit_test_setup(less_grave_lines_can_be_left_out, listen_to_lines),
+		cmocka_unit_test_setup(what_was_said_is_not_repeated_until_it_changes, listen_to_lines),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
