@@ -116,11 +116,12 @@ class Response:
 class Connection:
     """tls: the context to shake hands with, for name. source: the address that it comes from."""
 
-    def __init__(self, address, family=socket.AF_INET, receive_buffer=None, tls=None, name="localhost", session=None, source=None):
+    def __init__(self, address, family=socket.AF_INET, receive_buffer=None, tls=None, name="localhost", session=None, source=None,
+                 timeout=TIMEOUT):  # fmt: skip
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.settimeout(TIMEOUT)
+        self.socket.settimeout(timeout)
         if source:
             self.socket.bind((source, 0))
         self.socket.connect(address)
