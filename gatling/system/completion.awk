@@ -9,7 +9,7 @@
 	sub(/[^a-z-].*/, "", name[count])
 	sub(/^[a-z-]+/, "", line)
 	value[count] = line ~ /^ [A-Za-z]/ ? substr(line, 2) : ""
-	sub(/  .*/, "", value[count])
+	sub(/ .*/, "", value[count])
 	sub(/^( [^ ]+)? */, "", line)
 	text[count] = line
 	next
@@ -32,7 +32,7 @@ function escaped(s) {
 }
 
 function zsh_option(word, i) {
-	printf " \\\n\t'%s[%s]%s'", word, escaped(text[i]), value[i] == "" ? "" : ":" escaped(value[i]) ":_files"
+	printf " \\\n\t'%s%s[%s]%s'", text[i] ~ /repeated/ ? "*" : "", word, escaped(text[i]), value[i] == "" ? "" : ":" escaped(value[i]) ":_files"
 }
 
 END {

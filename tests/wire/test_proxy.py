@@ -5,6 +5,7 @@ import re
 import socket
 import struct
 import subprocess
+import threading
 import time
 
 import pytest
@@ -170,18 +171,27 @@ listen status
 
 
 @contextlib.contextmanager
-def haproxy(tmp_path, server, send):
+def haproxy(directory, text):
+    config = directory / "haproxy.cfg"
+    config.write_text(text)
+    with subprocess.Popen(["/usr/sbin/haproxy", "-f", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            eventually((directory / "plain").exists)
+            yield
+        finally:
+            process.kill()
+
+
+@contextlib.contextmanager
+def watching_haproxy(tmp_path, server, send):
+    """HAProxy with a page that says who is up; yields its port."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         status_port = s.getsockname()[1]
-    config = tmp_path / "haproxy.cfg"
-    config.write_text(HAPROXY.format(directory=tmp_path, port=server.plain_port, tls_port=server.tls_port, send=send, status_port=status_port))
-    with subprocess.Popen(["/usr/sbin/haproxy", "-f", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            eventually(lambda: listening(status_port))
-            yield status_port
-        finally:
-            process.kill()
+    text = HAPROXY.format(directory=tmp_path, port=server.plain_port, tls_port=server.tls_port, send=send, status_port=status_port)
+    with haproxy(tmp_path, text):
+        eventually(lambda: listening(status_port))
+        yield status_port
 
 
 def is_up(status_port):
@@ -195,7 +205,7 @@ def is_up(status_port):
 def test_haproxy_passes_plain_connections_and_tls_by_name_and_looks_at_health(build, root, tmp_path, send):
     cert, key = certificate()
     with Server(build, root, "-j", "2", "--proxy-protocol", "127.0.0.1", "--cert", cert, "--key", key, "--tls-port", "0") as server:
-        with haproxy(tmp_path, server, send) as status_port:
+        with watching_haproxy(tmp_path, server, send) as status_port:
             eventually(lambda: is_up(status_port))
             with Connection(str(tmp_path / "plain"), family=socket.AF_UNIX) as c:
                 assert c.get("/a.txt").body == b"a"
@@ -203,3 +213,50 @@ def test_haproxy_passes_plain_connections_and_tls_by_name_and_looks_at_health(bu
                 assert c.get("/a.txt").body == b"a"
             server.signal()
             eventually(lambda: not is_up(status_port), TIMEOUT)
+
+
+TWO = """
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 20s
+    timeout server 20s
+frontend in
+    bind unix@{directory}/plain
+    default_backend www
+backend www
+    balance roundrobin
+    option httpchk GET /health
+    server one 127.0.0.1:{one} send-proxy-v2 check inter 100 fall 1
+    server two 127.0.0.1:{two} send-proxy-v2 check inter 100 fall 1
+"""
+
+
+@pytest.mark.clear
+def test_a_server_leaves_the_balancer_before_it_ends_and_nobody_notices(build, root, tmp_path):
+    flags = ("-j", "1", "--proxy-protocol", "127.0.0.1", "--health", "/health")
+    answers, stopping = [], threading.Event()
+
+    def ask():
+        while not stopping.is_set():
+            with Connection(str(tmp_path / "plain"), family=socket.AF_UNIX) as c:
+                for _ in range(5):
+                    try:
+                        answers.append(c.get("/a.txt").status)
+                    except (OSError, AssertionError) as error:
+                        answers.append(error)
+                        break
+
+    with Server(build, root, *flags) as other, Server(build, root, *flags, drain_delay=2) as server:
+        with haproxy(tmp_path, TWO.format(directory=tmp_path, one=server.port, two=other.port)):
+            clients = [threading.Thread(target=ask) for _ in range(4)]
+            for client in clients:
+                client.start()
+            eventually(lambda: len(server.lines) > 100)
+            server.stop()
+            begun = len(answers)
+            eventually(lambda: len(answers) > begun + 100)
+            stopping.set()
+            for client in clients:
+                client.join()
+    assert set(answers) == {200}, [status for status in answers if status != 200]
