@@ -165,9 +165,10 @@ static int start_opener(const struct options *o, struct process *p) {
 	if (certificate_files_new(&o->tls, o->root, p->opener, &p->files) == -1) return -1;
 	if (opener_start(p->opener, o->sandbox) == -1)
 		return notice_cannot("start", "the process that opens files", strerror(errno));
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
 		if (path[i] && log_file_open(file[i]) == -1) return notice_cannot("log to", path[i], strerror(errno));
-	if (o->error_log) error_log_open(&p->error_log);
+		if (path[i] && i == 0) error_log_open(&p->error_log);
+	}
 	certificate_files_find(&o->tls, &p->files);
 	if (!p->files && !o->log_file && !o->error_log) opener_stop(p->opener);
 	return 0;

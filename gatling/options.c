@@ -339,9 +339,14 @@ static void add_trusted(struct trusted_proxies *trust, char *text) {
 	const struct slice field = comma ? slice_of(comma + 1) : SLICE("x-forwarded-for");
 	const bool is_forwarded = slice_equal_nocase(field, SLICE("forwarded"));
 	if (!is_forwarded && !slice_equal_nocase(field, SLICE("x-forwarded-for")))
-		refuse("--trust NET,FIELD knows 'forwarded' and 'x-forwarded-for', not '%s'", field.at);
+		refuse("--trust NET,FIELD knows 'forwarded' and 'x-forwarded-for', not '%s'; each NET takes a --trust",
+			   field.at);
 	if (comma) *comma = '\0';
-	add_net("--trust", is_forwarded ? &trust->forwarded : &trust->x_forwarded_for, text);
+	struct peer_nets *nets = is_forwarded ? &trust->forwarded : &trust->x_forwarded_for;
+	add_net("--trust", nets, text);
+	const struct peer_net *net = &nets->net[nets->count - 1];
+	if (net->bits == 0 || (net->bits == 96 && peer_is_ipv4(&net->first)))
+		refuse("--trust %s would believe everybody: NET has to be that of proxies", text);
 }
 
 /* A path as path_decode() leaves it. */
@@ -349,7 +354,7 @@ static const char *health_path(const char *text) {
 	char decoded[PATH_MAX];
 	size_t length;
 	const struct slice path = slice_of(text);
-	if (path.length < 2 || path.length > sizeof decoded || path_decode(path, decoded, &length) ||
+	if (path.length < 2 || path.length > sizeof decoded || strpbrk(text, "?#") || path_decode(path, decoded, &length) ||
 		!slice_equal((struct slice){.at = decoded, .length = length}, slice_rest(path, 1)))
 		refuse("--health takes a path such as /health, not '%s'", text);
 	return text;

@@ -16,30 +16,43 @@ const char *const notice_level_name[] = {
 	[LEVEL_ERROR] = "error", [LEVEL_WARNING] = "warning", [LEVEL_NOTICE] = "notice", [LEVEL_INFO] = "info"};
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-/* guarded by the mutex */
+/* guarded by the mutex, which nobody holds while he prints: that may take long */
 static uint64_t printed[NOTICES_MAX]; /* hashes */
 static unsigned count;
 static char last[NOTICE_TEXT_MAX]; /* of notice_cannot() */
-static notice_sink *sink;
-static void *sink_owner;
-static bool silent; /* on stderr, while there is a sink */
 static struct kind {
 	const char *format;
 	time_t second;
 	unsigned lines, left_out; /* in that second */
 	char begin[48];           /* of the first that was left out */
 } kinds[NOTICE_KINDS];
+
+static pthread_mutex_t output = PTHREAD_MUTEX_INITIALIZER;
+/* guarded by that */
+static notice_sink *sink;
+static void *sink_owner;
+static bool silent; /* on stderr, while there is a sink */
+
 /* does not change once there are threads */
 static bool checks, to_journal;
 static enum notice_level threshold = LEVEL_INFO;
 
-static bool is_new(uint64_t key) {
+/* Returns whether a line was printed before; if not, it is remembered. */
+static bool was_printed(uint64_t key) {
 	bool before = false;
 	pthread_mutex_lock(&mutex);
 	for (unsigned i = 0; i < NOTICES_MAX && !before; i++) before = printed[i] == key;
 	if (!before) printed[count++ % NOTICES_MAX] = key;
 	pthread_mutex_unlock(&mutex);
-	return !before;
+	return before;
+}
+
+/* It was left out, and is printed when it comes up again. */
+static void forget_printed(uint64_t key) {
+	pthread_mutex_lock(&mutex);
+	for (unsigned i = 0; i < NOTICES_MAX; i++)
+		if (printed[i] == key) printed[i] = 0;
+	pthread_mutex_unlock(&mutex);
 }
 
 void notice_open(void) {
@@ -54,52 +67,28 @@ void notice_open(void) {
 void notice_threshold(enum notice_level level) { threshold = level; }
 
 void notice_to(notice_sink *to, void *owner) {
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&output);
 	sink = to;
 	sink_owner = owner;
 	silent = false;
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&output);
 }
 
 void notice_echo(bool echo) {
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&output);
 	silent = !echo;
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&output);
 }
 
-/* --- lines; called with the mutex locked --- */
+/* --- lines --- */
 
 static void print(enum notice_level level, const char *text) {
 	char before[8] = "";
 	if (to_journal) snprintf(before, sizeof before, "<%d>", level);
+	pthread_mutex_lock(&output);
 	if (!sink || !silent) fprintf(stderr, "%sgatling: %s\n", before, text);
 	if (sink) sink(sink_owner, level, text);
-}
-
-/* Returns whether some were left out in this second. */
-static bool report_left_out(time_t now) {
-	bool more = false;
-	for (struct kind *k = kinds; k < kinds + NOTICE_KINDS; k++) {
-		char text[NOTICE_TEXT_MAX];
-		more |= k->left_out && k->second == now;
-		if (!k->left_out || k->second == now) continue;
-		snprintf(text, sizeof text, "%u more lines were left out that begin like \"%s\"", k->left_out, k->begin);
-		k->left_out = 0;
-		print(LEVEL_WARNING, text);
-	}
-	return more;
-}
-
-/* Returns whether one more line of that kind may be printed in this second. */
-static bool take_line(const char *format, const char *text, time_t now) {
-	struct kind *k = kinds;
-	while (k < kinds + NOTICE_KINDS - 1 && k->format && k->format != format) k++;
-	k->format = format;
-	if (k->second != now) k->lines = 0;
-	k->second = now;
-	if (k->lines++ < NOTICE_BURST) return true;
-	if (!k->left_out++) snprintf(k->begin, sizeof k->begin, "%s", text);
-	return false;
+	pthread_mutex_unlock(&output);
 }
 
 static time_t clock_s(void) {
@@ -108,22 +97,55 @@ static time_t clock_s(void) {
 	return now.tv_sec;
 }
 
-static void say(enum notice_level level, const char *format, const char *text) {
-	time_t now = clock_s();
-	if (level > threshold) return;
+/* Takes the next kind of which lines were left out in another second; *more: there are some of this one. Returns
+ * whether there was one, with the line that says so. */
+static bool take_left_out(time_t now, char *text, bool *more) {
+	struct kind *found = NULL;
+	*more = false;
 	pthread_mutex_lock(&mutex);
-	(void)report_left_out(now);
-	if (take_line(format, text, now)) print(level, text);
+	for (struct kind *k = kinds; k < kinds + NOTICE_KINDS; k++) {
+		*more |= k->left_out && k->second == now;
+		if (k->left_out && k->second != now) found = k;
+	}
+	if (found) {
+		snprintf(text, NOTICE_TEXT_MAX, "left out %u more that begin like \"%s\"", found->left_out, found->begin);
+		found->left_out = 0;
+	}
 	pthread_mutex_unlock(&mutex);
+	return found;
 }
 
-/* --- lines; called without it --- */
-
 bool notice_tidy(void) {
-	pthread_mutex_lock(&mutex);
-	bool more = report_left_out(clock_s());
-	pthread_mutex_unlock(&mutex);
+	char text[NOTICE_TEXT_MAX];
+	bool more;
+	if (pthread_mutex_trylock(&output) != 0) return true; /* stderr may be stuck */
+	pthread_mutex_unlock(&output);
+	while (take_left_out(clock_s(), text, &more)) print(LEVEL_WARNING, text);
 	return more;
+}
+
+/* Returns whether one more line of that kind may be printed in this second. */
+static bool take_line(const char *format, const char *text) {
+	struct kind *k = kinds;
+	time_t now = clock_s();
+	pthread_mutex_lock(&mutex);
+	while (k < kinds + NOTICE_KINDS - 1 && k->format && k->format != format) k++;
+	k->format = format;
+	if (k->second != now && !k->left_out) k->lines = 0;
+	k->second = now;
+	bool may = k->lines++ < NOTICE_BURST;
+	if (!may && !k->left_out++) snprintf(k->begin, sizeof k->begin, "%s", text);
+	pthread_mutex_unlock(&mutex);
+	return may;
+}
+
+/* Returns whether it was printed. */
+static bool say(enum notice_level level, const char *format, const char *text) {
+	if (level > threshold) return true;
+	(void)notice_tidy();
+	bool may = take_line(format, text);
+	if (may) print(level, text);
+	return may;
 }
 
 void notice_line(enum notice_level level, const char *format, ...) {
@@ -134,7 +156,7 @@ void notice_line(enum notice_level level, const char *format, ...) {
 	va_end(arguments);
 	for (char *c = text; *c; c++)
 		if ((*c >= 0 && *c < ' ') || *c == 127) *c = '?'; /* one line stays one */
-	say(level, format, text);
+	(void)say(level, format, text);
 }
 
 bool notice(uint64_t state, const char *format, ...) {
@@ -143,13 +165,18 @@ bool notice(uint64_t state, const char *format, ...) {
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	if (!is_new(hash_octets(state * UINT64_C(0x9e3779b97f4a7c15), slice_of(text))))
-		return false; /* 2^64 / golden ratio */
+	/* 2^64 / golden ratio: a small change of the state changes all of the hash */
+	const uint64_t key = hash_octets(state * UINT64_C(0x9e3779b97f4a7c15), slice_of(text));
+	if (was_printed(key)) return false;
 	for (char *c = text; *c; c++)
 		if (*c < ' ' || *c > '~') *c = '?';
-	if (checks) printf("%s\n", text);
-	else say(LEVEL_WARNING, format, text);
-	return true;
+	if (checks) {
+		printf("%s\n", text);
+		return true;
+	}
+	bool said = say(LEVEL_WARNING, format, text);
+	if (!said) forget_printed(key);
+	return said;
 }
 
 bool notice_due(notice_time *next) {
@@ -166,7 +193,7 @@ int notice_cannot(const char *action, const char *name, const char *reason) {
 	pthread_mutex_lock(&mutex);
 	memcpy(last, text, sizeof last);
 	pthread_mutex_unlock(&mutex);
-	say(LEVEL_ERROR, action, text);
+	(void)say(LEVEL_ERROR, action, text);
 	return -1;
 }
 

@@ -12,7 +12,7 @@ enum {
 	NOTICES_MAX = 1024,     /* the last ones, which are not repeated */
 	NOTICE_AGAIN_S = 60,    /* between two lines about the same kind of event */
 	NOTICE_TEXT_MAX = 1024, /* bytes of one, with its NUL; the rest is cut off */
-	NOTICE_BURST = 20,      /* lines of a kind, which have the same format, in a second; the others are counted */
+	NOTICE_BURST = 100,     /* lines of a kind, which have the same format, in a second; the others are counted */
 	NOTICE_KINDS = 64       /* that are told apart */
 };
 

@@ -63,17 +63,20 @@ static bool parse_node(struct slice node, struct peer *peer) {
 
 bool forwarded_client(const struct trusted_proxies *t, enum forwarding by, const struct request *q,
 					  struct peer *client) {
-	const enum field_name name = by == FORWARDING_FORWARDED ? FIELD_FORWARDED : FIELD_X_FORWARDED_FOR;
+	const bool forwarded = by == FORWARDING_FORWARDED;
+	const enum field_name name = forwarded ? FIELD_FORWARDED : FIELD_X_FORWARDED_FOR;
+	/* a proxy that writes the other field has passed this one on as it came */
+	const struct peer_nets *writers = forwarded ? &t->forwarded : &t->x_forwarded_for;
 	unsigned hops = 0;
 	if (!request_has(q, name)) return false;
 	for (unsigned i = q->fields; i-- > 0;) {
 		if (q->field[i].name != name) continue;
 		for (struct slice list = q->field[i].value; list.length;) {
-			struct slice element = take_last(&list, by == FORWARDING_FORWARDED);
+			struct slice element = take_last(&list, forwarded);
 			struct peer peer;
-			if (!parse_node(by == FORWARDING_FORWARDED ? node_of(element) : element, &peer)) return hops > 0;
+			if (!parse_node(forwarded ? node_of(element) : element, &peer)) return hops > 0;
 			*client = peer;
-			if (++hops == FORWARDED_HOPS_MAX || forwarding_of(t, client) == FORWARDING_NONE) return true;
+			if (++hops == FORWARDED_HOPS_MAX || !peer_is_in(client, writers)) return true;
 		}
 	}
 	return hops > 0;

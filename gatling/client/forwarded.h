@@ -23,7 +23,8 @@ static inline enum forwarding forwarding_of(const struct trusted_proxies *truste
 }
 
 /* Finds the client of a request that a trusted proxy has passed on: from the end of the list, the first address that
- * is not one of a trusted proxy, or the last one that can be understood. Returns false if there is none. */
+ * is not one of a proxy that is trusted with this field, or the last one that can be understood. Returns false if there
+ * is none. */
 bool forwarded_client(const struct trusted_proxies *trusted, enum forwarding by, const struct request *request,
 					  struct peer *client);
 

@@ -54,6 +54,7 @@ void conn_close(struct conn_context *w, struct conn *c) {
 	waiting_request_free(c->waiting);
 	free(c->input);
 	rate_windows_forget(&w->rate, c->fd);
+	conn_forget_end(c);
 	io_close(w->loop, c->fd);
 	w->memory -= c->memory;
 	uncount_one(GAUGE_CONNECTIONS_PROXY + c->counted);
@@ -123,6 +124,7 @@ static enum conn_state receive_proxy_header(struct conn *c, struct conn_run *run
 	}
 	c->peer = header.client;
 	c->forwarding = forwarding_of(&w->options->trust, &c->peer);
+	if (c->forwarding && !header.own && !conn_remember_end(c)) return CONN_CLOSED;
 	w->served = peer_network(conn_peer(c));
 	bool handshake_follows = c->secure;
 	c->secure |= header.tls;

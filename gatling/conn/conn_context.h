@@ -51,6 +51,10 @@ struct conn_context {
 	size_t memory_max;                     /* for that and what OpenSSL holds, the worker's part of --memory */
 	struct shed *shed;
 	struct fair *fair;
+	/* By descriptor, the address of each connection that comes from a trusted proxy through a balancer with the PROXY
+	 * protocol; peer_unknown for the others. Allocated with the first. */
+	struct peer *proxy;
+	unsigned proxies;
 	uint64_t served; /* peer_network() of the client whose connection runs */
 	/* Returns the status to refuse a client with whose connection has just come; 0: none, and then it is counted, see
 	 * limits_take_connection(). */

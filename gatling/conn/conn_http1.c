@@ -5,13 +5,14 @@
 #include "gatling/conn/conn_state.h"
 #include "gatling/conn/http1_response.h"
 #include "gatling/http2/http2.h"
+#include "gatling/site/health.h"
 
 /* --- clients --- */
 
-/* Gives back the requests that have been answered. */
-static void return_requests(struct conn *c) {
-	limits_return_requests(c->context->limits, &c->peer, c->requests);
-	c->requests = 0;
+/* Gives back the requests that were counted, but for so many. */
+static void return_requests(struct conn *c, uint8_t left) {
+	limits_return_requests(c->context->limits, &c->peer, c->requests - left);
+	c->requests = left;
 }
 
 /* Finds whose the request is that a trusted proxy has passed on; NULL, or without a client: the proxy's own. Proxies do
@@ -22,7 +23,7 @@ static void find_client(struct conn *c, const struct request *request) {
 	if (!request || !forwarded_client(trust, (enum forwarding)c->forwarding, request, &client))
 		client = conn_other_end(c);
 	if (memcmp(&client, &c->peer, sizeof client) == 0) return;
-	return_requests(c);
+	return_requests(c, 0);
 	c->peer = client;
 }
 
@@ -48,7 +49,7 @@ static bool respond(struct conn *c, struct response *r, bool head_only, enum per
 static enum conn_state refuse(struct conn *c, struct conn_run *run, struct response *r, bool head_only,
 							  const struct request *request) {
 	if (!conn_take_batch(c)) return CONN_CLOSED;
-	if (c->forwarding) find_client(c, NULL);
+	if (c->forwarding && c->state != CONN_BODY) find_client(c, NULL); /* what is known of a head may be forged */
 	if (body_pending(&c->body)) response_batch_reset(c->responses);
 	c->body = (struct body){0};
 	c->ending = CONN_ENDING_LINGER;
@@ -155,7 +156,7 @@ static enum conn_state take_request(struct conn *c, struct conn_run *run) {
 	if (c->forwarding) find_client(c, &q);
 	/* the answer to a request with a body waits for the body: those before it must not */
 	if (q.framing != BODY_NONE && c->responses->responses) return CONN_WRITE;
-	bool decided = !admit(c, &r) || decide(c, &q, NULL, &r);
+	bool decided = health_answer(&c->context->content, &q, &r) || !admit(c, &r) || decide(c, &q, NULL, &r);
 	if (!decided && c->responses->responses) return CONN_WRITE;
 	run->input = slice_rest(run->input, (size_t)n);
 	c->begun = true;
@@ -241,7 +242,7 @@ enum conn_state conn_http1_write(struct conn *c, struct conn_run *run) {
 	if (!run->resumed) w->at_once_ms = io_now(w->loop);
 	response_batch_log(&w->batches, c->responses);
 	conn_return_batch(c);
-	return_requests(c);
+	return_requests(c, c->admitted); /* which waits for these, and comes next */
 	if (!c->ending) return CONN_IDLE;
 	return conn_end(c, c->ending == CONN_ENDING_LINGER || run->input.length || c->input);
 }

@@ -118,8 +118,13 @@ struct slice conn_fetch_input(struct conn *conn);
  * or failed. */
 bool conn_read_proxy_header(struct conn *conn, struct proxy_header *header, struct slice *input, int *used);
 
-/* Returns the address that the connection comes from; that of unix sockets if it has gone. */
+/* Returns the address that the connection comes from, as a PROXY header says if there is one; that of unix sockets if
+ * it has gone. */
 struct peer conn_other_end(const struct conn *conn);
+
+/* Remembers what a PROXY header says of a connection whose requests will be of others. false: ENOMEM. */
+bool conn_remember_end(struct conn *conn);
+void conn_forget_end(const struct conn *conn);
 
 /* Makes sure that there is a batch for responses. false: ENOMEM. */
 bool conn_take_batch(struct conn *conn);

@@ -66,8 +66,28 @@ bool conn_read_proxy_header(struct conn *c, struct proxy_header *h, struct slice
 struct peer conn_other_end(const struct conn *c) {
 	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof address;
+	const struct conn_context *w = c->context;
+	if ((unsigned)c->fd < w->proxies && !peer_is_local(&w->proxy[c->fd])) return w->proxy[c->fd];
 	(void)getpeername(c->fd, (struct sockaddr *)&address, &length);
 	return peer_of((const struct sockaddr *)&address);
+}
+
+bool conn_remember_end(struct conn *c) {
+	struct conn_context *w = c->context;
+	const unsigned fd = (unsigned)c->fd;
+	if (fd >= w->proxies) {
+		struct peer *proxy = realloc(w->proxy, 2 * (fd + 1) * sizeof *proxy);
+		if (!proxy) return false;
+		memset(proxy + w->proxies, 0, (2 * (fd + 1) - w->proxies) * sizeof *proxy);
+		w->proxy = proxy;
+		w->proxies = 2 * (fd + 1);
+	}
+	w->proxy[fd] = c->peer;
+	return true;
+}
+
+void conn_forget_end(const struct conn *c) {
+	if ((unsigned)c->fd < c->context->proxies) c->context->proxy[c->fd] = peer_unknown;
 }
 
 bool conn_take_batch(struct conn *c) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "gatling/http2/stream.h"
+#include "gatling/site/health.h"
 
 static const struct slice preface = SLICE("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
@@ -182,12 +183,13 @@ static enum http2_error answer_request(struct http2 *h, struct stream_request *q
 	q->client = stream_client(h, q->request);
 	struct connection_info connection = stream_connection_info(h, &q->client);
 	struct response r;
-	if (!status) {
+	const bool health = !status && health_answer(h->context->content, q->request, &r);
+	if (!status && !health) {
 		status = limits_take_request(h->context->limits, &q->client, batch_pool_now_ns(h->context->batches));
 		q->counted = !status;
 	}
 	if (status) response_status(&r, status);
-	else answer(h->context->content, q->request, &connection, &r);
+	else if (!health) answer(h->context->content, q->request, &connection, &r);
 	/* RFC 9110, section 10.1.1: 100, or the answer, at once */
 	if (q->receiving && request_has(q->request, FIELD_EXPECT)) {
 		if (r.status < 400) stream_continue(h, q->id, out);

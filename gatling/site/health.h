@@ -6,7 +6,7 @@
 #include "gatling/site/response.h"
 
 /* Answers a request for the path of --health, whatever its host: 200, or 503 when the server is about to end. Returns
- * whether it was for that. */
+ * whether it was for that. To be asked before the limits are: a server that has reached one is not ill. */
 bool health_answer(const struct content *content, const struct request *request, struct response *response);
 
 #endif

@@ -46,11 +46,14 @@ const struct moment *history_minute(const struct history *h, unsigned ago) {
 	return find(h->minute, HISTORY_MINUTES + 1, h->minutes, ago);
 }
 
-struct worker_moment history_worker(const struct history *h, unsigned worker, unsigned ago) {
-	if (ago + 2 > h->seconds || ago >= HISTORY_SECONDS) return (struct worker_moment){0};
+struct worker_rates history_worker(const struct history *h, unsigned worker, unsigned ago) {
+	if (ago + 2 > h->seconds || ago >= HISTORY_SECONDS) return (struct worker_rates){0};
 	const struct worker_moment *to = &worker_moments(h, h->seconds - 1 - ago)[worker];
 	const struct worker_moment *from = &worker_moments(h, h->seconds - 2 - ago)[worker];
-	return (struct worker_moment){.requests = to->requests - from->requests, .cpu_ns = to->cpu_ns - from->cpu_ns};
+	const double seconds = (double)(history_second(h, ago)->ms - history_second(h, ago + 1)->ms) / 1000;
+	if (seconds <= 0) return (struct worker_rates){0};
+	return (struct worker_rates){.requests = (double)(to->requests - from->requests) / seconds,
+								 .processors = (double)(to->cpu_ns - from->cpu_ns) / 1e9 / seconds};
 }
 
 double history_rate(const struct moment *from, const struct moment *to, enum value value) {

@@ -37,7 +37,10 @@ const struct moment *history_second(const struct history *history, unsigned ago)
 const struct moment *history_minute(const struct history *history, unsigned ago);
 
 /* Returns what a worker has done in the second that ended so many seconds ago; before the first of all: nothing. */
-struct worker_moment history_worker(const struct history *history, unsigned worker, unsigned ago);
+struct worker_rates {
+	double requests, processors; /* requests a second; processors in use */
+};
+struct worker_rates history_worker(const struct history *history, unsigned worker, unsigned ago);
 
 /* Returns how much a counter has grown in a second of the time between two moments; 0: they are the same. */
 double history_rate(const struct moment *from, const struct moment *to, enum value value);

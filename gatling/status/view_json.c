@@ -77,11 +77,10 @@ static void put_worker(FILE *out, const struct status_view *v, unsigned worker, 
 	put_values(out, &c, WORKER_VALUES);
 	fputs(",\"seconds\":{\"requests\":[", out);
 	for (unsigned ago = seconds; ago > 0; ago--)
-		fprintf(out, "%s%" PRIu64, ago < seconds ? "," : "", history_worker(v->history, worker, ago - 1).requests);
+		fprintf(out, "%s%.6g", ago < seconds ? "," : "", history_worker(v->history, worker, ago - 1).requests);
 	fputs("],\"busy_processors\":[", out);
 	for (unsigned ago = seconds; ago > 0; ago--)
-		fprintf(out, "%s%.3g", ago < seconds ? "," : "",
-				(double)history_worker(v->history, worker, ago - 1).cpu_ns / 1e9);
+		fprintf(out, "%s%.3g", ago < seconds ? "," : "", history_worker(v->history, worker, ago - 1).processors);
 	fputs("]}}", out);
 }
 

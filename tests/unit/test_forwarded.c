@@ -89,10 +89,11 @@ static void proxies_that_are_trusted_are_passed_over(void **state) {
 	(void)state;
 	assert_x("192.0.2.1, 10.1.2.3, 10.0.0.1", "192.0.2.1");
 	assert_x("203.0.113.9, 192.0.2.1, 10.0.0.1", "192.0.2.1");
-	assert_x("192.0.2.1, 2001:db8:ffff::1", "192.0.2.1");
-	assert_x("unknown, 10.0.0.1", "10.0.0.1");  /* as far as is known */
-	assert_x("10.0.0.2, 10.0.0.1", "10.0.0.2"); /* a client inside */
+	assert_x("203.0.113.9, 2001:db8:ffff::1", "2001:db8:ffff::1"); /* it writes the other field */
+	assert_x("unknown, 10.0.0.1", "10.0.0.1");                     /* as far as is known */
+	assert_x("10.0.0.2, 10.0.0.1", "10.0.0.2");                    /* a client inside */
 	assert_forwarded("for=192.0.2.1, for=\"[2001:db8:ffff::1]\"", "192.0.2.1");
+	assert_forwarded("for=203.0.113.9, for=10.0.0.1", "10.0.0.1");
 	const char *const lines[] = {"192.0.2.1", "10.0.0.2, 10.0.0.1"};
 	assert_client(FORWARDING_X_FORWARDED_FOR, lines, 2, "192.0.2.1");
 }

@@ -12,7 +12,7 @@
 
 #include "gatling/base/notice.h"
 
-enum { LINES_MAX = 100 };
+enum { LINES_MAX = 2 * NOTICE_BURST };
 static char line[LINES_MAX][NOTICE_TEXT_MAX];
 static enum notice_level level_of[LINES_MAX];
 static unsigned lines;
@@ -51,7 +51,7 @@ static void lines_of_a_kind_are_limited_and_the_others_counted(void **state) {
 	begin_second();
 	assert_false(notice_tidy());
 	assert_int_equal(lines, NOTICE_BURST + 2);
-	assert_string_equal(line[NOTICE_BURST + 1], "7 more lines were left out that begin like \"file 20 is missing\"");
+	assert_string_equal(line[NOTICE_BURST + 1], "left out 7 more that begin like \"file 100 is missing\"");
 	assert_int_equal(level_of[NOTICE_BURST + 1], LEVEL_WARNING);
 	notice_line(LEVEL_WARNING, "file %d is missing", 1);
 	assert_int_equal(lines, NOTICE_BURST + 3);
@@ -65,7 +65,7 @@ static void what_was_left_out_is_said_with_the_next_line(void **state) {
 	begin_second();
 	notice_line(LEVEL_INFO, "the next");
 	assert_int_equal(lines, NOTICE_BURST + 2);
-	assert_non_null(strstr(line[NOTICE_BURST], "1 more lines were left out that begin like \"cannot open file: it"));
+	assert_non_null(strstr(line[NOTICE_BURST], "left out 1 more that begin like \"cannot open file: it"));
 	assert_string_equal(line[NOTICE_BURST + 1], "the next");
 }
 
@@ -98,6 +98,16 @@ static void what_was_said_is_not_repeated_until_it_changes(void **state) {
 	assert_int_equal(lines, 3);
 }
 
+static void what_was_left_out_is_said_when_it_comes_up_again(void **state) {
+	(void)state;
+	begin_second();
+	for (uint64_t i = 0; i < NOTICE_BURST; i++) assert_true(notice(i, "mistake %d", (int)i));
+	assert_false(notice(1, "mistake %d", NOTICE_BURST));
+	begin_second();
+	assert_true(notice(1, "mistake %d", NOTICE_BURST));
+	assert_int_equal(lines, NOTICE_BURST + 2);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(lines_of_a_kind_are_limited_and_the_others_counted, listen_to_lines),
@@ -105,6 +115,7 @@ int main(void) {
 		cmocka_unit_test_setup(a_line_stays_one_line, listen_to_lines),
 		cmocka_unit_test_setup(less_grave_lines_can_be_left_out, listen_to_lines),
 		cmocka_unit_test_setup(what_was_said_is_not_repeated_until_it_changes, listen_to_lines),
+		cmocka_unit_test_setup(what_was_left_out_is_said_when_it_comes_up_again, listen_to_lines),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

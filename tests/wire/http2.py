@@ -102,8 +102,11 @@ class Http2(Connection):
         super().__init__(("127.0.0.1", server.plain_port), **options)
         self.inflate, self.next_stream = Inflater(), 1
         if start:
-            self.send(PREFACE + frame(SETTINGS, payload=settings(window=window)))
-            self.send(frame(WINDOW_UPDATE, payload=struct.pack(">I", 1 << 30)))
+            self.start(window)
+
+    def start(self, window=1 << 30):
+        self.send(PREFACE + frame(SETTINGS, payload=settings(window=window)))
+        self.send(frame(WINDOW_UPDATE, payload=struct.pack(">I", 1 << 30)))
 
     def frame(self):
         """The next frame, None at the end."""

@@ -48,7 +48,6 @@ def test_the_file_can_be_rotated(build, root, place):
 
 
 def test_a_level_leaves_out_what_is_less_grave(build, root, place):
-    """Before it has started, too: the file of another user's certificate is an error, what is in force is none."""
     with Server(build, root, "-j", "1", "--error-log", place / "errors") as server:
         pass
     assert any(" info " in line for line in lines_of(place / "errors"))

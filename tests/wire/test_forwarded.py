@@ -62,10 +62,46 @@ def test_a_proxy_on_a_unix_socket(build, root, place):
 
 
 def test_a_proxy_behind_a_balancer(build, root):
-    with Server(build, root, "-j", "1", "--proxy-protocol", "127.0.0.1", "--trust", "192.0.2.7") as server, server.connect() as c:
+    flags = ("--proxy-protocol", "127.0.0.1", "--trust", "192.0.2.7", "--address-rate", "1:2")
+    with Server(build, root, "-j", "1", *flags) as server, server.connect() as c, Http2(server, start=False) as h:
         c.send(LINE)  # from 192.0.2.7
         assert c.get("/a.txt", "X-Forwarded-For: 203.0.113.1").body == b"a"
-        assert addresses(server, 1) == ["203.0.113.1"]
+        assert c.get("/a.txt").body == b"a"
+        h.send(LINE)
+        h.start()
+        assert h.get("/a.txt", ("x-forwarded-for", "203.0.113.2")).body == b"a"
+        assert h.get("/a.txt").body == b"a"
+        assert addresses(server, 4) == ["203.0.113.1", "192.0.2.7", "203.0.113.2", "192.0.2.7"]
+        assert c.get("/a.txt").status == 429  # the proxy's own, whatever the protocol
+        assert c.send(b"GET\r\n\r\n").response().status == 400
+        assert addresses(server, 6)[4:] == ["192.0.2.7"] * 2
+    with Server(build, root, "-j", "1", *flags) as server, server.connect() as c:
+        c.send(LINE.replace(b"192.0.2.7", b"192.0.2.8"))  # on the same descriptor
+        assert c.get("/a.txt", "X-Forwarded-For: 203.0.113.1").body == b"a"
+        assert addresses(server, 1) == ["192.0.2.8"]
+
+
+def test_a_body_that_is_refused_is_the_clients(trusting):
+    server = trusting()
+    with server.connect() as c:
+        c.send(b"POST /a.txt HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\nTransfer-Encoding: chunked\r\n\r\nwrong\r\n")
+        assert c.response().status == 400
+    assert addresses(server, 1) == ["192.0.2.1"]
+
+
+def test_a_server_at_its_limit_is_well(trusting):
+    server = trusting("--rate", "1:2", "--health", "/health")
+    with server.connect() as c, Http2(server) as h:
+        assert [c.get("/a.txt").status for _ in range(3)] == [200, 200, 503]
+        assert [c.get("/health").status for _ in range(3)] == [200] * 3
+        assert [h.get("/health").status, h.get("/a.txt").status] == [200, 503]
+
+
+@pytest.mark.parametrize("trust,said", [("0.0.0.0/0", "would believe everybody"), ("::/0,forwarded", "would believe everybody"),
+                                        ("10.0.0.1,10.0.0.2", "each NET takes a --trust"), ("here", "takes an address")])  # fmt: skip
+def test_a_net_that_cannot_be_meant_is_refused(plain, trust, said):
+    done = subprocess.run([plain / "gatling", "--trust", trust], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and said in done.stderr
 
 
 @pytest.mark.parametrize("http2", [False, True], ids=["http1", "http2"])

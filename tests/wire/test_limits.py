@@ -137,3 +137,17 @@ def test_wrong_limits_are_refused_in_one_line(first_build, flags):
     ended = subprocess.run([runnable(first_build), *flags], capture_output=True, text=True, check=False)
     assert ended.returncode == 2 and ended.stderr.count("\n") == 1
     assert f"gatling: {flags[0]} takes a number" in ended.stderr and f"'{flags[1]}'" in ended.stderr
+
+
+@pytest.mark.clear
+def test_a_request_that_waits_behind_another_counts_until_it_is_answered(build, root):
+    """When the first has been answered, the second, of the same connection, waits for its hash, and is sent slowly then."""
+    root.write("big.bin", BIG)
+    get = "GET /{} HTTP/1.1\r\nHost: a\r\n\r\n"
+    with Server(build, root, "-j", "1", "--address-requests", "2") as server:
+        with server.connect(receive_buffer=4096) as c, server.connect(receive_buffer=4096) as other:
+            c.send((get.format("a.txt") + get.format("big.bin")).encode())
+            assert c.response().body == b"a"
+            other.send(get.format("big.bin").encode())
+            eventually(lambda: server.get("/a.txt").status == 429)
+        eventually(lambda: server.get("/a.txt").status == 200)

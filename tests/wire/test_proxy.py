@@ -7,6 +7,7 @@ import struct
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -224,16 +225,13 @@ defaults
 frontend in
     bind unix@{directory}/plain
     default_backend www
-backend www
-    balance roundrobin
-    option httpchk GET /health
-    server one 127.0.0.1:{one} send-proxy-v2 check inter 100 fall 1
-    server two 127.0.0.1:{two} send-proxy-v2 check inter 100 fall 1
 """
+MANUAL = (Path(__file__).resolve().parent.parent.parent / "man/gatling.8").read_text()
 
 
 @pytest.mark.clear
 def test_a_server_leaves_the_balancer_before_it_ends_and_nobody_notices(build, root, tmp_path):
+    """As the manual says, with the default delay."""
     flags = ("-j", "1", "--proxy-protocol", "127.0.0.1", "--health", "/health")
     answers, stopping = [], threading.Event()
 
@@ -247,8 +245,11 @@ def test_a_server_leaves_the_balancer_before_it_ends_and_nobody_notices(build, r
                         answers.append(error)
                         break
 
-    with Server(build, root, *flags) as other, Server(build, root, *flags, drain_delay=2) as server:
-        with haproxy(tmp_path, TWO.format(directory=tmp_path, one=server.port, two=other.port)):
+    with Server(build, root, *flags) as other, Server(build, root, *flags, drain_delay=None) as server:
+        backend = re.search(r"^backend www  .*?(?=^$)", MANUAL, re.MULTILINE | re.DOTALL)[0].replace("option redispatch", "")
+        for machine, one in (("192.0.2.1", server), ("192.0.2.2", other)):
+            backend = backend.replace(f"{machine}:80", f"127.0.0.1:{one.port}")
+        with haproxy(tmp_path, TWO.format(directory=tmp_path) + backend):
             clients = [threading.Thread(target=ask) for _ in range(4)]
             for client in clients:
                 client.start()
