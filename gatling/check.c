@@ -116,7 +116,7 @@ int check(const struct options *o) {
 		(void)notice_cannot("check", o->root, strerror(errno));
 		return 1;
 	}
-	struct basic_auth *auth = basic_auth_new(&docroot, NULL);
+	struct basic_auth *auth = basic_auth_new(&docroot, NULL, NULL);
 	if (check_sites(o, &docroot, auth) == -1) result = -1;
 	if (check_files(o, &docroot, auth) == -1) result = -1;
 	basic_auth_free(auth);

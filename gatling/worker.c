@@ -160,6 +160,7 @@ static void handle_control(struct worker *w) {
 			break;
 		case CONTROL_DRAIN: drain(w, DRAIN_ANSWERED, true); break;
 		case CONTROL_LIMIT:
+			w->context.content.leaving = true;
 			if (w->options->conn.timeout_s)
 				w->drain_until_ms = io_now(w->context.loop) + (int64_t)w->options->conn.timeout_s * 1000;
 			drain(w, DRAIN_IDLE, true);
@@ -176,7 +177,7 @@ static void handle_control(struct worker *w) {
 
 static void update_dates(struct worker *w) {
 	time_t now = time(NULL);
-	w->context.content.now_ms = io_now(w->context.loop);
+	content_turn(&w->context.content, io_now_ns(w->context.loop));
 	if (now == w->context.batches.second) return;
 	char *text = w->server_date_text;
 	size_t n = fmt_str(text, "Server: gatling\r\nDate: ");
@@ -312,6 +313,7 @@ int worker_run(struct worker *w) {
 	content_close(&w->context.content);
 	tls_worker_free(w->context.tls);
 	free(w->context.rate.window);
+	free(w->context.proxy);
 	io_loop_free(w->context.loop);
 	close(w->control.fd);
 	return result;

@@ -16,14 +16,20 @@
 #include <unistd.h>
 
 #ifdef __linux__
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h> /* tcp_info of the C library is shorter */
 #include <netinet/in.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
 /* openat2(2) says EAGAIN to a path with ".." while another process moves directories */
 enum { OPEN_ATTEMPTS = 8 };
+
+/* Not in linux/magic.h. */
+#define ZFS_MAGIC 0x2fc12fc1
+#define BCACHEFS_MAGIC 0xca451a4e
 
 int platform_open_beneath(int directory, const char *path, int flags) {
 	struct open_how how = {.flags = (unsigned)flags, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
@@ -40,6 +46,18 @@ int platform_peer_user(int fd, uid_t *user) {
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == -1) return -1;
 	*user = peer.uid;
 	return 0;
+}
+
+bool platform_lists_all_names(int directory) {
+	static const unsigned long local[] = {
+		OVERLAYFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+		TMPFS_MAGIC,           F2FS_SUPER_MAGIC, SQUASHFS_MAGIC,  EROFS_SUPER_MAGIC_V1,
+		RAMFS_MAGIC,           ZFS_MAGIC,        BCACHEFS_MAGIC};
+	struct statfs s;
+	if (fstatfs(directory, &s) == -1) return false;
+	for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+		if ((unsigned long)s.f_type == local[i]) return true;
+	return false;
 }
 
 void platform_defer_accept(int fd, int wait_s) {
@@ -139,6 +157,11 @@ int platform_open_beneath(int directory, const char *path, int flags) {
 	errno = ENOSYS;
 	return -1;
 #endif
+}
+
+bool platform_lists_all_names(int directory) {
+	(void)directory;
+	return false;
 }
 
 int platform_peer_user(int fd, uid_t *user) {

@@ -41,6 +41,10 @@ int platform_open_beneath(int directory, const char *path, int flags);
 /* Returns whether platform_open_beneath() works on this system. */
 bool platform_can_open_beneath(void);
 
+/* Returns whether the file system of an open directory is one that finds only names that it tells (Linux); one that
+ * mounts what is asked for (autofs), or asks another machine, may find more. */
+bool platform_lists_all_names(int directory);
+
 /* Returns the bytes that a socket has taken but its peer has not acknowledged; -1 where the system does not tell. */
 long platform_send_queue(int fd);
 

@@ -8,7 +8,6 @@
 
 #include "gatling/base/text.h"
 #include "gatling/http/path.h"
-#include "gatling/site/health.h"
 
 enum { PATH_ROOM = SITE_PREFIX_MAX + TARGET_MAX + 16 };
 
@@ -368,6 +367,7 @@ static bool answer_unknown(struct exchange *x, int error) {
  * answer. */
 static bool follow_link(struct exchange *x) {
 	char target[TARGET_MAX], *at = location;
+	if (names_lack(x->content->names, slice_of(x->path))) return false;
 	if (!docroot_readlink(&x->content->docroot, x->path, target, sizeof target)) return answer_unknown(x, errno);
 	if (!strstr(target, "://")) return false;
 	for (const char *c = target; *c; c++) { /* visible ASCII is the owner's, the rest is encoded */
@@ -383,7 +383,8 @@ static void answer_missing(struct exchange *x) {
 	if (follow_link(x)) return;
 	if (x->site->redirects && follow_rules(x, false)) return;
 	x->local[x->length] = '\0'; /* without the index */
-	bool exists = names_directory(x) && docroot_stat(&x->content->docroot, *x->path ? x->path : ".", &st) == 0;
+	bool exists =
+		names_directory(x) && names_stat(x->content->names, &x->content->docroot, *x->path ? x->path : ".", &st) == 0;
 	if (names_directory(x) && !exists && answer_unknown(x, errno)) return;
 	if (exists) {
 		if (!S_ISDIR(st.st_mode)) answer_error(x, 404);
@@ -452,7 +453,7 @@ void answer(const struct content *c, const struct request *q, const struct conne
 	response_status(r, 200);
 	if (q->method == METHOD_UNKNOWN) r->status = 501;
 	if (q->method == METHOD_NOT_ALLOWED) r->status = 405;
-	if (r->status != 200 || (c->options->health && health_answer(c, q, r))) return;
+	if (r->status != 200) return;
 
 	struct slice host = q->host.at ? q->host : arrival->host;
 	char room[1 + PATH_ROOM];

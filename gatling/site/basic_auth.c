@@ -63,6 +63,7 @@ struct password_check {
 
 struct basic_auth {
 	const struct docroot *docroot;
+	struct names *names;
 	struct jobs *jobs;
 	int64_t now_ms;                   /* of the last basic_auth_check() */
 	struct realm denied, unavailable; /* of files that cannot be read; never freed */
@@ -87,10 +88,11 @@ void realm_release(struct realm *realm) {
 	free(realm);
 }
 
-struct basic_auth *basic_auth_new(const struct docroot *docroot, struct jobs *jobs) {
+struct basic_auth *basic_auth_new(const struct docroot *docroot, struct names *names, struct jobs *jobs) {
 	struct basic_auth *auth = calloc(1, sizeof *auth);
 	if (!auth) return NULL;
 	auth->docroot = docroot;
+	auth->names = names;
 	auth->jobs = jobs;
 	auth->denied.references = auth->unavailable.references = 1;
 	return auth;
@@ -189,6 +191,7 @@ static struct auth_file *find_file(struct basic_auth *auth, const struct stat *s
 struct realm *basic_auth_find(struct basic_auth *auth, const char *path) {
 	static const struct text_file unknown;
 	struct stat st;
+	if (names_lack(auth->names, slice_of(path))) return NULL;
 	if (docroot_lstat(auth->docroot, path, &st) == -1)
 		return errno == ENOENT || errno == ENOTDIR ? NULL : unreadable_realm(auth, errno);
 	if (docroot_stat(auth->docroot, path, &st) == -1) { /* a symlink to nowhere, or out of the root */

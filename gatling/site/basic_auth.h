@@ -8,6 +8,7 @@
 #include "gatling/base/job.h"
 #include "gatling/http/request.h"
 #include "gatling/log/access.h"
+#include "gatling/site/names.h"
 
 enum {
 	AUTH_REALM_MAX = 256,    /* bytes of the name of a realm */
@@ -32,7 +33,7 @@ void realm_release(struct realm *realm);
 struct basic_auth; /* of a worker */
 
 /* Returns NULL: ENOMEM. Passwords are checked as jobs, since most hashes are made to take long. */
-struct basic_auth *basic_auth_new(const struct docroot *docroot, struct jobs *jobs);
+struct basic_auth *basic_auth_new(const struct docroot *docroot, struct names *names, struct jobs *jobs);
 void basic_auth_free(struct basic_auth *auth); /* after jobs_free() */
 
 /* Looks at the file at path (relative to the root), and returns its realm with a reference. NULL: there is no file. */

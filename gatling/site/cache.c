@@ -175,7 +175,7 @@ static int look(const struct cache *c, const struct cache_entry *e, struct file_
 	memset(version, 0, CODINGS * sizeof *version);
 	for (int i = CODING_IDENTITY; i <= last; i++) {
 		struct stat st;
-		bool exists = docroot_stat(c->options.docroot, coded_path(e, (enum coding)i, path), &st) == 0;
+		bool exists = names_stat(c->options.names, c->options.docroot, coded_path(e, (enum coding)i, path), &st) == 0;
 		if (exists) version[i] = file_version_of(&st);
 		else if (i != CODING_IDENTITY && error && docroot_error_is_temporary(errno)) return errno;
 		if (i != CODING_IDENTITY) continue;

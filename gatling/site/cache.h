@@ -34,6 +34,7 @@ struct lookup {
 
 struct cache_options {
 	const struct docroot *docroot; /* these are the caller's */
+	struct names *names;
 	struct basic_auth *auth;
 	struct jobs *compressing, *unpacking, *hashing, *hashing_large;
 	unsigned descriptors; /* of files that the cache keeps open at most */

@@ -6,10 +6,12 @@ int content_open(struct content *c, io_loop *loop, int root, const struct conten
 	*c = (struct content){.options = o, .docroot = {.root = root, .symlinks_inside = o->symlinks_inside}};
 	for (int i = 0; i < CONTENT_THREADS; i++)
 		if (!(c->jobs[i] = jobs_new(loop))) return -1;
-	if (!(c->auth = basic_auth_new(&c->docroot, c->jobs[CHECKING_PASSWORDS]))) return -1;
+	if (!(c->names = names_new(&c->docroot))) return -1;
+	if (!(c->auth = basic_auth_new(&c->docroot, c->names, c->jobs[CHECKING_PASSWORDS]))) return -1;
 	if (!(c->listings = listing_cache_new(&c->docroot, c->jobs[READING], &c->now_ms))) return -1;
 	if (!(c->sites = sites_new(&c->docroot, c->auth, o->vhosts))) return -1;
 	struct cache_options options = {.docroot = &c->docroot,
+									.names = c->names,
 									.auth = c->auth,
 									.compressing = c->jobs[COMPRESSING],
 									.unpacking = c->jobs[READING],
@@ -28,4 +30,5 @@ void content_close(struct content *c) {
 	sites_free(c->sites);
 	cache_free(c->cache);
 	basic_auth_free(c->auth);
+	names_free(c->names);
 }

@@ -4,6 +4,7 @@
 
 #include "gatling/site/cache.h"
 #include "gatling/site/listing/listing_cache.h"
+#include "gatling/site/names.h"
 #include "gatling/site/site.h"
 
 enum { FALLBACK_MAX = 1024 }; /* bytes of its URL */
@@ -25,13 +26,14 @@ enum content_thread { COMPRESSING, READING, CHECKING_PASSWORDS, HASHING, HASHING
 struct content {
 	const struct content_options *options;
 	struct docroot docroot;
+	struct names *names;
 	struct jobs *jobs[CONTENT_THREADS];
 	struct cache *cache;
 	struct sites *sites;
 	struct basic_auth *auth;
 	struct listing_cache *listings;
 	unsigned https_port; /* to which clients of the plain ports are sent; 0: they are not */
-	int64_t now_ms;      /* of the monotonic clock; the worker keeps it up to date */
+	int64_t now_ms;      /* of the monotonic clock, see content_turn() */
 	unsigned changes;    /* sites_changes() that the cache knows of */
 	bool leaving;        /* the server is about to end, without a successor */
 };
@@ -44,6 +46,12 @@ int content_open(struct content *content, io_loop *loop, int root, const struct 
 
 /* Frees what content_open() made, when no request waits for a job and no response is being sent. */
 void content_close(struct content *content);
+
+/* Begins a turn of the worker, at that time of the monotonic clock. */
+static inline void content_turn(struct content *content, int64_t now_ns) {
+	content->now_ms = now_ns / 1000000;
+	names_turn(content->names, now_ns);
+}
 
 /* Finishes what the threads have done, and resumes the requests that waited; after an io_wait() with io_woken(). */
 static inline void content_collect(struct content *content) {

@@ -102,7 +102,7 @@ static int set_up(void **state) {
 	docroot = (struct docroot){.root = root};
 	loop = io_loop_new();
 	jobs = jobs_new(loop);
-	guards = basic_auth_new(&docroot, jobs);
+	guards = basic_auth_new(&docroot, NULL, jobs);
 	cache = cache_over(&docroot);
 	now_ms = 1000;
 	return root == -1 || !cache;

@@ -753,3 +753,29 @@ def test_options_get_the_fields_of_the_path_so_that_preflights_work(build, root)
         assert response["Access-Control-Allow-Origin"] == "*" and response["Access-Control-Allow-Headers"] == "X-Token"
         for other in ("/", "/x/../b", "*", "/%zz"):
             assert c.get(other, method="OPTIONS")["Access-Control-Allow-Origin"] is None
+
+
+# --- what is not there ---
+
+
+@pytest.mark.clear
+def test_a_flood_of_missing_names_leaves_nothing_behind_and_hides_nothing_new(build, root):
+    root.write("dir/a.txt", b"a")
+    with Server(build, root, "-j", "1", "-n") as server, server.connect() as c:
+
+        def flood(count):
+            for start in range(0, count, 50):
+                names = [(f"/dir/{n}.txt", f"/{n}/x", f"/dir/{n}/{n}")[n % 3] for n in range(start, start + 50)]
+                c.send("".join(f"GET {name} HTTP/1.1\r\nHost: a\r\n\r\n" for name in names).encode())
+                assert {c.response().status for _ in names} == {404}
+
+        flood(2000)
+        before = server.resident()
+        flood(20000)
+        assert server.resident() - before < 1 << 20
+        root.write("dir/new.txt", b"new")
+        assert c.get("/dir/new.txt").body == b"new"  # at once
+        root.write("new/index.html", b"index")
+        assert c.get("/new/").body == b"index"
+        root.write("dir/.htaccess", b"Friends\n")
+        assert c.get("/dir/a.txt").status == 401

@@ -78,6 +78,19 @@ def test_a_file_that_does_not_change_is_looked_at_once_a_second(traced, files):
     assert traced(client)["newfstatat"] <= 28
 
 
+def test_what_is_not_there_takes_a_look_at_each_directory(traced):
+    """Not one for each name that could be meant: sidecars, .html, .htaccess, 404.html, a link that is a URL."""
+
+    def client(server):
+        with server.connect() as connection:
+            for n in range(200):
+                assert connection.get(f"/list/missing{n}").status == 404
+
+    calls = traced(client)
+    assert calls["newfstatat"] <= 2 * 200 + 40, calls
+    assert calls["openat"] + calls["readlinkat"] <= 10, calls
+
+
 def test_the_head_waits_for_the_first_bytes_of_a_large_file(traced, tmp_path):
     def client(server):
         assert server.get("/big.bin").body == BIG

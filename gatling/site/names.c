@@ -1,0 +1,228 @@
+/* names.c - see names.h. Of the names only hashes are kept: a name that has the hash of another is taken to be there,
+ * and then the file system is asked. */
+#include "gatling/site/names.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#include "gatling/base/file_version.h"
+#include "gatling/base/platform.h"
+#include "gatling/base/text.h"
+
+enum { BUCKETS = 512, PLACES_MIN = 16 };
+
+struct directory {
+	uint64_t hash;               /* of the path */
+	int64_t looked_ns;           /* in which turn it was looked at, */
+	bool known;                  /* and whether its names are known in that */
+	struct file_version version; /* as it was when it was read, */
+	int64_t read_ns;             /* at that time */
+	unsigned questions;          /* since then */
+	unsigned expected;           /* names that it may have, if it is read again */
+	unsigned count, places;      /* names; at least twice as many places, a power of two; 0: none */
+	uint64_t *name;              /* hashes; 0: no name is there */
+	LIST_ENTRY(directory) chain;
+	TAILQ_ENTRY(directory) age;
+	struct slice path;
+	char text[]; /* of the path, "/." and a NUL */
+};
+
+struct names {
+	const struct docroot *docroot;
+	int64_t now_ns;
+	unsigned directories, places;
+	TAILQ_HEAD(, directory) all; /* the oldest first */
+	LIST_HEAD(, directory) bucket[BUCKETS];
+};
+
+struct names *names_new(const struct docroot *docroot) {
+	struct names *n = calloc(1, sizeof *n);
+	if (!n) return NULL;
+	n->docroot = docroot;
+	TAILQ_INIT(&n->all);
+	return n;
+}
+
+static void forget_names(struct names *n, struct directory *d) {
+	n->places -= d->places;
+	d->places = d->count = 0;
+	free(d->name);
+	d->name = NULL;
+}
+
+static void drop(struct names *n, struct directory *d) {
+	forget_names(n, d);
+	LIST_REMOVE(d, chain);
+	TAILQ_REMOVE(&n->all, d, age);
+	n->directories--;
+	free(d);
+}
+
+void names_free(struct names *n) {
+	if (!n) return;
+	while (!TAILQ_EMPTY(&n->all)) drop(n, TAILQ_FIRST(&n->all));
+	free(n);
+}
+
+void names_turn(struct names *n, int64_t now_ns) { n->now_ns = now_ns; }
+
+/* --- the names of a directory --- */
+
+static uint64_t hash_of(struct slice name) { return hash_octets(0, name) | 1; /* 0 is no name */ }
+
+/* Returns the place of a hash, or the empty one where it would be. */
+static uint64_t *place_of(const struct directory *d, uint64_t hash) {
+	unsigned i = (unsigned)(hash >> 32);
+	while (d->name[i & (d->places - 1)] && d->name[i & (d->places - 1)] != hash) i++;
+	return &d->name[i & (d->places - 1)];
+}
+
+static bool grow(struct directory *d) {
+	struct directory larger = {.places = d->places ? 2 * d->places : PLACES_MIN};
+	if (!(larger.name = calloc(larger.places, sizeof *larger.name))) return false;
+	for (unsigned i = 0; i < d->places; i++)
+		if (d->name[i]) *place_of(&larger, d->name[i]) = d->name[i];
+	free(d->name);
+	d->name = larger.name;
+	d->places = larger.places;
+	return true;
+}
+
+static bool add(struct directory *d, struct slice name) {
+	if (d->count == NAMES_MAX || (2 * d->count >= d->places && !grow(d))) return false;
+	uint64_t hash = hash_of(name), *place = place_of(d, hash);
+	d->count += !*place;
+	*place = hash;
+	return true;
+}
+
+/* Whether it is a letter of ASCII. */
+static bool is_letter(char c) { return (c | ' ') >= 'a' && (c | ' ') <= 'z'; }
+
+static bool has(const struct directory *d, struct slice name) { return *place_of(d, hash_of(name)); }
+
+/* Returns whether the file system finds a name that is written with another case: then there are more than it tells. */
+static bool ignores_case(const struct directory *d, int fd, const char *name) {
+	char other[NAME_MAX + 1];
+	struct stat st;
+	size_t length = strlen(name), i = 0;
+	while (i < length && !is_letter(name[i])) i++;
+	if (i == length || length > NAME_MAX) return false;
+	memcpy(other, name, length + 1);
+	other[i] ^= ' ';
+	return !has(d, slice_of(other)) && fstatat(fd, other, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Reads the names. Returns false if there are too many, or others than are told, or the directory cannot be read. */
+static bool read_names(struct directory *d, int fd, DIR *stream) {
+	char letters[NAME_MAX + 1] = ""; /* a name with one */
+	for (const struct dirent *entry; errno = 0, entry = readdir(stream);) {
+		struct slice name = slice_of(entry->d_name);
+		if (!add(d, name)) return false;
+		if (!*letters && is_letter(name.at[0]) && name.length < sizeof letters)
+			memcpy(letters, name.at, name.length + 1);
+	}
+	return !errno && !ignores_case(d, fd, letters);
+}
+
+/* Reads a directory, unless it changes meanwhile. Without success it is not tried again before NAMES_MAX names would
+ * pay. */
+static void read_directory(struct names *n, struct directory *d) {
+	struct stat st;
+	forget_names(n, d);
+	int fd = docroot_open(n->docroot, d->text, O_DIRECTORY);
+	DIR *stream = fd != -1 && platform_lists_all_names(fd) ? fdopendir(fd) : NULL;
+	bool read = stream && read_names(d, fd, stream) && fstat(fd, &st) == 0;
+	if (read) {
+		const struct file_version now = file_version_of(&st);
+		read = file_version_same(&now, &d->version);
+	}
+	if (stream) closedir(stream);
+	else if (fd != -1) close(fd);
+	d->known = read;
+	d->read_ns = n->now_ns;
+	d->questions = 0;
+	n->places += d->places;
+	d->expected = read ? d->count : NAMES_MAX;
+	if (!read) forget_names(n, d);
+}
+
+/* --- directories --- */
+
+static struct directory *find(const struct names *n, struct slice path, uint64_t hash) {
+	struct directory *d = LIST_FIRST(&n->bucket[hash % BUCKETS]);
+	while (d && !(d->hash == hash && slice_equal(d->path, path))) d = LIST_NEXT(d, chain);
+	return d;
+}
+
+static struct directory *insert(struct names *n, struct slice path, uint64_t hash, const struct stat *st) {
+	if (n->directories == NAMES_DIRECTORIES) drop(n, TAILQ_FIRST(&n->all));
+	struct directory *d = calloc(1, sizeof *d + path.length + sizeof "/.");
+	if (!d) return NULL;
+	d->hash = hash;
+	d->path = (struct slice){.at = d->text, .length = path.length};
+	memcpy(text_copy(d->text, path), path.length ? "/." : ".", path.length ? sizeof "/." : sizeof ".");
+	d->expected = st->st_size / NAMES_OCTETS < NAMES_MAX ? (unsigned)(st->st_size / NAMES_OCTETS) : NAMES_MAX;
+	LIST_INSERT_HEAD(&n->bucket[hash % BUCKETS], d, chain);
+	TAILQ_INSERT_TAIL(&n->all, d, age);
+	n->directories++;
+	return d;
+}
+
+/* Looks at a directory, for the first time in a turn. Returns 0, or an errno. */
+static int look(struct names *n, struct directory **found, struct slice path, uint64_t hash) {
+	char text[NAMES_PATH_MAX];
+	struct directory *d = *found;
+	struct stat st;
+	memcpy(text_copy(text, path), path.length ? "/." : ".", path.length ? sizeof "/." : sizeof ".");
+	if (docroot_stat(n->docroot, text, &st) == -1) return errno; /* also EACCES, if it may not be entered */
+	if (!d && !(*found = d = insert(n, path, hash, &st))) return ENOMEM;
+	const struct file_version now = file_version_of(&st);
+	d->looked_ns = n->now_ns;
+	if (!file_version_same(&now, &d->version)) forget_names(n, d);
+	d->version = now;
+	d->known = d->name && n->now_ns - d->read_ns < NAMES_VALID_MS * INT64_C(1000000);
+	if (d->known || ++d->questions * NAMES_A_QUESTION < d->expected || file_version_unsettled_ms(&now)) return 0;
+	read_directory(n, d);
+	for (struct directory *old = TAILQ_FIRST(&n->all), *newer; old != d && n->places > NAMES_SUM; old = newer) {
+		newer = TAILQ_NEXT(old, age);
+		drop(n, old);
+	}
+	return 0;
+}
+
+/* Case and normal forms of other letters are up to the file system. */
+static bool is_plain(struct slice name) {
+	for (size_t i = 0; i < name.length; i++)
+		if (name.at[i] & 0x80) return false;
+	return true;
+}
+
+bool names_lack(struct names *n, struct slice path) {
+	if (path.length && path.at[path.length - 1] == '/') path.length--;
+	size_t start = path.length;
+	while (start && path.at[start - 1] != '/') start--;
+	struct slice name = slice_rest(path, start), parent = slice_first(path, start ? start - 1 : 0);
+	if (!n || !name.length || path.length > NAMES_PATH_MAX - sizeof "/." || !is_plain(name)) return false;
+	if (parent.length && names_lack(n, parent)) return true;
+	uint64_t hash = hash_octets(1, parent);
+	struct directory *d = find(n, parent, hash);
+	if (d && TAILQ_NEXT(d, age)) {
+		TAILQ_REMOVE(&n->all, d, age);
+		TAILQ_INSERT_TAIL(&n->all, d, age);
+	}
+	int error = !d || d->looked_ns != n->now_ns ? look(n, &d, parent, hash) : 0;
+	if (error && d) drop(n, d);
+	if (error) return error == ENOENT;
+	return d->known && !has(d, name);
+}
+
+int names_stat(struct names *n, const struct docroot *docroot, const char *path, struct stat *st) {
+	if (!names_lack(n, slice_of(path))) return docroot_stat(docroot, path, st);
+	errno = ENOENT;
+	return -1;
+}

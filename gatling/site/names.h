@@ -1,0 +1,37 @@
+/* names.h - the names in the directories that are asked for, so that what is not there is known without asking the file
+ * system for each name. A directory is looked at once in a turn of the worker, and read again when it has changed: a
+ * new file is found at once. */
+#ifndef GATLING_SITE_NAMES_H
+#define GATLING_SITE_NAMES_H
+
+#include <stdint.h>
+
+#include "gatling/base/docroot.h"
+
+enum {
+	NAMES_DIRECTORIES = 256,   /* that are remembered, the last ones */
+	NAMES_MAX = 16 * 1024,     /* names of a directory; one with more is not read */
+	NAMES_SUM = 256 * 1024,    /* places for names in all of them, of 8 bytes each */
+	NAMES_VALID_MS = 1000,     /* after which a directory is read again: whatever a file system says of changes */
+	NAMES_A_QUESTION = 64,     /* names that are read in the time of the calls that a question takes otherwise: */
+	NAMES_OCTETS = 24,         /* a directory is read when it was asked for so often that this pays. One that has not */
+	NAMES_PATH_MAX = 8 * 1024, /* been read has a name in so many bytes of its size. */
+};
+
+struct names;
+
+/* Returns NULL: ENOMEM. The docroot must outlive it. */
+struct names *names_new(const struct docroot *docroot);
+void names_free(struct names *names);
+
+/* Begins a turn, at that time of the monotonic clock: directories are looked at again. */
+void names_turn(struct names *names, int64_t now_ns);
+
+/* Returns whether there is certainly no file at a path (not empty; a slash at its end does not matter). false: there
+ * may be one; so it is with NULL for names. */
+bool names_lack(struct names *names, struct slice path);
+
+/* Does what docroot_stat() does, unless there is certainly no file. */
+int names_stat(struct names *names, const struct docroot *docroot, const char *path, struct stat *st);
+
+#endif

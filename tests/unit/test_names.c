@@ -1,0 +1,172 @@
+/* test_names.c - what is known not to be there: never what is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "gatling/base/file_version.h"
+#include "gatling/base/platform.h"
+#include "gatling/site/names.h"
+
+static char directory[64];
+static struct docroot docroot;
+static struct names *names;
+static int64_t now_ns;
+
+/* Waits until what has changed can be told from what changes next. */
+static void settle(void) { usleep((FILE_VERSION_SETTLES_MS + 20) * 1000); }
+
+static void put(const char *path) {
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fclose(file);
+}
+
+static int open_root(void **state) {
+	(void)state;
+	snprintf(directory, sizeof directory, "/tmp/gatling-names-XXXXXX");
+	if (!mkdtemp(directory) || chdir(directory) == -1) return -1;
+	docroot.root = open(".", O_RDONLY | O_DIRECTORY);
+	if (!platform_lists_all_names(docroot.root)) {
+		print_message("skipped: the names of this file system are not read\n");
+		exit(0);
+	}
+	put("here.txt");
+	if (mkdir("sub", 0755) == -1 || symlink("sub", "link") == -1 || symlink("nowhere", "dangling") == -1) return -1;
+	put("sub/below.txt");
+	names = names_new(&docroot);
+	settle();
+	return names ? 0 : -1;
+}
+
+static int close_root(void **state) {
+	char command[128];
+	(void)state;
+	names_free(names);
+	close(docroot.root);
+	snprintf(command, sizeof command, "rm -rf '%s'", directory);
+	return chdir("/") == -1 || system(command) != 0 ? -1 : 0; /* NOLINT(cert-env33-c): a path of our own */
+}
+
+static bool lacks_now(const char *path) {
+	names_turn(names, ++now_ns);
+	return names_lack(names, slice_of(path));
+}
+
+/* Asks so often that reading pays. */
+static bool lacks(const char *path) {
+	bool lacking = false;
+	for (int i = 0; i < NAMES_MAX / NAMES_A_QUESTION && !lacking; i++) lacking = lacks_now(path);
+	return lacking;
+}
+
+static void what_is_missing_is_known_and_what_is_there_is_not(void **state) {
+	(void)state;
+	const char *const missing[] = {"no.txt",   "here.tx", "sub/no",  "link/no",       "sub/no/deeper",
+								   "no/no/no", "no/",     "sub/no/", "here.txt.html", "sub/.htaccess"};
+	const char *const there[] = {"here.txt", "sub", "sub/", "link", "dangling", "sub/below.txt", "link/below.txt"};
+	for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) assert_true(lacks(missing[i]));
+	for (size_t i = 0; i < sizeof there / sizeof *there; i++) assert_false(lacks(there[i]));
+	/* what is left to the file system */
+	assert_false(lacks("here.txt/no"));
+	assert_false(lacks("\xc3\xa4.txt"));
+	assert_false(lacks(""));
+	assert_false(names_lack(NULL, SLICE("no.txt")));
+}
+
+static void what_is_new_is_found_at_once(void **state) {
+	(void)state;
+	assert_true(lacks("new.txt"));
+	put("new.txt");
+	assert_false(lacks_now("new.txt"));
+	assert_false(lacks("other.txt")); /* the directory may change again within the same tick */
+	settle();
+	assert_false(lacks("new.txt"));
+	assert_true(lacks("other.txt"));
+	assert_int_equal(unlink("new.txt"), 0);
+	settle();
+	assert_true(lacks("new.txt"));
+}
+
+static void another_directory_in_its_place_is_another(void **state) {
+	(void)state;
+	assert_true(lacks("link/new"));
+	assert_int_equal(mkdir("sub2", 0755), 0);
+	put("sub2/new");
+	settle();
+	assert_true(lacks("link/new"));
+	assert_int_equal(unlink("link"), 0);
+	assert_int_equal(symlink("sub2", "link"), 0);
+	assert_false(lacks_now("link/new"));
+	settle();
+	assert_false(lacks("link/new"));
+}
+
+static void a_directory_that_was_removed_is_missing(void **state) {
+	(void)state;
+	assert_int_equal(mkdir("old", 0755), 0);
+	put("old/file");
+	settle();
+	assert_true(lacks("old/no"));
+	assert_int_equal(unlink("old/file") + rmdir("old"), 0);
+	assert_true(lacks_now("old/file"));
+	assert_int_equal(mkdir("old", 0755), 0);
+	put("old/file");
+	assert_false(lacks_now("old/file"));
+}
+
+static void large_directories_are_not_read(void **state) {
+	char path[64];
+	(void)state;
+	assert_int_equal(mkdir("large", 0755), 0);
+	for (int i = 0; i <= NAMES_MAX; i++) {
+		snprintf(path, sizeof path, "large/%d", i);
+		put(path);
+	}
+	settle();
+	for (int i = 0; i < 3; i++) assert_false(lacks("large/no"));
+	for (int i = 0; i < NAMES_MAX / 2; i++) {
+		snprintf(path, sizeof path, "large/%d", i);
+		assert_int_equal(unlink(path), 0);
+	}
+	settle();
+	assert_true(lacks("large/no") || lacks("large/no"));
+	assert_false(lacks("large/16000"));
+}
+
+static void of_many_directories_the_last_are_remembered(void **state) {
+	char path[64];
+	(void)state;
+	for (int i = 0; i < 2 * NAMES_DIRECTORIES; i++) {
+		snprintf(path, sizeof path, "many%d", i);
+		assert_int_equal(mkdir(path, 0755), 0);
+		snprintf(path, sizeof path, "many%d/file", i);
+		put(path);
+	}
+	settle();
+	for (int i = 0; i < 2 * NAMES_DIRECTORIES; i++) {
+		snprintf(path, sizeof path, "many%d/no", i);
+		assert_true(lacks(path));
+		snprintf(path, sizeof path, "many%d/file", i);
+		assert_false(lacks_now(path));
+	}
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_is_missing_is_known_and_what_is_there_is_not, open_root, close_root),
+		cmocka_unit_test_setup_teardown(what_is_new_is_found_at_once, open_root, close_root),
+		cmocka_unit_test_setup_teardown(another_directory_in_its_place_is_another, open_root, close_root),
+		cmocka_unit_test_setup_teardown(a_directory_that_was_removed_is_missing, open_root, close_root),
+		cmocka_unit_test_setup_teardown(large_directories_are_not_read, open_root, close_root),
+		cmocka_unit_test_setup_teardown(of_many_directories_the_last_are_remembered, open_root, close_root),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
