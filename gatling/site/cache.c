@@ -171,7 +171,8 @@ static bool ignores_codings(const struct cache_entry *e) {
 /* Writes the version of each of its files to version[CODINGS]. Returns 0, or an errno about the file itself. */
 static int look(const struct cache *c, const struct cache_entry *e, struct file_version *version) {
 	char path[PATH_MAX + SUFFIX_ROOM];
-	int error = 0, last = ignores_codings(e) ? CODING_IDENTITY : CODINGS - 1;
+	int error = 0, last = CODINGS - 1;
+	if (ignores_codings(e) || names_lack_coded(c->options.names, e->path)) last = CODING_IDENTITY;
 	memset(version, 0, CODINGS * sizeof *version);
 	for (int i = CODING_IDENTITY; i <= last; i++) {
 		struct stat st;
@@ -324,7 +325,8 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 		e = NULL;
 	}
 	if (!e) {
-		int error = path.length < PATH_MAX ? entry_new(c, l, &e) : ENAMETOOLONG;
+		bool absent = names_lack_any(c->options.names, path);
+		int error = absent ? ENOENT : path.length < PATH_MAX ? entry_new(c, l, &e) : ENAMETOOLONG;
 		count_one(error ? COUNT_CACHE_ABSENT : COUNT_CACHE_LOADED);
 		if (error) return error;
 		e->hash = hash;

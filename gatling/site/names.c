@@ -12,6 +12,7 @@
 #include "gatling/base/file_version.h"
 #include "gatling/base/platform.h"
 #include "gatling/base/text.h"
+#include "gatling/http/coding.h"
 
 enum { BUCKETS = 512, PLACES_MIN = 16 };
 
@@ -72,7 +73,10 @@ void names_turn(struct names *n, int64_t now_ns) { n->now_ns = now_ns; }
 
 /* --- the names of a directory --- */
 
-static uint64_t hash_of(struct slice name) { return hash_octets(0, name) | 1; /* 0 is no name */ }
+/* What is remembered of a name: itself, and that there is one with the suffix of a coding behind it. */
+enum entry { ENTRY_ITSELF = 1, ENTRY_CODED = 2 };
+
+static uint64_t hash_of(enum entry entry, struct slice name) { return hash_octets(entry, name) | 1; /* 0: no name */ }
 
 /* Returns the place of a hash, or the empty one where it would be. */
 static uint64_t *place_of(const struct directory *d, uint64_t hash) {
@@ -92,18 +96,28 @@ static bool grow(struct directory *d) {
 	return true;
 }
 
-static bool add(struct directory *d, struct slice name) {
+static bool add_entry(struct directory *d, enum entry entry, struct slice name) {
 	if (d->count == NAMES_MAX || (2 * d->count >= d->places && !grow(d))) return false;
-	uint64_t hash = hash_of(name), *place = place_of(d, hash);
+	uint64_t hash = hash_of(entry, name), *place = place_of(d, hash);
 	d->count += !*place;
 	*place = hash;
 	return true;
 }
 
+static bool add(struct directory *d, struct slice name) {
+	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
+		if (slice_ends(name, coding_suffix[i]) &&
+			!add_entry(d, ENTRY_CODED, slice_first(name, name.length - coding_suffix[i].length)))
+			return false;
+	return add_entry(d, ENTRY_ITSELF, name);
+}
+
 /* Whether it is a letter of ASCII. */
 static bool is_letter(char c) { return (c | ' ') >= 'a' && (c | ' ') <= 'z'; }
 
-static bool has(const struct directory *d, struct slice name) { return *place_of(d, hash_of(name)); }
+static bool has(const struct directory *d, enum entry entry, struct slice name) {
+	return *place_of(d, hash_of(entry, name));
+}
 
 /* Returns whether the file system finds a name that is written with another case: then there are more than it tells. */
 static bool ignores_case(const struct directory *d, int fd, const char *name) {
@@ -114,7 +128,7 @@ static bool ignores_case(const struct directory *d, int fd, const char *name) {
 	if (i == length || length > NAME_MAX) return false;
 	memcpy(other, name, length + 1);
 	other[i] ^= ' ';
-	return !has(d, slice_of(other)) && fstatat(fd, other, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	return !has(d, ENTRY_ITSELF, slice_of(other)) && fstatat(fd, other, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* Reads the names. Returns false if there are too many, or others than are told, or the directory cannot be read. */
@@ -197,18 +211,19 @@ static int look(struct names *n, struct directory **found, struct slice path, ui
 
 /* Case and normal forms of other letters are up to the file system. */
 static bool is_plain(struct slice name) {
-	for (size_t i = 0; i < name.length; i++)
-		if (name.at[i] & 0x80) return false;
-	return true;
+	char all = 0;
+	for (size_t i = 0; i < name.length; i++) all |= name.at[i];
+	return !(all & 0x80);
 }
 
-bool names_lack(struct names *n, struct slice path) {
+/* entries: a set of those that are asked for. */
+static bool lack(struct names *n, struct slice path, unsigned entries) {
 	if (path.length && path.at[path.length - 1] == '/') path.length--;
 	size_t start = path.length;
 	while (start && path.at[start - 1] != '/') start--;
 	struct slice name = slice_rest(path, start), parent = slice_first(path, start ? start - 1 : 0);
 	if (!n || !name.length || path.length > NAMES_PATH_MAX - sizeof "/." || !is_plain(name)) return false;
-	if (parent.length && names_lack(n, parent)) return true;
+	if (parent.length && lack(n, parent, ENTRY_ITSELF)) return true;
 	uint64_t hash = hash_octets(1, parent);
 	struct directory *d = find(n, parent, hash);
 	if (d && TAILQ_NEXT(d, age)) {
@@ -218,8 +233,13 @@ bool names_lack(struct names *n, struct slice path) {
 	int error = !d || d->looked_ns != n->now_ns ? look(n, &d, parent, hash) : 0;
 	if (error && d) drop(n, d);
 	if (error) return error == ENOENT;
-	return d->known && !has(d, name);
+	return d->known && !(entries & ENTRY_ITSELF && has(d, ENTRY_ITSELF, name)) &&
+		   !(entries & ENTRY_CODED && has(d, ENTRY_CODED, name));
 }
+
+bool names_lack(struct names *n, struct slice path) { return lack(n, path, ENTRY_ITSELF); }
+bool names_lack_coded(struct names *n, struct slice path) { return lack(n, path, ENTRY_CODED); }
+bool names_lack_any(struct names *n, struct slice path) { return lack(n, path, ENTRY_ITSELF | ENTRY_CODED); }
 
 int names_stat(struct names *n, const struct docroot *docroot, const char *path, struct stat *st) {
 	if (!names_lack(n, slice_of(path))) return docroot_stat(docroot, path, st);

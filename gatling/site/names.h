@@ -31,6 +31,10 @@ void names_turn(struct names *names, int64_t now_ns);
  * may be one; so it is with NULL for names. */
 bool names_lack(struct names *names, struct slice path);
 
+/* Returns the same of files in other codings beside it (PATH.gz), and of both. */
+bool names_lack_coded(struct names *names, struct slice path);
+bool names_lack_any(struct names *names, struct slice path);
+
 /* Does what docroot_stat() does, unless there is certainly no file. */
 int names_stat(struct names *names, const struct docroot *docroot, const char *path, struct stat *st);
 

@@ -9,19 +9,21 @@
 #include "gatling/base/text.h"
 
 enum {
-	FIELDS_ROOM = 1024,   /* bytes of the fields that are not of the representation */
-	PART_HEAD_ROOM = 256, /* bytes of the head of a part of multipart/byteranges, without its media type */
-	PAGE_ROOM = 256       /* bytes of the page of a status */
+	FIELDS_ROOM = 1024,  /* bytes of the fields that are not of the representation */
+	PART_HEAD_ROOM = 256 /* bytes of the head of a part of multipart/byteranges, without its media type */
 };
 
 const struct slice response_allow = SLICE("GET, HEAD, OPTIONS");
 
 static const struct status {
 	int code;
-	struct slice line;
+	struct slice line, page;
 } statuses[] = {
 #define STATUS(code, reason)                                                                                           \
-	{ code, SLICE("HTTP/1.1 " #code " " reason "\r\n") }
+	{                                                                                                                  \
+		code, SLICE("HTTP/1.1 " #code " " reason "\r\n"),                                                              \
+			SLICE("<!doctype html>\n<title>" #code " " reason "</title>\n<h1>" #code " " reason "</h1>\n")             \
+	}
 	STATUS(200, "OK"),
 	STATUS(206, "Partial Content"),
 	STATUS(304, "Not Modified"),
@@ -63,10 +65,14 @@ void response_status(struct response *r, int status) {
 	if (status == 429 || status == 503) r->lines = SLICE("Retry-After: 1\r\n"); /* seconds */
 }
 
-struct slice response_status_line(int code) {
+static const struct status *find_status(int code) {
 	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
-		if (statuses[i].code == code) return statuses[i].line;
-	abort(); /* the status is missing in the table */
+		if (statuses[i].code == code) return &statuses[i];
+	abort(); /* it is missing in the table */
+}
+
+struct slice response_status_line(int code) {
+	return find_status(code)->line;
 }
 
 static char *put_content_range(char *at, const struct range *range, uint64_t size) {
@@ -140,15 +146,8 @@ static int add_multipart(iob *batch, const struct response *r) {
 	return result ? result : iob_addcopy(batch, "--\r\n", 4);
 }
 
-/* --- the page of a status --- */
-
-static size_t status_page(int status, char *out) {
-	struct slice line = response_status_line(status);
-	size_t version = strlen("HTTP/1.1 "), end = strlen("\r\n");
-	int words = (int)(line.length - version - end);
-	return (size_t)snprintf(out, PAGE_ROOM, "<!doctype html>\n<title>%.*s</title>\n<h1>%.*s</h1>\n", words,
-							line.at + version, words, line.at + version);
-}
+/* The page of a response without other content. */
+static struct slice page_of(const struct response *r) { return r->page.at ? r->page : find_status(r->status)->page; }
 
 /* --- fields --- */
 
@@ -181,7 +180,6 @@ static char *put_representation_fields(char *at, const struct response *r, uint6
 
 static char *put_status_fields(char *at, const struct response *r, uint64_t *length) {
 	const struct generated_content *source = r->source.owner ? &r->source : NULL;
-	char page[PAGE_ROOM];
 	if (r->status == 204 || r->status == 405) at = field_line_put(at, SLICE("Allow"), response_allow);
 	if (r->representation) { /* 416 */
 		at = text_copy_number(text_copy(at, SLICE("Content-Range: bytes */")), r->representation->size);
@@ -191,7 +189,7 @@ static char *put_status_fields(char *at, const struct response *r, uint64_t *len
 	*length = 0;
 	at = text_copy(at, r->lines);
 	if (r->status == 204) return at;
-	*length = source ? source->length : r->page.at ? r->page.length : status_page(r->status, page);
+	*length = source ? source->length : page_of(r).length;
 	at = field_line_put_length(at, *length);
 	const char *type = source ? source->type : "text/html; charset=utf-8";
 	at = text_copy(field_line_put(at, SLICE("Content-Type"), slice_of(type)), SLICE(NOSNIFF_LINE));
@@ -220,17 +218,16 @@ struct slice response_in_memory(const struct response *r) {
 }
 
 int response_content(iob *batch, struct response *r) {
-	char page[PAGE_ROOM];
 	if (r->source.owner)
 		return iob_addsource(batch, r->source.length, r->source.fill, r->source.release, r->source.owner,
 							 r->source.memory);
-	if (r->page.at) return iob_addbuf(batch, r->page.at, r->page.length, NULL, NULL);
 	if (sends_representation(r) && r->ranges > 1) return add_multipart(batch, r);
 	if (sends_representation(r) && r->status != 304)
 		return add_file(batch, r->representation, r->ranges ? r->range[0].first : 0,
 						r->ranges ? r->range[0].length : r->representation->size);
 	response_drop(r);
-	return r->status == 204 || r->status == 304 ? 0 : iob_addcopy(batch, page, status_page(r->status, page));
+	if (r->status == 204 || r->status == 304) return 0;
+	return iob_addcopy(batch, page_of(r).at, page_of(r).length);
 }
 
 void response_drop(struct response *r) {

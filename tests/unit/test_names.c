@@ -81,6 +81,23 @@ static void what_is_missing_is_known_and_what_is_there_is_not(void **state) {
 	assert_false(names_lack(NULL, SLICE("no.txt")));
 }
 
+static void files_in_other_codings_are_known_in_one_look(void **state) {
+	(void)state;
+	put("page.html");
+	put("page.html.gz");
+	put("alone.br");
+	settle();
+	assert_true(lacks("no.txt"));
+	assert_true(names_lack_coded(names, SLICE("here.txt")));
+	assert_false(names_lack_any(names, SLICE("here.txt")));
+	assert_false(names_lack_coded(names, SLICE("page.html")));
+	assert_true(names_lack(names, SLICE("alone")));
+	assert_false(names_lack_coded(names, SLICE("alone")));
+	assert_false(names_lack_any(names, SLICE("alone")));
+	assert_true(names_lack_any(names, SLICE("alone.b")));
+	assert_true(names_lack_any(names, SLICE("page")));
+}
+
 static void what_is_new_is_found_at_once(void **state) {
 	(void)state;
 	assert_true(lacks("new.txt"));
@@ -162,6 +179,7 @@ static void of_many_directories_the_last_are_remembered(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_is_missing_is_known_and_what_is_there_is_not, open_root, close_root),
+		cmocka_unit_test_setup_teardown(files_in_other_codings_are_known_in_one_look, open_root, close_root),
 		cmocka_unit_test_setup_teardown(what_is_new_is_found_at_once, open_root, close_root),
 		cmocka_unit_test_setup_teardown(another_directory_in_its_place_is_another, open_root, close_root),
 		cmocka_unit_test_setup_teardown(a_directory_that_was_removed_is_missing, open_root, close_root),
