@@ -254,7 +254,10 @@ static bool is_unsettled(const struct cache_entry *e) {
 
 static int load(struct cache *c, struct cache_entry *e, const struct header_set *headers) {
 	time_t now = time(NULL);
-	int error = look(c, e, e->version);
+	/* a file alone can be opened without a look, unless it may have to wait for a descriptor */
+	bool alone = c->open < c->options.open && names_lack_coded(c->options.names, e->path) &&
+				 names_regular(c->options.names, e->path);
+	int error = alone ? 0 : look(c, e, e->version);
 	if (error && error != ENOENT) return error;
 	if (!error && (error = open_file(c, e, CODING_IDENTITY))) return error;
 	bool missed = false; /* a file exists, but could not be opened for a temporary reason */

@@ -76,12 +76,15 @@ void names_turn(struct names *n, int64_t now_ns) { n->now_ns = now_ns; }
 /* What is remembered of a name: itself, and that there is one with the suffix of a coding behind it. */
 enum entry { ENTRY_ITSELF = 1, ENTRY_CODED = 2 };
 
-static uint64_t hash_of(enum entry entry, struct slice name) { return hash_octets(entry, name) | 1; /* 0: no name */ }
+/* Two bits of a hash are set, so that it is never 0; of a stored one REGULAR only if it is a regular file's. */
+enum { HASH_BITS = 3, REGULAR = 1 };
+
+static uint64_t hash_of(enum entry entry, struct slice name) { return hash_octets(entry, name) | HASH_BITS; }
 
 /* Returns the place of a hash, or the empty one where it would be. */
 static uint64_t *place_of(const struct directory *d, uint64_t hash) {
 	unsigned i = (unsigned)(hash >> 32);
-	while (d->name[i & (d->places - 1)] && d->name[i & (d->places - 1)] != hash) i++;
+	while (d->name[i & (d->places - 1)] && (d->name[i & (d->places - 1)] | HASH_BITS) != hash) i++;
 	return &d->name[i & (d->places - 1)];
 }
 
@@ -89,27 +92,28 @@ static bool grow(struct directory *d) {
 	struct directory larger = {.places = d->places ? 2 * d->places : PLACES_MIN};
 	if (!(larger.name = calloc(larger.places, sizeof *larger.name))) return false;
 	for (unsigned i = 0; i < d->places; i++)
-		if (d->name[i]) *place_of(&larger, d->name[i]) = d->name[i];
+		if (d->name[i]) *place_of(&larger, d->name[i] | HASH_BITS) = d->name[i];
 	free(d->name);
 	d->name = larger.name;
 	d->places = larger.places;
 	return true;
 }
 
-static bool add_entry(struct directory *d, enum entry entry, struct slice name) {
+static bool add_entry(struct directory *d, enum entry entry, struct slice name, bool regular) {
 	if (d->count == NAMES_MAX || (2 * d->count >= d->places && !grow(d))) return false;
 	uint64_t hash = hash_of(entry, name), *place = place_of(d, hash);
+	if (*place) regular = false; /* which of the two is asked for cannot be told */
 	d->count += !*place;
-	*place = hash;
+	*place = regular ? hash : hash & ~(uint64_t)REGULAR;
 	return true;
 }
 
-static bool add(struct directory *d, struct slice name) {
+static bool add(struct directory *d, struct slice name, bool regular) {
 	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
 		if (slice_ends(name, coding_suffix[i]) &&
-			!add_entry(d, ENTRY_CODED, slice_first(name, name.length - coding_suffix[i].length)))
+			!add_entry(d, ENTRY_CODED, slice_first(name, name.length - coding_suffix[i].length), false))
 			return false;
-	return add_entry(d, ENTRY_ITSELF, name);
+	return add_entry(d, ENTRY_ITSELF, name, regular);
 }
 
 /* Whether it is a letter of ASCII. */
@@ -136,7 +140,7 @@ static bool read_names(struct directory *d, int fd, DIR *stream) {
 	char letters[NAME_MAX + 1] = ""; /* a name with one */
 	for (const struct dirent *entry; errno = 0, entry = readdir(stream);) {
 		struct slice name = slice_of(entry->d_name);
-		if (!add(d, name)) return false;
+		if (!add(d, name, entry->d_type == DT_REG)) return false;
 		if (!*letters && is_letter(name.at[0]) && name.length < sizeof letters)
 			memcpy(letters, name.at, name.length + 1);
 	}
@@ -216,14 +220,30 @@ static bool is_plain(struct slice name) {
 	return !(all & 0x80);
 }
 
+/* Finds the directory of a path, and the last segment of that. Returns NULL if its names are not known; *absent:
+ * because there is no such directory. */
+static const struct directory *directory_of(struct names *n, struct slice path, struct slice *name, bool *absent);
+
 /* entries: a set of those that are asked for. */
 static bool lack(struct names *n, struct slice path, unsigned entries) {
+	struct slice name;
+	bool absent;
+	const struct directory *d = directory_of(n, path, &name, &absent);
+	if (!d) return absent;
+	return !(entries & ENTRY_ITSELF && has(d, ENTRY_ITSELF, name)) &&
+		   !(entries & ENTRY_CODED && has(d, ENTRY_CODED, name));
+}
+
+static const struct directory *directory_of(struct names *n, struct slice path, struct slice *name, bool *absent) {
+	*absent = false;
 	if (path.length && path.at[path.length - 1] == '/') path.length--;
 	size_t start = path.length;
 	while (start && path.at[start - 1] != '/') start--;
-	struct slice name = slice_rest(path, start), parent = slice_first(path, start ? start - 1 : 0);
-	if (!n || !name.length || path.length > NAMES_PATH_MAX - sizeof "/." || !is_plain(name)) return false;
-	if (parent.length && lack(n, parent, ENTRY_ITSELF)) return true;
+	struct slice parent = slice_first(path, start ? start - 1 : 0);
+	*name = slice_rest(path, start);
+	if (!n || !name->length || path.length > NAMES_PATH_MAX - sizeof "/." || !is_plain(*name)) return NULL;
+	*absent = parent.length && lack(n, parent, ENTRY_ITSELF);
+	if (*absent) return NULL;
 	uint64_t hash = hash_octets(1, parent);
 	struct directory *d = find(n, parent, hash);
 	if (d && TAILQ_NEXT(d, age)) {
@@ -231,15 +251,21 @@ static bool lack(struct names *n, struct slice path, unsigned entries) {
 		TAILQ_INSERT_TAIL(&n->all, d, age);
 	}
 	int error = !d || d->looked_ns != n->now_ns ? look(n, &d, parent, hash) : 0;
+	*absent = error == ENOENT;
 	if (error && d) drop(n, d);
-	if (error) return error == ENOENT;
-	return d->known && !(entries & ENTRY_ITSELF && has(d, ENTRY_ITSELF, name)) &&
-		   !(entries & ENTRY_CODED && has(d, ENTRY_CODED, name));
+	return !error && d->known ? d : NULL;
 }
 
 bool names_lack(struct names *n, struct slice path) { return lack(n, path, ENTRY_ITSELF); }
 bool names_lack_coded(struct names *n, struct slice path) { return lack(n, path, ENTRY_CODED); }
 bool names_lack_any(struct names *n, struct slice path) { return lack(n, path, ENTRY_ITSELF | ENTRY_CODED); }
+
+bool names_regular(struct names *n, struct slice path) {
+	struct slice name;
+	bool absent;
+	const struct directory *d = directory_of(n, path, &name, &absent);
+	return d && *place_of(d, hash_of(ENTRY_ITSELF, name)) & REGULAR;
+}
 
 int names_stat(struct names *n, const struct docroot *docroot, const char *path, struct stat *st) {
 	if (!names_lack(n, slice_of(path))) return docroot_stat(docroot, path, st);

@@ -35,6 +35,9 @@ bool names_lack(struct names *names, struct slice path);
 bool names_lack_coded(struct names *names, struct slice path);
 bool names_lack_any(struct names *names, struct slice path);
 
+/* Returns whether there certainly is a regular file of that name: a link is not. */
+bool names_regular(struct names *names, struct slice path);
+
 /* Does what docroot_stat() does, unless there is certainly no file. */
 int names_stat(struct names *names, const struct docroot *docroot, const char *path, struct stat *st);
 

@@ -98,6 +98,27 @@ static void files_in_other_codings_are_known_in_one_look(void **state) {
 	assert_true(names_lack_any(names, SLICE("page")));
 }
 
+static bool regular_now(const char *path) {
+	names_turn(names, ++now_ns);
+	return names_regular(names, slice_of(path));
+}
+
+static void regular_files_are_told_from_others(void **state) {
+	(void)state;
+	assert_int_equal(mkfifo("fifo", 0644), 0);
+	settle();
+	assert_false(regular_now("unknown.txt"));
+	assert_true(lacks("no.txt"));
+	assert_true(lacks("sub/no.txt"));
+	assert_true(regular_now("here.txt"));
+	assert_true(regular_now("sub/below.txt"));
+	const char *const others[] = {"sub", "link", "dangling", "fifo", "no.txt", "here", "sub/no.txt"};
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_false(regular_now(others[i]));
+	assert_int_equal(unlink("here.txt"), 0);
+	assert_int_equal(mkfifo("here.txt", 0644), 0);
+	assert_false(regular_now("here.txt"));
+}
+
 static void what_is_new_is_found_at_once(void **state) {
 	(void)state;
 	assert_true(lacks("new.txt"));
@@ -180,6 +201,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_is_missing_is_known_and_what_is_there_is_not, open_root, close_root),
 		cmocka_unit_test_setup_teardown(files_in_other_codings_are_known_in_one_look, open_root, close_root),
+		cmocka_unit_test_setup_teardown(regular_files_are_told_from_others, open_root, close_root),
 		cmocka_unit_test_setup_teardown(what_is_new_is_found_at_once, open_root, close_root),
 		cmocka_unit_test_setup_teardown(another_directory_in_its_place_is_another, open_root, close_root),
 		cmocka_unit_test_setup_teardown(a_directory_that_was_removed_is_missing, open_root, close_root),
