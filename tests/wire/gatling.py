@@ -270,7 +270,9 @@ class Server:
             assert line, self.errors
             self.errors.append(line.rstrip("\n"))
         self.banner = line
-        self.sandbox = self.errors.pop() if self.errors and self.errors[-1].startswith("gatling: sandbox:") else None
+        self.sandbox = next((said for said in self.errors if said.startswith("gatling: sandbox:")), None)
+        if self.sandbox:  # workers may have said something since
+            self.errors.remove(self.sandbox)
         self.pid = only_child(self.process.pid) if tracer else self.process.pid
         self.plain_port, self.tls_port = (
             int(found.group(1)) if (found := re.search(rf"{scheme}://\S+:(\d+)/", self.banner)) else None
