@@ -254,7 +254,7 @@ class Servers:
 
     def add_file(self, name, length):
         path = self.root / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(os.urandom(length))
         return path
 

@@ -43,6 +43,7 @@ CORE_CONNECTIONS = 64
 IDLE, IDLE_TLS = 15_000, 1000
 MIX_FILES = 1000
 MISSING_NAMES = 10_000
+MANY_FILES, MANY_PER_DIRECTORY, MANY_BYTES = 20_000, 200, 16 * KB  # more than any cache of contents here
 COLD_FILES, COLD_AHEAD_S = 8, 3  # a file lasts so much longer than a run at LINK_BYTES_S
 LINK_BYTES_S, LINK_HZ = 25_000_000, 1000  # of each download: 200 Mbit/s
 SLOW_BYTES_S = 100_000_000  # of the slow disk: all downloads together wait for it
@@ -93,6 +94,7 @@ CASES = [
     Case("404", "404, one name", "/none", status=404),
     Case("404-names", "404, 10,000 names", "missing", status=404),
     Case("mix", "1,000 files by Zipf", "mix"),
+    Case("many", "20,000 files at random", "many"),
     Case("active", "1,000 active of 15,000", "/1k", ["-c", 1000], extra="idle", idle=IDLE - 1000, rounds=3),
     Case("idle", "1 KB beside 15,000 idle", extra="idle", idle=IDLE),
     Case("workers", "1 KB, two workers", extra="workers"),
@@ -128,6 +130,9 @@ def make_files(servers, keys, seconds):
     if "mix" in keys:
         for n in range(MIX_FILES):  # as those of web pages: median 8 KB, most between 1 and 64 KB
             servers.add_file(f"mix/{n}", min(int(sizes.lognormvariate(9, 1.3)), 1 << 20))
+    if "many" in keys:
+        for n in range(MANY_FILES):
+            servers.add_file(f"many/{n // MANY_PER_DIRECTORY}/{n}", sizes.randint(1, MANY_BYTES))
     if {"cold", "slow"} & set(keys):
         megabytes = int(LINK_BYTES_S * (COLD_AHEAD_S + CASE["cold"].seconds * seconds)) >> 20
         for n in range(COLD_FILES):
@@ -144,6 +149,8 @@ def make_cold(servers):
 
 
 def paths_of(case):
+    if case.path == "many":
+        return [f"/many/{n // MANY_PER_DIRECTORY}/{n}" for n in range(MANY_FILES)]
     names = {"mix": MIX_FILES, "missing": MISSING_NAMES}
     return [f"/{case.path}/{n}" for n in range(names[case.path])] if case.path in names else [case.path]
 
@@ -186,7 +193,7 @@ def headers_of(case, server):
 
 
 def check_answers(servers, case, server):
-    """Compares the server's answers with the files, and fills its caches. Of missing names it takes MIX_FILES."""
+    """Compares the server's answers with the files, and fills its caches. Of more paths it takes MIX_FILES."""
     method = "HEAD" if "HEAD" in case.load else "GET"
     for path in paths_of(case)[:MIX_FILES]:
         status, headers, body = fetch(server, method, path, headers_of(case, server))
@@ -240,7 +247,7 @@ def run_httpbench(servers, case, server, seconds):
         generator += ["--urls", urls, "--zipf", 1 if case.path == "mix" else 0]
     else:
         generator.append(server.url(case.path))
-    if case.status == 200 and case.path not in ("mix", "/10m") and "HEAD" not in case.load:
+    if case.status == 200 and case.path not in ("mix", "many", "/10m") and "HEAD" not in case.load:
         generator += ["--expect", servers.root / case.path[1:]]
     generate(servers, case, generator)
     result = json.loads(output.read_text())

@@ -1,4 +1,4 @@
-/* digest.h - hashes the content of large files for their entity-tags, so that the same content has the same entity-tag
+/* digest.h - hashes the content of files for their entity-tags, so that the same content has the same entity-tag
  * on every machine and after a restart. All workers share the hashes, which are found by the version of a file. */
 #ifndef GATLING_SITE_DIGEST_H
 #define GATLING_SITE_DIGEST_H
@@ -9,7 +9,7 @@
 
 enum {
 	DIGEST_LENGTH = 32 /* bytes: SHA-256 */,
-	DIGESTS_KEPT = 16384,
+	DIGESTS_KEPT = 65536, /* of 128 bytes each; memory is taken as files come */
 	DIGEST_PIECE = 256 * 1024,
 	DIGEST_SOON = 4 * 1024 * 1024 /* bytes of a file that takes some milliseconds */
 };

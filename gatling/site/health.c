@@ -3,10 +3,10 @@
 
 #include "gatling/http/path.h"
 
-bool health_answer(const struct content *c, const struct request *q, struct response *r) {
+bool health_path_answer(const struct content *c, const struct request *q, struct response *r) {
 	char path[TARGET_MAX];
 	size_t length;
-	if (!c->options->health || (q->method != METHOD_GET && q->method != METHOD_HEAD)) return false;
+	if (q->method != METHOD_GET && q->method != METHOD_HEAD) return false;
 	const struct slice asked = slice_of(c->options->health + 1); /* without its slash, as decoded paths are */
 	if (path_decode(q->path, path, &length) || !slice_equal((struct slice){.at = path, .length = length}, asked))
 		return false;

@@ -5,8 +5,14 @@
 #include "gatling/site/content.h"
 #include "gatling/site/response.h"
 
+/* Answers a request if it is for the path of --health, which is not NULL. Returns whether it was. */
+bool health_path_answer(const struct content *content, const struct request *request, struct response *response);
+
 /* Answers a request for the path of --health, whatever its host: 200, or 503 when the server is about to end. Returns
  * whether it was for that. To be asked before the limits are: a server that has reached one is not ill. */
-bool health_answer(const struct content *content, const struct request *request, struct response *response);
+static inline bool health_answer(const struct content *content, const struct request *request,
+								 struct response *response) {
+	return content->options->health && health_path_answer(content, request, response);
+}
 
 #endif

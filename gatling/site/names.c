@@ -242,10 +242,10 @@ static const struct directory *directory_of(struct names *n, struct slice path, 
 	struct slice parent = slice_first(path, start ? start - 1 : 0);
 	*name = slice_rest(path, start);
 	if (!n || !name->length || path.length > NAMES_PATH_MAX - sizeof "/." || !is_plain(*name)) return NULL;
-	*absent = parent.length && lack(n, parent, ENTRY_ITSELF);
-	if (*absent) return NULL;
 	uint64_t hash = hash_octets(1, parent);
 	struct directory *d = find(n, parent, hash);
+	*absent = !d && parent.length && lack(n, parent, ENTRY_ITSELF); /* else a look at it tells */
+	if (*absent) return NULL;
 	if (d && TAILQ_NEXT(d, age)) {
 		TAILQ_REMOVE(&n->all, d, age);
 		TAILQ_INSERT_TAIL(&n->all, d, age);

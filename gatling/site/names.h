@@ -12,7 +12,7 @@ enum {
 	NAMES_DIRECTORIES = 256,   /* that are remembered, the last ones */
 	NAMES_MAX = 16 * 1024,     /* names of a directory; one with more is not read */
 	NAMES_SUM = 256 * 1024,    /* places for names in all of them, of 8 bytes each */
-	NAMES_VALID_MS = 1000,     /* after which a directory is read again: whatever a file system says of changes */
+	NAMES_VALID_MS = 10000,    /* after which a directory is read again: whatever a file system says of changes */
 	NAMES_A_QUESTION = 64,     /* names that are read in the time of the calls that a question takes otherwise: */
 	NAMES_OCTETS = 24,         /* a directory is read when it was asked for so often that this pays. One that has not */
 	NAMES_PATH_MAX = 8 * 1024, /* been read has a name in so many bytes of its size. */

@@ -142,13 +142,16 @@ static void write_etag(struct representation *f, const unsigned char *hash) {
 	f->validators.etag = (struct slice){.at = f->etag, .length = (size_t)(at - f->etag)};
 }
 
-/* Makes the entity-tag from the content. A large file needs a hash that was computed beside the loop. */
+/* Makes the entity-tag from the content, or from what is known of its hash. That of a large file is computed beside the
+ * loop. */
 static void make_etag(struct representation *f) {
 	static_assert(SHA256_DIGEST_LENGTH == (int)DIGEST_LENGTH, "digest.h has the same hash");
 	unsigned char hash[SHA256_DIGEST_LENGTH];
-	bool known;
-	if (f->body) known = SHA256((const unsigned char *)f->body, f->size, hash); /* false: ENOMEM */
-	else known = !file_version_recent(&f->version, time(NULL)) && digest_find(&f->version, hash);
+	bool lasts = !file_version_recent(&f->version, time(NULL)), known = lasts && digest_find(&f->version, hash);
+	if (!known && f->body) {
+		known = SHA256((const unsigned char *)f->body, f->size, hash); /* false: ENOMEM */
+		if (known && lasts) digest_keep(&f->version, hash);
+	}
 	if (known) write_etag(f, hash);
 }
 
