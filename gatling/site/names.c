@@ -34,6 +34,7 @@ struct directory {
 
 struct names {
 	const struct docroot *docroot;
+	bool off; /* the file system of the docroot may find more than it tells */
 	int64_t now_ns;
 	unsigned directories, places;
 	TAILQ_HEAD(, directory) all; /* the oldest first */
@@ -44,6 +45,7 @@ struct names *names_new(const struct docroot *docroot) {
 	struct names *n = calloc(1, sizeof *n);
 	if (!n) return NULL;
 	n->docroot = docroot;
+	n->off = !platform_lists_all_names(docroot->root);
 	TAILQ_INIT(&n->all);
 	return n;
 }
@@ -79,7 +81,9 @@ enum entry { ENTRY_ITSELF = 1, ENTRY_CODED = 2 };
 /* Two bits of a hash are set, so that it is never 0; of a stored one REGULAR only if it is a regular file's. */
 enum { HASH_BITS = 3, REGULAR = 1 };
 
-static uint64_t hash_of(enum entry entry, struct slice name) { return hash_octets(entry, name) | HASH_BITS; }
+static uint64_t hash_of(enum entry entry, struct slice name) {
+	return hash_octets(entry * UINT64_C(0x9e3779b97f4a7c15), name) | HASH_BITS; /* 2^64 / golden ratio */
+}
 
 /* Returns the place of a hash, or the empty one where it would be. */
 static uint64_t *place_of(const struct directory *d, uint64_t hash) {
@@ -241,7 +245,7 @@ static const struct directory *directory_of(struct names *n, struct slice path, 
 	while (start && path.at[start - 1] != '/') start--;
 	struct slice parent = slice_first(path, start ? start - 1 : 0);
 	*name = slice_rest(path, start);
-	if (!n || !name->length || path.length > NAMES_PATH_MAX - sizeof "/." || !is_plain(*name)) return NULL;
+	if (!n || n->off || !name->length || path.length > NAMES_PATH_MAX - sizeof "/." || !is_plain(*name)) return NULL;
 	uint64_t hash = hash_octets(1, parent);
 	struct directory *d = find(n, parent, hash);
 	*absent = !d && parent.length && lack(n, parent, ENTRY_ITSELF); /* else a look at it tells */
