@@ -107,7 +107,7 @@ def test_each_option_is_completed(installed, shell):
     help_text = subprocess.run([installed / "bin/gatling", "--help"], capture_output=True, text=True, check=True).stdout
     options = re.findall(r"^ +(?:-\w, )?--([a-z-]+)", help_text, re.MULTILINE)
     text = (installed / "share" / SHELLS[shell]).read_text()
-    flag = {"bash": "--{}[' ]", "zsh": r"'--{}\[", "fish": " -l {} "}[shell]
+    flag = {"bash": "--{}[' ]", "zsh": r"'\*?--{}\[", "fish": " -l {} "}[shell]
     assert len(options) > 40 and [option for option in options if not re.search(flag.format(option), text)] == []
     if shutil.which(shell):
         subprocess.run([shell, "-n", installed / "share" / SHELLS[shell]], check=True)
