@@ -109,38 +109,36 @@ struct process {
 };
 
 /* Shows what the server does, from now on. Without memory or threads it serves without. */
-static void start_status(const struct options *o, struct process *p, const char *directory, const char *addresses) {
+static void start_status(const struct options *o, struct process *p, const char *about) {
 	struct counters *worker[WORKERS_MAX];
 	int sockets[STATUS_SOCKETS_MAX];
 	unsigned count = p->sockets.count < STATUS_SOCKETS_MAX ? p->sockets.count : STATUS_SOCKETS_MAX;
-	char *about = NULL;
 	if (!p->status) return;
 	for (int i = 0; i < o->workers; i++) worker[i] = workers_counters(p->workers, (unsigned)i);
 	for (unsigned i = 0; i < count; i++) sockets[i] = p->sockets.at[i].fd;
-	int error = asprintf(&about, "%s on %s (%s, %d %s)", directory, addresses ? addresses : "", io_mechanism(),
-						 o->workers, o->workers == 1 ? "worker" : "workers") == -1
-					? ENOMEM
-					: status_start(p->status, about, worker, (unsigned)o->workers, sockets, count);
+	int error = status_start(p->status, about, worker, (unsigned)o->workers, sockets, count);
 	if (error) (void)notice_cannot("show", "the status", strerror(error));
-	free(about);
 }
 
 /* Limits the system calls, once all that needs more of them is done: the workers have their loops, the addresses are
  * known. Prints what is in force and what is served. */
 static void confine_and_announce(const struct options *o, struct process *p, const char *directory) {
-	char *addresses = listen_describe(&p->sockets), *state = NULL;
-	start_status(o, p, directory, addresses);
+	char *addresses = listen_describe(&p->sockets), *state = NULL, *about = NULL;
+	if (asprintf(&about, "%s on %s (%s, %d %s)", directory, addresses ? addresses : "", io_mechanism(), o->workers,
+				 o->workers == 1 ? "worker" : "workers") == -1)
+		about = NULL;
+	start_status(o, p, about ? about : directory);
 	if (!o->take_over && !p->status) take_over_close(&p->take_over, &p->sockets); /* the workers have theirs */
 	sandbox_limit_calls(&p->sandbox);
 	char *parts = sandbox_describe(&p->sandbox);
 	notice_line(LEVEL_INFO, "sandbox: %s", parts ? parts : "");
-	notice_line(LEVEL_INFO, "serving %s on %s (%s, %d %s)", directory, addresses ? addresses : "", io_mechanism(),
-				o->workers, o->workers == 1 ? "worker" : "workers");
+	notice_line(LEVEL_INFO, "serving %s", about ? about : directory);
 	/* after --take-over it is another process than the one that the service manager has started */
 	if (asprintf(&state, "READY=1\nMAINPID=%ld\nSTATUS=serving %s on %s", (long)getpid(), directory,
 				 addresses ? addresses : "") != -1)
 		service_tell(&p->service, state);
 	free(state);
+	free(about);
 	free(addresses);
 	free(parts);
 }

@@ -7,11 +7,12 @@
 #include "gatling/base/slice.h"
 
 /* Takes eight bytes at a time as FNV-1a takes one (http://www.isthe.com/chongo/tech/comp/fnv/). The last eight may
- * overlap those before. The length is hashed, too: leading zeros make a difference in fewer than eight. */
+ * overlap those before. The length is hashed, too: leading zeros make a difference in fewer than eight. The seed is
+ * spread (by 2^64 / golden ratio): a change of it is not undone by one of a letter. */
 static inline uint64_t hash_octets(uint64_t seed, struct slice s) {
 	enum { WORD = sizeof(uint64_t) };
 	const uint64_t prime = UINT64_C(1099511628211);
-	uint64_t h = seed ^ s.length ^ UINT64_C(14695981039346656037), word = 0;
+	uint64_t h = seed * UINT64_C(0x9e3779b97f4a7c15) ^ s.length ^ UINT64_C(14695981039346656037), word = 0;
 	for (size_t n = 0; n + WORD < s.length; n += WORD) {
 		memcpy(&word, s.at + n, WORD);
 		h = (h ^ word) * prime;

@@ -148,14 +148,18 @@ static bool say(enum notice_level level, const char *format, const char *text) {
 	return may;
 }
 
+static void keep_one_line(char *text) {
+	for (; *text; text++)
+		if ((*text >= 0 && *text < ' ') || *text == 127) *text = '?';
+}
+
 void notice_line(enum notice_level level, const char *format, ...) {
 	char text[2 * NOTICE_TEXT_MAX];
 	va_list arguments;
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	for (char *c = text; *c; c++)
-		if ((*c >= 0 && *c < ' ') || *c == 127) *c = '?'; /* one line stays one */
+	keep_one_line(text);
 	(void)say(level, format, text);
 }
 
@@ -165,8 +169,7 @@ bool notice(uint64_t state, const char *format, ...) {
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	/* 2^64 / golden ratio: a small change of the state changes all of the hash */
-	const uint64_t key = hash_octets(state * UINT64_C(0x9e3779b97f4a7c15), slice_of(text));
+	const uint64_t key = hash_octets(state, slice_of(text));
 	if (was_printed(key)) return false;
 	for (char *c = text; *c; c++)
 		if (*c < ' ' || *c > '~') *c = '?';
@@ -188,8 +191,7 @@ bool notice_due(notice_time *next) {
 int notice_cannot(const char *action, const char *name, const char *reason) {
 	char text[NOTICE_TEXT_MAX];
 	snprintf(text, sizeof text, "cannot %s%s%s: %s", action, name ? " " : "", name ? name : "", reason);
-	for (char *c = text; *c; c++)
-		if ((*c >= 0 && *c < ' ') || *c == 127) *c = '?';
+	keep_one_line(text);
 	pthread_mutex_lock(&mutex);
 	memcpy(last, text, sizeof last);
 	pthread_mutex_unlock(&mutex);

@@ -1,7 +1,6 @@
 /* proxy_header.c - see proxy_header.h. */
 #include "gatling/client/proxy_header.h"
 
-#include <arpa/inet.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -43,24 +42,19 @@ static struct slice take_word(struct slice *rest) {
 	return word;
 }
 
-static bool parse_address(int family, struct slice s, void *address) {
-	char text[INET6_ADDRSTRLEN];
-	if (s.length >= sizeof text) return false;
-	memcpy(text, s.at, s.length);
-	text[s.length] = '\0';
-	return strlen(text) == s.length && inet_pton(family, text, address) == 1;
+/* An address of version 4 or 6, and of no other. */
+static bool parse_address(bool ipv4, struct slice s, struct peer *peer) {
+	return ipv4 == !memchr(s.at, ':', s.length) && peer_parse(s, peer);
 }
 
 /* Parses "TCP4 SOURCE DESTINATION PORT PORT" or "TCP6 ...". */
 static bool parse_addresses(struct proxy_header *h, struct slice rest) {
-	unsigned char source[sizeof(struct in6_addr)], destination[sizeof(struct in6_addr)];
+	struct peer destination;
 	struct slice family = take_word(&rest);
 	bool ipv4 = slice_equal(family, SLICE("TCP4"));
 	if (!ipv4 && !slice_equal(family, SLICE("TCP6"))) return false;
-	int kind = ipv4 ? AF_INET : AF_INET6;
-	if (!parse_address(kind, take_word(&rest), source) || !parse_address(kind, take_word(&rest), destination))
+	if (!parse_address(ipv4, take_word(&rest), &h->client) || !parse_address(ipv4, take_word(&rest), &destination))
 		return false;
-	h->client = ipv4 ? peer4(source) : peer6(source);
 	if (peer_is_local(&h->client)) return false; /* it would stand for a unix socket */
 	return is_port(take_word(&rest)) && is_port(rest);
 }

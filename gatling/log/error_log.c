@@ -6,13 +6,12 @@
 #include <unistd.h>
 
 #include "gatling/base/notice.h"
+#include "gatling/log/access.h"
 
 static void write_line(void *owner, enum notice_level level, const char *text) {
 	struct error_log *e = owner;
-	char line[3 * NOTICE_TEXT_MAX], when[sizeof "2026-11-23T13:20:48Z"];
-	struct tm tm;
-	time_t now = time(NULL);
-	strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+	char line[3 * NOTICE_TEXT_MAX], when[ACCESS_DATE_MAX];
+	access_date(when, LOG_JSON, time(NULL));
 	int length = snprintf(line, sizeof line, "%s %s %s\n", when, notice_level_name[level], text);
 	struct slice whole = {.at = line, .length = (size_t)length};
 	if (e->lines) log_say(e->lines, slice_first(whole, whole.length - 1));

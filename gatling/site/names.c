@@ -82,9 +82,7 @@ enum entry { ENTRY_ITSELF = 1, ENTRY_CODED = 2 };
 /* Two bits of a hash are set, so that it is never 0; of a stored one REGULAR only if it is a regular file's. */
 enum { HASH_BITS = 3, REGULAR = 1 };
 
-static uint64_t hash_of(enum entry entry, struct slice name) {
-	return hash_octets(entry * UINT64_C(0x9e3779b97f4a7c15), name) | HASH_BITS; /* 2^64 / golden ratio */
-}
+static uint64_t hash_of(enum entry entry, struct slice name) { return hash_octets(entry, name) | HASH_BITS; }
 
 /* Returns the place of a hash, or the empty one where it would be. */
 static uint64_t *place_of(const struct directory *d, uint64_t hash) {
@@ -182,13 +180,16 @@ static struct directory *find(const struct names *n, struct slice path, uint64_t
 	return d;
 }
 
-static struct directory *insert(struct names *n, struct slice path, uint64_t hash, const struct stat *st) {
+/* text: the path with what follows it. */
+static struct directory *insert(struct names *n, struct slice path, const char *text, uint64_t hash,
+								const struct stat *st) {
 	if (n->directories == NAMES_DIRECTORIES) drop(n, TAILQ_FIRST(&n->all));
-	struct directory *d = calloc(1, sizeof *d + path.length + sizeof "/.");
+	const size_t size = strlen(text) + 1;
+	struct directory *d = calloc(1, sizeof *d + size);
 	if (!d) return NULL;
 	d->hash = hash;
 	d->path = (struct slice){.at = d->text, .length = path.length};
-	memcpy(text_copy(d->text, path), path.length ? "/." : ".", path.length ? sizeof "/." : sizeof ".");
+	memcpy(d->text, text, size);
 	d->expected = st->st_size / NAMES_OCTETS < NAMES_MAX ? (unsigned)(st->st_size / NAMES_OCTETS) : NAMES_MAX;
 	LIST_INSERT_HEAD(&n->bucket[hash % BUCKETS], d, chain);
 	TAILQ_INSERT_TAIL(&n->all, d, age);
@@ -203,7 +204,7 @@ static int look(struct names *n, struct directory **found, struct slice path, ui
 	struct stat st;
 	memcpy(text_copy(text, path), path.length ? "/." : ".", path.length ? sizeof "/." : sizeof ".");
 	if (docroot_stat(n->docroot, text, &st) == -1) return errno; /* also EACCES, if it may not be entered */
-	if (!d && !(*found = d = insert(n, path, hash, &st))) return ENOMEM;
+	if (!d && !(*found = d = insert(n, path, text, hash, &st))) return ENOMEM;
 	const struct file_version now = file_version_of(&st);
 	d->looked_ns = n->now_ns;
 	if (!file_version_same(&now, &d->version)) forget_names(n, d);
