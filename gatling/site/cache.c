@@ -1,5 +1,7 @@
-/* cache.c - see cache.h. A hash table with chains and a list from the most to the least recently used. Paths
- * without a file are not remembered, so that no client can fill the table with them. */
+/* cache.c - see cache.h. A hash table with chains, and a list from the oldest to the newest, along which a hand goes
+ * round to find what has to make room: what was not asked for again since it passed last (SIEVE: Zhang et al., NSDI
+ * 2024). So files that are asked for once, as by a crawler, do not push out the others. Paths without a file are not
+ * remembered, so that no client can fill the table with them. */
 #include "gatling/site/cache.h"
 
 #include <errno.h>
@@ -25,6 +27,7 @@ struct cache_entry {
 	struct resource resource; /* first: a resource is its entry */
 	unsigned references;      /* of the cache and of jobs */
 	bool cached;              /* the cache has a reference */
+	bool asked;               /* it was found again since the hand passed it */
 	bool unsettled;           /* it was loaded in FILE_VERSION_SETTLES_MS, and is loaded again after it */
 	bool recent;              /* see FILE_VERSION_RECENT_S; or a file could not be opened for a temporary reason */
 	bool compressed;          /* its gzip was compressed here */
@@ -51,6 +54,7 @@ struct cache {
 	size_t bytes;
 	int64_t tidied_ms;
 	TAILQ_HEAD(, cache_entry) entries; /* the oldest first */
+	struct cache_entry *hand;          /* which it comes to next; NULL: the oldest */
 	LIST_HEAD(, cache_entry) bucket[BUCKETS];
 };
 
@@ -88,6 +92,7 @@ static void forget_compressed(struct cache_entry *e) {
 
 static void drop(struct cache *c, struct cache_entry *e) {
 	LIST_REMOVE(e, chain);
+	if (c->hand == e) c->hand = TAILQ_NEXT(e, age);
 	TAILQ_REMOVE(&c->entries, e, age);
 	if (e->compressed) forget_compressed(e);
 	c->resources--;
@@ -118,6 +123,20 @@ static void account(struct cache *c, struct cache_entry *e) {
 	c->descriptors += e->descriptors;
 }
 
+/* Returns the next entry that has to make room, of those of a kind (NULL: all) and without the one that is spared;
+ * NULL: there is none. */
+static struct cache_entry *victim(struct cache *c, bool (*of_kind)(const struct cache_entry *),
+								  const struct cache_entry *spared) {
+	for (unsigned i = 0; i < 2 * c->resources; i++) { /* at the latest in the second round */
+		struct cache_entry *e = c->hand ? c->hand : TAILQ_FIRST(&c->entries);
+		c->hand = TAILQ_NEXT(e, age);
+		if (e == spared || (of_kind && !of_kind(e))) continue;
+		if (!e->asked) return e;
+		e->asked = false;
+	}
+	return NULL;
+}
+
 /* Takes the reference over. */
 static void insert(struct cache *c, struct cache_entry *e) {
 	LIST_INSERT_HEAD(&c->bucket[e->hash % BUCKETS], e, chain);
@@ -125,7 +144,7 @@ static void insert(struct cache *c, struct cache_entry *e) {
 	c->resources++;
 	account(c, e);
 	e->cached = true;
-	while (TAILQ_FIRST(&c->entries) != e && over_limit(c)) drop(c, TAILQ_FIRST(&c->entries));
+	for (struct cache_entry *other; over_limit(c) && (other = victim(c, NULL, e));) drop(c, other);
 }
 
 void cache_free(struct cache *c) {
@@ -145,10 +164,7 @@ static bool frees_descriptors(const struct cache_entry *e) {
 
 /* Returns whether one more file may be opened, after closing files that only the cache uses. */
 static bool may_open(struct cache *c) {
-	for (struct cache_entry *e = TAILQ_FIRST(&c->entries), *newer; e && c->open >= c->options.open; e = newer) {
-		newer = TAILQ_NEXT(e, age);
-		if (frees_descriptors(e)) drop(c, e);
-	}
+	for (struct cache_entry *e; c->open >= c->options.open && (e = victim(c, frees_descriptors, NULL));) drop(c, e);
 	return c->open < c->options.open;
 }
 
@@ -338,10 +354,7 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 		insert(c, e);
 	} else {
 		count_one(COUNT_CACHE_HITS);
-		if (TAILQ_NEXT(e, age)) {
-			TAILQ_REMOVE(&c->entries, e, age);
-			TAILQ_INSERT_TAIL(&c->entries, e, age);
-		}
+		e->asked = true;
 	}
 	e->used_ms = now_ms;
 	*resource = &e->resource;
@@ -415,13 +428,14 @@ static void end(struct cache_job *j) {
 	free(j);
 }
 
-/* Forgets the least recently used compressed bodies until the others are within the limit. */
-static void limit_compressed(struct cache *c) {
-	struct cache_entry *e;
-	TAILQ_FOREACH(e, &c->entries, age) {
-		if (c->compressed <= c->options.gzip_bytes) return;
-		if (e->compressed) forget_compressed(e);
-	}
+static bool is_compressed(const struct cache_entry *e) { return e->compressed; }
+
+static bool compressed_too_much(const struct cache *c) { return c->compressed > c->options.gzip_bytes; }
+
+/* Forgets compressed bodies until the others are within the limit; the newest last. */
+static void limit_compressed(struct cache *c, struct cache_entry *newest) {
+	for (struct cache_entry *e; compressed_too_much(c) && (e = victim(c, is_compressed, newest));) forget_compressed(e);
+	if (compressed_too_much(c)) forget_compressed(newest);
 }
 
 /* Returns the representation from which a coding is generated. */
@@ -455,7 +469,7 @@ static void converted(struct job *job) {
 		r->representation[coding] = f;
 		r->available |= 1U << coding;
 		j->entry->compressed = compress;
-		limit_compressed(c);
+		if (compress) limit_compressed(c, j->entry);
 	}
 	end(j);
 }
