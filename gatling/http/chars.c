@@ -13,35 +13,62 @@ __attribute__((constructor)) static void classes_init(void) {
 		if (c == '\t' || (c >= ' ' && c != 127)) char_classes[c] |= CHAR_TEXT;
 		if (c > ' ' && c != 127 && c != '#') char_classes[c] |= CHAR_TARGET;
 		if (alphanumeric || c == '-' || c == '_' || c == '.') char_classes[c] |= CHAR_HOST;
+		if (c >= ' ' && c < 127 && c != '"' && c != '\\') char_classes[c] |= CHAR_QUOTABLE;
 	}
 }
 
-/* Returns a word with this value in each byte. */
-static uint64_t eight(unsigned char octet) { return UINT64_MAX / 255 * octet; }
+/* What is looked at together: vectors of GCC and Clang, for which SSE2 and NEON have instructions. */
+typedef unsigned char octets __attribute__((vector_size(16)));
+typedef uint64_t halves __attribute__((vector_size(16)));
+enum { OCTETS = sizeof(octets) };
 
-/* Returns whether each byte is at least ' ' and not DEL (Bit Twiddling Hacks, "has less", "has zero"). */
-static bool visible(uint64_t word) {
-	uint64_t not_del = word ^ eight(127);
-	return !((((word - eight(' ')) & ~word) | ((not_del - eight(1)) & ~not_del)) & eight(128));
+/* Returns how many octets are 0 before the first that is not. */
+static inline size_t zeros(uint64_t word) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	return (size_t)__builtin_clzll(word) / 8;
+#else
+	return (size_t)__builtin_ctzll(word) / 8;
+#endif
 }
 
-static bool visible_at(const char *at) {
-	uint64_t word;
-	memcpy(&word, at, sizeof word);
-	return visible(word);
+/* Returns how many octets of the mask, each 0 or 255, are 0 before the first that is not. */
+static inline size_t clear_before(octets mask) {
+	const halves half = (halves)mask;
+	if (half[0]) return zeros(half[0]);
+	return half[1] ? sizeof half[0] + zeros(half[1]) : OCTETS;
 }
 
-size_t chars_text(const char *at, size_t length) {
-	enum { WORD = sizeof(uint64_t) };
-	size_t n = 0;
-	while (n + WORD <= length && visible_at(at + n)) n += WORD;
-	if (length >= WORD && visible_at(at + length - WORD) && n + WORD > length) return length;
-	while (n < length && char_is(at[n], CHAR_TEXT)) n++;
+/* Returns how many of OCTETS octets are of the class before the first that may not be. */
+static inline size_t certain(const char *at, enum char_class class) {
+	octets o;
+	memcpy(&o, at, sizeof o);
+	if (class == CHAR_TEXT) return clear_before((octets)((o < ' ') | (o == 127)));
+	if (class == CHAR_TARGET) return clear_before((octets)((o <= ' ') | (o == 127) | (o == '#')));
+	if (class == CHAR_QUOTABLE) return clear_before((octets)((o < ' ') | (o > 126) | (o == '"') | (o == '\\')));
+	octets letter = (o | 0x20) - 'a', digit = o - '0';
+	return clear_before((octets)((letter > 'z' - 'a') & (digit > 9) & (o != '-')));
+}
+
+/* Goes on with fewer than OCTETS at the end. */
+static size_t span_last(struct slice s, size_t n, enum char_class class) {
+	while (n < s.length && char_is(s.at[n], class)) n++;
 	return n;
 }
 
-bool chars_all(struct slice text, enum char_class class) {
+static inline __attribute__((always_inline)) size_t span(struct slice s, enum char_class class) {
 	size_t n = 0;
-	while (n < text.length && char_is(text.at[n], class)) n++;
-	return n > 0 && n == text.length;
+	while (s.length - n >= OCTETS) {
+		size_t more = certain(s.at + n, class);
+		n += more;
+		if (more == OCTETS) continue;
+		if (!char_is(s.at[n], class)) return n;
+		n++;
+	}
+	return span_last(s, n, class);
 }
+
+size_t chars_text(struct slice s) { return span(s, CHAR_TEXT); }
+size_t chars_token(struct slice s) { return span(s, CHAR_TOKEN); }
+size_t chars_target(struct slice s) { return span(s, CHAR_TARGET); }
+size_t chars_host(struct slice s) { return span(s, CHAR_HOST); }
+size_t chars_quotable(struct slice s) { return span(s, CHAR_QUOTABLE); }

@@ -30,13 +30,12 @@ static size_t literal_length(struct slice authority) {
 
 /* Returns the length of the uri-host at the start, 0 if there is none. */
 static size_t uri_host_length(struct slice authority) {
-	size_t n = 0;
 	if (authority.length && authority.at[0] == '[') return literal_length(authority);
-	for (; n < authority.length && authority.at[n] != ':'; n++) {
-		char c = authority.at[n];
-		if (!char_is(c, CHAR_HOST)) return 0;
-		if (c == '.' && (n == 0 || authority.at[n - 1] == '.')) return 0;
-	}
+	size_t n = chars_host(authority);
+	if (n < authority.length && authority.at[n] != ':') return 0;
+	const char *end = authority.at + n, *dot = authority.at;
+	for (; n && (dot = memchr(dot, '.', (size_t)(end - dot))); dot++)
+		if (dot == authority.at || dot[-1] == '.') return 0;
 	return n;
 }
 

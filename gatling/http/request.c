@@ -10,13 +10,6 @@
 #include "gatling/http/chars.h"
 #include "gatling/http/host.h"
 
-/* Returns how many characters at the start are of a class. */
-static size_t span(struct slice s, enum char_class class) {
-	size_t n = 0;
-	while (n < s.length && char_is(s.at[n], class)) n++;
-	return n;
-}
-
 static enum method method_of(struct slice name) {
 	struct slice one, not_allowed = SLICE("POST, PUT, DELETE, PATCH, TRACE, CONNECT");
 	if (slice_equal(name, SLICE("GET"))) return METHOD_GET;
@@ -69,19 +62,19 @@ int request_begin(struct request *r, struct slice method, struct slice target) {
 	r->keep_alive = true;
 	r->method = method_of(method);
 	if (target.length > TARGET_MAX) return -414;
-	if (!method.length || span(method, CHAR_TOKEN) != method.length) return -400;
+	if (!method.length || chars_token(method) != method.length) return -400;
 	if (method.length > METHOD_MAX) return -501;
-	if (!target.length || span(target, CHAR_TARGET) != target.length) return -400;
+	if (!target.length || chars_target(target) != target.length) return -400;
 	return parse_target(r, method, target);
 }
 
 static int parse_request_line(struct request *r, struct slice line) {
 	r->line = line;
-	struct slice method = slice_first(line, span(line, CHAR_TOKEN));
+	struct slice method = slice_first(line, chars_token(line));
 	if (method.length == 0 || method.length == line.length || line.at[method.length] != ' ') return -400;
 	if (method.length > METHOD_MAX) return -501;
 	r->method = method_of(method); /* also if the request is refused: the answer to a HEAD has no body */
-	struct slice rest = slice_rest(line, method.length + 1), target = slice_first(rest, span(rest, CHAR_TARGET));
+	struct slice rest = slice_rest(line, method.length + 1), target = slice_first(rest, chars_target(rest));
 	if (target.length > TARGET_MAX) return -414;
 	if (target.length == 0 || target.length == rest.length || rest.at[target.length] != ' ') return -400;
 	int error = parse_version(r, slice_rest(rest, target.length + 1));
@@ -154,15 +147,6 @@ int request_add(struct request *r, enum field_name name, struct slice value) {
 	return 0;
 }
 
-/* field-line, RFC 9112, section 5. A line that starts with a blank (obs-fold) has no name, and is refused. */
-static int parse_field(struct request *r, struct slice line) {
-	struct slice name = slice_first(line, span(line, CHAR_TOKEN));
-	if (!name.length || name.length == line.length || line.at[name.length] != ':') return -400;
-	struct slice value = slice_rest(line, name.length + 1);
-	if (chars_text(value.at, value.length) != value.length) return -400;
-	return request_add(r, request_field_name(name), value);
-}
-
 struct slice request_field(const struct request *r, enum field_name name) {
 	unsigned i = 0;
 	if (!request_has(r, name)) return (struct slice){0};
@@ -223,7 +207,7 @@ static int parse_framing(struct request *r) {
 	if (length) return parse_content_length(r);
 	if (r->minor >= 1 || r->method != METHOD_NOT_ALLOWED) return 0;
 	/* a body of HTTP/1.0 can end only by its length (RFC 1945, section 8.3) */
-	struct slice method = slice_first(r->line, span(r->line, CHAR_TOKEN));
+	struct slice method = slice_first(r->line, chars_token(r->line));
 	return slice_equal(method, SLICE("POST")) || slice_equal(method, SLICE("PUT")) ? -411 : 0;
 }
 
@@ -260,55 +244,71 @@ int request_end(struct request *r) {
 	return error ? error : parse_expect(r);
 }
 
-/* Takes a line off the front of *rest, without its CRLF. Returns 1; 0: it is not complete; -400: it ends in bare LF. */
-static int next_line(struct slice *rest, struct slice *line) {
-	size_t length = slice_until(*rest, '\n');
-	if (length == rest->length) return 0;
-	if (length == 0 || rest->at[length - 1] != '\r') return -400;
-	*line = slice_first(*rest, length - 1);
-	slice_drop(rest, length + 1);
+/* Takes text and the CRLF behind it off the front of *rest. Returns 1; 0: it is not complete; -400: another control
+ * character is in it, such as a bare LF. */
+static int next_text(struct slice *rest, struct slice *text) {
+	*text = slice_first(*rest, chars_text(*rest));
+	struct slice end = slice_rest(*rest, text->length);
+	if (!end.length || (end.length == 1 && *end.at == '\r')) return 0;
+	if (!slice_starts(end, SLICE("\r\n"))) return -400;
+	*rest = slice_rest(end, 2);
 	return 1;
 }
 
-/* Looks at a line without an end. Returns 0, or what is already wrong. */
-static int parse_incomplete(struct request *r, struct slice rest, size_t used) {
-	if (!request_plausible(rest.at, rest.length)) return -400;
-	if (!r->line.at) {
-		r->line = rest;
-		size_t name = span(rest, CHAR_TOKEN);
-		bool empty_line = name == 0 && rest.length && rest.at[0] == '\r';
-		if (!empty_line && name < rest.length && (name == 0 || rest.at[name] != ' ')) return -400;
-		if (name > METHOD_MAX) return -501;
-		if (rest.length > METHOD_MAX + TARGET_MAX) return -414;
-	}
-	return used + rest.length >= HEAD_MAX ? -431 : 0;
+/* Looks at the start of a request line. Returns 0, or what is already wrong. */
+static int parse_incomplete(struct request *r, struct slice line) {
+	size_t name = chars_token(line);
+	r->line = line;
+	if (name < line.length && (name == 0 || line.at[name] != ' ')) return -400;
+	if (name > METHOD_MAX) return -501;
+	return line.length > METHOD_MAX + TARGET_MAX ? -414 : 0;
+}
+
+/* Takes the request line and empty lines before it off the front of *rest. Returns 1; 0: it is not complete; < 0: the
+ * negative status. */
+static int next_request_line(struct request *r, struct slice *rest) {
+	unsigned empty_lines = 0;
+	struct slice line;
+	int got;
+	while ((got = next_text(rest, &line)) == 1 && !line.length)
+		if (++empty_lines > EMPTY_LINES_MAX) return -400;
+	if (got == 0) return parse_incomplete(r, line);
+	if (got < 0) line = slice_first(*rest, slice_until(*rest, '\n'));
+	int error = parse_request_line(r, line); /* also of a malformed one, for the log */
+	return got < 0 ? got : error ? error : 1;
+}
+
+/* Takes a field line (RFC 9112, section 5) off the front of *rest. One that starts with a blank (obs-fold) has no name,
+ * and is refused. As next_request_line(). */
+static int next_field(struct request *r, struct slice *rest) {
+	struct slice name = slice_first(*rest, chars_token(*rest)), value;
+	if (name.length == rest->length || slice_equal(*rest, SLICE("\r"))) return 0;
+	if (!name.length || rest->at[name.length] != ':') return -400;
+	slice_drop(rest, name.length + 1);
+	int got = next_text(rest, &value);
+	if (got != 1) return got;
+	int error = request_add(r, request_field_name(name), value);
+	return error ? error : 1;
 }
 
 int request_parse(struct request *r, const char *buffer, size_t length) {
 	struct slice rest = {.at = buffer, .length = length};
-	unsigned fields = 0, empty_lines = 0;
-	int error = 0;
+	unsigned fields = 0;
 	memset(r, 0, offsetof(struct request, field));
-	while (!error) {
-		struct slice line;
-		int got = next_line(&rest, &line);
-		if (got < 0) return got;
-		size_t used = (size_t)(rest.at - buffer);
-		if (got == 0) return parse_incomplete(r, rest, used);
-		if (used > HEAD_MAX) return -431;
-		if (!r->line.at && line.length) error = parse_request_line(r, line);
-		else if (!r->line.at) error = ++empty_lines > EMPTY_LINES_MAX ? -400 : 0;
-		else if (line.length) error = ++fields > FIELDS_MAX ? -431 : parse_field(r, line);
-		else break;
-	}
-	if (error || (error = check_host(r)) || (error = request_end(r))) return error;
+	int got = next_request_line(r, &rest);
+	while (got == 1 && !slice_starts(rest, SLICE("\r\n"))) got = ++fields > FIELDS_MAX ? -431 : next_field(r, &rest);
+	if (got == 0 && length >= HEAD_MAX) return -431;
+	if (got < 1) return got;
+	size_t used = length - rest.length + 2;
+	int error = used > HEAD_MAX ? -431 : check_host(r);
+	if (error || (error = request_end(r))) return error;
 	parse_connection(r);
-	return (int)(rest.at - buffer);
+	return (int)used;
 }
 
 bool request_plausible(const char *buffer, size_t length) {
 	/* a CR may be the last byte: its LF is still to come */
-	size_t text = chars_text(buffer, length);
+	size_t text = chars_text((struct slice){.at = buffer, .length = length});
 	return text == length || (buffer[text] == '\r' && text + 1 == length);
 }
 

@@ -120,7 +120,7 @@ static const char *parse(struct realm *realm, size_t length, unsigned *number) {
 	*number = 1;
 	if (!rules_next_line(&rest, &realm->name) || !realm->name.length)
 		return "the first line has to be the realm, so access is denied";
-	if (realm->name.length > AUTH_REALM_MAX || chars_text(realm->name.at, realm->name.length) != realm->name.length)
+	if (realm->name.length > AUTH_REALM_MAX || chars_text(realm->name) != realm->name.length)
 		return "this cannot be a realm, so access is denied";
 	for (size_t i = 0; i < length; i++) ends += realm->text[i] == '\n';
 	if (!(realm->user = calloc(ends + 1, sizeof *realm->user))) return "no memory, so access is denied";

@@ -265,20 +265,43 @@ static void an_endless_target_is_refused_before_its_line_ends(void **state) {
 	assert_int_equal(request_parse(&q, big, TARGET_MAX + 100), -414);
 }
 
-/* However many are looked at together. */
-static void text_ends_at_the_first_octet_that_is_none(void **state) {
+/* However many are looked at together, and whatever follows. */
+static void a_span_ends_at_the_first_octet_of_another_class(void **state) {
+	static const struct {
+		size_t (*span)(struct slice text);
+		enum char_class class;
+	} spans[] = {{chars_text, CHAR_TEXT},
+				 {chars_token, CHAR_TOKEN},
+				 {chars_target, CHAR_TARGET},
+				 {chars_host, CHAR_HOST},
+				 {chars_quotable, CHAR_QUOTABLE}};
 	enum { LENGTH_MAX = 40 };
 	char text[LENGTH_MAX];
 	(void)state;
-	for (int c = 0; c < 256; c++) {
-		for (size_t length = 1; length <= LENGTH_MAX; length++) {
-			for (size_t at = 0; at < length; at++) {
-				memset(text, '\xe9', sizeof text);
-				text[at] = (char)c;
-				bool is_text = c == '\t' || (c >= ' ' && c != 127);
-				assert_int_equal(chars_text(text, length), is_text ? length : at);
+	for (size_t i = 0; i < COUNT(spans); i++) {
+		for (int c = 0; c < 256; c++) {
+			for (size_t length = 1; length <= LENGTH_MAX; length++) {
+				for (size_t at = 0; at < length; at++) {
+					memset(text, 'x', at);
+					memset(text + at, c, sizeof text - at);
+					size_t expected = char_is((char)c, spans[i].class) ? length : at;
+					assert_int_equal(spans[i].span((struct slice){.at = text, .length = length}), expected);
+				}
 			}
 		}
+	}
+}
+
+/* RFC 9110, sections 5.5 and 5.6.2; RFC 9112, section 3.2. */
+static void octets_are_of_the_classes_of_http(void **state) {
+	(void)state;
+	for (int c = 0; c < 256; c++) {
+		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+		assert_int_equal(char_is((char)c, CHAR_TEXT), c == '\t' || (c >= ' ' && c != 127));
+		assert_int_equal(char_is((char)c, CHAR_TOKEN), letter || (c && strchr("!#$%&'*+-.^_`|~", c)));
+		assert_int_equal(char_is((char)c, CHAR_TARGET), c > ' ' && c != 127 && c != '#');
+		assert_int_equal(char_is((char)c, CHAR_HOST), letter || (c && strchr("-_.", c)));
+		assert_int_equal(char_is((char)c, CHAR_QUOTABLE), c >= ' ' && c < 127 && c != '"' && c != '\\');
 	}
 }
 
@@ -295,7 +318,8 @@ int main(void) {
 		cmocka_unit_test(a_continue_is_expected_only_before_a_body),
 		cmocka_unit_test(the_limits_are_where_they_are_said_to_be),
 		cmocka_unit_test(an_endless_target_is_refused_before_its_line_ends),
-		cmocka_unit_test(text_ends_at_the_first_octet_that_is_none),
+		cmocka_unit_test(a_span_ends_at_the_first_octet_of_another_class),
+		cmocka_unit_test(octets_are_of_the_classes_of_http),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,7 +76,8 @@ static bool describes_content(struct slice name) {
 }
 
 static bool check_field(const struct header_field *f, const struct pattern *pattern, struct rules_error *error) {
-	if (!chars_all(f->name, CHAR_TOKEN)) return rules_fail(error, "'%.*s' is not a field name", RULES_SHOWN(f->name));
+	if (!f->name.length || chars_token(f->name) != f->name.length)
+		return rules_fail(error, "'%.*s' is not a field name", RULES_SHOWN(f->name));
 	if (f->detach && slice_equal_nocase(f->name, SLICE("Server"))) return true;
 	if (slice_equal_nocase(f->name, SLICE("Content-Encoding")))
 		return rules_fail(error, "the server sets it for NAME.gz, NAME.br and NAME.zst: remove this line");
@@ -88,7 +89,7 @@ static bool check_field(const struct header_field *f, const struct pattern *patt
 		return rules_fail(error, "Basic-Auth is not supported: use a file .htaccess for passwords");
 	}
 	if (!f->detach && !f->value.length) return rules_fail(error, "%.*s has no value", RULES_SHOWN(f->name));
-	if (chars_text(f->value.at, f->value.length) != f->value.length)
+	if (chars_text(f->value) != f->value.length)
 		return rules_fail(error, "the value of %.*s has a control character", RULES_SHOWN(f->name));
 	if (f->fills && describes_content(f->name))
 		return rules_fail(error, "the value of %.*s may not contain :%.*s", RULES_SHOWN(f->name),

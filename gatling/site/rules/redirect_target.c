@@ -66,7 +66,7 @@ static bool add_part(struct text *t, const struct redirect_filling *f, struct sl
 		add(t, pattern_next_name(&part, &name), TEXT);
 		if (!name.length) break;
 		struct slice value = f->find(f->context, name, &encoded);
-		if (in_host && !chars_all(value, CHAR_HOST)) return false;
+		if (in_host && (!value.length || chars_host(value) != value.length)) return false;
 		add(t, value, encoded ? VALUE : OCTETS);
 	}
 	return true;
