@@ -42,21 +42,26 @@ ssize_t io_tryread(io_loop *loop, int fd, void *buffer, size_t length) {
 	return note(loop, fd, IO_READ, r, length);
 }
 
-ssize_t io_trywrite(io_loop *loop, int fd, const void *buffer, size_t length) {
+static ssize_t send_one(io_loop *loop, int fd, const void *buffer, size_t length, int flags) {
 	ssize_t r;
-	do r = send(fd, buffer, length, MSG_NOSIGNAL);
+	do r = send(fd, buffer, length, flags);
 	while (r == -1 && errno == EINTR);
 	if (r == -1 && errno == ENOTSOCK) r = write(fd, buffer, length);
 	return note(loop, fd, IO_WRITE, r, length);
 }
 
+ssize_t io_trywrite(io_loop *loop, int fd, const void *buffer, size_t length) {
+	return send_one(loop, fd, buffer, length, MSG_NOSIGNAL);
+}
+
 ssize_t io_trywritev(io_loop *loop, int fd, const struct iovec *part, int parts, enum io_rest rest) {
+	const int flags = MSG_NOSIGNAL | (rest == IO_MORE ? IO_MSG_MORE : 0);
+	if (parts == 1) return send_one(loop, fd, part->iov_base, part->iov_len, flags);
 	struct msghdr message = {.msg_iov = (struct iovec *)part, .msg_iovlen = (size_t)parts};
-	int flags = MSG_NOSIGNAL | (rest == IO_MORE ? IO_MSG_MORE : 0);
 	size_t length = 0;
 	for (int i = 0; i < parts; i++) length += part[i].iov_len;
 	ssize_t r;
-	do r = parts == 1 ? send(fd, part->iov_base, part->iov_len, flags) : sendmsg(fd, &message, flags);
+	do r = sendmsg(fd, &message, flags);
 	while (r == -1 && errno == EINTR);
 	if (r == -1 && errno == ENOTSOCK) r = writev(fd, part, parts);
 	return note(loop, fd, IO_WRITE, r, length);
