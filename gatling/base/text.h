@@ -16,8 +16,14 @@ static inline char *text_copy(char *to, struct slice s) {
 /* Copies a NUL-terminated string, as text_copy(). */
 static inline char *text_copy_string(char *to, const char *text) { return to + fmt_str(to, text); }
 
-/* Writes a number in decimal, as text_copy(): FMT_ULONG bytes are enough. */
-static inline char *text_copy_number(char *to, uint64_t number) { return to + fmt_ulonglong(to, number); }
+/* Writes a number in decimal, as text_copy(): FMT_ULONG bytes are enough. In half the instructions of
+ * fmt_ulonglong(). */
+static inline char *text_copy_number(char *to, uint64_t number) {
+	char digits[FMT_ULONG], *const end = digits + sizeof digits, *at = end;
+	do *--at = (char)('0' + number % 10);
+	while (number /= 10);
+	return text_copy(to, (struct slice){.at = at, .length = (size_t)(end - at)});
+}
 
 /* Writes a byte as two hexadecimal digits, as text_copy(). */
 static inline char *text_copy_hex(char *to, unsigned char byte) {

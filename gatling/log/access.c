@@ -3,6 +3,7 @@
 
 #include "gatling/base/text.h"
 #include "gatling/base/utf8.h"
+#include "gatling/http/chars.h"
 
 struct access access_of(const struct peer *peer, const struct request *r) {
 	if (!r) return (struct access){.peer = peer};
@@ -17,30 +18,44 @@ struct access access_of(const struct peer *peer, const struct request *r) {
 
 /* --- the Common Log Format, and the Combined one --- */
 
-/* min: the first of the printable characters that are not escaped. */
-static char *put_escaped(char *at, struct slice text, size_t most, char min) {
-	for (size_t i = 0; i < text.length && i < most; i++) {
-		unsigned char c = (unsigned char)text.at[i];
-		if (c >= min && c < 127 && c != '"' && c != '\\') *at++ = (char)c;
-		else at = text_copy_hex(text_copy(at, SLICE("\\x")), c);
+static char *put_escaped(char *at, struct slice text) {
+	while (text.length) {
+		size_t n = chars_quotable(text);
+		at = text_copy(at, slice_first(text, n));
+		if (n == text.length) break;
+		at = text_copy_hex(text_copy(at, SLICE("\\x")), (unsigned char)text.at[n]);
+		slice_drop(&text, n + 1);
 	}
 	return at;
 }
 
+static struct slice cut(struct slice text, size_t most) { return text.length > most ? slice_first(text, most) : text; }
+
 static char *put_quoted(char *at, struct slice field, size_t most) {
 	at = text_copy(at, SLICE(" \""));
-	at = put_escaped(at, field.at ? field : SLICE("-"), most, ' ');
+	at = field.at ? put_escaped(at, cut(field, most)) : text_copy(at, SLICE("-"));
 	*at++ = '"';
 	return at;
 }
 
-static char *put_common(char *at, const char *date, const struct access *a) {
+/* Without quotes, so that a space is escaped, too. */
+static char *put_user(char *at, struct slice user) {
+	if (!user.length) return text_copy(at, SLICE("-"));
+	for (user = cut(user, ACCESS_USER_MAX);; at = text_copy(at, SLICE("\\x20"))) {
+		size_t n = slice_until(user, ' ');
+		at = put_escaped(at, slice_first(user, n));
+		if (n == user.length) return at;
+		slice_drop(&user, n + 1);
+	}
+}
+
+static char *put_common(char *at, struct slice date, const struct access *a) {
 	at += peer_format(at, a->peer);
 	at = text_copy(at, SLICE(" - "));
-	at = put_escaped(at, a->user.length ? a->user : SLICE("-"), ACCESS_USER_MAX, '!');
+	at = put_user(at, a->user);
 	at = text_copy(at, SLICE(" ["));
-	at = text_copy_string(at, date);
-	at = text_copy(at, SLICE("]"));
+	at = text_copy(at, date);
+	*at++ = ']';
 	at = put_quoted(at, a->line, ACCESS_REQUEST_MAX);
 	*at++ = ' ';
 	at = text_copy_number(at, (uint64_t)a->status);
@@ -48,7 +63,7 @@ static char *put_common(char *at, const char *date, const struct access *a) {
 	return a->bytes ? text_copy_number(at, a->bytes) : text_copy(at, SLICE("-"));
 }
 
-static char *put_combined(char *at, const char *date, const struct access *a) {
+static char *put_combined(char *at, struct slice date, const struct access *a) {
 	at = put_common(at, date, a);
 	at = put_quoted(at, a->referer, ACCESS_FIELD_MAX);
 	return put_quoted(at, a->user_agent, ACCESS_FIELD_MAX);
@@ -64,6 +79,9 @@ static char *put_string(char *at, struct slice text, size_t most) {
 	*at++ = '"';
 	for (size_t i = 0, length; i < text.length && i < most; i += length) {
 		uint32_t c;
+		length = chars_quotable(cut(slice_rest(text, i), most - i));
+		at = text_copy(at, (struct slice){.at = text.at + i, .length = length});
+		if (length) continue;
 		length = utf8_character(slice_rest(text, i), &c);
 		if (c == UTF8_INVALID || is_control(c)) {
 			at = text_copy_hex(text_copy(at, SLICE("\\u00")), (unsigned char)text.at[i + length - 1]);
@@ -98,11 +116,11 @@ static char *put_request(char *at, const struct access *a) {
 	return put_member(at, SLICE("protocol"), slice_rest(rest, target + 1), ACCESS_FIELD_MAX);
 }
 
-static char *put_json(char *at, const char *date, const struct access *a) {
+static char *put_json(char *at, struct slice date, const struct access *a) {
 	char text[PEER_MAX];
 	struct slice address = {.at = text, .length = peer_format(text, a->peer)};
 	at = text_copy(at, SLICE("{\"time\":\""));
-	at = text_copy_string(at, date);
+	at = text_copy(at, date);
 	*at++ = '"';
 	at = put_member(at, SLICE("address"), address, PEER_MAX);
 	at = put_member(at, SLICE("user"), a->user, ACCESS_USER_MAX);
@@ -118,13 +136,20 @@ static char *put_json(char *at, const char *date, const struct access *a) {
 
 /* --- all formats --- */
 
-void access_date(char *out, enum log_format format, time_t now) {
+size_t access_date(char *out, enum log_format format, time_t now) {
 	struct tm tm;
-	if (format == LOG_JSON) strftime(out, ACCESS_DATE_MAX, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm)); /* RFC 3339 */
-	else strftime(out, ACCESS_DATE_MAX, "%d/%b/%Y:%T %z", localtime_r(&now, &tm));
+	if (format == LOG_JSON) return strftime(out, ACCESS_DATE_MAX, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+	return strftime(out, ACCESS_DATE_MAX, "%d/%b/%Y:%T %z", localtime_r(&now, &tm));
 }
 
-size_t access_format(char *out, enum log_format format, const char *date, const struct access *a) {
+size_t access_room(const struct access *a) {
+	size_t octets = cut(a->line, ACCESS_REQUEST_MAX).length + cut(a->user, ACCESS_USER_MAX).length;
+	octets += cut(a->host, ACCESS_FIELD_MAX).length;
+	octets += cut(a->referer, ACCESS_FIELD_MAX).length + cut(a->user_agent, ACCESS_FIELD_MAX).length;
+	return 6 * octets + ACCESS_OWN;
+}
+
+size_t access_format(char *out, enum log_format format, struct slice date, const struct access *a) {
 	const char *end = format == LOG_JSON       ? put_json(out, date, a)
 					  : format == LOG_COMBINED ? put_combined(out, date, a)
 											   : put_common(out, date, a);
@@ -132,11 +157,15 @@ size_t access_format(char *out, enum log_format format, const char *date, const 
 }
 
 size_t access_end(char *out, enum log_format format, int64_t ns) {
+	enum { DECIMALS = 6, US_PER_S = 1000000 };
+	uint64_t us = (uint64_t)ns / 1000;
 	if (format == LOG_COMBINED) return 0;
 	char *at = text_copy(out, format == LOG_JSON ? SLICE(",\"seconds\":") : SLICE(" "));
-	at = text_copy_number(at, (uint64_t)ns / 1000000000);
+	at = text_copy_number(at, us / US_PER_S);
 	*at++ = '.';
-	for (int64_t unit = 100000; unit; unit /= 10) *at++ = (char)('0' + ns / 1000 / unit % 10);
+	us %= US_PER_S;
+	for (int i = DECIMALS; i--; us /= 10) at[i] = (char)('0' + us % 10);
+	at += DECIMALS;
 	if (format == LOG_JSON) *at++ = '}';
 	return (size_t)(at - out);
 }

@@ -13,7 +13,8 @@ enum {
 	ACCESS_REQUEST_MAX = 9 * 1024, /* of a request line */
 	ACCESS_FIELD_MAX = 1024,       /* of each of the fields Host, Referer, User-Agent */
 	ACCESS_USER_MAX = 256,         /* of the name of a user */
-	ACCESS_LINE_MAX = 6 * (ACCESS_REQUEST_MAX + 3 * ACCESS_FIELD_MAX + ACCESS_USER_MAX) + 512,
+	ACCESS_OWN = 512,              /* of a line, besides them */
+	ACCESS_LINE_MAX = 6 * (ACCESS_REQUEST_MAX + 3 * ACCESS_FIELD_MAX + ACCESS_USER_MAX) + ACCESS_OWN,
 	ACCESS_END_MAX = 64, /* see access_end() */
 	ACCESS_DATE_MAX = 64
 };
@@ -34,10 +35,14 @@ struct access {
 /* Returns the entry of a request, as far as it was understood; NULL: nothing was. user, status and bytes stay empty. */
 struct access access_of(const struct peer *peer, const struct request *request);
 
-/* Writes the time in the form of that format, with a NUL, to out (ACCESS_DATE_MAX bytes). */
-void access_date(char *out, enum log_format format, time_t now);
+/* Writes the time in the form of that format (JSON: RFC 3339), with a NUL, to out (ACCESS_DATE_MAX bytes). Returns the
+ * bytes before that. */
+size_t access_date(char *out, enum log_format format, time_t now);
 
-/* Writes a line without its end (access_end()) to out (ACCESS_LINE_MAX bytes). Returns the bytes written, which have no
+/* Returns the most bytes of the line of a request, without its end. */
+size_t access_room(const struct access *access);
+
+/* Writes a line without its end (access_end()) to out (access_room() bytes). Returns the bytes written, which have no
  * line break. Absent values are "-", or missing in an object.
  *   LOG_COMMON    host - user [date] "request line" status bytes
  *   LOG_COMBINED  the same, followed by "Referer" "User-Agent"
@@ -46,7 +51,7 @@ void access_date(char *out, enum log_format format, time_t now);
  *                 understood, "request" with the whole line in place of the three about it
  * The first two write quotes, backslashes and all but printable ASCII as \xHH. An object is always UTF-8: a byte that
  * is not part of UTF-8 is \u00HH, like control characters. */
-size_t access_format(char *out, enum log_format format, const char *date, const struct access *access);
+size_t access_format(char *out, enum log_format format, struct slice date, const struct access *access);
 
 /* Writes the end of a line, with the time that the answer took, to out (ACCESS_END_MAX bytes). Returns the bytes
  * written. */

@@ -19,7 +19,7 @@ struct response_batch {
 	unsigned responses, files; /* and how many of them hold a file open */
 	uint8_t sampled;           /* its times are counted, each so often; 0: they are not */
 	bool begun;                /* its first byte has been given to the kernel */
-	char *log;                 /* what is to be logged of each, as it came: escaped it may be six times as long */
+	char *log;                 /* of each, the length of its line (uint32_t) and the line without its end */
 	size_t log_length, log_size;
 	struct response_batch *next; /* among the spare ones */
 };
@@ -30,7 +30,8 @@ struct batch_pool {
 	struct log_lines *log; /* NULL: no log */
 	enum log_format format;
 	time_t second; /* since 1970: the wall clock, as log_date says it */
-	char log_date[ACCESS_DATE_MAX], log_text[ACCESS_LINE_MAX];
+	struct slice log_date;
+	char log_date_text[ACCESS_DATE_MAX];
 	struct response_batch *spare;
 	unsigned spares;
 };
