@@ -10,24 +10,33 @@ static struct moment *place(struct moment *ring, unsigned size, unsigned n) { re
 
 int history_open(struct history *h, unsigned workers) {
 	h->workers = workers;
-	h->of_worker = calloc((size_t)workers * (HISTORY_SECONDS + 1), sizeof *h->of_worker);
+	h->of_worker = calloc((size_t)workers * HISTORY_MOMENTS, sizeof *h->of_worker);
 	return h->of_worker ? 0 : -1;
 }
 
 void history_close(struct history *h) { free(h->of_worker); }
 
-static struct worker_moment *worker_moments(const struct history *h, unsigned second) {
-	return h->of_worker + (size_t)(second % (HISTORY_SECONDS + 1)) * h->workers;
+/* Returns what is remembered of the workers at a moment of either ring. */
+static struct worker_moment *workers_at(const struct history *h, const struct moment *m) {
+	bool minute = m >= h->minute && m <= h->minute + HISTORY_MINUTES;
+	size_t row = minute ? HISTORY_SECONDS + 1 + (size_t)(m - h->minute) : (size_t)(m - h->second);
+	return h->of_worker + row * h->workers;
+}
+
+static void remember(struct history *h, struct moment *at, const struct moment *now,
+					 const struct counters *const *worker) {
+	struct worker_moment *of = workers_at(h, at);
+	*at = *now;
+	for (unsigned i = 0; i < h->workers; i++) {
+		of[i].requests = counters_value(worker[i], COUNT_HTTP1) + counters_value(worker[i], COUNT_HTTP2);
+		of[i].cpu_ns = counters_value(worker[i], COUNT_CPU_NS);
+	}
 }
 
 void history_add(struct history *h, int64_t now_ms, const struct counters *sum, const struct counters *const *worker) {
 	const struct moment now = {.ms = now_ms, .sum = *sum};
-	for (unsigned i = 0; i < h->workers; i++)
-		worker_moments(h, h->seconds)[i] = (struct worker_moment){.requests = counters_value(worker[i], COUNT_HTTP1) +
-																			  counters_value(worker[i], COUNT_HTTP2),
-																  .cpu_ns = counters_value(worker[i], COUNT_CPU_NS)};
-	if (h->seconds % MINUTE == 0) *place(h->minute, HISTORY_MINUTES + 1, h->minutes++) = now;
-	*place(h->second, HISTORY_SECONDS + 1, h->seconds++) = now;
+	if (h->seconds % MINUTE == 0) remember(h, place(h->minute, HISTORY_MINUTES + 1, h->minutes++), &now, worker);
+	remember(h, place(h->second, HISTORY_SECONDS + 1, h->seconds++), &now, worker);
 }
 
 /* ago: at most so many of `added` are kept in a ring of that size. */
@@ -46,14 +55,13 @@ const struct moment *history_minute(const struct history *h, unsigned ago) {
 	return find(h->minute, HISTORY_MINUTES + 1, h->minutes, ago);
 }
 
-struct worker_rates history_worker(const struct history *h, unsigned worker, unsigned ago) {
-	if (ago + 2 > h->seconds || ago >= HISTORY_SECONDS) return (struct worker_rates){0};
-	const struct worker_moment *to = &worker_moments(h, h->seconds - 1 - ago)[worker];
-	const struct worker_moment *from = &worker_moments(h, h->seconds - 2 - ago)[worker];
-	const double seconds = (double)(history_second(h, ago)->ms - history_second(h, ago + 1)->ms) / 1000;
+struct worker_rates history_worker(const struct history *h, unsigned worker, const struct moment *from,
+								   const struct moment *to) {
+	const struct worker_moment *before = &workers_at(h, from)[worker], *after = &workers_at(h, to)[worker];
+	const double seconds = (double)(to->ms - from->ms) / 1000;
 	if (seconds <= 0) return (struct worker_rates){0};
-	return (struct worker_rates){.requests = (double)(to->requests - from->requests) / seconds,
-								 .processors = (double)(to->cpu_ns - from->cpu_ns) / 1e9 / seconds};
+	return (struct worker_rates){.requests = (double)(after->requests - before->requests) / seconds,
+								 .processors = (double)(after->cpu_ns - before->cpu_ns) / 1e9 / seconds};
 }
 
 double history_rate(const struct moment *from, const struct moment *to, enum value value) {

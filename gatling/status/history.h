@@ -5,14 +5,14 @@
 
 #include "gatling/status/counters.h"
 
-enum { HISTORY_SECONDS = 120, HISTORY_MINUTES = 60 };
+enum { HISTORY_SECONDS = 120, HISTORY_MINUTES = 60, HISTORY_MOMENTS = HISTORY_SECONDS + HISTORY_MINUTES + 2 };
 
 struct moment {
 	int64_t ms; /* of the monotonic clock */
 	struct counters sum;
 };
 
-/* What is remembered of each worker at each second. */
+/* What is remembered of each worker at each moment. */
 struct worker_moment {
 	uint64_t requests, cpu_ns;
 };
@@ -21,7 +21,7 @@ struct history {
 	struct moment second[HISTORY_SECONDS + 1], minute[HISTORY_MINUTES + 1];
 	unsigned seconds, minutes; /* so many were added */
 	unsigned workers;
-	struct worker_moment *of_worker; /* those of all workers, for each in second */
+	struct worker_moment *of_worker; /* those of all workers, for each in second, and then for each in minute */
 };
 
 /* Prepares a history that is all zero for so many workers. Returns 0, or -1: ENOMEM. */
@@ -36,11 +36,12 @@ void history_add(struct history *history, int64_t now_ms, const struct counters 
 const struct moment *history_second(const struct history *history, unsigned ago);
 const struct moment *history_minute(const struct history *history, unsigned ago);
 
-/* Returns what a worker has done in the second that ended so many seconds ago; before the first of all: nothing. */
+/* Returns what a worker has done between two moments of the history; 0: they are the same. */
 struct worker_rates {
 	double requests, processors; /* requests a second; processors in use */
 };
-struct worker_rates history_worker(const struct history *history, unsigned worker, unsigned ago);
+struct worker_rates history_worker(const struct history *history, unsigned worker, const struct moment *from,
+								   const struct moment *to);
 
 /* Returns how much a counter has grown in a second of the time between two moments; 0: they are the same. */
 double history_rate(const struct moment *from, const struct moment *to, enum value value);

@@ -1,8 +1,8 @@
 /* view_json.c - see view.h: the page and programs read this. An object:
  *     "about", "state" ("serving" or "ending"), "uptime_seconds"
  *     "total"    what values.c names, by family: a number, or an object of numbers by label; and "answers" by status
- *     "workers"  an array of such objects, without what the kernel says, each with "seconds": what it has done in each
- *                of the last two minutes' seconds, "requests" and "busy_processors"
+ *     "workers"  an array of such objects, without what the kernel says, each with "seconds" and
+ *                "minutes": what it has done, "requests" and "busy_processors"
  *     "quantiles" of the last ten seconds, in seconds: "first_byte" and "duration", each "p50", "p90", "p99", "p99.9"
  *     "now", "seconds", "minutes"  what view.h calls figures: of the last second; of each of the last two minutes'
  *                seconds and of each of the last hour's minutes, arrays, the oldest first */
@@ -56,39 +56,45 @@ static void put_quantiles(FILE *out, const char *name, const uint64_t *from, con
 	putc('}', out);
 }
 
-/* Writes the figures of the time between each two moments. moment: as history_second(). */
-static void put_series(FILE *out, const char *name, const struct history *h, unsigned count,
-					   const struct moment *(*moment)(const struct history *h, unsigned ago)) {
-	fprintf(out, ",\"%s\":{", name);
+/* A series of moments, each so many seconds or minutes ago. */
+struct series {
+	const char *name;
+	unsigned count; /* between each two */
+	const struct moment *(*moment)(const struct history *h, unsigned ago);
+};
+
+/* Writes the figures of the time between each two moments. */
+static void put_series(FILE *out, const struct history *h, const struct series *s) {
+	fprintf(out, ",\"%s\":{", s->name);
 	for (unsigned f = 0; f < FIGURES; f++) {
 		fprintf(out, "%s\"%s\":[", f ? "," : "", figure_name[f].name);
-		for (unsigned ago = count; ago > 0; ago--)
-			fprintf(out, "%s%.6g", ago < count ? "," : "",
-					figure_of(moment(h, ago), moment(h, ago - 1), (enum figure)f));
+		for (unsigned ago = s->count; ago > 0; ago--)
+			fprintf(out, "%s%.6g", ago < s->count ? "," : "",
+					figure_of(s->moment(h, ago), s->moment(h, ago - 1), (enum figure)f));
 		putc(']', out);
 	}
 	putc('}', out);
 }
 
-static void put_worker(FILE *out, const struct status_view *v, unsigned worker, unsigned seconds) {
-	struct counters c = {0};
-	counters_sum(&c, v->worker[worker]);
-	putc('{', out);
-	put_values(out, &c, WORKER_VALUES);
-	fputs(",\"seconds\":{\"requests\":[", out);
-	for (unsigned ago = seconds; ago > 0; ago--)
-		fprintf(out, "%s%.6g", ago < seconds ? "," : "", history_worker(v->history, worker, ago - 1).requests);
+/* The same of a worker. */
+static void put_worker_series(FILE *out, const struct history *h, unsigned worker, const struct series *s) {
+	fprintf(out, ",\"%s\":{\"requests\":[", s->name);
+	for (unsigned ago = s->count; ago > 0; ago--)
+		fprintf(out, "%s%.6g", ago < s->count ? "," : "",
+				history_worker(h, worker, s->moment(h, ago), s->moment(h, ago - 1)).requests);
 	fputs("],\"busy_processors\":[", out);
-	for (unsigned ago = seconds; ago > 0; ago--)
-		fprintf(out, "%s%.3g", ago < seconds ? "," : "", history_worker(v->history, worker, ago - 1).processors);
-	fputs("]}}", out);
+	for (unsigned ago = s->count; ago > 0; ago--)
+		fprintf(out, "%s%.3g", ago < s->count ? "," : "",
+				history_worker(h, worker, s->moment(h, ago), s->moment(h, ago - 1)).processors);
+	fputs("]}", out);
 }
 
 static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 
 void view_json(FILE *out, const struct status_view *v) {
 	const struct history *h = v->history;
-	const unsigned seconds = least(h->seconds - 1, HISTORY_SECONDS);
+	const struct series seconds = {"seconds", least(h->seconds - 1, HISTORY_SECONDS), history_second};
+	const struct series minutes = {"minutes", least(h->minutes - 1, HISTORY_MINUTES), history_minute};
 	const struct moment *now = history_second(h, 0), *before = history_second(h, QUANTILES_S);
 	fputs("{\"about\":", out);
 	put_string(out, v->about);
@@ -98,8 +104,13 @@ void view_json(FILE *out, const struct status_view *v) {
 	put_answers(out, &now->sum);
 	fputs("},\"workers\":[", out);
 	for (unsigned i = 0; i < v->workers; i++) {
-		if (i) putc(',', out);
-		put_worker(out, v, i, seconds);
+		struct counters c = {0};
+		counters_sum(&c, v->worker[i]);
+		fputs(i ? ",{" : "{", out);
+		put_values(out, &c, WORKER_VALUES);
+		put_worker_series(out, h, i, &seconds);
+		put_worker_series(out, h, i, &minutes);
+		putc('}', out);
 	}
 	fputs("],\"quantiles\":{", out);
 	put_quantiles(out, "first_byte", before->sum.first_byte, now->sum.first_byte);
@@ -110,7 +121,7 @@ void view_json(FILE *out, const struct status_view *v) {
 		fprintf(out, "%s\"%s\":%.6g", f ? "," : "", figure_name[f].name,
 				figure_of(history_second(h, 1), now, (enum figure)f));
 	putc('}', out);
-	put_series(out, "seconds", h, seconds, history_second);
-	put_series(out, "minutes", h, least(h->minutes - 1, HISTORY_MINUTES), history_minute);
+	put_series(out, h, &seconds);
+	put_series(out, h, &minutes);
 	fputs("}\n", out);
 }

@@ -71,9 +71,12 @@ static void test_the_history_goes_back_two_minutes_and_an_hour(void **state) {
 	assert_int_equal(history_minute(&h, 0)->ms - history_minute(&h, 1000)->ms, HISTORY_MINUTES * INT64_C(60000));
 	assert_true(history_rate(history_second(&h, 7), history_second(&h, 0), COUNT_HTTP1) == 10);
 	assert_true(history_rate(history_second(&h, 0), history_second(&h, 0), COUNT_HTTP1) == 0);
-	assert_true(history_worker(&h, 1, 0).requests == 3);
-	assert_true(history_worker(&h, 1, HISTORY_SECONDS - 1).requests == 3);
-	assert_true(history_worker(&h, 0, 0).requests + history_worker(&h, 1, HISTORY_SECONDS).requests == 0);
+	for (unsigned ago = 0; ago < HISTORY_SECONDS; ago++)
+		assert_true(history_worker(&h, 1, history_second(&h, ago + 1), history_second(&h, ago)).requests == 3);
+	for (unsigned ago = 0; ago < HISTORY_MINUTES; ago++)
+		assert_true(history_worker(&h, 1, history_minute(&h, ago + 1), history_minute(&h, ago)).requests == 3);
+	assert_true(history_worker(&h, 0, history_second(&h, 1), history_second(&h, 0)).requests == 0);
+	assert_true(history_worker(&h, 1, history_second(&h, 0), history_second(&h, 0)).requests == 0);
 	history_close(&h);
 }
 
