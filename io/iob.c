@@ -75,6 +75,7 @@ static void shrink(iob *b) {
 
 /* What a large batch has grown to is not kept for the small ones that follow. */
 void iob_reset(iob *b) {
+	if (!b->end && !b->arena_used) return;
 	while (b->first < b->end) release_part(&b->part[b->first++]);
 	b->first = b->end = b->arena_used = 0;
 	b->left = 0;

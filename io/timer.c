@@ -90,19 +90,22 @@ int io_timedout(io_loop *loop) {
 	return fd;
 }
 
-int64_t io_timer_limit(const io_loop *loop) {
-	if (loop->slot[TIMED_OUT] != -1) return 0;
-	int64_t first = loop->tick + 1;
-	for (int i = 0; i < IO_WHEEL_SLOTS;) {
-		int slot = (int)((first + i) % IO_WHEEL_SLOTS);
-		uint64_t rest = loop->slots_used[slot / 64] >> slot % 64;
-		if (!rest) {
-			i += 64 - slot % 64;
-			continue;
-		}
-		int64_t tick = first + i + __builtin_ctzll(rest);
-		int64_t wait_ms = tick * IO_TICK_MS - io_clock_ms(loop);
-		return wait_ms < 0 ? 0 : wait_ms * IO_NS_PER_MS;
+/* Returns how many slots the next one in use is behind that one; -1: none is. */
+static int slots_to_next(const io_loop *loop, unsigned slot) {
+	const uint64_t from = UINT64_MAX << slot % 64;
+	for (unsigned i = 0; i <= IO_WHEEL_WORDS; i++) { /* the first word comes again for what is before the slot */
+		unsigned word = (slot / 64 + i) % IO_WHEEL_WORDS;
+		uint64_t used = loop->slots_used[word] & (i == 0 ? from : i == IO_WHEEL_WORDS ? ~from : UINT64_MAX);
+		if (used) return (int)((word * 64 + (unsigned)__builtin_ctzll(used) - slot) % IO_WHEEL_SLOTS);
 	}
 	return -1;
+}
+
+int64_t io_timer_limit(const io_loop *loop) {
+	if (loop->slot[TIMED_OUT] != -1) return 0;
+	int64_t next = loop->tick + 1;
+	int slots = slots_to_next(loop, (unsigned)(next % IO_WHEEL_SLOTS));
+	if (slots == -1) return -1;
+	int64_t wait_ms = (next + slots) * IO_TICK_MS - io_clock_ms(loop);
+	return wait_ms < 0 ? 0 : wait_ms * IO_NS_PER_MS;
 }
