@@ -227,6 +227,40 @@ static struct representation *choose(struct exchange *x, struct resource *r) {
 	return f && !f->validators.etag.at && wait_for_etag(x, r, f->coding) ? NULL : f;
 }
 
+/* Fields that say more than which resource is asked for, and in which coding. */
+enum {
+	QUALIFIERS = 1U << FIELD_AUTHORIZATION | 1U << FIELD_RANGE | 1U << FIELD_IF_MATCH | 1U << FIELD_IF_NONE_MATCH |
+				 1U << FIELD_IF_RANGE | 1U << FIELD_IF_MODIFIED_SINCE | 1U << FIELD_IF_UNMODIFIED_SINCE
+};
+
+/* Remembers what was asked for, if only Host and path have led to it. */
+static void remember(const struct exchange *x, struct resource *r) {
+	bool rules = x->site->redirects || x->filled.length || x->lookup.stands_in;
+	bool restricted = x->lookup.restricted || r->realm[0] || r->realm[1];
+	if (rules || restricted || x->request->known & QUALIFIERS) return;
+	int64_t until_ms = r->until_ms < x->site->until_ms ? r->until_ms : x->site->until_ms;
+	question_keep(x->content->questions, x->host, x->arrival->port, x->request->path, r, until_ms);
+}
+
+/* Answers with 200 if the same was asked for a moment ago. Returns whether it does. */
+static bool answer_again(const struct content *c, const struct request *q, struct slice host, unsigned port,
+						 struct response *r) {
+	struct resource *resource =
+		q->known & QUALIFIERS ? NULL : question_find(c->questions, host, port, q->path, c->now_ms);
+	if (!resource) return false;
+	int coding = CODING_IDENTITY;
+	if ((resource->available | resource->producible) != 1U << CODING_IDENTITY) {
+		struct coding_weights weights = coding_weights(q);
+		coding = coding_choose(&weights, resource->available | resource->producible);
+	}
+	struct representation *f = coding == -1 ? NULL : resource->representation[coding];
+	if (!f || !f->validators.etag.at || representation_changed(f)) return false;
+	cache_found(resource, c->now_ms);
+	representation_retain(f);
+	r->representation = f;
+	return true;
+}
+
 /* Answers with the file at x->path up to a NUL at end, with the status 200 or that of a rule. 0; or an errno, and there
  * is no answer yet. */
 static int answer_found(struct exchange *x, const char *end, int status) {
@@ -246,6 +280,7 @@ static int answer_found(struct exchange *x, const char *end, int status) {
 	r->status = status;
 	r->lines = x->filled;
 	if (status == 200) answer_file(x);
+	remember(x, resource);
 	return 0;
 }
 
@@ -456,6 +491,10 @@ void answer(const struct content *c, const struct request *q, const struct conne
 	if (r->status != 200) return;
 
 	struct slice host = q->host.at ? q->host : arrival->host;
+	bool to_https = c->https_port && !arrival->secure && arrival->port;
+	bool asks = q->method != METHOD_OPTIONS && !to_https;
+	if (asks && answer_again(c, q, host, arrival->port, r)) return;
+
 	char room[1 + PATH_ROOM];
 	struct exchange x = {.content = c, .request = q, .arrival = arrival, .response = r, .host = host, .path = room + 1};
 	room[0] = '/';
@@ -473,7 +512,7 @@ void answer(const struct content *c, const struct request *q, const struct conne
 		return;
 	}
 	/* decided on the decoded path */
-	if (c->https_port && !arrival->secure && arrival->port) {
+	if (to_https) {
 		if (status || !answer_challenge(&x)) redirect_to_https(&x);
 		return;
 	}

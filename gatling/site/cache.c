@@ -92,6 +92,7 @@ static void forget_compressed(struct cache_entry *e) {
 
 static void drop(struct cache *c, struct cache_entry *e) {
 	LIST_REMOVE(e, chain);
+	if (e->resource.asked_at) *e->resource.asked_at = NULL;
 	if (c->hand == e) c->hand = TAILQ_NEXT(e, age);
 	TAILQ_REMOVE(&c->entries, e, age);
 	if (e->compressed) forget_compressed(e);
@@ -352,13 +353,20 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 		e->headers = headers;
 		e->checked_ms = now_ms;
 		insert(c, e);
+		e->used_ms = now_ms;
 	} else {
-		count_one(COUNT_CACHE_HITS);
-		e->asked = true;
+		cache_found(&e->resource, now_ms);
 	}
-	e->used_ms = now_ms;
+	e->resource.until_ms = e->unsettled ? 0 : e->checked_ms + CACHE_CHECK_MS;
 	*resource = &e->resource;
 	return 0;
+}
+
+void cache_found(struct resource *resource, int64_t now_ms) {
+	struct cache_entry *e = (struct cache_entry *)resource;
+	count_one(COUNT_CACHE_HITS);
+	e->asked = true;
+	e->used_ms = now_ms;
 }
 
 /* --- closing files --- */

@@ -21,6 +21,8 @@ struct resource {
 	struct representation *representation[CODINGS]; /* in each coding; NULL: none (yet) */
 	unsigned available, producible;      /* those that exist, and that can be generated: sets of 1 << coding */
 	struct realm *realm[REALMS_OF_PATH]; /* see basic_auth_realms() */
+	int64_t until_ms;                    /* it is valid without a look at the file system; 0: it has to be looked for */
+	struct resource **asked_at;          /* set to NULL when the cache forgets it; NULL: nothing */
 };
 
 /* A path, and what else the response depends on. */
@@ -53,6 +55,9 @@ void cache_free(struct cache *cache); /* after jobs_free() */
  * next call; or an errno: ENOENT, ENOTDIR, EACCES (also: not world-readable, not a regular file, a private key),
  * EISDIR, EXDEV (leads out of the root), EMFILE, ENOMEM, ... now_ms is of the monotonic clock. */
 int cache_find(struct cache *cache, const struct lookup *lookup, int64_t now_ms, struct resource **resource);
+
+/* Counts a resource as found again, without cache_find(). */
+void cache_found(struct resource *resource, int64_t now_ms);
 
 /* Generates a producible representation. Returns the job to wait for; NULL: it cannot be generated now. */
 struct job *cache_convert(struct cache *cache, struct resource *resource, enum coding coding);

@@ -1,6 +1,8 @@
 /* content.c - see content.h. */
 #include "gatling/site/content.h"
 
+#include <stdlib.h>
+
 int content_open(struct content *c, io_loop *loop, int root, const struct content_options *o, unsigned workers,
 				 unsigned kept, unsigned open) {
 	*c = (struct content){.options = o, .docroot = {.root = root, .symlinks_inside = o->symlinks_inside}};
@@ -10,6 +12,7 @@ int content_open(struct content *c, io_loop *loop, int root, const struct conten
 	if (!(c->auth = basic_auth_new(&c->docroot, c->names, c->jobs[CHECKING_PASSWORDS]))) return -1;
 	if (!(c->listings = listing_cache_new(&c->docroot, c->jobs[READING], &c->now_ms))) return -1;
 	if (!(c->sites = sites_new(&c->docroot, c->auth, o->vhosts))) return -1;
+	if (!(c->questions = calloc(QUESTIONS, sizeof *c->questions))) return -1;
 	struct cache_options options = {.docroot = &c->docroot,
 									.names = c->names,
 									.auth = c->auth,
@@ -29,6 +32,7 @@ void content_close(struct content *c) {
 	listing_cache_free(c->listings);
 	sites_free(c->sites);
 	cache_free(c->cache);
+	free(c->questions); /* the cache has written to them */
 	basic_auth_free(c->auth);
 	names_free(c->names);
 }

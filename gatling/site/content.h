@@ -5,6 +5,7 @@
 #include "gatling/site/cache.h"
 #include "gatling/site/listing/listing_cache.h"
 #include "gatling/site/names.h"
+#include "gatling/site/question.h"
 #include "gatling/site/site.h"
 
 enum { FALLBACK_MAX = 1024 }; /* bytes of its URL */
@@ -30,6 +31,7 @@ struct content {
 	struct jobs *jobs[CONTENT_THREADS];
 	struct cache *cache;
 	struct sites *sites;
+	struct question *questions; /* QUESTIONS */
 	struct basic_auth *auth;
 	struct listing_cache *listings;
 	unsigned https_port; /* to which clients of the plain ports are sent; 0: they are not */

@@ -242,7 +242,9 @@ const struct site *sites_find(struct sites *s, struct slice host, unsigned port,
 		if (a->site) update_files(s, a->site, now_ms);
 	}
 	errno = error ? error : ENOENT;
-	return a->site ? &a->site->site : NULL;
+	if (!a->site) return NULL;
+	a->site->site.until_ms = a->checked_ms + SITE_CHECK_MS;
+	return &a->site->site;
 }
 
 void site_complain(const struct site *site, unsigned line) {

@@ -26,6 +26,7 @@ enum vhosts {
 struct site {
 	struct slice prefix;          /* path of its directory with trailing slash, "" for the root */
 	bool holds_sites;             /* its directory contains those of others */
+	int64_t until_ms;             /* the Host leads to it until then, and the next members are as they are */
 	struct header_rules *headers; /* NULL: none, like the next two */
 	struct redirect_rules *redirects;
 	struct realm *realm[REALMS_OF_PATH]; /* that of the root, if that is a site that contains this one; its own */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "gatling/site/cache.h"
+#include "gatling/site/question.h"
 #include "gatling/site/site.h"
 
 static int root;
@@ -439,11 +440,52 @@ static void files_that_are_asked_for_once_do_not_push_out_others(void **state) {
 	representation_release(first);
 }
 
-static const struct representation *in(const char *path, enum coding coding) {
+static struct resource *resource_at(const char *path) {
 	struct resource *resource;
 	const struct lookup wanted = {.path = slice_of(path)};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
-	return resource->representation[coding];
+	return resource;
+}
+
+static void a_question_is_known_while_its_resource_is_valid(void **state) {
+	(void)state;
+	static struct question table[QUESTIONS];
+	char octets[QUESTION_OCTETS + 1];
+	const struct slice host = SLICE("a.test"), path = SLICE("/a"), other = SLICE("/b"), none = {0};
+	const struct slice all = {.at = octets, .length = sizeof octets};
+	memset(octets, 'x', sizeof octets);
+	write_file("a", "x", 0644);
+	write_file("b", "x", 0644);
+	settle();
+	struct resource *a = resource_at("a");
+	assert_int_equal(a->until_ms, now_ms + CACHE_CHECK_MS);
+	question_keep(table, host, 80, path, a, a->until_ms);
+	assert_ptr_equal(question_find(table, host, 80, path, now_ms), a);
+	assert_ptr_equal(question_find(table, host, 80, path, a->until_ms - 1), a);
+	assert_null(question_find(table, host, 80, path, a->until_ms));
+	assert_null(question_find(table, host, 81, path, now_ms));
+	assert_null(question_find(table, host, 80, other, now_ms));
+	assert_null(question_find(table, none, 80, path, now_ms));
+	/* the octets of one after the other are no question */
+	assert_null(question_find(table, SLICE("a.test/"), 80, SLICE("a"), now_ms));
+	/* it is known for one question at a time */
+	question_keep(table, none, 80, path, a, a->until_ms);
+	assert_ptr_equal(question_find(table, none, 80, path, now_ms), a);
+	assert_null(question_find(table, host, 80, path, now_ms));
+	struct resource *b = resource_at("b");
+	question_keep(table, none, 80, path, b, b->until_ms);
+	assert_ptr_equal(question_find(table, none, 80, path, now_ms), b);
+	cache_drop(cache, a);
+	assert_ptr_equal(question_find(table, none, 80, path, now_ms), b);
+	cache_drop(cache, b);
+	assert_null(question_find(table, none, 80, path, now_ms));
+	b = resource_at("b");
+	question_keep(table, host, 80, all, b, b->until_ms);
+	assert_null(question_find(table, host, 80, all, now_ms));
+}
+
+static const struct representation *in(const char *path, enum coding coding) {
+	return resource_at(path)->representation[coding];
 }
 
 /* Makes it in a coding, and waits for that. */
@@ -577,6 +619,7 @@ int main(void) {
 		TEST(no_more_bytes_are_kept_than_allowed),
 		TEST(what_was_asked_for_again_is_kept),
 		TEST(files_that_are_asked_for_once_do_not_push_out_others),
+		TEST(a_question_is_known_while_its_resource_is_valid),
 		TEST(what_is_compressed_is_dropped_for_what_is_used_later),
 		TEST(what_does_not_get_smaller_is_tried_once),
 		TEST(sites_are_found_from_the_most_special_to_the_root),
