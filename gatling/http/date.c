@@ -4,10 +4,32 @@
 
 enum { PARSED_MAX = 64 }; /* bytes of the longest date that is parsed */
 
+static char *put_two(char *at, int number, char end) {
+	at[0] = (char)('0' + number / 10);
+	at[1] = (char)('0' + number % 10);
+	at[2] = end;
+	return at + 3;
+}
+
+/* Every file that is loaded has one: strftime(3) would take four times the instructions. */
 size_t date_format(char *out, time_t time) {
+	static const char day[][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+	static const char month[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 	struct tm tm;
 	gmtime_r(&time, &tm);
-	return strftime(out, DATE_LENGTH + 1, "%a, %d %b %Y %T GMT", &tm);
+	const int year = tm.tm_year + 1900;
+	memcpy(out, day[tm.tm_wday], 3);
+	memcpy(out + 3, ", ", 2);
+	char *at = put_two(out + 5, tm.tm_mday, ' ');
+	memcpy(at, month[tm.tm_mon], 3);
+	at[3] = ' ';
+	(void)put_two(at + 4, year / 100, ' ');
+	at = put_two(at + 6, year % 100, ' ');
+	at = put_two(at, tm.tm_hour, ':');
+	at = put_two(at, tm.tm_min, ':');
+	at = put_two(at, tm.tm_sec, ' ');
+	memcpy(at, "GMT", sizeof "GMT");
+	return DATE_LENGTH;
 }
 
 bool date_parse(struct slice value, time_t *time) {

@@ -2,11 +2,79 @@
 #include "gatling/site/digest.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+/* --- MurmurHash3_x64_128 --- */
+
+enum { BLOCK = 16 };
+
+/* seed: 0 */
+struct hash {
+	uint64_t one, two, length;
+};
+
+/* Returns the word of so many octets, the first the lowest. */
+static uint64_t word(const char *at, size_t octets) {
+	uint64_t value = 0;
+	memcpy(&value, at, octets);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	value = __builtin_bswap64(value);
+#endif
+	return value;
+}
+
+static uint64_t rotate(uint64_t word, int bits) { return word << bits | word >> (64 - bits); }
+
+static uint64_t mix(uint64_t word, uint64_t first, int bits, uint64_t second) {
+	return rotate(word * first, bits) * second;
+}
+
+static uint64_t avalanche(uint64_t word) {
+	word = (word ^ word >> 33) * UINT64_C(0xff51afd7ed558ccd);
+	word = (word ^ word >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+	return word ^ word >> 33;
+}
+
+/* Takes bytes in: whole blocks, or the last. */
+static void take(struct hash *h, const char *at, size_t length) {
+	const uint64_t one = UINT64_C(0x87c37b91114253d5), two = UINT64_C(0x4cf5ad432745937f);
+	h->length += length;
+	for (; length >= BLOCK; at += BLOCK, length -= BLOCK) {
+		h->one = rotate(h->one ^ mix(word(at, 8), one, 31, two), 27) + h->two;
+		h->one = h->one * 5 + 0x52dce729;
+		h->two = rotate(h->two ^ mix(word(at + 8, 8), two, 33, one), 31) + h->one;
+		h->two = h->two * 5 + 0x38495ab5;
+	}
+	if (length > 8) h->two ^= mix(word(at + 8, length - 8), two, 33, one);
+	h->one ^= mix(word(at, length < 8 ? length : 8), one, 31, two);
+}
+
+static void finish(struct hash *h, unsigned char *digest) {
+	h->one ^= h->length;
+	h->two ^= h->length;
+	h->one += h->two;
+	h->two += h->one;
+	h->one = avalanche(h->one);
+	h->two = avalanche(h->two);
+	h->one += h->two;
+	h->two += h->one;
+	for (int i = 0; i < 8; i++) {
+		digest[i] = (unsigned char)(h->one >> (56 - 8 * i));
+		digest[8 + i] = (unsigned char)(h->two >> (56 - 8 * i));
+	}
+}
+
+void digest_memory(const char *at, size_t length, unsigned char *digest) {
+	struct hash h = {0};
+	take(&h, at, length);
+	finish(&h, digest);
+}
+
+/* --- what is known --- */
 
 struct digest_entry {
 	struct file_version version;
@@ -43,15 +111,26 @@ void digest_keep(const struct file_version *version, const unsigned char *digest
 	pthread_mutex_unlock(&mutex);
 }
 
-static int hash_file(int file, uint64_t size, EVP_MD_CTX *hash, char *piece, const atomic_bool *stop) {
-	for (uint64_t at = 0; at < size;) {
-		size_t want = size - at < DIGEST_PIECE ? (size_t)(size - at) : DIGEST_PIECE;
-		if (atomic_load(stop)) return ECANCELED;
-		ssize_t n = pread(file, piece, want, (off_t)at);
+/* --- files --- */
+
+/* Reads all of a piece. Returns 0 or an errno. */
+static int read_piece(int file, char *piece, size_t length, uint64_t at) {
+	for (size_t got = 0; got < length;) {
+		ssize_t n = pread(file, piece + got, length - got, (off_t)(at + got));
 		if (n == -1 && errno == EINTR) continue;
 		if (n <= 0) return n == 0 ? EIO : errno;
-		if (!EVP_DigestUpdate(hash, piece, (size_t)n)) return ENOMEM;
-		at += (uint64_t)n;
+		got += (size_t)n;
+	}
+	return 0;
+}
+
+static int hash_file(int file, uint64_t size, struct hash *hash, char *piece, const atomic_bool *stop) {
+	for (uint64_t at = 0; at < size; at += DIGEST_PIECE) {
+		size_t length = size - at < DIGEST_PIECE ? (size_t)(size - at) : DIGEST_PIECE;
+		if (atomic_load(stop)) return ECANCELED;
+		int error = read_piece(file, piece, length, at);
+		if (error) return error;
+		take(hash, piece, length);
 	}
 	return 0;
 }
@@ -82,26 +161,22 @@ static struct file_version settled_version(int file) {
 
 int digest_compute(int file, uint64_t size, const atomic_bool *stop, unsigned char *digest) {
 	struct stat st;
-	unsigned length = DIGEST_LENGTH;
 	bool alone = size > DIGEST_SOON;
 	if (alone && !wait_turn(stop)) return ECANCELED;
 	struct file_version id = settled_version(file);
-	EVP_MD_CTX *hash = NULL;
+	struct hash hash = {0};
 	char *piece = NULL;
 	int error = 0;
 	if (!file_version_recent(&id, time(NULL)) && digest_find(&id, digest)) goto done;
-	hash = EVP_MD_CTX_new();
 	piece = malloc(DIGEST_PIECE);
-	error = hash && piece && EVP_DigestInit_ex(hash, EVP_sha256(), NULL) ? 0 : ENOMEM;
-	if (!error) error = hash_file(file, size, hash, piece, stop);
-	if (!error && !EVP_DigestFinal_ex(hash, digest, &length)) error = ENOMEM;
+	error = piece ? hash_file(file, size, &hash, piece, stop) : ENOMEM;
+	if (!error) finish(&hash, digest);
 	if (!error && !file_version_recent(&id, time(NULL))) {
 		struct file_version now = fstat(file, &st) == 0 ? file_version_of(&st) : (struct file_version){0};
 		if (file_version_same(&id, &now)) digest_keep(&id, digest);
 	}
 done:
 	if (alone) pthread_mutex_unlock(&reading);
-	EVP_MD_CTX_free(hash);
 	free(piece);
 	return error;
 }

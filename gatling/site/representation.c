@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -137,7 +136,7 @@ static bool is_key(struct slice path, const struct representation *f) {
 
 static void write_etag(struct representation *f, const unsigned char *hash) {
 	char *at = text_copy(f->etag, SLICE("\""));
-	for (int i = 0; i < REPRESENTATION_ETAG; i++) at = text_copy_hex(at, hash[i]);
+	for (int i = 0; i < DIGEST_LENGTH; i++) at = text_copy_hex(at, hash[i]);
 	*at++ = '"';
 	f->validators.etag = (struct slice){.at = f->etag, .length = (size_t)(at - f->etag)};
 }
@@ -145,12 +144,12 @@ static void write_etag(struct representation *f, const unsigned char *hash) {
 /* Makes the entity-tag from the content, or from what is known of its hash. That of a large file is computed beside the
  * loop. */
 static void make_etag(struct representation *f) {
-	static_assert(SHA256_DIGEST_LENGTH == (int)DIGEST_LENGTH, "digest.h has the same hash");
-	unsigned char hash[SHA256_DIGEST_LENGTH];
+	unsigned char hash[DIGEST_LENGTH];
 	bool lasts = !file_version_recent(&f->version, time(NULL)), known = lasts && digest_find(&f->version, hash);
 	if (!known && f->body) {
-		known = SHA256((const unsigned char *)f->body, f->size, hash); /* false: ENOMEM */
-		if (known && lasts) digest_keep(&f->version, hash);
+		digest_memory(f->body, f->size, hash);
+		if (lasts) digest_keep(&f->version, hash);
+		known = true;
 	}
 	if (known) write_etag(f, hash);
 }

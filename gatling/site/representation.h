@@ -9,6 +9,7 @@
 #include "gatling/base/gzip.h"
 #include "gatling/http/coding.h"
 #include "gatling/http/precondition.h"
+#include "gatling/site/digest.h"
 #include "gatling/site/rules/header_rules.h"
 
 enum {
@@ -18,8 +19,7 @@ enum {
 	REPRESENTATION_BODY_MAX = 64 * 1024,
 	/* Bytes of a file that is mapped, which saves a copy of each byte sent; the page tables of one of 1 GB take 2 MB.
 	 */
-	REPRESENTATION_MAP_MAX = 1024 * 1024 * 1024,
-	REPRESENTATION_ETAG = 16 /* bytes of a hash in the entity-tag */
+	REPRESENTATION_MAP_MAX = 1024 * 1024 * 1024
 };
 
 /* Makes browsers believe Content-Type (https://fetch.spec.whatwg.org/#x-content-type-options-header). */
@@ -49,7 +49,7 @@ struct representation {
 	unsigned *open;                /* counts its descriptor; NULL: it has none */
 	struct representation *origin; /* the one that it is derived from; NULL: it was loaded */
 	bool borrows;                  /* body and fd are the origin's */
-	char etag[2 * REPRESENTATION_ETAG + sizeof "\"-un\""];
+	char etag[2 * DIGEST_LENGTH + sizeof "\"-un\""];
 	size_t text_size; /* bytes of memory of fields and block, which are in one piece */
 };
 
