@@ -19,7 +19,8 @@ size_t date_format(char *out, time_t time) {
 	gmtime_r(&time, &tm);
 	const int year = tm.tm_year + 1900;
 	memcpy(out, day[tm.tm_wday], 3);
-	memcpy(out + 3, ", ", 2);
+	out[3] = ',';
+	out[4] = ' ';
 	char *at = put_two(out + 5, tm.tm_mday, ' ');
 	memcpy(at, month[tm.tm_mon], 3);
 	at[3] = ' ';
