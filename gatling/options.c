@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <openssl/crypto.h>
 #include <stdarg.h>
@@ -29,7 +30,12 @@
 enum { PORT_ROOT = 80, PORT_USER = 8000, TLS_PORT_ROOT = 443, TLS_PORT_USER = 8443 };
 enum { TIMEOUT_S = 23, HEAD_TIMEOUT_S = 10, DRAIN_DELAY_S = 5 };
 enum { CLIENT_MEMORY_MIN = 2 * BUDGET_CONNECTION, MEMORY_MIN = 16 * 1024 * 1024 };
-enum { GZIP_CACHE = 64 * 1024 * 1024 }; /* bytes */
+enum { /* bytes */
+	   CACHE_MIN = 1024 * 1024,
+	   CACHE_WORKER = 64 * 1024 * 1024, /* of each, but */
+	   CACHE_MOST = 1024 * 1024 * 1024, /* of all at most */
+	   GZIP_CACHE = 64 * 1024 * 1024
+};
 #define SIZE_LIMIT (UINT64_C(1) << 40)
 enum { CONNECTIONS_MAX = 100000000, MIN_RATE_MAX = 1000000 };
 enum { HSTS_MAX_S = 10 * 365 * 24 * 60 * 60 };
@@ -73,6 +79,8 @@ static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "                        (default without -v)\n"
 						   "  -D, --no-listings     do not list directories\n"
 						   "  -r, --fallback URL    redirect requests for missing files to URL (302)\n"
+						   "      --cache SIZE      memory for files of up to 64 KB, in all workers\n"
+						   "                        together (default: 64M for each, but at most 1G)\n"
 						   "      --gzip-cache SIZE memory for files that gatling compresses, such as 64K\n"
 						   "                        or 64M (default: 64M; 0: compress nothing)\n"
 						   "      --no-cache-control\n"
@@ -153,7 +161,7 @@ static int number(const char *name, const char *text, int least, int most) {
 }
 
 /* Parses a number of bytes, or with K, M or G appended, of KiB, MiB or GiB. */
-static uint64_t size(const char *name, const char *text) {
+static uint64_t size(const char *name, const char *text, uint64_t least) {
 	static const char units[] = "KMG";
 	char *end;
 	errno = 0;
@@ -162,6 +170,7 @@ static uint64_t size(const char *name, const char *text) {
 	int shift = unit ? 10 * (int)(unit - units + 1) : 0;
 	if (!isdigit((unsigned char)*text) || (*end && (!unit || end[1])) || errno || value > SIZE_LIMIT >> shift)
 		refuse("%s takes a number of bytes, or one with K, M or G appended, not '%s'", name, text);
+	if ((uint64_t)value << shift < least) refuse("%s takes at least %" PRIu64 " bytes", name, least);
 	return (uint64_t)value << shift;
 }
 
@@ -229,6 +238,7 @@ static const char short_options[] = ":c:p:i:u:j:T:r:dDvVeEnh";
 
 enum {
 	LONG_SYMLINKS = 256,
+	LONG_CACHE,
 	LONG_GZIP_CACHE,
 	LONG_NO_CACHE_CONTROL,
 	LONG_MIME,
@@ -287,6 +297,7 @@ static const struct option long_options[] = {
 	{"listings", no_argument, NULL, 'd'},
 	{"no-listings", no_argument, NULL, 'D'},
 	{"fallback", required_argument, NULL, 'r'},
+	{"cache", required_argument, NULL, LONG_CACHE},
 	{"gzip-cache", required_argument, NULL, LONG_GZIP_CACHE},
 	{"no-cache-control", no_argument, NULL, LONG_NO_CACHE_CONTROL},
 	{"mime", required_argument, NULL, LONG_MIME},
@@ -402,15 +413,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_KEEPALIVE_TIMEOUT:
 			o->conn.keepalive_timeout_s = number("--keepalive-timeout", optarg, 0, TIMEOUT_MAX_S);
 			break;
-		case LONG_CLIENT_MEMORY:
-			o->conn.client_memory = size("--client-memory", optarg);
-			if (o->conn.client_memory < CLIENT_MEMORY_MIN)
-				refuse("--client-memory takes at least %d bytes", CLIENT_MEMORY_MIN);
-			break;
-		case LONG_MEMORY:
-			o->conn.memory = size("--memory", optarg);
-			if (o->conn.memory < MEMORY_MIN) refuse("--memory takes at least %d bytes", MEMORY_MIN);
-			break;
+		case LONG_CLIENT_MEMORY: o->conn.client_memory = size("--client-memory", optarg, CLIENT_MEMORY_MIN); break;
+		case LONG_MEMORY: o->conn.memory = size("--memory", optarg, MEMORY_MIN); break;
 		case LONG_MIN_RATE: o->conn.min_rate = number("--min-rate", optarg, 0, MIN_RATE_MAX); break;
 		case LONG_CONNECTIONS: o->connections = (unsigned)number("--connections", optarg, 1, CONNECTIONS_MAX); break;
 		case LONG_ADDRESS_CONNECTIONS:
@@ -424,7 +428,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case 'd': listings = 1; break;
 		case 'D': listings = 0; break;
 		case 'r': o->site.fallback = url(optarg); break;
-		case LONG_GZIP_CACHE: o->site.gzip_cache = size("--gzip-cache", optarg); break;
+		case LONG_CACHE: o->site.cache = size("--cache", optarg, CACHE_MIN); break;
+		case LONG_GZIP_CACHE: o->site.gzip_cache = size("--gzip-cache", optarg, 0); break;
 		case LONG_NO_CACHE_CONTROL: o->site.cache_control = false; break;
 		case LONG_MIME: o->mime = optarg; break;
 		case 'v': o->site.vhosts = VHOSTS_ONLY; break;
@@ -482,5 +487,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 	if (https && o->tls.https == HTTPS_OFF) refuse("--no-https excludes the other options about HTTPS");
 	if (https) o->tls.https = HTTPS_ON;
 	if (o->log == LOG_OFF && o->log_file) refuse("--log-file needs a log");
+	uint64_t cache = (uint64_t)o->workers * CACHE_WORKER;
+	if (!o->site.cache) o->site.cache = cache < CACHE_MOST ? cache : CACHE_MOST;
 	o->site.listings = listings == -1 ? o->site.vhosts != VHOSTS_ONLY : listings;
 }

@@ -18,7 +18,7 @@
 #include "gatling/site/digest.h"
 #include "gatling/status/counters.h"
 
-enum { BUCKETS = 8192, SUFFIX_ROOM = 8 };
+enum { BUCKETS_MIN = 1024, SUFFIX_ROOM = 8 };
 
 /* What is done to a representation beside the loop. */
 enum job_kind { COMPRESS, UNPACK, HASH, JOB_KINDS };
@@ -55,14 +55,18 @@ struct cache {
 	int64_t tidied_ms;
 	TAILQ_HEAD(, cache_entry) entries; /* the oldest first */
 	struct cache_entry *hand;          /* which it comes to next; NULL: the oldest */
-	LIST_HEAD(, cache_entry) bucket[BUCKETS];
+	uint64_t buckets;                  /* a power of two */
+	LIST_HEAD(, cache_entry) bucket[];
 };
 
 struct cache *cache_new(const struct cache_options *options) {
-	struct cache *c = calloc(1, sizeof *c);
+	uint64_t buckets = BUCKETS_MIN;
+	while (buckets < options->bytes / CACHE_RESOURCE_BYTES / 2) buckets *= 2;
+	struct cache *c = calloc(1, sizeof *c + buckets * sizeof *c->bucket);
 	if (!c) return NULL;
 	TAILQ_INIT(&c->entries);
 	c->options = *options;
+	c->buckets = buckets;
 	c->seed = (uint64_t)(uintptr_t)c; /* the paths in the table are the owner's, not the clients' */
 	return c;
 }
@@ -106,7 +110,8 @@ static void drop(struct cache *c, struct cache_entry *e) {
 void cache_drop(struct cache *c, struct resource *resource) { drop(c, (struct cache_entry *)resource); }
 
 static bool over_limit(const struct cache *c) {
-	return c->resources > CACHE_RESOURCES_MAX || c->bytes > CACHE_BYTES_MAX || c->descriptors > c->options.descriptors;
+	const struct cache_options *o = &c->options;
+	return c->resources > o->bytes / CACHE_RESOURCE_BYTES || c->bytes > o->bytes || c->descriptors > o->descriptors;
 }
 
 /* Counts what the entry holds now. */
@@ -140,7 +145,7 @@ static struct cache_entry *victim(struct cache *c, bool (*of_kind)(const struct 
 
 /* Takes the reference over. */
 static void insert(struct cache *c, struct cache_entry *e) {
-	LIST_INSERT_HEAD(&c->bucket[e->hash % BUCKETS], e, chain);
+	LIST_INSERT_HEAD(&c->bucket[e->hash & (c->buckets - 1)], e, chain);
 	TAILQ_INSERT_TAIL(&c->entries, e, age);
 	c->resources++;
 	account(c, e);
@@ -334,7 +339,7 @@ static bool is_current(const struct cache *c, struct cache_entry *e, int64_t now
 int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct resource **resource) {
 	struct slice path = l->path;
 	uint64_t headers = l->headers ? l->headers->id : 0, hash = hash_octets(c->seed + headers, path);
-	struct cache_entry *e = LIST_FIRST(&c->bucket[hash % BUCKETS]);
+	struct cache_entry *e = LIST_FIRST(&c->bucket[hash & (c->buckets - 1)]);
 	while (e && !(e->hash == hash && e->headers == headers && e->stands_in == l->stands_in && e->error == l->error &&
 				  slice_equal(e->path, path)))
 		e = LIST_NEXT(e, chain);

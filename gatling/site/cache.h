@@ -7,8 +7,7 @@
 #include "gatling/site/representation.h"
 
 enum {
-	CACHE_RESOURCES_MAX = 16384,
-	CACHE_BYTES_MAX = 64 * 1024 * 1024,       /* bodies and fields in memory, without those compressed here */
+	CACHE_RESOURCE_BYTES = 4096, /* of cache_options.bytes; there are no more resources than parts of that size */
 	CACHE_COMPRESSING_MAX = 16 * 1024 * 1024, /* bytes of files in compression; beyond it others are sent as they are */
 	CACHE_HASHING_MAX = 1024 * 1024 * 1024,   /* bytes of files that are being hashed, which takes seconds */
 	CACHE_CHECK_MS = 1000,                    /* for so long an entry is valid without a look at the file system */
@@ -39,6 +38,7 @@ struct cache_options {
 	struct names *names;
 	struct basic_auth *auth;
 	struct jobs *compressing, *unpacking, *hashing, *hashing_large;
+	uint64_t bytes;       /* of bodies and fields in memory at most, without those compressed here */
 	unsigned descriptors; /* of files that the cache keeps open at most */
 	unsigned open;        /* of files that are open at most, also to be sent; more: EMFILE */
 	uint64_t gzip_bytes;  /* compressed here and in memory at most, also to be sent; 0: compress nothing */
@@ -68,7 +68,7 @@ struct job *cache_hash(struct cache *cache, struct resource *resource, enum codi
 
 struct cache_usage {
 	unsigned files;       /* that are remembered */
-	size_t bytes;         /* see CACHE_BYTES_MAX */
+	size_t bytes;         /* as in cache_options */
 	unsigned descriptors; /* those that are open */
 };
 

@@ -20,6 +20,7 @@ int content_open(struct content *c, io_loop *loop, int root, const struct conten
 									.unpacking = c->jobs[READING],
 									.hashing = c->jobs[HASHING],
 									.hashing_large = c->jobs[HASHING_LARGE],
+									.bytes = o->cache / workers,
 									.descriptors = kept,
 									.open = open,
 									.gzip_bytes = o->gzip_cache / workers,

@@ -11,6 +11,8 @@
 #include "gatling/site/question.h"
 #include "gatling/site/site.h"
 
+enum { BYTES = 64 * 1024 * 1024, RESOURCES = BYTES / CACHE_RESOURCE_BYTES };
+
 static int root;
 static char root_path[32];
 static io_loop *loop;
@@ -89,6 +91,7 @@ static struct cache *cache_over(const struct docroot *over) {
 										  .unpacking = jobs,
 										  .hashing = jobs,
 										  .hashing_large = jobs,
+										  .bytes = BYTES,
 										  .descriptors = 8,
 										  .open = 100,
 										  .gzip_bytes = 1 << 20};
@@ -388,17 +391,17 @@ static int kept_of(int files) {
 
 static void no_more_files_are_kept_than_allowed(void **state) {
 	(void)state;
-	write_many(CACHE_RESOURCES_MAX + 1, 1);
-	assert_int_equal(kept_of(CACHE_RESOURCES_MAX), CACHE_RESOURCES_MAX);
-	assert_int_equal(kept_of(CACHE_RESOURCES_MAX + 1), CACHE_RESOURCES_MAX);
+	write_many(RESOURCES + 1, 1);
+	assert_int_equal(kept_of(RESOURCES), RESOURCES);
+	assert_int_equal(kept_of(RESOURCES + 1), RESOURCES);
 }
 
 static void no_more_bytes_are_kept_than_allowed(void **state) {
 	(void)state;
-	int most = CACHE_BYTES_MAX / REPRESENTATION_BODY_MAX;
+	int most = BYTES / REPRESENTATION_BODY_MAX;
 	write_many(most, REPRESENTATION_BODY_MAX);
 	assert_int_equal(kept_of(most * 9 / 10), most * 9 / 10); /* the rest is for fields and the like */
-	assert_true(kept_of(most) < most && cache_usage(cache).bytes <= CACHE_BYTES_MAX);
+	assert_true(kept_of(most) < most && cache_usage(cache).bytes <= BYTES);
 }
 
 static void what_was_asked_for_again_is_kept(void **state) {
@@ -423,7 +426,7 @@ static void what_was_asked_for_again_is_kept(void **state) {
 
 static void files_that_are_asked_for_once_do_not_push_out_others(void **state) {
 	(void)state;
-	enum { FILES = 3 * CACHE_BYTES_MAX / REPRESENTATION_BODY_MAX };
+	enum { FILES = 3 * BYTES / REPRESENTATION_BODY_MAX };
 	char name[16];
 	for (int i = 0; i < FILES; i++) {
 		snprintf(name, sizeof name, "f%d", i);

@@ -51,6 +51,19 @@ def test_requests_and_answers_are_counted_one_by_one(shown):
     assert eventually(lambda: sum(total(shown)["connections"].values()) == 0)
 
 
+def test_a_worker_keeps_its_part_of_the_files_that_the_cache_may_have(build, root, place):
+    for n in range(40):
+        root.write(f"{n}.bin", bytes([n]) * 50_000)
+    with Server(build, root, "-j", "2", "--cache", "2M", "--status", f"unix:{place / 'status'}") as server:
+        server.status = place / "status"
+        with server.connect() as c:
+            for n in range(40):
+                assert c.get(f"/{n}.bin").body == bytes([n]) * 50_000
+        assert eventually(lambda: 10 <= sum(w["cache_files"] for w in json.loads(ask(server).body)["workers"]) <= 21)
+    refused = subprocess.run([runnable(build), "--cache", "1023K"], capture_output=True, text=True, check=False)
+    assert (refused.returncode, "--cache takes at least 1048576 bytes" in refused.stderr) == (2, True)
+
+
 @pytest.mark.clear
 def test_streams_of_http2_are_requests(shown):
     with Http2(shown) as c:
