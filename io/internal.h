@@ -48,11 +48,12 @@ struct io_entry {
 	uint16_t timer_slot : 10;
 	uint16_t mech_state : 6;                              /* the mechanism's own */
 	uint8_t can : 2, want : 2, queued : 2, postponed : 2; /* sets of 1 << direction */
-	bool again : 1;   /* an event came while it was readable: a short read does not prove that it is drained */
-	bool reading : 1; /* the file that is to be sent: not ready for writing */
-	bool read : 1;    /* that read is done, and io_in_memory() has not been called since */
-	bool listens : 1; /* io_accept() was called: others may have the socket, too, and then it outlives close(2) */
-	bool hangup : 1;  /* end of file or an error waits behind the data: a short read never proves it */
+	bool again : 1;     /* an event came while it was readable: a short read does not prove that it is drained */
+	bool reading : 1;   /* the file that is to be sent: not ready for writing, */
+	bool meanwhile : 1; /* but for io_write_meanwhile() */
+	bool read : 1;      /* a read is done, and what was read has not been asked for since */
+	bool listens : 1;   /* io_accept() was called: others may have the socket, too, and then it outlives close(2) */
+	bool hangup : 1;    /* end of file or an error waits behind the data: a short read never proves it */
 };
 
 /* Descriptors to hand out, first in, first out; linked through queue_next. */

@@ -121,6 +121,9 @@ ssize_t io_sendfile(io_loop *loop, int fd, const struct iovec *head, int parts, 
 /* Whether fd is not ready for writing because what is to be sent of a file is being read, see iob_send(). */
 bool io_reading(const io_loop *loop, int fd);
 
+/* Says whether fd is ready for writing even so, because something else is to be sent when there is room. */
+void io_write_meanwhile(io_loop *loop, int fd, bool meanwhile);
+
 /* For callers that do the system call themselves (TLS): it answered EAGAIN, so fd is not ready.
  * 0, or -1 as io_wantread(). */
 int io_eagain_read(io_loop *loop, int fd);

@@ -91,7 +91,7 @@ int io_fd(io_loop *loop, int fd, void *cookie) {
 	e->cookie = cookie;
 	e->can = IO_CAN_READ | IO_CAN_WRITE;
 	e->want = e->postponed = 0;
-	e->again = e->hangup = e->reading = e->read = e->listens = false;
+	e->again = e->hangup = e->reading = e->meanwhile = e->read = e->listens = false;
 	e->mech_index = 0;
 	e->mech_state = 0;
 	return 0;
@@ -121,6 +121,7 @@ int io_postponed_read(io_loop *loop) { return io_queue_take_postponed(loop, IO_R
 int io_postponed_write(io_loop *loop) { return io_queue_take_postponed(loop, IO_WRITE); }
 
 bool io_reading(const io_loop *loop, int fd) { return loop->entry[fd].reading; }
+void io_write_meanwhile(io_loop *loop, int fd, bool meanwhile) { loop->entry[fd].meanwhile = meanwhile; }
 
 int io_not_ready(io_loop *loop, int fd, enum io_direction d) {
 	return io_unready(loop, fd, d) ? loop->mechanism->watch(loop, fd, d) : 0;

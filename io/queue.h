@@ -7,7 +7,7 @@
 
 /* Whether the descriptor is to be handed out: it is wanted and ready. */
 static inline bool io_queue_due(const struct io_entry *e, enum io_direction direction) {
-	return e->want & e->can & ~(unsigned)(e->reading << IO_WRITE) & 1U << direction;
+	return e->want & e->can & ~((unsigned)(e->reading && !e->meanwhile) << IO_WRITE) & 1U << direction;
 }
 
 void io_queue_add(io_loop *loop, int fd, enum io_direction direction);

@@ -28,6 +28,8 @@ struct io_reader {
 	io_tasks *tasks;
 	struct io_read_slot {     /* of a descriptor */
 		struct io_read *read; /* the read that it waits for; NULL: none */
+		int file;             /* and of what that is, or the last one was */
+		off_t offset;
 	} * slot;
 	int size;          /* of that table */
 	char piece[PIECE]; /* the thread's */
@@ -118,32 +120,45 @@ static bool start(io_loop *loop, int fd, int file, off_t offset, uint64_t length
 		free(r);
 		return false;
 	}
-	reader->slot[fd].read = r;
+	reader->slot[fd] = (struct io_read_slot){.read = r, .file = file, .offset = offset};
 	loop->entry[fd].reading = true;
 	return true;
 }
 
-bool io_in_memory(io_loop *loop, int fd, int file, off_t offset, uint64_t now, uint64_t length) {
+static bool is_of(const io_loop *loop, int fd, int file, off_t offset) {
+	const struct io_read_slot *slot = &loop->reader->slot[fd];
+	return slot->file == file && slot->offset == offset;
+}
+
+/* Returns whether that has been read for fd since it was asked for. */
+static bool has_read(io_loop *loop, int fd, int file, off_t offset) {
 	struct io_entry *e = &loop->entry[fd];
-	bool has_read = e->read;
-	if (e->reading) return false;
+	if (!e->read || !is_of(loop, fd, file, offset)) return false;
 	e->read = false;
+	return true;
+}
+
+bool io_in_memory(io_loop *loop, int fd, int file, off_t offset, uint64_t now, uint64_t length) {
+	if (loop->entry[fd].reading) return false;
 	/* What lies between the two bytes was read with them. At offset 0 only the last byte is tested. */
-	if (has_read || (in_memory(file, offset + (off_t)now - 1) && (offset == 0 || in_memory(file, offset)))) return true;
+	if (has_read(loop, fd, file, offset) ||
+		(in_memory(file, offset + (off_t)now - 1) && (offset == 0 || in_memory(file, offset))))
+		return true;
 	return !start(loop, fd, file, offset, length);
 }
 
 ssize_t io_read_file(io_loop *loop, int fd, int file, off_t offset, void *buffer, size_t now, uint64_t length) {
-	struct io_entry *e = &loop->entry[fd];
-	bool has_read = e->read;
+	const bool reading = loop->entry[fd].reading;
+	ssize_t n;
 	errno = EAGAIN;
-	if (e->reading) return -1;
-	e->read = false;
-	ssize_t n = has_read ? -1 : read_at_once(file, buffer, now, offset);
-	if (n != -1 || (!has_read && errno != EAGAIN && errno != EINTR)) return n;
-	if (!has_read && start(loop, fd, file, offset, length)) {
-		errno = EAGAIN;
-		return -1;
+	if (reading && is_of(loop, fd, file, offset)) return -1;
+	if (!has_read(loop, fd, file, offset)) {
+		n = read_at_once(file, buffer, now, offset);
+		if (n != -1 || (errno != EAGAIN && errno != EINTR)) return n;
+		if (reading || start(loop, fd, file, offset, length)) {
+			errno = EAGAIN;
+			return -1;
+		}
 	}
 	do n = pread(file, buffer, now, offset);
 	while (n == -1 && errno == EINTR);

@@ -27,8 +27,8 @@ static size_t write_frames(struct conn *c, size_t length) {
 	if (out.end > w->frames + sizeof w->frames) return length;
 	while (http2_next(c->http2, &content, &out)) {
 		ssize_t n = iob_take(w->loop, c->fd, content.batch, content.to, content.length);
-		if (n == -1 && errno == EAGAIN) break; /* a thread reads it */
-		http2_write(c->http2, &content, n, &out);
+		if (n == -1 && errno == EAGAIN) http2_postpone(c->http2, &content); /* a thread reads it */
+		else http2_write(c->http2, &content, n, &out);
 	}
 	if (http2_ended(c->http2)) c->ending = CONN_ENDING_LINGER;
 	return (size_t)(out.at - w->frames);
@@ -90,6 +90,7 @@ static bool is_stuck(const struct conn *c) {
 enum conn_state conn_http2_exchange(struct conn *c, struct conn_run *run) {
 	struct conn_context *w = c->context;
 	uint64_t sent = w->sent;
+	if (!io_reading(w->loop, c->fd)) http2_go_on(c->http2);
 	size_t length = handle_frames(c, run);
 	enum iob_result result = send_frames(c, length, run->resumed ? w->share : CONN_SHARE_MOST);
 	if (result == IOB_FAILED) return CONN_CLOSED;
@@ -98,6 +99,7 @@ enum conn_state conn_http2_exchange(struct conn *c, struct conn_run *run) {
 	bool progress = http2_progress(c->http2) || (run->resumed && w->sent > sent);
 	run->progress |= progress && !http2_end_announced(c->http2);
 	c->frames_wait = result == IOB_AGAIN || io_reading(w->loop, c->fd);
+	io_write_meanwhile(w->loop, c->fd, result == IOB_AGAIN);
 	return CONN_HTTP2;
 }
 

@@ -509,6 +509,15 @@ bool http2_next(struct http2 *h, struct http2_piece *content, const struct http2
 	return stream_next(h, content, out);
 }
 
+void http2_postpone(struct http2 *h, const struct http2_piece *content) {
+	content->stream->postponed = h->postpones = true;
+}
+
+void http2_go_on(struct http2 *h) {
+	for (struct stream *s = h->postpones ? h->first : NULL; s; s = s->next) s->postponed = false;
+	h->postpones = false;
+}
+
 void http2_write(struct http2 *h, const struct http2_piece *content, ssize_t length, struct http2_output *out) {
 	stream_write(h, content, length, out);
 }

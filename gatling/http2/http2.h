@@ -32,6 +32,10 @@ bool http2_next(struct http2 *http2, struct http2_piece *content, const struct h
  * failed, and the stream is reset. */
 void http2_write(struct http2 *http2, const struct http2_piece *content, ssize_t length, struct http2_output *out);
 
+/* Has the others come first that http2_next() would name, until http2_go_on(): the piece is not in memory. */
+void http2_postpone(struct http2 *http2, const struct http2_piece *content);
+void http2_go_on(struct http2 *http2);
+
 /* Returns whether a stream has something to send and the client's windows have room for it. */
 bool http2_sendable(const struct http2 *http2);
 

@@ -393,7 +393,7 @@ void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out) {
 /* --- streams take turns --- */
 
 static bool can_send(const struct http2 *h, const struct stream *s) {
-	if (s->receiving || s->ended || s->waiting) return false;
+	if (s->receiving || s->ended || s->waiting || s->postponed) return false;
 	return s->block_length || (s->send_window > 0 && h->send_window > 0);
 }
 

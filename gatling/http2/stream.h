@@ -23,6 +23,7 @@ struct stream {
 	bool receiving;                  /* content of the request is still to come: the response waits for it */
 	bool discards;                   /* what still comes of the request is dropped: the response does not wait for it */
 	bool ended;                      /* nothing more is sent */
+	bool postponed;                  /* its file is read from the disk, or will be: others come first */
 	bool has_length;                 /* the request has a Content-Length: */
 	uint64_t expected, received;     /* bytes of its content */
 	struct waiting_request *waiting; /* its request, if it waits for a job or for one of HTTP2_FILES; otherwise NULL */
@@ -61,6 +62,7 @@ struct http2 {
 	bool draining;     /* the GOAWAY that names the last stream has been sent */
 	bool failed;       /* the session ends at once: no stream goes on */
 	bool shrink_table; /* the next block has to say that the dynamic table is not used (RFC 7541, section 4.2) */
+	bool postpones;    /* streams */
 	bool progress;
 	uint8_t preface; /* bytes of the client's preface that have come */
 	nghttp2_hd_inflater *inflater;

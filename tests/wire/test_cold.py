@@ -15,7 +15,7 @@ import pytest
 
 from conftest import SMALL, tracer
 from gatling import Root, Server, descriptors_limited_to, eventually
-from http2 import END_STREAM, Http2
+from http2 import DATA, END_STREAM, Http2
 
 SIZE = 5_000_000
 CONTENT = random.Random(2).randbytes(SIZE)
@@ -100,6 +100,27 @@ def test_the_time_that_the_disk_takes_is_not_the_clients(build, cold):
 
     with Server(build, cold, "-j", "1", "-n", "-T", "1", tracer=SLOW_DISK) as server:
         assert any(seconds(server, n) > 2 for n in range(CLIENTS))
+
+
+@pytest.mark.clear
+def test_a_stream_whose_file_is_on_the_disk_does_not_hold_up_others(build, cold):
+    """A disk may be so fast that a look finds the page in memory: then the next file tells."""
+    warm = CONTENT[:1_000_000]
+    cold.write("warm.bin", warm)
+
+    def comes_first(server, n):
+        with Http2(server) as c:
+            slow, other, left = c.ask(f"/{n}.bin"), c.ask("/warm.bin"), len(warm)
+            while left:
+                frame = c.frame()
+                if frame.type == DATA and frame.stream == slow:
+                    return False
+                left -= len(frame.payload) * (frame.type == DATA and frame.stream == other)
+        return True
+
+    with Server(build, cold, "-j", "1", "-n", tracer=SLOW_DISK) as server:
+        assert server.get("/warm.bin").body == warm
+        assert any(comes_first(server, n) for n in range(CLIENTS))
 
 
 @pytest.fixture(params=[Server.connect, Http2], ids=["http1", "http2"])
