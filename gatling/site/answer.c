@@ -227,10 +227,10 @@ static struct representation *choose(struct exchange *x, struct resource *r) {
 	return f && !f->validators.etag.at && wait_for_etag(x, r, f->coding) ? NULL : f;
 }
 
-/* Fields that say more than which resource is asked for, and in which coding. */
+/* Fields that say more than which resource is asked for, in which coding, and whether the client has it. */
 enum {
-	QUALIFIERS = 1U << FIELD_AUTHORIZATION | 1U << FIELD_RANGE | 1U << FIELD_IF_MATCH | 1U << FIELD_IF_NONE_MATCH |
-				 1U << FIELD_IF_RANGE | 1U << FIELD_IF_MODIFIED_SINCE | 1U << FIELD_IF_UNMODIFIED_SINCE
+	QUALIFIERS = 1U << FIELD_AUTHORIZATION | 1U << FIELD_RANGE | 1U << FIELD_IF_MATCH | 1U << FIELD_IF_RANGE |
+				 1U << FIELD_IF_UNMODIFIED_SINCE
 };
 
 /* Remembers what was asked for, if only Host and path have led to it. */
@@ -242,7 +242,7 @@ static void remember(const struct exchange *x, struct resource *r) {
 	question_keep(x->content->questions, x->host, x->arrival->port, x->request->path, r, until_ms);
 }
 
-/* Answers with 200 if the same was asked for a moment ago. Returns whether it does. */
+/* Answers with 200 or 304 if the same was asked for a moment ago. Returns whether it does. */
 static bool answer_again(const struct content *c, const struct request *q, struct slice host, unsigned port,
 						 struct response *r) {
 	struct resource *resource =
@@ -258,6 +258,7 @@ static bool answer_again(const struct content *c, const struct request *q, struc
 	cache_found(resource, c->now_ms);
 	representation_retain(f);
 	r->representation = f;
+	if (precondition_status(q, &f->validators)) r->status = 304; /* without QUALIFIERS it is no other */
 	return true;
 }
 

@@ -34,7 +34,8 @@ static void write_file(const char *directory, const char *name, size_t length) {
 }
 
 static void set_up(void) {
-	static const struct content_options options = {.listings = true, .cache = 1 << 20, .gzip_cache = 1 << 20, .cache_control = true};
+	static const struct content_options options = {
+		.listings = true, .cache = 1 << 20, .gzip_cache = 1 << 20, .cache_control = true};
 	static char directory[] = "/tmp/gatling-fuzz-XXXXXX";
 	int end[2];
 	require(mkdtemp(directory) && chmod(directory, 0755) == 0);
