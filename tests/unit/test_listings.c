@@ -25,7 +25,7 @@ static int set_up(void **state) {
 	now_ms = 1000;
 	loop = io_loop_new();
 	jobs = jobs_new(loop);
-	listings = listing_cache_new(&docroot, jobs, &now_ms);
+	listings = listing_cache_new(&docroot, jobs, &now_ms, 1);
 	return docroot.root == -1 || !listings;
 }
 

@@ -23,13 +23,17 @@ struct listing_cache {
 	const struct docroot *docroot;
 	struct jobs *jobs;
 	size_t bytes; /* memory of all listings, also of those that are being sent */
+	size_t most;  /* above it, new ones are cut */
 	const int64_t *now_ms;
 	struct cached_listing *cached[LISTING_CACHE_KEPT];
 };
 
-struct listing_cache *listing_cache_new(const struct docroot *docroot, struct jobs *jobs, const int64_t *now_ms) {
+struct listing_cache *listing_cache_new(const struct docroot *docroot, struct jobs *jobs, const int64_t *now_ms,
+										unsigned workers) {
 	struct listing_cache *ls = malloc(sizeof *ls);
-	if (ls) *ls = (struct listing_cache){.docroot = docroot, .jobs = jobs, .now_ms = now_ms};
+	size_t most = LISTING_CACHE_BYTES_MAX / workers;
+	if (most < LISTING_CACHE_BYTES_OWN) most = LISTING_CACHE_BYTES_OWN;
+	if (ls) *ls = (struct listing_cache){.docroot = docroot, .jobs = jobs, .most = most, .now_ms = now_ms};
 	return ls;
 }
 
@@ -73,7 +77,7 @@ static struct cached_listing *start(struct listing_cache *ls, const struct listi
 	c->request.path = memcpy(c->path, request->path, length);
 	c->request.title.at = c->path + length;
 	(void)text_copy(c->path + length, request->title);
-	c->request.bytes = ls->bytes > LISTING_CACHE_BYTES_MAX ? LISTING_CACHE_BYTES_LEAST : LISTING_BYTES_MAX;
+	c->request.bytes = ls->bytes > ls->most ? LISTING_CACHE_BYTES_LEAST : LISTING_BYTES_MAX;
 	if (jobs_add(ls->jobs, &c->job)) return c;
 	free(c);
 	return NULL;
@@ -112,7 +116,7 @@ int listing_cache_find(struct listing_cache *ls, const struct listing_request *r
 		found->coding = listing_coding(c->listing);
 		return (found->reader = listing_read(c->listing)) ? 0 : ENOMEM;
 	}
-	if (!place || !may_wait || (!c && ls->bytes > 2 * LISTING_CACHE_BYTES_MAX)) return EBUSY;
+	if (!place || !may_wait || (!c && ls->bytes > 2 * ls->most)) return EBUSY;
 	if (!c && !(c = *place = start(ls, request))) return ENOMEM;
 	found->job = &c->job;
 	return 0;

@@ -10,15 +10,17 @@
 enum {
 	LISTING_CACHE_KEPT = 16,                     /* listings at a time; EBUSY if all of them are being made */
 	LISTING_CACHE_KEPT_MS = 1000,                /* a listing is used for so long */
-	LISTING_CACHE_BYTES_MAX = 256 * 1024 * 1024, /* memory of all that are kept or being sent. Above it, new ones are */
-	LISTING_CACHE_BYTES_LEAST = 256 * 1024       /* cut to so many bytes each; above twice as much, EBUSY */
+	LISTING_CACHE_BYTES_MAX = 256 * 1024 * 1024, /* memory of all that are kept or being sent by all workers, but */
+	LISTING_CACHE_BYTES_OWN = 16 * 1024 * 1024, /* so much of each. Above it, new ones are cut to so many bytes each; */
+	LISTING_CACHE_BYTES_LEAST = 256 * 1024      /* above twice as much, EBUSY */
 };
 
 struct listing_cache;
 
-/* Returns NULL if there is no memory. All three arguments are the caller's; *now_ms is of the monotonic clock and
- * always up to date. */
-struct listing_cache *listing_cache_new(const struct docroot *docroot, struct jobs *jobs, const int64_t *now_ms);
+/* Returns NULL if there is no memory. The cache is that of one of so many workers. The pointers are the caller's;
+ * *now_ms is of the monotonic clock and always up to date. */
+struct listing_cache *listing_cache_new(const struct docroot *docroot, struct jobs *jobs, const int64_t *now_ms,
+										unsigned workers);
 
 /* To be called after jobs_free(), and when no listing is being sent. */
 void listing_cache_free(struct listing_cache *listings);
