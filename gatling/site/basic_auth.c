@@ -191,7 +191,7 @@ static struct auth_file *find_file(struct basic_auth *auth, const struct stat *s
 struct realm *basic_auth_find(struct basic_auth *auth, const char *path) {
 	static const struct text_file unknown;
 	struct stat st;
-	if (names_lacked(auth->names, slice_of(path))) return NULL;
+	if (names_lack(auth->names, slice_of(path))) return NULL;
 	if (docroot_lstat(auth->docroot, path, &st) == -1)
 		return errno == ENOENT || errno == ENOTDIR ? NULL : unreadable_realm(auth, errno);
 	if (docroot_stat(auth->docroot, path, &st) == -1) { /* a symlink to nowhere, or out of the root */

@@ -194,7 +194,7 @@ static bool ignores_codings(const struct cache_entry *e) {
 static int look(const struct cache *c, const struct cache_entry *e, struct file_version *version) {
 	char path[PATH_MAX + SUFFIX_ROOM];
 	int error = 0, last = CODINGS - 1;
-	if (ignores_codings(e) || names_lacked_coded(c->options.names, e->path)) last = CODING_IDENTITY;
+	if (ignores_codings(e) || names_lack_coded(c->options.names, e->path)) last = CODING_IDENTITY;
 	memset(version, 0, CODINGS * sizeof *version);
 	for (int i = CODING_IDENTITY; i <= last; i++) {
 		struct stat st;
@@ -277,7 +277,7 @@ static bool is_unsettled(const struct cache_entry *e) {
 static int load(struct cache *c, struct cache_entry *e, const struct header_set *headers) {
 	time_t now = time(NULL);
 	/* a file alone can be opened without a look, unless it may have to wait for a descriptor */
-	bool alone = c->open < c->options.open && names_lacked_coded(c->options.names, e->path) &&
+	bool alone = c->open < c->options.open && names_lack_coded(c->options.names, e->path) &&
 				 names_regular(c->options.names, e->path);
 	int error = alone ? 0 : look(c, e, e->version);
 	if (error && error != ENOENT) return error;

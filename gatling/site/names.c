@@ -226,26 +226,21 @@ static bool is_plain(struct slice name) {
 	return !(all & 0x80);
 }
 
-/* When a directory has to have been looked at. */
-enum since { THIS_TURN, LATELY };
-
 /* Finds the directory of a path, and the last segment of that. Returns NULL if its names are not known; *absent:
  * because there is no such directory. */
-static const struct directory *directory_of(struct names *n, struct slice path, enum since since, struct slice *name,
-											bool *absent);
+static const struct directory *directory_of(struct names *n, struct slice path, struct slice *name, bool *absent);
 
 /* entries: a set of those that are asked for. */
-static bool lack(struct names *n, struct slice path, unsigned entries, enum since since) {
+static bool lack(struct names *n, struct slice path, unsigned entries) {
 	struct slice name;
 	bool absent;
-	const struct directory *d = directory_of(n, path, since, &name, &absent);
+	const struct directory *d = directory_of(n, path, &name, &absent);
 	if (!d) return absent;
 	return !(entries & ENTRY_ITSELF && has(d, ENTRY_ITSELF, name)) &&
 		   !(entries & ENTRY_CODED && has(d, ENTRY_CODED, name));
 }
 
-static const struct directory *directory_of(struct names *n, struct slice path, enum since since, struct slice *name,
-											bool *absent) {
+static const struct directory *directory_of(struct names *n, struct slice path, struct slice *name, bool *absent) {
 	*absent = false;
 	if (path.length && path.at[path.length - 1] == '/') path.length--;
 	size_t start = path.length;
@@ -255,32 +250,26 @@ static const struct directory *directory_of(struct names *n, struct slice path, 
 	if (!n || n->off || !name->length || path.length > NAMES_PATH_MAX - sizeof "/." || !is_plain(*name)) return NULL;
 	uint64_t hash = hash_octets(1, parent);
 	struct directory *d = find(n, parent, hash);
-	*absent = !d && parent.length && lack(n, parent, ENTRY_ITSELF, since); /* else a look at it tells */
+	*absent = !d && parent.length && lack(n, parent, ENTRY_ITSELF); /* else a look at it tells */
 	if (*absent) return NULL;
 	if (d && TAILQ_NEXT(d, age)) {
 		TAILQ_REMOVE(&n->all, d, age);
 		TAILQ_INSERT_TAIL(&n->all, d, age);
 	}
-	bool lately = d && d->known && since == LATELY && n->now_ns - d->looked_ns < NAMES_LATELY_MS * INT64_C(1000000);
-	int error = !d || (d->looked_ns != n->now_ns && !lately) ? look(n, &d, parent, hash) : 0;
+	int error = !d || d->looked_ns != n->now_ns ? look(n, &d, parent, hash) : 0;
 	*absent = error == ENOENT;
 	if (error && d) drop(n, d);
 	return !error && d->known ? d : NULL;
 }
 
-bool names_lack(struct names *n, struct slice path) { return lack(n, path, ENTRY_ITSELF, THIS_TURN); }
-bool names_lacked(struct names *n, struct slice path) { return lack(n, path, ENTRY_ITSELF, LATELY); }
-bool names_lacked_coded(struct names *n, struct slice path) { return lack(n, path, ENTRY_CODED, LATELY); }
-
-bool names_lack_any(struct names *n, struct slice path) {
-	const unsigned any = ENTRY_ITSELF | ENTRY_CODED;
-	return lack(n, path, any, LATELY) && lack(n, path, any, THIS_TURN);
-}
+bool names_lack(struct names *n, struct slice path) { return lack(n, path, ENTRY_ITSELF); }
+bool names_lack_coded(struct names *n, struct slice path) { return lack(n, path, ENTRY_CODED); }
+bool names_lack_any(struct names *n, struct slice path) { return lack(n, path, ENTRY_ITSELF | ENTRY_CODED); }
 
 bool names_regular(struct names *n, struct slice path) {
 	struct slice name;
 	bool absent;
-	const struct directory *d = directory_of(n, path, LATELY, &name, &absent);
+	const struct directory *d = directory_of(n, path, &name, &absent);
 	return d && *place_of(d, hash_of(ENTRY_ITSELF, name)) & REGULAR;
 }
 

@@ -1,6 +1,6 @@
 /* names.h - the names in the directories that are asked for, so that what is not there is known without asking the file
- * system for each name. Before a name is said to be missing, its directory is looked at, once in a turn of the worker,
- * and read again when it has changed: a new file is found at once. */
+ * system for each name. A directory is looked at once in a turn of the worker, and read again when it has changed: a
+ * new file is found at once. */
 #ifndef GATLING_SITE_NAMES_H
 #define GATLING_SITE_NAMES_H
 
@@ -12,7 +12,6 @@ enum {
 	NAMES_DIRECTORIES = 256,   /* that are remembered, the last ones */
 	NAMES_MAX = 16 * 1024,     /* names of a directory; one with more is not read */
 	NAMES_SUM = 256 * 1024,    /* places for names in all of them, of 8 bytes each */
-	NAMES_LATELY_MS = 1000,    /* as long as what the cache knows of a file is valid */
 	NAMES_VALID_MS = 10000,    /* after which a directory is read again: whatever a file system says of changes */
 	NAMES_A_QUESTION = 64,     /* names that are read in the time of the calls that a question takes otherwise: */
 	NAMES_OCTETS = 24,         /* a directory is read when it was asked for so often that this pays. One that has not */
@@ -32,14 +31,11 @@ void names_turn(struct names *names, int64_t now_ns);
  * may be one; so it is with NULL for names. */
 bool names_lack(struct names *names, struct slice path);
 
-/* Returns the same of the path and of files in other codings beside it (PATH.gz) together. */
+/* Returns the same of files in other codings beside it (PATH.gz), and of both. */
+bool names_lack_coded(struct names *names, struct slice path);
 bool names_lack_any(struct names *names, struct slice path);
 
-/* Return whether there was certainly none NAMES_LATELY_MS ago, or since: of the path; of files in other codings. */
-bool names_lacked(struct names *names, struct slice path);
-bool names_lacked_coded(struct names *names, struct slice path);
-
-/* Returns whether there certainly was a regular file of that name as lately: a link is not. */
+/* Returns whether there certainly is a regular file of that name: a link is not. */
 bool names_regular(struct names *names, struct slice path);
 
 /* Does what docroot_stat() does, unless there is certainly no file. */

@@ -88,11 +88,11 @@ static void files_in_other_codings_are_known_in_one_look(void **state) {
 	put("alone.br");
 	settle();
 	assert_true(lacks("no.txt"));
-	assert_true(names_lacked_coded(names, SLICE("here.txt")));
+	assert_true(names_lack_coded(names, SLICE("here.txt")));
 	assert_false(names_lack_any(names, SLICE("here.txt")));
-	assert_false(names_lacked_coded(names, SLICE("page.html")));
+	assert_false(names_lack_coded(names, SLICE("page.html")));
 	assert_true(names_lack(names, SLICE("alone")));
-	assert_false(names_lacked_coded(names, SLICE("alone")));
+	assert_false(names_lack_coded(names, SLICE("alone")));
 	assert_false(names_lack_any(names, SLICE("alone")));
 	assert_true(names_lack_any(names, SLICE("alone.b")));
 	assert_true(names_lack_any(names, SLICE("page")));
@@ -116,24 +116,7 @@ static void regular_files_are_told_from_others(void **state) {
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_false(regular_now(others[i]));
 	assert_int_equal(unlink("here.txt"), 0);
 	assert_int_equal(mkfifo("here.txt", 0644), 0);
-	now_ns += NAMES_LATELY_MS * INT64_C(1000000);
 	assert_false(regular_now("here.txt"));
-}
-
-static void what_is_beside_a_file_is_looked_at_once_a_second(void **state) {
-	(void)state;
-	settle();
-	assert_true(lacks("no.txt"));
-	assert_true(names_lacked_coded(names, SLICE("here.txt")) && names_lacked(names, SLICE(".htaccess")));
-	put("here.txt.gz");
-	put(".htaccess");
-	names_turn(names, ++now_ns);
-	assert_true(names_lacked_coded(names, SLICE("here.txt")) && names_lacked(names, SLICE(".htaccess")));
-	assert_false(names_lack_any(names, SLICE("here.txt")));
-	assert_false(names_lack(names, SLICE(".htaccess")));
-	now_ns += NAMES_LATELY_MS * INT64_C(1000000);
-	names_turn(names, ++now_ns);
-	assert_false(names_lacked_coded(names, SLICE("here.txt")) || names_lacked(names, SLICE(".htaccess")));
 }
 
 static void what_is_new_is_found_at_once(void **state) {
@@ -219,7 +202,6 @@ int main(void) {
 		cmocka_unit_test_setup_teardown(what_is_missing_is_known_and_what_is_there_is_not, open_root, close_root),
 		cmocka_unit_test_setup_teardown(files_in_other_codings_are_known_in_one_look, open_root, close_root),
 		cmocka_unit_test_setup_teardown(regular_files_are_told_from_others, open_root, close_root),
-		cmocka_unit_test_setup_teardown(what_is_beside_a_file_is_looked_at_once_a_second, open_root, close_root),
 		cmocka_unit_test_setup_teardown(what_is_new_is_found_at_once, open_root, close_root),
 		cmocka_unit_test_setup_teardown(another_directory_in_its_place_is_another, open_root, close_root),
 		cmocka_unit_test_setup_teardown(a_directory_that_was_removed_is_missing, open_root, close_root),
