@@ -296,7 +296,8 @@ int request_parse(struct request *r, const char *buffer, size_t length) {
 	unsigned fields = 0;
 	memset(r, 0, offsetof(struct request, field));
 	int got = next_request_line(r, &rest);
-	while (got == 1 && !slice_starts(rest, SLICE("\r\n"))) got = ++fields > FIELDS_MAX ? -431 : next_field(r, &rest);
+	while (got == 1 && !slice_starts(rest, SLICE("\r\n")))
+		if ((got = next_field(r, &rest)) == 1 && ++fields > FIELDS_MAX) got = -431;
 	if (got == 0 && length >= HEAD_MAX) return -431;
 	if (got < 1) return got;
 	size_t used = length - rest.length + 2;

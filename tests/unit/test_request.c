@@ -257,6 +257,17 @@ static void the_limits_are_where_they_are_said_to_be(void **state) {
 	assert_int_equal(request_parse(&q, big, HEAD_MAX), -431);
 }
 
+static void as_many_fields_as_allowed_may_come_in_parts(void **state) {
+	size_t n = put(0, "GET / HTTP/1.1\r\nHost: a\r\n");
+	(void)state;
+	for (int i = 1; i < FIELDS_MAX; i++) n = put(n, "X: y\r\n");
+	size_t more = put(n, "X: y\r\n\r\n");
+	assert_int_equal(request_parse(&q, big, more), -431);
+	more = put(n, "\r\n");
+	for (size_t length = 0; length < more; length++) assert_int_equal(request_parse(&q, big, length), 0);
+	assert_int_equal(request_parse(&q, big, more), more);
+}
+
 static void an_endless_target_is_refused_before_its_line_ends(void **state) {
 	(void)state;
 	size_t n = put(0, "GET /");
@@ -311,6 +322,7 @@ int main(void) {
 		cmocka_unit_test(every_start_of_a_request_is_incomplete),
 		cmocka_unit_test(refused_requests_have_their_status),
 		cmocka_unit_test(a_nul_is_refused_anywhere),
+		cmocka_unit_test(as_many_fields_as_allowed_may_come_in_parts),
 		cmocka_unit_test(the_known_fields_are_known_in_any_case_and_no_others),
 		cmocka_unit_test(unusual_but_legal_requests_are_accepted),
 		cmocka_unit_test(the_authority_of_an_absolute_target_wins_over_host),
