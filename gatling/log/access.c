@@ -142,13 +142,6 @@ size_t access_date(char *out, enum log_format format, time_t now) {
 	return strftime(out, ACCESS_DATE_MAX, "%d/%b/%Y:%T %z", localtime_r(&now, &tm));
 }
 
-size_t access_room(const struct access *a) {
-	size_t octets = cut(a->line, ACCESS_REQUEST_MAX).length + cut(a->user, ACCESS_USER_MAX).length;
-	octets += cut(a->host, ACCESS_FIELD_MAX).length;
-	octets += cut(a->referer, ACCESS_FIELD_MAX).length + cut(a->user_agent, ACCESS_FIELD_MAX).length;
-	return 6 * octets + ACCESS_OWN;
-}
-
 size_t access_format(char *out, enum log_format format, struct slice date, const struct access *a) {
 	const char *end = format == LOG_JSON       ? put_json(out, date, a)
 					  : format == LOG_COMBINED ? put_combined(out, date, a)

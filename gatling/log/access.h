@@ -13,8 +13,7 @@ enum {
 	ACCESS_REQUEST_MAX = 9 * 1024, /* of a request line */
 	ACCESS_FIELD_MAX = 1024,       /* of each of the fields Host, Referer, User-Agent */
 	ACCESS_USER_MAX = 256,         /* of the name of a user */
-	ACCESS_OWN = 512,              /* of a line, besides them */
-	ACCESS_LINE_MAX = 6 * (ACCESS_REQUEST_MAX + 3 * ACCESS_FIELD_MAX + ACCESS_USER_MAX) + ACCESS_OWN,
+	ACCESS_LINE_MAX = 6 * (ACCESS_REQUEST_MAX + 3 * ACCESS_FIELD_MAX + ACCESS_USER_MAX) + 512,
 	ACCESS_END_MAX = 64, /* see access_end() */
 	ACCESS_DATE_MAX = 64
 };
@@ -39,10 +38,7 @@ struct access access_of(const struct peer *peer, const struct request *request);
  * bytes before that. */
 size_t access_date(char *out, enum log_format format, time_t now);
 
-/* Returns the most bytes of the line of a request, without its end. */
-size_t access_room(const struct access *access);
-
-/* Writes a line without its end (access_end()) to out (access_room() bytes). Returns the bytes written, which have no
+/* Writes a line without its end (access_end()) to out (ACCESS_LINE_MAX bytes). Returns the bytes written, which have no
  * line break. Absent values are "-", or missing in an object.
  *   LOG_COMMON    host - user [date] "request line" status bytes
  *   LOG_COMBINED  the same, followed by "Referer" "User-Agent"

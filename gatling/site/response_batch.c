@@ -93,11 +93,11 @@ void response_batch_note_logged(struct batch_pool *pool, struct response_batch *
 	a.user = user;
 	a.status = status;
 	a.bytes = bytes;
-	uint32_t length;
-	if (!make_room(x, sizeof length + access_room(&a))) return;
+	uint32_t length = (uint32_t)access_format(pool->log_text, pool->format, pool->log_date, &a);
+	if (!make_room(x, sizeof length + length)) return;
 	char *at = x->log + x->log_length;
-	length = (uint32_t)access_format(at + sizeof length, pool->format, pool->log_date, &a);
 	memcpy(at, &length, sizeof length);
+	memcpy(at + sizeof length, pool->log_text, length);
 	x->log_length += sizeof length + length;
 }
 

@@ -31,7 +31,7 @@ struct batch_pool {
 	enum log_format format;
 	time_t second; /* since 1970: the wall clock, as log_date says it */
 	struct slice log_date;
-	char log_date_text[ACCESS_DATE_MAX];
+	char log_date_text[ACCESS_DATE_MAX], log_text[ACCESS_LINE_MAX];
 	struct response_batch *spare;
 	unsigned spares;
 };

@@ -74,7 +74,7 @@ static void log_request(const struct request *q) {
 	struct access access = access_of(&peer, q);
 	for (enum log_format format = LOG_COMMON; format < LOG_OFF; format++) {
 		size_t n = access_format(line, format, SLICE("D"), &access);
-		require(n <= access_room(&access) && !memchr(line, '\n', n));
+		require(n < ACCESS_LINE_MAX && !memchr(line, '\n', n));
 	}
 }
 

@@ -149,6 +149,14 @@ def test_the_log_knows_requests_of_http_2(build, files):
 # --- priorities and windows ---
 
 
+def test_streams_with_long_lines_in_the_log_may_wait(build, files):
+    with Server(build, files, "-j", "1", "--log", "json") as server, Http2(server, window=0) as c:
+        fields = ("referer", "r" * 450), ("user-agent", "u" * 120)
+        streams = [c.ask("/small.bin?" + "q" * 450, *fields) for _ in range(100)]
+        c.send(frame(SETTINGS, payload=settings(window=1 << 30)))
+        assert all(answer.status == 200 for answer in c.answers(*streams))
+
+
 def test_what_is_more_urgent_is_not_behind_what_came_first(build, files):
     """RFC 9218: the stylesheet is not behind the video."""
     with Server(build, files, "-j", "1") as server, Http2(server, window=0) as c:
