@@ -1,7 +1,7 @@
-/* cache.c - see cache.h. A hash table with chains, and a list from the oldest to the newest, along which a hand goes
- * round to find what has to make room: what was not asked for again since it passed last (SIEVE: Zhang et al., NSDI
- * 2024). So files that are asked for once, as by a crawler, do not push out the others. Paths without a file are not
- * remembered, so that no client can fill the table with them. */
+/* cache.c - see cache.h. A hash table with chains, and two rings, of entries that keep files open and of the others. A
+ * hand goes round each, from the oldest to the newest, to find what has to make room: what was not asked for again
+ * since it passed last (SIEVE: Zhang et al., NSDI 2024). So files that are asked for once, as by a crawler, do not push
+ * out the others. Paths without a file are not remembered, so that no client can fill the table with them. */
 #include "gatling/site/cache.h"
 
 #include <errno.h>
@@ -53,9 +53,12 @@ struct cache {
 	unsigned resources, descriptors;
 	size_t bytes;
 	int64_t tidied_ms;
-	TAILQ_HEAD(, cache_entry) entries; /* the oldest first */
-	struct cache_entry *hand;          /* which it comes to next; NULL: the oldest */
-	uint64_t buckets;                  /* a power of two */
+	struct ring {
+		TAILQ_HEAD(, cache_entry) entries; /* the oldest first */
+		struct cache_entry *hand;          /* which it comes to next; NULL: the oldest */
+		unsigned length;
+	} in_memory, open_files; /* those with descriptors */
+	uint64_t buckets;        /* a power of two */
 	LIST_HEAD(, cache_entry) bucket[];
 };
 
@@ -64,7 +67,8 @@ struct cache *cache_new(const struct cache_options *options) {
 	while (buckets < options->bytes / CACHE_RESOURCE_BYTES / 2) buckets *= 2;
 	struct cache *c = calloc(1, sizeof *c + buckets * sizeof *c->bucket);
 	if (!c) return NULL;
-	TAILQ_INIT(&c->entries);
+	TAILQ_INIT(&c->in_memory.entries);
+	TAILQ_INIT(&c->open_files.entries);
 	c->options = *options;
 	c->buckets = buckets;
 	c->seed = (uint64_t)(uintptr_t)c; /* the paths in the table are the owner's, not the clients' */
@@ -94,11 +98,18 @@ static void forget_compressed(struct cache_entry *e) {
 	e->compressed = false;
 }
 
+/* An entry stays in its ring: it gets no descriptor later. */
+static struct ring *ring_of(struct cache *c, const struct cache_entry *e) {
+	return e->descriptors ? &c->open_files : &c->in_memory;
+}
+
 static void drop(struct cache *c, struct cache_entry *e) {
 	LIST_REMOVE(e, chain);
 	if (e->resource.asked_at) *e->resource.asked_at = NULL;
-	if (c->hand == e) c->hand = TAILQ_NEXT(e, age);
-	TAILQ_REMOVE(&c->entries, e, age);
+	struct ring *ring = ring_of(c, e);
+	if (ring->hand == e) ring->hand = TAILQ_NEXT(e, age);
+	TAILQ_REMOVE(&ring->entries, e, age);
+	ring->length--;
 	if (e->compressed) forget_compressed(e);
 	c->resources--;
 	c->bytes -= e->memory;
@@ -109,9 +120,9 @@ static void drop(struct cache *c, struct cache_entry *e) {
 
 void cache_drop(struct cache *c, struct resource *resource) { drop(c, (struct cache_entry *)resource); }
 
+/* Returns whether it takes more memory than it may. */
 static bool over_limit(const struct cache *c) {
-	const struct cache_options *o = &c->options;
-	return c->resources > o->bytes / CACHE_RESOURCE_BYTES || c->bytes > o->bytes || c->descriptors > o->descriptors;
+	return c->resources > c->options.bytes / CACHE_RESOURCE_BYTES || c->bytes > c->options.bytes;
 }
 
 /* Counts what the entry holds now. */
@@ -129,13 +140,13 @@ static void account(struct cache *c, struct cache_entry *e) {
 	c->descriptors += e->descriptors;
 }
 
-/* Returns the next entry that has to make room, of those of a kind (NULL: all) and without the one that is spared;
- * NULL: there is none. */
-static struct cache_entry *victim(struct cache *c, bool (*of_kind)(const struct cache_entry *),
+/* Returns the next entry of a ring that has to make room, of those of a kind (NULL: all) and without the one that is
+ * spared; NULL: there is none. */
+static struct cache_entry *victim(struct ring *ring, bool (*of_kind)(const struct cache_entry *),
 								  const struct cache_entry *spared) {
-	for (unsigned i = 0; i < 2 * c->resources; i++) { /* at the latest in the second round */
-		struct cache_entry *e = c->hand ? c->hand : TAILQ_FIRST(&c->entries);
-		c->hand = TAILQ_NEXT(e, age);
+	for (unsigned i = 0; i < 2 * ring->length; i++) { /* at the latest in the second round */
+		struct cache_entry *e = ring->hand ? ring->hand : TAILQ_FIRST(&ring->entries);
+		ring->hand = TAILQ_NEXT(e, age);
 		if (e == spared || (of_kind && !of_kind(e))) continue;
 		if (!e->asked) return e;
 		e->asked = false;
@@ -146,16 +157,22 @@ static struct cache_entry *victim(struct cache *c, bool (*of_kind)(const struct 
 /* Takes the reference over. */
 static void insert(struct cache *c, struct cache_entry *e) {
 	LIST_INSERT_HEAD(&c->bucket[e->hash & (c->buckets - 1)], e, chain);
-	TAILQ_INSERT_TAIL(&c->entries, e, age);
 	c->resources++;
 	account(c, e);
 	e->cached = true;
-	for (struct cache_entry *other; over_limit(c) && (other = victim(c, NULL, e));) drop(c, other);
+	struct ring *ring = ring_of(c, e);
+	struct cache_entry *other;
+	TAILQ_INSERT_TAIL(&ring->entries, e, age);
+	ring->length++;
+	while (over_limit(c) && ((other = victim(&c->in_memory, NULL, e)) || (other = victim(&c->open_files, NULL, e))))
+		drop(c, other);
+	while (c->descriptors > c->options.descriptors && (other = victim(&c->open_files, NULL, e))) drop(c, other);
 }
 
 void cache_free(struct cache *c) {
 	if (!c) return;
-	while (!TAILQ_EMPTY(&c->entries)) drop(c, TAILQ_FIRST(&c->entries));
+	while (!TAILQ_EMPTY(&c->in_memory.entries)) drop(c, TAILQ_FIRST(&c->in_memory.entries));
+	while (!TAILQ_EMPTY(&c->open_files.entries)) drop(c, TAILQ_FIRST(&c->open_files.entries));
 	free(c);
 }
 
@@ -170,7 +187,8 @@ static bool frees_descriptors(const struct cache_entry *e) {
 
 /* Returns whether one more file may be opened, after closing files that only the cache uses. */
 static bool may_open(struct cache *c) {
-	for (struct cache_entry *e; c->open >= c->options.open && (e = victim(c, frees_descriptors, NULL));) drop(c, e);
+	struct cache_entry *e;
+	while (c->open >= c->options.open && (e = victim(&c->open_files, frees_descriptors, NULL))) drop(c, e);
 	return c->open < c->options.open;
 }
 
@@ -394,9 +412,8 @@ int cache_due(const struct cache *c, int64_t now_ms) {
 
 void cache_tidy(struct cache *c, int64_t now_ms, bool fields_changed) {
 	c->tidied_ms = now_ms;
-	for (struct cache_entry *e = TAILQ_FIRST(&c->entries), *newer; e; e = newer) {
+	for (struct cache_entry *e = TAILQ_FIRST(&c->open_files.entries), *newer; e; e = newer) {
 		newer = TAILQ_NEXT(e, age);
-		if (!e->descriptors) continue;
 		if (now_ms - e->used_ms >= CACHE_UNUSED_MS || fields_changed || is_gone(e)) drop(c, e);
 	}
 }
@@ -447,7 +464,10 @@ static bool compressed_too_much(const struct cache *c) { return c->compressed > 
 
 /* Forgets compressed bodies until the others are within the limit; the newest last. */
 static void limit_compressed(struct cache *c, struct cache_entry *newest) {
-	for (struct cache_entry *e; compressed_too_much(c) && (e = victim(c, is_compressed, newest));) forget_compressed(e);
+	struct ring *const ring[] = {&c->in_memory, &c->open_files};
+	struct cache_entry *e;
+	for (int i = 0; i < 2; i++)
+		while (compressed_too_much(c) && (e = victim(ring[i], is_compressed, newest))) forget_compressed(e);
 	if (compressed_too_much(c)) forget_compressed(newest);
 }
 

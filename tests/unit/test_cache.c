@@ -443,6 +443,24 @@ static void files_that_are_asked_for_once_do_not_push_out_others(void **state) {
 	representation_release(first);
 }
 
+static void large_files_do_not_push_out_small_ones(void **state) {
+	(void)state;
+	char name[16];
+	write_file("small", "x", 0644);
+	for (int i = 0; i < 20; i++) {
+		snprintf(name, sizeof name, "big%d", i);
+		write_big(name);
+	}
+	settle();
+	struct representation *small = found("small");
+	for (int i = 0; i < 40; i++) {
+		snprintf(name, sizeof name, "big%d", i / 2);
+		refound(name);
+	}
+	assert_ptr_equal(refound("small"), small);
+	representation_release(small);
+}
+
 static struct resource *resource_at(const char *path) {
 	struct resource *resource;
 	const struct lookup wanted = {.path = slice_of(path)};
@@ -622,6 +640,7 @@ int main(void) {
 		TEST(no_more_bytes_are_kept_than_allowed),
 		TEST(what_was_asked_for_again_is_kept),
 		TEST(files_that_are_asked_for_once_do_not_push_out_others),
+		TEST(large_files_do_not_push_out_small_ones),
 		TEST(a_question_is_known_while_its_resource_is_valid),
 		TEST(what_is_compressed_is_dropped_for_what_is_used_later),
 		TEST(what_does_not_get_smaller_is_tried_once),
