@@ -121,7 +121,12 @@ int io_postponed_read(io_loop *loop) { return io_queue_take_postponed(loop, IO_R
 int io_postponed_write(io_loop *loop) { return io_queue_take_postponed(loop, IO_WRITE); }
 
 bool io_reading(const io_loop *loop, int fd) { return loop->entry[fd].reading; }
-void io_write_meanwhile(io_loop *loop, int fd, bool meanwhile) { loop->entry[fd].meanwhile = meanwhile; }
+
+void io_write_meanwhile(io_loop *loop, int fd, bool meanwhile) {
+	struct io_entry *e = &loop->entry[fd];
+	e->meanwhile = meanwhile;
+	if (io_queue_due(e, IO_WRITE)) io_queue_add(loop, fd, IO_WRITE);
+}
 
 int io_not_ready(io_loop *loop, int fd, enum io_direction d) {
 	return io_unready(loop, fd, d) ? loop->mechanism->watch(loop, fd, d) : 0;

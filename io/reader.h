@@ -15,8 +15,7 @@ bool io_in_memory(io_loop *loop, int fd, int file, off_t offset, uint64_t now, u
 
 /* Reads up to `now` of the length bytes of file from offset on, which are to be sent to fd, into buffer, and does not
  * wait for a disk, either: if the first is not in memory, returns -1 with EAGAIN, and a thread reads as above, or reads
- * something else for fd.
- * Otherwise returns as pread(2), perhaps fewer bytes. */
+ * something else for fd. Otherwise returns as pread(2), perhaps fewer bytes. */
 ssize_t io_read_file(io_loop *loop, int fd, int file, off_t offset, void *buffer, size_t now, uint64_t length);
 
 /* fd is closed: a read for it is given up. */
