@@ -237,13 +237,15 @@ enum {
 static void remember(const struct exchange *x, struct resource *r) {
 	bool rules = x->site->redirects || x->filled.length || x->lookup.stands_in;
 	bool restricted = x->lookup.restricted || r->realm[0] || r->realm[1];
-	if (rules || restricted || x->request->known & QUALIFIERS) return;
+	/* not a page for a name without suffix: a new file of that name is found at once */
+	bool exact = names_directory(x) || x->lookup.path.length == x->site->prefix.length + x->length;
+	if (rules || restricted || !exact || x->request->known & QUALIFIERS) return;
 	int64_t until_ms = r->until_ms < x->site->until_ms ? r->until_ms : x->site->until_ms;
 	question_keep(x->content->questions, x->host, x->arrival->port, x->request->path, r, until_ms);
 }
 
 /* Answers with 200 or 304 if the same was asked for a moment ago. Returns whether it does. */
-static bool answer_again(const struct content *c, const struct request *q, struct slice host, unsigned port,
+static bool answer_known(const struct content *c, const struct request *q, struct slice host, unsigned port,
 						 struct response *r) {
 	struct resource *resource =
 		q->known & QUALIFIERS ? NULL : question_find(c->questions, host, port, q->path, c->now_ms);
@@ -494,7 +496,7 @@ void answer(const struct content *c, const struct request *q, const struct conne
 	struct slice host = q->host.at ? q->host : arrival->host;
 	bool to_https = c->https_port && !arrival->secure && arrival->port;
 	bool asks = q->method != METHOD_OPTIONS && !to_https;
-	if (asks && answer_again(c, q, host, arrival->port, r)) return;
+	if (asks && answer_known(c, q, host, arrival->port, r)) return;
 
 	char room[1 + PATH_ROOM];
 	struct exchange x = {.content = c, .request = q, .arrival = arrival, .response = r, .host = host, .path = room + 1};

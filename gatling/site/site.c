@@ -243,7 +243,8 @@ const struct site *sites_find(struct sites *s, struct slice host, unsigned port,
 	}
 	errno = error ? error : ENOENT;
 	if (!a->site) return NULL;
-	a->site->site.until_ms = a->checked_ms + SITE_CHECK_MS;
+	int64_t checked_ms = a->site->checked_ms < a->checked_ms ? a->site->checked_ms : a->checked_ms;
+	a->site->site.until_ms = checked_ms + SITE_CHECK_MS;
 	return &a->site->site;
 }
 

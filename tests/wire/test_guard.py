@@ -101,6 +101,21 @@ def test_other_directories_are_not(server, path):
     assert server.get(path).status == 200
 
 
+def test_what_is_published_behind_a_new_guard_is_shown_to_nobody(build):
+    root = Root({"d/page.bin": b"o" * 100_000, "d/new.txt": b"o"})
+    with Server(build, root, "-j", "1") as server, server.connect() as c:
+        until = time.monotonic() + 0.3
+        while time.monotonic() < until:  # the server knows what is in the directory
+            assert c.get("/d/missing").status == 404
+        assert c.get("/d/page.bin").status == 200
+        write(root, "A realm\n", "d/.htaccess")
+        for name in ("page.bin", "new.txt"):
+            root.write("d/next", b"n" * 100_000)
+            (root.path / "d/next").rename(root.path / "d" / name)
+            assert c.get(f"/d/{name}").status == 401
+    root.remove()
+
+
 def test_the_nearest_file_replaces_those_above(build):
     root = guarded("outer\nann:" + HASHES["md5crypt"])
     write(root, "inner\nbob:" + HASHES["md5crypt"], "d/sub/.htaccess")
