@@ -30,24 +30,6 @@ struct exchange {
 	size_t length;
 };
 
-static int status_of(int error) {
-	if (docroot_error_is_temporary(error)) return 503;
-	switch (error) {
-	case EACCES:
-	case EPERM:
-	case EXDEV: return 403;
-	case ENOENT:
-	case ENOTDIR:
-	case EISDIR:
-	case ELOOP:
-	case ENAMETOOLONG:
-	case EINVAL: /* a name that this file system cannot have */
-	case EILSEQ:
-	case ESTALE: return 404;
-	default: return 500;
-	}
-}
-
 /* --- what the answer is --- */
 
 /* The owner's fields for a response without a file; a file's own fields contain most of them. */
@@ -203,10 +185,17 @@ static bool wait_for_etag(struct exchange *x, struct resource *resource, enum co
 	return true;
 }
 
-/* Returns the best of several representations. NULL: there is none, and that is the answer, or the request waits. */
+/* Returns the best coding of those that exist or can be generated; -1: none. */
+static int best_coding(const struct request *q, const struct resource *r) {
+	const unsigned all = r->available | r->producible;
+	if (all == 1U << CODING_IDENTITY) return CODING_IDENTITY;
+	struct coding_weights weights = coding_weights(q);
+	return coding_choose(&weights, all);
+}
+
+/* Returns the best representation. NULL: there is none, and that is the answer, or the request waits. */
 static struct representation *choose_coding(struct exchange *x, struct resource *resource) {
-	struct coding_weights weights = coding_weights(x->request);
-	int coding = coding_choose(&weights, resource->available | resource->producible);
+	int coding = best_coding(x->request, resource);
 	if (coding == -1) {
 		answer_error(x, 406);
 		if (!x->response->lines.length) x->response->lines = SLICE("Vary: Accept-Encoding\r\n");
@@ -215,6 +204,7 @@ static struct representation *choose_coding(struct exchange *x, struct resource 
 	if (resource->available >> coding & 1) return resource->representation[coding];
 	if (wait_for_etag(x, resource, coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP)) return NULL;
 	struct job *job = x->arrival->patient ? cache_convert(x->content->cache, resource, (enum coding)coding) : NULL;
+	struct coding_weights weights = coding_weights(x->request);
 	coding = coding_choose(&weights, resource->available);
 	if (job) wait_for(x, job);
 	else if (coding == -1) answer_error(x, 503);
@@ -222,8 +212,7 @@ static struct representation *choose_coding(struct exchange *x, struct resource 
 }
 
 static struct representation *choose(struct exchange *x, struct resource *r) {
-	bool one = (r->available | r->producible) == 1U << CODING_IDENTITY;
-	struct representation *f = one ? r->representation[CODING_IDENTITY] : choose_coding(x, r);
+	struct representation *f = choose_coding(x, r);
 	return f && !f->validators.etag.at && wait_for_etag(x, r, f->coding) ? NULL : f;
 }
 
@@ -250,11 +239,7 @@ static bool answer_known(const struct content *c, const struct request *q, struc
 	struct resource *resource =
 		q->known & QUALIFIERS ? NULL : question_find(c->questions, host, port, q->path, c->now_ms);
 	if (!resource) return false;
-	int coding = CODING_IDENTITY;
-	if ((resource->available | resource->producible) != 1U << CODING_IDENTITY) {
-		struct coding_weights weights = coding_weights(q);
-		coding = coding_choose(&weights, resource->available | resource->producible);
-	}
+	int coding = best_coding(q, resource);
 	struct representation *f = coding == -1 ? NULL : resource->representation[coding];
 	if (!f || !f->validators.etag.at || representation_changed(f)) return false;
 	cache_found(resource, c->now_ms);
@@ -342,7 +327,8 @@ static void answer_rule(struct exchange *x, const struct redirect *rule, bool fo
 		x->local[x->length++] = '/';
 		error = answer_exact(x, rule->status);
 	}
-	if (error && admitted_nevertheless(x)) answer_error(x, rule->status == 200 ? status_of(error) : rule->status);
+	if (error && admitted_nevertheless(x))
+		answer_error(x, rule->status == 200 ? response_status_of(error) : rule->status);
 }
 
 /* Returns whether a rule of _redirects has answered the request. */
@@ -354,29 +340,18 @@ static bool follow_rules(struct exchange *x, bool forced) {
 	return true;
 }
 
-static bool wants_json(struct slice query) {
-	while (query.length) {
-		slice_drop(&query, 1); /* '?', or '&' before each further part */
-		struct slice part = slice_first(query, slice_until(query, '&'));
-		if (slice_equal(part, SLICE("format=json"))) return true;
-		slice_drop(&query, part.length);
-	}
-	return false;
-}
-
 static void answer_listing(struct exchange *x) {
 	struct response *r = x->response;
 	struct listing_result found;
 	struct coding_weights weights = coding_weights(x->request);
-	bool json = wants_json(x->request->query), gzip = x->content->options->gzip_cache;
+	enum listing_format format = listing_format_of(x->request->query);
+	bool gzip = x->content->options->gzip_cache;
 	int coding = coding_choose(&weights, 1U << CODING_IDENTITY | (gzip ? 1U << CODING_GZIP : 0)); /* never -1 */
-	struct listing_request request = {.path = *x->path ? x->path : ".",
-									  .title = local_path(x),
-									  .format = json ? LISTING_JSON : LISTING_HTML,
-									  .coding = (enum coding)coding};
+	struct listing_request request = {
+		.path = *x->path ? x->path : ".", .title = local_path(x), .format = format, .coding = (enum coding)coding};
 	int error = listing_cache_find(x->content->listings, &request, x->arrival->patient, &found);
 	if (error) {
-		answer_error(x, status_of(error));
+		answer_error(x, response_status_of(error));
 		return;
 	}
 	if (found.job) {
@@ -386,13 +361,14 @@ static void answer_listing(struct exchange *x) {
 	r->status = 200;
 	x->lookup.stands_in = true;
 	r->lines = header_lines(x);
-	r->source = (struct generated_content){.fill = listing_fill,
-										   .release = listing_reader_free,
-										   .owner = found.reader,
-										   .length = found.length,
-										   .memory = LISTING_READER,
-										   .coding = found.coding,
-										   .type = json ? "application/json" : "text/html; charset=utf-8"};
+	r->source =
+		(struct generated_content){.fill = listing_fill,
+								   .release = listing_reader_free,
+								   .owner = found.reader,
+								   .length = found.length,
+								   .memory = LISTING_READER,
+								   .coding = found.coding,
+								   .type = format == LISTING_JSON ? "application/json" : "text/html; charset=utf-8"};
 }
 
 /* Answers with 503 if an error leaves open what is there. Returns whether it does. */
@@ -457,8 +433,8 @@ static void answer_path(struct exchange *x) {
 	if (error == ENAMETOOLONG) answer_error(x, 404); /* the name of its .htaccess would be too long, too */
 	else if (!admitted_nevertheless(x)) return;
 	else if (error == EISDIR && !names_directory(x)) redirect_to_directory(x);
-	else if (status_of(error) == 404) answer_missing(x);
-	else answer_error(x, status_of(error));
+	else if (response_status_of(error) == 404) answer_missing(x);
+	else answer_error(x, response_status_of(error));
 }
 
 /* Where a certificate authority looks for proof that a name is ours, over plain HTTP (RFC 8555, section 8.3); below a
@@ -502,7 +478,7 @@ void answer(const struct content *c, const struct request *q, const struct conne
 	struct exchange x = {.content = c, .request = q, .arrival = arrival, .response = r, .host = host, .path = room + 1};
 	room[0] = '/';
 	x.site = sites_find(c->sites, host, arrival->port, c->now_ms);
-	int status = x.site ? 0 : status_of(errno);
+	int status = x.site ? 0 : response_status_of(errno);
 	if (x.site) {
 		x.local = text_copy(x.path, x.site->prefix);
 		x.lookup.restricted = x.site->realm[0] || x.site->realm[1];

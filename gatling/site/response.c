@@ -1,10 +1,12 @@
 /* response.c - see response.h. */
 #include "gatling/site/response.h"
 
+#include <errno.h>
 #include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gatling/base/docroot.h"
 #include "gatling/base/gzip.h"
 #include "gatling/base/text.h"
 
@@ -69,6 +71,24 @@ static const struct status *find_status(int code) {
 	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
 		if (statuses[i].code == code) return &statuses[i];
 	abort(); /* it is missing in the table */
+}
+
+int response_status_of(int error) {
+	if (docroot_error_is_temporary(error)) return 503;
+	switch (error) {
+	case EACCES:
+	case EPERM:
+	case EXDEV: return 403;
+	case ENOENT:
+	case ENOTDIR:
+	case EISDIR:
+	case ELOOP:
+	case ENAMETOOLONG:
+	case EINVAL: /* a name that this file system cannot have */
+	case EILSEQ:
+	case ESTALE: return 404;
+	default: return 500;
+	}
 }
 
 struct slice response_status_line(int code) {

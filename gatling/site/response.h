@@ -45,6 +45,9 @@ struct response {
 /* Makes it a response with a status and no content of its own; with 429 and 503, with a Retry-After. */
 void response_status(struct response *response, int status);
 
+/* Returns the status that says that a file cannot be opened, for an errno. */
+int response_status_of(int error);
+
 /* The most bytes of field lines of any response. */
 enum { RESPONSE_FIELDS_MAX = 2 * HEADER_OCTETS_MAX + LOCATION_MAX + 2048 };
 

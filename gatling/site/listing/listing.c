@@ -16,6 +16,16 @@
 #include "gatling/site/listing/listing_writer.h"
 #include "gatling/site/listing/natural_order.h"
 
+enum listing_format listing_format_of(struct slice query) {
+	while (query.length) {
+		slice_drop(&query, 1); /* '?', or '&' before each further part */
+		struct slice part = slice_first(query, slice_until(query, '&'));
+		if (slice_equal(part, SLICE("format=json"))) return LISTING_JSON;
+		slice_drop(&query, part.length);
+	}
+	return LISTING_HTML;
+}
+
 struct listing {
 	unsigned references;
 	size_t *account; /* counts its memory; NULL: nothing does */

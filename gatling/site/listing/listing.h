@@ -25,6 +25,9 @@ enum {
  * If entries are left out, the last object is {"type":"more"}. */
 enum listing_format { LISTING_HTML, LISTING_JSON };
 
+/* Returns the one that a query (with its '?', or absent) asks for: "format=json", or HTML. */
+enum listing_format listing_format_of(struct slice query);
+
 struct listing_request {
 	const char *path; /* of the directory, relative to the docroot's root, "." for the root itself */
 	/* The decoded path of the request, without its first and with its last slash. Empty at the root of a site, where
