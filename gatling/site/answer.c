@@ -492,7 +492,7 @@ void answer(const struct content *c, const struct request *q, const struct conne
 	}
 	/* decided on the decoded path */
 	if (to_https) {
-		if (status || !answer_challenge(&x)) redirect_to_https(&x);
+		if (!x.site || status || !answer_challenge(&x)) redirect_to_https(&x);
 		return;
 	}
 	if (!x.site) {
