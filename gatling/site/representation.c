@@ -252,6 +252,19 @@ static struct slice type_lines(const struct representation *f) {
 	return lines;
 }
 
+/* Keeps the fields and the block behind them, and gives back the rest of the memory that was reserved for them. */
+static void keep_text(struct representation *f, char *text) {
+	const size_t date = (size_t)(f->validators.date.at - text), type = (uintptr_t)f->type.at - (uintptr_t)text;
+	const bool has_type = type < f->fields.length; /* else it is the owner's, or the origin's */
+	f->text_size = f->fields.length + f->block.length;
+	char *kept = realloc(text, f->text_size);
+	if (!kept) kept = text;
+	f->fields.at = kept;
+	f->block.at = kept + f->fields.length;
+	f->validators.date.at = kept + date;
+	if (has_type) f->type.at = kept + type;
+}
+
 /* Writes the fields; without options those of the origin, except for coding and validators. Returns 0 or ENOMEM. */
 static int write_fields(struct representation *f, const struct field_options *o) {
 	const struct representation *origin = o ? NULL : f->origin;
@@ -259,7 +272,6 @@ static int write_fields(struct representation *f, const struct field_options *o)
 	size_t room = FIELDS_ROOM_MIN + (o ? strlen(o->type) + owned : origin->fields.length);
 	char *text = malloc(room + HPACK_BOUND(room));
 	if (!text) return ENOMEM;
-	f->text_size = room + HPACK_BOUND(room);
 	char *at = field_line_put_length(text, f->size);
 	f->type_at = (size_t)(at - text);
 	at = put_coding(at, f->coding);
@@ -269,7 +281,8 @@ static int write_fields(struct representation *f, const struct field_options *o)
 	f->always_at = (size_t)(at - text);
 	at = o ? put_always(at, o) : text_copy(at, slice_rest(origin->fields, origin->always_at));
 	f->fields = (struct slice){.at = text, .length = (size_t)(at - text)};
-	f->block = (struct slice){.at = text + room, .length = hpack_fields(f->fields, text + room)};
+	f->block = (struct slice){.at = at, .length = hpack_fields(f->fields, at)};
+	keep_text(f, text);
 	return 0;
 }
 

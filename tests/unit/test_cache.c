@@ -143,6 +143,13 @@ static void a_small_file_is_in_memory_with_its_fields(void **state) {
 /* Waits until a file that was just written is not read again for each request. */
 static void settle(void) { usleep((FILE_VERSION_SETTLES_MS + 5) * 1000); }
 
+static void what_is_remembered_of_a_file_is_small(void **state) {
+	(void)state;
+	write_file("a.html", "x", 0644);
+	representation_release(found("a.html"));
+	assert_in_range(cache_usage(cache).bytes, 500, 1200);
+}
+
 static void a_large_file_is_open_and_found_again_without_opening(void **state) {
 	(void)state;
 	write_big("big");
@@ -623,6 +630,7 @@ static void invented_hosts_do_not_crowd_out_real_ones(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		TEST(what_is_remembered_of_a_file_is_small),
 		TEST(a_small_file_is_in_memory_with_its_fields),
 		TEST(a_large_file_is_open_and_found_again_without_opening),
 		TEST(what_is_not_a_world_readable_regular_file_is_refused),
