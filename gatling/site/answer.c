@@ -487,7 +487,7 @@ void answer(const struct content *c, const struct request *q, const struct conne
 		if (!status && site_hides(x.site, local_path(&x))) status = 404;
 	}
 	if (q->method == METHOD_OPTIONS) {
-		answer_options(&x, !status);
+		answer_options(&x, x.site && !status);
 		return;
 	}
 	/* decided on the decoded path */
