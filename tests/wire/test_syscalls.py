@@ -12,6 +12,8 @@ LAST_REQUEST = b"GET /small.bin HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n
 
 
 def test_a_request_on_a_connection_kept_open_is_a_read_and_a_write(traced):
+    started = time.monotonic()
+
     def client(server):
         with server.connect() as connection:
             for _ in range(500):
@@ -21,7 +23,8 @@ def test_a_request_on_a_connection_kept_open_is_a_read_and_a_write(traced):
     calls = traced(client)
     waits = calls.pop(WAIT)
     assert waits <= 510
-    assert 1000 <= sum(calls.values()) <= 1000 + 20, calls
+    looks = 6 * int(time.monotonic() - started)  # at the site and the file, once a second
+    assert 1000 <= sum(calls.values()) <= 1000 + 20 + looks, calls
     assert calls["recvfrom"] <= 510 and calls["sendto"] <= 510
 
 
