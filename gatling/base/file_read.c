@@ -5,21 +5,26 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+int file_read_at(int fd, char *to, size_t size, off_t from) {
+	for (size_t have = 0; have < size;) {
+		ssize_t n = pread(fd, to + have, size - have, from + (off_t)have);
+		if (n == -1 && errno == EINTR) continue;
+		if (n <= 0) return n == 0 ? EAGAIN : errno;
+		have += (size_t)n;
+	}
+	return 0;
+}
+
 char *file_read(int fd, size_t size) {
 	char *text = malloc(size + 1);
-	for (size_t have = 0; text && have < size;) {
-		ssize_t n = pread(fd, text + have, size - have, (off_t)have);
-		if (n > 0) {
-			have += (size_t)n;
-		} else if (n == 0 || errno != EINTR) {
-			int error = n == 0 ? EAGAIN : errno;
-			free(text);
-			text = NULL;
-			errno = error;
-		}
+	int error = text ? file_read_at(fd, text, size, 0) : ENOMEM;
+	if (!error) {
+		text[size] = '\0';
+		return text;
 	}
-	if (text) text[size] = '\0';
-	return text;
+	free(text);
+	errno = error;
+	return NULL;
 }
 
 char *file_load(int fd, size_t max, struct stat *st) {

@@ -1,9 +1,12 @@
-/* file_read.h - reads whole files into memory. */
+/* file_read.h - reads files into memory. */
 #ifndef GATLING_BASE_FILE_READ_H
 #define GATLING_BASE_FILE_READ_H
 
 #include <stddef.h>
 #include <sys/stat.h>
+
+/* Reads `size` bytes of a file from an offset on. Returns 0 or an errno; EAGAIN: the file is shorter. */
+int file_read_at(int fd, char *to, size_t size, off_t from);
 
 /* Reads the first `size` bytes of a file, whatever its offset. Returns them with a NUL behind, to be freed with free();
  * NULL with errno, EAGAIN if the file is shorter: it is being written. */

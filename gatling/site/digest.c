@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "gatling/base/file_read.h"
 
 /* --- MurmurHash3_x64_128 --- */
 
@@ -113,22 +114,11 @@ void digest_keep(const struct file_version *version, const unsigned char *digest
 
 /* --- files --- */
 
-/* Reads all of a piece. Returns 0 or an errno. */
-static int read_piece(int file, char *piece, size_t length, uint64_t at) {
-	for (size_t got = 0; got < length;) {
-		ssize_t n = pread(file, piece + got, length - got, (off_t)(at + got));
-		if (n == -1 && errno == EINTR) continue;
-		if (n <= 0) return n == 0 ? EIO : errno;
-		got += (size_t)n;
-	}
-	return 0;
-}
-
 static int hash_file(int file, uint64_t size, struct hash *hash, char *piece, const atomic_bool *stop) {
 	for (uint64_t at = 0; at < size; at += DIGEST_PIECE) {
 		size_t length = size - at < DIGEST_PIECE ? (size_t)(size - at) : DIGEST_PIECE;
 		if (atomic_load(stop)) return ECANCELED;
-		int error = read_piece(file, piece, length, at);
+		int error = file_read_at(file, piece, length, (off_t)at);
 		if (error) return error;
 		take(hash, piece, length);
 	}

@@ -24,7 +24,7 @@ enum {
 void digest_memory(const char *at, size_t length, unsigned char *digest);
 
 /* Hashes `size` bytes of a file, in a thread beside the loop. Of files over DIGEST_SOON the process hashes one at a
- * time. Returns 0 or an errno; EIO: the file is shorter; ECANCELED: *stop has become true. */
+ * time. Returns 0 or an errno; EAGAIN: the file is shorter; ECANCELED: *stop has become true. */
 int digest_compute(int file, uint64_t size, const atomic_bool *stop, unsigned char *digest);
 
 /* Finds the hash of a file. Returns false if it is not known. Thread-safe. */
