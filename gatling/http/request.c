@@ -244,12 +244,15 @@ int request_end(struct request *r) {
 	return error ? error : parse_expect(r);
 }
 
+/* Returns whether more may come behind text: what ends it is not there, or only the CR of that. */
+static bool is_cut(struct slice end) { return !end.length || (end.length == 1 && *end.at == '\r'); }
+
 /* Takes text and the CRLF behind it off the front of *rest. Returns 1; 0: it is not complete; -400: another control
  * character is in it, such as a bare LF. */
 static int next_text(struct slice *rest, struct slice *text) {
 	*text = slice_first(*rest, chars_text(*rest));
 	struct slice end = slice_rest(*rest, text->length);
-	if (!end.length || (end.length == 1 && *end.at == '\r')) return 0;
+	if (is_cut(end)) return 0;
 	if (!slice_starts(end, SLICE("\r\n"))) return -400;
 	*rest = slice_rest(end, 2);
 	return 1;
@@ -282,7 +285,7 @@ static int next_request_line(struct request *r, struct slice *rest) {
  * and is refused. As next_request_line(). */
 static int next_field(struct request *r, struct slice *rest) {
 	struct slice name = slice_first(*rest, chars_token(*rest)), value;
-	if (name.length == rest->length || slice_equal(*rest, SLICE("\r"))) return 0;
+	if (name.length == rest->length || is_cut(*rest)) return 0;
 	if (!name.length || rest->at[name.length] != ':') return -400;
 	slice_drop(rest, name.length + 1);
 	int got = next_text(rest, &value);
@@ -308,9 +311,8 @@ int request_parse(struct request *r, const char *buffer, size_t length) {
 }
 
 bool request_plausible(const char *buffer, size_t length) {
-	/* a CR may be the last byte: its LF is still to come */
-	size_t text = chars_text((struct slice){.at = buffer, .length = length});
-	return text == length || (buffer[text] == '\r' && text + 1 == length);
+	const struct slice all = {.at = buffer, .length = length};
+	return is_cut(slice_rest(all, chars_text(all)));
 }
 
 /* Returns a copy at *at, which then is behind it; an absent slice stays absent. */
