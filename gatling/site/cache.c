@@ -20,6 +20,8 @@
 
 enum { BUCKETS_MIN = 1024, SUFFIX_ROOM = 8 };
 
+enum { IN_MEMORY, OPEN_FILES /* those with descriptors */, RINGS };
+
 /* What is done to a representation beside the loop. */
 enum job_kind { COMPRESS, UNPACK, HASH, JOB_KINDS };
 
@@ -57,8 +59,8 @@ struct cache {
 		TAILQ_HEAD(, cache_entry) entries; /* the oldest first */
 		struct cache_entry *hand;          /* which it comes to next; NULL: the oldest */
 		unsigned length;
-	} in_memory, open_files; /* those with descriptors */
-	uint64_t buckets;        /* a power of two */
+	} ring[RINGS];
+	uint64_t buckets; /* a power of two */
 	LIST_HEAD(, cache_entry) bucket[];
 };
 
@@ -67,8 +69,7 @@ struct cache *cache_new(const struct cache_options *options) {
 	while (buckets < options->bytes / CACHE_RESOURCE_BYTES / 2) buckets *= 2;
 	struct cache *c = calloc(1, sizeof *c + buckets * sizeof *c->bucket);
 	if (!c) return NULL;
-	TAILQ_INIT(&c->in_memory.entries);
-	TAILQ_INIT(&c->open_files.entries);
+	for (int i = 0; i < RINGS; i++) TAILQ_INIT(&c->ring[i].entries);
 	c->options = *options;
 	c->buckets = buckets;
 	c->seed = (uint64_t)(uintptr_t)c; /* the paths in the table are the owner's, not the clients' */
@@ -100,7 +101,7 @@ static void forget_compressed(struct cache_entry *e) {
 
 /* An entry stays in its ring: it gets no descriptor later. */
 static struct ring *ring_of(struct cache *c, const struct cache_entry *e) {
-	return e->descriptors ? &c->open_files : &c->in_memory;
+	return &c->ring[e->descriptors ? OPEN_FILES : IN_MEMORY];
 }
 
 static void drop(struct cache *c, struct cache_entry *e) {
@@ -164,15 +165,16 @@ static void insert(struct cache *c, struct cache_entry *e) {
 	struct cache_entry *other;
 	TAILQ_INSERT_TAIL(&ring->entries, e, age);
 	ring->length++;
-	while (over_limit(c) && ((other = victim(&c->in_memory, NULL, e)) || (other = victim(&c->open_files, NULL, e))))
+	while (over_limit(c) &&
+		   ((other = victim(&c->ring[IN_MEMORY], NULL, e)) || (other = victim(&c->ring[OPEN_FILES], NULL, e))))
 		drop(c, other);
-	while (c->descriptors > c->options.descriptors && (other = victim(&c->open_files, NULL, e))) drop(c, other);
+	while (c->descriptors > c->options.descriptors && (other = victim(&c->ring[OPEN_FILES], NULL, e))) drop(c, other);
 }
 
 void cache_free(struct cache *c) {
 	if (!c) return;
-	while (!TAILQ_EMPTY(&c->in_memory.entries)) drop(c, TAILQ_FIRST(&c->in_memory.entries));
-	while (!TAILQ_EMPTY(&c->open_files.entries)) drop(c, TAILQ_FIRST(&c->open_files.entries));
+	for (int i = 0; i < RINGS; i++)
+		while (!TAILQ_EMPTY(&c->ring[i].entries)) drop(c, TAILQ_FIRST(&c->ring[i].entries));
 	free(c);
 }
 
@@ -188,7 +190,7 @@ static bool frees_descriptors(const struct cache_entry *e) {
 /* Returns whether one more file may be opened, after closing files that only the cache uses. */
 static bool may_open(struct cache *c) {
 	struct cache_entry *e;
-	while (c->open >= c->options.open && (e = victim(&c->open_files, frees_descriptors, NULL))) drop(c, e);
+	while (c->open >= c->options.open && (e = victim(&c->ring[OPEN_FILES], frees_descriptors, NULL))) drop(c, e);
 	return c->open < c->options.open;
 }
 
@@ -412,7 +414,7 @@ int cache_due(const struct cache *c, int64_t now_ms) {
 
 void cache_tidy(struct cache *c, int64_t now_ms, bool fields_changed) {
 	c->tidied_ms = now_ms;
-	for (struct cache_entry *e = TAILQ_FIRST(&c->open_files.entries), *newer; e; e = newer) {
+	for (struct cache_entry *e = TAILQ_FIRST(&c->ring[OPEN_FILES].entries), *newer; e; e = newer) {
 		newer = TAILQ_NEXT(e, age);
 		if (now_ms - e->used_ms >= CACHE_UNUSED_MS || fields_changed || is_gone(e)) drop(c, e);
 	}
@@ -464,10 +466,9 @@ static bool compressed_too_much(const struct cache *c) { return c->compressed > 
 
 /* Forgets compressed bodies until the others are within the limit; the newest last. */
 static void limit_compressed(struct cache *c, struct cache_entry *newest) {
-	struct ring *const ring[] = {&c->in_memory, &c->open_files};
 	struct cache_entry *e;
-	for (int i = 0; i < 2; i++)
-		while (compressed_too_much(c) && (e = victim(ring[i], is_compressed, newest))) forget_compressed(e);
+	for (int i = 0; i < RINGS; i++)
+		while (compressed_too_much(c) && (e = victim(&c->ring[i], is_compressed, newest))) forget_compressed(e);
 	if (compressed_too_much(c)) forget_compressed(newest);
 }
 
