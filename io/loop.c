@@ -125,7 +125,7 @@ bool io_reading(const io_loop *loop, int fd) { return loop->entry[fd].reading; }
 void io_write_meanwhile(io_loop *loop, int fd, bool meanwhile) {
 	struct io_entry *e = &loop->entry[fd];
 	e->meanwhile = meanwhile;
-	if (io_queue_due(e, IO_WRITE)) io_queue_add(loop, fd, IO_WRITE);
+	if (e->reading && io_queue_due(e, IO_WRITE)) io_queue_add(loop, fd, IO_WRITE);
 }
 
 int io_not_ready(io_loop *loop, int fd, enum io_direction d) {
