@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "gatling/base/notice.h"
-#include "gatling/base/unserved.h"
+#include "gatling/files/unserved.h"
 #include "gatling/http/coding.h"
 #include "gatling/site/site.h"
 #include "gatling/tls/certificate_files.h"

@@ -16,7 +16,7 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/opener.h"
 #include "gatling/base/platform.h"
-#include "gatling/base/unserved.h"
+#include "gatling/files/unserved.h"
 #include "gatling/check.h"
 #include "gatling/http/media_type.h"
 #include "gatling/listen.h"

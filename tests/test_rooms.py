@@ -18,6 +18,7 @@ SERVER = [
     ["gatling/site/listing", "gatling/site/rules"],
     ["gatling/client"],
     ["gatling/tls", "gatling/log", "gatling/status"],
+    ["gatling/files"],
     ["gatling/http"],
     ["gatling/base"],
     ["gatling/sandbox"],

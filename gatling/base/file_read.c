@@ -5,19 +5,25 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-int file_read_at(int fd, char *to, size_t size, off_t from) {
+#include "io/at_once.h"
+
+/* read_some: a pread(2), or io_pread_at_once(), whose EAGAIN becomes EINPROGRESS. */
+static int read_all(int fd, char *to, size_t size, off_t from, ssize_t (*read_some)(int, void *, size_t, off_t)) {
 	for (size_t have = 0; have < size;) {
-		ssize_t n = pread(fd, to + have, size - have, from + (off_t)have);
+		ssize_t n = read_some(fd, to + have, size - have, from + (off_t)have);
 		if (n == -1 && errno == EINTR) continue;
-		if (n <= 0) return n == 0 ? EAGAIN : errno;
+		if (n == -1) return errno == EAGAIN ? EINPROGRESS : errno;
+		if (n == 0) return EAGAIN;
 		have += (size_t)n;
 	}
 	return 0;
 }
 
-char *file_read(int fd, size_t size) {
+int file_read_at(int fd, char *to, size_t size, off_t from) { return read_all(fd, to, size, from, pread); }
+
+static char *read_text(int fd, size_t size, ssize_t (*read_some)(int, void *, size_t, off_t)) {
 	char *text = malloc(size + 1);
-	int error = text ? file_read_at(fd, text, size, 0) : ENOMEM;
+	int error = text ? read_all(fd, text, size, 0, read_some) : ENOMEM;
 	if (!error) {
 		text[size] = '\0';
 		return text;
@@ -26,6 +32,9 @@ char *file_read(int fd, size_t size) {
 	errno = error;
 	return NULL;
 }
+
+char *file_read(int fd, size_t size) { return read_text(fd, size, pread); }
+char *file_read_at_once(int fd, size_t size) { return read_text(fd, size, io_pread_at_once); }
 
 char *file_load(int fd, size_t max, struct stat *st) {
 	char *text = NULL;

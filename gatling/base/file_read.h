@@ -12,6 +12,9 @@ int file_read_at(int fd, char *to, size_t size, off_t from);
  * NULL with errno, EAGAIN if the file is shorter: it is being written. */
 char *file_read(int fd, size_t size);
 
+/* Does the same without waiting for a disk: NULL with EINPROGRESS if the bytes are not in memory. */
+char *file_read_at_once(int fd, size_t size);
+
 /* Reads a regular file of at most `max` bytes in the same way, fills in *st, and closes fd. If fd is -1, returns NULL
  * and leaves errno, so that open(2) can be passed directly. EINVAL: the file is not regular; EFBIG: it is larger. */
 char *file_load(int fd, size_t max, struct stat *st);

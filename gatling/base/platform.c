@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,13 +32,30 @@ enum { OPEN_ATTEMPTS = 8 };
 #define ZFS_MAGIC 0x2fc12fc1
 #define BCACHEFS_MAGIC 0xca451a4e
 
+enum { BENEATH = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+
+static int open_resolving(int directory, const char *path, int flags, uint64_t resolve) {
+	struct open_how how = {.flags = (unsigned)flags, .resolve = resolve};
+	return (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
+}
+
 int platform_open_beneath(int directory, const char *path, int flags) {
-	struct open_how how = {.flags = (unsigned)flags, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
-	long fd;
-	int attempts = 0;
-	do fd = syscall(SYS_openat2, directory, path, &how, sizeof how);
+	int fd, attempts = 0;
+	do fd = open_resolving(directory, path, flags, BENEATH);
 	while (fd == -1 && errno == EAGAIN && ++attempts < OPEN_ATTEMPTS);
-	return (int)fd;
+	return fd;
+}
+
+int platform_open_at_once(int directory, const char *path, int flags, bool beneath) {
+	static atomic_bool cannot; /* an older system, or a sandbox without the call */
+	if (!atomic_load_explicit(&cannot, memory_order_relaxed)) {
+		int fd = open_resolving(directory, path, flags, RESOLVE_CACHED | (beneath ? BENEATH : 0));
+		if (fd != -1) return fd;
+		if (errno == EAGAIN) errno = EINPROGRESS;
+		if (errno != ENOSYS && errno != EINVAL) return -1;
+		atomic_store_explicit(&cannot, true, memory_order_relaxed);
+	}
+	return beneath ? platform_open_beneath(directory, path, flags) : openat(directory, path, flags);
 }
 
 int platform_peer_user(int fd, uid_t *user) {
@@ -157,6 +175,10 @@ int platform_open_beneath(int directory, const char *path, int flags) {
 	errno = ENOSYS;
 	return -1;
 #endif
+}
+
+int platform_open_at_once(int directory, const char *path, int flags, bool beneath) {
+	return beneath ? platform_open_beneath(directory, path, flags) : openat(directory, path, flags);
 }
 
 bool platform_lists_all_names(int directory) {

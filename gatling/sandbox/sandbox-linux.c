@@ -101,6 +101,7 @@ static int restrict_files(const char *directory) {
 
 void sandbox_limit_files(struct sandbox *s) {
 	int error = s->on ? restrict_files(s->beneath ? "." : "/") : SANDBOX_OFF;
+	s->read_only = !error;
 	sandbox_note(s,
 				 error        ? "Landlock"
 				 : s->beneath ? "Landlock (read-only, below the directory)"
@@ -255,8 +256,8 @@ static int allow_server(scmp_filter_ctx filter, const struct sandbox *s) {
 	if (!error && strcmp(io_mechanism(), "sigio") == 0) error = ALLOW_IF(filter, signals);
 	if (!error)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(setpriority), 2, EQUAL(0, PRIO_PROCESS), EQUAL(1, 0));
-	/* its flags are in memory: Landlock sees to them */
-	if (!error && s->beneath) error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(openat2), 0);
+	/* its flags are in memory: Landlock sees to them; without, a file in memory is read as others are */
+	if (!error && (s->read_only || s->beneath)) error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(openat2), 0);
 	return error;
 }
 

@@ -11,7 +11,7 @@ enum {
 	SANDBOX_OFF = -1   /* instead of an errno: not wanted */
 };
 
-/* The sandbox of the server. Zero, except for the first two members, before the first call. */
+/* The sandbox of the server. Zero, but for the first two members, before the first call. */
 struct sandbox {
 	bool on;      /* limit files and system calls; privileges are always given up */
 	bool beneath; /* no file outside the working directory is opened */
@@ -20,6 +20,7 @@ struct sandbox {
 		int error;        /* 0: in force; else an errno or SANDBOX_OFF */
 	} part[SANDBOX_PARTS];
 	unsigned parts;
+	bool read_only; /* sandbox_limit_files() has made it so, whatever a call says that it opens files for */
 };
 
 /* Takes down that a part is in force (error: 0), or why not. The name must last. */

@@ -32,19 +32,39 @@ struct exchange {
 
 /* --- what the answer is --- */
 
+/* The lines of response_status(), and behind them those of the owner, whose fields these are. */
+static struct slice lines_with(const struct exchange *x, struct slice own, const struct header_set *headers) {
+	static _Thread_local char text[RETRY_LINE_MAX + HEADER_OCTETS_MAX];
+	char *end = text_copy(text, own);
+	if (headers) end += header_set_lines(headers, x->lookup.stands_in || x->response->status >= 400, end);
+	end = text_copy(end, x->filled);
+	return (struct slice){.at = text, .length = (size_t)(end - text)};
+}
+
 /* The owner's fields for a response without a file; a file's own fields contain most of them. */
 static struct slice header_lines(const struct exchange *x) {
-	static _Thread_local char text[HEADER_OCTETS_MAX];
-	if (!x->lookup.headers) return (struct slice){0};
-	size_t n = header_set_lines(x->lookup.headers, x->lookup.stands_in || x->response->status >= 400, text);
-	const char *end = text_copy(text + n, x->filled);
-	return (struct slice){.at = text, .length = (size_t)(end - text)};
+	return lines_with(x, (struct slice){0}, x->lookup.headers);
 }
 
 /* Makes the request wait for a job. */
 static void wait_for(struct exchange *x, struct job *job) {
 	response_status(x->response, 0);
 	x->response->job = job;
+}
+
+/* Makes the request wait until a file can be read without waiting for a disk. Returns false if that cannot be. */
+static bool wait_for_disk(struct exchange *x, struct slice path) {
+	struct job *job = x->arrival->patient ? fetch(x->content->fetcher, path) : NULL;
+	if (job) wait_for(x, job);
+	return job;
+}
+
+/* Does as cache_find(). */
+static int find(const struct exchange *x, struct lookup *l, struct resource **resource) {
+	const uint64_t *fetched = x->arrival->fetched, hash = fetched ? fetch_hash(l->path) : 0;
+	l->fetched = false;
+	for (unsigned i = 0; fetched && i < WAITS_MAX; i++) l->fetched |= fetched[i] == hash;
+	return cache_find(x->content->cache, l, x->content->now_ms, resource);
 }
 
 static struct slice local_path(const struct exchange *x) { return (struct slice){.at = x->local, .length = x->length}; }
@@ -115,18 +135,21 @@ static void answer_error(struct exchange *x, int status) {
 	x->lookup.stands_in = x->lookup.error = true;
 	response_status(r, status);
 	r->user = user;
-	r->lines = header_lines(x);
+	struct slice retry = r->lines;
+	r->lines = lines_with(x, retry, x->lookup.headers);
 	if (!name.length || !x->admitted) return;
 	const char *end = text_copy(text_copy(path, x->site->prefix), name);
 	struct lookup lookup = x->lookup;
 	lookup.path = (struct slice){.at = path, .length = (size_t)(end - path)};
-	if (cache_find(x->content->cache, &lookup, x->content->now_ms, &resource) != 0) return;
+	int error = find(x, &lookup, &resource);
+	if (error == EINPROGRESS) (void)wait_for_disk(x, lookup.path);
+	if (error) return;
 	if (resource->realm[0] || resource->realm[1]) return;
 	struct coding_weights weights = coding_weights(x->request);
-	int coding = coding_choose(&weights, resource->available); /* no request waits for this page */
+	int coding = coding_choose(&weights, resource->available); /* no request waits for another */
 	if (coding == -1) return;
 	r->representation = resource->representation[coding];
-	r->lines = x->filled; /* the file has the others */
+	r->lines = lines_with(x, retry, NULL); /* the file has the others */
 	representation_retain(r->representation);
 }
 
@@ -257,7 +280,8 @@ static int answer_found(struct exchange *x, const char *end, int status) {
 	struct representation *file;
 	x->lookup.path = (struct slice){.at = x->path, .length = (size_t)(end - x->path)};
 	for (bool again = false;; again = true) {
-		int error = cache_find(x->content->cache, &x->lookup, x->content->now_ms, &resource);
+		int error = find(x, &x->lookup, &resource);
+		if (error == EINPROGRESS && wait_for_disk(x, x->lookup.path)) return 0;
 		if (error) return error;
 		if (!admitted_by(x, resource->realm) || !(file = choose(x, resource))) return 0;
 		if (again || file->fd == -1 || !representation_changed(file)) break;

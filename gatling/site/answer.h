@@ -12,10 +12,12 @@ struct connection_info {
 	unsigned port;
 	bool secure;  /* over TLS */
 	bool patient; /* it can wait; else what takes long is answered with something else, or 503 */
+	/* WAITS_MAX hashes of paths for which it has waited until they were fetched, or 0; NULL: none */
+	const uint64_t *fetched;
 };
 
-/* A request waits for so many jobs, one after the other, at most; then it is answered without. No answer takes more. */
-enum { WAITS_MAX = 4 };
+/* A request waits for so many jobs, one after the other, at most; then it is answered without. */
+enum { WAITS_MAX = 6 };
 
 /* Decides the answer to a request that request_parse() has accepted. OPTIONS and the methods that are
  * refused are answered here, too. */

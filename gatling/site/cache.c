@@ -12,10 +12,10 @@
 #include "gatling/base/gzip.h"
 #include "gatling/base/hash.h"
 #include "gatling/base/text.h"
-#include "gatling/base/unserved.h"
+#include "gatling/files/unserved.h"
 #include "gatling/http/freshness.h"
 #include "gatling/http/media_type.h"
-#include "gatling/site/digest.h"
+#include "gatling/files/digest.h"
 #include "gatling/status/counters.h"
 
 enum { BUCKETS_MIN = 1024, SUFFIX_ROOM = 8 };
@@ -33,8 +33,8 @@ struct cache_entry {
 	bool unsettled;           /* it was loaded in FILE_VERSION_SETTLES_MS, and is loaded again after it */
 	bool recent;              /* see FILE_VERSION_RECENT_S; or a file could not be opened for a temporary reason */
 	bool compressed;          /* its gzip was compressed here */
-	bool restricted, stands_in, error; /* of struct lookup */
-	uint64_t hash, headers;            /* headers: the id of the set, 0 for none */
+	bool restricted, stands_in, error, fetched; /* of struct lookup */
+	uint64_t hash, headers;                     /* headers: the id of the set, 0 for none */
 	int64_t checked_ms, used_ms;
 	size_t memory;
 	unsigned descriptors;
@@ -210,21 +210,30 @@ static bool ignores_codings(const struct cache_entry *e) {
 	return unserved_is_key(e->path);
 }
 
+/* Looks at the file of a coding. Returns 0 or an errno. */
+static int look_at(const struct cache *c, const struct cache_entry *e, enum coding coding, struct stat *st) {
+	char path[PATH_MAX + SUFFIX_ROOM];
+	(void)coded_path(e, coding, path);
+	int (*look)(const struct docroot *, const char *, struct stat *) = e->fetched ? docroot_stat : docroot_stat_at_once;
+	return look(c->options.docroot, path, st) == -1 ? errno : 0;
+}
+
 /* Writes the version of each of its files to version[CODINGS]. Returns 0, or an errno about the file itself. */
 static int look(const struct cache *c, const struct cache_entry *e, struct file_version *version) {
-	char path[PATH_MAX + SUFFIX_ROOM];
-	int error = 0, last = CODINGS - 1;
-	if (ignores_codings(e) || names_lack_coded(c->options.names, e->path)) last = CODING_IDENTITY;
+	struct names *names = c->options.names;
+	struct stat st;
 	memset(version, 0, CODINGS * sizeof *version);
-	for (int i = CODING_IDENTITY; i <= last; i++) {
-		struct stat st;
-		bool exists = names_stat(c->options.names, c->options.docroot, coded_path(e, (enum coding)i, path), &st) == 0;
-		if (exists) version[i] = file_version_of(&st);
-		else if (i != CODING_IDENTITY && error && docroot_error_is_temporary(errno)) return errno;
-		if (i != CODING_IDENTITY) continue;
-		if (!exists) error = errno;
-		else if (!S_ISREG(st.st_mode)) error = S_ISDIR(st.st_mode) ? EISDIR : EACCES;
-		if (error && error != ENOENT) return error; /* opening a fifo would wake its writer */
+	int error = look_at(c, e, CODING_IDENTITY, &st);
+	if (!error && !S_ISREG(st.st_mode)) error = S_ISDIR(st.st_mode) ? EISDIR : EACCES;
+	if (error && error != ENOENT) return error; /* opening a fifo would wake its writer */
+	if (!error) version[CODING_IDENTITY] = file_version_of(&st);
+	if (ignores_codings(e) || names_lack_coded(names, e->path)) return error;
+	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++) {
+		char path[PATH_MAX + SUFFIX_ROOM];
+		if (names_lack(names, slice_of(coded_path(e, (enum coding)i, path)))) continue;
+		int failed = look_at(c, e, (enum coding)i, &st);
+		if (!failed) version[i] = file_version_of(&st);
+		else if (failed == EINPROGRESS || (error && docroot_error_is_temporary(failed))) return failed;
 	}
 	return error;
 }
@@ -244,9 +253,10 @@ static int open_file(struct cache *c, struct cache_entry *e, enum coding coding)
 	char path[PATH_MAX + SUFFIX_ROOM];
 	struct representation *f;
 	if (e->version[coding].size > REPRESENTATION_BODY_MAX && !may_open(c)) return EMFILE;
-	int fd = docroot_open(c->options.docroot, coded_path(e, coding, path), 0);
+	(void)coded_path(e, coding, path);
+	int fd = e->fetched ? docroot_open(c->options.docroot, path, 0) : docroot_open_at_once(c->options.docroot, path, 0);
 	if (fd == -1) return errno;
-	int error = representation_load(fd, slice_of(path), &c->open, &f);
+	int error = representation_load(fd, slice_of(path), !e->fetched, &c->open, &f);
 	if (error) return error;
 	e->resource.representation[coding] = f;
 	e->resource.available |= 1U << coding;
@@ -294,11 +304,12 @@ static bool is_unsettled(const struct cache_entry *e) {
 	return false;
 }
 
-static int load(struct cache *c, struct cache_entry *e, const struct header_set *headers) {
+/* told: what names_tell() says of it. */
+static int load(struct cache *c, struct cache_entry *e, const struct header_set *headers, unsigned told) {
 	time_t now = time(NULL);
 	/* a file alone can be opened without a look, unless it may have to wait for a descriptor */
-	bool alone = c->open < c->options.open && names_lack_coded(c->options.names, e->path) &&
-				 names_regular(c->options.names, e->path);
+	bool alone = told == (NAMES_ITSELF | NAMES_REGULAR) && c->open < c->options.open;
+	if (!e->fetched && names_elsewhere(c->options.names)) return EINPROGRESS;
 	int error = alone ? 0 : look(c, e, e->version);
 	if (error && error != ENOENT) return error;
 	if (!error && (error = open_file(c, e, CODING_IDENTITY))) return error;
@@ -306,6 +317,7 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++) {
 		if (!is_usable(e, (enum coding)i)) continue;
 		int failed = open_file(c, e, (enum coding)i);
+		if (failed == EINPROGRESS) return failed;
 		if (!failed) error = 0;
 		missed |= failed && docroot_error_is_temporary(failed);
 		if (error && missed) error = failed; /* there may be something to be sent */
@@ -319,6 +331,9 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 }
 
 static int entry_new(struct cache *c, const struct lookup *l, struct cache_entry **result) {
+	unsigned told = names_tell(c->options.names, l->path);
+	if (!told) return ENOENT;
+	if (l->path.length >= PATH_MAX) return ENAMETOOLONG;
 	struct cache_entry *e = calloc(1, sizeof *e + l->path.length + 1);
 	if (!e) return ENOMEM;
 	e->path = (struct slice){.at = e->text, .length = l->path.length};
@@ -327,7 +342,9 @@ static int entry_new(struct cache *c, const struct lookup *l, struct cache_entry
 	e->restricted = l->restricted;
 	e->stands_in = l->stands_in;
 	e->error = l->error;
-	int error = load(c, e, l->headers);
+	e->fetched = l->fetched;
+	int error = load(c, e, l->headers, told);
+	e->fetched = true; /* later looks find it in memory */
 	if (error == EACCES) unserved_report(c->options.docroot, e->text);
 	if (error) entry_release(e);
 	else *result = e;
@@ -370,9 +387,8 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 		e = NULL;
 	}
 	if (!e) {
-		bool absent = names_lack_any(c->options.names, path);
-		int error = absent ? ENOENT : path.length < PATH_MAX ? entry_new(c, l, &e) : ENAMETOOLONG;
-		count_one(error ? COUNT_CACHE_ABSENT : COUNT_CACHE_LOADED);
+		int error = entry_new(c, l, &e);
+		if (error != EINPROGRESS) count_one(error ? COUNT_CACHE_ABSENT : COUNT_CACHE_LOADED);
 		if (error) return error;
 		e->hash = hash;
 		e->headers = headers;

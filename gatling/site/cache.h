@@ -31,6 +31,7 @@ struct lookup {
 	bool restricted;                  /* the site needs a password */
 	bool stands_in;                   /* the file is sent for another path, which does not exist, */
 	bool error;                       /* with the status of an error */
+	bool fetched;                     /* it has been read beside the loop: what the loop reads may wait for a disk */
 };
 
 struct cache_options {
@@ -53,7 +54,8 @@ void cache_free(struct cache *cache); /* after jobs_free() */
 
 /* Finds the world-readable regular file at a path. Returns 0 with *resource, which is the cache's and lasts until the
  * next call; or an errno: ENOENT, ENOTDIR, EACCES (also: not world-readable, not a regular file, a private key),
- * EISDIR, EXDEV (leads out of the root), EMFILE, ENOMEM, ... now_ms is of the monotonic clock. */
+ * EISDIR, EXDEV (leads out of the root), EMFILE, ENOMEM, ...; EINPROGRESS: it has to be fetched. now_ms is of the
+ * monotonic clock. */
 int cache_find(struct cache *cache, const struct lookup *lookup, int64_t now_ms, struct resource **resource);
 
 /* Counts a resource as found again, without cache_find(). */

@@ -9,6 +9,7 @@ int content_open(struct content *c, io_loop *loop, int root, const struct conten
 	for (int i = 0; i < CONTENT_THREADS; i++)
 		if (!(c->jobs[i] = jobs_new(loop))) return -1;
 	if (!(c->names = names_new(&c->docroot))) return -1;
+	if (!(c->fetcher = fetcher_new(&c->docroot, &c->jobs[FETCHING]))) return -1;
 	if (!(c->auth = basic_auth_new(&c->docroot, c->names, c->jobs[CHECKING_PASSWORDS]))) return -1;
 	if (!(c->listings = listing_cache_new(&c->docroot, c->jobs[READING], &c->now_ms, workers))) return -1;
 	if (!(c->sites = sites_new(&c->docroot, c->auth, o->vhosts))) return -1;
@@ -30,6 +31,7 @@ int content_open(struct content *c, io_loop *loop, int root, const struct conten
 
 void content_close(struct content *c) {
 	for (int i = 0; i < CONTENT_THREADS; i++) jobs_free(c->jobs[i]);
+	fetcher_free(c->fetcher);
 	listing_cache_free(c->listings);
 	sites_free(c->sites);
 	cache_free(c->cache);

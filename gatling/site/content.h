@@ -2,9 +2,10 @@
 #ifndef GATLING_SITE_CONTENT_H
 #define GATLING_SITE_CONTENT_H
 
+#include "gatling/files/fetch.h"
+#include "gatling/files/names.h"
 #include "gatling/site/cache.h"
 #include "gatling/site/listing/listing_cache.h"
-#include "gatling/site/names.h"
 #include "gatling/site/question.h"
 #include "gatling/site/site.h"
 
@@ -22,13 +23,22 @@ struct content_options {
 };
 
 /* Threads for what takes long: guessed passwords hold up no files, listings no compression, and a large file no small
- * ones. READING: listings, and gzip to be unpacked. */
-enum content_thread { COMPRESSING, READING, CHECKING_PASSWORDS, HASHING, HASHING_LARGE, CONTENT_THREADS };
+ * ones. READING: listings, and gzip to be unpacked. FETCHING: the first of those that wait for the disk. */
+enum content_thread {
+	COMPRESSING,
+	READING,
+	CHECKING_PASSWORDS,
+	HASHING,
+	HASHING_LARGE,
+	FETCHING,
+	CONTENT_THREADS = FETCHING + FETCH_THREADS
+};
 
 struct content {
 	const struct content_options *options;
 	struct docroot docroot;
 	struct names *names;
+	struct fetcher *fetcher;
 	struct jobs *jobs[CONTENT_THREADS];
 	struct cache *cache;
 	struct sites *sites;

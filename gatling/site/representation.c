@@ -10,12 +10,12 @@
 
 #include "gatling/base/file_read.h"
 #include "gatling/base/text.h"
-#include "gatling/base/unserved.h"
+#include "gatling/files/unserved.h"
 #include "gatling/base/utf8.h"
 #include "gatling/http/date.h"
 #include "gatling/http/freshness.h"
 #include "gatling/http/hpack.h"
-#include "gatling/site/digest.h"
+#include "gatling/files/digest.h"
 
 enum {
 	READ_ATTEMPTS = 3,    /* at a file that changes while it is read into memory */
@@ -92,14 +92,14 @@ bool representation_gone(const struct representation *file) {
 
 /* Fills in version and, for a small file, body. A file that keeps changing is sent from its descriptor. Returns 0 or an
  * errno. */
-static int load(struct representation *f) {
+static int load(struct representation *f, bool at_once) {
 	struct stat st;
 	if (fstat(f->fd, &st) == -1) return errno;
 	if (S_ISDIR(st.st_mode)) return EISDIR;
 	if (!S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH)) return EACCES;
 	for (int i = 0; i < READ_ATTEMPTS && st.st_size <= REPRESENTATION_BODY_MAX; i++) {
 		struct file_version before = file_version_of(&st);
-		char *body = file_read(f->fd, (size_t)st.st_size);
+		char *body = (at_once ? file_read_at_once : file_read)(f->fd, (size_t)st.st_size);
 		if (!body && errno != EAGAIN) return errno;
 		if (fstat(f->fd, &st) == -1) {
 			free(body);
@@ -154,14 +154,14 @@ static void make_etag(struct representation *f) {
 	if (known) write_etag(f, hash);
 }
 
-int representation_load(int fd, struct slice path, unsigned *open, struct representation **file) {
+int representation_load(int fd, struct slice path, bool at_once, unsigned *open, struct representation **file) {
 	struct representation *f = representation_new();
 	if (!f) {
 		close(fd);
 		return ENOMEM;
 	}
 	f->fd = fd;
-	int error = load(f);
+	int error = load(f, at_once);
 	if (!error && is_key(path, f)) error = EACCES;
 	if (error) {
 		representation_release(f);

@@ -9,7 +9,7 @@
 #include "gatling/base/gzip.h"
 #include "gatling/http/coding.h"
 #include "gatling/http/precondition.h"
-#include "gatling/site/digest.h"
+#include "gatling/files/digest.h"
 #include "gatling/site/rules/header_rules.h"
 
 enum {
@@ -75,9 +75,9 @@ void representation_retain(struct representation *file);
 void representation_release(void *file);
 
 /* Takes fd over and loads the file. Returns 0 with *file, which has no fields yet; or an errno. EACCES: it is not
- * regular, not world-readable, or a private key, which has such a path. *open counts the file as long as it keeps a
- * descriptor. */
-int representation_load(int fd, struct slice path, unsigned *open, struct representation **file);
+ * regular, not world-readable, or a private key, which has such a path; EINPROGRESS, if it is to be loaded at_once: a
+ * disk would have to be read. *open counts the file as long as it keeps a descriptor. */
+int representation_load(int fd, struct slice path, bool at_once, unsigned *open, struct representation **file);
 
 /* Writes fields and block, once, after representation_load(). Returns 0 or ENOMEM. */
 int representation_write_fields(struct representation *file, const struct field_options *options);

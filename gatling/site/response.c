@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gatling/base/docroot.h"
+#include "gatling/files/docroot.h"
 #include "gatling/base/gzip.h"
 #include "gatling/base/text.h"
 

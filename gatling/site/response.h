@@ -42,7 +42,8 @@ struct response {
 	struct slice user;     /* who was authenticated, or absent */
 };
 
-/* Makes it a response with a status and no content of its own; with 429 and 503, with a Retry-After. */
+/* Makes it a response with a status and no content of its own; with 429 and 503, with a Retry-After in its lines. */
+enum { RETRY_LINE_MAX = 32 };
 void response_status(struct response *response, int status);
 
 /* Returns the status that says that a file cannot be opened, for an errno. */

@@ -8,6 +8,11 @@ static void resume(struct waiter *waiter) {
 	w->ready(w->owner);
 }
 
+static void wait_for(struct waiting_request *w, struct job *job) {
+	w->fetched[w->waits++] = job->fetches;
+	job_wait(job, &w->waiter);
+}
+
 struct waiting_request *waiting_request_new(const struct request *request, struct job *job, int64_t started_ns) {
 	size_t size = 0;
 	struct waiting_request *w = malloc(sizeof *w);
@@ -16,12 +21,9 @@ struct waiting_request *waiting_request_new(const struct request *request, struc
 		free(w);
 		return NULL;
 	}
-	*w = (struct waiting_request){.waiter = {.resume = resume},
-								  .request = copy,
-								  .memory = sizeof *w + size,
-								  .waits = job != NULL,
-								  .started_ns = started_ns};
-	if (job) job_wait(job, &w->waiter);
+	*w = (struct waiting_request){
+		.waiter = {.resume = resume}, .request = copy, .memory = sizeof *w + size, .started_ns = started_ns};
+	if (job) wait_for(w, job);
 	return w;
 }
 
@@ -41,9 +43,9 @@ bool waiting_request_answer(struct waiting_request *w, const struct content *con
 							struct response *response) {
 	waiter_leave(&w->waiter);
 	connection.patient &= w->waits < WAITS_MAX;
+	connection.fetched = w->fetched;
 	answer(content, w->request, &connection, response);
 	if (response->status) return true;
-	w->waits++;
-	job_wait(response->job, &w->waiter);
+	wait_for(w, response->job);
 	return false;
 }

@@ -10,6 +10,7 @@ struct waiting_request {
 	const struct request *request; /* a copy */
 	size_t memory;                 /* bytes that all of this takes */
 	unsigned waits;                /* jobs that it has waited for, or waits for */
+	uint64_t fetched[WAITS_MAX];   /* what these fetch; 0: nothing */
 	int64_t started_ns;            /* when it was read, as in a response batch */
 	void (*ready)(void *owner);
 	void *owner;

@@ -42,7 +42,7 @@ static void write_big(const char *name) { write_zeros(name, REPRESENTATION_BODY_
 /* The file as it is, with a reference. */
 static int find(const char *path, struct representation **file) {
 	struct resource *resource;
-	const struct lookup wanted = {.path = slice_of(path)};
+	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
 	int error = cache_find(cache, &wanted, now_ms, &resource);
 	if (error) return error;
 	if (representation_changed(resource->representation[CODING_IDENTITY])) { /* as answer.c asks each time */
@@ -64,7 +64,7 @@ static struct representation *found(const char *path) {
 /* The same of a large file, when its content is known. */
 static struct representation *identified(const char *path) {
 	struct resource *resource;
-	const struct lookup wanted = {.path = slice_of(path)};
+	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
 	(void)cache_hash(cache, resource, CODING_IDENTITY, true);
 	for (int i = 0; i < 100 && !resource->representation[CODING_IDENTITY]->validators.etag.at; i++) {
@@ -470,7 +470,7 @@ static void large_files_do_not_push_out_small_ones(void **state) {
 
 static struct resource *resource_at(const char *path) {
 	struct resource *resource;
-	const struct lookup wanted = {.path = slice_of(path)};
+	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
 	return resource;
 }
@@ -519,7 +519,7 @@ static const struct representation *in(const char *path, enum coding coding) {
 /* Makes it in a coding, and waits for that. */
 static void make(const char *path, enum coding coding) {
 	struct resource *resource;
-	const struct lookup wanted = {.path = slice_of(path)};
+	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
 	assert_true(resource->producible >> coding & 1);
 	assert_non_null(cache_convert(cache, resource, coding));
@@ -570,7 +570,7 @@ static void what_does_not_get_smaller_is_tried_once(void **state) {
 	make("noise.txt", CODING_GZIP);
 	assert_null(in("noise.txt", CODING_GZIP));
 	struct resource *resource;
-	const struct lookup wanted = {.path = slice_of("noise.txt")};
+	const struct lookup wanted = {.path = slice_of("noise.txt"), .fetched = true};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
 	assert_int_equal(resource->producible, 0);
 }

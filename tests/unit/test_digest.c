@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "gatling/site/digest.h"
+#include "gatling/files/digest.h"
 
 static char text[3 * DIGEST_PIECE];
 

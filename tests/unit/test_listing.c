@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "gatling/base/docroot.h"
+#include "gatling/files/docroot.h"
 #include "gatling/site/listing/listing.h"
 #include "gatling/site/listing/natural_order.h"
 

@@ -13,7 +13,7 @@
 
 #include "gatling/base/file_version.h"
 #include "gatling/base/platform.h"
-#include "gatling/site/names.h"
+#include "gatling/files/names.h"
 
 static char directory[64];
 static struct docroot docroot;
@@ -89,18 +89,22 @@ static void files_in_other_codings_are_known_in_one_look(void **state) {
 	settle();
 	assert_true(lacks("no.txt"));
 	assert_true(names_lack_coded(names, SLICE("here.txt")));
-	assert_false(names_lack_any(names, SLICE("here.txt")));
 	assert_false(names_lack_coded(names, SLICE("page.html")));
 	assert_true(names_lack(names, SLICE("alone")));
 	assert_false(names_lack_coded(names, SLICE("alone")));
-	assert_false(names_lack_any(names, SLICE("alone")));
-	assert_true(names_lack_any(names, SLICE("alone.b")));
-	assert_true(names_lack_any(names, SLICE("page")));
+	assert_int_equal(names_tell(names, SLICE("here.txt")), NAMES_ITSELF | NAMES_REGULAR);
+	assert_int_equal(names_tell(names, SLICE("page.html")), NAMES_ITSELF | NAMES_REGULAR | NAMES_CODED);
+	assert_int_equal(names_tell(names, SLICE("alone")), NAMES_CODED);
+	assert_int_equal(names_tell(names, SLICE("alone.b")), 0);
+	assert_int_equal(names_tell(names, SLICE("page")), 0);
+	assert_int_equal(names_tell(names, SLICE("nowhere/page")), 0);
+	assert_int_equal(names_tell(names, SLICE("sub/below.txt")), NAMES_UNTOLD); /* not looked at yet */
 }
 
 static bool regular_now(const char *path) {
 	names_turn(names, ++now_ns);
-	return names_regular(names, slice_of(path));
+	(void)names_lack(names, slice_of(path));
+	return names_tell(names, slice_of(path)) & NAMES_REGULAR;
 }
 
 static void regular_files_are_told_from_others(void **state) {

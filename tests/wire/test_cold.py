@@ -9,7 +9,9 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +22,8 @@ from http2 import DATA, END_STREAM, Http2
 SIZE = 5_000_000
 CONTENT = random.Random(2).randbytes(SIZE)
 CLIENTS = 8
+FETCHES_MAX = 256
+TOP = Path(__file__).resolve().parents[2]
 
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -300,3 +304,52 @@ def test_the_space_of_files_replaced_or_removed_is_given_back(build, load):
 
         eventually(given_back, 4)
     root.remove()
+
+
+@pytest.fixture
+def slow_disk():
+    """A root on a disk where each look and each read takes as long as take() says."""
+    if not os.path.exists("/dev/fuse") or os.geteuid() != 0:
+        pytest.skip("this takes FUSE and root")
+    source, root = Root({"hot.txt": b"hot", **{f"{n}.jpg": SMALL for n in range(CLIENTS)}, "404.html": b"page"}), Root()
+    program = [sys.executable, TOP / "bench" / "slowfiles.py", source.path, root.path]
+    disk = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert disk.stdout.readline() == "mounted\n"
+    root.take = lambda seconds: print(seconds, file=disk.stdin, flush=True)
+    yield root
+    disk.communicate()
+    root.remove()
+    source.remove()
+
+
+@pytest.mark.clear
+def test_only_who_asks_for_what_is_on_a_slow_disk_waits_for_it(build, slow_disk):
+    with Server(build, slow_disk, "-j", "1", "-T", "30") as server:
+        assert server.get("/hot.txt").body == b"hot"  # and the names of the site are looked at
+        slow_disk.take(1)
+        connections = [server.connect().send(b"GET /%d.jpg HTTP/1.1\r\nHost: localhost\r\n\r\n" % n) for n in range(CLIENTS)]
+        missing = server.connect().send(b"GET /missing HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        started = time.monotonic()
+        assert server.get("/hot.txt").body == b"hot"
+        assert time.monotonic() - started < 0.9
+        slow_disk.take(0)
+        for connection in connections:
+            assert connection.response().body == SMALL
+            connection.close()
+        assert missing.response().body == b"page"
+        missing.close()
+
+
+@pytest.mark.clear
+def test_who_is_too_many_for_a_slow_disk_is_refused(build, slow_disk):
+    with Server(build, slow_disk, "-j", "1", "-T", "30") as server:
+        assert server.get("/hot.txt").body == b"hot"
+        slow_disk.take(1)
+        connections = [server.connect().send(b"GET /no%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % n) for n in range(FETCHES_MAX + 1)]
+        refused = connections[-1].response()
+        assert refused.status == 503 and refused["retry-after"]
+        assert server.get("/hot.txt").body == b"hot"
+        slow_disk.take(0)
+        assert connections[0].response().status == 404
+        for connection in connections:
+            connection.reset()

@@ -199,7 +199,8 @@ def test_a_fallback_that_is_no_url_is_refused(first_build, root, url):
     assert done.returncode == 2 and b"--fallback" in done.stderr and done.stderr.count(b"\n") == 1
 
 
-def test_a_link_to_a_url_is_a_redirect(build, site):
+@pytest.mark.parametrize("options", [(), ("--symlinks", "inside")], ids=["anywhere", "inside"])
+def test_a_link_to_a_url_is_a_redirect(build, site, options):
     for name, target in (
         ("go", "https://example.org/a?b=c#d"),
         ("elsewhere/index.html", "http://example.org/"),
@@ -209,7 +210,7 @@ def test_a_link_to_a_url_is_a_redirect(build, site):
     ):
         (site.path / name).parent.mkdir(exist_ok=True)
         (site.path / name).symlink_to(target)
-    with Server(build, site, "-j", "1") as server:
+    with Server(build, site, "-j", "1", *options) as server:
         for path, location in (
             ("/go", "https://example.org/a?b=c#d"),
             ("/go?mine", "https://example.org/a?b=c#d"),
@@ -220,7 +221,7 @@ def test_a_link_to_a_url_is_a_redirect(build, site):
             response = server.get(path)
             assert response.status == 301 and response["Location"] == location and response["Set-Cookie"] is None, path
         assert server.get("/elsewhere")["Location"] == "/elsewhere/"
-        assert server.get("/broken").status == 404 and server.get("/relative").status == 404
+        assert server.get("/broken").status == 404 and server.get("/relative").status == (403 if options else 404)
 
 
 # --- types ---

@@ -11,7 +11,7 @@
 
 #include "gatling/base/gzip.h"
 #include "gatling/base/platform.h"
-#include "gatling/base/unserved.h"
+#include "gatling/files/unserved.h"
 #include "gatling/http/path.h"
 #include "gatling/site/listing/listing_writer.h"
 #include "gatling/site/listing/natural_order.h"

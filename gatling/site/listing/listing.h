@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "gatling/base/docroot.h"
+#include "gatling/files/docroot.h"
 #include "gatling/http/coding.h"
 
 /* What exceeds these is left out, and the listing says so. */

@@ -5,8 +5,8 @@
  * tell the versions of a file from each other, not to withstand who writes them: he could only fool his own readers. A
  * small file is hashed on the loop, at some GB/s on any machine, where SHA-256 takes ten times as long without
  * instructions for it. */
-#ifndef GATLING_SITE_DIGEST_H
-#define GATLING_SITE_DIGEST_H
+#ifndef GATLING_FILES_DIGEST_H
+#define GATLING_FILES_DIGEST_H
 
 #include <stdatomic.h>
 #include <stddef.h>

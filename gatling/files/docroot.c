@@ -1,5 +1,5 @@
 /* docroot.c - see docroot.h. */
-#include "gatling/base/docroot.h"
+#include "gatling/files/docroot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@ bool docroot_error_is_temporary(int error) {
 	switch (error) {
 	case EAGAIN:
 	case EBUSY:
+	case EINPROGRESS:
 	case EINTR:
 	case EIO:
 	case EMFILE:
@@ -22,19 +23,35 @@ bool docroot_error_is_temporary(int error) {
 	}
 }
 
-int docroot_open(const struct docroot *d, const char *path, int flags) {
-	flags |= O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	if (d->symlinks_inside) return platform_open_beneath(d->root, path, flags);
-	return openat(d->root, path, flags);
+/* openat2(2) takes no other flags together with O_PATH. */
+static int with_flags(int flags) {
+	return flags & PLATFORM_PATH ? flags | O_CLOEXEC : flags | O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 }
 
-int docroot_stat(const struct docroot *d, const char *path, struct stat *st) {
-	if (!d->symlinks_inside) return fstatat(d->root, path, st, 0);
-	int fd = platform_open_beneath(d->root, path, PLATFORM_PATH | O_CLOEXEC);
+int docroot_open(const struct docroot *d, const char *path, int flags) {
+	if (d->symlinks_inside) return platform_open_beneath(d->root, path, with_flags(flags));
+	return openat(d->root, path, with_flags(flags));
+}
+
+int docroot_open_at_once(const struct docroot *d, const char *path, int flags) {
+	return platform_open_at_once(d->root, path, with_flags(flags), d->symlinks_inside);
+}
+
+/* Takes fd over. */
+static int stat_open(int fd, struct stat *st) {
 	if (fd == -1) return -1;
 	int result = fstat(fd, st);
 	close(fd);
 	return result;
+}
+
+int docroot_stat(const struct docroot *d, const char *path, struct stat *st) {
+	if (!d->symlinks_inside) return fstatat(d->root, path, st, 0);
+	return stat_open(docroot_open(d, path, PLATFORM_PATH), st);
+}
+
+int docroot_stat_at_once(const struct docroot *d, const char *path, struct stat *st) {
+	return stat_open(docroot_open_at_once(d, path, PLATFORM_PATH), st);
 }
 
 int docroot_lstat(const struct docroot *d, const char *path, struct stat *st) {

@@ -1,12 +1,12 @@
 /* names.h - the names in the directories that are asked for, so that what is not there is known without asking the file
  * system for each name. A directory is looked at once in a turn of the worker, and read again when it has changed: a
  * new file is found at once. */
-#ifndef GATLING_SITE_NAMES_H
-#define GATLING_SITE_NAMES_H
+#ifndef GATLING_FILES_NAMES_H
+#define GATLING_FILES_NAMES_H
 
 #include <stdint.h>
 
-#include "gatling/base/docroot.h"
+#include "gatling/files/docroot.h"
 
 enum {
 	NAMES_DIRECTORIES = 256,   /* that are remembered, the last ones */
@@ -24,6 +24,9 @@ struct names;
 struct names *names_new(const struct docroot *docroot);
 void names_free(struct names *names);
 
+/* Returns whether the file system of the docroot is not one of this machine: then a look at any file may take long. */
+bool names_elsewhere(const struct names *names);
+
 /* Begins a turn, at that time of the monotonic clock: directories are looked at again. */
 void names_turn(struct names *names, int64_t now_ns);
 
@@ -31,12 +34,20 @@ void names_turn(struct names *names, int64_t now_ns);
  * may be one; so it is with NULL for names. */
 bool names_lack(struct names *names, struct slice path);
 
-/* Returns the same of files in other codings beside it (PATH.gz), and of both. */
+/* Returns the same of files in other codings beside it (PATH.gz). */
 bool names_lack_coded(struct names *names, struct slice path);
-bool names_lack_any(struct names *names, struct slice path);
 
-/* Returns whether there certainly is a regular file of that name: a link is not. */
-bool names_regular(struct names *names, struct slice path);
+/* What is known of a path. */
+enum {
+	NAMES_ITSELF = 1 << 0,  /* there is something at it, */
+	NAMES_REGULAR = 1 << 1, /* which is a regular file: a link is not, */
+	NAMES_CODED = 1 << 2,   /* there are files in other codings beside it; */
+	NAMES_UNTOLD = 1 << 3   /* alone: nothing is known */
+};
+
+/* Returns a set of these; 0: there certainly is nothing. Reads nothing from a disk but what has changed in a directory
+ * that names_lack() has looked at before; of others nothing is known. */
+unsigned names_tell(struct names *names, struct slice path);
 
 /* Does what docroot_stat() does, unless there is certainly no file. */
 int names_stat(struct names *names, const struct docroot *docroot, const char *path, struct stat *st);

@@ -1,5 +1,5 @@
 /* digest.c - see digest.h. A direct-mapped table: a file takes over the entry that it hashes to. */
-#include "gatling/site/digest.h"
+#include "gatling/files/digest.h"
 
 #include <errno.h>
 #include <pthread.h>

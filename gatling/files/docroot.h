@@ -1,7 +1,7 @@
 /* docroot.h - the files below the document root. Paths are relative to it and NUL-terminated; "." is the root itself.
  * A docroot does not change: any thread may use it. */
-#ifndef GATLING_BASE_DOCROOT_H
-#define GATLING_BASE_DOCROOT_H
+#ifndef GATLING_FILES_DOCROOT_H
+#define GATLING_FILES_DOCROOT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,6 +27,13 @@ int docroot_lstat(const struct docroot *docroot, const char *path, struct stat *
 /* Opens a file for reading, with more flags of open(2). Never waits for a fifo and never acquires a terminal. Returns
  * -1 with errno. */
 int docroot_open(const struct docroot *docroot, const char *path, int flags);
+
+/* Opens a file in the same way, but does not wait for a disk: -1 with EINPROGRESS if what leads to the file is not in
+ * memory. */
+int docroot_open_at_once(const struct docroot *docroot, const char *path, int flags);
+
+/* Does as docroot_stat() in the same way. */
+int docroot_stat_at_once(const struct docroot *docroot, const char *path, struct stat *st);
 
 /* Writes the target of the symlink at path, NUL-terminated, to target (size bytes). Returns false, with errno, if path
  * is no symlink or the target is too long. */

@@ -1,8 +1,8 @@
 /* unserved.h - reports once why an existing file is not served, and what to do about it (notice.h). */
-#ifndef GATLING_BASE_UNSERVED_H
-#define GATLING_BASE_UNSERVED_H
+#ifndef GATLING_FILES_UNSERVED_H
+#define GATLING_FILES_UNSERVED_H
 
-#include "gatling/base/docroot.h"
+#include "gatling/files/docroot.h"
 #include "gatling/base/file_version.h"
 
 enum { UNSERVED_REPORTS_MAX = 64 /* of each kind, while the server runs */ };

@@ -1,5 +1,5 @@
 /* unserved.c - see unserved.h. */
-#include "gatling/base/unserved.h"
+#include "gatling/files/unserved.h"
 
 #include <errno.h>
 #include <limits.h>

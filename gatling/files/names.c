@@ -1,6 +1,6 @@
 /* names.c - see names.h. Of the names only hashes are kept: a name that has the hash of another is taken to be there,
  * and then the file system is asked. */
-#include "gatling/site/names.h"
+#include "gatling/files/names.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -71,6 +71,8 @@ void names_free(struct names *n) {
 	while (!TAILQ_EMPTY(&n->all)) drop(n, TAILQ_FIRST(&n->all));
 	free(n);
 }
+
+bool names_elsewhere(const struct names *n) { return n && n->off; }
 
 void names_turn(struct names *n, int64_t now_ns) { n->now_ns = now_ns; }
 
@@ -226,6 +228,15 @@ static bool is_plain(struct slice name) {
 	return !(all & 0x80);
 }
 
+/* Returns the directory of a path, and writes its last segment to *name. */
+static struct slice split(struct slice path, struct slice *name) {
+	if (path.length && path.at[path.length - 1] == '/') path.length--;
+	size_t start = path.length;
+	while (start && path.at[start - 1] != '/') start--;
+	*name = slice_rest(path, start);
+	return slice_first(path, start ? start - 1 : 0);
+}
+
 /* Finds the directory of a path, and the last segment of that. Returns NULL if its names are not known; *absent:
  * because there is no such directory. */
 static const struct directory *directory_of(struct names *n, struct slice path, struct slice *name, bool *absent);
@@ -241,12 +252,8 @@ static bool lack(struct names *n, struct slice path, unsigned entries) {
 }
 
 static const struct directory *directory_of(struct names *n, struct slice path, struct slice *name, bool *absent) {
+	struct slice parent = split(path, name);
 	*absent = false;
-	if (path.length && path.at[path.length - 1] == '/') path.length--;
-	size_t start = path.length;
-	while (start && path.at[start - 1] != '/') start--;
-	struct slice parent = slice_first(path, start ? start - 1 : 0);
-	*name = slice_rest(path, start);
 	if (!n || n->off || !name->length || path.length > NAMES_PATH_MAX - sizeof "/." || !is_plain(*name)) return NULL;
 	uint64_t hash = hash_octets(1, parent);
 	struct directory *d = find(n, parent, hash);
@@ -264,13 +271,17 @@ static const struct directory *directory_of(struct names *n, struct slice path, 
 
 bool names_lack(struct names *n, struct slice path) { return lack(n, path, ENTRY_ITSELF); }
 bool names_lack_coded(struct names *n, struct slice path) { return lack(n, path, ENTRY_CODED); }
-bool names_lack_any(struct names *n, struct slice path) { return lack(n, path, ENTRY_ITSELF | ENTRY_CODED); }
 
-bool names_regular(struct names *n, struct slice path) {
-	struct slice name;
-	bool absent;
-	const struct directory *d = directory_of(n, path, &name, &absent);
-	return d && *place_of(d, hash_of(ENTRY_ITSELF, name)) & REGULAR;
+unsigned names_tell(struct names *n, struct slice path) {
+	bool absent = false;
+	struct slice name, parent = split(path, &name);
+	const struct directory *d = NULL;
+	if (n && find(n, parent, hash_octets(1, parent))) d = directory_of(n, path, &name, &absent);
+	else if (n && parent.length) absent = !(names_tell(n, parent) & (NAMES_ITSELF | NAMES_UNTOLD));
+	if (!d) return absent ? 0 : NAMES_UNTOLD;
+	const uint64_t itself = *place_of(d, hash_of(ENTRY_ITSELF, name));
+	return (itself ? NAMES_ITSELF : 0) | (itself & REGULAR ? NAMES_REGULAR : 0) |
+		   (has(d, ENTRY_CODED, name) ? NAMES_CODED : 0);
 }
 
 int names_stat(struct names *n, const struct docroot *docroot, const char *path, struct stat *st) {

@@ -1,0 +1,94 @@
+"""A file system that shows a directory, read-only, as a slow disk would: each first look at a name and each first read of
+a file takes a while; what was looked at stays in the memory of the kernel.
+
+    slowfiles.py DIRECTORY MOUNTPOINT
+
+Linux with FUSE, as root. It prints a line when it is mounted. Each line of its standard input is a number of seconds that
+a look or a read takes from then on, at first none; with its end it unmounts the directory.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import pyfuse3
+import trio
+
+FOREVER_S = 1e6  # for so long the kernel remembers what it was told
+
+
+class SlowFiles(pyfuse3.Operations):
+    def __init__(self, directory):
+        super().__init__()
+        self.delay = 0
+        self.paths = {pyfuse3.ROOT_INODE: Path(directory)}
+        self.inodes = {Path(directory): pyfuse3.ROOT_INODE}
+
+    def attributes(self, path):
+        entry, st = pyfuse3.EntryAttributes(), path.lstat()
+        entry.st_ino = self.inodes.setdefault(path, len(self.inodes) + 1)
+        self.paths[entry.st_ino] = path
+        for name in ("st_mode", "st_nlink", "st_uid", "st_gid", "st_size", "st_mtime_ns", "st_ctime_ns", "st_atime_ns"):
+            setattr(entry, name, getattr(st, name))
+        entry.entry_timeout = entry.attr_timeout = FOREVER_S
+        return entry
+
+    async def lookup(self, parent, name, ctx=None):
+        await trio.sleep(self.delay)
+        path = self.paths[parent] / os.fsdecode(name)
+        if path.exists():
+            return self.attributes(path)
+        missing = pyfuse3.EntryAttributes()  # st_ino is 0: there is no such file, and that is remembered, too
+        missing.entry_timeout = FOREVER_S
+        return missing
+
+    async def getattr(self, inode, ctx=None):
+        return self.attributes(self.paths[inode])
+
+    async def opendir(self, inode, ctx):
+        return inode
+
+    async def readdir(self, fh, start_id, token):
+        await trio.sleep(self.delay)
+        for i, name in enumerate(sorted(os.listdir(self.paths[fh]))[start_id:], start_id + 1):
+            if not pyfuse3.readdir_reply(token, os.fsencode(name), self.attributes(self.paths[fh] / name), i):
+                return
+
+    async def open(self, inode, flags, ctx):
+        return pyfuse3.FileInfo(fh=inode, keep_cache=True)
+
+    async def read(self, fh, off, size):
+        await trio.sleep(self.delay)
+        with open(self.paths[fh], "rb") as file:
+            return os.pread(file.fileno(), size, off)
+
+
+def read_delays(files):
+    for line in sys.stdin:
+        files.delay = float(line)
+
+
+async def serve(files):
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pyfuse3.main)
+        print("mounted", flush=True)
+        await trio.to_thread.run_sync(read_delays, files)
+        nursery.cancel_scope.cancel()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("mountpoint")
+    arguments = parser.parse_args()
+    files = SlowFiles(arguments.directory.resolve())
+    pyfuse3.init(files, arguments.mountpoint, {*pyfuse3.default_options, "allow_other", "fsname=slowfiles"})
+    try:
+        trio.run(serve, files)
+    finally:
+        pyfuse3.close()
+
+
+if __name__ == "__main__":
+    main()

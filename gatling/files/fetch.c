@@ -1,0 +1,119 @@
+/* fetch.c - see fetch.h. What is read is thrown away: it stays in the caches of the kernel. */
+#include "gatling/files/fetch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#include "gatling/base/file_read.h"
+#include "gatling/base/text.h"
+#include "gatling/http/coding.h"
+
+enum { BUCKETS = 64, NAME_ROOM = 32 /* for ".htaccess_global", or the suffix of a coding */ };
+
+struct fetch {
+	struct job job;
+	struct fetcher *fetcher;
+	LIST_ENTRY(fetch) chain;
+	size_t length; /* of the path */
+	char path[];   /* with NAME_ROOM behind it */
+};
+
+struct fetcher {
+	const struct docroot *docroot;
+	struct jobs *const *jobs;
+	unsigned count;
+	LIST_HEAD(, fetch) bucket[BUCKETS];
+};
+
+struct fetcher *fetcher_new(const struct docroot *docroot, struct jobs *const *jobs) {
+	struct fetcher *f = calloc(1, sizeof *f);
+	if (!f) return NULL;
+	f->docroot = docroot;
+	f->jobs = jobs;
+	return f;
+}
+
+void fetcher_free(struct fetcher *f) { free(f); }
+
+/* --- in the thread --- */
+
+/* Reads the beginning of a file. Returns 0 or an errno. A fifo is not opened, since that would wake its writer. */
+static int read_file(const struct docroot *docroot, const char *path) {
+	struct stat st;
+	if (docroot_stat(docroot, path, &st) == -1) return errno;
+	int fd = S_ISREG(st.st_mode) ? docroot_open(docroot, path, 0) : -1;
+	if (fd == -1) return 0;
+	free(file_read(fd, st.st_size < FETCH_BYTES ? (size_t)st.st_size : FETCH_BYTES));
+	close(fd);
+	return 0;
+}
+
+/* Reads the rules for each directory on the way, and those of a site, which may be the root or a directory in it. */
+static void read_rules(const struct docroot *docroot, const char *path, size_t length) {
+	char name[FETCH_PATH_MAX + NAME_ROOM];
+	unsigned depth = 0;
+	for (size_t i = 0; i < length; i++) {
+		if (i && path[i - 1] != '/') continue;
+		memcpy(name, path, i);
+		memcpy(name + i, ".htaccess", sizeof ".htaccess");
+		(void)read_file(docroot, name);
+		if (depth++ > 1) continue;
+		memcpy(name + i, ".htaccess_global", sizeof ".htaccess_global");
+		(void)read_file(docroot, name);
+	}
+}
+
+static void run(struct job *job, const atomic_bool *stop) {
+	struct fetch *f = (struct fetch *)job;
+	const struct docroot *docroot = f->fetcher->docroot;
+	(void)stop;
+	int error = read_file(docroot, f->path);
+	for (int i = CODING_IDENTITY + 1; i < CODINGS && (!error || error == ENOENT); i++) {
+		*text_copy(f->path + f->length, coding_suffix[i]) = '\0';
+		(void)read_file(docroot, f->path);
+	}
+	read_rules(docroot, f->path, f->length);
+}
+
+/* --- on the loop --- */
+
+static void finish(struct job *job) {
+	struct fetch *f = (struct fetch *)job;
+	LIST_REMOVE(f, chain);
+	f->fetcher->count--;
+	free(f);
+}
+
+static struct fetch *find(const struct fetcher *fetcher, uint64_t hash, struct slice path) {
+	struct fetch *f = LIST_FIRST(&fetcher->bucket[hash / 2 % BUCKETS]);
+	while (f && !slice_equal((struct slice){.at = f->path, .length = f->length}, path)) f = LIST_NEXT(f, chain);
+	return f;
+}
+
+/* Returns the queue with the fewest jobs, the first of them. */
+static struct jobs *shortest(const struct fetcher *fetcher) {
+	struct jobs *best = fetcher->jobs[0];
+	for (int i = 1; i < FETCH_THREADS && jobs_count(best); i++)
+		if (jobs_count(fetcher->jobs[i]) < jobs_count(best)) best = fetcher->jobs[i];
+	return best;
+}
+
+struct job *fetch(struct fetcher *fetcher, struct slice path) {
+	const uint64_t hash = fetch_hash(path);
+	struct fetch *f = find(fetcher, hash, path);
+	if (f) return &f->job;
+	if (fetcher->count == FETCHES_MAX || path.length >= FETCH_PATH_MAX) return NULL;
+	if (!(f = malloc(sizeof *f + path.length + NAME_ROOM))) return NULL;
+	*f = (struct fetch){
+		.job = {.run = run, .finish = finish, .fetches = hash}, .fetcher = fetcher, .length = path.length};
+	*text_copy(f->path, path) = '\0';
+	if (!jobs_add(shortest(fetcher), &f->job)) {
+		free(f);
+		return NULL;
+	}
+	LIST_INSERT_HEAD(&fetcher->bucket[hash / 2 % BUCKETS], f, chain);
+	fetcher->count++;
+	return &f->job;
+}
