@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gatling/acme/acme.h"
+#include "gatling/acme/store.h"
 #include "gatling/base/notice.h"
 #include "gatling/base/opener.h"
 #include "gatling/base/platform.h"
@@ -96,6 +98,7 @@ static int enter_root(const struct options *o, char *directory) {
 /* What lives as long as the process. */
 struct process {
 	struct opener *opener;
+	struct acme *acme; /* NULL: none */
 	struct workers *workers;
 	struct sockets sockets;
 	struct service service;
@@ -189,7 +192,7 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 	struct account id = {0};
 	if (o->mime && load_types(o->mime) == -1) return -1;
 	if (o->user && find_user(o->user, &id) == -1) return -1;
-	if (start_opener(o, p) == -1) return -1;
+	if (acme_start(&o->acme, o->root, &p->acme) == -1 || start_opener(o, p) == -1) return -1;
 	if (take_over_begin(&p->take_over, o->take_over, &p->sockets) == -1) return -1;
 	if (!p->files && o->tls.https != HTTPS_OFF && sockets_any_secure(&p->sockets))
 		return notice_cannot("take over without HTTPS", NULL, "there is no certificate any more; --no-https allows it");
@@ -208,6 +211,8 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 	if (broken) return notice_cannot("take over without the certificate", broken, "it cannot be used, as said before");
 	if (o->site.symlinks_inside && !platform_can_open_beneath())
 		return notice_cannot("keep", "--symlinks inside", "this system has no openat2(2) or O_RESOLVE_BENEATH");
+	if (p->acme && o->port != 80 && o->port != 0)
+		notice(0, "the authority asks for proof at port 80 of each name, not %d: it has to lead here", o->port);
 	if (geteuid() == 0) notice(0, "running as root: -u USER gives that up");
 	report_closed_root(o, directory, root);
 	sandbox_limit_files(&p->sandbox);
@@ -249,6 +254,7 @@ int main(int argc, char **argv) {
 	options_parse(&options, argc, argv);
 	notice_threshold(options.error_level);
 	if (options.check) return check(&options);
+	if (options.certificates) return store_show(options.acme.directory);
 	if (options.top) return status_top(options.top);
 	supervise_block_signals(&signals);
 	p.sandbox = (struct sandbox){.on = options.sandbox, .beneath = options.site.symlinks_inside};
@@ -262,7 +268,10 @@ int main(int argc, char **argv) {
 	if (!p.workers || !p.opener) root = notice_cannot("start", "the workers", strerror(errno));
 	if (root != -1) root = consider_activation(&options, &p.sockets);
 	if (root != -1) root = prepare(&options, &p, directory);
-	for (int i = 0; i < options.workers && p.workers; i++) workers_array(p.workers)[i].shown = p.status;
+	for (int i = 0; i < options.workers && p.workers; i++) {
+		workers_array(p.workers)[i].shown = p.status;
+		workers_array(p.workers)[i].challenges = p.acme ? acme_challenges(p.acme) : NULL;
+	}
 	bool serves = root != -1 && start(&options, &p, directory, root, kernel_tls) == 0;
 	if (!serves) take_over_give_up(&p.take_over);
 	if (!serves) error_log_stop(&p.error_log);
@@ -275,6 +284,7 @@ int main(int argc, char **argv) {
 										  .log = p.log,
 										  .error_log = p.error_log.log,
 										  .certificates = p.files,
+										  .acme = p.acme,
 										  .service = &p.service,
 										  .take_over = &p.take_over,
 										  .sockets = &p.sockets,
@@ -287,6 +297,7 @@ int main(int argc, char **argv) {
 	(void)notice_tidy();
 	error_log_stop(&p.error_log);
 	certificate_files_free(p.files);
+	acme_free(p.acme);
 	opener_free(p.opener);
 	take_over_close(&p.take_over, &p.sockets);
 	return failed;

@@ -14,6 +14,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "gatling/acme/store.h"
+#include "gatling/acme/subjects.h"
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
 #include "gatling/conn/budget.h"
@@ -116,6 +118,16 @@ static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "      --cert FILE       a certificate, with its key unless --key is given\n"
 						   "      --key FILE        the key of the preceding --cert; both may be repeated\n"
 						   "      --cert-dir CERTS  CERTS/NAME/fullchain.pem with privkey.pem (certbot)\n"
+						   "      --acme[=EMAIL]    get and renew certificates for the sites, by ACME from\n"
+						   "                        Let's Encrypt; EMAIL is where it can reach you\n"
+						   "      --acme-name NAME  get one for NAME, too; may be repeated\n"
+						   "      --acme-directory URL\n"
+						   "                        another authority\n"
+						   "      --acme-eab FILE   KEYID:KEY of an account there\n"
+						   "      --acme-dir DIR    where keys and certificates are kept (default:\n"
+						   "                        /var/lib/gatling/acme, or in the user's home)\n"
+						   "      --certificates    serve nothing; show the names, dates and last results in\n"
+						   "                        that directory\n"
 						   "      --tls-port PORT   default: 443 as root, else 8443; 0: any free port\n"
 						   "  -e, --https           exit if the HTTPS port cannot be bound; wait for a\n"
 						   "                        certificate (default: HTTPS if there are both)\n"
@@ -248,6 +260,12 @@ enum {
 	LONG_CERT,
 	LONG_KEY,
 	LONG_CERT_DIR,
+	LONG_ACME,
+	LONG_ACME_NAME,
+	LONG_ACME_DIRECTORY,
+	LONG_ACME_EAB,
+	LONG_ACME_DIR,
+	LONG_CERTIFICATES,
 	LONG_TLS_PORT,
 	LONG_STRICT_SNI,
 	LONG_CLIENT_CA,
@@ -309,6 +327,12 @@ static const struct option long_options[] = {
 	{"cert", required_argument, NULL, LONG_CERT},
 	{"key", required_argument, NULL, LONG_KEY},
 	{"cert-dir", required_argument, NULL, LONG_CERT_DIR},
+	{"acme", optional_argument, NULL, LONG_ACME},
+	{"acme-name", required_argument, NULL, LONG_ACME_NAME},
+	{"acme-directory", required_argument, NULL, LONG_ACME_DIRECTORY},
+	{"acme-eab", required_argument, NULL, LONG_ACME_EAB},
+	{"acme-dir", required_argument, NULL, LONG_ACME_DIR},
+	{"certificates", no_argument, NULL, LONG_CERTIFICATES},
 	{"tls-port", required_argument, NULL, LONG_TLS_PORT},
 	{"https", no_argument, NULL, 'e'},
 	{"no-https", no_argument, NULL, 'E'},
@@ -376,6 +400,42 @@ static void add_key(struct options *o, const char *file) {
 	o->tls.key[o->tls.certs - 1] = file;
 }
 
+static const char *authority(const char *text) {
+	if (strncmp(text, "https://", 8) != 0 || !text[8] || strpbrk(text, " \t\r\n"))
+		refuse("--acme-directory takes the https:// URL of an authority's directory, not '%s'", text);
+	return text;
+}
+
+static void add_acme_name(struct acme_options *a, const char *name) {
+	if (!subject_possible(name))
+		refuse("--acme-name takes a name of the public DNS, in lower case, as www.example.org, not '%s'", name);
+	if (a->names == ACME_NAMES_MAX) refuse("more than %d names", ACME_NAMES_MAX);
+	a->name[a->names++] = name;
+}
+
+static void check_email(const struct options *o) {
+	const char *text = o->acme.email, *at = text ? strchr(text, '@') : NULL;
+	if (text && (!at || at == text || !at[1] || strpbrk(text, " \t,:/")))
+		refuse("--acme takes an address of mail, not '%s'", text);
+	if (!text && strchr(o->root, '@')) refuse("the address of --acme follows a '=': --acme=%s", o->root);
+}
+
+/* Fills in what the options about ACME leave open. */
+static void settle_acme(struct options *o) {
+	static char directory[PATH_MAX], live[PATH_MAX];
+	struct acme_options *a = &o->acme;
+	if (!a->on && (a->names || a->eab)) refuse("--acme-name and --acme-eab go with --acme");
+	if (a->on) check_email(o);
+	if (!a->on && !o->certificates) return;
+	if (!a->directory && store_default(directory)) a->directory = directory;
+	if (!a->directory) refuse("--acme-dir says where keys and certificates are kept");
+	if (*a->directory != '/' && realpath(a->directory, directory)) a->directory = directory;
+	store_path(live, a->directory, "live", "");
+	a->sites = o->site.vhosts != VHOSTS_OFF;
+	if (a->on) o->tls.acme_dir = live;
+	o->strict_sni |= a->on; /* no certificate is better than that of another name */
+}
+
 void options_parse(struct options *o, int argc, char **argv) {
 	int listings = -1; /* not given */
 	const char *root = NULL;
@@ -391,6 +451,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 						  .conn.client_memory = BUDGET_WORKER,
 						  .conn.memory = platform_memory() / BUDGET_MACHINE,
 						  .conn.min_rate = MIN_RATE,
+						  .acme.url = ACME_URL,
 						  .defer_accept = true,
 						  .drain_delay_s = DRAIN_DELAY_S,
 						  .error_level = LEVEL_INFO,
@@ -439,6 +500,15 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_CERT: add_cert(o, optarg); break;
 		case LONG_KEY: add_key(o, optarg); break;
 		case LONG_CERT_DIR: o->tls.cert_dir = optarg; break;
+		case LONG_ACME:
+			o->acme.on = true;
+			o->acme.email = optarg;
+			break;
+		case LONG_ACME_NAME: add_acme_name(&o->acme, optarg); break;
+		case LONG_ACME_DIRECTORY: o->acme.url = authority(optarg); break;
+		case LONG_ACME_EAB: o->acme.eab = optarg; break;
+		case LONG_ACME_DIR: o->acme.directory = optarg; break;
+		case LONG_CERTIFICATES: o->certificates = true; break;
 		case LONG_TLS_PORT: o->tls_port = number("--tls-port", optarg, 0, 65535); break;
 		case LONG_STRICT_SNI: o->strict_sni = true; break;
 		case LONG_CLIENT_CA: o->tls.client_ca = optarg; break;
@@ -483,7 +553,9 @@ void options_parse(struct options *o, int argc, char **argv) {
 	if (o->conn.head_timeout_s == -1)
 		o->conn.head_timeout_s =
 			o->conn.timeout_s && o->conn.timeout_s < HEAD_TIMEOUT_S ? o->conn.timeout_s : HEAD_TIMEOUT_S;
-	bool https = o->tls.certs || o->tls.cert_dir || o->tls.client_ca || o->strict_sni || o->https_redirect || o->hsts_s;
+	settle_acme(o);
+	bool https = o->tls.certs || o->acme.on || o->tls.cert_dir || o->tls.client_ca || o->strict_sni ||
+				 o->https_redirect || o->hsts_s;
 	if (https && o->tls.https == HTTPS_OFF) refuse("--no-https excludes the other options about HTTPS");
 	if (https) o->tls.https = HTTPS_ON;
 	if (o->log == LOG_OFF && o->log_file) refuse("--log-file needs a log");

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gatling/acme/acme_options.h"
 #include "gatling/base/notice.h"
 #include "gatling/conn/budget.h"
 #include "gatling/log/access.h"
@@ -31,6 +32,8 @@ struct options {
 	const char *error_log; /* file for the lines of base/notice.h; NULL: stderr */
 	enum notice_level error_level;
 	struct certificate_options tls;
+	struct acme_options acme;
+	bool certificates;     /* show those of --acme-dir instead of serving */
 	bool strict_sni;       /* refuse server names that no certificate covers */
 	bool https_redirect;   /* of requests to the plain ports */
 	int hsts_s;            /* tell browsers to use only HTTPS for so long; 0: do not */

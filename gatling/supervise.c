@@ -52,6 +52,7 @@ static void enter(const struct supervisor *s, struct state *state, enum stage st
 		status_leave_sockets(s->status, take_over_happened(s->take_over));
 		take_over_close(s->take_over, s->sockets);
 	}
+	if (s->acme) acme_stop(s->acme); /* a successor has a process of its own */
 	workers_tell(s->workers, message[stage]);
 	state->stage = stage;
 }
@@ -81,6 +82,7 @@ static void reload(const struct supervisor *s) {
 
 static void look(const struct supervisor *s, struct state *state) {
 	int64_t now_ms = clock_ms();
+	if (s->acme && state->stage == STAGE_SERVE) acme_collect(s->acme);
 	if (s->certificates && state->stage == STAGE_SERVE && certificate_files_refresh(s->certificates))
 		workers_tell(s->workers, CONTROL_CERTIFICATES);
 	if (state->stage == STAGE_ANNOUNCE &&
@@ -99,7 +101,7 @@ static void set_timer(const struct supervisor *s, const struct state *state) {
 	if (left_out && ms > 1000) ms = 1000;
 	if (s->service->watchdog_ms && s->service->watchdog_ms < ms) ms = s->service->watchdog_ms;
 	const struct itimerval timer = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
-	if (s->certificates || s->service->watchdog_ms || left_out || state->stage == STAGE_ANNOUNCE)
+	if (s->certificates || s->acme || s->service->watchdog_ms || left_out || state->stage == STAGE_ANNOUNCE)
 		(void)setitimer(ITIMER_REAL, &timer, NULL);
 }
 

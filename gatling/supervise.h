@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include "gatling/acme/acme.h"
 #include "gatling/service.h"
 #include "gatling/status/status.h"
 #include "gatling/take_over.h"
@@ -20,6 +21,7 @@ struct supervisor {
 	struct workers *workers;
 	struct log *log, *error_log;            /* NULL: none */
 	struct certificate_files *certificates; /* NULL: none */
+	struct acme *acme;                      /* NULL: none */
 	const struct service *service;
 	struct take_over *take_over;
 	struct status *status;   /* NULL: there is no page */

@@ -42,6 +42,14 @@ static int count_limits(struct worker *w, unsigned *cached, unsigned *open) {
 	return 0;
 }
 
+/* Takes up the current certificates. */
+static void use_certificates(struct worker *w) {
+	struct certificates *current = certificate_files_current(w->certificates);
+	/* before a site has a certificate, its pages are there without HTTPS */
+	if (w->options->acme.on && !w->options->https_redirect) w->context.content.covered = current;
+	tls_use_certificates(w->context.tls, current);
+}
+
 static int start(struct worker *w) {
 	int keep[LISTENERS_MAX + 2];
 	unsigned kept = 0, cached, open;
@@ -74,10 +82,11 @@ static int start(struct worker *w) {
 	if (w->certificates) {
 		w->context.tls = tls_worker_new(w->options->strict_sni, w->kernel_tls);
 		if (!w->context.tls) return -1;
-		tls_use_certificates(w->context.tls, certificate_files_current(w->certificates));
+		use_certificates(w);
 	}
+	w->context.content.challenges = w->challenges;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++)
-		if (w->acceptor.listener[i].secure && w->options->https_redirect)
+		if (w->acceptor.listener[i].secure && (w->options->https_redirect || w->options->acme.on))
 			w->context.content.https_port = w->acceptor.listener[i].port;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++)
 		if (io_fd(w->context.loop, w->acceptor.listener[i].fd, &w->acceptor.listener[i]) == -1) return -1;
@@ -165,9 +174,7 @@ static void handle_control(struct worker *w) {
 				w->drain_until_ms = io_now(w->context.loop) + (int64_t)w->options->conn.timeout_s * 1000;
 			drain(w, DRAIN_IDLE, true);
 			break;
-		case CONTROL_CERTIFICATES:
-			tls_use_certificates(w->context.tls, certificate_files_current(w->certificates));
-			break;
+		case CONTROL_CERTIFICATES: use_certificates(w); break;
 		case CONTROL_QUIT: w->quit = true; return;
 		}
 	}

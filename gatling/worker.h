@@ -47,6 +47,7 @@ struct worker {
 	struct limits *limits;                  /* NULL: none */
 	struct log_lines *log;                  /* NULL: no log */
 	struct certificate_files *certificates; /* NULL: no TLS */
+	const struct challenges *challenges;    /* NULL: none */
 	bool kernel_tls;
 	bool shown; /* there is a status page */
 	/* the worker's own */

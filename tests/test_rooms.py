@@ -17,7 +17,7 @@ SERVER = [
     ["gatling/site"],
     ["gatling/site/listing", "gatling/site/rules"],
     ["gatling/client"],
-    ["gatling/tls", "gatling/log", "gatling/status"],
+    ["gatling/tls", "gatling/log", "gatling/status", "gatling/acme"],
     ["gatling/files"],
     ["gatling/http"],
     ["gatling/base"],

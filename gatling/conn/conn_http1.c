@@ -5,6 +5,7 @@
 #include "gatling/conn/conn_state.h"
 #include "gatling/conn/http1_response.h"
 #include "gatling/http2/http2.h"
+#include "gatling/site/challenge.h"
 #include "gatling/site/health.h"
 
 /* --- clients --- */
@@ -156,7 +157,8 @@ static enum conn_state take_request(struct conn *c, struct conn_run *run) {
 	if (c->forwarding) find_client(c, &q);
 	/* the answer to a request with a body waits for the body: those before it must not */
 	if (q.framing != BODY_NONE && c->responses->responses) return CONN_WRITE;
-	bool decided = health_answer(&c->context->content, &q, &r) || !admit(c, &r) || decide(c, &q, NULL, &r);
+	bool decided = health_answer(&c->context->content, &q, &r) || challenge_answer(&c->context->content, &q, &r) ||
+				   !admit(c, &r) || decide(c, &q, NULL, &r);
 	if (!decided && c->responses->responses) return CONN_WRITE;
 	run->input = slice_rest(run->input, (size_t)n);
 	c->begun = true;

@@ -28,4 +28,7 @@ size_t path_encode(struct slice path, char *out);
  * have encoded (RFC 3986, sections 3.3 and 3.4). */
 size_t path_encode_target(struct slice target, char *out);
 
+/* Where an authority looks for proof that a name is ours (RFC 8555, section 8.3), below a site. */
+static const struct slice path_acme_challenge = SLICE(".well-known/acme-challenge/");
+
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "gatling/http2/stream.h"
+#include "gatling/site/challenge.h"
 #include "gatling/site/health.h"
 
 static const struct slice preface = SLICE("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -183,7 +184,8 @@ static enum http2_error answer_request(struct http2 *h, struct stream_request *q
 	q->client = stream_client(h, q->request);
 	struct connection_info connection = stream_connection_info(h, &q->client);
 	struct response r;
-	const bool health = !status && health_answer(h->context->content, q->request, &r);
+	const bool health = !status && (health_answer(h->context->content, q->request, &r) ||
+									challenge_answer(h->context->content, q->request, &r));
 	if (!status && !health) {
 		status = limits_take_request(h->context->limits, &q->client, batch_pool_now_ns(h->context->batches));
 		q->counted = !status;

@@ -461,15 +461,11 @@ static void answer_path(struct exchange *x) {
 	else answer_error(x, response_status_of(error));
 }
 
-/* Where a certificate authority looks for proof that a name is ours, over plain HTTP (RFC 8555, section 8.3); below a
- * site. */
-static const struct slice acme_challenge = SLICE(".well-known/acme-challenge/");
-
-/* Answers an ACME challenge over plain HTTP, when all else is redirected to HTTPS: a file below acme_challenge, or 404
- * without a page of the site. false: the request is to be redirected. */
+/* Answers an ACME challenge over plain HTTP, when all else is redirected to HTTPS: a file below path_acme_challenge, or
+ * 404 without a page of the site. false: the request is to be redirected. */
 static bool answer_challenge(struct exchange *x) {
 	struct response *r = x->response;
-	if (!slice_starts(local_path(x), acme_challenge) || names_directory(x) || !x->admitted) return false;
+	if (!slice_starts(local_path(x), path_acme_challenge) || names_directory(x) || !x->admitted) return false;
 	if (x->site->headers && !find_headers(x)) r->status = 500;
 	else if (answer_exact(x, 200) != 0) r->status = 404;
 	else if (r->status < 400 || r->status == 416) return true;
@@ -486,6 +482,15 @@ static void answer_options(struct exchange *x, bool is_path) {
 	x->response->lines = header_lines(x);
 }
 
+/* Returns whether clients of a host can be sent to HTTPS. */
+static bool has_certificate(const struct content *c, struct slice host) {
+	char name[HOST_MAX + 1];
+	if (!c->covered) return true;
+	if (!host.length) return false;
+	name[host_name(host, name)] = '\0';
+	return certificates_cover(c->covered, name);
+}
+
 void answer(const struct content *c, const struct request *q, const struct connection_info *arrival,
 			struct response *r) {
 	response_status(r, 200);
@@ -494,7 +499,7 @@ void answer(const struct content *c, const struct request *q, const struct conne
 	if (r->status != 200) return;
 
 	struct slice host = q->host.at ? q->host : arrival->host;
-	bool to_https = c->https_port && !arrival->secure && arrival->port;
+	bool to_https = c->https_port && !arrival->secure && arrival->port && has_certificate(c, host);
 	bool asks = q->method != METHOD_OPTIONS && !to_https;
 	if (asks && answer_known(c, q, host, arrival->port, r)) return;
 

@@ -2,12 +2,14 @@
 #ifndef GATLING_SITE_CONTENT_H
 #define GATLING_SITE_CONTENT_H
 
+#include "gatling/acme/challenges.h"
 #include "gatling/files/fetch.h"
 #include "gatling/files/names.h"
 #include "gatling/site/cache.h"
 #include "gatling/site/listing/listing_cache.h"
 #include "gatling/site/question.h"
 #include "gatling/site/site.h"
+#include "gatling/tls/certificates.h"
 
 enum { FALLBACK_MAX = 1024 }; /* bytes of its URL */
 
@@ -45,10 +47,12 @@ struct content {
 	struct question *questions; /* QUESTIONS */
 	struct basic_auth *auth;
 	struct listing_cache *listings;
-	unsigned https_port; /* to which clients of the plain ports are sent; 0: they are not */
-	int64_t now_ms;      /* of the monotonic clock, see content_turn() */
-	unsigned changes;    /* sites_changes() that the cache knows of */
-	bool leaving;        /* the server is about to end, without a successor */
+	unsigned https_port;                 /* to which clients of the plain ports are sent; 0: they are not, */
+	const struct certificates *covered;  /* of the hosts with these certificates alone; NULL: of all */
+	const struct challenges *challenges; /* to be answered from memory; NULL: none */
+	int64_t now_ms;                      /* of the monotonic clock, see content_turn() */
+	unsigned changes;                    /* sites_changes() that the cache knows of */
+	bool leaving;                        /* the server is about to end, without a successor */
 };
 
 /* Fills content, which has to stay where it is, from the directory root, for one of so many workers. kept: how many

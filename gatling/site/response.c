@@ -63,6 +63,7 @@ void response_status(struct response *r, int status) {
 	r->representation = NULL;
 	r->ranges = 0;
 	r->source.owner = NULL;
+	r->page_type = NULL;
 	r->page = r->location = r->lines = r->user = (struct slice){0};
 	if (status == 429 || status == 503) r->lines = SLICE("Retry-After: 1\r\n"); /* seconds */
 }
@@ -211,7 +212,7 @@ static char *put_status_fields(char *at, const struct response *r, uint64_t *len
 	if (r->status == 204) return at;
 	*length = source ? source->length : page_of(r).length;
 	at = field_line_put_length(at, *length);
-	const char *type = source ? source->type : "text/html; charset=utf-8";
+	const char *type = source ? source->type : r->page_type ? r->page_type : "text/html; charset=utf-8";
 	at = text_copy(field_line_put(at, SLICE("Content-Type"), slice_of(type)), SLICE(NOSNIFF_LINE));
 	if (source && source->coding == CODING_GZIP) at = text_copy(at, SLICE("Content-Encoding: gzip\r\n"));
 	return source ? text_copy(at, SLICE("Vary: Accept-Encoding\r\n")) : at;

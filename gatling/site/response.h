@@ -35,7 +35,8 @@ struct response {
 	struct range range[RANGES_MAX];
 	char boundary[BOUNDARY_LENGTH]; /* between several parts, see response_fields() */
 	struct generated_content source;
-	struct slice page; /* HTML in static memory; absent, and no other content: a page is made of the status */
+	struct slice page;     /* in static memory; absent, and no other content: a page is made of the status */
+	const char *page_type; /* NULL: HTML */
 	/* These last until the next answer. */
 	struct slice location; /* of 3xx */
 	struct slice lines;    /* further field lines, each with its CRLF */

@@ -18,7 +18,7 @@
 #include "gatling/http/host.h"
 #include "gatling/tls/tls_context.h"
 
-enum { NAME_MAX_BYTES = 512, DAY_S = 24 * 60 * 60 };
+enum { NAME_MAX_BYTES = 512, DAY_S = 24 * 60 * 60, CERT_DIRS = 2 };
 
 /* A file in a place of the opener. */
 struct location {
@@ -46,8 +46,8 @@ struct candidate {
 
 struct certificate_files {
 	struct opener *opener;
-	struct directory root, cert_dir;
-	struct candidate cert[CERTS_MAX]; /* of the command line */
+	struct directory root, dir[CERT_DIRS]; /* --cert-dir, and that of --acme */
+	struct candidate cert[CERTS_MAX];      /* of the command line */
 	unsigned certs;
 	char *client_ca;
 	uint64_t seen, loaded; /* hashes of the last walk, and of the last that loaded or tried to */
@@ -221,8 +221,7 @@ static void walk_root(struct walk *w) {
 	}
 }
 
-static void walk_cert_dir(struct walk *w) {
-	struct directory *d = &w->files->cert_dir;
+static void walk_cert_dir(struct walk *w, struct directory *d) {
 	size_t length = strlen(d->at.shown) + 1;
 	update_names(w, d);
 	for (const char *name = d->names; name < d->end; name += strlen(name) + 1) {
@@ -245,7 +244,8 @@ static struct walk walk(struct certificate_files *f, struct certificates *set) {
 		visit(&w, &c);
 	}
 	if (f->root.at.place != -1) walk_root(&w);
-	if (f->cert_dir.at.place != -1) walk_cert_dir(&w);
+	for (int i = 0; i < CERT_DIRS; i++)
+		if (f->dir[i].at.place != -1) walk_cert_dir(&w, &f->dir[i]);
 	return w;
 }
 
@@ -284,9 +284,10 @@ int certificate_files_load(struct certificate_files *f) {
 	f->seen = w.hash;
 	if (!certificates_empty(f->current)) return 0;
 	if (f->certs || w.loadable) notice(0, "no certificate that can be used, so no HTTPS yet");
-	else if (f->cert_dir.at.shown)
+	else if (f->dir[1].at.shown) notice(0, "no certificate, so no HTTPS yet: the authority will be asked");
+	else if (f->dir[0].at.shown)
 		notice(0, "no certificate in %s, so no HTTPS yet: put NAME/fullchain.pem and NAME/privkey.pem there",
-			   f->cert_dir.at.shown);
+			   f->dir[0].at.shown);
 	else
 		notice(0, "no certificate, so no HTTPS yet: put server.pem into %s, or name one with --cert", f->root.at.shown);
 	return 0;
@@ -352,14 +353,16 @@ int certificate_files_new(const struct certificate_options *o, const char *root,
 	struct certificate_files *f = calloc(1, sizeof *f);
 	if (!f) return cannot_use(root, strerror(ENOMEM));
 	f->opener = opener;
-	f->cert_dir.at.place = -1;
 	pthread_mutex_init(&f->mutex, NULL);
 	*files = f;
 	for (unsigned i = 0; i < o->certs; i++) add_pair(f, o->cert[i], o->key[i]);
 	if (add_place(opener, &f->root.at, root, OPENER_PEMS) == -1) return notice_cannot("serve", root, strerror(errno));
-	if (o->cert_dir && add_place(opener, &f->cert_dir.at, o->cert_dir, OPENER_PAIRS) == -1) {
-		(void)cannot_use(o->cert_dir, strerror(errno));
-		note_broken(f, o->cert_dir);
+	const char *const dirs[CERT_DIRS] = {o->cert_dir, o->acme_dir};
+	for (int i = 0; i < CERT_DIRS; i++) {
+		f->dir[i].at.place = -1;
+		if (!dirs[i] || add_place(opener, &f->dir[i].at, dirs[i], OPENER_PAIRS) != -1) continue;
+		(void)cannot_use(dirs[i], strerror(errno));
+		note_broken(f, dirs[i]);
 	}
 	return o->client_ca ? read_client_ca(f, o->client_ca) : 0;
 }
@@ -374,7 +377,7 @@ void certificate_files_find(const struct certificate_options *o, struct certific
 void certificate_files_free(struct certificate_files *f) {
 	if (!f) return;
 	free(f->root.names);
-	free(f->cert_dir.names);
+	for (int i = 0; i < CERT_DIRS; i++) free(f->dir[i].names);
 	free(f->client_ca);
 	free(f->broken);
 	certificates_release(f->current);

@@ -3,7 +3,7 @@
  *   --cert FILE --key FILE   pairs; the first is the default
  *   DIR/server.pem           the default without such a pair; DIR is the root
  *   DIR/HOST.pem             for the names in the certificate, and HOST
- *   --cert-dir DIR           of certbot: DIR/NAME/fullchain.pem with DIR/NAME/privkey.pem
+ *   --cert-dir DIR           of certbot: DIR/NAME/fullchain.pem with DIR/NAME/privkey.pem; so that of --acme
  * The OCSP response to staple (DER) has the same name with ".ocsp" appended. */
 #ifndef GATLING_TLS_CERTIFICATE_FILES_H
 #define GATLING_TLS_CERTIFICATE_FILES_H
@@ -30,7 +30,7 @@ struct certificate_options {
 	enum https https;
 	const char *cert[CERTS_MAX], *key[CERTS_MAX]; /* a key of NULL: it is in the file of the certificate */
 	unsigned certs;
-	const char *cert_dir, *client_ca; /* NULL: none */
+	const char *cert_dir, *acme_dir, *client_ca; /* NULL: none */
 };
 
 struct certificate_files;

@@ -308,6 +308,8 @@ static const struct name *find_server(const struct certificates *set, const char
 	return find(set, dot - 1);
 }
 
+bool certificates_cover(const struct certificates *set, const char *name) { return find_server(set, name); }
+
 static int choose_certificate(SSL *ssl, int *alert, void *unused) {
 	const struct tls_handshaking *h = SSL_get_app_data(ssl);
 	const struct certificates *set = h->certificates;

@@ -55,6 +55,9 @@ struct tls_handshaking {
 	bool strict_sni;                         /* refuse server names that no certificate covers */
 };
 
+/* Returns whether a certificate of the set is for a name (NUL-terminated), as above. */
+bool certificates_cover(const struct certificates *set, const char *name);
+
 /* Returns the context for all connections. It chooses the keys for the server name: those of a certificate with exactly
  * that name, else of one with a wildcard in place of its first label (RFC 6125, section 6.4.3), else the default. With
  * that of an empty set no handshake succeeds. */

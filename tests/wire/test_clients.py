@@ -1,15 +1,13 @@
 """HTTPS and HTTP/2 with programs that people use: testssl.sh, an ACME client, h2load, a browser."""
 
-import contextlib
 import json
 import os
-import socket
 import subprocess
-import urllib.request
 
 import pytest
 
-from gatling import Root, Server, certificate, eventually, trusting
+from authority import authority, trusting_launcher
+from gatling import Root, Server, certificate, eventually
 from test_https import FLAGS, Tls, install, names
 
 # --- testssl.sh ---
@@ -58,51 +56,16 @@ def test_testssl_finds_nothing_above_low(first_build, files):
 # --- an authority, and its client (RFC 8555) ---
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-@contextlib.contextmanager
-def authority(directory, http_port):
-    """pebble, which asks for proof over http_port. Yields the address of its directory and its certificate."""
-    cert, key = certificate("DNS:localhost")
-    acme, management, dns, tools, unused = (free_port() for _ in range(5))
-    config = {"listenAddress": f"127.0.0.1:{acme}", "managementListenAddress": f"127.0.0.1:{management}",
-              "certificate": str(cert), "privateKey": str(key), "httpPort": http_port, "tlsPort": unused}  # fmt: skip
-    (directory / "pebble.json").write_text(json.dumps({"pebble": config}))
-    environment = os.environ | {"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": "0", "PEBBLE_AUTHZREUSE": "0"}
-    names_server = ["pebble-challtestsrv", "-defaultIPv4", "127.0.0.1", "-defaultIPv6=", "-http01=", "-https01=", "-tlsalpn01=",
-                    "-dns01", f"127.0.0.1:{dns}", "-management", f"127.0.0.1:{tools}"]  # fmt: skip
-    pebble = ["pebble", "-config", directory / "pebble.json", "-dnsserver", f"127.0.0.1:{dns}"]
-    with contextlib.ExitStack() as running:
-        for command in (names_server, pebble):
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
-            running.callback(process.wait)
-            running.callback(process.kill)
-        url = f"https://localhost:{acme}/dir"
-
-        def answers():
-            with contextlib.suppress(OSError):
-                return urllib.request.urlopen(url, context=trusting(), timeout=5).status == 200
-
-        eventually(answers)
-        yield url, cert
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="the client trusts the authority in a mount namespace of its own")
 def test_an_acme_client_proves_the_name_through_the_webroot_and_the_certificate_is_taken_up(first_build):
     root, directory = Root({"index.html": b"hello"}), Root({}).path
     challenges = root.path / ".well-known" / "acme-challenge"
     challenges.mkdir(parents=True)
     install(root.path / "server.pem", *certificate("DNS:first"))
-    with Tls(first_build, root, *FLAGS, "--https-redirect") as server, authority(directory, server.plain_port) as (url, trusted):
-        (directory / "trust").mkdir()
-        (directory / "trust" / "authority.pem").write_bytes(trusted.read_bytes())
+    with Tls(first_build, root, *FLAGS, "--https-redirect") as server, authority(directory, server.plain_port) as (url, _):
+        mounted = trusting_launcher(directory)
 
         def uacme(*words):
-            mounted = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/ssl/certs && exec "$@"', directory / "trust"]
             subprocess.run([*mounted, "uacme", "-c", directory / "state", "-a", url, *words], check=True, timeout=60,
                            capture_output=True, env=os.environ | {"UACME_CHALLENGE_PATH": str(challenges)})  # fmt: skip
 

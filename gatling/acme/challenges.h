@@ -1,0 +1,33 @@
+/* challenges.h - proofs that a name is ours (RFC 8555, section 8.3), in memory that the process that gets certificates
+ * shares with the workers: that one writes, these read. */
+#ifndef GATLING_ACME_CHALLENGES_H
+#define GATLING_ACME_CHALLENGES_H
+
+#include <stdbool.h>
+
+#include "gatling/base/slice.h"
+
+enum {
+	CHALLENGES_MAX = 16,       /* at a time */
+	CHALLENGE_TOKEN_MAX = 128, /* bytes; those of RFC 8555 are at least 22 long, Let's Encrypt's 43 */
+	CHALLENGE_PROOF_MAX = 256  /* bytes: the token, a dot, and a hash of the account's key */
+};
+
+struct challenges;
+
+/* Returns memory that processes which are forked later share. NULL with errno. */
+struct challenges *challenges_new(void);
+
+/* Takes the right to write from this process alone. */
+void challenges_protect(struct challenges *challenges);
+void challenges_free(struct challenges *challenges); /* NULL is allowed */
+
+/* One process may write. Returns false if there are too many, or if either text is not one of RFC 8555. */
+bool challenges_put(struct challenges *challenges, struct slice token, struct slice proof);
+void challenges_remove(struct challenges *challenges, struct slice token);
+void challenges_clear(struct challenges *challenges);
+
+/* Copies the proof for a token to proof (CHALLENGE_PROOF_MAX bytes). Returns its length; 0: there is none. */
+size_t challenges_find(const struct challenges *challenges, struct slice token, char *proof);
+
+#endif

@@ -1,0 +1,17 @@
+/* challenge.h - answers the authority that asks for proof that a name is ours (RFC 8555, section 8.3), from memory,
+ * whatever files, rules and passwords its site has. */
+#ifndef GATLING_SITE_CHALLENGE_H
+#define GATLING_SITE_CHALLENGE_H
+
+#include "gatling/site/content.h"
+#include "gatling/site/response.h"
+
+bool challenge_path_answer(const struct content *content, const struct request *request, struct response *response);
+
+/* Answers a request for a proof that the server has. Returns whether it was for one; else a file may be asked for. */
+static inline bool challenge_answer(const struct content *content, const struct request *request,
+									struct response *response) {
+	return content->challenges && challenge_path_answer(content, request, response);
+}
+
+#endif

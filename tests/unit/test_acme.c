@@ -1,0 +1,210 @@
+/* test_acme.c - what is made of names, of dates, and of what uacme says; the proofs that processes share. */
+#include <fcntl.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gatling/acme/attempt.h"
+#include "gatling/acme/store.h"
+#include "gatling/acme/subjects.h"
+#include "tests/unit/check.h"
+
+enum { DAY_S = 24 * 60 * 60 };
+
+static const int64_t now_s = 2000000000;
+
+static void names_of_the_public_dns_are_possible(void **state) {
+	(void)state;
+	const char *const possible[] = {"example.org", "www.example.org", "a-b.example.org", "xn--bcher-kva.example.org",
+									"1.example.org"};
+	const char *const not [] = {"localhost",
+								"default",
+								"",
+								"org",
+								"192.0.2.1",
+								"www.example.org:80",
+								"Www.example.org",
+								"a_b.example.org",
+								"-a.example.org",
+								"a-.example.org",
+								".example.org",
+								"example.org.",
+								"a..org",
+								"printer.local",
+								"a.test",
+								"x.example",
+								"a.internal",
+								"a.onion",
+								"[::1]",
+								"a/b.org",
+								"b\xc3\xbc.example.org"};
+	for (size_t i = 0; i < sizeof possible / sizeof *possible; i++) assert_true(subject_possible(possible[i]));
+	for (size_t i = 0; i < sizeof not / sizeof *not ; i++) assert_false(subject_possible(not [i]));
+}
+
+static void what_the_authority_says_becomes_one_line(void **state) {
+	(void)state;
+	struct outcome o;
+	attempt_explain(
+		"uacme: the server reported the following error:\n{\n  \"type\": \"urn:ietf:params:acme:error:connection\",\n"
+		"  \"detail\": \"192.0.2.1: Fetching \\\"x\\\": refused\\nand\x1b[2J\",\n  \"status\": 400\n}\nuacme: failed\n",
+		"https://a/dir", &o);
+	assert_string_equal(
+		o.reason, "the authority could not reach port 80 of this name: 192.0.2.1: Fetching \"x\": refusednand?[2J");
+	assert_false(o.limited);
+	attempt_explain("{\"type\": \"urn:ietf:params:acme:error:rateLimited\", \"detail\": \"too many, retry after "
+					"2033-05-18 04:33:20 UTC: see\"}",
+					"https://a/dir", &o);
+	assert_true(o.limited);
+	assert_int_equal(o.limited_until_s, now_s + 3600);
+	attempt_explain("{\"type\": \"urn:ietf:params:acme:error:rateLimited\", \"detail\": \"too many\"}", "https://a/dir",
+					&o);
+	assert_true(o.limited && !o.limited_until_s);
+	attempt_explain("{\"type\": \"urn:other:new\", \"detail\": \"x\"}", "https://a/dir", &o);
+	assert_string_equal(o.reason, "the authority refuses: x");
+	attempt_explain("uacme: curl_get: GET https://a/dir failed: Couldn't connect\nuacme: acme_get: curl_get failed\n",
+					"https://a/dir", &o);
+	assert_string_equal(o.reason, "cannot get an answer from https://a/dir");
+	attempt_explain("uacme: one\nuacme: two\n", "https://a/dir", &o);
+	assert_string_equal(o.reason, "uacme: two");
+	attempt_explain("", "https://a/dir", &o);
+	assert_string_equal(o.reason, "uacme: it says nothing");
+	attempt_explain("{\"type\": \"urn:x:dns", "https://a/dir", &o); /* cut off */
+}
+
+/* --- the store --- */
+
+static char directory[] = "/tmp/gatling-acme-XXXXXX";
+
+static int set_up(void **state) {
+	(void)state;
+	return mkdtemp(directory) && store_create(directory) == 0 ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+	char command[128];
+	(void)state;
+	snprintf(command, sizeof command, "rm -rf '%s'", directory);
+	return system(command); /* NOLINT(cert-env33-c): a path of our own */
+}
+
+/* Writes a certificate of so many seconds, of which so many are left, where it is in use, and returns when it is
+ * renewed. */
+static int64_t due(long lifetime_s, long left_s) {
+	struct subject s = {.name = "a.example.org", .failures = 3};
+	char path[PATH_MAX];
+	EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
+	X509 *certificate = X509_new();
+	assert_non_null(ASN1_TIME_set(X509_getm_notAfter(certificate), now_s + left_s));
+	assert_non_null(ASN1_TIME_set(X509_getm_notBefore(certificate), now_s + left_s - lifetime_s));
+	assert_int_equal(X509_set_pubkey(certificate, key), 1);
+	assert_true(X509_sign(certificate, key, EVP_sha256()) > 0);
+	store_path(path, directory, "live", s.name);
+	(void)mkdir(path, 0700);
+	store_path(path, directory, "live", "a.example.org/fullchain.pem");
+	FILE *file = fopen(path, "w");
+	assert_int_equal(PEM_write_X509(file, certificate), 1);
+	assert_int_equal(fclose(file), 0);
+	X509_free(certificate);
+	EVP_PKEY_free(key);
+	subject_schedule(&s, directory, now_s);
+	assert_int_equal(s.failures, 0);
+	return s.due_s - now_s;
+}
+
+static void renewal_is_on_the_day_before_a_third_is_left(void **state) {
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		int64_t month = due(90L * DAY_S, 90L * DAY_S), week = due(6L * DAY_S, 6L * DAY_S);
+		assert_true(month > 59 * DAY_S && month <= 60 * DAY_S);
+		assert_true(week > 4 * DAY_S - DAY_S / 2 && week <= 4 * DAY_S);
+	}
+	assert_true(due(90L * DAY_S, 30L * DAY_S) <= 0);
+	assert_true(due(90L * DAY_S, -1) < 0);
+}
+
+static void a_failure_puts_the_next_attempt_off_up_to_half_a_day(void **state) {
+	(void)state;
+	struct subject s = {.name = "none.example.org"};
+	subject_schedule(&s, directory, now_s);
+	assert_int_equal(s.due_s, now_s);
+	const int64_t minutes[] = {15, 30, 60, 120, 240, 480, 720, 720};
+	for (size_t i = 0; i < sizeof minutes / sizeof *minutes; i++) {
+		subject_put_off(&s, now_s);
+		assert_int_equal(s.due_s, now_s + 60 * minutes[i]);
+	}
+}
+
+static void a_key_that_was_cut_off_is_removed(void **state) {
+	char path[PATH_MAX];
+	(void)state;
+	store_path(path, directory, "uacme/private", "");
+	assert_int_equal(mkdir(path, 0700), 0);
+	store_path(path, directory, "uacme/private", "key.pem");
+	assert_int_equal(store_write(path, "-----BEGIN PRIVATE KEY-----\nMIG", 0600), 0);
+	assert_int_equal(store_prepare(directory, ""), 0);
+	assert_int_equal(access(path, F_OK), -1);
+	FILE *file = fopen(path, "w");
+	EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
+	assert_int_equal(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL), 1);
+	EVP_PKEY_free(key);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(store_prepare(directory, ""), 0);
+	assert_int_equal(access(path, F_OK), 0);
+}
+
+/* --- proofs --- */
+
+static void proofs_of_another_process_are_found_until_they_are_removed(void **state) {
+	char proof[CHALLENGE_PROOF_MAX];
+	(void)state;
+	struct challenges *c = challenges_new();
+	if (fork() == 0) _exit(!challenges_put(c, SLICE("token"), SLICE("token.proof")));
+	int status;
+	assert_true(wait(&status) != -1 && status == 0);
+	assert_int_equal(challenges_find(c, SLICE("token"), proof), strlen("token.proof"));
+	assert_memory_equal(proof, "token.proof", strlen("token.proof"));
+	assert_int_equal(challenges_find(c, SLICE("toke"), proof), 0);
+	assert_int_equal(challenges_find(c, SLICE(""), proof), 0);
+	challenges_remove(c, SLICE("token"));
+	assert_int_equal(challenges_find(c, SLICE("token"), proof), 0);
+	challenges_free(c);
+}
+
+static void proofs_are_limited(void **state) {
+	char long_text[CHALLENGE_PROOF_MAX + 1], name[16], proof[CHALLENGE_PROOF_MAX];
+	(void)state;
+	struct challenges *c = challenges_new();
+	memset(long_text, 'a', sizeof long_text);
+	assert_false(challenges_put(c, (struct slice){.at = long_text, .length = CHALLENGE_TOKEN_MAX + 1}, SLICE("x")));
+	assert_false(challenges_put(c, SLICE("x"), (struct slice){.at = long_text, .length = CHALLENGE_PROOF_MAX}));
+	assert_false(challenges_put(c, SLICE("a/b"), SLICE("x")));
+	assert_false(challenges_put(c, SLICE("a"), SLICE("<b>")));
+	assert_false(challenges_put(c, SLICE(""), SLICE("x")));
+	for (int i = 0; i < CHALLENGES_MAX + 1; i++) {
+		snprintf(name, sizeof name, "t%d", i);
+		assert_int_equal(challenges_put(c, slice_of(name), slice_of(name)), i < CHALLENGES_MAX);
+	}
+	assert_int_equal(challenges_find(c, SLICE("t15"), proof), 3);
+	challenges_clear(c);
+	assert_int_equal(challenges_find(c, SLICE("t15"), proof), 0);
+	challenges_free(c);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_of_the_public_dns_are_possible),
+		cmocka_unit_test(what_the_authority_says_becomes_one_line),
+		cmocka_unit_test(renewal_is_on_the_day_before_a_third_is_left),
+		cmocka_unit_test(a_failure_puts_the_next_attempt_off_up_to_half_a_day),
+		cmocka_unit_test(a_key_that_was_cut_off_is_removed),
+		cmocka_unit_test(proofs_of_another_process_are_found_until_they_are_removed),
+		cmocka_unit_test(proofs_are_limited),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,265 @@
+"""Certificates that are fetched and renewed: --acme."""
+
+import contextlib
+import os
+import re
+import signal
+import ssl
+import subprocess
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from authority import authority, free_port, pretender, trusting_launcher
+from gatling import Connection, Root, Server, children, eventually, runnable, trusting
+from test_https import names
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="uacme trusts the authority in a mount namespace of its own")
+
+NAMES = ("www.example.org", "example.org", "blog.example.net")
+GIVEN = "the authority has given a certificate"
+
+
+class Acme(Server):
+    """A server with --acme for the authority at url. The names lead to port."""
+
+    def __init__(self, build, root, url, port, *flags, directory=None):
+        self.work = Root().path
+        self.directory = directory or self.work / "acme"
+        super().__init__(build, root, "--acme=owner@example.org", "--acme-directory", url, "--acme-dir", self.directory, "-p", str(port),
+                         "--tls-port", "0", "-u", "nobody", "-n", *flags, launcher=trusting_launcher(self.work), as_root=True)  # fmt: skip
+
+    def secure(self, name, root=None):
+        """A connection over TLS to a name; root: the certificate of an authority to trust (PEM)."""
+        context = trusting()
+        if root:
+            context = ssl.create_default_context(cadata=root)
+        return Connection(("127.0.0.1", self.tls_port), tls=context, name=name)
+
+    def has(self, name):
+        with contextlib.suppress(ssl.SSLError, ConnectionResetError), self.secure(name) as c:
+            return names(c) == f"DNS:{name}"
+
+    def said(self, *words):
+        return [line for line in self.errors if all(word in line for word in words)]
+
+    def helpers(self):
+        """The process that starts the other one again, and the other one."""
+        first = next(pid for pid in children(self.pid) if Path(f"/proc/{pid}/comm").read_text() == "gatling-acme\n")
+        return [first, *children(first)]
+
+    def hurry(self):
+        os.kill(self.helpers()[1], signal.SIGHUP)
+
+
+def sites(*names_of_sites):
+    return Root({"index.html": b"root", **{f"{name}/index.html": name.encode() for name in names_of_sites}})
+
+
+def shown(build, directory):
+    done = subprocess.run([runnable(build), "--certificates", "--acme-dir", directory], capture_output=True, text=True, check=True)
+    return [re.split(r"\s{2,}", line) for line in done.stdout.splitlines()[1:]]
+
+
+def test_sites_get_certificates_and_new_ones_too(first_build):
+    root, port = sites(*NAMES, "localhost", "default", "intranet", "127.0.0.1", "a_b.example.org", "printer.local"), free_port()
+    (root.path / "alias.example.org").symlink_to("www.example.org")
+    # a file, a rule and a password of the site do not matter
+    root.write("www.example.org/_redirects", b"/* /index.html 200!\n")
+    root.write("example.org/.htaccess_global", b"Realm\nnobody:x\n")
+    with authority(root.path.parent, port) as (url, root_url), Acme(first_build, root, url, port, "--acme-name", "extra.example.org") as server:
+        authority_root = urllib.request.urlopen(root_url, context=trusting()).read().decode()
+        all_names = (*NAMES, "alias.example.org", "extra.example.org")
+        eventually(lambda: all(server.has(name) for name in all_names), seconds=60)
+        for name in ("www.example.org", "alias.example.org", "blog.example.net"):
+            with server.secure(name, authority_root) as c:
+                assert c.get("/", host=name).status == 200
+        # a site with a certificate has HTTPS alone, another site none
+        assert server.get("/", host="www.example.org")["Location"] == f"https://www.example.org:{server.tls_port}/"
+        assert server.get("/", host="intranet").body == b"intranet"
+        with pytest.raises(ssl.SSLError), server.secure("intranet"):
+            pass
+        for kind in ("live", "uacme", "results", "."):
+            assert (server.directory / kind).stat().st_mode & 0o777 == 0o700
+        assert all((server.directory / "live" / name / "privkey.pem").stat().st_mode & 0o777 == 0o600 for name in all_names)
+        (root.path / "new.example.org").mkdir()
+        server.hurry()  # else it takes up to 20 seconds
+        eventually(lambda: server.has("new.example.org"), seconds=60)
+        lines = shown(first_build, server.directory)
+        assert [line[0] for line in lines] == sorted((*all_names, "new.example.org"))
+        assert all(line[2].endswith(GIVEN) for line in lines)
+        assert len(server.said("certificates:")) == len(all_names) + 1
+
+
+def test_without_a_certificate_the_pages_are_there_without_https(first_build):
+    root, port = sites("www.example.org"), free_port()
+    with Acme(first_build, root, f"https://localhost:{free_port()}/dir", port) as server:
+        eventually(lambda: server.said("account: cannot get an answer from https://localhost:", "next attempt in 15 minutes"), seconds=60)
+        assert server.get("/", host="www.example.org").body == b"www.example.org"
+        with pytest.raises(ssl.SSLError), server.secure("www.example.org"):
+            pass
+
+
+def test_a_name_that_fails_is_told_once_and_others_go_on(first_build):
+    root, port = sites("www.example.org", "refused.example.com"), free_port()
+    with authority(root.path.parent, port, domainBlocklist=["example.com"]) as (url, _), Acme(first_build, root, url, port) as server:
+        eventually(lambda: server.has("www.example.org") and server.said("refused.example.com"), seconds=60)
+        (line,) = server.said("refused.example.com")
+        assert "the authority gives no certificates for this name: " in line and line.endswith("; next attempt in 15 minutes")
+        server.hurry()
+        eventually(lambda: server.said("refused.example.com", "next attempt in 30 minutes"), seconds=60)
+        assert "gives no certificates" in shown(first_build, server.directory)[0][2]
+
+
+def test_a_name_that_leads_elsewhere(first_build):
+    root, port = sites("www.example.org"), free_port()
+    with authority(root.path.parent, free_port()) as (url, _), Acme(first_build, root, url, port) as server:
+        eventually(lambda: server.said("www.example.org: the authority could not reach port 80 of this name: ", "refused"), seconds=60)
+    with Server(first_build, root, "-n") as other, authority(root.path.parent, other.plain_port) as (url, _), \
+         Acme(first_build, root, url, port) as server:  # fmt: skip
+        eventually(lambda: server.said("www.example.org: the authority got another answer than ours"), seconds=60)
+
+
+def problem(kind, detail):
+    return f'{{"type": "urn:ietf:params:acme:error:{kind}", "detail": "{detail}", "status": 400}}'
+
+
+@pytest.mark.parametrize(
+    "status,text,expected",
+    [
+        (429, problem("rateLimited", "too many new registrations, retry after 2099-01-01 00:00:00 UTC"), "the authority wants fewer requests: too many"),
+        (200, "<html>hello</html>", "uacme: "),
+        (500, problem("serverInternal", "down for maintenance"), "the authority has an error of its own: down for maintenance"),
+        (503, "", "uacme: "),
+    ],
+    ids=["limit", "nonsense", "error", "empty"],
+)  # fmt: skip
+def test_an_authority_that_does_not_answer_as_it_should(first_build, status, text, expected):
+    root, port = sites("www.example.org"), free_port()
+    with pretender(lambda handler: handler.say(status, text, Content_Type="application/problem+json", Retry_After=3600)) as url, \
+         Acme(first_build, root, url, port) as server:  # fmt: skip
+        eventually(lambda: server.said("certificates: account: ", expected), seconds=60)
+        assert len(server.said("certificates:")) == 1 and server.get("/", host="www.example.org").status == 200
+
+
+def test_certificates_are_renewed_under_load_and_no_request_fails(first_build):
+    """Of 20 seconds; the last third of them is left when they are renewed."""
+    root, port = sites("www.example.org"), free_port()
+    with authority(root.path.parent, port, certificateValidityPeriod=20) as (url, _), Acme(first_build, root, url, port) as server:
+        eventually(lambda: server.has("www.example.org"), seconds=60)
+        failed, asked, ended = [], [], threading.Event()
+
+        def load():
+            while not ended.is_set():
+                try:
+                    with server.secure("www.example.org") as c:
+                        for _ in range(20):
+                            asked.append(c.get("/", host="www.example.org").body)
+                except (OSError, AssertionError) as error:
+                    failed.append(error)
+
+        clients = [threading.Thread(target=load) for _ in range(4)]
+        for client in clients:
+            client.start()
+        try:
+            eventually(lambda: len(server.said("www.example.org", GIVEN)) >= 3, seconds=90)
+        finally:
+            ended.set()
+            for client in clients:
+                client.join()
+        assert not failed and asked and set(asked) == {b"www.example.org"}
+
+
+def test_a_killed_helper_comes_again_and_the_server_does_not_notice(first_build):
+    root, port = sites("www.example.org"), free_port()
+    with authority(root.path.parent, port) as (url, _), Acme(first_build, root, url, port) as server:
+        eventually(lambda: server.has("www.example.org"), seconds=60)
+        (root.path / "new.example.org").mkdir()
+        os.kill(server.helpers()[1], signal.SIGKILL)
+        eventually(lambda: server.has("new.example.org"), seconds=60)
+        assert len(server.said("certificates:")) == 2
+        for pid in server.helpers():  # none is left to start another
+            os.kill(pid, signal.SIGKILL)
+        eventually(lambda: server.said("the process for certificates has ended", "restart gatling"))
+        assert server.has("www.example.org") and server.get("/", host="localhost").status == 200
+
+
+def test_a_full_disk_is_told_and_the_certificate_is_taken_up_later(first_build):
+    root, port, full = sites("www.example.org"), free_port(), Root().path
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", full], check=True)
+    try:
+        with authority(root.path.parent, port) as (url, _):
+            with Acme(first_build, root, url, port, directory=full) as server:
+                eventually(lambda: server.has("www.example.org"), seconds=60)
+                (root.path / "new.example.org").mkdir()
+                subprocess.run(
+                    ["dd", "if=/dev/zero", f"of={full}/ballast", "bs=4096"], check=False, capture_output=True)  # fmt: skip
+                server.hurry()
+                eventually(lambda: server.said("new.example.org: cannot write to ", "No space left on device", "next attempt in 15 minutes"), seconds=60)
+                assert server.has("www.example.org")
+                (full / "ballast").unlink()
+                (full / "uacme/private/new.example.org").mkdir()
+                (full / "uacme/private/new.example.org/key.pem").touch()  # as uacme leaves it on a full disk
+                server.hurry()
+                eventually(lambda: server.has("new.example.org"), seconds=60)
+    finally:
+        subprocess.run(["umount", full], check=True)
+
+
+def test_a_directory_that_is_gone_is_not_renewed(first_build):
+    root, port = sites("www.example.org", "gone.example.org"), free_port()
+    with authority(root.path.parent, port, certificateValidityPeriod=20) as (url, _), Acme(first_build, root, url, port) as server:
+        eventually(lambda: server.has("www.example.org") and server.has("gone.example.org"), seconds=60)
+        (root.path / "gone.example.org" / "index.html").unlink()
+        (root.path / "gone.example.org").rmdir()
+        server.hurry()
+        eventually(lambda: not (server.directory / "live" / "gone.example.org").exists(), seconds=60)
+        eventually(lambda: len(server.said("www.example.org", GIVEN)) >= 2, seconds=60)
+        assert len(server.said("gone.example.org", GIVEN)) == 1
+
+
+def test_a_successor_has_its_own_helper(first_build):
+    root, port = sites("www.example.org"), free_port()
+    with authority(root.path.parent, port) as (url, _):
+        work = Root().path
+        with Acme(first_build, root, url, port, "--take-over", work / "socket", directory=work / "acme") as old:
+            eventually(lambda: old.has("www.example.org"), seconds=60)
+            with Acme(first_build, root, url, port, "--take-over", work / "socket", directory=work / "acme") as new:
+                old.process.wait(20)
+                (root.path / "new.example.org").mkdir()
+                eventually(lambda: new.has("new.example.org"), seconds=60)
+                assert new.has("www.example.org") and not new.said("cannot")
+
+
+@pytest.mark.parametrize(
+    "words,expected",
+    [
+        (["--acme-name", "www.example.org"], "--acme"),
+        (["--acme", "--acme-name", "localhost"], "--acme-name takes a name of the public DNS"),
+        (["--acme=nobody"], "--acme takes an address"),
+        (["--acme", "-c", "owner@example.org"], "--acme=owner@example.org"),
+        (["--acme", "--acme-directory", "http://localhost/"], "--acme-directory takes the https://"),
+        (["--acme", "--no-https"], "--no-https"),
+    ],
+)  # fmt: skip
+def test_options_that_cannot_be(first_build, root, words, expected):
+    done = subprocess.run([runnable(first_build), "-c", root.path, *words], capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == 2 and expected in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_without_uacme_the_message_names_the_package(first_build, root):
+    done = subprocess.run([runnable(first_build), "-c", root.path, "--acme", "--acme-dir", root.path], capture_output=True, text=True,
+                          timeout=20, check=False, env={"PATH": "/nonexistent"})  # fmt: skip
+    assert done.returncode == 1 and "install the package uacme" in done.stderr
+
+
+def test_five_hundred_names(first_build):
+    root, port = sites(*(f"n{n}.example.org" for n in range(500))), free_port()
+    with authority(root.path.parent, port) as (url, _), Acme(first_build, root, url, port) as server:
+        started = time.monotonic()
+        eventually(lambda: len(server.said(GIVEN)) == 500, seconds=600)
+        eventually(lambda: server.has("n499.example.org"), seconds=20)
+        assert time.monotonic() - started < 600 and server.get("/", host="localhost").status == 200
