@@ -80,9 +80,15 @@ static void reload(const struct supervisor *s) {
 	service_tell(s->service, "READY=1");
 }
 
+static void show_certificate(void *owner, const struct acme_state *state) {
+	const struct certified what = {.until_s = state->until_s, .good = state->good};
+	certified_set(owner, state->name, &what, state->result);
+}
+
 static void look(const struct supervisor *s, struct state *state) {
 	int64_t now_ms = clock_ms();
-	if (s->acme && state->stage == STAGE_SERVE) acme_collect(s->acme);
+	if (s->acme && state->stage == STAGE_SERVE)
+		acme_collect(s->acme, s->status ? show_certificate : NULL, s->status ? status_certified(s->status) : NULL);
 	if (s->certificates && state->stage == STAGE_SERVE && certificate_files_refresh(s->certificates))
 		workers_tell(s->workers, CONTROL_CERTIFICATES);
 	if (state->stage == STAGE_ANNOUNCE &&

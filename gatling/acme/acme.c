@@ -25,6 +25,10 @@
 #include "gatling/base/notice.h"
 #include "io/io.h"
 
+/* Messages to the server: a line with the digit of its level in front, or "=NAME UNTIL GOOD RESULT" for a name, "=NAME"
+ * for one that is gone. */
+enum { MESSAGE_STATE = '=', MESSAGE_MAX = 1 + STORE_NAME_MAX + 32 + NOTICE_TEXT_MAX };
+
 enum { RESTART_S = 1, TICK_MS = 1000, FD_LEAST = 16 /* above the number of the hook */ };
 
 struct acme {
@@ -57,12 +61,35 @@ static void note_hurry(int signal) {
 	hurry = 1;
 }
 
+static bool send_text(const struct acme *a, const char *text) {
+	return send(a->channel, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) != -1;
+}
+
 /* notice_line() in this process goes to the server. */
 static void to_server(void *owner, enum notice_level level, const char *text) {
-	const struct acme *a = owner;
-	char line[1 + NOTICE_TEXT_MAX];
-	int n = snprintf(line, sizeof line, "%d%s", (int)level, text);
-	if (n > 0) (void)send(a->channel, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
+	char line[MESSAGE_MAX];
+	snprintf(line, sizeof line, "%d%s", (int)level, text);
+	(void)send_text(owner, line);
+}
+
+/* Tells the server how a name is. Returns whether there was room for it. */
+static bool tell(const struct acme *a, const struct subject *s) {
+	char path[PATH_MAX], file[2 * STORE_NAME_MAX], result[STORE_RESULT_MAX] = "not asked for yet", text[MESSAGE_MAX];
+	struct store_dates dates;
+	snprintf(file, sizeof file, "%s/fullchain.pem", s->name);
+	store_path(path, a->options->directory, "live", file);
+	if (store_dates(path, &dates) == -1) dates.to = 0;
+	store_path(path, a->options->directory, "results", s->name);
+	(void)store_read(path, result, sizeof result);
+	result[strcspn(result, "\n")] = '\0';
+	snprintf(text, sizeof text, "%c%s %lld %d %s", MESSAGE_STATE, s->name, (long long)dates.to, s->good, result);
+	return send_text(a, text);
+}
+
+static void tell_gone(void *owner, const char *name) {
+	char text[MESSAGE_MAX];
+	snprintf(text, sizeof text, "%c%s", MESSAGE_STATE, name);
+	(void)send_text(owner, text);
 }
 
 static int64_t clock_ms(void) {
@@ -220,7 +247,9 @@ static void work(struct work *w) {
 			w->scan_s = w->limited_until_s = w->account.due_s = 0;
 			subjects_hurry(&w->subjects, time(NULL));
 		}
+		struct subject *s;
 		scan(w);
+		TAILQ_FOREACH(s, &w->subjects.all, all) if (!s->told) s->told = tell(w->acme, s);
 		start_due(w);
 		for (int i = 0; i < ACME_RUNS; i++)
 			if (w->attempt[i].process && attempt_go_on(&w->attempt[i], w->acme->challenges, clock_ms(), &outcome))
@@ -251,6 +280,8 @@ __attribute__((noreturn)) static void serve(struct acme *a, const char *root) {
 	struct sigaction action = {.sa_handler = note_hurry};
 	(void)sigaction(SIGHUP, &action, NULL);
 	TAILQ_INIT(&w.subjects.all);
+	w.subjects.gone = tell_gone;
+	w.subjects.owner = a;
 	notice_to(to_server, a);
 	notice_echo(false);
 	if (!lock(a)) _exit(0);
@@ -340,12 +371,26 @@ int acme_start(const struct acme_options *o, const char *root, struct acme **acm
 
 const struct challenges *acme_challenges(const struct acme *a) { return a->challenges; }
 
-void acme_collect(struct acme *a) {
-	char line[1 + NOTICE_TEXT_MAX];
+/* Reads a message about a name. */
+static void show_state(char *text, acme_show *show, void *owner) {
+	char *rest = text + strcspn(text, " ");
+	struct acme_state state = {.name = text};
+	if (*rest) {
+		*rest++ = '\0';
+		state.until_s = strtoll(rest, &rest, 10);
+		state.good = strtol(rest, &rest, 10);
+		state.result = rest + (*rest == ' ');
+	}
+	show(owner, &state);
+}
+
+void acme_collect(struct acme *a, acme_show *show, void *owner) {
+	char text[MESSAGE_MAX];
 	ssize_t n = 0;
-	while (a->channel != -1 && (n = recv(a->channel, line, sizeof line - 1, 0)) > 1) {
-		line[n] = '\0';
-		notice_line(*line - '0' < LEVEL_ERROR ? LEVEL_ERROR : (enum notice_level)(*line - '0'), "%s", line + 1);
+	while (a->channel != -1 && (n = recv(a->channel, text, sizeof text - 1, 0)) > 1) {
+		text[n] = '\0';
+		if (*text != MESSAGE_STATE) notice_line((enum notice_level)(*text - '0'), "%s", text + 1);
+		else if (show) show_state(text + 1, show, owner);
 	}
 	if (a->channel == -1 || (n == -1 && (errno == EAGAIN || errno == EINTR))) return;
 	notice_line(LEVEL_ERROR,

@@ -3,6 +3,8 @@
 #ifndef GATLING_ACME_ACME_H
 #define GATLING_ACME_ACME_H
 
+#include <stdint.h>
+
 #include "gatling/acme/acme_options.h"
 #include "gatling/acme/challenges.h"
 
@@ -15,8 +17,17 @@ int acme_start(const struct acme_options *options, const char *root, struct acme
 /* The proofs for the workers to give. */
 const struct challenges *acme_challenges(const struct acme *acme);
 
-/* Prints what the process had to say since the last call; once, that it has ended. */
-void acme_collect(struct acme *acme);
+/* What is known of a name, as store.h has it. result: NULL: it is none any more. */
+struct acme_state {
+	const char *name, *result;
+	int64_t until_s; /* when its certificate ceases to be valid, since the epoch; 0: it has none */
+	bool good;       /* the last attempt was */
+};
+typedef void acme_show(void *owner, const struct acme_state *state);
+
+/* Prints what the process had to say since the last call, and tells show() (NULL: nobody) of the names; once, that it
+ * has ended. */
+void acme_collect(struct acme *acme, acme_show *show, void *owner);
 
 /* Ends the process, so that a successor of this server can have its own. */
 void acme_stop(struct acme *acme);

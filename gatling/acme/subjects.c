@@ -74,6 +74,7 @@ static void drop_gone(struct subjects *s, const char *directory, int64_t now_s) 
 		next = TAILQ_NEXT(at, all);
 		if (at->listed || at->attempt || at->due_s > now_s) continue;
 		store_remove(directory, at->name);
+		s->gone(s->owner, at->name);
 		TAILQ_REMOVE(&s->all, at, all);
 		s->count--;
 		free(at);
@@ -112,7 +113,9 @@ void subject_schedule(struct subject *s, const char *directory, int64_t now_s) {
 	store_path(path, directory, "live", file);
 	s->due_s = now_s;
 	s->failures = 0;
-	if (store_dates(path, &dates) == -1) return;
+	s->told = false;
+	s->good = store_dates(path, &dates) == 0 && dates.to > now_s;
+	if (!s->good) return;
 	const int64_t lifetime_s = dates.to - dates.from, spread_s = lifetime_s / SPREAD_PART;
 	s->due_s = dates.to - lifetime_s / RENEWAL_PART - random_s(spread_s < DAY_S ? spread_s : DAY_S);
 }
@@ -122,6 +125,7 @@ void subject_put_off(struct subject *s, int64_t now_s) {
 	for (unsigned i = 0; i < s->failures && pause_s < ACME_PAUSE_MAX_S; i++) pause_s *= 2;
 	if (pause_s > ACME_PAUSE_MAX_S) pause_s = ACME_PAUSE_MAX_S;
 	s->failures++;
+	s->good = s->told = false;
 	s->due_s = now_s + pause_s;
 }
 

@@ -14,13 +14,17 @@ struct subject {
 	int64_t due_s;     /* when its next attempt is, in seconds since the epoch */
 	unsigned failures; /* since the last success */
 	bool listed;       /* its directory, or option, is there */
+	bool told;         /* the server knows how it is */
+	bool good;         /* the last attempt was */
 	struct attempt *attempt;
 	TAILQ_ENTRY(subject) all;
 };
 
 struct subjects {
 	unsigned count;
-	bool told; /* that there are too many */
+	bool told;                                   /* that there are too many */
+	void (*gone)(void *owner, const char *name); /* is called for a name that is dropped */
+	void *owner;
 	TAILQ_HEAD(, subject) all;
 };
 

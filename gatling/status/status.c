@@ -33,6 +33,7 @@ struct status {
 	unsigned workers;
 	struct history history;
 	struct kernel_view kernel;
+	struct certified_list *certified;
 	int64_t started_ms, sample_ms;
 	struct client *client[STATUS_CLIENTS_MAX]; /* the oldest first */
 	unsigned clients;
@@ -100,7 +101,8 @@ static char *content_of(struct status *s, const struct form *form, size_t *lengt
 									 .worker = s->worker,
 									 .workers = s->workers,
 									 .up_s = (clock_ms() - s->started_ms) / 1000,
-									 .ending = s->ending};
+									 .ending = s->ending,
+									 .certified = s->certified};
 	pthread_mutex_unlock(&s->mutex);
 	form->write(out, &view);
 	bool failed = ferror(out) != 0;
@@ -245,8 +247,9 @@ struct status *status_new(int listener) {
 	s->listener = fcntl(listener, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	pthread_mutex_init(&s->mutex, NULL);
 	kernel_open(&s->kernel);
+	s->certified = certified_new();
 	int flags = s->listener == -1 ? -1 : fcntl(s->listener, F_GETFL);
-	if (flags != -1 && fcntl(s->listener, F_SETFL, flags | O_NONBLOCK) == 0 && pipe(s->wake) == 0 &&
+	if (s->certified && flags != -1 && fcntl(s->listener, F_SETFL, flags | O_NONBLOCK) == 0 && pipe(s->wake) == 0 &&
 		fcntl(s->wake[0], F_SETFD, FD_CLOEXEC) == 0 && fcntl(s->wake[1], F_SETFD, FD_CLOEXEC) == 0)
 		return s;
 	int error = errno;
@@ -285,6 +288,10 @@ void status_leave_sockets(struct status *s, bool handed_over) {
 	if (s) wish(s, handed_over, false);
 }
 
+struct certified_list *status_certified(const struct status *s) {
+	return s->certified;
+}
+
 void status_free(struct status *s) {
 	if (!s) return;
 	if (s->runs) {
@@ -297,6 +304,7 @@ void status_free(struct status *s) {
 	kernel_close(&s->kernel);
 	history_close(&s->history);
 	pthread_mutex_destroy(&s->mutex);
+	certified_free(s->certified);
 	free(s->about);
 	free(s);
 }

@@ -1,9 +1,10 @@
 /* status.h - a page that shows what the server does, in a thread of its own: it answers however busy the workers are,
  * and costs them nothing. It answers GET: / (HTML), /json, /metrics (OpenMetrics), /text. Who may connect may see it;
- * it shows no names of files or clients. */
+ * it shows no names of files or clients; of sites those that get certificates by ACME. */
 #ifndef GATLING_STATUS_STATUS_H
 #define GATLING_STATUS_STATUS_H
 
+#include "gatling/status/certified.h"
 #include "gatling/status/counters.h"
 
 enum {
@@ -25,6 +26,9 @@ struct status *status_new(int listener);
  * counters. Returns 0, or an errno. */
 int status_start(struct status *status, const char *about, struct counters *const *worker, unsigned workers,
 				 const int *sockets, unsigned count);
+
+/* Returns the names with certificates that are shown, to be filled in by any thread until status_free(). */
+struct certified_list *status_certified(const struct status *status);
 
 /* The server ends: its sockets are about to be closed. handed_over: another process answers from now on. NULL is
  * allowed. */

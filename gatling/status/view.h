@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "gatling/status/certified.h"
 #include "gatling/status/history.h"
 
 struct status_view {
@@ -13,6 +14,7 @@ struct status_view {
 	unsigned workers;
 	int64_t up_s; /* since the start */
 	bool ending;  /* it has been told to end */
+	struct certified_list *certified;
 };
 
 /* What has happened between two moments. */

@@ -4,6 +4,8 @@
  *     "workers"  an array of such objects, without what the kernel says, each with "seconds" and
  *                "minutes": what it has done, "requests" and "busy_processors"
  *     "quantiles" of the last ten seconds, in seconds: "first_byte" and "duration", each "p50", "p90", "p99", "p99.9"
+ *     "certificates" by ACME: an array of objects: "name", "until" (since the epoch; 0: there is none yet), "good", the
+ *                last attempt was, and "result", what came of it
  *     "now", "seconds", "minutes"  what view.h calls figures: of the last second; of each of the last two minutes'
  *                seconds and of each of the last hour's minutes, arrays, the oldest first */
 #include <inttypes.h>
@@ -89,6 +91,21 @@ static void put_worker_series(FILE *out, const struct history *h, unsigned worke
 	fputs("]}", out);
 }
 
+struct certificates {
+	FILE *out;
+	bool any;
+};
+
+static void put_certificate(void *owner, const struct certified *c) {
+	struct certificates *to = owner;
+	fputs(to->any ? ",{\"name\":" : "{\"name\":", to->out);
+	put_string(to->out, c->name);
+	fprintf(to->out, ",\"until\":%" PRId64 ",\"good\":%s,\"result\":", c->until_s, c->good ? "true" : "false");
+	put_string(to->out, c->result);
+	putc('}', to->out);
+	to->any = true;
+}
+
 static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 
 void view_json(FILE *out, const struct status_view *v) {
@@ -112,6 +129,8 @@ void view_json(FILE *out, const struct status_view *v) {
 		put_worker_series(out, h, i, &minutes);
 		putc('}', out);
 	}
+	fputs("],\"certificates\":[", out);
+	certified_each(v->certified, put_certificate, &(struct certificates){.out = out});
 	fputs("],\"quantiles\":{", out);
 	put_quantiles(out, "first_byte", before->sum.first_byte, now->sum.first_byte);
 	putc(',', out);

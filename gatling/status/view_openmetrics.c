@@ -47,6 +47,11 @@ static void put_times(FILE *out, const char *family, const char *help, const uin
 			family, sum, family, (double)sum_ns / 1e9, family, sum);
 }
 
+/* What an alert asks for: that this is not too near. */
+static void put_expiry(void *owner, const struct certified *c) {
+	fprintf(owner, "gatling_certificate_expiry_seconds{name=\"%s\"} %" PRId64 "\n", c->name, c->until_s);
+}
+
 void view_openmetrics(FILE *out, const struct status_view *v) {
 	const struct counters *all = &history_second(v->history, 0)->sum;
 	for (unsigned first = 0, end; first < VALUES; first = end) {
@@ -63,6 +68,9 @@ void view_openmetrics(FILE *out, const struct status_view *v) {
 			  all->first_byte, all->first_byte_ns);
 	put_times(out, "duration_seconds", "Time from a request until its answer was given to the kernel, in the same way.",
 			  all->duration, all->duration_ns);
+	put_head(out, "certificate_expiry_seconds", "gauge", "seconds",
+			 "Time since the epoch until which a certificate got by ACME is valid; 0: there is none yet.");
+	certified_each(v->certified, put_expiry, out);
 	put_head(out, "uptime_seconds", "gauge", "seconds", "Time since the start.");
 	fprintf(out, "gatling_uptime_seconds %" PRId64 "\n# EOF\n", v->up_s);
 }

@@ -1,4 +1,5 @@
 /* view_text.c - see view.h: for a terminal. */
+#include <time.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -74,6 +75,15 @@ static void put_about(FILE *out, const struct status_view *v) {
 	fprintf(out, "\nup %" PRId64 ":%02" PRId64 ":%02" PRId64 "\n\n", v->up_s / 3600, v->up_s / 60 % 60, v->up_s % 60);
 }
 
+static void put_certificate(void *owner, const struct certified *c) {
+	char date[16] = "none yet";
+	const time_t until = (time_t)c->until_s;
+	struct tm tm;
+	if (until && gmtime_r(&until, &tm)) strftime(date, sizeof date, "%F", &tm);
+	fprintf(owner, "certificate   %-50.50s %s\n", c->name, date);
+	if (!c->good) fprintf(owner, "              ! %.*s\n", COLUMNS - 16, c->result);
+}
+
 void view_text(FILE *out, const struct status_view *v) {
 	const struct counters *all = &history_second(v->history, 0)->sum;
 	struct line line = {.out = out};
@@ -106,4 +116,5 @@ void view_text(FILE *out, const struct status_view *v) {
 	put_item(&line, "", "retransmits", all->value[KERNEL_RETRANSMITS]);
 	put_item(&line, "", "TCP MB", all->value[KERNEL_TCP_MEMORY] >> 20);
 	end_line(&line);
+	certified_each(v->certified, put_certificate, out);
 }

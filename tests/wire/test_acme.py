@@ -1,6 +1,7 @@
 """Certificates that are fetched and renewed: --acme."""
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -70,7 +71,9 @@ def test_sites_get_certificates_and_new_ones_too(first_build):
     # a file, a rule and a password of the site do not matter
     root.write("www.example.org/_redirects", b"/* /index.html 200!\n")
     root.write("example.org/.htaccess_global", b"Realm\nnobody:x\n")
-    with authority(root.path.parent, port) as (url, root_url), Acme(first_build, root, url, port, "--acme-name", "extra.example.org") as server:
+    status = free_port()
+    with authority(root.path.parent, port) as (url, root_url), \
+         Acme(first_build, root, url, port, "--acme-name", "extra.example.org", "--status", str(status)) as server:  # fmt: skip
         authority_root = urllib.request.urlopen(root_url, context=trusting()).read().decode()
         all_names = (*NAMES, "alias.example.org", "extra.example.org")
         eventually(lambda: all(server.has(name) for name in all_names), seconds=60)
@@ -92,6 +95,15 @@ def test_sites_get_certificates_and_new_ones_too(first_build):
         assert [line[0] for line in lines] == sorted((*all_names, "new.example.org"))
         assert all(line[2].endswith(GIVEN) for line in lines)
         assert len(server.said("certificates:")) == len(all_names) + 1
+
+        def page(form):
+            return urllib.request.urlopen(f"http://127.0.0.1:{status}/{form}").read().decode()
+
+        eventually(lambda: len(json.loads(page("json"))["certificates"]) == len(all_names) + 1)
+        eventually(lambda: all(c["good"] and c["until"] > time.time() and c["result"].endswith(GIVEN) for c in json.loads(page("json"))["certificates"]))
+        assert 'gatling_certificate_expiry_seconds{name="www.example.org"} ' in page("metrics")
+        assert re.search(r"^certificate +www.example.org +20\d\d-\d\d-\d\d ", page("text"), re.MULTILINE)
+        assert max(map(len, page("text").splitlines())) <= 80
 
 
 def test_without_a_certificate_the_pages_are_there_without_https(first_build):
