@@ -432,6 +432,7 @@ static void settle_acme(struct options *o) {
 	if (*a->directory != '/' && realpath(a->directory, directory)) a->directory = directory;
 	store_path(live, a->directory, "live", "");
 	a->sites = o->site.vhosts != VHOSTS_OFF;
+	a->beneath = o->site.symlinks_inside;
 	if (a->on) o->tls.acme_dir = live;
 	o->strict_sni |= a->on; /* no certificate is better than that of another name */
 }

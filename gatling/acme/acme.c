@@ -29,7 +29,7 @@
  * for one that is gone. */
 enum { MESSAGE_STATE = '=', MESSAGE_MAX = 1 + STORE_NAME_MAX + 32 + NOTICE_TEXT_MAX };
 
-enum { RESTART_S = 1, TICK_MS = 1000, FD_LEAST = 16 /* above the number of the hook */ };
+enum { RESTART_MAX_S = 60, TICK_MS = 1000, FD_LEAST = 16 /* above the number of the hook */ };
 
 struct acme {
 	const struct acme_options *options;
@@ -74,15 +74,15 @@ static void to_server(void *owner, enum notice_level level, const char *text) {
 
 /* Tells the server how a name is. Returns whether there was room for it. */
 static bool tell(const struct acme *a, const struct subject *s) {
-	char path[PATH_MAX], file[2 * STORE_NAME_MAX], result[STORE_RESULT_MAX] = "not asked for yet", text[MESSAGE_MAX];
+	char path[PATH_MAX], file[2 * STORE_NAME_MAX], text[MESSAGE_MAX];
+	struct store_result result;
 	struct store_dates dates;
 	snprintf(file, sizeof file, "%s/fullchain.pem", s->name);
 	store_path(path, a->options->directory, "live", file);
 	if (store_dates(path, &dates) == -1) dates.to = 0;
-	store_path(path, a->options->directory, "results", s->name);
-	(void)store_read(path, result, sizeof result);
-	result[strcspn(result, "\n")] = '\0';
-	snprintf(text, sizeof text, "%c%s %lld %d %s", MESSAGE_STATE, s->name, (long long)dates.to, s->good, result);
+	bool known = store_recall(a->options->directory, s->name, &result) == 0;
+	snprintf(text, sizeof text, "%c%s %lld %d %s", MESSAGE_STATE, s->name, (long long)dates.to, s->good,
+			 known ? result.text : "not asked for yet");
 	return send_text(a, text);
 }
 
@@ -104,14 +104,13 @@ static void describe(char *text, size_t size, int64_t seconds) {
 	else snprintf(text, size, "%lld hours", (long long)(seconds + 3599) / 3600);
 }
 
-/* Keeps what came of an attempt, for --certificates. */
+/* Keeps what came of an attempt, for --certificates and the next start. A full disk is told otherwise. */
 static void keep_result(const struct work *w, const struct subject *s, const char *text) {
-	char path[PATH_MAX], line[STORE_RESULT_MAX], date[32];
+	struct store_result result = {.failures = s->failures, .due_s = s->due_s};
 	const time_t now = time(NULL);
-	store_path(path, w->acme->options->directory, "results", s->name);
-	strftime(date, sizeof date, "%F %H:%M", gmtime(&now));
-	snprintf(line, sizeof line, "%s: %s\n", date, text);
-	(void)store_write(path, line, 0600); /* a full disk is told otherwise */
+	size_t n = strftime(result.text, sizeof result.text, "%F %H:%M: ", gmtime(&now));
+	snprintf(result.text + n, sizeof result.text - n, "%s", text);
+	(void)store_keep(w->acme->options->directory, s->name, &result);
 }
 
 /* not_before_s: when the authority allows the next attempt; 0: whenever it is due. */
@@ -121,9 +120,8 @@ static void failed(struct work *w, struct subject *s, const char *reason, int64_
 	subject_put_off(s, now_s);
 	if (s->due_s < not_before_s) s->due_s = not_before_s;
 	describe(pause, sizeof pause, s->due_s - now_s);
-	const char *name = s == &w->account ? "account" : s->name;
-	notice_line(LEVEL_WARNING, "certificates: %s: %s; next attempt in %s", name, reason, pause);
-	if (s != &w->account) keep_result(w, s, reason);
+	notice_line(LEVEL_WARNING, "certificates: %s: %s; next attempt in %s", s->name, reason, pause);
+	keep_result(w, s, reason);
 }
 
 static void cannot_write(struct work *w, struct subject *s) {
@@ -139,7 +137,14 @@ static void install(struct work *w, struct subject *s, const char *what) {
 		cannot_write(w, s);
 		return;
 	}
-	subject_schedule(s, directory, time(NULL));
+	const unsigned failures = s->failures;
+	const int64_t now_s = time(NULL);
+	subject_schedule(s, w->acme->options, now_s);
+	if (s->due_s <= now_s) {
+		s->failures = failures;
+		failed(w, s, "the new certificate is due to be renewed already, or cannot be read: is the clock right?", 0);
+		return;
+	}
 	notice_line(LEVEL_INFO, "certificates: %s: %s", s->name, what);
 	keep_result(w, s, what);
 }
@@ -148,6 +153,7 @@ static void install(struct work *w, struct subject *s, const char *what) {
 static bool has_newer(const struct work *w, const struct subject *s) {
 	char path[PATH_MAX], file[2 * STORE_NAME_MAX];
 	struct store_dates kept, used = {0};
+	if (!store_is_of(w->acme->options->directory, s->name, w->acme->options->url)) return false;
 	snprintf(file, sizeof file, "%s/cert.pem", s->name);
 	store_path(path, w->acme->options->directory, "uacme", file);
 	if (store_dates(path, &kept) == -1) return false;
@@ -163,7 +169,8 @@ static void start_run(struct work *w, struct subject *s) {
 		return;
 	}
 	const char *name = s == &w->account ? NULL : s->name;
-	if (store_prepare(w->acme->options->directory, name ? name : "") == -1) {
+	const char *directory = w->acme->options->directory;
+	if (attempt_write_hook(directory) == -1 || store_prepare(directory, name ? name : "") == -1) {
 		cannot_write(w, s);
 		return;
 	}
@@ -185,6 +192,10 @@ static void finish(struct work *w, struct subject *s, const struct outcome *outc
 	s->attempt = NULL;
 	w->limited = outcome->limited ? w->limited + 1 : 0;
 	if (w->limited >= ACME_LIMITED_NAMES) w->limited_until_s = time(NULL) + ACME_LIMITED_S;
+	if (outcome->no_account && s != &w->account) {
+		w->has_account = false;
+		if (w->account.due_s < time(NULL) + RESTART_MAX_S) w->account.due_s = time(NULL) + RESTART_MAX_S;
+	}
 	if (!outcome->good) {
 		int64_t until_s = outcome->limited_until_s ? outcome->limited_until_s : time(NULL) + ACME_LIMITED_S;
 		failed(w, s, outcome->reason, outcome->limited ? until_s : 0);
@@ -193,6 +204,11 @@ static void finish(struct work *w, struct subject *s, const struct outcome *outc
 		store_path(path, o->directory, "account", "");
 		w->has_account = true;
 		(void)store_write(path, o->url, 0600); /* else it is asked for again at the next start */
+		w->account.failures = 0;
+		keep_result(w, s, "the authority has opened the account");
+		subjects_hurry(&w->subjects, time(NULL)); /* those that it has refused without one */
+	} else if (store_note_authority(o->directory, s->name, o->url) == -1) {
+		cannot_write(w, s);
 	} else {
 		install(w, s, "the authority has given a certificate");
 	}
@@ -255,29 +271,39 @@ static void work(struct work *w) {
 			if (w->attempt[i].process && attempt_go_on(&w->attempt[i], w->acme->challenges, clock_ms(), &outcome))
 				finish(w, w->subject[i], &outcome);
 	} while (wait_for_something(w));
-	for (int i = 0; i < ACME_RUNS; i++) attempt_stop(&w->attempt[i]);
+	for (int i = 0; i < ACME_RUNS; i++) attempt_stop(&w->attempt[i], w->acme->challenges);
 }
 
 /* Waits until no other process uses the store, as that of a server which is about to end. Returns false if the server
  * ends before. */
 static bool lock(const struct acme *a) {
 	char path[PATH_MAX];
-	store_path(path, a->options->directory, "lock", "");
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	struct pollfd server = {.fd = a->channel, .events = POLLIN};
-	while (flock(fd, LOCK_EX | LOCK_NB) == -1) {
+	store_path(path, a->options->directory, "lock", "");
+	do {
+		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		if (fd != -1 && flock(fd, LOCK_EX | LOCK_NB) == 0) return true; /* it stays open as long as the process lives */
 		if (errno == EWOULDBLOCK)
 			notice(1, "certificates: another process uses %s: waiting for its end", a->options->directory);
-		else notice(1, "certificates: cannot lock %s: %s", path, strerror(errno));
-		if (poll(&server, 1, TICK_MS) > 0) return false;
-	}
-	return true; /* fd stays open as long as the process lives */
+		else notice((uint64_t)errno, "certificates: cannot lock %s: %s", path, strerror(errno));
+		if (fd != -1) close(fd);
+	} while (poll(&server, 1, TICK_MS) <= 0);
+	return false;
+}
+
+/* Returns whether the authority has given an account to the key that uacme has. */
+static bool has_account(const struct acme_options *o) {
+	char path[PATH_MAX], url[STORE_RESULT_MAX];
+	store_path(path, o->directory, "account", "");
+	if (store_read(path, url, sizeof url) == -1 || strcmp(url, o->url) != 0) return false;
+	store_path(path, o->directory, "uacme/private", "key.pem");
+	return store_prepare(o->directory, "") == 0 && access(path, R_OK) == 0;
 }
 
 __attribute__((noreturn)) static void serve(struct acme *a, const char *root) {
-	struct work w = {.acme = a, .root = root};
-	char path[PATH_MAX], url[STORE_RESULT_MAX];
+	struct work w = {.acme = a, .root = root, .account.name = "account"};
 	struct sigaction action = {.sa_handler = note_hurry};
+	struct store_result last;
 	(void)sigaction(SIGHUP, &action, NULL);
 	TAILQ_INIT(&w.subjects.all);
 	w.subjects.gone = tell_gone;
@@ -285,11 +311,12 @@ __attribute__((noreturn)) static void serve(struct acme *a, const char *root) {
 	notice_to(to_server, a);
 	notice_echo(false);
 	if (!lock(a)) _exit(0);
-	challenges_clear(a->challenges);
-	if (attempt_write_hook(a->options->directory) == -1)
-		notice(1, "certificates: cannot write to %s: %s", a->options->directory, strerror(errno));
-	store_path(path, a->options->directory, "account", "");
-	w.has_account = store_read(path, url, sizeof url) == 0 && strcmp(url, a->options->url) == 0;
+	challenges_remove_all(a->challenges, NULL); /* what the last process has left */
+	w.has_account = has_account(a->options);
+	if (store_recall(a->options->directory, w.account.name, &last) == 0 && last.failures) {
+		w.account.failures = last.failures;
+		w.account.due_s = last.due_s;
+	}
 	work(&w);
 	_exit(0);
 }
@@ -304,16 +331,20 @@ __attribute__((noreturn)) static void keep_alive(struct acme *a, const char *roo
 	(void)signal(SIGQUIT, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGCHLD, SIG_DFL); /* else nobody hears how a child has ended */
 	int keep = a->channel;
 	(void)io_private_descriptors(&keep, 1); /* none of the server's sockets */
 #ifdef __linux__
 	(void)prctl(PR_SET_NAME, "gatling-acme");
 #endif
-	for (;;) {
+	struct pollfd server = {.fd = a->channel};
+	for (int pause_s = 1;; pause_s = pause_s < RESTART_MAX_S / 2 ? 2 * pause_s : RESTART_MAX_S) {
+		const int64_t started_ms = clock_ms();
 		pid_t process = fork();
 		if (process == 0) serve(a, root);
 		if (process != -1 && waitpid(process, &status, 0) == process && WIFEXITED(status)) _exit(0);
-		sleep(RESTART_S);
+		if (clock_ms() - started_ms > 1000 * RESTART_MAX_S) pause_s = 1;
+		if (poll(&server, 1, 1000 * pause_s) > 0) _exit(0); /* POLLHUP: the server has ended */
 	}
 }
 
@@ -355,7 +386,10 @@ int acme_start(const struct acme_options *o, const char *root, struct acme **acm
 		return notice_cannot("use", "--acme",
 							 "there is no uacme, which speaks with the authority: install the package uacme");
 	if (store_create(o->directory) == -1) return notice_cannot("keep certificates in", o->directory, strerror(errno));
-	if (o->eab && access(o->eab, R_OK) == -1) return notice_cannot("read", o->eab, strerror(errno));
+	char account[STORE_RESULT_MAX];
+	if (o->eab && store_read(o->eab, account, sizeof account) == -1)
+		return notice_cannot("read", o->eab, strerror(errno));
+	if (o->eab && !strchr(account, ':')) return notice_cannot("use", o->eab, "it is not KEYID:KEY");
 	char directory[PATH_MAX];
 	struct acme *a = calloc(1, sizeof *a);
 	if (a && realpath(root, directory) && (a->challenges = challenges_new()) && split(a, o, directory) == 0) {

@@ -26,6 +26,7 @@ struct acme_options {
 	const char *eab;                  /* file with KEYID:KEY of an external account; NULL: none */
 	const char *directory;            /* of the store */
 	bool sites;                       /* directories are sites */
+	bool beneath;                     /* links that lead out of the root are not followed */
 	const char *name[ACME_NAMES_MAX]; /* further names */
 	unsigned names;
 };

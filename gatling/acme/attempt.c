@@ -25,8 +25,9 @@ static const char hook[] =
 	"printf '%s %s %s\\n' \"$1\" \"$4\" \"$5\" >&9 && read -r answer <&9 && [ \"$answer\" = ok ]\n";
 
 int attempt_write_hook(const char *directory) {
-	char path[PATH_MAX];
+	char path[PATH_MAX], text[2 * sizeof hook];
 	store_path(path, directory, "hook", "");
+	if (store_read(path, text, sizeof text) == 0 && strcmp(text, hook) == 0 && access(path, X_OK) == 0) return 0;
 	return store_write(path, hook, 0700);
 }
 
@@ -86,6 +87,7 @@ int attempt_start(struct attempt *a, const struct acme_options *o, const char *n
 	if (process == 0) run(o, name, output[1], channel[1]);
 	close(output[1]);
 	close(channel[1]);
+	if (process > 0) (void)setpgid(process, process); /* whoever comes first */
 	if (process == -1) {
 		close(output[0]);
 		close(channel[0]);
@@ -96,13 +98,27 @@ int attempt_start(struct attempt *a, const struct acme_options *o, const char *n
 	return 0;
 }
 
-void attempt_stop(struct attempt *a) {
-	if (!a->process) return;
-	(void)kill(-a->process, SIGKILL);
-	(void)waitpid(a->process, NULL, 0);
+/* Waits for the end of a run that has closed its output, or that is killed. Returns what waitpid(2) says; -1: nothing.
+ */
+static int end(struct attempt *a, struct challenges *challenges) {
+	int status;
+	pid_t found;
+	while ((found = waitpid(a->process, &status, 0)) == -1 && errno == EINTR) {}
 	close(a->output);
 	close(a->hook);
 	a->process = 0;
+	challenges_remove_all(challenges, a); /* it may not have got as far */
+	return found == -1 ? -1 : status;
+}
+
+static void kill_run(const struct attempt *a) {
+	if (kill(-a->process, SIGKILL) == -1) (void)kill(a->process, SIGKILL);
+}
+
+void attempt_stop(struct attempt *a, struct challenges *challenges) {
+	if (!a->process) return;
+	kill_run(a);
+	(void)end(a, challenges);
 }
 
 /* --- the hook --- */
@@ -115,7 +131,7 @@ static void answer(const struct attempt *a, struct challenges *challenges, struc
 	slice_drop(&line, token.length + 1 < line.length ? token.length + 1 : line.length);
 	bool begins = slice_equal(method, SLICE("begin"));
 	if (!begins) challenges_remove(challenges, token);
-	const char *word = !begins || challenges_put(challenges, token, line) ? "ok\n" : "no\n";
+	const char *word = !begins || challenges_put(challenges, a, token, line) ? "ok\n" : "no\n";
 	(void)send(a->hook, word, strlen(word), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -150,6 +166,7 @@ static const struct {
 	{"unsupportedContact", "the authority refuses the address given with --acme"},
 	{"userActionRequired", "the authority wants something of you"},
 	{"serverInternal", "the authority has an error of its own"},
+	{"accountDoesNotExist", "the authority does not know our account any more, so another is opened"},
 };
 
 /* Copies the value of a member of JSON that is a string; of escapes, those of one character. */
@@ -190,8 +207,14 @@ static void explain(const char *text, const char *url, struct outcome *o) {
 	char type[128], detail[ATTEMPT_REASON_MAX / 2] = "";
 	o->limited = false;
 	o->limited_until_s = 0;
+	o->no_account = strstr(text, "Consider trying 'new'") || strstr(text, "error:accountDoesNotExist");
 	if (!find_member(text, "type", type, sizeof type)) {
 		bool unreachable = strstr(text, "curl_");
+		if (o->no_account) {
+			snprintf(o->reason, sizeof o->reason,
+					 "the authority does not know our account any more, so another is opened");
+			return;
+		}
 		last_line(text, detail, sizeof detail);
 		snprintf(o->reason, sizeof o->reason, "%s%s%s",
 				 unreachable ? "cannot get an answer from " : "uacme: ", unreachable ? url : detail,
@@ -226,16 +249,12 @@ static bool read_output(struct attempt *a) {
 }
 
 bool attempt_go_on(struct attempt *a, struct challenges *challenges, int64_t now_ms, struct outcome *o) {
-	int status = 0;
 	serve_hook(a, challenges);
 	bool closed = read_output(a), late = now_ms >= a->until_ms;
 	if (!closed && !late) return false;
-	if (late) (void)kill(-a->process, SIGKILL);
-	while (waitpid(a->process, &status, 0) == -1 && errno == EINTR) {}
-	close(a->output);
-	close(a->hook);
-	a->process = 0;
-	*o = (struct outcome){.good = WIFEXITED(status) && WEXITSTATUS(status) == 0};
+	if (late) kill_run(a);
+	int status = end(a, challenges);
+	*o = (struct outcome){.good = status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 0};
 	if (o->good) return true;
 	a->text[a->length] = '\0';
 	if (late) snprintf(o->reason, sizeof o->reason, "the authority took more than %d minutes", ATTEMPT_S / 60);

@@ -27,12 +27,13 @@ struct attempt {
 /* What came of it. */
 struct outcome {
 	bool good;
+	bool no_account;                 /* the authority does not know the account */
 	bool limited;                    /* the authority wants fewer requests */
 	int64_t limited_until_s;         /* until then, since the epoch; 0: it does not say */
 	char reason[ATTEMPT_REASON_MAX]; /* why not, and what to do */
 };
 
-/* Writes the hook, in the directory of the store. Returns 0, or -1 with errno. */
+/* Writes the hook, in the directory of the store, unless it is there. Returns 0, or -1 with errno. */
 int attempt_write_hook(const char *directory);
 
 /* Starts a run; name: NULL for an account. Returns 0, or -1 with errno. */
@@ -43,7 +44,7 @@ int attempt_start(struct attempt *attempt, const struct acme_options *options, c
 bool attempt_go_on(struct attempt *attempt, struct challenges *challenges, int64_t now_ms, struct outcome *outcome);
 
 /* Ends a run. */
-void attempt_stop(struct attempt *attempt);
+void attempt_stop(struct attempt *attempt, struct challenges *challenges);
 
 /* Finds out what uacme's words mean. Writes to *outcome all but `good`. */
 void attempt_explain(const char *text, const char *url, struct outcome *outcome);

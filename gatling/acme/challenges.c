@@ -1,31 +1,55 @@
 /* challenges.c - see challenges.h. Each place has a counter that is odd while it is written to (a seqlock), so that
- * nobody reads half of it, and nobody waits. */
+ * nobody reads half of it, and nobody waits. The writer has a list of its own of what is where: it believes nothing
+ * that lies in memory which others could write to after all. */
 #include "gatling/acme/challenges.h"
 
 #include <limits.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
-struct challenge {
+struct text {
+	atomic_uint length;
+	atomic_uchar octet[CHALLENGE_PROOF_MAX];
+};
+
+struct place {
 	atomic_uint version;
-	atomic_uchar token_length, token[CHALLENGE_TOKEN_MAX];
-	atomic_uchar proof_length, proof[CHALLENGE_PROOF_MAX]; /* of a free place the length is 0 */
+	struct text token, proof;
+};
+
+/* What the writer knows of a place. */
+struct entry {
+	const void *owner; /* NULL: the place is free */
+	char token[CHALLENGE_TOKEN_MAX];
+	size_t length;
 };
 
 struct challenges {
-	struct challenge at[CHALLENGES_MAX];
+	struct place *shared; /* CHALLENGES_MAX */
+	struct entry entry[CHALLENGES_MAX];
 };
 
+enum { SHARED_SIZE = CHALLENGES_MAX * sizeof(struct place) };
+
 struct challenges *challenges_new(void) {
-	struct challenges *c = mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return c == MAP_FAILED ? NULL : c;
+	struct challenges *c = calloc(1, sizeof *c);
+	if (!c) return NULL;
+	c->shared = mmap(NULL, SHARED_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (c->shared != MAP_FAILED) return c;
+	free(c);
+	return NULL;
 }
 
-void challenges_protect(struct challenges *c) { (void)mprotect(c, sizeof *c, PROT_READ); }
+void challenges_protect(struct challenges *c) { (void)mprotect(c->shared, SHARED_SIZE, PROT_READ); }
 
 void challenges_free(struct challenges *c) {
-	if (c) (void)munmap(c, sizeof *c);
+	if (!c) return;
+	(void)munmap(c->shared, SHARED_SIZE);
+	free(c);
 }
+
+/* --- writing --- */
 
 /* Returns whether it is made of base64url (RFC 4648, section 5) and dots. */
 static bool is_plain(struct slice text) {
@@ -35,63 +59,69 @@ static bool is_plain(struct slice text) {
 	return text.length > 0;
 }
 
-static void write_bytes(atomic_uchar *length, atomic_uchar *to, struct slice text) {
-	atomic_store(length, (unsigned char)text.length);
-	for (size_t i = 0; i < text.length; i++) atomic_store(&to[i], (unsigned char)text.at[i]);
+static void write_text(struct text *to, struct slice text) {
+	atomic_store(&to->length, (unsigned)text.length);
+	for (size_t i = 0; i < text.length; i++) atomic_store(&to->octet[i], (unsigned char)text.at[i]);
 }
 
-static void write_place(struct challenge *c, struct slice token, struct slice proof) {
-	atomic_fetch_add(&c->version, 1);
-	write_bytes(&c->token_length, c->token, token);
-	write_bytes(&c->proof_length, c->proof, proof);
-	atomic_fetch_add(&c->version, 1);
+static void write_place(struct place *p, struct slice token, struct slice proof) {
+	const unsigned writing = atomic_load(&p->version) | 1; /* also if its last writer was killed */
+	atomic_store(&p->version, writing);
+	write_text(&p->token, token);
+	write_text(&p->proof, proof);
+	atomic_store(&p->version, writing + 1);
 }
 
-/* Copies a text. Returns its length. */
-static size_t read_bytes(const atomic_uchar *length, const atomic_uchar *from, char *to) {
-	const size_t n = atomic_load(length);
-	for (size_t i = 0; i < n; i++) to[i] = (char)atomic_load(&from[i]);
-	return n;
-}
-
-/* Reads a place, in which nothing is found while it is written to. Returns the length of the proof. */
-static size_t read_place(const struct challenge *c, struct slice token, char *proof) {
-	char found[CHALLENGE_TOKEN_MAX];
-	const unsigned version = atomic_load(&c->version);
-	const struct slice other = {.at = found, .length = read_bytes(&c->token_length, c->token, found)};
-	const size_t length = slice_equal(other, token) ? read_bytes(&c->proof_length, c->proof, proof) : 0;
-	return version % 2 == 0 && atomic_load(&c->version) == version ? length : 0;
-}
-
-bool challenges_put(struct challenges *c, struct slice token, struct slice proof) {
-	_Static_assert(CHALLENGE_PROOF_MAX <= UCHAR_MAX + 1, "lengths are bytes");
+bool challenges_put(struct challenges *c, const void *owner, struct slice token, struct slice proof) {
 	if (!is_plain(token) || !is_plain(proof)) return false;
-	if (token.length > CHALLENGE_TOKEN_MAX || proof.length >= CHALLENGE_PROOF_MAX) return false;
+	if (token.length > CHALLENGE_TOKEN_MAX || proof.length > CHALLENGE_PROOF_MAX) return false;
 	for (int i = 0; i < CHALLENGES_MAX; i++) {
-		if (atomic_load(&c->at[i].proof_length)) continue;
-		write_place(&c->at[i], token, proof);
+		struct entry *e = &c->entry[i];
+		if (e->owner) continue;
+		e->owner = owner;
+		e->length = token.length;
+		memcpy(e->token, token.at, token.length);
+		write_place(&c->shared[i], token, proof);
 		return true;
 	}
 	return false;
 }
 
-void challenges_remove(struct challenges *c, struct slice token) {
-	char proof[CHALLENGE_PROOF_MAX];
-	for (int i = 0; i < CHALLENGES_MAX; i++)
-		if (read_place(&c->at[i], token, proof)) write_place(&c->at[i], (struct slice){0}, (struct slice){0});
+static void clear(struct challenges *c, int i) {
+	c->entry[i].owner = NULL;
+	write_place(&c->shared[i], (struct slice){0}, (struct slice){0});
 }
 
-void challenges_clear(struct challenges *c) {
+void challenges_remove(struct challenges *c, struct slice token) {
 	for (int i = 0; i < CHALLENGES_MAX; i++) {
-		if (atomic_load(&c->at[i].version) % 2) atomic_fetch_add(&c->at[i].version, 1); /* its writer was killed */
-		write_place(&c->at[i], (struct slice){0}, (struct slice){0});
+		const struct entry *e = &c->entry[i];
+		if (e->owner && slice_equal((struct slice){.at = e->token, .length = e->length}, token)) clear(c, i);
 	}
 }
 
+void challenges_remove_all(struct challenges *c, const void *owner) {
+	for (int i = 0; i < CHALLENGES_MAX; i++)
+		if (c->entry[i].owner == owner) clear(c, i);
+}
+
+/* --- reading --- */
+
+/* Copies a text of at most `most` bytes. Returns its length; 0: it is longer. */
+static size_t read_text(const struct text *from, char *to, size_t most) {
+	const size_t n = atomic_load(&from->length);
+	for (size_t i = 0; i < n && n <= most; i++) to[i] = (char)atomic_load(&from->octet[i]);
+	return n <= most ? n : 0;
+}
+
 size_t challenges_find(const struct challenges *c, struct slice token, char *proof) {
-	for (int i = 0; i < CHALLENGES_MAX; i++) {
-		size_t length = token.length ? read_place(&c->at[i], token, proof) : 0;
-		if (length) return length;
+	char found[CHALLENGE_TOKEN_MAX];
+	for (int i = 0; i < CHALLENGES_MAX && token.length; i++) {
+		const struct place *p = &c->shared[i];
+		const unsigned version = atomic_load(&p->version);
+		const struct slice other = {.at = found, .length = read_text(&p->token, found, sizeof found)};
+		const size_t length = slice_equal(other, token) ? read_text(&p->proof, proof, CHALLENGE_PROOF_MAX) : 0;
+		/* one that is being written to is not there yet */
+		if (length && version % 2 == 0 && atomic_load(&p->version) == version) return length;
 	}
 	return 0;
 }

@@ -22,10 +22,14 @@ struct challenges *challenges_new(void);
 void challenges_protect(struct challenges *challenges);
 void challenges_free(struct challenges *challenges); /* NULL is allowed */
 
-/* One process may write. Returns false if there are too many, or if either text is not one of RFC 8555. */
-bool challenges_put(struct challenges *challenges, struct slice token, struct slice proof);
+/* One process may write. owner: not NULL. Returns false if there are too many, or if either text is not one of RFC
+ * 8555.
+ */
+bool challenges_put(struct challenges *challenges, const void *owner, struct slice token, struct slice proof);
 void challenges_remove(struct challenges *challenges, struct slice token);
-void challenges_clear(struct challenges *challenges);
+
+/* Removes those of an owner. NULL: whatever another process has left in free places. */
+void challenges_remove_all(struct challenges *challenges, const void *owner);
 
 /* Copies the proof for a token to proof (CHALLENGE_PROOF_MAX bytes). Returns its length; 0: there is none. */
 size_t challenges_find(const struct challenges *challenges, struct slice token, char *proof);

@@ -62,7 +62,7 @@ int store_create(const char *directory) {
 
 int store_read(const char *path, char *text, size_t size) {
 	struct stat st;
-	char *found = file_load(open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), size - 1, &st);
+	char *found = file_load(open(path, O_RDONLY | O_CLOEXEC), size - 1, &st);
 	if (!found) return -1;
 	memcpy(text, found, (size_t)st.st_size + 1);
 	free(found);
@@ -81,7 +81,9 @@ static int fill(int fd, const char *text, size_t length) {
 
 int store_write(const char *path, const char *text, int mode) {
 	char fresh[PATH_MAX + 8];
-	snprintf(fresh, sizeof fresh, "%s.new", path);
+	const char *slash = strrchr(path, '/');
+	const int directory = slash ? (int)(slash + 1 - path) : 0;
+	snprintf(fresh, sizeof fresh, "%.*s.%s.tmp", directory, path, path + directory);
 	int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (fd == -1) return -1;
 	int result = fill(fd, text, strlen(text)), error = errno;
@@ -173,20 +175,61 @@ void store_remove(const char *directory, const char *name) {
 	(void)unlink(path);
 }
 
+/* --- results --- */
+
+int store_keep(const char *directory, const char *name, const struct store_result *r) {
+	char path[PATH_MAX], text[STORE_RESULT_MAX + 64];
+	store_path(path, directory, "results", name);
+	snprintf(text, sizeof text, "%s\n%u %lld\n", r->text, r->failures, (long long)r->due_s);
+	return store_write(path, text, OWN_FILE);
+}
+
+int store_recall(const char *directory, const char *name, struct store_result *r) {
+	char path[PATH_MAX], text[STORE_RESULT_MAX + 64];
+	*r = (struct store_result){.failures = 0};
+	store_path(path, directory, "results", name);
+	if (store_read(path, text, sizeof text) == -1) return -1;
+	char *numbers = text + strcspn(text, "\n");
+	if (*numbers) {
+		*numbers++ = '\0';
+		r->failures = (unsigned)strtoul(numbers, &numbers, 10);
+		r->due_s = strtoll(numbers, NULL, 10);
+	}
+	snprintf(r->text, sizeof r->text, "%.*s", STORE_RESULT_MAX - 1, text);
+	return 0;
+}
+
+static void authority_path(char path[PATH_MAX], const char *directory, const char *name) {
+	char file[2 * STORE_NAME_MAX];
+	snprintf(file, sizeof file, "%s/authority", name);
+	store_path(path, directory, "uacme", file);
+}
+
+int store_note_authority(const char *directory, const char *name, const char *url) {
+	char path[PATH_MAX];
+	authority_path(path, directory, name);
+	return store_write(path, url, OWN_FILE);
+}
+
+bool store_is_of(const char *directory, const char *name, const char *url) {
+	char path[PATH_MAX], text[STORE_RESULT_MAX];
+	authority_path(path, directory, name);
+	return store_read(path, text, sizeof text) == 0 && strcmp(text, url) == 0;
+}
+
 /* --- showing --- */
 
-static int visible(const struct dirent *d) { return *d->d_name != '.' && !strstr(d->d_name, ".new"); }
+static int visible(const struct dirent *d) { return *d->d_name != '.'; }
 
 static void show(const char *directory, const char *name) {
-	char path[PATH_MAX], file[2 * STORE_NAME_MAX], result[STORE_RESULT_MAX] = "", date[32] = "-";
+	char path[PATH_MAX], file[2 * STORE_NAME_MAX], date[32] = "-";
 	struct store_dates dates;
+	struct store_result result;
 	snprintf(file, sizeof file, "%s/fullchain.pem", name);
 	store_path(path, directory, "live", file);
 	if (store_dates(path, &dates) == 0) strftime(date, sizeof date, "%F %H:%M", gmtime(&dates.to));
-	store_path(path, directory, "results", name);
-	if (store_read(path, result, sizeof result) == -1) snprintf(result, sizeof result, "%s", strerror(errno));
-	result[strcspn(result, "\n")] = '\0';
-	printf("%-30s  %-16s  %s\n", name, date, result);
+	if (store_recall(directory, name, &result) == -1) snprintf(result.text, sizeof result.text, "%s", strerror(errno));
+	printf("%-30s  %-16s  %s\n", name, date, result.text);
 }
 
 int store_show(const char *directory) {

@@ -1,7 +1,9 @@
 /* store.h - the directory of --acme-dir, which belongs to the process that gets certificates:
- *   uacme/                      what uacme keeps: keys, the account, certificates
+ *   uacme/                      what uacme keeps: keys, the account, certificates; and beside these
+ *   uacme/NAME/authority        the URL of the authority that has given the certificate
  *   live/NAME/fullchain.pem, privkey.pem   what is in use, as --cert-dir wants it
- *   results/NAME                what came of the last attempt, a line
+ *   results/NAME                what came of the last attempt, a line; and how many have failed since the last that was
+ *                               good, and when the next is due; "account" is a name, too
  *   account                     the URL of the authority that has the account
  *   hook                        the program that uacme calls
  *   lock                        held by the process that writes here */
@@ -10,6 +12,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <time.h>
 
 enum { STORE_NAME_MAX = 256, STORE_RESULT_MAX = 1024, STORE_FILE_MAX = 64 * 1024 /* bytes, with a NUL */ };
@@ -42,6 +45,20 @@ int store_dates(const char *path, struct store_dates *dates);
  * machine, has cut off, which uacme would not replace. -1 with ENOSPC: less than STORE_ROOM is left on the disk. */
 enum { STORE_ROOM = 64 * 1024 /* bytes */ };
 int store_prepare(const char *directory, const char *name);
+
+/* What came of an attempt. */
+struct store_result {
+	char text[STORE_RESULT_MAX]; /* a line without its end */
+	unsigned failures;
+	int64_t due_s; /* since the epoch */
+};
+
+int store_keep(const char *directory, const char *name, const struct store_result *result);
+int store_recall(const char *directory, const char *name, struct store_result *result);
+
+/* Keeps, or asks, whether what uacme has for a name is of an authority. */
+int store_note_authority(const char *directory, const char *name, const char *url);
+bool store_is_of(const char *directory, const char *name, const char *url);
 
 /* Takes up the certificate that uacme has for a name, with its key. */
 int store_install(const char *directory, const char *name);

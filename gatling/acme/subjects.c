@@ -8,9 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "gatling/base/notice.h"
+#include "gatling/base/platform.h"
 #include "gatling/base/text.h"
 
 enum { DAY_S = 24 * 60 * 60, RENEWAL_PART = 3, SPREAD_PART = 12 };
@@ -50,7 +51,17 @@ static struct subject *find(const struct subjects *s, const char *name) {
 	return NULL;
 }
 
-static void add(struct subjects *s, const struct acme_options *o, const char *name, int64_t now_s) {
+/* Goes on where the last process has ended: a new start is no reason to ask an authority sooner. */
+static void recall(struct subject *s, const char *directory) {
+	struct store_result last;
+	if (store_recall(directory, s->name, &last) == -1 || !last.failures) return;
+	s->failures = last.failures;
+	s->good = false;
+	if (s->due_s < last.due_s) s->due_s = last.due_s;
+}
+
+/* listed: it is to have a certificate; else it has one only. */
+static void add(struct subjects *s, const struct acme_options *o, const char *name, bool listed, int64_t now_s) {
 	struct subject *found = find(s, name);
 	if (!found && s->count == ACME_SUBJECTS_MAX) {
 		if (!s->told)
@@ -64,9 +75,10 @@ static void add(struct subjects *s, const struct acme_options *o, const char *na
 		snprintf(found->name, sizeof found->name, "%s", name);
 		TAILQ_INSERT_TAIL(&s->all, found, all);
 		s->count++;
-		subject_schedule(found, o->directory, now_s);
+		subject_schedule(found, o, now_s);
+		recall(found, o->directory);
 	}
-	found->listed = true;
+	found->listed |= listed;
 }
 
 static void drop_gone(struct subjects *s, const char *directory, int64_t now_s) {
@@ -81,18 +93,38 @@ static void drop_gone(struct subjects *s, const char *directory, int64_t now_s) 
 	}
 }
 
+/* Adds the names that have certificates: they may be gone since. */
+static void add_old(struct subjects *s, const struct acme_options *o, int64_t now_s) {
+	char path[PATH_MAX];
+	store_path(path, o->directory, "live", "");
+	DIR *live = opendir(path);
+	for (const struct dirent *entry; live && (entry = readdir(live));)
+		if (subject_possible(entry->d_name)) add(s, o, entry->d_name, false, now_s);
+	if (live) closedir(live);
+}
+
+/* Returns whether a name in the root is a directory for the server, which may have its root there. */
+static bool is_site(int root, const char *name, const struct acme_options *o) {
+	const int flags = PLATFORM_PATH | O_DIRECTORY | O_CLOEXEC;
+	int fd = o->beneath       ? platform_open_beneath(root, name, flags)
+			 : geteuid() == 0 ? platform_open_in_root(root, name, flags)
+							  : openat(root, name, flags);
+	if (fd != -1) close(fd);
+	return fd != -1;
+}
+
 int subjects_scan(struct subjects *s, const struct acme_options *o, const char *root, int64_t now_s) {
 	struct subject *at;
-	struct stat st;
 	DIR *directory = o->sites ? opendir(root) : NULL;
 	if (o->sites && !directory) return -1;
+	if (!s->scanned) add_old(s, o, now_s);
+	s->scanned = true;
 	TAILQ_FOREACH(at, &s->all, all) at->listed = false;
 	for (const struct dirent *entry; directory && (entry = readdir(directory));)
-		if (subject_possible(entry->d_name) && fstatat(dirfd(directory), entry->d_name, &st, 0) == 0 &&
-			S_ISDIR(st.st_mode))
-			add(s, o, entry->d_name, now_s);
+		if (subject_possible(entry->d_name) && is_site(dirfd(directory), entry->d_name, o))
+			add(s, o, entry->d_name, true, now_s);
 	if (directory) closedir(directory);
-	for (unsigned i = 0; i < o->names; i++) add(s, o, o->name[i], now_s);
+	for (unsigned i = 0; i < o->names; i++) add(s, o, o->name[i], true, now_s);
 	drop_gone(s, o->directory, now_s);
 	return 0;
 }
@@ -106,16 +138,16 @@ static int64_t random_s(int64_t limit) {
 	return limit > 0 ? number % limit : 0;
 }
 
-void subject_schedule(struct subject *s, const char *directory, int64_t now_s) {
+void subject_schedule(struct subject *s, const struct acme_options *o, int64_t now_s) {
 	char path[PATH_MAX], file[2 * STORE_NAME_MAX];
 	struct store_dates dates;
 	snprintf(file, sizeof file, "%s/fullchain.pem", s->name);
-	store_path(path, directory, "live", file);
+	store_path(path, o->directory, "live", file);
 	s->due_s = now_s;
 	s->failures = 0;
 	s->told = false;
 	s->good = store_dates(path, &dates) == 0 && dates.to > now_s;
-	if (!s->good) return;
+	if (!s->good || !store_is_of(o->directory, s->name, o->url)) return;
 	const int64_t lifetime_s = dates.to - dates.from, spread_s = lifetime_s / SPREAD_PART;
 	s->due_s = dates.to - lifetime_s / RENEWAL_PART - random_s(spread_s < DAY_S ? spread_s : DAY_S);
 }

@@ -22,6 +22,7 @@ struct subject {
 
 struct subjects {
 	unsigned count;
+	bool scanned;                                /* at least once */
 	bool told;                                   /* that there are too many */
 	void (*gone)(void *owner, const char *name); /* is called for a name that is dropped */
 	void *owner;
@@ -38,8 +39,9 @@ bool subject_possible(const char *name);
 int subjects_scan(struct subjects *subjects, const struct acme_options *options, const char *root, int64_t now_s);
 
 /* Chooses when a certificate that is there is renewed: at a random time of the day before a third of its lifetime is
- * left; of a short one, in a twelfth of that. Without one it is due now. */
-void subject_schedule(struct subject *subject, const char *directory, int64_t now_s);
+ * left; of a short one, in a twelfth of that. Without one, or with one of another
+ * authority, it is due now. */
+void subject_schedule(struct subject *subject, const struct acme_options *options, int64_t now_s);
 
 /* Puts the next attempt off after a failure. */
 void subject_put_off(struct subject *subject, int64_t now_s);

@@ -46,16 +46,24 @@ int platform_open_beneath(int directory, const char *path, int flags) {
 	return fd;
 }
 
+int platform_open_in_root(int directory, const char *path, int flags) {
+	int fd = open_resolving(directory, path, flags, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	return fd == -1 && (errno == ENOSYS || errno == EINVAL) ? openat(directory, path, flags) : fd;
+}
+
 int platform_open_at_once(int directory, const char *path, int flags, bool beneath) {
 	static atomic_bool cannot; /* an older system, or a sandbox without the call */
+	int refused = 0;
 	if (!atomic_load_explicit(&cannot, memory_order_relaxed)) {
 		int fd = open_resolving(directory, path, flags, RESOLVE_CACHED | (beneath ? BENEATH : 0));
 		if (fd != -1) return fd;
 		if (errno == EAGAIN) errno = EINPROGRESS;
-		if (errno != ENOSYS && errno != EINVAL) return -1;
-		atomic_store_explicit(&cannot, true, memory_order_relaxed);
+		if (errno != ENOSYS && errno != EINVAL && errno != EPERM) return -1;
+		refused = errno;
 	}
-	return beneath ? platform_open_beneath(directory, path, flags) : openat(directory, path, flags);
+	int fd = beneath ? platform_open_beneath(directory, path, flags) : openat(directory, path, flags);
+	if (refused && (fd != -1 || errno != refused)) atomic_store_explicit(&cannot, true, memory_order_relaxed);
+	return fd;
 }
 
 int platform_peer_user(int fd, uid_t *user) {
@@ -176,6 +184,8 @@ int platform_open_beneath(int directory, const char *path, int flags) {
 	return -1;
 #endif
 }
+
+int platform_open_in_root(int directory, const char *path, int flags) { return openat(directory, path, flags); }
 
 int platform_open_at_once(int directory, const char *path, int flags, bool beneath) {
 	return beneath ? platform_open_beneath(directory, path, flags) : openat(directory, path, flags);

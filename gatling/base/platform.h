@@ -38,6 +38,10 @@
  * path would lead out. */
 int platform_open_beneath(int directory, const char *path, int flags);
 
+/* Opens path as open(2) would after a chroot(2) to the directory (Linux 5.6; on other systems symlinks lead out of it).
+ */
+int platform_open_in_root(int directory, const char *path, int flags);
+
 /* Opens path as open(2), beneath: as platform_open_beneath(), but does not wait for a disk: -1 with EINPROGRESS if what
  * leads to the file is not in memory (Linux 5.12; on other systems it waits). */
 int platform_open_at_once(int directory, const char *path, int flags, bool beneath);

@@ -62,12 +62,14 @@ def sites(*names_of_sites):
 
 def shown(build, directory):
     done = subprocess.run([runnable(build), "--certificates", "--acme-dir", directory], capture_output=True, text=True, check=True)
-    return [re.split(r"\s{2,}", line) for line in done.stdout.splitlines()[1:]]
+    lines = [re.split(r"\s{2,}", line) for line in done.stdout.splitlines()[1:]]
+    return [line for line in lines if line[0] != "account"]
 
 
 def test_sites_get_certificates_and_new_ones_too(first_build):
     root, port = sites(*NAMES, "localhost", "default", "intranet", "127.0.0.1", "a_b.example.org", "printer.local"), free_port()
-    (root.path / "alias.example.org").symlink_to("www.example.org")
+    (root.path / "alias.example.org").symlink_to("/www.example.org")  # as the server sees it
+    (root.path / "outside.example.org").symlink_to("/tmp")
     # a file, a rule and a password of the site do not matter
     root.write("www.example.org/_redirects", b"/* /index.html 200!\n")
     root.write("example.org/.htaccess_global", b"Realm\nnobody:x\n")
@@ -231,6 +233,65 @@ def test_a_directory_that_is_gone_is_not_renewed(first_build):
         eventually(lambda: not (server.directory / "live" / "gone.example.org").exists(), seconds=60)
         eventually(lambda: len(server.said("www.example.org", GIVEN)) >= 2, seconds=60)
         assert len(server.said("gone.example.org", GIVEN)) == 1
+
+
+def test_a_directory_that_is_gone_before_the_start_is_not_renewed_either(first_build):
+    root, port, store = sites("www.example.org", "gone.example.org"), free_port(), Root().path / "acme"
+    with authority(root.path.parent, port, certificateValidityPeriod=12) as (url, _):
+        with Acme(first_build, root, url, port, directory=store) as server:
+            eventually(lambda: server.has("www.example.org") and server.has("gone.example.org"), seconds=60)
+        (root.path / "gone.example.org").rename(root.path / "elsewhere")
+        with Acme(first_build, root, url, port, directory=store) as server:
+            eventually(lambda: server.hurry() or not (store / "live" / "gone.example.org").exists(), seconds=60)
+            assert not server.said("gone.example.org", GIVEN)
+
+
+def test_another_authority_gives_new_certificates(first_build):
+    root, port, store = sites("www.example.org"), free_port(), Root().path / "acme"
+    with authority(root.path.parent, port) as (url, _), Acme(first_build, root, url, port, directory=store) as server:
+        eventually(lambda: server.has("www.example.org"), seconds=60)
+    with authority(root.path.parent, port) as (url, root_url), Acme(first_build, root, url, port, directory=store) as server:
+        authority_root = urllib.request.urlopen(root_url, context=trusting()).read().decode()
+
+        def trusted():
+            with contextlib.suppress(ssl.SSLError), server.secure("www.example.org", authority_root) as c:
+                return c.get("/", host="www.example.org").status == 200
+
+        eventually(trusted, seconds=60)
+
+
+def test_an_account_that_the_authority_has_lost_is_opened_again(first_build):
+    root, port, acme_port, store = sites("www.example.org"), free_port(), free_port(), Root().path / "acme"
+    with authority(root.path.parent, port, acme_port) as (url, _), Acme(first_build, root, url, port, directory=store) as server:
+        eventually(lambda: server.has("www.example.org"), seconds=60)
+        url_of_both = url
+    (root.path / "new.example.org").mkdir()
+    with authority(root.path.parent, port, acme_port) as (url, _), Acme(first_build, root, url, port, directory=store) as server:
+        assert url == url_of_both
+        eventually(lambda: server.said("new.example.org: the authority does not know our account any more, so another is opened"), seconds=60)
+        server.hurry()
+        eventually(lambda: server.has("new.example.org"), seconds=60)
+
+
+def test_after_a_restart_a_failure_is_not_tried_sooner(first_build):
+    root, port, store = sites("refused.example.com", "www.example.org"), free_port(), Root().path / "acme"
+    with authority(root.path.parent, port, domainBlocklist=["example.com"]) as (url, _):
+        with Acme(first_build, root, url, port, directory=store) as server:
+            eventually(lambda: server.said("refused.example.com"), seconds=60)
+        (root.path / "new.example.org").mkdir()
+        with Acme(first_build, root, url, port, directory=store) as server:
+            eventually(lambda: server.said("new.example.org", GIVEN), seconds=60)
+            assert not server.said("refused.example.com")
+
+
+@pytest.mark.parametrize("text,expected", [("", "it is not KEYID:KEY"), ("key", "it is not KEYID:KEY"), (None, "No such file")])
+def test_an_external_account_that_cannot_be_used(first_build, root, text, expected):
+    file = root.path / "eab"
+    if text is not None:
+        file.write_text(text)
+    done = subprocess.run([runnable(first_build), "-c", root.path, "--acme", "--acme-dir", root.path / "acme", "--acme-eab", file],
+                          capture_output=True, text=True, timeout=20, check=False)  # fmt: skip
+    assert done.returncode == 1 and expected in done.stderr
 
 
 def test_a_successor_has_its_own_helper(first_build):
