@@ -311,7 +311,8 @@ __attribute__((noreturn)) static void serve(struct acme *a, const char *root) {
 	notice_to(to_server, a);
 	notice_echo(false);
 	if (!lock(a)) _exit(0);
-	challenges_remove_all(a->challenges, NULL); /* what the last process has left */
+	challenges_remove_all(a->challenges, NULL);              /* what the last process has left */
+	(void)store_ask(a->options->directory, a->options->url); /* if that fails, the next one does, too */
 	w.has_account = has_account(a->options);
 	if (store_recall(a->options->directory, w.account.name, &last) == 0 && last.failures) {
 		w.account.failures = last.failures;

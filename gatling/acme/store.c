@@ -199,6 +199,19 @@ int store_recall(const char *directory, const char *name, struct store_result *r
 	return 0;
 }
 
+int store_ask(const char *directory, const char *url) {
+	char path[PATH_MAX], last[STORE_RESULT_MAX];
+	store_path(path, directory, "asked", "");
+	if (store_read(path, last, sizeof last) == 0 && strcmp(last, url) == 0) return 0;
+	char results[PATH_MAX];
+	store_path(results, directory, "results", "");
+	DIR *all = opendir(results);
+	for (const struct dirent *entry; all && (entry = readdir(all));)
+		if (*entry->d_name != '.') (void)unlinkat(dirfd(all), entry->d_name, 0);
+	if (all) closedir(all);
+	return store_write(path, url, OWN_FILE);
+}
+
 static void authority_path(char path[PATH_MAX], const char *directory, const char *name) {
 	char file[2 * STORE_NAME_MAX];
 	snprintf(file, sizeof file, "%s/authority", name);

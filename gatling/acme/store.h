@@ -4,7 +4,8 @@
  *   live/NAME/fullchain.pem, privkey.pem   what is in use, as --cert-dir wants it
  *   results/NAME                what came of the last attempt, a line; and how many have failed since the last that was
  *                               good, and when the next is due; "account" is a name, too
- *   account                     the URL of the authority that has the account
+ *   asked                       the URL of the authority that the results are of
+ *   account                     that of the one that has the account
  *   hook                        the program that uacme calls
  *   lock                        held by the process that writes here */
 #ifndef GATLING_ACME_STORE_H
@@ -52,6 +53,9 @@ struct store_result {
 	unsigned failures;
 	int64_t due_s; /* since the epoch */
 };
+
+/* Says which authority is asked from now on. Results of another one are forgotten: they are no reason to wait. */
+int store_ask(const char *directory, const char *url);
 
 int store_keep(const char *directory, const char *name, const struct store_result *result);
 int store_recall(const char *directory, const char *name, struct store_result *result);

@@ -21,6 +21,7 @@ struct pair {
 	char *origin;       /* the file */
 	struct slice names; /* sorted, each with a NUL; malloc'd */
 	X509 *certificate;
+	time_t until; /* when it ceases to be valid; 0: that cannot be said */
 	EVP_PKEY *key;
 	STACK_OF(X509) * chain; /* from the certificate to the authority, without both */
 };
@@ -28,7 +29,7 @@ struct pair {
 /* A name under which a pair is found. */
 struct name {
 	const char *text; /* in lower case, of the pair; "": what is used for names that no pair has */
-	unsigned rank;    /* the least of a name comes first */
+	unsigned rank;    /* the least of a name comes first; of one that was not valid, not below the number of pairs */
 	const struct pair *pair;
 };
 
@@ -206,6 +207,8 @@ static int add_key(struct certificates *set, EVP_PKEY *key, STACK_OF(X509) * all
 	p->chain = X509_build_chain(own, all, NULL, 0, NULL, NULL);
 	p->certificate = sk_X509_shift(p->chain); /* itself comes first */
 	if (EVP_PKEY_up_ref(key)) p->key = key;
+	struct tm tm = {0};
+	if (ASN1_TIME_to_tm(X509_get0_notAfter(own), &tm)) p->until = timegm(&tm);
 	bool complete = p->origin && p->names.at && p->certificate && p->key;
 	int result = complete ? try_pair(p, error) : fail(error, "no memory");
 	if (result == 0 && !add_pair(set, p)) result = fail(error, "no memory");
@@ -308,7 +311,10 @@ static const struct name *find_server(const struct certificates *set, const char
 	return find(set, dot - 1);
 }
 
-bool certificates_cover(const struct certificates *set, const char *name) { return find_server(set, name); }
+bool certificates_cover(const struct certificates *set, const char *name) {
+	const struct name *found = find_server(set, name);
+	return found && found->rank < set->pairs && time(NULL) < found->pair->until;
+}
 
 static int choose_certificate(SSL *ssl, int *alert, void *unused) {
 	const struct tls_handshaking *h = SSL_get_app_data(ssl);

@@ -55,7 +55,7 @@ struct tls_handshaking {
 	bool strict_sni;                         /* refuse server names that no certificate covers */
 };
 
-/* Returns whether a certificate of the set is for a name (NUL-terminated), as above. */
+/* Returns whether a certificate of the set, valid now, is for a name (NUL-terminated), found as for a handshake. */
 bool certificates_cover(const struct certificates *set, const char *name);
 
 /* Returns the context for all connections. It chooses the keys for the server name: those of a certificate with exactly

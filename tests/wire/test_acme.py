@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from authority import authority, free_port, pretender, trusting_launcher
-from gatling import Connection, Root, Server, children, eventually, runnable, trusting
+from gatling import Connection, Root, Server, certificate, children, eventually, runnable, trusting
 from test_https import names
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="uacme trusts the authority in a mount namespace of its own")
@@ -115,6 +115,39 @@ def test_without_a_certificate_the_pages_are_there_without_https(first_build):
         assert server.get("/", host="www.example.org").body == b"www.example.org"
         with pytest.raises(ssl.SSLError), server.secure("www.example.org"):
             pass
+
+
+def test_with_an_expired_certificate_the_pages_are_there_without_https(first_build):
+    root, port, store = sites("www.example.org"), free_port(), Root().path / "acme"
+    live = store / "live" / "www.example.org"
+    live.mkdir(parents=True)
+    cert, key = certificate("DNS:www.example.org", expired=True)
+    (live / "fullchain.pem").write_bytes(cert.read_bytes())
+    (live / "privkey.pem").write_bytes(key.read_bytes())
+    with Acme(first_build, root, f"https://localhost:{free_port()}/dir", port, directory=store) as server:
+        eventually(lambda: server.said("account: cannot get an answer from https://localhost:"), seconds=60)
+        assert server.get("/", host="www.example.org").body == b"www.example.org"
+    with authority(root.path.parent, port) as (url, _), Acme(first_build, root, url, port, directory=store) as server:
+        eventually(lambda: server.get("/", host="www.example.org").status == 301, seconds=60)
+
+
+def test_the_sandbox_is_the_same(first_build, root):
+    with Acme(first_build, root, f"https://localhost:{free_port()}/dir", free_port()) as server, \
+         Server(first_build, root, "-u", "nobody", "-n", as_root=True) as other:  # fmt: skip
+        assert server.sandbox == other.sandbox
+
+
+def test_without_root(first_build):
+    """Then the server is at ports of a user, keeps keys in the user's home, and does not change its root."""
+    root, port, home = sites("www.example.org"), free_port(), Root().path
+    home.chmod(0o777)
+    launcher = [*trusting_launcher(home), "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "-u", "XDG_STATE_HOME", f"HOME={home}"]
+    with authority(root.path.parent, port) as (url, _), \
+         Server(first_build, root, "--acme", "--acme-directory", url, "-p", str(port), "--tls-port", "0", "-n", launcher=launcher,
+                as_root=True) as server:  # fmt: skip
+        eventually(lambda: any(GIVEN in line for line in server.errors), seconds=60)
+        eventually(lambda: server.get("/", host="www.example.org").status == 301)
+        assert (home / ".local/state/gatling/acme/live/www.example.org/privkey.pem").stat().st_uid == 65534
 
 
 def test_a_name_that_fails_is_told_once_and_others_go_on(first_build):
