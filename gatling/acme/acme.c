@@ -223,15 +223,13 @@ static unsigned running(const struct work *w) {
 /* Starts what is due. */
 static void start_due(struct work *w) {
 	const int64_t now_s = time(NULL);
-	int64_t next_s = INT64_MAX;
 	if (now_s < w->limited_until_s) return;
 	if (!w->has_account) {
-		if (subjects_due(&w->subjects, INT64_MAX, &next_s) && !w->account.attempt && w->account.due_s <= now_s)
+		if (subjects_due(&w->subjects, INT64_MAX) && !w->account.attempt && w->account.due_s <= now_s)
 			start_run(w, &w->account);
 		return;
 	}
-	for (struct subject *s; running(w) < ACME_RUNS && (s = subjects_due(&w->subjects, now_s, &next_s));)
-		start_run(w, s);
+	for (struct subject *s; running(w) < ACME_RUNS && (s = subjects_due(&w->subjects, now_s));) start_run(w, s);
 }
 
 /* Waits until something is to be done. Returns false when the server has ended. */

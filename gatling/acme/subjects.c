@@ -166,11 +166,10 @@ void subjects_hurry(struct subjects *s, int64_t now_s) {
 	TAILQ_FOREACH(at, &s->all, all) if (at->failures && at->due_s > now_s) at->due_s = now_s;
 }
 
-struct subject *subjects_due(const struct subjects *s, int64_t now_s, int64_t *next_s) {
+struct subject *subjects_due(const struct subjects *s, int64_t now_s) {
 	struct subject *at, *first = NULL;
 	TAILQ_FOREACH(at, &s->all, all) {
 		if (at->attempt || !at->listed) continue;
-		if (at->due_s < *next_s) *next_s = at->due_s;
 		if (at->due_s <= now_s && (!first || at->failures < first->failures)) first = at;
 	}
 	return first;

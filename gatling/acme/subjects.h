@@ -49,7 +49,7 @@ void subject_put_off(struct subject *subject, int64_t now_s);
 /* Makes those that have failed due now. */
 void subjects_hurry(struct subjects *subjects, int64_t now_s);
 
-/* Returns one that is due; NULL: none. *next_s: when the next one is, if that is before it. */
-struct subject *subjects_due(const struct subjects *subjects, int64_t now_s, int64_t *next_s);
+/* Returns one that is due, of those with the fewest failures; NULL: none. */
+struct subject *subjects_due(const struct subjects *subjects, int64_t now_s);
 
 #endif
