@@ -306,7 +306,7 @@ def test_nobody_waits_long_when_much_is_to_be_compressed(build, root):
         for i, connection in enumerate(connections):
             connection.send(b"GET /%d.txt HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n" % i)
         codings = [connection.response()["Content-Encoding"] for connection in connections]
-        assert codings[0] == "gzip" and codings.count(None) >= 20
+        assert "gzip" in codings and codings.count(None) >= 20  # whichever has its file in memory first
         for connection in connections:
             connection.close()
 
