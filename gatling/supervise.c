@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/time.h>
-#include <time.h>
 
+#include "gatling/base/clock.h"
 #include "gatling/base/notice.h"
 #include "gatling/tls/certificate_files.h"
 
@@ -35,12 +35,6 @@ void supervise_block_signals(sigset_t *signals) {
 	sigaddset(signals, SIGUSR1); /* the log file was renamed */
 	sigaddset(signals, SIGUSR2); /* a worker has ended, or a successor has taken over */
 	pthread_sigmask(SIG_BLOCK, signals, NULL);
-}
-
-static int64_t clock_ms(void) {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static void enter(const struct supervisor *s, struct state *state, enum stage stage) {

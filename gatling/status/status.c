@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gatling/base/clock.h"
 #include "gatling/http/request.h"
 #include "gatling/status/kernel.h"
 #include "gatling/status/view.h"
@@ -45,12 +46,6 @@ struct status {
 	unsigned sockets;
 	bool ending, handed_over, stop;
 };
-
-static int64_t clock_ms(void) {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void sample(struct status *s) {
 	struct counters sum = {0};

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "gatling/base/clock.h"
 #include "gatling/base/file_read.h"
 #include "gatling/base/file_version.h"
 #include "gatling/base/hash.h"
@@ -153,16 +154,10 @@ static void visit(struct walk *w, struct candidate *c) {
 		   kept ? "; the last good one stays in use" : "");
 }
 
-static int64_t now_ms(void) {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Updates the names if the directory has changed. A large one that changes all the time is read for a twentieth of the
  * time. */
 static void update_names(struct walk *w, struct directory *d) {
-	int64_t started = now_ms();
+	int64_t started = clock_ms();
 	struct stat st = {0};
 	bool exists = opener_stat(w->files->opener, d->at.place, ".", &st) == 0;
 	struct file_version now = file_version_of(&st);
@@ -178,7 +173,7 @@ static void update_names(struct walk *w, struct directory *d) {
 	d->end = names + length;
 	d->version = now;
 	d->recent = file_version_recent(&now, time(NULL));
-	d->again_ms = now_ms() + 20 * (now_ms() - started);
+	d->again_ms = clock_ms() + 20 * (clock_ms() - started);
 }
 
 static bool holds_key(const struct certificate_files *f, const struct location *l) {
