@@ -430,7 +430,7 @@ static void settle_acme(struct options *o) {
 	if (!a->directory && store_default(directory)) a->directory = directory;
 	if (!a->directory) refuse("--acme-dir says where keys and certificates are kept");
 	if (*a->directory != '/' && realpath(a->directory, directory)) a->directory = directory;
-	store_path(live, a->directory, "live", "");
+	store_path(live, a->directory, "live");
 	a->sites = o->site.vhosts != VHOSTS_OFF;
 	a->beneath = o->site.symlinks_inside;
 	if (a->on) o->tls.acme_dir = live;

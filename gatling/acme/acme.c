@@ -22,6 +22,7 @@
 
 #include "gatling/acme/store.h"
 #include "gatling/acme/subjects.h"
+#include "gatling/base/clock.h"
 #include "gatling/base/notice.h"
 #include "io/io.h"
 
@@ -74,12 +75,10 @@ static void to_server(void *owner, enum notice_level level, const char *text) {
 
 /* Tells the server how a name is. Returns whether there was room for it. */
 static bool tell(const struct acme *a, const struct subject *s) {
-	char path[PATH_MAX], file[2 * STORE_NAME_MAX], text[MESSAGE_MAX];
+	char text[MESSAGE_MAX];
 	struct store_result result;
 	struct store_dates dates;
-	snprintf(file, sizeof file, "%s/fullchain.pem", s->name);
-	store_path(path, a->options->directory, "live", file);
-	if (store_dates(path, &dates) == -1) dates.to = 0;
+	if (store_dates_in_use(a->options->directory, s->name, &dates) == -1) dates.to = 0;
 	bool known = store_recall(a->options->directory, s->name, &result) == 0;
 	snprintf(text, sizeof text, "%c%s %lld %d %s", MESSAGE_STATE, s->name, (long long)dates.to, s->good,
 			 known ? result.text : "not asked for yet");
@@ -90,12 +89,6 @@ static void tell_gone(void *owner, const char *name) {
 	char text[MESSAGE_MAX];
 	snprintf(text, sizeof text, "%c%s", MESSAGE_STATE, name);
 	(void)send_text(owner, text);
-}
-
-static int64_t clock_ms(void) {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static void describe(char *text, size_t size, int64_t seconds) {
@@ -151,16 +144,14 @@ static void install(struct work *w, struct subject *s, const char *what) {
 
 /* Returns whether uacme has a certificate that is newer than the one in use, and need not be renewed. */
 static bool has_newer(const struct work *w, const struct subject *s) {
-	char path[PATH_MAX], file[2 * STORE_NAME_MAX];
-	struct store_dates kept, used = {0};
-	if (!store_is_of(w->acme->options->directory, s->name, w->acme->options->url)) return false;
-	snprintf(file, sizeof file, "%s/cert.pem", s->name);
-	store_path(path, w->acme->options->directory, "uacme", file);
+	const struct acme_options *o = w->acme->options;
+	char path[PATH_MAX];
+	struct store_dates kept, used;
+	if (!store_is_of(o->directory, s->name, o->url)) return false;
+	store_path(path, o->directory, "uacme/%s/cert.pem", s->name);
 	if (store_dates(path, &kept) == -1) return false;
-	snprintf(file, sizeof file, "%s/fullchain.pem", s->name);
-	store_path(path, w->acme->options->directory, "live", file);
-	if (store_dates(path, &used) == -1) used.to = 0;
-	return kept.to > used.to && kept.to - (kept.to - kept.from) / 3 > time(NULL);
+	if (store_dates_in_use(o->directory, s->name, &used) == -1) used.to = 0;
+	return kept.to > used.to && subject_renewal_s(&kept) > time(NULL);
 }
 
 static void start_run(struct work *w, struct subject *s) {
@@ -201,7 +192,7 @@ static void finish(struct work *w, struct subject *s, const struct outcome *outc
 		failed(w, s, outcome->reason, outcome->limited ? until_s : 0);
 	} else if (s == &w->account) {
 		char path[PATH_MAX];
-		store_path(path, o->directory, "account", "");
+		store_path(path, o->directory, "account");
 		w->has_account = true;
 		(void)store_write(path, o->url, 0600); /* else it is asked for again at the next start */
 		w->account.failures = 0;
@@ -277,7 +268,7 @@ static void work(struct work *w) {
 static bool lock(const struct acme *a) {
 	char path[PATH_MAX];
 	struct pollfd server = {.fd = a->channel, .events = POLLIN};
-	store_path(path, a->options->directory, "lock", "");
+	store_path(path, a->options->directory, "lock");
 	do {
 		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 		if (fd != -1 && flock(fd, LOCK_EX | LOCK_NB) == 0) return true; /* it stays open as long as the process lives */
@@ -292,16 +283,15 @@ static bool lock(const struct acme *a) {
 /* Returns whether the authority has given an account to the key that uacme has. */
 static bool has_account(const struct acme_options *o) {
 	char path[PATH_MAX], url[STORE_RESULT_MAX];
-	store_path(path, o->directory, "account", "");
+	store_path(path, o->directory, "account");
 	if (store_read(path, url, sizeof url) == -1 || strcmp(url, o->url) != 0) return false;
-	store_path(path, o->directory, "uacme/private", "key.pem");
+	store_path(path, o->directory, "uacme/private/key.pem");
 	return store_prepare(o->directory, "") == 0 && access(path, R_OK) == 0;
 }
 
 __attribute__((noreturn)) static void serve(struct acme *a, const char *root) {
 	struct work w = {.acme = a, .root = root, .account.name = "account"};
 	struct sigaction action = {.sa_handler = note_hurry};
-	struct store_result last;
 	(void)sigaction(SIGHUP, &action, NULL);
 	TAILQ_INIT(&w.subjects.all);
 	w.subjects.gone = tell_gone;
@@ -312,10 +302,7 @@ __attribute__((noreturn)) static void serve(struct acme *a, const char *root) {
 	challenges_remove_all(a->challenges, NULL);              /* what the last process has left */
 	(void)store_ask(a->options->directory, a->options->url); /* if that fails, the next one does, too */
 	w.has_account = has_account(a->options);
-	if (store_recall(a->options->directory, w.account.name, &last) == 0 && last.failures) {
-		w.account.failures = last.failures;
-		w.account.due_s = last.due_s;
-	}
+	subject_recall(&w.account, a->options->directory);
 	work(&w);
 	_exit(0);
 }

@@ -26,7 +26,7 @@ static const char hook[] =
 
 int attempt_write_hook(const char *directory) {
 	char path[PATH_MAX], text[2 * sizeof hook];
-	store_path(path, directory, "hook", "");
+	store_path(path, directory, "hook");
 	if (store_read(path, text, sizeof text) == 0 && strcmp(text, hook) == 0 && access(path, X_OK) == 0) return 0;
 	return store_write(path, hook, 0700);
 }
@@ -38,8 +38,8 @@ __attribute__((noreturn)) static void run(const struct acme_options *o, const ch
 	char state[PATH_MAX], program[PATH_MAX], account[STORE_RESULT_MAX] = "";
 	const char *argument[ARGUMENTS_MAX] = {"uacme", "-y", "-a", o->url, "-c", state};
 	int n = 6, nothing = open("/dev/null", O_RDWR);
-	store_path(state, o->directory, "uacme", "");
-	store_path(program, o->directory, "hook", "");
+	store_path(state, o->directory, "uacme");
+	store_path(program, o->directory, "hook");
 	if (o->eab && !name && store_read(o->eab, account, sizeof account) == 0) {
 		account[strcspn(account, " \t\r\n")] = '\0';
 		argument[n++] = "-e";
@@ -150,6 +150,8 @@ static void serve_hook(struct attempt *a, struct challenges *challenges) {
 
 /* --- what uacme says --- */
 
+static const char account_is_lost[] = "the authority does not know our account any more, so another is opened";
+
 /* What to make of the types of problems (RFC 8555, section 6.7), which begin with urn:ietf:params:acme:error:. */
 static const struct {
 	const char *type, *meaning;
@@ -166,7 +168,7 @@ static const struct {
 	{"unsupportedContact", "the authority refuses the address given with --acme"},
 	{"userActionRequired", "the authority wants something of you"},
 	{"serverInternal", "the authority has an error of its own"},
-	{"accountDoesNotExist", "the authority does not know our account any more, so another is opened"},
+	{"accountDoesNotExist", account_is_lost},
 };
 
 /* Copies the value of a member of JSON that is a string; of escapes, those of one character. */
@@ -211,8 +213,7 @@ static void explain(const char *text, const char *url, struct outcome *o) {
 	if (!find_member(text, "type", type, sizeof type)) {
 		bool unreachable = strstr(text, "curl_");
 		if (o->no_account) {
-			snprintf(o->reason, sizeof o->reason,
-					 "the authority does not know our account any more, so another is opened");
+			snprintf(o->reason, sizeof o->reason, "%s", account_is_lost);
 			return;
 		}
 		last_line(text, detail, sizeof detail);

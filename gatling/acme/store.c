@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +29,13 @@ bool store_default(char path[PATH_MAX]) {
 	return true;
 }
 
-void store_path(char path[PATH_MAX], const char *directory, const char *below, const char *name) {
-	snprintf(path, PATH_MAX, "%s/%s%s%s", directory, below, *name ? "/" : "", name);
+void store_path(char path[PATH_MAX], const char *directory, const char *format, ...) {
+	va_list arguments;
+	size_t used = (size_t)snprintf(path, PATH_MAX, "%s/", directory);
+	if (used >= PATH_MAX) return; /* cut off: store_create() refuses such a directory */
+	va_start(arguments, format);
+	vsnprintf(path + used, PATH_MAX - used, format, arguments);
+	va_end(arguments);
 }
 
 static int create(const char *path) { return mkdir(path, OWN_DIRECTORY) == -1 && errno != EEXIST ? -1 : 0; }
@@ -54,7 +60,7 @@ int store_create(const char *directory) {
 	}
 	if (create_all(directory) == -1) return -1;
 	for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
-		store_path(path, directory, below[i], "");
+		store_path(path, directory, "%s", below[i]);
 		if (create(path) == -1) return -1;
 	}
 	return access(path, W_OK | X_OK);
@@ -116,6 +122,12 @@ int store_dates(const char *path, struct store_dates *dates) {
 	return dates->from == -1 || dates->to == -1 ? -1 : 0;
 }
 
+int store_dates_in_use(const char *directory, const char *name, struct store_dates *dates) {
+	char path[PATH_MAX];
+	store_path(path, directory, "live/%s/fullchain.pem", name);
+	return store_dates(path, dates);
+}
+
 static bool holds_key(const char *path) {
 	char text[STORE_FILE_MAX];
 	if (store_read(path, text, sizeof text) == -1) return errno != EFBIG && errno != EINVAL;
@@ -129,10 +141,9 @@ static bool holds_key(const char *path) {
 }
 
 int store_prepare(const char *directory, const char *name) {
-	char path[PATH_MAX], file[2 * STORE_NAME_MAX];
+	char path[PATH_MAX];
 	struct statvfs disk;
-	snprintf(file, sizeof file, "%s%skey.pem", name, *name ? "/" : "");
-	store_path(path, directory, "uacme/private", file);
+	store_path(path, directory, "uacme/private/%s%skey.pem", name, *name ? "/" : "");
 	if (!holds_key(path) && unlink(path) == -1) return -1;
 	errno = ENOSPC;
 	return statvfs(directory, &disk) == 0 && disk.f_bavail * disk.f_frsize < STORE_ROOM ? -1 : 0;
@@ -148,38 +159,31 @@ static int copy(const char *from, const char *to) {
 
 /* The key first: the server looks again when nothing has changed for a while, and takes only pairs that fit. */
 int store_install(const char *directory, const char *name) {
-	char from[PATH_MAX], to[PATH_MAX], file[2 * STORE_NAME_MAX];
-	store_path(to, directory, "live", name);
+	char from[PATH_MAX], to[PATH_MAX];
+	store_path(to, directory, "live/%s", name);
 	if (create(to) == -1) return -1;
-	snprintf(file, sizeof file, "%s/key.pem", name);
-	store_path(from, directory, "uacme/private", file);
-	snprintf(file, sizeof file, "%s/privkey.pem", name);
-	store_path(to, directory, "live", file);
+	store_path(from, directory, "uacme/private/%s/key.pem", name);
+	store_path(to, directory, "live/%s/privkey.pem", name);
 	if (copy(from, to) == -1) return -1;
-	snprintf(file, sizeof file, "%s/cert.pem", name);
-	store_path(from, directory, "uacme", file);
-	snprintf(file, sizeof file, "%s/fullchain.pem", name);
-	store_path(to, directory, "live", file);
+	store_path(from, directory, "uacme/%s/cert.pem", name);
+	store_path(to, directory, "live/%s/fullchain.pem", name);
 	return copy(from, to);
 }
 
 void store_remove(const char *directory, const char *name) {
-	static const char *const files[] = {"/fullchain.pem", "/privkey.pem", ""};
-	char path[PATH_MAX], file[2 * STORE_NAME_MAX];
+	static const char *const files[] = {"live/%s/fullchain.pem", "live/%s/privkey.pem", "live/%s", "results/%s"};
+	char path[PATH_MAX];
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-		snprintf(file, sizeof file, "%s%s", name, files[i]);
-		store_path(path, directory, "live", file);
+		store_path(path, directory, files[i], name);
 		(void)remove(path);
 	}
-	store_path(path, directory, "results", name);
-	(void)unlink(path);
 }
 
 /* --- results --- */
 
 int store_keep(const char *directory, const char *name, const struct store_result *r) {
 	char path[PATH_MAX], text[STORE_RESULT_MAX + 64];
-	store_path(path, directory, "results", name);
+	store_path(path, directory, "results/%s", name);
 	snprintf(text, sizeof text, "%s\n%u %lld\n", r->text, r->failures, (long long)r->due_s);
 	return store_write(path, text, OWN_FILE);
 }
@@ -187,7 +191,7 @@ int store_keep(const char *directory, const char *name, const struct store_resul
 int store_recall(const char *directory, const char *name, struct store_result *r) {
 	char path[PATH_MAX], text[STORE_RESULT_MAX + 64];
 	*r = (struct store_result){.failures = 0};
-	store_path(path, directory, "results", name);
+	store_path(path, directory, "results/%s", name);
 	if (store_read(path, text, sizeof text) == -1) return -1;
 	char *numbers = text + strcspn(text, "\n");
 	if (*numbers) {
@@ -201,10 +205,10 @@ int store_recall(const char *directory, const char *name, struct store_result *r
 
 int store_ask(const char *directory, const char *url) {
 	char path[PATH_MAX], last[STORE_RESULT_MAX];
-	store_path(path, directory, "asked", "");
+	store_path(path, directory, "asked");
 	if (store_read(path, last, sizeof last) == 0 && strcmp(last, url) == 0) return 0;
 	char results[PATH_MAX];
-	store_path(results, directory, "results", "");
+	store_path(results, directory, "results");
 	DIR *all = opendir(results);
 	for (const struct dirent *entry; all && (entry = readdir(all));)
 		if (*entry->d_name != '.') (void)unlinkat(dirfd(all), entry->d_name, 0);
@@ -212,21 +216,15 @@ int store_ask(const char *directory, const char *url) {
 	return store_write(path, url, OWN_FILE);
 }
 
-static void authority_path(char path[PATH_MAX], const char *directory, const char *name) {
-	char file[2 * STORE_NAME_MAX];
-	snprintf(file, sizeof file, "%s/authority", name);
-	store_path(path, directory, "uacme", file);
-}
-
 int store_note_authority(const char *directory, const char *name, const char *url) {
 	char path[PATH_MAX];
-	authority_path(path, directory, name);
+	store_path(path, directory, "uacme/%s/authority", name);
 	return store_write(path, url, OWN_FILE);
 }
 
 bool store_is_of(const char *directory, const char *name, const char *url) {
 	char path[PATH_MAX], text[STORE_RESULT_MAX];
-	authority_path(path, directory, name);
+	store_path(path, directory, "uacme/%s/authority", name);
 	return store_read(path, text, sizeof text) == 0 && strcmp(text, url) == 0;
 }
 
@@ -235,12 +233,10 @@ bool store_is_of(const char *directory, const char *name, const char *url) {
 static int visible(const struct dirent *d) { return *d->d_name != '.'; }
 
 static void show(const char *directory, const char *name) {
-	char path[PATH_MAX], file[2 * STORE_NAME_MAX], date[32] = "-";
+	char date[32] = "-";
 	struct store_dates dates;
 	struct store_result result;
-	snprintf(file, sizeof file, "%s/fullchain.pem", name);
-	store_path(path, directory, "live", file);
-	if (store_dates(path, &dates) == 0) strftime(date, sizeof date, "%F %H:%M", gmtime(&dates.to));
+	if (store_dates_in_use(directory, name, &dates) == 0) strftime(date, sizeof date, "%F %H:%M", gmtime(&dates.to));
 	if (store_recall(directory, name, &result) == -1) snprintf(result.text, sizeof result.text, "%s", strerror(errno));
 	printf("%-30s  %-16s  %s\n", name, date, result.text);
 }
@@ -248,7 +244,7 @@ static void show(const char *directory, const char *name) {
 int store_show(const char *directory) {
 	char path[PATH_MAX];
 	struct dirent **entry;
-	store_path(path, directory, "results", "");
+	store_path(path, directory, "results");
 	int count = scandir(path, &entry, visible, alphasort);
 	if (count == -1) {
 		(void)notice_cannot("show the certificates in", directory, strerror(errno));

@@ -27,8 +27,9 @@ bool store_default(char path[PATH_MAX]);
 /* Creates what is missing of the directory and its subdirectories, for their owner alone. */
 int store_create(const char *directory);
 
-/* Writes a path in the directory. */
-void store_path(char path[PATH_MAX], const char *directory, const char *below, const char *name);
+/* Writes a path in the directory, as printf(3). */
+void store_path(char path[PATH_MAX], const char *directory, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Reads a text file of at most `size` - 1 bytes, or writes one, so that it is there as a whole or not at all. */
 int store_read(const char *path, char *text, size_t size);
@@ -39,8 +40,9 @@ struct store_dates {
 	time_t from, to;
 };
 
-/* Finds out the dates of the first certificate in a file. */
+/* Finds out the dates of the first certificate in a file, or of the one in use for a name. */
 int store_dates(const char *path, struct store_dates *dates);
+int store_dates_in_use(const char *directory, const char *name, struct store_dates *dates);
 
 /* Makes ready for a run of uacme for a name, or "" for the account: removes a key that a full disk, or the end of the
  * machine, has cut off, which uacme would not replace. -1 with ENOSPC: less than STORE_ROOM is left on the disk. */

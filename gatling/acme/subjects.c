@@ -51,15 +51,6 @@ static struct subject *find(const struct subjects *s, const char *name) {
 	return NULL;
 }
 
-/* Goes on where the last process has ended: a new start is no reason to ask an authority sooner. */
-static void recall(struct subject *s, const char *directory) {
-	struct store_result last;
-	if (store_recall(directory, s->name, &last) == -1 || !last.failures) return;
-	s->failures = last.failures;
-	s->good = false;
-	if (s->due_s < last.due_s) s->due_s = last.due_s;
-}
-
 /* listed: it is to have a certificate; else it has one only. */
 static void add(struct subjects *s, const struct acme_options *o, const char *name, bool listed, int64_t now_s) {
 	struct subject *found = find(s, name);
@@ -76,7 +67,7 @@ static void add(struct subjects *s, const struct acme_options *o, const char *na
 		TAILQ_INSERT_TAIL(&s->all, found, all);
 		s->count++;
 		subject_schedule(found, o, now_s);
-		recall(found, o->directory);
+		subject_recall(found, o->directory);
 	}
 	found->listed |= listed;
 }
@@ -96,7 +87,7 @@ static void drop_gone(struct subjects *s, const char *directory, int64_t now_s) 
 /* Adds the names that have certificates: they may be gone since. */
 static void add_old(struct subjects *s, const struct acme_options *o, int64_t now_s) {
 	char path[PATH_MAX];
-	store_path(path, o->directory, "live", "");
+	store_path(path, o->directory, "live");
 	DIR *live = opendir(path);
 	for (const struct dirent *entry; live && (entry = readdir(live));)
 		if (subject_possible(entry->d_name)) add(s, o, entry->d_name, false, now_s);
@@ -138,18 +129,27 @@ static int64_t random_s(int64_t limit) {
 	return limit > 0 ? number % limit : 0;
 }
 
+int64_t subject_renewal_s(const struct store_dates *dates) {
+	return dates->to - (dates->to - dates->from) / RENEWAL_PART;
+}
+
 void subject_schedule(struct subject *s, const struct acme_options *o, int64_t now_s) {
-	char path[PATH_MAX], file[2 * STORE_NAME_MAX];
 	struct store_dates dates;
-	snprintf(file, sizeof file, "%s/fullchain.pem", s->name);
-	store_path(path, o->directory, "live", file);
 	s->due_s = now_s;
 	s->failures = 0;
 	s->told = false;
-	s->good = store_dates(path, &dates) == 0 && dates.to > now_s;
+	s->good = store_dates_in_use(o->directory, s->name, &dates) == 0 && dates.to > now_s;
 	if (!s->good || !store_is_of(o->directory, s->name, o->url)) return;
-	const int64_t lifetime_s = dates.to - dates.from, spread_s = lifetime_s / SPREAD_PART;
-	s->due_s = dates.to - lifetime_s / RENEWAL_PART - random_s(spread_s < DAY_S ? spread_s : DAY_S);
+	const int64_t spread_s = (dates.to - dates.from) / SPREAD_PART;
+	s->due_s = subject_renewal_s(&dates) - random_s(spread_s < DAY_S ? spread_s : DAY_S);
+}
+
+void subject_recall(struct subject *s, const char *directory) {
+	struct store_result last;
+	if (store_recall(directory, s->name, &last) == -1 || !last.failures) return;
+	s->failures = last.failures;
+	s->good = false;
+	if (s->due_s < last.due_s) s->due_s = last.due_s;
 }
 
 void subject_put_off(struct subject *s, int64_t now_s) {

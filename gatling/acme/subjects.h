@@ -43,6 +43,13 @@ int subjects_scan(struct subjects *subjects, const struct acme_options *options,
  * authority, it is due now. */
 void subject_schedule(struct subject *subject, const struct acme_options *options, int64_t now_s);
 
+/* Goes on where the last process has ended: a new start is no reason to ask an authority sooner. */
+void subject_recall(struct subject *subject, const char *directory);
+
+/* Returns the last moment, since the epoch, at which a certificate should be renewed: when a third of its lifetime is
+ * left. */
+int64_t subject_renewal_s(const struct store_dates *dates);
+
 /* Puts the next attempt off after a failure. */
 void subject_put_off(struct subject *subject, int64_t now_s);
 

@@ -106,13 +106,13 @@ static int64_t due(long lifetime_s, long left_s) {
 	assert_non_null(ASN1_TIME_set(X509_getm_notBefore(certificate), now_s + left_s - lifetime_s));
 	assert_int_equal(X509_set_pubkey(certificate, key), 1);
 	assert_true(X509_sign(certificate, key, EVP_sha256()) > 0);
-	store_path(path, directory, "live", s.name);
+	store_path(path, directory, "live/%s", s.name);
 	(void)mkdir(path, 0700);
-	store_path(path, directory, "live", "a.example.org/fullchain.pem");
-	store_path(path, directory, "uacme", s.name);
+	store_path(path, directory, "live/a.example.org/fullchain.pem");
+	store_path(path, directory, "uacme/%s", s.name);
 	(void)mkdir(path, 0700);
 	assert_int_equal(store_note_authority(directory, s.name, options.url), 0);
-	store_path(path, directory, "live", "a.example.org/fullchain.pem");
+	store_path(path, directory, "live/a.example.org/fullchain.pem");
 	FILE *file = fopen(path, "w");
 	assert_int_equal(PEM_write_X509(file, certificate), 1);
 	assert_int_equal(fclose(file), 0);
@@ -149,9 +149,9 @@ static void a_failure_puts_the_next_attempt_off_up_to_half_a_day(void **state) {
 static void a_key_that_was_cut_off_is_removed(void **state) {
 	char path[PATH_MAX];
 	(void)state;
-	store_path(path, directory, "uacme/private", "");
+	store_path(path, directory, "uacme/private");
 	assert_int_equal(mkdir(path, 0700), 0);
-	store_path(path, directory, "uacme/private", "key.pem");
+	store_path(path, directory, "uacme/private/key.pem");
 	assert_int_equal(store_write(path, "-----BEGIN PRIVATE KEY-----\nMIG", 0600), 0);
 	assert_int_equal(store_prepare(directory, ""), 0);
 	assert_int_equal(access(path, F_OK), -1);
