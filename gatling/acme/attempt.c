@@ -36,8 +36,8 @@ int attempt_write_hook(const char *directory) {
 /* In the new process. */
 __attribute__((noreturn)) static void run(const struct acme_options *o, const char *name, int output, int channel) {
 	char state[PATH_MAX], program[PATH_MAX], account[STORE_RESULT_MAX] = "";
-	const char *argument[ARGUMENTS_MAX] = {"uacme", "-y", "-a", o->url, "-c", state};
-	int n = 6, nothing = open("/dev/null", O_RDWR);
+	const char *argument[ARGUMENTS_MAX] = {"uacme", "-vvv", "-y", "-a", o->url, "-c", state};
+	int n = 7, nothing = open("/dev/null", O_RDWR);
 	store_path(state, o->directory, "uacme");
 	store_path(program, o->directory, "hook");
 	if (o->eab && !name && store_read(o->eab, account, sizeof account) == 0) {
@@ -148,102 +148,18 @@ static void serve_hook(struct attempt *a, struct challenges *challenges) {
 	}
 }
 
-/* --- what uacme says --- */
+/* --- its output --- */
 
-static const char account_is_lost[] = "the authority does not know our account any more, so another is opened";
-
-/* What to make of the types of problems (RFC 8555, section 6.7), which begin with urn:ietf:params:acme:error:. */
-static const struct {
-	const char *type, *meaning;
-} problems[] = {
-	{"connection", "the authority could not reach port 80 of this name"},
-	{"dns", "the authority found no address of this name: add it to the DNS"},
-	{"unauthorized", "the authority got another answer than ours: does the name lead to this server?"},
-	{"incorrectResponse", "the authority got another answer than ours: does the name lead to this server?"},
-	{"caa", "a CAA record of this name allows only other authorities"},
-	{"rateLimited", "the authority wants fewer requests"},
-	{"rejectedIdentifier", "the authority gives no certificates for this name"},
-	{"externalAccountRequired", "the authority wants an external account: give --acme-eab"},
-	{"invalidContact", "the authority refuses the address given with --acme"},
-	{"unsupportedContact", "the authority refuses the address given with --acme"},
-	{"userActionRequired", "the authority wants something of you"},
-	{"serverInternal", "the authority has an error of its own"},
-	{"accountDoesNotExist", account_is_lost},
-};
-
-/* Copies the value of a member of JSON that is a string; of escapes, those of one character. */
-static bool find_member(const char *json, const char *name, char *value, size_t size) {
-	char quoted[32];
-	size_t n = 0;
-	snprintf(quoted, sizeof quoted, "\"%s\"", name);
-	const char *at = strstr(json, quoted);
-	if (!at) return false;
-	at += strlen(quoted);
-	at += strspn(at, " \t\r\n:");
-	if (*at++ != '"') return false;
-	for (; *at && *at != '"' && n + 1 < size; at++) {
-		if (*at == '\\' && at[1]) at++;
-		value[n++] = *at;
-	}
-	value[n] = '\0';
-	return true;
-}
-
-/* Finds the last line of uacme, without its name. */
-static void last_line(const char *text, char *value, size_t size) {
-	static const char start[] = "uacme: ";
-	const char *found = "it says nothing";
-	for (const char *at = text; (at = strstr(at, start)); found = at) at += strlen(start);
-	snprintf(value, size, "%.*s", (int)strcspn(found, "\r\n"), found);
-}
-
-/* Returns the time in "retry after 2026-01-31 12:00:00 UTC", as Let's Encrypt says it; 0: there is none. */
-static int64_t retry_after(const char *detail) {
-	struct tm tm = {0};
-	const char *at = strcasestr(detail, "retry after ");
-	if (!at || !strptime(at + strlen("retry after "), "%Y-%m-%d %H:%M:%S", &tm)) return 0;
-	return timegm(&tm);
-}
-
-static void explain(const char *text, const char *url, struct outcome *o) {
-	char type[128], detail[ATTEMPT_REASON_MAX / 2] = "";
-	o->limited = false;
-	o->limited_until_s = 0;
-	o->no_account = strstr(text, "Consider trying 'new'") || strstr(text, "error:accountDoesNotExist");
-	if (!find_member(text, "type", type, sizeof type)) {
-		bool unreachable = strstr(text, "curl_");
-		if (o->no_account) {
-			snprintf(o->reason, sizeof o->reason, "%s", account_is_lost);
-			return;
-		}
-		last_line(text, detail, sizeof detail);
-		snprintf(o->reason, sizeof o->reason, "%s%s%s",
-				 unreachable ? "cannot get an answer from " : "uacme: ", unreachable ? url : detail,
-				 unreachable && strstr(text, "SSL") ? " with a certificate that can be trusted" : "");
-		return;
-	}
-	(void)find_member(text, "detail", detail, sizeof detail);
-	const char *colon = strrchr(type, ':'), *kind = colon ? colon + 1 : type, *meaning = "the authority refuses";
-	for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
-		if (strcmp(kind, problems[i].type) == 0) meaning = problems[i].meaning;
-	o->limited = strcmp(kind, "rateLimited") == 0;
-	if (o->limited) o->limited_until_s = retry_after(detail);
-	snprintf(o->reason, sizeof o->reason, "%s: %s", meaning, detail);
-}
-
-void attempt_explain(const char *text, const char *url, struct outcome *o) {
-	explain(text, url, o);
-	for (char *at = o->reason; *at; at++)
-		if (*at < ' ' || *at > '~') *at = '?'; /* others have chosen it */
-}
-
-/* Returns whether it has been closed. */
+/* Keeps the end of it, where the reason is. Returns whether it has been closed. */
 static bool read_output(struct attempt *a) {
-	char rest[512];
+	enum { HALF = ATTEMPT_OUTPUT / 2 };
 	for (;;) {
-		const size_t room = sizeof a->text - 1 - a->length;
-		ssize_t n = room ? read(a->output, a->text + a->length, room) : read(a->output, rest, sizeof rest);
-		if (n > 0 && room) a->length += (size_t)n;
+		if (a->length == sizeof a->text - 1) {
+			a->length -= HALF;
+			memmove(a->text, a->text + HALF, a->length);
+		}
+		ssize_t n = read(a->output, a->text + a->length, sizeof a->text - 1 - a->length);
+		if (n > 0) a->length += (size_t)n;
 		if (n == 0) return true;
 		if (n == -1 && errno != EINTR) return false;
 	}
@@ -259,6 +175,6 @@ bool attempt_go_on(struct attempt *a, struct challenges *challenges, int64_t now
 	if (o->good) return true;
 	a->text[a->length] = '\0';
 	if (late) snprintf(o->reason, sizeof o->reason, "the authority took more than %d minutes", ATTEMPT_S / 60);
-	else attempt_explain(a->text, a->options->url, o);
+	else explain(a->text, a->options->url, time(NULL), o);
 	return true;
 }

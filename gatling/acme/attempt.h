@@ -7,11 +7,11 @@
 
 #include "gatling/acme/acme_options.h"
 #include "gatling/acme/challenges.h"
+#include "gatling/acme/explain.h"
 
 enum {
 	ATTEMPT_S = 300,            /* after which a run is ended */
-	ATTEMPT_OUTPUT = 16 * 1024, /* bytes of what uacme says; the rest is thrown away */
-	ATTEMPT_REASON_MAX = 512,   /* bytes */
+	ATTEMPT_OUTPUT = 16 * 1024, /* bytes of what uacme has said last */
 	ATTEMPT_HOOK_LINE = 512     /* bytes of what the hook says */
 };
 
@@ -22,15 +22,6 @@ struct attempt {
 	int64_t until_ms; /* of the monotonic clock */
 	char text[ATTEMPT_OUTPUT], line[ATTEMPT_HOOK_LINE];
 	size_t length, line_length;
-};
-
-/* What came of it. */
-struct outcome {
-	bool good;
-	bool no_account;                 /* the authority does not know the account */
-	bool limited;                    /* the authority wants fewer requests */
-	int64_t limited_until_s;         /* until then, since the epoch; 0: it does not say */
-	char reason[ATTEMPT_REASON_MAX]; /* why not, and what to do */
 };
 
 /* Writes the hook, in the directory of the store, unless it is there. Returns 0, or -1 with errno. */
@@ -45,8 +36,5 @@ bool attempt_go_on(struct attempt *attempt, struct challenges *challenges, int64
 
 /* Ends a run. */
 void attempt_stop(struct attempt *attempt, struct challenges *challenges);
-
-/* Finds out what uacme's words mean. Writes to *outcome all but `good`. */
-void attempt_explain(const char *text, const char *url, struct outcome *outcome);
 
 #endif

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,34 +48,56 @@ static void names_of_the_public_dns_are_possible(void **state) {
 	for (size_t i = 0; i < sizeof not / sizeof *not ; i++) assert_false(subject_possible(not [i]));
 }
 
+/* What uacme -vvv writes when the authority answers. */
+#define ANSWER(FIELDS, BODY)                                                                                           \
+	"uacme: acme_post: HTTP headers:\n" FIELDS "\r\n\r\n\nuacme: acme_post: HTTP body:\n" BODY "\n"                    \
+	"uacme: the server reported the following error:\n" BODY "\nuacme: failed\n"
+#define PROBLEM(TYPE, DETAIL) "{\n  \"type\": \"" TYPE "\",\n  \"detail\": \"" DETAIL "\",\n  \"status\": 400\n}"
+#define ACME_ERROR "urn:ietf:params:acme:error:"
+
 static void what_the_authority_says_becomes_one_line(void **state) {
+	static const struct {
+		const char *text, *reason;
+		bool limited;
+		int64_t wait_s;
+	} c[] = {
+		{ANSWER("HTTP/1.1 400 Bad Request",
+				PROBLEM(ACME_ERROR "connection", "192.0.2.1: Fetching \\\"x\\\": refused\\nand\x1b[2J")),
+		 "the authority could not reach port 80 of this name: 192.0.2.1: Fetching \"x\": refusednand?[2J", false, 0},
+		{ANSWER("HTTP/2 429", PROBLEM(ACME_ERROR "rateLimited", "too many, retry after 2033-05-18 04:33:20 UTC: see")),
+		 "the authority wants fewer requests: too many, retry after 2033-05-18 04:33:20 UTC: see", true, 3600},
+		{ANSWER("HTTP/2 429\r\nRetry-After: 7200", PROBLEM(ACME_ERROR "rateLimited", "too many")),
+		 "the authority wants fewer requests: too many", true, 7200},
+		{ANSWER("HTTP/2 200", PROBLEM(ACME_ERROR "rateLimited", "too many")),
+		 "the authority wants fewer requests: too many", true, 0},
+		{ANSWER("HTTP/1.1 503 Out\r\nretry-after: Wed, 18 May 2033 03:43:20 GMT", ""),
+		 "the authority is out of order, or busy: it answers with status 503", true, 600},
+		{ANSWER("HTTP/1.1 503 Out\r\nRetry-After: 99999999999999999999", ""),
+		 "the authority is out of order, or busy: it answers with status 503", true, EXPLAIN_LIMITED_MAX_S},
+		{ANSWER("HTTP/1.1 500 Out\r\nRetry-After: -5", ""),
+		 "the authority is out of order, or busy: it answers with status 500", false, 0},
+		{ANSWER("HTTP/1.1 200 OK\r\nRetry-After: 5", "<html>\nRetry-After: 9\n</html>"),
+		 "the answer, with status 200, is not one of an authority: is https://a/dir the directory of one?", false, 0},
+		{ANSWER("HTTP/1.1 400 Bad", "") ANSWER("HTTP/1.1 404 Not Found", ""),
+		 "the answer, with status 404, is not one of an authority: is https://a/dir the directory of one?", false, 0},
+		{ANSWER("HTTP/2 403", PROBLEM("urn:other:new", "x")), "the authority refuses: x", false, 0},
+		{"uacme: acme_get: url=https://a/dir\nuacme: curl_get: GET https://a/dir failed: Couldn't connect\n"
+		 "uacme: acme_get: curl_get failed\n",
+		 "cannot get an answer from https://a/dir", false, 0},
+		{"uacme: one\nuacme: two\n", "uacme: two", false, 0},
+		{"", "uacme: it says nothing", false, 0},
+		{"uacme: the server reported the following error:\n{\"type\": \"urn:x:dns",
+		 "the authority found no address of this name: add it to the DNS: ", false, 0},
+		{"uacme: HTTP headers:", "uacme: HTTP headers:", false, 0},
+	};
 	(void)state;
-	struct outcome o;
-	attempt_explain(
-		"uacme: the server reported the following error:\n{\n  \"type\": \"urn:ietf:params:acme:error:connection\",\n"
-		"  \"detail\": \"192.0.2.1: Fetching \\\"x\\\": refused\\nand\x1b[2J\",\n  \"status\": 400\n}\nuacme: failed\n",
-		"https://a/dir", &o);
-	assert_string_equal(
-		o.reason, "the authority could not reach port 80 of this name: 192.0.2.1: Fetching \"x\": refusednand?[2J");
-	assert_false(o.limited);
-	attempt_explain("{\"type\": \"urn:ietf:params:acme:error:rateLimited\", \"detail\": \"too many, retry after "
-					"2033-05-18 04:33:20 UTC: see\"}",
-					"https://a/dir", &o);
-	assert_true(o.limited);
-	assert_int_equal(o.limited_until_s, now_s + 3600);
-	attempt_explain("{\"type\": \"urn:ietf:params:acme:error:rateLimited\", \"detail\": \"too many\"}", "https://a/dir",
-					&o);
-	assert_true(o.limited && !o.limited_until_s);
-	attempt_explain("{\"type\": \"urn:other:new\", \"detail\": \"x\"}", "https://a/dir", &o);
-	assert_string_equal(o.reason, "the authority refuses: x");
-	attempt_explain("uacme: curl_get: GET https://a/dir failed: Couldn't connect\nuacme: acme_get: curl_get failed\n",
-					"https://a/dir", &o);
-	assert_string_equal(o.reason, "cannot get an answer from https://a/dir");
-	attempt_explain("uacme: one\nuacme: two\n", "https://a/dir", &o);
-	assert_string_equal(o.reason, "uacme: two");
-	attempt_explain("", "https://a/dir", &o);
-	assert_string_equal(o.reason, "uacme: it says nothing");
-	attempt_explain("{\"type\": \"urn:x:dns", "https://a/dir", &o); /* cut off */
+	for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+		struct outcome o;
+		explain(c[i].text, "https://a/dir", now_s, &o);
+		assert_string_equal(o.reason, c[i].reason);
+		assert_int_equal(o.limited, c[i].limited);
+		assert_int_equal(o.limited_until_s, c[i].wait_s ? now_s + c[i].wait_s : 0);
+	}
 }
 
 /* --- the store --- */
@@ -94,6 +117,50 @@ static int tear_down(void **state) {
 	snprintf(command, sizeof command, "rm -rf '%s'", directory);
 	return system(command); /* NOLINT(cert-env33-c): a path of our own */
 }
+
+/* --- a run --- */
+
+/* Puts a program of the shell in the place of uacme, and runs it until it ends. now_ms: the time after the start. */
+static struct outcome run(const char *program, int64_t now_ms) {
+	char path[PATH_MAX], *search = strdup(getenv("PATH")); /* NOLINT(concurrency-mt-unsafe): one thread */
+	struct challenges *challenges = challenges_new();
+	struct attempt *a = calloc(1, sizeof *a);
+	struct outcome outcome;
+	store_path(path, directory, "uacme/uacme");
+	assert_int_equal(store_write(path, program, 0700), 0);
+	store_path(path, directory, "uacme:%s", search);
+	assert_int_equal(setenv("PATH", path, 1), 0); /* NOLINT(concurrency-mt-unsafe) */
+	assert_int_equal(attempt_start(a, &options, "a.example.org", 0), 0);
+	while (!attempt_go_on(a, challenges, now_ms, &outcome)) {
+		struct pollfd output = {.fd = a->output, .events = POLLIN};
+		assert_int_equal(poll(&output, 1, -1), 1);
+	}
+	assert_int_equal(a->process, 0);
+	assert_int_equal(setenv("PATH", search, 1), 0); /* NOLINT(concurrency-mt-unsafe) */
+	challenges_free(challenges);
+	free(search);
+	free(a);
+	return outcome;
+}
+
+static void a_run_that_takes_too_long_is_ended(void **state) {
+	(void)state;
+	struct outcome o = run("#!/bin/sh\nexec sleep 1000\n", INT64_C(1000) * ATTEMPT_S);
+	assert_false(o.good);
+	assert_string_equal(o.reason, "the authority took more than 5 minutes");
+}
+
+static void the_end_of_what_a_run_says_counts(void **state) {
+	(void)state;
+	struct outcome o = run("#!/bin/sh\nhead -c 300000 /dev/zero | tr '\\0' x >&2\necho >&2\n"
+						   "echo 'uacme: the end' >&2\nexit 1\n",
+						   0);
+	assert_false(o.good);
+	assert_string_equal(o.reason, "uacme: the end");
+	assert_true(run("#!/bin/sh\nexit 0\n", 0).good);
+}
+
+/* --- renewal --- */
 
 /* Writes a certificate of so many seconds, of which so many are left, where it is in use, and returns when it is
  * renewed. */
@@ -214,6 +281,8 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_of_the_public_dns_are_possible),
 		cmocka_unit_test(what_the_authority_says_becomes_one_line),
+		cmocka_unit_test(a_run_that_takes_too_long_is_ended),
+		cmocka_unit_test(the_end_of_what_a_run_says_counts),
 		cmocka_unit_test(renewal_is_on_the_day_before_a_third_is_left),
 		cmocka_unit_test(a_failure_puts_the_next_attempt_off_up_to_half_a_day),
 		cmocka_unit_test(a_key_that_was_cut_off_is_removed),

@@ -175,20 +175,21 @@ def problem(kind, detail):
 
 
 @pytest.mark.parametrize(
-    "status,text,expected",
+    "status,text,expected,pause",
     [
-        (429, problem("rateLimited", "too many new registrations, retry after 2099-01-01 00:00:00 UTC"), "the authority wants fewer requests: too many"),
-        (200, "<html>hello</html>", "uacme: "),
-        (500, problem("serverInternal", "down for maintenance"), "the authority has an error of its own: down for maintenance"),
-        (503, "", "uacme: "),
+        (429, problem("rateLimited", "too many new registrations"), "the authority wants fewer requests: too many", "3 hours"),
+        (200, "<html>hello</html>", "the answer, with status 200, is not one of an authority: is https://", "15 minutes"),
+        (500, problem("serverInternal", "down for maintenance"), "the authority has an error of its own: down for maintenance", "3 hours"),
+        (503, "", "the authority is out of order, or busy: it answers with status 503", "3 hours"),
     ],
     ids=["limit", "nonsense", "error", "empty"],
 )  # fmt: skip
-def test_an_authority_that_does_not_answer_as_it_should(first_build, status, text, expected):
+def test_an_authority_that_does_not_answer_as_it_should(first_build, status, text, expected, pause):
+    """Retry-After of an answer that is an error is kept."""
     root, port = sites("www.example.org"), free_port()
-    with pretender(lambda handler: handler.say(status, text, Content_Type="application/problem+json", Retry_After=3600)) as url, \
+    with pretender(lambda handler: handler.say(status, text, Content_Type="application/problem+json", Retry_After=10800)) as url, \
          Acme(first_build, root, url, port) as server:  # fmt: skip
-        eventually(lambda: server.said("certificates: account: ", expected), seconds=60)
+        eventually(lambda: server.said("certificates: account: ", expected, f"; next attempt in {pause}"), seconds=60)
         assert len(server.said("certificates:")) == 1 and server.get("/", host="www.example.org").status == 200
 
 
