@@ -185,6 +185,17 @@ static void report_closed_root(const struct options *o, const char *directory, i
 	else if (o->site.vhosts != VHOSTS_ONLY) unserved_report(&docroot, "index.html");
 }
 
+/* An authority asks for proof at port 80 (RFC 8555, section 8.3). */
+static void note_port_of_proof(const struct sockets *sockets) {
+	unsigned port = 0;
+	for (unsigned i = 0; i < sockets->count; i++) {
+		if (!sockets->at[i].secure) port = socket_port_number(&sockets->at[i].address);
+		if (port == 80) return;
+	}
+	if (port) notice(0, "the authority asks for proof at port 80 of each name, not %u: it has to lead here", port);
+	else notice(0, "the authority asks for proof at port 80 of each name, and only HTTPS has a socket");
+}
+
 /* Does everything that takes privileges or may fail, in this order: starts the opener, gets the listening sockets,
  * enters the root, becomes the user, limits privileges and files. Returns the descriptor of the root, or -1 after
  * printing an error. */
@@ -211,8 +222,7 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 	if (broken) return notice_cannot("take over without the certificate", broken, "it cannot be used, as said before");
 	if (o->site.symlinks_inside && !platform_can_open_beneath())
 		return notice_cannot("keep", "--symlinks inside", "this system has no openat2(2) or O_RESOLVE_BENEATH");
-	if (p->acme && o->port != 80 && o->port != 0)
-		notice(0, "the authority asks for proof at port 80 of each name, not %d: it has to lead here", o->port);
+	if (p->acme) note_port_of_proof(&p->sockets);
 	if (geteuid() == 0) notice(0, "running as root: -u USER gives that up");
 	report_closed_root(o, directory, root);
 	sandbox_limit_files(&p->sandbox);

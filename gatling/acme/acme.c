@@ -244,6 +244,28 @@ static void scan(struct work *w) {
 		notice((uint64_t)errno, "certificates: cannot look for sites in %s: %s", w->root, strerror(errno));
 }
 
+/* After a start: what has failed before is not asked for at once. */
+static void tell_waiting(const struct work *w) {
+	const int64_t now_s = time(NULL);
+	const bool account = w->account.failures && w->account.due_s > now_s;
+	int64_t due_s = account ? w->account.due_s : INT64_MAX;
+	unsigned count = account;
+	char pause[32];
+	const struct subject *s;
+	TAILQ_FOREACH(s, &w->subjects.all, all) {
+		if (!s->failures || s->due_s <= now_s) continue;
+		if (s->due_s < due_s) due_s = s->due_s;
+		count++;
+	}
+	if (!count) return;
+	describe(pause, sizeof pause, due_s - now_s);
+	notice_line(
+		LEVEL_INFO,
+		"certificates: %u failed before the start; the next attempt is in %s: gatling --certificates shows why, "
+		"pkill -HUP gatling-acme asks now",
+		count, pause);
+}
+
 static void work(struct work *w) {
 	struct outcome outcome;
 	do {
@@ -303,6 +325,8 @@ __attribute__((noreturn)) static void serve(struct acme *a, const char *root) {
 	(void)store_ask(a->options->directory, a->options->url); /* if that fails, the next one does, too */
 	w.has_account = has_account(a->options);
 	subject_recall(&w.account, a->options->directory);
+	scan(&w);
+	tell_waiting(&w);
 	work(&w);
 	_exit(0);
 }

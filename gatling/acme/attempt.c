@@ -37,7 +37,7 @@ int attempt_write_hook(const char *directory) {
 __attribute__((noreturn)) static void run(const struct acme_options *o, const char *name, int output, int channel) {
 	char state[PATH_MAX], program[PATH_MAX], account[STORE_RESULT_MAX] = "";
 	const char *argument[ARGUMENTS_MAX] = {"uacme", "-vvv", "-y", "-a", o->url, "-c", state};
-	int n = 7, nothing = open("/dev/null", O_RDWR);
+	int n = 7;
 	store_path(state, o->directory, "uacme");
 	store_path(program, o->directory, "hook");
 	if (o->eab && !name && store_read(o->eab, account, sizeof account) == 0) {
@@ -53,13 +53,12 @@ __attribute__((noreturn)) static void run(const struct acme_options *o, const ch
 		if (o->email) argument[n++] = o->email;
 	}
 	(void)setpgid(0, 0);
-	/* nothing of this process may be where the two will be */
-	output = fcntl(output, F_DUPFD, HOOK_FD + 1);
-	channel = fcntl(channel, F_DUPFD, HOOK_FD + 1);
-	bool ready = dup2(nothing, STDIN_FILENO) != -1 && dup2(nothing, STDOUT_FILENO) != -1 &&
-				 dup2(output, STDERR_FILENO) != -1 && dup2(channel, HOOK_FD) != -1;
-	close(output);
-	close(channel);
+	/* nothing of this process may be where they will be */
+	output = fcntl(output, F_DUPFD_CLOEXEC, HOOK_FD + 1);
+	channel = fcntl(channel, F_DUPFD_CLOEXEC, HOOK_FD + 1);
+	bool ready = dup2(output, STDERR_FILENO) != -1 && dup2(channel, HOOK_FD) != -1;
+	int nothing = ready ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
+	ready = nothing != -1 && dup2(nothing, STDIN_FILENO) != -1 && dup2(nothing, STDOUT_FILENO) != -1;
 	if (ready) execvp("uacme", (char **)(uintptr_t)argument);
 	dprintf(STDERR_FILENO, "uacme: cannot be started: %s\n", strerror(errno));
 	_exit(127);

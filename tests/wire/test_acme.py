@@ -131,10 +131,11 @@ def test_with_an_expired_certificate_the_pages_are_there_without_https(first_bui
         eventually(lambda: server.get("/", host="www.example.org").status == 301, seconds=60)
 
 
-def test_the_sandbox_is_the_same(first_build, root):
+def test_the_sandbox_is_the_same_and_another_port_is_told(first_build, root):
     with Acme(first_build, root, f"https://localhost:{free_port()}/dir", free_port()) as server, \
          Server(first_build, root, "-u", "nobody", "-n", as_root=True) as other:  # fmt: skip
         assert server.sandbox == other.sandbox
+        assert server.said("the authority asks for proof at port 80 of each name, not ", "it has to lead here")
 
 
 def test_without_root(first_build):
@@ -315,7 +316,7 @@ def test_after_a_restart_a_failure_is_not_tried_sooner(first_build):
         (root.path / "new.example.org").mkdir()
         with Acme(first_build, root, url, port, directory=store) as server:
             eventually(lambda: server.said("new.example.org", GIVEN), seconds=60)
-            assert not server.said("refused.example.com")
+            assert not server.said("refused.example.com") and server.said("1 failed before the start; the next attempt is in 15 minutes")
 
 
 @pytest.mark.parametrize("text,expected", [("", "it is not KEYID:KEY"), ("key", "it is not KEYID:KEY"), (None, "No such file")])
