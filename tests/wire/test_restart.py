@@ -256,7 +256,7 @@ def test_with_port_0_the_successor_has_the_same_ports(build, root, place):
 
 def failed(build, old, *flags, **options):
     """What a successor that cannot serve says."""
-    command = [runnable(build), "-c", old.root.path, "-i", "127.0.0.1", "-p", str(old.plain_port), "--take-over", old.path, *flags]
+    command = [runnable(build), "-c", old.root.path, "-i", "127.0.0.1", "-p", str(old.plain_port), "--tls-port", "0", "--take-over", old.path, *flags]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, **{**unprivileged(), **options})
     assert done.returncode == 1 and done.stderr
     return done.stderr
