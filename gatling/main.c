@@ -267,7 +267,8 @@ int main(int argc, char **argv) {
 	if (options.certificates) return store_show(options.acme.directory);
 	if (options.top) return status_top(options.top);
 	supervise_block_signals(&signals);
-	p.sandbox = (struct sandbox){.on = options.sandbox, .beneath = options.site.symlinks_inside};
+	p.sandbox = (struct sandbox){
+		.on = options.sandbox, .connects = options.site.upstreams.count, .beneath = options.site.symlinks_inside};
 	/* to be called as root; with kTLS, SIGIO does not tell when a socket has room again (Linux 6.1, 6.12) */
 	bool kernel_tls = strcmp(io_mechanism(), "sigio") != 0 && platform_has_ktls(), terminal = isatty(STDERR_FILENO);
 	(void)io_raise_descriptor_limit(); /* the server works with fewer, too */

@@ -111,6 +111,11 @@ static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "      --trust NET[,forwarded]\n"
 						   "                        believe the field X-Forwarded-For, or Forwarded, of\n"
 						   "                        proxies in NET; may be repeated\n"
+						   "      --upstream NET[:PORT]\n"
+						   "                        rules of _redirects with the status 200 may pass\n"
+						   "                        requests on to http://ADDRESS:PORT in NET (an\n"
+						   "                        address, ADDRESS/BITS; IPv6 in brackets); may be\n"
+						   "                        repeated (default: to none)\n"
 						   "      --sandbox off     do not limit which files and system calls the server\n"
 						   "                        can use, for debuggers and profilers (default: on)\n"
 						   "\n"
@@ -288,6 +293,7 @@ enum {
 	LONG_TAKE_OVER,
 	LONG_PROXY_PROTOCOL,
 	LONG_TRUST,
+	LONG_UPSTREAM,
 	LONG_DRAIN_DELAY,
 	LONG_HEALTH,
 	LONG_STATUS,
@@ -348,6 +354,7 @@ static const struct option long_options[] = {
 	{"take-over", required_argument, NULL, LONG_TAKE_OVER},
 	{"proxy-protocol", required_argument, NULL, LONG_PROXY_PROTOCOL},
 	{"trust", required_argument, NULL, LONG_TRUST},
+	{"upstream", required_argument, NULL, LONG_UPSTREAM},
 	{"drain-delay", required_argument, NULL, LONG_DRAIN_DELAY},
 	{"health", required_argument, NULL, LONG_HEALTH},
 	{"status", required_argument, NULL, LONG_STATUS},
@@ -367,6 +374,12 @@ static void add_net(const char *name, struct peer_nets *nets, const char *text) 
 	if (nets->count == PEER_NETS_MAX) refuse("%s can be given %d times", name, PEER_NETS_MAX);
 	if (!peer_net_parse(text, &nets->net[nets->count++]))
 		refuse("%s takes an address, one with a number of bits, as 10.0.0.0/8, or unix:, not '%s'", name, text);
+}
+
+static void add_upstream(struct upstreams_allowed *allowed, const char *text) {
+	if (allowed->count == UPSTREAM_ALLOWED_MAX) refuse("--upstream can be given %d times", UPSTREAM_ALLOWED_MAX);
+	if (!upstreams_allow(allowed, text))
+		refuse("--upstream takes ADDRESS[/BITS][:PORT] or [IPV6ADDRESS[/BITS]][:PORT], not '%s'", text);
 }
 
 static void add_trusted(struct trusted_proxies *trust, char *text) {
@@ -525,6 +538,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_DEFER: o->defer_accept = either("--defer-accept", optarg, "on", "off"); break;
 		case LONG_PROXY_PROTOCOL: add_net("--proxy-protocol", &o->conn.proxies, optarg); break;
 		case LONG_TRUST: add_trusted(&o->conn.trust, optarg); break;
+		case LONG_UPSTREAM: add_upstream(&o->site.upstreams, optarg); break;
 		case LONG_TAKE_OVER: o->take_over = optarg; break;
 		case LONG_DRAIN_DELAY:
 			o->drain_delay_s = number("--drain-delay", optarg, 0, TIMEOUT_MAX_S);

@@ -19,6 +19,7 @@
 #include "gatling/http/hpack.h"
 #include "gatling/site/response_batch.h"
 #include "gatling/tls/certificate_files.h"
+#include "gatling/upstream/passage.h"
 
 /* Counts how many connections the descriptor limit allows. A worker without a free descriptor closes a connection, or
  * leaves new ones in the kernel's queue; only files that are being sent, at most a FILES_SHARE of the limit, are not
@@ -30,7 +31,8 @@ static int count_limits(struct worker *w, unsigned *cached, unsigned *open) {
 	if (!w->private_descriptors) most /= (unsigned)w->options->workers;
 	*cached = most / 8 < CACHE_DESCRIPTORS_MAX ? most / 8 : CACHE_DESCRIPTORS_MAX;
 	*open = most / FILES_SHARE;
-	unsigned taken = *cached + w->acceptor.listeners + DESCRIPTORS_RESERVED;
+	w->upstreams_max = w->options->site.upstreams.count ? most / UPSTREAMS_SHARE : 0;
+	unsigned taken = *cached + w->acceptor.listeners + DESCRIPTORS_RESERVED + w->upstreams_max;
 	if (most <= taken) {
 		errno = EMFILE;
 		return -1;
@@ -80,10 +82,12 @@ static int start(struct worker *w) {
 										 (unsigned)w->options->workers, cached, open) == -1)
 		return -1;
 	if (w->certificates) {
-		w->context.tls = tls_worker_new(w->options->strict_sni, w->kernel_tls);
+		w->context.tls = tls_worker_new(w->options->strict_sni, w->upstreams_max, w->kernel_tls);
 		if (!w->context.tls) return -1;
 		use_certificates(w);
 	}
+	if (w->upstreams_max && !(w->context.upstreams = upstreams_new(w->context.loop, w->upstreams_max, COOKIE_UPSTREAM)))
+		return -1;
 	w->context.content.challenges = w->challenges;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++)
 		if (w->acceptor.listener[i].secure && (w->options->https_redirect || w->options->acme.on))
@@ -219,6 +223,13 @@ static void run_writable(struct worker *w, struct conn *c) {
 	shed_over_budget(&w->context); /* what waits for its turn is read there */
 }
 
+static void run_upstream(struct worker *w, struct upstream_link *link, void (*run)(struct passage *passage),
+						 void (*run_idle)(struct upstreams *upstreams, struct upstream_link *link)) {
+	if (link->passage) run(link->passage);
+	else run_idle(w->context.upstreams, link);
+	shed_over_budget(&w->context);
+}
+
 static void readable(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
 	switch (cookie_kind(cookie)) {
@@ -227,12 +238,15 @@ static void readable(struct worker *w, int fd) {
 		break;
 	case COOKIE_LISTENER: accept_later(&w->acceptor, cookie); break;
 	case COOKIE_CONTROL: handle_control(w); break;
+	case COOKIE_UPSTREAM: run_upstream(w, cookie, passage_readable, upstreams_idle_readable); break;
 	}
 }
 
 static void writable(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
-	if (!fair_waits(&w->fair, conn_peer(cookie)) || !io_postpone_write(w->context.loop, fd)) run_writable(w, cookie);
+	if (cookie_kind(cookie) == COOKIE_UPSTREAM) run_upstream(w, cookie, passage_writable, upstreams_idle_readable);
+	else if (!fair_waits(&w->fair, conn_peer(cookie)) || !io_postpone_write(w->context.loop, fd))
+		run_writable(w, cookie);
 }
 
 /* The connections of addresses that take most of the time, after all others: one at least that reads and one that
@@ -256,6 +270,8 @@ static void run_postponed(struct worker *w) {
 static void timed_out(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
 	if (cookie_kind(cookie) == COOKIE_LISTENER) accept_resume(&w->acceptor);
+	else if (cookie_kind(cookie) == COOKIE_UPSTREAM)
+		run_upstream(w, cookie, passage_timed_out, upstreams_idle_timed_out);
 	else conn_timed_out(&w->context, cookie);
 }
 
@@ -316,6 +332,7 @@ int worker_run(struct worker *w) {
 	}
 	accept_stop(&w->acceptor);
 	close_connections(w);
+	upstreams_free(w->context.upstreams);
 	response_batch_free_spares(&w->context.batches);
 	content_close(&w->context.content);
 	tls_worker_free(w->context.tls);

@@ -13,6 +13,7 @@
 
 enum {
 	CACHE_DESCRIPTORS_MAX = 1024, /* large files kept open; at most an eighth of the limit */
+	UPSTREAMS_SHARE = 4,          /* this part of the limit is for connections to upstreams, if there are any; */
 	FILES_SHARE = 4,              /* this part of the limit may be large files that are being sent */
 	PUBLISH_MS = 1000,            /* after which publish() is called at the latest, if there is a status page */
 	DESCRIPTORS_RESERVED = 32,    /* of the limit, for everything but connections and cached files */
@@ -55,6 +56,7 @@ struct worker {
 	struct counters counters; /* the status page reads them */
 	struct shed shed;
 	struct fair fair;
+	unsigned upstreams_max; /* connections to upstreams */
 	bool private_descriptors, quit;
 	int error;              /* why it could not start */
 	int64_t drain_until_ms; /* 0: no limit */

@@ -16,6 +16,7 @@ SERVER = [
     ["gatling/http2"],
     ["gatling/site"],
     ["gatling/site/listing", "gatling/site/rules"],
+    ["gatling/upstream"],
     ["gatling/client"],
     ["gatling/tls", "gatling/log", "gatling/status", "gatling/acme"],
     ["gatling/files"],

@@ -8,7 +8,7 @@
 
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
-#include "gatling/conn/conn_state.h"
+#include "gatling/conn/conn_pass.h"
 #include "gatling/conn/refuse.h"
 #include "gatling/http2/http2.h"
 
@@ -51,7 +51,7 @@ void conn_close(struct conn_context *w, struct conn *c) {
 	limits_return_connection(w->limits, conn_peer(c));
 	tls_free(c->tls);
 	http2_free(c->http2);
-	waiting_request_free(c->waiting);
+	waiting_request_free(c->passing ? conn_pass_end(c) : c->waiting);
 	free(c->input);
 	rate_windows_forget(&w->rate, c->fd);
 	conn_forget_end(c);
@@ -78,7 +78,8 @@ struct conn *conn_of(const struct conn_context *w, int fd) {
 static size_t memory(const struct conn *c) {
 	size_t n = conn_kept(c);
 	if (c->responses) n += response_batch_memory(c->responses);
-	if (c->waiting) n += c->waiting->memory;
+	if (c->passing) n += conn_pass_memory(c);
+	else if (c->waiting) n += c->waiting->memory;
 	if (c->tls) n += tls_memory(c->tls);
 	if (c->http2) n += http2_memory(c->http2);
 	return n;
@@ -175,6 +176,11 @@ static enum conn_state wait_for_job(struct conn *c, struct conn_run *run) {
 	return conn_http1_job(c, run);
 }
 
+static enum conn_state pass(struct conn *c, struct conn_run *run) {
+	conn_pass_on_ready(c, resume);
+	return conn_http1_pass(c, run);
+}
+
 static enum conn_state linger(struct conn *c, struct conn_run *run) {
 	c->linger.bytes += (uint32_t)run->input.length;
 	run->input.length = 0;
@@ -191,6 +197,7 @@ static enum conn_state step(struct conn *c, struct conn_run *run) {
 	case CONN_CONTINUE: return conn_http1_continue(c);
 	case CONN_BODY: return conn_http1_body(c, run);
 	case CONN_JOB: return wait_for_job(c, run);
+	case CONN_PASS: return pass(c, run);
 	case CONN_WRITE: return conn_http1_write(c, run);
 	case CONN_HTTP2: return exchange_frames(c, run);
 	case CONN_LINGER: return linger(c, run);
@@ -209,6 +216,7 @@ static bool wants_input(const struct conn *c) {
 	case CONN_HEAD:
 	case CONN_BODY:
 	case CONN_LINGER: return true;
+	case CONN_PASS: return conn_pass_wants_input(c);
 	case CONN_HTTP2: return !c->input_ended && !(c->frames_wait && c->ending);
 	case CONN_CONTINUE:
 	case CONN_JOB:
@@ -219,6 +227,7 @@ static bool wants_input(const struct conn *c) {
 }
 
 static bool output_waits(const struct conn *c) {
+	if (c->state == CONN_PASS) return c->responses; /* is only there with something to send */
 	return c->state == CONN_WRITE || c->state == CONN_CONTINUE || (c->state == CONN_HTTP2 && c->frames_wait);
 }
 
@@ -234,7 +243,8 @@ static bool reads_requests(const struct conn *c) {
 
 /* Ends a run: closes the connection, or keeps what it needs, and waits for what the state asks for. */
 static void wait_or_close(struct conn_context *w, struct conn *c, const struct conn_run *run) {
-	bool closed = c->state == CONN_CLOSED || (reads_requests(c) && c->tls && tls_ended(c->tls));
+	bool reads = reads_requests(c) || c->state == CONN_PASS;
+	bool closed = c->state == CONN_CLOSED || (reads && c->tls && tls_ended(c->tls));
 	if (closed || !conn_keep_input(c, run->input)) {
 		conn_close(w, c);
 		return;
@@ -266,7 +276,7 @@ static void go(struct conn_context *w, struct conn *c, struct conn_run *run) {
 	run->resumed = output_waits(c);
 	do {
 		before = (enum conn_state)c->state;
-		if (c->input && !run->input.length && reads_requests(c)) {
+		if (c->input && !run->input.length && (reads_requests(c) || c->state == CONN_PASS)) {
 			run->input = conn_fetch_input(c);
 			run->known = 0;
 		}
@@ -296,7 +306,7 @@ void conn_readable(struct conn_context *w, struct conn *c) {
 }
 
 void conn_writable(struct conn_context *w, struct conn *c) {
-	if (!reads_requests(c) && c->state != CONN_JOB) {
+	if (!reads_requests(c) && c->state != CONN_JOB && (c->state != CONN_PASS || c->responses)) {
 		resume(c);
 		return;
 	}
@@ -337,6 +347,7 @@ bool conn_unfinished(const struct conn *c) {
 bool conn_waits_for_client(const struct conn *c) {
 	if (io_reading(c->context->loop, c->fd)) return false;
 	if (c->state == CONN_HTTP2) return !http2_idle(c->http2) && !http2_waiting_since(c->http2);
+	if (c->state == CONN_PASS) return conn_pass_waits_for_client(c);
 	return c->state == CONN_BODY || c->state == CONN_CONTINUE || c->state == CONN_WRITE;
 }
 

@@ -10,6 +10,7 @@
 #include "gatling/client/limits.h"
 #include "gatling/site/response_batch.h"
 #include "gatling/tls/tls.h"
+#include "gatling/upstream/upstreams.h"
 #include "io/io.h"
 
 enum {
@@ -23,7 +24,7 @@ enum {
 };
 
 /* The first byte of a cookie: what an adopted descriptor belongs to. */
-enum cookie_kind { COOKIE_LISTENER, COOKIE_CONTROL, COOKIE_CONNECTION };
+enum cookie_kind { COOKIE_LISTENER, COOKIE_CONTROL, COOKIE_CONNECTION, COOKIE_UPSTREAM };
 static inline enum cookie_kind cookie_kind(const void *cookie) { return (enum cookie_kind) * (const uint8_t *)cookie; }
 
 /* What the end of the worker, or a successor, asks of its connections. */
@@ -43,7 +44,8 @@ struct conn_context {
 	struct batch_pool batches;
 	struct limits *limits; /* of the process */
 	struct http2_context http2;
-	struct tls_worker *tls; /* NULL: no TLS */
+	struct tls_worker *tls;      /* NULL: no TLS */
+	struct upstreams *upstreams; /* NULL: no request is passed on */
 	enum conn_drain draining;
 	unsigned connections, connections_max; /* the main thread reads the first */
 	size_t memory;                         /* bytes that are kept for them, see budget.h */

@@ -2,8 +2,7 @@
  * conn_http1_write() sends them. */
 #include <stdlib.h>
 
-#include "gatling/conn/conn_state.h"
-#include "gatling/conn/http1_response.h"
+#include "gatling/conn/conn_pass.h"
 #include "gatling/http2/http2.h"
 #include "gatling/site/challenge.h"
 #include "gatling/site/health.h"
@@ -49,8 +48,11 @@ static bool respond(struct conn *c, struct response *r, bool head_only, enum per
  * its request is void. */
 static enum conn_state refuse(struct conn *c, struct conn_run *run, struct response *r, bool head_only,
 							  const struct request *request) {
-	if (!conn_take_batch(c)) return CONN_CLOSED;
-	if (c->forwarding && c->state != CONN_BODY) find_client(c, NULL); /* what is known of a head may be forged */
+	if (!conn_take_batch(c)) {
+		response_drop(r);
+		return CONN_CLOSED;
+	}
+	if (c->forwarding && c->state <= CONN_HEAD) find_client(c, NULL); /* what is known of a head may be forged */
 	if (body_pending(&c->body)) response_batch_reset(c->responses);
 	c->body = (struct body){0};
 	c->ending = CONN_ENDING_LINGER;
@@ -107,26 +109,36 @@ static bool admit(struct conn *c, struct response *r) {
 	return !status;
 }
 
-/* Decides the answer to a request. waiting: it has waited for a job. false: it has to wait for one (r->job). */
+/* Decides the answer to a request. waiting: it has waited for a job, or could not be passed on. false: it has to wait
+ * for a job (r->job), or is to be passed on (r->upstream). */
 static bool decide(const struct conn *c, const struct request *q, struct waiting_request *waiting, struct response *r) {
 	const struct content *content = &c->context->content;
 	char local_name[PEER_MAX + 2];
-	struct connection_info connection = {.peer = &c->peer, .port = c->port, .secure = c->secure, .patient = true};
+	struct connection_info connection = {
+		.peer = &c->peer, .port = c->port, .secure = c->secure, .passes = true, .patient = true};
 	if (!q->host.at && (content->options->vhosts != VHOSTS_OFF || content->https_port))
 		connection.host = local_host(c, local_name);
-	if (waiting) return waiting_request_answer(waiting, content, connection, r);
-	answer(content, q, &connection, r);
+	if (waiting) (void)waiting_request_answer(waiting, content, connection, r);
+	else answer(content, q, &connection, r);
 	return r->status;
 }
 
-/* Writes the response to a request. Returns the state in which its body is read; CONN_IDLE: it has none. */
-static enum conn_state respond_to(struct conn *c, const struct conn_run *run, const struct request *q,
-								  struct response *r) {
+/* Returns whether the connection persists behind the response to a request. */
+static enum persistence persistence_of(struct conn *c, const struct request *q) {
 	bool draining = c->context->draining;
-	enum persistence persistence = q->minor >= 1 ? PERSIST_SILENTLY : PERSIST_SAID;
-	if (!q->keep_alive || draining) persistence = PERSIST_NOT;
 	/* the client does not know that the connection ends, and may have sent more */
 	if (q->keep_alive && draining) c->ending = CONN_ENDING_LINGER;
+	if (!q->keep_alive || draining) return PERSIST_NOT;
+	return q->minor >= 1 ? PERSIST_SILENTLY : PERSIST_SAID;
+}
+
+/* Writes the response to a request. Returns the state in which its body is read; CONN_IDLE: it has none. */
+static enum conn_state respond_to(struct conn *c, struct conn_run *run, const struct request *q, struct response *r) {
+	enum persistence persistence = persistence_of(c, q);
+	if (q->content_length > BODY_MAX) {
+		response_drop(r);
+		return refuse_status(c, run, 413, q->method == METHOD_HEAD, q);
+	}
 	body_start(&c->body, q);
 	c->head = q->method == METHOD_HEAD;
 	/* a client that waits for a 100 and is refused may send the body or not: what comes next is ambiguous */
@@ -164,6 +176,7 @@ static enum conn_state take_request(struct conn *c, struct conn_run *run) {
 	c->begun = true;
 	c->admitted = false;
 	if (decided) return respond_to(c, run, &q, &r);
+	if (r.upstream) return conn_pass_begin(c, &q, &r, persistence_of(c, &q)) ? CONN_PASS : CONN_CLOSED;
 	c->waiting = waiting_request_new(&q, r.job, c->responses->started_ns);
 	return c->waiting ? CONN_JOB : CONN_CLOSED;
 }
@@ -190,20 +203,39 @@ enum conn_state conn_http1_head(struct conn *c, struct conn_run *run) {
 	return c->responses && (next == CONN_IDLE || next == CONN_HEAD) ? CONN_WRITE : next;
 }
 
-/* Answers the request that has waited. */
+/* Answers the request that has waited. Of one that could not be passed on, what still comes is not read. */
 enum conn_state conn_http1_job(struct conn *c, struct conn_run *run) {
 	struct waiting_request *waiting = c->waiting;
+	const struct request *q = waiting->request;
 	struct response r;
-	if (waiting_for_job(waiting) || !decide(c, waiting->request, waiting, &r)) return CONN_JOB;
+	enum conn_state next;
+	if (waiting_for_job(waiting)) return CONN_JOB;
+	bool decided = decide(c, q, waiting, &r);
+	if (!decided && !r.upstream) return CONN_JOB;
+	if (!decided) return conn_pass_begin(c, q, &r, persistence_of(c, q)) ? CONN_PASS : CONN_CLOSED;
 	if (!conn_take_batch(c)) {
 		response_drop(&r);
 		return CONN_CLOSED;
 	}
 	c->responses->started_ns = waiting->started_ns;
-	enum conn_state next = respond_to(c, run, waiting->request, &r);
+	if (waiting->failed && q->framing != BODY_NONE) next = refuse(c, run, &r, q->method == METHOD_HEAD, q);
+	else next = respond_to(c, run, q, &r);
 	waiting_request_free(waiting);
 	c->waiting = NULL;
 	return next;
+}
+
+enum conn_state conn_http1_pass(struct conn *c, struct conn_run *run) {
+	switch (conn_pass_go_on(c, run)) {
+	case CONN_PASS_WAITS: return CONN_PASS;
+	case CONN_PASS_FAILED: c->waiting = conn_pass_end(c); return conn_http1_job(c, run);
+	case CONN_PASS_BROKEN: return CONN_CLOSED;
+	case CONN_PASS_DONE: break;
+	}
+	(void)conn_pass_end(c);
+	return_requests(c, c->admitted);
+	if (!c->ending) return CONN_IDLE;
+	return conn_end(c, c->ending == CONN_ENDING_LINGER || run->input.length || c->input);
 }
 
 /* The answers before it have left, but may still fill the socket: then it has to wait. */

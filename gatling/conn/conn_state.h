@@ -1,6 +1,6 @@
 /* conn_state.h - the inside of a connection, for the files that it consists of: conn.c (its life: the only switch over
- * the states), conn_http1.c and conn_http2.c (what the states do), deadline.c and transport.c (what they use). None
- * calls one that is named before it. */
+ * the states), conn_http1.c and conn_http2.c (what the states do), conn_pass.c, deadline.c and transport.c (what they
+ * use). None calls one that is named before it. */
 #ifndef GATLING_CONN_CONN_STATE_H
 #define GATLING_CONN_CONN_STATE_H
 
@@ -30,6 +30,7 @@ enum conn_state {
 	CONN_CONTINUE,  /* HTTP/1.1: a 100 has to be sent before the body of the request comes */
 	CONN_BODY,      /* HTTP/1.1: the response is ready, and is sent when the body of the request has been read */
 	CONN_JOB,       /* HTTP/1.1: the request waits for a job; nothing is read */
+	CONN_PASS,      /* HTTP/1.1: the request is passed on to an upstream: content comes and goes */
 	CONN_WRITE,     /* HTTP/1.1: responses are sent; nothing is read */
 	CONN_HTTP2,     /* HTTP/2: frames come and go */
 	CONN_LINGER,    /* the last response has been sent; what still comes is read and dropped */
@@ -46,7 +47,9 @@ enum conn_ending {
 /* Two cache lines while idle: the order of the members leaves no gaps. */
 struct conn {
 	uint8_t kind;            /* COOKIE_CONNECTION */
-	uint8_t state, ending;   /* enum conn_state, enum conn_ending */
+	uint8_t state;           /* enum conn_state */
+	uint8_t ending : 2;      /* enum conn_ending */
+	bool passing : 1;        /* `pass` is there */
 	bool begun : 1;          /* a request has been read: the connection stays HTTP/1.1 */
 	bool head : 1;           /* CONN_BODY: the request is a HEAD */
 	bool frames_wait : 1;    /* CONN_HTTP2: frames wait for the socket, or for a file to be read */
@@ -67,10 +70,13 @@ struct conn {
 			uint32_t stalled_ms; /* and how long nothing has been acknowledged */
 		} linger;
 	};
-	int32_t unread;                   /* the send queue when the deadline passed last; INT32_MAX: unknown */
-	uint32_t memory;                  /* that is kept for it, as the worker has it in its sum */
-	int64_t since_ms;                 /* when its deadline was set; 0: there is none yet */
-	struct waiting_request *waiting;  /* CONN_JOB; otherwise NULL */
+	int32_t unread;   /* the send queue when the deadline passed last; INT32_MAX: unknown */
+	uint32_t memory;  /* that is kept for it, as the worker has it in its sum */
+	int64_t since_ms; /* when its deadline was set; 0: there is none yet */
+	union {
+		struct waiting_request *waiting; /* CONN_JOB; otherwise NULL */
+		struct conn_pass *pass;          /* CONN_PASS */
+	};
 	struct tls *tls;                  /* NULL: none */
 	struct http2 *http2;              /* NULL: this is HTTP/1.1 */
 	struct response_batch *responses; /* HTTP/1.1: under way; HTTP/2: frames that are being sent; NULL: none */
@@ -146,12 +152,20 @@ bool conn_give_up_waiting(struct conn *conn);
  * some since the last look, or if the server itself makes it wait. */
 bool conn_extend_deadline(struct conn *conn);
 
+/* --- conn_pass.c: what others have to know of CONN_PASS --- */
+
+size_t conn_pass_memory(const struct conn *conn);
+void conn_pass_on_ready(struct conn *conn, void (*ready)(void *conn));
+bool conn_pass_wants_input(const struct conn *conn);
+bool conn_pass_waits_for_client(const struct conn *conn);
+
 /* --- conn_http1.c: the functions of the states, which return the next one; the same: it has to wait --- */
 
 enum conn_state conn_http1_head(struct conn *conn, struct conn_run *run); /* CONN_IDLE, CONN_HEAD */
 enum conn_state conn_http1_continue(struct conn *conn);
 enum conn_state conn_http1_body(struct conn *conn, struct conn_run *run);
 enum conn_state conn_http1_job(struct conn *conn, struct conn_run *run);
+enum conn_state conn_http1_pass(struct conn *conn, struct conn_run *run);
 enum conn_state conn_http1_write(struct conn *conn, struct conn_run *run);
 
 /* Answers a request that has not come in time (408). */

@@ -36,6 +36,7 @@ static int64_t timeout_ms(const struct conn *c) {
 	case CONN_BODY:
 	case CONN_JOB:
 	case CONN_WRITE: return milliseconds(o->timeout_s);
+	case CONN_PASS: return conn_pass_waits_for_client(c) ? milliseconds(o->timeout_s) : NEVER_MS;
 	case CONN_HTTP2: return http2_timeout_ms(c);
 	case CONN_LINGER: return linger_ms(c);
 	case CONN_CLOSED: break;
@@ -48,7 +49,9 @@ static void set_timer(struct conn *c) {
 	io_timeout(c->context->loop, c->fd, c->since_ms + timeout_ms(c));
 }
 
-static bool waits_for_socket(const struct conn *c) { return c->state == CONN_WRITE || c->state == CONN_CONTINUE; }
+static bool waits_for_socket(const struct conn *c) {
+	return c->state == CONN_WRITE || c->state == CONN_CONTINUE || (c->state == CONN_PASS && c->responses);
+}
 
 /* Sessions often make progress, and to look takes a system call: there the first look finds that the client reads. */
 void conn_set_deadline(struct conn *c) {

@@ -2,6 +2,7 @@
 #include "gatling/conn/http1_response.h"
 
 #include "gatling/base/owfat.h"
+#include "gatling/base/text.h"
 #include "gatling/site/response.h"
 
 enum {
@@ -16,6 +17,12 @@ static char *put(char *at, struct slice s) {
 	return at + s.length;
 }
 
+static char *put_persistence(char *at, enum persistence persistence) {
+	if (persistence == PERSIST_NOT) at = put(at, SLICE("Connection: close\r\n"));
+	if (persistence == PERSIST_SAID) at = put(at, SLICE("Connection: keep-alive\r\n"));
+	return at;
+}
+
 int http1_write(iob *batch, struct response *r, struct slice server_date, bool head_only, enum persistence persistence,
 				uint64_t *body_length) {
 	struct slice copied = head_only ? (struct slice){0} : response_in_memory(r);
@@ -25,8 +32,7 @@ int http1_write(iob *batch, struct response *r, struct slice server_date, bool h
 	if (start) {
 		at = put(at, response_status_line(r->status));
 		at = put(at, server_date);
-		if (persistence == PERSIST_NOT) at = put(at, SLICE("Connection: close\r\n"));
-		if (persistence == PERSIST_SAID) at = put(at, SLICE("Connection: keep-alive\r\n"));
+		at = put_persistence(at, persistence);
 		fields = response_fields(r, at, body_length);
 	}
 	if (!fields) {
@@ -39,5 +45,39 @@ int http1_write(iob *batch, struct response *r, struct slice server_date, bool h
 	if (!head_only && !copied.length) return response_content(batch, r);
 	if (head_only) *body_length = 0;
 	response_drop(r);
+	return 0;
+}
+
+static char *put_status_line(char *at, int status, struct slice reason) {
+	at = text_copy_number(put(at, SLICE("HTTP/1.1 ")), (uint64_t)status);
+	*at++ = ' ';
+	return put(put(at, reason), SLICE("\r\n"));
+}
+
+int http1_write_passed(iob *batch, const struct upstream_response *head, struct slice lines, struct slice server_date,
+					   enum persistence persistence, enum body_framing framing) {
+	char *start = iob_reserve(batch, LINES_ROOM + head->reason.length + lines.length), *at = start;
+	if (!start) return -1;
+	at = put(put_status_line(at, head->status, head->reason), server_date);
+	at = put(put_persistence(at, persistence), lines);
+	if (framing == BODY_CHUNKED) at = put(at, SLICE("Transfer-Encoding: chunked\r\n"));
+	if (framing == BODY_LENGTH) at = field_line_put_length(at, head->content_length);
+	iob_commit(batch, (size_t)(put(at, SLICE("\r\n")) - start));
+	return 0;
+}
+
+int http1_write_interim(iob *batch, int status, struct slice reason, struct slice lines) {
+	char *start = iob_reserve(batch, LINES_ROOM + reason.length + lines.length);
+	if (!start) return -1;
+	const char *end = put(put(put_status_line(start, status, reason), lines), SLICE("\r\n"));
+	iob_commit(batch, (size_t)(end - start));
+	return 0;
+}
+
+int http1_write_upgrade(iob *batch, struct slice reason, struct slice lines) {
+	char *start = iob_reserve(batch, LINES_ROOM + reason.length + lines.length);
+	if (!start) return -1;
+	char *at = put(put_status_line(start, 101, reason), SLICE("Connection: upgrade\r\n"));
+	iob_commit(batch, (size_t)(put(put(at, lines), SLICE("\r\n")) - start));
 	return 0;
 }

@@ -3,6 +3,7 @@
 #define GATLING_CONN_HTTP1_RESPONSE_H
 
 #include "gatling/site/answer.h"
+#include "gatling/upstream/upstream_head.h"
 #include "io/iob.h"
 
 enum persistence {
@@ -16,6 +17,13 @@ enum persistence {
  * -1 (ENOMEM): the batch cannot be sent. */
 int http1_write(iob *batch, struct response *response, struct slice server_date, bool head_only,
 				enum persistence persistence, uint64_t *body_length);
+
+/* Append the head of a response that is passed on; lines: its field lines. framing: how the client finds its end.
+ * 0, or -1: ENOMEM. */
+int http1_write_passed(iob *batch, const struct upstream_response *head, struct slice lines, struct slice server_date,
+					   enum persistence persistence, enum body_framing framing);
+int http1_write_interim(iob *batch, int status, struct slice reason, struct slice lines); /* 1xx, but for */
+int http1_write_upgrade(iob *batch, struct slice reason, struct slice lines);             /* 101 */
 
 extern const struct slice http1_continue; /* the interim response 100 */
 

@@ -60,14 +60,19 @@ static const struct edge {
 	[END_LF] = {{'\n', ENDED}},
 };
 
-void body_start(struct body *b, const struct request *r) {
-	*b = (struct body){0};
-	if (r->framing == BODY_LENGTH) {
+void body_start_any(struct body *b, enum body_framing framing, uint64_t content_length) {
+	*b = (struct body){.allowed = BODY_UNLIMITED};
+	if (framing == BODY_LENGTH && content_length) {
 		b->state = LENGTH;
-		b->left = (uint32_t)r->content_length;
-	} else if (r->framing == BODY_CHUNKED) {
+		b->left = content_length;
+	} else if (framing == BODY_CHUNKED) {
 		b->state = SIZE_START;
 	}
+}
+
+void body_start(struct body *b, const struct request *r) {
+	body_start_any(b, r->framing, r->content_length);
+	b->allowed = BODY_MAX;
 }
 
 static bool matches(char c, char byte) {
@@ -78,9 +83,11 @@ static bool matches(char c, char byte) {
 
 static int size_complete(struct body *b) {
 	b->state = b->left ? DATA : TRAILER_START;
-	b->total += b->left;
 	b->line = 0;
-	return b->total > BODY_MAX ? -413 : 0;
+	if (b->allowed == BODY_UNLIMITED) return 0;
+	if (b->left > b->allowed) return -413;
+	b->allowed -= (uint32_t)b->left;
+	return 0;
 }
 
 /* Takes a byte that is not data. */
@@ -89,7 +96,8 @@ static int step(struct body *b, char c) {
 	bool separates = c == '\r' || c == '\n' || (c == ':' && b->state == TRAILER_NAME);
 	if (!separates && ++b->line > (b->state < TRAILER_START ? CHUNK_LINE_MAX : TRAILER_MAX)) return -400;
 	if (digit >= 0) {
-		if (b->left > BODY_MAX) return -413; /* and it never overflows */
+		if (b->left > (b->allowed == BODY_UNLIMITED ? BODY_LENGTH_MAX / 16 : BODY_MAX))
+			return -413; /* it never overflows */
 		b->left = b->left * 16 + (uint32_t)digit;
 		b->state = SIZE;
 		return 0;
@@ -101,18 +109,30 @@ static int step(struct body *b, char c) {
 	return b->state == DATA ? size_complete(b) : 0;
 }
 
-int body_skip(struct body *b, const char *buffer, size_t length) {
+int body_read(struct body *b, const char *buffer, size_t length, struct slice *content) {
 	size_t at = 0;
-	while (at < length && b->state != ENDED) {
+	*content = (struct slice){.at = buffer};
+	while (at < length && b->state != ENDED && !content->length) {
 		if (b->state != LENGTH && b->state != DATA) {
 			int error = step(b, buffer[at++]);
 			if (error) return error;
 			continue;
 		}
-		size_t n = length - at < b->left ? length - at : b->left;
-		at += n;
-		b->left -= (uint32_t)n;
+		*content = (struct slice){.at = buffer + at, .length = length - at < b->left ? length - at : (size_t)b->left};
+		at += content->length;
+		b->left -= content->length;
 		if (b->left == 0) b->state = b->state == LENGTH ? ENDED : DATA_CR;
+	}
+	return (int)at;
+}
+
+int body_skip(struct body *b, const char *buffer, size_t length) {
+	size_t at = 0;
+	struct slice content;
+	while (at < length && b->state != ENDED) {
+		int n = body_read(b, buffer + at, length - at, &content);
+		if (n < 0) return n;
+		at += (size_t)n;
 	}
 	return (int)at;
 }

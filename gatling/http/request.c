@@ -61,6 +61,7 @@ int request_begin(struct request *r, struct slice method, struct slice target) {
 	r->minor = 1;
 	r->keep_alive = true;
 	r->method = method_of(method);
+	r->method_name = method;
 	if (target.length > TARGET_MAX) return -414;
 	if (!method.length || chars_token(method) != method.length) return -400;
 	if (method.length > METHOD_MAX) return -501;
@@ -73,6 +74,7 @@ static int parse_request_line(struct request *r, struct slice line) {
 	struct slice method = slice_first(line, chars_token(line));
 	if (method.length == 0 || method.length == line.length || line.at[method.length] != ' ') return -400;
 	if (method.length > METHOD_MAX) return -501;
+	r->method_name = method;
 	r->method = method_of(method); /* also if the request is refused: the answer to a HEAD has no body */
 	struct slice rest = slice_rest(line, method.length + 1), target = slice_first(rest, chars_target(rest));
 	if (target.length > TARGET_MAX) return -414;
@@ -168,10 +170,9 @@ static int parse_content_length(struct request *r) {
 	if (request_repeats(r, FIELD_CONTENT_LENGTH) || !value.length) return -400;
 	for (size_t i = 0; i < value.length; i++) {
 		if (!text_is_digit(value.at[i])) return -400;
-		/* beyond BODY_MAX the number need not grow, and does not overflow */
-		if (r->content_length <= BODY_MAX) r->content_length = r->content_length * 10 + (uint64_t)(value.at[i] - '0');
+		r->content_length = r->content_length * 10 + (uint64_t)(value.at[i] - '0');
+		if (r->content_length > BODY_LENGTH_MAX) return -413; /* and it never overflows */
 	}
-	if (r->content_length > BODY_MAX) return -413;
 	r->framing = r->content_length ? BODY_LENGTH : BODY_NONE;
 	return 0;
 }
@@ -207,8 +208,7 @@ static int parse_framing(struct request *r) {
 	if (length) return parse_content_length(r);
 	if (r->minor >= 1 || r->method != METHOD_NOT_ALLOWED) return 0;
 	/* a body of HTTP/1.0 can end only by its length (RFC 1945, section 8.3) */
-	struct slice method = slice_first(r->line, chars_token(r->line));
-	return slice_equal(method, SLICE("POST")) || slice_equal(method, SLICE("PUT")) ? -411 : 0;
+	return slice_equal(r->method_name, SLICE("POST")) || slice_equal(r->method_name, SLICE("PUT")) ? -411 : 0;
 }
 
 /* RFC 9110, section 10.1.1. */
@@ -299,10 +299,12 @@ int request_parse(struct request *r, const char *buffer, size_t length) {
 	unsigned fields = 0;
 	memset(r, 0, offsetof(struct request, field));
 	int got = next_request_line(r, &rest);
+	r->lines = rest;
 	while (got == 1 && !slice_starts(rest, SLICE("\r\n")))
 		if ((got = next_field(r, &rest)) == 1 && ++fields > FIELDS_MAX) got = -431;
 	if (got == 0 && length >= HEAD_MAX) return -431;
 	if (got < 1) return got;
+	r->lines.length -= rest.length;
 	size_t used = length - rest.length + 2;
 	int error = used > HEAD_MAX ? -431 : check_host(r);
 	if (error || (error = request_end(r))) return error;
@@ -325,14 +327,17 @@ static struct slice copy(char **at, struct slice s) {
 
 struct request *request_keep(const struct request *r, size_t *size) {
 	size_t head = offsetof(struct request, field) + r->fields * sizeof *r->field;
-	*size = head + r->line.length + r->path.length + r->query.length + r->host.length;
+	*size = head + r->method_name.length + r->line.length + r->lines.length + r->path.length + r->query.length +
+			r->host.length;
 	for (unsigned i = 0; i < r->fields; i++) *size += r->field[i].value.length;
 	/* the copy ends behind the last field that came: no other is looked at */
 	struct request *copied = malloc(*size);
 	if (!copied) return NULL;
 	memcpy(copied, r, head);
 	char *at = (char *)copied + head;
+	copied->method_name = copy(&at, r->method_name);
 	copied->line = copy(&at, r->line);
+	copied->lines = copy(&at, r->lines);
 	copied->path = copy(&at, r->path);
 	copied->query = copy(&at, r->query);
 	copied->host = copy(&at, r->host);

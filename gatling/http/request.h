@@ -12,10 +12,13 @@ enum {
 	METHOD_MAX = 32,       /* bytes of a method name; more: 501 */
 	FIELDS_MAX = 100,      /* field lines of a head; more: 431 */
 	EMPTY_LINES_MAX = 4,   /* before a request line (RFC 9112, section 2.2); more: 400 */
-	BODY_MAX = 1024 * 1024 /* bytes of a body that are read and dropped; more: 413 */
+	BODY_MAX = 1024 * 1024 /* bytes of a body that are read and dropped; more: 413,
+							* but for the callers to say */
 };
 
 enum method { METHOD_GET, METHOD_HEAD, METHOD_OPTIONS, METHOD_NOT_ALLOWED, METHOD_UNKNOWN };
+
+#define BODY_LENGTH_MAX ((UINT64_C(1) << 45) - 1) /* bytes of a body, or a chunk, that is passed on; more: 413 */
 
 /* The fields that the server uses; all others are checked and dropped. */
 enum field_name {
@@ -48,7 +51,9 @@ enum body_framing { BODY_NONE, BODY_LENGTH, BODY_CHUNKED };
 
 struct request {
 	enum method method;
+	struct slice method_name;
 	struct slice line;  /* the request line without its CRLF, for the log */
+	struct slice lines; /* the field lines as they came, each with its CRLF; absent with HTTP/2 */
 	struct slice path;  /* of the target, still percent-encoded; "*" for OPTIONS * */
 	struct slice query; /* with its '?'; absent if there is none */
 	/* The authority of an absolute-form target, else of Host. Absent without either; may be empty in HTTP/1.0. */
@@ -57,7 +62,7 @@ struct request {
 	bool keep_alive;      /* the client lets the connection persist */
 	bool expect_continue; /* the client waits for a 100 before it sends the body */
 	enum body_framing framing;
-	uint64_t content_length;  /* with BODY_LENGTH */
+	uint64_t content_length;  /* with BODY_LENGTH; more than BODY_MAX is refused unless it is passed on */
 	unsigned known, repeated; /* sets of the known fields that came once, and more than once; see request_has() */
 	unsigned fields;
 	struct field field[FIELDS_MAX]; /* the known ones, in order */

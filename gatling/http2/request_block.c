@@ -171,5 +171,6 @@ int http2_request_decode(nghttp2_hd_inflater *inflater, const unsigned char *blo
 	set_host(&d);
 	set_line(&d);
 	wrong(&d, request_end(request));
+	if (request->content_length > BODY_MAX) wrong(&d, -413);
 	return d.malformed ? -HTTP2_PROTOCOL_ERROR : d.status;
 }

@@ -67,10 +67,12 @@ struct ruleset {
 	uint64_t files, network, scopes; /* struct landlock_ruleset_attr, as of version 6 */
 };
 
-static struct ruleset ruleset_of(long version) {
+static struct ruleset ruleset_of(long version, bool connects) {
 	unsigned files = version >= 5 ? 16 : version >= 3 ? 15 : version == 2 ? 14 : 13;
 	return (struct ruleset){.files = (UINT64_C(1) << files) - 1,
-							.network = version >= 4 ? 3 : 0, /* TCP: bind(2), connect(2) */
+							.network = version < 4 ? 0
+									   : connects  ? 1
+												   : 3,       /* TCP: bind(2), connect(2) */
 							.scopes = version >= 6 ? 3 : 0}; /* abstract unix sockets, signals: of other processes */
 }
 
@@ -86,10 +88,10 @@ static int allow_reading(int ruleset, const char *directory) {
 }
 
 /* Returns an errno. */
-static int restrict_files(const char *directory) {
+static int restrict_files(const char *directory, bool connects) {
 	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	if (version == -1) return errno;
-	struct ruleset attributes = ruleset_of(version);
+	struct ruleset attributes = ruleset_of(version, connects);
 	int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0);
 	if (ruleset == -1) return errno;
 	int error = allow_reading(ruleset, directory);
@@ -100,7 +102,7 @@ static int restrict_files(const char *directory) {
 }
 
 void sandbox_limit_files(struct sandbox *s) {
-	int error = s->on ? restrict_files(s->beneath ? "." : "/") : SANDBOX_OFF;
+	int error = s->on ? restrict_files(s->beneath ? "." : "/", s->connects) : SANDBOX_OFF;
 	s->read_only = !error;
 	sandbox_note(s,
 				 error        ? "Landlock"
@@ -247,12 +249,15 @@ static int allow_server(scmp_filter_ctx filter, const struct sandbox *s) {
 		{CALL(prlimit64), SCMP_CMP(2, SCMP_CMP_EQ, 0, 0)}, /* a null pointer: it is not changed */
 		{CALL(tgkill), EQUAL(0, getpid())},
 	};
+	const struct condition sockets[] = {{CALL(socket), EQUAL(0, AF_INET)}, {CALL(socket), EQUAL(0, AF_INET6)}};
 	/* their signals may go to any process that the user may signal */
 	const struct condition signals[] = {
 		{CALL(fcntl), EQUAL(1, F_SETSIG)}, {CALL(fcntl), EQUAL(1, F_GETOWN_EX)}, {CALL(fcntl), EQUAL(1, F_SETOWN_EX)}};
 	int error = allow_common(filter);
 	if (!error) error = ALLOW_ALL(filter, server_calls);
 	if (!error) error = ALLOW_IF(filter, conditions);
+	if (!error && s->connects) error = ALLOW_IF(filter, sockets);
+	if (!error && s->connects) error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(connect), 0);
 	if (!error && strcmp(io_mechanism(), "sigio") == 0) error = ALLOW_IF(filter, signals);
 	if (!error)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(setpriority), 2, EQUAL(0, PRIO_PROCESS), EQUAL(1, 0));

@@ -11,10 +11,11 @@ enum {
 	SANDBOX_OFF = -1   /* instead of an errno: not wanted */
 };
 
-/* The sandbox of the server. Zero, but for the first two members, before the first call. */
+/* The sandbox of the server. Zero, but for the first three members, before the first call. */
 struct sandbox {
-	bool on;      /* limit files and system calls; privileges are always given up */
-	bool beneath; /* no file outside the working directory is opened */
+	bool on;       /* limit files and system calls; privileges are always given up */
+	bool connects; /* to upstreams, over TCP */
+	bool beneath;  /* no file outside the working directory is opened */
 	struct {
 		const char *name; /* as sandbox_describe() names it */
 		int error;        /* 0: in force; else an errno or SANDBOX_OFF */
@@ -47,7 +48,8 @@ void sandbox_drop_capabilities(struct sandbox *sandbox);
 void sandbox_limit_files(struct sandbox *sandbox);
 
 /* Refuses all system calls but those of a server that has its sockets and its loops (ENOSYS): no new socket and no
- * connection, no program, no process, no tracing, no signals to others, no executable memory. Threads may run. */
+ * connection (connects: but over TCP), no program, no process, no tracing, no signals to others, no executable memory.
+ * Threads may run. */
 void sandbox_limit_calls(struct sandbox *sandbox);
 
 /* Does all this in the process that opens files (opener.h), which keeps the capabilities to read and write files

@@ -337,7 +337,27 @@ static bool rewrite(struct exchange *x, struct slice target) {
 	return !site_hides(x->site, local_path(x));
 }
 
+/* Has the request passed on to an upstream, whatever its method is. */
+static void pass_on(struct exchange *x, const struct redirect *rule) {
+	struct slice method = x->request->method_name;
+	bool never = slice_equal(method, SLICE("TRACE")) || slice_equal(method, SLICE("CONNECT"));
+	if (!admitted_nevertheless(x)) return;
+	if (x->arrival->failed || never || !x->arrival->passes) {
+		answer_error(x, never ? 405 : x->arrival->failed ? x->arrival->failed : 501);
+		return;
+	}
+	const struct slice user = x->response->user;
+	response_status(x->response, 0);
+	x->response->user = user;
+	x->response->upstream = rule->upstream;
+	x->response->location = rule->target;
+}
+
 static void answer_rule(struct exchange *x, const struct redirect *rule, bool forced) {
+	if (rule->upstream) {
+		pass_on(x, rule);
+		return;
+	}
 	if (rule->status >= 300 && rule->status < 400) {
 		x->response->status = rule->status;
 		x->response->location = rule->target;
@@ -475,10 +495,17 @@ static bool answer_challenge(struct exchange *x) {
 	return r->status == 404;
 }
 
-/* The owner's fields for the path, if it is one: preflights ask for those of CORS, and send no passwords. */
-static void answer_options(struct exchange *x, bool is_path) {
-	response_status(x->response, 204);
-	if (!is_path || !x->site->headers || !find_headers(x)) return;
+/* The status for a method with which files are not served; of OPTIONS, that of success. */
+static int refusal_of(enum method method) {
+	return method == METHOD_OPTIONS ? 204 : method == METHOD_NOT_ALLOWED ? 405 : 501;
+}
+
+/* Answers a method with which files are not served. OPTIONS with the owner's fields for the path, if it is one:
+ * preflights ask for those of CORS, and send no passwords. */
+static void answer_method(struct exchange *x, bool is_path) {
+	const struct request *q = x->request;
+	response_status(x->response, refusal_of(q->method));
+	if (q->method != METHOD_OPTIONS || !is_path || !x->site->headers || !find_headers(x)) return;
 	x->response->lines = header_lines(x);
 }
 
@@ -493,15 +520,14 @@ static bool has_certificate(const struct content *c, struct slice host) {
 
 void answer(const struct content *c, const struct request *q, const struct connection_info *arrival,
 			struct response *r) {
-	response_status(r, 200);
-	if (q->method == METHOD_UNKNOWN) r->status = 501;
-	if (q->method == METHOD_NOT_ALLOWED) r->status = 405;
-	if (r->status != 200) return;
+	/* other methods are for upstreams */
+	const bool serves = q->method <= METHOD_HEAD, passes = c->options->upstreams.count && !serves;
+	response_status(r, serves || passes ? 200 : refusal_of(q->method));
+	if (r->status >= 400) return;
 
 	struct slice host = q->host.at ? q->host : arrival->host;
 	bool to_https = c->https_port && !arrival->secure && arrival->port && has_certificate(c, host);
-	bool asks = q->method != METHOD_OPTIONS && !to_https;
-	if (asks && answer_known(c, q, host, arrival->port, r)) return;
+	if (serves && !to_https && answer_known(c, q, host, arrival->port, r)) return;
 
 	char room[1 + PATH_ROOM];
 	struct exchange x = {.content = c, .request = q, .arrival = arrival, .response = r, .host = host, .path = room + 1};
@@ -515,8 +541,8 @@ void answer(const struct content *c, const struct request *q, const struct conne
 		status = path_decode(q->path, x.local, &x.length);
 		if (!status && site_hides(x.site, local_path(&x))) status = 404;
 	}
-	if (q->method == METHOD_OPTIONS) {
-		answer_options(&x, x.site && !status);
+	if (!serves && (!passes || status || !x.site || !x.site->redirects)) {
+		answer_method(&x, x.site && !status);
 		return;
 	}
 	/* decided on the decoded path */
@@ -538,4 +564,7 @@ void answer(const struct content *c, const struct request *q, const struct conne
 		x.admitted = true;
 	}
 	if (!x.site->redirects || !follow_rules(&x, true)) answer_path(&x);
+	if (serves || !r->status || r->status == 401 || r->status >= 429) return;
+	response_drop(r);
+	answer_method(&x, true);
 }

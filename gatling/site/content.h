@@ -16,12 +16,13 @@ enum { FALLBACK_MAX = 1024 }; /* bytes of its URL */
 struct content_options {
 	enum vhosts vhosts;
 	bool listings;
-	bool cache_control;   /* sent without being asked */
-	bool symlinks_inside; /* those that lead out of the root are not followed */
-	uint64_t cache;       /* bytes of small files in memory, of all workers together */
-	uint64_t gzip_cache;  /* bytes of what has been compressed, of all workers together */
-	const char *fallback; /* URL of a mirror for what is missing; NULL: none */
-	const char *health;   /* path that says whether the server is about to end, see health.h; NULL: none */
+	bool cache_control;                 /* sent without being asked */
+	bool symlinks_inside;               /* those that lead out of the root are not followed */
+	uint64_t cache;                     /* bytes of small files in memory, of all workers together */
+	uint64_t gzip_cache;                /* bytes of what has been compressed, of all workers together */
+	const char *fallback;               /* URL of a mirror for what is missing; NULL: none */
+	struct upstreams_allowed upstreams; /* where requests may be passed on to */
+	const char *health; /* path that says whether the server is about to end, see health.h; NULL: none */
 };
 
 /* Threads for what takes long: guessed passwords hold up no files, listings no compression, and a large file no small

@@ -53,13 +53,16 @@ static const struct status {
 	STATUS(431, "Request Header Fields Too Large"),
 	STATUS(500, "Internal Server Error"),
 	STATUS(501, "Not Implemented"),
+	STATUS(502, "Bad Gateway"),
 	STATUS(503, "Service Unavailable"),
+	STATUS(504, "Gateway Timeout"),
 	STATUS(505, "HTTP Version Not Supported"),
 };
 
 void response_status(struct response *r, int status) {
 	r->status = status;
 	r->job = NULL;
+	r->upstream = NULL;
 	r->representation = NULL;
 	r->ranges = 0;
 	r->source.owner = NULL;

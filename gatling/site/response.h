@@ -6,6 +6,7 @@
 #include "gatling/http/range.h"
 #include "gatling/http/request.h"
 #include "gatling/site/representation.h"
+#include "gatling/upstream/upstream_address.h"
 #include "io/iob.h"
 
 /* Bytes of a line with a date, as Server and Date have it. */
@@ -25,8 +26,11 @@ struct generated_content {
 };
 
 struct response {
-	int status; /* 0: not known before the job ends; then the request has to be answered again */
+	/* 0: the request is to be passed on to upstream, with location as its target; or, if that is NULL, to be answered
+	 * again when the job has ended */
+	int status;
 	struct job *job;
+	const struct upstream_target *upstream; /* until the next answer */
 	/* With 200, 206, 304, 416 and the error pages of the site: the representation, with a reference of the response;
 	 * else NULL. */
 	struct representation *representation;

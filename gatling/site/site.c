@@ -36,17 +36,20 @@ struct sites {
 	const struct docroot *docroot;
 	struct basic_auth *auth;
 	enum vhosts vhosts;
+	const struct upstreams_allowed *upstreams;
 	unsigned changes;
 	struct site_entry *bucket[BUCKETS];
 	struct authority_entry authority[SITES_MAX];
 };
 
-struct sites *sites_new(const struct docroot *docroot, struct basic_auth *auth, enum vhosts vhosts) {
+struct sites *sites_new(const struct docroot *docroot, struct basic_auth *auth, enum vhosts vhosts,
+						const struct upstreams_allowed *upstreams) {
 	struct sites *s = calloc(1, sizeof *s);
 	if (!s) return NULL;
 	s->docroot = docroot;
 	s->auth = auth;
 	s->vhosts = vhosts;
+	s->upstreams = upstreams;
 	return s;
 }
 
@@ -141,8 +144,10 @@ static const struct rules_kind redirects_kind = {redirects_name, redirect_rules_
 /* Returns the current rules of a file. While it cannot be read these are the last ones, or those of another worker. */
 static void *update_rules(const struct sites *s, const struct site_entry *e, const struct rules_kind *kind,
 						  struct text_file *file, void *rules) {
-	struct rules_reader reader = {
-		.report = {.tell = report_line, .there = has_file}, .docroot = s->docroot, .entry = e, .file = file};
+	struct rules_reader reader = {.report = {.tell = report_line, .there = has_file, .upstreams = s->upstreams},
+								  .docroot = s->docroot,
+								  .entry = e,
+								  .file = file};
 	struct rules_error error;
 	char *text;
 	size_t length;

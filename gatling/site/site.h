@@ -34,8 +34,10 @@ struct site {
 
 struct sites;
 
-/* Returns NULL: ENOMEM. The directories are those of the docroot, which must outlive the sites, like auth. */
-struct sites *sites_new(const struct docroot *docroot, struct basic_auth *auth, enum vhosts vhosts);
+/* Returns NULL: ENOMEM. The directories are those of the docroot, which must outlive the sites, like auth and
+ * upstreams. */
+struct sites *sites_new(const struct docroot *docroot, struct basic_auth *auth, enum vhosts vhosts,
+						const struct upstreams_allowed *upstreams);
 void sites_free(struct sites *sites);
 
 /* Returns the first that exists of HOST:PORT/, HOST/, default/ and, unless only virtual hosts are served, the root.

@@ -44,8 +44,9 @@ bool waiting_request_answer(struct waiting_request *w, const struct content *con
 	waiter_leave(&w->waiter);
 	connection.patient &= w->waits < WAITS_MAX;
 	connection.fetched = w->fetched;
+	connection.failed = w->failed;
 	answer(content, w->request, &connection, response);
-	if (response->status) return true;
+	if (response->status || response->upstream) return true;
 	wait_for(w, response->job);
 	return false;
 }

@@ -9,6 +9,7 @@ struct waiting_request {
 	struct waiter waiter;
 	const struct request *request; /* a copy */
 	size_t memory;                 /* bytes that all of this takes */
+	int failed;                    /* the status, if it could not be passed on; else 0 */
 	unsigned waits;                /* jobs that it has waited for, or waits for */
 	uint64_t fetched[WAITS_MAX];   /* what these fetch; 0: nothing */
 	int64_t started_ns;            /* when it was read, as in a response batch */
@@ -30,8 +31,8 @@ void waiting_request_give_up(struct waiting_request *waiting);
 /* Returns whether it waits for a job now. */
 static inline bool waiting_for_job(const struct waiting_request *waiting) { return waiting->waiter.link; }
 
-/* Asks for the answer again, see answer(). Returns false if it waits for another job. After WAITS_MAX jobs there is an
- * answer in any case. */
+/* Asks for the answer again, see answer(); it may be to pass the request on. Returns false if it waits for another job.
+ * After WAITS_MAX jobs there is an answer in any case. */
 bool waiting_request_answer(struct waiting_request *waiting, const struct content *content,
 							struct connection_info connection, struct response *response);
 

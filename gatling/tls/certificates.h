@@ -49,12 +49,6 @@ bool certificates_keep(struct certificates *set, const struct certificates *last
 /* Completes the set. Returns 0, or -1: ENOMEM. */
 int certificates_seal(struct certificates *set);
 
-/* The application data (SSL_set_app_data()) that each connection with a context of a set must have. */
-struct tls_handshaking {
-	const struct certificates *certificates; /* the current set */
-	bool strict_sni;                         /* refuse server names that no certificate covers */
-};
-
 /* Returns whether a certificate of the set, valid now, is for a name (NUL-terminated), found as for a handshake. */
 bool certificates_cover(const struct certificates *set, const char *name);
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gatling/tls/tls_context.h"
+
 /* bytes: with the overhead of small records and a flight of a handshake */
 enum { SEALED_ROOM = TLS_BATCH + 16 * 1024 };
 
@@ -308,13 +310,14 @@ ssize_t tls_read(struct tls *t, void *buffer, size_t length) {
 
 /* --- workers and connections --- */
 
-struct tls_worker *tls_worker_new(bool strict_sni, bool kernel) {
+struct tls_worker *tls_worker_new(bool strict_sni, bool http1_only, bool kernel) {
 	struct tls_worker *w = calloc(1, sizeof *w);
 	if (!w || !(w->method = method_new())) {
 		free(w);
 		return NULL;
 	}
 	w->handshaking.strict_sni = strict_sni;
+	w->handshaking.http1_only = http1_only;
 	w->kernel = kernel;
 	return w;
 }

@@ -5,6 +5,16 @@
 #define GATLING_TLS_TLS_CONTEXT_H
 
 #include <openssl/ssl.h>
+#include <stdbool.h>
+
+struct certificates; /* certificates.h */
+
+/* The application data (SSL_set_app_data()) that each connection must have. */
+struct tls_handshaking {
+	const struct certificates *certificates; /* the current set */
+	bool http1_only;                         /* do not offer HTTP/2 */
+	bool strict_sni;                         /* refuse server names that no certificate covers */
+};
 
 /* Returns a context without a certificate. client_ca: the authorities that must have signed the certificates of clients
  * (PEM); NULL: clients need none. Returns NULL with a reason in OpenSSL's error queue. */

@@ -275,6 +275,16 @@ static void a_mistake_in_redirects_is_told_with_its_line(void **state) {
 		{"/a https://e.com/ 200\n", 1, "redirect there with 301 or 302"},
 		{"/api/* https://api.e.com/:splat 200!\n", 1, "redirect there with 301 or 302"},
 		{"/a https://e.com 404\n", 1, "redirect there with 301 or 302"},
+		{"/a https://127.0.0.1/ 200\n", 1, "is no http:// URL to pass requests on to"},
+		{"/a http://e.com/ 200\n", 1, "a host that is neither an IP address nor localhost"},
+		{"/:a/* http://:a.1/ 200\n", 1, "HOST:PORT"},
+		{"/a http://127.0.0.1:0/ 200\n", 1, "an address that is not HOST:PORT"},
+		{"/a http://127.0.0.1:65536/ 200\n", 1, "an address that is not HOST:PORT"},
+		{"/a http://[::1/ 200\n", 1, "an address that is not HOST:PORT"},
+		{"/a http://127.0.0.1/%x 200\n", 1, "broken percent-encoding"},
+		{"/a http://127.0.0.1/:b 200\n", 1, "has the name :b"},
+		{"/a http://127.0.0.1:81/ 200\n", 1, "without --upstream 127.0.0.1:81"},
+		{"/a http://127.0.0.1:80,[2001:db8::1]/ 200\n", 1, "without --upstream [2001:db8::1]:80"},
 		{"/a //e.com\n", 1, "two slashes"},
 		{"/a /\\e.com\n", 1, "two slashes"},
 		{"/a https:///x\n", 1, "has no host"},
@@ -293,8 +303,11 @@ static void a_mistake_in_redirects_is_told_with_its_line(void **state) {
 		{"/a /b\rc\n", 1, "control character"},
 		{"  X-Frame-Options: DENY\n", 1, "fields belong in the file _headers"},
 	};
+	struct upstreams_allowed allowed = {.count = 0};
+	assert_true(upstreams_allow(&allowed, "127.0.0.0/8:80"));
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct told told = nothing_told;
+		told.report.upstreams = &allowed;
 		redirect_rules_free(redirect_rules_parse(slice_of(cases[i].text), &told.report));
 		if (told.count != 1 || told.first.line != cases[i].line || !strstr(told.first.text, cases[i].why))
 			fail_msg("case %zu: told %u, line %u, '%s'", i, told.count, told.first.line, told.first.text);

@@ -89,7 +89,7 @@ static void refused_requests_have_their_status(void **state) {
 		{-400, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\r\n\r\n"},
 		{-501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"},
 		{-501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n"},
-		{-413, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1048577\r\n\r\n"},
+		{-413, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 35184372088832\r\n\r\n"},
 		{-413, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999999999999999\r\n\r\n"},
 		{-411, "POST / HTTP/1.0\r\n\r\n"},
 		{-411, "PUT / HTTP/1.0\r\n\r\n"},

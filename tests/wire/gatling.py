@@ -175,8 +175,22 @@ class Connection:
         length = int(response["Content-Length"] or 0)
         if method == "HEAD" or response.status in (100, 204, 304):
             length = 0
-        response.body = self._take(length)
+        if response["Transfer-Encoding"] == "chunked" and method != "HEAD":
+            response.body = b"".join(self._chunks())
+        else:
+            response.body = self._take(length)
         return response
+
+    def _chunks(self):
+        while True:
+            while b"\r\n" not in self.buffer:
+                assert self._fill(), "closed in the size of a chunk"
+            size, self.buffer = self.buffer.split(b"\r\n", 1)
+            data = self._take(int(size, 16))
+            assert self._take(2) == b"\r\n"
+            if not data:
+                return
+            yield data
 
     def _take(self, length):
         """The next length bytes. What has come stays in the buffer if they do not come in time."""

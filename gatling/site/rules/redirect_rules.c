@@ -23,7 +23,8 @@ struct redirect_rule {
 	unsigned line, status, parameters;
 	struct redirect_parameter *parameter;
 	bool forced;
-	int next; /* the rule that this one leads to, as far as it is known: see closes_circle() */
+	struct upstream_target *upstream; /* NULL: no request is passed on */
+	int next;                         /* the rule that this one leads to, as far as it is known: see closes_circle() */
 };
 
 struct redirect_rules {
@@ -114,7 +115,7 @@ static bool fill_in(const struct redirect_match *match, const struct redirect_re
 	const struct redirect_rule *rule = match->rule;
 	const struct redirect_filling filling = {.target = rule->target,
 											 .query = rule->parameters ? (struct slice){0} : request->query,
-											 .path_only = !is_redirect(rule),
+											 .path_only = !is_redirect(rule) && !rule->upstream,
 											 .find = find_value,
 											 .context = match};
 	return redirect_target_fill(&filling, buffer, target) &&
@@ -136,6 +137,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		if (!fill_in(&match, request, buffer, &result->target)) continue;
 		result->status = (int)rule->status;
 		result->forced = rule->forced;
+		result->upstream = rule->upstream;
 		return true;
 	}
 	return false;
@@ -222,10 +224,32 @@ static bool parse_parameter(struct redirect_rule *rule, struct slice word, struc
 	return true;
 }
 
-static bool check_to(const struct redirect_rule *rule, struct rules_error *error) {
-	const char *wrong = redirect_target_check(rule->to);
-	if (rule->target.authority.at && !is_redirect(rule))
-		wrong = "is a URL, which gatling does not fetch: write a path, or redirect there with 301 or 302";
+/* Makes the rule one that passes requests on. Its target is then the path and query of its URL. */
+static bool set_upstream(struct redirect_rule *rule, const struct upstreams_allowed *allowed,
+						 struct rules_error *error) {
+	static const char not_passed_on[] =
+		"is no http:// URL to pass requests on to with 200: redirect there with 301 or 302";
+	static const struct upstreams_allowed none;
+	struct upstream_target target;
+	char address[UPSTREAM_TEXT_MAX];
+	const char *wrong = upstream_target_parse(rule->target.authority, &target);
+	if (!slice_equal_nocase(rule->target.scheme, SLICE("http://"))) wrong = not_passed_on;
+	if (rule->status != 200) wrong = not_passed_on;
+	if (wrong) return rules_fail(error, "'%.*s' %s", RULES_SHOWN(rule->to), wrong);
+	const struct upstream_address *refused = upstreams_refused(allowed ? allowed : &none, &target);
+	if (refused) upstream_format(address, refused);
+	if (refused) return rules_fail(error, "nothing is passed on to %s without --upstream %s", address, address);
+	if (!(rule->upstream = malloc(sizeof *rule->upstream))) return rules_no_memory(error);
+	*rule->upstream = target;
+	rule->target.scheme = rule->target.authority = rule->target.fragment = (struct slice){0};
+	if (!rule->target.path.length) rule->target.path = SLICE("/");
+	return true;
+}
+
+static bool check_to(struct redirect_rule *rule, const struct upstreams_allowed *allowed, struct rules_error *error) {
+	if (rule->target.authority.at && !is_redirect(rule) && !set_upstream(rule, allowed, error)) return false;
+	const char *wrong = redirect_target_check(rule->upstream ? rule->target.path : rule->to);
+	if (!wrong && rule->upstream && rule->target.query.at) wrong = redirect_target_check(rule->target.query);
 	if (wrong) return rules_fail(error, "'%.*s' %s", RULES_SHOWN(rule->to), wrong);
 	for (struct slice rest = rule->to, name; rest.length;) {
 		(void)pattern_next_name(&rest, &name);
@@ -262,12 +286,18 @@ static bool parse_word(struct redirect_rule *rule, struct slice word, struct rul
 }
 
 /* Parses what follows `from`. */
-static bool parse_words(struct redirect_rule *rule, struct slice line, struct rules_error *error) {
+static bool parse_words(struct redirect_rule *rule, struct slice line, const struct upstreams_allowed *allowed,
+						struct rules_error *error) {
 	for (struct slice word; next_word(&line, &word);)
 		if (!parse_word(rule, word, error)) return false;
 	if (!rule->to.at) return rules_fail(error, "the rule has no path or URL to go to");
 	if (!rule->status) rule->status = 301;
-	return check_to(rule, error);
+	return check_to(rule, allowed, error);
+}
+
+static void free_rule(struct redirect_rule *rule) {
+	pattern_free(&rule->pattern);
+	free(rule->upstream);
 }
 
 /* Adds a rule, unless it closes a circle. */
@@ -291,9 +321,9 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 		return rules_fail(error, "the pattern is wrong: %s%s", wrong,
 						  slice_ends(from, SLICE(":")) ? "; fields belong in the file _headers" : "");
 	r->hosts |= pattern_host(&rule.pattern).at != NULL;
-	bool added = parse_words(&rule, line, error) && add_rule(r, &rule, error);
+	bool added = parse_words(&rule, line, r->report->upstreams, error) && add_rule(r, &rule, error);
 	if (added) r->parameters += rule.parameters;
-	else pattern_free(&rule.pattern);
+	else free_rule(&rule);
 	return added;
 }
 
@@ -319,7 +349,7 @@ void *redirect_rules_parse(struct slice text, struct rules_report *report) {
 void redirect_rules_free(void *redirect_rules) {
 	struct redirect_rules *r = redirect_rules;
 	if (!r) return;
-	for (unsigned i = 0; i < r->rules; i++) pattern_free(&r->rule[i].pattern);
+	for (unsigned i = 0; i < r->rules; i++) free_rule(&r->rule[i]);
 	free(r->parameter);
 	free(r->rule);
 	free(r->text);

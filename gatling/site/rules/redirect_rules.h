@@ -11,13 +11,15 @@
  *         before a letter that begins no such name is written %3A. A placeholder in the host of a URL needs text behind
  *         it that begins with '.', so that clients cannot choose the domain.
  * status  301 (the default), 302, 303, 307, 308: a redirect. 200, 404, 410: the content of the path `to`, a file of the
- *         site, with that status; the query and fragment of `to` are ignored.
+ *         site, with that status; the query and fragment of `to` are ignored. 200 and a URL http://HOST:PORT/...: the
+ *         request is passed on to that host, of several with commas between them (upstream_address.h) to any of them.
  * !       The rule also applies where there is a file.
  *
  * Conditions cannot be evaluated, so a rule that has one is ignored.
  *
- * A redirect passes the query of the request on if the rule has no parameters and `to` has no query. A rule is skipped
- * if it would redirect to the path and host of the request; if it has parameters, only if its target has them, too.
+ * A redirect, or a URL, gets the query of the request if the rule has no parameters and `to` has no query. A rule is
+ * skipped if it would redirect to the path and host of the request; if it has parameters, only if its target has them,
+ * too.
  *
  * A redirect from one path to another that closes a circle with those above it is ignored, unless a file is sent for
  * one of these paths when the rules are read. Rules with a host and rules without are not considered together. */
@@ -26,6 +28,7 @@
 
 #include "gatling/site/rules/redirect_target.h"
 #include "gatling/site/rules/rules.h"
+#include "gatling/upstream/upstream_address.h"
 
 enum { REDIRECT_PARAMETERS_MAX = 16 /* of one rule */ };
 
@@ -43,6 +46,7 @@ struct redirect {
 	/* For a redirect: the value of Location. Otherwise: an absolute path, percent-encoded, for path_decode(). Visible
 	 * ASCII; if it begins with '/', neither '/' nor '\' follows. Written to the caller's buffer. */
 	struct slice target;
+	const struct upstream_target *upstream; /* the request is passed on there, with that target; NULL: it is not */
 };
 
 /* Returns the struct redirect_rules of a text. NULL, which is reported, too: there is no memory, or the text is too

@@ -18,6 +18,8 @@ struct rules_error {
 	char text[RULES_ERROR_MAX];
 };
 
+struct upstreams_allowed; /* upstream/upstream_address.h */
+
 /* What a file of rules reports to and asks of the program that reads it. To be embedded in a larger struct. */
 struct rules_report {
 	/* Is called for each line that is ignored. NULL: nothing is. */
@@ -25,6 +27,7 @@ struct rules_report {
 	/* Returns whether the site has a file for a path (decoded, with a '/' in front), which takes precedence over rules.
 	 * NULL: it has none. */
 	bool (*there)(struct rules_report *report, struct slice path);
+	const struct upstreams_allowed *upstreams; /* where requests may be passed on to; NULL: nowhere */
 };
 
 /* Fills in the text of the error, with '?' for everything but visible ASCII, since others may read what the owner

@@ -1,0 +1,224 @@
+/* conn_pass.c - see conn_pass.h. */
+#include "gatling/conn/conn_pass.h"
+
+#include <stdlib.h>
+
+#include "gatling/base/text.h"
+#include "gatling/upstream/passage.h"
+
+struct conn_pass {
+	struct waiting_request *kept; /* the request */
+	struct passage *passage;
+	struct body body; /* of the request */
+	int status;       /* of the response; 0: its head has not come */
+	enum persistence persistence;
+	bool chunked; /* the content of the response, to the client */
+	bool closed;  /* by the last chunk */
+	bool handed;  /* a piece of it is in the batch */
+	bool sending; /* the batch has been given to the socket, or to TLS, and not all of it has left */
+	bool waited;  /* it waited for the client when it was looked at last */
+	size_t come;  /* bytes of the content of the request since the deadline was set */
+	bool tunnel;
+	uint64_t content; /* bytes of it */
+	struct slice user;
+	char user_text[];
+};
+
+bool conn_pass_begin(struct conn *c, const struct request *q, const struct response *r, enum persistence persistence) {
+	struct conn_pass *p = calloc(1, sizeof *p + r->user.length);
+	const struct upstream_request request = {
+		.request = q, .target = r->location, .host = q->host, .client = &c->peer, .secure = c->secure};
+	if (!p) return false;
+	int64_t started_ns = c->waiting ? c->waiting->started_ns : c->responses->started_ns;
+	p->kept = c->waiting ? c->waiting : waiting_request_new(q, NULL, started_ns);
+	p->passage = p->kept ? passage_new(c->context->upstreams, r->upstream, &request) : NULL;
+	if (!p->passage) {
+		if (!c->waiting) waiting_request_free(p->kept);
+		free(p);
+		return false;
+	}
+	p->persistence = persistence;
+	(void)text_copy(p->user_text, r->user);
+	p->user = r->user.at ? (struct slice){.at = p->user_text, .length = r->user.length} : r->user;
+	body_start_any(&p->body, q->framing, q->content_length);
+	c->pass = p;
+	c->passing = true;
+	return true;
+}
+
+size_t conn_pass_memory(const struct conn *c) {
+	return sizeof *c->pass + c->pass->kept->memory + passage_memory(c->pass->passage);
+}
+
+void conn_pass_on_ready(struct conn *c, void (*ready)(void *conn)) { passage_on_ready(c->pass->passage, ready, c); }
+
+/* Behind the content of its request, the client may send another one, or go away. */
+bool conn_pass_wants_input(const struct conn *c) { return !c->input; }
+
+bool conn_pass_waits_for_client(const struct conn *c) {
+	const struct conn_pass *p = c->pass;
+	return p->sending || (body_pending(&p->body) && passage_room(p->passage) > 0);
+}
+
+struct waiting_request *conn_pass_end(struct conn *c) {
+	struct conn_pass *p = c->pass;
+	struct waiting_request *kept = p->kept;
+	struct batch_pool *pool = &c->context->batches;
+	struct response_batch *x = p->status ? response_batch_take(pool) : NULL;
+	if (x) {
+		x->started_ns = p->kept->started_ns;
+		x->responses = 1;
+		count_answer(COUNT_HTTP1, p->status);
+		response_batch_note(pool, x, &c->peer, p->kept->request, p->user, p->status, p->content);
+		response_batch_log(pool, x);
+		response_batch_return(pool, x);
+	}
+	kept->failed = passage_failure(p->passage);
+	if (p->status) waiting_request_free(kept);
+	if (p->status) kept = NULL;
+	passage_free(p->passage);
+	free(p);
+	c->pass = NULL;
+	c->passing = false;
+	return kept;
+}
+
+/* --- the content of the request --- */
+
+/* Returns false if its chunks are malformed. */
+static bool take_content(struct conn_pass *p, struct conn_run *run) {
+	struct slice content;
+	while (run->input.length && !p->tunnel && body_pending(&p->body)) {
+		size_t room = passage_room(p->passage), most = run->input.length < room ? run->input.length : room;
+		int n = most ? body_read(&p->body, run->input.at, most, &content) : 0;
+		if (n <= 0) return n == 0;
+		run->input = slice_rest(run->input, (size_t)n);
+		p->come += (size_t)n;
+		if (content.length) (void)passage_put(p->passage, content);
+		if (!body_pending(&p->body)) passage_put_end(p->passage);
+		if (p->come < CONN_PASS_LEAST && body_pending(&p->body)) continue;
+		run->progress = true;
+		p->come = 0;
+	}
+	for (size_t n = 1; p->tunnel && run->input.length && n; run->input = slice_rest(run->input, n))
+		n = passage_put(p->passage, run->input);
+	return true;
+}
+
+/* --- the response --- */
+
+/* Decides how its end is told, and whether another request may follow. */
+static enum body_framing settle(struct conn *c, const struct upstream_response *head) {
+	struct conn_pass *p = c->pass;
+	bool unknown = head->until_close || head->framing == BODY_CHUNKED;
+	if (body_pending(&p->body)) c->ending = CONN_ENDING_LINGER; /* the client is still sending */
+	if (c->ending || (unknown && p->kept->request->minor == 0)) p->persistence = PERSIST_NOT;
+	if (p->persistence == PERSIST_NOT && !c->ending) c->ending = CONN_ENDING_CLOSE;
+	p->chunked = unknown && p->kept->request->minor >= 1;
+	return p->chunked ? BODY_CHUNKED : unknown ? BODY_NONE : head->framing;
+}
+
+/* Returns false: ENOMEM. */
+static bool add_head(struct conn *c) {
+	struct conn_pass *p = c->pass;
+	struct slice lines;
+	const struct upstream_response *head = passage_head(p->passage, &lines);
+	bool interim = head->status < 200;
+	iob *batch = c->responses->batch;
+	p->tunnel = head->status == 101;
+	if (interim && !p->tunnel && p->kept->request->minor == 0) return true; /* unknown to HTTP/1.0 */
+	if (interim && !p->tunnel) return http1_write_interim(batch, head->status, head->reason, lines) == 0;
+	p->status = head->status;
+	if (p->tunnel) {
+		c->ending = CONN_ENDING_CLOSE;
+		return http1_write_upgrade(batch, head->reason, lines) == 0;
+	}
+	enum body_framing framing = settle(c, head);
+	return http1_write_passed(batch, head, lines, c->context->server_date[c->secure], p->persistence, framing) == 0;
+}
+
+/* Returns false: ENOMEM. */
+static bool add_piece(struct conn *c, struct slice piece) {
+	struct conn_pass *p = c->pass;
+	char size[32];
+	iob *batch = c->responses->batch;
+	p->handed = true;
+	p->content += piece.length;
+	if (!p->chunked) return iob_addbuf(batch, piece.at, piece.length, NULL, NULL) == 0;
+	size_t n = fmt_xlonglong(size, piece.length);
+	size[n++] = '\r';
+	size[n++] = '\n';
+	return iob_addcopy(batch, size, n) == 0 && iob_addbuf(batch, piece.at, piece.length, NULL, NULL) == 0 &&
+		   iob_addcopy(batch, "\r\n", 2) == 0;
+}
+
+/* Adds what comes next. Returns CONN_PASS_DONE: there is nothing more; CONN_PASS_WAITS: not yet, or it has been added.
+ */
+static enum conn_pass_result add_next(struct conn *c) {
+	struct conn_pass *p = c->pass;
+	struct slice piece;
+	for (;;) {
+		switch (passage_state(p->passage)) {
+		case PASSAGE_CONNECTS:
+		case PASSAGE_WAITS: return CONN_PASS_WAITS;
+		case PASSAGE_HEAD:
+			if (!add_head(c)) return CONN_PASS_BROKEN;
+			passage_take_head(p->passage);
+			if (iob_bytesleft(c->responses->batch)) return CONN_PASS_WAITS;
+			break;
+		case PASSAGE_CONTENT:
+		case PASSAGE_TUNNEL:
+			piece = passage_content(p->passage);
+			if (piece.length) return add_piece(c, piece) ? CONN_PASS_WAITS : CONN_PASS_BROKEN;
+			if (passage_state(p->passage) <= PASSAGE_TUNNEL) return CONN_PASS_WAITS;
+			break;
+		case PASSAGE_ENDED:
+			if (!p->chunked || p->closed) return CONN_PASS_DONE;
+			p->closed = true;
+			return iob_addcopy(c->responses->batch, "0\r\n\r\n", 5) == 0 ? CONN_PASS_WAITS : CONN_PASS_BROKEN;
+		case PASSAGE_FAILED: return p->status ? CONN_PASS_BROKEN : CONN_PASS_FAILED;
+		}
+	}
+}
+
+/* Gives what comes next to the batch. Returns CONN_PASS_WAITS: there may be something to send. */
+static enum conn_pass_result prepare(struct conn *c) {
+	if (!conn_take_batch(c)) return CONN_PASS_BROKEN;
+	enum conn_pass_result next = add_next(c);
+	c->pass->sending = next == CONN_PASS_WAITS && iob_bytesleft(c->responses->batch);
+	if (!c->pass->sending) conn_return_batch(c);
+	return next;
+}
+
+static enum conn_pass_result move(struct conn *c, struct conn_run *run) {
+	struct conn_context *w = c->context;
+	struct conn_pass *p = c->pass;
+	uint64_t sent = 0;
+	for (;;) {
+		if (!take_content(p, run)) return CONN_PASS_BROKEN;
+		enum conn_pass_result next = p->sending ? CONN_PASS_WAITS : prepare(c);
+		if (!p->sending) return next;
+		enum iob_result result =
+			conn_transmit(c, c->responses->batch, run->resumed ? w->share : CONN_SHARE_MOST, IO_LAST, &sent);
+		w->sent += sent;
+		run->progress |= sent > 0;
+		sent = 0;
+		if (result == IOB_FAILED) return CONN_PASS_BROKEN;
+		if (result == IOB_AGAIN) return CONN_PASS_WAITS;
+		if (p->handed) passage_take(p->passage);
+		p->handed = p->sending = false;
+	}
+}
+
+enum conn_pass_result conn_pass_go_on(struct conn *c, struct conn_run *run) {
+	struct conn_pass *p = c->pass;
+	const struct linger none = {.l_onoff = 1};
+	enum conn_pass_result result = move(c, run);
+	bool waits = result == CONN_PASS_WAITS && conn_pass_waits_for_client(c);
+	run->progress |= waits != p->waited; /* the deadline is another one */
+	p->waited = waits;
+	/* HTTP/1.0: what has come must not look like the whole */
+	if (result == CONN_PASS_BROKEN && p->status && p->kept->request->minor == 0)
+		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+	return result;
+}

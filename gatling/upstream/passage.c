@@ -1,0 +1,412 @@
+/* passage.c - see passage.h. */
+#include "gatling/upstream/passage.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gatling/base/text.h"
+#include "gatling/http/body.h"
+
+static const char cut_short[] = "has ended a connection without a whole response";
+
+enum { CHUNK_ROOM = 32, LEAST_ROOM = 4 * 1024 };
+
+struct passage {
+	struct upstreams *upstreams;
+	struct upstream_link *link; /* NULL: it has failed */
+	struct upstream_target target;
+	unsigned tried; /* addresses: a bit for each */
+	void (*ready)(void *owner);
+	void *owner;
+	enum passage_state state;
+	int failure;
+	bool head_only, upgrades;
+	bool repeatable; /* it has no content, and may be sent twice: nothing of it is dropped before a response comes */
+	bool chunked;    /* the content of the request is */
+	bool complete;   /* all of the request has been put */
+	bool unwanted;   /* the upstream takes no more of it */
+	bool upstream_ended; /* it sends nothing more */
+	unsigned interims;
+	struct {
+		char *bytes;
+		size_t at, length, size;
+	} out, in; /* from `at` on: to be sent; read, but not used up */
+	struct upstream_response head;
+	char *lines;
+	struct body body;
+	struct slice piece; /* of the content, which the owner has */
+};
+
+enum passage_state passage_state(const struct passage *p) { return p->state; }
+int passage_failure(const struct passage *p) { return p->failure; }
+
+size_t passage_memory(const struct passage *p) {
+	return sizeof *p + p->out.size + p->in.size + (p->lines ? p->head.lines : 0);
+}
+
+static io_loop *loop_of(const struct passage *p) { return upstreams_loop(p->upstreams); }
+
+static void fail(struct passage *p, int status) {
+	if (p->link) upstreams_return(p->upstreams, p->link, false);
+	p->link = NULL;
+	p->state = PASSAGE_FAILED;
+	p->failure = status;
+}
+
+/* Fails because of what the upstream does. */
+static void blame(struct passage *p, int status, const char *what) {
+	upstreams_complain(p->link, what);
+	fail(p, status);
+}
+
+static void set_deadline(const struct passage *p) {
+	int64_t ms = p->state == PASSAGE_CONNECTS ? UPSTREAM_CONNECT_MS
+				 : p->state == PASSAGE_TUNNEL ? PASSAGE_TUNNEL_MS
+											  : PASSAGE_WAIT_MS;
+	io_timeout(loop_of(p), p->link->fd, io_now(loop_of(p)) + ms);
+}
+
+/* --- the request --- */
+
+static size_t unsent(const struct passage *p) { return p->out.length - p->out.at; }
+
+/* What has been sent is kept as long as it may have to be sent again. */
+static void forget_sent(struct passage *p) {
+	if (unsent(p) || (p->repeatable && p->state <= PASSAGE_WAITS)) return;
+	free(p->out.bytes);
+	p->out.bytes = NULL;
+	p->out.at = p->out.length = p->out.size = 0;
+}
+
+/* Sends what it can. An upstream that takes no more may have answered before the end of the request. */
+static void flush(struct passage *p) {
+	while (p->state > PASSAGE_CONNECTS && p->link && unsent(p)) {
+		ssize_t n = io_trywrite(loop_of(p), p->link->fd, p->out.bytes + p->out.at, unsent(p));
+		if (n == -1 && errno == EAGAIN) break;
+		if (n == -1) {
+			p->unwanted = true;
+			p->repeatable &= p->link->reused;
+			p->out.at = p->out.length;
+			break;
+		}
+		p->out.at += (size_t)n;
+		set_deadline(p);
+	}
+	if (!p->link || p->state == PASSAGE_CONNECTS) return;
+	if (!unsent(p)) io_dontwantwrite(loop_of(p), p->link->fd);
+	else if (io_wantwrite(loop_of(p), p->link->fd) == -1) fail(p, 503);
+	forget_sent(p);
+}
+
+/* Makes room behind what is to be sent. false: ENOMEM. */
+static bool reserve(struct passage *p, size_t more) {
+	size_t left = unsent(p), size = left + more;
+	if (p->out.length + more <= p->out.size) return true;
+	if (p->out.at && size <= p->out.size) {
+		memmove(p->out.bytes, p->out.bytes + p->out.at, left);
+	} else {
+		char *bytes = malloc(size);
+		if (!bytes) return false;
+		if (left) memcpy(bytes, p->out.bytes + p->out.at, left);
+		free(p->out.bytes);
+		p->out.bytes = bytes;
+		p->out.size = size;
+	}
+	p->out.at = 0;
+	p->out.length = left;
+	return true;
+}
+
+static void add(struct passage *p, struct slice s) {
+	p->out.length = (size_t)(text_copy(p->out.bytes + p->out.length, s) - p->out.bytes);
+}
+
+size_t passage_room(const struct passage *p) {
+	size_t used = unsent(p) + CHUNK_ROOM;
+	if (p->unwanted || p->state >= PASSAGE_ENDED) return PASSAGE_BUFFER; /* it is dropped */
+	return used + LEAST_ROOM <= PASSAGE_BUFFER ? PASSAGE_BUFFER - used : 0;
+}
+
+size_t passage_put(struct passage *p, struct slice content) {
+	char size[CHUNK_ROOM];
+	if (p->unwanted || p->state >= PASSAGE_ENDED) return content.length; /* dropped */
+	const size_t room = passage_room(p);
+	if (content.length > room) content.length = room;
+	if (!content.length) return 0;
+	if (!reserve(p, content.length + CHUNK_ROOM)) {
+		fail(p, 503);
+		return content.length;
+	}
+	bool chunked = p->chunked && p->state != PASSAGE_TUNNEL;
+	if (chunked) add(p, (struct slice){.at = size, .length = (size_t)sprintf(size, "%zx\r\n", content.length)});
+	add(p, content);
+	if (chunked) add(p, SLICE("\r\n"));
+	flush(p);
+	return content.length;
+}
+
+void passage_put_end(struct passage *p) {
+	p->complete = true;
+	if (!p->chunked || p->unwanted || p->state >= PASSAGE_ENDED) return;
+	if (!reserve(p, CHUNK_ROOM)) {
+		fail(p, 503);
+		return;
+	}
+	add(p, SLICE("0\r\n\r\n"));
+	flush(p);
+}
+
+/* --- connecting --- */
+
+static void use(struct passage *p, bool fresh) {
+	int status;
+	p->link = upstreams_take(p->upstreams, &p->target, fresh, &p->tried, &status);
+	if (!p->link) {
+		fail(p, status);
+		return;
+	}
+	p->link->passage = p;
+	p->state = p->link->reused ? PASSAGE_WAITS : PASSAGE_CONNECTS;
+	set_deadline(p);
+	if (io_wantread(loop_of(p), p->link->fd) == -1 || io_wantwrite(loop_of(p), p->link->fd) == -1) fail(p, 503);
+	else flush(p);
+}
+
+/* Tries another address. error: why this one cannot be connected to. */
+static void connect_elsewhere(struct passage *p, int error) {
+	upstreams_return_failed(p->upstreams, p->link, error);
+	p->link = NULL;
+	use(p, false);
+	if (p->state == PASSAGE_FAILED && p->failure == 502 && error == ETIMEDOUT) p->failure = 504;
+}
+
+/* Sends the request once more: an upstream may close a connection at the moment when it is used again. Returns false if
+ * that cannot be. */
+static bool repeat(struct passage *p) {
+	if (!p->link->reused || !p->repeatable) return false;
+	upstreams_return(p->upstreams, p->link, false);
+	p->link = NULL;
+	p->out.at = 0;
+	p->tried = 0;
+	p->unwanted = false;
+	use(p, true);
+	p->repeatable = false;
+	return true;
+}
+
+/* RFC 9110, section 9.2.2. */
+static bool is_idempotent(struct slice method) {
+	static const struct slice methods[] = {SLICE("GET"), SLICE("HEAD"), SLICE("OPTIONS"), SLICE("PUT"),
+										   SLICE("DELETE")};
+	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+		if (slice_equal(method, methods[i])) return true;
+	return false;
+}
+
+struct passage *passage_new(struct upstreams *u, const struct upstream_target *target,
+							const struct upstream_request *r) {
+	static _Thread_local char head[UPSTREAM_REQUEST_MAX];
+	const struct request *q = r->request;
+	struct passage *p = calloc(1, sizeof *p);
+	if (!p) return NULL;
+	p->upstreams = u;
+	p->target = *target;
+	p->head_only = q->method == METHOD_HEAD;
+	p->upgrades = upstream_upgrades(q);
+	p->chunked = q->framing == BODY_CHUNKED;
+	p->complete = q->framing == BODY_NONE;
+	p->repeatable = p->complete && is_idempotent(q->method_name) && !p->upgrades;
+	size_t length = upstream_request_head(head, r);
+	if (!reserve(p, length)) {
+		free(p);
+		return NULL;
+	}
+	add(p, (struct slice){.at = head, .length = length});
+	use(p, false);
+	return p;
+}
+
+void passage_on_ready(struct passage *p, void (*ready)(void *), void *owner) {
+	p->ready = ready;
+	p->owner = owner;
+}
+
+/* --- the response --- */
+
+static void free_input(struct passage *p) {
+	free(p->in.bytes);
+	p->in.bytes = NULL;
+	p->in.at = p->in.length = p->in.size = 0;
+}
+
+/* Looks for the head of a response in what has come. */
+static void parse_head(struct passage *p) {
+	static _Thread_local char lines[UPSTREAM_HEAD_MAX];
+	int used = upstream_response_parse(&p->head, p->in.bytes + p->in.at, p->in.length - p->in.at, p->head_only, lines);
+	if (used == 0) return;
+	bool changes = used > 0 && p->head.status == 101;
+	bool interim = used > 0 && p->head.status < 200 && !changes;
+	if (used < 0 || (changes && !p->upgrades) || (interim && ++p->interims > PASSAGE_INTERIM_MAX) ||
+		!(p->lines = malloc(p->head.lines + 1))) {
+		blame(p, 502, "has sent what is no response");
+		return;
+	}
+	memcpy(p->lines, lines, p->head.lines);
+	p->in.at += (size_t)used;
+	p->state = PASSAGE_HEAD;
+	if (!interim && !changes) body_start_any(&p->body, p->head.framing, p->head.content_length);
+}
+
+const struct upstream_response *passage_head(const struct passage *p, struct slice *lines) {
+	*lines = (struct slice){.at = p->lines, .length = p->head.lines};
+	return &p->head;
+}
+
+/* Goes on behind what the owner has taken. */
+static void go_on(struct passage *p) {
+	bool used_up = p->in.at == p->in.length, reads = used_up || p->state == PASSAGE_WAITS,
+		 open_end = p->head.until_close || p->state == PASSAGE_TUNNEL;
+	if (used_up) free_input(p);
+	if (p->state == PASSAGE_CONTENT && !open_end && !body_pending(&p->body)) {
+		p->state = PASSAGE_ENDED;
+	} else if (used_up && p->upstream_ended) {
+		if (open_end) p->state = PASSAGE_ENDED;
+		else blame(p, 502, cut_short);
+	} else if (reads && p->link && io_wantread(loop_of(p), p->link->fd) == -1) {
+		fail(p, 503);
+	}
+}
+
+void passage_take_head(struct passage *p) {
+	bool changes = p->head.status == 101, interim = p->head.status < 200 && !changes;
+	free(p->lines);
+	p->lines = NULL;
+	p->state = changes ? PASSAGE_TUNNEL : interim ? PASSAGE_WAITS : PASSAGE_CONTENT;
+	if (changes) p->complete = false;
+	if (p->link) set_deadline(p);
+	if (interim && p->in.at < p->in.length) parse_head(p);
+	if (interim && p->state == PASSAGE_WAITS && p->upstream_ended) blame(p, 502, cut_short);
+	else if (p->state != PASSAGE_HEAD && p->state != PASSAGE_FAILED) go_on(p);
+}
+
+struct slice passage_content(struct passage *p) {
+	while (!p->piece.length && p->in.at < p->in.length && p->state != PASSAGE_ENDED && p->state != PASSAGE_FAILED) {
+		const char *at = p->in.bytes + p->in.at;
+		size_t length = p->in.length - p->in.at;
+		if (p->state == PASSAGE_TUNNEL || p->head.until_close) {
+			p->piece = (struct slice){.at = at, .length = length};
+			p->in.at = p->in.length;
+			break;
+		}
+		int n = body_read(&p->body, at, length, &p->piece);
+		if (n < 0) {
+			blame(p, 502, "has sent malformed chunks");
+			break;
+		}
+		p->in.at += (size_t)n;
+		if (!p->piece.length) go_on(p);
+	}
+	return p->piece;
+}
+
+void passage_take(struct passage *p) {
+	p->piece.length = 0;
+	go_on(p);
+}
+
+/* --- what the loop reports --- */
+
+/* The upstream sends nothing more. reset: it has not ended its side, but lost the connection. */
+static void ended(struct passage *p, bool reset) {
+	if (p->state <= PASSAGE_WAITS && repeat(p)) return;
+	if (p->state <= PASSAGE_WAITS || (reset && p->state != PASSAGE_TUNNEL && p->state != PASSAGE_ENDED)) {
+		blame(p, 502, cut_short);
+		return;
+	}
+	p->upstream_ended = true;
+	io_dontwantread(loop_of(p), p->link->fd);
+	if (p->state == PASSAGE_CONTENT || p->state == PASSAGE_TUNNEL) go_on(p);
+}
+
+void passage_readable(struct passage *p) {
+	if (p->state == PASSAGE_CONNECTS) { /* what it is, passage_writable() finds out */
+		io_dontwantread(loop_of(p), p->link->fd);
+		return;
+	}
+	if (p->state >= PASSAGE_HEAD && p->in.length) { /* the owner has not taken that yet */
+		io_dontwantread(loop_of(p), p->link->fd);
+		return;
+	}
+	if (!p->in.bytes) {
+		p->in.bytes = malloc(PASSAGE_BUFFER);
+		p->in.size = PASSAGE_BUFFER;
+	}
+	ssize_t n = -1;
+	if (p->in.bytes) {
+		p->in.length -= p->in.at; /* of interim responses: the rest of them is used up */
+		memmove(p->in.bytes, p->in.bytes + p->in.at, p->in.length);
+		p->in.at = 0;
+		n = io_tryread(loop_of(p), p->link->fd, p->in.bytes + p->in.length, p->in.size - p->in.length);
+		if (n == -1 && errno == EAGAIN) {
+			if (!p->in.length) free_input(p);
+			return;
+		}
+	}
+	if (!p->in.bytes) {
+		p->in.size = 0;
+		fail(p, 503);
+	} else if (n <= 0) {
+		ended(p, n == -1);
+	} else {
+		p->in.length += (size_t)n;
+		p->repeatable = false;
+		set_deadline(p);
+		if (p->state == PASSAGE_WAITS) parse_head(p);
+	}
+	p->ready(p->owner);
+}
+
+void passage_writable(struct passage *p) {
+	int error = 0;
+	socklen_t length = sizeof error;
+	if (p->state == PASSAGE_CONNECTS) {
+		if (getsockopt(p->link->fd, SOL_SOCKET, SO_ERROR, &error, &length) == -1) error = errno;
+		if (error) {
+			connect_elsewhere(p, error);
+			if (p->state == PASSAGE_FAILED) p->ready(p->owner);
+			return;
+		}
+		p->state = PASSAGE_WAITS;
+		p->link->connected = true;
+		set_deadline(p);
+		if (io_wantread(loop_of(p), p->link->fd) == -1) fail(p, 503);
+	}
+	flush(p);
+	p->ready(p->owner);
+}
+
+void passage_timed_out(struct passage *p) {
+	bool client_is_slow =
+		p->piece.length || p->state == PASSAGE_HEAD || (p->state <= PASSAGE_WAITS && !p->complete && !unsent(p));
+	if (p->state == PASSAGE_CONNECTS) {
+		connect_elsewhere(p, ETIMEDOUT);
+	} else if (client_is_slow && p->state != PASSAGE_TUNNEL) {
+		set_deadline(p); /* which has its own */
+		return;
+	} else {
+		blame(p, 504, "has not gone on for a minute");
+	}
+	if (p->state == PASSAGE_FAILED) p->ready(p->owner);
+}
+
+void passage_free(struct passage *p) {
+	if (!p) return;
+	bool kept = p->state == PASSAGE_ENDED && p->head.keep_alive && p->complete && !unsent(p) && !p->unwanted &&
+				!p->upstream_ended && !p->head.until_close && p->in.at == p->in.length;
+	if (p->link) upstreams_return(p->upstreams, p->link, kept);
+	free(p->out.bytes);
+	free(p->in.bytes);
+	free(p->lines);
+	free(p);
+}

@@ -1,0 +1,71 @@
+/* passage.h - one request that is passed on to an upstream, and its response on the way back. Knows nothing of how the
+ * client's side travels.
+ *
+ * The content of neither is held whole: passage_put() takes what there is room for, and the next piece of a response is
+ * read when the last one has been taken. A passage calls ready(owner) from the loop when its state has changed, when
+ * there is content, or room for it; never while one of its own functions is called. Then the owner may free it. */
+#ifndef GATLING_UPSTREAM_PASSAGE_H
+#define GATLING_UPSTREAM_PASSAGE_H
+
+#include "gatling/upstream/upstream_head.h"
+#include "gatling/upstream/upstreams.h"
+
+enum {
+	PASSAGE_BUFFER = 64 * 1024,         /* bytes of content in each direction */
+	PASSAGE_WAIT_MS = 60 * 1000,        /* for the first byte of a response, and between bytes */
+	PASSAGE_TUNNEL_MS = 60 * 60 * 1000, /* for any byte when the protocol has been changed */
+	PASSAGE_INTERIM_MAX = 16            /* responses with 1xx; more: 502 */
+};
+
+enum passage_state {
+	PASSAGE_CONNECTS,
+	PASSAGE_WAITS,   /* for a response */
+	PASSAGE_HEAD,    /* the head of a response is there, or that of an interim one (status 1xx but 101) */
+	PASSAGE_CONTENT, /* its content comes */
+	PASSAGE_TUNNEL,  /* the protocol has been changed (101): bytes go both ways */
+	PASSAGE_ENDED,   /* the response is complete */
+	PASSAGE_FAILED
+};
+
+/* Begins. All that it needs of the request is copied. NULL: ENOMEM. */
+struct passage *passage_new(struct upstreams *upstreams, const struct upstream_target *target,
+							const struct upstream_request *request);
+
+/* Sets what is called, which has to be done before the loop goes on. */
+void passage_on_ready(struct passage *passage, void (*ready)(void *owner), void *owner);
+
+/* Ends it. The connection is used again if the response was complete. NULL is allowed. */
+void passage_free(struct passage *passage);
+
+enum passage_state passage_state(const struct passage *passage);
+
+/* Returns the bytes of memory that it takes. */
+size_t passage_memory(const struct passage *passage);
+
+/* PASSAGE_FAILED: returns what to answer, if nothing has been answered yet: 502, 503 or 504. */
+int passage_failure(const struct passage *passage);
+
+/* Takes content of the request, or bytes of a tunnel. Returns how many: fewer, if there is no room. */
+size_t passage_put(struct passage *passage, struct slice content);
+
+/* Says that the content of the request is complete. */
+void passage_put_end(struct passage *passage);
+
+/* Returns how many bytes of content are taken for certain; 0: it has to wait. */
+size_t passage_room(const struct passage *passage);
+
+/* PASSAGE_HEAD: returns the head, and its field lines; both are good until passage_take_head(), which goes on. */
+const struct upstream_response *passage_head(const struct passage *passage, struct slice *lines);
+void passage_take_head(struct passage *passage);
+
+/* PASSAGE_CONTENT, PASSAGE_TUNNEL: returns the next piece of content, which stays until passage_take() takes it; empty:
+ * none has come. */
+struct slice passage_content(struct passage *passage);
+void passage_take(struct passage *passage);
+
+/* What the loop reports of a connection with a passage. */
+void passage_readable(struct passage *passage);
+void passage_writable(struct passage *passage);
+void passage_timed_out(struct passage *passage);
+
+#endif

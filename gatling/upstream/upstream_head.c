@@ -1,0 +1,237 @@
+/* upstream_head.c - see upstream_head.h. */
+#include "gatling/upstream/upstream_head.h"
+
+#include "gatling/base/text.h"
+#include "gatling/http/chars.h"
+
+enum { LINES_MAX = 200 };
+
+/* --- field lines --- */
+
+struct line {
+	struct slice name, value, whole; /* whole: with its CRLF */
+};
+
+/* Takes the next field line off the front. Returns 1; 0: it is not complete; -1: it is malformed. */
+static int next_line(struct slice *rest, struct line *line) {
+	line->whole.at = rest->at;
+	line->name = slice_first(*rest, chars_token(*rest));
+	struct slice at = slice_rest(*rest, line->name.length);
+	if (!at.length) return 0;
+	if (!line->name.length || at.at[0] != ':') return -1;
+	slice_drop(&at, 1);
+	line->value = slice_first(at, chars_text(at));
+	slice_drop(&at, line->value.length);
+	if (!at.length || (at.length == 1 && at.at[0] == '\r')) return 0;
+	if (!slice_starts(at, SLICE("\r\n"))) return -1;
+	*rest = slice_rest(at, 2);
+	line->whole.length = (size_t)(rest->at - line->whole.at);
+	line->value = slice_trim(line->value);
+	return 1;
+}
+
+static bool is_one_of(struct slice name, const struct slice *names, size_t count) {
+	for (size_t i = 0; i < count; i++)
+		if (slice_equal_nocase(name, names[i])) return true;
+	return false;
+}
+
+#define IS_ONE_OF(name, names) is_one_of(name, names, sizeof(names) / sizeof *(names))
+
+/* The values of Connection: they name fields that are for one connection. */
+struct connection_values {
+	unsigned count;
+	struct slice value[FIELDS_MAX];
+};
+
+static bool is_named(const struct connection_values *c, struct slice name) {
+	for (unsigned i = 0; i < c->count; i++) {
+		struct slice list = c->value[i];
+		for (struct slice option; slice_next_element(&list, &option);)
+			if (slice_equal_nocase(option, name)) return true;
+	}
+	return false;
+}
+
+static bool is_of_connection(const struct connection_values *c, struct slice name) {
+	static const struct slice names[] = {SLICE("connection"), SLICE("keep-alive"),        SLICE("proxy-connection"),
+										 SLICE("te"),         SLICE("transfer-encoding"), SLICE("upgrade"),
+										 SLICE("trailer")};
+	return IS_ONE_OF(name, names) || (c->count && is_named(c, name));
+}
+
+/* --- the request --- */
+
+static void find_connection(const struct request *q, struct connection_values *c) {
+	c->count = 0;
+	for (unsigned i = 0; i < q->fields; i++)
+		if (q->field[i].name == FIELD_CONNECTION) c->value[c->count++] = q->field[i].value;
+}
+
+/* Returns whether Upgrade asks for WebSocket and nothing else: with h2c, requests would pass by all rules. */
+static bool asks_for_websocket(const struct request *q) {
+	struct slice rest = q->lines;
+	bool asks = false;
+	for (struct line line; rest.length && next_line(&rest, &line) == 1;) {
+		if (!slice_equal_nocase(line.name, SLICE("upgrade"))) continue;
+		if (!slice_equal_nocase(line.value, SLICE("websocket"))) return false;
+		asks = true;
+	}
+	return asks;
+}
+
+bool upstream_upgrades(const struct request *q) {
+	struct connection_values c;
+	if (q->minor == 0 || q->framing != BODY_NONE || !request_has(q, FIELD_CONNECTION)) return false;
+	find_connection(q, &c);
+	return is_named(&c, SLICE("upgrade")) && asks_for_websocket(q);
+}
+
+/* Returns whether a field of the client is passed on. */
+static bool passes(const struct connection_values *c, struct slice name) {
+	static const struct slice ours[] = {
+		SLICE("host"),      SLICE("content-length"),   SLICE("x-forwarded-for"), SLICE("x-forwarded-proto"),
+		SLICE("forwarded"), SLICE("x-forwarded-host"), SLICE("http2-settings"),  SLICE("proxy")};
+	return !IS_ONE_OF(name, ours) && !memchr(name.at, '_', name.length) && !is_of_connection(c, name);
+}
+
+static char *put_line(char *at, struct slice name, struct slice value) {
+	at = text_copy(text_copy(at, name), SLICE(": "));
+	return text_copy(text_copy(at, value), SLICE("\r\n"));
+}
+
+/* What is known of the client. */
+static char *put_forwarded(char *at, const struct upstream_request *u) {
+	char address[PEER_MAX];
+	const bool known = !peer_is_local(u->client), brackets = known && !peer_is_ipv4(u->client);
+	struct slice client = {.at = address, .length = peer_format(address, u->client)};
+	struct slice scheme = u->secure ? SLICE("https") : SLICE("http");
+	if (known) at = put_line(at, SLICE("X-Forwarded-For"), client);
+	at = put_line(at, SLICE("X-Forwarded-Proto"), scheme);
+	if (u->host.length) at = put_line(at, SLICE("X-Forwarded-Host"), u->host);
+	at = text_copy(at, SLICE("Forwarded: for="));
+	if (brackets) at = text_copy(at, SLICE("\"["));
+	at = text_copy(at, known ? client : SLICE("unknown"));
+	if (brackets) at = text_copy(at, SLICE("]\""));
+	at = text_copy(text_copy(at, SLICE(";proto=")), scheme);
+	if (u->host.length) {
+		at = text_copy(text_copy(at, SLICE(";host=\"")), u->host); /* host_valid(): no quotes */
+		at = text_copy(at, SLICE("\""));
+	}
+	return text_copy(at, SLICE("\r\n"));
+}
+
+size_t upstream_request_head(char *out, const struct upstream_request *u) {
+	const struct request *q = u->request;
+	struct connection_values c;
+	struct slice rest = q->lines;
+	char *at = text_copy(text_copy(out, q->method_name), SLICE(" "));
+	at = text_copy(text_copy(at, u->target), SLICE(" HTTP/1.1\r\n"));
+	at = put_line(at, SLICE("Host"), u->host);
+	find_connection(q, &c);
+	for (struct line line; rest.length && next_line(&rest, &line) == 1;)
+		if (passes(&c, line.name)) at = text_copy(at, line.whole);
+	at = put_forwarded(at, u);
+	if (q->framing == BODY_CHUNKED) at = text_copy(at, SLICE("Transfer-Encoding: chunked\r\n"));
+	if (q->framing == BODY_LENGTH || request_has(q, FIELD_CONTENT_LENGTH)) {
+		at = text_copy_number(text_copy(at, SLICE("Content-Length: ")), q->content_length);
+		at = text_copy(at, SLICE("\r\n"));
+	}
+	if (upstream_upgrades(q)) at = text_copy(at, SLICE("Connection: upgrade\r\nUpgrade: websocket\r\n"));
+	at = text_copy(at, SLICE("\r\n"));
+	return (size_t)(at - out);
+}
+
+/* --- the response --- */
+
+/* Parses "HTTP/1.1 200 OK". */
+static bool parse_status_line(struct upstream_response *r, struct slice line) {
+	if (line.length < 12 || !slice_starts(line, SLICE("HTTP/1.")) || !text_is_digit(line.at[7]) || line.at[8] != ' ')
+		return false;
+	r->keep_alive = line.at[7] != '0';
+	for (int i = 9; i < 12; i++) {
+		if (!text_is_digit(line.at[i])) return false;
+		r->status = r->status * 10 + (line.at[i] - '0');
+	}
+	if (r->status < 100 || (line.length > 12 && line.at[12] != ' ')) return false;
+	r->reason = slice_rest(line, line.length > 12 ? 13 : 12);
+	return true;
+}
+
+static bool parse_length(struct upstream_response *r, struct slice value) {
+	if (!value.length || r->framing != BODY_NONE) return false;
+	r->framing = BODY_LENGTH;
+	for (size_t i = 0; i < value.length; i++) {
+		if (!text_is_digit(value.at[i])) return false;
+		r->content_length = r->content_length * 10 + (uint64_t)(value.at[i] - '0');
+		if (r->content_length > BODY_LENGTH_MAX) return false;
+	}
+	return true;
+}
+
+/* Notes what a field says of the message. Returns false if that is not unambiguous. */
+static bool note_field(struct upstream_response *r, const struct line *line, struct connection_values *c) {
+	if (slice_equal_nocase(line->name, SLICE("content-length"))) return parse_length(r, line->value);
+	if (slice_equal_nocase(line->name, SLICE("transfer-encoding"))) {
+		bool allowed = r->framing == BODY_NONE && r->keep_alive; /* not with HTTP/1.0 */
+		r->framing = BODY_CHUNKED;
+		return allowed && slice_equal_nocase(line->value, SLICE("chunked"));
+	}
+	if (!slice_equal_nocase(line->name, SLICE("connection"))) return true;
+	if (c->count == FIELDS_MAX) return false;
+	c->value[c->count++] = line->value;
+	return true;
+}
+
+/* RFC 9112, section 6.3. */
+static void settle_framing(struct upstream_response *r, const struct connection_values *c, bool head_only) {
+	if (is_named(c, SLICE("close")) || (!r->keep_alive && !is_named(c, SLICE("keep-alive")))) r->keep_alive = false;
+	else r->keep_alive = true;
+	bool bodiless = head_only || r->status < 200 || r->status == 204 || r->status == 304;
+	/* some send the content that they announce, all the same */
+	if (r->status < 200 || r->status == 204) r->keep_alive &= r->framing != BODY_CHUNKED && !r->content_length;
+	if (r->status == 304) r->keep_alive &= r->framing != BODY_CHUNKED;
+	r->until_close = !bodiless && r->framing == BODY_NONE;
+	if (bodiless) r->framing = BODY_NONE;
+}
+
+/* Writes the lines for the client. */
+static size_t put_lines(char *out, struct slice rest, const struct upstream_response *r,
+						const struct connection_values *c) {
+	static const struct slice ours[] = {SLICE("date"), SLICE("server")};
+	char *at = out;
+	for (struct line line; !slice_starts(rest, SLICE("\r\n")) && next_line(&rest, &line) == 1;) {
+		bool length = slice_equal_nocase(line.name, SLICE("content-length"));
+		if ((length && (r->framing != BODY_NONE || r->status < 200 || r->status == 204)) || IS_ONE_OF(line.name, ours))
+			continue;
+		bool changes = r->status == 101 && slice_equal_nocase(line.name, SLICE("upgrade"));
+		if (!changes && is_of_connection(c, line.name)) continue;
+		at = text_copy(at, line.whole);
+	}
+	return (size_t)(at - out);
+}
+
+int upstream_response_parse(struct upstream_response *r, const char *buffer, size_t length, bool head_only,
+							char *lines) {
+	struct slice all = {.at = buffer, .length = length};
+	struct slice first = slice_first(all, chars_text(all)), rest = slice_rest(all, first.length), fields;
+	struct connection_values c = {.count = 0};
+	struct line line;
+	int got = 1;
+	*r = (struct upstream_response){0};
+	if (!rest.length || (rest.length == 1 && rest.at[0] == '\r')) return length < UPSTREAM_HEAD_MAX ? 0 : -1;
+	if (!slice_starts(rest, SLICE("\r\n")) || !parse_status_line(r, first)) return -1;
+	slice_drop(&rest, 2);
+	fields = rest;
+	for (unsigned n = 0; got == 1 && !slice_starts(rest, SLICE("\r\n")); n++) {
+		if (rest.length == 1 && rest.at[0] == '\r') got = 0;
+		else got = next_line(&rest, &line);
+		if (got == 1 && (n == LINES_MAX || !note_field(r, &line, &c))) got = -1;
+	}
+	size_t used = length - rest.length + 2;
+	if (got == 0) return length < UPSTREAM_HEAD_MAX ? 0 : -1;
+	if (got < 0 || used > UPSTREAM_HEAD_MAX) return -1;
+	settle_framing(r, &c, head_only);
+	r->lines = put_lines(lines, fields, r, &c);
+	return (int)used;
+}

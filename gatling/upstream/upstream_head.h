@@ -1,0 +1,56 @@
+/* upstream_head.h - the heads of the messages between this server and an upstream, which are HTTP/1.1 (RFC 9112).
+ *
+ * Fields that are for one connection are not passed on (RFC 9110, section 7.6.1). Via is not added: to both sides this
+ * server is the origin. */
+#ifndef GATLING_UPSTREAM_UPSTREAM_HEAD_H
+#define GATLING_UPSTREAM_UPSTREAM_HEAD_H
+
+#include "gatling/base/peer.h"
+#include "gatling/http/host.h"
+#include "gatling/http/request.h"
+
+enum {
+	UPSTREAM_HEAD_MAX = 32 * 1024, /* bytes of the head of a response; more: 502 */
+	/* Bytes of the head of a request. */
+	UPSTREAM_REQUEST_MAX = 2 * HEAD_MAX + TARGET_MAX + 3 * HOST_MAX + 3 * PEER_MAX + 1024
+};
+
+/* A request as it is passed on. */
+struct upstream_request {
+	const struct request *request;
+	struct slice target; /* path and query, percent-encoded */
+	struct slice host;   /* as the client has named it, or absent */
+	const struct peer *client;
+	bool secure; /* the client speaks TLS */
+};
+
+/* Returns whether the client asks for WebSocket (RFC 6455), the only protocol that is changed to. */
+bool upstream_upgrades(const struct request *request);
+
+/* Writes the head of a request to out (UPSTREAM_REQUEST_MAX bytes). Returns its length.
+ *
+ * X-Forwarded-For, -Proto, -Host and Forwarded (RFC 7239) say what this server believes, and replace what the client
+ * has sent of them. Names with '_' are dropped: for an application they are the same as others with '-' (RFC 3875,
+ * section 4.1.18). So is Proxy, which would become HTTP_PROXY. */
+size_t upstream_request_head(char *out, const struct upstream_request *request);
+
+struct upstream_response {
+	int status; /* 100 to 999 */
+	struct slice reason;
+	size_t lines; /* bytes of the field lines that are passed on */
+	enum body_framing framing;
+	bool until_close;        /* the body ends with the connection, and has no other framing */
+	uint64_t content_length; /* with BODY_LENGTH */
+	bool keep_alive;         /* the connection can be used again */
+};
+
+/* Parses the head at the start of buffer; head_only: the answer to a HEAD. Writes the field lines for the client, each
+ * with its CRLF, to lines (UPSTREAM_HEAD_MAX bytes). Date and Server are left out: the server says them itself.
+ * Content-Length is left out if content of that length follows. Returns
+ *  > 0: its length in bytes; response->reason refers to buffer;
+ *    0: it is not complete, and correct so far;
+ *   -1: it is malformed, too long, or its framing is ambiguous. */
+int upstream_response_parse(struct upstream_response *response, const char *buffer, size_t length, bool head_only,
+							char *lines);
+
+#endif

@@ -1,0 +1,225 @@
+/* upstreams.c - see upstreams.h. */
+#include "gatling/upstream/upstreams.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "gatling/base/notice.h"
+
+struct upstream {
+	struct upstream_address address;
+	unsigned active, idle; /* connections */
+	int64_t rests_until_ms;
+	LIST_HEAD(, upstream_link) kept; /* the last used first */
+};
+
+struct upstreams {
+	io_loop *loop;
+	uint8_t kind;
+	unsigned connections, connections_max;
+	unsigned count;
+	struct upstream at[UPSTREAMS_MAX];
+};
+
+struct upstreams *upstreams_new(io_loop *loop, unsigned connections, uint8_t kind) {
+	struct upstreams *u = calloc(1, sizeof *u);
+	if (!u) return NULL;
+	u->loop = loop;
+	u->connections_max = connections;
+	u->kind = kind;
+	return u;
+}
+
+io_loop *upstreams_loop(const struct upstreams *u) { return u->loop; }
+
+static void close_link(struct upstreams *u, struct upstream_link *link) {
+	io_close(u->loop, link->fd);
+	u->connections--;
+	free(link);
+}
+
+/* Takes the first idle connection; NULL: there is none. */
+static struct upstream_link *next_idle(struct upstream *to) {
+	struct upstream_link *link = LIST_FIRST(&to->kept);
+	if (!link) return NULL;
+	LIST_REMOVE(link, idle);
+	to->idle--;
+	return link;
+}
+
+void upstreams_idle_timed_out(struct upstreams *u, struct upstream_link *link) {
+	LIST_REMOVE(link, idle);
+	link->to->idle--;
+	close_link(u, link);
+}
+
+/* The loop may be wrong: then there is nothing to read. */
+void upstreams_idle_readable(struct upstreams *u, struct upstream_link *link) {
+	char octet;
+	if (io_tryread(u->loop, link->fd, &octet, 1) != -1 || errno != EAGAIN) upstreams_idle_timed_out(u, link);
+}
+
+void upstreams_free(struct upstreams *u) {
+	if (!u) return;
+	for (unsigned i = 0; i < u->count; i++)
+		for (struct upstream_link *link; (link = next_idle(&u->at[i]));) close_link(u, link);
+	free(u);
+}
+
+/* --- addresses --- */
+
+static bool same(const struct upstream_address *a, const struct upstream_address *b) {
+	return a->port == b->port && memcmp(&a->address, &b->address, sizeof a->address) == 0;
+}
+
+/* Returns what is known of an address. One without connections, but not `kept`, makes room for a new one. NULL: there
+ * are too many. */
+static struct upstream *find(struct upstreams *u, const struct upstream_address *address, const struct upstream *kept) {
+	struct upstream *unused = u->count < UPSTREAMS_MAX ? &u->at[u->count] : NULL;
+	for (unsigned i = 0; i < u->count; i++) {
+		if (same(&u->at[i].address, address)) return &u->at[i];
+		if (!unused && !u->at[i].active && !u->at[i].idle && &u->at[i] != kept) unused = &u->at[i];
+	}
+	if (!unused) return NULL;
+	u->count += unused == &u->at[u->count];
+	*unused = (struct upstream){.address = *address};
+	LIST_INIT(&unused->kept);
+	return unused;
+}
+
+/* Returns the address that is to be asked; NULL: none. */
+static struct upstream *choose(struct upstreams *u, const struct upstream_target *t, unsigned *tried) {
+	struct upstream *best = NULL;
+	unsigned chosen = 0;
+	const int64_t now_ms = io_now(u->loop);
+	for (unsigned i = 0; i < t->count; i++) {
+		struct upstream *one = *tried >> i & 1 ? NULL : find(u, &t->at[i], best);
+		if (!one) continue;
+		bool rests = one->rests_until_ms > now_ms, best_rests = best && best->rests_until_ms > now_ms;
+		bool better = rests == best_rests ? best && one->active < best->active : best_rests;
+		if (best && !better) continue;
+		best = one;
+		chosen = i;
+	}
+	if (best) *tried |= 1U << chosen;
+	return best;
+}
+
+/* --- connections --- */
+
+/* Begins to connect. -1 with errno. */
+static int begin(const struct upstream_address *a) {
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(a->port), .sin6_addr = a->address.address};
+	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(a->port)};
+	bool is_four = peer_is_ipv4(&a->address);
+	memcpy(&four.sin_addr, (const char *)&a->address.address + PEER_IPV4_AT, sizeof four.sin_addr);
+	int fd = socket(is_four ? AF_INET : AF_INET6, SOCK_STREAM, 0), on = 1;
+	if (fd == -1) return -1;
+	(void)fcntl(fd, F_SETFL, O_NONBLOCK); /* the server executes nothing: FD_CLOEXEC is not needed */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	int done =
+		is_four ? connect(fd, (struct sockaddr *)&four, sizeof four) : connect(fd, (struct sockaddr *)&six, sizeof six);
+	if (done == 0 || errno == EINPROGRESS) return fd;
+	int error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+void upstreams_complain(const struct upstream_link *link, const char *what) {
+	static notice_time next;
+	char text[UPSTREAM_TEXT_MAX];
+	if (!notice_due(&next)) return;
+	upstream_format(text, &link->to->address);
+	notice_line(LEVEL_WARNING, "%s, to which requests are passed on, %s", text, what);
+}
+
+static void rest(struct upstreams *u, struct upstream *to, int error) {
+	static notice_time next;
+	char text[UPSTREAM_TEXT_MAX];
+	to->rests_until_ms = io_now(u->loop) + UPSTREAM_REST_MS;
+	if (!notice_due(&next)) return;
+	upstream_format(text, &to->address);
+	notice_line(LEVEL_WARNING, "cannot connect to %s, to which requests are passed on: %s", text, strerror(error));
+}
+
+static struct upstream_link *make(struct upstreams *u, struct upstream *to, int fd) {
+	struct upstream_link *link = calloc(1, sizeof *link);
+	if (link && io_fd(u->loop, fd, link) == 0) {
+		*link = (struct upstream_link){.kind = u->kind, .fd = fd, .to = to};
+		u->connections++;
+		/* connecting: not ready for anything */
+		(void)io_eagain_read(u->loop, fd);
+		(void)io_eagain_write(u->loop, fd);
+		return link;
+	}
+	free(link);
+	close(fd);
+	return NULL;
+}
+
+/* Returns a connection on which nothing has come since its last response; NULL: there is none. */
+static struct upstream_link *take_idle(struct upstreams *u, struct upstream *to) {
+	struct upstream_link *link;
+	char octet;
+	while ((link = next_idle(to)) && (recv(link->fd, &octet, 1, MSG_PEEK | MSG_DONTWAIT) != -1 || errno != EAGAIN))
+		close_link(u, link);
+	return link;
+}
+
+/* Returns whether there may be another connection; an idle one makes room. */
+static bool has_room(struct upstreams *u) {
+	for (unsigned i = 0; i < u->count && u->connections >= u->connections_max; i++)
+		if (u->at[i].idle) close_link(u, next_idle(&u->at[i]));
+	return u->connections < u->connections_max;
+}
+
+struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_target *t, bool fresh, unsigned *tried,
+									 int *status) {
+	struct upstream *to;
+	*status = 502;
+	while ((to = choose(u, t, tried))) {
+		struct upstream_link *link = fresh ? NULL : take_idle(u, to);
+		if (!link && !has_room(u)) {
+			static notice_time next;
+			if (notice_due(&next))
+				notice_line(LEVEL_WARNING, "all %u connections of a worker to upstreams are in use: answered with 503",
+							u->connections_max);
+			*status = 503;
+			continue;
+		}
+		if (!link) {
+			int fd = begin(&to->address);
+			if (fd == -1) rest(u, to, errno);
+			if (fd == -1 || !(link = make(u, to, fd))) continue;
+		}
+		to->active++;
+		return link;
+	}
+	return NULL;
+}
+
+void upstreams_return(struct upstreams *u, struct upstream_link *link, bool kept) {
+	struct upstream *to = link->to;
+	to->active--;
+	if (link->connected) to->rests_until_ms = 0;
+	link->passage = NULL;
+	link->reused = true;
+	if (!kept || to->idle >= UPSTREAM_IDLE_MAX || io_wantread(u->loop, link->fd) == -1) {
+		close_link(u, link);
+		return;
+	}
+	io_dontwantwrite(u->loop, link->fd);
+	io_timeout(u->loop, link->fd, io_now(u->loop) + UPSTREAM_IDLE_MS);
+	LIST_INSERT_HEAD(&to->kept, link, idle);
+	to->idle++;
+}
+
+void upstreams_return_failed(struct upstreams *u, struct upstream_link *link, int error) {
+	rest(u, link->to, error);
+	link->to->active--;
+	close_link(u, link);
+}

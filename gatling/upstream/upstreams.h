@@ -1,0 +1,62 @@
+/* upstreams.h - a worker's connections to upstreams: which address is asked next, and what is kept for the next
+ * request. */
+#ifndef GATLING_UPSTREAM_UPSTREAMS_H
+#define GATLING_UPSTREAM_UPSTREAMS_H
+
+#include <sys/queue.h>
+
+#include "gatling/upstream/upstream_address.h"
+#include "io/io.h"
+
+enum {
+	UPSTREAMS_MAX = 64,         /* addresses that a worker remembers; more: 503 */
+	UPSTREAM_IDLE_MAX = 32,     /* connections of an address that are kept */
+	UPSTREAM_IDLE_MS = 4000,    /* so long: Node and uvicorn close theirs after 5 s */
+	UPSTREAM_CONNECT_MS = 5000, /* to connect */
+	UPSTREAM_REST_MS = 10000    /* an address that could not be connected to is left out, if there are others */
+};
+
+struct passage;
+struct upstream;
+
+/* A connection to an upstream. */
+struct upstream_link {
+	uint8_t kind; /* COOKIE_UPSTREAM, see conn_context.h */
+	bool connected;
+	bool reused; /* it has had a response before */
+	int fd;
+	struct upstream *to;
+	struct passage *passage; /* whose it is; NULL: it is idle */
+	LIST_ENTRY(upstream_link) idle;
+};
+
+struct upstreams;
+
+/* Returns NULL: ENOMEM. At most so many connections; kind: the first byte of the cookies of its descriptors. */
+struct upstreams *upstreams_new(io_loop *loop, unsigned connections, uint8_t kind);
+
+/* Closes what is idle. No passage may be left. NULL is allowed. */
+void upstreams_free(struct upstreams *upstreams);
+
+io_loop *upstreams_loop(const struct upstreams *upstreams);
+
+/* Returns a connection to one of the addresses: of those that are not in `tried` (a bit for each), and may be asked,
+ * the one with the fewest requests under way. It is idle, unless `fresh`, or being made: it can be written to when it
+ * is connected. Sets the bit. NULL: there is none; *status is what to answer, 502 or 503. */
+struct upstream_link *upstreams_take(struct upstreams *upstreams, const struct upstream_target *target, bool fresh,
+									 unsigned *tried, int *status);
+
+/* Gives a connection back; kept: it can be used again. */
+void upstreams_return(struct upstreams *upstreams, struct upstream_link *link, bool kept);
+
+/* Gives back one whose address could not be connected to, for an errno. */
+void upstreams_return_failed(struct upstreams *upstreams, struct upstream_link *link, int error);
+
+/* Says on stderr, now and then, what an upstream has done: "has sent ...". */
+void upstreams_complain(const struct upstream_link *link, const char *what);
+
+/* What the loop reports of an idle one: it has been ended, or its time has. */
+void upstreams_idle_readable(struct upstreams *upstreams, struct upstream_link *link);
+void upstreams_idle_timed_out(struct upstreams *upstreams, struct upstream_link *link);
+
+#endif

@@ -1,0 +1,569 @@
+"""Requests that are passed on to an upstream: rules with the status 200 and a URL."""
+
+import contextlib
+import os
+import signal
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from gatling import Connection, Root, Server, eventually, trusting
+from test_guard import HASHES, basic
+from test_input import BAD
+from upstream import Upstream, echo
+
+
+@contextlib.contextmanager
+def passing(build, *upstreams, rule=None, files=None, flags=(), **options):
+    """A server whose /api/ is passed on to them."""
+    addresses = ",".join(f"127.0.0.1:{upstream.port}" for upstream in upstreams)
+    rules = (rule or "/api/* http://{}/:splat 200").format(addresses)
+    root = Root({"index.html": b"hello", "there.txt": b"there", "50x.html": b"our page", "_redirects": rules.encode(), **(files or {})})
+    with Server(build, root, "-j", "1", "--upstream", "127.0.0.1", *flags, **options) as server:
+        yield server
+    root.remove()
+
+
+def state_of(server, thread):
+    return Path(f"/proc/{server.pid}/task/{thread}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+def script(*steps):
+    """A handler that answers one request after the other with these bytes, and ends."""
+
+    def handle(link):
+        for step in steps:
+            link.request()
+            link.send(step)
+
+    return handle
+
+
+# --- the request ---
+
+
+def test_a_request_is_passed_on_with_what_belongs_to_it(build):
+    fields = ["Accept: a/b", "X-Forwarded-For: 192.0.2.1", "X-Forwarded-Proto: gopher", "X-Forwarded-Host: evil", "Forwarded: for=192.0.2.1",
+              "X_Forwarded_For: 192.0.2.1", "Proxy: evil", "Connection: close, X-Hop", "X-Hop: 1", "Keep-Alive: 1", "TE: gzip",
+              "Upgrade: h2c", "Cookie: a=b", "Cookie: c=d"]  # fmt: skip
+    with Upstream() as upstream, passing(build, upstream) as server:
+        response = server.get("/api/a%20b/c?d=e&f", *fields, host="www.example.org:81")
+        scheme = "https" if server.tls else "http"
+    assert response.status == 200 and response["Server"] == "gatling" and response["Date"] and response["Connection"] == "close"
+    assert response.body.decode().split("\n") == [
+        "GET /a%20b/c?d=e&f HTTP/1.1",
+        "Host: www.example.org:81",
+        "Accept: a/b",
+        "Cookie: a=b",
+        "Cookie: c=d",
+        "X-Forwarded-For: 127.0.0.1",
+        f"X-Forwarded-Proto: {scheme}",
+        "X-Forwarded-Host: www.example.org:81",
+        f'Forwarded: for=127.0.0.1;proto={scheme};host="www.example.org:81"',
+        "",
+        "",
+    ]
+
+
+@pytest.mark.decided
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "PROPFIND", "OPTIONS", "HEAD"])
+def test_any_method_is_passed_on(build, method):
+    with Upstream() as upstream, passing(build, upstream) as server:
+        assert server.get("/api/x", method=method).status == 200
+        assert upstream.requests[0].line == f"{method} /x HTTP/1.1"
+
+
+@pytest.mark.decided
+@pytest.mark.parametrize("path,method,status", [("/there.txt", "POST", 405), ("/there.txt", "BREW", 501), ("/there.txt", "OPTIONS", 204),
+                                                ("/", "PUT", 405), ("/nothing", "POST", 405), ("/api/x", "TRACE", 405)])  # fmt: skip
+def test_methods_that_no_rule_passes_on_are_refused_as_ever(build, path, method, status):
+    with Upstream() as upstream, passing(build, upstream) as server:
+        assert server.get(path, method=method).status == status
+        assert not upstream.requests
+
+
+@pytest.mark.decided
+def test_a_file_comes_first_unless_the_rule_is_forced(build):
+    with Upstream() as upstream:
+        for rule, method, passed in ((200, "GET", False), ("200!", "GET", True), ("200!", "POST", True)):
+            with passing(build, upstream, rule="/there.txt http://{}/x " + str(rule)) as server:
+                upstream.requests.clear()
+                response = server.get("/there.txt", method=method)
+                assert response.status == 200 and bool(upstream.requests) == passed
+
+
+@pytest.mark.decided
+def test_names_and_the_query_are_filled_in(build):
+    with Upstream() as upstream, passing(build, upstream, rule="/a/:b/* http://{0}/x/:b?y=:splat 200\n/q/:b http://{0} 200\n") as server:
+        server.get("/a/b%3F%20/c%26d%23?ignored")
+        server.get("/q/1?z")
+        assert [request.line for request in upstream.requests] == ["GET /x/b%3F%20?y=c%26d%23 HTTP/1.1", "GET /?z HTTP/1.1"]
+
+
+@pytest.mark.parametrize("length", [0, 1, 70_000, 5_000_000])
+def test_content_goes_through_in_both_directions(build, length):
+    content = bytes(range(256)) * (length // 256 + 1)
+    content = content[:length]
+    with Upstream() as upstream, passing(build, upstream) as server, server.connect() as c:
+        for _ in range(2):
+            c.send(f"POST /api/ HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n".encode() + content)
+            assert c.response().body.split(b"\n\n", 1)[1] == content
+            c.send(b"PUT /api/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+            for at in range(0, length, 30_000):
+                piece = content[at : at + 30_000]
+                c.send(b"%x;x=y\r\n%b\r\n" % (len(piece), piece))
+            c.send(b"0\r\nTrailer: x\r\n\r\n")
+            assert c.response().body.split(b"\n\n", 1)[1] == content
+        assert len(upstream.links) == 1  # which is used again
+
+
+@pytest.mark.decided
+@pytest.mark.parametrize("name", BAD)
+def test_the_upstream_never_sees_two_requests_where_one_was_sent(build, name):
+    """Nor what is behind a malformed one."""
+    data = BAD[name][1].replace(b" / ", b" /api/ ")
+    with Upstream() as upstream, passing(build, upstream) as server, server.connect() as c:
+        with contextlib.suppress(OSError):
+            c.send(data + b"GET /api/smuggled HTTP/1.1\r\nHost: a\r\n\r\n")
+            c.half_close()
+            c.rest()
+        eventually(lambda: server.get("/there.txt").status == 200)
+        assert len(upstream.requests) <= 1 and not any("smuggled" in request.line for request in upstream.requests)
+
+
+def test_requests_that_wait_behind_one_another_are_answered_in_order(build):
+    with Upstream() as upstream, passing(build, upstream) as server, server.connect() as c:
+        for path in ("/api/1", "/there.txt", "/api/2", "/api/3"):
+            c.send(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        assert c.response().body.startswith(b"GET /1 ")
+        assert c.response().body == b"there"
+        assert c.response().body.startswith(b"GET /2 ")
+        assert c.response().body.startswith(b"GET /3 ")
+
+
+def test_a_client_that_expects_a_100_gets_that_of_the_upstream(build):
+    def handle(link):
+        request = link.head()
+        assert request["Expect"] == "100-continue"
+        link.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        link.answer(link.body(request).body)
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
+        c.send(b"POST /api/ HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+        assert c.response().status == 100
+        assert c.send(b"abc").response().body == b"abc"
+
+
+def test_an_answer_may_come_before_the_content_of_the_request(build):
+    def handle(link):
+        link.head()
+        link.answer(b"too much", "Connection: close")
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
+        c.send(b"POST /api/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n")
+        response = c.response()
+        assert response.body == b"too much" and response["Connection"] == "close"
+        c.half_close()
+        c.assert_closed()
+
+
+# --- the response ---
+
+
+@pytest.mark.parametrize(
+    "answer,body",
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", b"hello"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\nhe\r\n3\r\nllo\r\n0\r\nX: y\r\n\r\n", b"hello"),
+        (b"HTTP/1.1 200 OK\r\n\r\nhello", b"hello"),
+        (b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", b"hello"),
+        (b"HTTP/1.0 200\r\n\r\n", b""),
+        (b"HTTP/1.1 404 Not Here\r\nContent-Length: 2\r\n\r\nno", b"no"),
+        (b"HTTP/1.1 204 \r\n\r\n", b""),
+        (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\nETag: \"a\"\r\n\r\n", b""),
+        (b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", b""),
+    ],
+    ids=["length", "chunked", "close", "1.0", "nothing", "404", "204", "304", "103"],
+)  # fmt: skip
+@pytest.mark.parametrize("step", [1, 1000])
+def test_a_response_comes_back_whole(build, answer, body, step):
+    def handle(link):
+        link.request()
+        for at in range(0, len(answer), step):
+            link.send(answer[at : at + step])
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server:
+        with server.connect() as c:
+            response = c.get("/api/")
+            if response.status == 103:
+                assert response["Link"] == "</a>" and response["Date"] is None
+                response = c.response()
+            assert response.status == int(answer.rsplit(b"HTTP/1.", 1)[1][2:5]) and response.body == body
+            assert c.get("/there.txt").body == b"there"
+        with server.connect() as c:  # HTTP/1.0 knows neither chunks nor 1xx
+            c.send(b"GET /api/ HTTP/1.0\r\n\r\n")
+            head, _, content = c.rest().partition(b"\r\n\r\n")
+            assert content == body and b"chunked" not in head and b" 103 " not in head
+
+
+def test_fields_of_one_connection_are_not_passed_on(build):
+    answer = (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-A: 1\r\nKeep-Alive: 5\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\nServer: up\r\n"
+              b"Date: Thu, 01 Jan 1970 00:00:00 GMT\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d\r\nUpgrade: h2c\r\n\r\n")  # fmt: skip
+    with Upstream(script(answer)) as upstream, passing(build, upstream) as server:
+        fields = server.get("/api/").fields
+    assert [field for field in fields if field[0] not in ("Date", "Server")] == [
+        ("X-A", "1"), ("Set-Cookie", "a=b"), ("Set-Cookie", "c=d"), ("Content-Length", "0")]  # fmt: skip
+    assert ("Server", "gatling") in fields and len(fields) == 6
+
+
+def test_the_answer_to_a_head_has_its_length_and_no_content(build):
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
+    with Upstream(script(answer, answer)) as upstream, passing(build, upstream) as server, server.connect() as c:
+        for _ in range(2):
+            assert c.get("/api/", method="HEAD")["Content-Length"] == "1000"
+        assert len(upstream.links) == 1
+
+
+MALFORMED = {
+    "nothing": b"",
+    "no HTTP": b"hello\r\n\r\n",
+    "HTTP/2": b"HTTP/2 200 OK\r\n\r\n",
+    "no status": b"HTTP/1.1 OK\r\n\r\n",
+    "a status of two digits": b"HTTP/1.1 20 OK\r\n\r\n",
+    "a status of four digits": b"HTTP/1.1 2000 OK\r\n\r\n",
+    "bare LF": b"HTTP/1.1 200 OK\nContent-Length: 0\n\n",
+    "a bare CR": b"HTTP/1.1 200 OK\r\nX: a\rb\r\nContent-Length: 0\r\n\r\n",
+    "a NUL": b"HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 0\r\n\r\n",
+    "obs-fold": b"HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 0\r\n\r\n",
+    "a blank before the colon": b"HTTP/1.1 200 OK\r\nContent-Length : 0\r\n\r\n",
+    "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\nhello",
+    "a list of lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\nhello",
+    "a negative length": b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+    "a length with a sign": b"HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\na",
+    "a length beyond all": b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+    "length and coding": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "coding and length": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+    "another coding": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    "chunked twice": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a coding on 1.0": b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a head that is cut off": b"HTTP/1.1 200 OK\r\nContent-Len",
+    "an endless head": b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 100_000,
+    "a long line": b"HTTP/1.1 200 OK\r\nX: " + b"y" * 1_000_000,
+    "many fields": b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 300 + b"\r\n",
+    "endless interim responses": b"HTTP/1.1 100 Continue\r\n\r\n" * 100,
+    "another protocol that nobody asked for": b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_response_is_a_502_with_the_page_of_the_site(build, name):
+    with Upstream(script(MALFORMED[name])) as upstream, passing(build, upstream) as server, server.connect() as c:
+        response = c.get("/api/", method="POST")
+        while response.status == 100:
+            response = c.response()
+        assert response.status == 502 and response.body == b"our page"
+        assert c.get("/there.txt").body == b"there"
+        assert len(upstream.requests) == 1
+        eventually(lambda: any(f"127.0.0.1:{upstream.port}, to which requests are passed on, has " in line for line in server.errors))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nx\r\n",
+    ],
+    ids=["length", "chunked", "malformed"],
+)
+def test_a_response_that_is_cut_short_is_never_taken_for_a_whole_one(build, answer):
+    with Upstream(script(answer)) as upstream, passing(build, upstream) as server, server.connect() as c:
+        c.send(b"GET /api/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        _, _, content = c.rest().partition(b"\r\n\r\n")
+        assert content in (b"hello", b"5\r\nhello\r\n")
+        assert server.get("/there.txt").status == 200
+
+
+def test_a_connection_with_bytes_that_nobody_asked_for_is_not_used_again(build):
+    extra = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+    with Upstream(script(extra, extra)) as upstream, passing(build, upstream) as server, server.connect() as c:
+        for _ in range(3):
+            assert c.get("/api/").body == b"ok"
+        assert len(upstream.links) == 3
+
+
+# --- connections ---
+
+
+def test_a_request_on_a_connection_that_has_just_ended_is_repeated_once_if_it_may_be(build):
+    ended = threading.Event()
+
+    def handle(link):
+        link.request()
+        link.answer()
+        if len(upstream.links) == 1:
+            link.head()  # and no answer
+            ended.set()
+        else:
+            echo(link)
+
+    for method, status in (("GET", 200), ("POST", 502)):
+        ended.clear()
+        with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
+            assert c.get("/api/1").body == b"ok"
+            assert c.get("/api/2", method=method).status == status
+            assert ended.is_set() and len(upstream.requests) == (3 if status == 200 else 2)
+
+
+def test_an_upstream_that_refuses_is_left_out(build):
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        port = gone.getsockname()[1]
+    with Upstream() as upstream, passing(build, upstream, rule=f"/api/* http://127.0.0.1:{port},{{}}/ 200\n/gone http://127.0.0.1:{port}/ 200") as server:
+        assert [server.get("/api/").status for _ in range(10)] == [200] * 10
+        response = server.get("/gone")
+        assert response.status == 502 and response.body == b"our page"
+        said = f"cannot connect to 127.0.0.1:{port}, to which requests are passed on: Connection refused"
+        assert [said in line for line in server.errors] == [True]
+
+
+def test_the_upstream_with_the_fewest_requests_is_asked(build):
+    release = threading.Event()
+
+    def handle(link):
+        link.request()
+        release.wait(20)
+        link.answer()
+
+    with Upstream(handle) as one, Upstream(handle) as other, passing(build, one, other) as server:
+        clients = [server.connect() for _ in range(6)]
+        for n, client in enumerate(clients):
+            client.send(b"GET /api/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            eventually(lambda n=n: len(one.requests) + len(other.requests) == n + 1)
+        assert len(one.requests) == len(other.requests) == 3
+        release.set()
+        for client in clients:
+            assert client.response().status == 200
+            client.close()
+
+
+def test_a_client_that_goes_away_ends_the_request(build):
+    gone = threading.Event()
+
+    def handle(link):
+        link.request()
+        link.ended()
+        gone.set()
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server:
+        with server.connect() as c:
+            c.send(b"GET /api/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            eventually(lambda: upstream.requests)
+        assert gone.wait(20)
+        assert server.get("/there.txt").status == 200
+
+
+def test_a_client_that_does_not_read_holds_the_upstream_up_and_nothing_else(build):
+    """No more than the buffers of a few sockets, and 64 KB, are ahead of the client."""
+    sent = []
+
+    def handle(link):
+        link.request()
+        link.send(b"HTTP/1.1 200 OK\r\nContent-Length: 200000000\r\n\r\n")
+        for _ in range(2000):
+            link.send(b"x" * 100_000)
+            sent.append(100_000)
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect(receive_buffer=4096) as c:
+        before = server.resident()
+        c.send(b"GET /api/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        eventually(lambda: len(sent) > 3)
+        assert [server.get("/there.txt").status for _ in range(20)] == [200] * 20
+        count = 0
+        while count < len(sent):  # until nothing goes on any more
+            count = len(sent)
+            for _ in range(50):
+                server.get("/there.txt")
+        assert sum(sent) < 50_000_000 and server.resident() - before < 20_000_000
+
+
+def test_an_upstream_that_does_not_read_holds_the_client_up_and_nothing_else(build):
+    release = threading.Event()
+
+    def handle(link):
+        request = link.head()
+        release.wait(20)
+        link.answer(str(len(link.body(request).body)).encode())
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
+        before = server.resident()
+        c.send(b"POST /api/ HTTP/1.1\r\nHost: a\r\nContent-Length: 50000000\r\n\r\n")
+        c.socket.setblocking(False)
+        left = 50_000_000
+        with contextlib.suppress(BlockingIOError, OSError):
+            while left:
+                left -= c.socket.send(b"x" * min(left, 65536))
+        assert left
+        c.socket.settimeout(20)
+        assert server.get("/there.txt").status == 200 and server.resident() - before < 20_000_000
+        release.set()
+        while left:
+            left -= c.socket.send(b"x" * min(left, 65536))
+        assert c.response().body == b"50000000"
+
+
+def test_a_slow_client_over_any_transport_gets_each_byte_once(build):
+    """More than the buffers of its socket hold, in lines that are numbered."""
+    content = b"".join(b"%09d\n" % n for n in range(3_000_000))
+
+    def handle(link):
+        if link.request().line == "GET /close HTTP/1.1":
+            link.send(b"HTTP/1.1 200 OK\r\n\r\n" + content)
+        else:
+            link.answer(content)
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server:
+        for path in ("/api/length", "/api/close"):
+            with server.connect(receive_buffer=8192) as c:
+                c.send(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+                for _ in range(100):  # meanwhile its buffer is full
+                    assert server.get("/there.txt").status == 200
+                assert c.response().body == content
+
+
+def test_what_comes_behind_a_response_is_never_the_answer_to_another_request(build):
+    stale = threading.Event()
+
+    def handle(link):
+        link.request()
+        link.answer(b"first")
+        if len(upstream.links) > 1:
+            return
+        stale.wait(20)
+        link.answer(b"stale")
+        sent.set()
+        link.ended()
+
+    sent = threading.Event()
+    with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
+        assert c.get("/api/1").body == b"first"
+        os.kill(server.pid, signal.SIGSTOP)
+        eventually(lambda: all(state_of(server, thread) == "T" for thread in server.thread_ids()))
+        c.send(b"GET /api/2 HTTP/1.1\r\nHost: a\r\n\r\n")
+        stale.set()
+        assert sent.wait(20)
+        os.kill(server.pid, signal.SIGCONT)
+        assert c.response().body == b"first"
+
+
+@pytest.mark.parametrize("sent,answers", [(63_000, False), (100, False), (100, True)])
+def test_a_client_that_stops_in_the_middle_of_its_content_is_not_waited_for(build, sent, answers):
+    def handle(link):
+        link.head()
+        if answers:
+            link.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc")
+        link.ended()
+
+    with Upstream(handle) as upstream, passing(build, upstream, flags=("-T", "1")) as server, server.connect() as c:
+        c.send(b"POST /api/ HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n" + b"x" * sent)
+        c.rest()
+        assert upstream.requests
+
+
+def test_an_upstream_that_is_reset_has_not_sent_a_whole_response(build):
+    def handle(link):
+        link.request()
+        link.send(b"HTTP/1.1 200 OK\r\n\r\npartial")
+        go.wait(20)
+        link.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+
+    go = threading.Event()
+    with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
+        c.send(b"GET /api/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        while b"partial" not in c.buffer:
+            assert c._fill()
+        go.set()
+        assert not c.rest().endswith(b"0\r\n\r\n")
+
+
+def test_only_websocket_is_changed_to(build):
+    with Upstream() as upstream, passing(build, upstream) as server:
+        for upgrade in ("h2c", "websocket, h2c", "TLS/1.3"):
+            body = server.get("/api/", "Connection: Upgrade, HTTP2-Settings", f"Upgrade: {upgrade}", "HTTP2-Settings: AA").body
+            assert b"Upgrade" not in body and b"HTTP2" not in body
+        many = ["Connection: x"] * 20
+        assert b"Cookie: a" in server.get("/api/", *many, "Cookie: a").body
+
+
+def test_another_protocol_goes_both_ways(build):
+    def handle(link):
+        request = link.request()
+        assert request["Connection"] == "upgrade" and request["Upgrade"] == "websocket" and request["Sec-WebSocket-Key"] == "x"
+        link.send(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: y\r\n\r\nfirst")
+        for _ in range(3):
+            link.send(link.take(4).upper())
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
+        response = c.get("/api/", "Connection: keep-alive, Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x")
+        assert response.status == 101 and response["Upgrade"] == "websocket" and response["Connection"] == "upgrade"
+        assert response["Sec-WebSocket-Accept"] == "y" and response["Content-Length"] is None
+        for _ in range(3):
+            c.send(b"ping")
+        assert c.rest() == b"firstPINGPINGPING"
+
+
+# --- who may ---
+
+
+@pytest.mark.decided
+def test_a_rule_that_is_not_allowed_is_told_with_the_option_that_would(build):
+    with Upstream() as upstream:
+        root = Root({"_redirects": f"/api/* http://127.0.0.1:{upstream.port}/:splat 200\n".encode()})
+        with Server(build, root, "--upstream", "127.0.0.2") as server:
+            assert server.get("/api/").status == 404 and not upstream.requests
+            assert any(f"_redirects:1: " in line and f"without --upstream 127.0.0.1:{upstream.port}" in line for line in server.errors)
+
+
+@pytest.mark.decided
+def test_passwords_come_first(build):
+    with Upstream() as upstream, passing(build, upstream, files={"api/.htaccess": f"Realm\nann:{HASHES['md5crypt']}\n".encode()}) as server:
+        for method in ("GET", "POST"):
+            assert server.get("/api/x", method=method).status == 401
+        assert not upstream.requests
+        assert server.get("/api/x", basic("ann"), method="POST").status == 200
+        eventually(lambda: any(' ann [' in line and '"POST /api/x HTTP/1.1" 200' in line for line in server.lines))
+
+
+@pytest.mark.clear
+def test_the_log_has_what_was_answered(build):
+    def handle(link):
+        if link.request().line.startswith("POST"):
+            link.send(b"HTTP/1.1 201 Made\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
+        assert c.get("/api/x", method="POST").body == b"hello"
+        assert c.get("/api/y").status == 502
+        eventually(lambda: len(server.lines) == 2)
+        assert '"POST /api/x HTTP/1.1" 201 5 ' in server.lines[0]
+        assert '"GET /api/y HTTP/1.1" 502 8 ' in server.lines[1]
+
+
+def test_http2_is_not_offered(build):
+    with Upstream() as upstream, passing(build, upstream) as server:
+        if not server.tls:
+            pytest.skip("of TLS")
+        with Connection(("127.0.0.1", server.port), tls=trusting(alpn=("h2", "http/1.1"))) as c:
+            assert c.socket.selected_alpn_protocol() == "http/1.1" and c.get("/api/").status == 200
+
+
+def test_one_server_in_front_of_another(build):
+    with Upstream() as upstream, passing(build, upstream) as inner:
+        root = Root({"_redirects": f"/* http://127.0.0.1:{inner.plain_port}/:splat 200!\n".encode()})
+        with Server(build, root, "--upstream", "127.0.0.1/8") as outer, outer.connect() as c:
+            assert c.get("/there.txt")["ETag"]
+            assert c.get("/there.txt", "Range: bytes=1-2").body == b"he"
+            assert c.get("/nothing").status == 404
+            c.send(b"POST /api/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
+            assert c.response().body.endswith(b"\n\nhello")
+        root.remove()

@@ -1,0 +1,135 @@
+"""An upstream that does as a test says."""
+
+import contextlib
+import socket
+import threading
+
+from gatling import TIMEOUT
+
+
+class Request:
+    def __init__(self, line, fields, body):
+        self.line, self.fields, self.body = line, fields, body
+
+    def __getitem__(self, name):
+        """The value of a field that is there once, or None."""
+        values = [value for key, value in self.fields if key.lower() == name.lower()]
+        assert len(values) <= 1, self.fields
+        return values[0] if values else None
+
+
+class Link:
+    """A connection from the server."""
+
+    def __init__(self, connected, requests):
+        self.socket, self.requests, self.buffer = connected, requests, b""
+        connected.settimeout(TIMEOUT)
+
+    def _fill(self):
+        data = self.socket.recv(1 << 16)
+        if not data:
+            raise EOFError
+        self.buffer += data
+
+    def take(self, length):
+        while len(self.buffer) < length:
+            self._fill()
+        data, self.buffer = self.buffer[:length], self.buffer[length:]
+        return data
+
+    def line(self):
+        while b"\r\n" not in self.buffer:
+            self._fill()
+        line, self.buffer = self.buffer.split(b"\r\n", 1)
+        return line.decode("latin-1")
+
+    def head(self):
+        """The head of a request."""
+        line, fields = self.line(), []
+        while field := self.line():
+            name, value = field.split(": ", 1)
+            fields.append((name, value))
+        request = Request(line, fields, b"")
+        self.requests.append(request)
+        return request
+
+    def body(self, request):
+        if request["Content-Length"]:
+            request.body = self.take(int(request["Content-Length"]))
+        elif request["Transfer-Encoding"]:
+            assert request["Transfer-Encoding"] == "chunked"
+            chunks = []
+            while size := int(self.line(), 16):
+                chunks.append(self.take(size))
+                assert self.line() == ""
+            assert self.line() == ""
+            request.body = b"".join(chunks)
+        return request
+
+    def request(self):
+        """A whole request."""
+        return self.body(self.head())
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def answer(self, body=b"ok", *fields):
+        lines = ["HTTP/1.1 200 OK", f"Content-Length: {len(body)}", *fields, "", ""]
+        self.send("\r\n".join(lines).encode() + body)
+
+    def ended(self):
+        """Waits for the end of the connection, however it comes."""
+        with contextlib.suppress(ConnectionError, EOFError):
+            while True:
+                self._fill()
+
+
+def echo(link):
+    """Answers each request with what has come of it."""
+    while True:
+        request = link.request()
+        lines = [request.line, *(f"{name}: {value}" for name, value in request.fields)]
+        link.answer("\n".join(lines).encode() + b"\n\n" + request.body)
+
+
+class Upstream:
+    """Each connection is handled by a call of handle(link), in a thread of its own, and closed when that returns."""
+
+    def __init__(self, handle=echo, port=0):
+        self.handle, self.requests, self.links, self.failures = handle, [], [], []
+        self.listener = socket.create_server(("127.0.0.1", port))
+        self.port = self.listener.getsockname()[1]
+        self.threads = [threading.Thread(target=self._accept)]
+        self.threads[0].start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connected, _ = self.listener.accept()
+                link = Link(connected, self.requests)
+                self.links.append(link)
+                self.threads.append(threading.Thread(target=self._run, args=(link,)))
+                self.threads[-1].start()
+
+    def _run(self, link):
+        try:
+            self.handle(link)
+        except (OSError, EOFError):
+            pass  # the server has ended it
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            self.failures.append(error)
+        finally:
+            link.socket.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for link in self.links:
+            with contextlib.suppress(OSError):
+                link.socket.shutdown(socket.SHUT_RDWR)
+        for thread in self.threads:
+            thread.join()
+        assert not self.failures, self.failures
