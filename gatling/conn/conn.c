@@ -9,6 +9,7 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
 #include "gatling/conn/conn_pass.h"
+#include "gatling/conn/fair.h"
 #include "gatling/conn/refuse.h"
 #include "gatling/http2/http2.h"
 
@@ -176,8 +177,19 @@ static enum conn_state wait_for_job(struct conn *c, struct conn_run *run) {
 	return conn_http1_job(c, run);
 }
 
+static void resume_passed(struct conn_context *w, struct conn *c) {
+	(void)w;
+	resume(c);
+}
+
+/* The time that it takes counts as the client's, as if its own socket had been ready. */
+static void passage_ready(void *conn) {
+	struct conn *c = conn;
+	fair_run(c->context->fair, resume_passed, c->context, c);
+}
+
 static enum conn_state pass(struct conn *c, struct conn_run *run) {
-	conn_pass_on_ready(c, resume);
+	conn_pass_on_ready(c, passage_ready);
 	return conn_http1_pass(c, run);
 }
 
@@ -319,7 +331,8 @@ void conn_timed_out(struct conn_context *w, struct conn *c) {
 	struct conn_run run = {.drained = c->state == CONN_HTTP2 && http2_end_announced(c->http2)};
 	if (run.drained) {
 		go(w, c, &run);
-	} else if (c->state == CONN_HEAD || c->state == CONN_BODY) {
+	} else if (c->state == CONN_HEAD || c->state == CONN_BODY ||
+			   (c->state == CONN_PASS && conn_pass_lacks_content(c) && !conn_pass_has_answered(c))) {
 		c->state = (uint8_t)conn_http1_refuse_late(c, &run);
 		run.progress = true;
 		go(w, c, &run);
@@ -373,6 +386,7 @@ bool conn_close_idle(struct conn_context *w, struct conn *c) {
 
 void conn_drain(struct conn_context *w, struct conn *c) {
 	if (c->state == CONN_HTTP2) resume(c); /* announces the end */
+	else if (c->state == CONN_PASS && conn_pass_is_tunnel(c)) conn_set_deadline(c);
 	else if (w->draining == DRAIN_IDLE && conn_idle(c)) (void)conn_close_idle(w, c);
 	else if (w->draining == DRAIN_IDLE && c->state == CONN_LINGER) conn_timed_out(w, c); /* looks sooner */
 }

@@ -69,6 +69,7 @@ static enum conn_state refuse_status(struct conn *c, struct conn_run *run, int s
 
 enum conn_state conn_http1_refuse_late(struct conn *c, struct conn_run *run) {
 	(void)conn_fetch_input(c); /* what came of the request is of no use any more */
+	if (c->passing) waiting_request_free(conn_pass_end(c));
 	return refuse_status(c, run, 408, c->state == CONN_BODY && c->head, NULL);
 }
 

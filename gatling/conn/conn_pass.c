@@ -6,6 +6,8 @@
 #include "gatling/base/text.h"
 #include "gatling/upstream/passage.h"
 
+enum { COPIED_MAX = 4 * 1024, BATCH_ENOUGH = 16 * 1024 }; /* bytes */
+
 struct conn_pass {
 	struct waiting_request *kept; /* the request */
 	struct passage *passage;
@@ -17,6 +19,7 @@ struct conn_pass {
 	bool handed;  /* a piece of it is in the batch */
 	bool sending; /* the batch has been given to the socket, or to TLS, and not all of it has left */
 	bool waited;  /* it waited for the client when it was looked at last */
+	bool begun;   /* some of the content of the request, or a head of a response, has come */
 	size_t come;  /* bytes of the content of the request since the deadline was set */
 	bool tunnel;
 	uint64_t content; /* bytes of it */
@@ -55,9 +58,18 @@ void conn_pass_on_ready(struct conn *c, void (*ready)(void *conn)) { passage_on_
 /* Behind the content of its request, the client may send another one, or go away. */
 bool conn_pass_wants_input(const struct conn *c) { return !c->input; }
 
+bool conn_pass_is_tunnel(const struct conn *c) { return c->pass->tunnel; }
+bool conn_pass_has_answered(const struct conn *c) { return c->pass->status; }
+
+bool conn_pass_lacks_content(const struct conn *c) {
+	const struct conn_pass *p = c->pass;
+	bool waits_for_100 = p->kept->request->expect_continue && !p->begun;
+	return !p->sending && body_pending(&p->body) && passage_room(p->passage) && !waits_for_100;
+}
+
 bool conn_pass_waits_for_client(const struct conn *c) {
 	const struct conn_pass *p = c->pass;
-	return p->sending || (body_pending(&p->body) && passage_room(p->passage) > 0);
+	return p->sending || conn_pass_lacks_content(c);
 }
 
 struct waiting_request *conn_pass_end(struct conn *c) {
@@ -89,9 +101,12 @@ struct waiting_request *conn_pass_end(struct conn *c) {
 static bool take_content(struct conn_pass *p, struct conn_run *run) {
 	struct slice content;
 	while (run->input.length && !p->tunnel && body_pending(&p->body)) {
+		if (!passage_room(p->passage)) passage_flush(p->passage);
 		size_t room = passage_room(p->passage), most = run->input.length < room ? run->input.length : room;
-		int n = most ? body_read(&p->body, run->input.at, most, &content) : 0;
-		if (n <= 0) return n == 0;
+		if (!room) return true;
+		int n = body_read(&p->body, run->input.at, most, &content);
+		if (n < 0) return false;
+		p->begun = true;
 		run->input = slice_rest(run->input, (size_t)n);
 		p->come += (size_t)n;
 		if (content.length) (void)passage_put(p->passage, content);
@@ -100,8 +115,11 @@ static bool take_content(struct conn_pass *p, struct conn_run *run) {
 		run->progress = true;
 		p->come = 0;
 	}
-	for (size_t n = 1; p->tunnel && run->input.length && n; run->input = slice_rest(run->input, n))
+	for (size_t n = 1; p->tunnel && run->input.length && n; run->input = slice_rest(run->input, n)) {
 		n = passage_put(p->passage, run->input);
+		passage_flush(p->passage);
+	}
+	passage_flush(p->passage);
 	return true;
 }
 
@@ -126,6 +144,7 @@ static bool add_head(struct conn *c) {
 	bool interim = head->status < 200;
 	iob *batch = c->responses->batch;
 	p->tunnel = head->status == 101;
+	p->begun = true;
 	if (interim && !p->tunnel && p->kept->request->minor == 0) return true; /* unknown to HTTP/1.0 */
 	if (interim && !p->tunnel) return http1_write_interim(batch, head->status, head->reason, lines) == 0;
 	p->status = head->status;
@@ -137,48 +156,46 @@ static bool add_head(struct conn *c) {
 	return http1_write_passed(batch, head, lines, c->context->server_date[c->secure], p->persistence, framing) == 0;
 }
 
-/* Returns false: ENOMEM. */
+/* Small pieces are copied, so that they leave together with what is before and behind them. Returns false: ENOMEM. */
 static bool add_piece(struct conn *c, struct slice piece) {
 	struct conn_pass *p = c->pass;
 	char size[32];
 	iob *batch = c->responses->batch;
-	p->handed = true;
+	size_t n = p->chunked ? fmt_xlonglong(size, piece.length) : 0;
 	p->content += piece.length;
-	if (!p->chunked) return iob_addbuf(batch, piece.at, piece.length, NULL, NULL) == 0;
-	size_t n = fmt_xlonglong(size, piece.length);
-	size[n++] = '\r';
-	size[n++] = '\n';
-	return iob_addcopy(batch, size, n) == 0 && iob_addbuf(batch, piece.at, piece.length, NULL, NULL) == 0 &&
-		   iob_addcopy(batch, "\r\n", 2) == 0;
+	p->handed = piece.length > COPIED_MAX;
+	if (p->chunked && iob_addcopy(batch, size, (size_t)(text_copy(size + n, SLICE("\r\n")) - size)) == -1) return false;
+	if ((p->handed ? iob_addbuf(batch, piece.at, piece.length, NULL, NULL)
+				   : iob_addcopy(batch, piece.at, piece.length)) == -1)
+		return false;
+	if (!p->handed) passage_take(p->passage);
+	return !p->chunked || iob_addcopy(batch, "\r\n", 2) == 0;
 }
 
-/* Adds what comes next. Returns CONN_PASS_DONE: there is nothing more; CONN_PASS_WAITS: not yet, or it has been added.
- */
+/* Adds what comes next. Returns CONN_PASS_WAITS: there is nothing more at hand, or enough. */
 static enum conn_pass_result add_next(struct conn *c) {
 	struct conn_pass *p = c->pass;
-	struct slice piece;
-	for (;;) {
-		switch (passage_state(p->passage)) {
-		case PASSAGE_CONNECTS:
-		case PASSAGE_WAITS: return CONN_PASS_WAITS;
-		case PASSAGE_HEAD:
+	iob *batch = c->responses->batch;
+	while (!p->handed && iob_bytesleft(batch) < BATCH_ENOUGH) {
+		enum passage_state state = passage_state(p->passage);
+		if (state <= PASSAGE_WAITS) break;
+		if (state == PASSAGE_HEAD) {
 			if (!add_head(c)) return CONN_PASS_BROKEN;
 			passage_take_head(p->passage);
-			if (iob_bytesleft(c->responses->batch)) return CONN_PASS_WAITS;
-			break;
-		case PASSAGE_CONTENT:
-		case PASSAGE_TUNNEL:
-			piece = passage_content(p->passage);
-			if (piece.length) return add_piece(c, piece) ? CONN_PASS_WAITS : CONN_PASS_BROKEN;
-			if (passage_state(p->passage) <= PASSAGE_TUNNEL) return CONN_PASS_WAITS;
-			break;
-		case PASSAGE_ENDED:
-			if (!p->chunked || p->closed) return CONN_PASS_DONE;
+		} else if (state <= PASSAGE_TUNNEL) {
+			struct slice piece = passage_content(p->passage);
+			if (piece.length && !add_piece(c, piece)) return CONN_PASS_BROKEN;
+			if (!piece.length && passage_state(p->passage) == state) break;
+		} else if (state == PASSAGE_ENDED && p->chunked && !p->closed) {
 			p->closed = true;
-			return iob_addcopy(c->responses->batch, "0\r\n\r\n", 5) == 0 ? CONN_PASS_WAITS : CONN_PASS_BROKEN;
-		case PASSAGE_FAILED: return p->status ? CONN_PASS_BROKEN : CONN_PASS_FAILED;
+			if (iob_addcopy(batch, "0\r\n\r\n", 5) == -1) return CONN_PASS_BROKEN;
+		} else if (iob_bytesleft(batch)) {
+			break; /* that is sent first */
+		} else {
+			return state == PASSAGE_ENDED ? CONN_PASS_DONE : p->status ? CONN_PASS_BROKEN : CONN_PASS_FAILED;
 		}
 	}
+	return CONN_PASS_WAITS;
 }
 
 /* Gives what comes next to the batch. Returns CONN_PASS_WAITS: there may be something to send. */

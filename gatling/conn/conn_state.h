@@ -17,7 +17,8 @@ enum {
 	/* A lingering connection (RFC 9112, section 9.6) is looked at so often. It is closed when the client has
 	 * acknowledged everything, has acknowledged nothing for timeout_s, or has sent CONN_LINGER_BYTES. */
 	CONN_LINGER_MS = 2000,
-	CONN_LINGER_LAST_MS = 100, /* with DRAIN_IDLE: a successor may wait for the end of the process */
+	CONN_TUNNEL_LAST_MS = 10000, /* at the end of the worker, a WebSocket may be silent so long */
+	CONN_LINGER_LAST_MS = 100,   /* with DRAIN_IDLE: a successor may wait for the end of the process */
 	CONN_LINGER_BYTES = 4 * 1024 * 1024
 };
 
@@ -158,6 +159,9 @@ size_t conn_pass_memory(const struct conn *conn);
 void conn_pass_on_ready(struct conn *conn, void (*ready)(void *conn));
 bool conn_pass_wants_input(const struct conn *conn);
 bool conn_pass_waits_for_client(const struct conn *conn);
+bool conn_pass_lacks_content(const struct conn *conn); /* of the request, and has room for it */
+bool conn_pass_has_answered(const struct conn *conn);
+bool conn_pass_is_tunnel(const struct conn *conn);
 
 /* --- conn_http1.c: the functions of the states, which return the next one; the same: it has to wait --- */
 

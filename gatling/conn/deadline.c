@@ -25,6 +25,11 @@ static int64_t linger_ms(const struct conn *c) {
 	return c->context->draining == DRAIN_IDLE ? CONN_LINGER_LAST_MS : CONN_LINGER_MS;
 }
 
+static int64_t pass_timeout_ms(const struct conn *c) {
+	if (conn_pass_waits_for_client(c)) return milliseconds(c->context->options->timeout_s);
+	return c->context->draining && conn_pass_is_tunnel(c) ? CONN_TUNNEL_LAST_MS : NEVER_MS;
+}
+
 static int64_t timeout_ms(const struct conn *c) {
 	const struct conn_options *o = c->context->options;
 	switch ((enum conn_state)c->state) {
@@ -36,7 +41,7 @@ static int64_t timeout_ms(const struct conn *c) {
 	case CONN_BODY:
 	case CONN_JOB:
 	case CONN_WRITE: return milliseconds(o->timeout_s);
-	case CONN_PASS: return conn_pass_waits_for_client(c) ? milliseconds(o->timeout_s) : NEVER_MS;
+	case CONN_PASS: return pass_timeout_ms(c);
 	case CONN_HTTP2: return http2_timeout_ms(c);
 	case CONN_LINGER: return linger_ms(c);
 	case CONN_CLOSED: break;

@@ -25,7 +25,8 @@ struct passage {
 	bool repeatable; /* it has no content, and may be sent twice: nothing of it is dropped before a response comes */
 	bool chunked;    /* the content of the request is */
 	bool complete;   /* all of the request has been put */
-	bool unwanted;   /* the upstream takes no more of it */
+	bool blocked;    /* the socket is full */
+	bool unwanted;   /* the upstream takes no more of it: the connection is lost, but for what has come */
 	bool upstream_ended; /* it sends nothing more */
 	unsigned interims;
 	struct {
@@ -80,10 +81,11 @@ static void forget_sent(struct passage *p) {
 }
 
 /* Sends what it can. An upstream that takes no more may have answered before the end of the request. */
-static void flush(struct passage *p) {
-	while (p->state > PASSAGE_CONNECTS && p->link && unsent(p)) {
+void passage_flush(struct passage *p) {
+	while (p->state > PASSAGE_CONNECTS && p->link && unsent(p) && !p->blocked) {
 		ssize_t n = io_trywrite(loop_of(p), p->link->fd, p->out.bytes + p->out.at, unsent(p));
-		if (n == -1 && errno == EAGAIN) break;
+		p->blocked = n == -1 && errno == EAGAIN;
+		if (p->blocked) break;
 		if (n == -1) {
 			p->unwanted = true;
 			p->repeatable &= p->link->reused;
@@ -103,6 +105,7 @@ static void flush(struct passage *p) {
 static bool reserve(struct passage *p, size_t more) {
 	size_t left = unsent(p), size = left + more;
 	if (p->out.length + more <= p->out.size) return true;
+	if (size > p->out.size && size < 2 * p->out.size) size = 2 * p->out.size; /* so that little is copied often */
 	if (p->out.at && size <= p->out.size) {
 		memmove(p->out.bytes, p->out.bytes + p->out.at, left);
 	} else {
@@ -142,7 +145,6 @@ size_t passage_put(struct passage *p, struct slice content) {
 	if (chunked) add(p, (struct slice){.at = size, .length = (size_t)sprintf(size, "%zx\r\n", content.length)});
 	add(p, content);
 	if (chunked) add(p, SLICE("\r\n"));
-	flush(p);
 	return content.length;
 }
 
@@ -154,7 +156,6 @@ void passage_put_end(struct passage *p) {
 		return;
 	}
 	add(p, SLICE("0\r\n\r\n"));
-	flush(p);
 }
 
 /* --- connecting --- */
@@ -167,10 +168,11 @@ static void use(struct passage *p, bool fresh) {
 		return;
 	}
 	p->link->passage = p;
+	p->blocked = false;
 	p->state = p->link->reused ? PASSAGE_WAITS : PASSAGE_CONNECTS;
 	set_deadline(p);
 	if (io_wantread(loop_of(p), p->link->fd) == -1 || io_wantwrite(loop_of(p), p->link->fd) == -1) fail(p, 503);
-	else flush(p);
+	else passage_flush(p);
 }
 
 /* Tries another address. error: why this one cannot be connected to. */
@@ -357,7 +359,7 @@ void passage_readable(struct passage *p) {
 		p->in.size = 0;
 		fail(p, 503);
 	} else if (n <= 0) {
-		ended(p, n == -1);
+		ended(p, n == -1 || p->unwanted);
 	} else {
 		p->in.length += (size_t)n;
 		p->repeatable = false;
@@ -374,7 +376,7 @@ void passage_writable(struct passage *p) {
 		if (getsockopt(p->link->fd, SOL_SOCKET, SO_ERROR, &error, &length) == -1) error = errno;
 		if (error) {
 			connect_elsewhere(p, error);
-			if (p->state == PASSAGE_FAILED) p->ready(p->owner);
+			p->ready(p->owner);
 			return;
 		}
 		p->state = PASSAGE_WAITS;
@@ -382,13 +384,14 @@ void passage_writable(struct passage *p) {
 		set_deadline(p);
 		if (io_wantread(loop_of(p), p->link->fd) == -1) fail(p, 503);
 	}
-	flush(p);
+	p->blocked = false;
+	passage_flush(p);
 	p->ready(p->owner);
 }
 
 void passage_timed_out(struct passage *p) {
-	bool client_is_slow =
-		p->piece.length || p->state == PASSAGE_HEAD || (p->state <= PASSAGE_WAITS && !p->complete && !unsent(p));
+	bool client_is_slow = (p->in.length && p->state > PASSAGE_WAITS) || p->state == PASSAGE_HEAD ||
+						  p->state == PASSAGE_ENDED || (p->state <= PASSAGE_WAITS && !p->complete && !unsent(p));
 	if (p->state == PASSAGE_CONNECTS) {
 		connect_elsewhere(p, ETIMEDOUT);
 	} else if (client_is_slow && p->state != PASSAGE_TUNNEL) {
@@ -397,7 +400,7 @@ void passage_timed_out(struct passage *p) {
 	} else {
 		blame(p, 504, "has not gone on for a minute");
 	}
-	if (p->state == PASSAGE_FAILED) p->ready(p->owner);
+	p->ready(p->owner);
 }
 
 void passage_free(struct passage *p) {

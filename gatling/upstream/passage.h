@@ -51,6 +51,9 @@ size_t passage_put(struct passage *passage, struct slice content);
 /* Says that the content of the request is complete. */
 void passage_put_end(struct passage *passage);
 
+/* Sends what has been put. */
+void passage_flush(struct passage *passage);
+
 /* Returns how many bytes of content are taken for certain; 0: it has to wait. */
 size_t passage_room(const struct passage *passage);
 

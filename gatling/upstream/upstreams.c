@@ -90,13 +90,15 @@ static struct upstream *find(struct upstreams *u, const struct upstream_address 
 	return unused;
 }
 
-/* Returns the address that is to be asked; NULL: none. */
-static struct upstream *choose(struct upstreams *u, const struct upstream_target *t, unsigned *tried) {
+/* Returns the address that is to be asked; NULL: none. *status: 503 if there is no room for one. */
+static struct upstream *choose(struct upstreams *u, const struct upstream_target *t, unsigned *tried, int *status) {
 	struct upstream *best = NULL;
 	unsigned chosen = 0;
 	const int64_t now_ms = io_now(u->loop);
 	for (unsigned i = 0; i < t->count; i++) {
-		struct upstream *one = *tried >> i & 1 ? NULL : find(u, &t->at[i], best);
+		if (*tried >> i & 1) continue;
+		struct upstream *one = find(u, &t->at[i], best);
+		if (!one) *status = 503;
 		if (!one) continue;
 		bool rests = one->rests_until_ms > now_ms, best_rests = best && best->rests_until_ms > now_ms;
 		bool better = rests == best_rests ? best && one->active < best->active : best_rests;
@@ -165,7 +167,7 @@ static struct upstream_link *make(struct upstreams *u, struct upstream *to, int 
 static struct upstream_link *take_idle(struct upstreams *u, struct upstream *to) {
 	struct upstream_link *link;
 	char octet;
-	while ((link = next_idle(to)) && (recv(link->fd, &octet, 1, MSG_PEEK | MSG_DONTWAIT) != -1 || errno != EAGAIN))
+	while ((link = next_idle(to)) && (io_tryread(u->loop, link->fd, &octet, 1) != -1 || errno != EAGAIN))
 		close_link(u, link);
 	return link;
 }
@@ -181,7 +183,7 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 									 int *status) {
 	struct upstream *to;
 	*status = 502;
-	while ((to = choose(u, t, tried))) {
+	while ((to = choose(u, t, tried, status))) {
 		struct upstream_link *link = fresh ? NULL : take_idle(u, to);
 		if (!link && !has_room(u)) {
 			static notice_time next;
@@ -193,8 +195,11 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 		}
 		if (!link) {
 			int fd = begin(&to->address);
-			if (fd == -1) rest(u, to, errno);
-			if (fd == -1 || !(link = make(u, to, fd))) continue;
+			bool ours = fd != -1 || errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+			if (!ours) rest(u, to, errno);
+			if (fd != -1) link = make(u, to, fd);
+			if (!link && ours) *status = 503;
+			if (!link) continue;
 		}
 		to->active++;
 		return link;

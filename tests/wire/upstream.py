@@ -22,7 +22,7 @@ class Link:
     """A connection from the server."""
 
     def __init__(self, connected, requests):
-        self.socket, self.requests, self.buffer = connected, requests, b""
+        self.socket, self.requests, self.buffer = connected, requests, bytearray()
         connected.settimeout(TIMEOUT)
 
     def _fill(self):
@@ -34,14 +34,14 @@ class Link:
     def take(self, length):
         while len(self.buffer) < length:
             self._fill()
-        data, self.buffer = self.buffer[:length], self.buffer[length:]
+        data = bytes(self.buffer[:length])
+        del self.buffer[:length]
         return data
 
     def line(self):
         while b"\r\n" not in self.buffer:
             self._fill()
-        line, self.buffer = self.buffer.split(b"\r\n", 1)
-        return line.decode("latin-1")
+        return self.take(self.buffer.index(b"\r\n") + 2)[:-2].decode("latin-1")
 
     def head(self):
         """The head of a request."""
