@@ -9,7 +9,6 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
 #include "gatling/conn/conn_pass.h"
-#include "gatling/conn/fair.h"
 #include "gatling/conn/refuse.h"
 #include "gatling/http2/http2.h"
 
@@ -177,19 +176,8 @@ static enum conn_state wait_for_job(struct conn *c, struct conn_run *run) {
 	return conn_http1_job(c, run);
 }
 
-static void resume_passed(struct conn_context *w, struct conn *c) {
-	(void)w;
-	resume(c);
-}
-
-/* The time that it takes counts as the client's, as if its own socket had been ready. */
-static void passage_ready(void *conn) {
-	struct conn *c = conn;
-	fair_run(c->context->fair, resume_passed, c->context, c);
-}
-
 static enum conn_state pass(struct conn *c, struct conn_run *run) {
-	conn_pass_on_ready(c, passage_ready);
+	conn_pass_on_ready(c, resume);
 	return conn_http1_pass(c, run);
 }
 
