@@ -82,12 +82,13 @@ static int start(struct worker *w) {
 										 (unsigned)w->options->workers, cached, open) == -1)
 		return -1;
 	if (w->certificates) {
-		w->context.tls = tls_worker_new(w->options->strict_sni, w->upstreams_max, w->kernel_tls);
+		w->context.tls = tls_worker_new(w->options->strict_sni, w->kernel_tls);
 		if (!w->context.tls) return -1;
 		use_certificates(w);
 	}
 	if (w->upstreams_max && !(w->context.upstreams = upstreams_new(w->context.loop, w->upstreams_max, COOKIE_UPSTREAM)))
 		return -1;
+	w->context.http2.upstreams = w->context.upstreams;
 	w->context.content.challenges = w->challenges;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++)
 		if (w->acceptor.listener[i].secure && (w->options->https_redirect || w->options->acme.on))

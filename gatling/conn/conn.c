@@ -347,7 +347,8 @@ bool conn_unfinished(const struct conn *c) {
 
 bool conn_waits_for_client(const struct conn *c) {
 	if (io_reading(c->context->loop, c->fd)) return false;
-	if (c->state == CONN_HTTP2) return !http2_idle(c->http2) && !http2_waiting_since(c->http2);
+	if (c->state == CONN_HTTP2)
+		return !http2_idle(c->http2) && !http2_waiting_since(c->http2) && !http2_passes(c->http2);
 	if (c->state == CONN_PASS) return conn_pass_waits_for_client(c);
 	return c->state == CONN_BODY || c->state == CONN_CONTINUE || c->state == CONN_WRITE;
 }

@@ -115,8 +115,7 @@ static bool admit(struct conn *c, struct response *r) {
 static bool decide(const struct conn *c, const struct request *q, struct waiting_request *waiting, struct response *r) {
 	const struct content *content = &c->context->content;
 	char local_name[PEER_MAX + 2];
-	struct connection_info connection = {
-		.peer = &c->peer, .port = c->port, .secure = c->secure, .passes = true, .patient = true};
+	struct connection_info connection = {.peer = &c->peer, .port = c->port, .secure = c->secure, .patient = true};
 	if (!q->host.at && (content->options->vhosts != VHOSTS_OFF || content->https_port))
 		connection.host = local_host(c, local_name);
 	if (waiting) (void)waiting_request_answer(waiting, content, connection, r);

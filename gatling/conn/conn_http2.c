@@ -84,7 +84,8 @@ static size_t handle_frames(struct conn *c, struct conn_run *run) {
 /* Returns whether nothing more can be sent, when everything has been that can be: the windows are shut, and the client,
  * which sends nothing more, cannot open them. */
 static bool is_stuck(const struct conn *c) {
-	return c->input_ended && !io_reading(c->context->loop, c->fd) && !http2_waiting_since(c->http2);
+	if (http2_waiting_since(c->http2) || http2_passes(c->http2)) return false;
+	return c->input_ended && !io_reading(c->context->loop, c->fd);
 }
 
 enum conn_state conn_http2_exchange(struct conn *c, struct conn_run *run) {

@@ -4,15 +4,13 @@
 #include <stdlib.h>
 
 #include "gatling/base/text.h"
-#include "gatling/upstream/passage.h"
+#include "gatling/site/passing.h"
 
-enum { COPIED_MAX = 4 * 1024, BATCH_ENOUGH = 16 * 1024 }; /* bytes */
+enum { COPIED_MAX = 4 * 1024, BATCH_ENOUGH = 16 * 1024, LEAST_ROOM = 4 * 1024 }; /* bytes */
 
 struct conn_pass {
-	struct waiting_request *kept; /* the request */
-	struct passage *passage;
+	struct passing passing;
 	struct body body; /* of the request */
-	int status;       /* of the response; 0: its head has not come */
 	enum persistence persistence;
 	bool chunked; /* the content of the response, to the client */
 	bool closed;  /* by the last chunk */
@@ -22,49 +20,47 @@ struct conn_pass {
 	bool begun;   /* some of the content of the request, or a head of a response, has come */
 	size_t come;  /* bytes of the content of the request since the deadline was set */
 	bool tunnel;
-	uint64_t content; /* bytes of it */
-	struct slice user;
-	char user_text[];
 };
 
 bool conn_pass_begin(struct conn *c, const struct request *q, const struct response *r, enum persistence persistence) {
-	struct conn_pass *p = calloc(1, sizeof *p + r->user.length);
+	struct conn_pass *p = calloc(1, sizeof *p);
 	const struct upstream_request request = {
 		.request = q, .target = r->location, .host = q->host, .client = &c->peer, .secure = c->secure};
-	if (!p) return false;
 	int64_t started_ns = c->waiting ? c->waiting->started_ns : c->responses->started_ns;
-	p->kept = c->waiting ? c->waiting : waiting_request_new(q, NULL, started_ns);
-	p->passage = p->kept ? passage_new(c->context->upstreams, r->upstream, &request) : NULL;
-	if (!p->passage) {
-		if (!c->waiting) waiting_request_free(p->kept);
+	if (!p || !passing_begin(&p->passing, c->context->upstreams, &request, c->waiting, started_ns, r, NULL)) {
 		free(p);
 		return false;
 	}
 	p->persistence = persistence;
-	(void)text_copy(p->user_text, r->user);
-	p->user = r->user.at ? (struct slice){.at = p->user_text, .length = r->user.length} : r->user;
+
 	body_start_any(&p->body, q->framing, q->content_length);
 	c->pass = p;
 	c->passing = true;
 	return true;
 }
 
-size_t conn_pass_memory(const struct conn *c) {
-	return sizeof *c->pass + c->pass->kept->memory + passage_memory(c->pass->passage);
-}
+size_t conn_pass_memory(const struct conn *c) { return sizeof *c->pass + passing_memory(&c->pass->passing); }
 
-void conn_pass_on_ready(struct conn *c, void (*ready)(void *conn)) { passage_on_ready(c->pass->passage, ready, c); }
+void conn_pass_on_ready(struct conn *c, void (*ready)(void *conn)) {
+	passage_on_ready(c->pass->passing.passage, ready, c);
+}
 
 /* Behind the content of its request, the client may send another one, or go away. */
 bool conn_pass_wants_input(const struct conn *c) { return !c->input; }
 
 bool conn_pass_is_tunnel(const struct conn *c) { return c->pass->tunnel; }
-bool conn_pass_has_answered(const struct conn *c) { return c->pass->status; }
+bool conn_pass_has_answered(const struct conn *c) { return c->pass->passing.status; }
+
+/* Bytes of content that can be passed on; 0: too few to be worth it. */
+static size_t room(const struct conn_pass *p) {
+	size_t room = passage_room(p->passing.passage);
+	return room >= LEAST_ROOM ? room : 0;
+}
 
 bool conn_pass_lacks_content(const struct conn *c) {
 	const struct conn_pass *p = c->pass;
-	bool waits_for_100 = p->kept->request->expect_continue && !p->begun;
-	return !p->sending && body_pending(&p->body) && passage_room(p->passage) && !waits_for_100;
+	bool waits_for_100 = p->passing.kept->request->expect_continue && !p->begun;
+	return !p->sending && body_pending(&p->body) && room(p) && !waits_for_100;
 }
 
 bool conn_pass_waits_for_client(const struct conn *c) {
@@ -74,21 +70,7 @@ bool conn_pass_waits_for_client(const struct conn *c) {
 
 struct waiting_request *conn_pass_end(struct conn *c) {
 	struct conn_pass *p = c->pass;
-	struct waiting_request *kept = p->kept;
-	struct batch_pool *pool = &c->context->batches;
-	struct response_batch *x = p->status ? response_batch_take(pool) : NULL;
-	if (x) {
-		x->started_ns = p->kept->started_ns;
-		x->responses = 1;
-		count_answer(COUNT_HTTP1, p->status);
-		response_batch_note(pool, x, &c->peer, p->kept->request, p->user, p->status, p->content);
-		response_batch_log(pool, x);
-		response_batch_return(pool, x);
-	}
-	kept->failed = passage_failure(p->passage);
-	if (p->status) waiting_request_free(kept);
-	if (p->status) kept = NULL;
-	passage_free(p->passage);
+	struct waiting_request *kept = passing_end(&p->passing, &c->context->batches, &c->peer, COUNT_HTTP1);
 	free(p);
 	c->pass = NULL;
 	c->passing = false;
@@ -101,25 +83,25 @@ struct waiting_request *conn_pass_end(struct conn *c) {
 static bool take_content(struct conn_pass *p, struct conn_run *run) {
 	struct slice content;
 	while (run->input.length && !p->tunnel && body_pending(&p->body)) {
-		if (!passage_room(p->passage)) passage_flush(p->passage);
-		size_t room = passage_room(p->passage), most = run->input.length < room ? run->input.length : room;
-		if (!room) return true;
+		if (!room(p)) passage_flush(p->passing.passage);
+		size_t free_room = room(p), most = run->input.length < free_room ? run->input.length : free_room;
+		if (!free_room) return true;
 		int n = body_read(&p->body, run->input.at, most, &content);
 		if (n < 0) return false;
 		p->begun = true;
 		run->input = slice_rest(run->input, (size_t)n);
 		p->come += (size_t)n;
-		if (content.length) (void)passage_put(p->passage, content);
-		if (!body_pending(&p->body)) passage_put_end(p->passage);
+		if (content.length) (void)passage_put(p->passing.passage, content);
+		if (!body_pending(&p->body)) passage_put_end(p->passing.passage);
 		if (p->come < CONN_PASS_LEAST && body_pending(&p->body)) continue;
 		run->progress = true;
 		p->come = 0;
 	}
 	for (size_t n = 1; p->tunnel && run->input.length && n; run->input = slice_rest(run->input, n)) {
-		n = passage_put(p->passage, run->input);
-		passage_flush(p->passage);
+		n = passage_put(p->passing.passage, run->input);
+		passage_flush(p->passing.passage);
 	}
-	passage_flush(p->passage);
+	passage_flush(p->passing.passage);
 	return true;
 }
 
@@ -130,9 +112,9 @@ static enum body_framing settle(struct conn *c, const struct upstream_response *
 	struct conn_pass *p = c->pass;
 	bool unknown = head->until_close || head->framing == BODY_CHUNKED;
 	if (body_pending(&p->body)) c->ending = CONN_ENDING_LINGER; /* the client is still sending */
-	if (c->ending || (unknown && p->kept->request->minor == 0)) p->persistence = PERSIST_NOT;
+	if (c->ending || (unknown && p->passing.kept->request->minor == 0)) p->persistence = PERSIST_NOT;
 	if (p->persistence == PERSIST_NOT && !c->ending) c->ending = CONN_ENDING_CLOSE;
-	p->chunked = unknown && p->kept->request->minor >= 1;
+	p->chunked = unknown && p->passing.kept->request->minor >= 1;
 	return p->chunked ? BODY_CHUNKED : unknown ? BODY_NONE : head->framing;
 }
 
@@ -140,14 +122,14 @@ static enum body_framing settle(struct conn *c, const struct upstream_response *
 static bool add_head(struct conn *c) {
 	struct conn_pass *p = c->pass;
 	struct slice lines;
-	const struct upstream_response *head = passage_head(p->passage, &lines);
+	const struct upstream_response *head = passage_head(p->passing.passage, &lines);
 	bool interim = head->status < 200;
 	iob *batch = c->responses->batch;
 	p->tunnel = head->status == 101;
 	p->begun = true;
-	if (interim && !p->tunnel && p->kept->request->minor == 0) return true; /* unknown to HTTP/1.0 */
+	if (interim && !p->tunnel && p->passing.kept->request->minor == 0) return true; /* unknown to HTTP/1.0 */
 	if (interim && !p->tunnel) return http1_write_interim(batch, head->status, head->reason, lines) == 0;
-	p->status = head->status;
+	p->passing.status = head->status;
 	if (p->tunnel) {
 		c->ending = CONN_ENDING_CLOSE;
 		return http1_write_upgrade(batch, head->reason, lines) == 0;
@@ -162,13 +144,13 @@ static bool add_piece(struct conn *c, struct slice piece) {
 	char size[32];
 	iob *batch = c->responses->batch;
 	size_t n = p->chunked ? fmt_xlonglong(size, piece.length) : 0;
-	p->content += piece.length;
+	p->passing.content += piece.length;
 	p->handed = piece.length > COPIED_MAX;
 	if (p->chunked && iob_addcopy(batch, size, (size_t)(text_copy(size + n, SLICE("\r\n")) - size)) == -1) return false;
 	if ((p->handed ? iob_addbuf(batch, piece.at, piece.length, NULL, NULL)
 				   : iob_addcopy(batch, piece.at, piece.length)) == -1)
 		return false;
-	if (!p->handed) passage_take(p->passage);
+	if (!p->handed) passage_take(p->passing.passage);
 	return !p->chunked || iob_addcopy(batch, "\r\n", 2) == 0;
 }
 
@@ -177,22 +159,22 @@ static enum conn_pass_result add_next(struct conn *c) {
 	struct conn_pass *p = c->pass;
 	iob *batch = c->responses->batch;
 	while (!p->handed && iob_bytesleft(batch) < BATCH_ENOUGH) {
-		enum passage_state state = passage_state(p->passage);
+		enum passage_state state = passage_state(p->passing.passage);
 		if (state <= PASSAGE_WAITS) break;
 		if (state == PASSAGE_HEAD) {
 			if (!add_head(c)) return CONN_PASS_BROKEN;
-			passage_take_head(p->passage);
+			passage_take_head(p->passing.passage);
 		} else if (state <= PASSAGE_TUNNEL) {
-			struct slice piece = passage_content(p->passage);
+			struct slice piece = passage_content(p->passing.passage);
 			if (piece.length && !add_piece(c, piece)) return CONN_PASS_BROKEN;
-			if (!piece.length && passage_state(p->passage) == state) break;
+			if (!piece.length && passage_state(p->passing.passage) == state) break;
 		} else if (state == PASSAGE_ENDED && p->chunked && !p->closed) {
 			p->closed = true;
 			if (iob_addcopy(batch, "0\r\n\r\n", 5) == -1) return CONN_PASS_BROKEN;
 		} else if (iob_bytesleft(batch)) {
 			break; /* that is sent first */
 		} else {
-			return state == PASSAGE_ENDED ? CONN_PASS_DONE : p->status ? CONN_PASS_BROKEN : CONN_PASS_FAILED;
+			return state == PASSAGE_ENDED ? CONN_PASS_DONE : p->passing.status ? CONN_PASS_BROKEN : CONN_PASS_FAILED;
 		}
 	}
 	return CONN_PASS_WAITS;
@@ -222,7 +204,7 @@ static enum conn_pass_result move(struct conn *c, struct conn_run *run) {
 		sent = 0;
 		if (result == IOB_FAILED) return CONN_PASS_BROKEN;
 		if (result == IOB_AGAIN) return CONN_PASS_WAITS;
-		if (p->handed) passage_take(p->passage);
+		if (p->handed) passage_take(p->passing.passage);
 		p->handed = p->sending = false;
 	}
 }
@@ -235,7 +217,7 @@ enum conn_pass_result conn_pass_go_on(struct conn *c, struct conn_run *run) {
 	run->progress |= waits != p->waited; /* the deadline is another one */
 	p->waited = waits;
 	/* HTTP/1.0: what has come must not look like the whole */
-	if (result == CONN_PASS_BROKEN && p->status && p->kept->request->minor == 0)
+	if (result == CONN_PASS_BROKEN && p->passing.status && p->passing.kept->request->minor == 0)
 		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 	return result;
 }

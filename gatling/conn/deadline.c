@@ -18,6 +18,9 @@ static int64_t http2_timeout_ms(const struct conn *c) {
 	if (!c->frames_wait && http2_idle(c->http2)) return milliseconds(o->keepalive_timeout_s);
 	int64_t since_ns = c->frames_wait ? 0 : http2_waiting_since(c->http2);
 	int64_t waited_ms = since_ns ? (io_now_ns(c->context->loop) - since_ns) / 1000000 : 0;
+	if (!c->frames_wait && !since_ns && http2_passes(c->http2))
+		return c->context->draining && http2_has_tunnels(c->http2) ? CONN_TUNNEL_LAST_MS : NEVER_MS;
+
 	return milliseconds(o->timeout_s) - waited_ms;
 }
 
@@ -87,12 +90,18 @@ bool conn_give_up_waiting(struct conn *c) {
 	return c->state == CONN_JOB;
 }
 
+/* A tunnel that is silent ends with the worker. */
+static bool has_passes(const struct conn *c) {
+	return http2_passes(c->http2) && !(c->context->draining && http2_has_tunnels(c->http2));
+}
+
 bool conn_extend_deadline(struct conn *c) {
 	bool reads = has_acknowledged(c), extended = false;
 	if (c->state == CONN_LINGER) extended = still_lingers(c, reads);
 	else if (waits_for_socket(c) || (c->state == CONN_HTTP2 && c->frames_wait))
 		extended = reads || io_reading(c->context->loop, c->fd);
-	else if (c->state == CONN_HTTP2) extended = (reads && c->unread > 0) || http2_waiting_since(c->http2);
+	else if (c->state == CONN_HTTP2)
+		extended = (reads && c->unread > 0) || http2_waiting_since(c->http2) || has_passes(c);
 	if (extended) set_timer(c);
 	return extended;
 }

@@ -77,7 +77,7 @@ int http1_write_interim(iob *batch, int status, struct slice reason, struct slic
 int http1_write_upgrade(iob *batch, struct slice reason, struct slice lines) {
 	char *start = iob_reserve(batch, LINES_ROOM + reason.length + lines.length);
 	if (!start) return -1;
-	char *at = put(put_status_line(start, 101, reason), SLICE("Connection: upgrade\r\n"));
+	char *at = put(put_status_line(start, 101, reason), SLICE("Connection: upgrade\r\nUpgrade: websocket\r\n"));
 	iob_commit(batch, (size_t)(put(put(at, lines), SLICE("\r\n")) - start));
 	return 0;
 }

@@ -53,7 +53,7 @@ struct request {
 	enum method method;
 	struct slice method_name;
 	struct slice line;  /* the request line without its CRLF, for the log */
-	struct slice lines; /* the field lines as they came, each with its CRLF; absent with HTTP/2 */
+	struct slice lines; /* the field lines as they came, each with its CRLF; with HTTP/2, see http2_request_decode() */
 	struct slice path;  /* of the target, still percent-encoded; "*" for OPTIONS * */
 	struct slice query; /* with its '?'; absent if there is none */
 	/* The authority of an absolute-form target, else of Host. Absent without either; may be empty in HTTP/1.0. */
@@ -61,6 +61,7 @@ struct request {
 	int minor;            /* 0 for HTTP/1.0, 1 for anything later */
 	bool keep_alive;      /* the client lets the connection persist */
 	bool expect_continue; /* the client waits for a 100 before it sends the body */
+	bool websocket;       /* HTTP/2: CONNECT for a WebSocket (RFC 8441), as the GET of HTTP/1.1 that it stands for */
 	enum body_framing framing;
 	uint64_t content_length;  /* with BODY_LENGTH; more than BODY_MAX is refused unless it is passed on */
 	unsigned known, repeated; /* sets of the known fields that came once, and more than once; see request_has() */

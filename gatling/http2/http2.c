@@ -31,6 +31,8 @@ struct http2 *http2_new(const struct http2_context *context, const struct http2_
 	h->port = (uint16_t)port;
 	h->secure = secure;
 	h->send_window = h->receive_window = h->initial_window = HTTP2_WINDOW_DEFAULT;
+	h->share.most = HTTP2_PASSED_RESPONSES;
+
 	return h;
 }
 
@@ -59,6 +61,8 @@ bool http2_ended(const struct http2 *h) { return h->failed || ((h->draining || h
 
 int64_t http2_waiting_since(const struct http2 *h) { return stream_waiting_since(h); }
 bool http2_give_up_waiting(struct http2 *h, int64_t since_ns) { return stream_give_up_waiting(h, since_ns); }
+bool http2_passes(const struct http2 *h) { return stream_passes(h); }
+bool http2_has_tunnels(const struct http2 *h) { return h->tunnels; }
 bool http2_in_block(const struct http2 *h) { return h->block_stream; }
 
 bool http2_progress(struct http2 *h) {
@@ -74,13 +78,15 @@ static void greet(struct http2 *h, struct http2_output *out) {
 		uint32_t value;
 	} ours[] = {{HTTP2_SETTING_MAX_CONCURRENT_STREAMS, HTTP2_STREAMS_MAX},
 				{HTTP2_SETTING_MAX_HEADER_LIST_SIZE, HTTP2_LIST_MAX},
-				{HTTP2_SETTING_NO_RFC7540_PRIORITIES, 1}};
+				{HTTP2_SETTING_NO_RFC7540_PRIORITIES, 1},
+				{HTTP2_SETTING_ENABLE_CONNECT_PROTOCOL, 1}}; /* the last, if requests are passed on */
 	if (h->greeted) return;
 	h->greeted = true;
 	char payload[sizeof ours / sizeof *ours * HTTP2_SETTING_LENGTH], *at = payload;
-	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+	for (size_t i = 0; i < sizeof ours / sizeof *ours - !h->context->upstreams; i++)
 		at = frame_put_32(frame_put_16(at, ours[i].name), ours[i].value);
-	http2_output_frame(h, out, FRAME_SETTINGS, 0, 0, payload, sizeof payload);
+	http2_output_frame(h, out, FRAME_SETTINGS, 0, 0, payload, (size_t)(at - payload));
+	h->room_changed = h->context->upstreams; /* the window of the connection is larger then */
 }
 
 /* --- saying what is wrong --- */
@@ -192,20 +198,28 @@ static enum http2_error answer_request(struct http2 *h, struct stream_request *q
 	}
 	if (status) response_status(&r, status);
 	else if (!health) answer(h->context->content, q->request, &connection, &r);
-	/* RFC 9110, section 10.1.1: 100, or the answer, at once */
-	if (q->receiving && request_has(q->request, FIELD_EXPECT)) {
+	if (r.status && q->request->content_length > BODY_MAX) {
+		response_drop(&r);
+		response_status(&r, 413);
+	}
+	/* RFC 9110, section 10.1.1: 100, or the answer, at once; or that of an upstream */
+	if (q->receiving && r.status && request_has(q->request, FIELD_EXPECT)) {
 		if (r.status < 400) stream_continue(h, q->id, out);
 		else q->discards = true;
-		q->receiving = !q->discards;
 	}
-	bool ok = r.status ? stream_answer(h, q, &r, out) : stream_wait(h, q, r.job);
+	q->discards |= q->receiving && (r.status == 413 || (r.status && q->request->websocket));
+	q->receiving &= !q->discards;
+	bool ok = r.status     ? stream_answer(h, q, &r, out)
+			  : r.upstream ? stream_pass_on(h, q, &r)
+						   : stream_wait(h, q, r.job);
 	if (q->counted) limits_return_requests(h->context->limits, &q->client, 1); /* it was answered at once */
 	return ok ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
 }
 
 static bool is_connect(const struct request *request) {
 	struct slice method = SLICE("CONNECT ");
-	return request->line.length > method.length && memcmp(request->line.at, method.at, method.length) == 0;
+	return !request->websocket && request->line.length > method.length &&
+		   memcmp(request->line.at, method.at, method.length) == 0;
 }
 
 /* Refuses a request for itself, with a line in the log. */
@@ -213,6 +227,13 @@ static enum http2_error refuse(struct http2 *h, uint32_t id, const struct reques
 							   enum http2_error error, struct http2_output *out) {
 	(void)stream_log(h, request, (struct slice){0}, status, 0);
 	return reset(h, id, error, out);
+}
+
+/* How the content of a request would be framed in HTTP/1.1. */
+static void set_framing(struct request *q, bool receiving) {
+	bool has_length = request_has(q, FIELD_CONTENT_LENGTH);
+	if (!receiving || q->websocket) q->framing = BODY_NONE;
+	else q->framing = has_length ? BODY_LENGTH : BODY_CHUNKED;
 }
 
 /* A header block is complete. */
@@ -225,7 +246,8 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 	struct stream *open = stream_find(h, id);
 	bool ignored = !open && was_reset(h, id); /* trailers, or behind the GOAWAY: decoded, but not answered */
 	if (!open && !ignored) take_idle_priority(h, id, &q.priority);
-	int status = http2_request_decode(h->inflater, block, length, open, text, &request, &q.priority);
+	int status =
+		http2_request_decode(h->inflater, block, length, open, h->context->upstreams, text, &request, &q.priority);
 	bool malformed = status == -HTTP2_PROTOCOL_ERROR;
 	if (status == 431) {
 		if (!open && !ignored) stream_refuse_fields(h, id, out);
@@ -237,11 +259,16 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 		bool early = q.receiving || (open->has_length && open->received != open->expected);
 		if (malformed || (early && !open->discards)) return reset(h, id, HTTP2_PROTOCOL_ERROR, out);
 		open->receiving = false;
+		if (open->pass && !stream_pass_put(h, open, (struct slice){0}, true))
+			return reset(h, id, HTTP2_PROTOCOL_ERROR, out);
 		return HTTP2_NO_ERROR;
 	}
 	if (malformed) return refuse(h, id, &request, 400, HTTP2_PROTOCOL_ERROR, out);
 	if (h->open >= HTTP2_STREAMS_MAX) return refuse(h, id, &request, 503, HTTP2_REFUSED_STREAM, out);
 	if (!q.receiving && request.content_length) return refuse(h, id, &request, 400, HTTP2_PROTOCOL_ERROR, out);
+	if (h->passing && http2_memory(h) > h->context->memory_max / 4 * 3)
+		return refuse(h, id, &request, 503, HTTP2_REFUSED_STREAM, out);
+	set_framing(&request, q.receiving);
 	q.discards = q.receiving && (status || is_connect(&request)); /* section 8.5: what follows is no content */
 	q.receiving &= !q.discards;
 	return answer_request(h, &q, status, out);
@@ -312,13 +339,7 @@ static enum http2_error take_continuation(struct http2 *h, const struct frame *f
 	return error;
 }
 
-/* --- content of requests: it is counted and dropped --- */
-
-static void open_window(struct http2 *h, uint32_t id, int64_t *window, struct http2_output *out) {
-	if (*window >= HTTP2_WINDOW_DEFAULT / 2) return;
-	http2_output_number(h, out, FRAME_WINDOW_UPDATE, id, (uint32_t)(HTTP2_WINDOW_DEFAULT - *window));
-	*window = HTTP2_WINDOW_DEFAULT;
-}
+/* --- content of requests: it is counted, and dropped or passed on --- */
 
 static enum http2_error take_data(struct http2 *h, const struct frame *f, struct http2_output *out) {
 	struct stream *s = stream_find(h, f->stream);
@@ -328,7 +349,8 @@ static enum http2_error take_data(struct http2 *h, const struct frame *f, struct
 	if (is_idle(h, f->stream) || padding > f->length) return HTTP2_PROTOCOL_ERROR;
 	if (h->receive_window < 0) return HTTP2_FLOW_CONTROL_ERROR;
 	if (f->length == padding && !ends && count_frame(h, HTTP2_FLOOD_EMPTY)) return HTTP2_ENHANCE_YOUR_CALM;
-	open_window(h, 0, &h->receive_window, out);
+	if (h->context->upstreams) h->room_changed = true;
+	else stream_open_window(h, 0, &h->receive_window, HTTP2_WINDOW_DEFAULT, out);
 	if (s ? s->discards : was_reset(h, f->stream)) return HTTP2_NO_ERROR;
 	if (!s || !s->receiving) return reset(h, f->stream, HTTP2_STREAM_CLOSED, out);
 	s->receive_window -= f->length;
@@ -337,8 +359,16 @@ static enum http2_error take_data(struct http2 *h, const struct frame *f, struct
 	if (s->receive_window < 0) return reset(h, s->id, HTTP2_FLOW_CONTROL_ERROR, out);
 	if (s->has_length && (s->received > s->expected || (ends && s->received != s->expected)))
 		return reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
+	if (s->pass) {
+		struct slice content = {.at = (const char *)f->payload + (padding > 0), .length = f->length - padding};
+		return stream_pass_put(h, s, content, ends) ? HTTP2_NO_ERROR : reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
+	}
 	if (s->received > BODY_MAX) return reset(h, s->id, HTTP2_ENHANCE_YOUR_CALM, out);
-	if (!ends) open_window(h, s->id, &s->receive_window, out);
+	if (s->waiting && h->context->upstreams) {
+		struct slice content = {.at = (const char *)f->payload + (padding > 0), .length = f->length - padding};
+		return stream_keep_early(h, s, content) ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
+	}
+	if (!ends) stream_open_window(h, s->id, &s->receive_window, HTTP2_WINDOW_DEFAULT, out);
 	return HTTP2_NO_ERROR;
 }
 
@@ -507,7 +537,7 @@ size_t http2_receive(struct http2 *h, const char *data, size_t length, struct ht
 
 bool http2_sendable(const struct http2 *h) { return !h->failed && stream_sendable(h); }
 
-bool http2_next(struct http2 *h, struct http2_piece *content, const struct http2_output *out) {
+bool http2_next(struct http2 *h, struct http2_piece *content, struct http2_output *out) {
 	return stream_next(h, content, out);
 }
 

@@ -24,9 +24,9 @@ void http2_free(struct http2 *http2); /* NULL is allowed */
  * to out, which has room for HTTP2_FRAMES bytes. */
 size_t http2_receive(struct http2 *http2, const char *data, size_t length, struct http2_output *out);
 
-/* Finds the stream whose turn it is. out: room for frames, HTTP2_BATCH bytes at first. false: no stream can send, or
- * there is no room left. */
-bool http2_next(struct http2 *http2, struct http2_piece *content, const struct http2_output *out);
+/* Finds the stream whose turn it is. out: room for frames, HTTP2_BATCH bytes at first; some may be written at once.
+ * false: no stream can send, or there is no room left. */
+bool http2_next(struct http2 *http2, struct http2_piece *content, struct http2_output *out);
 
 /* Writes the frame with the piece that http2_next() has named. length: the bytes that were taken; -1: its file has
  * failed, and the stream is reset. */
@@ -58,6 +58,11 @@ void http2_input_ended(struct http2 *http2);
 /* Returns since when the request that has waited longest for a job of the server has been waiting, in nanoseconds of
  * the loop's clock; 0: none waits. */
 int64_t http2_waiting_since(const struct http2 *http2);
+
+/* Returns whether requests are being passed on, and no stream waits for the client: upstreams have limits of their own
+ * (passage.h). And whether there are WebSockets. */
+bool http2_passes(const struct http2 *http2);
+bool http2_has_tunnels(const struct http2 *http2);
 
 /* Has the requests answered without their jobs that have waited for one since the time or longer. Returns whether there
  * are any; then http2_next() has to be called. */

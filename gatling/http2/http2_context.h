@@ -7,6 +7,7 @@
 #include "gatling/site/content.h"
 #include "gatling/client/limits.h"
 #include "gatling/site/response_batch.h"
+#include "gatling/upstream/upstreams.h"
 
 enum {
 	HTTP2_STREAMS_MAX = 128, /* open at once; more: HTTP2_REFUSED_STREAM */
@@ -14,6 +15,10 @@ enum {
 	HTTP2_FILES = 4,
 	HTTP2_WAITING =
 		128 * 1024, /* bytes of requests that wait for a job; with more the next ones are answered without */
+	/* Bytes of the requests' content, and of the responses' (passage.h), that are held between a client and upstreams:
+	 * of all streams. With the first, the window of the connection is shut; with the second, nothing more is read. */
+	HTTP2_PASSED_CONTENT = 128 * 1024,
+	HTTP2_PASSED_RESPONSES = 192 * 1024,
 	HTTP2_BLOCK_MAX = 32 * 1024,   /* bytes of a header block in CONTINUATION frames, */
 	HTTP2_CONTINUATIONS_MAX = 16,  /* and so many of them; more: HTTP2_ENHANCE_YOUR_CALM */
 	HTTP2_BATCH = 64 * 1024,       /* bytes of frames written at a time */
@@ -35,6 +40,8 @@ struct http2_context {
 	struct batch_pool *batches;
 	struct limits *limits; /* NULL: none */
 	const struct trusted_proxies *trust;
+	struct upstreams *upstreams; /* NULL: no request is passed on */
+
 	/* The fields Server and Date as a header block, over plain TCP and over TLS: at most 3 * RESPONSE_DATE_ROOM bytes.
 	 */
 	struct slice server_date_block[2];

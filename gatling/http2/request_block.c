@@ -1,19 +1,23 @@
 /* request_block.c - see request_block.h. */
 #include "gatling/http2/request_block.h"
 
+#include "gatling/base/text.h"
 #include "gatling/http/chars.h"
 #include "gatling/http/host.h"
 #include "gatling/http2/frame.h"
 
 enum { FIELD_OVERHEAD = 32 };
 
-enum pseudo { METHOD, SCHEME, AUTHORITY, PATH, PSEUDOS };
+enum pseudo { METHOD, SCHEME, AUTHORITY, PATH, PROTOCOL, PSEUDOS };
 
 struct decoding {
 	struct request *request;
 	struct priority *priority;
 	char *text;
 	size_t used; /* bytes of text */
+	bool passes;
+	char *lines, *cookie; /* of the request, and behind them */
+	size_t lines_length, cookie_length;
 	struct slice pseudo[PSEUDOS];
 	bool trailers, begun; /* request_begin() has been called */
 	int status;           /* to refuse it with */
@@ -34,12 +38,10 @@ static void wrong(struct decoding *d, int error) {
 
 static void pseudo_field(struct decoding *d, struct slice name, struct slice value) {
 	static const struct slice names[PSEUDOS] = {
-		[METHOD] = SLICE(":method"),
-		[SCHEME] = SLICE(":scheme"),
-		[AUTHORITY] = SLICE(":authority"),
-		[PATH] = SLICE(":path"),
+		[METHOD] = SLICE(":method"), [SCHEME] = SLICE(":scheme"),     [AUTHORITY] = SLICE(":authority"),
+		[PATH] = SLICE(":path"),     [PROTOCOL] = SLICE(":protocol"),
 	};
-	for (int i = 0; i < PSEUDOS; i++) {
+	for (int i = 0; i < PSEUDOS - !d->passes; i++) {
 		if (!slice_equal(name, names[i])) continue;
 		d->malformed |= d->begun || d->pseudo[i].at || d->trailers;
 		d->pseudo[i] = keep(d, value);
@@ -58,10 +60,12 @@ static bool valid_scheme(struct slice scheme) {
 	return scheme.length;
 }
 
-/* Sections 8.3.1 and 8.5. */
+/* Sections 8.3.1 and 8.5; RFC 8441, section 4. */
 static void begin(struct decoding *d) {
 	struct slice *p = d->pseudo;
-	bool connect = p[METHOD].at && slice_equal(p[METHOD], SLICE("CONNECT"));
+	bool changes = p[PROTOCOL].at, connect = p[METHOD].at && slice_equal(p[METHOD], SLICE("CONNECT"));
+	d->malformed |= changes && (!connect || !p[AUTHORITY].at);
+	connect &= !changes;
 	if (d->begun || d->trailers) return;
 	d->begun = true;
 	if (!p[METHOD].length || connect != !p[SCHEME].length || connect != !p[PATH].at ||
@@ -70,7 +74,10 @@ static void begin(struct decoding *d) {
 		d->malformed = true;
 		return;
 	}
-	wrong(d, request_begin(d->request, p[METHOD], connect ? p[AUTHORITY] : p[PATH]));
+	struct slice method = changes ? SLICE("GET") : p[METHOD];
+	wrong(d, request_begin(d->request, method, connect ? p[AUTHORITY] : p[PATH]));
+	d->request->websocket = changes;
+	if (changes && !slice_equal_nocase(p[PROTOCOL], SLICE("websocket"))) wrong(d, -501);
 }
 
 /* Section 8.2.2. */
@@ -97,12 +104,32 @@ static bool valid_value(struct slice value) {
 	return !value.length || (!is_blank(value.at[0]) && !is_blank(value.at[value.length - 1]));
 }
 
+/* Adds a line to the fields that are passed on. Each field counts with FIELD_OVERHEAD bytes: there is room. */
+static void add_line(struct decoding *d, struct slice name, struct slice value) {
+	if (slice_equal(name, SLICE("cookie"))) {
+		char *start = d->cookie + d->cookie_length;
+		char *end = text_copy(start, d->cookie_length ? SLICE("; ") : SLICE("cookie: "));
+		d->cookie_length += (size_t)(text_copy(end, value) - start);
+		return;
+	}
+	char *start = d->lines + d->lines_length;
+	char *end = text_copy(text_copy(text_copy(start, name), SLICE(": ")), value);
+	d->lines_length += (size_t)(text_copy(end, SLICE("\r\n")) - start);
+}
+
+static void set_lines(struct decoding *d) {
+	char *end = text_copy(d->lines + d->lines_length, (struct slice){.at = d->cookie, .length = d->cookie_length});
+	if (d->cookie_length) end = text_copy(end, SLICE("\r\n"));
+	d->request->lines = (struct slice){.at = d->lines, .length = (size_t)(end - d->lines)};
+}
+
 /* A field that is no pseudo-field. */
 static void plain_field(struct decoding *d, struct slice name, struct slice value) {
 	begin(d);
 	if (!valid_name(name) || is_of_connections(name, value)) d->malformed = true;
 	if (d->malformed || d->trailers || d->status) return;
 	if (slice_equal(name, SLICE("priority"))) priority_parse(value, d->priority);
+	if (d->passes) add_line(d, name, value);
 	enum field_name known = request_field_name(name);
 	if (known != FIELD_OTHER) wrong(d, request_add(d->request, known, keep(d, value)));
 }
@@ -156,8 +183,15 @@ static int decode(struct decoding *d, nghttp2_hd_inflater *inflater, const unsig
 }
 
 int http2_request_decode(nghttp2_hd_inflater *inflater, const unsigned char *block, size_t length, bool trailers,
-						 char *text, struct request *request, struct priority *priority) {
-	struct decoding d = {.request = request, .priority = priority, .text = text, .trailers = trailers};
+						 bool passes, char *text, struct request *request, struct priority *priority) {
+	char *lines = text + HTTP2_TEXT - 2 * HTTP2_LIST_MAX;
+	struct decoding d = {.request = request,
+						 .priority = priority,
+						 .text = text,
+						 .trailers = trailers,
+						 .passes = passes,
+						 .lines = lines,
+						 .cookie = lines + HTTP2_LIST_MAX};
 	int error = decode(&d, inflater, block, length);
 	if (!error && !d.status) begin(&d);
 	if (error || d.malformed || d.status == 414 || !d.begun) { /* what there is of it may not be a request at all */
@@ -170,7 +204,7 @@ int http2_request_decode(nghttp2_hd_inflater *inflater, const unsigned char *blo
 	if (d.status == 414 || !d.begun) return d.status;
 	set_host(&d);
 	set_line(&d);
+	if (passes) set_lines(&d);
 	wrong(&d, request_end(request));
-	if (request->content_length > BODY_MAX) wrong(&d, -413);
 	return d.malformed ? -HTTP2_PROTOCOL_ERROR : d.status;
 }

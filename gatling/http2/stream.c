@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "gatling/http/hpack.h"
+#include "gatling/http2/stream.h"
 #include "gatling/site/response.h"
 
 /* Logged for a client that has gone, or taken its request back, before it was answered (as nginx). */
@@ -62,30 +62,45 @@ bool stream_give_up_waiting(struct http2 *h, int64_t since_ns) {
 	return any;
 }
 
-static void end_waiting(struct stream *s) {
-	s->http2->waiting_size -= s->waiting->memory;
-	waiting_request_free(s->waiting);
-	s->waiting = NULL;
+static void ready(void *stream);
+
+/* Has the request wait; NULL is allowed. */
+static void wait_for(struct http2 *h, struct stream *s, struct waiting_request *waiting) {
+	s->waiting = waiting;
+	if (!waiting) return;
+	waiting->ready = ready;
+	waiting->owner = s;
+	h->waiting_size += waiting->memory;
 }
 
-/* What the stream takes now. */
-static void account(struct http2 *h, struct stream *s) {
-	size_t memory = sizeof *s + (s->response ? response_batch_memory(s->response) : 0);
+/* Ends the wait. Returns the request. */
+static struct waiting_request *end_waiting(struct stream *s) {
+	struct waiting_request *waiting = s->waiting;
+	s->http2->waiting_size -= waiting->memory;
+	s->waiting = NULL;
+	return waiting;
+}
+
+void stream_account(struct http2 *h, struct stream *s) {
+	size_t memory = sizeof *s + (s->response ? response_batch_memory(s->response) : 0) + s->early_length;
 	if (s->waiting) memory += s->waiting->memory;
+	if (s->pass) memory += stream_pass_memory(s);
 	h->memory += memory - s->memory;
 	s->memory = memory;
 }
 
 void stream_close(struct http2 *h, struct stream *s) {
 	unlink_stream(h, s);
+	if (s->pass) wait_for(h, s, stream_pass_end(h, s));
 	if (s->waiting) {
 		(void)stream_log(h, s->waiting->request, (struct slice){0}, GONE, 0);
-		end_waiting(s);
+		waiting_request_free(end_waiting(s));
 	}
 	if (s->response) {
 		response_batch_log(h->context->batches, s->response);
 		response_batch_return(h->context->batches, s->response);
 	}
+	free(s->early);
 	if (s->counted) limits_return_requests(h->context->limits, &s->client, 1);
 	h->memory -= s->memory;
 	h->files -= s->holds_file;
@@ -114,6 +129,12 @@ void http2_output_number(struct http2 *h, struct http2_output *out, enum frame_t
 	http2_output_frame(h, out, type, 0, stream, payload, sizeof payload);
 }
 
+void stream_open_window(struct http2 *h, uint32_t id, int64_t *window, int64_t most, struct http2_output *out) {
+	if (most - *window <= HTTP2_WINDOW_DEFAULT / 2) return;
+	http2_output_number(h, out, FRAME_WINDOW_UPDATE, id, (uint32_t)(most - *window));
+	*window = most;
+}
+
 /* --- answers --- */
 
 /* What the next block has to begin with; the bytes written. */
@@ -129,11 +150,9 @@ static char *put(char *at, struct slice s) {
 	return at + s.length;
 }
 
-enum { BLOCK_ROOM = HPACK_STATUS + 3 * RESPONSE_DATE_ROOM + HPACK_BOUND(RESPONSE_FIELDS_MAX) };
-
 /* The block of any response, good until the next; absent: there is no randomness for it. */
 static struct slice make_block(struct http2 *h, struct response *r, uint64_t *content_length) {
-	static _Thread_local char lines[RESPONSE_FIELDS_MAX], block[BLOCK_ROOM];
+	static _Thread_local char lines[RESPONSE_FIELDS_MAX], block[STREAM_BLOCK_MAX];
 	size_t length = response_fields(r, lines, content_length);
 	if (!length) return (struct slice){0};
 	char *at = put(block + hpack_status(r->status, block), h->context->server_date_block[h->secure]);
@@ -216,13 +235,14 @@ static bool fill_stream(struct http2 *h, struct stream *s, const struct request 
 	if (now && s->response->sampled) response_batch_time(s->response, s->ended);
 	count_answer(COUNT_HTTP2, r->status);
 	response_batch_note(h->context->batches, s->response, &s->client, q, r->user, r->status, head_only ? 0 : length);
-	account(h, s);
+	stream_drop_early(h, s);
+	stream_account(h, s);
 	return true;
 }
 
 /* Ends a stream whose response has been written completely. */
 static void end_stream(struct http2 *h, struct stream *s, struct http2_output *out) {
-	if (s->discards) { /* RFC 9113, section 8.1: the rest is not wanted */
+	if (s->discards || s->receiving) { /* RFC 9113, section 8.1: the rest is not wanted */
 		http2_output_number(h, out, FRAME_RST_STREAM, s->id, HTTP2_NO_ERROR);
 		stream_note_reset(h, s->id);
 	}
@@ -287,8 +307,15 @@ static bool answer_again(struct http2 *h, struct stream *s) {
 		response_drop(&r);
 		return true;
 	}
-	s->waiting = NULL;
-	h->waiting_size -= waiting->memory;
+	if (r.upstream) {
+		if (stream_pass_begin(h, s, waiting->request, &r)) return true;
+		stream_close(h, s);
+		return false;
+	}
+	(void)end_waiting(s);
+	/* no more comes of one that waits for a 100, or for a tunnel */
+	s->discards |= s->receiving && (request_has(waiting->request, FIELD_EXPECT) || waiting->request->websocket);
+	s->receiving &= !s->discards;
 	bool answered = fill_stream(h, s, waiting->request, &r, NULL);
 	if (answered) s->response->started_ns = waiting->started_ns;
 	waiting_request_free(waiting);
@@ -307,17 +334,67 @@ static void ready(void *stream) {
 bool stream_wait(struct http2 *h, struct stream_request *q, struct job *job) {
 	struct stream *s = open_stream(h, q);
 	if (!s) return false;
-	s->waiting = waiting_request_new(q->request, job, batch_pool_now_ns(h->context->batches));
+	wait_for(h, s, waiting_request_new(q->request, job, batch_pool_now_ns(h->context->batches)));
 	if (!s->waiting) {
 		stream_close(h, s);
 		return false;
 	}
-	s->waiting->ready = ready;
-	s->waiting->owner = s;
-	h->waiting_size += s->waiting->memory;
 	h->progress = true;
-	account(h, s);
+	stream_account(h, s);
 	return true;
+}
+
+bool stream_keep_early(struct http2 *h, struct stream *s, struct slice content) {
+	char *grown = content.length ? realloc(s->early, s->early_length + content.length) : s->early;
+	if (content.length && !grown) return false;
+	s->early = grown;
+	if (content.length) memcpy(grown + s->early_length, content.at, content.length);
+	s->early_length += content.length;
+	stream_account(h, s);
+	return true;
+}
+
+void stream_drop_early(struct http2 *h, struct stream *s) {
+	h->room_changed |= s->early_length > 0;
+	free(s->early);
+	s->early = NULL;
+	s->early_length = 0;
+}
+
+bool stream_pass_on(struct http2 *h, struct stream_request *q, const struct response *r) {
+	struct stream *s = open_stream(h, q);
+	if (!s) return false;
+	if (stream_pass_begin(h, s, q->request, r)) return true;
+	stream_close(h, s);
+	return false;
+}
+
+/* Ends a stream whose passage is over: with its last frame, or with the answer that it could not be passed on. */
+static void end_pass(struct http2 *h, struct stream *s, struct http2_output *out) {
+	switch (stream_pass_next(s)) {
+	case STREAM_PASS_WAITS: break;
+	case STREAM_PASS_DONE:
+		http2_output_frame(h, out, FRAME_DATA, FRAME_FLAG_END_STREAM, s->id, NULL, 0);
+		end_stream(h, s, out);
+		break;
+	case STREAM_PASS_BROKEN:
+		http2_output_number(h, out, FRAME_RST_STREAM, s->id, HTTP2_INTERNAL_ERROR);
+		stream_note_reset(h, s->id);
+		stream_close(h, s);
+		break;
+	case STREAM_PASS_FAILED:
+		wait_for(h, s, stream_pass_end(h, s));
+		s->discards |= s->receiving;
+		s->receiving = false;
+		h->failed |= !answer_again(h, s);
+		break;
+	}
+}
+
+bool stream_passes(const struct http2 *h) {
+	for (const struct stream *s = h->passing ? h->first : NULL; s; s = s->next)
+		if (!s->waiting && (!s->pass || stream_pass_waits_for_client(s))) return false;
+	return h->passing;
 }
 
 /* Returns the most urgent stream that waits for a file, if there may be one more; otherwise NULL. */
@@ -393,7 +470,8 @@ void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out) {
 /* --- streams take turns --- */
 
 static bool can_send(const struct http2 *h, const struct stream *s) {
-	if (s->receiving || s->ended || s->waiting || s->postponed) return false;
+	if (s->pass && !s->response) return stream_pass_next(s) != STREAM_PASS_WAITS;
+	if ((s->receiving && !s->pass) || s->ended || s->waiting || s->postponed) return false;
 	return s->block_length || (s->send_window > 0 && h->send_window > 0);
 }
 
@@ -409,11 +487,14 @@ bool stream_sendable(const struct http2 *h) { return next_stream(h) || next_wait
 
 static size_t least(size_t a, int64_t b) { return b < (int64_t)a ? (size_t)b : a; }
 
-bool stream_next(struct http2 *h, struct http2_piece *content, const struct http2_output *out) {
-	static _Thread_local char block[BLOCK_ROOM];
-	struct stream *s;
+bool stream_next(struct http2 *h, struct http2_piece *content, struct http2_output *out) {
+	static _Thread_local char block[STREAM_BLOCK_MAX];
+	struct stream *s = NULL;
+	if (h->room_changed) stream_pass_make_room(h, out);
 	while (!h->failed && (s = next_waiting(h))) h->failed |= !answer_again(h, s);
-	if (h->failed || !(s = next_stream(h))) return false;
+	while (!h->failed && (s = next_stream(h)) && !s->response && http2_output_room(out) >= 4 * FRAME_HEADER)
+		end_pass(h, s, out);
+	if (h->failed || !s) return false;
 	size_t room = http2_output_room(out);
 	if (room < 4 * FRAME_HEADER + block_frames(s->block_length)) return false;
 	*content = (struct http2_piece){.batch = s->response->batch, .to = block, .length = s->block_length, .stream = s};
@@ -424,15 +505,23 @@ bool stream_next(struct http2 *h, struct http2_piece *content, const struct http
 	return true;
 }
 
+/* Goes on when some of the response has been taken. Returns whether nothing follows. */
+static bool is_complete(struct http2 *h, struct stream *s) {
+	if (iob_bytesleft(s->response->batch)) return false;
+	if (!s->pass) return true;
+	stream_pass_taken(h, s);
+	return stream_pass_next(s) == STREAM_PASS_DONE;
+}
+
 /* The header block that had to wait. */
 static void write_block(struct http2 *h, struct stream *s, struct slice block, struct http2_output *out) {
-	s->ended = !iob_bytesleft(s->response->batch);
 	s->block_length = 0;
+	s->ended = is_complete(h, s);
 	output_block(h, out, s->id, block, s->ended);
 }
 
 static void write_data(struct http2 *h, struct stream *s, size_t length, struct http2_output *out) {
-	s->ended = !iob_bytesleft(s->response->batch);
+	s->ended = is_complete(h, s);
 	out->at = frame_header(out->at, length, FRAME_DATA, s->ended ? FRAME_FLAG_END_STREAM : 0, s->id) + length;
 	s->send_window -= (int64_t)length;
 	h->send_window -= (int64_t)length;
@@ -451,7 +540,7 @@ void stream_write(struct http2 *h, const struct http2_piece *content, ssize_t le
 	} else {
 		write_data(h, s, (size_t)length, out);
 	}
-	if (s->response->sampled) response_batch_time(s->response, s->ended);
+	if (s->response && s->response->sampled) response_batch_time(s->response, s->ended);
 	if (s->ended) end_stream(h, s, out);
-	else account(h, s);
+	else stream_account(h, s);
 }

@@ -1,15 +1,18 @@
-/* stream.h - the inside of a session, shared by http2.c, which handles frames, and stream.c, which sends responses.
- * Internal to http2/. */
+/* stream.h - the inside of a session, shared by http2.c, which handles frames, stream.c, which sends responses,
+ * and stream_pass.c, for requests that are passed on. Internal to http2/. */
 #ifndef GATLING_HTTP2_STREAM_H
 #define GATLING_HTTP2_STREAM_H
 
 #include "gatling/base/peer.h"
+#include "gatling/http/hpack.h"
 #include "gatling/http2/http2_context.h"
+
 #include "gatling/http2/frame.h"
 #include "gatling/http2/request_block.h"
 #include "gatling/site/answer.h"
 #include "gatling/site/response_batch.h"
 #include "gatling/site/waiting_request.h"
+#include "gatling/upstream/passage.h"
 
 enum { HTTP2_RESETS_REMEMBERED = 1024 };
 
@@ -28,12 +31,15 @@ struct stream {
 	uint64_t expected, received;     /* bytes of its content */
 	struct waiting_request *waiting; /* its request, if it waits for a job or for one of HTTP2_FILES; otherwise NULL */
 	struct http2 *http2;
+	struct stream_pass *pass;        /* its request, if that is passed on; otherwise NULL */
 	struct response_batch *response; /* a header block, then content; NULL while the request waits */
 	size_t block_length;             /* bytes of the block at its front; 0: the block has been written */
-	struct peer client;              /* whose request it is */
-	bool counted;                    /* it is one of the requests that limits_return_requests() gives back */
-	bool holds_file;                 /* the response is one of HTTP2_FILES */
-	size_t memory;                   /* bytes that it takes, as the session has them in its sum */
+	char *early;                     /* content that has come while it waits, if it may be passed on; or NULL */
+	size_t early_length;
+	struct peer client; /* whose request it is */
+	bool counted;       /* it is one of the requests that limits_return_requests() gives back */
+	bool holds_file;    /* the response is one of HTTP2_FILES */
+	size_t memory;      /* bytes that it takes, as the session has them in its sum */
 	struct stream *next, *previous;
 };
 
@@ -63,6 +69,7 @@ struct http2 {
 	bool failed;       /* the session ends at once: no stream goes on */
 	bool shrink_table; /* the next block has to say that the dynamic table is not used (RFC 7541, section 4.2) */
 	bool postpones;    /* streams */
+	bool room_changed; /* for what is passed on: see stream_pass_make_room() */
 	bool progress;
 	uint8_t preface; /* bytes of the client's preface that have come */
 	nghttp2_hd_inflater *inflater;
@@ -72,7 +79,9 @@ struct http2 {
 	uint32_t highest;       /* the highest that the client has opened */
 	/* A bit for each of the client's last streams: the server ended it first, so frames may still come on it. */
 	uint64_t was_reset[HTTP2_RESETS_REMEMBERED / 64];
-	unsigned open, files;         /* streams; of them with an open file */
+	unsigned open, files;         /* streams; of them with an open file, */
+	unsigned passing, tunnels;    /* with a request that is passed on, and WebSockets */
+	struct passage_share share;   /* of those */
 	size_t waiting_size;          /* bytes of the requests of those that wait */
 	size_t memory;                /* of all of them */
 	struct idle_priorities *idle; /* priorities of streams to come; NULL: none */
@@ -112,6 +121,9 @@ void stream_set_priority(struct http2 *h, struct stream *s, struct priority prio
 /* Writes the line of the access log (with 499 for a request that still waits) and frees the stream. */
 void stream_close(struct http2 *h, struct stream *s);
 
+/* Updates the account of the memory that the stream takes. */
+void stream_account(struct http2 *h, struct stream *s);
+
 /* Returns whose request it is; NULL: one that was malformed. */
 struct peer stream_client(const struct http2 *h, const struct request *request);
 
@@ -131,8 +143,18 @@ struct stream_request {
 /* Writes the response at once if that is possible; otherwise opens a stream for it. false: ENOMEM. */
 bool stream_answer(struct http2 *h, struct stream_request *asked, struct response *response, struct http2_output *out);
 
+/* The most bytes of a header block of a response. */
+enum { STREAM_BLOCK_MAX = HPACK_STATUS + 3 * RESPONSE_DATE_ROOM + HPACK_BOUND(RESPONSE_FIELDS_MAX) };
+
 /* Opens a stream that waits for the job, or (NULL) for one of HTTP2_FILES, and is answered then. false: ENOMEM. */
 bool stream_wait(struct http2 *h, struct stream_request *asked, struct job *job);
+
+/* Opens a stream whose request is passed on, as the response says. false: ENOMEM. */
+bool stream_pass_on(struct http2 *h, struct stream_request *asked, const struct response *response);
+
+/* Keeps content that comes while the request waits, and drops it. false: ENOMEM. */
+bool stream_keep_early(struct http2 *h, struct stream *s, struct slice content);
+void stream_drop_early(struct http2 *h, struct stream *s);
 
 /* Writes the interim response 100. */
 void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out);
@@ -143,11 +165,13 @@ bool stream_log(struct http2 *h, const struct request *request, struct slice use
 /* Answers a request that has too many fields with 431. */
 void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out);
 
-/* What http2_waiting_since(), http2_give_up_waiting(), http2_sendable(), http2_next() and http2_write() do. */
+/* What http2_waiting_since(), http2_passes(), http2_give_up_waiting(), http2_sendable(), http2_next() and http2_write()
+ * do. */
 int64_t stream_waiting_since(const struct http2 *h);
+bool stream_passes(const struct http2 *h);
 bool stream_give_up_waiting(struct http2 *h, int64_t since_ns);
 bool stream_sendable(const struct http2 *h);
-bool stream_next(struct http2 *h, struct http2_piece *content, const struct http2_output *out);
+bool stream_next(struct http2 *h, struct http2_piece *content, struct http2_output *out);
 void stream_write(struct http2 *h, const struct http2_piece *content, ssize_t length, struct http2_output *out);
 
 /* Appends a frame. If there is no room for it, the session fails. */
@@ -155,5 +179,46 @@ void http2_output_frame(struct http2 *h, struct http2_output *out, enum frame_ty
 						uint32_t stream, const void *payload, size_t length);
 void http2_output_number(struct http2 *h, struct http2_output *out, enum frame_type type, uint32_t stream,
 						 uint32_t number);
+
+/* Opens a window of ours (stream 0: that of the connection) up to `most`, if it is much smaller. */
+void stream_open_window(struct http2 *h, uint32_t id, int64_t *window, int64_t most, struct http2_output *out);
+
+/* --- stream_pass.c: streams whose requests are passed on ---
+ *
+ * Content goes both ways between the frames of the stream and a passage (upstream/passage.h). What is sent of the
+ * response is in stream->response, which is NULL when there is nothing to send: a header block (block_length), or a
+ * piece of content. What follows behind it: */
+enum stream_pass_next {
+	STREAM_PASS_WAITS,  /* for the upstream */
+	STREAM_PASS_DONE,   /* the response is complete */
+	STREAM_PASS_FAILED, /* nothing has been answered: stream_pass_end() returns the request */
+	STREAM_PASS_BROKEN  /* the stream can only be reset */
+};
+
+enum stream_pass_next stream_pass_next(const struct stream *s);
+
+/* Begins. Takes stream->waiting over if the request has waited for a job, and what has come of its content. response:
+ * that of answer(). false: ENOMEM. */
+bool stream_pass_begin(struct http2 *h, struct stream *s, const struct request *request,
+					   const struct response *response);
+
+/* Ends it. Logs what has been answered; if nothing has been, returns the request, which is to be answered, or freed. */
+struct waiting_request *stream_pass_end(struct http2 *h, struct stream *s);
+
+/* Returns the bytes of memory that it takes. */
+size_t stream_pass_memory(const struct stream *s);
+
+/* Passes on content of the request; ends: it is complete. false: it must not come. */
+bool stream_pass_put(struct http2 *h, struct stream *s, struct slice content, bool ends);
+
+/* Goes on when all of stream->response has been framed. */
+void stream_pass_taken(struct http2 *h, struct stream *s);
+
+/* Returns whether the client has to go on: it has not taken the response, or has not sent its content. */
+bool stream_pass_waits_for_client(const struct stream *s);
+
+/* Opens the windows of the streams and the connection as far as there is room for content, with frames in out. Has
+ * passages read on whose share was used up. */
+void stream_pass_make_room(struct http2 *h, struct http2_output *out);
 
 #endif

@@ -342,8 +342,8 @@ static void pass_on(struct exchange *x, const struct redirect *rule) {
 	struct slice method = x->request->method_name;
 	bool never = slice_equal(method, SLICE("TRACE")) || slice_equal(method, SLICE("CONNECT"));
 	if (!admitted_nevertheless(x)) return;
-	if (x->arrival->failed || never || !x->arrival->passes) {
-		answer_error(x, never ? 405 : x->arrival->failed ? x->arrival->failed : 501);
+	if (x->arrival->failed || never) {
+		answer_error(x, never ? 405 : x->arrival->failed);
 		return;
 	}
 	const struct slice user = x->response->user;
@@ -520,8 +520,8 @@ static bool has_certificate(const struct content *c, struct slice host) {
 
 void answer(const struct content *c, const struct request *q, const struct connection_info *arrival,
 			struct response *r) {
-	/* other methods are for upstreams */
-	const bool serves = q->method <= METHOD_HEAD, passes = c->options->upstreams.count && !serves;
+	/* other methods, and WebSocket, are for upstreams */
+	const bool serves = q->method <= METHOD_HEAD && !q->websocket, passes = c->options->upstreams.count && !serves;
 	response_status(r, serves || passes ? 200 : refusal_of(q->method));
 	if (r->status >= 400) return;
 

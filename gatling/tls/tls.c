@@ -310,14 +310,14 @@ ssize_t tls_read(struct tls *t, void *buffer, size_t length) {
 
 /* --- workers and connections --- */
 
-struct tls_worker *tls_worker_new(bool strict_sni, bool http1_only, bool kernel) {
+struct tls_worker *tls_worker_new(bool strict_sni, bool kernel) {
 	struct tls_worker *w = calloc(1, sizeof *w);
 	if (!w || !(w->method = method_new())) {
 		free(w);
 		return NULL;
 	}
 	w->handshaking.strict_sni = strict_sni;
-	w->handshaking.http1_only = http1_only;
+
 	w->kernel = kernel;
 	return w;
 }

@@ -31,8 +31,8 @@ enum {
 /* The state that the connections of a worker share. */
 struct tls_worker;
 
-/* strict_sni, http1_only: see struct tls_handshaking. kernel: see platform_has_ktls(). Returns NULL: ENOMEM. */
-struct tls_worker *tls_worker_new(bool strict_sni, bool http1_only, bool kernel);
+/* strict_sni: see struct tls_handshaking. kernel: see platform_has_ktls(). Returns NULL: ENOMEM. */
+struct tls_worker *tls_worker_new(bool strict_sni, bool kernel);
 void tls_worker_free(struct tls_worker *worker); /* NULL is allowed */
 
 /* Sets the certificates of all further handshakes, and takes the reference over. */

@@ -23,11 +23,8 @@ static const unsigned char session_context[] =
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_length, const unsigned char *in,
 						   unsigned in_length, void *unused) {
 	static const unsigned char ours[] = "\x02h2\x08http/1.1";
-	const struct tls_handshaking *h = SSL_get_app_data(ssl);
-	const unsigned skipped = h->http1_only ? 3 : 0;
-	(void)unused;
-	int result = SSL_select_next_proto((unsigned char **)out, out_length, ours + skipped, sizeof ours - 1 - skipped, in,
-									   in_length);
+	(void)ssl, (void)unused;
+	int result = SSL_select_next_proto((unsigned char **)out, out_length, ours, sizeof ours - 1, in, in_length);
 	return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 

@@ -12,8 +12,8 @@ struct certificates; /* certificates.h */
 /* The application data (SSL_set_app_data()) that each connection must have. */
 struct tls_handshaking {
 	const struct certificates *certificates; /* the current set */
-	bool http1_only;                         /* do not offer HTTP/2 */
-	bool strict_sni;                         /* refuse server names that no certificate covers */
+
+	bool strict_sni; /* refuse server names that no certificate covers */
 };
 
 /* Returns a context without a certificate. client_ca: the authorities that must have signed the certificates of clients

@@ -10,7 +10,7 @@
 
 static const char cut_short[] = "has ended a connection without a whole response";
 
-enum { CHUNK_ROOM = 32, LEAST_ROOM = 4 * 1024 };
+enum { CHUNK_ROOM = 32, SIZE_DIGITS = 5 };
 
 struct passage {
 	struct upstreams *upstreams;
@@ -21,14 +21,21 @@ struct passage {
 	void *owner;
 	enum passage_state state;
 	int failure;
+	struct passage_share *share; /* NULL: none */
+	bool starved;
 	bool head_only, upgrades;
-	bool repeatable; /* it has no content, and may be sent twice: nothing of it is dropped before a response comes */
-	bool chunked;    /* the content of the request is */
-	bool complete;   /* all of the request has been put */
-	bool blocked;    /* the socket is full */
-	bool unwanted;   /* the upstream takes no more of it: the connection is lost, but for what has come */
+	bool must_change; /* the protocol: the client takes no other success (RFC 8441, section 5) */
+	bool repeatable;  /* it has no content, and may be sent twice: nothing of it is dropped before a response comes */
+	bool chunked;     /* the content of the request is */
+	bool complete;    /* all of the request has been put */
+	bool shut;        /* the sending side of the connection */
+	bool blocked;     /* the socket is full */
+	bool unwanted;    /* the upstream takes no more of it: the connection is lost, but for what has come */
 	bool upstream_ended; /* it sends nothing more */
 	unsigned interims;
+	size_t head_unsent; /* bytes of the head of the request */
+	bool joins;         /* content that comes next joins the last chunk: none of that has been sent */
+	size_t chunk;       /* where it begins in out */
 	struct {
 		char *bytes;
 		size_t at, length, size;
@@ -93,9 +100,13 @@ void passage_flush(struct passage *p) {
 			break;
 		}
 		p->out.at += (size_t)n;
+		p->head_unsent -= (size_t)n < p->head_unsent ? (size_t)n : p->head_unsent;
+		p->joins &= p->chunk >= p->out.at;
 		set_deadline(p);
 	}
 	if (!p->link || p->state == PASSAGE_CONNECTS) return;
+	if (p->state == PASSAGE_TUNNEL && p->complete && !unsent(p) && !p->shut)
+		p->shut = shutdown(p->link->fd, SHUT_WR) == 0;
 	if (!unsent(p)) io_dontwantwrite(loop_of(p), p->link->fd);
 	else if (io_wantwrite(loop_of(p), p->link->fd) == -1) fail(p, 503);
 	forget_sent(p);
@@ -116,6 +127,7 @@ static bool reserve(struct passage *p, size_t more) {
 		p->out.bytes = bytes;
 		p->out.size = size;
 	}
+	if (p->joins) p->chunk -= p->out.at;
 	p->out.at = 0;
 	p->out.length = left;
 	return true;
@@ -125,37 +137,54 @@ static void add(struct passage *p, struct slice s) {
 	p->out.length = (size_t)(text_copy(p->out.bytes + p->out.length, s) - p->out.bytes);
 }
 
+size_t passage_unsent(const struct passage *p) { return unsent(p) - p->head_unsent; }
+
+/* Returns whether content of the request is dropped. */
+static bool drops_content(const struct passage *p) { return p->unwanted || p->state >= PASSAGE_ENDED; }
+
 size_t passage_room(const struct passage *p) {
-	size_t used = unsent(p) + CHUNK_ROOM;
-	if (p->unwanted || p->state >= PASSAGE_ENDED) return PASSAGE_BUFFER; /* it is dropped */
-	return used + LEAST_ROOM <= PASSAGE_BUFFER ? PASSAGE_BUFFER - used : 0;
+	size_t used = passage_unsent(p);
+	if (used > CHUNK_ROOM) used -= CHUNK_ROOM; /* so that PASSAGE_BUFFER bytes fit with the size of their chunk */
+	else used = 0;
+	if (drops_content(p)) return PASSAGE_BUFFER;
+	return used < PASSAGE_BUFFER ? PASSAGE_BUFFER - used : 0;
+}
+
+/* Adds content as a chunk; to the last one, if none of that has been sent. */
+static void add_chunk(struct passage *p, struct slice content) {
+	char size[CHUNK_ROOM];
+	if (p->joins) p->out.length -= strlen("\r\n");
+	else p->chunk = p->out.length;
+	p->joins = true;
+	size_t start = p->chunk + SIZE_DIGITS + strlen("\r\n"), length = content.length;
+	if (p->out.length > start) length += p->out.length - start;
+	else p->out.length = start;
+	sprintf(size, "%0*zx\r\n", SIZE_DIGITS, length);
+	memcpy(p->out.bytes + p->chunk, size, SIZE_DIGITS + strlen("\r\n"));
+	add(p, content);
+	add(p, SLICE("\r\n"));
 }
 
 size_t passage_put(struct passage *p, struct slice content) {
-	char size[CHUNK_ROOM];
-	if (p->unwanted || p->state >= PASSAGE_ENDED) return content.length; /* dropped */
+	if (drops_content(p)) return content.length;
 	const size_t room = passage_room(p);
 	if (content.length > room) content.length = room;
 	if (!content.length) return 0;
-	if (!reserve(p, content.length + CHUNK_ROOM)) {
-		fail(p, 503);
-		return content.length;
-	}
-	bool chunked = p->chunked && p->state != PASSAGE_TUNNEL;
-	if (chunked) add(p, (struct slice){.at = size, .length = (size_t)sprintf(size, "%zx\r\n", content.length)});
-	add(p, content);
-	if (chunked) add(p, SLICE("\r\n"));
+	if (!reserve(p, content.length + CHUNK_ROOM)) fail(p, 503);
+	else if (p->chunked && p->state != PASSAGE_TUNNEL) add_chunk(p, content);
+	else add(p, content);
 	return content.length;
 }
 
 void passage_put_end(struct passage *p) {
 	p->complete = true;
-	if (!p->chunked || p->unwanted || p->state >= PASSAGE_ENDED) return;
+	if (!p->chunked || drops_content(p)) return;
 	if (!reserve(p, CHUNK_ROOM)) {
 		fail(p, 503);
 		return;
 	}
 	add(p, SLICE("0\r\n\r\n"));
+	p->joins = false;
 }
 
 /* --- connecting --- */
@@ -190,6 +219,7 @@ static bool repeat(struct passage *p) {
 	upstreams_return(p->upstreams, p->link, false);
 	p->link = NULL;
 	p->out.at = 0;
+	p->head_unsent = p->out.length;
 	p->tried = 0;
 	p->unwanted = false;
 	use(p, true);
@@ -206,8 +236,8 @@ static bool is_idempotent(struct slice method) {
 	return false;
 }
 
-struct passage *passage_new(struct upstreams *u, const struct upstream_target *target,
-							const struct upstream_request *r) {
+struct passage *passage_new(struct upstreams *u, const struct upstream_target *target, const struct upstream_request *r,
+							struct passage_share *share) {
 	static _Thread_local char head[UPSTREAM_REQUEST_MAX];
 	const struct request *q = r->request;
 	struct passage *p = calloc(1, sizeof *p);
@@ -215,7 +245,9 @@ struct passage *passage_new(struct upstreams *u, const struct upstream_target *t
 	p->upstreams = u;
 	p->target = *target;
 	p->head_only = q->method == METHOD_HEAD;
+	p->share = share;
 	p->upgrades = upstream_upgrades(q);
+	p->must_change = q->websocket;
 	p->chunked = q->framing == BODY_CHUNKED;
 	p->complete = q->framing == BODY_NONE;
 	p->repeatable = p->complete && is_idempotent(q->method_name) && !p->upgrades;
@@ -225,6 +257,7 @@ struct passage *passage_new(struct upstreams *u, const struct upstream_target *t
 		return NULL;
 	}
 	add(p, (struct slice){.at = head, .length = length});
+	p->head_unsent = length;
 	use(p, false);
 	return p;
 }
@@ -237,6 +270,7 @@ void passage_on_ready(struct passage *p, void (*ready)(void *), void *owner) {
 /* --- the response --- */
 
 static void free_input(struct passage *p) {
+	if (p->share) p->share->held -= p->in.size;
 	free(p->in.bytes);
 	p->in.bytes = NULL;
 	p->in.at = p->in.length = p->in.size = 0;
@@ -244,11 +278,12 @@ static void free_input(struct passage *p) {
 
 /* Looks for the head of a response in what has come. */
 static void parse_head(struct passage *p) {
-	static _Thread_local char lines[UPSTREAM_HEAD_MAX];
+	static _Thread_local char lines[UPSTREAM_LINES_MAX];
 	int used = upstream_response_parse(&p->head, p->in.bytes + p->in.at, p->in.length - p->in.at, p->head_only, lines);
 	if (used == 0) return;
 	bool changes = used > 0 && p->head.status == 101;
 	bool interim = used > 0 && p->head.status < 200 && !changes;
+	if (used > 0 && p->must_change && p->head.status >= 200 && p->head.status < 300) used = -1;
 	if (used < 0 || (changes && !p->upgrades) || (interim && ++p->interims > PASSAGE_INTERIM_MAX) ||
 		!(p->lines = malloc(p->head.lines + 1))) {
 		blame(p, 502, "has sent what is no response");
@@ -331,6 +366,33 @@ static void ended(struct passage *p, bool reset) {
 	if (p->state == PASSAGE_CONTENT || p->state == PASSAGE_TUNNEL) go_on(p);
 }
 
+/* Returns whether it has to wait until other passages hold less. */
+static bool starves(struct passage *p) {
+	p->starved = p->share && !p->in.bytes && p->share->held + PASSAGE_SHARED > p->share->most;
+	if (!p->starved) return false;
+	p->share->starved = true;
+	io_dontwantread(loop_of(p), p->link->fd);
+	return true;
+}
+
+void passage_feed(struct passage *p) {
+	if (!p->starved || starves(p)) return;
+	if (io_wantread(loop_of(p), p->link->fd) == -1) fail(p, 503);
+}
+
+/* Makes room for what comes; only a head needs more than there was at first. false: ENOMEM. */
+static bool reserve_input(struct passage *p) {
+	size_t size = p->share ? PASSAGE_SHARED : PASSAGE_BUFFER;
+	if (p->in.bytes && p->in.length - p->in.at == p->in.size) size = UPSTREAM_HEAD_MAX;
+	if (p->in.bytes && size <= p->in.size) return true;
+	char *bytes = realloc(p->in.bytes, size);
+	if (!bytes) return false;
+	if (p->share) p->share->held += size - p->in.size;
+	p->in.bytes = bytes;
+	p->in.size = size;
+	return true;
+}
+
 void passage_readable(struct passage *p) {
 	if (p->state == PASSAGE_CONNECTS) { /* what it is, passage_writable() finds out */
 		io_dontwantread(loop_of(p), p->link->fd);
@@ -340,12 +402,10 @@ void passage_readable(struct passage *p) {
 		io_dontwantread(loop_of(p), p->link->fd);
 		return;
 	}
-	if (!p->in.bytes) {
-		p->in.bytes = malloc(PASSAGE_BUFFER);
-		p->in.size = PASSAGE_BUFFER;
-	}
+	if (starves(p)) return;
 	ssize_t n = -1;
-	if (p->in.bytes) {
+	bool has_room = reserve_input(p);
+	if (has_room) {
 		p->in.length -= p->in.at; /* of interim responses: the rest of them is used up */
 		memmove(p->in.bytes, p->in.bytes + p->in.at, p->in.length);
 		p->in.at = 0;
@@ -355,8 +415,7 @@ void passage_readable(struct passage *p) {
 			return;
 		}
 	}
-	if (!p->in.bytes) {
-		p->in.size = 0;
+	if (!has_room) {
 		fail(p, 503);
 	} else if (n <= 0) {
 		ended(p, n == -1 || p->unwanted);
@@ -390,7 +449,7 @@ void passage_writable(struct passage *p) {
 }
 
 void passage_timed_out(struct passage *p) {
-	bool client_is_slow = (p->in.length && p->state > PASSAGE_WAITS) || p->state == PASSAGE_HEAD ||
+	bool client_is_slow = p->starved || (p->in.length && p->state > PASSAGE_WAITS) || p->state == PASSAGE_HEAD ||
 						  p->state == PASSAGE_ENDED || (p->state <= PASSAGE_WAITS && !p->complete && !unsent(p));
 	if (p->state == PASSAGE_CONNECTS) {
 		connect_elsewhere(p, ETIMEDOUT);
@@ -409,7 +468,7 @@ void passage_free(struct passage *p) {
 				!p->upstream_ended && !p->head.until_close && p->in.at == p->in.length;
 	if (p->link) upstreams_return(p->upstreams, p->link, kept);
 	free(p->out.bytes);
-	free(p->in.bytes);
+	free_input(p);
 	free(p->lines);
 	free(p);
 }

@@ -12,6 +12,7 @@
 
 enum {
 	PASSAGE_BUFFER = 64 * 1024,         /* bytes of content in each direction */
+	PASSAGE_SHARED = 16 * 1024,         /* of a response, with a struct passage_share */
 	PASSAGE_WAIT_MS = 60 * 1000,        /* for the first byte of a response, and between bytes */
 	PASSAGE_TUNNEL_MS = 60 * 60 * 1000, /* for any byte when the protocol has been changed */
 	PASSAGE_INTERIM_MAX = 16            /* responses with 1xx; more: 502 */
@@ -27,9 +28,18 @@ enum passage_state {
 	PASSAGE_FAILED
 };
 
-/* Begins. All that it needs of the request is copied. NULL: ENOMEM. */
+/* What the passages of one client may hold of their responses together. It outlives them. */
+struct passage_share {
+	size_t held, most; /* bytes */
+	bool starved;      /* some of them wait for others to hold less: then passage_feed() is to be called for all */
+};
+
+/* Begins. All that it needs of the request is copied. share: NULL if the client has no other. NULL: ENOMEM. */
 struct passage *passage_new(struct upstreams *upstreams, const struct upstream_target *target,
-							const struct upstream_request *request);
+							const struct upstream_request *request, struct passage_share *share);
+
+/* Has it read on if its share is not used up any more. */
+void passage_feed(struct passage *passage);
 
 /* Sets what is called, which has to be done before the loop goes on. */
 void passage_on_ready(struct passage *passage, void (*ready)(void *owner), void *owner);
@@ -48,14 +58,17 @@ int passage_failure(const struct passage *passage);
 /* Takes content of the request, or bytes of a tunnel. Returns how many: fewer, if there is no room. */
 size_t passage_put(struct passage *passage, struct slice content);
 
-/* Says that the content of the request is complete. */
+/* Says that the content of the request is complete, or that the client sends no more through a tunnel. */
 void passage_put_end(struct passage *passage);
 
 /* Sends what has been put. */
 void passage_flush(struct passage *passage);
 
-/* Returns how many bytes of content are taken for certain; 0: it has to wait. */
+/* Returns how many bytes of content are taken for certain: up to PASSAGE_BUFFER. */
 size_t passage_room(const struct passage *passage);
+
+/* Returns how many bytes of content, and of its framing, the upstream has not taken yet. */
+size_t passage_unsent(const struct passage *passage);
 
 /* PASSAGE_HEAD: returns the head, and its field lines; both are good until passage_take_head(), which goes on. */
 const struct upstream_response *passage_head(const struct passage *passage, struct slice *lines);

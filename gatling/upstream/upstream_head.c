@@ -1,10 +1,11 @@
 /* upstream_head.c - see upstream_head.h. */
 #include "gatling/upstream/upstream_head.h"
 
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+
 #include "gatling/base/text.h"
 #include "gatling/http/chars.h"
-
-enum { LINES_MAX = 200 };
 
 /* --- field lines --- */
 
@@ -82,6 +83,7 @@ static bool asks_for_websocket(const struct request *q) {
 
 bool upstream_upgrades(const struct request *q) {
 	struct connection_values c;
+	if (q->websocket) return true;
 	if (q->minor == 0 || q->framing != BODY_NONE || !request_has(q, FIELD_CONNECTION)) return false;
 	find_connection(q, &c);
 	return is_named(&c, SLICE("upgrade")) && asks_for_websocket(q);
@@ -121,6 +123,16 @@ static char *put_forwarded(char *at, const struct upstream_request *u) {
 	return text_copy(at, SLICE("\r\n"));
 }
 
+/* Of HTTP/2 there is none (RFC 8441, section 5.1). It is no secret: it shows that an answer is not one to something
+ * else, so only no other request must have it. */
+static char *put_websocket_key(char *at) {
+	unsigned char nonce[16];
+	if (RAND_bytes(nonce, sizeof nonce) != 1) memset(nonce, 0, sizeof nonce);
+	at = text_copy(at, SLICE("Sec-WebSocket-Key: "));
+	at += EVP_EncodeBlock((unsigned char *)at, nonce, sizeof nonce);
+	return text_copy(at, SLICE("\r\n"));
+}
+
 size_t upstream_request_head(char *out, const struct upstream_request *u) {
 	const struct request *q = u->request;
 	struct connection_values c;
@@ -138,6 +150,7 @@ size_t upstream_request_head(char *out, const struct upstream_request *u) {
 		at = text_copy(at, SLICE("\r\n"));
 	}
 	if (upstream_upgrades(q)) at = text_copy(at, SLICE("Connection: upgrade\r\nUpgrade: websocket\r\n"));
+	if (q->websocket) at = put_websocket_key(at);
 	at = text_copy(at, SLICE("\r\n"));
 	return (size_t)(at - out);
 }
@@ -204,9 +217,7 @@ static size_t put_lines(char *out, struct slice rest, const struct upstream_resp
 		bool length = slice_equal_nocase(line.name, SLICE("content-length"));
 		if ((length && (r->framing != BODY_NONE || r->status < 200 || r->status == 204)) || IS_ONE_OF(line.name, ours))
 			continue;
-		bool changes = r->status == 101 && slice_equal_nocase(line.name, SLICE("upgrade"));
-		if (!changes && is_of_connection(c, line.name)) continue;
-		at = text_copy(at, line.whole);
+		if (!is_of_connection(c, line.name)) at = put_line(at, line.name, line.value);
 	}
 	return (size_t)(at - out);
 }
@@ -226,7 +237,7 @@ int upstream_response_parse(struct upstream_response *r, const char *buffer, siz
 	for (unsigned n = 0; got == 1 && !slice_starts(rest, SLICE("\r\n")); n++) {
 		if (rest.length == 1 && rest.at[0] == '\r') got = 0;
 		else got = next_line(&rest, &line);
-		if (got == 1 && (n == LINES_MAX || !note_field(r, &line, &c))) got = -1;
+		if (got == 1 && (n == UPSTREAM_FIELDS_MAX || !note_field(r, &line, &c))) got = -1;
 	}
 	size_t used = length - rest.length + 2;
 	if (got == 0) return length < UPSTREAM_HEAD_MAX ? 0 : -1;

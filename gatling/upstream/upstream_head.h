@@ -10,7 +10,9 @@
 #include "gatling/http/request.h"
 
 enum {
-	UPSTREAM_HEAD_MAX = 32 * 1024, /* bytes of the head of a response; more: 502 */
+	UPSTREAM_HEAD_MAX = 32 * 1024, /* bytes of the head of a response, and */
+	UPSTREAM_FIELDS_MAX = 200,     /* fields of it; more: 502 */
+	UPSTREAM_LINES_MAX = UPSTREAM_HEAD_MAX + UPSTREAM_FIELDS_MAX,
 	/* Bytes of the head of a request. */
 	UPSTREAM_REQUEST_MAX = 2 * HEAD_MAX + TARGET_MAX + 3 * HOST_MAX + 3 * PEER_MAX + 1024
 };
@@ -44,12 +46,11 @@ struct upstream_response {
 	bool keep_alive;         /* the connection can be used again */
 };
 
-/* Parses the head at the start of buffer; head_only: the answer to a HEAD. Writes the field lines for the client, each
- * with its CRLF, to lines (UPSTREAM_HEAD_MAX bytes). Date and Server are left out: the server says them itself.
- * Content-Length is left out if content of that length follows. Returns
- *  > 0: its length in bytes; response->reason refers to buffer;
- *    0: it is not complete, and correct so far;
- *   -1: it is malformed, too long, or its framing is ambiguous. */
+/* Parses the head at the start of buffer; head_only: the answer to a HEAD. Writes the field lines for the client, as
+ * hpack_fields() takes them, to lines (UPSTREAM_LINES_MAX bytes). Upgrade, Date and Server are left out: the server
+ * says them itself. Content-Length is left out if content of that length follows. Returns > 0: its length in bytes;
+ * response->reason refers to buffer; 0: it is not complete, and correct so far; -1: it is malformed, too long, or its
+ * framing is ambiguous. */
 int upstream_response_parse(struct upstream_response *response, const char *buffer, size_t length, bool head_only,
 							char *lines);
 

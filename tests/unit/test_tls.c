@@ -85,7 +85,7 @@ static void a_failed_allocation_ends_a_handshake_and_nothing_else(void **state) 
 	char error[CERTIFICATE_ERROR], warning[CERTIFICATE_ERROR], *pem = make_pem();
 	io_loop *loop = io_loop_new();
 	struct certificates *set = certificates_new(NULL);
-	struct tls_worker *worker = tls_worker_new(false, false, false);
+	struct tls_worker *worker = tls_worker_new(false, false);
 	SSL_CTX *client = SSL_CTX_new(TLS_client_method());
 	const struct certificate_source source = {.origin = "x", .pem = pem, .host = "localhost"};
 	(void)state;

@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import socket
+import subprocess
 import threading
 from pathlib import Path
 
@@ -573,12 +574,16 @@ def test_the_log_has_what_was_answered(build):
         assert '"GET /api/y HTTP/1.1" 502 8 ' in server.lines[1]
 
 
-def test_http2_is_not_offered(build):
+def test_http2_over_tls(build):
+    """With curl; in clear text there is more, in test_upstream_http2.py."""
+    content = os.urandom(300_000)
     with Upstream() as upstream, passing(build, upstream) as server:
         if not server.tls:
             pytest.skip("of TLS")
-        with Connection(("127.0.0.1", server.port), tls=trusting(alpn=("h2", "http/1.1"))) as c:
-            assert c.socket.selected_alpn_protocol() == "http/1.1" and c.get("/api/").status == 200
+        command = ["curl", "-sk", "--http2", "--max-time", "20", "-w", "%{http_version} %{http_code}", "--data-binary", "@-", server.url("/api/x")]
+        said = subprocess.run(command, input=content, check=True, capture_output=True).stdout
+        assert said.endswith(b"\n\n" + content + b"2 200")
+        assert upstream.requests[0]["X-Forwarded-Proto"] == "https"
 
 
 def test_one_server_in_front_of_another(build):

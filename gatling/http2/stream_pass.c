@@ -1,0 +1,208 @@
+/* stream_pass.c - see stream.h. */
+#include "gatling/http2/stream.h"
+
+#include <stdlib.h>
+
+#include "gatling/base/text.h"
+#include "gatling/http/hpack.h"
+#include "gatling/site/passing.h"
+
+enum {
+	LEAST_CONTENT = 4 * 1024, /* bytes of the content of a request that have to come within timeout_s */
+	LENGTH_LINE = 64,         /* bytes of the line with Content-Length */
+	BLOCK_MAX = HPACK_STATUS + 3 * RESPONSE_DATE_ROOM + HPACK_BOUND(UPSTREAM_LINES_MAX + LENGTH_LINE)
+};
+_Static_assert((int)BLOCK_MAX <= (int)STREAM_BLOCK_MAX, "a block of an upstream has to fit");
+
+struct stream_pass {
+	struct passing passing;
+	enum stream_pass_next next;
+	bool handed; /* the piece of content in the response belongs to the passage */
+	bool tunnel;
+	bool begun;  /* content of the request, or a head of a response, has come */
+	size_t come; /* bytes of the content of the request that have not yet counted as progress */
+};
+
+enum stream_pass_next stream_pass_next(const struct stream *s) { return s->pass->next; }
+
+/* --- the response --- */
+
+static void give_response_back(struct http2 *h, struct stream *s) {
+	if (s->response) response_batch_return(h->context->batches, s->response);
+	s->response = NULL;
+}
+
+/* Writes a head as a header block. That of a tunnel is 200 (RFC 8441, section 5). Returns false: ENOMEM. */
+static bool add_head(const struct http2 *h, struct stream *s) {
+	static _Thread_local char block[BLOCK_MAX];
+	struct stream_pass *p = s->pass;
+	struct slice lines;
+	char length[LENGTH_LINE], *at;
+	const struct upstream_response *head = passage_head(p->passing.passage, &lines);
+	bool interim = head->status < 200 && head->status != 101;
+	int status = head->status == 101 ? 200 : head->status;
+	at = block + hpack_status(status, block);
+	if (!interim) at = text_copy(at, h->context->server_date_block[h->secure]);
+	at += hpack_fields(lines, at);
+	if (head->framing == BODY_LENGTH) {
+		const char *end = field_line_put_length(length, head->content_length);
+		at += hpack_fields((struct slice){.at = length, .length = (size_t)(end - length)}, at);
+	}
+	s->block_length = (size_t)(at - block);
+	if (!interim) p->passing.status = status;
+	return iob_addcopy(s->response->batch, block, s->block_length) == 0;
+}
+
+static void take_head(struct http2 *h, struct stream *s) {
+	struct passage *passage = s->pass->passing.passage;
+	passage_take_head(passage);
+	if (passage_state(passage) != PASSAGE_TUNNEL) return;
+	s->pass->tunnel = true;
+	h->tunnels++;
+	if (s->receiving) return;
+	passage_put_end(passage);
+	passage_flush(passage);
+}
+
+/* Gives the response what comes next, a head or a piece of content, or finds out what follows. */
+static void fill(struct http2 *h, struct stream *s) {
+	struct stream_pass *p = s->pass;
+	struct passage *passage = p->passing.passage;
+	while (!s->response) {
+		enum passage_state state = passage_state(passage);
+		struct slice piece = {0};
+		p->next = STREAM_PASS_WAITS;
+		if (state <= PASSAGE_WAITS) return;
+		if (state >= PASSAGE_ENDED) {
+			if (state == PASSAGE_ENDED) p->next = STREAM_PASS_DONE;
+			else p->next = p->passing.status ? STREAM_PASS_BROKEN : STREAM_PASS_FAILED;
+			return;
+		}
+		p->begun = true;
+		if (state != PASSAGE_HEAD) piece = passage_content(passage);
+		if (state != PASSAGE_HEAD && !piece.length) {
+			if (passage_state(passage) == state) return;
+			continue;
+		}
+		s->response = response_batch_take(h->context->batches);
+		bool ok = s->response;
+		if (ok && piece.length) ok = iob_addbuf(s->response->batch, piece.at, piece.length, NULL, NULL) == 0;
+		else if (ok) ok = add_head(h, s);
+		if (!ok) {
+			give_response_back(h, s);
+			s->block_length = 0;
+			p->next = STREAM_PASS_BROKEN;
+			return;
+		}
+		p->handed = piece.length;
+		p->passing.content += piece.length;
+		if (!piece.length) take_head(h, s);
+	}
+}
+
+void stream_pass_taken(struct http2 *h, struct stream *s) {
+	give_response_back(h, s);
+	if (s->pass->handed) passage_take(s->pass->passing.passage);
+	s->pass->handed = false;
+	fill(h, s);
+}
+
+/* What the passage reports. */
+static void ready(void *stream) {
+	struct stream *s = stream;
+	struct http2 *h = s->http2;
+	if (h->failed) { /* the connection is being closed */
+		stream_close(h, s);
+		return;
+	}
+	fill(h, s);
+	stream_account(h, s);
+	h->progress = h->room_changed = true;
+	h->functions->send(h->connection);
+}
+
+bool stream_pass_waits_for_client(const struct stream *s) {
+	const struct stream_pass *p = s->pass;
+	bool waits_for_100 = !p->begun && request_has(p->passing.kept->request, FIELD_EXPECT);
+	return s->response || (s->receiving && !p->tunnel && s->receive_window > 0 && !waits_for_100);
+}
+
+/* --- the content of the request --- */
+
+bool stream_pass_put(struct http2 *h, struct stream *s, struct slice content, bool ends) {
+	struct stream_pass *p = s->pass;
+	struct passage *passage = p->passing.passage;
+	h->room_changed = true;
+	if (p->passing.kept->request->websocket && !p->tunnel) return p->passing.status; /* refused: it is dropped */
+	if (content.length && passage_put(passage, content) != content.length) return false;
+	if (ends) passage_put_end(passage);
+	passage_flush(passage);
+	p->begun = true;
+	p->come += content.length;
+	if (p->come >= LEAST_CONTENT || ends) {
+		h->progress = true;
+		p->come = 0;
+	}
+	stream_account(h, s);
+	return true;
+}
+
+void stream_pass_make_room(struct http2 *h, struct http2_output *out) {
+	enum { UPDATE = FRAME_HEADER + 4 };
+	int64_t held = 0;
+	if (!h->room_changed || http2_output_room(out) < (h->open + 1) * UPDATE) return;
+	h->room_changed = false;
+	bool feeds = h->share.starved;
+	h->share.starved = false;
+	for (struct stream *s = h->first; s; s = s->next) {
+		held += (int64_t)s->early_length;
+		struct passage *passage = s->pass ? s->pass->passing.passage : NULL;
+		int64_t unsent = passage ? (int64_t)passage_unsent(passage) : 0;
+		held += unsent;
+		if (s->receiving && !s->waiting)
+			stream_open_window(h, s->id, &s->receive_window, HTTP2_WINDOW_DEFAULT - unsent, out);
+		if (feeds && passage) passage_feed(passage);
+	}
+	stream_open_window(h, 0, &h->receive_window, HTTP2_PASSED_CONTENT - held, out);
+}
+
+/* --- the beginning and the end --- */
+
+bool stream_pass_begin(struct http2 *h, struct stream *s, const struct request *q, const struct response *r) {
+	struct stream_pass *p = calloc(1, sizeof *p);
+	const struct upstream_request request = {
+		.request = q, .target = r->location, .host = q->host, .client = &s->client, .secure = h->secure};
+	if (!p || !passing_begin(&p->passing, h->context->upstreams, &request, s->waiting,
+							 batch_pool_now_ns(h->context->batches), r, &h->share)) {
+		free(p);
+		return false;
+	}
+	struct slice early = {.at = s->early, .length = s->early_length};
+	if (s->waiting) h->waiting_size -= s->waiting->memory;
+	s->waiting = NULL;
+	s->pass = p;
+	h->passing++;
+	h->progress = true;
+	passage_on_ready(p->passing.passage, ready, s);
+	bool ok = early.length == 0 || stream_pass_put(h, s, early, false);
+	if (q->framing != BODY_NONE && !s->receiving) ok &= stream_pass_put(h, s, (struct slice){0}, true);
+	stream_drop_early(h, s);
+	fill(h, s);
+	if (!ok) p->next = STREAM_PASS_BROKEN;
+	stream_account(h, s);
+	return true;
+}
+
+struct waiting_request *stream_pass_end(struct http2 *h, struct stream *s) {
+	struct stream_pass *p = s->pass;
+	give_response_back(h, s);
+	h->passing--;
+	h->tunnels -= p->tunnel;
+	h->room_changed = true;
+	struct waiting_request *kept = passing_end(&p->passing, h->context->batches, &s->client, COUNT_HTTP2);
+	free(p);
+	s->pass = NULL;
+	return kept;
+}
+
+size_t stream_pass_memory(const struct stream *s) { return sizeof *s->pass + passing_memory(&s->pass->passing); }

@@ -1,0 +1,44 @@
+/* passing.c - see passing.h. */
+#include "gatling/site/passing.h"
+
+#include <stdlib.h>
+
+#include "gatling/base/text.h"
+
+bool passing_begin(struct passing *p, struct upstreams *upstreams, const struct upstream_request *request,
+				   struct waiting_request *waiting, int64_t started_ns, const struct response *r,
+				   struct passage_share *share) {
+	char *user = r->user.at ? malloc(r->user.length + 1) : NULL;
+	bool kept = user || !r->user.at;
+	*p = (struct passing){.kept = waiting, .user = {.at = user, .length = r->user.length}};
+	if (kept && !waiting) p->kept = waiting_request_new(request->request, NULL, started_ns);
+	if (kept && p->kept) p->passage = passage_new(upstreams, r->upstream, request, share);
+	if (p->passage) {
+		if (user) (void)text_copy(user, r->user);
+		return true;
+	}
+	if (!waiting) waiting_request_free(p->kept);
+	free(user);
+	return false;
+}
+
+size_t passing_memory(const struct passing *p) { return p->kept->memory + p->user.length + passage_memory(p->passage); }
+
+struct waiting_request *passing_end(struct passing *p, struct batch_pool *pool, const struct peer *client,
+									enum value protocol) {
+	struct waiting_request *kept = p->kept;
+	struct response_batch *x = p->status ? response_batch_take(pool) : NULL;
+	if (p->status) count_answer(protocol, p->status);
+	if (x) {
+		x->started_ns = kept->started_ns;
+		x->responses = 1;
+		response_batch_note(pool, x, client, kept->request, p->user, p->status, p->content);
+		response_batch_log(pool, x);
+		response_batch_return(pool, x);
+	}
+	kept->failed = passage_failure(p->passage);
+	if (p->status) waiting_request_free(kept);
+	passage_free(p->passage);
+	free((char *)(uintptr_t)p->user.at);
+	return p->status ? NULL : kept;
+}

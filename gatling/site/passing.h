@@ -1,0 +1,32 @@
+/* passing.h - a request that is passed on to an upstream: what is kept of it until its response has been sent and
+ * logged. How its content travels is up to HTTP/1.1 (conn/conn_pass.h) and HTTP/2 (http2/stream_pass.h). */
+#ifndef GATLING_SITE_PASSING_H
+#define GATLING_SITE_PASSING_H
+
+#include "gatling/site/response_batch.h"
+#include "gatling/site/waiting_request.h"
+#include "gatling/upstream/passage.h"
+
+struct passing {
+	struct waiting_request *kept; /* the request */
+	struct passage *passage;
+	int status;        /* of the response; 0: its head has not come */
+	uint64_t content;  /* bytes of the response that the client gets */
+	struct slice user; /* who was authenticated, in memory of its own; or absent */
+};
+
+/* Begins. waiting: the request if it has waited for a job, which is taken over; NULL: it is copied. response: that of
+ * answer(), which says where to. share: see passage_new(). false: ENOMEM, and nothing has been taken over. */
+bool passing_begin(struct passing *passing, struct upstreams *upstreams, const struct upstream_request *request,
+				   struct waiting_request *waiting, int64_t started_ns, const struct response *response,
+				   struct passage_share *share);
+
+/* Returns the bytes of memory that it takes, besides its own. */
+size_t passing_memory(const struct passing *passing);
+
+/* Ends it. Logs what has been answered, as of that protocol; if nothing has been, returns the request, which is to be
+ * answered, or freed. */
+struct waiting_request *passing_end(struct passing *passing, struct batch_pool *pool, const struct peer *client,
+									enum value protocol);
+
+#endif
