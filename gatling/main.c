@@ -164,6 +164,13 @@ static int start_opener(const struct options *o, struct process *p) {
 		if (path[i] && log_file_place(file[i], p->opener, path[i]) == -1)
 			return notice_cannot("log to", path[i], strerror(errno));
 	if (certificate_files_new(&o->tls, o->root, p->opener, &p->files) == -1) return -1;
+	bool sockets = false;
+	for (unsigned i = 0; i < o->site.upstreams.count; i++) {
+		const char *directory = o->site.upstreams.at[i].directory, *name;
+		if (directory && opener_add(p->opener, directory, OPENER_SOCKETS, &name) == -1)
+			return notice_cannot("pass requests on to", directory, strerror(errno));
+		sockets |= directory != NULL;
+	}
 	if (opener_start(p->opener, o->sandbox) == -1)
 		return notice_cannot("start", "the process that opens files", strerror(errno));
 	for (int i = 0; i < 2; i++) {
@@ -171,7 +178,7 @@ static int start_opener(const struct options *o, struct process *p) {
 		if (path[i] && i == 0) error_log_open(&p->error_log);
 	}
 	certificate_files_find(&o->tls, &p->files);
-	if (!p->files && !o->log_file && !o->error_log) opener_stop(p->opener);
+	if (!p->files && !o->log_file && !o->error_log && !sockets) opener_stop(p->opener);
 	return 0;
 }
 
@@ -267,8 +274,9 @@ int main(int argc, char **argv) {
 	if (options.certificates) return store_show(options.acme.directory);
 	if (options.top) return status_top(options.top);
 	supervise_block_signals(&signals);
-	p.sandbox = (struct sandbox){
-		.on = options.sandbox, .connects = options.site.upstreams.count, .beneath = options.site.symlinks_inside};
+	p.sandbox = (struct sandbox){.on = options.sandbox,
+								 .connects = upstreams_allow_tcp(&options.site.upstreams),
+								 .beneath = options.site.symlinks_inside};
 	/* to be called as root; with kTLS, SIGIO does not tell when a socket has room again (Linux 6.1, 6.12) */
 	bool kernel_tls = strcmp(io_mechanism(), "sigio") != 0 && platform_has_ktls(), terminal = isatty(STDERR_FILENO);
 	(void)io_raise_descriptor_limit(); /* the server works with fewer, too */
@@ -281,6 +289,8 @@ int main(int argc, char **argv) {
 	if (root != -1) root = prepare(&options, &p, directory);
 	for (int i = 0; i < options.workers && p.workers; i++) {
 		workers_array(p.workers)[i].shown = p.status;
+		workers_array(p.workers)[i].opener = p.opener;
+		workers_array(p.workers)[i].directory = directory;
 		workers_array(p.workers)[i].challenges = p.acme ? acme_challenges(p.acme) : NULL;
 	}
 	bool serves = root != -1 && start(&options, &p, directory, root, kernel_tls) == 0;

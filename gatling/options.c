@@ -111,11 +111,11 @@ static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "      --trust NET[,forwarded]\n"
 						   "                        believe the field X-Forwarded-For, or Forwarded, of\n"
 						   "                        proxies in NET; may be repeated\n"
-						   "      --upstream NET[:PORT]\n"
+						   "      --upstream NET[:PORT] | DIR\n"
 						   "                        rules of _redirects with the status 200 may pass\n"
-						   "                        requests on to http://ADDRESS:PORT in NET (an\n"
-						   "                        address, ADDRESS/BITS; IPv6 in brackets); may be\n"
-						   "                        repeated (default: to none)\n"
+						   "                        requests on to addresses in NET (an address, or\n"
+						   "                        ADDRESS/BITS; IPv6 in brackets), or to unix sockets\n"
+						   "                        in DIR; may be repeated (default: to none)\n"
 						   "      --sandbox off     do not limit which files and system calls the server\n"
 						   "                        can use, for debuggers and profilers (default: on)\n"
 						   "\n"
@@ -379,7 +379,7 @@ static void add_net(const char *name, struct peer_nets *nets, const char *text) 
 static void add_upstream(struct upstreams_allowed *allowed, const char *text) {
 	if (allowed->count == UPSTREAM_ALLOWED_MAX) refuse("--upstream can be given %d times", UPSTREAM_ALLOWED_MAX);
 	if (!upstreams_allow(allowed, text))
-		refuse("--upstream takes ADDRESS[/BITS][:PORT] or [IPV6ADDRESS[/BITS]][:PORT], not '%s'", text);
+		refuse("--upstream takes ADDRESS[/BITS][:PORT], [IPV6ADDRESS[/BITS]][:PORT] or a directory, not '%s'", text);
 }
 
 static void add_trusted(struct trusted_proxies *trust, char *text) {

@@ -17,7 +17,7 @@
 #include "gatling/conn/min_rate.h"
 #include "gatling/http/date.h"
 #include "gatling/http/hpack.h"
-#include "gatling/site/response_batch.h"
+#include "gatling/exchange/response_batch.h"
 #include "gatling/tls/certificate_files.h"
 #include "gatling/upstream/passage.h"
 
@@ -53,11 +53,13 @@ static void use_certificates(struct worker *w) {
 }
 
 static int start(struct worker *w) {
-	int keep[LISTENERS_MAX + 2];
+	int keep[LISTENERS_MAX + 3];
 	unsigned kept = 0, cached, open;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++) keep[kept++] = w->acceptor.listener[i].fd;
 	keep[kept++] = w->root;
 	keep[kept++] = w->control.fd;
+	if (opener_channel(w->opener) != -1) keep[kept++] = opener_channel(w->opener);
+
 	w->private_descriptors = io_private_descriptors(keep, kept);
 	if (count_limits(w, &cached, &open) == -1) return -1;
 
@@ -86,10 +88,12 @@ static int start(struct worker *w) {
 		if (!w->context.tls) return -1;
 		use_certificates(w);
 	}
-	if (w->upstreams_max && !(w->context.upstreams = upstreams_new(w->context.loop, w->upstreams_max, COOKIE_UPSTREAM)))
+	if (w->upstreams_max &&
+		!(w->context.upstreams = upstreams_new(w->context.loop, w->opener, w->upstreams_max, COOKIE_UPSTREAM)))
 		return -1;
 	w->context.http2.upstreams = w->context.upstreams;
 	w->context.content.challenges = w->challenges;
+	w->context.content.directory = w->directory;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++)
 		if (w->acceptor.listener[i].secure && (w->options->https_redirect || w->options->acme.on))
 			w->context.content.https_port = w->acceptor.listener[i].port;

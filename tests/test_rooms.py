@@ -14,6 +14,7 @@ SERVER = [
     ["gatling"],
     ["gatling/conn"],
     ["gatling/http2"],
+    ["gatling/exchange"],
     ["gatling/site"],
     ["gatling/site/listing", "gatling/site/rules"],
     ["gatling/upstream"],

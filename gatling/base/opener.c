@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,7 +29,7 @@ enum { OPENER_TRIES = 100 };
 struct opener_place {
 	int directory;
 	enum opener_rule rule;
-	const char *name; /* of the file, if there is one */
+	const char *name; /* of the file, if there is one; of a directory of sockets */
 };
 
 struct opener {
@@ -39,7 +41,7 @@ struct opener {
 	pthread_mutex_t mutex; /* of these two */
 };
 
-enum opener_action { ACTION_OPEN, ACTION_STAT, ACTION_LIST };
+enum opener_action { ACTION_OPEN, ACTION_STAT, ACTION_LIST, ACTION_CONNECT };
 
 struct opener_request {
 	uint8_t action, place;
@@ -60,10 +62,22 @@ struct opener *opener_new(void) {
 	return o;
 }
 
+const char *opener_name_in(const char *directory, const char *path) {
+	size_t length = strlen(directory);
+	while (length && directory[length - 1] == '/') length--;
+	if (strncmp(path, directory, length) != 0 || path[length] != '/') return NULL;
+	const char *name = path + length + 1;
+	return *name && *name != '.' && !strchr(name, '/') ? name : NULL;
+}
+
 static bool of_directory(enum opener_rule rule) { return rule == OPENER_PEMS || rule == OPENER_PAIRS; }
 
 int opener_add(struct opener *o, const char *path, enum opener_rule rule, const char **name) {
 	bool whole = of_directory(rule);
+	if (rule == OPENER_SOCKETS && o->places < OPENER_PLACES) {
+		o->place[o->places] = (struct opener_place){.directory = -1, .rule = rule, .name = path};
+		return o->places++;
+	}
 	const char *slash = strrchr(path, '/');
 	*name = whole ? path + strlen(path) : slash ? slash + 1 : path;
 	errno = ENOMEM;
@@ -161,6 +175,9 @@ static bool name_allowed(const struct opener_place *p, const char *name) {
 }
 
 static bool is_allowed(const struct opener_place *p, const struct opener_request *q) {
+	if (p->rule == OPENER_SOCKETS || q->action == ACTION_CONNECT)
+		return p->rule == OPENER_SOCKETS && q->action == ACTION_CONNECT && opener_name_in(p->name, q->name);
+
 	bool whole = q->action == ACTION_LIST || (q->action == ACTION_STAT && strcmp(q->name, ".") == 0);
 	return whole ? of_directory(p->rule) : name_allowed(p, q->name);
 }
@@ -177,10 +194,11 @@ struct resolved {
  * or an errno. */
 static int resolve(const struct opener_place *p, const char *name, struct resolved *r) {
 	struct stat before, after;
-	r->nofollow = p->rule == OPENER_PEMS || p->rule == OPENER_LOG; /* nor what the log is appended to */
+	const bool checks = p->rule == OPENER_PEMS || p->rule == OPENER_SOCKETS;
+	r->nofollow = checks || p->rule == OPENER_LOG; /* nor what the log is appended to */
 	r->owner = 0;
 	memcpy(r->path, name, strlen(name) + 1);
-	if (p->rule != OPENER_PEMS) return 0;
+	if (!checks) return 0;
 	if (fstatat(p->directory, name, &before, AT_SYMLINK_NOFOLLOW) == -1) return errno;
 	if (!S_ISLNK(before.st_mode)) return 0;
 	ssize_t n = readlinkat(p->directory, name, r->path, PATH_MAX - 1);
@@ -211,6 +229,37 @@ static int look_up(const struct opener_place *p, const struct opener_request *q,
 	return r.owner == 0 || r.owner == st->st_uid ? 0 : EPERM;
 }
 
+static int connect_in(const struct opener_place *p, const char *name, int *fd) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct resolved r;
+	struct stat st;
+	int error = resolve(p, name, &r);
+	if (error) return error;
+	size_t length = strlen(r.path);
+	if (length >= sizeof address.sun_path) return ENAMETOOLONG;
+	memcpy(address.sun_path, r.path, length);
+	if (fchdir(p->directory) == -1 || fstatat(p->directory, r.path, &st, r.nofollow ? AT_SYMLINK_NOFOLLOW : 0) == -1)
+		return errno;
+	if (!S_ISSOCK(st.st_mode)) return ENOTSOCK;
+	if (r.owner != 0 && r.owner != st.st_uid) return EPERM;
+	*fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	return *fd == -1 || fcntl(*fd, F_SETFL, O_NONBLOCK) == -1 ||
+				   connect(*fd, (struct sockaddr *)&address, sizeof address) == -1
+			   ? errno
+			   : 0;
+}
+
+/* Connects to a socket. Its directory is opened each time: that of a service may be a new one when it starts again.
+ * Returns 0 or an errno. */
+static int connect_to(const struct opener_place *p, const char *path, int *fd) {
+	struct opener_place now = *p;
+	now.directory = open(p->name, PLATFORM_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (now.directory == -1) return errno;
+	int error = connect_in(&now, opener_name_in(p->name, path), fd);
+	close(now.directory);
+	return error;
+}
+
 static int list_pem(const struct dirent *d) { return name_fits(OPENER_PEMS, d->d_name); }
 static int list_visible(const struct dirent *d) { return *d->d_name != '.'; }
 
@@ -237,6 +286,7 @@ static bool reply_to(const struct opener *o, struct opener_request *q) {
 	const struct opener_place *p = q->place < o->places ? &o->place[q->place] : NULL;
 	if (p && is_allowed(p, q)) {
 		if (q->action == ACTION_LIST) reply.error = list_names(p, &names, &length);
+		else if (q->action == ACTION_CONNECT) reply.error = connect_to(p, q->name, &fd);
 		else reply.error = look_up(p, q, &reply.st, &fd);
 	}
 	if (!reply.error) reply.length = (uint32_t)length;
@@ -250,16 +300,23 @@ __attribute__((noreturn)) static void serve(struct opener *o, bool sandbox) {
 	int keep[OPENER_PLACES + 1];
 	unsigned kept = 0;
 	struct opener_request q;
-	for (int i = 0; i < o->places; i++) keep[kept++] = o->place[i].directory;
+	bool connects = false;
+	for (int i = 0; i < o->places; i++) {
+		if (o->place[i].directory != -1) keep[kept++] = o->place[i].directory;
+		connects |= o->place[i].rule == OPENER_SOCKETS;
+	}
 	keep[kept++] = o->channel;
 	(void)io_private_descriptors(keep, kept);
-	sandbox_enter_opener(sandbox);
+	sandbox_enter_opener(sandbox, connects);
 	while (receive_all(o->channel, &q, sizeof q) && reply_to(o, &q)) {}
 	_exit(0); /* the server has ended */
 }
 
 static void close_places(struct opener *o) {
-	while (o->places) close(o->place[--o->places].directory);
+	for (int i = 0; i < o->places; i++) {
+		if (o->place[i].directory != -1) close(o->place[i].directory);
+		o->place[i].directory = -1;
+	}
 }
 
 int opener_start(struct opener *o, bool sandbox) {
@@ -335,12 +392,23 @@ static int request(struct opener *o, enum opener_action action, int place, const
 	return -1;
 }
 
-int opener_open(struct opener *o, int place, const char *name) {
+/* Has the process open a file, or a connection. */
+static int get(struct opener *o, enum opener_action action, int place, const char *name) {
 	struct answer a;
-	if (request(o, ACTION_OPEN, place, name, &a) == -1) return -1;
+	if (request(o, action, place, name, &a) == -1) return -1;
 	if (a.fd == -1) errno = EMFILE; /* the descriptor was sent, and found no room here */
 	else (void)fcntl(a.fd, F_SETFD, FD_CLOEXEC);
 	return a.fd;
+}
+
+int opener_open(struct opener *o, int place, const char *name) { return get(o, ACTION_OPEN, place, name); }
+
+int opener_connect(struct opener *o, const char *path) {
+	for (int i = 0; i < o->places; i++)
+		if (o->place[i].rule == OPENER_SOCKETS && opener_name_in(o->place[i].name, path))
+			return get(o, ACTION_CONNECT, i, path);
+	errno = EPERM;
+	return -1;
 }
 
 int opener_stat(struct opener *o, int place, const char *name, struct stat *st) {
@@ -356,6 +424,8 @@ char *opener_list(struct opener *o, int place, size_t *length) {
 	*length = a.reply.length;
 	return a.names ? a.names : calloc(1, 1);
 }
+
+int opener_channel(const struct opener *o) { return o->channel; }
 
 void opener_stop(struct opener *o) {
 	if (o->channel != -1) close(o->channel);

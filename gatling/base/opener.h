@@ -1,7 +1,7 @@
 /* opener.h - a process that stays outside the document root, as the user who started the server, and opens the files
- * that the command line names again: certificates that change, the log after it was renamed. It opens files by name in
- * places that were fixed before it started, and never hands over a directory: so the server itself has no way out of
- * the root. Several threads may ask it. */
+ * that the command line names again: certificates that change, the log after it was renamed. It also connects to the
+ * unix sockets of upstreams. It opens files by name in places that were fixed before it started, and never hands over a
+ * directory: so the server itself has no way out of the root. Several threads may ask it. */
 #ifndef GATLING_BASE_OPENER_H
 #define GATLING_BASE_OPENER_H
 
@@ -23,19 +23,28 @@ enum opener_rule {
 	OPENER_FILE,  /* the file of that name, and the one with ".ocsp" appended, for reading */
 	OPENER_PEMS,  /* in a directory NAME.pem and NAME.pem.ocsp, for reading; these names may be listed */
 	OPENER_PAIRS, /* NAME/fullchain.pem, NAME/privkey.pem, NAME/fullchain.pem.ocsp: likewise, but each NAME is listed */
-	OPENER_LOG    /* the file of that name, which may not exist yet, for appending */
+	OPENER_SOCKETS, /* unix sockets in a directory, to connect to */
+	OPENER_LOG      /* the file of that name, which may not exist yet, for appending */
 };
 
 /* Returns NULL: ENOMEM. */
 struct opener *opener_new(void);
 
-/* Adds the directory `path`, or that of a file for OPENER_FILE and OPENER_LOG, before opener_start(). *name: of the
- * file, in the path, which must last. Returns the number of the place; -1 with errno. */
+/* Returns the name of a path of a file in the directory, which may end in '/'; NULL: it is not there. */
+const char *opener_name_in(const char *directory, const char *path);
+
+/* Adds the directory `path`, which need not exist yet for OPENER_SOCKETS, or that of a file for OPENER_FILE and
+ * OPENER_LOG, before opener_start(). *name: of the file, in the path, which must last. Returns the number of the place;
+ * -1 with errno. */
 int opener_add(struct opener *opener, const char *path, enum opener_rule rule, const char **name);
 
 /* Starts the process and closes the directories in this one. sandbox: limit its system calls. No other thread may run
  * yet. Without places it starts none. Returns 0, or -1 with errno. */
 int opener_start(struct opener *opener, bool sandbox);
+
+/* Returns the descriptor over which the process is asked, which a thread with descriptors of its own needs; -1: none.
+ */
+int opener_channel(const struct opener *opener);
 
 /* Ends the process: nothing more is to be opened. */
 void opener_stop(struct opener *opener);
@@ -44,6 +53,10 @@ void opener_free(struct opener *opener); /* NULL is allowed */
 /* Opens a file, as open(2); all but a log must be regular files. Returns -1 with errno; EPERM: the name is not allowed
  * in this place; EPIPE: the process has ended. */
 int opener_open(struct opener *opener, int place, const char *name);
+
+/* Connects to the unix socket at the path, which does not block afterwards. Returns as opener_open(); EAGAIN: too many
+ * connections wait there. */
+int opener_connect(struct opener *opener, const char *path);
 
 /* Fills in *st, as stat(2). "." is the place itself, if its names may be listed. Returns as opener_open(). */
 int opener_stat(struct opener *opener, int place, const char *name, struct stat *st);

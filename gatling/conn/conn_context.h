@@ -8,7 +8,7 @@
 #include "gatling/http2/http2.h"
 #include "gatling/site/content.h"
 #include "gatling/client/limits.h"
-#include "gatling/site/response_batch.h"
+#include "gatling/exchange/response_batch.h"
 #include "gatling/tls/tls.h"
 #include "gatling/upstream/upstreams.h"
 #include "io/io.h"

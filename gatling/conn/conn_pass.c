@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/text.h"
-#include "gatling/site/passing.h"
+#include "gatling/exchange/passing.h"
 
 enum { COPIED_MAX = 4 * 1024, BATCH_ENOUGH = 16 * 1024, LEAST_ROOM = 4 * 1024 }; /* bytes */
 
@@ -24,10 +24,13 @@ struct conn_pass {
 
 bool conn_pass_begin(struct conn *c, const struct request *q, const struct response *r, enum persistence persistence) {
 	struct conn_pass *p = calloc(1, sizeof *p);
-	const struct upstream_request request = {
-		.request = q, .target = r->location, .host = q->host, .client = &c->peer, .secure = c->secure};
-	int64_t started_ns = c->waiting ? c->waiting->started_ns : c->responses->started_ns;
-	if (!p || !passing_begin(&p->passing, c->context->upstreams, &request, c->waiting, started_ns, r, NULL)) {
+	const struct passing_request asked = {.request = q,
+										  .waiting = c->waiting,
+										  .started_ns = c->waiting ? c->waiting->started_ns : c->responses->started_ns,
+										  .client = &c->peer,
+										  .port = c->port,
+										  .secure = c->secure};
+	if (!p || !passing_begin(&p->passing, c->context->upstreams, &asked, r)) {
 		free(p);
 		return false;
 	}

@@ -7,8 +7,8 @@
 #include "gatling/conn/conn_context.h"
 #include "gatling/client/proxy_header.h"
 #include "gatling/http/body.h"
-#include "gatling/site/response_batch.h"
-#include "gatling/site/waiting_request.h"
+#include "gatling/exchange/response_batch.h"
+#include "gatling/exchange/waiting_request.h"
 
 enum {
 	CONN_PIPELINE_MAX = 64,           /* responses sent together */

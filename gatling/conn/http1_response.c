@@ -51,7 +51,7 @@ int http1_write(iob *batch, struct response *r, struct slice server_date, bool h
 static char *put_status_line(char *at, int status, struct slice reason) {
 	at = text_copy_number(put(at, SLICE("HTTP/1.1 ")), (uint64_t)status);
 	*at++ = ' ';
-	return put(put(at, reason), SLICE("\r\n"));
+	return put(text_copy(at, reason), SLICE("\r\n"));
 }
 
 int http1_write_passed(iob *batch, const struct upstream_response *head, struct slice lines, struct slice server_date,

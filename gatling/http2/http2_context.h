@@ -6,7 +6,7 @@
 #include "gatling/client/forwarded.h"
 #include "gatling/site/content.h"
 #include "gatling/client/limits.h"
-#include "gatling/site/response_batch.h"
+#include "gatling/exchange/response_batch.h"
 #include "gatling/upstream/upstreams.h"
 
 enum {

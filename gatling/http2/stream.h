@@ -10,8 +10,8 @@
 #include "gatling/http2/frame.h"
 #include "gatling/http2/request_block.h"
 #include "gatling/site/answer.h"
-#include "gatling/site/response_batch.h"
-#include "gatling/site/waiting_request.h"
+#include "gatling/exchange/response_batch.h"
+#include "gatling/exchange/waiting_request.h"
 #include "gatling/upstream/passage.h"
 
 enum { HTTP2_RESETS_REMEMBERED = 1024 };

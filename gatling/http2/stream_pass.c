@@ -5,7 +5,7 @@
 
 #include "gatling/base/text.h"
 #include "gatling/http/hpack.h"
-#include "gatling/site/passing.h"
+#include "gatling/exchange/passing.h"
 
 enum {
 	LEAST_CONTENT = 4 * 1024, /* bytes of the content of a request that have to come within timeout_s */
@@ -170,10 +170,14 @@ void stream_pass_make_room(struct http2 *h, struct http2_output *out) {
 
 bool stream_pass_begin(struct http2 *h, struct stream *s, const struct request *q, const struct response *r) {
 	struct stream_pass *p = calloc(1, sizeof *p);
-	const struct upstream_request request = {
-		.request = q, .target = r->location, .host = q->host, .client = &s->client, .secure = h->secure};
-	if (!p || !passing_begin(&p->passing, h->context->upstreams, &request, s->waiting,
-							 batch_pool_now_ns(h->context->batches), r, &h->share)) {
+	const struct passing_request asked = {.request = q,
+										  .waiting = s->waiting,
+										  .started_ns = batch_pool_now_ns(h->context->batches),
+										  .client = &s->client,
+										  .port = h->port,
+										  .secure = h->secure,
+										  .share = &h->share};
+	if (!p || !passing_begin(&p->passing, h->context->upstreams, &asked, r)) {
 		free(p);
 		return false;
 	}

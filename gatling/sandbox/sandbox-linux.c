@@ -228,8 +228,9 @@ static int allow_common(scmp_filter_ctx filter) {
 }
 
 static int allow_opener(scmp_filter_ctx filter, const struct sandbox *s) {
-	(void)s;
 	int error = allow_common(filter);
+	if (!error && s->connects) error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(connect), 0);
+	if (!error && s->connects) error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(socket), 1, EQUAL(0, AF_UNIX));
 	return error ? error : ALLOW_ALL(filter, opener_calls);
 }
 
@@ -295,12 +296,13 @@ void sandbox_limit_calls(struct sandbox *s) {
 
 /* --- the opener --- */
 
-void sandbox_enter_opener(bool on) {
+void sandbox_enter_opener(bool on, bool connects) {
 	const struct rlimit none = {0};
+	const struct sandbox s = {.connects = connects};
 	uint32_t kept;
 	sandbox_refuse_privileges();
 	(void)keep_capabilities(1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH, &kept);
 	(void)prctl(PR_SET_NAME, "gatling-opener");
 	(void)setrlimit(RLIMIT_NPROC, &none);
-	if (on) (void)restrict_calls(allow_opener, NULL);
+	if (on) (void)restrict_calls(allow_opener, &s);
 }

@@ -12,7 +12,7 @@ void sandbox_drop_capabilities(struct sandbox *s) { (void)s; }
 void sandbox_limit_files(struct sandbox *s) { (void)s; }
 void sandbox_limit_calls(struct sandbox *s) { (void)s; }
 
-void sandbox_enter_opener(bool on) {
-	(void)on;
+void sandbox_enter_opener(bool on, bool connects) {
+	(void)on, (void)connects;
 	sandbox_refuse_privileges();
 }

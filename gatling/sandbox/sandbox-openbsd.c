@@ -26,7 +26,7 @@ void sandbox_limit_calls(struct sandbox *s) {
 	else note(s, "pledge", pledge("stdio rpath inet unix recvfd", NULL));
 }
 
-void sandbox_enter_opener(bool on) {
+void sandbox_enter_opener(bool on, bool connects) {
 	sandbox_refuse_privileges();
-	if (on) (void)pledge("stdio rpath wpath cpath sendfd", NULL);
+	if (on) (void)pledge(connects ? "stdio rpath wpath cpath unix sendfd" : "stdio rpath wpath cpath sendfd", NULL);
 }

@@ -53,7 +53,8 @@ void sandbox_limit_files(struct sandbox *sandbox);
 void sandbox_limit_calls(struct sandbox *sandbox);
 
 /* Does all this in the process that opens files (opener.h), which keeps the capabilities to read and write files
- * whatever their modes. It may open any file, but start no process or thread. on: limit its system calls. */
-void sandbox_enter_opener(bool on);
+ * whatever their modes. It may open any file, but start no process or thread. on: limit its system calls. connects: it
+ * connects to unix sockets. */
+void sandbox_enter_opener(bool on, bool connects);
 
 #endif

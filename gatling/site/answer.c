@@ -8,6 +8,7 @@
 
 #include "gatling/base/text.h"
 #include "gatling/http/path.h"
+#include "gatling/site/script.h"
 
 enum { PATH_ROOM = SITE_PREFIX_MAX + TARGET_MAX + 16 };
 
@@ -24,6 +25,7 @@ struct exchange {
 	struct slice filled;  /* those with values that are filled in, as lines */
 	struct slice host;
 	bool admitted; /* to the site: its pages may be shown */
+	bool passed;   /* a rule passes it on: it does not matter whether files are served with its method */
 	/* In PATH_ROOM bytes behind a slash: the path of the site's directory, below it (from local on) that of the
 	 * request, decoded, of that length, and then perhaps the name of an index; NUL-terminated. */
 	char *path, *local;
@@ -342,8 +344,17 @@ static void pass_on(struct exchange *x, const struct redirect *rule) {
 	struct slice method = x->request->method_name;
 	bool never = slice_equal(method, SLICE("TRACE")) || slice_equal(method, SLICE("CONNECT"));
 	if (!admitted_nevertheless(x)) return;
-	if (x->arrival->failed || never) {
-		answer_error(x, never ? 405 : x->arrival->failed);
+	x->passed = true;
+	int status = never ? 405 : x->arrival->failed;
+	if (!status && rule->refused) status = 503;
+	struct upstream_script script = {0};
+	if (!status && rule->upstream->protocol != UPSTREAM_HTTP) {
+		if (x->request->websocket) status = 501;
+		else if (x->request->framing == BODY_CHUNKED) status = 411; /* programs are told how long it is */
+		else if (!script_find(x->content, x->site, rule, slashed_path(x), &script)) status = 404;
+	}
+	if (status) {
+		answer_error(x, status);
 		return;
 	}
 	const struct slice user = x->response->user;
@@ -351,10 +362,11 @@ static void pass_on(struct exchange *x, const struct redirect *rule) {
 	x->response->user = user;
 	x->response->upstream = rule->upstream;
 	x->response->location = rule->target;
+	x->response->script = script;
 }
 
 static void answer_rule(struct exchange *x, const struct redirect *rule, bool forced) {
-	if (rule->upstream) {
+	if (rule->upstream || rule->refused) {
 		pass_on(x, rule);
 		return;
 	}
@@ -375,10 +387,17 @@ static void answer_rule(struct exchange *x, const struct redirect *rule, bool fo
 		answer_error(x, rule->status == 200 ? response_status_of(error) : rule->status);
 }
 
+/* See struct redirect_request. */
+static bool is_file(const void *exchange, struct slice path) {
+	const struct exchange *x = exchange;
+	return script_is_file(x->content, x->site, path);
+}
+
 /* Returns whether a rule of _redirects has answered the request. */
 static bool follow_rules(struct exchange *x, bool forced) {
 	struct redirect rule;
-	struct redirect_request request = {.host = x->host, .path = slashed_path(x), .query = x->request->query};
+	struct redirect_request request = {
+		.host = x->host, .path = slashed_path(x), .query = x->request->query, .is_file = is_file, .context = x};
 	if (!redirect_rules_match(x->site->redirects, &request, forced, location, &rule)) return false;
 	answer_rule(x, &rule, forced);
 	return true;
@@ -564,7 +583,7 @@ void answer(const struct content *c, const struct request *q, const struct conne
 		x.admitted = true;
 	}
 	if (!x.site->redirects || !follow_rules(&x, true)) answer_path(&x);
-	if (serves || !r->status || r->status == 401 || r->status >= 429) return;
+	if (serves || x.passed || !r->status || r->status == 401 || r->status >= 429) return;
 	response_drop(r);
 	answer_method(&x, true);
 }

@@ -53,6 +53,7 @@ struct content {
 	const struct challenges *challenges; /* to be answered from memory; NULL: none */
 	int64_t now_ms;                      /* of the monotonic clock, see content_turn() */
 	unsigned changes;                    /* sites_changes() that the cache knows of */
+	const char *directory;               /* the path of the root outside of any chroot(2) */
 	bool leaving;                        /* the server is about to end, without a successor */
 };
 

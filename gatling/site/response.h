@@ -7,6 +7,7 @@
 #include "gatling/http/request.h"
 #include "gatling/site/representation.h"
 #include "gatling/upstream/upstream_address.h"
+#include "gatling/upstream/upstream_head.h"
 #include "io/iob.h"
 
 /* Bytes of a line with a date, as Server and Date have it. */
@@ -30,7 +31,8 @@ struct response {
 	 * again when the job has ended */
 	int status;
 	struct job *job;
-	const struct upstream_target *upstream; /* until the next answer */
+	const struct upstream_target *upstream; /* until the next answer, as the script, if it is for a program */
+	struct upstream_script script;
 	/* With 200, 206, 304, 416 and the error pages of the site: the representation, with a reference of the response;
 	 * else NULL. */
 	struct representation *representation;

@@ -2,21 +2,19 @@
 #include "gatling/upstream/passage.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "gatling/base/text.h"
 #include "gatling/http/body.h"
+#include "gatling/upstream/outgoing.h"
 
 static const char cut_short[] = "has ended a connection without a whole response";
-
-enum { CHUNK_ROOM = 32, SIZE_DIGITS = 5 };
 
 struct passage {
 	struct upstreams *upstreams;
 	struct upstream_link *link; /* NULL: it has failed */
-	struct upstream_target target;
-	unsigned tried; /* addresses: a bit for each */
+	struct upstream_target *target;
+	struct fcgi_records *records; /* of the response; NULL: it comes as it is */
+	unsigned tried;               /* addresses: a bit for each */
 	void (*ready)(void *owner);
 	void *owner;
 	enum passage_state state;
@@ -26,20 +24,19 @@ struct passage {
 	bool head_only, upgrades;
 	bool must_change; /* the protocol: the client takes no other success (RFC 8441, section 5) */
 	bool repeatable;  /* it has no content, and may be sent twice: nothing of it is dropped before a response comes */
-	bool chunked;     /* the content of the request is */
-	bool complete;    /* all of the request has been put */
-	bool shut;        /* the sending side of the connection */
-	bool blocked;     /* the socket is full */
-	bool unwanted;    /* the upstream takes no more of it: the connection is lost, but for what has come */
+
+	bool continues;      /* the client waits for a 100, which a program does not send */
+	bool complete;       /* all of the request has been put */
+	bool shut;           /* the sending side of the connection */
+	bool blocked;        /* the socket is full */
+	bool unwanted;       /* the upstream takes no more of it: the connection is lost, but for what has come */
 	bool upstream_ended; /* it sends nothing more */
 	unsigned interims;
-	size_t head_unsent; /* bytes of the head of the request */
-	bool joins;         /* content that comes next joins the last chunk: none of that has been sent */
-	size_t chunk;       /* where it begins in out */
+	struct outgoing out;
 	struct {
 		char *bytes;
 		size_t at, length, size;
-	} out, in; /* from `at` on: to be sent; read, but not used up */
+	} in; /* from `at` on: read, but not used up */
 	struct upstream_response head;
 	char *lines;
 	struct body body;
@@ -50,7 +47,8 @@ enum passage_state passage_state(const struct passage *p) { return p->state; }
 int passage_failure(const struct passage *p) { return p->failure; }
 
 size_t passage_memory(const struct passage *p) {
-	return sizeof *p + p->out.size + p->in.size + (p->lines ? p->head.lines : 0);
+	return sizeof *p + (p->records ? sizeof *p->records : 0) + p->out.size + p->in.size +
+		   (p->lines ? p->head.lines : 0);
 }
 
 static io_loop *loop_of(const struct passage *p) { return upstreams_loop(p->upstreams); }
@@ -77,31 +75,28 @@ static void set_deadline(const struct passage *p) {
 
 /* --- the request --- */
 
-static size_t unsent(const struct passage *p) { return p->out.length - p->out.at; }
+static size_t unsent(const struct passage *p) { return outgoing_rest(&p->out).length; }
 
 /* What has been sent is kept as long as it may have to be sent again. */
 static void forget_sent(struct passage *p) {
-	if (unsent(p) || (p->repeatable && p->state <= PASSAGE_WAITS)) return;
-	free(p->out.bytes);
-	p->out.bytes = NULL;
-	p->out.at = p->out.length = p->out.size = 0;
+	if (!unsent(p) && !(p->repeatable && p->state <= PASSAGE_WAITS)) outgoing_forget(&p->out);
 }
 
 /* Sends what it can. An upstream that takes no more may have answered before the end of the request. */
 void passage_flush(struct passage *p) {
 	while (p->state > PASSAGE_CONNECTS && p->link && unsent(p) && !p->blocked) {
-		ssize_t n = io_trywrite(loop_of(p), p->link->fd, p->out.bytes + p->out.at, unsent(p));
+		struct slice rest = outgoing_rest(&p->out);
+		ssize_t n = io_trywrite(loop_of(p), p->link->fd, rest.at, rest.length);
 		p->blocked = n == -1 && errno == EAGAIN;
 		if (p->blocked) break;
 		if (n == -1) {
 			p->unwanted = true;
 			p->repeatable &= p->link->reused;
-			p->out.at = p->out.length;
+			outgoing_sent(&p->out, rest.length);
 			break;
 		}
-		p->out.at += (size_t)n;
-		p->head_unsent -= (size_t)n < p->head_unsent ? (size_t)n : p->head_unsent;
-		p->joins &= p->chunk >= p->out.at;
+		outgoing_sent(&p->out, (size_t)n);
+
 		set_deadline(p);
 	}
 	if (!p->link || p->state == PASSAGE_CONNECTS) return;
@@ -112,86 +107,36 @@ void passage_flush(struct passage *p) {
 	forget_sent(p);
 }
 
-/* Makes room behind what is to be sent. false: ENOMEM. */
-static bool reserve(struct passage *p, size_t more) {
-	size_t left = unsent(p), size = left + more;
-	if (p->out.length + more <= p->out.size) return true;
-	if (size > p->out.size && size < 2 * p->out.size) size = 2 * p->out.size; /* so that little is copied often */
-	if (p->out.at && size <= p->out.size) {
-		memmove(p->out.bytes, p->out.bytes + p->out.at, left);
-	} else {
-		char *bytes = malloc(size);
-		if (!bytes) return false;
-		if (left) memcpy(bytes, p->out.bytes + p->out.at, left);
-		free(p->out.bytes);
-		p->out.bytes = bytes;
-		p->out.size = size;
-	}
-	if (p->joins) p->chunk -= p->out.at;
-	p->out.at = 0;
-	p->out.length = left;
-	return true;
-}
-
-static void add(struct passage *p, struct slice s) {
-	p->out.length = (size_t)(text_copy(p->out.bytes + p->out.length, s) - p->out.bytes);
-}
-
-size_t passage_unsent(const struct passage *p) { return unsent(p) - p->head_unsent; }
+size_t passage_unsent(const struct passage *p) { return outgoing_content(&p->out); }
 
 /* Returns whether content of the request is dropped. */
 static bool drops_content(const struct passage *p) { return p->unwanted || p->state >= PASSAGE_ENDED; }
 
 size_t passage_room(const struct passage *p) {
 	size_t used = passage_unsent(p);
-	if (used > CHUNK_ROOM) used -= CHUNK_ROOM; /* so that PASSAGE_BUFFER bytes fit with the size of their chunk */
-	else used = 0;
+	used -= used > OUTGOING_OVERHEAD ? OUTGOING_OVERHEAD : used; /* PASSAGE_BUFFER bytes fit with their frames */
 	if (drops_content(p)) return PASSAGE_BUFFER;
 	return used < PASSAGE_BUFFER ? PASSAGE_BUFFER - used : 0;
 }
 
-/* Adds content as a chunk; to the last one, if none of that has been sent. */
-static void add_chunk(struct passage *p, struct slice content) {
-	char size[CHUNK_ROOM];
-	if (p->joins) p->out.length -= strlen("\r\n");
-	else p->chunk = p->out.length;
-	p->joins = true;
-	size_t start = p->chunk + SIZE_DIGITS + strlen("\r\n"), length = content.length;
-	if (p->out.length > start) length += p->out.length - start;
-	else p->out.length = start;
-	sprintf(size, "%0*zx\r\n", SIZE_DIGITS, length);
-	memcpy(p->out.bytes + p->chunk, size, SIZE_DIGITS + strlen("\r\n"));
-	add(p, content);
-	add(p, SLICE("\r\n"));
-}
-
 size_t passage_put(struct passage *p, struct slice content) {
 	if (drops_content(p)) return content.length;
-	const size_t room = passage_room(p);
+	const size_t room = passage_room(p) < OUTGOING_PIECE_MAX ? passage_room(p) : OUTGOING_PIECE_MAX;
 	if (content.length > room) content.length = room;
-	if (!content.length) return 0;
-	if (!reserve(p, content.length + CHUNK_ROOM)) fail(p, 503);
-	else if (p->chunked && p->state != PASSAGE_TUNNEL) add_chunk(p, content);
-	else add(p, content);
+	if (content.length && !outgoing_put(&p->out, content, p->state != PASSAGE_TUNNEL)) fail(p, 503);
 	return content.length;
 }
 
 void passage_put_end(struct passage *p) {
 	p->complete = true;
-	if (!p->chunked || drops_content(p)) return;
-	if (!reserve(p, CHUNK_ROOM)) {
-		fail(p, 503);
-		return;
-	}
-	add(p, SLICE("0\r\n\r\n"));
-	p->joins = false;
+	if (!drops_content(p) && p->state != PASSAGE_TUNNEL && !outgoing_end(&p->out)) fail(p, 503);
 }
 
 /* --- connecting --- */
 
 static void use(struct passage *p, bool fresh) {
 	int status;
-	p->link = upstreams_take(p->upstreams, &p->target, fresh, &p->tried, &status);
+	p->link = upstreams_take(p->upstreams, p->target, fresh, &p->tried, &status);
 	if (!p->link) {
 		fail(p, status);
 		return;
@@ -218,8 +163,8 @@ static bool repeat(struct passage *p) {
 	if (!p->link->reused || !p->repeatable) return false;
 	upstreams_return(p->upstreams, p->link, false);
 	p->link = NULL;
-	p->out.at = 0;
-	p->head_unsent = p->out.length;
+	outgoing_rewind(&p->out);
+
 	p->tried = 0;
 	p->unwanted = false;
 	use(p, true);
@@ -236,28 +181,46 @@ static bool is_idempotent(struct slice method) {
 	return false;
 }
 
+/* Writes what the request begins with to out. Returns its length. */
+static size_t write_head(char *out, enum upstream_protocol protocol, const struct upstream_request *r) {
+	switch (protocol) {
+	case UPSTREAM_HTTP: break;
+	case UPSTREAM_FCGI: return upstream_fcgi_head(out, r);
+	case UPSTREAM_SCGI: return upstream_scgi_head(out, r);
+	}
+	return upstream_request_head(out, r);
+}
+
+/* Whether the response to a request over that protocol comes as records. NULL: ENOMEM. */
+static bool begin_records(struct passage *p, enum upstream_protocol protocol) {
+	if (protocol == UPSTREAM_FCGI) p->records = calloc(1, sizeof *p->records);
+	return protocol != UPSTREAM_FCGI || p->records;
+}
+
 struct passage *passage_new(struct upstreams *u, const struct upstream_target *target, const struct upstream_request *r,
 							struct passage_share *share) {
-	static _Thread_local char head[UPSTREAM_REQUEST_MAX];
+	enum { HEAD_ROOM = (int)UPSTREAM_CGI_MAX > (int)UPSTREAM_REQUEST_MAX ? UPSTREAM_CGI_MAX : UPSTREAM_REQUEST_MAX };
+	static _Thread_local char head[HEAD_ROOM];
+	const bool http = target->protocol == UPSTREAM_HTTP;
 	const struct request *q = r->request;
 	struct passage *p = calloc(1, sizeof *p);
 	if (!p) return NULL;
 	p->upstreams = u;
-	p->target = *target;
+	p->target = upstream_target_retain(target);
 	p->head_only = q->method == METHOD_HEAD;
 	p->share = share;
-	p->upgrades = upstream_upgrades(q);
+	p->upgrades = http && upstream_upgrades(q);
 	p->must_change = q->websocket;
-	p->chunked = q->framing == BODY_CHUNKED;
 	p->complete = q->framing == BODY_NONE;
+	if (target->protocol == UPSTREAM_FCGI && !p->complete) p->out.framing = FRAMED_RECORDS;
+	if (q->framing == BODY_CHUNKED) p->out.framing = FRAMED_CHUNKS;
+	p->continues = !http && !p->complete && request_has(q, FIELD_EXPECT) && q->minor >= 1;
 	p->repeatable = p->complete && is_idempotent(q->method_name) && !p->upgrades;
-	size_t length = upstream_request_head(head, r);
-	if (!reserve(p, length)) {
-		free(p);
+	size_t length = write_head(head, target->protocol, r);
+	if (!begin_records(p, target->protocol) || !outgoing_begin(&p->out, (struct slice){.at = head, .length = length})) {
+		passage_free(p);
 		return NULL;
 	}
-	add(p, (struct slice){.at = head, .length = length});
-	p->head_unsent = length;
 	use(p, false);
 	return p;
 }
@@ -279,7 +242,8 @@ static void free_input(struct passage *p) {
 /* Looks for the head of a response in what has come. */
 static void parse_head(struct passage *p) {
 	static _Thread_local char lines[UPSTREAM_LINES_MAX];
-	int used = upstream_response_parse(&p->head, p->in.bytes + p->in.at, p->in.length - p->in.at, p->head_only, lines);
+	int used = (p->target->protocol == UPSTREAM_HTTP ? upstream_response_parse : upstream_cgi_response_parse)(
+		&p->head, p->in.bytes + p->in.at, p->in.length - p->in.at, p->head_only, lines);
 	if (used == 0) return;
 	bool changes = used > 0 && p->head.status == 101;
 	bool interim = used > 0 && p->head.status < 200 && !changes;
@@ -352,11 +316,43 @@ void passage_take(struct passage *p) {
 	go_on(p);
 }
 
+/* --- programs --- */
+
+/* Answers a client that waits for a 100. */
+static void say_continue(struct passage *p) {
+	p->continues = false;
+	if (!(p->lines = malloc(1))) {
+		fail(p, 503);
+		return;
+	}
+	p->head = (struct upstream_response){.status = 100, .reason = SLICE("Continue")};
+	p->state = PASSAGE_HEAD;
+}
+
+static void complain(void *passage, struct slice line) {
+	const struct passage *p = passage;
+	upstreams_report(p->link, line);
+}
+
+/* Takes what has come out of its records. Returns its length, which may be 0; -1: it is malformed. */
+static ssize_t unpack(struct passage *p, char *bytes, size_t length) {
+	return p->records ? fcgi_read(p->records, bytes, length, complain, p) : (ssize_t)length;
+}
+
+static bool is_overloaded(const struct passage *p) {
+	return p->records && p->records->ended && fcgi_is_overloaded(p->records);
+}
+
 /* --- what the loop reports --- */
 
 /* The upstream sends nothing more. reset: it has not ended its side, but lost the connection. */
 static void ended(struct passage *p, bool reset) {
 	if (p->state <= PASSAGE_WAITS && repeat(p)) return;
+	reset |= p->records && !p->records->ended;
+	if (p->state <= PASSAGE_WAITS && is_overloaded(p)) {
+		fail(p, 503);
+		return;
+	}
 	if (p->state <= PASSAGE_WAITS || (reset && p->state != PASSAGE_TUNNEL && p->state != PASSAGE_ENDED)) {
 		blame(p, 502, cut_short);
 		return;
@@ -419,11 +415,15 @@ void passage_readable(struct passage *p) {
 		fail(p, 503);
 	} else if (n <= 0) {
 		ended(p, n == -1 || p->unwanted);
+	} else if ((n = unpack(p, p->in.bytes + p->in.length, (size_t)n)) == -1) {
+		blame(p, 502, "has sent malformed records");
 	} else {
 		p->in.length += (size_t)n;
 		p->repeatable = false;
 		set_deadline(p);
 		if (p->state == PASSAGE_WAITS) parse_head(p);
+		if (p->records && p->records->ended && p->link) ended(p, false);
+		if (!p->in.length) free_input(p);
 	}
 	p->ready(p->owner);
 }
@@ -442,6 +442,7 @@ void passage_writable(struct passage *p) {
 		p->link->connected = true;
 		set_deadline(p);
 		if (io_wantread(loop_of(p), p->link->fd) == -1) fail(p, 503);
+		else if (p->continues) say_continue(p);
 	}
 	p->blocked = false;
 	passage_flush(p);
@@ -467,8 +468,10 @@ void passage_free(struct passage *p) {
 	bool kept = p->state == PASSAGE_ENDED && p->head.keep_alive && p->complete && !unsent(p) && !p->unwanted &&
 				!p->upstream_ended && !p->head.until_close && p->in.at == p->in.length;
 	if (p->link) upstreams_return(p->upstreams, p->link, kept);
-	free(p->out.bytes);
+	outgoing_forget(&p->out);
 	free_input(p);
+	upstream_target_release(p->target);
+	free(p->records);
 	free(p->lines);
 	free(p);
 }

@@ -7,7 +7,8 @@
 #ifndef GATLING_UPSTREAM_PASSAGE_H
 #define GATLING_UPSTREAM_PASSAGE_H
 
-#include "gatling/upstream/upstream_head.h"
+#include "gatling/upstream/upstream_cgi.h"
+
 #include "gatling/upstream/upstreams.h"
 
 enum {

@@ -2,10 +2,14 @@
 #include "gatling/upstream/upstream_address.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "gatling/base/opener.h"
 #include "gatling/base/text.h"
 
-enum { PORT_HTTP = 80, PORT_MAX = 65535, NET_TEXT_MAX = 64 };
+enum { PORT_HTTP = 80, PORT_FCGI = 9000, PORT_MAX = 65535, NET_TEXT_MAX = 64 };
+
+const char upstream_no_memory[] = "there is no memory";
 
 /* Splits what may be in brackets from ":PORT" behind it. *port: 0 if there is none. Returns false if something else is
  * there. */
@@ -25,26 +29,91 @@ static bool split(struct slice text, struct slice *host, unsigned *port) {
 	return *port && *port <= PORT_MAX;
 }
 
-const char *upstream_target_parse(struct slice authority, struct upstream_target *t) {
-	struct slice one, host;
+/* Returns whether the path is absolute, and the only one to its socket. */
+static bool is_plain(const char *path) {
+	return path[0] == '/' && !strstr(path, "//") && !strstr(path, "/./") && !strstr(path, "/../");
+}
+
+/* Takes the path of a socket off the front. */
+static const char *parse_path(struct slice *rest, struct upstream_address *a) {
+	slice_drop(rest, strlen("unix:"));
+	struct slice path = slice_first(*rest, slice_until(*rest, ':'));
+	path = slice_first(path, slice_until(path, ','));
+	if (path.length >= UPSTREAM_PATH_MAX) return "has the path of a socket that is too long: 107 bytes are allowed";
+	*text_copy(a->path, path) = '\0';
+	if (!is_plain(a->path) || slice_ends(path, SLICE("/"))) return "has no absolute path of a socket behind unix:";
+	slice_drop(rest, path.length);
+	return NULL;
+}
+
+static const char *parse_host(struct slice *rest, enum upstream_protocol protocol, struct upstream_address *a) {
+	struct slice host, one = slice_first(*rest, slice_until(*rest, '/'));
 	unsigned port;
-	t->count = 0;
-	while (slice_next_element(&authority, &one)) {
+	one = slice_first(one, slice_until(one, '?'));
+	one = slice_first(one, slice_until(one, ','));
+	slice_drop(rest, one.length);
+	if (!split(one, &host, &port)) return "has an address that is not HOST:PORT";
+	if (!host.length) return "has no host";
+	if (slice_equal_nocase(host, SLICE("localhost"))) host = SLICE("127.0.0.1");
+	if (!peer_parse(host, &a->address)) return "has a host that is neither an IP address nor localhost";
+	if (!port && protocol == UPSTREAM_SCGI) return "has no port: scgi has none of its own";
+	if (!port) port = protocol == UPSTREAM_FCGI ? PORT_FCGI : PORT_HTTP;
+	a->port = (uint16_t)port;
+	return NULL;
+}
+
+static const char *parse_addresses(struct slice *rest, struct upstream_target *t) {
+	const char *wrong = NULL;
+	bool more = true;
+	while (!wrong && more) {
 		if (t->count == UPSTREAM_ADDRESSES_MAX) return "has too many addresses";
 		struct upstream_address *a = &t->at[t->count++];
-		if (!split(one, &host, &port)) return "has an address that is not HOST:PORT";
-		if (slice_equal_nocase(host, SLICE("localhost"))) host = SLICE("127.0.0.1");
-		if (!peer_parse(host, &a->address)) return "has a host that is neither an IP address nor localhost";
-		a->port = (uint16_t)(port ? port : PORT_HTTP);
+		bool is_path = slice_starts(*rest, SLICE("unix:"));
+		wrong = is_path ? parse_path(rest, a) : parse_host(rest, t->protocol, a);
+		more = slice_starts(*rest, SLICE(","));
+		if (more || (is_path && rest->length)) slice_drop(rest, 1);
 	}
-	return t->count ? NULL : "has no host";
+	return wrong;
+}
+
+const char *upstream_target_parse(struct slice scheme, struct slice *rest, struct upstream_target **target) {
+	static const struct slice schemes[] = {
+		[UPSTREAM_HTTP] = SLICE("http://"), [UPSTREAM_FCGI] = SLICE("fcgi://"), [UPSTREAM_SCGI] = SLICE("scgi://")};
+	enum upstream_protocol protocol = UPSTREAM_HTTP;
+	while (protocol <= UPSTREAM_SCGI && !slice_equal_nocase(scheme, schemes[protocol])) protocol++;
+	if (protocol > UPSTREAM_SCGI) return "has none of the schemes http, fcgi and scgi";
+	struct upstream_target *t = calloc(1, sizeof *t + UPSTREAM_ADDRESSES_MAX * sizeof *t->at);
+	if (!t) return upstream_no_memory;
+	t->protocol = protocol;
+	t->references = 1;
+	const char *wrong = parse_addresses(rest, t);
+	struct upstream_target *fitting = wrong ? NULL : realloc(t, sizeof *t + t->count * sizeof *t->at);
+	if (fitting) t = fitting;
+	if (wrong) upstream_target_release(t);
+	else *target = t;
+	return wrong;
+}
+
+struct upstream_target *upstream_target_retain(const struct upstream_target *target) {
+	struct upstream_target *t = (struct upstream_target *)(uintptr_t)target;
+	t->references++;
+	return t;
+}
+
+void upstream_target_release(struct upstream_target *t) {
+	if (t && --t->references == 0) free(t);
 }
 
 bool upstreams_allow(struct upstreams_allowed *allowed, const char *text) {
 	char net[NET_TEXT_MAX];
 	struct slice host;
 	unsigned port;
-	if (allowed->count == UPSTREAM_ALLOWED_MAX || !split(slice_of(text), &host, &port)) return false;
+	if (allowed->count == UPSTREAM_ALLOWED_MAX) return false;
+	if (*text == '/') {
+		allowed->at[allowed->count++].directory = text;
+		return true;
+	}
+	if (!split(slice_of(text), &host, &port)) return false;
 	if (slice_equal_nocase(host, SLICE("localhost"))) host = SLICE("127.0.0.1");
 	if (host.length >= sizeof net) return false;
 	*text_copy(net, host) = '\0';
@@ -53,9 +122,20 @@ bool upstreams_allow(struct upstreams_allowed *allowed, const char *text) {
 	return true;
 }
 
+bool upstreams_allow_tcp(const struct upstreams_allowed *allowed) {
+	for (unsigned i = 0; i < allowed->count; i++)
+		if (!allowed->at[i].directory) return true;
+	return false;
+}
+
 static bool is_allowed(const struct upstreams_allowed *allowed, const struct upstream_address *a) {
 	for (unsigned i = 0; i < allowed->count; i++) {
 		struct peer_nets one = {.net[0] = allowed->at[i].net, .count = 1};
+		if (a->path[0] || allowed->at[i].directory) {
+			if (a->path[0] && allowed->at[i].directory && opener_name_in(allowed->at[i].directory, a->path))
+				return true;
+			continue;
+		}
 		if (peer_is_in(&a->address, &one) && (!allowed->at[i].port || allowed->at[i].port == a->port)) return true;
 	}
 	return false;
@@ -70,7 +150,17 @@ const struct upstream_address *upstreams_refused(const struct upstreams_allowed 
 
 void upstream_format(char *out, const struct upstream_address *a) {
 	char text[PEER_MAX];
+	if (a->path[0]) {
+		memcpy(out, a->path, sizeof a->path);
+		return;
+	}
 	bool brackets = !peer_is_ipv4(&a->address);
 	size_t n = peer_format(text, &a->address);
 	snprintf(out, UPSTREAM_TEXT_MAX, "%s%.*s%s:%u", brackets ? "[" : "", (int)n, text, brackets ? "]" : "", a->port);
+}
+
+void upstream_format_allowed(char *out, const struct upstream_address *a) {
+	upstream_format(out, a);
+	char *slash = a->path[0] ? strrchr(out, '/') : NULL;
+	if (slash) slash[slash == out] = '\0';
 }

@@ -13,8 +13,16 @@ struct line {
 	struct slice name, value, whole; /* whole: with its CRLF */
 };
 
-/* Takes the next field line off the front. Returns 1; 0: it is not complete; -1: it is malformed. */
-static int next_line(struct slice *rest, struct line *line) {
+/* Returns the bytes of the end of a line at the start of the text; 0: it is not complete; -1: there is none. */
+static int line_end(struct slice at, bool lf) {
+	if (!at.length || (at.length == 1 && at.at[0] == '\r')) return 0;
+	if (slice_starts(at, SLICE("\r\n"))) return 2;
+	return lf && at.at[0] == '\n' ? 1 : -1;
+}
+
+/* Takes the next field line off the front. lf: it may end with LF alone. Returns 1; 0: it is not complete; -1: it is
+ * malformed. */
+static int next_line(struct slice *rest, bool lf, struct line *line) {
 	line->whole.at = rest->at;
 	line->name = slice_first(*rest, chars_token(*rest));
 	struct slice at = slice_rest(*rest, line->name.length);
@@ -23,9 +31,9 @@ static int next_line(struct slice *rest, struct line *line) {
 	slice_drop(&at, 1);
 	line->value = slice_first(at, chars_text(at));
 	slice_drop(&at, line->value.length);
-	if (!at.length || (at.length == 1 && at.at[0] == '\r')) return 0;
-	if (!slice_starts(at, SLICE("\r\n"))) return -1;
-	*rest = slice_rest(at, 2);
+	int end = line_end(at, lf);
+	if (end <= 0) return end;
+	*rest = slice_rest(at, (size_t)end);
 	line->whole.length = (size_t)(rest->at - line->whole.at);
 	line->value = slice_trim(line->value);
 	return 1;
@@ -73,7 +81,7 @@ static void find_connection(const struct request *q, struct connection_values *c
 static bool asks_for_websocket(const struct request *q) {
 	struct slice rest = q->lines;
 	bool asks = false;
-	for (struct line line; rest.length && next_line(&rest, &line) == 1;) {
+	for (struct line line; rest.length && next_line(&rest, false, &line) == 1;) {
 		if (!slice_equal_nocase(line.name, SLICE("upgrade"))) continue;
 		if (!slice_equal_nocase(line.value, SLICE("websocket"))) return false;
 		asks = true;
@@ -95,6 +103,16 @@ static bool passes(const struct connection_values *c, struct slice name) {
 		SLICE("host"),      SLICE("content-length"),   SLICE("x-forwarded-for"), SLICE("x-forwarded-proto"),
 		SLICE("forwarded"), SLICE("x-forwarded-host"), SLICE("http2-settings"),  SLICE("proxy")};
 	return !IS_ONE_OF(name, ours) && !memchr(name.at, '_', name.length) && !is_of_connection(c, name);
+}
+
+unsigned upstream_fields(const struct request *q, struct upstream_field *fields) {
+	struct connection_values c;
+	struct slice rest = q->lines;
+	unsigned count = 0;
+	find_connection(q, &c);
+	for (struct line line; count < FIELDS_MAX && rest.length && next_line(&rest, false, &line) == 1;)
+		if (passes(&c, line.name)) fields[count++] = (struct upstream_field){.name = line.name, .value = line.value};
+	return count;
 }
 
 static char *put_line(char *at, struct slice name, struct slice value) {
@@ -141,7 +159,7 @@ size_t upstream_request_head(char *out, const struct upstream_request *u) {
 	at = text_copy(text_copy(at, u->target), SLICE(" HTTP/1.1\r\n"));
 	at = put_line(at, SLICE("Host"), u->host);
 	find_connection(q, &c);
-	for (struct line line; rest.length && next_line(&rest, &line) == 1;)
+	for (struct line line; rest.length && next_line(&rest, false, &line) == 1;)
 		if (passes(&c, line.name)) at = text_copy(at, line.whole);
 	at = put_forwarded(at, u);
 	if (q->framing == BODY_CHUNKED) at = text_copy(at, SLICE("Transfer-Encoding: chunked\r\n"));
@@ -208,41 +226,88 @@ static void settle_framing(struct upstream_response *r, const struct connection_
 	if (bodiless) r->framing = BODY_NONE;
 }
 
-/* Writes the lines for the client. */
+/* Writes the lines for the client. Those of Content-Length: if no content of that length follows. */
 static size_t put_lines(char *out, struct slice rest, const struct upstream_response *r,
-						const struct connection_values *c) {
+						const struct connection_values *c, bool cgi) {
 	static const struct slice ours[] = {SLICE("date"), SLICE("server")};
 	char *at = out;
-	for (struct line line; !slice_starts(rest, SLICE("\r\n")) && next_line(&rest, &line) == 1;) {
+	for (struct line line; line_end(rest, cgi) < 0 && next_line(&rest, cgi, &line) == 1;) {
 		bool length = slice_equal_nocase(line.name, SLICE("content-length"));
-		if ((length && (r->framing != BODY_NONE || r->status < 200 || r->status == 204)) || IS_ONE_OF(line.name, ours))
-			continue;
+		if (length && (r->framing != BODY_NONE || r->status < 200 || r->status == 204)) continue;
+		if (IS_ONE_OF(line.name, ours) || (cgi && slice_equal_nocase(line.name, SLICE("status")))) continue;
 		if (!is_of_connection(c, line.name)) at = put_line(at, line.name, line.value);
 	}
 	return (size_t)(at - out);
 }
 
+/* "404 Not Found" */
+static bool note_status(struct upstream_response *r, struct slice value) {
+	char line[64];
+	struct slice text = slice_first(value, value.length < 48 ? value.length : 48);
+	const char *end = text_copy(text_copy(line, SLICE("HTTP/1.1 ")), text);
+	r->status = 0;
+	if (!parse_status_line(r, (struct slice){.at = line, .length = (size_t)(end - line)}) || r->status < 200)
+		return false;
+	r->reason = value.length > 4 ? slice_rest(value, 4) : (struct slice){0};
+	return true;
+}
+
+/* What only the response of a program has. Returns false if it is malformed. */
+static bool note_cgi_field(struct upstream_response *r, const struct line *line, bool *has_status) {
+	if (slice_equal_nocase(line->name, SLICE("status"))) {
+		*has_status = true;
+		return note_status(r, line->value);
+	}
+	if (slice_equal_nocase(line->name, SLICE("location")) && !*has_status) r->status = 302;
+	return !slice_equal_nocase(line->name, SLICE("transfer-encoding"));
+}
+
+/* Parses field lines and the empty one at the start of fields. Returns their length, or as upstream_response_parse().
+ */
+static int parse_fields(struct upstream_response *r, struct slice fields, bool cgi, bool head_only, char *lines) {
+	struct connection_values c = {.count = 0};
+	struct slice rest = fields;
+	struct line line;
+	bool has_status = false;
+	for (unsigned n = 0;; n++) {
+		int end = line_end(rest, cgi);
+		if (end == 0) return 0;
+		if (end > 0) {
+			slice_drop(&rest, (size_t)end);
+			break;
+		}
+		int got = next_line(&rest, cgi, &line);
+		if (got <= 0) return got;
+		if (n == UPSTREAM_FIELDS_MAX || !note_field(r, &line, &c) || (cgi && !note_cgi_field(r, &line, &has_status)))
+			return -1;
+	}
+	settle_framing(r, &c, head_only);
+	r->lines = put_lines(lines, fields, r, &c, cgi);
+	return (int)(fields.length - rest.length);
+}
+
+/* Returns what to say of a head of which so much is there. */
+static int whole(int fields, size_t before, size_t length) {
+	if (fields == 0) return length < UPSTREAM_HEAD_MAX ? 0 : -1;
+	return fields < 0 || (size_t)fields + before > UPSTREAM_HEAD_MAX ? -1 : fields + (int)before;
+}
+
 int upstream_response_parse(struct upstream_response *r, const char *buffer, size_t length, bool head_only,
 							char *lines) {
 	struct slice all = {.at = buffer, .length = length};
-	struct slice first = slice_first(all, chars_text(all)), rest = slice_rest(all, first.length), fields;
-	struct connection_values c = {.count = 0};
-	struct line line;
-	int got = 1;
+	struct slice first = slice_first(all, chars_text(all)), rest = slice_rest(all, first.length);
 	*r = (struct upstream_response){0};
-	if (!rest.length || (rest.length == 1 && rest.at[0] == '\r')) return length < UPSTREAM_HEAD_MAX ? 0 : -1;
-	if (!slice_starts(rest, SLICE("\r\n")) || !parse_status_line(r, first)) return -1;
-	slice_drop(&rest, 2);
-	fields = rest;
-	for (unsigned n = 0; got == 1 && !slice_starts(rest, SLICE("\r\n")); n++) {
-		if (rest.length == 1 && rest.at[0] == '\r') got = 0;
-		else got = next_line(&rest, &line);
-		if (got == 1 && (n == UPSTREAM_FIELDS_MAX || !note_field(r, &line, &c))) got = -1;
-	}
-	size_t used = length - rest.length + 2;
-	if (got == 0) return length < UPSTREAM_HEAD_MAX ? 0 : -1;
-	if (got < 0 || used > UPSTREAM_HEAD_MAX) return -1;
-	settle_framing(r, &c, head_only);
-	r->lines = put_lines(lines, fields, r, &c);
-	return (int)used;
+	int end = line_end(rest, false);
+	if (end == 0) return whole(0, 0, length);
+	if (end < 0 || !parse_status_line(r, first)) return -1;
+	slice_drop(&rest, (size_t)end);
+	return whole(parse_fields(r, rest, false, head_only, lines), length - rest.length, length);
+}
+
+int upstream_cgi_response_parse(struct upstream_response *r, const char *buffer, size_t length, bool head_only,
+								char *lines) {
+	*r = (struct upstream_response){.status = 200};
+	int fields = parse_fields(r, (struct slice){.at = buffer, .length = length}, true, head_only, lines);
+	r->keep_alive = false;
+	return whole(fields, 0, length);
 }

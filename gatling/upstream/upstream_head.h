@@ -1,4 +1,5 @@
-/* upstream_head.h - the heads of the messages between this server and an upstream, which are HTTP/1.1 (RFC 9112).
+/* upstream_head.h - the heads of the messages between this server and an upstream: those of HTTP/1.1 (RFC 9112), and
+ * responses of programs (RFC 3875, section 6).
  *
  * Fields that are for one connection are not passed on (RFC 9110, section 7.6.1). Via is not added: to both sides this
  * server is the origin. */
@@ -17,14 +18,37 @@ enum {
 	UPSTREAM_REQUEST_MAX = 2 * HEAD_MAX + TARGET_MAX + 3 * HOST_MAX + 3 * PEER_MAX + 1024
 };
 
+enum {
+	SCRIPT_ROOT_MAX = 4096,            /* bytes of upstream_script.root, which is a path with that of the site */
+	LOCATION_TEXT_MAX = 4 * TARGET_MAX /* and of upstream_request.target */
+};
+
+/* What a program is told of where it is (RFC 3875, section 4.1). Paths are decoded. */
+struct upstream_script {
+	struct slice root; /* the directory of the site, outside of any chroot(2), without '/' at its end */
+	struct slice name; /* the path of the script, or what else leads to the program; may be empty */
+	struct slice info; /* the path behind it; may be empty */
+	bool is_file;      /* the script is a file below the root */
+};
+
 /* A request as it is passed on. */
 struct upstream_request {
 	const struct request *request;
-	struct slice target; /* path and query, percent-encoded */
+	struct slice target; /* path and query, percent-encoded; for a program only the query counts */
 	struct slice host;   /* as the client has named it, or absent */
 	const struct peer *client;
-	bool secure; /* the client speaks TLS */
+	unsigned port;                        /* that the client has come to; 0: none */
+	bool secure;                          /* the client speaks TLS */
+	struct slice user;                    /* who was authenticated, or absent */
+	const struct upstream_script *script; /* for a program */
 };
+
+struct upstream_field {
+	struct slice name, value;
+};
+
+/* Writes the fields of a request that are passed on to fields (FIELDS_MAX of them). Returns how many there are. */
+unsigned upstream_fields(const struct request *request, struct upstream_field *fields);
 
 /* Returns whether the client asks for WebSocket (RFC 6455), the only protocol that is changed to. */
 bool upstream_upgrades(const struct request *request);
@@ -53,5 +77,10 @@ struct upstream_response {
  * framing is ambiguous. */
 int upstream_response_parse(struct upstream_response *response, const char *buffer, size_t length, bool head_only,
 							char *lines);
+
+/* The same for the response of a program, whose lines may end with LF alone, and whose status is in the field Status:
+ * without, it is 200, or 302 with Location. */
+int upstream_cgi_response_parse(struct upstream_response *response, const char *buffer, size_t length, bool head_only,
+								char *lines);
 
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "gatling/base/notice.h"
+#include "gatling/base/text.h"
 
 struct upstream {
 	struct upstream_address address;
@@ -18,16 +19,19 @@ struct upstream {
 
 struct upstreams {
 	io_loop *loop;
+	struct opener *opener;
 	uint8_t kind;
 	unsigned connections, connections_max;
 	unsigned count;
 	struct upstream at[UPSTREAMS_MAX];
 };
 
-struct upstreams *upstreams_new(io_loop *loop, unsigned connections, uint8_t kind) {
+struct upstreams *upstreams_new(io_loop *loop, struct opener *opener, unsigned connections, uint8_t kind) {
 	struct upstreams *u = calloc(1, sizeof *u);
 	if (!u) return NULL;
 	u->loop = loop;
+	u->opener = opener;
+
 	u->connections_max = connections;
 	u->kind = kind;
 	return u;
@@ -72,7 +76,7 @@ void upstreams_free(struct upstreams *u) {
 /* --- addresses --- */
 
 static bool same(const struct upstream_address *a, const struct upstream_address *b) {
-	return a->port == b->port && memcmp(&a->address, &b->address, sizeof a->address) == 0;
+	return a->port == b->port && memcmp(&a->address, &b->address, sizeof a->address) == 0 && !strcmp(a->path, b->path);
 }
 
 /* Returns what is known of an address. One without connections, but not `kept`, makes room for a new one. NULL: there
@@ -113,7 +117,9 @@ static struct upstream *choose(struct upstreams *u, const struct upstream_target
 /* --- connections --- */
 
 /* Begins to connect. -1 with errno. */
-static int begin(const struct upstream_address *a) {
+static int begin(const struct upstreams *u, const struct upstream_address *a) {
+	if (a->path[0]) return opener_connect(u->opener, a->path);
+
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(a->port), .sin6_addr = a->address.address};
 	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(a->port)};
 	bool is_four = peer_is_ipv4(&a->address);
@@ -137,6 +143,17 @@ void upstreams_complain(const struct upstream_link *link, const char *what) {
 	if (!notice_due(&next)) return;
 	upstream_format(text, &link->to->address);
 	notice_line(LEVEL_WARNING, "%s, to which requests are passed on, %s", text, what);
+}
+
+void upstreams_report(const struct upstream_link *link, struct slice line) {
+	char text[UPSTREAM_TEXT_MAX], said[NOTICE_TEXT_MAX];
+	if (line.length >= sizeof said) line.length = sizeof said - 1;
+	char *end = text_copy(said, line);
+	*end = '\0';
+	for (char *c = said; c < end; c++)
+		if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+	upstream_format(text, &link->to->address);
+	notice_line(LEVEL_ERROR, "%s says: %s", text, said);
 }
 
 static void rest(struct upstreams *u, struct upstream *to, int error) {
@@ -194,8 +211,9 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 			continue;
 		}
 		if (!link) {
-			int fd = begin(&to->address);
-			bool ours = fd != -1 || errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+			int fd = begin(u, &to->address);
+			bool ours = fd != -1 || errno == EAGAIN || errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+						errno == ENOBUFS;
 			if (!ours) rest(u, to, errno);
 			if (fd != -1) link = make(u, to, fd);
 			if (!link && ours) *status = 503;

@@ -5,6 +5,7 @@
 
 #include <sys/queue.h>
 
+#include "gatling/base/opener.h"
 #include "gatling/upstream/upstream_address.h"
 #include "io/io.h"
 
@@ -32,8 +33,9 @@ struct upstream_link {
 
 struct upstreams;
 
-/* Returns NULL: ENOMEM. At most so many connections; kind: the first byte of the cookies of its descriptors. */
-struct upstreams *upstreams_new(io_loop *loop, unsigned connections, uint8_t kind);
+/* Returns NULL: ENOMEM. At most so many connections; kind: the first byte of the cookies of its descriptors. The
+ * opener, which outlives it, connects to unix sockets. */
+struct upstreams *upstreams_new(io_loop *loop, struct opener *opener, unsigned connections, uint8_t kind);
 
 /* Closes what is idle. No passage may be left. NULL is allowed. */
 void upstreams_free(struct upstreams *upstreams);
@@ -54,6 +56,9 @@ void upstreams_return_failed(struct upstreams *upstreams, struct upstream_link *
 
 /* Says on stderr, now and then, what an upstream has done: "has sent ...". */
 void upstreams_complain(const struct upstream_link *link, const char *what);
+
+/* Reports a line that a program has written to its standard error. */
+void upstreams_report(const struct upstream_link *link, struct slice line);
 
 /* What the loop reports of an idle one: it has been ended, or its time has. */
 void upstreams_idle_readable(struct upstreams *upstreams, struct upstream_link *link);

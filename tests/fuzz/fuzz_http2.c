@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "gatling/http2/http2.h"
-#include "gatling/site/response_batch.h"
+#include "gatling/exchange/response_batch.h"
 
 static void require(bool holds) {
 	if (!holds) abort();

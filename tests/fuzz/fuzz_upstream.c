@@ -3,7 +3,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "gatling/upstream/upstream_head.h"
+#include "gatling/upstream/upstream_cgi.h"
+
+typedef int parse_response(struct upstream_response *response, const char *buffer, size_t length, bool head_only,
+						   char *lines);
 
 static void require(bool holds) {
 	if (!holds) abort();
@@ -25,20 +28,20 @@ static void check_request(const char *data, size_t length) {
 	require(slice_equal(again.path, SLICE("/x")) && again.keep_alive);
 }
 
-static void check_response(const char *data, size_t length, bool head_only) {
-	static char lines[UPSTREAM_HEAD_MAX], part_lines[UPSTREAM_HEAD_MAX];
+static void check_response(parse_response *parse, const char *data, size_t length, bool head_only) {
+	static char lines[UPSTREAM_LINES_MAX], part_lines[UPSTREAM_LINES_MAX];
 	struct upstream_response r, part;
-	int n = upstream_response_parse(&r, data, length, head_only, lines);
+	int n = parse(&r, data, length, head_only, lines);
 	require(n <= (int)length);
 	/* a start of it is incomplete, or wrong in the same way */
 	for (size_t i = 0; i < length && i < 64; i++) {
-		int cut = upstream_response_parse(&part, data, i, head_only, part_lines);
+		int cut = parse(&part, data, i, head_only, part_lines);
 		require(n > 0 && (int)i >= n ? cut == n : cut <= 0);
 		if (n > 0 && (int)i < n) require(cut == 0);
 	}
 	if (n <= 0) return;
 	struct slice rest = {.at = lines, .length = r.lines};
-	require(r.lines <= (size_t)n && r.status >= 100 && r.status <= 999);
+	require(r.lines <= UPSTREAM_LINES_MAX && r.status >= 100 && r.status <= 999);
 	while (rest.length) {
 		struct slice line = slice_first(rest, slice_until(rest, '\n'));
 		require(line.length < rest.length && line.length > 1 && line.at[line.length - 1] == '\r');
@@ -49,6 +52,48 @@ static void check_response(const char *data, size_t length, bool head_only) {
 	}
 }
 
+/* What a program is told fits, and is the same for FastCGI and SCGI. */
+static void check_variables(const char *data, size_t length) {
+	static struct request q;
+	static char head[UPSTREAM_CGI_MAX];
+	static const struct peer client;
+	const struct upstream_script script = {
+		.root = SLICE("/srv"), .name = SLICE("/x"), .info = SLICE("/y"), .is_file = true};
+	if (request_parse(&q, data, length) <= 0 || q.host.length > HOST_MAX || q.framing == BODY_CHUNKED) return;
+	const struct upstream_request u = {
+		.request = &q, .target = SLICE("/x?y"), .host = q.host, .client = &client, .script = &script};
+	require(upstream_fcgi_head(head, &u) <= sizeof head);
+	size_t n = upstream_scgi_head(head, &u), netstring = (size_t)strtoull(head, NULL, 10);
+	require(n <= sizeof head && n == slice_until((struct slice){.at = head, .length = n}, ':') + 1 + netstring + 1);
+}
+
+static void complain(void *context, struct slice line) {
+	*(size_t *)context += line.length;
+	require(line.length && !memchr(line.at, '\n', line.length));
+}
+
+/* Records carry the same in whatever pieces they come. */
+static void check_records(const char *data, size_t length) {
+	static struct fcgi_records whole, pieces;
+	size_t told = 0, told_again = 0, got = 0;
+	char *copy = malloc(length + 1), *again = malloc(length + 1);
+	if (!copy || !again) abort();
+	memcpy(copy, data, length);
+	whole = pieces = (struct fcgi_records){0};
+	ssize_t n = fcgi_read(&whole, copy, length, complain, &told);
+	for (size_t i = 0; i < length; i++) {
+		again[got] = data[i];
+		ssize_t one = fcgi_read(&pieces, again + got, 1, complain, &told_again);
+		require(one >= 0 || n < 0);
+		if (one < 0) break;
+		got += (size_t)one;
+	}
+	require(n <= (ssize_t)length && told <= FCGI_COMPLAINTS_MAX);
+	if (n >= 0) require((size_t)n == got && memcmp(copy, again, got) == 0 && told == told_again);
+	free(copy);
+	free(again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
@@ -56,8 +101,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 	if (!copy) return 0;
 	memcpy(copy, data, length);
 	check_request(copy, length);
-	check_response(copy, length, false);
-	check_response(copy, length, true);
+	for (int head_only = 0; head_only < 2; head_only++) {
+		check_response(upstream_response_parse, copy, length, head_only);
+		check_response(upstream_cgi_response_parse, copy, length, head_only);
+	}
+	check_variables(copy, length);
+	check_records(copy, length);
 	free(copy);
 	return 0;
 }

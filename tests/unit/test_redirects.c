@@ -285,6 +285,17 @@ static void a_mistake_in_redirects_is_told_with_its_line(void **state) {
 		{"/a http://127.0.0.1/:b 200\n", 1, "has the name :b"},
 		{"/a http://127.0.0.1:81/ 200\n", 1, "without --upstream 127.0.0.1:81"},
 		{"/a http://127.0.0.1:80,[2001:db8::1]/ 200\n", 1, "without --upstream [2001:db8::1]:80"},
+		{"/a http://unix:/run/x.sock:x 200\n", 1, "a path without a '/' in front"},
+		{"/a http://unix:run/x 200\n", 1, "no absolute path of a socket"},
+		{"/a http://unix:/run/../x 200\n", 1, "no absolute path of a socket"},
+		{"/a http://unix:/run/ 200\n", 1, "no absolute path of a socket"},
+		{"/a http://unix:/run/deeper/x.sock 200\n", 1, "/run/deeper/x.sock without --upstream /run/deeper"},
+		{"/a fcgi://unix:/x 200\n", 1, "/x without --upstream /"},
+		{"/a fcgi://127.0.0.1:80 301\n", 1, "is no URL to redirect to"},
+		{"/a fcgi://127.0.0.1\n", 1, "without --upstream 127.0.0.1:9000"},
+		{"/a scgi://127.0.0.1 200\n", 1, "has no port"},
+		{"/a fcgi:///x 200\n", 1, "has no host"},
+		{"/a ftp://127.0.0.1/ 200\n", 1, "is neither a parameter"},
 		{"/a //e.com\n", 1, "two slashes"},
 		{"/a /\\e.com\n", 1, "two slashes"},
 		{"/a https:///x\n", 1, "has no host"},
@@ -305,6 +316,8 @@ static void a_mistake_in_redirects_is_told_with_its_line(void **state) {
 	};
 	struct upstreams_allowed allowed = {.count = 0};
 	assert_true(upstreams_allow(&allowed, "127.0.0.0/8:80"));
+	assert_true(upstreams_allow(&allowed, "/run/"));
+
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct told told = nothing_told;
 		told.report.upstreams = &allowed;

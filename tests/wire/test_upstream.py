@@ -19,10 +19,11 @@ from upstream import Upstream, echo
 @contextlib.contextmanager
 def passing(build, *upstreams, rule=None, files=None, flags=(), **options):
     """A server whose /api/ is passed on to them."""
-    addresses = ",".join(f"127.0.0.1:{upstream.port}" for upstream in upstreams)
+    addresses = ",".join(upstream.address for upstream in upstreams)
     rules = (rule or "/api/* http://{}/:splat 200").format(addresses)
     root = Root({"index.html": b"hello", "there.txt": b"there", "50x.html": b"our page", "_redirects": rules.encode(), **(files or {})})
-    with Server(build, root, "-j", "1", "--upstream", "127.0.0.1", *flags, **options) as server:
+    allowed = [flag for upstream in upstreams for flag in ("--upstream", upstream.allowed)]
+    with Server(build, root, "-j", "1", *allowed, *flags, **options) as server:
         yield server
     root.remove()
 

@@ -1,8 +1,12 @@
 """An upstream that does as a test says."""
 
 import contextlib
+import shutil
 import socket
+import tempfile
 import threading
+from pathlib import Path
+
 
 from gatling import TIMEOUT
 
@@ -95,10 +99,21 @@ def echo(link):
 class Upstream:
     """Each connection is handled by a call of handle(link), in a thread of its own, and closed when that returns."""
 
-    def __init__(self, handle=echo, port=0):
-        self.handle, self.requests, self.links, self.failures = handle, [], [], []
-        self.listener = socket.create_server(("127.0.0.1", port))
-        self.port = self.listener.getsockname()[1]
+    def __init__(self, handle=echo, port=0, link=Link, unix=False):
+        """unix: over a socket in a directory of its own."""
+        self.handle, self.requests, self.links, self.failures, self.kind = handle, [], [], [], link
+        self.directory = Path(tempfile.mkdtemp(prefix="gatling-wire-")) if unix else None
+        if unix:
+            self.directory.chmod(0o755)
+            self.listener = socket.socket(socket.AF_UNIX)
+            self.listener.bind(str(self.directory / "app.sock"))
+            (self.directory / "app.sock").chmod(0o777)
+            self.listener.listen()
+            self.address, self.allowed = f"unix:{self.directory}/app.sock", str(self.directory)
+        else:
+            self.listener = socket.create_server(("127.0.0.1", port))
+            self.port = self.listener.getsockname()[1]
+            self.address, self.allowed = f"127.0.0.1:{self.port}", "127.0.0.1"
         self.threads = [threading.Thread(target=self._accept)]
         self.threads[0].start()
 
@@ -106,7 +121,7 @@ class Upstream:
         with contextlib.suppress(OSError):
             while True:
                 connected, _ = self.listener.accept()
-                link = Link(connected, self.requests)
+                link = self.kind(connected, self.requests)
                 self.links.append(link)
                 self.threads.append(threading.Thread(target=self._run, args=(link,)))
                 self.threads[-1].start()
@@ -132,4 +147,6 @@ class Upstream:
                 link.socket.shutdown(socket.SHUT_RDWR)
         for thread in self.threads:
             thread.join()
+        if self.directory:
+            shutil.rmtree(self.directory)
         assert not self.failures, self.failures

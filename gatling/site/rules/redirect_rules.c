@@ -23,6 +23,8 @@ struct redirect_rule {
 	unsigned line, status, parameters;
 	struct redirect_parameter *parameter;
 	bool forced;
+	bool own_path, scripts, refused;  /* see struct redirect; for scripts of the site */
+	struct slice extension;           /* of the script that FastCGI leads to, with its '.'; or absent */
 	struct upstream_target *upstream; /* NULL: no request is passed on */
 	int next;                         /* the rule that this one leads to, as far as it is known: see closes_circle() */
 };
@@ -122,6 +124,29 @@ static bool fill_in(const struct redirect_match *match, const struct redirect_re
 		   !(is_redirect(rule) && leads_to_itself(match, request, *target));
 }
 
+/* Returns how many bytes of the path name a script that the rule is for; 0: none. A function of its own for its stack.
+ */
+__attribute__((noinline)) static size_t find_script(const struct redirect_rules *r, const struct redirect_rule *rule,
+													const struct redirect_request *q) {
+	struct pattern_subject subject;
+	struct pattern_captures captures;
+	unsigned segments = 0;
+	for (size_t at = 2; at <= q->path.length && segments < REDIRECT_SEGMENTS_MAX; at++) {
+		if (at < q->path.length && q->path.at[at] != '/') continue;
+		struct slice part = slice_first(q->path, at);
+		segments++;
+		pattern_subject(&subject, r->hosts ? q->host : (struct slice){0}, part, PATTERN_LOOSE);
+		if (!pattern_match(&rule->pattern, &subject, &captures)) continue;
+		if (q->is_file && q->is_file(q->context, part)) return at;
+	}
+	return 0;
+}
+
+/* Returns whether a path may be that of a file which is run and never sent. */
+static bool is_source(const struct redirect_rule *rule, struct slice path) {
+	return rule->extension.length && slice_ends(path, rule->extension);
+}
+
 bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_request *request, bool forced_only,
 						  char *buffer, struct redirect *result) {
 	struct pattern_subject subject;
@@ -130,14 +155,17 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 	pattern_subject(&subject, r->hosts ? request->host : (struct slice){0}, request->path, PATTERN_LOOSE);
 	for (unsigned i = 0; i < r->rules; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
-		if (forced_only && !rule->forced) continue;
+		if (forced_only && !rule->forced && !is_source(rule, request->path)) continue;
 		match.rule = rule;
-		if (!pattern_match(&rule->pattern, &subject, &match.captures)) continue;
+		result->script = rule->scripts ? find_script(r, rule, request) : 0;
+		if (rule->scripts ? !result->script : !pattern_match(&rule->pattern, &subject, &match.captures)) continue;
 		if (!match_parameters(rule, request->query, match.parameter)) continue;
 		if (!fill_in(&match, request, buffer, &result->target)) continue;
 		result->status = (int)rule->status;
 		result->forced = rule->forced;
 		result->upstream = rule->upstream;
+		result->refused = rule->refused;
+		result->own_path = rule->own_path;
 		return true;
 	}
 	return false;
@@ -224,30 +252,69 @@ static bool parse_parameter(struct redirect_rule *rule, struct slice word, struc
 	return true;
 }
 
+/* Returns whether a URL is that of a program. */
+static bool is_program(struct slice url) {
+	if (!url.at || url.length < strlen("fcgi://")) return false;
+	struct slice scheme = slice_first(url, strlen("fcgi://"));
+	return slice_equal_nocase(scheme, SLICE("fcgi://")) || slice_equal_nocase(scheme, SLICE("scgi://"));
+}
+
+/* Returns what the last name in a path ends with, from its last '.' on. */
+static struct slice extension_of(struct slice path) {
+	for (size_t at = path.length; at-- && path.at[at] != '/';)
+		if (path.at[at] == '.') return slice_rest(path, at);
+	return (struct slice){0};
+}
+
 /* Makes the rule one that passes requests on. Its target is then the path and query of its URL. */
 static bool set_upstream(struct redirect_rule *rule, const struct upstreams_allowed *allowed,
 						 struct rules_error *error) {
-	static const char not_passed_on[] =
-		"is no http:// URL to pass requests on to with 200: redirect there with 301 or 302";
 	static const struct upstreams_allowed none;
-	struct upstream_target target;
-	char address[UPSTREAM_TEXT_MAX];
-	const char *wrong = upstream_target_parse(rule->target.authority, &target);
-	if (!slice_equal_nocase(rule->target.scheme, SLICE("http://"))) wrong = not_passed_on;
-	if (rule->status != 200) wrong = not_passed_on;
+	const bool program = is_program(rule->to);
+	struct slice scheme = slice_first(rule->to, strlen("http://")), rest = slice_rest(rule->to, scheme.length);
+	char address[UPSTREAM_TEXT_MAX], option[UPSTREAM_TEXT_MAX];
+	const char *wrong = NULL;
+	if (rule->status != 200) wrong = "is no URL to redirect to: only 200 goes with it";
+	if (!program && (rule->status != 200 || !slice_equal_nocase(scheme, SLICE("http://"))))
+		wrong = "is no http:// URL to pass requests on to with 200: redirect there with 301 or 302";
+	if (!wrong) wrong = upstream_target_parse(scheme, &rest, &rule->upstream);
+	if (wrong == upstream_no_memory) return rules_no_memory(error);
+	if (!wrong && rest.length && rest.at[0] != '/' && rest.at[0] != '?') wrong = "has a path without a '/' in front";
 	if (wrong) return rules_fail(error, "'%.*s' %s", RULES_SHOWN(rule->to), wrong);
-	const struct upstream_address *refused = upstreams_refused(allowed ? allowed : &none, &target);
-	if (refused) upstream_format(address, refused);
-	if (refused) return rules_fail(error, "nothing is passed on to %s without --upstream %s", address, address);
-	if (!(rule->upstream = malloc(sizeof *rule->upstream))) return rules_no_memory(error);
-	*rule->upstream = target;
+	const struct upstream_address *refused = upstreams_refused(allowed ? allowed : &none, rule->upstream);
+	if (refused) {
+		upstream_format(address, refused);
+		upstream_format_allowed(option, refused);
+		return rules_fail(error, "nothing is passed on to %s without --upstream %s", address, option);
+	}
+	rule->target = redirect_target_split(rest);
 	rule->target.scheme = rule->target.authority = rule->target.fragment = (struct slice){0};
+	rule->own_path = program && !rule->target.path.length;
+	if (rule->upstream->protocol == UPSTREAM_FCGI) rule->extension = extension_of(rule->target.path);
+
 	if (!rule->target.path.length) rule->target.path = SLICE("/");
 	return true;
 }
 
+/* Has the rule refuse what it is for, if that is for a program: scripts are never sent. */
+static bool refuse(struct redirect_rule *rule) {
+	if (!is_program(rule->to)) return false;
+	upstream_target_release(rule->upstream);
+	rule->upstream = NULL;
+	rule->refused = rule->forced = true;
+	rule->status = 503;
+	rule->parameters = 0;
+	rule->target = (struct redirect_target){.path = SLICE("/")};
+	return true;
+}
+
 static bool check_to(struct redirect_rule *rule, const struct upstreams_allowed *allowed, struct rules_error *error) {
-	if (rule->target.authority.at && !is_redirect(rule) && !set_upstream(rule, allowed, error)) return false;
+	const bool program = is_program(rule->to);
+	if ((program || (rule->target.authority.at && !is_redirect(rule))) && !set_upstream(rule, allowed, error))
+		return false;
+	rule->scripts = rule->own_path && rule->upstream->protocol == UPSTREAM_FCGI;
+	rule->forced |= rule->scripts;
+
 	const char *wrong = redirect_target_check(rule->upstream ? rule->target.path : rule->to);
 	if (!wrong && rule->upstream && rule->target.query.at) wrong = redirect_target_check(rule->target.query);
 	if (wrong) return rules_fail(error, "'%.*s' %s", RULES_SHOWN(rule->to), wrong);
@@ -272,7 +339,7 @@ static bool parse_status(struct redirect_rule *rule, struct slice word, struct r
 
 /* Parses a word that follows `from`: a parameter, `to`, the status, or a condition. */
 static bool parse_word(struct redirect_rule *rule, struct slice word, struct rules_error *error) {
-	if (!rule->to.at && !pattern_begins(word)) return parse_parameter(rule, word, error);
+	if (!rule->to.at && !pattern_begins(word) && !is_program(word)) return parse_parameter(rule, word, error);
 	if (!rule->to.at) {
 		rule->to = word;
 		rule->target = redirect_target_split(word);
@@ -291,13 +358,13 @@ static bool parse_words(struct redirect_rule *rule, struct slice line, const str
 	for (struct slice word; next_word(&line, &word);)
 		if (!parse_word(rule, word, error)) return false;
 	if (!rule->to.at) return rules_fail(error, "the rule has no path or URL to go to");
-	if (!rule->status) rule->status = 301;
+	if (!rule->status) rule->status = is_program(rule->to) ? 200 : 301;
 	return check_to(rule, allowed, error);
 }
 
 static void free_rule(struct redirect_rule *rule) {
 	pattern_free(&rule->pattern);
-	free(rule->upstream);
+	upstream_target_release(rule->upstream);
 }
 
 /* Adds a rule, unless it closes a circle. */
@@ -323,6 +390,7 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 	r->hosts |= pattern_host(&rule.pattern).at != NULL;
 	bool added = parse_words(&rule, line, r->report->upstreams, error) && add_rule(r, &rule, error);
 	if (added) r->parameters += rule.parameters;
+	else if (refuse(&rule)) r->rule[r->rules++] = rule;
 	else free_rule(&rule);
 	return added;
 }

@@ -13,7 +13,16 @@
  * status  301 (the default), 302, 303, 307, 308: a redirect. 200, 404, 410: the content of the path `to`, a file of the
  *         site, with that status; the query and fragment of `to` are ignored. 200 and a URL http://HOST:PORT/...: the
  *         request is passed on to that host, of several with commas between them (upstream_address.h) to any of them.
+ *         So it is with 200, or no status, and a URL fcgi:// or scgi://, that of a program.
  * !       The rule also applies where there is a file.
+
+ *
+ * A rule with fcgi:// and no path is for the scripts of the site: it applies to a path if that, or a part of it that
+ * ends before a '/', matches `from` and is a file. One with a path also applies where there is a file with the
+ extension
+ * of that path. If such a URL is wrong, or not allowed, the rule is not ignored: scripts are never sent.
+
+
  *
  * Conditions cannot be evaluated, so a rule that has one is ignored.
  *
@@ -30,7 +39,10 @@
 #include "gatling/site/rules/rules.h"
 #include "gatling/upstream/upstream_address.h"
 
-enum { REDIRECT_PARAMETERS_MAX = 16 /* of one rule */ };
+enum {
+	REDIRECT_PARAMETERS_MAX = 16, /* of one rule */
+	REDIRECT_SEGMENTS_MAX = 32    /* of a path, which are looked at for a script */
+};
 
 struct redirect_rules;
 
@@ -38,6 +50,9 @@ struct redirect_request {
 	struct slice host;  /* absent, or with a port */
 	struct slice path;  /* decoded as path_decode() does, with a '/' in front */
 	struct slice query; /* with its '?', or absent */
+	/* Returns whether there is a file at a path, as above. NULL: there is none. */
+	bool (*is_file)(const void *context, struct slice path);
+	const void *context;
 };
 
 struct redirect {
@@ -47,6 +62,9 @@ struct redirect {
 	 * ASCII; if it begins with '/', neither '/' nor '\' follows. Written to the caller's buffer. */
 	struct slice target;
 	const struct upstream_target *upstream; /* the request is passed on there, with that target; NULL: it is not */
+	bool refused;                           /* it is not passed on, since the rule is wrong */
+	bool own_path;                          /* the target has no path of its own, but that of the request */
+	size_t script; /* bytes of the path of the request that name a file, which is a script; 0: none */
 };
 
 /* Returns the struct redirect_rules of a text. NULL, which is reported, too: there is no memory, or the text is too

@@ -1,23 +1,30 @@
 /* passing.c - see passing.h. */
-#include "gatling/site/passing.h"
+#include "gatling/exchange/passing.h"
 
 #include <stdlib.h>
 
 #include "gatling/base/text.h"
 
-bool passing_begin(struct passing *p, struct upstreams *upstreams, const struct upstream_request *request,
-				   struct waiting_request *waiting, int64_t started_ns, const struct response *r,
-				   struct passage_share *share) {
+bool passing_begin(struct passing *p, struct upstreams *upstreams, const struct passing_request *asked,
+				   const struct response *r) {
+	const struct upstream_request request = {.request = asked->request,
+											 .target = r->location,
+											 .host = asked->request->host,
+											 .client = asked->client,
+											 .port = asked->port,
+											 .secure = asked->secure,
+											 .user = r->user,
+											 .script = &r->script};
 	char *user = r->user.at ? malloc(r->user.length + 1) : NULL;
 	bool kept = user || !r->user.at;
-	*p = (struct passing){.kept = waiting, .user = {.at = user, .length = r->user.length}};
-	if (kept && !waiting) p->kept = waiting_request_new(request->request, NULL, started_ns);
-	if (kept && p->kept) p->passage = passage_new(upstreams, r->upstream, request, share);
+	*p = (struct passing){.kept = asked->waiting, .user = {.at = user, .length = r->user.length}};
+	if (kept && !p->kept) p->kept = waiting_request_new(asked->request, NULL, asked->started_ns);
+	if (kept && p->kept) p->passage = passage_new(upstreams, r->upstream, &request, asked->share);
 	if (p->passage) {
 		if (user) (void)text_copy(user, r->user);
 		return true;
 	}
-	if (!waiting) waiting_request_free(p->kept);
+	if (!asked->waiting) waiting_request_free(p->kept);
 	free(user);
 	return false;
 }

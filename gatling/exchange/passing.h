@@ -1,10 +1,10 @@
 /* passing.h - a request that is passed on to an upstream: what is kept of it until its response has been sent and
  * logged. How its content travels is up to HTTP/1.1 (conn/conn_pass.h) and HTTP/2 (http2/stream_pass.h). */
-#ifndef GATLING_SITE_PASSING_H
-#define GATLING_SITE_PASSING_H
+#ifndef GATLING_EXCHANGE_PASSING_H
+#define GATLING_EXCHANGE_PASSING_H
 
-#include "gatling/site/response_batch.h"
-#include "gatling/site/waiting_request.h"
+#include "gatling/exchange/response_batch.h"
+#include "gatling/exchange/waiting_request.h"
 #include "gatling/upstream/passage.h"
 
 struct passing {
@@ -15,11 +15,20 @@ struct passing {
 	struct slice user; /* who was authenticated, in memory of its own; or absent */
 };
 
-/* Begins. waiting: the request if it has waited for a job, which is taken over; NULL: it is copied. response: that of
- * answer(), which says where to. share: see passage_new(). false: ENOMEM, and nothing has been taken over. */
-bool passing_begin(struct passing *passing, struct upstreams *upstreams, const struct upstream_request *request,
-				   struct waiting_request *waiting, int64_t started_ns, const struct response *response,
-				   struct passage_share *share);
+/* A request, and how it has come. */
+struct passing_request {
+	const struct request *request;
+	struct waiting_request *waiting; /* if it has waited for a job: this is taken over; NULL: it is copied */
+	int64_t started_ns;              /* when it was read */
+	const struct peer *client;
+	unsigned port;
+	bool secure;
+	struct passage_share *share; /* see passage_new() */
+};
+
+/* Begins. response: that of answer(), which says where to. false: ENOMEM, and nothing has been taken over. */
+bool passing_begin(struct passing *passing, struct upstreams *upstreams, const struct passing_request *asked,
+				   const struct response *response);
 
 /* Returns the bytes of memory that it takes, besides its own. */
 size_t passing_memory(const struct passing *passing);

@@ -1,6 +1,6 @@
 /* waiting_request.h - a request whose answer has to wait for a job, kept until it can be answered. */
-#ifndef GATLING_SITE_WAITING_REQUEST_H
-#define GATLING_SITE_WAITING_REQUEST_H
+#ifndef GATLING_EXCHANGE_WAITING_REQUEST_H
+#define GATLING_EXCHANGE_WAITING_REQUEST_H
 
 #include "gatling/base/job.h"
 #include "gatling/site/answer.h"

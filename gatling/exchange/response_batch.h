@@ -1,7 +1,7 @@
 /* response_batch.h - responses under way: the batch that they are sent in, and what is logged of their requests. A
  * connection or an HTTP/2 stream owns one only while it has responses to send. */
-#ifndef GATLING_SITE_RESPONSE_BATCH_H
-#define GATLING_SITE_RESPONSE_BATCH_H
+#ifndef GATLING_EXCHANGE_RESPONSE_BATCH_H
+#define GATLING_EXCHANGE_RESPONSE_BATCH_H
 
 #include "gatling/log/access.h"
 #include "gatling/log/log.h"

@@ -1,5 +1,5 @@
 /* waiting_request.c - see waiting_request.h. */
-#include "gatling/site/waiting_request.h"
+#include "gatling/exchange/waiting_request.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* response_batch.c - see response_batch.h. */
-#include "gatling/site/response_batch.h"
+#include "gatling/exchange/response_batch.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,57 @@
+/* script.c - see script.h. */
+#include "gatling/site/script.h"
+
+#include "gatling/base/text.h"
+#include "gatling/http/path.h"
+
+bool script_is_file(const struct content *c, const struct site *site, struct slice path) {
+	char name[SITE_PREFIX_MAX + TARGET_MAX + 1];
+	struct stat st;
+	slice_drop(&path, 1);
+	if (!path.length || path.length > TARGET_MAX || site_hides(site, path)) return false;
+	*text_copy(text_copy(name, site->prefix), path) = '\0';
+	return names_stat(c->names, &c->docroot, name, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Returns the length of the first part of a path that is a file; 0: none is. */
+static size_t find_file(const struct content *c, const struct site *site, struct slice path) {
+	unsigned segments = 0;
+	for (size_t at = 2; at <= path.length && segments < REDIRECT_SEGMENTS_MAX; at++) {
+		if (at < path.length && path.at[at] != '/') continue;
+		segments++;
+		if (script_is_file(c, site, slice_first(path, at))) return at;
+	}
+	return 0;
+}
+
+bool script_find(const struct content *c, const struct site *site, const struct redirect *rule, struct slice path,
+				 struct upstream_script *script) {
+	static _Thread_local char root[SCRIPT_ROOT_MAX], decoded[1 + TARGET_MAX + 1];
+	const bool fcgi = rule->upstream->protocol == UPSTREAM_FCGI;
+	size_t length;
+	if (strlen(c->directory) + 1 + site->prefix.length > sizeof root) return false;
+	char *end = text_copy_string(root, c->directory);
+	if (site->prefix.length)
+		end = text_copy(text_copy(end, SLICE("/")), slice_first(site->prefix, site->prefix.length - 1));
+	*script = (struct upstream_script){.root = {.at = root, .length = (size_t)(end - root)}};
+	if (script->root.length && end[-1] == '/') script->root.length--; /* it is "/" */
+	if (rule->script) {
+		script->is_file = true;
+		script->name = slice_first(path, rule->script);
+		script->info = slice_rest(path, rule->script);
+		return true;
+	}
+	struct slice info = path, target = slice_first(rule->target, slice_until(rule->target, '?'));
+	if (!rule->own_path) {
+		if (target.length > TARGET_MAX || path_decode(target, decoded + 1, &length) != 0) return false;
+		decoded[0] = '/';
+		info = (struct slice){.at = decoded, .length = 1 + length};
+		if (site_hides(site, slice_rest(info, 1))) return false;
+	}
+	size_t file = fcgi ? find_file(c, site, info) : 0;
+	script->is_file = file;
+	script->info = slice_rest(info, file);
+	if (file) script->name = slice_first(info, file);
+	else if (slice_ends(path, info)) script->name = slice_first(path, path.length - info.length);
+	return true;
+}

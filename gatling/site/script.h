@@ -1,0 +1,21 @@
+/* script.h - which program, and which path behind it, a request that is passed on over FastCGI or SCGI means. */
+#ifndef GATLING_SITE_SCRIPT_H
+#define GATLING_SITE_SCRIPT_H
+
+#include "gatling/site/content.h"
+#include "gatling/site/rules/redirect_rules.h"
+#include "gatling/upstream/upstream_head.h"
+
+/* Returns whether the site has a regular file at a path (decoded, with a '/' in front) that is not hidden. */
+bool script_is_file(const struct content *content, const struct site *site, struct slice path);
+
+/* Finds what a rule leads to. path: of the request, as above.
+ *
+ * If the rule has found a script of the site, that is the script. Otherwise the target of the rule says where: over
+ * FastCGI the first part of it that is a file is the script, and the rest is PATH_INFO. Without a file all of it is
+ * PATH_INFO, and what is before that in the path of the request is SCRIPT_NAME: with "/wiki/(star) scgi://HOST/:splat"
+ * "/wiki". *script lasts until the next call. Returns false if the target is not a path, or a hidden one. */
+bool script_find(const struct content *content, const struct site *site, const struct redirect *rule, struct slice path,
+				 struct upstream_script *script);
+
+#endif

@@ -1,0 +1,98 @@
+/* outgoing.c - see outgoing.h. */
+#include "gatling/upstream/outgoing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gatling/base/text.h"
+#include "gatling/upstream/upstream_cgi.h"
+
+enum { SIZE_DIGITS = 5 };
+
+/* Makes room behind what is to be sent. false: ENOMEM. */
+static bool reserve(struct outgoing *o, size_t more) {
+	size_t left = o->length - o->at, size = left + more;
+	if (o->length + more <= o->size) return true;
+	if (size > o->size && size < 2 * o->size) size = 2 * o->size; /* so that little is copied often */
+	if (o->at && size <= o->size) {
+		memmove(o->bytes, o->bytes + o->at, left);
+	} else {
+		char *bytes = malloc(size);
+		if (!bytes) return false;
+		if (left) memcpy(bytes, o->bytes + o->at, left);
+		free(o->bytes);
+		o->bytes = bytes;
+		o->size = size;
+	}
+	if (o->joins) o->frame -= o->at;
+	o->at = 0;
+	o->length = left;
+	return true;
+}
+
+static void add(struct outgoing *o, struct slice s) {
+	o->length = (size_t)(text_copy(o->bytes + o->length, s) - o->bytes);
+}
+
+bool outgoing_begin(struct outgoing *o, struct slice head) {
+	if (!reserve(o, head.length)) return false;
+	add(o, head);
+	o->head_unsent = head.length;
+	return true;
+}
+
+/* Adds content as a frame, or to the last one if it does not become too long. */
+static void add_framed(struct outgoing *o, struct slice content) {
+	char header[OUTGOING_OVERHEAD];
+	const bool chunks = o->framing == FRAMED_CHUNKS;
+	const size_t before = chunks ? SIZE_DIGITS + strlen("\r\n") : FCGI_HEADER, behind = chunks ? strlen("\r\n") : 0;
+	size_t length = o->joins ? o->length - o->frame - before - behind : 0;
+	if (length + content.length > OUTGOING_PIECE_MAX) length = 0;
+	if (length) {
+		o->length -= behind;
+	} else {
+		o->frame = o->length;
+		o->length += before;
+		o->joins = true;
+	}
+	length += content.length;
+	if (chunks) sprintf(header, "%0*zx\r\n", SIZE_DIGITS, length);
+	else fcgi_put_header(header, length);
+	memcpy(o->bytes + o->frame, header, before);
+	add(o, content);
+	if (chunks) add(o, SLICE("\r\n"));
+}
+
+bool outgoing_put(struct outgoing *o, struct slice content, bool framed) {
+	if (!reserve(o, content.length + OUTGOING_OVERHEAD)) return false;
+	if (framed && o->framing != FRAMED_NOT) add_framed(o, content);
+	else add(o, content);
+	return true;
+}
+
+bool outgoing_end(struct outgoing *o) {
+	char header[FCGI_HEADER];
+	if (o->framing == FRAMED_NOT) return true;
+	if (!reserve(o, OUTGOING_OVERHEAD)) return false;
+	fcgi_put_header(header, 0);
+	if (o->framing == FRAMED_CHUNKS) add(o, SLICE("0\r\n\r\n"));
+	else add(o, (struct slice){.at = header, .length = sizeof header});
+	o->joins = false;
+	return true;
+}
+
+void outgoing_sent(struct outgoing *o, size_t length) {
+	o->at += length;
+	o->head_unsent -= length < o->head_unsent ? length : o->head_unsent;
+	o->joins &= o->frame >= o->at;
+}
+
+void outgoing_rewind(struct outgoing *o) {
+	o->at = 0;
+	o->head_unsent = o->length;
+}
+
+void outgoing_forget(struct outgoing *o) {
+	free(o->bytes);
+	*o = (struct outgoing){.framing = o->framing};
+}

@@ -1,0 +1,418 @@
+"""Requests that are passed on over unix sockets, and to programs over FastCGI and SCGI."""
+
+import os
+import socket
+import struct
+import threading
+
+import pytest
+
+from gatling import Root, Server, eventually
+from http2 import Http2
+from test_guard import HASHES, basic
+from test_upstream import passing
+from upstream import Link, Request, Upstream, echo
+
+BEGIN_REQUEST, END_REQUEST, PARAMS, STDIN, STDOUT, STDERR = 1, 3, 4, 5, 6, 7
+OVERLOADED = 2
+
+
+def record(kind, content=b"", padding=0, request=1, version=1):
+    return struct.pack(">BBHHBB", version, kind, request, len(content), padding, 0) + content + bytes(padding)
+
+
+END = record(END_REQUEST, bytes(8))
+
+
+class FcgiLink(Link):
+    """A connection to a program over FastCGI."""
+
+    def record(self):
+        version, kind, request, length, padding, _ = struct.unpack(">BBHHBB", self.take(8))
+        assert version == 1 and request == 1 and padding == 0
+        return kind, self.take(length)
+
+    def stream(self, wanted):
+        content = b""
+        while True:
+            kind, piece = self.record()
+            assert kind == wanted
+            if not piece:
+                return content
+            content += piece
+
+    def head(self):
+        kind, begin = self.record()
+        assert (kind, begin) == (BEGIN_REQUEST, b"\0\1\0\0\0\0\0\0")
+        data, fields, at = self.stream(PARAMS), [], 0
+
+        def length():
+            nonlocal at
+            n = data[at] if data[at] < 128 else int.from_bytes(data[at : at + 4]) & 0x7FFFFFFF
+            at += 1 if data[at] < 128 else 4
+            return n
+
+        while at < len(data):
+            name, value = length(), length()
+            fields.append((data[at : at + name].decode(), data[at + name : at + name + value].decode("latin-1")))
+            at += name + value
+        request = Request("", fields, b"")
+        self.requests.append(request)
+        return request
+
+    def body(self, request):
+        request.body = self.stream(STDIN)
+        return request
+
+    def say(self, data, piece=1000, padding=3):
+        """Sends it as parts of a response."""
+        for at in range(0, len(data), piece):
+            self.send(record(STDOUT, data[at : at + piece], padding))
+
+    def answer(self, body=b"ok", *fields):
+        self.say("\r\n".join(["Content-Type: text/plain", *fields, "", ""]).encode() + body)
+        self.send(record(STDOUT) + END)
+        self.ended()  # the server closes the connection: the program is free for another one
+
+
+class ScgiLink(Link):
+    def head(self):
+        length = b""
+        while (octet := self.take(1)) != b":":
+            length += octet
+        words = self.take(int(length)).split(b"\0")
+        assert self.take(1) == b"," and words.pop() == b""
+        assert words[0] == b"CONTENT_LENGTH" and words[2:4] == [b"SCGI", b"1"]
+        request = Request("", [(name.decode(), value.decode("latin-1")) for name, value in zip(words[::2], words[1::2])], b"")
+        self.requests.append(request)
+        return request
+
+    def body(self, request):
+        request.body = self.take(int(request["CONTENT_LENGTH"]))
+        return request
+
+    def answer(self, body=b"ok", *fields):
+        self.send("\r\n".join(["Content-Type: text/plain", *fields, "", ""]).encode() + body)
+
+
+def environment(link):
+    """Answers with what the program is told."""
+    request = link.request()
+    link.answer("\n".join(f"{name}={value}" for name, value in request.fields).encode() + b"\n\n" + request.body)
+
+
+def told(response):
+    lines = response.body.split(b"\n\n", 1)[0].decode("latin-1").split("\n")
+    variables = dict(line.split("=", 1) for line in lines)
+    assert len(variables) == len(lines)  # each once
+    return variables
+
+
+PROGRAMS = {"fcgi": FcgiLink, "scgi": ScgiLink}
+
+
+@pytest.fixture(params=["fcgi", "scgi"])
+def program(request):
+    return request.param
+
+
+def running(build, program, handle=environment, rule=None, unix=False, **options):
+    upstream = Upstream(handle, link=PROGRAMS[program], unix=unix)
+    return upstream, passing(build, upstream, rule=rule or f"/app/* {program}://{{}}{':' if unix else ''}/:splat 200", **options)
+
+
+# --- unix sockets ---
+
+
+def test_a_unix_socket_is_an_upstream(build):
+    with Upstream(echo, unix=True) as upstream, passing(build, upstream, rule="/api/* http://{}:/x/:splat 200") as server, server.connect() as c:
+        assert c.get("/api/a?b").body.startswith(b"GET /x/a?b HTTP/1.1\n")
+        assert c.get("/api/c").status == 200
+        assert len(upstream.links) == 1  # it is kept
+
+
+def test_a_service_that_starts_again_has_a_new_directory(build):
+    def handle(link):
+        link.request()
+        link.answer(b"ok", "Connection: close")
+
+    with Upstream(handle, unix=True) as upstream, passing(build, upstream, rule="/api/* http://{}: 200") as server:
+        assert server.get("/api/").status == 200
+        moved = upstream.directory.rename(f"{upstream.directory}-old")
+        assert server.get("/api/").status == 502
+        eventually(lambda: any("cannot connect to" in line and "app.sock" in line for line in server.errors))
+        moved.rename(upstream.directory)
+        eventually(lambda: server.get("/api/").status == 200)
+
+
+def test_only_sockets_of_allowed_directories_are_connected_to(build):
+    with Upstream(echo, unix=True) as upstream:
+        (upstream.directory / "file").write_bytes(b"")
+        os.symlink("app.sock", upstream.directory / "link.sock")
+        os.lchown(upstream.directory / "link.sock", 1, 1)
+        directory = upstream.directory
+        rules = f"/a http://unix:{directory}/file 200\n/b http://unix:{directory}/link.sock 200\n/c http://unix:{directory}/none 200\n"
+        root = Root({"_redirects": f"{rules}/d http://unix:/run/app.sock 200\n".encode()})
+        with Server(build, root, "--upstream", directory) as server:
+            assert [server.get(path).status for path in ("/a", "/b", "/c", "/d")] == [502, 502, 502, 404]
+            eventually(lambda: any("nothing is passed on to /run/app.sock without --upstream /run" in line for line in server.errors))
+        assert not upstream.requests
+        root.remove()
+
+
+# --- programs ---
+
+
+def test_what_a_program_is_told(build, program):
+    upstream, server = running(build, program)
+    with upstream, server as server, server.connect() as c:
+        response = c.get("/app/a%20b?c=d&e", "Accept: a/b", "Accept: c", "Cookie: a=b", "Cookie: c=d", "Proxy: evil", "X_A: 1", "X-A-b: 2",
+                         "Content-Type: x/y", "Content-Length: 5", "X-Forwarded-For: 192.0.2.1\r\n\r\nhello", host="www.example.org:81")  # fmt: skip
+        assert response.status == 200 and response["Content-Type"] == "text/plain" and response.body.endswith(b"\n\nhello")
+        expected = {"GATEWAY_INTERFACE": "CGI/1.1", "SERVER_SOFTWARE": "gatling", "SERVER_PROTOCOL": "HTTP/1.1", "SERVER_NAME": "www.example.org",
+                    "SERVER_PORT": str(server.port), "REQUEST_SCHEME": "http", "REDIRECT_STATUS": "200", "REQUEST_METHOD": "GET",
+                    "QUERY_STRING": "c=d&e", "REQUEST_URI": "/app/a%20b?c=d&e", "SCRIPT_NAME": "/app", "PATH_INFO": "/a b",
+                    "DOCUMENT_URI": "/app/a b", "DOCUMENT_ROOT": str(server.root.path), "PATH_TRANSLATED": f"{server.root.path}/a b",
+                    "REMOTE_ADDR": "127.0.0.1", "CONTENT_TYPE": "x/y", "CONTENT_LENGTH": "5", "HTTP_HOST": "www.example.org:81",
+                    "HTTP_ACCEPT": "a/b, c", "HTTP_COOKIE": "a=b; c=d", "HTTP_X_A_B": "2"}  # fmt: skip
+        if program == "scgi":
+            expected["SCGI"] = "1"
+        if server.tls:
+            expected |= {"HTTPS": "on", "REQUEST_SCHEME": "https"}
+        assert told(response) == expected
+
+
+def test_who_was_authenticated_is_told(build, program):
+    files = {"app/.htaccess": f"Realm\nann:{HASHES['md5crypt']}\n".encode()}
+    upstream, server = running(build, program, files=files)
+    with upstream, server as server, server.connect() as c:
+        assert c.get("/app/x").status == 401
+        variables = told(c.get("/app/x", basic("ann")))
+        assert variables["REMOTE_USER"] == "ann" and variables["AUTH_TYPE"] == "Basic"
+
+
+@pytest.mark.parametrize("path,name,info", [("/index.php", "/index.php", None), ("/index.php/a/b", "/index.php", "/a/b"), ("/index.php/", "/index.php", "/"),
+                                            ("/dir.php/a.php", "/dir.php/a.php", None), ("/in%64ex.php", "/index.php", None),
+                                            ("/a/../index.php", "/index.php", None)])  # fmt: skip
+def test_a_script_of_the_site_is_found(build, path, name, info):
+    files = {"index.php": b"<?php", "dir.php/a.php": b"<?php"}
+    upstream, server = running(build, "fcgi", rule="/*.php fcgi://{} 200", files=files)
+    with upstream, server as server:
+        variables = told(server.get(f"{path}?a"))
+        assert (variables["SCRIPT_NAME"], variables.get("PATH_INFO"), variables["QUERY_STRING"]) == (name, info, "a")
+        assert variables["SCRIPT_FILENAME"] == f"{server.root.path}{name}"
+
+
+@pytest.mark.parametrize("path,status", [("/none.php", 404), ("/picture.jpg/x.php", 404), ("/picture.jpg", 200), ("/none.php/x", 404), ("/dir.php", 301),
+                                         ("/dir.php/", 200), ("/_redirects/a.php", 404)])  # fmt: skip
+def test_what_is_no_script_is_never_run(build, path, status):
+    """In front of PHP, a picture that a user has uploaded must not become a script."""
+    files = {"index.php": b"<?php", "picture.jpg": b"<?php", "dir.php/a.txt": b""}
+    upstream, server = running(build, "fcgi", rule="/*.php fcgi://{} 200", files=files)
+    with upstream, server as server:
+        assert server.get(path).status == status
+        assert not upstream.requests
+
+
+def test_a_site_in_a_directory_has_its_own_scripts(build):
+    files = {"www.example.org/a.php": b"<?php", "b.php": b"<?php"}
+    with Upstream(environment, link=FcgiLink) as upstream:
+        root = Root({**files, "www.example.org/_redirects": f"/*.php fcgi://{upstream.address} 200\n".encode()})
+        with Server(build, root, "-v", "--upstream", upstream.allowed) as server:
+            variables = told(server.get("/a.php", host="www.example.org"))
+            assert variables["DOCUMENT_ROOT"] == f"{root.path}/www.example.org"
+            assert variables["SCRIPT_FILENAME"] == f"{root.path}/www.example.org/a.php"
+            assert server.get("/b.php", host="www.example.org").status == 404
+        root.remove()
+
+
+def test_one_script_may_be_for_all_that_is_no_file(build):
+    files = {"index.php": b"<?php", "other.php": b"<?php"}
+    upstream, server = running(build, "fcgi", rule="/* fcgi://{}/index.php 200", files=files)
+    with upstream, server as server:
+        variables = told(server.get("/blog/today?a"))
+        assert variables["SCRIPT_NAME"] == "/index.php" and variables["REQUEST_URI"] == "/blog/today?a" and variables["QUERY_STRING"] == "a"
+        assert server.get("/there.txt").body == b"there" and server.get("/").body == b"hello"
+        for path in ("/index.php", "/other.php"):  # and no script is sent
+            assert told(server.get(path))["SCRIPT_NAME"] == "/index.php"
+
+
+@pytest.mark.parametrize("rule", ["/*.php fcgi://unix:/run/none/php.sock 200", "/*.php fcgi://127.0.0.1:1x 200", "/*.php fcgi:// 200",
+                                  "/*.php fcgi://{} 404", "/*.php fcgi://{} 200 Country=x", "/*.php fcgi://{}/:a 200"])  # fmt: skip
+def test_a_wrong_rule_never_shows_a_script(build, rule):
+    upstream, server = running(build, "fcgi", rule=rule, files={"index.php": b"secret"})
+    with upstream, server as server:
+        assert server.get("/index.php").status == 503 and server.get("/there.txt").status == 200
+        assert server.get("/index.php", method="POST").status == 503
+        eventually(lambda: any("_redirects:1" in line for line in server.errors))
+
+
+@pytest.mark.parametrize("length", [0, 1, 65535, 65536, 2_000_000])
+def test_content_goes_through_in_both_directions(build, program, length):
+    content = (bytes(range(256)) * (length // 256 + 1))[:length]
+    upstream, server = running(build, program, lambda link: link.answer(link.request().body), unix=True)
+    with upstream, server as server, server.connect() as c:
+        for _ in range(2):
+            c.send(f"POST /app/x HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n".encode() + content)
+            assert c.response().body == content
+
+
+@pytest.mark.clear
+def test_content_over_http2(build, program):
+    content = bytes(range(256)) * 200
+    upstream, server = running(build, program)
+    with upstream, server as server, Http2(server) as c:
+        stream = c.ask("/app/x", ("content-length", str(len(content))), method="POST", end=False)
+        for at in range(0, len(content), 100):
+            piece = content[at : at + 100]
+            c.send(len(piece).to_bytes(3) + b"\0" + bytes([at + 100 >= len(content)]) + stream.to_bytes(4) + piece)
+        answer = c.answers(stream)[0]
+        assert answer.status == 200 and answer.body.split(b"\n\n", 1)[1] == content
+        assert "CONTENT_LENGTH=51200" in answer.body.split(b"\n\n", 1)[0].decode()
+
+
+def test_content_of_unknown_length_is_refused(build, program):
+    upstream, server = running(build, program)
+    with upstream, server as server, server.connect() as c:
+        c.send(b"POST /app/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
+        assert c.response().status == 411 and not upstream.requests
+
+
+def test_a_client_that_waits_for_a_100_gets_one(build, program):
+    upstream, server = running(build, program)
+    with upstream, server as server, server.connect() as c:
+        c.send(b"POST /app/x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
+        assert c.response().status == 100
+        c.send(b"hello")
+        response = c.response()
+        assert response.body.endswith(b"hello") and "HTTP_EXPECT" not in told(response)
+
+
+@pytest.mark.parametrize("head,status,fields", [
+    (b"Content-Type: a/b\n\n", 200, {"Content-Type": "a/b"}),
+    (b"Status: 404 Not Found\r\nX: y\r\n\r\n", 404, {"X": "y", "Status": None}),
+    (b"Status: 404\n\n", 404, {}),
+    (b"Location: /elsewhere\r\n\r\n", 302, {"Location": "/elsewhere"}),
+    (b"Status: 201 Created\r\nLocation: /new\r\n\r\n", 201, {"Location": "/new"}),
+    (b"Location: /new\r\nStatus: 201 Created\r\n\r\n", 201, {"Location": "/new"}),
+    (b"\n", 200, {}),
+    (b"Connection: close\r\nServer: x\r\nDate: y\r\n\r\n", 200, {"Server": "gatling"}),
+])  # fmt: skip
+@pytest.mark.parametrize("piece", [1, 1000])
+def test_the_head_of_a_response(build, head, status, fields, piece):
+    def handle(link):
+        link.request()
+        link.say(head + b"content", piece)
+        link.send(END)
+        link.ended()
+
+    upstream, server = running(build, "fcgi", handle)
+    with upstream, server as server, server.connect() as c:
+        response = c.get("/app/x")
+        assert response.status == status and response.body == b"content"
+        assert {name: response[name] for name in fields} == fields
+
+
+BAD_ANSWERS = {
+    "nothing": b"",
+    "no head": record(STDOUT, b"hello") + END,
+    "no header": b"HTTP/1.1 200 OK\r\n\r\n",
+    "another version": record(STDOUT, b"\n", version=2) + END,
+    "another request": record(STDOUT, b"\n", request=2) + END,
+    "a status that is none": record(STDOUT, b"Status: 20\n\n") + END,
+    "an interim status": record(STDOUT, b"Status: 101 X\n\n") + END,
+    "a coding": record(STDOUT, b"Transfer-Encoding: chunked\n\n0\n\n") + END,
+    "two lengths": record(STDOUT, b"Content-Length: 1\nContent-Length: 1\n\na") + END,
+    "a folded line": record(STDOUT, b"A: b\n c\n\n") + END,
+    "a short end": record(END_REQUEST, b"a"),
+    "1 MB of fields": b"".join([record(STDOUT, b"X: " + b"a" * 60000 + b"\n")] * 18),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ANSWERS)
+def test_a_malformed_response_is_a_502(build, name):
+    def handle(link):
+        link.request()
+        link.send(BAD_ANSWERS[name])
+
+    upstream, server = running(build, "fcgi", handle)
+    with upstream, server as server, server.connect() as c:
+        assert c.get("/app/x").status == 502
+        c.assert_in_step()
+
+
+@pytest.mark.parametrize("answer", [b"\r\n" + b"a" * 100, b"Content-Length: 200\r\n\r\n" + b"a" * 100])
+def test_a_response_that_is_cut_short_is_never_taken_for_a_whole_one(build, answer):
+    def handle(link):
+        link.request()
+        link.say(answer)
+
+    upstream, server = running(build, "fcgi", handle)
+    with upstream, server as server, server.connect() as c:
+        c.send(b"GET /app/x HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert not c.rest().endswith(b"0\r\n\r\n")
+
+
+def test_a_program_with_too_much_to_do_is_a_503(build):
+    def handle(link):
+        link.request()
+        link.send(record(END_REQUEST, bytes([0, 0, 0, 0, OVERLOADED, 0, 0, 0])))
+        link.ended()
+
+    upstream, server = running(build, "fcgi", handle)
+    with upstream, server as server:
+        assert server.get("/app/x").status == 503
+
+
+def test_what_a_program_complains_about_is_told_up_to_a_limit(build):
+    def handle(link):
+        link.request()
+        link.send(record(STDERR, b"it \x1b[1m fails\nand a"))
+        link.send(record(STDERR, b"gain"))
+        link.send(record(STDERR, b"\n" + b"x" * 60_000))
+        link.answer()
+
+    upstream, server = running(build, "fcgi", handle)
+    with upstream, server as server:
+        assert server.get("/app/x").body == b"ok"
+        eventually(lambda: any(f"{upstream.address} says: it ?[1m fails" in line for line in server.errors))
+        assert any("says: again" not in line and line.endswith("says: and again") for line in server.errors)
+        assert sum(len(line) for line in server.errors) < 10_000
+
+
+def test_a_program_that_stalls_costs_only_its_own_request(build, program):
+    release = threading.Event()
+
+    def handle(link):
+        if link.head()["PATH_INFO"] == "/slow":
+            release.wait()
+        link.answer()
+
+    upstream, server = running(build, program, handle)
+    with upstream, server as server, server.connect() as slow, server.connect() as c:
+        slow.send(b"GET /app/slow HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert all(c.get("/app/x").body == b"ok" for _ in range(10))
+        release.set()
+        assert slow.response().body == b"ok"
+
+
+def test_more_connections_than_a_program_takes_are_a_503(build):
+    with socket.socket(socket.AF_UNIX) as listener, Upstream(unix=True) as upstream:
+        path = upstream.directory / "full.sock"
+        listener.bind(str(path))
+        path.chmod(0o777)
+        listener.listen(0)
+        root = Root({"_redirects": f"/* http://unix:{path}: 200\n".encode()})
+        with Server(build, root, "-j", "1", "--upstream", upstream.directory) as server:
+            waiting = [server.connect().send(b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n") for _ in range(3)]
+            statuses = []
+            for c in waiting[1:]:
+                c.socket.settimeout(1)
+                try:
+                    statuses.append(c.response().status)
+                except TimeoutError:
+                    pass
+            assert set(statuses) == {503}
+            for c in waiting:
+                c.close()
+        root.remove()
