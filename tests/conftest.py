@@ -30,6 +30,7 @@ def pytest_addoption(parser):
                      help="NAME=DIR,...: the wire and unit tests run for each; for the name tls, those of the wire over TLS")  # fmt: skip
     parser.addoption("--threads", default="", help="a build with the thread sanitizer: its workers and units are tested")
     parser.addoption("--venv", default="build/venv", help="where packages of PyPI are installed")
+    parser.addoption("--node", default="build/tools/express/node_modules", help="where packages of npm are installed")
     parser.addoption("--h2spec", default="build/tools/h2spec", help="where that program is")
     parser.addoption("--make", default="", help="TARGET,...: of GNUmakefile, to be made beside the tests")
     parser.addoption("--plain", default="build", help="the build that figures are taken of")
@@ -164,6 +165,11 @@ def first_build(request):
 @pytest.fixture(scope="session")
 def venv(request):
     return TOP / request.config.getoption("venv")
+
+
+@pytest.fixture(scope="session")
+def node(request):
+    return TOP / request.config.getoption("--node")
 
 
 @pytest.fixture(scope="session")

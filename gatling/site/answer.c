@@ -350,7 +350,7 @@ static void pass_on(struct exchange *x, const struct redirect *rule) {
 	struct upstream_script script = {0};
 	if (!status && rule->upstream->protocol != UPSTREAM_HTTP) {
 		if (x->request->websocket) status = 501;
-		else if (x->request->framing == BODY_CHUNKED) status = 411; /* programs are told how long it is */
+		else if (x->request->framing == BODY_CHUNKED && rule->upstream->protocol == UPSTREAM_SCGI) status = 411;
 		else if (!script_find(x->content, x->site, rule, slashed_path(x), &script)) status = 404;
 	}
 	if (status) {

@@ -26,6 +26,8 @@ struct passage {
 	bool repeatable;  /* it has no content, and may be sent twice: nothing of it is dropped before a response comes */
 
 	bool continues;      /* the client waits for a 100, which a program does not send */
+	bool holds;          /* nothing is sent until the length of the content is known, or over PASSAGE_HELD */
+	uint64_t held;       /* bytes of it meanwhile */
 	bool complete;       /* all of the request has been put */
 	bool shut;           /* the sending side of the connection */
 	bool blocked;        /* the socket is full */
@@ -84,6 +86,10 @@ static void forget_sent(struct passage *p) {
 
 /* Sends what it can. An upstream that takes no more may have answered before the end of the request. */
 void passage_flush(struct passage *p) {
+	if (p->holds && !p->complete && p->held <= PASSAGE_HELD) return;
+	if (p->holds) fcgi_set_length(p->out.bytes, p->out.head_unsent, p->complete, p->held);
+	p->holds = false;
+
 	while (p->state > PASSAGE_CONNECTS && p->link && unsent(p) && !p->blocked) {
 		struct slice rest = outgoing_rest(&p->out);
 		ssize_t n = io_trywrite(loop_of(p), p->link->fd, rest.at, rest.length);
@@ -123,6 +129,7 @@ size_t passage_put(struct passage *p, struct slice content) {
 	if (drops_content(p)) return content.length;
 	const size_t room = passage_room(p) < OUTGOING_PIECE_MAX ? passage_room(p) : OUTGOING_PIECE_MAX;
 	if (content.length > room) content.length = room;
+	p->held += content.length;
 	if (content.length && !outgoing_put(&p->out, content, p->state != PASSAGE_TUNNEL)) fail(p, 503);
 	return content.length;
 }
@@ -213,7 +220,8 @@ struct passage *passage_new(struct upstreams *u, const struct upstream_target *t
 	p->must_change = q->websocket;
 	p->complete = q->framing == BODY_NONE;
 	if (target->protocol == UPSTREAM_FCGI && !p->complete) p->out.framing = FRAMED_RECORDS;
-	if (q->framing == BODY_CHUNKED) p->out.framing = FRAMED_CHUNKS;
+	if (http && q->framing == BODY_CHUNKED) p->out.framing = FRAMED_CHUNKS;
+	p->holds = target->protocol == UPSTREAM_FCGI && q->framing == BODY_CHUNKED;
 	p->continues = !http && !p->complete && request_has(q, FIELD_EXPECT) && q->minor >= 1;
 	p->repeatable = p->complete && is_idempotent(q->method_name) && !p->upgrades;
 	size_t length = write_head(head, target->protocol, r);
@@ -451,7 +459,8 @@ void passage_writable(struct passage *p) {
 
 void passage_timed_out(struct passage *p) {
 	bool client_is_slow = p->starved || (p->in.length && p->state > PASSAGE_WAITS) || p->state == PASSAGE_HEAD ||
-						  p->state == PASSAGE_ENDED || (p->state <= PASSAGE_WAITS && !p->complete && !unsent(p));
+						  p->state == PASSAGE_ENDED ||
+						  (p->state <= PASSAGE_WAITS && !p->complete && (!unsent(p) || p->holds));
 	if (p->state == PASSAGE_CONNECTS) {
 		connect_elsewhere(p, ETIMEDOUT);
 	} else if (client_is_slow && p->state != PASSAGE_TUNNEL) {

@@ -150,32 +150,49 @@ size_t upstream_scgi_head(char *out, const struct upstream_request *u) {
 enum { BEGIN_REQUEST = 1, END_REQUEST = 3, PARAMS = 4, STDIN = 5, STDOUT = 6, STDERR = 7 };
 enum { VERSION = 1, REQUEST_ID = 1, ROLE_RESPONDER = 1, CANNOT_MULTIPLEX = 1, OVERLOADED = 2 };
 
-static void put_header(char *out, unsigned type, size_t length) {
-	const unsigned char header[FCGI_HEADER] = {VERSION,    (unsigned char)type,          0,
-											   REQUEST_ID, (unsigned char)(length >> 8), (unsigned char)length};
+static void put_header(char *out, unsigned type, size_t length, size_t padding) {
+	const unsigned char header[FCGI_HEADER] = {VERSION,
+											   (unsigned char)type,
+											   0,
+											   REQUEST_ID,
+											   (unsigned char)(length >> 8),
+											   (unsigned char)length,
+											   (unsigned char)padding};
 	memcpy(out, header, sizeof header);
 }
 
-void fcgi_put_header(char *out, size_t length) { put_header(out, STDIN, length); }
+void fcgi_put_header(char *out, size_t length) { put_header(out, STDIN, length, 0); }
+
+void fcgi_set_length(char *head, size_t head_length, bool known, uint64_t content_length) {
+	enum { ROOM = FCGI_LENGTH_ROOM - 2 * FCGI_HEADER };
+	char *record = head + head_length - FCGI_LENGTH_ROOM, *at = record + FCGI_HEADER;
+	memset(at, 0, ROOM);
+	const char *end = known ? put_number(at, put_fcgi, SLICE("CONTENT_LENGTH"), content_length)
+							: put_fcgi(at, SLICE("HTTP_TRANSFER_ENCODING"), SLICE("chunked"));
+	size_t length = (size_t)(end - at);
+	put_header(record, PARAMS, length, ROOM - length);
+}
 
 size_t upstream_fcgi_head(char *out, const struct upstream_request *u) {
 	static _Thread_local char variables[UPSTREAM_CGI_MAX];
 	char *at = out, *end = put_variables(variables, put_fcgi, u);
 	if (u->request->framing == BODY_LENGTH || request_has(u->request, FIELD_CONTENT_LENGTH))
 		end = put_number(end, put_fcgi, SLICE("CONTENT_LENGTH"), u->request->content_length);
-	put_header(at, BEGIN_REQUEST, FCGI_HEADER);
+	put_header(at, BEGIN_REQUEST, FCGI_HEADER, 0);
 	memcpy(at + FCGI_HEADER, "\0\1\0\0\0\0\0\0", FCGI_HEADER); /* a responder, and the connection ends with it */
 	at += 2 * FCGI_HEADER;
 	struct slice rest = {.at = variables, .length = (size_t)(end - variables)};
-	for (bool more = true; more;) { /* an empty record ends them */
+	while (rest.length) {
 		struct slice piece = slice_first(rest, rest.length < FCGI_CONTENT_MAX ? rest.length : FCGI_CONTENT_MAX);
-		put_header(at, PARAMS, piece.length);
+		put_header(at, PARAMS, piece.length, 0);
 		at = text_copy(at + FCGI_HEADER, piece);
 		slice_drop(&rest, piece.length);
-		more = piece.length;
 	}
+	if (u->request->framing == BODY_CHUNKED) at += FCGI_LENGTH_ROOM - FCGI_HEADER;
+	put_header(at, PARAMS, 0, 0); /* ends them */
+	at += FCGI_HEADER;
 	if (u->request->framing == BODY_NONE) {
-		put_header(at, STDIN, 0);
+		put_header(at, STDIN, 0, 0);
 		at += FCGI_HEADER;
 	}
 	return (size_t)(at - out);

@@ -6,8 +6,9 @@
 #include "gatling/upstream/upstream_head.h"
 
 enum {
-	FCGI_HEADER = 8,         /* bytes of the header of a record */
-	FCGI_CONTENT_MAX = 65535 /* bytes of its content */
+	FCGI_HEADER = 8,          /* bytes of the header of a record */
+	FCGI_CONTENT_MAX = 65535, /* bytes of its content */
+	FCGI_LENGTH_ROOM = 48     /* bytes at the end of a head that are for fcgi_set_length() */
 };
 
 /* The most bytes that a request begins with: each field with five bytes more in its name and eight of lengths, the path
@@ -21,6 +22,10 @@ enum {
  * Returns its length. */
 size_t upstream_fcgi_head(char *out, const struct upstream_request *request);
 size_t upstream_scgi_head(char *out, const struct upstream_request *request);
+
+/* Says how long the content is of a request with BODY_CHUNKED, after its head, of so many bytes, has been written.
+ * known: else nothing is said but that it comes in chunks, and its end is where it ends. */
+void fcgi_set_length(char *head, size_t head_length, bool known, uint64_t content_length);
 
 /* Writes the header of a record with content of the request (length 0: its end) to out (FCGI_HEADER bytes). */
 void fcgi_put_header(char *out, size_t length);

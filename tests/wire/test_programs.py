@@ -29,8 +29,10 @@ class FcgiLink(Link):
 
     def record(self):
         version, kind, request, length, padding, _ = struct.unpack(">BBHHBB", self.take(8))
-        assert version == 1 and request == 1 and padding == 0
-        return kind, self.take(length)
+        assert version == 1 and request == 1
+        content = self.take(length)
+        self.take(padding)
+        return kind, content
 
     def stream(self, wanted):
         content = b""
@@ -271,11 +273,28 @@ def test_content_over_http2(build, program):
         assert "CONTENT_LENGTH=51200" in answer.body.split(b"\n\n", 1)[0].decode()
 
 
-def test_content_of_unknown_length_is_refused(build, program):
-    upstream, server = running(build, program)
+def test_scgi_needs_to_know_how_long_content_is(build):
+    upstream, server = running(build, "scgi")
     with upstream, server as server, server.connect() as c:
         c.send(b"POST /app/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
         assert c.response().status == 411 and not upstream.requests
+
+
+@pytest.mark.parametrize("length", [0, 5, 32768, 200_000, 1_000_000])
+def test_content_in_chunks_has_a_length_if_it_is_short(build, length):
+    content = (bytes(range(256)) * (length // 256 + 1))[:length]
+    upstream, server = running(build, "fcgi")
+    with upstream, server as server, server.connect() as c:
+        c.send(b"POST /app/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for at in range(0, length, 1000):
+            piece = content[at : at + 1000]
+            c.send(b"%x\r\n%b\r\n" % (len(piece), piece))
+        c.send(b"0\r\n\r\n")
+        response = c.response()
+        variables = told(response)
+        assert response.body.endswith(b"\n\n" + content)
+        assert variables.get("CONTENT_LENGTH") == (str(length) if length <= 32768 else None)
+        assert variables.get("HTTP_TRANSFER_ENCODING") == (None if length <= 32768 else "chunked")
 
 
 def test_a_client_that_waits_for_a_100_gets_one(build, program):
