@@ -92,6 +92,7 @@ static int start(struct worker *w) {
 		!(w->context.upstreams = upstreams_new(w->context.loop, w->opener, w->upstreams_max, COOKIE_UPSTREAM)))
 		return -1;
 	w->context.http2.upstreams = w->context.upstreams;
+	if (w->upstreams_max) w->context.http2.memory_max = BUDGET_PASSING;
 	w->context.content.challenges = w->challenges;
 	w->context.content.directory = w->directory;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++)

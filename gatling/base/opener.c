@@ -194,11 +194,10 @@ struct resolved {
  * or an errno. */
 static int resolve(const struct opener_place *p, const char *name, struct resolved *r) {
 	struct stat before, after;
-	const bool checks = p->rule == OPENER_PEMS || p->rule == OPENER_SOCKETS;
-	r->nofollow = checks || p->rule == OPENER_LOG; /* nor what the log is appended to */
+	r->nofollow = p->rule == OPENER_PEMS || p->rule == OPENER_LOG; /* nor what the log is appended to */
 	r->owner = 0;
 	memcpy(r->path, name, strlen(name) + 1);
-	if (!checks) return 0;
+	if (p->rule != OPENER_PEMS) return 0;
 	if (fstatat(p->directory, name, &before, AT_SYMLINK_NOFOLLOW) == -1) return errno;
 	if (!S_ISLNK(before.st_mode)) return 0;
 	ssize_t n = readlinkat(p->directory, name, r->path, PATH_MAX - 1);
@@ -229,24 +228,40 @@ static int look_up(const struct opener_place *p, const struct opener_request *q,
 	return r.owner == 0 || r.owner == st->st_uid ? 0 : EPERM;
 }
 
+/* Opens a name in a place as it is (O_PATH), or what it leads to if that is a symlink that may be followed. So what is
+ * checked is what is used. */
+static int open_socket(const struct opener_place *p, const char *name, int *fd) {
+	char target[PATH_MAX];
+	struct stat link, st;
+	*fd = openat(p->directory, name, PLATFORM_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (*fd == -1 || fstat(*fd, &link) == -1) return errno;
+	st = link;
+	if (S_ISLNK(link.st_mode)) {
+		ssize_t n = readlinkat(*fd, "", target, sizeof target - 1);
+		close(*fd);
+		*fd = -1;
+		if (n == -1) return errno;
+		target[n] = '\0';
+		*fd = openat(p->directory, target, PLATFORM_PATH | O_CLOEXEC);
+		if (*fd == -1 || fstat(*fd, &st) == -1) return errno;
+		if (link.st_uid != 0 && link.st_uid != st.st_uid) return EPERM;
+	}
+	return S_ISSOCK(st.st_mode) ? 0 : ENOTSOCK;
+}
+
+/* Connects to the socket that a descriptor stands for, which has no other name than that in /proc. */
 static int connect_in(const struct opener_place *p, const char *name, int *fd) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct resolved r;
-	struct stat st;
-	int error = resolve(p, name, &r);
-	if (error) return error;
-	size_t length = strlen(r.path);
-	if (length >= sizeof address.sun_path) return ENAMETOOLONG;
-	memcpy(address.sun_path, r.path, length);
-	if (fchdir(p->directory) == -1 || fstatat(p->directory, r.path, &st, r.nofollow ? AT_SYMLINK_NOFOLLOW : 0) == -1)
-		return errno;
-	if (!S_ISSOCK(st.st_mode)) return ENOTSOCK;
-	if (r.owner != 0 && r.owner != st.st_uid) return EPERM;
-	*fd = socket(AF_UNIX, SOCK_STREAM, 0);
-	return *fd == -1 || fcntl(*fd, F_SETFL, O_NONBLOCK) == -1 ||
-				   connect(*fd, (struct sockaddr *)&address, sizeof address) == -1
-			   ? errno
-			   : 0;
+	int socket_fd, error = open_socket(p, name, &socket_fd);
+	if (!error) {
+		snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d", socket_fd);
+		*fd = socket(AF_UNIX, SOCK_STREAM, 0);
+		if (*fd == -1 || fcntl(*fd, F_SETFL, O_NONBLOCK) == -1 ||
+			connect(*fd, (struct sockaddr *)&address, sizeof address) == -1)
+			error = errno;
+	}
+	if (socket_fd != -1) close(socket_fd);
+	return error;
 }
 
 /* Connects to a socket. Its directory is opened each time: that of a service may be a new one when it starts again.
@@ -371,7 +386,7 @@ static void end(struct opener *o) {
 	if (!o->ended)
 		notice_line(LEVEL_ERROR,
 					"the process that opens files has ended, so changed certificates and a renamed log are not "
-					"opened any more: restart gatling");
+					"opened any more, and unix sockets not connected to: restart gatling");
 	o->ended = true;
 }
 

@@ -99,7 +99,7 @@ static void update_memory(struct conn_context *w, struct conn *c) {
 	if (now == c->memory) return; /* as ever while nothing is kept */
 	w->memory += now - c->memory;
 	c->memory = (uint32_t)now;
-	if (now > BUDGET_CONNECTION) conn_close_over_budget(w, c);
+	if (now > (c->http2 ? w->http2.memory_max : BUDGET_CONNECTION)) conn_close_over_budget(w, c);
 }
 
 /* --- the states --- */

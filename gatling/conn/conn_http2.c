@@ -84,7 +84,7 @@ static size_t handle_frames(struct conn *c, struct conn_run *run) {
 /* Returns whether nothing more can be sent, when everything has been that can be: the windows are shut, and the client,
  * which sends nothing more, cannot open them. */
 static bool is_stuck(const struct conn *c) {
-	if (http2_waiting_since(c->http2) || http2_passes(c->http2)) return false;
+	if (http2_waiting_since(c->http2) || http2_awaits_upstream(c->http2)) return false;
 	return c->input_ended && !io_reading(c->context->loop, c->fd);
 }
 

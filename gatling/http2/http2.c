@@ -62,6 +62,7 @@ bool http2_ended(const struct http2 *h) { return h->failed || ((h->draining || h
 int64_t http2_waiting_since(const struct http2 *h) { return stream_waiting_since(h); }
 bool http2_give_up_waiting(struct http2 *h, int64_t since_ns) { return stream_give_up_waiting(h, since_ns); }
 bool http2_passes(const struct http2 *h) { return stream_passes(h); }
+bool http2_awaits_upstream(const struct http2 *h) { return stream_awaits_upstream(h); }
 bool http2_has_tunnels(const struct http2 *h) { return h->tunnels; }
 bool http2_in_block(const struct http2 *h) { return h->block_stream; }
 
@@ -266,7 +267,7 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 	if (malformed) return refuse(h, id, &request, 400, HTTP2_PROTOCOL_ERROR, out);
 	if (h->open >= HTTP2_STREAMS_MAX) return refuse(h, id, &request, 503, HTTP2_REFUSED_STREAM, out);
 	if (!q.receiving && request.content_length) return refuse(h, id, &request, 400, HTTP2_PROTOCOL_ERROR, out);
-	if (h->passing && http2_memory(h) > h->context->memory_max / 4 * 3)
+	if (h->passing && http2_memory(h) > h->context->memory_max / 2) /* what it may become: see HTTP2_PASSED_CONTENT */
 		return refuse(h, id, &request, 503, HTTP2_REFUSED_STREAM, out);
 	set_framing(&request, q.receiving);
 	q.discards = q.receiving && (status || is_connect(&request)); /* section 8.5: what follows is no content */
@@ -364,7 +365,7 @@ static enum http2_error take_data(struct http2 *h, const struct frame *f, struct
 		return stream_pass_put(h, s, content, ends) ? HTTP2_NO_ERROR : reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
 	}
 	if (s->received > BODY_MAX) return reset(h, s->id, HTTP2_ENHANCE_YOUR_CALM, out);
-	if (s->waiting && h->context->upstreams) {
+	if (s->waiting && waiting_for_job(s->waiting) && h->context->upstreams) {
 		struct slice content = {.at = (const char *)f->payload + (padding > 0), .length = f->length - padding};
 		return stream_keep_early(h, s, content) ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
 	}

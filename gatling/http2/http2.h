@@ -60,8 +60,10 @@ void http2_input_ended(struct http2 *http2);
 int64_t http2_waiting_since(const struct http2 *http2);
 
 /* Returns whether requests are being passed on, and no stream waits for the client: upstreams have limits of their own
- * (passage.h). And whether there are WebSockets. */
+ * (passage.h). */
 bool http2_passes(const struct http2 *http2);
+/* Whether any stream waits for an upstream; and whether there are WebSockets. */
+bool http2_awaits_upstream(const struct http2 *http2);
 bool http2_has_tunnels(const struct http2 *http2);
 
 /* Has the requests answered without their jobs that have waited for one since the time or longer. Returns whether there

@@ -206,5 +206,6 @@ int http2_request_decode(nghttp2_hd_inflater *inflater, const unsigned char *blo
 	set_line(&d);
 	if (passes) set_lines(&d);
 	wrong(&d, request_end(request));
+	d.malformed |= request->websocket && request_has(request, FIELD_CONTENT_LENGTH); /* RFC 9113, section 8.5 */
 	return d.malformed ? -HTTP2_PROTOCOL_ERROR : d.status;
 }

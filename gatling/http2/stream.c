@@ -305,6 +305,7 @@ static bool answer_again(struct http2 *h, struct stream *s) {
 	if (!waiting_request_answer(waiting, h->context->content, stream_connection_info(h, &s->client), &r)) return true;
 	if (must_wait_for_file(h, &r)) {
 		response_drop(&r);
+		stream_drop_early(h, s); /* it will not be passed on */
 		return true;
 	}
 	if (r.upstream) {
@@ -393,8 +394,14 @@ static void end_pass(struct http2 *h, struct stream *s, struct http2_output *out
 
 bool stream_passes(const struct http2 *h) {
 	for (const struct stream *s = h->passing ? h->first : NULL; s; s = s->next)
-		if (!s->waiting && (!s->pass || stream_pass_waits_for_client(s))) return false;
+		if (!s->waiting && (!s->pass || stream_pass_waits_for_client(h, s))) return false;
 	return h->passing;
+}
+
+bool stream_awaits_upstream(const struct http2 *h) {
+	const struct stream *s = h->passing ? h->first : NULL;
+	while (s && (!s->pass || s->response || stream_pass_next(s) != STREAM_PASS_WAITS)) s = s->next;
+	return s;
 }
 
 /* Returns the most urgent stream that waits for a file, if there may be one more; otherwise NULL. */

@@ -165,10 +165,11 @@ bool stream_log(struct http2 *h, const struct request *request, struct slice use
 /* Answers a request that has too many fields with 431. */
 void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out);
 
-/* What http2_waiting_since(), http2_passes(), http2_give_up_waiting(), http2_sendable(), http2_next() and http2_write()
- * do. */
+/* What http2_waiting_since(), http2_passes(), http2_awaits_upstream(), http2_give_up_waiting(), http2_sendable(),
+ * http2_next() and http2_write() do. */
 int64_t stream_waiting_since(const struct http2 *h);
 bool stream_passes(const struct http2 *h);
+bool stream_awaits_upstream(const struct http2 *h);
 bool stream_give_up_waiting(struct http2 *h, int64_t since_ns);
 bool stream_sendable(const struct http2 *h);
 bool stream_next(struct http2 *h, struct http2_piece *content, struct http2_output *out);
@@ -215,7 +216,7 @@ bool stream_pass_put(struct http2 *h, struct stream *s, struct slice content, bo
 void stream_pass_taken(struct http2 *h, struct stream *s);
 
 /* Returns whether the client has to go on: it has not taken the response, or has not sent its content. */
-bool stream_pass_waits_for_client(const struct stream *s);
+bool stream_pass_waits_for_client(const struct http2 *h, const struct stream *s);
 
 /* Opens the windows of the streams and the connection as far as there is room for content, with frames in out. Has
  * passages read on whose share was used up. */

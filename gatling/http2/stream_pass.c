@@ -68,7 +68,7 @@ static void take_head(struct http2 *h, struct stream *s) {
 static void fill(struct http2 *h, struct stream *s) {
 	struct stream_pass *p = s->pass;
 	struct passage *passage = p->passing.passage;
-	while (!s->response) {
+	while (!s->response && p->next != STREAM_PASS_BROKEN) {
 		enum passage_state state = passage_state(passage);
 		struct slice piece = {0};
 		p->next = STREAM_PASS_WAITS;
@@ -104,6 +104,7 @@ void stream_pass_taken(struct http2 *h, struct stream *s) {
 	give_response_back(h, s);
 	if (s->pass->handed) passage_take(s->pass->passing.passage);
 	s->pass->handed = false;
+	h->room_changed |= h->share.starved;
 	fill(h, s);
 }
 
@@ -121,10 +122,12 @@ static void ready(void *stream) {
 	h->functions->send(h->connection);
 }
 
-bool stream_pass_waits_for_client(const struct stream *s) {
+/* Who has not sent content is waited for only if the windows allow it, which may be because of other streams. */
+bool stream_pass_waits_for_client(const struct http2 *h, const struct stream *s) {
 	const struct stream_pass *p = s->pass;
 	bool waits_for_100 = !p->begun && request_has(p->passing.kept->request, FIELD_EXPECT);
-	return s->response || (s->receiving && !p->tunnel && s->receive_window > 0 && !waits_for_100);
+	bool can_send = h->receive_window >= HTTP2_WINDOW_DEFAULT / 2 && !passage_unsent(p->passing.passage);
+	return s->response || (s->receiving && !p->tunnel && !waits_for_100 && can_send);
 }
 
 /* --- the content of the request --- */
@@ -143,6 +146,7 @@ bool stream_pass_put(struct http2 *h, struct stream *s, struct slice content, bo
 		h->progress = true;
 		p->come = 0;
 	}
+	fill(h, s); /* it may have failed */
 	stream_account(h, s);
 	return true;
 }
@@ -159,9 +163,13 @@ void stream_pass_make_room(struct http2 *h, struct http2_output *out) {
 		struct passage *passage = s->pass ? s->pass->passing.passage : NULL;
 		int64_t unsent = passage ? (int64_t)passage_unsent(passage) : 0;
 		held += unsent;
-		if (s->receiving && !s->waiting)
+		if (s->receiving && !(s->waiting && waiting_for_job(s->waiting)))
+
 			stream_open_window(h, s->id, &s->receive_window, HTTP2_WINDOW_DEFAULT - unsent, out);
-		if (feeds && passage) passage_feed(passage);
+		if (feeds && passage) {
+			passage_feed(passage);
+			fill(h, s);
+		}
 	}
 	stream_open_window(h, 0, &h->receive_window, HTTP2_PASSED_CONTENT - held, out);
 }
@@ -188,11 +196,12 @@ bool stream_pass_begin(struct http2 *h, struct stream *s, const struct request *
 	h->passing++;
 	h->progress = true;
 	passage_on_ready(p->passing.passage, ready, s);
-	bool ok = early.length == 0 || stream_pass_put(h, s, early, false);
+	bool ok = s->received == early.length; /* otherwise some was dropped */
+	if (ok && early.length) ok = stream_pass_put(h, s, early, false);
 	if (q->framing != BODY_NONE && !s->receiving) ok &= stream_pass_put(h, s, (struct slice){0}, true);
 	stream_drop_early(h, s);
-	fill(h, s);
 	if (!ok) p->next = STREAM_PASS_BROKEN;
+	fill(h, s);
 	stream_account(h, s);
 	return true;
 }

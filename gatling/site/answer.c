@@ -140,6 +140,12 @@ static void answer_error(struct exchange *x, int status) {
 	struct slice retry = r->lines;
 	r->lines = lines_with(x, retry, x->lookup.headers);
 	if (!name.length || !x->admitted) return;
+	char slashed[32];
+	const char *name_end = text_copy(text_copy(slashed, SLICE("/")), name);
+	if (x->site->redirects &&
+		redirect_rules_protect(x->site->redirects,
+							   (struct slice){.at = slashed, .length = (size_t)(name_end - slashed)}))
+		return;
 	const char *end = text_copy(text_copy(path, x->site->prefix), name);
 	struct lookup lookup = x->lookup;
 	lookup.path = (struct slice){.at = path, .length = (size_t)(end - path)};
@@ -274,18 +280,28 @@ static bool answer_known(const struct content *c, const struct request *q, struc
 	return true;
 }
 
+/* Returns whether a file is never sent: a script of the site, or with --upstream, what everybody takes for one. */
+static bool is_protected(const struct exchange *x, const char *end) {
+	struct slice path = {.at = x->local - 1, .length = (size_t)(end - x->local) + 1};
+	if (!x->content->options->upstreams.count) return false;
+	return script_is_named(path) || (x->site->redirects && redirect_rules_protect(x->site->redirects, path));
+}
+
 /* Answers with the file at x->path up to a NUL at end, with the status 200 or that of a rule. 0; or an errno, and there
  * is no answer yet. */
 static int answer_found(struct exchange *x, const char *end, int status) {
 	struct response *r = x->response;
 	struct resource *resource;
 	struct representation *file;
+
 	x->lookup.path = (struct slice){.at = x->path, .length = (size_t)(end - x->path)};
 	for (bool again = false;; again = true) {
 		int error = find(x, &x->lookup, &resource);
 		if (error == EINPROGRESS && wait_for_disk(x, x->lookup.path)) return 0;
 		if (error) return error;
-		if (!admitted_by(x, resource->realm) || !(file = choose(x, resource))) return 0;
+		if (!admitted_by(x, resource->realm)) return 0;
+		if (is_protected(x, end)) return EACCES;
+		if (!(file = choose(x, resource))) return 0;
 		if (again || file->fd == -1 || !representation_changed(file)) break;
 		cache_drop(x->content->cache, resource);
 	}
@@ -323,13 +339,24 @@ static int answer_file_or_page(struct exchange *x, int status) {
 /* --- what takes the place of a file --- */
 
 /* Returns whether the realms of a path where there is no file admit the request: a refusal hides what is there. */
-static bool admitted_nevertheless(struct exchange *x) {
+static bool admitted_to(struct exchange *x, struct slice path) {
 	struct realm *realm[REALMS_OF_PATH];
-	struct slice path = {.at = x->path, .length = x->site->prefix.length + x->length};
 	basic_auth_realms(x->content->auth, path, realm);
 	bool is = admitted_by(x, realm);
 	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(realm[i]);
 	return is;
+}
+
+static bool admitted_nevertheless(struct exchange *x) {
+	return admitted_to(x, (struct slice){.at = x->path, .length = x->site->prefix.length + x->length});
+}
+
+/* The same for a script that a rule leads to. */
+static bool admitted_to_script(struct exchange *x, struct slice name) {
+	char path[SITE_PREFIX_MAX + TARGET_MAX + 1];
+	char *end = text_copy(text_copy(path, x->site->prefix), slice_rest(name, 1));
+	*end = '\0';
+	return admitted_to(x, (struct slice){.at = path, .length = (size_t)(end - path)});
 }
 
 /* Replaces the requested path by that of a target in _redirects. Returns false if that cannot be served. */
@@ -352,6 +379,7 @@ static void pass_on(struct exchange *x, const struct redirect *rule) {
 		if (x->request->websocket) status = 501;
 		else if (x->request->framing == BODY_CHUNKED && rule->upstream->protocol == UPSTREAM_SCGI) status = 411;
 		else if (!script_find(x->content, x->site, rule, slashed_path(x), &script)) status = 404;
+		else if (script.is_file && !rule->script && !admitted_to_script(x, script.name)) return;
 	}
 	if (status) {
 		answer_error(x, status);

@@ -13,6 +13,17 @@ bool script_is_file(const struct content *c, const struct site *site, struct sli
 	return names_stat(c->names, &c->docroot, name, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+bool script_is_named(struct slice path) {
+	static const struct slice extensions[] = {SLICE(".php"), SLICE(".phtml"), SLICE(".phar"), SLICE(".cgi"),
+											  SLICE(".fcgi")};
+	for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) {
+		const size_t length = extensions[i].length;
+		if (path.length > length && slice_equal_nocase(slice_rest(path, path.length - length), extensions[i]))
+			return true;
+	}
+	return false;
+}
+
 /* Returns the length of the first part of a path that is a file; 0: none is. */
 static size_t find_file(const struct content *c, const struct site *site, struct slice path) {
 	unsigned segments = 0;
@@ -26,13 +37,17 @@ static size_t find_file(const struct content *c, const struct site *site, struct
 
 bool script_find(const struct content *c, const struct site *site, const struct redirect *rule, struct slice path,
 				 struct upstream_script *script) {
-	static _Thread_local char root[SCRIPT_ROOT_MAX], decoded[1 + TARGET_MAX + 1];
+	/* path lasts no longer than the answer is decided */
+	static _Thread_local char root[SCRIPT_ROOT_MAX], own[1 + TARGET_MAX], decoded[1 + TARGET_MAX + 1];
 	const bool fcgi = rule->upstream->protocol == UPSTREAM_FCGI;
 	size_t length;
 	if (strlen(c->directory) + 1 + site->prefix.length > sizeof root) return false;
 	char *end = text_copy_string(root, c->directory);
 	if (site->prefix.length)
 		end = text_copy(text_copy(end, SLICE("/")), slice_first(site->prefix, site->prefix.length - 1));
+	if (path.length > sizeof own) return false;
+	(void)text_copy(own, path);
+	path.at = own;
 	*script = (struct upstream_script){.root = {.at = root, .length = (size_t)(end - root)}};
 	if (script->root.length && end[-1] == '/') script->root.length--; /* it is "/" */
 	if (rule->script) {
@@ -53,5 +68,6 @@ bool script_find(const struct content *c, const struct site *site, const struct 
 	script->info = slice_rest(info, file);
 	if (file) script->name = slice_first(info, file);
 	else if (slice_ends(path, info)) script->name = slice_first(path, path.length - info.length);
+	else if (slice_equal(info, SLICE("/"))) script->name = path; /* "/wiki", of "/wiki/(star)" */
 	return true;
 }

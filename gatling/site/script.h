@@ -9,6 +9,11 @@
 /* Returns whether the site has a regular file at a path (decoded, with a '/' in front) that is not hidden. */
 bool script_is_file(const struct content *content, const struct site *site, struct slice path);
 
+/* Returns whether a path has the name of a script: of PHP (.php, .phtml, .phar) or CGI (.cgi, .fcgi), whatever the case
+ * of the letters. With --upstream, such files are never sent: a rule that has a mistake, or is of another site, must
+ * not show them. */
+bool script_is_named(struct slice path);
+
 /* Finds what a rule leads to. path: of the request, as above.
  *
  * If the rule has found a script of the site, that is the script. Otherwise the target of the rule says where: over

@@ -55,7 +55,13 @@ size_t passage_memory(const struct passage *p) {
 
 static io_loop *loop_of(const struct passage *p) { return upstreams_loop(p->upstreams); }
 
+static void complain(void *passage, struct slice line) {
+	const struct passage *p = passage;
+	upstreams_report(p->link, line);
+}
+
 static void fail(struct passage *p, int status) {
+	if (p->link && p->records) fcgi_finish(p->records, complain, p);
 	if (p->link) upstreams_return(p->upstreams, p->link, false);
 	p->link = NULL;
 	p->state = PASSAGE_FAILED;
@@ -337,11 +343,6 @@ static void say_continue(struct passage *p) {
 	p->state = PASSAGE_HEAD;
 }
 
-static void complain(void *passage, struct slice line) {
-	const struct passage *p = passage;
-	upstreams_report(p->link, line);
-}
-
 /* Takes what has come out of its records. Returns its length, which may be 0; -1: it is malformed. */
 static ssize_t unpack(struct passage *p, char *bytes, size_t length) {
 	return p->records ? fcgi_read(p->records, bytes, length, complain, p) : (ssize_t)length;
@@ -380,7 +381,7 @@ static bool starves(struct passage *p) {
 }
 
 void passage_feed(struct passage *p) {
-	if (!p->starved || starves(p)) return;
+	if (!p->starved || !p->link || starves(p)) return;
 	if (io_wantread(loop_of(p), p->link->fd) == -1) fail(p, 503);
 }
 
@@ -474,8 +475,9 @@ void passage_timed_out(struct passage *p) {
 
 void passage_free(struct passage *p) {
 	if (!p) return;
-	bool kept = p->state == PASSAGE_ENDED && p->head.keep_alive && p->complete && !unsent(p) && !p->unwanted &&
-				!p->upstream_ended && !p->head.until_close && p->in.at == p->in.length;
+	bool kept = p->state == PASSAGE_ENDED && !p->upgrades && p->head.keep_alive && p->complete && !unsent(p) &&
+				!p->unwanted && !p->upstream_ended && !p->head.until_close && p->in.at == p->in.length;
+	if (p->link && p->records) fcgi_finish(p->records, complain, p);
 	if (p->link) upstreams_return(p->upstreams, p->link, kept);
 	outgoing_forget(&p->out);
 	free_input(p);

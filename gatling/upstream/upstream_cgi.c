@@ -1,6 +1,7 @@
 /* upstream_cgi.c - see upstream_cgi.h. */
 #include "gatling/upstream/upstream_cgi.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 #include "gatling/base/text.h"
@@ -53,24 +54,29 @@ static char *put_field(char *at, put_variable *put, struct slice name, struct sl
 	return put(at, (struct slice){.at = text, .length = (size_t)(end - text)}, value);
 }
 
+/* Returns whether a name remains itself as a variable: PHP makes '_' of '.', too, and shells know no others. */
+static bool is_plain(struct slice name) {
+	for (size_t i = 0; i < name.length; i++)
+		if (!isalnum((unsigned char)name.at[i]) && name.at[i] != '-') return false;
+	return name.length;
+}
+
 /* Fields that came more than once are one, as RFC 9110, section 5.3 says; of Cookie, as RFC 6265 would have sent it.
  * Expect has been answered. */
 static char *put_fields(char *at, put_variable *put, struct upstream_field *field, unsigned count) {
 	static _Thread_local char joined[HEAD_MAX + 2 * FIELDS_MAX];
 	for (struct upstream_field *f = field; f < field + count; f++) {
 		struct slice separator = is_named(f, SLICE("cookie")) ? SLICE("; ") : SLICE(", ");
-		if (!f->name.length || is_named(f, SLICE("expect"))) continue;
-		if (is_named(f, SLICE("content-type"))) {
-			at = put(at, SLICE("CONTENT_TYPE"), f->value);
-			continue;
-		}
+		if (!is_plain(f->name) || is_named(f, SLICE("expect"))) continue;
+		const bool is_type = is_named(f, SLICE("content-type"));
 		char *end = text_copy(joined, f->value);
 		for (struct upstream_field *other = f + 1; other < field + count; other++) {
 			if (!is_named(other, f->name)) continue;
 			end = text_copy(text_copy(end, separator), other->value);
 			other->name.length = 0;
 		}
-		at = put_field(at, put, f->name, (struct slice){.at = joined, .length = (size_t)(end - joined)});
+		struct slice value = {.at = joined, .length = (size_t)(end - joined)};
+		at = is_type ? put(at, SLICE("CONTENT_TYPE"), value) : put_field(at, put, f->name, value);
 	}
 	return at;
 }
@@ -116,7 +122,7 @@ static char *put_variables(char *at, put_variable *put, const struct upstream_re
 	at = put(at, SLICE("GATEWAY_INTERFACE"), SLICE("CGI/1.1"));
 	at = put(at, SLICE("SERVER_SOFTWARE"), SLICE("gatling"));
 	at = put(at, SLICE("SERVER_PROTOCOL"), q->minor == 0 ? SLICE("HTTP/1.0") : SLICE("HTTP/1.1"));
-	at = put(at, SLICE("SERVER_NAME"), server);
+	at = put(at, SLICE("SERVER_NAME"), server.length ? server : SLICE("localhost")); /* it is never empty */
 	if (u->port) at = put_number(at, put, SLICE("SERVER_PORT"), u->port);
 	at = put(at, SLICE("REQUEST_SCHEME"), u->secure ? SLICE("https") : SLICE("http"));
 	if (u->secure) at = put(at, SLICE("HTTPS"), SLICE("on"));
@@ -253,8 +259,13 @@ ssize_t fcgi_read(struct fcgi_records *r, char *bytes, size_t length,
 		r->ended = r->header[1] == END_REQUEST;
 		if (!r->padding) r->have = 0;
 	}
-	if (r->ended && r->complaint_length) take_complaint(r, SLICE("\n"), complain, context);
+	if (r->ended) fcgi_finish(r, complain, context);
 	return out - bytes;
+}
+
+void fcgi_finish(struct fcgi_records *r, void (*complain)(void *context, struct slice line), void *context) {
+	if (r->complaint_length) complain(context, (struct slice){.at = r->complaint, .length = r->complaint_length});
+	r->complaint_length = 0;
 }
 
 bool fcgi_is_overloaded(const struct fcgi_records *r) {

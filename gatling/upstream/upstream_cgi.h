@@ -48,6 +48,9 @@ enum { FCGI_COMPLAINTS_MAX = 4096 }; /* bytes of the standard error of a request
 ssize_t fcgi_read(struct fcgi_records *records, char *bytes, size_t length,
 				  void (*complain)(void *context, struct slice line), void *context);
 
+/* Reports what is left of its standard error. */
+void fcgi_finish(struct fcgi_records *records, void (*complain)(void *context, struct slice line), void *context);
+
 /* records->ended: returns whether the program refuses, because it has too much to do. */
 bool fcgi_is_overloaded(const struct fcgi_records *records);
 

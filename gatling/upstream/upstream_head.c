@@ -160,10 +160,11 @@ size_t upstream_request_head(char *out, const struct upstream_request *u) {
 	at = put_line(at, SLICE("Host"), u->host);
 	find_connection(q, &c);
 	for (struct line line; rest.length && next_line(&rest, false, &line) == 1;)
-		if (passes(&c, line.name)) at = text_copy(at, line.whole);
+		if (passes(&c, line.name) && !(q->websocket && slice_equal_nocase(line.name, SLICE("sec-websocket-key"))))
+			at = text_copy(at, line.whole);
 	at = put_forwarded(at, u);
 	if (q->framing == BODY_CHUNKED) at = text_copy(at, SLICE("Transfer-Encoding: chunked\r\n"));
-	if (q->framing == BODY_LENGTH || request_has(q, FIELD_CONTENT_LENGTH)) {
+	if (q->framing == BODY_LENGTH || (request_has(q, FIELD_CONTENT_LENGTH) && !q->websocket)) {
 		at = text_copy_number(text_copy(at, SLICE("Content-Length: ")), q->content_length);
 		at = text_copy(at, SLICE("\r\n"));
 	}
@@ -281,6 +282,7 @@ static int parse_fields(struct upstream_response *r, struct slice fields, bool c
 		if (n == UPSTREAM_FIELDS_MAX || !note_field(r, &line, &c) || (cgi && !note_cgi_field(r, &line, &has_status)))
 			return -1;
 	}
+	if (fields.length - rest.length > UPSTREAM_HEAD_MAX) return -1;
 	settle_framing(r, &c, head_only);
 	r->lines = put_lines(lines, fields, r, &c, cgi);
 	return (int)(fields.length - rest.length);

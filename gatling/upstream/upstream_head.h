@@ -11,9 +11,9 @@
 #include "gatling/http/request.h"
 
 enum {
-	UPSTREAM_HEAD_MAX = 32 * 1024, /* bytes of the head of a response, and */
-	UPSTREAM_FIELDS_MAX = 200,     /* fields of it; more: 502 */
-	UPSTREAM_LINES_MAX = UPSTREAM_HEAD_MAX + UPSTREAM_FIELDS_MAX,
+	UPSTREAM_HEAD_MAX = 32 * 1024,                                    /* bytes of the head of a response, and */
+	UPSTREAM_FIELDS_MAX = 200,                                        /* fields of it; more: 502 */
+	UPSTREAM_LINES_MAX = UPSTREAM_HEAD_MAX + 2 * UPSTREAM_FIELDS_MAX, /* "a:b\n" becomes "a: b\r\n" */
 	/* Bytes of the head of a request. */
 	UPSTREAM_REQUEST_MAX = 2 * HEAD_MAX + TARGET_MAX + 3 * HOST_MAX + 3 * PEER_MAX + 1024
 };

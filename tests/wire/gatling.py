@@ -273,7 +273,7 @@ class Server:
             flags = (*flags, "--cert", cert, "--key", key, "--tls-port", "0")
         delay = () if drain_delay is None else ("--drain-delay", str(drain_delay))
         command = [*tracer, *launcher, runnable(build), "-c", getattr(root, "path", root), "-p", "0", *delay, *address, *flags]
-        environment = {**os.environ, "TZ": "UTC"}
+        environment = {"ASAN_OPTIONS": "detect_stack_use_after_return=1", **os.environ, "TZ": "UTC"}
         if tracer:
             environment["ASAN_OPTIONS"] = "detect_leaks=0"
         elif not as_root:

@@ -1,5 +1,6 @@
 """Requests that are passed on over unix sockets, and to programs over FastCGI and SCGI."""
 
+import gzip
 import os
 import socket
 import struct
@@ -216,6 +217,66 @@ def test_what_is_no_script_is_never_run(build, path, status):
         assert not upstream.requests
 
 
+@pytest.mark.parametrize("rules,path", [
+    ("/*.php fcgi://{} 200\n/front/* /index.php 200", "/front/x"),
+    ("/*.html fcgi://{} 200", "/about"),
+    ("/cgi-bin/* fcgi://{} 200", "/cgi-bin/"),
+    ("/*.php fcgi://{} 200", "/only.php"),
+    ("*.php fcgi://{} 200", "/index.php"),
+    ("/*.php 200 fcgi://{}", "/index.php"),
+    ("/*.php fcgi:{} 200", "/index.php"),
+    ("/*.php id=:id fcgi://{} 200", "/index.php"),
+    ("https://example.org/*.php fcgi://{} 200", "/index.php"),
+    ("/app/* fcgi://{}/index.php 200", "/index.php"),
+    ("/* fcgi://{}/run/:splat 200", "/index.php"),
+    ("/x/* fcgi://{}/tool.tcl 200", "/tool.tcl"),
+    ("/*.php fcgi://{} 200", "/loop" * 33 + "/index.php"),
+    ("/x http://{} 200", "/example.org/index.php"),
+    ("/*.html fcgi://{} 200", "/none"),
+])  # fmt: skip
+def test_a_script_is_never_sent_whatever_leads_to_it(build, rules, path):
+    names = ["index.php", "about.html", "404.html", "cgi-bin/index.html", "tool.tcl", "example.org/index.php"]
+    files = {name: b"secret" for name in names} | {"only.php.gz": gzip.compress(b"secret")}
+    upstream, server = running(build, "fcgi", rule=rules, files=files)
+    with upstream, server as server, server.connect() as c:
+        os.symlink(".", server.root.path / "loop")
+        for method, field in (("GET", "X: y"), ("GET", "Range: bytes=0-3"), ("POST", "X: y")):
+            assert b"secret" not in c.get(path, field, method=method).body
+
+
+def test_a_program_is_told_the_path_and_not_what_else_was_in_memory(build):
+    upstream, server = running(build, "fcgi", rule="/*.php fcgi://{} 200", files={"env.php": b""})
+    with upstream, server as server, server.connect() as c:
+        for length in (1000, 4000, 8000):
+            variables = told(c.get("/env.php/x?" + "/pic.jpg" * (length // 8), "X: " + "y" * 3000))
+            assert variables["SCRIPT_FILENAME"] == f"{server.root.path}/env.php" and variables["PATH_INFO"] == "/x"
+
+
+def test_a_script_has_the_passwords_of_its_own_directory(build):
+    files = {"admin/.htaccess": f"Realm\nann:{HASHES['md5crypt']}\n".encode(), "admin/x.php": b""}
+    upstream, server = running(build, "fcgi", rule="/run/* fcgi://{}/:splat 200", files=files)
+    with upstream, server as server, server.connect() as c:
+        assert c.get("/run/admin/x.php").status == 401
+        assert told(c.get("/run/admin/x.php", basic("ann")))["REMOTE_USER"] == "ann"
+
+
+def test_fields_that_a_program_would_take_for_others_are_dropped(build, program):
+    upstream, server = running(build, program)
+    with upstream, server as server:
+        response = server.get("/app/x", "X.Forwarded.For: 1", "X!Y: 1", "X_Y: 1", "Content-Type: a/b", "Content-Type: c/d", "X-Z: 1")
+        variables = told(response)
+        assert {name for name in variables if name.startswith("HTTP_")} == {"HTTP_HOST", "HTTP_X_Z"}
+        assert variables["CONTENT_TYPE"] == "a/b, c/d"
+
+
+def test_the_mount_point_without_a_slash_is_the_script(build, program):
+    upstream, server = running(build, program)
+    with upstream, server as server:
+        for path in ("/app", "/app/"):
+            variables = told(server.get(path))
+            assert (variables["SCRIPT_NAME"], variables["PATH_INFO"]) == ("/app", "/")
+
+
 def test_a_site_in_a_directory_has_its_own_scripts(build):
     files = {"www.example.org/a.php": b"<?php", "b.php": b"<?php"}
     with Upstream(environment, link=FcgiLink) as upstream:
@@ -404,7 +465,7 @@ def test_a_program_that_stalls_costs_only_its_own_request(build, program):
 
     def handle(link):
         if link.head()["PATH_INFO"] == "/slow":
-            release.wait()
+            release.wait(20)
         link.answer()
 
     upstream, server = running(build, program, handle)

@@ -288,6 +288,14 @@ def test_a_response_that_is_cut_short_is_never_taken_for_a_whole_one(build, answ
         assert server.get("/there.txt").status == 200
 
 
+@pytest.mark.parametrize("length", [30_000, 32_768, 40_000, 60_000])
+def test_a_head_of_32_kb_is_the_most(build, length):
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX:"
+    answer = head + b"a" * (length - len(head) - 4) + b"\r\n\r\n"
+    with Upstream(script(answer)) as upstream, passing(build, upstream) as server:
+        assert server.get("/api/x").status == (200 if length <= 32_768 else 502)
+
+
 def test_a_connection_with_bytes_that_nobody_asked_for_is_not_used_again(build):
     extra = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
     with Upstream(script(extra, extra)) as upstream, passing(build, upstream) as server, server.connect() as c:

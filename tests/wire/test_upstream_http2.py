@@ -181,7 +181,7 @@ def test_streams_do_not_wait_for_each_other(build):
 
     def handle(link):
         if "slow" in link.head().line:
-            release.wait()
+            release.wait(20)
         link.answer(b"done")
 
     with Upstream(handle) as upstream, passing(build, upstream) as server, Client(server) as c:
@@ -262,7 +262,7 @@ def test_an_upstream_that_does_not_read_holds_its_own_stream_up(build):
     def handle(link):
         request = link.head()
         if "slow" in request.line:
-            release.wait()
+            release.wait(20)
         link.answer(str(len(link.body(request).body)).encode())
 
     with Upstream(handle) as upstream, passing(build, upstream) as server, Client(server) as c:
@@ -310,6 +310,108 @@ def test_a_hundred_large_responses_at_once(build):
         for stream in large:
             c.send(frame(WINDOW_UPDATE, 0, stream, struct.pack(">I", 1 << 30)))
         assert [len(answer.body) for answer in c.answers(*large)] == [300_000] * 100
+
+
+def test_responses_that_stay_open_leave_room_for_others_when_they_are_taken(build):
+    def handle(link):
+        while True:
+            if "open" in link.request().line:
+                link.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1388\r\n" + b"a" * 5000 + b"\r\n")
+                link.ended()
+            else:
+                link.answer(b"small")
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, Client(server, window=1000) as c:
+        streams = [c.ask("/api/open") for _ in range(14)]
+        small = c.ask("/api/small")
+        got = collections.Counter()
+        while sum(got.values()) < 12 * 1000:
+            f = c.next(DATA)
+            got[f.stream] += len(f.payload)
+        for stream in streams:
+            c.send(frame(WINDOW_UPDATE, 0, stream, struct.pack(">I", 1 << 20)))
+        while got[small] < 5 or sum(got.values()) < 14 * 5000 + 5:
+            f = c.next(DATA)
+            got[f.stream] += len(f.payload)
+
+
+@pytest.mark.parametrize("cookie,window,length", [(1200, 1 << 20, 150_000), (2500, 1000, 30_000)])
+def test_a_browser_with_many_requests_and_a_slow_line_stays(build, cookie, window, length):
+    ready = threading.Barrier(100)
+
+    def handle(link):
+        link.request()
+        ready.wait(20)
+        link.answer(b"a" * length)
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, Client(server, window=window) as c:
+        streams = [c.ask(f"/api/{n}", ("cookie", "c" * cookie)) for n in range(100)]
+        eventually(lambda: len(upstream.requests) == 100)
+        eventually(lambda: ready.n_waiting == 0)
+        for stream in streams if window < length else []:
+            c.send(frame(WINDOW_UPDATE, 0, stream, struct.pack(">I", 1 << 20)))
+        assert [len(answer.body) for answer in c.answers(*streams)] == [length] * 100
+
+
+def test_nobody_waits_for_a_client_whose_window_is_shut(build):
+    """Three uploads to an upstream that pauses shut the window of the connection for a fourth one."""
+    release = threading.Event()
+
+    def handle(link):
+        request = link.head()
+        release.wait(20)
+        link.answer(str(len(link.body(request).body)).encode())
+
+    with Upstream(handle) as upstream, passing(build, upstream, flags=("-T", "2")) as server, Client(server) as c:
+        *busy, last = [c.ask("/api/x", method="POST", end=False) for _ in range(4)]
+        c.socket.settimeout(4)  # longer than -T
+        try:
+            while True:
+                for stream in busy:
+                    c.put(stream, b"a" * c.room(stream), end=False)
+                while not any(c.room(stream) for stream in busy):
+                    c.waiting.append(c._note(super(Client, c).frame()))  # pylint: disable=protected-access
+        except TimeoutError:
+            pass
+        assert c.windows[0] == 0 and any(c.windows[stream] for stream in busy)
+        c.socket.settimeout(20)
+        release.set()
+        for stream in busy:
+            c.put(stream, b"end")
+        c.put(last, b"last")
+        assert int(c.answers(last)[0].body) == 4
+
+
+@pytest.mark.parametrize("length", [1000, 100_000])
+def test_content_of_a_request_that_waits_for_files_is_dropped(build, length):
+    files = {f"big{n}.bin": bytes(3_000_000) for n in range(5)}
+    with Upstream() as upstream, passing(build, upstream, files=files) as server, Client(server, window=1000) as c:
+        held = [c.ask(f"/big{n}.bin") for n in range(4)]
+        stream = c.ask("/big4.bin", method="GET", end=False)
+        c.put(stream, b"a" * length)
+        for one in held:
+            c.send(frame(RST_STREAM, 0, one, struct.pack(">I", CANCEL)))
+        c.send(frame(WINDOW_UPDATE, 0, stream, struct.pack(">I", 1 << 30)))
+        assert len(c.answers(stream)[0].body) == 3_000_000
+
+
+def test_a_client_that_has_said_all_gets_what_is_under_way(build):
+    release = threading.Event()
+
+    def handle(link):
+        if "large" in link.request().line:
+            link.answer(b"a" * 5000)
+        release.wait(20)
+        link.answer(b"late")
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, Client(server, window=1000) as c:
+        c.ask("/api/large")
+        late = c.ask("/api/late")
+        assert len(c.next(DATA).payload) == 1000
+        c.half_close()
+        release.set()
+        f = c.next(DATA)
+        assert f.stream == late and f.payload == b"late"
 
 
 # --- WebSocket ---
@@ -385,6 +487,17 @@ def test_bytes_of_a_tunnel_that_is_not_there_are_never_a_request(build):
         assert len(upstream.requests) <= 1
 
 
+def test_a_websocket_has_no_length_and_no_key_of_the_client(build):
+    """The upstream would take the next request for content."""
+    with Upstream(script(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")) as upstream, passing(build, upstream) as server:
+        with Client(server) as c:
+            c.connect("/api/ws", "websocket", ("content-length", "60"))
+            assert c.next(RST_STREAM).payload == struct.pack(">I", PROTOCOL_ERROR)
+            assert c.answers(c.connect("/api/ws", "websocket", ("sec-websocket-key", "mine")))[0].status == 403
+        (request,) = upstream.requests
+        assert request["Content-Length"] is None and len(request["Sec-WebSocket-Key"]) == 24
+
+
 def test_an_upstream_that_ends_a_websocket_ends_the_stream(build):
     with Upstream(script(b"HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nbye")) as upstream, passing(build, upstream) as server:
         with Client(server) as c:
@@ -402,7 +515,7 @@ def test_a_request_under_way_is_answered_before_the_server_ends(build):
 
     def handle(link):
         link.head()
-        release.wait()
+        release.wait(20)
         link.answer(b"done")
 
     with Upstream(handle) as upstream, passing(build, upstream) as server, Client(server) as c:

@@ -35,6 +35,7 @@ struct redirect_rules {
 	struct redirect_parameter *parameter;
 	unsigned rules, parameters;
 	bool hosts;                  /* some pattern has one */
+	bool programs;               /* some rule is for one */
 	struct rules_report *report; /* while the file is read */
 };
 
@@ -145,6 +146,20 @@ __attribute__((noinline)) static size_t find_script(const struct redirect_rules 
 /* Returns whether a path may be that of a file which is run and never sent. */
 static bool is_source(const struct redirect_rule *rule, struct slice path) {
 	return rule->extension.length && slice_ends(path, rule->extension);
+}
+
+bool redirect_rules_protect(const struct redirect_rules *r, struct slice path) {
+	struct pattern_subject subject;
+	struct pattern_captures captures;
+	if (!r->programs) return false;
+	for (unsigned i = 0; i < r->rules; i++) {
+		const struct redirect_rule *rule = &r->rule[i];
+		if (is_source(rule, path)) return true;
+		if (!rule->scripts && !rule->refused) continue;
+		pattern_subject(&subject, pattern_host(&rule->pattern), path, PATTERN_LOOSE);
+		if (pattern_match(&rule->pattern, &subject, &captures)) return true;
+	}
+	return false;
 }
 
 bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_request *request, bool forced_only,
@@ -313,6 +328,7 @@ static bool check_to(struct redirect_rule *rule, const struct upstreams_allowed 
 	if ((program || (rule->target.authority.at && !is_redirect(rule))) && !set_upstream(rule, allowed, error))
 		return false;
 	rule->scripts = rule->own_path && rule->upstream->protocol == UPSTREAM_FCGI;
+
 	rule->forced |= rule->scripts;
 
 	const char *wrong = redirect_target_check(rule->upstream ? rule->target.path : rule->to);
@@ -389,6 +405,7 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 						  slice_ends(from, SLICE(":")) ? "; fields belong in the file _headers" : "");
 	r->hosts |= pattern_host(&rule.pattern).at != NULL;
 	bool added = parse_words(&rule, line, r->report->upstreams, error) && add_rule(r, &rule, error);
+	r->programs |= is_program(rule.to);
 	if (added) r->parameters += rule.parameters;
 	else if (refuse(&rule)) r->rule[r->rules++] = rule;
 	else free_rule(&rule);

@@ -35,13 +35,14 @@
 #ifndef GATLING_SITE_RULES_REDIRECT_RULES_H
 #define GATLING_SITE_RULES_REDIRECT_RULES_H
 
+#include "gatling/http/path.h"
 #include "gatling/site/rules/redirect_target.h"
 #include "gatling/site/rules/rules.h"
 #include "gatling/upstream/upstream_address.h"
 
 enum {
-	REDIRECT_PARAMETERS_MAX = 16, /* of one rule */
-	REDIRECT_SEGMENTS_MAX = 32    /* of a path, which are looked at for a script */
+	REDIRECT_PARAMETERS_MAX = 16,             /* of one rule */
+	REDIRECT_SEGMENTS_MAX = PATH_SEGMENTS_MAX /* of a path, which are looked at for a script */
 };
 
 struct redirect_rules;
@@ -72,6 +73,10 @@ struct redirect {
 void *redirect_rules_parse(struct slice text, struct rules_report *report);
 
 void redirect_rules_free(void *redirect_rules); /* NULL is allowed */
+
+/* Returns whether a path (as that of a request) is of a script: a rule with fcgi:// is for it, whatever its host and
+ * parameters are, or leads to one with that extension. Its file is never sent. */
+bool redirect_rules_protect(const struct redirect_rules *rules, struct slice path);
 
 /* Returns whether a rule applies, and fills in *result for the first one in the file; with forced_only (there is a
  * file) for the first forced one. Skips a rule whose target does not fit into the buffer (REDIRECT_TARGET_MAX bytes) or
