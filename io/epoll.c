@@ -36,6 +36,7 @@ static int watch(io_loop *loop, int fd, enum io_direction direction) {
 	const struct epoll *ep = loop->mech;
 	struct io_entry *e = &loop->entry[fd];
 	uint8_t watched = e->mech_state | (uint8_t)(1 << direction);
+	if (direction == IO_WRITE) watched |= 1 << IO_READ; /* who writes first will read: one call for both */
 	if (watched == e->mech_state) return 0;
 	struct epoll_event event = {.events = EPOLLET | EPOLLRDHUP, .data.fd = fd};
 	if (watched & 1 << IO_READ) event.events |= EPOLLIN;

@@ -62,7 +62,7 @@ static size_t room(const struct conn_pass *p) {
 
 bool conn_pass_lacks_content(const struct conn *c) {
 	const struct conn_pass *p = c->pass;
-	bool waits_for_100 = p->passing.kept->request->expect_continue && !p->begun;
+	bool waits_for_100 = passing_kept(&p->passing)->expect_continue && !p->begun;
 	return !p->sending && body_pending(&p->body) && room(p) && !waits_for_100;
 }
 
@@ -115,9 +115,9 @@ static enum body_framing settle(struct conn *c, const struct upstream_response *
 	struct conn_pass *p = c->pass;
 	bool unknown = head->until_close || head->framing == BODY_CHUNKED;
 	if (body_pending(&p->body)) c->ending = CONN_ENDING_LINGER; /* the client is still sending */
-	if (c->ending || (unknown && p->passing.kept->request->minor == 0)) p->persistence = PERSIST_NOT;
+	if (c->ending || (unknown && passing_kept(&p->passing)->minor == 0)) p->persistence = PERSIST_NOT;
 	if (p->persistence == PERSIST_NOT && !c->ending) c->ending = CONN_ENDING_CLOSE;
-	p->chunked = unknown && p->passing.kept->request->minor >= 1;
+	p->chunked = unknown && passing_kept(&p->passing)->minor >= 1;
 	return p->chunked ? BODY_CHUNKED : unknown ? BODY_NONE : head->framing;
 }
 
@@ -130,10 +130,11 @@ static bool add_head(struct conn *c) {
 	iob *batch = c->responses->batch;
 	p->tunnel = head->status == 101;
 	p->begun = true;
-	if (interim && !p->tunnel && p->passing.kept->request->minor == 0) return true; /* unknown to HTTP/1.0 */
+	if (interim && !p->tunnel && passing_kept(&p->passing)->minor == 0) return true; /* unknown to HTTP/1.0 */
 	if (interim && !p->tunnel) return http1_write_interim(batch, head->status, head->reason, lines) == 0;
 	p->passing.status = head->status;
 	if (p->tunnel) {
+		passing_slim(&p->passing);
 		c->ending = CONN_ENDING_CLOSE;
 		return http1_write_upgrade(batch, head->reason, lines) == 0;
 	}
@@ -220,7 +221,7 @@ enum conn_pass_result conn_pass_go_on(struct conn *c, struct conn_run *run) {
 	run->progress |= waits != p->waited; /* the deadline is another one */
 	p->waited = waits;
 	/* HTTP/1.0: what has come must not look like the whole */
-	if (result == CONN_PASS_BROKEN && p->passing.status && p->passing.kept->request->minor == 0)
+	if (result == CONN_PASS_BROKEN && p->passing.status && passing_kept(&p->passing)->minor == 0)
 		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 	return result;
 }

@@ -34,7 +34,8 @@ bool conn_read(struct conn *c, struct slice *input) {
 	*input = c->input ? conn_fetch_input(c) : (struct slice){.at = w->scratch};
 	char *at = w->scratch + input->length;
 	size_t room = CONN_SCRATCH - input->length;
-	if (room > w->read_most && !c->tls && c->state != CONN_LINGER) room = w->read_most;
+	const bool takes_turns = !c->tls && c->state != CONN_LINGER && c->state != CONN_PASS; /* content costs little */
+	if (room > w->read_most && takes_turns) room = w->read_most;
 	ssize_t n = c->state == CONN_LINGER ? io_tryread(w->loop, c->fd, at, room) : conn_receive(c, at, room);
 	if (n == 0 && c->http2 && c->state != CONN_LINGER) {
 		c->input_ended = true;

@@ -29,23 +29,41 @@ bool passing_begin(struct passing *p, struct upstreams *upstreams, const struct 
 	return false;
 }
 
-size_t passing_memory(const struct passing *p) { return p->kept->memory + p->user.length + passage_memory(p->passage); }
+void passing_slim(struct passing *p) {
+	p->logged = request_keep_logged(p->kept->request, &p->logged_size);
+	if (!p->logged) return;
+	p->started_ns = p->kept->started_ns;
+	waiting_request_free(p->kept);
+	p->kept = NULL;
+}
+
+size_t passing_memory(const struct passing *p) {
+	return (p->kept ? p->kept->memory : p->logged_size) + p->user.length + passage_memory(p->passage);
+}
+
+static void log_response(const struct passing *p, struct batch_pool *pool, const struct peer *client) {
+	struct response_batch *x = response_batch_take(pool);
+	if (!x) return;
+	x->started_ns = p->kept ? p->kept->started_ns : p->started_ns;
+	x->responses = 1;
+	response_batch_note(pool, x, client, passing_kept(p), p->user, p->status, p->content);
+	response_batch_log(pool, x);
+	response_batch_return(pool, x);
+}
 
 struct waiting_request *passing_end(struct passing *p, struct batch_pool *pool, const struct peer *client,
 									enum value protocol) {
 	struct waiting_request *kept = p->kept;
-	struct response_batch *x = p->status ? response_batch_take(pool) : NULL;
-	if (p->status) count_answer(protocol, p->status);
-	if (x) {
-		x->started_ns = kept->started_ns;
-		x->responses = 1;
-		response_batch_note(pool, x, client, kept->request, p->user, p->status, p->content);
-		response_batch_log(pool, x);
-		response_batch_return(pool, x);
+	if (p->status) {
+		count_answer(protocol, p->status);
+		log_response(p, pool, client);
+		waiting_request_free(kept);
+		kept = NULL;
+	} else {
+		kept->failed = passage_failure(p->passage);
 	}
-	kept->failed = passage_failure(p->passage);
-	if (p->status) waiting_request_free(kept);
 	passage_free(p->passage);
+	free(p->logged);
 	free((char *)(uintptr_t)p->user.at);
-	return p->status ? NULL : kept;
+	return kept;
 }

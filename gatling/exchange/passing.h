@@ -8,7 +8,11 @@
 #include "gatling/upstream/passage.h"
 
 struct passing {
-	struct waiting_request *kept; /* the request */
+	struct waiting_request *kept; /* the request; NULL: only `logged` of it */
+	struct request *logged;
+	size_t logged_size; /* bytes */
+	int64_t started_ns;
+
 	struct passage *passage;
 	int status;        /* of the response; 0: its head has not come */
 	uint64_t content;  /* bytes of the response that the client gets */
@@ -29,6 +33,14 @@ struct passing_request {
 /* Begins. response: that of answer(), which says where to. false: ENOMEM, and nothing has been taken over. */
 bool passing_begin(struct passing *passing, struct upstreams *upstreams, const struct passing_request *asked,
 				   const struct response *response);
+
+/* Returns what is kept of the request. */
+static inline const struct request *passing_kept(const struct passing *passing) {
+	return passing->kept ? passing->kept->request : passing->logged;
+}
+
+/* Keeps no more than is logged: a tunnel has begun, of which there may be thousands, for hours. */
+void passing_slim(struct passing *passing);
 
 /* Returns the bytes of memory that it takes, besides its own. */
 size_t passing_memory(const struct passing *passing);

@@ -344,3 +344,14 @@ struct request *request_keep(const struct request *r, size_t *size) {
 	for (unsigned i = 0; i < r->fields; i++) copied->field[i].value = copy(&at, r->field[i].value);
 	return copied;
 }
+
+struct request *request_keep_logged(const struct request *r, size_t *size) {
+	struct request logged;
+	memcpy(&logged, r, offsetof(struct request, field));
+	logged.method_name = logged.lines = logged.path = logged.query = (struct slice){0};
+	logged.known &= 1U << FIELD_REFERER | 1U << FIELD_USER_AGENT;
+	logged.fields = 0;
+	for (unsigned i = 0; i < r->fields; i++)
+		if (logged.known >> r->field[i].name & 1) logged.field[logged.fields++] = r->field[i];
+	return request_keep(&logged, size);
+}

@@ -103,6 +103,9 @@ struct slice request_field(const struct request *request, enum field_name name);
  * that it takes to *size. NULL: ENOMEM. */
 struct request *request_keep(const struct request *request, size_t *size);
 
+/* The same with only what is logged: its line, its host, Referer and User-Agent. */
+struct request *request_keep_logged(const struct request *request, size_t *size);
+
 /* Returns whether bytes that continue a head without ending a line may become part of a request. This is a cheap test
  * between two calls of request_parse(), with which other protocols are refused at once. */
 bool request_plausible(const char *buffer, size_t length);

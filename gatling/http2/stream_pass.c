@@ -58,6 +58,8 @@ static void take_head(struct http2 *h, struct stream *s) {
 	passage_take_head(passage);
 	if (passage_state(passage) != PASSAGE_TUNNEL) return;
 	s->pass->tunnel = true;
+	passing_slim(&s->pass->passing);
+
 	h->tunnels++;
 	if (s->receiving) return;
 	passage_put_end(passage);
@@ -125,7 +127,7 @@ static void ready(void *stream) {
 /* Who has not sent content is waited for only if the windows allow it, which may be because of other streams. */
 bool stream_pass_waits_for_client(const struct http2 *h, const struct stream *s) {
 	const struct stream_pass *p = s->pass;
-	bool waits_for_100 = !p->begun && request_has(p->passing.kept->request, FIELD_EXPECT);
+	bool waits_for_100 = !p->begun && request_has(passing_kept(&p->passing), FIELD_EXPECT);
 	bool can_send = h->receive_window >= HTTP2_WINDOW_DEFAULT / 2 && !passage_unsent(p->passing.passage);
 	return s->response || (s->receiving && !p->tunnel && !waits_for_100 && can_send);
 }
@@ -136,7 +138,7 @@ bool stream_pass_put(struct http2 *h, struct stream *s, struct slice content, bo
 	struct stream_pass *p = s->pass;
 	struct passage *passage = p->passing.passage;
 	h->room_changed = true;
-	if (p->passing.kept->request->websocket && !p->tunnel) return p->passing.status; /* refused: it is dropped */
+	if (passing_kept(&p->passing)->websocket && !p->tunnel) return p->passing.status; /* refused: it is dropped */
 	if (content.length && passage_put(passage, content) != content.length) return false;
 	if (ends) passage_put_end(passage);
 	passage_flush(passage);

@@ -65,7 +65,7 @@ static void add_framed(struct outgoing *o, struct slice content) {
 
 bool outgoing_put(struct outgoing *o, struct slice content, bool framed) {
 	if (!reserve(o, content.length + OUTGOING_OVERHEAD)) return false;
-	if (framed && o->framing != FRAMED_NOT) add_framed(o, content);
+	if (framed) add_framed(o, content);
 	else add(o, content);
 	return true;
 }

@@ -90,27 +90,32 @@ static void forget_sent(struct passage *p) {
 	if (!unsent(p) && !(p->repeatable && p->state <= PASSAGE_WAITS)) outgoing_forget(&p->out);
 }
 
-/* Sends what it can. An upstream that takes no more may have answered before the end of the request. */
+static bool can_write(const struct passage *p) {
+	return p->state > PASSAGE_CONNECTS && p->link && !p->blocked && !p->holds;
+}
+
+/* Writes bytes to the upstream. Returns how many need not be kept: all, if it takes no more, which may be because it
+ * has answered before the end of the request. */
+static size_t write_some(struct passage *p, struct slice bytes) {
+	ssize_t n = io_trywrite(loop_of(p), p->link->fd, bytes.at, bytes.length);
+	p->blocked = n == -1 && errno == EAGAIN;
+	if (p->blocked) return 0;
+	if (n == -1) {
+		p->unwanted = true;
+		p->repeatable &= p->link->reused;
+		return bytes.length;
+	}
+	set_deadline(p);
+	return (size_t)n;
+}
+
+/* Sends what it can. */
 void passage_flush(struct passage *p) {
 	if (p->holds && !p->complete && p->held <= PASSAGE_HELD) return;
 	if (p->holds) fcgi_set_length(p->out.bytes, p->out.head_unsent, p->complete, p->held);
 	p->holds = false;
 
-	while (p->state > PASSAGE_CONNECTS && p->link && unsent(p) && !p->blocked) {
-		struct slice rest = outgoing_rest(&p->out);
-		ssize_t n = io_trywrite(loop_of(p), p->link->fd, rest.at, rest.length);
-		p->blocked = n == -1 && errno == EAGAIN;
-		if (p->blocked) break;
-		if (n == -1) {
-			p->unwanted = true;
-			p->repeatable &= p->link->reused;
-			outgoing_sent(&p->out, rest.length);
-			break;
-		}
-		outgoing_sent(&p->out, (size_t)n);
-
-		set_deadline(p);
-	}
+	while (can_write(p) && unsent(p)) outgoing_sent(&p->out, write_some(p, outgoing_rest(&p->out)));
 	if (!p->link || p->state == PASSAGE_CONNECTS) return;
 	if (p->state == PASSAGE_TUNNEL && p->complete && !unsent(p) && !p->shut)
 		p->shut = shutdown(p->link->fd, SHUT_WR) == 0;
@@ -135,9 +140,12 @@ size_t passage_put(struct passage *p, struct slice content) {
 	if (drops_content(p)) return content.length;
 	const size_t room = passage_room(p) < OUTGOING_PIECE_MAX ? passage_room(p) : OUTGOING_PIECE_MAX;
 	if (content.length > room) content.length = room;
-	p->held += content.length;
-	if (content.length && !outgoing_put(&p->out, content, p->state != PASSAGE_TUNNEL)) fail(p, 503);
-	return content.length;
+	const size_t length = content.length;
+	const bool framed = p->state != PASSAGE_TUNNEL && p->out.framing != FRAMED_NOT;
+	p->held += length;
+	if (length && !framed && !unsent(p) && can_write(p)) slice_drop(&content, write_some(p, content)); /* no copy */
+	if (content.length && !outgoing_put(&p->out, content, framed)) fail(p, 503);
+	return length;
 }
 
 void passage_put_end(struct passage *p) {
@@ -158,7 +166,7 @@ static void use(struct passage *p, bool fresh) {
 	p->blocked = false;
 	p->state = p->link->reused ? PASSAGE_WAITS : PASSAGE_CONNECTS;
 	set_deadline(p);
-	if (io_wantread(loop_of(p), p->link->fd) == -1 || io_wantwrite(loop_of(p), p->link->fd) == -1) fail(p, 503);
+	if (io_wantwrite(loop_of(p), p->link->fd) == -1 || io_wantread(loop_of(p), p->link->fd) == -1) fail(p, 503);
 	else passage_flush(p);
 }
 

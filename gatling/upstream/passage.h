@@ -63,7 +63,7 @@ size_t passage_put(struct passage *passage, struct slice content);
 /* Says that the content of the request is complete, or that the client sends no more through a tunnel. */
 void passage_put_end(struct passage *passage);
 
-/* Sends what has been put. */
+/* Sends what has been put, but not yet. */
 void passage_flush(struct passage *passage);
 
 /* Returns how many bytes of content are taken for certain: up to PASSAGE_BUFFER. */

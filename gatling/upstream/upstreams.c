@@ -124,9 +124,14 @@ static int begin(const struct upstreams *u, const struct upstream_address *a) {
 	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(a->port)};
 	bool is_four = peer_is_ipv4(&a->address);
 	memcpy(&four.sin_addr, (const char *)&a->address.address + PEER_IPV4_AT, sizeof four.sin_addr);
+	/* the server executes nothing: FD_CLOEXEC is not needed */
+#ifdef SOCK_NONBLOCK
+	int fd = socket(is_four ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK, 0), on = 1;
+#else
 	int fd = socket(is_four ? AF_INET : AF_INET6, SOCK_STREAM, 0), on = 1;
+	if (fd != -1) (void)fcntl(fd, F_SETFL, O_NONBLOCK);
+#endif
 	if (fd == -1) return -1;
-	(void)fcntl(fd, F_SETFL, O_NONBLOCK); /* the server executes nothing: FD_CLOEXEC is not needed */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	int done =
 		is_four ? connect(fd, (struct sockaddr *)&four, sizeof four) : connect(fd, (struct sockaddr *)&six, sizeof six);
