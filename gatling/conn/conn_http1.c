@@ -229,6 +229,7 @@ enum conn_state conn_http1_pass(struct conn *c, struct conn_run *run) {
 	switch (conn_pass_go_on(c, run)) {
 	case CONN_PASS_WAITS: return CONN_PASS;
 	case CONN_PASS_FAILED: c->waiting = conn_pass_end(c); return conn_http1_job(c, run);
+	case CONN_PASS_MALFORMED: waiting_request_free(conn_pass_end(c)); return refuse_status(c, run, 400, false, NULL);
 	case CONN_PASS_BROKEN: return CONN_CLOSED;
 	case CONN_PASS_DONE: break;
 	}

@@ -28,6 +28,8 @@ bool conn_pass_begin(struct conn *c, const struct request *q, const struct respo
 										  .waiting = c->waiting,
 										  .started_ns = c->waiting ? c->waiting->started_ns : c->responses->started_ns,
 										  .client = &c->peer,
+										  .forwarding = (enum forwarding)c->forwarding,
+										  .proxy = c->forwarding ? conn_other_end(c) : c->peer,
 										  .port = c->port,
 										  .secure = c->secure};
 	if (!p || !passing_begin(&p->passing, c->context->upstreams, &asked, r)) {
@@ -198,7 +200,7 @@ static enum conn_pass_result move(struct conn *c, struct conn_run *run) {
 	struct conn_pass *p = c->pass;
 	uint64_t sent = 0;
 	for (;;) {
-		if (!take_content(p, run)) return CONN_PASS_BROKEN;
+		if (!take_content(p, run)) return p->passing.status ? CONN_PASS_BROKEN : CONN_PASS_MALFORMED;
 		enum conn_pass_result next = p->sending ? CONN_PASS_WAITS : prepare(c);
 		if (!p->sending) return next;
 		enum iob_result result =

@@ -9,10 +9,11 @@
 enum { CONN_PASS_LEAST = 4 * 1024 }; /* bytes of the content of a request that have to come within timeout_s */
 
 enum conn_pass_result {
-	CONN_PASS_WAITS,  /* for the client or the upstream */
-	CONN_PASS_DONE,   /* the response has been sent */
-	CONN_PASS_FAILED, /* nothing has been answered yet: conn_pass_end() returns the request */
-	CONN_PASS_BROKEN  /* the connection can only be closed */
+	CONN_PASS_WAITS,     /* for the client or the upstream */
+	CONN_PASS_DONE,      /* the response has been sent */
+	CONN_PASS_FAILED,    /* nothing has been answered yet: conn_pass_end() returns the request */
+	CONN_PASS_MALFORMED, /* nothing has been answered yet, and the content of the request is no such: 400 */
+	CONN_PASS_BROKEN     /* the connection can only be closed */
 };
 
 /* Begins. Takes the request over if it has waited for a job. response: that of answer(). false: ENOMEM. */

@@ -11,6 +11,8 @@ bool passing_begin(struct passing *p, struct upstreams *upstreams, const struct 
 											 .target = r->location,
 											 .host = asked->request->host,
 											 .client = asked->client,
+											 .forwarding = asked->forwarding,
+											 .proxy = asked->proxy,
 											 .port = asked->port,
 											 .secure = asked->secure,
 											 .user = r->user,
@@ -42,11 +44,14 @@ size_t passing_memory(const struct passing *p) {
 }
 
 static void log_response(const struct passing *p, struct batch_pool *pool, const struct peer *client) {
-	struct response_batch *x = response_batch_take(pool);
+	struct response_batch *x = pool->log ? response_batch_take(pool) : NULL;
+	char text[UPSTREAM_TEXT_MAX] = "";
+	struct access_upstream upstream = {.status = p->status, .ns = (int64_t)passage_answered_ms(p->passage) * 1000000};
 	if (!x) return;
+	if (passage_format(p->passage, text)) upstream.address = slice_of(text);
 	x->started_ns = p->kept ? p->kept->started_ns : p->started_ns;
 	x->responses = 1;
-	response_batch_note(pool, x, client, passing_kept(p), p->user, p->status, p->content);
+	response_batch_note_logged(pool, x, client, passing_kept(p), p->user, p->status, p->content, &upstream);
 	response_batch_log(pool, x);
 	response_batch_return(pool, x);
 }

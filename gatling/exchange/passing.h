@@ -25,6 +25,8 @@ struct passing_request {
 	struct waiting_request *waiting; /* if it has waited for a job: this is taken over; NULL: it is copied */
 	int64_t started_ns;              /* when it was read */
 	const struct peer *client;
+	enum forwarding forwarding; /* how the other end, if that is a trusted proxy, says so: */
+	struct peer proxy;          /* its address */
 	unsigned port;
 	bool secure;
 	struct passage_share *share; /* see passage_new() */

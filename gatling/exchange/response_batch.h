@@ -52,15 +52,16 @@ void response_batch_return(struct batch_pool *pool, struct response_batch *batch
 /* Returns the bytes of memory that the batch takes. */
 size_t response_batch_memory(const struct response_batch *batch);
 
-/* The part of response_batch_note() that is not inline. */
+/* The part of response_batch_note() that is not inline. upstream: where the request was passed on to, or NULL. */
 void response_batch_note_logged(struct batch_pool *pool, struct response_batch *batch, const struct peer *peer,
-								const struct request *request, struct slice user, int status, uint64_t bytes);
+								const struct request *request, struct slice user, int status, uint64_t bytes,
+								const struct access_upstream *upstream);
 
 /* Notes a response and its request (NULL: it was malformed) for the log, if there is a log. Without
  * memory the line is lost, never the response. */
 static inline void response_batch_note(struct batch_pool *pool, struct response_batch *batch, const struct peer *peer,
 									   const struct request *request, struct slice user, int status, uint64_t bytes) {
-	if (pool->log) response_batch_note_logged(pool, batch, peer, request, user, status, bytes);
+	if (pool->log) response_batch_note_logged(pool, batch, peer, request, user, status, bytes, NULL);
 }
 
 /* Counts the time that the responses have taken until now: when bytes of them were given to the kernel, and with done,

@@ -348,7 +348,8 @@ struct request *request_keep(const struct request *r, size_t *size) {
 struct request *request_keep_logged(const struct request *r, size_t *size) {
 	struct request logged;
 	memcpy(&logged, r, offsetof(struct request, field));
-	logged.method_name = logged.lines = logged.path = logged.query = (struct slice){0};
+	logged.method_name = logged.lines = logged.query = (struct slice){0};
+	logged.path.length = 0; /* that there is one says that the request line was understood */
 	logged.known &= 1U << FIELD_REFERER | 1U << FIELD_USER_AGENT;
 	logged.fields = 0;
 	for (unsigned i = 0; i < r->fields; i++)

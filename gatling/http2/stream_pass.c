@@ -184,6 +184,8 @@ bool stream_pass_begin(struct http2 *h, struct stream *s, const struct request *
 										  .waiting = s->waiting,
 										  .started_ns = batch_pool_now_ns(h->context->batches),
 										  .client = &s->client,
+										  .forwarding = h->forwarding,
+										  .proxy = h->peer,
 										  .port = h->port,
 										  .secure = h->secure,
 										  .share = &h->share};

@@ -69,6 +69,16 @@ static char *put_combined(char *at, struct slice date, const struct access *a) {
 	return put_quoted(at, a->user_agent, ACCESS_FIELD_MAX);
 }
 
+static char *put_seconds(char *at, int64_t ns) {
+	enum { DECIMALS = 6, US_PER_S = 1000000 };
+	uint64_t us = (uint64_t)ns / 1000;
+	at = text_copy_number(at, us / US_PER_S);
+	*at++ = '.';
+	us %= US_PER_S;
+	for (int i = DECIMALS; i--; us /= 10) at[i] = (char)('0' + us % 10);
+	return at + DECIMALS;
+}
+
 /* --- JSON (RFC 8259) --- */
 
 /* Returns whether terminals obey the character: C0, DEL and C1. */
@@ -131,7 +141,11 @@ static char *put_json(char *at, struct slice date, const struct access *a) {
 	at = text_copy(at, SLICE(",\"bytes\":"));
 	at = text_copy_number(at, a->bytes);
 	at = put_member(at, SLICE("referer"), a->referer, ACCESS_FIELD_MAX);
-	return put_member(at, SLICE("user_agent"), a->user_agent, ACCESS_FIELD_MAX);
+	at = put_member(at, SLICE("user_agent"), a->user_agent, ACCESS_FIELD_MAX);
+	if (!a->upstream) return at;
+	at = put_member(at, SLICE("upstream"), a->upstream->address, ACCESS_UPSTREAM_MAX);
+	at = text_copy_number(text_copy(at, SLICE(",\"upstream_status\":")), (uint64_t)a->upstream->status);
+	return put_seconds(text_copy(at, SLICE(",\"upstream_seconds\":")), a->upstream->ns);
 }
 
 /* --- all formats --- */
@@ -150,15 +164,8 @@ size_t access_format(char *out, enum log_format format, struct slice date, const
 }
 
 size_t access_end(char *out, enum log_format format, int64_t ns) {
-	enum { DECIMALS = 6, US_PER_S = 1000000 };
-	uint64_t us = (uint64_t)ns / 1000;
 	if (format == LOG_COMBINED) return 0;
-	char *at = text_copy(out, format == LOG_JSON ? SLICE(",\"seconds\":") : SLICE(" "));
-	at = text_copy_number(at, us / US_PER_S);
-	*at++ = '.';
-	us %= US_PER_S;
-	for (int i = DECIMALS; i--; us /= 10) at[i] = (char)('0' + us % 10);
-	at += DECIMALS;
+	char *at = put_seconds(text_copy(out, format == LOG_JSON ? SLICE(",\"seconds\":") : SLICE(" ")), ns);
 	if (format == LOG_JSON) *at++ = '}';
 	return (size_t)(at - out);
 }

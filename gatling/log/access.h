@@ -13,12 +13,20 @@ enum {
 	ACCESS_REQUEST_MAX = 9 * 1024, /* of a request line */
 	ACCESS_FIELD_MAX = 1024,       /* of each of the fields Host, Referer, User-Agent */
 	ACCESS_USER_MAX = 256,         /* of the name of a user */
-	ACCESS_LINE_MAX = 6 * (ACCESS_REQUEST_MAX + 3 * ACCESS_FIELD_MAX + ACCESS_USER_MAX) + 512,
+	ACCESS_UPSTREAM_MAX = 128,     /* of the address of an upstream */
+	ACCESS_LINE_MAX = 6 * (ACCESS_REQUEST_MAX + 3 * ACCESS_FIELD_MAX + ACCESS_USER_MAX + ACCESS_UPSTREAM_MAX) + 640,
 	ACCESS_END_MAX = 64, /* see access_end() */
 	ACCESS_DATE_MAX = 64
 };
 
 enum log_format { LOG_COMMON, LOG_COMBINED, LOG_JSON, LOG_OFF };
+
+/* Where a request was passed on to. */
+struct access_upstream {
+	struct slice address;
+	int status; /* of its response */
+	int64_t ns; /* until the head of that came */
+};
 
 /* A request and its response. Slices are absent if they are not known. */
 struct access {
@@ -28,7 +36,8 @@ struct access {
 	struct slice host, referer, user_agent;
 	struct slice user; /* the authenticated user */
 	int status;
-	uint64_t bytes; /* of the whole content, also if less was sent */
+	uint64_t bytes;                         /* of the whole content, also if less was sent */
+	const struct access_upstream *upstream; /* NULL: none */
 };
 
 /* Returns the entry of a request, as far as it was understood; NULL: nothing was. user, status and bytes stay empty. */
@@ -43,7 +52,8 @@ size_t access_date(char *out, enum log_format format, time_t now);
  *   LOG_COMMON    host - user [date] "request line" status bytes
  *   LOG_COMBINED  the same, followed by "Referer" "User-Agent"
  *   LOG_JSON {"time":...,"address":...,"user":...,"method":...,"target":...,"protocol":...,"host":...,"status":...,
- *                 "bytes":...,"referer":...,"user_agent":...; if the request line was not
+ *                 "bytes":...,"referer":...,"user_agent":...,"upstream":...,"upstream_status":...,
+ *                 "upstream_seconds":...; if the request line was not
  *                 understood, "request" with the whole line in place of the three about it
  * The first two write quotes, backslashes and all but printable ASCII as \xHH. An object is always UTF-8: a byte that
  * is not part of UTF-8 is \u00HH, like control characters. */

@@ -34,6 +34,8 @@ struct passage {
 	bool unwanted;       /* the upstream takes no more of it: the connection is lost, but for what has come */
 	bool upstream_ended; /* it sends nothing more */
 	unsigned interims;
+	uint32_t answered_ms; /* until there is a response, the time when it began */
+
 	struct outgoing out;
 	struct {
 		char *bytes;
@@ -47,6 +49,12 @@ struct passage {
 
 enum passage_state passage_state(const struct passage *p) { return p->state; }
 int passage_failure(const struct passage *p) { return p->failure; }
+unsigned passage_answered_ms(const struct passage *p) { return p->answered_ms; }
+
+bool passage_format(const struct passage *p, char *out) {
+	if (p->link) upstreams_format(p->link, out);
+	return p->link;
+}
 
 size_t passage_memory(const struct passage *p) {
 	return sizeof *p + (p->records ? sizeof *p->records : 0) + p->out.size + p->in.size +
@@ -230,6 +238,8 @@ struct passage *passage_new(struct upstreams *u, const struct upstream_target *t
 	p->target = upstream_target_retain(target);
 	p->head_only = q->method == METHOD_HEAD;
 	p->share = share;
+	p->answered_ms = (uint32_t)io_now(loop_of(p));
+
 	p->upgrades = http && upstream_upgrades(q);
 	p->must_change = q->websocket;
 	p->complete = q->framing == BODY_NONE;
@@ -278,6 +288,7 @@ static void parse_head(struct passage *p) {
 	memcpy(p->lines, lines, p->head.lines);
 	p->in.at += (size_t)used;
 	p->state = PASSAGE_HEAD;
+	if (!interim) p->answered_ms = (uint32_t)io_now(loop_of(p)) - p->answered_ms;
 	if (!interim && !changes) body_start_any(&p->body, p->head.framing, p->head.content_length);
 }
 

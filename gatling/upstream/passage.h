@@ -54,6 +54,12 @@ enum passage_state passage_state(const struct passage *passage);
 /* Returns the bytes of memory that it takes. */
 size_t passage_memory(const struct passage *passage);
 
+/* Writes the address of the upstream to out (UPSTREAM_TEXT_MAX bytes). Returns false if it is not known any more. */
+bool passage_format(const struct passage *passage, char *out);
+
+/* Returns how long the head of the response took. */
+unsigned passage_answered_ms(const struct passage *passage);
+
 /* PASSAGE_FAILED: returns what to answer, if nothing has been answered yet: 502, 503 or 504. */
 int passage_failure(const struct passage *passage);
 

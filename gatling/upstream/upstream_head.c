@@ -120,19 +120,55 @@ static char *put_line(char *at, struct slice name, struct slice value) {
 	return text_copy(text_copy(at, value), SLICE("\r\n"));
 }
 
+/* Returns the value of a field of a trusted proxy; absent: it sends none, or there is no such proxy. */
+static struct slice said_by_proxy(const struct upstream_request *u, struct slice name) {
+	struct slice rest = u->forwarding ? u->request->lines : (struct slice){0};
+	for (struct line line; rest.length && next_line(&rest, false, &line) == 1;)
+		if (slice_equal_nocase(line.name, name)) return line.value;
+	return (struct slice){0};
+}
+
+/* Begins the line of a list with what the proxy says, if it is one of its fields. */
+static char *put_list(char *at, const struct upstream_request *u, struct slice name, enum field_name field,
+					  enum forwarding by) {
+	const struct request *q = u->request;
+	at = text_copy(text_copy(at, name), SLICE(": "));
+	for (unsigned i = 0; u->forwarding == by && i < q->fields; i++)
+		if (q->field[i].name == field && q->field[i].value.length)
+			at = text_copy(text_copy(at, q->field[i].value), SLICE(", "));
+	return at;
+}
+
+/* Writes an address as RFC 7239, section 6 has it. */
+static char *put_node(char *at, const struct peer *peer) {
+	char address[PEER_MAX];
+	struct slice text = {.at = address, .length = peer_format(address, peer)};
+	if (peer_is_local(peer)) return text_copy(at, SLICE("unknown"));
+	if (peer_is_ipv4(peer)) return text_copy(at, text);
+	return text_copy(text_copy(text_copy(at, SLICE("\"[")), text), SLICE("]\""));
+}
+
+/* Who is the last before this server in a list: the client, or the proxy that has named it there. */
+static const struct peer *last_hop(const struct upstream_request *u, enum field_name field, enum forwarding by) {
+	return u->forwarding == by && request_has(u->request, field) ? &u->proxy : u->client;
+}
+
 /* What is known of the client. */
 static char *put_forwarded(char *at, const struct upstream_request *u) {
 	char address[PEER_MAX];
-	const bool known = !peer_is_local(u->client), brackets = known && !peer_is_ipv4(u->client);
-	struct slice client = {.at = address, .length = peer_format(address, u->client)};
-	struct slice scheme = u->secure ? SLICE("https") : SLICE("http");
-	if (known) at = put_line(at, SLICE("X-Forwarded-For"), client);
-	at = put_line(at, SLICE("X-Forwarded-Proto"), scheme);
-	if (u->host.length) at = put_line(at, SLICE("X-Forwarded-Host"), u->host);
-	at = text_copy(at, SLICE("Forwarded: for="));
-	if (brackets) at = text_copy(at, SLICE("\"["));
-	at = text_copy(at, known ? client : SLICE("unknown"));
-	if (brackets) at = text_copy(at, SLICE("]\""));
+	const struct peer *last = last_hop(u, FIELD_X_FORWARDED_FOR, FORWARDING_X_FORWARDED_FOR);
+	const struct slice scheme = u->secure ? SLICE("https") : SLICE("http");
+	const struct slice proto = said_by_proxy(u, SLICE("x-forwarded-proto")),
+					   host = said_by_proxy(u, SLICE("x-forwarded-host"));
+	if (!peer_is_local(last)) {
+		at = put_list(at, u, SLICE("X-Forwarded-For"), FIELD_X_FORWARDED_FOR, FORWARDING_X_FORWARDED_FOR);
+		at = text_copy(at, (struct slice){.at = address, .length = peer_format(address, last)});
+		at = text_copy(at, SLICE("\r\n"));
+	}
+	at = put_line(at, SLICE("X-Forwarded-Proto"), proto.length ? proto : scheme);
+	if (host.length || u->host.length) at = put_line(at, SLICE("X-Forwarded-Host"), host.length ? host : u->host);
+	at = put_list(at, u, SLICE("Forwarded"), FIELD_FORWARDED, FORWARDING_FORWARDED);
+	at = put_node(text_copy(at, SLICE("for=")), last_hop(u, FIELD_FORWARDED, FORWARDING_FORWARDED));
 	at = text_copy(text_copy(at, SLICE(";proto=")), scheme);
 	if (u->host.length) {
 		at = text_copy(text_copy(at, SLICE(";host=\"")), u->host); /* host_valid(): no quotes */

@@ -6,7 +6,8 @@
 #ifndef GATLING_UPSTREAM_UPSTREAM_HEAD_H
 #define GATLING_UPSTREAM_UPSTREAM_HEAD_H
 
-#include "gatling/base/peer.h"
+#include "gatling/client/forwarded.h"
+
 #include "gatling/http/host.h"
 #include "gatling/http/request.h"
 
@@ -37,6 +38,8 @@ struct upstream_request {
 	struct slice target; /* path and query, percent-encoded; for a program only the query counts */
 	struct slice host;   /* as the client has named it, or absent */
 	const struct peer *client;
+	enum forwarding forwarding;           /* a trusted proxy has passed it on: */
+	struct peer proxy;                    /* this one, whose fields are passed on as well */
 	unsigned port;                        /* that the client has come to; 0: none */
 	bool secure;                          /* the client speaks TLS */
 	struct slice user;                    /* who was authenticated, or absent */
@@ -56,8 +59,9 @@ bool upstream_upgrades(const struct request *request);
 /* Writes the head of a request to out (UPSTREAM_REQUEST_MAX bytes). Returns its length.
  *
  * X-Forwarded-For, -Proto, -Host and Forwarded (RFC 7239) say what this server believes, and replace what the client
- * has sent of them. Names with '_' are dropped: for an application they are the same as others with '-' (RFC 3875,
- * section 4.1.18). So is Proxy, which would become HTTP_PROXY. */
+ * has sent of them. What a trusted proxy says stays, and its list gets the address of the proxy. Names with '_' are
+ * dropped: for an application they are the same as others with '-' (RFC 3875, section 4.1.18). So is Proxy, which would
+ * become HTTP_PROXY. */
 size_t upstream_request_head(char *out, const struct upstream_request *request);
 
 struct upstream_response {

@@ -142,6 +142,8 @@ static int begin(const struct upstreams *u, const struct upstream_address *a) {
 	return -1;
 }
 
+void upstreams_format(const struct upstream_link *link, char *out) { upstream_format(out, &link->to->address); }
+
 void upstreams_complain(const struct upstream_link *link, const char *what) {
 	static notice_time next;
 	char text[UPSTREAM_TEXT_MAX];

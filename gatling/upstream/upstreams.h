@@ -57,6 +57,9 @@ void upstreams_return_failed(struct upstreams *upstreams, struct upstream_link *
 /* Says on stderr, now and then, what an upstream has done: "has sent ...". */
 void upstreams_complain(const struct upstream_link *link, const char *what);
 
+/* Writes the address of the other end to out (UPSTREAM_TEXT_MAX bytes). */
+void upstreams_format(const struct upstream_link *link, char *out);
+
 /* Reports a line that a program has written to its standard error. */
 void upstreams_report(const struct upstream_link *link, struct slice line);
 

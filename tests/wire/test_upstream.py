@@ -1,11 +1,13 @@
 """Requests that are passed on to an upstream: rules with the status 200 and a URL."""
 
 import contextlib
+import json
 import os
 import signal
 import socket
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,23 @@ def test_a_request_is_passed_on_with_what_belongs_to_it(build):
         "",
         "",
     ]
+
+
+@pytest.mark.parametrize("trust,sent,passed", [
+    ("127.0.0.1", ["X-Forwarded-For: 192.0.2.1", "X-Forwarded-For: 192.0.2.2", "X-Forwarded-Proto: https", "X-Forwarded-Host: a.example.org"],
+     {"X-Forwarded-For": "192.0.2.1, 192.0.2.2, 127.0.0.1", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "a.example.org",
+      "Forwarded": "for=192.0.2.2;proto={scheme};host=\"localhost\""}),
+    ("127.0.0.1,forwarded", ["Forwarded: for=192.0.2.1", "X-Forwarded-For: 192.0.2.9"],
+     {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "{scheme}", "Forwarded": "for=192.0.2.1, for=127.0.0.1;proto={scheme};host=\"localhost\""}),
+    ("127.0.0.1", [], {"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "{scheme}", "X-Forwarded-Host": "localhost"}),
+    ("192.0.2.1", ["X-Forwarded-For: 192.0.2.1", "X-Forwarded-Proto: gopher"], {"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "{scheme}"}),
+])  # fmt: skip
+def test_what_a_trusted_proxy_says_stays(build, trust, sent, passed):
+    with Upstream() as upstream, passing(build, upstream, flags=("--trust", trust)) as server:
+        assert server.get("/api/x", *sent).status == 200
+        scheme = "https" if server.tls else "http"
+        (request,) = upstream.requests
+        assert {name: request[name] for name in passed} == {name: value.format(scheme=scheme) for name, value in passed.items()}
 
 
 @pytest.mark.decided
@@ -156,6 +175,17 @@ def test_a_client_that_expects_a_100_gets_that_of_the_upstream(build):
         c.send(b"POST /api/ HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
         assert c.response().status == 100
         assert c.send(b"abc").response().body == b"abc"
+
+
+def test_malformed_chunks_are_a_400_as_long_as_nothing_is_answered(build):
+    ended = threading.Event()
+    with Upstream(lambda link: (link.head(), link.ended(), ended.set())) as upstream, passing(build, upstream) as server, server.connect() as c:
+        c.send(b"POST /api/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+        eventually(lambda: upstream.requests)
+        c.send(b"nonsense\r\n")
+        response = c.response()
+        assert response.status == 400 and response["Connection"] == "close"
+        assert ended.wait(20)
 
 
 def test_an_answer_may_come_before_the_content_of_the_request(build):
@@ -581,6 +611,17 @@ def test_the_log_has_what_was_answered(build):
         eventually(lambda: len(server.lines) == 2)
         assert '"POST /api/x HTTP/1.1" 201 5 ' in server.lines[0]
         assert '"GET /api/y HTTP/1.1" 502 8 ' in server.lines[1]
+
+
+def test_the_log_in_json_has_the_upstream(build):
+    with Upstream(lambda link: (link.request(), time.sleep(0.1), link.answer(b"hello"))) as upstream:
+        with passing(build, upstream, flags=("--log", "json")) as server:
+            server.get("/api/x")
+            server.get("/there.txt")
+            eventually(lambda: len(server.lines) == 2)
+            passed, file = map(json.loads, server.lines)
+            assert passed["upstream"] == upstream.address and passed["upstream_status"] == passed["status"] == 200
+            assert 0.09 < passed["upstream_seconds"] <= passed["seconds"] + 0.01 and "upstream" not in file
 
 
 def test_http2_over_tls(build):
