@@ -59,7 +59,6 @@ static void take_head(struct http2 *h, struct stream *s) {
 	if (passage_state(passage) != PASSAGE_TUNNEL) return;
 	s->pass->tunnel = true;
 	passing_slim(&s->pass->passing);
-
 	h->tunnels++;
 	if (s->receiving) return;
 	passage_put_end(passage);

@@ -293,7 +293,6 @@ static int answer_found(struct exchange *x, const char *end, int status) {
 	struct response *r = x->response;
 	struct resource *resource;
 	struct representation *file;
-
 	x->lookup.path = (struct slice){.at = x->path, .length = (size_t)(end - x->path)};
 	for (bool again = false;; again = true) {
 		int error = find(x, &x->lookup, &resource);
