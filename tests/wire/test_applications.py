@@ -280,8 +280,8 @@ def git(*arguments, cwd):
 
 @pytest.mark.decided
 def test_git_pushes_and_clones_100_mb(cgi):
-    repositories = cgi.root.path.parent / "repositories"
-    shutil.rmtree(repositories, ignore_errors=True)
+    repositories = cgi.root.path.with_suffix(".repositories")  # beside the site, and nobody else's
+    shutil.rmtree(repositories, ignore_errors=True)  # of a try before
     repositories.mkdir()
     git("init", "-q", "--bare", "a.git", cwd=repositories)
     git("config", "-f", "a.git/config", "http.receivepack", "true", cwd=repositories)
