@@ -9,33 +9,32 @@
 
 static const char cut_short[] = "has ended a connection without a whole response";
 
+/* There may be thousands: the order of the members leaves hardly a gap. */
 struct passage {
 	struct upstreams *upstreams;
 	struct upstream_link *link; /* NULL: it has failed */
 	struct upstream_target *target;
 	struct fcgi_records *records; /* of the response; NULL: it comes as it is */
-	unsigned tried;               /* addresses: a bit for each */
 	void (*ready)(void *owner);
 	void *owner;
+	struct passage_share *share; /* NULL: none */
+	uint64_t held;               /* bytes of content, while it `holds` */
 	enum passage_state state;
 	int failure;
-	struct passage_share *share; /* NULL: none */
+	unsigned tried; /* addresses: a bit for each */
+	unsigned interims;
+	uint32_t answered_ms; /* until there is a response, the time when it began */
 	bool starved;
 	bool head_only, upgrades;
 	bool must_change; /* the protocol: the client takes no other success (RFC 8441, section 5) */
 	bool repeatable;  /* it has no content, and may be sent twice: nothing of it is dropped before a response comes */
-
-	bool continues;      /* the client waits for a 100, which a program does not send */
-	bool holds;          /* nothing is sent until the length of the content is known, or over PASSAGE_HELD */
-	uint64_t held;       /* bytes of it meanwhile */
-	bool complete;       /* all of the request has been put */
-	bool shut;           /* the sending side of the connection */
-	bool blocked;        /* the socket is full */
-	bool unwanted;       /* the upstream takes no more of it: the connection is lost, but for what has come */
+	bool continues;   /* the client waits for a 100, which a program does not send */
+	bool holds;       /* nothing is sent until the length of the content is known, or over PASSAGE_HELD */
+	bool complete;    /* all of the request has been put */
+	bool shut;        /* the sending side of the connection */
+	bool blocked;     /* the socket is full */
+	bool unwanted;    /* the upstream takes no more of it: the connection is lost, but for what has come */
 	bool upstream_ended; /* it sends nothing more */
-	unsigned interims;
-	uint32_t answered_ms; /* until there is a response, the time when it began */
-
 	struct outgoing out;
 	struct {
 		char *bytes;
