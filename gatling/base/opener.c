@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>

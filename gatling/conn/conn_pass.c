@@ -37,7 +37,6 @@ bool conn_pass_begin(struct conn *c, const struct request *q, const struct respo
 		return false;
 	}
 	p->persistence = persistence;
-
 	body_start_any(&p->body, q->framing, q->content_length);
 	c->pass = p;
 	c->passing = true;
@@ -98,7 +97,7 @@ static bool take_content(struct conn_pass *p, struct conn_run *run) {
 		p->come += (size_t)n;
 		if (content.length) (void)passage_put(p->passing.passage, content);
 		if (!body_pending(&p->body)) passage_put_end(p->passing.passage);
-		if (p->come < CONN_PASS_LEAST && body_pending(&p->body)) continue;
+		if (p->come < PASSING_CONTENT_LEAST && body_pending(&p->body)) continue;
 		run->progress = true;
 		p->come = 0;
 	}

@@ -6,8 +6,6 @@
 #include "gatling/conn/conn_state.h"
 #include "gatling/conn/http1_response.h"
 
-enum { CONN_PASS_LEAST = 4 * 1024 }; /* bytes of the content of a request that have to come within timeout_s */
-
 enum conn_pass_result {
 	CONN_PASS_WAITS,     /* for the client or the upstream */
 	CONN_PASS_DONE,      /* the response has been sent */

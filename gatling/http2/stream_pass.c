@@ -8,8 +8,7 @@
 #include "gatling/exchange/passing.h"
 
 enum {
-	LEAST_CONTENT = 4 * 1024, /* bytes of the content of a request that have to come within timeout_s */
-	LENGTH_LINE = 64,         /* bytes of the line with Content-Length */
+	LENGTH_LINE = 64, /* bytes of the line with Content-Length */
 	BLOCK_MAX = HPACK_STATUS + 3 * RESPONSE_DATE_ROOM + HPACK_BOUND(UPSTREAM_LINES_MAX + LENGTH_LINE)
 };
 _Static_assert((int)BLOCK_MAX <= (int)STREAM_BLOCK_MAX, "a block of an upstream has to fit");
@@ -143,7 +142,7 @@ bool stream_pass_put(struct http2 *h, struct stream *s, struct slice content, bo
 	passage_flush(passage);
 	p->begun = true;
 	p->come += content.length;
-	if (p->come >= LEAST_CONTENT || ends) {
+	if (p->come >= PASSING_CONTENT_LEAST || ends) {
 		h->progress = true;
 		p->come = 0;
 	}

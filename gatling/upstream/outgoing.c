@@ -7,6 +7,8 @@
 #include "gatling/base/text.h"
 #include "gatling/upstream/upstream_cgi.h"
 
+_Static_assert((int)OUTGOING_PIECE_MAX <= (int)FCGI_CONTENT_MAX, "a piece has to fit into a record");
+
 enum { SIZE_DIGITS = 5 };
 
 /* Makes room behind what is to be sent. false: ENOMEM. */

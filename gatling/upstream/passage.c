@@ -121,7 +121,6 @@ void passage_flush(struct passage *p) {
 	if (p->holds && !p->complete && p->held <= PASSAGE_HELD) return;
 	if (p->holds) fcgi_set_length(p->out.bytes, p->out.head_unsent, p->complete, p->held);
 	p->holds = false;
-
 	while (can_write(p) && unsent(p)) outgoing_sent(&p->out, write_some(p, outgoing_rest(&p->out)));
 	if (!p->link || p->state == PASSAGE_CONNECTS) return;
 	if (p->state == PASSAGE_TUNNEL && p->complete && !unsent(p) && !p->shut)
@@ -192,7 +191,6 @@ static bool repeat(struct passage *p) {
 	upstreams_return(p->upstreams, p->link, false);
 	p->link = NULL;
 	outgoing_rewind(&p->out);
-
 	p->tried = 0;
 	p->unwanted = false;
 	use(p, true);

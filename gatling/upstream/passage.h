@@ -8,7 +8,6 @@
 #define GATLING_UPSTREAM_PASSAGE_H
 
 #include "gatling/upstream/upstream_cgi.h"
-
 #include "gatling/upstream/upstreams.h"
 
 enum {

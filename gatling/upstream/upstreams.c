@@ -31,7 +31,6 @@ struct upstreams *upstreams_new(io_loop *loop, struct opener *opener, unsigned c
 	if (!u) return NULL;
 	u->loop = loop;
 	u->opener = opener;
-
 	u->connections_max = connections;
 	u->kind = kind;
 	return u;
