@@ -7,7 +7,6 @@
 #define GATLING_UPSTREAM_UPSTREAM_HEAD_H
 
 #include "gatling/client/forwarded.h"
-
 #include "gatling/http/host.h"
 #include "gatling/http/request.h"
 
