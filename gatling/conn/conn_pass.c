@@ -8,18 +8,21 @@
 
 enum { COPIED_MAX = 4 * 1024, BATCH_ENOUGH = 16 * 1024, LEAST_ROOM = 4 * 1024 }; /* bytes */
 
+/* There may be thousands: no gaps. */
 struct conn_pass {
 	struct passing passing;
-	struct body body; /* of the request */
-	enum persistence persistence;
-	bool chunked; /* the content of the response, to the client */
-	bool closed;  /* by the last chunk */
-	bool handed;  /* a piece of it is in the batch */
-	bool sending; /* the batch has been given to the socket, or to TLS, and not all of it has left */
-	bool waited;  /* it waited for the client when it was looked at last */
-	bool begun;   /* some of the content of the request, or a head of a response, has come */
-	size_t come;  /* bytes of the content of the request since the deadline was set */
-	bool tunnel;
+	char *trailers;           /* the trailer section of the request, as far as it has come; NULL: none has */
+	uint32_t trailers_length; /* bytes */
+	uint32_t come;            /* bytes of the content of the request since the deadline was set */
+	struct body body;         /* of the request */
+	uint8_t persistence;      /* enum persistence */
+	bool chunked : 1;         /* the content of the response, to the client */
+	bool closed : 1;          /* by the last chunk */
+	bool handed : 1;          /* a piece of it is in the batch */
+	bool sending : 1;         /* the batch has been given to the socket, or to TLS, and not all of it has left */
+	bool waited : 1;          /* it waited for the client when it was looked at last */
+	bool begun : 1;           /* some of the content of the request, or a head of a response, has come */
+	bool tunnel : 1;
 };
 
 bool conn_pass_begin(struct conn *c, const struct request *q, const struct response *r, enum persistence persistence) {
@@ -36,14 +39,16 @@ bool conn_pass_begin(struct conn *c, const struct request *q, const struct respo
 		free(p);
 		return false;
 	}
-	p->persistence = persistence;
+	p->persistence = (uint8_t)persistence;
 	body_start_any(&p->body, q->framing, q->content_length);
 	c->pass = p;
 	c->passing = true;
 	return true;
 }
 
-size_t conn_pass_memory(const struct conn *c) { return sizeof *c->pass + passing_memory(&c->pass->passing); }
+size_t conn_pass_memory(const struct conn *c) {
+	return sizeof *c->pass + c->pass->trailers_length + passing_memory(&c->pass->passing);
+}
 
 void conn_pass_on_ready(struct conn *c, void (*ready)(void *conn)) {
 	passage_on_ready(c->pass->passing.passage, ready, c);
@@ -75,6 +80,7 @@ bool conn_pass_waits_for_client(const struct conn *c) {
 struct waiting_request *conn_pass_end(struct conn *c) {
 	struct conn_pass *p = c->pass;
 	struct waiting_request *kept = passing_end(&p->passing, &c->context->batches, &c->peer, COUNT_HTTP1);
+	free(p->trailers);
 	free(p);
 	c->pass = NULL;
 	c->passing = false;
@@ -83,20 +89,33 @@ struct waiting_request *conn_pass_end(struct conn *c) {
 
 /* --- the content of the request --- */
 
-/* Returns false if its chunks are malformed. */
+/* Keeps bytes of the trailer section. Returns false: ENOMEM. */
+static bool keep_trailers(struct conn_pass *p, struct slice bytes) {
+	char *kept = realloc(p->trailers, p->trailers_length + bytes.length);
+	if (!kept) return false;
+	p->trailers = kept;
+	(void)text_copy(kept + p->trailers_length, bytes);
+	p->trailers_length += (uint32_t)bytes.length;
+	return true;
+}
+
+/* Returns false if its chunks are malformed, or for ENOMEM. */
 static bool take_content(struct conn_pass *p, struct conn_run *run) {
 	struct slice content;
 	while (run->input.length && !p->tunnel && body_pending(&p->body)) {
 		if (!room(p)) passage_flush(p->passing.passage);
 		size_t free_room = room(p), most = run->input.length < free_room ? run->input.length : free_room;
 		if (!free_room) return true;
+		const bool in_trailers = body_in_trailers(&p->body);
 		int n = body_read(&p->body, run->input.at, most, &content);
 		if (n < 0) return false;
+		if (in_trailers && !keep_trailers(p, slice_first(run->input, (size_t)n))) return false;
 		p->begun = true;
 		run->input = slice_rest(run->input, (size_t)n);
-		p->come += (size_t)n;
+		p->come += (uint32_t)n;
 		if (content.length) (void)passage_put(p->passing.passage, content);
-		if (!body_pending(&p->body)) passage_put_end(p->passing.passage);
+		if (!body_pending(&p->body))
+			passage_put_end(p->passing.passage, (struct slice){.at = p->trailers, .length = p->trailers_length});
 		if (p->come < PASSING_CONTENT_LEAST && body_pending(&p->body)) continue;
 		run->progress = true;
 		p->come = 0;
@@ -140,7 +159,8 @@ static bool add_head(struct conn *c) {
 		return http1_write_upgrade(batch, head->reason, lines) == 0;
 	}
 	enum body_framing framing = settle(c, head);
-	return http1_write_passed(batch, head, lines, c->context->server_date[c->secure], p->persistence, framing) == 0;
+	return http1_write_passed(batch, head, lines, c->context->server_date[c->secure], (enum persistence)p->persistence,
+							  framing) == 0;
 }
 
 /* Small pieces are copied, so that they leave together with what is before and behind them. Returns false: ENOMEM. */
@@ -159,6 +179,12 @@ static bool add_piece(struct conn *c, struct slice piece) {
 	return !p->chunked || iob_addcopy(batch, "\r\n", 2) == 0;
 }
 
+/* Returns false: ENOMEM. */
+static bool add_end(iob *batch, struct slice trailers) {
+	return iob_addcopy(batch, "0\r\n", 3) == 0 && iob_addcopy(batch, trailers.at, trailers.length) == 0 &&
+		   iob_addcopy(batch, "\r\n", 2) == 0;
+}
+
 /* Adds what comes next. Returns CONN_PASS_WAITS: there is nothing more at hand, or enough. */
 static enum conn_pass_result add_next(struct conn *c) {
 	struct conn_pass *p = c->pass;
@@ -175,7 +201,7 @@ static enum conn_pass_result add_next(struct conn *c) {
 			if (!piece.length && passage_state(p->passing.passage) == state) break;
 		} else if (state == PASSAGE_ENDED && p->chunked && !p->closed) {
 			p->closed = true;
-			if (iob_addcopy(batch, "0\r\n\r\n", 5) == -1) return CONN_PASS_BROKEN;
+			if (!add_end(batch, passage_trailers(p->passing.passage))) return CONN_PASS_BROKEN;
 		} else if (iob_bytesleft(batch)) {
 			break; /* that is sent first */
 		} else {

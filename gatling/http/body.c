@@ -75,6 +75,8 @@ void body_start(struct body *b, const struct request *r) {
 	b->allowed = BODY_MAX;
 }
 
+bool body_in_trailers(const struct body *b) { return b->state >= TRAILER_START; }
+
 static bool matches(char c, char byte) {
 	if (byte == TOKEN) return char_is(c, CHAR_TOKEN);
 	if (byte == TEXT) return char_is(c, CHAR_TEXT);
@@ -93,8 +95,8 @@ static int size_complete(struct body *b) {
 /* Takes a byte that is not data. */
 static int step(struct body *b, char c) {
 	int digit = b->state == SIZE_START || b->state == SIZE ? scan_fromhex((unsigned char)c) : -1;
-	bool separates = c == '\r' || c == '\n' || (c == ':' && b->state == TRAILER_NAME);
-	if (!separates && ++b->line > (b->state < TRAILER_START ? CHUNK_LINE_MAX : TRAILER_MAX)) return -400;
+	bool counts = body_in_trailers(b) || (c != '\r' && c != '\n');
+	if (counts && ++b->line > (body_in_trailers(b) ? TRAILER_MAX : CHUNK_LINE_MAX)) return -400;
 	if (digit >= 0) {
 		if (b->left > (b->allowed == BODY_UNLIMITED ? BODY_LENGTH_MAX / 16 : BODY_MAX))
 			return -413; /* it never overflows */
@@ -111,8 +113,9 @@ static int step(struct body *b, char c) {
 
 int body_read(struct body *b, const char *buffer, size_t length, struct slice *content) {
 	size_t at = 0;
+	const bool in_trailers = body_in_trailers(b);
 	*content = (struct slice){.at = buffer};
-	while (at < length && b->state != ENDED && !content->length) {
+	while (at < length && b->state != ENDED && !content->length && body_in_trailers(b) == in_trailers) {
 		if (b->state != LENGTH && b->state != DATA) {
 			int error = step(b, buffer[at++]);
 			if (error) return error;

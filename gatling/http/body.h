@@ -5,15 +5,15 @@
 #include "gatling/http/request.h"
 
 enum {
-	CHUNK_LINE_MAX = 256,
-	TRAILER_MAX = 8 * 1024
-}; /* bytes of the size line of a chunk, and of all trailers; more: 400 */
+	CHUNK_LINE_MAX = 256,  /* bytes of the size line of a chunk, without its end, */
+	TRAILER_MAX = 8 * 1024 /* and of a trailer section; more: 400 */
+};
 
 /* A position in a body. All zero: there is no body, or it has ended. */
 struct body {
 	uint64_t left : 45; /* bytes to come of the body, or of the chunk */
 	uint64_t state : 5;
-	uint64_t line : 14;                /* bytes of the current size line or of all trailers */
+	uint64_t line : 14;                /* bytes of the current size line or of the trailer section */
 	uint32_t allowed;                  /* bytes of chunks that may still be announced; BODY_UNLIMITED */
 } __attribute__((packed, aligned(4))); /* each connection has one */
 
@@ -29,7 +29,11 @@ static inline bool body_pending(const struct body *body) { return body->state !=
  * them. -400: the chunking is broken; -413: more than is allowed. */
 int body_skip(struct body *body, const char *buffer, size_t length);
 
-/* Does the same as far as the end of the first piece of content, if the buffer has any. */
+/* Does the same as far as the end of the first piece of content, if the buffer has any, and to a trailer section. */
 int body_read(struct body *body, const char *buffer, size_t length, struct slice *content);
+
+/* Returns whether what body_read() takes next is the trailer section (RFC 9112, section 7.1.2), with the empty line at
+ * its end. */
+bool body_in_trailers(const struct body *body);
 
 #endif

@@ -230,11 +230,24 @@ static enum http2_error refuse(struct http2 *h, uint32_t id, const struct reques
 	return reset(h, id, error, out);
 }
 
+/* Returns whether that is not known yet: what comes of the request is kept. */
+static bool may_be_passed_on(const struct http2 *h, const struct stream *s) {
+	return h->context->upstreams && s->waiting && waiting_for_job(s->waiting);
+}
+
 /* How the content of a request would be framed in HTTP/1.1. */
 static void set_framing(struct request *q, bool receiving) {
 	bool has_length = request_has(q, FIELD_CONTENT_LENGTH);
 	if (!receiving || q->websocket) q->framing = BODY_NONE;
 	else q->framing = has_length ? BODY_LENGTH : BODY_CHUNKED;
+}
+
+/* The request is complete. */
+static enum http2_error take_trailers(struct http2 *h, struct stream *s, struct slice lines, struct http2_output *out) {
+	if (s->pass && !stream_pass_put(h, s, (struct slice){0}, &lines)) return reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
+	if (s->pass || !may_be_passed_on(h, s)) return HTTP2_NO_ERROR;
+	s->early_trailers = lines.length;
+	return stream_keep_early(h, s, lines) ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
 }
 
 /* A header block is complete. */
@@ -260,9 +273,7 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 		bool early = q.receiving || (open->has_length && open->received != open->expected);
 		if (malformed || (early && !open->discards)) return reset(h, id, HTTP2_PROTOCOL_ERROR, out);
 		open->receiving = false;
-		if (open->pass && !stream_pass_put(h, open, (struct slice){0}, true))
-			return reset(h, id, HTTP2_PROTOCOL_ERROR, out);
-		return HTTP2_NO_ERROR;
+		return take_trailers(h, open, request.lines, out);
 	}
 	if (malformed) return refuse(h, id, &request, 400, HTTP2_PROTOCOL_ERROR, out);
 	if (h->open >= HTTP2_STREAMS_MAX) return refuse(h, id, &request, 503, HTTP2_REFUSED_STREAM, out);
@@ -360,15 +371,13 @@ static enum http2_error take_data(struct http2 *h, const struct frame *f, struct
 	if (s->receive_window < 0) return reset(h, s->id, HTTP2_FLOW_CONTROL_ERROR, out);
 	if (s->has_length && (s->received > s->expected || (ends && s->received != s->expected)))
 		return reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
-	if (s->pass) {
-		struct slice content = {.at = (const char *)f->payload + (padding > 0), .length = f->length - padding};
-		return stream_pass_put(h, s, content, ends) ? HTTP2_NO_ERROR : reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
-	}
+	const struct slice content = {.at = (const char *)f->payload + (padding > 0), .length = f->length - padding},
+					   no_trailers = {0};
+	if (s->pass)
+		return stream_pass_put(h, s, content, ends ? &no_trailers : NULL) ? HTTP2_NO_ERROR
+																		  : reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
 	if (s->received > BODY_MAX) return reset(h, s->id, HTTP2_ENHANCE_YOUR_CALM, out);
-	if (s->waiting && waiting_for_job(s->waiting) && h->context->upstreams) {
-		struct slice content = {.at = (const char *)f->payload + (padding > 0), .length = f->length - padding};
-		return stream_keep_early(h, s, content) ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
-	}
+	if (may_be_passed_on(h, s)) return stream_keep_early(h, s, content) ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
 	if (!ends) stream_open_window(h, s->id, &s->receive_window, HTTP2_WINDOW_DEFAULT, out);
 	return HTTP2_NO_ERROR;
 }

@@ -127,9 +127,10 @@ static void set_lines(struct decoding *d) {
 static void plain_field(struct decoding *d, struct slice name, struct slice value) {
 	begin(d);
 	if (!valid_name(name) || is_of_connections(name, value)) d->malformed = true;
-	if (d->malformed || d->trailers || d->status) return;
-	if (slice_equal(name, SLICE("priority"))) priority_parse(value, d->priority);
+	if (d->malformed || d->status) return;
 	if (d->passes) add_line(d, name, value);
+	if (d->trailers) return;
+	if (slice_equal(name, SLICE("priority"))) priority_parse(value, d->priority);
 	enum field_name known = request_field_name(name);
 	if (known != FIELD_OTHER) wrong(d, request_add(d->request, known, keep(d, value)));
 }
@@ -200,11 +201,11 @@ int http2_request_decode(nghttp2_hd_inflater *inflater, const unsigned char *blo
 	}
 	if (error) return error;
 	if (d.malformed) return -HTTP2_PROTOCOL_ERROR;
+	if (passes) set_lines(&d);
 	if (trailers) return 0;
 	if (d.status == 414 || !d.begun) return d.status;
 	set_host(&d);
 	set_line(&d);
-	if (passes) set_lines(&d);
 	wrong(&d, request_end(request));
 	d.malformed |= request->websocket && request_has(request, FIELD_CONTENT_LENGTH); /* RFC 9113, section 8.5 */
 	return d.malformed ? -HTTP2_PROTOCOL_ERROR : d.status;

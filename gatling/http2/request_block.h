@@ -15,8 +15,9 @@ enum {
 
 /* Decodes a block to its end, even if it is wrong, so that the next can be decoded. The first error settles the result:
  * nothing behind it is looked at. *request refers to text (HTTP2_TEXT bytes). trailers: the block follows a request
- * whose head has come; then only errors are reported. passes: requests may be passed on; then request->lines has the
- * fields as those of HTTP/1.1, with one Cookie (section 8.2.3), and CONNECT for a WebSocket (RFC 8441) becomes a GET.
+ * whose head has come; then only errors are reported, and request->lines. passes: requests may be passed on; then
+ * request->lines has the fields as those of HTTP/1.1, with one Cookie (section 8.2.3), and CONNECT for a WebSocket (RFC
+ * 8441) becomes a GET.
  *    0: it is a request;
  *  > 0: the status to answer it with; 431: the block has not been decoded to its end, the connection cannot go on;
  *  < 0: the negative error: -HTTP2_PROTOCOL_ERROR of the stream, another of the connection. */

@@ -359,7 +359,7 @@ void stream_drop_early(struct http2 *h, struct stream *s) {
 	h->room_changed |= s->early_length > 0;
 	free(s->early);
 	s->early = NULL;
-	s->early_length = 0;
+	s->early_length = s->early_trailers = 0;
 }
 
 bool stream_pass_on(struct http2 *h, struct stream_request *q, const struct response *r) {

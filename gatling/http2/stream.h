@@ -35,11 +35,12 @@ struct stream {
 	struct response_batch *response; /* a header block, then content; NULL while the request waits */
 	size_t block_length;             /* bytes of the block at its front; 0: the block has been written */
 	char *early;                     /* content that has come while it waits, if it may be passed on; or NULL */
-	size_t early_length;
-	struct peer client; /* whose request it is */
-	bool counted;       /* it is one of the requests that limits_return_requests() gives back */
-	bool holds_file;    /* the response is one of HTTP2_FILES */
-	size_t memory;      /* bytes that it takes, as the session has them in its sum */
+	size_t early_length;             /* bytes, */
+	size_t early_trailers;           /* the last of which are trailer fields */
+	struct peer client;              /* whose request it is */
+	bool counted;                    /* it is one of the requests that limits_return_requests() gives back */
+	bool holds_file;                 /* the response is one of HTTP2_FILES */
+	size_t memory;                   /* bytes that it takes, as the session has them in its sum */
 	struct stream *next, *previous;
 };
 
@@ -152,7 +153,7 @@ bool stream_wait(struct http2 *h, struct stream_request *asked, struct job *job)
 /* Opens a stream whose request is passed on, as the response says. false: ENOMEM. */
 bool stream_pass_on(struct http2 *h, struct stream_request *asked, const struct response *response);
 
-/* Keeps content that comes while the request waits, and drops it. false: ENOMEM. */
+/* Keeps content, and then trailer fields, that come while the request waits, and drops it. false: ENOMEM. */
 bool stream_keep_early(struct http2 *h, struct stream *s, struct slice content);
 void stream_drop_early(struct http2 *h, struct stream *s);
 
@@ -209,8 +210,9 @@ struct waiting_request *stream_pass_end(struct http2 *h, struct stream *s);
 /* Returns the bytes of memory that it takes. */
 size_t stream_pass_memory(const struct stream *s);
 
-/* Passes on content of the request; ends: it is complete. false: it must not come. */
-bool stream_pass_put(struct http2 *h, struct stream *s, struct slice content, bool ends);
+/* Passes on content of the request; trailers: it is complete with these lines, which may be none; NULL: more comes.
+ * false: it must not come. */
+bool stream_pass_put(struct http2 *h, struct stream *s, struct slice content, const struct slice *trailers);
 
 /* Goes on when all of stream->response has been framed. */
 void stream_pass_taken(struct http2 *h, struct stream *s);

@@ -19,6 +19,7 @@ struct stream_pass {
 	bool handed; /* the piece of content in the response belongs to the passage */
 	bool tunnel;
 	bool begun;  /* content of the request, or a head of a response, has come */
+	bool closed; /* the trailer fields are in the response, or there are none */
 	size_t come; /* bytes of the content of the request that have not yet counted as progress */
 };
 
@@ -52,6 +53,12 @@ static bool add_head(const struct http2 *h, struct stream *s) {
 	return iob_addcopy(s->response->batch, block, s->block_length) == 0;
 }
 
+static bool add_trailers(struct stream *s, struct slice lines) {
+	static _Thread_local char block[HPACK_BOUND(UPSTREAM_TRAILERS_MAX)];
+	s->block_length = hpack_fields(lines, block);
+	return iob_addcopy(s->response->batch, block, s->block_length) == 0;
+}
+
 static void take_head(struct http2 *h, struct stream *s) {
 	struct passage *passage = s->pass->passing.passage;
 	passage_take_head(passage);
@@ -60,7 +67,7 @@ static void take_head(struct http2 *h, struct stream *s) {
 	passing_slim(&s->pass->passing);
 	h->tunnels++;
 	if (s->receiving) return;
-	passage_put_end(passage);
+	passage_put_end(passage, (struct slice){0});
 	passage_flush(passage);
 }
 
@@ -73,21 +80,25 @@ static void fill(struct http2 *h, struct stream *s) {
 		struct slice piece = {0};
 		p->next = STREAM_PASS_WAITS;
 		if (state <= PASSAGE_WAITS) return;
-		if (state >= PASSAGE_ENDED) {
+		const struct slice trailers =
+			state == PASSAGE_ENDED && !p->closed ? passage_trailers(passage) : (struct slice){0};
+		p->closed = state == PASSAGE_ENDED;
+		if (state >= PASSAGE_ENDED && !trailers.length) {
 			if (state == PASSAGE_ENDED) p->next = STREAM_PASS_DONE;
 			else p->next = p->passing.status ? STREAM_PASS_BROKEN : STREAM_PASS_FAILED;
 			return;
 		}
 		p->begun = true;
-		if (state != PASSAGE_HEAD) piece = passage_content(passage);
-		if (state != PASSAGE_HEAD && !piece.length) {
+		const bool block = state == PASSAGE_HEAD || trailers.length;
+		if (!block) piece = passage_content(passage);
+		if (!block && !piece.length) {
 			if (passage_state(passage) == state) return;
 			continue;
 		}
 		s->response = response_batch_take(h->context->batches);
 		bool ok = s->response;
 		if (ok && piece.length) ok = iob_addbuf(s->response->batch, piece.at, piece.length, NULL, NULL) == 0;
-		else if (ok) ok = add_head(h, s);
+		else if (ok) ok = trailers.length ? add_trailers(s, trailers) : add_head(h, s);
 		if (!ok) {
 			give_response_back(h, s);
 			s->block_length = 0;
@@ -96,7 +107,7 @@ static void fill(struct http2 *h, struct stream *s) {
 		}
 		p->handed = piece.length;
 		p->passing.content += piece.length;
-		if (!piece.length) take_head(h, s);
+		if (state == PASSAGE_HEAD) take_head(h, s);
 	}
 }
 
@@ -132,17 +143,17 @@ bool stream_pass_waits_for_client(const struct http2 *h, const struct stream *s)
 
 /* --- the content of the request --- */
 
-bool stream_pass_put(struct http2 *h, struct stream *s, struct slice content, bool ends) {
+bool stream_pass_put(struct http2 *h, struct stream *s, struct slice content, const struct slice *trailers) {
 	struct stream_pass *p = s->pass;
 	struct passage *passage = p->passing.passage;
 	h->room_changed = true;
 	if (passing_kept(&p->passing)->websocket && !p->tunnel) return p->passing.status; /* refused: it is dropped */
 	if (content.length && passage_put(passage, content) != content.length) return false;
-	if (ends) passage_put_end(passage);
+	if (trailers) passage_put_end(passage, *trailers);
 	passage_flush(passage);
 	p->begun = true;
 	p->come += content.length;
-	if (p->come >= PASSING_CONTENT_LEAST || ends) {
+	if (p->come >= PASSING_CONTENT_LEAST || trailers) {
 		h->progress = true;
 		p->come = 0;
 	}
@@ -191,7 +202,8 @@ bool stream_pass_begin(struct http2 *h, struct stream *s, const struct request *
 		free(p);
 		return false;
 	}
-	struct slice early = {.at = s->early, .length = s->early_length};
+	const struct slice early = {.at = s->early, .length = s->early_length - s->early_trailers},
+					   trailers = slice_rest((struct slice){.at = s->early, .length = s->early_length}, early.length);
 	if (s->waiting) h->waiting_size -= s->waiting->memory;
 	s->waiting = NULL;
 	s->pass = p;
@@ -199,8 +211,8 @@ bool stream_pass_begin(struct http2 *h, struct stream *s, const struct request *
 	h->progress = true;
 	passage_on_ready(p->passing.passage, ready, s);
 	bool ok = s->received == early.length; /* otherwise some was dropped */
-	if (ok && early.length) ok = stream_pass_put(h, s, early, false);
-	if (q->framing != BODY_NONE && !s->receiving) ok &= stream_pass_put(h, s, (struct slice){0}, true);
+	if (ok && early.length) ok = stream_pass_put(h, s, early, NULL);
+	if (q->framing != BODY_NONE && !s->receiving) ok &= stream_pass_put(h, s, (struct slice){0}, &trailers);
 	stream_drop_early(h, s);
 	if (!ok) p->next = STREAM_PASS_BROKEN;
 	fill(h, s);

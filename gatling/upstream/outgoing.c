@@ -72,14 +72,19 @@ bool outgoing_put(struct outgoing *o, struct slice content, bool framed) {
 	return true;
 }
 
-bool outgoing_end(struct outgoing *o) {
+bool outgoing_end(struct outgoing *o, struct slice trailers) {
 	char header[FCGI_HEADER];
 	if (o->framing == FRAMED_NOT) return true;
-	if (!reserve(o, OUTGOING_OVERHEAD)) return false;
-	fcgi_put_header(header, 0);
-	if (o->framing == FRAMED_CHUNKS) add(o, SLICE("0\r\n\r\n"));
-	else add(o, (struct slice){.at = header, .length = sizeof header});
+	if (!reserve(o, trailers.length + OUTGOING_OVERHEAD)) return false;
 	o->joins = false;
+	if (o->framing == FRAMED_CHUNKS) {
+		add(o, SLICE("0\r\n"));
+		add(o, trailers);
+		add(o, SLICE("\r\n"));
+		return true;
+	}
+	fcgi_put_header(header, 0);
+	add(o, (struct slice){.at = header, .length = sizeof header});
 	return true;
 }
 

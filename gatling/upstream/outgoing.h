@@ -36,10 +36,11 @@ static inline struct slice outgoing_rest(const struct outgoing *out) {
 /* Returns how many of them are content. */
 static inline size_t outgoing_content(const struct outgoing *out) { return out->length - out->at - out->head_unsent; }
 
-/* Add the head, content (OUTGOING_PIECE_MAX bytes), and its end; framed: as the protocol says. false: ENOMEM. */
+/* Add the head, content (OUTGOING_PIECE_MAX bytes), and its end, with trailer fields if there are chunks; framed: as
+ * the protocol says. false: ENOMEM. */
 bool outgoing_begin(struct outgoing *out, struct slice head);
 bool outgoing_put(struct outgoing *out, struct slice content, bool framed);
-bool outgoing_end(struct outgoing *out);
+bool outgoing_end(struct outgoing *out, struct slice trailers);
 
 /* Notes that bytes have been sent. They stay until outgoing_forget(). */
 void outgoing_sent(struct outgoing *out, size_t length);

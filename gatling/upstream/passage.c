@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "gatling/http/body.h"
+#include "gatling/base/text.h"
 #include "gatling/upstream/outgoing.h"
 
 static const char cut_short[] = "has ended a connection without a whole response";
@@ -41,7 +41,7 @@ struct passage {
 		size_t at, length, size;
 	} in; /* from `at` on: read, but not used up */
 	struct upstream_response head;
-	char *lines;
+	char *lines; /* of the head, until it has been taken, then the trailer section; head.lines: its length */
 	struct body body;
 	struct slice piece; /* of the content, which the owner has */
 };
@@ -154,9 +154,12 @@ size_t passage_put(struct passage *p, struct slice content) {
 	return length;
 }
 
-void passage_put_end(struct passage *p) {
+void passage_put_end(struct passage *p, struct slice section) {
+	static _Thread_local char lines[UPSTREAM_TRAILERS_MAX];
 	p->complete = true;
-	if (!drops_content(p) && p->state != PASSAGE_TUNNEL && !outgoing_end(&p->out)) fail(p, 503);
+	if (drops_content(p) || p->state == PASSAGE_TUNNEL) return;
+	const struct slice trailers = {.at = lines, .length = upstream_trailers(section, lines)};
+	if (!outgoing_end(&p->out, trailers)) fail(p, 503);
 }
 
 /* --- connecting --- */
@@ -313,12 +316,33 @@ void passage_take_head(struct passage *p) {
 	bool changes = p->head.status == 101, interim = p->head.status < 200 && !changes;
 	free(p->lines);
 	p->lines = NULL;
+	p->head.lines = 0;
 	p->state = changes ? PASSAGE_TUNNEL : interim ? PASSAGE_WAITS : PASSAGE_CONTENT;
 	if (changes) p->complete = false;
 	if (p->link) set_deadline(p);
 	if (interim && p->in.at < p->in.length) parse_head(p);
 	if (interim && p->state == PASSAGE_WAITS && p->upstream_ended) blame(p, 502, cut_short);
 	else if (p->state != PASSAGE_HEAD && p->state != PASSAGE_FAILED) go_on(p);
+}
+
+/* Keeps bytes of the trailer section; at its end, only the fields that are passed on. */
+static void keep_trailers(struct passage *p, struct slice bytes) {
+	static _Thread_local char lines[UPSTREAM_TRAILERS_MAX];
+	char *kept = realloc(p->lines, p->head.lines + bytes.length + FIELDS_MAX);
+	if (!kept) {
+		fail(p, 503);
+		return;
+	}
+	p->lines = kept;
+	(void)text_copy(kept + p->head.lines, bytes);
+	p->head.lines += bytes.length;
+	if (body_pending(&p->body)) return;
+	p->head.lines = upstream_trailers((struct slice){.at = kept, .length = p->head.lines}, lines);
+	memcpy(kept, lines, p->head.lines);
+}
+
+struct slice passage_trailers(const struct passage *p) {
+	return (struct slice){.at = p->lines, .length = p->head.lines};
 }
 
 struct slice passage_content(struct passage *p) {
@@ -330,13 +354,15 @@ struct slice passage_content(struct passage *p) {
 			p->in.at = p->in.length;
 			break;
 		}
+		const bool in_trailers = body_in_trailers(&p->body);
 		int n = body_read(&p->body, at, length, &p->piece);
 		if (n < 0) {
 			blame(p, 502, "has sent malformed chunks");
 			break;
 		}
+		if (in_trailers) keep_trailers(p, (struct slice){.at = at, .length = (size_t)n});
 		p->in.at += (size_t)n;
-		if (!p->piece.length) go_on(p);
+		if (!p->piece.length && p->state != PASSAGE_FAILED) go_on(p);
 	}
 	return p->piece;
 }

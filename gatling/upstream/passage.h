@@ -65,8 +65,9 @@ int passage_failure(const struct passage *passage);
 /* Takes content of the request, or bytes of a tunnel. Returns how many: fewer, if there is no room. */
 size_t passage_put(struct passage *passage, struct slice content);
 
-/* Says that the content of the request is complete, or that the client sends no more through a tunnel. */
-void passage_put_end(struct passage *passage);
+/* Says that the content of the request is complete, with what upstream_trailers() takes, or that the client sends no
+ * more through a tunnel. */
+void passage_put_end(struct passage *passage, struct slice trailers);
 
 /* Sends what has been put, but not yet. */
 void passage_flush(struct passage *passage);
@@ -85,6 +86,9 @@ void passage_take_head(struct passage *passage);
  * none has come. */
 struct slice passage_content(struct passage *passage);
 void passage_take(struct passage *passage);
+
+/* PASSAGE_ENDED: returns the trailer fields that are passed on, as hpack_fields() takes them; empty: none. */
+struct slice passage_trailers(const struct passage *passage);
 
 /* What the loop reports of a connection with a passage. */
 void passage_readable(struct passage *passage);

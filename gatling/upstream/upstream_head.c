@@ -53,19 +53,21 @@ struct connection_values {
 	struct slice value[FIELDS_MAX];
 };
 
+static bool has_element(struct slice list, struct slice name) {
+	for (struct slice element; slice_next_element(&list, &element);)
+		if (slice_equal_nocase(element, name)) return true;
+	return false;
+}
+
 static bool is_named(const struct connection_values *c, struct slice name) {
-	for (unsigned i = 0; i < c->count; i++) {
-		struct slice list = c->value[i];
-		for (struct slice option; slice_next_element(&list, &option);)
-			if (slice_equal_nocase(option, name)) return true;
-	}
+	for (unsigned i = 0; i < c->count; i++)
+		if (has_element(c->value[i], name)) return true;
 	return false;
 }
 
 static bool is_of_connection(const struct connection_values *c, struct slice name) {
 	static const struct slice names[] = {SLICE("connection"), SLICE("keep-alive"),        SLICE("proxy-connection"),
-										 SLICE("te"),         SLICE("transfer-encoding"), SLICE("upgrade"),
-										 SLICE("trailer")};
+										 SLICE("te"),         SLICE("transfer-encoding"), SLICE("upgrade")};
 	return IS_ONE_OF(name, names) || (c->count && is_named(c, name));
 }
 
@@ -191,13 +193,16 @@ size_t upstream_request_head(char *out, const struct upstream_request *u) {
 	const struct request *q = u->request;
 	struct connection_values c;
 	struct slice rest = q->lines;
+	bool takes_trailers = false;
 	char *at = text_copy(text_copy(out, q->method_name), SLICE(" "));
 	at = text_copy(text_copy(at, u->target), SLICE(" HTTP/1.1\r\n"));
 	at = put_line(at, SLICE("Host"), u->host);
 	find_connection(q, &c);
-	for (struct line line; rest.length && next_line(&rest, false, &line) == 1;)
+	for (struct line line; rest.length && next_line(&rest, false, &line) == 1;) {
 		if (passes(&c, line.name) && !(q->websocket && slice_equal_nocase(line.name, SLICE("sec-websocket-key"))))
 			at = text_copy(at, line.whole);
+		takes_trailers |= slice_equal_nocase(line.name, SLICE("te")) && has_element(line.value, SLICE("trailers"));
+	}
 	at = put_forwarded(at, u);
 	if (q->framing == BODY_CHUNKED) at = text_copy(at, SLICE("Transfer-Encoding: chunked\r\n"));
 	if (q->framing == BODY_LENGTH || (request_has(q, FIELD_CONTENT_LENGTH) && !q->websocket)) {
@@ -205,8 +210,43 @@ size_t upstream_request_head(char *out, const struct upstream_request *u) {
 		at = text_copy(at, SLICE("\r\n"));
 	}
 	if (upstream_upgrades(q)) at = text_copy(at, SLICE("Connection: upgrade\r\nUpgrade: websocket\r\n"));
+	else if (takes_trailers) at = text_copy(at, SLICE("Connection: TE\r\nTE: trailers\r\n"));
 	if (q->websocket) at = put_websocket_key(at);
 	at = text_copy(at, SLICE("\r\n"));
+	return (size_t)(at - out);
+}
+
+/* --- trailers --- */
+
+size_t upstream_trailers(struct slice section, char *out) {
+	static const struct slice never[] = {SLICE("authorization"),
+										 SLICE("cache-control"),
+										 SLICE("content-encoding"),
+										 SLICE("content-length"),
+										 SLICE("content-range"),
+										 SLICE("content-type"),
+										 SLICE("cookie"),
+										 SLICE("date"),
+										 SLICE("expect"),
+										 SLICE("forwarded"),
+										 SLICE("host"),
+										 SLICE("location"),
+										 SLICE("proxy"),
+										 SLICE("proxy-authorization"),
+										 SLICE("range"),
+										 SLICE("server"),
+										 SLICE("set-cookie"),
+										 SLICE("trailer"),
+										 SLICE("x-forwarded-for"),
+										 SLICE("x-forwarded-host"),
+										 SLICE("x-forwarded-proto")};
+	static const struct connection_values none;
+	struct line line;
+	char *at = out;
+	for (unsigned n = 0; n < FIELDS_MAX && line_end(section, false) < 0 && next_line(&section, false, &line) == 1; n++)
+		if (!IS_ONE_OF(line.name, never) && !memchr(line.name.at, '_', line.name.length) &&
+			!is_of_connection(&none, line.name))
+			at = put_line(at, line.name, line.value);
 	return (size_t)(at - out);
 }
 

@@ -7,6 +7,7 @@
 #define GATLING_UPSTREAM_UPSTREAM_HEAD_H
 
 #include "gatling/client/forwarded.h"
+#include "gatling/http/body.h"
 #include "gatling/http/host.h"
 #include "gatling/http/request.h"
 
@@ -14,6 +15,7 @@ enum {
 	UPSTREAM_HEAD_MAX = 32 * 1024,                                    /* bytes of the head of a response, and */
 	UPSTREAM_FIELDS_MAX = 200,                                        /* fields of it; more: 502 */
 	UPSTREAM_LINES_MAX = UPSTREAM_HEAD_MAX + 2 * UPSTREAM_FIELDS_MAX, /* "a:b\n" becomes "a: b\r\n" */
+	UPSTREAM_TRAILERS_MAX = HEAD_MAX + FIELDS_MAX,
 	/* Bytes of the head of a request. */
 	UPSTREAM_REQUEST_MAX = 2 * HEAD_MAX + TARGET_MAX + 3 * HOST_MAX + 3 * PEER_MAX + 1024
 };
@@ -62,6 +64,12 @@ bool upstream_upgrades(const struct request *request);
  * dropped: for an application they are the same as others with '-' (RFC 3875, section 4.1.18). So is Proxy, which would
  * become HTTP_PROXY. */
 size_t upstream_request_head(char *out, const struct upstream_request *request);
+
+/* Writes those fields of a trailer section, which body_read() or http2_request_decode() has taken, that are passed on
+ * to out (UPSTREAM_TRAILERS_MAX bytes), as hpack_fields() takes them. Returns their length. At most FIELDS_MAX are, and
+ * none that says how a message is framed or coded, where it comes from or goes to, or who sends it (RFC 9110, section
+ * 6.5.1). */
+size_t upstream_trailers(struct slice section, char *out);
 
 struct upstream_response {
 	int status; /* 100 to 999 */

@@ -104,7 +104,7 @@ def trusting(*certificates, alpn=("http/1.1",)):
 
 class Response:
     def __init__(self, status, reason, fields, body, head):
-        self.status, self.reason, self.fields, self.body, self.head = status, reason, fields, body, head
+        self.status, self.reason, self.fields, self.body, self.head, self.trailers = status, reason, fields, body, head, []
 
     def __getitem__(self, name):
         """The value of a field that is there once, or None."""
@@ -177,20 +177,22 @@ class Connection:
             length = 0
         if response["Transfer-Encoding"] == "chunked" and method != "HEAD":
             response.body = b"".join(self._chunks())
+            while line := self._line():
+                response.trailers.append(tuple(line.decode("latin-1").split(": ", 1)))
         else:
             response.body = self._take(length)
         return response
 
+    def _line(self):
+        while b"\r\n" not in self.buffer:
+            assert self._fill(), "closed in a line"
+        line, self.buffer = self.buffer.split(b"\r\n", 1)
+        return line
+
     def _chunks(self):
-        while True:
-            while b"\r\n" not in self.buffer:
-                assert self._fill(), "closed in the size of a chunk"
-            size, self.buffer = self.buffer.split(b"\r\n", 1)
-            data = self._take(int(size, 16))
+        while size := int(self._line(), 16):
+            yield self._take(size)
             assert self._take(2) == b"\r\n"
-            if not data:
-                return
-            yield data
 
     def _take(self, length):
         """The next length bytes. What has come stays in the buffer if they do not come in time."""

@@ -83,7 +83,7 @@ class Inflater:
 
 class Answer:
     def __init__(self):
-        self.fields, self.body, self.ended, self.reset = None, bytearray(), False, None
+        self.fields, self.body, self.trailers, self.ended, self.reset = None, bytearray(), [], False, None
 
     @property
     def status(self):
@@ -144,9 +144,11 @@ class Http2(Connection):
                     more = self.frame()
                     assert more.type == CONTINUATION and more.stream == f.stream
                     data += more.payload
-                answer.fields = self.inflate(data)
-                if dict(answer.fields)[":status"] == "100":
-                    answer.fields = None
+                fields = self.inflate(data)
+                if answer.fields:
+                    answer.trailers = fields
+                elif dict(fields)[":status"] != "100":
+                    answer.fields = fields
             elif f.type == DATA:
                 answer.body += f.payload
             elif f.type == RST_STREAM:

@@ -201,6 +201,39 @@ def test_an_answer_may_come_before_the_content_of_the_request(build):
         c.assert_closed()
 
 
+def test_trailers_are_passed_on(build):
+    chunks = b"3\r\nabc\r\n0\r\nX-Sum:  1\r\nContent-Length: 5\r\nHost: evil\r\nX_Sum: 2\r\nEmpty:\r\nX-Sum: 3 \r\n\r\n"
+    passed = [("X-Sum", "1"), ("Empty", ""), ("X-Sum", "3")]
+
+    def handle(link):
+        for step in (1000, 1):
+            link.request()
+            link.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n")
+            for at in range(0, len(chunks), step):
+                link.send(chunks[at : at + step])
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
+        for step in (1000, 1):
+            c.send(b"POST /api/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\nTE: gzip, Trailers\r\n\r\n")
+            for at in range(0, len(chunks), step):
+                c.send(chunks[at : at + step])
+            response = c.response()
+            assert response.body == b"abc" and response.trailers == passed and response["Trailer"] == "X-Sum"
+        for request in upstream.requests:
+            assert request.body == b"abc" and request.trailers == passed and request["Trailer"] == "X-Sum"
+            assert request["TE"] == "trailers" and request["Connection"] == "TE"
+        assert len(upstream.links) == 1
+
+
+def test_a_trailer_section_of_8_kb_is_the_most(build):
+    with Upstream() as upstream, passing(build, upstream) as server:
+        for length, status in ((8186, 200), (8187, 400)):
+            with server.connect() as c:
+                c.send(b"POST /api/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nT:" + b"x" * length + b"\r\n\r\n")
+                assert c.response().status == status
+        assert upstream.requests[0].trailers == [("T", "x" * 8186)]
+
+
 # --- the response ---
 
 

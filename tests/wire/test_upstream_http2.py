@@ -102,6 +102,8 @@ def test_a_request_is_one_of_http_1_for_the_upstream(build):
             "X-Forwarded-Proto: http",
             "X-Forwarded-Host: www.example.org:81",
             'Forwarded: for=127.0.0.1;proto=http;host="www.example.org:81"',
+            "Connection: TE",
+            "TE: trailers",
             "",
             "",
         ]
@@ -132,12 +134,35 @@ def test_content_in_frames_of_one_octet_and_with_padding(build):
         assert c.answers(stream)[0].body.endswith(b"0123456789abcd")
 
 
-def test_trailers_end_the_content(build):
-    with Upstream() as upstream, passing(build, upstream) as server, Client(server) as c:
-        stream = c.ask("/api/x", method="POST", end=False)
+@pytest.mark.parametrize("trailers,passed", [
+    ([("x-sum", "1"), ("host", "evil"), ("x_sum", "2"), ("empty", ""), ("x-sum", "3")], [("x-sum", "1"), ("empty", ""), ("x-sum", "3")]),
+    ([("x-sum", "a" * 8000)], [("x-sum", "a" * 8000)]),
+    ([("cookie", "a=b"), ("content-length", "7")], []),
+], ids=["some", "long", "none"])  # fmt: skip
+def test_trailers_are_passed_on(build, trailers, passed):
+    def handle(link):
+        link.request()
+        fields = "".join(f"{name}: {value}\r\n" for name, value in trailers)
+        link.send(f"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n{fields}\r\n".encode())
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, Client(server) as c:
+        stream = c.ask("/api/x", ("te", "trailers"), method="POST", end=False)
+        c.put(stream, b"hello", end=False)
+        c.send(frame(HEADERS, END_HEADERS | END_STREAM, stream, block(*trailers)))
+        answer = c.answers(stream)[0]
+        assert answer.body == b"abc" and answer.trailers == passed
+        assert upstream.requests[0].body == b"hello" and upstream.requests[0].trailers == passed
+        assert upstream.requests[0]["TE"] == "trailers"
+
+
+def test_trailers_that_come_while_a_password_is_checked_are_kept(build):
+    files = {"api/.htaccess": f"Realm\nann:{HASHES['bcrypt']}\n".encode(), "api/x": b""}
+    with Upstream() as upstream, passing(build, upstream, rule="/api/* http://{}/:splat 200!", files=files) as server, Client(server) as c:
+        name, value = basic("ann").split(": ", 1)
+        stream = c.ask("/api/x", (name.lower(), value), method="POST", end=False)
         c.put(stream, b"hello", end=False)
         c.send(frame(HEADERS, END_HEADERS | END_STREAM, stream, block(("x-sum", "1"))))
-        assert c.answers(stream)[0].body.endswith(b"\n\nhello")
+        assert c.answers(stream)[0].body.endswith(b"\n\nhello") and upstream.requests[0].trailers == [("x-sum", "1")]
 
 
 @pytest.mark.parametrize("answer,fields,body", [

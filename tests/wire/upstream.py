@@ -13,7 +13,7 @@ from gatling import TIMEOUT
 
 class Request:
     def __init__(self, line, fields, body):
-        self.line, self.fields, self.body = line, fields, body
+        self.line, self.fields, self.body, self.trailers = line, fields, body, []
 
     def __getitem__(self, name):
         """The value of a field that is there once, or None."""
@@ -49,13 +49,17 @@ class Link:
 
     def head(self):
         """The head of a request."""
-        line, fields = self.line(), []
-        while field := self.line():
-            name, value = field.split(": ", 1)
-            fields.append((name, value))
-        request = Request(line, fields, b"")
+        request = Request(self.line(), self.fields(), b"")
         self.requests.append(request)
         return request
+
+    def fields(self):
+        """Field lines, with the empty line behind them."""
+        fields = []
+        while line := self.line():
+            name, value = line.split(": ", 1)
+            fields.append((name, value))
+        return fields
 
     def body(self, request):
         if request["Content-Length"]:
@@ -66,7 +70,7 @@ class Link:
             while size := int(self.line(), 16):
                 chunks.append(self.take(size))
                 assert self.line() == ""
-            assert self.line() == ""
+            request.trailers = self.fields()
             request.body = b"".join(chunks)
         return request
 
