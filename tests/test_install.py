@@ -79,7 +79,7 @@ def test_a_package_has_somebody_who_answers_for_it(plain, tmp_path, maintainer):
 def test_the_dashboard_asks_for_what_is_measured(plain):
     dashboard = (TOP / "gatling/system/grafana.json").read_text()
     names = set(re.findall(r"gatling_\w+(?=\{)", dashboard))
-    assert len(json.loads(dashboard)["panels"]) == 15 and len(names) > 15
+    assert len(json.loads(dashboard)["panels"]) == 18 and len(names) > 15
     place = Root()
     place.path.chmod(0o777)
 
@@ -88,8 +88,9 @@ def test_the_dashboard_asks_for_what_is_measured(plain):
             text = c.get("/metrics").body.decode()
         return {name for name in names if not re.search(rf"^{name}[ {{]", text, re.MULTILINE)}
 
-    with Server(plain, Root({"a": b"a"}), "-j", "1", "--status", f"unix:{place.path / 'status'}") as server:
-        assert server.get("/a").status == 200
+    files = {"a": b"a", "_redirects": b"/api http://127.0.0.1:1/ 200\n"}
+    with Server(plain, Root(files), "-j", "1", "--status", f"unix:{place.path / 'status'}", "--upstream", "127.0.0.1") as server:
+        assert server.get("/a").status == 200 and server.get("/api").status == 502
         assert eventually(lambda: not missing())
     place.remove()
 

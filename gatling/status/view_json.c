@@ -4,13 +4,14 @@
  *     "workers"  an array of such objects, without what the kernel says, each with "seconds" and
  *                "minutes": what it has done, "requests" and "busy_processors"
  *     "quantiles" of the last ten seconds, in seconds: "first_byte" and "duration", each "p50", "p90", "p99", "p99.9"
+ *     "upstreams" an array of objects: "address", and what upstream_counts.c names
  *     "certificates" by ACME: an array of objects: "name", "until" (since the epoch; 0: there is none yet), "good", the
  *                last attempt was, and "result", what came of it
  *     "now", "seconds", "minutes"  what view.h calls figures: of the last second; of each of the last two minutes'
  *                seconds and of each of the last hour's minutes, arrays, the oldest first */
 #include <inttypes.h>
 
-#include "gatling/status/values.h"
+#include "gatling/status/upstream_counts.h"
 #include "gatling/status/view.h"
 
 enum { QUANTILES_S = 10 };
@@ -106,6 +107,21 @@ static void put_certificate(void *owner, const struct certified *c) {
 	to->any = true;
 }
 
+static void put_upstreams(FILE *out) {
+	const struct upstream_counts *u;
+	fputs(",\"upstreams\":[", out);
+	for (unsigned n = 0; (u = upstream_counts_at(n)); n++) {
+		fputs(n ? ",{\"address\":" : "{\"address\":", out);
+		put_string(out, u->address);
+		for (unsigned i = 0; i < UPSTREAM_VALUES; i++) {
+			fprintf(out, ",\"%s\":", upstream_value_name[i].text);
+			put_value(out, &upstream_value_name[i], upstream_counts_value(u, (enum upstream_value)i));
+		}
+		putc('}', out);
+	}
+	putc(']', out);
+}
+
 static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 
 void view_json(FILE *out, const struct status_view *v) {
@@ -129,7 +145,9 @@ void view_json(FILE *out, const struct status_view *v) {
 		put_worker_series(out, h, i, &minutes);
 		putc('}', out);
 	}
-	fputs("],\"certificates\":[", out);
+	putc(']', out);
+	put_upstreams(out);
+	fputs(",\"certificates\":[", out);
 	certified_each(v->certified, put_certificate, &(struct certificates){.out = out});
 	fputs("],\"quantiles\":{", out);
 	put_quantiles(out, "first_byte", before->sum.first_byte, now->sum.first_byte);

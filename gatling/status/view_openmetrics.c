@@ -2,13 +2,18 @@
  * workers count has a label "worker"; times and statuses are of all together. */
 #include <inttypes.h>
 
-#include "gatling/status/values.h"
+#include "gatling/status/upstream_counts.h"
 #include "gatling/status/view.h"
 
 static void put_head(FILE *out, const char *family, const char *type, const char *unit, const char *help) {
 	fprintf(out, "# TYPE gatling_%s %s\n", family, type);
 	if (unit) fprintf(out, "# UNIT gatling_%s %s\n", family, unit);
 	fprintf(out, "# HELP gatling_%s %s\n", family, help);
+}
+
+static void put_number(FILE *out, const struct value_name *name, uint64_t number) {
+	if (name->per_unit) fprintf(out, " %.6f\n", (double)number / (double)name->per_unit);
+	else fprintf(out, " %" PRIu64 "\n", number);
 }
 
 /* worker: its number, -1 for none. */
@@ -19,8 +24,19 @@ static void put_sample(FILE *out, unsigned value, int worker, uint64_t number) {
 	if (worker != -1) fprintf(out, "worker=\"%d\"%s", worker, name->label ? "," : "");
 	if (name->label) fprintf(out, "%s=\"%s\"", name->label, name->text);
 	if (worker != -1 || name->label) putc('}', out);
-	if (name->per_unit) fprintf(out, " %.6f\n", (double)number / (double)name->per_unit);
-	else fprintf(out, " %" PRIu64 "\n", number);
+	put_number(out, name, number);
+}
+
+static void put_upstreams(FILE *out) {
+	const struct upstream_counts *u;
+	for (unsigned value = 0; value < UPSTREAM_VALUES && upstream_counts_at(0); value++) {
+		const struct value_name *name = &upstream_value_name[value];
+		put_head(out, name->family, name->grows ? "counter" : "gauge", name->unit, name->help);
+		for (unsigned i = 0; (u = upstream_counts_at(i)); i++) {
+			fprintf(out, "gatling_%s%s{upstream=\"%s\"}", name->family, name->grows ? "_total" : "", u->address);
+			put_number(out, name, upstream_counts_value(u, (enum upstream_value)value));
+		}
+	}
 }
 
 static void put_answers(FILE *out, const struct counters *c) {
@@ -68,6 +84,7 @@ void view_openmetrics(FILE *out, const struct status_view *v) {
 			  all->first_byte, all->first_byte_ns);
 	put_times(out, "duration_seconds", "Time from a request until its answer was given to the kernel, in the same way.",
 			  all->duration, all->duration_ns);
+	put_upstreams(out);
 	put_head(out, "certificate_expiry_seconds", "gauge", "seconds",
 			 "Time since the epoch until which a certificate got by ACME is valid; 0: there is none yet.");
 	certified_each(v->certified, put_expiry, out);

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "gatling/status/values.h"
+#include "gatling/status/upstream_counts.h"
 #include "gatling/status/view.h"
 
 enum { COLUMNS = 80, NAME_WIDTH = 14, SPANS = 4 };
@@ -84,6 +84,21 @@ static void put_certificate(void *owner, const struct certified *c) {
 	if (!c->good) fprintf(owner, "              ! %.*s\n", COLUMNS - 16, c->result);
 }
 
+static void put_upstreams(FILE *out) {
+	const struct upstream_counts *u;
+	for (unsigned n = 0; (u = upstream_counts_at(n)); n++) {
+		struct line line = {.out = out};
+		fprintf(out, "upstream      %.*s\n", COLUMNS - NAME_WIDTH, u->address);
+		const uint64_t responses = upstream_counts_value(u, UPSTREAM_RESPONSES);
+		for (unsigned i = 0; i < UPSTREAM_VALUES; i++) {
+			const uint64_t value = upstream_counts_value(u, (enum upstream_value)i);
+			if (i == UPSTREAM_NS && responses) put_item(&line, "", "mean ms", value / responses / 1000000);
+			else if (i != UPSTREAM_NS && value) put_item(&line, "", upstream_value_name[i].text, value);
+		}
+		end_line(&line);
+	}
+}
+
 void view_text(FILE *out, const struct status_view *v) {
 	const struct counters *all = &history_second(v->history, 0)->sum;
 	struct line line = {.out = out};
@@ -116,5 +131,6 @@ void view_text(FILE *out, const struct status_view *v) {
 	put_item(&line, "", "retransmits", all->value[KERNEL_RETRANSMITS]);
 	put_item(&line, "", "TCP MB", all->value[KERNEL_TCP_MEMORY] >> 20);
 	end_line(&line);
+	put_upstreams(out);
 	certified_each(v->certified, put_certificate, out);
 }

@@ -288,7 +288,10 @@ static void parse_head(struct passage *p) {
 	memcpy(p->lines, lines, p->head.lines);
 	p->in.at += (size_t)used;
 	p->state = PASSAGE_HEAD;
-	if (!interim) p->answered_ms = (uint32_t)io_now(loop_of(p)) - p->answered_ms;
+	if (!interim) {
+		p->answered_ms = (uint32_t)io_now(loop_of(p)) - p->answered_ms;
+		upstreams_note_response(p->link, p->head.status, p->answered_ms);
+	}
 	if (!interim && !changes) body_start_any(&p->body, p->head.framing, p->head.content_length);
 }
 

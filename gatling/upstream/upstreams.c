@@ -9,9 +9,11 @@
 
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
+#include "gatling/status/upstream_counts.h"
 
 struct upstream {
 	struct upstream_address address;
+	struct upstream_counts *counts;
 	unsigned active, idle; /* connections */
 	int64_t rests_until_ms;
 	LIST_HEAD(, upstream_link) kept; /* the last used first */
@@ -44,18 +46,28 @@ static void close_link(struct upstreams *u, struct upstream_link *link) {
 	free(link);
 }
 
+static void add_active(struct upstream *to, int n) {
+	to->active += (unsigned)n;
+	upstream_count(to->counts, UPSTREAM_ACTIVE, n);
+}
+
+static void add_idle(struct upstream *to, int n) {
+	to->idle += (unsigned)n;
+	upstream_count(to->counts, UPSTREAM_IDLE, n);
+}
+
 /* Takes the first idle connection; NULL: there is none. */
 static struct upstream_link *next_idle(struct upstream *to) {
 	struct upstream_link *link = LIST_FIRST(&to->kept);
 	if (!link) return NULL;
 	LIST_REMOVE(link, idle);
-	to->idle--;
+	add_idle(to, -1);
 	return link;
 }
 
 void upstreams_idle_timed_out(struct upstreams *u, struct upstream_link *link) {
 	LIST_REMOVE(link, idle);
-	link->to->idle--;
+	add_idle(link->to, -1);
 	close_link(u, link);
 }
 
@@ -87,8 +99,10 @@ static struct upstream *find(struct upstreams *u, const struct upstream_address 
 		if (!unused && !u->at[i].active && !u->at[i].idle && &u->at[i] != kept) unused = &u->at[i];
 	}
 	if (!unused) return NULL;
+	char text[UPSTREAM_TEXT_MAX];
+	upstream_format(text, address);
 	u->count += unused == &u->at[u->count];
-	*unused = (struct upstream){.address = *address};
+	*unused = (struct upstream){.address = *address, .counts = upstream_counts_of(text)};
 	LIST_INIT(&unused->kept);
 	return unused;
 }
@@ -143,9 +157,17 @@ static int begin(const struct upstreams *u, const struct upstream_address *a) {
 
 void upstreams_format(const struct upstream_link *link, char *out) { upstream_format(out, &link->to->address); }
 
+void upstreams_note_response(const struct upstream_link *link, int status, int64_t ms) {
+	struct upstream_counts *counts = link->to->counts;
+	upstream_count(counts, UPSTREAM_RESPONSES, 1);
+	upstream_count(counts, UPSTREAM_ERRORS, status >= 500 && status < 600);
+	upstream_count(counts, UPSTREAM_NS, ms * 1000000);
+}
+
 void upstreams_complain(const struct upstream_link *link, const char *what) {
 	static notice_time next;
 	char text[UPSTREAM_TEXT_MAX];
+	upstream_count(link->to->counts, UPSTREAM_FAILURES, 1);
 	if (!notice_due(&next)) return;
 	upstream_format(text, &link->to->address);
 	notice_line(LEVEL_WARNING, "%s, to which requests are passed on, %s", text, what);
@@ -165,6 +187,7 @@ void upstreams_report(const struct upstream_link *link, struct slice line) {
 static void rest(struct upstreams *u, struct upstream *to, int error) {
 	static notice_time next;
 	char text[UPSTREAM_TEXT_MAX];
+	upstream_count(to->counts, UPSTREAM_FAILURES, 1);
 	to->rests_until_ms = io_now(u->loop) + UPSTREAM_REST_MS;
 	if (!notice_due(&next)) return;
 	upstream_format(text, &to->address);
@@ -225,7 +248,8 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 			if (!link && ours) *status = 503;
 			if (!link) continue;
 		}
-		to->active++;
+		add_active(to, 1);
+		upstream_count(to->counts, UPSTREAM_REQUESTS, 1);
 		return link;
 	}
 	return NULL;
@@ -233,7 +257,7 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 
 void upstreams_return(struct upstreams *u, struct upstream_link *link, bool kept) {
 	struct upstream *to = link->to;
-	to->active--;
+	add_active(to, -1);
 	if (link->connected) to->rests_until_ms = 0;
 	link->passage = NULL;
 	link->reused = true;
@@ -244,11 +268,11 @@ void upstreams_return(struct upstreams *u, struct upstream_link *link, bool kept
 	io_dontwantwrite(u->loop, link->fd);
 	io_timeout(u->loop, link->fd, io_now(u->loop) + UPSTREAM_IDLE_MS);
 	LIST_INSERT_HEAD(&to->kept, link, idle);
-	to->idle++;
+	add_idle(to, 1);
 }
 
 void upstreams_return_failed(struct upstreams *u, struct upstream_link *link, int error) {
 	rest(u, link->to, error);
-	link->to->active--;
+	add_active(link->to, -1);
 	close_link(u, link);
 }

@@ -54,7 +54,10 @@ void upstreams_return(struct upstreams *upstreams, struct upstream_link *link, b
 /* Gives back one whose address could not be connected to, for an errno. */
 void upstreams_return_failed(struct upstreams *upstreams, struct upstream_link *link, int error);
 
-/* Says on stderr, now and then, what an upstream has done: "has sent ...". */
+/* Counts the head of a response, which has taken so long. */
+void upstreams_note_response(const struct upstream_link *link, int status, int64_t ms);
+
+/* Counts a failure of an upstream and says on stderr, now and then, what it has done: "has sent ...". */
 void upstreams_complain(const struct upstream_link *link, const char *what);
 
 /* Writes the address of the other end to out (UPSTREAM_TEXT_MAX bytes). */

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -655,6 +656,38 @@ def test_the_log_in_json_has_the_upstream(build):
             passed, file = map(json.loads, server.lines)
             assert passed["upstream"] == upstream.address and passed["upstream_status"] == passed["status"] == 200
             assert 0.09 < passed["upstream_seconds"] <= passed["seconds"] + 0.01 and "upstream" not in file
+
+
+def test_what_comes_of_requests_is_counted_by_upstream(build, place):
+    status = place / "status"
+
+    def show(path):
+        with Connection(str(status), family=socket.AF_UNIX) as c:
+            return c.get(path).body
+
+    def shown(upstream):
+        found = [u for u in json.loads(show("/json"))["upstreams"] if u["address"] == upstream.address.removeprefix("unix:")]
+        return {name: value for name, value in found[0].items() if value} if found else {}
+
+    answers = script(*[b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"] * 2, b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", b"nonsense\r\n\r\n")
+    with Upstream(answers) as upstream, Upstream(lambda link: link.ended(), unix=True) as silent:
+        rules = "/api http://{0} 200\n/silent http://{1} 200\n/gone http://127.0.0.1:1 200\n".format(upstream.address, silent.address)
+        with passing(build, upstream, silent, rule=rules, flags=("--status", f"unix:{status}")) as server, server.connect() as c, server.connect() as waits:
+            assert c.get("/there.txt").status == 200 and json.loads(show("/json"))["upstreams"] == []
+            assert b"upstream" not in show("/metrics") and b"upstream" not in show("/text")
+            assert c.get("/api").status == 200
+            eventually(lambda: shown(upstream).get("idle") == 1)
+            waits.send(b"GET /silent HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert [c.get(path).status for path in ("/api", "/api", "/api", "/gone")] == [200, 500, 502, 502]
+            seen = eventually(lambda: "failures" in (u := shown(upstream)) and u)
+            assert seen.pop("response_seconds", 0) < 60
+            assert seen == {"address": upstream.address, "requests": 4, "responses": 3, "errors": 1, "failures": 1}
+            assert eventually(lambda: shown(silent) | {"address": ""} == {"address": "", "requests": 1, "active": 1})
+            metrics, text = show("/metrics").decode(), show("/text").decode()
+            assert f'\ngatling_upstream_requests_total{{upstream="{upstream.address}"}} 4\n' in metrics
+            assert '\ngatling_upstream_failures_total{upstream="127.0.0.1:1"} 1\n' in metrics
+            assert re.search(rf"\nupstream +{upstream.address}\n +requests 4  responses 3  errors 1  failures 1  mean ms \d+\n", text)
+            assert max(map(len, text.splitlines())) <= 80
 
 
 def test_http2_over_tls(build):
