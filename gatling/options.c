@@ -116,6 +116,7 @@ static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "                        requests on to addresses in NET (an address, or\n"
 						   "                        ADDRESS/BITS; IPv6 in brackets), or to unix sockets\n"
 						   "                        in DIR; may be repeated (default: to none)\n"
+						   "      --upstream-gzip   compress what they answer, for clients that accept gzip\n"
 						   "      --sandbox off     do not limit which files and system calls the server\n"
 						   "                        can use, for debuggers and profilers (default: on)\n"
 						   "\n"
@@ -294,6 +295,7 @@ enum {
 	LONG_PROXY_PROTOCOL,
 	LONG_TRUST,
 	LONG_UPSTREAM,
+	LONG_UPSTREAM_GZIP,
 	LONG_DRAIN_DELAY,
 	LONG_HEALTH,
 	LONG_STATUS,
@@ -355,6 +357,7 @@ static const struct option long_options[] = {
 	{"proxy-protocol", required_argument, NULL, LONG_PROXY_PROTOCOL},
 	{"trust", required_argument, NULL, LONG_TRUST},
 	{"upstream", required_argument, NULL, LONG_UPSTREAM},
+	{"upstream-gzip", no_argument, NULL, LONG_UPSTREAM_GZIP},
 	{"drain-delay", required_argument, NULL, LONG_DRAIN_DELAY},
 	{"health", required_argument, NULL, LONG_HEALTH},
 	{"status", required_argument, NULL, LONG_STATUS},
@@ -539,6 +542,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_PROXY_PROTOCOL: add_net("--proxy-protocol", &o->conn.proxies, optarg); break;
 		case LONG_TRUST: add_trusted(&o->conn.trust, optarg); break;
 		case LONG_UPSTREAM: add_upstream(&o->site.upstreams, optarg); break;
+		case LONG_UPSTREAM_GZIP: o->upstream_gzip = true; break;
 		case LONG_TAKE_OVER: o->take_over = optarg; break;
 		case LONG_DRAIN_DELAY:
 			o->drain_delay_s = number("--drain-delay", optarg, 0, TIMEOUT_MAX_S);

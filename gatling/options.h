@@ -26,7 +26,8 @@ struct options {
 	struct conn_options conn;
 	struct limits_options limits;
 	struct content_options site;
-	const char *mime; /* file of media types; NULL: none */
+	bool upstream_gzip; /* compress what comes of upstreams */
+	const char *mime;   /* file of media types; NULL: none */
 	enum log_format log;
 	const char *log_file;  /* NULL: stdout */
 	const char *error_log; /* file for the lines of base/notice.h; NULL: stderr */

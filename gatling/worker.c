@@ -88,9 +88,12 @@ static int start(struct worker *w) {
 		if (!w->context.tls) return -1;
 		use_certificates(w);
 	}
-	if (w->upstreams_max &&
-		!(w->context.upstreams = upstreams_new(w->context.loop, w->opener, w->upstreams_max, COOKIE_UPSTREAM)))
-		return -1;
+	const struct upstreams_options upstreams = {.loop = w->context.loop,
+												.opener = w->opener,
+												.connections = w->upstreams_max,
+												.kind = COOKIE_UPSTREAM,
+												.gzip = w->options->upstream_gzip};
+	if (w->upstreams_max && !(w->context.upstreams = upstreams_new(&upstreams))) return -1;
 	w->context.http2.upstreams = w->context.upstreams;
 	if (w->upstreams_max) w->context.http2.memory_max = BUDGET_PASSING;
 	w->context.content.challenges = w->challenges;

@@ -8,20 +8,19 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "gatling/base/slice.h"
-
 enum { PIECE = 16 * 1024, WINDOW_GZIP = MAX_WBITS + 16, MEMORY_LEVEL = 8 };
 
-bool gzip_worthwhile(const char *media_type) {
+bool gzip_worthwhile(struct slice type) {
 	struct slice one, others = SLICE("application/javascript, application/json, application/rtf, "
 									 "application/vnd.ms-fontobject, application/wasm, application/xml, "
 									 "application/yaml, font/otf, font/ttf, image/bmp, image/vnd.microsoft.icon, "
 									 "image/x-icon");
-	struct slice type = slice_first(slice_of(media_type), strcspn(media_type, ";"));
-	if (slice_starts(type, SLICE("text/")) || slice_ends(type, SLICE("+xml")) || slice_ends(type, SLICE("+json")))
+	type = slice_trim(slice_first(type, slice_until(type, ';')));
+	if (slice_starts_nocase(type, SLICE("text/")) || slice_ends(type, SLICE("+xml")) ||
+		slice_ends(type, SLICE("+json")))
 		return true;
 	while (slice_next_element(&others, &one))
-		if (slice_equal(one, type)) return true;
+		if (slice_equal_nocase(one, type)) return true;
 	return false;
 }
 
@@ -183,4 +182,51 @@ void gzip_reader_free(void *reader) {
 	end(r);
 	r->release(r->owner);
 	free(r);
+}
+
+/* --- compressing as it comes --- */
+
+enum { WRITER_WINDOW = 12 + 16, WRITER_MEMORY = 5, WRITER_OUT = 8 * 1024 };
+
+struct gzip_writer {
+	z_stream z;
+	struct slice made; /* in out: not taken yet */
+	bool ended;
+	char out[WRITER_OUT];
+};
+
+struct gzip_writer *gzip_writer_new(void) {
+	struct gzip_writer *w = malloc(sizeof *w);
+	if (!w) return NULL;
+	w->z = (z_stream){0};
+	w->made = (struct slice){.at = w->out};
+	w->ended = false;
+	if (deflateInit2(&w->z, GZIP_LEVEL_ONCE, Z_DEFLATED, WRITER_WINDOW, WRITER_MEMORY, Z_DEFAULT_STRATEGY) == Z_OK)
+		return w;
+	free(w);
+	return NULL;
+}
+
+struct slice gzip_writer_put(struct gzip_writer *w, struct slice *content, enum gzip_step step) {
+	static const int flush[] = {[GZIP_MORE] = Z_NO_FLUSH, [GZIP_FLUSH] = Z_SYNC_FLUSH, [GZIP_END] = Z_FINISH};
+	if (w->made.length || w->ended) return w->made;
+	w->z.next_in = (Bytef *)(uintptr_t)content->at;
+	w->z.avail_in = content->length < UINT_MAX ? (uInt)content->length : UINT_MAX;
+	const uInt given = w->z.avail_in;
+	w->z.next_out = (Bytef *)w->out;
+	w->z.avail_out = WRITER_OUT;
+	w->ended = deflate(&w->z, flush[step]) == Z_STREAM_END;
+	slice_drop(content, given - w->z.avail_in);
+	w->made.length = WRITER_OUT - w->z.avail_out;
+	return w->made;
+}
+
+bool gzip_writer_taken(struct gzip_writer *w) {
+	w->made.length = 0;
+	return w->ended;
+}
+
+void gzip_writer_free(struct gzip_writer *w) {
+	if (w) deflateEnd(&w->z);
+	free(w);
 }

@@ -7,17 +7,18 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "gatling/base/slice.h"
 #include "io/iob.h"
 
 enum {
 	GZIP_LEAST = 256,            /* bytes: gzip does not save a packet on a smaller file */
 	GZIP_MOST = 8 * 1024 * 1024, /* bytes of a file that is compressed */
 	GZIP_LEVEL = 6,              /* of zlib: 1 is fast, 9 small */
-	GZIP_LEVEL_ONCE = 1          /* for content that is generated for one answer */
+	GZIP_LEVEL_ONCE = 1          /* for content that is there for one answer */
 };
 
-/* Returns whether content of a media type gets smaller: text in the widest sense. */
-bool gzip_worthwhile(const char *type);
+/* Returns whether content of a media type, which may have parameters, gets smaller: text in the widest sense. */
+bool gzip_worthwhile(struct slice type);
 
 /* Input in memory, or a whole file if memory is NULL. It stays the caller's. */
 struct gzip_bytes {
@@ -48,5 +49,26 @@ struct gzip_reader *gzip_reader_new(const struct gzip_bytes *bytes, iob_unchange
 									void *owner);
 ssize_t gzip_reader_fill(void *reader, char *buffer, size_t size);
 void gzip_reader_free(void *reader);
+
+/* Compresses content as it comes, with GZIP_LEVEL_ONCE and GZIP_WRITER bytes of memory (zconf.h: 32 KB with these
+ * windows, and about 6 KB). */
+enum { GZIP_WRITER = 48 * 1024 };
+struct gzip_writer;
+struct gzip_writer *gzip_writer_new(void); /* NULL: ENOMEM */
+
+enum gzip_step {
+	GZIP_MORE,  /* more content follows */
+	GZIP_FLUSH, /* it may be long until then: what there is can be decompressed */
+	GZIP_END    /* it is complete */
+};
+
+/* Takes content off the front of *content, as far as there is room. Returns what has been compressed, the same until
+ * gzip_writer_taken(); empty: nothing yet. */
+struct slice gzip_writer_put(struct gzip_writer *writer, struct slice *content, enum gzip_step step);
+
+/* Goes on. Returns whether everything has been taken, and its end. */
+bool gzip_writer_taken(struct gzip_writer *writer);
+
+void gzip_writer_free(struct gzip_writer *writer); /* NULL is allowed */
 
 #endif

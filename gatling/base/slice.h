@@ -77,4 +77,11 @@ static inline bool slice_next_element(struct slice *list, struct slice *element)
 	return false;
 }
 
+/* Returns whether such a list has this element. */
+static inline bool slice_has_element_nocase(struct slice list, struct slice wanted) {
+	for (struct slice element; slice_next_element(&list, &element);)
+		if (slice_equal_nocase(element, wanted)) return true;
+	return false;
+}
+
 #endif

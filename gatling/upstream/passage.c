@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "gatling/base/gzip.h"
 #include "gatling/base/text.h"
 #include "gatling/upstream/outgoing.h"
+#include "gatling/upstream/upstream_gzip.h"
 
 static const char cut_short[] = "has ended a connection without a whole response";
 
@@ -15,6 +17,7 @@ struct passage {
 	struct upstream_link *link; /* NULL: it has failed */
 	struct upstream_target *target;
 	struct fcgi_records *records; /* of the response; NULL: it comes as it is */
+	struct gzip_writer *gzip;     /* that compresses it, until all of that is taken; NULL: none */
 	void (*ready)(void *owner);
 	void *owner;
 	struct passage_share *share; /* NULL: none */
@@ -26,6 +29,7 @@ struct passage {
 	uint32_t answered_ms; /* until there is a response, the time when it began */
 	bool starved;
 	bool head_only, upgrades;
+	bool gzips;       /* the client wants gzip, and the head of the response has not come */
 	bool must_change; /* the protocol: the client takes no other success (RFC 8441, section 5) */
 	bool repeatable;  /* it has no content, and may be sent twice: nothing of it is dropped before a response comes */
 	bool continues;   /* the client waits for a 100, which a program does not send */
@@ -46,7 +50,11 @@ struct passage {
 	struct slice piece; /* of the content, which the owner has */
 };
 
-enum passage_state passage_state(const struct passage *p) { return p->state; }
+/* What is still being compressed is content. */
+enum passage_state passage_state(const struct passage *p) {
+	return p->state == PASSAGE_ENDED && p->gzip ? PASSAGE_CONTENT : p->state;
+}
+
 int passage_failure(const struct passage *p) { return p->failure; }
 unsigned passage_answered_ms(const struct passage *p) { return p->answered_ms; }
 
@@ -56,8 +64,8 @@ bool passage_format(const struct passage *p, char *out) {
 }
 
 size_t passage_memory(const struct passage *p) {
-	return sizeof *p + (p->records ? sizeof *p->records : 0) + p->out.size + p->in.size +
-		   (p->lines ? p->head.lines : 0);
+	return sizeof *p + (p->records ? sizeof *p->records : 0) + (p->gzip ? (size_t)GZIP_WRITER : 0) + p->out.size +
+		   p->in.size + (p->lines ? p->head.lines : 0);
 }
 
 static io_loop *loop_of(const struct passage *p) { return upstreams_loop(p->upstreams); }
@@ -247,6 +255,7 @@ struct passage *passage_new(struct upstreams *u, const struct upstream_target *t
 	if (http && q->framing == BODY_CHUNKED) p->out.framing = FRAMED_CHUNKS;
 	p->holds = target->protocol == UPSTREAM_FCGI && q->framing == BODY_CHUNKED;
 	p->continues = !http && !p->complete && request_has(q, FIELD_EXPECT) && q->minor >= 1;
+	p->gzips = upstreams_compress(u) && upstream_gzip_wanted(q) && !p->upgrades;
 	p->repeatable = p->complete && is_idempotent(q->method_name) && !p->upgrades;
 	size_t length = write_head(head, target->protocol, r);
 	if (!begin_records(p, target->protocol) || !outgoing_begin(&p->out, (struct slice){.at = head, .length = length})) {
@@ -262,14 +271,43 @@ void passage_on_ready(struct passage *p, void (*ready)(void *), void *owner) {
 	p->owner = owner;
 }
 
-/* --- the response --- */
-
 static void free_input(struct passage *p) {
 	if (p->share) p->share->held -= p->in.size;
 	free(p->in.bytes);
 	p->in.bytes = NULL;
 	p->in.at = p->in.length = p->in.size = 0;
 }
+
+/* --- compressing --- */
+
+static void free_gzip(struct passage *p) {
+	if (p->gzip && p->share) p->share->held -= GZIP_WRITER;
+	gzip_writer_free(p->gzip);
+	p->gzip = NULL;
+}
+
+/* Begins, if there is memory. A client's share is for other responses, too: writers take half of it at most. */
+static bool begin_gzip(struct passage *p) {
+	if (p->share && p->share->held + GZIP_WRITER > p->share->most / 2) return false;
+	p->gzip = gzip_writer_new();
+	if (p->gzip && p->share) p->share->held += GZIP_WRITER;
+	return p->gzip;
+}
+
+/* Has the response whose head has come compressed if it suits. The answer to a HEAD says the same. */
+static void offer_gzip(struct passage *p, char *lines) {
+	static _Thread_local char changed[UPSTREAM_LINES_MAX];
+	const struct slice before = {.at = lines, .length = p->head.lines};
+	const bool wanted = p->gzips;
+	p->gzips = false;
+	if (!upstream_gzip_suits(&p->head, before)) return;
+	const bool compressed = wanted && (p->head_only || begin_gzip(p));
+	p->head.lines = upstream_gzip_lines(before, compressed, changed);
+	memcpy(lines, changed, p->head.lines);
+	if (p->gzip && !p->head.until_close) p->head.framing = BODY_CHUNKED;
+}
+
+/* --- the response --- */
 
 /* Looks for the head of a response in what has come. */
 static void parse_head(struct passage *p) {
@@ -279,6 +317,10 @@ static void parse_head(struct passage *p) {
 	if (used == 0) return;
 	bool changes = used > 0 && p->head.status == 101;
 	bool interim = used > 0 && p->head.status < 200 && !changes;
+	if (used > 0 && !interim && !changes) {
+		body_start_any(&p->body, p->head.framing, p->head.content_length);
+		if (upstreams_compress(p->upstreams)) offer_gzip(p, lines);
+	}
 	if (used > 0 && p->must_change && p->head.status >= 200 && p->head.status < 300) used = -1;
 	if (used < 0 || (changes && !p->upgrades) || (interim && ++p->interims > PASSAGE_INTERIM_MAX) ||
 		!(p->lines = malloc(p->head.lines + 1))) {
@@ -292,7 +334,6 @@ static void parse_head(struct passage *p) {
 		p->answered_ms = (uint32_t)io_now(loop_of(p)) - p->answered_ms;
 		upstreams_note_response(p->link, p->head.status, p->answered_ms);
 	}
-	if (!interim && !changes) body_start_any(&p->body, p->head.framing, p->head.content_length);
 }
 
 const struct upstream_response *passage_head(const struct passage *p, struct slice *lines) {
@@ -305,6 +346,7 @@ static void go_on(struct passage *p) {
 	bool used_up = p->in.at == p->in.length, reads = used_up || p->state == PASSAGE_WAITS,
 		 open_end = p->head.until_close || p->state == PASSAGE_TUNNEL;
 	if (used_up) free_input(p);
+	if (p->state == PASSAGE_FAILED) return;
 	if (p->state == PASSAGE_CONTENT && !open_end && !body_pending(&p->body)) {
 		p->state = PASSAGE_ENDED;
 	} else if (used_up && p->upstream_ended) {
@@ -348,7 +390,8 @@ struct slice passage_trailers(const struct passage *p) {
 	return (struct slice){.at = p->lines, .length = p->head.lines};
 }
 
-struct slice passage_content(struct passage *p) {
+/* Returns the next piece as it comes from the upstream, which stays until p->piece is empty. */
+static struct slice next_piece(struct passage *p) {
 	while (!p->piece.length && p->in.at < p->in.length && p->state != PASSAGE_ENDED && p->state != PASSAGE_FAILED) {
 		const char *at = p->in.bytes + p->in.at;
 		size_t length = p->in.length - p->in.at;
@@ -370,7 +413,22 @@ struct slice passage_content(struct passage *p) {
 	return p->piece;
 }
 
+struct slice passage_content(struct passage *p) {
+	struct slice made = {0};
+	if (!p->gzip) return next_piece(p);
+	for (bool any = true; any && !made.length;) {
+		any = next_piece(p).length;
+		made = gzip_writer_put(p->gzip, &p->piece, any ? GZIP_MORE : p->state == PASSAGE_ENDED ? GZIP_END : GZIP_FLUSH);
+		if (any && !p->piece.length) go_on(p);
+	}
+	return made;
+}
+
 void passage_take(struct passage *p) {
+	if (p->gzip) {
+		if (gzip_writer_taken(p->gzip)) free_gzip(p);
+		return;
+	}
 	p->piece.length = 0;
 	go_on(p);
 }
@@ -418,7 +476,7 @@ static void ended(struct passage *p, bool reset) {
 
 /* Returns whether it has to wait until other passages hold less. */
 static bool starves(struct passage *p) {
-	p->starved = p->share && !p->in.bytes && p->share->held + PASSAGE_SHARED > p->share->most;
+	p->starved = p->share && !p->in.bytes && p->share->held + PASSAGE_SMALL > p->share->most;
 	if (!p->starved) return false;
 	p->share->starved = true;
 	io_dontwantread(loop_of(p), p->link->fd);
@@ -432,7 +490,7 @@ void passage_feed(struct passage *p) {
 
 /* Makes room for what comes; only a head needs more than there was at first. false: ENOMEM. */
 static bool reserve_input(struct passage *p) {
-	size_t size = p->share ? PASSAGE_SHARED : PASSAGE_BUFFER;
+	size_t size = p->share || p->gzips || p->gzip ? PASSAGE_SMALL : PASSAGE_BUFFER;
 	if (p->in.bytes && p->in.length - p->in.at == p->in.size) size = UPSTREAM_HEAD_MAX;
 	if (p->in.bytes && size <= p->in.size) return true;
 	char *bytes = realloc(p->in.bytes, size);
@@ -526,6 +584,7 @@ void passage_free(struct passage *p) {
 	if (p->link) upstreams_return(p->upstreams, p->link, kept);
 	outgoing_forget(&p->out);
 	free_input(p);
+	free_gzip(p);
 	upstream_target_release(p->target);
 	free(p->records);
 	free(p->lines);

@@ -53,15 +53,9 @@ struct connection_values {
 	struct slice value[FIELDS_MAX];
 };
 
-static bool has_element(struct slice list, struct slice name) {
-	for (struct slice element; slice_next_element(&list, &element);)
-		if (slice_equal_nocase(element, name)) return true;
-	return false;
-}
-
 static bool is_named(const struct connection_values *c, struct slice name) {
 	for (unsigned i = 0; i < c->count; i++)
-		if (has_element(c->value[i], name)) return true;
+		if (slice_has_element_nocase(c->value[i], name)) return true;
 	return false;
 }
 
@@ -201,7 +195,8 @@ size_t upstream_request_head(char *out, const struct upstream_request *u) {
 	for (struct line line; rest.length && next_line(&rest, false, &line) == 1;) {
 		if (passes(&c, line.name) && !(q->websocket && slice_equal_nocase(line.name, SLICE("sec-websocket-key"))))
 			at = text_copy(at, line.whole);
-		takes_trailers |= slice_equal_nocase(line.name, SLICE("te")) && has_element(line.value, SLICE("trailers"));
+		takes_trailers |=
+			slice_equal_nocase(line.name, SLICE("te")) && slice_has_element_nocase(line.value, SLICE("trailers"));
 	}
 	at = put_forwarded(at, u);
 	if (q->framing == BODY_CHUNKED) at = text_copy(at, SLICE("Transfer-Encoding: chunked\r\n"));
@@ -388,4 +383,11 @@ int upstream_cgi_response_parse(struct upstream_response *r, const char *buffer,
 	int fields = parse_fields(r, (struct slice){.at = buffer, .length = length}, true, head_only, lines);
 	r->keep_alive = false;
 	return whole(fields, 0, length);
+}
+
+bool upstream_next_field(struct slice *lines, struct upstream_field *field) {
+	struct line line;
+	if (!lines->length || next_line(lines, false, &line) != 1) return false;
+	*field = (struct upstream_field){.name = line.name, .value = line.value};
+	return true;
 }

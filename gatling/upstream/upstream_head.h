@@ -12,9 +12,10 @@
 #include "gatling/http/request.h"
 
 enum {
-	UPSTREAM_HEAD_MAX = 32 * 1024,                                    /* bytes of the head of a response, and */
-	UPSTREAM_FIELDS_MAX = 200,                                        /* fields of it; more: 502 */
-	UPSTREAM_LINES_MAX = UPSTREAM_HEAD_MAX + 2 * UPSTREAM_FIELDS_MAX, /* "a:b\n" becomes "a: b\r\n" */
+	UPSTREAM_HEAD_MAX = 32 * 1024, /* bytes of the head of a response, and */
+	UPSTREAM_FIELDS_MAX = 200,     /* fields of it; more: 502 */
+	/* Of the lines that are passed on of it: "a:b\n" becomes "a: b\r\n" or, with upstream_gzip.h, "a: W/b\r\n". */
+	UPSTREAM_LINES_MAX = UPSTREAM_HEAD_MAX + 4 * UPSTREAM_FIELDS_MAX + 64,
 	UPSTREAM_TRAILERS_MAX = HEAD_MAX + FIELDS_MAX,
 	/* Bytes of the head of a request. */
 	UPSTREAM_REQUEST_MAX = 2 * HEAD_MAX + TARGET_MAX + 3 * HOST_MAX + 3 * PEER_MAX + 1024
@@ -93,5 +94,8 @@ int upstream_response_parse(struct upstream_response *response, const char *buff
  * without, it is 200, or 302 with Location. */
 int upstream_cgi_response_parse(struct upstream_response *response, const char *buffer, size_t length, bool head_only,
 								char *lines);
+
+/* Takes the next field off lines that one of these functions has written. Returns false: there is none. */
+bool upstream_next_field(struct slice *lines, struct upstream_field *field);
 
 #endif

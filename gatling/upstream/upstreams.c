@@ -20,28 +20,23 @@ struct upstream {
 };
 
 struct upstreams {
-	io_loop *loop;
-	struct opener *opener;
-	uint8_t kind;
-	unsigned connections, connections_max;
+	struct upstreams_options options;
+	unsigned connections;
 	unsigned count;
 	struct upstream at[UPSTREAMS_MAX];
 };
 
-struct upstreams *upstreams_new(io_loop *loop, struct opener *opener, unsigned connections, uint8_t kind) {
+struct upstreams *upstreams_new(const struct upstreams_options *options) {
 	struct upstreams *u = calloc(1, sizeof *u);
-	if (!u) return NULL;
-	u->loop = loop;
-	u->opener = opener;
-	u->connections_max = connections;
-	u->kind = kind;
+	if (u) u->options = *options;
 	return u;
 }
 
-io_loop *upstreams_loop(const struct upstreams *u) { return u->loop; }
+io_loop *upstreams_loop(const struct upstreams *u) { return u->options.loop; }
+bool upstreams_compress(const struct upstreams *u) { return u->options.gzip; }
 
 static void close_link(struct upstreams *u, struct upstream_link *link) {
-	io_close(u->loop, link->fd);
+	io_close(u->options.loop, link->fd);
 	u->connections--;
 	free(link);
 }
@@ -74,7 +69,7 @@ void upstreams_idle_timed_out(struct upstreams *u, struct upstream_link *link) {
 /* The loop may be wrong: then there is nothing to read. */
 void upstreams_idle_readable(struct upstreams *u, struct upstream_link *link) {
 	char octet;
-	if (io_tryread(u->loop, link->fd, &octet, 1) != -1 || errno != EAGAIN) upstreams_idle_timed_out(u, link);
+	if (io_tryread(u->options.loop, link->fd, &octet, 1) != -1 || errno != EAGAIN) upstreams_idle_timed_out(u, link);
 }
 
 void upstreams_free(struct upstreams *u) {
@@ -111,7 +106,7 @@ static struct upstream *find(struct upstreams *u, const struct upstream_address 
 static struct upstream *choose(struct upstreams *u, const struct upstream_target *t, unsigned *tried, int *status) {
 	struct upstream *best = NULL;
 	unsigned chosen = 0;
-	const int64_t now_ms = io_now(u->loop);
+	const int64_t now_ms = io_now(u->options.loop);
 	for (unsigned i = 0; i < t->count; i++) {
 		if (*tried >> i & 1) continue;
 		struct upstream *one = find(u, &t->at[i], best);
@@ -131,7 +126,7 @@ static struct upstream *choose(struct upstreams *u, const struct upstream_target
 
 /* Begins to connect. -1 with errno. */
 static int begin(const struct upstreams *u, const struct upstream_address *a) {
-	if (a->path[0]) return opener_connect(u->opener, a->path);
+	if (a->path[0]) return opener_connect(u->options.opener, a->path);
 
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(a->port), .sin6_addr = a->address.address};
 	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(a->port)};
@@ -188,7 +183,7 @@ static void rest(struct upstreams *u, struct upstream *to, int error) {
 	static notice_time next;
 	char text[UPSTREAM_TEXT_MAX];
 	upstream_count(to->counts, UPSTREAM_FAILURES, 1);
-	to->rests_until_ms = io_now(u->loop) + UPSTREAM_REST_MS;
+	to->rests_until_ms = io_now(u->options.loop) + UPSTREAM_REST_MS;
 	if (!notice_due(&next)) return;
 	upstream_format(text, &to->address);
 	notice_line(LEVEL_WARNING, "cannot connect to %s, to which requests are passed on: %s", text, strerror(error));
@@ -196,12 +191,12 @@ static void rest(struct upstreams *u, struct upstream *to, int error) {
 
 static struct upstream_link *make(struct upstreams *u, struct upstream *to, int fd) {
 	struct upstream_link *link = calloc(1, sizeof *link);
-	if (link && io_fd(u->loop, fd, link) == 0) {
-		*link = (struct upstream_link){.kind = u->kind, .fd = fd, .to = to};
+	if (link && io_fd(u->options.loop, fd, link) == 0) {
+		*link = (struct upstream_link){.kind = u->options.kind, .fd = fd, .to = to};
 		u->connections++;
 		/* connecting: not ready for anything */
-		(void)io_eagain_read(u->loop, fd);
-		(void)io_eagain_write(u->loop, fd);
+		(void)io_eagain_read(u->options.loop, fd);
+		(void)io_eagain_write(u->options.loop, fd);
 		return link;
 	}
 	free(link);
@@ -213,16 +208,16 @@ static struct upstream_link *make(struct upstreams *u, struct upstream *to, int 
 static struct upstream_link *take_idle(struct upstreams *u, struct upstream *to) {
 	struct upstream_link *link;
 	char octet;
-	while ((link = next_idle(to)) && (io_tryread(u->loop, link->fd, &octet, 1) != -1 || errno != EAGAIN))
+	while ((link = next_idle(to)) && (io_tryread(u->options.loop, link->fd, &octet, 1) != -1 || errno != EAGAIN))
 		close_link(u, link);
 	return link;
 }
 
 /* Returns whether there may be another connection; an idle one makes room. */
 static bool has_room(struct upstreams *u) {
-	for (unsigned i = 0; i < u->count && u->connections >= u->connections_max; i++)
+	for (unsigned i = 0; i < u->count && u->connections >= u->options.connections; i++)
 		if (u->at[i].idle) close_link(u, next_idle(&u->at[i]));
-	return u->connections < u->connections_max;
+	return u->connections < u->options.connections;
 }
 
 struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_target *t, bool fresh, unsigned *tried,
@@ -235,7 +230,7 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 			static notice_time next;
 			if (notice_due(&next))
 				notice_line(LEVEL_WARNING, "all %u connections of a worker to upstreams are in use: answered with 503",
-							u->connections_max);
+							u->options.connections);
 			*status = 503;
 			continue;
 		}
@@ -261,12 +256,12 @@ void upstreams_return(struct upstreams *u, struct upstream_link *link, bool kept
 	if (link->connected) to->rests_until_ms = 0;
 	link->passage = NULL;
 	link->reused = true;
-	if (!kept || to->idle >= UPSTREAM_IDLE_MAX || io_wantread(u->loop, link->fd) == -1) {
+	if (!kept || to->idle >= UPSTREAM_IDLE_MAX || io_wantread(u->options.loop, link->fd) == -1) {
 		close_link(u, link);
 		return;
 	}
-	io_dontwantwrite(u->loop, link->fd);
-	io_timeout(u->loop, link->fd, io_now(u->loop) + UPSTREAM_IDLE_MS);
+	io_dontwantwrite(u->options.loop, link->fd);
+	io_timeout(u->options.loop, link->fd, io_now(u->options.loop) + UPSTREAM_IDLE_MS);
 	LIST_INSERT_HEAD(&to->kept, link, idle);
 	add_idle(to, 1);
 }

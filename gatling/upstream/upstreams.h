@@ -33,14 +33,22 @@ struct upstream_link {
 
 struct upstreams;
 
-/* Returns NULL: ENOMEM. At most so many connections; kind: the first byte of the cookies of its descriptors. The
- * opener, which outlives it, connects to unix sockets. */
-struct upstreams *upstreams_new(io_loop *loop, struct opener *opener, unsigned connections, uint8_t kind);
+struct upstreams_options {
+	io_loop *loop;
+	struct opener *opener; /* connects to unix sockets; outlives it */
+	unsigned connections;  /* at most */
+	uint8_t kind;          /* the first byte of the cookies of its descriptors */
+	bool gzip;             /* responses are compressed, see upstream_gzip.h */
+};
+
+/* Returns NULL: ENOMEM. */
+struct upstreams *upstreams_new(const struct upstreams_options *options);
 
 /* Closes what is idle. No passage may be left. NULL is allowed. */
 void upstreams_free(struct upstreams *upstreams);
 
 io_loop *upstreams_loop(const struct upstreams *upstreams);
+bool upstreams_compress(const struct upstreams *upstreams);
 
 /* Returns a connection to one of the addresses: of those that are not in `tried` (a bit for each), and may be asked,
  * the one with the fewest requests under way. It is idle, unless `fresh`, or being made: it can be written to when it

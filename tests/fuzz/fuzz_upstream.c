@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "gatling/upstream/upstream_cgi.h"
+#include "gatling/upstream/upstream_gzip.h"
 
 typedef int parse_response(struct upstream_response *response, const char *buffer, size_t length, bool head_only,
 						   char *lines);
@@ -28,6 +29,18 @@ static void check_request(const char *data, size_t length) {
 	require(slice_equal(again.path, SLICE("/x")) && again.keep_alive);
 }
 
+/* Lines are whole, and say nothing of a connection, nor of lengths. */
+static void check_lines(struct slice rest, bool may_have_length) {
+	while (rest.length) {
+		struct slice line = slice_first(rest, slice_until(rest, '\n'));
+		require(line.length < rest.length && line.length > 1 && line.at[line.length - 1] == '\r');
+		require(slice_until(line, ':') < line.length && !slice_starts_nocase(line, SLICE("transfer-encoding:")));
+		require(!slice_starts_nocase(line, SLICE("connection:")));
+		require(may_have_length || !slice_starts_nocase(line, SLICE("content-length:")));
+		slice_drop(&rest, line.length + 1);
+	}
+}
+
 static void check_response(parse_response *parse, const char *data, size_t length, bool head_only) {
 	static char lines[UPSTREAM_LINES_MAX], part_lines[UPSTREAM_LINES_MAX];
 	struct upstream_response r, part;
@@ -42,13 +55,31 @@ static void check_response(parse_response *parse, const char *data, size_t lengt
 	if (n <= 0) return;
 	struct slice rest = {.at = lines, .length = r.lines};
 	require(r.lines <= UPSTREAM_LINES_MAX && r.status >= 100 && r.status <= 999);
-	while (rest.length) {
-		struct slice line = slice_first(rest, slice_until(rest, '\n'));
-		require(line.length < rest.length && line.length > 1 && line.at[line.length - 1] == '\r');
-		require(slice_until(line, ':') < line.length && !slice_starts_nocase(line, SLICE("transfer-encoding:")));
-		require(!slice_starts_nocase(line, SLICE("connection:")));
-		if (r.framing != BODY_NONE) require(!slice_starts_nocase(line, SLICE("content-length:")));
-		slice_drop(&rest, line.length + 1);
+	check_lines(rest, r.framing == BODY_NONE);
+	for (int compressed = 0; compressed < 2; compressed++) {
+		size_t changed = upstream_gzip_lines(rest, compressed, part_lines);
+		require(changed <= UPSTREAM_LINES_MAX);
+		check_lines((struct slice){.at = part_lines, .length = changed}, r.framing == BODY_NONE);
+	}
+}
+
+/* What body_read() has taken as trailers. */
+static void check_trailers(const char *data, size_t length) {
+	static char lines[UPSTREAM_TRAILERS_MAX];
+	struct body body;
+	struct slice content;
+	body_start_any(&body, BODY_CHUNKED, 0);
+	for (int n = 0; length && body_pending(&body); data += n, length -= (size_t)n) {
+		const bool in_trailers = body_in_trailers(&body);
+		n = body_read(&body, data, length, &content);
+		require(n == -400 || n == -413 || (n > 0 && (size_t)n <= length));
+		if (n < 0) return;
+		if (!in_trailers) continue;
+		require(!content.length && n <= TRAILER_MAX);
+		check_lines((struct slice){.at = lines,
+								   .length = upstream_trailers(
+									   slice_first((struct slice){.at = data, .length = length}, (size_t)n), lines)},
+					false);
 	}
 }
 
@@ -105,6 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 		check_response(upstream_response_parse, copy, length, head_only);
 		check_response(upstream_cgi_response_parse, copy, length, head_only);
 	}
+	check_trailers(copy, length);
 	check_variables(copy, length);
 	check_records(copy, length);
 	free(copy);

@@ -164,9 +164,7 @@ class Connection:
 
     def response(self, method="GET"):
         """The next response, complete."""
-        while b"\r\n\r\n" not in self.buffer:
-            assert self._fill(), f"closed in the head: {self.buffer!r}"
-        head, self.buffer = self.buffer.split(b"\r\n\r\n", 1)
+        head = self._head()
         lines = head.decode("latin-1").split("\r\n")
         version, status, reason = lines[0].split(" ", 2)
         assert version == "HTTP/1.1"
@@ -182,6 +180,17 @@ class Connection:
         else:
             response.body = self._take(length)
         return response
+
+    def _head(self):
+        while b"\r\n\r\n" not in self.buffer:
+            assert self._fill(), f"closed in the head: {self.buffer!r}"
+        head, self.buffer = self.buffer.split(b"\r\n\r\n", 1)
+        return head
+
+    def chunks(self):
+        """The content of the next response, chunk by chunk as they come."""
+        assert b"chunked" in self._head()
+        yield from self._chunks()
 
     def _line(self):
         while b"\r\n" not in self.buffer:

@@ -9,11 +9,12 @@ import socket
 import subprocess
 import threading
 import time
+import zlib
 from pathlib import Path
 
 import pytest
 
-from gatling import Connection, Root, Server, eventually, trusting
+from gatling import TIMEOUT, Connection, Root, Server, eventually, trusting
 from test_guard import HASHES, basic
 from test_input import BAD
 from upstream import Upstream, echo
@@ -656,6 +657,111 @@ def test_the_log_in_json_has_the_upstream(build):
             passed, file = map(json.loads, server.lines)
             assert passed["upstream"] == upstream.address and passed["upstream_status"] == passed["status"] == 200
             assert 0.09 < passed["upstream_seconds"] <= passed["seconds"] + 0.01 and "upstream" not in file
+
+
+# --- compressing ---
+
+TEXT = b"".join(b"line %d of a text that repeats itself\n" % (i % 1000) for i in range(20_000))
+UNPACKED = b"%x\r\n" % len(TEXT) + TEXT + b"\r\n0\r\nX-Sum: 1\r\n\r\n"
+ACCEPTS = "Accept-Encoding: br, gzip"
+
+
+def framed(framing, fields=b"Content-Type: text/html; charset=utf-8\r\n"):
+    """The text in an answer."""
+    if framing == "length":
+        return b"HTTP/1.1 200 OK\r\n%bContent-Length: %d\r\n\r\n" % (fields, len(TEXT)) + TEXT
+    if framing == "chunked":
+        return b"HTTP/1.1 200 OK\r\n%bTransfer-Encoding: chunked\r\n\r\n" % fields + UNPACKED
+    return b"HTTP/1.0 200 OK\r\n%b\r\n" % fields + TEXT
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked", "close"])
+@pytest.mark.parametrize("step", [100, 1 << 20])
+def test_what_an_upstream_answers_is_compressed_if_the_owner_says_so(build, framing, step):
+    fields = b'Content-Type: Text/HTML;charset=utf-8\r\nETag: "a"\r\nAccept-Ranges: bytes\r\nX: y\r\n'
+
+    def handle(link):
+        link.request()
+        answer = framed(framing, fields)
+        for at in range(0, len(answer), step):
+            link.send(answer[at : at + step])
+
+    with Upstream(handle) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server, server.connect() as c:
+        response = c.get("/api/", ACCEPTS)
+        assert zlib.decompress(response.body, 31) == TEXT and len(response.body) < len(TEXT) / 4
+        assert response.trailers == ([("X-Sum", "1")] if framing == "chunked" else [])
+        assert [field for field in response.fields if field[0] not in ("Server", "Date")] == [
+            ("Content-Type", "Text/HTML;charset=utf-8"), ("ETag", 'W/"a"'), ("X", "y"), ("Content-Encoding", "gzip"),
+            ("Vary", "Accept-Encoding"), ("Transfer-Encoding", "chunked")]  # fmt: skip
+        assert c.get("/there.txt").body == b"there"
+
+
+@pytest.mark.parametrize("asked,fields,varies", [
+    ([], b"Content-Type: text/html\r\n", True),
+    (["Accept-Encoding: gzip;q=0"], b"Content-Type: text/html\r\nVary: Origin\r\n", True),
+    ([ACCEPTS], b"Content-Type: image/png\r\n", False),
+    ([ACCEPTS], b"", False),
+    ([ACCEPTS], b"Content-Type: text/html\r\nContent-Encoding: br\r\n", False),
+    ([ACCEPTS], b"Content-Type: text/html\r\nCache-Control: max-age=1, No-Transform\r\n", False),
+    ([ACCEPTS], b"Content-Type: text/event-stream\r\n", False),
+], ids=["not asked", "refused", "image", "no type", "coded", "no-transform", "events"])  # fmt: skip
+def test_what_does_not_suit_is_not_compressed(build, asked, fields, varies):
+    with Upstream(script(framed("length", fields))) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server:
+        response = server.get("/api/", *asked)
+    assert response.body == TEXT and response["Content-Encoding"] in (None, "br") and response["Content-Length"] == str(len(TEXT))
+    assert ("Accept-Encoding" in [value for name, value in response.fields if name == "Vary"]) == varies
+
+
+@pytest.mark.parametrize("answer", [
+    b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-299/300\r\nContent-Type: text/html\r\nContent-Length: 300\r\n\r\n" + b"a" * 300,
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 200\r\n\r\n" + b"a" * 200,
+    b"HTTP/1.1 304 Not Modified\r\nContent-Type: text/html\r\nETag: \"a\"\r\n\r\n",
+], ids=["part", "short", "304"])  # fmt: skip
+def test_what_is_short_or_a_part_is_not_compressed(build, answer):
+    with Upstream(script(answer)) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server:
+        response = server.get("/api/", ACCEPTS)
+    assert response["Content-Encoding"] is None and response["Vary"] is None and response["ETag"] in (None, '"a"')
+    assert response.body == answer.partition(b"\r\n\r\n")[2]
+
+
+def test_the_answer_to_a_head_says_that_it_would_be_compressed(build):
+    answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/css\r\nContent-Length: 5000\r\n\r\n"
+    with Upstream(script(answer)) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server, server.connect() as c:
+        response = c.get("/api/", ACCEPTS, method="HEAD")
+        assert response["Content-Encoding"] == "gzip" and response["Content-Length"] is None and response["Vary"] == "Accept-Encoding"
+        assert c.get("/there.txt").body == b"there"
+
+
+def test_what_has_come_can_be_decompressed_before_there_is_more(build):
+    go_on = threading.Event()
+
+    def handle(link):
+        link.request()
+        link.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
+        go_on.wait(TIMEOUT)
+        link.send(b"6\r\nsecond\r\n0\r\n\r\n")
+
+    with Upstream(handle) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server, server.connect() as c:
+        c.send(f"GET /api/ HTTP/1.1\r\nHost: a\r\n{ACCEPTS}\r\n\r\n".encode())
+        reader, got = zlib.decompressobj(31), b""
+        chunks = c.chunks()
+        while got != b"first":
+            got += reader.decompress(next(chunks))
+        go_on.set()
+        for chunk in chunks:
+            got += reader.decompress(chunk)
+        assert got == b"firstsecond" and reader.eof
+
+
+def test_a_compressed_answer_that_is_cut_short_is_never_taken_for_a_whole_one(build):
+    answer = framed("chunked")[:-20]
+    with Upstream(script(answer)) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server, server.connect() as c:
+        c.send(f"GET /api/ HTTP/1.1\r\nHost: a\r\n{ACCEPTS}\r\n\r\n".encode())
+        content = c.rest()
+        assert b"Content-Encoding: gzip" in content and not content.endswith(b"0\r\n\r\n")
+
+
+# --- what is seen of it ---
 
 
 def test_what_comes_of_requests_is_counted_by_upstream(build, place):

@@ -4,10 +4,11 @@ import collections
 import socket
 import struct
 import threading
+import zlib
 
 import pytest
 
-from gatling import eventually
+from gatling import TIMEOUT, eventually
 from http2 import (
     DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, INTERNAL_ERROR, NO_ERROR, PADDED, PROTOCOL_ERROR, RST_STREAM,
     SETTINGS, WINDOW_UPDATE, Http2, block, frame,
@@ -276,6 +277,25 @@ def test_passwords_come_first_and_content_that_comes_meanwhile_is_kept(build):
         c.put(stream, content)
         assert c.answers(stream)[0].body.endswith(b"\n\n" + content)
         assert len(upstream.requests) == 1
+
+
+def test_answers_are_compressed_as_far_as_there_is_memory(build):
+    text = b"a line of a text that repeats itself\n" * 3000
+    answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(text) + text
+    full = threading.Barrier(30)
+
+    def handle(link):
+        link.request()
+        full.wait(TIMEOUT)
+        link.send(answer)
+
+    with Upstream(handle) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server, Client(server) as c:
+        streams = [c.ask("/api/x", ("accept-encoding", "gzip")) for _ in range(30)]
+        answers = c.answers(*streams)
+        packed = [answer for answer in answers if answer["content-encoding"] == "gzip"]
+        assert packed and all(zlib.decompress(answer.body, 31) == text for answer in packed)
+        assert all(answer.body == text and int(answer["content-length"]) == len(text) for answer in answers if answer not in packed)
+        assert all(answer["vary"] == "Accept-Encoding" for answer in answers)
 
 
 # --- what one client can make the server hold ---

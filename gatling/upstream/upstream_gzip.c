@@ -1,0 +1,60 @@
+/* upstream_gzip.c - see upstream_gzip.h. */
+#include "gatling/upstream/upstream_gzip.h"
+
+#include "gatling/base/gzip.h"
+#include "gatling/base/text.h"
+#include "gatling/http/coding.h"
+
+static bool is(const struct upstream_field *field, struct slice name) { return slice_equal_nocase(field->name, name); }
+
+bool upstream_gzip_wanted(const struct request *q) {
+	const struct coding_weights weights = coding_weights(q);
+	return q->minor >= 1 && coding_choose(&weights, 1U << CODING_IDENTITY | 1U << CODING_GZIP) == CODING_GZIP;
+}
+
+bool upstream_gzip_suits(const struct upstream_response *r, struct slice lines) {
+	const bool has_length = r->framing == BODY_LENGTH || r->content_length;
+	bool worthwhile = false;
+	if (r->status < 200 || r->status == 204 || r->status == 206 || r->status == 304) return false;
+	if (has_length && r->content_length < GZIP_LEAST) return false;
+	for (struct upstream_field f; upstream_next_field(&lines, &f);) {
+		if (is(&f, SLICE("content-type")))
+			worthwhile = gzip_worthwhile(f.value) && !slice_starts_nocase(f.value, SLICE("text/event-stream"));
+		if (is(&f, SLICE("content-encoding")) || is(&f, SLICE("content-range"))) return false;
+		if (is(&f, SLICE("cache-control")) && slice_has_element_nocase(f.value, SLICE("no-transform"))) return false;
+	}
+	return worthwhile;
+}
+
+static char *put(char *at, struct slice name, struct slice value) {
+	at = text_copy(text_copy(at, name), SLICE(": "));
+	return text_copy(text_copy(at, value), SLICE("\r\n"));
+}
+
+/* Returns whether a field says something of the content that is no longer so. */
+static bool is_of_identity(const struct upstream_field *f) {
+	static const struct slice names[] = {SLICE("content-length"), SLICE("accept-ranges"), SLICE("content-digest"),
+										 SLICE("repr-digest"),    SLICE("digest"),        SLICE("content-md5")};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (is(f, names[i])) return true;
+	return false;
+}
+
+size_t upstream_gzip_lines(struct slice lines, bool compressed, char *out) {
+	char *at = out;
+	bool varies = false;
+	for (struct upstream_field f; upstream_next_field(&lines, &f);) {
+		varies |= is(&f, SLICE("vary")) && (slice_has_element_nocase(f.value, SLICE("*")) ||
+											slice_has_element_nocase(f.value, SLICE("accept-encoding")));
+		if (compressed && is_of_identity(&f)) continue;
+		if (!compressed || !is(&f, SLICE("etag")) || slice_starts(f.value, SLICE("W/"))) {
+			at = put(at, f.name, f.value);
+			continue;
+		}
+		at = text_copy(text_copy(at, f.name), SLICE(": W/"));
+		at = text_copy(text_copy(at, f.value), SLICE("\r\n"));
+	}
+	if (compressed) at = text_copy(at, SLICE("Content-Encoding: gzip\r\n"));
+	if (!varies) at = text_copy(at, SLICE("Vary: Accept-Encoding\r\n"));
+	return (size_t)(at - out);
+}
