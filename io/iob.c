@@ -205,7 +205,7 @@ void iob_commit(iob *b, size_t length) {
 int iob_addcopy(iob *b, const void *buffer, size_t length) {
 	char *room = iob_reserve(b, length);
 	if (!room) return -1;
-	memcpy(room, buffer, length);
+	if (length) memcpy(room, buffer, length);
 	iob_commit(b, length);
 	return 0;
 }

@@ -40,7 +40,7 @@ void iob_reset(iob *batch);
 /* length bytes that stay valid and unchanged until release(owner); release may be NULL. */
 int iob_addbuf(iob *batch, const void *buffer, size_t length, iob_release *release, void *owner);
 
-/* length bytes, copied. */
+/* length bytes, copied; buffer may be NULL if there are none. */
 int iob_addcopy(iob *batch, const void *buffer, size_t length);
 
 /* Room for length bytes to be written in place; NULL: ENOMEM. The next call must be iob_commit(), which appends the
