@@ -124,7 +124,7 @@ static size_t write_some(struct passage *p, struct slice bytes) {
 	return (size_t)n;
 }
 
-/* Sends what it can. */
+/* Sends what it can. Before there is a connection, use() and passage_writable() do. */
 void passage_flush(struct passage *p) {
 	if (p->holds && !p->complete && p->held <= PASSAGE_HELD) return;
 	if (p->holds) fcgi_set_length(p->out.bytes, p->out.head_unsent, p->complete, p->held);
@@ -172,27 +172,60 @@ void passage_put_end(struct passage *p, struct slice section) {
 
 /* --- connecting --- */
 
-static void use(struct passage *p, bool fresh) {
-	int status;
-	p->link = upstreams_take(p->upstreams, p->target, fresh, &p->tried, &status);
-	if (!p->link) {
-		fail(p, status);
+/* Answers a client that waits for a 100. */
+static void say_continue(struct passage *p) {
+	p->continues = false;
+	if (!(p->lines = malloc(1))) {
+		fail(p, 503);
 		return;
 	}
-	p->link->passage = p;
+	p->head = (struct upstream_response){.status = 100, .reason = SLICE("Continue")};
+	p->state = PASSAGE_HEAD;
+}
+
+/* Sends what there is, which shows whether there is a connection. Returns an errno, which is EAGAIN as long as it is
+ * being made. */
+static int try_connection(struct passage *p) {
+	const struct slice bytes = p->holds ? (struct slice){0} : outgoing_rest(&p->out);
+	const ssize_t n = io_trywrite(loop_of(p), p->link->fd, bytes.at, bytes.length);
+	if (n == -1 && errno == ENOTCONN && io_eagain_write(loop_of(p), p->link->fd) == 0) return EAGAIN; /* BSD */
+	if (n == -1) return errno;
+	outgoing_sent(&p->out, (size_t)n);
+	p->state = PASSAGE_WAITS;
+	p->link->connected = true;
 	p->blocked = false;
-	p->state = p->link->reused ? PASSAGE_WAITS : PASSAGE_CONNECTS;
 	set_deadline(p);
-	if (io_wantwrite(loop_of(p), p->link->fd) == -1 || io_wantread(loop_of(p), p->link->fd) == -1) fail(p, 503);
-	else passage_flush(p);
+	if (p->continues) say_continue(p);
+	passage_flush(p);
+	return 0;
+}
+
+/* Takes a connection, to another address if one cannot be connected to. failure: why there has been no other so far, as
+ * what to answer; 0: none was tried. */
+static void use(struct passage *p, bool fresh, int failure) {
+	int status;
+	while ((p->link = upstreams_take(p->upstreams, p->target, fresh, &p->tried, &status))) {
+		const bool reused = p->link->reused;
+		p->link->passage = p;
+		p->blocked = false;
+		p->state = reused ? PASSAGE_WAITS : PASSAGE_CONNECTS;
+		set_deadline(p);
+		if (!p->complete || p->upgrades) upstreams_send_at_once(p->link);
+		if (io_wantwrite(loop_of(p), p->link->fd) == -1 || io_wantread(loop_of(p), p->link->fd) == -1) {
+			fail(p, 503);
+			return;
+		}
+		const int error = reused ? 0 : try_connection(p);
+		if (reused) passage_flush(p);
+		if (error == 0 || error == EAGAIN) return;
+		failure = upstreams_return_failed(p->upstreams, p->link, error);
+	}
+	fail(p, status == 502 && failure ? failure : status);
 }
 
 /* Tries another address. error: why this one cannot be connected to. */
 static void connect_elsewhere(struct passage *p, int error) {
-	upstreams_return_failed(p->upstreams, p->link, error);
-	p->link = NULL;
-	use(p, false);
-	if (p->state == PASSAGE_FAILED && p->failure == 502 && error == ETIMEDOUT) p->failure = 504;
+	use(p, false, upstreams_return_failed(p->upstreams, p->link, error));
 }
 
 /* Sends the request once more: an upstream may close a connection at the moment when it is used again. Returns false if
@@ -204,7 +237,7 @@ static bool repeat(struct passage *p) {
 	outgoing_rewind(&p->out);
 	p->tried = 0;
 	p->unwanted = false;
-	use(p, true);
+	use(p, true, 0);
 	p->repeatable = false;
 	return true;
 }
@@ -262,7 +295,7 @@ struct passage *passage_new(struct upstreams *u, const struct upstream_target *t
 		passage_free(p);
 		return NULL;
 	}
-	use(p, false);
+	use(p, false, 0);
 	return p;
 }
 
@@ -433,19 +466,6 @@ void passage_take(struct passage *p) {
 	go_on(p);
 }
 
-/* --- programs --- */
-
-/* Answers a client that waits for a 100. */
-static void say_continue(struct passage *p) {
-	p->continues = false;
-	if (!(p->lines = malloc(1))) {
-		fail(p, 503);
-		return;
-	}
-	p->head = (struct upstream_response){.status = 100, .reason = SLICE("Continue")};
-	p->state = PASSAGE_HEAD;
-}
-
 /* Takes what has come out of its records. Returns its length, which may be 0; -1: it is malformed. */
 static ssize_t unpack(struct passage *p, char *bytes, size_t length) {
 	return p->records ? fcgi_read(p->records, bytes, length, complain, p) : (ssize_t)length;
@@ -541,23 +561,15 @@ void passage_readable(struct passage *p) {
 }
 
 void passage_writable(struct passage *p) {
-	int error = 0;
-	socklen_t length = sizeof error;
 	if (p->state == PASSAGE_CONNECTS) {
-		if (getsockopt(p->link->fd, SOL_SOCKET, SO_ERROR, &error, &length) == -1) error = errno;
-		if (error) {
-			connect_elsewhere(p, error);
-			p->ready(p->owner);
-			return;
-		}
-		p->state = PASSAGE_WAITS;
-		p->link->connected = true;
-		set_deadline(p);
-		if (io_wantread(loop_of(p), p->link->fd) == -1) fail(p, 503);
-		else if (p->continues) say_continue(p);
+		const int error = try_connection(p);
+		if (error == EAGAIN) return;
+		if (error) connect_elsewhere(p, error);
+		else if (io_wantread(loop_of(p), p->link->fd) == -1) fail(p, 503);
+	} else {
+		p->blocked = false;
+		passage_flush(p);
 	}
-	p->blocked = false;
-	passage_flush(p);
 	p->ready(p->owner);
 }
 

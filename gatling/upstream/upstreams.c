@@ -134,13 +134,12 @@ static int begin(const struct upstreams *u, const struct upstream_address *a) {
 	memcpy(&four.sin_addr, (const char *)&a->address.address + PEER_IPV4_AT, sizeof four.sin_addr);
 	/* the server executes nothing: FD_CLOEXEC is not needed */
 #ifdef SOCK_NONBLOCK
-	int fd = socket(is_four ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK, 0), on = 1;
+	int fd = socket(is_four ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK, 0);
 #else
-	int fd = socket(is_four ? AF_INET : AF_INET6, SOCK_STREAM, 0), on = 1;
+	int fd = socket(is_four ? AF_INET : AF_INET6, SOCK_STREAM, 0);
 	if (fd != -1) (void)fcntl(fd, F_SETFL, O_NONBLOCK);
 #endif
 	if (fd == -1) return -1;
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	int done =
 		is_four ? connect(fd, (struct sockaddr *)&four, sizeof four) : connect(fd, (struct sockaddr *)&six, sizeof six);
 	if (done == 0 || errno == EINPROGRESS) return fd;
@@ -148,6 +147,13 @@ static int begin(const struct upstreams *u, const struct upstream_address *a) {
 	close(fd);
 	errno = error;
 	return -1;
+}
+
+void upstreams_send_at_once(struct upstream_link *link) {
+	const int on = 1;
+	if (!link->sends_at_once && !link->to->address.path[0])
+		(void)setsockopt(link->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	link->sends_at_once = true;
 }
 
 void upstreams_format(const struct upstream_link *link, char *out) { upstream_format(out, &link->to->address); }
@@ -179,8 +185,16 @@ void upstreams_report(const struct upstream_link *link, struct slice line) {
 	notice_line(LEVEL_ERROR, "%s says: %s", text, said);
 }
 
+/* Returns whether an errno is no fault of an upstream, but of what is left here. */
+static bool is_ours(int error) {
+	return error == EAGAIN || error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS ||
+		   error == ENOSPC;
+}
+
+/* Leaves an address out for a while that could not be connected to, for an errno. */
 static void rest(struct upstreams *u, struct upstream *to, int error) {
 	static notice_time next;
+	if (is_ours(error)) return;
 	char text[UPSTREAM_TEXT_MAX];
 	upstream_count(to->counts, UPSTREAM_FAILURES, 1);
 	to->rests_until_ms = io_now(u->options.loop) + UPSTREAM_REST_MS;
@@ -194,9 +208,7 @@ static struct upstream_link *make(struct upstreams *u, struct upstream *to, int 
 	if (link && io_fd(u->options.loop, fd, link) == 0) {
 		*link = (struct upstream_link){.kind = u->options.kind, .fd = fd, .to = to};
 		u->connections++;
-		/* connecting: not ready for anything */
-		(void)io_eagain_read(u->options.loop, fd);
-		(void)io_eagain_write(u->options.loop, fd);
+		(void)io_eagain_read(u->options.loop, fd); /* nothing comes before something was sent */
 		return link;
 	}
 	free(link);
@@ -236,11 +248,10 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 		}
 		if (!link) {
 			int fd = begin(u, &to->address);
-			bool ours = fd != -1 || errno == EAGAIN || errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
-						errno == ENOBUFS;
-			if (!ours) rest(u, to, errno);
+			int error = fd == -1 ? errno : ENOMEM;
 			if (fd != -1) link = make(u, to, fd);
-			if (!link && ours) *status = 503;
+			else rest(u, to, error);
+			if (!link && is_ours(error)) *status = 503;
 			if (!link) continue;
 		}
 		add_active(to, 1);
@@ -266,8 +277,9 @@ void upstreams_return(struct upstreams *u, struct upstream_link *link, bool kept
 	add_idle(to, 1);
 }
 
-void upstreams_return_failed(struct upstreams *u, struct upstream_link *link, int error) {
+int upstreams_return_failed(struct upstreams *u, struct upstream_link *link, int error) {
 	rest(u, link->to, error);
 	add_active(link->to, -1);
 	close_link(u, link);
+	return error == ETIMEDOUT ? 504 : is_ours(error) ? 503 : 502;
 }

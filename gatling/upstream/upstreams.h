@@ -24,7 +24,8 @@ struct upstream;
 struct upstream_link {
 	uint8_t kind; /* COOKIE_UPSTREAM, see conn_context.h */
 	bool connected;
-	bool reused; /* it has had a response before */
+	bool reused;        /* it has had a response before */
+	bool sends_at_once; /* see upstreams_send_at_once() */
 	int fd;
 	struct upstream *to;
 	struct passage *passage; /* whose it is; NULL: it is idle */
@@ -56,11 +57,16 @@ bool upstreams_compress(const struct upstreams *upstreams);
 struct upstream_link *upstreams_take(struct upstreams *upstreams, const struct upstream_target *target, bool fresh,
 									 unsigned *tried, int *status);
 
+/* Has what is written leave at once, even if what was written before is under way (TCP_NODELAY): for all but requests
+ * that are one piece. */
+void upstreams_send_at_once(struct upstream_link *link);
+
 /* Gives a connection back; kept: it can be used again. */
 void upstreams_return(struct upstreams *upstreams, struct upstream_link *link, bool kept);
 
-/* Gives back one whose address could not be connected to, for an errno. */
-void upstreams_return_failed(struct upstreams *upstreams, struct upstream_link *link, int error);
+/* Gives back one whose address could not be connected to, for an errno. Returns what to answer if there is no other
+ * address: 502, 503 or 504. */
+int upstreams_return_failed(struct upstreams *upstreams, struct upstream_link *link, int error);
 
 /* Counts the head of a response, which has taken so long. */
 void upstreams_note_response(const struct upstream_link *link, int status, int64_t ms);
