@@ -77,7 +77,7 @@ static void complain(void *passage, struct slice line) {
 
 static void fail(struct passage *p, int status) {
 	if (p->link && p->records) fcgi_finish(p->records, complain, p);
-	if (p->link) upstreams_return(p->upstreams, p->link, false);
+	if (p->link) upstreams_return(p->upstreams, p->link, LINK_BROKEN);
 	p->link = NULL;
 	p->state = PASSAGE_FAILED;
 	p->failure = status;
@@ -232,7 +232,7 @@ static void connect_elsewhere(struct passage *p, int error) {
  * that cannot be. */
 static bool repeat(struct passage *p) {
 	if (!p->link->reused || !p->repeatable) return false;
-	upstreams_return(p->upstreams, p->link, false);
+	upstreams_return(p->upstreams, p->link, LINK_BROKEN);
 	p->link = NULL;
 	outgoing_rewind(&p->out);
 	p->tried = 0;
@@ -590,10 +590,11 @@ void passage_timed_out(struct passage *p) {
 
 void passage_free(struct passage *p) {
 	if (!p) return;
-	bool kept = p->state == PASSAGE_ENDED && !p->upgrades && p->head.keep_alive && p->complete && !unsent(p) &&
-				!p->unwanted && !p->upstream_ended && !p->head.until_close && p->in.at == p->in.length;
+	const bool whole = p->state == PASSAGE_ENDED && p->complete && !unsent(p) && !p->unwanted &&
+					   p->in.at == p->in.length && !p->head.until_close && !p->upgrades;
+	const bool kept = whole && p->head.keep_alive && !p->upstream_ended;
 	if (p->link && p->records) fcgi_finish(p->records, complain, p);
-	if (p->link) upstreams_return(p->upstreams, p->link, kept);
+	if (p->link) upstreams_return(p->upstreams, p->link, kept ? LINK_KEPT : whole ? LINK_DONE : LINK_BROKEN);
 	outgoing_forget(&p->out);
 	free_input(p);
 	free_gzip(p);

@@ -261,13 +261,17 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 	return NULL;
 }
 
-void upstreams_return(struct upstreams *u, struct upstream_link *link, bool kept) {
+void upstreams_return(struct upstreams *u, struct upstream_link *link, enum link_end end) {
+	const struct linger at_once = {.l_onoff = 1};
 	struct upstream *to = link->to;
 	add_active(to, -1);
 	if (link->connected) to->rests_until_ms = 0;
 	link->passage = NULL;
 	link->reused = true;
-	if (!kept || to->idle >= UPSTREAM_IDLE_MAX || io_wantread(u->options.loop, link->fd) == -1) {
+	/* both sides have all: a reset leaves no TIME_WAIT, which would keep a port of this machine for a minute */
+	if (end == LINK_DONE && !to->address.path[0])
+		(void)setsockopt(link->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+	if (end != LINK_KEPT || to->idle >= UPSTREAM_IDLE_MAX || io_wantread(u->options.loop, link->fd) == -1) {
 		close_link(u, link);
 		return;
 	}

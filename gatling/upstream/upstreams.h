@@ -61,8 +61,13 @@ struct upstream_link *upstreams_take(struct upstreams *upstreams, const struct u
  * that are one piece. */
 void upstreams_send_at_once(struct upstream_link *link);
 
-/* Gives a connection back; kept: it can be used again. */
-void upstreams_return(struct upstreams *upstreams, struct upstream_link *link, bool kept);
+/* Gives a connection back. */
+enum link_end {
+	LINK_KEPT,  /* it can be used again */
+	LINK_DONE,  /* it cannot, and nothing more is to go either way */
+	LINK_BROKEN /* something may still be under way */
+};
+void upstreams_return(struct upstreams *upstreams, struct upstream_link *link, enum link_end end);
 
 /* Gives back one whose address could not be connected to, for an errno. Returns what to answer if there is no other
  * address: 502, 503 or 504. */

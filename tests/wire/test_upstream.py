@@ -487,6 +487,23 @@ def test_an_upstream_that_does_not_read_holds_the_client_up_and_nothing_else(bui
         assert c.response().body == b"50000000"
 
 
+def test_a_connection_that_is_done_leaves_no_time_wait(build):
+    """It is reset: a port would be used up for a minute, of which there are 28,000."""
+    ends = []
+
+    def handle(link):
+        link.request()
+        link.answer(b"ok", "Connection: close")
+        try:
+            ends.append(link.socket.recv(1))
+        except ConnectionResetError:
+            ends.append("reset")
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server:
+        assert server.get("/api/").body == b"ok"
+        eventually(lambda: ends == ["reset"])
+
+
 def test_a_slow_client_over_any_transport_gets_each_byte_once(build):
     """More than the buffers of its socket hold, in lines that are numbered."""
     content = b"".join(b"%09d\n" % n for n in range(3_000_000))
