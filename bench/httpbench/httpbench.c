@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/httpbench/compare.h"
 #include "bench/httpbench/files.h"
 #include "bench/httpbench/merge.h"
 #include "bench/httpbench/options.h"
@@ -75,6 +76,29 @@ static int merge(int argc, char **argv) {
 	return result == -1 ? 2 : measures_failed(&r.total) ? 1 : 0;
 }
 
+/* httpbench compare [--confidence PERCENT] [--fail CONDITION]... A B */
+static int compare(int argc, char **argv) {
+	static const struct option options[] = {
+		{"confidence", required_argument, NULL, 'c'}, {"fail", required_argument, NULL, 'f'}, {0}};
+	struct compare_condition condition[COMPARE_CONDITIONS_MAX];
+	unsigned conditions = 0;
+	double percent = 99;
+	opterr = 0;
+	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+		if (c == 'c') {
+			percent = usage_number("--confidence", optarg, 50, 99.99);
+		} else if (c == 'f') {
+			if (conditions == COMPARE_CONDITIONS_MAX) usage_refuse("--fail may be given up to %u times", conditions);
+			if (compare_condition_parse(&condition[conditions++], optarg) == -1)
+				usage_refuse("--fail takes a condition like 'p99>5%%' or 'rate<5%%', not '%s'", optarg);
+		} else {
+			usage_refuse("compare takes --confidence, --fail and two logs, not '%s'", argv[optind - 1]);
+		}
+	}
+	if (argc - optind != 2) usage_refuse("compare needs the logs of two runs: --hlog FILE writes one");
+	return compare_logs((const char *const[]){argv[optind], argv[optind + 1]}, percent / 100, condition, conditions);
+}
+
 static int cannot_start(void) {
 	fprintf(stderr, "httpbench: cannot start the clients: %s\n", strerror(errno));
 	return 1;
@@ -133,6 +157,7 @@ int main(int argc, char **argv) {
 	static struct options o;
 	usage_program = "httpbench";
 	if (argc > 1 && strcmp(argv[1], "merge") == 0) return usage_end(merge(argc - 1, argv + 1));
+	if (argc > 1 && strcmp(argv[1], "compare") == 0) return usage_end(compare(argc - 1, argv + 1));
 	options_parse(&o, argc, argv);
 	signal(SIGPIPE, SIG_IGN);
 	(void)io_raise_descriptor_limit();

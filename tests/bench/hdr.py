@@ -1,10 +1,14 @@
 """The HdrHistogram package's view of a log; run by an interpreter that has it.
 
 hdr.py write FILE SEED SAMPLES    a log of one second, as httpbench writes them
+hdr.py drift FILE SEED SECONDS SAMPLES FACTOR FAILED
+                                  a log of SECONDS, with so many SAMPLES of about FACTOR ms each, which drift, and
+                                  FAILED of a timeout
 hdr.py read FILE...               JSON of what the histograms of all files together say, by tag
 """
 
 import json
+import math
 import random
 import sys
 
@@ -30,6 +34,25 @@ def write(path, seed, samples):
         out.write(f"#[Run: elapsed_s 1.0 answered {samples} ]\n")
 
 
+def drift(path, seed, seconds, samples, factor, failed):
+    random.seed(seed)
+    level = 0
+    with open(path, "w", encoding="ascii") as out:
+        out.write("#[StartTime: 1700000000.000 (seconds since epoch), then]\n")
+        out.write(f"#[Plan: version 1 url http://a/{factor} urls 1 timeout_s 10.000 ranks 1 ]\n")
+        for second in range(seconds):
+            level = 0.6 * level + random.gauss(0, 0.03)
+            histogram = empty()
+            for _ in range(samples):
+                histogram.record_value(int(factor * 1e6 * math.exp(level + random.gauss(0, 0.5))))
+            out.write(f"Tag=whole,{second}.000,1.000,1.000,{histogram.encode().decode()}\n")
+            if failed:
+                timeouts = empty()
+                timeouts.record_value(10_000_000_000, failed)
+                out.write(f"Tag=failed_whole,{second}.000,1.000,1.000,{timeouts.encode().decode()}\n")
+        out.write(f"#[Run: elapsed_s {seconds}.0 answered {samples * seconds} ]\n#[Failed: timed_out {failed * seconds} ]\n")
+
+
 def read(paths):
     together = {}
     for path in paths:
@@ -49,5 +72,7 @@ def read(paths):
 
 if sys.argv[1] == "write":
     write(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+elif sys.argv[1] == "drift":
+    drift(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]), float(sys.argv[6]), int(sys.argv[7]))
 else:
     print(json.dumps(read(sys.argv[2:])))

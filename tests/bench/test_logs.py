@@ -200,3 +200,65 @@ def test_launchers_say_the_rank_alone(build, tmp_path, environment, rank):
         command = [build / "bench" / "httpbench", "--ranks", "3", "-n", "100", "--json", tmp_path / "%r.json", origin.url]
         run_all(command, environment)
         assert json.loads((tmp_path / f"{rank}.json").read_text())["answered"] == (33 if rank else 34)
+
+
+# --- two runs compared ---
+
+
+@pytest.fixture(scope="module")
+def drifting(tmp_path_factory, venv):
+    """Makes logs of runs whose latencies drift, as those of real ones do: the same ones for the same arguments."""
+
+    def make(seed, seconds=60, samples=150, factor=1.0, failed=0):
+        path = tmp_path_factory.mktemp("logs") / "log"
+        hdr(venv, "drift", path, *map(str, (seed, seconds, samples, factor, failed)))
+        return path
+
+    return make
+
+
+def test_runs_of_the_same_server_are_not_told_apart(plain, drifting):
+    done = httpbench(plain, "compare", "--fail", "p99>5%", "--fail", "rate<5%", drifting(1), drifting(2))
+    assert not re.search(r" (more|less)$", done.stdout, re.MULTILINE) and done.stdout.count("not shown") == 2
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_a_run_that_is_slower_is_found_with_an_interval_around_the_truth(plain, drifting):
+    done = httpbench(plain, "compare", "--fail", "p99>5%", drifting(3), drifting(4, factor=1.3), status=1)
+    for name in ("50%", "99%"):
+        least, most, word = re.search(rf"^{name} .* ([\d.]+) to ([\d.]+) +(\w+)$", done.stdout, re.MULTILINE).groups()
+        assert float(least) < 1.3 < float(most) and word == "more"
+    assert re.search(r"^url +http://a/1.0, http://a/1.3$", done.stdout, re.MULTILINE)
+    httpbench(plain, "compare", "--fail", "p99>50%", drifting(3), drifting(4, factor=1.3))
+
+
+def test_a_rate_that_falls_is_found(plain, drifting):
+    done = httpbench(plain, "compare", "--fail", "rate<5%", drifting(5), drifting(6, samples=120), status=1)
+    assert re.search(r"^answered +150/s +120/s +0.800 .* less$", done.stdout, re.MULTILINE)
+
+
+def test_percentiles_among_failed_requests_are_worse_than_any(plain, drifting):
+    done = httpbench(plain, "compare", "--fail", "p99>5%", drifting(7), drifting(8, failed=5), status=1)
+    assert "p99>5%: yes: too many requests failed" in done.stdout and re.search(r"^99% .* >10.0s ", done.stdout, re.MULTILINE)
+    done = httpbench(plain, "compare", "--fail", "p99>5%", drifting(7, failed=5), drifting(8), status=2)
+    assert "p99>5%: open" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments,expected",
+    [
+        ([], "compare needs the logs of two runs: --hlog FILE writes one"),
+        (["--fail", "99>5%", "a", "b"], "--fail takes a condition like 'p99>5%' or 'rate<5%', not '99>5%'"),
+        (["--fail", "p99>5", "a", "b"], "not 'p99>5'"),
+        (["--fail", "rate>5%", "a", "b"], "not 'rate>5%'"),
+        (["--confidence", "100", "a", "b"], "--confidence"),
+        (["none", "none"], "none: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_compared_says_why(plain, arguments, expected):
+    assert expected in httpbench(plain, "compare", *arguments, status=2).stderr
+
+
+def test_short_runs_are_not_compared(plain, drifting):
+    done = httpbench(plain, "compare", drifting(9, seconds=9), drifting(9, seconds=10), status=2)
+    assert "it is too short to be compared: 10 seconds are needed" in done.stderr and done.stderr.count("\n") == 1

@@ -1,0 +1,250 @@
+/* compare.c - see compare.h. */
+#include "bench/httpbench/compare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/httpbench/report.h"
+#include "bench/httpbench/run_log.h"
+#include "bench/httpbench/student.h"
+#include "bench/usage.h"
+
+enum {
+	SECTIONS_MAX = 20, /* more would be shorter, and depend more on each other */
+	SECTIONS_MIN = 5,
+	SECTION_S = 2 /* at least */
+};
+static const double CORRELATION_MAX = 0.9;
+
+/* A run in sections of equal length. */
+struct side {
+	struct run_log log;
+	unsigned sections;
+	struct histogram section[SECTIONS_MAX]; /* of the whole time of requests */
+};
+
+/* A value of one run. */
+struct estimate {
+	double value;             /* below 0: it is not known, as too many requests have failed */
+	double variance, freedom; /* of its logarithm; freedom 0: they are not known */
+};
+
+/* --- reading --- */
+
+static void take_nothing(void *side, const struct run_log *l, const struct hlog_line *line, enum duration duration,
+						 bool failed, const struct histogram *h) {
+	(void)side, (void)l, (void)line, (void)duration, (void)failed, (void)h;
+}
+
+static void take_section(void *side, const struct run_log *l, const struct hlog_line *line, enum duration duration,
+						 bool failed, const struct histogram *h) {
+	struct side *s = side;
+	(void)l;
+	if (duration != DURATION_WHOLE) return;
+	const double middle_s = line->start_s + line->length_s / 2;
+	double at = middle_s / s->log.run.elapsed_s * s->sections;
+	if (!(at >= 0 && at < s->sections)) at = s->sections - 1;
+	struct histogram *section = &s->section[(unsigned)at];
+	if (failed) section->censored += h->samples;
+	else histogram_add(section, h);
+}
+
+/* Reads a log twice, as its length has to be known first. Returns 0, or -1 after a line on stderr. */
+static int read_side(struct side *s, const char *path) {
+	struct run_log *again = malloc(sizeof *again);
+	if (!again) usage_refuse("no memory for the logs");
+	int result = run_log_read(&s->log, path, take_nothing, NULL);
+	const double sections = floor(s->log.end_s / SECTION_S);
+	if (result == 0 && sections < SECTIONS_MIN)
+		result =
+			run_log_complain(path, "it is too short to be compared: %d seconds are needed", SECTIONS_MIN * SECTION_S);
+	if (result == 0 && !s->log.run.total.duration[DURATION_WHOLE].samples)
+		result = run_log_complain(path, "nothing was answered");
+	s->sections = sections < SECTIONS_MAX ? (unsigned)sections : SECTIONS_MAX;
+	if (result == 0) {
+		result = run_log_read(again, path, take_section, s);
+		run_log_free(again);
+	}
+	free(again);
+	return result;
+}
+
+/* --- estimating --- */
+
+/* Returns how much neighbours among the distances resemble each other: their correlation by von Neumann's ratio ("A
+ * Further Remark Concerning the Distribution of the Ratio of the Mean Square Successive Difference to the Variance",
+ * 1942); 0 if it is negative. */
+static double correlation(const double *distance, unsigned count) {
+	double mean = 0, squares = 0, steps = 0;
+	for (unsigned i = 0; i < count; i++) mean += distance[i] / count;
+	for (unsigned i = 0; i < count; i++) squares += (distance[i] - mean) * (distance[i] - mean);
+	for (unsigned i = 1; i < count; i++) steps += (distance[i] - distance[i - 1]) * (distance[i] - distance[i - 1]);
+	const double found = squares > 0 ? 1 - steps / (2 * squares) : 0;
+	return found < 0 ? 0 : found > CORRELATION_MAX ? CORRELATION_MAX : found;
+}
+
+/* What drifts makes neighbouring sections alike: they count as fewer independent ones, by the rule for a first-order
+ * autoregression. */
+static struct estimate spread(const struct side *s, double value, const double *distance) {
+	const double alike = correlation(distance, s->sections), independent = s->sections * (1 - alike) / (1 + alike);
+	double squares = 0;
+	for (unsigned i = 0; i < s->sections; i++) squares += distance[i] * distance[i];
+	return (struct estimate){.value = value,
+							 .variance = squares / (s->sections - 1) / independent,
+							 .freedom = independent > 2 ? independent - 1 : 1};
+}
+
+static struct estimate estimate_percentile(const struct side *s, double percentile) {
+	double distance[SECTIONS_MAX];
+	const int64_t all = histogram_percentile(&s->log.run.total.duration[DURATION_WHOLE], percentile);
+	for (unsigned i = 0; i < s->sections; i++) {
+		const int64_t one = histogram_percentile(&s->section[i], percentile);
+		if (one <= 0 || all <= 0) return (struct estimate){.value = (double)all};
+		distance[i] = log((double)one / (double)all);
+	}
+	return spread(s, (double)all, distance);
+}
+
+static struct estimate estimate_rate(const struct side *s) {
+	double distance[SECTIONS_MAX];
+	const double all = (double)s->log.run.total.duration[DURATION_WHOLE].samples;
+	for (unsigned i = 0; i < s->sections; i++)
+		distance[i] = (double)s->section[i].samples * s->sections / all - 1; /* of logarithms, nearly; there may be 0 */
+	return spread(s, all / s->log.end_s, distance);
+}
+
+/* The logarithm of a ratio. freedom 0: it is not known. */
+struct ratio {
+	double log, error, freedom;
+};
+
+/* Welch's test; its degrees of freedom are those of Welch and Satterthwaite. */
+static struct ratio ratio_of(const struct estimate *a, const struct estimate *b) {
+	const double sum = a->variance + b->variance;
+	struct ratio r = {.log = log(b->value / a->value), .error = sqrt(sum)};
+	if (a->freedom == 0 || b->freedom == 0) return r;
+	r.freedom = a->freedom + b->freedom;
+	if (sum > 0)
+		r.freedom = sum * sum / (a->variance * a->variance / a->freedom + b->variance * b->variance / b->freedom);
+	return r;
+}
+
+/* Returns the confidence that the logarithm of the ratio is above a limit. */
+static double confidence_above(const struct ratio *r, double limit) {
+	if (r->error == 0) return r->log > limit;
+	return student_below((r->log - limit) / r->error, r->freedom);
+}
+
+/* --- the table --- */
+
+static void print_row(const char *name, const char *const value[2], const struct estimate e[2], double confidence) {
+	const struct ratio r = ratio_of(&e[0], &e[1]);
+	printf("%-10s %11s %11s", name, value[0], value[1]);
+	if (r.freedom == 0) {
+		puts("   not known: too many failed, or too few came");
+		return;
+	}
+	const double reach = student_quantile((1 + confidence) / 2, r.freedom) * r.error;
+	const double least = exp(r.log - reach), most = exp(r.log + reach);
+	printf(" %7.3f   %.3f to %.3f%s\n", exp(r.log), least, most, least > 1 ? "   more" : most < 1 ? "   less" : "");
+}
+
+static void print_rate(struct side *const side[2], double confidence) {
+	const struct estimate e[2] = {estimate_rate(side[0]), estimate_rate(side[1])};
+	char text[2][32];
+	for (int i = 0; i < 2; i++) snprintf(text[i], sizeof text[i], "%.0f/s", e[i].value);
+	print_row("answered", (const char *const[]){text[0], text[1]}, e, confidence);
+}
+
+static void print_percentile(struct side *const side[2], double percentile, double confidence) {
+	const struct estimate e[2] = {estimate_percentile(side[0], percentile), estimate_percentile(side[1], percentile)};
+	char name[32], text[2][REPORT_TEXT];
+	snprintf(name, sizeof name, "%g%%", percentile);
+	for (int i = 0; i < 2; i++) {
+		const struct run_log *l = &side[i]->log;
+		const int64_t timeout_ns = l->plan ? (int64_t)(run_log_real(l->plan, "timeout_s") * 1e9) : 0;
+		report_duration(text[i], e[i].value, histogram_beyond(&l->run.total.duration[DURATION_WHOLE], timeout_ns));
+	}
+	print_row(name, (const char *const[]){text[0], text[1]}, e, confidence);
+}
+
+/* Names the settings with other values: "[Plan: name value name value ... ]". */
+static void print_settings(struct side *const side[2]) {
+	char *plan[2], *rest[2], *name[2], *value[2];
+	if (!side[0]->log.plan || !side[1]->log.plan) return;
+	for (int i = 0; i < 2; i++) {
+		plan[i] = strdup(side[i]->log.plan);
+		if (!plan[i]) usage_refuse("no memory for the logs");
+		(void)strtok_r(plan[i], " ", &rest[i]);
+	}
+	while ((name[0] = strtok_r(NULL, " ]", &rest[0])) && (value[0] = strtok_r(NULL, " ]", &rest[0])) &&
+		   (name[1] = strtok_r(NULL, " ]", &rest[1])) && (value[1] = strtok_r(NULL, " ]", &rest[1])))
+		if (strcmp(value[0], value[1]) != 0) printf("%-10s %s, %s\n", name[0], value[0], value[1]);
+	for (int i = 0; i < 2; i++) free(plan[i]);
+}
+
+static void print_table(struct side *const side[2], double confidence) {
+	static const double percentile[] = {50, 75, 90, 99, 99.9, 99.99};
+	printf("A          %s\nB          %s\n", side[0]->log.path, side[1]->log.path);
+	print_settings(side);
+	printf("sections   %u of %.1f s, %u of %.1f s\n\n", side[0]->sections, side[0]->log.end_s / side[0]->sections,
+		   side[1]->sections, side[1]->log.end_s / side[1]->sections);
+	printf("%-10s %11s %11s %7s   with a confidence of %g%%\n", "", "A", "B", "B/A", confidence * 100);
+	print_rate(side, confidence);
+	for (unsigned i = 0; i < sizeof percentile / sizeof *percentile; i++)
+		print_percentile(side, percentile[i], confidence);
+	printf("%-10s %11llu %11llu\n", "failed", (unsigned long long)measures_failed(&side[0]->log.run.total),
+		   (unsigned long long)measures_failed(&side[1]->log.run.total));
+}
+
+/* --- conditions --- */
+
+int compare_condition_parse(struct compare_condition *c, const char *text) {
+	char *end = NULL;
+	*c = (struct compare_condition){.text = text, .rate = strncmp(text, "rate<", strlen("rate<")) == 0};
+	if (c->rate) end = (char *)(uintptr_t)text + strlen("rate");
+	else if (*text == 'p') c->percentile = strtod(text + 1, &end);
+	if (!end || *end != (c->rate ? '<' : '>') || !(c->percentile >= 0 && c->percentile < 100)) return -1;
+	const char *number = end + 1;
+	c->limit = strtod(number, &end) / 100;
+	return end != number && strcmp(end, "%") == 0 && c->limit >= 0 && c->limit < (c->rate ? 1 : 1e6) ? 0 : -1;
+}
+
+/* Prints whether a condition holds. Returns 0; 1: it does; 2: that is open. */
+static int check(struct side *const side[2], const struct compare_condition *c, double confidence) {
+	struct estimate e[2];
+	for (int i = 0; i < 2; i++) e[i] = c->rate ? estimate_rate(side[i]) : estimate_percentile(side[i], c->percentile);
+	struct ratio r = ratio_of(&e[0], &e[1]);
+	if (r.freedom == 0) {
+		const bool worse = e[0].value > 0 && e[1].value < 0; /* longer than the timeout */
+		printf("%s: %s\n", c->text, worse ? "yes: too many requests failed" : "open: too many failed, or too few came");
+		return worse ? 1 : 2;
+	}
+	if (c->rate) r.log = -r.log;
+	const double sure = confidence_above(&r, c->rate ? -log(1 - c->limit) : log(1 + c->limit));
+	printf("%s: %s, with a confidence of %.2f%%\n", c->text, sure >= confidence ? "yes" : "not shown", sure * 100);
+	return sure >= confidence;
+}
+
+int compare_logs(const char *const path[2], double confidence, const struct compare_condition *condition,
+				 unsigned conditions) {
+	struct side *side[2] = {calloc(1, sizeof *side[0]), calloc(1, sizeof *side[1])};
+	if (!side[0] || !side[1]) usage_refuse("no memory for the logs");
+	int result = 0;
+	for (int i = 0; i < 2; i++)
+		if (read_side(side[i], path[i]) == -1) result = 2;
+	if (result == 0) print_table(side, confidence);
+	if (result == 0 && conditions) puts("");
+	const unsigned checked = result ? 0 : conditions;
+	for (unsigned i = 0; i < checked; i++) {
+		const int one = check(side, &condition[i], 1 - (1 - confidence) / conditions);
+		if (result != 1 && one) result = one;
+	}
+	for (int i = 0; i < 2; i++) {
+		run_log_free(&side[i]->log);
+		free(side[i]);
+	}
+	return result;
+}
