@@ -26,6 +26,7 @@ one. A connection takes any number of requests over HTTP/2, too, and 128 at a ti
     caddy     does not announce HTTP/3 in each answer
 """
 
+import contextlib
 import functools
 import os
 import resource
@@ -185,6 +186,13 @@ def scheme(protocol):
     return "https" if protocol in TLS_PROTOCOLS else "http"
 
 
+def _files(pid, pattern):
+    """What these files of a process say; of one that has ended meanwhile nothing."""
+    for path in Path(f"/proc/{pid}").glob(pattern):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            yield path.read_text()
+
+
 class Server:
     """A running server: its port and protocol, and the processor time and memory of its processes."""
 
@@ -214,18 +222,17 @@ class Server:
     def processes(self):
         found = [self.process.pid]
         for pid in found:
-            for children in Path(f"/proc/{pid}/task").glob("*/children"):
-                found += map(int, children.read_text().split())
+            for children in _files(pid, "task/*/children"):
+                found += map(int, children.split())
         return found
 
     def cpu_s(self):
         """Processor seconds of all its threads, as the scheduler counts them."""
-        threads = (path for pid in self.processes() for path in Path(f"/proc/{pid}/task").glob("*/schedstat"))
-        return sum(int(path.read_text().split()[0]) for path in threads) / 1e9
+        return sum(int(text.split()[0]) for pid in self.processes() for text in _files(pid, "task/*/schedstat")) / 1e9
 
     def resident(self):
         """Resident bytes of all its processes."""
-        pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.processes())
+        pages = sum(int(text.split()[1]) for pid in self.processes() for text in _files(pid, "statm"))
         return pages * os.sysconf("SC_PAGESIZE")
 
     def stop(self):
