@@ -68,30 +68,36 @@ static void limit_unsent(struct acceptor *w) {
 
 /* --- overload --- */
 
-/* Returns whether all connections that came to the front of the queue in the last interval had waited too long. */
-static bool is_late(const struct acceptor *w, const struct listener *l) {
-	return l->late_since_ms && io_now(w->context->loop) - l->late_since_ms >= ACCEPT_INTERVAL_MS;
-}
-
-/* Notes how long a connection that came to the front of the queue had waited. Returns whether it is refused for that.
- * This is looked at only while a queue stands: it takes a system call. */
+/* Notes how long a connection that came to the front of the queue had waited. Returns whether that was too long. This
+ * is looked at only while a queue stands: it takes a system call. */
 static bool has_waited_too_long(const struct acceptor *w, struct listener *l, int fd) {
-	bool late = l->queued && platform_waited_ms(fd) > ACCEPT_TARGET_MS;
-	if (!late) l->late_since_ms = 0;
-	else if (!l->late_since_ms) l->late_since_ms = io_now(w->context->loop);
-	return late && l->overload;
+	const bool late = l->queued && platform_waited_ms(fd) > ACCEPT_TARGET_MS;
+	if (late && l->late_since_ms) return true;
+	l->late_since_ms = late ? io_now(w->context->loop) : 0;
+	l->taken = 0;
+	return late;
 }
 
-/* Makes the queue of the kernel short while there is overload, and for a while after: it refuses what does not fit by
- * itself, which costs least, and what fits has not waited for long. */
-static void set_queue(const struct acceptor *w, struct listener *l) {
-	int64_t now_ms = io_now(w->context->loop);
-	bool overload = l->overload || (l->short_until_ms && is_late(w, l));
-	if (overload && !l->short_until_ms) (void)listen(l->fd, ACCEPT_QUEUE_SHORT);
-	if (overload) l->short_until_ms = now_ms + ACCEPT_SHORT_MS;
-	if (!l->short_until_ms || now_ms < l->short_until_ms) return;
-	l->short_until_ms = 0;
-	(void)listen(l->fd, LISTEN_BACKLOG);
+/* Under overload the queue of the kernel is short: what does not fit it refuses by itself, which costs least. */
+static void set_queue(struct listener *l, bool is_short) {
+	if (is_short != l->is_short) (void)listen(l->fd, is_short ? ACCEPT_QUEUE_SHORT : LISTEN_BACKLOG);
+	l->is_short = is_short;
+}
+
+/* Returns whether there is overload. It begins when all connections that came to the front of the queue in the last
+ * interval had waited too long. */
+static bool find_overload(const struct acceptor *w, struct listener *l) {
+	const int64_t now_ms = io_now(w->context->loop);
+	const int64_t late_ms = l->late_since_ms ? now_ms - l->late_since_ms : 0;
+	if (w->last) return false;
+	if (now_ms < l->overload_until_ms) return true;
+	if (late_ms < ACCEPT_INTERVAL_MS || platform_queue(l->fd, NULL) <= ACCEPT_QUEUE_LONG) return false;
+	l->overload_until_ms = now_ms + ACCEPT_OVERLOAD_MS;
+	l->rationed_ns = io_now_ns(w->context->loop);
+	l->rate = 1000.0 * l->taken / (double)late_ms;
+	l->turn_ns = l->credit = 0;
+	l->taken = 0;
+	return true;
 }
 
 /* Tells the owner how many were refused since the last line. */
@@ -100,17 +106,39 @@ static void report_overload(unsigned refused) {
 	static atomic_uint sum;
 	atomic_fetch_add(&sum, refused);
 	if (notice_due(&next))
-		notice_line(LEVEL_WARNING, "overload: refused %u new connections that had waited for more than %d ms",
-					atomic_exchange(&sum, 0), ACCEPT_TARGET_MS);
+		notice_line(LEVEL_WARNING, "overload: refused %u new connections, as more come than can be served",
+					atomic_exchange(&sum, 0));
 }
 
 /* Sets how many connections are taken in a turn: fewer while one queues and the turn of the others takes long. */
 static void adapt_batch(const struct acceptor *w, struct listener *l) {
-	int64_t turn_ns = io_read_clock() - io_now_ns(w->context->loop);
-	bool longer = l->behind || turn_ns > ACCEPT_TURN_MS * INT64_C(1000000);
+	const int64_t turn_ns = io_read_clock() - io_now_ns(w->context->loop);
+	const bool longer = l->behind || turn_ns > ACCEPT_TURN_MS * INT64_C(1000000);
 	l->most = longer ? l->most / 2 : l->most * 2;
 	if (l->most < ACCEPT_LEAST) l->most = ACCEPT_LEAST;
 	if (l->most > ACCEPT_BATCH) l->most = ACCEPT_BATCH;
+}
+
+/* The same under overload: the longer the others need, the fewer, and none if that is ACCEPT_TURN_OVERLOAD_MS. Whoever
+ * is taken asks for more a moment later, so the rate cannot grow at once: in a second by RATE_GROWTH times the part of
+ * that time which the others leave. Returns the nanoseconds that refusing the rest may take: none while the others
+ * leave half of it, as then the rest can wait. */
+static int64_t ration(const struct acceptor *w, struct listener *l) {
+	static const double RATE_GROWTH = 1.5, RATE_LEAST = 200;
+	const int64_t now_ns = io_now_ns(w->context->loop), turn_ns = io_read_clock() - now_ns;
+	const int64_t passed_ns = now_ns - l->rationed_ns;
+	const double most_ns = ACCEPT_TURN_OVERLOAD_MS * 1e6, passed_s = (double)passed_ns / 1e9;
+	l->rationed_ns = now_ns;
+	l->turn_ns += ((double)turn_ns - l->turn_ns) / 4;
+	if (passed_s > 0) l->rate += (l->taken / passed_s - l->rate) * (passed_s < 1 ? passed_s : 1);
+	if (l->rate < RATE_LEAST) l->rate = RATE_LEAST;
+	l->taken = 0;
+	const double left = l->turn_ns < most_ns ? 1 - l->turn_ns / most_ns : 0, most = ACCEPT_LEAST * left;
+	l->credit += l->rate * (1 + RATE_GROWTH * left) * passed_s;
+	if (l->credit > ACCEPT_LEAST) l->credit = ACCEPT_LEAST;
+	l->most = (int)(l->credit < most ? l->credit : most);
+	l->credit -= l->most;
+	return left < 0.5 ? passed_ns / ACCEPT_REFUSING_PART : 0;
 }
 
 /* --- accepting --- */
@@ -128,8 +156,8 @@ struct accepted {
 	int error; /* why it is not full; 0: it is */
 };
 
-/* Takes one connection: keeps it, or refuses it. */
-static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
+/* Takes one connection: keeps it, or refuses it; overload: if it has waited too long. */
+static void take(struct acceptor *w, struct listener *l, struct accepted *a, bool overload) {
 	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof address;
 	int fd = io_accept(w->context->loop, l->fd, (struct sockaddr *)&address, &length), status = 0;
@@ -140,7 +168,7 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 	struct peer peer = peer_of((struct sockaddr *)&address);
 	bool proxied = peer_is_in(&peer, &w->context->options->proxies);
 	if (proxied) peer = peer_unknown; /* until its header says whose the connection is */
-	bool late = has_waited_too_long(w, l, fd);
+	const bool late = has_waited_too_long(w, l, fd) && overload;
 	a->late += late;
 	if (late) count_one(COUNT_REFUSED_LATE);
 	if (late || (status = accept_refusal(w->context, &peer))) {
@@ -178,24 +206,46 @@ static bool begin(struct conn_context *w, struct accepted *a) {
 	return all;
 }
 
+/* Refuses connections until that takes too long. The cheapest answer is none. */
+static void refuse_rest(struct acceptor *w, struct listener *l, struct accepted *a, int64_t until_ns) {
+	while (a->refused < ACCEPT_REFUSED_MAX && !a->error && io_read_clock() < until_ns) {
+		const int fd = io_accept(w->context->loop, l->fd, NULL, NULL);
+		if (fd == -1) {
+			a->error = errno;
+			return;
+		}
+		count_one(COUNT_REFUSED_LATE);
+		a->late++;
+		if (a->refused++ < ACCEPT_ANSWERED) refuse_connection(w->context, fd, l->secure, 503);
+		else close(fd);
+	}
+}
+
 /* Takes a batch. Returns false if there were no more. */
 static bool accept_batch(struct acceptor *w, struct listener *l) {
 	struct accepted a;
 	a.count = a.error = 0;
 	a.refused = a.late = 0;
-	if (l->queued && !w->last) adapt_batch(w, l);
+	const bool overload = find_overload(w, l);
+	int64_t refusing_ns = 0;
+	set_queue(l, overload);
+	if (overload) refusing_ns = ration(w, l);
+	else if (l->queued && !w->last) adapt_batch(w, l);
 	else l->most = ACCEPT_BATCH;
-	l->overload = is_late(w, l) && !w->last && platform_queue(l->fd, NULL) > ACCEPT_QUEUE_LONG;
 	if (w->context->connections >= w->context->connections_max &&
 		!(has_waiting_client(l) && shed_connections(w->context, connections_to_close(w))))
 		a.error = EMFILE;
 	while (a.count < l->most && a.refused < ACCEPT_REFUSED_MAX &&
 		   w->context->connections < w->context->connections_max && !a.error)
-		take(w, l, &a);
+		take(w, l, &a, overload);
+	l->taken += (unsigned)a.count;
+	if (overload) refuse_rest(w, l, &a, io_read_clock() + refusing_ns);
 	l->queued = !a.error;
 	if (!l->queued) l->late_since_ms = 0;
-	if (l->overload || l->short_until_ms) set_queue(w, l);
-	if (a.late) report_overload(a.late);
+	if (a.late) {
+		l->overload_until_ms = io_now(w->context->loop) + ACCEPT_OVERLOAD_MS;
+		report_overload(a.late);
+	}
 	limit_unsent(w);
 	/* without descriptors or memory another try at once would fail, too */
 	if (a.error && a.error != EAGAIN && !w->last) pause_accepting(w);

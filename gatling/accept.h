@@ -21,28 +21,38 @@ enum {
 	ACCEPT_TURN_MS = 10,
 	ACCEPT_LAST = 128,     /* batches taken at most from each listening socket before it is closed */
 	ACCEPT_PAUSE_MS = 100, /* without descriptors, until the next try */
-	/* Overload, as CoDel finds it (RFC 8289): each connection that came to the front of the queue in an interval had
-	 * waited longer than the target. Then those that have are refused, */
+	/* Overload begins as CoDel finds it (RFC 8289): each connection that came to the front of the queue in an interval
+	 * had waited longer than the target, and many wait. */
 	ACCEPT_TARGET_MS = 200,
-	ACCEPT_INTERVAL_MS = 1500,
-	ACCEPT_QUEUE_LONG = 512,  /* while more than these wait, */
-	ACCEPT_QUEUE_SHORT = 32,  /* and the kernel's queue is so long */
-	ACCEPT_SHORT_MS = 5000,   /* until so long after the last refusal; */
-	ACCEPT_REFUSED_MAX = 256, /* so many in a turn, */
-	ACCEPT_ANSWERED = 16      /* of which so many get an answer: the others are only closed */
+	ACCEPT_INTERVAL_MS = 500,
+	ACCEPT_QUEUE_LONG = 512,
+	/* Until so long after the last one that was refused, so many are taken that the others' turn stays below
+	 * ACCEPT_TURN_OVERLOAD_MS: then a page with ten files, one after the other, takes less than a tenth of a second.
+	 * The rest is refused, in a part of the time; what is left then, the kernel refuses beyond ACCEPT_QUEUE_SHORT. */
+	ACCEPT_OVERLOAD_MS = 5000,
+	ACCEPT_TURN_OVERLOAD_MS = 3,
+	ACCEPT_REFUSING_PART = 8,
+	ACCEPT_QUEUE_SHORT = 256,
+	ACCEPT_REFUSED_MAX = 256, /* in a turn, */
+	ACCEPT_ANSWERED = 4       /* of which so many get an answer: the others are only closed */
 };
 
 struct listener {
 	uint8_t kind; /* enum cookie_kind */
 	int fd;
-	unsigned port;          /* 0 for a unix socket */
-	bool secure;            /* speaks TLS */
-	bool queued;            /* more connections waited than were taken the last time */
-	bool behind;            /* there was no time to read from all that were taken the last time */
-	int most;               /* while queued, so many are taken in a turn, otherwise ACCEPT_BATCH */
-	bool overload;          /* what has waited for longer than ACCEPT_TARGET_MS is refused */
-	int64_t short_until_ms; /* the queue is ACCEPT_QUEUE_SHORT; 0: it is not */
-	int64_t late_since_ms;  /* since then all that were taken had waited for longer than ACCEPT_TARGET_MS; 0: not so */
+	unsigned port;         /* 0 for a unix socket */
+	bool secure;           /* speaks TLS */
+	bool queued;           /* more connections waited than were taken the last time */
+	bool behind;           /* there was no time to read from all that were taken the last time */
+	bool is_short;         /* the queue is ACCEPT_QUEUE_SHORT */
+	int most;              /* while queued, and under overload, so many are taken in a turn, otherwise ACCEPT_BATCH */
+	unsigned taken;        /* while late, since then; under overload, in the last turn */
+	int64_t late_since_ms; /* since then all that were taken had waited for longer than ACCEPT_TARGET_MS; 0: not so */
+	int64_t overload_until_ms;
+	int64_t rationed_ns; /* under overload: when the last turn began, */
+	double turn_ns;      /* how long the turn of the others takes, smoothed, */
+	double rate;         /* how many are taken in a second, smoothed, */
+	double credit;       /* and how many may be taken now */
 };
 
 /* The listening sockets of a worker. The main thread sets listener, listeners and tcp_memory, the worker context and

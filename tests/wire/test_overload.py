@@ -13,7 +13,7 @@ import pytest
 from conftest import SMALL
 from gatling import Server, eventually
 
-SHORT = 32  # ACCEPT_QUEUE_SHORT
+SHORT = 256  # ACCEPT_QUEUE_SHORT
 
 
 @contextlib.contextmanager
@@ -54,7 +54,7 @@ def test_what_has_waited_too_long_is_refused_and_the_queue_is_short(plain, files
         assert int(total["answered"]) > 100 and int(total["refused"]) > 0, out
         eventually(lambda: any(re.search(r"overload: refused \d+ new connections", line) for line in server.errors))
         assert server.get("/small.bin").body == SMALL
-        eventually(lambda: server.get("/small.bin").body == SMALL and queue_limit(server) == limit)  # ACCEPT_SHORT_MS
+        eventually(lambda: server.get("/small.bin").body == SMALL and queue_limit(server) == limit)  # ACCEPT_OVERLOAD_MS
 
 
 @pytest.mark.clear
