@@ -2,24 +2,26 @@
 
     slashdot.py BUILD [--servers NAME,...] [--rate PAGES] [--seconds N] [--out DIR]
 
-Each server has two workers and its production settings: its own timeouts and backlog, connections up to the limit of
-descriptors (servers.py). gatling-crowd(1) plays the visitors. Each comes from an address of its own and asks for PAGES pages
-with ASSETS assets, one request after the other on one connection, as no browser pipelines; between the pages it thinks.
-A page counts if all of it comes within PATIENCE_S. One visitor in a hundred hardly reads, and one sends half a request.
+Each server has half of the cores, a worker on each, of which it gets SHARE, and its production settings: its own timeouts and
+backlog, connections up to the limit of descriptors (servers.py). gatling-crowd(1), on all cores, plays the visitors. Each
+comes from an address of its own and asks for PAGES pages with ASSETS assets, one request after the other on one connection,
+as no browser pipelines; between the pages it thinks. A page counts if all of it comes within PATIENCE_S. One visitor in a
+hundred hardly reads, and one sends half a request.
 
 What a server can do is measured first, with httpbench in closed loop. What the machine can do is what the best server
 can, or --rate, in pages a second: the same crowd for all. A server also has a run at its own KNEE, a share of what it
-can do, for the latency with which it serves when it is well. Each run has a fresh server; its first PATIENCE_S do not
-count, as nobody has lost patience yet. Kernel memory is of the whole machine, less what was used before.
+can do, for the latency with which it serves when it is well. Each run has a fresh server; its first WARM_UP_S do not count,
+as nobody has lost patience yet. Kernel memory is of the whole machine, less what was used before.
 
-DIR/slashdot.tsv has a row for each run, DIR/slashdot-seconds.tsv for each second; the curves are DIR/slashdot-*.svg.
-Server and clients share the cores, so the clients are preferred by NICE, if that is allowed; a run in which they were
-late all the same is marked. "make slashdot".
+DIR/slashdot.tsv has a row for each run, DIR/slashdot-seconds.tsv for each second; the curves are DIR/slashdot-*.svg. The
+clients must not be the limit: a server that had a core of its own would do as much as clients on another can ask for once,
+but not four times. So it gets a part of one, and does not pay for what the kernel does for the clients (smaller.py). A run in
+which they were late all the same is marked: it says nothing of the server. "make slashdot".
 """
 
 import argparse
-import contextlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -29,6 +31,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import processes
+import smaller
 from curves import draw
 from servers import CONFIGURED, Servers, raise_descriptor_limit, those_installed
 
@@ -38,9 +41,10 @@ LOADS = ("knee", "0.5", "1", "2", "4")
 KNEE = 0.8
 PAGES, THINK_S, PATIENCE_S = 2, 1, 3
 HOSTILE_PERCENT = 1  # of each kind
-WORKERS, THREADS = 2, 2
 CLOSED_LOOP_S = 2
-NICE = -10
+THREADS = 2  # of the crowd, at least: each has a table of descriptors
+SHARE = 0.25  # of each of its cores
+WARM_UP_S = 5
 MB = 1e6
 COLUMNS = ["server", "load", "offered", "goodput", "p50_ms", "p99_ms", "refused", "cut", "late", "failed", "visitors", "open",
            "resident", "tcp", "slab", "server_cpu", "client_cpu", "lateness_ms", "limit"]  # fmt: skip
@@ -63,32 +67,38 @@ def kernel_memory():
     return {"tcp": pages * 4096, "slab": slab * KB}
 
 
-def capacity(servers, name):
+class Place:
+    """Where servers run: a part of some cores, each server with a worker on each of these."""
+
+    def __init__(self, servers, share):
+        self.servers, self.share, self.threads = servers, share, max(THREADS, len(os.sched_getaffinity(0)))
+
+    def start(self, name):
+        server = self.servers.start(name, len(self.servers.cores), production=True)
+        self.share.add(server.processes())
+        return server
+
+
+def capacity(place, name):
     """Pages a second with 64 clients, each of which asks again as soon as it is answered."""
-    server = servers.start(name, WORKERS, production=True)
-    output, listed = servers.directory / "result.json", servers.directory / "urls"
+    server, directory = place.start(name), place.servers.directory
+    output, listed = directory / "result.json", directory / "urls"
     listed.write_text("\n".join(urls(server)))
-    done = processes.run([servers.build / "bench" / "httpbench", "-c", 64, "-t", THREADS, "-k", PAGES * (1 + len(ASSETS)),
+    done = processes.run([place.servers.build / "bench" / "httpbench", "-c", 64, "-t", place.threads, "-k", PAGES * (1 + len(ASSETS)),
                           "-d", CLOSED_LOOP_S, "--urls", listed, "--json", output],
                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)  # fmt: skip
-    servers.stop(server)
+    place.servers.stop(server)
     if done.returncode:
         fail(f"{name}: httpbench: {done.stderr}")
     result = json.loads(output.read_text())
     return result["answered"] / result["elapsed_s"] / (1 + len(ASSETS))
 
 
-def crowd_command(servers, server, pages, seconds):
+def crowd_command(place, server, pages, seconds):
     visitors = pages / PAGES / (1 - 2 * HOSTILE_PERCENT / 100)
-    return ["nice", "-n", NICE, servers.build / "bench" / "crowd", "-R", f"{visitors:.1f}", "-d", seconds, "-w", PATIENCE_S,
-            "-t", THREADS, "-p", PAGES, "--think", THINK_S, "--patience", PATIENCE_S, "--slow", HOSTILE_PERCENT,
+    return [place.servers.build / "bench" / "crowd", "-R", f"{visitors:.1f}", "-d", seconds, "-w", WARM_UP_S,
+            "-t", place.threads, "-p", PAGES, "--think", THINK_S, "--patience", PATIENCE_S, "--slow", HOSTILE_PERCENT,
             "--half", HOSTILE_PERCENT, *urls(server)]  # fmt: skip
-
-
-def prefer(process):
-    """Where sessions share the processors, a nice value counts in its session only (sched(7), autogroup)."""
-    with contextlib.suppress(OSError):
-        Path(f"/proc/{process.pid}/autogroup").write_text(str(NICE))
 
 
 class Reader:
@@ -115,27 +125,26 @@ class Reader:
         """A row of COLUMNS; memory and connections at their most, failures a second."""
         most = {key: max(float(row[key]) for row in self.seconds) for key in ("open", "resident", "tcp", "slab")}
         rates = {key: int(self.total[key]) / seconds for key in ("refused", "cut", "late", "failed")}
-        row = {"server": self.name, "load": self.load, "offered": pages, "server_cpu": server_cpu / (seconds + PATIENCE_S),
+        row = {"server": self.name, "load": self.load, "offered": pages, "server_cpu": server_cpu / (seconds + WARM_UP_S),
                "visitors": sum(int(row["arrived"]) for row in self.seconds), "lateness_ms": self.total["lateness_p99_ms"],
                "limit": self.total.get("limit", "-")} | most | rates  # fmt: skip
         return row | {key: self.total[key] for key in ("goodput", "p50_ms", "p99_ms", "client_cpu")}
 
 
-def run(servers, name, load, pages, seconds):
+def run(place, name, load, pages, seconds):
     """Runs a crowd. Returns its row, and one for each of its seconds."""
     before = kernel_memory()
-    server = servers.start(name, WORKERS, production=True)
+    server = place.start(name)
     reader = Reader(name, load, server, before)
     begun = server.cpu_s()
-    with processes.Process(crowd_command(servers, server, pages, seconds), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    with processes.Process(crowd_command(place, server, pages, seconds), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                            text=True) as process:  # fmt: skip
-        prefer(process)
         for line in process.stdout:
             reader.line(line)
         process.wait()
     used = server.cpu_s() - begun
-    servers.stop(server)
-    if process.returncode not in (0, 3) or len(reader.seconds) != seconds + PATIENCE_S:
+    place.servers.stop(server)
+    if process.returncode not in (0, 3) or len(reader.seconds) != seconds + WARM_UP_S:
         fail(f"{name}: crowd ended with {process.returncode} after {len(reader.seconds)} seconds")
     return reader.result(pages, seconds, used), reader.seconds
 
@@ -216,20 +225,24 @@ def main():
     arguments.out.mkdir(parents=True, exist_ok=True)
     begun, rows, seconds = time.monotonic(), [], []
     with Servers(arguments.build) as servers:
+        every = servers.cores
+        servers.cores = every[: (len(every) + 1) // 2]
         for name, length in zip(["page", *(f"asset{n}" for n in range(len(ASSETS)))], [PAGE, *ASSETS]):
             servers.add_file(name, length)
-        able = {name: capacity(servers, name) for name in names}
-        print("pages a second in closed loop: " + ", ".join(f"{name} {rate:.0f}" for name, rate in able.items()))
-        whole = arguments.rate or max(able.values())
-        print(f"load 1: {whole:.0f} pages a second by {whole / PAGES:.0f} visitors; knee: {KNEE} of what a server can do")
-        print_head()
-        for name in names:
-            for load in LOADS:
-                pages = KNEE * able[name] if load == "knee" else float(load) * whole
-                row, its_seconds = run(servers, name, load, pages, arguments.seconds)
-                print_row(row)
-                rows.append(row)
-                seconds += its_seconds
+        with smaller.Share(SHARE * len(servers.cores)) as share, smaller.steered_loopback(set(every) - set(servers.cores)):
+            place = Place(servers, share)
+            able = {name: capacity(place, name) for name in names}
+            print("pages a second in closed loop: " + ", ".join(f"{name} {rate:.0f}" for name, rate in able.items()))
+            whole = arguments.rate or max(able.values())
+            print(f"load 1: {whole:.0f} pages a second by {whole / PAGES:.0f} visitors; knee: {KNEE} of what a server can do")
+            print_head()
+            for name in names:
+                for load in LOADS:
+                    pages = KNEE * able[name] if load == "knee" else float(load) * whole
+                    row, its_seconds = run(place, name, load, pages, arguments.seconds)
+                    print_row(row)
+                    rows.append(row)
+                    seconds += its_seconds
     print_shape(rows)
     write_tsv(arguments.out / "slashdot.tsv", COLUMNS, rows)
     write_tsv(arguments.out / "slashdot-seconds.tsv", SECONDS, seconds)

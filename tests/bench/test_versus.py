@@ -83,7 +83,7 @@ def test_a_crowd_comes_to_each_server_at_each_load(plain, tmp_path):
     for row in rows:
         assert float(row["goodput"]) > 0.5 * float(row["offered"]) and float(row["resident"]) > 1e6
         assert 0 < float(row["p50_ms"]) <= float(row["p99_ms"]) and {row[key] for key in ("refused", "cut", "late", "failed")} == {"0.00"}
-    assert len(seconds) == len(rows) * 4 and {second["load"] for second in seconds} == {row["load"] for row in rows}
+    assert len(seconds) == len(rows) * 6 and {second["load"] for second in seconds} == {row["load"] for row in rows}
     assert re.search(r"^gatling +\d+%", done.stdout, re.MULTILINE)
     curves = {path.stem for path in tmp_path.glob("*.svg")}
     assert {"slashdot-goodput", "slashdot-p99", "slashdot-seconds-4", "slashdot-resident", "slashdot-tcp"} <= curves
