@@ -186,7 +186,7 @@ static void say_continue(struct passage *p) {
 }
 
 /* Sends what there is, which shows whether there is a connection. Returns an errno, which is EAGAIN as long as it is
- * being made. */
+ * being made; 0: there is one, unless the passage has failed since. */
 static int try_connection(struct passage *p) {
 	const struct slice bytes = p->holds ? (struct slice){0} : outgoing_rest(&p->out);
 	const ssize_t n = io_trywrite(loop_of(p), p->link->fd, bytes.at, bytes.length);
@@ -568,7 +568,7 @@ void passage_writable(struct passage *p) {
 		const int error = try_connection(p);
 		if (error == EAGAIN) return;
 		if (error) connect_elsewhere(p, error);
-		else if (io_wantread(loop_of(p), p->link->fd) == -1) fail(p, 503);
+		else if (p->link && io_wantread(loop_of(p), p->link->fd) == -1) fail(p, 503);
 	} else {
 		p->blocked = false;
 		passage_flush(p);
