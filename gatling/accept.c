@@ -119,17 +119,18 @@ static void adapt_batch(const struct acceptor *w, struct listener *l) {
 	if (l->most > ACCEPT_BATCH) l->most = ACCEPT_BATCH;
 }
 
-/* The same under overload: the longer the others need, the fewer, and none if that is ACCEPT_TURN_OVERLOAD_MS. Whoever
+/* The same under overload: the longer the others need, the fewer, one if that is ACCEPT_TURN_OVERLOAD_MS. Whoever
  * is taken asks for more a moment later, so the rate cannot grow at once: in a second by RATE_GROWTH times the part of
  * that time which the others leave. Returns the nanoseconds that refusing the rest may take: none while the others
  * leave half of it, as then the rest can wait. */
 static int64_t ration(const struct acceptor *w, struct listener *l) {
 	static const double RATE_GROWTH = 1.5, RATE_LEAST = 200;
+	enum { FORGOTTEN_NS = 50000000 }; /* what was so long ago says nothing of now */
 	const int64_t now_ns = io_now_ns(w->context->loop), turn_ns = io_read_clock() - now_ns;
 	const int64_t passed_ns = now_ns - l->rationed_ns;
 	const double most_ns = ACCEPT_TURN_OVERLOAD_MS * 1e6, passed_s = (double)passed_ns / 1e9;
 	l->rationed_ns = now_ns;
-	l->turn_ns += ((double)turn_ns - l->turn_ns) / 4;
+	l->turn_ns += ((double)turn_ns - l->turn_ns) / (passed_ns > FORGOTTEN_NS ? 1 : 4);
 	if (passed_s > 0) l->rate += (l->taken / passed_s - l->rate) * (passed_s < 1 ? passed_s : 1);
 	if (l->rate < RATE_LEAST) l->rate = RATE_LEAST;
 	l->taken = 0;
@@ -137,6 +138,7 @@ static int64_t ration(const struct acceptor *w, struct listener *l) {
 	l->credit += l->rate * (1 + RATE_GROWTH * left) * passed_s;
 	if (l->credit > ACCEPT_LEAST) l->credit = ACCEPT_LEAST;
 	l->most = (int)(l->credit < most ? l->credit : most);
+	if (l->most < 1 && l->credit >= 1) l->most = 1; /* whatever the others need, some get in */
 	l->credit -= l->most;
 	return left < 0.5 ? passed_ns / ACCEPT_REFUSING_PART : 0;
 }
@@ -260,6 +262,8 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 void accept_later(struct acceptor *w, struct listener *l) { w->ready[w->readies++] = l; }
 
 void accept_all(struct acceptor *w) {
+	for (unsigned i = 0; i < w->listeners; i++)
+		if (io_now(w->context->loop) >= w->listener[i].overload_until_ms) set_queue(&w->listener[i], false);
 	while (w->readies) (void)accept_batch(w, w->ready[--w->readies]);
 }
 
