@@ -21,7 +21,7 @@ struct passage {
 	void (*ready)(void *owner);
 	void *owner;
 	struct passage_share *share; /* NULL: none */
-	uint64_t held;               /* bytes of content, while it `holds` */
+	uint64_t held;               /* bytes of content that have been put */
 	uint64_t network;
 	enum passage_state state;
 	int failure;
@@ -597,7 +597,9 @@ void passage_free(struct passage *p) {
 					   p->in.at == p->in.length && !p->head.until_close && !p->upgrades;
 	const bool kept = whole && p->head.keep_alive && !p->upstream_ended;
 	if (p->link && p->records) fcgi_finish(p->records, complain, p);
-	if (p->link) upstreams_return(p->upstreams, p->link, kept ? LINK_KEPT : whole ? LINK_DONE : LINK_BROKEN);
+	/* content of a request may not have arrived, although there is a response */
+	const enum link_end end = kept ? LINK_KEPT : whole && !p->held ? LINK_DONE : LINK_BROKEN;
+	if (p->link) upstreams_return(p->upstreams, p->link, end);
 	outgoing_forget(&p->out);
 	free_input(p);
 	free_gzip(p);
