@@ -18,10 +18,11 @@ enum {
 };
 static const double CORRELATION_MAX = 0.9;
 
-/* A run in sections of equal length. */
+/* A run in sections of whole seconds, as those of the log are; the last one is longer by what is left. */
 struct side {
 	struct run_log log;
 	unsigned sections;
+	double section_s;
 	struct histogram section[SECTIONS_MAX]; /* of the whole time of requests */
 };
 
@@ -44,7 +45,7 @@ static void take_section(void *side, const struct run_log *l, const struct hlog_
 	(void)l;
 	if (duration != DURATION_WHOLE) return;
 	const double middle_s = line->start_s + line->length_s / 2;
-	double at = middle_s / s->log.run.elapsed_s * s->sections;
+	double at = floor(middle_s / s->section_s);
 	if (!(at >= 0 && at < s->sections)) at = s->sections - 1;
 	struct histogram *section = &s->section[(unsigned)at];
 	if (failed) section->censored += h->samples;
@@ -56,13 +57,13 @@ static int read_side(struct side *s, const char *path) {
 	struct run_log *again = malloc(sizeof *again);
 	if (!again) usage_refuse("no memory for the logs");
 	int result = run_log_read(&s->log, path, take_nothing, NULL);
-	const double sections = floor(s->log.end_s / SECTION_S);
-	if (result == 0 && sections < SECTIONS_MIN)
+	s->section_s = fmax(SECTION_S, ceil(floor(s->log.end_s) / SECTIONS_MAX));
+	s->sections = (unsigned)fmin(SECTIONS_MAX, s->log.end_s / s->section_s);
+	if (result == 0 && s->sections < SECTIONS_MIN)
 		result =
 			run_log_complain(path, "it is too short to be compared: %d seconds are needed", SECTIONS_MIN * SECTION_S);
 	if (result == 0 && !s->log.run.total.duration[DURATION_WHOLE].samples)
 		result = run_log_complain(path, "nothing was answered");
-	s->sections = sections < SECTIONS_MAX ? (unsigned)sections : SECTIONS_MAX;
 	if (result == 0) {
 		result = run_log_read(again, path, take_section, s);
 		run_log_free(again);
@@ -109,10 +110,13 @@ static struct estimate estimate_percentile(const struct side *s, double percenti
 
 static struct estimate estimate_rate(const struct side *s) {
 	double distance[SECTIONS_MAX];
-	const double all = (double)s->log.run.total.duration[DURATION_WHOLE].samples;
-	for (unsigned i = 0; i < s->sections; i++)
-		distance[i] = (double)s->section[i].samples * s->sections / all - 1; /* of logarithms, nearly; there may be 0 */
-	return spread(s, all / s->log.end_s, distance);
+	const double all = (double)s->log.run.total.duration[DURATION_WHOLE].samples / s->log.end_s;
+	for (unsigned i = 0; i < s->sections; i++) {
+		const double last_s = s->log.end_s - s->section_s * (s->sections - 1);
+		const double length_s = i + 1 < s->sections ? s->section_s : last_s;
+		distance[i] = (double)s->section[i].samples / length_s / all - 1; /* of logarithms, nearly; there may be 0 */
+	}
+	return spread(s, all, distance);
 }
 
 /* The logarithm of a ratio. freedom 0: it is not known. */
@@ -189,8 +193,8 @@ static void print_table(struct side *const side[2], double confidence) {
 	static const double percentile[] = {50, 75, 90, 99, 99.9, 99.99};
 	printf("A          %s\nB          %s\n", side[0]->log.path, side[1]->log.path);
 	print_settings(side);
-	printf("sections   %u of %.1f s, %u of %.1f s\n\n", side[0]->sections, side[0]->log.end_s / side[0]->sections,
-		   side[1]->sections, side[1]->log.end_s / side[1]->sections);
+	printf("sections   %u of %g s, %u of %g s\n\n", side[0]->sections, side[0]->section_s, side[1]->sections,
+		   side[1]->section_s);
 	printf("%-10s %11s %11s %7s   with a confidence of %g%%\n", "", "A", "B", "B/A", confidence * 100);
 	print_rate(side, confidence);
 	for (unsigned i = 0; i < sizeof percentile / sizeof *percentile; i++)
