@@ -46,13 +46,18 @@ class Share:
 
     def __exit__(self, *_):
         if self.group:
-            with contextlib.suppress(OSError):  # something in it has not ended
+            with contextlib.suppress(OSError):
+                for pid in (self.group / "cgroup.procs").read_text().split():
+                    (self.group.parent / "cgroup.procs").write_text(pid)
                 self.group.rmdir()
         self.group = None
 
     def add(self, processes):
         for pid in processes if self.group else ():
-            (self.group / "cgroup.procs").write_text(str(pid))
+            try:
+                (self.group / "cgroup.procs").write_text(str(pid))
+            except OSError as error:
+                complain(f"process {pid} is not limited", error)
 
 
 @contextlib.contextmanager
