@@ -191,7 +191,7 @@ static bool begin(struct conn_context *w, struct accepted *a) {
 	bool all = true;
 	for (int i = 0; i < a->count; i++) {
 		struct conn *c = conn_of(w, a->fresh[i]);
-		if (c && fair_waits(w->fair, peer_network(conn_peer(c)))) a->fresh[waiting++] = a->fresh[i];
+		if (c && fair_waits(w->fair, conn_peer(c))) a->fresh[waiting++] = a->fresh[i];
 		else if (c) fair_run(w->fair, conn_readable, w, c);
 		shed_over_budget(w);
 	}

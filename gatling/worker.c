@@ -222,65 +222,43 @@ static void update_dates(struct worker *w) {
 	if (w->shown) publish(w);
 }
 
-static void run_passage(struct worker *w, struct passage *passage, void (*run)(struct passage *passage)) {
-	const int64_t begun_ns = fair_begin(&w->fair);
-	const uint64_t network = passage_network(passage);
-	run(passage); /* may free it */
-	if (begun_ns) fair_end(&w->fair, network, begun_ns);
+static void run_readable(struct worker *w, struct conn *c) {
+	fair_run(&w->fair, conn_readable, &w->context, c);
+	shed_over_budget(&w->context);
+}
+
+static void run_writable(struct worker *w, struct conn *c) {
+	fair_run(&w->fair, conn_writable, &w->context, c);
+	shed_over_budget(&w->context); /* what waits for its turn is read there */
 }
 
 static void run_upstream(struct worker *w, struct upstream_link *link, void (*run)(struct passage *passage),
 						 void (*run_idle)(struct upstreams *upstreams, struct upstream_link *link)) {
-	if (link->passage) run_passage(w, link->passage, run);
+	if (link->passage) run(link->passage);
 	else run_idle(w->context.upstreams, link);
 	shed_over_budget(&w->context);
-}
-
-/* What is not for a connection is for an upstream. */
-static void run_readable(struct worker *w, void *cookie) {
-	if (cookie_kind(cookie) == COOKIE_UPSTREAM) {
-		run_upstream(w, cookie, passage_readable, upstreams_idle_readable);
-		return;
-	}
-	fair_run(&w->fair, conn_readable, &w->context, cookie);
-	shed_over_budget(&w->context);
-}
-
-static void run_writable(struct worker *w, void *cookie) {
-	if (cookie_kind(cookie) == COOKIE_UPSTREAM) {
-		run_upstream(w, cookie, passage_writable, upstreams_idle_readable);
-		return;
-	}
-	fair_run(&w->fair, conn_writable, &w->context, cookie);
-	shed_over_budget(&w->context); /* what waits for its turn is read there */
-}
-
-/* Returns whether what is ready has to wait, as it is for an address that takes most of the time. */
-static bool waits(const struct worker *w, const void *cookie) {
-	if (!w->fair.waiting) return false;
-	if (cookie_kind(cookie) != COOKIE_UPSTREAM) return fair_waits(&w->fair, peer_network(conn_peer(cookie)));
-	const struct upstream_link *link = cookie;
-	return link->passage && fair_waits(&w->fair, passage_network(link->passage));
 }
 
 static void readable(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
 	switch (cookie_kind(cookie)) {
-	case COOKIE_UPSTREAM:
 	case COOKIE_CONNECTION:
-		if (!waits(w, cookie) || !io_postpone_read(w->context.loop, fd)) run_readable(w, cookie);
+		if (!fair_waits(&w->fair, conn_peer(cookie)) || !io_postpone_read(w->context.loop, fd)) run_readable(w, cookie);
 		break;
 	case COOKIE_LISTENER: accept_later(&w->acceptor, cookie); break;
 	case COOKIE_CONTROL: handle_control(w); break;
+	case COOKIE_UPSTREAM: run_upstream(w, cookie, passage_readable, upstreams_idle_readable); break;
 	}
 }
 
 static void writable(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
-	if (!waits(w, cookie) || !io_postpone_write(w->context.loop, fd)) run_writable(w, cookie);
+	if (cookie_kind(cookie) == COOKIE_UPSTREAM) run_upstream(w, cookie, passage_writable, upstreams_idle_readable);
+	else if (!fair_waits(&w->fair, conn_peer(cookie)) || !io_postpone_write(w->context.loop, fd))
+		run_writable(w, cookie);
 }
 
-/* What is for addresses that take most of the time, after all others: one at least that reads and one that
+/* The connections of addresses that take most of the time, after all others: one at least that reads and one that
  * writes, and as many as FAIR_TURN_NS lets. */
 static void run_postponed(struct worker *w) {
 	io_loop *loop = w->context.loop;

@@ -27,8 +27,12 @@ static void find_waiting(struct fair *f) {
 		if (f->taken.address[i].weight > f->all_ns / FAIR_PART) f->waits[f->waiting++] = f->taken.address[i].network;
 }
 
-void fair_end(struct fair *f, uint64_t network, int64_t begun_ns) {
+void fair_measure(struct fair *f, fair_fn *run, struct conn_context *w, struct conn *c) {
+	uint64_t begun_ns = (uint64_t)io_read_clock();
+	w->served = peer_network(conn_peer(c)); /* which a PROXY header changes */
+	run(w, c);
+	const uint64_t network = w->served;
 	if (!network) return; /* a unix socket: a proxy, for many */
-	count(f, network, (uint64_t)(io_read_clock() - begun_ns));
+	count(f, network, (uint64_t)io_read_clock() - begun_ns);
 	find_waiting(f);
 }

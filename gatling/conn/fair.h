@@ -26,26 +26,22 @@ struct fair {
 	unsigned waiting;
 };
 
-/* Returns whether what is done for the clients of a network has to wait for that of others. */
-static inline bool fair_waits(const struct fair *fair, uint64_t network) {
+/* Returns whether the connections of a client have to wait for those of others. */
+static inline bool fair_waits(const struct fair *fair, const struct peer *peer) {
 	for (unsigned i = 0; i < fair->waiting; i++)
-		if (fair->waits[i] == network) return true;
+		if (fair->waits[i] == peer_network(peer)) return true;
 	return false;
 }
 
-/* To be called before something is done. Returns when it begins, if it is to be counted; 0: it is not. */
-static inline int64_t fair_begin(struct fair *fair) { return ++fair->calls % FAIR_SAMPLE ? 0 : io_read_clock(); }
+typedef void fair_fn(struct conn_context *context, struct conn *conn); /* may free the connection */
 
-/* Counts it, for the network that it was done for. */
-void fair_end(struct fair *fair, uint64_t network, int64_t begun_ns);
+/* Calls it, and counts the time that it takes. */
+void fair_measure(struct fair *fair, fair_fn *run, struct conn_context *context, struct conn *conn);
 
-/* Has a connection go on, which may free it, and counts that. */
-static inline void fair_run(struct fair *fair, void (*run)(struct conn_context *context, struct conn *conn),
-							struct conn_context *context, struct conn *conn) {
-	const int64_t begun_ns = fair_begin(fair);
-	if (begun_ns) context->served = peer_network(conn_peer(conn)); /* which a PROXY header changes */
-	run(context, conn);
-	if (begun_ns) fair_end(fair, context->served, begun_ns);
+/* Calls it, and counts its time now and then. */
+static inline void fair_run(struct fair *fair, fair_fn *run, struct conn_context *context, struct conn *conn) {
+	if (++fair->calls % FAIR_SAMPLE) run(context, conn);
+	else fair_measure(fair, run, context, conn);
 }
 
 #endif

@@ -22,7 +22,6 @@ struct passage {
 	void *owner;
 	struct passage_share *share; /* NULL: none */
 	uint64_t held;               /* bytes of content that have been put */
-	uint64_t network;
 	enum passage_state state;
 	int failure;
 	unsigned tried; /* addresses: a bit for each */
@@ -56,7 +55,6 @@ enum passage_state passage_state(const struct passage *p) {
 	return p->state == PASSAGE_ENDED && p->gzip ? PASSAGE_CONTENT : p->state;
 }
 
-uint64_t passage_network(const struct passage *p) { return p->network; }
 int passage_failure(const struct passage *p) { return p->failure; }
 unsigned passage_answered_ms(const struct passage *p) { return p->answered_ms; }
 
@@ -281,7 +279,6 @@ struct passage *passage_new(struct upstreams *u, const struct upstream_target *t
 	p->target = upstream_target_retain(target);
 	p->head_only = q->method == METHOD_HEAD;
 	p->share = share;
-	p->network = peer_network(r->client);
 	p->answered_ms = (uint32_t)io_now(loop_of(p));
 
 	p->upgrades = http && upstream_upgrades(q);

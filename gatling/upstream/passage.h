@@ -50,9 +50,6 @@ void passage_free(struct passage *passage);
 
 enum passage_state passage_state(const struct passage *passage);
 
-/* Returns the network of the client, see peer_network(). */
-uint64_t passage_network(const struct passage *passage);
-
 /* Returns the bytes of memory that it takes. */
 size_t passage_memory(const struct passage *passage);
 

@@ -6,8 +6,7 @@ import threading
 from pathlib import Path
 
 from conftest import SMALL
-from gatling import TIMEOUT, Root, Server, eventually
-from upstream import Upstream
+from gatling import Root, Server, eventually
 
 MANY, ROUNDS = 300, 8  # enough for a sample of the calls to know the address
 NEW = 50  # fewer than a turn takes
@@ -18,10 +17,10 @@ REQUEST = b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
 @contextlib.contextmanager
-def beside_a_greedy_one(build, *flags, **files):
+def beside_a_greedy_one(build, **files):
     """A server that knows GREEDY, and connections of it."""
     root = Root({"greedy": SMALL, "other": SMALL, **files})
-    with Server(build, root, "-j", "1", *flags) as server:
+    with Server(build, root, "-j", "1") as server:
         connections = [server.connect(source=GREEDY) for _ in range(MANY)]
         for _ in range(ROUNDS):
             ask_all(connections)
@@ -30,9 +29,9 @@ def beside_a_greedy_one(build, *flags, **files):
     root.remove()
 
 
-def ask_all(connections, path=b"greedy"):
+def ask_all(connections):
     for connection in connections:
-        connection.send(REQUEST % path)
+        connection.send(REQUEST % b"greedy")
 
 
 def take_all(connections):
@@ -73,40 +72,6 @@ def test_one_with_many_new_connections_does_not_keep_another_waiting(first_build
             server.signal(signal.SIGCONT)
             take_all([other, *new])
         assert answered_before(server, NEW + 1) == 0
-
-
-def test_one_with_many_requests_to_an_upstream_does_not_keep_another_waiting(first_build):
-    """The upstream answers the other one last, and when the server goes on, all responses are there."""
-    gates = {name: (threading.Event(), threading.Semaphore(0), threading.Semaphore(0)) for name in ("greedy", "other")}
-
-    def handle(link):
-        gate, come, answered = gates[link.request().line.split("/")[1].split()[0]]
-        come.release()
-        gate.wait(TIMEOUT)
-        link.answer()
-        answered.release()
-
-    def answer(name, count):
-        gate, _, answered = gates[name]
-        gate.set()
-        for _ in range(count):
-            assert answered.acquire(timeout=TIMEOUT)
-
-    with Upstream(handle) as upstream:
-        rules = f"/up/* http://{upstream.address}/:splat 200".encode()
-        with beside_a_greedy_one(first_build, "--upstream", upstream.allowed, _redirects=rules) as (server, connections), \
-             server.connect(source=OTHER) as other:  # fmt: skip
-            ask_all(connections, b"up/greedy")
-            other.send(REQUEST % b"up/other")
-            for name, count in (("greedy", MANY), ("other", 1)):
-                for _ in range(count):
-                    assert gates[name][1].acquire(timeout=TIMEOUT)
-            stop(server)
-            answer("greedy", MANY)
-            answer("other", 1)
-            server.signal(signal.SIGCONT)
-            take_all([other, *connections])
-            assert answered_before(server, MANY + 1) < MANY / 2
 
 
 def test_downloads_of_a_greedy_one_go_on_beside_another(first_build):
