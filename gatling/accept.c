@@ -158,6 +158,18 @@ struct accepted {
 	int error; /* why it is not full; 0: it is */
 };
 
+/* The cheapest answer is none. */
+static void refuse(const struct acceptor *w, const struct listener *l, struct accepted *a, int fd, int status) {
+	if (a->refused++ < ACCEPT_ANSWERED) refuse_connection(w->context, fd, l->secure, status);
+	else close(fd);
+}
+
+static void refuse_late(const struct acceptor *w, const struct listener *l, struct accepted *a, int fd) {
+	count_one(COUNT_REFUSED_LATE);
+	a->late++;
+	refuse(w, l, a, fd, 503);
+}
+
 /* Takes one connection: keeps it, or refuses it; overload: if it has waited too long. */
 static void take(struct acceptor *w, struct listener *l, struct accepted *a, bool overload) {
 	struct sockaddr_storage address = {0};
@@ -171,11 +183,10 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a, boo
 	bool proxied = peer_is_in(&peer, &w->context->options->proxies);
 	if (proxied) peer = peer_unknown; /* until its header says whose the connection is */
 	const bool late = has_waited_too_long(w, l, fd) && overload;
-	a->late += late;
-	if (late) count_one(COUNT_REFUSED_LATE);
-	if (late || (status = accept_refusal(w->context, &peer))) {
-		if (a->refused++ < ACCEPT_ANSWERED) refuse_connection(w->context, fd, l->secure, late ? 503 : status);
-		else close(fd);
+	if (late) {
+		refuse_late(w, l, a, fd);
+	} else if ((status = accept_refusal(w->context, &peer))) {
+		refuse(w, l, a, fd, status);
 	} else if (conn_new(w->context, fd, l->port, l->secure, proxied, &peer)) {
 		a->fresh[a->count++] = fd;
 	} else {
@@ -208,7 +219,7 @@ static bool begin(struct conn_context *w, struct accepted *a) {
 	return all;
 }
 
-/* Refuses connections until that takes too long. The cheapest answer is none. */
+/* Refuses connections until that takes too long. */
 static void refuse_rest(struct acceptor *w, struct listener *l, struct accepted *a, int64_t until_ns) {
 	while (a->refused < ACCEPT_REFUSED_MAX && !a->error && io_read_clock() < until_ns) {
 		const int fd = io_accept(w->context->loop, l->fd, NULL, NULL);
@@ -216,10 +227,7 @@ static void refuse_rest(struct acceptor *w, struct listener *l, struct accepted 
 			a->error = errno;
 			return;
 		}
-		count_one(COUNT_REFUSED_LATE);
-		a->late++;
-		if (a->refused++ < ACCEPT_ANSWERED) refuse_connection(w->context, fd, l->secure, 503);
-		else close(fd);
+		refuse_late(w, l, a, fd);
 	}
 }
 
