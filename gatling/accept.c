@@ -27,6 +27,14 @@ void accept_resume(const struct acceptor *w) {
 		if (io_wantread(w->context->loop, w->listener[i].fd) == -1) pause_accepting(w);
 }
 
+/* Looks at no listener until the next turn. */
+static void rest(struct acceptor *w) {
+	w->resting = true;
+	for (unsigned i = 0; i < w->listeners; i++) io_dontwantread(w->context->loop, w->listener[i].fd);
+}
+
+int accept_due(const struct acceptor *w) { return w->resting ? ACCEPT_REST_MS : -1; }
+
 static unsigned shed_from(const struct conn_context *w) {
 	return w->connections_max - w->connections_max * (100 - SHED_FROM) / 100;
 }
@@ -68,14 +76,17 @@ static void limit_unsent(struct acceptor *w) {
 
 /* --- overload --- */
 
-/* Notes how long a connection that came to the front of the queue had waited. Returns whether that was too long. This
- * is looked at only while a queue stands: it takes a system call. */
-static bool has_waited_too_long(const struct acceptor *w, struct listener *l, int fd) {
-	const bool late = l->queued && platform_waited_ms(fd) > ACCEPT_TARGET_MS;
-	if (late && l->late_since_ms) return true;
+static bool has_overload(const struct acceptor *w, const struct listener *l) {
+	return io_now(w->context->loop) < l->overload_until_ms && !w->last;
+}
+
+/* Notes whether a connection that came to the front of the queue had waited too long. This is looked at only while a
+ * queue stands: it takes a system call. */
+static void note_wait(const struct acceptor *w, struct listener *l, int fd) {
+	const bool late = l->queued && !has_overload(w, l) && platform_waited_ms(fd) > ACCEPT_TARGET_MS;
+	if (late && l->late_since_ms) return;
 	l->late_since_ms = late ? io_now(w->context->loop) : 0;
-	l->taken = 0;
-	return late;
+	if (late) l->taken = 0;
 }
 
 /* Under overload the queue of the kernel is short: what does not fit it refuses by itself, which costs least. */
@@ -89,13 +100,11 @@ static void set_queue(struct listener *l, bool is_short) {
 static bool find_overload(const struct acceptor *w, struct listener *l) {
 	const int64_t now_ms = io_now(w->context->loop);
 	const int64_t late_ms = l->late_since_ms ? now_ms - l->late_since_ms : 0;
-	if (w->last) return false;
-	if (now_ms < l->overload_until_ms) return true;
+	if (w->last || has_overload(w, l)) return !w->last;
 	if (late_ms < ACCEPT_INTERVAL_MS || platform_queue(l->fd, NULL) <= ACCEPT_QUEUE_LONG) return false;
 	l->overload_until_ms = now_ms + ACCEPT_OVERLOAD_MS;
-	l->rationed_ns = io_now_ns(w->context->loop);
-	l->rate = 1000.0 * l->taken / (double)late_ms;
-	l->turn_ns = l->credit = 0;
+	l->refused_ns = io_now_ns(w->context->loop);
+	ration_begin(&l->ration, 1000.0 * l->taken / (double)late_ms, l->refused_ns);
 	l->taken = 0;
 	return true;
 }
@@ -110,37 +119,14 @@ static void report_overload(unsigned refused) {
 					atomic_exchange(&sum, 0));
 }
 
-/* Sets how many connections are taken in a turn: fewer while one queues and the turn of the others takes long. */
+/* Sets how many connections are taken in a turn: fewer while one queues and the turn of the others takes long, or they
+ * wait long for theirs. */
 static void adapt_batch(const struct acceptor *w, struct listener *l) {
-	const int64_t turn_ns = io_read_clock() - io_now_ns(w->context->loop);
-	const bool longer = l->behind || turn_ns > ACCEPT_TURN_MS * INT64_C(1000000);
+	const int64_t now_ns = io_now_ns(w->context->loop), turn_ns = io_read_clock() - now_ns;
+	const bool longer = l->behind || turn_ns > ACCEPT_TURN_MS * INT64_C(1000000) || w->waited_ms > ACCEPT_WAITED_MS;
 	l->most = longer ? l->most / 2 : l->most * 2;
 	if (l->most < ACCEPT_LEAST) l->most = ACCEPT_LEAST;
 	if (l->most > ACCEPT_BATCH) l->most = ACCEPT_BATCH;
-}
-
-/* The same under overload: the longer the others need, the fewer, one if that is ACCEPT_TURN_OVERLOAD_MS. Whoever
- * is taken asks for more a moment later, so the rate cannot grow at once: in a second by RATE_GROWTH times the part of
- * that time which the others leave. Returns the nanoseconds that refusing the rest may take: none while the others
- * leave half of it, as then the rest can wait. */
-static int64_t ration(const struct acceptor *w, struct listener *l) {
-	static const double RATE_GROWTH = 1.5, RATE_LEAST = 200;
-	enum { FORGOTTEN_NS = 50000000 }; /* what was so long ago says nothing of now */
-	const int64_t now_ns = io_now_ns(w->context->loop), turn_ns = io_read_clock() - now_ns;
-	const int64_t passed_ns = now_ns - l->rationed_ns;
-	const double most_ns = ACCEPT_TURN_OVERLOAD_MS * 1e6, passed_s = (double)passed_ns / 1e9;
-	l->rationed_ns = now_ns;
-	l->turn_ns += ((double)turn_ns - l->turn_ns) / (passed_ns > FORGOTTEN_NS ? 1 : 4);
-	if (passed_s > 0) l->rate += (l->taken / passed_s - l->rate) * (passed_s < 1 ? passed_s : 1);
-	if (l->rate < RATE_LEAST) l->rate = RATE_LEAST;
-	l->taken = 0;
-	const double left = l->turn_ns < most_ns ? 1 - l->turn_ns / most_ns : 0, most = ACCEPT_LEAST * left;
-	l->credit += l->rate * (1 + RATE_GROWTH * left) * passed_s;
-	if (l->credit > ACCEPT_LEAST) l->credit = ACCEPT_LEAST;
-	l->most = (int)(l->credit < most ? l->credit : most);
-	if (l->most < 1 && l->credit >= 1) l->most = 1; /* whatever the others need, some get in */
-	l->credit -= l->most;
-	return left < 0.5 ? passed_ns / ACCEPT_REFUSING_PART : 0;
 }
 
 /* --- accepting --- */
@@ -164,17 +150,11 @@ static void refuse(const struct acceptor *w, const struct listener *l, struct ac
 	else close(fd);
 }
 
-static void refuse_late(const struct acceptor *w, const struct listener *l, struct accepted *a, int fd) {
-	count_one(COUNT_REFUSED_LATE);
-	a->late++;
-	refuse(w, l, a, fd, 503);
-}
-
-/* Takes one connection: keeps it, or refuses it; overload: if it has waited too long. */
-static void take(struct acceptor *w, struct listener *l, struct accepted *a, bool overload) {
+/* Takes one connection: keeps it, or refuses it. */
+static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof address;
-	int fd = io_accept(w->context->loop, l->fd, (struct sockaddr *)&address, &length), status = 0;
+	int fd = io_accept(w->context->loop, l->fd, (struct sockaddr *)&address, &length);
 	if (fd == -1) {
 		a->error = errno;
 		return;
@@ -182,16 +162,11 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a, boo
 	struct peer peer = peer_of((struct sockaddr *)&address);
 	bool proxied = peer_is_in(&peer, &w->context->options->proxies);
 	if (proxied) peer = peer_unknown; /* until its header says whose the connection is */
-	const bool late = has_waited_too_long(w, l, fd) && overload;
-	if (late) {
-		refuse_late(w, l, a, fd);
-	} else if ((status = accept_refusal(w->context, &peer))) {
-		refuse(w, l, a, fd, status);
-	} else if (conn_new(w->context, fd, l->port, l->secure, proxied, &peer)) {
-		a->fresh[a->count++] = fd;
-	} else {
-		a->error = ENOMEM;
-	}
+	note_wait(w, l, fd);
+	const int status = accept_refusal(w->context, &peer);
+	if (status) refuse(w, l, a, fd, status);
+	else if (conn_new(w->context, fd, l->port, l->secure, proxied, &peer)) a->fresh[a->count++] = fd;
+	else a->error = ENOMEM;
 }
 
 /* Reads from the new connections at once: most requests are there already, and then the event mechanism need not hear
@@ -219,15 +194,36 @@ static bool begin(struct conn_context *w, struct accepted *a) {
 	return all;
 }
 
-/* Refuses connections until that takes too long. */
-static void refuse_rest(struct acceptor *w, struct listener *l, struct accepted *a, int64_t until_ns) {
-	while (a->refused < ACCEPT_REFUSED_MAX && !a->error && io_read_clock() < until_ns) {
+/* Closes the connections that wait, under overload: all for which there is time. While the others leave half of a turn
+ * they can wait, as long as they are few. An answer would cost too much.
+ *
+ * shutdown(2) would reset them at once, and with listen(2) after it the queue would go on; but whoever may call it can
+ * make a listening socket one that connects, by sendto(2) with MSG_FASTOPEN: the sandbox refuses it. */
+static void refuse_rest(const struct acceptor *w, struct listener *l, struct accepted *a) {
+	const int64_t now_ns = io_now_ns(w->context->loop), passed_ns = now_ns - l->refused_ns;
+	if (a->error || passed_ns < ACCEPT_REFUSING_MS * INT64_C(1000000)) return;
+	if (turns_left(&w->turns) > 0.5 && platform_queue(l->fd, NULL) <= ACCEPT_WAITING_MOST) return;
+	l->refused_ns = now_ns;
+	const int64_t until_ns = io_read_clock() + passed_ns / ACCEPT_REFUSING_PART;
+	while (!a->error && io_read_clock() < until_ns) {
 		const int fd = io_accept(w->context->loop, l->fd, NULL, NULL);
-		if (fd == -1) {
-			a->error = errno;
-			return;
-		}
-		refuse_late(w, l, a, fd);
+		if (fd == -1) a->error = errno;
+		else close(fd);
+		a->late += fd != -1;
+	}
+	count_n(COUNT_REFUSED_LATE, a->late);
+}
+
+/* Sets how many may be taken. */
+static void limit_batch(const struct acceptor *w, struct listener *l, bool overload) {
+	if (overload) {
+		const unsigned given = ration_give(&l->ration, turns_left(&w->turns), l->taken, io_now_ns(w->context->loop));
+		l->most = given < ACCEPT_BATCH ? (int)given : ACCEPT_BATCH;
+		l->taken = 0;
+	} else if (l->queued && !w->last) {
+		adapt_batch(w, l);
+	} else {
+		l->most = ACCEPT_BATCH;
 	}
 }
 
@@ -237,19 +233,16 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	a.count = a.error = 0;
 	a.refused = a.late = 0;
 	const bool overload = find_overload(w, l);
-	int64_t refusing_ns = 0;
 	set_queue(l, overload);
-	if (overload) refusing_ns = ration(w, l);
-	else if (l->queued && !w->last) adapt_batch(w, l);
-	else l->most = ACCEPT_BATCH;
+	limit_batch(w, l, overload);
 	if (w->context->connections >= w->context->connections_max &&
 		!(has_waiting_client(l) && shed_connections(w->context, connections_to_close(w))))
 		a.error = EMFILE;
 	while (a.count < l->most && a.refused < ACCEPT_REFUSED_MAX &&
 		   w->context->connections < w->context->connections_max && !a.error)
-		take(w, l, &a, overload);
+		take(w, l, &a);
 	l->taken += (unsigned)a.count;
-	if (overload) refuse_rest(w, l, &a, io_read_clock() + refusing_ns);
+	if (overload) refuse_rest(w, l, &a);
 	l->queued = !a.error;
 	if (!l->queued) l->late_since_ms = 0;
 	if (a.late) {
@@ -259,6 +252,7 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	limit_unsent(w);
 	/* without descriptors or memory another try at once would fail, too */
 	if (a.error && a.error != EAGAIN && !w->last) pause_accepting(w);
+	else if (overload && !l->most) rest(w);
 	l->behind = !begin(w->context, &a);
 	/* here the descriptors that are missing are taken by files */
 	if (a.error == EMFILE || a.error == ENFILE || w->context->connections > shed_from(w->context))
@@ -270,9 +264,19 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 void accept_later(struct acceptor *w, struct listener *l) { w->ready[w->readies++] = l; }
 
 void accept_all(struct acceptor *w) {
-	for (unsigned i = 0; i < w->listeners; i++)
-		if (io_now(w->context->loop) >= w->listener[i].overload_until_ms) set_queue(&w->listener[i], false);
-	while (w->readies) (void)accept_batch(w, w->ready[--w->readies]);
+	bool overload = false;
+	for (unsigned i = 0; i < w->listeners; i++) {
+		set_queue(&w->listener[i], has_overload(w, &w->listener[i]));
+		overload |= has_overload(w, &w->listener[i]);
+	}
+	if (overload) {
+		const int64_t began_ns = io_now_ns(w->context->loop);
+		turns_note(&w->turns, began_ns, io_read_clock() - began_ns);
+	}
+	if (w->resting) accept_resume(w);
+	w->resting = w->queued = false;
+	while (w->readies) w->queued |= accept_batch(w, w->ready[--w->readies]);
+	if (!w->queued) w->waited_ms = 0;
 }
 
 void accept_last(struct acceptor *w) {

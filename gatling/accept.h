@@ -6,8 +6,10 @@
 
 #include <limits.h>
 
+#include "gatling/base/platform.h"
 #include "gatling/conn/conn_context.h"
 #include "gatling/options.h"
+#include "gatling/ration.h"
 
 enum {
 	/* The kernel reduces it to the limit of the system (net.core.somaxconn, kern.ipc.somaxconn). */
@@ -19,20 +21,24 @@ enum {
 	ACCEPT_BATCH = 64,            /* connections taken from a listening socket in one turn, */
 	ACCEPT_LEAST = 8,             /* and while the others need more than ACCEPT_TURN_MS for their turn */
 	ACCEPT_TURN_MS = 10,
-	ACCEPT_LAST = 128,     /* batches taken at most from each listening socket before it is closed */
-	ACCEPT_PAUSE_MS = 100, /* without descriptors, until the next try */
+	ACCEPT_WAITED_MS = 100, /* or a request has waited for that, */
+	ACCEPT_SAMPLE = 64,     /* of which one in so many is looked at */
+	ACCEPT_LAST = 128,      /* batches taken at most from each listening socket before it is closed */
+	ACCEPT_PAUSE_MS = 100,  /* without descriptors, until the next try */
 	/* Overload begins as CoDel finds it (RFC 8289): each connection that came to the front of the queue in an interval
 	 * had waited longer than the target, and many wait. */
 	ACCEPT_TARGET_MS = 200,
 	ACCEPT_INTERVAL_MS = 500,
 	ACCEPT_QUEUE_LONG = 512,
-	/* Until so long after the last one that was refused, so many are taken that the others' turn stays below
-	 * ACCEPT_TURN_OVERLOAD_MS: then a page with ten files, one after the other, takes less than a tenth of a second.
-	 * The rest is refused, in a part of the time; what is left then, the kernel refuses beyond ACCEPT_QUEUE_SHORT. */
+	/* Until so long after the last one that was refused, only a ration is taken (ration.h), and the rest is refused, at
+	 * the latest when more than ACCEPT_WAITING_MOST wait. What comes while the queue has ACCEPT_QUEUE_SHORT, the kernel
+	 * drops. */
 	ACCEPT_OVERLOAD_MS = 5000,
-	ACCEPT_TURN_OVERLOAD_MS = 3,
-	ACCEPT_REFUSING_PART = 8,
 	ACCEPT_QUEUE_SHORT = 256,
+	ACCEPT_WAITING_MOST = 192,
+	ACCEPT_REFUSING_MS = 3,   /* the rest is refused at most so often, */
+	ACCEPT_REFUSING_PART = 8, /* in that part of the time at most */
+	ACCEPT_REST_MS = 1,       /* without a ration, until the next look */
 	ACCEPT_REFUSED_MAX = 256, /* in a turn, */
 	ACCEPT_ANSWERED = 4       /* of which so many get an answer: the others are only closed */
 };
@@ -49,10 +55,8 @@ struct listener {
 	unsigned taken;        /* while late, since then; under overload, in the last turn */
 	int64_t late_since_ms; /* since then all that were taken had waited for longer than ACCEPT_TARGET_MS; 0: not so */
 	int64_t overload_until_ms;
-	int64_t rationed_ns; /* under overload: when the last turn began, */
-	double turn_ns;      /* how long the turn of the others takes, smoothed, */
-	double rate;         /* how many are taken in a second, smoothed, */
-	double credit;       /* and how many may be taken now */
+	int64_t refused_ns; /* when its queue was refused the last time */
+	struct ration ration;
 };
 
 /* The listening sockets of a worker. The main thread sets listener, listeners and tcp_memory, the worker context and
@@ -67,17 +71,30 @@ struct acceptor {
 	unsigned readies;
 	uint32_t unsent_max; /* for new connections; 0: not set yet, */
 	unsigned sixteens;   /* of connections, when that was looked at */
+	bool queued;         /* connections wait in one of the listeners */
+	unsigned samples;    /* of requests, */
+	int64_t waited_ms;   /* and how long the last one had waited while connections did, too */
+	bool resting;        /* no listener is watched in this turn, as none has a ration */
+	struct turns turns;  /* of the others, under overload */
 	bool last;           /* accept_last() is under way: nobody is refused, as nobody would come again */
 };
 
 /* What conn_context.refusal is. */
 int accept_refusal(struct conn_context *context, const struct peer *peer);
 
+/* To be called when a connection is readable. */
+static inline void accept_sample(struct acceptor *acceptor, int fd) {
+	if (acceptor->queued && ++acceptor->samples % ACCEPT_SAMPLE == 0) acceptor->waited_ms = platform_waited_ms(fd);
+}
+
 /* Notes that a listener has connections, for accept_all(). */
 void accept_later(struct acceptor *acceptor, struct listener *listener);
 
 /* Takes a batch of connections from each listener that was noted, and reads from them. */
 void accept_all(struct acceptor *acceptor);
+
+/* Returns how many milliseconds later at most accept_all() is to be called again; -1: when something happens. */
+int accept_due(const struct acceptor *acceptor);
 
 /* Takes the batches that wait, and closes the listeners. */
 void accept_last(struct acceptor *acceptor);

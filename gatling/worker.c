@@ -243,7 +243,9 @@ static void readable(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
 	switch (cookie_kind(cookie)) {
 	case COOKIE_CONNECTION:
-		if (!fair_waits(&w->fair, conn_peer(cookie)) || !io_postpone_read(w->context.loop, fd)) run_readable(w, cookie);
+		if (fair_waits(&w->fair, conn_peer(cookie)) && io_postpone_read(w->context.loop, fd)) break;
+		accept_sample(&w->acceptor, fd);
+		run_readable(w, cookie);
 		break;
 	case COOKIE_LISTENER: accept_later(&w->acceptor, cookie); break;
 	case COOKIE_CONTROL: handle_control(w); break;
@@ -291,6 +293,7 @@ static int wait_limit(const struct worker *w) {
 	int64_t now = io_now(w->context.loop);
 	int limit = sooner(w->log ? log_due(w->log, now) : -1, content_due(&w->context.content, now));
 	limit = sooner(limit, min_rate_due(&w->context));
+	limit = sooner(limit, accept_due(&w->acceptor));
 	if (w->shown) limit = sooner(limit, PUBLISH_MS);
 	if (w->context.draining && w->drain_until_ms)
 		limit = sooner(limit, w->drain_until_ms > now ? (int)(w->drain_until_ms - now) : 0);

@@ -55,6 +55,15 @@ def take(connections):
         c.close()
 
 
+def serves(server, count):
+    """Whether none of so many is closed."""
+    try:
+        take(burst(server, count))
+        return True
+    except (ConnectionResetError, BrokenPipeError, AssertionError):
+        return False
+
+
 @pytest.mark.alone
 def test_what_has_waited_too_long_is_refused_and_the_queue_is_short(plain, files):
     with Server(plain, files, "-j", "1", "-n") as server:
@@ -65,12 +74,11 @@ def test_what_has_waited_too_long_is_refused_and_the_queue_is_short(plain, files
             out = crowd.stdout.read()
         total = dict(re.findall(r"^# (\w+)\t(\S+)", out, re.MULTILINE))
         assert int(total["answered"]) > 100 and int(total["refused"]) > 0, out
-        # overload is not over, but there is time for all
-        assert queue_limit(server) == SHORT
-        take(burst(server, 60))
+        # There is time for all before overload is over. A burst may come together with those that the kernel had kept in
+        # handshakes, and whose clients have ended.
+        assert eventually(lambda: serves(server, 60) and queue_limit(server)) == SHORT
         eventually(lambda: any(re.search(r"overload: refused \d+ new connections", line) for line in server.errors))
-        assert server.get("/small.bin").body == SMALL
-        eventually(lambda: server.get("/small.bin").body == SMALL and queue_limit(server) == limit)  # ACCEPT_OVERLOAD_MS
+        eventually(lambda: serves(server, 1) and queue_limit(server) == limit)  # ACCEPT_OVERLOAD_MS
 
 
 @pytest.mark.clear

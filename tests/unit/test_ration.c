@@ -1,0 +1,88 @@
+/* test_ration.c - what a server takes of more visitors than it can serve. */
+#include "gatling/ration.h"
+
+#include <math.h>
+
+#include "tests/unit/check.h"
+
+enum { MS = 1000000 };
+
+static void turns_are_a_mean_over_time(void **state) {
+	(void)state;
+	struct turns t = {0};
+	assert_true(turns_left(&t) == 0); /* nothing is known */
+	for (int i = 1; i <= 100; i++) turns_note(&t, (int64_t)i * MS, 0);
+	assert_true(turns_left(&t) == 1);
+	turns_note(&t, 101 * (int64_t)MS, 20 * (int64_t)MS); /* one that had to wait for its processor */
+	assert_true(turns_left(&t) > 0.7);
+	for (int i = 1; i <= 10; i++) turns_note(&t, (101 + 20 * i) * (int64_t)MS, 20 * (int64_t)MS);
+	assert_true(turns_left(&t) == -1);
+	turns_note(&t, 10000 * (int64_t)MS, 0); /* the others were long ago */
+	assert_true(turns_left(&t) == 1);
+}
+
+static void the_least_get_in_whatever_the_turns_take(void **state) {
+	(void)state;
+	struct ration r;
+	unsigned given = 0, sum = 0;
+	ration_begin(&r, 100000, 0);
+	for (int64_t ms = 5; ms <= 20000; ms += 5) {
+		given = ration_give(&r, -1, given, ms * MS);
+		if (ms > 10000) sum += given;
+	}
+	assert_in_range(sum, 1990, 2010);
+}
+
+static void what_is_not_taken_does_not_pile_up(void **state) {
+	(void)state;
+	struct ration r;
+	ration_begin(&r, 1000, 0);
+	assert_in_range(ration_give(&r, 0, 0, 60000 * (int64_t)MS), 1, 8);
+}
+
+/* A server with that much to do a second, each visitor for two pages a second apart, and more of them than it can
+ * serve: returns how much of its time it works, and how long the work waits, at most, after the first ten seconds. */
+static double simulate(double cost_s, double *waits_s) {
+	enum { SECONDS = 40, STEPS = 1000 };
+	static unsigned came[SECONDS * STEPS];
+	struct turns t = {0};
+	struct ration r;
+	double to_do_s = 0, worked_s = 0;
+	unsigned given = 0;
+	ration_begin(&r, 200, 0);
+	*waits_s = 0;
+	for (int i = 0; i < SECONDS * STEPS; i++) {
+		const int64_t now_ns = (int64_t)i * MS;
+		const double turn_s = to_do_s / 10; /* a page is ten requests, one after the other */
+		turns_note(&t, now_ns, (int64_t)(turn_s * 1e9));
+		came[i] = given = ration_give(&r, turns_left(&t), given, now_ns);
+		to_do_s += cost_s / 2 * (came[i] + (i < STEPS ? 0 : came[i - STEPS]));
+		const double works_s = fmin(to_do_s, 0.001);
+		to_do_s -= works_s;
+		if (i < 10 * STEPS) continue;
+		worked_s += works_s;
+		*waits_s = fmax(*waits_s, to_do_s);
+	}
+	return worked_s / (SECONDS - 10);
+}
+
+static void a_server_has_enough_to_do_and_not_too_much(void **state) {
+	(void)state;
+	static const double cost_s[] = {0.002, 0.0005, 0.0001, 0.00005};
+	for (unsigned i = 0; i < sizeof cost_s / sizeof *cost_s; i++) {
+		double waits_s;
+		const double part = simulate(cost_s[i], &waits_s);
+		assert_true(part > 0.95);
+		assert_true(waits_s < 0.1);
+	}
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(turns_are_a_mean_over_time),
+		cmocka_unit_test(the_least_get_in_whatever_the_turns_take),
+		cmocka_unit_test(what_is_not_taken_does_not_pile_up),
+		cmocka_unit_test(a_server_has_enough_to_do_and_not_too_much),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
