@@ -133,7 +133,7 @@ static bool step(struct response *r, char c) {
 	}
 }
 
-static void compare(struct response *r, const char *data, size_t length, const struct response_expected *expected) {
+void response_compare(struct response *r, const char *data, size_t length, const struct response_expected *expected) {
 	if (expected->at && !r->differs)
 		r->differs = r->seen + length > expected->length || memcmp(expected->at + r->seen, data, length) != 0;
 	r->seen += length;
@@ -142,7 +142,7 @@ static void compare(struct response *r, const char *data, size_t length, const s
 int response_content(struct response *r, const char *data, size_t length, const struct response_expected *expected) {
 	size_t at = 0;
 	if (r->until_close) {
-		compare(r, data, length, expected);
+		response_compare(r, data, length, expected);
 		return (int)length;
 	}
 	while (at < length && r->state != AT_COMPLETE) {
@@ -151,7 +151,7 @@ int response_content(struct response *r, const char *data, size_t length, const 
 			continue;
 		}
 		size_t n = length - at < r->left ? length - at : (size_t)r->left;
-		compare(r, data + at, n, expected);
+		response_compare(r, data + at, n, expected);
 		at += n;
 		r->left -= n;
 		if (!r->left) r->state = r->state == AT_CONTENT ? AT_COMPLETE : AT_CHUNK_END;

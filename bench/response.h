@@ -34,6 +34,9 @@ int response_head(struct response *r, const char *data, size_t length, bool bodi
 /* Consumes content. Returns how many bytes, or -1 if the chunks are malformed. */
 int response_content(struct response *r, const char *data, size_t length, const struct response_expected *expected);
 
+/* Compares the next content with what is expected. */
+void response_compare(struct response *r, const char *data, size_t length, const struct response_expected *expected);
+
 /* Whether it is complete. */
 bool response_complete(const struct response *r);
 

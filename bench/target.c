@@ -115,10 +115,11 @@ static int use_unix(struct target *t, const char *path, char *error, size_t size
 	return 0;
 }
 
-static bool has_host(const struct target_options *o) {
+/* Returns the field that says the host; NULL: none does. */
+static const char *host_field(const struct target_options *o) {
 	for (unsigned i = 0; i < o->headers; i++)
-		if (strncasecmp(o->header[i], "Host:", 5) == 0) return true;
-	return false;
+		if (strncasecmp(o->header[i], "Host:", 5) == 0) return o->header[i];
+	return NULL;
 }
 
 static int make_request(struct target_bytes *r, const struct parts *p, const struct target_options *o, bool last,
@@ -127,11 +128,67 @@ static int make_request(struct target_bytes *r, const struct parts *p, const str
 	if (!out) return fail(error, size, "no memory");
 	size_t path_length = strcspn(p->path, "#");
 	fprintf(out, "%s %s%.*s HTTP/1.1\r\n", o->method, *p->path == '/' ? "" : "/", (int)path_length, p->path);
-	if (!has_host(o)) fprintf(out, "Host: %.*s\r\n", (int)p->authority_length, p->authority);
+	if (!host_field(o)) fprintf(out, "Host: %.*s\r\n", (int)p->authority_length, p->authority);
 	for (unsigned i = 0; i < o->headers; i++) fprintf(out, "%s\r\n", o->header[i]);
+	if (o->content_length) fprintf(out, "Content-Length: %zu\r\n", o->content_length);
 	fprintf(out, "%s\r\n", last ? "Connection: close\r\n" : "");
 	if (fclose(out) != 0) return fail(error, size, "no memory");
 	return r->length <= TARGET_REQUEST_MAX ? 0 : fail(error, size, "the request for %s is too long", p->path);
+}
+
+/* --- HTTP/2 --- */
+
+/* Returns false if there is no memory. */
+static bool add_field(struct target *t, const char *name, size_t name_length, const char *value, size_t value_length) {
+	struct target_field *f = &t->field[t->fields++];
+	*f = (struct target_field){{strndup(name, name_length), name_length}, {strndup(value, value_length), value_length}};
+	for (char *c = f->name.at; c && *c; c++)
+		if (*c >= 'A' && *c <= 'Z') *c |= 0x20;
+	return f->name.at && f->value.at;
+}
+
+/* Fields of a connection, which HTTP/2 does not have (RFC 9113, section 8.2.2). */
+static bool is_of_connection(const char *name, size_t length) {
+	static const char *const names[] = {"connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"};
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+		if (strlen(names[i]) == length && strncasecmp(names[i], name, length) == 0) return true;
+	return false;
+}
+
+/* Adds a field from a line "Name: value". */
+static int add_line(struct target *t, const char *line, const char *as, char *error, size_t size) {
+	const size_t name_length = strcspn(line, ":");
+	const char *value = line + name_length + 1;
+	value += strspn(value, " \t");
+	size_t length = strlen(value);
+	while (length && (value[length - 1] == ' ' || value[length - 1] == '\t')) length--;
+	if (is_of_connection(line, name_length))
+		return fail(error, size, "HTTP/2 has no field %.*s", (int)name_length, line);
+	const bool added =
+		as ? add_field(t, as, strlen(as), value, length) : add_field(t, line, name_length, value, length);
+	return added ? 0 : fail(error, size, "no memory");
+}
+
+static int make_fields(struct target *t, const struct parts *p, const struct target_options *o, char *error,
+					   size_t size) {
+	static const char method[] = ":method", scheme[] = ":scheme", authority[] = ":authority", path[] = ":path";
+	const char *host = host_field(o), *is = p->secure ? "https" : "http";
+	char *whole, length[48];
+	t->field = calloc(TARGET_FIELDS_MAX, sizeof *t->field);
+	if (asprintf(&whole, "%s%.*s", *p->path == '/' ? "" : "/", (int)strcspn(p->path, "#"), p->path) == -1) whole = NULL;
+	const bool made = t->field && whole && add_field(t, method, sizeof method - 1, o->method, strlen(o->method)) &&
+					  add_field(t, scheme, sizeof scheme - 1, is, strlen(is)) &&
+					  add_field(t, path, sizeof path - 1, whole, strlen(whole));
+	free(whole);
+	if (!made) return fail(error, size, "no memory");
+	if (host && add_line(t, host, authority, error, size) == -1) return -1;
+	if (!host && !add_field(t, authority, sizeof authority - 1, p->authority, p->authority_length))
+		return fail(error, size, "no memory");
+	for (unsigned i = 0; i < o->headers; i++)
+		if (o->header[i] != host && add_line(t, o->header[i], NULL, error, size) == -1) return -1;
+	if (!o->content_length) return 0;
+	snprintf(length, sizeof length, "content-length: %zu", o->content_length);
+	return add_line(t, length, NULL, error, size);
 }
 
 int target_make(struct target *t, const char *url, const struct target_options *o, const struct target *before,
@@ -145,6 +202,7 @@ int target_make(struct target *t, const char *url, const struct target_options *
 	} else if (!use_same(t, &p, before) && look_up(t, &p, error, size) == -1) {
 		return -1;
 	}
+	if (o->http2 && make_fields(t, &p, o, error, size) == -1) return -1;
 	if (make_request(&t->request, &p, o, false, error, size) == -1) return -1;
 	return make_request(&t->last, &p, o, true, error, size);
 }
@@ -162,4 +220,9 @@ void target_free(struct target *t) {
 	free(t->host);
 	free(t->request.at);
 	free(t->last.at);
+	for (unsigned i = 0; i < t->fields; i++) {
+		free(t->field[i].name.at);
+		free(t->field[i].value.at);
+	}
+	free(t->field);
 }

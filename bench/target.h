@@ -1,4 +1,4 @@
-/* target.h - a URL with its server's address and the bytes of its request. */
+/* target.h - a URL with its server's address and the head of its request. */
 #ifndef BENCH_TARGET_H
 #define BENCH_TARGET_H
 
@@ -6,11 +6,20 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-enum { TARGET_HEADERS_MAX = 64, TARGET_REQUEST_MAX = 64 * 1024 };
+enum {
+	TARGET_HEADERS_MAX = 64,
+	TARGET_FIELDS_MAX = TARGET_HEADERS_MAX + 5, /* with those of RFC 9113, section 8.3.1, and Content-Length */
+	TARGET_REQUEST_MAX = 64 * 1024
+};
 
 struct target_bytes {
 	char *at;
 	size_t length;
+};
+
+/* A field of HTTP/2: its name is in lower case. */
+struct target_field {
+	struct target_bytes name, value;
 };
 
 struct target {
@@ -18,8 +27,10 @@ struct target {
 	char *host; /* for TLS, of a https:// URL; NULL: in the clear */
 	struct sockaddr_storage address;
 	socklen_t address_length;
-	struct target_bytes request, last; /* last: with "Connection: close" */
-	bool bodiless;                     /* a HEAD */
+	struct target_bytes request, last; /* heads for HTTP/1.1; last: with "Connection: close" */
+	struct target_field *field;        /* the head for HTTP/2, if that is asked for */
+	unsigned fields;
+	bool bodiless; /* a HEAD */
 };
 
 /* What all requests share. */
@@ -27,6 +38,8 @@ struct target_options {
 	const char *method;
 	const char *header[TARGET_HEADERS_MAX]; /* "Name: value" */
 	unsigned headers;
+	size_t content_length; /* of a request; 0: it has none */
+	bool http2;            /* the fields are made, too */
 	const char *unix_path; /* connect there whatever the URL's host is; NULL: connect to the host */
 };
 

@@ -76,9 +76,9 @@ void files_hlog_begin(FILE *out, const struct plan *p, double started_s) {
 	hlog_begin(out, started_s);
 	fprintf(out,
 			"#[Plan: version %d url %s urls %u rate %.15g arrival %d per_connection %u pipeline %u "
-			"timeout_s %.3f ranks %u ]\n",
+			"timeout_s %.3f ranks %u http2 %d window %u connection_window %u content %zu ]\n",
 			LOG_VERSION, p->target->url, p->targets, p->rate, p->arrival, p->per_connection, p->depth,
-			(double)p->timeout_ns / 1e9, p->ranks);
+			(double)p->timeout_ns / 1e9, p->ranks, p->http2, p->window, p->window_all, p->content.length);
 	fprintf(out, "#[Rank: rank %u ]\n", p->rank);
 }
 

@@ -19,11 +19,16 @@ enum {
 	DEPTH_MAX = 1024,
 	RATE_MAX = 10000000,
 	ERROR_MAX = 512,
-	READ_PART = 65536
+	READ_PART = 65536,
+	WINDOW_MAX = INT32_MAX, /* RFC 9113, section 6.9.1 */
+	WINDOW_FIRST = 65535,   /* what a connection's is at first: it cannot be made smaller */
+	WINDOW_DEFAULT = 1 << 30,
+	CONTENT_MAX = 256 * 1024 * 1024
 };
 
 static const char help[] = "usage: httpbench [options] URL...\n"
 						   "       httpbench merge [--json FILE] LOG...\n"
+						   "       httpbench compare [--fail CONDITION] LOG LOG\n"
 						   "Loads a web server and measures what its clients see.\n"
 						   "\n"
 						   "  -c, --connections N      connections open at a time (default: 64)\n"
@@ -35,10 +40,15 @@ static const char help[] = "usage: httpbench [options] URL...\n"
 						   "      --arrival KIND       of these: poisson (default) or constant\n"
 						   "  -k, --per-connection N   requests on a connection (default: no limit)\n"
 						   "  -p, --pipeline N         requests under way on a connection (default: 1)\n"
+						   "      --http2              each request is a stream of HTTP/2 (with prior\n"
+						   "                           knowledge, or ALPN)\n"
+						   "      --window BYTES, --connection-window BYTES\n"
+						   "                           its flow control (default: 1 GiB)\n"
 						   "      --ramp SECONDS       open the connections over that time (closed loop)\n"
 						   "  -T, --timeout SECONDS    for an answer (default: 10)\n"
 						   "  -H, --header LINE        a field of every request; may be repeated\n"
-						   "  -X, --method NAME        (default: GET)\n"
+						   "  -X, --method NAME        (default: GET, with --body POST)\n"
+						   "      --body FILE          the content of every request\n"
 						   "      --unix PATH          connect to a unix socket\n"
 						   "      --source NET         connect from the addresses of NET, as 127.0.1.0/24\n"
 						   "      --urls FILE          URLs, one a line, instead of those as arguments\n"
@@ -80,7 +90,11 @@ enum {
 	LONG_TUI,
 	LONG_JSON,
 	LONG_TSV,
-	LONG_HLOG
+	LONG_HLOG,
+	LONG_HTTP2,
+	LONG_WINDOW,
+	LONG_WINDOW_ALL,
+	LONG_BODY
 };
 
 static const struct option long_options[] = {
@@ -114,6 +128,10 @@ static const struct option long_options[] = {
 	{"json", required_argument, NULL, LONG_JSON},
 	{"tsv", required_argument, NULL, LONG_TSV},
 	{"hlog", required_argument, NULL, LONG_HLOG},
+	{"http2", no_argument, NULL, LONG_HTTP2},
+	{"window", required_argument, NULL, LONG_WINDOW},
+	{"connection-window", required_argument, NULL, LONG_WINDOW_ALL},
+	{"body", required_argument, NULL, LONG_BODY},
 	{"help", no_argument, NULL, 'h'},
 	{0},
 };
@@ -188,12 +206,13 @@ static void check_series(const struct options *o) {
 }
 
 void options_parse(struct options *o, int argc, char **argv) {
-	struct target_options request = {.method = "GET"};
+	struct target_options request = {0};
 	struct plan *p = &o->plan;
 	const char *urls_path = NULL;
 	double duration_s = 0, skew = 0;
 	*o = (struct options){0};
 	*p = (struct plan){.clients = 1, .connections = 64, .depth = 1, .seed = 1, .ranks = 1, .timeout_ns = 10000000000};
+	p->window = p->window_all = WINDOW_DEFAULT;
 	rank_from_environment(&p->rank, &p->ranks);
 	opterr = 0;
 	for (int c; (c = getopt_long(argc, argv, ":c:t:d:n:R:k:p:T:H:X:h", long_options, NULL)) != -1;) {
@@ -244,10 +263,24 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_JSON: o->json_path = optarg; break;
 		case LONG_TSV: o->tsv_path = optarg; break;
 		case LONG_HLOG: o->hlog_path = optarg; break;
+		case LONG_HTTP2: p->http2 = p->tls.http2 = request.http2 = true; break;
+		case LONG_WINDOW: p->window = (unsigned)usage_whole_number("--window", optarg, 1, WINDOW_MAX); break;
+		case LONG_WINDOW_ALL:
+			p->window_all = (unsigned)usage_whole_number("--connection-window", optarg, WINDOW_FIRST, WINDOW_MAX);
+			break;
+		case LONG_BODY:
+			p->content.at = read_file(optarg, &p->content.length);
+			if (!p->content.length) usage_refuse("%s is empty: leave --body out", optarg);
+			if (p->content.length > CONTENT_MAX) usage_refuse("%s has more than %d bytes", optarg, CONTENT_MAX);
+			break;
 		case 'h': fputs(help, stdout); exit(0);
 		default: usage_bad_option(c, argv);
 		}
 	}
+	request.content_length = p->content.length;
+	if (!request.method) request.method = p->content.length ? "POST" : "GET";
+	if (!p->http2 && (p->window != WINDOW_DEFAULT || p->window_all != WINDOW_DEFAULT))
+		usage_refuse("--window and --connection-window are of HTTP/2: add --http2");
 	if (o->search || o->sweep) check_series(o);
 	if (o->tui && !isatty(STDOUT_FILENO)) usage_refuse("--tui needs a terminal on stdout");
 	if (urls_path && optind < argc) usage_refuse("the URLs come from %s: not '%s', too", urls_path, argv[optind]);
@@ -270,6 +303,7 @@ void options_free(struct options *o) {
 	free(o->plan.target);
 	free(o->plan.share);
 	free((char *)o->plan.expected.at);
+	free(o->plan.content.at);
 	free(o->url);
 	free(o->urls_text);
 }

@@ -85,7 +85,8 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 	if (*m->tls_failed) fprintf(out, "tls        failed: %s\n", m->tls_failed);
 	fprintf(out, "received   %s", scaled(text, (double)m->count[COUNT_BYTES], byte_units, 5));
 	fprintf(out, ", %s a second\n", scaled(text, (double)m->count[COUNT_BYTES] / r->elapsed_s, byte_units, 5));
-	fprintf(out, "opened     %llu connections\n", (unsigned long long)m->count[COUNT_CONNECTED]);
+	fprintf(out, "opened     %llu connections%s\n", (unsigned long long)m->count[COUNT_CONNECTED],
+			plan->http2 ? ", of HTTP/2" : "");
 	if (*m->tls)
 		fprintf(out, "tls        %s, %llu sessions resumed\n", m->tls, (unsigned long long)m->count[COUNT_RESUMED]);
 	print_own_cost(out, r);

@@ -46,7 +46,7 @@ static struct connection *take_closed(struct client *c) {
 
 /* Assigns as many requests to a connection as it can take. */
 static void refill(struct client *c, struct connection *conn) {
-	while (running(c) && connection_has_room(&c->pool, conn)) {
+	while (running(c) && connection_has_room(conn)) {
 		c->pool.requests_left--;
 		connection_assign(&c->pool, conn, c->pool.now_ns, false);
 	}

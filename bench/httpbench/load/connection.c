@@ -1,5 +1,4 @@
-/* connection.c - see connection.h. A request leaves in send_requests() and ends in request_end() or, with all behind it
- * on the connection, in connection_fail(); or give_back() has it wait for another connection. */
+/* connection.c - see connection.h. */
 #include "bench/httpbench/load/connection.h"
 
 #include <errno.h>
@@ -9,24 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/httpbench/load/http1.h"
+#include "bench/httpbench/load/http2.h"
 #include "bench/machine.h"
-#include "bench/response.h"
 
-enum { WRITE_PARTS = 64 /* requests written at a time */ };
 static const int64_t open_pause_ns = 100000000; /* after a connection could not be opened, until the next try */
 
-static struct connection_request *pending_of(const struct connections *c, const struct connection *conn,
-											 unsigned place) {
-	unsigned depth = c->plan->depth;
-	return &c->pending[(size_t)(conn - c->connection) * depth + (conn->first + place) % depth];
-}
-
-static bool worn_out(const struct connections *c, const struct connection *conn) {
-	return c->plan->per_connection && conn->requests >= c->plan->per_connection;
-}
-
-bool connection_has_room(const struct connections *c, const struct connection *conn) {
-	return conn->assigned < c->plan->depth && !worn_out(c, conn) && !conn->broken;
+bool connection_has_room(const struct connection *conn) {
+	return conn->assigned < conn->room && !conn->retired && !conn->broken;
 }
 
 void connections_wait(struct connections *c, int64_t due_ns, bool again) {
@@ -54,9 +43,9 @@ static void move_to(struct connections *c, struct connection *conn, enum connect
 static void list_by_room(struct connections *c, struct connection *conn) {
 	if (!plan_open_loop(c->plan) || conn->state != CONNECTION_OPEN) return;
 	move_to(c, conn,
-			!connection_has_room(c, conn) ? CONNECTION_LIST_NONE
-			: conn->assigned              ? CONNECTION_LIST_ROOM
-										  : CONNECTION_LIST_IDLE);
+			!connection_has_room(conn) ? CONNECTION_LIST_NONE
+			: conn->assigned           ? CONNECTION_LIST_ROOM
+									   : CONNECTION_LIST_IDLE);
 }
 
 struct connection *connections_take(struct connections *c, enum connection_list list) {
@@ -66,12 +55,69 @@ struct connection *connections_take(struct connections *c, enum connection_list 
 	return conn;
 }
 
+/* --- requests --- */
+
+struct connection_request *connection_at(const struct connections *c, const struct connection *conn, uint16_t place) {
+	return place == CONNECTION_NONE ? NULL : &c->pending[(size_t)(conn - c->connection) * c->plan->depth + place];
+}
+
+static uint16_t place_of(const struct connections *c, const struct connection *conn,
+						 const struct connection_request *p) {
+	return (uint16_t)(p - connection_at(c, conn, 0));
+}
+
+/* Frees all places. */
+static void clear_requests(struct connections *c, struct connection *conn) {
+	for (unsigned i = 0; i < c->plan->depth; i++)
+		connection_at(c, conn, (uint16_t)i)->next = i + 1 < c->plan->depth ? (uint16_t)(i + 1) : CONNECTION_NONE;
+	conn->head = conn->tail = conn->unsent = CONNECTION_NONE;
+	conn->free = conn->assigned = 0;
+	conn->room = (uint16_t)c->plan->depth;
+}
+
 void connection_assign(struct connections *c, struct connection *conn, int64_t due_ns, bool again) {
-	struct connection_request *p = pending_of(c, conn, conn->assigned++);
-	*p = (struct connection_request){
-		.due_ns = due_ns, .placed_ns = c->now_ns, .target = schedule_target(&c->schedule), .again = again};
-	conn->requests++;
+	const uint16_t place = conn->free;
+	struct connection_request *p = connection_at(c, conn, place);
+	conn->free = p->next;
+	conn->retired = ++conn->requests == c->plan->per_connection;
+	*p = (struct connection_request){.due_ns = due_ns,
+									 .placed_ns = c->now_ns,
+									 .target = schedule_target(&c->schedule),
+									 .again = again,
+									 .last = conn->retired,
+									 .previous = conn->tail,
+									 .next = CONNECTION_NONE};
+	if (conn->tail == CONNECTION_NONE) conn->head = place;
+	else connection_at(c, conn, conn->tail)->next = place;
+	conn->tail = place;
+	if (conn->unsent == CONNECTION_NONE) conn->unsent = place;
+	conn->assigned++;
 	c->under_way++;
+}
+
+/* Takes a request off its connection. */
+static void unlink_request(struct connections *c, struct connection *conn, struct connection_request *p) {
+	const uint16_t place = place_of(c, conn, p);
+	if (p->previous == CONNECTION_NONE) conn->head = p->next;
+	else connection_at(c, conn, p->previous)->next = p->next;
+	if (p->next == CONNECTION_NONE) conn->tail = p->previous;
+	else connection_at(c, conn, p->next)->previous = p->previous;
+	if (conn->unsent == place) conn->unsent = p->next;
+	p->next = conn->free;
+	conn->free = place;
+	conn->assigned--;
+	c->under_way--;
+}
+
+void connection_sending(struct connections *c, struct connection_request *p) {
+	if (!p->sent_ns) p->sent_ns = c->now_ns;
+}
+
+void connection_sent(struct connections *c, struct connection *conn, struct connection_request *p) {
+	connection_sending(c, p);
+	p->sent = true;
+	conn->unsent = p->next;
+	c->filling->count[COUNT_SENT]++;
 }
 
 /* --- the end of requests and connections --- */
@@ -84,13 +130,14 @@ static void end(struct connections *c, struct connection *conn, bool sound) {
 		c->open--;
 	}
 	free(conn->input);
+	http2_free(conn->http2);
 	conn->tls = NULL;
+	conn->http2 = NULL;
 	conn->input = NULL;
 	conn->state = CONNECTION_CLOSED;
-	conn->broken = false;
-	conn->first = conn->assigned = conn->written = 0;
-	conn->partly = conn->requests = conn->input_length = 0;
-	conn->response = (struct response){0};
+	conn->broken = conn->retired = false;
+	conn->requests = conn->input_length = 0;
+	clear_requests(c, conn);
 	move_to(c, conn, CONNECTION_LIST_CLOSED);
 }
 
@@ -118,7 +165,11 @@ static bool is_lasting(const struct connections *c, enum failure failure) {
 void connection_fail(struct connections *c, struct connection *conn, enum failure failure) {
 	/* on an open connection the requests after the first were cut off */
 	enum failure rest = conn->state == CONNECTION_OPEN && failure != FAILURE_TIMEOUT ? FAILURE_RESET : failure;
-	for (unsigned i = 0; i < conn->assigned; i++) request_fail(c, pending_of(c, conn, i), i == 0 ? failure : rest);
+	for (uint16_t place = conn->head; place != CONNECTION_NONE;) {
+		const struct connection_request *p = connection_at(c, conn, place);
+		request_fail(c, p, place == conn->head ? failure : rest);
+		place = p->next;
+	}
 	c->under_way -= conn->assigned;
 	if (conn->state == CONNECTION_CONNECTING) histogram_censor(&c->filling->duration[DURATION_CONNECT]);
 	if (conn->state == CONNECTION_HANDSHAKE) histogram_censor(&c->filling->duration[DURATION_HANDSHAKE]);
@@ -134,6 +185,7 @@ static enum failure failure_of(int error) {
 	case ETIMEDOUT: return FAILURE_TIMEOUT;
 	case ENODATA: return FAILURE_SHORT;
 	case EPROTO: return FAILURE_TLS;
+	case EBADMSG: return FAILURE_PROTOCOL;
 	case EADDRNOTAVAIL: return FAILURE_PORTS;
 	case EMFILE:
 	case ENFILE: return FAILURE_DESCRIPTORS;
@@ -152,55 +204,45 @@ static void fail(struct connections *c, struct connection *conn) {
 	connection_fail(c, conn, failure);
 }
 
-/* The server ends the connection although more was asked for: in open loop these requests wait for another connection,
- * in closed loop as many more may begin. */
-static void give_back(struct connections *c, struct connection *conn) {
-	for (unsigned i = 0; i < conn->assigned; i++) {
-		if (i < conn->written) c->filling->count[COUNT_SENT]--;
-		note_lateness(c, pending_of(c, conn, i));
-		if (plan_open_loop(c->plan)) connections_wait(c, pending_of(c, conn, i)->due_ns, true);
-		else c->requests_left++;
-	}
-	c->under_way -= conn->assigned;
+void connection_give_back(struct connections *c, struct connection *conn, struct connection_request *p) {
+	if (p->sent) c->filling->count[COUNT_SENT]--;
+	note_lateness(c, p);
+	if (plan_open_loop(c->plan)) connections_wait(c, p->due_ns, true);
+	else c->requests_left++;
+	unlink_request(c, conn, p);
 }
 
-/* Sets the deadline of the next answer. */
-static void set_deadline(struct connections *c, const struct connection *conn) {
-	const struct connection_request *p = pending_of(c, conn, 0);
-	int64_t since_ns = p->sent_ns ? p->sent_ns : p->placed_ns;
-	io_timeout(c->loop, conn->fd, conn->assigned ? (since_ns + c->plan->timeout_ns) / 1000000 : 0);
+void connection_failed(struct connections *c, struct connection *conn, struct connection_request *p,
+					   enum failure failure) {
+	request_fail(c, p, failure);
+	unlink_request(c, conn, p);
 }
 
-/* Ends a request whose answer is complete. Returns false if the connection is closed. */
-static bool request_end(struct connections *c, struct connection *conn) {
-	const struct connection_request *p = pending_of(c, conn, 0);
+void connection_answered(struct connections *c, struct connection *conn, struct connection_request *p) {
 	struct histogram *duration = c->filling->duration;
-	const struct response *r = &conn->response;
+	const struct response *r = &p->response;
 	const struct response_expected *expected = &c->plan->expected;
 	if (expected->status ? r->status != expected->status : r->status / 100 != 2 && r->status != 304) {
-		request_fail(c, p, FAILURE_STATUS);
-	} else if (expected->at && (r->differs || r->seen != expected->length)) {
-		request_fail(c, p, FAILURE_BYTES);
-	} else {
-		c->filling->count[COUNT_ANSWERED]++;
-		c->filling->last_ns = c->now_ns;
-		note_lateness(c, p);
-		histogram_record(&duration[DURATION_FIRST_BYTE], p->first_ns - p->sent_ns);
-		histogram_record(&duration[DURATION_WHOLE], c->now_ns - p->due_ns);
+		connection_failed(c, conn, p, FAILURE_STATUS);
+		return;
 	}
-	conn->first = (uint16_t)((conn->first + 1) % c->plan->depth);
-	conn->assigned--;
-	conn->written--;
-	c->under_way--;
-	bool ends = conn->response.close || (worn_out(c, conn) && !conn->assigned);
-	conn->response = (struct response){0};
-	if (ends) {
-		give_back(c, conn);
-		connection_close(c, conn);
-		return false;
+	if (expected->at && (r->differs || r->seen != expected->length)) {
+		connection_failed(c, conn, p, FAILURE_BYTES);
+		return;
 	}
-	set_deadline(c, conn);
-	return true;
+	c->filling->count[COUNT_ANSWERED]++;
+	c->filling->last_ns = c->now_ns;
+	note_lateness(c, p);
+	histogram_record(&duration[DURATION_FIRST_BYTE], p->first_ns - p->sent_ns);
+	histogram_record(&duration[DURATION_WHOLE], c->now_ns - p->due_ns);
+	unlink_request(c, conn, p);
+}
+
+/* Sets the deadline of the request that waits longest. */
+static void set_deadline(struct connections *c, const struct connection *conn) {
+	const struct connection_request *p = connection_at(c, conn, conn->head);
+	int64_t since_ns = !p ? 0 : p->sent_ns ? p->sent_ns : p->placed_ns;
+	io_timeout(c->loop, conn->fd, p ? (since_ns + c->plan->timeout_ns) / 1000000 : 0);
 }
 
 /* --- opening --- */
@@ -214,6 +256,13 @@ static void next_state(struct connections *c, struct connection *conn, enum conn
 	conn->since_ns = c->now_ns;
 }
 
+/* 0, or -1 with errno. */
+static int begin_protocol(struct connections *c, struct connection *conn) {
+	if (!c->plan->http2 || (conn->http2 = http2_new(c, conn))) return 0;
+	errno = ENOMEM;
+	return -1;
+}
+
 /* Returns 0 if the connection is established, or -1 with errno; EAGAIN: not yet. */
 static int continue_connecting(struct connections *c, struct connection *conn) {
 	errno = target_connected(conn->fd);
@@ -221,7 +270,8 @@ static int continue_connecting(struct connections *c, struct connection *conn) {
 	if (errno) return -1;
 	next_state(c, conn, c->tls ? CONNECTION_HANDSHAKE : CONNECTION_OPEN, DURATION_CONNECT);
 	c->filling->count[COUNT_CONNECTED]++;
-	if (!c->tls || (conn->tls = tls_open(c->tls, conn->fd))) return 0;
+	if (!c->tls) return begin_protocol(c, conn);
+	if ((conn->tls = tls_open(c->tls, conn->fd))) return 0;
 	errno = ENOMEM;
 	return -1;
 }
@@ -232,12 +282,12 @@ static int continue_handshake(struct connections *c, struct connection *conn) {
 	next_state(c, conn, CONNECTION_OPEN, DURATION_HANDSHAKE);
 	c->filling->count[COUNT_RESUMED] += tls_resumed(conn->tls);
 	if (!*c->filling->tls) tls_describe(conn->tls, c->filling->tls);
-	return 0;
+	return begin_protocol(c, conn);
 }
 
 /* Starts to connect a new socket to the server. Returns 0, or -1 with errno. */
 static int start_connecting(struct connections *c, struct connection *conn) {
-	const struct target *t = &c->plan->target[pending_of(c, conn, 0)->target];
+	const struct target *t = &c->plan->target[connection_at(c, conn, conn->head)->target];
 	uint32_t source = c->number + c->plan->clients * c->sources_taken++;
 	int on = 1, off = 0;
 	int fd = socket(t->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -274,48 +324,13 @@ void connection_open(struct connections *c, struct connection *conn) {
 
 /* --- sending --- */
 
-static const struct target_bytes *bytes_of(const struct connections *c, const struct connection *conn, unsigned place) {
-	const struct target *t = &c->plan->target[pending_of(c, conn, place)->target];
-	bool last = conn->requests - conn->assigned + place + 1 == c->plan->per_connection;
-	return last ? &t->last : &t->request;
-}
-
-/* Notes that the kernel has taken n bytes. */
-static void written(struct connections *c, struct connection *conn, size_t n) {
-	for (; n; conn->written++) {
-		size_t rest = bytes_of(c, conn, conn->written)->length - conn->partly;
-		struct connection_request *p = pending_of(c, conn, conn->written);
-		if (!conn->partly) p->sent_ns = c->now_ns;
-		if (n < rest) {
-			conn->partly += (uint32_t)n;
-			return;
-		}
-		n -= rest;
-		conn->partly = 0;
-		c->filling->count[COUNT_SENT]++;
-	}
-}
-
-static ssize_t try_writev(struct connections *c, struct connection *conn, const struct iovec *part, int parts) {
+ssize_t connection_trywritev(struct connections *c, struct connection *conn, const struct iovec *part, int parts) {
 	return conn->tls ? tls_trywritev(c->loop, conn->tls, part, parts)
 					 : io_trywritev(c->loop, conn->fd, part, parts, IO_LAST);
 }
 
-/* Writes all requests that are assigned. Returns 0, or -1 with errno; EAGAIN: some are left. */
 static int send_requests(struct connections *c, struct connection *conn) {
-	while (conn->written < conn->assigned) {
-		struct iovec part[WRITE_PARTS];
-		int parts = 0;
-		for (unsigned i = conn->written; i < conn->assigned && parts < WRITE_PARTS; i++) {
-			const struct target_bytes *r = bytes_of(c, conn, i);
-			size_t skip = i == conn->written ? conn->partly : 0;
-			part[parts++] = (struct iovec){.iov_base = r->at + skip, .iov_len = r->length - skip};
-		}
-		ssize_t n = try_writev(c, conn, part, parts);
-		if (n == -1) return -1;
-		written(c, conn, (size_t)n);
-	}
-	return 0;
+	return conn->http2 ? http2_send(c, conn) : http1_send(c, conn);
 }
 
 /* Decides what a connection waits for after an attempt to send. Returns 0, or -1 with errno if it has failed. */
@@ -323,7 +338,8 @@ static int after_sending(struct connections *c, struct connection *conn, int res
 	bool blocked = result == -1 && errno == EAGAIN;
 	if (result == -1 && !blocked) {
 		/* the server may have answered before it closed */
-		conn->broken = conn->written && (errno == EPIPE || errno == ECONNRESET);
+		conn->broken =
+			conn->assigned && connection_at(c, conn, conn->head)->sent && (errno == EPIPE || errno == ECONNRESET);
 		if (!conn->broken) return -1;
 	}
 	set_deadline(c, conn);
@@ -351,53 +367,6 @@ void connection_write(struct connections *c, struct connection *conn) {
 
 /* --- receiving --- */
 
-/* Parses answers. Returns false if the connection is closed. */
-static bool take(struct connections *c, struct connection *conn, const char *data, size_t length) {
-	while (length) {
-		if (!conn->written) { /* an answer without a request, as 408 before an idle connection is closed */
-			connection_fail(c, conn, FAILURE_PROTOCOL);
-			return false;
-		}
-		struct connection_request *p = pending_of(c, conn, 0);
-		if (!p->first_ns) p->first_ns = c->now_ns;
-		bool bodiless = c->plan->target[p->target].bodiless;
-		bool head = !conn->response.status;
-		int n = head ? response_head(&conn->response, data, length, bodiless)
-					 : response_content(&conn->response, data, length, &c->plan->expected);
-		if (head && n == 0) {
-			conn->input = malloc(length);
-			if (!conn->input) abort();
-			memcpy(conn->input, data, length);
-			conn->input_length = (uint32_t)length;
-			return true;
-		}
-		if (n == -1) {
-			connection_fail(c, conn, FAILURE_PROTOCOL);
-			return false;
-		}
-		if (head && !conn->response.status) p->first_ns = 0; /* an interim response does not count */
-		data += n;
-		length -= (size_t)n;
-		if (!response_complete(&conn->response)) continue;
-		if (length && conn->written == 1) { /* more than was asked for */
-			connection_fail(c, conn, FAILURE_PROTOCOL);
-			return false;
-		}
-		if (!request_end(c, conn)) return false;
-	}
-	return true;
-}
-
-/* The server has closed. */
-static void end_of_input(struct connections *c, struct connection *conn) {
-	if (response_ends_by_close(&conn->response)) {
-		conn->response.close = true;
-		(void)request_end(c, conn);
-	} else {
-		connection_fail(c, conn, FAILURE_SHORT);
-	}
-}
-
 static ssize_t try_read(struct connections *c, struct connection *conn, char *buffer, size_t length) {
 	return conn->tls ? tls_tryread(c->loop, conn->tls, buffer, length) : io_tryread(c->loop, conn->fd, buffer, length);
 }
@@ -413,7 +382,8 @@ bool connection_read(struct connections *c, struct connection *conn) {
 	ssize_t n = try_read(c, conn, c->input + kept, CONNECTION_READ_MAX - kept);
 	if (n >= 0) c->now_ns = machine_clock_ns();
 	if (n == 0) {
-		end_of_input(c, conn);
+		if (conn->http2) connection_fail(c, conn, FAILURE_SHORT);
+		else http1_end_of_input(c, conn);
 		return false;
 	}
 	if (n > 0) {
@@ -421,14 +391,17 @@ bool connection_read(struct connections *c, struct connection *conn) {
 		free(conn->input);
 		conn->input = NULL;
 		conn->input_length = 0;
-		if (!take(c, conn, c->input, kept + (size_t)n)) return false;
+		if (!(conn->http2 ? http2_take : http1_take)(c, conn, c->input, kept + (size_t)n)) return false;
+		set_deadline(c, conn);
 	}
 	if ((n == -1 && errno != EAGAIN) || io_wantread(c->loop, conn->fd) == -1) {
 		fail(c, conn);
 		return false;
 	}
 	list_by_room(c, conn);
-	return true;
+	/* in closed loop it leaves with the next requests */
+	if (conn->http2 && plan_open_loop(c->plan) && http2_wants_to_send(conn->http2)) connection_write(c, conn);
+	return conn->state != CONNECTION_CLOSED;
 }
 
 /* --- all of them --- */
@@ -449,10 +422,11 @@ int connections_init(struct connections *c, const struct plan *plan, unsigned nu
 	c->pending = calloc((size_t)c->count * plan->depth, sizeof *c->pending);
 	c->filling = calloc(1, sizeof *c->filling);
 	c->input = malloc(CONNECTION_READ_MAX);
+	if (plan->http2) c->output = malloc(CONNECTION_READ_MAX);
 	const char *host = plan->target->host;
 	if (host) c->tls = tls_new(&plan->tls, host);
 	if (backlog_init(&c->backlog) == -1 || !c->connection || !c->pending || !c->filling || !c->input ||
-		(host && !c->tls)) {
+		(plan->http2 && !c->output) || (host && !c->tls)) {
 		errno = ENOMEM;
 		return -1;
 	}
@@ -466,6 +440,7 @@ void connections_free(struct connections *c) {
 	free(c->pending);
 	free(c->filling);
 	free(c->input);
+	free(c->output);
 	backlog_free(&c->backlog);
 	tls_free(c->tls);
 }

@@ -1,4 +1,5 @@
-/* connection.h - the connections of a client: what is under way on each, how it leaves, and how it ends. */
+/* connection.h - the connections of a client: which requests are under way on each, and how they and it end. http1.h
+ * and http2.h have how requests leave and responses come in. */
 #ifndef BENCH_CONNECTION_H
 #define BENCH_CONNECTION_H
 
@@ -10,14 +11,22 @@
 #include "bench/httpbench/load/plan.h"
 #include "bench/httpbench/load/schedule.h"
 #include "bench/httpbench/load/tls.h"
+#include "bench/response.h"
 #include "io/io.h"
 
-/* A request under way. */
+/* A request under way. Those of a connection form a list, in the order in which they were assigned. */
 struct connection_request {
-	int64_t due_ns, placed_ns, sent_ns, first_ns; /* first_ns: of its answer; 0: not yet */
+	int64_t due_ns, placed_ns, sent_ns, first_ns; /* first_ns: of its answer; sent_ns, first_ns: 0, not yet */
 	unsigned target;
-	bool again; /* it was on another connection before */
+	uint32_t partly; /* bytes that were handed to the kernel, of its content over HTTP/2 */
+	bool sent;       /* all were */
+	bool again;      /* it was on another connection before */
+	bool last;       /* on its connection */
+	uint16_t previous, next;
+	struct response response;
 };
+
+enum { CONNECTION_NONE = UINT16_MAX }; /* no request */
 
 /* In this order; without TLS there is no handshake. */
 enum connection_state { CONNECTION_CLOSED, CONNECTION_CONNECTING, CONNECTION_HANDSHAKE, CONNECTION_OPEN };
@@ -35,18 +44,20 @@ enum connection_list {
 struct connection {
 	int fd;
 	uint8_t state, list;
-	uint16_t first;        /* the pending request whose answer comes next */
-	uint16_t assigned;     /* requests under way */
-	uint16_t written;      /* of them handed to the kernel, and */
-	uint32_t partly;       /* bytes of the one after them */
-	bool broken;           /* it takes no more requests, but answers may be there */
+	uint16_t head, tail,
+		unsent;            /* requests: the first, the last, and the first that has not left; CONNECTION_NONE: none */
+	uint16_t free;         /* the first of the places that are not in use, by next */
+	uint16_t assigned;     /* requests under way, */
+	uint16_t room;         /* of so many that may be */
+	bool broken;           /* it takes no more bytes, but answers may be there */
+	bool retired;          /* it takes no more requests */
 	uint32_t requests;     /* ever assigned */
-	uint32_t input_length; /* bytes of a head that is not complete */
+	uint32_t input_length; /* bytes of a head that is not complete (HTTP/1.1) */
 	int32_t previous, next;
 	int64_t since_ns; /* when it began to be what its state says, before it is open */
 	char *input;
-	tls_stream *tls; /* NULL: in the clear */
-	struct response response;
+	tls_stream *tls;     /* NULL: in the clear */
+	struct http2 *http2; /* NULL: HTTP/1.1, or not open */
 };
 
 /* All connections of a client, the requests on them and those that wait for one. */
@@ -67,7 +78,8 @@ struct connections {
 	unsigned under_way;                                     /* requests */
 	struct backlog backlog;
 	struct measures *filling;
-	char *input; /* for what is read: CONNECTION_READ_MAX bytes, so that a head fits */
+	char *input;  /* for what is read: CONNECTION_READ_MAX bytes, so that a head fits */
+	char *output; /* HTTP/2: for frames, as many */
 };
 
 enum { CONNECTION_READ_MAX = 256 * 1024 };
@@ -85,7 +97,7 @@ void connections_wait(struct connections *connections, int64_t due_ns, bool agai
 struct connection *connections_take(struct connections *connections, enum connection_list list);
 
 /* Whether it can take another request. */
-bool connection_has_room(const struct connections *connections, const struct connection *conn);
+bool connection_has_room(const struct connection *conn);
 
 /* Makes a request of it, from now_ns on, to leave with connection_open() or connection_write(). It has room. */
 void connection_assign(struct connections *connections, struct connection *conn, int64_t due_ns, bool again);
@@ -105,5 +117,26 @@ void connection_fail(struct connections *connections, struct connection *conn, e
 
 /* Closes it; nothing is under way. A closed one becomes one that is listed as such. */
 void connection_close(struct connections *connections, struct connection *conn);
+
+/* --- for http1.c and http2.c --- */
+
+/* Returns the request in a place; NULL for CONNECTION_NONE. */
+struct connection_request *connection_at(const struct connections *connections, const struct connection *conn,
+										 uint16_t place);
+
+/* Notes that a request is being handed to the kernel, and that all of it was. */
+void connection_sending(struct connections *connections, struct connection_request *request);
+void connection_sent(struct connections *connections, struct connection *conn, struct connection_request *request);
+
+/* Ends a request: its response is complete; it has failed, and the connection has not; or the server has not looked at
+ * it, and it waits for another connection. The place is free then. */
+void connection_answered(struct connections *connections, struct connection *conn, struct connection_request *request);
+void connection_failed(struct connections *connections, struct connection *conn, struct connection_request *request,
+					   enum failure failure);
+void connection_give_back(struct connections *connections, struct connection *conn, struct connection_request *request);
+
+/* As io_trywritev() with IO_LAST. */
+ssize_t connection_trywritev(struct connections *connections, struct connection *conn, const struct iovec *part,
+							 int parts);
 
 #endif

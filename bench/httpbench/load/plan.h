@@ -27,7 +27,10 @@ struct plan {
 	int64_t duration_ns, ramp_ns, timeout_ns;
 	struct sources sources;
 	struct response_expected expected;
+	struct target_bytes content; /* of every request; length 0: none */
 	struct tls_options tls;
+	bool http2;                  /* depth is of streams then */
+	unsigned window, window_all; /* HTTP/2: bytes that the server may send on a stream, and on a connection */
 };
 
 /* Open loop: requests are due at a rate. Closed loop: one is due when the one before it is answered. */

@@ -8,10 +8,12 @@
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct tls {
 	SSL_CTX *context;
 	const char *host;
+	bool http2;
 	bool by_name;         /* the host is a name, not an address */
 	SSL_SESSION *session; /* to offer next; NULL: none */
 };
@@ -30,7 +32,7 @@ static bool is_address(const char *host) {
 }
 
 static bool set_up(struct tls *tls, const struct tls_options *options) {
-	static const unsigned char alpn[] = "\x08http/1.1";
+	static const unsigned char http1[] = "\x08http/1.1", http2[] = "\x02h2";
 	SSL_CTX *context = tls->context;
 	SSL_CTX_set_app_data(context, tls);
 	/* the rest of a write may be offered from another address and in other parts */
@@ -45,13 +47,15 @@ static bool set_up(struct tls *tls, const struct tls_options *options) {
 	}
 	SSL_CTX_set_verify(context, options->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
 	return (options->insecure || SSL_CTX_set_default_verify_paths(context) == 1) &&
-		   SSL_CTX_set_alpn_protos(context, alpn, sizeof alpn - 1) == 0;
+		   SSL_CTX_set_alpn_protos(context, options->http2 ? http2 : http1,
+								   (options->http2 ? sizeof http2 : sizeof http1) - 1) == 0;
 }
 
 struct tls *tls_new(const struct tls_options *options, const char *host) {
 	struct tls *tls = calloc(1, sizeof *tls);
 	if (!tls) return NULL;
 	tls->host = host;
+	tls->http2 = options->http2;
 	tls->by_name = !is_address(host);
 	tls->context = SSL_CTX_new(TLS_client_method());
 	if (tls->context && set_up(tls, options)) return tls;
@@ -102,11 +106,24 @@ static void begin(void) {
 	errno = 0;
 }
 
+/* Whether the server has agreed to what has to be. */
+static bool has_agreed(const SSL *stream) {
+	const unsigned char *protocol;
+	unsigned length;
+	const struct tls *tls = SSL_CTX_get_app_data(SSL_get_SSL_CTX(stream));
+	SSL_get0_alpn_selected(stream, &protocol, &length);
+	return !tls->http2 || (length == 2 && memcmp(protocol, "h2", 2) == 0);
+}
+
 int tls_handshake(io_loop *loop, tls_stream *stream) {
 	int fd = SSL_get_fd(stream);
 	begin();
 	int result = SSL_do_handshake(stream);
-	if (result == 1) return 0;
+	if (result == 1 && has_agreed(stream)) return 0;
+	if (result == 1) {
+		errno = EPROTO;
+		return -1;
+	}
 	if (outcome(loop, stream, result) == 0) errno = ENODATA;
 	if (errno != EAGAIN) return -1;
 	bool writes = SSL_want_write(stream);
@@ -164,5 +181,7 @@ void tls_explain(const tls_stream *stream, char *text) {
 		ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING ? NULL : ERR_reason_error_string(error);
 	if (verified != X509_V_OK && SSL_get_verify_mode(stream) != SSL_VERIFY_NONE)
 		snprintf(text, TLS_TEXT, "the certificate: %s", X509_verify_cert_error_string(verified));
+	else if (SSL_is_init_finished(stream) && !has_agreed(stream))
+		snprintf(text, TLS_TEXT, "the server does not speak HTTP/2 (it has not agreed to h2 by ALPN)");
 	else snprintf(text, TLS_TEXT, "%s", reason ? reason : "the connection ended in the handshake");
 }

@@ -14,6 +14,7 @@ enum { TLS_TEXT = 128 };
 struct tls_options {
 	bool insecure; /* accept any certificate */
 	bool resume;   /* offer the session of an earlier connection */
+	bool http2;    /* by ALPN: a server that does not agree to it fails the handshake; otherwise http/1.1 is offered */
 };
 
 struct tls;
@@ -22,7 +23,7 @@ struct tls;
 typedef struct ssl_st tls_stream;
 
 /* For connections to a host of that name or address, whose certificate has to be for it and from an authority that the
- * system trusts (or SSL_CERT_FILE names). Offers http/1.1. NULL: no memory, or OpenSSL is not set up. */
+ * system trusts (or SSL_CERT_FILE names). NULL: no memory, or OpenSSL is not set up. */
 struct tls *tls_new(const struct tls_options *options, const char *host);
 void tls_free(struct tls *tls);
 

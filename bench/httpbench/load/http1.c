@@ -1,0 +1,112 @@
+/* http1.c - see http1.h. */
+#include "bench/httpbench/load/http1.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WRITE_PARTS = 64 /* of requests, written at a time */ };
+
+static const struct target_bytes *head_of(const struct connections *c, const struct connection_request *p) {
+	const struct target *t = &c->plan->target[p->target];
+	return p->last ? &t->last : &t->request;
+}
+
+/* --- sending --- */
+
+/* Adds what is left of some bytes, of which skip have been handed over, to the parts. */
+static int add_part(struct iovec *part, const char *at, size_t length, size_t skip) {
+	if (skip >= length) return 0;
+	*part = (struct iovec){.iov_base = (char *)at + skip, .iov_len = length - skip};
+	return 1;
+}
+
+/* Notes that the kernel has taken n bytes. */
+static void written(struct connections *c, struct connection *conn, size_t n) {
+	while (n) {
+		struct connection_request *p = connection_at(c, conn, conn->unsent);
+		const size_t rest = head_of(c, p)->length + c->plan->content.length - p->partly;
+		const size_t part = n < rest ? n : rest;
+		connection_sending(c, p);
+		p->partly += (uint32_t)part;
+		n -= part;
+		if (part == rest) connection_sent(c, conn, p);
+	}
+}
+
+int http1_send(struct connections *c, struct connection *conn) {
+	const struct target_bytes *content = &c->plan->content;
+	while (conn->unsent != CONNECTION_NONE) {
+		struct iovec part[WRITE_PARTS];
+		int parts = 0;
+		for (const struct connection_request *p = connection_at(c, conn, conn->unsent); p && parts < WRITE_PARTS - 1;
+			 p = connection_at(c, conn, p->next)) {
+			const struct target_bytes *head = head_of(c, p);
+			parts += add_part(&part[parts], head->at, head->length, p->partly);
+			const size_t skip = p->partly > head->length ? p->partly - head->length : 0;
+			parts += add_part(&part[parts], content->at, content->length, skip);
+		}
+		const ssize_t n = connection_trywritev(c, conn, part, parts);
+		if (n == -1) return -1;
+		written(c, conn, (size_t)n);
+	}
+	return 0;
+}
+
+/* --- receiving --- */
+
+/* Ends the first request. Returns false if the connection is closed. */
+static bool complete(struct connections *c, struct connection *conn, struct connection_request *p) {
+	const bool ends = p->response.close || !p->sent; /* the rest of a request would be taken for the next one */
+	connection_answered(c, conn, p);
+	if (!ends && !(conn->retired && !conn->assigned)) return true;
+	while (conn->assigned) connection_give_back(c, conn, connection_at(c, conn, conn->head));
+	connection_close(c, conn);
+	return false;
+}
+
+static void keep(struct connection *conn, const char *data, size_t length) {
+	conn->input = malloc(length);
+	if (!conn->input) abort();
+	memcpy(conn->input, data, length);
+	conn->input_length = (uint32_t)length;
+}
+
+static bool fail(struct connections *c, struct connection *conn) {
+	connection_fail(c, conn, FAILURE_PROTOCOL);
+	return false;
+}
+
+bool http1_take(struct connections *c, struct connection *conn, const char *data, size_t length) {
+	while (length) {
+		struct connection_request *p = connection_at(c, conn, conn->head);
+		/* an answer without a request, as 408 before an idle connection is closed */
+		if (!p || !p->sent_ns) return fail(c, conn);
+		if (!p->first_ns) p->first_ns = c->now_ns;
+		const bool head = !p->response.status;
+		const int n = head ? response_head(&p->response, data, length, c->plan->target[p->target].bodiless)
+						   : response_content(&p->response, data, length, &c->plan->expected);
+		if (head && n == 0) {
+			keep(conn, data, length);
+			return true;
+		}
+		if (n == -1) return fail(c, conn);
+		if (head && !p->response.status) p->first_ns = 0; /* an interim response does not count */
+		data += n;
+		length -= (size_t)n;
+		if (!response_complete(&p->response)) continue;
+		const struct connection_request *next = connection_at(c, conn, p->next);
+		if (length && !(next && next->sent_ns)) return fail(c, conn); /* more than was asked for */
+		if (!complete(c, conn, p)) return false;
+	}
+	return true;
+}
+
+void http1_end_of_input(struct connections *c, struct connection *conn) {
+	struct connection_request *p = connection_at(c, conn, conn->head);
+	if (!p || !response_ends_by_close(&p->response)) {
+		connection_fail(c, conn, FAILURE_SHORT);
+		return;
+	}
+	p->response.close = true;
+	(void)complete(c, conn, p);
+}
