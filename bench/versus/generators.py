@@ -1,6 +1,7 @@
 """Compares load generators, and repeats the measurement of DragonFly's web page.
 
-    generators.py BUILD speed        httpbench against wrk: requests a second and processor time a request, memory
+    generators.py BUILD speed        httpbench against wrk, and over HTTP/2 against h2load: requests a second and processor
+                                     time a request, memory
     generators.py BUILD shortlived   30,000 connections with one request each, of 1, 8 and 16 KB: gatling against nginx
 
 They take turns, A B A B, because a machine's speed changes over time: the ratios are more reliable than the figures. The
@@ -10,6 +11,7 @@ compare the cost of a request, which leaves out the time that httpbench spends w
 
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -55,6 +57,12 @@ def wrk(bench, url, *arguments):
     return requests / seconds, cpu * 1e6 / requests
 
 
+def h2load(bench, url, *arguments):
+    output, cpu = bench.run("h2load", "-t1", "-D", SECONDS, *arguments, url)
+    requests = int(re.search(r"(\d+) succeeded", output)[1])
+    return requests / SECONDS, cpu * 1e6 / requests
+
+
 def httpbench(bench, url, *arguments):
     r = bench.httpbench("-c", 64, "-d", SECONDS, *arguments, url)
     return r["answered"] / r["elapsed_s"], (r["user_s"] + r["system_s"] - r["waiting_s"]) * 1e6 / r["answered"]
@@ -67,13 +75,14 @@ def with_server(server, measure):
     return rate, cost, (server.cpu_s() - before) / (time.monotonic() - started)
 
 
-def compare(bench, name, server, wrk_arguments, httpbench_arguments):
+def compare(bench, name, server, other, its_arguments, our_arguments):
+    """other: wrk or h2load."""
     url = server.url("/1k")
     ours, theirs = [], []
     for _ in range(ROUNDS):
-        ours.append(with_server(server, lambda: httpbench(bench, url, *httpbench_arguments)))
-        theirs.append(with_server(server, lambda: wrk(bench, url, *wrk_arguments)))
-    for generator, results in (("httpbench", ours), ("wrk", theirs)):
+        ours.append(with_server(server, lambda: httpbench(bench, url, *our_arguments)))
+        theirs.append(with_server(server, lambda: other(bench, url, *its_arguments)))
+    for generator, results in (("httpbench", ours), (other.__name__, theirs)):
         rates, costs, busy = zip(*results)
         print(f"{name:26} {generator:10} {statistics.median(rates):9.0f} {max(rates):9.0f} {statistics.median(costs):8.2f} "
               f"{statistics.median(busy):8.0%}")  # fmt: skip
@@ -87,9 +96,16 @@ def speed(bench):
     print(f"{'':26} {'':10} {'/s':>9} {'most':>9} {'us each':>8} {'server':>8}")
     close = ["-H", "Connection: close"], ["-k", 1]
     for server in (bench.start("nginx", listen=""), bench.start("gatling")):
-        compare(bench, f"{server.name}, kept open", server, [], [])
-        compare(bench, f"{server.name}, a connection each", server, *close)
-    compare(bench, "nginx deferred, the same", bench.start("nginx", listen=" deferred"), *close)
+        compare(bench, f"{server.name}, kept open", server, wrk, [], [])
+        compare(bench, f"{server.name}, a connection each", server, wrk, *close)
+    compare(bench, "nginx deferred, the same", bench.start("nginx", listen=" deferred"), wrk, *close)
+    for protocol in ("h2c", "h2"):
+        server = bench.start("gatling", protocol=protocol)
+        for connections, streams in ((64, 1), (8, 16)):
+            ours = ["--http2", "--insecure", "-c", connections, "-p", streams]
+            compare(bench, f"{protocol}, {connections} x {streams} streams", server, h2load,
+                    ["-c", connections, "-m", streams], ours)  # fmt: skip
+    server = bench.start("gatling")
     few, many = (memory(bench, server.url("/1k"), n) for n in (10, 10_010))
     print(f"httpbench's memory for an open connection: {(many - few) / 10_000:.0f} bytes", flush=True)
 
