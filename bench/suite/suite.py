@@ -1,6 +1,7 @@
 """The kernel benchmarks of bench/suite/run, on this kernel, and of bench/suite/vm, on others."""
 
 import datetime
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,6 +91,12 @@ def chosen(only, jobs):
         if not any(job.called(name) for job in jobs):
             raise ValueError(f"there is no {name}: {', '.join(job.name for job in jobs)}")
     return [job for job in jobs if any(map(job.called, names))]
+
+
+def dated(name):
+    """Returns (NAME, DATE, N) of a directory's name NAME-DATE[.N] as results_directory() makes it; None: it has no date."""
+    match = re.match(r"(.+)-(\d{4}-\d\d-\d\d)(?:\.(\d+))?$", name)
+    return (match[1], match[2], int(match[3] or 1)) if match else None
 
 
 def results_directory(name, within=None):

@@ -21,7 +21,7 @@ def test_tables_are_kept_with_a_label(plain, tmp_path):
     out = tmp_path / "results"
     done = run_suite(plain, "--only", "socket,mmap", "--runs", 2, "--label", "6.1 stock", "--out", out)
     assert (out / "label").read_text() == "6.1 stock\n"
-    assert sorted(path.name for path in out.iterdir()) == ["label", "mmap.tsv", "socket.tsv"]
+    assert sorted(path.name for path in out.iterdir()) == ["label", "mmap.tsv", "series", "socket.tsv"]
     table = analysis.load(out / "socket.tsv")
     assert len(table.runs) == 2 and table.runs[1]["n"].max() > 14_000 and len(table.runs[1]["n"]) <= 1000
     assert re.search(r"\[ 1/2\] socket +less than a minute left", done.stdout)

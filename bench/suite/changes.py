@@ -1,0 +1,64 @@
+"""Finds where the level of a series of measurements changes.
+
+E-divisive: Matteson and James, "A nonparametric approach for multiple change point analysis of multivariate data", Journal
+of the American Statistical Association 109 (2014), with which MongoDB watches its performance (Daly et al., "The use of
+change point detection to identify software performance regressions", ICPE 2020). Here for one variable and by bisection: a
+segment is split where the energy distance of its parts is greatest, if that is significant among permutations of the
+segment. So a series without a change is split with the probability LEVEL at most, whatever its distribution. How many
+permutations that takes is decided on the way (Besag and Clifford, "Sequential Monte Carlo p-values", Biometrika 78, 1991).
+"""
+
+import numpy as np
+
+LEVEL = 0.05
+SEGMENT_MIN = 3  # measurements: one that stands out is no change
+EXCEEDED = 10  # by so many permutations: then the p-value is known well enough
+PERMUTATIONS_LEAST, PERMUTATIONS_MAX = 5, 20_000  # so many that would have to exceed it by chance, at the level
+SEED = 1
+
+
+def split(values):
+    """Returns the greatest energy distance of two parts of a segment, weighted by their sizes, and where the second begins;
+    0, None if it is too short."""
+    n = len(values)
+    if n < 2 * SEGMENT_MIN:
+        return 0.0, None
+    sums = np.abs(values[:, None] - values).cumsum(0).cumsum(1)  # of the distances of all pairs before
+    at = np.arange(SEGMENT_MIN, n - SEGMENT_MIN + 1)
+    first = sums[at - 1, at - 1]
+    both = sums[at - 1, n - 1] - first
+    second = sums[n - 1, n - 1] - first - 2 * both
+    rest = n - at
+    between = 2 * both / (at * rest) - first / (at * (at - 1)) - second / (rest * (rest - 1))
+    distance = between * at * rest / n
+    best = int(np.argmax(distance))
+    return float(distance[best]), int(at[best])
+
+
+def significance(values, distance, level, rng):
+    """Returns the p-value of a distance, among permutations; it stops where it is surely above the level."""
+    exceeded, shuffled = 0, values.copy()
+    most = min(PERMUTATIONS_MAX, int(PERMUTATIONS_LEAST / level))
+    for tried in range(1, most + 1):
+        rng.shuffle(shuffled)
+        exceeded += split(shuffled)[0] >= distance
+        if exceeded == EXCEEDED:
+            return exceeded / tried
+    return (exceeded + 1) / (most + 1)
+
+
+def change_points(values, level=LEVEL):
+    """Returns [(index, p)] in order: there the level is another than before. level: how probable it may be that one is found
+    where there is none; divide it by the number of series that are looked at (Bonferroni)."""
+    values, rng = np.asarray(values, dtype=float), np.random.default_rng(SEED)
+    found, segments = [], [(0, len(values))]
+    while segments:
+        first, last = segments.pop()
+        distance, at = split(values[first:last])
+        if not at or distance <= 0:
+            continue
+        p = significance(values[first:last], distance, level, rng)
+        if p <= level:
+            found.append((first + at, p))
+            segments += [(first, first + at), (first + at, last)]
+    return sorted(found)
