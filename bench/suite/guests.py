@@ -146,17 +146,17 @@ class GuestError(Exception):
         self.output = output
 
 
-def boot(image, initramfs, accel, directory, limit_s):
-    """Runs a guest to its end. Returns what it sent. Raises GuestError."""
+def boot(image, initramfs, accel, directory, limit_s, append=""):
+    """Runs a guest to its end; append: more parameters of its kernel. Returns what it sent. Raises GuestError."""
     console, output = directory / "console", directory / "output"
     command = ["qemu-system-x86_64", "-M", "q35", "-smp", "1", "-m", str(MEMORY_MB), "-nodefaults", "-no-user-config",
                "-no-reboot", "-display", "none", "-serial", f"file:{console}", "-debugcon", f"file:{output}",
                "-global", "isa-debugcon.iobase=0xe9", "-kernel", str(image), "-initrd", str(initramfs)]  # fmt: skip
     if accel == "kvm":
-        command += ["-accel", "kvm", "-cpu", "host", "-append", QUIET]
+        command += ["-accel", "kvm", "-cpu", "host", "-append", f"{QUIET} {append}"]
     else:
         command += ["-accel", "tcg", "-cpu", "max", "-icount", "shift=0,sleep=off", "-seed", "1", "-rtc",
-                    f"base={DATE},clock=vm", "-append", QUIET + SAME + UNTESTED]  # fmt: skip
+                    f"base={DATE},clock=vm", "-append", f"{QUIET + SAME + UNTESTED} {append}"]  # fmt: skip
     try:
         done = processes.run(command, limit_s, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         problem = done.stderr.strip()

@@ -36,3 +36,8 @@ def test_a_kernel_that_there_is_not_is_named(plain, tmp_path):
 def test_a_guest_that_does_not_come_up_shows_its_console(plain, tmp_path):
     (tmp_path / "vmlinuz-none").write_bytes(b"no kernel")
     assert "vmlinuz-none" in vm(plain, tmp_path, "--only", "socket", "--accel", "tcg", tmp_path / "vmlinuz-none", status=1).stderr
+
+
+def test_a_bisection_needs_one_benchmark_and_two_kernels(plain, tmp_path):
+    assert "two kernels at least" in vm(plain, tmp_path, "--bisect", "socket", "6.1", status=1).stderr
+    assert "--bisect takes one of" in vm(plain, tmp_path, "--bisect", "bind,socket", "6.1", "6.12", status=1).stderr

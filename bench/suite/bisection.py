@@ -1,0 +1,43 @@
+"""Finds between which two of several kernels, in order, a figure changed."""
+
+import math
+
+import analysis
+
+
+def levels_of(table):
+    """Returns {column: level}, over the runs that count."""
+    found = {}
+    for column in table.columns:
+        levels = sorted(level for level in (analysis.level(n, values) for n, values in table.series(column)) if level > 0)
+        if levels:
+            found[column] = levels[len(levels) // 2]
+    return found
+
+
+def change(before, after):
+    """Returns the column that differs most, and as a logarithm how much; None, 0.0: there is none that both have."""
+    changes = {column: math.log(after[column] / before[column]) for column in before if column in after}
+    column = max(changes, key=lambda c: abs(changes[c]), default=None)
+    return column, changes.get(column, 0.0)
+
+
+def bisect(count, levels_at):
+    """levels_at(i) measures the i-th of so many, at least two, and returns {column: level}. Returns (column, first, last, as
+    a logarithm how much more the last one has): neighbours, between which most of the change between the ends is; None: the
+    ends differ by no more than analysis.MARGIN."""
+    first, last = 0, count - 1
+    before, after = levels_at(first), levels_at(last)
+    column, whole = change(before, after)
+    if abs(whole) <= math.log(1 + analysis.MARGIN):
+        return None
+    while last - first > 1:
+        middle = (first + last) // 2
+        between = levels_at(middle)
+        if column not in between:
+            raise ValueError(f"{column} is missing in the middle")
+        if abs(math.log(between[column] / before[column])) > abs(math.log(after[column] / between[column])):
+            last, after = middle, between
+        else:
+            first, before = middle, between
+    return column, first, last, math.log(after[column] / before[column])
