@@ -195,16 +195,19 @@ static bool begin(struct conn_context *w, struct accepted *a) {
 }
 
 /* Closes the connections that wait, under overload: all for which there is time. While the others leave half of a turn
- * they can wait, as long as they are few. An answer would cost too much.
+ * they can wait, as long as they are few. More than the short queue holds are left from before: while they are there
+ * the kernel drops whoever comes, who then comes again a second later. An answer would cost too much.
  *
  * shutdown(2) would reset them at once, and with listen(2) after it the queue would go on; but whoever may call it can
  * make a listening socket one that connects, by sendto(2) with MSG_FASTOPEN: the sandbox refuses it. */
 static void refuse_rest(const struct acceptor *w, struct listener *l, struct accepted *a) {
 	const int64_t now_ns = io_now_ns(w->context->loop), passed_ns = now_ns - l->refused_ns;
 	if (a->error || passed_ns < ACCEPT_REFUSING_MS * INT64_C(1000000)) return;
-	if (turns_left(&w->turns) > 0.5 && platform_queue(l->fd, NULL) <= ACCEPT_WAITING_MOST) return;
+	const int64_t queued = platform_queue(l->fd, NULL);
+	if (turns_left(&w->turns) > 0.5 && queued <= ACCEPT_WAITING_MOST) return;
 	l->refused_ns = now_ns;
-	const int64_t until_ns = io_read_clock() + passed_ns / ACCEPT_REFUSING_PART;
+	const int part = queued > ACCEPT_QUEUE_SHORT + 1 ? ACCEPT_CLEARING_PART : ACCEPT_REFUSING_PART;
+	const int64_t until_ns = io_read_clock() + passed_ns / part;
 	while (!a->error && io_read_clock() < until_ns) {
 		const int fd = io_accept(w->context->loop, l->fd, NULL, NULL);
 		if (fd == -1) a->error = errno;

@@ -37,7 +37,8 @@ enum {
 	ACCEPT_QUEUE_SHORT = 256,
 	ACCEPT_WAITING_MOST = 192,
 	ACCEPT_REFUSING_MS = 3,   /* the rest is refused at most so often, */
-	ACCEPT_REFUSING_PART = 8, /* in that part of the time at most */
+	ACCEPT_REFUSING_PART = 8, /* in that part of the time at most, */
+	ACCEPT_CLEARING_PART = 2, /* and in that when overload begins, until the queue is short */
 	ACCEPT_REST_MS = 1,       /* without a ration, until the next look */
 	ACCEPT_REFUSED_MAX = 256, /* in a turn, */
 	ACCEPT_ANSWERED = 4       /* of which so many get an answer: the others are only closed */

@@ -10,6 +10,8 @@
 #include <time.h>
 
 #include "bench/httpbench/load/connection.h"
+#include "bench/httpbench/load/http1.h"
+#include "bench/httpbench/load/http2.h"
 #include "bench/machine.h"
 
 enum {
@@ -226,7 +228,9 @@ struct client *client_new(const struct plan *plan, unsigned number) {
 	struct client *c = calloc(1, sizeof *c);
 	if (!c) return NULL;
 	pthread_mutex_init(&c->mutex, NULL);
-	if (connections_init(&c->pool, plan, number) == 0 && (c->collected = calloc(1, sizeof *c->collected))) return c;
+	if (connections_init(&c->pool, plan, plan->http2 ? &http2 : &http1, number) == 0 &&
+		(c->collected = calloc(1, sizeof *c->collected)))
+		return c;
 	client_free(c);
 	errno = ENOMEM;
 	return NULL;

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/httpbench/load/http1.h"
-#include "bench/httpbench/load/http2.h"
 #include "bench/machine.h"
 
 static const int64_t open_pause_ns = 100000000; /* after a connection could not be opened, until the next try */
@@ -130,9 +128,9 @@ static void end(struct connections *c, struct connection *conn, bool sound) {
 		c->open--;
 	}
 	free(conn->input);
-	http2_free(conn->http2);
+	if (conn->session) c->protocol->session_free(conn->session);
 	conn->tls = NULL;
-	conn->http2 = NULL;
+	conn->session = NULL;
 	conn->input = NULL;
 	conn->state = CONNECTION_CLOSED;
 	conn->broken = conn->retired = false;
@@ -257,8 +255,8 @@ static void next_state(struct connections *c, struct connection *conn, enum conn
 }
 
 /* 0, or -1 with errno. */
-static int begin_protocol(struct connections *c, struct connection *conn) {
-	if (!c->plan->http2 || (conn->http2 = http2_new(c, conn))) return 0;
+static int begin_session(struct connections *c, struct connection *conn) {
+	if (!c->protocol->session_new || (conn->session = c->protocol->session_new(c, conn))) return 0;
 	errno = ENOMEM;
 	return -1;
 }
@@ -270,7 +268,7 @@ static int continue_connecting(struct connections *c, struct connection *conn) {
 	if (errno) return -1;
 	next_state(c, conn, c->tls ? CONNECTION_HANDSHAKE : CONNECTION_OPEN, DURATION_CONNECT);
 	c->filling->count[COUNT_CONNECTED]++;
-	if (!c->tls) return begin_protocol(c, conn);
+	if (!c->tls) return begin_session(c, conn);
 	if ((conn->tls = tls_open(c->tls, conn->fd))) return 0;
 	errno = ENOMEM;
 	return -1;
@@ -282,7 +280,7 @@ static int continue_handshake(struct connections *c, struct connection *conn) {
 	next_state(c, conn, CONNECTION_OPEN, DURATION_HANDSHAKE);
 	c->filling->count[COUNT_RESUMED] += tls_resumed(conn->tls);
 	if (!*c->filling->tls) tls_describe(conn->tls, c->filling->tls);
-	return begin_protocol(c, conn);
+	return begin_session(c, conn);
 }
 
 /* Starts to connect a new socket to the server. Returns 0, or -1 with errno. */
@@ -329,10 +327,6 @@ ssize_t connection_trywritev(struct connections *c, struct connection *conn, con
 					 : io_trywritev(c->loop, conn->fd, part, parts, IO_LAST);
 }
 
-static int send_requests(struct connections *c, struct connection *conn) {
-	return conn->http2 ? http2_send(c, conn) : http1_send(c, conn);
-}
-
 /* Decides what a connection waits for after an attempt to send. Returns 0, or -1 with errno if it has failed. */
 static int after_sending(struct connections *c, struct connection *conn, int result) {
 	bool blocked = result == -1 && errno == EAGAIN;
@@ -361,7 +355,7 @@ void connection_write(struct connections *c, struct connection *conn) {
 		if (result == -1 && errno == EAGAIN) return; /* it waits for either direction */
 	}
 	if (result == 0 && conn->state == CONNECTION_OPEN)
-		result = after_sending(c, conn, conn->broken ? 0 : send_requests(c, conn));
+		result = after_sending(c, conn, conn->broken ? 0 : c->protocol->send(c, conn));
 	if (result == -1) fail(c, conn);
 }
 
@@ -382,8 +376,7 @@ bool connection_read(struct connections *c, struct connection *conn) {
 	ssize_t n = try_read(c, conn, c->input + kept, CONNECTION_READ_MAX - kept);
 	if (n >= 0) c->now_ns = machine_clock_ns();
 	if (n == 0) {
-		if (conn->http2) connection_fail(c, conn, FAILURE_SHORT);
-		else http1_end_of_input(c, conn);
+		c->protocol->end_of_input(c, conn);
 		return false;
 	}
 	if (n > 0) {
@@ -391,7 +384,7 @@ bool connection_read(struct connections *c, struct connection *conn) {
 		free(conn->input);
 		conn->input = NULL;
 		conn->input_length = 0;
-		if (!(conn->http2 ? http2_take : http1_take)(c, conn, c->input, kept + (size_t)n)) return false;
+		if (!c->protocol->take(c, conn, c->input, kept + (size_t)n)) return false;
 		set_deadline(c, conn);
 	}
 	if ((n == -1 && errno != EAGAIN) || io_wantread(c->loop, conn->fd) == -1) {
@@ -400,7 +393,8 @@ bool connection_read(struct connections *c, struct connection *conn) {
 	}
 	list_by_room(c, conn);
 	/* in closed loop it leaves with the next requests */
-	if (conn->http2 && plan_open_loop(c->plan) && http2_wants_to_send(conn->http2)) connection_write(c, conn);
+	if (plan_open_loop(c->plan) && c->protocol->wants_to_send && c->protocol->wants_to_send(conn))
+		connection_write(c, conn);
 	return conn->state != CONNECTION_CLOSED;
 }
 
@@ -411,9 +405,11 @@ static uint64_t part_of(uint64_t whole, unsigned clients, unsigned number) {
 	return whole / clients + (number < whole % clients);
 }
 
-int connections_init(struct connections *c, const struct plan *plan, unsigned number) {
+int connections_init(struct connections *c, const struct plan *plan, const struct connection_protocol *protocol,
+					 unsigned number) {
 	*c = (struct connections){
 		.plan = plan,
+		.protocol = protocol,
 		.number = number,
 		.count = (unsigned)part_of(plan->connections, plan->clients, number),
 		.requests_left = plan->requests ? part_of(plan->requests, plan->clients, number) : UINT64_MAX,

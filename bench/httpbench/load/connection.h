@@ -56,13 +56,31 @@ struct connection {
 	int32_t previous, next;
 	int64_t since_ns; /* when it began to be what its state says, before it is open */
 	char *input;
-	tls_stream *tls;     /* NULL: in the clear */
-	struct http2 *http2; /* NULL: HTTP/1.1, or not open */
+	tls_stream *tls; /* NULL: in the clear */
+	void *session;   /* of the protocol, if it has one and the connection is open */
+};
+
+struct connections;
+
+/* How requests leave and responses come in: http1.h, http2.h. */
+struct connection_protocol {
+	/* For a connection that is open; both must stay where they are. NULL: no memory. The members may be NULL. */
+	void *(*session_new)(struct connections *connections, struct connection *conn);
+	void (*session_free)(void *session);
+	/* Writes all requests that are assigned, and what the protocol wants. Returns 0, or -1 with errno; EAGAIN: some is
+	 * left; EBADMSG: the server broke the protocol. */
+	int (*send)(struct connections *connections, struct connection *conn);
+	bool (*wants_to_send)(const struct connection *conn); /* NULL: never without a request */
+	/* Takes input. Returns false if the connection is closed then. */
+	bool (*take)(struct connections *connections, struct connection *conn, const char *data, size_t length);
+	/* The server has closed: closes the connection. */
+	void (*end_of_input)(struct connections *connections, struct connection *conn);
 };
 
 /* All connections of a client, the requests on them and those that wait for one. */
 struct connections {
 	const struct plan *plan;
+	const struct connection_protocol *protocol;
 	unsigned number; /* of the client */
 	io_loop *loop;
 	struct tls *tls; /* NULL: in the clear */
@@ -85,7 +103,8 @@ struct connections {
 enum { CONNECTION_READ_MAX = 256 * 1024 };
 
 /* All closed, without a loop. 0; -1 with errno: connections_free() is still to be called. */
-int connections_init(struct connections *connections, const struct plan *plan, unsigned number);
+int connections_init(struct connections *connections, const struct plan *plan,
+					 const struct connection_protocol *protocol, unsigned number);
 
 /* They are closed. */
 void connections_free(struct connections *connections);

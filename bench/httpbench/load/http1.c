@@ -33,7 +33,7 @@ static void written(struct connections *c, struct connection *conn, size_t n) {
 	}
 }
 
-int http1_send(struct connections *c, struct connection *conn) {
+static int send_requests(struct connections *c, struct connection *conn) {
 	const struct target_bytes *content = &c->plan->content;
 	while (conn->unsent != CONNECTION_NONE) {
 		struct iovec part[WRITE_PARTS];
@@ -76,7 +76,7 @@ static bool fail(struct connections *c, struct connection *conn) {
 	return false;
 }
 
-bool http1_take(struct connections *c, struct connection *conn, const char *data, size_t length) {
+static bool take(struct connections *c, struct connection *conn, const char *data, size_t length) {
 	while (length) {
 		struct connection_request *p = connection_at(c, conn, conn->head);
 		/* an answer without a request, as 408 before an idle connection is closed */
@@ -101,7 +101,7 @@ bool http1_take(struct connections *c, struct connection *conn, const char *data
 	return true;
 }
 
-void http1_end_of_input(struct connections *c, struct connection *conn) {
+static void end_of_input(struct connections *c, struct connection *conn) {
 	struct connection_request *p = connection_at(c, conn, conn->head);
 	if (!p || !response_ends_by_close(&p->response)) {
 		connection_fail(c, conn, FAILURE_SHORT);
@@ -110,3 +110,5 @@ void http1_end_of_input(struct connections *c, struct connection *conn) {
 	p->response.close = true;
 	(void)complete(c, conn, p);
 }
+
+const struct connection_protocol http1 = {.send = send_requests, .take = take, .end_of_input = end_of_input};

@@ -4,13 +4,6 @@
 
 #include "bench/httpbench/load/connection.h"
 
-/* Writes all requests that are assigned. Returns 0, or -1 with errno; EAGAIN: some are left. */
-int http1_send(struct connections *connections, struct connection *conn);
-
-/* Takes input. Returns false if the connection is closed then. */
-bool http1_take(struct connections *connections, struct connection *conn, const char *data, size_t length);
-
-/* The server has closed. */
-void http1_end_of_input(struct connections *connections, struct connection *conn);
+extern const struct connection_protocol http1;
 
 #endif

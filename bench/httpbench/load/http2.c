@@ -10,10 +10,10 @@ enum {
 	FRAME_MAX = 32 * 1024 /* more than nghttp2 makes of what it is given here: a payload of 16 KiB and what is added */
 };
 
-struct http2 {
+struct session {
 	struct connections *all;
 	struct connection *conn;
-	nghttp2_session *session;
+	nghttp2_session *http2;
 	char *left; /* what the kernel has not taken yet; NULL: nothing */
 	size_t left_at, left_length;
 };
@@ -27,7 +27,7 @@ static struct connection_request *request_of(nghttp2_session *session, int32_t s
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name, size_t name_length,
 					 const uint8_t *value, size_t value_length, uint8_t flags, void *context) {
 	static const char status[] = ":status";
-	const struct http2 *h = context;
+	const struct session *h = context;
 	(void)flags;
 	if (name_length != sizeof status - 1 || memcmp(name, status, name_length) != 0 || value_length != 3) return 0;
 	struct connection_request *p = request_of(session, frame->hd.stream_id);
@@ -39,7 +39,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, const uint8_t *data, size_t length,
 				   void *context) {
-	const struct http2 *h = context;
+	const struct session *h = context;
 	struct connection_request *p = request_of(session, stream);
 	(void)flags;
 	if (p) response_compare(&p->response, (const char *)data, length, &h->all->plan->expected);
@@ -48,7 +48,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
 
 /* The server announces how many streams it allows, or that it takes no more. */
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *context) {
-	const struct http2 *h = context;
+	const struct session *h = context;
 	if (frame->hd.type == NGHTTP2_GOAWAY) h->conn->retired = true;
 	if (frame->hd.type != NGHTTP2_SETTINGS || frame->hd.flags & NGHTTP2_FLAG_ACK) return 0;
 	const uint32_t most = nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
@@ -57,7 +57,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 }
 
 static int on_close(nghttp2_session *session, int32_t stream, uint32_t error, void *context) {
-	const struct http2 *h = context;
+	const struct session *h = context;
 	struct connection_request *p = request_of(session, stream);
 	if (!p) return 0;
 	if (error == NGHTTP2_REFUSED_STREAM) connection_give_back(h->all, h->conn, p);
@@ -68,8 +68,8 @@ static int on_close(nghttp2_session *session, int32_t stream, uint32_t error, vo
 	return 0;
 }
 
-bool http2_take(struct connections *c, struct connection *conn, const char *data, size_t length) {
-	nghttp2_session *session = conn->http2->session;
+static bool take(struct connections *c, struct connection *conn, const char *data, size_t length) {
+	nghttp2_session *session = ((struct session *)conn->session)->http2;
 	const ssize_t n = nghttp2_session_mem_recv(session, (const uint8_t *)data, length);
 	if (n >= 0 && conn->retired && !conn->assigned) {
 		connection_close(c, conn);
@@ -96,7 +96,7 @@ static ssize_t read_content(nghttp2_session *session, int32_t stream, uint8_t *b
 }
 
 /* Gives a request to the session. Returns 0, or -1 if it takes no more. */
-static int submit(const struct connections *c, const struct http2 *h, struct connection_request *p) {
+static int submit(const struct connections *c, const struct session *h, struct connection_request *p) {
 	const struct target *t = &c->plan->target[p->target];
 	const struct target_bytes *content = &c->plan->content;
 	const nghttp2_data_provider provider = {.source.ptr = (void *)content, .read_callback = read_content};
@@ -108,12 +108,12 @@ static int submit(const struct connections *c, const struct http2 *h, struct con
 								.valuelen = t->field[i].value.length,
 								.flags = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
 	const nghttp2_data_provider *body = content->length ? &provider : NULL;
-	return nghttp2_submit_request(h->session, NULL, field, t->fields, body, p) < 0 ? -1 : 0;
+	return nghttp2_submit_request(h->http2, NULL, field, t->fields, body, p) < 0 ? -1 : 0;
 }
 
 /* Hands bytes to the kernel and keeps what it does not take. Returns 0, or -1 with errno. */
 static int hand_over(struct connections *c, struct connection *conn, const char *at, size_t length) {
-	struct http2 *h = conn->http2;
+	struct session *h = conn->session;
 	const ssize_t n = connection_trywritev(c, conn, &(struct iovec){.iov_base = (char *)at, .iov_len = length}, 1);
 	if (n == (ssize_t)length) return 0;
 	if (n == -1 && errno != EAGAIN) return -1;
@@ -129,7 +129,7 @@ static int hand_over(struct connections *c, struct connection *conn, const char 
 
 /* Hands over what was left. Returns 0, or -1 with errno; EAGAIN: some is still left. */
 static int hand_over_left(struct connections *c, struct connection *conn) {
-	struct http2 *h = conn->http2;
+	struct session *h = conn->session;
 	while (h->left) {
 		const struct iovec part = {.iov_base = h->left + h->left_at, .iov_len = h->left_length - h->left_at};
 		const ssize_t n = connection_trywritev(c, conn, &part, 1);
@@ -143,16 +143,16 @@ static int hand_over_left(struct connections *c, struct connection *conn) {
 }
 
 /* Whether the session has said so with GOAWAY, because of what the server has sent. */
-static bool is_over(const struct http2 *h) {
-	return !nghttp2_session_want_read(h->session) && !nghttp2_session_want_write(h->session);
+static bool is_over(const struct session *h) {
+	return !nghttp2_session_want_read(h->http2) && !nghttp2_session_want_write(h->http2);
 }
 
 /* Returns how many bytes of frames are in c->output; -1: no memory. */
-static ssize_t make_frames(const struct connections *c, const struct http2 *h) {
+static ssize_t make_frames(const struct connections *c, const struct session *h) {
 	size_t length = 0;
 	while (length < CONNECTION_READ_MAX - FRAME_MAX) {
 		const uint8_t *at;
-		const ssize_t n = nghttp2_session_mem_send(h->session, &at);
+		const ssize_t n = nghttp2_session_mem_send(h->http2, &at);
 		if (n < 0) return -1;
 		if (n == 0) break;
 		memcpy(c->output + length, at, (size_t)n);
@@ -161,8 +161,8 @@ static ssize_t make_frames(const struct connections *c, const struct http2 *h) {
 	return (ssize_t)length;
 }
 
-int http2_send(struct connections *c, struct connection *conn) {
-	struct http2 *h = conn->http2;
+static int send_requests(struct connections *c, struct connection *conn) {
+	struct session *h = conn->session;
 	if (hand_over_left(c, conn) == -1) return -1;
 	for (struct connection_request *p; (p = connection_at(c, conn, conn->unsent));) {
 		if (submit(c, h, p) == -1) { /* no number is left for a stream */
@@ -180,9 +180,14 @@ int http2_send(struct connections *c, struct connection *conn) {
 	}
 }
 
-bool http2_wants_to_send(const struct http2 *h) { return !h->left && nghttp2_session_want_write(h->session); }
+static bool wants_to_send(const struct connection *conn) {
+	const struct session *h = conn->session;
+	return !h->left && nghttp2_session_want_write(h->http2);
+}
 
 /* --- beginning and end --- */
+
+static void end_of_input(struct connections *c, struct connection *conn) { connection_fail(c, conn, FAILURE_SHORT); }
 
 static nghttp2_session_callbacks *make_callbacks(void) {
 	nghttp2_session_callbacks *callbacks;
@@ -202,21 +207,27 @@ static bool begin(const struct plan *plan, nghttp2_session *session) {
 		   nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0, (int32_t)plan->window_all) == 0;
 }
 
-struct http2 *http2_new(struct connections *c, struct connection *conn) {
-	struct http2 *h = calloc(1, sizeof *h);
-	nghttp2_session_callbacks *callbacks = make_callbacks();
-	bool made = false;
-	if (h) *h = (struct http2){.all = c, .conn = conn};
-	if (h && callbacks && nghttp2_session_client_new(&h->session, callbacks, h) == 0) made = begin(c->plan, h->session);
-	nghttp2_session_callbacks_del(callbacks);
-	if (made) return h;
-	http2_free(h);
-	return NULL;
-}
-
-void http2_free(struct http2 *h) {
-	if (!h) return;
-	nghttp2_session_del(h->session);
+static void session_free(void *session) {
+	struct session *h = session;
+	nghttp2_session_del(h->http2);
 	free(h->left);
 	free(h);
 }
+
+static void *session_new(struct connections *c, struct connection *conn) {
+	struct session *h = calloc(1, sizeof *h);
+	nghttp2_session_callbacks *callbacks = make_callbacks();
+	bool made = false;
+	if (h) *h = (struct session){.all = c, .conn = conn};
+	if (h && callbacks && nghttp2_session_client_new(&h->http2, callbacks, h) == 0) made = begin(c->plan, h->http2);
+	nghttp2_session_callbacks_del(callbacks);
+	if (h && !made) session_free(h);
+	return made ? h : NULL;
+}
+
+const struct connection_protocol http2 = {.session_new = session_new,
+										  .session_free = session_free,
+										  .send = send_requests,
+										  .wants_to_send = wants_to_send,
+										  .take = take,
+										  .end_of_input = end_of_input};
