@@ -15,14 +15,15 @@
 #include "gatling/conn/refuse.h"
 #include "gatling/conn/shed.h"
 
-static void pause_accepting(const struct acceptor *w) {
+static void pause_accepting(struct acceptor *w) {
+	w->paused_until_ms = io_now(w->context->loop) + ACCEPT_PAUSE_MS;
 	for (unsigned i = 0; i < w->listeners; i++) {
 		io_dontwantread(w->context->loop, w->listener[i].fd);
-		io_timeout(w->context->loop, w->listener[i].fd, io_now(w->context->loop) + ACCEPT_PAUSE_MS);
+		io_timeout(w->context->loop, w->listener[i].fd, w->paused_until_ms);
 	}
 }
 
-void accept_resume(const struct acceptor *w) {
+void accept_resume(struct acceptor *w) {
 	for (unsigned i = 0; i < w->listeners; i++)
 		if (io_wantread(w->context->loop, w->listener[i].fd) == -1) pause_accepting(w);
 }
@@ -207,7 +208,8 @@ static void refuse_rest(const struct acceptor *w, struct listener *l, struct acc
 	if (turns_left(&w->turns) > 0.5 && queued <= ACCEPT_WAITING_MOST) return;
 	l->refused_ns = now_ns;
 	const int part = queued > ACCEPT_QUEUE_SHORT + 1 ? ACCEPT_CLEARING_PART : ACCEPT_REFUSING_PART;
-	const int64_t until_ns = io_read_clock() + passed_ns / part;
+	const int64_t time_ns = passed_ns < ACCEPT_REFUSING_MOST_NS ? passed_ns : ACCEPT_REFUSING_MOST_NS;
+	const int64_t until_ns = io_read_clock() + time_ns / part;
 	while (!a->error && io_read_clock() < until_ns) {
 		const int fd = io_accept(w->context->loop, l->fd, NULL, NULL);
 		if (fd == -1) a->error = errno;
@@ -276,10 +278,10 @@ void accept_all(struct acceptor *w) {
 		const int64_t began_ns = io_now_ns(w->context->loop);
 		turns_note(&w->turns, began_ns, io_read_clock() - began_ns);
 	}
-	if (w->resting) accept_resume(w);
+	if (w->resting && io_now(w->context->loop) >= w->paused_until_ms) accept_resume(w);
 	w->resting = w->queued = false;
 	while (w->readies) w->queued |= accept_batch(w, w->ready[--w->readies]);
-	if (!w->queued) w->waited_ms = 0;
+	w->waited_ms = 0;
 }
 
 void accept_last(struct acceptor *w) {

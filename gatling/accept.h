@@ -5,6 +5,7 @@
 #define GATLING_ACCEPT_H
 
 #include <limits.h>
+#include <sys/socket.h>
 
 #include "gatling/base/platform.h"
 #include "gatling/conn/conn_context.h"
@@ -36,8 +37,9 @@ enum {
 	ACCEPT_OVERLOAD_MS = 5000,
 	ACCEPT_QUEUE_SHORT = 256,
 	ACCEPT_WAITING_MOST = 192,
-	ACCEPT_REFUSING_MS = 3,   /* the rest is refused at most so often, */
-	ACCEPT_REFUSING_PART = 8, /* in that part of the time at most, */
+	ACCEPT_REFUSING_MS = 3, /* the rest is refused at most so often, */
+	ACCEPT_REFUSING_MOST_NS = 50000000,
+	ACCEPT_REFUSING_PART = 8, /* in that part of the time since then, which counts up to that, */
 	ACCEPT_CLEARING_PART = 2, /* and in that when overload begins, until the queue is short */
 	ACCEPT_REST_MS = 1,       /* without a ration, until the next look */
 	ACCEPT_REFUSED_MAX = 256, /* in a turn, */
@@ -70,14 +72,15 @@ struct acceptor {
 	unsigned workers;                      /* that there are */
 	struct listener *ready[LISTENERS_MAX]; /* that have connections, in this turn */
 	unsigned readies;
-	uint32_t unsent_max; /* for new connections; 0: not set yet, */
-	unsigned sixteens;   /* of connections, when that was looked at */
-	bool queued;         /* connections wait in one of the listeners */
-	unsigned samples;    /* of requests, */
-	int64_t waited_ms;   /* and how long the last one had waited while connections did, too */
-	bool resting;        /* no listener is watched in this turn, as none has a ration */
-	struct turns turns;  /* of the others, under overload */
-	bool last;           /* accept_last() is under way: nobody is refused, as nobody would come again */
+	uint32_t unsent_max;     /* for new connections; 0: not set yet, */
+	unsigned sixteens;       /* of connections, when that was looked at */
+	bool queued;             /* connections wait in one of the listeners */
+	unsigned samples;        /* of requests, */
+	int64_t waited_ms;       /* and how long one had waited, in this turn, while connections did, too */
+	int64_t paused_until_ms; /* without descriptors */
+	bool resting;            /* no listener is watched in this turn, as none has a ration */
+	struct turns turns;      /* of the others, under overload */
+	bool last;               /* accept_last() is under way: nobody is refused, as nobody would come again */
 };
 
 /* What conn_context.refusal is. */
@@ -85,7 +88,10 @@ int accept_refusal(struct conn_context *context, const struct peer *peer);
 
 /* To be called when a connection is readable. */
 static inline void accept_sample(struct acceptor *acceptor, int fd) {
-	if (acceptor->queued && ++acceptor->samples % ACCEPT_SAMPLE == 0) acceptor->waited_ms = platform_waited_ms(fd);
+	char byte; /* the end of a connection is no request */
+	if (acceptor->queued && ++acceptor->samples % ACCEPT_SAMPLE == 0 &&
+		recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1)
+		acceptor->waited_ms = platform_waited_ms(fd);
 }
 
 /* Notes that a listener has connections, for accept_all(). */
@@ -101,7 +107,7 @@ int accept_due(const struct acceptor *acceptor);
 void accept_last(struct acceptor *acceptor);
 
 /* Begins, or begins again after a pause. */
-void accept_resume(const struct acceptor *acceptor);
+void accept_resume(struct acceptor *acceptor);
 
 /* Closes the listeners. */
 void accept_stop(struct acceptor *acceptor);

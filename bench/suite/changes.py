@@ -13,7 +13,8 @@ import numpy as np
 LEVEL = 0.05
 SEGMENT_MIN = 3  # measurements: one that stands out is no change
 EXCEEDED = 10  # by so many permutations: then the p-value is known well enough
-PERMUTATIONS_LEAST, PERMUTATIONS_MAX = 5, 20_000  # so many that would have to exceed it by chance, at the level
+PERMUTATIONS = 5  # so many would exceed it by chance, at the level
+ROUNDING = 1e-9  # the same parts in another order
 SEED = 1
 
 
@@ -38,10 +39,10 @@ def split(values):
 def significance(values, distance, level, rng):
     """Returns the p-value of a distance, among permutations; it stops where it is surely above the level."""
     exceeded, shuffled = 0, values.copy()
-    most = min(PERMUTATIONS_MAX, int(PERMUTATIONS_LEAST / level))
+    most = int(PERMUTATIONS / level)
     for tried in range(1, most + 1):
         rng.shuffle(shuffled)
-        exceeded += split(shuffled)[0] >= distance
+        exceeded += split(shuffled)[0] >= distance * (1 - ROUNDING)
         if exceeded == EXCEEDED:
             return exceeded / tried
     return (exceeded + 1) / (most + 1)

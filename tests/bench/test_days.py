@@ -127,8 +127,14 @@ def test_results_are_thinned_out_by_age():
     superfluous, today = program("daily").superfluous, datetime.date(2030, 1, 1)
     every = [Path(f"alpha-6.1-{today - datetime.timedelta(age)}") for age in range(4 * 365)]
     left = set(every) - set(superfluous(every, today))
-    assert len(left) < 110 and set(every[:40]) <= left
+    assert len(left) < 120 and set(every[:40]) <= left
     assert not superfluous(sorted(left), today)
+    there = []
+    for day in range(3 * 365):  # as it goes on day by day
+        there.append(Path(f"alpha-6.1-{FIRST + datetime.timedelta(day)}"))
+        gone = superfluous(there, FIRST + datetime.timedelta(day))
+        there = [path for path in there if path not in gone]
+    assert 40 + 26 + 25 <= len(there) < 120 and there[0].name < "alpha-6.1-2026-10-02"
     others = [Path("example-6.1"), Path("beta-6.1-2029-12-31"), Path("beta-6.1-2029-12-31.2")]
     assert superfluous(others, today) == [Path("beta-6.1-2029-12-31")]
     assert superfluous([Path("gamma-6.1-2020-01-01")], today) == [Path("gamma-6.1-2020-01-01")]
@@ -146,6 +152,7 @@ def test_a_day(plain, tmp_path):
                            "socket", "--runs", "1"], capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     (result,) = (path for path in (tmp_path / "results").iterdir() if path.is_dir())
+    assert (result / "daily").exists()
     assert result.name.endswith(str(datetime.date.today())) and (result / "socket.tsv").exists()
     assert f"{result.name}.html" in (tmp_path / "page" / "index.html").read_text()
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from gatling import Root, Server
-from http2 import END_HEADERS, HEADERS, INTERNAL_ERROR, REFUSED_STREAM, frame
+from http2 import DATA, END_HEADERS, END_STREAM, HEADERS, INTERNAL_ERROR, NO_ERROR, REFUSED_STREAM, frame
 from http2_origin import Http2Origin
 from origin import Origin, certificate, speaking
 from running import failures, httpbench
@@ -76,6 +76,46 @@ def test_streams_that_were_refused_are_asked_again(build, tmp_path):
     with Http2Origin(behave) as origin:
         result = run(build, tmp_path, origin, "-n", 100, "-c", 2, "-p", 4)
         assert result["answered"] == result["sent"] == 100 and origin.requests > 100 and not failures(result)
+
+
+def test_a_server_that_refuses_all_streams_fails(build, tmp_path):
+    with Http2Origin(lambda stream: stream.reset(REFUSED_STREAM)) as origin:
+        result = run(build, tmp_path, origin, "-n", 20, "-c", 2, "-p", 4, status=1)
+        assert failures(result) == {"reset": 20} and result["answered"] == 0
+    with Http2Origin(lambda stream: stream.connection.goaway(0)) as origin:
+        result = run(build, tmp_path, origin, "-n", 20, "-c", 2, "-p", 4, status=1)
+        assert sum(failures(result).values()) == 20
+
+
+def test_what_ends_without_its_end_is_no_answer(build, tmp_path):
+    """A part of the content, and then RST_STREAM with NO_ERROR."""
+
+    def behave(stream):
+        if stream.order % 2:
+            stream.connection.send(frame(HEADERS, END_HEADERS, stream.number, b"\x88") + frame(DATA, 0, stream.number, b"hel"))
+            stream.reset(NO_ERROR)
+        else:
+            stream.answer()
+
+    with Http2Origin(behave) as origin:
+        result = run(build, tmp_path, origin, "-n", 20, "-c", 1, "-p", 1, status=1)
+        assert failures(result) == {"short": 10} and result["answered"] == 10
+
+
+@pytest.mark.parametrize("rate", [[], ["-R", 2000]], ids=["closed", "open"])
+def test_streams_that_end_while_something_is_sent(build, tmp_path, rate):
+    """The response has a wrong length, so that nghttp2 resets the stream when it sends the next time."""
+
+    def behave(stream):
+        if stream.order % 3 == 0:
+            length = b"\x0f\x0d\x019"  # content-length: 9
+            stream.connection.send(frame(HEADERS, END_HEADERS, stream.number, b"\x88" + length) + frame(DATA, END_STREAM, stream.number, b"hi"))
+        else:
+            stream.answer()
+
+    with Http2Origin(behave) as origin:
+        result = run(build, tmp_path, origin, "-n", 60, "-c", 1, "-p", 1, "-k", 7, *rate, status=1)
+        assert result["answered"] == 40 and failures(result) == {"not_http": 20}
 
 
 def test_after_goaway_the_rest_goes_to_another_connection(build, tmp_path):
@@ -200,6 +240,16 @@ def test_content_over_http1(build, tmp_path):
     assert result["answered"] == result["sent"] == 6 and not failures(result)
     for head, body in seen:
         assert head.startswith(b"POST / ") and b"Content-Length: 200000\r\n" in head and body == content
+
+
+def test_an_answer_before_the_connection_was_closed_counts(build, tmp_path):
+    def refuse(connection, _, __):
+        connection.sendall(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
+
+    (tmp_path / "content").write_bytes(bytes(50_000_000))
+    with Origin(refuse) as origin:  # closed with content that nobody has read: a reset
+        result = httpbench(build, "-n", 5, "-c", 1, "--body", tmp_path / "content", origin.url, status=1, tmp_path=tmp_path)
+        assert sum(failures(result).values()) == 5 and set(failures(result)) <= {"wrong_status", "reset"}
 
 
 def test_an_answer_before_the_content_was_sent_counts(build, tmp_path):

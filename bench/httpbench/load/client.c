@@ -46,15 +46,19 @@ static struct connection *take_closed(struct client *c) {
 
 /* --- closed loop --- */
 
-/* Assigns as many requests to a connection as it can take. */
+static bool is_idle(const struct connection *conn) { return conn->state == CONNECTION_OPEN && !conn->assigned; }
+
+/* Assigns as many requests to a connection as it can take. Over HTTP/2 they may end while they are sent. */
 static void refill(struct client *c, struct connection *conn) {
-	while (running(c) && connection_has_room(conn)) {
-		c->pool.requests_left--;
-		connection_assign(&c->pool, conn, c->pool.now_ns, false);
-	}
-	if (!conn->assigned) connection_close(&c->pool, conn);
-	else if (conn->state == CONNECTION_CLOSED) connection_open(&c->pool, conn);
-	else connection_write(&c->pool, conn);
+	do {
+		while (running(c) && connection_has_room(conn)) {
+			c->pool.requests_left--;
+			connection_assign(&c->pool, conn, c->pool.now_ns, false);
+		}
+		if (!conn->assigned) connection_close(&c->pool, conn);
+		else if (conn->state == CONNECTION_CLOSED) connection_open(&c->pool, conn);
+		else connection_write(&c->pool, conn);
+	} while (is_idle(conn));
 }
 
 /* Returns how many connections should be open now. */
@@ -181,7 +185,9 @@ static bool run_turn(struct client *c) {
 	if (atomic_load(&c->stop) && running(c)) c->end_ns = c->pool.now_ns;
 	for (int fd; (fd = io_canwrite(c->pool.loop)) != -1; c->busy = true) {
 		c->pool.now_ns = machine_clock_ns();
-		connection_write(&c->pool, io_cookie(c->pool.loop, fd));
+		struct connection *conn = io_cookie(c->pool.loop, fd);
+		connection_write(&c->pool, conn);
+		if (!plan_open_loop(c->pool.plan) && is_idle(conn)) refill(c, conn);
 	}
 	for (int fd; (fd = io_canread(c->pool.loop)) != -1; c->busy = true) readable(c, io_cookie(c->pool.loop, fd));
 	if (c->busy) c->busy_ns = c->pool.now_ns;

@@ -202,17 +202,21 @@ static void fail(struct connections *c, struct connection *conn) {
 	connection_fail(c, conn, failure);
 }
 
+void connection_failed(struct connections *c, struct connection *conn, struct connection_request *p,
+					   enum failure failure) {
+	request_fail(c, p, failure);
+	unlink_request(c, conn, p);
+}
+
 void connection_give_back(struct connections *c, struct connection *conn, struct connection_request *p) {
+	if (++c->given_back > (uint64_t)c->count * c->plan->depth) { /* and nothing was answered meanwhile */
+		connection_failed(c, conn, p, FAILURE_RESET);
+		return;
+	}
 	if (p->sent) c->filling->count[COUNT_SENT]--;
 	note_lateness(c, p);
 	if (plan_open_loop(c->plan)) connections_wait(c, p->due_ns, true);
 	else c->requests_left++;
-	unlink_request(c, conn, p);
-}
-
-void connection_failed(struct connections *c, struct connection *conn, struct connection_request *p,
-					   enum failure failure) {
-	request_fail(c, p, failure);
 	unlink_request(c, conn, p);
 }
 
@@ -229,6 +233,7 @@ void connection_answered(struct connections *c, struct connection *conn, struct 
 		return;
 	}
 	c->filling->count[COUNT_ANSWERED]++;
+	c->given_back = 0;
 	c->filling->last_ns = c->now_ns;
 	note_lateness(c, p);
 	histogram_record(&duration[DURATION_FIRST_BYTE], p->first_ns - p->sent_ns);
@@ -299,8 +304,8 @@ static int start_connecting(struct connections *c, struct connection *conn) {
 	conn->state = CONNECTION_CONNECTING;
 	c->open++;
 	if (c->plan->sources.count && sources_bind(&c->plan->sources, source, fd) == -1) return -1;
-	/* with one request at a time and without TLS Nagle's algorithm never holds anything back */
-	if (c->plan->depth > 1 || c->tls) (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	/* with one request of HTTP/1.1 at a time and without TLS Nagle's algorithm never holds anything back */
+	if (c->plan->depth > 1 || c->tls || c->plan->http2) (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	/* the handshake is acknowledged with the request, the answer with the end of the connection */
 	if (c->plan->per_connection == 1 && !c->tls) (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof off);
 	conn->since_ns = machine_clock_ns();
@@ -333,7 +338,7 @@ static int after_sending(struct connections *c, struct connection *conn, int res
 	if (result == -1 && !blocked) {
 		/* the server may have answered before it closed */
 		conn->broken =
-			conn->assigned && connection_at(c, conn, conn->head)->sent && (errno == EPIPE || errno == ECONNRESET);
+			conn->assigned && connection_at(c, conn, conn->head)->sent_ns && (errno == EPIPE || errno == ECONNRESET);
 		if (!conn->broken) return -1;
 	}
 	set_deadline(c, conn);
@@ -357,6 +362,7 @@ void connection_write(struct connections *c, struct connection *conn) {
 	if (result == 0 && conn->state == CONNECTION_OPEN)
 		result = after_sending(c, conn, conn->broken ? 0 : c->protocol->send(c, conn));
 	if (result == -1) fail(c, conn);
+	else if (conn->state == CONNECTION_OPEN && conn->retired && !conn->assigned) connection_close(c, conn);
 }
 
 /* --- receiving --- */

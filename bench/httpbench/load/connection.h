@@ -20,6 +20,7 @@ struct connection_request {
 	unsigned target;
 	uint32_t partly; /* bytes that were handed to the kernel, of its content over HTTP/2 */
 	bool sent;       /* all were */
+	bool ended;      /* HTTP/2: its response has */
 	bool again;      /* it was on another connection before */
 	bool last;       /* on its connection */
 	uint16_t previous, next;
@@ -94,6 +95,7 @@ struct connections {
 	struct connection_request *pending;                     /* plan->depth for each connection */
 	int32_t head[CONNECTION_LISTS], tail[CONNECTION_LISTS]; /* -1: empty */
 	unsigned under_way;                                     /* requests */
+	uint64_t given_back;                                    /* of them, since one was answered */
 	struct backlog backlog;
 	struct measures *filling;
 	char *input;  /* for what is read: CONNECTION_READ_MAX bytes, so that a head fits */

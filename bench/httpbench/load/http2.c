@@ -50,6 +50,11 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *context) {
 	const struct session *h = context;
 	if (frame->hd.type == NGHTTP2_GOAWAY) h->conn->retired = true;
+	if ((frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS) &&
+		frame->hd.flags & NGHTTP2_FLAG_END_STREAM) {
+		struct connection_request *p = request_of(session, frame->hd.stream_id);
+		if (p) p->ended = true;
+	}
 	if (frame->hd.type != NGHTTP2_SETTINGS || frame->hd.flags & NGHTTP2_FLAG_ACK) return 0;
 	const uint32_t most = nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
 	h->conn->room = (uint16_t)(most < h->all->plan->depth ? most : h->all->plan->depth);
@@ -62,8 +67,9 @@ static int on_close(nghttp2_session *session, int32_t stream, uint32_t error, vo
 	if (!p) return 0;
 	if (error == NGHTTP2_REFUSED_STREAM) connection_give_back(h->all, h->conn, p);
 	else if (error == NGHTTP2_PROTOCOL_ERROR) connection_failed(h->all, h->conn, p, FAILURE_PROTOCOL);
+	else if (error != NGHTTP2_NO_ERROR) connection_failed(h->all, h->conn, p, FAILURE_RESET);
 	/* after its response the server may say that it wants no more of the content (RFC 9113, section 8.1) */
-	else if (error != NGHTTP2_NO_ERROR || !p->response.status) connection_failed(h->all, h->conn, p, FAILURE_RESET);
+	else if (!p->ended) connection_failed(h->all, h->conn, p, FAILURE_SHORT);
 	else connection_answered(h->all, h->conn, p);
 	return 0;
 }

@@ -153,6 +153,10 @@ ssize_t tls_trywritev(io_loop *loop, tls_stream *stream, const struct iovec *par
 		begin();
 		if (SSL_write_ex(stream, part[i].iov_base, part[i].iov_len, &n) != 1) {
 			int result = outcome(loop, stream, 0);
+			if (result == 0) { /* the server has ended its side */
+				errno = EPIPE;
+				result = -1;
+			}
 			return sent ? (ssize_t)sent : result;
 		}
 		sent += n;
