@@ -287,6 +287,15 @@ def level(n, values):
     return float(np.exp(np.mean(np.log(medians)))) if len(medians) else float("nan")
 
 
+def levels(series):
+    """Returns the level of each run."""
+    return [level(n, np.asarray(values)) for n, values in series]
+
+
+def is_time(column):
+    return column.endswith("_ns")
+
+
 def difference(first, second):
     """Tests whether the values of some runs differ from those of others, up to the n that both have reached."""
     if not first or not second:

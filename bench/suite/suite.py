@@ -1,6 +1,7 @@
 """The kernel benchmarks of bench/suite/run, on this kernel, and of bench/suite/vm, on others."""
 
 import datetime
+import platform
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +98,11 @@ def dated(name):
     """Returns (NAME, DATE, N) of a directory's name NAME-DATE[.N] as results_directory() makes it; None: it has no date."""
     match = re.match(r"(.+)-(\d{4}-\d\d-\d\d)(?:\.(\d+))?$", name)
     return (match[1], match[2], int(match[3] or 1)) if match else None
+
+
+def host_results(within=None):
+    """Makes a new directory for results of this host and kernel."""
+    return results_directory(f"{platform.node() or 'host'}-{platform.release()}", within)
 
 
 def results_directory(name, within=None):
