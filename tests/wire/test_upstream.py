@@ -403,6 +403,50 @@ def test_an_upstream_that_refuses_is_left_out(build):
         assert [said in line for line in server.errors] == [True]
 
 
+def test_an_upstream_that_does_not_take_connections_is_a_504(plain):
+    """Its queue is full, so that the kernel answers no more."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(2):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        port = listener.getsockname()[1]
+        root = Root({"50x.html": b"our page", "_redirects": f"/api/* http://127.0.0.1:{port}/ 200".encode()})
+        server = stack.enter_context(Server(plain, root, "-j", "1", "--upstream", f"127.0.0.1:{port}"))
+        begun = time.monotonic()
+        response = server.get("/api/")
+        assert response.status == 504 and response.body == b"our page"
+        assert 4.9 < time.monotonic() - begun < 8  # UPSTREAM_CONNECT_MS
+
+
+def test_an_upstream_that_says_nothing_for_a_minute_is_a_504(plain):
+    silent = threading.Event()
+
+    def handle(link):
+        request = link.request()
+        if request.line.startswith("GET /half "):
+            link.send(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+        silent.wait(90)
+
+    with Upstream(handle) as upstream, passing(plain, upstream) as server, server.connect() as none, server.connect() as half:
+        for c in (none, half):
+            c.socket.settimeout(90)
+        begun = time.monotonic()
+        none.send(b"GET /api/none HTTP/1.1\r\nHost: a\r\n\r\n")
+        half.send(b"GET /api/half HTTP/1.1\r\nHost: a\r\n\r\n")
+        response = none.response()
+        assert response.status == 504 and response.body == b"our page"
+        assert 59 < time.monotonic() - begun < 70  # PASSAGE_WAIT_MS
+        received = b""
+        with contextlib.suppress(ConnectionResetError):
+            while data := half.socket.recv(1000):
+                received += data
+        assert received.endswith(b"\r\n\r\nhalf")  # cut off, not completed
+        assert any("has not gone on for a minute" in line for line in server.errors)
+        silent.set()
+
+
 def test_the_upstream_with_the_fewest_requests_is_asked(build):
     release = threading.Event()
 
