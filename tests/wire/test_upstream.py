@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from gatling import TIMEOUT, Connection, Root, Server, eventually, trusting
+from gatling import TIMEOUT, Connection, Root, Server, descriptors_limited_to, eventually, trusting
 from test_guard import HASHES, basic
 from test_input import BAD
 from upstream import Upstream, echo
@@ -445,6 +445,26 @@ def test_an_upstream_that_says_nothing_for_a_minute_is_a_504(plain):
         assert received.endswith(b"\r\n\r\nhalf")  # cut off, not completed
         assert any("has not gone on for a minute" in line for line in server.errors)
         silent.set()
+
+
+def test_requests_that_are_passed_on_leave_descriptors_for_other_clients(plain):
+    release = threading.Event()
+
+    def handle(link):
+        link.request()
+        release.wait(TIMEOUT)
+        link.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    with Upstream(handle) as upstream, passing(plain, upstream, **descriptors_limited_to(128)) as server, contextlib.ExitStack() as stack:
+        waiting = [stack.enter_context(server.connect()) for _ in range(40)]
+        for c in waiting:
+            c.send(b"GET /api/x HTTP/1.1\r\nHost: a\r\n\r\n")
+        refused = waiting[-1].response()
+        assert refused.status == 503 and refused.body == b"our page"
+        assert all(server.get("/there.txt").body == b"there" for _ in range(20))
+        release.set()
+        statuses = [c.response().status for c in waiting[:-1]]
+        assert statuses.count(200) >= 8 and set(statuses) == {200, 503}
 
 
 def test_the_upstream_with_the_fewest_requests_is_asked(build):
