@@ -15,3 +15,10 @@ def test_make(make_target, plain):
     command = ["nice", "make", "--no-print-directory", "-s", f"-j{os.cpu_count()}", f"BUILD={plain}", make_target]
     done = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_what_is_built_is_not_built_again(plain):
+    """Other tests run it meanwhile: a program that is being linked cannot be run."""
+    command = ["make", "--no-print-directory", f"BUILD={plain}", "all"]
+    done = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    assert not done.stdout
