@@ -2,7 +2,7 @@
 
     proxy.py BUILD [--seconds N] [--rounds N] [--servers NAME,...] [--only CASE,...]
 
-    proxy-1k, proxy-100k   files of a second gatling, over connections that are kept
+    proxy-1k, -100k, -10m  files of a second gatling, over connections that are kept
     proxy-post-1m          1 MB of content to a program that only reads it (responder.c)
     fcgi-1k                1 KB of a program over FastCGI, a connection for each request
 
@@ -23,7 +23,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 import processes
 import servers
 
-FILES = {"1k": 1024, "100k": 100 * 1024}
+FILES = {"1k": 1024, "100k": 100 * 1024, "10m": 10 * 1024 * 1024}
 CONNECTIONS, PROCESSES = 64, 64  # of the generator, and of a program that takes one request at a time
 CONTENT = 1_000_000
 
@@ -169,7 +169,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--servers", default="gatling,nginx,h2o,haproxy")
-    parser.add_argument("--only", default="proxy-1k,proxy-100k,proxy-post-1m,fcgi-1k")
+    parser.add_argument("--only", default="proxy-1k,proxy-100k,proxy-10m,proxy-post-1m,fcgi-1k")
     arguments = parser.parse_args()
     names = servers.those_installed(arguments.servers.split(","), "proxy")
     with servers.Servers(arguments.build) as running:
