@@ -1,0 +1,185 @@
+/* passage_request.c - see passage_state.h: what goes to the upstream, and over which connection. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "gatling/upstream/passage_state.h"
+
+void passage_complain(void *passage, struct slice line) {
+	const struct passage *p = passage;
+	upstreams_report(p->link, line);
+}
+
+void passage_fail(struct passage *p, int status) {
+	if (p->link && p->records) fcgi_finish(p->records, passage_complain, p);
+	if (p->link) upstreams_return(p->upstreams, p->link, LINK_BROKEN);
+	p->link = NULL;
+	p->state = PASSAGE_FAILED;
+	p->failure = status;
+}
+
+void passage_blame(struct passage *p, int status, const char *what) {
+	upstreams_complain(p->link, what);
+	passage_fail(p, status);
+}
+
+void passage_set_deadline(const struct passage *p) {
+	int64_t ms = p->state == PASSAGE_CONNECTS ? UPSTREAM_CONNECT_MS
+				 : p->state == PASSAGE_TUNNEL ? PASSAGE_TUNNEL_MS
+											  : PASSAGE_WAIT_MS;
+	io_timeout(passage_loop(p), p->link->fd, io_now(passage_loop(p)) + ms);
+}
+
+/* --- the request --- */
+
+/* What has been sent is kept as long as it may have to be sent again. */
+static void forget_sent(struct passage *p) {
+	if (!passage_to_send(p) && !(p->repeatable && p->state <= PASSAGE_WAITS)) outgoing_forget(&p->out);
+}
+
+static bool can_write(const struct passage *p) {
+	return p->state > PASSAGE_CONNECTS && p->link && !p->blocked && !p->holds;
+}
+
+/* Writes bytes to the upstream. Returns how many need not be kept: all, if it takes no more, which may be because it
+ * has answered before the end of the request. */
+static size_t write_some(struct passage *p, struct slice bytes) {
+	ssize_t n = io_trywrite(passage_loop(p), p->link->fd, bytes.at, bytes.length);
+	p->blocked = n == -1 && errno == EAGAIN;
+	if (p->blocked) return 0;
+	if (n == -1) {
+		p->unwanted = true;
+		p->repeatable &= p->link->reused;
+		return bytes.length;
+	}
+	passage_set_deadline(p);
+	return (size_t)n;
+}
+
+/* Sends what it can. Before there is a connection, passage_use() and passage_writable() do. */
+void passage_flush(struct passage *p) {
+	if (p->holds && !p->complete && p->held <= PASSAGE_HELD) return;
+	if (p->holds) fcgi_set_length(p->out.bytes, p->out.head_unsent, p->complete, p->held);
+	p->holds = false;
+	while (can_write(p) && passage_to_send(p)) outgoing_sent(&p->out, write_some(p, outgoing_rest(&p->out)));
+	if (!p->link || p->state == PASSAGE_CONNECTS) return;
+	if (p->state == PASSAGE_TUNNEL && p->complete && !passage_to_send(p) && !p->shut)
+		p->shut = shutdown(p->link->fd, SHUT_WR) == 0;
+	if (!passage_to_send(p)) io_dontwantwrite(passage_loop(p), p->link->fd);
+	else if (io_wantwrite(passage_loop(p), p->link->fd) == -1) passage_fail(p, 503);
+	forget_sent(p);
+}
+
+size_t passage_unsent(const struct passage *p) { return outgoing_content(&p->out); }
+
+/* Returns whether content of the request is dropped. */
+static bool drops_content(const struct passage *p) { return p->unwanted || p->state >= PASSAGE_ENDED; }
+
+size_t passage_room(const struct passage *p) {
+	size_t used = passage_unsent(p);
+	used -= used > OUTGOING_OVERHEAD ? OUTGOING_OVERHEAD : used; /* PASSAGE_BUFFER bytes fit with their frames */
+	if (drops_content(p)) return PASSAGE_BUFFER;
+	return used < PASSAGE_BUFFER ? PASSAGE_BUFFER - used : 0;
+}
+
+size_t passage_put(struct passage *p, struct slice content) {
+	if (drops_content(p)) return content.length;
+	const size_t room = passage_room(p) < OUTGOING_PIECE_MAX ? passage_room(p) : OUTGOING_PIECE_MAX;
+	if (content.length > room) content.length = room;
+	const size_t length = content.length;
+	const bool framed = p->state != PASSAGE_TUNNEL && p->out.framing != FRAMED_NOT;
+	p->held += length;
+	if (length && !framed && !passage_to_send(p) && can_write(p))
+		slice_drop(&content, write_some(p, content)); /* no copy */
+	if (content.length && !outgoing_put(&p->out, content, framed)) passage_fail(p, 503);
+	return length;
+}
+
+void passage_put_end(struct passage *p, struct slice section) {
+	static _Thread_local char lines[UPSTREAM_TRAILERS_MAX];
+	p->complete = true;
+	if (drops_content(p) || p->state == PASSAGE_TUNNEL) return;
+	const struct slice trailers = {.at = lines, .length = upstream_trailers(section, lines)};
+	if (!outgoing_end(&p->out, trailers)) passage_fail(p, 503);
+}
+
+/* --- connecting --- */
+
+/* Answers a client that waits for a 100. */
+static void say_continue(struct passage *p) {
+	p->continues = false;
+	if (!(p->lines = malloc(1))) {
+		passage_fail(p, 503);
+		return;
+	}
+	p->head = (struct upstream_response){.status = 100, .reason = SLICE("Continue")};
+	p->state = PASSAGE_HEAD;
+}
+
+/* Sends what there is, which shows whether there is a connection. Returns an errno, which is EAGAIN as long as it is
+ * being made; 0: there is one, unless the passage has failed since. */
+static int try_connection(struct passage *p) {
+	const struct slice bytes = p->holds ? (struct slice){0} : outgoing_rest(&p->out);
+	const ssize_t n = io_trywrite(passage_loop(p), p->link->fd, bytes.at, bytes.length);
+	if (n == -1 && errno == ENOTCONN && io_eagain_write(passage_loop(p), p->link->fd) == 0) return EAGAIN; /* BSD */
+	if (n == -1) return errno;
+	outgoing_sent(&p->out, (size_t)n);
+	p->state = PASSAGE_WAITS;
+	p->link->connected = true;
+	p->blocked = false;
+	passage_set_deadline(p);
+	if (p->continues) say_continue(p);
+	passage_flush(p);
+	return 0;
+}
+
+void passage_use(struct passage *p, bool fresh, int failure) {
+	int status;
+	while ((p->link = upstreams_take(p->upstreams, p->target, fresh, &p->tried, &status))) {
+		const bool reused = p->link->reused;
+		p->link->passage = p;
+		p->blocked = false;
+		p->state = reused ? PASSAGE_WAITS : PASSAGE_CONNECTS;
+		passage_set_deadline(p);
+		if (!p->complete || p->upgrades) upstreams_send_at_once(p->link);
+		if (io_wantwrite(passage_loop(p), p->link->fd) == -1 || io_wantread(passage_loop(p), p->link->fd) == -1) {
+			passage_fail(p, 503);
+			return;
+		}
+		const int error = reused ? 0 : try_connection(p);
+		if (reused) passage_flush(p);
+		if (error == 0 || error == EAGAIN) return;
+		failure = upstreams_return_failed(p->upstreams, p->link, error);
+	}
+	passage_fail(p, status == 502 && failure ? failure : status);
+}
+
+void passage_connect_elsewhere(struct passage *p, int error) {
+	passage_use(p, false, upstreams_return_failed(p->upstreams, p->link, error));
+}
+
+bool passage_repeat(struct passage *p) {
+	if (!p->link->reused || !p->repeatable) return false;
+	upstreams_return(p->upstreams, p->link, LINK_BROKEN);
+	p->link = NULL;
+	outgoing_rewind(&p->out);
+	p->tried = 0;
+	p->unwanted = false;
+	passage_use(p, true, 0);
+	p->repeatable = false;
+	return true;
+}
+
+/* --- what the loop reports --- */
+
+void passage_writable(struct passage *p) {
+	if (p->state == PASSAGE_CONNECTS) {
+		const int error = try_connection(p);
+		if (error == EAGAIN) return;
+		if (error) passage_connect_elsewhere(p, error);
+		else if (p->link && io_wantread(passage_loop(p), p->link->fd) == -1) passage_fail(p, 503);
+	} else {
+		p->blocked = false;
+		passage_flush(p);
+	}
+	p->ready(p->owner);
+}

@@ -1,0 +1,266 @@
+/* passage_response.c - see passage_state.h: what comes from the upstream. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "gatling/base/gzip.h"
+#include "gatling/base/text.h"
+#include "gatling/upstream/passage_state.h"
+#include "gatling/upstream/upstream_gzip.h"
+
+static const char cut_short[] = "has ended a connection without a whole response";
+
+void passage_free_input(struct passage *p) {
+	if (p->share) p->share->held -= p->in.size;
+	free(p->in.bytes);
+	p->in.bytes = NULL;
+	p->in.at = p->in.length = p->in.size = 0;
+}
+
+/* --- compressing --- */
+
+void passage_free_gzip(struct passage *p) {
+	if (p->gzip && p->share) p->share->held -= GZIP_WRITER;
+	gzip_writer_free(p->gzip);
+	p->gzip = NULL;
+}
+
+/* Begins, if there is memory. A client's share is for other responses, too: writers take half of it at most. */
+static bool begin_gzip(struct passage *p) {
+	if (p->share && p->share->held + GZIP_WRITER > p->share->most / 2) return false;
+	p->gzip = gzip_writer_new();
+	if (p->gzip && p->share) p->share->held += GZIP_WRITER;
+	return p->gzip;
+}
+
+/* Has the response whose head has come compressed if it suits. The answer to a HEAD says the same. */
+static void offer_gzip(struct passage *p, char *lines) {
+	static _Thread_local char changed[UPSTREAM_LINES_MAX];
+	const struct slice before = {.at = lines, .length = p->head.lines};
+	const bool wanted = p->gzips;
+	p->gzips = false;
+	if (!upstream_gzip_suits(&p->head, before)) return;
+	const bool compressed = wanted && (p->head_only || begin_gzip(p));
+	p->head.lines = upstream_gzip_lines(before, compressed, changed);
+	memcpy(lines, changed, p->head.lines);
+	if (p->gzip && !p->head.until_close) p->head.framing = BODY_CHUNKED;
+}
+
+/* --- the response --- */
+
+/* Looks for the head of a response in what has come. */
+static void parse_head(struct passage *p) {
+	static _Thread_local char lines[UPSTREAM_LINES_MAX];
+	int used = (p->target->protocol == UPSTREAM_HTTP ? upstream_response_parse : upstream_cgi_response_parse)(
+		&p->head, p->in.bytes + p->in.at, p->in.length - p->in.at, p->head_only, lines);
+	if (used == 0) return;
+	bool changes = used > 0 && p->head.status == 101;
+	bool interim = used > 0 && p->head.status < 200 && !changes;
+	if (used > 0 && !interim && !changes) {
+		body_start_any(&p->body, p->head.framing, p->head.content_length);
+		if (upstreams_compress(p->upstreams)) offer_gzip(p, lines);
+	}
+	if (used > 0 && p->must_change && p->head.status >= 200 && p->head.status < 300) used = -1;
+	if (used < 0 || (changes && !p->upgrades) || (interim && ++p->interims > PASSAGE_INTERIM_MAX) ||
+		!(p->lines = malloc(p->head.lines + 1))) {
+		passage_blame(p, 502, "has sent what is no response");
+		return;
+	}
+	memcpy(p->lines, lines, p->head.lines);
+	p->in.at += (size_t)used;
+	p->state = PASSAGE_HEAD;
+	if (!interim) {
+		p->answered_ms = (uint32_t)io_now(passage_loop(p)) - p->answered_ms;
+		upstreams_note_response(p->link, p->head.status, p->answered_ms);
+	}
+}
+
+const struct upstream_response *passage_head(const struct passage *p, struct slice *lines) {
+	*lines = (struct slice){.at = p->lines, .length = p->head.lines};
+	return &p->head;
+}
+
+/* Goes on behind what the owner has taken. */
+static void go_on(struct passage *p) {
+	bool used_up = p->in.at == p->in.length, reads = used_up || p->state == PASSAGE_WAITS,
+		 open_end = p->head.until_close || p->state == PASSAGE_TUNNEL;
+	if (used_up) passage_free_input(p);
+	if (p->state == PASSAGE_FAILED) return;
+	if (p->state == PASSAGE_CONTENT && !open_end && !body_pending(&p->body)) {
+		p->state = PASSAGE_ENDED;
+	} else if (used_up && p->upstream_ended) {
+		if (open_end) p->state = PASSAGE_ENDED;
+		else passage_blame(p, 502, cut_short);
+	} else if (reads && p->link && io_wantread(passage_loop(p), p->link->fd) == -1) {
+		passage_fail(p, 503);
+	}
+}
+
+void passage_take_head(struct passage *p) {
+	bool changes = p->head.status == 101, interim = p->head.status < 200 && !changes;
+	free(p->lines);
+	p->lines = NULL;
+	p->head.lines = 0;
+	p->state = changes ? PASSAGE_TUNNEL : interim ? PASSAGE_WAITS : PASSAGE_CONTENT;
+	if (changes) p->complete = false;
+	if (p->link) passage_set_deadline(p);
+	if (interim && p->in.at < p->in.length) parse_head(p);
+	if (interim && p->state == PASSAGE_WAITS && p->upstream_ended) passage_blame(p, 502, cut_short);
+	else if (p->state != PASSAGE_HEAD && p->state != PASSAGE_FAILED) go_on(p);
+}
+
+/* Keeps bytes of the trailer section; at its end, only the fields that are passed on. */
+static void keep_trailers(struct passage *p, struct slice bytes) {
+	static _Thread_local char lines[UPSTREAM_TRAILERS_MAX];
+	char *kept = realloc(p->lines, p->head.lines + bytes.length + FIELDS_MAX);
+	if (!kept) {
+		passage_fail(p, 503);
+		return;
+	}
+	p->lines = kept;
+	(void)text_copy(kept + p->head.lines, bytes);
+	p->head.lines += bytes.length;
+	if (body_pending(&p->body)) return;
+	p->head.lines = upstream_trailers((struct slice){.at = kept, .length = p->head.lines}, lines);
+	memcpy(kept, lines, p->head.lines);
+}
+
+struct slice passage_trailers(const struct passage *p) {
+	return (struct slice){.at = p->lines, .length = p->head.lines};
+}
+
+/* Returns the next piece as it comes from the upstream, which stays until p->piece is empty. */
+static struct slice next_piece(struct passage *p) {
+	while (!p->piece.length && p->in.at < p->in.length && p->state != PASSAGE_ENDED && p->state != PASSAGE_FAILED) {
+		const char *at = p->in.bytes + p->in.at;
+		size_t length = p->in.length - p->in.at;
+		if (p->state == PASSAGE_TUNNEL || p->head.until_close) {
+			p->piece = (struct slice){.at = at, .length = length};
+			p->in.at = p->in.length;
+			break;
+		}
+		const bool in_trailers = body_in_trailers(&p->body);
+		int n = body_read(&p->body, at, length, &p->piece);
+		if (n < 0) {
+			passage_blame(p, 502, "has sent malformed chunks");
+			break;
+		}
+		if (in_trailers) keep_trailers(p, (struct slice){.at = at, .length = (size_t)n});
+		p->in.at += (size_t)n;
+		if (!p->piece.length && p->state != PASSAGE_FAILED) go_on(p);
+	}
+	return p->piece;
+}
+
+struct slice passage_content(struct passage *p) {
+	struct slice made = {0};
+	if (!p->gzip) return next_piece(p);
+	for (bool any = true; any && !made.length;) {
+		any = next_piece(p).length;
+		made = gzip_writer_put(p->gzip, &p->piece, any ? GZIP_MORE : p->state == PASSAGE_ENDED ? GZIP_END : GZIP_FLUSH);
+		if (any && !p->piece.length) go_on(p);
+	}
+	return made;
+}
+
+void passage_take(struct passage *p) {
+	if (p->gzip) {
+		if (gzip_writer_taken(p->gzip)) passage_free_gzip(p);
+		return;
+	}
+	p->piece.length = 0;
+	go_on(p);
+}
+
+/* Takes what has come out of its records. Returns its length, which may be 0; -1: it is malformed. */
+static ssize_t unpack(struct passage *p, char *bytes, size_t length) {
+	return p->records ? fcgi_read(p->records, bytes, length, passage_complain, p) : (ssize_t)length;
+}
+
+static bool is_overloaded(const struct passage *p) {
+	return p->records && p->records->ended && fcgi_is_overloaded(p->records);
+}
+
+/* --- what the loop reports --- */
+
+/* The upstream sends nothing more. reset: it has not ended its side, but lost the connection. */
+static void ended(struct passage *p, bool reset) {
+	if (p->state <= PASSAGE_WAITS && passage_repeat(p)) return;
+	reset |= p->records && !p->records->ended;
+	if (p->state <= PASSAGE_WAITS && is_overloaded(p)) {
+		passage_fail(p, 503);
+		return;
+	}
+	if (p->state <= PASSAGE_WAITS || (reset && p->state != PASSAGE_TUNNEL && p->state != PASSAGE_ENDED)) {
+		passage_blame(p, 502, cut_short);
+		return;
+	}
+	p->upstream_ended = true;
+	io_dontwantread(passage_loop(p), p->link->fd);
+	if (p->state == PASSAGE_CONTENT || p->state == PASSAGE_TUNNEL) go_on(p);
+}
+
+/* Returns whether it has to wait until other passages hold less. */
+static bool starves(struct passage *p) {
+	p->starved = p->share && !p->in.bytes && p->share->held + PASSAGE_SMALL > p->share->most;
+	if (!p->starved) return false;
+	p->share->starved = true;
+	io_dontwantread(passage_loop(p), p->link->fd);
+	return true;
+}
+
+void passage_feed(struct passage *p) {
+	if (!p->starved || !p->link || starves(p)) return;
+	if (io_wantread(passage_loop(p), p->link->fd) == -1) passage_fail(p, 503);
+}
+
+/* Makes room for what comes; only a head needs more than there was at first. false: ENOMEM. */
+static bool reserve_input(struct passage *p) {
+	size_t size = p->share || p->gzips || p->gzip ? PASSAGE_SMALL : PASSAGE_BUFFER;
+	if (p->in.bytes && p->in.length - p->in.at == p->in.size) size = UPSTREAM_HEAD_MAX;
+	if (p->in.bytes && size <= p->in.size) return true;
+	char *bytes = realloc(p->in.bytes, size);
+	if (!bytes) return false;
+	if (p->share) p->share->held += size - p->in.size;
+	p->in.bytes = bytes;
+	p->in.size = size;
+	return true;
+}
+
+void passage_readable(struct passage *p) {
+	if (p->state == PASSAGE_CONNECTS) { /* what it is, passage_writable() finds out */
+		io_dontwantread(passage_loop(p), p->link->fd);
+		return;
+	}
+	if (p->state >= PASSAGE_HEAD && p->in.length) { /* the owner has not taken that yet */
+		io_dontwantread(passage_loop(p), p->link->fd);
+		return;
+	}
+	if (starves(p)) return;
+	ssize_t n = -1;
+	bool has_room = reserve_input(p);
+	if (has_room) {
+		p->in.length -= p->in.at; /* of interim responses: the rest of them is used up */
+		memmove(p->in.bytes, p->in.bytes + p->in.at, p->in.length);
+		p->in.at = 0;
+		n = io_tryread(passage_loop(p), p->link->fd, p->in.bytes + p->in.length, p->in.size - p->in.length);
+		if (n == -1 && errno == EAGAIN) {
+			if (!p->in.length) passage_free_input(p);
+			return;
+		}
+	}
+	if (!has_room) {
+		passage_fail(p, 503);
+	} else if (n <= 0) {
+		ended(p, n == -1 || p->unwanted);
+	} else if ((n = unpack(p, p->in.bytes + p->in.length, (size_t)n)) == -1) {
+		passage_blame(p, 502, "has sent malformed records");
+	} else {
+		p->in.length += (size_t)n;
+		p->repeatable = false;
+		passage_set_deadline(p);
+		if (p->state == PASSAGE_WAITS) parse_head(p);
+		if (p->records && p->records->ended && p->link) ended(p, false);
+		if (!p->in.length) passage_free_input(p);
+	}
+	p->ready(p->owner);
+}
