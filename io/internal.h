@@ -83,6 +83,7 @@ struct io_loop {
 	uint64_t slots_used[IO_WHEEL_WORDS];
 	int32_t slot[IO_WHEEL_SLOTS + 1]; /* heads of the lists; the last one is of those timed out */
 	int wake_read, wake_write;        /* a pipe */
+	int relay_read, relay_write;      /* a pipe, see relay.c; -1: none yet */
 	_Atomic enum io_woken woken;      /* what io_wake() has done since the loop looked last */
 	bool was_woken;                   /* see io_woken() */
 	unsigned tasks;                   /* added (io/task.h) and not handed back: a thread will wake the loop */

@@ -86,6 +86,7 @@ defaults
     timeout server 20s
     http-reuse always
     option forwardfor
+    option splice-response
 frontend f
     bind 127.0.0.1:{port}
     use_backend post if {{ path_beg /post }}

@@ -220,19 +220,25 @@ static enum conn_pass_result prepare(struct conn *c) {
 	return next;
 }
 
+static void note_sent(struct conn *c, struct conn_run *run, uint64_t sent) {
+	c->context->sent += sent;
+	run->progress |= sent > 0;
+}
+
 static enum conn_pass_result move(struct conn *c, struct conn_run *run) {
-	struct conn_context *w = c->context;
 	struct conn_pass *p = c->pass;
-	uint64_t sent = 0;
+	const uint64_t relayed = passage_relayed(p->passing.passage);
+	p->passing.content += relayed;
+	note_sent(c, run, relayed);
 	for (;;) {
 		if (!take_content(p, run)) return p->passing.status ? CONN_PASS_BROKEN : CONN_PASS_MALFORMED;
 		enum conn_pass_result next = p->sending ? CONN_PASS_WAITS : prepare(c);
+		passage_relay(p->passing.passage, p->sending || c->tls ? -1 : c->fd);
 		if (!p->sending) return next;
+		uint64_t sent = 0;
 		enum iob_result result =
-			conn_transmit(c, c->responses->batch, run->resumed ? w->share : CONN_SHARE_MOST, IO_LAST, &sent);
-		w->sent += sent;
-		run->progress |= sent > 0;
-		sent = 0;
+			conn_transmit(c, c->responses->batch, run->resumed ? c->context->share : CONN_SHARE_MOST, IO_LAST, &sent);
+		note_sent(c, run, sent);
 		if (result == IOB_FAILED) return CONN_PASS_BROKEN;
 		if (result == IOB_AGAIN) return CONN_PASS_WAITS;
 		if (p->handed) passage_take(p->passing.passage);

@@ -75,6 +75,13 @@ void body_start(struct body *b, const struct request *r) {
 	b->allowed = BODY_MAX;
 }
 
+uint64_t body_rest(const struct body *b) { return b->state == LENGTH ? b->left : 0; }
+
+void body_take(struct body *b, uint64_t length) {
+	b->left -= length;
+	if (b->left == 0) b->state = b->state == LENGTH ? ENDED : DATA_CR;
+}
+
 bool body_in_trailers(const struct body *b) { return b->state >= TRAILER_START; }
 
 static bool matches(char c, char byte) {
@@ -123,8 +130,7 @@ int body_read(struct body *b, const char *buffer, size_t length, struct slice *c
 		}
 		*content = (struct slice){.at = buffer + at, .length = length - at < b->left ? length - at : (size_t)b->left};
 		at += content->length;
-		b->left -= content->length;
-		if (b->left == 0) b->state = b->state == LENGTH ? ENDED : DATA_CR;
+		body_take(b, content->length);
 	}
 	return (int)at;
 }

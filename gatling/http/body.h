@@ -32,6 +32,11 @@ int body_skip(struct body *body, const char *buffer, size_t length);
 /* Does the same as far as the end of the first piece of content, if the buffer has any, and to a trailer section. */
 int body_read(struct body *body, const char *buffer, size_t length, struct slice *content);
 
+/* Returns how many bytes of a body of known length are to come; 0: it is not known. body_take() takes up to so many
+ * without a look at them. */
+uint64_t body_rest(const struct body *body);
+void body_take(struct body *body, uint64_t length);
+
 /* Returns whether what body_read() takes next is the trailer section (RFC 9112, section 7.1.2), with the empty line at
  * its end. */
 bool body_in_trailers(const struct body *body);

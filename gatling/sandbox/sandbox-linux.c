@@ -234,6 +234,17 @@ static int allow_opener(scmp_filter_ctx filter, const struct sandbox *s) {
 	return error ? error : ALLOW_ALL(filter, opener_calls);
 }
 
+/* Connecting, and passing content on. */
+static int allow_upstreams(scmp_filter_ctx filter) {
+	const struct scmp_arg_cmp stream = SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM);
+	const struct condition pipes[] = {{CALL(fcntl), EQUAL(1, F_SETPIPE_SZ)}};
+	static const int calls[] = {CALL(connect), CALL(pipe2), CALL(splice)};
+	int error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(socket), 2, EQUAL(0, AF_INET), stream);
+	if (!error) error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(socket), 2, EQUAL(0, AF_INET6), stream);
+	if (!error) error = ALLOW_IF(filter, pipes);
+	return error ? error : ALLOW_ALL(filter, calls);
+}
+
 static int allow_server(scmp_filter_ctx filter, const struct sandbox *s) {
 	const struct condition conditions[] = {
 		{CALL(open), WITHOUT(1, WRITING)},
@@ -250,18 +261,13 @@ static int allow_server(scmp_filter_ctx filter, const struct sandbox *s) {
 		{CALL(prlimit64), SCMP_CMP(2, SCMP_CMP_EQ, 0, 0)}, /* a null pointer: it is not changed */
 		{CALL(tgkill), EQUAL(0, getpid())},
 	};
-	const struct scmp_arg_cmp stream = SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM);
 	/* their signals may go to any process that the user may signal */
 	const struct condition signals[] = {
 		{CALL(fcntl), EQUAL(1, F_SETSIG)}, {CALL(fcntl), EQUAL(1, F_GETOWN_EX)}, {CALL(fcntl), EQUAL(1, F_SETOWN_EX)}};
 	int error = allow_common(filter);
 	if (!error) error = ALLOW_ALL(filter, server_calls);
 	if (!error) error = ALLOW_IF(filter, conditions);
-	if (!error && s->connects)
-		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(socket), 2, EQUAL(0, AF_INET), stream);
-	if (!error && s->connects)
-		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(socket), 2, EQUAL(0, AF_INET6), stream);
-	if (!error && s->connects) error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(connect), 0);
+	if (!error && s->connects) error = allow_upstreams(filter);
 	if (!error && strcmp(io_mechanism(), "sigio") == 0) error = ALLOW_IF(filter, signals);
 	if (!error)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(setpriority), 2, EQUAL(0, PRIO_PROCESS), EQUAL(1, 0));

@@ -11,10 +11,11 @@
 #include "gatling/upstream/upstreams.h"
 
 enum {
-	PASSAGE_BUFFER = 64 * 1024,  /* bytes of content in each direction */
-	PASSAGE_HELD = 32 * 1024,    /* of a request in chunks: a program is told how long it is if it is no longer */
-	PASSAGE_SMALL = 16 * 1024,   /* of a response, with a struct passage_share, or that is compressed */
-	PASSAGE_WAIT_MS = 60 * 1000, /* for the first byte of a response, and between bytes */
+	PASSAGE_BUFFER = 64 * 1024,   /* bytes of content in each direction */
+	PASSAGE_HELD = 32 * 1024,     /* of a request in chunks: a program is told how long it is if it is no longer */
+	PASSAGE_RELAYED = 128 * 1024, /* of a response that goes straight to a socket; what that does not take is held */
+	PASSAGE_SMALL = 16 * 1024,    /* of a response, with a struct passage_share, or that is compressed */
+	PASSAGE_WAIT_MS = 60 * 1000,  /* for the first byte of a response, and between bytes */
 	PASSAGE_TUNNEL_MS = 60 * 60 * 1000, /* for any byte when the protocol has been changed */
 	PASSAGE_INTERIM_MAX = 16            /* responses with 1xx; more: 502 */
 };
@@ -86,6 +87,12 @@ void passage_take_head(struct passage *passage);
  * none has come. */
 struct slice passage_content(struct passage *passage);
 void passage_take(struct passage *passage);
+
+/* Lets content of known length go straight from the upstream to the socket fd, as it is; -1: no more, it comes by
+ * passage_content(). Meanwhile the owner writes nothing to fd. passage_relayed() returns how many bytes have gone since
+ * it was called last. */
+void passage_relay(struct passage *passage, int fd);
+uint64_t passage_relayed(struct passage *passage);
 
 /* PASSAGE_ENDED: returns the trailer fields that are passed on, as hpack_fields() takes them; empty: none. */
 struct slice passage_trailers(const struct passage *passage);

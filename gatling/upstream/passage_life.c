@@ -61,6 +61,7 @@ struct passage *passage_new(struct upstreams *u, const struct upstream_target *t
 	p->target = upstream_target_retain(target);
 	p->head_only = q->method == METHOD_HEAD;
 	p->share = share;
+	p->relay_to = -1;
 	p->answered_ms = (uint32_t)io_now(passage_loop(p));
 
 	p->upgrades = http && upstream_upgrades(q);

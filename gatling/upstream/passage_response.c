@@ -7,6 +7,8 @@
 #include "gatling/upstream/passage_state.h"
 #include "gatling/upstream/upstream_gzip.h"
 
+enum { RELAY_LEAST = 16 * 1024 }; /* bytes; fewer are copied sooner */
+
 static const char cut_short[] = "has ended a connection without a whole response";
 
 void passage_free_input(struct passage *p) {
@@ -226,6 +228,70 @@ static bool reserve_input(struct passage *p) {
 	return true;
 }
 
+/* Reads more. Returns what io_tryread() does; ENOMEM: there is no room. */
+static ssize_t receive(struct passage *p) {
+	if (!reserve_input(p)) {
+		errno = ENOMEM;
+		return -1;
+	}
+	p->in.length -= p->in.at; /* of interim responses: the rest of them is used up */
+	memmove(p->in.bytes, p->in.bytes + p->in.at, p->in.length);
+	p->in.at = 0;
+	const ssize_t n = io_tryread(passage_loop(p), p->link->fd, p->in.bytes + p->in.length, p->in.size - p->in.length);
+	if (n == -1 && errno == EAGAIN && !p->in.length) passage_free_input(p);
+	return n;
+}
+
+/* Looks at n bytes that receive() has read. */
+static void look_at(struct passage *p, size_t n) {
+	const ssize_t unpacked = unpack(p, p->in.bytes + p->in.length, n);
+	if (unpacked == -1) {
+		passage_blame(p, 502, "has sent malformed records");
+		return;
+	}
+	p->in.length += (size_t)unpacked;
+	p->repeatable = false;
+	if (p->state == PASSAGE_WAITS) parse_head(p);
+	if (p->records && p->records->ended && p->link) ended(p, false);
+	if (!p->in.length) passage_free_input(p);
+}
+
+void passage_relay(struct passage *p, int fd) { p->relay_to = fd; }
+
+uint64_t passage_relayed(struct passage *p) {
+	const uint64_t relayed = p->relayed;
+	p->relayed = 0;
+	return relayed;
+}
+
+/* Returns whether what comes next goes straight to a socket: if it is much. */
+static bool relays(const struct passage *p) {
+	return p->relay_to != -1 && p->state == PASSAGE_CONTENT && !p->gzip && !p->records &&
+		   body_rest(&p->body) >= RELAY_LEAST;
+}
+
+/* Moves content. What the socket does not take is held as if it had been read. Returns what io_relay() does; ENOMEM:
+ * some is lost. */
+static ssize_t relay(struct passage *p) {
+	static _Thread_local char rest[PASSAGE_RELAYED];
+	const uint64_t length = body_rest(&p->body);
+	size_t sent;
+	const ssize_t n = io_relay(passage_loop(p), p->link->fd, p->relay_to, rest,
+							   length < sizeof rest ? (size_t)length : sizeof rest, &sent);
+	if (n <= 0) return n;
+	body_take(&p->body, sent);
+	p->relayed += sent;
+	const size_t held = (size_t)n - sent;
+	if (!held) {
+		go_on(p);
+		return n;
+	}
+	if (!(p->in.bytes = malloc(held))) return -1;
+	memcpy(p->in.bytes, rest, held);
+	p->in.length = p->in.size = held;
+	return n;
+}
+
 void passage_readable(struct passage *p) {
 	if (p->state == PASSAGE_CONNECTS) { /* what it is, passage_writable() finds out */
 		io_dontwantread(passage_loop(p), p->link->fd);
@@ -236,31 +302,12 @@ void passage_readable(struct passage *p) {
 		return;
 	}
 	if (starves(p)) return;
-	ssize_t n = -1;
-	bool has_room = reserve_input(p);
-	if (has_room) {
-		p->in.length -= p->in.at; /* of interim responses: the rest of them is used up */
-		memmove(p->in.bytes, p->in.bytes + p->in.at, p->in.length);
-		p->in.at = 0;
-		n = io_tryread(passage_loop(p), p->link->fd, p->in.bytes + p->in.length, p->in.size - p->in.length);
-		if (n == -1 && errno == EAGAIN) {
-			if (!p->in.length) passage_free_input(p);
-			return;
-		}
-	}
-	if (!has_room) {
-		passage_fail(p, 503);
-	} else if (n <= 0) {
-		ended(p, n == -1 || p->unwanted);
-	} else if ((n = unpack(p, p->in.bytes + p->in.length, (size_t)n)) == -1) {
-		passage_blame(p, 502, "has sent malformed records");
-	} else {
-		p->in.length += (size_t)n;
-		p->repeatable = false;
-		passage_set_deadline(p);
-		if (p->state == PASSAGE_WAITS) parse_head(p);
-		if (p->records && p->records->ended && p->link) ended(p, false);
-		if (!p->in.length) passage_free_input(p);
-	}
+	const bool straight = relays(p);
+	const ssize_t n = straight ? relay(p) : receive(p);
+	if (n == -1 && errno == EAGAIN) return;
+	if (n == -1 && errno == ENOMEM) passage_fail(p, 503);
+	else if (n <= 0) ended(p, n == -1 || p->unwanted);
+	else if (!straight) look_at(p, (size_t)n);
+	if (n > 0 && p->link) passage_set_deadline(p);
 	p->ready(p->owner);
 }

@@ -44,6 +44,8 @@ struct passage {
 	char *lines; /* of the head, until it has been taken, then the trailer section; head.lines: its length */
 	struct body body;
 	struct slice piece; /* of the content, which the owner has */
+	int relay_to;       /* a socket that content may go to; -1: none */
+	uint64_t relayed;   /* bytes */
 };
 
 static inline io_loop *passage_loop(const struct passage *passage) { return upstreams_loop(passage->upstreams); }

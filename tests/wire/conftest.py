@@ -108,21 +108,21 @@ def put(places):
 @pytest.fixture
 def traced(plain, files, tmp_path):
     """A server with one worker that has the small file in its cache, and what counts its calls while a function runs."""
-
-    def count(function, *flags):
-        path = tmp_path / "calls"
-        command = ["strace", "-f", "-qq", "-p", str(server.pid), "-o", str(path), *flags]
-        with subprocess.Popen(command) as strace:
-            try:
-                eventually(lambda: all(tracer(server, thread) == strace.pid for thread in server.thread_ids()))
-                function(server)
-            finally:
-                strace.send_signal(signal.SIGINT)
-        return collections.Counter(re.findall(r"^\d+ +(\w+)\(", path.read_text(), re.MULTILINE))
-
     with Server(plain, files, "-j", "1", "-n") as server:
         server.get("/small.bin")
-        yield count
+        yield lambda function, *flags: calls_of(server, tmp_path / "calls", function, *flags)
+
+
+def calls_of(server, path, function, *flags):
+    """Counts the system calls of a server while a function runs. path: where they are written to."""
+    command = ["strace", "-f", "-qq", "-p", str(server.pid), "-o", str(path), *flags]
+    with subprocess.Popen(command) as strace:
+        try:
+            eventually(lambda: all(tracer(server, thread) == strace.pid for thread in server.thread_ids()))
+            function(server)
+        finally:
+            strace.send_signal(signal.SIGINT)
+    return collections.Counter(re.findall(r"^\d+ +(\w+)\(", path.read_text(), re.MULTILINE))
 
 
 def tracer(server, thread):

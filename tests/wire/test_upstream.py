@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import calls_of
 from gatling import TIMEOUT, Connection, Root, Server, descriptors_limited_to, eventually, trusting
 from test_guard import HASHES, basic
 from test_input import BAD
@@ -588,6 +589,46 @@ def test_a_slow_client_over_any_transport_gets_each_byte_once(build):
                 for _ in range(100):  # meanwhile its buffer is full
                     assert server.get("/there.txt").status == 200
                 assert c.response().body == content
+
+
+@pytest.mark.clear
+def test_much_content_of_known_length_does_not_leave_the_kernel(plain, tmp_path):
+    """Also with the filter of system calls; the log has its length."""
+    content = b"".join(b"%09d\n" % n for n in range(500_000))
+
+    def handle(link):
+        while link.request():
+            link.answer(content)
+
+    def client(server):
+        with server.connect() as c:
+            for _ in range(3):
+                assert c.get("/api/x").body == content
+
+    with Upstream(handle) as upstream, passing(plain, upstream) as server:
+        calls = calls_of(server, tmp_path / "calls", client)
+        read = sum(map(int, re.findall(r"recvfrom\(.* = (\d+)$", (tmp_path / "calls").read_text(), re.MULTILINE)))
+        assert read < 3 * 200_000 and calls["splice"] > 3 * 2 * 30, calls
+        eventually(lambda: [line.split('" ')[1].split()[:2] for line in server.lines] == 3 * [["200", str(len(content))]])
+
+
+def test_a_client_that_goes_away_in_the_middle_is_logged_with_what_it_got(build):
+    stopped = threading.Event()
+
+    def handle(link):
+        link.request()
+        link.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\n\r\n" + bytes(1_000_000))
+        stopped.wait(TIMEOUT)
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server:
+        with server.connect() as c:
+            c.send(b"GET /api/x HTTP/1.1\r\nHost: a\r\n\r\n")
+            received = b""
+            while len(received) < 1_000_000:
+                received += c.socket.recv(100_000)
+        eventually(lambda: server.lines)
+        stopped.set()
+        assert '"GET /api/x HTTP/1.1" 200 1000000 ' in server.lines[0]
 
 
 def test_what_comes_behind_a_response_is_never_the_answer_to_another_request(build):
