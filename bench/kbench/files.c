@@ -61,7 +61,9 @@ static int measure(struct run *run) {
 	unsigned made = 0;
 	for (; made < run->count && result == 0; made++)
 		if (make_file(top, made) == -1) result = run_stop(run, "write", made);
+	run_begin();
 	if (result == 0) result = open_all(run, top);
+	run_end(run);
 	if (top != -1) remove_files(top, made);
 	(void)rmdir(path);
 	return result;

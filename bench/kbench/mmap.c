@@ -38,6 +38,7 @@ static int measure(struct run *run) {
 	unsigned count = 0, limit;
 	if (namespace_read_numbers("/proc/sys/vm/max_map_count", &limit, 1)) run_landmark(run, limit, "vm.max_map_count");
 	int error = 0;
+	run_begin();
 	for (; count < run->count && !error; count++) {
 		int64_t before = machine_clock_ns();
 		char *at = mmap(NULL, (size_t)page, PROT_READ, flags, fd, (off_t)count * STRIDE * page);

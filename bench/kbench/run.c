@@ -117,10 +117,13 @@ int run_skip(struct run *run, const char *format, ...) {
 	return -1;
 }
 
+void run_begin(void) { (void)prctl(PR_SET_NAME, "measured", 0, 0, 0); }
+
 void run_end(struct run *run) {
 	struct run_record *r = run->record;
 	struct counters now;
 	if (r->ended) return;
+	(void)prctl(PR_SET_NAME, "kbench", 0, 0, 0);
 	r->ended = true;
 	counters_read(&now);
 	r->moved = counters_since(&now, &r->before);

@@ -126,7 +126,7 @@ def make_initramfs(files, plan, build, path):
                 raise Missing(f"{file} is not there: make vm builds it")
             (root / inside).parent.mkdir(parents=True, exist_ok=True)
             if os.access(file, os.X_OK):
-                command_output("strip", "-o", str(root / inside), str(file))
+                command_output("strip", "--strip-debug", "-o", str(root / inside), str(file))
             else:
                 shutil.copy(file, root / inside)
         (root / "plan").write_text(plan)

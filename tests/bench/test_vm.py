@@ -1,10 +1,13 @@
 """Another kernel in an emulated machine, whose clock counts instructions."""
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import analysis
 import pytest
+import stacks
 
 VM = Path(__file__).parents[2] / "bench" / "suite" / "vm"
 
@@ -27,6 +30,15 @@ def test_two_boots_give_the_same_numbers(plain, tmp_path):
     socket = analysis.load(a / "socket.tsv")
     assert socket.header["kernel"][0].startswith("Linux 6.1.") and "emulated" in socket.header
     assert socket.runs[0]["n"].max() > 50_000  # more descriptors than most machines give out
+
+
+def test_a_profile_has_the_functions_of_that_kernel(plain, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", f"{plain}/tools/inferno/bin:{os.environ['PATH']}")
+    if not shutil.which("inferno-collapse-perf"):
+        pytest.skip("there is no cargo to install inferno with")
+    vm(plain, tmp_path, "--only", "mmap", "--runs", 1, "--accel", "tcg", "--profile", "6.1")
+    functions = stacks.functions_of(next(tmp_path.glob("*/mmap.folded")).read_text())
+    assert functions["mas_preallocate"] > 10 * stacks.PERIOD_NS  # of 6.1: newer ones hardly take that long
 
 
 def test_a_kernel_that_there_is_not_is_named(plain, tmp_path):

@@ -1,0 +1,154 @@
+"""Stacks that perf(1) samples while a program runs, and flame graphs of them, by inferno (crates.io).
+
+Folded stacks are lines "FUNCTION;FUNCTION;... SAMPLES", the outermost function first: what is kept of a profile."""
+
+import collections
+import contextlib
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+import processes
+
+PERIOD_NS = 250_000  # of processor time, for each sample
+TOOLS = Path(__file__).resolve().parents[2] / "build" / "tools" / "inferno" / "bin"
+SHOWN = 12  # functions of a table
+LEAST = "0.1"  # percent of all samples: what is narrower is not drawn
+MEASURED = "measured"  # what a process calls itself meanwhile, see kbench.h
+SAMPLING = ";perf_event_"  # as of mmap(2), of which perf is told
+PERF_DATA = b"PERFILE2"
+ATTACH_S = 10
+
+
+class NoStacks(Exception):
+    """Stacks cannot be taken, or not be drawn."""
+
+
+# --- taking them ---
+
+
+def record(data, *what, perf="perf"):
+    """Returns the command that samples a command ("--", WORD...) or a process ("-p", PID) into the file data."""
+    # not by counters, which a virtual machine may not have
+    return [perf, "record", "-q", "-g", "-e", "cpu-clock", "-c", str(PERIOD_NS), "-o", str(data), *map(str, what)]
+
+
+def script(data, perf="perf"):
+    """Returns the command that writes the samples of a file as text."""
+    return [perf, "script", "-i", str(data), "-F", "comm,tid,time,event,ip,sym,dso"]
+
+
+def run(command, text=None):
+    try:
+        done = subprocess.run(command, input=text, capture_output=True, text=True, errors="replace", check=False)
+    except FileNotFoundError as error:
+        raise NoStacks(f"{command[0]} is not there: make deps FOR=profile") from error
+    if done.returncode:
+        raise NoStacks(f"{Path(command[0]).name}: {' '.join(done.stderr.split()) or done.returncode}")
+    return done.stdout
+
+
+def profile_command(command):
+    """Runs a command. Returns its folded stacks."""
+    with tempfile.TemporaryDirectory() as name:
+        data = Path(name) / "data"
+        run(record(data, "--", *command))
+        return fold(run(script(data)))
+
+
+@contextlib.contextmanager
+def profile_process(pid, path):
+    """Samples a process during a "with" block, and writes its folded stacks to path."""
+    with tempfile.TemporaryDirectory() as name:
+        data, ready = Path(name) / "data", Path(name) / "ready"
+        command = record(data, "-p", pid)
+        if not shutil.which(command[0]):
+            raise NoStacks(f"{command[0]} is not there: make deps FOR=profile")
+        with processes.Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as perf:
+            yield
+            perf.send_signal(signal.SIGINT)
+            words = perf.communicate()[1]
+        if not data.exists():
+            raise NoStacks(f"perf: {' '.join(words.split())}")
+        path.write_text(fold(run(script(data))))
+
+
+# --- drawing them ---
+
+
+def inferno(name, *arguments, text=None):
+    """Runs a program of inferno. Returns what it writes."""
+    path = shutil.which(name) or shutil.which(name, path=TOOLS)
+    if not path:
+        raise NoStacks(f"{name} is not there: make inferno")
+    return run([path, "--quiet", *arguments], text)
+
+
+def fold(text):
+    """Folds what perf script has written, but for what sampling itself costs; where a part of it is measured, that part."""
+    if not text.strip():
+        raise NoStacks("no samples: the program took less than a quarter of a millisecond")
+    lines = [line for line in inferno("inferno-collapse-perf", text=text).splitlines(keepends=True) if SAMPLING not in line]
+    return "".join([line for line in lines if line.startswith(f"{MEASURED};")] or lines)
+
+
+def load(path):
+    """Returns the folded stacks of a file that has them, or is perf's."""
+    with open(path, "rb") as file:
+        kept = file.read(len(PERF_DATA)) == PERF_DATA
+    return fold(run(script(path))) if kept else Path(path).read_text()
+
+
+def draw(folded, title, subtitle):
+    """Returns a flame graph, an SVG."""
+    return inferno("inferno-flamegraph", "--title", title, "--subtitle", subtitle, "--minwidth", LEAST, "--deterministic", text=folded)
+
+
+def flame(folded, title):
+    """Returns the flame graph of a profile."""
+    return draw(folded, title, "width: processor time; of these functions and what they call")
+
+
+def differential(before, after, title):
+    """Returns the flame graph of `after` in which red is more than before, blue less."""
+    with tempfile.TemporaryDirectory() as name:
+        paths = Path(name) / "before", Path(name) / "after"
+        for path, folded in zip(paths, (before, after)):
+            path.write_text(folded)
+        both = inferno("inferno-diff-folded", *map(str, paths))
+    return draw(both, title, "width: processor time after; red: more than before, blue: less")
+
+
+# --- in words ---
+
+
+def below(folded, function):
+    """Returns the stacks in which a function is, from it on."""
+    kept = collections.Counter()
+    for line in folded.splitlines():
+        stack, samples = line.rsplit(" ", 1)
+        frames = stack.split(";")
+        if function in frames:
+            kept[";".join(frames[frames.index(function):])] += int(samples)
+    if not kept:
+        raise NoStacks(f"{function} is in no stack")
+    return "".join(f"{stack} {samples}\n" for stack, samples in sorted(kept.items()))
+
+
+def functions_of(folded):
+    """Returns {function: nanoseconds in it and in what it calls}."""
+    found = collections.Counter()
+    for line in folded.splitlines():
+        stack, samples = line.rsplit(" ", 1)
+        for function in set(stack.split(";")):
+            found[function] += int(samples) * PERIOD_NS
+    return found
+
+
+def most_changed(before, after):
+    """Returns [(function, nanoseconds before, after)], those that differ most first."""
+    first, second = functions_of(before), functions_of(after)
+    found = ((function, first[function], second[function]) for function in first.keys() | second.keys())
+    return sorted(found, key=lambda row: (-abs(row[2] - row[1]), row[0]))[:SHOWN]
