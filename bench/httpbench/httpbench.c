@@ -15,6 +15,7 @@
 #include "bench/httpbench/report.h"
 #include "bench/httpbench/tui.h"
 #include "bench/machine.h"
+#include "bench/profile.h"
 #include "bench/usage.h"
 #include "io/io.h"
 
@@ -162,7 +163,9 @@ int main(int argc, char **argv) {
 	signal(SIGPIPE, SIG_IGN);
 	(void)io_raise_descriptor_limit();
 	if (o.start_s > 0 && !rank_wait(o.start_s)) usage_refuse("--start-at %.3f has passed", o.start_s);
+	const pid_t perf = o.profile ? profile_begin(o.profile) : 0;
 	int status = usage_end(o.search || o.sweep ? run_series(&o) : run_once(&o));
+	if (perf) profile_end(perf);
 	options_free(&o);
 	return status;
 }

@@ -68,6 +68,7 @@ static const char help[] = "usage: httpbench [options] URL...\n"
 						   "      --json FILE          the result\n"
 						   "      --tsv FILE           a line a second\n"
 						   "      --hlog FILE          histograms of each second (HdrHistogram log)\n"
+						   "      --profile PID        sample that process meanwhile (perf.data)\n"
 						   "  -h, --help\n";
 
 enum {
@@ -94,7 +95,8 @@ enum {
 	LONG_HTTP2,
 	LONG_WINDOW,
 	LONG_WINDOW_ALL,
-	LONG_BODY
+	LONG_BODY,
+	LONG_PROFILE
 };
 
 static const struct option long_options[] = {
@@ -128,6 +130,7 @@ static const struct option long_options[] = {
 	{"json", required_argument, NULL, LONG_JSON},
 	{"tsv", required_argument, NULL, LONG_TSV},
 	{"hlog", required_argument, NULL, LONG_HLOG},
+	{"profile", required_argument, NULL, LONG_PROFILE},
 	{"http2", no_argument, NULL, LONG_HTTP2},
 	{"window", required_argument, NULL, LONG_WINDOW},
 	{"connection-window", required_argument, NULL, LONG_WINDOW_ALL},
@@ -263,6 +266,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_JSON: o->json_path = optarg; break;
 		case LONG_TSV: o->tsv_path = optarg; break;
 		case LONG_HLOG: o->hlog_path = optarg; break;
+		case LONG_PROFILE: o->profile = (pid_t)usage_whole_number("--profile", optarg, 1, INT32_MAX); break;
 		case LONG_HTTP2: p->http2 = p->tls.http2 = request.http2 = true; break;
 		case LONG_WINDOW: p->window = (unsigned)usage_whole_number("--window", optarg, 1, WINDOW_MAX); break;
 		case LONG_WINDOW_ALL:

@@ -2,6 +2,8 @@
 #ifndef BENCH_OPTIONS_H
 #define BENCH_OPTIONS_H
 
+#include <sys/types.h>
+
 #include "bench/httpbench/load/plan.h"
 #include "bench/httpbench/search.h"
 
@@ -12,6 +14,7 @@ struct options {
 	double start_s;     /* since the epoch; 0: at once */
 	bool tui;
 	const char *json_path, *tsv_path, *hlog_path; /* besides the report; NULL: nowhere */
+	pid_t profile;                                /* a process to sample meanwhile; 0: none */
 	char **url, *urls_text;                       /* of --urls: what the targets are named by */
 	unsigned urls;
 };

@@ -33,6 +33,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import h2load
 import processes
+import stacks
 from plots import plot
 from servers import (CONFIGURED, TLS_PROTOCOLS, YARDSTICKS, Servers, bound_socket, raise_descriptor_limit, speaks,
                      those_installed)  # fmt: skip
@@ -419,6 +420,18 @@ def run_case(servers, case, names, arguments, results):
                 cold = "downloads" in case.extra and name == server.name
                 with cold_downloads(servers, server) if cold else contextlib.nullcontext():
                     results.add(case, name, run(servers, case, server, arguments.seconds))
+        if arguments.profile and case.seconds:
+            profile(servers, case, instances, arguments)
+
+
+def profile(servers, case, instances, arguments):
+    """Keeps the stacks of each server, of one more run."""
+    for server, name in instances:
+        try:
+            with stacks.profile_process(",".join(map(str, server.processes())), arguments.out / f"{case.key}-{name}.folded"):
+                run(servers, case, server, arguments.seconds)
+        except stacks.NoStacks as problem:
+            print(f"versus: no profile of {name}: {problem}", file=sys.stderr)
 
 
 def print_case(case, results):
@@ -509,6 +522,7 @@ def main():
     parser.add_argument("--servers", default=",".join(["gatling", "uring", *CONFIGURED, *YARDSTICKS]))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--profile", action="store_true", help="keep stacks, too, of one more run each (bench/suite/flame draws them)")
     parser.add_argument("--out", type=Path, default=Path("build/versus"))
     arguments = parser.parse_args()
     processes.end_on_signals()

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import stacks
+from gatling import Root, Server
+from running import httpbench
 
 SUITE = Path(__file__).parents[2] / "bench" / "suite"
 BEFORE = "kbench;main;mmap;slow 30\nkbench;main;mmap;same 10\nkbench;main;read 4\n"
@@ -115,3 +117,22 @@ def test_a_process_that_runs_is_sampled(plain, tmp_path):
             subprocess.run([plain / "bench" / "kbench", "socket", "-n", "2000"], stdout=subprocess.DEVNULL, check=True)
         process.kill()
     assert all(line.startswith("python3;") for line in path.read_text().splitlines())
+
+
+def test_httpbench_samples_a_server(plain, tmp_path):
+    root = Root({"index.html": b"hello"})
+    with Server(plain, root, "-j", "1") as server:
+        command = [plain / "bench" / "httpbench", "--profile", str(server.pid), "-d", "1", server.url("/")]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    root.remove()
+    assert not done.stderr
+    run("flame", "--out", tmp_path / "flame.svg", tmp_path / "perf.data")
+    assert "epoll_wait" in " ".join(functions_in((tmp_path / "flame.svg").read_text()))
+
+
+def test_what_cannot_be_sampled_is_named(plain):
+    def said(pid, **options):
+        return httpbench(plain, "--profile", pid, "-n", 1, "http://127.0.0.1:1/", status=2, **options).stderr
+
+    assert "there is no process 4194305" in said(4194305)
+    assert "cannot start perf(1)" in said(os.getpid(), env=os.environ | {"PATH": "/nowhere"})

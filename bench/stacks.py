@@ -13,7 +13,7 @@ from pathlib import Path
 import processes
 
 PERIOD_NS = 250_000  # of processor time, for each sample
-TOOLS = Path(__file__).resolve().parents[2] / "build" / "tools" / "inferno" / "bin"
+TOOLS = Path(__file__).resolve().parents[1] / "build" / "tools" / "inferno" / "bin"
 SHOWN = 12  # functions of a table
 LEAST = "0.1"  # percent of all samples: what is narrower is not drawn
 MEASURED = "measured"  # what a process calls itself meanwhile, see kbench.h
