@@ -9,6 +9,6 @@ const struct benchmark benchmark_forward = {
 	.how = "As stream, but between the sender and the receiver is a third namespace, whose kernel forwards.",
 	NET_BENCHMARK,
 	.kinds = {"tcp", "udp"},
-	.options = KBENCH_OPTION_FAMILY | KBENCH_OPTION_STREAMS | KBENCH_OPTION_SIZE,
+	.options = KBENCH_OPTION_FAMILY | KBENCH_OPTION_STREAMS | KBENCH_OPTION_LINK | KBENCH_OPTION_SIZE,
 	.measure = measure,
 };

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 enum {
-	KBENCH_VALUES_MAX = 3,  /* columns of a point beside its n */
+	KBENCH_VALUES_MAX = 4,  /* columns of a point beside its n */
 	KBENCH_KINDS_MAX = 6,   /* variants of a benchmark */
 	KBENCH_WARM_UP = 200,   /* the n of the run before the first, which is thrown away */
 	KBENCH_WORDS_MAX = 512, /* bytes of what is said of a run */
@@ -25,7 +25,8 @@ enum {
 	KBENCH_OPTION_DIRECTORY = 8, /* --directory */
 	KBENCH_OPTION_STREAMS = 16,  /* --streams */
 	KBENCH_OPTION_SIZE = 32,     /* --size */
-	KBENCH_OPTION_SERVER = 64    /* --server */
+	KBENCH_OPTION_SERVER = 64,   /* --server */
+	KBENCH_OPTION_LINK = 128     /* --link */
 };
 
 struct run_settings {
@@ -40,6 +41,7 @@ struct run_settings {
 	unsigned streams;
 	unsigned size;      /* bytes of a datagram's payload */
 	const char *server; /* path of gatling */
+	const struct link_kind *link;
 };
 
 struct run_record; /* the result of a run; see run.c */

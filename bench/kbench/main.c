@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "bench/kbench/fork.h"
+#include "bench/kbench/link.h"
 #include "bench/kbench/net.h"
 #include "bench/machine.h"
 #include "bench/usage.h"
@@ -21,7 +22,8 @@ enum {
 	PORT_MAX = 65535,
 	DATAGRAM = 1472, /* of payload: a full Ethernet frame */
 	DATAGRAM6 = 1452,
-	DATAGRAM_MAX = 65487
+	DATAGRAM_MAX = 65487,
+	WIDTH = 80 /* of a terminal */
 };
 
 static const struct benchmark *const benchmarks[] = {
@@ -38,7 +40,8 @@ enum {
 	LONG_DIRECTORY,
 	LONG_STREAMS,
 	LONG_SIZE,
-	LONG_SERVER
+	LONG_SERVER,
+	LONG_LINK
 };
 
 static const struct known_option {
@@ -71,6 +74,7 @@ static const struct known_option {
 	{{"server", required_argument, NULL, LONG_SERVER},
 	 KBENCH_OPTION_SERVER,
 	 "    --server PATH   of gatling (default: beside this program)"},
+	{{"link", required_argument, NULL, LONG_LINK}, KBENCH_OPTION_LINK, NULL},
 	{{"help", no_argument, NULL, 'h'}, 0, "-h, --help"},
 };
 enum { KNOWN_OPTIONS = sizeof known_options / sizeof *known_options };
@@ -82,6 +86,17 @@ static const char *kinds_of(const struct benchmark *b) {
 	for (int i = 0; b->kinds[i] && n < sizeof text; i++)
 		n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? ", " : "", b->kinds[i]);
 	return text;
+}
+
+/* Prints words behind a title, in lines that fit a terminal. */
+static void print_wrapped(const char *title, const char *words) {
+	const int indent = (int)strlen(title);
+	fputs(title, stdout);
+	for (const char *end; strlen(words) > (size_t)(WIDTH - indent); words = end + 1) {
+		for (end = words + WIDTH - indent; *end != ' '; end--) {}
+		printf("%.*s\n%*s", (int)(end - words), words, indent, "");
+	}
+	fputs(words, stdout);
 }
 
 static int help(const struct benchmark *b) {
@@ -100,6 +115,7 @@ static int help(const struct benchmark *b) {
 		if (o->option.val == 'n') printf(" (default: %u)", b->count);
 		if (o->option.val == LONG_KIND && !b->kinds[0]) continue;
 		if (o->option.val == LONG_KIND) printf("      --kind KIND     %s", kinds_of(b));
+		if (o->option.val == LONG_LINK) print_wrapped("      --link KIND     ", link_names());
 		putchar('\n');
 	}
 	return usage_end(0);
@@ -132,6 +148,9 @@ static void parse_option(const struct benchmark *b, struct run_settings *s, int 
 	case LONG_SIZE: s->size = (unsigned)usage_whole_number("--size", optarg, 0, DATAGRAM_MAX); break;
 	case LONG_SERVER: s->server = optarg; break;
 	case LONG_DIRECTORY: s->directory = optarg; break;
+	case LONG_LINK:
+		if (!(s->link = link_kind_of(optarg))) usage_refuse("--link takes one of: %s", link_names());
+		break;
 	}
 }
 
@@ -148,6 +167,8 @@ static bool parse(const struct benchmark *b, struct run_settings *s, int argc, c
 	}
 	if (optind < argc) usage_refuse("kbench %s takes no argument '%s'", b->name, argv[optind]);
 	if (s->sources > 1 && s->family == AF_INET6) usage_refuse("the loopback has one IPv6 address: no --sources");
+	if (s->family == AF_INET6 && strcmp(link_name(s->link), "ipip") == 0)
+		usage_refuse("ipip has IPv4 alone in it: no --ipv6");
 	if (s->streams > b->streams_max && b->options & KBENCH_OPTION_STREAMS)
 		usage_refuse("%s takes --streams from 1 to %u", b->name, b->streams_max);
 	return true;
@@ -174,6 +195,7 @@ int main(int argc, char **argv) {
 		.directory = "/tmp",
 		.streams = 1,
 		.size = SIZE_OF_FRAME,
+		.link = link_kind_of("veth"),
 	};
 	if (!parse(b, &s, argc - 1, argv + 1)) return help(b);
 	if (s.size == SIZE_OF_FRAME) s.size = s.family == AF_INET6 ? DATAGRAM6 : DATAGRAM;

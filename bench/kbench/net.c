@@ -4,24 +4,22 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "bench/counters.h"
+#include "bench/kbench/link.h"
 #include "bench/machine.h"
 
-enum { COMMAND_LENGTH_MAX = 1024, READY_MS = 5000, STREAM_PORTS = 100 };
+enum { READY_MS = 5000, STREAM_PORTS = 100 };
 
 /* The processes of the others, and the pipes by which they are told to go on: only one way at a time. */
 static struct other {
@@ -35,19 +33,6 @@ static int say(int fd) { return write(fd, "", 1) == 1 ? 0 : -1; }
 static int hear(int fd) {
 	char byte;
 	return read(fd, &byte, 1) == 1 ? 0 : -1;
-}
-
-/* Has ip(8) do what the lines say, in this namespace. 0, or -1. */
-__attribute__((format(printf, 1, 2))) static int ip(const char *format, ...) {
-	char lines[COMMAND_LENGTH_MAX];
-	va_list arguments;
-	va_start(arguments, format);
-	vsnprintf(lines, sizeof lines, format, arguments);
-	va_end(arguments);
-	FILE *out = popen("ip -batch - >/dev/null 2>&1", "w");
-	if (!out) return -1;
-	fputs(lines, out);
-	return pclose(out) == 0 ? 0 : -1;
 }
 
 /* 0, or -1: also where there is no such setting. */
@@ -82,33 +67,10 @@ static union net_address address_of(int family, int link, int end, socklen_t *le
 	return address;
 }
 
-/* This end of a link gets its addresses; other: what lies behind the other end, -1: nothing. */
-static int set_up_end(int link, int end, int other) {
-	int peer = 3 - end;
-	if (ip("link set lo up\naddr add 10.77.%d.%d/24 dev link%d\naddr add fd77:%d::%d/64 dev link%d\n"
-		   "link set link%d up\n",
-		   link, end, link, link, end, link, link) == -1)
-		return -1;
-	if (other < 0) return 0;
-	return ip("route add 10.77.%d.0/24 via 10.77.%d.%d\nroute add fd77:%d::/64 via fd77:%d::%d\n", other, link, peer,
-			  other, link, peer);
-}
-
-static int make_link(int link, pid_t peer) {
-	return ip("link add link%d type veth peer name link%d netns %d\n", link, link, (int)peer);
-}
-
-/* Waits until both ends of a link are up: the kernel takes up to a second to notice, and IPv6 waits for that. */
-static void await_link(int link) {
-	const struct timespec pause_time = {.tv_nsec = 1000000};
-	struct ifreq request = {0};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	snprintf(request.ifr_name, sizeof request.ifr_name, "link%d", link);
-	for (int ms = 0; ms < READY_MS; ms++) {
-		if (ioctl(fd, SIOCGIFFLAGS, &request) == -1 || request.ifr_flags & IFF_RUNNING) break;
-		nanosleep(&pause_time, NULL);
-	}
-	close(fd);
+/* Sets this end of a link up; other: what lies behind the other end, -1: nothing. */
+static int set_up_end(const struct net *net, int link, int end, int other) {
+	if (link_set_up(net->settings->link, link, end) == -1) return -1;
+	return other < 0 ? 0 : link_route(link, end, other);
 }
 
 /* What every other process does first: it waits for its links in a namespace of its own, sets them up, and starts. */
@@ -122,15 +84,15 @@ static int be_other(struct net *net, enum net_path path, bool last, int tell, in
 	if (say(tell) == -1 || hear(hear_from) == -1) return -1;
 	if (!net->loopback) {
 		int own = path == NET_DIRECT || middle ? 0 : 1;
-		if (set_up_end(own, 2, path == NET_DIRECT || middle ? -1 : 0) == -1) return -1;
-		if (middle && (make_link(1, others[0].pid) == -1 || set_up_end(1, 1, -1) == -1)) return -1;
+		if (set_up_end(net, own, 2, path == NET_DIRECT || middle ? -1 : 0) == -1) return -1;
+		if (middle && (link_make(1, others[0].pid) == -1 || set_up_end(net, 1, 1, -1) == -1)) return -1;
 		if (path == NET_ROUTED && middle &&
 			(set("/proc/sys/net/ipv4/ip_forward", "1") == -1 ||
 			 set("/proc/sys/net/ipv6/conf/all/forwarding", "1") == -1))
 			return -1;
 	}
 	if (say(tell) == -1) return -1;
-	for (int link = 0; link < 2 && !net->loopback; link++) await_link(link);
+	for (int link = 0; link < 2 && !net->loopback; link++) link_await(link);
 	if (part) part(net);
 	else atomic_fetch_add(&net->counters->ready, 1);
 	while (true) pause();
@@ -166,7 +128,8 @@ static int join(struct net *net, enum net_path path, net_part *receiver, net_par
 	atomic_store(&net->counters->stop, false);
 	if (start_other(net, path, true, receiver) == -1) return -1;
 	if (three && !(net->loopback && path == NET_ROUTED) && start_other(net, path, false, middle) == -1) return -1;
-	if (!net->loopback && (make_link(0, others[three].pid) == -1 || set_up_end(0, 1, three ? 1 : -1) == -1)) return -1;
+	if (!net->loopback && (link_make(0, others[three].pid) == -1 || set_up_end(net, 0, 1, three ? 1 : -1) == -1))
+		return -1;
 	for (int i = other_count - 1; i >= 0; i--) /* the middle makes the link of the last */
 		if (say(others[i].tell) == -1 || hear(others[i].hear) == -1) return -1;
 	return 0;
@@ -188,6 +151,7 @@ static int begin(struct net *net, struct run *run, enum net_path path, bool data
 	*net = (struct net){.settings = run->settings, .relayed = path == NET_RELAYED, .datagrams = datagrams};
 	net->counters = mmap(NULL, sizeof *net->counters, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (net->counters == MAP_FAILED) return run_stop(run, "mmap", 0);
+	char words[64];
 	int family = run->settings->family, last = path == NET_DIRECT ? 0 : 1;
 	net->receiver = address_of(family, last, 2, &net->length);
 	net->relay = address_of(family, 0, 2, &net->length);
@@ -195,6 +159,9 @@ static int begin(struct net *net, struct run *run, enum net_path path, bool data
 	if (!net->loopback) trust_addresses();
 	if (net->loopback || join(net, path, receiver, middle) == -1) {
 		end(net);
+		if (!link_plain(run->settings->link))
+			return run_skip(run, "%s takes root, ip(8), veth(4) and the module of the kernel",
+							link_name(run->settings->link));
 		if (path == NET_ROUTED) return run_skip(run, "a router takes root, veth(4) and ip(8)");
 		net->loopback = true;
 		net->receiver = address_of(family, -1, 1, &net->length);
@@ -204,15 +171,17 @@ static int begin(struct net *net, struct run *run, enum net_path path, bool data
 			return run_stop(run, "fork", 0);
 		}
 	}
-	run_note(run, "path", net->loopback ? "the loopback: no veth(4) here" : "veth(4)");
-	if (!net->loopback) await_link(0);
+	snprintf(words, sizeof words, "%s%sveth(4)", link_plain(run->settings->link) ? "" : link_name(run->settings->link),
+			 link_plain(run->settings->link) ? "" : " over ");
+	run_note(run, "path", net->loopback ? "the loopback: no veth(4) here" : words);
+	if (!net->loopback) link_await(0);
 	if (wait_ready(net, path == NET_DIRECT ? 1 : 2) == 0) return 0;
 	end(net);
 	errno = ETIMEDOUT;
 	return run_stop(run, "waiting for the receiver", 0);
 }
 
-/* Datagrams that were received, or packets that have left this namespace. */
+/* Datagrams that were received, or packets that have left this namespace: not counted again on what is below a link. */
 static uint64_t packets(const struct net *net) {
 	char line[512];
 	uint64_t sum = 0;
@@ -220,6 +189,7 @@ static uint64_t packets(const struct net *net) {
 	FILE *in = fopen("/proc/self/net/dev", "r");
 	while (in && fgets(line, sizeof line, in)) {
 		char *at = strchr(line, ':');
+		if (strstr(line, "wire")) continue;
 		uint64_t field = 0;
 		for (int i = 0; at && i < 10; i++) field = strtoull(at + (i == 0), &at, 10);
 		sum += field;
@@ -237,6 +207,11 @@ static int64_t busy_ns(void) {
 	return (int64_t)busy * 1000000000 / sysconf(_SC_CLK_TCK);
 }
 
+/* Nanoseconds for each megabyte; of nothing, 1, which is no time. */
+static int64_t per_megabyte(int64_t ns, uint64_t bytes) {
+	return bytes && ns > 0 ? (int64_t)((double)ns * 1e6 / (double)bytes) : 1;
+}
+
 static int measure(struct net *net, struct run *run) {
 	struct net_counters *c = net->counters;
 	int64_t start = machine_clock_ns(), then = start, cpu = atomic_load(&c->middle_cpu_ns), busy = busy_ns();
@@ -250,7 +225,8 @@ static int measure(struct net *net, struct run *run) {
 		int64_t passed = now - then, used = net->relayed ? now_cpu - cpu : now_busy - busy;
 		run_point(run, n,
 				  (int64_t[]){(int64_t)((double)(now_received - received) * 8e3 / (double)passed),
-							  (int64_t)((double)(now_sent - sent) * 1e9 / (double)passed), used * 100 / passed});
+							  (int64_t)((double)(now_sent - sent) * 1e9 / (double)passed), used * 100 / passed,
+							  per_megabyte(used, now_received - received)});
 		then = now;
 		cpu = now_cpu;
 		busy = now_busy;

@@ -80,7 +80,7 @@ union net_address net_port_of(const union net_address *address, unsigned number)
 
 /* The fields that the benchmarks of the network have in common. */
 #define NET_BENCHMARK                                                                                                  \
-	.n = "steps of 100 ms", .columns = {"received_mbit_s", "packets_s", "cpu_percent"}, .count = 30,                   \
-	.warm_up = NET_WARM_UP, .streams_max = NET_STREAMS_MAX, .network = true
+	.n = "steps of 100 ms", .columns = {"received_mbit_s", "packets_s", "cpu_percent", "megabyte_cpu_ns"},             \
+	.count = 30, .warm_up = NET_WARM_UP, .streams_max = NET_STREAMS_MAX, .network = true
 
 #endif

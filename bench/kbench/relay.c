@@ -62,6 +62,6 @@ const struct benchmark benchmark_relay = {
 		   "its own.",
 	NET_BENCHMARK,
 	.kinds = {"copy", "splice"},
-	.options = KBENCH_OPTION_FAMILY | KBENCH_OPTION_STREAMS,
+	.options = KBENCH_OPTION_FAMILY | KBENCH_OPTION_STREAMS | KBENCH_OPTION_LINK,
 	.measure = measure,
 };

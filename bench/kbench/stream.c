@@ -101,6 +101,6 @@ const struct benchmark benchmark_stream = {
 		   "TCP those that left the sender's interfaces, of up to 64 KB. cpu: of all processors, 100 is one.",
 	NET_BENCHMARK,
 	.kinds = {"tcp", "udp", "multicast"},
-	.options = KBENCH_OPTION_FAMILY | KBENCH_OPTION_STREAMS | KBENCH_OPTION_SIZE,
+	.options = KBENCH_OPTION_FAMILY | KBENCH_OPTION_STREAMS | KBENCH_OPTION_LINK | KBENCH_OPTION_SIZE,
 	.measure = measure,
 };

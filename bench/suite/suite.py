@@ -9,6 +9,7 @@ from pathlib import Path
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 RUNS = 5
 POINTS = {"small": 1000, "paper": 1000, "vm": 200}  # that are kept of a run; emulated ones hardly scatter
+LINKS = ("jumbo", "no-tso", "no-gro", "no-checksum", "bridge", "vlan", "vxlan", "gre", "ipip", "wireguard")
 MECHANISMS = ("epoll", "uring", "sigio", "poll")
 
 
@@ -35,6 +36,10 @@ class Job:
 
     def benchmark(self):
         return "http" if self.server else self.arguments.split()[0]
+
+    def sends(self):
+        """Returns whether it goes from one network namespace to another."""
+        return self.benchmark() in ("stream", "relay", "forward")
 
     def needs(self):
         """Returns the programs that have to be built."""
@@ -72,7 +77,9 @@ JOBS = [
           300, 1000, 0, 15) for kind in ("memory", "disk", "scattered") for n in (1, 2)),
     network("stream", "stream", vm=10),
     network("stream-ten", "stream --streams 10"),
+    network("stream-thirty", "stream --streams 30"),
     network("stream-ipv6", "stream -6"),
+    *(network(f"stream-{link}", f"stream --link {link}", vm=10) for link in LINKS),
     network("udp-empty", "stream --kind udp --size 0"),
     network("udp", "stream --kind udp"),
     network("udp-fragments", "stream --kind udp --size 8000"),

@@ -20,9 +20,9 @@ COLUMNS = {
     "files": ["open_ns", "mmap_ns", "touch_ns"],
     "event": ["event_ns"],
     "download": ["kilobytes_s"],
-    "stream": ["received_mbit_s", "packets_s", "cpu_percent"],
-    "relay": ["received_mbit_s", "packets_s", "cpu_percent"],
-    "forward": ["received_mbit_s", "packets_s", "cpu_percent"],
+    "stream": ["received_mbit_s", "packets_s", "cpu_percent", "megabyte_cpu_ns"],
+    "relay": ["received_mbit_s", "packets_s", "cpu_percent", "megabyte_cpu_ns"],
+    "forward": ["received_mbit_s", "packets_s", "cpu_percent", "megabyte_cpu_ns"],
 }
 POINTS = {"download": 4, "stream": 4, "relay": 4, "forward": 4}  # else 60
 KINDS = [("socket", "udp"), ("socket", "unix"), ("bind", "reuse"), ("fork", "exec"), ("fork", "spawn"), ("fork", "thread"),
@@ -109,6 +109,33 @@ def test_each_way_is_there_for_both_families(plain, tmp_path, arguments):
         may_skip(table)
         assert table.runs[0]["received_mbit_s"][-1] > 0
         assert not own_namespaces() or table.header["path"] == ["veth(4)"]
+
+
+@pytest.mark.parametrize("link", ["jumbo", "no-tso", "no-gro", "no-checksum", "bridge", "vlan", "vxlan", "gre", "ipip", "wireguard"])
+def test_a_link_may_be_of_any_kind_that_the_kernel_has(plain, tmp_path, link):
+    if not own_namespaces():
+        pytest.skip("takes root and ip(8)")
+    table = table_of(kbench(plain, "stream", "--link", link, "-n", 3, "--runs", 1), tmp_path)
+    verdict, words = table.verdicts[0]
+    if verdict == "SKIP":
+        assert words == f"{link} takes root, ip(8), veth(4) and the module of the kernel"
+        pytest.skip(words)
+    assert verdict in MEASURED and table.header["path"] == [f"{link} over veth(4)"] and table.runs[0]["received_mbit_s"][-1] > 0
+
+
+@pytest.mark.parametrize("link, least, most", [("veth", 9_000, 64_000), ("no-tso", 1400, 1500), ("bridge", 9_000, 64_000)])
+def test_a_packet_is_counted_once_on_a_link(plain, tmp_path, link, least, most):
+    """Its bytes are those of segments that the interface divides, or of frames."""
+    if not own_namespaces():
+        pytest.skip("takes root and ip(8)")
+    table = table_of(kbench(plain, "stream", "--link", link, "-n", 5, "--runs", 1), tmp_path)
+    run = table.runs[0]
+    assert least < run["received_mbit_s"].sum() * 1e6 / 8 / run["packets_s"].sum() < most
+
+
+def test_links_that_cannot_be_are_refused(plain):
+    assert "--link takes one of: veth, jumbo," in kbench(plain, "stream", "--link", "x", status=2).stderr
+    assert "IPv4 alone" in kbench(plain, "forward", "--link", "ipip", "-6", status=2).stderr
 
 
 def test_empty_datagrams_are_counted(plain, tmp_path):

@@ -41,6 +41,12 @@ def test_a_profile_has_the_functions_of_that_kernel(plain, tmp_path, monkeypatch
     assert functions["mas_preallocate"] > 10 * stacks.PERIOD_NS  # of 6.1: newer ones hardly take that long
 
 
+def test_a_link_takes_modules_of_that_kernel(plain, tmp_path):
+    vm(plain, tmp_path, "--only", "stream-vxlan", "--runs", 1, "--accel", "tcg", "6.1")
+    table = analysis.load(next(tmp_path.glob("*/stream-vxlan.tsv")))
+    assert table.header["path"] == ["vxlan over veth(4)"] and table.runs[0]["received_mbit_s"][-1] > 100
+
+
 def test_a_kernel_that_there_is_not_is_named(plain, tmp_path):
     assert "linux-image-1.0." in vm(plain, tmp_path, "1.0", status=1).stderr
 
