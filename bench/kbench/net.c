@@ -212,8 +212,16 @@ static int64_t per_megabyte(int64_t ns, uint64_t bytes) {
 	return bytes && ns > 0 ? (int64_t)((double)ns * 1e6 / (double)bytes) : 1;
 }
 
+/* Waits until something has come, for a while. */
+static void await_first(const struct net_counters *c) {
+	const struct timespec pause_time = {.tv_nsec = 1000000};
+	for (int ms = 0; ms < READY_MS && !atomic_load(&c->received) && !atomic_load(&c->datagrams); ms++)
+		nanosleep(&pause_time, NULL);
+}
+
 static int measure(struct net *net, struct run *run) {
 	struct net_counters *c = net->counters;
+	await_first(c);
 	int64_t start = machine_clock_ns(), then = start, cpu = atomic_load(&c->middle_cpu_ns), busy = busy_ns();
 	uint64_t received = atomic_load(&c->received), sent = packets(net);
 	for (unsigned n = 0; n < run->count; n++) {

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/kbench/iperf3.h"
+
 enum { BUFFER = 4 * 1024 * 1024, HOPS = 4 };
 
 #define GROUP "239.77.0.1" /* of the scope of an organization, RFC 2365 */
@@ -91,7 +93,11 @@ int stream_measure(struct run *run, enum net_path path) {
 	return net_run(run, path, true, udp_receiver, NULL, udp_send);
 }
 
-static int measure(struct run *run) { return stream_measure(run, NET_DIRECT); }
+static int measure(struct run *run) {
+	if (!run_kind(run, "iperf3")) return stream_measure(run, NET_DIRECT);
+	if (!iperf3_found()) return run_skip(run, "there is no iperf3(1)");
+	return net_run(run, NET_DIRECT, false, iperf3_receiver, NULL, iperf3_send);
+}
 
 const struct benchmark benchmark_stream = {
 	.name = "stream",
@@ -100,7 +106,7 @@ const struct benchmark benchmark_stream = {
 		   "received; with "
 		   "TCP those that left the sender's interfaces, of up to 64 KB. cpu: of all processors, 100 is one.",
 	NET_BENCHMARK,
-	.kinds = {"tcp", "udp", "multicast"},
+	.kinds = {"tcp", "udp", "multicast", "iperf3"},
 	.options = KBENCH_OPTION_FAMILY | KBENCH_OPTION_STREAMS | KBENCH_OPTION_LINK | KBENCH_OPTION_SIZE,
 	.measure = measure,
 };

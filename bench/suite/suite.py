@@ -76,6 +76,7 @@ JOBS = [
     *(Job(f"download{'-' + kind if kind != 'memory' else ''}{'-two' if n == 2 else ''}", f"download --kind {kind} --streams {n}",
           300, 1000, 0, 15) for kind in ("memory", "disk", "scattered") for n in (1, 2)),
     network("stream", "stream", vm=10),
+    network("stream-iperf3", "stream --kind iperf3"),
     network("stream-ten", "stream --streams 10"),
     network("stream-thirty", "stream --streams 30"),
     network("stream-ipv6", "stream -6"),

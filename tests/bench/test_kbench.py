@@ -27,7 +27,7 @@ COLUMNS = {
 POINTS = {"download": 4, "stream": 4, "relay": 4, "forward": 4}  # else 60
 KINDS = [("socket", "udp"), ("socket", "unix"), ("bind", "reuse"), ("fork", "exec"), ("fork", "spawn"), ("fork", "thread"),
          ("mmap", "private"), ("event", "first"), ("download", "scattered"), ("download", "disk"), ("relay", "splice"),
-         ("stream", "udp"), ("stream", "multicast"), ("forward", "udp")]  # fmt: skip
+         ("stream", "udp"), ("stream", "multicast"), ("stream", "iperf3"), ("forward", "udp")]  # fmt: skip
 MEASURED = {"PASS", "XPASS", "NOISY", "CLIENT"}
 
 
@@ -141,6 +141,17 @@ def test_links_that_cannot_be_are_refused(plain):
 def test_empty_datagrams_are_counted(plain, tmp_path):
     table = table_of(kbench(plain, "stream", "--kind", "udp", "--size", 0, "-n", 3, "--runs", 1), tmp_path)
     assert table.runs[0]["packets_s"][-1] > 1000 and table.runs[0]["received_mbit_s"][-1] == 0
+
+
+def test_iperf3_of_several_streams_is_their_sum(plain, tmp_path):
+    """With tcp(7) and three streams as much is received, but for what a machine's load changes."""
+    rates = [table_of(kbench(plain, "stream", "--kind", kind, "--streams", 3, "-n", 10, "--runs", 1), tmp_path).runs[0]["received_mbit_s"].sum()
+             for kind in ("tcp", "iperf3")]  # fmt: skip
+    assert rates[0] / 4 < rates[1] < rates[0] * 4
+
+
+def test_without_iperf3_it_is_skipped(plain):
+    assert "there is no iperf3(1)" in kbench(plain, "stream", "--kind", "iperf3", "-n", 2, env={"PATH": "/nowhere"}).stderr
 
 
 def test_two_downloads_compete(plain, tmp_path):
