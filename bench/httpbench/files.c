@@ -27,7 +27,8 @@ static void json_durations(FILE *out, const struct histogram *h) {
 /* Prints what is known of a single run, but not of merged ones. */
 static void json_plan(FILE *out, const struct plan *plan, const struct run *r) {
 	char why[VERDICT_TEXT];
-	fprintf(out, " \"clients\": %u, \"connections\": %u, \"rate\": ", plan->clients, plan->connections);
+	fprintf(out, " \"http2\": %s, \"clients\": %u, \"connections\": %u, \"pipeline\": %u, \"rate\": ",
+			plan->http2 ? "true" : "false", plan->clients, plan->connections, plan->depth);
 	if (plan->rate > 0) fprintf(out, "%.15g", plan->rate);
 	else fputs("null", out);
 	fprintf(out, ", \"interrupted\": %s, \"verdict\": \"%s\",\n \"counters\": {", r->interrupted ? "true" : "false",
