@@ -1,4 +1,5 @@
 /* target.c - see target.h. */
+#include "bench/platform.h"
 #include "bench/target.h"
 
 #include <errno.h>
@@ -70,7 +71,7 @@ static int parse_url(struct parts *p, const char *url, char *error, size_t size)
 
 static bool accepts_connections(const struct addrinfo *a) {
 	struct timeval limit = {.tv_sec = LISTEN_TIMEOUT_S};
-	int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, 0);
+	int fd = platform_socket(a->ai_family, a->ai_socktype, false);
 	bool listens = fd != -1 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0 &&
 				   connect(fd, a->ai_addr, a->ai_addrlen) == 0;
 	if (fd != -1) close(fd);

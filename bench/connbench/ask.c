@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bench/machine.h"
+#include "bench/platform.h"
 #include "bench/response.h"
 
 enum { INPUT_MAX = 256 * 1024 /* more than RESPONSE_HEAD_MAX */ };
@@ -69,7 +70,7 @@ static int connect_timed(io_loop *loop, int fd, const struct target *target, int
 
 int ask_connect(io_loop *loop, const struct target *target, const struct sources *sources, uint32_t source,
 				int receive_buffer, int64_t *connect_ns, struct ask_stop *stop) {
-	int fd = socket(target->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = platform_socket(target->address.ss_family, SOCK_STREAM, true);
 	if (fd == -1) return ask_stopped(stop, "socket");
 	if (io_fd(loop, fd, stop) == -1) {
 		(void)ask_stopped(stop, "table of descriptors");

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "bench/machine.h"
+#include "bench/platform.h"
 
 enum {
 	HOSTILE_SOURCES = 16, /* addresses that hostile visitors share */
@@ -83,7 +84,7 @@ static int make_socket(struct visitors *vs, enum kind kind, const char **call) {
 	const struct target *t = vs->plan->url;
 	int receive_buffer = SLOW_BUFFER;
 	*call = "socket";
-	int fd = socket(t->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = platform_socket(t->address.ss_family, SOCK_STREAM, true);
 	if (fd == -1) return -1;
 	uint32_t source = vs->source;
 	if (kind != KIND_VISITOR) source = vs->hostile++ % HOSTILE_SOURCES;

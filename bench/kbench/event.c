@@ -7,6 +7,7 @@
 
 #include "bench/kbench/kbench.h"
 #include "bench/machine.h"
+#include "bench/platform.h"
 #include "io/io.h"
 
 enum { WAIT_MS = 1000 };
@@ -38,7 +39,7 @@ static int64_t take_event(io_loop *loop, int writer, int fd) {
 
 /* The pair whose first end is watched. 0, or -1 with errno. */
 static int watch_pair(io_loop *loop, int pair[2]) {
-	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == -1 ? -1 : watch(loop, pair[0]);
+	return platform_socketpair(pair) == -1 ? -1 : watch(loop, pair[0]);
 }
 
 static int measure_with(struct run *run, io_loop *loop) {
@@ -46,7 +47,7 @@ static int measure_with(struct run *run, io_loop *loop) {
 	bool first = run_kind(run, "first");
 	if (watch_pair(loop, pair) == -1) return run_stop(run, "socketpair", 0);
 	for (unsigned n = 0; n < run->count; n++) {
-		int idle = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+		int idle = platform_socket(AF_INET, SOCK_DGRAM, true);
 		if (idle == -1) return run_stop(run, "socket", n);
 		if (watch(loop, idle) == -1) return run_stop(run, "io_wantread", n);
 		if (!first) { /* behind all others, again */

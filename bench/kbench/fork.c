@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 
 #include "bench/kbench/fork.h"
 #include "bench/machine.h"
+#include "bench/platform.h"
 
 enum { THREAD_STACK = 64 * 1024 };
 
@@ -22,7 +22,7 @@ extern char **environ;
 struct child {
 	pid_t pid;
 	pthread_t thread;
-	sem_t release; /* what a thread waits for */
+	pthread_mutex_t release; /* what a thread waits for */
 };
 
 /* What every child does: says that it is there, and waits to be ended. */
@@ -36,20 +36,20 @@ int fork_child(void) { be_child(STDOUT_FILENO); }
 
 struct thread_start {
 	int out;
-	sem_t *release;
+	pthread_mutex_t *release;
 };
 
 static void *be_thread(void *argument) {
 	struct thread_start own = *(struct thread_start *)argument;
-	if (write(own.out, "", 1) == 1)
-		while (sem_wait(own.release) == -1) {}
+	if (write(own.out, "", 1) == 1 && pthread_mutex_lock(own.release) == 0) pthread_mutex_unlock(own.release);
 	return NULL;
 }
 
 static int start_thread(struct child *child, int out) {
 	static struct thread_start told; /* until its byte has come, which is before the next is started */
 	pthread_attr_t attributes;
-	sem_init(&child->release, 0, 0);
+	pthread_mutex_init(&child->release, NULL);
+	pthread_mutex_lock(&child->release);
 	told = (struct thread_start){.out = out, .release = &child->release};
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, THREAD_STACK);
@@ -64,7 +64,7 @@ static int start_spawned(struct child *child, int out) {
 	posix_spawn_file_actions_t actions;
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-	errno = posix_spawn(&child->pid, "/proc/self/exe", &actions, NULL, child_arguments, environ);
+	errno = posix_spawn(&child->pid, platform_program(), &actions, NULL, child_arguments, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	return errno ? -1 : 0;
 }
@@ -73,7 +73,7 @@ static int start_forked(struct child *child, int out, bool exec) {
 	child->pid = fork();
 	if (child->pid != 0) return child->pid == -1 ? -1 : 0;
 	if (!exec) be_child(out);
-	if (dup2(out, STDOUT_FILENO) != -1) execv("/proc/self/exe", child_arguments);
+	if (dup2(out, STDOUT_FILENO) != -1) execv(platform_program(), child_arguments);
 	_exit(1);
 }
 
@@ -87,7 +87,7 @@ static int start(const struct run *run, struct child *child, int out) {
 static unsigned start_all(struct run *run, struct child *child, int64_t *start_ns, int *error) {
 	int channel[2];
 	char byte;
-	*error = pipe2(channel, O_CLOEXEC) == -1 ? errno : 0;
+	*error = platform_pipe(channel) == -1 ? errno : 0;
 	for (unsigned n = 0; n < run->count && !*error; n++) {
 		int64_t before = machine_clock_ns();
 		if (start(run, &child[n], channel[1]) == -1) {
@@ -104,7 +104,7 @@ static unsigned start_all(struct run *run, struct child *child, int64_t *start_n
 static int64_t end(const struct run *run, struct child *child) {
 	int64_t before = machine_clock_ns();
 	if (run_kind(run, "thread")) {
-		sem_post(&child->release);
+		pthread_mutex_unlock(&child->release);
 		pthread_join(child->thread, NULL);
 	} else {
 		kill(child->pid, SIGTERM);

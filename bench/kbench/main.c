@@ -2,13 +2,13 @@
 #include <getopt.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/socket.h>
 
 #include "bench/kbench/fork.h"
 #include "bench/kbench/link.h"
 #include "bench/kbench/net.h"
 #include "bench/machine.h"
+#include "bench/platform.h"
 #include "bench/usage.h"
 #include "io/io.h"
 
@@ -182,6 +182,7 @@ static const struct benchmark *benchmark_of(const char *name) {
 
 int main(int argc, char **argv) {
 	usage_program = "kbench";
+	platform_remember_program(argv[0]);
 	if (argc == 2 && strcmp(argv[1], FORK_CHILD) == 0) fork_child();
 	if (argc < 2) usage_refuse("which benchmark?");
 	if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) return help(NULL);
@@ -201,7 +202,7 @@ int main(int argc, char **argv) {
 	if (s.size == SIZE_OF_FRAME) s.size = s.family == AF_INET6 ? DATAGRAM6 : DATAGRAM;
 	(void)io_raise_descriptor_limit();
 	machine_describe(stdout, argc, argv);
-	printf("# linked\t%s\n", getauxval(AT_BASE) ? "dynamically" : "statically");
+	printf("# linked\t%s\n", platform_linked_statically() ? "statically" : "dynamically");
 	printf("# benchmark\t%s\t%s\n# how\t%s\n# kind\t%s\n# n\t%s\n", b->name, b->summary, b->how, s.kind ? s.kind : "-",
 		   b->n);
 	printf("# runs\t%u, after one of n = %u that is thrown away\n", s.runs, run_warm_up(b, &s));

@@ -1,7 +1,7 @@
 /* mmap.c - mapping every other page of a file, each on its own, then touching each: neighbours would be joined into one
  * mapping. After mmapbench of Felix von Leitner's "Benchmarking BSD and Linux" (2003). */
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,8 +15,14 @@ enum { STRIDE = 2, BLOCK = 1 << 20 };
 /* A file without a name, of that length and in memory. -1 with errno. */
 static int make_file(const char *directory, off_t length) {
 	static char block[BLOCK];
-	int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	char name[PATH_MAX];
+	if (snprintf(name, sizeof name, "%s/kbench-XXXXXX", directory) >= (int)sizeof name) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	int fd = mkstemp(name);
 	if (fd == -1) return -1;
+	(void)unlink(name);
 	memset(block, 'x', sizeof block);
 	for (off_t at = 0; at < length;) {
 		size_t rest = length - at < BLOCK ? (size_t)(length - at) : BLOCK;

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/counters.h"
 #include "bench/kbench/kbench.h"
+#include "bench/platform.h"
 
 enum { LANDMARKS_MAX = 4 };
 
@@ -71,7 +71,7 @@ void run_note(struct run *run, const char *key, const char *value) {
 	snprintf(run->record->note, sizeof run->record->note, "%s\t%s", key, value);
 }
 
-void run_child(void) { (void)prctl(PR_SET_PDEATHSIG, SIGKILL); }
+void run_child(void) { platform_end_with_parent(); }
 
 bool run_own_namespace(const struct run *run) { return run->record->own_namespace; }
 
@@ -117,13 +117,13 @@ int run_skip(struct run *run, const char *format, ...) {
 	return -1;
 }
 
-void run_begin(void) { (void)prctl(PR_SET_NAME, "measured", 0, 0, 0); }
+void run_begin(void) { platform_name_process("measured"); }
 
 void run_end(struct run *run) {
 	struct run_record *r = run->record;
 	struct counters now;
 	if (r->ended) return;
-	(void)prctl(PR_SET_NAME, "kbench", 0, 0, 0);
+	platform_name_process("kbench");
 	r->ended = true;
 	counters_read(&now);
 	r->moved = counters_since(&now, &r->before);
@@ -216,12 +216,13 @@ unsigned run_warm_up(const struct benchmark *b, const struct run_settings *s) {
 
 int run_all(const struct benchmark *b, const struct run_settings *s, FILE *out) {
 	size_t size = sizeof(struct run_record) + s->count * sizeof(struct point);
-	struct run_record *r = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	struct run_record *r = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct run run = {.settings = s, .count = run_warm_up(b, s), .record = r};
 	if (r == MAP_FAILED) {
 		fprintf(stderr, "kbench: no memory for %u points\n", s->count);
 		return 1;
 	}
+	memset(r, 0, size); /* so that its pages are there */
 	r->capacity = s->count;
 	r->every = s->points && s->points < s->count ? (s->count + s->points - 1) / s->points : 1;
 	while (b->columns[r->columns]) r->columns++;

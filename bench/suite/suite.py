@@ -10,7 +10,9 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 RUNS = 5
 POINTS = {"small": 1000, "paper": 1000, "vm": 200}  # that are kept of a run; emulated ones hardly scatter
 LINKS = ("jumbo", "no-tso", "no-gro", "no-checksum", "bridge", "vlan", "vxlan", "gre", "ipip", "wireguard")
-MECHANISMS = ("epoll", "uring", "sigio", "poll")
+LINUX = platform.system() == "Linux"
+DEFAULT = "epoll" if LINUX else "kqueue"
+MECHANISMS = ("epoll", "uring", "sigio", "poll") if LINUX else ("kqueue", "poll")
 
 
 @dataclass
@@ -71,8 +73,8 @@ JOBS = [
     Job("files", "files", 10_000, 19_900, 10_000, 4),
     *(Job(f"event-{m}", "event", 15_000, 19_900, 3_000 if m == "poll" else 15_000, 60 if m == "poll" else 2, kernel(m))
       for m in MECHANISMS),
-    *(Job(f"http-{m}", "-i 20 -s 2", 9_000, 30_000, 0, 8 if m == "epoll" else 30, "bench/connbench", kernel(m, "gatling"))
-      for m in ("epoll", "poll")),
+    *(Job(f"http-{m}", "-i 20 -s 2", 9_000, 30_000, 0, 30 if m == "poll" else 8, "bench/connbench", kernel(m, "gatling"))
+      for m in (DEFAULT, "poll")),
     *(Job(f"download{'-' + kind if kind != 'memory' else ''}{'-two' if n == 2 else ''}", f"download --kind {kind} --streams {n}",
           300, 1000, 0, 15) for kind in ("memory", "disk", "scattered") for n in (1, 2)),
     network("stream", "stream", vm=10),
@@ -91,6 +93,8 @@ JOBS = [
     network("forward-ipv6", "forward -6"),
     network("forward-udp", "forward --kind udp --size 0"),
 ]  # fmt: skip
+if not LINUX:  # where C libraries may be linked with alone
+    JOBS = [job for job in JOBS if not job.program.endswith("-static")]
 
 
 def chosen(only, jobs):

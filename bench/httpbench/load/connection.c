@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bench/machine.h"
+#include "bench/platform.h"
 
 static const int64_t open_pause_ns = 100000000; /* after a connection could not be opened, until the next try */
 
@@ -292,8 +293,8 @@ static int continue_handshake(struct connections *c, struct connection *conn) {
 static int start_connecting(struct connections *c, struct connection *conn) {
 	const struct target *t = &c->plan->target[connection_at(c, conn, conn->head)->target];
 	uint32_t source = c->number + c->plan->clients * c->sources_taken++;
-	int on = 1, off = 0;
-	int fd = socket(t->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int on = 1;
+	int fd = platform_socket(t->address.ss_family, SOCK_STREAM, true);
 	if (fd == -1) return -1;
 	if (io_fd(c->loop, fd, conn) == -1) {
 		close(fd);
@@ -306,8 +307,11 @@ static int start_connecting(struct connections *c, struct connection *conn) {
 	if (c->plan->sources.count && sources_bind(&c->plan->sources, source, fd) == -1) return -1;
 	/* with one request of HTTP/1.1 at a time and without TLS Nagle's algorithm never holds anything back */
 	if (c->plan->depth > 1 || c->tls || c->plan->http2) (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+#ifdef TCP_QUICKACK
 	/* the handshake is acknowledged with the request, the answer with the end of the connection */
-	if (c->plan->per_connection == 1 && !c->tls) (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof off);
+	if (c->plan->per_connection == 1 && !c->tls)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &(int){0}, sizeof(int));
+#endif
 	conn->since_ns = machine_clock_ns();
 	if (connect(fd, (const struct sockaddr *)&t->address, t->address_length) == -1 && errno != EINPROGRESS) return -1;
 	return 0;

@@ -1,5 +1,6 @@
 /* tls.c - see tls.h. */
 #include "bench/httpbench/load/tls.h"
+#include "bench/platform.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
