@@ -276,6 +276,7 @@ int main(int argc, char **argv) {
 	supervise_block_signals(&signals);
 	p.sandbox = (struct sandbox){.on = options.sandbox,
 								 .connects = upstreams_allow_tcp(&options.site.upstreams),
+								 .passes = options.site.upstreams.count > 0,
 								 .beneath = options.site.symlinks_inside};
 	/* to be called as root; with kTLS, SIGIO does not tell when a socket has room again (Linux 6.1, 6.12) */
 	bool kernel_tls = strcmp(io_mechanism(), "sigio") != 0 && platform_has_ktls(), terminal = isatty(STDERR_FILENO);

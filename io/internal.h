@@ -1,7 +1,7 @@
 /* internal.h - the loop as the files of io/ see it. Internal to io/.
  *
- * The files stand on each other in this order, and call downwards alone: iob, transfer, loop, the mechanisms, reader,
- * task, wake, timer and queue. */
+ * The files stand on each other in this order, and call downwards alone: iob, relay, transfer, loop, the mechanisms,
+ * reader, task, wake, timer and queue. */
 #ifndef GATLING_IO_INTERNAL_H
 #define GATLING_IO_INTERNAL_H
 

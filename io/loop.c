@@ -11,7 +11,6 @@
 #include "io/mechanism.h"
 #include "io/queue.h"
 #include "io/reader.h"
-#include "io/relay.h"
 #include "io/timer.h"
 #include "io/wake.h"
 
@@ -44,7 +43,7 @@ io_loop *io_loop_new(void) {
 	io_loop *loop = calloc(1, sizeof *loop);
 	if (!loop) return NULL;
 	loop->wake_read = loop->wake_write = -1;
-	io_relay_init(loop);
+	loop->relay_read = loop->relay_write = -1;
 	loop->queue[IO_READ].last = loop->queue[IO_WRITE].last = -1;
 	loop->mechanism = io_default;
 	loop->now_ns = io_read_clock();
@@ -63,7 +62,8 @@ void io_loop_free(io_loop *loop) {
 	io_reader_free(loop->reader);
 	loop->mechanism->free(loop);
 	io_wake_close(loop);
-	io_relay_close(loop);
+	if (loop->relay_read >= 0) close(loop->relay_read);
+	if (loop->relay_write >= 0) close(loop->relay_write);
 	for (int d = 0; d < IO_DIRECTIONS; d++) free(loop->later[d].fd);
 	free(loop->entry);
 	free(loop);

@@ -6,29 +6,31 @@
 #include <unistd.h>
 
 #include "io/mechanism.h"
-#include "io/relay.h"
-
-void io_relay_init(io_loop *loop) { loop->relay_read = loop->relay_write = -1; }
-
-void io_relay_close(io_loop *loop) {
-	if (loop->relay_read != -1) close(loop->relay_read);
-	if (loop->relay_write != -1) close(loop->relay_write);
-	io_relay_init(loop);
-}
 
 #ifdef __linux__
 
-enum { PIPE = 128 * 1024 }; /* bytes; twice the default: a quarter less time for each of them */
+enum { PIPE = 128 * 1024, REFUSED = -2 }; /* bytes; twice the default, for a quarter less time */
 
-/* Returns whether there is a pipe. */
+/* Whether splice(2) has said that it is nothing for these sockets, or for this system. */
+static bool unsuited(int error) { return error == EINVAL || error == ENOSYS || error == EPERM; }
+
+/* Returns whether there is a pipe. Where the system refuses one, it is not asked again. */
 static bool open_pipe(io_loop *loop) {
-	if (loop->relay_read != -1) return true;
+	if (loop->relay_read >= 0) return true;
 	int end[2];
-	if (pipe2(end, O_NONBLOCK | O_CLOEXEC) == -1) return false;
+	if (loop->relay_read == REFUSED) return false;
+	if (pipe2(end, O_NONBLOCK | O_CLOEXEC) == -1) {
+		if (errno == ENOSYS || errno == EPERM) loop->relay_read = REFUSED;
+		return false;
+	}
 	(void)fcntl(end[1], F_SETPIPE_SZ, PIPE);
 	loop->relay_read = end[0];
 	loop->relay_write = end[1];
 	return true;
+}
+
+bool io_relays(io_loop *loop) {
+	return !loop->mechanism->received && open_pipe(loop); /* the mechanism may have read some */
 }
 
 static ssize_t move(int from, int to, size_t length) {
@@ -51,21 +53,28 @@ static bool read_rest(int from, char *buffer, size_t length) {
 /* Does what io_relay() does, unless the kernel cannot: then returns false, and nothing has been done. */
 static bool relay_in_kernel(io_loop *loop, int from, int to, void *buffer, size_t length, size_t *sent,
 							ssize_t *result) {
-	if (loop->mechanism->received || !open_pipe(loop)) return false; /* the mechanism may have read some */
+	if (!io_relays(loop)) return false;
 	*result = move(from, loop->relay_write, length);
-	if (*result == -1 && errno != EAGAIN) return false; /* recv(2) knows why, or can do what splice(2) cannot */
-	if (*result == -1 && io_eagain_read(loop, from) == 0) errno = EAGAIN;
+	if (*result == -1 && unsuited(errno)) return false;
+	if (*result == -1 && errno == EAGAIN && io_eagain_read(loop, from) == 0) errno = EAGAIN;
 	if (*result <= 0) return true;
 	const ssize_t moved = move(loop->relay_read, to, (size_t)*result);
 	*sent = moved > 0 ? (size_t)moved : 0;
 	if (read_rest(loop->relay_read, buffer, (size_t)*result - *sent)) return true;
-	io_relay_close(loop); /* with what is in it */
+	close(loop->relay_read); /* with what is in it */
+	close(loop->relay_write);
+	loop->relay_read = loop->relay_write = -1;
 	*result = -1;
 	errno = EIO;
 	return true;
 }
 
 #else
+
+bool io_relays(io_loop *loop) {
+	(void)loop;
+	return false;
+}
 
 static bool relay_in_kernel(io_loop *loop, int from, int to, void *buffer, size_t length, size_t *sent,
 							ssize_t *result) {

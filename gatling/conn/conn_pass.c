@@ -23,6 +23,7 @@ struct conn_pass {
 	bool waited : 1;          /* it waited for the client when it was looked at last */
 	bool begun : 1;           /* some of the content of the request, or a head of a response, has come */
 	bool tunnel : 1;
+	bool stalled : 1; /* the socket was full when the batch was given to it last */
 };
 
 bool conn_pass_begin(struct conn *c, const struct request *q, const struct response *r, enum persistence persistence) {
@@ -233,13 +234,14 @@ static enum conn_pass_result move(struct conn *c, struct conn_run *run) {
 	for (;;) {
 		if (!take_content(p, run)) return p->passing.status ? CONN_PASS_BROKEN : CONN_PASS_MALFORMED;
 		enum conn_pass_result next = p->sending ? CONN_PASS_WAITS : prepare(c);
-		passage_relay(p->passing.passage, p->sending || c->tls ? -1 : c->fd);
+		passage_relay(p->passing.passage, p->sending || p->stalled || c->tls ? -1 : c->fd);
 		if (!p->sending) return next;
 		uint64_t sent = 0;
 		enum iob_result result =
 			conn_transmit(c, c->responses->batch, run->resumed ? c->context->share : CONN_SHARE_MOST, IO_LAST, &sent);
 		note_sent(c, run, sent);
 		if (result == IOB_FAILED) return CONN_PASS_BROKEN;
+		p->stalled = run->resumed || result == IOB_AGAIN;
 		if (result == IOB_AGAIN) return CONN_PASS_WAITS;
 		if (p->handed) passage_take(p->passing.passage);
 		p->handed = p->sending = false;

@@ -234,15 +234,19 @@ static int allow_opener(scmp_filter_ctx filter, const struct sandbox *s) {
 	return error ? error : ALLOW_ALL(filter, opener_calls);
 }
 
-/* Connecting, and passing content on. */
-static int allow_upstreams(scmp_filter_ctx filter) {
+static int allow_connecting(scmp_filter_ctx filter) {
 	const struct scmp_arg_cmp stream = SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM);
-	const struct condition pipes[] = {{CALL(fcntl), EQUAL(1, F_SETPIPE_SZ)}};
-	static const int calls[] = {CALL(connect), CALL(pipe2), CALL(splice)};
 	int error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(socket), 2, EQUAL(0, AF_INET), stream);
 	if (!error) error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(socket), 2, EQUAL(0, AF_INET6), stream);
-	if (!error) error = ALLOW_IF(filter, pipes);
-	return error ? error : ALLOW_ALL(filter, calls);
+	return error ? error : seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(connect), 0);
+}
+
+/* What io_relay() needs. */
+static int allow_relaying(scmp_filter_ctx filter) {
+	const struct condition pipes[] = {{CALL(pipe2), EQUAL(1, O_NONBLOCK | O_CLOEXEC)},
+									  {CALL(fcntl), EQUAL(1, F_SETPIPE_SZ)}};
+	int error = ALLOW_IF(filter, pipes);
+	return error ? error : seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(splice), 0);
 }
 
 static int allow_server(scmp_filter_ctx filter, const struct sandbox *s) {
@@ -267,7 +271,8 @@ static int allow_server(scmp_filter_ctx filter, const struct sandbox *s) {
 	int error = allow_common(filter);
 	if (!error) error = ALLOW_ALL(filter, server_calls);
 	if (!error) error = ALLOW_IF(filter, conditions);
-	if (!error && s->connects) error = allow_upstreams(filter);
+	if (!error && s->connects) error = allow_connecting(filter);
+	if (!error && s->passes) error = allow_relaying(filter);
 	if (!error && strcmp(io_mechanism(), "sigio") == 0) error = ALLOW_IF(filter, signals);
 	if (!error)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(setpriority), 2, EQUAL(0, PRIO_PROCESS), EQUAL(1, 0));

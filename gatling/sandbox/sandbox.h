@@ -11,10 +11,11 @@ enum {
 	SANDBOX_OFF = -1   /* instead of an errno: not wanted */
 };
 
-/* The sandbox of the server. Zero, but for the first three members, before the first call. */
+/* The sandbox of the server. Zero, but for the first four members, before the first call. */
 struct sandbox {
 	bool on;       /* limit files and system calls; privileges are always given up */
 	bool connects; /* to upstreams, over TCP */
+	bool passes;   /* requests on to upstreams, over TCP or not */
 	bool beneath;  /* no file outside the working directory is opened */
 	struct {
 		const char *name; /* as sandbox_describe() names it */

@@ -267,7 +267,7 @@ uint64_t passage_relayed(struct passage *p) {
 /* Returns whether what comes next goes straight to a socket: if it is much. */
 static bool relays(const struct passage *p) {
 	return p->relay_to != -1 && p->state == PASSAGE_CONTENT && !p->gzip && !p->records &&
-		   body_rest(&p->body) >= RELAY_LEAST;
+		   body_rest(&p->body) >= RELAY_LEAST && io_relays(passage_loop(p));
 }
 
 /* Moves content. What the socket does not take is held as if it had been read. Returns what io_relay() does; ENOMEM:

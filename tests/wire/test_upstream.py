@@ -592,7 +592,8 @@ def test_a_slow_client_over_any_transport_gets_each_byte_once(build):
 
 
 @pytest.mark.clear
-def test_much_content_of_known_length_does_not_leave_the_kernel(plain, tmp_path):
+@pytest.mark.parametrize("unix", [False, True], ids=["tcp", "unix"])
+def test_much_content_of_known_length_does_not_leave_the_kernel(plain, tmp_path, unix):
     """Also with the filter of system calls; the log has its length."""
     content = b"".join(b"%09d\n" % n for n in range(500_000))
 
@@ -605,7 +606,8 @@ def test_much_content_of_known_length_does_not_leave_the_kernel(plain, tmp_path)
             for _ in range(3):
                 assert c.get("/api/x").body == content
 
-    with Upstream(handle) as upstream, passing(plain, upstream) as server:
+    rule = "/api/* http://{}: 200" if unix else None
+    with Upstream(handle, unix=unix) as upstream, passing(plain, upstream, rule=rule) as server:
         calls = calls_of(server, tmp_path / "calls", client)
         read = sum(map(int, re.findall(r"recvfrom\(.* = (\d+)$", (tmp_path / "calls").read_text(), re.MULTILINE)))
         assert read < 3 * 200_000 and calls["splice"] > 3 * 2 * 30, calls
