@@ -2,34 +2,68 @@
 #include "bench/profile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "bench/platform.h"
 #include "bench/usage.h"
 
-extern char **environ;
+#define PROFILE_FILE "perf.data"
 
-pid_t profile_begin(pid_t sampled) {
-	char number[16];
-	pid_t perf;
-	/* by the processor's clock, every 250 us: counters are not everywhere */
-	char *const command[] = {"perf",   "record", "-q",        "-g", "-e",   "cpu-clock", "-c",
-							 "250000", "-o",     "perf.data", "-p", number, NULL};
-	snprintf(number, sizeof number, "%ld", (long)sampled);
-	if (kill(sampled, 0) == -1 && errno == ESRCH) usage_refuse("--profile: there is no process %s", number);
-	const int error = posix_spawnp(&perf, "perf", NULL, NULL, command, environ);
-	if (error) usage_refuse("--profile: cannot start perf(1): %s", strerror(error));
-	return perf;
+static pid_t perf;
+
+/* Also if the program ends before profile_end(). */
+static void stop(void) {
+	if (perf) (void)kill(perf, SIGINT);
 }
 
-void profile_end(pid_t perf) {
-	int status = 0;
-	(void)kill(perf, SIGINT);
-	while (waitpid(perf, &status, 0) == -1 && errno == EINTR) {}
-	/* when it has written its file, it ends by the signal */
-	if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
-		fprintf(stderr, "%s: perf(1) has kept no stacks\n", usage_program);
+/* Becomes perf(1), which takes orders from one descriptor and acknowledges them to the other. Writes an errno to
+ * `failed` if it cannot. */
+__attribute__((noreturn)) static void be_perf(pid_t sampled, int orders, int acknowledges, int failed) {
+	char number[16], control[32];
+	/* by the processor's clock, every 250 us: counters are not everywhere */
+	char *const command[] = {"perf", "record",     "-q",        "-g",    "-e", "cpu-clock", "-c", "250000",
+							 "-o",   PROFILE_FILE, "--control", control, "-p", number,      NULL};
+	platform_end_with_parent();
+	snprintf(number, sizeof number, "%ld", (long)sampled);
+	snprintf(control, sizeof control, "fd:%d,%d", orders, acknowledges);
+	(void)fcntl(orders, F_SETFD, 0);
+	(void)fcntl(acknowledges, F_SETFD, 0);
+	execvp("perf", command);
+	const int error = errno;
+	_exit(write(failed, &error, sizeof error) == sizeof error ? 127 : 126);
+}
+
+void profile_begin(pid_t sampled) {
+	static const char order[] = "enable\n";
+	int orders[2], acknowledges[2], failed[2], error;
+	char answer[8];
+	if (kill(sampled, 0) == -1 && errno == ESRCH) usage_refuse("--profile: there is no process %ld", (long)sampled);
+	(void)unlink(PROFILE_FILE);
+	if (platform_pipe(orders) == -1 || platform_pipe(acknowledges) == -1 || platform_pipe(failed) == -1 ||
+		(perf = fork()) == -1)
+		usage_refuse("--profile: %s", strerror(errno));
+	if (perf == 0) be_perf(sampled, orders[0], acknowledges[1], failed[1]);
+	(void)atexit(stop);
+	close(orders[0]);
+	close(acknowledges[1]);
+	close(failed[1]);
+	if (read(failed[0], &error, sizeof error) == sizeof error)
+		usage_refuse("--profile: cannot start perf(1): %s", strerror(error));
+	/* samples already; the answer comes when it is ready, or an end if it has failed */
+	if (write(orders[1], order, strlen(order)) > 0) (void)!read(acknowledges[0], answer, sizeof answer);
+	close(failed[0]);
+	close(acknowledges[0]);
+}
+
+void profile_end(void) {
+	stop();
+	while (waitpid(perf, NULL, 0) == -1 && errno == EINTR) {}
+	perf = 0;
+	if (access(PROFILE_FILE, R_OK) == -1) fprintf(stderr, "%s: perf(1) has kept no stacks\n", usage_program);
 }

@@ -4,11 +4,11 @@
 
 #include <sys/types.h>
 
-/* Starts perf(1), which writes to perf.data in the working directory. Returns its process. Exits with a line about an
- * error if there is no process `sampled`, or no perf(1). */
-pid_t profile_begin(pid_t sampled);
+/* Starts perf(1), which writes to perf.data in the working directory, and waits until it samples. Exits with a line
+ * about an error if there is no process `sampled`, or no perf(1). */
+void profile_begin(pid_t sampled);
 
 /* Has it end, and waits until its file is written. Says so if it has none. */
-void profile_end(pid_t perf);
+void profile_end(void);
 
 #endif

@@ -4,6 +4,7 @@ Folded stacks are lines "FUNCTION;FUNCTION;... SAMPLES", the outermost function 
 
 import collections
 import contextlib
+import os
 import shutil
 import signal
 import subprocess
@@ -19,7 +20,6 @@ LEAST = "0.1"  # percent of all samples: what is narrower is not drawn
 MEASURED = "measured"  # what a process calls itself meanwhile, see kbench.h
 SAMPLING = ";perf_event_"  # as of mmap(2), of which perf is told
 PERF_DATA = b"PERFILE2"
-ATTACH_S = 10
 
 
 class NoStacks(Exception):
@@ -51,10 +51,15 @@ def run(command, text=None):
 
 
 def profile_command(command):
-    """Runs a command. Returns its folded stacks."""
+    """Runs a command, which may fail. Returns its folded stacks."""
     with tempfile.TemporaryDirectory() as name:
         data = Path(name) / "data"
-        run(record(data, "--", *command))
+        try:
+            done = subprocess.run(record(data, "--", *command), capture_output=True, text=True, errors="replace", check=False)
+        except FileNotFoundError as error:
+            raise NoStacks("perf is not there: make deps FOR=profile") from error
+        if not data.exists():
+            raise NoStacks(f"perf: {' '.join(done.stderr.split())}")
         return fold(run(script(data)))
 
 
@@ -62,14 +67,20 @@ def profile_command(command):
 def profile_process(pid, path):
     """Samples a process during a "with" block, and writes its folded stacks to path."""
     with tempfile.TemporaryDirectory() as name:
-        data, ready = Path(name) / "data", Path(name) / "ready"
-        command = record(data, "-p", pid)
+        data = Path(name) / "data"
+        (orders, order), (answer, acknowledges) = os.pipe(), os.pipe()
+        command = record(data, "--control", f"fd:{orders},{acknowledges}", "-p", pid)
         if not shutil.which(command[0]):
             raise NoStacks(f"{command[0]} is not there: make deps FOR=profile")
-        with processes.Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as perf:
+        with processes.Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, pass_fds=(orders, acknowledges)) as perf:
+            os.close(acknowledges)
+            os.write(order, b"enable\n")  # it is: this is answered when it samples
+            os.read(answer, 8)
             yield
             perf.send_signal(signal.SIGINT)
             words = perf.communicate()[1]
+        for fd in (orders, order, answer):
+            os.close(fd)
         if not data.exists():
             raise NoStacks(f"perf: {' '.join(words.split())}")
         path.write_text(fold(run(script(data))))
@@ -109,6 +120,14 @@ def draw(folded, title, subtitle):
 def flame(folded, title):
     """Returns the flame graph of a profile."""
     return draw(folded, title, "width: processor time; of these functions and what they call")
+
+
+def scaled(before, after):
+    """Returns the stacks of `before` with as many samples in all as `after` has: of two runs that took the same time,
+    whatever they did in it."""
+    total = [sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()) for folded in (before, after)]
+    lines = (line.rsplit(" ", 1) for line in before.splitlines())
+    return "".join(f"{stack} {round(int(samples) * total[1] / total[0])}\n" for stack, samples in lines)
 
 
 def differential(before, after, title):

@@ -163,9 +163,9 @@ int main(int argc, char **argv) {
 	signal(SIGPIPE, SIG_IGN);
 	(void)io_raise_descriptor_limit();
 	if (o.start_s > 0 && !rank_wait(o.start_s)) usage_refuse("--start-at %.3f has passed", o.start_s);
-	const pid_t perf = o.profile ? profile_begin(o.profile) : 0;
+	if (o.profile) profile_begin(o.profile);
 	int status = usage_end(o.search || o.sweep ? run_series(&o) : run_once(&o));
-	if (perf) profile_end(perf);
+	if (o.profile) profile_end();
 	options_free(&o);
 	return status;
 }

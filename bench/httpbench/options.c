@@ -68,7 +68,7 @@ static const char help[] = "usage: httpbench [options] URL...\n"
 						   "      --json FILE          the result\n"
 						   "      --tsv FILE           a line a second\n"
 						   "      --hlog FILE          histograms of each second (HdrHistogram log)\n"
-						   "      --profile PID        sample that process meanwhile (perf.data)\n"
+						   "      --profile PID        sample process PID during the run (perf.data)\n"
 						   "  -h, --help\n";
 
 enum {

@@ -1,12 +1,15 @@
-/* iperf3.c - see iperf3.h. All iperf3 processes end with the run, whose process group is killed. */
+/* iperf3.c - see iperf3.h. */
 #include "bench/kbench/iperf3.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-enum { COMMAND_LENGTH_MAX = 256, LINE_LENGTH_MAX = 256 };
+enum { LINE_LENGTH_MAX = 256, INTERVAL_MS = 100, PARTS = 10 };
 
 bool iperf3_found(void) { return system("command -v iperf3 >/dev/null") == 0; }
 
@@ -23,14 +26,38 @@ static uint64_t bytes_of(const struct net *net, const char *line) {
 	return (uint64_t)(kilobits * 1000 / 8 * (to - from));
 }
 
+/* Starts iperf3, which ends with this process. out: where it writes to. false: it cannot be started. */
+static bool start(char *const *words, int out) {
+	const pid_t child = fork();
+	if (child != 0) return child != -1;
+	run_child();
+	(void)dup2(out, STDOUT_FILENO);
+	(void)dup2(out, STDERR_FILENO);
+	execvp("iperf3", words);
+	_exit(127);
+}
+
+/* Counts the bytes of an interval over the next one, bit by bit: else a step would have those of two, another none. */
+static void count(struct net *net, uint64_t bytes) {
+	const struct timespec pause_time = {.tv_nsec = INTERVAL_MS * 1000000 / PARTS};
+	for (int i = 0; i < PARTS && bytes; i++) {
+		atomic_fetch_add(&net->counters->received, bytes / PARTS);
+		if (i + 1 < PARTS) nanosleep(&pause_time, NULL);
+	}
+}
+
 static void *listen_to(void *argument) {
 	struct net *net = argument;
-	char command[COMMAND_LENGTH_MAX], line[LINE_LENGTH_MAX];
-	snprintf(command, sizeof command, "exec iperf3 -s -p %d -i 0.1 -f k --forceflush 2>/dev/null", NET_PORT);
-	FILE *in = popen(command, "r");
+	char line[LINE_LENGTH_MAX], port[8];
+	char *const words[] = {"iperf3", "-s", "-p", port, "-i", "0.1", "-f", "k", "--forceflush", NULL};
+	int output[2];
+	snprintf(port, sizeof port, "%d", NET_PORT);
+	if (pipe2(output, O_CLOEXEC) == -1 || !start(words, output[1])) return NULL;
+	close(output[1]);
+	FILE *in = fdopen(output[0], "r");
 	while (in && fgets(line, sizeof line, in)) {
 		if (strstr(line, "listening")) atomic_fetch_add(&net->counters->ready, 1);
-		atomic_fetch_add(&net->counters->received, bytes_of(net, line));
+		count(net, bytes_of(net, line));
 	}
 	return NULL;
 }
@@ -41,12 +68,16 @@ void iperf3_receiver(struct net *net) {
 }
 
 void iperf3_send(struct net *net, unsigned number) {
-	char command[COMMAND_LENGTH_MAX], to[INET6_ADDRSTRLEN];
+	char to[INET6_ADDRSTRLEN], port[8], seconds[8], streams[8];
+	char *const words[] = {"iperf3", "-c", to, "-p", port, "-t", seconds, "-P", streams, NULL};
 	const bool six = net->receiver.any.sa_family == AF_INET6;
 	if (number > 0) return; /* it sends all of the streams */
 	inet_ntop(net->receiver.any.sa_family, six ? (void *)&net->receiver.v6.sin6_addr : &net->receiver.v4.sin_addr, to,
 			  sizeof to);
-	snprintf(command, sizeof command, "exec iperf3 -c %s -p %d -t %d -P %u >/dev/null 2>&1", to, NET_PORT, RUN_S,
-			 net->settings->streams);
-	if (system(command) == -1) return; /* then nothing is received, which is said */
+	snprintf(port, sizeof port, "%d", NET_PORT);
+	snprintf(seconds, sizeof seconds, "%d", RUN_S);
+	snprintf(streams, sizeof streams, "%u", net->settings->streams);
+	const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (nowhere == -1 || !start(words, nowhere)) return; /* then nothing is received, which is said */
+	while (true) pause();                                /* the child would end with this thread */
 }

@@ -74,8 +74,8 @@ void run_point(struct run *run, unsigned n, const int64_t *values);
 /* Names an n where the curve may change, as at a limit. */
 void run_landmark(struct run *run, unsigned n, const char *what);
 
-/* Says that what had to be made beforehand is there. From here to run_end() the process is named "measured": so those
- * who sample its stacks know what they are of. Needed only if it took long. */
+/* Ends the preparation. From here to run_end() the process is named "measured", so that profiles can leave the
+ * preparation out. Needed only if that took long. */
 void run_begin(void);
 
 /* Ends the measurement: counters that move later do not count. Needed only if cleaning up moves them. */

@@ -23,19 +23,20 @@ enum { COMMAND_LENGTH_MAX = 1024, READY_MS = 5000 };
 static const struct link_kind {
 	const char *name;
 	const char *lines; /* for ip(8), of the link, this end and the other one: makes linkN */
-	uint32_t off;      /* a setting of ethtool(8) that is switched off; 0: none */
+	uint32_t setting;  /* of ethtool(8), which gets this value; 0: none */
+	uint32_t value;
 } kinds[] = {
-	{"veth", RENAME, 0},
-	{"jumbo", RENAME "link set link%1$d mtu 9000\n", 0},
-	{"no-tso", RENAME, ETHTOOL_STSO},
-	{"no-gro", RENAME, ETHTOOL_SGRO},
-	{"no-checksum", RENAME, ETHTOOL_STXCSUM},
-	{"bridge", "link add link%1$d type bridge\nlink set wire%1$d master link%1$d up\n", 0},
-	{"vlan", "link set wire%1$d up\nlink add link wire%1$d name link%1$d type vlan id 77\n", 0},
-	{"vxlan", TUNNEL("vxlan id 77 dstport 4789"), 0},
-	{"gre", TUNNEL("gre"), 0},
-	{"ipip", TUNNEL("ipip"), 0},
-	{"wireguard", UNDERLAY "link add link%1$d type wireguard\n", 0},
+	{"veth", RENAME, 0, 0},
+	{"jumbo", RENAME "link set link%1$d mtu 9000\n", 0, 0},
+	{"no-tso", RENAME, ETHTOOL_STSO, 0},
+	{"gro", RENAME, ETHTOOL_SGRO, 1}, /* veth(4) begins without */
+	{"no-checksum", RENAME, ETHTOOL_STXCSUM, 0},
+	{"bridge", "link add link%1$d type bridge\nlink set wire%1$d master link%1$d up\n", 0, 0},
+	{"vlan", "link set wire%1$d up\nlink add link wire%1$d name link%1$d type vlan id 77\n", 0, 0},
+	{"vxlan", TUNNEL("vxlan id 77 dstport 4789"), 0, 0},
+	{"gre", TUNNEL("gre"), 0, 0},
+	{"ipip", TUNNEL("ipip"), 0, 0},
+	{"wireguard", UNDERLAY "link add link%1$d type wireguard\n", 0, 0},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -78,9 +79,9 @@ static int ip(const char *format, ...) {
 	return feed("ip -batch - >/dev/null 2>&1", lines);
 }
 
-static int switch_off(const char *interface, uint32_t setting) {
-	struct ethtool_value off = {.cmd = setting};
-	struct ifreq request = {.ifr_data = (char *)&off};
+static int set(const char *interface, uint32_t setting, uint32_t value) {
+	struct ethtool_value asked = {.cmd = setting, .data = value};
+	struct ifreq request = {.ifr_data = (char *)&asked};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	snprintf(request.ifr_name, sizeof request.ifr_name, "%s", interface);
 	int result = ioctl(fd, SIOCETHTOOL, &request);
@@ -106,7 +107,7 @@ int link_set_up(const struct link_kind *kind, int link, int end) {
 	char interface[IF_NAMESIZE];
 	snprintf(interface, sizeof interface, "link%d", link);
 	if (ip("link set lo up\n") == -1 || ip(kind->lines, link, end, 3 - end) == -1) return -1;
-	if (kind->off && switch_off(interface, kind->off) == -1) return -1;
+	if (kind->setting && set(interface, kind->setting, kind->value) == -1) return -1;
 	if (strcmp(kind->name, "wireguard") == 0 && set_up_wireguard(link, end) == -1) return -1;
 	return ip(
 		"addr add 10.77.%1$d.%2$d/24 dev link%1$d\naddr add fd77:%1$d::%2$d/64 dev link%1$d\nlink set link%1$d up\n",

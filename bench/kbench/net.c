@@ -160,7 +160,8 @@ static int begin(struct net *net, struct run *run, enum net_path path, bool data
 	if (net->loopback || join(net, path, receiver, middle) == -1) {
 		end(net);
 		if (!link_plain(run->settings->link))
-			return run_skip(run, "%s takes root, ip(8), veth(4) and the module of the kernel",
+			return run_skip(run,
+							"%s takes root, ip(8), veth(4), its module of the kernel and, if it is wireguard, wg(8)",
 							link_name(run->settings->link));
 		if (path == NET_ROUTED) return run_skip(run, "a router takes root, veth(4) and ip(8)");
 		net->loopback = true;
@@ -207,9 +208,10 @@ static int64_t busy_ns(void) {
 	return (int64_t)busy * 1000000000 / sysconf(_SC_CLK_TCK);
 }
 
-/* Nanoseconds for each megabyte; of nothing, 1, which is no time. */
-static int64_t per_megabyte(int64_t ns, uint64_t bytes) {
-	return bytes && ns > 0 ? (int64_t)((double)ns * 1e6 / (double)bytes) : 1;
+/* Nanoseconds for each megabyte; of empty datagrams, for a million of them; if nothing came, all. */
+static int64_t per_megabyte(int64_t ns, uint64_t bytes, uint64_t datagrams) {
+	const double units = bytes ? (double)bytes : datagrams ? (double)datagrams : 1e6;
+	return ns > 0 ? (int64_t)((double)ns * 1e6 / units) + 1 : 1;
 }
 
 /* Waits until something has come, for a while. */
@@ -234,7 +236,7 @@ static int measure(struct net *net, struct run *run) {
 		run_point(run, n,
 				  (int64_t[]){(int64_t)((double)(now_received - received) * 8e3 / (double)passed),
 							  (int64_t)((double)(now_sent - sent) * 1e9 / (double)passed), used * 100 / passed,
-							  per_megabyte(used, now_received - received)});
+							  per_megabyte(used, now_received - received, net->datagrams ? now_sent - sent : 0)});
 		then = now;
 		cpu = now_cpu;
 		busy = now_busy;

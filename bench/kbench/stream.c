@@ -104,7 +104,8 @@ const struct benchmark benchmark_stream = {
 	.summary = "what gets through from one network namespace to another",
 	.how = "The sender sends as fast as it can; only what the receiver has read counts. Packets are datagrams "
 		   "received; with "
-		   "TCP those that left the sender's interfaces, of up to 64 KB. cpu: of all processors, 100 is one.",
+		   "TCP those that left the sender's interfaces, of up to 64 KB. cpu: of all processors, 100 is one; "
+		   "megabyte cpu: their time for a megabyte, or a million empty datagrams.",
 	NET_BENCHMARK,
 	.kinds = {"tcp", "udp", "multicast", "iperf3"},
 	.options = KBENCH_OPTION_FAMILY | KBENCH_OPTION_STREAMS | KBENCH_OPTION_LINK | KBENCH_OPTION_SIZE,
