@@ -2,31 +2,48 @@
 
 import subprocess
 
-SCRIPT = """
-set terminal svg size 640,400 font "sans-serif,13" background "white"
+HEAD = """
+set terminal svg size {width},400 font "sans-serif,13" background "white"
 set output "{output}"
-set title "{title}"
 set xlabel "{x}"
 set yrange [0:*]
 {scale}
 set grid lc rgb "#dddddd"
-set key outside right top
+set key {key}
 set border 3
 set tics nomirror
 set datafile missing "NA"
+"""
+PANEL = """
+set title "{title}"
 {data}
 plot {lines}
 """
 
 
-def draw(path, title, x, curves, scale=""):
-    """curves: {name: [(x, y)]}; a y that is no number is left out. scale: commands of gnuplot."""
+def panel(number, title, curves):
+    """Commands that draw curves: {name: [(x, y)]}; a y that is no number is left out."""
     data, lines = "", []
+    for index, (name, points) in enumerate(curves.items()):
+        block = f"$c{number}_{index}"
+        known = "".join(f"{at} {value}\n" for at, value in points if value == value)
+        data += f"{block} << EOD\n{known or '0 NA' + chr(10)}EOD\n"
+        lines.append(f'{block} using 1:2 with linespoints lw 2 pt 7 ps 0.5 title "{name}"')
+    return PANEL.format(title=title, data=data, lines=", ".join(lines))
+
+
+def draw_panels(path, x, panels, scale=""):
+    """Panels beside each other: {title: curves}. scale: commands of gnuplot."""
     if "logscale y" in scale:
         scale = "set yrange [*:*]; " + scale
-    for index, (name, points) in enumerate(curves.items()):
-        known = "".join(f"{at} {value}\n" for at, value in points if value == value)
-        data += f"$c{index} << EOD\n{known or '0 NA' + chr(10)}EOD\n"
-        lines.append(f'$c{index} using 1:2 with linespoints lw 2 pt 7 ps 0.5 title "{name}"')
-    script = SCRIPT.format(output=path, title=title, x=x, scale=scale, data=data, lines=", ".join(lines))
+    several = len(panels) > 1
+    script = HEAD.format(width=640 * len(panels), output=path, x=x, scale=scale, key="outside right top")
+    script += f"set multiplot layout 1,{len(panels)}\n" * several
+    script += "".join(panel(number, title, curves) for number, (title, curves) in enumerate(panels.items()))
+    script += "unset multiplot\n" * several
     subprocess.run(["gnuplot"], input=script, text=True, check=True, stderr=subprocess.DEVNULL)  # it warns of flat curves
+
+
+def draw(path, title, x, curves, scale=""):
+    """One panel."""
+    draw_panels(path, x, {title: curves}, scale)
