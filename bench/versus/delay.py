@@ -1,0 +1,294 @@
+"""Measures gatling beside nginx over networks with a delay and loss, with each congestion control, in an emulated machine:
+its kernel has netem, which this one may lack, and its clock counts instructions, so that waiting takes no real time.
+
+    delay.py BUILD [--servers NAME,...] [--controls NAME,...] [--delays MS,...] [--losses PERCENT,...] [--pages N]
+             [--downloads N] [--megabytes N] [--kernel KERNEL] [--out DIR]
+
+KERNEL is a package of Debian or the beginning of its version, see bench/suite/vm. It boots once for each congestion control.
+Its network is two namespaces joined by veth. Packets wait on both ends for half of the delay (the round-trip time), and on
+both the same share of them is lost. Bandwidth has no limit: at 0 ms the processor is it. A packet is a segment, as one that is
+lost must not take 64 KB with it. Nothing is remembered of an earlier connection, and the client's window is open from the
+start, so that the sender alone decides. Each server has one worker and its configuration of servers.py, for clear text.
+
+Clients come one after the other, each with a connection of its own. "first byte" is the time from connect(2) to the end of a
+page of 1 KiB, which is one segment. Goodput is what downloads carry in all of their time, with what it takes to connect.
+Queued is what the sender's kernel holds meanwhile (SIOCOUTQ): what is under way, and what is unsent, which only takes memory.
+queued.c looks at intervals; mean and most of the times at which something was there.
+
+DIR/delay.tsv has a row for each network and server, DIR/delay-*.svg the curves. "make delay".
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path += [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "suite")]
+
+from curves import draw_panels
+from guests import GuestError, Missing, boot, kernel_file, make_initramfs, modules_of, programs_of, tables_of
+from processes import end_on_signals
+from servers import BACKLOG, CONFIGURED, CONNECTIONS_MAX, LASTING, those_installed
+
+PORTS = {"gatling": 8000, "nginx": 8001}
+CONTROLS, DELAYS_MS, LOSSES = ["cubic", "bbr"], [0, 10, 40, 200], [0, 1]
+NEAR, FAR = "10.0.0.1", "10.0.0.2"
+MODULES = "veth", "sch_netem", "tcp_diag"
+EMULATOR = "qemu-system-x86_64", "cpio", "strip"
+PROGRAMS = "sh", "cat", "ip", "mkdir", "sleep", "tc"
+PAGE, MB, WINDOW = 1024, 10**6, 6 * 2**20
+LOOK_US = 5000  # at least
+SMALL = "thash_entries=2048"  # the table of sockets, all of which a look goes through
+BOOT_S = 3600
+COLUMNS = ["control", "loss", "delay_ms", "server", "first_p50_ms", "first_p99_ms", "goodput", "queued", "queued_max", "unsent",
+           "unsent_max"]  # fmt: skip
+MEASURES = {
+    "first_p50_ms": "half of the first bytes within, ms",
+    "first_p99_ms": "99 % of the first bytes within, ms",
+    "goodput": "goodput, MB/s",
+    "queued": "queued in the kernel of the sender, MB",
+}
+
+SCRIPT = f"""
+PATH=/bin
+set -e
+exec 2>&1
+
+prepare() {{ # CONTROL
+	mkdir -p /run/netns /var/run /var/lib/nginx /var/log/nginx
+	ip netns add near
+	ip netns add far
+	ip link add near0 netns near type veth peer name far0 netns far
+	ip -n near address add {NEAR}/24 dev near0
+	ip -n far address add {FAR}/24 dev far0
+	for side in near far; do
+		ip -n $side link set dev lo up
+		ip -n $side link set dev ${{side}}0 gso_max_segs 1 up
+		ip netns exec $side sh -c "echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save"
+	done
+	ip netns exec near sh -c "echo $1 >/proc/sys/net/ipv4/tcp_congestion_control"
+	ip netns exec far sh -c "echo 4096 {WINDOW} {WINDOW} >/proc/sys/net/ipv4/tcp_rmem"
+}}
+
+network() {{ # DELAY LOSS: of each direction
+	for side in near far; do
+		tc -n $side qdisc replace dev ${{side}}0 root netem delay $1ms loss $2% limit 1000000
+	done
+}}
+
+serve() {{ # COMMAND...
+	ip netns exec near "$@" >/tmp/log 2>&1 &
+	sleep 1
+	kill -0 $! || {{ cat /tmp/log; exit 1; }}
+}}
+
+load() {{ # REQUESTS PORT FILE
+	ip netns exec far httpbench -c 1 -k 1 -T 3600 -n $1 --json /tmp/json http://{NEAR}:$2/$3 >/tmp/log || {{ cat /tmp/log; exit 1; }}
+	cat /tmp/json
+}}
+
+queue() {{ # MICROSECONDS REQUESTS PORT FILE: what was queued, then the result
+	ip netns exec near queued $3 $1 >/tmp/queued &
+	shift
+	load "$@" >/tmp/result || {{ cat /tmp/result; exit 1; }}
+	kill $!
+	wait $!
+	cat /tmp/queued /tmp/result
+}}
+
+"$@"
+"""
+
+
+def fail(text):
+    sys.exit(f"delay: {text}")
+
+
+# --- the guest ---
+
+
+def commands():
+    """What each server is started with in a guest."""
+    return {
+        "gatling": f"gatling -c /www -i {NEAR} -p {PORTS['gatling']} -n -j 1 -T 3600",
+        "nginx": "nginx -c /nginx.conf",
+    }
+
+
+def nginx_configuration():
+    text = CONFIGURED["nginx"][0].format(workers=1, port=PORTS["nginx"], root="/www", directory="/tmp", connections=CONNECTIONS_MAX,
+                                         listen=f" backlog={BACKLOG} deferred reuseport", lasting=LASTING["nginx"], protocol="")  # fmt: skip
+    return text.replace("127.0.0.1", NEAR)
+
+
+def program(name):
+    path = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+    if not path:
+        raise Missing(f"{name} is not installed: make deps FOR=delay")
+    return path
+
+
+def lacks(image, names):
+    """Those of these modules that a package's kernel has neither in itself nor beside it."""
+    there = " ".join(path.name for path in image.parents[1].rglob("*.ko*"))
+    there += " ".join(path.read_text() for path in image.parents[1].rglob("modules.builtin"))
+    return [name for name in names if f"{name}.ko" not in there]
+
+
+def modules(image, controls, directory):
+    names = [*MODULES, *(f"tcp_{name}" for name in controls if name != "cubic")]  # which is in all of them
+    missing = lacks(image, names)
+    if missing:
+        raise Missing(f"{image.name} has no {', '.join(missing)}: --kernel selects another")
+    return modules_of(image, names, directory)
+
+
+def files_of(image, arguments, directory):
+    """What a guest has: {path in it: file}, the modules first."""
+    written = {"script": SCRIPT.encode(), "nginx.conf": nginx_configuration().encode(), "www/page": bytes(PAGE),
+               "www/download": bytes(arguments.megabytes * MB)}  # fmt: skip
+    files = modules(image, arguments.controls, directory)
+    ours = [arguments.build / name for name in ("gatling", "bench/httpbench")]
+    files |= programs_of(*ours, *map(program, PROGRAMS)) | {"bin/queued": arguments.build / "bench" / "queued"}
+    if "nginx" in arguments.servers:
+        files |= programs_of(program("nginx")) | {f"etc/{name}": Path("/etc", name) for name in ("passwd", "group")}
+    for name, content in written.items():
+        files[name] = directory / name.replace("/", "-")
+        files[name].write_bytes(content)
+    return files
+
+
+def networks(arguments):
+    """Each (loss, delay) and its name."""
+    return {f"{loss:g}%-{delay:g}ms": (loss, delay) for loss in arguments.losses for delay in arguments.delays}
+
+
+def plan(files, arguments, control):
+    """The lines for a guest's init."""
+    script = "/bin/sh /script"
+    lines = [f"{name} /{name}" for name in files if name.startswith("modules/")]
+    lines.append(f"prepare {script} prepare {control}")
+    lines += [f"{name} {script} serve {commands()[name]}" for name in arguments.servers]
+    for network, (loss, delay_ms) in networks(arguments).items():
+        lines.append(f"{network} {script} network {delay_ms / 2:g} {loss:g}")
+        look_us = max(LOOK_US, 1000 * delay_ms / 20)
+        for name in arguments.servers:
+            lines.append(f"{network}-{name}-page {script} load {arguments.pages} {PORTS[name]} page")
+            lines.append(f"{network}-{name}-download {script} queue {look_us:g} {arguments.downloads} {PORTS[name]} download")
+    return "\n".join(lines) + "\n"
+
+
+# --- results ---
+
+
+def row_of(start, page, download):
+    """Of COLUMNS, which begin with start. page, download: what these commands of a guest have written."""
+    first = json.loads(page)["durations"]["whole"]["percentiles_ns"]
+    queued, result = download.split("\n", 1)
+    result = json.loads(result)
+    values = [first["50"] / 1e6, first["99"] / 1e6, result["bytes"] / result["elapsed_s"] / MB]
+    return dict(zip(COLUMNS, [*start, *values, *(int(number) / MB for number in queued.split()[1:])]))
+
+
+def measure(image, arguments, control):
+    """Boots a guest. Returns a row for each network and server."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        files = files_of(image, arguments, directory)
+        make_initramfs(files, plan(files, arguments, control), arguments.build, directory / "initramfs")
+        tables = tables_of(boot(image, directory / "initramfs", "tcg", directory, BOOT_S, SMALL))
+    for what, (status, text) in tables.items():
+        if status:
+            fail(f"{control}, {what}: {(text.strip().splitlines() or [f'status {status}'])[0]}")
+    return [row_of((control, loss, delay_ms, server), *(tables[f"{network}-{server}-{what}"][1] for what in ("page", "download")))
+            for network, (loss, delay_ms) in networks(arguments).items() for server in arguments.servers]  # fmt: skip
+
+
+def print_head():
+    print(f"\n{'':8}{'loss':>5}{'delay':>7}  {'':9}{'first byte, p50':>16}{'p99 ms':>9}{'MB/s':>8}{'queued MB':>11}{'most':>7}"
+          f"{'unsent':>8}{'most':>7}")  # fmt: skip
+
+
+def print_row(row):
+    print(f"{row['control']:8}{row['loss']:4g}%{row['delay_ms']:7g}  {row['server']:9}{row['first_p50_ms']:16.2f}{row['first_p99_ms']:9.2f}"
+          f"{row['goodput']:8.2f}{row['queued']:11.3f}{row['queued_max']:7.2f}{row['unsent']:8.3f}{row['unsent_max']:7.2f}", flush=True)  # fmt: skip
+
+
+def write_tsv(path, rows):
+    with open(path, "w", encoding="utf-8") as out:
+        print(*COLUMNS, sep="\t", file=out)
+        for row in rows:
+            print(*(f"{value:.3f}" if isinstance(value, float) else value for value in row.values()), sep="\t", file=out)
+
+
+def plot(directory, rows, arguments):
+    """A panel for each loss, in it a curve for each server and congestion control; the delays are as far from each other."""
+    ticks = ", ".join(f'"{delay:g}" {place}' for place, delay in enumerate(arguments.delays))
+    for measure, title in MEASURES.items():
+        panels = {}
+        for row in rows:
+            curves = panels.setdefault(f"{title}: {row['loss']:g} % lost", {})
+            place = arguments.delays.index(row["delay_ms"])
+            curves.setdefault(f"{row['server']}, {row['control']}", []).append((place, row[measure]))
+        name = measure.removesuffix("_ms").replace("_", "-")
+        draw_panels(directory / f"delay-{name}.svg", "round-trip time, ms", panels, f"set xtics ({ticks}); set logscale y")
+
+
+def numbers(text):
+    return [float(number) for number in text.split(",")]
+
+
+def parse():
+    parser = argparse.ArgumentParser(description="gatling beside nginx over networks with a delay and loss")
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--servers", default=",".join(PORTS), metavar="NAME,...")
+    parser.add_argument("--controls", default=",".join(CONTROLS), metavar="NAME,...", help="of congestion; default: cubic,bbr")
+    parser.add_argument("--delays", type=numbers, default=DELAYS_MS, metavar="MS,...", help="there and back; default: 0,10,40,200")
+    parser.add_argument("--losses", type=numbers, default=LOSSES, metavar="PERCENT,...", help="default: 0,1")
+    parser.add_argument("--pages", type=int, default=500, help="for the first byte (default: 500)")
+    parser.add_argument("--downloads", type=int, default=20, help="for goodput (default: 20)")
+    parser.add_argument("--megabytes", type=int, default=2, help="of a download (default: 2)")
+    parser.add_argument("--kernel", default="6.12", help="default: the newest 6.12")
+    parser.add_argument("--out", type=Path, default=Path("build/versus"))
+    arguments = parser.parse_args()
+    arguments.servers, arguments.controls = arguments.servers.split(","), arguments.controls.split(",")
+    for name in [n for n in arguments.servers if n not in PORTS]:
+        fail(f"there is no server {name}: {', '.join(PORTS)}")
+    if "/" in arguments.kernel:
+        fail(f"{arguments.kernel}: not a package, and its modules are needed, too: --kernel 6.12")
+    return arguments
+
+
+def main():
+    arguments = parse()
+    end_on_signals()
+    arguments.servers = those_installed(arguments.servers, "delay")
+    if not arguments.servers:
+        fail("there is no server to measure: make deps FOR=delay")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    begun, rows = time.monotonic(), []
+    try:
+        for name in EMULATOR:
+            program(name)
+        version, image = kernel_file(arguments.kernel, arguments.build / "kernels")
+        print(f"{version}, emulated: {arguments.pages} pages, {arguments.downloads} downloads of {arguments.megabytes} MB")
+        print_head()
+        for control in arguments.controls:
+            for found in measure(image, arguments, control):
+                print_row(found)
+                rows.append(found)
+    except (Missing, GuestError) as problem:
+        fail(str(problem))
+    write_tsv(arguments.out / "delay.tsv", rows)
+    if shutil.which("gnuplot"):
+        plot(arguments.out, rows, arguments)
+    else:
+        print("delay: gnuplot is not installed: no plots", file=sys.stderr)
+    print(f"{len(rows)} rows in {time.monotonic() - begun:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
