@@ -30,8 +30,8 @@ def table(directory):
 
 def example(delay_ms=40, loss=1, server="gatling", control="cubic"):
     page = {"durations": {"whole": {"percentiles_ns": {"50": 80_200_000, "99": 1_100_000_000}}}}
-    download = {"bytes": 40_000_000, "elapsed_s": 20.0}
-    return delay.row_of((control, loss, delay_ms, server), json.dumps(page), f"7 150000 400000 90000 200000\n{json.dumps(download)}")
+    download = {"durations": {"whole": {"percentiles_ns": {"50": 1_000_000_000, "99": 2_000_000_000}}}}
+    return delay.row_of((control, loss, delay_ms, server), json.dumps(page), f"7 150000 400000 90000 200000\n{json.dumps(download)}", 2)
 
 
 def test_a_row_has_what_a_guest_has_written():

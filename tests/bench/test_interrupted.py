@@ -26,6 +26,7 @@ MEASUREMENTS = {  # a command below bench/, and the programs that it runs at som
     "instructions": (["instructions.py", "{plain}"], {"callgrind-amd64"}),
     "suite": (["suite/run", "--build", "{plain}", "--out", "{out}", "--runs", "100", "--only", "thread"], {"kbench"}),
     "suite-server": (["suite/run", "--build", "{build}", "--out", "{out}", "--only", "http-epoll"], {"gatling", "connbench"}),
+    "delay": (["versus/delay.py", "{plain}", "--servers", "gatling", "--out", "{out}"], {"qemu-system-x86"}),
     "vm": (["suite/vm", "--build", "{plain}", "--out", "{out}", "--only", "socket", "--accel", "tcg", "6.1"], {"qemu-system-x86"}),
 }
 
