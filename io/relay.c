@@ -2,6 +2,11 @@
  * it, of which a loop needs one, since nothing stays in it. */
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __linux__
+#include <linux/sock_diag.h>
+#endif
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -31,6 +36,18 @@ static bool open_pipe(io_loop *loop) {
 
 bool io_relays(io_loop *loop) {
 	return !loop->mechanism->received && open_pipe(loop); /* the mechanism may have read some */
+}
+
+/* What a segment takes besides its bytes is not counted: an eighth is left for that. Where what is unsent is limited,
+ * that limit comes first. */
+size_t io_room(int fd) {
+	uint32_t memory[SK_MEMINFO_VARS] = {0}, unsent = 0;
+	socklen_t memory_size = sizeof memory, unsent_size = sizeof unsent;
+	if (getsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, &unsent_size) == -1 ||
+		(unsent && unsent != UINT32_MAX) || getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &memory_size) == -1)
+		return 0;
+	const uint32_t limit = memory[SK_MEMINFO_SNDBUF], queued = memory[SK_MEMINFO_WMEM_QUEUED];
+	return queued < limit ? (limit - queued) / 8 * 7 : 0;
 }
 
 static ssize_t move(int from, int to, size_t length) {
@@ -74,6 +91,11 @@ static bool relay_in_kernel(io_loop *loop, int from, int to, void *buffer, size_
 bool io_relays(io_loop *loop) {
 	(void)loop;
 	return false;
+}
+
+size_t io_room(int fd) {
+	(void)fd;
+	return 0;
 }
 
 static bool relay_in_kernel(io_loop *loop, int from, int to, void *buffer, size_t length, size_t *sent,

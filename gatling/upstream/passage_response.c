@@ -270,14 +270,19 @@ static bool relays(const struct passage *p) {
 		   body_rest(&p->body) >= RELAY_LEAST && io_relays(passage_loop(p));
 }
 
+/* Bytes that may be moved at a time: those beyond PASSAGE_BUFFER are sure to find room. */
+static size_t relay_most(const struct passage *p) {
+	const size_t room = io_room(p->relay_to), most = PASSAGE_BUFFER + (room < PASSAGE_BUFFER ? room : PASSAGE_BUFFER);
+	_Static_assert(PASSAGE_RELAYED == 2 * PASSAGE_BUFFER, "");
+	return body_rest(&p->body) < most ? (size_t)body_rest(&p->body) : most;
+}
+
 /* Moves content. What the socket does not take is held as if it had been read. Returns what io_relay() does; ENOMEM:
  * some is lost. */
 static ssize_t relay(struct passage *p) {
 	static _Thread_local char rest[PASSAGE_RELAYED];
-	const uint64_t length = body_rest(&p->body);
 	size_t sent;
-	const ssize_t n = io_relay(passage_loop(p), p->link->fd, p->relay_to, rest,
-							   length < sizeof rest ? (size_t)length : sizeof rest, &sent);
+	const ssize_t n = io_relay(passage_loop(p), p->link->fd, p->relay_to, rest, relay_most(p), &sent);
 	if (n <= 0) return n;
 	body_take(&p->body, sent);
 	p->relayed += sent;

@@ -1,5 +1,7 @@
 /* test_relay.c - bytes that go from one socket to another (io_relay()), with every mechanism. */
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <unistd.h>
@@ -154,6 +156,33 @@ static void no_more_than_was_asked_for_is_taken(void **state) {
 	assert_int_equal(got, 1000);
 }
 
+static void what_a_socket_has_room_for_it_takes(void **state) {
+	(void)state;
+	static char content[8 * 1024 * 1024];
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof address;
+	int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0), rounds = 0;
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, length), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+	assert_int_equal(connect(client, (struct sockaddr *)&address, length), 0);
+	int server = accept(listener, NULL, NULL);
+	for (size_t room; (room = io_room(server)) > 0 && rounds < 20; rounds++) {
+		if (room > sizeof content) room = sizeof content;
+		assert_int_equal(send(server, content, room, MSG_DONTWAIT), room);
+	}
+#ifdef __linux__
+	assert_in_range(rounds, 1, 20);
+#endif
+	uint32_t most = 16384;
+	assert_int_equal(setsockopt(server, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof most), 0);
+	assert_int_equal(io_room(server), 0);
+	assert_int_equal(io_room(to), 0); /* of another kind */
+	close(server);
+	close(client);
+	close(listener);
+}
+
 int main(void) {
 #define IN_LOOP(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
@@ -163,6 +192,7 @@ int main(void) {
 		IN_LOOP(the_end_is_told_when_all_has_been_taken),
 		IN_LOOP(where_nobody_reads_any_more_all_is_handed_back),
 		IN_LOOP(no_more_than_was_asked_for_is_taken),
+		IN_LOOP(what_a_socket_has_room_for_it_takes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
