@@ -40,11 +40,16 @@ def script(data, perf="perf"):
     return [perf, "script", "-i", str(data), "-F", "comm,tid,time,event,ip,sym,dso"]
 
 
-def run(command, text=None):
+def attempt(command, text=None):
+    """Returns the process, which has ended, in whichever way."""
     try:
-        done = subprocess.run(command, input=text, capture_output=True, text=True, errors="replace", check=False)
+        return subprocess.run(command, input=text, capture_output=True, text=True, errors="replace", check=False)
     except FileNotFoundError as error:
         raise NoStacks(f"{command[0]} is not there: make deps FOR=profile") from error
+
+
+def run(command, text=None):
+    done = attempt(command, text)
     if done.returncode:
         raise NoStacks(f"{Path(command[0]).name}: {' '.join(done.stderr.split()) or done.returncode}")
     return done.stdout
@@ -54,10 +59,7 @@ def profile_command(command):
     """Runs a command, which may fail. Returns its folded stacks."""
     with tempfile.TemporaryDirectory() as name:
         data = Path(name) / "data"
-        try:
-            done = subprocess.run(record(data, "--", *command), capture_output=True, text=True, errors="replace", check=False)
-        except FileNotFoundError as error:
-            raise NoStacks("perf is not there: make deps FOR=profile") from error
+        done = attempt(record(data, "--", *command))
         if not data.exists():
             raise NoStacks(f"perf: {' '.join(done.stderr.split())}")
         return fold(run(script(data)))

@@ -1,6 +1,8 @@
 """Draws curves as SVG with gnuplot, a line for each server."""
 
+import shutil
 import subprocess
+import sys
 
 HEAD = """
 set terminal svg size {width},400 font "sans-serif,13" background "white"
@@ -19,6 +21,14 @@ set title "{title}"
 {data}
 plot {lines}
 """
+
+
+def can_draw(program):
+    """Returns whether there is gnuplot; without, says so in the name of a program."""
+    found = shutil.which("gnuplot")
+    if not found:
+        print(f"{program}: gnuplot is not installed: no plots", file=sys.stderr)
+    return bool(found)
 
 
 def panel(number, title, curves):

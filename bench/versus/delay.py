@@ -29,7 +29,7 @@ from pathlib import Path
 
 sys.path += [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "suite")]
 
-from curves import draw_panels
+from curves import can_draw, draw_panels
 from guests import GuestError, Missing, boot, kernel_file, make_initramfs, modules_of, programs_of, tables_of
 from processes import end_on_signals
 from servers import BACKLOG, CONFIGURED, CONNECTIONS_MAX, LASTING, those_installed
@@ -284,10 +284,8 @@ def main():
     except (Missing, GuestError) as problem:
         fail(str(problem))
     write_tsv(arguments.out / "delay.tsv", rows)
-    if shutil.which("gnuplot"):
+    if can_draw("delay"):
         plot(arguments.out, rows, arguments)
-    else:
-        print("delay: gnuplot is not installed: no plots", file=sys.stderr)
     print(f"{len(rows)} rows in {time.monotonic() - begun:.0f} s")
 
 

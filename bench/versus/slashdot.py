@@ -22,7 +22,6 @@ which they were late all the same is marked: it says nothing of the server. "mak
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -32,7 +31,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import processes
 import smaller
-from curves import draw
+from curves import can_draw, draw
 from servers import CONFIGURED, Servers, raise_descriptor_limit, those_installed
 
 KB = 1024
@@ -246,10 +245,8 @@ def main():
     print_shape(rows)
     write_tsv(arguments.out / "slashdot.tsv", COLUMNS, rows)
     write_tsv(arguments.out / "slashdot-seconds.tsv", SECONDS, seconds)
-    if shutil.which("gnuplot"):
+    if can_draw("slashdot"):
         plot(arguments.out, rows, seconds)
-    else:
-        print("slashdot: gnuplot is not installed: no plots", file=sys.stderr)
     print(f"{len(rows)} runs in {time.monotonic() - begun:.0f} s")
 
 

@@ -34,6 +34,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 import h2load
 import processes
 import stacks
+from curves import can_draw
 from plots import plot
 from servers import (CONFIGURED, TLS_PROTOCOLS, YARDSTICKS, Servers, bound_socket, raise_descriptor_limit, speaks,
                      those_installed)  # fmt: skip
@@ -558,10 +559,8 @@ def main():
     print_table(results)
     print_claims(results, [n for n in names if n in CONFIGURED])
     write_tsv(arguments.out / "versus.tsv", results)
-    if shutil.which("gnuplot"):
+    if can_draw("versus"):
         plot(arguments.out, results, CASE)
-    else:
-        print("versus: gnuplot is not installed: no plots", file=sys.stderr)
     sys.exit(1 if results.failed else 0)  # failures of the other servers do not count
 
 

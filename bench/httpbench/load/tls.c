@@ -1,6 +1,5 @@
 /* tls.c - see tls.h. */
 #include "bench/httpbench/load/tls.h"
-#include "bench/platform.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -10,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "bench/platform.h"
 
 struct tls {
 	SSL_CTX *context;
