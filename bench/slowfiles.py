@@ -29,8 +29,9 @@ class SlowFiles(pyfuse3.Operations):
         entry, st = pyfuse3.EntryAttributes(), path.lstat()
         entry.st_ino = self.inodes.setdefault(path, len(self.inodes) + 1)
         self.paths[entry.st_ino] = path
-        for name in ("st_mode", "st_nlink", "st_uid", "st_gid", "st_size", "st_mtime_ns", "st_ctime_ns", "st_atime_ns"):
+        for name in ("st_mode", "st_nlink", "st_uid", "st_gid", "st_size", "st_mtime_ns", "st_atime_ns"):
             setattr(entry, name, getattr(st, name))
+        entry.st_ctime_ns = st.st_mtime_ns  # a copy that was made just now may look old
         entry.entry_timeout = entry.attr_timeout = FOREVER_S
         return entry
 

@@ -312,6 +312,7 @@ def slow_disk():
     if not os.path.exists("/dev/fuse") or os.geteuid() != 0:
         pytest.skip("this takes FUSE and root")
     source, root = Root({"hot.txt": b"hot", **{f"{n}.jpg": SMALL for n in range(CLIENTS)}, "404.html": b"page"}), Root()
+    os.utime(source.path / "hot.txt", (0, 0))  # a file that has just changed is read again at the next look
     program = [sys.executable, TOP / "bench" / "slowfiles.py", source.path, root.path]
     disk = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert disk.stdout.readline() == "mounted\n"
