@@ -115,21 +115,26 @@ def programs_of(*paths):
     return found
 
 
+def fill_root(root, files, plan):
+    """Fills a directory that is to be the root of programs: files is {path in it: file}."""
+    for inside in ("proc", "sys", "dev", "tmp"):
+        (root / inside).mkdir()
+    for inside, file in files.items():
+        if not file.exists():
+            raise Missing(f"{file} is not there: make vm builds it")
+        (root / inside).parent.mkdir(parents=True, exist_ok=True)
+        if os.access(file, os.X_OK):
+            command_output("strip", "--strip-debug", "-o", str(root / inside), str(file))
+        else:
+            shutil.copy(file, root / inside)
+    (root / "plan").write_text(plan)
+
+
 def make_initramfs(files, plan, build, path):
     """An archive with init, what it is to do, see guest.c, and files: {path in the guest: file}."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
-        for inside in ("proc", "sys", "dev", "tmp"):
-            (root / inside).mkdir()
-        for inside, file in {"init": build / "bench" / "guest", **files}.items():
-            if not file.exists():
-                raise Missing(f"{file} is not there: make vm builds it")
-            (root / inside).parent.mkdir(parents=True, exist_ok=True)
-            if os.access(file, os.X_OK):
-                command_output("strip", "--strip-debug", "-o", str(root / inside), str(file))
-            else:
-                shutil.copy(file, root / inside)
-        (root / "plan").write_text(plan)
+        fill_root(root, {"init": build / "bench" / "guest", **files}, plan)
         members = sorted(str(member.relative_to(root)) for member in root.rglob("*"))
         for member in (root, *root.rglob("*")):
             os.utime(member, (0, 0))

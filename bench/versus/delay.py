@@ -1,17 +1,19 @@
 """Measures gatling beside nginx over networks with a delay and loss, with each congestion control, in an emulated machine:
-its kernel has netem, which this one may lack, and its clock counts instructions, so that waiting takes no real time.
+its clock counts instructions, so that waiting takes no real time, and each run finds the same.
 
     delay.py BUILD [--servers NAME,...] [--controls NAME,...] [--delays MS,...] [--losses PERCENT,...] [--pages N]
-             [--downloads N] [--megabytes N] [--kernel KERNEL] [--out DIR]
+             [--connections N] [--downloads N] [--megabytes N] [--kernel KERNEL] [--out DIR]
 
 KERNEL is a package of Debian or the beginning of its version, see bench/suite/vm. It boots once for each congestion control.
-Its network is two namespaces joined by veth. Packets wait on both ends for half of the delay (the round-trip time), and on
+"this" is the kernel that runs, if it has netem: not emulated, but it waits in real time, for 40 minutes by default.
+The network is two namespaces joined by veth. Packets wait on both ends for half of the delay (the round-trip time), and on
 both the same share of them is lost. Bandwidth has no limit: at 0 ms the processor is it. A packet is a segment, as one that is
 lost must not take 64 KB with it. Nothing is remembered of an earlier connection, and the client's window is open from the
 start, so that the sender alone decides. Each server has one worker and its configuration of servers.py, for clear text.
 
 Clients come one after the other, each with a connection of its own. "first byte" is the time from connect(2) to the end of a
-page of 1 KiB, which is one segment. Goodput is that of the median download, from connect(2) on: the mean would say
+page of 1 KiB, which is one segment; "kept", from the request to its first byte on a connection that is idle, one of so
+many that are open (connbench). Goodput is that of the median download, from connect(2) on: the mean would say
 how often a SYN was lost, which takes a second.
 Queued is what the sender's kernel holds meanwhile (SIOCOUTQ): what is under way, and what is unsent, which only takes memory.
 queued.c looks at intervals; mean and most of the times at which something was there.
@@ -21,7 +23,9 @@ DIR/delay.tsv has a row for each network and server, DIR/delay-*.svg the curves.
 
 import argparse
 import json
+import platform
 import shutil
+import statistics
 import sys
 import tempfile
 import time
@@ -30,25 +34,29 @@ from pathlib import Path
 sys.path += [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "suite")]
 
 from curves import can_draw, draw_panels
+from enclosure import delays_packets, run_enclosed
 from guests import GuestError, Missing, boot, kernel_file, make_initramfs, modules_of, programs_of, tables_of
 from processes import end_on_signals
 from servers import BACKLOG, CONFIGURED, CONNECTIONS_MAX, LASTING, those_installed
 
 PORTS = {"gatling": 8000, "nginx": 8001}
 CONTROLS, DELAYS_MS, LOSSES = ["cubic", "bbr"], [0, 10, 40, 200], [0, 1]
-NEAR, FAR = "10.0.0.1", "10.0.0.2"
+NET, NEAR, FAR = "10.0.0.0/24", "10.0.0.1", "10.0.0.2"
 MODULES = "veth", "sch_netem", "tcp_diag"
 EMULATOR = "qemu-system-x86_64", "cpio", "strip"
 PROGRAMS = "sh", "cat", "ip", "mkdir", "sleep", "tc"
 PAGE, MB, WINDOW = 1024, 10**6, 6 * 2**20
 LOOK_US = 5000  # at least
+SAMPLES = 25  # of connbench
+THIS = "this"
 SMALL = "thash_entries=2048"  # the table of sockets, all of which a look goes through
-BOOT_S = 3600
-COLUMNS = ["control", "loss", "delay_ms", "server", "first_p50_ms", "first_p99_ms", "goodput", "queued", "queued_max", "unsent",
+BOOT_S, REAL_S = 3600, 4 * 3600  # at most
+COLUMNS = ["control", "loss", "delay_ms", "server", "first_p50_ms", "first_p99_ms", "kept_p50_ms", "goodput", "queued", "queued_max", "unsent",
            "unsent_max"]  # fmt: skip
 MEASURES = {
     "first_p50_ms": "half of the first bytes within, ms",
     "first_p99_ms": "99 % of the first bytes within, ms",
+    "kept_p50_ms": "half of the first bytes on a connection that is kept within, ms",
     "goodput": "goodput, MB/s",
     "queued": "queued in the kernel of the sender, MB",
 }
@@ -70,7 +78,7 @@ prepare() {{ # CONTROL
 		ip -n $side link set dev ${{side}}0 gso_max_segs 1 up
 		ip netns exec $side sh -c "echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save"
 	done
-	ip netns exec near sh -c "echo $1 >/proc/sys/net/ipv4/tcp_congestion_control"
+	ip -n near route change {NET} dev near0 src {NEAR} congctl $1
 	ip netns exec far sh -c "echo 4096 {WINDOW} {WINDOW} >/proc/sys/net/ipv4/tcp_rmem"
 }}
 
@@ -89,6 +97,10 @@ serve() {{ # COMMAND...
 load() {{ # REQUESTS PORT FILE
 	ip netns exec far httpbench -c 1 -k 1 -T 3600 -n $1 --json /tmp/json http://{NEAR}:$2/$3 >/tmp/log || {{ cat /tmp/log; exit 1; }}
 	cat /tmp/json
+}}
+
+kept() {{ # CONNECTIONS PORT FILE
+	ip netns exec far connbench -n $1 -i $1 -s {SAMPLES} http://{NEAR}:$2/$3
 }}
 
 queue() {{ # MICROSECONDS REQUESTS PORT FILE: what was queued, then the result
@@ -148,11 +160,11 @@ def modules(image, controls, directory):
 
 
 def files_of(image, arguments, directory):
-    """What a guest has: {path in it: file}, the modules first."""
+    """What a guest has: {path in it: file}, the modules first. image: None, if it runs on this kernel."""
     written = {"script": SCRIPT.encode(), "nginx.conf": nginx_configuration().encode(), "www/page": bytes(PAGE),
                "www/download": bytes(arguments.megabytes * MB)}  # fmt: skip
-    files = modules(image, arguments.controls, directory)
-    ours = [arguments.build / name for name in ("gatling", "bench/httpbench")]
+    files = modules(image, arguments.controls, directory) if image else {}
+    ours = [arguments.build / name for name in ("gatling", "bench/httpbench", "bench/connbench")]
     files |= programs_of(*ours, *map(program, PROGRAMS)) | {"bin/queued": arguments.build / "bench" / "queued"}
     if "nginx" in arguments.servers:
         files |= programs_of(program("nginx")) | {f"etc/{name}": Path("/etc", name) for name in ("passwd", "group")}
@@ -178,6 +190,7 @@ def plan(files, arguments, control):
         look_us = max(LOOK_US, 1000 * delay_ms / 5)
         for name in arguments.servers:
             lines.append(f"{network}-{name}-page {script} load {arguments.pages} {PORTS[name]} page")
+            lines.append(f"{network}-{name}-kept {script} kept {arguments.connections} {PORTS[name]} page")
             lines.append(f"{network}-{name}-download {script} queue {look_us:g} {arguments.downloads} {PORTS[name]} download")
     return "\n".join(lines) + "\n"
 
@@ -185,37 +198,59 @@ def plan(files, arguments, control):
 # --- results ---
 
 
-def row_of(start, page, download, megabytes):
-    """Of COLUMNS, which begin with start. page, download: what these commands of a guest have written."""
+def first_byte_kept_ms(table):
+    """The median of connbench's samples on connections that were idle."""
+    head, *rows = (line.removeprefix("# ").split("\t") for line in table.splitlines() if line.startswith("# open\t") or line[:1].isdigit())
+    found = [row["first_byte_idle_ns"] for row in (dict(zip(head, row)) for row in rows)]
+    return statistics.median(int(ns) for ns in found if ns != "NA") / 1e6
+
+
+def row_of(start, page, kept, download, megabytes):
+    """Of COLUMNS, which begin with start. page, kept, download: what these commands of a guest have written."""
     queued, result = download.split("\n", 1)
     first, whole = (json.loads(text)["durations"]["whole"]["percentiles_ns"] for text in (page, result))
-    values = [first["50"] / 1e6, first["99"] / 1e6, megabytes / whole["50"] * 1e9]
+    values = [first["50"] / 1e6, first["99"] / 1e6, first_byte_kept_ms(kept), megabytes / whole["50"] * 1e9]
     return dict(zip(COLUMNS, [*start, *values, *(int(number) / MB for number in queued.split()[1:])]))
 
 
+def kernel_of(arguments):
+    """Returns what it is called, and its image; None: it is the one that runs."""
+    if arguments.kernel == THIS:
+        if not delays_packets(program("tc")):
+            raise Missing("this kernel has no netem, or this is not root: without --kernel this, another one is emulated")
+        return platform.release(), None
+    for name in EMULATOR:
+        program(name)
+    version, image = kernel_file(arguments.kernel, arguments.build / "kernels")
+    return f"{version}, emulated", image
+
+
 def measure(image, arguments, control):
-    """Boots a guest. Returns a row for each network and server."""
+    """Returns a row for each network and server."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         files = files_of(image, arguments, directory)
-        make_initramfs(files, plan(files, arguments, control), arguments.build, directory / "initramfs")
-        tables = tables_of(boot(image, directory / "initramfs", "tcg", directory, BOOT_S, SMALL))
+        lines = plan(files, arguments, control)
+        if not image:
+            tables = run_enclosed(files, lines, directory, REAL_S)
+        else:
+            make_initramfs(files, lines, arguments.build, directory / "initramfs")
+            tables = tables_of(boot(image, directory / "initramfs", "tcg", directory, BOOT_S, SMALL))
     for what, (status, text) in tables.items():
         if status:
             fail(f"{control}, {what}: {(text.strip().splitlines() or [f'status {status}'])[0]}")
-    return [row_of((control, loss, delay_ms, server), *(tables[f"{network}-{server}-{what}"][1] for what in ("page", "download")),
+    return [row_of((control, loss, delay_ms, server), *(tables[f"{network}-{server}-{what}"][1] for what in ("page", "kept", "download")),
                    arguments.megabytes)
             for network, (loss, delay_ms) in networks(arguments).items() for server in arguments.servers]  # fmt: skip
 
 
 def print_head():
-    print(f"\n{'':8}{'loss':>5}{'delay':>7}  {'':9}{'first byte, p50':>16}{'p99 ms':>9}{'MB/s':>8}{'queued MB':>11}{'most':>7}"
-          f"{'unsent':>8}{'most':>7}")  # fmt: skip
+    print(f"\n{'':5}{'loss':>5}{'delay':>6}  {'':7}{'first byte ms':>14}{'p99':>9}{'kept':>8}{'MB/s':>9}{'queued':>8}{'unsent':>7}")
 
 
 def print_row(row):
-    print(f"{row['control']:8}{row['loss']:4g}%{row['delay_ms']:7g}  {row['server']:9}{row['first_p50_ms']:16.2f}{row['first_p99_ms']:9.2f}"
-          f"{row['goodput']:8.3f}{row['queued']:11.3f}{row['queued_max']:7.2f}{row['unsent']:8.3f}{row['unsent_max']:7.2f}", flush=True)  # fmt: skip
+    print(f"{row['control']:5}{row['loss']:4g}%{row['delay_ms']:6g}  {row['server']:7}{row['first_p50_ms']:14.2f}{row['first_p99_ms']:9.2f}"
+          f"{row['kept_p50_ms']:8.2f}{row['goodput']:9.3f}{row['queued']:8.3f}{row['unsent']:7.3f}", flush=True)  # fmt: skip
 
 
 def write_tsv(path, rows):
@@ -250,9 +285,10 @@ def parse():
     parser.add_argument("--delays", type=numbers, default=DELAYS_MS, metavar="MS,...", help="there and back; default: 0,10,40,200")
     parser.add_argument("--losses", type=numbers, default=LOSSES, metavar="PERCENT,...", help="default: 0,1")
     parser.add_argument("--pages", type=int, default=500, help="for the first byte (default: 500)")
+    parser.add_argument("--connections", type=int, default=200, help="that are open and idle (default: 200)")
     parser.add_argument("--downloads", type=int, default=20, help="for goodput (default: 20)")
     parser.add_argument("--megabytes", type=int, default=2, help="of a download (default: 2)")
-    parser.add_argument("--kernel", default="6.12", help="default: the newest 6.12")
+    parser.add_argument("--kernel", default="6.12", help="default: the newest 6.12; this: the one that runs")
     parser.add_argument("--out", type=Path, default=Path("build/versus"))
     arguments = parser.parse_args()
     arguments.servers, arguments.controls = arguments.servers.split(","), arguments.controls.split(",")
@@ -272,10 +308,8 @@ def main():
     arguments.out.mkdir(parents=True, exist_ok=True)
     begun, rows = time.monotonic(), []
     try:
-        for name in EMULATOR:
-            program(name)
-        version, image = kernel_file(arguments.kernel, arguments.build / "kernels")
-        print(f"{version}, emulated: {arguments.pages} pages, {arguments.downloads} downloads of {arguments.megabytes} MB")
+        version, image = kernel_of(arguments)
+        print(f"{version}: {arguments.pages} pages, {arguments.downloads} downloads of {arguments.megabytes} MB")
         print_head()
         for control in arguments.controls:
             for found in measure(image, arguments, control):
