@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { COMMAND_LENGTH_MAX = 1024, READY_MS = 5000 };
+enum { COMMAND_LENGTH_MAX = 1024, READY_MS = 5000, WIREGUARD_PORT = 51820 };
 
 #define RENAME "link set wire%1$d name link%1$d\n"
 #define UNDERLAY "addr add 10.78.%1$d.%2$d/24 dev wire%1$d\nlink set wire%1$d up\n"
@@ -33,7 +33,7 @@ static const struct link_kind {
 	{"no-checksum", RENAME, ETHTOOL_STXCSUM, 0},
 	{"bridge", "link add link%1$d type bridge\nlink set wire%1$d master link%1$d up\n", 0, 0},
 	{"vlan", "link set wire%1$d up\nlink add link wire%1$d name link%1$d type vlan id 77\n", 0, 0},
-	{"vxlan", TUNNEL("vxlan id 77 dstport 4789"), 0, 0},
+	{"vxlan", TUNNEL("vxlan id 77%1$d dstport 4789"), 0, 0},
 	{"gre", TUNNEL("gre"), 0, 0},
 	{"ipip", TUNNEL("ipip"), 0, 0},
 	{"wireguard", UNDERLAY "link add link%1$d type wireguard\n", 0, 0},
@@ -93,9 +93,9 @@ static int set_up_wireguard(int link, int end) {
 	char text[COMMAND_LENGTH_MAX], command[64];
 	snprintf(command, sizeof command, "wg setconf link%d /proc/self/fd/0 >/dev/null 2>&1", link);
 	snprintf(text, sizeof text,
-			 "[Interface]\nPrivateKey = %s\nListenPort = 51820\n"
-			 "[Peer]\nPublicKey = %s\nEndpoint = 10.78.%d.%d:51820\nAllowedIPs = 0.0.0.0/0, ::/0\n",
-			 private_key[end - 1], public_key[2 - end], link, 3 - end);
+			 "[Interface]\nPrivateKey = %s\nListenPort = %d\n"
+			 "[Peer]\nPublicKey = %s\nEndpoint = 10.78.%d.%d:%d\nAllowedIPs = 0.0.0.0/0, ::/0\n",
+			 private_key[end - 1], WIREGUARD_PORT + link, public_key[2 - end], link, 3 - end, WIREGUARD_PORT + link);
 	return feed(command, text);
 }
 

@@ -57,6 +57,12 @@ def network(name, arguments, vm=0):
     return Job(name, arguments, 20, 100, vm, 14)
 
 
+def over_links(benchmark, family=""):
+    """A short job for each kind of link that carries the family."""
+    return [Job(f"{benchmark}-{link}{family and '-ipv6'}", f"{benchmark} {family} --link {link}", 4, 20, 4, 6)
+            for link in LINKS if link != "ipip" or not family]  # fmt: skip
+
+
 JOBS = [
     Job("socket", "socket", 15_000, 19_900, 60_000, 2),
     Job("bind", "bind", 16_000, 28_000, 16_000, 12),
@@ -80,18 +86,25 @@ JOBS = [
     network("stream", "stream", vm=10),
     network("stream-iperf3", "stream --kind iperf3"),
     network("stream-ten", "stream --streams 10"),
+    network("stream-fifteen", "stream --streams 15"),
     network("stream-thirty", "stream --streams 30"),
     network("stream-ipv6", "stream -6"),
     *(network(f"stream-{link}", f"stream --link {link}", vm=10) for link in LINKS),
+    *over_links("stream", "-6"),
     network("udp-empty", "stream --kind udp --size 0"),
     network("udp", "stream --kind udp"),
     network("udp-fragments", "stream --kind udp --size 8000"),
     network("multicast", "stream --kind multicast --streams 4"),
     network("relay-copy", "relay"),
     network("relay-splice", "relay --kind splice"),
+    network("relay-ipv6", "relay -6"),
+    *over_links("relay"),
+    *over_links("relay", "-6"),
     network("forward", "forward"),
     network("forward-ipv6", "forward -6"),
     network("forward-udp", "forward --kind udp --size 0"),
+    *over_links("forward"),
+    *over_links("forward", "-6"),
 ]  # fmt: skip
 if not LINUX:  # where C libraries may be linked with alone
     JOBS = [job for job in JOBS if not job.program.endswith("-static")]
