@@ -132,7 +132,8 @@ static int make_request(struct target_bytes *r, const struct parts *p, const str
 	if (!host_field(o)) fprintf(out, "Host: %.*s\r\n", (int)p->authority_length, p->authority);
 	for (unsigned i = 0; i < o->headers; i++) fprintf(out, "%s\r\n", o->header[i]);
 	if (o->content_length) fprintf(out, "Content-Length: %zu\r\n", o->content_length);
-	fprintf(out, "%s\r\n", last ? "Connection: close\r\n" : "");
+	if (o->websocket) fputs("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n", out);
+	else fprintf(out, "%s\r\n", last ? "Connection: close\r\n" : "");
 	if (fclose(out) != 0) return fail(error, size, "no memory");
 	return r->length <= TARGET_REQUEST_MAX ? 0 : fail(error, size, "the request for %s is too long", p->path);
 }
@@ -204,6 +205,7 @@ int target_make(struct target *t, const char *url, const struct target_options *
 		return -1;
 	}
 	if (o->http2 && make_fields(t, &p, o, error, size) == -1) return -1;
+	if (o->websocket) return make_request(&t->upgrade, &p, o, false, error, size);
 	if (make_request(&t->request, &p, o, false, error, size) == -1) return -1;
 	return make_request(&t->last, &p, o, true, error, size);
 }
@@ -221,6 +223,7 @@ void target_free(struct target *t) {
 	free(t->host);
 	free(t->request.at);
 	free(t->last.at);
+	free(t->upgrade.at);
 	for (unsigned i = 0; i < t->fields; i++) {
 		free(t->field[i].name.at);
 		free(t->field[i].value.at);

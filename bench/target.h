@@ -28,6 +28,7 @@ struct target {
 	struct sockaddr_storage address;
 	socklen_t address_length;
 	struct target_bytes request, last; /* heads for HTTP/1.1; last: with "Connection: close" */
+	struct target_bytes upgrade;       /* for a WebSocket the others are empty; this one lacks its key and the end */
 	struct target_field *field;        /* the head for HTTP/2, if that is asked for */
 	unsigned fields;
 	bool bodiless; /* a HEAD */
@@ -40,6 +41,7 @@ struct target_options {
 	unsigned headers;
 	size_t content_length; /* of a request; 0: it has none */
 	bool http2;            /* the fields are made, too */
+	bool websocket;
 	const char *unix_path; /* connect there whatever the URL's host is; NULL: connect to the host */
 };
 

@@ -27,8 +27,10 @@ static void json_durations(FILE *out, const struct histogram *h) {
 /* Prints what is known of a single run, but not of merged ones. */
 static void json_plan(FILE *out, const struct plan *plan, const struct run *r) {
 	char why[VERDICT_TEXT];
-	fprintf(out, " \"http2\": %s, \"clients\": %u, \"connections\": %u, \"pipeline\": %u, \"rate\": ",
-			plan->http2 ? "true" : "false", plan->clients, plan->connections, plan->depth);
+	fprintf(out,
+			" \"http2\": %s, \"websocket\": %s, \"clients\": %u, \"connections\": %u, \"pipeline\": %u, \"rate\": ",
+			plan->http2 ? "true" : "false", plan->websocket ? "true" : "false", plan->clients, plan->connections,
+			plan->depth);
 	if (plan->rate > 0) fprintf(out, "%.15g", plan->rate);
 	else fputs("null", out);
 	fprintf(out, ", \"interrupted\": %s, \"verdict\": \"%s\",\n \"counters\": {", r->interrupted ? "true" : "false",
@@ -77,9 +79,10 @@ void files_hlog_begin(FILE *out, const struct plan *p, double started_s) {
 	hlog_begin(out, started_s);
 	fprintf(out,
 			"#[Plan: version %d url %s urls %u rate %.15g arrival %d per_connection %u pipeline %u "
-			"timeout_s %.3f ranks %u http2 %d window %u connection_window %u content %zu ]\n",
+			"timeout_s %.3f ranks %u http2 %d window %u connection_window %u content %zu%s ]\n",
 			LOG_VERSION, p->target->url, p->targets, p->rate, p->arrival, p->per_connection, p->depth,
-			(double)p->timeout_ns / 1e9, p->ranks, p->http2, p->window, p->window_all, p->content.length);
+			(double)p->timeout_ns / 1e9, p->ranks, p->http2, p->window, p->window_all, p->content.length,
+			p->websocket ? " websocket 1" : "");
 	fprintf(out, "#[Rank: rank %u ]\n", p->rank);
 }
 

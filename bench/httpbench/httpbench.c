@@ -124,6 +124,8 @@ static int status_of(const struct plan *p, const struct measures *m) {
 		fprintf(stderr, "httpbench: cannot connect to %s: %s\n", p->target->url, strerror(m->connect_error));
 	else if (!*m->tls && *m->tls_failed)
 		fprintf(stderr, "httpbench: no TLS with %s: %s\n", p->target->url, m->tls_failed);
+	else if (measures_no_upgrade(m))
+		fprintf(stderr, "httpbench: no WebSocket with %s: %s\n", p->target->url, m->websocket_failed);
 	else return measures_failed(m) ? 1 : 0;
 	return 2;
 }

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
+#include "bench/frames.h"
 #include "bench/httpbench/rank.h"
 #include "bench/usage.h"
 
@@ -23,7 +25,9 @@ enum {
 	WINDOW_MAX = INT32_MAX, /* RFC 9113, section 6.9.1 */
 	WINDOW_FIRST = 65535,   /* what a connection's is at first: it cannot be made smaller */
 	WINDOW_DEFAULT = 1 << 30,
-	CONTENT_MAX = 256 * 1024 * 1024
+	CONTENT_MAX = 256 * 1024 * 1024, /* what FRAMES_MESSAGE_MAX allows, too */
+	MESSAGE_DEFAULT = 32,
+	SWITCHING_PROTOCOLS = 101
 };
 
 static const char help[] = "usage: httpbench [options] URL...\n"
@@ -44,11 +48,14 @@ static const char help[] = "usage: httpbench [options] URL...\n"
 						   "                           knowledge, or ALPN)\n"
 						   "      --window BYTES, --connection-window BYTES\n"
 						   "                           its flow control (default: 1 GiB)\n"
+						   "      --websocket          each request is a message over a WebSocket, and its\n"
+						   "                           answer the echo\n"
+						   "      --message-size N     bytes of it, without --body (default: 32)\n"
 						   "      --ramp SECONDS       open the connections over that time (closed loop)\n"
 						   "  -T, --timeout SECONDS    for an answer (default: 10)\n"
 						   "  -H, --header LINE        a field of every request; may be repeated\n"
 						   "  -X, --method NAME        (default: GET, with --body POST)\n"
-						   "      --body FILE          the content of every request\n"
+						   "      --body FILE          the content of every request, or message\n"
 						   "      --unix PATH          connect to a unix socket\n"
 						   "      --source NET         connect from the addresses of NET, as 127.0.1.0/24\n"
 						   "      --urls FILE          URLs, one a line, instead of those as arguments\n"
@@ -96,6 +103,8 @@ enum {
 	LONG_WINDOW,
 	LONG_WINDOW_ALL,
 	LONG_BODY,
+	LONG_WEBSOCKET,
+	LONG_MESSAGE_SIZE,
 	LONG_PROFILE
 };
 
@@ -135,6 +144,8 @@ static const struct option long_options[] = {
 	{"window", required_argument, NULL, LONG_WINDOW},
 	{"connection-window", required_argument, NULL, LONG_WINDOW_ALL},
 	{"body", required_argument, NULL, LONG_BODY},
+	{"websocket", no_argument, NULL, LONG_WEBSOCKET},
+	{"message-size", required_argument, NULL, LONG_MESSAGE_SIZE},
 	{"help", no_argument, NULL, 'h'},
 	{0},
 };
@@ -208,11 +219,38 @@ static void check_series(const struct options *o) {
 		usage_refuse("--search and --sweep write to stdout alone");
 }
 
+/* Refuses what is not for a WebSocket. */
+static void check_websocket(const struct plan *p, const struct target_options *o) {
+	static const char *const own[] = {"Connection", "Upgrade", "Sec-WebSocket-Key", "Sec-WebSocket-Version",
+									  "Sec-WebSocket-Extensions"};
+	if (p->http2) usage_refuse("--websocket is over HTTP/1.1: without --http2");
+	if (o->method) usage_refuse("--websocket begins with GET: without --method");
+	if (p->expected.at || p->expected.status)
+		usage_refuse("--websocket expects the echo: without --expect and --status");
+	for (unsigned i = 0; i < o->headers; i++)
+		for (unsigned j = 0; j < sizeof own / sizeof *own; j++)
+			if (strncasecmp(o->header[i], own[j], strlen(own[j])) == 0 && o->header[i][strlen(own[j])] == ':')
+				usage_refuse("--websocket has a field %s of its own", own[j]);
+}
+
+/* Makes the message, unless there is one, the frame that is sent for it and the echo that is expected. */
+static void make_message(struct plan *p, size_t length) {
+	char *message = p->content.at;
+	if (message) length = p->content.length;
+	else if ((message = malloc(length + 1)))
+		for (size_t i = 0; i < length; i++) message[i] = (char)('a' + i % 26);
+	p->content = (struct target_bytes){malloc(frames_size(length)), frames_size(length)};
+	if (!message || !p->content.at) usage_refuse("no memory for a message of %zu bytes", length);
+	frames_make(p->content.at, FRAMES_BINARY, message, length);
+	p->expected = (struct response_expected){SWITCHING_PROTOCOLS, message, length};
+}
+
 void options_parse(struct options *o, int argc, char **argv) {
 	struct target_options request = {0};
 	struct plan *p = &o->plan;
 	const char *urls_path = NULL;
 	double duration_s = 0, skew = 0;
+	int64_t message_size = -1;
 	*o = (struct options){0};
 	*p = (struct plan){.clients = 1, .connections = 64, .depth = 1, .seed = 1, .ranks = 1, .timeout_ns = 10000000000};
 	p->window = p->window_all = WINDOW_DEFAULT;
@@ -272,6 +310,10 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_WINDOW_ALL:
 			p->window_all = (unsigned)usage_whole_number("--connection-window", optarg, WINDOW_FIRST, WINDOW_MAX);
 			break;
+		case LONG_WEBSOCKET: p->websocket = request.websocket = true; break;
+		case LONG_MESSAGE_SIZE:
+			message_size = (int64_t)usage_whole_number("--message-size", optarg, 0, CONTENT_MAX);
+			break;
 		case LONG_BODY:
 			p->content.at = read_file(optarg, &p->content.length);
 			if (!p->content.length) usage_refuse("%s is empty: leave --body out", optarg);
@@ -281,8 +323,12 @@ void options_parse(struct options *o, int argc, char **argv) {
 		default: usage_bad_option(c, argv);
 		}
 	}
-	request.content_length = p->content.length;
-	if (!request.method) request.method = p->content.length ? "POST" : "GET";
+	if (message_size != -1 && !p->websocket) usage_refuse("--message-size is of --websocket");
+	if (message_size != -1 && p->content.at) usage_refuse("--message-size and --body exclude each other");
+	if (p->websocket) check_websocket(p, &request);
+	else request.content_length = p->content.length;
+	if (!request.method) request.method = request.content_length ? "POST" : "GET";
+	if (p->websocket) make_message(p, message_size == -1 ? MESSAGE_DEFAULT : (size_t)message_size);
 	if (!p->http2 && (p->window != WINDOW_DEFAULT || p->window_all != WINDOW_DEFAULT))
 		usage_refuse("--window and --connection-window are of HTTP/2: add --http2");
 	if (o->search || o->sweep) check_series(o);

@@ -41,7 +41,7 @@ static void print_duration(FILE *out, const char *name, const struct histogram *
 }
 
 void report_durations(FILE *out, const char *line_end, const struct plan *plan, const struct measures *m) {
-	static const char *const name[DURATIONS] = {"connect", "handshake", "first byte", "whole", "lateness"};
+	static const char *const name[DURATIONS] = {"connect", "handshake", "upgrade", "first byte", "whole", "lateness"};
 	fprintf(out, "%-10s %6s %6s", "", "mean", "stddev");
 	for (int i = 0; i < REPORT_PERCENTILES; i++) fprintf(out, " %5g%%", report_percentile[i]);
 	fputs(line_end, out);
@@ -58,14 +58,15 @@ void report_failures(FILE *out, const struct measures *m) {
 		if (m->failure[i]) fprintf(out, " %s %llu", failure_name[i], (unsigned long long)m->failure[i]);
 }
 
-static void print_own_cost(FILE *out, const struct run *r) {
+static void print_own_cost(FILE *out, const struct plan *plan, const struct run *r) {
 	double own_s = r->user_s + r->system_s, spun_s = (double)r->total.spun_ns / 1e9;
 	if (!r->total.count[COUNT_ANSWERED]) {
 		fprintf(out, "own cost   %.2f s of processor time\n", own_s);
 		return;
 	}
 	double us = 1e6 / (double)r->total.count[COUNT_ANSWERED];
-	fprintf(out, "own cost   %.2f us of processor time a request, %.2f of it waiting\n", own_s * us, spun_s * us);
+	fprintf(out, "own cost   %.2f us of processor time a %s, %.2f of it waiting\n", own_s * us,
+			plan->websocket ? "message" : "request", spun_s * us);
 }
 
 static unsigned long long due(const struct measures *m) { return m->count[COUNT_ANSWERED] + measures_failed(m); }
@@ -83,13 +84,16 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 		fputs("\n", out);
 	}
 	if (*m->tls_failed) fprintf(out, "tls        failed: %s\n", m->tls_failed);
+	if (*m->websocket_failed) fprintf(out, "websocket  failed: %s\n", m->websocket_failed);
 	fprintf(out, "received   %s", scaled(text, (double)m->count[COUNT_BYTES], byte_units, 5));
 	fprintf(out, ", %s a second\n", scaled(text, (double)m->count[COUNT_BYTES] / r->elapsed_s, byte_units, 5));
 	fprintf(out, "opened     %llu connections%s\n", (unsigned long long)m->count[COUNT_CONNECTED],
-			plan->http2 ? ", of HTTP/2" : "");
+			plan->http2       ? ", of HTTP/2"
+			: plan->websocket ? ", of WebSocket"
+							  : "");
 	if (*m->tls)
 		fprintf(out, "tls        %s, %llu sessions resumed\n", m->tls, (unsigned long long)m->count[COUNT_RESUMED]);
-	print_own_cost(out, r);
+	print_own_cost(out, plan, r);
 	if (plan->clients) { /* of one run */
 		char why[VERDICT_TEXT];
 		const char *verdict = verdict_of(plan, r, why);

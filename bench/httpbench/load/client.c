@@ -12,6 +12,7 @@
 #include "bench/httpbench/load/connection.h"
 #include "bench/httpbench/load/http1.h"
 #include "bench/httpbench/load/http2.h"
+#include "bench/httpbench/load/websocket.h"
 #include "bench/machine.h"
 
 enum {
@@ -230,11 +231,15 @@ void client_free(struct client *c) {
 	free(c);
 }
 
+static const struct connection_protocol *protocol_of(const struct plan *plan) {
+	return plan->http2 ? &http2 : plan->websocket ? &websocket : &http1;
+}
+
 struct client *client_new(const struct plan *plan, unsigned number) {
 	struct client *c = calloc(1, sizeof *c);
 	if (!c) return NULL;
 	pthread_mutex_init(&c->mutex, NULL);
-	if (connections_init(&c->pool, plan, plan->http2 ? &http2 : &http1, number) == 0 &&
+	if (connections_init(&c->pool, plan, protocol_of(plan), number) == 0 &&
 		(c->collected = calloc(1, sizeof *c->collected)))
 		return c;
 	client_free(c);

@@ -121,8 +121,9 @@ void connection_sent(struct connections *c, struct connection *conn, struct conn
 
 /* --- the end of requests and connections --- */
 
-/* Closes a connection and resets it. sound: over TLS it sends close_notify. */
+/* Closes a connection and resets it. sound: the server is told, by the protocol and over TLS with close_notify. */
 static void end(struct connections *c, struct connection *conn, bool sound) {
+	if (sound && conn->session && c->protocol->leave) c->protocol->leave(c, conn);
 	if (conn->state != CONNECTION_CLOSED) {
 		tls_close(conn->tls, sound);
 		io_close(c->loop, conn->fd);
@@ -172,6 +173,7 @@ void connection_fail(struct connections *c, struct connection *conn, enum failur
 	c->under_way -= conn->assigned;
 	if (conn->state == CONNECTION_CONNECTING) histogram_censor(&c->filling->duration[DURATION_CONNECT]);
 	if (conn->state == CONNECTION_HANDSHAKE) histogram_censor(&c->filling->duration[DURATION_HANDSHAKE]);
+	if (conn->state == CONNECTION_UPGRADE) histogram_censor(&c->filling->duration[DURATION_UPGRADE]);
 	if (is_lasting(c, failure)) c->open_again_ns = c->now_ns + open_pause_ns;
 	end(c, conn, false);
 }
@@ -260,6 +262,15 @@ static void next_state(struct connections *c, struct connection *conn, enum conn
 	conn->since_ns = c->now_ns;
 }
 
+/* The state of a connection that stands, with TLS if there is to be. */
+static enum connection_state established(const struct connections *c) {
+	return c->protocol->upgrades ? CONNECTION_UPGRADE : CONNECTION_OPEN;
+}
+
+void connection_upgraded(struct connections *c, struct connection *conn) {
+	next_state(c, conn, CONNECTION_OPEN, DURATION_UPGRADE);
+}
+
 /* 0, or -1 with errno. */
 static int begin_session(struct connections *c, struct connection *conn) {
 	if (!c->protocol->session_new || (conn->session = c->protocol->session_new(c, conn))) return 0;
@@ -272,7 +283,7 @@ static int continue_connecting(struct connections *c, struct connection *conn) {
 	errno = target_connected(conn->fd);
 	if (errno == EINPROGRESS && io_eagain_write(c->loop, conn->fd) == 0) errno = EAGAIN;
 	if (errno) return -1;
-	next_state(c, conn, c->tls ? CONNECTION_HANDSHAKE : CONNECTION_OPEN, DURATION_CONNECT);
+	next_state(c, conn, c->tls ? CONNECTION_HANDSHAKE : established(c), DURATION_CONNECT);
 	c->filling->count[COUNT_CONNECTED]++;
 	if (!c->tls) return begin_session(c, conn);
 	if ((conn->tls = tls_open(c->tls, conn->fd))) return 0;
@@ -283,7 +294,7 @@ static int continue_connecting(struct connections *c, struct connection *conn) {
 /* As continue_connecting(). */
 static int continue_handshake(struct connections *c, struct connection *conn) {
 	if (tls_handshake(c->loop, conn->tls) == -1) return -1;
-	next_state(c, conn, CONNECTION_OPEN, DURATION_HANDSHAKE);
+	next_state(c, conn, established(c), DURATION_HANDSHAKE);
 	c->filling->count[COUNT_RESUMED] += tls_resumed(conn->tls);
 	if (!*c->filling->tls) tls_describe(conn->tls, c->filling->tls);
 	return begin_session(c, conn);
@@ -306,10 +317,11 @@ static int start_connecting(struct connections *c, struct connection *conn) {
 	c->open++;
 	if (c->plan->sources.count && sources_bind(&c->plan->sources, source, fd) == -1) return -1;
 	/* with one request of HTTP/1.1 at a time and without TLS Nagle's algorithm never holds anything back */
-	if (c->plan->depth > 1 || c->tls || c->plan->http2) (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	if (c->plan->depth > 1 || c->tls || c->plan->http2 || c->plan->websocket)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 #ifdef TCP_QUICKACK
 	/* the handshake is acknowledged with the request, the answer with the end of the connection */
-	if (c->plan->per_connection == 1 && !c->tls)
+	if (c->plan->per_connection == 1 && !c->tls && !c->plan->websocket)
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &(int){0}, sizeof(int));
 #endif
 	conn->since_ns = machine_clock_ns();
@@ -363,7 +375,7 @@ void connection_write(struct connections *c, struct connection *conn) {
 		result = continue_handshake(c, conn);
 		if (result == -1 && errno == EAGAIN) return; /* it waits for either direction */
 	}
-	if (result == 0 && conn->state == CONNECTION_OPEN)
+	if (result == 0 && (conn->state == CONNECTION_UPGRADE || conn->state == CONNECTION_OPEN))
 		result = after_sending(c, conn, conn->broken ? 0 : c->protocol->send(c, conn));
 	if (result == -1) fail(c, conn);
 	else if (conn->state == CONNECTION_OPEN && conn->retired && !conn->assigned) connection_close(c, conn);
@@ -373,6 +385,13 @@ void connection_write(struct connections *c, struct connection *conn) {
 
 static ssize_t try_read(struct connections *c, struct connection *conn, char *buffer, size_t length) {
 	return conn->tls ? tls_tryread(c->loop, conn->tls, buffer, length) : io_tryread(c->loop, conn->fd, buffer, length);
+}
+
+void connection_keep(struct connection *conn, const char *data, size_t length) {
+	conn->input = malloc(length);
+	if (!conn->input) abort();
+	memcpy(conn->input, data, length);
+	conn->input_length = (uint32_t)length;
 }
 
 bool connection_read(struct connections *c, struct connection *conn) {

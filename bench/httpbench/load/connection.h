@@ -1,5 +1,5 @@
-/* connection.h - the connections of a client: which requests are under way on each, and how they and it end. http1.h
- * and http2.h have how requests leave and responses come in. */
+/* connection.h - the connections of a client: which requests are under way on each, and how they and it end. http1.h,
+ * http2.h and websocket.h have how requests leave and responses come in. */
 #ifndef BENCH_CONNECTION_H
 #define BENCH_CONNECTION_H
 
@@ -29,8 +29,14 @@ struct connection_request {
 
 enum { CONNECTION_NONE = UINT16_MAX }; /* no request */
 
-/* In this order; without TLS there is no handshake. */
-enum connection_state { CONNECTION_CLOSED, CONNECTION_CONNECTING, CONNECTION_HANDSHAKE, CONNECTION_OPEN };
+/* In this order; without TLS there is no handshake, and an upgrade only for a WebSocket. */
+enum connection_state {
+	CONNECTION_CLOSED,
+	CONNECTION_CONNECTING,
+	CONNECTION_HANDSHAKE,
+	CONNECTION_UPGRADE, /* the protocol's own request is under way, for which those that are assigned wait */
+	CONNECTION_OPEN
+};
 
 /* Lists of connections, each first in, first out: those closed; in open loop, those without a request, and those with
  * some that can take another. */
@@ -53,7 +59,7 @@ struct connection {
 	bool broken;           /* it takes no more bytes, but answers may be there */
 	bool retired;          /* it takes no more requests */
 	uint32_t requests;     /* ever assigned */
-	uint32_t input_length; /* bytes of a head that is not complete (HTTP/1.1) */
+	uint32_t input_length; /* bytes of a head that is not complete */
 	int32_t previous, next;
 	int64_t since_ns; /* when it began to be what its state says, before it is open */
 	char *input;
@@ -63,9 +69,10 @@ struct connection {
 
 struct connections;
 
-/* How requests leave and responses come in: http1.h, http2.h. */
+/* How requests leave and responses come in: http1.h, http2.h, websocket.h. */
 struct connection_protocol {
-	/* For a connection that is open; both must stay where they are. NULL: no memory. The members may be NULL. */
+	bool upgrades; /* a connection is open only after connection_upgraded() */
+	/* For a connection that stands; both must stay where they are. NULL: no memory. The members may be NULL. */
 	void *(*session_new)(struct connections *connections, struct connection *conn);
 	void (*session_free)(void *session);
 	/* Writes all requests that are assigned, and what the protocol wants. Returns 0, or -1 with errno; EAGAIN: some is
@@ -76,6 +83,8 @@ struct connection_protocol {
 	bool (*take)(struct connections *connections, struct connection *conn, const char *data, size_t length);
 	/* The server has closed: closes the connection. */
 	void (*end_of_input)(struct connections *connections, struct connection *conn);
+	/* Says goodbye on a sound connection that is about to be closed. NULL: nothing is said. */
+	void (*leave)(struct connections *connections, struct connection *conn);
 };
 
 /* All connections of a client, the requests on them and those that wait for one. */
@@ -139,7 +148,13 @@ void connection_fail(struct connections *connections, struct connection *conn, e
 /* Closes it; nothing is under way. A closed one becomes one that is listed as such. */
 void connection_close(struct connections *connections, struct connection *conn);
 
-/* --- for http1.c and http2.c --- */
+/* --- for http1.c, http2.c and websocket.c --- */
+
+/* Opens a connection whose upgrade is complete. */
+void connection_upgraded(struct connections *connections, struct connection *conn);
+
+/* Keeps input that is not complete: take() gets it again, with what comes next. Ends the program without memory. */
+void connection_keep(struct connection *conn, const char *data, size_t length);
 
 /* Returns the request in a place; NULL for CONNECTION_NONE. */
 struct connection_request *connection_at(const struct connections *connections, const struct connection *conn,

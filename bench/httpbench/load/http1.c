@@ -1,9 +1,6 @@
 /* http1.c - see http1.h. */
 #include "bench/httpbench/load/http1.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { WRITE_PARTS = 64 /* of requests, written at a time */ };
 
 static const struct target_bytes *head_of(const struct connections *c, const struct connection_request *p) {
@@ -33,7 +30,7 @@ static void written(struct connections *c, struct connection *conn, size_t n) {
 	}
 }
 
-static int send_requests(struct connections *c, struct connection *conn) {
+int http1_write(struct connections *c, struct connection *conn) {
 	const struct target_bytes *content = &c->plan->content;
 	while (conn->unsent != CONNECTION_NONE) {
 		struct iovec part[WRITE_PARTS];
@@ -64,13 +61,6 @@ static bool complete(struct connections *c, struct connection *conn, struct conn
 	return false;
 }
 
-static void keep(struct connection *conn, const char *data, size_t length) {
-	conn->input = malloc(length);
-	if (!conn->input) abort();
-	memcpy(conn->input, data, length);
-	conn->input_length = (uint32_t)length;
-}
-
 static bool fail(struct connections *c, struct connection *conn) {
 	connection_fail(c, conn, FAILURE_PROTOCOL);
 	return false;
@@ -86,7 +76,7 @@ static bool take(struct connections *c, struct connection *conn, const char *dat
 		const int n = head ? response_head(&p->response, data, length, c->plan->target[p->target].bodiless)
 						   : response_content(&p->response, data, length, &c->plan->expected);
 		if (head && n == 0) {
-			keep(conn, data, length);
+			connection_keep(conn, data, length);
 			return true;
 		}
 		if (n == -1) return fail(c, conn);
@@ -111,4 +101,4 @@ static void end_of_input(struct connections *c, struct connection *conn) {
 	(void)complete(c, conn, p);
 }
 
-const struct connection_protocol http1 = {.send = send_requests, .take = take, .end_of_input = end_of_input};
+const struct connection_protocol http1 = {.send = http1_write, .take = take, .end_of_input = end_of_input};

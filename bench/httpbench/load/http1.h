@@ -6,4 +6,7 @@
 
 extern const struct connection_protocol http1;
 
+/* Its send(): the head of each request, which may be empty, and the plan's content. */
+int http1_write(struct connections *connections, struct connection *conn);
+
 #endif

@@ -4,22 +4,17 @@
 #include <string.h>
 
 const char *const duration_name[DURATIONS] = {
-	[DURATION_CONNECT] = "connect", [DURATION_HANDSHAKE] = "handshake", [DURATION_FIRST_BYTE] = "first_byte",
-	[DURATION_WHOLE] = "whole",     [DURATION_LATENESS] = "lateness",
+	[DURATION_CONNECT] = "connect",       [DURATION_HANDSHAKE] = "handshake", [DURATION_UPGRADE] = "upgrade",
+	[DURATION_FIRST_BYTE] = "first_byte", [DURATION_WHOLE] = "whole",         [DURATION_LATENESS] = "lateness",
 };
 
 const char *const failure_name[FAILURES] = {
-	[FAILURE_REFUSED] = "refused",
-	[FAILURE_RESET] = "reset",
-	[FAILURE_TIMEOUT] = "timed_out",
-	[FAILURE_SHORT] = "short",
-	[FAILURE_STATUS] = "wrong_status",
-	[FAILURE_BYTES] = "wrong_bytes",
-	[FAILURE_PROTOCOL] = "not_http",
-	[FAILURE_PORTS] = "no_port",
-	[FAILURE_DESCRIPTORS] = "no_descriptor",
-	[FAILURE_CONNECT] = "not_connected",
-	[FAILURE_TLS] = "tls",
+	[FAILURE_REFUSED] = "refused",       [FAILURE_RESET] = "reset",
+	[FAILURE_TIMEOUT] = "timed_out",     [FAILURE_SHORT] = "short",
+	[FAILURE_STATUS] = "wrong_status",   [FAILURE_BYTES] = "wrong_bytes",
+	[FAILURE_PROTOCOL] = "not_http",     [FAILURE_WEBSOCKET] = "not_websocket",
+	[FAILURE_PORTS] = "no_port",         [FAILURE_DESCRIPTORS] = "no_descriptor",
+	[FAILURE_CONNECT] = "not_connected", [FAILURE_TLS] = "tls",
 	[FAILURE_UNSENT] = "unsent",
 };
 
@@ -37,6 +32,7 @@ void measures_add(struct measures *sum, const struct measures *m) {
 	if (!sum->connect_error) sum->connect_error = m->connect_error;
 	if (!*sum->tls) memcpy(sum->tls, m->tls, TLS_TEXT);
 	if (!*sum->tls_failed) memcpy(sum->tls_failed, m->tls_failed, TLS_TEXT);
+	if (!*sum->websocket_failed) memcpy(sum->websocket_failed, m->websocket_failed, MEASURES_TEXT);
 }
 
 void measures_reset(struct measures *m) {
@@ -46,13 +42,17 @@ void measures_reset(struct measures *m) {
 	m->spun_ns = 0;
 	m->last_ns = 0;
 	m->connect_error = 0;
-	*m->tls = *m->tls_failed = '\0';
+	*m->tls = *m->tls_failed = *m->websocket_failed = '\0';
 }
 
 uint64_t measures_failed(const struct measures *m) {
 	uint64_t sum = 0;
 	for (int i = 0; i < FAILURES; i++) sum += m->failure[i];
 	return sum;
+}
+
+bool measures_no_upgrade(const struct measures *m) {
+	return *m->websocket_failed && !m->duration[DURATION_UPGRADE].samples;
 }
 
 void measures_unsent(struct measures *m) {

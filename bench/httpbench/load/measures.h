@@ -9,6 +9,7 @@
 enum duration {
 	DURATION_CONNECT,    /* connect(2) until the connection stands */
 	DURATION_HANDSHAKE,  /* of TLS, from there on */
+	DURATION_UPGRADE,    /* to a WebSocket, from there on */
 	DURATION_FIRST_BYTE, /* the request is handed to the kernel until the first byte of the answer is read */
 	DURATION_WHOLE,      /* the request is due until the last byte of its answer is read */
 	DURATION_LATENESS,   /* open loop: the request is due until a connection gets it or is opened for it */
@@ -24,6 +25,7 @@ enum failure {
 	FAILURE_STATUS,      /* not the status that was wanted */
 	FAILURE_BYTES,       /* not the bytes that were expected */
 	FAILURE_PROTOCOL,    /* not HTTP */
+	FAILURE_WEBSOCKET,   /* not a WebSocket: the answer to the upgrade, or a frame */
 	FAILURE_PORTS,       /* no free port for a source address (EADDRNOTAVAIL) */
 	FAILURE_DESCRIPTORS, /* EMFILE, ENFILE */
 	FAILURE_CONNECT,     /* connect(2) failed otherwise */
@@ -43,6 +45,8 @@ enum count {
 	COUNTS
 };
 
+enum { MEASURES_TEXT = 128 };
+
 struct measures {
 	struct histogram duration[DURATIONS]; /* what failed is censored in whole, and in that which failed */
 	uint64_t count[COUNTS];
@@ -51,6 +55,7 @@ struct measures {
 	uint64_t failure[FAILURES];
 	int connect_error;                        /* errno of the first connection that could not be made; 0: none */
 	char tls[TLS_TEXT], tls_failed[TLS_TEXT]; /* what a handshake agreed on; why one failed; empty: none did */
+	char websocket_failed[MEASURES_TEXT];     /* why the first upgrade or WebSocket did; empty: none */
 };
 
 /* Their names in reports and logs. */
@@ -61,6 +66,9 @@ extern const char *const count_name[COUNTS];
 void measures_add(struct measures *sum, const struct measures *m);
 void measures_reset(struct measures *m);
 uint64_t measures_failed(const struct measures *m);
+
+/* Whether servers were asked for a WebSocket and none was opened; websocket_failed says why. */
+bool measures_no_upgrade(const struct measures *m);
 
 /* Counts a request that was due and got no connection. */
 void measures_unsent(struct measures *m);

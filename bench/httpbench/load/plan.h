@@ -30,6 +30,7 @@ struct plan {
 	struct target_bytes content; /* of every request; length 0: none */
 	struct tls_options tls;
 	bool http2;                  /* depth is of streams then */
+	bool websocket;              /* a request is a message: content is its frame, and the message is expected */
 	unsigned window, window_all; /* HTTP/2: bytes that the server may send on a stream, and on a connection */
 };
 

@@ -26,8 +26,8 @@ static inline double run_rate(const struct run *r) { return (double)r->total.cou
 extern void (*run_before_kill)(void);
 
 /* Runs the plan. Returns 0, or -1 with errno if the clients could not be started. SIGINT or SIGTERM ends the run early
- * and later runs at once; a second signal ends the program. A run in which every connection or every TLS handshake
- * fails ends early. */
+ * and later runs at once; a second signal ends the program. A run in which every connection, every TLS handshake
+ * or every upgrade fails ends early. */
 int run_plan(const struct plan *plan, run_watch *watch, void *context, struct run *run);
 
 #endif
