@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,9 +24,20 @@ static void pause_accepting(struct acceptor *w) {
 	}
 }
 
+/* Listens again after platform_reset_queue() has failed. */
+static void listen_again(struct listener *l) {
+	static notice_time next;
+	l->deaf = listen(l->fd, LISTEN_BACKLOG) == -1;
+	if (l->deaf && notice_due(&next))
+		notice_line(LEVEL_ERROR, "cannot listen on port %u any more: %s; trying again", l->port, strerror(errno));
+}
+
 void accept_resume(struct acceptor *w) {
-	for (unsigned i = 0; i < w->listeners; i++)
-		if (io_wantread(w->context->loop, w->listener[i].fd) == -1) pause_accepting(w);
+	for (unsigned i = 0; i < w->listeners; i++) {
+		struct listener *l = &w->listener[i];
+		if (l->deaf) listen_again(l);
+		if (l->deaf || io_wantread(w->context->loop, l->fd) == -1) pause_accepting(w);
+	}
 }
 
 /* Looks at no listener until the next turn. */
@@ -90,12 +102,6 @@ static void note_wait(const struct acceptor *w, struct listener *l, int fd) {
 	if (late) l->taken = 0;
 }
 
-/* Under overload the queue of the kernel is short: what does not fit it refuses by itself, which costs least. */
-static void set_queue(struct listener *l, bool is_short) {
-	if (is_short != l->is_short) (void)listen(l->fd, is_short ? ACCEPT_QUEUE_SHORT : LISTEN_BACKLOG);
-	l->is_short = is_short;
-}
-
 /* Returns whether there is overload. It begins when all connections that came to the front of the queue in the last
  * interval had waited too long. */
 static bool find_overload(const struct acceptor *w, struct listener *l) {
@@ -106,7 +112,6 @@ static bool find_overload(const struct acceptor *w, struct listener *l) {
 	l->overload_until_ms = now_ms + ACCEPT_OVERLOAD_MS;
 	l->refused_ns = io_now_ns(w->context->loop);
 	ration_begin(&l->ration, 1000.0 * l->taken / (double)late_ms, l->refused_ns);
-	l->taken = 0;
 	return true;
 }
 
@@ -120,13 +125,15 @@ static void report_overload(unsigned refused) {
 					atomic_exchange(&sum, 0));
 }
 
-/* Sets how many connections are taken in a turn: fewer while one queues and the turn of the others takes long, or they
- * wait long for theirs. */
+/* Sets how many connections are taken in a turn: fewer while the turn of the others takes long, or they wait long for
+ * theirs. */
 static void adapt_batch(const struct acceptor *w, struct listener *l) {
 	const int64_t now_ns = io_now_ns(w->context->loop), turn_ns = io_read_clock() - now_ns;
-	const bool longer = l->behind || turn_ns > ACCEPT_TURN_MS * INT64_C(1000000) || w->waited_ms > ACCEPT_WAITED_MS;
+	const int64_t turns = turn_ns / (ACCEPT_TURN_MS * INT64_C(1000000)); /* that it should have been */
+	const bool longer = l->behind || turns || w->waited_ms > ACCEPT_WAITED_MS;
+	const int least = turns < ACCEPT_BATCH ? (int)turns + 1 : ACCEPT_BATCH;
 	l->most = longer ? l->most / 2 : l->most * 2;
-	if (l->most < ACCEPT_LEAST) l->most = ACCEPT_LEAST;
+	if (l->most < least) l->most = least;
 	if (l->most > ACCEPT_BATCH) l->most = ACCEPT_BATCH;
 }
 
@@ -156,8 +163,8 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof address;
 	int fd = io_accept(w->context->loop, l->fd, (struct sockaddr *)&address, &length);
-	if (fd == -1) {
-		a->error = errno;
+	if (fd == -1) { /* another worker may just be resetting the queue */
+		a->error = errno == ECONNRESET || errno == EINVAL ? EAGAIN : errno;
 		return;
 	}
 	struct peer peer = peer_of((struct sockaddr *)&address);
@@ -195,40 +202,30 @@ static bool begin(struct conn_context *w, struct accepted *a) {
 	return all;
 }
 
-/* Closes the connections that wait, under overload: all for which there is time. While the others leave half of a turn
- * they can wait, as long as they are few. More than the short queue holds are left from before: while they are there
- * the kernel drops whoever comes, who then comes again a second later. An answer would cost too much.
- *
- * shutdown(2) would reset them at once, and with listen(2) after it the queue would go on; but whoever may call it can
- * make a listening socket one that connects, by sendto(2) with MSG_FASTOPEN: the sandbox refuses it. */
+/* Resets the connections that wait for more than the ration, under overload. While the others leave half of a turn they
+ * can wait, as long as they are few. If the queue were left to fill, the kernel would drop whoever comes, who then
+ * comes again a second later. An answer would cost too much. */
 static void refuse_rest(const struct acceptor *w, struct listener *l, struct accepted *a) {
-	const int64_t now_ns = io_now_ns(w->context->loop), passed_ns = now_ns - l->refused_ns;
-	if (a->error || passed_ns < ACCEPT_REFUSING_MS * INT64_C(1000000)) return;
+	const int64_t now_ns = io_now_ns(w->context->loop);
+	if (a->error || l->ration.credit >= 1 || now_ns - l->refused_ns < ACCEPT_REFUSING_MS * INT64_C(1000000)) return;
 	const int64_t queued = platform_queue(l->fd, NULL);
-	if (turns_left(&w->turns) > 0.5 && queued <= ACCEPT_WAITING_MOST) return;
+	if (queued <= 0 || (turns_left(&w->turns) > 0.5 && queued <= ACCEPT_WAITING_MOST)) return;
 	l->refused_ns = now_ns;
-	const int part = queued > ACCEPT_QUEUE_SHORT + 1 ? ACCEPT_CLEARING_PART : ACCEPT_REFUSING_PART;
-	const int64_t time_ns = passed_ns < ACCEPT_REFUSING_MOST_NS ? passed_ns : ACCEPT_REFUSING_MOST_NS;
-	const int64_t until_ns = io_read_clock() + time_ns / part;
-	while (!a->error && io_read_clock() < until_ns) {
-		const int fd = io_accept(w->context->loop, l->fd, NULL, NULL);
-		if (fd == -1) a->error = errno;
-		else close(fd);
-		a->late += fd != -1;
-	}
+	l->deaf = platform_reset_queue(l->fd, LISTEN_BACKLOG) == -1;
+	a->error = l->deaf ? errno : EAGAIN;
+	a->late = (unsigned)queued;
 	count_n(COUNT_REFUSED_LATE, a->late);
 }
 
 /* Sets how many may be taken. */
 static void limit_batch(const struct acceptor *w, struct listener *l, bool overload) {
 	if (overload) {
-		const unsigned given = ration_give(&l->ration, turns_left(&w->turns), l->taken, io_now_ns(w->context->loop));
-		l->most = given < ACCEPT_BATCH ? (int)given : ACCEPT_BATCH;
-		l->taken = 0;
-	} else if (l->queued && !w->last) {
-		adapt_batch(w, l);
-	} else {
+		const double left = ration_left(&l->ration, turns_left(&w->turns), io_now_ns(w->context->loop));
+		l->most = left < ACCEPT_BATCH ? (int)left : ACCEPT_BATCH;
+	} else if (w->last) {
 		l->most = ACCEPT_BATCH;
+	} else {
+		adapt_batch(w, l);
 	}
 }
 
@@ -238,7 +235,6 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	a.count = a.error = 0;
 	a.refused = a.late = 0;
 	const bool overload = find_overload(w, l);
-	set_queue(l, overload);
 	limit_batch(w, l, overload);
 	if (w->context->connections >= w->context->connections_max &&
 		!(has_waiting_client(l) && shed_connections(w->context, connections_to_close(w))))
@@ -247,7 +243,10 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 		   w->context->connections < w->context->connections_max && !a.error)
 		take(w, l, &a);
 	l->taken += (unsigned)a.count;
-	if (overload) refuse_rest(w, l, &a);
+	if (overload) {
+		ration_take(&l->ration, (unsigned)a.count);
+		refuse_rest(w, l, &a);
+	}
 	l->queued = !a.error;
 	if (!l->queued) l->late_since_ms = 0;
 	if (a.late) {
@@ -270,10 +269,7 @@ void accept_later(struct acceptor *w, struct listener *l) { w->ready[w->readies+
 
 void accept_all(struct acceptor *w) {
 	bool overload = false;
-	for (unsigned i = 0; i < w->listeners; i++) {
-		set_queue(&w->listener[i], has_overload(w, &w->listener[i]));
-		overload |= has_overload(w, &w->listener[i]);
-	}
+	for (unsigned i = 0; i < w->listeners; i++) overload |= has_overload(w, &w->listener[i]);
 	if (overload) {
 		const int64_t began_ns = io_now_ns(w->context->loop);
 		turns_note(&w->turns, began_ns, io_read_clock() - began_ns);

@@ -19,28 +19,22 @@ enum {
 	UNSENT_SHARE = 16,            /* this part of the kernel's memory for TCP is for what connections have not sent */
 	UNSENT_MIN = 16 * 1024,       /* bytes that a connection may have in any case, */
 	UNSENT_MAX = 4 * 1024 * 1024, /* and all that it ever has by default (tcp_wmem) */
-	ACCEPT_BATCH = 64,            /* connections taken from a listening socket in one turn, */
-	ACCEPT_LEAST = 8,             /* and while the others need more than ACCEPT_TURN_MS for their turn */
-	ACCEPT_TURN_MS = 10,
-	ACCEPT_WAITED_MS = 100, /* or a request has waited for that, */
-	ACCEPT_SAMPLE = 64,     /* of which one in so many is looked at */
-	ACCEPT_LAST = 128,      /* batches taken at most from each listening socket before it is closed */
-	ACCEPT_PAUSE_MS = 100,  /* without descriptors, until the next try */
+	ACCEPT_BATCH = 64,            /* connections taken from a listening socket in one turn; fewer while that of */
+	ACCEPT_TURN_MS = 2,           /* the others takes longer than that, but one in each such time, */
+	ACCEPT_WAITED_MS = 100,       /* or a request has waited for that, */
+	ACCEPT_SAMPLE = 64,           /* of which one in so many is looked at */
+	ACCEPT_LAST = 128,            /* batches taken at most from each listening socket before it is closed */
+	ACCEPT_PAUSE_MS = 100,        /* without descriptors, until the next try */
 	/* Overload begins as CoDel finds it (RFC 8289): each connection that came to the front of the queue in an interval
 	 * had waited longer than the target, and many wait. */
 	ACCEPT_TARGET_MS = 200,
 	ACCEPT_INTERVAL_MS = 500,
 	ACCEPT_QUEUE_LONG = 512,
 	/* Until so long after the last one that was refused, only a ration is taken (ration.h), and the rest is refused, at
-	 * the latest when more than ACCEPT_WAITING_MOST wait. What comes while the queue has ACCEPT_QUEUE_SHORT, the kernel
-	 * drops. */
+	 * most every ACCEPT_REFUSING_MS, and at the latest when more than ACCEPT_WAITING_MOST wait. */
 	ACCEPT_OVERLOAD_MS = 5000,
-	ACCEPT_QUEUE_SHORT = 256,
-	ACCEPT_WAITING_MOST = 192,
-	ACCEPT_REFUSING_MS = 3, /* the rest is refused at most so often, */
-	ACCEPT_REFUSING_MOST_NS = 50000000,
-	ACCEPT_REFUSING_PART = 8, /* in that part of the time since then, which counts up to that, */
-	ACCEPT_CLEARING_PART = 2, /* and in that when overload begins, until the queue is short */
+	ACCEPT_WAITING_MOST = 64,
+	ACCEPT_REFUSING_MS = 3,
 	ACCEPT_REST_MS = 1,       /* without a ration, until the next look */
 	ACCEPT_REFUSED_MAX = 256, /* in a turn, */
 	ACCEPT_ANSWERED = 4       /* of which so many get an answer: the others are only closed */
@@ -53,9 +47,9 @@ struct listener {
 	bool secure;           /* speaks TLS */
 	bool queued;           /* more connections waited than were taken the last time */
 	bool behind;           /* there was no time to read from all that were taken the last time */
-	bool is_short;         /* the queue is ACCEPT_QUEUE_SHORT */
-	int most;              /* while queued, and under overload, so many are taken in a turn, otherwise ACCEPT_BATCH */
-	unsigned taken;        /* while late, since then; under overload, in the last turn */
+	bool deaf;             /* it could not listen again after its queue was refused */
+	int most;              /* so many are taken in this turn */
+	unsigned taken;        /* while late, since then */
 	int64_t late_since_ms; /* since then all that were taken had waited for longer than ACCEPT_TARGET_MS; 0: not so */
 	int64_t overload_until_ms;
 	int64_t refused_ns; /* when its queue was refused the last time */

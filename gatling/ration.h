@@ -20,19 +20,23 @@ struct turns {
 void turns_note(struct turns *turns, int64_t began_ns, int64_t took_ns);
 
 /* Returns how much shorter than RATION_TURN_MS the turns are, as a part of it: 1, nothing is to be done; 0, they are as
- * long; -1, twice as long or longer. */
+ * long; -1, twice as long; -4, five times as long or longer. */
 double turns_left(const struct turns *turns);
 
 struct ration {
-	double rate; /* taken in a second */
-	double credit;
+	double rate;    /* taken in a second */
+	double credit;  /* that may be taken */
+	unsigned taken; /* since then: */
 	int64_t at_ns;
 };
 
-/* Begins with a rate, in a second. */
+/* Begins; rate: how many were taken in a second until now, which was too much. */
 void ration_begin(struct ration *ration, double rate, int64_t now_ns);
 
-/* Returns how many may be taken now, as the turns leave that part; taken: of those that it allowed the last time. */
-unsigned ration_give(struct ration *ration, double left, unsigned taken, int64_t now_ns);
+/* Returns how many may be taken now, as the turns leave that part. */
+double ration_left(struct ration *ration, double left, int64_t now_ns);
+
+/* Notes that so many were taken. */
+void ration_take(struct ration *ration, unsigned count);
 
 #endif

@@ -158,6 +158,8 @@ int64_t platform_queue(int fd, int64_t *most) {
 	return (int64_t)info.tcpi_unacked;
 }
 
+int platform_reset_queue(int fd, int backlog) { return shutdown(fd, SHUT_RD) == -1 ? -1 : listen(fd, backlog); }
+
 bool platform_has_ktls(void) {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd == -1) return false;
@@ -215,6 +217,12 @@ int64_t platform_waited_ms(int fd) {
 
 int64_t platform_queue(int fd, int64_t *most) {
 	(void)fd, (void)most;
+	return -1;
+}
+
+int platform_reset_queue(int fd, int backlog) {
+	(void)fd, (void)backlog;
+	errno = ENOSYS;
 	return -1;
 }
 

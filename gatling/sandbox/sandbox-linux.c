@@ -155,8 +155,6 @@ static const int common_calls[] = {
 	CALL(rt_sigreturn),
 	CALL(sched_getaffinity),
 	CALL(sched_yield),
-	CALL(sendmsg),
-	CALL(sendto),
 	CALL(stat),
 	CALL(statx),
 	CALL(sysinfo),
@@ -222,8 +220,12 @@ static int allow_if(scmp_filter_ctx filter, const struct condition *c, size_t co
 
 static int allow_common(scmp_filter_ctx filter) {
 	const struct condition memory[] = {{CALL(mmap), WITHOUT(2, PROT_EXEC)}, {CALL(mprotect), WITHOUT(2, PROT_EXEC)}};
+	/* a socket that does not listen any more would connect */
+	const struct condition sending[] = {{CALL(sendmsg), WITHOUT(2, MSG_FASTOPEN)},
+										{CALL(sendto), WITHOUT(3, MSG_FASTOPEN)}};
 	int error = ALLOW_ALL(filter, common_calls);
 	if (!error && sanitized) error = ALLOW_ALL(filter, sanitizer_calls);
+	if (!error) error = ALLOW_IF(filter, sending);
 	return error ? error : ALLOW_IF(filter, memory);
 }
 
@@ -258,8 +260,8 @@ static int allow_server(scmp_filter_ctx filter, const struct sandbox *s) {
 		{CALL(fcntl), EQUAL(1, F_GETFL)},
 		{CALL(fcntl), EQUAL(1, F_SETFL)},
 		{CALL(ioctl), EQUAL(1, SIOCOUTQ)},
-		/* a listening socket whose receiving end is shut down could connect (MSG_FASTOPEN) */
 		{CALL(shutdown), EQUAL(1, SHUT_WR)},
+		{CALL(shutdown), EQUAL(1, SHUT_RD)}, /* of listening sockets */
 		/* clone3(2) keeps its flags in memory, so there is none: the C library then calls clone(2) */
 		{CALL(clone), SCMP_CMP(0, SCMP_CMP_MASKED_EQ, CLONE_THREAD | SPACES, CLONE_THREAD)},
 		{CALL(prlimit64), SCMP_CMP(2, SCMP_CMP_EQ, 0, 0)}, /* a null pointer: it is not changed */

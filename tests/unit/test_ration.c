@@ -16,19 +16,26 @@ static void turns_are_a_mean_over_time(void **state) {
 	turns_note(&t, 101 * (int64_t)MS, 20 * (int64_t)MS); /* one that had to wait for its processor */
 	assert_true(turns_left(&t) > 0.7);
 	for (int i = 1; i <= 10; i++) turns_note(&t, (101 + 20 * i) * (int64_t)MS, 20 * (int64_t)MS);
-	assert_true(turns_left(&t) == -1);
+	assert_true(turns_left(&t) == -4);
 	turns_note(&t, 10000 * (int64_t)MS, 0); /* the others were long ago */
 	assert_true(turns_left(&t) == 1);
+}
+
+/* Takes all that may be taken. */
+static unsigned take_all(struct ration *r, double left, int64_t now_ns) {
+	const unsigned count = (unsigned)ration_left(r, left, now_ns);
+	ration_take(r, count);
+	return count;
 }
 
 static void the_least_get_in_whatever_the_turns_take(void **state) {
 	(void)state;
 	struct ration r;
-	unsigned given = 0, sum = 0;
+	unsigned sum = 0;
 	ration_begin(&r, 100000, 0);
 	for (int64_t ms = 5; ms <= 20000; ms += 5) {
-		given = ration_give(&r, -1, given, ms * MS);
-		if (ms > 10000) sum += given;
+		const unsigned count = take_all(&r, -4, ms * MS);
+		if (ms > 10000) sum += count;
 	}
 	assert_in_range(sum, 1990, 2010);
 }
@@ -37,7 +44,17 @@ static void what_is_not_taken_does_not_pile_up(void **state) {
 	(void)state;
 	struct ration r;
 	ration_begin(&r, 1000, 0);
-	assert_in_range(ration_give(&r, 0, 0, 60000 * (int64_t)MS), 1, 8);
+	assert_true(ration_left(&r, 0, 60000 * (int64_t)MS) <= 1000);
+}
+
+static void what_is_not_taken_at_once_is_left(void **state) {
+	(void)state;
+	struct ration r;
+	ration_begin(&r, 10000, 0);
+	const double left = ration_left(&r, 0, 50 * (int64_t)MS);
+	assert_true(left > 100);
+	ration_take(&r, 64);
+	assert_true(ration_left(&r, 0, 50 * (int64_t)MS) == left - 64);
 }
 
 /* A server with that much to do a second, each visitor for two pages a second apart, and more of them than it can
@@ -48,14 +65,13 @@ static double simulate(double cost_s, double *waits_s) {
 	struct turns t = {0};
 	struct ration r;
 	double to_do_s = 0, worked_s = 0;
-	unsigned given = 0;
 	ration_begin(&r, 200, 0);
 	*waits_s = 0;
 	for (int i = 0; i < SECONDS * STEPS; i++) {
 		const int64_t now_ns = (int64_t)i * MS;
 		const double turn_s = to_do_s / 10; /* a page is ten requests, one after the other */
 		turns_note(&t, now_ns, (int64_t)(turn_s * 1e9));
-		came[i] = given = ration_give(&r, turns_left(&t), given, now_ns);
+		came[i] = take_all(&r, turns_left(&t), now_ns);
 		to_do_s += cost_s / 2 * (came[i] + (i < STEPS ? 0 : came[i - STEPS]));
 		const double works_s = fmin(to_do_s, 0.001);
 		to_do_s -= works_s;
@@ -82,6 +98,7 @@ int main(void) {
 		cmocka_unit_test(turns_are_a_mean_over_time),
 		cmocka_unit_test(the_least_get_in_whatever_the_turns_take),
 		cmocka_unit_test(what_is_not_taken_does_not_pile_up),
+		cmocka_unit_test(what_is_not_taken_at_once_is_left),
 		cmocka_unit_test(a_server_has_enough_to_do_and_not_too_much),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

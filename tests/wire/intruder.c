@@ -70,7 +70,11 @@ static int connect_by_sending(void) {
 	if (shutdown(listener, SHUT_RD) == -1) return errno;
 	int flags = fcntl(listener, F_GETFL);
 	(void)fcntl(listener, F_SETFL, flags & ~O_NONBLOCK);
-	return result_of(sendto(listener, "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL, (struct sockaddr *)&to, sizeof to));
+	int error = result_of(sendto(listener, "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL, (struct sockaddr *)&to, sizeof to));
+	if (error != ENOSYS) return error;
+	struct iovec part = {.iov_base = "x", .iov_len = 1};
+	struct msghdr message = {.msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &part, .msg_iovlen = 1};
+	return result_of(sendmsg(listener, &message, MSG_FASTOPEN | MSG_NOSIGNAL));
 }
 
 /* --- processes --- */

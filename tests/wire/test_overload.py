@@ -7,13 +7,12 @@ import signal
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from conftest import SMALL
 from gatling import Server, eventually
-
-SHORT = 256  # ACCEPT_QUEUE_SHORT
 
 
 @contextlib.contextmanager
@@ -37,9 +36,10 @@ def slowed(server):
         os.kill(server.pid, signal.SIGCONT)
 
 
-def queue_limit(server):
-    listed = subprocess.run(["ss", "-ltnH", "sport", "=", f":{server.port}"], capture_output=True, text=True, check=True).stdout
-    return int(listed.split()[2])
+def dropped():
+    """How many connections the kernel did not let into the queue of a listening socket: their clients try again after a second."""
+    names, values = (line.split() for line in Path("/proc/net/netstat").read_text().splitlines()[:2])
+    return int(values[names.index("ListenDrops")])
 
 
 def burst(server, count):
@@ -60,25 +60,24 @@ def serves(server, count):
     try:
         take(burst(server, count))
         return True
-    except (ConnectionResetError, BrokenPipeError, AssertionError):
+    except (ConnectionError, AssertionError):
         return False
 
 
 @pytest.mark.alone
-def test_what_has_waited_too_long_is_refused_and_the_queue_is_short(plain, files):
+def test_what_has_waited_too_long_is_refused_and_the_queue_is_never_full(plain, files):
     with Server(plain, files, "-j", "1", "-n") as server:
-        limit = queue_limit(server)
-        command = [plain / "bench" / "crowd", "-R", "6000", "-d", "6", "-t", "1", "--patience", "2", server.url("/small.bin")]
-        with slowed(server), subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as crowd:
-            eventually(lambda: queue_limit(server) == SHORT)
-            out = crowd.stdout.read()
+        before = dropped()
+        command = [plain / "bench" / "crowd", "-R", "3000", "-d", "6", "-t", "1", "--patience", "2", server.url("/small.bin")]
+        with slowed(server):
+            out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
         total = dict(re.findall(r"^# (\w+)\t(\S+)", out, re.MULTILINE))
         assert int(total["answered"]) > 100 and int(total["refused"]) > 0, out
-        # There is time for all before overload is over. A burst may come together with those that the kernel had kept in
-        # handshakes, and whose clients have ended.
-        assert eventually(lambda: serves(server, 60) and queue_limit(server)) == SHORT
+        assert dropped() == before
         eventually(lambda: any(re.search(r"overload: refused \d+ new connections", line) for line in server.errors))
-        eventually(lambda: serves(server, 1) and queue_limit(server) == limit)  # ACCEPT_OVERLOAD_MS
+        # There is time for few before overload is over; they may come together with those whose handshake was not complete.
+        eventually(lambda: serves(server, 50))
+        eventually(lambda: serves(server, 300))
 
 
 @pytest.mark.clear
