@@ -27,8 +27,8 @@ enum {
 	ACCEPT_PAUSE_MS = 100,        /* without descriptors, until the next try */
 	/* Overload begins as CoDel finds it (RFC 8289): each connection that came to the front of the queue in an interval
 	 * had waited longer than the target, and many wait. */
-	ACCEPT_TARGET_MS = 200,
-	ACCEPT_INTERVAL_MS = 500,
+	ACCEPT_TARGET_MS = 100,
+	ACCEPT_INTERVAL_MS = 300,
 	ACCEPT_QUEUE_LONG = 512,
 	/* Until so long after the last one that was refused, only a ration is taken (ration.h), and the rest is refused, at
 	 * most every ACCEPT_REFUSING_MS, and at the latest when more than ACCEPT_WAITING_MOST wait. */
