@@ -301,7 +301,8 @@ void conn_wait(struct conn_context *w, struct conn *c) {
 
 void conn_readable(struct conn_context *w, struct conn *c) {
 	struct conn_run run = {.known = c->state == CONN_HEAD ? conn_kept(c) : 0};
-	if (c->state <= CONN_HANDSHAKE || conn_read(c, &run.input)) go(w, c, &run);
+	if (c->state <= CONN_HANDSHAKE || (conn_pass_draws(c) ? conn_pass_draw(c, &run) : conn_read(c, &run.input)))
+		go(w, c, &run);
 	else conn_close(w, c);
 }
 

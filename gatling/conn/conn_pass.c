@@ -1,12 +1,13 @@
 /* conn_pass.c - see conn_pass.h. */
 #include "gatling/conn/conn_pass.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "gatling/base/text.h"
 #include "gatling/exchange/passing.h"
 
-enum { COPIED_MAX = 4 * 1024, BATCH_ENOUGH = 16 * 1024, LEAST_ROOM = 4 * 1024 }; /* bytes */
+enum { COPIED_MAX = 4 * 1024, BATCH_ENOUGH = 16 * 1024, LEAST_ROOM = 4 * 1024, DRAW_LEAST = 64 * 1024 }; /* bytes */
 
 /* There may be thousands: no gaps. */
 struct conn_pass {
@@ -100,6 +101,35 @@ static bool keep_trailers(struct conn_pass *p, struct slice bytes) {
 	return true;
 }
 
+/* Notes that so much of the body has come: the deadline is another one when it is enough, or all. */
+static void note_come(struct conn_pass *p, struct conn_run *run, size_t n) {
+	p->begun = true;
+	p->come += (uint32_t)n;
+	if (!body_pending(&p->body))
+		passage_put_end(p->passing.passage, (struct slice){.at = p->trailers, .length = p->trailers_length});
+	if (p->come < PASSING_CONTENT_LEAST && body_pending(&p->body)) return;
+	run->progress = true;
+	p->come = 0;
+}
+
+bool conn_pass_draws(const struct conn *c) {
+	return c->state == CONN_PASS && !c->tls && !c->input && body_rest(&c->pass->body) >= DRAW_LEAST &&
+		   passage_draws(c->pass->passing.passage);
+}
+
+bool conn_pass_draw(struct conn *c, struct conn_run *run) {
+	struct conn_pass *p = c->pass;
+	const uint64_t rest = body_rest(&p->body);
+	const size_t most = rest < CONN_SCRATCH ? (size_t)rest : CONN_SCRATCH;
+	size_t sent;
+	const ssize_t n = passage_draw(p->passing.passage, c->fd, c->context->scratch, most, &sent);
+	if (n <= 0) return n == -1 && errno == EAGAIN;
+	run->input = (struct slice){.at = c->context->scratch, .length = (size_t)n - sent};
+	body_take(&p->body, sent);
+	note_come(p, run, sent);
+	return true;
+}
+
 /* Returns false if its chunks are malformed, or for ENOMEM. */
 static bool take_content(struct conn_pass *p, struct conn_run *run) {
 	struct slice content;
@@ -111,15 +141,9 @@ static bool take_content(struct conn_pass *p, struct conn_run *run) {
 		int n = body_read(&p->body, run->input.at, most, &content);
 		if (n < 0) return false;
 		if (in_trailers && !keep_trailers(p, slice_first(run->input, (size_t)n))) return false;
-		p->begun = true;
 		run->input = slice_rest(run->input, (size_t)n);
-		p->come += (uint32_t)n;
 		if (content.length) (void)passage_put(p->passing.passage, content);
-		if (!body_pending(&p->body))
-			passage_put_end(p->passing.passage, (struct slice){.at = p->trailers, .length = p->trailers_length});
-		if (p->come < PASSING_CONTENT_LEAST && body_pending(&p->body)) continue;
-		run->progress = true;
-		p->come = 0;
+		note_come(p, run, (size_t)n);
 	}
 	for (size_t n = 1; p->tunnel && run->input.length && n; run->input = slice_rest(run->input, n)) {
 		n = passage_put(p->passing.passage, run->input);

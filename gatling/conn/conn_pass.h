@@ -21,6 +21,11 @@ bool conn_pass_begin(struct conn *conn, const struct request *request, const str
 /* Moves what there is: content of the request off run->input, and of the response to the client. */
 enum conn_pass_result conn_pass_go_on(struct conn *conn, struct conn_run *run);
 
+/* Returns whether much content of the request comes, which can go straight to the upstream. conn_pass_draw() then moves
+ * some, in place of conn_read(): *run has what the upstream did not take. Returns false: the client has gone. */
+bool conn_pass_draws(const struct conn *conn);
+bool conn_pass_draw(struct conn *conn, struct conn_run *run);
+
 /* Ends it. Logs what has been answered; if nothing has been, returns the request, which is to be answered, or freed. */
 struct waiting_request *conn_pass_end(struct conn *conn);
 

@@ -66,6 +66,12 @@ int passage_failure(const struct passage *passage);
 /* Takes content of the request, or bytes of a tunnel. Returns how many: fewer, if there is no room. */
 size_t passage_put(struct passage *passage, struct slice content);
 
+/* Moves content of the request, as it is, straight from a socket to the upstream: at most length bytes, without a look
+ * at them. Those that it does not take are in the buffer, of that size, and are to be put. Returns what io_relay()
+ * does. Only if passage_draws(). */
+bool passage_draws(const struct passage *passage);
+ssize_t passage_draw(struct passage *passage, int fd, void *buffer, size_t length, size_t *sent);
+
 /* Says that the content of the request is complete, with what upstream_trailers() takes, or that the client sends no
  * more through a tunnel. */
 void passage_put_end(struct passage *passage, struct slice trailers);

@@ -94,6 +94,17 @@ size_t passage_put(struct passage *p, struct slice content) {
 	return length;
 }
 
+bool passage_draws(const struct passage *p) {
+	return can_write(p) && !drops_content(p) && p->state != PASSAGE_TUNNEL && p->out.framing == FRAMED_NOT &&
+		   !passage_to_send(p) && io_relays(passage_loop(p));
+}
+
+ssize_t passage_draw(struct passage *p, int fd, void *buffer, size_t length, size_t *sent) {
+	const ssize_t n = io_relay(passage_loop(p), fd, p->link->fd, buffer, length, sent);
+	if (*sent) passage_set_deadline(p);
+	return n;
+}
+
 void passage_put_end(struct passage *p, struct slice section) {
 	static _Thread_local char lines[UPSTREAM_TRAILERS_MAX];
 	p->complete = true;

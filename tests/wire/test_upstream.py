@@ -614,6 +614,52 @@ def test_much_content_of_known_length_does_not_leave_the_kernel(plain, tmp_path,
         eventually(lambda: [line.split('" ')[1].split()[:2] for line in server.lines] == 3 * [["200", str(len(content))]])
 
 
+@pytest.mark.clear
+@pytest.mark.parametrize("unix", [False, True], ids=["tcp", "unix"])
+def test_nor_does_much_content_of_a_request(plain, tmp_path, unix):
+    content = b"".join(b"%09d\n" % n for n in range(500_000))
+
+    def handle(link):
+        while link.request().body == content:
+            link.answer(b"the same")
+
+    def client(server):
+        with server.connect() as c:
+            for _ in range(3):
+                c.send(f"POST /api/x HTTP/1.1\r\nHost: a\r\nContent-Length: {len(content)}\r\n\r\n".encode() + content)
+                assert c.response().body == b"the same"
+
+    rule = "/api/* http://{}: 200" if unix else None
+    with Upstream(handle, unix=unix) as upstream, passing(plain, upstream, rule=rule) as server:
+        calls = calls_of(server, tmp_path / "calls", client)
+        read = sum(map(int, re.findall(r"recvfrom\(.* = (\d+)$", (tmp_path / "calls").read_text(), re.MULTILINE)))
+        assert read < len(content) and calls["splice"] > 3 * 2 * 30, calls
+
+
+def test_a_slow_upstream_gets_each_byte_of_a_request_once(build):
+    """More than the buffers of its socket hold; others are served meanwhile."""
+    content = b"".join(b"%09d\n" % n for n in range(2_500_000))
+    same = []
+
+    def handle(link):
+        request = link.head()
+        full.wait(TIMEOUT)
+        same.append(link.body(request).body == content)
+        link.answer()
+
+    full = threading.Event()
+    with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
+        head = f"POST /api/ HTTP/1.1\r\nHost: a\r\nContent-Length: {len(content)}\r\n\r\n".encode()
+        sender = threading.Thread(target=c.send, args=(head + content,))
+        sender.start()
+        eventually(lambda: upstream.requests)
+        for _ in range(100):  # meanwhile all buffers are full
+            assert server.get("/there.txt").status == 200
+        full.set()
+        sender.join()
+        assert c.response().body == b"ok" and same == [True]
+
+
 def test_a_client_that_goes_away_in_the_middle_is_logged_with_what_it_got(build):
     stopped = threading.Event()
 
