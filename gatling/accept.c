@@ -16,12 +16,15 @@
 #include "gatling/conn/refuse.h"
 #include "gatling/conn/shed.h"
 
+/* Looks at a listener again after a pause. */
+static void pause_one(const struct acceptor *w, int fd, int64_t until_ms) {
+	io_dontwantread(w->context->loop, fd);
+	io_timeout(w->context->loop, fd, until_ms);
+}
+
 static void pause_accepting(struct acceptor *w) {
 	w->paused_until_ms = io_now(w->context->loop) + ACCEPT_PAUSE_MS;
-	for (unsigned i = 0; i < w->listeners; i++) {
-		io_dontwantread(w->context->loop, w->listener[i].fd);
-		io_timeout(w->context->loop, w->listener[i].fd, w->paused_until_ms);
-	}
+	for (unsigned i = 0; i < w->listeners; i++) pause_one(w, w->listener[i].fd, w->paused_until_ms);
 }
 
 /* Listens again after platform_reset_queue() has failed. */
@@ -33,11 +36,14 @@ static void listen_again(struct listener *l) {
 }
 
 void accept_resume(struct acceptor *w) {
+	bool failed = false;
 	for (unsigned i = 0; i < w->listeners; i++) {
 		struct listener *l = &w->listener[i];
 		if (l->deaf) listen_again(l);
-		if (l->deaf || io_wantread(w->context->loop, l->fd) == -1) pause_accepting(w);
+		if (l->deaf) pause_one(w, l->fd, io_now(w->context->loop) + ACCEPT_PAUSE_MS);
+		else failed |= io_wantread(w->context->loop, l->fd) == -1;
 	}
+	if (failed) pause_accepting(w);
 }
 
 /* Looks at no listener until the next turn. */
@@ -204,16 +210,25 @@ static bool begin(struct conn_context *w, struct accepted *a) {
 
 /* Resets the connections that wait for more than the ration, under overload. While the others leave half of a turn they
  * can wait, as long as they are few. If the queue were left to fill, the kernel would drop whoever comes, who then
- * comes again a second later. An answer would cost too much. */
+ * comes again a second later. An answer would cost too much. A queue that others share, or that a service manager
+ * keeps, is emptied one by one, as far as there is time. */
 static void refuse_rest(const struct acceptor *w, struct listener *l, struct accepted *a) {
 	const int64_t now_ns = io_now_ns(w->context->loop);
 	if (a->error || l->ration.credit >= 1 || now_ns - l->refused_ns < ACCEPT_REFUSING_MS * INT64_C(1000000)) return;
 	const int64_t queued = platform_queue(l->fd, NULL);
 	if (queued <= 0 || (turns_left(&w->turns) > 0.5 && queued <= ACCEPT_WAITING_MOST)) return;
 	l->refused_ns = now_ns;
-	l->deaf = platform_reset_queue(l->fd, LISTEN_BACKLOG) == -1;
-	a->error = l->deaf ? errno : EAGAIN;
-	a->late = (unsigned)queued;
+	if (l->keeper != -1) {
+		a->error = EAGAIN;
+		a->late = (unsigned)queued;
+		l->deaf = platform_reset_queue(l->fd, LISTEN_BACKLOG) == -1;
+		if (l->deaf) pause_one(w, l->fd, io_now(w->context->loop) + ACCEPT_PAUSE_MS);
+	}
+	for (int fd; l->keeper == -1 && a->late < ACCEPT_REFUSED_MAX && !a->error; a->late += fd != -1) {
+		fd = io_accept(w->context->loop, l->fd, NULL, NULL);
+		if (fd == -1) a->error = errno;
+		else close(fd);
+	}
 	count_n(COUNT_REFUSED_LATE, a->late);
 }
 
@@ -288,6 +303,9 @@ void accept_last(struct acceptor *w) {
 }
 
 void accept_stop(struct acceptor *w) {
-	for (unsigned i = 0; i < w->listeners; i++) io_close(w->context->loop, w->listener[i].fd);
+	for (unsigned i = 0; i < w->listeners; i++) {
+		io_close(w->context->loop, w->listener[i].fd);
+		if (w->listener[i].keeper != -1) close(w->listener[i].keeper);
+	}
 	w->listeners = w->readies = 0;
 }

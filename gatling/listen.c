@@ -166,13 +166,26 @@ static int set_up(const struct options *o, int fd) {
 	return done ? 0 : -1;
 }
 
-static int give(struct worker *w, const struct listening_socket *s) {
+/* Returns a socket that keeps a port, so that no other user can take it while a worker resets its queue: then the
+ * sockets with SO_REUSEADDR do not. -1: that is not possible. */
+static int keep_port(const struct socket_address *a) {
+	if (!PLATFORM_REUSEPORT || a->to.any.sa_family == AF_UNIX) return -1;
+	int fd = open_tcp(a, true);
+	if (fd == -1) return -1;
+	return fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 && set(fd, SOL_SOCKET, SO_REUSEADDR, 0) == 0 ? fd : fail(fd);
+}
+
+/* own: nobody else uses the socket. */
+static int give(struct worker *w, const struct listening_socket *s, bool own) {
 	errno = ENOSPC;
 	if (w->acceptor.listeners == LISTENERS_MAX) return -1;
 	int fd = fcntl(s->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (fd == -1) return -1;
-	w->acceptor.listener[w->acceptor.listeners++] = (struct listener){
-		.kind = COOKIE_LISTENER, .fd = fd, .port = socket_port_number(&s->address), .secure = s->secure};
+	w->acceptor.listener[w->acceptor.listeners++] = (struct listener){.kind = COOKIE_LISTENER,
+																	  .fd = fd,
+																	  .port = socket_port_number(&s->address),
+																	  .secure = s->secure,
+																	  .keeper = own ? keep_port(&s->address) : -1};
 	return 0;
 }
 
@@ -180,11 +193,13 @@ static int give(struct worker *w, const struct listening_socket *s) {
  * were more workers before, all workers take from the surplus ones. Returns -1 with errno. */
 static int deal_out(const struct options *o, const struct sockets *sockets, struct worker *workers) {
 	unsigned have = 0, k = 0, count = (unsigned)o->workers;
+	bool own;
 	for (unsigned i = 0; i < sockets->count; i++) have += sockets->at[i].group == sockets->groups;
 	for (unsigned i = 0; i < sockets->count; i++) {
 		if (sockets->at[i].group != sockets->groups) continue;
+		own = have >= count && k < count && !sockets->activated;
 		for (unsigned n = 0; n < count; n++)
-			if ((n % have == k || k >= count) && give(&workers[n], &sockets->at[i]) == -1) return -1;
+			if ((n % have == k || k >= count) && give(&workers[n], &sockets->at[i], own) == -1) return -1;
 		k++;
 	}
 	return 0;

@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { LOOKS = 100 }; /* a millisecond apart */
 
 in_port_t *socket_port(struct socket_address *a) {
 	return a->to.any.sa_family == AF_INET ? &a->to.ipv4.sin_port : &a->to.ipv6.sin6_port;
@@ -27,12 +30,22 @@ static int option(int fd, int level, int name) {
 	return getsockopt(fd, level, name, &value, &length) == -1 ? -1 : value;
 }
 
+/* Whether it listens. The process that it comes from may just be resetting its queue (platform_reset_queue()). */
+static bool does_listen(int fd) {
+	const struct timespec pause = {.tv_nsec = 1000000};
+	for (int i = 0; i < LOOKS; i++) {
+		if (option(fd, SOL_SOCKET, SO_ACCEPTCONN) == 1) return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
 /* Fills in the address of a socket. Returns -1 with errno. */
 static int look_at(int fd, struct socket_address *a, bool listens) {
 	*a = (struct socket_address){.length = sizeof a->to};
 	if (getsockname(fd, &a->to.any, &a->length) == -1) return -1;
 	int family = a->to.any.sa_family, type = option(fd, SOL_SOCKET, SO_TYPE);
-	if (type != SOCK_STREAM || (listens && option(fd, SOL_SOCKET, SO_ACCEPTCONN) != 1) ||
+	if (type != SOCK_STREAM || (listens && !does_listen(fd)) ||
 		(family != AF_INET && family != AF_INET6 && family != AF_UNIX)) {
 		errno = EINVAL;
 		return -1;

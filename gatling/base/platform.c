@@ -26,7 +26,7 @@
 #include <sys/vfs.h>
 
 /* openat2(2) says EAGAIN to a path with ".." while another process moves directories */
-enum { OPEN_ATTEMPTS = 8 };
+enum { OPEN_ATTEMPTS = 8, RESETS = 3 };
 
 /* Not in linux/magic.h. */
 #define ZFS_MAGIC 0x2fc12fc1
@@ -158,7 +158,16 @@ int64_t platform_queue(int fd, int64_t *most) {
 	return (int64_t)info.tcpi_unacked;
 }
 
-int platform_reset_queue(int fd, int backlog) { return shutdown(fd, SHUT_RD) == -1 ? -1 : listen(fd, backlog); }
+/* If another process does the same, the socket may not listen at the moment; then shutdown(2) leaves a mark that the
+ * next connections would inherit, and the next one takes it away. */
+int platform_reset_queue(int fd, int backlog) {
+	bool done = false;
+	for (int i = 0; i < RESETS && !done; i++) {
+		done = shutdown(fd, SHUT_RD) == 0;
+		if (listen(fd, backlog) == -1) return -1;
+	}
+	return 0;
+}
 
 bool platform_has_ktls(void) {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -24,7 +24,8 @@ struct conn_pass {
 	bool waited : 1;          /* it waited for the client when it was looked at last */
 	bool begun : 1;           /* some of the content of the request, or a head of a response, has come */
 	bool tunnel : 1;
-	bool stalled : 1; /* the socket was full when the batch was given to it last */
+	bool trickles : 1; /* little content has come the last time */
+	bool stalled : 1;  /* the socket was full when the batch was given to it last */
 };
 
 bool conn_pass_begin(struct conn *c, const struct request *q, const struct response *r, enum persistence persistence) {
@@ -113,8 +114,8 @@ static void note_come(struct conn_pass *p, struct conn_run *run, size_t n) {
 }
 
 bool conn_pass_draws(const struct conn *c) {
-	return c->state == CONN_PASS && !c->tls && !c->input && body_rest(&c->pass->body) >= DRAW_LEAST &&
-		   passage_draws(c->pass->passing.passage);
+	return c->state == CONN_PASS && !c->tls && !c->input && !c->pass->trickles &&
+		   body_rest(&c->pass->body) >= DRAW_LEAST && passage_draws(c->pass->passing.passage);
 }
 
 bool conn_pass_draw(struct conn *c, struct conn_run *run) {
@@ -124,6 +125,7 @@ bool conn_pass_draw(struct conn *c, struct conn_run *run) {
 	size_t sent;
 	const ssize_t n = passage_draw(p->passing.passage, c->fd, c->context->scratch, most, &sent);
 	if (n <= 0) return n == -1 && errno == EAGAIN;
+	p->trickles = n < LEAST_ROOM; /* a page of the kernel's for each piece would be too much */
 	run->input = (struct slice){.at = c->context->scratch, .length = (size_t)n - sent};
 	body_take(&p->body, sent);
 	note_come(p, run, sent);
@@ -133,6 +135,7 @@ bool conn_pass_draw(struct conn *c, struct conn_run *run) {
 /* Returns false if its chunks are malformed, or for ENOMEM. */
 static bool take_content(struct conn_pass *p, struct conn_run *run) {
 	struct slice content;
+	if (run->input.length >= LEAST_ROOM) p->trickles = false;
 	while (run->input.length && !p->tunnel && body_pending(&p->body)) {
 		if (!room(p)) passage_flush(p->passing.passage);
 		size_t free_room = room(p), most = run->input.length < free_room ? run->input.length : free_room;

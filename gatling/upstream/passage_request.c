@@ -101,6 +101,7 @@ bool passage_draws(const struct passage *p) {
 
 ssize_t passage_draw(struct passage *p, int fd, void *buffer, size_t length, size_t *sent) {
 	const ssize_t n = io_relay(passage_loop(p), fd, p->link->fd, buffer, length, sent);
+	p->held += *sent;
 	if (*sent) passage_set_deadline(p);
 	return n;
 }
