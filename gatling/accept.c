@@ -169,7 +169,7 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof address;
 	int fd = io_accept(w->context->loop, l->fd, (struct sockaddr *)&address, &length);
-	if (fd == -1) { /* another worker may just be resetting the queue */
+	if (fd == -1) { /* in a take-over the other process may just be resetting the queue */
 		a->error = errno == ECONNRESET || errno == EINVAL ? EAGAIN : errno;
 		return;
 	}
@@ -208,26 +208,35 @@ static bool begin(struct conn_context *w, struct accepted *a) {
 	return all;
 }
 
+/* Closes connections that wait, one by one. */
+static void close_waiting(const struct acceptor *w, const struct listener *l, struct accepted *a) {
+	for (; a->late < ACCEPT_REFUSED_MAX && !a->error; a->late++) {
+		const int fd = io_accept(w->context->loop, l->fd, NULL, NULL);
+		if (fd == -1) {
+			a->error = errno;
+			return;
+		}
+		close(fd);
+	}
+}
+
 /* Resets the connections that wait for more than the ration, under overload. While the others leave half of a turn they
  * can wait, as long as they are few. If the queue were left to fill, the kernel would drop whoever comes, who then
  * comes again a second later. An answer would cost too much. A queue that others share, or that a service manager
- * keeps, is emptied one by one, as far as there is time. */
+ * keeps, is emptied one by one. */
 static void refuse_rest(const struct acceptor *w, struct listener *l, struct accepted *a) {
 	const int64_t now_ns = io_now_ns(w->context->loop);
 	if (a->error || l->ration.credit >= 1 || now_ns - l->refused_ns < ACCEPT_REFUSING_MS * INT64_C(1000000)) return;
 	const int64_t queued = platform_queue(l->fd, NULL);
 	if (queued <= 0 || (turns_left(&w->turns) > 0.5 && queued <= ACCEPT_WAITING_MOST)) return;
 	l->refused_ns = now_ns;
-	if (l->keeper != -1) {
+	if (l->keeper == -1) {
+		close_waiting(w, l, a);
+	} else {
 		a->error = EAGAIN;
 		a->late = (unsigned)queued;
 		l->deaf = platform_reset_queue(l->fd, LISTEN_BACKLOG) == -1;
 		if (l->deaf) pause_one(w, l->fd, io_now(w->context->loop) + ACCEPT_PAUSE_MS);
-	}
-	for (int fd; l->keeper == -1 && a->late < ACCEPT_REFUSED_MAX && !a->error; a->late += fd != -1) {
-		fd = io_accept(w->context->loop, l->fd, NULL, NULL);
-		if (fd == -1) a->error = errno;
-		else close(fd);
 	}
 	count_n(COUNT_REFUSED_LATE, a->late);
 }

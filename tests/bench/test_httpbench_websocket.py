@@ -311,33 +311,30 @@ CUTS = {
 }
 
 
-@pytest.mark.parametrize("name", CUTS)
-def test_what_is_cut_off_is_short(build, tmp_path, name):
+def echoing_until(end):
+    """Echoes; in place of an answer on the second connection, end(connection) is called."""
+
     def behave(connection, number, request):
         connection.sendall(change(request))
         with connection.makefile("rb") as reader:
             for _, content in messages(reader):
                 if number == 2:
-                    connection.sendall(CUTS[name])
+                    end(connection)
                     return
                 connection.sendall(frame(BINARY, content))
 
-    with Origin(behave) as origin:
+    return behave
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_what_is_cut_off_is_short(build, tmp_path, name):
+    with Origin(echoing_until(lambda connection: connection.sendall(CUTS[name]))) as origin:
         result = run(build, tmp_path, origin, "-n", 100, "-c", 1, "-k", 10, status=1)
         assert failures(result) == {"short": 1} and result["answered"] == 99
 
 
 def test_a_connection_that_is_reset_fails_its_messages(build, tmp_path):
-    def behave(connection, number, request):
-        connection.sendall(change(request))
-        with connection.makefile("rb") as reader:
-            for _, content in messages(reader):
-                if number == 2:
-                    reset(connection)
-                    return
-                connection.sendall(frame(BINARY, content))
-
-    with Origin(behave) as origin:
+    with Origin(echoing_until(reset)) as origin:
         result = run(build, tmp_path, origin, "-n", 100, "-c", 1, "-k", 10, status=1)
         assert failures(result) == {"reset": 1} and result["answered"] == 99
 
