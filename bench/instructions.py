@@ -24,6 +24,7 @@ REQUESTS = 1000
 GROWTH = 1.03
 DUMP_S = 60  # that callgrind may take to write what it counted
 SIZES = {"1k": 1024, "100k": 100 * 1024}
+MANY, MANY_PER_DIRECTORY, MANY_ROOM = REQUESTS, 10, "1M"
 CHANGED, SINCE = 784111777, b"If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
 CASES = {  # path, further fields, whether each request has a connection of its own, and a line in the log
     "keep-alive": ("1k", b"", False, False),
@@ -32,6 +33,7 @@ CASES = {  # path, further fields, whether each request has a connection of its 
     "100k": ("100k", b"", False, False),
     "logged": ("1k", b"", False, True),
     "shown": ("1k", b"", False, False),  # with a status page
+    "misses": ("many", b"", False, False),  # each of MANY files in turn, a kilobyte each, with room for some
     # of HTTP/2: connections that send a header of 4,000 octets and 990 references to it, KILOBYTES of them a request
     "references": None,
 }
@@ -76,18 +78,23 @@ def flood(port, connections):
                     pass
 
 
+def many(n):
+    """The path of a file."""
+    return f"many/{n % MANY // MANY_PER_DIRECTORY}/{n % MANY}"
+
+
 def ask(port, case, requests):
     if case == "references":
         flood(port, requests * 1000 // len(references()))  # a request stands for 1,000 octets
         return
     path, fields, once, _ = CASES[case]
     connection = None
-    for _ in range(requests):
+    for n in range(requests):
         if once or not connection:
             connection = socket.create_connection(("127.0.0.1", port))
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        head, body = answer_of(connection, path, fields)
-        expected = (b"304", 0) if fields == SINCE else (b"200", SIZES[path])
+        head, body = answer_of(connection, many(n) if path == "many" else path, fields)
+        expected = (b"304", 0) if fields == SINCE else (b"200", SIZES.get(path, 1024))
         assert (head[9:12], len(body)) == expected, head
         if once:
             assert connection.recv(1) == b""
@@ -100,6 +107,7 @@ def serving(tracer, root, case):
     command = [*tracer, root / "gatling", "-c", root, "-i", "127.0.0.1", "-p", "0", "-j", "1"]
     command += ["--sandbox", "off"]  # callgrind compiles, and writes a file, inside the process
     command += [] if CASES[case] and CASES[case][3] else ["-n"]
+    command += ["--cache", MANY_ROOM] if case == "misses" else []
     command += ["--status", f"unix:{root}/status"] if case == "shown" else []
     user = "nobody" if os.geteuid() == 0 else None  # as root it changes its root, out of callgrind's reach
     with Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, user=user) as process:
@@ -132,7 +140,8 @@ def measure(build):
         root.chmod(0o777)
         # without debugging information, of which valgrind cannot read that of every compiler
         subprocess.run(["strip", "-o", root / "gatling", build / "gatling"], check=True)
-        for name, size in SIZES.items():
+        for name, size in [*SIZES.items(), *((many(n), 1024) for n in range(MANY))]:
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_bytes(b"\0" * size)
             os.utime(root / name, (CHANGED, CHANGED))
         found = {}

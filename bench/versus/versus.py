@@ -45,7 +45,7 @@ CORE_CONNECTIONS = 64
 IDLE, IDLE_TLS = 15_000, 1000
 MIX_FILES = 1000
 MISSING_NAMES = 10_000
-MANY_FILES, MANY_PER_DIRECTORY, MANY_BYTES = 20_000, 200, 16 * KB  # more than any cache of contents here
+MANY_FILES, MANY_PER_DIRECTORY, MANY_BYTES = 40_000, 50, 16 * KB  # more than any cache of contents here
 COLD_FILES, COLD_AHEAD_S = 8, 3  # a file lasts so much longer than a run at LINK_BYTES_S
 LINK_BYTES_S, LINK_HZ = 25_000_000, 1000  # of each download: 200 Mbit/s
 SLOW_BYTES_S = 100_000_000  # of the slow disk: all downloads together wait for it
@@ -75,6 +75,7 @@ class Case:
     extra: str = ""
     idle: int = 0  # connections
     seconds: float = 1  # of a run, in units of --seconds; 0: there is no load
+    warm_s: float = 0  # of a run before those that count
     rounds: int = 1000  # at most
     protocol: str = "http"
 
@@ -96,7 +97,7 @@ CASES = [
     Case("404", "404, one name", "/none", status=404),
     Case("404-names", "404, 10,000 names", "missing", status=404),
     Case("mix", "1,000 files by Zipf", "mix"),
-    Case("many", "20,000 files at random", "many"),
+    Case("many", "40,000 files at random", "many", warm_s=2),
     Case("active", "1,000 active of 15,000", "/1k", ["-c", 1000], extra="idle", idle=IDLE - 1000, rounds=3),
     Case("idle", "1 KB beside 15,000 idle", extra="idle", idle=IDLE),
     Case("workers", "1 KB, two workers", extra="workers"),
@@ -405,6 +406,8 @@ def run_case(servers, case, names, arguments, results):
         opening = []  # all at the same time: each server waits for its client most of the time
         for server, name in instances:
             check_answers(servers, case, server)
+            if case.warm_s:
+                run(servers, case, server, case.warm_s)
             if case.extra == "slow downloads":
                 disk.add(server.processes())
             if case.extra == "idle" and name == server.name:

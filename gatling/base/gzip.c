@@ -11,16 +11,24 @@
 enum { PIECE = 16 * 1024, WINDOW_GZIP = MAX_WBITS + 16, MEMORY_LEVEL = 8 };
 
 bool gzip_worthwhile(struct slice type) {
-	struct slice one, others = SLICE("application/javascript, application/json, application/rtf, "
-									 "application/vnd.ms-fontobject, application/wasm, application/xml, "
-									 "application/yaml, font/otf, font/ttf, image/bmp, image/vnd.microsoft.icon, "
-									 "image/x-icon");
+	static const struct slice others[] = {SLICE("application/javascript"),
+										  SLICE("application/json"),
+										  SLICE("application/rtf"),
+										  SLICE("application/vnd.ms-fontobject"),
+										  SLICE("application/wasm"),
+										  SLICE("application/xml"),
+										  SLICE("application/yaml"),
+										  SLICE("font/otf"),
+										  SLICE("font/ttf"),
+										  SLICE("image/bmp"),
+										  SLICE("image/vnd.microsoft.icon"),
+										  SLICE("image/x-icon")};
 	type = slice_trim(slice_first(type, slice_until(type, ';')));
 	if (slice_starts_nocase(type, SLICE("text/")) || slice_ends(type, SLICE("+xml")) ||
 		slice_ends(type, SLICE("+json")))
 		return true;
-	while (slice_next_element(&others, &one))
-		if (slice_equal_nocase(one, type)) return true;
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (slice_equal_nocase(others[i], type)) return true;
 	return false;
 }
 

@@ -1,11 +1,14 @@
-/* digest.c - see digest.h. A direct-mapped table: a file takes over the entry that it hashes to. */
+/* digest.c - see digest.h. A direct-mapped table: a file takes over the entry that its inode hashes to. Of its version
+ * a hash of 64 bits is kept, whose key nobody outside knows: two that are taken for one are not to be expected. */
 #include "gatling/files/digest.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "gatling/base/file_read.h"
 
@@ -78,12 +81,13 @@ void digest_memory(const char *at, size_t length, unsigned char *digest) {
 /* --- what is known --- */
 
 struct digest_entry {
-	struct file_version version;
+	uint64_t version; /* hash; 0: none */
 	unsigned char digest[DIGEST_LENGTH];
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct digest_entry *table; /* guarded by the mutex; allocated at the first use */
+static uint64_t seed;              /* likewise */
 
 /* Held while a large file is hashed: other threads wait, and find its hash if they want the same file. */
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
@@ -92,10 +96,12 @@ static struct digest_entry *entry_for(const struct file_version *version) {
 	return &table[file_version_hash_inode(version->device, version->inode) % DIGESTS_KEPT];
 }
 
+static uint64_t key_of(const struct file_version *version) { return file_version_hash(seed, version) | 1; }
+
 bool digest_find(const struct file_version *version, unsigned char *digest) {
 	pthread_mutex_lock(&mutex);
 	const struct digest_entry *e = table ? entry_for(version) : NULL;
-	bool found = e && e->version.mode && file_version_same(&e->version, version);
+	bool found = e && e->version == key_of(version);
 	if (found) memcpy(digest, e->digest, DIGEST_LENGTH);
 	pthread_mutex_unlock(&mutex);
 	return found;
@@ -103,10 +109,10 @@ bool digest_find(const struct file_version *version, unsigned char *digest) {
 
 void digest_keep(const struct file_version *version, const unsigned char *digest) {
 	pthread_mutex_lock(&mutex);
-	if (!table) table = calloc(DIGESTS_KEPT, sizeof *table);
+	if (!table && getentropy(&seed, sizeof seed) == 0) table = calloc(DIGESTS_KEPT, sizeof *table);
 	if (table) {
 		struct digest_entry *e = entry_for(version);
-		e->version = *version;
+		e->version = key_of(version);
 		memcpy(e->digest, digest, DIGEST_LENGTH);
 	}
 	pthread_mutex_unlock(&mutex);

@@ -15,7 +15,7 @@
 #include "gatling/base/text.h"
 #include "gatling/http/coding.h"
 
-enum { BUCKETS = 512, PLACES_MIN = 16 };
+enum { BUCKETS = 4096 };
 
 struct directory {
 	uint64_t hash;               /* of the path */
@@ -23,10 +23,10 @@ struct directory {
 	bool known;                  /* and whether its names are known in that */
 	struct file_version version; /* as it was when it was read, */
 	int64_t read_ns;             /* at that time */
-	unsigned questions;          /* since then */
+	unsigned questions;          /* since then: turns in which it was looked at */
 	unsigned expected;           /* names that it may have, if it is read again */
-	unsigned count, places;      /* names; at least twice as many places, a power of two; 0: none */
-	uint64_t *name;              /* hashes; 0: no name is there */
+	unsigned count;
+	uint32_t *name; /* hashes in order; NULL: the names are not known */
 	LIST_ENTRY(directory) chain;
 	TAILQ_ENTRY(directory) age;
 	struct slice path;
@@ -37,7 +37,9 @@ struct names {
 	const struct docroot *docroot;
 	bool off; /* the file system of the docroot may find more than it tells */
 	int64_t now_ns;
-	unsigned directories, places;
+	unsigned directories;
+	size_t bytes;                /* of all of them */
+	struct directory *found;     /* the last; NULL: none */
 	TAILQ_HEAD(, directory) all; /* the oldest first */
 	LIST_HEAD(, directory) bucket[BUCKETS];
 };
@@ -51,18 +53,22 @@ struct names *names_new(const struct docroot *docroot) {
 	return n;
 }
 
+/* Returns the bytes that a directory takes. */
+static size_t size_of(const struct directory *d) { return sizeof *d + strlen(d->text) + d->count * sizeof *d->name; }
+
 static void forget_names(struct names *n, struct directory *d) {
-	n->places -= d->places;
-	d->places = d->count = 0;
+	n->bytes -= d->count * sizeof *d->name;
+	d->count = 0;
 	free(d->name);
 	d->name = NULL;
 }
 
 static void drop(struct names *n, struct directory *d) {
-	forget_names(n, d);
+	n->bytes -= size_of(d);
 	LIST_REMOVE(d, chain);
 	TAILQ_REMOVE(&n->all, d, age);
 	n->directories--;
+	free(d->name);
 	free(d);
 }
 
@@ -81,51 +87,75 @@ void names_turn(struct names *n, int64_t now_ns) { n->now_ns = now_ns; }
 /* What is remembered of a name: itself, and that there is one with the suffix of a coding behind it. */
 enum entry { ENTRY_ITSELF = 1, ENTRY_CODED = 2 };
 
-/* Two bits of a hash are set, so that it is never 0; of a stored one REGULAR only if it is a regular file's. */
-enum { HASH_BITS = 3, REGULAR = 1 };
+/* The last bit of a hash that is kept says whether it is a regular file's. */
+enum { REGULAR = 1 };
 
-static uint64_t hash_of(enum entry entry, struct slice name) { return hash_octets(entry, name) | HASH_BITS; }
-
-/* Returns the place of a hash, or the empty one where it would be. */
-static uint64_t *place_of(const struct directory *d, uint64_t hash) {
-	unsigned i = (unsigned)(hash >> 32);
-	while (d->name[i & (d->places - 1)] && (d->name[i & (d->places - 1)] | HASH_BITS) != hash) i++;
-	return &d->name[i & (d->places - 1)];
+static uint32_t hash_of(enum entry entry, struct slice name) {
+	return (uint32_t)(hash_octets(entry, name) >> 32) & ~(uint32_t)REGULAR;
 }
 
-static bool grow(struct directory *d) {
-	struct directory larger = {.places = d->places ? 2 * d->places : PLACES_MIN};
-	if (!(larger.name = calloc(larger.places, sizeof *larger.name))) return false;
-	for (unsigned i = 0; i < d->places; i++)
-		if (d->name[i]) *place_of(&larger, d->name[i] | HASH_BITS) = d->name[i];
-	free(d->name);
-	d->name = larger.name;
-	d->places = larger.places;
+/* Returns the hash that is kept, or NULL. */
+static const uint32_t *find_hash(const struct directory *d, uint32_t hash) {
+	unsigned from = 0, to = d->count;
+	while (from < to) {
+		unsigned middle = from + (to - from) / 2;
+		if ((d->name[middle] | REGULAR) < hash) from = middle + 1;
+		else to = middle;
+	}
+	return from < d->count && (d->name[from] & ~(uint32_t)REGULAR) == hash ? &d->name[from] : NULL;
+}
+
+/* Names while a directory is read. */
+struct reading {
+	uint32_t *name;
+	unsigned count, room;
+};
+
+static bool add_entry(struct reading *r, enum entry entry, struct slice name, bool regular) {
+	if (r->count == r->room) {
+		unsigned room = r->room ? 2 * r->room : 64;
+		uint32_t *larger = r->room < NAMES_MAX ? realloc(r->name, room * sizeof *r->name) : NULL;
+		if (!larger) return false;
+		r->name = larger;
+		r->room = room;
+	}
+	r->name[r->count++] = hash_of(entry, name) | regular;
 	return true;
 }
 
-static bool add_entry(struct directory *d, enum entry entry, struct slice name, bool regular) {
-	if (d->count == NAMES_MAX || (2 * d->count >= d->places && !grow(d))) return false;
-	uint64_t hash = hash_of(entry, name), *place = place_of(d, hash);
-	if (*place) regular = false; /* which of the two is asked for cannot be told */
-	d->count += !*place;
-	*place = regular ? hash : hash & ~(uint64_t)REGULAR;
-	return true;
-}
-
-static bool add(struct directory *d, struct slice name, bool regular) {
+static bool add(struct reading *r, struct slice name, bool regular) {
 	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
 		if (slice_ends(name, coding_suffix[i]) &&
-			!add_entry(d, ENTRY_CODED, slice_first(name, name.length - coding_suffix[i].length), false))
+			!add_entry(r, ENTRY_CODED, slice_first(name, name.length - coding_suffix[i].length), false))
 			return false;
-	return add_entry(d, ENTRY_ITSELF, name, regular);
+	return add_entry(r, ENTRY_ITSELF, name, regular);
+}
+
+static int compare(const void *a, const void *b) {
+	const uint32_t *one = a, *two = b;
+	return (*one > *two) - (*one < *two);
+}
+
+/* Takes over the hashes in order, each once: which of two names is asked for cannot be told, so neither is a regular
+ * file's. */
+static void keep_names(struct names *n, struct directory *d, struct reading *r) {
+	unsigned kept = 0;
+	if (r->count) qsort(r->name, r->count, sizeof *r->name, compare);
+	for (unsigned i = 0; i < r->count; i++)
+		if (kept && (r->name[kept - 1] | REGULAR) == (r->name[i] | REGULAR)) r->name[kept - 1] &= ~(uint32_t)REGULAR;
+		else r->name[kept++] = r->name[i];
+	uint32_t *smaller = kept ? realloc(r->name, kept * sizeof *r->name) : NULL;
+	d->name = smaller ? smaller : r->name;
+	d->count = kept;
+	n->bytes += kept * sizeof *r->name;
+	r->name = NULL;
 }
 
 /* Whether it is a letter of ASCII. */
 static bool is_letter(char c) { return (c | ' ') >= 'a' && (c | ' ') <= 'z'; }
 
 static bool has(const struct directory *d, enum entry entry, struct slice name) {
-	return *place_of(d, hash_of(entry, name));
+	return find_hash(d, hash_of(entry, name));
 }
 
 /* Returns whether the file system finds a name that is written with another case: then there are more than it tells. */
@@ -140,16 +170,20 @@ static bool ignores_case(const struct directory *d, int fd, const char *name) {
 	return !has(d, ENTRY_ITSELF, slice_of(other)) && fstatat(fd, other, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Reads the names. Returns false if there are too many, or others than are told, or the directory cannot be read. */
-static bool read_names(struct directory *d, int fd, DIR *stream) {
+/* Reads the names. Returns false if there are too many, or others than are told, or they cannot be read. */
+static bool read_names(struct names *n, struct directory *d, int fd, DIR *stream) {
 	char letters[NAME_MAX + 1] = ""; /* a name with one */
+	struct reading r = {0};
 	for (const struct dirent *entry; errno = 0, entry = readdir(stream);) {
 		struct slice name = slice_of(entry->d_name);
-		if (!add(d, name, entry->d_type == DT_REG)) return false;
+		if (!add(&r, name, entry->d_type == DT_REG)) errno = ENOMEM;
+		if (errno) break;
 		if (!*letters && is_letter(name.at[0]) && name.length < sizeof letters)
 			memcpy(letters, name.at, name.length + 1);
 	}
-	return !errno && !ignores_case(d, fd, letters);
+	if (!errno) keep_names(n, d, &r);
+	free(r.name);
+	return d->name && !ignores_case(d, fd, letters);
 }
 
 /* Reads a directory, unless it changes meanwhile. Without success it is not tried again before NAMES_MAX names would
@@ -159,7 +193,7 @@ static void read_directory(struct names *n, struct directory *d) {
 	forget_names(n, d);
 	int fd = docroot_open(n->docroot, d->text, O_DIRECTORY);
 	DIR *stream = fd != -1 && platform_lists_all_names(fd) ? fdopendir(fd) : NULL;
-	bool read = stream && read_names(d, fd, stream) && fstat(fd, &st) == 0;
+	bool read = stream && read_names(n, d, fd, stream) && fstat(fd, &st) == 0;
 	if (read) {
 		const struct file_version now = file_version_of(&st);
 		read = file_version_same(&now, &d->version);
@@ -169,7 +203,6 @@ static void read_directory(struct names *n, struct directory *d) {
 	d->known = read;
 	d->read_ns = n->now_ns;
 	d->questions = 0;
-	n->places += d->places;
 	d->expected = read ? d->count : NAMES_MAX;
 	if (!read) forget_names(n, d);
 }
@@ -196,6 +229,7 @@ static struct directory *insert(struct names *n, struct slice path, const char *
 	LIST_INSERT_HEAD(&n->bucket[hash % BUCKETS], d, chain);
 	TAILQ_INSERT_TAIL(&n->all, d, age);
 	n->directories++;
+	n->bytes += size_of(d);
 	return d;
 }
 
@@ -212,9 +246,10 @@ static int look(struct names *n, struct directory **found, struct slice path, ui
 	if (!file_version_same(&now, &d->version)) forget_names(n, d);
 	d->version = now;
 	d->known = d->name && n->now_ns - d->read_ns < NAMES_VALID_MS * INT64_C(1000000);
-	if (d->known || ++d->questions * NAMES_A_QUESTION < d->expected || file_version_unsettled_ms(&now)) return 0;
-	read_directory(n, d);
-	for (struct directory *old = TAILQ_FIRST(&n->all), *newer; old != d && n->places > NAMES_SUM; old = newer) {
+	d->questions++;
+	if (!d->known && d->questions * NAMES_A_QUESTION >= d->expected && !file_version_unsettled_ms(&now))
+		read_directory(n, d);
+	for (struct directory *old = TAILQ_FIRST(&n->all), *newer; old != d && n->bytes > NAMES_BYTES; old = newer) {
 		newer = TAILQ_NEXT(old, age);
 		drop(n, old);
 	}
@@ -279,8 +314,8 @@ unsigned names_tell(struct names *n, struct slice path) {
 	if (n && find(n, parent, hash_octets(1, parent))) d = directory_of(n, path, &name, &absent);
 	else if (n && parent.length) absent = !(names_tell(n, parent) & (NAMES_ITSELF | NAMES_UNTOLD));
 	if (!d) return absent ? 0 : NAMES_UNTOLD;
-	const uint64_t itself = *place_of(d, hash_of(ENTRY_ITSELF, name));
-	return (itself ? NAMES_ITSELF : 0) | (itself & REGULAR ? NAMES_REGULAR : 0) |
+	const uint32_t *itself = find_hash(d, hash_of(ENTRY_ITSELF, name));
+	return (itself ? NAMES_ITSELF : 0) | (itself && *itself & REGULAR ? NAMES_REGULAR : 0) |
 		   (has(d, ENTRY_CODED, name) ? NAMES_CODED : 0);
 }
 

@@ -8,14 +8,17 @@
 
 #include "gatling/files/docroot.h"
 
+/* Of a directory each name takes 4 bytes, and one with the suffix of a coding 8. It is read when it was asked for so
+ * often that this pays: NAMES_A_QUESTION names are read in the time of the calls that a question takes otherwise, and
+ * one that has not been read is taken to have a name in each NAMES_OCTETS bytes of its size. */
 enum {
-	NAMES_DIRECTORIES = 256,   /* that are remembered, the last ones */
-	NAMES_MAX = 16 * 1024,     /* names of a directory; one with more is not read */
-	NAMES_SUM = 256 * 1024,    /* places for names in all of them, of 8 bytes each */
-	NAMES_VALID_MS = 10000,    /* after which a directory is read again: whatever a file system says of changes */
-	NAMES_A_QUESTION = 64,     /* names that are read in the time of the calls that a question takes otherwise: */
-	NAMES_OCTETS = 24,         /* a directory is read when it was asked for so often that this pays. One that has not */
-	NAMES_PATH_MAX = 8 * 1024, /* been read has a name in so many bytes of its size. */
+	NAMES_BYTES = 8 * 1024 * 1024, /* of all directories that are remembered, the last ones */
+	NAMES_DIRECTORIES = 8 * 1024,
+	NAMES_MAX = 16 * 1024,  /* names of a directory; one with more is not read */
+	NAMES_VALID_MS = 10000, /* after which a directory is read again: whatever a file system says of changes */
+	NAMES_PATH_MAX = 8 * 1024,
+	NAMES_A_QUESTION = 64,
+	NAMES_OCTETS = 24
 };
 
 struct names;

@@ -422,7 +422,7 @@ static bool can_answer_at_once(const struct http2 *h, const struct stream_reques
 	if (q->request->method != METHOD_HEAD && !content->at) return false;
 	return content->length <= FRAME_PAYLOAD_MAX && (int64_t)content->length <= h->initial_window &&
 		   (int64_t)content->length <= h->send_window &&
-		   overhead + r->representation->block.length + content->length <= room;
+		   overhead + representation_block(r->representation).length + content->length <= room;
 }
 
 /* Two frame headers, blocks that are ready, and the file. */
@@ -431,7 +431,7 @@ static void answer_at_once(struct http2 *h, const struct stream_request *q, stru
 	char *block = out->at + FRAME_HEADER;
 	char *at = block + put_table_size(h, block);
 	at = put(at + hpack_status(r->status, at), h->context->server_date_block[h->secure]);
-	at = put(at, r->representation->block);
+	at = put(at, representation_block(r->representation));
 	unsigned flags = FRAME_FLAG_END_HEADERS | (content.length ? 0 : FRAME_FLAG_END_STREAM);
 	frame_header(out->at, (size_t)(at - block), FRAME_HEADERS, flags, q->id);
 	out->at = at;

@@ -268,8 +268,9 @@ static int open_file(struct cache *c, struct cache_entry *e, enum coding coding)
 static unsigned producible(const struct cache *c, const struct resource *r, const char *type) {
 	const struct representation *identity = r->representation[CODING_IDENTITY];
 	if (!identity) return r->representation[CODING_GZIP] ? 1U << CODING_IDENTITY : 0;
-	if (r->representation[CODING_GZIP] || !c->options.gzip_bytes || !gzip_worthwhile(slice_of(type))) return 0;
-	return identity->size > GZIP_LEAST && identity->size <= GZIP_MOST ? 1U << CODING_GZIP : 0;
+	if (r->representation[CODING_GZIP] || !c->options.gzip_bytes) return 0;
+	if (identity->size <= GZIP_LEAST || identity->size > GZIP_MOST) return 0;
+	return gzip_worthwhile(slice_of(type)) ? 1U << CODING_GZIP : 0;
 }
 
 /* Returns the media type that the name tells, or the content. */

@@ -252,17 +252,24 @@ static struct slice type_lines(const struct representation *f) {
 	return lines;
 }
 
-/* Keeps the fields and the block behind them, and gives back the rest of the memory that was reserved for them. */
+/* Keeps the fields with room for the block behind them, and gives back the rest of the memory. */
 static void keep_text(struct representation *f, char *text) {
 	const size_t date = (size_t)(f->validators.date.at - text), type = (uintptr_t)f->type.at - (uintptr_t)text;
 	const bool has_type = type < f->fields.length; /* else it is the owner's, or the origin's */
-	f->text_size = f->fields.length + f->block.length;
+	f->text_size = f->fields.length + HPACK_BOUND(f->fields.length);
 	char *kept = realloc(text, f->text_size);
 	if (!kept) kept = text;
 	f->fields.at = kept;
-	f->block.at = kept + f->fields.length;
 	f->validators.date.at = kept + date;
 	if (has_type) f->type.at = kept + type;
+}
+
+struct slice representation_block(struct representation *f) {
+	if (!f->block.at) {
+		char *out = (char *)f->fields.at + f->fields.length;
+		f->block = (struct slice){.at = out, .length = hpack_fields(f->fields, out)};
+	}
+	return f->block;
 }
 
 /* Writes the fields; without options those of the origin, except for coding and validators. Returns 0 or ENOMEM. */
@@ -281,7 +288,6 @@ static int write_fields(struct representation *f, const struct field_options *o)
 	f->always_at = (size_t)(at - text);
 	at = o ? put_always(at, o) : text_copy(at, slice_rest(origin->fields, origin->always_at));
 	f->fields = (struct slice){.at = text, .length = (size_t)(at - text)};
-	f->block = (struct slice){.at = at, .length = hpack_fields(f->fields, at)};
 	keep_text(f, text);
 	return 0;
 }

@@ -40,7 +40,6 @@ struct representation {
 	 * with 304 and 206); Content-Encoding, Content-Type and NOSNIFF_LINE (not with 304 and a 206 of several ranges);
 	 * Accept-Ranges, ETag and Last-Modified (not with error pages); Vary, Cache-Control and the owner's (always). */
 	struct slice fields;
-	struct slice block;                       /* the same as a header block of HPACK */
 	size_t type_at, validators_at, always_at; /* where the second, third and fourth part start */
 	struct file_version version;              /* of the file that was loaded */
 	/* for representation.c: */
@@ -50,7 +49,8 @@ struct representation {
 	struct representation *origin; /* the one that it is derived from; NULL: it was loaded */
 	bool borrows;                  /* body and fd are the origin's */
 	char etag[2 * DIGEST_LENGTH + sizeof "\"-un\""];
-	size_t text_size; /* bytes of memory of fields and block, which are in one piece */
+	struct slice block; /* see representation_block(); absent: it has not been asked for */
+	size_t text_size;   /* bytes of memory of fields, and of room for the block behind them */
 };
 
 /* What the fields of a representation depend on, besides the file itself. cache.c fills it in: the path is known there.
@@ -79,8 +79,11 @@ void representation_release(void *file);
  * disk would have to be read. *open counts the file as long as it keeps a descriptor. */
 int representation_load(int fd, struct slice path, bool at_once, unsigned *open, struct representation **file);
 
-/* Writes fields and block, once, after representation_load(). Returns 0 or ENOMEM. */
+/* Writes the fields, once, after representation_load(). Returns 0 or ENOMEM. */
 int representation_write_fields(struct representation *file, const struct field_options *options);
+
+/* Returns all field lines as a header block of HPACK, which is made when it is first asked for. */
+struct slice representation_block(struct representation *file);
 
 /* Return the representation in another coding, with the same fields except those of the coding. NULL: ENOMEM. The
  * malloc'd body is taken over; *account counts representation_memory() until the last reference is released. size: of

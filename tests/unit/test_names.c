@@ -1,4 +1,5 @@
 /* test_names.c - what is known not to be there: never what is. */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -183,21 +184,79 @@ static void large_directories_are_not_read(void **state) {
 	assert_false(lacks("large/16000"));
 }
 
+/* Makes a directory with a file. */
+static void put_directory(const char *path) {
+	char file[PATH_MAX];
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(file, sizeof file, "%s/file", path);
+	put(file);
+}
+
+static unsigned tell(const char *parent, const char *name) {
+	char path[PATH_MAX];
+	snprintf(path, sizeof path, "%s/%s", parent, name);
+	return names_tell(names, slice_of(path));
+}
+
 static void of_many_directories_the_last_are_remembered(void **state) {
+	enum { FORGOTTEN = 200, COUNT = NAMES_DIRECTORIES + FORGOTTEN };
 	char path[64];
 	(void)state;
-	for (int i = 0; i < 2 * NAMES_DIRECTORIES; i++) {
+	for (int i = 0; i < COUNT; i++) {
 		snprintf(path, sizeof path, "many%d", i);
-		assert_int_equal(mkdir(path, 0755), 0);
-		snprintf(path, sizeof path, "many%d/file", i);
-		put(path);
+		put_directory(path);
 	}
 	settle();
-	for (int i = 0; i < 2 * NAMES_DIRECTORIES; i++) {
+	for (int i = 0; i < COUNT; i++) {
 		snprintf(path, sizeof path, "many%d/no", i);
 		assert_true(lacks(path));
 		snprintf(path, sizeof path, "many%d/file", i);
 		assert_false(lacks_now(path));
+	}
+	for (int i = 0; i < COUNT; i++) {
+		snprintf(path, sizeof path, "many%d", i);
+		/* the root is one of them, too */
+		assert_int_equal(tell(path, "file"), i > FORGOTTEN ? NAMES_ITSELF | NAMES_REGULAR : NAMES_UNTOLD);
+	}
+}
+
+static void long_paths_take_their_part_of_the_memory(void **state) {
+	enum { SEGMENT = 200, DEPTH = 18, COUNT = NAMES_BYTES / (SEGMENT * DEPTH) };
+	char path[PATH_MAX] = "";
+	size_t length = 0;
+	(void)state;
+	for (int i = 0; i < DEPTH; i++) {
+		length += (size_t)snprintf(path + length, sizeof path - length, "%s%0*d", i ? "/" : "", SEGMENT, i);
+		assert_int_equal(mkdir(path, 0755), 0);
+	}
+	for (int i = 0; i < COUNT; i++) {
+		snprintf(path + length, sizeof path - length, "/%d", i);
+		put_directory(path);
+	}
+	settle();
+	for (int i = 0; i < COUNT; i++) {
+		snprintf(path + length, sizeof path - length, "/%d/no", i);
+		assert_true(lacks(path));
+	}
+	snprintf(path + length, sizeof path - length, "/%d", COUNT - 1);
+	assert_int_equal(tell(path, "file"), NAMES_ITSELF | NAMES_REGULAR);
+	snprintf(path + length, sizeof path - length, "/0");
+	assert_int_equal(tell(path, "file"), NAMES_UNTOLD);
+}
+
+static void every_name_of_a_large_directory_is_known(void **state) {
+	char path[64];
+	(void)state;
+	assert_int_equal(mkdir("large", 0755), 0);
+	for (int i = 0; i < NAMES_MAX / 4; i++) {
+		snprintf(path, sizeof path, "large/%d", i);
+		put(path);
+	}
+	settle();
+	assert_true(lacks("large/no"));
+	for (int i = 0; i < NAMES_MAX / 4; i++) {
+		snprintf(path, sizeof path, "%d", i);
+		assert_true(tell("large", path) & NAMES_ITSELF);
 	}
 }
 
@@ -211,6 +270,8 @@ int main(void) {
 		cmocka_unit_test_setup_teardown(a_directory_that_was_removed_is_missing, open_root, close_root),
 		cmocka_unit_test_setup_teardown(large_directories_are_not_read, open_root, close_root),
 		cmocka_unit_test_setup_teardown(of_many_directories_the_last_are_remembered, open_root, close_root),
+		cmocka_unit_test_setup_teardown(long_paths_take_their_part_of_the_memory, open_root, close_root),
+		cmocka_unit_test_setup_teardown(every_name_of_a_large_directory_is_known, open_root, close_root),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
