@@ -210,6 +210,11 @@ int iob_addcopy(iob *b, const void *buffer, size_t length) {
 	return 0;
 }
 
+/* Of a part in memory. */
+static const char *memory_of(const struct part *p, const char *arena) {
+	return p->kind == PART_COPY ? arena + p->offset : p->buffer;
+}
+
 static void advance(iob *b, uint64_t sent) {
 	b->left -= sent;
 	while (sent) {
@@ -268,7 +273,7 @@ static int gather(const iob *b, struct iovec *vector, uint64_t *most) {
 	for (size_t i = b->first; i < b->end && n < IO_HEAD_PARTS && *most; i++) {
 		const struct part *p = &b->part[i];
 		if (p->kind >= PART_FILE) break;
-		const char *at = p->kind == PART_COPY ? b->arena + p->offset : p->buffer;
+		const char *at = memory_of(p, b->arena);
 		uint64_t length = p->length < *most ? p->length : *most;
 		vector[n++] = (struct iovec){.iov_base = (char *)at, .iov_len = (size_t)length};
 		*most -= length;
@@ -377,7 +382,7 @@ static ssize_t take_source(const struct part *p, char *buffer, size_t length) {
 /* From the first part alone; as iob_take(). */
 static ssize_t take_part(io_loop *loop, int fd, const struct part *p, const char *arena, void *buffer, size_t length) {
 	if (p->kind < PART_FILE) {
-		memcpy(buffer, p->kind == PART_COPY ? arena + p->offset : p->buffer, length);
+		memcpy(buffer, memory_of(p, arena), length);
 		return (ssize_t)length;
 	}
 	if (p->kind == PART_SOURCE) return take_source(p, buffer, length);
@@ -396,3 +401,12 @@ ssize_t iob_take(io_loop *loop, int fd, iob *b, void *buffer, size_t length) {
 	}
 	return (ssize_t)taken;
 }
+
+const char *iob_front(const iob *b, size_t *length) {
+	const struct part *p = &b->part[b->first];
+	if (!b->left || p->kind >= PART_FILE) return NULL;
+	*length = (size_t)p->length;
+	return memory_of(p, b->arena);
+}
+
+void iob_drop(iob *b, size_t length) { advance(b, length); }

@@ -98,4 +98,11 @@ enum iob_result iob_send(io_loop *loop, int fd, iob *batch, uint64_t most, enum 
  * other errno: as of iob_send(). A source writes into buffer, and no piece of it is kept. */
 ssize_t iob_take(io_loop *loop, int fd, iob *batch, void *buffer, size_t length);
 
+/* Returns the bytes at the front of the batch that are in memory, without copying them: *length of them, good until the
+ * batch is changed. NULL: what comes first is of a file or a source, or the batch is empty. */
+const char *iob_front(const iob *batch, size_t *length);
+
+/* Drops so many bytes off the front, which were used where they are. */
+void iob_drop(iob *batch, size_t length);
+
 #endif

@@ -196,8 +196,22 @@ static enum iob_result end_kernel(struct tls *t) {
 	return io_eagain_write(t->loop, t->fd) == 0 ? IOB_AGAIN : IOB_FAILED;
 }
 
+/* Encrypts up to `most` bytes off the front of a batch: those in memory where they are, unless more has to be put
+ * together for whole records. Returns them; -1 with errno. */
+static ssize_t seal_front(struct tls *t, iob *batch, size_t most) {
+	size_t length, left = (size_t)iob_bytesleft(batch);
+	const char *front = iob_front(batch, &length);
+	if (left > most) left = most;
+	if (front && length >= left) {
+		if (!seal(t, front, left)) return -1;
+		iob_drop(batch, left);
+		return (ssize_t)left;
+	}
+	ssize_t n = iob_take(t->loop, t->fd, batch, t->worker->plain, left);
+	return n == -1 || seal(t, t->worker->plain, (size_t)n) ? n : -1;
+}
+
 enum iob_result tls_send(struct tls *t, iob *batch, uint64_t most, enum io_rest rest, uint64_t *sent) {
-	struct tls_worker *w = t->worker;
 	if (t->kernel) {
 		enum iob_result result = iob_send(t->loop, t->fd, batch, most, rest, sent);
 		return result == IOB_DONE && rest == IO_MORE ? end_kernel(t) : result;
@@ -206,9 +220,8 @@ enum iob_result tls_send(struct tls *t, iob *batch, uint64_t most, enum io_rest 
 	enum iob_result result = flush(t, IO_LAST);
 	while (result == IOB_DONE && iob_bytesleft(batch)) {
 		if (!most) return IOB_AGAIN;
-		ssize_t n = iob_take(t->loop, t->fd, batch, w->plain, most < TLS_BATCH ? (size_t)most : TLS_BATCH);
-		if (n == -1) return errno == EAGAIN ? IOB_AGAIN : IOB_FAILED;
-		if (!seal(t, w->plain, (size_t)n)) return IOB_FAILED;
+		ssize_t n = seal_front(t, batch, most < TLS_BATCH ? (size_t)most : TLS_BATCH);
+		if (n == -1) return errno == EAGAIN && !t->failed ? IOB_AGAIN : IOB_FAILED;
 		most -= (uint64_t)n;
 		*sent += (uint64_t)n;
 		bool last = !iob_bytesleft(batch) && rest == IO_MORE;

@@ -438,6 +438,36 @@ static void what_is_taken_is_what_would_be_sent(void **state) {
 	}
 }
 
+static void bytes_in_memory_are_used_where_they_are(void **state) {
+	char one;
+	size_t length;
+	(void)state;
+	expected_length = 0;
+	iob *b = iob_new();
+	assert_null(iob_front(b, &length));
+	add_copy(b, "head");
+	add_buffer(b, 10, 1000, &released[0]);
+	add_file(b, 5, 1, &released[1]);
+	add_copy(b, "tail");
+	for (size_t at = 0; at < expected_length; at += length) {
+		const char *front = iob_front(b, &length);
+		if (at == 4 + 1000) {
+			assert_null(front);
+			length = 1;
+			assert_int_equal(iob_take(loop, out, b, &one, 1), 1);
+			continue;
+		}
+		assert_memory_equal(front, expected + at, length);
+		if (length > 3) length -= 2; /* and the rest the next time */
+		assert_int_equal(released[0], at > 4 + 998);
+		iob_drop(b, length);
+		assert_int_equal(iob_bytesleft(b), expected_length - at - length);
+	}
+	assert_null(iob_front(b, &length));
+	assert_int_equal(released[0] + released[1], 2);
+	iob_free(b);
+}
+
 static void what_is_taken_of_a_file_that_ends_too_soon_fails(void **state) {
 	char buffer[100];
 	(void)state;
@@ -598,6 +628,7 @@ int main(void) {
 		WITH_SOCKETS(a_peer_that_is_gone_fails_the_batch),
 		WITH_SOCKETS(any_mixture_comes_out_whole),
 		WITH_SOCKETS(what_is_taken_is_what_would_be_sent),
+		WITH_SOCKETS(bytes_in_memory_are_used_where_they_are),
 		WITH_SOCKETS(what_is_taken_of_a_file_that_ends_too_soon_fails),
 		WITH_SOCKETS(a_large_source_is_made_a_piece_at_a_time),
 		WITH_SOCKETS(a_source_behind_many_buffers_keeps_its_turn),
