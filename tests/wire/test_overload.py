@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -36,10 +37,39 @@ def slowed(server):
         os.kill(server.pid, signal.SIGCONT)
 
 
+@contextlib.contextmanager
+def thief(port):
+    """Somebody who tries to get the port all the time; yields a list of when it was got."""
+    ended, got = threading.Event(), []
+
+    def run():
+        while not ended.is_set():
+            with socket.socket() as s, contextlib.suppress(OSError):
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                s.bind(("127.0.0.1", port))
+                got.append(time.monotonic())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield got
+    finally:
+        ended.set()
+        thread.join()
+
+
 def dropped():
     """How many connections the kernel did not let into the queue of a listening socket: their clients try again after a second."""
     names, values = (line.split() for line in Path("/proc/net/netstat").read_text().splitlines()[:2])
     return int(values[names.index("ListenDrops")])
+
+
+def overload(server, plain):
+    """Six seconds of more than the server can answer; what the load generator said."""
+    command = [plain / "bench" / "crowd", "-R", "3000", "-d", "6", "-t", "1", "--patience", "2", server.url("/small.bin")]
+    with slowed(server):
+        out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
+    return {name: int(value) for name, value in re.findall(r"^# (answered|refused)\t(\d+)", out, re.MULTILINE)}
 
 
 def burst(server, count):
@@ -68,16 +98,22 @@ def serves(server, count):
 def test_what_has_waited_too_long_is_refused_and_the_queue_is_never_full(plain, files):
     with Server(plain, files, "-j", "1", "-n") as server:
         before = dropped()
-        command = [plain / "bench" / "crowd", "-R", "3000", "-d", "6", "-t", "1", "--patience", "2", server.url("/small.bin")]
-        with slowed(server):
-            out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
-        total = dict(re.findall(r"^# (\w+)\t(\S+)", out, re.MULTILINE))
-        assert int(total["answered"]) > 100 and int(total["refused"]) > 0, out
+        total = overload(server, plain)
+        assert total["answered"] > 100 and total["refused"] > 0, total
         assert dropped() == before
         eventually(lambda: any(re.search(r"overload: refused \d+ new connections", line) for line in server.errors))
         # There is time for few before overload is over; they may come together with those whose handshake was not complete.
         eventually(lambda: serves(server, 50))
         eventually(lambda: serves(server, 300))
+
+
+@pytest.mark.alone
+def test_no_other_gets_the_port_while_what_waits_is_reset(plain, files):
+    with Server(plain, files, "-j", "1", "-n") as server:
+        with thief(server.port) as got:
+            assert overload(server, plain)["refused"] > 0
+        assert not got
+        eventually(lambda: serves(server, 50))
 
 
 @pytest.mark.clear
