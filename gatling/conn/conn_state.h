@@ -144,6 +144,7 @@ enum conn_state conn_end(struct conn *conn, bool linger);
 
 /* Sets the deadline of the connection's state. */
 void conn_set_deadline(struct conn *conn);
+void conn_set_timer(struct conn *conn); /* to the deadline that there is */
 
 /* Called when the deadline has passed. Ends the waiting of requests that have waited for a job for timeout_s. Returns
  * whether there are any: they can be answered without. */
@@ -162,6 +163,11 @@ bool conn_pass_waits_for_client(const struct conn *conn);
 bool conn_pass_lacks_content(const struct conn *conn); /* of the request, and has room for it */
 bool conn_pass_has_answered(const struct conn *conn);
 bool conn_pass_is_tunnel(const struct conn *conn);
+
+/* Whether more than a byte of content is awaited at a time; after CONN_PASS_AWAITED_MS any number is. */
+enum { CONN_PASS_AWAITED_MS = 50 };
+bool conn_pass_awaits(const struct conn *conn);
+void conn_pass_await_any(struct conn *conn);
 
 /* --- conn_http1.c: the functions of the states, which return the next one; the same: it has to wait --- */
 

@@ -29,7 +29,8 @@ static int64_t linger_ms(const struct conn *c) {
 }
 
 static int64_t pass_timeout_ms(const struct conn *c) {
-	if (conn_pass_waits_for_client(c)) return milliseconds(c->context->options->timeout_s);
+	if (conn_pass_waits_for_client(c))
+		return conn_pass_awaits(c) ? CONN_PASS_AWAITED_MS : milliseconds(c->context->options->timeout_s);
 	return c->context->draining && conn_pass_is_tunnel(c) ? CONN_TUNNEL_LAST_MS : NEVER_MS;
 }
 
@@ -52,9 +53,11 @@ static int64_t timeout_ms(const struct conn *c) {
 	return NEVER_MS;
 }
 
+void conn_set_timer(struct conn *c) { io_timeout(c->context->loop, c->fd, c->since_ms + timeout_ms(c)); }
+
 static void set_timer(struct conn *c) {
 	c->since_ms = io_now(c->context->loop);
-	io_timeout(c->context->loop, c->fd, c->since_ms + timeout_ms(c));
+	conn_set_timer(c);
 }
 
 static bool waits_for_socket(const struct conn *c) {

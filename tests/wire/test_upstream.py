@@ -718,6 +718,34 @@ def test_a_client_that_stops_in_the_middle_of_its_content_is_not_waited_for(buil
         assert upstream.requests
 
 
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_fast_content_that_stops_is_passed_on_as_far_as_it_has_come(build, goes_on):
+    """However much is awaited at a time; and the time limit stays."""
+    first, little, rest, whole = b"x" * 1_000_000, b"z" * 1000, b"y" * 500_000, threading.Event()
+
+    def handle(link):
+        link.head()
+        assert link.take(len(first + little)) == first + little
+        whole.set()
+        if goes_on:
+            assert link.take(len(rest)) == rest
+            link.answer()
+        else:
+            link.ended()
+
+    flags = () if goes_on else ("-T", "1")
+    with Upstream(handle) as upstream, passing(build, upstream, flags=flags) as server, server.connect() as c:
+        c.send(f"POST /api/ HTTP/1.1\r\nHost: a\r\nContent-Length: {len(first + little + rest)}\r\n\r\n".encode() + first)
+        time.sleep(0.01)  # the server has nothing left to read then
+        c.send(little)
+        assert whole.wait(TIMEOUT)
+        if goes_on:
+            c.send(rest)
+            assert c.response().body == b"ok" and c.get("/there.txt").status == 200
+        else:
+            assert c.rest()[:12] == b"HTTP/1.1 408"
+
+
 def test_an_upload_goes_on_at_another_address_when_one_has_gone(build):
     """Over a connection that has been kept, which takes all that has come until then at once."""
     both = threading.Barrier(2)
