@@ -102,7 +102,7 @@ ssize_t iob_take(io_loop *loop, int fd, iob *batch, void *buffer, size_t length)
  * batch is changed. NULL: what comes first is of a file or a source, or the batch is empty. */
 const char *iob_front(const iob *batch, size_t *length);
 
-/* Drops so many bytes off the front, which were used where they are. */
+/* Drops the first bytes, at most as many as iob_front() has returned. */
 void iob_drop(iob *batch, size_t length);
 
 #endif

@@ -101,7 +101,7 @@ static uint64_t key_of(const struct file_version *version) { return file_version
 bool digest_find(const struct file_version *version, unsigned char *digest) {
 	pthread_mutex_lock(&mutex);
 	const struct digest_entry *e = table ? entry_for(version) : NULL;
-	bool found = e && e->version == key_of(version);
+	bool found = e && version->mode && e->version == key_of(version);
 	if (found) memcpy(digest, e->digest, DIGEST_LENGTH);
 	pthread_mutex_unlock(&mutex);
 	return found;

@@ -15,7 +15,7 @@
 
 enum {
 	DIGEST_LENGTH = 16,
-	DIGESTS_KEPT = 1024 * 1024, /* of 24 bytes each; memory is taken as files come */
+	DIGESTS_KEPT = 1024 * 1024, /* of 24 bytes each */
 	DIGEST_PIECE = 256 * 1024,
 	DIGEST_SOON = 4 * 1024 * 1024 /* bytes of a file that takes some milliseconds */
 };

@@ -15,7 +15,7 @@
 #include "gatling/base/text.h"
 #include "gatling/http/coding.h"
 
-enum { BUCKETS = 4096 };
+enum { BUCKETS = 4096, CHAIN_MAX = 32 };
 
 struct directory {
 	uint64_t hash;               /* of the path */
@@ -23,7 +23,7 @@ struct directory {
 	bool known;                  /* and whether its names are known in that */
 	struct file_version version; /* as it was when it was read, */
 	int64_t read_ns;             /* at that time */
-	unsigned questions;          /* since then: turns in which it was looked at */
+	unsigned questions;          /* turns in which it was looked at since it was read */
 	unsigned expected;           /* names that it may have, if it is read again */
 	unsigned count;
 	uint32_t *name; /* hashes in order; NULL: the names are not known */
@@ -38,16 +38,17 @@ struct names {
 	bool off; /* the file system of the docroot may find more than it tells */
 	int64_t now_ns;
 	unsigned directories;
-	size_t bytes;                /* of all of them */
-	struct directory *found;     /* the last; NULL: none */
+	size_t bytes;                /* of all of them, */
+	size_t bytes_max;            /* and at most */
 	TAILQ_HEAD(, directory) all; /* the oldest first */
 	LIST_HEAD(, directory) bucket[BUCKETS];
 };
 
-struct names *names_new(const struct docroot *docroot) {
+struct names *names_new(const struct docroot *docroot, unsigned workers) {
 	struct names *n = calloc(1, sizeof *n);
 	if (!n) return NULL;
 	n->docroot = docroot;
+	n->bytes_max = NAMES_BYTES / workers > NAMES_BYTES_LEAST ? NAMES_BYTES / workers : NAMES_BYTES_LEAST;
 	n->off = !platform_lists_all_names(docroot->root);
 	TAILQ_INIT(&n->all);
 	return n;
@@ -107,23 +108,26 @@ static const uint32_t *find_hash(const struct directory *d, uint32_t hash) {
 
 /* Names while a directory is read. */
 struct reading {
-	uint32_t *name;
+	uint32_t *hash;
 	unsigned count, room;
+	unsigned names;
 };
 
 static bool add_entry(struct reading *r, enum entry entry, struct slice name, bool regular) {
 	if (r->count == r->room) {
 		unsigned room = r->room ? 2 * r->room : 64;
-		uint32_t *larger = r->room < NAMES_MAX ? realloc(r->name, room * sizeof *r->name) : NULL;
+		uint32_t *larger = realloc(r->hash, room * sizeof *larger);
 		if (!larger) return false;
-		r->name = larger;
+		r->hash = larger;
 		r->room = room;
 	}
-	r->name[r->count++] = hash_of(entry, name) | regular;
+	r->hash[r->count++] = hash_of(entry, name) | regular;
 	return true;
 }
 
+/* Returns false: there are too many, or ENOMEM. */
 static bool add(struct reading *r, struct slice name, bool regular) {
+	if (r->names++ == NAMES_MAX) return false;
 	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
 		if (slice_ends(name, coding_suffix[i]) &&
 			!add_entry(r, ENTRY_CODED, slice_first(name, name.length - coding_suffix[i].length), false))
@@ -136,19 +140,19 @@ static int compare(const void *a, const void *b) {
 	return (*one > *two) - (*one < *two);
 }
 
-/* Takes over the hashes in order, each once: which of two names is asked for cannot be told, so neither is a regular
- * file's. */
+/* Takes over the hashes, sorted and without duplicates. If two names have the same, it cannot be told which is meant,
+ * so neither counts as a regular file. */
 static void keep_names(struct names *n, struct directory *d, struct reading *r) {
 	unsigned kept = 0;
-	if (r->count) qsort(r->name, r->count, sizeof *r->name, compare);
+	if (r->count) qsort(r->hash, r->count, sizeof *r->hash, compare);
 	for (unsigned i = 0; i < r->count; i++)
-		if (kept && (r->name[kept - 1] | REGULAR) == (r->name[i] | REGULAR)) r->name[kept - 1] &= ~(uint32_t)REGULAR;
-		else r->name[kept++] = r->name[i];
-	uint32_t *smaller = kept ? realloc(r->name, kept * sizeof *r->name) : NULL;
-	d->name = smaller ? smaller : r->name;
+		if (kept && (r->hash[kept - 1] | REGULAR) == (r->hash[i] | REGULAR)) r->hash[kept - 1] &= ~(uint32_t)REGULAR;
+		else r->hash[kept++] = r->hash[i];
+	uint32_t *smaller = kept ? realloc(r->hash, kept * sizeof *r->hash) : NULL;
+	d->name = smaller ? smaller : r->hash;
 	d->count = kept;
-	n->bytes += kept * sizeof *r->name;
-	r->name = NULL;
+	n->bytes += kept * sizeof *r->hash;
+	r->hash = NULL;
 }
 
 /* Whether it is a letter of ASCII. */
@@ -174,15 +178,15 @@ static bool ignores_case(const struct directory *d, int fd, const char *name) {
 static bool read_names(struct names *n, struct directory *d, int fd, DIR *stream) {
 	char letters[NAME_MAX + 1] = ""; /* a name with one */
 	struct reading r = {0};
-	for (const struct dirent *entry; errno = 0, entry = readdir(stream);) {
+	bool all = true;
+	for (const struct dirent *entry; errno = 0, all && (entry = readdir(stream));) {
 		struct slice name = slice_of(entry->d_name);
-		if (!add(&r, name, entry->d_type == DT_REG)) errno = ENOMEM;
-		if (errno) break;
+		all = add(&r, name, entry->d_type == DT_REG);
 		if (!*letters && is_letter(name.at[0]) && name.length < sizeof letters)
 			memcpy(letters, name.at, name.length + 1);
 	}
-	if (!errno) keep_names(n, d, &r);
-	free(r.name);
+	if (all && !errno) keep_names(n, d, &r);
+	free(r.hash);
 	return d->name && !ignores_case(d, fd, letters);
 }
 
@@ -215,10 +219,18 @@ static struct directory *find(const struct names *n, struct slice path, uint64_t
 	return d;
 }
 
+/* Drops the oldest of a chain that is so long only because somebody has chosen the names. */
+static void shorten_chain(struct names *n, uint64_t hash) {
+	struct directory *d = LIST_FIRST(&n->bucket[hash % BUCKETS]);
+	for (int i = 1; d && i < CHAIN_MAX; i++) d = LIST_NEXT(d, chain);
+	if (d) drop(n, d);
+}
+
 /* text: the path with what follows it. */
 static struct directory *insert(struct names *n, struct slice path, const char *text, uint64_t hash,
 								const struct stat *st) {
 	if (n->directories == NAMES_DIRECTORIES) drop(n, TAILQ_FIRST(&n->all));
+	shorten_chain(n, hash);
 	const size_t size = strlen(text) + 1;
 	struct directory *d = calloc(1, sizeof *d + size);
 	if (!d) return NULL;
@@ -249,7 +261,7 @@ static int look(struct names *n, struct directory **found, struct slice path, ui
 	d->questions++;
 	if (!d->known && d->questions * NAMES_A_QUESTION >= d->expected && !file_version_unsettled_ms(&now))
 		read_directory(n, d);
-	for (struct directory *old = TAILQ_FIRST(&n->all), *newer; old != d && n->bytes > NAMES_BYTES; old = newer) {
+	for (struct directory *old = TAILQ_FIRST(&n->all), *newer; old != d && n->bytes > n->bytes_max; old = newer) {
 		newer = TAILQ_NEXT(old, age);
 		drop(n, old);
 	}

@@ -8,14 +8,15 @@
 
 #include "gatling/files/docroot.h"
 
-/* Of a directory each name takes 4 bytes, and one with the suffix of a coding 8. It is read when it was asked for so
- * often that this pays: NAMES_A_QUESTION names are read in the time of the calls that a question takes otherwise, and
- * one that has not been read is taken to have a name in each NAMES_OCTETS bytes of its size. */
+/* Each name takes 4 bytes, one with the suffix of a coding 8. A directory is read once it has been asked for often
+ * enough to pay: reading NAMES_A_QUESTION names takes as long as the system calls that one question costs without them.
+ * Until it is read, one name in each NAMES_OCTETS bytes of its size is assumed. */
 enum {
-	NAMES_BYTES = 8 * 1024 * 1024, /* of all directories that are remembered, the last ones */
-	NAMES_DIRECTORIES = 8 * 1024,
-	NAMES_MAX = 16 * 1024,  /* names of a directory; one with more is not read */
-	NAMES_VALID_MS = 10000, /* after which a directory is read again: whatever a file system says of changes */
+	NAMES_BYTES = 16 * 1024 * 1024, /* of all directories that all workers remember, but each has at least */
+	NAMES_BYTES_LEAST = 2 * 1024 * 1024,
+	NAMES_DIRECTORIES = 8 * 1024, /* that a worker remembers; the least recently used are dropped */
+	NAMES_MAX = 16 * 1024,        /* names of a directory; one with more is not read */
+	NAMES_VALID_MS = 10000,       /* after which a directory is read again: whatever a file system says of changes */
 	NAMES_PATH_MAX = 8 * 1024,
 	NAMES_A_QUESTION = 64,
 	NAMES_OCTETS = 24
@@ -23,8 +24,8 @@ enum {
 
 struct names;
 
-/* Returns NULL: ENOMEM. The docroot must outlive it. */
-struct names *names_new(const struct docroot *docroot);
+/* Those of one of so many workers. Returns NULL: ENOMEM. The docroot must outlive it. */
+struct names *names_new(const struct docroot *docroot, unsigned workers);
 void names_free(struct names *names);
 
 /* Returns whether the file system of the docroot is not one of this machine: then a look at any file may take long. */

@@ -8,7 +8,7 @@ int content_open(struct content *c, io_loop *loop, int root, const struct conten
 	*c = (struct content){.options = o, .docroot = {.root = root, .symlinks_inside = o->symlinks_inside}};
 	for (int i = 0; i < CONTENT_THREADS; i++)
 		if (!(c->jobs[i] = jobs_new(loop))) return -1;
-	if (!(c->names = names_new(&c->docroot))) return -1;
+	if (!(c->names = names_new(&c->docroot, workers))) return -1;
 	if (!(c->fetcher = fetcher_new(&c->docroot, &c->jobs[FETCHING]))) return -1;
 	if (!(c->auth = basic_auth_new(&c->docroot, c->names, c->jobs[CHECKING_PASSWORDS]))) return -1;
 	if (!(c->listings = listing_cache_new(&c->docroot, c->jobs[READING], &c->now_ms, workers))) return -1;

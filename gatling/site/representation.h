@@ -25,7 +25,8 @@ enum {
 /* Makes browsers believe Content-Type (https://fetch.spec.whatwg.org/#x-content-type-options-header). */
 #define NOSNIFF_LINE "X-Content-Type-Options: nosniff\r\n"
 
-/* One version of a file in one coding. Does not change once its fields are written; freed with the last reference. */
+/* One version of a file in one coding. Does not change once its fields are written, except for block, which only the
+ * thread of its worker makes; freed with the last reference. */
 struct representation {
 	uint64_t size;    /* of the content, in bytes */
 	const char *body; /* the content in memory; NULL: */

@@ -196,18 +196,18 @@ static enum iob_result end_kernel(struct tls *t) {
 	return io_eagain_write(t->loop, t->fd) == 0 ? IOB_AGAIN : IOB_FAILED;
 }
 
-/* Encrypts up to `most` bytes off the front of a batch: those in memory where they are, unless more has to be put
- * together for whole records. Returns them; -1 with errno. */
+/* Encrypts up to `most` bytes from the front of a batch: in place if they are one piece of memory, otherwise after
+ * copying them together. Returns how many; -1: t->failed is set, or errno says why. */
 static ssize_t seal_front(struct tls *t, iob *batch, size_t most) {
-	size_t length, left = (size_t)iob_bytesleft(batch);
+	size_t length;
 	const char *front = iob_front(batch, &length);
-	if (left > most) left = most;
-	if (front && length >= left) {
-		if (!seal(t, front, left)) return -1;
-		iob_drop(batch, left);
-		return (ssize_t)left;
+	if (iob_bytesleft(batch) < most) most = (size_t)iob_bytesleft(batch);
+	if (front && length >= most) {
+		if (!seal(t, front, most)) return -1;
+		iob_drop(batch, most);
+		return (ssize_t)most;
 	}
-	ssize_t n = iob_take(t->loop, t->fd, batch, t->worker->plain, left);
+	ssize_t n = iob_take(t->loop, t->fd, batch, t->worker->plain, most);
 	return n == -1 || seal(t, t->worker->plain, (size_t)n) ? n : -1;
 }
 

@@ -21,6 +21,8 @@ static struct docroot docroot;
 static struct names *names;
 static int64_t now_ns;
 
+enum { WORKERS = 64 };
+
 /* Waits until what has changed can be told from what changes next. */
 static void settle(void) { usleep((FILE_VERSION_SETTLES_MS + 20) * 1000); }
 
@@ -42,7 +44,7 @@ static int open_root(void **state) {
 	put("here.txt");
 	if (mkdir("sub", 0755) == -1 || symlink("sub", "link") == -1 || symlink("nowhere", "dangling") == -1) return -1;
 	put("sub/below.txt");
-	names = names_new(&docroot);
+	names = names_new(&docroot, WORKERS);
 	settle();
 	return names ? 0 : -1;
 }
@@ -221,7 +223,7 @@ static void of_many_directories_the_last_are_remembered(void **state) {
 }
 
 static void long_paths_take_their_part_of_the_memory(void **state) {
-	enum { SEGMENT = 200, DEPTH = 18, COUNT = NAMES_BYTES / (SEGMENT * DEPTH) };
+	enum { SEGMENT = 200, DEPTH = 18, COUNT = NAMES_BYTES_LEAST / (SEGMENT * DEPTH) };
 	char path[PATH_MAX] = "";
 	size_t length = 0;
 	(void)state;
@@ -242,6 +244,23 @@ static void long_paths_take_their_part_of_the_memory(void **state) {
 	assert_int_equal(tell(path, "file"), NAMES_ITSELF | NAMES_REGULAR);
 	snprintf(path + length, sizeof path - length, "/0");
 	assert_int_equal(tell(path, "file"), NAMES_UNTOLD);
+}
+
+static void files_in_all_codings_count_once(void **state) {
+	const char *const suffix[] = {"", ".gz", ".br", ".zst"};
+	char path[64];
+	(void)state;
+	assert_int_equal(mkdir("coded", 0755), 0);
+	for (int i = 0; i < NAMES_MAX - 2; i++) {
+		snprintf(path, sizeof path, "coded/%d%s", i / 4, suffix[i % 4]);
+		put(path);
+	}
+	settle();
+	assert_true(lacks("coded/no"));
+	assert_int_equal(tell("coded", "7"), NAMES_ITSELF | NAMES_REGULAR | NAMES_CODED);
+	put("coded/one more");
+	settle();
+	assert_false(lacks("coded/no"));
 }
 
 static void every_name_of_a_large_directory_is_known(void **state) {
@@ -271,6 +290,7 @@ int main(void) {
 		cmocka_unit_test_setup_teardown(large_directories_are_not_read, open_root, close_root),
 		cmocka_unit_test_setup_teardown(of_many_directories_the_last_are_remembered, open_root, close_root),
 		cmocka_unit_test_setup_teardown(long_paths_take_their_part_of_the_memory, open_root, close_root),
+		cmocka_unit_test_setup_teardown(files_in_all_codings_count_once, open_root, close_root),
 		cmocka_unit_test_setup_teardown(every_name_of_a_large_directory_is_known, open_root, close_root),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
