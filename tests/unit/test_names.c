@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "gatling/base/file_version.h"
+#include "gatling/base/hash.h"
 #include "gatling/base/platform.h"
 #include "gatling/files/names.h"
 
@@ -222,6 +223,25 @@ static void of_many_directories_the_last_are_remembered(void **state) {
 	}
 }
 
+static void directories_whose_hashes_collide_are_not_searched_for_long(void **state) {
+	enum { COLLIDING = 40, KEPT = 32, BUCKETS = 4096 }; /* as names.c has them */
+	char path[COLLIDING][16];
+	(void)state;
+	for (int i = 0, found = 0; found < COLLIDING; i++) {
+		snprintf(path[found], sizeof path[found], "d%d", i);
+		found += hash_octets(1, slice_of(path[found])) % BUCKETS == 0;
+	}
+	for (int i = 0; i < COLLIDING; i++) put_directory(path[i]);
+	settle();
+	for (int i = 0; i < COLLIDING; i++) {
+		char name[32];
+		snprintf(name, sizeof name, "%s/no", path[i]);
+		assert_true(lacks(name));
+	}
+	for (int i = 0; i < COLLIDING; i++)
+		assert_int_equal(tell(path[i], "file"), i < COLLIDING - KEPT ? NAMES_UNTOLD : NAMES_ITSELF | NAMES_REGULAR);
+}
+
 static void long_paths_take_their_part_of_the_memory(void **state) {
 	enum { SEGMENT = 200, DEPTH = 18, COUNT = NAMES_BYTES_LEAST / (SEGMENT * DEPTH) };
 	char path[PATH_MAX] = "";
@@ -289,6 +309,8 @@ int main(void) {
 		cmocka_unit_test_setup_teardown(a_directory_that_was_removed_is_missing, open_root, close_root),
 		cmocka_unit_test_setup_teardown(large_directories_are_not_read, open_root, close_root),
 		cmocka_unit_test_setup_teardown(of_many_directories_the_last_are_remembered, open_root, close_root),
+		cmocka_unit_test_setup_teardown(directories_whose_hashes_collide_are_not_searched_for_long, open_root,
+										close_root),
 		cmocka_unit_test_setup_teardown(long_paths_take_their_part_of_the_memory, open_root, close_root),
 		cmocka_unit_test_setup_teardown(files_in_all_codings_count_once, open_root, close_root),
 		cmocka_unit_test_setup_teardown(every_name_of_a_large_directory_is_known, open_root, close_root),
