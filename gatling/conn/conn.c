@@ -322,7 +322,7 @@ void conn_timed_out(struct conn_context *w, struct conn *c) {
 		go(w, c, &run);
 	} else if (c->state == CONN_PASS && conn_pass_awaits(c)) {
 		conn_pass_await_any(c);
-		conn_set_timer(c);
+		if (conn_pass_lacks_content(c)) conn_readable(w, c); /* before Linux 4.18 there is no event */
 	} else if (c->state == CONN_HEAD || c->state == CONN_BODY ||
 			   (c->state == CONN_PASS && conn_pass_lacks_content(c) && !conn_pass_has_answered(c))) {
 		c->state = (uint8_t)conn_http1_refuse_late(c, &run);

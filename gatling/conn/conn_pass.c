@@ -10,7 +10,8 @@
 enum { COPIED_MAX = 4 * 1024, BATCH_ENOUGH = 16 * 1024, LEAST_ROOM = 4 * 1024, DRAW_LEAST = 64 * 1024 }; /* bytes */
 
 /* Of content that comes fast so many bytes are awaited at a time, as each piece wakes the client, the upstream and us:
- * 1 MB then takes 0.75 of the time. What comes slower is not held up for longer than CONN_PASS_AWAITED_MS. */
+ * 1 MB then takes 0.75 of the time. What comes slower is not held up for long (CONN_PASS_AWAITED_MS). When there is a
+ * response, whose bytes move the deadline, any number is awaited. */
 enum { AWAITED = 64 * 1024, FAST = AWAITED / 2 };
 
 /* There may be thousands: no gaps. */
@@ -87,11 +88,15 @@ bool conn_pass_waits_for_client(const struct conn *c) {
 
 /* Has the client's socket be ready when so many bytes have come. */
 static void await(const struct conn *c, int bytes) {
-	if (setsockopt(c->fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes) == 0) c->pass->awaits = bytes > 1;
+	c->pass->awaits = setsockopt(c->fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes) == 0 && bytes > 1;
 }
 
 bool conn_pass_awaits(const struct conn *c) { return c->pass->awaits; }
-void conn_pass_await_any(struct conn *c) { await(c, 1); }
+
+void conn_pass_await_any(struct conn *c) {
+	await(c, 1);
+	conn_set_timer(c); /* that of CONN_PASS_AWAITED_MS would end it */
+}
 
 struct waiting_request *conn_pass_end(struct conn *c) {
 	struct conn_pass *p = c->pass;
@@ -137,10 +142,9 @@ bool conn_pass_draw(struct conn *c, struct conn_run *run) {
 	const uint64_t rest = body_rest(&p->body);
 	const size_t most = rest < CONN_SCRATCH ? (size_t)rest : CONN_SCRATCH;
 	size_t sent;
-	if (p->awaits && rest < 2 * AWAITED) await(c, 1);
 	const ssize_t n = passage_draw(p->passing.passage, c->fd, c->context->scratch, most, &sent);
 	if (n <= 0) return n == -1 && errno == EAGAIN;
-	if (!p->awaits && n >= FAST && rest >= 3 * AWAITED) await(c, AWAITED);
+	if (!p->awaits && !p->passing.status && n >= FAST && rest >= 3 * AWAITED) await(c, AWAITED);
 	p->trickles = n < LEAST_ROOM; /* a page of the kernel's for each piece would be too much */
 	run->input = (struct slice){.at = c->context->scratch, .length = (size_t)n - sent};
 	body_take(&p->body, sent);
@@ -298,6 +302,7 @@ enum conn_pass_result conn_pass_go_on(struct conn *c, struct conn_run *run) {
 	bool waits = result == CONN_PASS_WAITS && conn_pass_waits_for_client(c);
 	run->progress |= waits != p->waited; /* the deadline is another one */
 	p->waited = waits;
+	if (p->awaits && (body_rest(&p->body) < 2 * AWAITED || p->passing.status)) conn_pass_await_any(c);
 	/* HTTP/1.0: what has come must not look like the whole */
 	if (result == CONN_PASS_BROKEN && p->passing.status && passing_kept(&p->passing)->minor == 0)
 		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);

@@ -164,7 +164,8 @@ bool conn_pass_lacks_content(const struct conn *conn); /* of the request, and ha
 bool conn_pass_has_answered(const struct conn *conn);
 bool conn_pass_is_tunnel(const struct conn *conn);
 
-/* Whether more than a byte of content is awaited at a time; after CONN_PASS_AWAITED_MS any number is. */
+/* Whether more than a byte of content is awaited at a time; after CONN_PASS_AWAITED_MS (and IO_TICK_MS) any number is,
+ * which sets the timer again. */
 enum { CONN_PASS_AWAITED_MS = 50 };
 bool conn_pass_awaits(const struct conn *conn);
 void conn_pass_await_any(struct conn *conn);

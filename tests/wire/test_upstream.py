@@ -746,6 +746,55 @@ def test_fast_content_that_stops_is_passed_on_as_far_as_it_has_come(build, goes_
             assert c.rest()[:12] == b"HTTP/1.1 408"
 
 
+@pytest.mark.parametrize("rest", [500_000, 130_000, 60_000, 1])
+def test_fast_content_may_pause(build, rest):
+    """For longer than what has come is held back, with much left or little."""
+    first, paused = b"x" * 1_000_000, threading.Event()
+
+    def handle(link):
+        link.answer(str(len(link.request().body)).encode())
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
+        c.send(f"POST /api/ HTTP/1.1\r\nHost: a\r\nContent-Length: {len(first) + rest}\r\n\r\n".encode() + first)
+        paused.wait(0.4)
+        c.send(b"y" * rest)
+        assert c.response().body == str(len(first) + rest).encode()
+        assert c.get("/there.txt").status == 200
+
+
+def test_little_content_reaches_an_upstream_that_is_answering(build):
+    """Also behind much that came fast, while bytes of the response move the deadline."""
+    first, got, ended = b"x" * 1_000_000, threading.Event(), threading.Event()
+
+    def handle(link):
+        link.head()
+        link.take(len(first))
+        link.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+
+        def beat():
+            while not got.wait(0.01):
+                link.send(b"1\r\n.\r\n")
+
+        beating = threading.Thread(target=beat)
+        beating.start()
+        link.take(1000)
+        got.set()
+        beating.join()
+        link.take(499_000)
+        link.send(b"0\r\n\r\n")
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
+        c.send(b"POST /api/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1500000\r\n\r\n" + first)
+        receiver = threading.Thread(target=lambda: (c.response(), ended.set()))
+        receiver.start()
+        got.wait(0.2)
+        c.send(b"y" * 1000)
+        assert got.wait(TIMEOUT)
+        c.send(b"z" * 499_000)
+        assert ended.wait(TIMEOUT)
+        receiver.join()
+
+
 def test_an_upload_goes_on_at_another_address_when_one_has_gone(build):
     """Over a connection that has been kept, which takes all that has come until then at once."""
     both = threading.Barrier(2)
