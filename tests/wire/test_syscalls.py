@@ -86,14 +86,17 @@ def test_what_is_not_there_takes_a_look_at_each_directory(traced, files):
     that has just changed is not read."""
     eventually(lambda: all(time.time() > d.stat().st_ctime + 0.2 for d in (files.path, files.path / "list")))
 
-    def client(server):
-        with server.connect() as connection:
-            for n in range(200):
-                assert connection.get(f"/list/missing{n}").status == 404
+    def calls_of(count):
+        def client(server):
+            with server.connect() as connection:
+                for n in range(count):
+                    assert connection.get(f"/list/missing{n}").status == 404
 
-    calls = traced(client)
-    assert calls["newfstatat"] <= 2 * 200 + 40, calls
-    assert calls["openat"] + calls["readlinkat"] <= 10, calls
+        return traced(client)
+
+    few, many = calls_of(100), calls_of(300)  # until the directories have been read there are more, under load once again
+    assert many["newfstatat"] - few["newfstatat"] <= 2 * 200 + 40, many - few
+    assert many["openat"] + many["readlinkat"] <= 10, many
 
 
 def test_the_head_waits_for_the_first_bytes_of_a_large_file(traced, tmp_path):
