@@ -1,5 +1,6 @@
 """Draws curves as SVG with gnuplot, a line for each server."""
 
+import math
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,12 @@ set title "{title}"
 {data}
 plot {lines}
 """
+NOTHING = """
+set title "{title}"
+set label 1 "no value to draw" at graph 0.5, 0.5 center
+plot [1:2] [1:2] NaN notitle
+unset label 1
+"""
 
 
 def can_draw(program):
@@ -31,25 +38,28 @@ def can_draw(program):
     return bool(found)
 
 
-def panel(number, title, curves):
-    """Commands that draw curves: {name: [(x, y)]}; a y that is no number is left out."""
+def panel(number, title, curves, above):
+    """Commands that draw curves: {name: [(x, y)]}; a y that is no number, or not above this, is left out."""
+    known = {name: [(x, y) for x, y in points if y > above] for name, points in curves.items()}
+    if not any(known.values()):
+        return NOTHING.format(title=title)
     data, lines = "", []
-    for index, (name, points) in enumerate(curves.items()):
+    for index, (name, points) in enumerate(known.items()):
         block = f"$c{number}_{index}"
-        known = "".join(f"{at} {value}\n" for at, value in points if value == value)
-        data += f"{block} << EOD\n{known or '0 NA' + chr(10)}EOD\n"
+        data += f"{block} << EOD\n" + ("".join(f"{x} {y}\n" for x, y in points) or "0 NA\n") + "EOD\n"
         lines.append(f'{block} using 1:2 with linespoints lw 2 pt 7 ps 0.5 title "{name}"')
     return PANEL.format(title=title, data=data, lines=", ".join(lines))
 
 
 def draw_panels(path, x, panels, scale=""):
     """Panels beside each other: {title: curves}. scale: commands of gnuplot."""
+    above = -math.inf
     if "logscale y" in scale:
-        scale = "set yrange [*:*]; " + scale
+        scale, above = "set yrange [*:*]; " + scale, 0
     several = len(panels) > 1
     script = HEAD.format(width=640 * len(panels), output=path, x=x, scale=scale, key="outside right top")
     script += f"set multiplot layout 1,{len(panels)}\n" * several
-    script += "".join(panel(number, title, curves) for number, (title, curves) in enumerate(panels.items()))
+    script += "".join(panel(number, title, curves, above) for number, (title, curves) in enumerate(panels.items()))
     script += "unset multiplot\n" * several
     subprocess.run(["gnuplot"], input=script, text=True, check=True, stderr=subprocess.DEVNULL)  # it warns of flat curves
 

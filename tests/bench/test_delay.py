@@ -66,6 +66,19 @@ def test_a_plot_has_a_panel_for_each_loss(tmp_path):
     assert all(words in text for words in ("0 % lost", "1 % lost", "gatling, cubic", "nginx, cubic"))
 
 
+def test_what_was_nothing_each_time_is_said_in_its_panel(tmp_path):
+    """A kernel may send so fast that nothing is ever seen queued, and a logarithm has no place for that."""
+    rows = [{**example(0, loss), "queued": queued} for loss, queued in ((0, 0.0), (1, 0.15))]
+    try:
+        delay.plot(tmp_path, rows, SimpleNamespace(delays=[0]))
+    except FileNotFoundError:
+        pytest.skip("gnuplot is not installed")
+    texts = {name: (tmp_path / f"delay-{name}.svg").read_text() for name in ("queued", "goodput")}
+    ET.fromstring(texts["queued"])
+    assert {name: text.count("no value to draw") for name, text in texts.items()} == {"queued": 1, "goodput": 0}
+    assert texts["queued"].count("gatling, cubic") >= 1
+
+
 def test_a_request_takes_two_round_trips(plain, tmp_path):
     measured(plain, "--servers", "gatling", "--controls", "bbr", "--delays", 40, "--losses", 0, "--pages", 5, "--downloads", 1,
              "--out", tmp_path)  # fmt: skip
