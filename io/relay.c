@@ -38,16 +38,17 @@ bool io_relays(io_loop *loop) {
 	return !loop->mechanism->received && open_pipe(loop); /* the mechanism may have read some */
 }
 
-/* What a segment takes besides its bytes is not counted: an eighth is left for that. Where what is unsent is limited,
- * that limit comes first. */
+/* What a segment takes besides its bytes is not counted: an eighth is left for that. What is queued is taken to be
+ * unsent, of which there may be a limit. */
 size_t io_room(int fd) {
 	uint32_t memory[SK_MEMINFO_VARS] = {0}, unsent = 0;
 	socklen_t memory_size = sizeof memory, unsent_size = sizeof unsent;
-	if (getsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, &unsent_size) == -1 ||
-		(unsent && unsent != UINT32_MAX) || getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &memory_size) == -1)
+	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &memory_size) == -1 ||
+		getsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, &unsent_size) == -1)
 		return 0;
-	const uint32_t limit = memory[SK_MEMINFO_SNDBUF], queued = memory[SK_MEMINFO_WMEM_QUEUED];
-	return queued < limit ? (limit - queued) / 8 * 7 : 0;
+	const uint32_t queued = memory[SK_MEMINFO_WMEM_QUEUED], buffer = memory[SK_MEMINFO_SNDBUF] / 8 * 7,
+				   limit = unsent && unsent < buffer ? unsent : buffer;
+	return queued < limit ? limit - queued : 0;
 }
 
 static ssize_t move(int from, int to, size_t length) {
