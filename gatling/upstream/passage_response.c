@@ -59,6 +59,7 @@ static void parse_head(struct passage *p) {
 	bool interim = used > 0 && p->head.status < 200 && !changes;
 	if (used > 0 && !interim && !changes) {
 		body_start_any(&p->body, p->head.framing, p->head.content_length);
+		p->link->had_much = body_rest(&p->body) > PASSAGE_BUFFER;
 		if (upstreams_compress(p->upstreams)) offer_gzip(p, lines);
 	}
 	if (used > 0 && p->must_change && p->head.status >= 200 && p->head.status < 300) used = -1;
@@ -228,21 +229,13 @@ static bool reserve_input(struct passage *p) {
 	return true;
 }
 
-/* Reads more. Returns what io_tryread() does; ENOMEM: there is no room. */
-static ssize_t receive(struct passage *p) {
-	if (!reserve_input(p)) {
-		errno = ENOMEM;
-		return -1;
-	}
-	p->in.length -= p->in.at; /* of interim responses: the rest of them is used up */
-	memmove(p->in.bytes, p->in.bytes + p->in.at, p->in.length);
-	p->in.at = 0;
-	const ssize_t n = io_tryread(passage_loop(p), p->link->fd, p->in.bytes + p->in.length, p->in.size - p->in.length);
-	if (n == -1 && errno == EAGAIN && !p->in.length) passage_free_input(p);
-	return n;
+/* Reads more, up to so many bytes, where there is room. Returns what io_tryread() does. */
+static ssize_t receive(struct passage *p, size_t most) {
+	const size_t room = p->in.size - p->in.length;
+	return io_tryread(passage_loop(p), p->link->fd, p->in.bytes + p->in.length, most < room ? most : room);
 }
 
-/* Looks at n bytes that receive() has read. */
+/* Looks at n bytes that have been read. */
 static void look_at(struct passage *p, size_t n) {
 	const ssize_t unpacked = unpack(p, p->in.bytes + p->in.length, n);
 	if (unpacked == -1) {
@@ -256,6 +249,44 @@ static void look_at(struct passage *p, size_t n) {
 	if (!p->in.length) passage_free_input(p);
 }
 
+/* Returns whether content that comes behind what has been read of it with the head should leave with that: if it is not
+ * longer than the buffer, or nobody knows. */
+static bool belongs_together(const struct passage *p) {
+	const size_t content = p->in.length - p->in.at;
+	const uint64_t rest = body_rest(&p->body);
+	return p->state == PASSAGE_HEAD && p->head.status >= 200 && p->in.size >= PASSAGE_BUFFER &&
+		   p->in.length < p->in.size && !p->upstream_ended && body_pending(&p->body) &&
+		   (!rest || (rest > content && rest <= PASSAGE_BUFFER));
+}
+
+/* Returns whether content can go straight to a socket. */
+static bool may_relay(const struct passage *p) {
+	return p->relay_to != -1 && !p->gzip && !p->records && io_relays(passage_loop(p));
+}
+
+/* Reads, and looks at it; little with the head if much content is expected that can stay in the kernel. Returns what
+ * io_tryread() does for the first time; ENOMEM: there is no room. */
+static ssize_t read_response(struct passage *p) {
+	const bool expects_much = p->state == PASSAGE_WAITS && p->link->had_much && may_relay(p);
+	const size_t most = expects_much ? PASSAGE_SMALL : PASSAGE_BUFFER;
+	if (!reserve_input(p)) {
+		errno = ENOMEM;
+		return -1;
+	}
+	p->in.length -= p->in.at; /* of interim responses: the rest of them is used up */
+	memmove(p->in.bytes, p->in.bytes + p->in.at, p->in.length);
+	p->in.at = 0;
+	const ssize_t n = receive(p, most);
+	if (n == -1 && errno == EAGAIN && !p->in.length) passage_free_input(p);
+	if (n <= 0) return n;
+	look_at(p, (size_t)n);
+	if ((size_t)n < most || !belongs_together(p)) return n;
+	const ssize_t more = receive(p, PASSAGE_BUFFER);
+	if (more > 0) look_at(p, (size_t)more);
+	else if (more == 0 || errno != EAGAIN) ended(p, more == -1 || p->unwanted);
+	return n;
+}
+
 void passage_relay(struct passage *p, int fd) { p->relay_to = fd; }
 
 uint64_t passage_relayed(struct passage *p) {
@@ -266,8 +297,7 @@ uint64_t passage_relayed(struct passage *p) {
 
 /* Returns whether what comes next goes straight to a socket: if it is much. */
 static bool relays(const struct passage *p) {
-	return p->relay_to != -1 && p->state == PASSAGE_CONTENT && !p->gzip && !p->records &&
-		   body_rest(&p->body) >= RELAY_LEAST && io_relays(passage_loop(p));
+	return p->state == PASSAGE_CONTENT && body_rest(&p->body) >= RELAY_LEAST && may_relay(p);
 }
 
 /* Bytes that may be moved at a time: those beyond PASSAGE_BUFFER are sure to find room. */
@@ -308,11 +338,10 @@ void passage_readable(struct passage *p) {
 	}
 	if (starves(p)) return;
 	const bool straight = relays(p);
-	const ssize_t n = straight ? relay(p) : receive(p);
+	const ssize_t n = straight ? relay(p) : read_response(p);
 	if (n == -1 && errno == EAGAIN) return;
 	if (n == -1 && errno == ENOMEM) passage_fail(p, 503);
 	else if (n <= 0) ended(p, n == -1 || p->unwanted);
-	else if (!straight) look_at(p, (size_t)n);
 	if (n > 0 && p->link) passage_set_deadline(p);
 	p->ready(p->owner);
 }

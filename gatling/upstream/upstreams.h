@@ -26,6 +26,7 @@ struct upstream_link {
 	bool connected;
 	bool reused;        /* it has had a response before */
 	bool sends_at_once; /* see upstreams_send_at_once() */
+	bool had_much;      /* the content of its last response was longer than PASSAGE_BUFFER */
 	int fd;
 	struct upstream *to;
 	struct passage *passage; /* whose it is; NULL: it is idle */
