@@ -23,10 +23,10 @@ struct upstream;
 /* A connection to an upstream. */
 struct upstream_link {
 	uint8_t kind; /* COOKIE_UPSTREAM, see conn_context.h */
-	bool connected;
-	bool reused;        /* it has had a response before */
-	bool sends_at_once; /* see upstreams_send_at_once() */
-	bool had_much;      /* the content of its last response was longer than PASSAGE_BUFFER */
+	bool connected : 1;
+	bool reused : 1;        /* it has had a response before */
+	bool sends_at_once : 1; /* see upstreams_send_at_once() */
+	bool had_much : 1;      /* the content of its last response was longer than PASSAGE_BUFFER */
 	int fd;
 	struct upstream *to;
 	struct passage *passage; /* whose it is; NULL: it is idle */
