@@ -154,27 +154,34 @@ static bool cut(struct slice *s, char c) {
 	return true;
 }
 
-static bool starts_with_any(struct slice text, struct slice list) {
-	for (struct slice start; slice_next_element(&list, &start);)
-		if (slice_starts(text, start)) return true;
-	return false;
+/* Beginnings of media types and of paths; an empty one ends each list. */
+static const struct slice code_types[] = {SLICE("text/javascript"), SLICE("text/css"), {0}};
+static const struct slice font_types[] = {SLICE("font/"), SLICE("application/vnd.ms-fontobject"), {0}};
+static const struct slice other_types[] = {SLICE("audio/"),
+										   SLICE("video/"),
+										   SLICE("application/wasm"),
+										   SLICE("application/json"),
+										   SLICE("application/manifest+json"),
+										   {0}};
+static const struct slice reserved[] = {SLICE("_next/static/"), SLICE("_app/immutable/"), SLICE("_astro/"), {0}};
+
+static bool starts_with_any(struct slice text, const struct slice *list) {
+	while (list->length && !slice_starts(text, *list)) list++;
+	return list->length;
 }
 
 /* Returns 0 for files that tools do not write. */
 static unsigned kind_of(struct slice type) {
-	if (starts_with_any(type, SLICE("text/javascript, text/css"))) return CODE;
-	if (starts_with_any(type, SLICE("font/, application/vnd.ms-fontobject"))) return FONT;
+	if (starts_with_any(type, code_types)) return CODE;
+	if (starts_with_any(type, font_types)) return FONT;
 	if (slice_starts(type, SLICE("image/"))) return PICTURE;
-	const struct slice others = SLICE("audio/, video/, application/wasm, application/json, application/manifest+json");
-	return starts_with_any(type, others) ? OTHER : 0;
+	return starts_with_any(type, other_types) ? OTHER : 0;
 }
 
 /* Returns whether the file is below a directory in which tools name all files by their content. */
 static bool is_reserved(struct slice path) {
 	for (size_t i = 0; i < path.length; i++)
-		if ((!i || path.at[i - 1] == '/') &&
-			starts_with_any(slice_rest(path, i), SLICE("_next/static/, _app/immutable/, _astro/")))
-			return true;
+		if ((!i || path.at[i - 1] == '/') && starts_with_any(slice_rest(path, i), reserved)) return true;
 	return false;
 }
 
