@@ -121,8 +121,8 @@ ssize_t io_sendfile(io_loop *loop, int fd, const struct iovec *head, int parts, 
 /* Moves bytes from one stream socket to another: does what io_tryread() of `from` and then io_trywrite() to `to` would,
  * where it can without a copy (splice(2), Linux). Returns what io_tryread() does. *sent: how many of these bytes `to`
  * has taken; buffer, which has room for length, begins with the others. An error of `to` shows with the next call.
- * io_relays(): whether it copies nothing. io_room(): how many bytes a stream socket takes at once, for certain; 0: that
- * is not known. */
+ * io_relays(): whether it copies nothing. io_room(): how many bytes a stream socket takes at once, unless its segments
+ * are small; 0: none, or it is not known. */
 bool io_relays(io_loop *loop);
 size_t io_room(int fd);
 ssize_t io_relay(io_loop *loop, int from, int to, void *buffer, size_t length, size_t *sent);

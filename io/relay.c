@@ -38,8 +38,8 @@ bool io_relays(io_loop *loop) {
 	return !loop->mechanism->received && open_pipe(loop); /* the mechanism may have read some */
 }
 
-/* What a segment takes besides its bytes is not counted: an eighth is left for that. What is queued is taken to be
- * unsent, of which there may be a limit. */
+/* What a segment takes besides its bytes is not counted: an eighth is left for that. All that is queued counts as
+ * unsent, and how much may be unsent may be limited. */
 size_t io_room(int fd) {
 	uint32_t memory[SK_MEMINFO_VARS] = {0}, unsent = 0;
 	socklen_t memory_size = sizeof memory, unsent_size = sizeof unsent;

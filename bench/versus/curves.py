@@ -39,7 +39,7 @@ def can_draw(program):
 
 
 def panel(number, title, curves, above):
-    """Commands that draw curves: {name: [(x, y)]}; a y that is no number, or not above this, is left out."""
+    """Commands that draw curves: {name: [(x, y)]}; a y that is not a number, or not above this, is left out."""
     known = {name: [(x, y) for x, y in points if y > above] for name, points in curves.items()}
     if not any(known.values()):
         return NOTHING.format(title=title)

@@ -229,7 +229,7 @@ static bool reserve_input(struct passage *p) {
 	return true;
 }
 
-/* Reads more, up to so many bytes, where there is room. Returns what io_tryread() does. */
+/* Reads at most that many bytes, and no more than there is room for. Returns what io_tryread() does. */
 static ssize_t receive(struct passage *p, size_t most) {
 	const size_t room = p->in.size - p->in.length;
 	return io_tryread(passage_loop(p), p->link->fd, p->in.bytes + p->in.length, most < room ? most : room);
@@ -249,8 +249,8 @@ static void look_at(struct passage *p, size_t n) {
 	if (!p->in.length) passage_free_input(p);
 }
 
-/* Returns whether content that comes behind what has been read of it with the head should leave with that: if it is not
- * longer than the buffer, or nobody knows. */
+/* Returns whether the rest of the content should be read now, to leave together with the head: it fits the buffer, or
+ * its length is unknown (chunks). */
 static bool belongs_together(const struct passage *p) {
 	const size_t content = p->in.length - p->in.at;
 	const uint64_t rest = body_rest(&p->body);
@@ -264,8 +264,8 @@ static bool may_relay(const struct passage *p) {
 	return p->relay_to != -1 && !p->gzip && !p->records && io_relays(passage_loop(p));
 }
 
-/* Reads, and looks at it; little with the head if much content is expected that can stay in the kernel. Returns what
- * io_tryread() does for the first time; ENOMEM: there is no room. */
+/* Reads from the upstream and looks at what came; only a little with the head if much content is expected that can stay
+ * in the kernel. Returns what the first io_tryread() returned; ENOMEM: there is no room. */
 static ssize_t read_response(struct passage *p) {
 	const bool expects_much = p->state == PASSAGE_WAITS && p->link->had_much && may_relay(p);
 	const size_t most = expects_much ? PASSAGE_SMALL : PASSAGE_BUFFER;
@@ -281,9 +281,8 @@ static ssize_t read_response(struct passage *p) {
 	if (n <= 0) return n;
 	look_at(p, (size_t)n);
 	if ((size_t)n < most || !belongs_together(p)) return n;
-	const ssize_t more = receive(p, PASSAGE_BUFFER);
+	const ssize_t more = receive(p, PASSAGE_BUFFER); /* an end or an error is found again when this has been taken */
 	if (more > 0) look_at(p, (size_t)more);
-	else if (more == 0 || errno != EAGAIN) ended(p, more == -1 || p->unwanted);
 	return n;
 }
 
