@@ -301,9 +301,11 @@ static bool relays(const struct passage *p) {
 
 /* Bytes that may be moved at a time: those beyond PASSAGE_BUFFER are sure to find room. */
 static size_t relay_most(const struct passage *p) {
-	const size_t room = io_room(p->relay_to), most = PASSAGE_BUFFER + (room < PASSAGE_BUFFER ? room : PASSAGE_BUFFER);
 	_Static_assert(PASSAGE_RELAYED == 2 * PASSAGE_BUFFER, "");
-	return body_rest(&p->body) < most ? (size_t)body_rest(&p->body) : most;
+	const uint64_t rest = body_rest(&p->body);
+	if (rest <= PASSAGE_BUFFER) return (size_t)rest;
+	const size_t room = io_room(p->relay_to), most = PASSAGE_BUFFER + (room < PASSAGE_BUFFER ? room : PASSAGE_BUFFER);
+	return rest < most ? (size_t)rest : most;
 }
 
 /* Moves content. What the socket does not take is held as if it had been read. Returns what io_relay() does; ENOMEM:

@@ -38,6 +38,17 @@ def state_of(server, thread):
     return Path(f"/proc/{server.pid}/task/{thread}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
 
+@contextlib.contextmanager
+def stopped(server):
+    """Meanwhile none of its threads runs."""
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        eventually(lambda: all(state_of(server, thread) == "T" for thread in server.thread_ids()))
+        yield
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+
+
 def script(*steps):
     """A handler that answers one request after the other with these bytes, and ends."""
 
@@ -748,12 +759,10 @@ def test_what_comes_behind_a_response_is_never_the_answer_to_another_request(bui
     sent = threading.Event()
     with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
         assert c.get("/api/1").body == b"first"
-        os.kill(server.pid, signal.SIGSTOP)
-        eventually(lambda: all(state_of(server, thread) == "T" for thread in server.thread_ids()))
-        c.send(b"GET /api/2 HTTP/1.1\r\nHost: a\r\n\r\n")
-        stale.set()
-        assert sent.wait(20)
-        os.kill(server.pid, signal.SIGCONT)
+        with stopped(server):
+            c.send(b"GET /api/2 HTTP/1.1\r\nHost: a\r\n\r\n")
+            stale.set()
+            assert sent.wait(20)
         assert c.response().body == b"first"
 
 
@@ -878,7 +887,7 @@ def test_an_upstream_that_is_reset_has_not_sent_a_whole_response(build):
         link.request()
         link.send(b"HTTP/1.1 200 OK\r\n\r\npartial")
         go.wait(20)
-        link.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        link.reset()
 
     go = threading.Event()
     with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
@@ -908,12 +917,9 @@ def test_an_upstream_that_is_reset_behind_the_first_16_kb_of_a_response(build, f
         link.request()
         link.answer(b"x" * 100_000)
         link.request()
-        os.kill(server.pid, signal.SIGSTOP)
-        eventually(lambda: all(state_of(server, thread) == "T" for thread in server.thread_ids()))
-        link.send(head + content)
-        link.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        link.socket.close()
-        os.kill(server.pid, signal.SIGCONT)
+        with stopped(server):
+            link.send(head + content)
+            link.reset()
 
     with Upstream(handle) as upstream, passing(build, upstream) as server, server.connect() as c:
         assert len(c.get("/api/").body) == 100_000

@@ -85,6 +85,11 @@ class Link:
         lines = ["HTTP/1.1 200 OK", f"Content-Length: {len(body)}", *fields, "", ""]
         self.send("\r\n".join(lines).encode() + body)
 
+    def reset(self):
+        """Ends the connection with a RST."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self.socket.close()
+
     def ended(self):
         """Waits for the end of the connection, however it comes."""
         with contextlib.suppress(ConnectionError, EOFError):
