@@ -416,6 +416,26 @@ def test_a_connection_with_bytes_that_nobody_asked_for_is_not_used_again(build):
 # --- connections ---
 
 
+def test_connections_of_a_burst_are_used_again(build):
+    """All of them, also if all responses have come before the next requests do."""
+    burst = 64
+    all_have_come = threading.Barrier(burst, timeout=TIMEOUT)
+
+    def handle(link):
+        while True:
+            link.request()
+            all_have_come.wait()
+            link.answer()
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server, contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(server.connect()) for _ in range(burst)]
+        for _ in range(2):
+            for client in clients:
+                client.send(b"GET /api/x HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert [client.response().status for client in clients] == [200] * burst
+            assert len(upstream.links) == burst
+
+
 def test_a_request_on_a_connection_that_has_just_ended_is_repeated_once_if_it_may_be(build):
     ended = threading.Event()
 
