@@ -184,18 +184,19 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 }
 
 /* Reads from the new connections at once: most requests are there already, and then the event mechanism need not hear
- * of the connection at all. Those that have to wait for others come last, and only for FAIR_TURN_NS. Returns whether
- * that was time enough. */
+ * of the connection at all. Those that have to wait for others come last, and only for fair_turn_ns(). Returns
+ * whether that was time enough. */
 static bool begin(struct conn_context *w, struct accepted *a) {
+	const int64_t now_ms = io_now(w->loop);
 	int waiting = 0;
 	bool all = true;
 	for (int i = 0; i < a->count; i++) {
 		struct conn *c = conn_of(w, a->fresh[i]);
-		if (c && fair_waits(w->fair, conn_peer(c))) a->fresh[waiting++] = a->fresh[i];
+		if (c && fair_waits(w->fair, conn_peer(c), now_ms)) a->fresh[waiting++] = a->fresh[i];
 		else if (c) fair_run(w->fair, conn_readable, w, c);
 		shed_over_budget(w);
 	}
-	int64_t until_ns = waiting ? io_read_clock() + FAIR_TURN_NS : 0;
+	int64_t until_ns = waiting ? io_read_clock() + fair_turn_ns(w->fair, now_ms) : 0;
 	w->read_most = CONN_PIECE;
 	for (int i = 0; i < waiting; i++) {
 		struct conn *c = conn_of(w, a->fresh[i]);

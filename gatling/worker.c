@@ -242,11 +242,16 @@ static void run_upstream(struct worker *w, struct upstream_link *link, void (*ru
 	shed_over_budget(&w->context);
 }
 
+/* Returns whether a connection has to wait for those of others. */
+static bool waits(struct worker *w, const void *conn) {
+	return fair_waits(&w->fair, conn_peer(conn), io_now(w->context.loop));
+}
+
 static void readable(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
 	switch (cookie_kind(cookie)) {
 	case COOKIE_CONNECTION:
-		if (fair_waits(&w->fair, conn_peer(cookie)) && io_postpone_read(w->context.loop, fd)) break;
+		if (waits(w, cookie) && io_postpone_read(w->context.loop, fd)) break;
 		accept_sample(&w->acceptor, fd);
 		run_readable(w, cookie);
 		break;
@@ -259,23 +264,23 @@ static void readable(struct worker *w, int fd) {
 static void writable(struct worker *w, int fd) {
 	void *cookie = io_cookie(w->context.loop, fd);
 	if (cookie_kind(cookie) == COOKIE_UPSTREAM) run_upstream(w, cookie, passage_writable, upstreams_idle_readable);
-	else if (!fair_waits(&w->fair, conn_peer(cookie)) || !io_postpone_write(w->context.loop, fd))
-		run_writable(w, cookie);
+	else if (!waits(w, cookie) || !io_postpone_write(w->context.loop, fd)) run_writable(w, cookie);
 }
 
 /* The connections of addresses that take most of the time, after all others: one at least that reads and one that
- * writes, and as many as FAIR_TURN_NS lets. */
+ * writes, and as many as fair_turn_ns() lets. */
 static void run_postponed(struct worker *w) {
 	io_loop *loop = w->context.loop;
+	const int64_t turn_ns = fair_turn_ns(&w->fair, io_now(loop));
 	int64_t until_ns = 0;
 	w->context.read_most = CONN_PIECE;
 	for (int fd = io_postponed_read(loop); fd != -1; fd = io_read_clock() < until_ns ? io_postponed_read(loop) : -1) {
-		if (!until_ns) until_ns = io_read_clock() + FAIR_TURN_NS;
+		if (!until_ns) until_ns = io_read_clock() + turn_ns;
 		run_readable(w, io_cookie(loop, fd));
 	}
 	until_ns = 0;
 	for (int fd = io_postponed_write(loop); fd != -1; fd = io_read_clock() < until_ns ? io_postponed_write(loop) : -1) {
-		if (!until_ns) until_ns = io_read_clock() + FAIR_TURN_NS;
+		if (!until_ns) until_ns = io_read_clock() + turn_ns;
 		run_writable(w, io_cookie(loop, fd));
 	}
 	w->context.read_most = CONN_SCRATCH;

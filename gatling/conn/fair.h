@@ -14,7 +14,11 @@ enum {
 	FAIR_SAMPLE = 61,      /* one call in so many is timed */
 	FAIR_SAMPLES = 128,    /* after so many further ones, half of what was known is forgotten */
 	FAIR_SAMPLES_MIN = 16, /* and before so many nothing is known */
-	FAIR_TURN_NS = 200000  /* those that wait get so long in a turn: readers, writers and new ones each */
+	/* Those that wait get so long in a turn: readers, writers and new ones each. What is done in a row costs less, so
+	 * it is longer while nobody else has been there for FAIR_ALONE_MS. */
+	FAIR_TURN_NS = 200000,
+	FAIR_ALONE_NS = 1000000,
+	FAIR_ALONE_MS = 1000
 };
 
 /* All zero at first. */
@@ -24,13 +28,20 @@ struct fair {
 	unsigned samples, calls;
 	uint64_t waits[FAIR_PART]; /* the networks, see peer_network(), whose connections have to wait */
 	unsigned waiting;
+	int64_t others_ms; /* when somebody was there last who does not wait */
 };
 
-/* Returns whether the connections of a client have to wait for those of others. */
-static inline bool fair_waits(const struct fair *fair, const struct peer *peer) {
+/* Returns whether the connections of a client, who is there now, have to wait for those of others. */
+static inline bool fair_waits(struct fair *fair, const struct peer *peer, int64_t now_ms) {
 	for (unsigned i = 0; i < fair->waiting; i++)
 		if (fair->waits[i] == peer_network(peer)) return true;
+	fair->others_ms = now_ms;
 	return false;
+}
+
+/* Returns how long those that wait are served in this turn. */
+static inline int64_t fair_turn_ns(const struct fair *fair, int64_t now_ms) {
+	return now_ms - fair->others_ms < FAIR_ALONE_MS ? FAIR_TURN_NS : FAIR_ALONE_NS;
 }
 
 typedef void fair_fn(struct conn_context *context, struct conn *conn); /* may free the connection */
