@@ -299,15 +299,15 @@ static void settle_framing(struct upstream_response *r, const struct connection_
 }
 
 /* Writes the lines for the client. Those of Content-Length: if no content of that length follows. */
-static size_t put_lines(char *out, struct slice rest, const struct upstream_response *r,
+static size_t put_lines(char *out, const struct line *line, unsigned count, const struct upstream_response *r,
 						const struct connection_values *c, bool cgi) {
 	static const struct slice ours[] = {SLICE("date"), SLICE("server")};
 	char *at = out;
-	for (struct line line; line_end(rest, cgi) < 0 && next_line(&rest, cgi, &line) == 1;) {
-		bool length = slice_equal_nocase(line.name, SLICE("content-length"));
+	for (const struct line *end = line + count; line < end; line++) {
+		bool length = slice_equal_nocase(line->name, SLICE("content-length"));
 		if (length && (r->framing != BODY_NONE || r->status < 200 || r->status == 204)) continue;
-		if (IS_ONE_OF(line.name, ours) || (cgi && slice_equal_nocase(line.name, SLICE("status")))) continue;
-		if (!is_of_connection(c, line.name)) at = put_line(at, line.name, line.value);
+		if (IS_ONE_OF(line->name, ours) || (cgi && slice_equal_nocase(line->name, SLICE("status")))) continue;
+		if (!is_of_connection(c, line->name)) at = put_line(at, line->name, line->value);
 	}
 	return (size_t)(at - out);
 }
@@ -337,25 +337,26 @@ static bool note_cgi_field(struct upstream_response *r, const struct line *line,
 /* Parses field lines and the empty one at the start of fields. Returns their length, or as upstream_response_parse().
  */
 static int parse_fields(struct upstream_response *r, struct slice fields, bool cgi, bool head_only, char *lines) {
-	struct connection_values c = {.count = 0};
+	static _Thread_local struct line line[UPSTREAM_FIELDS_MAX + 1];
+	struct connection_values c;
 	struct slice rest = fields;
-	struct line line;
+	unsigned count = 0;
+	int end;
 	bool has_status = false;
-	for (unsigned n = 0;; n++) {
-		int end = line_end(rest, cgi);
-		if (end == 0) return 0;
-		if (end > 0) {
-			slice_drop(&rest, (size_t)end);
-			break;
-		}
-		int got = next_line(&rest, cgi, &line);
+	c.count = 0;
+	while ((end = line_end(rest, cgi)) < 0) {
+		int got = next_line(&rest, cgi, &line[count]);
 		if (got <= 0) return got;
-		if (n == UPSTREAM_FIELDS_MAX || !note_field(r, &line, &c) || (cgi && !note_cgi_field(r, &line, &has_status)))
+		if (count == UPSTREAM_FIELDS_MAX || !note_field(r, &line[count], &c) ||
+			(cgi && !note_cgi_field(r, &line[count], &has_status)))
 			return -1;
+		count++;
 	}
+	if (end == 0) return 0;
+	slice_drop(&rest, (size_t)end);
 	if (fields.length - rest.length > UPSTREAM_HEAD_MAX) return -1;
 	settle_framing(r, &c, head_only);
-	r->lines = put_lines(lines, fields, r, &c, cgi);
+	r->lines = put_lines(lines, line, count, r, &c, cgi);
 	return (int)(fields.length - rest.length);
 }
 
