@@ -365,11 +365,12 @@ static bool rewrite(struct exchange *x, struct slice target) {
 	return !site_hides(x->site, local_path(x));
 }
 
-/* Has the request passed on to an upstream, whatever its method is. */
-static void pass_on(struct exchange *x, const struct redirect *rule) {
+/* Has the request passed on to an upstream, whatever its method is. forced: it has not been asked yet whether it is
+ * admitted. */
+static void pass_on(struct exchange *x, const struct redirect *rule, bool forced) {
 	struct slice method = x->request->method_name;
 	bool never = slice_equal(method, SLICE("TRACE")) || slice_equal(method, SLICE("CONNECT"));
-	if (!admitted_nevertheless(x)) return;
+	if (forced && !admitted_nevertheless(x)) return;
 	x->passed = true;
 	int status = never ? 405 : x->arrival->failed;
 	if (!status && rule->refused) status = 503;
@@ -394,7 +395,7 @@ static void pass_on(struct exchange *x, const struct redirect *rule) {
 
 static void answer_rule(struct exchange *x, const struct redirect *rule, bool forced) {
 	if (rule->upstream || rule->refused) {
-		pass_on(x, rule);
+		pass_on(x, rule, forced);
 		return;
 	}
 	if (rule->status >= 300 && rule->status < 400) {

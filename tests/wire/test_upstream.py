@@ -992,8 +992,10 @@ def test_a_rule_that_is_not_allowed_is_told_with_the_option_that_would(build):
 
 
 @pytest.mark.decided
-def test_passwords_come_first(build):
-    with Upstream() as upstream, passing(build, upstream, files={"api/.htaccess": f"Realm\nann:{HASHES['md5crypt']}\n".encode()}) as server:
+@pytest.mark.parametrize("forced", ["", "!"])
+def test_passwords_come_first(build, forced):
+    guard = {"api/.htaccess": f"Realm\nann:{HASHES['md5crypt']}\n".encode()}
+    with Upstream() as upstream, passing(build, upstream, rule="/api/* http://{}/:splat 200" + forced, files=guard) as server:
         for method in ("GET", "POST"):
             assert server.get("/api/x", method=method).status == 401
         assert not upstream.requests
