@@ -275,60 +275,68 @@ static bool is_plain(struct slice name) {
 	return !(all & 0x80);
 }
 
-/* Returns the directory of a path, and writes its last segment to *name. */
-static struct slice split(struct slice path, struct slice *name) {
+/* A path taken apart. */
+struct place {
+	struct slice directory, name; /* its last segment, and what is before that */
+	uint64_t hash;                /* of the directory */
+};
+
+static struct place place_of(struct slice path) {
 	if (path.length && path.at[path.length - 1] == '/') path.length--;
 	size_t start = path.length;
 	while (start && path.at[start - 1] != '/') start--;
-	*name = slice_rest(path, start);
-	return slice_first(path, start ? start - 1 : 0);
+	const struct slice directory = slice_first(path, start ? start - 1 : 0);
+	return (struct place){.directory = directory, .name = slice_rest(path, start), .hash = hash_octets(1, directory)};
 }
 
-/* Finds the directory of a path, and the last segment of that. Returns NULL if its names are not known; *absent:
- * because there is no such directory. */
-static const struct directory *directory_of(struct names *n, struct slice path, struct slice *name, bool *absent);
-
-/* entries: a set of those that are asked for. */
-static bool lack(struct names *n, struct slice path, unsigned entries) {
-	struct slice name;
-	bool absent;
-	const struct directory *d = directory_of(n, path, &name, &absent);
-	if (!d) return absent;
-	return !(entries & ENTRY_ITSELF && has(d, ENTRY_ITSELF, name)) &&
-		   !(entries & ENTRY_CODED && has(d, ENTRY_CODED, name));
+/* Returns whether nothing is known of such names, or of such paths. */
+static bool is_beyond(const struct names *n, const struct place *p) {
+	return !n || n->off || !p->name.length || p->directory.length + p->name.length > NAMES_PATH_MAX - sizeof "/." ||
+		   !is_plain(p->name);
 }
 
-static const struct directory *directory_of(struct names *n, struct slice path, struct slice *name, bool *absent) {
-	struct slice parent = split(path, name);
-	*absent = false;
-	if (!n || n->off || !name->length || path.length > NAMES_PATH_MAX - sizeof "/." || !is_plain(*name)) return NULL;
-	uint64_t hash = hash_octets(1, parent);
-	struct directory *d = find(n, parent, hash);
-	*absent = !d && parent.length && lack(n, parent, ENTRY_ITSELF); /* else a look at it tells */
+static bool lack(struct names *n, struct slice path, unsigned entries);
+
+/* Looks at a directory, unless that has been done in this turn. d: what find() has found. Returns it; NULL: its names
+ * are not known; *absent: because there is no such directory. */
+static const struct directory *look_once(struct names *n, const struct place *p, struct directory *d, bool *absent) {
+	*absent = !d && p->directory.length && lack(n, p->directory, ENTRY_ITSELF); /* else a look at it tells */
 	if (*absent) return NULL;
 	if (d && TAILQ_NEXT(d, age)) {
 		TAILQ_REMOVE(&n->all, d, age);
 		TAILQ_INSERT_TAIL(&n->all, d, age);
 	}
-	int error = !d || d->looked_ns != n->now_ns ? look(n, &d, parent, hash) : 0;
+	int error = !d || d->looked_ns != n->now_ns ? look(n, &d, p->directory, p->hash) : 0;
 	*absent = error == ENOENT;
 	if (error && d) drop(n, d);
-	return !error && d->known ? d : NULL;
+	return !error && d && d->known ? d : NULL;
+}
+
+/* entries: a set of those that are asked for. */
+static bool lack(struct names *n, struct slice path, unsigned entries) {
+	const struct place p = place_of(path);
+	bool absent;
+	if (is_beyond(n, &p)) return false;
+	const struct directory *d = look_once(n, &p, find(n, p.directory, p.hash), &absent);
+	if (!d) return absent;
+	return !(entries & ENTRY_ITSELF && has(d, ENTRY_ITSELF, p.name)) &&
+		   !(entries & ENTRY_CODED && has(d, ENTRY_CODED, p.name));
 }
 
 bool names_lack(struct names *n, struct slice path) { return lack(n, path, ENTRY_ITSELF); }
 bool names_lack_coded(struct names *n, struct slice path) { return lack(n, path, ENTRY_CODED); }
 
 unsigned names_tell(struct names *n, struct slice path) {
+	const struct place p = place_of(path);
 	bool absent = false;
-	struct slice name, parent = split(path, &name);
 	const struct directory *d = NULL;
-	if (n && find(n, parent, hash_octets(1, parent))) d = directory_of(n, path, &name, &absent);
-	else if (n && parent.length) absent = !(names_tell(n, parent) & (NAMES_ITSELF | NAMES_UNTOLD));
+	struct directory *known = n ? find(n, p.directory, p.hash) : NULL;
+	if (known && !is_beyond(n, &p)) d = look_once(n, &p, known, &absent);
+	else if (n && !known && p.directory.length) absent = !(names_tell(n, p.directory) & (NAMES_ITSELF | NAMES_UNTOLD));
 	if (!d) return absent ? 0 : NAMES_UNTOLD;
-	const uint32_t *itself = find_hash(d, hash_of(ENTRY_ITSELF, name));
+	const uint32_t *itself = find_hash(d, hash_of(ENTRY_ITSELF, p.name));
 	return (itself ? NAMES_ITSELF : 0) | (itself && *itself & REGULAR ? NAMES_REGULAR : 0) |
-		   (has(d, ENTRY_CODED, name) ? NAMES_CODED : 0);
+		   (has(d, ENTRY_CODED, p.name) ? NAMES_CODED : 0);
 }
 
 int names_stat(struct names *n, const struct docroot *docroot, const char *path, struct stat *st) {
