@@ -35,7 +35,7 @@ struct conn_pass {
 };
 
 bool conn_pass_begin(struct conn *c, const struct request *q, const struct response *r, enum persistence persistence) {
-	struct conn_pass *p = calloc(1, sizeof *p);
+	struct conn_pass *p = malloc(sizeof *p);
 	const struct passing_request asked = {.request = q,
 										  .waiting = c->waiting,
 										  .started_ns = c->waiting ? c->waiting->started_ns : c->responses->started_ns,
@@ -44,11 +44,11 @@ bool conn_pass_begin(struct conn *c, const struct request *q, const struct respo
 										  .proxy = c->forwarding ? conn_other_end(c) : c->peer,
 										  .port = c->port,
 										  .secure = c->secure};
+	if (p) *p = (struct conn_pass){.persistence = (uint8_t)persistence};
 	if (!p || !passing_begin(&p->passing, c->context->upstreams, &asked, r)) {
 		free(p);
 		return false;
 	}
-	p->persistence = (uint8_t)persistence;
 	body_start_any(&p->body, q->framing, q->content_length);
 	c->pass = p;
 	c->passing = true;

@@ -43,38 +43,36 @@ static size_t write_head(char *out, enum upstream_protocol protocol, const struc
 	return upstream_request_head(out, r);
 }
 
-/* Whether the response to a request over that protocol comes as records. NULL: ENOMEM. */
-static bool begin_records(struct passage *p, enum upstream_protocol protocol) {
-	if (protocol == UPSTREAM_FCGI) p->records = calloc(1, sizeof *p->records);
-	return protocol != UPSTREAM_FCGI || p->records;
-}
-
 struct passage *passage_new(struct upstreams *u, const struct upstream_target *target, const struct upstream_request *r,
 							struct passage_share *share) {
 	enum { HEAD_ROOM = (int)UPSTREAM_CGI_MAX > (int)UPSTREAM_REQUEST_MAX ? UPSTREAM_CGI_MAX : UPSTREAM_REQUEST_MAX };
 	static _Thread_local char head[HEAD_ROOM];
-	const bool http = target->protocol == UPSTREAM_HTTP;
+	const bool http = target->protocol == UPSTREAM_HTTP, fcgi = target->protocol == UPSTREAM_FCGI;
 	const struct request *q = r->request;
-	struct passage *p = calloc(1, sizeof *p);
+	const bool complete = q->framing == BODY_NONE, upgrades = http && upstream_upgrades(q);
+	struct passage *p = malloc(sizeof *p + (fcgi ? sizeof *p->records : 0));
 	if (!p) return NULL;
-	p->upstreams = u;
-	p->target = upstream_target_retain(target);
-	p->head_only = q->method == METHOD_HEAD;
-	p->share = share;
-	p->relay_to = -1;
-	p->answered_ms = (uint32_t)io_now(passage_loop(p));
-
-	p->upgrades = http && upstream_upgrades(q);
-	p->must_change = q->websocket;
-	p->complete = q->framing == BODY_NONE;
-	if (target->protocol == UPSTREAM_FCGI && !p->complete) p->out.framing = FRAMED_RECORDS;
-	if (http && q->framing == BODY_CHUNKED) p->out.framing = FRAMED_CHUNKS;
-	p->holds = target->protocol == UPSTREAM_FCGI && q->framing == BODY_CHUNKED;
-	p->continues = !http && !p->complete && request_has(q, FIELD_EXPECT) && q->minor >= 1;
-	p->gzips = upstreams_compress(u) && upstream_gzip_wanted(q) && !p->upgrades;
-	p->repeatable = p->complete && is_idempotent(q->method_name) && !p->upgrades;
-	size_t length = write_head(head, target->protocol, r);
-	if (!begin_records(p, target->protocol) || !outgoing_begin(&p->out, (struct slice){.at = head, .length = length})) {
+	*p = (struct passage){
+		.upstreams = u,
+		.target = upstream_target_retain(target),
+		.records = fcgi ? (struct fcgi_records *)(p + 1) : NULL,
+		.share = share,
+		.relay_to = -1,
+		.answered_ms = (uint32_t)io_now(upstreams_loop(u)),
+		.head_only = q->method == METHOD_HEAD,
+		.upgrades = upgrades,
+		.must_change = q->websocket,
+		.complete = complete,
+		.holds = fcgi && q->framing == BODY_CHUNKED,
+		.continues = !http && !complete && request_has(q, FIELD_EXPECT) && q->minor >= 1,
+		.gzips = upstreams_compress(u) && upstream_gzip_wanted(q) && !upgrades,
+		.repeatable = complete && is_idempotent(q->method_name) && !upgrades,
+		.out.framing = fcgi && !complete                    ? FRAMED_RECORDS
+					   : http && q->framing == BODY_CHUNKED ? FRAMED_CHUNKS
+															: FRAMED_NOT,
+	};
+	if (fcgi) *p->records = (struct fcgi_records){0};
+	if (!outgoing_begin(&p->out, (struct slice){.at = head, .length = write_head(head, target->protocol, r)})) {
 		passage_free(p);
 		return NULL;
 	}
@@ -115,7 +113,6 @@ void passage_free(struct passage *p) {
 	passage_free_input(p);
 	passage_free_gzip(p);
 	upstream_target_release(p->target);
-	free(p->records);
 	free(p->lines);
 	free(p);
 }

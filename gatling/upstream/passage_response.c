@@ -13,7 +13,8 @@ static const char cut_short[] = "has ended a connection without a whole response
 
 void passage_free_input(struct passage *p) {
 	if (p->share) p->share->held -= p->in.size;
-	free(p->in.bytes);
+	if (p->in.size == PASSAGE_BUFFER) upstreams_return_buffer(p->upstreams, p->in.bytes);
+	else free(p->in.bytes);
 	p->in.bytes = NULL;
 	p->in.at = p->in.length = p->in.size = 0;
 }
@@ -221,7 +222,8 @@ static bool reserve_input(struct passage *p) {
 	size_t size = p->share || p->gzips || p->gzip ? PASSAGE_SMALL : PASSAGE_BUFFER;
 	if (p->in.bytes && p->in.length - p->in.at == p->in.size) size = UPSTREAM_HEAD_MAX;
 	if (p->in.bytes && size <= p->in.size) return true;
-	char *bytes = realloc(p->in.bytes, size);
+	const bool whole = !p->in.bytes && size == PASSAGE_BUFFER;
+	char *bytes = whole ? upstreams_take_buffer(p->upstreams) : realloc(p->in.bytes, size);
 	if (!bytes) return false;
 	if (p->share) p->share->held += size - p->in.size;
 	p->in.bytes = bytes;

@@ -12,7 +12,7 @@ struct passage {
 	struct upstreams *upstreams;
 	struct upstream_link *link; /* NULL: it has failed */
 	struct upstream_target *target;
-	struct fcgi_records *records; /* of the response; NULL: it comes as it is */
+	struct fcgi_records *records; /* of the response, behind this struct; NULL: it comes as it is */
 	struct gzip_writer *gzip;     /* that compresses it, until all of that is taken; NULL: none */
 	void (*ready)(void *owner);
 	void *owner;

@@ -21,6 +21,7 @@ struct upstream {
 
 struct upstreams {
 	struct upstreams_options options;
+	char *spare; /* a buffer, or NULL */
 	unsigned connections;
 	unsigned count;
 	struct upstream at[UPSTREAMS_MAX];
@@ -76,7 +77,19 @@ void upstreams_free(struct upstreams *u) {
 	if (!u) return;
 	for (unsigned i = 0; i < u->count; i++)
 		for (struct upstream_link *link; (link = next_idle(&u->at[i]));) close_link(u, link);
+	free(u->spare);
 	free(u);
+}
+
+char *upstreams_take_buffer(struct upstreams *u) {
+	char *buffer = u->spare ? u->spare : malloc(UPSTREAM_BUFFER);
+	u->spare = NULL;
+	return buffer;
+}
+
+void upstreams_return_buffer(struct upstreams *u, char *buffer) {
+	free(u->spare);
+	u->spare = buffer;
 }
 
 /* --- addresses --- */
@@ -204,7 +217,7 @@ static void rest(struct upstreams *u, struct upstream *to, int error) {
 }
 
 static struct upstream_link *make(struct upstreams *u, struct upstream *to, int fd) {
-	struct upstream_link *link = calloc(1, sizeof *link);
+	struct upstream_link *link = malloc(sizeof *link);
 	if (link && io_fd(u->options.loop, fd, link) == 0) {
 		*link = (struct upstream_link){.kind = u->options.kind, .fd = fd, .to = to};
 		u->connections++;

@@ -10,6 +10,7 @@
 #include "io/io.h"
 
 enum {
+	UPSTREAM_BUFFER = 64 * 1024,
 	UPSTREAMS_MAX = 64,         /* addresses that a worker remembers; more: 503 */
 	UPSTREAM_IDLE_MAX = 128,    /* connections of an address that are kept */
 	UPSTREAM_IDLE_MS = 4000,    /* so long: Node and uvicorn close theirs after 5 s */
@@ -51,6 +52,11 @@ void upstreams_free(struct upstreams *upstreams);
 
 io_loop *upstreams_loop(const struct upstreams *upstreams);
 bool upstreams_compress(const struct upstreams *upstreams);
+
+/* Lends UPSTREAM_BUFFER bytes for what comes, and takes them back. Most responses come and go within one call, one
+ * after the other, so one buffer is kept: it is in the processor's cache. NULL: ENOMEM. */
+char *upstreams_take_buffer(struct upstreams *upstreams);
+void upstreams_return_buffer(struct upstreams *upstreams, char *buffer);
 
 /* Returns a connection to one of the addresses: of those that are not in `tried` (a bit for each), and may be asked,
  * the one with the fewest requests under way. It is idle, unless `fresh`, or being made: it can be written to when it
