@@ -5,8 +5,10 @@
 Each server is configured for static files as well as its manual allows (servers.py) and has the first core; httpbench,
 or h2load for HTTP/2, has the other. They take turns, A B C A B C, because a machine's speed changes over time: the
 ratios are more reliable than the figures. DIR/versus.tsv has the requests a second, the server's processor time a
-request (of the scheduler's accounting) and the percentiles of each round; medians with the least and the most are
-printed and plotted, and a table of all cases at the end. Before a case each server's answers are fetched and compared;
+request (of the scheduler's accounting), that of all cores (whoever used them) and the percentiles of each round; medians
+with the least and the most are printed and plotted, and a table of all cases at the end. Of 10 MB the time of all cores
+is printed, too: segments are sent by the core of the server, or by that of the client as its acknowledgements come in,
+so that a server that is slower may seem to cost less. Before a case each server's answers are fetched and compared;
 during it httpbench checks the status and the length or the bytes of every one, h2load the status, and the length of all
 together. TLS is always TLS 1.3 with the suite SUITE, the only one that is offered, and X25519. "make versus".
 """
@@ -56,6 +58,7 @@ HOT_RATE = 5000  # requests a second beside the downloads, in open loop
 SUITE = "TLS_AES_128_GCM_SHA256"
 NEEDED = {"http": [], "https": ["openssl"], "h2": ["openssl", "h2load", "curl"], "h2c": ["h2load", "curl"]}
 MEASURES = {"rate": "/s", "cpu_us": "CPU us", "p50_us": "p50 us", "p99_us": "p99 us", "p999_us": "p99.9 us"}
+KEPT = (*MEASURES, "all_us", "failed", "verdict")
 
 
 @dataclass
@@ -269,16 +272,27 @@ def run_httpbench(servers, case, server, seconds):
     }
 
 
+def busy_s(cores):
+    """Seconds in which these cores were not idle, ever (proc_stat(5): user, nice, system, irq and softirq)."""
+    names, ticks = {f"cpu{core}" for core in cores}, 0
+    for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():
+        name, *fields = line.split()
+        if name in names:
+            ticks += sum(int(fields[n]) for n in (0, 1, 2, 5, 6))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def run(servers, case, server, seconds):
-    """Runs the generator once. Returns a dictionary of MEASURES."""
-    before = server.cpu_s()
+    """Runs the generator once. Returns a dictionary of KEPT."""
+    before, all_before = server.cpu_s(), busy_s(servers.cores)
     result = (run_h2load if case.protocol in ("h2", "h2c") else run_httpbench)(servers, case, server, seconds)
-    cpu_s = server.cpu_s() - before
+    cpu_s, all_s = server.cpu_s() - before, busy_s(servers.cores) - all_before
     if case.protocol in TLS_PROTOCOLS and result["tls"] != f"TLSv1.3 {SUITE}":
         fail(f"{server.name} speaks {result['tls']}, not TLSv1.3 {SUITE}")
     return {
         "rate": result["answered"] / result["elapsed_s"],
         "cpu_us": cpu_s * 1e6 / max(result["answered"], 1),
+        "all_us": all_s * 1e6 / max(result["answered"], 1),
         **dict(zip(("p50_us", "p99_us", "p999_us"), result["percentiles_us"])),
         "failed": result["failed"],
         "verdict": result["verdict"],
@@ -360,7 +374,7 @@ def cold_downloads(servers, server):
 
 
 class Results:
-    """results[case key][server name][measure]: a list, a value a round; see without()."""
+    """results[case key][server name][measure], one of KEPT: a list, a value a round; see without()."""
 
     def __init__(self):
         self.cases = {}
@@ -447,6 +461,8 @@ def print_case(case, results):
         print(f"  {name:16}{row[0]:11.0f}{row[1]:11.2f}" + "".join(f"{v:11.0f}" for v in row[2:]) +
               f"  {min(cpu):.4g}-{max(cpu):.4g}" + (f"  {resumed:.0%} resumed" if resumed else "") + (f"  {sum(kept['failed'])} FAILED" if sum(kept["failed"]) else ""),
               flush=True)  # fmt: skip
+    if case.path == "/10m":
+        print("  all cores:" + "".join(f" {name} {results.median(case.key, name, 'all_us'):.0f} us" for name in results.cases[case.key]))
 
 
 def print_table(results):
@@ -481,6 +497,8 @@ def claims(results, peers):
     yield lambda: ("1 KB, a connection each: CPU, ratio to lazy", r.ratio("once-1k", "gatling", "lazy"), 1.10)
     for key, limit in (("once-1k", 0.85), ("16k", 0.85), ("100k", 1), ("10m", 0.9)):
         yield lambda key=key, limit=limit: (*beside_best(key), limit)
+    for peer in ("nginx", "lighttpd"):
+        yield lambda peer=peer: (f"10 MB: CPU of all cores, ratio to {peer}", r.ratio("10m", "gatling", peer, "all_us"), 1)
     yield lambda: ("16 pipelined: nginx's rate, ratio to ours", r.ratio("pipelined", "nginx", "gatling", "rate"), 1 / 3)
     yield lambda: ("idle connection: resident bytes", r.memory["http"]["gatling"], 256)
     yield lambda: ("p99 beside 15,000 idle, ratio to without", r.ratio("idle", "gatling", without("gatling"), "p99_us"), 1.1)
@@ -512,10 +530,10 @@ def print_claims(results, peers):
 
 def write_tsv(path, results):
     with open(path, "w", encoding="utf-8") as out:
-        print("case", "server", "round", *MEASURES, "failed", "verdict", sep="\t", file=out)
+        print("case", "server", "round", *KEPT, sep="\t", file=out)
         for key, names in results.cases.items():
             for name, kept in names.items():
-                for n, values in enumerate(zip(*(kept[m] for m in (*MEASURES, "failed", "verdict")))):
+                for n, values in enumerate(zip(*(kept[measure] for measure in KEPT))):
                     print(key, name, n, *values, sep="\t", file=out)
 
 

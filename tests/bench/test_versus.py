@@ -28,6 +28,7 @@ def test_each_server_is_measured_in_each_round(plain, tmp_path):
     for row in rows:
         values = dict(zip(header, row))
         assert float(values["rate"]) > 0 and float(values["cpu_us"]) > 0 and values["failed"] == "0"
+        assert float(values["all_us"]) >= 0  # in ticks of 10 ms
         measured[row[0], row[1]].append(values["round"])
     assert all(rounds == ["0", "1"] for rounds in measured.values())
     assert {server for case, server in measured if case == "1k"} == {"gatling", "epoll", "lazy"}
