@@ -9,6 +9,7 @@
 #include "gatling/site/content.h"
 #include "gatling/client/limits.h"
 #include "gatling/exchange/response_batch.h"
+#include "gatling/http/heads.h"
 #include "gatling/tls/tls.h"
 #include "gatling/upstream/upstreams.h"
 #include "io/io.h"
@@ -68,6 +69,7 @@ struct conn_context {
 	int64_t at_once_ms;          /* when a request was answered at once */
 	unsigned handshakes;         /* taken on in this turn */
 	struct slice server_date[2]; /* the fields Server and Date, each a line; over TLS perhaps one more */
+	struct heads heads;
 	char frames[HTTP2_FRAMES];
 	char scratch[CONN_SCRATCH];
 };

@@ -158,26 +158,39 @@ static bool is_full(const struct response_batch *x) {
 		   x->log_length >= CONN_PIPELINE_BYTES;
 }
 
+/* Parses the head at the front of the input into *room, unless it is known. Returns what request_parse() does, with
+ * the request in *q. */
+static int next_head(struct conn *c, struct slice input, struct request *room, const struct request **q) {
+	struct heads *heads = &c->context->heads;
+	size_t length;
+	if ((*q = heads_find(heads, input, &length))) return (int)length;
+	*q = room;
+	int n = request_parse(room, input.at, input.length);
+	if (n > 0) heads_keep(heads, room, slice_first(input, (size_t)n));
+	return n;
+}
+
 /* Answers the request at the front of the input. Returns CONN_IDLE if another may follow, CONN_HEAD if it is not
  * complete. */
 static enum conn_state take_request(struct conn *c, struct conn_run *run) {
-	struct request q;
+	const struct request *q;
+	struct request room;
 	struct response r;
-	int n = request_parse(&q, run->input.at, run->input.length);
-	if (n < 0) return refuse_status(c, run, -n, q.method == METHOD_HEAD, &q);
+	int n = next_head(c, run->input, &room, &q);
+	if (n < 0) return refuse_status(c, run, -n, q->method == METHOD_HEAD, q);
 	if (n == 0) return CONN_HEAD;
-	if (c->forwarding) find_client(c, &q);
+	if (c->forwarding) find_client(c, q);
 	/* the answer to a request with a body waits for the body: those before it must not */
-	if (q.framing != BODY_NONE && c->responses->responses) return CONN_WRITE;
-	bool decided = health_answer(&c->context->content, &q, &r) || challenge_answer(&c->context->content, &q, &r) ||
-				   !admit(c, &r) || decide(c, &q, NULL, &r);
+	if (q->framing != BODY_NONE && c->responses->responses) return CONN_WRITE;
+	bool decided = health_answer(&c->context->content, q, &r) || challenge_answer(&c->context->content, q, &r) ||
+				   !admit(c, &r) || decide(c, q, NULL, &r);
 	if (!decided && c->responses->responses) return CONN_WRITE;
 	run->input = slice_rest(run->input, (size_t)n);
 	c->begun = true;
 	c->admitted = false;
-	if (decided) return respond_to(c, run, &q, &r);
-	if (r.upstream) return conn_pass_begin(c, &q, &r, persistence_of(c, &q)) ? CONN_PASS : CONN_CLOSED;
-	c->waiting = waiting_request_new(&q, r.job, c->responses->started_ns);
+	if (decided) return respond_to(c, run, q, &r);
+	if (r.upstream) return conn_pass_begin(c, q, &r, persistence_of(c, q)) ? CONN_PASS : CONN_CLOSED;
+	c->waiting = waiting_request_new(q, r.job, c->responses->started_ns);
 	return c->waiting ? CONN_JOB : CONN_CLOSED;
 }
 

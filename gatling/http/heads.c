@@ -1,0 +1,33 @@
+/* heads.c - see heads.h. */
+#include "gatling/http/heads.h"
+
+#include <stddef.h>
+
+/* Returns whether the head is of one client alone: a secret is not compared with what others send. */
+static bool is_personal(const struct request *r) {
+	if (request_has(r, FIELD_AUTHORIZATION)) return true;
+	for (struct slice rest = r->lines; rest.length; slice_drop(&rest, slice_until(rest, '\n') + 1))
+		if (slice_starts_nocase(rest, SLICE("cookie:"))) return true;
+	return false;
+}
+
+/* Has a slice of one text be that of a copy. Others, such as the path "/" that a target lacked, stay. */
+static void move(struct slice *s, struct slice from, const char *to) {
+	const size_t at = (size_t)((uintptr_t)s->at - (uintptr_t)from.at);
+	if (s->at && at <= from.length) s->at = to + at;
+}
+
+void heads_keep(struct heads *h, const struct request *r, struct slice head) {
+	struct known_head *k = &h->head[h->hash % HEADS];
+	const bool again = k->lacked == h->hash;
+	k->lacked = h->hash;
+	if (!again || head.length > HEADS_OCTETS || r->framing != BODY_NONE || is_personal(r)) return;
+	k->hash = h->hash;
+	k->length = head.length;
+	memcpy(k->octets, head.at, head.length);
+	struct request *q = &k->request;
+	memcpy(q, r, offsetof(struct request, field) + r->fields * sizeof *r->field);
+	struct slice *const part[] = {&q->method_name, &q->line, &q->lines, &q->path, &q->query, &q->host};
+	for (size_t i = 0; i < sizeof part / sizeof *part; i++) move(part[i], head, k->octets);
+	for (unsigned i = 0; i < q->fields; i++) move(&q->field[i].value, head, k->octets);
+}
