@@ -1,5 +1,5 @@
 /* heads.c - see heads.h. */
-#include "gatling/http/heads.h"
+#include "gatling/exchange/heads.h"
 
 #include <stddef.h>
 
@@ -17,17 +17,30 @@ static void move(struct slice *s, struct slice from, const char *to) {
 	if (s->at && at <= from.length) s->at = to + at;
 }
 
+/* Returns whether one is to be tried at a place. */
+static bool tries(struct known_head *k) {
+	if (k->skipped++ < k->skips) return false;
+	k->skips = k->found ? 0 : k->skips < HEADS_SKIPS ? (uint8_t)(2 * k->skips + 1) : HEADS_SKIPS;
+	k->skipped = 0;
+	k->found = false;
+	return true;
+}
+
 void heads_keep(struct heads *h, const struct request *r, struct slice head) {
 	struct known_head *k = &h->head[h->hash % HEADS];
 	const bool again = k->lacked == h->hash;
 	k->lacked = h->hash;
-	if (!again || head.length > HEADS_OCTETS || r->framing != BODY_NONE || is_personal(r)) return;
+	if (!again || head.length > HEADS_OCTETS || r->framing != BODY_NONE || !tries(k) || is_personal(r)) return;
 	k->hash = h->hash;
 	k->length = head.length;
 	memcpy(k->octets, head.at, head.length);
 	struct request *q = &k->request;
 	memcpy(q, r, offsetof(struct request, field) + r->fields * sizeof *r->field);
-	struct slice *const part[] = {&q->method_name, &q->line, &q->lines, &q->path, &q->query, &q->host};
-	for (size_t i = 0; i < sizeof part / sizeof *part; i++) move(part[i], head, k->octets);
+	move(&q->method_name, head, k->octets);
+	move(&q->line, head, k->octets);
+	move(&q->lines, head, k->octets);
+	move(&q->path, head, k->octets);
+	move(&q->query, head, k->octets);
+	move(&q->host, head, k->octets);
 	for (unsigned i = 0; i < q->fields; i++) move(&q->field[i].value, head, k->octets);
 }

@@ -1,7 +1,7 @@
 /* heads.h - heads of requests that came lately, with what request_parse() has made of them: many clients ask for a busy
  * page in the same words, and one client asks again. Such a head is compared, not parsed. */
-#ifndef GATLING_HTTP_HEADS_H
-#define GATLING_HTTP_HEADS_H
+#ifndef GATLING_EXCHANGE_HEADS_H
+#define GATLING_EXCHANGE_HEADS_H
 
 #include "gatling/base/hash.h"
 #include "gatling/http/request.h"
@@ -9,7 +9,8 @@
 enum {
 	HEADS = 64,         /* that a worker remembers */
 	HEADS_OCTETS = 768, /* bytes of a head; longer ones are not remembered */
-	HEADS_HASHED = 64   /* bytes of its start that tell its place */
+	HEADS_HASHED = 64,  /* bytes of its start that tell its place */
+	HEADS_SKIPS = 63    /* that are not taken, at most, before the next one is tried: see heads_keep() */
 };
 
 /* All zero at first. */
@@ -18,7 +19,9 @@ struct heads {
 	struct known_head {
 		uint64_t hash;
 		uint64_t lacked; /* the hash of the last one that was looked for here and not found */
-		size_t length;   /* 0: none is known */
+		bool found;      /* it was found since it was kept */
+		uint8_t skips, skipped;
+		size_t length; /* 0: none is known */
 		char octets[HEADS_OCTETS];
 		struct request request; /* refers to these */
 	} head[HEADS];
@@ -29,15 +32,17 @@ struct heads {
 static inline const struct request *heads_find(struct heads *h, struct slice input, size_t *length) {
 	/* the length tells apart what differs only behind the start, unless other requests follow */
 	h->hash = hash_octets(input.length, slice_first(input, input.length < HEADS_HASHED ? input.length : HEADS_HASHED));
-	const struct known_head *k = &h->head[h->hash % HEADS];
+	struct known_head *k = &h->head[h->hash % HEADS];
 	if (k->hash != h->hash || !k->length || input.length < k->length || memcmp(input.at, k->octets, k->length) != 0)
 		return NULL;
+	k->found = true;
 	*length = k->length;
 	return &k->request;
 }
 
 /* Remembers a request of that head, which heads_find() has just looked for, if it lacked the same the last time: what
- * is asked for once pushes nothing out. Heads with content, passwords or cookies are not remembered. */
+ * is asked for once pushes nothing out. To remember one costs half of what to parse it does, so if the last one was of
+ * no use, ever fewer are tried there. Heads with content, passwords or cookies are not remembered. */
 void heads_keep(struct heads *heads, const struct request *request, struct slice head);
 
 #endif
