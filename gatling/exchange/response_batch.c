@@ -7,8 +7,7 @@
 
 void batch_pool_set_time(struct batch_pool *pool, time_t now) {
 	pool->second = now;
-	pool->log_date.at = pool->log_date_text;
-	pool->log_date.length = access_date(pool->log_date_text, pool->format, now);
+	access_set_time(&pool->lines, now);
 }
 
 int64_t batch_pool_now_ns(const struct batch_pool *pool) { return io_now_ns(pool->loop); }
@@ -89,13 +88,13 @@ void response_batch_note_logged(struct batch_pool *pool, struct response_batch *
 								const struct request *request, struct slice user, int status, uint64_t bytes,
 								const struct access_upstream *upstream) {
 	struct access a = {.peer = peer};
-	if (request && pool->format != LOG_COMMON) a = access_of(peer, request);
+	if (request && pool->lines.format != LOG_COMMON) a = access_of(peer, request);
 	else if (request) a.line = request->line;
 	a.user = user;
 	a.status = status;
 	a.bytes = bytes;
 	a.upstream = upstream;
-	uint32_t length = (uint32_t)access_format(pool->log_text, pool->format, pool->log_date, &a);
+	uint32_t length = (uint32_t)access_format(pool->log_text, &pool->lines, &a);
 	if (!make_room(x, sizeof length + length)) return;
 	char *at = x->log + x->log_length;
 	memcpy(at, &length, sizeof length);
@@ -107,7 +106,7 @@ void response_batch_log(struct batch_pool *pool, const struct response_batch *x)
 	char text[ACCESS_END_MAX];
 	uint32_t length;
 	if (!x->log_length) return;
-	struct slice end = {.at = text, .length = access_end(text, pool->format, io_read_clock() - x->started_ns)};
+	struct slice end = {.at = text, .length = access_end(text, pool->lines.format, io_read_clock() - x->started_ns)};
 	for (const char *at = x->log; at < x->log + x->log_length; at += sizeof length + length) {
 		memcpy(&length, at, sizeof length);
 		log_line(pool->log, (struct slice){.at = at + sizeof length, .length = length}, end, io_now(pool->loop));

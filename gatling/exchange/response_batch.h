@@ -28,10 +28,9 @@ struct response_batch {
 struct batch_pool {
 	io_loop *loop;
 	struct log_lines *log; /* NULL: no log */
-	enum log_format format;
-	time_t second; /* since 1970: the wall clock, as log_date says it */
-	struct slice log_date;
-	char log_date_text[ACCESS_DATE_MAX], log_text[ACCESS_LINE_MAX];
+	struct access_lines lines;
+	time_t second; /* since 1970: the wall clock, as the lines say it */
+	char log_text[ACCESS_LINE_MAX];
 	struct response_batch *spare;
 	unsigned spares;
 };

@@ -49,34 +49,46 @@ static char *put_user(char *at, struct slice user) {
 	}
 }
 
-static char *put_common(char *at, struct slice date, const struct access *a) {
+/* That of a response has three digits. */
+static char *put_status(char *at, int status) {
+	const unsigned number = (unsigned)status;
+	if (number > 999) return text_copy_number(at, number);
+	*at++ = (char)('0' + number / 100);
+	return text_copy_two(at, number % 100);
+}
+
+static char *put_common_start(char *at, const struct access_lines *l, const struct access *a) {
 	at += peer_format(at, a->peer);
 	at = text_copy(at, SLICE(" - "));
 	at = put_user(at, a->user);
 	at = text_copy(at, SLICE(" ["));
-	at = text_copy(at, date);
-	*at++ = ']';
+	at = text_copy(at, l->date);
+	return text_copy(at, SLICE("]"));
+}
+
+static char *put_common(char *at, const struct access *a) {
 	at = put_quoted(at, a->line, ACCESS_REQUEST_MAX);
 	*at++ = ' ';
-	at = text_copy_number(at, (uint64_t)a->status);
+	at = put_status(at, a->status);
 	*at++ = ' ';
 	return a->bytes ? text_copy_number(at, a->bytes) : text_copy(at, SLICE("-"));
 }
 
-static char *put_combined(char *at, struct slice date, const struct access *a) {
-	at = put_common(at, date, a);
+static char *put_combined(char *at, const struct access *a) {
+	at = put_common(at, a);
 	at = put_quoted(at, a->referer, ACCESS_FIELD_MAX);
 	return put_quoted(at, a->user_agent, ACCESS_FIELD_MAX);
 }
 
 static char *put_seconds(char *at, int64_t ns) {
-	enum { DECIMALS = 6, US_PER_S = 1000000 };
-	uint64_t us = (uint64_t)ns / 1000;
-	at = text_copy_number(at, us / US_PER_S);
+	enum { US_PER_S = 1000000 };
+	const uint64_t us = (uint64_t)ns / 1000, seconds = us / US_PER_S;
+	const unsigned rest = (unsigned)(us - seconds * US_PER_S);
+	at = text_copy_number(at, seconds);
 	*at++ = '.';
-	us %= US_PER_S;
-	for (int i = DECIMALS; i--; us /= 10) at[i] = (char)('0' + us % 10);
-	return at + DECIMALS;
+	at = text_copy_two(at, rest / 10000);
+	at = text_copy_two(at, rest / 100 % 100);
+	return text_copy_two(at, rest % 100);
 }
 
 /* --- JSON (RFC 8259) --- */
@@ -126,25 +138,28 @@ static char *put_request(char *at, const struct access *a) {
 	return put_member(at, SLICE("protocol"), slice_rest(rest, target + 1), ACCESS_FIELD_MAX);
 }
 
-static char *put_json(char *at, struct slice date, const struct access *a) {
+static char *put_json_start(char *at, const struct access_lines *l, const struct access *a) {
 	char text[PEER_MAX];
 	struct slice address = {.at = text, .length = peer_format(text, a->peer)};
 	at = text_copy(at, SLICE("{\"time\":\""));
-	at = text_copy(at, date);
+	at = text_copy(at, l->date);
 	*at++ = '"';
-	at = put_member(at, SLICE("address"), address, PEER_MAX);
+	return put_member(at, SLICE("address"), address, PEER_MAX);
+}
+
+static char *put_json(char *at, const struct access *a) {
 	at = put_member(at, SLICE("user"), a->user, ACCESS_USER_MAX);
 	at = put_request(at, a);
 	at = put_member(at, SLICE("host"), a->host, ACCESS_FIELD_MAX);
 	at = text_copy(at, SLICE(",\"status\":"));
-	at = text_copy_number(at, (uint64_t)a->status);
+	at = put_status(at, a->status);
 	at = text_copy(at, SLICE(",\"bytes\":"));
 	at = text_copy_number(at, a->bytes);
 	at = put_member(at, SLICE("referer"), a->referer, ACCESS_FIELD_MAX);
 	at = put_member(at, SLICE("user_agent"), a->user_agent, ACCESS_FIELD_MAX);
 	if (!a->upstream) return at;
 	at = put_member(at, SLICE("upstream"), a->upstream->address, ACCESS_UPSTREAM_MAX);
-	at = text_copy_number(text_copy(at, SLICE(",\"upstream_status\":")), (uint64_t)a->upstream->status);
+	at = put_status(text_copy(at, SLICE(",\"upstream_status\":")), a->upstream->status);
 	return put_seconds(text_copy(at, SLICE(",\"upstream_seconds\":")), a->upstream->ns);
 }
 
@@ -156,11 +171,26 @@ size_t access_date(char *out, enum log_format format, time_t now) {
 	return strftime(out, ACCESS_DATE_MAX, "%d/%b/%Y:%T %z", localtime_r(&now, &tm));
 }
 
-size_t access_format(char *out, enum log_format format, struct slice date, const struct access *a) {
-	const char *end = format == LOG_JSON       ? put_json(out, date, a)
-					  : format == LOG_COMBINED ? put_combined(out, date, a)
-											   : put_common(out, date, a);
-	return (size_t)(end - out);
+void access_set_time(struct access_lines *l, time_t now) {
+	l->date = (struct slice){.at = l->date_text, .length = access_date(l->date_text, l->format, now)};
+	l->start_length = 0;
+}
+
+/* In an object the user comes behind both the date and the address, in a line between them. */
+static char *put_start(char *at, struct access_lines *l, const struct access *a) {
+	if (l->format != LOG_JSON && a->user.length) return put_common_start(at, l, a);
+	if (!l->start_length || memcmp(&l->peer, a->peer, sizeof l->peer) != 0) {
+		const char *end = (l->format == LOG_JSON ? put_json_start : put_common_start)(l->start, l, a);
+		l->start_length = (size_t)(end - l->start);
+		l->peer = *a->peer;
+	}
+	return text_copy(at, (struct slice){.at = l->start, .length = l->start_length});
+}
+
+size_t access_format(char *out, struct access_lines *l, const struct access *a) {
+	char *at = put_start(out, l, a);
+	at = l->format == LOG_JSON ? put_json(at, a) : l->format == LOG_COMBINED ? put_combined(at, a) : put_common(at, a);
+	return (size_t)(at - out);
 }
 
 size_t access_end(char *out, enum log_format format, int64_t ns) {

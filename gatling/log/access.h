@@ -16,7 +16,8 @@ enum {
 	ACCESS_UPSTREAM_MAX = 128,     /* of the address of an upstream */
 	ACCESS_LINE_MAX = 6 * (ACCESS_REQUEST_MAX + 3 * ACCESS_FIELD_MAX + ACCESS_USER_MAX + ACCESS_UPSTREAM_MAX) + 640,
 	ACCESS_END_MAX = 64, /* see access_end() */
-	ACCESS_DATE_MAX = 64
+	ACCESS_DATE_MAX = 64,
+	ACCESS_START_MAX = PEER_MAX + ACCESS_DATE_MAX + 32
 };
 
 enum log_format { LOG_COMMON, LOG_COMBINED, LOG_JSON, LOG_OFF };
@@ -40,6 +41,19 @@ struct access {
 	const struct access_upstream *upstream; /* NULL: none */
 };
 
+/* What the lines of a worker have in common. With the format, and else zero, it is ready for access_set_time(). */
+struct access_lines {
+	enum log_format format;
+	struct slice date; /* see access_date() */
+	/* What the last line began with, which the next one often does, too: the address, and the date. */
+	struct peer peer;
+	size_t start_length; /* 0: there is none */
+	char date_text[ACCESS_DATE_MAX], start[ACCESS_START_MAX];
+};
+
+/* Sets the time of the lines that follow. */
+void access_set_time(struct access_lines *lines, time_t now);
+
 /* Returns the entry of a request, as far as it was understood; NULL: nothing was. user, status and bytes stay empty. */
 struct access access_of(const struct peer *peer, const struct request *request);
 
@@ -57,7 +71,7 @@ size_t access_date(char *out, enum log_format format, time_t now);
  *                 understood, "request" with the whole line in place of the three about it
  * The first two write quotes, backslashes and all but printable ASCII as \xHH. An object is always UTF-8: a byte that
  * is not part of UTF-8 is \u00HH, like control characters. */
-size_t access_format(char *out, enum log_format format, struct slice date, const struct access *access);
+size_t access_format(char *out, struct access_lines *lines, const struct access *access);
 
 /* Writes the end of a line, with the time that the answer took, to out (ACCESS_END_MAX bytes). Returns the bytes
  * written. */

@@ -17,7 +17,8 @@ static struct peer peer(const char *text) {
 }
 
 static struct slice format(enum log_format format, const struct access *access) {
-	size_t n = access_format(line, format, SLICE("D"), access);
+	struct access_lines lines = {.format = format, .date = SLICE("D")};
+	size_t n = access_format(line, &lines, access);
 	n += access_end(line + n, format, 1234567890);
 	assert_true(n < sizeof line && !memchr(line, '\n', n));
 	return (struct slice){.at = line, .length = n};
@@ -170,6 +171,30 @@ static void a_character_at_the_end_of_what_is_logged_stays_whole(void **state) {
 	assert_memory_equal(text.at + text.length - (sizeof end - 1), end, sizeof end - 1);
 }
 
+/* What lines begin with is kept from one to the next. */
+static void each_line_begins_with_its_own_address_and_time(void **state) {
+	(void)state;
+	struct access_lines lines = {.format = LOG_COMMON};
+	struct peer one = peer("192.0.2.1"), other = peer("192.0.2.2");
+	const struct {
+		const struct peer *peer;
+		const char *user;
+		time_t time;
+		const char *line;
+	} cases[] = {{&one, "", 784111777, "192.0.2.1 - - [06/Nov/1994:10:49:37 +0200] \"-\" 200 -"},
+				 {&other, "", 784111777, "192.0.2.2 - - [06/Nov/1994:10:49:37 +0200] \"-\" 200 -"},
+				 {&other, "ann", 784111777, "192.0.2.2 - ann [06/Nov/1994:10:49:37 +0200] \"-\" 200 -"},
+				 {&other, "", 784111777, "192.0.2.2 - - [06/Nov/1994:10:49:37 +0200] \"-\" 200 -"},
+				 {&other, "", 784111778, "192.0.2.2 - - [06/Nov/1994:10:49:38 +0200] \"-\" 200 -"},
+				 {&one, "", 784111778, "192.0.2.1 - - [06/Nov/1994:10:49:38 +0200] \"-\" 200 -"}};
+	time_t now = 0;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		if (cases[i].time != now) access_set_time(&lines, now = cases[i].time);
+		struct access a = {.peer = cases[i].peer, .user = slice_of(cases[i].user), .status = 200};
+		check_slice((struct slice){.at = line, .length = access_format(line, &lines, &a)}, cases[i].line);
+	}
+}
+
 static void dates_are_those_of_the_format(void **state) {
 	(void)state;
 	char date[ACCESS_DATE_MAX];
@@ -188,6 +213,7 @@ int main(void) {
 		cmocka_unit_test(strings_are_utf_8),
 		cmocka_unit_test(of_endless_fields_the_start_is_logged),
 		cmocka_unit_test(a_character_at_the_end_of_what_is_logged_stays_whole),
+		cmocka_unit_test(each_line_begins_with_its_own_address_and_time),
 		cmocka_unit_test(dates_are_those_of_the_format),
 	};
 	setenv("TZ", "XXX-2", 1);
