@@ -242,7 +242,7 @@ static void run_upstream(struct worker *w, struct upstream_link *link, void (*ru
 	shed_over_budget(&w->context);
 }
 
-/* Returns whether a connection has to wait for those of others. */
+/* See fair_waits(). */
 static bool waits(struct worker *w, const void *conn) {
 	return fair_waits(&w->fair, conn_peer(conn), io_now(w->context.loop));
 }

@@ -15,9 +15,9 @@ enum {
 	FAIR_SAMPLES = 128,    /* after so many further ones, half of what was known is forgotten */
 	FAIR_SAMPLES_MIN = 16, /* and before so many nothing is known */
 	/* Those that wait get so long in a turn: readers, writers and new ones each. What is done in a row costs less, so
-	 * it is longer while nobody else has been there for FAIR_ALONE_MS. */
+	 * it is longer while fair_waits() was asked of nobody else for FAIR_ALONE_MS. */
 	FAIR_TURN_NS = 200000,
-	FAIR_ALONE_NS = 1000000,
+	FAIR_ALONE_NS = 500000, /* readers and writers together half of ACCEPT_TURN_MS */
 	FAIR_ALONE_MS = 1000
 };
 
@@ -28,10 +28,11 @@ struct fair {
 	unsigned samples, calls;
 	uint64_t waits[FAIR_PART]; /* the networks, see peer_network(), whose connections have to wait */
 	unsigned waiting;
-	int64_t others_ms; /* when somebody was there last who does not wait */
+	int64_t others_ms; /* when a socket of somebody who does not wait was ready last */
 };
 
-/* Returns whether the connections of a client, who is there now, have to wait for those of others. */
+/* Returns whether a connection of a client, whose socket is ready, has to wait for those of others. Notes the time if
+ * it has not: those others are there. */
 static inline bool fair_waits(struct fair *fair, const struct peer *peer, int64_t now_ms) {
 	for (unsigned i = 0; i < fair->waiting; i++)
 		if (fair->waits[i] == peer_network(peer)) return true;

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* Returns whether the head is of one client alone: a secret is not compared with what others send. */
+/* Returns whether the head is of one client alone. */
 static bool is_personal(const struct request *r) {
 	if (request_has(r, FIELD_AUTHORIZATION)) return true;
 	for (struct slice rest = r->lines; rest.length; slice_drop(&rest, slice_until(rest, '\n') + 1))
@@ -17,12 +17,15 @@ static void move(struct slice *s, struct slice from, const char *to) {
 	if (s->at && at <= from.length) s->at = to + at;
 }
 
-/* Returns whether one is to be tried at a place. */
-static bool tries(struct known_head *k) {
+/* Counts one more that its place lacks. Returns whether it is to be kept there. */
+static bool displaces(struct known_head *k) {
+	if (k->hits) {
+		k->hits /= 2;
+		return false;
+	}
 	if (k->skipped++ < k->skips) return false;
-	k->skips = k->found ? 0 : k->skips < HEADS_SKIPS ? (uint8_t)(2 * k->skips + 1) : HEADS_SKIPS;
 	k->skipped = 0;
-	k->found = false;
+	k->skips = k->found ? k->skips / 2 : k->skips < HEADS_SKIPS ? (uint8_t)(2 * k->skips + 1) : HEADS_SKIPS;
 	return true;
 }
 
@@ -30,8 +33,9 @@ void heads_keep(struct heads *h, const struct request *r, struct slice head) {
 	struct known_head *k = &h->head[h->hash % HEADS];
 	const bool again = k->lacked == h->hash;
 	k->lacked = h->hash;
-	if (!again || head.length > HEADS_OCTETS || r->framing != BODY_NONE || !tries(k) || is_personal(r)) return;
+	if (!again || head.length > HEADS_OCTETS || r->framing != BODY_NONE || !displaces(k) || is_personal(r)) return;
 	k->hash = h->hash;
+	k->found = false;
 	k->length = head.length;
 	memcpy(k->octets, head.at, head.length);
 	struct request *q = &k->request;

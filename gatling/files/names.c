@@ -277,7 +277,7 @@ static bool is_plain(struct slice name) {
 
 /* A path taken apart. */
 struct place {
-	struct slice directory, name; /* its last segment, and what is before that */
+	struct slice directory, name; /* what is before its last segment, and that */
 	uint64_t hash;                /* of the directory */
 };
 

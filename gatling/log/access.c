@@ -49,10 +49,10 @@ static char *put_user(char *at, struct slice user) {
 	}
 }
 
-/* That of a response has three digits. */
+/* That of a response has three digits; without one it is 0. */
 static char *put_status(char *at, int status) {
 	const unsigned number = (unsigned)status;
-	if (number > 999) return text_copy_number(at, number);
+	if (number < 100 || number > 999) return text_copy_number(at, number);
 	*at++ = (char)('0' + number / 100);
 	return text_copy_two(at, number % 100);
 }
@@ -176,7 +176,8 @@ void access_set_time(struct access_lines *l, time_t now) {
 	l->start_length = 0;
 }
 
-/* In an object the user comes behind both the date and the address, in a line between them. */
+/* In the common formats the user stands between address and date, so that a line with one is not kept; in an object it
+ * comes behind both. */
 static char *put_start(char *at, struct access_lines *l, const struct access *a) {
 	if (l->format != LOG_JSON && a->user.length) return put_common_start(at, l, a);
 	if (!l->start_length || memcmp(&l->peer, a->peer, sizeof l->peer) != 0) {

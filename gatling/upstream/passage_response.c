@@ -13,6 +13,7 @@ static const char cut_short[] = "has ended a connection without a whole response
 
 void passage_free_input(struct passage *p) {
 	if (p->share) p->share->held -= p->in.size;
+	/* whatever has that size can be lent: each was allocated with as much */
 	if (p->in.size == PASSAGE_BUFFER) upstreams_return_buffer(p->upstreams, p->in.bytes);
 	else free(p->in.bytes);
 	p->in.bytes = NULL;

@@ -10,12 +10,12 @@
 #include "io/io.h"
 
 enum {
-	UPSTREAM_BUFFER = 64 * 1024,
-	UPSTREAMS_MAX = 64,         /* addresses that a worker remembers; more: 503 */
-	UPSTREAM_IDLE_MAX = 128,    /* connections of an address that are kept */
-	UPSTREAM_IDLE_MS = 4000,    /* so long: Node and uvicorn close theirs after 5 s */
-	UPSTREAM_CONNECT_MS = 5000, /* to connect */
-	UPSTREAM_REST_MS = 10000    /* an address that could not be connected to is left out, if there are others */
+	UPSTREAM_BUFFER = 64 * 1024, /* bytes, see upstreams_take_buffer() */
+	UPSTREAMS_MAX = 64,          /* addresses that a worker remembers; more: 503 */
+	UPSTREAM_IDLE_MAX = 128,     /* connections of an address that are kept */
+	UPSTREAM_IDLE_MS = 4000,     /* so long: Node and uvicorn close theirs after 5 s */
+	UPSTREAM_CONNECT_MS = 5000,  /* to connect */
+	UPSTREAM_REST_MS = 10000     /* an address that could not be connected to is left out, if there are others */
 };
 
 struct passage;

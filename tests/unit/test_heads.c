@@ -123,6 +123,18 @@ static void heads_of_no_use_are_tried_ever_less(void **state) {
 	assert_true(is_known(text)); /* but they are tried */
 }
 
+/* Two browsers ask for the same. */
+static void heads_of_one_place_leave_each_other_alone(void **state) {
+	(void)state;
+	char text[2][256];
+	unsigned known = 0;
+	for (int i = 0; i < 2; i++)
+		(void)snprintf(text[i], sizeof text[i], "GET /%0100d HTTP/1.1\r\nHost: a\r\nX: %d\r\n\r\n", 0, i);
+	for (int i = 0; i < 1000; i++) known += is_known(text[0]); /* the first is there */
+	for (int i = 0; i < 1000; i++) known += is_known(text[i % 2]);
+	assert_in_range(known, 998 + 490, 998 + 500);
+}
+
 static void what_one_client_alone_says_is_not_remembered(void **state) {
 	(void)state;
 	char longer[HEADS_OCTETS + 256];
@@ -143,6 +155,7 @@ int main(void) {
 		cmocka_unit_test_setup(another_head_is_not_taken_for_it, reset),
 		cmocka_unit_test_setup(what_is_asked_for_once_pushes_nothing_out, reset),
 		cmocka_unit_test_setup(heads_of_no_use_are_tried_ever_less, reset),
+		cmocka_unit_test_setup(heads_of_one_place_leave_each_other_alone, reset),
 		cmocka_unit_test_setup(what_one_client_alone_says_is_not_remembered, reset),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
