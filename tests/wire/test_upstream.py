@@ -507,7 +507,7 @@ def test_an_upstream_that_says_nothing_for_a_minute_is_a_504(plain):
             while data := half.socket.recv(1000):
                 received += data
         assert received.endswith(b"\r\n\r\nhalf")  # cut off, not completed
-        assert any("has not gone on for a minute" in line for line in server.errors)
+        eventually(lambda: any("has not gone on for a minute" in line for line in server.errors))
         silent.set()
 
 
@@ -988,7 +988,7 @@ def test_a_rule_that_is_not_allowed_is_told_with_the_option_that_would(build):
         root = Root({"_redirects": f"/api/* http://127.0.0.1:{upstream.port}/:splat 200\n".encode()})
         with Server(build, root, "--upstream", "127.0.0.2") as server:
             assert server.get("/api/").status == 404 and not upstream.requests
-            assert any(f"_redirects:1: " in line and f"without --upstream 127.0.0.1:{upstream.port}" in line for line in server.errors)
+            assert eventually(lambda: any(f"_redirects:1: " in line and f"without --upstream 127.0.0.1:{upstream.port}" in line for line in server.errors))
 
 
 @pytest.mark.decided
