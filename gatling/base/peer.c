@@ -3,7 +3,7 @@
 
 #include <arpa/inet.h>
 
-#include "gatling/base/owfat.h"
+#include "gatling/base/text.h"
 
 static const unsigned char mapped[PEER_IPV4_AT] = {[10] = 0xff, [11] = 0xff};
 
@@ -64,22 +64,14 @@ bool peer_is_in_any(const struct peer *peer, const struct peer_nets *nets) {
 	return false;
 }
 
-/* Writes an octet in decimal. Returns where it ends. */
-static char *put_octet(char *at, unsigned char octet) {
-	if (octet >= 100) *at++ = (char)('0' + octet / 100);
-	if (octet >= 10) *at++ = (char)('0' + octet / 10 % 10);
-	*at++ = (char)('0' + octet % 10);
-	return at;
-}
-
 size_t peer_format(char *out, const struct peer *peer) {
 	const unsigned char *a = peer->address.s6_addr;
 	if (peer_is_local(peer)) return fmt_str(out, "unix:");
 	if (peer_is_ipv4(peer)) {
-		char *at = put_octet(out, a[PEER_IPV4_AT]);
+		char *at = text_copy_number(out, a[PEER_IPV4_AT]);
 		for (int i = 1; i < 4; i++) {
 			*at++ = '.';
-			at = put_octet(at, a[PEER_IPV4_AT + i]);
+			at = text_copy_number(at, a[PEER_IPV4_AT + i]);
 		}
 		return (size_t)(at - out);
 	}

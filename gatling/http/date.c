@@ -2,13 +2,14 @@
  * accepts "99 Foo", and rejects RFC 850's form. The server never leaves the C locale. */
 #include "gatling/http/date.h"
 
+#include "gatling/base/text.h"
+
 enum { PARSED_MAX = 64 }; /* bytes of the longest date that is parsed */
 
 static char *put_two(char *at, int number, char end) {
-	at[0] = (char)('0' + number / 10);
-	at[1] = (char)('0' + number % 10);
-	at[2] = end;
-	return at + 3;
+	at = text_copy_two(at, (unsigned)number);
+	*at = end;
+	return at + 1;
 }
 
 /* Every file that is loaded has one: strftime(3) would take four times the instructions. */

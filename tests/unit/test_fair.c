@@ -1,19 +1,11 @@
 /* test_fair.c - how long those that wait for others are served in a turn. */
 #include "gatling/conn/fair.h"
 
-#include <arpa/inet.h>
-
 #include "tests/unit/check.h"
-
-static struct peer peer_from(const char *address) {
-	struct sockaddr_in a = {.sin_family = AF_INET};
-	assert_int_equal(inet_pton(AF_INET, address, &a.sin_addr), 1);
-	return peer_of((struct sockaddr *)&a);
-}
 
 static void a_turn_is_longer_while_nobody_else_is_there(void **state) {
 	(void)state;
-	const struct peer heavy = peer_from("192.0.2.1"), other = peer_from("192.0.2.2");
+	const struct peer heavy = {.address.s6_addr = {1}}, other = {.address.s6_addr = {2}};
 	struct fair f = {.waits = {peer_network(&heavy)}, .waiting = 1};
 	const int64_t now_ms = 5000;
 	assert_true(fair_waits(&f, &heavy, now_ms));

@@ -50,7 +50,7 @@ static void a_head_that_comes_the_third_time_is_known(void **state) {
 		"GET http://example.org HTTP/1.1\r\nHost: other\r\nConnection: close\r\n\r\n",
 		"\r\n\r\nHEAD / HTTP/1.0\r\n\r\n", "OPTIONS * HTTP/1.1\r\nhost: a\r\nAccept-Encoding: \r\n\r\n",
 		"GET /? HTTP/1.1\r\nHost: a\r\nReferer: b\r\nUser-Agent: c\r\nContent-Length: 0\r\n\r\n"};
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+	for (size_t i = 0; i < COUNT(texts); i++) {
 		struct request parsed;
 		bool known;
 		assert_int_equal(request_parse(&parsed, texts[i], strlen(texts[i])), strlen(texts[i]));
@@ -145,7 +145,7 @@ static void what_one_client_alone_says_is_not_remembered(void **state) {
 								 "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n",
 								 "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
 								 longer};
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+	for (size_t i = 0; i < COUNT(texts); i++)
 		for (int n = 0; n < 4; n++) assert_false(is_known(texts[i]));
 }
 

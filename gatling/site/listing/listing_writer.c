@@ -1,6 +1,7 @@
 /* listing_writer.c - see listing_writer.h. */
 #include "gatling/site/listing/listing_writer.h"
 
+#include "gatling/base/text.h"
 #include "gatling/http/path.h"
 
 struct slice listing_date(int64_t seconds, char *out) {
@@ -10,10 +11,8 @@ struct slice listing_date(int64_t seconds, char *out) {
 	int year = tm.tm_year + 1900;
 	const int number[] = {year / 100, year % 100, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec};
 	memcpy(out, "0000-00-00T00:00:00Z", LISTING_DATE_LENGTH);
-	for (size_t i = 0, at = 0; i < sizeof number / sizeof *number; at += i++ ? 3 : 2) {
-		out[at] = (char)('0' + number[i] / 10);
-		out[at + 1] = (char)('0' + number[i] % 10);
-	}
+	for (size_t i = 0, at = 0; i < sizeof number / sizeof *number; at += i++ ? 3 : 2)
+		(void)text_copy_two(out + at, (unsigned)number[i]);
 	return (struct slice){.at = out, .length = LISTING_DATE_LENGTH};
 }
 
