@@ -397,6 +397,32 @@ def test_a_response_that_is_cut_short_is_never_taken_for_a_whole_one(build, answ
         assert server.get("/there.txt").status == 200
 
 
+@pytest.mark.parametrize("head,content", [
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", b"hello"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"3\r\nhel\r\n2;a\r\nlo\r\n0\r\nX: y\r\n\r\n"),
+], ids=["length", "chunked"])  # fmt: skip
+def test_an_upstream_may_end_at_any_byte(build, head, content):
+    whole = head + content
+    rest = list(range(len(whole)))
+
+    def handle(link):
+        link.request()
+        link.send(whole[: rest.pop(0)])
+
+    with Upstream(handle) as upstream, passing(build, upstream) as server:
+        for end in range(len(whole)):
+            with server.connect() as c:
+                c.send(b"POST /api/ HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                fields, _, got = c.rest().partition(b"\r\n\r\n")
+            if end < len(head):
+                assert fields.startswith(b"HTTP/1.1 502 ") and got == b"our page"
+            elif b"chunked" in head:
+                assert fields.startswith(b"HTTP/1.1 200 ") and b"0\r\n" not in got
+            else:
+                assert fields.startswith(b"HTTP/1.1 200 ") and b"Content-Length: 5" in fields and got == content[: end - len(head)]
+        assert server.get("/there.txt").body == b"there" and len(upstream.requests) == len(whole)
+
+
 @pytest.mark.parametrize("length", [30_000, 32_768, 40_000, 60_000])
 def test_a_head_of_32_kb_is_the_most(build, length):
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX:"
