@@ -99,22 +99,28 @@ static bool has_overload(const struct acceptor *w, const struct listener *l) {
 	return io_now(w->context->loop) < l->overload_until_ms && !w->last;
 }
 
-/* Notes whether a connection that came to the front of the queue had waited too long. This is looked at only while a
- * queue stands: it takes a system call. */
-static void note_wait(const struct acceptor *w, struct listener *l, int fd) {
-	const bool late = l->queued && !has_overload(w, l) && platform_waited_ms(fd) > ACCEPT_TARGET_MS;
+static bool requests_wait_long(const struct acceptor *w) {
+	return waits_mean(&w->waits, io_now_ns(w->context->loop)) > ACCEPT_WAIT_LONG_MS;
+}
+
+/* Notes whether a connection that came to the front of the queue had waited too long, or requests have. The former is
+ * looked at only while a queue stands: it takes a system call. */
+static void note_late(const struct acceptor *w, struct listener *l, int fd) {
+	const bool late =
+		!has_overload(w, l) && (requests_wait_long(w) || (l->queued && platform_waited_ms(fd) > ACCEPT_TARGET_MS));
 	if (late && l->late_since_ms) return;
 	l->late_since_ms = late ? io_now(w->context->loop) : 0;
 	if (late) l->taken = 0;
 }
 
-/* Returns whether there is overload. It begins when all connections that came to the front of the queue in the last
- * interval had waited too long. */
+/* Returns whether there is overload. It begins when whatever was noted in the last interval was late. */
 static bool find_overload(const struct acceptor *w, struct listener *l) {
+	if (w->last || has_overload(w, l)) return !w->last;
+	const bool wait_long = requests_wait_long(w);
+	if (!l->queued && !wait_long) l->late_since_ms = 0;
 	const int64_t now_ms = io_now(w->context->loop);
 	const int64_t late_ms = l->late_since_ms ? now_ms - l->late_since_ms : 0;
-	if (w->last || has_overload(w, l)) return !w->last;
-	if (late_ms < ACCEPT_INTERVAL_MS || platform_queue(l->fd, NULL) <= ACCEPT_QUEUE_LONG) return false;
+	if (late_ms < ACCEPT_INTERVAL_MS || !(wait_long || platform_queue(l->fd, NULL) > ACCEPT_QUEUE_LONG)) return false;
 	l->overload_until_ms = now_ms + ACCEPT_OVERLOAD_MS;
 	l->refused_ns = io_now_ns(w->context->loop);
 	ration_begin(&l->ration, 1000.0 * l->taken / (double)late_ms, l->refused_ns);
@@ -132,15 +138,23 @@ static void report_overload(unsigned refused) {
 }
 
 /* Sets how many connections are taken in a turn: fewer while the turn of the others takes long, or they wait long for
- * theirs. */
-static void adapt_batch(const struct acceptor *w, struct listener *l) {
+ * theirs. Returns whether it is so. */
+static bool adapt_batch(const struct acceptor *w, struct listener *l) {
 	const int64_t now_ns = io_now_ns(w->context->loop), turn_ns = io_read_clock() - now_ns;
 	const int64_t turns = turn_ns / (ACCEPT_TURN_MS * INT64_C(1000000)); /* that it should have been */
-	const bool longer = l->behind || turns || w->waited_ms > ACCEPT_WAITED_MS;
+	const bool longer = l->behind || turns || waits_mean(&w->waits, now_ns) > ACCEPT_WAIT_MS;
 	const int least = turns < ACCEPT_BATCH ? (int)turns + 1 : ACCEPT_BATCH;
 	l->most = longer ? l->most / 2 : l->most * 2;
 	if (l->most < least) l->most = least;
 	if (l->most > ACCEPT_BATCH) l->most = ACCEPT_BATCH;
+	return longer;
+}
+
+void accept_note_wait(struct acceptor *w, int fd) {
+	char byte; /* the end of a connection is no request */
+	if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1) return;
+	const int64_t waited_ms = platform_waited_ms(fd);
+	if (waited_ms >= 0) waits_note(&w->waits, io_now_ns(w->context->loop), waited_ms);
 }
 
 /* --- accepting --- */
@@ -176,7 +190,8 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 	struct peer peer = peer_of((struct sockaddr *)&address);
 	bool proxied = peer_is_in(&peer, &w->context->options->proxies);
 	if (proxied) peer = peer_unknown; /* until its header says whose the connection is */
-	note_wait(w, l, fd);
+	note_late(w, l, fd);
+	if (has_overload(w, l)) accept_sample(w, fd); /* its first request waits, too */
 	const int status = accept_refusal(w->context, &peer);
 	if (status) refuse(w, l, a, fd, status);
 	else if (conn_new(w->context, fd, l->port, l->secure, proxied, &peer)) a->fresh[a->count++] = fd;
@@ -229,7 +244,7 @@ static void refuse_rest(const struct acceptor *w, struct listener *l, struct acc
 	const int64_t now_ns = io_now_ns(w->context->loop);
 	if (a->error || l->ration.credit >= 1 || now_ns - l->refused_ns < ACCEPT_REFUSING_MS * INT64_C(1000000)) return;
 	const int64_t queued = platform_queue(l->fd, NULL);
-	if (queued <= 0 || (turns_left(&w->turns) > 0.5 && queued <= ACCEPT_WAITING_MOST)) return;
+	if (queued <= 0 || (waits_left(&w->waits, now_ns) > 0.5 && queued <= ACCEPT_WAITING_MOST)) return;
 	l->refused_ns = now_ns;
 	if (l->keeper == -1) {
 		close_waiting(w, l, a);
@@ -243,14 +258,15 @@ static void refuse_rest(const struct acceptor *w, struct listener *l, struct acc
 }
 
 /* Sets how many may be taken. */
-static void limit_batch(const struct acceptor *w, struct listener *l, bool overload) {
+static void limit_batch(struct acceptor *w, struct listener *l, bool overload) {
 	if (overload) {
-		const double left = ration_left(&l->ration, turns_left(&w->turns), io_now_ns(w->context->loop));
+		const int64_t now_ns = io_now_ns(w->context->loop);
+		const double left = ration_left(&l->ration, waits_left(&w->waits, now_ns), now_ns);
 		l->most = left < ACCEPT_BATCH ? (int)left : ACCEPT_BATCH;
 	} else if (w->last) {
 		l->most = ACCEPT_BATCH;
-	} else {
-		adapt_batch(w, l);
+	} else if (adapt_batch(w, l)) {
+		w->sampling = true;
 	}
 }
 
@@ -273,7 +289,7 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 		refuse_rest(w, l, &a);
 	}
 	l->queued = !a.error;
-	if (!l->queued) l->late_since_ms = 0;
+	w->sampling |= l->queued;
 	if (a.late) {
 		l->overload_until_ms = io_now(w->context->loop) + ACCEPT_OVERLOAD_MS;
 		report_overload(a.late);
@@ -293,16 +309,10 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 void accept_later(struct acceptor *w, struct listener *l) { w->ready[w->readies++] = l; }
 
 void accept_all(struct acceptor *w) {
-	bool overload = false;
-	for (unsigned i = 0; i < w->listeners; i++) overload |= has_overload(w, &w->listener[i]);
-	if (overload) {
-		const int64_t began_ns = io_now_ns(w->context->loop);
-		turns_note(&w->turns, began_ns, io_read_clock() - began_ns);
-	}
 	if (w->resting && io_now(w->context->loop) >= w->paused_until_ms) accept_resume(w);
-	w->resting = w->queued = false;
-	while (w->readies) w->queued |= accept_batch(w, w->ready[--w->readies]);
-	w->waited_ms = 0;
+	w->resting = w->sampling = false;
+	for (unsigned i = 0; i < w->listeners; i++) w->sampling |= has_overload(w, &w->listener[i]);
+	while (w->readies) (void)accept_batch(w, w->ready[--w->readies]);
 }
 
 void accept_last(struct acceptor *w) {

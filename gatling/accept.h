@@ -5,9 +5,7 @@
 #define GATLING_ACCEPT_H
 
 #include <limits.h>
-#include <sys/socket.h>
 
-#include "gatling/base/platform.h"
 #include "gatling/conn/conn_context.h"
 #include "gatling/options.h"
 #include "gatling/ration.h"
@@ -21,15 +19,16 @@ enum {
 	UNSENT_MAX = 4 * 1024 * 1024, /* and all that it ever has by default (tcp_wmem) */
 	ACCEPT_BATCH = 64,            /* connections taken from a listening socket in one turn; fewer while that of */
 	ACCEPT_TURN_MS = 2,           /* the others takes longer than that, but one in each such time, */
-	ACCEPT_WAITED_MS = 100,       /* or a request has waited for that, */
-	ACCEPT_SAMPLE = 64,           /* of which one in so many is looked at */
+	ACCEPT_WAIT_MS = 10,          /* or requests wait for longer than that: */
+	ACCEPT_SAMPLE = 16,           /* one in so many is looked at */
 	ACCEPT_LAST = 128,            /* batches taken at most from each listening socket before it is closed */
 	ACCEPT_PAUSE_MS = 100,        /* without descriptors, until the next try */
-	/* Overload begins as CoDel finds it (RFC 8289): each connection that came to the front of the queue in an interval
-	 * had waited longer than the target, and many wait. */
+	/* Overload begins as CoDel finds it (RFC 8289): in an interval each connection that came to the front of the queue
+	 * had waited longer than the target, and many wait; or requests waited for long all the time. */
 	ACCEPT_TARGET_MS = 100,
 	ACCEPT_INTERVAL_MS = 300,
 	ACCEPT_QUEUE_LONG = 512,
+	ACCEPT_WAIT_LONG_MS = 50,
 	/* Until so long after the last one that was refused, only a ration is taken (ration.h), and the rest is refused, at
 	 * most every ACCEPT_REFUSING_MS, and at the latest when more than ACCEPT_WAITING_MOST wait. */
 	ACCEPT_OVERLOAD_MS = 5000,
@@ -51,7 +50,7 @@ struct listener {
 	bool deaf;      /* it could not listen again after its queue was refused */
 	int most;       /* so many are taken in this turn */
 	unsigned taken; /* while late, since then */
-	int64_t late_since_ms; /* since then all that were taken had waited for longer than ACCEPT_TARGET_MS; 0: not so */
+	int64_t late_since_ms; /* since then all that were taken, or requests, have waited too long; 0: not so */
 	int64_t overload_until_ms;
 	int64_t refused_ns; /* when its queue was refused the last time */
 	struct ration ration;
@@ -67,26 +66,25 @@ struct acceptor {
 	unsigned workers;                      /* that there are */
 	struct listener *ready[LISTENERS_MAX]; /* that have connections, in this turn */
 	unsigned readies;
-	uint32_t unsent_max;     /* for new connections; 0: not set yet, */
-	unsigned sixteens;       /* of connections, when that was looked at */
-	bool queued;             /* connections wait in one of the listeners */
-	unsigned samples;        /* of requests, */
-	int64_t waited_ms;       /* and how long one had waited, in this turn, while connections did, too */
+	uint32_t unsent_max; /* for new connections; 0: not set yet, */
+	unsigned sixteens;   /* of connections, when that was looked at */
+	bool sampling;       /* connections wait in one of the listeners, or the turn was long: */
+	unsigned reads;      /* then, one in ACCEPT_SAMPLE is looked at */
+	struct waits waits;
 	int64_t paused_until_ms; /* without descriptors */
 	bool resting;            /* no listener is watched in this turn, as none has a ration */
-	struct turns turns;      /* of the others, under overload */
 	bool last;               /* accept_last() is under way: nobody is refused, as nobody would come again */
 };
 
 /* What conn_context.refusal is. */
 int accept_refusal(struct conn_context *context, const struct peer *peer);
 
+/* Notes how long what is readable has waited. */
+void accept_note_wait(struct acceptor *acceptor, int fd);
+
 /* To be called when a connection is readable. */
 static inline void accept_sample(struct acceptor *acceptor, int fd) {
-	char byte; /* the end of a connection is no request */
-	if (acceptor->queued && ++acceptor->samples % ACCEPT_SAMPLE == 0 &&
-		recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1)
-		acceptor->waited_ms = platform_waited_ms(fd);
+	if (acceptor->sampling && ++acceptor->reads % ACCEPT_SAMPLE == 0) accept_note_wait(acceptor, fd);
 }
 
 /* Notes that a listener has connections, for accept_all(). */

@@ -1,42 +1,54 @@
 /* ration.c - see ration.h. */
 #include "gatling/ration.h"
 
-static const double TURNS_NS = 50e6; /* that are remembered */
-/* Whoever is taken asks for more a moment later, so the rate begins with a part, and cannot grow at once: in RATE_S,
- * e^GAIN times. With larger gains it swings, as those who were taken together come again together. Whatever the turns
- * take, RATE_LEAST get in. What was not taken is remembered for CREDIT_S, so that a burst within the ration is served.
- */
-static const double RATE_S = 2, GAIN = 0.8, GAIN_LONG = 0.3, RATE_LEAST = 200, CREDIT_S = 1;
-static const double BEGIN_PART = 0.4, LEFT_LEAST = -4;
+static const double WAITS_NS = 50e6;      /* of which the mean is */
+static const double FORGOTTEN_NS = 200e6; /* without another one; a slow turn may take so long */
+/* Whoever is taken asks for more a moment later, so the rate begins with a part and follows what was taken in RATE_S;
+ * with larger gains it swings, as those who are taken together come again together. However long requests wait,
+ * RATE_LEAST get in. What was not taken is remembered for CREDIT_S, so that a burst within the ration is served. */
+static const double RATE_S = 2, GAIN = 0.7, GAIN_LONG = 1.5, RATE_LEAST = 50, CREDIT_S = 1;
+static const double BEGIN_PART = 0.4, LEFT_LEAST = -4, IDLE_PART = 0.5;
+/* One that was not read for long, as its client had to come after others, says little of the rest. */
+enum { WAITED_MOST_MS = 1000 };
 
-void turns_note(struct turns *t, int64_t began_ns, int64_t took_ns) {
-	const double passed_ns = (double)(began_ns - t->began_ns);
-	const double kept = passed_ns < TURNS_NS ? 1 - passed_ns / TURNS_NS : 0;
-	t->began_ns = began_ns;
-	t->count = t->count * kept + 1;
-	t->ns = t->ns * kept + (double)took_ns;
+static double at_least(double least, double value) { return value < least ? least : value; }
+
+void waits_note(struct waits *w, int64_t now_ns, int64_t waited_ms) {
+	const double passed_ns = (double)(now_ns - w->at_ns);
+	const double kept = passed_ns < WAITS_NS ? 1 - passed_ns / WAITS_NS : 0;
+	w->at_ns = now_ns;
+	w->count = w->count * kept + 1;
+	w->ms = w->ms * kept + (double)(waited_ms < WAITED_MOST_MS ? waited_ms : WAITED_MOST_MS);
 }
 
-double turns_left(const struct turns *t) {
-	const double left = t->count > 0 ? 1 - t->ns / t->count / (RATION_TURN_MS * 1e6) : 0;
-	return left > LEFT_LEAST ? left : LEFT_LEAST;
+double waits_mean(const struct waits *w, int64_t now_ns) {
+	return w->count > 0 && (double)(now_ns - w->at_ns) < FORGOTTEN_NS ? w->ms / w->count : 0;
+}
+
+double waits_left(const struct waits *w, int64_t now_ns) {
+	return at_least(LEFT_LEAST, 1 - waits_mean(w, now_ns) / RATION_WAIT_MS);
 }
 
 void ration_begin(struct ration *r, double rate, int64_t now_ns) {
-	*r = (struct ration){.rate = BEGIN_PART * rate, .at_ns = now_ns};
+	*r = (struct ration){.rate = BEGIN_PART * rate, .at_ns = now_ns, .waited_ns = now_ns};
 }
 
-static double at_least(double least, double value) { return value < least ? least : value; }
+/* Returns how much more than the rate is taken, as a part of it: the longer the server has had too little to do, the
+ * more. */
+static double more(const struct ration *r, double left) {
+	const double idle_s = (double)(r->at_ns - r->waited_ns) / 1e9;
+	return left * (left < 0 ? GAIN_LONG : GAIN * (1 + idle_s));
+}
 
 double ration_left(struct ration *r, double left, int64_t now_ns) {
 	const double passed_s = (double)(now_ns - r->at_ns) / 1e9;
 	if (passed_s <= 0) return r->credit;
 	r->at_ns = now_ns;
+	if (left < IDLE_PART) r->waited_ns = now_ns;
 	r->rate += (r->taken / passed_s - r->rate) * (passed_s < RATE_S ? passed_s / RATE_S : 1);
 	r->rate = at_least(RATE_LEAST, r->rate);
 	r->taken = 0;
-	const double allowed = at_least(RATE_LEAST, r->rate * (1 + (left < 0 ? GAIN_LONG : GAIN) * left)),
-				 most = allowed * CREDIT_S;
+	const double allowed = at_least(RATE_LEAST, r->rate * (1 + more(r, left))), most = allowed * CREDIT_S;
 	r->credit += allowed * passed_s;
 	if (r->credit > most) r->credit = most;
 	return r->credit;

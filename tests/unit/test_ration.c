@@ -7,18 +7,28 @@
 
 enum { MS = 1000000 };
 
-static void turns_are_a_mean_over_time(void **state) {
+static void waits_are_a_mean_over_time(void **state) {
 	(void)state;
-	struct turns t = {0};
-	assert_true(turns_left(&t) == 0); /* nothing is known */
-	for (int i = 1; i <= 100; i++) turns_note(&t, (int64_t)i * MS, 0);
-	assert_true(turns_left(&t) == 1);
-	turns_note(&t, 101 * (int64_t)MS, 20 * (int64_t)MS); /* one that had to wait for its processor */
-	assert_true(turns_left(&t) > 0.7);
-	for (int i = 1; i <= 10; i++) turns_note(&t, (101 + 20 * i) * (int64_t)MS, 20 * (int64_t)MS);
-	assert_true(turns_left(&t) == -4);
-	turns_note(&t, 10000 * (int64_t)MS, 0); /* the others were long ago */
-	assert_true(turns_left(&t) == 1);
+	struct waits w = {0};
+	assert_true(waits_left(&w, MS) == 1); /* nothing is known */
+	for (int i = 1; i <= 100; i++) waits_note(&w, (int64_t)i * MS, 0);
+	assert_true(waits_left(&w, 100 * (int64_t)MS) == 1);
+	waits_note(&w, 101 * (int64_t)MS, 20); /* one that came in a long turn */
+	assert_true(waits_left(&w, 101 * (int64_t)MS) > 0.7);
+	for (int i = 1; i <= 10; i++) waits_note(&w, (101 + 20 * i) * (int64_t)MS, 40);
+	assert_true(waits_left(&w, 301 * (int64_t)MS) == -4);
+	assert_true(waits_mean(&w, 301 * (int64_t)MS) > 36);
+	assert_true(waits_mean(&w, 1000 * (int64_t)MS) == 0); /* they were long ago */
+	waits_note(&w, 10000 * (int64_t)MS, 0);
+	assert_true(waits_left(&w, 10000 * (int64_t)MS) == 1);
+}
+
+static void one_that_waited_for_an_hour_says_little(void **state) {
+	(void)state;
+	struct waits w = {0};
+	for (int i = 1; i <= 100; i++) waits_note(&w, MS, 1);
+	waits_note(&w, MS, 3600 * 1000);
+	assert_true(waits_mean(&w, MS) < 11);
 }
 
 /* Takes all that may be taken. */
@@ -28,7 +38,7 @@ static unsigned take_all(struct ration *r, double left, int64_t now_ns) {
 	return count;
 }
 
-static void the_least_get_in_whatever_the_turns_take(void **state) {
+static void the_least_get_in_however_long_requests_wait(void **state) {
 	(void)state;
 	struct ration r;
 	unsigned sum = 0;
@@ -37,7 +47,7 @@ static void the_least_get_in_whatever_the_turns_take(void **state) {
 		const unsigned count = take_all(&r, -4, ms * MS);
 		if (ms > 10000) sum += count;
 	}
-	assert_in_range(sum, 1990, 2010);
+	assert_in_range(sum, 495, 505);
 }
 
 static void what_is_not_taken_does_not_pile_up(void **state) {
@@ -62,16 +72,15 @@ static void what_is_not_taken_at_once_is_left(void **state) {
 static double simulate(double cost_s, double *waits_s) {
 	enum { SECONDS = 40, STEPS = 1000 };
 	static unsigned came[SECONDS * STEPS];
-	struct turns t = {0};
+	struct waits w = {0};
 	struct ration r;
 	double to_do_s = 0, worked_s = 0;
 	ration_begin(&r, 200, 0);
 	*waits_s = 0;
 	for (int i = 0; i < SECONDS * STEPS; i++) {
 		const int64_t now_ns = (int64_t)i * MS;
-		const double turn_s = to_do_s / 10; /* a page is ten requests, one after the other */
-		turns_note(&t, now_ns, (int64_t)(turn_s * 1e9));
-		came[i] = take_all(&r, turns_left(&t), now_ns);
+		waits_note(&w, now_ns, lround(to_do_s * 1e3 / 10)); /* a page is ten requests, one after the other */
+		came[i] = take_all(&r, waits_left(&w, now_ns), now_ns);
 		to_do_s += cost_s / 2 * (came[i] + (i < STEPS ? 0 : came[i - STEPS]));
 		const double works_s = fmin(to_do_s, 0.001);
 		to_do_s -= works_s;
@@ -95,8 +104,9 @@ static void a_server_has_enough_to_do_and_not_too_much(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(turns_are_a_mean_over_time),
-		cmocka_unit_test(the_least_get_in_whatever_the_turns_take),
+		cmocka_unit_test(waits_are_a_mean_over_time),
+		cmocka_unit_test(one_that_waited_for_an_hour_says_little),
+		cmocka_unit_test(the_least_get_in_however_long_requests_wait),
 		cmocka_unit_test(what_is_not_taken_does_not_pile_up),
 		cmocka_unit_test(what_is_not_taken_at_once_is_left),
 		cmocka_unit_test(a_server_has_enough_to_do_and_not_too_much),

@@ -64,9 +64,9 @@ def dropped():
     return int(values[names.index("ListenDrops")])
 
 
-def overload(server, plain):
-    """Six seconds of more than the server can answer; what the load generator said."""
-    command = [plain / "bench" / "crowd", "-R", "3000", "-d", "6", "-t", "1", "--patience", "2", server.url("/small.bin")]
+def overload(server, plain, visitors=3000, files=1):
+    """Six seconds of more than the server can answer, with so many visitors a second; what the load generator said."""
+    command = [plain / "bench" / "crowd", "-R", str(visitors), "-d", "6", "-t", "1", "--patience", "2", *files * [server.url("/small.bin")]]
     with slowed(server):
         out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
     return {name: int(value) for name, value in re.findall(r"^# (answered|refused)\t(\d+)", out, re.MULTILINE)}
@@ -105,6 +105,14 @@ def test_what_has_waited_too_long_is_refused_and_the_queue_is_never_full(plain, 
         # There is time for few before overload is over; they may come together with those whose handshake was not complete.
         eventually(lambda: serves(server, 50))
         eventually(lambda: serves(server, 300))
+
+
+@pytest.mark.alone
+def test_few_who_ask_for_much_are_too_many(plain, files):
+    """The queue of the kernel is short all the time: it is the requests of those who were let in that wait."""
+    with Server(plain, files, "-j", "1", "-n") as server:
+        total = overload(server, plain, visitors=150, files=40)
+        assert total["answered"] > 0 and total["refused"] > 0, total
 
 
 @pytest.mark.alone
