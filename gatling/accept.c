@@ -110,7 +110,6 @@ static void note_late(const struct acceptor *w, struct listener *l, int fd) {
 		!has_overload(w, l) && (requests_wait_long(w) || (l->queued && platform_waited_ms(fd) > ACCEPT_TARGET_MS));
 	if (late && l->late_since_ms) return;
 	l->late_since_ms = late ? io_now(w->context->loop) : 0;
-	if (late) l->taken = 0;
 }
 
 /* Returns whether there is overload. It begins when whatever was noted in the last interval was late. */
@@ -123,7 +122,7 @@ static bool find_overload(const struct acceptor *w, struct listener *l) {
 	if (late_ms < ACCEPT_INTERVAL_MS || !(wait_long || platform_queue(l->fd, NULL) > ACCEPT_QUEUE_LONG)) return false;
 	l->overload_until_ms = now_ms + ACCEPT_OVERLOAD_MS;
 	l->refused_ns = io_now_ns(w->context->loop);
-	ration_begin(&l->ration, 1000.0 * l->taken / (double)late_ms, l->refused_ns);
+	ration_begin(&l->ration, l->refused_ns);
 	return true;
 }
 
@@ -191,7 +190,8 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 	bool proxied = peer_is_in(&peer, &w->context->options->proxies);
 	if (proxied) peer = peer_unknown; /* until its header says whose the connection is */
 	note_late(w, l, fd);
-	if (has_overload(w, l)) accept_sample(w, fd); /* its first request waits, too */
+	/* its first request waits, too; and not only for the ration */
+	if (has_overload(w, l) && l->most == ACCEPT_BATCH) accept_sample(w, fd);
 	const int status = accept_refusal(w->context, &peer);
 	if (status) refuse(w, l, a, fd, status);
 	else if (conn_new(w->context, fd, l->port, l->secure, proxied, &peer)) a->fresh[a->count++] = fd;
@@ -283,11 +283,8 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	while (a.count < l->most && a.refused < ACCEPT_REFUSED_MAX &&
 		   w->context->connections < w->context->connections_max && !a.error)
 		take(w, l, &a);
-	l->taken += (unsigned)a.count;
-	if (overload) {
-		ration_take(&l->ration, (unsigned)a.count);
-		refuse_rest(w, l, &a);
-	}
+	ration_take(&l->ration, (unsigned)a.count, io_now_ns(w->context->loop));
+	if (overload) refuse_rest(w, l, &a);
 	l->queued = !a.error;
 	w->sampling |= l->queued;
 	if (a.late) {

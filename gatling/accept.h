@@ -42,14 +42,13 @@ enum {
 struct listener {
 	uint8_t kind; /* enum cookie_kind */
 	int fd;
-	int keeper;     /* a socket that keeps its port while its queue is reset; -1: others use it, it is not reset */
-	unsigned port;  /* 0 for a unix socket */
-	bool secure;    /* speaks TLS */
-	bool queued;    /* more connections waited than were taken the last time */
-	bool behind;    /* there was no time to read from all that were taken the last time */
-	bool deaf;      /* it could not listen again after its queue was refused */
-	int most;       /* so many are taken in this turn */
-	unsigned taken; /* while late, since then */
+	int keeper;    /* a socket that keeps its port while its queue is reset; -1: others use it, it is not reset */
+	unsigned port; /* 0 for a unix socket */
+	bool secure;   /* speaks TLS */
+	bool queued;   /* more connections waited than were taken the last time */
+	bool behind;   /* there was no time to read from all that were taken the last time */
+	bool deaf;     /* it could not listen again after its queue was refused */
+	int most;      /* so many are taken in this turn */
 	int64_t late_since_ms; /* since then all that were taken, or requests, have waited too long; 0: not so */
 	int64_t overload_until_ms;
 	int64_t refused_ns; /* when its queue was refused the last time */

@@ -3,11 +3,11 @@
 
 static const double WAITS_NS = 50e6;      /* of which the mean is */
 static const double FORGOTTEN_NS = 200e6; /* without another one; a slow turn may take so long */
-/* Whoever is taken asks for more a moment later, so the rate begins with a part and follows what was taken in RATE_S;
- * with larger gains it swings, as those who are taken together come again together. However long requests wait,
- * RATE_LEAST get in. What was not taken is remembered for CREDIT_S, so that a burst within the ration is served. */
-static const double RATE_S = 2, GAIN = 0.7, GAIN_LONG = 1.5, RATE_LEAST = 50, CREDIT_S = 1;
-static const double BEGIN_PART = 0.4, LEFT_LEAST = -4, IDLE_PART = 0.5;
+/* The rate is what was taken in RATE_S. With larger gains it swings, as those who are taken together come together
+ * again a moment later. However long requests wait, RATE_LEAST get in. What was not taken is remembered for CREDIT_S,
+ * so that a burst within the ration is served. */
+static const double RATE_S = 2, GAIN = 0.5, GAIN_LONG = 1.5, RATE_LEAST = 50, CREDIT_S = 1;
+static const double LEFT_LEAST = -4, IDLE_PART = 0.5;
 /* One that was not read for long, as its client had to come after others, says little of the rest. */
 enum { WAITED_MOST_MS = 1000 };
 
@@ -29,8 +29,23 @@ double waits_left(const struct waits *w, int64_t now_ns) {
 	return at_least(LEFT_LEAST, 1 - waits_mean(w, now_ns) / RATION_WAIT_MS);
 }
 
-void ration_begin(struct ration *r, double rate, int64_t now_ns) {
-	*r = (struct ration){.rate = BEGIN_PART * rate, .at_ns = now_ns, .waited_ns = now_ns};
+/* Forgets what was taken long ago. Returns how much time has passed, in seconds. */
+static double pass_time(struct ration *r, int64_t now_ns) {
+	const double passed_s = (double)(now_ns - r->at_ns) / 1e9;
+	r->at_ns = now_ns;
+	r->rate *= passed_s < RATE_S ? 1 - passed_s / RATE_S : 0;
+	return passed_s;
+}
+
+void ration_take(struct ration *r, unsigned count, int64_t now_ns) {
+	(void)pass_time(r, now_ns);
+	r->rate += count / RATE_S;
+	r->credit -= count;
+}
+
+void ration_begin(struct ration *r, int64_t now_ns) {
+	r->credit = 0;
+	r->waited_ns = now_ns;
 }
 
 /* Returns how much more than the rate is taken, as a part of it: the longer the server has had too little to do, the
@@ -41,20 +56,11 @@ static double more(const struct ration *r, double left) {
 }
 
 double ration_left(struct ration *r, double left, int64_t now_ns) {
-	const double passed_s = (double)(now_ns - r->at_ns) / 1e9;
-	if (passed_s <= 0) return r->credit;
-	r->at_ns = now_ns;
+	const double passed_s = pass_time(r, now_ns);
 	if (left < IDLE_PART) r->waited_ns = now_ns;
-	r->rate += (r->taken / passed_s - r->rate) * (passed_s < RATE_S ? passed_s / RATE_S : 1);
-	r->rate = at_least(RATE_LEAST, r->rate);
-	r->taken = 0;
-	const double allowed = at_least(RATE_LEAST, r->rate * (1 + more(r, left))), most = allowed * CREDIT_S;
+	const double rate = at_least(RATE_LEAST, r->rate);
+	const double allowed = at_least(RATE_LEAST, rate * (1 + more(r, left))), most = allowed * CREDIT_S;
 	r->credit += allowed * passed_s;
 	if (r->credit > most) r->credit = most;
 	return r->credit;
-}
-
-void ration_take(struct ration *r, unsigned count) {
-	r->taken += count;
-	r->credit -= count;
 }

@@ -26,21 +26,21 @@ double waits_mean(const struct waits *waits, int64_t now_ns);
  * long; -4, five times as long or longer. */
 double waits_left(const struct waits *waits, int64_t now_ns);
 
+/* All zero at first. */
 struct ration {
-	double rate;    /* taken in a second */
-	double credit;  /* that may be taken */
-	unsigned taken; /* since then: */
-	int64_t at_ns;
+	double rate;       /* taken in a second, of late */
+	double credit;     /* that may be taken */
+	int64_t at_ns;     /* of both */
 	int64_t waited_ns; /* when requests waited for half of RATION_WAIT_MS or longer last */
 };
 
-/* Begins; rate: how many were taken in a second until now, which was too much. */
-void ration_begin(struct ration *ration, double rate, int64_t now_ns);
+/* Notes that so many were taken: also before there is a ration, for the rate that it begins with. */
+void ration_take(struct ration *ration, unsigned count, int64_t now_ns);
+
+/* Begins, without credit. */
+void ration_begin(struct ration *ration, int64_t now_ns);
 
 /* Returns how many may be taken now, as the waits leave that part. */
 double ration_left(struct ration *ration, double left, int64_t now_ns);
-
-/* Notes that so many were taken. */
-void ration_take(struct ration *ration, unsigned count);
 
 #endif

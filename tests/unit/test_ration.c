@@ -34,15 +34,15 @@ static void one_that_waited_for_an_hour_says_little(void **state) {
 /* Takes all that may be taken. */
 static unsigned take_all(struct ration *r, double left, int64_t now_ns) {
 	const unsigned count = (unsigned)ration_left(r, left, now_ns);
-	ration_take(r, count);
+	ration_take(r, count, now_ns);
 	return count;
 }
 
 static void the_least_get_in_however_long_requests_wait(void **state) {
 	(void)state;
-	struct ration r;
+	struct ration r = {.rate = 100000};
 	unsigned sum = 0;
-	ration_begin(&r, 100000, 0);
+	ration_begin(&r, 0);
 	for (int64_t ms = 5; ms <= 20000; ms += 5) {
 		const unsigned count = take_all(&r, -4, ms * MS);
 		if (ms > 10000) sum += count;
@@ -52,18 +52,19 @@ static void the_least_get_in_however_long_requests_wait(void **state) {
 
 static void what_is_not_taken_does_not_pile_up(void **state) {
 	(void)state;
-	struct ration r;
-	ration_begin(&r, 1000, 0);
-	assert_true(ration_left(&r, 0, 60000 * (int64_t)MS) <= 1000);
+	struct ration r = {.rate = 1000};
+	ration_begin(&r, 0);
+	assert_true(ration_left(&r, 0, 1000 * (int64_t)MS) <= 1000);
+	assert_true(ration_left(&r, 0, 60000 * (int64_t)MS) <= 50);
 }
 
 static void what_is_not_taken_at_once_is_left(void **state) {
 	(void)state;
-	struct ration r;
-	ration_begin(&r, 10000, 0);
+	struct ration r = {.rate = 10000};
+	ration_begin(&r, 0);
 	const double left = ration_left(&r, 0, 50 * (int64_t)MS);
 	assert_true(left > 100);
-	ration_take(&r, 64);
+	ration_take(&r, 64, 50 * (int64_t)MS);
 	assert_true(ration_left(&r, 0, 50 * (int64_t)MS) == left - 64);
 }
 
@@ -73,9 +74,9 @@ static double simulate(double cost_s, double *waits_s) {
 	enum { SECONDS = 40, STEPS = 1000 };
 	static unsigned came[SECONDS * STEPS];
 	struct waits w = {0};
-	struct ration r;
+	struct ration r = {.rate = 200};
 	double to_do_s = 0, worked_s = 0;
-	ration_begin(&r, 200, 0);
+	ration_begin(&r, 0);
 	*waits_s = 0;
 	for (int i = 0; i < SECONDS * STEPS; i++) {
 		const int64_t now_ns = (int64_t)i * MS;
