@@ -106,8 +106,8 @@ static bool requests_wait_long(const struct acceptor *w) {
 /* Notes whether a connection that came to the front of the queue had waited too long, or requests have. The former is
  * looked at only while a queue stands: it takes a system call. */
 static void note_late(const struct acceptor *w, struct listener *l, int fd) {
-	const bool late =
-		!has_overload(w, l) && (requests_wait_long(w) || (l->queued && platform_waited_ms(fd) > ACCEPT_TARGET_MS));
+	const bool late = !has_overload(w, l) &&
+					  (requests_wait_long(w) || (l->queued && platform_waited_ms(fd, NULL) > ACCEPT_TARGET_MS));
 	if (late && l->late_since_ms) return;
 	l->late_since_ms = late ? io_now(w->context->loop) : 0;
 }
@@ -150,10 +150,9 @@ static bool adapt_batch(const struct acceptor *w, struct listener *l) {
 }
 
 void accept_note_wait(struct acceptor *w, int fd) {
-	char byte; /* the end of a connection is no request */
-	if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1) return;
-	const int64_t waited_ms = platform_waited_ms(fd);
-	if (waited_ms >= 0) waits_note(&w->waits, io_now_ns(w->context->loop), waited_ms);
+	bool ended; /* the end of a connection is no request, and does not count as bytes */
+	const int64_t waited_ms = platform_waited_ms(fd, &ended);
+	if (waited_ms >= 0 && !ended) waits_note(&w->waits, io_now_ns(w->context->loop), waited_ms);
 }
 
 /* --- accepting --- */

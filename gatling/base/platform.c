@@ -146,9 +146,12 @@ int64_t platform_transferred(int fd) {
 	return tcp_info_of(fd, &info, end) ? (int64_t)(info.tcpi_bytes_acked + info.tcpi_bytes_received) : -1;
 }
 
-int64_t platform_waited_ms(int fd) {
+int64_t platform_waited_ms(int fd, bool *ended) {
+	enum { ESTABLISHED = 1 }; /* TCP_ESTABLISHED of the C library's netinet/tcp.h */
 	struct tcp_info info;
-	return tcp_info_of(fd, &info, 0) ? (int64_t)info.tcpi_last_data_recv : -1;
+	if (!tcp_info_of(fd, &info, 0)) return -1;
+	if (ended) *ended = info.tcpi_state != ESTABLISHED;
+	return (int64_t)info.tcpi_last_data_recv;
 }
 
 int64_t platform_queue(int fd, int64_t *most) {
@@ -219,8 +222,8 @@ int64_t platform_transferred(int fd) {
 	return -1;
 }
 
-int64_t platform_waited_ms(int fd) {
-	(void)fd;
+int64_t platform_waited_ms(int fd, bool *ended) {
+	(void)fd, (void)ended;
 	return -1;
 }
 

@@ -68,8 +68,9 @@ void platform_release_memory(void);
 int64_t platform_transferred(int fd);
 
 /* Returns how many milliseconds ago a TCP connection received its last bytes: of one that has just been accepted, how
- * long it has waited for that, for the most part. -1 where the system does not tell. */
-int64_t platform_waited_ms(int fd);
+ * long it has waited for that, for the most part. *ended (which may be NULL): whether none will follow. -1 where the
+ * system does not tell. */
+int64_t platform_waited_ms(int fd, bool *ended);
 
 /* Returns how many connections wait in the queue of a listening TCP socket, of *most (which may be NULL) that it has
  * room for; -1 where the system does not tell. */
