@@ -149,11 +149,13 @@ static bool adapt_batch(const struct acceptor *w, struct listener *l) {
 	return longer;
 }
 
-/* What came while its connection was answered has not waited for the loop. */
+/* What came while its connection was answered has not waited for the loop, and handshakes have a ration of their own.
+ */
 void accept_note_wait(struct acceptor *w, int fd) {
 	bool ended; /* the end of a connection is no request, and does not count as bytes */
-	int64_t waited_ms = platform_waited_ms(fd, &ended);
 	const struct conn *c = conn_of(w->context, fd);
+	if (c && conn_unfinished(c)) return;
+	int64_t waited_ms = platform_waited_ms(fd, &ended);
 	const int64_t quiet_ms = c && conn_since(c) ? io_now(w->context->loop) - conn_since(c) : INT64_MAX;
 	if (waited_ms > quiet_ms) waited_ms = quiet_ms;
 	if (waited_ms >= 0 && !ended) waits_note(&w->waits, io_now_ns(w->context->loop), waited_ms);
