@@ -99,28 +99,34 @@ static bool has_overload(const struct acceptor *w, const struct listener *l) {
 	return io_now(w->context->loop) < l->overload_until_ms && !w->last;
 }
 
-static bool requests_wait_long(const struct acceptor *w) {
-	return waits_mean(&w->waits, io_now_ns(w->context->loop)) > ACCEPT_WAIT_LONG_MS;
+/* Notes whether requests wait too long. */
+static void note_waits(struct acceptor *w) {
+	const bool waits_long = waits_mean(&w->waits, io_now_ns(w->context->loop)) > ACCEPT_WAIT_LONG_MS;
+	if (waits_long && w->waits_long_since_ms) return;
+	w->waits_long_since_ms = waits_long ? io_now(w->context->loop) : 0;
 }
 
-/* Notes whether a connection that came to the front of the queue had waited too long, or requests have. The former is
- * looked at only while a queue stands: it takes a system call. */
-static void note_late(const struct acceptor *w, struct listener *l, int fd) {
-	const bool late = !has_overload(w, l) &&
-					  (requests_wait_long(w) || (l->queued && platform_waited_ms(fd, NULL) > ACCEPT_TARGET_MS));
+/* Notes whether a connection that came to the front of the queue had waited too long. This is looked at only while a
+ * queue stands: it takes a system call. */
+static void note_wait(const struct acceptor *w, struct listener *l, int fd) {
+	const bool late = l->queued && !has_overload(w, l) && platform_waited_ms(fd, NULL) > ACCEPT_TARGET_MS;
 	if (late && l->late_since_ms) return;
 	l->late_since_ms = late ? io_now(w->context->loop) : 0;
 }
 
-/* Returns whether there is overload. It begins when whatever was noted in the last interval was late. */
+/* Returns whether what began at that time, if it did, has lasted for an interval. */
+static bool has_lasted(const struct acceptor *w, int64_t since_ms) {
+	return since_ms && io_now(w->context->loop) - since_ms >= ACCEPT_INTERVAL_MS;
+}
+
+/* Returns whether there is overload. It begins when all connections that came to the front of the queue in the last
+ * interval had waited too long, or requests have. */
 static bool find_overload(const struct acceptor *w, struct listener *l) {
 	if (w->last || has_overload(w, l)) return !w->last;
-	const bool wait_long = requests_wait_long(w);
-	if (!l->queued && !wait_long) l->late_since_ms = 0;
-	const int64_t now_ms = io_now(w->context->loop);
-	const int64_t late_ms = l->late_since_ms ? now_ms - l->late_since_ms : 0;
-	if (late_ms < ACCEPT_INTERVAL_MS || !(wait_long || platform_queue(l->fd, NULL) > ACCEPT_QUEUE_LONG)) return false;
-	l->overload_until_ms = now_ms + ACCEPT_OVERLOAD_MS;
+	const bool waits_long = has_lasted(w, w->waits_long_since_ms);
+	if (!waits_long && !(has_lasted(w, l->late_since_ms) && platform_queue(l->fd, NULL) > ACCEPT_QUEUE_LONG))
+		return false;
+	l->overload_until_ms = io_now(w->context->loop) + ACCEPT_OVERLOAD_MS;
 	l->refused_ns = io_now_ns(w->context->loop);
 	ration_begin(&l->ration, l->refused_ns);
 	return true;
@@ -137,8 +143,8 @@ static void report_overload(unsigned refused) {
 }
 
 /* Sets how many connections are taken in a turn: fewer while the turn of the others takes long, or they wait long for
- * theirs. Returns whether it is so. */
-static bool adapt_batch(const struct acceptor *w, struct listener *l) {
+ * theirs. */
+static void adapt_batch(struct acceptor *w, struct listener *l) {
 	const int64_t now_ns = io_now_ns(w->context->loop), turn_ns = io_read_clock() - now_ns;
 	const int64_t turns = turn_ns / (ACCEPT_TURN_MS * INT64_C(1000000)); /* that it should have been */
 	const bool longer = l->behind || turns || waits_mean(&w->waits, now_ns) > ACCEPT_WAIT_MS;
@@ -146,7 +152,7 @@ static bool adapt_batch(const struct acceptor *w, struct listener *l) {
 	l->most = longer ? l->most / 2 : l->most * 2;
 	if (l->most < least) l->most = least;
 	if (l->most > ACCEPT_BATCH) l->most = ACCEPT_BATCH;
-	return longer;
+	w->sampling |= longer;
 }
 
 /* What came while its connection was answered has not waited for the loop, and handshakes have a ration of their own.
@@ -194,8 +200,9 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 	struct peer peer = peer_of((struct sockaddr *)&address);
 	bool proxied = peer_is_in(&peer, &w->context->options->proxies);
 	if (proxied) peer = peer_unknown; /* until its header says whose the connection is */
-	note_late(w, l, fd);
-	/* its first request waits, too; and not only for the ration */
+	note_wait(w, l, fd);
+	/* Its first request has waited, too. While the ration is short it waits for that, which says nothing of the server.
+	 */
 	if (has_overload(w, l) && l->most == ACCEPT_BATCH) accept_sample(w, fd);
 	const int status = accept_refusal(w->context, &peer);
 	if (status) refuse(w, l, a, fd, status);
@@ -241,15 +248,15 @@ static void close_waiting(const struct acceptor *w, const struct listener *l, st
 	}
 }
 
-/* Resets the connections that wait for more than the ration, under overload. While the others leave half of a turn they
- * can wait, as long as they are few. If the queue were left to fill, the kernel would drop whoever comes, who then
+/* Resets the connections that wait for more than the ration, under overload. While requests hardly wait they can
+ * wait, too, as long as they are few. If the queue were left to fill, the kernel would drop whoever comes, who then
  * comes again a second later. An answer would cost too much. A queue that others share, or that a service manager
  * keeps, is emptied one by one. */
 static void refuse_rest(const struct acceptor *w, struct listener *l, struct accepted *a) {
 	const int64_t now_ns = io_now_ns(w->context->loop);
 	if (a->error || l->ration.credit >= 1 || now_ns - l->refused_ns < ACCEPT_REFUSING_MS * INT64_C(1000000)) return;
 	const int64_t queued = platform_queue(l->fd, NULL);
-	if (queued <= 0 || (waits_left(&w->waits, now_ns) > 0.5 && queued <= ACCEPT_WAITING_MOST)) return;
+	if (queued <= 0 || (waits_left(&w->waits, now_ns) > RATION_IDLE_PART && queued <= ACCEPT_WAITING_MOST)) return;
 	l->refused_ns = now_ns;
 	if (l->keeper == -1) {
 		close_waiting(w, l, a);
@@ -270,8 +277,8 @@ static void limit_batch(struct acceptor *w, struct listener *l, bool overload) {
 		l->most = left < ACCEPT_BATCH ? (int)left : ACCEPT_BATCH;
 	} else if (w->last) {
 		l->most = ACCEPT_BATCH;
-	} else if (adapt_batch(w, l)) {
-		w->sampling = true;
+	} else {
+		adapt_batch(w, l);
 	}
 }
 
@@ -291,6 +298,7 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	ration_take(&l->ration, (unsigned)a.count, io_now_ns(w->context->loop));
 	if (overload) refuse_rest(w, l, &a);
 	l->queued = !a.error;
+	if (!l->queued) l->late_since_ms = 0;
 	w->sampling |= l->queued;
 	if (a.late) {
 		l->overload_until_ms = io_now(w->context->loop) + ACCEPT_OVERLOAD_MS;
@@ -313,6 +321,7 @@ void accept_later(struct acceptor *w, struct listener *l) { w->ready[w->readies+
 void accept_all(struct acceptor *w) {
 	if (w->resting && io_now(w->context->loop) >= w->paused_until_ms) accept_resume(w);
 	w->resting = w->sampling = false;
+	note_waits(w);
 	for (unsigned i = 0; i < w->listeners; i++) w->sampling |= has_overload(w, &w->listener[i]);
 	while (w->readies) (void)accept_batch(w, w->ready[--w->readies]);
 }

@@ -49,7 +49,7 @@ struct listener {
 	bool behind;   /* there was no time to read from all that were taken the last time */
 	bool deaf;     /* it could not listen again after its queue was refused */
 	int most;      /* so many are taken in this turn */
-	int64_t late_since_ms; /* since then all that were taken, or requests, have waited too long; 0: not so */
+	int64_t late_since_ms; /* since then all that were taken had waited for longer than ACCEPT_TARGET_MS; 0: not so */
 	int64_t overload_until_ms;
 	int64_t refused_ns; /* when its queue was refused the last time */
 	struct ration ration;
@@ -67,12 +67,13 @@ struct acceptor {
 	unsigned readies;
 	uint32_t unsent_max; /* for new connections; 0: not set yet, */
 	unsigned sixteens;   /* of connections, when that was looked at */
-	bool sampling;       /* connections wait in one of the listeners, or the turn was long: */
-	unsigned reads;      /* then, one in ACCEPT_SAMPLE is looked at */
+	bool sampling;       /* waits are looked at: connections or requests wait, a turn was long, or there is overload */
+	unsigned reads;      /* meanwhile */
 	struct waits waits;
-	int64_t paused_until_ms; /* without descriptors */
-	bool resting;            /* no listener is watched in this turn, as none has a ration */
-	bool last;               /* accept_last() is under way: nobody is refused, as nobody would come again */
+	int64_t waits_long_since_ms; /* since then longer than ACCEPT_WAIT_LONG_MS; 0: not so */
+	int64_t paused_until_ms;     /* without descriptors */
+	bool resting;                /* no listener is watched in this turn, as none has a ration */
+	bool last;                   /* accept_last() is under way: nobody is refused, as nobody would come again */
 };
 
 /* What conn_context.refusal is. */

@@ -2,13 +2,13 @@
 #include "gatling/ration.h"
 
 static const double WAITS_NS = 50e6;      /* of which the mean is */
-static const double FORGOTTEN_NS = 200e6; /* without another one; a slow turn may take so long */
+static const double FORGOTTEN_NS = 200e6; /* when no wait was noted for so long, the mean is 0 */
 /* The rate is what was taken in RATE_S. With larger gains it swings, as those who are taken together come together
  * again a moment later. However long requests wait, RATE_LEAST get in. What was not taken is remembered for CREDIT_S,
  * so that a burst within the ration is served. */
 static const double RATE_S = 2, GAIN = 0.5, GAIN_LONG = 1.5, RATE_LEAST = 50, CREDIT_S = 1;
-static const double LEFT_LEAST = -4, IDLE_PART = 0.5;
-/* One that was not read for long, as its client had to come after others, says little of the rest. */
+static const double LEFT_LEAST = -4;
+/* So that no single wait decides the mean. */
 enum { WAITED_MOST_MS = 1000 };
 
 static double at_least(double least, double value) { return value < least ? least : value; }
@@ -57,7 +57,7 @@ static double more(const struct ration *r, double left) {
 
 double ration_left(struct ration *r, double left, int64_t now_ns) {
 	const double passed_s = pass_time(r, now_ns);
-	if (left < IDLE_PART) r->waited_ns = now_ns;
+	if (left < RATION_IDLE_PART) r->waited_ns = now_ns;
 	const double rate = at_least(RATE_LEAST, r->rate);
 	const double allowed = at_least(RATE_LEAST, rate * (1 + more(r, left))), most = allowed * CREDIT_S;
 	r->credit += allowed * passed_s;

@@ -10,6 +10,9 @@
 /* A page with ten files, one after the other, then takes less than a tenth of a second. */
 enum { RATION_WAIT_MS = 5 };
 
+/* With more than this part of it left, see waits_left(), requests hardly wait. */
+#define RATION_IDLE_PART 0.5
+
 /* How long requests have waited of late until they were read: a mean over time. All zero at first. */
 struct waits {
 	int64_t at_ns; /* of the last one that was noted */
@@ -31,13 +34,13 @@ struct ration {
 	double rate;       /* taken in a second, of late */
 	double credit;     /* that may be taken */
 	int64_t at_ns;     /* of both */
-	int64_t waited_ns; /* when requests waited for half of RATION_WAIT_MS or longer last */
+	int64_t waited_ns; /* the last time that requests did more than hardly wait */
 };
 
 /* Notes that so many were taken: also before there is a ration, for the rate that it begins with. */
 void ration_take(struct ration *ration, unsigned count, int64_t now_ns);
 
-/* Begins, without credit. */
+/* Begins. What was taken before does not count against the credit. */
 void ration_begin(struct ration *ration, int64_t now_ns);
 
 /* Returns how many may be taken now, as the waits leave that part. */
