@@ -120,12 +120,12 @@ static bool has_lasted(const struct acceptor *w, int64_t since_ms) {
 }
 
 /* Returns whether there is overload. It begins when all connections that came to the front of the queue in the last
- * interval had waited too long, or requests have. */
+ * interval had waited too long, or requests have. A unix socket has none: nothing can be refused there. */
 static bool find_overload(const struct acceptor *w, struct listener *l) {
 	if (w->last || has_overload(w, l)) return !w->last;
 	const bool waits_long = has_lasted(w, w->waits_long_since_ms);
-	if (!waits_long && !(has_lasted(w, l->late_since_ms) && platform_queue(l->fd, NULL) > ACCEPT_QUEUE_LONG))
-		return false;
+	if (!waits_long && !has_lasted(w, l->late_since_ms)) return false;
+	if (platform_queue(l->fd, NULL) <= (waits_long ? -1 : ACCEPT_QUEUE_LONG)) return false;
 	l->overload_until_ms = io_now(w->context->loop) + ACCEPT_OVERLOAD_MS;
 	l->refused_ns = io_now_ns(w->context->loop);
 	ration_begin(&l->ration, l->refused_ns);

@@ -8,12 +8,13 @@ import socket
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from conftest import SMALL
-from gatling import Server, eventually
+from gatling import Connection, Server, eventually
 
 
 @contextlib.contextmanager
@@ -72,11 +73,21 @@ def overload(server, plain, visitors=3000, files=1):
     return {name: int(value) for name, value in re.findall(r"^# (answered|refused)\t(\d+)", out, re.MULTILINE)}
 
 
+REQUEST = b"GET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
 def burst(server, count):
     connections = [server.connect() for _ in range(count)]
     for c in connections:
-        c.send(b"GET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+        c.send(REQUEST)
     return connections
+
+
+def local(path):
+    """A request on a new connection to a unix socket."""
+    connection = Connection(str(path), family=socket.AF_UNIX)
+    connection.send(REQUEST)
+    return connection
 
 
 def take(connections):
@@ -113,6 +124,40 @@ def test_few_who_ask_for_much_are_too_many(plain, files):
     with Server(plain, files, "-j", "1", "-n") as server:
         total = overload(server, plain, visitors=150, files=40)
         assert total["answered"] > 0 and total["refused"] > 0, total
+
+
+@contextlib.contextmanager
+def neighbour(path):
+    """One client of a unix socket, who connects for each request."""
+    ended = threading.Event()
+
+    def run():
+        while not ended.is_set():
+            take([local(path)])
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.alone
+def test_a_unix_socket_is_not_rationed(plain, files):
+    """Nothing can be refused there: what is not taken would fill the queue."""
+    path = files.path / "socket"
+    files.path.chmod(0o777)
+    with Server(plain, files, "-j", "1", "-n", "-i", f"unix:{path}") as server, ThreadPoolExecutor() as pool:
+        with neighbour(path):
+            total = pool.submit(overload, server, plain, visitors=150, files=40)
+            eventually(lambda: any("overload: refused" in line for line in server.errors))
+            begun = time.monotonic()
+            take([local(path) for _ in range(250)])
+            took = time.monotonic() - begun
+        assert total.result()["refused"] > 0
+        assert took < 2  # with a ration of 50 a second about five
 
 
 @pytest.mark.alone
