@@ -27,33 +27,6 @@ static void pause_accepting(struct acceptor *w) {
 	for (unsigned i = 0; i < w->listeners; i++) pause_one(w, w->listener[i].fd, w->paused_until_ms);
 }
 
-/* Listens again after platform_reset_queue() has failed. */
-static void listen_again(struct listener *l) {
-	static notice_time next;
-	l->deaf = listen(l->fd, LISTEN_BACKLOG) == -1;
-	if (l->deaf && notice_due(&next))
-		notice_line(LEVEL_ERROR, "cannot listen on port %u any more: %s; trying again", l->port, strerror(errno));
-}
-
-void accept_resume(struct acceptor *w) {
-	bool failed = false;
-	for (unsigned i = 0; i < w->listeners; i++) {
-		struct listener *l = &w->listener[i];
-		if (l->deaf) listen_again(l);
-		if (l->deaf) pause_one(w, l->fd, io_now(w->context->loop) + ACCEPT_PAUSE_MS);
-		else failed |= io_wantread(w->context->loop, l->fd) == -1;
-	}
-	if (failed) pause_accepting(w);
-}
-
-/* Looks at no listener until the next turn. */
-static void rest(struct acceptor *w) {
-	w->resting = true;
-	for (unsigned i = 0; i < w->listeners; i++) io_dontwantread(w->context->loop, w->listener[i].fd);
-}
-
-int accept_due(const struct acceptor *w) { return w->resting ? ACCEPT_REST_MS : -1; }
-
 static unsigned shed_from(const struct conn_context *w) {
 	return w->connections_max - w->connections_max * (100 - SHED_FROM) / 100;
 }
@@ -95,8 +68,48 @@ static void limit_unsent(struct acceptor *w) {
 
 /* --- overload --- */
 
+/* Of all workers: how many listeners have overload, since when, and how many connections were refused. */
+static atomic_uint overloaded, refused_in_all;
+static _Atomic int64_t overload_since_ms;
+
 static bool has_overload(const struct acceptor *w, const struct listener *l) {
-	return io_now(w->context->loop) < l->overload_until_ms && !w->last;
+	return l->overload_until_ms && !w->last;
+}
+
+static void begin_overload(const struct acceptor *w, struct listener *l) {
+	const int64_t now_ms = io_now(w->context->loop);
+	if (atomic_fetch_add(&overloaded, 1) == 0) atomic_store(&overload_since_ms, now_ms);
+	l->overload_until_ms = now_ms + ACCEPT_OVERLOAD_MS;
+	l->turned_ns = io_now_ns(w->context->loop);
+	l->came = 0;
+	l->demand = (struct demand){0};
+	ration_begin(&l->ration, l->turned_ns);
+}
+
+static void end_overload(const struct acceptor *w, struct listener *l) {
+	l->overload_until_ms = 0;
+	if (atomic_fetch_sub(&overloaded, 1) > 1) return;
+	const unsigned refused = atomic_exchange(&refused_in_all, 0);
+	const int64_t lasted_ms = io_now(w->context->loop) - atomic_load(&overload_since_ms);
+	if (refused)
+		notice_line(LEVEL_NOTICE, "overload is over after %d s: refused about %u new connections",
+					(int)(lasted_ms / 1000), refused);
+}
+
+/* Ends the overload of listeners where nobody was refused for long enough. Returns whether there is any other. */
+static bool update_overload(struct acceptor *w) {
+	bool any = false;
+	for (unsigned i = 0; i < w->listeners; i++) {
+		struct listener *l = &w->listener[i];
+		if (l->overload_until_ms && io_now(w->context->loop) >= l->overload_until_ms) end_overload(w, l);
+		any |= has_overload(w, l);
+	}
+	return any;
+}
+
+int accept_due(const struct acceptor *w) {
+	if (w->resting) return ACCEPT_REST_MS;
+	return w->overload ? ACCEPT_OVERLOAD_MS : -1;
 }
 
 /* Notes whether requests wait too long. */
@@ -109,7 +122,7 @@ static void note_waits(struct acceptor *w) {
 /* Notes whether a connection that came to the front of the queue had waited too long. This is looked at only while a
  * queue stands: it takes a system call. */
 static void note_wait(const struct acceptor *w, struct listener *l, int fd) {
-	const bool late = l->queued && !has_overload(w, l) && platform_waited_ms(fd, NULL) > ACCEPT_TARGET_MS;
+	const bool late = l->queued_ms && !has_overload(w, l) && platform_waited_ms(fd, NULL) > ACCEPT_TARGET_MS;
 	if (late && l->late_since_ms) return;
 	l->late_since_ms = late ? io_now(w->context->loop) : 0;
 }
@@ -126,45 +139,111 @@ static bool find_overload(const struct acceptor *w, struct listener *l) {
 	const bool waits_long = has_lasted(w, w->waits_long_since_ms);
 	if (!waits_long && !has_lasted(w, l->late_since_ms)) return false;
 	if (platform_queue(l->fd, NULL) <= (waits_long ? -1 : ACCEPT_QUEUE_LONG)) return false;
-	l->overload_until_ms = io_now(w->context->loop) + ACCEPT_OVERLOAD_MS;
-	l->refused_ns = io_now_ns(w->context->loop);
-	ration_begin(&l->ration, l->refused_ns);
+	begin_overload(w, l);
 	return true;
 }
 
-/* Tells the owner how many were refused since the last line. */
-static void report_overload(unsigned refused) {
+/* Notes that so many were refused, and tells the owner how many since the last line. */
+static void report_refused(const struct acceptor *w, struct listener *l, unsigned refused) {
 	static notice_time next;
 	static atomic_uint sum;
+	l->overload_until_ms = io_now(w->context->loop) + ACCEPT_OVERLOAD_MS;
+	count_n(COUNT_REFUSED_OVERLOAD, refused);
 	atomic_fetch_add(&sum, refused);
-	if (notice_due(&next))
-		notice_line(LEVEL_WARNING, "overload: refused %u new connections, as more come than can be served",
+	atomic_fetch_add(&refused_in_all, refused);
+	if (refused && notice_due(&next))
+		notice_line(LEVEL_WARNING, "overload: refused about %u new connections, as more come than can be served",
 					atomic_exchange(&sum, 0));
 }
 
-/* Sets how many connections are taken in a turn: fewer while the turn of the others takes long, or they wait long for
- * theirs. */
+/* Looks at a listener again when it may take connections. */
+static void rest(struct acceptor *w, const struct listener *l) {
+	w->resting = true;
+	io_dontwantread(w->context->loop, l->fd);
+}
+
+/* Returns whether handshakes of the listener's connections are left over in this turn. More of them wait better in the
+ * queue: so they are found to be too many there, as other connections are. */
+static bool has_handshakes_left(const struct acceptor *w, const struct listener *l) {
+	return l->secure && w->context->handshakes > TLS_HANDSHAKES;
+}
+
+/* Sets how many connections are taken in a turn without overload: fewer while the turn of the others takes long, or
+ * they wait long for theirs. */
 static void adapt_batch(struct acceptor *w, struct listener *l) {
 	const int64_t now_ns = io_now_ns(w->context->loop), turn_ns = io_read_clock() - now_ns;
 	const int64_t turns = turn_ns / (ACCEPT_TURN_MS * INT64_C(1000000)); /* that it should have been */
 	const bool longer = l->behind || turns || waits_mean(&w->waits, now_ns) > ACCEPT_WAIT_MS;
 	const int least = turns < ACCEPT_BATCH ? (int)turns + 1 : ACCEPT_BATCH;
-	l->most = longer ? l->most / 2 : l->most * 2;
-	if (l->most < least) l->most = least;
-	if (l->most > ACCEPT_BATCH) l->most = ACCEPT_BATCH;
+	l->batch = longer ? l->batch / 2 : l->batch * 2;
+	if (l->batch < least) l->batch = least;
+	if (l->batch > ACCEPT_BATCH) l->batch = ACCEPT_BATCH;
 	w->sampling |= longer;
 }
 
-/* What came while its connection was answered has not waited for the loop, and handshakes have a ration of their own.
- */
-void accept_note_wait(struct acceptor *w, int fd) {
+/* Notes how long what can be read has waited, but not longer than since that time. */
+static void sample(struct acceptor *w, int fd, int64_t since_ms) {
 	bool ended; /* the end of a connection is no request, and does not count as bytes */
-	const struct conn *c = conn_of(w->context, fd);
-	if (c && conn_unfinished(c)) return;
 	int64_t waited_ms = platform_waited_ms(fd, &ended);
-	const int64_t quiet_ms = c && conn_since(c) ? io_now(w->context->loop) - conn_since(c) : INT64_MAX;
-	if (waited_ms > quiet_ms) waited_ms = quiet_ms;
+	const int64_t most_ms = io_now(w->context->loop) - since_ms;
+	if (waited_ms > most_ms) waited_ms = most_ms;
 	if (waited_ms >= 0 && !ended) waits_note(&w->waits, io_now_ns(w->context->loop), waited_ms);
+}
+
+/* What came while its connection was answered has not waited for the loop. */
+void accept_note_wait(struct acceptor *w, const struct conn *c, int fd) {
+	if (conn_idle(c)) sample(w, fd, conn_since(c));
+}
+
+/* Returns how many the ration lets in now. */
+static double ration_of(const struct acceptor *w, struct listener *l) {
+	const int64_t now_ns = io_now_ns(w->context->loop);
+	return ration_left(&l->ration, waits_left(&w->waits, now_ns), now_ns);
+}
+
+/* Stops listening: the kernel resets those that wait, and refuses those that come, which costs far less. Returns how
+ * many waited. */
+static unsigned shut(struct listener *l, unsigned queued) {
+	const int64_t now_ns = io_read_clock();
+	l->came += queued;
+	l->shut = platform_stop_listening(l->fd, LISTEN_BACKLOG) == 0;
+	l->deaf = !l->shut;
+	demand_note(&l->demand, l->came, now_ns - l->turned_ns);
+	l->turned_ns = now_ns;
+	return queued;
+}
+
+/* Returns whether one that is shut is to listen again. */
+static bool may_listen(const struct acceptor *w, struct listener *l) {
+	if (!has_overload(w, l)) return true;
+	return !has_handshakes_left(w, l) && ration_of(w, l) >= ration_enough(&l->ration, l->came);
+}
+
+/* Listens again, also after a failure. */
+static void listen_again(const struct acceptor *w, struct listener *l) {
+	static notice_time next;
+	const int64_t now_ns = io_read_clock();
+	if (l->shut) report_refused(w, l, demand_in(&l->demand, now_ns - l->turned_ns));
+	l->shut = false;
+	l->came = 0;
+	l->turned_ns = now_ns;
+	l->deaf = listen(l->fd, LISTEN_BACKLOG) == -1;
+	if (!l->deaf) return;
+	pause_one(w, l->fd, io_now(w->context->loop) + ACCEPT_PAUSE_MS);
+	if (notice_due(&next))
+		notice_line(LEVEL_ERROR, "cannot listen on port %u any more: %s; trying again", l->port, strerror(errno));
+}
+
+void accept_resume(struct acceptor *w) {
+	bool failed = false;
+	w->resting = false;
+	for (unsigned i = 0; i < w->listeners; i++) {
+		struct listener *l = &w->listener[i];
+		if (l->deaf || (l->shut && may_listen(w, l))) listen_again(w, l);
+		if (l->shut) w->resting = true;
+		else if (!l->deaf) failed |= io_wantread(w->context->loop, l->fd) == -1;
+	}
+	if (failed) pause_accepting(w);
 }
 
 /* --- accepting --- */
@@ -193,17 +272,17 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof address;
 	int fd = io_accept(w->context->loop, l->fd, (struct sockaddr *)&address, &length);
-	if (fd == -1) { /* in a take-over the other process may just be resetting the queue */
+	if (fd == -1) {
 		a->error = errno == ECONNRESET || errno == EINVAL ? EAGAIN : errno;
+		l->deaf = errno == EINVAL; /* another process has shut it: one that has ended, or hands over */
 		return;
 	}
 	struct peer peer = peer_of((struct sockaddr *)&address);
 	bool proxied = peer_is_in(&peer, &w->context->options->proxies);
 	if (proxied) peer = peer_unknown; /* until its header says whose the connection is */
 	note_wait(w, l, fd);
-	/* Its first request has waited, too. While the ration is short it waits for that, which says nothing of the server.
-	 */
-	if (has_overload(w, l) && l->most == ACCEPT_BATCH) accept_sample(w, fd);
+	/* Its first request has waited, too; since the last batch, if that could not take it. */
+	if (has_overload(w, l) && !l->secure && accept_samples(w)) sample(w, fd, l->queued_ms);
 	const int status = accept_refusal(w->context, &peer);
 	if (status) refuse(w, l, a, fd, status);
 	else if (conn_new(w->context, fd, l->port, l->secure, proxied, &peer)) a->fresh[a->count++] = fd;
@@ -236,7 +315,7 @@ static bool begin(struct conn_context *w, struct accepted *a) {
 	return all;
 }
 
-/* Closes connections that wait, one by one. */
+/* Closes connections that wait, one by one: others share the queue, or a service manager keeps it. */
 static void close_waiting(const struct acceptor *w, const struct listener *l, struct accepted *a) {
 	for (; a->late < ACCEPT_REFUSED_MAX && !a->error; a->late++) {
 		const int fd = io_accept(w->context->loop, l->fd, NULL, NULL);
@@ -248,38 +327,34 @@ static void close_waiting(const struct acceptor *w, const struct listener *l, st
 	}
 }
 
-/* Resets the connections that wait for more than the ration, under overload. While requests hardly wait they can
- * wait, too, as long as they are few. If the queue were left to fill, the kernel would drop whoever comes, who then
- * comes again a second later. An answer would cost too much. A queue that others share, or that a service manager
- * keeps, is emptied one by one. */
-static void refuse_rest(const struct acceptor *w, struct listener *l, struct accepted *a) {
-	const int64_t now_ns = io_now_ns(w->context->loop);
-	if (a->error || l->ration.credit >= 1 || now_ns - l->refused_ns < ACCEPT_REFUSING_MS * INT64_C(1000000)) return;
-	const int64_t queued = platform_queue(l->fd, NULL);
-	if (queued <= 0 || (waits_left(&w->waits, now_ns) > RATION_IDLE_PART && queued <= ACCEPT_WAITING_MOST)) return;
-	l->refused_ns = now_ns;
-	if (l->keeper == -1) {
-		close_waiting(w, l, a);
-	} else {
-		a->error = EAGAIN;
-		a->late = (unsigned)queued;
-		l->deaf = platform_reset_queue(l->fd, LISTEN_BACKLOG) == -1;
-		if (l->deaf) pause_one(w, l->fd, io_now(w->context->loop) + ACCEPT_PAUSE_MS);
+/* Returns how many may be taken. */
+static int batch_limit(struct acceptor *w, struct listener *l, bool overload) {
+	if (w->last) return ACCEPT_BATCH;
+	if (has_handshakes_left(w, l)) return 0;
+	if (!overload) {
+		adapt_batch(w, l);
+		return l->batch;
 	}
-	count_n(COUNT_REFUSED_LATE, a->late);
+	const double left = ration_of(w, l);
+	return left < ACCEPT_BATCH ? (int)left : ACCEPT_BATCH;
 }
 
-/* Sets how many may be taken. */
-static void limit_batch(struct acceptor *w, struct listener *l, bool overload) {
-	if (overload) {
-		const int64_t now_ns = io_now_ns(w->context->loop);
-		const double left = ration_left(&l->ration, waits_left(&w->waits, now_ns), now_ns);
-		l->most = left < ACCEPT_BATCH ? (int)left : ACCEPT_BATCH;
-	} else if (w->last) {
-		l->most = ACCEPT_BATCH;
-	} else {
-		adapt_batch(w, l);
-	}
+/* Returns whether so many that wait are to be refused. While requests hardly wait they can wait, too, as long as they
+ * are few. What others share is left to them, until it is too much for all. */
+static bool too_many_wait(const struct acceptor *w, const struct listener *l, int64_t queued) {
+	if (l->keeper != -1 && waits_left(&w->waits, io_now_ns(w->context->loop)) <= RATION_IDLE_PART) return queued > 0;
+	return queued > ACCEPT_WAITING_MOST;
+}
+
+/* Refuses the connections that wait for more than the ration, under overload. If the queue were left to fill, the
+ * kernel would drop whoever comes, who then comes again a second later. An answer would cost too much. */
+static void refuse_rest(struct acceptor *w, struct listener *l, struct accepted *a) {
+	l->came += (unsigned)a->count + a->refused;
+	if (a->error || (l->ration.credit >= 1 && !has_handshakes_left(w, l))) return;
+	const int64_t queued = platform_queue(l->fd, NULL);
+	if (!too_many_wait(w, l, queued)) return;
+	if (l->keeper == -1) close_waiting(w, l, a);
+	else a->late = shut(l, (unsigned)queued);
 }
 
 /* Takes a batch. Returns false if there were no more. */
@@ -288,26 +363,23 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	a.count = a.error = 0;
 	a.refused = a.late = 0;
 	const bool overload = find_overload(w, l);
-	limit_batch(w, l, overload);
+	const int most = batch_limit(w, l, overload);
 	if (w->context->connections >= w->context->connections_max &&
 		!(has_waiting_client(l) && shed_connections(w->context, connections_to_close(w))))
 		a.error = EMFILE;
-	while (a.count < l->most && a.refused < ACCEPT_REFUSED_MAX &&
-		   w->context->connections < w->context->connections_max && !a.error)
+	while (a.count < most && a.refused < ACCEPT_REFUSED_MAX && w->context->connections < w->context->connections_max &&
+		   !a.error)
 		take(w, l, &a);
 	ration_take(&l->ration, (unsigned)a.count, io_now_ns(w->context->loop));
 	if (overload) refuse_rest(w, l, &a);
-	l->queued = !a.error;
-	if (!l->queued) l->late_since_ms = 0;
-	w->sampling |= l->queued;
-	if (a.late) {
-		l->overload_until_ms = io_now(w->context->loop) + ACCEPT_OVERLOAD_MS;
-		report_overload(a.late);
-	}
+	if (a.late) report_refused(w, l, a.late);
+	l->queued_ms = a.error ? 0 : io_now(w->context->loop);
+	if (!l->queued_ms) l->late_since_ms = 0;
+	w->sampling |= l->queued_ms != 0;
 	limit_unsent(w);
 	/* without descriptors or memory another try at once would fail, too */
 	if (a.error && a.error != EAGAIN && !w->last) pause_accepting(w);
-	else if (overload && !l->most) rest(w);
+	else if (l->shut || l->deaf || (overload && !most)) rest(w, l);
 	l->behind = !begin(w->context, &a);
 	/* here the descriptors that are missing are taken by files */
 	if (a.error == EMFILE || a.error == ENFILE || w->context->connections > shed_from(w->context))
@@ -319,10 +391,9 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 void accept_later(struct acceptor *w, struct listener *l) { w->ready[w->readies++] = l; }
 
 void accept_all(struct acceptor *w) {
+	w->sampling = w->overload = update_overload(w);
 	if (w->resting && io_now(w->context->loop) >= w->paused_until_ms) accept_resume(w);
-	w->resting = w->sampling = false;
 	note_waits(w);
-	for (unsigned i = 0; i < w->listeners; i++) w->sampling |= has_overload(w, &w->listener[i]);
 	while (w->readies) (void)accept_batch(w, w->ready[--w->readies]);
 }
 
@@ -335,6 +406,7 @@ void accept_last(struct acceptor *w) {
 
 void accept_stop(struct acceptor *w) {
 	for (unsigned i = 0; i < w->listeners; i++) {
+		if (w->listener[i].overload_until_ms) end_overload(w, &w->listener[i]);
 		io_close(w->context->loop, w->listener[i].fd);
 		if (w->listener[i].keeper != -1) close(w->listener[i].keeper);
 	}

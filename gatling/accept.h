@@ -6,7 +6,7 @@
 
 #include <limits.h>
 
-#include "gatling/conn/conn_context.h"
+#include "gatling/conn/conn.h"
 #include "gatling/options.h"
 #include "gatling/ration.h"
 
@@ -30,10 +30,9 @@ enum {
 	ACCEPT_QUEUE_LONG = 512,
 	ACCEPT_WAIT_LONG_MS = 50,
 	/* Until so long after the last one that was refused, only a ration is taken (ration.h), and the rest is refused, at
-	 * most every ACCEPT_REFUSING_MS, and at the latest when more than ACCEPT_WAITING_MOST wait. */
+	 * the latest when more than ACCEPT_WAITING_MOST wait. */
 	ACCEPT_OVERLOAD_MS = 5000,
 	ACCEPT_WAITING_MOST = 64,
-	ACCEPT_REFUSING_MS = 3,
 	ACCEPT_REST_MS = 1,       /* without a ration, until the next look */
 	ACCEPT_REFUSED_MAX = 256, /* in a turn, */
 	ACCEPT_ANSWERED = 4       /* of which so many get an answer: the others are only closed */
@@ -42,17 +41,20 @@ enum {
 struct listener {
 	uint8_t kind; /* enum cookie_kind */
 	int fd;
-	int keeper;    /* a socket that keeps its port while its queue is reset; -1: others use it, it is not reset */
-	unsigned port; /* 0 for a unix socket */
-	bool secure;   /* speaks TLS */
-	bool queued;   /* more connections waited than were taken the last time */
-	bool behind;   /* there was no time to read from all that were taken the last time */
-	bool deaf;     /* it could not listen again after its queue was refused */
-	int most;      /* so many are taken in this turn */
+	int keeper;        /* a socket that keeps its port while its queue is reset; -1: others use it, it is not reset */
+	unsigned port;     /* 0 for a unix socket */
+	bool secure;       /* speaks TLS */
+	bool behind;       /* there was no time to read from all that were taken the last time */
+	bool shut;         /* it does not listen, until there is a ration again */
+	bool deaf;         /* it does not listen, and should */
+	int batch;         /* so many are taken in a turn, without overload */
+	int64_t queued_ms; /* when more connections waited than were taken the last time; 0: no more did */
 	int64_t late_since_ms; /* since then all that were taken had waited for longer than ACCEPT_TARGET_MS; 0: not so */
-	int64_t overload_until_ms;
-	int64_t refused_ns; /* when its queue was refused the last time */
+	int64_t overload_until_ms; /* 0: there is none */
 	struct ration ration;
+	int64_t turned_ns; /* under overload: when it was shut or opened the last time */
+	unsigned came;     /* so many have come since it was opened */
+	struct demand demand;
 };
 
 /* The listening sockets of a worker. The main thread sets listener, listeners and tcp_memory, the worker context and
@@ -72,20 +74,21 @@ struct acceptor {
 	struct waits waits;
 	int64_t waits_long_since_ms; /* since then longer than ACCEPT_WAIT_LONG_MS; 0: not so */
 	int64_t paused_until_ms;     /* without descriptors */
-	bool resting;                /* no listener is watched in this turn, as none has a ration */
+	bool overload;               /* at some listener */
+	bool resting;                /* listeners are not watched in this turn, as they have no ration */
 	bool last;                   /* accept_last() is under way: nobody is refused, as nobody would come again */
 };
 
 /* What conn_context.refusal is. */
 int accept_refusal(struct conn_context *context, const struct peer *peer);
 
-/* Notes how long what is readable has waited. */
-void accept_note_wait(struct acceptor *acceptor, int fd);
-
-/* To be called when a connection is readable. */
-static inline void accept_sample(struct acceptor *acceptor, int fd) {
-	if (acceptor->sampling && ++acceptor->reads % ACCEPT_SAMPLE == 0) accept_note_wait(acceptor, fd);
+/* Returns whether to look at how long what can be read has waited. */
+static inline bool accept_samples(struct acceptor *acceptor) {
+	return acceptor->sampling && ++acceptor->reads % ACCEPT_SAMPLE == 0;
 }
+
+/* Notes how long the connection's request has waited, if this may be one: not the rest of one, nor of a handshake. */
+void accept_note_wait(struct acceptor *acceptor, const struct conn *conn, int fd);
 
 /* Notes that a listener has connections, for accept_all(). */
 void accept_later(struct acceptor *acceptor, struct listener *listener);

@@ -6,10 +6,11 @@ static const double FORGOTTEN_NS = 200e6; /* when no wait was noted for so long,
 /* The rate is what was taken in RATE_S. With larger gains it swings, as those who are taken together come together
  * again a moment later. However long requests wait, RATE_LEAST get in. What was not taken is remembered for CREDIT_S,
  * so that a burst within the ration is served. */
-static const double RATE_S = 2, GAIN = 0.5, GAIN_LONG = 1.5, RATE_LEAST = 50, CREDIT_S = 1;
+static const double RATE_S = 2, GAIN = 0.5, GAIN_LONG = 1.5, RATE_LEAST = 10, CREDIT_S = 1;
 static const double LEFT_LEAST = -4;
+static const double DEMAND_S = 1; /* listened to, after which half of it is forgotten */
 /* So that no single wait decides the mean. */
-enum { WAITED_MOST_MS = 1000 };
+enum { WAITED_MOST_MS = 100 };
 
 static double at_least(double least, double value) { return value < least ? least : value; }
 
@@ -27,6 +28,18 @@ double waits_mean(const struct waits *w, int64_t now_ns) {
 
 double waits_left(const struct waits *w, int64_t now_ns) {
 	return at_least(LEFT_LEAST, 1 - waits_mean(w, now_ns) / RATION_WAIT_MS);
+}
+
+void demand_note(struct demand *d, unsigned count, int64_t passed_ns) {
+	d->count += count;
+	d->s += (double)passed_ns / 1e9;
+	if (d->s < DEMAND_S) return;
+	d->count /= 2;
+	d->s /= 2;
+}
+
+unsigned demand_in(const struct demand *d, int64_t passed_ns) {
+	return d->s > 0 ? (unsigned)(d->count / d->s * (double)passed_ns / 1e9 + 0.5) : 0;
 }
 
 /* Forgets what was taken long ago. Returns how much time has passed, in seconds. */
@@ -63,4 +76,9 @@ double ration_left(struct ration *r, double left, int64_t now_ns) {
 	r->credit += allowed * passed_s;
 	if (r->credit > most) r->credit = most;
 	return r->credit;
+}
+
+double ration_enough(const struct ration *r, unsigned came) {
+	const double most = at_least(RATE_LEAST, r->rate) * RATION_WAIT_MS / 1e3;
+	return at_least(1, came < most ? came : most);
 }

@@ -38,7 +38,9 @@ static int take_sockets(struct sockets *s, unsigned long count, const char *name
 		bool secure = slice_equal(name, SLICE("https")), status = slice_equal(name, SLICE("status"));
 		char text[64];
 		snprintf(text, sizeof text, "descriptor %d of LISTEN_FDS", fd);
-		if (fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 || (!status && sockets_add(s, fd, secure, 0) == -1))
+		errno = EINVAL;
+		if (!socket_listens(fd) || fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 ||
+			(!status && sockets_add(s, fd, secure, 0) == -1))
 			return notice_cannot("use", text,
 								 errno == EINVAL ? "it is not a listening stream socket" : strerror(errno));
 		if (status) {

@@ -9,8 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOKS = 100 }; /* a millisecond apart */
-
 in_port_t *socket_port(struct socket_address *a) {
 	return a->to.any.sa_family == AF_INET ? &a->to.ipv4.sin_port : &a->to.ipv6.sin6_port;
 }
@@ -30,23 +28,14 @@ static int option(int fd, int level, int name) {
 	return getsockopt(fd, level, name, &value, &length) == -1 ? -1 : value;
 }
 
-/* Whether it listens. The process that it comes from may just be resetting its queue (platform_reset_queue()). */
-static bool does_listen(int fd) {
-	const struct timespec pause = {.tv_nsec = 1000000};
-	for (int i = 0; i < LOOKS; i++) {
-		if (option(fd, SOL_SOCKET, SO_ACCEPTCONN) == 1) return true;
-		nanosleep(&pause, NULL);
-	}
-	return false;
-}
+bool socket_listens(int fd) { return option(fd, SOL_SOCKET, SO_ACCEPTCONN) == 1; }
 
 /* Fills in the address of a socket. Returns -1 with errno. */
-static int look_at(int fd, struct socket_address *a, bool listens) {
+static int look_at(int fd, struct socket_address *a) {
 	*a = (struct socket_address){.length = sizeof a->to};
 	if (getsockname(fd, &a->to.any, &a->length) == -1) return -1;
 	int family = a->to.any.sa_family, type = option(fd, SOL_SOCKET, SO_TYPE);
-	if (type != SOCK_STREAM || (listens && !does_listen(fd)) ||
-		(family != AF_INET && family != AF_INET6 && family != AF_UNIX)) {
+	if (type != SOCK_STREAM || (family != AF_INET && family != AF_INET6 && family != AF_UNIX)) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -66,7 +55,7 @@ static bool describe(const struct socket_address *a, char text[sizeof a->to + 8]
 int sockets_add(struct sockets *s, int fd, bool secure, unsigned group) {
 	struct listening_socket one = {.fd = fd, .secure = secure, .group = group}, *more;
 	char text[sizeof one.address.to + 8];
-	if (look_at(fd, &one.address, !group) == -1) goto fail;
+	if (look_at(fd, &one.address) == -1) goto fail;
 	errno = EMFILE;
 	if (s->count == SOCKETS_MAX) goto fail;
 	more = realloc(s->at, (s->count + 1) * sizeof *s->at);

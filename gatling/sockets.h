@@ -44,8 +44,11 @@ in_port_t *socket_port(struct socket_address *address);
 /* Returns the port; 0: a unix socket. */
 unsigned socket_port_number(const struct socket_address *address);
 
+/* Returns whether connections can come to a socket. */
+bool socket_listens(int fd);
+
 /* Takes a descriptor, which is closed on failure. Returns 0, or -1 with errno: EINVAL if it is no stream socket of TCP
- * or a path, or without a group, does not listen; EMFILE if there are SOCKETS_MAX, ENOMEM. */
+ * or a path; EMFILE if there are SOCKETS_MAX, ENOMEM. */
 int sockets_add(struct sockets *sockets, int fd, bool secure, unsigned group);
 
 /* Makes a group of the sockets of an address that are in none, and has them speak TLS or not. Port 0 fits any port of a

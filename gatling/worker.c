@@ -252,7 +252,7 @@ static void readable(struct worker *w, int fd) {
 	switch (cookie_kind(cookie)) {
 	case COOKIE_CONNECTION:
 		if (waits(w, cookie) && io_postpone_read(w->context.loop, fd)) break;
-		accept_sample(&w->acceptor, fd);
+		if (accept_samples(&w->acceptor)) accept_note_wait(&w->acceptor, cookie, fd);
 		run_readable(w, cookie);
 		break;
 	case COOKIE_LISTENER: accept_later(&w->acceptor, cookie); break;

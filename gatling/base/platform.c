@@ -26,7 +26,7 @@
 #include <sys/vfs.h>
 
 /* openat2(2) says EAGAIN to a path with ".." while another process moves directories */
-enum { OPEN_ATTEMPTS = 8, RESETS = 3 };
+enum { OPEN_ATTEMPTS = 8, SHUTDOWNS = 3 };
 
 /* Not in linux/magic.h. */
 #define ZFS_MAGIC 0x2fc12fc1
@@ -163,13 +163,12 @@ int64_t platform_queue(int fd, int64_t *most) {
 
 /* If another process does the same, the socket may not listen at the moment; then shutdown(2) leaves a mark that the
  * next connections would inherit, and the next one takes it away. */
-int platform_reset_queue(int fd, int backlog) {
-	bool done = false;
-	for (int i = 0; i < RESETS && !done; i++) {
-		done = shutdown(fd, SHUT_RD) == 0;
+int platform_stop_listening(int fd, int backlog) {
+	for (int i = 0; i < SHUTDOWNS; i++) {
+		if (shutdown(fd, SHUT_RD) == 0) return 0;
 		if (listen(fd, backlog) == -1) return -1;
 	}
-	return 0;
+	return -1;
 }
 
 bool platform_has_ktls(void) {
@@ -232,7 +231,7 @@ int64_t platform_queue(int fd, int64_t *most) {
 	return -1;
 }
 
-int platform_reset_queue(int fd, int backlog) {
+int platform_stop_listening(int fd, int backlog) {
 	(void)fd, (void)backlog;
 	errno = ENOSYS;
 	return -1;

@@ -76,11 +76,11 @@ int64_t platform_waited_ms(int fd, bool *ended);
  * room for; -1 where the system does not tell. */
 int64_t platform_queue(int fd, int64_t *most);
 
-/* Resets the connections that wait in the queue of a listening TCP socket, which is bound to a port with SO_REUSEADDR;
- * it goes on listening. For a moment it does not: whoever else accepts from it fails with ECONNRESET or EINVAL, and
- * when the process is killed it stays so. Returns -1 with errno: it does not listen any more, until listen(2) succeeds;
- * or the system cannot do this (ENOSYS). */
-int platform_reset_queue(int fd, int backlog);
+/* Has a listening TCP socket, which is bound to a port with SO_REUSEADDR, listen no more until listen(2) is called: the
+ * kernel resets the connections that wait in its queue, and refuses further ones. For all processes: who accepts from
+ * it meanwhile fails with ECONNRESET or EINVAL. Returns -1 with errno: whether it listens is not known; or the system
+ * cannot do this (ENOSYS). */
+int platform_stop_listening(int fd, int backlog);
 
 /* Finds out who has made the other end of a unix socket, or for one that was accepted, who has connected. Returns 0, or
  * -1 with errno. */

@@ -17,14 +17,14 @@ enum value {
 	COUNT_TLS_FULL,
 	COUNT_TLS_RESUMED,
 	COUNT_TLS_FAILED,
-	COUNT_CACHE_HITS,    /* files that were remembered and valid, */
-	COUNT_CACHE_LOADED,  /* that were opened, */
-	COUNT_CACHE_ABSENT,  /* and that are not there or not served */
-	COUNT_REFUSED_LATE,  /* connections that had waited too long, */
-	COUNT_REFUSED_HEAVY, /* of addresses with many when there was no room, */
-	COUNT_REFUSED_LIMIT, /* over --address-connections */
-	COUNT_LIMITED,       /* requests over --rate, --address-rate, --address-requests */
-	COUNT_CLOSED_IDLE,   /* connections that made room for others, */
+	COUNT_CACHE_HITS,       /* files that were remembered and valid, */
+	COUNT_CACHE_LOADED,     /* that were opened, */
+	COUNT_CACHE_ABSENT,     /* and that are not there or not served */
+	COUNT_REFUSED_OVERLOAD, /* connections: more came than could be served (about), */
+	COUNT_REFUSED_HEAVY,    /* of addresses with many when there was no room, */
+	COUNT_REFUSED_LIMIT,    /* over --address-connections */
+	COUNT_LIMITED,          /* requests over --rate, --address-rate, --address-requests */
+	COUNT_CLOSED_IDLE,      /* connections that made room for others, */
 	COUNT_CLOSED_UNFINISHED,
 	COUNT_CLOSED_SLOW,    /* slower than --min-rate, */
 	COUNT_CLOSED_MEMORY,  /* over a budget of memory, */

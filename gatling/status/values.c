@@ -26,9 +26,10 @@ const struct value_name value_name[VALUES] = {
 	[COUNT_CACHE_HITS] = {CACHE("hit"), .help = "Files that were looked up: remembered, opened anew, or not there."},
 	[COUNT_CACHE_LOADED] = {CACHE("loaded")},
 	[COUNT_CACHE_ABSENT] = {CACHE("absent")},
-	[COUNT_REFUSED_LATE] = {REFUSED("waited"), .help = "Connections refused: they had waited too long, came from an "
-													   "address with many when there was no room, or were over "
-													   "--address-connections."},
+	[COUNT_REFUSED_OVERLOAD] = {REFUSED("overload"), .help =
+														 "Connections refused: more came than could be served "
+														 "(about so many), they came from an address with many when "
+														 "there was no room, or were over --address-connections."},
 	[COUNT_REFUSED_HEAVY] = {REFUSED("full")},
 	[COUNT_REFUSED_LIMIT] = {REFUSED("limit")},
 	[COUNT_LIMITED] = {.family = "refused_requests",

@@ -47,7 +47,7 @@ double figure_of(const struct moment *from, const struct moment *to, enum figure
 	case FIGURE_DURATION_50: return history_quantile(from->sum.duration, to->sum.duration, 0.5);
 	case FIGURE_DURATION_99: return history_quantile(from->sum.duration, to->sum.duration, 0.99);
 	case FIGURE_ERRORS: return errors(from, to);
-	case FIGURE_REFUSED: return sum_of_rates(from, to, COUNT_REFUSED_LATE, COUNT_LIMITED);
+	case FIGURE_REFUSED: return sum_of_rates(from, to, COUNT_REFUSED_OVERLOAD, COUNT_LIMITED);
 	case FIGURE_QUEUE: return (double)to->sum.value[KERNEL_QUEUE];
 	case FIGURE_LOST: return history_rate(from, to, KERNEL_DROPS); /* overflows are among them */
 	case FIGURE_BUSY: return history_rate(from, to, COUNT_CPU_NS) / 1e9;

@@ -115,7 +115,7 @@ void view_text(FILE *out, const struct status_view *v) {
 	end_line(&line);
 	put_family(out, "cache", all, COUNT_CACHE_HITS);
 	put_family(out, "handshakes", all, COUNT_TLS_FULL);
-	put_family(out, "refused", all, COUNT_REFUSED_LATE);
+	put_family(out, "refused", all, COUNT_REFUSED_OVERLOAD);
 	put_family(out, "over limits", all, COUNT_LIMITED);
 	put_family(out, "closed", all, COUNT_CLOSED_IDLE);
 	put_family(out, "log dropped", all, COUNT_LOG_DROPPED);

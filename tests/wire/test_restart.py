@@ -444,6 +444,28 @@ def test_a_socket_of_the_service_manager_is_served_and_outlives_the_server(build
 
 
 @pytest.mark.clear
+def test_a_socket_that_another_process_has_shut_listens_again(build, root):
+    """As a predecessor may have done under overload, before it ended."""
+    with socket.socket() as keeper, socket.socket() as s:
+        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        keeper.bind(("127.0.0.1", 0))
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        s.bind(keeper.getsockname())  # to a number, which it keeps when it does not listen
+        s.listen(100)
+        with activated(build, root, s) as server:
+            assert server.get("/a.txt").status == 200
+            s.shutdown(socket.SHUT_RD)
+            eventually(lambda: answers(server))
+
+
+def answers(server):
+    try:
+        return server.get("/a.txt").status == 200
+    except ConnectionError:
+        return False
+
+
+@pytest.mark.clear
 def test_a_group_of_sockets_is_dealt_out_to_the_workers(build, root):
     with contextlib.ExitStack() as stack:
         address, sockets = ("127.0.0.1", 0), []
