@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* A page with ten files, one after the other, then takes less than a tenth of a second. */
-enum { RATION_WAIT_MS = 5 };
+enum { RATION_WAIT_MS = 4 };
 
 /* With more than this part of it left, see waits_left(), requests hardly wait. */
 #define RATION_IDLE_PART 0.5
