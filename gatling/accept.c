@@ -15,6 +15,7 @@
 #include "gatling/conn/fair.h"
 #include "gatling/conn/refuse.h"
 #include "gatling/conn/shed.h"
+#include "gatling/sockets.h"
 
 /* Looks at a listener again after a pause. */
 static void pause_one(const struct acceptor *w, int fd, int64_t until_ms) {
@@ -39,7 +40,7 @@ static unsigned connections_to_close(const struct acceptor *w) {
 
 static bool has_waiting_client(const struct listener *listener) {
 	struct pollfd p = {.fd = listener->fd, .events = POLLIN};
-	return poll(&p, 1, 0) == 1;
+	return poll(&p, 1, 0) == 1 && p.revents & POLLIN;
 }
 
 /* --- the kernel's memory --- */
@@ -80,10 +81,9 @@ static void begin_overload(const struct acceptor *w, struct listener *l) {
 	const int64_t now_ms = io_now(w->context->loop);
 	if (atomic_fetch_add(&overloaded, 1) == 0) atomic_store(&overload_since_ms, now_ms);
 	l->overload_until_ms = now_ms + ACCEPT_OVERLOAD_MS;
-	l->turned_ns = io_now_ns(w->context->loop);
 	l->came = 0;
-	l->demand = (struct demand){0};
-	ration_begin(&l->ration, l->turned_ns);
+	gate_count(l->gate);
+	ration_begin(&l->ration, io_now_ns(w->context->loop));
 }
 
 static void end_overload(const struct acceptor *w, struct listener *l) {
@@ -96,20 +96,28 @@ static void end_overload(const struct acceptor *w, struct listener *l) {
 					(int)(lasted_ms / 1000), refused);
 }
 
-/* Ends the overload of listeners where nobody was refused for long enough. Returns whether there is any other. */
-static bool update_overload(struct acceptor *w) {
-	bool any = false;
+/* Returns whether it is over: for long enough no connection was refused. */
+static bool is_over(const struct acceptor *w, const struct listener *l) {
+	return io_now(w->context->loop) >= l->overload_until_ms;
+}
+
+/* Ends the overload of the listeners where it is over. */
+static void update_overload(struct acceptor *w) {
+	w->overload_until_ms = 0;
 	for (unsigned i = 0; i < w->listeners; i++) {
 		struct listener *l = &w->listener[i];
-		if (l->overload_until_ms && io_now(w->context->loop) >= l->overload_until_ms) end_overload(w, l);
-		any |= has_overload(w, l);
+		if (!l->overload_until_ms) continue;
+		if (is_over(w, l) && !l->shut) end_overload(w, l);
+		else if (!w->overload_until_ms || l->overload_until_ms < w->overload_until_ms)
+			w->overload_until_ms = l->overload_until_ms;
 	}
-	return any;
 }
 
 int accept_due(const struct acceptor *w) {
-	if (w->resting) return ACCEPT_REST_MS;
-	return w->overload ? ACCEPT_OVERLOAD_MS : -1;
+	const int64_t now_ms = io_now(w->context->loop);
+	if (w->resting && now_ms >= w->paused_until_ms) return ACCEPT_REST_MS;
+	if (!w->overload_until_ms) return -1;
+	return w->overload_until_ms > now_ms ? (int)(w->overload_until_ms - now_ms) : 0;
 }
 
 /* Notes whether requests wait too long. */
@@ -162,10 +170,10 @@ static void rest(struct acceptor *w, const struct listener *l) {
 	io_dontwantread(w->context->loop, l->fd);
 }
 
-/* Returns whether handshakes of the listener's connections are left over in this turn. More of them wait better in the
- * queue: so they are found to be too many there, as other connections are. */
-static bool has_handshakes_left(const struct acceptor *w, const struct listener *l) {
-	return l->secure && w->context->handshakes > TLS_HANDSHAKES;
+/* Returns whether a listener has to wait for handshakes that are left over. Further ones wait better in the queue: if
+ * they are too many, that is found there. */
+static bool waits_for_handshakes(const struct acceptor *w, const struct listener *l) {
+	return l->secure && w->handshakes_left;
 }
 
 /* Sets how many connections are taken in a turn without overload: fewer while the turn of the others takes long, or
@@ -190,7 +198,8 @@ static void sample(struct acceptor *w, int fd, int64_t since_ms) {
 	if (waited_ms >= 0 && !ended) waits_note(&w->waits, io_now_ns(w->context->loop), waited_ms);
 }
 
-/* What came while its connection was answered has not waited for the loop. */
+/* Where a request is under way already, what comes may be content, or what its tunnel carries, which says nothing of
+ * the loop. What came while the one before was answered has not waited for the loop in that time. */
 void accept_note_wait(struct acceptor *w, const struct conn *c, int fd) {
 	if (conn_idle(c)) sample(w, fd, conn_since(c));
 }
@@ -201,32 +210,30 @@ static double ration_of(const struct acceptor *w, struct listener *l) {
 	return ration_left(&l->ration, waits_left(&w->waits, now_ns), now_ns);
 }
 
-/* Stops listening: the kernel resets those that wait, and refuses those that come, which costs far less. Returns how
- * many waited. */
-static unsigned shut(struct listener *l, unsigned queued) {
-	const int64_t now_ns = io_read_clock();
+/* Stops listening: the kernel resets those that wait, and refuses those that come, which costs far less. */
+static void shut(struct listener *l, unsigned queued) {
+	const int64_t now_ns = io_read_clock(); /* resetting many takes long */
 	l->came += queued;
 	l->shut = platform_stop_listening(l->fd, LISTEN_BACKLOG) == 0;
 	l->deaf = !l->shut;
-	demand_note(&l->demand, l->came, now_ns - l->turned_ns);
-	l->turned_ns = now_ns;
-	return queued;
+	if (l->shut) gate_shut(l->gate, l->came, now_ns);
 }
 
 /* Returns whether one that is shut is to listen again. */
 static bool may_listen(const struct acceptor *w, struct listener *l) {
-	if (!has_overload(w, l)) return true;
-	return !has_handshakes_left(w, l) && ration_of(w, l) >= ration_enough(&l->ration, l->came);
+	const double left = ration_of(w, l);
+	return is_over(w, l) || (!waits_for_handshakes(w, l) && left >= ration_enough(&l->ration, l->came));
 }
 
-/* Listens again, also after a failure. */
+/* Listens again, also after a failure. Another process that has the socket, too, may have had it listen before. */
 static void listen_again(const struct acceptor *w, struct listener *l) {
 	static notice_time next;
-	const int64_t now_ns = io_read_clock();
-	if (l->shut) report_refused(w, l, demand_in(&l->demand, now_ns - l->turned_ns));
+	if (l->shut) {
+		const unsigned refused = gate_open(l->gate, io_read_clock());
+		report_refused(w, l, socket_listens(l->fd) ? 0 : refused);
+	}
 	l->shut = false;
 	l->came = 0;
-	l->turned_ns = now_ns;
 	l->deaf = listen(l->fd, LISTEN_BACKLOG) == -1;
 	if (!l->deaf) return;
 	pause_one(w, l->fd, io_now(w->context->loop) + ACCEPT_PAUSE_MS);
@@ -273,8 +280,8 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 	socklen_t length = sizeof address;
 	int fd = io_accept(w->context->loop, l->fd, (struct sockaddr *)&address, &length);
 	if (fd == -1) {
-		a->error = errno == ECONNRESET || errno == EINVAL ? EAGAIN : errno;
-		l->deaf = errno == EINVAL; /* another process has shut it: one that has ended, or hands over */
+		l->deaf = errno == EINVAL && l->port; /* another process has shut it: one that has ended, or hands over */
+		a->error = errno == ECONNRESET || l->deaf ? EAGAIN : errno;
 		return;
 	}
 	struct peer peer = peer_of((struct sockaddr *)&address);
@@ -330,12 +337,10 @@ static void close_waiting(const struct acceptor *w, const struct listener *l, st
 /* Returns how many may be taken. */
 static int batch_limit(struct acceptor *w, struct listener *l, bool overload) {
 	if (w->last) return ACCEPT_BATCH;
-	if (has_handshakes_left(w, l)) return 0;
-	if (!overload) {
-		adapt_batch(w, l);
-		return l->batch;
-	}
-	const double left = ration_of(w, l);
+	const double left = overload ? ration_of(w, l) : ACCEPT_BATCH;
+	if (!overload) adapt_batch(w, l);
+	if (waits_for_handshakes(w, l)) return 0;
+	if (!overload) return l->batch;
 	return left < ACCEPT_BATCH ? (int)left : ACCEPT_BATCH;
 }
 
@@ -350,11 +355,15 @@ static bool too_many_wait(const struct acceptor *w, const struct listener *l, in
  * kernel would drop whoever comes, who then comes again a second later. An answer would cost too much. */
 static void refuse_rest(struct acceptor *w, struct listener *l, struct accepted *a) {
 	l->came += (unsigned)a->count + a->refused;
-	if (a->error || (l->ration.credit >= 1 && !has_handshakes_left(w, l))) return;
+	if (a->error || (l->ration.credit >= 1 && !waits_for_handshakes(w, l))) return;
 	const int64_t queued = platform_queue(l->fd, NULL);
 	if (!too_many_wait(w, l, queued)) return;
-	if (l->keeper == -1) close_waiting(w, l, a);
-	else a->late = shut(l, (unsigned)queued);
+	if (l->keeper == -1) {
+		close_waiting(w, l, a);
+	} else {
+		a->late = (unsigned)queued;
+		shut(l, a->late);
+	}
 }
 
 /* Takes a batch. Returns false if there were no more. */
@@ -391,7 +400,9 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 void accept_later(struct acceptor *w, struct listener *l) { w->ready[w->readies++] = l; }
 
 void accept_all(struct acceptor *w) {
-	w->sampling = w->overload = update_overload(w);
+	update_overload(w);
+	w->sampling = w->overload_until_ms;
+	w->handshakes_left = w->context->handshakes > TLS_HANDSHAKES;
 	if (w->resting && io_now(w->context->loop) >= w->paused_until_ms) accept_resume(w);
 	note_waits(w);
 	while (w->readies) (void)accept_batch(w, w->ready[--w->readies]);

@@ -1,12 +1,12 @@
 /* accept.h - how a worker takes connections from its listening sockets: as many in a turn as leave time for those that
- * it has, and under overload none that have waited too long. So what is accepted is answered soon, however much comes.
- */
+ * it has, and under overload a ration. So what is accepted is answered soon, however much comes. */
 #ifndef GATLING_ACCEPT_H
 #define GATLING_ACCEPT_H
 
 #include <limits.h>
 
 #include "gatling/conn/conn.h"
+#include "gatling/gate.h"
 #include "gatling/options.h"
 #include "gatling/ration.h"
 
@@ -41,7 +41,7 @@ enum {
 struct listener {
 	uint8_t kind; /* enum cookie_kind */
 	int fd;
-	int keeper;        /* a socket that keeps its port while its queue is reset; -1: others use it, it is not reset */
+	int keeper;        /* a socket that keeps its port while it does not listen; -1: others use it, it is never shut */
 	unsigned port;     /* 0 for a unix socket */
 	bool secure;       /* speaks TLS */
 	bool behind;       /* there was no time to read from all that were taken the last time */
@@ -52,9 +52,8 @@ struct listener {
 	int64_t late_since_ms; /* since then all that were taken had waited for longer than ACCEPT_TARGET_MS; 0: not so */
 	int64_t overload_until_ms; /* 0: there is none */
 	struct ration ration;
-	int64_t turned_ns; /* under overload: when it was shut or opened the last time */
-	unsigned came;     /* so many have come since it was opened */
-	struct demand demand;
+	unsigned came;     /* so many have come since it listened again */
+	struct gate *gate; /* of its address */
 };
 
 /* The listening sockets of a worker. The main thread sets listener, listeners and tcp_memory, the worker context and
@@ -74,8 +73,9 @@ struct acceptor {
 	struct waits waits;
 	int64_t waits_long_since_ms; /* since then longer than ACCEPT_WAIT_LONG_MS; 0: not so */
 	int64_t paused_until_ms;     /* without descriptors */
-	bool overload;               /* at some listener */
-	bool resting;                /* listeners are not watched in this turn, as they have no ration */
+	int64_t overload_until_ms;   /* at some listener; 0: there is none */
+	bool handshakes_left;        /* in this turn there were more than are done */
+	bool resting;                /* listeners are not watched, as they have no ration */
 	bool last;                   /* accept_last() is under way: nobody is refused, as nobody would come again */
 };
 

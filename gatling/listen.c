@@ -166,8 +166,8 @@ static int set_up(const struct options *o, int fd) {
 	return done ? 0 : -1;
 }
 
-/* Returns a socket that keeps a port, so that no other user can take it while a worker resets its queue: then the
- * sockets with SO_REUSEADDR do not. -1: that is not possible. */
+/* Returns a socket that keeps a port, so that no other user can take it while a worker's socket does not listen: then
+ * those with SO_REUSEADDR do not. -1: that is not possible. */
 static int keep_port(const struct socket_address *a) {
 	if (!PLATFORM_REUSEPORT || a->to.any.sa_family == AF_UNIX) return -1;
 	int fd = open_tcp(a, true);
@@ -176,7 +176,7 @@ static int keep_port(const struct socket_address *a) {
 }
 
 /* own: nobody else uses the socket. */
-static int give(struct worker *w, const struct listening_socket *s, bool own) {
+static int give(struct worker *w, const struct listening_socket *s, bool own, struct gate *gate) {
 	errno = ENOSPC;
 	if (w->acceptor.listeners == LISTENERS_MAX) return -1;
 	int fd = fcntl(s->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -185,21 +185,26 @@ static int give(struct worker *w, const struct listening_socket *s, bool own) {
 																	  .fd = fd,
 																	  .port = socket_port_number(&s->address),
 																	  .secure = s->secure,
-																	  .keeper = own ? keep_port(&s->address) : -1};
+																	  .keeper = own ? keep_port(&s->address) : -1,
+																	  .gate = gate};
 	return 0;
 }
 
 /* Gives each worker a socket of the group. If there are fewer, workers share them; if there are more, because there
  * were more workers before, all workers take from the surplus ones. Returns -1 with errno. */
 static int deal_out(const struct options *o, const struct sockets *sockets, struct worker *workers) {
+	static struct gate gates[LISTENERS_MAX];
+	struct gate *gate = &gates[sockets->groups - 1];
 	unsigned have = 0, k = 0, count = (unsigned)o->workers;
 	bool own;
+	pthread_mutex_init(&gate->mutex, NULL);
 	for (unsigned i = 0; i < sockets->count; i++) have += sockets->at[i].group == sockets->groups;
 	for (unsigned i = 0; i < sockets->count; i++) {
 		if (sockets->at[i].group != sockets->groups) continue;
 		own = have >= count && k < count && !sockets->activated;
 		for (unsigned n = 0; n < count; n++)
-			if ((n % have == k || k >= count) && give(&workers[n], &sockets->at[i], own) == -1) return -1;
+			if ((n % have == k || k >= count) && give(&workers[n], &sockets->at[i], own, gate) == -1) return -1;
+		gate->listening++;
 		k++;
 	}
 	return 0;

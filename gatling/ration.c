@@ -8,7 +8,6 @@ static const double FORGOTTEN_NS = 200e6; /* when no wait was noted for so long,
  * so that a burst within the ration is served. */
 static const double RATE_S = 2, GAIN = 0.5, GAIN_LONG = 1.5, RATE_LEAST = 10, CREDIT_S = 1;
 static const double LEFT_LEAST = -4;
-static const double DEMAND_S = 1; /* listened to, after which half of it is forgotten */
 /* So that no single wait decides the mean. */
 enum { WAITED_MOST_MS = 100 };
 
@@ -28,18 +27,6 @@ double waits_mean(const struct waits *w, int64_t now_ns) {
 
 double waits_left(const struct waits *w, int64_t now_ns) {
 	return at_least(LEFT_LEAST, 1 - waits_mean(w, now_ns) / RATION_WAIT_MS);
-}
-
-void demand_note(struct demand *d, unsigned count, int64_t passed_ns) {
-	d->count += count;
-	d->s += (double)passed_ns / 1e9;
-	if (d->s < DEMAND_S) return;
-	d->count /= 2;
-	d->s /= 2;
-}
-
-unsigned demand_in(const struct demand *d, int64_t passed_ns) {
-	return d->s > 0 ? (unsigned)(d->count / d->s * (double)passed_ns / 1e9 + 0.5) : 0;
 }
 
 /* Forgets what was taken long ago. Returns how much time has passed, in seconds. */
@@ -72,13 +59,14 @@ double ration_left(struct ration *r, double left, int64_t now_ns) {
 	const double passed_s = pass_time(r, now_ns);
 	if (left < RATION_IDLE_PART) r->waited_ns = now_ns;
 	const double rate = at_least(RATE_LEAST, r->rate);
-	const double allowed = at_least(RATE_LEAST, rate * (1 + more(r, left))), most = allowed * CREDIT_S;
-	r->credit += allowed * passed_s;
+	r->allowed = at_least(RATE_LEAST, rate * (1 + more(r, left)));
+	r->credit += r->allowed * passed_s;
+	const double most = r->allowed * CREDIT_S;
 	if (r->credit > most) r->credit = most;
 	return r->credit;
 }
 
 double ration_enough(const struct ration *r, unsigned came) {
-	const double most = at_least(RATE_LEAST, r->rate) * RATION_WAIT_MS / 1e3;
+	const double most = r->allowed * RATION_WAIT_MS / 1e3;
 	return at_least(1, came < most ? came : most);
 }

@@ -29,21 +29,12 @@ double waits_mean(const struct waits *waits, int64_t now_ns);
  * long; -4, five times as long or longer. */
 double waits_left(const struct waits *waits, int64_t now_ns);
 
-/* How many come, counted while a socket listens. All zero at first. */
-struct demand {
-	double count, s; /* so many in so many seconds */
-};
-
-void demand_note(struct demand *demand, unsigned count, int64_t passed_ns);
-
-/* Returns about how many come in so long a time. */
-unsigned demand_in(const struct demand *demand, int64_t passed_ns);
-
 /* All zero at first. */
 struct ration {
 	double rate;       /* taken in a second, of late */
+	double allowed;    /* in a second, as ration_left() found it last */
 	double credit;     /* that may be taken */
-	int64_t at_ns;     /* of both */
+	int64_t at_ns;     /* of rate and credit */
 	int64_t waited_ns; /* the last time that requests did more than hardly wait */
 };
 
@@ -57,7 +48,7 @@ void ration_begin(struct ration *ration, int64_t now_ns);
 double ration_left(struct ration *ration, double left, int64_t now_ns);
 
 /* Returns how many must be left for a socket to listen again: if it is as many as came the last time, hardly any of
- * them has to be refused; but not more than are served in RATION_WAIT_MS. */
+ * them has to be refused; but not more than are allowed in RATION_WAIT_MS. */
 double ration_enough(const struct ration *ration, unsigned came);
 
 #endif

@@ -78,23 +78,23 @@ static void a_ration_begins_with_what_was_taken_before(void **state) {
 	assert_true(left > 9 && left < 11);
 }
 
-static void how_many_come_is_known_from_the_time_in_which_they_were_counted(void **state) {
+static void enough_is_what_came_or_is_soon_allowed(void **state) {
 	(void)state;
-	struct demand d = {0};
-	assert_int_equal(demand_in(&d, 1000 * (int64_t)MS), 0);
-	for (int i = 0; i < 400; i++) demand_note(&d, 20, 10 * (int64_t)MS);
-	assert_in_range(demand_in(&d, 500 * (int64_t)MS), 999, 1001);
-	for (int i = 0; i < 400; i++) demand_note(&d, 40, 10 * (int64_t)MS); /* twice as many */
-	assert_in_range(demand_in(&d, 500 * (int64_t)MS), 1800, 2001);
-}
-
-static void enough_is_what_came_or_is_soon_served(void **state) {
-	(void)state;
-	const struct ration few = {.rate = 0}, many = {.rate = 2000};
+	const struct ration few = {.allowed = 10}, many = {.allowed = 2000};
 	assert_true(ration_enough(&few, 100) == 1);
 	assert_true(ration_enough(&many, 0) == 1);
 	assert_true(ration_enough(&many, 7) == 7);
 	assert_true(ration_enough(&many, 100) == 2.0 * RATION_WAIT_MS);
+}
+
+/* Also when the rate has been a thousand times as large until now. */
+static void there_is_soon_enough_for_the_least(void **state) {
+	(void)state;
+	struct ration r = {.rate = 30000};
+	int64_t ms = 0;
+	ration_begin(&r, 0);
+	while (ration_left(&r, -4, ms * MS) < ration_enough(&r, 1000)) ms++;
+	assert_in_range(ms, 90, 110);
 }
 
 /* A server with that much to do a second, each visitor for two pages a second apart, and more of them than it can
@@ -140,8 +140,8 @@ int main(void) {
 		cmocka_unit_test(what_is_not_taken_does_not_pile_up),
 		cmocka_unit_test(what_is_not_taken_at_once_is_left),
 		cmocka_unit_test(a_ration_begins_with_what_was_taken_before),
-		cmocka_unit_test(how_many_come_is_known_from_the_time_in_which_they_were_counted),
-		cmocka_unit_test(enough_is_what_came_or_is_soon_served),
+		cmocka_unit_test(enough_is_what_came_or_is_soon_allowed),
+		cmocka_unit_test(there_is_soon_enough_for_the_least),
 		cmocka_unit_test(a_server_has_enough_to_do_and_not_too_much),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
