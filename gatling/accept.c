@@ -69,8 +69,9 @@ static void limit_unsent(struct acceptor *w) {
 
 /* --- overload --- */
 
-/* Of all workers: how many listeners have overload, since when, and how many connections were refused. */
-static atomic_uint overloaded, refused_in_all;
+/* Of all workers: how many listeners have overload, since when, and how many connections were refused, also since the
+ * owner was told. */
+static atomic_uint overloaded, refused_in_all, refused_untold;
 static _Atomic int64_t overload_since_ms;
 
 static bool has_overload(const struct acceptor *w, const struct listener *l) {
@@ -90,6 +91,7 @@ static void end_overload(const struct acceptor *w, struct listener *l) {
 	l->overload_until_ms = 0;
 	if (atomic_fetch_sub(&overloaded, 1) > 1) return;
 	const unsigned refused = atomic_exchange(&refused_in_all, 0);
+	atomic_store(&refused_untold, 0);
 	const int64_t lasted_ms = io_now(w->context->loop) - atomic_load(&overload_since_ms);
 	if (refused)
 		notice_line(LEVEL_NOTICE, "overload is over after %d s: refused about %u new connections",
@@ -101,16 +103,20 @@ static bool is_over(const struct acceptor *w, const struct listener *l) {
 	return io_now(w->context->loop) >= l->overload_until_ms;
 }
 
-/* Ends the overload of the listeners where it is over. */
-static void update_overload(struct acceptor *w) {
+/* Ends the overload of the listeners that listen and where it is over, and notes when the next one may be. Returns
+ * whether there is any. */
+static bool update_overload(struct acceptor *w) {
+	bool any = false;
 	w->overload_until_ms = 0;
 	for (unsigned i = 0; i < w->listeners; i++) {
 		struct listener *l = &w->listener[i];
-		if (!l->overload_until_ms) continue;
-		if (is_over(w, l) && !l->shut) end_overload(w, l);
-		else if (!w->overload_until_ms || l->overload_until_ms < w->overload_until_ms)
+		if (l->overload_until_ms && l->listening == LISTENS && is_over(w, l)) end_overload(w, l);
+		any |= l->overload_until_ms;
+		if (l->overload_until_ms && l->listening == LISTENS &&
+			(!w->overload_until_ms || l->overload_until_ms < w->overload_until_ms))
 			w->overload_until_ms = l->overload_until_ms;
 	}
+	return any;
 }
 
 int accept_due(const struct acceptor *w) {
@@ -154,14 +160,14 @@ static bool find_overload(const struct acceptor *w, struct listener *l) {
 /* Notes that so many were refused, and tells the owner how many since the last line. */
 static void report_refused(const struct acceptor *w, struct listener *l, unsigned refused) {
 	static notice_time next;
-	static atomic_uint sum;
+	if (!refused) return;
 	l->overload_until_ms = io_now(w->context->loop) + ACCEPT_OVERLOAD_MS;
 	count_n(COUNT_REFUSED_OVERLOAD, refused);
-	atomic_fetch_add(&sum, refused);
+	atomic_fetch_add(&refused_untold, refused);
 	atomic_fetch_add(&refused_in_all, refused);
-	if (refused && notice_due(&next))
+	if (notice_due(&next))
 		notice_line(LEVEL_WARNING, "overload: refused about %u new connections, as more come than can be served",
-					atomic_exchange(&sum, 0));
+					atomic_exchange(&refused_untold, 0));
 }
 
 /* Looks at a listener again when it may take connections. */
@@ -210,45 +216,55 @@ static double ration_of(const struct acceptor *w, struct listener *l) {
 	return ration_left(&l->ration, waits_left(&w->waits, now_ns), now_ns);
 }
 
+/* Notes that it does not listen any more. */
+static void note_end(struct listener *l, enum listening now, int64_t now_ns) {
+	if (l->listening != LISTENS) return;
+	l->listening = (uint8_t)now;
+	l->again_ms = 0;
+	if (l->keeper != -1) gate_shut(l->gate, l->came, now_ns);
+}
+
 /* Stops listening: the kernel resets those that wait, and refuses those that come, which costs far less. */
 static void shut(struct listener *l, unsigned queued) {
 	const int64_t now_ns = io_read_clock(); /* resetting many takes long */
 	l->came += queued;
-	l->shut = platform_stop_listening(l->fd, LISTEN_BACKLOG) == 0;
-	l->deaf = !l->shut;
-	if (l->shut) gate_shut(l->gate, l->came, now_ns);
+	note_end(l, platform_stop_listening(l->fd, LISTEN_BACKLOG) == 0 ? SHUT : DEAF, now_ns);
 }
 
-/* Returns whether one that is shut is to listen again. */
+/* Returns whether one that does not listen is to listen again. */
 static bool may_listen(const struct acceptor *w, struct listener *l) {
+	if (l->listening == DEAF) return io_now(w->context->loop) >= l->again_ms;
 	const double left = ration_of(w, l);
 	return is_over(w, l) || (!waits_for_handshakes(w, l) && left >= ration_enough(&l->ration, l->came));
 }
 
-/* Listens again, also after a failure. Another process that has the socket, too, may have had it listen before. */
+/* Listens again. Another process that has the socket, too, may have had it listen before: then nobody was refused. */
 static void listen_again(const struct acceptor *w, struct listener *l) {
 	static notice_time next;
-	if (l->shut) {
-		const unsigned refused = gate_open(l->gate, io_read_clock());
-		report_refused(w, l, socket_listens(l->fd) ? 0 : refused);
+	const bool listens = socket_listens(l->fd);
+	if (listen(l->fd, LISTEN_BACKLOG) == -1) {
+		l->listening = DEAF;
+		l->again_ms = io_now(w->context->loop) + ACCEPT_PAUSE_MS;
+		pause_one(w, l->fd, l->again_ms);
+		if (notice_due(&next))
+			notice_line(LEVEL_ERROR, "cannot listen on port %u any more: %s; trying again", l->port, strerror(errno));
+		return;
 	}
-	l->shut = false;
+	const unsigned refused = l->keeper != -1 ? gate_open(l->gate, io_read_clock()) : 0;
+	if (!listens && has_overload(w, l)) report_refused(w, l, refused);
+	l->listening = LISTENS;
 	l->came = 0;
-	l->deaf = listen(l->fd, LISTEN_BACKLOG) == -1;
-	if (!l->deaf) return;
-	pause_one(w, l->fd, io_now(w->context->loop) + ACCEPT_PAUSE_MS);
-	if (notice_due(&next))
-		notice_line(LEVEL_ERROR, "cannot listen on port %u any more: %s; trying again", l->port, strerror(errno));
 }
 
 void accept_resume(struct acceptor *w) {
 	bool failed = false;
+	if (io_now(w->context->loop) < w->paused_until_ms) return;
 	w->resting = false;
 	for (unsigned i = 0; i < w->listeners; i++) {
 		struct listener *l = &w->listener[i];
-		if (l->deaf || (l->shut && may_listen(w, l))) listen_again(w, l);
-		if (l->shut) w->resting = true;
-		else if (!l->deaf) failed |= io_wantread(w->context->loop, l->fd) == -1;
+		if (l->listening != LISTENS && may_listen(w, l)) listen_again(w, l);
+		w->resting |= l->listening == SHUT;
+		if (l->listening == LISTENS) failed |= io_wantread(w->context->loop, l->fd) == -1;
 	}
 	if (failed) pause_accepting(w);
 }
@@ -280,8 +296,10 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 	socklen_t length = sizeof address;
 	int fd = io_accept(w->context->loop, l->fd, (struct sockaddr *)&address, &length);
 	if (fd == -1) {
-		l->deaf = errno == EINVAL && l->port; /* another process has shut it: one that has ended, or hands over */
-		a->error = errno == ECONNRESET || l->deaf ? EAGAIN : errno;
+		/* EINVAL: another process has shut it, which has ended or hands over */
+		const bool deaf = errno == EINVAL && l->port;
+		a->error = errno == ECONNRESET || deaf ? EAGAIN : errno;
+		if (deaf) note_end(l, DEAF, io_read_clock());
 		return;
 	}
 	struct peer peer = peer_of((struct sockaddr *)&address);
@@ -388,7 +406,7 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	limit_unsent(w);
 	/* without descriptors or memory another try at once would fail, too */
 	if (a.error && a.error != EAGAIN && !w->last) pause_accepting(w);
-	else if (l->shut || l->deaf || (overload && !most)) rest(w, l);
+	else if (l->listening != LISTENS || (overload && !most)) rest(w, l);
 	l->behind = !begin(w->context, &a);
 	/* here the descriptors that are missing are taken by files */
 	if (a.error == EMFILE || a.error == ENFILE || w->context->connections > shed_from(w->context))
@@ -400,10 +418,9 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 void accept_later(struct acceptor *w, struct listener *l) { w->ready[w->readies++] = l; }
 
 void accept_all(struct acceptor *w) {
-	update_overload(w);
-	w->sampling = w->overload_until_ms;
+	w->sampling = update_overload(w);
 	w->handshakes_left = w->context->handshakes > TLS_HANDSHAKES;
-	if (w->resting && io_now(w->context->loop) >= w->paused_until_ms) accept_resume(w);
+	if (w->resting) accept_resume(w);
 	note_waits(w);
 	while (w->readies) (void)accept_batch(w, w->ready[--w->readies]);
 }
@@ -417,9 +434,11 @@ void accept_last(struct acceptor *w) {
 
 void accept_stop(struct acceptor *w) {
 	for (unsigned i = 0; i < w->listeners; i++) {
-		if (w->listener[i].overload_until_ms) end_overload(w, &w->listener[i]);
-		io_close(w->context->loop, w->listener[i].fd);
-		if (w->listener[i].keeper != -1) close(w->listener[i].keeper);
+		struct listener *l = &w->listener[i];
+		if (l->overload_until_ms) end_overload(w, l);
+		note_end(l, SHUT, io_read_clock());
+		io_close(w->context->loop, l->fd);
+		if (l->keeper != -1) close(l->keeper);
 	}
 	w->listeners = w->readies = 0;
 }

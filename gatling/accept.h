@@ -38,21 +38,28 @@ enum {
 	ACCEPT_ANSWERED = 4       /* of which so many get an answer: the others are only closed */
 };
 
+/* Whether a socket listens. */
+enum listening {
+	LISTENS,
+	SHUT, /* not until there is a ration again */
+	DEAF  /* it should, and does not */
+};
+
 struct listener {
 	uint8_t kind; /* enum cookie_kind */
 	int fd;
-	int keeper;        /* a socket that keeps its port while it does not listen; -1: others use it, it is never shut */
-	unsigned port;     /* 0 for a unix socket */
-	bool secure;       /* speaks TLS */
-	bool behind;       /* there was no time to read from all that were taken the last time */
-	bool shut;         /* it does not listen, until there is a ration again */
-	bool deaf;         /* it does not listen, and should */
-	int batch;         /* so many are taken in a turn, without overload */
-	int64_t queued_ms; /* when more connections waited than were taken the last time; 0: no more did */
+	int keeper;    /* a socket that keeps its port while it does not listen; -1: it is never shut, as others use it */
+	unsigned port; /* 0 for a unix socket */
+	bool secure;   /* speaks TLS */
+	bool behind;   /* there was no time to read from all that were taken the last time */
+	uint8_t listening;     /* enum listening */
+	int64_t again_ms;      /* DEAF: when to try again */
+	int batch;             /* so many are taken in a turn, without overload */
+	int64_t queued_ms;     /* when more connections waited than were taken the last time; 0: no more did */
 	int64_t late_since_ms; /* since then all that were taken had waited for longer than ACCEPT_TARGET_MS; 0: not so */
 	int64_t overload_until_ms; /* 0: there is none */
 	struct ration ration;
-	unsigned came;     /* so many have come since it listened again */
+	unsigned came;     /* so many have come since overload began, or it listened again */
 	struct gate *gate; /* of its address */
 };
 
@@ -73,9 +80,9 @@ struct acceptor {
 	struct waits waits;
 	int64_t waits_long_since_ms; /* since then longer than ACCEPT_WAIT_LONG_MS; 0: not so */
 	int64_t paused_until_ms;     /* without descriptors */
-	int64_t overload_until_ms;   /* at some listener; 0: there is none */
+	int64_t overload_until_ms;   /* the earliest of its listeners that listen; 0: none has overload */
 	bool handshakes_left;        /* in this turn there were more than are done */
-	bool resting;                /* listeners are not watched, as they have no ration */
+	bool resting;                /* some listeners are not watched: they are shut, deaf, or may take none now */
 	bool last;                   /* accept_last() is under way: nobody is refused, as nobody would come again */
 };
 

@@ -9,11 +9,18 @@ void gate_count(struct gate *g) {
 	pthread_mutex_unlock(&g->mutex);
 }
 
+/* Returns how long ago the last turn was, in seconds, and notes another. A worker may come late with its time. */
+static double turn(struct gate *g, int64_t now_ns) {
+	const int64_t passed_ns = now_ns > g->turned_ns ? now_ns - g->turned_ns : 0;
+	g->turned_ns += passed_ns;
+	return (double)passed_ns / 1e9;
+}
+
 /* Ends a time in which a socket listened. */
-static void note(struct gate *g, int64_t now_ns) {
+static void note(struct gate *g, double listened_s) {
 	if (g->counts) {
 		g->sum += g->came;
-		g->listened_s += (double)(now_ns - g->turned_ns) / 1e9;
+		g->listened_s += listened_s;
 	}
 	if (g->listened_s > GATE_FORGETS_MS / 1e3) {
 		g->sum /= 2;
@@ -21,13 +28,12 @@ static void note(struct gate *g, int64_t now_ns) {
 	}
 	g->counts = true;
 	g->came = 0;
-	g->turned_ns = now_ns;
 }
 
 void gate_shut(struct gate *g, unsigned came, int64_t now_ns) {
 	pthread_mutex_lock(&g->mutex);
 	g->came += came;
-	if (--g->listening == 0) note(g, now_ns);
+	if (--g->listening == 0) note(g, turn(g, now_ns));
 	pthread_mutex_unlock(&g->mutex);
 }
 
@@ -35,8 +41,8 @@ unsigned gate_open(struct gate *g, int64_t now_ns) {
 	double refused = 0;
 	pthread_mutex_lock(&g->mutex);
 	if (g->listening++ == 0) {
-		if (g->listened_s > 0) refused = g->sum / g->listened_s * (double)(now_ns - g->turned_ns) / 1e9;
-		g->turned_ns = now_ns;
+		const double shut_s = turn(g, now_ns);
+		if (g->listened_s > 0) refused = g->sum / g->listened_s * shut_s;
 	}
 	pthread_mutex_unlock(&g->mutex);
 	return refused < INT_MAX ? (unsigned)refused : INT_MAX;

@@ -1,5 +1,6 @@
 /* gate.h - about how many connections the kernel has refused at an address, because none of its sockets listened. They
- * are not counted anywhere, but those are that come while one listens. The workers share the gate of an address. */
+ * are not counted anywhere, but those are that come while one listens: too few, if clients are farther away than it
+ * listens. The workers share the gate of an address. */
 #ifndef GATLING_GATE_H
 #define GATLING_GATE_H
 
@@ -23,7 +24,8 @@ struct gate {
 /* Begins to count: a listener tells from now on how many come. */
 void gate_count(struct gate *gate);
 
-/* Notes that a socket listens no more. came: as many connections came to it since the last call. */
+/* Notes that a socket listens no more. came: as many connections came to it since it listened again, or
+ * since gate_count(). */
 void gate_shut(struct gate *gate, unsigned came, int64_t now_ns);
 
 /* Notes that a socket listens again. Returns about how many were refused, while none did. */

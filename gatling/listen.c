@@ -194,6 +194,8 @@ static int give(struct worker *w, const struct listening_socket *s, bool own, st
  * were more workers before, all workers take from the surplus ones. Returns -1 with errno. */
 static int deal_out(const struct options *o, const struct sockets *sockets, struct worker *workers) {
 	static struct gate gates[LISTENERS_MAX];
+	errno = ENOSPC;
+	if (sockets->groups > LISTENERS_MAX) return -1;
 	struct gate *gate = &gates[sockets->groups - 1];
 	unsigned have = 0, k = 0, count = (unsigned)o->workers;
 	bool own;
@@ -344,7 +346,11 @@ static int open_wanted(const struct options *o, bool https, struct sockets *sock
 	notice_line(LEVEL_WARNING, "going on without HTTPS");
 	sockets_close(sockets, is_secure);
 	for (struct worker *w = workers; w < workers + o->workers; w++)
-		while (w->acceptor.listeners > plain) close(w->acceptor.listener[--w->acceptor.listeners].fd);
+		while (w->acceptor.listeners > plain) {
+			const struct listener *l = &w->acceptor.listener[--w->acceptor.listeners];
+			close(l->fd);
+			if (l->keeper != -1) close(l->keeper);
+		}
 	return 0;
 }
 

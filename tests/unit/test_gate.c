@@ -46,6 +46,15 @@ static void when_counting_begins_again_the_time_before_does_not_count(void **sta
 	assert_in_range(gate_open(&g, 5010 * (int64_t)MS), 9, 11);
 }
 
+static void a_worker_may_come_late_with_its_time(void **state) {
+	(void)state;
+	struct gate g = {.mutex = PTHREAD_MUTEX_INITIALIZER, .listening = 1, .counts = true};
+	gate_shut(&g, 10, 20 * MS);
+	assert_int_equal(gate_open(&g, 10 * MS), 0);
+	gate_shut(&g, 0, 15 * MS);
+	assert_in_range(gate_open(&g, 40 * MS), 9, 10);
+}
+
 static void a_number_that_is_too_large_is_the_largest(void **state) {
 	(void)state;
 	struct gate g = {.mutex = PTHREAD_MUTEX_INITIALIZER, .listening = 1, .counts = true};
@@ -58,6 +67,7 @@ int main(void) {
 		cmocka_unit_test(those_that_come_while_it_listens_tell_how_many_do_meanwhile),
 		cmocka_unit_test(while_another_socket_listens_nobody_is_refused),
 		cmocka_unit_test(when_counting_begins_again_the_time_before_does_not_count),
+		cmocka_unit_test(a_worker_may_come_late_with_its_time),
 		cmocka_unit_test(a_number_that_is_too_large_is_the_largest),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
