@@ -252,16 +252,18 @@ static struct slice type_lines(const struct representation *f) {
 	return lines;
 }
 
-/* Keeps the fields with room for the block behind them, and gives back the rest of the memory. */
-static void keep_text(struct representation *f, char *text) {
+/* Keeps a copy of the fields, with room for the block behind them. Returns 0 or ENOMEM. */
+static int keep_text(struct representation *f, const char *text) {
 	const size_t date = (size_t)(f->validators.date.at - text), type = (uintptr_t)f->type.at - (uintptr_t)text;
 	const bool has_type = type < f->fields.length; /* else it is the owner's, or the origin's */
 	f->text_size = f->fields.length + HPACK_BOUND(f->fields.length);
-	char *kept = realloc(text, f->text_size);
-	if (!kept) kept = text;
+	char *kept = malloc(f->text_size);
 	f->fields.at = kept;
+	if (!kept) return ENOMEM;
+	memcpy(kept, text, f->fields.length);
 	f->validators.date.at = kept + date;
 	if (has_type) f->type.at = kept + type;
+	return 0;
 }
 
 struct slice representation_block(struct representation *f) {
@@ -277,7 +279,7 @@ static int write_fields(struct representation *f, const struct field_options *o)
 	const struct representation *origin = o ? NULL : f->origin;
 	size_t owned = o && o->headers ? o->headers->octets : 0;
 	size_t room = FIELDS_ROOM_MIN + (o ? strlen(o->type) + owned : origin->fields.length);
-	char *text = malloc(room + HPACK_BOUND(room));
+	char small[2 * FIELDS_ROOM_MIN], *text = room <= sizeof small ? small : malloc(room);
 	if (!text) return ENOMEM;
 	char *at = field_line_put_length(text, f->size);
 	f->type_at = (size_t)(at - text);
@@ -288,8 +290,9 @@ static int write_fields(struct representation *f, const struct field_options *o)
 	f->always_at = (size_t)(at - text);
 	at = o ? put_always(at, o) : text_copy(at, slice_rest(origin->fields, origin->always_at));
 	f->fields = (struct slice){.at = text, .length = (size_t)(at - text)};
-	keep_text(f, text);
-	return 0;
+	int error = keep_text(f, text);
+	if (text != small) free(text);
+	return error;
 }
 
 int representation_write_fields(struct representation *f, const struct field_options *o) {
