@@ -1,7 +1,7 @@
 /* intruder.c - what somebody would try who runs code in the server: a library to be preloaded (LD_PRELOAD). When the
  * first connection is accepted, the worker tries everything below, and before its first reply, the opener. Each attempt
  * is a line on stderr, "intruder: PROCESS ATTEMPT ERRNO"; 0: it succeeded. Without a sandbox no attempt fails with
- * ENOSYS or EACCES, and none does harm, except that the worker stops listening. */
+ * ENOSYS or EACCES, and none does harm. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -71,10 +71,11 @@ static int connect_by_sending(void) {
 	int flags = fcntl(listener, F_GETFL);
 	(void)fcntl(listener, F_SETFL, flags & ~O_NONBLOCK);
 	int error = result_of(sendto(listener, "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL, (struct sockaddr *)&to, sizeof to));
-	if (error != ENOSYS) return error;
 	struct iovec part = {.iov_base = "x", .iov_len = 1};
 	struct msghdr message = {.msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &part, .msg_iovlen = 1};
-	return result_of(sendmsg(listener, &message, MSG_FASTOPEN | MSG_NOSIGNAL));
+	if (error == ENOSYS) error = result_of(sendmsg(listener, &message, MSG_FASTOPEN | MSG_NOSIGNAL));
+	(void)fcntl(listener, F_SETFL, flags); /* the worker listens again */
+	return error;
 }
 
 /* --- processes --- */
