@@ -4,6 +4,7 @@
 #define GATLING_ACCEPT_H
 
 #include <limits.h>
+#include <unistd.h>
 
 #include "gatling/conn/conn.h"
 #include "gatling/gate.h"
@@ -62,6 +63,12 @@ struct listener {
 	unsigned came;     /* so many have come since overload began, or it listened again */
 	struct gate *gate; /* of its address */
 };
+
+/* Closes the copies that the main thread has of a listener's sockets. */
+static inline void listener_close(const struct listener *l) {
+	close(l->fd);
+	if (l->keeper != -1) close(l->keeper);
+}
 
 /* The listening sockets of a worker. The main thread sets listener, listeners and tcp_memory, the worker context and
  * workers; the rest is all zero at first. */

@@ -346,11 +346,7 @@ static int open_wanted(const struct options *o, bool https, struct sockets *sock
 	notice_line(LEVEL_WARNING, "going on without HTTPS");
 	sockets_close(sockets, is_secure);
 	for (struct worker *w = workers; w < workers + o->workers; w++)
-		while (w->acceptor.listeners > plain) {
-			const struct listener *l = &w->acceptor.listener[--w->acceptor.listeners];
-			close(l->fd);
-			if (l->keeper != -1) close(l->keeper);
-		}
+		while (w->acceptor.listeners > plain) listener_close(&w->acceptor.listener[--w->acceptor.listeners]);
 	return 0;
 }
 

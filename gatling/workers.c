@@ -89,10 +89,7 @@ static void *run_member(void *argument) {
 /* A socket that we kept would go on listening when its worker has closed its own. */
 static void close_copies(const struct worker *w) {
 	if (!w->private_descriptors) return;
-	for (unsigned i = 0; i < w->acceptor.listeners; i++) {
-		close(w->acceptor.listener[i].fd);
-		if (w->acceptor.listener[i].keeper != -1) close(w->acceptor.listener[i].keeper);
-	}
+	for (unsigned i = 0; i < w->acceptor.listeners; i++) listener_close(&w->acceptor.listener[i]);
 	close(w->control.fd);
 }
 
