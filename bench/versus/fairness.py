@@ -9,9 +9,11 @@ streams      one connection of HTTP/2 with 100 streams, asking for 1 KiB again a
 floods       what floods.py has, each from 8 connections of HTTP/2
 
 A server has one worker, on the first core, and production settings. The clients are on the others, and the one that is
-measured comes before the rest there (SCHED_FIFO), so that its times are the server's. It has an address of its own and
-speaks HTTP/1.1, which nginx does not where it speaks HTTP/2 in clear text: there it is left out.
-Each round measures it alone, then beside the case; the medians of the rounds are shown.
+measured comes before the rest there (SCHED_FIFO). It has an address of its own and speaks HTTP/1.1, which nginx does not
+where it speaks HTTP/2 in clear text: there it is left out.
+Each round measures it alone, beside the case, and then, still beside the case, at a twin: the same server once more, which
+nobody else asks, and which comes before all others on its core. What it takes longer there than alone is due to the kernel
+and to the load on the machine, and to no server. The medians of the rounds are shown, times in ms.
 """
 
 import argparse
@@ -82,7 +84,7 @@ def stay_awake(core):
         os.setsid()
         Path("/proc/self/autogroup").write_text("19")
     while True:
-        pass
+        os.sched_yield()  # else it keeps a busy server from the processor until the next tick, for 4 ms
 
 
 def greedy_cores(running):
@@ -144,33 +146,49 @@ def measure(running, server, seconds):
     return {**times, "failed": found["sent"] - found["answered"]}
 
 
+def put_first(server):
+    """Has it come before all that is not put first on its core."""
+    for pid in server.processes():
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(1))
+
+
+TIMES = [("alone", "p50"), ("alone", "p99"), ("twin", "p99"), ("beside", "p50"), ("beside", "p99")]
+
+
+def print_heads():
+    print(f"{'':11}{'alone':^14}{'twin':>7}{'beside':^14}{'p99, of':>12}\n"
+          f"{'':11}" + "".join(f"{key:>7}" for _, key in TIMES) + f"{'alone':>6}{'twin':>6}{'failed':>7}{'cpu':>5}{'MB':>5}")  # fmt: skip
+
+
 def compare(running, name, case, arguments):
-    """Prints the medians of the rounds."""
+    """Prints a row of the medians of the rounds."""
     greedy, protocol, rise_s = CASES[case]
     if protocol == "h2c" and name == "nginx":
         return
-    alone, beside, used = [], [], []
-    server = running.start(name, protocol=protocol, production=True)
+    found, used = {"alone": [], "beside": [], "twin": []}, []
+    server, twin = (running.start(name, protocol=protocol, production=True) for _ in range(2))
+    put_first(twin)
     before = server.resident()
     most = before
     for _ in range(arguments.rounds):
-        alone.append(measure(running, server, arguments.seconds))
+        found["alone"].append(measure(running, server, arguments.seconds))
         with greedy(running, server):
             time.sleep(rise_s)
             begun, cpu = time.monotonic(), server.cpu_s()
-            beside.append(measure(running, server, arguments.seconds))
+            found["beside"].append(measure(running, server, arguments.seconds))
             used.append((server.cpu_s() - cpu) / (time.monotonic() - begun))
             most = max(most, server.resident())
-    running.stop(server)
+            found["twin"].append(measure(running, twin, arguments.seconds))
+    for each in (server, twin):
+        running.stop(each)
 
-    def median(found, key):
-        return statistics.median(row[key] for row in found)
+    def ratio(which):
+        return statistics.median(b["p99"] / a["p99"] for a, b in zip(found[which], found["beside"]))
 
-    ratio = statistics.median(b["p99"] / a["p99"] for a, b in zip(alone, beside))
-    print(f"{case:26}{name:9} alone p50 {median(alone, 'p50'):6.2f} p90 {median(alone, 'p90'):6.2f} p99 {median(alone, 'p99'):6.2f} ms  beside p50 "
-          f"{median(beside, 'p50'):7.2f} p90 {median(beside, 'p90'):7.2f} p99 {median(beside, 'p99'):7.2f} ms  ratio {ratio:6.1f}  "
-          f"failed {sum(row['failed'] for row in beside)}  cpu {statistics.median(used):4.2f}  "
-          f"memory +{(most - before) / 1e6:.0f} MB", flush=True)  # fmt: skip
+    times = "".join(f"{statistics.median(row[key] for row in found[which]):7.2f}" for which, key in TIMES)
+    print(f"  {name:9}{times}{ratio('alone'):6.1f}{ratio('twin'):6.1f}{sum(row['failed'] for row in found['beside']):7}"
+          f"{statistics.median(used):5.2f}{(most - before) / 1e6:5.0f}", flush=True)  # fmt: skip
 
 
 def main():
@@ -189,10 +207,12 @@ def main():
         for name, size in (("10m", 10 * KB * KB), ("1g", GB)):
             with open(running.root / name, "wb") as big:
                 big.truncate(size)
+        print_heads()
         with contextlib.ExitStack() as awake:
             for core in running.cores:
                 awake.enter_context(processes.forked(stay_awake, core))
             for case in (c for only in arguments.only.split(",") for c in (floods.FLOODS if only == "floods" else [only])):
+                print(case, flush=True)
                 for name in names:
                     compare(running, name, case, arguments)
 
