@@ -29,7 +29,7 @@ enum {
 	ACCEPT_TARGET_MS = 100,
 	ACCEPT_INTERVAL_MS = 300,
 	ACCEPT_QUEUE_LONG = 512,
-	ACCEPT_WAIT_LONG_MS = 50,
+	ACCEPT_WAIT_LONG_MS = 20,
 	/* Until so long after the last one that was refused, only a ration is taken (ration.h), and the rest is refused, at
 	 * the latest when more than ACCEPT_WAITING_MOST wait. */
 	ACCEPT_OVERLOAD_MS = 5000,
