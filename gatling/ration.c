@@ -67,6 +67,7 @@ double ration_left(struct ration *r, double left, int64_t now_ns) {
 }
 
 double ration_enough(const struct ration *r, unsigned came) {
-	const double most = r->allowed * RATION_WAIT_MS / 1e3;
+	const double later = r->allowed * RATION_FEW_MS / 1e3, soon = r->allowed * RATION_WAIT_MS / 1e3;
+	const double most = at_least(soon, later < RATION_FEW ? later : RATION_FEW);
 	return at_least(1, came < most ? came : most);
 }

@@ -10,6 +10,10 @@
 /* A page with ten files, one after the other, then takes less than a tenth of a second. */
 enum { RATION_WAIT_MS = 4 };
 
+/* So few connections at once hardly make others wait, whatever they ask for later: a socket stays closed for so long to
+ * let them in together. */
+enum { RATION_FEW = 16, RATION_FEW_MS = 24 };
+
 /* With more than this part of it left, see waits_left(), requests hardly wait. */
 #define RATION_IDLE_PART 0.5
 
@@ -48,7 +52,7 @@ void ration_begin(struct ration *ration, int64_t now_ns);
 double ration_left(struct ration *ration, double left, int64_t now_ns);
 
 /* Returns how many must be left for a socket to listen again: if it is as many as came the last time, hardly any of
- * them has to be refused; but not more than are allowed in RATION_WAIT_MS. */
+ * them has to be reset; but not more than RATION_FEW, or than are allowed in RATION_WAIT_MS. */
 double ration_enough(const struct ration *ration, unsigned came);
 
 #endif

@@ -80,11 +80,13 @@ static void a_ration_begins_with_what_was_taken_before(void **state) {
 
 static void enough_is_what_came_or_is_soon_allowed(void **state) {
 	(void)state;
-	const struct ration few = {.allowed = 10}, many = {.allowed = 2000};
+	const struct ration few = {.allowed = 10}, some = {.allowed = 500}, many = {.allowed = 10000};
 	assert_true(ration_enough(&few, 100) == 1);
+	assert_true(ration_enough(&some, 100) == 0.5 * RATION_FEW_MS);
+	assert_true(ration_enough(&(struct ration){.allowed = 2000}, 100) == RATION_FEW);
 	assert_true(ration_enough(&many, 0) == 1);
 	assert_true(ration_enough(&many, 7) == 7);
-	assert_true(ration_enough(&many, 100) == 2.0 * RATION_WAIT_MS);
+	assert_true(ration_enough(&many, 100) == 10.0 * RATION_WAIT_MS);
 }
 
 /* Also when the rate has been a thousand times as large until now. */
