@@ -157,8 +157,8 @@ TIMES = [("alone", "p50"), ("alone", "p99"), ("twin", "p99"), ("beside", "p50"),
 
 
 def print_heads():
-    print(f"{'':11}{'alone':^14}{'twin':>7}{'beside':^14}{'p99, of':>12}\n"
-          f"{'':11}" + "".join(f"{key:>7}" for _, key in TIMES) + f"{'alone':>6}{'twin':>6}{'failed':>7}{'cpu':>5}{'MB':>5}")  # fmt: skip
+    print(f"{'':11}{'alone':^14}{'twin':>7}{'beside':^14}{'p99, of':>16}\n"
+          f"{'':11}" + "".join(f"{key:>7}" for _, key in TIMES) + f"{'alone':>8}{'twin':>8}{'failed':>7}{'cpu':>5}{'MB':>5}")  # fmt: skip
 
 
 def compare(running, name, case, arguments):
@@ -186,8 +186,12 @@ def compare(running, name, case, arguments):
     def ratio(which):
         return statistics.median(b["p99"] / a["p99"] for a, b in zip(found[which], found["beside"]))
 
-    times = "".join(f"{statistics.median(row[key] for row in found[which]):7.2f}" for which, key in TIMES)
-    print(f"  {name:9}{times}{ratio('alone'):6.1f}{ratio('twin'):6.1f}{sum(row['failed'] for row in found['beside']):7}"
+    def time_ms(which, key):
+        found_ms = statistics.median(row[key] for row in found[which])
+        return f"{found_ms:7.2f}" if found_ms < 100 else f"{found_ms:7.0f}"
+
+    times = "".join(time_ms(*each) for each in TIMES)
+    print(f"  {name:9}{times}{ratio('alone'):8.1f}{ratio('twin'):8.1f}{sum(row['failed'] for row in found['beside']):7}"
           f"{statistics.median(used):5.2f}{(most - before) / 1e6:5.0f}", flush=True)  # fmt: skip
 
 
