@@ -297,6 +297,11 @@ static bool is_beyond(const struct names *n, const struct place *p) {
 
 static bool lack(struct names *n, struct slice path, unsigned entries);
 
+/* Returns whether the names are known as of NAMES_LATELY_MS ago or later. */
+static bool known_lately(const struct names *n, const struct directory *d) {
+	return d && d->known && n->now_ns - d->looked_ns < NAMES_LATELY_MS * INT64_C(1000000);
+}
+
 /* Looks at a directory, unless that has been done in this turn. d: what find() has found. Returns it; NULL: its names
  * are not known; *absent: because there is no such directory. */
 static const struct directory *look_once(struct names *n, const struct place *p, struct directory *d, bool *absent) {
@@ -313,30 +318,49 @@ static const struct directory *look_once(struct names *n, const struct place *p,
 }
 
 /* entries: a set of those that are asked for. */
+static bool has_none(const struct directory *d, struct slice name, unsigned entries) {
+	return !(entries & ENTRY_ITSELF && has(d, ENTRY_ITSELF, name)) &&
+		   !(entries & ENTRY_CODED && has(d, ENTRY_CODED, name));
+}
+
 static bool lack(struct names *n, struct slice path, unsigned entries) {
 	const struct place p = place_of(path);
 	bool absent;
 	if (is_beyond(n, &p)) return false;
 	const struct directory *d = look_once(n, &p, find(n, p.directory, p.hash), &absent);
-	if (!d) return absent;
-	return !(entries & ENTRY_ITSELF && has(d, ENTRY_ITSELF, p.name)) &&
-		   !(entries & ENTRY_CODED && has(d, ENTRY_CODED, p.name));
+	return d ? has_none(d, p.name, entries) : absent;
 }
 
 bool names_lack(struct names *n, struct slice path) { return lack(n, path, ENTRY_ITSELF); }
 bool names_lack_coded(struct names *n, struct slice path) { return lack(n, path, ENTRY_CODED); }
+
+bool names_lacked_lately(struct names *n, struct slice path) {
+	const struct place p = place_of(path);
+	if (is_beyond(n, &p)) return false;
+	const struct directory *d = find(n, p.directory, p.hash);
+	return known_lately(n, d) ? has_none(d, p.name, ENTRY_ITSELF) : lack(n, path, ENTRY_ITSELF);
+}
+
+/* Returns what names_tell() does. */
+static unsigned tell(const struct directory *d, struct slice name) {
+	const uint32_t *itself = find_hash(d, hash_of(ENTRY_ITSELF, name));
+	return (itself ? NAMES_ITSELF : 0) | (itself && *itself & REGULAR ? NAMES_REGULAR : 0) |
+		   (has(d, ENTRY_CODED, name) ? NAMES_CODED : 0);
+}
 
 unsigned names_tell(struct names *n, struct slice path) {
 	const struct place p = place_of(path);
 	bool absent = false;
 	const struct directory *d = NULL;
 	struct directory *known = n ? find(n, p.directory, p.hash) : NULL;
-	if (known && !is_beyond(n, &p)) d = look_once(n, &p, known, &absent);
-	else if (n && !known && p.directory.length) absent = !(names_tell(n, p.directory) & (NAMES_ITSELF | NAMES_UNTOLD));
-	if (!d) return absent ? 0 : NAMES_UNTOLD;
-	const uint32_t *itself = find_hash(d, hash_of(ENTRY_ITSELF, p.name));
-	return (itself ? NAMES_ITSELF : 0) | (itself && *itself & REGULAR ? NAMES_REGULAR : 0) |
-		   (has(d, ENTRY_CODED, p.name) ? NAMES_CODED : 0);
+	if (known && !is_beyond(n, &p)) {
+		const unsigned told = known_lately(n, known) ? tell(known, p.name) : 0;
+		if (told & NAMES_ITSELF) return told | (known->looked_ns != n->now_ns ? NAMES_LATELY : 0);
+		d = look_once(n, &p, known, &absent);
+	} else if (n && !known && p.directory.length) {
+		absent = !(names_tell(n, p.directory) & (NAMES_ITSELF | NAMES_UNTOLD));
+	}
+	return d ? tell(d, p.name) : absent ? 0 : NAMES_UNTOLD;
 }
 
 int names_stat(struct names *n, const struct docroot *docroot, const char *path, struct stat *st) {

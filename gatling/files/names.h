@@ -1,6 +1,6 @@
 /* names.h - the names in the directories that are asked for, so that what is not there is known without asking the file
  * system for each name. A directory is looked at once in a turn of the worker, and read again when it has changed: a
- * new file is found at once. */
+ * new file is found at once. For a file that is there a look at its directory is valid for NAMES_LATELY_MS. */
 #ifndef GATLING_FILES_NAMES_H
 #define GATLING_FILES_NAMES_H
 
@@ -16,7 +16,8 @@ enum {
 	NAMES_BYTES_LEAST = 2 * 1024 * 1024,
 	NAMES_DIRECTORIES = 8 * 1024, /* that a worker remembers; the least recently used are dropped */
 	NAMES_MAX = 16 * 1024,        /* names of a directory; one with more is not read */
-	NAMES_VALID_MS = 10000,       /* after which a directory is read again: whatever a file system says of changes */
+	NAMES_LATELY_MS = 1000,
+	NAMES_VALID_MS = 10000, /* after which a directory is read again: whatever a file system says of changes */
 	NAMES_PATH_MAX = 8 * 1024,
 	NAMES_A_QUESTION = 64,
 	NAMES_OCTETS = 24
@@ -38,6 +39,9 @@ void names_turn(struct names *names, int64_t now_ns);
  * may be one; so it is with NULL for names. */
 bool names_lack(struct names *names, struct slice path);
 
+/* Returns the same as of NAMES_LATELY_MS ago or later. */
+bool names_lacked_lately(struct names *names, struct slice path);
+
 /* Returns the same of files in other codings beside it (PATH.gz). */
 bool names_lack_coded(struct names *names, struct slice path);
 
@@ -46,7 +50,8 @@ enum {
 	NAMES_ITSELF = 1 << 0,  /* there is something at it, */
 	NAMES_REGULAR = 1 << 1, /* which is a regular file: a link is not, */
 	NAMES_CODED = 1 << 2,   /* there are files in other codings beside it; */
-	NAMES_UNTOLD = 1 << 3   /* alone: nothing is known */
+	NAMES_UNTOLD = 1 << 3,  /* alone: nothing is known; */
+	NAMES_LATELY = 1 << 4   /* beside NAMES_ITSELF: that was so NAMES_LATELY_MS ago or later */
 };
 
 /* Returns a set of these; 0: there certainly is nothing. Reads nothing from a disk but what has changed in a directory

@@ -340,7 +340,7 @@ static int answer_file_or_page(struct exchange *x, int status) {
 /* Returns whether the realms of a path where there is no file admit the request: a refusal hides what is there. */
 static bool admitted_to(struct exchange *x, struct slice path) {
 	struct realm *realm[REALMS_OF_PATH];
-	basic_auth_realms(x->content->auth, path, realm);
+	basic_auth_realms(x->content->auth, path, false, realm);
 	bool is = admitted_by(x, realm);
 	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(realm[i]);
 	return is;

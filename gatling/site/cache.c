@@ -32,6 +32,7 @@ struct cache_entry {
 	bool asked;               /* it was found again since the hand passed it */
 	bool unsettled;           /* it was loaded in FILE_VERSION_SETTLES_MS, and is loaded again after it */
 	bool recent;              /* see FILE_VERSION_RECENT_S; or a file could not be opened for a temporary reason */
+	bool lately;              /* what else there is in its directory was known from a look before, see NAMES_LATELY */
 	bool compressed;          /* its gzip was compressed here */
 	bool restricted, stands_in, error, fetched; /* of struct lookup */
 	uint64_t hash, headers;                     /* headers: the id of the set, 0 for none */
@@ -309,7 +310,8 @@ static bool is_unsettled(const struct cache_entry *e) {
 static int load(struct cache *c, struct cache_entry *e, const struct header_set *headers, unsigned told) {
 	time_t now = time(NULL);
 	/* a file alone can be opened without a look, unless it may have to wait for a descriptor */
-	bool alone = told == (NAMES_ITSELF | NAMES_REGULAR) && c->open < c->options.open;
+	e->lately = told & NAMES_LATELY;
+	bool alone = (told & ~(unsigned)NAMES_LATELY) == (NAMES_ITSELF | NAMES_REGULAR) && c->open < c->options.open;
 	if (!e->fetched && names_elsewhere(c->options.names)) return EINPROGRESS;
 	int error = alone ? 0 : look(c, e, e->version);
 	if (error && error != ENOENT) return error;
@@ -327,12 +329,12 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 	for (int i = 0; i < CODINGS; i++) e->recent |= e->version[i].mode && file_version_recent(&e->version[i], now);
 	e->unsettled = is_unsettled(e);
 	e->recent |= missed;
-	basic_auth_realms(c->options.auth, e->path, e->resource.realm);
+	basic_auth_realms(c->options.auth, e->path, e->lately, e->resource.realm);
 	return write_all_fields(c, e, headers, missed);
 }
 
-static int entry_new(struct cache *c, const struct lookup *l, struct cache_entry **result) {
-	unsigned told = names_tell(c->options.names, l->path);
+/* told: what names_tell() says of it. */
+static int entry_load(struct cache *c, const struct lookup *l, unsigned told, struct cache_entry **result) {
 	if (!told) return ENOENT;
 	if (l->path.length >= PATH_MAX) return ENAMETOOLONG;
 	struct cache_entry *e = calloc(1, sizeof *e + l->path.length + 1);
@@ -352,6 +354,17 @@ static int entry_new(struct cache *c, const struct lookup *l, struct cache_entry
 	return error;
 }
 
+static int entry_new(struct cache *c, const struct lookup *l, struct cache_entry **result) {
+	struct names *names = c->options.names;
+	unsigned told = names_tell(names, l->path);
+	int error = entry_load(c, l, told, result);
+	if (!(told & NAMES_LATELY) || (error ? error != ENOENT : !(*result)->recent)) return error;
+	/* What is recent, or gone, was perhaps not the only change in its directory: that is looked at again. */
+	if (!error) entry_release(*result);
+	(void)names_lack(names, l->path);
+	return entry_load(c, l, names_tell(names, l->path), result);
+}
+
 /* --- finding --- */
 
 /* Returns whether its files are as they were when it was loaded. */
@@ -364,7 +377,7 @@ static bool is_current(const struct cache *c, struct cache_entry *e, int64_t now
 		if (!file_version_same(&now[i], &e->version[i])) return false;
 	struct realm *realm[REALMS_OF_PATH];
 	bool same = true;
-	basic_auth_realms(c->options.auth, e->path, realm);
+	basic_auth_realms(c->options.auth, e->path, false, realm);
 	for (int i = 0; i < REALMS_OF_PATH; i++) {
 		same &= !realm[i] == !e->resource.realm[i];
 		realm_release(e->resource.realm[i]);
@@ -393,7 +406,7 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 		if (error) return error;
 		e->hash = hash;
 		e->headers = headers;
-		e->checked_ms = now_ms;
+		e->checked_ms = e->lately ? now_ms - CACHE_CHECK_MS : now_ms;
 		insert(c, e);
 		e->used_ms = now_ms;
 	} else {

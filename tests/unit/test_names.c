@@ -141,6 +141,24 @@ static void what_is_new_is_found_at_once(void **state) {
 	assert_true(lacks("new.txt"));
 }
 
+static void what_is_there_is_taken_from_the_last_look(void **state) {
+	const unsigned there = NAMES_ITSELF | NAMES_REGULAR;
+	(void)state;
+	assert_true(lacks("later.txt"));
+	assert_int_equal(names_tell(names, SLICE("here.txt")), there);
+	put("later.txt");
+	names_turn(names, now_ns += 1000000);
+	assert_int_equal(names_tell(names, SLICE("here.txt")), there | NAMES_LATELY);
+	assert_true(names_lacked_lately(names, SLICE("later.txt")));
+	assert_int_not_equal(names_tell(names, SLICE("later.txt")), 0); /* what is not there, is not */
+	assert_false(names_lacked_lately(names, SLICE("later.txt")));
+	settle();
+	assert_true(lacks("no.txt"));
+	assert_int_equal(unlink("later.txt"), 0);
+	names_turn(names, now_ns += NAMES_LATELY_MS * INT64_C(1000000));
+	assert_int_not_equal(names_tell(names, SLICE("later.txt")), there);
+}
+
 static void another_directory_in_its_place_is_another(void **state) {
 	(void)state;
 	assert_true(lacks("link/new"));
@@ -198,7 +216,7 @@ static void put_directory(const char *path) {
 static unsigned tell(const char *parent, const char *name) {
 	char path[PATH_MAX];
 	snprintf(path, sizeof path, "%s/%s", parent, name);
-	return names_tell(names, slice_of(path));
+	return names_tell(names, slice_of(path)) & ~(unsigned)NAMES_LATELY;
 }
 
 static void of_many_directories_the_last_are_remembered(void **state) {
@@ -305,6 +323,7 @@ int main(void) {
 		cmocka_unit_test_setup_teardown(files_in_other_codings_are_known_in_one_look, open_root, close_root),
 		cmocka_unit_test_setup_teardown(regular_files_are_told_from_others, open_root, close_root),
 		cmocka_unit_test_setup_teardown(what_is_new_is_found_at_once, open_root, close_root),
+		cmocka_unit_test_setup_teardown(what_is_there_is_taken_from_the_last_look, open_root, close_root),
 		cmocka_unit_test_setup_teardown(another_directory_in_its_place_is_another, open_root, close_root),
 		cmocka_unit_test_setup_teardown(a_directory_that_was_removed_is_missing, open_root, close_root),
 		cmocka_unit_test_setup_teardown(large_directories_are_not_read, open_root, close_root),

@@ -779,3 +779,23 @@ def test_a_flood_of_missing_names_leaves_nothing_behind_and_hides_nothing_new(bu
         assert c.get("/new/").body == b"index"
         root.write("dir/.htaccess", b"Friends\n")
         assert c.get("/dir/a.txt").status == 401
+
+
+@pytest.mark.clear
+def test_what_comes_beside_a_file_is_noticed_within_a_second(build, root):
+    """A look at a directory is used again for its files, those that nobody has asked for among them."""
+    for n in range(4):
+        root.write(f"dir/{n}.txt", bytes(1000))
+    time.sleep(2.5)  # the files are not recent any more
+    with Server(build, root, "-j", "1", "-n") as server, server.connect() as c:
+        for _ in range(70):  # so often that the directory is read
+            assert c.get("/dir/none").status == 404
+        assert c.get("/dir/0.txt").status == 200
+        root.write("dir/1.txt.gz", gzip.compress(bytes(1000)))
+        (root.path / "dir/1.txt").unlink()
+        assert c.get("/dir/1.txt").body == bytes(1000)  # at once, as nothing else is there
+        assert c.get("/dir/2.txt").status == 200
+        root.write("dir/.htaccess", b"Friends\n")
+        root.write("dir/new.txt", b"new")
+        assert c.get("/dir/new.txt").status == 401  # at once, as it came later
+        eventually(lambda: c.get("/dir/3.txt").status == 401, 1.5)
