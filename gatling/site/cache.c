@@ -1,7 +1,9 @@
 /* cache.c - see cache.h. A hash table with chains, and two rings, of entries that keep files open and of the others. A
  * hand goes round each, from the oldest to the newest, to find what has to make room: what was not asked for again
  * since it passed last (SIEVE: Zhang et al., NSDI 2024). So files that are asked for once, as by a crawler, do not push
- * out the others. Paths without a file are not remembered, so that no client can fill the table with them. */
+ * out the others. A small file does not even enter a full cache before it is asked for twice: what it is sent from is
+ * then used for the next one, and is in the processor's cache. Paths without a file are not remembered, so that no
+ * client can fill the table with them. */
 #include "gatling/site/cache.h"
 
 #include <errno.h>
@@ -61,8 +63,12 @@ struct cache {
 		struct cache_entry *hand;          /* which it comes to next; NULL: the oldest */
 		unsigned length;
 	} ring[RINGS];
-	uint64_t buckets; /* a power of two */
-	LIST_HEAD(, cache_entry) bucket[];
+	struct cache_entry *passing; /* found last, and not in the table; NULL: what was found last is in it */
+	uint64_t buckets;            /* a power of two */
+	struct bucket {
+		LIST_HEAD(, cache_entry) entries;
+		uint32_t passed; /* part of the hash of the last one that was not kept; 0: none */
+	} bucket[];
 };
 
 struct cache *cache_new(const struct cache_options *options) {
@@ -120,7 +126,10 @@ static void drop(struct cache *c, struct cache_entry *e) {
 	entry_release(e);
 }
 
-void cache_drop(struct cache *c, struct resource *resource) { drop(c, (struct cache_entry *)resource); }
+void cache_drop(struct cache *c, struct resource *resource) {
+	struct cache_entry *e = (struct cache_entry *)resource;
+	if (e->cached) drop(c, e);
+}
 
 /* Returns whether it takes more memory than it may. */
 static bool over_limit(const struct cache *c) {
@@ -156,9 +165,11 @@ static struct cache_entry *victim(struct ring *ring, bool (*of_kind)(const struc
 	return NULL;
 }
 
+static struct bucket *bucket_of(struct cache *c, uint64_t hash) { return &c->bucket[hash & (c->buckets - 1)]; }
+
 /* Takes the reference over. */
 static void insert(struct cache *c, struct cache_entry *e) {
-	LIST_INSERT_HEAD(&c->bucket[e->hash & (c->buckets - 1)], e, chain);
+	LIST_INSERT_HEAD(&bucket_of(c, e->hash)->entries, e, chain);
 	c->resources++;
 	account(c, e);
 	e->cached = true;
@@ -172,8 +183,41 @@ static void insert(struct cache *c, struct cache_entry *e) {
 	while (c->descriptors > c->options.descriptors && (other = victim(&c->ring[OPEN_FILES], NULL, e))) drop(c, other);
 }
 
+/* Returns whether nothing has to make room for an entry. */
+static bool has_room(const struct cache *c, const struct cache_entry *e) {
+	const struct representation *f = e->resource.representation[CODING_IDENTITY];
+	return c->resources < c->options.bytes / CACHE_RESOURCE_BYTES &&
+		   c->bytes + sizeof *e + representation_memory(f) <= c->options.bytes;
+}
+
+/* Returns whether an entry is in memory, and nothing else is to be made of it. */
+static bool is_simple(const struct cache_entry *e) {
+	const struct resource *r = &e->resource;
+	return r->available == 1U << CODING_IDENTITY && !r->producible && r->representation[CODING_IDENTITY]->body;
+}
+
+/* Returns whether a new entry is kept. */
+static bool keeps(struct cache *c, const struct cache_entry *e) {
+	if (!is_simple(e) || has_room(c, e)) return true;
+	struct bucket *bucket = bucket_of(c, e->hash);
+	const uint32_t mark = (uint32_t)(e->hash >> 32);
+	const bool again = bucket->passed == mark;
+	bucket->passed = again ? 0 : mark;
+	return again;
+}
+
+/* Forgets what was found last, if it was not kept. */
+static void forget_passing(struct cache *c) {
+	struct cache_entry *e = c->passing;
+	if (!e) return;
+	c->passing = NULL;
+	if (e->resource.asked_at) *e->resource.asked_at = NULL;
+	entry_release(e);
+}
+
 void cache_free(struct cache *c) {
 	if (!c) return;
+	forget_passing(c);
 	for (int i = 0; i < RINGS; i++)
 		while (!TAILQ_EMPTY(&c->ring[i].entries)) drop(c, TAILQ_FIRST(&c->ring[i].entries));
 	free(c);
@@ -390,7 +434,8 @@ static bool is_current(const struct cache *c, struct cache_entry *e, int64_t now
 int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct resource **resource) {
 	struct slice path = l->path;
 	uint64_t headers = l->headers ? l->headers->id : 0, hash = hash_octets(c->seed + headers, path);
-	struct cache_entry *e = LIST_FIRST(&c->bucket[hash & (c->buckets - 1)]);
+	forget_passing(c);
+	struct cache_entry *e = LIST_FIRST(&bucket_of(c, hash)->entries);
 	while (e && !(e->hash == hash && e->headers == headers && e->stands_in == l->stands_in && e->error == l->error &&
 				  slice_equal(e->path, path)))
 		e = LIST_NEXT(e, chain);
@@ -407,7 +452,8 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 		e->hash = hash;
 		e->headers = headers;
 		e->checked_ms = e->lately ? now_ms - CACHE_CHECK_MS : now_ms;
-		insert(c, e);
+		if (keeps(c, e)) insert(c, e);
+		else c->passing = e;
 		e->used_ms = now_ms;
 	} else {
 		cache_found(&e->resource, now_ms);

@@ -450,6 +450,19 @@ static void files_that_are_asked_for_once_do_not_push_out_others(void **state) {
 	representation_release(first);
 }
 
+static void a_full_cache_keeps_what_is_asked_for_twice(void **state) {
+	(void)state;
+	write_many(RESOURCES, 1);
+	write_file("new", "x", 0644);
+	settle();
+	assert_int_equal(kept_of(RESOURCES), RESOURCES);
+	struct representation *first = found("new"), *second = found("new");
+	assert_ptr_not_equal(first, second);
+	assert_ptr_equal(refound("new"), second);
+	representation_release(first);
+	representation_release(second);
+}
+
 static void large_files_do_not_push_out_small_ones(void **state) {
 	(void)state;
 	char name[16];
@@ -648,6 +661,7 @@ int main(void) {
 		TEST(no_more_bytes_are_kept_than_allowed),
 		TEST(what_was_asked_for_again_is_kept),
 		TEST(files_that_are_asked_for_once_do_not_push_out_others),
+		TEST(a_full_cache_keeps_what_is_asked_for_twice),
 		TEST(large_files_do_not_push_out_small_ones),
 		TEST(a_question_is_known_while_its_resource_is_valid),
 		TEST(what_is_compressed_is_dropped_for_what_is_used_later),
