@@ -17,6 +17,10 @@
 
 enum { BUCKETS = 4096, CHAIN_MAX = 32 };
 
+struct name {
+	uint32_t hash, inode; /* inode: the last bits of its number, for a regular file */
+};
+
 struct directory {
 	uint64_t hash;               /* of the path */
 	int64_t looked_ns;           /* in which turn it was looked at, */
@@ -25,8 +29,9 @@ struct directory {
 	int64_t read_ns;             /* at that time */
 	unsigned questions;          /* turns in which it was looked at since it was read */
 	unsigned expected;           /* names that it may have, if it is read again */
+	bool numbers;                /* the inodes that it tells of are those of its files */
 	unsigned count;
-	uint32_t *name; /* hashes in order; NULL: the names are not known */
+	struct name *name; /* in the order of their hashes; NULL: the names are not known */
 	LIST_ENTRY(directory) chain;
 	TAILQ_ENTRY(directory) age;
 	struct slice path;
@@ -95,64 +100,67 @@ static uint32_t hash_of(enum entry entry, struct slice name) {
 	return (uint32_t)(hash_octets(entry, name) >> 32) & ~(uint32_t)REGULAR;
 }
 
-/* Returns the hash that is kept, or NULL. */
-static const uint32_t *find_hash(const struct directory *d, uint32_t hash) {
+/* Returns what is kept of a name, or NULL. */
+static const struct name *find_hash(const struct directory *d, uint32_t hash) {
 	unsigned from = 0, to = d->count;
 	while (from < to) {
 		unsigned middle = from + (to - from) / 2;
-		if ((d->name[middle] | REGULAR) < hash) from = middle + 1;
+		if ((d->name[middle].hash | REGULAR) < hash) from = middle + 1;
 		else to = middle;
 	}
-	return from < d->count && (d->name[from] & ~(uint32_t)REGULAR) == hash ? &d->name[from] : NULL;
+	return from < d->count && (d->name[from].hash & ~(uint32_t)REGULAR) == hash ? &d->name[from] : NULL;
 }
 
 /* Names while a directory is read. */
 struct reading {
-	uint32_t *hash;
+	struct name *name;
 	unsigned count, room;
 	unsigned names;
 };
 
-static bool add_entry(struct reading *r, enum entry entry, struct slice name, bool regular) {
+static bool add_entry(struct reading *r, enum entry entry, struct slice name, bool regular, ino_t inode) {
 	if (r->count == r->room) {
 		unsigned room = r->room ? 2 * r->room : 64;
-		uint32_t *larger = realloc(r->hash, room * sizeof *larger);
+		struct name *larger = realloc(r->name, room * sizeof *larger);
 		if (!larger) return false;
-		r->hash = larger;
+		r->name = larger;
 		r->room = room;
 	}
-	r->hash[r->count++] = hash_of(entry, name) | regular;
+	r->name[r->count++] = (struct name){.hash = hash_of(entry, name) | regular, .inode = (uint32_t)inode};
 	return true;
 }
 
 /* Returns false: there are too many, or ENOMEM. */
-static bool add(struct reading *r, struct slice name, bool regular) {
+static bool add(struct reading *r, const struct dirent *found) {
+	const struct slice name = slice_of(found->d_name);
 	if (r->names++ == NAMES_MAX) return false;
 	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
 		if (slice_ends(name, coding_suffix[i]) &&
-			!add_entry(r, ENTRY_CODED, slice_first(name, name.length - coding_suffix[i].length), false))
+			!add_entry(r, ENTRY_CODED, slice_first(name, name.length - coding_suffix[i].length), false, 0))
 			return false;
-	return add_entry(r, ENTRY_ITSELF, name, regular);
+	return add_entry(r, ENTRY_ITSELF, name, found->d_type == DT_REG, found->d_ino);
 }
 
 static int compare(const void *a, const void *b) {
-	const uint32_t *one = a, *two = b;
-	return (*one > *two) - (*one < *two);
+	const struct name *one = a, *two = b;
+	return (one->hash > two->hash) - (one->hash < two->hash);
 }
 
-/* Takes over the hashes, sorted and without duplicates. If two names have the same, it cannot be told which is meant,
- * so neither counts as a regular file. */
+/* Takes over the names, sorted and without duplicates. If two have the same hash, it cannot be told which is meant, so
+ * neither counts as a regular file. */
 static void keep_names(struct names *n, struct directory *d, struct reading *r) {
 	unsigned kept = 0;
-	if (r->count) qsort(r->hash, r->count, sizeof *r->hash, compare);
+	if (r->count) qsort(r->name, r->count, sizeof *r->name, compare);
 	for (unsigned i = 0; i < r->count; i++)
-		if (kept && (r->hash[kept - 1] | REGULAR) == (r->hash[i] | REGULAR)) r->hash[kept - 1] &= ~(uint32_t)REGULAR;
-		else r->hash[kept++] = r->hash[i];
-	uint32_t *smaller = kept ? realloc(r->hash, kept * sizeof *r->hash) : NULL;
-	d->name = smaller ? smaller : r->hash;
+		if (kept && (r->name[kept - 1].hash | REGULAR) == (r->name[i].hash | REGULAR))
+			r->name[kept - 1].hash &= ~(uint32_t)REGULAR;
+		else r->name[kept++] = r->name[i];
+	struct name *smaller = kept ? realloc(r->name, kept * sizeof *r->name) : NULL;
+	d->name = smaller ? smaller : r->name;
 	d->count = kept;
-	n->bytes += kept * sizeof *r->hash;
-	r->hash = NULL;
+	d->numbers = true;
+	n->bytes += kept * sizeof *r->name;
+	r->name = NULL;
 }
 
 /* Whether it is a letter of ASCII. */
@@ -181,12 +189,12 @@ static bool read_names(struct names *n, struct directory *d, int fd, DIR *stream
 	bool all = true;
 	for (const struct dirent *entry; errno = 0, all && (entry = readdir(stream));) {
 		struct slice name = slice_of(entry->d_name);
-		all = add(&r, name, entry->d_type == DT_REG);
+		all = add(&r, entry);
 		if (!*letters && is_letter(name.at[0]) && name.length < sizeof letters)
 			memcpy(letters, name.at, name.length + 1);
 	}
 	if (all && !errno) keep_names(n, d, &r);
-	free(r.hash);
+	free(r.name);
 	return d->name && !ignores_case(d, fd, letters);
 }
 
@@ -297,9 +305,18 @@ static bool is_beyond(const struct names *n, const struct place *p) {
 
 static bool lack(struct names *n, struct slice path, unsigned entries);
 
-/* Returns whether the names are known as of NAMES_LATELY_MS ago or later. */
-static bool known_lately(const struct names *n, const struct directory *d) {
-	return d && d->known && n->now_ns - d->looked_ns < NAMES_LATELY_MS * INT64_C(1000000);
+/* Makes it the youngest. */
+static void use(struct names *n, struct directory *d) {
+	if (!TAILQ_NEXT(d, age)) return;
+	TAILQ_REMOVE(&n->all, d, age);
+	TAILQ_INSERT_TAIL(&n->all, d, age);
+}
+
+/* Returns whether the names were looked at in the last NAMES_LATELY_MS. */
+static bool known_lately(struct names *n, struct directory *d) {
+	if (!d || !d->known || !d->numbers || n->now_ns - d->looked_ns >= NAMES_LATELY_MS * INT64_C(1000000)) return false;
+	use(n, d);
+	return true;
 }
 
 /* Looks at a directory, unless that has been done in this turn. d: what find() has found. Returns it; NULL: its names
@@ -307,10 +324,7 @@ static bool known_lately(const struct names *n, const struct directory *d) {
 static const struct directory *look_once(struct names *n, const struct place *p, struct directory *d, bool *absent) {
 	*absent = !d && p->directory.length && lack(n, p->directory, ENTRY_ITSELF); /* else a look at it tells */
 	if (*absent) return NULL;
-	if (d && TAILQ_NEXT(d, age)) {
-		TAILQ_REMOVE(&n->all, d, age);
-		TAILQ_INSERT_TAIL(&n->all, d, age);
-	}
+	if (d) use(n, d);
 	int error = !d || d->looked_ns != n->now_ns ? look(n, &d, p->directory, p->hash) : 0;
 	*absent = error == ENOENT;
 	if (error && d) drop(n, d);
@@ -337,14 +351,14 @@ bool names_lack_coded(struct names *n, struct slice path) { return lack(n, path,
 bool names_lacked_lately(struct names *n, struct slice path) {
 	const struct place p = place_of(path);
 	if (is_beyond(n, &p)) return false;
-	const struct directory *d = find(n, p.directory, p.hash);
+	struct directory *d = find(n, p.directory, p.hash);
 	return known_lately(n, d) ? has_none(d, p.name, ENTRY_ITSELF) : lack(n, path, ENTRY_ITSELF);
 }
 
 /* Returns what names_tell() does. */
 static unsigned tell(const struct directory *d, struct slice name) {
-	const uint32_t *itself = find_hash(d, hash_of(ENTRY_ITSELF, name));
-	return (itself ? NAMES_ITSELF : 0) | (itself && *itself & REGULAR ? NAMES_REGULAR : 0) |
+	const struct name *itself = find_hash(d, hash_of(ENTRY_ITSELF, name));
+	return (itself ? NAMES_ITSELF : 0) | (itself && itself->hash & REGULAR ? NAMES_REGULAR : 0) |
 		   (has(d, ENTRY_CODED, name) ? NAMES_CODED : 0);
 }
 
@@ -355,12 +369,24 @@ unsigned names_tell(struct names *n, struct slice path) {
 	struct directory *known = n ? find(n, p.directory, p.hash) : NULL;
 	if (known && !is_beyond(n, &p)) {
 		const unsigned told = known_lately(n, known) ? tell(known, p.name) : 0;
-		if (told & NAMES_ITSELF) return told | (known->looked_ns != n->now_ns ? NAMES_LATELY : 0);
+		if (told & NAMES_REGULAR) return told | (known->looked_ns != n->now_ns ? NAMES_LATELY : 0);
 		d = look_once(n, &p, known, &absent);
 	} else if (n && !known && p.directory.length) {
 		absent = !(names_tell(n, p.directory) & (NAMES_ITSELF | NAMES_UNTOLD));
 	}
 	return d ? tell(d, p.name) : absent ? 0 : NAMES_UNTOLD;
+}
+
+bool names_told_of(struct names *n, struct slice path, const struct file_version *file) {
+	const struct place p = place_of(path);
+	struct directory *d = find(n, p.directory, p.hash);
+	if (!d) return false;
+	const struct name *told = find_hash(d, hash_of(ENTRY_ITSELF, p.name));
+	if (told && told->inode == (uint32_t)file->inode && d->version.device == file->device) return true;
+	bool absent;
+	const int64_t read_ns = d->read_ns;
+	if (look_once(n, &p, d, &absent) && d->read_ns == read_ns) d->numbers = false; /* it has not changed */
+	return false;
 }
 
 int names_stat(struct names *n, const struct docroot *docroot, const char *path, struct stat *st) {

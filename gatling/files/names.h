@@ -1,14 +1,16 @@
 /* names.h - the names in the directories that are asked for, so that what is not there is known without asking the file
  * system for each name. A directory is looked at once in a turn of the worker, and read again when it has changed: a
- * new file is found at once. For a file that is there a look at its directory is valid for NAMES_LATELY_MS. */
+ * new file is found at once. For a file that is there, and is the one that was, a look at its directory is valid for
+ * NAMES_LATELY_MS. */
 #ifndef GATLING_FILES_NAMES_H
 #define GATLING_FILES_NAMES_H
 
 #include <stdint.h>
 
+#include "gatling/base/file_version.h"
 #include "gatling/files/docroot.h"
 
-/* Each name takes 4 bytes, one with the suffix of a coding 8. A directory is read once it has been asked for often
+/* Each name takes 8 bytes, one with the suffix of a coding 16. A directory is read once it has been asked for often
  * enough to pay: reading NAMES_A_QUESTION names takes as long as the system calls that one question costs without them.
  * Until it is read, one name in each NAMES_OCTETS bytes of its size is assumed. */
 enum {
@@ -16,8 +18,8 @@ enum {
 	NAMES_BYTES_LEAST = 2 * 1024 * 1024,
 	NAMES_DIRECTORIES = 8 * 1024, /* that a worker remembers; the least recently used are dropped */
 	NAMES_MAX = 16 * 1024,        /* names of a directory; one with more is not read */
-	NAMES_LATELY_MS = 1000,
-	NAMES_VALID_MS = 10000, /* after which a directory is read again: whatever a file system says of changes */
+	NAMES_LATELY_MS = 500,        /* half of the second in which a change is to be noticed */
+	NAMES_VALID_MS = 10000,       /* after which a directory is read again: whatever a file system says of changes */
 	NAMES_PATH_MAX = 8 * 1024,
 	NAMES_A_QUESTION = 64,
 	NAMES_OCTETS = 24
@@ -39,11 +41,11 @@ void names_turn(struct names *names, int64_t now_ns);
  * may be one; so it is with NULL for names. */
 bool names_lack(struct names *names, struct slice path);
 
-/* Returns the same as of NAMES_LATELY_MS ago or later. */
-bool names_lacked_lately(struct names *names, struct slice path);
-
 /* Returns the same of files in other codings beside it (PATH.gz). */
 bool names_lack_coded(struct names *names, struct slice path);
+
+/* Returns what names_lack() did at some time in the last NAMES_LATELY_MS. */
+bool names_lacked_lately(struct names *names, struct slice path);
 
 /* What is known of a path. */
 enum {
@@ -51,12 +53,16 @@ enum {
 	NAMES_REGULAR = 1 << 1, /* which is a regular file: a link is not, */
 	NAMES_CODED = 1 << 2,   /* there are files in other codings beside it; */
 	NAMES_UNTOLD = 1 << 3,  /* alone: nothing is known; */
-	NAMES_LATELY = 1 << 4   /* beside NAMES_ITSELF: that was so NAMES_LATELY_MS ago or later */
+	NAMES_LATELY = 1 << 4   /* beside NAMES_REGULAR: that was so at some time in the last NAMES_LATELY_MS */
 };
 
 /* Returns a set of these; 0: there certainly is nothing. Reads nothing from a disk but what has changed in a directory
  * that names_lack() has looked at before; of others nothing is known. */
 unsigned names_tell(struct names *names, struct slice path);
+
+/* After NAMES_LATELY: returns whether the file that has been opened at that path is the one that was there. If not, the
+ * directory has been looked at again: it may be another one now. */
+bool names_told_of(struct names *names, struct slice path, const struct file_version *file);
 
 /* Does what docroot_stat() does, unless there is certainly no file. */
 int names_stat(struct names *names, const struct docroot *docroot, const char *path, struct stat *st);

@@ -41,8 +41,8 @@ struct realm *basic_auth_find(struct basic_auth *auth, const char *path);
 
 /* Finds the realms of a file besides that of its site: of the .htaccess in its directory, or in the nearest one above
  * that has one; and of the .htaccess_global in the first directory of the path, which may be a site of its own. Writes
- * them to realm[REALMS_OF_PATH], each with a reference, or NULL. lately: one that has come since NAMES_LATELY_MS may be
- * missed. */
+ * them to realm[REALMS_OF_PATH], each with a reference, or NULL. lately: one that has come in the last
+ * NAMES_LATELY_MS may be missed. */
 void basic_auth_realms(struct basic_auth *auth, struct slice file, bool lately, struct realm **realm);
 
 /* The values of refusals are the status to answer. */

@@ -398,14 +398,19 @@ static int entry_load(struct cache *c, const struct lookup *l, unsigned told, st
 	return error;
 }
 
+/* Returns whether what was known of its directory still holds: the file is the one that was there, and not a recent
+ * one. Else that may not be the only change. */
+static bool holds(struct names *names, const struct cache_entry *e) {
+	return !e->recent && names_told_of(names, e->path, &e->version[CODING_IDENTITY]);
+}
+
 static int entry_new(struct cache *c, const struct lookup *l, struct cache_entry **result) {
 	struct names *names = c->options.names;
 	unsigned told = names_tell(names, l->path);
 	int error = entry_load(c, l, told, result);
-	if (!(told & NAMES_LATELY) || (error ? error != ENOENT : !(*result)->recent)) return error;
-	/* What is recent, or gone, was perhaps not the only change in its directory: that is looked at again. */
+	if (!(told & NAMES_LATELY) || (error ? error != ENOENT : holds(names, *result))) return error;
 	if (!error) entry_release(*result);
-	(void)names_lack(names, l->path);
+	(void)names_lack(names, l->path); /* looks at it again */
 	return entry_load(c, l, names_tell(names, l->path), result);
 }
 
@@ -451,7 +456,7 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 		if (error) return error;
 		e->hash = hash;
 		e->headers = headers;
-		e->checked_ms = e->lately ? now_ms - CACHE_CHECK_MS : now_ms;
+		e->checked_ms = e->lately ? now_ms - CACHE_CHECK_MS : now_ms; /* it is checked when it is found next */
 		if (keeps(c, e)) insert(c, e);
 		else c->passing = e;
 		e->used_ms = now_ms;

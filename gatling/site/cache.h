@@ -10,9 +10,9 @@ enum {
 	CACHE_RESOURCE_BYTES = 4096, /* of cache_options.bytes; there are no more resources than parts of that size */
 	CACHE_COMPRESSING_MAX = 16 * 1024 * 1024, /* bytes of files in compression; beyond it others are sent as they are */
 	CACHE_HASHING_MAX = 1024 * 1024 * 1024,   /* bytes of files that are being hashed, which takes seconds */
-	CACHE_CHECK_MS = 1000,                    /* for so long an entry is valid without a look at the file system */
-	CACHE_TIDY_MS = 1000,                     /* between two calls of cache_tidy() */
-	CACHE_UNUSED_MS = 60 * 1000               /* after which it closes a file */
+	CACHE_CHECK_MS = 1000,      /* for so long an entry is valid after a look at the file system and its directory */
+	CACHE_TIDY_MS = 1000,       /* between two calls of cache_tidy() */
+	CACHE_UNUSED_MS = 60 * 1000 /* after which it closes a file */
 };
 
 /* The file at a path, and NAME.gz, NAME.zst and NAME.br beside it, unless they are older. */

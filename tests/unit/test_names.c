@@ -141,22 +141,59 @@ static void what_is_new_is_found_at_once(void **state) {
 	assert_true(lacks("new.txt"));
 }
 
+static struct file_version version_at(const char *path) {
+	struct stat st;
+	assert_int_equal(stat(path, &st), 0);
+	return file_version_of(&st);
+}
+
 static void what_is_there_is_taken_from_the_last_look(void **state) {
 	const unsigned there = NAMES_ITSELF | NAMES_REGULAR;
+	const struct file_version here = version_at("here.txt");
 	(void)state;
 	assert_true(lacks("later.txt"));
 	assert_int_equal(names_tell(names, SLICE("here.txt")), there);
 	put("later.txt");
 	names_turn(names, now_ns += 1000000);
 	assert_int_equal(names_tell(names, SLICE("here.txt")), there | NAMES_LATELY);
+	assert_true(names_told_of(names, SLICE("here.txt"), &here));
 	assert_true(names_lacked_lately(names, SLICE("later.txt")));
-	assert_int_not_equal(names_tell(names, SLICE("later.txt")), 0); /* what is not there, is not */
+	assert_int_not_equal(names_tell(names, SLICE("later.txt")), 0); /* what is not there is looked for */
 	assert_false(names_lacked_lately(names, SLICE("later.txt")));
 	settle();
 	assert_true(lacks("no.txt"));
 	assert_int_equal(unlink("later.txt"), 0);
 	names_turn(names, now_ns += NAMES_LATELY_MS * INT64_C(1000000));
-	assert_int_not_equal(names_tell(names, SLICE("later.txt")), there);
+	assert_int_equal(names_tell(names, SLICE("later.txt")) & NAMES_REGULAR, 0);
+}
+
+static void another_file_in_its_place_is_not_taken_for_it(void **state) {
+	(void)state;
+	assert_int_equal(mkdir("sub2", 0755), 0);
+	put("sub2/below.txt");
+	put("sub2/guard");
+	settle();
+	assert_true(lacks("link/guard"));
+	assert_int_equal(unlink("link") + symlink("sub2", "link"), 0);
+	names_turn(names, now_ns += 1000000);
+	const struct file_version other = version_at("link/below.txt");
+	assert_true(names_tell(names, SLICE("link/below.txt")) & NAMES_LATELY);
+	assert_true(names_lacked_lately(names, SLICE("link/guard")));
+	assert_false(names_told_of(names, SLICE("link/below.txt"), &other));
+	assert_false(names_lacked_lately(names, SLICE("link/guard")));
+}
+
+/* As on some overlays: then each file is looked at anew. */
+static void a_directory_with_other_numbers_is_not_relied_on(void **state) {
+	struct file_version here = version_at("here.txt");
+	here.inode++;
+	(void)state;
+	assert_true(lacks("no.txt"));
+	names_turn(names, now_ns += 1000000);
+	assert_true(names_tell(names, SLICE("here.txt")) & NAMES_LATELY);
+	assert_false(names_told_of(names, SLICE("here.txt"), &here));
+	names_turn(names, now_ns += 1000000);
+	assert_int_equal(names_tell(names, SLICE("here.txt")), NAMES_ITSELF | NAMES_REGULAR);
 }
 
 static void another_directory_in_its_place_is_another(void **state) {
@@ -324,6 +361,8 @@ int main(void) {
 		cmocka_unit_test_setup_teardown(regular_files_are_told_from_others, open_root, close_root),
 		cmocka_unit_test_setup_teardown(what_is_new_is_found_at_once, open_root, close_root),
 		cmocka_unit_test_setup_teardown(what_is_there_is_taken_from_the_last_look, open_root, close_root),
+		cmocka_unit_test_setup_teardown(another_file_in_its_place_is_not_taken_for_it, open_root, close_root),
+		cmocka_unit_test_setup_teardown(a_directory_with_other_numbers_is_not_relied_on, open_root, close_root),
 		cmocka_unit_test_setup_teardown(another_directory_in_its_place_is_another, open_root, close_root),
 		cmocka_unit_test_setup_teardown(a_directory_that_was_removed_is_missing, open_root, close_root),
 		cmocka_unit_test_setup_teardown(large_directories_are_not_read, open_root, close_root),

@@ -781,21 +781,49 @@ def test_a_flood_of_missing_names_leaves_nothing_behind_and_hides_nothing_new(bu
         assert c.get("/dir/a.txt").status == 401
 
 
-@pytest.mark.clear
-def test_what_comes_beside_a_file_is_noticed_within_a_second(build, root):
-    """A look at a directory is used again for its files, those that nobody has asked for among them."""
-    for n in range(4):
-        root.write(f"dir/{n}.txt", bytes(1000))
-    time.sleep(2.5)  # the files are not recent any more
+HIDDEN = ["dir/a.txt", "dir/b.txt", "dir/c.txt", "dir/d.txt", "dir/e.txt"]
+
+
+@pytest.fixture
+def known(build, root):
+    """A server that has looked at a directory just now, with files that are not recent, and a connection."""
+    for name in HIDDEN:
+        root.write(name, name.encode())
+    root.write("next/c.txt", b"next")
+    root.write("next/.htaccess", b"Friends\n")
+    time.sleep(2.5)
     with Server(build, root, "-j", "1", "-n") as server, server.connect() as c:
         for _ in range(70):  # so often that the directory is read
             assert c.get("/dir/none").status == 404
-        assert c.get("/dir/0.txt").status == 200
-        root.write("dir/1.txt.gz", gzip.compress(bytes(1000)))
-        (root.path / "dir/1.txt").unlink()
-        assert c.get("/dir/1.txt").body == bytes(1000)  # at once, as nothing else is there
-        assert c.get("/dir/2.txt").status == 200
-        root.write("dir/.htaccess", b"Friends\n")
-        root.write("dir/new.txt", b"new")
-        assert c.get("/dir/new.txt").status == 401  # at once, as it came later
-        eventually(lambda: c.get("/dir/3.txt").status == 401, 1.5)
+        assert c.get("/dir/a.txt").body == b"dir/a.txt"
+        yield c
+
+
+@pytest.mark.clear
+def test_a_file_that_another_coding_replaces_is_not_missed(known, root):
+    root.write("dir/b.txt.gz", gzip.compress(b"b"))
+    (root.path / "dir/b.txt").unlink()
+    assert known.get("/dir/b.txt").body == b"b"
+
+
+@pytest.mark.clear
+def test_what_is_newer_than_its_guard_is_guarded_at_once(known, root):
+    root.write("dir/.htaccess", b"Friends\n")
+    root.write("dir/b.txt", b"secret")
+    assert known.get("/dir/b.txt").status == 401
+
+
+@pytest.mark.clear
+def test_what_comes_with_another_directory_is_guarded_at_once(known, root):
+    (root.path / "dir").rename(root.path / "last")
+    (root.path / "next").rename(root.path / "dir")
+    assert known.get("/dir/c.txt").status == 401
+
+
+@pytest.mark.clear
+def test_a_guard_is_noticed_within_a_second_whatever_was_asked_for_before(known, root):
+    root.write("dir/.htaccess", b"Friends\n")
+    begun = time.monotonic()
+    assert known.get("/dir/b.txt").status in (200, 401)
+    time.sleep(1 - (time.monotonic() - begun))
+    assert [known.get(f"/{name}").status for name in HIDDEN] == [401] * len(HIDDEN)
