@@ -234,8 +234,8 @@ static void shut(struct listener *l, unsigned queued) {
 /* Returns whether one that does not listen is to listen again. */
 static bool may_listen(const struct acceptor *w, struct listener *l) {
 	if (l->listening == DEAF) return io_now(w->context->loop) >= l->again_ms;
-	const double left = ration_of(w, l);
-	return is_over(w, l) || (!waits_for_handshakes(w, l) && left >= ration_enough(&l->ration, l->came));
+	const double left = ration_of(w, l), requests = l->secure ? 0 : w->pace.per_s; /* a handshake costs more than one */
+	return is_over(w, l) || (!waits_for_handshakes(w, l) && left >= ration_enough(&l->ration, l->came, requests));
 }
 
 /* Listens again. Another process that has the socket, too, may have had it listen before: then nobody was refused. */
@@ -420,6 +420,8 @@ void accept_later(struct acceptor *w, struct listener *l) { w->ready[w->readies+
 void accept_all(struct acceptor *w) {
 	w->sampling = update_overload(w);
 	w->handshakes_left = w->context->handshakes > TLS_HANDSHAKES;
+	if (w->sampling) pace_note(&w->pace, w->reads - w->reads_noted, io_now_ns(w->context->loop));
+	w->reads_noted = w->reads;
 	if (w->resting) accept_resume(w);
 	note_waits(w);
 	while (w->readies) (void)accept_batch(w, w->ready[--w->readies]);

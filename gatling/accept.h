@@ -80,10 +80,12 @@ struct acceptor {
 	unsigned workers;                      /* that there are */
 	struct listener *ready[LISTENERS_MAX]; /* that have connections, in this turn */
 	unsigned readies;
-	uint32_t unsent_max; /* for new connections; 0: not set yet, */
-	unsigned sixteens;   /* of connections, when that was looked at */
-	bool sampling;       /* waits are looked at: connections or requests wait, a turn was long, or there is overload */
-	unsigned reads;      /* meanwhile */
+	uint32_t unsent_max;  /* for new connections; 0: not set yet, */
+	unsigned sixteens;    /* of connections, when that was looked at */
+	bool sampling;        /* waits are looked at: connections or requests wait, a turn was long, or there is overload */
+	unsigned reads;       /* meanwhile, */
+	unsigned reads_noted; /* of which so many are in pace: requests on connections that it had */
+	struct pace pace;
 	struct waits waits;
 	int64_t waits_long_since_ms; /* since then longer than ACCEPT_WAIT_LONG_MS; 0: not so */
 	int64_t paused_until_ms;     /* without descriptors */

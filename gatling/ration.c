@@ -29,11 +29,19 @@ double waits_left(const struct waits *w, int64_t now_ns) {
 	return at_least(LEFT_LEAST, 1 - waits_mean(w, now_ns) / RATION_WAIT_MS);
 }
 
+/* Returns what is left of a mean of the last RATE_S. */
+static double faded(double rate, double passed_s) { return passed_s < RATE_S ? rate * (1 - passed_s / RATE_S) : 0; }
+
+void pace_note(struct pace *p, unsigned count, int64_t now_ns) {
+	p->per_s = faded(p->per_s, (double)(now_ns - p->at_ns) / 1e9) + count / RATE_S;
+	p->at_ns = now_ns;
+}
+
 /* Forgets what was taken long ago. Returns how much time has passed, in seconds. */
 static double pass_time(struct ration *r, int64_t now_ns) {
 	const double passed_s = (double)(now_ns - r->at_ns) / 1e9;
 	r->at_ns = now_ns;
-	r->rate *= passed_s < RATE_S ? 1 - passed_s / RATE_S : 0;
+	r->rate = faded(r->rate, passed_s);
 	return passed_s;
 }
 
@@ -66,8 +74,9 @@ double ration_left(struct ration *r, double left, int64_t now_ns) {
 	return r->credit;
 }
 
-double ration_enough(const struct ration *r, unsigned came) {
-	const double later = r->allowed * RATION_FEW_MS / 1e3, soon = r->allowed * RATION_WAIT_MS / 1e3;
-	const double most = at_least(soon, later < RATION_FEW ? later : RATION_FEW);
+double ration_enough(const struct ration *r, unsigned came, double requests) {
+	const double soon = r->allowed * RATION_WAIT_MS / 1e3, later = r->allowed * RATION_PAUSE_MS / 1e3;
+	const double answered = requests * RATION_WAIT_MS / 1e3;
+	const double most = at_least(soon, later < answered ? later : answered);
 	return at_least(1, came < most ? came : most);
 }

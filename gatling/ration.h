@@ -10,9 +10,8 @@
 /* A page with ten files, one after the other, then takes less than a tenth of a second. */
 enum { RATION_WAIT_MS = 4 };
 
-/* So few connections at once hardly make others wait, whatever they ask for later: a socket stays closed for so long to
- * let them in together. */
-enum { RATION_FEW = 16, RATION_FEW_MS = 24 };
+/* While its clients ask for much each, a socket does not listen for up to so long, see ration_enough(). */
+enum { RATION_PAUSE_MS = 24 };
 
 /* With more than this part of it left, see waits_left(), requests hardly wait. */
 #define RATION_IDLE_PART 0.5
@@ -33,6 +32,15 @@ double waits_mean(const struct waits *waits, int64_t now_ns);
  * long; -4, five times as long or longer. */
 double waits_left(const struct waits *waits, int64_t now_ns);
 
+/* How much is done in a second: a mean of the last two. All zero at first. */
+struct pace {
+	double per_s;
+	int64_t at_ns; /* of the last time that it was noted */
+};
+
+/* Notes that so much was done. */
+void pace_note(struct pace *pace, unsigned count, int64_t now_ns);
+
 /* All zero at first. */
 struct ration {
 	double rate;       /* taken in a second, of late */
@@ -52,7 +60,9 @@ void ration_begin(struct ration *ration, int64_t now_ns);
 double ration_left(struct ration *ration, double left, int64_t now_ns);
 
 /* Returns how many must be left for a socket to listen again: if it is as many as came the last time, hardly any of
- * them has to be reset; but not more than RATION_FEW, or than are allowed in RATION_WAIT_MS. */
-double ration_enough(const struct ration *ration, unsigned came);
+ * them has to be reset. But those who come together make others wait, so there are no more than are allowed in
+ * RATION_WAIT_MS; or, if that is more, than requests are answered in it, `requests` in a second, and connections
+ * allowed in RATION_PAUSE_MS. */
+double ration_enough(const struct ration *ration, unsigned came, double requests);
 
 #endif

@@ -81,12 +81,22 @@ static void a_ration_begins_with_what_was_taken_before(void **state) {
 static void enough_is_what_came_or_is_soon_allowed(void **state) {
 	(void)state;
 	const struct ration few = {.allowed = 10}, some = {.allowed = 500}, many = {.allowed = 10000};
-	assert_true(ration_enough(&few, 100) == 1);
-	assert_true(ration_enough(&some, 100) == 0.5 * RATION_FEW_MS);
-	assert_true(ration_enough(&(struct ration){.allowed = 2000}, 100) == RATION_FEW);
-	assert_true(ration_enough(&many, 0) == 1);
-	assert_true(ration_enough(&many, 7) == 7);
-	assert_true(ration_enough(&many, 100) == 10.0 * RATION_WAIT_MS);
+	assert_true(ration_enough(&few, 100, 1000) == 1);
+	assert_true(ration_enough(&some, 100, 0) == 0.5 * RATION_WAIT_MS);
+	assert_true(ration_enough(&some, 100, 1000) == 1.0 * RATION_WAIT_MS);
+	assert_true(ration_enough(&some, 100, 100000) == 0.5 * RATION_PAUSE_MS);
+	assert_true(ration_enough(&many, 0, 10000) == 1);
+	assert_true(ration_enough(&many, 7, 10000) == 7);
+	assert_true(ration_enough(&many, 100, 10000) == 10.0 * RATION_WAIT_MS);
+}
+
+static void a_pace_is_of_the_last_seconds(void **state) {
+	(void)state;
+	struct pace p = {0};
+	for (int i = 0; i < 5000; i++) pace_note(&p, 3, i * (int64_t)MS);
+	assert_true(p.per_s > 2700 && p.per_s < 3100);
+	pace_note(&p, 0, 10000 * (int64_t)MS);
+	assert_true(p.per_s == 0);
 }
 
 /* Also when the rate has been a thousand times as large until now. */
@@ -95,7 +105,7 @@ static void there_is_soon_enough_for_the_least(void **state) {
 	struct ration r = {.rate = 30000};
 	int64_t ms = 0;
 	ration_begin(&r, 0);
-	while (ration_left(&r, -4, ms * MS) < ration_enough(&r, 1000)) ms++;
+	while (ration_left(&r, -4, ms * MS) < ration_enough(&r, 1000, 0)) ms++;
 	assert_in_range(ms, 90, 110);
 }
 
@@ -112,7 +122,8 @@ static double simulate(double cost_s, double *waits_s) {
 	for (int i = 0; i < SECONDS * STEPS; i++) {
 		const int64_t now_ns = (int64_t)i * MS;
 		waits_note(&w, now_ns, lround(to_do_s * 1e3 / 10)); /* a page is ten requests, one after the other */
-		came[i] = take_all(&r, waits_left(&w, now_ns), now_ns);
+		const double left = ration_left(&r, waits_left(&w, now_ns), now_ns);
+		came[i] = left < ration_enough(&r, 1000, 20 / cost_s) ? 0 : take_all(&r, waits_left(&w, now_ns), now_ns);
 		to_do_s += cost_s / 2 * (came[i] + (i < STEPS ? 0 : came[i - STEPS]));
 		const double works_s = fmin(to_do_s, 0.001);
 		to_do_s -= works_s;
@@ -143,6 +154,7 @@ int main(void) {
 		cmocka_unit_test(what_is_not_taken_at_once_is_left),
 		cmocka_unit_test(a_ration_begins_with_what_was_taken_before),
 		cmocka_unit_test(enough_is_what_came_or_is_soon_allowed),
+		cmocka_unit_test(a_pace_is_of_the_last_seconds),
 		cmocka_unit_test(there_is_soon_enough_for_the_least),
 		cmocka_unit_test(a_server_has_enough_to_do_and_not_too_much),
 	};
