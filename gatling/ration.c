@@ -56,11 +56,15 @@ void ration_begin(struct ration *r, int64_t now_ns) {
 	r->waited_ns = now_ns;
 }
 
-/* Returns how much more than the rate is taken, as a part of it: the longer the server has had too little to do, the
- * more. */
+/* Returns for how long the server has had too little to do, in seconds. */
+static double idle_s(const struct ration *r) { return (double)(r->at_ns - r->waited_ns) / 1e9; }
+
+bool ration_idle(const struct ration *r) { return idle_s(r) >= RATION_IDLE_S; }
+
+/* Returns how much more than the rate is taken, as a part of it: the more, the longer there has been too little to do.
+ */
 static double more(const struct ration *r, double left) {
-	const double idle_s = (double)(r->at_ns - r->waited_ns) / 1e9;
-	return left * (left < 0 ? GAIN_LONG : GAIN * (1 + idle_s));
+	return left * (left < 0 ? GAIN_LONG : GAIN * (1 + idle_s(r)));
 }
 
 double ration_left(struct ration *r, double left, int64_t now_ns) {

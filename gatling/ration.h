@@ -5,6 +5,7 @@
 #ifndef GATLING_RATION_H
 #define GATLING_RATION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A page with ten files, one after the other, then takes less than a tenth of a second. */
@@ -58,6 +59,11 @@ void ration_begin(struct ration *ration, int64_t now_ns);
 
 /* Returns how many may be taken now, as the waits leave that part. */
 double ration_left(struct ration *ration, double left, int64_t now_ns);
+
+/* Returns whether requests have hardly waited for RATION_IDLE_S: then the ration is far too small, as those who come
+ * now ask for less than those before. */
+enum { RATION_IDLE_S = 2 };
+bool ration_idle(const struct ration *ration);
 
 /* Returns how many must be left for a socket to listen again: if it is as many as came the last time, hardly any of
  * them has to be reset. But those who come together make others wait, so there are no more than are allowed in

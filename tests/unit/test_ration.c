@@ -90,6 +90,20 @@ static void enough_is_what_came_or_is_soon_allowed(void **state) {
 	assert_true(ration_enough(&many, 100, 10000) == 10.0 * RATION_WAIT_MS);
 }
 
+static void a_ration_is_too_small_if_nobody_waits_for_long(void **state) {
+	(void)state;
+	struct ration r = {.rate = 10};
+	ration_begin(&r, 0);
+	for (int64_t ms = 0; ms < RATION_IDLE_S * 1000; ms++) {
+		assert_false(ration_idle(&r));
+		(void)take_all(&r, 1, ms * MS);
+	}
+	(void)ration_left(&r, 1, RATION_IDLE_S * 1000 * (int64_t)MS);
+	assert_true(ration_idle(&r));
+	(void)ration_left(&r, 0, (RATION_IDLE_S * 1000 + 1) * (int64_t)MS);
+	assert_false(ration_idle(&r));
+}
+
 static void a_pace_is_of_the_last_seconds(void **state) {
 	(void)state;
 	struct pace p = {0};
@@ -154,6 +168,7 @@ int main(void) {
 		cmocka_unit_test(what_is_not_taken_at_once_is_left),
 		cmocka_unit_test(a_ration_begins_with_what_was_taken_before),
 		cmocka_unit_test(enough_is_what_came_or_is_soon_allowed),
+		cmocka_unit_test(a_ration_is_too_small_if_nobody_waits_for_long),
 		cmocka_unit_test(a_pace_is_of_the_last_seconds),
 		cmocka_unit_test(there_is_soon_enough_for_the_least),
 		cmocka_unit_test(a_server_has_enough_to_do_and_not_too_much),
