@@ -110,11 +110,12 @@ static bool update_overload(struct acceptor *w) {
 	w->overload_until_ms = 0;
 	for (unsigned i = 0; i < w->listeners; i++) {
 		struct listener *l = &w->listener[i];
-		if (l->overload_until_ms && l->listening == LISTENS && is_over(w, l)) end_overload(w, l);
+		if (l->overload_until_ms && l->listening == LISTENS) {
+			if (is_over(w, l)) end_overload(w, l);
+			else if (!w->overload_until_ms || l->overload_until_ms < w->overload_until_ms)
+				w->overload_until_ms = l->overload_until_ms;
+		}
 		any |= l->overload_until_ms;
-		if (l->overload_until_ms && l->listening == LISTENS &&
-			(!w->overload_until_ms || l->overload_until_ms < w->overload_until_ms))
-			w->overload_until_ms = l->overload_until_ms;
 	}
 	return any;
 }

@@ -131,8 +131,7 @@ static bool add_entry(struct reading *r, enum entry entry, struct slice name, bo
 }
 
 /* Returns false: there are too many, or ENOMEM. */
-static bool add(struct reading *r, const struct dirent *found) {
-	const struct slice name = slice_of(found->d_name);
+static bool add(struct reading *r, struct slice name, const struct dirent *found) {
 	if (r->names++ == NAMES_MAX) return false;
 	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
 		if (slice_ends(name, coding_suffix[i]) &&
@@ -189,7 +188,7 @@ static bool read_names(struct names *n, struct directory *d, int fd, DIR *stream
 	bool all = true;
 	for (const struct dirent *entry; errno = 0, all && (entry = readdir(stream));) {
 		struct slice name = slice_of(entry->d_name);
-		all = add(&r, entry);
+		all = add(&r, name, entry);
 		if (!*letters && is_letter(name.at[0]) && name.length < sizeof letters)
 			memcpy(letters, name.at, name.length + 1);
 	}

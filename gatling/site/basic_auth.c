@@ -188,10 +188,11 @@ static struct auth_file *find_file(struct basic_auth *auth, const struct stat *s
 	return place;
 }
 
-/* Returns what basic_auth_find() does of a file that there may be. */
-static struct realm *find_realm(struct basic_auth *auth, const char *path) {
+/* Does as basic_auth_find(); lately: as basic_auth_realms(). */
+static struct realm *find_realm(struct basic_auth *auth, const char *path, bool lately) {
 	static const struct text_file unknown;
 	struct stat st;
+	if ((lately ? names_lacked_lately : names_lack)(auth->names, slice_of(path))) return NULL;
 	if (docroot_lstat(auth->docroot, path, &st) == -1)
 		return errno == ENOENT || errno == ENOTDIR ? NULL : unreadable_realm(auth, errno);
 	if (docroot_stat(auth->docroot, path, &st) == -1) { /* a symlink to nowhere, or out of the root */
@@ -216,11 +217,10 @@ static struct realm *find_realm(struct basic_auth *auth, const char *path) {
 }
 
 struct realm *basic_auth_find(struct basic_auth *auth, const char *path) {
-	return names_lack(auth->names, slice_of(path)) ? NULL : find_realm(auth, path);
+	return find_realm(auth, path, false);
 }
 
 void basic_auth_realms(struct basic_auth *auth, struct slice file, bool lately, struct realm **realm) {
-	bool (*lack)(struct names *, struct slice) = lately ? names_lacked_lately : names_lack;
 	static const char here[] = ".htaccess", below[] = ".htaccess_global";
 	char path[PATH_MAX + sizeof below];
 	size_t n = file.length;
@@ -232,14 +232,14 @@ void basic_auth_realms(struct basic_auth *auth, struct slice file, bool lately, 
 	size_t first = slash ? (size_t)(slash + 1 - path) : 0;
 	while (true) { /* the nearest file replaces those above it, as Apache's do */
 		memcpy(path + n, here, sizeof here);
-		realm[0] = lack(auth->names, slice_of(path)) ? NULL : find_realm(auth, path);
+		realm[0] = find_realm(auth, path, lately);
 		if (realm[0] || !n) break;
 		for (n--; n && path[n - 1] != '/';) n--;
 	}
 	if (!first) return;
 	memcpy(path, file.at, first);
 	memcpy(path + first, below, sizeof below);
-	realm[1] = lack(auth->names, slice_of(path)) ? NULL : find_realm(auth, path);
+	realm[1] = find_realm(auth, path, lately);
 }
 
 /* --- credentials --- */

@@ -131,9 +131,9 @@ void cache_drop(struct cache *c, struct resource *resource) {
 	if (e->cached) drop(c, e);
 }
 
-/* Returns whether it takes more memory than it may. */
-static bool over_limit(const struct cache *c) {
-	return c->resources > c->options.bytes / CACHE_RESOURCE_BYTES || c->bytes > c->options.bytes;
+/* Returns whether it may have so many resources, and take so many bytes. */
+static bool is_within_limit(const struct cache *c, unsigned resources, size_t bytes) {
+	return resources <= c->options.bytes / CACHE_RESOURCE_BYTES && bytes <= c->options.bytes;
 }
 
 /* Counts what the entry holds now. */
@@ -177,7 +177,7 @@ static void insert(struct cache *c, struct cache_entry *e) {
 	struct cache_entry *other;
 	TAILQ_INSERT_TAIL(&ring->entries, e, age);
 	ring->length++;
-	while (over_limit(c) &&
+	while (!is_within_limit(c, c->resources, c->bytes) &&
 		   ((other = victim(&c->ring[IN_MEMORY], NULL, e)) || (other = victim(&c->ring[OPEN_FILES], NULL, e))))
 		drop(c, other);
 	while (c->descriptors > c->options.descriptors && (other = victim(&c->ring[OPEN_FILES], NULL, e))) drop(c, other);
@@ -186,8 +186,7 @@ static void insert(struct cache *c, struct cache_entry *e) {
 /* Returns whether nothing has to make room for an entry. */
 static bool has_room(const struct cache *c, const struct cache_entry *e) {
 	const struct representation *f = e->resource.representation[CODING_IDENTITY];
-	return c->resources < c->options.bytes / CACHE_RESOURCE_BYTES &&
-		   c->bytes + sizeof *e + representation_memory(f) <= c->options.bytes;
+	return is_within_limit(c, c->resources + 1, c->bytes + sizeof *e + representation_memory(f));
 }
 
 /* Returns whether an entry is in memory, and nothing else is to be made of it. */
