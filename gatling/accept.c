@@ -98,9 +98,10 @@ static void end_overload(const struct acceptor *w, struct listener *l) {
 					(int)(lasted_ms / 1000), refused);
 }
 
-/* Returns whether it is over: for long enough no connection was refused, or there was too little to do. */
+/* Returns whether it is over: for long enough no connection was refused, or there was too little to do; handshakes are
+ * work that no request tells of. */
 static bool is_over(const struct acceptor *w, const struct listener *l) {
-	return io_now(w->context->loop) >= l->overload_until_ms || ration_idle(&l->ration);
+	return io_now(w->context->loop) >= l->overload_until_ms || (!l->secure && ration_idle(&l->ration));
 }
 
 /* Ends the overload of the listeners that listen and where it is over, and notes when the next one may be. Returns
