@@ -355,36 +355,40 @@ bool names_lacked_lately(struct names *n, struct slice path) {
 }
 
 /* Returns what names_tell() does. */
-static unsigned tell(const struct directory *d, struct slice name) {
+static struct names_told tell(const struct directory *d, struct slice name) {
 	const struct name *itself = find_hash(d, hash_of(ENTRY_ITSELF, name));
-	return (itself ? NAMES_ITSELF : 0) | (itself && itself->hash & REGULAR ? NAMES_REGULAR : 0) |
-		   (has(d, ENTRY_CODED, name) ? NAMES_CODED : 0);
+	struct names_told told = {.what = has(d, ENTRY_CODED, name) ? NAMES_CODED : 0};
+	if (itself) told.what |= NAMES_ITSELF;
+	if (!itself || !(itself->hash & REGULAR)) return told;
+	return (struct names_told){told.what | NAMES_REGULAR, itself->inode, d->version.device};
 }
 
-unsigned names_tell(struct names *n, struct slice path) {
+struct names_told names_tell(struct names *n, struct slice path) {
 	const struct place p = place_of(path);
 	bool absent = false;
 	const struct directory *d = NULL;
 	struct directory *known = n ? find(n, p.directory, p.hash) : NULL;
 	if (known && !is_beyond(n, &p)) {
-		const unsigned told = known_lately(n, known) ? tell(known, p.name) : 0;
-		if (told & NAMES_REGULAR) return told | (known->looked_ns != n->now_ns ? NAMES_LATELY : 0);
+		struct names_told told = {0};
+		if (known_lately(n, known)) told = tell(known, p.name);
+		if (told.what & NAMES_REGULAR) {
+			if (known->looked_ns != n->now_ns) told.what |= NAMES_LATELY;
+			return told;
+		}
 		d = look_once(n, &p, known, &absent);
 	} else if (n && !known && p.directory.length) {
-		absent = !(names_tell(n, p.directory) & (NAMES_ITSELF | NAMES_UNTOLD));
+		absent = !(names_tell(n, p.directory).what & (NAMES_ITSELF | NAMES_UNTOLD));
 	}
-	return d ? tell(d, p.name) : absent ? 0 : NAMES_UNTOLD;
+	return d ? tell(d, p.name) : (struct names_told){.what = absent ? 0 : NAMES_UNTOLD};
 }
 
-bool names_told_of(struct names *n, struct slice path, const struct file_version *file) {
+bool names_told_of(struct names *n, struct slice path, const struct names_told *told, const struct file_version *file) {
+	if (told->inode == (uint32_t)file->inode && told->device == file->device) return true;
 	const struct place p = place_of(path);
 	struct directory *d = find(n, p.directory, p.hash);
-	if (!d) return false;
-	const struct name *told = find_hash(d, hash_of(ENTRY_ITSELF, p.name));
-	if (told && told->inode == (uint32_t)file->inode && d->version.device == file->device) return true;
 	bool absent;
-	const int64_t read_ns = d->read_ns;
-	if (look_once(n, &p, d, &absent) && d->read_ns == read_ns) d->numbers = false; /* it has not changed */
+	const int64_t read_ns = d ? d->read_ns : 0;
+	if (d && look_once(n, &p, d, &absent) && d->read_ns == read_ns) d->numbers = false; /* it has not changed */
 	return false;
 }
 

@@ -47,7 +47,7 @@ bool names_lack_coded(struct names *names, struct slice path);
 /* Returns what names_lack() did at some time in the last NAMES_LATELY_MS. */
 bool names_lacked_lately(struct names *names, struct slice path);
 
-/* What is known of a path. */
+/* What is known of a path: a set of these; none: there certainly is nothing. */
 enum {
 	NAMES_ITSELF = 1 << 0,  /* there is something at it, */
 	NAMES_REGULAR = 1 << 1, /* which is a regular file: a link is not, */
@@ -56,13 +56,20 @@ enum {
 	NAMES_LATELY = 1 << 4   /* beside NAMES_REGULAR: that was so at some time in the last NAMES_LATELY_MS */
 };
 
-/* Returns a set of these; 0: there certainly is nothing. Reads nothing from a disk but what has changed in a directory
- * that names_lack() has looked at before; of others nothing is known. */
-unsigned names_tell(struct names *names, struct slice path);
+struct names_told {
+	unsigned what;
+	uint32_t inode; /* of a regular file: the last bits of its number, */
+	dev_t device;   /* if it is on this device */
+};
+
+/* Returns what is known of a path. Reads nothing from a disk but what has changed in a directory that names_lack() has
+ * looked at before; of others nothing is known. */
+struct names_told names_tell(struct names *names, struct slice path);
 
 /* After NAMES_LATELY: returns whether the file that has been opened at that path is the one that was there. If not, the
  * directory has been looked at again: it may be another one now. */
-bool names_told_of(struct names *names, struct slice path, const struct file_version *file);
+bool names_told_of(struct names *names, struct slice path, const struct names_told *told,
+				   const struct file_version *file);
 
 /* Does what docroot_stat() does, unless there is certainly no file. */
 int names_stat(struct names *names, const struct docroot *docroot, const char *path, struct stat *st);

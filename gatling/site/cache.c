@@ -292,15 +292,16 @@ static bool is_usable(const struct cache_entry *e, enum coding coding) {
 	return false;
 }
 
-/* Opens the file of a coding. Returns 0 or an errno. */
-static int open_file(struct cache *c, struct cache_entry *e, enum coding coding) {
+/* Opens the file of a coding. regular: as for LOAD_UNSEEN. Returns 0 or an errno. */
+static int open_file(struct cache *c, struct cache_entry *e, enum coding coding, bool regular) {
 	char path[PATH_MAX + SUFFIX_ROOM];
 	struct representation *f;
 	if (e->version[coding].size > REPRESENTATION_BODY_MAX && !may_open(c)) return EMFILE;
 	(void)coded_path(e, coding, path);
 	int fd = e->fetched ? docroot_open(c->options.docroot, path, 0) : docroot_open_at_once(c->options.docroot, path, 0);
 	if (fd == -1) return errno;
-	int error = representation_load(fd, slice_of(path), !e->fetched, &c->open, &f);
+	const enum load how = e->fetched ? LOAD_WAITING : regular ? LOAD_UNSEEN : LOAD_AT_ONCE;
+	int error = representation_load(fd, slice_of(path), how, &c->open, &f);
 	if (error) return error;
 	e->resource.representation[coding] = f;
 	e->resource.available |= 1U << coding;
@@ -349,7 +350,7 @@ static bool is_unsettled(const struct cache_entry *e) {
 	return false;
 }
 
-/* told: what names_tell() says of it. */
+/* told: by names_tell(). */
 static int load(struct cache *c, struct cache_entry *e, const struct header_set *headers, unsigned told) {
 	time_t now = time(NULL);
 	/* a file alone can be opened without a look, unless it may have to wait for a descriptor */
@@ -358,11 +359,11 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 	if (!e->fetched && names_elsewhere(c->options.names)) return EINPROGRESS;
 	int error = alone ? 0 : look(c, e, e->version);
 	if (error && error != ENOENT) return error;
-	if (!error && (error = open_file(c, e, CODING_IDENTITY))) return error;
+	if (!error && (error = open_file(c, e, CODING_IDENTITY, alone))) return error;
 	bool missed = false; /* a file exists, but could not be opened for a temporary reason */
 	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++) {
 		if (!is_usable(e, (enum coding)i)) continue;
-		int failed = open_file(c, e, (enum coding)i);
+		int failed = open_file(c, e, (enum coding)i, false);
 		if (failed == EINPROGRESS) return failed;
 		if (!failed) error = 0;
 		missed |= failed && docroot_error_is_temporary(failed);
@@ -376,19 +377,19 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 	return write_all_fields(c, e, headers, missed);
 }
 
-/* told: what names_tell() says of it. */
+/* told: by names_tell(). */
 static int entry_load(struct cache *c, const struct lookup *l, unsigned told, struct cache_entry **result) {
 	if (!told) return ENOENT;
 	if (l->path.length >= PATH_MAX) return ENAMETOOLONG;
-	struct cache_entry *e = calloc(1, sizeof *e + l->path.length + 1);
+	struct cache_entry *e = malloc(sizeof *e + l->path.length + 1); /* as representation_new() */
 	if (!e) return ENOMEM;
-	e->path = (struct slice){.at = e->text, .length = l->path.length};
-	(void)text_copy(e->text, l->path);
-	e->references = 1;
-	e->restricted = l->restricted;
-	e->stands_in = l->stands_in;
-	e->error = l->error;
-	e->fetched = l->fetched;
+	*e = (struct cache_entry){.references = 1,
+							  .restricted = l->restricted,
+							  .stands_in = l->stands_in,
+							  .error = l->error,
+							  .fetched = l->fetched,
+							  .path = {.at = e->text, .length = l->path.length}};
+	*text_copy(e->text, l->path) = '\0';
 	int error = load(c, e, l->headers, told);
 	e->fetched = true; /* later looks find it in memory */
 	if (error == EACCES) unserved_report(c->options.docroot, e->text);
@@ -397,20 +398,18 @@ static int entry_load(struct cache *c, const struct lookup *l, unsigned told, st
 	return error;
 }
 
-/* Returns whether what was known of its directory still holds: the file is the one that was there, and not a recent
- * one. Else that may not be the only change. */
-static bool holds(struct names *names, const struct cache_entry *e) {
-	return !e->recent && names_told_of(names, e->path, &e->version[CODING_IDENTITY]);
-}
-
 static int entry_new(struct cache *c, const struct lookup *l, struct cache_entry **result) {
 	struct names *names = c->options.names;
-	unsigned told = names_tell(names, l->path);
-	int error = entry_load(c, l, told, result);
-	if (!(told & NAMES_LATELY) || (error ? error != ENOENT : holds(names, *result))) return error;
-	if (!error) entry_release(*result);
+	const struct names_told told = names_tell(names, l->path);
+	int error = entry_load(c, l, told.what, result);
+	if (!(told.what & NAMES_LATELY)) return error;
+	/* what was known of its directory holds if the file is the one that was there, and not a recent one */
+	struct cache_entry *e = error ? NULL : *result;
+	if (e ? !e->recent && names_told_of(names, e->path, &told, &e->version[CODING_IDENTITY]) : error != ENOENT)
+		return error;
+	if (e) entry_release(e);
 	(void)names_lack(names, l->path); /* looks at it again */
-	return entry_load(c, l, names_tell(names, l->path), result);
+	return entry_load(c, l, names_tell(names, l->path).what, result);
 }
 
 /* --- finding --- */

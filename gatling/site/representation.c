@@ -16,10 +16,12 @@
 #include "gatling/http/freshness.h"
 #include "gatling/http/hpack.h"
 #include "gatling/files/digest.h"
+#include "io/at_once.h"
 
 enum {
-	READ_ATTEMPTS = 3,    /* at a file that changes while it is read into memory */
-	FIELDS_ROOM_MIN = 640 /* bytes of the field lines without the owner's and the media type */
+	READ_ATTEMPTS = 3,           /* at a file that changes while it is read into memory */
+	READ_UNSEEN_MAX = 16 * 1024, /* bytes that are read of a file whose size is not known: most are smaller */
+	FIELDS_ROOM_MIN = 640        /* bytes of the field lines without the owner's and the media type */
 };
 
 void representation_retain(struct representation *file) { file->references++; }
@@ -44,10 +46,8 @@ void representation_release(void *file) {
 }
 
 static struct representation *representation_new(void) {
-	struct representation *f = calloc(1, sizeof *f);
-	if (!f) return NULL;
-	f->references = 1;
-	f->fd = -1;
+	struct representation *f = malloc(sizeof *f); /* glibc's calloc(3) takes nothing of what was freed just before */
+	if (f) *f = (struct representation){.references = 1, .fd = -1};
 	return f;
 }
 
@@ -90,32 +90,51 @@ bool representation_gone(const struct representation *file) {
 
 /* --- loading --- */
 
+/* Writes what fstat(2) says. Returns 0; or an errno, if it is not a file that may be sent. */
+static int look(int fd, struct stat *st) {
+	if (fstat(fd, st) == -1) return errno;
+	if (S_ISDIR(st->st_mode)) return EISDIR;
+	return S_ISREG(st->st_mode) && st->st_mode & S_IROTH ? 0 : EACCES;
+}
+
+/* Reads before it looks, which saves a look: what has not changed lately has not changed since it was read. Returns 0,
+ * with or without a body, or an errno. */
+static int load_unseen(struct representation *f, struct stat *st) {
+	char text[READ_UNSEEN_MAX + 1];
+	const time_t begun = time(NULL);
+	const ssize_t length = io_pread_at_once(f->fd, text, sizeof text, 0);
+	const int error = look(f->fd, st);
+	if (error || length < 0 || length != st->st_size || length > READ_UNSEEN_MAX) return error;
+	const struct file_version version = file_version_of(st);
+	if (file_version_recent(&version, begun)) return 0;
+	char *body = malloc((size_t)length + 1);
+	if (!body) return ENOMEM;
+	memcpy(body, text, (size_t)length);
+	f->body = body;
+	return 0;
+}
+
 /* Fills in version and, for a small file, body. A file that keeps changing is sent from its descriptor. Returns 0 or an
  * errno. */
-static int load(struct representation *f, bool at_once) {
+static int load(struct representation *f, enum load how) {
 	struct stat st;
-	if (fstat(f->fd, &st) == -1) return errno;
-	if (S_ISDIR(st.st_mode)) return EISDIR;
-	if (!S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH)) return EACCES;
-	for (int i = 0; i < READ_ATTEMPTS && st.st_size <= REPRESENTATION_BODY_MAX; i++) {
-		struct file_version before = file_version_of(&st);
-		char *body = (at_once ? file_read_at_once : file_read)(f->fd, (size_t)st.st_size);
+	int error = how == LOAD_UNSEEN ? load_unseen(f, &st) : look(f->fd, &st);
+	if (error) return error;
+	for (int i = 0; !f->body && i < READ_ATTEMPTS && st.st_size <= REPRESENTATION_BODY_MAX; i++) {
+		const struct file_version before = file_version_of(&st);
+		char *body = (how == LOAD_WAITING ? file_read : file_read_at_once)(f->fd, (size_t)st.st_size);
 		if (!body && errno != EAGAIN) return errno;
-		if (fstat(f->fd, &st) == -1) {
-			free(body);
-			return errno;
-		}
-		struct file_version after = file_version_of(&st);
-		if (body && file_version_same(&before, &after)) {
-			f->body = body;
-			close(f->fd);
-			f->fd = -1;
-			break;
-		}
-		free(body);
+		error = look(f->fd, &st);
+		const struct file_version after = error ? (struct file_version){0} : file_version_of(&st);
+		if (body && file_version_same(&before, &after)) f->body = body;
+		else free(body);
+		if (error) return error;
 	}
 	f->version = file_version_of(&st);
 	f->size = f->stored = (uint64_t)st.st_size;
+	if (!f->body) return 0;
+	close(f->fd);
+	f->fd = -1;
 	return 0;
 }
 
@@ -154,14 +173,14 @@ static void make_etag(struct representation *f) {
 	if (known) write_etag(f, hash);
 }
 
-int representation_load(int fd, struct slice path, bool at_once, unsigned *open, struct representation **file) {
+int representation_load(int fd, struct slice path, enum load how, unsigned *open, struct representation **file) {
 	struct representation *f = representation_new();
 	if (!f) {
 		close(fd);
 		return ENOMEM;
 	}
 	f->fd = fd;
-	int error = load(f, at_once);
+	int error = load(f, how);
 	if (!error && is_key(path, f)) error = EACCES;
 	if (error) {
 		representation_release(f);

@@ -75,10 +75,17 @@ char *field_line_put_length(char *at, uint64_t content_length);
 void representation_retain(struct representation *file);
 void representation_release(void *file);
 
+/* How a file is loaded. */
+enum load {
+	LOAD_WAITING, /* a disk may be waited for; */
+	LOAD_AT_ONCE, /* else EINPROGRESS; */
+	LOAD_UNSEEN   /* likewise, and a regular file of this machine was there just before: reading wakes nobody */
+};
+
 /* Takes fd over and loads the file. Returns 0 with *file, which has no fields yet; or an errno. EACCES: it is not
- * regular, not world-readable, or a private key, which has such a path; EINPROGRESS, if it is to be loaded at_once: a
- * disk would have to be read. *open counts the file as long as it keeps a descriptor. */
-int representation_load(int fd, struct slice path, bool at_once, unsigned *open, struct representation **file);
+ * regular, not world-readable, or a private key, which has such a path. *open counts the file as long as it keeps a
+ * descriptor. */
+int representation_load(int fd, struct slice path, enum load how, unsigned *open, struct representation **file);
 
 /* Writes the fields, once, after representation_load(). Returns 0 or ENOMEM. */
 int representation_write_fields(struct representation *file, const struct field_options *options);

@@ -96,19 +96,19 @@ static void files_in_other_codings_are_known_in_one_look(void **state) {
 	assert_false(names_lack_coded(names, SLICE("page.html")));
 	assert_true(names_lack(names, SLICE("alone")));
 	assert_false(names_lack_coded(names, SLICE("alone")));
-	assert_int_equal(names_tell(names, SLICE("here.txt")), NAMES_ITSELF | NAMES_REGULAR);
-	assert_int_equal(names_tell(names, SLICE("page.html")), NAMES_ITSELF | NAMES_REGULAR | NAMES_CODED);
-	assert_int_equal(names_tell(names, SLICE("alone")), NAMES_CODED);
-	assert_int_equal(names_tell(names, SLICE("alone.b")), 0);
-	assert_int_equal(names_tell(names, SLICE("page")), 0);
-	assert_int_equal(names_tell(names, SLICE("nowhere/page")), 0);
-	assert_int_equal(names_tell(names, SLICE("sub/below.txt")), NAMES_UNTOLD); /* not looked at yet */
+	assert_int_equal(names_tell(names, SLICE("here.txt")).what, NAMES_ITSELF | NAMES_REGULAR);
+	assert_int_equal(names_tell(names, SLICE("page.html")).what, NAMES_ITSELF | NAMES_REGULAR | NAMES_CODED);
+	assert_int_equal(names_tell(names, SLICE("alone")).what, NAMES_CODED);
+	assert_int_equal(names_tell(names, SLICE("alone.b")).what, 0);
+	assert_int_equal(names_tell(names, SLICE("page")).what, 0);
+	assert_int_equal(names_tell(names, SLICE("nowhere/page")).what, 0);
+	assert_int_equal(names_tell(names, SLICE("sub/below.txt")).what, NAMES_UNTOLD); /* not looked at yet */
 }
 
 static bool regular_now(const char *path) {
 	names_turn(names, ++now_ns);
 	(void)names_lack(names, slice_of(path));
-	return names_tell(names, slice_of(path)) & NAMES_REGULAR;
+	return names_tell(names, slice_of(path)).what & NAMES_REGULAR;
 }
 
 static void regular_files_are_told_from_others(void **state) {
@@ -147,24 +147,30 @@ static struct file_version version_at(const char *path) {
 	return file_version_of(&st);
 }
 
+/* Returns whether what is told of a path, from a look before, is told of that file. */
+static bool told_lately(const char *path, const struct file_version *file) {
+	const struct names_told told = names_tell(names, slice_of(path));
+	assert_int_equal(told.what, NAMES_ITSELF | NAMES_REGULAR | NAMES_LATELY);
+	return names_told_of(names, slice_of(path), &told, file);
+}
+
 static void what_is_there_is_taken_from_the_last_look(void **state) {
 	const unsigned there = NAMES_ITSELF | NAMES_REGULAR;
 	const struct file_version here = version_at("here.txt");
 	(void)state;
 	assert_true(lacks("later.txt"));
-	assert_int_equal(names_tell(names, SLICE("here.txt")), there);
+	assert_int_equal(names_tell(names, SLICE("here.txt")).what, there);
 	put("later.txt");
 	names_turn(names, now_ns += 1000000);
-	assert_int_equal(names_tell(names, SLICE("here.txt")), there | NAMES_LATELY);
-	assert_true(names_told_of(names, SLICE("here.txt"), &here));
+	assert_true(told_lately("here.txt", &here));
 	assert_true(names_lacked_lately(names, SLICE("later.txt")));
-	assert_int_not_equal(names_tell(names, SLICE("later.txt")), 0); /* what is not there is looked for */
+	assert_int_not_equal(names_tell(names, SLICE("later.txt")).what, 0); /* what is not there is looked for */
 	assert_false(names_lacked_lately(names, SLICE("later.txt")));
 	settle();
 	assert_true(lacks("no.txt"));
 	assert_int_equal(unlink("later.txt"), 0);
 	names_turn(names, now_ns += NAMES_LATELY_MS * INT64_C(1000000));
-	assert_int_equal(names_tell(names, SLICE("later.txt")) & NAMES_REGULAR, 0);
+	assert_int_equal(names_tell(names, SLICE("later.txt")).what & NAMES_REGULAR, 0);
 }
 
 static void another_file_in_its_place_is_not_taken_for_it(void **state) {
@@ -177,9 +183,8 @@ static void another_file_in_its_place_is_not_taken_for_it(void **state) {
 	assert_int_equal(unlink("link") + symlink("sub2", "link"), 0);
 	names_turn(names, now_ns += 1000000);
 	const struct file_version other = version_at("link/below.txt");
-	assert_true(names_tell(names, SLICE("link/below.txt")) & NAMES_LATELY);
 	assert_true(names_lacked_lately(names, SLICE("link/guard")));
-	assert_false(names_told_of(names, SLICE("link/below.txt"), &other));
+	assert_false(told_lately("link/below.txt", &other));
 	assert_false(names_lacked_lately(names, SLICE("link/guard")));
 }
 
@@ -190,10 +195,9 @@ static void a_directory_with_other_numbers_is_not_relied_on(void **state) {
 	(void)state;
 	assert_true(lacks("no.txt"));
 	names_turn(names, now_ns += 1000000);
-	assert_true(names_tell(names, SLICE("here.txt")) & NAMES_LATELY);
-	assert_false(names_told_of(names, SLICE("here.txt"), &here));
+	assert_false(told_lately("here.txt", &here));
 	names_turn(names, now_ns += 1000000);
-	assert_int_equal(names_tell(names, SLICE("here.txt")), NAMES_ITSELF | NAMES_REGULAR);
+	assert_int_equal(names_tell(names, SLICE("here.txt")).what, NAMES_ITSELF | NAMES_REGULAR);
 }
 
 static void another_directory_in_its_place_is_another(void **state) {
@@ -253,7 +257,7 @@ static void put_directory(const char *path) {
 static unsigned tell(const char *parent, const char *name) {
 	char path[PATH_MAX];
 	snprintf(path, sizeof path, "%s/%s", parent, name);
-	return names_tell(names, slice_of(path)) & ~(unsigned)NAMES_LATELY;
+	return names_tell(names, slice_of(path)).what & ~(unsigned)NAMES_LATELY;
 }
 
 static void of_many_directories_the_last_are_remembered(void **state) {

@@ -5,6 +5,7 @@ import os
 import random
 import re
 import time
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +53,15 @@ def test_the_date_goes_on(build, root):
     with Server(build, root, "-j", "1") as server:
         first = server.get("/a.txt")["Date"]
         eventually(lambda: server.get("/a.txt")["Date"] != first, 5)
+
+
+def test_files_that_have_not_changed_for_long_come_whole(build):
+    """Most are read before they are looked at; of a large one that tells too little."""
+    headers = [path for path in Path("/usr/include/linux").glob("*.h") if not path.is_symlink()]
+    assert min(path.stat().st_size for path in headers) < 1024 < 64 * 1024 < max(path.stat().st_size for path in headers)
+    with Server(build, "/usr/include/linux", "-j", "1") as server, server.connect() as connection:
+        for path in headers:
+            assert connection.get("/" + path.name).body == path.read_bytes(), path
 
 
 @pytest.mark.parametrize("ranges", ["0-1", "0-1,5-6"])
