@@ -1,17 +1,18 @@
 """What a web server does under a crowd: gatling beside other servers, at 0.5, 1, 2 and 4 times what the machine can do.
 
-    slashdot.py BUILD [--servers NAME,...] [--rate PAGES] [--seconds N] [--out DIR]
+    slashdot.py BUILD [--servers NAME,...] [--rate PAGES] [--pages N] [--assets N] [--seconds N] [--out DIR]
 
 Each server has half of the cores, a worker on each, of which it gets SHARE, and its production settings: its own timeouts and
 backlog, connections up to the limit of descriptors (servers.py). gatling-crowd(1), on all cores, plays the visitors. Each
-comes from an address of its own and asks for PAGES pages with ASSETS assets, one request after the other on one connection,
-as no browser pipelines; between the pages it thinks. A page counts if all of it comes within PATIENCE_S. One visitor in a
-hundred hardly reads, and one sends half a request.
+comes from an address of its own and asks for two pages with ten assets each (--pages, --assets), one request after the other
+on one connection, as no browser pipelines; between the pages it thinks. A page counts if all of it comes within PATIENCE_S.
+One visitor in a hundred hardly reads, and one sends half a request.
 
 What a server can do is measured first, with httpbench in closed loop. What the machine can do is what the best server
 can, or --rate, in pages a second: the same crowd for all. A server also has a run at its own KNEE, a share of what it
 can do, for the latency with which it serves when it is well. Each run has a fresh server; its first WARM_UP_S do not count,
-as nobody has lost patience yet. Kernel memory is of the whole machine, less what was used before.
+as nobody has lost patience yet. Kernel memory is of the whole machine, less what was used before. The loads that are compared
+come forwards and backwards, and the mean of a load's runs counts: a machine that becomes slower meanwhile is so for all.
 
 DIR/slashdot.tsv has a row for each run, DIR/slashdot-seconds.tsv for each second; the curves are DIR/slashdot-*.svg. The
 clients must not be the limit: a server that had a core of its own would do as much as clients on another can ask for once,
@@ -22,6 +23,7 @@ which they were late all the same is marked: it says nothing of the server. "mak
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -36,9 +38,9 @@ from servers import CONFIGURED, Servers, raise_descriptor_limit, those_installed
 
 KB = 1024
 PAGE, ASSETS = 8 * KB, [n * KB for n in (1, 2, 2, 4, 4, 8, 8, 8, 16, 16)]
-LOADS = ("knee", "0.5", "1", "2", "4")
+LOADS = ("knee", "0.5", "1", "4", "2", "4", "1")
 KNEE = 0.8
-PAGES, THINK_S, PATIENCE_S = 2, 1, 3
+THINK_S, PATIENCE_S = 1, 3
 HOSTILE_PERCENT = 1  # of each kind
 CLOSED_LOOP_S = 2
 THREADS = 2  # of the crowd, at least: each has a table of descriptors
@@ -55,8 +57,14 @@ def fail(text):
     sys.exit(f"slashdot: {text}")
 
 
-def urls(server):
-    return [server.url("/page"), *(server.url(f"/asset{n}") for n in range(len(ASSETS)))]
+class Visit:
+    """What a visitor asks for: so many pages, each with so many assets."""
+
+    def __init__(self, pages, assets):
+        self.pages, self.files = pages, {"page": PAGE} | {f"asset{n}": length for n, length in enumerate(ASSETS[:assets])}
+
+    def urls(self, server):
+        return [server.url(f"/{name}") for name in self.files]
 
 
 def kernel_memory():
@@ -67,10 +75,12 @@ def kernel_memory():
 
 
 class Place:
-    """Where servers run: a part of some cores, each server with a worker on each of these."""
+    """Where servers run, a part of some cores, each server with a worker on each of these; and what they are asked for."""
 
-    def __init__(self, servers, share):
-        self.servers, self.share, self.threads = servers, share, max(THREADS, len(os.sched_getaffinity(0)))
+    def __init__(self, servers, share, visit):
+        self.servers, self.share, self.visit, self.threads = servers, share, visit, max(THREADS, len(os.sched_getaffinity(0)))
+        for file, length in visit.files.items():
+            servers.add_file(file, length)
 
     def start(self, name):
         server = self.servers.start(name, len(self.servers.cores), production=True)
@@ -82,22 +92,23 @@ def capacity(place, name):
     """Pages a second with 64 clients, each of which asks again as soon as it is answered."""
     server, directory = place.start(name), place.servers.directory
     output, listed = directory / "result.json", directory / "urls"
-    listed.write_text("\n".join(urls(server)))
-    done = processes.run([place.servers.build / "bench" / "httpbench", "-c", 64, "-t", place.threads, "-k", PAGES * (1 + len(ASSETS)),
+    urls = place.visit.urls(server)
+    listed.write_text("\n".join(urls))
+    done = processes.run([place.servers.build / "bench" / "httpbench", "-c", 64, "-t", place.threads, "-k", place.visit.pages * len(urls),
                           "-d", CLOSED_LOOP_S, "--urls", listed, "--json", output],
                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)  # fmt: skip
     place.servers.stop(server)
     if done.returncode:
         fail(f"{name}: httpbench: {done.stderr}")
     result = json.loads(output.read_text())
-    return result["answered"] / result["elapsed_s"] / (1 + len(ASSETS))
+    return result["answered"] / result["elapsed_s"] / len(urls)
 
 
 def crowd_command(place, server, pages, seconds):
-    visitors = pages / PAGES / (1 - 2 * HOSTILE_PERCENT / 100)
+    visitors = pages / place.visit.pages / (1 - 2 * HOSTILE_PERCENT / 100)
     return [place.servers.build / "bench" / "crowd", "-R", f"{visitors:.1f}", "-d", seconds, "-w", WARM_UP_S,
-            "-t", place.threads, "-p", PAGES, "--think", THINK_S, "--patience", PATIENCE_S, "--slow", HOSTILE_PERCENT,
-            "--half", HOSTILE_PERCENT, *urls(server)]  # fmt: skip
+            "-t", place.threads, "-p", place.visit.pages, "--think", THINK_S, "--patience", PATIENCE_S, "--slow", HOSTILE_PERCENT,
+            "--half", HOSTILE_PERCENT, *place.visit.urls(server)]  # fmt: skip
 
 
 class Reader:
@@ -155,6 +166,10 @@ def number(text):
     return float("nan") if text == "NA" else float(text)
 
 
+def rows_of(rows, **wanted):
+    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+
+
 def print_head():
     print(f"\n{'':10}{'load':>5}{'pages':>7}{'goodput':>9}{'p50':>7}{'p99 ms':>8}{'refused':>9}{'cut':>6}{'late':>7}{'failed':>8}"
           f"{'open':>7}{'resident':>10}{'TCP':>6}{'slab MB':>9}{'CPU':>6}{'clients':>9}")  # fmt: skip
@@ -167,14 +182,21 @@ def print_row(row):
           + (f"  CLIENTS: {row['limit'].split(':')[0]}" if row["limit"] != "-" else ""), flush=True)  # fmt: skip
 
 
+def means(rows, key, by):
+    """{value of BY: mean of KEY in the rows that have it}; nan if one of these has no number."""
+    values = {}
+    for row in rows:
+        values.setdefault(row[by], []).append(number(row[key]))
+    return {value: statistics.mean(those) for value, those in values.items()}
+
+
 def print_shape(rows):
     """How each server holds what it can do."""
-    print(f"\n{'at 4':10}{'goodput, of its peak':>24}{'p99, of that at its knee':>28}{'resident, of 1':>18}")
+    print(f"\n{'at 4':10}{'goodput':>9}{'of its peak':>13}{'p99 ms':>8}{'of that at its knee':>21}{'resident, of 1':>16}")
     for name in dict.fromkeys(row["server"] for row in rows):
-        of = {row["load"]: row for row in rows if row["server"] == name}
-        peak = max(number(row["goodput"]) for row in of.values())
-        print(f"{name:10}{number(of['4']['goodput']) / max(peak, 1):23.0%}{number(of['4']['p99_ms']) / number(of['knee']['p99_ms']):28.1f}"
-              f"{of['4']['resident'] / of['1']['resident']:18.1f}")  # fmt: skip
+        goodput, p99, resident = (means(rows_of(rows, server=name), key, "load") for key in ("goodput", "p99_ms", "resident"))
+        print(f"{name:10}{goodput['4']:9.0f}{goodput['4'] / max(*goodput.values(), 1):13.0%}{p99['4']:8.0f}{p99['4'] / p99['knee']:21.1f}"
+              f"{resident['4'] / resident['1']:16.1f}")  # fmt: skip
 
 
 def write_tsv(path, columns, rows):
@@ -189,12 +211,12 @@ def plot(directory, rows, seconds):
     names = list(dict.fromkeys(row["server"] for row in rows))
 
     def by_load(key, scale=1):
-        return {name: [(float(row["load"]), number(row[key]) / scale) for row in rows if row["server"] == name and row["load"] != "knee"]
-                for name in names}  # fmt: skip
+        return {name: sorted((float(load), value / scale) for load, value in means(rows_of(rows, server=name), key, "load").items()
+                             if load != "knee") for name in names}  # fmt: skip
 
     def by_second(load):
-        return {name: [(int(row["second"]), float(row["answered"])) for row in seconds if (row["server"], row["load"]) == (name, load)]
-                for name in names}  # fmt: skip
+        return {name: sorted((int(second), value) for second, value
+                             in means(rows_of(seconds, server=name, load=load), "answered", "second").items()) for name in names}  # fmt: skip
 
     load = "load, in what the machine can do"
     draw(directory / "slashdot-goodput.svg", "pages answered in time, a second", load, by_load("goodput"), "set logscale x 2")
@@ -212,10 +234,14 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--servers", default=",".join(["gatling", *CONFIGURED]))
     parser.add_argument("--rate", type=float, help="pages a second that count as 1 (default: what the best server can do)")
-    parser.add_argument("--seconds", type=int, default=4, help="of a run that are measured (default: 4)")
+    parser.add_argument("--pages", type=int, default=2, help="that a visitor asks for (default: 2)")
+    parser.add_argument("--assets", type=int, default=len(ASSETS), help=f"of a page, at most {len(ASSETS)} (default: {len(ASSETS)})")
+    parser.add_argument("--seconds", type=int, default=2, help="of a run that are measured (default: 2)")
     parser.add_argument("--out", type=Path, default=Path("build/versus"))
     arguments = parser.parse_args()
     processes.end_on_signals()
+    if arguments.pages < 1 or not 0 <= arguments.assets <= len(ASSETS):
+        fail(f"a visitor asks for one page at least, with at most {len(ASSETS)} assets")
     names = arguments.servers.split(",")
     for name in [n for n in names if n not in ("gatling", *CONFIGURED)]:
         fail(f"there is no server {name}: gatling, {', '.join(CONFIGURED)}")
@@ -226,14 +252,12 @@ def main():
     with Servers(arguments.build) as servers:
         every = servers.cores
         servers.cores = every[: (len(every) + 1) // 2]
-        for name, length in zip(["page", *(f"asset{n}" for n in range(len(ASSETS)))], [PAGE, *ASSETS]):
-            servers.add_file(name, length)
         with smaller.Share(SHARE * len(servers.cores)) as share, smaller.steered_loopback(set(every) - set(servers.cores)):
-            place = Place(servers, share)
+            place = Place(servers, share, Visit(arguments.pages, arguments.assets))
             able = {name: capacity(place, name) for name in names}
             print("pages a second in closed loop: " + ", ".join(f"{name} {rate:.0f}" for name, rate in able.items()))
             whole = arguments.rate or max(able.values())
-            print(f"load 1: {whole:.0f} pages a second by {whole / PAGES:.0f} visitors; knee: {KNEE} of what a server can do")
+            print(f"load 1: {whole:.0f} pages a second by {whole / arguments.pages:.0f} visitors; knee: {KNEE} of what a server can do")
             print_head()
             for name in names:
                 for load in LOADS:
