@@ -94,10 +94,13 @@ bool upstream_upgrades(const struct request *q) {
 }
 
 /* Returns whether a field of the client is passed on. */
-static bool passes(const struct connection_values *c, struct slice name) {
+static bool passes(const struct request *q, const struct connection_values *c, struct slice name) {
 	static const struct slice ours[] = {
 		SLICE("host"),      SLICE("content-length"),   SLICE("x-forwarded-for"), SLICE("x-forwarded-proto"),
 		SLICE("forwarded"), SLICE("x-forwarded-host"), SLICE("http2-settings"),  SLICE("proxy")};
+	/* the next hop gets a key of its own; with HTTP/1.0 nothing is expected (RFC 9110, section 10.1.1) */
+	if (q->websocket && slice_equal_nocase(name, SLICE("sec-websocket-key"))) return false;
+	if (q->minor == 0 && slice_equal_nocase(name, SLICE("expect"))) return false;
 	return !IS_ONE_OF(name, ours) && !memchr(name.at, '_', name.length) && !is_of_connection(c, name);
 }
 
@@ -107,7 +110,7 @@ unsigned upstream_fields(const struct request *q, struct upstream_field *fields)
 	unsigned count = 0;
 	find_connection(q, &c);
 	for (struct line line; count < FIELDS_MAX && rest.length && next_line(&rest, false, &line) == 1;)
-		if (passes(&c, line.name)) fields[count++] = (struct upstream_field){.name = line.name, .value = line.value};
+		if (passes(q, &c, line.name)) fields[count++] = (struct upstream_field){.name = line.name, .value = line.value};
 	return count;
 }
 
@@ -193,8 +196,7 @@ size_t upstream_request_head(char *out, const struct upstream_request *u) {
 	at = put_line(at, SLICE("Host"), u->host);
 	find_connection(q, &c);
 	for (struct line line; rest.length && next_line(&rest, false, &line) == 1;) {
-		if (passes(&c, line.name) && !(q->websocket && slice_equal_nocase(line.name, SLICE("sec-websocket-key"))))
-			at = text_copy(at, line.whole);
+		if (passes(q, &c, line.name)) at = text_copy(at, line.whole);
 		takes_trailers |=
 			slice_equal_nocase(line.name, SLICE("te")) && slice_has_element_nocase(line.value, SLICE("trailers"));
 	}

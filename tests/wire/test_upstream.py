@@ -192,6 +192,15 @@ def test_a_client_that_expects_a_100_gets_that_of_the_upstream(build):
         assert c.send(b"abc").response().body == b"abc"
 
 
+def test_a_client_of_http_1_0_expects_nothing(build):
+    """It is passed on over HTTP/1.1, where an upstream might take the field for a reason to wait, or to refuse."""
+    with Upstream() as upstream, passing(build, upstream) as server, server.connect() as c:
+        c.send(b"POST /api/ HTTP/1.0\r\nHost: a\r\nContent-Length: 3\r\nExpect: something\r\n\r\nabc")
+        response = c.response()
+        assert response.status == 200 and response.body.endswith(b"\n\nabc")
+        assert b"expect" not in response.body.lower()
+
+
 def test_malformed_chunks_are_a_400_as_long_as_nothing_is_answered(build):
     ended = threading.Event()
     with Upstream(lambda link: (link.head(), link.ended(), ended.set())) as upstream, passing(build, upstream) as server, server.connect() as c:
