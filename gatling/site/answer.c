@@ -588,7 +588,8 @@ void answer(const struct content *c, const struct request *q, const struct conne
 		status = path_decode(q->path, x.local, &x.length);
 		if (!status && site_hides(x.site, local_path(&x))) status = 404;
 	}
-	if (!serves && (!passes || status || !x.site || !x.site->redirects)) {
+	/* a site that cannot be looked at now may have an upstream */
+	if (!serves && (!passes || (x.site ? status || !x.site->redirects : status == 404))) {
 		answer_method(&x, x.site && !status);
 		return;
 	}

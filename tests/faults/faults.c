@@ -3,7 +3,7 @@
  * through thousands of faults. See faults.py, which has the same structure.
  *
  * What fails is as the kernel would have it: close(2) closes before it fails; after a socket has taken or given less
- * than it could, or has said EAGAIN, epoll(7) reports it anew. */
+ * than it could, or has said EAGAIN, epoll(7) reports it anew; one that has said EPIPE or ECONNRESET is dead. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,11 +28,11 @@
 #include <unistd.h>
 
 #define CALLS(X)                                                                                                       \
-	X(malloc), X(calloc), X(realloc), X(posix_memalign), X(aligned_alloc), X(accept4), X(close), X(epoll_ctl),         \
-		X(epoll_wait), X(epoll_pwait2), X(fcntl), X(fdopendir), X(fstat), X(fstatat), X(getsockname), X(ioctl),        \
-		X(open), X(openat), X(openat2), X(poll), X(posix_fadvise), X(pread), X(preadv2), X(pthread_create), X(read),   \
-		X(readdir), X(readlinkat), X(recv), X(recvmsg), X(send), X(sendfile), X(sendmsg), X(setsockopt), X(shutdown),  \
-		X(socket), X(write), X(writev)
+	X(malloc), X(calloc), X(realloc), X(posix_memalign), X(aligned_alloc), X(accept4), X(close), X(connect),           \
+		X(epoll_ctl), X(epoll_wait), X(epoll_pwait2), X(fcntl), X(fdopendir), X(fstat), X(fstatat), X(getsockname),    \
+		X(getsockopt), X(ioctl), X(open), X(openat), X(openat2), X(pipe2), X(poll), X(posix_fadvise), X(pread),        \
+		X(preadv2), X(pthread_create), X(read), X(readdir), X(readlinkat), X(recv), X(recvmsg), X(send), X(sendfile),  \
+		X(sendmsg), X(setsockopt), X(shutdown), X(socket), X(splice), X(write), X(writev)
 
 #define NUMBER(name) CALL_##name
 #define NAME(name) #name
@@ -53,7 +53,8 @@ static struct shared {
 
 _Static_assert((int)CALLS_COUNT <= (int)CALLS_MAX, "the table is too small");
 
-static pid_t server; /* not its children */
+static pid_t server;               /* not its children */
+static _Thread_local bool started; /* not what a sanitizer does to begin a thread */
 
 static struct {
 	int epoll;
@@ -66,7 +67,7 @@ static struct {
 
 /* Counts the call. Returns whether it is one of those that fail. */
 static bool is_hit(int call) {
-	if (!shared || getpid() != server) return false;
+	if (!shared || !started || getpid() != server) return false;
 	int64_t n = atomic_fetch_add(&shared->called[call], 1) + 1;
 	if (atomic_load(&shared->armed) != call + 1) return false;
 	return n >= shared->first && n - shared->first < shared->times;
@@ -87,6 +88,14 @@ static void report_again(int fd) {
 	errno = error;
 }
 
+/* Has it behave as after a RST of its peer. */
+static void kill_socket(int fd) {
+	int error = errno;
+	syscall(SYS_shutdown, fd, SHUT_WR); /* the sandbox allows no SHUT_RDWR */
+	syscall(SYS_shutdown, fd, SHUT_RD);
+	errno = error;
+}
+
 /* What a transfer is to do: fail (true), or move *length bytes. */
 static bool transfer_fails(int call, int fd, size_t *length, bool *is_short) {
 	*is_short = false;
@@ -95,6 +104,7 @@ static bool transfer_fails(int call, int fd, size_t *length, bool *is_short) {
 		atomic_fetch_add(&shared->hits, 1);
 		errno = (int)shared->error;
 		if (errno == EAGAIN) report_again(fd);
+		if (errno == EPIPE || errno == ECONNRESET) kill_socket(fd);
 		return true;
 	}
 	*is_short = *length > (size_t)shared->length;
@@ -113,6 +123,7 @@ __attribute__((constructor)) static void begin(void) {
 	if (s == MAP_FAILED) abort();
 	for (int i = 0; i < CALLS_COUNT; i++) strncpy(s->name[i], names[i], NAME_MAX_LENGTH - 1);
 	server = getpid();
+	started = true;
 	shared = s;
 }
 
@@ -185,6 +196,7 @@ __attribute__((constructor)) static void find_free(void) { real_free = (__typeof
 		return fails(CALL_##name) ? (failed) : real arguments;                                                         \
 	}
 
+FAILING(int, connect, (int fd, const struct sockaddr *a, socklen_t n), (fd, a, n), -1)
 FAILING(int, epoll_wait, (int fd, struct epoll_event *e, int n, int ms), (fd, e, n, ms), -1)
 FAILING(int, epoll_pwait2, (int fd, struct epoll_event *e, int n, const struct timespec *t, const sigset_t *mask),
 		(fd, e, n, t, mask), -1)
@@ -193,11 +205,11 @@ FAILING(int, fstat, (int fd, struct stat *st), (fd, st), -1)
 FAILING(int, fstatat, (int fd, const char *restrict path, struct stat *restrict st, int flags), (fd, path, st, flags),
 		-1)
 FAILING(int, getsockname, (int fd, struct sockaddr *restrict a, socklen_t *restrict n), (fd, a, n), -1)
+FAILING(int, getsockopt, (int fd, int level, int name, void *restrict value, socklen_t *restrict n),
+		(fd, level, name, value, n), -1)
+FAILING(int, pipe2, (int pair[2], int flags), (pair, flags), -1)
 FAILING(int, poll, (struct pollfd * p, nfds_t n, int ms), (p, n, ms), -1)
 FAILING(int, posix_fadvise, (int fd, off_t at, off_t length, int advice), (fd, at, length, advice), (int)shared->error)
-FAILING(int, pthread_create,
-		(pthread_t *restrict t, const pthread_attr_t *restrict a, void *(*f)(void *), void *restrict x), (t, a, f, x),
-		(int)shared->error)
 FAILING(struct dirent *, readdir, (DIR * d), (d), NULL)
 FAILING(ssize_t, readlinkat, (int fd, const char *restrict path, char *restrict to, size_t n), (fd, path, to, n), -1)
 FAILING(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t n), (fd, level, name, value, n), -1)
@@ -227,6 +239,32 @@ int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event) {
 		registered[fd].event = *event;
 	}
 	return result;
+}
+
+static struct start {
+	atomic_bool taken;
+	void *(*run)(void *);
+	void *argument;
+} starts[16];
+
+static void *start(void *taken) {
+	struct start s = *(struct start *)taken;
+	atomic_store(&((struct start *)taken)->taken, false);
+	started = true;
+	return s.run(s.argument);
+}
+
+int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*run)(void *),
+				   void *restrict argument) {
+	REAL(pthread_create);
+	if (fails(CALL_pthread_create)) return (int)shared->error;
+	struct start *s = starts;
+	while (atomic_exchange(&s->taken, true)) s = s + 1 < starts + sizeof starts / sizeof *starts ? s + 1 : starts;
+	s->run = run;
+	s->argument = argument;
+	int error = real(thread, attributes, start, s);
+	if (error) atomic_store(&s->taken, false);
+	return error;
 }
 
 /* The one argument behind those that have names. */
@@ -289,6 +327,22 @@ TRANSFER(pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at), fd, n)
 TRANSFER(recv, (int fd, void *to, size_t n, int flags), (fd, to, n, flags), fd, n)
 TRANSFER(send, (int fd, const void *from, size_t n, int flags), (fd, from, n, flags), fd, n)
 TRANSFER(sendfile, (int to, int from, off_t *at, size_t n), (to, from, at, n), to, n)
+
+ssize_t splice(int from, off_t *from_at, int to, off_t *to_at, size_t n, unsigned flags) {
+	REAL(splice);
+	bool is_short;
+	if (transfer_fails(CALL_splice, from, &n, &is_short)) {
+		if (errno == EAGAIN) report_again(to);
+		if (errno == EPIPE) kill_socket(to);
+		return -1;
+	}
+	ssize_t result = real(from, from_at, to, to_at, n, flags);
+	if (is_short) {
+		report_again(from);
+		report_again(to);
+	}
+	return result;
+}
 
 /* Shortens the parts to length bytes, in a copy. Returns how many parts there are then. */
 static int shorten(struct iovec *copy, const struct iovec *part, int parts, size_t length) {

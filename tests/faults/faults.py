@@ -25,7 +25,8 @@ sys.path[:0] = [str(TOP / "tests/wire"), str(TOP / "tests/faults")]
 
 # pylint: disable=wrong-import-position
 from gatling import Root, Server, certificate, eventually  # noqa: E402
-from mix import ERROR, HANGING, RIGHT, WRONG, Mix, Place, password_hash  # noqa: E402
+from mix import ERROR, HANGING, RIGHT, WRONG, Mix, Place, password_hash, tell_whom  # noqa: E402
+from upstream import Upstream  # noqa: E402
 
 PLACES = 40
 TIMEOUT_S = 2  # of the server; a client is given up after PATIENCE_S of silence
@@ -42,6 +43,7 @@ ERRORS = {
     **{name: ("ENOMEM",) for name in ALLOCATORS},
     "accept4": ("EMFILE", "ENFILE", "ENOMEM", "ENOBUFS", "ECONNABORTED", "EINTR", "EPERM", "EPROTO", "EAGAIN"),
     "close": ("EIO", "EINTR", "ENOSPC"),
+    "connect": ("ECONNREFUSED", "EADDRNOTAVAIL", "ENETUNREACH", "ENOMEM"),
     "epoll_ctl": ("ENOMEM", "ENOSPC"),
     "epoll_wait": ("EINTR",),
     "epoll_pwait2": ("EINTR", "ENOSYS"),
@@ -50,10 +52,12 @@ ERRORS = {
     "fstat": ("EIO", "ENOMEM"),
     "fstatat": ("EIO", "ENOMEM"),
     "getsockname": ("ENOBUFS",),
+    "getsockopt": ("ENOBUFS",),
     "ioctl": ("EINVAL", "ENOTTY"),
     "open": ("EMFILE", "ENFILE", "ENOMEM", "EIO"),
     "openat": ("EMFILE", "ENFILE", "ENOMEM", "EIO", "EINTR"),
     "openat2": ("EMFILE", "ENFILE", "ENOMEM", "EIO", "EAGAIN"),
+    "pipe2": ("EMFILE", "ENFILE"),
     "poll": ("ENOMEM", "EINTR"),
     "posix_fadvise": ("EINVAL",),
     "pread": ("EIO", "EINTR", "ENOMEM"),
@@ -69,10 +73,11 @@ ERRORS = {
     "setsockopt": ("EINVAL", "ENOMEM", "ENOPROTOOPT"),
     "shutdown": ("ENOTCONN",),
     "socket": ("EMFILE", "ENOMEM"),
+    "splice": ("EINVAL", "ENOMEM", "ECONNRESET", "EPIPE", "EAGAIN"),
     "write": ("ENOSPC", "EIO", "EINTR", "EPIPE", "EAGAIN"),
     "writev": ("ENOSPC", "EIO", "EPIPE", "EINTR", "EAGAIN"),
 }
-SHORTENED = ("read", "write", "writev", "pread", "preadv2", "recv", "send", "sendmsg", "sendfile")
+SHORTENED = ("read", "write", "writev", "pread", "preadv2", "recv", "send", "sendmsg", "sendfile", "splice")
 # Every length up to the first, then some on both sides of what is read, framed and sealed at once.
 LENGTHS = [*range(1, 301), *(512 << n | 1 for n in range(8)), *(512 << n for n in range(8)), 1000, 16383, 16408]
 
@@ -113,13 +118,15 @@ class Faulty:
             self.shared = Shared.from_buffer(mmap.mmap(file.fileno(), 0))
         self.root = Root({"index.html": b"no place", "small.bin": b"no place"})
         hashed = password_hash()
-        self.places = [Place(self.root, number, hashed) for number in range(PLACES)]
+        self.upstream = Upstream(tell_whom)
+        self.places = [Place(self.root, number, hashed, self.upstream.address) for number in range(PLACES)]
         cert, key = certificate()
         preload = {"LD_PRELOAD": str(library), "FAULTS": str(orders),
                    "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}  # fmt: skip
         with environment(preload):
             self.server = Server(build, self.root, "-j", "1", "-T", str(TIMEOUT_S), "--cert", cert, "--key", key,
-                                 "--tls-port", "0", "--log", "combined", "--log-file", self.log)  # fmt: skip
+                                 "--tls-port", "0", "--log", "combined", "--log-file", self.log,
+                                 "--upstream", self.upstream.address)  # fmt: skip
         self.mix = Mix(self.server)
         names = (bytes(name).rstrip(b"\0").decode() for name in self.shared.name)
         self.numbers = {name: number for number, name in enumerate(names) if name}
@@ -147,6 +154,7 @@ class Faulty:
             if self.server.process.poll() is None:
                 self.server.stop()  # a sanitizer that has found something says so now, too
         finally:
+            self.upstream.close()
             self.root.remove()
             shutil.rmtree(self.directory)
 
@@ -170,7 +178,7 @@ def plan(calls):
     come early, each followed by another one."""
     lasting = [Fault(call, error, 1, ALWAYS) for call, errors in ERRORS.items() if calls[call] for error in errors]
     single = [Fault(call, error, n, times) for call, errors in ERRORS.items() for error in errors
-              for n in range(1, calls[call] + 1) for times in ((1, 2) if error == errors[0] else (1,))]  # fmt: skip
+              for n in range(1, calls[call] + 1) for times in (1, 2)]  # fmt: skip
     short = [Fault(call, None, 1, ALWAYS, length) for call in SHORTENED if calls[call] for length in LENGTHS]
     short += [Fault(call, None, n, 1, length) for call in SHORTENED for n in range(1, calls[call] + 1)
               for length in (1, 7, 100)]  # fmt: skip

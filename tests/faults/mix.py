@@ -1,7 +1,8 @@
-"""Fifty mixed requests, and whether their answers are right: files, ranges, listings, compression, passwords, rules, over
-HTTP/1.1, HTTP/2 and TLS. Each place is a virtual host with files of its own, so that an answer of another is a wrong one."""
+"""Sixty mixed requests, and whether their answers are right: files, ranges, listings, compression, passwords, rules, what an
+upstream answers, over HTTP/1.1, HTTP/2 and TLS. Each place is a virtual host with files of its own, so that an answer of another is a wrong one."""
 
 import base64
+import contextlib
 import gzip
 import json
 import os
@@ -19,14 +20,15 @@ from http2 import Http2, Inflater, block, frame, settings
 RIGHT, ERROR, CLOSED, HANGING, WRONG = "right", "error", "closed", "hanging", "wrong"
 
 LISTED = ["a.txt", "b b.txt", "c.bin"]
+LONG = 10_000  # lines
 PASSWORD = base64.b64encode(b"ann:secret").decode()
 
 
 class Place:
     """A virtual host."""
 
-    def __init__(self, root, number, password_hash):
-        self.host, self.number = f"place{number}", number
+    def __init__(self, root, number, password_hash, upstream):
+        self.host, self.number, self.changes = f"place{number}", number, 0
         text = "".join(f"<p>place {number}, line {line}\n" for line in range(600)).encode()
         self.files = {
             "index.html": b"<h1>place %d</h1>\n" % number,
@@ -42,21 +44,35 @@ class Place:
             "private/secret.txt": b"secret of place %d" % number,
             "private/.htaccess": b"Friends\nann:" + password_hash.encode() + b"\n",
             "_headers": b"/*\n  X-Place: %d\n" % number,
-            "_redirects": b"/old/*  /new/:splat  301\n/gone  /about.html  200\n",
+            "_redirects": b"/old/*  /new/:splat  301\n/gone  /about.html  200\n/api/*  http://%s/:splat  200\n" % upstream.encode(),
             **{f"list/{name}": name.encode() for name in LISTED},
         }
         self.packed = b"packed %d\n" % number * 500
-        for name, content in {**self.files, "packed.txt.gz": gzip.compress(self.packed)}.items():
+        self.contents = {**self.files, "packed.txt.gz": gzip.compress(self.packed)}
+        for name, content in self.contents.items():
             root.write(f"{self.host}/{name}", content)
         self.path = root.path / self.host
         os.symlink(f"https://example.org/{number}", self.path / "link")
         self.requests = requests(self)
 
     def change(self):
-        """Makes its files other ones for the server: it has to open, read, hash and compress them again."""
+        """Makes its files other ones for the server, which has to open, read, hash and compress them again: each is touched,
+        replaced or written to in turn. One name comes and one goes."""
+        self.changes += 1
         now = time.time_ns() - 10**9
-        for name in [*self.files, "packed.txt.gz"]:
-            os.utime(self.path / name, ns=(now, now + self.number))
+        for n, (name, content) in enumerate(self.contents.items(), self.changes):
+            path = self.path / name
+            if n % 3 == 1:
+                new = path.with_name("new")
+                new.write_bytes(content)
+                new.chmod(0o644)
+                new.replace(path)
+            elif n % 3 == 2:
+                with open(path, "r+b") as file:
+                    file.write(content)
+            os.utime(path, ns=(now, now + self.number))
+        (self.path / f"name{self.changes - 1}").unlink(missing_ok=True)
+        (self.path / f"name{self.changes}").touch()
 
 
 class Request:
@@ -142,7 +158,11 @@ def requests(place):
     def asks_for_password(a):
         return a.status == 401 and "Friends" in a.fields["www-authenticate"]
 
-    locked = {"errors": (500, 503, 403)}
+    def passed(method, path, times=1, body=b""):
+        line = f"{method} /{path} HTTP/1.1 {place.host}\n".encode()
+        return lambda a: a.status == 200 and a.content == line * times + body
+
+    locked, behind = {"errors": (500, 503, 403)}, {"errors": (500, 502, 503, 504)}
 
     def ask(path, right, **rest):
         return Request(place, path, right, **rest)
@@ -166,6 +186,9 @@ def requests(place):
         ask("/dir", redirects("/dir/")),
         ask("/dir/", sends("dir/index.html")),
         ask("/link", redirects(f"https://example.org/{mark}")),
+        ask("/api/short", passed("GET", "short"), **behind),
+        ask("/api/long", passed("GET", "long", LONG), **behind),
+        ask("/api/form", passed("POST", "form", body=b"a body"), method="POST", body=b"a body", **behind),
         ask("/style.css", styled, accept_encoding="br"),
         ask("/text.html", not_modified, if_modified_since="Fri, 01 Jan 2100 00:00:00 GMT"),
         ask("/long.txt", sends("long.txt"), accept_encoding="gzip", if_none_match='"none"'),
@@ -294,6 +317,19 @@ class Mix:
         if client.connection.buffer and how == CLOSED and not left:
             return [*found, (None, WRONG, client.connection.buffer)]
         return found + [(request, how, None) for request in left]
+
+
+def tell_whom(link):
+    """An upstream that answers with what it was asked for, and of which host; LONG times for /long; and with the content. It
+    keeps the connection until /short."""
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            request = link.request()
+            line = f"{request.line} {request['Host']}\n".encode()
+            if "/short" in request.line:
+                link.answer(line, "Connection: close")
+                return
+            link.answer(line * (LONG if "/long" in request.line else 1) + request.body)
 
 
 def password_hash():

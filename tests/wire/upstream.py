@@ -149,6 +149,9 @@ class Upstream:
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         for link in self.links:
