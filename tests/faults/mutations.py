@@ -2,8 +2,8 @@
 
     python3 tests/faults/mutations.py build/check/epoll [--count N] [--seed N] [--first N]
 
-Every connection carries HTTP/1.1, HTTP/2 or TLS that was right before some bytes were changed, taken away, added or put
-elsewhere, in up to three pieces; then the client half-closes it, closes it or resets it. What connection n of a seed
+Every connection carries HTTP/1.1, HTTP/2, TLS or a PROXY header that was right before some bytes were changed, taken away,
+added or put elsewhere, in up to three pieces; then the client half-closes it, closes it or resets it. What connection n of a seed
 sends is always the same. One that the client half-closes has to be closed by the server. Now and then, and at the end,
 the server has to answer a right request; at the end it has as many descriptors as before, and a sanitizer finds nothing.
 """
@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import functools
 import random
+import re
 import select
 import socket
 import ssl
@@ -34,6 +35,8 @@ PATIENCE_S = 15  # for the server to close what the client has half-closed, whic
 END_S = 20  # for it to close all others
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER
 PAGE = b"<!doctype html><title>page</title>" + b"x" * 3000
+
+BALANCER = "127.0.0.9"  # connections from it begin with a PROXY header
 
 GET = b"GET %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n"
 HTTP1 = [
@@ -71,7 +74,25 @@ HTTP2 = [
     + http2.frame(http2.HEADERS, http2.END_HEADERS | http2.END_STREAM, 3, b"\x82\x86\x84\xbe\x3f\xe1\x1f\x20")
     + http2.frame(http2.GOAWAY, 0, 0, b"\0\0\0\3\0\0\0\0bye"),
 ]  # fmt: skip
+
+
+def _proxied(command, family, content):
+    """A PROXY header of version 2."""
+    return b"\r\n\r\n\0\r\nQUIT\n" + struct.pack(">BBH", 0x20 | command, family, len(content)) + content
+
+
+PROXY = [
+    b"PROXY TCP4 192.0.2.1 198.51.100.2 56324 443\r\n" + HTTP1[0],
+    b"PROXY TCP6 2001:db8::1 2001:db8:ffff::2 65535 80\r\n" + HTTP1[2],
+    b"PROXY UNKNOWN ffff::1 ffff::2 1 2\r\n" + HTTP1[1],
+    _proxied(1, 0x11, bytes((192, 0, 2, 1, 198, 51, 100, 2, 0xDC, 4, 0, 80))) + HTTP2[0],
+    _proxied(1, 0x21, bytes(range(36)) + b"\1\0\2h2\x20\0\x0d\1\0\0\0\0\x21\0\5TLSv1\4\0\2\0\0") + HTTP1[0],
+    _proxied(1, 0x31, b"/run/app.sock".ljust(108, b"\0") * 2) + HTTP1[0],
+    _proxied(0, 0, b"") + HTTP1[0],
+]
 WORDS = {
+    "proxy": (b"PROXY ", b"TCP4", b"TCP6", b"UNKNOWN", b"255.255.255.256", b"::", b"65536", b" ", b"\r\n", b"\x21\x11", b"\xff\xff",
+              b"\r\n\r\n\0\r\nQUIT\n", b"\0" * 40),
     "http1": (b"\r\n", b"\n", b"\r", b"\0", b" ", b"\t", b":", b"\r\n\r\n", b"0", b"-1", b"99999999999999999999", b"chunked",
               b"Content-Length: 5\r\n", b"Transfer-Encoding: chunked\r\n", b"Host: b\r\n", b"%00", b"%2f", b"../", b"HTTP/2.0", b"\xff" * 9),
     "http2": (b"\0\0\0", b"\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\x40\0", b"\x3f\xff\xff\x7f", *HTTP2[1:2],
@@ -100,7 +121,7 @@ def _hello(context):
 
 
 TLS = [_hello(_context("h2")), _hello(_context("http/1.1", ssl.TLSVersion.TLSv1_2))]
-RIGHT = {"http1": HTTP1, "http2": HTTP2, "tls": TLS}
+RIGHT = {"http1": HTTP1, "http2": HTTP2, "tls": TLS, "proxy": PROXY}
 
 
 def mutate(chance, kind, data):
@@ -134,7 +155,7 @@ def connection(seed, n):
     """Returns what connection n sends: its kind, the pieces, and how it ends. Of the kind "records", where mistakes come
     after a true handshake, the chance that handshake() takes is all there is."""
     chance = random.Random(seed << 32 | n)
-    kind = chance.choices(("http1", "http2", "tls", "records"), (50, 35, 12, 3))[0]
+    kind = chance.choices(("http1", "http2", "tls", "records", "proxy"), (45, 32, 11, 3, 9))[0]
     ending = chance.choice(("half", "close", "reset"))
     if kind == "records":
         return kind, [chance], ending
@@ -163,7 +184,7 @@ class Mutations:
 
     def connected(self):
         """How many clients of its port without TLS are."""
-        return Path("/proc/net/tcp").read_text().count(f"0100007F:{self.server.plain_port:04X} 0100007F:")
+        return len(re.findall(rf" 0100007F:{self.server.plain_port:04X} ..00007F:", Path("/proc/net/tcp").read_text()))
 
     def look(self):
         """Asks for a page as everybody does."""
@@ -202,7 +223,8 @@ class Mutations:
             s, sealed = self.handshake(pieces[0])
             pieces = [sealed]
         else:
-            s = socket.create_connection(("127.0.0.1", self.server.tls_port if kind == "tls" else self.server.plain_port))
+            port = self.server.tls_port if kind == "tls" else self.server.plain_port
+            s = socket.create_connection(("127.0.0.1", port), source_address=(BALANCER, 0) if kind == "proxy" else None)
         s.setblocking(False)
         return s, pieces, ending
 
@@ -257,7 +279,8 @@ def serving(build):
     """A server for Mutations; it has to end well, unless the block fails."""
     root = Root({"index.html": PAGE, "page.html": PAGE, "a b.txt": b"text", "large": b"l" * 300_000, "directory/file": b"f"})
     cert, key = certificate()
-    with Server(build, root, "-j", "1", "-T", "2", "--cert", cert, "--key", key, "--tls-port", "0", stdout=subprocess.DEVNULL) as server:
+    with Server(build, root, "-j", "1", "-T", "2", "--cert", cert, "--key", key, "--tls-port", "0", "--proxy-protocol", BALANCER,
+                stdout=subprocess.DEVNULL) as server:  # fmt: skip
         try:
             yield server
         except BaseException:

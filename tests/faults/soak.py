@@ -100,7 +100,7 @@ def main():
         stack.callback(soak.faulty.end)
         soak.fill(begun + FILL_S)
         while not samples or time.monotonic() - begun < arguments.minutes * 60:
-            soak.load(min(time.monotonic() + SAMPLE_S, begun + arguments.minutes * 60))
+            soak.load(begun + min((len(samples) + 1) * SAMPLE_S, arguments.minutes * 60))
             samples.append(soak.sample())
             print(f"{(time.monotonic() - begun) / 60:5.1f} minutes: {samples[-1][0] / 1e6:.2f} MB resident, {samples[-1][1]} descriptors; "
                   f"{soak.tried} faults met, {soak.sent} connections with mistakes", flush=True)  # fmt: skip
