@@ -45,26 +45,20 @@ static bool has_waiting_client(const struct listener *listener) {
 
 /* --- the kernel's memory --- */
 
-/* Returns how many bytes the n-th connection may leave unsent in the kernel: the fewer, the more there are, so that all
- * of them together stay below a share of the kernel's memory, or the harmonic series of it. Without this each slow
- * reader of a large file holds megabytes; with it, a few fast ones are not limited, which would cost twice the
- * processor time. A power of two, as it is set anew whenever it changes. */
-static uint32_t unsent_max(const struct acceptor *w) {
-	uint64_t connections = (w->context->connections + UINT64_C(1)) * w->workers;
-	uint64_t part = w->tcp_memory / UNSENT_SHARE / connections, limit = UNSENT_MAX;
-	while (limit > part && limit > UNSENT_MIN) limit /= 2;
-	return (uint32_t)limit;
-}
-
+/* Finds how much each connection may leave unsent in the kernel: the less, the more there are, so that those that come
+ * together stay below a share of the kernel's memory; at worst, one after the other, they fill the harmonic series of
+ * it. Without this each slow reader of a large file holds megabytes; with it, a few fast ones are not limited, which
+ * would cost twice the processor time. */
 static void limit_unsent(struct acceptor *w) {
-	unsigned sixteens = w->context->connections / 16;
-	if (!w->tcp_memory || (w->unsent_max && sixteens == w->sixteens)) return;
+	struct conn_context *context = w->context;
+	const unsigned sixteens = context->connections / 16 + 1, before = context->unsent_halved;
+	if (!w->tcp_memory || sixteens == w->sixteens) return;
 	w->sixteens = sixteens;
-	uint32_t limit = unsent_max(w);
-	if (limit == w->unsent_max) return;
-	w->unsent_max = limit;
-	for (unsigned i = 0; i < w->listeners; i++)
-		if (w->listener[i].port) platform_limit_unsent(w->listener[i].fd, limit < UNSENT_MAX ? limit : UINT32_MAX);
+	const uint64_t part = w->tcp_memory / UNSENT_SHARE / ((context->connections + UINT64_C(1)) * w->workers);
+	for (context->unsent_halved = 0; conn_unsent(context) > part && conn_unsent(context) > CONN_UNSENT_MIN;)
+		context->unsent_halved++;
+	for (unsigned i = 0; i < w->listeners && context->unsent_halved != before; i++)
+		if (w->listener[i].port) platform_limit_unsent(w->listener[i].fd, conn_unsent(context));
 }
 
 /* --- overload --- */

@@ -15,15 +15,13 @@ enum {
 	/* The kernel reduces it to the limit of the system (net.core.somaxconn, kern.ipc.somaxconn). */
 	LISTEN_BACKLOG = INT_MAX,
 	LISTENERS_MAX = 4 * 2 * ADDRESSES_MAX, /* at each address perhaps one for TLS, and surplus ones (listen.c) */
-	UNSENT_SHARE = 16,            /* this part of the kernel's memory for TCP is for what connections have not sent */
-	UNSENT_MIN = 16 * 1024,       /* bytes that a connection may have in any case, */
-	UNSENT_MAX = 4 * 1024 * 1024, /* and all that it ever has by default (tcp_wmem) */
-	ACCEPT_BATCH = 64,            /* connections taken from a listening socket in one turn; fewer while that of */
-	ACCEPT_TURN_MS = 2,           /* the others takes longer than that, but one in each such time, */
-	ACCEPT_WAIT_MS = 10,          /* or requests wait for longer than that: */
-	ACCEPT_SAMPLE = 16,           /* one in so many is looked at */
-	ACCEPT_LAST = 128,            /* batches taken at most from each listening socket before it is closed */
-	ACCEPT_PAUSE_MS = 100,        /* without descriptors, until the next try */
+	UNSENT_SHARE = 16,     /* this part of the kernel's memory for TCP is for what connections have not sent */
+	ACCEPT_BATCH = 64,     /* connections taken from a listening socket in one turn; fewer while that of */
+	ACCEPT_TURN_MS = 2,    /* the others takes longer than that, but one in each such time, */
+	ACCEPT_WAIT_MS = 10,   /* or requests wait for longer than that: */
+	ACCEPT_SAMPLE = 16,    /* one in so many is looked at */
+	ACCEPT_LAST = 128,     /* batches taken at most from each listening socket before it is closed */
+	ACCEPT_PAUSE_MS = 100, /* without descriptors, until the next try */
 	/* Overload begins as CoDel finds it (RFC 8289): in an interval each connection that came to the front of the queue
 	 * had waited longer than the target, and many wait; or requests waited for long all the time. */
 	ACCEPT_TARGET_MS = 100,
@@ -80,8 +78,7 @@ struct acceptor {
 	unsigned workers;                      /* that there are */
 	struct listener *ready[LISTENERS_MAX]; /* that have connections, in this turn */
 	unsigned readies;
-	uint32_t unsent_max;  /* for new connections; 0: not set yet, */
-	unsigned sixteens;    /* of connections, when that was looked at */
+	unsigned sixteens;    /* of connections, begun, when it was looked at how much they may leave unsent; 0: never */
 	bool sampling;        /* waits are looked at: connections or requests wait, a turn was long, or there is overload */
 	unsigned reads;       /* meanwhile, */
 	unsigned reads_noted; /* of which so many are in pace: requests on connections that it had */

@@ -1,6 +1,6 @@
 """Measures what hostile clients cost a server and its other clients: gatling, nginx and h2o in turns, with one worker.
 
-    hostile.py BUILD [memory|full|crowd|references]...
+    hostile.py BUILD [memory|full|crowd|references|readers|handshakes]...
 
 memory      200 HTTP/2 connections with 101 unfinished requests each, all for one path of 4,000 octets that HPACK sends
             once: 5 KB from each. Measures the growth of resident memory.
@@ -10,6 +10,10 @@ full        A server with 4,096 descriptors; attackers send part of a head on ea
 crowd       The same with two workers and 20,000 descriptors: up to 40,500 connections, from six addresses.
 references  8 connections send header blocks of references to a header of 4,000 octets, 5 MB/s in all, and open again
             when they are closed. Measures processor time for an octet and the 99 % latency of a regular client.
+readers     5,000 connections ask for 10 MB and read nothing. Measures what the kernel holds for TCP, on both sides, and
+            the growth of resident memory.
+handshakes  8,000 connections send the first message of TLS and nothing more. Measures the growth of resident memory, and
+            what is left of it 3 s after they are closed.
 
 gatling and nginx write an access log to /dev/null for the first.
 """
@@ -19,6 +23,7 @@ import contextlib
 import logging
 import select
 import socket
+import ssl
 import sys
 import threading
 import time
@@ -32,6 +37,7 @@ from instructions import frame, references
 
 NAMES = ("gatling", "nginx", "h2o")
 DESCRIPTORS, SECONDS = 4096, 15
+READERS, HANDSHAKES, SETTLED, PATIENCE_S = 5000, 8000, 1.01, 30
 MANY, HELD_MAX = 20_000, 8_000  # descriptors of a process; connections of one that holds them
 
 
@@ -220,13 +226,76 @@ def references_flood(all_servers, name):
     return {"mb_sent": sent[0] / 1e6, "ns_per_octet": used / sent[0] * 1e9, "p99_ms": found[len(found) * 99 // 100] * 1e3}
 
 
+# --- what nobody goes on with ---
+
+
+def settled(measure):
+    """What measure() returns when it hardly grows any more."""
+    before, now = 0, measure()
+    while now > before * SETTLED:
+        time.sleep(0.5)
+        before, now = now, measure()
+    return now
+
+
+def connected(server, count, data):
+    """So many connections, on each of which this was sent. One that is refused is tried again."""
+    held, until = [], time.monotonic() + PATIENCE_S
+    while len(held) < count and time.monotonic() < until:
+        try:
+            s = socket.create_connection(("127.0.0.1", server.port))
+            s.sendall(data)
+            held.append(s)
+        except ConnectionError:
+            time.sleep(0.01)
+    return held
+
+
+def tcp_memory():
+    """Bytes that the kernel holds for TCP."""
+    return 4096 * int(Path("/proc/net/sockstat").read_text().split("TCP:")[1].split("mem ")[1].split()[0])
+
+
+def readers(all_servers, name):
+    server = start(all_servers, name, "http")
+    resident, kernel = server.resident(), tcp_memory()
+    held = connected(server, READERS, b"GET /10m HTTP/1.1\r\nHost: a\r\n\r\n")
+    found = {"connections": len(held), "kernel_mb": (settled(tcp_memory) - kernel) / 1e6, "memory_mb": (server.resident() - resident) / 1e6}
+    for s in held:
+        s.close()
+    all_servers.stop(server)
+    return found
+
+
+def client_hello():
+    outgoing = ssl.MemoryBIO()
+    tls = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost")
+    with contextlib.suppress(ssl.SSLWantReadError):
+        tls.do_handshake()
+    return outgoing.read()
+
+
+def handshakes(all_servers, name):
+    server = start(all_servers, name, "https")
+    before = server.resident()
+    held = connected(server, HANDSHAKES, client_hello())
+    found = {"connections": len(held), "memory_mb": (settled(server.resident) - before) / 1e6}
+    for s in held:
+        s.close()
+    time.sleep(3)
+    found["left_mb"] = (server.resident() - before) / 1e6
+    all_servers.stop(server)
+    return found
+
+
 if __name__ == "__main__":
     processes.end_on_signals()
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # a task that a signal ends is no error
     servers.raise_descriptor_limit()
     with servers.Servers(Path(sys.argv[1])) as running:
         running.add_file("1k", 1024)
-        cases = {"memory": memory, "full": full, "crowd": crowd, "references": references_flood}
+        running.add_file("10m", 10 << 20)
+        cases = {"memory": memory, "full": full, "crowd": crowd, "references": references_flood, "readers": readers, "handshakes": handshakes}
         for case in (cases[name] for name in sys.argv[2:] or cases):
             for server_name in filter(servers.installed, NAMES):
                 row = {key: f"{value:.1f}" if isinstance(value, float) else value for key, value in case(running, server_name).items()}

@@ -21,7 +21,9 @@ enum {
 	/* Bytes that writers get together in a turn before new requests are looked at again: */
 	CONN_SHARE_LEAST = 64 * 1024, /* if a request was answered at once in the last CONN_AT_ONCE_MS, */
 	CONN_SHARE_MOST = 256 * 1024, /* otherwise: with the smaller share 10 MB cost a fifth more. */
-	CONN_AT_ONCE_MS = 10
+	CONN_AT_ONCE_MS = 10,
+	CONN_UNSENT_MAX = 4 * 1024 * 1024, /* bytes that a connection may leave in the kernel: all that it ever has by */
+	CONN_UNSENT_MIN = 16 * 1024        /* default (tcp_wmem); and in any case */
 };
 
 /* The first byte of a cookie: what an adopted descriptor belongs to. */
@@ -68,6 +70,7 @@ struct conn_context {
 	uint64_t sent;               /* bytes, ever */
 	int64_t at_once_ms;          /* when a request was answered at once */
 	unsigned handshakes;         /* taken on in this turn */
+	unsigned unsent_halved;      /* how often, of CONN_UNSENT_MAX: a connection may leave conn_unsent() in the kernel */
 	struct slice server_date[2]; /* the fields Server and Date, each a line; over TLS perhaps one more */
 	struct heads heads;
 	char frames[HTTP2_FRAMES];
@@ -77,6 +80,10 @@ struct conn_context {
 /* Returns who has a connection from that address: for a trusted proxy, which has it for many, that of unix sockets. */
 static inline const struct peer *conn_owner(const struct conn_context *w, const struct peer *peer) {
 	return forwarding_of(&w->options->trust, peer) ? &peer_unknown : peer;
+}
+
+static inline uint32_t conn_unsent(const struct conn_context *w) {
+	return (uint32_t)CONN_UNSENT_MAX >> w->unsent_halved;
 }
 
 /* Returns the bytes that are kept for clients and those that OpenSSL holds for connections. */

@@ -47,17 +47,18 @@ enum conn_ending {
 
 /* Two cache lines while idle: the order of the members leaves no gaps. */
 struct conn {
-	uint8_t kind;            /* COOKIE_CONNECTION */
-	uint8_t state;           /* enum conn_state */
-	uint8_t ending : 2;      /* enum conn_ending */
-	bool passing : 1;        /* `pass` is there */
-	bool begun : 1;          /* a request has been read: the connection stays HTTP/1.1 */
-	bool head : 1;           /* CONN_BODY: the request is a HEAD */
-	bool frames_wait : 1;    /* CONN_HTTP2: frames wait for the socket, or for a file to be read */
-	bool admitted : 1;       /* HTTP/1.1: the request at the front of the input is within the limits */
-	bool input_ended : 1;    /* CONN_HTTP2: the client sends nothing more */
-	unsigned forwarding : 2; /* enum forwarding: how it says whose requests these are */
-	bool secure : 1;         /* the client speaks TLS, with us or with a balancer; CONN_PROXY: a handshake follows */
+	uint8_t kind;               /* COOKIE_CONNECTION */
+	uint8_t state;              /* enum conn_state */
+	uint8_t ending : 2;         /* enum conn_ending */
+	bool passing : 1;           /* `pass` is there */
+	bool begun : 1;             /* a request has been read: the connection stays HTTP/1.1 */
+	bool head : 1;              /* CONN_BODY: the request is a HEAD */
+	bool frames_wait : 1;       /* CONN_HTTP2: frames wait for the socket, or for a file to be read */
+	bool admitted : 1;          /* HTTP/1.1: the request at the front of the input is within the limits */
+	bool input_ended : 1;       /* CONN_HTTP2: the client sends nothing more */
+	unsigned forwarding : 2;    /* enum forwarding: how it says whose requests these are */
+	bool secure : 1;            /* the client speaks TLS, with us or with a balancer; CONN_PROXY: a handshake follows */
+	unsigned unsent_halved : 5; /* as that of the context was when it last had to wait for the client */
 	int fd;
 	struct conn_context *context;
 	struct peer peer; /* the client; forwarding: that of the request at hand */

@@ -438,20 +438,44 @@ def queued(port):
     return {int(client): int(size) for client, size in re.findall(r":(\d+)\s+skmem:\(.*?,w(\d+)", listed)}
 
 
+def queued_at_last(port):
+    """The same when the queues have grown for a while."""
+    sizes, before = queued(port), None
+    while sizes != before:
+        time.sleep(0.3)
+        sizes, before = queued(port), sizes
+    return sizes
+
+
+def unsent_share():
+    """Of the kernel's memory for TCP, UNSENT_SHARE."""
+    return int(Path("/proc/sys/net/ipv4/tcp_mem").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") // 16
+
+
+@pytest.mark.clear
+def test_connections_that_come_together_leave_as_little_in_the_kernel(plain, files):
+    with Server(plain, files, "-j", "1", "-n") as server:
+        server.signal(signal.SIGSTOP)
+        held = [stop_reading(server) for _ in range(400)]
+        server.signal(signal.SIGCONT)
+        for c in held:
+            assert c.socket.recv(1) == b"H"
+        sizes = sorted(queued_at_last(server.port).values())
+        assert len(sizes) == 400 and sizes[300] < 2 * unsent_share() / 300 + (256 << 10)
+        for c in held:
+            c.close()
+
+
 @pytest.mark.clear
 def test_the_more_connections_there_are_the_less_each_leaves_in_the_kernel(build, files):
-    share = int(Path("/proc/sys/net/ipv4/tcp_mem").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") // 16  # UNSENT_SHARE
     with Server(build, files, "-j", "1", "-n") as server:
         held = []
         for _ in range(400):
             held.append(stop_reading(server))
             assert held[-1].socket.recv(1) == b"H"  # one after the other: the server has counted it
         last = [c.socket.getsockname()[1] for c in held[-100:]]
-        sizes, before = queued(server.port), None
-        while sizes != before:  # the queues grow for a while
-            time.sleep(0.3)
-            sizes, before = queued(server.port), sizes
-        assert max(sizes[port] for port in last) < 2 * share / 300 + (256 << 10)
+        sizes = queued_at_last(server.port)
+        assert max(sizes[port] for port in last) < 2 * unsent_share() / 300 + (256 << 10)
         for c in held:
             c.close()
         c = stop_reading(server)  # alone, it may have more again
