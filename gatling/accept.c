@@ -45,19 +45,21 @@ static bool has_waiting_client(const struct listener *listener) {
 
 /* --- the kernel's memory --- */
 
-/* Finds how much each connection may leave unsent in the kernel: the less, the more there are, so that those that come
- * together stay below a share of the kernel's memory; at worst, one after the other, they fill the harmonic series of
- * it. Without this each slow reader of a large file holds megabytes; with it, a few fast ones are not limited, which
- * would cost twice the processor time. */
+/* Finds how much each connection may leave unsent in the kernel: the less, the more there are, so that n of them that
+ * come together stay below a share of the kernel's memory, and n that come one after the other below ln(n) times that.
+ * Without this each slow reader of a large file holds megabytes; with it, a few fast ones are not limited, which would
+ * cost twice the processor time. */
 static void limit_unsent(struct acceptor *w) {
 	struct conn_context *context = w->context;
 	const unsigned sixteens = context->connections / 16 + 1, before = context->unsent_halved;
+	const bool first = !w->sixteens; /* a socket that was inherited has the limit of its last owner */
 	if (!w->tcp_memory || sixteens == w->sixteens) return;
 	w->sixteens = sixteens;
 	const uint64_t part = w->tcp_memory / UNSENT_SHARE / ((context->connections + UINT64_C(1)) * w->workers);
-	for (context->unsent_halved = 0; conn_unsent(context) > part && conn_unsent(context) > CONN_UNSENT_MIN;)
-		context->unsent_halved++;
-	for (unsigned i = 0; i < w->listeners && context->unsent_halved != before; i++)
+	unsigned halved = 0;
+	while (CONN_UNSENT_MAX >> halved > CONN_UNSENT_MIN && (uint64_t)CONN_UNSENT_MAX >> halved > part) halved++;
+	context->unsent_halved = halved;
+	for (unsigned i = 0; i < w->listeners && (first || halved != before); i++)
 		if (w->listener[i].port) platform_limit_unsent(w->listener[i].fd, conn_unsent(context));
 }
 

@@ -11,8 +11,8 @@ One visitor in a hundred hardly reads, and one sends half a request.
 What a server can do is measured first, with httpbench in closed loop. What the machine can do is what the best server
 can, or --rate, in pages a second: the same crowd for all. A server also has a run at its own KNEE, a share of what it
 can do, for the latency with which it serves when it is well. Each run has a fresh server; its first WARM_UP_S do not count,
-as nobody has lost patience yet. Kernel memory is of the whole machine, less what was used before. The loads that are compared
-come forwards and backwards, and the mean of a load's runs counts: a machine that becomes slower meanwhile is so for all.
+as nobody has lost patience yet. Kernel memory is of the whole machine, less what was used before. 1 and 4 come
+forwards and backwards, and the mean of a load's runs counts, as the machine may become slower meanwhile.
 
 DIR/slashdot.tsv has a row for each run, DIR/slashdot-seconds.tsv for each second; the curves are DIR/slashdot-*.svg. The
 clients must not be the limit: a server that had a core of its own would do as much as clients on another can ask for once,

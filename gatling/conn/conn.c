@@ -241,9 +241,10 @@ static bool reads_requests(const struct conn *c) {
 	return c->state == CONN_IDLE || c->state == CONN_HEAD || c->state == CONN_BODY;
 }
 
-/* What has to wait for its client may leave less in the kernel if there are more connections now. */
+/* What has to wait for its client may leave less in the kernel if there are more connections now; more if there are
+ * much fewer. */
 static void limit_unsent(const struct conn_context *w, struct conn *c) {
-	if (c->unsent_halved >= w->unsent_halved) return;
+	if (c->unsent_halved == w->unsent_halved || c->unsent_halved == w->unsent_halved + 1) return;
 	c->unsent_halved = w->unsent_halved & 31;
 	platform_limit_unsent(c->fd, conn_unsent(w));
 }

@@ -22,8 +22,9 @@ enum {
 	CONN_SHARE_LEAST = 64 * 1024, /* if a request was answered at once in the last CONN_AT_ONCE_MS, */
 	CONN_SHARE_MOST = 256 * 1024, /* otherwise: with the smaller share 10 MB cost a fifth more. */
 	CONN_AT_ONCE_MS = 10,
-	CONN_UNSENT_MAX = 4 * 1024 * 1024, /* bytes that a connection may leave in the kernel: all that it ever has by */
-	CONN_UNSENT_MIN = 16 * 1024        /* default (tcp_wmem); and in any case */
+	/* Bytes that a connection may leave unsent in the kernel: all that it ever has by default (tcp_wmem), down to */
+	CONN_UNSENT_MAX = 4 * 1024 * 1024,
+	CONN_UNSENT_MIN = 16 * 1024
 };
 
 /* The first byte of a cookie: what an adopted descriptor belongs to. */
@@ -82,8 +83,9 @@ static inline const struct peer *conn_owner(const struct conn_context *w, const 
 	return forwarding_of(&w->options->trust, peer) ? &peer_unknown : peer;
 }
 
+/* Returns the bytes that a connection may leave unsent in the kernel, as TCP_NOTSENT_LOWAT; UINT32_MAX: no limit. */
 static inline uint32_t conn_unsent(const struct conn_context *w) {
-	return (uint32_t)CONN_UNSENT_MAX >> w->unsent_halved;
+	return w->unsent_halved ? (uint32_t)CONN_UNSENT_MAX >> w->unsent_halved : UINT32_MAX;
 }
 
 /* Returns the bytes that are kept for clients and those that OpenSSL holds for connections. */

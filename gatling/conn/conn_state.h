@@ -58,7 +58,7 @@ struct conn {
 	bool input_ended : 1;       /* CONN_HTTP2: the client sends nothing more */
 	unsigned forwarding : 2;    /* enum forwarding: how it says whose requests these are */
 	bool secure : 1;            /* the client speaks TLS, with us or with a balancer; CONN_PROXY: a handshake follows */
-	unsigned unsent_halved : 5; /* as that of the context was when it last had to wait for the client */
+	unsigned unsent_halved : 5; /* the limit of the socket: that of the context when it last was another one */
 	int fd;
 	struct conn_context *context;
 	struct peer peer; /* the client; forwarding: that of the request at hand */

@@ -495,6 +495,8 @@ static void answer_missing(struct exchange *x) {
 		if (!S_ISDIR(st.st_mode)) answer_error(x, 404);
 		else if (x->content->options->listings) answer_listing(x);
 		else answer_error(x, 403);
+	} else if (x->site->unknown) {
+		answer_error(x, 503);
 	} else if (x->content->options->fallback) {
 		redirect_to_fallback(x);
 	} else {
@@ -588,8 +590,8 @@ void answer(const struct content *c, const struct request *q, const struct conne
 		status = path_decode(q->path, x.local, &x.length);
 		if (!status && site_hides(x.site, local_path(&x))) status = 404;
 	}
-	/* a site that cannot be looked at now may have an upstream */
-	if (!serves && (!passes || (x.site ? status || !x.site->redirects : status == 404))) {
+	const bool unknown = x.site ? x.site->unknown : status != 404; /* there may be an upstream */
+	if (!serves && (!passes || (!unknown && (status || !x.site->redirects)))) {
 		answer_method(&x, x.site && !status);
 		return;
 	}

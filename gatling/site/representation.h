@@ -79,7 +79,7 @@ void representation_release(void *file);
 enum load {
 	LOAD_WAITING, /* a disk may be waited for; */
 	LOAD_AT_ONCE, /* else EINPROGRESS; */
-	LOAD_UNSEEN   /* likewise, and a regular file of this machine was there just before: reading wakes nobody */
+	LOAD_UNSEEN   /* likewise, and just before there was a regular file of this machine: it may be read before a look */
 };
 
 /* Takes fd over and loads the file. Returns 0 with *file, which has no fields yet; or an errno. EACCES: it is not

@@ -181,6 +181,7 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 	e->site.headers = update_rules(s, e, &headers_kind, &e->headers, e->site.headers);
 	s->changes += again && e->site.headers != before;
 	e->site.redirects = update_rules(s, e, &redirects_kind, &e->redirects, e->site.redirects);
+	e->site.unknown = !e->site.redirects && docroot_error_is_temporary(e->redirects.error);
 	bool inner = s->vhosts == VHOSTS_TRY && e->site.prefix.length;
 	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(e->site.realm[i]);
 	e->site.realm[0] = inner ? basic_auth_find(s->auth, auth_name) : NULL;
@@ -189,12 +190,16 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 
 /* --- its directory --- */
 
-/* Returns the site of a directory, which is added if it is new. NULL: no memory. */
-static struct site_entry *add_site(struct sites *s, struct slice prefix) {
+/* Returns the site of a directory, which is added if it is new. NULL with *error: no memory. */
+static struct site_entry *add_site(struct sites *s, struct slice prefix, int *error) {
 	struct site_entry **link = &s->bucket[hash_octets(0, prefix) % BUCKETS];
 	while (*link && !slice_equal((*link)->site.prefix, prefix)) link = &(*link)->next;
 	struct site_entry *e = *link;
-	if (e || !(e = calloc(1, sizeof *e + prefix.length + 1))) return e;
+	if (e) return e;
+	if (!(e = calloc(1, sizeof *e + prefix.length + 1))) {
+		*error = ENOMEM;
+		return NULL;
+	}
 	(void)text_copy(e->prefix, prefix);
 	e->site.holds_sites = s->vhosts == VHOSTS_TRY && !prefix.length;
 	e->site.prefix = (struct slice){.at = e->prefix, .length = prefix.length};
@@ -213,13 +218,13 @@ static struct site_entry *try_directory(struct sites *s, const char *name, size_
 	}
 	if (!S_ISDIR(st.st_mode)) return NULL;
 	path[length] = '/';
-	return add_site(s, (struct slice){.at = path, .length = length + 1});
+	return add_site(s, (struct slice){.at = path, .length = length + 1}, error);
 }
 
 /* Returns the site of an authority. NULL: none, or, with *error, not known. */
 static struct site_entry *look_up(struct sites *s, const struct authority_entry *a, int *error) {
 	char name[SITE_PREFIX_MAX]; /* "host:port" */
-	if (s->vhosts == VHOSTS_OFF) return add_site(s, SLICE(""));
+	if (s->vhosts == VHOSTS_OFF) return add_site(s, SLICE(""), error);
 	size_t host_length = host_name((struct slice){.at = a->authority, .length = a->length}, name);
 	size_t length = host_length;
 	name[length++] = ':';
@@ -227,7 +232,7 @@ static struct site_entry *look_up(struct sites *s, const struct authority_entry 
 	struct site_entry *e = try_directory(s, name, length, error);
 	if (!e) e = try_directory(s, name, host_length, error);
 	if (!e) e = try_directory(s, "default", strlen("default"), error);
-	if (!e && s->vhosts == VHOSTS_TRY) e = add_site(s, SLICE(""));
+	if (!e && s->vhosts == VHOSTS_TRY) e = add_site(s, SLICE(""), error);
 	return *error ? NULL : e; /* no site rather than a wrong one */
 }
 

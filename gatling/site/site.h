@@ -29,6 +29,7 @@ struct site {
 	int64_t until_ms;             /* the Host leads to it until then, and the next members are as they are */
 	struct header_rules *headers; /* NULL: none, like the next two */
 	struct redirect_rules *redirects;
+	bool unknown;                        /* redirects: there may be some, which cannot be read for now */
 	struct realm *realm[REALMS_OF_PATH]; /* that of the root, if that is a site that contains this one; its own */
 };
 

@@ -331,9 +331,9 @@ TRANSFER(sendfile, (int to, int from, off_t *at, size_t n), (to, from, at, n), t
 ssize_t splice(int from, off_t *from_at, int to, off_t *to_at, size_t n, unsigned flags) {
 	REAL(splice);
 	bool is_short;
-	if (transfer_fails(CALL_splice, from, &n, &is_short)) {
+	const bool to_fails = shared && shared->error == EPIPE;
+	if (transfer_fails(CALL_splice, to_fails ? to : from, &n, &is_short)) {
 		if (errno == EAGAIN) report_again(to);
-		if (errno == EPIPE) kill_socket(to);
 		return -1;
 	}
 	ssize_t result = real(from, from_at, to, to_at, n, flags);

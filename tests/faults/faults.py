@@ -26,9 +26,11 @@ sys.path[:0] = [str(TOP / "tests/wire"), str(TOP / "tests/faults")]
 # pylint: disable=wrong-import-position
 from gatling import Root, Server, certificate, eventually  # noqa: E402
 from mix import ERROR, HANGING, RIGHT, WRONG, Mix, Place, password_hash, tell_whom  # noqa: E402
+from mutations import BALANCER  # noqa: E402
 from upstream import Upstream  # noqa: E402
 
 PLACES = 40
+CACHE = "8M"  # full soon: each change of _headers makes new entries
 TIMEOUT_S = 2  # of the server; a client is given up after PATIENCE_S of silence
 PATIENCE_S = 8
 ALWAYS = 1 << 40
@@ -106,7 +108,13 @@ class Faulty:
     """A server whose calls can be made to fail."""
 
     def __init__(self, build):
+        with contextlib.ExitStack() as undone:
+            self._begin(build, undone)
+            self.undone = undone.pop_all()
+
+    def _begin(self, build, undone):
         self.directory = Path(tempfile.mkdtemp(prefix="gatling-faults-"))
+        undone.callback(shutil.rmtree, self.directory)
         self.directory.chmod(0o755)
         library, orders, self.log = (self.directory / name for name in ("faults.so", "orders", "log"))
         shutil.copy(build / "tests/faults.so", library)
@@ -117,8 +125,9 @@ class Faulty:
         with open(orders, "r+b") as file:
             self.shared = Shared.from_buffer(mmap.mmap(file.fileno(), 0))
         self.root = Root({"index.html": b"no place", "small.bin": b"no place"})
+        undone.callback(self.root.remove)
         hashed = password_hash()
-        self.upstream = Upstream(tell_whom)
+        self.upstream = undone.enter_context(Upstream(tell_whom))
         self.places = [Place(self.root, number, hashed, self.upstream.address) for number in range(PLACES)]
         cert, key = certificate()
         preload = {"LD_PRELOAD": str(library), "FAULTS": str(orders),
@@ -126,7 +135,7 @@ class Faulty:
         with environment(preload):
             self.server = Server(build, self.root, "-j", "1", "-T", str(TIMEOUT_S), "--cert", cert, "--key", key,
                                  "--tls-port", "0", "--log", "combined", "--log-file", self.log,
-                                 "--upstream", self.upstream.address)  # fmt: skip
+                                 "--upstream", self.upstream.address, "--cache", CACHE, "--proxy-protocol", BALANCER)  # fmt: skip
         self.mix = Mix(self.server)
         names = (bytes(name).rstrip(b"\0").decode() for name in self.shared.name)
         self.numbers = {name: number for number, name in enumerate(names) if name}
@@ -150,13 +159,9 @@ class Faulty:
         return {name: self.shared.called[number] for name, number in self.numbers.items()}
 
     def end(self):
-        try:
+        with self.undone:
             if self.server.process.poll() is None:
                 self.server.stop()  # a sanitizer that has found something says so now, too
-        finally:
-            self.upstream.close()
-            self.root.remove()
-            shutil.rmtree(self.directory)
 
 
 @contextlib.contextmanager
@@ -313,8 +318,10 @@ def survey(build, seconds=None, only=(), say=print):
             s.end()
     for fault in plan_for_threads(seconds is None) if not only or "pthread_create" in only else ():
         s.start(Faulty(build))
-        s.try_fault(fault)
-        s.end()
+        try:
+            s.try_fault(fault)
+        finally:
+            s.end()
     return s
 
 

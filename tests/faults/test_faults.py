@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from faults import PATIENCE_S, Fault, Faulty, survey
+from faults import ALWAYS, PATIENCE_S, Fault, Faulty, survey
 from gatling import Connection, eventually
 
 SECONDS = 60
@@ -40,6 +40,19 @@ def test_no_wrong_password_is_admitted_while_memory_is_missing(first_build):
             if not hits:
                 break
         assert n > 1
+    finally:
+        faulty.end()
+
+
+def test_a_request_for_an_upstream_is_not_refused_for_good_while_rules_cannot_be_read(first_build):
+    """A 404 or 405 may be cached."""
+    faulty = Faulty(first_build)
+    try:
+        faulty.arm(Fault("openat", "EMFILE", 1, ALWAYS))
+        for method, path in ("POST", "/api/form"), ("GET", "/api/short"):
+            with Connection(("127.0.0.1", faulty.server.plain_port)) as c:
+                c.send(f"{method} {path} HTTP/1.1\r\nHost: place0\r\nContent-Length: 0\r\n\r\n".encode())
+                assert c.response().status == 503
     finally:
         faulty.end()
 

@@ -123,7 +123,7 @@ class Upstream:
             self.listener = socket.create_server(("127.0.0.1", port))
             self.port = self.listener.getsockname()[1]
             self.address, self.allowed = f"127.0.0.1:{self.port}", "127.0.0.1"
-        self.threads = [threading.Thread(target=self._accept)]
+        self.threads = [threading.Thread(target=self._accept, daemon=True)]
         self.threads[0].start()
 
     def _accept(self):
@@ -132,7 +132,7 @@ class Upstream:
                 connected, _ = self.listener.accept()
                 link = self.kind(connected, self.requests)
                 self.links.append(link)
-                self.threads.append(threading.Thread(target=self._run, args=(link,)))
+                self.threads.append(threading.Thread(target=self._run, args=(link,), daemon=True))
                 self.threads[-1].start()
 
     def _run(self, link):
@@ -149,9 +149,6 @@ class Upstream:
         return self
 
     def __exit__(self, *_):
-        self.close()
-
-    def close(self):
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         for link in self.links:
