@@ -16,6 +16,7 @@ import pytest
 from gatling import TIMEOUT, Connection, Root, Server, certificate, eventually, listening, runnable, trusting, unprivileged
 from http2 import GOAWAY, Http2
 
+TCP_NOTSENT_LOWAT = 25  # tcp(7); not in Python 3.11
 GET = b"GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n"
 GREETING = struct.Struct("12sI")
 
@@ -456,6 +457,15 @@ def test_a_socket_that_another_process_has_shut_listens_again(build, root):
             assert server.get("/a.txt").status == 200
             s.shutdown(socket.SHUT_RD)
             eventually(lambda: answers(server))
+
+
+@pytest.mark.clear
+def test_a_socket_does_not_keep_what_its_last_owner_allowed_connections_in_the_kernel(build, root):
+    with listener() as s:
+        s.setsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT, 16384)  # as it leaves a crowd
+        with activated(build, root, s) as server:
+            assert server.get("/a.txt").status == 200
+            assert s.getsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT) & 0xFFFFFFFF > 1 << 20
 
 
 def answers(server):
