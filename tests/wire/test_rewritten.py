@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import itertools
 import random
+import re
 import sys
 import threading
 import time
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from gatling import TIMEOUT, Connection, Root, Server, certificate, trusting
+from gatling import TIMEOUT, Connection, Root, Server, certificate, eventually, trusting
 from http2 import Http2
 
 MEMORY, SMALL, LARGE = 40_000, 200_000, 2_000_000  # bytes: kept in memory, and sent from the file
@@ -229,6 +230,30 @@ def main(build, seconds="5", *sizes):
         for kind in CLIENTS:
             found = count(Path(build), kind, size, float(seconds))
             print(size, kind, *(found[what] for what in ("right", "half", "short", "wrong")), sep="\t", flush=True)
+
+
+@pytest.mark.decided
+def test_a_file_that_is_written_to_between_the_read_and_the_look_is_read_again(build, tmp_path):
+    """A small file that has not changed lately is read before it is looked at."""
+    old, new = b"old" * 500, b"new" * 500
+    log = tmp_path / "strace"
+    delay = ["strace", "-f", "-qq", "-o", log, "-e", "trace=openat2,newfstatat,preadv2", "-e", "inject=preadv2:delay_exit=400000"]
+    root = Root({"a.txt": old})
+    with contextlib.ExitStack() as stack:
+        stack.callback(root.remove)
+        path = root.path / "a.txt"
+        eventually(lambda: time.time() - path.stat().st_ctime > 3, 10)  # not lately
+        with Server(build, root, "-j", "1", tracer=delay) as server, server.connect() as c:
+            for _ in range(3):
+                c.get("/missing")  # its names are known then,
+            time.sleep(0.6)  # but not so lately that all is looked at again (NAMES_LATELY_MS)
+            c.send(b"GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n")
+            time.sleep(0.2)  # half of the delay
+            with open(path, "r+b", buffering=0) as file:
+                file.write(new)
+            assert c.response().body == new
+            assert server.get("/a.txt").body == new
+        assert re.search(r'openat2\(\d+, "a.txt".*\n.*preadv2\(', log.read_text())
 
 
 if __name__ == "__main__":
