@@ -1,5 +1,6 @@
-"""Sixty mixed requests, and whether their answers are right: files, ranges, listings, compression, passwords, rules, what an
-upstream answers, over HTTP/1.1, HTTP/2 and TLS. Each place is a virtual host with files of its own, so that an answer of another is a wrong one."""
+"""Mixed requests, and whether their answers are right: files, ranges, listings, compression, passwords, rules, what an
+upstream answers, over HTTP/1.1, HTTP/2 and TLS. Each place is a virtual host with files of its own, so that an answer of
+another is a wrong one."""
 
 import base64
 import contextlib

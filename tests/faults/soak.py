@@ -85,7 +85,7 @@ class Soak:
         until = time.monotonic() + PATIENCE_S
         while self.mutations.connected() and time.monotonic() < until:
             time.sleep(0.1)
-        time.sleep(3)  # what was cached for a moment is closed, and memory given back
+        time.sleep(5)  # what was kept for a moment is closed, as connections to the upstream, and memory given back
         return self.server.resident(), self.server.descriptors()
 
 
