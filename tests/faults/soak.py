@@ -26,7 +26,7 @@ from mutations import PAGE, TOGETHER, Mutations
 sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
 from processes import Process, end_on_signals  # noqa: E402
 
-FILL_S, SAMPLE_S = 150, 180
+FILL_S, SAMPLE_S = 60, 180
 RATE = 200  # requests a second of the visitors
 GROWTH = 1.02
 SEED = 17
