@@ -241,14 +241,6 @@ static bool reads_requests(const struct conn *c) {
 	return c->state == CONN_IDLE || c->state == CONN_HEAD || c->state == CONN_BODY;
 }
 
-/* What has to wait for its client may leave less in the kernel if there are more connections now; more if there are
- * much fewer. */
-static void limit_unsent(const struct conn_context *w, struct conn *c) {
-	if (c->unsent_halved == w->unsent_halved || c->unsent_halved == w->unsent_halved + 1) return;
-	c->unsent_halved = w->unsent_halved & 31;
-	platform_limit_unsent(c->fd, conn_unsent(w));
-}
-
 /* Ends a run: closes the connection, or keeps what it needs, and waits for what the state asks for. */
 static void wait_or_close(struct conn_context *w, struct conn *c, const struct conn_run *run) {
 	bool reads = reads_requests(c) || c->state == CONN_PASS;
@@ -265,7 +257,6 @@ static void wait_or_close(struct conn_context *w, struct conn *c, const struct c
 	bool input = wants_input(c), output = wants_output(c);
 	if (!input) io_dontwantread(w->loop, c->fd);
 	if (!output) io_dontwantwrite(w->loop, c->fd);
-	else limit_unsent(w, c);
 	if ((input && io_wantread(w->loop, c->fd) == -1) || (output && io_wantwrite(w->loop, c->fd) == -1))
 		conn_close(w, c);
 	else update_memory(w, c);

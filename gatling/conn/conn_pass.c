@@ -276,6 +276,7 @@ static void note_sent(struct conn *c, struct conn_run *run, uint64_t sent) {
 static enum conn_pass_result move(struct conn *c, struct conn_run *run) {
 	struct conn_pass *p = c->pass;
 	const uint64_t relayed = passage_relayed(p->passing.passage);
+	if (relayed) conn_limit_unsent(c);
 	p->passing.content += relayed;
 	note_sent(c, run, relayed);
 	for (;;) {

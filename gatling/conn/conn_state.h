@@ -104,6 +104,10 @@ struct conn_run {
 ssize_t conn_receive(struct conn *conn, char *buffer, size_t length);
 enum iob_result conn_transmit(struct conn *conn, iob *batch, uint64_t most, enum io_rest rest, uint64_t *sent);
 
+/* Before much is sent: the connection may leave less in the kernel if there are more now; more if there are much fewer.
+ */
+void conn_limit_unsent(struct conn *conn);
+
 /* Returns whether TLS has something to send without a batch. */
 static inline bool conn_blocked(const struct conn *conn) { return conn->tls && tls_blocked(conn->tls); }
 

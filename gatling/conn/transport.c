@@ -8,7 +8,15 @@ ssize_t conn_receive(struct conn *c, char *buffer, size_t length) {
 	return c->tls ? tls_read(c->tls, buffer, length) : io_tryread(c->context->loop, c->fd, buffer, length);
 }
 
+void conn_limit_unsent(struct conn *c) {
+	const struct conn_context *w = c->context;
+	if (c->unsent_halved == w->unsent_halved || c->unsent_halved == w->unsent_halved + 1) return;
+	c->unsent_halved = w->unsent_halved & 31;
+	platform_limit_unsent(c->fd, conn_unsent(w));
+}
+
 enum iob_result conn_transmit(struct conn *c, iob *batch, uint64_t most, enum io_rest rest, uint64_t *sent) {
+	if (iob_bytesleft(batch) > CONN_UNSENT_MIN) conn_limit_unsent(c);
 	return c->tls ? tls_send(c->tls, batch, most, rest, sent)
 				  : iob_send(c->context->loop, c->fd, batch, most, rest, sent);
 }
