@@ -59,6 +59,7 @@ static void limit_unsent(struct acceptor *w) {
 	unsigned halved = 0;
 	while (CONN_UNSENT_MAX >> halved > CONN_UNSENT_MIN && (uint64_t)CONN_UNSENT_MAX >> halved > part) halved++;
 	context->unsent_halved = halved;
+	context->unsent_varies |= halved;
 	for (unsigned i = 0; i < w->listeners && (first || halved != before); i++)
 		if (w->listener[i].port) platform_limit_unsent(w->listener[i].fd, conn_unsent(context));
 }

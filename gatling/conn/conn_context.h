@@ -72,6 +72,7 @@ struct conn_context {
 	int64_t at_once_ms;          /* when a request was answered at once */
 	unsigned handshakes;         /* taken on in this turn */
 	unsigned unsent_halved;      /* how often, of CONN_UNSENT_MAX: a connection may leave conn_unsent() in the kernel */
+	bool unsent_varies;          /* it has not always been 0: new connections have what their listener had */
 	struct slice server_date[2]; /* the fields Server and Date, each a line; over TLS perhaps one more */
 	struct heads heads;
 	char frames[HTTP2_FRAMES];

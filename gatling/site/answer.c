@@ -487,6 +487,10 @@ static void answer_missing(struct exchange *x) {
 	struct stat st;
 	if (follow_link(x)) return;
 	if (x->site->redirects && follow_rules(x, false)) return;
+	if (x->site->unknown) {
+		answer_error(x, 503);
+		return;
+	}
 	x->local[x->length] = '\0'; /* without the index */
 	bool exists =
 		names_directory(x) && names_stat(x->content->names, &x->content->docroot, *x->path ? x->path : ".", &st) == 0;
@@ -495,8 +499,6 @@ static void answer_missing(struct exchange *x) {
 		if (!S_ISDIR(st.st_mode)) answer_error(x, 404);
 		else if (x->content->options->listings) answer_listing(x);
 		else answer_error(x, 403);
-	} else if (x->site->unknown) {
-		answer_error(x, 503);
 	} else if (x->content->options->fallback) {
 		redirect_to_fallback(x);
 	} else {
@@ -612,6 +614,10 @@ void answer(const struct content *c, const struct request *q, const struct conne
 	if (!x.admitted) {
 		if (!admitted_by(&x, x.site->realm)) return;
 		x.admitted = true;
+	}
+	if (!serves && x.site->unknown) {
+		answer_error(&x, 503);
+		return;
 	}
 	if (!x.site->redirects || !follow_rules(&x, true)) answer_path(&x);
 	if (serves || x.passed || !r->status || r->status == 401 || r->status >= 429) return;

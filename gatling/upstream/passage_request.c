@@ -46,8 +46,8 @@ static size_t write_some(struct passage *p, struct slice bytes) {
 	ssize_t n = io_trywrite(passage_loop(p), p->link->fd, bytes.at, bytes.length);
 	p->blocked = n == -1 && errno == EAGAIN;
 	if (p->blocked) return 0;
-	const bool none_comes = p->state == PASSAGE_WAITS && n == -1 && (errno == ENOMEM || errno == ENOBUFS);
-	if (none_comes) {
+	const bool no_memory = n == -1 && (errno == ENOMEM || errno == ENOBUFS);
+	if (no_memory && (p->state == PASSAGE_WAITS || p->state == PASSAGE_TUNNEL)) { /* nothing else would end it soon */
 		passage_fail(p, 503);
 		return bytes.length;
 	}

@@ -237,7 +237,7 @@ def test_a_file_that_is_written_to_between_the_read_and_the_look_is_read_again(b
     """A small file that has not changed lately is read before it is looked at."""
     old, new = b"old" * 500, b"new" * 500
     log = tmp_path / "strace"
-    delay = ["strace", "-f", "-qq", "-o", log, "-e", "trace=openat2,newfstatat,preadv2", "-e", "inject=preadv2:delay_exit=400000"]
+    delay = ["strace", "-f", "-qq", "-o", log, "-e", "trace=openat2,newfstatat,preadv2", "-e", "inject=preadv2:delay_exit=1000000"]
     root = Root({"a.txt": old})
     with contextlib.ExitStack() as stack:
         stack.callback(root.remove)
@@ -248,12 +248,14 @@ def test_a_file_that_is_written_to_between_the_read_and_the_look_is_read_again(b
                 c.get("/missing")  # its names are known then,
             time.sleep(0.6)  # but not so lately that all is looked at again (NAMES_LATELY_MS)
             c.send(b"GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n")
-            time.sleep(0.2)  # half of the delay
+            eventually(lambda: '"a.txt"' in log.read_text())  # it is opened, and what follows takes a second
+            time.sleep(0.1)
             with open(path, "r+b", buffering=0) as file:
                 file.write(new)
             assert c.response().body == new
             assert server.get("/a.txt").body == new
-        assert re.search(r'openat2\(\d+, "a.txt".*\n.*preadv2\(', log.read_text())
+        opened = log.read_text().split('"a.txt"', 1)[1]
+        assert re.search(r"(newfstatat|preadv2)\(", opened)[1] == "preadv2"
 
 
 if __name__ == "__main__":
