@@ -1,6 +1,7 @@
 """The script that measures servers beside each other, with those that are always there."""
 
 import re
+import statistics
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -79,16 +80,22 @@ def test_a_crowd_comes_to_each_server_at_each_load(plain, tmp_path):
         [dict(zip(heads, row)) for row in rows]
         for heads, *rows in ([line.split("\t") for line in (tmp_path / name).read_text().splitlines()] for name in ("slashdot.tsv", "slashdot-seconds.tsv"))
     )
-    assert [row["load"] for row in rows] == ["knee", "0.5", "1", "2", "4"]
-    assert [float(row["offered"]) for row in rows[1:]] == [20, 40, 80, 160]
+    assert [row["load"] for row in rows] == ["knee", "0.5", "1", "4", "2", "4", "1"]
+    assert [float(row["offered"]) for row in rows[1:]] == [20, 40, 160, 80, 160, 40]
     for row in rows:
         assert float(row["goodput"]) > 0.5 * float(row["offered"]) and float(row["resident"]) > 1e6
         assert 0 < float(row["p50_ms"]) <= float(row["p99_ms"]) and {row[key] for key in ("refused", "cut", "late", "failed")} == {"0.00"}
     assert len(seconds) == len(rows) * 6 and {second["load"] for second in seconds} == {row["load"] for row in rows}
-    assert re.search(r"^gatling +\d+%", done.stdout, re.MULTILINE)
+    goodput = statistics.mean(float(row["goodput"]) for row in rows if row["load"] == "4")
+    assert re.search(rf"^gatling +{goodput:.0f} +\d+% ", done.stdout, re.MULTILINE)
     curves = {path.stem for path in tmp_path.glob("*.svg")}
     assert {"slashdot-goodput", "slashdot-p99", "slashdot-seconds-4", "slashdot-resident", "slashdot-tcp"} <= curves
     ET.parse(tmp_path / "slashdot-goodput.svg")
+
+
+def test_visitors_who_ask_for_nothing_are_refused(plain, tmp_path):
+    done = versus(plain, "--pages", "0", "--out", tmp_path, program="slashdot.py")
+    assert done.returncode == 1 and "asks for one page at least" in done.stderr
 
 
 def test_a_server_that_there_is_not_is_named(plain, tmp_path):
