@@ -182,6 +182,12 @@ def free_port():
         return s.getsockname()[1]
 
 
+def tcp_memory():
+    """Bytes that the kernel holds for TCP (/proc/net/sockstat)."""
+    pages = int(Path("/proc/net/sockstat").read_text().split("TCP:")[1].split("mem ")[1].split()[0])
+    return pages * os.sysconf("SC_PAGESIZE")
+
+
 def scheme(protocol):
     return "https" if protocol in TLS_PROTOCOLS else "http"
 

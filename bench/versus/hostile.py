@@ -259,16 +259,11 @@ def still_open(held):
     return len(held) - len(poll.poll(0))
 
 
-def tcp_memory():
-    """Bytes that the kernel holds for TCP."""
-    return 4096 * int(Path("/proc/net/sockstat").read_text().split("TCP:")[1].split("mem ")[1].split()[0])
-
-
 def readers(all_servers, name):
     server = start(all_servers, name, "http")
-    resident, kernel = server.resident(), tcp_memory()
+    resident, kernel = server.resident(), servers.tcp_memory()
     held = connected(server, READERS, b"GET /10m HTTP/1.1\r\nHost: a\r\n\r\n")
-    found = {"kernel_mb": (settled(tcp_memory) - kernel) / 1e6, "memory_mb": (server.resident() - resident) / 1e6}
+    found = {"kernel_mb": (settled(servers.tcp_memory) - kernel) / 1e6, "memory_mb": (server.resident() - resident) / 1e6}
     found["connections"] = still_open(held)
     for s in held:
         s.close()

@@ -34,7 +34,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 import processes
 import smaller
 from curves import can_draw, draw
-from servers import CONFIGURED, Servers, raise_descriptor_limit, those_installed
+from servers import CONFIGURED, Servers, raise_descriptor_limit, tcp_memory, those_installed
 
 KB = 1024
 PAGE, ASSETS = 8 * KB, [n * KB for n in (1, 2, 2, 4, 4, 8, 8, 8, 16, 16)]
@@ -69,9 +69,8 @@ class Visit:
 
 def kernel_memory():
     """Bytes of TCP buffers, and of the kernel's objects."""
-    pages = int(Path("/proc/net/sockstat").read_text().split("TCP:")[1].split("mem ")[1].split()[0])
     slab = int(Path("/proc/meminfo").read_text().split("Slab:")[1].split()[0])
-    return {"tcp": pages * 4096, "slab": slab * KB}
+    return {"tcp": tcp_memory(), "slab": slab * KB}
 
 
 class Place:

@@ -34,7 +34,7 @@ struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure
 	c->peer = *peer;
 	c->forwarding = forwarding_of(&w->options->trust, peer);
 	c->secure = secure;
-	c->unsent_halved = w->unsent_varies ? UNSENT_UNKNOWN : 0;
+	c->unsent_halved = w->unsent_varies ? CONN_UNSENT_UNKNOWN : 0;
 	c->state = proxied ? CONN_PROXY : secure ? CONN_HANDSHAKE : CONN_IDLE;
 	__atomic_store_n(&w->connections, w->connections + 1, __ATOMIC_RELAXED);
 	count_one(COUNT_ACCEPTED);

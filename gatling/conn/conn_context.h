@@ -24,7 +24,8 @@ enum {
 	CONN_AT_ONCE_MS = 10,
 	/* Bytes that a connection may leave unsent in the kernel: all that it ever has by default (tcp_wmem), down to */
 	CONN_UNSENT_MAX = 4 * 1024 * 1024,
-	CONN_UNSENT_MIN = 16 * 1024
+	CONN_UNSENT_MIN = 16 * 1024,
+	CONN_UNSENT_UNKNOWN = 31 /* instead of how often that has been halved */
 };
 
 /* The first byte of a cookie: what an adopted descriptor belongs to. */

@@ -45,8 +45,6 @@ enum conn_ending {
 	CONN_ENDING_LINGER /* CONN_LINGER: the client may still be sending */
 };
 
-enum { UNSENT_UNKNOWN = 31 };
-
 /* Two cache lines while idle: the order of the members leaves no gaps. */
 struct conn {
 	uint8_t kind;               /* COOKIE_CONNECTION */
@@ -60,7 +58,7 @@ struct conn {
 	bool input_ended : 1;       /* CONN_HTTP2: the client sends nothing more */
 	unsigned forwarding : 2;    /* enum forwarding: how it says whose requests these are */
 	bool secure : 1;            /* the client speaks TLS, with us or with a balancer; CONN_PROXY: a handshake follows */
-	unsigned unsent_halved : 5; /* of the context when the limit was set; UNSENT_UNKNOWN: it is the listener's */
+	unsigned unsent_halved : 5; /* of the context when the limit was set; CONN_UNSENT_UNKNOWN: it is the listener's */
 	int fd;
 	struct conn_context *context;
 	struct peer peer; /* the client; forwarding: that of the request at hand */

@@ -11,7 +11,7 @@ ssize_t conn_receive(struct conn *c, char *buffer, size_t length) {
 void conn_limit_unsent(struct conn *c) {
 	const struct conn_context *w = c->context;
 	if (c->unsent_halved == w->unsent_halved || c->unsent_halved == w->unsent_halved + 1) return;
-	c->unsent_halved = w->unsent_halved & 31;
+	c->unsent_halved = w->unsent_halved & CONN_UNSENT_UNKNOWN;
 	platform_limit_unsent(c->fd, conn_unsent(w));
 }
 
