@@ -158,6 +158,7 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 	if (state == TEXT_FAILED) text_file_complain(file, reader.path, 0, error.text);
 	void *new = text ? kind->parse((struct slice){.at = text, .length = length}, &reader.report) : NULL;
 	report_further_lines(&reader);
+	if (text && !new) text_file_again(file);
 	if (new || state == TEXT_NONE) {
 		text_file_good(reader.path, text, length);
 		kind->free(rules);

@@ -4,6 +4,7 @@ import base64
 import contextlib
 import itertools
 import signal
+import time
 
 import pytest
 
@@ -53,6 +54,34 @@ def test_a_request_for_an_upstream_is_not_refused_for_good_while_rules_cannot_be
             with Connection(("127.0.0.1", faulty.server.plain_port)) as c:
                 c.send(f"{method} {path} HTTP/1.1\r\nHost: place0\r\nContent-Length: 0\r\n\r\n".encode())
                 assert c.response().status == 503
+    finally:
+        faulty.end()
+
+
+def test_rules_that_there_was_no_memory_for_are_read_again(first_build):
+    """Each host has a file of its own, old enough to be read but once, and its first request lacks another allocation."""
+    faulty, most, asked = Faulty(first_build), 100, []
+    try:
+        for host in (f"{call}{n}" for call in ("malloc", "calloc", "realloc") for n in range(1, most)):
+            faulty.root.write(f"{host}/_redirects", b"/old /new 301\n")
+        written = time.time()
+
+        def status(host):
+            with Connection(("127.0.0.1", faulty.server.plain_port)) as c, contextlib.suppress(AssertionError, OSError):
+                c.socket.settimeout(PATIENCE_S)
+                c.send(f"GET /old HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+                return c.response().status
+
+        eventually(lambda: time.time() > written + 3)
+        for call in "malloc", "calloc", "realloc":
+            for n in range(1, most):
+                faulty.arm(Fault(call, "ENOMEM", n, 1))
+                asked.append(f"{call}{n}")
+                assert status(asked[-1]) in (None, 301, 500, 503), asked[-1]
+                if not faulty.disarm():
+                    break
+        assert len(asked) > 10
+        eventually(lambda: {status(host) for host in asked} == {301}, 10)
     finally:
         faulty.end()
 

@@ -35,6 +35,11 @@ enum text_state text_file_look(struct text_file *f, const struct docroot *docroo
 	return !error ? TEXT_NEW : error == ENOENT ? TEXT_NONE : TEXT_FAILED;
 }
 
+void text_file_again(struct text_file *f) {
+	f->error = ENOMEM;
+	f->recent = true;
+}
+
 void text_file_complain(const struct text_file *f, const char *path, unsigned line, const char *mistake) {
 	uint64_t key = f->version.mode ? file_version_hash(0, &f->version) : 0;
 	if (line) notice(key, "%s:%u: %s", path, line, mistake);

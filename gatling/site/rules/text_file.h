@@ -26,6 +26,9 @@ enum text_state {
 enum text_state text_file_look(struct text_file *file, const struct docroot *docroot, const char *path, char **text,
 							   size_t *length);
 
+/* Has the file read again at the next look, since there is no memory for what it says. */
+void text_file_again(struct text_file *file);
+
 /* Reports a mistake in a line of the file in this state (notice.h). line 0: in the file as a whole. */
 void text_file_complain(const struct text_file *file, const char *path, unsigned line, const char *mistake);
 
