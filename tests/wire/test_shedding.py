@@ -322,11 +322,27 @@ def hello():
     return sent.read()
 
 
+def in_group_of(size):
+    """A launcher: the program sees such a limit of its control group, of version 1 or 2 (cgroups(7))."""
+    if os.geteuid() != 0:
+        pytest.skip("this takes root")
+    groups = "/sys/fs/cgroup"
+    files = " ".join(f"{groups}/{name}" for name in ("memory/memory.limit_in_bytes", "memory.max"))
+    script = f'mount -t tmpfs none {groups} && mkdir {groups}/memory && echo {size} | tee {files} >/dev/null && exec "$@"'
+    return ["unshare", "--mount", "sh", "-c", script, "sh"]
+
+
 @pytest.mark.clear
-def test_what_openssl_takes_is_limited_and_given_back(plain, files, hello):
+@pytest.mark.parametrize("limit", ["flag", "group"])
+def test_what_openssl_takes_is_limited_and_given_back(plain, files, hello, limit):
+    """--memory, by default a quarter of what the control group may take."""
     cert, key = certificate()
-    flags = ("-j", "1", "-n", "--memory", "16M", "--head-timeout", "60", "--cert", cert, "--key", key, "--tls-port", "0")
-    with Server(plain, files, *flags) as server:
+    flags = ("-j", "1", "-n", "--head-timeout", "60", "--cert", cert, "--key", key, "--tls-port", "0")
+    if limit == "flag":
+        limited = Server(plain, files, *flags, "--memory", "16M")
+    else:
+        limited = Server(plain, files, *flags, "-u", "nobody", launcher=in_group_of(64 << 20), as_root=True)
+    with limited as server:
         tls = ("127.0.0.1", server.tls_port)
         with Connection(tls, tls=trusting()) as regular:
             assert regular.get("/small.bin").body == SMALL
