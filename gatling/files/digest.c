@@ -80,6 +80,8 @@ void digest_memory(const char *at, size_t length, unsigned char *digest) {
 
 /* --- what is known --- */
 
+enum { DIGEST_ROW = 128 };
+
 struct digest_entry {
 	uint64_t version; /* hash; 0: none */
 	unsigned char digest[DIGEST_LENGTH];
@@ -92,8 +94,10 @@ static uint64_t seed;              /* likewise */
 /* Held while a large file is hashed: other threads wait, and find its hash if they want the same file. */
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 
+/* Inodes in a row are often those of files of one directory: their entries are on one page of memory or two. */
 static struct digest_entry *entry_for(const struct file_version *version) {
-	return &table[file_version_hash_inode(version->device, version->inode) % DIGESTS_KEPT];
+	const uint64_t row = file_version_hash_inode(version->device, version->inode / DIGEST_ROW);
+	return &table[row % (DIGESTS_KEPT / DIGEST_ROW) * DIGEST_ROW + version->inode % DIGEST_ROW];
 }
 
 static uint64_t key_of(const struct file_version *version) { return file_version_hash(seed, version) | 1; }

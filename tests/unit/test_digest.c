@@ -1,6 +1,7 @@
 /* test_digest.c - the hash of a content, which is the same on every machine. */
 #include "tests/unit/check.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "gatling/files/digest.h"
@@ -58,11 +59,33 @@ static void a_file_has_the_hash_of_its_bytes(void **state) {
 	}
 }
 
+/* A server that has seen all files of a site holds no more memory than it needs for them. */
+static void the_hashes_of_files_made_together_share_pages(void **state) {
+	enum { FILES = 4096, PAGES = 4 * FILES * 24 / 4096 };
+	struct file_version version = {.device = 1, .inode = 1, .mode = S_IFREG};
+	unsigned char digest[DIGEST_LENGTH] = {0};
+	struct rusage before, after;
+	(void)state;
+	digest_keep(&version, digest); /* allocates the table */
+	getrusage(RUSAGE_SELF, &before);
+	for (; version.inode <= FILES; version.inode++) {
+		digest[0] = (unsigned char)version.inode;
+		digest_keep(&version, digest);
+	}
+	getrusage(RUSAGE_SELF, &after);
+	assert_in_range(after.ru_minflt - before.ru_minflt, 0, PAGES);
+	for (version.inode = 1; version.inode <= FILES; version.inode++) {
+		assert_true(digest_find(&version, digest));
+		assert_int_equal(digest[0], version.inode % 256);
+	}
+}
+
 int main(void) {
 	for (size_t i = 0; i < sizeof text; i++) text[i] = (char)i;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_murmurhash3),
 		cmocka_unit_test(a_file_has_the_hash_of_its_bytes),
+		cmocka_unit_test(the_hashes_of_files_made_together_share_pages),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
