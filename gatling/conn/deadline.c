@@ -60,14 +60,10 @@ static void set_timer(struct conn *c) {
 	conn_set_timer(c);
 }
 
-static bool waits_for_socket(const struct conn *c) {
-	return c->state == CONN_WRITE || c->state == CONN_CONTINUE || (c->state == CONN_PASS && c->responses);
-}
-
-/* Sessions often make progress, and to look takes a system call: there the first look finds that the client reads. */
+/* The client has just made progress: the first look finds that it reads, and saves one now. */
 void conn_set_deadline(struct conn *c) {
 	set_timer(c);
-	c->unread = waits_for_socket(c) ? (int32_t)platform_send_queue(c->fd) : INT32_MAX;
+	c->unread = INT32_MAX;
 }
 
 /* Returns whether the client has acknowledged anything since the last look. The loop cannot tell: a socket becomes
@@ -96,6 +92,10 @@ bool conn_give_up_waiting(struct conn *c) {
 /* A tunnel that is silent ends with the worker. */
 static bool has_passes(const struct conn *c) {
 	return http2_passes(c->http2) && !(c->context->draining && http2_has_tunnels(c->http2));
+}
+
+static bool waits_for_socket(const struct conn *c) {
+	return c->state == CONN_WRITE || c->state == CONN_CONTINUE || (c->state == CONN_PASS && c->responses);
 }
 
 bool conn_extend_deadline(struct conn *c) {

@@ -150,13 +150,23 @@ static char *put(char *at, struct slice s) {
 	return at + s.length;
 }
 
+/* Whether the fields of a response are those of its representation, whose block is ready. */
+static bool has_ready_block(const struct response *r) {
+	return r->status == 200 && r->representation && !r->lines.length;
+}
+
 /* The block of any response, good until the next; absent: there is no randomness for it. */
 static struct slice make_block(struct http2 *h, struct response *r, uint64_t *content_length) {
 	static _Thread_local char lines[RESPONSE_FIELDS_MAX], block[STREAM_BLOCK_MAX];
-	size_t length = response_fields(r, lines, content_length);
-	if (!length) return (struct slice){0};
 	char *at = put(block + hpack_status(r->status, block), h->context->server_date_block[h->secure]);
-	at += hpack_fields((struct slice){.at = lines, .length = length}, at);
+	if (has_ready_block(r)) {
+		*content_length = r->representation->size;
+		at = put(at, representation_block(r->representation));
+	} else {
+		size_t length = response_fields(r, lines, content_length);
+		if (!length) return (struct slice){0};
+		at += hpack_fields((struct slice){.at = lines, .length = length}, at);
+	}
 	return (struct slice){.at = block, .length = (size_t)(at - block)};
 }
 
@@ -418,7 +428,7 @@ static struct stream *next_waiting(const struct http2 *h) {
 static bool can_answer_at_once(const struct http2 *h, const struct stream_request *q, const struct response *r,
 							   const struct slice *content, size_t room) {
 	size_t overhead = 2 * FRAME_HEADER + 1 + HPACK_STATUS + h->context->server_date_block[h->secure].length;
-	if (h->open || q->receiving || r->status != 200 || !r->representation || r->lines.length) return false;
+	if (h->open || q->receiving || !has_ready_block(r)) return false;
 	if (q->request->method != METHOD_HEAD && !content->at) return false;
 	return content->length <= FRAME_PAYLOAD_MAX && (int64_t)content->length <= h->initial_window &&
 		   (int64_t)content->length <= h->send_window &&
