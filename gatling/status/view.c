@@ -16,6 +16,7 @@ const struct figure_name figure_name[FIGURES] = {
 	[FIGURE_QUEUE] = {"accept_queue", "accept queue", "", 1},
 	[FIGURE_LOST] = {"kernel_lost", "lost by the kernel", "/s", 1},
 	[FIGURE_BUSY] = {"busy_processors", "processors in use", "", 1},
+	[FIGURE_HITS] = {"cache_hit_ratio", "files found in the cache", "%", 100},
 };
 
 static double sum_of_rates(const struct moment *from, const struct moment *to, enum value first, enum value last) {
@@ -37,6 +38,11 @@ static double errors(const struct moment *from, const struct moment *to) {
 	return to->ms > from->ms ? (double)sum * 1000 / (double)(to->ms - from->ms) : 0;
 }
 
+static double hit_ratio(const struct moment *from, const struct moment *to) {
+	double hits = history_rate(from, to, COUNT_CACHE_HITS);
+	return hits ? hits / (hits + history_rate(from, to, COUNT_CACHE_LOADED)) : 0;
+}
+
 double figure_of(const struct moment *from, const struct moment *to, enum figure figure) {
 	switch (figure) {
 	case FIGURE_REQUESTS: return sum_of_rates(from, to, COUNT_HTTP1, COUNT_HTTP2);
@@ -51,6 +57,7 @@ double figure_of(const struct moment *from, const struct moment *to, enum figure
 	case FIGURE_QUEUE: return (double)to->sum.value[KERNEL_QUEUE];
 	case FIGURE_LOST: return history_rate(from, to, KERNEL_DROPS); /* overflows are among them */
 	case FIGURE_BUSY: return history_rate(from, to, COUNT_CPU_NS) / 1e9;
+	case FIGURE_HITS: return hit_ratio(from, to);
 	case FIGURES: break;
 	}
 	return 0;

@@ -31,6 +31,7 @@ enum figure {
 	FIGURE_QUEUE,   /* connections in the longest accept queue, */
 	FIGURE_LOST,    /* those that found it full, and those that the kernel dropped */
 	FIGURE_BUSY,    /* processors that the workers use */
+	FIGURE_HITS,    /* the share of the files that were there that the cache remembered; 0: none was looked up */
 	FIGURES
 };
 

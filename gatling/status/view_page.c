@@ -69,6 +69,7 @@ const char view_page[] =
 	"'Connections', round],\n"
 	"  ['first_byte_p50_seconds', 'First byte, median', time], ['first_byte_p99_seconds', 'First byte, 99 %', time],\n"
 	"  ['duration_p99_seconds', 'Whole answer, 99 %', time], ['busy_processors', 'Processors in use', round],\n"
+	"  ['cache_hit_ratio', 'Files found in the cache', n => round(100 * n) + ' %'],\n"
 	"  ['server_errors', 'Answers of 5xx', rate], ['refused', 'Refused by the server', rate],\n"
 	"  ['accept_queue', 'Accept queue', round], ['kernel_lost', 'Lost by the kernel', rate]];\n"
 	"const svg = (name, attributes) => {\n"

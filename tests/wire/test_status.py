@@ -47,6 +47,7 @@ def test_requests_and_answers_are_counted_one_by_one(shown):
         assert seen["accepted_connections"] == 1
         assert seen["cache_lookups"]["hit"] >= 98 and seen["cache_lookups"]["absent"] >= 1
         assert seen["sent_bytes"] > 110 * 100
+        assert 0.9 < max(json.loads(ask(shown).body)["seconds"]["cache_hit_ratio"]) <= 1
         assert eventually(lambda: abs(sum(sum(w["seconds"]["requests"]) for w in json.loads(ask(shown).body)["workers"]) - 110) < 11)
     assert eventually(lambda: sum(total(shown)["connections"].values()) == 0)
 
@@ -174,7 +175,7 @@ def test_the_page_in_a_browser(build, root):
             text = "document.querySelector('#tables').textContent"
             assert eventually(lambda: "2001" in browser.run(text))  # status 200, once
             assert str(server.root.path) in browser.run("document.querySelector('#about').textContent")
-            assert browser.run("document.querySelectorAll('figure').length") == 11
+            assert browser.run("document.querySelectorAll('figure').length") == 12
             curves = "[...document.querySelectorAll('.spark')].map(curve => curve.getAttribute('aria-label')).join()"
             assert eventually(lambda: re.search(r"requests of worker \d: now \S+ most (1|0\.9)", browser.run(curves)))
             browser.resize(360, 800)
