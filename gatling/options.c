@@ -39,7 +39,7 @@ enum { /* bytes */
 	   GZIP_CACHE = 64 * 1024 * 1024
 };
 #define SIZE_LIMIT (UINT64_C(1) << 40)
-enum { CONNECTIONS_MAX = 100000000, MIN_RATE_MAX = 1000000 };
+enum { CONNECTIONS_MAX = 100000000, CACHE_FILES_MAX = 100000000, MIN_RATE_MAX = 1000000 };
 enum { HSTS_MAX_S = 10 * 365 * 24 * 60 * 60 };
 
 static const char help[] = "usage: gatling [options] [DIR]\n"
@@ -83,6 +83,9 @@ static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "  -r, --fallback URL    redirect requests for missing files to URL (302)\n"
 						   "      --cache SIZE      memory for files of up to 64 KB, in all workers\n"
 						   "                        together (default: 64M for each, but at most 1G)\n"
+						   "      --cache-files N   larger files that are kept open, in all workers together\n"
+						   "                        (default: an eighth of the descriptors, but at most\n"
+						   "                        1024 for each worker)\n"
 						   "      --gzip-cache SIZE memory for files that gatling compresses, such as 64K\n"
 						   "                        or 64M (default: 64M; 0: compress nothing)\n"
 						   "      --no-cache-control\n"
@@ -257,6 +260,7 @@ static const char short_options[] = ":c:p:i:u:j:T:r:dDvVeEnh";
 enum {
 	LONG_SYMLINKS = 256,
 	LONG_CACHE,
+	LONG_CACHE_FILES,
 	LONG_GZIP_CACHE,
 	LONG_NO_CACHE_CONTROL,
 	LONG_MIME,
@@ -324,6 +328,7 @@ static const struct option long_options[] = {
 	{"no-listings", no_argument, NULL, 'D'},
 	{"fallback", required_argument, NULL, 'r'},
 	{"cache", required_argument, NULL, LONG_CACHE},
+	{"cache-files", required_argument, NULL, LONG_CACHE_FILES},
 	{"gzip-cache", required_argument, NULL, LONG_GZIP_CACHE},
 	{"no-cache-control", no_argument, NULL, LONG_NO_CACHE_CONTROL},
 	{"mime", required_argument, NULL, LONG_MIME},
@@ -458,6 +463,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 	const char *root = NULL;
 	*o = (struct options){.root = ".",
 						  .site.cache_control = true,
+						  .site.cache_files = -1,
 						  .site.gzip_cache = GZIP_CACHE,
 						  .port = geteuid() == 0 ? PORT_ROOT : PORT_USER,
 						  .tls_port = geteuid() == 0 ? TLS_PORT_ROOT : TLS_PORT_USER,
@@ -507,6 +513,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case 'D': listings = 0; break;
 		case 'r': o->site.fallback = url(optarg); break;
 		case LONG_CACHE: o->site.cache = size("--cache", optarg, CACHE_MIN); break;
+		case LONG_CACHE_FILES: o->site.cache_files = number("--cache-files", optarg, 0, CACHE_FILES_MAX); break;
 		case LONG_GZIP_CACHE: o->site.gzip_cache = size("--gzip-cache", optarg, 0); break;
 		case LONG_NO_CACHE_CONTROL: o->site.cache_control = false; break;
 		case LONG_MIME: o->mime = optarg; break;

@@ -21,25 +21,32 @@
 #include "gatling/tls/certificate_files.h"
 #include "gatling/upstream/passage.h"
 
+/* Returns a worker's part of what all have together, rounded up. */
+static unsigned part_of(const struct worker *w, int all) {
+	const unsigned workers = (unsigned)w->options->workers;
+	return ((unsigned)all + workers - 1) / workers;
+}
+
 /* Counts how many connections the descriptor limit allows. A worker without a free descriptor closes a connection, or
  * leaves new ones in the kernel's queue; only files that are being sent, at most a FILES_SHARE of the limit, are not
  * counted beforehand. -1: there are too few descriptors. */
 static int count_limits(struct worker *w, unsigned *cached, unsigned *open) {
 	struct rlimit limit;
+	const struct options *o = w->options;
 	unsigned most = 1U << 20;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < most) most = (unsigned)limit.rlim_cur;
-	if (!w->private_descriptors) most /= (unsigned)w->options->workers;
-	*cached = most / 8 < CACHE_DESCRIPTORS_MAX ? most / 8 : CACHE_DESCRIPTORS_MAX;
+	if (!w->private_descriptors) most /= (unsigned)o->workers;
+	*cached = most / CACHE_SHARE < CACHE_DESCRIPTORS_MAX ? most / CACHE_SHARE : CACHE_DESCRIPTORS_MAX;
+	if (o->site.cache_files >= 0) *cached = part_of(w, o->site.cache_files);
 	*open = most / FILES_SHARE;
-	w->upstreams_max = w->options->site.upstreams.count ? most / UPSTREAMS_SHARE : 0;
+	w->upstreams_max = o->site.upstreams.count ? most / UPSTREAMS_SHARE : 0;
 	unsigned taken = *cached + w->acceptor.listeners + DESCRIPTORS_RESERVED + w->upstreams_max;
 	if (most <= taken) {
 		errno = EMFILE;
 		return -1;
 	}
 	w->context.connections_max = most - taken;
-	unsigned part =
-		((unsigned)w->options->connections + (unsigned)w->options->workers - 1) / (unsigned)w->options->workers;
+	const unsigned part = part_of(w, o->connections);
 	if (part && part < w->context.connections_max) w->context.connections_max = part;
 	return 0;
 }

@@ -93,6 +93,12 @@ static void close_copies(const struct worker *w) {
 	close(w->control.fd);
 }
 
+static const char *reason_of(int error) {
+	return error == EMFILE ? "too few descriptors are left for connections: raise their limit (ulimit -n), or lower "
+							 "--cache-files"
+						   : strerror(error);
+}
+
 int workers_start(struct workers *workers, int root, struct log *log, struct certificate_files *certificates,
 				  bool kernel_tls) {
 	workers->main_thread = pthread_self();
@@ -109,7 +115,7 @@ int workers_start(struct workers *workers, int root, struct log *log, struct cer
 	for (int i = 0; i < workers->count; i++) {
 		char message;
 		if (read(workers->member[i].control, &message, 1) == 1 && message == CONTROL_READY) continue;
-		return notice_cannot("start", "a worker", strerror(workers->worker[i].error));
+		return notice_cannot("start", "a worker", reason_of(workers->worker[i].error));
 	}
 	for (int i = 0; i < workers->count; i++) close_copies(&workers->worker[i]);
 	return 0;

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from conftest import SMALL, tracer
-from gatling import Root, Server, descriptors_limited_to, eventually
+from gatling import Root, Server, descriptors_limited_to, eventually, runnable
 from http2 import DATA, END_STREAM, Http2
 
 SIZE = 5_000_000
@@ -239,6 +239,20 @@ def test_files_that_are_gone_are_closed(build, large):
         (large.path / "1.new").write_bytes(b"x")
         (large.path / "1.new").rename(large.path / "1.bin")
         eventually(lambda: opened(server) == {str(large.path / "2.bin")}, 4)
+
+
+def test_no_more_files_are_kept_open_than_the_owner_says(build, large):
+    with Server(build, large, "-j", "1", "-n", "--cache-files", "2") as server:
+        for n in range(3):
+            assert server.get(f"/{n}.bin").body == CONTENT
+        eventually(lambda: len(opened(server)) == 2)
+        assert server.get("/0.bin").body == CONTENT
+
+
+def test_files_take_no_descriptor_that_the_connections_need(plain, root):
+    command = [runnable(plain), "-c", root.path, "-p", "0", "-i", "127.0.0.1", "-j", "1", "--cache-files", "1000"]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False, **descriptors_limited_to(128))
+    assert refused.returncode and "too few descriptors are left" in refused.stderr and "--cache-files" in refused.stderr
 
 
 def test_files_whose_fields_have_changed_are_closed(build, large):
