@@ -117,6 +117,7 @@ CASES = [
     Case("tls-idle", "TLS, 1,000 idle", extra="idle", idle=IDLE_TLS, seconds=0, protocol="https"),
     Case("h2-1k", "HTTP/2, 1 KB", "/1k", STREAMS, protocol="h2"),
     Case("h2-16k", "HTTP/2, 16 KB", "/16k", STREAMS, protocol="h2"),
+    Case("h2-100k", "HTTP/2, 100 KB", "/100k", STREAMS, protocol="h2"),
     Case("h2c-1k", "HTTP/2 without TLS, 1 KB", "/1k", STREAMS, protocol="h2c"),
     Case("h2-10m", "HTTP/2, 10 MB", "/10m", ["-c", 4, "-m", 1], protocol="h2", seconds=1.5),
 ]  # fmt: skip
