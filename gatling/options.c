@@ -513,7 +513,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case 'D': listings = 0; break;
 		case 'r': o->site.fallback = url(optarg); break;
 		case LONG_CACHE: o->site.cache = size("--cache", optarg, CACHE_MIN); break;
-		case LONG_CACHE_FILES: o->site.cache_files = number("--cache-files", optarg, 0, CACHE_FILES_MAX); break;
+		case LONG_CACHE_FILES: o->site.cache_files = number("--cache-files", optarg, 1, CACHE_FILES_MAX); break;
 		case LONG_GZIP_CACHE: o->site.gzip_cache = size("--gzip-cache", optarg, 0); break;
 		case LONG_NO_CACHE_CONTROL: o->site.cache_control = false; break;
 		case LONG_MIME: o->mime = optarg; break;

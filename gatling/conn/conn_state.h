@@ -155,8 +155,8 @@ void conn_set_timer(struct conn *conn); /* to the deadline that there is */
  * whether there are any: they can be answered without. */
 bool conn_give_up_waiting(struct conn *conn);
 
-/* Called when the deadline has passed. Sets another and returns true if output waits and the client has acknowledged
- * some since the last look, or if the server itself makes it wait. */
+/* Called when the deadline has passed. Sets another and returns true if output waits and this is the first look, or the
+ * client has acknowledged some since the last one, or if the server itself makes it wait. */
 bool conn_extend_deadline(struct conn *conn);
 
 /* --- conn_pass.c: what others have to know of CONN_PASS --- */

@@ -60,7 +60,7 @@ static void set_timer(struct conn *c) {
 	conn_set_timer(c);
 }
 
-/* The client has just made progress: the first look finds that it reads, and saves one now. */
+/* Leaves the send queue unknown, which saves a system call: the first look then counts as progress. */
 void conn_set_deadline(struct conn *c) {
 	set_timer(c);
 	c->unread = INT32_MAX;

@@ -64,6 +64,7 @@ static bool wait_for_disk(struct exchange *x, struct slice path) {
 /* Does as cache_find(). */
 static int find(const struct exchange *x, struct lookup *l, struct resource **resource) {
 	const uint64_t *fetched = x->arrival->fetched, hash = fetched ? fetch_hash(l->path) : 0;
+	l->again = fetched;
 	l->fetched = false;
 	for (unsigned i = 0; fetched && i < WAITS_MAX; i++) l->fetched |= fetched[i] == hash;
 	return cache_find(x->content->cache, l, x->content->now_ms, resource);

@@ -113,17 +113,14 @@ static const char *parse_user(struct realm *realm, struct slice line) {
 	return NULL;
 }
 
-/* Returns what is wrong, with the line in *number; NULL: nothing. */
+/* Returns what is wrong, with the line in *number; NULL: nothing. There is room for a user in each line. */
 static const char *parse(struct realm *realm, size_t length, unsigned *number) {
 	struct slice rest = rules_text((struct slice){.at = realm->text, .length = length}), line;
-	unsigned ends = 0;
 	*number = 1;
 	if (!rules_next_line(&rest, &realm->name) || !realm->name.length)
 		return "the first line has to be the realm, so access is denied";
 	if (realm->name.length > AUTH_REALM_MAX || chars_text(realm->name) != realm->name.length)
 		return "this cannot be a realm, so access is denied";
-	for (size_t i = 0; i < length; i++) ends += realm->text[i] == '\n';
-	if (!(realm->user = calloc(ends + 1, sizeof *realm->user))) return "no memory, so access is denied";
 	while (rules_next_line(&rest, &line)) {
 		++*number;
 		if (!line.length || line.at[0] == '#') continue;
@@ -152,16 +149,19 @@ static struct realm *unreadable_realm(struct basic_auth *auth, int error) {
 /* Returns the realm of a text, which it takes over. */
 static struct realm *realm_new(struct basic_auth *auth, struct auth_file *f, const char *path, char *text,
 							   size_t length) {
-	struct realm *realm = calloc(1, sizeof *realm);
-	unsigned line;
+	unsigned line, lines = 1;
 	uint64_t id;
-	if (!realm || !make_id(f, text, length, &id)) {
-		f->file.looked = false; /* it is read again */
+	for (size_t i = 0; i < length; i++) lines += text[i] == '\n';
+	struct realm *realm = calloc(1, sizeof *realm);
+	struct auth_user *user = calloc(lines, sizeof *user);
+	if (!realm || !user || !make_id(f, text, length, &id)) {
+		text_file_again(&f->file);
+		free(user);
 		free(realm);
 		free(text);
 		return unreadable_realm(auth, ENOMEM);
 	}
-	*realm = (struct realm){.references = 1, .id = id, .text = text};
+	*realm = (struct realm){.references = 1, .id = id, .text = text, .user = user};
 	const char *wrong = parse(realm, length, &line);
 	if (!wrong) return realm;
 	text_file_complain(&f->file, path, line, wrong);

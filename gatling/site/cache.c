@@ -434,6 +434,11 @@ static bool is_current(const struct cache *c, struct cache_entry *e, int64_t now
 	return same;
 }
 
+static void note_use(struct cache_entry *e, int64_t now_ms) {
+	e->asked = true;
+	e->used_ms = now_ms;
+}
+
 int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct resource **resource) {
 	struct slice path = l->path;
 	uint64_t headers = l->headers ? l->headers->id : 0, hash = hash_octets(c->seed + headers, path);
@@ -459,7 +464,8 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 		else c->passing = e;
 		e->used_ms = now_ms;
 	} else {
-		cache_found(&e->resource, now_ms);
+		if (!l->again) count_one(COUNT_CACHE_HITS);
+		note_use(e, now_ms);
 	}
 	e->resource.until_ms = e->unsettled ? 0 : e->checked_ms + CACHE_CHECK_MS;
 	*resource = &e->resource;
@@ -467,10 +473,8 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 }
 
 void cache_found(struct resource *resource, int64_t now_ms) {
-	struct cache_entry *e = (struct cache_entry *)resource;
 	count_one(COUNT_CACHE_HITS);
-	e->asked = true;
-	e->used_ms = now_ms;
+	note_use((struct cache_entry *)resource, now_ms);
 }
 
 /* --- closing files --- */

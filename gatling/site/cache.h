@@ -31,6 +31,7 @@ struct lookup {
 	bool restricted;                  /* the site needs a password */
 	bool stands_in;                   /* the file is sent for another path, which does not exist, */
 	bool error;                       /* with the status of an error */
+	bool again;                       /* the request has waited: what it finds now does not count as a hit */
 	bool fetched;                     /* it has been read beside the loop: what the loop reads may wait for a disk */
 };
 
