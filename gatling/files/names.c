@@ -15,7 +15,7 @@
 #include "gatling/base/text.h"
 #include "gatling/http/coding.h"
 
-enum { BUCKETS = 4096, CHAIN_MAX = 32 };
+enum { BUCKETS = 16 * 1024, CHAIN_MAX = 32 };
 
 struct name {
 	uint32_t hash, inode; /* inode: the last bits of its number, for a regular file */
@@ -42,7 +42,6 @@ struct names {
 	const struct docroot *docroot;
 	bool off; /* the file system of the docroot may find more than it tells */
 	int64_t now_ns;
-	unsigned directories;
 	size_t bytes;                /* of all of them, */
 	size_t bytes_max;            /* and at most */
 	TAILQ_HEAD(, directory) all; /* the oldest first */
@@ -73,7 +72,6 @@ static void drop(struct names *n, struct directory *d) {
 	n->bytes -= size_of(d);
 	LIST_REMOVE(d, chain);
 	TAILQ_REMOVE(&n->all, d, age);
-	n->directories--;
 	free(d->name);
 	free(d);
 }
@@ -236,7 +234,6 @@ static void shorten_chain(struct names *n, uint64_t hash) {
 /* text: the path with what follows it. */
 static struct directory *insert(struct names *n, struct slice path, const char *text, uint64_t hash,
 								const struct stat *st) {
-	if (n->directories == NAMES_DIRECTORIES) drop(n, TAILQ_FIRST(&n->all));
 	shorten_chain(n, hash);
 	const size_t size = strlen(text) + 1;
 	struct directory *d = calloc(1, sizeof *d + size);
@@ -247,7 +244,6 @@ static struct directory *insert(struct names *n, struct slice path, const char *
 	d->expected = st->st_size / NAMES_OCTETS < NAMES_MAX ? (unsigned)(st->st_size / NAMES_OCTETS) : NAMES_MAX;
 	LIST_INSERT_HEAD(&n->bucket[hash % BUCKETS], d, chain);
 	TAILQ_INSERT_TAIL(&n->all, d, age);
-	n->directories++;
 	n->bytes += size_of(d);
 	return d;
 }

@@ -10,16 +10,16 @@
 #include "gatling/base/file_version.h"
 #include "gatling/files/docroot.h"
 
-/* Each name takes 8 bytes, one with the suffix of a coding 16. A directory is read once it has been asked for often
- * enough to pay: reading NAMES_A_QUESTION names takes as long as the system calls that one question costs without them.
- * Until it is read, one name in each NAMES_OCTETS bytes of its size is assumed. */
+/* A directory takes 200 bytes and its path, each name 8, one with the suffix of a coding 16; the least recently used
+ * are dropped. A directory is read once it has been asked for often enough to pay: reading NAMES_A_QUESTION names takes
+ * as long as the system calls that one question costs without them. Until it is read, one name in each NAMES_OCTETS
+ * bytes of its size is assumed. */
 enum {
 	NAMES_BYTES = 16 * 1024 * 1024, /* of all directories that all workers remember, but each has at least */
 	NAMES_BYTES_LEAST = 2 * 1024 * 1024,
-	NAMES_DIRECTORIES = 8 * 1024, /* that a worker remembers; the least recently used are dropped */
-	NAMES_MAX = 16 * 1024,        /* names of a directory; one with more is not read */
-	NAMES_LATELY_MS = 500,        /* half of the second in which a change is to be noticed */
-	NAMES_VALID_MS = 10000,       /* after which a directory is read again: whatever a file system says of changes */
+	NAMES_MAX = 16 * 1024,   /* names of a directory; one with more is not read */
+	NAMES_LATELY_MS = 500,   /* half of the second in which a change is to be noticed */
+	NAMES_VALID_MS = 300000, /* after which a directory is read again: whatever a file system says of changes */
 	NAMES_PATH_MAX = 8 * 1024,
 	NAMES_A_QUESTION = 64,
 	NAMES_OCTETS = 24

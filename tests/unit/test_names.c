@@ -261,29 +261,33 @@ static unsigned tell(const char *parent, const char *name) {
 }
 
 static void of_many_directories_the_last_are_remembered(void **state) {
-	enum { FORGOTTEN = 200, COUNT = NAMES_DIRECTORIES + FORGOTTEN };
-	char path[64];
+	enum { LEAST = 450, MOST = 550 }; /* bytes that one takes, with a path of so many */
+	enum { COUNT = NAMES_BYTES_LEAST / (LEAST - 50), FORGOTTEN = COUNT - NAMES_BYTES_LEAST / LEAST };
+	char path[512];
 	(void)state;
 	for (int i = 0; i < COUNT; i++) {
-		snprintf(path, sizeof path, "many%d", i);
+		snprintf(path, sizeof path, "%0250d", i);
 		put_directory(path);
 	}
 	settle();
 	for (int i = 0; i < COUNT; i++) {
-		snprintf(path, sizeof path, "many%d/no", i);
+		snprintf(path, sizeof path, "%0250d/no", i);
 		assert_true(lacks(path));
-		snprintf(path, sizeof path, "many%d/file", i);
+		snprintf(path, sizeof path, "%0250d/file", i);
 		assert_false(lacks_now(path));
 	}
-	for (int i = 0; i < COUNT; i++) {
-		snprintf(path, sizeof path, "many%d", i);
-		/* the root is one of them, too */
-		assert_int_equal(tell(path, "file"), i > FORGOTTEN ? NAMES_ITSELF | NAMES_REGULAR : NAMES_UNTOLD);
+	for (int i = 0; i < FORGOTTEN; i++) {
+		snprintf(path, sizeof path, "%0250d", i);
+		assert_int_equal(tell(path, "file"), NAMES_UNTOLD);
+	}
+	for (int i = COUNT - NAMES_BYTES_LEAST / MOST; i < COUNT; i++) {
+		snprintf(path, sizeof path, "%0250d", i);
+		assert_int_equal(tell(path, "file"), NAMES_ITSELF | NAMES_REGULAR);
 	}
 }
 
 static void directories_whose_hashes_collide_are_not_searched_for_long(void **state) {
-	enum { COLLIDING = 40, KEPT = 32, BUCKETS = 4096 }; /* as names.c has them */
+	enum { COLLIDING = 40, KEPT = 32, BUCKETS = 16 * 1024 }; /* as names.c has them */
 	char path[COLLIDING][16];
 	(void)state;
 	for (int i = 0, found = 0; found < COLLIDING; i++) {
