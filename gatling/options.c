@@ -463,7 +463,6 @@ void options_parse(struct options *o, int argc, char **argv) {
 	const char *root = NULL;
 	*o = (struct options){.root = ".",
 						  .site.cache_control = true,
-						  .site.cache_files = -1,
 						  .site.gzip_cache = GZIP_CACHE,
 						  .port = geteuid() == 0 ? PORT_ROOT : PORT_USER,
 						  .tls_port = geteuid() == 0 ? TLS_PORT_ROOT : TLS_PORT_USER,

@@ -37,7 +37,7 @@ static int count_limits(struct worker *w, unsigned *cached, unsigned *open) {
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < most) most = (unsigned)limit.rlim_cur;
 	if (!w->private_descriptors) most /= (unsigned)o->workers;
 	*cached = most / CACHE_SHARE < CACHE_DESCRIPTORS_MAX ? most / CACHE_SHARE : CACHE_DESCRIPTORS_MAX;
-	if (o->site.cache_files >= 0) *cached = part_of(w, o->site.cache_files);
+	if (o->site.cache_files) *cached = part_of(w, o->site.cache_files);
 	*open = *cached + most / FILES_SHARE;
 	w->upstreams_max = o->site.upstreams.count ? most / UPSTREAMS_SHARE : 0;
 	unsigned taken = *cached + w->acceptor.listeners + DESCRIPTORS_RESERVED + w->upstreams_max;

@@ -12,8 +12,8 @@
 #include "gatling/site/response.h"
 
 enum {
-	CACHE_DESCRIPTORS_MAX = 1024, /* large files kept open, unless --cache-files says otherwise; at most */
-	CACHE_SHARE = 8,              /* this part of the limit */
+	CACHE_DESCRIPTORS_MAX = 1024, /* large files kept open without --cache-files, */
+	CACHE_SHARE = 8,              /* but at most this part of the limit */
 	UPSTREAMS_SHARE = 4,          /* this part of the limit is for connections to upstreams, if there are any; */
 	FILES_SHARE = 4,              /* this part of the limit may be large files that are being sent */
 	PUBLISH_MS = 1000,            /* after which publish() is called at the latest, if there is a status page */

@@ -94,8 +94,7 @@ static void close_copies(const struct worker *w) {
 }
 
 static const char *reason_of(int error) {
-	return error == EMFILE ? "too few descriptors are left for connections: raise their limit (ulimit -n), or lower "
-							 "--cache-files"
+	return error == EMFILE ? "too many open files: raise their limit (ulimit -n), or lower --cache-files"
 						   : strerror(error);
 }
 

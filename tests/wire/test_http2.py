@@ -376,8 +376,10 @@ def test_floods_are_ended(calm, name):
             assert good.get("/small.bin").body == SMALL
             waited.append(time.monotonic() - started)
         flooding.result()
+    with Http2(calm) as after:
+        assert after.get("/small.bin").body == SMALL
     assert sorted(waited)[len(waited) // 2] < 0.5
-    assert calm.cpu_seconds() - used < 2 * rounds and calm.resident() - memory < 30_000_000
+    assert calm.cpu_seconds() - used < 2 and calm.resident() - memory < 30_000_000
 
 
 def test_a_bomb_of_references_is_no_request(c):
