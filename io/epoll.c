@@ -79,7 +79,7 @@ static int wait_for(io_loop *loop, int64_t timeout_ns) {
 	int n = wait_events(ep, ep->event, timeout_ns);
 	if (n == -1) return errno == EINTR ? 0 : -1;
 	for (int i = 0; i < n; i++) io_ready(loop, ep->event[i].data.fd, can_of(ep->event[i].events));
-	return 0;
+	return n == EVENTS_PER_WAIT;
 }
 
 const struct io_mechanism io_epoll = {

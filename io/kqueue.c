@@ -59,7 +59,7 @@ static int wait_for(io_loop *loop, int64_t timeout_ns) {
 	int n = kevent(kq->fd, kq->change, changes, kq->event, EVENTS_PER_WAIT, timeout_ns < 0 ? NULL : &limit);
 	if (n == -1) return errno == EINTR ? 0 : -1;
 	for (int i = 0; i < n; i++) report(loop, &kq->event[i]);
-	return 0;
+	return n == EVENTS_PER_WAIT;
 }
 
 static int watch(io_loop *loop, int fd, enum io_direction direction) {

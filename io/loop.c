@@ -153,13 +153,14 @@ void io_dontwantread(io_loop *loop, int fd) { loop->entry[fd].want &= (uint8_t)~
 void io_dontwantwrite(io_loop *loop, int fd) { loop->entry[fd].want &= (uint8_t)~IO_CAN_WRITE; }
 
 /* Mechanisms report a batch at a time; those of the next may have to come before what has been postponed. */
-static int look_at_all(io_loop *loop) {
-	int before;
+static int look(io_loop *loop, int64_t timeout_ns) {
+	int result, before;
 	do {
 		before = loop->queue[IO_READ].length + loop->queue[IO_WRITE].length;
-		if (loop->mechanism->wait(loop, 0) == -1) return -1;
-	} while (loop->queue[IO_READ].length + loop->queue[IO_WRITE].length > before);
-	return 0;
+		result = loop->mechanism->wait(loop, timeout_ns);
+		timeout_ns = 0;
+	} while (result == 1 && loop->postpones && loop->queue[IO_READ].length + loop->queue[IO_WRITE].length > before);
+	return result == -1 ? -1 : 0;
 }
 
 static int wait_until_ready(io_loop *loop, int64_t timeout_ns) {
@@ -170,8 +171,7 @@ static int wait_until_ready(io_loop *loop, int64_t timeout_ns) {
 	if (loop->tasks && (timeout_ns < 0 || timeout_ns > IO_WAKE_LOST_NS)) timeout_ns = IO_WAKE_LOST_NS;
 	const struct io_entry *wake = &loop->entry[loop->wake_read];
 	if (wake->can & IO_CAN_READ) timeout_ns = 0;
-	int result = loop->mechanism->wait(loop, timeout_ns);
-	if (result == 0 && loop->postpones) result = look_at_all(loop);
+	int result = look(loop, timeout_ns);
 	loop->postpones = loop->later[IO_READ].length || loop->later[IO_WRITE].length;
 	loop->now_ns = io_read_clock();
 	io_timer_advance(loop);

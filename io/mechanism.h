@@ -25,7 +25,8 @@ struct io_mechanism {
 	void (*forget)(io_loop *loop, int fd);
 
 	/* Waits up to timeout_ns (-1: no limit; a mechanism that cannot count in nanoseconds rounds up) and reports through
-	 * io_ready(). 0, or -1 with errno (EINTR is not an error). */
+	 * io_ready(). Returns 0 when all that is ready has been reported, or none; 1 when there may be more; or -1 with
+	 * errno (EINTR is not an error). */
 	int (*wait)(io_loop *loop, int64_t timeout_ns);
 
 	/* NULL, or for a mechanism that reads by itself: whether it does so for fd. Then *result is what io_tryread() is to

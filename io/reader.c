@@ -1,5 +1,5 @@
 /* reader.c - see reader.h. One read at a time, in windows of megabytes: downloads that compete read the disk in long
- * runs. A descriptor whose file is being read counts as not ready for writing. When it is handed out again, its file is
+ * runs. A descriptor that waits for a read counts as not ready for writing. When it is handed out again, its file is
  * looked at anew, so that a report too many does no harm, even to another owner of the number. */
 #include "io/reader.h"
 
@@ -28,9 +28,9 @@ struct io_read {
 struct io_reader {
 	io_tasks *tasks;
 	struct io_read_slot {     /* of a descriptor */
-		struct io_read *read; /* the read that it waits for; NULL: none */
-		int file;             /* and of what that is, or the last one was */
-		off_t offset;
+		struct io_read *read; /* the read that is under way; NULL: none */
+		int file;             /* what that is, or the last one was: */
+		off_t offset, end;    /* its window, or from what fd waits for in it; end 0: nothing is read ahead */
 	} * slot;
 	int size;          /* of that table */
 	char piece[PIECE]; /* the thread's */
@@ -87,13 +87,13 @@ static bool table_grow(struct io_reader *reader, int fd) {
 	while (size <= fd) size *= 2;
 	struct io_read_slot *slot = realloc(reader->slot, (size_t)size * sizeof *slot);
 	if (!slot) return false;
-	for (int i = reader->size; i < size; i++) slot[i].read = NULL;
+	for (int i = reader->size; i < size; i++) slot[i] = (struct io_read_slot){0};
 	reader->slot = slot;
 	reader->size = size;
 	return true;
 }
 
-/* Has the thread read what is to be sent to fd. false: it cannot. */
+/* Has the thread read a window of what is to be sent to fd. false: it cannot. */
 static bool start(io_loop *loop, int fd, int file, off_t offset, uint64_t length) {
 	if (!loop->reader) loop->reader = reader_new(loop);
 	struct io_reader *reader = loop->reader;
@@ -110,9 +110,40 @@ static bool start(io_loop *loop, int fd, int file, off_t offset, uint64_t length
 		free(r);
 		return false;
 	}
-	reader->slot[fd] = (struct io_read_slot){.read = r, .file = file, .offset = offset};
+	reader->slot[fd] = (struct io_read_slot){.read = r, .file = file, .offset = offset, .end = r->end};
+	loop->entry[fd].read = false;
+	return true;
+}
+
+/* Returns that of the descriptor, or NULL: nothing was ever read for it. */
+static struct io_read_slot *slot_of(const io_loop *loop, int fd) {
+	return loop->reader && fd < loop->reader->size ? &loop->reader->slot[fd] : NULL;
+}
+
+/* Makes fd wait for the read-ahead of this, or else for another read; a read-ahead of something else is given up unless
+ * it has begun: then fd waits for that. false: there is nothing to wait for. */
+static bool await(io_loop *loop, int fd, int file, off_t offset, uint64_t length) {
+	struct io_read_slot *slot = slot_of(loop, fd);
+	struct io_read *r = slot ? slot->read : NULL;
+	bool covers = r && slot->file == file && slot->offset <= offset && offset < slot->end;
+	if (covers) slot->offset = offset;
+	if (r && !covers && io_tasks_withdraw(loop->reader->tasks, &r->task)) {
+		free(r);
+		r = slot->read = NULL;
+	}
+	if (!r && !start(loop, fd, file, offset, length)) return false;
 	loop->entry[fd].reading = true;
 	return true;
+}
+
+/* After `now` of the length bytes from offset on have been found in memory: when less than half of the window that was
+ * read is left, starts to read the next one. */
+static void read_ahead(io_loop *loop, int fd, int file, off_t offset, uint64_t now, uint64_t length) {
+	struct io_read_slot *slot = slot_of(loop, fd);
+	if (!slot || !slot->end || slot->read || slot->file != file) return;
+	const off_t sent = offset + (off_t)now, end = slot->end, rest = offset + (off_t)length - end;
+	if (sent > end || end - sent > IO_READ_WINDOW / 2 || rest <= 0) return;
+	if (in_memory(file, end) || !start(loop, fd, file, end, (uint64_t)rest)) slot->end = 0;
 }
 
 static bool is_of(const io_loop *loop, int fd, int file, off_t offset) {
@@ -131,10 +162,11 @@ static bool has_read(io_loop *loop, int fd, int file, off_t offset) {
 bool io_in_memory(io_loop *loop, int fd, int file, off_t offset, uint64_t now, uint64_t length) {
 	if (loop->entry[fd].reading) return false;
 	/* What lies between the two bytes was read with them. At offset 0 only the last byte is tested. */
-	if (has_read(loop, fd, file, offset) ||
-		(in_memory(file, offset + (off_t)now - 1) && (offset == 0 || in_memory(file, offset))))
-		return true;
-	return !start(loop, fd, file, offset, length);
+	if (!has_read(loop, fd, file, offset) &&
+		(!in_memory(file, offset + (off_t)now - 1) || (offset != 0 && !in_memory(file, offset))))
+		return !await(loop, fd, file, offset, length);
+	read_ahead(loop, fd, file, offset, now, length);
+	return true;
 }
 
 ssize_t io_read_file(io_loop *loop, int fd, int file, off_t offset, void *buffer, size_t now, uint64_t length) {
@@ -144,8 +176,9 @@ ssize_t io_read_file(io_loop *loop, int fd, int file, off_t offset, void *buffer
 	if (reading && is_of(loop, fd, file, offset)) return -1;
 	if (!has_read(loop, fd, file, offset)) {
 		n = io_pread_at_once(file, buffer, now, offset);
+		if (n > 0) read_ahead(loop, fd, file, offset, (uint64_t)n, length);
 		if (n != -1 || (errno != EAGAIN && errno != EINTR)) return n;
-		if (reading || start(loop, fd, file, offset, length)) {
+		if (reading || await(loop, fd, file, offset, length)) {
 			errno = EAGAIN;
 			return -1;
 		}
@@ -156,22 +189,23 @@ ssize_t io_read_file(io_loop *loop, int fd, int file, off_t offset, void *buffer
 }
 
 void io_reader_forget(io_loop *loop, int fd) {
-	struct io_reader *reader = loop->reader;
-	struct io_read *r = loop->entry[fd].reading ? reader->slot[fd].read : NULL;
-	if (!r) return;
+	struct io_read_slot *slot = slot_of(loop, fd);
+	if (!slot) return;
+	struct io_read *r = slot->read;
 	loop->entry[fd].reading = false;
-	reader->slot[fd].read = NULL;
+	*slot = (struct io_read_slot){0};
+	if (!r) return;
 	r->fd = CLOSED;
-	if (io_tasks_withdraw(reader->tasks, &r->task)) free(r);
+	if (io_tasks_withdraw(loop->reader->tasks, &r->task)) free(r);
 }
 
 void io_reader_collect(io_loop *loop) {
 	struct io_reader *reader = loop->reader;
 	for (struct io_task *task; reader && (task = io_tasks_done(reader->tasks));) {
 		struct io_read *r = (struct io_read *)task;
-		if (r->fd != CLOSED) {
-			struct io_entry *e = &loop->entry[r->fd];
-			reader->slot[r->fd].read = NULL;
+		struct io_entry *e = r->fd != CLOSED ? &loop->entry[r->fd] : NULL;
+		if (e) reader->slot[r->fd].read = NULL;
+		if (e && e->reading) {
 			e->reading = false;
 			e->read = true;
 			if (io_queue_due(e, IO_WRITE)) io_queue_add(loop, r->fd, IO_WRITE);

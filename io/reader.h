@@ -8,8 +8,9 @@
 /* Returns whether the first `now` of length bytes of file from offset on can be sent to fd without waiting for a disk,
  * as far as two of them show it: the last, and the first unless the file begins there. If not, a thread reads them into
  * memory, and what follows up to IO_READ_WINDOW; until then fd is not ready for writing. Then the next answer for this
- * offset is true, whatever came of the read. The file may be closed meanwhile. One read is under way for fd at a time.
- */
+ * offset is true, whatever came of the read, unless fd had to wait for another one. When less than half of what was
+ * read is left, the thread reads the next window, and fd stays ready. The file may be closed meanwhile. One read is
+ * under way for fd at a time. */
 enum { IO_READ_WINDOW = 2 * 1024 * 1024 };
 bool io_in_memory(io_loop *loop, int fd, int file, off_t offset, uint64_t now, uint64_t length);
 

@@ -158,7 +158,7 @@ static int wait_for(io_loop *loop, int64_t timeout_ns) {
 		limit = (struct timespec){0};
 		wait = &limit;
 	}
-	return 0;
+	return 1;
 }
 
 const struct io_mechanism io_sigio = {

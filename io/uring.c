@@ -277,7 +277,8 @@ static void handle(io_loop *loop, const struct io_uring_cqe *c) {
 	else io_ready(loop, fd, c->res < 0 ? IO_CAN_READ | IO_CAN_WRITE : can_of((unsigned)c->res)); /* the call says why */
 }
 
-static void handle_all(io_loop *loop) {
+/* Returns how many there were. */
+static unsigned handle_all(io_loop *loop) {
 	struct uring *u = loop->mech;
 	struct io_uring_cqe *c;
 	unsigned head, count = 0;
@@ -286,6 +287,7 @@ static void handle_all(io_loop *loop) {
 		count++;
 	}
 	io_uring_cq_advance(&u->ring, count);
+	return count;
 }
 
 /* Nothing of what has been received is left, and more may come. */
@@ -296,7 +298,7 @@ static bool received_by_ring(io_loop *loop, int fd, void *buffer, size_t length,
 	struct descriptor *d = descriptor_of(u, fd);
 	if (!d) return false;
 	d->receives = true;
-	if (drained(d) && d->armed & 1 << RECEIVE) handle_all(loop);
+	if (drained(d) && d->armed & 1 << RECEIVE) (void)handle_all(loop);
 	/* what has not been reported yet is still in the socket: the call says what there is */
 	if (drained(d)) return false;
 	size_t copied = 0;
@@ -326,8 +328,7 @@ static int wait_for(io_loop *loop, int64_t timeout_ns) {
 		errno = -result;
 		return -1;
 	}
-	handle_all(loop);
-	return 0;
+	return handle_all(loop) > 0; /* a wait may run only some of the work that is due (20 pieces since Linux 6.13) */
 }
 
 const struct io_mechanism io_uring = {.name = mechanism_name,

@@ -1,0 +1,197 @@
+/* test_reader.c - a download does not wait for each window of its file. The disk is made here: what preadv2(2) finds in
+ * memory, and when pread(2) in the thread has read the rest. */
+#include "tests/unit/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io/reader.h"
+
+enum { WINDOWS = 4, WINDOW = IO_READ_WINDOW, HALF = WINDOW / 2, SIZE = WINDOWS * WINDOW, PIECE = 64 * 1024 };
+enum { FILES = 2 };
+
+static io_loop *loop;
+static int out, in, file[FILES]; /* file: numbers of real descriptors, of which nothing is read */
+static atomic_bool warm[FILES][SIZE / PIECE];
+static sem_t may_read; /* windows */
+static atomic_int windows_begun;
+static bool woken; /* the loop has heard of one that was read */
+static pthread_t main_thread;
+
+static atomic_bool *piece_of(int fd, off_t offset) { return &warm[fd == file[1]][offset / PIECE]; }
+
+ssize_t preadv2(int fd, const struct iovec *part, int parts, off_t offset, int flags) {
+	(void)parts, (void)flags;
+	if (*piece_of(fd, offset)) return (ssize_t)part->iov_len;
+	errno = EAGAIN;
+	return -1;
+}
+
+/* Of the thread: once a window it waits until it may. The loop must not wait for the disk. */
+ssize_t pread(int fd, void *buffer, size_t length, off_t offset) {
+	static bool begun; /* the window at hand */
+	(void)buffer;
+	if (pthread_equal(pthread_self(), main_thread)) {
+		assert_true(*piece_of(fd, offset));
+		return (ssize_t)length;
+	}
+	if (!begun) {
+		windows_begun++;
+		sem_wait(&may_read);
+	}
+	begun = (offset + (off_t)length) % WINDOW != 0;
+	for (off_t at = offset; at < offset + (off_t)length; at += PIECE) *piece_of(fd, at) = true;
+	return (ssize_t)length;
+}
+
+int posix_fadvise(int fd, off_t offset, off_t length, int advice) {
+	(void)fd, (void)offset, (void)length, (void)advice;
+	return 0;
+}
+
+static int set_up(void **state) {
+	int end[2];
+	(void)state;
+	main_thread = pthread_self();
+	memset(warm, 0, sizeof warm);
+	windows_begun = 0;
+	assert_int_equal(sem_init(&may_read, 0, 0), 0);
+	loop = io_loop_new();
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end), 0);
+	out = end[0];
+	in = end[1];
+	for (int i = 0; i < FILES; i++) file[i] = open("/dev/null", O_RDONLY);
+	assert_int_equal(io_fd(loop, in, loop), 0);
+	assert_int_equal(io_fd(loop, out, loop), 0);
+	assert_int_equal(io_wantwrite(loop, out), 0);
+	return 0;
+}
+
+static int tear_down(void **state) {
+	(void)state;
+	for (int i = 0; i < WINDOWS; i++) sem_post(&may_read);
+	io_close(loop, out);
+	io_close(loop, in);
+	for (int i = 0; i < FILES; i++) close(file[i]);
+	io_loop_free(loop);
+	sem_destroy(&may_read);
+	return 0;
+}
+
+static bool found_of(int number, off_t offset) {
+	return io_in_memory(loop, out, file[number], offset, PIECE, (uint64_t)(SIZE - offset));
+}
+
+static bool found(off_t offset) { return found_of(0, offset); }
+
+static bool is_warm(int number, off_t start) {
+	for (off_t at = start; at < start + WINDOW; at += PIECE)
+		if (!*piece_of(file[number], at)) return false;
+	return true;
+}
+
+static void turn(void) {
+	assert_int_equal(io_wait(loop, 10), 0);
+	woken |= io_woken(loop);
+	while (io_canwrite(loop) != -1) continue;
+}
+
+static bool is_late(time_t started) { return time(NULL) - started >= 10; }
+
+/* Lets the thread read a window, and waits until the loop has heard of it. */
+static void read_window(int number, off_t start) {
+	const time_t started = time(NULL);
+	woken = false;
+	sem_post(&may_read);
+	while ((!woken || !is_warm(number, start) || io_reading(loop, out)) && !is_late(started)) turn();
+	assert_true(is_warm(number, start));
+}
+
+static void await_window_begun(int number) {
+	const time_t started = time(NULL);
+	while (windows_begun < number && !is_late(started)) turn();
+	assert_int_equal(windows_begun, number);
+}
+
+static void the_next_window_is_read_when_half_of_the_last_is_sent(void **state) {
+	(void)state;
+	assert_false(found(0));
+	assert_true(io_reading(loop, out));
+	read_window(0, 0);
+	assert_true(found(0));
+	assert_true(found(HALF - 2 * PIECE));
+	turn();
+	assert_int_equal(windows_begun, 1);
+	assert_true(found(HALF - PIECE));
+	await_window_begun(2);
+	assert_false(io_reading(loop, out));
+	read_window(0, WINDOW);
+	assert_true(found(WINDOW));
+	assert_false(is_warm(0, 2 * WINDOW));
+}
+
+static void what_is_being_read_ahead_is_waited_for(void **state) {
+	(void)state;
+	char byte[PIECE];
+	const off_t middle = WINDOW + HALF;
+	assert_false(found(0));
+	read_window(0, 0);
+	assert_true(found(HALF));
+	assert_int_equal(io_read_file(loop, out, file[0], middle, byte, PIECE, (uint64_t)(SIZE - middle)), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_true(io_reading(loop, out));
+	read_window(0, WINDOW);
+	assert_int_equal(io_read_file(loop, out, file[0], middle, byte, PIECE, (uint64_t)(SIZE - middle)), PIECE);
+}
+
+static void what_is_in_memory_is_not_read_ahead(void **state) {
+	(void)state;
+	*piece_of(file[0], WINDOW) = true;
+	assert_false(found(0));
+	read_window(0, 0);
+	assert_true(found(HALF));
+	turn();
+	assert_int_equal(windows_begun, 1);
+}
+
+static void a_read_that_was_not_asked_for_again_is_not_taken_for_the_next(void **state) {
+	char byte[PIECE];
+	(void)state;
+	assert_false(found(0));
+	read_window(0, 0);
+	assert_true(found(HALF));
+	assert_int_equal(io_read_file(loop, out, file[0], WINDOW, byte, PIECE, SIZE - WINDOW), -1);
+	read_window(0, WINDOW);
+}
+
+static void another_file_comes_before_what_is_to_be_read_ahead(void **state) {
+	(void)state;
+	assert_false(found(0));
+	read_window(0, 0);
+	assert_false(io_in_memory(loop, in, file[1], 2 * WINDOW, PIECE, WINDOW)); /* the thread is busy with this, */
+	assert_true(found(HALF));                                                 /* so that this waits */
+	assert_false(found_of(1, 0));
+	sem_post(&may_read);
+	read_window(1, 0);
+	assert_true(found_of(1, 0));
+	assert_false(is_warm(0, WINDOW));
+}
+
+int main(void) {
+#define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		WITH_FILES(the_next_window_is_read_when_half_of_the_last_is_sent),
+		WITH_FILES(what_is_being_read_ahead_is_waited_for),
+		WITH_FILES(what_is_in_memory_is_not_read_ahead),
+		WITH_FILES(a_read_that_was_not_asked_for_again_is_not_taken_for_the_next),
+		WITH_FILES(another_file_comes_before_what_is_to_be_read_ahead),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
