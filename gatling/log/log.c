@@ -69,11 +69,13 @@ unsigned long log_dropped(const struct log_lines *l) { return atomic_load(&l->dr
 void log_line(struct log_lines *l, struct slice start, struct slice end, int64_t now_ms) {
 	struct log_batch *b = &l->batch[l->filling];
 	size_t length = start.length + end.length + 1;
-	if (b->length + length > LOG_BATCH) log_flush(l, now_ms);
-	b = &l->batch[l->filling];
 	if (b->length + length > LOG_BATCH) {
-		drop(l, 1);
-		return;
+		log_flush(l, now_ms);
+		b = &l->batch[l->filling];
+		if (b->length + length > LOG_BATCH) {
+			drop(l, 1);
+			return;
+		}
 	}
 	size_t before = b->length;
 	if (before == 0) l->due_ms = now_ms + LOG_DELAY_MS;

@@ -84,17 +84,25 @@ static bool keep_unsent(struct tls *t, const char *data, size_t length) {
 	return true;
 }
 
+/* Copies so many bytes at a time that memcpy(3) does not use one long "rep movsb": that takes 25 times as long on an
+ * AMD EPYC if the target is 1 to 31 bytes ahead of the source modulo 4096. */
+static void copy_record(char *to, const char *from, size_t length) {
+	enum { PIECE = 4096 };
+	for (; length > PIECE; to += PIECE, from += PIECE, length -= PIECE) memcpy(to, from, PIECE);
+	memcpy(to, from, length);
+}
+
 static int bio_write(BIO *bio, const char *data, size_t length, size_t *n) {
 	struct tls *t = BIO_get_data(bio);
 	struct tls_worker *w = t->worker;
 	BIO_clear_retry_flags(bio);
 	*n = length;
 	if (length > sizeof w->sealed - w->sealed_length) { /* a very long chain of certificates */
-		if (!keep_unsent(t, w->sealed, w->sealed_length)) return 0;
+		bool kept = keep_unsent(t, w->sealed, w->sealed_length) && keep_unsent(t, data, length);
 		w->sealed_length = 0;
-		return keep_unsent(t, data, length);
+		return kept ? 1 : -1; /* not 0, which OpenSSL 3.2 to 3.5.4 take for success */
 	}
-	memcpy(w->sealed + w->sealed_length, data, length);
+	copy_record(w->sealed + w->sealed_length, data, length);
 	w->sealed_length += length;
 	return 1;
 }
