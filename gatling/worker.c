@@ -13,6 +13,7 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/owfat.h"
 #include "gatling/base/platform.h"
+#include "gatling/base/workspace.h"
 #include "gatling/conn/conn.h"
 #include "gatling/conn/min_rate.h"
 #include "gatling/http/date.h"
@@ -90,8 +91,9 @@ static int start(struct worker *w) {
 											  .limits = w->limits,
 											  .trust = &w->options->conn.trust,
 											  .memory_max = BUDGET_CONNECTION};
-	if (!w->context.loop || content_open(&w->context.content, w->context.loop, w->root, &w->options->site,
-										 (unsigned)w->options->workers, cached, open) == -1)
+	if (!w->context.loop || workspace_open() == -1 ||
+		content_open(&w->context.content, w->context.loop, w->root, &w->options->site, (unsigned)w->options->workers,
+					 cached, open) == -1)
 		return -1;
 	if (w->certificates) {
 		w->context.tls = tls_worker_new(w->options->strict_sni, w->kernel_tls);

@@ -89,7 +89,8 @@ struct io_loop {
 	unsigned tasks;                   /* added (io/task.h) and not handed back: a thread will wake the loop */
 	struct io_reader *reader;         /* NULL as long as all files were in memory */
 	const struct io_mechanism *mechanism;
-	void *mech; /* the mechanism's own */
+	void *mech;             /* the mechanism's own */
+	char piece[128 * 1024]; /* iob.c copies through it */
 };
 
 static inline int64_t io_clock_ms(const io_loop *loop) { return loop->now_ns / IO_NS_PER_MS; }

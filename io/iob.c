@@ -12,6 +12,8 @@ enum { INLINE_PARTS = 4, INLINE_ARENA = 512, PARTS_KEPT = 64, ARENA_KEPT = 16 * 
 /* The end of a mapped file that is read, so that it is known what was in it before the file is looked at. */
 enum { FILE_END = 4096 };
 
+_Static_assert(sizeof((io_loop *)NULL)->piece == IOB_FILE_PIECE, "");
+
 enum part_kind { PART_COPY, PART_BUFFER, PART_FILE, PART_SOURCE }; /* the first two are memory */
 
 struct part {
@@ -319,10 +321,9 @@ static ssize_t read_file(io_loop *loop, int fd, const struct part *p, void *buff
  * io_trywritev(), or io_sendfile(); a file that fails does not keep back what is before it. */
 static ssize_t send_file(io_loop *loop, int fd, const iob *b, struct iovec *vector, int n, uint64_t most,
 						 enum io_rest last) {
-	static _Thread_local char piece[IOB_FILE_PIECE];
 	const struct part *p = &b->part[b->first + (size_t)n];
 	uint64_t reference = referred(p), length = reference ? reference : p->length - FILE_END;
-	if (reference || (p->buffer && p->length > sizeof piece)) {
+	if (reference || (p->buffer && p->length > sizeof loop->piece)) {
 		if (length > most) length = most;
 		if (!io_in_memory(loop, fd, p->file, p->offset, length, p->length)) {
 			errno = EAGAIN;
@@ -337,10 +338,11 @@ static ssize_t send_file(io_loop *loop, int fd, const iob *b, struct iovec *vect
 		return io_trywritev(loop, fd, vector, n + 1, IO_MORE); /* EFAULT: the file is shorter */
 	}
 	length = p->length < most ? p->length : most;
-	ssize_t got = read_file(loop, fd, p, piece, length < sizeof piece ? (size_t)length : sizeof piece);
+	ssize_t got =
+		read_file(loop, fd, p, loop->piece, length < sizeof loop->piece ? (size_t)length : sizeof loop->piece);
 	if (got == -1 && (errno == EAGAIN || n == 0)) return -1;
 	bool ends = got != -1 && (uint64_t)got == p->length && p + 1 == b->part + b->end;
-	if (got != -1) vector[n++] = (struct iovec){.iov_base = piece, .iov_len = (size_t)got};
+	if (got != -1) vector[n++] = (struct iovec){.iov_base = loop->piece, .iov_len = (size_t)got};
 	return io_trywritev(loop, fd, vector, n, ends ? last : IO_MORE);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/notice.h"
+#include "gatling/base/workspace.h"
 #include "gatling/conn/budget.h"
 #include "gatling/conn/conn.h"
 
@@ -122,15 +123,15 @@ unsigned shed_connections(struct conn_context *w, unsigned wanted) {
 static bool exceeds(size_t taken, uint64_t most) { return taken > most - most / BUDGET_RELIEF; }
 
 __attribute__((cold)) static void shed_memory(struct conn_context *w) {
-	static _Thread_local struct shed s;
+	struct shed *const s = WORKSPACE(sizeof *s);
 	static notice_time next;
 	const bool of_clients = w->memory > w->options->client_memory;
 	unsigned gone = 0;
 	for (bool over = true; over;) {
-		walk(w, &s, memory_of);
-		if (!s.count) break;
-		for (unsigned i = 0; i < s.count && over; i++, gone++) {
-			conn_close_over_budget(w, conn_of(w, s.candidate[i].fd));
+		walk(w, s, memory_of);
+		if (!s->count) break;
+		for (unsigned i = 0; i < s->count && over; i++, gone++) {
+			conn_close_over_budget(w, conn_of(w, s->candidate[i].fd));
 			over = exceeds(w->memory, w->options->client_memory) || exceeds(conn_context_memory(w), w->memory_max);
 		}
 	}

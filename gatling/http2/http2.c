@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "gatling/base/workspace.h"
 #include "gatling/http2/stream.h"
 #include "gatling/site/challenge.h"
 #include "gatling/site/health.h"
@@ -253,7 +254,7 @@ static enum http2_error take_trailers(struct http2 *h, struct stream *s, struct 
 /* A header block is complete. */
 static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags, const unsigned char *block,
 								   size_t length, struct http2_output *out) {
-	static _Thread_local char text[HTTP2_TEXT];
+	char *const text = WORKSPACE(HTTP2_TEXT);
 	static _Thread_local struct request request;
 	struct stream_request q = {
 		.id = id, .request = &request, .priority = PRIORITY_DEFAULT, .receiving = !(flags & FRAME_FLAG_END_STREAM)};

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "gatling/http2/stream.h"
+#include "gatling/base/workspace.h"
 #include "gatling/site/response.h"
 
 /* Logged for a client that has gone, or taken its request back, before it was answered (as nginx). */
@@ -157,7 +157,7 @@ static bool has_ready_block(const struct response *r) {
 
 /* The block of any response, good until the next; absent: there is no randomness for it. */
 static struct slice make_block(struct http2 *h, struct response *r, uint64_t *content_length) {
-	static _Thread_local char lines[RESPONSE_FIELDS_MAX], block[STREAM_BLOCK_MAX];
+	char *const lines = WORKSPACE(RESPONSE_FIELDS_MAX), *const block = WORKSPACE(STREAM_BLOCK_MAX);
 	char *at = put(block + hpack_status(r->status, block), h->context->server_date_block[h->secure]);
 	if (has_ready_block(r)) {
 		*content_length = r->representation->size;
@@ -505,7 +505,7 @@ bool stream_sendable(const struct http2 *h) { return next_stream(h) || next_wait
 static size_t least(size_t a, int64_t b) { return b < (int64_t)a ? (size_t)b : a; }
 
 bool stream_next(struct http2 *h, struct http2_piece *content, struct http2_output *out) {
-	static _Thread_local char block[STREAM_BLOCK_MAX];
+	char *const block = WORKSPACE(STREAM_BLOCK_MAX);
 	struct stream *s = NULL;
 	if (h->room_changed) stream_pass_make_room(h, out);
 	while (!h->failed && (s = next_waiting(h))) h->failed |= !answer_again(h, s);

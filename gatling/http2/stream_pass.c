@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/text.h"
+#include "gatling/base/workspace.h"
 #include "gatling/http/hpack.h"
 #include "gatling/exchange/passing.h"
 
@@ -34,7 +35,7 @@ static void give_response_back(struct http2 *h, struct stream *s) {
 
 /* Writes a head as a header block. That of a tunnel is 200 (RFC 8441, section 5). Returns false: ENOMEM. */
 static bool add_head(const struct http2 *h, struct stream *s) {
-	static _Thread_local char block[BLOCK_MAX];
+	char *const block = WORKSPACE(BLOCK_MAX);
 	struct stream_pass *p = s->pass;
 	struct slice lines;
 	char length[LENGTH_LINE], *at;
@@ -54,7 +55,7 @@ static bool add_head(const struct http2 *h, struct stream *s) {
 }
 
 static bool add_trailers(struct stream *s, struct slice lines) {
-	static _Thread_local char block[HPACK_BOUND(UPSTREAM_TRAILERS_MAX)];
+	char *const block = WORKSPACE(HPACK_BOUND(UPSTREAM_TRAILERS_MAX));
 	s->block_length = hpack_fields(lines, block);
 	return iob_addcopy(s->response->batch, block, s->block_length) == 0;
 }

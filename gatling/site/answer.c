@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "gatling/base/text.h"
+#include "gatling/base/workspace.h"
 #include "gatling/http/path.h"
 #include "gatling/site/script.h"
 
@@ -36,7 +37,7 @@ struct exchange {
 
 /* The lines of response_status(), and behind them those of the owner, whose fields these are. */
 static struct slice lines_with(const struct exchange *x, struct slice own, const struct header_set *headers) {
-	static _Thread_local char text[RETRY_LINE_MAX + HEADER_OCTETS_MAX];
+	char *const text = WORKSPACE(RETRY_LINE_MAX + HEADER_OCTETS_MAX);
 	char *end = text_copy(text, own);
 	if (headers) end += header_set_lines(headers, x->lookup.stands_in || x->response->status >= 400, end);
 	end = text_copy(end, x->filled);
@@ -81,12 +82,13 @@ static bool names_directory(const struct exchange *x) { return x->length == 0 ||
 
 /* --- redirects --- */
 
-static _Thread_local char location[LOCATION_MAX];
+/* Room for the location of a redirect. */
+static char *location(void) { return WORKSPACE(LOCATION_MAX); }
 
 /* Redirects to the location, which ends there. */
 static void redirect(struct exchange *x, int status, const char *end) {
 	x->response->status = status;
-	x->response->location = (struct slice){.at = location, .length = (size_t)(end - location)};
+	x->response->location = (struct slice){.at = location(), .length = (size_t)(end - location())};
 }
 
 /* Appends the path and query of the request to the location. */
@@ -98,7 +100,7 @@ static char *add_target(const struct exchange *x, char *at) {
 /* Redirects to the same path with a slash behind it. The location starts with exactly one slash whatever the path, so
  * it stays on this host, and is encoded, so it holds no line break. */
 static void redirect_to_directory(struct exchange *x) {
-	char *at = text_copy(location, SLICE("/"));
+	char *at = text_copy(location(), SLICE("/"));
 	at += path_encode(local_path(x), at);
 	*at++ = '/';
 	redirect(x, 301, at + path_encode_target(x->request->query, at));
@@ -108,7 +110,7 @@ static void redirect_to_directory(struct exchange *x) {
 static void redirect_to_https(struct exchange *x) {
 	response_status(x->response, 400);
 	if (!x->host.length) return; /* HTTP/1.0, and no address to name instead */
-	char *at = text_copy(location, SLICE("https://"));
+	char *at = text_copy(location(), SLICE("https://"));
 	at += host_name(x->host, at);
 	if (x->content->https_port != 443) at += sprintf(at, ":%u", x->content->https_port);
 	redirect(x, 301, add_target(x, at));
@@ -116,7 +118,7 @@ static void redirect_to_https(struct exchange *x) {
 
 /* Redirects a request for a missing file to the fallback. */
 static void redirect_to_fallback(struct exchange *x) {
-	char *at = text_copy_string(location, x->content->options->fallback);
+	char *at = text_copy_string(location(), x->content->options->fallback);
 	redirect(x, 302, add_target(x, at[-1] == '/' ? at - 1 : at));
 }
 
@@ -427,7 +429,7 @@ static bool follow_rules(struct exchange *x, bool forced) {
 	struct redirect rule;
 	struct redirect_request request = {
 		.host = x->host, .path = slashed_path(x), .query = x->request->query, .is_file = is_file, .context = x};
-	if (!redirect_rules_match(x->site->redirects, &request, forced, location, &rule)) return false;
+	if (!redirect_rules_match(x->site->redirects, &request, forced, location(), &rule)) return false;
 	answer_rule(x, &rule, forced);
 	return true;
 }
@@ -472,7 +474,7 @@ static bool answer_unknown(struct exchange *x, int error) {
 /* Redirects to the target of a symlink if that is a URL, as the original gatling does. Returns whether there is an
  * answer. */
 static bool follow_link(struct exchange *x) {
-	char target[TARGET_MAX], *at = location;
+	char target[TARGET_MAX], *at = location();
 	if (names_lack(x->content->names, slice_of(x->path))) return false;
 	if (!docroot_readlink(&x->content->docroot, x->path, target, sizeof target)) return answer_unknown(x, errno);
 	if (!strstr(target, "://")) return false;

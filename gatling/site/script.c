@@ -2,6 +2,7 @@
 #include "gatling/site/script.h"
 
 #include "gatling/base/text.h"
+#include "gatling/base/workspace.h"
 #include "gatling/http/path.h"
 
 bool script_is_file(const struct content *c, const struct site *site, struct slice path) {
@@ -38,14 +39,15 @@ static size_t find_file(const struct content *c, const struct site *site, struct
 bool script_find(const struct content *c, const struct site *site, const struct redirect *rule, struct slice path,
 				 struct upstream_script *script) {
 	/* path lasts no longer than the answer is decided */
-	static _Thread_local char root[SCRIPT_ROOT_MAX], own[1 + TARGET_MAX], decoded[1 + TARGET_MAX + 1];
+	char *const root = WORKSPACE(SCRIPT_ROOT_MAX), *const own = WORKSPACE(1 + TARGET_MAX),
+				*const decoded = WORKSPACE(1 + TARGET_MAX + 1);
 	const bool fcgi = rule->upstream->protocol == UPSTREAM_FCGI;
 	size_t length;
-	if (strlen(c->directory) + 1 + site->prefix.length > sizeof root) return false;
+	if (strlen(c->directory) + 1 + site->prefix.length > SCRIPT_ROOT_MAX) return false;
 	char *end = text_copy_string(root, c->directory);
 	if (site->prefix.length)
 		end = text_copy(text_copy(end, SLICE("/")), slice_first(site->prefix, site->prefix.length - 1));
-	if (path.length > sizeof own) return false;
+	if (path.length > 1 + TARGET_MAX) return false;
 	(void)text_copy(own, path);
 	path.at = own;
 	*script = (struct upstream_script){.root = {.at = root, .length = (size_t)(end - root)}};

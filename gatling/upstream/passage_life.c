@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/gzip.h"
+#include "gatling/base/workspace.h"
 #include "gatling/upstream/passage_state.h"
 #include "gatling/upstream/upstream_gzip.h"
 
@@ -46,7 +47,7 @@ static size_t write_head(char *out, enum upstream_protocol protocol, const struc
 struct passage *passage_new(struct upstreams *u, const struct upstream_target *target, const struct upstream_request *r,
 							struct passage_share *share) {
 	enum { HEAD_ROOM = (int)UPSTREAM_CGI_MAX > (int)UPSTREAM_REQUEST_MAX ? UPSTREAM_CGI_MAX : UPSTREAM_REQUEST_MAX };
-	static _Thread_local char head[HEAD_ROOM];
+	char *const head = WORKSPACE(HEAD_ROOM);
 	const bool http = target->protocol == UPSTREAM_HTTP, fcgi = target->protocol == UPSTREAM_FCGI;
 	const struct request *q = r->request;
 	const bool complete = q->framing == BODY_NONE, upgrades = http && upstream_upgrades(q);

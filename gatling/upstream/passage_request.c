@@ -4,6 +4,8 @@
 
 #include "gatling/upstream/passage_state.h"
 
+#include "gatling/base/workspace.h"
+
 void passage_complain(void *passage, struct slice line) {
 	const struct passage *p = passage;
 	upstreams_report(p->link, line);
@@ -112,7 +114,7 @@ ssize_t passage_draw(struct passage *p, int fd, void *buffer, size_t length, siz
 }
 
 void passage_put_end(struct passage *p, struct slice section) {
-	static _Thread_local char lines[UPSTREAM_TRAILERS_MAX];
+	char *const lines = WORKSPACE(UPSTREAM_TRAILERS_MAX);
 	p->complete = true;
 	if (drops_content(p) || p->state == PASSAGE_TUNNEL) return;
 	const struct slice trailers = {.at = lines, .length = upstream_trailers(section, lines)};

@@ -4,6 +4,7 @@
 
 #include "gatling/base/gzip.h"
 #include "gatling/base/text.h"
+#include "gatling/base/workspace.h"
 #include "gatling/upstream/passage_state.h"
 #include "gatling/upstream/upstream_gzip.h"
 
@@ -38,7 +39,7 @@ static bool begin_gzip(struct passage *p) {
 
 /* Has the response whose head has come compressed if it suits. The answer to a HEAD says the same. */
 static void offer_gzip(struct passage *p, char *lines) {
-	static _Thread_local char changed[UPSTREAM_LINES_MAX];
+	char *const changed = WORKSPACE(UPSTREAM_LINES_MAX);
 	const struct slice before = {.at = lines, .length = p->head.lines};
 	const bool wanted = p->gzips;
 	p->gzips = false;
@@ -53,7 +54,7 @@ static void offer_gzip(struct passage *p, char *lines) {
 
 /* Looks for the head of a response in what has come. */
 static void parse_head(struct passage *p) {
-	static _Thread_local char lines[UPSTREAM_LINES_MAX];
+	char *const lines = WORKSPACE(UPSTREAM_LINES_MAX);
 	int used = (p->target->protocol == UPSTREAM_HTTP ? upstream_response_parse : upstream_cgi_response_parse)(
 		&p->head, p->in.bytes + p->in.at, p->in.length - p->in.at, p->head_only, lines);
 	if (used == 0) return;
@@ -115,7 +116,7 @@ void passage_take_head(struct passage *p) {
 
 /* Keeps bytes of the trailer section; at its end, only the fields that are passed on. */
 static void keep_trailers(struct passage *p, struct slice bytes) {
-	static _Thread_local char lines[UPSTREAM_TRAILERS_MAX];
+	char *const lines = WORKSPACE(UPSTREAM_TRAILERS_MAX);
 	char *kept = realloc(p->lines, p->head.lines + bytes.length + FIELDS_MAX);
 	if (!kept) {
 		passage_fail(p, 503);
@@ -314,7 +315,7 @@ static size_t relay_most(const struct passage *p) {
 /* Moves content. What the socket does not take is held as if it had been read. Returns what io_relay() does; ENOMEM:
  * some is lost. */
 static ssize_t relay(struct passage *p) {
-	static _Thread_local char rest[PASSAGE_RELAYED];
+	char *const rest = WORKSPACE(PASSAGE_RELAYED);
 	size_t sent;
 	const ssize_t n = io_relay(passage_loop(p), p->link->fd, p->relay_to, rest, relay_most(p), &sent);
 	if (n <= 0) return n;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "gatling/base/text.h"
+#include "gatling/base/workspace.h"
 
 /* --- variables --- */
 
@@ -64,7 +65,7 @@ static bool is_plain(struct slice name) {
 /* Fields that came more than once are one, as RFC 9110, section 5.3 says; of Cookie, as RFC 6265 would have sent it.
  * Expect has been answered. */
 static char *put_fields(char *at, put_variable *put, struct upstream_field *field, unsigned count) {
-	static _Thread_local char joined[HEAD_MAX + 2 * FIELDS_MAX];
+	char *const joined = WORKSPACE(HEAD_MAX + 2 * FIELDS_MAX);
 	for (struct upstream_field *f = field; f < field + count; f++) {
 		struct slice separator = is_named(f, SLICE("cookie")) ? SLICE("; ") : SLICE(", ");
 		if (!is_plain(f->name) || is_named(f, SLICE("expect"))) continue;
@@ -180,7 +181,7 @@ void fcgi_set_length(char *head, size_t head_length, bool known, uint64_t conten
 }
 
 size_t upstream_fcgi_head(char *out, const struct upstream_request *u) {
-	static _Thread_local char variables[UPSTREAM_CGI_MAX];
+	char *const variables = WORKSPACE(UPSTREAM_CGI_MAX);
 	char *at = out, *end = put_variables(variables, put_fcgi, u);
 	if (u->request->framing == BODY_LENGTH || request_has(u->request, FIELD_CONTENT_LENGTH))
 		end = put_number(end, put_fcgi, SLICE("CONTENT_LENGTH"), u->request->content_length);

@@ -5,6 +5,7 @@
 #include <openssl/rand.h>
 
 #include "gatling/base/text.h"
+#include "gatling/base/workspace.h"
 #include "gatling/http/chars.h"
 
 /* --- field lines --- */
@@ -339,7 +340,7 @@ static bool note_cgi_field(struct upstream_response *r, const struct line *line,
 /* Parses field lines and the empty one at the start of fields. Returns their length, or as upstream_response_parse().
  */
 static int parse_fields(struct upstream_response *r, struct slice fields, bool cgi, bool head_only, char *lines) {
-	static _Thread_local struct line line[UPSTREAM_FIELDS_MAX + 1];
+	struct line *const line = WORKSPACE((UPSTREAM_FIELDS_MAX + 1) * sizeof *line);
 	struct connection_values c;
 	struct slice rest = fields;
 	unsigned count = 0;

@@ -6,8 +6,8 @@ start:
 First somebody asks for all kinds of answers (mix.py) while files and rules change, until the caches are full. Then
 visitors ask at a steady rate (httpbench), each of five requests on a connection of its own. Meanwhile calls of the server
 fail, one after the other, while somebody asks for everything and all changes, and connections with mistakes in their
-bytes come and vanish (mutations.py). Every SAMPLE_S all of it stops until no client is connected; then the resident
-memory and the descriptors are counted.
+bytes come and vanish (mutations.py). Every SAMPLE_S all of it stops, everything is asked for once more, so that the same
+is in the caches each time, and when no client is connected the resident memory and the descriptors are counted.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from mutations import PAGE, TOGETHER, Mutations
 sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
 from processes import Process, end_on_signals  # noqa: E402
 
-FILL_S, SAMPLE_S = 60, 180
+FILL_S, REFILL_S, SAMPLE_S = 60, 15, 180
 RATE = 200  # requests a second of the visitors
 GROWTH = 1.02
 SEED = 17
@@ -82,6 +82,7 @@ class Soak:
 
     def sample(self):
         """Returns the resident memory in bytes and the descriptors when nobody is connected."""
+        self.fill(time.monotonic() + REFILL_S)
         until = time.monotonic() + PATIENCE_S
         while self.mutations.connected() and time.monotonic() < until:
             time.sleep(0.1)

@@ -1,8 +1,10 @@
 """Very many connections at once."""
 
 import contextlib
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from conftest import SMALL
 from gatling import TIMEOUT, Server, eventually
 
 MEMORY_EACH = 256  # bytes of resident memory that an idle connection may cost
+MEMORY_IDLE = 2_500_000  # bytes of memory of its own that a server of two workers may take
 
 # Opens connections that never say anything, from an address of its own; says so when all are there. It is refused while
 # the machine has so much else to do that the server is overloaded, and tries again.
@@ -71,6 +74,14 @@ def silent_clients():
     yield silence
     for client in clients:
         client.communicate(timeout=TIMEOUT)
+
+
+
+def test_a_server_that_has_little_to_do_takes_little_memory(plain, files):
+    with Server(plain, files, "-j", "2") as server:
+        assert server.get("/small.bin").body == SMALL
+        status = Path(f"/proc/{server.pid}/status").read_text(encoding="ascii")
+        assert 1024 * int(re.search(r"RssAnon:\s+(\d+) kB", status)[1]) < MEMORY_IDLE
 
 
 def is_answered(server):

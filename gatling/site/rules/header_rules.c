@@ -7,6 +7,7 @@
 
 #include "gatling/base/hash.h"
 #include "gatling/base/text.h"
+#include "gatling/base/workspace.h"
 #include "gatling/http/chars.h"
 #include "gatling/http/path.h"
 #include "gatling/site/rules/pattern.h"
@@ -303,8 +304,7 @@ static void add_value(struct text *t, struct slice value, const struct pattern *
 
 /* Writes the lines of the set that have replaced names. Their patterns are matched once more, for the captures. */
 static void fill_in(struct header_rules *r, const struct cached_set *s, const struct pattern_subject *subject) {
-	static _Thread_local char lines[HEADER_OCTETS_MAX];
-	struct text t = text_begin(lines, sizeof lines);
+	struct text t = text_begin(WORKSPACE(HEADER_OCTETS_MAX), HEADER_OCTETS_MAX);
 	struct pattern_captures captures;
 	const struct header_rule *captured = NULL; /* the rule that they are of */
 	for (unsigned i = 0, end = 0; i < s->fields && !t.overflow; i++) {

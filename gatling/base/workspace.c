@@ -1,0 +1,40 @@
+/* workspace.c - see workspace.h. */
+#include "gatling/base/workspace.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum { ALIGNMENT = 64 };
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key; /* its value is the workspace of a thread, which ends with it */
+
+static _Thread_local char *start;
+static _Thread_local size_t used;
+
+static void unmap(void *workspace) { munmap(workspace, WORKSPACE_MAX); }
+
+static void make_key(void) {
+	if (pthread_key_create(&key, unmap) != 0) abort(); /* a process has at least 128 */
+}
+
+int workspace_open(void) {
+	if (start) return 0;
+	void *map = mmap(NULL, WORKSPACE_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+	if (map == MAP_FAILED) return -1;
+	pthread_once(&once, make_key);
+	if (pthread_setspecific(key, map) != 0) {
+		unmap(map);
+		return -1;
+	}
+	start = map;
+	return 0;
+}
+
+void *workspace_take(void **place, size_t bytes) {
+	if (workspace_open() == -1 || bytes > WORKSPACE_MAX - used) abort();
+	*place = start + used;
+	used += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	return *place;
+}
