@@ -17,9 +17,11 @@ enum {
 	 * timestamps: the client can read it before all of a large record has arrived. */
 	TLS_FIRST_RECORD = 1392,
 	TLS_FIRST_BYTES = 14 * 1024, /* sent in such records: about as many as precede the first acknowledgement */
-	TLS_BATCH = 64 * 1024,       /* bytes encrypted at a time */
-	TLS_READ = 16 * 1024,        /* bytes read at a time */
-	TLS_UNSENT_MAX = 128 * 1024, /* bytes encrypted and not sent; more: the connection ends */
+	/* Bytes encrypted at a time. With their records they fill 45 segments of a path with an MTU of 1500 (IPv4 with
+	 * timestamps), or one packet of the loopback interface; a few bytes more would be another one. */
+	TLS_BATCH = 45 * 1448 - 4 * 22,
+	TLS_READ = 16 * 1024,                        /* bytes read at a time */
+	TLS_UNSENT_MAX = 128 * 1024,                 /* bytes encrypted and not sent; more: the connection ends */
 	TLS_ROOM = TLS_READ + TLS_RECORD_MAX + 1024, /* the least buffer of tls_read() */
 	/* Bytes that OpenSSL 3.0 holds for a connection during the handshake and after it (growth of resident memory). */
 	TLS_HANDSHAKE_MEMORY = 46 * 1024,
