@@ -152,7 +152,8 @@ int io_wantwrite(io_loop *loop, int fd) { return want(loop, fd, IO_WRITE); }
 void io_dontwantread(io_loop *loop, int fd) { loop->entry[fd].want &= (uint8_t)~IO_CAN_READ; }
 void io_dontwantwrite(io_loop *loop, int fd) { loop->entry[fd].want &= (uint8_t)~IO_CAN_WRITE; }
 
-/* Mechanisms report a batch at a time; those of the next may have to come before what has been postponed. */
+/* Waits for events. Mechanisms report a batch at a time; those of the next may have to come before what has been
+ * postponed, so that it looks for them, too. Returns 0, or -1 with errno. */
 static int look(io_loop *loop, int64_t timeout_ns) {
 	int result, before;
 	do {

@@ -29,8 +29,8 @@ struct io_reader {
 	io_tasks *tasks;
 	struct io_read_slot {     /* of a descriptor */
 		struct io_read *read; /* the read that is under way; NULL: none */
-		int file;             /* what that is, or the last one was: */
-		off_t offset, end;    /* its window, or from what fd waits for in it; end 0: nothing is read ahead */
+		int file;             /* what that is, or the last one was, */
+		off_t offset, end;    /* and its window, of which fd waits for what begins at offset; end 0: no window */
 	} * slot;
 	int size;          /* of that table */
 	char piece[PIECE]; /* the thread's */
@@ -120,12 +120,12 @@ static struct io_read_slot *slot_of(const io_loop *loop, int fd) {
 	return loop->reader && fd < loop->reader->size ? &loop->reader->slot[fd] : NULL;
 }
 
-/* Makes fd wait for the read-ahead of this, or else for another read; a read-ahead of something else is given up unless
- * it has begun: then fd waits for that. false: there is nothing to wait for. */
-static bool await(io_loop *loop, int fd, int file, off_t offset, uint64_t length) {
+/* Makes fd wait for the read-ahead of all `now` bytes, or else for another read; a read-ahead of something else is
+ * given up unless it has begun: then fd waits for that, and looks again. false: there is nothing to wait for. */
+static bool await(io_loop *loop, int fd, int file, off_t offset, uint64_t now, uint64_t length) {
 	struct io_read_slot *slot = slot_of(loop, fd);
 	struct io_read *r = slot ? slot->read : NULL;
-	bool covers = r && slot->file == file && slot->offset <= offset && offset < slot->end;
+	bool covers = r && slot->file == file && slot->offset <= offset && offset + (off_t)now <= slot->end;
 	if (covers) slot->offset = offset;
 	if (r && !covers && io_tasks_withdraw(loop->reader->tasks, &r->task)) {
 		free(r);
@@ -164,7 +164,7 @@ bool io_in_memory(io_loop *loop, int fd, int file, off_t offset, uint64_t now, u
 	/* What lies between the two bytes was read with them. At offset 0 only the last byte is tested. */
 	if (!has_read(loop, fd, file, offset) &&
 		(!in_memory(file, offset + (off_t)now - 1) || (offset != 0 && !in_memory(file, offset))))
-		return !await(loop, fd, file, offset, length);
+		return !await(loop, fd, file, offset, now, length);
 	read_ahead(loop, fd, file, offset, now, length);
 	return true;
 }
@@ -178,7 +178,7 @@ ssize_t io_read_file(io_loop *loop, int fd, int file, off_t offset, void *buffer
 		n = io_pread_at_once(file, buffer, now, offset);
 		if (n > 0) read_ahead(loop, fd, file, offset, (uint64_t)n, length);
 		if (n != -1 || (errno != EAGAIN && errno != EINTR)) return n;
-		if (reading || await(loop, fd, file, offset, length)) {
+		if (reading || await(loop, fd, file, offset, now, length)) {
 			errno = EAGAIN;
 			return -1;
 		}

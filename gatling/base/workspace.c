@@ -1,6 +1,7 @@
 /* workspace.c - see workspace.h. */
 #include "gatling/base/workspace.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -23,16 +24,21 @@ int workspace_open(void) {
 	if (start) return 0;
 	void *map = mmap(NULL, WORKSPACE_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
 	if (map == MAP_FAILED) return -1;
+#ifdef MADV_NOHUGEPAGE
+	(void)madvise(map, WORKSPACE_MAX, MADV_NOHUGEPAGE); /* or the first byte makes 2 MB resident */
+#endif
 	pthread_once(&once, make_key);
 	if (pthread_setspecific(key, map) != 0) {
 		unmap(map);
+		errno = ENOMEM;
 		return -1;
 	}
 	start = map;
 	return 0;
 }
 
-void *workspace_take(void **place, size_t bytes) {
+void *workspace_get(void **place, size_t bytes) {
+	if (*place) return *place;
 	if (workspace_open() == -1 || bytes > WORKSPACE_MAX - used) abort();
 	*place = start + used;
 	used += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;

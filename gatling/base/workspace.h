@@ -8,21 +8,22 @@
 
 #include <stddef.h>
 
-enum { WORKSPACE_MAX = 4 * 1024 * 1024 }; /* bytes of a thread; only what is used is resident */
+/* Bytes of a thread, half as many again as all places take; only what is used is resident. */
+enum { WORKSPACE_MAX = 1536 * 1024 };
 
-/* Reserves that of the calling thread, until the thread ends. Returns 0, or -1: ENOMEM. Does nothing the second time.
- */
+/* Reserves the memory of the calling thread, until the thread ends. Returns 0, or -1 with errno ENOMEM. Does nothing
+ * the second time. */
 int workspace_open(void);
 
 /* Returns memory for `bytes` bytes, of any type: always the same at one place of the source in one thread. The thread
- * has called workspace_open(); otherwise this does, and ends the process without memory. */
+ * has called workspace_open(); otherwise this does, and ends the process if there is no memory. */
 #define WORKSPACE(bytes)                                                                                               \
 	({                                                                                                                 \
 		static _Thread_local void *place;                                                                              \
-		place ? place : workspace_take(&place, (bytes));                                                               \
+		workspace_get(&place, (bytes));                                                                                \
 	})
 
-/* The part of WORKSPACE() that is not inline. */
-void *workspace_take(void **place, size_t bytes);
+/* The function of WORKSPACE(): *place is NULL the first time. */
+__attribute__((alloc_size(2), returns_nonnull, noinline)) void *workspace_get(void **place, size_t bytes);
 
 #endif

@@ -18,6 +18,8 @@ static bool queue_frames(struct conn *c, size_t length) {
 		   iob_addcopy(c->responses->batch, c->context->frames, length) == 0;
 }
 
+_Static_assert((int)HTTP2_BATCH == (int)TLS_BATCH, "a batch of frames is one of records");
+
 /* Writes frames of streams behind the others in the worker's buffer, as far as their content is in memory. Returns the
  * bytes of all. */
 static size_t write_frames(struct conn *c, size_t length) {
@@ -46,7 +48,7 @@ static enum iob_result send_frames(struct conn *c, size_t length, uint64_t most)
 	enum iob_result result = !c->responses && conn_blocked(c) ? tls_flush(c->tls) : IOB_DONE;
 	while (result == IOB_DONE) {
 		if (!c->responses) {
-			if (sent >= most && http2_sendable(c->http2)) {
+			if (sent && sent + HTTP2_BATCH > most && http2_sendable(c->http2)) {
 				result = IOB_AGAIN;
 				break;
 			}

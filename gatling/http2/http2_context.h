@@ -21,7 +21,7 @@ enum {
 	HTTP2_PASSED_RESPONSES = 192 * 1024,
 	HTTP2_BLOCK_MAX = 32 * 1024,   /* bytes of a header block in CONTINUATION frames, */
 	HTTP2_CONTINUATIONS_MAX = 16,  /* and so many of them; more: HTTP2_ENHANCE_YOUR_CALM */
-	HTTP2_BATCH = 65072,           /* bytes of frames written at a time: TLS_BATCH */
+	HTTP2_BATCH = 65044,           /* bytes of frames written at a time: TLS_BATCH */
 	HTTP2_FRAMES = 160 * 1024,     /* and room for them: HTTP2_BATCH, and all that can answer what is read at a time */
 	HTTP2_UNSENT_MAX = 256 * 1024, /* bytes of frames that a client does not read; more: the connection ends */
 	/* Frames a second that cost little to send and something to take; more: HTTP2_ENHANCE_YOUR_CALM. */

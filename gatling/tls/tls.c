@@ -19,6 +19,7 @@ struct tls_worker {
 	struct certificates *certificates;
 	BIO_METHOD *method;
 	bool kernel;           /* the kernel may encrypt records */
+	bool mode_varies;      /* this OpenSSL asks for SSL_MODE_RELEASE_BUFFERS with each record, not with each key */
 	size_t library_memory; /* of all connections */
 	/* The connection whose bytes are in the buffers. They stay there between two calls only at the end of a handshake,
 	 * see tls_handshake(); another connection discards them. */
@@ -26,7 +27,7 @@ struct tls_worker {
 	size_t in_at, in_end, sealed_length;
 	char in[TLS_READ];        /* read from its socket, not decrypted yet */
 	char sealed[SEALED_ROOM]; /* encrypted, not sent yet */
-	char plain[TLS_BATCH];
+	char plain[TLS_BATCH + TLS_SLACK];
 };
 
 struct tls {
@@ -176,11 +177,12 @@ size_t tls_memory(const struct tls *t) { return t->unsent ? t->unsent_end : 0; }
 
 /* Encrypts all bytes: the BIO always takes everything. */
 static bool seal(struct tls *t, const char *plain, size_t length) {
-	if (length > TLS_FIRST_RECORD) SSL_clear_mode(t->ssl, SSL_MODE_RELEASE_BUFFERS); /* until the last record */
+	const bool keeps = t->worker->mode_varies && length > TLS_RECORD_MAX; /* the buffer, until the last record */
+	if (keeps) SSL_clear_mode(t->ssl, SSL_MODE_RELEASE_BUFFERS);
 	while (length) {
 		size_t record = t->sent < TLS_FIRST_BYTES ? TLS_FIRST_RECORD : TLS_RECORD_MAX, done;
 		if (record > length) record = length;
-		if (record == length) SSL_set_mode(t->ssl, SSL_MODE_RELEASE_BUFFERS);
+		if (keeps && record == length) SSL_set_mode(t->ssl, SSL_MODE_RELEASE_BUFFERS);
 		if (SSL_write_ex(t->ssl, plain, record, &done) != 1) {
 			ERR_clear_error();
 			t->failed = true;
@@ -232,7 +234,8 @@ enum iob_result tls_send(struct tls *t, iob *batch, uint64_t most, enum io_rest 
 	enum iob_result result = flush(t, IO_LAST);
 	while (result == IOB_DONE && iob_bytesleft(batch)) {
 		if (!most) return IOB_AGAIN;
-		ssize_t n = seal_front(t, batch, most < TLS_BATCH ? (size_t)most : TLS_BATCH);
+		const size_t piece = iob_bytesleft(batch) <= TLS_BATCH + TLS_SLACK ? TLS_BATCH + TLS_SLACK : TLS_BATCH;
+		ssize_t n = seal_front(t, batch, most < piece ? (size_t)most : piece);
 		if (n == -1) return errno == EAGAIN && !t->failed ? IOB_AGAIN : IOB_FAILED;
 		most -= (uint64_t)n;
 		*sent += (uint64_t)n;
@@ -344,6 +347,7 @@ struct tls_worker *tls_worker_new(bool strict_sni, bool kernel) {
 	w->handshaking.strict_sni = strict_sni;
 
 	w->kernel = kernel;
+	w->mode_varies = OpenSSL_version_num() < 0x30200000L;
 	return w;
 }
 

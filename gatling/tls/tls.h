@@ -17,9 +17,11 @@ enum {
 	 * timestamps: the client can read it before all of a large record has arrived. */
 	TLS_FIRST_RECORD = 1392,
 	TLS_FIRST_BYTES = 14 * 1024, /* sent in such records: about as many as precede the first acknowledgement */
-	/* Bytes encrypted at a time. With their records they fill 45 segments of a path with an MTU of 1500 (IPv4 with
-	 * timestamps), or one packet of the loopback interface; a few bytes more would be another one. */
-	TLS_BATCH = 45 * 1448 - 4 * 22,
+	/* Bytes encrypted at a time: with what four records add to them (29 bytes each in TLS 1.2, 22 in 1.3) they fill 45
+	 * segments of a path with an MTU of 1500 (1448 bytes over IPv4 with timestamps), and are one packet of the loopback
+	 * interface. A batch that is longer by no more than TLS_SLACK is not divided. */
+	TLS_BATCH = 45 * 1448 - 4 * 29,
+	TLS_SLACK = 2 * 1024,
 	TLS_READ = 16 * 1024,                        /* bytes read at a time */
 	TLS_UNSENT_MAX = 128 * 1024,                 /* bytes encrypted and not sent; more: the connection ends */
 	TLS_ROOM = TLS_READ + TLS_RECORD_MAX + 1024, /* the least buffer of tls_read() */

@@ -2,9 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "gatling/upstream/passage_state.h"
-
 #include "gatling/base/workspace.h"
+#include "gatling/upstream/passage_state.h"
 
 void passage_complain(void *passage, struct slice line) {
 	const struct passage *p = passage;

@@ -81,7 +81,7 @@ ERRORS = {
 }
 SHORTENED = ("read", "write", "writev", "pread", "preadv2", "recv", "send", "sendmsg", "sendfile", "splice")
 # Every length up to the first, then some on both sides of what is read, framed and sealed at once.
-LENGTHS = [*range(1, 301), *(512 << n | 1 for n in range(8)), *(512 << n for n in range(8)), 1000, 16383, 16408]
+LENGTHS = [*range(1, 301), *(512 << n | 1 for n in range(8)), *(512 << n for n in range(8)), 1000, 16383, 16408, 65043, 65044, 65131, 65132]
 
 
 class Shared(ctypes.Structure):

@@ -26,7 +26,7 @@ from mutations import PAGE, TOGETHER, Mutations
 sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
 from processes import Process, end_on_signals  # noqa: E402
 
-FILL_S, REFILL_S, SAMPLE_S = 60, 15, 180
+FILL_S, SAMPLE_S = 60, 180
 RATE = 200  # requests a second of the visitors
 GROWTH = 1.02
 SEED = 17
@@ -82,10 +82,11 @@ class Soak:
 
     def sample(self):
         """Returns the resident memory in bytes and the descriptors when nobody is connected."""
-        self.fill(time.monotonic() + REFILL_S)
         until = time.monotonic() + PATIENCE_S
         while self.mutations.connected() and time.monotonic() < until:
             time.sleep(0.1)
+        for place in self.faulty.places:
+            self.ask(place)
         time.sleep(5)  # what was kept for a moment is closed, as connections to the upstream, and memory given back
         return self.server.resident(), self.server.descriptors()
 

@@ -36,17 +36,17 @@ ssize_t preadv2(int fd, const struct iovec *part, int parts, off_t offset, int f
 
 /* Of the thread: once a window it waits until it may. The loop must not wait for the disk. */
 ssize_t pread(int fd, void *buffer, size_t length, off_t offset) {
-	static bool begun; /* the window at hand */
+	static off_t next = -1; /* of the window at hand */
 	(void)buffer;
 	if (pthread_equal(pthread_self(), main_thread)) {
 		assert_true(*piece_of(fd, offset));
 		return (ssize_t)length;
 	}
-	if (!begun) {
+	if (offset != next) {
 		windows_begun++;
 		sem_wait(&may_read);
 	}
-	begun = (offset + (off_t)length) % WINDOW != 0;
+	next = (offset + (off_t)length) % WINDOW == 0 ? -1 : offset + (off_t)length;
 	for (off_t at = offset; at < offset + (off_t)length; at += PIECE) *piece_of(fd, at) = true;
 	return (ssize_t)length;
 }
@@ -151,6 +151,19 @@ static void what_is_being_read_ahead_is_waited_for(void **state) {
 	assert_int_equal(io_read_file(loop, out, file[0], middle, byte, PIECE, (uint64_t)(SIZE - middle)), PIECE);
 }
 
+static void what_is_read_ahead_in_part_is_not_taken_for_all(void **state) {
+	(void)state;
+	const off_t last = 2 * WINDOW - PIECE;
+	assert_false(found(0));
+	read_window(0, 0);
+	assert_true(found(HALF));
+	await_window_begun(2);
+	assert_false(io_in_memory(loop, out, file[0], last, 2 * PIECE, (uint64_t)(SIZE - last)));
+	read_window(0, WINDOW);
+	assert_false(io_in_memory(loop, out, file[0], last, 2 * PIECE, (uint64_t)(SIZE - last)));
+	assert_true(io_reading(loop, out));
+}
+
 static void what_is_in_memory_is_not_read_ahead(void **state) {
 	(void)state;
 	*piece_of(file[0], WINDOW) = true;
@@ -189,6 +202,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		WITH_FILES(the_next_window_is_read_when_half_of_the_last_is_sent),
 		WITH_FILES(what_is_being_read_ahead_is_waited_for),
+		WITH_FILES(what_is_read_ahead_in_part_is_not_taken_for_all),
 		WITH_FILES(what_is_in_memory_is_not_read_ahead),
 		WITH_FILES(a_read_that_was_not_asked_for_again_is_not_taken_for_the_next),
 		WITH_FILES(another_file_comes_before_what_is_to_be_read_ahead),

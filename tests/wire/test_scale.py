@@ -76,7 +76,6 @@ def silent_clients():
         client.communicate(timeout=TIMEOUT)
 
 
-
 def test_a_server_that_has_little_to_do_takes_little_memory(plain, files):
     with Server(plain, files, "-j", "2") as server:
         assert server.get("/small.bin").body == SMALL
