@@ -19,8 +19,8 @@ enum {
 	CONN_SCRATCH = 56 * 1024,
 	CONN_PIECE = 4 * 1024, /* bytes that a connection which had to wait for others reads at a time, without TLS */
 	/* Bytes that writers get together in a turn before new requests are looked at again: */
-	CONN_SHARE_LEAST = TLS_BATCH,    /* if a request was answered at once in the last CONN_AT_ONCE_MS, */
-	CONN_SHARE_MOST = 4 * TLS_BATCH, /* otherwise: with the smaller share 10 MB cost a fifth more. */
+	CONN_SHARE_LEAST = 64 * 1024, /* if a request was answered at once in the last CONN_AT_ONCE_MS, */
+	CONN_SHARE_MOST = 256 * 1024, /* otherwise: with the smaller share 10 MB cost a fifth more. */
 	CONN_AT_ONCE_MS = 10,
 	/* Bytes that a connection may leave unsent in the kernel: all that it ever has by default (tcp_wmem), down to */
 	CONN_UNSENT_MAX = 4 * 1024 * 1024,

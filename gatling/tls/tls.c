@@ -211,11 +211,10 @@ static enum iob_result end_kernel(struct tls *t) {
 }
 
 /* Encrypts up to `most` bytes from the front of a batch: in place if they are one piece of memory, otherwise after
- * copying them together. Returns how many; -1: t->failed is set, or errno says why. */
+ * copying them together; there are no fewer. Returns how many; -1: t->failed is set, or errno says why. */
 static ssize_t seal_front(struct tls *t, iob *batch, size_t most) {
 	size_t length;
 	const char *front = iob_front(batch, &length);
-	if (iob_bytesleft(batch) < most) most = (size_t)iob_bytesleft(batch);
 	if (front && length >= most) {
 		if (!seal(t, front, most)) return -1;
 		iob_drop(batch, most);
@@ -234,8 +233,8 @@ enum iob_result tls_send(struct tls *t, iob *batch, uint64_t most, enum io_rest 
 	enum iob_result result = flush(t, IO_LAST);
 	while (result == IOB_DONE && iob_bytesleft(batch)) {
 		if (!most) return IOB_AGAIN;
-		const size_t piece = iob_bytesleft(batch) <= TLS_BATCH + TLS_SLACK ? TLS_BATCH + TLS_SLACK : TLS_BATCH;
-		ssize_t n = seal_front(t, batch, most < piece ? (size_t)most : piece);
+		const uint64_t left = iob_bytesleft(batch) < most ? iob_bytesleft(batch) : most;
+		ssize_t n = seal_front(t, batch, left <= TLS_BATCH + TLS_SLACK ? (size_t)left : TLS_BATCH);
 		if (n == -1) return errno == EAGAIN && !t->failed ? IOB_AGAIN : IOB_FAILED;
 		most -= (uint64_t)n;
 		*sent += (uint64_t)n;

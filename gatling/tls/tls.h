@@ -19,7 +19,7 @@ enum {
 	TLS_FIRST_BYTES = 14 * 1024, /* sent in such records: about as many as precede the first acknowledgement */
 	/* Bytes encrypted at a time: with what four records add to them (29 bytes each in TLS 1.2, 22 in 1.3) they fill 45
 	 * segments of a path with an MTU of 1500 (1448 bytes over IPv4 with timestamps), and are one packet of the loopback
-	 * interface. A batch that is longer by no more than TLS_SLACK is not divided. */
+	 * interface. A little more, up to TLS_SLACK, is encrypted with them instead of by itself. */
 	TLS_BATCH = 45 * 1448 - 4 * 29,
 	TLS_SLACK = 2 * 1024,
 	TLS_READ = 16 * 1024,                        /* bytes read at a time */
