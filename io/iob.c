@@ -323,7 +323,7 @@ static ssize_t send_file(io_loop *loop, int fd, const iob *b, struct iovec *vect
 						 enum io_rest last) {
 	const struct part *p = &b->part[b->first + (size_t)n];
 	uint64_t reference = referred(p), length = reference ? reference : p->length - FILE_END;
-	if (reference || (p->buffer && p->length > sizeof loop->piece)) {
+	if (reference || (p->buffer && p->length > IOB_FILE_PIECE)) {
 		if (length > most) length = most;
 		if (!io_in_memory(loop, fd, p->file, p->offset, length, p->length)) {
 			errno = EAGAIN;
@@ -338,8 +338,7 @@ static ssize_t send_file(io_loop *loop, int fd, const iob *b, struct iovec *vect
 		return io_trywritev(loop, fd, vector, n + 1, IO_MORE); /* EFAULT: the file is shorter */
 	}
 	length = p->length < most ? p->length : most;
-	ssize_t got =
-		read_file(loop, fd, p, loop->piece, length < sizeof loop->piece ? (size_t)length : sizeof loop->piece);
+	ssize_t got = read_file(loop, fd, p, loop->piece, length < IOB_FILE_PIECE ? (size_t)length : IOB_FILE_PIECE);
 	if (got == -1 && (errno == EAGAIN || n == 0)) return -1;
 	bool ends = got != -1 && (uint64_t)got == p->length && p + 1 == b->part + b->end;
 	if (got != -1) vector[n++] = (struct iovec){.iov_base = loop->piece, .iov_len = (size_t)got};

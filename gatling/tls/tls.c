@@ -19,7 +19,6 @@ struct tls_worker {
 	struct certificates *certificates;
 	BIO_METHOD *method;
 	bool kernel;           /* the kernel may encrypt records */
-	bool mode_varies;      /* this OpenSSL asks for SSL_MODE_RELEASE_BUFFERS with each record, not with each key */
 	size_t library_memory; /* of all connections */
 	/* The connection whose bytes are in the buffers. They stay there between two calls only at the end of a handshake,
 	 * see tls_handshake(); another connection discards them. */
@@ -68,6 +67,16 @@ static int bio_read(BIO *bio, char *buffer, size_t length, size_t *n) {
 	return 1;
 }
 
+/* Copies so little at a time that memcpy(3) does not use one long "rep movsb": that takes 25 times as long on an AMD
+ * EPYC if the target is 1 to 31 bytes ahead of the source modulo 4096. */
+static void copy(char *to, const char *from, size_t length) {
+	enum { PIECE = 4096 };
+	for (size_t n; length; to += n, from += n, length -= n) {
+		n = length < PIECE ? length : PIECE;
+		memcpy(to, from, n);
+	}
+}
+
 static bool keep_unsent(struct tls *t, const char *data, size_t length) {
 	if (!length) return true;
 	size_t kept = t->unsent_end - t->unsent_at;
@@ -77,22 +86,12 @@ static bool keep_unsent(struct tls *t, const char *data, size_t length) {
 		return false;
 	}
 	if (t->unsent) memcpy(unsent, t->unsent + t->unsent_at, kept);
-	memcpy(unsent + kept, data, length);
+	copy(unsent + kept, data, length);
 	free(t->unsent);
 	t->unsent = unsent;
 	t->unsent_at = 0;
 	t->unsent_end = kept + length;
 	return true;
-}
-
-/* Copies so little at a time that memcpy(3) does not use one long "rep movsb": that takes 25 times as long on an AMD
- * EPYC if the target is 1 to 31 bytes ahead of the source modulo 4096. */
-static void copy_record(char *to, const char *from, size_t length) {
-	enum { PIECE = 4096 };
-	for (size_t n; length; to += n, from += n, length -= n) {
-		n = length < PIECE ? length : PIECE;
-		memcpy(to, from, n);
-	}
 }
 
 static int bio_write(BIO *bio, const char *data, size_t length, size_t *n) {
@@ -105,7 +104,7 @@ static int bio_write(BIO *bio, const char *data, size_t length, size_t *n) {
 		w->sealed_length = 0;
 		return kept ? 1 : -1; /* not 0, which OpenSSL 3.2 to 3.5.4 take for success */
 	}
-	copy_record(w->sealed + w->sealed_length, data, length);
+	copy(w->sealed + w->sealed_length, data, length);
 	w->sealed_length += length;
 	return 1;
 }
@@ -177,7 +176,8 @@ size_t tls_memory(const struct tls *t) { return t->unsent ? t->unsent_end : 0; }
 
 /* Encrypts all bytes: the BIO always takes everything. */
 static bool seal(struct tls *t, const char *plain, size_t length) {
-	const bool keeps = t->worker->mode_varies && length > TLS_RECORD_MAX; /* the buffer, until the last record */
+	/* OpenSSL's buffer, until the last record. From 3.2 on the mode is that of a key, not of each record. */
+	const bool keeps = length > TLS_RECORD_MAX && OpenSSL_version_num() < 0x30200000L;
 	if (keeps) SSL_clear_mode(t->ssl, SSL_MODE_RELEASE_BUFFERS);
 	while (length) {
 		size_t record = t->sent < TLS_FIRST_BYTES ? TLS_FIRST_RECORD : TLS_RECORD_MAX, done;
@@ -346,7 +346,6 @@ struct tls_worker *tls_worker_new(bool strict_sni, bool kernel) {
 	w->handshaking.strict_sni = strict_sni;
 
 	w->kernel = kernel;
-	w->mode_varies = OpenSSL_version_num() < 0x30200000L;
 	return w;
 }
 
