@@ -17,6 +17,7 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
 #include "gatling/http/host.h"
+#include "gatling/tls/pem.h"
 #include "gatling/tls/tls_context.h"
 
 enum { NAME_MAX_BYTES = 512, DAY_S = 24 * 60 * 60, CERT_DIRS = 2 };
@@ -50,7 +51,7 @@ struct certificate_files {
 	struct directory root, dir[CERT_DIRS]; /* --cert-dir, and that of --acme */
 	struct candidate cert[CERTS_MAX];      /* of the command line */
 	unsigned certs;
-	char *client_ca;
+	SSL_CTX *context;      /* of all sets; NULL: not made yet */
 	uint64_t seen, loaded; /* hashes of the last walk, and of the last that loaded or tried to */
 	char *broken;          /* the first that could not be used; NULL: none */
 	unsigned retry;        /* walks until it is tried again; 0: it had no errors */
@@ -253,7 +254,7 @@ static void report_date(const char *origin, const char *what) {
 
 /* Replaces the current set. Returns -1 if there is no memory, or nothing to replace it by. */
 static int load(struct certificate_files *f, struct walk *w) {
-	struct certificates *last = f->current, *set = certificates_new(f->client_ca);
+	struct certificates *last = f->current, *set = certificates_new(f->context);
 	if (!set) return -1;
 	*w = walk(f, set);
 	if (!w->loaded && last && !certificates_empty(last))
@@ -275,7 +276,8 @@ static int load(struct certificate_files *f, struct walk *w) {
 
 int certificate_files_load(struct certificate_files *f) {
 	struct walk w;
-	if (load(f, &w) == -1) return cannot_use(f->root.at.shown, strerror(ENOMEM));
+	if (!f->context) f->context = tls_context_new(NULL);
+	if (!f->context || load(f, &w) == -1) return cannot_use(f->root.at.shown, strerror(ENOMEM));
 	f->seen = w.hash;
 	if (!certificates_empty(f->current)) return 0;
 	if (f->certs || w.loadable) notice(0, "no certificate that can be used, so no HTTPS yet");
@@ -334,11 +336,14 @@ static void add_pair(struct certificate_files *f, const char *cert, const char *
 
 static int read_client_ca(struct certificate_files *f, const char *file) {
 	struct stat st;
-	f->client_ca = file_load(open(file, O_RDONLY | O_CLOEXEC), CERTIFICATE_FILE_MAX, &st);
-	if (!f->client_ca) return notice_cannot("use", file, strerror(errno));
-	SSL_CTX *probe = tls_context_new(f->client_ca);
-	SSL_CTX_free(probe);
-	return probe ? 0 : notice_cannot("use", file, "there is no certificate in it (PEM)");
+	char error[PEM_ERROR], *text = file_load(open(file, O_RDONLY | O_CLOEXEC), CERTIFICATE_FILE_MAX, &st);
+	if (!text) return notice_cannot("use", file, strerror(errno));
+	STACK_OF(X509) *authorities = pem_certificates(text, INT_MAX, error);
+	free(text);
+	if (!authorities) return notice_cannot("use", file, error);
+	f->context = tls_context_new(authorities);
+	sk_X509_pop_free(authorities, X509_free);
+	return f->context ? 0 : notice_cannot("use", file, strerror(ENOMEM));
 }
 
 int certificate_files_new(const struct certificate_options *o, const char *root, struct opener *opener,
@@ -373,7 +378,7 @@ void certificate_files_free(struct certificate_files *f) {
 	if (!f) return;
 	free(f->root.names);
 	for (int i = 0; i < CERT_DIRS; i++) free(f->dir[i].names);
-	free(f->client_ca);
+	SSL_CTX_free(f->context);
 	free(f->broken);
 	certificates_release(f->current);
 	pthread_mutex_destroy(&f->mutex);

@@ -11,7 +11,7 @@
 #include "gatling/base/text.h"
 #include "gatling/http/host.h"
 #include "gatling/tls/ocsp.h"
-#include "gatling/tls/tls_context.h"
+#include "gatling/tls/pem.h"
 
 enum { CERTIFICATES_IN_FILE_MAX = 64, CERTIFICATE_NAMES_MAX = 1024 };
 
@@ -35,7 +35,7 @@ struct name {
 
 struct certificates {
 	atomic_uint references;
-	SSL_CTX *context;   /* without certificates: choose_certificate() gives them to each connection */
+	SSL_CTX *context;   /* without certificates: certificates_choose() gives them to each connection */
 	struct pair **pair; /* in the order of addition */
 	unsigned pairs;
 	struct name *name; /* sorted; filled in by certificates_seal() */
@@ -67,11 +67,6 @@ void certificates_release(struct certificates *set) {
 
 static int fail(char *error, const char *what) {
 	snprintf(error, CERTIFICATE_ERROR, "%s", what);
-	return -1;
-}
-
-static int no_password(char *buffer, int size, int writing, void *unused) {
-	(void)buffer, (void)size, (void)writing, (void)unused;
 	return -1;
 }
 
@@ -108,10 +103,12 @@ static int by_letters(const void *a, const void *b) {
 	return order ? order : (x->length > y->length) - (x->length < y->length);
 }
 
-/* Returns the server names of a certificate, and the host, for struct pair; absent: no memory. */
+/* Returns the server names of a certificate, and the host, for struct pair; absent: they cannot be read. */
 static struct slice names_of(const X509 *certificate, const char *host) {
-	GENERAL_NAMES *alternatives = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+	int found;
+	GENERAL_NAMES *alternatives = X509_get_ext_d2i(certificate, NID_subject_alt_name, &found, NULL);
 	struct name_list list = {.count = 0};
+	if (!alternatives && found != -1) return (struct slice){0}; /* there are some */
 	if (host) list_add(&list, slice_of(host));
 	for (int i = 0; i < sk_GENERAL_NAME_num(alternatives); i++) {
 		int type;
@@ -183,12 +180,27 @@ static X509 *issuer_of(X509 *certificate, const STACK_OF(X509) * all) {
 	return NULL;
 }
 
+static bool is_self_issued(X509 *certificate) { return X509_check_issued(certificate, certificate) == X509_V_OK; }
+
+/* Returns the chain of a certificate, with itself at the front, or NULL: an error. What X509_build_chain() has no
+ * memory for it leaves out, so that the last one has an issuer that is not in the chain. */
+static STACK_OF(X509) * chain_of(X509 *own, STACK_OF(X509) * all) {
+	STACK_OF(X509) *chain = X509_build_chain(own, all, NULL, 0, NULL, NULL);
+	X509 *last = sk_X509_value(chain, sk_X509_num(chain) - 1), *issuer = NULL;
+	if (last && !is_self_issued(last)) issuer = issuer_of(last, all);
+	for (int i = 0; issuer && i < sk_X509_num(chain); i++)
+		if (sk_X509_value(chain, i) == issuer) issuer = NULL;
+	if (!issuer) return chain;
+	sk_X509_pop_free(chain, X509_free);
+	return NULL;
+}
+
 /* Tests whether OpenSSL accepts them: a key may be too short. */
-static int try_pair(const struct pair *p, char *error) {
-	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
-	bool good = context && SSL_CTX_use_cert_and_key(context, p->certificate, p->key, p->chain, 0) == 1;
+static int try_pair(SSL_CTX *context, const struct pair *p, char *error) {
+	SSL *ssl = SSL_new(context);
+	bool good = ssl && SSL_use_cert_and_key(ssl, p->certificate, p->key, p->chain, 0) == 1;
 	const char *reason = good ? NULL : ERR_reason_error_string(ERR_peek_last_error());
-	SSL_CTX_free(context);
+	SSL_free(ssl);
 	return good ? 0 : fail(error, reason ? reason : "no memory");
 }
 
@@ -204,13 +216,15 @@ static int add_key(struct certificates *set, EVP_PKEY *key, STACK_OF(X509) * all
 	struct pair *p = calloc(1, sizeof *p);
 	if (!p) return fail(error, "no memory");
 	*p = (struct pair){.references = 1, .origin = strdup(from->origin), .names = names_of(own, from->host)};
-	p->chain = X509_build_chain(own, all, NULL, 0, NULL, NULL);
+	p->chain = chain_of(own, all);
 	p->certificate = sk_X509_shift(p->chain); /* itself comes first */
 	if (EVP_PKEY_up_ref(key)) p->key = key;
 	struct tm tm = {0};
 	if (ASN1_TIME_to_tm(X509_get0_notAfter(own), &tm)) p->until = timegm(&tm);
-	bool complete = p->origin && p->names.at && p->certificate && p->key;
-	int result = complete ? try_pair(p, error) : fail(error, "no memory");
+	/* OpenSSL computes the size of a key once; without memory for that it is 0 for ever, and no handshake uses the key
+	 */
+	bool complete = p->origin && p->names.at && p->certificate && p->key && EVP_PKEY_get_size(key) > 0;
+	int result = complete ? try_pair(set->context, p, error) : fail(error, "no memory");
 	if (result == 0 && !add_pair(set, p)) result = fail(error, "no memory");
 	if (result == -1) pair_release(p);
 	else if (from->ocsp.length) *stapled |= ocsp_attach(own, issuer_of(own, all), from->ocsp, warning) == 0;
@@ -223,24 +237,19 @@ int certificates_add(struct certificates *set, const struct certificate_source *
 	unsigned pairs = set->pairs;
 	*warning = '\0';
 	ERR_clear_error();
+	STACK_OF(X509) *all = pem_certificates(from->pem, CERTIFICATES_IN_FILE_MAX, error);
 	BIO *text = BIO_new_mem_buf(from->pem, -1);
-	STACK_OF(X509) *all = sk_X509_new_reserve(NULL, CERTIFICATES_IN_FILE_MAX);
-	X509 *certificate;
-	while (text && sk_X509_num(all) < CERTIFICATES_IN_FILE_MAX &&
-		   (certificate = PEM_read_bio_X509(text, NULL, no_password, NULL)))
-		(void)sk_X509_push(all, certificate);
-	if (!text || !all) result = fail(error, "no memory");
-	else if (!sk_X509_num(all)) result = fail(error, "there is no certificate in it (PEM)");
-	ERR_clear_error();
-	(void)BIO_reset(text);
-	for (EVP_PKEY *key; result == 0 && (key = PEM_read_bio_PrivateKey(text, NULL, no_password, NULL)); keys++) {
+	if (!all) result = -1;
+	else if (!text) result = fail(error, "no memory");
+	for (EVP_PKEY *key; result == 0 && (key = PEM_read_bio_PrivateKey(text, NULL, pem_no_password, NULL)); keys++) {
 		result = add_key(set, key, all, from, &stapled, error, warning);
 		EVP_PKEY_free(key);
 	}
 	BIO_free(text);
-	if (result == 0 && !keys)
+	if (result == 0 && keys < pem_count(from->pem, "PRIVATE KEY"))
 		result = fail(error, strstr(from->pem, "ENCRYPTED") ? "the private key is encrypted"
-															: "there is no private key in it (PEM)");
+															: "a private key in it cannot be read (PEM)");
+	if (result == 0 && !keys) result = fail(error, "there is no private key in it (PEM)");
 	while (result == -1 && set->pairs > pairs) pair_release(set->pair[--set->pairs]);
 	sk_X509_pop_free(all, X509_free);
 	ERR_clear_error();
@@ -316,7 +325,7 @@ bool certificates_cover(const struct certificates *set, const char *name) {
 	return found && found->rank < set->pairs && time(NULL) < found->pair->until;
 }
 
-static int choose_certificate(SSL *ssl, int *alert, void *unused) {
+int certificates_choose(SSL *ssl, int *alert, void *unused) {
 	const struct tls_handshaking *h = SSL_get_app_data(ssl);
 	const struct certificates *set = h->certificates;
 	const char *server_name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
@@ -340,16 +349,11 @@ SSL_CTX *certificates_context(const struct certificates *set) { return set->cont
 
 /* --- sets --- */
 
-struct certificates *certificates_new(const char *client_ca) {
+struct certificates *certificates_new(SSL_CTX *context) {
 	struct certificates *set = calloc(1, sizeof *set);
 	if (!set) return NULL;
 	atomic_init(&set->references, 1);
-	set->context = tls_context_new(client_ca);
-	ERR_clear_error();
-	if (set->context) {
-		SSL_CTX_set_tlsext_servername_callback(set->context, choose_certificate);
-		return set;
-	}
-	free(set);
-	return NULL;
+	SSL_CTX_up_ref(context);
+	set->context = context;
+	return set;
 }

@@ -15,8 +15,9 @@ enum {
 
 struct certificates;
 
-/* Returns an empty set. client_ca: as for tls_context_new(). NULL: ENOMEM. */
-struct certificates *certificates_new(const char *client_ca);
+/* Returns an empty set, with a reference to the context (tls_context_new()) that its connections are to have. NULL:
+ * ENOMEM. */
+struct certificates *certificates_new(SSL_CTX *context);
 void certificates_retain(struct certificates *set);
 void certificates_release(struct certificates *set); /* NULL is allowed */
 
@@ -52,9 +53,19 @@ int certificates_seal(struct certificates *set);
 /* Returns whether a certificate of the set, valid now, is for a name (NUL-terminated), found as for a handshake. */
 bool certificates_cover(const struct certificates *set, const char *name);
 
-/* Returns the context for all connections. It chooses the keys for the server name: those of a certificate with exactly
- * that name, else of one with a wildcard in place of its first label (RFC 6125, section 6.4.3), else the default. With
- * that of an empty set no handshake succeeds. */
+/* Returns the context for all connections. */
 SSL_CTX *certificates_context(const struct certificates *set);
+
+/* The application data (SSL_set_app_data()) that each connection must have. */
+struct tls_handshaking {
+	const struct certificates *certificates; /* the current set */
+
+	bool strict_sni; /* refuse server names that no certificate covers */
+};
+
+/* The callback of SSL_CTX_set_tlsext_servername_callback(). It chooses the keys for the server name: those of a
+ * certificate with exactly that name, else of one with a wildcard in place of its first label (RFC 6125, section
+ * 6.4.3), else the default. With an empty set no handshake succeeds. */
+int certificates_choose(SSL *ssl, int *alert, void *unused);
 
 #endif

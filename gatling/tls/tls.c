@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gatling/tls/tls_context.h"
-
 /* bytes: with the overhead of small records and a flight of a handshake */
 enum { SEALED_ROOM = TLS_BATCH + 16 * 1024 };
 

@@ -1,10 +1,12 @@
 /* tls_context.c - see tls_context.h. */
 #include "gatling/tls/tls_context.h"
 
-#include <openssl/pem.h>
+#include <openssl/core_names.h>
+#include <openssl/kdf.h>
 #include <string.h>
 #include <time.h>
 
+#include "gatling/tls/certificates.h"
 #include "gatling/tls/ocsp.h"
 #include "gatling/tls/tickets.h"
 
@@ -39,27 +41,35 @@ static int staple(SSL *ssl, void *unused) {
 }
 
 /* Requires certificates of clients. */
-static bool require_certificates(SSL_CTX *context, const char *client_ca) {
-	BIO *text = BIO_new_mem_buf(client_ca, -1);
-	bool ok = text;
-	int count = 0;
-	for (X509 *ca; ok && (ca = PEM_read_bio_X509(text, NULL, NULL, NULL)); count++) {
+static bool require_certificates(SSL_CTX *context, STACK_OF(X509) * authorities) {
+	bool ok = true;
+	for (int i = 0; ok && i < sk_X509_num(authorities); i++) {
+		X509 *ca = sk_X509_value(authorities, i);
 		ok = SSL_CTX_add_client_CA(context, ca) && X509_STORE_add_cert(SSL_CTX_get_cert_store(context), ca);
-		X509_free(ca);
 	}
-	BIO_free(text);
 	SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-	return ok && count;
+	return ok;
 }
 
-SSL_CTX *tls_context_new(const char *client_ca) {
+/* Fetches what is otherwise first fetched during a handshake. With the first method of a kind OpenSSL makes all of the
+ * kind, and those that it has no memory for then are missing for ever. */
+static bool fetch_methods(void) {
+	EVP_KDF *kdf = EVP_KDF_fetch(NULL, OSSL_KDF_NAME_TLS1_3_KDF, NULL);
+	EVP_MAC *mac = EVP_MAC_fetch(NULL, OSSL_MAC_NAME_HMAC, NULL);
+	bool fetched = kdf && mac;
+	EVP_KDF_free(kdf);
+	EVP_MAC_free(mac);
+	return fetched;
+}
+
+SSL_CTX *tls_context_new(STACK_OF(X509) * authorities) {
 	SSL_CTX *c = SSL_CTX_new(TLS_server_method());
 	if (!c) return NULL;
-	if (!SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) || !SSL_CTX_set_cipher_list(c, ciphers) ||
+	if (!fetch_methods() || !SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) || !SSL_CTX_set_cipher_list(c, ciphers) ||
 		!SSL_CTX_set_ciphersuites(c, suites) || !SSL_CTX_set1_groups_list(c, groups) ||
 		!SSL_CTX_set_session_id_context(c, session_context, sizeof session_context - 1) ||
 		!SSL_CTX_set_tlsext_ticket_key_evp_cb(c, tickets_callback) || !SSL_CTX_set_tlsext_status_cb(c, staple) ||
-		(client_ca && !require_certificates(c, client_ca))) {
+		(authorities && !require_certificates(c, authorities))) {
 		SSL_CTX_free(c);
 		return NULL;
 	}
@@ -70,5 +80,6 @@ SSL_CTX *tls_context_new(const char *client_ca) {
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF); /* the clients keep tickets */
 	SSL_CTX_set_timeout(c, TICKET_PERIOD_S);
 	SSL_CTX_set_alpn_select_cb(c, choose_protocol, NULL);
+	SSL_CTX_set_tlsext_servername_callback(c, certificates_choose);
 	return c;
 }

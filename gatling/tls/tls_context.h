@@ -5,19 +5,12 @@
 #define GATLING_TLS_TLS_CONTEXT_H
 
 #include <openssl/ssl.h>
-#include <stdbool.h>
 
-struct certificates; /* certificates.h */
-
-/* The application data (SSL_set_app_data()) that each connection must have. */
-struct tls_handshaking {
-	const struct certificates *certificates; /* the current set */
-
-	bool strict_sni; /* refuse server names that no certificate covers */
-};
-
-/* Returns a context without a certificate. client_ca: the authorities that must have signed the certificates of clients
- * (PEM); NULL: clients need none. Returns NULL with a reason in OpenSSL's error queue. */
-SSL_CTX *tls_context_new(const char *client_ca);
+/* Returns a context without a certificate, which certificates_choose() gives to each connection. authorities: one of
+ * them must have signed the certificate of a client; NULL: clients need none. Returns NULL without memory.
+ *
+ * A process makes one, when it starts: what OpenSSL has no memory for while it makes a context, as a signature
+ * algorithm, it leaves out without an error. */
+SSL_CTX *tls_context_new(STACK_OF(X509) * authorities);
 
 #endif

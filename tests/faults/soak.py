@@ -11,6 +11,7 @@ is in the caches each time, and when no client is connected the resident memory 
 """
 
 import argparse
+import collections
 import contextlib
 import itertools
 import random
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from faults import ALWAYS_PATIENCE_S, PATIENCE_S, Faulty, plan
 from mix import RIGHT
-from mutations import PAGE, TOGETHER, Mutations
+from mutations import PAGE, TOGETHER, Finding, Mutations
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
 from processes import Process, end_on_signals  # noqa: E402
@@ -39,6 +40,7 @@ class Soak:
         self.faulty.root.write("page.html", PAGE)
         self.mutations, self.sent = Mutations(self.server), 0
         self.places, self.faults, self.tried = itertools.cycle(self.faulty.places), [], 0
+        self.last = collections.deque(maxlen=10)
         self.chance = random.Random(SEED)
 
     def visitors(self):
@@ -54,18 +56,23 @@ class Soak:
             self.faults = plan(self.faulty.calls())
             self.chance.shuffle(self.faults)
         fault, place = self.faults.pop(), next(self.places)
+        self.last.append(fault)
         place.change()
         self.faulty.arm(fault)
         self.faulty.mix.ask(place, ALWAYS_PATIENCE_S if fault.error else PATIENCE_S)
         self.tried += self.faulty.disarm() > 0
         if self.server.process.poll() is not None:
-            sys.exit(f"soak: {fault}: the server has ended\n" + "\n".join(self.server.errors[-20:]))
+            self.give_up("the server has ended")
 
     def ask(self, place):
         place.change()
         for request, verdict, answer in self.faulty.mix.ask(place, PATIENCE_S):
             if verdict != RIGHT:
-                sys.exit(f"soak: {verdict}: {request}: {answer}")
+                self.give_up(f"{verdict}: {request}: {answer}")
+
+    def give_up(self, what):
+        last = [f"after the fault {fault}" for fault in self.last]
+        sys.exit("\n".join([f"soak: {what}", *last, *self.server.errors[-20:]]))
 
     def fill(self, until):
         while time.monotonic() < until:
@@ -76,9 +83,15 @@ class Soak:
         with self.visitors():
             while time.monotonic() < until:
                 self.fail()
-                self.mutations.send_together(SEED, range(self.sent, self.sent + TOGETHER))
-                self.sent += TOGETHER
+                self.mutate()
         self.mutations.look()
+
+    def mutate(self):
+        try:
+            self.mutations.send_together(SEED, range(self.sent, self.sent + TOGETHER))
+        except (OSError, Finding) as error:
+            self.give_up(f"connections {self.sent} to {self.sent + TOGETHER - 1}: {error!r}")
+        self.sent += TOGETHER
 
     def sample(self):
         """Returns the resident memory in bytes and the descriptors when nobody is connected."""

@@ -1,4 +1,5 @@
-/* test_tls.c - a handshake in which any allocation of OpenSSL's fails ends, and nothing else does. */
+/* test_tls.c - an allocation of OpenSSL's that fails ends one handshake, or one reading of certificates, and nothing
+ * else. */
 #include "tests/unit/check.h"
 
 #include <fcntl.h>
@@ -6,10 +7,12 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "gatling/tls/certificates.h"
 #include "gatling/tls/tls.h"
+#include "gatling/tls/tls_context.h"
 
 static bool counting;
 static long allocations, fails_at; /* 0: none fails */
@@ -31,26 +34,46 @@ static void release(void *old, const char *file, int line) {
 	free(old);
 }
 
-/* A key and a certificate that it has signed itself, PEM; to be freed. */
-static char *make_pem(void) {
-	EVP_PKEY *key = EVP_EC_gen("P-256");
+static X509 *sign(EVP_PKEY *key, const char *name, const char *issuer, EVP_PKEY *issuer_key, const char *alternatives) {
 	X509 *x = X509_new();
-	BIO *out = BIO_new(BIO_s_mem());
-	char *text, *copy;
-	assert_true(key && x && out && X509_set_version(x, 2) && X509_set_pubkey(x, key));
+	assert_true(x && X509_set_version(x, 2) && X509_set_pubkey(x, key));
 	ASN1_INTEGER_set(X509_get_serialNumber(x), 1);
 	X509_gmtime_adj(X509_getm_notBefore(x), -60);
 	X509_gmtime_adj(X509_getm_notAfter(x), 3600);
-	X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC, (const unsigned char *)"x", -1, -1, 0);
-	assert_true(X509_set_issuer_name(x, X509_get_subject_name(x)) && X509_sign(x, key, EVP_sha256()));
-	assert_true(PEM_write_bio_PrivateKey(out, key, NULL, NULL, 0, NULL, NULL) && PEM_write_bio_X509(out, x));
+	X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0);
+	X509_NAME_add_entry_by_txt(X509_get_issuer_name(x), "CN", MBSTRING_ASC, (const unsigned char *)issuer, -1, -1, 0);
+	if (alternatives) {
+		X509_EXTENSION *names = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, alternatives);
+		assert_true(names && X509_add_ext(x, names, -1));
+		X509_EXTENSION_free(names);
+	}
+	assert_true(X509_sign(x, issuer_key, EVP_sha256()));
+	return x;
+}
+
+/* A key of each of two kinds, with certificates for a.example that an intermediate has signed: PEM, to be freed. */
+static char *make_pem(void) {
+	enum { KINDS = 2 };
+	EVP_PKEY *authority = EVP_EC_gen("P-256"), *key[KINDS] = {EVP_EC_gen("P-256"), EVP_RSA_gen(2048)};
+	BIO *out = BIO_new(BIO_s_mem());
+	X509 *intermediate = sign(authority, "intermediate", "root", authority, NULL);
+	char *text, *copy;
+	for (int i = 0; i < KINDS; i++) {
+		X509 *x = sign(key[i], "leaf", "intermediate", authority, "DNS:a.example");
+		assert_true(PEM_write_bio_PrivateKey(out, key[i], NULL, NULL, 0, NULL, NULL) && PEM_write_bio_X509(out, x));
+		X509_free(x);
+		EVP_PKEY_free(key[i]);
+	}
+	assert_true(PEM_write_bio_X509(out, intermediate));
+	X509_free(intermediate);
+	EVP_PKEY_free(authority);
 	long length = BIO_get_mem_data(out, &text);
 	copy = strndup(text, (size_t)length);
 	BIO_free(out);
-	X509_free(x);
-	EVP_PKEY_free(key);
 	return copy;
 }
+
+static int chain_length; /* that the last client was sent */
 
 /* The server's side of a handshake with a client, as far as it gets. */
 static enum tls_result shake_hands(struct tls_worker *worker, io_loop *loop, SSL_CTX *client_context) {
@@ -72,6 +95,8 @@ static enum tls_result shake_hands(struct tls_worker *worker, io_loop *loop, SSL
 		counting = false;
 		if (result != TLS_AGAIN) break;
 	}
+	if (result == TLS_DONE) (void)SSL_connect(client);
+	chain_length = sk_X509_num(SSL_get_peer_cert_chain(client));
 	if (t) tls_close(t);
 	tls_free(t);
 	SSL_free(client);
@@ -81,37 +106,115 @@ static enum tls_result shake_hands(struct tls_worker *worker, io_loop *loop, SSL
 	return result;
 }
 
-static void a_failed_allocation_ends_a_handshake_and_nothing_else(void **state) {
-	char error[CERTIFICATE_ERROR], warning[CERTIFICATE_ERROR], *pem = make_pem();
-	io_loop *loop = io_loop_new();
-	struct certificates *set = certificates_new(NULL);
-	struct tls_worker *worker = tls_worker_new(false, false);
-	SSL_CTX *client = SSL_CTX_new(TLS_client_method());
+/* Returns a complete set of certificates, or NULL without memory. */
+static struct certificates *make_set(SSL_CTX *context, const char *pem) {
+	char error[CERTIFICATE_ERROR], warning[CERTIFICATE_ERROR];
 	const struct certificate_source source = {.origin = "x", .pem = pem, .host = "localhost"};
+	struct certificates *set = certificates_new(context);
+	if (set && certificates_add(set, &source, error, warning) == 0 && certificates_seal(set) == 0) return set;
+	certificates_release(set);
+	return NULL;
+}
+
+/* All that the tests need: clients of which one takes any certificate and one only RSA, and the server. */
+static struct {
+	char *pem;
+	SSL_CTX *context, *any, *rsa;
+	io_loop *loop;
+	struct tls_worker *worker;
+} f;
+
+static int set_up(void **state) {
 	(void)state;
-	assert_true(loop && set && worker && client);
-	assert_int_equal(certificates_add(set, &source, error, warning), 0);
-	assert_int_equal(certificates_seal(set), 0);
-	tls_use_certificates(worker, set);
-	assert_int_equal(shake_hands(worker, loop, client), TLS_DONE); /* what is made once is made now */
+	f.pem = make_pem();
+	f.context = tls_context_new(NULL);
+	f.any = SSL_CTX_new(TLS_client_method());
+	f.rsa = SSL_CTX_new(TLS_client_method());
+	f.loop = io_loop_new();
+	f.worker = tls_worker_new(false, false);
+	if (!f.context || !f.any || !f.rsa || !f.loop || !f.worker) return -1;
+	tls_use_certificates(f.worker, make_set(f.context, f.pem));
+	return SSL_CTX_set1_sigalgs_list(f.rsa, "RSA-PSS+SHA256:RSA+SHA256") ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+	(void)state;
+	SSL_CTX_free(f.any);
+	SSL_CTX_free(f.rsa);
+	SSL_CTX_free(f.context);
+	tls_worker_free(f.worker);
+	io_loop_free(f.loop);
+	free(f.pem);
+	return 0;
+}
+
+/* The first handshake of a process makes what all others use: each time one of a new process. */
+static void without_memory_the_first_handshake_spoils_no_other(void **state) {
+	enum { FIRST = 1200, STRIDE = 7 };
+	(void)state;
+	for (fails_at = 1; fails_at < FIRST; fails_at += STRIDE) {
+		pid_t child = fork();
+		if (child == 0) {
+			(void)shake_hands(f.worker, f.loop, f.any);
+			fails_at = 0;
+			_exit(shake_hands(f.worker, f.loop, f.any) != TLS_DONE);
+		}
+		int status = 0;
+		assert_true(child > 0 && waitpid(child, &status, 0) == child);
+		if (status) fail_msg("allocation %ld", fails_at);
+	}
+	fails_at = 0;
+}
+
+static void a_failed_allocation_ends_a_handshake_and_nothing_else(void **state) {
+	(void)state;
+	assert_int_equal(shake_hands(f.worker, f.loop, f.any), TLS_DONE); /* what is made once is made now */
 	allocations = 0;
-	assert_int_equal(shake_hands(worker, loop, client), TLS_DONE);
+	assert_int_equal(shake_hands(f.worker, f.loop, f.any), TLS_DONE);
 	long all = allocations;
 	assert_true(all > 50);
 	for (fails_at = 1; fails_at <= all; fails_at++) {
 		allocations = 0;
-		(void)shake_hands(worker, loop, client);
+		(void)shake_hands(f.worker, f.loop, f.any);
 	}
 	fails_at = 0;
-	assert_int_equal(shake_hands(worker, loop, client), TLS_DONE);
-	SSL_CTX_free(client);
-	tls_worker_free(worker);
-	io_loop_free(loop);
-	free(pem);
+	assert_int_equal(shake_hands(f.worker, f.loop, f.any), TLS_DONE);
+}
+
+/* Checks that a client completes a handshake, and gets the leaf and the intermediate. */
+static void check_chain(SSL_CTX *client) {
+	assert_int_equal(shake_hands(f.worker, f.loop, client), TLS_DONE);
+	assert_int_equal(chain_length, 2);
+}
+
+/* OpenSSL keeps what it fails to allocate in certificates and keys, and does not always say so. */
+static void without_memory_a_set_is_whole_or_none(void **state) {
+	enum { STRIDE = 41 }; /* with all 16,000 it takes a minute and a half */
+	long all = 0;
+	(void)state;
+	for (long n = 0; n <= all; n += STRIDE) {
+		allocations = 0;
+		fails_at = n;
+		counting = true;
+		struct certificates *set = make_set(f.context, f.pem);
+		counting = false;
+		fails_at = 0;
+		if (!n) all = allocations;
+		assert_true(set || n);
+		if (!set) continue;
+		assert_true(certificates_cover(set, "a.example") && certificates_cover(set, "localhost"));
+		tls_use_certificates(f.worker, set);
+		check_chain(f.any);
+		check_chain(f.rsa);
+	}
 }
 
 int main(void) {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(a_failed_allocation_ends_a_handshake_and_nothing_else)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_memory_the_first_handshake_spoils_no_other),
+		cmocka_unit_test(a_failed_allocation_ends_a_handshake_and_nothing_else),
+		cmocka_unit_test(without_memory_a_set_is_whole_or_none),
+	};
 	if (!CRYPTO_set_mem_functions(allocate, reallocate, release)) return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

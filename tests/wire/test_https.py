@@ -142,10 +142,15 @@ def wrong_certificates():
     command = ["openssl", "ec", "-in", key, "-aes128", "-passout", "pass:x"]
     encrypted = private("encrypted.pem", subprocess.run(command, check=True, capture_output=True).stdout)
     unreadable = private("unreadable.pem", key.read_bytes(), 0o600)
+    half = cert.read_bytes()[: len(cert.read_bytes()) // 2]
+    half_chain = private("half-chain.pem", cert.read_bytes() + half)
+    two_keys = private("two-keys.pem", key.read_bytes() + b"-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----\n")
     return {
         "the key of another": (["--cert", cert, "--key", its_key], cert, "does not belong"),
         "no key": (["--cert", cert], cert, "no private key"),
         "no certificate": (["--cert", key], key, "no certificate"),
+        "half a chain": (["--cert", half_chain, "--key", key], half_chain, "certificate 2 in it cannot be read"),
+        "half a key": (["--cert", cert, "--key", two_keys], cert, "a private key in it cannot be read"),
         "expired": (["--cert", expired, "--key", its_key], expired, "expired"),
         "encrypted": (["--cert", cert, "--key", encrypted], cert, "encrypted"),
         "unreadable": (["--cert", cert, "--key", unreadable], unreadable, "Permission denied"),
@@ -221,10 +226,13 @@ def test_of_two_certificates_for_a_name_the_valid_one_is_shown(first_build, file
         assert "has expired" in server.errors[0] and len(server.errors) == 1
 
 
-@pytest.mark.parametrize("what,why", [("key", "no certificate in it"), ("/nonexistent", "No such file")])
+@pytest.mark.parametrize("what,why", [("key", "no certificate in it"), ("half", "certificate 2 in it cannot be read"),
+                                      ("/nonexistent", "No such file")])  # fmt: skip
 def test_without_the_authorities_of_clients_it_does_not_start(first_build, files, what, why):
     cert, key = certificate()
-    done = start(first_build, files.path, "--cert", cert, "--key", key, "--client-ca", key if what == "key" else what)
+    half = private("half.pem", cert.read_bytes() + cert.read_bytes()[:200])
+    file = {"key": key, "half": half}.get(what, what)
+    done = start(first_build, files.path, "--cert", cert, "--key", key, "--client-ca", file)
     assert done.returncode == 1 and why in done.stderr and done.stderr.count("\n") == 1
 
 
