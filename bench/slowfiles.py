@@ -1,7 +1,7 @@
 """A file system that shows a directory, read-only, as a slow disk would: each first look at a name and each first read of
 a file takes a while; what was looked at stays in the memory of the kernel.
 
-    slowfiles.py DIRECTORY MOUNTPOINT
+    slowfiles.py [--remembered SECONDS] DIRECTORY MOUNTPOINT
 
 Linux with FUSE, as root. It prints a line when it is mounted. Each line of its standard input is a number of seconds that
 a look or a read takes from then on, at first none; with its end it unmounts the directory.
@@ -15,12 +15,15 @@ from pathlib import Path
 import pyfuse3
 import trio
 
-FOREVER_S = 1e6  # for so long the kernel remembers what it was told
+FOREVER_S = 1e6
 
 
 class SlowFiles(pyfuse3.Operations):
-    def __init__(self, directory):
+    """remembered: seconds for which the kernel remembers what it was told of a name."""
+
+    def __init__(self, directory, remembered):
         super().__init__()
+        self.remembered = remembered
         self.delay = 0
         self.paths = {pyfuse3.ROOT_INODE: Path(directory)}
         self.inodes = {Path(directory): pyfuse3.ROOT_INODE}
@@ -32,7 +35,7 @@ class SlowFiles(pyfuse3.Operations):
         for name in ("st_mode", "st_nlink", "st_uid", "st_gid", "st_size", "st_mtime_ns", "st_atime_ns"):
             setattr(entry, name, getattr(st, name))
         entry.st_ctime_ns = st.st_mtime_ns  # a copy that was made just now may look old
-        entry.entry_timeout = entry.attr_timeout = FOREVER_S
+        entry.entry_timeout = entry.attr_timeout = self.remembered
         return entry
 
     async def lookup(self, parent, name, ctx=None):
@@ -41,7 +44,7 @@ class SlowFiles(pyfuse3.Operations):
         if path.exists():
             return self.attributes(path)
         missing = pyfuse3.EntryAttributes()  # st_ino is 0: there is no such file, and that is remembered, too
-        missing.entry_timeout = FOREVER_S
+        missing.entry_timeout = self.remembered
         return missing
 
     async def getattr(self, inode, ctx=None):
@@ -82,8 +85,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=Path)
     parser.add_argument("mountpoint")
+    parser.add_argument("--remembered", type=float, default=FOREVER_S, metavar="SECONDS", help="how long the kernel remembers a name")
     arguments = parser.parse_args()
-    files = SlowFiles(arguments.directory.resolve())
+    files = SlowFiles(arguments.directory.resolve(), arguments.remembered)
     pyfuse3.init(files, arguments.mountpoint, {*pyfuse3.default_options, "allow_other", "fsname=slowfiles"})
     try:
         trio.run(serve, files)

@@ -25,13 +25,13 @@ static void check_site(struct sites *sites, const char *name) {
 	struct slice host = slice_of(name);
 	const char *colon = strrchr(name, ':');
 	if (!host_valid(host)) return;
-	(void)sites_find(sites, host, colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0, 0);
+	(void)sites_find(sites, host, colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0, 0, NULL, NULL);
 }
 
 static int check_sites(const struct options *o, const struct docroot *docroot, struct basic_auth *auth) {
-	struct sites *sites = auth ? sites_new(docroot, auth, o->site.vhosts, &o->site.upstreams) : NULL;
+	struct sites *sites = auth ? sites_new(docroot, auth, NULL, o->site.vhosts, &o->site.upstreams) : NULL;
 	DIR *root = sites ? opendir(".") : NULL;
-	if (sites) (void)sites_find(sites, (struct slice){0}, 0, 0);
+	if (sites) (void)sites_find(sites, (struct slice){0}, 0, 0, NULL, NULL);
 	for (const struct dirent *entry; root && o->site.vhosts != VHOSTS_OFF && (entry = readdir(root));)
 		check_site(sites, entry->d_name);
 	int result = root ? 0 : notice_cannot("check", o->root, strerror(errno));

@@ -122,7 +122,7 @@ static int start(struct worker *w) {
 /* Begins to accept. */
 static void serve(struct worker *w) {
 	accept_resume(&w->acceptor);
-	(void)sites_find(w->context.content.sites, SLICE(""), 0, io_now(w->context.loop));
+	(void)sites_find(w->context.content.sites, SLICE(""), 0, io_now(w->context.loop), NULL, NULL);
 }
 
 /* --- memory --- */

@@ -52,16 +52,17 @@ static int read_file(const struct docroot *docroot, const char *path) {
 
 /* Reads the rules for each directory on the way, and those of a site, which may be the root or a directory in it. */
 static void read_rules(const struct docroot *docroot, const char *path, size_t length) {
+	static const char *const rules[] = {".htaccess", ".htaccess_global", "_headers", "_redirects"};
 	char name[FETCH_PATH_MAX + NAME_ROOM];
 	unsigned depth = 0;
 	for (size_t i = 0; i < length; i++) {
 		if (i && path[i - 1] != '/') continue;
 		memcpy(name, path, i);
-		memcpy(name + i, ".htaccess", sizeof ".htaccess");
-		(void)read_file(docroot, name);
-		if (depth++ > 1) continue;
-		memcpy(name + i, ".htaccess_global", sizeof ".htaccess_global");
-		(void)read_file(docroot, name);
+		size_t count = depth++ < 2 ? sizeof rules / sizeof *rules : 1;
+		for (size_t k = 0; k < count; k++) {
+			*text_copy_string(name + i, rules[k]) = '\0';
+			(void)read_file(docroot, name);
+		}
 	}
 }
 
@@ -98,6 +99,17 @@ static struct jobs *shortest(const struct fetcher *fetcher) {
 	for (int i = 1; i < FETCH_THREADS && jobs_count(best); i++)
 		if (jobs_count(fetcher->jobs[i]) < jobs_count(best)) best = fetcher->jobs[i];
 	return best;
+}
+
+bool fetch_is_under_way(const struct fetcher *fetcher, struct slice path) {
+	return find(fetcher, fetch_hash(path), path);
+}
+
+bool fetch_waited(const uint64_t *fetched, struct slice path) {
+	const uint64_t hash = fetch_hash(path);
+	for (unsigned i = 0; fetched && i < WAITS_MAX; i++)
+		if (fetched[i] == hash) return true;
+	return false;
 }
 
 struct job *fetch(struct fetcher *fetcher, struct slice path) {

@@ -64,10 +64,8 @@ static bool wait_for_disk(struct exchange *x, struct slice path) {
 
 /* Does as cache_find(). */
 static int find(const struct exchange *x, struct lookup *l, struct resource **resource) {
-	const uint64_t *fetched = x->arrival->fetched, hash = fetched ? fetch_hash(l->path) : 0;
-	l->again = fetched;
-	l->fetched = false;
-	for (unsigned i = 0; fetched && i < WAITS_MAX; i++) l->fetched |= fetched[i] == hash;
+	l->again = x->arrival->fetched;
+	l->fetched = fetch_waited(x->arrival->fetched, l->path);
 	return cache_find(x->content->cache, l, x->content->now_ms, resource);
 }
 
@@ -586,7 +584,13 @@ void answer(const struct content *c, const struct request *q, const struct conne
 	char room[1 + PATH_ROOM];
 	struct exchange x = {.content = c, .request = q, .arrival = arrival, .response = r, .host = host, .path = room + 1};
 	room[0] = '/';
-	x.site = sites_find(c->sites, host, arrival->port, c->now_ms);
+	struct job *job = NULL;
+	x.site = sites_find(c->sites, host, arrival->port, c->now_ms, arrival->fetched, &job);
+	if (job) {
+		if (arrival->patient) wait_for(&x, job);
+		else response_status(r, 503);
+		return;
+	}
 	int status = x.site ? 0 : response_status_of(errno);
 	if (x.site) {
 		x.local = text_copy(x.path, x.site->prefix);

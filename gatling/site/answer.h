@@ -19,7 +19,6 @@ struct connection_info {
 };
 
 /* A request waits for so many jobs, one after the other, at most; then it is answered without. */
-enum { WAITS_MAX = 6 };
 
 /* Decides the answer to a request that request_parse() has accepted. OPTIONS and the methods that are
  * refused are answered here, too. */

@@ -24,10 +24,14 @@ struct site_entry {
 	char prefix[];
 };
 
+/* The directories in which the site of an authority may be: the first that exists. */
+enum candidate { HOST_AND_PORT, HOST_ALONE, DEFAULT, ROOT, CANDIDATES };
+
 struct authority_entry {
 	int64_t checked_ms;
 	uint16_t length, port;
 	bool used;
+	uint8_t fetched; /* candidates that have been fetched since checked_ms, or are being fetched: 1 << candidate */
 	struct site_entry *site; /* NULL: none */
 	char authority[AUTHORITY_MAX];
 };
@@ -35,6 +39,7 @@ struct authority_entry {
 struct sites {
 	const struct docroot *docroot;
 	struct basic_auth *auth;
+	struct fetcher *fetcher;
 	enum vhosts vhosts;
 	const struct upstreams_allowed *upstreams;
 	unsigned changes;
@@ -42,12 +47,13 @@ struct sites {
 	struct authority_entry authority[SITES_MAX];
 };
 
-struct sites *sites_new(const struct docroot *docroot, struct basic_auth *auth, enum vhosts vhosts,
-						const struct upstreams_allowed *upstreams) {
+struct sites *sites_new(const struct docroot *docroot, struct basic_auth *auth, struct fetcher *fetcher,
+						enum vhosts vhosts, const struct upstreams_allowed *upstreams) {
 	struct sites *s = calloc(1, sizeof *s);
 	if (!s) return NULL;
 	s->docroot = docroot;
 	s->auth = auth;
+	s->fetcher = fetcher;
 	s->vhosts = vhosts;
 	s->upstreams = upstreams;
 	return s;
@@ -173,9 +179,17 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 	return rules;
 }
 
+static bool is_due(const struct site_entry *e, int64_t now_ms) {
+	return !e->checked_ms || now_ms - e->checked_ms >= SITE_CHECK_MS;
+}
+
+/* Returns whether a site inside another has the passwords of that, too. */
+static bool is_inner(const struct sites *s, const struct site_entry *e) {
+	return s->vhosts == VHOSTS_TRY && e->site.prefix.length;
+}
+
 static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) {
 	char path[FILE_PATH_MAX];
-	if (e->checked_ms && now_ms - e->checked_ms < SITE_CHECK_MS) return;
 	e->checked_ms = now_ms;
 	const struct header_rules *before = e->site.headers;
 	bool again = e->headers.looked;
@@ -183,77 +197,154 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 	s->changes += again && e->site.headers != before;
 	e->site.redirects = update_rules(s, e, &redirects_kind, &e->redirects, e->site.redirects);
 	e->site.unknown = !e->site.redirects && docroot_error_is_temporary(e->redirects.error);
-	bool inner = s->vhosts == VHOSTS_TRY && e->site.prefix.length;
 	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(e->site.realm[i]);
-	e->site.realm[0] = inner ? basic_auth_find(s->auth, auth_name) : NULL;
+	e->site.realm[0] = is_inner(s, e) ? basic_auth_find(s->auth, auth_name) : NULL;
 	e->site.realm[1] = basic_auth_find(s->auth, file_path(e, auth_name, path));
+}
+
+/* Returns whether update_files() need not wait for a disk to look at the files. */
+static bool files_are_in_memory(const struct sites *s, const struct site_entry *e) {
+	static const char *const names[] = {headers_name, redirects_name, auth_name};
+	char path[FILE_PATH_MAX];
+	struct stat st;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (docroot_stat_at_once(s->docroot, file_path(e, names[i], path), &st) == -1 && errno == EINPROGRESS)
+			return false;
+	return !is_inner(s, e) || docroot_stat_at_once(s->docroot, auth_name, &st) != -1 || errno != EINPROGRESS;
 }
 
 /* --- its directory --- */
 
-/* Returns the site of a directory, which is added if it is new. NULL with *error: no memory. */
-static struct site_entry *add_site(struct sites *s, struct slice prefix, int *error) {
+/* Returns the site of a directory, which is added if it is new. NULL: ENOMEM. */
+static struct site_entry *add_site(struct sites *s, struct slice prefix) {
 	struct site_entry **link = &s->bucket[hash_octets(0, prefix) % BUCKETS];
 	while (*link && !slice_equal((*link)->site.prefix, prefix)) link = &(*link)->next;
 	struct site_entry *e = *link;
 	if (e) return e;
-	if (!(e = calloc(1, sizeof *e + prefix.length + 1))) {
-		*error = ENOMEM;
-		return NULL;
-	}
+	if (!(e = calloc(1, sizeof *e + prefix.length + 1))) return NULL;
 	(void)text_copy(e->prefix, prefix);
 	e->site.holds_sites = s->vhosts == VHOSTS_TRY && !prefix.length;
 	e->site.prefix = (struct slice){.at = e->prefix, .length = prefix.length};
 	return *link = e;
 }
 
-/* Returns the site in a directory. NULL: none; *error is set if that is not certain, for a temporary reason. */
-static struct site_entry *try_directory(struct sites *s, const char *name, size_t length, int *error) {
+/* Writes the path of a candidate, with a slash behind it, to path (SITE_PREFIX_MAX + 1 bytes). Returns its length; 0:
+ * the root. */
+static size_t candidate_path(const struct authority_entry *a, enum candidate candidate, char *path) {
+	char *end = path;
+	if (candidate == ROOT) return 0;
+	if (candidate == DEFAULT) end = text_copy(path, SLICE("default"));
+	else end += host_name((struct slice){.at = a->authority, .length = a->length}, path);
+	if (candidate == HOST_AND_PORT) {
+		*end++ = ':';
+		end += fmt_ulong(end, a->port);
+	}
+	*end++ = '/';
+	return (size_t)(end - path);
+}
+
+/* Returns 0; ENOENT: it is no directory; or an errno that leaves that open, EINPROGRESS only if at_once. */
+static int look_at_directory(const struct sites *s, const char *prefix, size_t length, bool at_once) {
 	char path[SITE_PREFIX_MAX + 1];
 	struct stat st;
-	memcpy(path, name, length);
-	path[length] = '\0';
-	if (docroot_stat(s->docroot, path, &st) == -1) {
-		if (docroot_error_is_temporary(errno)) *error = errno;
-		return NULL;
+	if (!length) return 0;
+	*text_copy(path, (struct slice){.at = prefix, .length = length - 1}) = '\0';
+	if ((at_once ? docroot_stat_at_once : docroot_stat)(s->docroot, path, &st) == 0)
+		return S_ISDIR(st.st_mode) ? 0 : ENOENT;
+	return docroot_error_is_temporary(errno) ? errno : ENOENT;
+}
+
+/* The path whose fetch reads what belongs to a candidate: its directory and the rules in it, and in the root. */
+static struct slice fetched_path(const struct authority_entry *a, enum candidate candidate, char *path) {
+	char *end = text_copy_string(path + candidate_path(a, candidate, path), headers_name);
+	return (struct slice){.at = path, .length = (size_t)(end - path)};
+}
+
+/* A search for the site of an authority. */
+struct search {
+	const uint64_t *fetched; /* see sites_find() */
+	bool patient;            /* it may end with EINPROGRESS */
+	enum candidate at;       /* the last that was looked at */
+};
+
+/* Returns whether a candidate has to be looked at without waiting for a disk. */
+static bool is_at_once(const struct authority_entry *a, const struct search *search) {
+	char path[FILE_PATH_MAX];
+	if (!search->patient) return false;
+	if (a->used) return !(a->fetched >> search->at & 1);
+	return !search->fetched || !fetch_waited(search->fetched, fetched_path(a, search->at, path));
+}
+
+/* Sets the site of an authority; NULL: none. Returns 0, or an errno if that is not certain. */
+static int look_up(struct sites *s, struct authority_entry *a, int64_t now_ms, struct search *search) {
+	char path[SITE_PREFIX_MAX + 1];
+	const enum candidate end = s->vhosts == VHOSTS_ONLY ? ROOT : CANDIDATES;
+	struct site_entry *e = NULL;
+	for (search->at = s->vhosts == VHOSTS_OFF ? ROOT : HOST_AND_PORT; search->at < end; search->at++) {
+		const bool at_once = is_at_once(a, search);
+		size_t length = candidate_path(a, search->at, path);
+		int error = look_at_directory(s, path, length, at_once);
+		if (error == ENOENT) continue;
+		if (error) return error; /* no site rather than a wrong one */
+		if (!(e = add_site(s, (struct slice){.at = path, .length = length}))) return ENOMEM;
+		if (!is_due(e, now_ms)) break;
+		if (at_once && !files_are_in_memory(s, e)) return EINPROGRESS;
+		update_files(s, e, now_ms);
+		break;
 	}
-	if (!S_ISDIR(st.st_mode)) return NULL;
-	path[length] = '/';
-	return add_site(s, (struct slice){.at = path, .length = length + 1}, error);
+	a->site = e;
+	a->checked_ms = now_ms;
+	a->fetched = 0;
+	return 0;
 }
 
-/* Returns the site of an authority. NULL: none, or, with *error, not known. */
-static struct site_entry *look_up(struct sites *s, const struct authority_entry *a, int *error) {
-	char name[SITE_PREFIX_MAX]; /* "host:port" */
-	if (s->vhosts == VHOSTS_OFF) return add_site(s, SLICE(""), error);
-	size_t host_length = host_name((struct slice){.at = a->authority, .length = a->length}, name);
-	size_t length = host_length;
-	name[length++] = ':';
-	length += fmt_ulong(name + length, a->port);
-	struct site_entry *e = try_directory(s, name, length, error);
-	if (!e) e = try_directory(s, name, host_length, error);
-	if (!e) e = try_directory(s, "default", strlen("default"), error);
-	if (!e && s->vhosts == VHOSTS_TRY) e = add_site(s, SLICE(""), error);
-	return *error ? NULL : e; /* no site rather than a wrong one */
+/* Has a candidate fetched. Returns the job; NULL: that cannot be. */
+static struct job *fetch_candidate(struct sites *s, struct authority_entry *a, enum candidate candidate) {
+	char path[FILE_PATH_MAX];
+	struct job *job = fetch(s->fetcher, fetched_path(a, candidate, path));
+	if (job) a->fetched |= (uint8_t)(1U << candidate);
+	return job;
 }
 
-const struct site *sites_find(struct sites *s, struct slice host, unsigned port, int64_t now_ms) {
+/* Returns whether a fetch for the authority is under way. */
+static bool is_fetching(const struct sites *s, const struct authority_entry *a) {
+	char path[FILE_PATH_MAX];
+	for (enum candidate i = HOST_AND_PORT; i < CANDIDATES; i++)
+		if (a->fetched >> i & 1 && fetch_is_under_way(s->fetcher, fetched_path(a, i, path))) return true;
+	return false;
+}
+
+/* Does as look_up(), but has what is not in memory fetched: then it returns 0 if the site is known, and sets *job if it
+ * is new. */
+static int look_up_patiently(struct sites *s, struct authority_entry *a, int64_t now_ms, const uint64_t *fetched,
+							 struct job **job) {
+	struct search search = {.fetched = fetched, .patient = true};
+	if (a->used && is_fetching(s, a)) return 0;
+	int error = look_up(s, a, now_ms, &search);
+	if (error != EINPROGRESS) return error;
+	struct job *fetching = fetch_candidate(s, a, search.at);
+	if (a->used) return 0;
+	*job = fetching;
+	return fetching ? EINPROGRESS : EAGAIN;
+}
+
+const struct site *sites_find(struct sites *s, struct slice host, unsigned port, int64_t now_ms,
+							  const uint64_t *fetched, struct job **job) {
 	if (s->vhosts == VHOSTS_OFF) host = SLICE("");
 	struct authority_entry *a = &s->authority[hash_octets(port, host) % SITES_MAX];
 	bool same =
 		a->used && a->port == port && slice_equal((struct slice){.at = a->authority, .length = a->length}, host);
 	int error = 0;
+	if (!same) {
+		*a = (struct authority_entry){.length = (uint16_t)host.length, .port = (uint16_t)port};
+		(void)text_copy(a->authority, host);
+	}
 	if (!same || now_ms - a->checked_ms >= SITE_CHECK_MS) {
-		if (!same && host.length) memcpy(a->authority, host.at, host.length);
-		a->length = (uint16_t)host.length;
-		a->port = (uint16_t)port;
-		a->checked_ms = now_ms;
-		a->site = look_up(s, a, &error);
+		error = job ? look_up_patiently(s, a, now_ms, fetched, job) : look_up(s, a, now_ms, &(struct search){0});
 		a->used = !error;
-		if (a->site) update_files(s, a->site, now_ms);
 	}
 	errno = error ? error : ENOENT;
-	if (!a->site) return NULL;
+	if (error || !a->site) return NULL;
 	int64_t checked_ms = a->site->checked_ms < a->checked_ms ? a->site->checked_ms : a->checked_ms;
 	a->site->site.until_ms = checked_ms + SITE_CHECK_MS;
 	return &a->site->site;

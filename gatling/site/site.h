@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "gatling/files/fetch.h"
 #include "gatling/http/host.h"
 #include "gatling/site/basic_auth.h"
 #include "gatling/site/rules/header_rules.h"
@@ -35,16 +36,21 @@ struct site {
 
 struct sites;
 
-/* Returns NULL: ENOMEM. The directories are those of the docroot, which must outlive the sites, like auth and
+/* Returns NULL: ENOMEM. The directories are those of the docroot, which must outlive the sites, like auth, fetcher and
  * upstreams. */
-struct sites *sites_new(const struct docroot *docroot, struct basic_auth *auth, enum vhosts vhosts,
-						const struct upstreams_allowed *upstreams);
+struct sites *sites_new(const struct docroot *docroot, struct basic_auth *auth, struct fetcher *fetcher,
+						enum vhosts vhosts, const struct upstreams_allowed *upstreams);
 void sites_free(struct sites *sites);
 
 /* Returns the first that exists of HOST:PORT/, HOST/, default/ and, unless only virtual hosts are served, the root.
  * host is absent or host_valid(); a port in it is ignored: port is that of the listening socket. The site lasts until
- * the next call. NULL with errno; ENOENT: there is none; else a directory could not be read for a temporary reason. */
-const struct site *sites_find(struct sites *sites, struct slice host, unsigned port, int64_t now_ms);
+ * the next call. NULL with errno; ENOENT: there is none; else a directory could not be read for a temporary reason.
+ *
+ * A site is looked at again after SITE_CHECK_MS, by a thread if it is not in memory: until that has read it, the site
+ * is as it was. NULL with *job: it is new, and is to be asked for again after that job; fetched: see fetch_waited().
+ * With NULL for job a call waits for the disk. */
+const struct site *sites_find(struct sites *sites, struct slice host, unsigned port, int64_t now_ms,
+							  const uint64_t *fetched, struct job **job);
 
 /* Returns how often the fields of owners have changed. */
 unsigned sites_changes(const struct sites *sites);

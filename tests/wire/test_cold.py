@@ -317,21 +317,29 @@ def test_the_space_of_files_replaced_or_removed_is_given_back(build, load):
     root.remove()
 
 
-@pytest.fixture
-def slow_disk():
-    """A root on a disk where each look and each read takes as long as take() says."""
+@contextlib.contextmanager
+def slowed(files, *flags):
+    """A root with these files, on a disk where each look and each read takes as long as take() says."""
     if not os.path.exists("/dev/fuse") or os.geteuid() != 0:
         pytest.skip("this takes FUSE and root")
-    source, root = Root({"hot.txt": b"hot", **{f"{n}.jpg": SMALL for n in range(CLIENTS)}, "404.html": b"page"}), Root()
-    os.utime(source.path / "hot.txt", (0, 0))  # a file that has just changed is read again at the next look
-    program = [sys.executable, TOP / "bench" / "slowfiles.py", source.path, root.path]
+    source, root = Root(files), Root()
+    for name in files:
+        os.utime(source.path / name, (0, 0))  # a file that has just changed is read again at the next look
+    program = [sys.executable, TOP / "bench" / "slowfiles.py", *flags, source.path, root.path]
     disk = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert disk.stdout.readline() == "mounted\n"
     root.take = lambda seconds: print(seconds, file=disk.stdin, flush=True)
+    root.source = source
     yield root
     disk.communicate()
     root.remove()
     source.remove()
+
+
+@pytest.fixture
+def slow_disk():
+    with slowed({"hot.txt": b"hot", **{f"{n}.jpg": SMALL for n in range(CLIENTS)}, "404.html": b"page"}) as root:
+        yield root
 
 
 @pytest.mark.clear
@@ -350,6 +358,42 @@ def test_only_who_asks_for_what_is_on_a_slow_disk_waits_for_it(build, slow_disk)
             connection.close()
         assert missing.response().body == b"page"
         missing.close()
+
+
+@pytest.mark.clear
+def test_hosts_that_are_new_hold_nobody_up(build, slow_disk):
+    with Server(build, slow_disk, "-j", "1", "-T", "30") as server:
+        assert server.get("/hot.txt").body == b"hot"
+        slow_disk.take(1)
+        others = [server.connect().send(b"GET /hot.txt HTTP/1.1\r\nHost: other%d\r\n\r\n" % n) for n in range(CLIENTS)]
+        started = time.monotonic()
+        assert server.get("/hot.txt").body == b"hot"
+        assert time.monotonic() - started < 0.9
+        slow_disk.take(0)
+        for connection in others:
+            assert connection.response().body == b"hot"
+            connection.close()
+
+
+@pytest.mark.clear
+def test_the_rules_of_a_site_are_looked_at_beside_the_loop(build):
+    """The kernel forgets what the disk has said within half a second, so that each look of the server's is a new one."""
+    with (
+        slowed({"_redirects": b"/from /to 301!\n"}, "--remembered", "0.5") as root,
+        Server(build, root, "-j", "1", "-T", "30") as server,
+    ):
+        assert server.get("/from")["Location"] == "/to"
+        root.take(1)
+        until = time.monotonic() + 4
+        with server.connect() as connection:
+            while time.monotonic() < until:
+                started = time.monotonic()
+                assert connection.get("/from")["Location"] == "/to"
+                assert time.monotonic() - started < 0.9
+                time.sleep(0.05)
+        root.source.write("_redirects", b"/from /elsewhere 301!\n")
+        root.take(0)
+        eventually(lambda: server.get("/from")["Location"] == "/elsewhere")
 
 
 @pytest.mark.clear
