@@ -180,19 +180,24 @@ static X509 *issuer_of(X509 *certificate, const STACK_OF(X509) * all) {
 	return NULL;
 }
 
-static bool is_self_issued(X509 *certificate) { return X509_check_issued(certificate, certificate) == X509_V_OK; }
+static bool contains(const STACK_OF(X509) * chain, const X509 *certificate) {
+	for (int i = 0; i < sk_X509_num(chain); i++)
+		if (sk_X509_value(chain, i) == certificate) return true;
+	return false;
+}
 
-/* Returns the chain of a certificate, with itself at the front, or NULL: an error. What X509_build_chain() has no
- * memory for it leaves out, so that the last one has an issuer that is not in the chain. */
-static STACK_OF(X509) * chain_of(X509 *own, STACK_OF(X509) * all) {
-	STACK_OF(X509) *chain = X509_build_chain(own, all, NULL, 0, NULL, NULL);
-	X509 *last = sk_X509_value(chain, sk_X509_num(chain) - 1), *issuer = NULL;
-	if (last && !is_self_issued(last)) issuer = issuer_of(last, all);
-	for (int i = 0; issuer && i < sk_X509_num(chain); i++)
-		if (sk_X509_value(chain, i) == issuer) issuer = NULL;
-	if (!issuer) return chain;
-	sk_X509_pop_free(chain, X509_free);
-	return NULL;
+/* Returns whether a chain without its self-signed root ends where it can: what X509_build_chain() has no memory for it
+ * leaves out. */
+static bool is_complete(const STACK_OF(X509) * chain, const STACK_OF(X509) * all) {
+	X509 *last = sk_X509_value(chain, sk_X509_num(chain) - 1);
+	bool complete = last;
+	for (int i = 0; last && i < sk_X509_num(all); i++) {
+		X509 *other = sk_X509_value(all, i);
+		if (other == last || X509_check_issued(other, last) != X509_V_OK) continue;
+		if (contains(chain, other) || X509_check_issued(other, other) == X509_V_OK) return true;
+		complete = false;
+	}
+	return complete;
 }
 
 /* Tests whether OpenSSL accepts them: a key may be too short. */
@@ -216,14 +221,15 @@ static int add_key(struct certificates *set, EVP_PKEY *key, STACK_OF(X509) * all
 	struct pair *p = calloc(1, sizeof *p);
 	if (!p) return fail(error, "no memory");
 	*p = (struct pair){.references = 1, .origin = strdup(from->origin), .names = names_of(own, from->host)};
-	p->chain = chain_of(own, all);
+	p->chain = X509_build_chain(own, all, NULL, 0, NULL, NULL);
+	bool complete = is_complete(p->chain, all);
 	p->certificate = sk_X509_shift(p->chain); /* itself comes first */
 	if (EVP_PKEY_up_ref(key)) p->key = key;
 	struct tm tm = {0};
 	if (ASN1_TIME_to_tm(X509_get0_notAfter(own), &tm)) p->until = timegm(&tm);
 	/* OpenSSL computes the size of a key once; without memory for that it is 0 for ever, and no handshake uses the key
 	 */
-	bool complete = p->origin && p->names.at && p->certificate && p->key && EVP_PKEY_get_size(key) > 0;
+	complete &= p->origin && p->names.at && p->certificate && p->key && EVP_PKEY_get_size(key) > 0;
 	int result = complete ? try_pair(set->context, p, error) : fail(error, "no memory");
 	if (result == 0 && !add_pair(set, p)) result = fail(error, "no memory");
 	if (result == -1) pair_release(p);

@@ -51,12 +51,15 @@ static X509 *sign(EVP_PKEY *key, const char *name, const char *issuer, EVP_PKEY 
 	return x;
 }
 
-/* A key of each of two kinds, with certificates for a.example that an intermediate has signed: PEM, to be freed. */
+/* A key of each of two kinds, with certificates for a.example that an intermediate has signed, and its root: PEM, to be
+ * freed. */
 static char *make_pem(void) {
 	enum { KINDS = 2 };
-	EVP_PKEY *authority = EVP_EC_gen("P-256"), *key[KINDS] = {EVP_EC_gen("P-256"), EVP_RSA_gen(2048)};
+	EVP_PKEY *root = EVP_EC_gen("P-256"), *authority = EVP_EC_gen("P-256"),
+			 *key[KINDS] = {EVP_EC_gen("P-256"), EVP_RSA_gen(2048)};
 	BIO *out = BIO_new(BIO_s_mem());
-	X509 *intermediate = sign(authority, "intermediate", "root", authority, NULL);
+	X509 *intermediate = sign(authority, "intermediate", "root", root, NULL);
+	X509 *self_signed = sign(root, "root", "root", root, NULL);
 	char *text, *copy;
 	for (int i = 0; i < KINDS; i++) {
 		X509 *x = sign(key[i], "leaf", "intermediate", authority, "DNS:a.example");
@@ -64,8 +67,10 @@ static char *make_pem(void) {
 		X509_free(x);
 		EVP_PKEY_free(key[i]);
 	}
-	assert_true(PEM_write_bio_X509(out, intermediate));
+	assert_true(PEM_write_bio_X509(out, intermediate) && PEM_write_bio_X509(out, self_signed));
 	X509_free(intermediate);
+	X509_free(self_signed);
+	EVP_PKEY_free(root);
 	EVP_PKEY_free(authority);
 	long length = BIO_get_mem_data(out, &text);
 	copy = strndup(text, (size_t)length);
