@@ -100,14 +100,33 @@ struct basic_auth *basic_auth_new(const struct docroot *docroot, struct names *n
 
 /* --- the files --- */
 
+/* Returns whether a text can be a hash of crypt(3): "$ID$..." or "_...", or the 13 characters of DES; or, as in
+ * crypt(5),
+ * "*" or "!" for a user who may not log in. */
+static bool is_hash(struct slice text) {
+	static const size_t des = 13;
+	if (text.length && (text.at[0] == '*' || text.at[0] == '!')) return true;
+	return text.length >= des && (text.length == des || text.at[0] == '$' || text.at[0] == '_') &&
+		   !memchr(text.at, ' ', text.length);
+}
+
+/* Returns whether a realm is a line of users: a client would be shown the hash. */
+static bool is_user(struct slice realm) {
+	const struct slice hash = slice_rest(realm, slice_until(realm, ':'));
+	return hash.length > 1 && (hash.at[1] == '{' || is_hash(slice_rest(hash, 1)));
+}
+
 /* Returns what is wrong; NULL: nothing. */
 static const char *parse_user(struct realm *realm, struct slice line) {
 	size_t length = slice_until(line, ':');
 	if (length == line.length) return "this is not USER:HASH, so access is denied";
 	const char *hash = line.at + length + 1;
 	if (length > AUTH_USER_MAX) return "the name is too long, so access is denied";
+	const size_t hash_length = line.length - length - 1;
 	if (*hash == '{' || strncmp(hash, "$apr1$", 6) == 0)
 		return "this hash is Apache's own, not crypt(3)'s (htpasswd -B makes one), so access is denied";
+	if (!is_hash(slice_rest(line, line.length - hash_length)))
+		return "this is no hash of crypt(3) (htpasswd -B makes one), so access is denied";
 	((char *)(uintptr_t)line.at)[line.length] = '\0'; /* in place of the line end, or of the NUL after the text */
 	realm->user[realm->users++] = (struct auth_user){.name = slice_first(line, length), .hash = hash};
 	return NULL;
@@ -119,6 +138,7 @@ static const char *parse(struct realm *realm, size_t length, unsigned *number) {
 	*number = 1;
 	if (!rules_next_line(&rest, &realm->name) || !realm->name.length)
 		return "the first line has to be the realm, so access is denied";
+	if (is_user(realm->name)) return "this is USER:HASH where the realm has to be, so access is denied";
 	if (realm->name.length > AUTH_REALM_MAX || chars_text(realm->name) != realm->name.length)
 		return "this cannot be a realm, so access is denied";
 	while (rules_next_line(&rest, &line)) {
@@ -127,7 +147,7 @@ static const char *parse(struct realm *realm, size_t length, unsigned *number) {
 		const char *wrong = parse_user(realm, line);
 		if (wrong) return wrong;
 	}
-	return NULL;
+	return realm->users ? NULL : "there is no USER:HASH below the realm, so access is denied";
 }
 
 /* Returns false: ENOMEM. */

@@ -439,7 +439,8 @@ static void a_mistake_in_headers_is_told_with_its_line(void **state) {
 	static const struct error_case cases[] = {
 		{"  X-A: 1\n", 1, "no pattern above"},
 		{"# x\n\nX-A: 1\n", 3, "no pattern above"},
-		{"/a\n  X-A\n", 2, "neither a pattern"},
+		{"/a\n  X-A\n", 2, "no field: there is no ':'"},
+		{"/a\n  X-A deny\n  X-B: 1\n", 2, "no field: there is no ':'"},
 		{"/a\n  X A: 1\n", 2, "'X A' is not a field name"},
 		{"/a\n  : 1\n", 2, "'' is not a field name"},
 		{"/a\n  X-A : 1\n", 2, "'X-A ' is not a field name"},
@@ -471,6 +472,10 @@ static void a_mistake_in_headers_is_told_with_its_line(void **state) {
 		if (told.count != 1 || told.first.line != cases[i].line || !strstr(told.first.text, cases[i].why))
 			fail_msg("case %zu: told %u, line %u, '%s'", i, told.count, told.first.line, told.first.text);
 	}
+	struct told ignored = nothing_told;
+	header_rules_free(header_rules_parse(slice_of("b.html\n  X-A: 1\n*.css\n  X-B: 1\n"), &ignored.report));
+	assert_int_equal(ignored.count, 4);
+	assert_non_null(strstr(ignored.last.text, "it is ignored with the pattern of line 3"));
 	struct told field = nothing_told, pattern = nothing_told;
 	header_rules_free(header_rules_parse((struct slice){.at = "/a\n X: a\0b\n", .length = 11}, &field.report));
 	assert_int_equal(field.first.line, 2);

@@ -72,7 +72,7 @@ def test_sites_get_certificates_and_new_ones_too(first_build):
     (root.path / "outside.example.org").symlink_to("/tmp")
     # a file, a rule and a password of the site do not matter
     root.write("www.example.org/_redirects", b"/* /index.html 200!\n")
-    root.write("example.org/.htaccess_global", b"Realm\nnobody:x\n")
+    root.write("example.org/.htaccess_global", b"Realm\nnobody:*\n")
     status = free_port()
     with authority(root.path.parent, port) as (url, root_url), \
          Acme(first_build, root, url, port, "--acme-name", "extra.example.org", "--status", str(status)) as server:  # fmt: skip

@@ -108,7 +108,7 @@ def test_what_is_published_behind_a_new_guard_is_shown_to_nobody(build):
         while time.monotonic() < until:  # the server knows what is in the directory
             assert c.get("/d/missing").status == 404
         assert c.get("/d/page.bin").status == 200
-        write(root, "A realm\n", "d/.htaccess")
+        write(root, "A realm\nann:*\n", "d/.htaccess")
         for name in ("page.bin", "new.txt"):
             root.write("d/next", b"n" * 100_000)
             (root.path / "d/next").rename(root.path / "d" / name)
@@ -256,8 +256,12 @@ def test_each_site_has_its_own(build):
         ("a \x01 realm\nann:x\n", 0o644, ":1: "),
         ("r" * 300 + "\nann:x\n", 0o644, ":1: "),
         ("realm\n" + "u" * 300 + ":x\n", 0o644, ":2: "),
+        ("ann:" + HASHES["bcrypt"] + "\n", 0o644, ":1: "),
+        ("realm\nann:secret\n", 0o644, ":2: "),
+        ("realm\n# nobody\n", 0o644, ":2: "),
     ],
-    ids=["empty", "an empty line", "unreadable", "no user", "Apache's", "apr1", "SHA", "control", "long realm", "long name"],
+    ids=["empty", "an empty line", "unreadable", "no user", "Apache's", "apr1", "SHA", "control", "long realm", "long name",
+         "no realm", "no hash", "no users"],  # fmt: skip
 )
 def test_nobody_gets_in_where_the_file_is_of_no_use(build, text, mode, line):
     root = guarded(text)
@@ -271,8 +275,8 @@ def test_nobody_gets_in_where_the_file_is_of_no_use(build, text, mode, line):
     assert len(said) == 1 and said[0].startswith("gatling: d/.htaccess" + line) and "access is denied" in said[0]
 
 
-def test_a_realm_without_users_asks_and_admits_nobody(build):
-    with Server(build, guarded("realm \"of\\ quotes\n"), "-j", "1") as server:
+def test_who_may_not_log_in_is_asked(build):
+    with Server(build, guarded("realm \"of\\ quotes\nann:*\n"), "-j", "1") as server:
         response = server.get("/d/file.txt", basic("ann"))
         assert response.status == 401 and r'realm="realm \"of\\ quotes"' in response["WWW-Authenticate"]
 

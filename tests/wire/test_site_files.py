@@ -746,7 +746,7 @@ def test_a_password_comes_before_any_rule(build):
 
 def test_options_get_the_fields_of_the_path_so_that_preflights_work(build, root):
     root.write("_headers", b"/api/*\n  Access-Control-Allow-Origin: *\n  Access-Control-Allow-Headers: X-Token\n")
-    root.write(".htaccess_global", b"Friends\nann:x\n")
+    root.write(".htaccess_global", b"Friends\nann:*\n")
     with Server(build, root, "-j", "1") as server, server.connect() as c:
         response = c.get("/api/%61", "Origin: https://a.example", "Access-Control-Request-Method: GET", method="OPTIONS")
         assert response.status == 204 and response["Allow"] == "GET, HEAD, OPTIONS"
@@ -777,7 +777,7 @@ def test_a_flood_of_missing_names_leaves_nothing_behind_and_hides_nothing_new(bu
         assert c.get("/dir/new.txt").body == b"new"  # at once
         root.write("new/index.html", b"index")
         assert c.get("/new/").body == b"index"
-        root.write("dir/.htaccess", b"Friends\n")
+        root.write("dir/.htaccess", b"Friends\nann:*\n")
         assert c.get("/dir/a.txt").status == 401
 
 
@@ -790,7 +790,7 @@ def known(build, root):
     for name in HIDDEN:
         root.write(name, name.encode())
     root.write("next/c.txt", b"next")
-    root.write("next/.htaccess", b"Friends\n")
+    root.write("next/.htaccess", b"Friends\nann:*\n")
     time.sleep(2.5)
     with Server(build, root, "-j", "1", "-n") as server, server.connect() as c:
         for _ in range(70):  # so often that the directory is read
@@ -808,7 +808,7 @@ def test_a_file_that_another_coding_replaces_is_not_missed(known, root):
 
 @pytest.mark.clear
 def test_what_is_newer_than_its_guard_is_guarded_at_once(known, root):
-    root.write("dir/.htaccess", b"Friends\n")
+    root.write("dir/.htaccess", b"Friends\nann:*\n")
     root.write("dir/b.txt", b"secret")
     assert known.get("/dir/b.txt").status == 401
 
@@ -822,7 +822,7 @@ def test_what_comes_with_another_directory_is_guarded_at_once(known, root):
 
 @pytest.mark.clear
 def test_a_guard_is_noticed_within_a_second_whatever_was_asked_for_before(known, root):
-    root.write("dir/.htaccess", b"Friends\n")
+    root.write("dir/.htaccess", b"Friends\nann:*\n")
     begun = time.monotonic()
     assert known.get("/dir/b.txt").status in (200, 401)
     time.sleep(1 - (time.monotonic() - begun))

@@ -43,7 +43,7 @@ struct header_rules {
 	struct header_field *field;
 	unsigned rules, fields;
 	bool hosts;        /* some pattern has one */
-	bool skipping;     /* the fields of a wrong pattern, while the file is read */
+	unsigned skipping; /* the line of a wrong pattern, whose fields are ignored while the file is read; 0: none */
 	uint64_t seed;     /* of the ids of the sets */
 	uint16_t *matched; /* rules, by the last header_rules_match() */
 	struct cached_set *cached[HEADER_SETS_MAX];
@@ -98,25 +98,27 @@ static bool check_field(const struct header_field *f, const struct pattern *patt
 	return true;
 }
 
-/* Returns whether the text before a ':' looks like the scheme or host of a pattern. */
-static bool is_host(struct slice name) {
-	return memchr(name.at, '.', name.length) || slice_equal_nocase(name, SLICE("http")) ||
-		   slice_equal_nocase(name, SLICE("https"));
+/* Returns whether a line that is no field was meant as a pattern, up to its first blank or ':'. */
+static bool is_like_pattern(struct slice line) {
+	size_t length = 0;
+	while (length < line.length && !strchr(": \t", line.at[length])) length++;
+	const struct slice word = slice_first(line, length);
+	return memchr(word.at, '.', length) || memchr(word.at, '/', length) || memchr(word.at, '*', length) ||
+		   slice_equal_nocase(word, SLICE("http")) || slice_equal_nocase(word, SLICE("https"));
 }
 
 static bool add_field(struct header_rules *r, struct slice line, struct rules_error *error) {
 	struct header_field f = {.detach = line.at[0] == '!', .value = SLICE("")};
-	if (r->skipping) return rules_fail(error, "it is ignored with the pattern above it");
+	if (!f.detach && is_like_pattern(line)) {
+		r->skipping = error->line; /* the next lines may be its fields */
+		return rules_fail(error, "it is neither a pattern, which begins with '/', nor a field");
+	}
+	if (r->skipping) return rules_fail(error, "it is ignored with the pattern of line %u", r->skipping);
 	if (!r->rules) return rules_fail(error, "there is no pattern above this field: write one, such as /*");
 	struct header_rule *rule = &r->rule[r->rules - 1];
 	struct slice rest = line;
 	f.name = rules_take_until(&rest, ':');
-	bool colon = f.name.length < line.length;
-	if (!f.detach && (!colon || is_host(f.name))) {
-		r->skipping = true; /* the next lines may be fields of what was meant as a pattern */
-		return rules_fail(error, "it is neither a pattern, which begins with '/', nor a field%s",
-						  colon ? "" : ": there is no ':'");
-	}
+	if (!f.detach && f.name.length == line.length) return rules_fail(error, "it is no field: there is no ':'");
 	if (f.detach) f.name = slice_trim(slice_rest(line, 1));
 	else f.value = slice_trim(rest);
 	f.rule = rule;
@@ -133,7 +135,7 @@ static bool add_field(struct header_rules *r, struct slice line, struct rules_er
 static bool add_pattern(struct header_rules *r, struct slice line, struct rules_error *error) {
 	for (size_t i = 1; i < line.length; i++)
 		if (line.at[i] == '#' && (line.at[i - 1] == ' ' || line.at[i - 1] == '\t')) line.length = i;
-	r->skipping = true;
+	r->skipping = error->line;
 	if (r->rules == RULES_MAX) return rules_fail(error, "there are more than %d rules", RULES_MAX);
 	struct header_rule rule = {.field = &r->field[r->fields], .line = error->line};
 	const char *wrong = pattern_compile(&rule.pattern, slice_trim(line), PATTERN_EXACT);
@@ -141,7 +143,7 @@ static bool add_pattern(struct header_rules *r, struct slice line, struct rules_
 	if (wrong) return rules_fail(error, "the pattern is wrong: %s", wrong);
 	r->hosts |= pattern_host(&rule.pattern).at != NULL;
 	r->rule[r->rules++] = rule;
-	r->skipping = false;
+	r->skipping = 0;
 	return true;
 }
 
