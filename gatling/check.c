@@ -14,6 +14,7 @@
 #include "gatling/base/notice.h"
 #include "gatling/files/unserved.h"
 #include "gatling/http/coding.h"
+#include "gatling/sandbox/account.h"
 #include "gatling/site/site.h"
 #include "gatling/tls/certificate_files.h"
 
@@ -46,6 +47,7 @@ static int check_sites(const struct options *o, const struct docroot *docroot, s
 static struct {
 	const struct docroot *docroot;
 	struct basic_auth *auth;
+	bool chrooted;
 } walked;
 
 /* Returns whether a path, which begins with "./" or is ".", leads through a name with a leading dot. */
@@ -71,12 +73,28 @@ static void check_original(const char *path, const struct stat *st) {
 	}
 }
 
+/* Reports a symbolic link to nowhere, which a URL is not meant to be. */
+static void check_link(const char *path) {
+	char target[PATH_MAX];
+	if (docroot_readlink(walked.docroot, path, target, sizeof target) && !strstr(target, "://"))
+		notice(0, "%s: a symbolic link to %s, which does not exist%s", path, target,
+			   *target == '/' && walked.chrooted ? " in the chroot: the served directory is its root" : "");
+}
+
+/* Reports a directory that cannot be read. */
+static void check_directory(const char *path) {
+	char inside[PATH_MAX];
+	if ((size_t)snprintf(inside, sizeof inside, "%s/.", path) < sizeof inside) unserved_report(walked.docroot, inside);
+}
+
 static int check_file(const char *at, const struct stat *st, int type, struct FTW *where) {
 	const char *name = at + where->base, *path = at + (at[1] ? 2 : 0);
 	if (strcmp(name, ".htaccess") == 0) realm_release(basic_auth_find(walked.auth, path));
 	bool rules = strcmp(name, "_headers") == 0 || strcmp(name, "_redirects") == 0;
-	if ((type != FTW_F && type != FTW_NS) || is_hidden(at) || rules) return 0;
-	unserved_report(walked.docroot, path);
+	if (is_hidden(at) || rules) return 0;
+	if (type == FTW_SLN) check_link(path);
+	if (type == FTW_DNR) check_directory(path);
+	if (type == FTW_F || type == FTW_NS) unserved_report(walked.docroot, path);
 	if (type == FTW_F) check_original(path, st);
 	return 0;
 }
@@ -107,6 +125,18 @@ static int check_certificates(const struct options *o) {
 	return result;
 }
 
+/* Sees the files as the server will: from inside the chroot, and as its user. Returns 0, or -1 after printing an error.
+ */
+static int enter(const struct options *o) {
+	struct account account;
+	if (geteuid() != 0) return 0;
+	const char *unknown = o->user ? account_find(o->user, &account) : NULL;
+	if (unknown) return notice_cannot("become user", o->user, unknown);
+	if (account_chroot() == -1) return notice_cannot("chroot to", o->root, strerror(errno));
+	walked.chrooted = true;
+	return o->user && account_become(&account) == -1 ? notice_cannot("become user", o->user, strerror(errno)) : 0;
+}
+
 int check(const struct options *o) {
 	struct docroot docroot = {.root = open(o->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
 							  .symlinks_inside = o->site.symlinks_inside};
@@ -116,6 +146,7 @@ int check(const struct options *o) {
 		(void)notice_cannot("check", o->root, strerror(errno));
 		return 1;
 	}
+	if (enter(o) == -1) return 1;
 	struct basic_auth *auth = basic_auth_new(&docroot, NULL, NULL);
 	if (check_sites(o, &docroot, auth) == -1) result = -1;
 	if (check_files(o, &docroot, auth) == -1) result = -1;

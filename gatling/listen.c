@@ -41,8 +41,12 @@ static bool is_unix(const struct listen_address *p) { return p->address.to.any.s
 
 /* Prints an error. Returns -1. */
 static int cannot_listen(const struct listen_address *p, int port, const char *reason) {
-	const char *hint = errno == EACCES && port && port < IPPORT_RESERVED ? " (below 1024 only root's; as -p 8000)" : "";
+	const char *hint =
+		errno == EACCES && port && port < IPPORT_RESERVED ? " (only root may use ports below 1024; try -p 8000)" : "";
 	char text[LISTEN_TEXT_MAX], why[LISTEN_TEXT_MAX];
+	struct stat st;
+	if (is_unix(p) && errno == EADDRINUSE && lstat(p->address.to.local.sun_path, &st) == 0 && !S_ISSOCK(st.st_mode))
+		reason = "it exists, and is not a socket";
 	if (is_unix(p)) return notice_cannot("listen on", p->text, reason);
 	snprintf(text, sizeof text, "%s port %d", p->text ? p->text : "*", port);
 	snprintf(why, sizeof why, "%s%s", reason, hint);

@@ -1,11 +1,9 @@
 /* main.c - starts and ends the process: options, sockets, privileges, workers; then waits for signals. */
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
 #include <openssl/crypto.h>
 #include <pthread.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,6 +22,7 @@
 #include "gatling/listen.h"
 #include "gatling/log/error_log.h"
 #include "gatling/options.h"
+#include "gatling/sandbox/account.h"
 #include "gatling/sandbox/sandbox.h"
 #include "gatling/service.h"
 #include "gatling/status/status.h"
@@ -41,57 +40,19 @@ static int open_standard_streams(void) {
 	return 0;
 }
 
-/* The ids of a user, looked up before the root changes. */
-struct account {
-	uid_t uid;
-	gid_t gid;
-};
-
-/* Parses UID or UID:GID in digits. Returns false if it is neither. */
-static bool parse_ids(const char *text, struct account *id) {
-	char *end;
-	unsigned long uid = strtoul(text, &end, 10), gid = uid;
-	if (*text < '0' || *text > '9') return false;
-	const struct passwd *user = getpwuid((uid_t)uid);
-	if (user) gid = user->pw_gid;
-	if (*end == ':' && end[1] >= '0' && end[1] <= '9') gid = strtoul(end + 1, &end, 10);
-	*id = (struct account){.uid = (uid_t)uid, .gid = (gid_t)gid};
-	return !*end && uid < UINT32_MAX && gid < UINT32_MAX;
+/* Returns what errno says of the root. */
+static const char *root_reason(void) {
+	return errno == EACCES ? "there is no permission to read and enter it" : strerror(errno);
 }
-
-static int find_user(const char *name, struct account *id) {
-	errno = 0;
-	const struct passwd *user = getpwnam(name);
-	if (!user && parse_ids(name, id)) return 0;
-	if (!user) return notice_cannot("become user", name, errno ? strerror(errno) : "no such user");
-	*id = (struct account){.uid = user->pw_uid, .gid = user->pw_gid};
-	return 0;
-}
-
-static int become(const char *name, const struct account *id) {
-	if (setgroups(1, &id->gid) == -1 || setgid(id->gid) == -1 || setuid(id->uid) == -1)
-		return notice_cannot("become user", name, strerror(errno));
-	return 0;
-}
-
-/* The leak checker of a sanitized build needs /proc, which a chroot hides. */
-#ifdef __SANITIZE_ADDRESS__
-static bool has_other_root;
-int __lsan_is_turned_off(void);
-int __lsan_is_turned_off(void) { return has_other_root; }
-#endif
 
 /* Enters the root directory. Returns its descriptor, or -1 after printing an error. */
 static int enter_root(const struct options *o, char *directory) {
-	if (!realpath(o->root, directory) || chdir(o->root) == -1) return notice_cannot("serve", o->root, strerror(errno));
+	if (!realpath(o->root, directory) || chdir(o->root) == -1) return notice_cannot("serve", o->root, root_reason());
 	tzset(); /* its files are outside the root */
 	OPENSSL_init_crypto(0, NULL);
-	if (geteuid() == 0 && chroot(".") == -1) return notice_cannot("chroot to", o->root, strerror(errno));
-#ifdef __SANITIZE_ADDRESS__
-	has_other_root = geteuid() == 0;
-#endif
+	if (geteuid() == 0 && account_chroot() == -1) return notice_cannot("chroot to", o->root, strerror(errno));
 	int root = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (root == -1) return notice_cannot("serve", o->root, strerror(errno));
+	if (root == -1) return notice_cannot("serve", o->root, root_reason());
 	return root;
 }
 
@@ -162,7 +123,7 @@ static int start_opener(const struct options *o, struct process *p) {
 	struct log_file *const file[] = {&p->error_log.file, &p->log_file};
 	for (int i = 0; i < 2; i++)
 		if (path[i] && log_file_place(file[i], p->opener, path[i]) == -1)
-			return notice_cannot("log to", path[i], strerror(errno));
+			return notice_cannot("log to", path[i], log_file_reason(errno));
 	if (certificate_files_new(&o->tls, o->root, p->opener, &p->files) == -1) return -1;
 	bool sockets = false;
 	for (unsigned i = 0; i < o->site.upstreams.count; i++) {
@@ -174,7 +135,7 @@ static int start_opener(const struct options *o, struct process *p) {
 	if (opener_start(p->opener, o->sandbox) == -1)
 		return notice_cannot("start", "the process that opens files", strerror(errno));
 	for (int i = 0; i < 2; i++) {
-		if (path[i] && log_file_open(file[i]) == -1) return notice_cannot("log to", path[i], strerror(errno));
+		if (path[i] && log_file_open(file[i]) == -1) return notice_cannot("log to", path[i], log_file_reason(errno));
 		if (path[i] && i == 0) error_log_open(&p->error_log);
 	}
 	certificate_files_find(&o->tls, &p->files);
@@ -209,7 +170,8 @@ static void note_port_of_proof(const struct sockets *sockets) {
 static int prepare(const struct options *o, struct process *p, char *directory) {
 	struct account id = {0};
 	if (o->mime && load_types(o->mime) == -1) return -1;
-	if (o->user && find_user(o->user, &id) == -1) return -1;
+	const char *unknown = o->user ? account_find(o->user, &id) : NULL;
+	if (unknown) return notice_cannot("become user", o->user, unknown);
 	if (acme_start(&o->acme, o->root, &p->acme) == -1 || start_opener(o, p) == -1) return -1;
 	if (take_over_begin(&p->take_over, o->take_over, &p->sockets) == -1) return -1;
 	if (!p->files && o->tls.https != HTTPS_OFF && sockets_any_secure(&p->sockets))
@@ -222,7 +184,7 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 	if (root == -1) return -1;
 	if (geteuid() == 0) sandbox_note(&p->sandbox, "chroot", 0);
 	sandbox_refuse_privileges();
-	if (o->user && become(o->user, &id) == -1) return -1;
+	if (o->user && account_become(&id) == -1) return notice_cannot("become user", o->user, strerror(errno));
 	sandbox_drop_capabilities(&p->sandbox);
 	if (p->files && certificate_files_load(p->files) == -1) return -1;
 	const char *broken = p->files && take_over_has_old(&p->take_over) ? certificate_files_broken(p->files) : NULL;

@@ -437,7 +437,7 @@ static void add_acme_name(struct acme_options *a, const char *name) {
 static void check_email(const struct options *o) {
 	const char *text = o->acme.email, *at = text ? strchr(text, '@') : NULL;
 	if (text && (!at || at == text || !at[1] || strpbrk(text, " \t,:/")))
-		refuse("--acme takes an address of mail, not '%s'", text);
+		refuse("--acme takes an email address, not '%s'", text);
 	if (!text && strchr(o->root, '@')) refuse("the address of --acme follows a '=': --acme=%s", o->root);
 }
 
@@ -583,7 +583,9 @@ void options_parse(struct options *o, int argc, char **argv) {
 				 o->https_redirect || o->hsts_s;
 	if (https && o->tls.https == HTTPS_OFF) refuse("--no-https excludes the other options about HTTPS");
 	if (https) o->tls.https = HTTPS_ON;
-	if (o->log == LOG_OFF && o->log_file) refuse("--log-file needs a log");
+	if (o->log == LOG_OFF) o->log_file = NULL;
+	if (o->connections && o->connections < (unsigned)o->workers)
+		refuse("--connections takes at least one for each worker (-j %d), not %u", o->workers, o->connections);
 	uint64_t cache = (uint64_t)o->workers * CACHE_WORKER;
 	if (!o->site.cache) o->site.cache = cache < CACHE_MOST ? cache : CACHE_MOST;
 	o->site.listings = listings == -1 ? o->site.vhosts != VHOSTS_ONLY : listings;

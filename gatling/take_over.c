@@ -140,7 +140,10 @@ int take_over_bind(struct take_over *t) {
 	struct stat st;
 	if (!t->path || t->listener != -1) return 0;
 	if (address_of(t, &address) == -1) return -1;
-	if (lstat(t->path, &st) == 0 && S_ISSOCK(st.st_mode)) unlink(t->path); /* nobody listens there */
+	const bool exists = lstat(t->path, &st) == 0;
+	if (exists && !S_ISSOCK(st.st_mode))
+		return notice_cannot("use --take-over", t->path, "it exists, and is not a socket");
+	if (exists) unlink(t->path); /* nobody listens there */
 	t->listener = socket(AF_UNIX, SOCK_STREAM, 0);
 	if (t->listener == -1 || fcntl(t->listener, F_SETFD, FD_CLOEXEC) == -1 ||
 		bind(t->listener, (const struct sockaddr *)&address, sizeof address) == -1 || chmod(t->path, 0600) == -1 ||

@@ -48,7 +48,8 @@ static int count_limits(struct worker *w, unsigned *cached, unsigned *open) {
 	}
 	w->context.connections_max = most - taken;
 	const unsigned part = part_of(w, o->connections);
-	if (part && part < w->context.connections_max) w->context.connections_max = part;
+	w->context.limited = part && part < w->context.connections_max; /* by the owner */
+	if (w->context.limited) w->context.connections_max = part;
 	return 0;
 }
 

@@ -168,7 +168,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build")
     parser.add_argument("--seconds", type=float, default=0.5)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--servers", default="gatling,nginx,h2o,haproxy")
     parser.add_argument("--only", default="proxy-1k,proxy-100k,proxy-10m,proxy-post-1m,fcgi-1k")
     arguments = parser.parse_args()

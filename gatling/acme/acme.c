@@ -242,6 +242,11 @@ static void scan(struct work *w) {
 	w->scan_s = now_s + ACME_SCAN_S;
 	if (subjects_scan(&w->subjects, w->acme->options, w->root, now_s) == -1)
 		notice((uint64_t)errno, "certificates: cannot look for sites in %s: %s", w->root, strerror(errno));
+	else if (!w->subjects.count)
+		notice(0,
+			   "certificates: none is asked for, as no directory in %s has the name of a host: make one, as "
+			   "www.example.org, or name it with --acme-name",
+			   w->root);
 }
 
 /* After a start: what has failed before is not asked for at once. */

@@ -31,7 +31,7 @@ static void report(unsigned requests, unsigned connections) {
 	requests = atomic_exchange(&refused_requests, 0);
 	connections = atomic_exchange(&refused_connections, 0);
 	notice_line(LEVEL_NOTICE,
-				"refused %u requests and %u connections over a limit (--rate, --address-rate, --address-requests, "
+				"over a limit, refused requests: %u, connections: %u (--rate, --address-rate, --address-requests, "
 				"--address-connections)",
 				requests, connections);
 }

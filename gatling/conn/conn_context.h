@@ -53,9 +53,10 @@ struct conn_context {
 	struct upstreams *upstreams; /* NULL: no request is passed on */
 	enum conn_drain draining;
 	unsigned connections, connections_max; /* the main thread reads the first */
-	size_t memory;                         /* bytes that are kept for them, see budget.h */
-	size_t memory_peak;                    /* most of conn_context_memory() since memory was given back to the system */
-	size_t memory_max;                     /* for that and what OpenSSL holds, the worker's part of --memory */
+	bool limited;       /* the second is what the owner has set, not what there are descriptors for */
+	size_t memory;      /* bytes that are kept for them, see budget.h */
+	size_t memory_peak; /* most of conn_context_memory() since memory was given back to the system */
+	size_t memory_max;  /* for that and what OpenSSL holds, the worker's part of --memory */
 	struct shed *shed;
 	struct fair *fair;
 	/* By descriptor, the address of each connection that comes from a trusted proxy through a balancer with the PROXY

@@ -59,7 +59,10 @@ static void walk(const struct conn_context *w, struct shed *s,
 
 /* --- room for others --- */
 
-static const char remedy[] = "more descriptors (ulimit -n) or workers (-j) make room for more";
+static const char *remedy(const struct conn_context *w) {
+	return w->limited ? "--connections sets how many there may be"
+					  : "more descriptors (ulimit -n) or workers (-j) make room for more";
+}
 
 static void report(struct shed *s, const struct conn_context *w) {
 	static notice_time next;
@@ -67,15 +70,15 @@ static void report(struct shed *s, const struct conn_context *w) {
 	notice_line(LEVEL_WARNING,
 				"a worker has %u of %u connections, has closed %lu with an unfinished request or handshake and "
 				"%lu idle ones, and refused %lu of addresses with many; %s",
-				w->connections, w->connections_max, s->heads, s->idle, s->refused, remedy);
+				w->connections, w->connections_max, s->heads, s->idle, s->refused, remedy(w));
 	s->heads = s->idle = s->refused = 0;
 }
 
 void shed_say_full(struct conn_context *w) {
 	static notice_time next;
 	if (!notice_due(&next)) return;
-	notice_line(LEVEL_WARNING, "a worker has all of its %u connections, and none is idle: new ones wait; %s",
-				w->connections_max, remedy);
+	notice_line(LEVEL_WARNING, "a worker has no connection left, of %u, and none is idle: new ones wait; %s",
+				w->connections_max, remedy(w));
 }
 
 /* Whether one that was found goes, unless it has gone on since, or has a request that is answered now. */

@@ -158,11 +158,21 @@ static unsigned long write_lines(struct log_lines *l, const char *text, size_t l
 	return lost;
 }
 
+/* Tells the owner, but for the lines of the error log itself, which are shared. */
+static void complain(const struct log_lines *l, const char *what, int error) {
+	static notice_time next;
+	const char *path = l->log->file.path;
+	if (!l->shared && notice_due(&next))
+		notice_line(LEVEL_ERROR, "cannot write %s%s: %s: %s", path ? "the log " : "the log", path ? path : "",
+					strerror(error), what);
+}
+
 /* Writes the batch of a worker, and when there is room, how many lines were dropped. */
 static void write_batch(struct log_lines *l, const struct log_batch *b) {
 	char note[NOTE_MAX];
 	unsigned long lost = write_lines(l, b->text, b->length);
 	if (lost) {
+		complain(l, "its lines are dropped", errno);
 		drop(l, lost);
 		return;
 	}
@@ -197,7 +207,7 @@ static void reopen_file(struct log *log) {
 	(void)fstat(log->file.fd, &old); /* both succeed on an open descriptor */
 	if (log_file_open(&log->file) == -1) {
 		notice_line(LEVEL_ERROR, "cannot open %s again, going on with the old file: %s", log->file.path,
-					strerror(errno));
+					log_file_reason(errno));
 		return;
 	}
 	(void)fstat(log->file.fd, &new);
@@ -244,7 +254,12 @@ static void *run(void *argument) {
 	}
 	pthread_mutex_unlock(&log->mutex);
 	/* the workers have ended: their unfinished batches are the thread's */
-	for (struct log_lines *l = log->all; l; l = l->next) write_batch(l, &l->batch[l->filling]);
+	unsigned long dropped = 0;
+	for (struct log_lines *l = log->all; l; l = l->next) {
+		write_batch(l, &l->batch[l->filling]);
+		if (!l->shared) dropped += atomic_load(&l->dropped);
+	}
+	if (dropped) notice_line(LEVEL_ERROR, "%lu lines of the log were dropped at the end", dropped);
 	if (set(log, &log->ended)) log_free(log);
 	return NULL;
 }

@@ -1,6 +1,8 @@
 /* log_file.c - see log_file.h. */
 #include "gatling/log/log_file.h"
 
+#include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 int log_file_place(struct log_file *file, struct opener *opener, const char *path) {
@@ -15,6 +17,10 @@ int log_file_open(struct log_file *file) {
 	if (file->fd != -1) close(file->fd);
 	file->fd = fd;
 	return 0;
+}
+
+const char *log_file_reason(int error) {
+	return error == ELOOP ? "it is a symbolic link, which is not followed" : strerror(error);
 }
 
 void log_file_close(struct log_file *file) {

@@ -22,6 +22,9 @@ int log_file_place(struct log_file *file, struct opener *opener, const char *pat
  * Returns 0; or -1 with errno, and keeps the old one. */
 int log_file_open(struct log_file *file);
 
+/* Returns what an errno says of a log that cannot be opened. */
+const char *log_file_reason(int error);
+
 /* Closes a file that was opened. */
 void log_file_close(struct log_file *file);
 

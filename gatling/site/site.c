@@ -161,7 +161,9 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 	if (state == TEXT_SAME) return rules;
 	if (file->error == EFBIG) rules_fail(&error, "the file is too large: more than %d bytes", TEXT_FILE_MAX);
 	else rules_fail(&error, "it cannot be read: %s", strerror(file->error));
-	if (state == TEXT_FAILED) text_file_complain(file, reader.path, 0, error.text);
+	const bool entered =
+		file->error != EACCES || file->version.mode; /* a directory without permission is reported itself */
+	if (state == TEXT_FAILED && entered) text_file_complain(file, reader.path, 0, error.text);
 	void *new = text ? kind->parse((struct slice){.at = text, .length = length}, &reader.report) : NULL;
 	report_further_lines(&reader);
 	if (text && !new) text_file_again(file);
@@ -188,9 +190,17 @@ static bool is_inner(const struct sites *s, const struct site_entry *e) {
 	return s->vhosts == VHOSTS_TRY && e->site.prefix.length;
 }
 
+/* Reports that the root is gone: a new directory of its name is another one. */
+static void look_at_root(const struct sites *s) {
+	struct stat st;
+	if (fstat(s->docroot->root, &st) == 0 && !st.st_nlink)
+		notice(0, "the served directory has been removed, or replaced by another: restart to serve that");
+}
+
 static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) {
 	char path[FILE_PATH_MAX];
 	e->checked_ms = now_ms;
+	if (!e->site.prefix.length) look_at_root(s);
 	const struct header_rules *before = e->site.headers;
 	bool again = e->headers.looked;
 	e->site.headers = update_rules(s, e, &headers_kind, &e->headers, e->site.headers);

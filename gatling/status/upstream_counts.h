@@ -3,6 +3,7 @@
 #ifndef GATLING_STATUS_UPSTREAM_COUNTS_H
 #define GATLING_STATUS_UPSTREAM_COUNTS_H
 
+#include "gatling/base/notice.h"
 #include "gatling/status/values.h"
 
 enum { UPSTREAM_COUNTS_MAX = 64 }; /* addresses; those over it are counted together, as "others" */
@@ -21,6 +22,7 @@ enum upstream_value {
 struct upstream_counts {
 	char *address; /* ASCII; '?' stands for what would have to be quoted */
 	uint64_t value[UPSTREAM_VALUES];
+	notice_time next_notice; /* of a failure */
 };
 
 /* As they are shown; the label is "upstream", for each its address. */

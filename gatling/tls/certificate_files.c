@@ -84,15 +84,18 @@ static char *read_file(const struct certificate_files *f, const struct location 
 	return file_load(opener_open(f->opener, l->place, l->name), CERTIFICATE_FILE_MAX, st);
 }
 
+/* Returns what errno says of a file that could not be read. */
+static const char *reason(void) { return errno == EINVAL ? "it is not a file" : strerror(errno); }
+
 /* Reads a certificate and its key into one text. Returns NULL with a reason in why. */
 static char *read_pem(const struct certificate_files *f, const struct candidate *c, char *why) {
 	struct stat st;
 	char *key = NULL, *both = NULL, *pem = read_file(f, &c->cert, &st);
-	if (!pem) snprintf(why, CERTIFICATE_ERROR, "%s", strerror(errno));
+	if (!pem) snprintf(why, CERTIFICATE_ERROR, "%s", reason());
 	if (!pem || !c->key.shown) return pem;
 	key = read_file(f, &c->key, &st);
 	if (!key || asprintf(&both, "%s\n%s", pem, key) == -1) {
-		snprintf(why, CERTIFICATE_ERROR, "%s: %s", c->key.shown, strerror(errno));
+		snprintf(why, CERTIFICATE_ERROR, "%s: %s", c->key.shown, reason());
 		both = NULL;
 	}
 	free(pem);
@@ -196,7 +199,11 @@ static void visit_root_file(struct walk *w, const char *name, const char *host) 
 	} else if (!S_ISREG(st.st_mode)) {
 		return;
 	} else if (st.st_mode & S_IROTH) {
-		if (!holds_key(w->files, &c.cert)) return;
+		if (!holds_key(w->files, &c.cert)) {
+			if (!host)
+				notice(c.state, "%s: no private key is in it, so it is not used: append the key, chmod o-r", name);
+			return;
+		}
 		c.problem = "everybody may read the private key in it, and would be served it (chmod o-r)";
 	}
 	visit(w, &c);
@@ -280,13 +287,14 @@ int certificate_files_load(struct certificate_files *f) {
 	if (!f->context || load(f, &w) == -1) return cannot_use(f->root.at.shown, strerror(ENOMEM));
 	f->seen = w.hash;
 	if (!certificates_empty(f->current)) return 0;
-	if (f->certs || w.loadable) notice(0, "no certificate that can be used, so no HTTPS yet");
+	if (f->certs || w.found) notice(0, "no certificate that can be used, so no HTTPS yet");
 	else if (f->dir[1].at.shown) notice(0, "no certificate, so no HTTPS yet: the authority will be asked");
 	else if (f->dir[0].at.shown)
 		notice(0, "no certificate in %s, so no HTTPS yet: put NAME/fullchain.pem and NAME/privkey.pem there",
 			   f->dir[0].at.shown);
 	else
-		notice(0, "no certificate, so no HTTPS yet: put server.pem into %s, or name one with --cert", f->root.at.shown);
+		notice(0, "no certificate, so no HTTPS yet: put server.pem, with its key, into %s, or name one with --cert",
+			   f->root.at.shown);
 	return 0;
 }
 

@@ -16,8 +16,8 @@ int passage_failure(const struct passage *p) { return p->failure; }
 unsigned passage_answered_ms(const struct passage *p) { return p->answered_ms; }
 
 bool passage_format(const struct passage *p, char *out) {
-	if (p->link) upstreams_format(p->link, out);
-	return p->link;
+	if (p->to) upstreams_format(p->to, out);
+	return p->to;
 }
 
 size_t passage_memory(const struct passage *p) {

@@ -155,6 +155,7 @@ void passage_use(struct passage *p, bool fresh, int failure) {
 	while ((p->link = upstreams_take(p->upstreams, p->target, fresh, &p->tried, &status))) {
 		const bool reused = p->link->reused;
 		p->link->passage = p;
+		p->to = p->link->to;
 		p->blocked = false;
 		p->state = reused ? PASSAGE_WAITS : PASSAGE_CONNECTS;
 		passage_set_deadline(p);

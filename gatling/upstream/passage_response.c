@@ -68,7 +68,7 @@ static void parse_head(struct passage *p) {
 	if (used > 0 && p->must_change && p->head.status >= 200 && p->head.status < 300) used = -1;
 	if (used < 0 || (changes && !p->upgrades) || (interim && ++p->interims > PASSAGE_INTERIM_MAX) ||
 		!(p->lines = malloc(p->head.lines + 1))) {
-		passage_blame(p, 502, "has sent what is no response");
+		passage_blame(p, 502, "sent something that is not a response");
 		return;
 	}
 	memcpy(p->lines, lines, p->head.lines);

@@ -174,7 +174,7 @@ void upstreams_send_at_once(struct upstream_link *link) {
 	link->sends_at_once = true;
 }
 
-void upstreams_format(const struct upstream_link *link, char *out) { upstream_format(out, &link->to->address); }
+void upstreams_format(const struct upstream *to, char *out) { upstream_format(out, &to->address); }
 
 void upstreams_note_response(const struct upstream_link *link, int status, int64_t ms) {
 	struct upstream_counts *counts = link->to->counts;
@@ -184,12 +184,11 @@ void upstreams_note_response(const struct upstream_link *link, int status, int64
 }
 
 void upstreams_complain(const struct upstream_link *link, const char *what) {
-	static notice_time next;
 	char text[UPSTREAM_TEXT_MAX];
 	upstream_count(link->to->counts, UPSTREAM_FAILURES, 1);
-	if (!notice_due(&next)) return;
+	if (!notice_due(&link->to->counts->next_notice)) return;
 	upstream_format(text, &link->to->address);
-	notice_line(LEVEL_WARNING, "%s, to which requests are passed on, %s", text, what);
+	notice_line(LEVEL_WARNING, "upstream %s %s", text, what);
 }
 
 void upstreams_report(const struct upstream_link *link, struct slice line) {
@@ -211,14 +210,13 @@ static bool is_ours(int error) {
 
 /* Leaves an address out for a while that could not be connected to, for an errno. */
 static void rest(struct upstreams *u, struct upstream *to, int error) {
-	static notice_time next;
 	if (is_ours(error)) return;
 	char text[UPSTREAM_TEXT_MAX];
 	upstream_count(to->counts, UPSTREAM_FAILURES, 1);
 	to->rests_until_ms = io_now(u->options.loop) + UPSTREAM_REST_MS;
-	if (!notice_due(&next)) return;
+	if (!notice_due(&to->counts->next_notice)) return;
 	upstream_format(text, &to->address);
-	notice_line(LEVEL_WARNING, "cannot connect to %s, to which requests are passed on: %s", text, strerror(error));
+	notice_line(LEVEL_WARNING, "cannot connect to the upstream %s: %s", text, strerror(error));
 }
 
 static struct upstream_link *make(struct upstreams *u, struct upstream *to, int fd) {

@@ -104,3 +104,20 @@ def test_a_directory_that_is_not_there_is_named(first_build):
 def test_one_directory_is_served(first_build):
     done = subprocess.run([first_build / "gatling", "-c", "/", "/tmp"], capture_output=True, text=True, timeout=20, check=False)
     assert done.returncode == 2 and "unexpected argument '/tmp': one directory is served" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its root and user")
+def test_it_sees_what_the_server_would_see(first_build):
+    root = Root(GOOD)
+    root.write("a/.htaccess", b"Friends\nann:*\n", 0o600)
+    root.write("private/file", b"x")
+    (root.path / "private").chmod(0o700)
+    (root.path / "example.org").symlink_to(root.path / "www.example.org")
+    (root.path / "elsewhere").symlink_to("https://example.org/")
+    command = [runnable(first_build), "--check", "-u", "nobody", "-E", root.path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    nowhere = f"example.org: a symbolic link to {root.path}/www.example.org, which does not exist in the chroot: the served directory is its root"
+    assert done.returncode == 1 and sorted(done.stdout.splitlines()) == [
+        "a/.htaccess: this cannot be read, so access is denied",
+        nowhere,
+        "private: mode 0700, the server may not enter it: chmod o+x"]  # fmt: skip

@@ -188,7 +188,7 @@ def test_without_a_log_nothing_is_written(build, files, flags):
 
 
 @pytest.mark.parametrize("flags, words", [(["--log", "xml"], "--log takes"), (["--log"], "needs a value"),
-                                          (["--log-file"], "needs a value"), (["-n", "--log-file", "x"], "--log-file")])  # fmt: skip
+                                          (["--log-file"], "needs a value")])  # fmt: skip
 @pytest.mark.clear
 def test_options_that_make_no_sense_are_refused(build, flags, words):
     ran = subprocess.run([runnable(build), *flags], capture_output=True, text=True, check=False)
@@ -366,4 +366,4 @@ def test_a_device_that_is_always_full_stops_nobody(build, files):
         pipelined(server, 500)
         assert server.cpu_seconds() < 5
         server.stop()
-        assert len(server.errors) <= 1  # who may not open the device says so
+        assert "/dev/full: No space left on device" in server.errors[0] or "cannot log to" in server.errors[0]

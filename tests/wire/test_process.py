@@ -82,7 +82,7 @@ def test_a_file_that_is_no_socket_is_not_replaced_by_one(build, root):
     (root.path / "link").symlink_to("socket")
     for name in ("a.txt", "link"):
         done = run(build, "-c", root.path, "-i", f"unix:{root.path / name}")
-        assert done.returncode == 1 and "in use" in done.stderr
+        assert done.returncode == 1 and "it exists, and is not a socket" in done.stderr
     assert (root.path / "a.txt").read_bytes() == b"a" and (root.path / "link").is_symlink()
 
 
@@ -602,4 +602,4 @@ def test_with_all_addresses_one_is_named_that_others_reach(first_build, root):
 def test_a_port_that_is_roots_is_told(first_build, root):
     done = subprocess.run([runnable(first_build), "-c", root.path, "-E", "-p", "80", "-i", "127.0.0.1"], capture_output=True, text=True,
                           timeout=20, check=False, **unprivileged())  # fmt: skip
-    assert done.returncode == 1 and "Permission denied (below 1024 only root's; as -p 8000)" in done.stderr
+    assert done.returncode == 1 and "Permission denied (only root may use ports below 1024; try -p 8000)" in done.stderr

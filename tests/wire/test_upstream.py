@@ -386,7 +386,7 @@ def test_a_malformed_response_is_a_502_with_the_page_of_the_site(build, name):
         assert response.status == 502 and response.body == b"our page"
         assert c.get("/there.txt").body == b"there"
         assert len(upstream.requests) == 1
-        eventually(lambda: any(f"127.0.0.1:{upstream.port}, to which requests are passed on, has " in line for line in server.errors))
+        eventually(lambda: any(f"upstream 127.0.0.1:{upstream.port} " in line for line in server.errors))
 
 
 @pytest.mark.parametrize(
@@ -498,7 +498,7 @@ def test_an_upstream_that_refuses_is_left_out(build):
         assert [server.get("/api/").status for _ in range(10)] == [200] * 10
         response = server.get("/gone")
         assert response.status == 502 and response.body == b"our page"
-        said = f"cannot connect to 127.0.0.1:{port}, to which requests are passed on: Connection refused"
+        said = f"cannot connect to the upstream 127.0.0.1:{port}: Connection refused"
         assert [said in line for line in server.errors] == [True]
 
 
