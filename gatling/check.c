@@ -30,7 +30,7 @@ static void check_site(struct sites *sites, const char *name) {
 }
 
 static int check_sites(const struct options *o, const struct docroot *docroot, struct basic_auth *auth) {
-	struct sites *sites = auth ? sites_new(docroot, auth, NULL, o->site.vhosts, &o->site.upstreams) : NULL;
+	struct sites *sites = auth ? sites_new(docroot, NULL, auth, NULL, o->site.vhosts, &o->site.upstreams) : NULL;
 	DIR *root = sites ? opendir(".") : NULL;
 	if (sites) (void)sites_find(sites, (struct slice){0}, 0, 0, NULL, NULL);
 	for (const struct dirent *entry; root && o->site.vhosts != VHOSTS_OFF && (entry = readdir(root));)

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <openssl/crypto.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -45,11 +47,19 @@ static const char *root_reason(void) {
 	return errno == EACCES ? "there is no permission to read and enter it" : strerror(errno);
 }
 
+/* Has OpenSSL make what it otherwise makes when it is first used, which may be in answer to a client: with too little
+ * memory then, that is missing for ever. Returns whether there was enough. */
+static bool start_crypto(void) {
+	unsigned char octet, digest[EVP_MAX_MD_SIZE];
+	return OPENSSL_init_crypto(0, NULL) && RAND_bytes(&octet, 1) == 1 &&
+		   HMAC(EVP_sha256(), &octet, 1, &octet, 1, digest, NULL);
+}
+
 /* Enters the root directory. Returns its descriptor, or -1 after printing an error. */
 static int enter_root(const struct options *o, char *directory) {
 	if (!realpath(o->root, directory) || chdir(o->root) == -1) return notice_cannot("serve", o->root, root_reason());
 	tzset(); /* its files are outside the root */
-	OPENSSL_init_crypto(0, NULL);
+	if (!start_crypto()) return notice_cannot("start", "OpenSSL", strerror(ENOMEM));
 	if (geteuid() == 0 && account_chroot() == -1) return notice_cannot("chroot to", o->root, strerror(errno));
 	int root = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (root == -1) return notice_cannot("serve", o->root, root_reason());

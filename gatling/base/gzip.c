@@ -155,7 +155,7 @@ ssize_t gzip_reader_fill(void *reader, char *buffer, size_t size) {
 		if (result == Z_STREAM_END) r->ended = !next_member(r);
 		else if (result == Z_BUF_ERROR) n = next_piece(&r->in, &r->z);
 		else if (result != Z_OK) n = 0;
-		if (n == 0) errno = EILSEQ;
+		if (n == 0) errno = result == Z_MEM_ERROR ? ENOMEM : EILSEQ;
 		if (n <= 0) return -1;
 	}
 	return (ssize_t)(size - r->z.avail_out);

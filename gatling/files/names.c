@@ -343,6 +343,16 @@ static bool lack(struct names *n, struct slice path, unsigned entries) {
 bool names_lack(struct names *n, struct slice path) { return lack(n, path, ENTRY_ITSELF); }
 bool names_lack_coded(struct names *n, struct slice path) { return lack(n, path, ENTRY_CODED); }
 
+size_t names_reach(struct names *n, struct slice path) {
+	size_t reach = 0;
+	for (size_t i = 0; i < path.length; i++) {
+		if (path.at[i] != '/') continue;
+		if (names_lack(n, slice_first(path, i))) break;
+		reach = i + 1;
+	}
+	return reach;
+}
+
 bool names_lacked_lately(struct names *n, struct slice path) {
 	const struct place p = place_of(path);
 	if (is_beyond(n, &p)) return false;

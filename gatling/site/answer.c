@@ -284,8 +284,8 @@ static bool answer_known(const struct content *c, const struct request *q, struc
 /* Returns whether a file is never sent: a script of the site, or with --upstream, what everybody takes for one. */
 static bool is_protected(const struct exchange *x, const char *end) {
 	struct slice path = {.at = x->local - 1, .length = (size_t)(end - x->local) + 1};
-	if (!x->content->options->upstreams.count) return false;
-	return script_is_named(path) || (x->site->redirects && redirect_rules_protect(x->site->redirects, path));
+	return (x->content->options->upstreams.count && script_is_named(path)) ||
+		   sites_protect(x->content->sites, x->site, path, x->content->now_ms);
 }
 
 /* Answers with the file at x->path up to a NUL at end, with the status 200 or that of a rule. 0; or an errno, and there
@@ -351,6 +351,16 @@ static bool admitted_nevertheless(struct exchange *x) {
 	return admitted_to(x, (struct slice){.at = x->path, .length = x->site->prefix.length + x->length});
 }
 
+/* The same for a path that a rule takes for a directory, with a slash behind it or without. */
+static bool admitted_as_directory(struct exchange *x) {
+	char *end = x->local + x->length;
+	if (names_directory(x)) return admitted_nevertheless(x);
+	*end = '/';
+	bool is = admitted_to(x, (struct slice){.at = x->path, .length = (size_t)(end + 1 - x->path)});
+	*end = '\0';
+	return is;
+}
+
 /* The same for a script that a rule leads to. */
 static bool admitted_to_script(struct exchange *x, struct slice name) {
 	char path[SITE_PREFIX_MAX + TARGET_MAX + 1];
@@ -371,7 +381,7 @@ static bool rewrite(struct exchange *x, struct slice target) {
 static void pass_on(struct exchange *x, const struct redirect *rule, bool forced) {
 	struct slice method = x->request->method_name;
 	bool never = slice_equal(method, SLICE("TRACE")) || slice_equal(method, SLICE("CONNECT"));
-	if (forced && !admitted_nevertheless(x)) return;
+	if (forced && !admitted_as_directory(x)) return;
 	x->passed = true;
 	int status = never ? 405 : x->arrival->failed;
 	if (!status && rule->refused) status = 503;
@@ -422,11 +432,20 @@ static bool is_file(const void *exchange, struct slice path) {
 	return script_is_file(x->content, x->site, path);
 }
 
+static struct slice reach(const void *exchange, struct slice path) {
+	const struct exchange *x = exchange;
+	return script_reach(x->content, x->site, path);
+}
+
 /* Returns whether a rule of _redirects has answered the request. */
 static bool follow_rules(struct exchange *x, bool forced) {
 	struct redirect rule;
-	struct redirect_request request = {
-		.host = x->host, .path = slashed_path(x), .query = x->request->query, .is_file = is_file, .context = x};
+	struct redirect_request request = {.host = x->host,
+									   .path = slashed_path(x),
+									   .query = x->request->query,
+									   .is_file = is_file,
+									   .reach = reach,
+									   .context = x};
 	if (!redirect_rules_match(x->site->redirects, &request, forced, location(), &rule)) return false;
 	answer_rule(x, &rule, forced);
 	return true;
@@ -488,10 +507,6 @@ static void answer_missing(struct exchange *x) {
 	struct stat st;
 	if (follow_link(x)) return;
 	if (x->site->redirects && follow_rules(x, false)) return;
-	if (x->site->unknown) {
-		answer_error(x, 503);
-		return;
-	}
 	x->local[x->length] = '\0'; /* without the index */
 	bool exists =
 		names_directory(x) && names_stat(x->content->names, &x->content->docroot, *x->path ? x->path : ".", &st) == 0;
@@ -622,7 +637,7 @@ void answer(const struct content *c, const struct request *q, const struct conne
 		if (!admitted_by(&x, x.site->realm)) return;
 		x.admitted = true;
 	}
-	if (!serves && x.site->unknown) {
+	if (x.site->unknown) {
 		answer_error(&x, 503);
 		return;
 	}

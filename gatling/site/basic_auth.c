@@ -243,8 +243,7 @@ struct realm *basic_auth_find(struct basic_auth *auth, const char *path) {
 void basic_auth_realms(struct basic_auth *auth, struct slice file, bool lately, struct realm **realm) {
 	static const char here[] = ".htaccess", below[] = ".htaccess_global";
 	char path[PATH_MAX + sizeof below];
-	size_t n = file.length;
-	while (n && file.at[n - 1] != '/') n--;
+	size_t n = names_reach(auth->names, file);
 	realm[0] = realm[1] = NULL;
 	if (n >= PATH_MAX) return;
 	if (n) memcpy(path, file.at, n);

@@ -319,11 +319,13 @@ static unsigned producible(const struct cache *c, const struct resource *r, cons
 }
 
 /* Returns the media type that the name tells, or the content. */
-static const char *type_of(const struct cache_entry *e) {
+static const char *type_of(struct cache_entry *e) {
 	const char *type = mime_type(e->path);
 	if (type) return type;
 	const struct representation *f = e->resource.representation[CODING_IDENTITY];
-	return f && representation_is_text(f) ? MIME_TEXT : MIME_UNKNOWN;
+	const int text = f ? representation_is_text(f) : 0;
+	e->recent |= text == -1; /* asked again soon */
+	return text == 1 ? MIME_TEXT : MIME_UNKNOWN;
 }
 
 /* Writes the fields of all representations. missed: one could not be opened. */
@@ -575,13 +577,14 @@ static void converted(struct job *job) {
 	bool compress = j->kind == COMPRESS, fits = !compress || j->size <= c->options.gzip_bytes;
 	enum coding coding = compress ? CODING_GZIP : CODING_IDENTITY;
 	if (!job->ran) j->error = ECANCELED;
-	if (j->error != ECANCELED) r->producible &= ~(1U << coding);
 	if (!j->error && j->entry->cached && fits && !representation_changed(j->from)) {
 		struct representation *from = source(r, coding); /* it may have got an entity-tag meanwhile */
 		f = compress ? representation_gzipped(from, j->body, j->size, &c->compressed)
 					 : representation_gunzipped(from, j->size);
 		j->body = NULL;
 	}
+	/* else it is tried again: there was no memory, or the file could not be read */
+	if (f || !fits || j->error == EFBIG || j->error == EILSEQ) r->producible &= ~(1U << coding);
 	if (f) {
 		r->representation[coding] = f;
 		r->available |= 1U << coding;

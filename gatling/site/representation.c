@@ -75,12 +75,12 @@ bool representation_unwritten(void *file) {
 	return !file_version_rewritten(&f->version, &now);
 }
 
-bool representation_is_text(const struct representation *file) {
+int representation_is_text(const struct representation *file) {
 	char start[REPRESENTATION_START];
 	size_t length = file->size < REPRESENTATION_START ? (size_t)file->size : REPRESENTATION_START;
 	if (file->body) return utf8_is_text((struct slice){.at = file->body, .length = length}, file->size > length);
-	return pread(file->fd, start, length, 0) == (ssize_t)length &&
-		   utf8_is_text((struct slice){.at = start, .length = length}, file->size > length);
+	if (file_read_at(file->fd, start, length, 0) != 0) return -1;
+	return utf8_is_text((struct slice){.at = start, .length = length}, file->size > length);
 }
 
 bool representation_gone(const struct representation *file) {

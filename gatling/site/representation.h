@@ -112,9 +112,9 @@ bool representation_shared(const struct representation *file);
 /* Returns the bytes of memory that it takes, without its own structure. */
 size_t representation_memory(const struct representation *file);
 
-/* Returns whether it is text, by its first REPRESENTATION_START bytes (utf8_is_text()). */
+/* Returns whether it is text, by its first REPRESENTATION_START bytes (utf8_is_text()); -1: they cannot be read. */
 enum { REPRESENTATION_START = 1024 };
-bool representation_is_text(const struct representation *file);
+int representation_is_text(const struct representation *file);
 
 /* Returns whether it is open, and has no name any more. */
 bool representation_gone(const struct representation *file);

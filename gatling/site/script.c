@@ -25,12 +25,21 @@ bool script_is_named(struct slice path) {
 	return false;
 }
 
+struct slice script_reach(const struct content *c, const struct site *site, struct slice path) {
+	char name[SITE_PREFIX_MAX + TARGET_MAX + 1];
+	if (path.length > 1 + TARGET_MAX) return (struct slice){0};
+	const char *end = text_copy(text_copy(name, site->prefix), slice_rest(path, 1));
+	size_t reach = names_reach(c->names, (struct slice){.at = name, .length = (size_t)(end - name)});
+	reach = reach > site->prefix.length ? reach - site->prefix.length + 1 : 1;
+	while (reach < path.length && path.at[reach] != '/') reach++; /* a file */
+	return slice_first(path, reach);
+}
+
 /* Returns the length of the first part of a path that is a file; 0: none is. */
 static size_t find_file(const struct content *c, const struct site *site, struct slice path) {
-	unsigned segments = 0;
-	for (size_t at = 2; at <= path.length && segments < REDIRECT_SEGMENTS_MAX; at++) {
+	const struct slice reach = script_reach(c, site, path);
+	for (size_t at = 2; at <= reach.length; at++) {
 		if (at < path.length && path.at[at] != '/') continue;
-		segments++;
 		if (script_is_file(c, site, slice_first(path, at))) return at;
 	}
 	return 0;

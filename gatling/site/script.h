@@ -9,6 +9,9 @@
 /* Returns whether the site has a regular file at a path (decoded, with a '/' in front) that is not hidden. */
 bool script_is_file(const struct content *content, const struct site *site, struct slice path);
 
+/* Returns the first part of a path, as above, that a file may have: below it there certainly is none. */
+struct slice script_reach(const struct content *content, const struct site *site, struct slice path);
+
 /* Returns whether a path has the name of a script: of PHP (.php, .phtml, .phar) or CGI (.cgi, .fcgi), whatever the case
  * of the letters. With --upstream, such files are never sent: a rule that has a mistake, or is of another site, must
  * not show them. */

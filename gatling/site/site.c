@@ -10,6 +10,7 @@
 #include "gatling/base/hash.h"
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
+#include "gatling/base/workspace.h"
 #include "gatling/site/rules/text_file.h"
 
 enum { BUCKETS = 256, FILE_PATH_MAX = SITE_PREFIX_MAX + 24, SITE_LINE_SHOWN = 200 /* bytes of a malformed line */ };
@@ -38,6 +39,7 @@ struct authority_entry {
 
 struct sites {
 	const struct docroot *docroot;
+	struct names *names;
 	struct basic_auth *auth;
 	struct fetcher *fetcher;
 	enum vhosts vhosts;
@@ -47,11 +49,12 @@ struct sites {
 	struct authority_entry authority[SITES_MAX];
 };
 
-struct sites *sites_new(const struct docroot *docroot, struct basic_auth *auth, struct fetcher *fetcher,
-						enum vhosts vhosts, const struct upstreams_allowed *upstreams) {
+struct sites *sites_new(const struct docroot *docroot, struct names *names, struct basic_auth *auth,
+						struct fetcher *fetcher, enum vhosts vhosts, const struct upstreams_allowed *upstreams) {
 	struct sites *s = calloc(1, sizeof *s);
 	if (!s) return NULL;
 	s->docroot = docroot;
+	s->names = names;
 	s->auth = auth;
 	s->fetcher = fetcher;
 	s->vhosts = vhosts;
@@ -206,7 +209,8 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 	e->site.headers = update_rules(s, e, &headers_kind, &e->headers, e->site.headers);
 	s->changes += again && e->site.headers != before;
 	e->site.redirects = update_rules(s, e, &redirects_kind, &e->redirects, e->site.redirects);
-	e->site.unknown = !e->site.redirects && docroot_error_is_temporary(e->redirects.error);
+	e->site.unknown = (!e->site.redirects && docroot_error_is_temporary(e->redirects.error)) ||
+					  (!e->site.headers && docroot_error_is_temporary(e->headers.error));
 	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(e->site.realm[i]);
 	e->site.realm[0] = is_inner(s, e) ? basic_auth_find(s->auth, auth_name) : NULL;
 	e->site.realm[1] = basic_auth_find(s->auth, file_path(e, auth_name, path));
@@ -285,12 +289,23 @@ static bool is_at_once(const struct authority_entry *a, const struct search *sea
 	return !search->fetched || !fetch_waited(search->fetched, fetched_path(a, search->at, path));
 }
 
+/* Returns whether a directory with the name of the host, without a port, is a site. Where the root is one, too, most of
+ * its directories are no hosts, and nobody may get around its rules by naming one. */
+static bool may_be_host(const struct sites *s, const struct authority_entry *a) {
+	const struct slice host = {.at = a->authority, .length = a->length};
+	char name[HOST_MAX + 1];
+	const struct slice plain = {.at = name, .length = host_name(host, name)};
+	return s->vhosts != VHOSTS_TRY || memchr(plain.at, '.', plain.length) || memchr(plain.at, ':', plain.length) ||
+		   slice_equal(plain, SLICE("localhost"));
+}
+
 /* Sets the site of an authority; NULL: none. Returns 0, or an errno if that is not certain. */
 static int look_up(struct sites *s, struct authority_entry *a, int64_t now_ms, struct search *search) {
 	char path[SITE_PREFIX_MAX + 1];
 	const enum candidate end = s->vhosts == VHOSTS_ONLY ? ROOT : CANDIDATES;
 	struct site_entry *e = NULL;
 	for (search->at = s->vhosts == VHOSTS_OFF ? ROOT : HOST_AND_PORT; search->at < end; search->at++) {
+		if (search->at == HOST_ALONE && !may_be_host(s, a)) continue;
 		const bool at_once = is_at_once(a, search);
 		size_t length = candidate_path(a, search->at, path);
 		int error = look_at_directory(s, path, length, at_once);
@@ -358,6 +373,33 @@ const struct site *sites_find(struct sites *s, struct slice host, unsigned port,
 	int64_t checked_ms = a->site->checked_ms < a->checked_ms ? a->site->checked_ms : a->checked_ms;
 	a->site->site.until_ms = checked_ms + SITE_CHECK_MS;
 	return &a->site->site;
+}
+
+/* Returns whether the rules in a directory have a file run. prefix: with a slash behind it, or "" for the root. */
+static bool protects(struct sites *s, struct slice prefix, struct slice path, int64_t now_ms) {
+	char file[FILE_PATH_MAX];
+	if (prefix.length > SITE_PREFIX_MAX) return false;
+	const char *end = text_copy_string(text_copy(file, prefix), redirects_name);
+	if (names_lack(s->names, (struct slice){.at = file, .length = (size_t)(end - file)})) return false;
+	struct site_entry *e = add_site(s, prefix);
+	if (!e) return true;
+	if (is_due(e, now_ms)) update_files(s, e, now_ms);
+	return e->site.unknown || (e->site.redirects && redirect_rules_protect(e->site.redirects, path));
+}
+
+bool sites_protect(struct sites *s, const struct site *site, struct slice path, int64_t now_ms) {
+	if (site->redirects && redirect_rules_protect(site->redirects, path)) return true;
+	if (s->vhosts != VHOSTS_TRY) return false;
+	if (!site->prefix.length) { /* "/DIRECTORY/FILE" */
+		const struct slice inner = slice_rest(path, 1);
+		const size_t length = slice_until(inner, '/');
+		return length < inner.length && protects(s, slice_first(inner, length + 1), slice_rest(inner, length), now_ms);
+	}
+	char *const whole = WORKSPACE(1 + SITE_PREFIX_MAX + FETCH_PATH_MAX);
+	if (path.length > FETCH_PATH_MAX) return true;
+	*whole = '/';
+	const char *end = text_copy(text_copy(whole + 1, site->prefix), slice_rest(path, 1));
+	return protects(s, SLICE(""), (struct slice){.at = whole, .length = (size_t)(end - whole)}, now_ms);
 }
 
 void site_complain(const struct site *site, unsigned line) {

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "gatling/files/fetch.h"
+#include "gatling/files/names.h"
 #include "gatling/http/host.h"
 #include "gatling/site/basic_auth.h"
 #include "gatling/site/rules/header_rules.h"
@@ -30,16 +31,16 @@ struct site {
 	int64_t until_ms;             /* the Host leads to it until then, and the next members are as they are */
 	struct header_rules *headers; /* NULL: none, like the next two */
 	struct redirect_rules *redirects;
-	bool unknown;                        /* redirects: there may be some, which cannot be read for now */
+	bool unknown;                        /* there may be some of both that cannot be read for now */
 	struct realm *realm[REALMS_OF_PATH]; /* that of the root, if that is a site that contains this one; its own */
 };
 
 struct sites;
 
-/* Returns NULL: ENOMEM. The directories are those of the docroot, which must outlive the sites, like auth, fetcher and
- * upstreams. */
-struct sites *sites_new(const struct docroot *docroot, struct basic_auth *auth, struct fetcher *fetcher,
-						enum vhosts vhosts, const struct upstreams_allowed *upstreams);
+/* Returns NULL: ENOMEM. The directories are those of the docroot, which must outlive the sites, like all that is
+ * passed. */
+struct sites *sites_new(const struct docroot *docroot, struct names *names, struct basic_auth *auth,
+						struct fetcher *fetcher, enum vhosts vhosts, const struct upstreams_allowed *upstreams);
 void sites_free(struct sites *sites);
 
 /* Returns the first that exists of HOST:PORT/, HOST/, default/ and, unless only virtual hosts are served, the root.
@@ -51,6 +52,11 @@ void sites_free(struct sites *sites);
  * With NULL for job a call waits for the disk. */
 const struct site *sites_find(struct sites *sites, struct slice host, unsigned port, int64_t now_ms,
 							  const uint64_t *fetched, struct job **job);
+
+/* Returns whether a file of a site is never sent, since a rule has it run: one of that site, of the site that contains
+ * it, or of the one in it from which the file would be served by another Host. path: in the site, decoded, with a slash
+ * in front. */
+bool sites_protect(struct sites *sites, const struct site *site, struct slice path, int64_t now_ms);
 
 /* Returns how often the fields of owners have changed. */
 unsigned sites_changes(const struct sites *sites);

@@ -104,12 +104,16 @@ static char *read_pem(const struct certificate_files *f, const struct candidate 
 }
 
 /* Adds a certificate to the set of the walk. Returns false with a reason in why. */
-static bool load_one(const struct walk *w, const struct candidate *c, const struct location *ocsp_file, char *why) {
+static bool load_one(struct walk *w, const struct candidate *c, const struct location *ocsp_file, char *why) {
 	char warning[CERTIFICATE_ERROR];
 	struct stat st;
 	char *pem = read_pem(w->files, c, why);
 	if (!pem) return false;
 	char *ocsp = read_file(w->files, ocsp_file, &st);
+	if (!ocsp && errno != ENOENT) {
+		notice(0, "cannot staple %s.ocsp: %s", c->cert.shown, reason());
+		w->failed = true;
+	}
 	const struct certificate_source source = {.origin = c->cert.shown,
 											  .pem = pem,
 											  .host = c->host,

@@ -262,6 +262,16 @@ static ssize_t fill(struct tls *t) {
 	return n;
 }
 
+/* Returns how many bytes OpenSSL allocates for a ClientHello of which these are the first bytes: as many as it
+ * announces (RFC 8446, sections 4 and 5.1), or more than OpenSSL takes if that cannot be told. */
+static uint32_t hello_memory(const char *at, size_t length) {
+	enum { RECORD_HEADER = 5, MESSAGE_HEADER = 4, HELLO_MAX = 131396 /* CLIENT_HELLO_MAX_LENGTH */ };
+	const unsigned char *octet = (const unsigned char *)at;
+	if (length < RECORD_HEADER + MESSAGE_HEADER || (octet[3] == 0 && octet[4] < MESSAGE_HEADER)) return HELLO_MAX;
+	uint32_t announced = (uint32_t)octet[6] << 16 | (uint32_t)octet[7] << 8 | octet[8];
+	return announced < HELLO_MAX ? announced : HELLO_MAX;
+}
+
 enum tls_result tls_handshake(struct tls *t, void *buffer, size_t *length) {
 	struct tls_worker *w = t->worker;
 	bool blocked = tls_blocked(t);
@@ -276,6 +286,7 @@ enum tls_result tls_handshake(struct tls *t, void *buffer, size_t *length) {
 		*length = (size_t)n;
 		return TLS_CLEAR;
 	}
+	if (first) set_library_memory(t, TLS_HANDSHAKE_MEMORY + hello_memory(w->in, w->in_end));
 	int done = SSL_accept(t->ssl);
 	int error = done == 1 ? SSL_ERROR_NONE : SSL_get_error(t->ssl, done);
 	ERR_clear_error();

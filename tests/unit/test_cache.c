@@ -598,7 +598,7 @@ static void check_site(const char *host, unsigned port, const char *wanted) {
 
 static void sites_are_found_from_the_most_special_to_the_root(void **state) {
 	(void)state;
-	sites = sites_new(&docroot, guards, NULL, VHOSTS_TRY, NULL);
+	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_TRY, NULL);
 	check_site("a.org", 80, "");
 	assert_int_equal(mkdirat(root, "a.org", 0755), 0);
 	check_site("a.org", 80, "");
@@ -616,11 +616,11 @@ static void sites_are_found_from_the_most_special_to_the_root(void **state) {
 
 static void with_virtual_hosts_only_an_unknown_host_has_no_site(void **state) {
 	(void)state;
-	sites = sites_new(&docroot, guards, NULL, VHOSTS_ONLY, NULL);
+	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_ONLY, NULL);
 	check_site("a.org", 80, NULL);
 	check_site("", 80, NULL);
 	sites_free(sites);
-	sites = sites_new(&docroot, guards, NULL, VHOSTS_OFF, NULL);
+	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_OFF, NULL);
 	assert_int_equal(mkdirat(root, "a.org", 0755), 0);
 	check_site("a.org", 80, "");
 	sites_free(sites);
@@ -628,7 +628,7 @@ static void with_virtual_hosts_only_an_unknown_host_has_no_site(void **state) {
 
 static void invented_hosts_do_not_crowd_out_real_ones(void **state) {
 	(void)state;
-	sites = sites_new(&docroot, guards, NULL, VHOSTS_TRY, NULL);
+	sites = sites_new(&docroot, NULL, guards, NULL, VHOSTS_TRY, NULL);
 	assert_int_equal(mkdirat(root, "a.org", 0755), 0);
 	for (int i = 0; i < 10 * SITES_MAX; i++) {
 		char host[32];

@@ -496,3 +496,21 @@ def test_more_connections_than_a_program_takes_are_a_503(build):
             for c in waiting:
                 c.close()
         root.remove()
+
+
+@pytest.mark.clear
+@pytest.mark.parametrize(
+    "directory, script, allowed, host, path",
+    [
+        ("www.example.org/", "app.inc", True, "unknown.example", "/www.example.org/app.inc"),
+        ("", "lib.d/app.inc", True, "lib.d", "/app.inc"),
+        ("", "app.inc", False, "localhost", "/app.inc"),
+    ],
+    ids=["of a site in this one", "of the site around this one", "a rule that is refused"],
+)
+def test_the_source_of_a_program_is_sent_in_no_other_way(build, directory, script, allowed, host, path):
+    rule = f"/api/*  fcgi://127.0.0.1:9/{script}  200\n".encode()
+    root = Root({f"{directory}_redirects": rule, f"{directory}{script}": b"secret", "index.html": b"root"})
+    with Server(build, root, "-j", "1", *(("--upstream", "127.0.0.1:9") if allowed else ())) as server:
+        response = server.get(path, host=host)
+        assert response.status == 403 and b"secret" not in response.body

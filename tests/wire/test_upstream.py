@@ -1033,6 +1033,8 @@ def test_passwords_come_first(build, forced):
     with Upstream() as upstream, passing(build, upstream, rule="/api/* http://{}/:splat 200" + forced, files=guard) as server:
         for method in ("GET", "POST"):
             assert server.get("/api/x", method=method).status == 401
+            if forced:  # else the client is sent to the directory
+                assert server.get("/api", method=method).status == 401
         assert not upstream.requests
         assert server.get("/api/x", basic("ann"), method="POST").status == 200
         eventually(lambda: any(' ann [' in line and '"POST /api/x HTTP/1.1" 200' in line for line in server.lines))

@@ -125,17 +125,16 @@ static bool fill_in(const struct redirect_match *match, const struct redirect_re
 		   !(is_redirect(rule) && leads_to_itself(match, request, *target));
 }
 
-/* Returns how many bytes of the path name a script that the rule is for; 0: none. A function of its own for its stack.
+/* Returns how many bytes of the path, of the part that a file may have, name a script that the rule is for; 0: none. A
+ * function of its own for its stack.
  */
 __attribute__((noinline)) static size_t find_script(const struct redirect_rules *r, const struct redirect_rule *rule,
-													const struct redirect_request *q) {
+													const struct redirect_request *q, struct slice reach) {
 	struct pattern_subject subject;
 	struct pattern_captures captures;
-	unsigned segments = 0;
-	for (size_t at = 2; at <= q->path.length && segments < REDIRECT_SEGMENTS_MAX; at++) {
+	for (size_t at = 2; at <= reach.length; at++) {
 		if (at < q->path.length && q->path.at[at] != '/') continue;
 		struct slice part = slice_first(q->path, at);
-		segments++;
 		pattern_subject(&subject, r->hosts ? q->host : (struct slice){0}, part, PATTERN_LOOSE);
 		if (!pattern_match(&rule->pattern, &subject, &captures)) continue;
 		if (q->is_file && q->is_file(q->context, part)) return at;
@@ -167,12 +166,14 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 	struct pattern_subject subject;
 	struct redirect_match match;
 	if (!request->path.length) return false;
+	const bool deep = r->programs && request->reach;
+	const struct slice reach = deep ? request->reach(request->context, request->path) : request->path;
 	pattern_subject(&subject, r->hosts ? request->host : (struct slice){0}, request->path, PATTERN_LOOSE);
 	for (unsigned i = 0; i < r->rules; i++) {
 		const struct redirect_rule *rule = &r->rule[i];
 		if (forced_only && !rule->forced && !is_source(rule, request->path)) continue;
 		match.rule = rule;
-		result->script = rule->scripts ? find_script(r, rule, request) : 0;
+		result->script = rule->scripts ? find_script(r, rule, request, reach) : 0;
 		if (rule->scripts ? !result->script : !pattern_match(&rule->pattern, &subject, &match.captures)) continue;
 		if (!match_parameters(rule, request->query, match.parameter)) continue;
 		if (!fill_in(&match, request, buffer, &result->target)) continue;
@@ -296,6 +297,7 @@ static bool set_upstream(struct redirect_rule *rule, const struct upstreams_allo
 	if (wrong == upstream_no_memory) return rules_no_memory(error);
 	if (!wrong && rest.length && rest.at[0] != '/' && rest.at[0] != '?') wrong = "has a path without a '/' in front";
 	if (wrong) return rules_fail(error, "'%.*s' %s", RULES_SHOWN(rule->to), wrong);
+	if (rule->upstream->protocol == UPSTREAM_FCGI) rule->extension = extension_of(redirect_target_split(rest).path);
 	const struct upstream_address *refused = upstreams_refused(allowed ? allowed : &none, rule->upstream);
 	if (refused) {
 		upstream_format(address, refused);
@@ -305,8 +307,6 @@ static bool set_upstream(struct redirect_rule *rule, const struct upstreams_allo
 	rule->target = redirect_target_split(rest);
 	rule->target.scheme = rule->target.authority = rule->target.fragment = (struct slice){0};
 	rule->own_path = program && !rule->target.path.length;
-	if (rule->upstream->protocol == UPSTREAM_FCGI) rule->extension = extension_of(rule->target.path);
-
 	if (!rule->target.path.length) rule->target.path = SLICE("/");
 	return true;
 }

@@ -35,15 +35,11 @@
 #ifndef GATLING_SITE_RULES_REDIRECT_RULES_H
 #define GATLING_SITE_RULES_REDIRECT_RULES_H
 
-#include "gatling/http/path.h"
 #include "gatling/site/rules/redirect_target.h"
 #include "gatling/site/rules/rules.h"
 #include "gatling/upstream/upstream_address.h"
 
-enum {
-	REDIRECT_PARAMETERS_MAX = 16,             /* of one rule */
-	REDIRECT_SEGMENTS_MAX = PATH_SEGMENTS_MAX /* of a path, which are looked at for a script */
-};
+enum { REDIRECT_PARAMETERS_MAX = 16 }; /* of one rule */
 
 struct redirect_rules;
 
@@ -53,6 +49,8 @@ struct redirect_request {
 	struct slice query; /* with its '?', or absent */
 	/* Returns whether there is a file at a path, as above. NULL: there is none. */
 	bool (*is_file)(const void *context, struct slice path);
+	/* Returns the first part of a path that a file may have. NULL: all of it. */
+	struct slice (*reach)(const void *context, struct slice path);
 	const void *context;
 };
 
