@@ -344,11 +344,15 @@ bool names_lack(struct names *n, struct slice path) { return lack(n, path, ENTRY
 bool names_lack_coded(struct names *n, struct slice path) { return lack(n, path, ENTRY_CODED); }
 
 size_t names_reach(struct names *n, struct slice path) {
-	size_t reach = 0;
-	for (size_t i = 0; i < path.length; i++) {
+	size_t reach = path.length;
+	unsigned depth = 0;
+	while (reach && path.at[reach - 1] != '/') reach--;
+	for (size_t i = 0; i < reach; i++) depth += path.at[i] == '/';
+	if (depth <= NAMES_SHALLOW) return reach;
+	for (size_t i = 0, start = 0; i < reach; i++) {
 		if (path.at[i] != '/') continue;
-		if (names_lack(n, slice_first(path, i))) break;
-		reach = i + 1;
+		if (names_lack(n, slice_first(path, i))) return start;
+		start = i + 1;
 	}
 	return reach;
 }

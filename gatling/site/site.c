@@ -289,14 +289,12 @@ static bool is_at_once(const struct authority_entry *a, const struct search *sea
 	return !search->fetched || !fetch_waited(search->fetched, fetched_path(a, search->at, path));
 }
 
-/* Returns whether a directory with the name of the host, without a port, is a site. Where the root is one, too, most of
- * its directories are no hosts, and nobody may get around its rules by naming one. */
-static bool may_be_host(const struct sites *s, const struct authority_entry *a) {
-	const struct slice host = {.at = a->authority, .length = a->length};
-	char name[HOST_MAX + 1];
-	const struct slice plain = {.at = name, .length = host_name(host, name)};
-	return s->vhosts != VHOSTS_TRY || memchr(plain.at, '.', plain.length) || memchr(plain.at, ':', plain.length) ||
-		   slice_equal(plain, SLICE("localhost"));
+/* Returns whether a directory of that name is a site. Where the root is one, too, most of its directories are no hosts,
+ * and nobody may get around its rules by naming one. */
+static bool may_be_site(const struct sites *s, struct slice name) {
+	bool dotted = s->vhosts != VHOSTS_TRY;
+	for (size_t i = 0; i < name.length && !dotted; i++) dotted = name.at[i] == '.' || name.at[i] == ':';
+	return dotted || slice_equal(name, SLICE("localhost")) || slice_equal(name, SLICE("default"));
 }
 
 /* Sets the site of an authority; NULL: none. Returns 0, or an errno if that is not certain. */
@@ -305,9 +303,9 @@ static int look_up(struct sites *s, struct authority_entry *a, int64_t now_ms, s
 	const enum candidate end = s->vhosts == VHOSTS_ONLY ? ROOT : CANDIDATES;
 	struct site_entry *e = NULL;
 	for (search->at = s->vhosts == VHOSTS_OFF ? ROOT : HOST_AND_PORT; search->at < end; search->at++) {
-		if (search->at == HOST_ALONE && !may_be_host(s, a)) continue;
 		const bool at_once = is_at_once(a, search);
 		size_t length = candidate_path(a, search->at, path);
+		if (length && !may_be_site(s, slice_first((struct slice){.at = path, .length = length}, length - 1))) continue;
 		int error = look_at_directory(s, path, length, at_once);
 		if (error == ENOENT) continue;
 		if (error) return error; /* no site rather than a wrong one */
@@ -393,7 +391,8 @@ bool sites_protect(struct sites *s, const struct site *site, struct slice path, 
 	if (!site->prefix.length) { /* "/DIRECTORY/FILE" */
 		const struct slice inner = slice_rest(path, 1);
 		const size_t length = slice_until(inner, '/');
-		return length < inner.length && protects(s, slice_first(inner, length + 1), slice_rest(inner, length), now_ms);
+		return length < inner.length && may_be_site(s, slice_first(inner, length)) &&
+			   protects(s, slice_first(inner, length + 1), slice_rest(inner, length), now_ms);
 	}
 	char *const whole = WORKSPACE(1 + SITE_PREFIX_MAX + FETCH_PATH_MAX);
 	if (path.length > FETCH_PATH_MAX) return true;
