@@ -45,6 +45,11 @@ struct sites {
 	enum vhosts vhosts;
 	const struct upstreams_allowed *upstreams;
 	unsigned changes;
+	struct {
+		int64_t seen_ms;
+		size_t length;
+		char prefix[SITE_PREFIX_MAX];
+	} unruled; /* the last directory of which protects() has seen that it has no rules */
 	struct site_entry *bucket[BUCKETS];
 	struct authority_entry authority[SITES_MAX];
 };
@@ -289,14 +294,6 @@ static bool is_at_once(const struct authority_entry *a, const struct search *sea
 	return !search->fetched || !fetch_waited(search->fetched, fetched_path(a, search->at, path));
 }
 
-/* Returns whether a directory of that name is a site. Where the root is one, too, most of its directories are no hosts,
- * and nobody may get around its rules by naming one. */
-static bool may_be_site(const struct sites *s, struct slice name) {
-	bool dotted = s->vhosts != VHOSTS_TRY;
-	for (size_t i = 0; i < name.length && !dotted; i++) dotted = name.at[i] == '.' || name.at[i] == ':';
-	return dotted || slice_equal(name, SLICE("localhost")) || slice_equal(name, SLICE("default"));
-}
-
 /* Sets the site of an authority; NULL: none. Returns 0, or an errno if that is not certain. */
 static int look_up(struct sites *s, struct authority_entry *a, int64_t now_ms, struct search *search) {
 	char path[SITE_PREFIX_MAX + 1];
@@ -305,7 +302,6 @@ static int look_up(struct sites *s, struct authority_entry *a, int64_t now_ms, s
 	for (search->at = s->vhosts == VHOSTS_OFF ? ROOT : HOST_AND_PORT; search->at < end; search->at++) {
 		const bool at_once = is_at_once(a, search);
 		size_t length = candidate_path(a, search->at, path);
-		if (length && !may_be_site(s, slice_first((struct slice){.at = path, .length = length}, length - 1))) continue;
 		int error = look_at_directory(s, path, length, at_once);
 		if (error == ENOENT) continue;
 		if (error) return error; /* no site rather than a wrong one */
@@ -377,8 +373,21 @@ const struct site *sites_find(struct sites *s, struct slice host, unsigned port,
 static bool protects(struct sites *s, struct slice prefix, struct slice path, int64_t now_ms) {
 	char file[FILE_PATH_MAX];
 	if (prefix.length > SITE_PREFIX_MAX) return false;
-	const char *end = text_copy_string(text_copy(file, prefix), redirects_name);
-	if (names_lack(s->names, (struct slice){.at = file, .length = (size_t)(end - file)})) return false;
+	const struct slice unruled = {.at = s->unruled.prefix, .length = s->unruled.length};
+	if (s->unruled.seen_ms == now_ms && slice_equal(unruled, prefix)) return false;
+	char *end = text_copy_string(text_copy(file, prefix), redirects_name);
+	struct stat st;
+	*end = '\0';
+	bool lacked = names_lacked_lately(s->names, (struct slice){.at = file, .length = (size_t)(end - file)});
+	if (!lacked && docroot_stat(s->docroot, file, &st) == -1) {
+		if (docroot_error_is_temporary(errno)) return true;
+		lacked = true;
+	}
+	if (lacked) {
+		s->unruled.seen_ms = now_ms;
+		s->unruled.length = (size_t)(text_copy(s->unruled.prefix, prefix) - s->unruled.prefix);
+		return false;
+	}
 	struct site_entry *e = add_site(s, prefix);
 	if (!e) return true;
 	if (is_due(e, now_ms)) update_files(s, e, now_ms);
@@ -391,8 +400,7 @@ bool sites_protect(struct sites *s, const struct site *site, struct slice path, 
 	if (!site->prefix.length) { /* "/DIRECTORY/FILE" */
 		const struct slice inner = slice_rest(path, 1);
 		const size_t length = slice_until(inner, '/');
-		return length < inner.length && may_be_site(s, slice_first(inner, length)) &&
-			   protects(s, slice_first(inner, length + 1), slice_rest(inner, length), now_ms);
+		return length < inner.length && protects(s, slice_first(inner, length + 1), slice_rest(inner, length), now_ms);
 	}
 	char *const whole = WORKSPACE(1 + SITE_PREFIX_MAX + FETCH_PATH_MAX);
 	if (path.length > FETCH_PATH_MAX) return true;

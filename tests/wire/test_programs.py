@@ -503,10 +503,11 @@ def test_more_connections_than_a_program_takes_are_a_503(build):
     "directory, script, allowed, host, path",
     [
         ("www.example.org/", "app.inc", True, "unknown.example", "/www.example.org/app.inc"),
-        ("", "lib.d/app.inc", True, "lib.d", "/app.inc"),
+        ("", "lib/app.inc", True, "lib", "/app.inc"),
+        ("www/", "app.inc", True, "unknown.example", "/www/app.inc"),
         ("", "app.inc", False, "localhost", "/app.inc"),
     ],
-    ids=["of a site in this one", "of the site around this one", "a rule that is refused"],
+    ids=["of a site in this one", "of the site around this one", "of a directory in this one", "a rule that is refused"],
 )
 def test_the_source_of_a_program_is_sent_in_no_other_way(build, directory, script, allowed, host, path):
     rule = f"/api/*  fcgi://127.0.0.1:9/{script}  200\n".encode()

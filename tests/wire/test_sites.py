@@ -299,13 +299,3 @@ def test_the_redirect_of_a_hosts_directory_is_seen_from_outside(build, hosts):
     hosts.mkdir("a.example/d")
     with Server(build, hosts, "-j", "1") as server:
         assert server.get("/d", host="a.example")["Location"] == "/d/"
-
-
-@pytest.mark.clear
-def test_no_host_leads_around_the_rules_of_a_directory(build):
-    root = Root({"_redirects": b"/secret/*  /404.html  404!\n", "404.html": b"nothing", "secret/plan.txt": b"at dawn"})
-    with Server(build, root, "-j", "1") as server:
-        for path, host in (("/secret/plan.txt", "localhost"), ("/plan.txt", "secret"), ("/plan.txt", "SECRET.")):
-            assert server.get(path, host=host).body != b"at dawn"
-    with Server(build, root, "-j", "1", "-v") as server:
-        assert server.get("/plan.txt", host="secret").body == b"at dawn"
