@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import gzip
 import itertools
 import signal
 import time
@@ -46,11 +47,11 @@ def test_no_wrong_password_is_admitted_while_memory_is_missing(first_build):
 
 
 def test_a_request_for_an_upstream_is_not_refused_for_good_while_rules_cannot_be_read(first_build):
-    """A 404 or 405 may be cached."""
+    """A 404 or 405 may be cached, and a file may be one that the rules hide."""
     faulty = Faulty(first_build)
     try:
         faulty.arm(Fault("openat", "EMFILE", 1, ALWAYS))
-        for method, path in ("POST", "/api/form"), ("GET", "/api/short"):
+        for method, path in ("POST", "/api/form"), ("GET", "/api/short"), ("GET", "/small.bin"):
             with Connection(("127.0.0.1", faulty.server.plain_port)) as c:
                 c.send(f"{method} {path} HTTP/1.1\r\nHost: place0\r\nContent-Length: 0\r\n\r\n".encode())
                 assert c.response().status == 503
@@ -85,6 +86,34 @@ def test_rules_that_there_was_no_memory_for_are_read_again(first_build, name, co
                     break
         assert len(asked) > 10
         eventually(lambda: {status(host) for host in asked} == {answer}, 10)
+    finally:
+        faulty.end()
+
+
+def test_what_there_was_no_memory_to_convert_is_converted_later(first_build):
+    """Each file lacks another allocation when it is first compressed, or decompressed for who takes no gzip."""
+    text, most = b"a line of text\n" * 400, 60
+    faulty = Faulty(first_build)
+    try:
+        for n in range(most):
+            faulty.root.write(f"c{n}.txt", text)
+            faulty.root.write(f"d{n}.html.gz", gzip.compress(text))
+
+        def get(name, coding):
+            with Connection(("127.0.0.1", faulty.server.plain_port)) as c, contextlib.suppress(AssertionError, OSError):
+                c.socket.settimeout(PATIENCE_S)
+                c.send(f"GET /{name} HTTP/1.1\r\nHost: x\r\nAccept-Encoding: {coding}\r\n\r\n".encode())
+                response = c.response()
+                return response.status, response["Content-Encoding"]
+
+        wanted = [("c{}.txt", "gzip", (200, "gzip")), ("d{}.html", "identity", (200, None))]
+        for name, coding, answer in wanted:
+            for n in range(most):
+                faulty.arm(Fault("malloc", "ENOMEM", n + 1, 1))
+                get(name.format(n), coding)
+                faulty.disarm()
+            for n in range(most):
+                eventually(lambda path=name.format(n), coding=coding, answer=answer: get(path, coding) == answer)
     finally:
         faulty.end()
 

@@ -171,6 +171,37 @@ static void without_memory_the_first_handshake_spoils_no_other(void **state) {
 	fails_at = 0;
 }
 
+/* OpenSSL allocates what the first octets announce. */
+static void what_a_client_hello_announces_is_counted(void **state) {
+	static const struct {
+		char octets[9];
+		size_t length, least, most;
+	} cases[] = {
+		{"\x16\3\1\2\0\1\0\1\xfc", 9, 508, 508},
+		{"\x16\3\1\x40\0\1\1\xff\xb8", 9, 131000, 131000},
+		{"\x16\3\1\x40\0\1\xff\xff\xff", 9, 131000, 132000},
+		{"\x16\3\1\0\1\1\x16\3\1", 9, 131000, 132000}, /* a record of one octet */
+		{"\x16\3\1", 3, 131000, 132000},
+	};
+	static char buffer[TLS_ROOM];
+	size_t length;
+	int end[2];
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end), 0);
+		assert_int_equal(io_fd(f.loop, end[0], f.loop), 0);
+		struct tls *t = tls_new(f.worker, f.loop, end[0]);
+		assert_non_null(t);
+		const size_t before = tls_library_memory(t);
+		assert_int_equal(write(end[1], cases[i].octets, cases[i].length), cases[i].length);
+		assert_int_not_equal(tls_handshake(t, buffer, &length), TLS_DONE);
+		assert_in_range(tls_library_memory(t) - before, cases[i].least, cases[i].most);
+		tls_free(t);
+		io_close(f.loop, end[0]);
+		close(end[1]);
+	}
+}
+
 static void a_failed_allocation_ends_a_handshake_and_nothing_else(void **state) {
 	(void)state;
 	assert_int_equal(shake_hands(f.worker, f.loop, f.any), TLS_DONE); /* what is made once is made now */
@@ -219,6 +250,7 @@ int main(void) {
 		cmocka_unit_test(without_memory_the_first_handshake_spoils_no_other),
 		cmocka_unit_test(a_failed_allocation_ends_a_handshake_and_nothing_else),
 		cmocka_unit_test(without_memory_a_set_is_whole_or_none),
+		cmocka_unit_test(what_a_client_hello_announces_is_counted),
 	};
 	if (!CRYPTO_set_mem_functions(allocate, reallocate, release)) return 1;
 	return cmocka_run_group_tests(tests, set_up, tear_down);
