@@ -12,7 +12,8 @@
 
 int min_rate_due(const struct conn_context *w) {
 	int64_t now_ms = io_now(w->loop), next_ms = w->rate.next_walk_ms;
-	if (!w->options->min_rate || w->connections <= (uint64_t)w->connections_max * MIN_RATE_FROM / 100) return -1;
+	const bool enough = w->connections <= (uint64_t)w->connections_max * MIN_RATE_FROM / 100;
+	if (!w->options->min_rate || (enough && !cache_lacks_files(w->content.cache))) return -1;
 	return next_ms > now_ms ? (int)(next_ms - now_ms) : 0;
 }
 
@@ -41,8 +42,8 @@ static void report(struct conn_context *w) {
 	static notice_time next;
 	if (!notice_due(&next)) return;
 	notice_line(LEVEL_NOTICE,
-				"a worker has %u of %u connections, and has closed %lu that transferred less than %d bytes a second "
-				"(--min-rate)",
+				"a worker that was short of connections (it has %u of %u) or of files that may be open has closed %lu "
+				"that transferred less than %d bytes a second (--min-rate)",
 				w->connections, w->connections_max, w->rate.closed, w->options->min_rate);
 	w->rate.closed = 0;
 }

@@ -13,6 +13,7 @@
 
 #include "gatling/base/gzip.h"
 #include "gatling/base/hash.h"
+#include "gatling/base/notice.h"
 #include "gatling/base/text.h"
 #include "gatling/files/unserved.h"
 #include "gatling/http/freshness.h"
@@ -235,8 +236,17 @@ static bool frees_descriptors(const struct cache_entry *e) {
 static bool may_open(struct cache *c) {
 	struct cache_entry *e;
 	while (c->open >= c->options.open && (e = victim(&c->ring[OPEN_FILES], frees_descriptors, NULL))) drop(c, e);
-	return c->open < c->options.open;
+	const bool may = c->open < c->options.open;
+	static notice_time next;
+	if (!may && notice_due(&next))
+		notice_line(LEVEL_WARNING,
+					"a worker is sending all of the %u files that may be open: others are answered with 503; more "
+					"descriptors (ulimit -n) make room for more",
+					c->options.open);
+	return may;
 }
+
+bool cache_lacks_files(const struct cache *c) { return c->open > c->options.open / 4 * 3; }
 
 /* --- the files of a resource --- */
 

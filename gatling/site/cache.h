@@ -87,4 +87,7 @@ void cache_tidy(struct cache *cache, int64_t now_ms, bool fields_changed);
 /* Forgets a resource, of which a file has changed. */
 void cache_drop(struct cache *cache, struct resource *resource);
 
+/* Returns whether more than three quarters of the files that may be open are. */
+bool cache_lacks_files(const struct cache *cache);
+
 #endif

@@ -510,3 +510,22 @@ def test_what_is_too_small_in_the_kernel_is_said(plain, root):
             assert lines[-1], lines
         server.terminate()
     assert any(line.endswith("sysctl -w net.core.somaxconn=4096 net.ipv4.tcp_syncookies=1\n") for line in lines)
+
+
+@pytest.mark.clear
+def test_slow_readers_go_when_files_run_short(build, root):
+    """Each stream has a large file open, of which its client takes nothing."""
+    files = 300
+    for n in range(files):
+        root.write(f"{n}.jpg", os.urandom(700) * 100)
+    with Server(build, root, "-j", "1", "-n", "-T", "60", **descriptors_limited_to(512)) as server:
+        slow = [Http2(server, window=0) for _ in range(files // 5)]
+        for n, connection in enumerate(slow):
+            for k in range(4):
+                connection.ask(f"/{4 * n + k}.jpg")
+        eventually(lambda: "files that may be open: others are answered with 503" in "".join(server.errors))
+        assert server.get(f"/{files - 1}.jpg").status == 503
+        eventually(lambda: "(--min-rate)" in "".join(server.errors), 30)
+        eventually(lambda: server.get(f"/{files - 2}.jpg").status == 200)
+        for connection in slow:
+            connection.close()
