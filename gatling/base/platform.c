@@ -292,12 +292,14 @@ static bool take_hash(const char *hash, char *out) {
 bool platform_crypt(const char *password, const char *setting, char *out) {
 	struct crypt_data *data = calloc(1, sizeof *data);
 	if (!data) return false;
+	errno = 0;
 	bool known = take_hash(crypt_r(password, setting, data), out);
+	const int error = errno;
 	free(data);
-#ifdef CRYPT_CHECKSALT_AVAILABLE /* libxcrypt has other errors, too, for a lack of memory */
-	const int salt = crypt_checksalt(setting);
-	errno = salt == CRYPT_SALT_INVALID || salt == CRYPT_SALT_METHOD_DISABLED ? EINVAL : ENOMEM;
-#endif
+	/* libxcrypt says EINVAL when yescrypt or scrypt get no memory */
+	errno = strncmp(setting, "$y$", 3) == 0 || strncmp(setting, "$gy$", 4) == 0 || strncmp(setting, "$7$", 3) == 0
+				? ENOMEM
+				: error;
 	return known;
 }
 

@@ -16,8 +16,8 @@ struct fetch {
 	struct job job;
 	struct fetcher *fetcher;
 	LIST_ENTRY(fetch) chain;
-	size_t length; /* of the path */
-	char path[];   /* with NAME_ROOM behind it */
+	size_t length; /* of the paths */
+	char path[];   /* NUL-terminated */
 };
 
 struct fetcher {
@@ -66,16 +66,23 @@ static void read_rules(const struct docroot *docroot, const char *path, size_t l
 	}
 }
 
-static void run(struct job *job, const atomic_bool *stop) {
-	struct fetch *f = (struct fetch *)job;
-	const struct docroot *docroot = f->fetcher->docroot;
-	(void)stop;
-	int error = read_file(docroot, f->path);
+/* Reads what belongs to a path. */
+static void read_path(const struct docroot *docroot, struct slice path) {
+	char name[FETCH_PATH_MAX + NAME_ROOM];
+	char *end = text_copy(name, path);
+	*end = '\0';
+	int error = read_file(docroot, name);
 	for (int i = CODING_IDENTITY + 1; i < CODINGS && (!error || error == ENOENT); i++) {
-		*text_copy(f->path + f->length, coding_suffix[i]) = '\0';
-		(void)read_file(docroot, f->path);
+		*text_copy(end, coding_suffix[i]) = '\0';
+		(void)read_file(docroot, name);
 	}
-	read_rules(docroot, f->path, f->length);
+	read_rules(docroot, path.at, path.length);
+}
+
+static void run(struct job *job, const atomic_bool *stop) {
+	const struct fetch *f = (struct fetch *)job;
+	for (size_t at = 0; at < f->length && !atomic_load(stop); at += strlen(f->path + at) + 1)
+		read_path(f->fetcher->docroot, slice_of(f->path + at));
 }
 
 /* --- on the loop --- */
@@ -117,7 +124,7 @@ struct job *fetch(struct fetcher *fetcher, struct slice path) {
 	struct fetch *f = find(fetcher, hash, path);
 	if (f) return &f->job;
 	if (fetcher->count == FETCHES_MAX || path.length >= FETCH_PATH_MAX) return NULL;
-	if (!(f = malloc(sizeof *f + path.length + NAME_ROOM))) return NULL;
+	if (!(f = malloc(sizeof *f + path.length + 1))) return NULL;
 	*f = (struct fetch){
 		.job = {.run = run, .finish = finish, .fetches = hash}, .fetcher = fetcher, .length = path.length};
 	*text_copy(f->path, path) = '\0';

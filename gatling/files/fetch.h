@@ -29,8 +29,8 @@ bool fetch_waited(const uint64_t *fetched, struct slice path);
 struct fetcher *fetcher_new(const struct docroot *docroot, struct jobs *const *jobs);
 void fetcher_free(struct fetcher *fetcher); /* after jobs_free(); NULL is allowed */
 
-/* Returns the job that reads what belongs to a path, which may be under way for another request; NULL: there are too
- * many, or no memory or thread. */
+/* Returns the job that reads what belongs to a path, or to several with a NUL between them, which may be under way for
+ * another request; NULL: there are too many, or no memory or thread. */
 struct job *fetch(struct fetcher *fetcher, struct slice path);
 
 /* Returns whether that job is under way. */

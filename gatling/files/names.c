@@ -321,7 +321,7 @@ static const struct directory *look_once(struct names *n, const struct place *p,
 	if (*absent) return NULL;
 	if (d) use(n, d);
 	int error = !d || d->looked_ns != n->now_ns ? look(n, &d, p->directory, p->hash) : 0;
-	*absent = error == ENOENT;
+	*absent = error == ENOENT || error == ENOTDIR;
 	if (error && d) drop(n, d);
 	return !error && d && d->known ? d : NULL;
 }

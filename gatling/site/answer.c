@@ -281,11 +281,12 @@ static bool answer_known(const struct content *c, const struct request *q, struc
 	return true;
 }
 
-/* Returns whether a file is never sent: a script of the site, or with --upstream, what everybody takes for one. */
-static bool is_protected(const struct exchange *x, const char *end) {
+/* Returns EACCES if a file is never sent: a script of the site, or with --upstream, what everybody takes for one;
+ * EAGAIN if that is not known for now; or 0. */
+static int protection(const struct exchange *x, const char *end) {
 	struct slice path = {.at = x->local - 1, .length = (size_t)(end - x->local) + 1};
-	return (x->content->options->upstreams.count && script_is_named(path)) ||
-		   sites_protect(x->content->sites, x->site, path, x->content->now_ms);
+	if (x->content->options->upstreams.count && script_is_named(path)) return EACCES;
+	return sites_protect(x->content->sites, x->site, path, x->content->now_ms);
 }
 
 /* Answers with the file at x->path up to a NUL at end, with the status 200 or that of a rule. 0; or an errno, and there
@@ -300,7 +301,7 @@ static int answer_found(struct exchange *x, const char *end, int status) {
 		if (error == EINPROGRESS && wait_for_disk(x, x->lookup.path)) return 0;
 		if (error) return error;
 		if (!admitted_by(x, resource->realm)) return 0;
-		if (is_protected(x, end)) return EACCES;
+		if ((error = protection(x, end))) return error;
 		if (!(file = choose(x, resource))) return 0;
 		if (again || file->fd == -1 || !representation_changed(file)) break;
 		cache_drop(x->content->cache, resource);

@@ -14,11 +14,10 @@ struct connection_info {
 
 	int failed;   /* the status, if it could not be; else 0 */
 	bool patient; /* it can wait; else what takes long is answered with something else, or 503 */
-	/* WAITS_MAX hashes of paths for which it has waited until they were fetched, or 0; NULL: none */
+	/* WAITS_MAX hashes of paths for which it has waited until they were fetched, or 0; NULL: none. After so many jobs
+	 * it is answered without. */
 	const uint64_t *fetched;
 };
-
-/* A request waits for so many jobs, one after the other, at most; then it is answered without. */
 
 /* Decides the answer to a request that request_parse() has accepted. OPTIONS and the methods that are
  * refused are answered here, too. */

@@ -13,7 +13,12 @@
 #include "gatling/base/workspace.h"
 #include "gatling/site/rules/text_file.h"
 
-enum { BUCKETS = 256, FILE_PATH_MAX = SITE_PREFIX_MAX + 24, SITE_LINE_SHOWN = 200 /* bytes of a malformed line */ };
+enum {
+	BUCKETS = 256,
+	FILE_PATH_MAX = SITE_PREFIX_MAX + 24,
+	FETCHED_MAX = 4 * FILE_PATH_MAX,
+	SITE_LINE_SHOWN = 200 /* bytes of a malformed line */
+};
 
 static const char headers_name[] = "_headers", redirects_name[] = "_redirects", auth_name[] = ".htaccess_global";
 
@@ -32,7 +37,7 @@ struct authority_entry {
 	int64_t checked_ms;
 	uint16_t length, port;
 	bool used;
-	uint8_t fetched; /* candidates that have been fetched since checked_ms, or are being fetched: 1 << candidate */
+	bool fetching;           /* since checked_ms what a look needs has been fetched, or is being fetched */
 	struct site_entry *site; /* NULL: none */
 	char authority[AUTHORITY_MAX];
 };
@@ -214,8 +219,8 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 	e->site.headers = update_rules(s, e, &headers_kind, &e->headers, e->site.headers);
 	s->changes += again && e->site.headers != before;
 	e->site.redirects = update_rules(s, e, &redirects_kind, &e->redirects, e->site.redirects);
-	e->site.unknown = (!e->site.redirects && docroot_error_is_temporary(e->redirects.error)) ||
-					  (!e->site.headers && docroot_error_is_temporary(e->headers.error));
+	e->site.unknown_redirects = !e->site.redirects && docroot_error_is_temporary(e->redirects.error);
+	e->site.unknown = e->site.unknown_redirects || (!e->site.headers && docroot_error_is_temporary(e->headers.error));
 	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(e->site.realm[i]);
 	e->site.realm[0] = is_inner(s, e) ? basic_auth_find(s->auth, auth_name) : NULL;
 	e->site.realm[1] = basic_auth_find(s->auth, file_path(e, auth_name, path));
@@ -273,35 +278,27 @@ static int look_at_directory(const struct sites *s, const char *prefix, size_t l
 	return docroot_error_is_temporary(errno) ? errno : ENOENT;
 }
 
-/* The path whose fetch reads what belongs to a candidate: its directory and the rules in it, and in the root. */
-static struct slice fetched_path(const struct authority_entry *a, enum candidate candidate, char *path) {
-	char *end = text_copy_string(path + candidate_path(a, candidate, path), headers_name);
-	return (struct slice){.at = path, .length = (size_t)(end - path)};
+/* Writes the paths that are fetched for an authority to text (FETCHED_MAX bytes): what is read with them is all that a
+ * look at its candidates needs. */
+static struct slice fetched_paths(const struct sites *s, const struct authority_entry *a, char *text) {
+	char *end = text;
+	for (enum candidate i = s->vhosts == VHOSTS_OFF ? ROOT : HOST_AND_PORT; i < CANDIDATES; i++) {
+		end += candidate_path(a, i, end);
+		end = text_copy_string(end, headers_name);
+		*end++ = '\0';
+	}
+	return (struct slice){.at = text, .length = (size_t)(end - text) - 1};
 }
 
-/* A search for the site of an authority. */
-struct search {
-	const uint64_t *fetched; /* see sites_find() */
-	bool patient;            /* it may end with EINPROGRESS */
-	enum candidate at;       /* the last that was looked at */
-};
-
-/* Returns whether a candidate has to be looked at without waiting for a disk. */
-static bool is_at_once(const struct authority_entry *a, const struct search *search) {
-	char path[FILE_PATH_MAX];
-	if (!search->patient) return false;
-	if (a->used) return !(a->fetched >> search->at & 1);
-	return !search->fetched || !fetch_waited(search->fetched, fetched_path(a, search->at, path));
-}
-
-/* Sets the site of an authority; NULL: none. Returns 0, or an errno if that is not certain. */
-static int look_up(struct sites *s, struct authority_entry *a, int64_t now_ms, struct search *search) {
+/* Sets the site of an authority; NULL: none. Returns 0, or an errno if that is not certain: EINPROGRESS only if
+ * at_once.
+ */
+static int look_up(struct sites *s, struct authority_entry *a, int64_t now_ms, bool at_once) {
 	char path[SITE_PREFIX_MAX + 1];
 	const enum candidate end = s->vhosts == VHOSTS_ONLY ? ROOT : CANDIDATES;
 	struct site_entry *e = NULL;
-	for (search->at = s->vhosts == VHOSTS_OFF ? ROOT : HOST_AND_PORT; search->at < end; search->at++) {
-		const bool at_once = is_at_once(a, search);
-		size_t length = candidate_path(a, search->at, path);
+	for (enum candidate i = s->vhosts == VHOSTS_OFF ? ROOT : HOST_AND_PORT; i < end; i++) {
+		size_t length = candidate_path(a, i, path);
 		int error = look_at_directory(s, path, length, at_once);
 		if (error == ENOENT) continue;
 		if (error) return error; /* no site rather than a wrong one */
@@ -313,36 +310,23 @@ static int look_up(struct sites *s, struct authority_entry *a, int64_t now_ms, s
 	}
 	a->site = e;
 	a->checked_ms = now_ms;
-	a->fetched = 0;
+	a->fetching = false;
 	return 0;
 }
 
-/* Has a candidate fetched. Returns the job; NULL: that cannot be. */
-static struct job *fetch_candidate(struct sites *s, struct authority_entry *a, enum candidate candidate) {
-	char path[FILE_PATH_MAX];
-	struct job *job = fetch(s->fetcher, fetched_path(a, candidate, path));
-	if (job) a->fetched |= (uint8_t)(1U << candidate);
-	return job;
-}
-
-/* Returns whether a fetch for the authority is under way. */
-static bool is_fetching(const struct sites *s, const struct authority_entry *a) {
-	char path[FILE_PATH_MAX];
-	for (enum candidate i = HOST_AND_PORT; i < CANDIDATES; i++)
-		if (a->fetched >> i & 1 && fetch_is_under_way(s->fetcher, fetched_path(a, i, path))) return true;
-	return false;
-}
-
 /* Does as look_up(), but has what is not in memory fetched: then it returns 0 if the site is known, and sets *job if it
- * is new. */
+ * is not, or has not been looked at for SITE_STALE_MS. */
 static int look_up_patiently(struct sites *s, struct authority_entry *a, int64_t now_ms, const uint64_t *fetched,
 							 struct job **job) {
-	struct search search = {.fetched = fetched, .patient = true};
-	if (a->used && is_fetching(s, a)) return 0;
-	int error = look_up(s, a, now_ms, &search);
+	char text[FETCHED_MAX];
+	const struct slice paths = fetched_paths(s, a, text);
+	const bool known = a->used && now_ms - a->checked_ms < SITE_STALE_MS;
+	if (known && a->fetching && fetch_is_under_way(s->fetcher, paths)) return 0;
+	int error = look_up(s, a, now_ms, known ? !a->fetching : !fetch_waited(fetched, paths));
 	if (error != EINPROGRESS) return error;
-	struct job *fetching = fetch_candidate(s, a, search.at);
-	if (a->used) return 0;
+	struct job *fetching = fetch(s->fetcher, paths);
+	a->fetching = fetching;
+	if (known) return 0;
 	*job = fetching;
 	return fetching ? EINPROGRESS : EAGAIN;
 }
@@ -359,7 +343,7 @@ const struct site *sites_find(struct sites *s, struct slice host, unsigned port,
 		(void)text_copy(a->authority, host);
 	}
 	if (!same || now_ms - a->checked_ms >= SITE_CHECK_MS) {
-		error = job ? look_up_patiently(s, a, now_ms, fetched, job) : look_up(s, a, now_ms, &(struct search){0});
+		error = job ? look_up_patiently(s, a, now_ms, fetched, job) : look_up(s, a, now_ms, false);
 		a->used = !error;
 	}
 	errno = error ? error : ENOENT;
@@ -369,41 +353,43 @@ const struct site *sites_find(struct sites *s, struct slice host, unsigned port,
 	return &a->site->site;
 }
 
-/* Returns whether the rules in a directory have a file run. prefix: with a slash behind it, or "" for the root. */
-static bool protects(struct sites *s, struct slice prefix, struct slice path, int64_t now_ms) {
+/* Does as sites_protect() with the rules in a directory. prefix: with a slash behind it, or "" for the root. */
+static int protects(struct sites *s, struct slice prefix, struct slice path, int64_t now_ms) {
 	char file[FILE_PATH_MAX];
-	if (prefix.length > SITE_PREFIX_MAX) return false;
+	if (prefix.length > SITE_PREFIX_MAX) return 0;
 	const struct slice unruled = {.at = s->unruled.prefix, .length = s->unruled.length};
-	if (s->unruled.seen_ms == now_ms && slice_equal(unruled, prefix)) return false;
+	if (s->unruled.seen_ms == now_ms && slice_equal(unruled, prefix)) return 0;
 	char *end = text_copy_string(text_copy(file, prefix), redirects_name);
 	struct stat st;
 	*end = '\0';
 	bool lacked = names_lacked_lately(s->names, (struct slice){.at = file, .length = (size_t)(end - file)});
 	if (!lacked && docroot_stat(s->docroot, file, &st) == -1) {
-		if (docroot_error_is_temporary(errno)) return true;
+		if (docroot_error_is_temporary(errno)) return EAGAIN;
 		lacked = true;
 	}
 	if (lacked) {
 		s->unruled.seen_ms = now_ms;
 		s->unruled.length = (size_t)(text_copy(s->unruled.prefix, prefix) - s->unruled.prefix);
-		return false;
+		return 0;
 	}
 	struct site_entry *e = add_site(s, prefix);
-	if (!e) return true;
+	if (!e) return EAGAIN;
 	if (is_due(e, now_ms)) update_files(s, e, now_ms);
-	return e->site.unknown || (e->site.redirects && redirect_rules_protect(e->site.redirects, path));
+	if (e->site.unknown_redirects) return EAGAIN;
+	return e->site.redirects && redirect_rules_protect(e->site.redirects, path) ? EACCES : 0;
 }
 
-bool sites_protect(struct sites *s, const struct site *site, struct slice path, int64_t now_ms) {
-	if (site->redirects && redirect_rules_protect(site->redirects, path)) return true;
-	if (s->vhosts != VHOSTS_TRY) return false;
+int sites_protect(struct sites *s, const struct site *site, struct slice path, int64_t now_ms) {
+	if (site->redirects && redirect_rules_protect(site->redirects, path)) return EACCES;
+	if (s->vhosts != VHOSTS_TRY) return 0;
 	if (!site->prefix.length) { /* "/DIRECTORY/FILE" */
 		const struct slice inner = slice_rest(path, 1);
 		const size_t length = slice_until(inner, '/');
-		return length < inner.length && protects(s, slice_first(inner, length + 1), slice_rest(inner, length), now_ms);
+		if (length == inner.length) return 0;
+		return protects(s, slice_first(inner, length + 1), slice_rest(inner, length), now_ms);
 	}
 	char *const whole = WORKSPACE(1 + SITE_PREFIX_MAX + FETCH_PATH_MAX);
-	if (path.length > FETCH_PATH_MAX) return true;
+	if (path.length > FETCH_PATH_MAX) return EACCES;
 	*whole = '/';
 	const char *end = text_copy(text_copy(whole + 1, site->prefix), slice_rest(path, 1));
 	return protects(s, SLICE(""), (struct slice){.at = whole, .length = (size_t)(end - whole)}, now_ms);

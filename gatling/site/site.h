@@ -15,6 +15,7 @@
 enum {
 	SITES_MAX = 256,               /* hosts whose directory is remembered */
 	SITE_CHECK_MS = 1000,          /* after which directories and files are looked at again */
+	SITE_STALE_MS = 10000,         /* after which nothing is answered without that */
 	SITE_TOLD_MAX = 16,            /* malformed lines of a file that are reported */
 	SITE_PREFIX_MAX = HOST_MAX + 8 /* bytes of "host:port/" */
 };
@@ -32,6 +33,7 @@ struct site {
 	struct header_rules *headers; /* NULL: none, like the next two */
 	struct redirect_rules *redirects;
 	bool unknown;                        /* there may be some of both that cannot be read for now */
+	bool unknown_redirects;              /* of these */
 	struct realm *realm[REALMS_OF_PATH]; /* that of the root, if that is a site that contains this one; its own */
 };
 
@@ -47,16 +49,16 @@ void sites_free(struct sites *sites);
  * host is absent or host_valid(); a port in it is ignored: port is that of the listening socket. The site lasts until
  * the next call. NULL with errno; ENOENT: there is none; else a directory could not be read for a temporary reason.
  *
- * A site is looked at again after SITE_CHECK_MS, by a thread if it is not in memory: until that has read it, the site
- * is as it was. NULL with *job: it is new, and is to be asked for again after that job; fetched: see fetch_waited().
- * With NULL for job a call waits for the disk. */
+ * A site is looked at again after SITE_CHECK_MS, by a thread if it is not in memory: until that has read it, but not
+ * longer than SITE_STALE_MS, the site is as it was. NULL with *job: it is new, or was looked at too long ago, and is to
+ * be asked for again after that job; fetched: see fetch_waited(). With NULL for job a call waits for the disk. */
 const struct site *sites_find(struct sites *sites, struct slice host, unsigned port, int64_t now_ms,
 							  const uint64_t *fetched, struct job **job);
 
-/* Returns whether a file of a site is never sent, since a rule has it run: one of that site, of the site that contains
- * it, or of the one in it from which the file would be served by another Host. path: in the site, decoded, with a slash
- * in front. */
-bool sites_protect(struct sites *sites, const struct site *site, struct slice path, int64_t now_ms);
+/* Returns EACCES if a file of a site is never sent, since a rule has it run: one of that site, of the site that
+ * contains it, or of the one in it from which the file would be served by another Host; EAGAIN if that is not known for
+ * now; or 0. path: in the site, decoded, with a slash in front. */
+int sites_protect(struct sites *sites, const struct site *site, struct slice path, int64_t now_ms);
 
 /* Returns how often the fields of owners have changed. */
 unsigned sites_changes(const struct sites *sites);

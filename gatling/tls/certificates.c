@@ -65,6 +65,10 @@ void certificates_release(struct certificates *set) {
 
 /* --- adding --- */
 
+/* Of the keys that OpenSSL reads. */
+static const char *const key_labels[] = {"PRIVATE KEY",    "ENCRYPTED PRIVATE KEY", "RSA PRIVATE KEY",
+										 "EC PRIVATE KEY", "DSA PRIVATE KEY",       NULL};
+
 static int fail(char *error, const char *what) {
 	snprintf(error, CERTIFICATE_ERROR, "%s", what);
 	return -1;
@@ -252,9 +256,9 @@ int certificates_add(struct certificates *set, const struct certificate_source *
 		EVP_PKEY_free(key);
 	}
 	BIO_free(text);
-	if (result == 0 && keys < pem_count(from->pem, "PRIVATE KEY"))
+	if (result == 0 && keys < pem_count(from->pem, key_labels))
 		result = fail(error, strstr(from->pem, "ENCRYPTED") ? "the private key is encrypted"
-															: "a private key in it cannot be read (PEM)");
+															: "a private key of it cannot be read (PEM)");
 	if (result == 0 && !keys) result = fail(error, "there is no private key in it (PEM)");
 	while (result == -1 && set->pairs > pairs) pair_release(set->pair[--set->pairs]);
 	sk_X509_pop_free(all, X509_free);

@@ -14,15 +14,25 @@ int pem_no_password(char *buffer, int size, int writing, void *unused) {
 	return -1;
 }
 
-int pem_count(const char *text, const char *label) {
+/* Returns the label of the next block, and where it ends in *text; absent: there is none. */
+static struct slice next_label(const char **text) {
 	static const char begin[] = "-----BEGIN ", dashes[] = "-----";
-	int count = 0;
-	for (const char *at = text; (at = strstr(at, begin)); at++) {
-		const char *from = at + strlen(begin), *to = strstr(from, dashes);
-		bool starts_line = at == text || at[-1] == '\n';
-		if (!starts_line || !to) continue;
-		count += slice_ends((struct slice){.at = from, .length = (size_t)(to - from)}, slice_of(label));
+	for (const char *at = *text, *to; (at = strstr(at, begin)); at++) {
+		const char *label = at + strlen(begin);
+		if (at > *text && at[-1] != '\n') continue;
+		if (!(to = strstr(label, dashes))) break;
+		*text = to;
+		return (struct slice){.at = label, .length = (size_t)(to - label)};
 	}
+	return (struct slice){0};
+}
+
+int pem_count(const char *text, const char *const *labels) {
+	static const char mark[] = "\xEF\xBB\xBF";
+	int count = 0;
+	if (strncmp(text, mark, strlen(mark)) == 0) text += strlen(mark);
+	for (struct slice label; (label = next_label(&text)).at;)
+		for (const char *const *known = labels; *known; known++) count += slice_equal(label, slice_of(*known));
 	return count;
 }
 
@@ -36,7 +46,8 @@ static X509 *next_certificate(BIO *bio) {
 }
 
 STACK_OF(X509) * pem_certificates(const char *text, int most, char *error) {
-	int count = pem_count(text, "CERTIFICATE"), number = 0;
+	static const char *const labels[] = {"CERTIFICATE", "X509 CERTIFICATE", NULL};
+	int count = pem_count(text, labels), number = 0;
 	if (count > most) count = most;
 	STACK_OF(X509) *all = sk_X509_new_reserve(NULL, count);
 	BIO *bio = BIO_new_mem_buf(text, -1);

@@ -10,8 +10,8 @@ enum { PEM_ERROR = 64 }; /* bytes of an error message */
 /* A pem_password_cb that has none. Without one OpenSSL asks for it at the terminal. */
 int pem_no_password(char *buffer, int size, int writing, void *unused);
 
-/* Returns how many blocks of a text (NUL-terminated) have a label that ends with `label`. */
-int pem_count(const char *text, const char *label);
+/* Returns how many blocks of a text (NUL-terminated) have one of the labels, of which the last is NULL. */
+int pem_count(const char *text, const char *const *labels);
 
 /* Returns all certificates of a text, but at most `most`; sk_X509_pop_free() frees them. Returns NULL with a message in
  * error: there is none, one cannot be read, or no memory. */

@@ -36,7 +36,8 @@ struct tls {
 	uint32_t sent; /* bytes of plaintext, counted up to TLS_FIRST_BYTES */
 	bool kernel;   /* the kernel encrypts the records */
 	bool ended;    /* the peer has said that it sends nothing more */
-	bool begun;    /* bytes have arrived */
+	bool begun;    /* bytes have arrived, */
+	bool answered; /* and have been answered */
 	bool waits;    /* the kernel's socket was full during the handshake */
 	bool failed;   /* there was no memory, or TLS_UNSENT_MAX was exceeded */
 	char *unsent;
@@ -262,14 +263,16 @@ static ssize_t fill(struct tls *t) {
 	return n;
 }
 
-/* Returns how many bytes OpenSSL allocates for a ClientHello of which these are the first bytes: as many as it
- * announces (RFC 8446, sections 4 and 5.1), or more than OpenSSL takes if that cannot be told. */
-static uint32_t hello_memory(const char *at, size_t length) {
-	enum { RECORD_HEADER = 5, MESSAGE_HEADER = 4, HELLO_MAX = 131396 /* CLIENT_HELLO_MAX_LENGTH */ };
+/* Returns how many bytes OpenSSL allocates for a message of a handshake of which these are the first bytes: as many as
+ * a ClientHello announces (RFC 8446, sections 4 and 5.1), or the most that OpenSSL takes if that cannot be told. */
+static uint32_t message_memory(const char *at, size_t length) {
+	enum { RECORD_HEADER = 5, MESSAGE_HEADER = 4, MESSAGE_MAX = 131396 /* CLIENT_HELLO_MAX_LENGTH */ };
+	enum { HANDSHAKE = 22, CLIENT_HELLO = 1 };
 	const unsigned char *octet = (const unsigned char *)at;
-	if (length < RECORD_HEADER + MESSAGE_HEADER || (octet[3] == 0 && octet[4] < MESSAGE_HEADER)) return HELLO_MAX;
+	const bool whole = length >= RECORD_HEADER + MESSAGE_HEADER && (octet[3] || octet[4] >= MESSAGE_HEADER);
+	if (!whole || octet[0] != HANDSHAKE || octet[5] != CLIENT_HELLO) return MESSAGE_MAX;
 	uint32_t announced = (uint32_t)octet[6] << 16 | (uint32_t)octet[7] << 8 | octet[8];
-	return announced < HELLO_MAX ? announced : HELLO_MAX;
+	return announced < MESSAGE_MAX ? announced : MESSAGE_MAX;
 }
 
 enum tls_result tls_handshake(struct tls *t, void *buffer, size_t *length) {
@@ -286,8 +289,10 @@ enum tls_result tls_handshake(struct tls *t, void *buffer, size_t *length) {
 		*length = (size_t)n;
 		return TLS_CLEAR;
 	}
-	if (first) set_library_memory(t, TLS_HANDSHAKE_MEMORY + hello_memory(w->in, w->in_end));
+	if (n > 0 && (first || t->answered)) /* else it is more of the same message */
+		set_library_memory(t, TLS_HANDSHAKE_MEMORY + message_memory(w->in, w->in_end));
 	int done = SSL_accept(t->ssl);
+	t->answered |= w->sealed_length > 0;
 	int error = done == 1 ? SSL_ERROR_NONE : SSL_get_error(t->ssl, done);
 	ERR_clear_error();
 	enum iob_result result = flush(t, IO_LAST); /* also an alert */

@@ -55,7 +55,7 @@ enum passage_state passage_state(const struct passage *passage);
 /* Returns the bytes of memory that it takes. */
 size_t passage_memory(const struct passage *passage);
 
-/* Writes the address of the upstream to out (UPSTREAM_TEXT_MAX bytes). Returns false: there was none. */
+/* Writes the address of the upstream to out (UPSTREAM_TEXT_MAX bytes). Returns false if it is not known. */
 bool passage_format(const struct passage *passage, char *out);
 
 /* Returns how long the head of the response took. */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "gatling/base/text.h"
 #include "gatling/base/gzip.h"
 #include "gatling/base/workspace.h"
 #include "gatling/upstream/passage_state.h"
@@ -16,8 +17,9 @@ int passage_failure(const struct passage *p) { return p->failure; }
 unsigned passage_answered_ms(const struct passage *p) { return p->answered_ms; }
 
 bool passage_format(const struct passage *p, char *out) {
-	if (p->to) upstreams_format(p->to, out);
-	return p->to;
+	if (p->link) upstreams_format(p->link, out);
+	else *text_copy(out, slice_of(p->to)) = '\0';
+	return *out;
 }
 
 size_t passage_memory(const struct passage *p) {

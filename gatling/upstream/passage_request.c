@@ -12,7 +12,10 @@ void passage_complain(void *passage, struct slice line) {
 
 void passage_fail(struct passage *p, int status) {
 	if (p->link && p->records) fcgi_finish(p->records, passage_complain, p);
-	if (p->link) upstreams_return(p->upstreams, p->link, LINK_BROKEN);
+	if (p->link) {
+		upstreams_format(p->link, p->to);
+		upstreams_return(p->upstreams, p->link, LINK_BROKEN);
+	}
 	p->link = NULL;
 	p->state = PASSAGE_FAILED;
 	p->failure = status;
@@ -155,7 +158,6 @@ void passage_use(struct passage *p, bool fresh, int failure) {
 	while ((p->link = upstreams_take(p->upstreams, p->target, fresh, &p->tried, &status))) {
 		const bool reused = p->link->reused;
 		p->link->passage = p;
-		p->to = p->link->to;
 		p->blocked = false;
 		p->state = reused ? PASSAGE_WAITS : PASSAGE_CONNECTS;
 		passage_set_deadline(p);

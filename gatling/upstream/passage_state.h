@@ -11,7 +11,7 @@
 struct passage {
 	struct upstreams *upstreams;
 	struct upstream_link *link; /* NULL: it has failed */
-	const struct upstream *to;  /* where the last one leads, or has led; NULL: there was none */
+	char to[UPSTREAM_TEXT_MAX]; /* the address to which it has led, once it is gone; "": not known */
 	struct upstream_target *target;
 	struct fcgi_records *records; /* of the response, behind this struct; NULL: it comes as it is */
 	struct gzip_writer *gzip;     /* that compresses it, until all of that is taken; NULL: none */

@@ -174,7 +174,7 @@ void upstreams_send_at_once(struct upstream_link *link) {
 	link->sends_at_once = true;
 }
 
-void upstreams_format(const struct upstream *to, char *out) { upstream_format(out, &to->address); }
+void upstreams_format(const struct upstream_link *link, char *out) { upstream_format(out, &link->to->address); }
 
 void upstreams_note_response(const struct upstream_link *link, int status, int64_t ms) {
 	struct upstream_counts *counts = link->to->counts;

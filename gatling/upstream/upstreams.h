@@ -86,8 +86,8 @@ void upstreams_note_response(const struct upstream_link *link, int status, int64
 /* Counts a failure of an upstream and says on stderr, once a minute for each, what it has done: "sent ...". */
 void upstreams_complain(const struct upstream_link *link, const char *what);
 
-/* Writes the address to out (UPSTREAM_TEXT_MAX bytes). */
-void upstreams_format(const struct upstream *to, char *out);
+/* Writes the address of the other end to out (UPSTREAM_TEXT_MAX bytes). */
+void upstreams_format(const struct upstream_link *link, char *out);
 
 /* Reports a line that a program has written to its standard error. */
 void upstreams_report(const struct upstream_link *link, struct slice line);

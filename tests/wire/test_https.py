@@ -150,7 +150,7 @@ def wrong_certificates():
         "no key": (["--cert", cert], cert, "no private key"),
         "no certificate": (["--cert", key], key, "no certificate"),
         "half a chain": (["--cert", half_chain, "--key", key], half_chain, "certificate 2 in it cannot be read"),
-        "half a key": (["--cert", cert, "--key", two_keys], cert, "a private key in it cannot be read"),
+        "half a key": (["--cert", cert, "--key", two_keys], cert, "a private key of it cannot be read"),
         "expired": (["--cert", expired, "--key", its_key], expired, "expired"),
         "encrypted": (["--cert", cert, "--key", encrypted], cert, "encrypted"),
         "unreadable": (["--cert", cert, "--key", unreadable], unreadable, "Permission denied"),
