@@ -343,7 +343,8 @@ const struct site *sites_find(struct sites *s, struct slice host, unsigned port,
 		(void)text_copy(a->authority, host);
 	}
 	if (!same || now_ms - a->checked_ms >= SITE_CHECK_MS) {
-		error = job ? look_up_patiently(s, a, now_ms, fetched, job) : look_up(s, a, now_ms, false);
+		const bool patient = job && names_elsewhere(s->names);
+		error = patient ? look_up_patiently(s, a, now_ms, fetched, job) : look_up(s, a, now_ms, false);
 		a->used = !error;
 	}
 	errno = error ? error : ENOENT;

@@ -49,9 +49,10 @@ void sites_free(struct sites *sites);
  * host is absent or host_valid(); a port in it is ignored: port is that of the listening socket. The site lasts until
  * the next call. NULL with errno; ENOENT: there is none; else a directory could not be read for a temporary reason.
  *
- * A site is looked at again after SITE_CHECK_MS, by a thread if it is not in memory: until that has read it, but not
- * longer than SITE_STALE_MS, the site is as it was. NULL with *job: it is new, or was looked at too long ago, and is to
- * be asked for again after that job; fetched: see fetch_waited(). With NULL for job a call waits for the disk. */
+ * A site is looked at again after SITE_CHECK_MS, by a thread if it is not in memory and the file system is not one of
+ * this machine (names_elsewhere()): until that has read it, but not longer than SITE_STALE_MS, the site is as it was.
+ * NULL with *job: it is new, or was looked at too long ago, and is to be asked for again after that job; fetched: see
+ * fetch_waited(). With NULL for job a call waits for the file system. */
 const struct site *sites_find(struct sites *sites, struct slice host, unsigned port, int64_t now_ms,
 							  const uint64_t *fetched, struct job **job);
 
