@@ -155,7 +155,7 @@ static int tear_down(void **state) {
 
 /* The first handshake of a process makes what all others use: each time one of a new process. */
 static void without_memory_the_first_handshake_spoils_no_other(void **state) {
-	enum { FIRST = 1200, STRIDE = 7 };
+	enum { FIRST = 900, STRIDE = 9 };
 	(void)state;
 	for (fails_at = 1; fails_at < FIRST; fails_at += STRIDE) {
 		pid_t child = fork();
@@ -225,7 +225,7 @@ static void check_chain(SSL_CTX *client) {
 
 /* OpenSSL keeps what it fails to allocate in certificates and keys, and does not always say so. */
 static void without_memory_a_set_is_whole_or_none(void **state) {
-	enum { STRIDE = 41 }; /* with all 16,000 it takes a minute and a half */
+	enum { STRIDE = 307 }; /* with all 16,000 it takes a minute and a half */
 	long all = 0;
 	(void)state;
 	for (long n = 0; n <= all; n += STRIDE) {
