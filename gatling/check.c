@@ -125,8 +125,7 @@ static int check_certificates(const struct options *o) {
 	return result;
 }
 
-/* Sees the files as the server will: from inside the chroot, and as its user. Returns 0, or -1 after printing an error.
- */
+/* Sees the files as the server will: inside the chroot, as its user. Returns 0, or -1 after printing an error. */
 static int enter(const struct options *o) {
 	struct account account;
 	if (geteuid() != 0) return 0;

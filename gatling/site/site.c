@@ -291,8 +291,7 @@ static struct slice fetched_paths(const struct sites *s, const struct authority_
 }
 
 /* Sets the site of an authority; NULL: none. Returns 0, or an errno if that is not certain: EINPROGRESS only if
- * at_once.
- */
+ * at_once. */
 static int look_up(struct sites *s, struct authority_entry *a, int64_t now_ms, bool at_once) {
 	char path[SITE_PREFIX_MAX + 1];
 	const enum candidate end = s->vhosts == VHOSTS_ONLY ? ROOT : CANDIDATES;

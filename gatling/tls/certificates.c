@@ -231,8 +231,7 @@ static int add_key(struct certificates *set, EVP_PKEY *key, STACK_OF(X509) * all
 	if (EVP_PKEY_up_ref(key)) p->key = key;
 	struct tm tm = {0};
 	if (ASN1_TIME_to_tm(X509_get0_notAfter(own), &tm)) p->until = timegm(&tm);
-	/* OpenSSL computes the size of a key once; without memory for that it is 0 for ever, and no handshake uses the key
-	 */
+	/* OpenSSL computes the size of a key once: without memory for that it is 0 for ever, and the key is not used */
 	complete &= p->origin && p->names.at && p->certificate && p->key && EVP_PKEY_get_size(key) > 0;
 	int result = complete ? try_pair(set->context, p, error) : fail(error, "no memory");
 	if (result == 0 && !add_pair(set, p)) result = fail(error, "no memory");

@@ -126,8 +126,7 @@ static bool fill_in(const struct redirect_match *match, const struct redirect_re
 }
 
 /* Returns how many bytes of the path, of the part that a file may have, name a script that the rule is for; 0: none. A
- * function of its own for its stack.
- */
+ * function of its own for its stack. */
 __attribute__((noinline)) static size_t find_script(const struct redirect_rules *r, const struct redirect_rule *rule,
 													const struct redirect_request *q, struct slice reach) {
 	struct pattern_subject subject;
