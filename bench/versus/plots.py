@@ -33,7 +33,9 @@ plot {bars}
 
 
 def draw(path, title, rows, columns, scale="set logscale y"):
-    """rows: (name, one (median, least, most) or None for each of columns)."""
+    """rows: (name, one (median, least, most) or None for each of columns). No file if there is no number in them."""
+    if not any(v and v[0] == v[0] for _, values in rows for v in values):
+        return
     data = path.with_suffix(".dat")
     with open(data, "w", encoding="utf-8") as out:
         for name, values in rows:

@@ -1,15 +1,18 @@
 """The script that measures servers beside each other, with those that are always there."""
 
+import math
 import re
 import statistics
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import h2load
+import plots
 
 VERSUS = Path(__file__).parents[2] / "bench" / "versus"
 
@@ -101,3 +104,13 @@ def test_visitors_who_ask_for_nothing_are_refused(plain, tmp_path):
 def test_a_server_that_there_is_not_is_named(plain, tmp_path):
     done = versus(plain, "--servers", "apache", "--out", tmp_path, program="slashdot.py")
     assert done.returncode == 1 and "there is no server apache" in done.stderr
+
+
+def test_a_measure_that_no_server_has_is_not_drawn(tmp_path):
+    none = {"one": {"rate": [5.0], "cpu_us": [2.0], "p50_us": [9.0], "p99_us": [math.nan], "p999_us": [math.nan]}}
+    results = SimpleNamespace(cases={"many": none}, memory={})
+    try:
+        plots.plot(tmp_path, results, {"many": SimpleNamespace(protocol="http", title="many")})
+    except FileNotFoundError:
+        pytest.skip("gnuplot is not installed")
+    assert {path.name for path in tmp_path.iterdir()} == {"rate.svg", "cpu.svg", "p50.svg"}
