@@ -3,16 +3,17 @@ start:
 
     python3 tests/faults/soak.py build [--minutes N]
 
-First somebody asks for all kinds of answers (mix.py) while files and rules change, until the caches are full. Then
+First somebody asks for all kinds of answers (mix.py) while files and rules change, and for files that fill the cache. Then
 visitors ask at a steady rate (httpbench), each of five requests on a connection of its own. Meanwhile calls of the server
 fail, one after the other, while somebody asks for everything and all changes, and connections with mistakes in their
-bytes come and vanish (mutations.py). Every SAMPLE_S all of it stops, everything is asked for once more, so that the same
-is in the caches each time, and when no client is connected the resident memory and the descriptors are counted.
+bytes come and vanish (mutations.py). Every SAMPLE_S all of it stops, everything is asked for once more, so that the caches
+are as full as before, and when no client is connected the resident memory and the descriptors are counted.
 """
 
 import argparse
 import collections
 import contextlib
+import http.client
 import itertools
 import random
 import subprocess
@@ -31,6 +32,7 @@ FILL_S, SAMPLE_S = 60, 180
 RATE = 200  # requests a second of the visitors
 GROWTH = 1.02
 SEED = 17
+FILLERS, FILLER_BYTES = 3000, 4000  # more than fit into the cache
 
 
 class Soak:
@@ -38,6 +40,8 @@ class Soak:
         self.build, self.faulty = build, Faulty(build)
         self.server = self.faulty.server
         self.faulty.root.write("page.html", PAGE)
+        for n in range(FILLERS):
+            self.faulty.root.write(f"filler{n}.bin", bytes(FILLER_BYTES))
         self.mutations, self.sent = Mutations(self.server), 0
         self.places, self.faults, self.tried = itertools.cycle(self.faulty.places), [], 0
         self.last = collections.deque(maxlen=10)
@@ -75,8 +79,18 @@ class Soak:
         sys.exit("\n".join([f"soak: {what}", *last, *self.server.errors[-20:]]))
 
     def fill(self, until):
+        self.fill_cache()
         while time.monotonic() < until:
             self.ask(next(self.places))
+
+    def fill_cache(self):
+        """Asks for each of the files twice: a full cache keeps none that is asked for once."""
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.server.plain_port, timeout=PATIENCE_S)) as client:
+            for n in range(FILLERS):
+                for _ in range(2):
+                    client.request("GET", f"/filler{n}.bin")
+                    if len(client.getresponse().read()) != FILLER_BYTES:
+                        self.give_up(f"filler{n}.bin")
 
     def load(self, until):
         """All of it until the time."""
@@ -100,6 +114,7 @@ class Soak:
             time.sleep(0.1)
         for place in self.faulty.places:
             self.ask(place)
+        self.fill_cache()
         time.sleep(5)  # what was kept for a moment is closed, as connections to the upstream, and memory given back
         return self.server.resident(), self.server.descriptors()
 
