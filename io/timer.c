@@ -50,6 +50,7 @@ static int64_t tick_linked(const io_loop *loop, const struct io_entry *e) {
 void io_timeout(io_loop *loop, int fd, int64_t deadline_ms) {
 	struct io_entry *e = &loop->entry[fd];
 	e->deadline_ms = deadline_ms;
+	if (e->timer_slot == IO_SLOT_TIMED_OUT && deadline_ms && tick_of(deadline_ms) <= loop->tick) return;
 	if (e->timer_slot != IO_SLOT_NONE && e->timer_slot != IO_SLOT_TIMED_OUT &&
 		(deadline_ms == 0 || tick_linked(loop, e) <= tick_of(deadline_ms)))
 		return;

@@ -566,6 +566,21 @@ static void a_closed_descriptor_never_times_out(void **state) {
 	assert_int_equal(io_timedout(loop), -1);
 }
 
+static void a_deadline_that_has_passed_is_reported_though_it_is_set_again(void **state) {
+	(void)state;
+	int64_t deadline = io_now(loop) + 1;
+	drain(mine);
+	io_timeout(loop, mine, deadline);
+	assert_int_equal(io_wait(loop, 3 * IO_TICK_MS), 0);
+	io_timeout(loop, mine, deadline); /* as by a client that reads before it looks at deadlines */
+	assert_int_equal(io_timedout(loop), mine);
+	io_timeout(loop, mine, deadline);
+	assert_int_equal(io_wait(loop, 3 * IO_TICK_MS), 0);
+	io_timeout(loop, mine, io_now(loop) + 1000); /* it has been moved */
+	assert_int_equal(io_timedout(loop), -1);
+	io_timeout(loop, mine, 0);
+}
+
 static void waiting_ends_after_its_time(void **state) {
 	(void)state;
 	drain(mine);
@@ -819,6 +834,7 @@ int main(void) {
 		IN_LOOP(one_closed_while_others_are_handed_out_does_not_come_up),
 		IN_LOOP(a_number_used_again_is_told_to_the_kernel_again),
 		IN_LOOP(a_closed_descriptor_never_times_out),
+		IN_LOOP(a_deadline_that_has_passed_is_reported_though_it_is_set_again),
 		IN_LOOP(waiting_ends_after_its_time),
 		IN_LOOP(waiting_until_a_moment_ends_soon_after_it),
 		IN_LOOP(a_signal_ends_waiting_without_an_error),
