@@ -120,12 +120,21 @@ static char *put_line(char *at, struct slice name, struct slice value) {
 	return text_copy(text_copy(at, value), SLICE("\r\n"));
 }
 
-/* Returns the value of a field of a trusted proxy; absent: it sends none, or there is no such proxy. */
+/* Returns the value of an X-Forwarded field of a trusted proxy that writes these; absent: it sends none, or there is no
+ * such proxy. One that writes Forwarded passes on what the client has put into the others. */
 static struct slice said_by_proxy(const struct upstream_request *u, struct slice name) {
-	struct slice rest = u->forwarding ? u->request->lines : (struct slice){0};
+	const bool writes = u->forwarding == FORWARDING_X_FORWARDED_FOR;
+	struct slice rest = writes ? u->request->lines : (struct slice){0};
 	for (struct line line; rest.length && next_line(&rest, false, &line) == 1;)
 		if (slice_equal_nocase(line.name, name)) return line.value;
 	return (struct slice){0};
+}
+
+struct slice upstream_scheme(const struct upstream_request *u) {
+	const struct slice said = said_by_proxy(u, SLICE("x-forwarded-proto"));
+	if (slice_equal_nocase(said, SLICE("https"))) return SLICE("https");
+	if (slice_equal_nocase(said, SLICE("http"))) return SLICE("http");
+	return u->secure ? SLICE("https") : SLICE("http");
 }
 
 /* Begins the line of a list with what the proxy says, if it is one of its fields. */
@@ -158,14 +167,13 @@ static char *put_forwarded(char *at, const struct upstream_request *u) {
 	char address[PEER_MAX];
 	const struct peer *last = last_hop(u, FIELD_X_FORWARDED_FOR, FORWARDING_X_FORWARDED_FOR);
 	const struct slice scheme = u->secure ? SLICE("https") : SLICE("http");
-	const struct slice proto = said_by_proxy(u, SLICE("x-forwarded-proto")),
-					   host = said_by_proxy(u, SLICE("x-forwarded-host"));
+	const struct slice host = said_by_proxy(u, SLICE("x-forwarded-host"));
 	if (!peer_is_local(last)) {
 		at = put_list(at, u, SLICE("X-Forwarded-For"), FIELD_X_FORWARDED_FOR, FORWARDING_X_FORWARDED_FOR);
 		at = text_copy(at, (struct slice){.at = address, .length = peer_format(address, last)});
 		at = text_copy(at, SLICE("\r\n"));
 	}
-	at = put_line(at, SLICE("X-Forwarded-Proto"), proto.length ? proto : scheme);
+	at = put_line(at, SLICE("X-Forwarded-Proto"), upstream_scheme(u));
 	if (host.length || u->host.length) at = put_line(at, SLICE("X-Forwarded-Host"), host.length ? host : u->host);
 	at = put_list(at, u, SLICE("Forwarded"), FIELD_FORWARDED, FORWARDING_FORWARDED);
 	at = put_node(text_copy(at, SLICE("for=")), last_hop(u, FIELD_FORWARDED, FORWARDING_FORWARDED));

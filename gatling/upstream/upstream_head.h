@@ -58,6 +58,9 @@ unsigned upstream_fields(const struct request *request, struct upstream_field *f
 /* Returns whether the client asks for WebSocket (RFC 6455), the only protocol that is changed to. */
 bool upstream_upgrades(const struct request *request);
 
+/* Returns the scheme that the client speaks, which a trusted proxy says in X-Forwarded-Proto. */
+struct slice upstream_scheme(const struct upstream_request *request);
+
 /* Writes the head of a request to out (UPSTREAM_REQUEST_MAX bytes). Returns its length.
  *
  * X-Forwarded-For, -Proto, -Host and Forwarded (RFC 7239) say what this server believes, and replace what the client
