@@ -10,6 +10,7 @@
 
 enum {
 	LENGTH_LINE = 64, /* bytes of the line with Content-Length */
+	STALLS_MAX = 5,   /* times PASSAGE_WAIT_MS that a stream may wait for its turn */
 	BLOCK_MAX = HPACK_STATUS + 3 * RESPONSE_DATE_ROOM + HPACK_BOUND(UPSTREAM_LINES_MAX + LENGTH_LINE)
 };
 _Static_assert((int)BLOCK_MAX <= (int)STREAM_BLOCK_MAX, "a block of an upstream has to fit");
@@ -120,6 +121,30 @@ void stream_pass_taken(struct http2 *h, struct stream *s) {
 	fill(h, s);
 }
 
+/* Whether the client may send content of the request, and does not. */
+static bool lacks_content(const struct http2 *h, const struct stream *s) {
+	const struct stream_pass *p = s->pass;
+	bool waits_for_100 = !p->begun && request_has(passing_kept(&p->passing), FIELD_EXPECT);
+	bool can_send = h->receive_window >= HTTP2_WINDOW_DEFAULT / 2 && !passage_unsent(p->passing.passage);
+	return s->receiving && !p->tunnel && !waits_for_100 && can_send;
+}
+
+/* Who has not sent content is waited for only if the windows allow it, which may be because of other streams. */
+bool stream_pass_waits_for_client(const struct http2 *h, const struct stream *s) {
+	return s->response || lacks_content(h, s);
+}
+
+/* Ends a stream of which nothing moves while others of the connection go on: at once if the client has stopped it, by
+ * its window or without content; else when it has had no turn for long. */
+static void end_stalled(struct http2 *h, struct stream *s) {
+	struct passage *passage = s->pass->passing.passage;
+	const bool stopped = s->response ? s->send_window <= 0 : lacks_content(h, s);
+	if (passage_stalls(passage) < (stopped ? 1 : STALLS_MAX)) return;
+	passage_fail(passage, 408);
+	give_response_back(h, s);
+	s->block_length = 0;
+}
+
 /* What the passage reports. */
 static void ready(void *stream) {
 	struct stream *s = stream;
@@ -128,18 +153,13 @@ static void ready(void *stream) {
 		stream_close(h, s);
 		return;
 	}
+	const bool stalls = passage_stalls(s->pass->passing.passage);
+	if (stalls) end_stalled(h, s);
 	fill(h, s);
 	stream_account(h, s);
-	h->progress = h->room_changed = true;
+	h->progress |= !stalls;
+	h->room_changed = true;
 	h->functions->send(h->connection);
-}
-
-/* Who has not sent content is waited for only if the windows allow it, which may be because of other streams. */
-bool stream_pass_waits_for_client(const struct http2 *h, const struct stream *s) {
-	const struct stream_pass *p = s->pass;
-	bool waits_for_100 = !p->begun && request_has(passing_kept(&p->passing), FIELD_EXPECT);
-	bool can_send = h->receive_window >= HTTP2_WINDOW_DEFAULT / 2 && !passage_unsent(p->passing.passage);
-	return s->response || (s->receiving && !p->tunnel && !waits_for_100 && can_send);
 }
 
 /* --- the content of the request --- */

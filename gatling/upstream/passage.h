@@ -17,6 +17,7 @@ enum {
 	PASSAGE_SMALL = 16 * 1024,   /* of a response with a struct passage_share, or that is compressed, or read with the
 								  * head where much is expected */
 	PASSAGE_WAIT_MS = 60 * 1000, /* for the first byte of a response, and between bytes */
+	PASSAGE_SENT_LEAST = 4096,   /* bytes of a request that begin this time anew; fewer do not */
 	PASSAGE_TUNNEL_MS = 60 * 60 * 1000, /* for any byte when the protocol has been changed */
 	PASSAGE_INTERIM_MAX = 16            /* responses with 1xx; more: 502 */
 };
@@ -61,8 +62,16 @@ bool passage_format(const struct passage *passage, char *out);
 /* Returns how long the head of the response took. */
 unsigned passage_answered_ms(const struct passage *passage);
 
-/* PASSAGE_FAILED: returns what to answer, if nothing has been answered yet: 502, 503 or 504. */
+/* PASSAGE_FAILED: returns what to answer, if nothing has been answered yet: 502, 503 or 504, or what passage_fail() was
+ * told. */
 int passage_failure(const struct passage *passage);
+
+/* Returns how many times PASSAGE_WAIT_MS nothing has moved because the client, not the upstream, does not go on. Each
+ * time ready() is called. */
+unsigned passage_stalls(const struct passage *passage);
+
+/* Gives the upstream up. status: what to answer, if nothing has been answered yet. */
+void passage_fail(struct passage *passage, int status);
 
 /* Takes content of the request, or bytes of a tunnel. Returns how many: fewer, if there is no room. */
 size_t passage_put(struct passage *passage, struct slice content);

@@ -14,6 +14,7 @@ enum passage_state passage_state(const struct passage *p) {
 }
 
 int passage_failure(const struct passage *p) { return p->failure; }
+unsigned passage_stalls(const struct passage *p) { return p->stalls; }
 unsigned passage_answered_ms(const struct passage *p) { return p->answered_ms; }
 
 bool passage_format(const struct passage *p, char *out) {
@@ -61,12 +62,14 @@ struct passage *passage_new(struct upstreams *u, const struct upstream_target *t
 		.records = fcgi ? (struct fcgi_records *)(p + 1) : NULL,
 		.share = share,
 		.relay_to = -1,
+		.network = peer_is_local(r->client) ? 0 : peer_network(r->client),
 		.answered_ms = (uint32_t)io_now(upstreams_loop(u)),
 		.head_only = q->method == METHOD_HEAD,
 		.upgrades = upgrades,
 		.must_change = q->websocket,
 		.complete = complete,
 		.holds = fcgi && q->framing == BODY_CHUNKED,
+		.expects = !complete && request_has(q, FIELD_EXPECT),
 		.continues = !http && !complete && request_has(q, FIELD_EXPECT) && q->minor >= 1,
 		.gzips = upstreams_compress(u) && upstream_gzip_wanted(q) && !upgrades,
 		.repeatable = complete && is_idempotent(q->method_name) && !upgrades,
@@ -88,15 +91,21 @@ void passage_on_ready(struct passage *p, void (*ready)(void *), void *owner) {
 	p->owner = owner;
 }
 
+/* Returns whether the upstream has done all that it can for now. */
+static bool waits_for_client(const struct passage *p) {
+	if (p->state == PASSAGE_TUNNEL) return false;
+	if (p->starved || (p->in.length && p->state > PASSAGE_WAITS) || p->state == PASSAGE_HEAD ||
+		p->state == PASSAGE_ENDED)
+		return true;
+	return p->state <= PASSAGE_WAITS && !p->complete && !p->expects && (!passage_to_send(p) || p->holds);
+}
+
 void passage_timed_out(struct passage *p) {
-	bool client_is_slow = p->starved || (p->in.length && p->state > PASSAGE_WAITS) || p->state == PASSAGE_HEAD ||
-						  p->state == PASSAGE_ENDED ||
-						  (p->state <= PASSAGE_WAITS && !p->complete && (!passage_to_send(p) || p->holds));
 	if (p->state == PASSAGE_CONNECTS) {
 		passage_connect_elsewhere(p, ETIMEDOUT);
-	} else if (client_is_slow && p->state != PASSAGE_TUNNEL) {
-		passage_set_deadline(p); /* which has its own */
-		return;
+	} else if (waits_for_client(p)) {
+		p->stalls++;
+		passage_set_deadline(p);
 	} else {
 		passage_blame(p, 504, "has not gone on for a minute");
 	}

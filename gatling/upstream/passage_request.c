@@ -33,7 +33,20 @@ void passage_set_deadline(const struct passage *p) {
 	io_timeout(passage_loop(p), p->link->fd, io_now(passage_loop(p)) + ms);
 }
 
+void passage_note_progress(struct passage *p) {
+	p->stalls = 0;
+	p->sent = 0;
+	passage_set_deadline(p);
+}
+
 /* --- the request --- */
+
+/* Notes bytes that the upstream has taken. Few of them do not prolong the time: a client could hold a connection with
+ * one byte a minute. */
+static void note_sent(struct passage *p, size_t n) {
+	p->sent += (uint32_t)n;
+	if (p->sent >= PASSAGE_SENT_LEAST || p->complete || p->state == PASSAGE_TUNNEL) passage_note_progress(p);
+}
 
 /* What has been sent is kept as long as it may have to be sent again. */
 static void forget_sent(struct passage *p) {
@@ -57,10 +70,9 @@ static size_t write_some(struct passage *p, struct slice bytes) {
 	}
 	if (n == -1) {
 		p->unwanted = true;
-		p->repeatable &= p->link->reused;
 		return bytes.length;
 	}
-	passage_set_deadline(p);
+	note_sent(p, (size_t)n);
 	return (size_t)n;
 }
 
@@ -97,6 +109,7 @@ size_t passage_put(struct passage *p, struct slice content) {
 	const size_t length = content.length;
 	const bool framed = p->state != PASSAGE_TUNNEL && p->out.framing != FRAMED_NOT;
 	p->held += length;
+	p->expects &= !length;
 	if (length && !framed && !passage_to_send(p) && can_write(p))
 		slice_drop(&content, write_some(p, content)); /* no copy */
 	if (content.length && !outgoing_put(&p->out, content, framed)) passage_fail(p, 503);
@@ -111,7 +124,7 @@ bool passage_draws(const struct passage *p) {
 ssize_t passage_draw(struct passage *p, int fd, void *buffer, size_t length, size_t *sent) {
 	const ssize_t n = io_relay(passage_loop(p), fd, p->link->fd, buffer, length, sent);
 	p->held += *sent;
-	if (*sent) passage_set_deadline(p);
+	if (*sent) note_sent(p, *sent);
 	return n;
 }
 
@@ -145,7 +158,6 @@ static int try_connection(struct passage *p) {
 	if (n == -1) return errno;
 	outgoing_sent(&p->out, (size_t)n);
 	p->state = PASSAGE_WAITS;
-	p->link->connected = true;
 	p->blocked = false;
 	passage_set_deadline(p);
 	if (p->continues) say_continue(p);
@@ -155,7 +167,7 @@ static int try_connection(struct passage *p) {
 
 void passage_use(struct passage *p, bool fresh, int failure) {
 	int status;
-	while ((p->link = upstreams_take(p->upstreams, p->target, fresh, &p->tried, &status))) {
+	while ((p->link = upstreams_take(p->upstreams, p->target, fresh, p->network, &p->tried, &status))) {
 		const bool reused = p->link->reused;
 		p->link->passage = p;
 		p->blocked = false;
@@ -176,6 +188,21 @@ void passage_use(struct passage *p, bool fresh, int failure) {
 
 void passage_connect_elsewhere(struct passage *p, int error) {
 	passage_use(p, false, upstreams_return_failed(p->upstreams, p->link, error));
+}
+
+void passage_ask_another(struct passage *p) {
+	const bool again = p->repeatable;
+	upstreams_format(p->link, p->to);
+	upstreams_return_ended(p->upstreams, p->link);
+	p->link = NULL;
+	p->repeatable = false; /* what ends two may be the request */
+	if (!again) {
+		passage_fail(p, 502);
+		return;
+	}
+	outgoing_rewind(&p->out);
+	p->unwanted = false;
+	passage_use(p, false, 502);
 }
 
 bool passage_repeat(struct passage *p) {

@@ -108,7 +108,8 @@ void passage_take_head(struct passage *p) {
 	p->head.lines = 0;
 	p->state = changes ? PASSAGE_TUNNEL : interim ? PASSAGE_WAITS : PASSAGE_CONTENT;
 	if (changes) p->complete = false;
-	if (p->link) passage_set_deadline(p);
+	p->expects &= !interim;
+	if (p->link) passage_note_progress(p);
 	if (interim && p->in.at < p->in.length) parse_head(p);
 	if (interim && p->state == PASSAGE_WAITS && p->upstream_ended) passage_blame(p, 502, cut_short);
 	else if (p->state != PASSAGE_HEAD && p->state != PASSAGE_FAILED) go_on(p);
@@ -169,6 +170,7 @@ struct slice passage_content(struct passage *p) {
 }
 
 void passage_take(struct passage *p) {
+	if (p->link) passage_note_progress(p);
 	if (p->gzip) {
 		if (gzip_writer_taken(p->gzip)) passage_free_gzip(p);
 		return;
@@ -188,12 +190,21 @@ static bool is_overloaded(const struct passage *p) {
 
 /* --- what the loop reports --- */
 
+static bool has_said_nothing(const struct passage *p) {
+	return !p->in.length && !p->interims && !(p->records && p->records->ended);
+}
+
 /* The upstream sends nothing more. reset: it has not ended its side, but lost the connection. */
 static void ended(struct passage *p, bool reset) {
 	if (p->state <= PASSAGE_WAITS && passage_repeat(p)) return;
 	reset |= p->records && !p->records->ended;
 	if (p->state <= PASSAGE_WAITS && is_overloaded(p)) {
-		passage_fail(p, 503);
+		passage_blame(p, 503, "has refused: it has too much to do");
+		return;
+	}
+	if (p->state == PASSAGE_WAITS && !p->link->reused && has_said_nothing(p)) {
+		upstreams_complain(p->link, cut_short);
+		passage_ask_another(p);
 		return;
 	}
 	if (p->state <= PASSAGE_WAITS || (reset && p->state != PASSAGE_TUNNEL && p->state != PASSAGE_ENDED)) {
@@ -347,6 +358,6 @@ void passage_readable(struct passage *p) {
 	if (n == -1 && errno == EAGAIN) return;
 	if (n == -1 && errno == ENOMEM) passage_fail(p, 503);
 	else if (n <= 0) ended(p, n == -1 || p->unwanted);
-	if (n > 0 && p->link) passage_set_deadline(p);
+	if (n > 0 && p->link) passage_note_progress(p);
 	p->ready(p->owner);
 }

@@ -18,17 +18,21 @@ struct passage {
 	void (*ready)(void *owner);
 	void *owner;
 	struct passage_share *share; /* NULL: none */
+	uint64_t network;            /* of the client, as in struct upstream_link */
 	uint64_t held;               /* bytes of content that have been put */
 	enum passage_state state;
 	int failure;
 	unsigned tried; /* addresses: a bit for each */
 	unsigned interims;
+	unsigned stalls;      /* see passage_stalls() */
+	uint32_t sent;        /* bytes of the request since the deadline was set */
 	uint32_t answered_ms; /* until there is a response, the time when it began */
 	bool starved;
 	bool head_only, upgrades;
 	bool gzips;       /* the client wants gzip, and the head of the response has not come */
 	bool must_change; /* the protocol: the client takes no other success (RFC 8441, section 5) */
 	bool repeatable;  /* it has no content, and may be sent twice: nothing of it is dropped before a response comes */
+	bool expects;     /* the client may wait for a 100, and has sent no content */
 	bool continues;   /* the client waits for a 100, which a program does not send */
 	bool holds;       /* nothing is sent until the length of the content is known, or over PASSAGE_HELD */
 	bool complete;    /* all of the request has been put */
@@ -53,15 +57,15 @@ static inline io_loop *passage_loop(const struct passage *passage) { return upst
 
 /* --- passage_request.c --- */
 
-/* Ends it, with what to answer. The second, because of what the upstream does. */
-void passage_fail(struct passage *passage, int status);
+/* passage_fail() because of what the upstream does. */
 void passage_blame(struct passage *passage, int status, const char *what);
 
 /* Reports a line that a program has written; for fcgi_read(). */
 void passage_complain(void *passage, struct slice line);
 
-/* Begins the time in which the upstream has to do something. */
+/* Begins the time in which the upstream has to do something. The second, because something has moved. */
 void passage_set_deadline(const struct passage *passage);
+void passage_note_progress(struct passage *passage);
 
 /* Returns how many bytes of the request have not been sent. */
 static inline size_t passage_to_send(const struct passage *passage) { return outgoing_rest(&passage->out).length; }
@@ -72,6 +76,10 @@ void passage_use(struct passage *passage, bool fresh, int failure);
 
 /* Tries another address. error: why this one cannot be connected to. */
 void passage_connect_elsewhere(struct passage *passage, int error);
+
+/* After a connection on which no byte of a response has come: sends the request to another address, if it may be
+ * repeated, or fails. */
+void passage_ask_another(struct passage *passage);
 
 /* Sends the request once more: an upstream may close a connection at the moment when it is used again. Returns false if
  * that cannot be. */

@@ -23,13 +23,17 @@ struct upstreams {
 	struct upstreams_options options;
 	char *spare; /* a buffer, or NULL */
 	unsigned connections;
+	LIST_HEAD(, upstream_link) used;
+	uint32_t turn; /* where to begin with the addresses of a target */
 	unsigned count;
 	struct upstream at[UPSTREAMS_MAX];
 };
 
 struct upstreams *upstreams_new(const struct upstreams_options *options) {
 	struct upstreams *u = calloc(1, sizeof *u);
-	if (u) u->options = *options;
+	if (!u) return NULL;
+	u->options = *options;
+	LIST_INIT(&u->used);
 	return u;
 }
 
@@ -125,7 +129,10 @@ static struct upstream *choose(struct upstreams *u, const struct upstream_target
 	struct upstream *best = NULL;
 	unsigned chosen = 0;
 	const int64_t now_ms = io_now(u->options.loop);
-	for (unsigned i = 0; i < t->count; i++) {
+	u->turn = u->turn * 1664525 + 1013904223; /* Numerical Recipes: a counter would follow the clients' turns */
+	const unsigned first = (u->turn >> 16) % t->count;
+	for (unsigned n = 0; n < t->count; n++) {
+		const unsigned i = (first + n) % t->count;
 		if (*tried >> i & 1) continue;
 		struct upstream *one = find(u, &t->at[i], best);
 		if (!one) *status = 503;
@@ -208,15 +215,23 @@ static bool is_ours(int error) {
 		   error == ENOSPC;
 }
 
-/* Leaves an address out for a while that could not be connected to, for an errno. */
-static void rest(struct upstreams *u, struct upstream *to, int error) {
-	if (is_ours(error)) return;
+/* Leaves an address out for a while. */
+static void rest(struct upstreams *u, struct upstream *to) {
+	to->rests_until_ms = io_now(u->options.loop) + UPSTREAM_REST_MS;
+}
+
+/* Notes that an address could not be connected to, for an errno. A unix socket says EAGAIN when its queue is full
+ * (unix(7)): that is soon over. */
+static void note_failed(struct upstreams *u, struct upstream *to, int error) {
+	const bool is_full = error == EAGAIN && to->address.path[0];
+	if (is_ours(error) && !is_full) return;
 	char text[UPSTREAM_TEXT_MAX];
 	upstream_count(to->counts, UPSTREAM_FAILURES, 1);
-	to->rests_until_ms = io_now(u->options.loop) + UPSTREAM_REST_MS;
+	if (!is_full) rest(u, to);
 	if (!notice_due(&to->counts->next_notice)) return;
 	upstream_format(text, &to->address);
-	notice_line(LEVEL_WARNING, "cannot connect to the upstream %s: %s", text, strerror(error));
+	notice_line(LEVEL_WARNING, "cannot connect to the upstream %s: %s", text,
+				is_full ? "its queue is full, it takes no more connections" : strerror(error));
 }
 
 static struct upstream_link *make(struct upstreams *u, struct upstream *to, int fd) {
@@ -241,24 +256,47 @@ static struct upstream_link *take_idle(struct upstreams *u, struct upstream *to)
 	return link;
 }
 
-/* Returns whether there may be another connection; an idle one makes room. */
-static bool has_room(struct upstreams *u) {
+/* Returns whether a client has its part of the connections. It is looked at only when they run short. */
+static bool has_share(const struct upstreams *u, uint64_t network) {
+	unsigned left = u->options.connections / UPSTREAM_CLIENT_SHARE;
+	const struct upstream_link *link = network ? LIST_FIRST(&u->used) : NULL;
+	for (; link && left; link = LIST_NEXT(link, used)) left -= link->network == network;
+	return network && !left;
+}
+
+/* Returns whether there may be another connection to an address; an idle one makes room. Neither one upstream that
+ * hangs nor one client takes all. */
+static bool has_room(struct upstreams *u, const struct upstream *to, uint64_t network) {
+	const unsigned all = u->options.connections;
+	if (u->count > 1 && to->active >= all - all / UPSTREAM_OTHERS) return false;
+	if (u->connections >= all - all / 4 && has_share(u, network)) return false;
 	for (unsigned i = 0; i < u->count && u->connections >= u->options.connections; i++)
 		if (u->at[i].idle) close_link(u, next_idle(&u->at[i]));
 	return u->connections < u->options.connections;
 }
 
-struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_target *t, bool fresh, unsigned *tried,
-									 int *status) {
+static void tell_full(const struct upstreams *u) {
+	static notice_time next;
+	char text[UPSTREAM_TEXT_MAX];
+	const struct upstream *most = &u->at[0];
+	if (!notice_due(&next)) return;
+	for (unsigned i = 1; i < u->count; i++)
+		if (u->at[i].active > most->active) most = &u->at[i];
+	upstream_format(text, &most->address);
+	notice_line(LEVEL_WARNING,
+				"%u of the %u connections that a worker may have to upstreams wait for %s: further requests are "
+				"answered with 503; more descriptors (ulimit -n) allow more",
+				most->active, u->options.connections, text);
+}
+
+struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_target *t, bool fresh, uint64_t network,
+									 unsigned *tried, int *status) {
 	struct upstream *to;
 	*status = 502;
 	while ((to = choose(u, t, tried, status))) {
 		struct upstream_link *link = fresh ? NULL : take_idle(u, to);
-		if (!link && !has_room(u)) {
-			static notice_time next;
-			if (notice_due(&next))
-				notice_line(LEVEL_WARNING, "all %u connections of a worker to upstreams are in use: answered with 503",
-							u->options.connections);
+		if (!link && !has_room(u, to, network)) {
+			tell_full(u);
 			*status = 503;
 			continue;
 		}
@@ -266,10 +304,12 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 			int fd = begin(u, &to->address);
 			int error = fd == -1 ? errno : ENOMEM;
 			if (fd != -1) link = make(u, to, fd);
-			else rest(u, to, error);
+			else note_failed(u, to, error);
 			if (!link && is_ours(error)) *status = 503;
 			if (!link) continue;
 		}
+		link->network = network;
+		LIST_INSERT_HEAD(&u->used, link, used);
 		add_active(to, 1);
 		upstream_count(to->counts, UPSTREAM_REQUESTS, 1);
 		return link;
@@ -280,8 +320,9 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 void upstreams_return(struct upstreams *u, struct upstream_link *link, enum link_end end) {
 	const struct linger at_once = {.l_onoff = 1};
 	struct upstream *to = link->to;
+	LIST_REMOVE(link, used);
 	add_active(to, -1);
-	if (link->connected) to->rests_until_ms = 0;
+	if (end != LINK_BROKEN) to->rests_until_ms = 0;
 	link->passage = NULL;
 	link->reused = true;
 	/* both sides have all: a reset leaves no TIME_WAIT, which would keep a port of this machine for a minute */
@@ -297,8 +338,15 @@ void upstreams_return(struct upstreams *u, struct upstream_link *link, enum link
 	add_idle(to, 1);
 }
 
+void upstreams_return_ended(struct upstreams *u, struct upstream_link *link) {
+	struct upstream *to = link->to;
+	upstreams_return(u, link, LINK_BROKEN);
+	rest(u, to);
+}
+
 int upstreams_return_failed(struct upstreams *u, struct upstream_link *link, int error) {
-	rest(u, link->to, error);
+	note_failed(u, link->to, error);
+	LIST_REMOVE(link, used);
 	add_active(link->to, -1);
 	close_link(u, link);
 	return error == ETIMEDOUT ? 504 : is_ours(error) ? 503 : 502;

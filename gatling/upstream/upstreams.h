@@ -15,7 +15,9 @@ enum {
 	UPSTREAM_IDLE_MAX = 128,     /* connections of an address that are kept */
 	UPSTREAM_IDLE_MS = 4000,     /* so long: Node and uvicorn close theirs after 5 s */
 	UPSTREAM_CONNECT_MS = 5000,  /* to connect */
-	UPSTREAM_REST_MS = 10000     /* an address that could not be connected to is left out, if there are others */
+	UPSTREAM_REST_MS = 10000,    /* an address that has failed is left out, if there are others */
+	UPSTREAM_OTHERS = 8,         /* one address has at most all connections but this part, if there are others */
+	UPSTREAM_CLIENT_SHARE = 8    /* when less than a quarter is left, a client gets no more than this part of all */
 };
 
 struct passage;
@@ -23,13 +25,14 @@ struct upstream;
 
 /* A connection to an upstream. */
 struct upstream_link {
-	uint8_t kind; /* COOKIE_UPSTREAM, see conn_context.h */
-	bool connected : 1;
+	uint8_t kind;           /* COOKIE_UPSTREAM, see conn_context.h */
 	bool reused : 1;        /* it has had a response before */
 	bool sends_at_once : 1; /* see upstreams_send_at_once() */
 	bool had_much : 1;      /* the content of its last response was longer than PASSAGE_BUFFER */
 	int fd;
 	struct upstream *to;
+	uint64_t network; /* of the client whose request it has, see peer_network(); 0: on a unix socket */
+	LIST_ENTRY(upstream_link) used;
 	struct passage *passage; /* whose it is; NULL: it is idle */
 	LIST_ENTRY(upstream_link) idle;
 };
@@ -59,10 +62,11 @@ char *upstreams_take_buffer(struct upstreams *upstreams);
 void upstreams_return_buffer(struct upstreams *upstreams, char *buffer);
 
 /* Returns a connection to one of the addresses: of those that are not in `tried` (a bit for each), and may be asked,
- * the one with the fewest requests under way. It is idle, unless `fresh`, or being made: it can be written to when it
- * is connected. Sets the bit. NULL: there is none; *status is what to answer, 502 or 503. */
+ * the one with the fewest requests under way, of several
+ * any. It is idle, unless `fresh`, or being made: it can be written to when it
+ * is connected. Sets the bit. network: as in the link. NULL: there is none; *status is what to answer, 502 or 503. */
 struct upstream_link *upstreams_take(struct upstreams *upstreams, const struct upstream_target *target, bool fresh,
-									 unsigned *tried, int *status);
+									 uint64_t network, unsigned *tried, int *status);
 
 /* Has what is written leave at once, even if what was written before is under way (TCP_NODELAY): for all but requests
  * that are one piece. */
@@ -75,6 +79,9 @@ enum link_end {
 	LINK_BROKEN /* something may still be under way */
 };
 void upstreams_return(struct upstreams *upstreams, struct upstream_link *link, enum link_end end);
+
+/* Gives back one whose upstream has ended it without a byte of a response: its address is left out for a while. */
+void upstreams_return_ended(struct upstreams *upstreams, struct upstream_link *link);
 
 /* Gives back one whose address could not be connected to, for an errno. Returns what to answer if there is no other
  * address: 502, 503 or 504. */

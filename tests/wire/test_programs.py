@@ -1,10 +1,12 @@
 """Requests that are passed on over unix sockets, and to programs over FastCGI and SCGI."""
 
+import contextlib
 import gzip
 import os
 import socket
 import struct
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -163,6 +165,24 @@ def test_only_sockets_of_allowed_directories_are_connected_to(build):
         root.remove()
 
 
+def test_a_socket_that_takes_no_more_connections_is_told(build, tmp_path):
+    full = SimpleNamespace(address=f"unix:{tmp_path}/app.sock", allowed=str(tmp_path))
+    with contextlib.ExitStack() as stack, passing(build, full, rule="/api/* http://{}:/ 200") as server:
+        for directory in (tmp_path, *tmp_path.parents[:-2]):
+            directory.chmod(0o755)
+        listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+        listener.bind(f"{tmp_path}/app.sock")
+        (tmp_path / "app.sock").chmod(0o777)
+        listener.listen(0)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                waiting = stack.enter_context(socket.socket(socket.AF_UNIX))
+                waiting.setblocking(False)
+                waiting.connect(f"{tmp_path}/app.sock")
+        assert server.get("/api/").status == 503
+        eventually(lambda: any(f"cannot connect to the upstream {tmp_path}/app.sock: its queue is full" in line for line in server.errors))
+
+
 # --- programs ---
 
 
@@ -183,6 +203,15 @@ def test_what_a_program_is_told(build, program):
         if server.tls:
             expected |= {"HTTPS": "on", "REQUEST_SCHEME": "https"}
         assert told(response) == expected
+
+
+@pytest.mark.parametrize("trust,proto,scheme", [("127.0.0.1", "https", "https"), ("127.0.0.1,forwarded", "https", "http"), ("192.0.2.1", "https", "http")])
+def test_the_scheme_is_that_which_a_trusted_proxy_says(build, program, trust, proto, scheme):
+    upstream, server = running(build, program, flags=("--trust", trust))
+    with upstream, server as server:
+        variables = told(server.get("/app/x", "X-Forwarded-For: 192.0.2.7", f"X-Forwarded-Proto: {proto}"))
+        expected = "https" if server.tls else scheme
+        assert variables["REQUEST_SCHEME"] == expected and variables.get("HTTPS") == ("on" if expected == "https" else None)
 
 
 def test_who_was_authenticated_is_told(build, program):
@@ -442,6 +471,7 @@ def test_a_program_with_too_much_to_do_is_a_503(build):
     upstream, server = running(build, "fcgi", handle)
     with upstream, server as server:
         assert server.get("/app/x").status == 503
+        eventually(lambda: any(f"upstream {upstream.address} has refused: it has too much to do" in line for line in server.errors))
 
 
 def test_what_a_program_complains_about_is_told_up_to_a_limit(build):

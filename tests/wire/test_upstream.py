@@ -92,6 +92,9 @@ def test_a_request_is_passed_on_with_what_belongs_to_it(build):
       "Forwarded": "for=192.0.2.2;proto={scheme};host=\"localhost\""}),
     ("127.0.0.1,forwarded", ["Forwarded: for=192.0.2.1", "X-Forwarded-For: 192.0.2.9"],
      {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "{scheme}", "Forwarded": "for=192.0.2.1, for=127.0.0.1;proto={scheme};host=\"localhost\""}),
+    ("127.0.0.1,forwarded", ["Forwarded: for=192.0.2.1", "X-Forwarded-Proto: gopher", "X-Forwarded-Host: evil"],
+     {"X-Forwarded-Proto": "{scheme}", "X-Forwarded-Host": "localhost"}),
+    ("127.0.0.1", ["X-Forwarded-For: 192.0.2.1", "X-Forwarded-Proto: gopher"], {"X-Forwarded-Proto": "{scheme}"}),
     ("127.0.0.1", [], {"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "{scheme}", "X-Forwarded-Host": "localhost"}),
     ("192.0.2.1", ["X-Forwarded-For: 192.0.2.1", "X-Forwarded-Proto: gopher"], {"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "{scheme}"}),
 ])  # fmt: skip
@@ -502,6 +505,67 @@ def test_an_upstream_that_refuses_is_left_out(build):
         assert [said in line for line in server.errors] == [True]
 
 
+@pytest.mark.parametrize("reads", [False, True])
+def test_an_upstream_that_ends_its_connections_is_left_out(build, reads):
+    """It has the fewest requests under way, always."""
+    def handle(link):
+        if reads:
+            link.head()
+
+    with Upstream(handle) as broken, Upstream() as good, passing(build, broken, good) as server:
+        assert [server.get("/api/").status for _ in range(20)] == [200] * 20
+        assert [server.get("/api/", method="POST").status for _ in range(10)] == [200] * 10
+        assert reads is False or len(broken.requests) == 1
+        said = f"upstream {broken.address} has ended a connection without a whole response"
+        eventually(lambda: any(said in line for line in server.errors))
+
+
+def test_a_request_that_ends_each_connection_is_not_sent_to_all(build):
+    with Upstream(lambda link: link.head()) as one, Upstream(lambda link: link.head()) as two, Upstream(lambda link: link.head()) as three:
+        with passing(build, one, two, three) as server:
+            assert server.get("/api/").status == 502
+            assert len(one.requests) + len(two.requests) + len(three.requests) == 2
+
+
+def test_an_upstream_that_hangs_leaves_connections_for_others(plain):
+    hung = threading.Event()
+
+    def handle(link):
+        link.request()
+        hung.wait(TIMEOUT)
+
+    with Upstream(handle) as upstream, Upstream() as good, contextlib.ExitStack() as stack:
+        rule = f"/a/* http://{{}}/ 200\n/b/* http://{good.address}/ 200"
+        server = stack.enter_context(passing(plain, upstream, rule=rule, **descriptors_limited_to(256)))
+        clients = [stack.enter_context(server.connect()) for _ in range(80)]
+        assert server.get("/b/").status == 200
+        for client in clients:
+            client.send(b"GET /a/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert select.select([client.socket for client in clients], [], [], TIMEOUT)[0]
+        assert [server.get("/b/").status for _ in range(5)] == [200] * 5
+        eventually(lambda: any(f"wait for {upstream.address}: further requests are answered with 503" in line for line in server.errors))
+        hung.set()
+
+
+def test_a_client_leaves_connections_to_upstreams_for_others(plain):
+    release = threading.Event()
+
+    def handle(link):
+        if "/wait" in link.request().line:
+            release.wait(TIMEOUT)
+        link.answer()
+
+    with Upstream(handle) as upstream, contextlib.ExitStack() as stack:
+        server = stack.enter_context(passing(plain, upstream, **descriptors_limited_to(256)))
+        clients = [stack.enter_context(server.connect()) for _ in range(80)]
+        for client in clients:
+            client.send(b"GET /api/wait HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert select.select([client.socket for client in clients], [], [], TIMEOUT)[0]
+        with Connection(("127.0.0.1", server.plain_port), source="127.0.0.2") as other:
+            assert [other.get("/api/").status for _ in range(5)] == [200] * 5
+        release.set()
+
+
 def test_an_upstream_that_does_not_take_connections_is_a_504(plain):
     """Its queue is full, so that the kernel answers no more."""
     with contextlib.ExitStack() as stack:
@@ -544,6 +608,21 @@ def test_an_upstream_that_says_nothing_for_a_minute_is_a_504(plain):
         assert received.endswith(b"\r\n\r\nhalf")  # cut off, not completed
         eventually(lambda: any("has not gone on for a minute" in line for line in server.errors))
         silent.set()
+
+
+def test_a_client_that_expects_a_100_waits_no_longer_than_for_a_response(plain):
+    def handle(link):
+        link.head()
+        link.socket.settimeout(90)
+        link.ended()
+
+    with Upstream(handle) as upstream, passing(plain, upstream, flags=("-T", "3")) as server, server.connect() as c:
+        c.socket.settimeout(90)
+        begun = time.monotonic()
+        c.send(b"POST /api/ HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
+        assert c.response().status == 504
+        assert 59 < time.monotonic() - begun < 70  # PASSAGE_WAIT_MS
+        assert any("has not gone on for a minute" in line for line in server.errors)
 
 
 def test_requests_that_are_passed_on_leave_descriptors_for_other_clients(plain):

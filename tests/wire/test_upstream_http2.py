@@ -4,6 +4,7 @@ import collections
 import socket
 import struct
 import threading
+import time
 import zlib
 
 import pytest
@@ -425,6 +426,37 @@ def test_nobody_waits_for_a_client_whose_window_is_shut(build):
             c.put(stream, b"end")
         c.put(last, b"last")
         assert int(c.answers(last)[0].body) == 4
+
+
+def test_an_upstream_does_not_wait_for_a_stream_while_others_of_its_connection_go_on(plain):
+    """Of one stream no content comes, of one a byte at a time, and one has shut its window."""
+    begun, held = time.monotonic(), []
+
+    def handle(link):
+        request = link.head()
+        link.socket.settimeout(90)
+        if request.line.startswith("GET /long"):
+            link.answer(bytes(100_000))
+        elif request.line.startswith("POST"):
+            link.ended()
+            held.append(time.monotonic() - begun)
+        else:
+            link.answer()
+
+    with Upstream(handle) as upstream, passing(plain, upstream, flags=("-T", "3")) as server, Client(server, window=1000) as c:
+        none, bytewise = (c.ask("/api/up", method="POST", end=False) for _ in range(2))
+        shut = c.ask("/api/long")
+        ended = {}
+        while len(ended) < 3 and time.monotonic() - begun < 90:
+            if bytewise not in ended:
+                c.put(bytewise, b"a", end=False)
+            turn = c.ask("/there.txt")
+            while (f := c.next(HEADERS, DATA, RST_STREAM)).stream != turn or not f.flags & END_STREAM:
+                if f.stream != turn and (f.type == RST_STREAM or f.type == HEADERS and f.stream != shut):
+                    ended.setdefault(f.stream, f.type)
+            time.sleep(1)
+        assert ended == {none: HEADERS, bytewise: HEADERS, shut: RST_STREAM}
+        assert len(held) == 2 and all(59 < after < 75 for after in held)
 
 
 @pytest.mark.parametrize("length", [1000, 100_000])
