@@ -136,7 +136,7 @@ static void a_query_is_passed_on_if_the_target_has_none(void **state) {
 static void what_is_filled_in_cannot_get_out_of_its_place(void **state) {
 	(void)state;
 	static const struct redirect_case cases[] = {
-		{"/* /x/:splat", NULL, "/a\r\nSet-Cookie: b", "301 /x/a%0D%0ASet-Cookie%3A%20b"},
+		{"/* /x/:splat", NULL, "/a\r\nSet-Cookie: b", "301 /x/a%0D%0ASet-Cookie:%20b"},
 		{"/a/* /x/:splat", NULL, "/a/%3F#\x01\x7F\xFF", "301 /x/%253F%23%01%7F%FF"},
 		{"/a q=:q /x/:q", NULL, "/a?q=b?c", "301 /x/b%3Fc"},
 		{"/a q=:q /x?y=:q", NULL, "/a?q=b?c=d%0d%0A", "301 /x?y=b%3Fc=d%0d%0A"},
@@ -150,6 +150,21 @@ static void what_is_filled_in_cannot_get_out_of_its_place(void **state) {
 		{"/a h=:h https://:h.example.com/", NULL, "/a?h=evil.com%2f", ""},
 		{"/a h=:h https://:h.example.com/", NULL, "/a?h=b", "301 https://b.example.com/"},
 		{"https://:p.old.dev/* https://:p.new.dev/:splat", "Shop.old.dev", "/x", "301 https://shop.new.dev/x"},
+	};
+	check_redirects(cases, COUNT(cases));
+}
+
+static void a_path_keeps_the_characters_that_a_segment_may_have(void **state) {
+	(void)state;
+	static const struct redirect_case cases[] = {
+		{"/a/* /x/:splat", NULL, "/a/;s=12/a,b(c)!$'*+=@:~&d/", "301 /x/;s=12/a,b(c)!$'*+=@:~&d/"},
+		{"/a/* https://e.com/:splat", NULL, "/a/b:c@d;e", "301 https://e.com/b:c@d;e"},
+		{"/a/* /x/:splat", NULL, "/a/[\"<>\\^`{|}%3B#", "301 /x/%5B%22%3C%3E%5C%5E%60%7B%7C%7D%253B%23"},
+		{"/a/* /:splat", NULL, "/a/@evil.com:80/", "301 /@evil.com:80/"},
+		{"/a/* /:splat", NULL, "/a/javascript:x", "301 /javascript:x"},
+		{"/a/* /x?y=:splat#:splat", NULL, "/a/;b&c=d+@:", "301 /x?y=%3Bb%26c%3Dd%2B%40%3A#%3Bb%26c%3Dd%2B%40%3A"},
+		{"/a/* https://e.com?y=:splat", NULL, "/a/b&c=d", "301 https://e.com?y=b%26c%3Dd"},
+		{"/a/* /x/:splat 200", NULL, "/a/b;c", "200 /x/b;c"},
 	};
 	check_redirects(cases, COUNT(cases));
 }
@@ -437,6 +452,7 @@ int main(void) {
 		cmocka_unit_test(where_there_is_a_file_forced_rules_alone_count),
 		cmocka_unit_test(a_query_is_passed_on_if_the_target_has_none),
 		cmocka_unit_test(what_is_filled_in_cannot_get_out_of_its_place),
+		cmocka_unit_test(a_path_keeps_the_characters_that_a_segment_may_have),
 		cmocka_unit_test(a_local_target_never_becomes_another_host),
 		cmocka_unit_test(a_redirect_to_where_the_client_is_is_passed_over),
 		cmocka_unit_test(a_target_that_does_not_fit_is_passed_over),

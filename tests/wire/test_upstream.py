@@ -141,6 +141,21 @@ def test_names_and_the_query_are_filled_in(build):
         assert [request.line for request in upstream.requests] == ["GET /x/b%3F%20?y=c%26d%23 HTTP/1.1", "GET /?z HTTP/1.1"]
 
 
+@pytest.mark.decided
+@pytest.mark.parametrize("path,passed", [
+    ("/app;jsessionid=12", "/app;jsessionid=12"),
+    ("/a,b(c)!$'*+=@:~&d/", "/a,b(c)!$'*+=@:~&d/"),
+    ("/http://x//y", "/http:/x/y"),  # without empty segments, as a name of a file
+    ("/a%3Bb%2C%5Bc%5D%25%3F%23%20%7e", "/a;b,%5Bc%5D%25%3F%23%20~"),
+    ("/.well-known/x", None),
+    ("/a%2Fb", None),
+])  # fmt: skip
+def test_a_path_reaches_the_upstream_with_the_characters_that_a_path_may_have(build, path, passed):
+    with Upstream() as upstream, passing(build, upstream) as server:
+        assert server.get("/api" + path).status == (200 if passed else 404)
+        assert [request.line for request in upstream.requests] == ([f"GET {passed} HTTP/1.1"] if passed else [])
+
+
 @pytest.mark.parametrize("length", [0, 1, 70_000, 5_000_000])
 def test_content_goes_through_in_both_directions(build, length):
     content = bytes(range(256)) * (length // 256 + 1)

@@ -43,23 +43,26 @@ bool redirect_target_same_host(struct slice a, struct slice b) {
 /* --- filling in --- */
 
 /* How an octet may be written: TEXT is encoded already, and separates parts of a query; VALUE is encoded by a client,
- * who may not add a separator; OCTETS are not encoded. */
-enum kind { TEXT, VALUE, OCTETS };
+ * who may not add a separator; SEGMENTS are not encoded, and part of a path; OCTETS are not encoded, and elsewhere. */
+enum kind { TEXT, VALUE, SEGMENTS, OCTETS };
 
-/* Adds text so that it stays in its part of the URL, but not a second '/' at the start: "//" would begin a host. */
+/* Adds text so that it stays in its part of the URL, but not a second '/' at the start: "//" would begin a host. What
+ * a path may have stays as it is: encoded, it would be something else (RFC 3986, section 2.2). */
 static void add(struct text *t, struct slice s, enum kind kind) {
+	static const char *const kept[] = {
+		[TEXT] = "!$'()*+,;:@=&?", [VALUE] = "!$'()*+,;:@=", [SEGMENTS] = "!$'()*+,;:@=&", [OCTETS] = ""};
 	for (; s.length && !t->overflow; slice_drop(&s, 1)) {
 		char encoded[3], c = s.at[0];
 		struct slice octet = slice_first(s, 1);
-		bool kept = path_is_encoded(s) || is_one_of(c, kind == TEXT ? "!$'()*+,;:@=&?" : "!$'()*+,;:@=");
 		if (c == '/' && slice_equal(text_written(t), SLICE("/"))) continue;
-		if (kind == OCTETS || !kept) octet = (struct slice){.at = encoded, .length = path_encode(octet, encoded)};
+		if (!is_one_of(c, kept[kind]) && !(kind <= VALUE && path_is_encoded(s)))
+			octet = (struct slice){.at = encoded, .length = path_encode(octet, encoded)};
 		text_add(t, octet);
 	}
 }
 
-/* Adds a part of the target with its names replaced. */
-static bool add_part(struct text *t, const struct redirect_filling *f, struct slice part) {
+/* Adds a part of the target with its names replaced. octets: how those are written that are not encoded. */
+static bool add_part(struct text *t, const struct redirect_filling *f, struct slice part, enum kind octets) {
 	bool in_host = part.at == f->target.authority.at, encoded;
 	while (part.length && !t->overflow) {
 		struct slice name;
@@ -67,7 +70,7 @@ static bool add_part(struct text *t, const struct redirect_filling *f, struct sl
 		if (!name.length) break;
 		struct slice value = f->find(f->context, name, &encoded);
 		if (in_host && (!value.length || chars_host(value) != value.length)) return false;
-		add(t, value, encoded ? VALUE : OCTETS);
+		add(t, value, encoded ? VALUE : octets);
 	}
 	return true;
 }
@@ -75,12 +78,12 @@ static bool add_part(struct text *t, const struct redirect_filling *f, struct sl
 bool redirect_target_fill(const struct redirect_filling *f, char *buffer, struct slice *url) {
 	struct text t = text_begin(buffer, REDIRECT_TARGET_MAX);
 	text_add(&t, f->target.scheme);
-	if (!add_part(&t, f, f->target.authority) || !add_part(&t, f, f->target.path)) return false;
+	if (!add_part(&t, f, f->target.authority, OCTETS) || !add_part(&t, f, f->target.path, SEGMENTS)) return false;
 	if (!f->path_only) {
 		if (!f->target.query.at && f->query.length > 1) add(&t, f->query, TEXT);
-		if (!add_part(&t, f, f->target.query)) return false;
+		if (!add_part(&t, f, f->target.query, OCTETS)) return false;
 		if (f->target.fragment.at) text_add_char(&t, '#');
-		if (!add_part(&t, f, f->target.fragment)) return false;
+		if (!add_part(&t, f, f->target.fragment, OCTETS)) return false;
 	}
 	*url = text_written(&t);
 	return !t.overflow;
