@@ -65,7 +65,9 @@ struct waiting_request *passing_end(struct passing *p, struct batch_pool *pool, 
 		waiting_request_free(kept);
 		kept = NULL;
 	} else {
-		kept->failed = passage_failure(p->passage);
+		char upstream[UPSTREAM_TEXT_MAX] = "";
+		(void)passage_format(p->passage, upstream);
+		waiting_request_fail(kept, passage_failure(p->passage), upstream);
 	}
 	passage_free(p->passage);
 	free(p->logged);

@@ -87,13 +87,14 @@ static bool make_room(struct response_batch *x, size_t length) {
 void response_batch_note_logged(struct batch_pool *pool, struct response_batch *x, const struct peer *peer,
 								const struct request *request, struct slice user, int status, uint64_t bytes,
 								const struct access_upstream *upstream) {
+	const struct access_upstream failed = {.address = request ? request->failed : (struct slice){0}};
 	struct access a = {.peer = peer};
 	if (request && pool->lines.format != LOG_COMMON) a = access_of(peer, request);
 	else if (request) a.line = request->line;
 	a.user = user;
 	a.status = status;
 	a.bytes = bytes;
-	a.upstream = upstream;
+	a.upstream = failed.address.at ? &failed : upstream;
 	uint32_t length = (uint32_t)access_format(pool->log_text, &pool->lines, &a);
 	if (!make_room(x, sizeof length + length)) return;
 	char *at = x->log + x->log_length;

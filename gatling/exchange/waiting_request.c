@@ -31,7 +31,16 @@ void waiting_request_free(struct waiting_request *w) {
 	if (!w) return;
 	waiter_leave(&w->waiter);
 	free((struct request *)(uintptr_t)w->request);
+	free(w->upstream);
 	free(w);
+}
+
+void waiting_request_fail(struct waiting_request *w, int status, const char *upstream) {
+	w->failed = status;
+	w->upstream = *upstream ? strdup(upstream) : NULL;
+	if (!w->upstream) return;
+	w->memory += strlen(upstream) + 1;
+	((struct request *)(uintptr_t)w->request)->failed = slice_of(w->upstream);
 }
 
 void waiting_request_give_up(struct waiting_request *w) {

@@ -10,6 +10,7 @@ struct waiting_request {
 	const struct request *request; /* a copy */
 	size_t memory;                 /* bytes that all of this takes */
 	int failed;                    /* the status, if it could not be passed on; else 0 */
+	char *upstream;                /* the address to which it was, in memory of its own; NULL: not known */
 	unsigned waits;                /* jobs that it has waited for, or waits for */
 	uint64_t fetched[WAITS_MAX];   /* what these fetch; 0: nothing */
 	int64_t started_ns;            /* when it was read, as in a response batch */
@@ -24,6 +25,10 @@ struct waiting_request *waiting_request_new(const struct request *request, struc
 
 /* Stops waiting and frees it. NULL is allowed. */
 void waiting_request_free(struct waiting_request *waiting);
+
+/* Notes that it could not be passed on to an upstream (""; not known): the next answer has that status, and its line in
+ * the log the address. */
+void waiting_request_fail(struct waiting_request *waiting, int status, const char *upstream);
 
 /* Stops waiting: the next answer is one that needs no job. */
 void waiting_request_give_up(struct waiting_request *waiting);

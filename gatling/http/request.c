@@ -341,6 +341,7 @@ struct request *request_keep(const struct request *r, size_t *size) {
 	copied->path = copy(&at, r->path);
 	copied->query = copy(&at, r->query);
 	copied->host = copy(&at, r->host);
+	copied->failed = (struct slice){0};
 	for (unsigned i = 0; i < r->fields; i++) copied->field[i].value = copy(&at, r->field[i].value);
 	return copied;
 }

@@ -65,6 +65,7 @@ struct request {
 	enum body_framing framing;
 	uint64_t content_length;  /* with BODY_LENGTH; more than BODY_MAX is refused unless it is passed on */
 	unsigned known, repeated; /* sets of the known fields that came once, and more than once; see request_has() */
+	struct slice failed;      /* the address of the upstream that could not answer it, for the log; or absent */
 	unsigned fields;
 	struct field field[FIELDS_MAX]; /* the known ones, in order */
 };

@@ -159,6 +159,7 @@ static char *put_json(char *at, const struct access *a) {
 	at = put_member(at, SLICE("user_agent"), a->user_agent, ACCESS_FIELD_MAX);
 	if (!a->upstream) return at;
 	at = put_member(at, SLICE("upstream"), a->upstream->address, ACCESS_UPSTREAM_MAX);
+	if (!a->upstream->status) return at;
 	at = put_status(text_copy(at, SLICE(",\"upstream_status\":")), a->upstream->status);
 	return put_seconds(text_copy(at, SLICE(",\"upstream_seconds\":")), a->upstream->ns);
 }

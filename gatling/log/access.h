@@ -25,7 +25,7 @@ enum log_format { LOG_COMMON, LOG_COMBINED, LOG_JSON, LOG_OFF };
 /* Where a request was passed on to. */
 struct access_upstream {
 	struct slice address;
-	int status; /* of its response */
+	int status; /* of its response; 0: there was none */
 	int64_t ns; /* until the head of that came */
 };
 

@@ -15,6 +15,8 @@ void passage_fail(struct passage *p, int status) {
 	if (p->link) {
 		upstreams_format(p->link, p->to);
 		upstreams_return(p->upstreams, p->link, LINK_BROKEN);
+	} else if (!p->to[0] && p->target->count == 1) {
+		upstream_format(p->to, &p->target->at[0]); /* there was no connection to it */
 	}
 	p->link = NULL;
 	p->state = PASSAGE_FAILED;
@@ -165,6 +167,12 @@ static int try_connection(struct passage *p) {
 	return 0;
 }
 
+/* Gives back a connection that cannot be made. Returns what to answer if there is no other. */
+static int give_back(struct passage *p, int error) {
+	upstreams_format(p->link, p->to);
+	return upstreams_return_failed(p->upstreams, p->link, error);
+}
+
 void passage_use(struct passage *p, bool fresh, int failure) {
 	int status;
 	while ((p->link = upstreams_take(p->upstreams, p->target, fresh, p->network, &p->tried, &status))) {
@@ -181,14 +189,12 @@ void passage_use(struct passage *p, bool fresh, int failure) {
 		const int error = reused ? 0 : try_connection(p);
 		if (reused) passage_flush(p);
 		if (error == 0 || error == EAGAIN) return;
-		failure = upstreams_return_failed(p->upstreams, p->link, error);
+		failure = give_back(p, error);
 	}
 	passage_fail(p, status == 502 && failure ? failure : status);
 }
 
-void passage_connect_elsewhere(struct passage *p, int error) {
-	passage_use(p, false, upstreams_return_failed(p->upstreams, p->link, error));
-}
+void passage_connect_elsewhere(struct passage *p, int error) { passage_use(p, false, give_back(p, error)); }
 
 void passage_ask_another(struct passage *p) {
 	const bool again = p->repeatable;

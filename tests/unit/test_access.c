@@ -83,6 +83,25 @@ static void all_that_a_request_says_is_logged(void **state) {
 				"\"user_agent\":\"me \\\"1\\\"\",\"seconds\":1.234567}");
 }
 
+static void of_an_upstream_is_logged_what_is_known(void **state) {
+	(void)state;
+	struct peer p = peer("192.0.2.1");
+	struct access_upstream u = {.address = SLICE("10.0.0.1:80"), .status = 200, .ns = 1500000};
+	parse("GET / HTTP/1.0\r\n\r\n", 0);
+	struct access a = answered(&p, 200, 1);
+	a.upstream = &u;
+#define START "{\"time\":\"D\",\"address\":\"192.0.2.1\",\"method\":\"GET\",\"target\":\"/\",\"protocol\":\"HTTP/1.0\","
+	check_slice(format(LOG_JSON, &a),
+				START "\"status\":200,\"bytes\":1,\"upstream\":\"10.0.0.1:80\","
+					  "\"upstream_status\":200,\"upstream_seconds\":0.001500,\"seconds\":1.234567}");
+	u.status = 0; /* it has not answered */
+	a.status = 502;
+	check_slice(format(LOG_JSON, &a),
+				START "\"status\":502,\"bytes\":1,\"upstream\":\"10.0.0.1:80\",\"seconds\":1.234567}");
+	check_slice(format(LOG_COMBINED, &a), "192.0.2.1 - - [D] \"GET / HTTP/1.0\" 502 1 \"-\" \"-\"");
+#undef START
+}
+
 static void of_a_request_that_is_wrong_what_is_known_is_logged(void **state) {
 	(void)state;
 	struct peer p = peer("192.0.2.1");
@@ -209,6 +228,7 @@ int main(void) {
 		cmocka_unit_test(lines_are_in_the_common_log_format),
 		cmocka_unit_test(what_is_not_known_is_a_hyphen_or_left_out),
 		cmocka_unit_test(all_that_a_request_says_is_logged),
+		cmocka_unit_test(of_an_upstream_is_logged_what_is_known),
 		cmocka_unit_test(of_a_request_that_is_wrong_what_is_known_is_logged),
 		cmocka_unit_test(strings_are_utf_8),
 		cmocka_unit_test(of_endless_fields_the_start_is_logged),

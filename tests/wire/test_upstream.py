@@ -1159,6 +1159,24 @@ def test_the_log_in_json_has_the_upstream(build):
             assert 0.09 < passed["upstream_seconds"] <= passed["seconds"] + 0.01 and "upstream" not in file
 
 
+def test_the_log_in_json_has_the_upstream_that_failed(build):
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        closed = "127.0.0.1:%d" % gone.getsockname()[1]
+    with Upstream(script()) as upstream, Upstream(unix=True) as other:
+        path = f"{other.directory}/none.sock"
+        rule = f"/api/* http://{upstream.address}/ 200\n/gone http://{closed}/ 200\n/none http://unix:{path}:/ 200\n"
+        with passing(build, upstream, other, rule=rule, flags=("--log", "json")) as server:
+            for target in ("/api/x", "/gone", "/gone", "/none"):
+                assert server.get(target).status == 502
+            with server.connect() as c:
+                c.send(b"POST /api/x HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx")
+                assert c.response().status == 502
+            eventually(lambda: len(server.lines) == 5)
+            lines = [json.loads(line) for line in server.lines]
+            assert [line["upstream"] for line in lines] == [upstream.address, closed, closed, path, upstream.address]
+            assert all(line["status"] == 502 and "upstream_status" not in line and "upstream_seconds" not in line for line in lines)
+
+
 # --- compressing ---
 
 TEXT = b"".join(b"line %d of a text that repeats itself\n" % (i % 1000) for i in range(20_000))

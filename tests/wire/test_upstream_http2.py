@@ -1,6 +1,7 @@
 """Requests of HTTP/2 that are passed on to an upstream."""
 
 import collections
+import json
 import socket
 import struct
 import threading
@@ -229,13 +230,17 @@ def test_a_response_that_is_cut_short_is_reset(build):
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_what_cannot_be_passed_on_has_the_page_of_the_site(build, method):
-    with Upstream(lambda link: (link.head(), link.send(b"nonsense\r\n\r\n"))) as upstream, passing(build, upstream) as server, Client(server) as c:
-        stream = c.ask("/api/x", method=method, end=method == "GET")
-        answer = c.answers(stream)[0]
-        assert answer.status == 502 and answer.body == b"our page"
-        if method == "POST":  # the rest is not wanted
-            assert c.next(RST_STREAM).payload == struct.pack(">I", NO_ERROR)
-        assert c.get("/there.txt").body == b"there"
+    with Upstream(lambda link: (link.head(), link.send(b"nonsense\r\n\r\n"))) as upstream:
+        with passing(build, upstream, flags=("--log", "json")) as server, Client(server) as c:
+            stream = c.ask("/api/x", method=method, end=method == "GET")
+            answer = c.answers(stream)[0]
+            assert answer.status == 502 and answer.body == b"our page"
+            if method == "POST":  # the rest is not wanted
+                assert c.next(RST_STREAM).payload == struct.pack(">I", NO_ERROR)
+            assert c.get("/there.txt").body == b"there"
+            eventually(lambda: len(server.lines) == 2)
+            line = json.loads(server.lines[0])
+            assert line["status"] == 502 and line["upstream"] == upstream.address and "upstream_status" not in line
 
 
 def test_an_answer_may_come_before_the_content(build):
