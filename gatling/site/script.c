@@ -45,13 +45,32 @@ static size_t find_file(const struct content *c, const struct site *site, struct
 	return 0;
 }
 
+/* Decodes a path, which gets a '/' in front. Returns false if it is none. */
+static bool decode(struct slice encoded, char *out, struct slice *path) {
+	size_t length;
+	if (encoded.length > TARGET_MAX || path_decode(encoded, out + 1, &length) != 0) return false;
+	out[0] = '/';
+	*path = (struct slice){.at = out, .length = 1 + length};
+	return true;
+}
+
+/* Returns whether a file to which the target of a rule leads may be run: the rule says its name, or at least its
+ * extension, or it has the name of a script. Any other file, as one that somebody has uploaded, is chosen by a client.
+ */
+static bool may_run(const struct redirect *rule, struct slice file) {
+	char *const out = WORKSPACE(1 + TARGET_MAX);
+	struct slice fixed;
+	if (script_is_named(file) || (rule->extension.length && slice_ends(file, rule->extension))) return true;
+	return decode(rule->fixed, out, &fixed) && slice_starts(fixed, file) &&
+		   (fixed.length == file.length || fixed.at[file.length] == '/');
+}
+
 bool script_find(const struct content *c, const struct site *site, const struct redirect *rule, struct slice path,
 				 struct upstream_script *script) {
 	/* path lasts no longer than the answer is decided */
 	char *const root = WORKSPACE(SCRIPT_ROOT_MAX), *const own = WORKSPACE(1 + TARGET_MAX),
 				*const decoded = WORKSPACE(1 + TARGET_MAX + 1);
 	const bool fcgi = rule->upstream->protocol == UPSTREAM_FCGI;
-	size_t length;
 	if (strlen(c->directory) + 1 + site->prefix.length > SCRIPT_ROOT_MAX) return false;
 	char *end = text_copy_string(root, c->directory);
 	if (site->prefix.length)
@@ -69,12 +88,10 @@ bool script_find(const struct content *c, const struct site *site, const struct 
 	}
 	struct slice info = path, target = slice_first(rule->target, slice_until(rule->target, '?'));
 	if (!rule->own_path) {
-		if (target.length > TARGET_MAX || path_decode(target, decoded + 1, &length) != 0) return false;
-		decoded[0] = '/';
-		info = (struct slice){.at = decoded, .length = 1 + length};
-		if (site_hides(site, slice_rest(info, 1))) return false;
+		if (!decode(target, decoded, &info) || site_hides(site, slice_rest(info, 1))) return false;
 	}
-	size_t file = fcgi ? find_file(c, site, info) : 0;
+	const size_t file = fcgi ? find_file(c, site, info) : 0;
+	if (file && !may_run(rule, slice_first(info, file))) return false;
 	script->is_file = file;
 	script->info = slice_rest(info, file);
 	if (file) script->name = slice_first(info, file);

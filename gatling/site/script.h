@@ -20,9 +20,11 @@ bool script_is_named(struct slice path);
 /* Finds what a rule leads to. path: of the request, as above.
  *
  * If the rule has found a script of the site, that is the script. Otherwise the target of the rule says where: over
- * FastCGI the first part of it that is a file is the script, and the rest is PATH_INFO. Without a file all of it is
+ * FastCGI the first part of it that is a file is the script, and the rest is PATH_INFO. If a client has chosen that
+ * file, it may be run only with the name of a script, or the extension that the target has. Without a file all of it is
  * PATH_INFO, and what is before that in the path of the request is SCRIPT_NAME: with "/wiki/(star) scgi://HOST/:splat"
- * "/wiki". *script lasts until the next call. Returns false if the target is not a path, or a hidden one. */
+ * "/wiki". *script lasts until the next call. Returns false if the target is not a path, or a hidden one, or a file
+ * that may not be run. */
 bool script_find(const struct content *content, const struct site *site, const struct redirect *rule, struct slice path,
 				 struct upstream_script *script);
 

@@ -246,6 +246,30 @@ def test_what_is_no_script_is_never_run(build, path, status):
         assert not upstream.requests
 
 
+@pytest.mark.parametrize("rule,path,script", [
+    ("/app/* fcgi://{}/:splat", "/app/uploads/evil.jpg", None),
+    ("/app/* fcgi://{}/:splat", "/app/uploads/evil.jpg/x.php", None),
+    ("/app/* fcgi://{}/:splat", "/app/index.php/a", "/index.php"),
+    ("/app/* fcgi://{}/uploads/:splat", "/app/evil.jpg", None),
+    ("/app/* fcgi://{}/uploads/evil:splat", "/app/.jpg", None),
+    ("/app p=:p fcgi://{}/run/:p", "/app?p=../uploads/evil.jpg", None),
+    ("/app p=:p fcgi://{}/tool.tclx:p", "/app?p=/../tool.tcl", None),
+    ("/app/:x fcgi://{}/tool.:x", "/app/tcl", None),
+    ("/app/* fcgi://{}/%74ool.tcl/:splat", "/app/x", "/tool.tcl"),
+    ("/app/* fcgi://{}/tool.tcl?a=:splat", "/app/x", "/tool.tcl"),
+    ("/app/* fcgi://{}/:splat.tcl", "/app/tool", "/tool.tcl"),
+])  # fmt: skip
+def test_a_client_chooses_no_script_but_one_with_the_name_of_a_script(build, rule, path, script):
+    files = {name: b"<?php" for name in ("index.php", "tool.tcl", "uploads/evil.jpg")}
+    upstream, server = running(build, "fcgi", rule=rule, files=files)
+    with upstream, server as server:
+        response = server.get(path)
+        if script:
+            assert told(response)["SCRIPT_NAME"] == script
+        else:
+            assert response.status == 404 and not upstream.requests
+
+
 @pytest.mark.parametrize("rules,path", [
     ("/*.php fcgi://{} 200\n/front/* /index.php 200", "/front/x"),
     ("/*.html fcgi://{} 200", "/about"),

@@ -160,6 +160,12 @@ bool redirect_rules_protect(const struct redirect_rules *r, struct slice path) {
 	return false;
 }
 
+/* Returns what is before the first name in a text. */
+static struct slice before_names(struct slice text) {
+	struct slice name;
+	return pattern_next_name(&text, &name);
+}
+
 bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_request *request, bool forced_only,
 						  char *buffer, struct redirect *result) {
 	struct pattern_subject subject;
@@ -181,6 +187,8 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 		result->upstream = rule->upstream;
 		result->refused = rule->refused;
 		result->own_path = rule->own_path;
+		result->fixed = before_names(rule->target.path);
+		result->extension = rule->extension;
 		return true;
 	}
 	return false;

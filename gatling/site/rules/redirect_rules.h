@@ -63,6 +63,8 @@ struct redirect {
 	const struct upstream_target *upstream; /* the request is passed on there, with that target; NULL: it is not */
 	bool refused;                           /* it is not passed on, since the rule is wrong */
 	bool own_path;                          /* the target has no path of its own, but that of the request */
+	struct slice fixed;                     /* of the path of the target, as it is written, what no client chooses */
+	struct slice extension;                 /* that of its scripts, with its '.'; or absent */
 	size_t script; /* bytes of the path of the request that name a file, which is a script; 0: none */
 };
 
