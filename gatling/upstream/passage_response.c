@@ -37,15 +37,16 @@ static bool begin_gzip(struct passage *p) {
 	return p->gzip;
 }
 
-/* Has the response whose head has come compressed if it suits. The answer to a HEAD says the same. */
+/* Has the response whose head has come compressed if it suits. The answer to a HEAD, and a 304, say
+ * the same. */
 static void offer_gzip(struct passage *p, char *lines) {
 	char *const changed = WORKSPACE(UPSTREAM_LINES_MAX);
 	const struct slice before = {.at = lines, .length = p->head.lines};
 	const bool wanted = p->gzips;
 	p->gzips = false;
 	if (!upstream_gzip_suits(&p->head, before)) return;
-	const bool compressed = wanted && (p->head_only || begin_gzip(p));
-	p->head.lines = upstream_gzip_lines(before, compressed, changed);
+	const bool compressed = wanted && (p->head_only || p->head.status == 304 || begin_gzip(p));
+	p->head.lines = upstream_gzip_lines(&p->head, before, compressed, changed);
 	memcpy(lines, changed, p->head.lines);
 	if (p->gzip && !p->head.until_close) p->head.framing = BODY_CHUNKED;
 }

@@ -14,8 +14,8 @@ bool upstream_gzip_wanted(const struct request *q) {
 
 bool upstream_gzip_suits(const struct upstream_response *r, struct slice lines) {
 	const bool has_length = r->framing == BODY_LENGTH || r->content_length;
-	bool worthwhile = false;
-	if (r->status < 200 || r->status == 204 || r->status == 206 || r->status == 304) return false;
+	bool worthwhile = r->status == 304; /* most have no type */
+	if (r->status < 200 || r->status == 204 || r->status == 206) return false;
 	if (has_length && r->content_length < GZIP_LEAST) return false;
 	for (struct upstream_field f; upstream_next_field(&lines, &f);) {
 		if (is(&f, SLICE("content-type")))
@@ -40,7 +40,7 @@ static bool is_of_identity(const struct upstream_field *f) {
 	return false;
 }
 
-size_t upstream_gzip_lines(struct slice lines, bool compressed, char *out) {
+size_t upstream_gzip_lines(const struct upstream_response *r, struct slice lines, bool compressed, char *out) {
 	char *at = out;
 	bool varies = false;
 	for (struct upstream_field f; upstream_next_field(&lines, &f);) {
@@ -54,7 +54,7 @@ size_t upstream_gzip_lines(struct slice lines, bool compressed, char *out) {
 		at = text_copy(text_copy(at, f.name), SLICE(": W/"));
 		at = text_copy(text_copy(at, f.value), SLICE("\r\n"));
 	}
-	if (compressed) at = text_copy(at, SLICE("Content-Encoding: gzip\r\n"));
+	if (compressed && r->status != 304) at = text_copy(at, SLICE("Content-Encoding: gzip\r\n"));
 	if (!varies) at = text_copy(at, SLICE("Vary: Accept-Encoding\r\n"));
 	return (size_t)(at - out);
 }

@@ -57,7 +57,7 @@ static void check_response(parse_response *parse, const char *data, size_t lengt
 	require(r.lines <= UPSTREAM_LINES_MAX && r.status >= 100 && r.status <= 999);
 	check_lines(rest, r.framing == BODY_NONE);
 	for (int compressed = 0; compressed < 2; compressed++) {
-		size_t changed = upstream_gzip_lines(rest, compressed, part_lines);
+		size_t changed = upstream_gzip_lines(&r, rest, compressed, part_lines);
 		require(changed <= UPSTREAM_LINES_MAX);
 		check_lines((struct slice){.at = part_lines, .length = changed}, r.framing == BODY_NONE);
 	}

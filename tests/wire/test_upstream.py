@@ -1233,13 +1233,31 @@ def test_what_does_not_suit_is_not_compressed(build, asked, fields, varies):
 @pytest.mark.parametrize("answer", [
     b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-299/300\r\nContent-Type: text/html\r\nContent-Length: 300\r\n\r\n" + b"a" * 300,
     b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 200\r\n\r\n" + b"a" * 200,
-    b"HTTP/1.1 304 Not Modified\r\nContent-Type: text/html\r\nETag: \"a\"\r\n\r\n",
-], ids=["part", "short", "304"])  # fmt: skip
+], ids=["part", "short"])  # fmt: skip
 def test_what_is_short_or_a_part_is_not_compressed(build, answer):
     with Upstream(script(answer)) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server:
         response = server.get("/api/", ACCEPTS)
-    assert response["Content-Encoding"] is None and response["Vary"] is None and response["ETag"] in (None, '"a"')
+    assert response["Content-Encoding"] is None and response["Vary"] is None
     assert response.body == answer.partition(b"\r\n\r\n")[2]
+
+
+@pytest.mark.parametrize("asked,fields,etag,vary", [
+    ([ACCEPTS], b"", 'W/"a"', "Accept-Encoding"),
+    ([ACCEPTS], b"Content-Type: text/html\r\nContent-Length: 256\r\n", 'W/"a"', "Accept-Encoding"),
+    ([ACCEPTS], b"Vary: accept-encoding\r\n", 'W/"a"', "accept-encoding"),
+    ([], b"", '"a"', "Accept-Encoding"),
+    ([ACCEPTS], b"Content-Type: image/png\r\n", '"a"', None),
+    ([ACCEPTS], b"Content-Length: 255\r\n", '"a"', None),
+    ([ACCEPTS], b"Cache-Control: no-transform\r\n", '"a"', None),
+    ([ACCEPTS], b"Content-Encoding: br\r\n", '"a"', None),
+], ids=["no type", "text", "varies", "not asked", "image", "short", "no-transform", "coded"])  # fmt: skip
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_304_says_what_the_answer_would_that_it_stands_for(build, asked, fields, etag, vary, method):
+    answer = b'HTTP/1.1 304 Not Modified\r\nETag: "a"\r\n%b\r\n' % fields
+    with Upstream(script(answer)) as upstream, passing(build, upstream, flags=("--upstream-gzip",)) as server, server.connect() as c:
+        response = c.get("/api/", 'If-None-Match: W/"a"', *asked, method=method)
+        assert response.status == 304 and response["ETag"] == etag and response["Vary"] == vary and response["Content-Encoding"] in (None, "br")
+        assert c.get("/there.txt").body == b"there"
 
 
 def test_the_answer_to_a_head_says_that_it_would_be_compressed(build):
