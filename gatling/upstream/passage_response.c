@@ -53,11 +53,25 @@ static void offer_gzip(struct passage *p, char *lines) {
 
 /* --- the response --- */
 
+/* Returns whether the head of a 101 says that the protocol is WebSocket now, and nothing else (RFC 9110, section 7.8).
+ */
+static bool begins_websocket(struct slice head) {
+	bool begins = false;
+	slice_drop(&head, slice_until(head, '\n') + 1);
+	for (struct upstream_field f; upstream_next_field(&head, &f);) {
+		if (!slice_equal_nocase(f.name, SLICE("upgrade"))) continue;
+		if (!slice_equal_nocase(f.value, SLICE("websocket"))) return false;
+		begins = true;
+	}
+	return begins;
+}
+
 /* Looks for the head of a response in what has come. */
 static void parse_head(struct passage *p) {
 	char *const lines = WORKSPACE(UPSTREAM_LINES_MAX);
+	const struct slice come = {.at = p->in.bytes + p->in.at, .length = p->in.length - p->in.at};
 	int used = (p->target->protocol == UPSTREAM_HTTP ? upstream_response_parse : upstream_cgi_response_parse)(
-		&p->head, p->in.bytes + p->in.at, p->in.length - p->in.at, p->head_only, lines);
+		&p->head, come.at, come.length, p->head_only, lines);
 	if (used == 0) return;
 	bool changes = used > 0 && p->head.status == 101;
 	bool interim = used > 0 && p->head.status < 200 && !changes;
@@ -67,8 +81,11 @@ static void parse_head(struct passage *p) {
 		if (upstreams_compress(p->upstreams)) offer_gzip(p, lines);
 	}
 	if (used > 0 && p->must_change && p->head.status >= 200 && p->head.status < 300) used = -1;
-	if (used < 0 || (changes && !p->upgrades) || (interim && ++p->interims > PASSAGE_INTERIM_MAX) ||
-		!(p->lines = malloc(p->head.lines + 1))) {
+	if (changes && !(p->upgrades && begins_websocket(slice_first(come, (size_t)used)))) {
+		passage_blame(p, 502, "has changed to a protocol that nobody asked for");
+		return;
+	}
+	if (used < 0 || (interim && ++p->interims > PASSAGE_INTERIM_MAX) || !(p->lines = malloc(p->head.lines + 1))) {
 		passage_blame(p, 502, "sent something that is not a response");
 		return;
 	}

@@ -1108,6 +1108,17 @@ def test_another_protocol_goes_both_ways(build):
         assert c.rest() == b"firstPINGPINGPING"
 
 
+@pytest.mark.parametrize("fields", [b"", b"Upgrade: h2c\r\n", b"Upgrade: websocket\r\nUpgrade: h2c\r\n", b"Upgrade: websocket, h2c\r\n"],
+                         ids=["none", "another", "two", "a list"])  # fmt: skip
+def test_a_protocol_that_nobody_asked_for_is_a_502(build, fields):
+    answer = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n%b\r\nfirst" % fields
+    with Upstream(script(answer)) as upstream, passing(build, upstream) as server, server.connect() as c:
+        response = c.get("/api/", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x")
+        assert response.status == 502 and response.body == b"our page" and response["Upgrade"] is None
+        assert c.get("/there.txt").body == b"there"
+        eventually(lambda: any(f"{upstream.address} has changed to a protocol that nobody asked for" in line for line in server.errors))
+
+
 # --- who may ---
 
 

@@ -547,7 +547,9 @@ def test_many_bytes_go_through_a_websocket(build):
 
 @pytest.mark.parametrize("answer,status", [(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno", 403),
                                            (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno", 502),
-                                           (b"HTTP/1.1 204 No Content\r\n\r\n", 502)])  # fmt: skip
+                                           (b"HTTP/1.1 204 No Content\r\n\r\n", 502),
+                                           (b"HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", 502),
+                                           (b"HTTP/1.1 101 S\r\n\r\n", 502)])  # fmt: skip
 def test_a_websocket_that_is_refused_is_no_tunnel(build, answer, status):
     with Upstream(script(answer)) as upstream, passing(build, upstream) as server, Client(server) as c:
         assert c.answers(c.connect())[0].status == status
