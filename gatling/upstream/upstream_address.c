@@ -41,7 +41,10 @@ static const char *parse_path(struct slice *rest, struct upstream_address *a) {
 	path = slice_first(path, slice_until(path, ','));
 	if (path.length >= UPSTREAM_PATH_MAX) return "has the path of a socket that is too long: 107 bytes are allowed";
 	*text_copy(a->path, path) = '\0';
-	if (!is_plain(a->path) || slice_ends(path, SLICE("/"))) return "has no absolute path of a socket behind unix:";
+	if (!is_plain(a->path)) return "has no absolute path of a socket behind unix:";
+	const char *name = strrchr(a->path, '/') + 1;
+	if (!*name) return "has the path of a socket that ends with '/': write a ':' in front of what follows the path";
+	if (*name == '.') return "has the path of a socket whose name begins with '.'";
 	slice_drop(rest, path.length);
 	return NULL;
 }

@@ -43,7 +43,7 @@ struct upstreams_allowed {
 
 /* Parses a URL: "http://", "fcgi://" or "scgi://" (the scheme), then addresses with commas between them, each
  *     ADDRESS[:PORT]  of IPv4, of IPv6 in brackets, or "localhost" (127.0.0.1); without a port 80, with fcgi 9000, or
- *     unix:PATH       of a socket, absolute, in which ':' and ',' are no part of names,
+ *     unix:PATH       of a socket, absolute, without ':' and ',' in names, or a '.' that begins the last one,
  * and, with a ':' between them if the last address is a path, what is left in *rest. Returns NULL, and *target with one
  * reference; or what is wrong; or upstream_no_memory. */
 const char *upstream_target_parse(struct slice scheme, struct slice *rest, struct upstream_target **target);

@@ -303,6 +303,8 @@ static bool set_upstream(struct redirect_rule *rule, const struct upstreams_allo
 	if (!wrong) wrong = upstream_target_parse(scheme, &rest, &rule->upstream);
 	if (wrong == upstream_no_memory) return rules_no_memory(error);
 	if (!wrong && rest.length && rest.at[0] != '/' && rest.at[0] != '?') wrong = "has a path without a '/' in front";
+	if (!wrong && redirect_target_split(rest).fragment.at)
+		wrong = "has a fragment, which no request has: as part of a path, '#' is %23";
 	if (wrong) return rules_fail(error, "'%.*s' %s", RULES_SHOWN(rule->to), wrong);
 	if (rule->upstream->protocol == UPSTREAM_FCGI) rule->extension = extension_of(redirect_target_split(rest).path);
 	const struct upstream_address *refused = upstreams_refused(allowed ? allowed : &none, rule->upstream);
@@ -312,7 +314,7 @@ static bool set_upstream(struct redirect_rule *rule, const struct upstreams_allo
 		return rules_fail(error, "nothing is passed on to %s without --upstream %s", address, option);
 	}
 	rule->target = redirect_target_split(rest);
-	rule->target.scheme = rule->target.authority = rule->target.fragment = (struct slice){0};
+	rule->target.scheme = rule->target.authority = (struct slice){0};
 	rule->own_path = program && !rule->target.path.length;
 	if (!rule->target.path.length) rule->target.path = SLICE("/");
 	return true;

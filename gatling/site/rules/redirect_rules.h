@@ -13,16 +13,12 @@
  * status  301 (the default), 302, 303, 307, 308: a redirect. 200, 404, 410: the content of the path `to`, a file of the
  *         site, with that status; the query and fragment of `to` are ignored. 200 and a URL http://HOST:PORT/...: the
  *         request is passed on to that host, of several with commas between them (upstream_address.h) to any of them.
- *         So it is with 200, or no status, and a URL fcgi:// or scgi://, that of a program.
+ *         So it is with 200, or no status, and a URL fcgi:// or scgi://, that of a program. It has no fragment.
  * !       The rule also applies where there is a file.
-
  *
  * A rule with fcgi:// and no path is for the scripts of the site: it applies to a path if that, or a part of it that
  * ends before a '/', matches `from` and is a file. One with a path also applies where there is a file with the
- extension
- * of that path. If such a URL is wrong, or not allowed, the rule is not ignored: scripts are never sent.
-
-
+ * extension of that path. If such a URL is wrong, or not allowed, the rule is not ignored: scripts are never sent.
  *
  * Conditions cannot be evaluated, so a rule that has one is ignored.
  *
