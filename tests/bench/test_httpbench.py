@@ -169,6 +169,14 @@ def test_a_server_that_ends_a_connection_gets_the_rest_on_another(build, tmp_pat
             assert result["answered"] == result["sent"] == 200 and not failures(result)
 
 
+def test_what_is_given_back_behind_an_error_is_asked_again(build, tmp_path):
+    answer = b"HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+    for more in (["-p", 16], ["-p", 4, "-R", 10_000]):
+        with Origin(lambda *_: answer) as origin:
+            result = httpbench(build, "-n", 60, "-c", 2, *more, origin.url, status=1, tmp_path=tmp_path)
+            assert failures(result) == {"wrong_status": 60} and result["connected"] == 60
+
+
 def test_requests_are_what_they_were_told_to_be(build):
     requests = []
     with Origin(lambda _, __, request: requests.append(request) or OK) as origin:

@@ -131,6 +131,17 @@ def test_after_goaway_the_rest_goes_to_another_connection(build, tmp_path):
         assert result["connected"] == len(origin.connections) == 6
 
 
+def test_behind_an_error_with_goaway_the_rest_is_asked_again(build, tmp_path):
+    def behave(stream):
+        if stream.number == 1:
+            stream.connection.goaway(1)
+            stream.answer(status=b"\x8d")  # 404
+
+    with Http2Origin(behave) as origin:
+        result = run(build, tmp_path, origin, "-n", 60, "-c", 2, "-p", 16, status=1)
+        assert failures(result) == {"wrong_status": 60} and result["connected"] == 60
+
+
 def test_one_stream_fails_and_the_others_do_not(build, tmp_path):
     def behave(stream):
         if stream.order == 7:

@@ -227,6 +227,7 @@ void connection_answered(struct connections *c, struct connection *conn, struct 
 	struct histogram *duration = c->filling->duration;
 	const struct response *r = &p->response;
 	const struct response_expected *expected = &c->plan->expected;
+	c->given_back = 0; /* a wrong answer is one, too */
 	if (expected->status ? r->status != expected->status : r->status / 100 != 2 && r->status != 304) {
 		connection_failed(c, conn, p, FAILURE_STATUS);
 		return;
@@ -236,7 +237,6 @@ void connection_answered(struct connections *c, struct connection *conn, struct 
 		return;
 	}
 	c->filling->count[COUNT_ANSWERED]++;
-	c->given_back = 0;
 	c->filling->last_ns = c->now_ns;
 	note_lateness(c, p);
 	histogram_record(&duration[DURATION_FIRST_BYTE], p->first_ns - p->sent_ns);
