@@ -7,9 +7,10 @@
 
 static bool client_was_bottleneck(const struct plan *plan, const struct run *r, char *text) {
 	const struct histogram *duration = r->total.duration;
+	if (r->elapsed_s < VERDICT_SHORTEST_S) return false;
 	unsigned processors = io_processors();
 	double own_s = r->user_s + r->system_s - (double)r->total.spun_ns / 1e9;
-	double busy = own_s / (r->elapsed_s * (plan->clients < processors ? plan->clients : processors));
+	double busy = own_s / (r->usage_s * (plan->clients < processors ? plan->clients : processors));
 	if (busy * 100 > VERDICT_BUSY_PERCENT) {
 		snprintf(text, VERDICT_TEXT, "it was busy for %.0f %% of the time", busy * 100);
 		return true;

@@ -13,6 +13,8 @@ enum {
 	VERDICT_LATE_NS = 100000   /* if it is longer than a thread takes to wake up */
 };
 
+#define VERDICT_SHORTEST_S 0.1 /* of a shorter run beginning and end are too large a part */
+
 /* Returns the first of these that holds, and why in text (VERDICT_TEXT bytes; "" for PASS):
  * FAIL, nothing was answered; LIMIT, ports or descriptors ran out; CLIENT, the load generator was the bottleneck;
  * NOISY, others took processor time; XPASS, a counter of the kernel moved; PASS. */

@@ -94,6 +94,14 @@ def test_the_kernels_counters_tell_when_a_run_does_not_count(build, tmp_path):
         assert result["counters"]["ListenOverflows"] > 0 and result["verdict"] == "FAIL"
 
 
+@pytest.mark.alone
+def test_what_begins_and_ends_a_run_is_no_load(plain, tmp_path):
+    """Memory for 2,000,000 requests takes longer to free than ten answers take."""
+    with Origin() as origin:
+        result = httpbench(plain, "-n", 10, "-c", 2000, "-p", 1000, origin.url, tmp_path=tmp_path)
+        assert result["answered"] == 10 and result["verdict"] != "CLIENT"
+
+
 def test_what_times_out_is_in_no_percentile_that_it_would_flatter(build, tmp_path):
     def behave(_, number, __):
         if number % 10 == 0:

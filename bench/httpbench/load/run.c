@@ -129,10 +129,11 @@ int run_plan(const struct plan *plan, run_watch *watch, void *context, struct ru
 	if (result == 0) result = start_clients(client, plan->clients, start_s);
 	int error = errno;
 	if (result == 0) watch_clients(client, plan->clients, start_s, watch, context, r, m);
+	note_usage(r, 1); /* what follows is no load */
+	r->usage_s = machine_seconds(CLOCK_MONOTONIC) - start_s;
 	if (r->total.count[COUNT_ANSWERED]) r->elapsed_s = ((double)r->total.last_ns - (double)of_seconds(start_s)) / 1e9;
 	for (unsigned i = 0; client && i < plan->clients; i++) client_free(client[i]);
 	r->interrupted = interrupted;
-	note_usage(r, 1);
 	counters_read(&counters_after);
 	r->counters = counters_since(&counters_after, &counters);
 	free(client);

@@ -11,7 +11,8 @@ struct run {
 	bool interrupted;         /* by SIGINT or SIGTERM */
 	double started_s;         /* since the epoch */
 	double elapsed_s;         /* until the last answer; without one, until the last client had ended */
-	double user_s, system_s;  /* processor time of this process */
+	double user_s, system_s;  /* processor time of this process, in */
+	double usage_s;           /* so much time: until the last client had ended */
 	struct counters counters; /* what was added to them */
 };
 
