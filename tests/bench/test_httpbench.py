@@ -238,6 +238,21 @@ def test_open_loop_sends_what_is_due_when_it_is_due(build, tmp_path):
         assert abs((arrived[-1] - arrived[0]) - 199 / 200) < 0.1
 
 
+@pytest.mark.parametrize("rate", [[], ["-R", 100]], ids=["closed", "open"])
+def test_a_server_that_dies_is_measured_for_the_whole_duration(build, tmp_path, rate):
+    with Origin(lambda _, number, __: OK if number <= 40 else time.sleep(30)) as origin:
+        result = httpbench(build, "-d", 2, "-c", 4, "-T", 0.5, *rate, origin.url, status=1, tmp_path=tmp_path)
+        assert result["answered"] == 40 and 2 <= result["elapsed_s"] < 2.1
+
+
+def test_a_number_of_requests_is_measured_until_the_last_has_ended(build, tmp_path):
+    with Origin(lambda _, number, __: OK if number <= 40 else time.sleep(30)) as origin:
+        for more in ([], ["-d", 30]):
+            result = httpbench(build, "-n", 44, "-c", 4, "-T", 1, *more, origin.url, status=1, tmp_path=tmp_path)
+            assert 1 <= result["elapsed_s"] < 5
+            origin.requests = 0
+
+
 def test_what_nobody_answers_in_open_loop_is_not_forgotten(build, tmp_path):
     with Origin(lambda *_: time.sleep(30)) as origin:
         result = httpbench(build, "-R", 100, "--arrival", "constant", "-d", 1, "-c", 5, "-T", 1, origin.url, status=1,

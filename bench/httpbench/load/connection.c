@@ -18,7 +18,7 @@ bool connection_has_room(const struct connection *conn) {
 }
 
 void connections_wait(struct connections *c, int64_t due_ns, bool again) {
-	if (!backlog_add(&c->backlog, due_ns, again)) measures_unsent(c->filling);
+	if (!backlog_add(&c->backlog, due_ns, again)) measures_unsent(c->filling, c->now_ns);
 }
 
 /* --- lists --- */
@@ -151,6 +151,7 @@ static void note_lateness(struct connections *c, const struct connection_request
 
 static void request_fail(struct connections *c, const struct connection_request *p, enum failure failure) {
 	c->filling->failure[failure]++;
+	c->filling->ended_ns = c->now_ns;
 	note_lateness(c, p);
 	if (p->sent_ns) histogram_censor(&c->filling->duration[DURATION_FIRST_BYTE]);
 	histogram_censor(&c->filling->duration[DURATION_WHOLE]);
@@ -237,7 +238,7 @@ void connection_answered(struct connections *c, struct connection *conn, struct 
 		return;
 	}
 	c->filling->count[COUNT_ANSWERED]++;
-	c->filling->last_ns = c->now_ns;
+	c->filling->last_ns = c->filling->ended_ns = c->now_ns;
 	note_lateness(c, p);
 	histogram_record(&duration[DURATION_FIRST_BYTE], p->first_ns - p->sent_ns);
 	histogram_record(&duration[DURATION_WHOLE], c->now_ns - p->due_ns);

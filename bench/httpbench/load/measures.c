@@ -29,6 +29,7 @@ void measures_add(struct measures *sum, const struct measures *m) {
 	for (int i = 0; i < COUNTS; i++) sum->count[i] += m->count[i];
 	sum->spun_ns += m->spun_ns;
 	if (m->last_ns > sum->last_ns) sum->last_ns = m->last_ns;
+	if (m->ended_ns > sum->ended_ns) sum->ended_ns = m->ended_ns;
 	if (!sum->connect_error) sum->connect_error = m->connect_error;
 	if (!*sum->tls) memcpy(sum->tls, m->tls, TLS_TEXT);
 	if (!*sum->tls_failed) memcpy(sum->tls_failed, m->tls_failed, TLS_TEXT);
@@ -40,7 +41,7 @@ void measures_reset(struct measures *m) {
 	for (int i = 0; i < FAILURES; i++) m->failure[i] = 0;
 	for (int i = 0; i < COUNTS; i++) m->count[i] = 0;
 	m->spun_ns = 0;
-	m->last_ns = 0;
+	m->last_ns = m->ended_ns = 0;
 	m->connect_error = 0;
 	*m->tls = *m->tls_failed = *m->websocket_failed = '\0';
 }
@@ -55,7 +56,8 @@ bool measures_no_upgrade(const struct measures *m) {
 	return *m->websocket_failed && !m->duration[DURATION_UPGRADE].samples;
 }
 
-void measures_unsent(struct measures *m) {
+void measures_unsent(struct measures *m, int64_t now_ns) {
+	m->ended_ns = now_ns;
 	m->failure[FAILURE_UNSENT]++;
 	histogram_censor(&m->duration[DURATION_WHOLE]);
 	histogram_censor(&m->duration[DURATION_LATENESS]);

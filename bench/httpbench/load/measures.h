@@ -51,7 +51,8 @@ struct measures {
 	struct histogram duration[DURATIONS]; /* what failed is censored in whole, and in that which failed */
 	uint64_t count[COUNTS];
 	uint64_t spun_ns; /* processor time of looking for work in vain */
-	int64_t last_ns;  /* when the last was answered, on CLOCK_MONOTONIC */
+	int64_t last_ns;  /* when the last was answered, on CLOCK_MONOTONIC; */
+	int64_t ended_ns; /* or failed, if that was later */
 	uint64_t failure[FAILURES];
 	int connect_error;                        /* errno of the first connection that could not be made; 0: none */
 	char tls[TLS_TEXT], tls_failed[TLS_TEXT]; /* what a handshake agreed on; why one failed; empty: none did */
@@ -70,7 +71,7 @@ uint64_t measures_failed(const struct measures *m);
 /* Whether servers were asked for a WebSocket and none was opened; websocket_failed says why. */
 bool measures_no_upgrade(const struct measures *m);
 
-/* Counts a request that was due and got no connection. */
-void measures_unsent(struct measures *m);
+/* Counts a request that was due and got no connection until now_ns. */
+void measures_unsent(struct measures *m, int64_t now_ns);
 
 #endif

@@ -53,8 +53,10 @@ static bool collect(struct client **client, unsigned clients, struct measures *m
 	return running;
 }
 
-static void stop_clients(struct client **client, unsigned clients) {
+/* Returns when that was, in seconds since the start. */
+static double stop_clients(struct client **client, unsigned clients, double start_s) {
 	for (unsigned i = 0; i < clients; i++) client_stop(client[i]);
+	return machine_seconds(CLOCK_MONOTONIC) - start_s;
 }
 
 /* Whether nothing has worked and the reason is known. */
@@ -64,34 +66,43 @@ static bool is_hopeless(const struct measures *m) {
 	return !m->count[COUNT_ANSWERED] && !*m->tls && *m->tls_failed;
 }
 
-static void watch_clients(struct client **client, unsigned clients, double start_s, run_watch *watch, void *context,
-						  struct run *r, struct measures *m) {
+/* Returns when the clients were asked to end, in seconds since the start; 0: they ended by themselves. */
+static double watch_clients(struct client **client, unsigned clients, double start_s, run_watch *watch, void *context,
+							struct run *r, struct measures *m) {
 	/* the clients hand over at whole seconds; look a little later */
 	const double step = COLLECT_MS / 1000.0, lag = 0.05;
-	double from = 0;
-	bool running = true, stopped = false;
+	double from = 0, stopped_s = 0;
+	bool running = true;
 	for (unsigned n = 1; running; n++) {
 		double until = start_s + n * step + lag;
 		while (running && machine_seconds(CLOCK_MONOTONIC) < until) {
 			double soon = machine_seconds(CLOCK_MONOTONIC) + lag;
 			sleep_until(soon < until ? soon : until);
 			running = collect(client, clients, m);
-			if (interrupted && !stopped) stop_clients(client, clients);
-			stopped |= interrupted;
+			if (interrupted && stopped_s == 0) stopped_s = stop_clients(client, clients, start_s);
 		}
 		double to = running ? n * step : machine_seconds(CLOCK_MONOTONIC) - start_s;
 		if (to > from) watch(context, from, to, m);
 		measures_add(&r->total, m);
 		measures_reset(m);
 		from = to;
-		if (stopped || !is_hopeless(&r->total)) continue;
-		stop_clients(client, clients);
-		stopped = true;
+		if (stopped_s == 0 && is_hopeless(&r->total)) stopped_s = stop_clients(client, clients, start_s);
 	}
-	r->elapsed_s = machine_seconds(CLOCK_MONOTONIC) - start_s;
+	return stopped_s;
 }
 
 static int64_t of_seconds(double s) { return (int64_t)(s * 1e9); }
+
+/* Returns how long the server was loaded: for the duration, or until it was stopped, and up to the last answer if that
+ * came later. If the requests ran out, until the last was answered or failed. 0: that is not known. */
+static double load_s(const struct plan *plan, const struct measures *m, double start_s, double stopped_s) {
+	const bool all = plan->requests && m->count[COUNT_ANSWERED] + measures_failed(m) >= plan->requests;
+	const int64_t last_ns = all ? m->ended_ns : m->last_ns;
+	const double last_s = last_ns ? (double)(last_ns - of_seconds(start_s)) / 1e9 : 0;
+	double load_s = all ? 0 : (double)plan->duration_ns / 1e9;
+	if (!all && stopped_s > 0 && (load_s == 0 || stopped_s < load_s)) load_s = stopped_s;
+	return last_s > load_s ? last_s : load_s;
+}
 
 /* Makes all clients before one is started, so that this time is not measured. Returns 0, or -1 with errno. */
 static int make_clients(struct client **client, const struct plan *plan) {
@@ -128,10 +139,11 @@ int run_plan(const struct plan *plan, run_watch *watch, void *context, struct ru
 	double start_s = machine_seconds(CLOCK_MONOTONIC);
 	if (result == 0) result = start_clients(client, plan->clients, start_s);
 	int error = errno;
-	if (result == 0) watch_clients(client, plan->clients, start_s, watch, context, r, m);
+	double stopped_s = result == 0 ? watch_clients(client, plan->clients, start_s, watch, context, r, m) : 0;
 	note_usage(r, 1); /* what follows is no load */
 	r->usage_s = machine_seconds(CLOCK_MONOTONIC) - start_s;
-	if (r->total.count[COUNT_ANSWERED]) r->elapsed_s = ((double)r->total.last_ns - (double)of_seconds(start_s)) / 1e9;
+	r->elapsed_s = load_s(plan, &r->total, start_s, stopped_s);
+	if (r->elapsed_s <= 0) r->elapsed_s = r->usage_s;
 	for (unsigned i = 0; client && i < plan->clients; i++) client_free(client[i]);
 	r->interrupted = interrupted;
 	counters_read(&counters_after);

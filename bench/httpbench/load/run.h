@@ -10,7 +10,7 @@ struct run {
 	struct measures total;
 	bool interrupted;         /* by SIGINT or SIGTERM */
 	double started_s;         /* since the epoch */
-	double elapsed_s;         /* until the last answer; without one, until the last client had ended */
+	double elapsed_s;         /* how long the server was loaded; never 0 */
 	double user_s, system_s;  /* processor time of this process, in */
 	double usage_s;           /* so much time: until the last client had ended */
 	struct counters counters; /* what was added to them */
@@ -20,7 +20,7 @@ struct run {
  * start. */
 typedef void run_watch(void *context, double from_s, double to_s, const struct measures *m);
 
-/* Answers a second, up to the last. */
+/* Answers a second. */
 static inline double run_rate(const struct run *r) { return (double)r->total.count[COUNT_ANSWERED] / r->elapsed_s; }
 
 /* Called before a second signal ends the program; async-signal-safe. NULL: nothing is called. */
