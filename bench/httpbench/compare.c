@@ -169,7 +169,8 @@ static void print_percentile(struct side *const side[2], double percentile, doub
 	for (int i = 0; i < 2; i++) {
 		const struct run_log *l = &side[i]->log;
 		const int64_t timeout_ns = l->plan ? (int64_t)(run_log_real(l->plan, "timeout_s") * 1e9) : 0;
-		report_duration(text[i], e[i].value, histogram_beyond(&l->run.total.duration[DURATION_WHOLE], timeout_ns));
+		const struct measures *m = &l->run.total;
+		report_duration(text[i], e[i].value, report_beyond(m, &m->duration[DURATION_WHOLE], timeout_ns));
 	}
 	print_row(name, (const char *const[]){text[0], text[1]}, e, confidence);
 }

@@ -51,6 +51,9 @@ void files_json(FILE *out, const struct plan *plan, const struct run *r) {
 	fprintf(out, " \"user_s\": %.6f, \"system_s\": %.6f, \"waiting_s\": %.6f,\n \"failed\": {", r->user_s, r->system_s,
 			(double)m->spun_ns / 1e9);
 	for (int i = 0; i < FAILURES; i++) fprintf(out, "%s\"%s\": %llu", i ? ", " : "", failure_name[i], u(m->failure[i]));
+	fputs("},\n \"statuses\": {", out);
+	for (int i = 0, n = 0; i < MEASURES_STATUSES; i++)
+		if (m->status[i]) fprintf(out, "%s\"%d\": %llu", n++ ? ", " : "", i, u(m->status[i]));
 	fputs("},\n \"durations\": {", out);
 	for (int i = 0; i < DURATIONS; i++) {
 		fprintf(out, "%s\n  \"%s\": ", i ? "," : "", duration_name[i]);

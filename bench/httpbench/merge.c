@@ -82,9 +82,10 @@ static void add_run(struct merge *m, const struct run *r) {
 static void print_log(const struct run_log *l, int64_t timeout_ns) {
 	char text[REPORT_TEXT];
 	const struct measures *m = &l->run.total;
+	const struct histogram *whole = &m->duration[DURATION_WHOLE];
 	printf("%s: answered %llu, %.0f a second, 99%% %s, failed %llu\n", l->path,
 		   (unsigned long long)m->count[COUNT_ANSWERED], run_rate(&l->run),
-		   report_duration(text, (double)histogram_percentile(&m->duration[DURATION_WHOLE], 99), timeout_ns),
+		   report_duration(text, (double)histogram_percentile(whole, 99), report_beyond(m, whole, timeout_ns)),
 		   (unsigned long long)measures_failed(m));
 }
 

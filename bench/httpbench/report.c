@@ -25,14 +25,20 @@ static const char *scaled(char *text, double value, const struct unit *unit, int
 const char *report_duration(char *text, double ns, int64_t timeout_ns) {
 	if (ns >= 0) return scaled(text, ns, duration_units, sizeof duration_units / sizeof *duration_units);
 	char limit[REPORT_TEXT];
-	snprintf(text, REPORT_TEXT, ">%.14s",
-			 scaled(limit, (double)timeout_ns, duration_units, sizeof duration_units / sizeof *duration_units));
+	if (timeout_ns == REPORT_FAILED) snprintf(text, REPORT_TEXT, "failed");
+	else
+		snprintf(text, REPORT_TEXT, ">%.14s",
+				 scaled(limit, (double)timeout_ns, duration_units, sizeof duration_units / sizeof *duration_units));
 	return text;
+}
+
+int64_t report_beyond(const struct measures *m, const struct histogram *h, int64_t timeout_ns) {
+	if (!m->failure[FAILURE_TIMEOUT] && !m->failure[FAILURE_UNSENT]) return REPORT_FAILED;
+	return histogram_beyond(h, timeout_ns);
 }
 
 static void print_duration(FILE *out, const char *name, const struct histogram *h, int64_t timeout_ns) {
 	char text[REPORT_TEXT];
-	timeout_ns = histogram_beyond(h, timeout_ns);
 	fprintf(out, "%-10s", name);
 	fprintf(out, " %6s", h->samples ? report_duration(text, histogram_mean(h), timeout_ns) : "-");
 	fprintf(out, " %6s", h->samples ? report_duration(text, histogram_deviation(h), timeout_ns) : "-");
@@ -48,14 +54,19 @@ void report_durations(FILE *out, const char *line_end, const struct plan *plan, 
 	for (int i = 0; i < DURATIONS; i++) {
 		const struct histogram *h = &m->duration[i];
 		if (!h->samples && !h->censored) continue;
-		print_duration(out, name[i], h, plan->timeout_ns);
+		print_duration(out, name[i], h, report_beyond(m, h, plan->timeout_ns));
 		fputs(line_end, out);
 	}
 }
 
 void report_failures(FILE *out, const struct measures *m) {
-	for (int i = 0; i < FAILURES; i++)
-		if (m->failure[i]) fprintf(out, " %s %llu", failure_name[i], (unsigned long long)m->failure[i]);
+	char statuses[MEASURES_TEXT];
+	measures_statuses(m, statuses, sizeof statuses);
+	for (int i = 0; i < FAILURES; i++) {
+		if (!m->failure[i]) continue;
+		fprintf(out, " %s %llu", failure_name[i], (unsigned long long)m->failure[i]);
+		if (i == FAILURE_STATUS && *statuses) fprintf(out, " (%s)", statuses);
+	}
 }
 
 static void print_own_cost(FILE *out, const struct plan *plan, const struct run *r) {
@@ -108,7 +119,7 @@ void report_line(FILE *out, double from_s, double to_s, const struct measures *m
 	char half[REPORT_TEXT], most[REPORT_TEXT];
 	fprintf(out, "%6.0f s %9.0f a second, 50%% %s, 99%% %s, %llu failed", to_s,
 			(double)m->count[COUNT_ANSWERED] / (to_s - from_s),
-			report_duration(half, (double)histogram_percentile(h, 50), INT64_MAX),
-			report_duration(most, (double)histogram_percentile(h, 99), INT64_MAX),
+			report_duration(half, (double)histogram_percentile(h, 50), REPORT_FAILED),
+			report_duration(most, (double)histogram_percentile(h, 99), REPORT_FAILED),
 			(unsigned long long)measures_failed(m));
 }

@@ -21,13 +21,19 @@ void report_run(FILE *out, const struct plan *plan, const struct run *run);
 /* Prints the table of durations: mean, deviation and percentiles of each that was measured. Lines end in line_end. */
 void report_durations(FILE *out, const char *line_end, const struct plan *plan, const struct measures *m);
 
-/* Prints how often each kind of failure happened, as " reset 3 timed_out 1". */
+/* Prints how often each kind of failure happened, as " reset 3 wrong_status 1 (503)". */
 void report_failures(FILE *out, const struct measures *m);
 
 /* Prints one line about a span of a run. */
 void report_line(FILE *out, double from_s, double to_s, const struct measures *m);
 
-/* Formats a duration in ns as "1.23ms", or -1 as ">" and the timeout, into text (REPORT_TEXT bytes). Returns text. */
+/* Formats a duration in ns as "1.23ms", or -1 as ">" and the timeout, or as "failed" if that is REPORT_FAILED, into
+ * text (REPORT_TEXT bytes). Returns text. */
+enum { REPORT_FAILED = -1 };
 const char *report_duration(char *text, double ns, int64_t timeout_ns);
+
+/* Returns what requests without an answer took at least, of which a histogram has a part: REPORT_FAILED if none of
+ * them waited until its timeout. */
+int64_t report_beyond(const struct measures *m, const struct histogram *h, int64_t timeout_ns);
 
 #endif

@@ -44,9 +44,10 @@ static void print_run(const struct plan *plan, const struct run *r) {
 	if (plan->rate > 0) printf("%10.0f", plan->rate);
 	else printf("%10s", "closed");
 	printf(" %10.0f", run_rate(r));
+	const struct histogram *whole = &r->total.duration[DURATION_WHOLE];
 	for (int i = 0; i < REPORT_BRIEF; i++) {
-		int64_t ns = histogram_percentile(&r->total.duration[DURATION_WHOLE], report_brief[i]);
-		printf(" %8s", report_duration(text, (double)ns, plan->timeout_ns));
+		int64_t ns = histogram_percentile(whole, report_brief[i]);
+		printf(" %8s", report_duration(text, (double)ns, report_beyond(&r->total, whole, plan->timeout_ns)));
 	}
 	printf(" %8llu  %s\n", (unsigned long long)measures_failed(&r->total), verdict_of(plan, r, why));
 	fflush(stdout);

@@ -27,10 +27,20 @@ static bool client_was_bottleneck(const struct plan *plan, const struct run *r, 
 	return true;
 }
 
+static void explain_nothing(const struct measures *m, char *text) {
+	char statuses[MEASURES_TEXT];
+	snprintf(text, VERDICT_TEXT, "nothing was answered");
+	if (!m->failure[FAILURE_STATUS] || m->failure[FAILURE_STATUS] < measures_failed(m)) return;
+	measures_statuses(m, statuses, sizeof statuses);
+	snprintf(text, VERDICT_TEXT, "no answer had the right status: %s", statuses);
+}
+
 const char *verdict_of(const struct plan *plan, const struct run *r, char *text) {
 	const struct measures *m = &r->total;
-	snprintf(text, VERDICT_TEXT, "nothing was answered");
-	if (!m->count[COUNT_ANSWERED]) return "FAIL";
+	if (!m->count[COUNT_ANSWERED]) {
+		explain_nothing(m, text);
+		return "FAIL";
+	}
 	snprintf(text, VERDICT_TEXT, "%s ran out", m->failure[FAILURE_PORTS] ? "ports" : "descriptors");
 	if (m->failure[FAILURE_PORTS] || m->failure[FAILURE_DESCRIPTORS]) return "LIMIT";
 	if (client_was_bottleneck(plan, r, text)) return "CLIENT";

@@ -73,6 +73,33 @@ def test_another_status_is_a_failure_of_its_own_kind(build, tmp_path):
         assert failures(result) == {"wrong_status": 490}
 
 
+def answered_in_turn(*statuses):
+    return lambda _, number, __: OK.replace(b"200", b"%d" % statuses[number % len(statuses)])
+
+
+def test_the_statuses_that_were_not_wanted_are_named(build, tmp_path):
+    with Origin(answered_in_turn(200, 503)) as origin:
+        done = httpbench(build, "-n", 100, "-c", 4, "--json", tmp_path / "json", origin.url, status=1)
+    assert "failed     50: wrong_status 50 (503)\n" in done.stdout
+    assert json.loads((tmp_path / "json").read_text())["statuses"] == {"503": 50}
+    with Origin(answered_in_turn(503, 404, 404, 500, 501)) as origin:
+        done = httpbench(build, "-n", 100, "-c", 1, origin.url, status=1)
+    assert "failed     100: wrong_status 100 (404 40, 500 20, 501 20, ...)\n" in done.stdout
+    assert "verdict    FAIL: no answer had the right status: 404 40, 500 20, 501 20, ...\n" in done.stdout
+    with Origin(answered_in_turn(503)) as origin:
+        done = httpbench(build, "-n", 10, origin.url, status=1)
+        assert "verdict    FAIL: no answer had the right status: 503\n" in done.stdout
+    with Origin() as origin:
+        result = httpbench(build, "-n", 10, origin.url, tmp_path=tmp_path)
+        assert result["statuses"] == {}
+
+
+def test_failures_that_took_no_time_are_not_said_to_have_taken_the_timeout(build, tmp_path):
+    with Origin(answered_in_turn(200, 404)) as origin:
+        done = httpbench(build, "-n", 100, "-c", 4, origin.url, status=1)
+    assert re.search(r"^whole .* failed$", done.stdout, re.MULTILINE) and ">" not in done.stdout
+
+
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"
 
 

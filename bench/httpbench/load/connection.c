@@ -230,6 +230,7 @@ void connection_answered(struct connections *c, struct connection *conn, struct 
 	const struct response_expected *expected = &c->plan->expected;
 	c->given_back = 0; /* a wrong answer is one, too */
 	if (expected->status ? r->status != expected->status : r->status / 100 != 2 && r->status != 304) {
+		c->filling->status[r->status % MEASURES_STATUSES]++;
 		connection_failed(c, conn, p, FAILURE_STATUS);
 		return;
 	}

@@ -1,7 +1,10 @@
 /* measures.c - see measures.h. */
 #include "bench/httpbench/load/measures.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum { STATUSES_LISTED = 3 };
 
 const char *const duration_name[DURATIONS] = {
 	[DURATION_CONNECT] = "connect",       [DURATION_HANDSHAKE] = "handshake", [DURATION_UPGRADE] = "upgrade",
@@ -27,6 +30,7 @@ void measures_add(struct measures *sum, const struct measures *m) {
 	for (int i = 0; i < DURATIONS; i++) histogram_add(&sum->duration[i], &m->duration[i]);
 	for (int i = 0; i < FAILURES; i++) sum->failure[i] += m->failure[i];
 	for (int i = 0; i < COUNTS; i++) sum->count[i] += m->count[i];
+	for (int i = 0; i < MEASURES_STATUSES; i++) sum->status[i] += m->status[i];
 	sum->spun_ns += m->spun_ns;
 	if (m->last_ns > sum->last_ns) sum->last_ns = m->last_ns;
 	if (m->ended_ns > sum->ended_ns) sum->ended_ns = m->ended_ns;
@@ -40,6 +44,7 @@ void measures_reset(struct measures *m) {
 	for (int i = 0; i < DURATIONS; i++) histogram_reset(&m->duration[i]);
 	for (int i = 0; i < FAILURES; i++) m->failure[i] = 0;
 	for (int i = 0; i < COUNTS; i++) m->count[i] = 0;
+	memset(m->status, 0, sizeof m->status);
 	m->spun_ns = 0;
 	m->last_ns = m->ended_ns = 0;
 	m->connect_error = 0;
@@ -54,6 +59,30 @@ uint64_t measures_failed(const struct measures *m) {
 
 bool measures_no_upgrade(const struct measures *m) {
 	return *m->websocket_failed && !m->duration[DURATION_UPGRADE].samples;
+}
+
+void measures_statuses(const struct measures *m, char *text, size_t size) {
+	uint64_t above = UINT64_MAX; /* what is listed already came so often, */
+	int last = -1;               /* and this was the last of it */
+	size_t n = 0;
+	*text = '\0';
+	for (int listed = 0; n < size; listed++) {
+		int most = -1;
+		bool alone = listed == 0;
+		for (int i = 0; i < MEASURES_STATUSES; i++) {
+			if (!m->status[i] || m->status[i] > above || (m->status[i] == above && i <= last)) continue;
+			if (most != -1) alone = false;
+			if (most == -1 || m->status[i] > m->status[most]) most = i;
+		}
+		if (most == -1) return;
+		const char *before = listed ? ", " : "";
+		if (alone) n += (size_t)snprintf(text + n, size - n, "%d", most);
+		else if (listed == STATUSES_LISTED) n += (size_t)snprintf(text + n, size - n, ", ...");
+		else n += (size_t)snprintf(text + n, size - n, "%s%d %llu", before, most, (unsigned long long)m->status[most]);
+		if (alone || listed == STATUSES_LISTED) return;
+		above = m->status[most];
+		last = most;
+	}
 }
 
 void measures_unsent(struct measures *m, int64_t now_ns) {

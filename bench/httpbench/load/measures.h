@@ -2,6 +2,8 @@
 #ifndef BENCH_MEASURES_H
 #define BENCH_MEASURES_H
 
+#include <stddef.h>
+
 #include "bench/httpbench/load/histogram.h"
 #include "bench/httpbench/load/tls.h"
 
@@ -45,7 +47,7 @@ enum count {
 	COUNTS
 };
 
-enum { MEASURES_TEXT = 128 };
+enum { MEASURES_TEXT = 128, MEASURES_STATUSES = 1000 };
 
 struct measures {
 	struct histogram duration[DURATIONS]; /* what failed is censored in whole, and in that which failed */
@@ -54,6 +56,7 @@ struct measures {
 	int64_t last_ns;  /* when the last was answered, on CLOCK_MONOTONIC; */
 	int64_t ended_ns; /* or failed, if that was later */
 	uint64_t failure[FAILURES];
+	uint64_t status[MEASURES_STATUSES];       /* how often each came that was not wanted */
 	int connect_error;                        /* errno of the first connection that could not be made; 0: none */
 	char tls[TLS_TEXT], tls_failed[TLS_TEXT]; /* what a handshake agreed on; why one failed; empty: none did */
 	char websocket_failed[MEASURES_TEXT];     /* why the first upgrade or WebSocket did; empty: none */
@@ -70,6 +73,9 @@ uint64_t measures_failed(const struct measures *m);
 
 /* Whether servers were asked for a WebSocket and none was opened; websocket_failed says why. */
 bool measures_no_upgrade(const struct measures *m);
+
+/* Lists the statuses that were not wanted, the most frequent first, in text: "503", or "503 61000, 404 721, ...". */
+void measures_statuses(const struct measures *m, char *text, size_t size);
 
 /* Counts a request that was due and got no connection until now_ns. */
 void measures_unsent(struct measures *m, int64_t now_ns);

@@ -161,6 +161,7 @@ static int take_answer(struct connections *c, struct connection *conn, const cha
 	}
 	if (!answer.status) return n; /* an interim response */
 	if (answer.status != SWITCHING_PROTOCOLS) {
+		c->filling->status[answer.status % MEASURES_STATUSES] += conn->assigned;
 		(void)give_up(c, conn, FAILURE_STATUS, "the server answered %u, not 101 (Switching Protocols)", answer.status);
 		return -1;
 	}
