@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import socket
 import subprocess
 import threading
@@ -263,6 +264,44 @@ def test_open_loop_sends_what_is_due_when_it_is_due(build, tmp_path):
         result = httpbench(build, "-R", 200, "--arrival", "constant", "-d", 1, "-c", 8, origin.url, tmp_path=tmp_path)
         assert result["answered"] == 200
         assert abs((arrived[-1] - arrived[0]) - 199 / 200) < 0.1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("more", [[], ["-R", 100], ["-n", 100]], ids=["closed", "open", "number"])
+def test_what_is_under_way_when_a_signal_comes_is_dropped(build, tmp_path, number, more):
+    stalled = threading.Event()
+
+    def behave(_, request, __):
+        if request <= 40:
+            return OK
+        stalled.set()
+        time.sleep(60)
+
+    with Origin(behave) as origin:
+        command = [build / "bench" / "httpbench", *map(str, more), "-c", "50", "-T", "60", "--json", tmp_path / "json", origin.url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            stalled.wait(20)
+            told = time.monotonic()
+            process.send_signal(number)
+            output = process.communicate(timeout=20)[0]
+            assert 0.9 < time.monotonic() - told < 4 and process.returncode == 0
+    result = json.loads((tmp_path / "json").read_text())
+    assert result["answered"] == 40 and not failures(result) and result["interrupted"]
+    assert result["durations"]["whole"]["censored"] == 0 and result["elapsed_s"] < 10
+    assert re.match(r"answered   40 in .*; interrupted\n", output) and "\nwhole " in output
+
+
+def test_a_second_signal_ends_the_program_at_once(build):
+    stalled = threading.Event()
+    with Origin(lambda *_: stalled.set() or time.sleep(60)) as origin:
+        command = [build / "bench" / "httpbench", "-c", "2", "-T", "60", origin.url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            stalled.wait(20)
+            process.send_signal(signal.SIGINT)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(0.5)  # two signals within 0.3 s are one
+            process.send_signal(signal.SIGINT)
+            assert process.communicate(timeout=20)[0] == "" and process.returncode == 128 + signal.SIGINT
 
 
 @pytest.mark.parametrize("rate", [[], ["-R", 100]], ids=["closed", "open"])

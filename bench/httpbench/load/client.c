@@ -25,6 +25,7 @@ static const int64_t spin_ns = 50000, crowded_ns = 100000000;
 struct client {
 	struct connections pool;
 	int64_t started_ns, end_ns, tick_ns, handed_over_ns;
+	int64_t drop_ns;          /* after it, what is under way is dropped */
 	bool busy;                /* the last turn had something to do */
 	int64_t busy_ns;          /* and when one had */
 	int64_t crowded_until_ns; /* other threads want its processor until then */
@@ -34,7 +35,7 @@ struct client {
 	pthread_mutex_t mutex;
 	struct measures *collected;
 	bool started, ended;
-	atomic_bool stop;
+	_Atomic int64_t stop_ns; /* when it was asked to end; 0: it was not */
 };
 
 /* Whether further requests may begin. */
@@ -94,7 +95,7 @@ static bool place(struct client *c, int64_t due_ns, bool again) {
 
 /* Whether requests in the backlog may still get a connection. */
 static bool in_time(const struct client *c) {
-	return !atomic_load(&c->stop) && c->pool.now_ns < c->end_ns + c->pool.plan->timeout_ns;
+	return c->drop_ns == INT64_MAX && c->pool.now_ns < c->end_ns + c->pool.plan->timeout_ns;
 }
 
 /* Whether another request is due before the end, which may have passed already. */
@@ -143,7 +144,7 @@ static void hand_over(struct client *c) {
 
 /* Returns when there is something to do even without input. */
 static int64_t next_moment(const struct client *c) {
-	int64_t next = c->tick_ns;
+	int64_t next = c->drop_ns < c->tick_ns ? c->drop_ns : c->tick_ns;
 	if (running(c) && c->end_ns < next) next = c->end_ns;
 	if (more_due(c) && schedule_due(&c->pool.schedule) < next) next = schedule_due(&c->pool.schedule);
 	if (c->pool.backlog.count && c->pool.open_again_ns > c->pool.now_ns && c->pool.open_again_ns < next)
@@ -180,10 +181,17 @@ static void readable(struct client *c, struct connection *conn) {
 	if (open || (running(c) && (conn = take_closed(c)))) refill(c, conn);
 }
 
+static void heed_stop(struct client *c) {
+	const int64_t stop_ns = atomic_load(&c->stop_ns);
+	if (!stop_ns) return;
+	if (running(c)) c->end_ns = c->pool.now_ns;
+	c->drop_ns = stop_ns + CLIENT_GRACE_S * second_ns;
+}
+
 static bool run_turn(struct client *c) {
 	if (await(c) == -1) return false;
 	c->busy = false;
-	if (atomic_load(&c->stop) && running(c)) c->end_ns = c->pool.now_ns;
+	heed_stop(c);
 	for (int fd; (fd = io_canwrite(c->pool.loop)) != -1; c->busy = true) {
 		c->pool.now_ns = machine_clock_ns();
 		struct connection *conn = io_cookie(c->pool.loop, fd);
@@ -197,6 +205,7 @@ static bool run_turn(struct client *c) {
 	if (plan_open_loop(c->pool.plan)) dispatch(c);
 	else open_missing(c);
 	if (c->pool.now_ns >= c->tick_ns) hand_over(c);
+	if (c->pool.now_ns >= c->drop_ns) return false;
 	if (running(c) || more_due(c) || c->pool.under_way) return true;
 	return c->pool.backlog.count && in_time(c);
 }
@@ -210,7 +219,8 @@ static void *run(void *argument) {
 	if (!c->pool.loop) c->pool.filling->failure[FAILURE_DESCRIPTORS]++;
 	for (unsigned i = 0; i < c->pool.count; i++) {
 		struct connection *conn = &c->pool.connection[i];
-		if (conn->assigned) connection_fail(&c->pool, conn, FAILURE_CONNECT); /* the loop has failed */
+		if (conn->assigned && c->pool.now_ns >= c->drop_ns) connection_drop(&c->pool, conn);
+		else if (conn->assigned) connection_fail(&c->pool, conn, FAILURE_CONNECT); /* the loop has failed */
 		else connection_close(&c->pool, conn);
 	}
 	io_loop_free(c->pool.loop);
@@ -252,6 +262,7 @@ int client_start(struct client *c, int64_t started_ns) {
 	c->started_ns = c->pool.now_ns = c->handed_over_ns = started_ns;
 	c->end_ns = plan->duration_ns ? started_ns + plan->duration_ns : INT64_MAX - plan->timeout_ns;
 	c->tick_ns = started_ns + second_ns;
+	c->drop_ns = INT64_MAX;
 	schedule_start(&c->pool.schedule, plan, c->pool.number, started_ns);
 	errno = pthread_create(&c->thread, NULL, run, c);
 	c->started = errno == 0;
@@ -267,4 +278,4 @@ bool client_collect(struct client *c, struct measures *sum) {
 	return !ended;
 }
 
-void client_stop(struct client *c) { atomic_store(&c->stop, true); }
+void client_stop(struct client *c) { atomic_store(&c->stop_ns, machine_clock_ns()); }

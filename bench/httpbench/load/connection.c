@@ -179,6 +179,11 @@ void connection_fail(struct connections *c, struct connection *conn, enum failur
 	end(c, conn, false);
 }
 
+void connection_drop(struct connections *c, struct connection *conn) {
+	c->under_way -= conn->assigned;
+	end(c, conn, false);
+}
+
 static enum failure failure_of(int error) {
 	switch (error) {
 	case ECONNREFUSED: return FAILURE_REFUSED;

@@ -26,9 +26,9 @@ static inline double run_rate(const struct run *r) { return (double)r->total.cou
 /* Called before a second signal ends the program; async-signal-safe. NULL: nothing is called. */
 extern void (*run_before_kill)(void);
 
-/* Runs the plan. Returns 0, or -1 with errno if the clients could not be started. SIGINT or SIGTERM ends the run early
- * and later runs at once; a second signal ends the program. A run in which every connection, every TLS handshake
- * or every upgrade fails ends early. */
+/* Runs the plan. Returns 0, or -1 with errno if the clients could not be started. SIGINT or SIGTERM ends the run early,
+ * with what is under way dropped after CLIENT_GRACE_S, and later runs at once; a second signal ends the program. A run
+ * in which every connection, every TLS handshake or every upgrade fails ends early. */
 int run_plan(const struct plan *plan, run_watch *watch, void *context, struct run *run);
 
 #endif
