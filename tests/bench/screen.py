@@ -1,9 +1,10 @@
 """What a person sees who runs a program on a terminal; run by an interpreter that has the package pyte.
 
-screen.py COLUMNS ROWS [--interrupt-after TEXT]... COMMAND...
+screen.py COLUMNS ROWS [--interrupt-after TEXT | --interrupt-twice-after TEXT] COMMAND...
 
 Prints JSON: the exit status; for each screen that the program took (the alternate one of xterm) its lines as they were
-last; and what it wrote besides, before and after. --interrupt-after presses Ctrl-C when TEXT has been written, then on.
+last; and what it wrote besides, before and after. --interrupt-after presses Ctrl-C when TEXT has been written;
+--interrupt-twice-after does so again half a second later.
 """
 
 import fcntl
@@ -14,13 +15,14 @@ import re
 import struct
 import sys
 import termios
+import time
 
 import pyte
 
 TAKE, GIVE_BACK = "\033[?1049h", "\033[?1049l"
 
 
-def run(columns, rows, interrupts, command):
+def run(columns, rows, after, interrupts, command):
     pid, terminal = pty.fork()
     if pid == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -31,9 +33,10 @@ def run(columns, rows, interrupts, command):
             output += os.read(terminal, 65536)
         except OSError:  # EIO: the program has ended
             break
-        if interrupts and interrupts[0] in output:
+        while interrupts and after in output:
             os.write(terminal, b"\x03")
-            interrupts.pop(0)
+            interrupts -= 1
+            time.sleep(0.5 if interrupts else 0)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), output.decode()
 
 
@@ -44,11 +47,10 @@ def shown(columns, rows, text):
 
 
 def main(columns, rows, *command):
-    interrupts = []
-    while command[0] == "--interrupt-after":
-        interrupts.append(command[1].encode())
-        command = command[2:]
-    status, output = run(int(columns), int(rows), interrupts, command)
+    after, interrupts = b"", {"--interrupt-after": 1, "--interrupt-twice-after": 2}.get(command[0], 0)
+    if interrupts:
+        after, command = command[1].encode(), command[2:]
+    status, output = run(int(columns), int(rows), after, interrupts, command)
     taken = re.escape(TAKE) + "(.*?)" + re.escape(GIVE_BACK)
     screens = [shown(int(columns), int(rows), text) for text in re.findall(taken, output, re.DOTALL)]
     print(json.dumps({"status": status, "screens": screens, "besides": re.sub(taken, "", output, flags=re.DOTALL)}))

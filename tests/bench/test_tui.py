@@ -59,7 +59,7 @@ def test_an_interrupt_gives_the_screen_back_and_reports(plain, venv):
 
 def test_a_second_interrupt_ends_at_once_and_gives_the_screen_back(plain, venv):
     with Origin(lambda *_: time.sleep(60)) as origin:
-        seen = see(venv, 80, 24, "--interrupt-after", "1 s of 60 s", "--interrupt-after", "2 s of 60 s",
+        seen = see(venv, 80, 24, "--interrupt-twice-after", "1 s of 60 s",
                    plain / "bench" / "httpbench", "--tui", "-d", 60, "-T", 60, origin.url)  # fmt: skip
     assert seen["status"] == 130 and len(seen["screens"]) == 1 and seen["besides"] == ""
 
