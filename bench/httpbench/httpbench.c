@@ -14,6 +14,7 @@
 #include "bench/httpbench/rank.h"
 #include "bench/httpbench/report.h"
 #include "bench/httpbench/tui.h"
+#include "bench/httpbench/verdict.h"
 #include "bench/machine.h"
 #include "bench/profile.h"
 #include "bench/usage.h"
@@ -112,24 +113,6 @@ static int run_series(const struct options *o) {
 	return result;
 }
 
-/* Returns the exit status. Prints why, if nothing could be measured. */
-static int status_of(const struct plan *p, const struct measures *m) {
-	unsigned long long opened = m->count[COUNT_CONNECTED];
-	if (m->failure[FAILURE_PORTS])
-		fprintf(stderr, "httpbench: no port was left after %llu connections: --source 127.0.1.0/24 adds addresses\n",
-				opened);
-	else if (m->failure[FAILURE_DESCRIPTORS])
-		fprintf(stderr, "httpbench: no descriptor was left after %llu connections: more threads have more\n", opened);
-	else if (!opened && m->connect_error)
-		fprintf(stderr, "httpbench: cannot connect to %s: %s\n", p->target->url, strerror(m->connect_error));
-	else if (!*m->tls && *m->tls_failed)
-		fprintf(stderr, "httpbench: no TLS with %s: %s\n", p->target->url, m->tls_failed);
-	else if (measures_no_upgrade(m))
-		fprintf(stderr, "httpbench: no WebSocket with %s: %s\n", p->target->url, m->websocket_failed);
-	else return measures_failed(m) ? 1 : 0;
-	return 2;
-}
-
 static int run_once(const struct options *o) {
 	static struct run r;
 	const struct plan *p = &o->plan;
@@ -153,7 +136,8 @@ static int run_once(const struct options *o) {
 	close_output(out.json, o->json_path);
 	close_output(out.tsv, o->tsv_path);
 	close_output(out.hlog, o->hlog_path);
-	return status_of(p, &r.total);
+	if (verdict_explain(stderr, p, &r.total)) return 2;
+	return measures_failed(&r.total) ? 1 : 0;
 }
 
 int main(int argc, char **argv) {

@@ -49,7 +49,8 @@ static void print_run(const struct plan *plan, const struct run *r) {
 		int64_t ns = histogram_percentile(whole, report_brief[i]);
 		printf(" %8s", report_duration(text, (double)ns, report_beyond(&r->total, whole, plan->timeout_ns)));
 	}
-	printf(" %8llu  %s\n", (unsigned long long)measures_failed(&r->total), verdict_of(plan, r, why));
+	const char *verdict = verdict_of(plan, r, why);
+	printf(" %8llu  %s%s%s\n", (unsigned long long)measures_failed(&r->total), verdict, *why ? ": " : "", why);
 	fflush(stdout);
 }
 
@@ -67,8 +68,10 @@ static double capacity(const struct plan *plan, struct run *r) {
 	return run_at(plan, 0, r) == -1 ? -1 : run_rate(r);
 }
 
-static int nothing_answered(void) {
-	fputs("httpbench: nothing was answered\n", stderr);
+static int nothing_answered(const struct plan *plan, const struct run *r) {
+	char why[VERDICT_TEXT];
+	(void)verdict_of(plan, r, why);
+	if (!verdict_explain(stderr, plan, &r->total)) fprintf(stderr, "httpbench: %s\n", why);
 	return 2;
 }
 
@@ -97,7 +100,7 @@ int search_goal(const struct plan *given, const struct goal *goal) {
 	bool client = false, bounded = false; /* bounded: high did not meet it */
 	double low = 0, high = capacity(&plan, &r);
 	if (high < 0) return -1;
-	if (high == 0) return nothing_answered();
+	if (high == 0) return nothing_answered(&plan, &r);
 	while (high > 1 && !r.interrupted && !(bounded && high - low <= SEARCH_PRECISION * high)) {
 		double rate = bounded ? (low + high) / 2 : high;
 		int met = meets(&plan, goal, rate, &r);
@@ -117,7 +120,7 @@ int search_sweep(const struct plan *plan) {
 	static struct run r;
 	double most = capacity(plan, &r);
 	if (most < 0) return -1;
-	if (most == 0) return nothing_answered();
+	if (most == 0) return nothing_answered(plan, &r);
 	int result = 0;
 	for (int i = 1; i <= SWEEP_STEPS && !r.interrupted; i++) {
 		if (run_at(plan, most * i / 10, &r) == -1) return -1;

@@ -1,7 +1,7 @@
 /* verdict.c - see verdict.h. */
 #include "bench/httpbench/verdict.h"
 
-#include <stdio.h>
+#include <string.h>
 
 #include "io/io.h"
 
@@ -47,4 +47,20 @@ const char *verdict_of(const struct plan *plan, const struct run *r, char *text)
 	*text = '\0';
 	if (counters_stolen(&r->counters, text, VERDICT_TEXT)) return "NOISY";
 	return counters_moved(&r->counters, text, VERDICT_TEXT) ? "XPASS" : "PASS";
+}
+
+bool verdict_explain(FILE *out, const struct plan *p, const struct measures *m) {
+	const unsigned long long opened = m->count[COUNT_CONNECTED];
+	if (m->failure[FAILURE_PORTS])
+		fprintf(out, "httpbench: no port was left after %llu connections: --source 127.0.1.0/24 adds addresses\n",
+				opened);
+	else if (m->failure[FAILURE_DESCRIPTORS])
+		fprintf(out, "httpbench: no descriptor was left after %llu connections: more threads have more\n", opened);
+	else if (!opened && m->connect_error)
+		fprintf(out, "httpbench: cannot connect to %s: %s\n", p->target->url, strerror(m->connect_error));
+	else if (!*m->tls && *m->tls_failed) fprintf(out, "httpbench: no TLS with %s: %s\n", p->target->url, m->tls_failed);
+	else if (measures_no_upgrade(m))
+		fprintf(out, "httpbench: no WebSocket with %s: %s\n", p->target->url, m->websocket_failed);
+	else return false;
+	return true;
 }

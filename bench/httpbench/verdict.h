@@ -2,7 +2,8 @@
 #ifndef BENCH_VERDICT_H
 #define BENCH_VERDICT_H
 
-#include <stddef.h>
+#include <stdbool.h>
+#include <stdio.h>
 
 #include "bench/httpbench/load/run.h"
 
@@ -19,5 +20,8 @@ enum {
  * FAIL, nothing was answered; LIMIT, ports or descriptors ran out; CLIENT, the load generator was the bottleneck;
  * NOISY, others took processor time; XPASS, a counter of the kernel moved; PASS. */
 const char *verdict_of(const struct plan *plan, const struct run *run, char *text);
+
+/* Prints a line about what kept the run from being measured, if it is known. Returns whether it did. */
+bool verdict_explain(FILE *out, const struct plan *plan, const struct measures *m);
 
 #endif

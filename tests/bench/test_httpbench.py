@@ -463,6 +463,19 @@ def test_a_port_that_nobody_listens_on(build, tmp_path):
     assert list(failures(result)) == ["refused"] and failures(result)["refused"] < 100
 
 
+@pytest.mark.parametrize("series", [["--sweep"], ["--search", "p99<5ms"]], ids=["sweep", "search"])
+def test_several_runs_that_measure_nothing_say_why(build, series):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{s.getsockname()[1]}/"
+        done = httpbench(build, *series, "-d", 30, url, status=2)
+    assert done.stderr == f"httpbench: cannot connect to {url}: Connection refused\n"
+    with Origin(answered_in_turn(503)) as origin:
+        done = httpbench(build, *series, "-d", 0.2, "-c", 2, origin.url, status=2)
+    assert done.stderr == "httpbench: no answer had the right status: 503\n"
+    assert done.stdout.endswith("  FAIL: no answer had the right status: 503\n")
+
+
 def test_a_server_that_goes_away_is_no_reason_to_end(build, tmp_path):
     with Origin(lambda connection, number, _: origin.refuse() if number == 50 else OK) as origin:
         result = httpbench(build, "-d", 1.5, "-c", 1, "-k", 1, origin.url, status=1, tmp_path=tmp_path)
