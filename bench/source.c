@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ADDRESS_TEXT_MAX = 64, COUNT_BITS_MAX = 24 };
+enum { COUNT_BITS_MAX = 24 };
 
 /* Returns where the last 32 bits of an address are. */
 static unsigned char *tail_of(struct sockaddr_storage *address) {
@@ -28,7 +28,7 @@ static void tail_set(struct sockaddr_storage *address, uint32_t tail) {
 }
 
 int sources_parse(struct sources *s, const char *text) {
-	char address[ADDRESS_TEXT_MAX];
+	char address[SOURCE_TEXT];
 	size_t length = strcspn(text, "/");
 	*s = (struct sources){.count = 1};
 	if (length >= sizeof address) return -1;
@@ -69,9 +69,21 @@ void sources_share(struct sources *s, unsigned rank, unsigned ranks) {
 	s->count = (uint32_t)(to - from);
 }
 
-int sources_bind(const struct sources *s, uint32_t number, int fd) {
+static struct sockaddr_storage address_of(const struct sources *s, uint32_t number) {
 	struct sockaddr_storage address = s->first;
 	tail_set(&address, tail_get(&address) + number % s->count);
+	return address;
+}
+
+void sources_name(const struct sources *s, uint32_t number, char text[SOURCE_TEXT]) {
+	const struct sockaddr_storage address = address_of(s, number);
+	const void *at = address.ss_family == AF_INET ? (const void *)&((const struct sockaddr_in *)&address)->sin_addr
+												  : &((const struct sockaddr_in6 *)&address)->sin6_addr;
+	if (!inet_ntop(address.ss_family, at, text, SOURCE_TEXT)) *text = '\0';
+}
+
+int sources_bind(const struct sources *s, uint32_t number, int fd) {
+	const struct sockaddr_storage address = address_of(s, number);
 #ifdef IP_BIND_ADDRESS_NO_PORT
 	int on = 1;
 	if (setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on) == -1 && errno != ENOPROTOOPT) return -1;

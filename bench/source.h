@@ -26,4 +26,8 @@ void sources_share(struct sources *sources, unsigned rank, unsigned ranks);
  * errno. */
 int sources_bind(const struct sources *sources, uint32_t number, int fd);
 
+/* Writes that address to text. */
+enum { SOURCE_TEXT = 64 };
+void sources_name(const struct sources *sources, uint32_t number, char text[SOURCE_TEXT]);
+
 #endif

@@ -51,7 +51,9 @@ const char *verdict_of(const struct plan *plan, const struct run *r, char *text)
 
 bool verdict_explain(FILE *out, const struct plan *p, const struct measures *m) {
 	const unsigned long long opened = m->count[COUNT_CONNECTED];
-	if (m->failure[FAILURE_PORTS])
+	if (*m->source_failed)
+		fprintf(out, "httpbench: cannot connect from %s: it is not an address of this machine\n", m->source_failed);
+	else if (m->failure[FAILURE_PORTS])
 		fprintf(out, "httpbench: no port was left after %llu connections: --source 127.0.1.0/24 adds addresses\n",
 				opened);
 	else if (m->failure[FAILURE_DESCRIPTORS])

@@ -257,6 +257,16 @@ def test_ipv6(build, tmp_path):
         assert all(b"\r\nHost: [::1]:%d" % port in request for request in seen)
 
 
+def test_a_source_address_that_is_not_of_this_machine_is_named(build, tmp_path):
+    """Of :: to ::3 those up to ::1 are."""
+    with Origin(family=socket.AF_INET6, address=("::1", 0)) as origin:
+        url = f"http://[::1]:{origin.listener.getsockname()[1]}/"
+        done = httpbench(build, "-n", 30, "-c", 3, "--source", "::/126", "--json", tmp_path / "json", url, status=2)
+    assert done.stderr == "httpbench: cannot connect from ::2: it is not an address of this machine\n"
+    result = json.loads((tmp_path / "json").read_text())
+    assert set(failures(result)) == {"not_connected"} and result["answered"] > 0 and result["verdict"] != "LIMIT"
+
+
 @pytest.mark.alone
 def test_open_loop_sends_what_is_due_when_it_is_due(build, tmp_path):
     arrived = []

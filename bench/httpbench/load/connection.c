@@ -307,6 +307,15 @@ static int continue_handshake(struct connections *c, struct connection *conn) {
 	return begin_session(c, conn);
 }
 
+/* 0, or -1 with errno: EINVAL if the address is not local, as EADDRNOTAVAIL of connect(2) is a lack of ports. */
+static int bind_source(struct connections *c, uint32_t source, int fd) {
+	if (sources_bind(&c->plan->sources, source, fd) == 0) return 0;
+	if (errno != EADDRNOTAVAIL) return -1;
+	if (!*c->filling->source_failed) sources_name(&c->plan->sources, source, c->filling->source_failed);
+	errno = EINVAL;
+	return -1;
+}
+
 /* Starts to connect a new socket to the server. Returns 0, or -1 with errno. */
 static int start_connecting(struct connections *c, struct connection *conn) {
 	const struct target *t = &c->plan->target[connection_at(c, conn, conn->head)->target];
@@ -322,7 +331,7 @@ static int start_connecting(struct connections *c, struct connection *conn) {
 	conn->fd = fd;
 	conn->state = CONNECTION_CONNECTING;
 	c->open++;
-	if (c->plan->sources.count && sources_bind(&c->plan->sources, source, fd) == -1) return -1;
+	if (c->plan->sources.count && bind_source(c, source, fd) == -1) return -1;
 	/* with one request of HTTP/1.1 at a time and without TLS Nagle's algorithm never holds anything back */
 	if (c->plan->depth > 1 || c->tls || c->plan->http2 || c->plan->websocket)
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

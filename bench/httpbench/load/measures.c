@@ -37,6 +37,7 @@ void measures_add(struct measures *sum, const struct measures *m) {
 	if (!sum->connect_error) sum->connect_error = m->connect_error;
 	if (!*sum->tls) memcpy(sum->tls, m->tls, TLS_TEXT);
 	if (!*sum->tls_failed) memcpy(sum->tls_failed, m->tls_failed, TLS_TEXT);
+	if (!*sum->source_failed) memcpy(sum->source_failed, m->source_failed, MEASURES_TEXT);
 	if (!*sum->websocket_failed) memcpy(sum->websocket_failed, m->websocket_failed, MEASURES_TEXT);
 }
 
@@ -48,7 +49,7 @@ void measures_reset(struct measures *m) {
 	m->spun_ns = 0;
 	m->last_ns = m->ended_ns = 0;
 	m->connect_error = 0;
-	*m->tls = *m->tls_failed = *m->websocket_failed = '\0';
+	*m->tls = *m->tls_failed = *m->source_failed = *m->websocket_failed = '\0';
 }
 
 uint64_t measures_failed(const struct measures *m) {

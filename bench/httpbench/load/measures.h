@@ -30,7 +30,7 @@ enum failure {
 	FAILURE_WEBSOCKET,   /* not a WebSocket: the answer to the upgrade, or a frame */
 	FAILURE_PORTS,       /* no free port for a source address (EADDRNOTAVAIL) */
 	FAILURE_DESCRIPTORS, /* EMFILE, ENFILE */
-	FAILURE_CONNECT,     /* connect(2) failed otherwise */
+	FAILURE_CONNECT,     /* connect(2) failed otherwise, or bind(2) */
 	FAILURE_TLS,         /* a handshake, or a record */
 	FAILURE_UNSENT,      /* open loop: waited for a connection until the end, or behind too many others */
 	FAILURES
@@ -59,6 +59,7 @@ struct measures {
 	uint64_t status[MEASURES_STATUSES];       /* how often each came that was not wanted */
 	int connect_error;                        /* errno of the first connection that could not be made; 0: none */
 	char tls[TLS_TEXT], tls_failed[TLS_TEXT]; /* what a handshake agreed on; why one failed; empty: none did */
+	char source_failed[MEASURES_TEXT];        /* the first source address that is not this machine's; empty: none */
 	char websocket_failed[MEASURES_TEXT];     /* why the first upgrade or WebSocket did; empty: none */
 };
 
