@@ -219,6 +219,14 @@ static void check_series(const struct options *o) {
 		usage_refuse("--search and --sweep write to stdout alone");
 }
 
+/* With it a server closes connections on which other requests are under way. */
+static void check_headers(const struct target_options *o) {
+	static const char name[] = "Connection:";
+	for (unsigned i = 0; i < o->headers; i++)
+		if (strncasecmp(o->header[i], name, sizeof name - 1) == 0 && strcasestr(o->header[i], "close"))
+			usage_refuse("--header '%s': use -k 1 instead", o->header[i]);
+}
+
 /* Refuses what is not for a WebSocket. */
 static void check_websocket(const struct plan *p, const struct target_options *o) {
 	static const char *const own[] = {"Connection", "Upgrade", "Sec-WebSocket-Key", "Sec-WebSocket-Version",
@@ -327,6 +335,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 	if (message_size != -1 && p->content.at) usage_refuse("--message-size and --body exclude each other");
 	if (p->websocket) check_websocket(p, &request);
 	else request.content_length = p->content.length;
+	if (!p->http2) check_headers(&request);
 	if (!request.method) request.method = request.content_length ? "POST" : "GET";
 	if (p->websocket) make_message(p, message_size == -1 ? MESSAGE_DEFAULT : (size_t)message_size);
 	if (!p->http2 && (p->window != WINDOW_DEFAULT || p->window_all != WINDOW_DEFAULT))

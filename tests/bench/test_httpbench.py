@@ -452,6 +452,7 @@ def test_a_line_a_second(plain, tmp_path):
         (["--rank", "3", "--ranks", "3", "http://127.0.0.1/"], "rank 3"), (["http://127.0.0.1/", "http://127.0.0.2/"], "127.0.0.2"), (["--urls", "/nonexistent"], "/nonexistent"),
         (["http://a/\033[5;5H"], "control character"), (["http://a/a b"], "blank"), (["-H", "A: b\r\n\r\nGET", "http://a/"], "one line"),
         (["-qc", "5", "http://a/"], "'-q'"), (["-c"], "'-c' needs a value"), (["--nothing", "http://a/"], "'--nothing'"), (["--rate"], "'--rate' needs"),
+        (["-H", "connection:  Close", "http://a/"], "use -k 1"),
         (["-n", "1", "--ranks", "2", "http://127.0.0.1/"], "--ranks"), (["https:///x"], "host"),
         (["--source", "::1", "http://127.0.0.1/"], "--source"), (["--source", "192.0.2.7", "http://127.0.0.1/"], "--source"), (["-n", "1.5", "http://a/"], "1.5"),
         (["--urls", "/dev/null"], "no URL"), (["--urls", "/dev/null", "http://a/"], "http://a/"), (["merge"], "logs"), (["merge", "/nonexistent"], "/nonexistent"),
