@@ -50,8 +50,10 @@ static bool parse_field(struct response *r, const char *line, const char *end, b
 	switch (*line | 0x20) {
 	case 'c':
 		if (is_named(line, length, "content-length")) {
+			const uint64_t before = r->left;
+			if (!parse_length(&r->left, line + sizeof "content-length", end)) return false;
+			if (*has_length && r->left != before) return false;
 			*has_length = true;
-			return parse_length(&r->left, line + sizeof "content-length", end);
 		} else if (is_named(line, length, "connection")) {
 			if (contains(line, end, "close")) r->close = true;
 			else if (contains(line, end, "keep-alive")) r->close = false;
@@ -72,6 +74,7 @@ int response_head(struct response *r, const char *data, size_t length, bool bodi
 	if (memmem(data, end ? (size_t)(end - data) : length, "\n\n", 2)) return -1; /* lines end in CRLF */
 	if (!end) return length >= RESPONSE_HEAD_MAX ? -1 : 0;
 	if (end - data < 12 || end - data > RESPONSE_HEAD_MAX || data[8] != ' ') return -1;
+	if (data[12] != ' ' && data[12] != '\r') return -1;
 	for (int i = 9; i < 12; i++)
 		if (data[i] < '0' || data[i] > '9') return -1;
 	*r = (struct response){.close = data[7] == '0'};

@@ -30,6 +30,8 @@ BEHAVIOURS = {
     "resets": ("reset", reset),
     "resets in the middle": ("reset", lambda connection: (connection.sendall(OK[:-2]), time.sleep(0.01), reset(connection))),
     "answers nonsense": ("not_http", lambda connection: connection.sendall(b"SSH-2.0-OpenSSH\r\n")),
+    "has a status of four digits": ("not_http", lambda connection: connection.sendall(OK.replace(b"200", b"2000"))),
+    "has two lengths": ("not_http", lambda connection: connection.sendall(OK.replace(b"\r\n\r\n", b"\r\nContent-Length: 6\r\n\r\n"))),
     "breaks a chunk": ("not_http", lambda connection: connection.sendall(
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n")),
 }  # fmt: skip
@@ -150,6 +152,7 @@ ANSWERS = {
     "no content": b"HTTP/1.1 204 No Content\r\n\r\n",
     "an interim answer": b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + OK,
     "odd fields": b"HTTP/1.1 200\r\nX: content-length: 7\r\ncontent-LENGTH:2\r\nConnection: Keep-Alive\r\n\r\nab",
+    "the same length twice": OK.replace(b"\r\n\r\n", b"\r\nContent-Length: 5\r\n\r\n"),
     "a long head": b"HTTP/1.1 200 OK\r\n" + b"X: %s\r\n" % (b"y" * 1000) * 50 + b"Content-Length: 0\r\n\r\n",
 }
 
