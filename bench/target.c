@@ -39,6 +39,8 @@ static int parse_url(struct parts *p, const char *url, char *error, size_t size)
 			return fail(error, size,
 						"a URL has a blank or a control character in it, which are written as %%20 and so on");
 	p->secure = strncasecmp(url, secure, strlen(secure)) == 0;
+	if (strncasecmp(url, "ws://", 5) == 0 || strncasecmp(url, "wss://", 6) == 0)
+		return fail(error, size, "'%s': use %s with --websocket", url, url[2] == ':' ? clear : secure);
 	if (!p->secure && strncasecmp(url, clear, strlen(clear)) != 0)
 		return fail(error, size, "'%s' does not begin with http:// or https://", url);
 	p->authority = url + (p->secure ? strlen(secure) : strlen(clear));

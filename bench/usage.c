@@ -36,12 +36,20 @@ void usage_bad_option(int answer, char **argv) {
 	usage_refuse("option '%s' %s", argv[optind - 1], problem);
 }
 
-double usage_number(const char *option, const char *text, double least, double most) {
+static double number(const char *option, const char *what, const char *text, double least, double most) {
 	char *end;
 	double value = strtod(text, &end);
 	if (end == text || *end || !(value >= least && value <= most))
-		usage_refuse("%s takes a number from %.15g to %.15g, not '%s'", option, least, most, text);
+		usage_refuse("%s takes a number%s from %.15g to %.15g, not '%s'", option, what, least, most, text);
 	return value;
+}
+
+double usage_number(const char *option, const char *text, double least, double most) {
+	return number(option, "", text, least, most);
+}
+
+double usage_seconds(const char *option, const char *text, double least, double most) {
+	return number(option, " of seconds", text, least, most);
 }
 
 uint64_t usage_whole_number(const char *option, const char *text, double least, double most) {

@@ -18,6 +18,7 @@ __attribute__((noreturn)) void usage_bad_option(int answer, char **argv);
 
 /* Parse the value of an option; a number outside of least to most is refused. */
 double usage_number(const char *option, const char *text, double least, double most);
+double usage_seconds(const char *option, const char *text, double least, double most);
 uint64_t usage_whole_number(const char *option, const char *text, double least, double most);
 
 #endif

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <nghttp2/nghttp2.h>
+#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,8 @@
 #include "bench/frames.h"
 #include "bench/httpbench/rank.h"
 #include "bench/usage.h"
+#include "io/io.h"
+#include "io/version.h"
 
 enum {
 	TARGETS_MAX = 100000,
@@ -39,8 +43,8 @@ static const char help[] = "usage: httpbench [options] URL...\n"
 						   "  -t, --threads N          clients, a thread each (default: 1)\n"
 						   "  -d, --duration SECONDS   how long (default: 10)\n"
 						   "  -n, --requests N         how many requests\n"
-						   "  -R, --rate N             open loop: N requests a second are due, whether those\n"
-						   "                           before are answered or not\n"
+						   "  -R, --rate N             open loop: N requests a second are due, whether\n"
+						   "                           those before are answered or not\n"
 						   "      --arrival KIND       of these: poisson (default) or constant\n"
 						   "  -k, --per-connection N   requests on a connection (default: no limit)\n"
 						   "  -p, --pipeline N         requests under way on a connection (default: 1)\n"
@@ -59,11 +63,11 @@ static const char help[] = "usage: httpbench [options] URL...\n"
 						   "      --unix PATH          connect to a unix socket\n"
 						   "      --source NET         connect from the addresses of NET, as 127.0.1.0/24\n"
 						   "      --urls FILE          URLs, one a line, instead of those as arguments\n"
-						   "      --zipf S             the n-th URL is asked for 1/n^S as often (default: 0)\n"
+						   "      --zipf S             ask for the n-th URL 1/n^S as often (default: 0)\n"
 						   "      --insecure           https:// with any certificate\n"
 						   "      --resume             https:// with the session of an earlier connection\n"
 						   "      --seed N             of all that is random (default: 1)\n"
-						   "      --rank N, --ranks N  one of several generators (from 0 on) that share rate\n"
+						   "      --rank N, --ranks N  one of several generators, from 0, that share rate\n"
 						   "                           and requests; also from MPI, Slurm, Kubernetes, GNU\n"
 						   "                           parallel; %r in the name of a FILE becomes the rank\n"
 						   "      --start-at TIME      begin then, in seconds since the epoch\n"
@@ -76,6 +80,7 @@ static const char help[] = "usage: httpbench [options] URL...\n"
 						   "      --tsv FILE           a line a second\n"
 						   "      --hlog FILE          histograms of each second (HdrHistogram log)\n"
 						   "      --profile PID        sample process PID during the run (perf.data)\n"
+						   "      --version            print the version and the libraries\n"
 						   "  -h, --help\n";
 
 enum {
@@ -105,7 +110,8 @@ enum {
 	LONG_BODY,
 	LONG_WEBSOCKET,
 	LONG_MESSAGE_SIZE,
-	LONG_PROFILE
+	LONG_PROFILE,
+	LONG_VERSION
 };
 
 static const struct option long_options[] = {
@@ -146,6 +152,7 @@ static const struct option long_options[] = {
 	{"body", required_argument, NULL, LONG_BODY},
 	{"websocket", no_argument, NULL, LONG_WEBSOCKET},
 	{"message-size", required_argument, NULL, LONG_MESSAGE_SIZE},
+	{"version", no_argument, NULL, LONG_VERSION},
 	{"help", no_argument, NULL, 'h'},
 	{0},
 };
@@ -168,14 +175,19 @@ static char *read_file(const char *path, size_t *length) {
 static void read_urls(struct options *o, const char *path) {
 	size_t length;
 	char *line = o->urls_text = read_file(path, &length), *end = line + length;
+	unsigned number = 1;
 	o->url = calloc(TARGETS_MAX, sizeof *o->url);
-	if (!o->url) usage_refuse("no memory for the URLs of %s", path);
+	o->url_line = calloc(TARGETS_MAX, sizeof *o->url_line);
+	if (!o->url || !o->url_line) usage_refuse("no memory for the URLs of %s", path);
 	*end = '\0';
-	for (char *next; line < end; line = next) {
+	unsigned next_number;
+	for (char *next; line < end; line = next, number = next_number) {
 		next = line + strcspn(line, "\r\n");
+		next_number = number + (*next == '\n');
 		if (next < end) *next++ = '\0';
 		if (!*line || *line == '#') continue;
 		if (o->urls == TARGETS_MAX) usage_refuse("%s has more than %d URLs", path, TARGETS_MAX);
+		o->url_line[o->urls] = number;
 		o->url[o->urls++] = line;
 	}
 	if (!o->urls) usage_refuse("%s has no URL", path);
@@ -183,7 +195,15 @@ static void read_urls(struct options *o, const char *path) {
 
 static bool same(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
 
-static void make_targets(struct plan *p, const struct target_options *o, char **url, unsigned count) {
+/* Refuses a URL, which is in a line of the file at path if that is not NULL. */
+__attribute__((noreturn)) static void refuse_url(const char *path, const unsigned *line, const char *error) {
+	if (path) usage_refuse("%s, line %u: %s", path, *line, error);
+	usage_refuse("%s", error);
+}
+
+/* path: NULL, or the file that has the URLs, in these lines. */
+static void make_targets(struct plan *p, const struct target_options *o, char **url, unsigned count, const char *path,
+						 const unsigned *line) {
 	char error[ERROR_MAX];
 	if (count > TARGETS_MAX) usage_refuse("more than %d URLs", TARGETS_MAX);
 	p->target = calloc(count, sizeof *p->target);
@@ -191,9 +211,11 @@ static void make_targets(struct plan *p, const struct target_options *o, char **
 	if (!p->target || !p->share) usage_refuse("no memory for %u URLs", count);
 	for (; p->targets < count; p->targets++) {
 		struct target *t = &p->target[p->targets];
-		if (target_make(t, url[p->targets], o, p->target, error, sizeof error) == -1) usage_refuse("%s", error);
-		if (memcmp(&t->address, &p->target->address, sizeof t->address) != 0 || !same(t->host, p->target->host))
-			usage_refuse("%s is not on the server of %s", t->url, p->target->url);
+		int result = target_make(t, url[p->targets], o, p->target, error, sizeof error);
+		if (result == 0 &&
+			(memcmp(&t->address, &p->target->address, sizeof t->address) != 0 || !same(t->host, p->target->host)))
+			result = snprintf(error, sizeof error, "%s is not on the server of %s", t->url, p->target->url);
+		if (result != 0) refuse_url(path, path ? &line[p->targets] : NULL, error);
 	}
 }
 
@@ -268,7 +290,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 		switch (c) {
 		case 'c': p->connections = (unsigned)usage_whole_number("--connections", optarg, 1, CONNECTIONS_MAX); break;
 		case 't': p->clients = (unsigned)usage_whole_number("--threads", optarg, 1, CLIENTS_MAX); break;
-		case 'd': duration_s = usage_number("--duration", optarg, 0.001, 1e6); break;
+		case 'd': duration_s = usage_seconds("--duration", optarg, 0.001, 1e6); break;
 		case 'n': p->requests = usage_whole_number("--requests", optarg, 1, 1e15); break;
 		case 'R': p->rate = usage_number("--rate", optarg, 0.001, RATE_MAX); break;
 		case LONG_ARRIVAL:
@@ -278,15 +300,18 @@ void options_parse(struct options *o, int argc, char **argv) {
 			break;
 		case 'k': p->per_connection = (unsigned)usage_whole_number("--per-connection", optarg, 1, 1e9); break;
 		case 'p': p->depth = (unsigned)usage_whole_number("--pipeline", optarg, 1, DEPTH_MAX); break;
-		case LONG_RAMP: p->ramp_ns = (int64_t)(usage_number("--ramp", optarg, 0, 1e6) * 1e9); break;
-		case 'T': p->timeout_ns = (int64_t)(usage_number("--timeout", optarg, 0.1, 3600) * 1e9); break;
+		case LONG_RAMP: p->ramp_ns = (int64_t)(usage_seconds("--ramp", optarg, 0, 1e6) * 1e9); break;
+		case 'T': p->timeout_ns = (int64_t)(usage_seconds("--timeout", optarg, 0.1, 3600) * 1e9); break;
 		case 'H':
 			if (request.headers == TARGET_HEADERS_MAX) usage_refuse("more than %d header fields", TARGET_HEADERS_MAX);
 			if (!strchr(optarg, ':')) usage_refuse("--header takes 'Name: value', not '%s'", optarg);
 			if (strpbrk(optarg, "\r\n")) usage_refuse("--header takes one line");
 			request.header[request.headers++] = optarg;
 			break;
-		case 'X': request.method = optarg; break;
+		case 'X':
+			if (!*optarg || strpbrk(optarg, " \t\r\n")) usage_refuse("--method takes a word, not '%s'", optarg);
+			request.method = optarg;
+			break;
 		case LONG_UNIX: request.unix_path = optarg; break;
 		case LONG_SOURCE:
 			if (sources_parse(&p->sources, optarg) == -1)
@@ -327,6 +352,10 @@ void options_parse(struct options *o, int argc, char **argv) {
 			if (!p->content.length) usage_refuse("%s is empty: leave --body out", optarg);
 			if (p->content.length > CONTENT_MAX) usage_refuse("%s has more than %d bytes", optarg, CONTENT_MAX);
 			break;
+		case LONG_VERSION:
+			printf("httpbench %s (%s; %s, nghttp2 %s)\n", GATLING_VERSION, io_mechanism(),
+				   OpenSSL_version(OPENSSL_VERSION), nghttp2_version(0)->version_str);
+			exit(usage_end(0));
 		case 'h': fputs(help, stdout); exit(0);
 		default: usage_bad_option(c, argv);
 		}
@@ -352,7 +381,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 	if (p->requests) p->requests = (p->requests + p->ranks - 1 - p->rank % p->ranks) / p->ranks;
 	p->duration_ns = duration_s > 0 ? (int64_t)(duration_s * 1e9) : p->requests ? 0 : 10000000000;
 	if (urls_path) read_urls(o, urls_path);
-	make_targets(p, &request, urls_path ? o->url : argv + optind, urls_path ? o->urls : (unsigned)(argc - optind));
+	if (urls_path) make_targets(p, &request, o->url, o->urls, urls_path, o->url_line);
+	else make_targets(p, &request, argv + optind, (unsigned)(argc - optind), NULL, NULL);
 	make_shares(p, skew);
 	if (p->sources.count) check_sources(p);
 }
@@ -364,5 +394,6 @@ void options_free(struct options *o) {
 	free((char *)o->plan.expected.at);
 	free(o->plan.content.at);
 	free(o->url);
+	free(o->url_line);
 	free(o->urls_text);
 }

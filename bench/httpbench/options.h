@@ -16,7 +16,7 @@ struct options {
 	const char *json_path, *tsv_path, *hlog_path; /* besides the report; NULL: nowhere */
 	pid_t profile;                                /* a process to sample meanwhile; 0: none */
 	char **url, *urls_text;                       /* of --urls: what the targets are named by */
-	unsigned urls;
+	unsigned urls, *url_line;                     /* in that file */
 };
 
 /* Parses the command line. Exits after a line about an error, or after the help. The arguments must outlive options. */

@@ -456,6 +456,8 @@ def test_a_line_a_second(plain, tmp_path):
         (["http://a/\033[5;5H"], "control character"), (["http://a/a b"], "blank"), (["-H", "A: b\r\n\r\nGET", "http://a/"], "one line"),
         (["-qc", "5", "http://a/"], "'-q'"), (["-c"], "'-c' needs a value"), (["--nothing", "http://a/"], "'--nothing'"), (["--rate"], "'--rate' needs"),
         (["-H", "connection:  Close", "http://a/"], "use -k 1"),
+        (["-d", "10s", "http://a/"], "seconds"), (["-T", "1m", "http://a/"], "seconds"), (["-X", "", "http://a/"], "--method"),
+        (["ws://a/"], "use http:// with --websocket"), (["WSS://a/"], "use https:// with --websocket"),
         (["-n", "1", "--ranks", "2", "http://127.0.0.1/"], "--ranks"), (["https:///x"], "host"),
         (["--source", "::1", "http://127.0.0.1/"], "--source"), (["--source", "192.0.2.7", "http://127.0.0.1/"], "--source"), (["-n", "1.5", "http://a/"], "1.5"),
         (["--urls", "/dev/null"], "no URL"), (["--urls", "/dev/null", "http://a/"], "http://a/"), (["merge"], "logs"), (["merge", "/nonexistent"], "/nonexistent"),
@@ -510,6 +512,18 @@ def test_a_report_that_cannot_be_written_is_told(build):
         command = [build / "bench" / "httpbench", "-n", "1", origin.url]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert done.returncode == 1 and done.stderr == "httpbench: cannot write the report: No space left on device\n"
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize("wrong", ["ftp://a/", "http://127.0.0.2/"])
+def test_a_wrong_url_in_a_file_is_named_by_its_line(build, tmp_path, line_end, wrong):
+    (tmp_path / "urls").write_text(line_end.join(["# some", "", "http://127.0.0.1/", wrong]), newline="")
+    done = httpbench(build, "--urls", tmp_path / "urls", status=2)
+    assert re.fullmatch(r"httpbench: [^\n]+\n", done.stderr) and f"{tmp_path}/urls, line 4: " in done.stderr and wrong in done.stderr
+
+
+def test_the_version_and_the_libraries_are_printed(build):
+    assert re.fullmatch(r"httpbench \d\S+ \(\w+; OpenSSL .*, nghttp2 \d.*\)\n", httpbench(build, "--version").stdout)
 
 
 def test_urls_may_come_from_a_pipe(build):
