@@ -87,3 +87,11 @@ void machine_describe(FILE *out, int argc, char **argv) {
 		print_line(out, settings[i], path, "");
 	}
 }
+
+int64_t machine_queued_ns(void) {
+	long long ran_ns, queued_ns = 0;
+	FILE *in = fopen("/proc/thread-self/schedstat", "r"); /* of Linux */
+	if (in && fscanf(in, "%lld %lld", &ran_ns, &queued_ns) != 2) queued_ns = 0;
+	if (in) fclose(in);
+	return queued_ns;
+}

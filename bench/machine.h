@@ -13,4 +13,8 @@ void machine_describe(FILE *out, int argc, char **argv);
 int64_t machine_clock_ns(void);
 double machine_seconds(clockid_t clock);
 
+/* Returns for how long this thread, ever since its start, could run and waited for a processor, in ns; 0 on systems
+ * other than Linux. */
+int64_t machine_queued_ns(void);
+
 #endif

@@ -2,6 +2,9 @@
 #include "bench/httpbench/report.h"
 
 #include "bench/httpbench/verdict.h"
+#include "io/io.h"
+
+enum { REPORT_QUEUED_PERCENT = 5 }; /* of the threads' time: less is not told */
 
 const double report_percentile[REPORT_PERCENTILES] = {50, 75, 90, 99, 99.9, 99.99, 100};
 const double report_brief[REPORT_BRIEF] = {50, 99, 99.9, 100};
@@ -80,6 +83,14 @@ static void print_own_cost(FILE *out, const struct plan *plan, const struct run 
 			plan->websocket ? "message" : "request", spun_s * us);
 }
 
+/* Tells when the clients' threads had to wait, of which the server knows nothing and the durations a lot. */
+static void print_queued(FILE *out, const struct plan *plan, const struct run *r) {
+	const double percent = plan->clients ? (double)r->total.queued_ns / 1e7 / (r->usage_s * plan->clients) : 0;
+	if (percent <= REPORT_QUEUED_PERCENT) return;
+	fprintf(out, "processor  waited for it for %.0f %% of the time: other programs%s took it\n", percent,
+			plan->clients > io_processors() ? ", or threads," : "");
+}
+
 static unsigned long long due(const struct measures *m) { return m->count[COUNT_ANSWERED] + measures_failed(m); }
 
 void report_run(FILE *out, const struct plan *plan, const struct run *r) {
@@ -105,6 +116,7 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 	if (*m->tls)
 		fprintf(out, "tls        %s, %llu sessions resumed\n", m->tls, (unsigned long long)m->count[COUNT_RESUMED]);
 	print_own_cost(out, plan, r);
+	print_queued(out, plan, r);
 	if (plan->clients) { /* of one run */
 		char why[VERDICT_TEXT];
 		const char *verdict = verdict_of(plan, r, why);

@@ -1,10 +1,13 @@
 """httpbench tells the truth: about servers that fail, stall and delay, and about what it was told to do."""
 
+import contextlib
 import json
+import os
 import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 
@@ -130,6 +133,31 @@ def test_what_begins_and_ends_a_run_is_no_load(plain, tmp_path):
     with Origin() as origin:
         result = httpbench(plain, "-n", 10, "-c", 2000, "-p", 1000, origin.url, tmp_path=tmp_path)
         assert result["answered"] == 10 and result["verdict"] != "CLIENT"
+
+
+@contextlib.contextmanager
+def busy(processor, programs):
+    """So many programs that want all the time of that processor."""
+    command = [sys.executable, "-c", "print('runs', flush=True)\nwhile True: pass"]
+    begun = [subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=lambda: os.sched_setaffinity(0, {processor}))
+             for _ in range(programs)]  # fmt: skip
+    try:
+        for process in begun:
+            process.stdout.readline()
+        yield
+    finally:
+        for process in begun:
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.alone
+def test_the_report_tells_when_other_programs_took_the_processor(plain):
+    one = min(os.sched_getaffinity(0))
+    with Origin() as origin, busy(one, 3):
+        done = httpbench(plain, "-d", 1, "-c", 16, origin.url, preexec_fn=lambda: os.sched_setaffinity(0, {one}))
+    percent = re.search(r"^processor  waited for it for (\d+) % of the time: other programs.* took it$", done.stdout, re.MULTILINE)
+    assert percent and 10 < int(percent[1]) <= 100
 
 
 def test_what_times_out_is_in_no_percentile_that_it_would_flatter(build, tmp_path):

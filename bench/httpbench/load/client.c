@@ -224,6 +224,7 @@ static void *run(void *argument) {
 		else connection_close(&c->pool, conn);
 	}
 	io_loop_free(c->pool.loop);
+	c->pool.filling->queued_ns = machine_queued_ns();
 	hand_over(c);
 	pthread_mutex_lock(&c->mutex);
 	c->ended = true;

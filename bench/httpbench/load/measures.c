@@ -32,6 +32,7 @@ void measures_add(struct measures *sum, const struct measures *m) {
 	for (int i = 0; i < COUNTS; i++) sum->count[i] += m->count[i];
 	for (int i = 0; i < MEASURES_STATUSES; i++) sum->status[i] += m->status[i];
 	sum->spun_ns += m->spun_ns;
+	sum->queued_ns += m->queued_ns;
 	if (m->last_ns > sum->last_ns) sum->last_ns = m->last_ns;
 	if (m->ended_ns > sum->ended_ns) sum->ended_ns = m->ended_ns;
 	if (!sum->connect_error) sum->connect_error = m->connect_error;
@@ -47,7 +48,7 @@ void measures_reset(struct measures *m) {
 	for (int i = 0; i < COUNTS; i++) m->count[i] = 0;
 	memset(m->status, 0, sizeof m->status);
 	m->spun_ns = 0;
-	m->last_ns = m->ended_ns = 0;
+	m->queued_ns = m->last_ns = m->ended_ns = 0;
 	m->connect_error = 0;
 	*m->tls = *m->tls_failed = *m->source_failed = *m->websocket_failed = '\0';
 }

@@ -52,9 +52,10 @@ enum { MEASURES_TEXT = 128, MEASURES_STATUSES = 1000 };
 struct measures {
 	struct histogram duration[DURATIONS]; /* what failed is censored in whole, and in that which failed */
 	uint64_t count[COUNTS];
-	uint64_t spun_ns; /* processor time of looking for work in vain */
-	int64_t last_ns;  /* when the last was answered, on CLOCK_MONOTONIC; */
-	int64_t ended_ns; /* or failed, if that was later */
+	uint64_t spun_ns;  /* processor time of looking for work in vain */
+	int64_t queued_ns; /* for which threads waited for a processor; of all together */
+	int64_t last_ns;   /* when the last was answered, on CLOCK_MONOTONIC; */
+	int64_t ended_ns;  /* or failed, if that was later */
 	uint64_t failure[FAILURES];
 	uint64_t status[MEASURES_STATUSES];       /* how often each came that was not wanted */
 	int connect_error;                        /* errno of the first connection that could not be made; 0: none */
