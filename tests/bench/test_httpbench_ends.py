@@ -1,0 +1,66 @@
+"""How a run of httpbench ends, and which time it is measured for."""
+
+import json
+import re
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+
+from origin import OK, Origin
+from running import failures, httpbench
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("more", [[], ["-R", 100], ["-n", 100]], ids=["closed", "open", "number"])
+def test_what_is_under_way_when_a_signal_comes_is_dropped(build, tmp_path, number, more):
+    stalled = threading.Event()
+
+    def behave(_, request, __):
+        if request <= 40:
+            return OK
+        stalled.set()
+        time.sleep(60)
+
+    with Origin(behave) as origin:
+        command = [build / "bench" / "httpbench", *map(str, more), "-c", "50", "-T", "60", "--json", tmp_path / "json", origin.url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            stalled.wait(20)
+            told = time.monotonic()
+            process.send_signal(number)
+            output = process.communicate(timeout=20)[0]
+            assert 0.9 < time.monotonic() - told < 4 and process.returncode == 0
+    result = json.loads((tmp_path / "json").read_text())
+    assert result["answered"] == 40 and not failures(result) and result["interrupted"]
+    assert result["durations"]["whole"]["censored"] == 0 and result["elapsed_s"] < 10
+    assert re.match(r"answered   40 in .*; interrupted\n", output) and "\nwhole " in output
+
+
+def test_a_second_signal_ends_the_program_at_once(build):
+    stalled = threading.Event()
+    with Origin(lambda *_: stalled.set() or time.sleep(60)) as origin:
+        command = [build / "bench" / "httpbench", "-c", "2", "-T", "60", origin.url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            stalled.wait(20)
+            process.send_signal(signal.SIGINT)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(0.5)  # two signals within 0.3 s are one
+            process.send_signal(signal.SIGINT)
+            assert process.communicate(timeout=20)[0] == "" and process.returncode == 128 + signal.SIGINT
+
+
+@pytest.mark.parametrize("rate", [[], ["-R", 100]], ids=["closed", "open"])
+def test_a_server_that_dies_is_measured_for_the_whole_duration(build, tmp_path, rate):
+    with Origin(lambda _, number, __: OK if number <= 40 else time.sleep(30)) as origin:
+        result = httpbench(build, "-d", 2, "-c", 4, "-T", 0.5, *rate, origin.url, status=1, tmp_path=tmp_path)
+        assert result["answered"] == 40 and 2 <= result["elapsed_s"] < 2.1
+
+
+def test_a_number_of_requests_is_measured_until_the_last_has_ended(build, tmp_path):
+    with Origin(lambda _, number, __: OK if number <= 40 else time.sleep(30)) as origin:
+        for more in ([], ["-d", 30]):
+            result = httpbench(build, "-n", 44, "-c", 4, "-T", 1, *more, origin.url, status=1, tmp_path=tmp_path)
+            assert 1 <= result["elapsed_s"] < 5
+            origin.requests = 0

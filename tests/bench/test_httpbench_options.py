@@ -1,0 +1,45 @@
+"""The command line of httpbench."""
+
+import re
+
+import pytest
+
+from running import httpbench
+
+
+@pytest.mark.parametrize(
+    "arguments,named",
+    [
+        ([], "URL"), (["http:///x"], "host"), (["ftp://a/"], "http://"), (["http://a:b/"], "port"),
+        (["http://nosuchhost.invalid/"], "nosuchhost.invalid"), (["-R", "0", "http://a/"], "--rate"),
+        (["-c", "0", "http://a/"], "--connections"), (["-c", "1.5", "http://a/"], "1.5"), (["-x", "http://a/"], "-x"),
+        (["-t", "9", "-c", "8", "http://a/"], "threads"), (["--source", "127.0.0.1/40", "http://a/"], "--source"),
+        (["--unix", "/" + "x" * 120, "http://a/"], "too long"), (["--json", "/nonexistent/x", "http://127.0.0.1/"], "/nonexistent/x"),
+        (["-H", "nonsense", "http://a/"], "nonsense"), (["--expect", "/nonexistent", "http://a/"], "/nonexistent"), (["--search", "p99>5", "http://a/"], "p99>5"),
+        (["--search", "p99<5ms", "-R", "5", "http://a/"], "--rate"), (["--start-at", "5", "http://127.0.0.1/"], "passed"),
+        (["--rank", "3", "--ranks", "3", "http://127.0.0.1/"], "rank 3"), (["http://127.0.0.1/", "http://127.0.0.2/"], "127.0.0.2"), (["--urls", "/nonexistent"], "/nonexistent"),
+        (["http://a/\033[5;5H"], "control character"), (["http://a/a b"], "blank"), (["-H", "A: b\r\n\r\nGET", "http://a/"], "one line"),
+        (["-qc", "5", "http://a/"], "'-q'"), (["-c"], "'-c' needs a value"), (["--nothing", "http://a/"], "'--nothing'"), (["--rate"], "'--rate' needs"),
+        (["-H", "connection:  Close", "http://a/"], "use -k 1"),
+        (["-d", "10s", "http://a/"], "seconds"), (["-T", "1m", "http://a/"], "seconds"), (["-X", "", "http://a/"], "--method"),
+        (["ws://a/"], "use http:// with --websocket"), (["WSS://a/"], "use https:// with --websocket"),
+        (["-n", "1", "--ranks", "2", "http://127.0.0.1/"], "--ranks"), (["https:///x"], "host"),
+        (["--source", "::1", "http://127.0.0.1/"], "--source"), (["--source", "192.0.2.7", "http://127.0.0.1/"], "--source"), (["-n", "1.5", "http://a/"], "1.5"),
+        (["--urls", "/dev/null"], "no URL"), (["--urls", "/dev/null", "http://a/"], "http://a/"), (["merge"], "logs"), (["merge", "/nonexistent"], "/nonexistent"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named_in_one_line(build, arguments, named):
+    done = httpbench(build, *arguments, status=2)
+    assert done.stdout == "" and re.fullmatch(r"httpbench: [^\n]+\n", done.stderr) and named in done.stderr
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize("wrong", ["ftp://a/", "http://127.0.0.2/"])
+def test_a_wrong_url_in_a_file_is_named_by_its_line(build, tmp_path, line_end, wrong):
+    (tmp_path / "urls").write_text(line_end.join(["# some", "", "http://127.0.0.1/", wrong]), newline="")
+    done = httpbench(build, "--urls", tmp_path / "urls", status=2)
+    assert re.fullmatch(r"httpbench: [^\n]+\n", done.stderr) and f"{tmp_path}/urls, line 4: " in done.stderr and wrong in done.stderr
+
+
+def test_the_version_and_the_libraries_are_printed(build):
+    assert re.fullmatch(r"httpbench \d\S+ \(\w+; OpenSSL .*, nghttp2 \d.*\)\n", httpbench(build, "--version").stdout)
