@@ -1,6 +1,7 @@
 /* machine.c - see machine.h. */
 #include "bench/machine.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -89,9 +90,9 @@ void machine_describe(FILE *out, int argc, char **argv) {
 }
 
 int64_t machine_queued_ns(void) {
-	long long ran_ns, queued_ns = 0;
-	FILE *in = fopen("/proc/thread-self/schedstat", "r"); /* of Linux */
-	if (in && fscanf(in, "%lld %lld", &ran_ns, &queued_ns) != 2) queued_ns = 0;
+	char line[128], *second;
+	FILE *in = fopen("/proc/thread-self/schedstat", "r"); /* of Linux: ran, waited, how often it ran */
+	const bool known = in && fgets(line, sizeof line, in);
 	if (in) fclose(in);
-	return queued_ns;
+	return known && (second = strchr(line, ' ')) ? strtoll(second, NULL, 10) : 0;
 }
