@@ -102,6 +102,7 @@ static char *put_paths(char *at, put_variable *put, const struct upstream_script
 	if (!s->info.length) return at;
 	end = text_copy(text_copy(text, s->root), s->info);
 	at = put(at, SLICE("PATH_INFO"), s->info);
+	if (put == put_fcgi && !s->is_file) return at; /* PHP would run that as the script */
 	return put(at, SLICE("PATH_TRANSLATED"), (struct slice){.at = text, .length = (size_t)(end - text)});
 }
 
