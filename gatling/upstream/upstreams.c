@@ -258,7 +258,7 @@ static struct upstream_link *take_idle(struct upstreams *u, struct upstream *to)
 
 /* Returns whether a client has its part of the connections. It is looked at only when they run short. */
 static bool has_share(const struct upstreams *u, uint64_t network) {
-	unsigned left = u->options.connections / UPSTREAM_CLIENT_SHARE;
+	unsigned left = u->options.connections / UPSTREAM_CLIENT_SHARE + 1;
 	const struct upstream_link *link = network ? LIST_FIRST(&u->used) : NULL;
 	for (; link && left; link = LIST_NEXT(link, used)) left -= link->network == network;
 	return network && !left;
