@@ -108,7 +108,8 @@ class Soak:
         self.sent += TOGETHER
 
     def sample(self):
-        """Returns the resident memory in bytes and the descriptors when nobody is connected."""
+        """Returns the resident memory in bytes when nobody is connected, and the descriptors, without those files that the
+        cache keeps open: by chance it is the last ones, or none."""
         until = time.monotonic() + PATIENCE_S
         while self.mutations.connected() and time.monotonic() < until:
             time.sleep(0.1)
@@ -116,7 +117,7 @@ class Soak:
             self.ask(place)
         self.fill_cache()
         time.sleep(5)  # what was kept for a moment is closed, as connections to the upstream, and memory given back
-        return self.server.resident(), self.server.descriptors()
+        return self.server.resident(), self.server.descriptors(cached=False)
 
 
 def main():
