@@ -20,9 +20,10 @@ struct stream_pass {
 	enum stream_pass_next next;
 	bool handed; /* the piece of content in the response belongs to the passage */
 	bool tunnel;
-	bool begun;  /* content of the request, or a head of a response, has come */
-	bool closed; /* the trailer fields are in the response, or there are none */
-	size_t come; /* bytes of the content of the request that have not yet counted as progress */
+	bool begun;      /* content of the request, or a head of a response, has come */
+	bool closed;     /* the trailer fields are in the response, or there are none */
+	size_t come;     /* bytes of the content of the request that have not yet counted as progress */
+	unsigned stalls; /* of the passage, when it was ready last */
 };
 
 enum stream_pass_next stream_pass_next(const struct stream *s) { return s->pass->next; }
@@ -139,7 +140,7 @@ bool stream_pass_waits_for_client(const struct http2 *h, const struct stream *s)
 static void end_stalled(struct http2 *h, struct stream *s) {
 	struct passage *passage = s->pass->passing.passage;
 	const bool stopped = s->response ? s->send_window <= 0 : lacks_content(h, s);
-	if (passage_stalls(passage) < (stopped ? 1 : STALLS_MAX)) return;
+	if (s->pass->stalls < (stopped ? 1 : STALLS_MAX)) return;
 	passage_fail(passage, 408);
 	give_response_back(h, s);
 	s->block_length = 0;
@@ -153,11 +154,13 @@ static void ready(void *stream) {
 		stream_close(h, s);
 		return;
 	}
-	const bool stalls = passage_stalls(s->pass->passing.passage);
-	if (stalls) end_stalled(h, s);
+	const unsigned stalls = passage_stalls(s->pass->passing.passage);
+	const bool stalled = stalls > s->pass->stalls;
+	s->pass->stalls = stalls;
+	if (stalled) end_stalled(h, s);
 	fill(h, s);
 	stream_account(h, s);
-	h->progress |= !stalls;
+	h->progress |= !stalled;
 	h->room_changed = true;
 	h->functions->send(h->connection);
 }

@@ -126,6 +126,7 @@ bool passage_draws(const struct passage *p) {
 ssize_t passage_draw(struct passage *p, int fd, void *buffer, size_t length, size_t *sent) {
 	const ssize_t n = io_relay(passage_loop(p), fd, p->link->fd, buffer, length, sent);
 	p->held += *sent;
+	p->expects &= !*sent;
 	if (*sent) note_sent(p, *sent);
 	return n;
 }
@@ -134,6 +135,7 @@ void passage_put_end(struct passage *p, struct slice section) {
 	char *const lines = WORKSPACE(UPSTREAM_TRAILERS_MAX);
 	p->complete = true;
 	if (drops_content(p) || p->state == PASSAGE_TUNNEL) return;
+	if (p->state > PASSAGE_CONNECTS) passage_note_progress(p); /* the rest is up to the upstream */
 	const struct slice trailers = {.at = lines, .length = upstream_trailers(section, lines)};
 	if (!outgoing_end(&p->out, trailers)) passage_fail(p, 503);
 }
@@ -208,7 +210,7 @@ void passage_ask_another(struct passage *p) {
 	}
 	outgoing_rewind(&p->out);
 	p->unwanted = false;
-	passage_use(p, false, 502);
+	passage_use(p, true, 502);
 }
 
 bool passage_repeat(struct passage *p) {

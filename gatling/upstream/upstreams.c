@@ -264,18 +264,26 @@ static bool has_share(const struct upstreams *u, uint64_t network) {
 	return network && !left;
 }
 
-/* Returns whether there may be another connection to an address; an idle one makes room. Neither one upstream that
- * hangs nor one client takes all. */
-static bool has_room(struct upstreams *u, const struct upstream *to, uint64_t network) {
-	const unsigned all = u->options.connections;
-	if (u->count > 1 && to->active >= all - all / UPSTREAM_OTHERS) return false;
-	if (u->connections >= all - all / 4 && has_share(u, network)) return false;
-	for (unsigned i = 0; i < u->count && u->connections >= u->options.connections; i++)
-		if (u->at[i].idle) close_link(u, next_idle(&u->at[i]));
-	return u->connections < u->options.connections;
+/* Returns how many are not idle. */
+static unsigned in_use(const struct upstreams *u) {
+	unsigned n = u->connections;
+	for (unsigned i = 0; i < u->count; i++) n -= u->at[i].idle;
+	return n;
 }
 
-static void tell_full(const struct upstreams *u) {
+/* Returns why there may be no other connection to an address, as what to tell; NULL: there may be one. An idle one
+ * makes room. Neither one upstream that hangs nor one client takes all. */
+static const char *lacks_room(struct upstreams *u, const struct upstream *to, uint64_t network) {
+	const unsigned all = u->options.connections;
+	if (u->count > 1 && to->active >= all - all / UPSTREAM_OTHERS) return "further requests are";
+	if (in_use(u) >= all - all / 4 && has_share(u, network))
+		return "further requests of a client that has an eighth are";
+	for (unsigned i = 0; i < u->count && u->connections >= all; i++)
+		if (u->at[i].idle) close_link(u, next_idle(&u->at[i]));
+	return u->connections < all ? NULL : "further requests are";
+}
+
+static void tell_full(const struct upstreams *u, const char *which) {
 	static notice_time next;
 	char text[UPSTREAM_TEXT_MAX];
 	const struct upstream *most = &u->at[0];
@@ -284,9 +292,9 @@ static void tell_full(const struct upstreams *u) {
 		if (u->at[i].active > most->active) most = &u->at[i];
 	upstream_format(text, &most->address);
 	notice_line(LEVEL_WARNING,
-				"%u of the %u connections that a worker may have to upstreams wait for %s: further requests are "
-				"answered with 503; more descriptors (ulimit -n) allow more",
-				most->active, u->options.connections, text);
+				"%u of the %u connections that a worker may have to upstreams wait for %s: %s answered with 503; more "
+				"descriptors (ulimit -n) allow more",
+				most->active, u->options.connections, text, which);
 }
 
 struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_target *t, bool fresh, uint64_t network,
@@ -295,8 +303,9 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 	*status = 502;
 	while ((to = choose(u, t, tried, status))) {
 		struct upstream_link *link = fresh ? NULL : take_idle(u, to);
-		if (!link && !has_room(u, to, network)) {
-			tell_full(u);
+		const char *lack = link ? NULL : lacks_room(u, to, network);
+		if (lack) {
+			tell_full(u, lack);
 			*status = 503;
 			continue;
 		}

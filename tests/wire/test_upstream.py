@@ -549,11 +549,16 @@ def test_an_upstream_that_hangs_leaves_connections_for_others(plain):
         link.request()
         hung.wait(TIMEOUT)
 
-    with Upstream(handle) as upstream, Upstream() as good, contextlib.ExitStack() as stack:
+    def once(link):
+        link.request()
+        link.answer()
+
+    with Upstream(handle) as upstream, Upstream(once) as good, contextlib.ExitStack() as stack:
         rule = f"/a/* http://{{}}/ 200\n/b/* http://{good.address}/ 200"
         server = stack.enter_context(passing(plain, upstream, rule=rule, **descriptors_limited_to(256)))
-        clients = [stack.enter_context(server.connect()) for _ in range(80)]
-        assert server.get("/b/").status == 200
+        address = ("127.0.0.1", server.plain_port)
+        clients = [stack.enter_context(Connection(address, source=f"127.0.0.{2 + n // 4}")) for n in range(80)]
+        assert server.get("/b/").status == 200  # it is known
         for client in clients:
             client.send(b"GET /a/ HTTP/1.1\r\nHost: a\r\n\r\n")
         assert select.select([client.socket for client in clients], [], [], TIMEOUT)[0]
@@ -623,6 +628,24 @@ def test_an_upstream_that_says_nothing_for_a_minute_is_a_504(plain):
         assert received.endswith(b"\r\n\r\nhalf")  # cut off, not completed
         eventually(lambda: any("has not gone on for a minute" in line for line in server.errors))
         silent.set()
+
+
+def test_the_upstream_has_its_minute_from_the_end_of_a_request_on(plain):
+    """Which is less than what shows that the client goes on."""
+    release = threading.Event()
+
+    def handle(link):
+        link.socket.settimeout(90)
+        link.request()
+        release.wait(40)  # longer than what the minute from the head on would leave
+        link.answer()
+
+    with Upstream(handle) as upstream, passing(plain, upstream, flags=("-T", "0")) as server, server.connect() as c:
+        c.socket.settimeout(90)
+        c.send(b"POST /api/ HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na")
+        assert not select.select([c.socket], [], [], 30)[0]
+        c.send(b"b")
+        assert c.response().status == 200
 
 
 def test_a_client_that_expects_a_100_waits_no_longer_than_for_a_response(plain):

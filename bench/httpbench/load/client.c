@@ -215,7 +215,8 @@ static void *run(void *argument) {
 	(void)io_private_descriptors(NULL, 0); /* without it the clients share the limit */
 	c->pool.loop = io_loop_new();
 	while (c->pool.loop && run_turn(c)) {}
-	for (; c->pool.backlog.count; backlog_remove(&c->pool.backlog)) measures_unsent(c->pool.filling, c->pool.now_ns);
+	for (; c->pool.backlog.count; backlog_remove(&c->pool.backlog))
+		if (c->drop_ns == INT64_MAX) measures_unsent(c->pool.filling, c->pool.now_ns);
 	if (!c->pool.loop) c->pool.filling->failure[FAILURE_DESCRIPTORS]++;
 	for (unsigned i = 0; i < c->pool.count; i++) {
 		struct connection *conn = &c->pool.connection[i];
