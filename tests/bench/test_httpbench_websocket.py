@@ -289,9 +289,7 @@ def test_a_close_is_the_end_of_the_connection(build, tmp_path, name):
     close, says = CLOSES[name]
 
     def answer(content, number):
-        if number == 20:
-            time.sleep(0.05)  # until the next message has left
-        return close if number == 20 else b"" if number == 21 else frame(BINARY, content)
+        return b"" if number == 20 else close if number == 21 else frame(BINARY, content)
 
     with Echo(answer) as origin:
         done = httpbench(build, "--websocket", "-n", 100, "-c", 1, "-p", 2, origin.url, status=1)
