@@ -79,7 +79,8 @@ struct io_loop {
 	struct io_later later[IO_DIRECTIONS];
 	bool postpones; /* some were postponed in this turn, or are */
 	int64_t now_ns;
-	int64_t tick; /* the last tick whose slot has been emptied */
+	int64_t tick;      /* the last tick whose slot has been emptied */
+	int64_t next_tick; /* of the first slot in use after it, unless that has been emptied since */
 	uint64_t slots_used[IO_WHEEL_WORDS];
 	int32_t slot[IO_WHEEL_SLOTS + 1]; /* heads of the lists; the last one is of those timed out */
 	int wake_read, wake_write;        /* a pipe */

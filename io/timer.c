@@ -7,6 +7,7 @@ enum { TIMED_OUT = IO_SLOT_TIMED_OUT - 1 }; /* index of the list of those timed 
 
 void io_timer_init(io_loop *loop) {
 	loop->tick = io_clock_ms(loop) / IO_TICK_MS;
+	loop->next_tick = INT64_MAX;
 	for (int i = 0; i <= IO_WHEEL_SLOTS; i++) loop->slot[i] = -1;
 }
 
@@ -37,6 +38,7 @@ static void schedule(io_loop *loop, int fd, int64_t tick) {
 	int64_t horizon = loop->tick + IO_WHEEL_SLOTS - 1;
 	if (tick <= loop->tick) tick = loop->tick + 1;
 	if (tick > horizon) tick = horizon;
+	if (tick < loop->next_tick) loop->next_tick = tick;
 	link_entry(loop, fd, (int)(tick % IO_WHEEL_SLOTS));
 }
 
@@ -102,11 +104,19 @@ static int slots_to_next(const io_loop *loop, unsigned slot) {
 	return -1;
 }
 
-int64_t io_timer_limit(const io_loop *loop) {
+/* Returns whether next_tick is that of a slot in use, or there is none. */
+static bool next_is_known(const io_loop *loop) {
+	if (loop->next_tick == INT64_MAX) return true;
+	return loop->next_tick > loop->tick && loop->slot[loop->next_tick % IO_WHEEL_SLOTS] != -1;
+}
+
+int64_t io_timer_limit(io_loop *loop) {
 	if (loop->slot[TIMED_OUT] != -1) return 0;
-	int64_t next = loop->tick + 1;
-	int slots = slots_to_next(loop, (unsigned)(next % IO_WHEEL_SLOTS));
-	if (slots == -1) return -1;
-	int64_t wait_ms = (next + slots) * IO_TICK_MS - io_clock_ms(loop);
+	if (!next_is_known(loop)) {
+		int slots = slots_to_next(loop, (unsigned)((loop->tick + 1) % IO_WHEEL_SLOTS));
+		loop->next_tick = slots == -1 ? INT64_MAX : loop->tick + 1 + slots;
+	}
+	if (loop->next_tick == INT64_MAX) return -1;
+	int64_t wait_ms = loop->next_tick * IO_TICK_MS - io_clock_ms(loop);
 	return wait_ms < 0 ? 0 : wait_ms * IO_NS_PER_MS;
 }

@@ -12,6 +12,6 @@ void io_timer_cancel(io_loop *loop, int fd);
 void io_timer_advance(io_loop *loop);
 
 /* Nanoseconds until the next slot in use comes up; -1: none is in use. */
-int64_t io_timer_limit(const io_loop *loop);
+int64_t io_timer_limit(io_loop *loop);
 
 #endif

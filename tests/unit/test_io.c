@@ -581,6 +581,30 @@ static void a_deadline_that_has_passed_is_reported_though_it_is_set_again(void *
 	io_timeout(loop, mine, 0);
 }
 
+/* Waiting for ever ends with the first deadline, also if that was set last, and others before it were cancelled. */
+static void the_first_deadline_ends_waiting(void **state) {
+	(void)state;
+	enum { FAR_MS = 20000, NEAR_MS = 150, LATE_MS = 5000 };
+	int other = open("/dev/null", O_RDONLY);
+	int64_t before = io_now(loop);
+	drain(mine);
+	assert_int_equal(io_fd(loop, other, &other), 0);
+	io_timeout(loop, mine, before + FAR_MS);
+	assert_int_equal(io_wait(loop, 0), 0);
+	io_timeout(loop, other, before + NEAR_MS);
+	assert_int_equal(io_wait(loop, 0), 0);
+	io_timeout(loop, other, 0);
+	assert_int_equal(io_wait(loop, 0), 0);
+	io_timeout(loop, other, io_now(loop) + NEAR_MS);
+	int out;
+	do assert_int_equal(io_wait(loop, -1), 0);
+	while ((out = io_timedout(loop)) == -1);
+	assert_int_equal(out, other);
+	assert_true(io_now(loop) - before < LATE_MS);
+	io_timeout(loop, mine, 0);
+	io_close(loop, other);
+}
+
 static void waiting_ends_after_its_time(void **state) {
 	(void)state;
 	drain(mine);
@@ -835,6 +859,7 @@ int main(void) {
 		IN_LOOP(a_number_used_again_is_told_to_the_kernel_again),
 		IN_LOOP(a_closed_descriptor_never_times_out),
 		IN_LOOP(a_deadline_that_has_passed_is_reported_though_it_is_set_again),
+		IN_LOOP(the_first_deadline_ends_waiting),
 		IN_LOOP(waiting_ends_after_its_time),
 		IN_LOOP(waiting_until_a_moment_ends_soon_after_it),
 		IN_LOOP(a_signal_ends_waiting_without_an_error),
