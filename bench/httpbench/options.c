@@ -180,14 +180,14 @@ static void read_urls(struct options *o, const char *path) {
 	o->url_line = calloc(TARGETS_MAX, sizeof *o->url_line);
 	if (!o->url || !o->url_line) usage_refuse("no memory for the URLs of %s", path);
 	*end = '\0';
-	unsigned next_number;
-	for (char *next; line < end; line = next, number = next_number) {
+	for (char *next; line < end; line = next) {
+		const unsigned here = number;
 		next = line + strcspn(line, "\r\n");
-		next_number = number + (*next == '\n');
+		number += *next == '\n';
 		if (next < end) *next++ = '\0';
 		if (!*line || *line == '#') continue;
 		if (o->urls == TARGETS_MAX) usage_refuse("%s has more than %d URLs", path, TARGETS_MAX);
-		o->url_line[o->urls] = number;
+		o->url_line[o->urls] = here;
 		o->url[o->urls++] = line;
 	}
 	if (!o->urls) usage_refuse("%s has no URL", path);
@@ -241,11 +241,16 @@ static void check_series(const struct options *o) {
 		usage_refuse("--search and --sweep write to stdout alone");
 }
 
+/* Returns whether a line is that of a field. */
+static bool is_field(const char *line, const char *name) {
+	const size_t length = strlen(name);
+	return strncasecmp(line, name, length) == 0 && line[length] == ':';
+}
+
 /* With it a server closes connections on which other requests are under way. */
 static void check_headers(const struct target_options *o) {
-	static const char name[] = "Connection:";
 	for (unsigned i = 0; i < o->headers; i++)
-		if (strncasecmp(o->header[i], name, sizeof name - 1) == 0 && strcasestr(o->header[i], "close"))
+		if (is_field(o->header[i], "Connection") && strcasestr(o->header[i], "close"))
 			usage_refuse("--header '%s': use -k 1 instead", o->header[i]);
 }
 
@@ -259,8 +264,7 @@ static void check_websocket(const struct plan *p, const struct target_options *o
 		usage_refuse("--websocket expects the echo: without --expect and --status");
 	for (unsigned i = 0; i < o->headers; i++)
 		for (unsigned j = 0; j < sizeof own / sizeof *own; j++)
-			if (strncasecmp(o->header[i], own[j], strlen(own[j])) == 0 && o->header[i][strlen(own[j])] == ':')
-				usage_refuse("--websocket has a field %s of its own", own[j]);
+			if (is_field(o->header[i], own[j])) usage_refuse("--websocket has a field %s of its own", own[j]);
 }
 
 /* Makes the message, unless there is one, the frame that is sent for it and the echo that is expected. */

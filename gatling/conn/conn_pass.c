@@ -127,7 +127,7 @@ static void note_come(struct conn_pass *p, struct conn_run *run, size_t n) {
 	p->come += (uint32_t)n;
 	if (!body_pending(&p->body))
 		passage_put_end(p->passing.passage, (struct slice){.at = p->trailers, .length = p->trailers_length});
-	if (p->come < PASSING_CONTENT_LEAST && body_pending(&p->body)) return;
+	if (p->come < PASSAGE_CONTENT_LEAST && body_pending(&p->body)) return;
 	run->progress = true;
 	p->come = 0;
 }

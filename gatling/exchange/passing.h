@@ -7,8 +7,6 @@
 #include "gatling/exchange/waiting_request.h"
 #include "gatling/upstream/passage.h"
 
-enum { PASSING_CONTENT_LEAST = 4 * 1024 }; /* bytes of the content of a request that have to come within timeout_s */
-
 struct passing {
 	struct waiting_request *kept; /* the request; NULL: only `logged` of it */
 	struct request *logged;

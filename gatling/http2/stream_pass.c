@@ -177,7 +177,7 @@ bool stream_pass_put(struct http2 *h, struct stream *s, struct slice content, co
 	passage_flush(passage);
 	p->begun = true;
 	p->come += content.length;
-	if (p->come >= PASSING_CONTENT_LEAST || trailers) {
+	if (p->come >= PASSAGE_CONTENT_LEAST || trailers) {
 		h->progress = true;
 		p->come = 0;
 	}

@@ -14,10 +14,10 @@ enum {
 	PASSAGE_BUFFER = UPSTREAM_BUFFER, /* bytes of content in each direction */
 	PASSAGE_HELD = 32 * 1024,         /* of a request in chunks: a program is told how long it is if it is no longer */
 	PASSAGE_RELAYED = 128 * 1024,     /* of a response that go from socket to socket at a time, at most */
-	PASSAGE_SMALL = 16 * 1024,   /* of a response with a struct passage_share, or that is compressed, or read with the
-								  * head where much is expected */
-	PASSAGE_WAIT_MS = 60 * 1000, /* for the first byte of a response, and between bytes */
-	PASSAGE_SENT_LEAST = 4096,   /* bytes of a request that begin this time anew; fewer do not */
+	PASSAGE_SMALL = 16 * 1024,    /* of a response with a struct passage_share, or that is compressed, or read with the
+								   * head where much is expected */
+	PASSAGE_WAIT_MS = 60 * 1000,  /* for the first byte of a response, and between bytes */
+	PASSAGE_CONTENT_LEAST = 4096, /* bytes of the content of a request that begin a time limit anew; fewer do not */
 	PASSAGE_TUNNEL_MS = 60 * 60 * 1000, /* for any byte when the protocol has been changed */
 	PASSAGE_INTERIM_MAX = 16            /* responses with 1xx; more: 502 */
 };

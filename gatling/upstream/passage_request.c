@@ -47,7 +47,7 @@ void passage_note_progress(struct passage *p) {
  * one byte a minute. */
 static void note_sent(struct passage *p, size_t n) {
 	p->sent += (uint32_t)n;
-	if (p->sent >= PASSAGE_SENT_LEAST || p->complete || p->state == PASSAGE_TUNNEL) passage_note_progress(p);
+	if (p->sent >= PASSAGE_CONTENT_LEAST || p->complete || p->state == PASSAGE_TUNNEL) passage_note_progress(p);
 }
 
 /* What has been sent is kept as long as it may have to be sent again. */

@@ -116,6 +116,7 @@ static char *put_client(char *at, put_variable *put, const struct upstream_reque
 
 static char *put_variables(char *at, put_variable *put, const struct upstream_request *u) {
 	const struct request *q = u->request;
+	const struct slice scheme = upstream_scheme(u);
 	struct upstream_field field[FIELDS_MAX];
 	char name[HOST_MAX + 1];
 	struct slice server = {.at = name, .length = u->host.length ? host_name(u->host, name) : 0};
@@ -126,8 +127,8 @@ static char *put_variables(char *at, put_variable *put, const struct upstream_re
 	at = put(at, SLICE("SERVER_PROTOCOL"), q->minor == 0 ? SLICE("HTTP/1.0") : SLICE("HTTP/1.1"));
 	at = put(at, SLICE("SERVER_NAME"), server.length ? server : SLICE("localhost")); /* it is never empty */
 	if (u->port) at = put_number(at, put, SLICE("SERVER_PORT"), u->port);
-	at = put(at, SLICE("REQUEST_SCHEME"), upstream_scheme(u));
-	if (slice_equal(upstream_scheme(u), SLICE("https"))) at = put(at, SLICE("HTTPS"), SLICE("on"));
+	at = put(at, SLICE("REQUEST_SCHEME"), scheme);
+	if (slice_equal(scheme, SLICE("https"))) at = put(at, SLICE("HTTPS"), SLICE("on"));
 	at = put(at, SLICE("REDIRECT_STATUS"), SLICE("200")); /* PHP runs nothing without it */
 	at = put(at, SLICE("REQUEST_METHOD"), q->method_name);
 	at = put(at, SLICE("QUERY_STRING"), query);

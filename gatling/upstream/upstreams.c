@@ -51,6 +51,11 @@ static void add_active(struct upstream *to, int n) {
 	upstream_count(to->counts, UPSTREAM_ACTIVE, n);
 }
 
+static void end_use(struct upstream_link *link) {
+	LIST_REMOVE(link, used);
+	add_active(link->to, -1);
+}
+
 static void add_idle(struct upstream *to, int n) {
 	to->idle += (unsigned)n;
 	upstream_count(to->counts, UPSTREAM_IDLE, n);
@@ -329,8 +334,7 @@ struct upstream_link *upstreams_take(struct upstreams *u, const struct upstream_
 void upstreams_return(struct upstreams *u, struct upstream_link *link, enum link_end end) {
 	const struct linger at_once = {.l_onoff = 1};
 	struct upstream *to = link->to;
-	LIST_REMOVE(link, used);
-	add_active(to, -1);
+	end_use(link);
 	if (end != LINK_BROKEN) to->rests_until_ms = 0;
 	link->passage = NULL;
 	link->reused = true;
@@ -355,8 +359,7 @@ void upstreams_return_ended(struct upstreams *u, struct upstream_link *link) {
 
 int upstreams_return_failed(struct upstreams *u, struct upstream_link *link, int error) {
 	note_failed(u, link->to, error);
-	LIST_REMOVE(link, used);
-	add_active(link->to, -1);
+	end_use(link);
 	close_link(u, link);
 	return error == ETIMEDOUT ? 504 : is_ours(error) ? 503 : 502;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 enum { STATUSES_LISTED = 3 };
+_Static_assert((STATUSES_LISTED + 1) * sizeof ", 503 18446744073709551615" <= MEASURES_TEXT, "they have to fit");
 
 const char *const duration_name[DURATIONS] = {
 	[DURATION_CONNECT] = "connect",       [DURATION_HANDSHAKE] = "handshake", [DURATION_UPGRADE] = "upgrade",
@@ -63,27 +64,30 @@ bool measures_no_upgrade(const struct measures *m) {
 	return *m->websocket_failed && !m->duration[DURATION_UPGRADE].samples;
 }
 
+/* Returns which is the greatest, the first of several. */
+static int greatest(const uint64_t *count) {
+	int found = 0;
+	for (int i = 1; i < MEASURES_STATUSES; i++)
+		if (count[i] > count[found]) found = i;
+	return found;
+}
+
 void measures_statuses(const struct measures *m, char *text, size_t size) {
-	uint64_t above = UINT64_MAX; /* what is listed already came so often, */
-	int last = -1;               /* and this was the last of it */
-	size_t n = 0;
+	uint64_t left[MEASURES_STATUSES]; /* how often those came that are not listed */
+	char *end = text + size;
+	memcpy(left, m->status, sizeof left);
 	*text = '\0';
-	for (int listed = 0; n < size; listed++) {
-		int most = -1;
-		bool alone = listed == 0;
-		for (int i = 0; i < MEASURES_STATUSES; i++) {
-			if (!m->status[i] || m->status[i] > above || (m->status[i] == above && i <= last)) continue;
-			if (most != -1) alone = false;
-			if (most == -1 || m->status[i] > m->status[most]) most = i;
+	for (int listed = 0; left[greatest(left)]; listed++) {
+		const int status = greatest(left);
+		const unsigned long long count = left[status];
+		left[status] = 0;
+		if (listed == STATUSES_LISTED) {
+			(void)snprintf(text, (size_t)(end - text), ", ...");
+			return;
 		}
-		if (most == -1) return;
-		const char *before = listed ? ", " : "";
-		if (alone) n += (size_t)snprintf(text + n, size - n, "%d", most);
-		else if (listed == STATUSES_LISTED) n += (size_t)snprintf(text + n, size - n, ", ...");
-		else n += (size_t)snprintf(text + n, size - n, "%s%d %llu", before, most, (unsigned long long)m->status[most]);
-		if (alone || listed == STATUSES_LISTED) return;
-		above = m->status[most];
-		last = most;
+		const bool alone = !listed && !left[greatest(left)];
+		if (alone) text += snprintf(text, (size_t)(end - text), "%d", status);
+		else text += snprintf(text, (size_t)(end - text), "%s%d %llu", listed ? ", " : "", status, count);
 	}
 }
 
