@@ -376,6 +376,12 @@ def cold_downloads(servers, server):
         yield
 
 
+def downloads_of(servers, case, server, name):
+    """What goes on beside a run: the cold downloads of the instance that has them."""
+    cold = "downloads" in case.extra and name == server.name
+    return cold_downloads(servers, server) if cold else contextlib.nullcontext()
+
+
 # --- a case ---
 
 
@@ -443,8 +449,7 @@ def run_case(servers, case, names, arguments, results):
             for server, name in instances:
                 if n >= ROUNDS_MOST.get(server.name, arguments.rounds):
                     continue
-                cold = "downloads" in case.extra and name == server.name
-                with cold_downloads(servers, server) if cold else contextlib.nullcontext():
+                with downloads_of(servers, case, server, name):
                     results.add(case, name, run(servers, case, server, arguments.seconds))
         if arguments.profile and case.seconds:
             profile(servers, case, instances, arguments)
@@ -454,7 +459,8 @@ def profile(servers, case, instances, arguments):
     """Keeps the stacks of each server, of one more run."""
     for server, name in instances:
         try:
-            with stacks.profile_process(",".join(map(str, server.processes())), arguments.out / f"{case.key}-{name}.folded"):
+            folded = arguments.out / f"{case.key}-{name}.folded"
+            with downloads_of(servers, case, server, name), stacks.profile_process(",".join(map(str, server.processes())), folded):
                 run(servers, case, server, arguments.seconds)
         except stacks.NoStacks as problem:
             print(f"versus: no profile of {name}: {problem}", file=sys.stderr)
