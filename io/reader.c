@@ -13,7 +13,7 @@
 
 enum {
 	CLOSED = -1,        /* the fd of a read whose descriptor has been closed */
-	PIECE = 128 * 1024, /* bytes up to which a copy costs less than a mapping */
+	PIECE = 128 * 1024, /* bytes that POSIX_FADV_WILLNEED is sure to start reading at once */
 	READER_NICE = 19,   /* the thread takes what a loop leaves of its processor */
 	TABLE_MINIMUM = 64
 };
@@ -38,7 +38,6 @@ struct io_reader {
 
 #ifdef __linux__
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/uio.h>
 
 /* preadv2(2) takes 0.12 us. cachestat(2) takes 3 us for 2 MB and, like mincore(2), tells the truth only to a user who
@@ -49,31 +48,18 @@ static bool in_memory(int file, off_t offset) {
 	return preadv2(file, &part, 1, offset, RWF_NOWAIT) != -1 || errno != EAGAIN;
 }
 
-/* Waits until the window is in memory, without a copy of it: the pages are mapped, no more. Returns whether the system
- * can (Linux 5.14). Takes no descriptor, which a full server has not got. */
-static bool populate(const struct io_read *r) {
-	const off_t begin = r->offset & -(off_t)sysconf(_SC_PAGESIZE);
-	const size_t length = (size_t)(r->end - begin);
-	void *window = mmap(NULL, length, PROT_READ, MAP_SHARED, r->file, begin);
-	if (window == MAP_FAILED) return false;
-	(void)madvise(window, length, MADV_SEQUENTIAL);
-	const bool can = madvise(window, length, MADV_POPULATE_READ) == 0 || errno != EINVAL;
-	(void)munmap(window, length);
-	return can;
-}
-
-/* The kernel reads ahead, for this thread alone: its large folios cost a tenth of the pages of POSIX_FADV_WILLNEED. A
- * loop that did so would wait for milliseconds where read-ahead is set to megabytes. */
+/* Starts reading the window as a whole, then waits for it by copying it: that takes no descriptor, which a full server
+ * has not got. The kernel's own reading ahead is turned off for the file: the loop would start it, and wait for
+ * milliseconds where it is set to megabytes. */
 static void run(struct io_task *task, const atomic_bool *stop) {
 	const struct io_read *r = (struct io_read *)task;
 	(void)stop;
-	(void)posix_fadvise(r->file, 0, 0, POSIX_FADV_NORMAL);
-	if (r->end - r->offset <= PIECE || !populate(r)) {
-		ssize_t n = 1;
-		for (off_t at = r->offset; at < r->end && n > 0; at += n)
-			n = pread(r->file, r->reader->piece, r->end - at < PIECE ? (size_t)(r->end - at) : PIECE, at);
-	}
 	(void)posix_fadvise(r->file, 0, 0, POSIX_FADV_RANDOM);
+	for (off_t at = r->offset; at < r->end; at += PIECE)
+		(void)posix_fadvise(r->file, at, r->end - at < PIECE ? r->end - at : PIECE, POSIX_FADV_WILLNEED);
+	ssize_t n = 1;
+	for (off_t at = r->offset; at < r->end && n > 0; at += n)
+		n = pread(r->file, r->reader->piece, r->end - at < PIECE ? (size_t)(r->end - at) : PIECE, at);
 }
 
 #else /* there is no call that tells: all files count as in memory, and the loop waits for the disk */
@@ -151,14 +137,13 @@ static bool await(io_loop *loop, int fd, int file, off_t offset, uint64_t now, u
 }
 
 /* After `now` of the length bytes from offset on have been found in memory: when less than half of the window that was
- * read is left, starts to read the next one. Also what is in memory: where the kernel's read-ahead has ended, whoever
- * comes there starts it again, and that has to be the thread. */
+ * read is left, starts to read the next one. */
 static void read_ahead(io_loop *loop, int fd, int file, off_t offset, uint64_t now, uint64_t length) {
 	struct io_read_slot *slot = slot_of(loop, fd);
 	if (!slot || !slot->end || slot->read || slot->file != file) return;
 	const off_t sent = offset + (off_t)now, end = slot->end, rest = offset + (off_t)length - end;
 	if (sent > end || end - sent > IO_READ_WINDOW / 2 || rest <= 0) return;
-	if (!start(loop, fd, file, end, (uint64_t)rest)) slot->end = 0;
+	if (in_memory(file, end) || !start(loop, fd, file, end, (uint64_t)rest)) slot->end = 0;
 }
 
 static bool is_of(const io_loop *loop, int fd, int file, off_t offset) {

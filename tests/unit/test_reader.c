@@ -7,9 +7,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,9 +22,7 @@ static int out, in, file[FILES]; /* file: numbers of real descriptors, of which 
 static atomic_bool warm[FILES][SIZE / PIECE];
 static sem_t may_read; /* windows */
 static atomic_int windows_begun;
-static atomic_size_t populated, copied; /* bytes that the thread has read in either way */
-static bool before_populate;            /* as Linux before 5.14 */
-static bool woken;                      /* the loop has heard of one that was read */
+static bool woken; /* the loop has heard of one that was read */
 static pthread_t main_thread;
 
 static atomic_bool *piece_of(int fd, off_t offset) { return &warm[fd == file[1]][offset / PIECE]; }
@@ -51,23 +47,8 @@ ssize_t pread(int fd, void *buffer, size_t length, off_t offset) {
 		sem_wait(&may_read);
 	}
 	next = (offset + (off_t)length) % WINDOW == 0 ? -1 : offset + (off_t)length;
-	copied += length;
 	for (off_t at = offset; at < offset + (off_t)length; at += PIECE) *piece_of(fd, at) = true;
 	return (ssize_t)length;
-}
-
-/* Of the thread, for a file that can be mapped. What it maps is taken for the first window. */
-int madvise(void *start, size_t length, int advice) {
-	if (advice != MADV_POPULATE_READ) return 0;
-	if (before_populate || syscall(SYS_madvise, start, length, advice) == -1) {
-		errno = EINVAL;
-		return -1;
-	}
-	windows_begun++;
-	sem_wait(&may_read);
-	for (off_t at = 0; at < WINDOW; at += PIECE) *piece_of(file[0], at) = true;
-	populated += length;
-	return 0;
 }
 
 int posix_fadvise(int fd, off_t offset, off_t length, int advice) {
@@ -81,8 +62,6 @@ static int set_up(void **state) {
 	main_thread = pthread_self();
 	memset(warm, 0, sizeof warm);
 	windows_begun = 0;
-	populated = copied = 0;
-	before_populate = false;
 	assert_int_equal(sem_init(&may_read, 0, 0), 0);
 	loop = io_loop_new();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end), 0);
@@ -185,37 +164,14 @@ static void what_is_read_ahead_in_part_is_not_taken_for_all(void **state) {
 	assert_true(io_reading(loop, out));
 }
 
-/* The kernel has read beyond the window, and goes on when somebody comes to the end of that: the thread has to. */
-static void the_thread_goes_through_what_is_in_memory_behind_a_window(void **state) {
+static void what_is_in_memory_is_not_read_ahead(void **state) {
 	(void)state;
 	*piece_of(file[0], WINDOW) = true;
 	assert_false(found(0));
 	read_window(0, 0);
 	assert_true(found(HALF));
-	await_window_begun(2);
-}
-
-static int set_up_mapped(void **state) {
-	if (set_up(state) == -1) return -1;
-	close(file[0]);
-	file[0] = memfd_create("mapped", 0);
-	return ftruncate(file[0], SIZE);
-}
-
-static void a_window_is_mapped_and_not_copied(void **state) {
-	(void)state;
-	assert_false(found(PIECE + 1)); /* not at the beginning of a page */
-	read_window(0, 0);
-	assert_int_equal(populated, WINDOW + 1);
-	assert_int_equal(copied, 0);
-}
-
-static void a_window_is_copied_where_mapping_does_not_read_it(void **state) {
-	(void)state;
-	before_populate = true;
-	assert_false(found(0));
-	read_window(0, 0);
-	assert_int_equal(copied, WINDOW);
+	turn();
+	assert_int_equal(windows_begun, 1);
 }
 
 static void a_read_that_was_not_asked_for_again_is_not_taken_for_the_next(void **state) {
@@ -247,9 +203,7 @@ int main(void) {
 		WITH_FILES(the_next_window_is_read_when_half_of_the_last_is_sent),
 		WITH_FILES(what_is_being_read_ahead_is_waited_for),
 		WITH_FILES(what_is_read_ahead_in_part_is_not_taken_for_all),
-		WITH_FILES(the_thread_goes_through_what_is_in_memory_behind_a_window),
-		cmocka_unit_test_setup_teardown(a_window_is_mapped_and_not_copied, set_up_mapped, tear_down),
-		cmocka_unit_test_setup_teardown(a_window_is_copied_where_mapping_does_not_read_it, set_up_mapped, tear_down),
+		WITH_FILES(what_is_in_memory_is_not_read_ahead),
 		WITH_FILES(a_read_that_was_not_asked_for_again_is_not_taken_for_the_next),
 		WITH_FILES(another_file_comes_before_what_is_to_be_read_ahead),
 	};
