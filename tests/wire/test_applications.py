@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -44,13 +45,17 @@ def directory():
 
 @contextlib.contextmanager
 def running(command, socket, **options):
-    """A program that listens at a path."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options) as process:
-        eventually(lambda: socket.exists() or process.poll() is not None)
-        assert process.poll() is None, command
-        socket.chmod(0o777)
-        yield process
-        process.terminate()
+    """A program that listens at a path. It ends with its children."""
+    output = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, start_new_session=True, **output, **options) as process:
+        try:
+            eventually(lambda: socket.exists() or process.poll() is not None)
+            assert process.poll() is None, command
+            socket.chmod(0o777)
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
 
 
 @contextlib.contextmanager
