@@ -180,7 +180,7 @@ def read_from_disk(pid):
 
 def test_a_thread_has_the_disk_read_and_not_the_loop(plain, files):
     """The kernel reads ahead for whoever reads, and goes on where the loop finds what it has marked."""
-    content = CONTENT * 20  # what is looked at first may cost one read-ahead, of megabytes
+    content = CONTENT * 20  # the first looks may cost some read-ahead, of 8 MB each where the disk's is set so
     path = files.write("cold.bin", content)
     make_cold(path)
 
@@ -198,7 +198,7 @@ def test_a_thread_has_the_disk_read_and_not_the_loop(plain, files):
         if not nice + others:
             pytest.skip("this file system has no disk")
         size = len(content)
-        assert others < size / 10 < nice
+        assert others < size / 4 < nice
 
 
 def test_a_full_server_reads_cold_files_beside_its_loop_too(plain, cold, tmp_path):
