@@ -166,39 +166,18 @@ def test_races_between_a_worker_and_its_reader(threads, cold):
             connection.close()
 
 
-def read_from_disk(pid):
-    """Bytes that its threads have had read: by those of the lowest priority, and by the others, proc(5)."""
-    nice, others = 0, 0
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        count = int(re.search(r"^read_bytes: (\d+)$", (thread / "io").read_text(), re.MULTILINE)[1])
-        if os.getpriority(os.PRIO_PROCESS, int(thread.name)) == 19:
-            nice += count
-        else:
-            others += count
-    return nice, others
-
-
-def test_a_thread_has_the_disk_read_and_not_the_loop(plain, files):
-    """The kernel reads ahead for whoever reads, and goes on where the loop finds what it has marked."""
-    content = CONTENT * 20  # the first looks may cost some read-ahead, of 8 MB each where the disk's is set so
-    path = files.write("cold.bin", content)
+def test_the_worker_sends_only_what_is_in_memory(traced, files, tmp_path):
+    path = files.write("cold.bin", CONTENT)
     make_cold(path)
 
-    def is_cold():  # what has just been written is mapped, and stays in memory
-        assert server.get("/cold.bin", "Range: bytes=0-0").status == 206
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        return in_memory(path) < 10
+    def client(server):
+        assert server.get("/cold.bin").body == CONTENT
 
-    with Server(plain, files, "-j", "1", "-n") as server, open(path, "rb") as file:
-        eventually(lambda: server.get("/cold.bin", method="HEAD")["ETag"])  # it is hashed
-        eventually(is_cold)
-        before = read_from_disk(server.pid)
-        assert server.get("/cold.bin").body == content
-        nice, others = (now - then for now, then in zip(read_from_disk(server.pid), before))
-        if not nice + others:
-            pytest.skip("this file system has no disk")
-        size = len(content)
-        assert others < size / 4 < nice
+    traced(client)
+    calls = (tmp_path / "calls").read_text()
+    senders = set(re.findall(r"^(\d+) +send\w+\(", calls, re.MULTILINE))
+    readers = set(re.findall(r"^(\d+) +pread64\(", calls, re.MULTILINE))
+    assert senders and readers and not senders & readers
 
 
 def test_a_full_server_reads_cold_files_beside_its_loop_too(plain, cold, tmp_path):
