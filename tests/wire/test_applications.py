@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 from browser import Browser
 from gatling import Root, Server, eventually, unprivileged
+from processes import Process
 from test_proxy import haproxy
 
 HERE = Path(__file__).parent / "applications"
@@ -47,15 +47,12 @@ def directory():
 def running(command, socket, **options):
     """A program that listens at a path. It ends with its children."""
     output = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, start_new_session=True, **output, **options) as process:
-        try:
-            eventually(lambda: socket.exists() or process.poll() is not None)
-            assert process.poll() is None, command
-            socket.chmod(0o777)
-            yield process
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGTERM)
+    with Process(command, **output, **options) as process:
+        eventually(lambda: socket.exists() or process.poll() is not None)
+        assert process.poll() is None, command
+        socket.chmod(0o777)
+        yield process
+        process.stop(whole_group=True)
 
 
 @contextlib.contextmanager
