@@ -12,9 +12,11 @@
 #include "io/task.h"
 
 enum {
-	CLOSED = -1,        /* the fd of a read whose descriptor has been closed */
-	PIECE = 128 * 1024, /* bytes that POSIX_FADV_WILLNEED is sure to start reading at once */
-	READER_NICE = 19,   /* the thread takes what a loop leaves of its processor */
+	CLOSED = -1,          /* the fd of a read whose descriptor has been closed */
+	PIECE = 128 * 1024,   /* bytes that the thread copies at a time */
+	READER_NICE = 19,     /* the thread takes what a loop leaves of its processor */
+	BOUNDARY = 64 * 1024, /* a multiple of any page size: the page at which a window ends is not in the next one */
+	LOOK_NS = 10000,      /* a look at what is in memory takes less */
 	TABLE_MINIMUM = 64
 };
 
@@ -36,27 +38,38 @@ struct io_reader {
 	char piece[PIECE]; /* the thread's */
 };
 
+/* Returns whether a read of so many bytes took longer than a copy from memory at 1 GB/s. The kernel starts to read what
+ * it does not find, and a disk may be so quick that it is there before the call returns. */
+static bool came_from_disk(int64_t begun_ns, size_t length) {
+	return io_read_clock() - begun_ns > LOOK_NS + (int64_t)length;
+}
+
 #ifdef __linux__
-#include <fcntl.h>
-#include <sys/uio.h>
 
 /* preadv2(2) takes 0.12 us. cachestat(2) takes 3 us for 2 MB and, like mincore(2), tells the truth only to a user who
  * may write the file. */
-static bool in_memory(int file, off_t offset) {
+static bool look(int file, off_t offset, bool *quick) {
 	char byte;
-	struct iovec part = {.iov_base = &byte, .iov_len = 1};
-	return preadv2(file, &part, 1, offset, RWF_NOWAIT) != -1 || errno != EAGAIN;
+	const int64_t begun_ns = io_read_clock();
+	const ssize_t n = io_pread_at_once(file, &byte, 1, offset);
+	*quick = !came_from_disk(begun_ns, 1);
+	return n != -1 || errno != EAGAIN;
+}
+
+/* Returns whether a byte is in memory. If the look takes long, one halfway to `other` decides, since the first may have
+ * been interrupted. */
+static bool in_memory(int file, off_t offset, off_t other) {
+	bool quick;
+	if (!look(file, offset, &quick)) return false;
+	return quick || (look(file, offset + (other - offset) / 2, &quick) && quick);
 }
 
 /* Starts reading the window as a whole, then waits for it by copying it: that takes no descriptor, which a full server
- * has not got. The kernel's own reading ahead is turned off for the file: the loop would start it, and wait for
- * milliseconds where it is set to megabytes. */
+ * has not got. */
 static void run(struct io_task *task, const atomic_bool *stop) {
 	const struct io_read *r = (struct io_read *)task;
 	(void)stop;
-	(void)posix_fadvise(r->file, 0, 0, POSIX_FADV_RANDOM);
-	for (off_t at = r->offset; at < r->end; at += PIECE)
-		(void)posix_fadvise(r->file, at, r->end - at < PIECE ? r->end - at : PIECE, POSIX_FADV_WILLNEED);
+	io_start_reading(r->file, r->offset, r->end - r->offset);
 	ssize_t n = 1;
 	for (off_t at = r->offset; at < r->end && n > 0; at += n)
 		n = pread(r->file, r->reader->piece, r->end - at < PIECE ? (size_t)(r->end - at) : PIECE, at);
@@ -64,8 +77,8 @@ static void run(struct io_task *task, const atomic_bool *stop) {
 
 #else /* there is no call that tells: all files count as in memory, and the loop waits for the disk */
 
-static bool in_memory(int file, off_t offset) {
-	(void)file, (void)offset;
+static bool in_memory(int file, off_t offset, off_t other) {
+	(void)file, (void)offset, (void)other;
 	return true;
 }
 
@@ -99,13 +112,9 @@ static bool start(io_loop *loop, int fd, int file, off_t offset, uint64_t length
 	struct io_reader *reader = loop->reader;
 	struct io_read *r = reader && table_grow(reader, fd) ? malloc(sizeof *r) : NULL;
 	if (!r) return false;
-	if (length > IO_READ_WINDOW) length = IO_READ_WINDOW;
-	*r = (struct io_read){.task = {.run = run},
-						  .reader = reader,
-						  .fd = fd,
-						  .file = file,
-						  .offset = offset,
-						  .end = offset + (off_t)length};
+	off_t end = offset + (off_t)length;
+	if (length > IO_READ_WINDOW) end = (offset + IO_READ_WINDOW) / BOUNDARY * BOUNDARY;
+	*r = (struct io_read){.task = {.run = run}, .reader = reader, .fd = fd, .file = file, .offset = offset, .end = end};
 	if (!io_tasks_add(reader->tasks, &r->task)) {
 		free(r);
 		return false;
@@ -136,6 +145,13 @@ static bool await(io_loop *loop, int fd, int file, off_t offset, uint64_t now, u
 	return true;
 }
 
+/* Returns whether the thread is reading, or is to read, something of the `now` bytes from offset on: the loop does not
+ * read beside it what comes later. */
+static bool under_way(const io_loop *loop, int fd, int file, off_t offset, uint64_t now) {
+	const struct io_read_slot *slot = slot_of(loop, fd);
+	return slot && slot->read && slot->file == file && offset < slot->end && offset + (off_t)now > slot->offset;
+}
+
 /* After `now` of the length bytes from offset on have been found in memory: when less than half of the window that was
  * read is left, starts to read the next one. */
 static void read_ahead(io_loop *loop, int fd, int file, off_t offset, uint64_t now, uint64_t length) {
@@ -143,7 +159,7 @@ static void read_ahead(io_loop *loop, int fd, int file, off_t offset, uint64_t n
 	if (!slot || !slot->end || slot->read || slot->file != file) return;
 	const off_t sent = offset + (off_t)now, end = slot->end, rest = offset + (off_t)length - end;
 	if (sent > end || end - sent > IO_READ_WINDOW / 2 || rest <= 0) return;
-	if (in_memory(file, end) || !start(loop, fd, file, end, (uint64_t)rest)) slot->end = 0;
+	if (in_memory(file, end, end + rest) || !start(loop, fd, file, end, (uint64_t)rest)) slot->end = 0;
 }
 
 static bool is_of(const io_loop *loop, int fd, int file, off_t offset) {
@@ -161,12 +177,28 @@ static bool has_read(io_loop *loop, int fd, int file, off_t offset) {
 
 bool io_in_memory(io_loop *loop, int fd, int file, off_t offset, uint64_t now, uint64_t length) {
 	if (loop->entry[fd].reading) return false;
+	const off_t last = offset + (off_t)now - 1;
 	/* What lies between the two bytes was read with them. At offset 0 only the last byte is tested. */
 	if (!has_read(loop, fd, file, offset) &&
-		(!in_memory(file, offset + (off_t)now - 1) || (offset != 0 && !in_memory(file, offset))))
+		(under_way(loop, fd, file, offset, now) || !in_memory(file, last, offset) ||
+		 (offset != 0 && !in_memory(file, offset, last))))
 		return !await(loop, fd, file, offset, now, length);
 	read_ahead(loop, fd, file, offset, now, length);
 	return true;
+}
+
+/* Reads what is in memory. When the disk has been so quick that it was read from there, the thread reads what follows.
+ */
+static ssize_t read_at_once(io_loop *loop, int fd, int file, off_t offset, void *buffer, size_t now, uint64_t length) {
+	const int64_t begun_ns = io_read_clock();
+	const ssize_t n = io_pread_at_once(file, buffer, now, offset);
+	if (n <= 0) return n;
+	const bool quick = !came_from_disk(begun_ns, (size_t)n);
+	const off_t next = offset + n, rest = (off_t)length - n;
+	const struct io_read_slot *slot = slot_of(loop, fd);
+	if (quick || !rest || in_memory(file, next, next + rest)) read_ahead(loop, fd, file, offset, (uint64_t)n, length);
+	else if (!slot || !slot->read) (void)start(loop, fd, file, next, (uint64_t)rest);
+	return n;
 }
 
 ssize_t io_read_file(io_loop *loop, int fd, int file, off_t offset, void *buffer, size_t now, uint64_t length) {
@@ -175,8 +207,8 @@ ssize_t io_read_file(io_loop *loop, int fd, int file, off_t offset, void *buffer
 	errno = EAGAIN;
 	if (reading && is_of(loop, fd, file, offset)) return -1;
 	if (!has_read(loop, fd, file, offset)) {
-		n = io_pread_at_once(file, buffer, now, offset);
-		if (n > 0) read_ahead(loop, fd, file, offset, (uint64_t)n, length);
+		n = -1;
+		if (!under_way(loop, fd, file, offset, 1)) n = read_at_once(loop, fd, file, offset, buffer, now, length);
 		if (n != -1 || (errno != EAGAIN && errno != EINTR)) return n;
 		if (reading || await(loop, fd, file, offset, now, length)) {
 			errno = EAGAIN;

@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "io/at_once.h"
+
 enum { PIECE = 16 * 1024, WINDOW_GZIP = MAX_WBITS + 16, MEMORY_LEVEL = 8 };
 
 bool gzip_worthwhile(struct slice type) {
@@ -45,6 +47,7 @@ struct input {
 static ssize_t read_piece(struct input *in, size_t size) {
 	ssize_t n;
 	if (in->fill) return in->fill(in->owner, in->buffer, size);
+	if (in->offset + size < in->bytes.length) io_start_reading(in->bytes.file, (off_t)(in->offset + size), PIECE);
 	do n = pread(in->bytes.file, in->buffer, size, (off_t)in->offset);
 	while (n == -1 && errno == EINTR);
 	return n;

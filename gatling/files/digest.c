@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "gatling/base/file_read.h"
+#include "io/at_once.h"
 
 /* --- MurmurHash3_x64_128 --- */
 
@@ -128,6 +129,7 @@ static int hash_file(int file, uint64_t size, struct hash *hash, char *piece, co
 	for (uint64_t at = 0; at < size; at += DIGEST_PIECE) {
 		size_t length = size - at < DIGEST_PIECE ? (size_t)(size - at) : DIGEST_PIECE;
 		if (atomic_load(stop)) return ECANCELED;
+		if (at + length < size) io_start_reading(file, (off_t)(at + length), DIGEST_PIECE);
 		int error = file_read_at(file, piece, length, (off_t)at);
 		if (error) return error;
 		take(hash, piece, length);

@@ -9,6 +9,7 @@
 #include "gatling/base/file_read.h"
 #include "gatling/base/text.h"
 #include "gatling/http/coding.h"
+#include "io/at_once.h"
 
 enum { BUCKETS = 64, NAME_ROOM = 32 /* for ".htaccess_global", or the suffix of a coding */ };
 
@@ -45,6 +46,7 @@ static int read_file(const struct docroot *docroot, const char *path) {
 	if (docroot_stat(docroot, path, &st) == -1) return errno;
 	int fd = S_ISREG(st.st_mode) ? docroot_open(docroot, path, 0) : -1;
 	if (fd == -1) return 0;
+	io_no_read_ahead(fd);
 	free(file_read(fd, st.st_size < FETCH_BYTES ? (size_t)st.st_size : FETCH_BYTES));
 	close(fd);
 	return 0;

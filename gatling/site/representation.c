@@ -181,6 +181,7 @@ int representation_load(int fd, struct slice path, enum load how, unsigned *open
 		return ENOMEM;
 	}
 	f->fd = fd;
+	io_no_read_ahead(fd);
 	int error = load(f, how);
 	if (!error && is_key(path, f)) error = EACCES;
 	if (error) {

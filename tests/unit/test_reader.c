@@ -22,16 +22,21 @@ static int out, in, file[FILES]; /* file: numbers of real descriptors, of which 
 static atomic_bool warm[FILES][SIZE / PIECE];
 static sem_t may_read; /* windows */
 static atomic_int windows_begun;
-static bool woken; /* the loop has heard of one that was read */
+static bool quick;       /* the disk answers before a look is over */
+static bool interrupted; /* the next look is, for a millisecond */
+static bool woken;       /* the loop has heard of one that was read */
 static pthread_t main_thread;
 
 static atomic_bool *piece_of(int fd, off_t offset) { return &warm[fd == file[1]][offset / PIECE]; }
 
 ssize_t preadv2(int fd, const struct iovec *part, int parts, off_t offset, int flags) {
+	const struct timespec millisecond = {.tv_nsec = 1000000};
 	(void)parts, (void)flags;
-	if (*piece_of(fd, offset)) return (ssize_t)part->iov_len;
+	bool in_memory = *piece_of(fd, offset);
+	if (interrupted || (quick && !in_memory)) nanosleep(&millisecond, NULL);
+	interrupted = false;
 	errno = EAGAIN;
-	return -1;
+	return quick || in_memory ? (ssize_t)part->iov_len : -1;
 }
 
 /* Of the thread: once a window it waits until it may. The loop must not wait for the disk. */
@@ -62,6 +67,7 @@ static int set_up(void **state) {
 	main_thread = pthread_self();
 	memset(warm, 0, sizeof warm);
 	windows_begun = 0;
+	quick = interrupted = false;
 	assert_int_equal(sem_init(&may_read, 0, 0), 0);
 	loop = io_loop_new();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end), 0);
@@ -174,6 +180,54 @@ static void what_is_in_memory_is_not_read_ahead(void **state) {
 	assert_int_equal(windows_begun, 1);
 }
 
+static void what_a_quick_disk_has_read_meanwhile_was_not_in_memory(void **state) {
+	(void)state;
+	quick = true;
+	assert_false(found(0));
+	read_window(0, 0);
+	assert_true(found(0));
+	assert_true(found(HALF));
+	await_window_begun(2);
+	assert_false(found(WINDOW));
+	read_window(0, WINDOW);
+	assert_true(found(WINDOW));
+}
+
+static void what_is_in_memory_is_found_there_though_a_look_is_interrupted(void **state) {
+	(void)state;
+	char byte[PIECE];
+	for (int i = 0; i < WINDOW / PIECE; i++) warm[0][i] = true;
+	interrupted = true;
+	assert_true(found(0));
+	interrupted = true;
+	assert_int_equal(io_read_file(loop, out, file[0], 0, byte, PIECE, WINDOW), PIECE);
+	assert_int_equal(io_read_file(loop, out, file[0], PIECE, byte, PIECE, WINDOW - PIECE), PIECE);
+	assert_int_equal(windows_begun, 0);
+}
+
+static void what_follows_a_read_from_a_quick_disk_is_left_to_the_thread(void **state) {
+	(void)state;
+	char byte[PIECE];
+	quick = true;
+	assert_int_equal(io_read_file(loop, out, file[0], 0, byte, PIECE, SIZE), PIECE);
+	assert_int_equal(io_read_file(loop, out, file[0], PIECE, byte, PIECE, SIZE - PIECE), -1);
+	assert_int_equal(errno, EAGAIN);
+	sem_post(&may_read);
+	while (io_reading(loop, out)) turn();
+	assert_int_equal(io_read_file(loop, out, file[0], PIECE, byte, PIECE, SIZE - PIECE), PIECE);
+	assert_int_equal(windows_begun, 1);
+}
+
+static void the_page_at_which_a_window_ends_is_not_in_the_next(void **state) {
+	(void)state;
+	assert_false(found(1000));
+	sem_post(&may_read);
+	while (io_reading(loop, out)) turn();
+	assert_true(found(1000));
+	assert_true(found(WINDOW - PIECE));
+	await_window_begun(2);
+}
+
 static void a_read_that_was_not_asked_for_again_is_not_taken_for_the_next(void **state) {
 	char byte[PIECE];
 	(void)state;
@@ -204,6 +258,10 @@ int main(void) {
 		WITH_FILES(what_is_being_read_ahead_is_waited_for),
 		WITH_FILES(what_is_read_ahead_in_part_is_not_taken_for_all),
 		WITH_FILES(what_is_in_memory_is_not_read_ahead),
+		WITH_FILES(what_a_quick_disk_has_read_meanwhile_was_not_in_memory),
+		WITH_FILES(what_is_in_memory_is_found_there_though_a_look_is_interrupted),
+		WITH_FILES(what_follows_a_read_from_a_quick_disk_is_left_to_the_thread),
+		WITH_FILES(the_page_at_which_a_window_ends_is_not_in_the_next),
 		WITH_FILES(a_read_that_was_not_asked_for_again_is_not_taken_for_the_next),
 		WITH_FILES(another_file_comes_before_what_is_to_be_read_ahead),
 	};
