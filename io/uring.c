@@ -290,6 +290,13 @@ static unsigned handle_all(io_loop *loop) {
 	return count;
 }
 
+/* Handles also what has found no room in the ring of completions, which the kernel keeps. */
+static void handle_kept(io_loop *loop) {
+	struct uring *u = loop->mech;
+	do (void)handle_all(loop);
+	while (io_uring_cq_has_overflow(&u->ring) && io_uring_get_events(&u->ring) >= 0);
+}
+
 /* Nothing of what has been received is left, and more may come. */
 static bool drained(const struct descriptor *d) { return d->first == -1 && !d->ended && !d->error; }
 
@@ -298,7 +305,7 @@ static bool received_by_ring(io_loop *loop, int fd, void *buffer, size_t length,
 	struct descriptor *d = descriptor_of(u, fd);
 	if (!d) return false;
 	d->receives = true;
-	if (drained(d) && d->armed & 1 << RECEIVE) (void)handle_all(loop);
+	if (drained(d) && d->armed & 1 << RECEIVE) handle_kept(loop);
 	/* what has not been reported yet is still in the socket: the call says what there is */
 	if (drained(d)) return false;
 	size_t copied = 0;

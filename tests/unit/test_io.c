@@ -193,6 +193,29 @@ static void what_comes_between_the_report_and_a_short_read_is_not_lost(void **st
 	assert_readable(mine);
 }
 
+/* For io_uring: the ring of completions overflows with those of descriptors that are closed at once. */
+static void bytes_stay_in_order_however_much_is_reported_in_one_turn(void **state) {
+	(void)state;
+	enum { CLOSED = 2500 };
+	drain(mine);
+	assert_int_equal(io_wait(loop, 0), 0);
+	for (int i = 0; i < CLOSED; i++) {
+		int end[2];
+		if (i == CLOSED - 10) say(peer, "a");
+		assert_int_equal(pipe2(end, O_NONBLOCK), 0);
+		assert_int_equal(io_fd(loop, end[1], &cookie), 0);
+		assert_int_equal(io_wantwrite(loop, end[1]), 0);
+		assert_int_equal(io_eagain_write(loop, end[1]), 0);
+		io_close(loop, end[1]);
+		close(end[0]);
+	}
+	say(peer, "b");
+	for (const char *expected = "ab"; *expected; expected++) {
+		assert_int_equal(io_tryread(loop, mine, buffer, 1), 1);
+		assert_int_equal(buffer[0], *expected);
+	}
+}
+
 static void the_end_is_reported_and_again_until_it_is_read(void **state) {
 	(void)state;
 	drain(mine);
@@ -840,6 +863,7 @@ int main(void) {
 		IN_LOOP(what_is_not_used_up_comes_up_once_a_turn),
 		IN_LOOP(a_short_read_proves_the_socket_empty),
 		IN_LOOP(what_comes_between_the_report_and_a_short_read_is_not_lost),
+		IN_LOOP(bytes_stay_in_order_however_much_is_reported_in_one_turn),
 		IN_LOOP(the_end_is_reported_and_again_until_it_is_read),
 		IN_LOOP(an_end_that_comes_later_is_reported),
 		IN_LOOP(a_pipe_is_as_good_as_a_socket),
