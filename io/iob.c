@@ -335,7 +335,7 @@ static ssize_t send_file(io_loop *loop, int fd, const iob *b, struct iovec *vect
 		}
 		if (reference) return io_sendfile(loop, fd, vector, n, p->file, p->offset, (size_t)length);
 		vector[n] = (struct iovec){.iov_base = (char *)p->buffer + p->offset, .iov_len = (size_t)length};
-		return io_trywritev(loop, fd, vector, n + 1, IO_MORE); /* EFAULT: the file is shorter */
+		return io_trywritev(loop, fd, vector, n + 1, IO_MORE);
 	}
 	length = p->length < most ? p->length : most;
 	ssize_t got = read_file(loop, fd, p, loop->piece, length < IOB_FILE_PIECE ? (size_t)length : IOB_FILE_PIECE);
@@ -360,8 +360,9 @@ enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t most, enum io_r
 		} else {
 			r = io_trywritev(loop, fd, vector, n, next < b->part + b->end ? IO_MORE : last);
 		}
-		if (r == -1) return errno == EAGAIN ? IOB_AGAIN : IOB_FAILED;
-		if (r == 0) {
+		if (r == -1 && errno == EAGAIN) return IOB_AGAIN;
+		if (r == -1 && errno != EFAULT) return IOB_FAILED;
+		if (r <= 0) { /* EFAULT: of a file that was mapped */
 			errno = EIO;
 			return IOB_FAILED;
 		}

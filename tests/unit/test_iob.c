@@ -355,6 +355,24 @@ static void the_end_of_a_file_that_has_changed_is_not_sent(void **state) {
 	munmap(map, FILE_SIZE);
 }
 
+static void a_file_that_was_mapped_and_has_become_shorter_fails(void **state) {
+	(void)state;
+	char *map = mmap(NULL, FILE_SIZE, PROT_READ, MAP_SHARED, file, 0);
+	assert_int_equal(ftruncate(file, 0), 0);
+	for (int head = 0; head < 2; head++) {
+		for (enum file_way way = 0; way < FILE_WAYS; way++) {
+			iob *b = iob_new();
+			uint64_t sent = 0;
+			if (head) add_copy(b, "head");
+			assert_int_equal(iob_addfile(b, file_sent(way, map, NULL), 0, FILE_SIZE, NULL, NULL), 0);
+			assert_int_equal(iob_send(loop, out, b, MOST, IO_LAST, &sent), IOB_FAILED);
+			assert_int_equal(errno, EIO);
+			iob_free(b);
+		}
+	}
+	munmap(map, FILE_SIZE);
+}
+
 static void a_peer_that_is_gone_fails_the_batch(void **state) {
 	(void)state;
 	iob *b = iob_new();
@@ -625,6 +643,7 @@ int main(void) {
 		WITH_SOCKETS(a_file_that_ends_too_soon_fails_and_is_not_padded),
 		WITH_SOCKETS(a_file_that_may_change_comes_out_whole),
 		WITH_SOCKETS(the_end_of_a_file_that_has_changed_is_not_sent),
+		WITH_SOCKETS(a_file_that_was_mapped_and_has_become_shorter_fails),
 		WITH_SOCKETS(a_peer_that_is_gone_fails_the_batch),
 		WITH_SOCKETS(any_mixture_comes_out_whole),
 		WITH_SOCKETS(what_is_taken_is_what_would_be_sent),
