@@ -106,3 +106,13 @@ def test_only_the_workers_and_what_starts_them_include_worker_h():
     worker = TOP / "gatling" / "worker.h"
     assert sorted(str(s.relative_to(TOP)) for s in sources("gatling") if worker in included(s)) == [
         "gatling/listen.h", "gatling/worker.c", "gatling/workers.h"]  # fmt: skip
+
+
+def test_the_page_of_the_event_layer_has_all_its_functions():
+    page = (TOP / "man/io.3").read_text()
+    for name in ("io/io.h", "io/iob.h"):
+        header = re.sub(r"/\*.*?\*/", "", (TOP / name).read_text(), flags=re.DOTALL)
+        functions = set(re.findall(r"\b(iob?_\w+)\(", header))
+        types = set(re.findall(r"^typedef .*\b(iob?_\w+)\(", header, re.MULTILINE))
+        assert {f for f in functions if not re.search(rf"^\.(Fn|Fo) {f}\b", page, re.MULTILINE)} == set()
+        assert {f for f in functions - types if f".Nm {f}" not in re.findall(r"\.Nm \w+", page)} == set()
