@@ -40,7 +40,8 @@ const char *io_mechanism(void);
 /* A new loop for the calling thread, or NULL with errno of what failed. */
 io_loop *io_loop_new(void);
 
-/* Frees the loop. Descriptors still adopted are neither closed nor touched. NULL is allowed. */
+/* Frees the loop. Descriptors still adopted are not closed; bytes that io_uring has received for them are lost. NULL is
+ * allowed. */
 void io_loop_free(io_loop *loop);
 
 /* Adopts fd, which stays the caller's until io_close(). The cookie is the caller's too and not NULL.
@@ -64,7 +65,8 @@ void io_dontwantread(io_loop *loop, int fd);
 void io_dontwantwrite(io_loop *loop, int fd);
 
 /* Sets, moves or (0) cancels the deadline of fd, in milliseconds of io_now(). io_timedout() hands the
- * descriptor out once, at the deadline or up to IO_TICK_MS after it, never before. O(1). */
+ * descriptor out once, at the deadline or up to IO_TICK_MS after it, never before; io_wait(), but not io_waituntil(),
+ * adds the time since the wait before. O(1). */
 enum { IO_TICK_MS = 100 };
 void io_timeout(io_loop *loop, int fd, int64_t deadline_ms);
 int64_t io_deadline(const io_loop *loop, int fd); /* 0: none */
@@ -84,9 +86,10 @@ int io_canwrite(io_loop *loop);
 int io_timedout(io_loop *loop);
 
 /* Puts what io_canread() or io_canwrite() has just handed out behind all others in that direction. The second two hand
- * it out, first in, first out; what they do not come to in this turn they hand out in a later one, and meanwhile the
- * first two do not. While there is any, io_wait() does not wait; after a turn with any it looks at everything that is
- * ready. false: nothing else waits, so nothing is gained and nothing was done. */
+ * it out, first in, first out; what they do not come to in this turn they hand out in a later one. Meanwhile the first
+ * two hand it out only after another event, and to postpone it again keeps its place. While there is any, io_wait()
+ * does not wait; after a turn with any it looks at everything that is ready. false: nothing else waits, so nothing is
+ * gained and nothing was done, or there is no memory. */
 bool io_postpone_read(io_loop *loop, int fd);
 bool io_postpone_write(io_loop *loop, int fd);
 int io_postponed_read(io_loop *loop);
