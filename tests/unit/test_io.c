@@ -104,6 +104,7 @@ static void a_descriptor_is_adopted_once(void **state) {
 	assert_null(io_cookie(loop, -1));
 	assert_null(io_cookie(loop, 1 << 20));
 	assert_true(io_fd_bound(loop) > mine);
+	for (int fd = 0; fd < io_fd_bound(loop); fd++) assert_true(fd == mine || !io_cookie(loop, fd));
 }
 
 static void closing_forgets_the_descriptor(void **state) {
@@ -482,6 +483,32 @@ static void what_is_postponed_comes_after_all_others_and_in_its_order(void **sta
 	close_many();
 }
 
+/* However many the mechanism reports at a time. */
+static void all_that_is_ready_comes_in_one_turn_before_what_is_postponed(void **state) {
+	(void)state;
+	if (strcmp(io_mechanism(), "kqueue") == 0) skip(); /* tests/kqueue never fills the room for events */
+	drain(mine);
+	make_many();
+	int postponed = -1;
+	while (postponed == -1) {
+		say(many[0][1], "x");
+		say(many[1][1], "x");
+		assert_int_equal(io_wait(loop, LONG_MS), 0);
+		for (int fd; (fd = io_canread(loop)) != -1;) {
+			if (postponed == -1 && io_postpone_read(loop, fd)) postponed = fd;
+			else drain(fd);
+		}
+	}
+	for (int turn = 0; turn < 3; turn++) {
+		int up = 0;
+		for (int i = 2; i < PAIRS; i++) say(many[i][1], "x");
+		assert_int_equal(io_wait(loop, LONG_MS), 0);
+		for (int fd; (fd = io_canread(loop)) != -1; drain(fd)) up += fd != postponed;
+		assert_true(up >= PAIRS - 2);
+	}
+	close_many();
+}
+
 static void nothing_is_postponed_behind_nobody(void **state) {
 	(void)state;
 	say(peer, "x");
@@ -577,11 +604,31 @@ static void a_number_used_again_is_told_to_the_kernel_again(void **state) {
 	}
 }
 
+static void a_number_used_again_does_not_inherit_the_end(void **state) {
+	(void)state;
+	int number = mine;
+	drain(mine);
+	assert_int_equal(shutdown(peer, SHUT_WR), 0);
+	assert_readable(mine);
+	io_close(loop, mine);
+	close(peer);
+	make_pair(&mine, &peer);
+	assert_int_equal(mine, number);
+	assert_int_equal(io_fd(loop, mine, &cookie), 0);
+	io_wantread(loop, mine);
+	drain(mine);
+	say(peer, "x");
+	assert_readable(mine);
+	assert_int_equal(io_tryread(loop, mine, buffer, 2), 1); /* which proves the socket empty */
+	assert_silent(mine);
+}
+
 /* --- waiting --- */
 
 static void a_closed_descriptor_never_times_out(void **state) {
 	(void)state;
 	int fd = open("/dev/null", O_RDONLY);
+	drain(mine); /* or nothing waits */
 	assert_int_equal(io_fd(loop, fd, &fd), 0);
 	io_timeout(loop, fd, io_now(loop) + 1);
 	io_close(loop, fd);
@@ -626,6 +673,15 @@ static void the_first_deadline_ends_waiting(void **state) {
 	assert_true(io_now(loop) - before < LATE_MS);
 	io_timeout(loop, mine, 0);
 	io_close(loop, other);
+}
+
+static void a_deadline_ends_a_wait_that_would_take_longer(void **state) {
+	(void)state;
+	drain(mine);
+	int64_t before = io_now(loop);
+	io_timeout(loop, mine, before + SHORT_MS);
+	while (io_timedout(loop) == -1) assert_int_equal(io_wait(loop, LONG_MS), 0);
+	assert_true(io_now(loop) - before < LONG_MS / 2);
 }
 
 static void waiting_ends_after_its_time(void **state) {
@@ -727,6 +783,22 @@ static void waking_is_remembered_until_the_next_wait_and_never_blocks(void **sta
 	int64_t before = io_now(loop);
 	assert_int_equal(io_wait(loop, SHORT_MS), 0);
 	assert_true(io_now(loop) - before >= SHORT_MS);
+}
+
+/* Mechanisms that save up changes hand them over when there are many, and may hear of the wake then. */
+static void a_wake_that_is_heard_of_between_two_waits_ends_the_next(void **state) {
+	(void)state;
+	drain(mine);
+	io_wake(loop);
+	assert_int_equal(io_wait(loop, LONG_MS), 0);
+	io_wake(loop);
+	make_many();
+	drain(mine);
+	int64_t before = io_now(loop);
+	assert_int_equal(io_wait(loop, LONG_MS), 0);
+	assert_true(io_now(loop) - before < LONG_MS / 2);
+	assert_true(io_woken(loop));
+	close_many();
 }
 
 /* --- loops side by side --- */
@@ -876,20 +948,24 @@ int main(void) {
 		IN_LOOP(a_kernel_queue_that_overflows_loses_nothing),
 		IN_LOOP(one_that_is_always_ready_does_not_keep_others_waiting),
 		IN_LOOP(what_is_postponed_comes_after_all_others_and_in_its_order),
+		IN_LOOP(all_that_is_ready_comes_in_one_turn_before_what_is_postponed),
 		IN_LOOP(nothing_is_postponed_behind_nobody),
 		IN_LOOP(what_is_postponed_and_closed_does_not_come_up),
 		IN_LOOP(a_number_used_again_is_not_postponed),
 		IN_LOOP(one_closed_while_others_are_handed_out_does_not_come_up),
 		IN_LOOP(a_number_used_again_is_told_to_the_kernel_again),
+		IN_LOOP(a_number_used_again_does_not_inherit_the_end),
 		IN_LOOP(a_closed_descriptor_never_times_out),
 		IN_LOOP(a_deadline_that_has_passed_is_reported_though_it_is_set_again),
 		IN_LOOP(the_first_deadline_ends_waiting),
+		IN_LOOP(a_deadline_ends_a_wait_that_would_take_longer),
 		IN_LOOP(waiting_ends_after_its_time),
 		IN_LOOP(waiting_until_a_moment_ends_soon_after_it),
 		IN_LOOP(a_signal_ends_waiting_without_an_error),
 		IN_LOOP(another_thread_wakes_the_loop),
 		IN_LOOP(no_wake_is_lost_however_many_come),
 		IN_LOOP(waking_is_remembered_until_the_next_wait_and_never_blocks),
+		IN_LOOP(a_wake_that_is_heard_of_between_two_waits_ends_the_next),
 		cmocka_unit_test(loops_of_several_threads_do_not_disturb_each_other),
 		cmocka_unit_test(a_listening_socket_may_be_shared_by_loops),
 		IN_LOOP(a_listening_socket_that_is_closed_is_not_heard_of_though_others_have_it),
