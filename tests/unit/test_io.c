@@ -115,6 +115,20 @@ static void closing_forgets_the_descriptor(void **state) {
 	assert_silent(mine);
 }
 
+/* For io_uring: what the kernel is at keeps the socket open, until it is cancelled and the loop waits again. */
+static void closing_a_descriptor_that_is_watched_closes_it(void **state) {
+	(void)state;
+	fill(mine);
+	wait_for_room(mine);
+	drain(mine);
+	assert_int_equal(io_wait(loop, 0), 0);
+	io_close(loop, mine);
+	for (int waits = 0; read(peer, buffer, sizeof buffer) != 0; waits++) {
+		assert_true(waits < LONG_MS);
+		assert_int_equal(io_wait(loop, 1), 0);
+	}
+}
+
 static void a_fresh_descriptor_is_taken_for_ready_and_comes_up_when_wanted(void **state) {
 	(void)state;
 	assert_readable(mine);
@@ -253,6 +267,23 @@ static void a_pipe_is_as_good_as_a_socket(void **state) {
 	io_close(loop, end[0]);
 }
 
+static void a_pipe_may_be_written_to_and_says_when_its_reader_is_gone(void **state) {
+	(void)state;
+	int end[2];
+	const struct iovec part[2] = {{.iov_base = buffer, .iov_len = 2}, {.iov_base = buffer, .iov_len = 3}};
+	signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(pipe2(end, O_NONBLOCK), 0);
+	assert_int_equal(io_fd(loop, end[1], &cookie), 0);
+	assert_int_equal(io_trywritev(loop, end[1], part, 2, IO_LAST), 5);
+	fill(end[1]);
+	wait_for_room(end[1]);
+	close(end[0]);
+	assert_writable(end[1]);
+	assert_int_equal(io_trywrite(loop, end[1], "x", 1), -1);
+	assert_int_equal(errno, EPIPE);
+	io_close(loop, end[1]);
+}
+
 /* --- writing --- */
 
 static void room_in_a_full_socket_is_reported(void **state) {
@@ -276,6 +307,37 @@ static void both_directions_are_reported_side_by_side(void **state) {
 	assert_readable(mine);
 	swallow(peer);
 	assert_writable(mine);
+}
+
+static void what_is_ready_and_not_wanted_any_more_does_not_end_waiting(void **state) {
+	(void)state;
+	fill(mine);
+	drain(mine);
+	wait_for_room(mine);
+	swallow(peer);
+	assert_writable(mine);
+	io_dontwantwrite(loop, mine);
+	assert_int_equal(io_wait(loop, 0), 0);
+	int64_t before = io_now(loop);
+	assert_int_equal(io_wait(loop, SHORT_MS), 0);
+	assert_true(io_now(loop) - before >= SHORT_MS);
+}
+
+static void a_socket_that_a_file_has_filled_is_not_ready(void **state) {
+	(void)state;
+	char name[] = "/tmp/gatling-io-XXXXXX";
+	int file = mkstemp(name), times = 0;
+	unlink(name);
+	assert_int_equal(write(file, buffer, sizeof buffer), sizeof buffer);
+	assert_int_equal(io_wantwrite(loop, mine), 0);
+	do { /* readiness is a hint, so it may come up once for nothing */
+		assert_true(++times <= 2);
+		while (io_sendfile(loop, mine, NULL, 0, file, 0, sizeof buffer) > 0) {}
+		assert_int_equal(errno, EAGAIN);
+	} while (comes_up(io_canwrite, mine, 0));
+	swallow(peer);
+	assert_writable(mine);
+	close(file);
 }
 
 static void a_writer_hears_that_its_peer_is_gone(void **state) {
@@ -411,6 +473,24 @@ static void of_many_descriptors_each_that_is_ready_comes_up(void **state) {
 	close_many();
 }
 
+static void those_that_are_closed_among_many_do_not_disturb_the_others(void **state) {
+	(void)state;
+	drain(mine);
+	make_many();
+	for (int i = 0; i < PAIRS; i += 2) io_close(loop, many[i][0]);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 1; i < PAIRS; i += 2) {
+			say(many[i][1], "x");
+			assert_readable(many[i][0]);
+			drain(many[i][0]);
+		}
+	}
+	for (int i = 0; i < PAIRS; i++) {
+		if (i % 2) io_close(loop, many[i][0]);
+		close(many[i][1]);
+	}
+}
+
 /* For SIGIO: the queue of signals holds less than there are events. */
 static void a_kernel_queue_that_overflows_loses_nothing(void **state) {
 	(void)state;
@@ -506,7 +586,26 @@ static void all_that_is_ready_comes_in_one_turn_before_what_is_postponed(void **
 		for (int fd; (fd = io_canread(loop)) != -1; drain(fd)) up += fd != postponed;
 		assert_true(up >= PAIRS - 2);
 	}
+	int64_t before = io_now(loop);
+	assert_int_equal(io_wait(loop, LONG_MS), 0);
+	assert_true(io_now(loop) - before < LONG_MS / 2);
+	assert_int_equal(io_postponed_read(loop), postponed);
 	close_many();
+}
+
+static void what_was_handed_out_before_a_postponed_one_comes_up_again(void **state) {
+	(void)state;
+	int a, b, first;
+	make_pair(&a, &b);
+	assert_int_equal(io_fd(loop, a, &cookie), 0);
+	io_wantread(loop, a);
+	assert_int_equal(io_wait(loop, LONG_MS), 0);
+	assert_true(io_postpone_read(loop, first = io_canread(loop)));
+	assert_int_equal(io_canread(loop), first == a ? mine : a);
+	assert_int_equal(io_postponed_read(loop), first); /* the turn ended early */
+	assert_readable(first == a ? mine : a);
+	io_close(loop, a);
+	close(b);
 }
 
 static void nothing_is_postponed_behind_nobody(void **state) {
@@ -894,6 +993,37 @@ static void a_listening_socket_may_be_shared_by_loops(void **state) {
 	}
 }
 
+static void a_loop_that_is_busy_leaves_connections_to_those_that_share_the_socket(void **state) {
+	(void)state;
+	struct sockaddr_in address;
+	int fd = listener(&address);
+	struct sharer sharer = {.fd = dup(fd)};
+	pthread_t thread;
+	void *own;
+	assert_int_equal(io_fd(loop, fd, &cookie), 0);
+	assert_int_equal(io_wantread(loop, fd), 0);
+	assert_int_equal(io_accept(loop, fd, NULL, NULL), -1); /* so the mechanism has it */
+	atomic_store(&accepted, 0);
+	atomic_store(&done, false);
+	assert_int_equal(pthread_create(&thread, NULL, accept_some, &sharer), 0);
+	usleep(250000); /* a mechanism that looks for itself has looked in vain */
+	for (int i = 1; i <= 3; i++) {
+		int client = socket(AF_INET, SOCK_STREAM, 0);
+		assert_int_equal(connect(client, (struct sockaddr *)&address, sizeof address), 0);
+		for (int ms = 0; atomic_load(&accepted) < i; ms++) {
+			assert_true(ms < LONG_MS / 2);
+			usleep(1000);
+		}
+		close(client);
+	}
+	atomic_store(&done, true);
+	io_wake(sharer.loop);
+	assert_int_equal(pthread_join(thread, &own), 0);
+	io_loop_free(own);
+	close(sharer.fd);
+	io_close(loop, fd);
+}
+
 static int64_t clock_ms(void) {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -928,6 +1058,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		IN_LOOP(a_descriptor_is_adopted_once),
 		IN_LOOP(closing_forgets_the_descriptor),
+		IN_LOOP(closing_a_descriptor_that_is_watched_closes_it),
 		IN_LOOP(a_fresh_descriptor_is_taken_for_ready_and_comes_up_when_wanted),
 		IN_LOOP(what_is_not_wanted_does_not_come_up),
 		IN_LOOP(what_comes_after_eagain_is_reported),
@@ -939,16 +1070,21 @@ int main(void) {
 		IN_LOOP(the_end_is_reported_and_again_until_it_is_read),
 		IN_LOOP(an_end_that_comes_later_is_reported),
 		IN_LOOP(a_pipe_is_as_good_as_a_socket),
+		IN_LOOP(a_pipe_may_be_written_to_and_says_when_its_reader_is_gone),
 		IN_LOOP(room_in_a_full_socket_is_reported),
 		IN_LOOP(both_directions_are_reported_side_by_side),
+		IN_LOOP(what_is_ready_and_not_wanted_any_more_does_not_end_waiting),
+		IN_LOOP(a_socket_that_a_file_has_filled_is_not_ready),
 		IN_LOOP(a_writer_hears_that_its_peer_is_gone),
 		IN_LOOP(a_connection_is_made_accepted_and_reset),
 		IN_LOOP(a_refused_connection_is_reported),
 		IN_LOOP(of_many_descriptors_each_that_is_ready_comes_up),
+		IN_LOOP(those_that_are_closed_among_many_do_not_disturb_the_others),
 		IN_LOOP(a_kernel_queue_that_overflows_loses_nothing),
 		IN_LOOP(one_that_is_always_ready_does_not_keep_others_waiting),
 		IN_LOOP(what_is_postponed_comes_after_all_others_and_in_its_order),
 		IN_LOOP(all_that_is_ready_comes_in_one_turn_before_what_is_postponed),
+		IN_LOOP(what_was_handed_out_before_a_postponed_one_comes_up_again),
 		IN_LOOP(nothing_is_postponed_behind_nobody),
 		IN_LOOP(what_is_postponed_and_closed_does_not_come_up),
 		IN_LOOP(a_number_used_again_is_not_postponed),
@@ -968,6 +1104,7 @@ int main(void) {
 		IN_LOOP(a_wake_that_is_heard_of_between_two_waits_ends_the_next),
 		cmocka_unit_test(loops_of_several_threads_do_not_disturb_each_other),
 		cmocka_unit_test(a_listening_socket_may_be_shared_by_loops),
+		IN_LOOP(a_loop_that_is_busy_leaves_connections_to_those_that_share_the_socket),
 		IN_LOOP(a_listening_socket_that_is_closed_is_not_heard_of_though_others_have_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
