@@ -251,6 +251,49 @@ static void another_file_comes_before_what_is_to_be_read_ahead(void **state) {
 	assert_false(is_warm(0, WINDOW));
 }
 
+/* Whether out is handed out in a turn of its own. */
+static bool comes_up(void) {
+	assert_int_equal(io_wait(loop, 10), 0);
+	bool up = false;
+	for (int fd; (fd = io_canwrite(loop)) != -1;) up |= fd == out;
+	return up;
+}
+
+static void a_descriptor_comes_up_when_its_file_has_been_read_and_not_before(void **state) {
+	(void)state;
+	const time_t started = time(NULL);
+	assert_false(found(0));
+	await_window_begun(1);
+	assert_false(comes_up());
+	io_write_meanwhile(loop, out, true); /* something else is to be sent */
+	assert_true(comes_up());
+	io_write_meanwhile(loop, out, false);
+	assert_false(comes_up());
+	sem_post(&may_read);
+	while (!comes_up()) assert_false(is_late(started));
+	assert_false(io_reading(loop, out));
+	assert_true(found(0));
+}
+
+static void a_read_for_one_that_was_closed_is_nothing_to_the_next_owner_of_the_number(void **state) {
+	(void)state;
+	const int number = out;
+	assert_false(found(0));
+	await_window_begun(1);
+	io_close(loop, out);
+	assert_int_equal(dup2(in, number), number);
+	assert_int_equal(io_fd(loop, out, loop), 0);
+	assert_int_equal(io_wantwrite(loop, out), 0);
+	assert_true(comes_up());
+	assert_false(found_of(1, 0));
+	sem_post(&may_read); /* for the one before */
+	await_window_begun(2);
+	assert_false(comes_up());
+	assert_true(io_reading(loop, out));
+	read_window(1, 0);
+	assert_true(found_of(1, 0));
+}
+
 int main(void) {
 #define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
@@ -264,6 +307,8 @@ int main(void) {
 		WITH_FILES(the_page_at_which_a_window_ends_is_not_in_the_next),
 		WITH_FILES(a_read_that_was_not_asked_for_again_is_not_taken_for_the_next),
 		WITH_FILES(another_file_comes_before_what_is_to_be_read_ahead),
+		WITH_FILES(a_descriptor_comes_up_when_its_file_has_been_read_and_not_before),
+		WITH_FILES(a_read_for_one_that_was_closed_is_nothing_to_the_next_owner_of_the_number),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
