@@ -11,8 +11,9 @@
 typedef struct iob iob;
 
 enum {
-	IOB_COPY_LIMIT = 256 * 1024,  /* bytes that one batch copies at most */
-	IOB_PART_LIMIT = 1024,        /* parts that one batch holds at most */
+	/* Bytes that one batch copies, and parts that it takes, at most until it is empty: what has been sent counts. */
+	IOB_COPY_LIMIT = 256 * 1024,
+	IOB_PART_LIMIT = 1024,
 	IOB_SOURCE_PIECE = 64 * 1024, /* bytes that it has a source make ahead at most */
 	/* Of a file that is copied (see struct iob_file), bytes read into memory at a time, */
 	IOB_FILE_PIECE = 128 * 1024,
