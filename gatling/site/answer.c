@@ -459,8 +459,11 @@ static void answer_listing(struct exchange *x) {
 	enum listing_format format = listing_format_of(x->request->query);
 	bool gzip = x->content->options->gzip_cache;
 	int coding = coding_choose(&weights, 1U << CODING_IDENTITY | (gzip ? 1U << CODING_GZIP : 0)); /* never -1 */
-	struct listing_request request = {
-		.path = *x->path ? x->path : ".", .title = local_path(x), .format = format, .coding = (enum coding)coding};
+	struct listing_request request = {.path = *x->path ? x->path : ".",
+									  .title = local_path(x),
+									  .of_site = site_begins_at(x->site, local_path(x)),
+									  .format = format,
+									  .coding = (enum coding)coding};
 	int error = listing_cache_find(x->content->listings, &request, x->arrival->patient, &found);
 	if (error) {
 		answer_error(x, response_status_of(error));

@@ -88,6 +88,10 @@ void sites_free(struct sites *s) {
 
 unsigned sites_changes(const struct sites *s) { return s->changes; }
 
+bool site_begins_at(const struct site *site, struct slice path) {
+	return !path.length || (site->holds_sites && slice_until(path, '/') + 1 == path.length);
+}
+
 bool site_hides(const struct site *site, struct slice path) {
 	if (!path.length || path.at[path.length - 1] != 's') return false; /* the usual case */
 	size_t directory = site->holds_sites ? slice_until(path, '/') + 1 : 0;

@@ -64,6 +64,10 @@ int sites_protect(struct sites *sites, const struct site *site, struct slice pat
 /* Returns how often the fields of owners have changed. */
 unsigned sites_changes(const struct sites *sites);
 
+/* Returns whether a path in the site (decoded, empty or with a slash at its end only) is that of its directory, or of
+ * that of a site in it. */
+bool site_begins_at(const struct site *site, struct slice path);
+
 /* Returns whether a path in the site (decoded, without leading slash) is that of _headers or _redirects, of the site or
  * of one in its directory: these are not served. */
 bool site_hides(const struct site *site, struct slice path);

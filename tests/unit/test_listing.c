@@ -58,7 +58,8 @@ static char *read_all(struct listing *l, size_t piece) {
 }
 
 static struct listing *listing_of(size_t bytes, enum listing_format format, const char *title) {
-	struct listing_request wanted = {.path = ".", .title = slice_of(title), .format = format, .bytes = bytes};
+	struct listing_request wanted = {
+		.path = ".", .title = slice_of(title), .of_site = !*title, .format = format, .bytes = bytes};
 	struct listing *l;
 	assert_int_equal(listing_make(&docroot, &wanted, NULL, &l), 0);
 	return l;

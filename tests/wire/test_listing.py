@@ -177,6 +177,29 @@ def test_the_files_that_say_how_the_site_is_served_are_not_shown(server):
     assert b"_headers" not in server.get("/").body
 
 
+@pytest.mark.parametrize(
+    "flag,host,path,hidden",
+    [
+        ("-d", "localhost", "/", True),
+        ("-d", "localhost", "/www.example.org/", True),
+        ("-d", "localhost", "/www.example.org/deep/", False),
+        ("-d", "www.example.org", "/", True),
+        ("-d", "www.example.org", "/deep/", False),
+        ("-V", "localhost", "/www.example.org/", False),
+    ],
+)
+def test_nor_are_those_of_a_site_in_this_one(build, root, flag, host, path, hidden):
+    files = {"_headers", "_redirects"}
+    for name in files:
+        for directory in ("", "www.example.org/", "www.example.org/deep/"):
+            root.write(directory + name, b"")
+    (root.path / "index.html").unlink()
+    with Server(build, root, "-j", "1", flag) as server:
+        listed = {entry["name"] for entry in json.loads(server.get(path + "?format=json", host=host).body)}
+        assert listed & files == (set() if hidden else files)
+        assert all(server.get(path + name, host=host).status == (404 if hidden else 200) for name in files)
+
+
 def test_an_empty_directory_says_so(server):
     assert b"Nothing is here" in server.get("/empty/").body
 

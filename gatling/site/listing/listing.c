@@ -117,15 +117,14 @@ static bool is_full(const struct listing *l, size_t bytes, struct slice name) {
 }
 
 /* Returns whether listings show files of that name. */
-static bool is_shown(struct slice name, bool at_root) {
+static bool is_shown(struct slice name, bool of_site) {
 	if (name.at[0] == '.' || name.length > NAME_MAX || !path_allows(name)) return false;
-	return !at_root || !(slice_equal(name, SLICE("_headers")) || slice_equal(name, SLICE("_redirects")));
+	return !of_site || !(slice_equal(name, SLICE("_headers")) || slice_equal(name, SLICE("_redirects")));
 }
 
 /* Adds what is in the directory to the listing, and its names and entries to these streams. Returns 0 or an errno. */
 static int add_entries(struct listing *l, const struct docroot *docroot, DIR *directory,
 					   const struct listing_request *request, const atomic_bool *stop, FILE *names, FILE *entries) {
-	bool at_root = request->title.length == 0;
 	while (!l->summary.more) {
 		struct listing_entry entry;
 		errno = 0;
@@ -133,7 +132,7 @@ static int add_entries(struct listing *l, const struct docroot *docroot, DIR *di
 		if (!d) return errno;
 		struct slice name = slice_of(d->d_name);
 		if (stopped(stop)) return ECANCELED;
-		if (!is_shown(name, at_root)) continue;
+		if (!is_shown(name, request->of_site)) continue;
 		int error = inspect(docroot, dirfd(directory), request->path, d->d_name, &entry, &l->summary);
 		if (docroot_error_is_temporary(error)) return error; /* no listing rather than half of one */
 		if (error) continue;

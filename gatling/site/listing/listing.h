@@ -29,10 +29,9 @@ enum listing_format { LISTING_HTML, LISTING_JSON };
 enum listing_format listing_format_of(struct slice query);
 
 struct listing_request {
-	const char *path; /* of the directory, relative to the docroot's root, "." for the root itself */
-	/* The decoded path of the request, without its first and with its last slash. Empty at the root of a site, where
-	 * _headers and _redirects are not listed. */
-	struct slice title;
+	const char *path;   /* of the directory, relative to the docroot's root, "." for the root itself */
+	struct slice title; /* the decoded path of the request, without its first and with its last slash */
+	bool of_site;       /* it is the directory of a site: _headers and _redirects are not listed */
 	enum listing_format format;
 	enum coding coding; /* CODING_GZIP: compressed, if that makes it smaller; else CODING_IDENTITY */
 	size_t bytes;       /* at most LISTING_BYTES_MAX */

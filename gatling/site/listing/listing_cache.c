@@ -86,8 +86,8 @@ static struct cached_listing *start(struct listing_cache *ls, const struct listi
 /* --- finding --- */
 
 static bool same(const struct listing_request *a, const struct listing_request *b) {
-	return a->format == b->format && a->coding == b->coding && strcmp(a->path, b->path) == 0 &&
-		   slice_equal(a->title, b->title);
+	return a->format == b->format && a->coding == b->coding && a->of_site == b->of_site &&
+		   strcmp(a->path, b->path) == 0 && slice_equal(a->title, b->title);
 }
 
 /* Returns the place of the listing of that request, or an empty place for it. NULL: all are being made. */
