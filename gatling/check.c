@@ -47,14 +47,20 @@ static int check_sites(const struct options *o, const struct docroot *docroot, s
 static struct {
 	const struct docroot *docroot;
 	struct basic_auth *auth;
+	bool vhosts; /* directories are sites */
 	bool chrooted;
 } walked;
 
-/* Returns whether a path, which begins with "./" or is ".", leads through a name with a leading dot. */
+/* Returns whether a path, which begins with "./" or is ".", leads through a name with a leading dot that is not
+ * .well-known of a site. */
 static bool is_hidden(const char *path) {
-	static const char known[] = "./.well-known";
-	bool allowed = strncmp(path, known, sizeof known - 1) == 0;
-	return strstr(path + (allowed ? sizeof known - 1 : 0), "/.");
+	static const char known[] = "/.well-known";
+	const char *dot = strstr(path, "/."), *first = strchr(path, '/');
+	if (!dot) return false;
+	const char *end = dot + sizeof known - 1;
+	bool of_site = dot == first || (walked.vhosts && dot == strchr(first + 1, '/'));
+	if (!of_site || strncmp(dot, known, sizeof known - 1) != 0 || (*end && *end != '/')) return true;
+	return strstr(end, "/.");
 }
 
 /* Reports a file in another coding that is older than its original. */
@@ -102,6 +108,7 @@ static int check_file(const char *at, const struct stat *st, int type, struct FT
 static int check_files(const struct options *o, const struct docroot *docroot, struct basic_auth *auth) {
 	walked.docroot = docroot;
 	walked.auth = auth;
+	walked.vhosts = o->site.vhosts != VHOSTS_OFF;
 	int flags = docroot->symlinks_inside ? FTW_PHYS : 0; /* else links are followed, as when files are served */
 	bool done = auth && nftw(".", check_file, WALK_DESCRIPTORS, flags) == 0;
 	return done ? 0 : notice_cannot("check", o->root, strerror(errno));

@@ -75,6 +75,15 @@ def test_what_would_not_be_served_is_said(first_build):
         "deep: mode 0744, the server may not enter it: chmod o+x"]  # fmt: skip
 
 
+def test_well_known_files_of_each_site_are_looked_at_and_no_others(first_build):
+    root = Root(GOOD)
+    for directory in (".well-known", "www.example.org/.well-known", "www.example.org/deep/.well-known", ".well-known-not", ".well-known/.a"):
+        root.write(f"{directory}/a", b"x", 0o600)
+    for flags, found in (("-d",), [".well-known/a", "www.example.org/.well-known/a"]), (("-V",), [".well-known/a"]):
+        said = check(first_build, root, "-E", *flags).stdout.splitlines()
+        assert sorted(line.partition(":")[0] for line in said) == found, flags
+
+
 def test_a_file_on_the_way_makes_it_no_circle(first_build):
     circle = b"/b /a\n/a /b\n"
     for name, rules in (("b", circle), ("b/index.html", circle), ("b.html", circle), ("index.html", b"/ /home\n/home /\n")):
