@@ -35,9 +35,9 @@ struct exchange {
 
 /* --- what the answer is --- */
 
-/* The lines of response_status(), and behind them those of the owner, whose fields these are. */
+/* The lines of response_status() or basic_auth_check(), and behind them those of the owner, whose fields these are. */
 static struct slice lines_with(const struct exchange *x, struct slice own, const struct header_set *headers) {
-	char *const text = WORKSPACE(RETRY_LINE_MAX + HEADER_OCTETS_MAX);
+	char *const text = WORKSPACE(AUTH_LINES_MAX + HEADER_OCTETS_MAX);
 	char *end = text_copy(text, own);
 	if (headers) end += header_set_lines(headers, x->lookup.stands_in || x->response->status >= 400, end);
 	end = text_copy(end, x->filled);
@@ -174,7 +174,7 @@ static bool admitted(struct exchange *x, struct realm *realm) {
 		wait_for(x, admission.job);
 	} else if (admission.lines.at) {
 		response_status(r, (int)result);
-		r->lines = admission.lines;
+		r->lines = lines_with(x, admission.lines, x->lookup.headers);
 	} else {
 		answer_error(x, (int)result);
 	}

@@ -76,7 +76,7 @@ struct basic_auth {
 	/* digests of passwords; two tables, so that guesses do not evict right ones */
 	unsigned char right[AUTH_KNOWN][DIGEST], wrong[AUTH_WRONG][DIGEST];
 	char user[CREDENTIALS_ROOM + 1]; /* the credentials of the last request: see decode() */
-	char lines[2 * AUTH_REALM_MAX + 128];
+	char lines[AUTH_LINES_MAX];
 };
 
 void realm_retain(struct realm *realm) { realm->references++; }

@@ -11,17 +11,18 @@
 #include "gatling/files/names.h"
 
 enum {
-	AUTH_REALM_MAX = 256,    /* bytes of the name of a realm */
-	AUTH_USER_MAX = 256,     /* bytes of the name of a user */
-	AUTH_PASSWORD_MAX = 511, /* bytes */
-	AUTH_CHECKS = 128,       /* passwords that may wait for a check, */
-	AUTH_CHECKS_EACH = 4,    /* for one address (see address_table.h) */
-	AUTH_ATTEMPTS = 10,      /* passwords that an address may try, in all workers together; */
-	AUTH_ATTEMPT_MS = 3000,  /* it regains one after this time */
-	AUTH_ADDRESSES = 16384,  /* for which this is remembered */
-	AUTH_REALMS_MAX = 1024,  /* files that are kept */
-	AUTH_KNOWN = 1024,       /* right passwords that are remembered, */
-	AUTH_WRONG = 64,         /* and wrong ones */
+	AUTH_REALM_MAX = 256,                      /* bytes of the name of a realm */
+	AUTH_LINES_MAX = 2 * AUTH_REALM_MAX + 128, /* bytes of the field lines of a 401 */
+	AUTH_USER_MAX = 256,                       /* bytes of the name of a user */
+	AUTH_PASSWORD_MAX = 511,                   /* bytes */
+	AUTH_CHECKS = 128,                         /* passwords that may wait for a check, */
+	AUTH_CHECKS_EACH = 4,                      /* for one address (see address_table.h) */
+	AUTH_ATTEMPTS = 10,                        /* passwords that an address may try, in all workers together; */
+	AUTH_ATTEMPT_MS = 3000,                    /* it regains one after this time */
+	AUTH_ADDRESSES = 16384,                    /* for which this is remembered */
+	AUTH_REALMS_MAX = 1024,                    /* files that are kept */
+	AUTH_KNOWN = 1024,                         /* right passwords that are remembered, */
+	AUTH_WRONG = 64,                           /* and wrong ones */
 	REALMS_OF_PATH = 2
 };
 

@@ -1,5 +1,6 @@
 """_headers and _redirects over the wire: what the documents of the hosts that invented them promise, and what they do not."""
 
+import base64
 import gzip
 import re
 import subprocess
@@ -385,6 +386,20 @@ def test_the_owners_fields_are_with_every_answer_about_a_path(build):
         for path, status in (("/d/", 200), ("/none", 404)):  # a listing, and what has no page
             response = server.get(path)
             assert response.status == status and response["X-Frame-Options"] == "DENY" and response["X-Path"] == f"<{path[1:]}>"
+
+
+def test_they_are_with_what_asks_for_a_password_too(build):
+    realm = "r" * 128 + '"' * 128  # as long as it may be, and longer where it is quoted
+    rules = "/*\n  X-Frame-Options: DENY\n  X-Path: <:splat>\n  Cache-Control: max-age=86400\n  X-Long: " + "x" * 7900 + "\n"
+    files = {"_headers": rules, "d/.htaccess": f"{realm}\nann:*\n", "d/a": "x"}
+    with serve(build, files, "-j", "1") as server, Http2(server) as connection:
+        for path in ("d/a", "d/none", "d/"):
+            response, answer = server.get("/" + path), connection.get("/" + path)
+            assert response.status == answer.status == 401 and response["X-Frame-Options"] == answer["x-frame-options"] == "DENY"
+            assert response["X-Path"] == answer["x-path"] == f"<{path}>" and len(response["X-Long"]) == 7900
+            assert response["Cache-Control"] is None and response["WWW-Authenticate"].startswith('Basic realm="rrr')
+        guesses = [server.get("/d/a", f"Authorization: Basic {base64.b64encode(b'ann:%d' % i).decode()}") for i in range(12)]
+        assert guesses[-1].status == 429 and guesses[-1]["Retry-After"] and guesses[-1]["X-Frame-Options"] == "DENY"
 
 
 @pytest.mark.clear
