@@ -208,7 +208,7 @@ static void visit_root_file(struct walk *w, const char *name, const char *host) 
 				notice(c.state, "%s: no private key is in it, so it is not used: append the key, chmod o-r", name);
 			return;
 		}
-		c.problem = "everybody may read the private key in it, and would be served it (chmod o-r)";
+		c.problem = "everybody may read the private key in it (chmod o-r)";
 	}
 	visit(w, &c);
 }
