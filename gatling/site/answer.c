@@ -35,7 +35,7 @@ struct exchange {
 
 /* --- what the answer is --- */
 
-/* The lines of response_status() or basic_auth_check(), and behind them those of the owner, whose fields these are. */
+/* The server's own lines, of AUTH_LINES_MAX bytes at most, and behind them those of the owner. */
 static struct slice lines_with(const struct exchange *x, struct slice own, const struct header_set *headers) {
 	char *const text = WORKSPACE(AUTH_LINES_MAX + HEADER_OCTETS_MAX);
 	char *end = text_copy(text, own);
@@ -452,6 +452,17 @@ static bool follow_rules(struct exchange *x, bool forced) {
 	return true;
 }
 
+/* Returns the Cache-Control of a listing, as that of a page: there is nothing with which it could be revalidated, but
+ * caches choose a time of their own without it. Absent if the owner has one, or wants none. */
+static struct slice listing_cache_control(const struct exchange *x) {
+	const struct header_set *set = x->lookup.headers;
+	if (!x->content->options->cache_control) return (struct slice){0};
+	for (unsigned i = 0; set && i < set->count; i++)
+		if (header_named(&set->item[i], "Cache-Control") && !header_lasts(&set->item[i])) return (struct slice){0};
+	const bool restricted = x->lookup.restricted || x->response->user.length;
+	return restricted ? SLICE("Cache-Control: private, no-cache\r\n") : SLICE("Cache-Control: no-cache\r\n");
+}
+
 static void answer_listing(struct exchange *x) {
 	struct response *r = x->response;
 	struct listing_result found;
@@ -475,7 +486,7 @@ static void answer_listing(struct exchange *x) {
 	}
 	r->status = 200;
 	x->lookup.stands_in = true;
-	r->lines = header_lines(x);
+	r->lines = lines_with(x, listing_cache_control(x), x->lookup.headers);
 	r->source =
 		(struct generated_content){.fill = listing_fill,
 								   .release = listing_reader_free,

@@ -115,6 +115,22 @@ def test_it_has_the_owners_fields(server):
     assert response["X-Listed"] == "yes" and response["X-Content-Type-Options"] == "nosniff"
 
 
+def test_caches_ask_for_it_again_unless_the_owner_says_otherwise(build, root):
+    root.write("_headers", b"/own/*\n  Cache-Control: max-age=5\n/long/*\n  Cache-Control: max-age=86400\n/none/*\n  ! Cache-Control\n")
+    root.write("secret/.htaccess", b"Friends\nann:" + subprocess.check_output(["openssl", "passwd", "-6", "pw"]))
+    wanted = {"plain": "no-cache", "own": "max-age=5", "long": "no-cache", "none": None, "secret": "private, no-cache"}
+    for name in wanted:
+        root.write(name + "/a", b"")
+    ann = "Authorization: Basic YW5uOnB3"
+    with Server(build, root, "-j", "1") as server:
+        for name, value in wanted.items():
+            for query in ("", "?format=json"):
+                response = server.get(f"/{name}/{query}", ann)
+                assert (response.status, response["Cache-Control"]) == (200, value), name
+    with Server(build, root, "-j", "1", "--no-cache-control") as server:
+        assert server.get("/plain/")["Cache-Control"] is None and server.get("/own/")["Cache-Control"] == "max-age=5"
+
+
 def test_json_says_the_same(server):
     response = server.get("/d/?format=json")
     assert response["Content-Type"] == "application/json"

@@ -503,7 +503,7 @@ def test_what_stands_in_for_a_missing_file_is_not_immutable(build):
         for path, status, wanted in (
             ("/assets/app-BxK2a9fQ.js", 200, for_ever), ("/assets/app-C3f9Qa1x.js", 200, "no-cache"), ("/index.html", 200, "no-cache"),
             ("/none.3f2a9c1b.png", 200, for_ever), ("/icons/x.png", 200, brief), ("/old/x", 410, "no-cache"),
-            ("/page/x", 200, for_ever), ("/lost/x", 404, None), ("/lost/dir/", 200, None), ("/none/x", 410, "no-cache"), ("/lost2/x", 404, brief), ("/new/x", 200, "no-cache"), ("/404/x", 404, "max-age=5"), ("/assets/app-BxK2a9fQ.js", 200, for_ever),
+            ("/page/x", 200, for_ever), ("/lost/x", 404, None), ("/lost/dir/", 200, "no-cache"), ("/none/x", 410, "no-cache"), ("/lost2/x", 404, brief), ("/new/x", 200, "no-cache"), ("/404/x", 404, "max-age=5"), ("/assets/app-BxK2a9fQ.js", 200, for_ever),
         ):  # fmt: skip
             response = server.get(path)
             assert (response.status, response["Cache-Control"]) == (status, wanted), path
