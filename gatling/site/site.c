@@ -177,6 +177,7 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 	enum text_state state = text_file_look(file, s->docroot, file_path(e, kind->name, reader.path), &text, &length);
 	if (state == TEXT_SAME) return rules;
 	if (file->error == EFBIG) rules_fail(&error, "the file is too large: more than %d bytes", TEXT_FILE_MAX);
+	else if (file->error == EINVAL) rules_fail(&error, "it is no regular file: replace it by one, or remove it");
 	else rules_fail(&error, "it cannot be read: %s", strerror(file->error));
 	const bool entered =
 		file->error != EACCES || file->version.mode; /* a directory without permission is reported itself */

@@ -61,6 +61,13 @@ def test_all_mistakes_of_all_sites_are_said(first_build):
         assert any(found.startswith(line) for found in lines), line
 
 
+@pytest.mark.parametrize("name", ["_headers", "_redirects"])
+def test_rules_that_are_no_file_are_said(first_build, name):
+    root = Root({"index.html": b"hello"})
+    root.mkdir(name)
+    assert check(first_build, root, "-E").stdout == f"{name}: it is no regular file: replace it by one, or remove it\n"
+
+
 def test_what_would_not_be_served_is_said(first_build):
     root = Root(GOOD)
     root.write("css/a.css", b"x", 0o640)

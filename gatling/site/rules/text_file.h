@@ -19,7 +19,7 @@ enum text_state {
 	TEXT_SAME,  /* as at the last look */
 	TEXT_NEW,   /* *text is malloc'd, with a NUL behind its end */
 	TEXT_NONE,  /* the file does not exist */
-	TEXT_FAILED /* it cannot be read: ->error; EFBIG: over TEXT_FILE_MAX */
+	TEXT_FAILED /* it cannot be read: ->error; EFBIG: over TEXT_FILE_MAX; EINVAL: it is no regular file */
 };
 
 /* Looks whether the file has changed since the last look, and if so reads it. Others need no permission to read it. */
