@@ -51,6 +51,12 @@ def arrows(browser):
     return [arrow.strip('"') for arrow in shown]
 
 
+def heads(browser):
+    """Where the text of each head ends, from the top."""
+    range_of = "button => { const r = document.createRange(); r.selectNodeContents(button); return r }"
+    return browser.run(f"[...document.querySelectorAll('th button')].map({range_of}).map(r => r.getBoundingClientRect().bottom)")
+
+
 def click(browser, column):
     browser.run(f"document.querySelectorAll('th button')[{column}].click()")
 
@@ -60,10 +66,10 @@ def test_a_browser_sorts_opens_a_folder_and_shows_odd_names(server):
     with Browser() as browser:
         browser.go(server.url("/d/"))
         assert names(browser) == ["a/", "folder/", "1.txt", "9.txt", "10.txt"]
-        assert arrows(browser) == ["\u2191", "", ""]
+        assert arrows(browser) == ["\u2191", "", ""] and len(set(heads(browser))) == 1
         click(browser, 1)  # folders stay first
         assert names(browser) == ["a/", "folder/", "1.txt", "10.txt", "9.txt"]
-        assert arrows(browser) == ["", "\u2191", ""]
+        assert arrows(browser) == ["", "\u2191", ""] and len(set(heads(browser))) == 1
         click(browser, 1)
         assert names(browser)[2:] == ["9.txt", "10.txt", "1.txt"]
         assert arrows(browser) == ["", "\u2193", ""]

@@ -41,7 +41,7 @@ static const char style[] =
 	"th{white-space:nowrap}\n"
 	"button::after{content:\"\";display:inline-block;width:1em;text-align:end}\n"
 	/* numbers end at the right: the arrow stands to the left of them */
-	"th:nth-child(2) button{display:inline-flex;flex-direction:row-reverse}\n"
+	"th:nth-child(2) button{display:inline-flex;flex-direction:row-reverse;align-items:baseline}\n"
 	"[aria-sort=ascending] button::after{content:\"\\2191\"}\n"
 	"[aria-sort=descending] button::after{content:\"\\2193\"}\n"
 	/* on a phone, size and date stand below the name */
