@@ -95,7 +95,9 @@ static void check_directory(const char *path) {
 
 static int check_file(const char *at, const struct stat *st, int type, struct FTW *where) {
 	const char *name = at + where->base, *path = at + (at[1] ? 2 : 0);
-	if (strcmp(name, ".htaccess") == 0) realm_release(basic_auth_find(walked.auth, path));
+	/* that of a directory that is no site holds there, too: see basic_auth_realms() */
+	const bool global = where->level == 2 && strcmp(name, ".htaccess_global") == 0;
+	if (global || strcmp(name, ".htaccess") == 0) realm_release(basic_auth_find(walked.auth, path));
 	bool rules = strcmp(name, "_headers") == 0 || strcmp(name, "_redirects") == 0;
 	if (is_hidden(at) || rules) return 0;
 	if (type == FTW_SLN) check_link(path);

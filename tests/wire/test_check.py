@@ -61,6 +61,15 @@ def test_all_mistakes_of_all_sites_are_said(first_build):
         assert any(found.startswith(line) for found in lines), line
 
 
+def test_passwords_of_each_directory_that_may_be_a_site_are_looked_at_once(first_build):
+    root = Root(GOOD)
+    for directory in ("www.example.org", "My Files", "My Files/deep"):
+        root.write(f"{directory}/.htaccess_global", b"")
+    for flag in "-d", "-V":
+        said = check(first_build, root, "-E", flag).stdout.splitlines()
+        assert sorted(line.partition(":")[0] for line in said) == ["My Files/.htaccess_global", "www.example.org/.htaccess_global"], flag
+
+
 @pytest.mark.parametrize("name", ["_headers", "_redirects"])
 def test_rules_that_are_no_file_are_said(first_build, name):
     root = Root({"index.html": b"hello"})
