@@ -17,7 +17,7 @@
 #include "gatling/client/address_table.h"
 #include "gatling/site/rules/rules.h"
 
-static const char unreadable[] = "this cannot be read, so access is denied";
+static const char unreadable[] = "this is no file that the user of the server may read, so access is denied";
 
 enum {
 	DIGEST = 32,

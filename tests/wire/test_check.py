@@ -143,6 +143,6 @@ def test_it_sees_what_the_server_would_see(first_build):
     done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     nowhere = f"example.org: a symbolic link to {root.path}/www.example.org, which does not exist in the chroot: the served directory is its root"
     assert done.returncode == 1 and sorted(done.stdout.splitlines()) == [
-        "a/.htaccess: this cannot be read, so access is denied",
+        "a/.htaccess: this is no file that the user of the server may read, so access is denied",
         nowhere,
         "private: mode 0700, the server may not enter it: chmod o+x"]  # fmt: skip
