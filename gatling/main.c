@@ -229,6 +229,7 @@ static int start(const struct options *o, struct process *p, const char *directo
 	workers_tell(p->workers, CONTROL_SERVE);
 	confine_and_announce(o, p, directory);
 	notice_echo(false);
+	notice_serving();
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* notice.c - see notice.h. */
 #include "gatling/base/notice.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,7 +32,8 @@ static pthread_mutex_t output = PTHREAD_MUTEX_INITIALIZER;
 /* guarded by that */
 static notice_sink *sink;
 static void *sink_owner;
-static bool silent; /* on stderr, while there is a sink */
+static bool silent;  /* on stderr, while there is a sink */
+static bool serving; /* nobody waits for stderr any more */
 
 /* does not change once there are threads */
 static bool checks, to_journal;
@@ -80,15 +82,31 @@ void notice_echo(bool echo) {
 	pthread_mutex_unlock(&output);
 }
 
+void notice_serving(void) {
+	pthread_mutex_lock(&output);
+	serving = true;
+	pthread_mutex_unlock(&output);
+}
+
 /* --- lines --- */
 
-static void print(enum notice_level level, const char *text) {
+/* Returns whether a line would be taken at once: a pipe may have no reader, a terminal be stopped. With the mutex
+ * locked. */
+static bool has_room(void) {
+	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+	return !serving || (sink && silent) || poll(&p, 1, 0) == 1;
+}
+
+/* Returns false if there is no room for it. */
+static bool print(enum notice_level level, const char *text) {
 	char before[8] = "";
 	if (to_journal) snprintf(before, sizeof before, "<%d>", level);
 	pthread_mutex_lock(&output);
-	if (!sink || !silent) fprintf(stderr, "%sgatling: %s\n", before, text);
-	if (sink) sink(sink_owner, level, text);
+	bool room = has_room();
+	if (room && (!sink || !silent)) fprintf(stderr, "%sgatling: %s\n", before, text);
+	if (room && sink) sink(sink_owner, level, text);
 	pthread_mutex_unlock(&output);
+	return room;
 }
 
 static time_t clock_s(void) {
@@ -119,33 +137,47 @@ bool notice_tidy(void) {
 	char text[NOTICE_TEXT_MAX];
 	bool more;
 	if (pthread_mutex_trylock(&output) != 0) return true; /* stderr may be stuck */
+	const bool room = has_room();
 	pthread_mutex_unlock(&output);
-	while (take_left_out(clock_s(), text, &more)) print(LEVEL_WARNING, text);
+	if (!room) return true;
+	while (take_left_out(clock_s(), text, &more)) (void)print(LEVEL_WARNING, text);
 	return more;
 }
 
-/* Returns whether one more line of that kind may be printed in this second. */
-static bool take_line(const char *format, const char *text) {
+/* Returns the kind of a format. With the mutex locked. */
+static struct kind *kind_of(const char *format) {
 	struct kind *k = kinds;
-	time_t now = clock_s();
-	pthread_mutex_lock(&mutex);
 	while (k < kinds + NOTICE_KINDS - 1 && k->format && k->format != format) k++;
 	k->format = format;
+	return k;
+}
+
+/* Returns whether one more line of that kind may be printed in this second. */
+static bool take_line(const char *format) {
+	time_t now = clock_s();
+	pthread_mutex_lock(&mutex);
+	struct kind *k = kind_of(format);
 	if (k->second != now && !k->left_out) k->lines = 0;
 	k->second = now;
 	bool may = k->lines++ < NOTICE_BURST;
-	if (!may && !k->left_out++) snprintf(k->begin, sizeof k->begin, "%s", text);
 	pthread_mutex_unlock(&mutex);
 	return may;
+}
+
+static void leave_out(const char *format, const char *text) {
+	pthread_mutex_lock(&mutex);
+	struct kind *k = kind_of(format);
+	if (!k->left_out++) snprintf(k->begin, sizeof k->begin, "%s", text);
+	pthread_mutex_unlock(&mutex);
 }
 
 /* Returns whether it was printed. */
 static bool say(enum notice_level level, const char *format, const char *text) {
 	if (level > threshold) return true;
 	(void)notice_tidy();
-	bool may = take_line(format, text);
-	if (may) print(level, text);
-	return may;
+	if (take_line(format) && print(level, text)) return true;
+	leave_out(format, text);
+	return false;
 }
 
 static void keep_one_line(char *text) {

@@ -37,6 +37,10 @@ void notice_to(notice_sink *sink, void *owner);
 /* Chooses whether lines go to stderr while there is such a function; at first they do. */
 void notice_echo(bool echo);
 
+/* From now on a line for which stderr has no room is left out, and counted: whoever serves clients does not wait for
+ * the reader of a pipe, or a terminal that was stopped. */
+void notice_serving(void);
+
 /* Says how many lines were left out, if that has to be said; notice_line() does so, too. Returns whether some were left
  * out in this second. */
 bool notice_tidy(void);

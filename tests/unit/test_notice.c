@@ -1,4 +1,5 @@
 /* test_notice.c - lines for the owner: how many are printed, and who gets them. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -108,6 +109,42 @@ static void what_was_left_out_is_said_when_it_comes_up_again(void **state) {
 	assert_int_equal(lines, NOTICE_BURST + 2);
 }
 
+/* Reads what there is in a pipe. Returns its length. */
+static size_t drain(int fd, char *text, size_t size) {
+	size_t length = 0;
+	for (ssize_t n; (n = read(fd, text + length, size - 1 - length)) > 0;) length += (size_t)n;
+	text[length] = '\0';
+	return length;
+}
+
+static void while_clients_are_served_nobody_waits_for_stderr(void **state) {
+	(void)state;
+	static char text[1024 * 1024];
+	int pipe_end[2], own = dup(STDERR_FILENO);
+	assert_int_equal(pipe(pipe_end), 0);
+	assert_int_equal(fcntl(pipe_end[0], F_SETFL, O_NONBLOCK), 0);
+	assert_int_not_equal(dup2(pipe_end[1], STDERR_FILENO), -1);
+	notice_to(NULL, NULL);
+	notice_serving();
+	begin_second();
+	assert_true(notice(1, "a first line of its kind"));
+	assert_int_equal(fcntl(pipe_end[1], F_SETFL, O_NONBLOCK), 0);
+	while (write(pipe_end[1], text, sizeof text) > 0) {}
+	assert_int_equal(fcntl(pipe_end[1], F_SETFL, 0), 0);
+	for (int i = 0; i < 3; i++) assert_false(notice(2, "there is no room"));
+	assert_true(notice_tidy());
+	assert_true(drain(pipe_end[0], text, sizeof text) > 0);
+	begin_second();
+	assert_true(notice(2, "there is no room"));
+	(void)drain(pipe_end[0], text, sizeof text);
+	(void)dup2(own, STDERR_FILENO);
+	close(own);
+	close(pipe_end[0]);
+	close(pipe_end[1]);
+	assert_string_equal(text, "gatling: left out 3 more that begin like \"there is no room\"\n"
+							  "gatling: there is no room\n");
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(lines_of_a_kind_are_limited_and_the_others_counted, listen_to_lines),
@@ -116,6 +153,7 @@ int main(void) {
 		cmocka_unit_test_setup(less_grave_lines_can_be_left_out, listen_to_lines),
 		cmocka_unit_test_setup(what_was_said_is_not_repeated_until_it_changes, listen_to_lines),
 		cmocka_unit_test_setup(what_was_left_out_is_said_when_it_comes_up_again, listen_to_lines),
+		cmocka_unit_test(while_clients_are_served_nobody_waits_for_stderr),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from gatling import TIMEOUT, Connection, Root, Server, descriptors_limited_to, eventually, runnable, unprivileged
+from authority import free_port
+from gatling import TIMEOUT, Connection, Root, Server, descriptors_limited_to, eventually, listening, runnable, unprivileged
 
 
 def run(build, *flags, **popen):
@@ -553,6 +554,24 @@ def test_a_log_whose_reader_has_gone_stops_nobody(build, files):
         os.close(write)
         for _ in range(3):
             assert server.get("/small.bin").status == 200
+
+
+def test_standard_error_that_nobody_reads_stops_nobody(build, root):
+    name = "x" * 200
+    for i in range(60):  # of each a line says that it is not served: more than the pipe holds
+        root.write(f"{i}{name}", b"", mode=0o600)
+    command = [runnable(build), "-c", root.path, "-p", str(port := free_port()), "-i", "127.0.0.1", "-E", "-n", "--drain-delay", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, pipesize=4096, **unprivileged()) as process:
+        try:
+            eventually(lambda: listening(port))
+            for i in range(60):
+                with Connection(("127.0.0.1", port)) as c:
+                    assert c.get(f"/{i}{name}").status == 403
+            process.terminate()
+            assert process.wait(TIMEOUT) == 0
+        finally:
+            process.kill()
+        assert b"serving" in process.stderr.read()
 
 
 # --- who and where ---
