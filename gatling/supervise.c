@@ -21,6 +21,7 @@ struct state {
 	enum stage stage;
 	int64_t until_ms; /* of STAGE_ANNOUNCE */
 	int64_t alive_ms; /* when the next sign of life is due */
+	int64_t look_ms;  /* when the next look is; 0: that has to be decided */
 };
 
 void supervise_block_signals(sigset_t *signals) {
@@ -94,12 +95,15 @@ static void look(const struct supervisor *s, struct state *state) {
 	service_tell(s->service, "WATCHDOG=1");
 }
 
-/* Has a SIGALRM sent when it is time for a look. */
-static void set_timer(const struct supervisor *s, const struct state *state) {
-	int ms = state->stage == STAGE_ANNOUNCE ? SUPERVISE_DRAIN_MS : CERTIFICATE_CHECK_S * 1000;
+/* Has a SIGALRM sent when it is time for a look, which other signals do not put off. */
+static void set_timer(const struct supervisor *s, struct state *state) {
+	int64_t ms = state->stage == STAGE_ANNOUNCE ? SUPERVISE_DRAIN_MS : CERTIFICATE_CHECK_S * 1000;
+	const int64_t now_ms = clock_ms();
 	const bool left_out = notice_tidy();
 	if (left_out && ms > 1000) ms = 1000;
 	if (s->service->watchdog_ms && s->service->watchdog_ms < ms) ms = s->service->watchdog_ms;
+	if (!state->look_ms || state->look_ms > now_ms + ms) state->look_ms = now_ms + ms;
+	ms = state->look_ms > now_ms ? state->look_ms - now_ms : 1;
 	const struct itimerval timer = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
 	if (s->certificates || s->acme || s->service->watchdog_ms || left_out || state->stage == STAGE_ANNOUNCE)
 		(void)setitimer(ITIMER_REAL, &timer, NULL);
@@ -132,7 +136,10 @@ void supervise(const struct supervisor *s, const sigset_t *signals) {
 			break;
 		case SIGUSR1: reopen_logs(s); break;
 		case SIGUSR2: look_at_threads(s, &state); break;
-		default: look(s, &state); break;
+		default: break;
 		}
+		if (clock_ms() < state.look_ms) continue;
+		look(s, &state);
+		state.look_ms = 0;
 	}
 }

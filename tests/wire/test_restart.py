@@ -590,3 +590,16 @@ def test_signs_of_life_stop_when_a_worker_hangs(build, root, manager):
                     pass
         manager.settimeout(TIMEOUT)
         assert manager.recv(4096) == b"WATCHDOG=1"
+
+
+@pytest.mark.clear
+def test_signs_of_life_go_on_while_signals_come(build, root, manager):
+    with Server(build, root, launcher=("env", f"NOTIFY_SOCKET={manager.getsockname()}", "WATCHDOG_USEC=1000000")) as server:
+        assert manager.recv(4096).startswith(b"READY=1")
+        manager.settimeout(0.05)
+        until, signs = time.monotonic() + 2, 0
+        while time.monotonic() < until:
+            server.signal(signal.SIGUSR1)
+            with contextlib.suppress(TimeoutError):
+                signs += manager.recv(4096) == b"WATCHDOG=1"
+        assert signs >= 3
