@@ -345,6 +345,8 @@ __attribute__((noreturn)) static void keep_alive(struct acme *a, const char *roo
 	(void)signal(SIGINT, SIG_IGN); /* of the terminal: the server sees to it */
 	(void)signal(SIGQUIT, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
+	(void)signal(SIGUSR1, SIG_IGN); /* meant for the server, by pkill(1) without -x */
+	(void)signal(SIGUSR2, SIG_IGN);
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGCHLD, SIG_DFL); /* else nobody hears how a child has ended */
 	int keep = a->channel;

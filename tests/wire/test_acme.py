@@ -236,6 +236,17 @@ def test_a_killed_helper_comes_again_and_the_server_does_not_notice(first_build)
         assert server.has("www.example.org") and server.get("/", host="localhost").status == 200
 
 
+def test_the_signal_to_open_logs_again_does_not_end_the_helpers(first_build):
+    """pkill -USR1 gatling sends it to all processes whose names begin so."""
+    with Acme(first_build, sites("www.example.org"), f"https://localhost:{free_port()}/dir", free_port()) as server:
+        eventually(lambda: server.said("account:"), seconds=60)
+        helpers = server.helpers()
+        for pid in (*helpers, server.pid):
+            os.kill(pid, signal.SIGUSR1)
+        time.sleep(2)  # what is tested is that nothing happens
+        assert server.helpers() == helpers and not server.said("has ended")
+
+
 def test_a_full_disk_is_told_and_the_certificate_is_taken_up_later(first_build):
     root, port, full = sites("www.example.org"), free_port(), Root().path
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", full], check=True)
