@@ -50,7 +50,7 @@ struct work {
 	bool has_account;
 	unsigned limited;        /* attempts in a row that were too many for the authority */
 	int64_t limited_until_s; /* no attempt before, since there were ACME_LIMITED_NAMES of them */
-	int64_t scan_s;          /* when the next look for directories is due */
+	int64_t scan_ms;         /* when the next look for directories is due, on the monotonic clock */
 };
 
 /* --- in the process --- */
@@ -214,9 +214,10 @@ static unsigned running(const struct work *w) {
 /* Starts what is due. */
 static void start_due(struct work *w) {
 	const int64_t now_s = time(NULL);
-	if (now_s < w->limited_until_s) return;
+	/* a longer pause was begun while the clock was ahead */
+	if (now_s < w->limited_until_s && w->limited_until_s - ACME_LIMITED_S <= now_s) return;
 	if (!w->has_account) {
-		if (subjects_due(&w->subjects, INT64_MAX) && !w->account.attempt && w->account.due_s <= now_s)
+		if (subjects_due(&w->subjects, INT64_MAX) && !w->account.attempt && subject_is_due(&w->account, now_s))
 			start_run(w, &w->account);
 		return;
 	}
@@ -237,10 +238,10 @@ static bool wait_for_something(struct work *w) {
 }
 
 static void scan(struct work *w) {
-	const int64_t now_s = time(NULL);
-	if (now_s < w->scan_s) return;
-	w->scan_s = now_s + ACME_SCAN_S;
-	if (subjects_scan(&w->subjects, w->acme->options, w->root, now_s) == -1)
+	const int64_t now_ms = clock_ms();
+	if (now_ms < w->scan_ms) return;
+	w->scan_ms = now_ms + INT64_C(1000) * ACME_SCAN_S;
+	if (subjects_scan(&w->subjects, w->acme->options, w->root, time(NULL)) == -1)
 		notice((uint64_t)errno, "certificates: cannot look for sites in %s: %s", w->root, strerror(errno));
 	else if (!w->subjects.count)
 		notice(0,
@@ -252,13 +253,13 @@ static void scan(struct work *w) {
 /* After a start: what has failed before is not asked for at once. */
 static void tell_waiting(const struct work *w) {
 	const int64_t now_s = time(NULL);
-	const bool account = w->account.failures && w->account.due_s > now_s;
+	const bool account = w->account.failures && !subject_is_due(&w->account, now_s);
 	int64_t due_s = account ? w->account.due_s : INT64_MAX;
 	unsigned count = account;
 	char pause[32];
 	const struct subject *s;
 	TAILQ_FOREACH(s, &w->subjects.all, all) {
-		if (!s->failures || s->due_s <= now_s) continue;
+		if (!s->failures || subject_is_due(s, now_s)) continue;
 		if (s->due_s < due_s) due_s = s->due_s;
 		count++;
 	}
@@ -276,7 +277,7 @@ static void work(struct work *w) {
 	do {
 		if (hurry) {
 			hurry = 0;
-			w->scan_s = w->limited_until_s = w->account.due_s = 0;
+			w->scan_ms = w->limited_until_s = w->account.due_s = 0;
 			subjects_hurry(&w->subjects, time(NULL));
 		}
 		struct subject *s;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gatling/acme/explain.h"
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
 #include "gatling/base/text.h"
@@ -166,11 +167,15 @@ void subjects_hurry(struct subjects *s, int64_t now_s) {
 	TAILQ_FOREACH(at, &s->all, all) if (at->failures && at->due_s > now_s) at->due_s = now_s;
 }
 
+bool subject_is_due(const struct subject *s, int64_t now_s) {
+	return s->due_s <= now_s || (!s->good && s->due_s - EXPLAIN_LIMITED_MAX_S > now_s);
+}
+
 struct subject *subjects_due(const struct subjects *s, int64_t now_s) {
 	struct subject *at, *first = NULL;
 	TAILQ_FOREACH(at, &s->all, all) {
 		if (at->attempt || !at->listed) continue;
-		if (at->due_s <= now_s && (!first || at->failures < first->failures)) first = at;
+		if (subject_is_due(at, now_s) && (!first || at->failures < first->failures)) first = at;
 	}
 	return first;
 }

@@ -56,6 +56,10 @@ void subject_put_off(struct subject *subject, int64_t now_s);
 /* Makes those that have failed due now. */
 void subjects_hurry(struct subjects *subjects, int64_t now_s);
 
+/* Returns whether the next attempt may be made. A pause that is longer than any was begun while the clock was ahead,
+ * and is over. */
+bool subject_is_due(const struct subject *subject, int64_t now_s);
+
 /* Returns one that is due, of those with the fewest failures; NULL: none. */
 struct subject *subjects_due(const struct subjects *subjects, int64_t now_s);
 

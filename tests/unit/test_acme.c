@@ -213,6 +213,21 @@ static void a_failure_puts_the_next_attempt_off_up_to_half_a_day(void **state) {
 	}
 }
 
+static void a_pause_that_began_while_the_clock_was_ahead_is_over(void **state) {
+	(void)state;
+	const int64_t ahead_s = now_s + 400 * DAY_S;
+	struct subject s = {.name = "ahead.example.org"};
+	subject_put_off(&s, now_s);
+	assert_false(subject_is_due(&s, now_s));
+	assert_true(subject_is_due(&s, s.due_s));
+	s.due_s = now_s + 7 * DAY_S; /* as an authority may want it (Retry-After) */
+	assert_false(subject_is_due(&s, now_s));
+	subject_put_off(&s, ahead_s);
+	assert_true(subject_is_due(&s, now_s));
+	s.good = true; /* then it is the time of its renewal */
+	assert_false(subject_is_due(&s, now_s));
+}
+
 static void a_key_that_was_cut_off_is_removed(void **state) {
 	char path[PATH_MAX];
 	(void)state;
@@ -285,6 +300,7 @@ int main(void) {
 		cmocka_unit_test(the_end_of_what_a_run_says_counts),
 		cmocka_unit_test(renewal_is_on_the_day_before_a_third_is_left),
 		cmocka_unit_test(a_failure_puts_the_next_attempt_off_up_to_half_a_day),
+		cmocka_unit_test(a_pause_that_began_while_the_clock_was_ahead_is_over),
 		cmocka_unit_test(a_key_that_was_cut_off_is_removed),
 		cmocka_unit_test(proofs_of_another_process_are_found_until_they_are_removed),
 		cmocka_unit_test(proofs_are_limited),
