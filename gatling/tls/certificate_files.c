@@ -291,6 +291,7 @@ int certificate_files_load(struct certificate_files *f) {
 	if (!f->context || load(f, &w) == -1) return cannot_use(f->root.at.shown, strerror(ENOMEM));
 	f->seen = w.hash;
 	if (!certificates_empty(f->current)) return 0;
+	if (f->dir[1].at.shown && notice_checks() && !w.found) return 0; /* the server will ask for one */
 	if (f->certs || w.found) notice(0, "no certificate that can be used, so no HTTPS yet");
 	else if (f->dir[1].at.shown) notice(0, "no certificate, so no HTTPS yet: the authority will be asked");
 	else if (f->dir[0].at.shown)
@@ -373,6 +374,7 @@ int certificate_files_new(const struct certificate_options *o, const char *root,
 	for (int i = 0; i < CERT_DIRS; i++) {
 		f->dir[i].at.place = -1;
 		if (!dirs[i] || add_place(opener, &f->dir[i].at, dirs[i], OPENER_PAIRS) != -1) continue;
+		if (dirs[i] == o->acme_dir && errno == ENOENT) continue; /* --check may come before the first start */
 		(void)cannot_use(dirs[i], strerror(errno));
 		note_broken(f, dirs[i]);
 	}

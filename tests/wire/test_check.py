@@ -50,6 +50,15 @@ def test_certificates_are_looked_at_too(first_build):
     assert f"{expired}: the certificate has expired: " in done.stdout
 
 
+@pytest.mark.parametrize("started", [False, True])
+def test_a_certificate_that_the_authority_is_still_to_give_is_no_mistake(first_build, started):
+    directory = Root().path / "acme"
+    if started:
+        (directory / "live").mkdir(parents=True)
+    done = check(first_build, Root(GOOD), "--acme", "--acme-dir", directory)
+    assert done.returncode == 0 and done.stdout == done.stderr == ""
+
+
 def test_all_mistakes_of_all_sites_are_said(first_build):
     root = Root(GOOD)
     for name, (content, _) in WRONG.items():
