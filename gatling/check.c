@@ -32,10 +32,11 @@ static void check_site(struct sites *sites, const char *name) {
 static int check_sites(const struct options *o, const struct docroot *docroot, struct basic_auth *auth) {
 	struct sites *sites = auth ? sites_new(docroot, NULL, auth, NULL, o->site.vhosts, &o->site.upstreams) : NULL;
 	DIR *root = sites ? opendir(".") : NULL;
+	const char *reason = errno == EACCES ? "there is no permission to read and enter it" : strerror(errno);
 	if (sites) (void)sites_find(sites, (struct slice){0}, 0, 0, NULL, NULL);
 	for (const struct dirent *entry; root && o->site.vhosts != VHOSTS_OFF && (entry = readdir(root));)
 		check_site(sites, entry->d_name);
-	int result = root ? 0 : notice_cannot("check", o->root, strerror(errno));
+	int result = root ? 0 : notice_cannot("check", o->root, reason);
 	if (root) closedir(root);
 	sites_free(sites);
 	return result;
@@ -156,8 +157,7 @@ int check(const struct options *o) {
 	}
 	if (enter(o) == -1) return 1;
 	struct basic_auth *auth = basic_auth_new(&docroot, NULL, NULL);
-	if (check_sites(o, &docroot, auth) == -1) result = -1;
-	if (check_files(o, &docroot, auth) == -1) result = -1;
+	if (check_sites(o, &docroot, auth) == -1 || check_files(o, &docroot, auth) == -1) result = -1;
 	basic_auth_free(auth);
 	close(docroot.root);
 	if (fflush(stdout) != 0) result = notice_cannot("write to stdout", NULL, strerror(errno));

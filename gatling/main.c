@@ -243,7 +243,10 @@ int main(int argc, char **argv) {
 	if (open_standard_streams() == -1) return 1;
 	options_parse(&options, argc, argv);
 	notice_threshold(options.error_level);
-	if (options.check) return check(&options);
+	if (options.check) {
+		const bool wrong = options.mime && load_types(options.mime) == -1;
+		return check(&options) || wrong;
+	}
 	if (options.certificates) return store_show(options.acme.directory);
 	if (options.top) return status_top(options.top);
 	supervise_block_signals(&signals);

@@ -140,6 +140,21 @@ def test_one_directory_is_served(first_build):
     assert done.returncode == 2 and "unexpected argument '/tmp': one directory is served" in done.stderr
 
 
+def test_media_types_that_would_end_the_start_are_said(first_build):
+    types = Root({"types": b"text/plain txt\nnonsense foo\n"}).path / "types"
+    done = check(first_build, Root(GOOD), "-E", "--mime", types)
+    assert done.returncode == 1 and done.stderr == f"gatling: cannot use {types}:2: it is not a media type and its extensions\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its root and user")
+def test_a_directory_that_the_user_may_not_read_is_said_once_with_the_reason(first_build):
+    root = Root(GOOD)
+    root.path.chmod(0o700)
+    command = [runnable(first_build), "--check", "-u", "nobody", "-E", root.path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == 1 and done.stderr == f"gatling: cannot check {root.path}: there is no permission to read and enter it\n"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its root and user")
 def test_it_sees_what_the_server_would_see(first_build):
     root = Root(GOOD)
