@@ -3,13 +3,14 @@
 
 #include <netdb.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 
 #include "gatling/base/slice.h"
 #include "gatling/base/text.h"
 
-enum { HOST_ROOM = 256 };
+enum { HOST_ROOM = 256, PORT_MAX = 65535 };
 
 static bool unix_address(const char *path, struct sockaddr_storage *address, socklen_t *length) {
 	struct sockaddr_un local = {.sun_family = AF_UNIX};
@@ -36,8 +37,9 @@ bool status_address(const char *text, struct sockaddr_storage *address, socklen_
 	char host[HOST_ROOM] = "127.0.0.1";
 	if (strncmp(text, "unix:", strlen("unix:")) == 0) return unix_address(text + strlen("unix:"), address, length);
 	const char *colon = strrchr(text, ':'), *port = colon ? colon + 1 : text;
-	if (!*port || strspn(port, "0123456789") != strlen(port) || strlen(port) > 5 || strspn(port, "0") == strlen(port))
-		return false;
+	if (!*port || strspn(port, "0123456789") != strlen(port) || strlen(port) > 5) return false;
+	const unsigned long number = strtoul(port, NULL, 10);
+	if (number == 0 || number > PORT_MAX) return false; /* getaddrinfo(3) takes it modulo 65536 */
 	if (colon && !copy_host((struct slice){.at = text, .length = (size_t)(colon - text)}, host)) return false;
 	if (!*host || getaddrinfo(host, port, &hints, &found) != 0) return false;
 	memcpy(address, found->ai_addr, found->ai_addrlen);

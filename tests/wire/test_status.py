@@ -183,8 +183,9 @@ def test_the_page_in_a_browser(build, root):
             assert not browser.messages
 
 
-def test_a_status_page_that_cannot_be_shown_ends_the_start(build, root, place):
-    done = subprocess.run([runnable(build), "-c", root.path, "-p", "0", "--status", "nonsense"], capture_output=True, text=True,
-                          check=False)  # fmt: skip
+@pytest.mark.parametrize("address", ["nonsense", "70000", "127.0.0.1:65536"])
+def test_a_status_page_that_cannot_be_shown_ends_the_start(build, root, address):
+    done = subprocess.run([runnable(build), "-c", root.path, "-p", "0", "--status", address], capture_output=True, text=True,
+                          timeout=20, check=False)  # fmt: skip
     assert done.returncode == 1
-    assert re.search("cannot show the status on nonsense: it takes unix:PATH, PORT or ADDRESS:PORT", done.stderr)
+    assert f"cannot show the status on {address}: it takes unix:PATH, PORT or ADDRESS:PORT" in done.stderr
