@@ -21,7 +21,7 @@ struct pair {
 	char *origin;       /* the file */
 	struct slice names; /* sorted, each with a NUL; malloc'd */
 	X509 *certificate;
-	time_t until; /* when it ceases to be valid; 0: that cannot be said */
+	time_t from, until; /* when it is valid; until is 0 if that cannot be said */
 	EVP_PKEY *key;
 	STACK_OF(X509) * chain; /* from the certificate to the authority, without both */
 };
@@ -230,6 +230,7 @@ static int add_key(struct certificates *set, EVP_PKEY *key, STACK_OF(X509) * all
 	p->certificate = sk_X509_shift(p->chain); /* itself comes first */
 	if (EVP_PKEY_up_ref(key)) p->key = key;
 	struct tm tm = {0};
+	if (ASN1_TIME_to_tm(X509_get0_notBefore(own), &tm)) p->from = timegm(&tm);
 	if (ASN1_TIME_to_tm(X509_get0_notAfter(own), &tm)) p->until = timegm(&tm);
 	/* OpenSSL computes the size of a key once: without memory for that it is 0 for ever, and the key is not used */
 	complete &= p->origin && p->names.at && p->certificate && p->key && EVP_PKEY_get_size(key) > 0;
@@ -331,7 +332,8 @@ static const struct name *find_server(const struct certificates *set, const char
 
 bool certificates_cover(const struct certificates *set, const char *name) {
 	const struct name *found = find_server(set, name);
-	return found && found->rank < set->pairs && time(NULL) < found->pair->until;
+	const time_t now = time(NULL);
+	return found && found->pair->from <= now && now < found->pair->until;
 }
 
 int certificates_choose(SSL *ssl, int *alert, void *unused) {

@@ -245,12 +245,36 @@ static void without_memory_a_set_is_whole_or_none(void **state) {
 	}
 }
 
+/* As after a start with a clock that is behind. */
+static void a_certificate_covers_its_names_as_soon_as_it_is_valid(void **state) {
+	(void)state;
+	EVP_PKEY *key = EVP_EC_gen("P-256");
+	BIO *out = BIO_new(BIO_s_mem());
+	X509 *early = sign(key, "early", "early", key, "DNS:a.example");
+	X509_gmtime_adj(X509_getm_notBefore(early), 2);
+	assert_true(X509_sign(early, key, EVP_sha256()));
+	assert_true(PEM_write_bio_PrivateKey(out, key, NULL, NULL, 0, NULL, NULL) && PEM_write_bio_X509(out, early));
+	assert_int_equal(BIO_write(out, "", 1), 1);
+	char *pem;
+	(void)BIO_get_mem_data(out, &pem);
+	struct certificates *set = make_set(f.context, pem);
+	assert_non_null(set);
+	assert_false(certificates_cover(set, "a.example"));
+	sleep(3);
+	assert_true(certificates_cover(set, "a.example"));
+	certificates_release(set);
+	X509_free(early);
+	EVP_PKEY_free(key);
+	BIO_free(out);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_memory_the_first_handshake_spoils_no_other),
 		cmocka_unit_test(a_failed_allocation_ends_a_handshake_and_nothing_else),
 		cmocka_unit_test(without_memory_a_set_is_whole_or_none),
 		cmocka_unit_test(what_a_client_hello_announces_is_counted),
+		cmocka_unit_test(a_certificate_covers_its_names_as_soon_as_it_is_valid),
 	};
 	if (!CRYPTO_set_mem_functions(allocate, reallocate, release)) return 1;
 	return cmocka_run_group_tests(tests, set_up, tear_down);
