@@ -162,7 +162,8 @@ static void visit(struct walk *w, struct candidate *c) {
 		   kept ? "; the last good one stays in use" : "");
 }
 
-/* Updates the names if the directory has changed. A large one that changes all the time is read for a twentieth of the
+/* Updates the names if the directory has changed, but not if it is gone: then the last good state of each file stays in
+ * use. A large one that changes all the time is read for a twentieth of the
  * time. */
 static void update_names(struct walk *w, struct directory *d) {
 	int64_t started = clock_ms();
@@ -171,9 +172,11 @@ static void update_names(struct walk *w, struct directory *d) {
 	struct file_version now = file_version_of(&st);
 	if (exists && ((!d->recent && file_version_same(&now, &d->version)) || started < d->again_ms)) return;
 	size_t length;
-	char *names = exists ? opener_list(w->files->opener, d->at.place, &length) : NULL;
+	const bool removed = exists && st.st_nlink == 0; /* a new one at its path is another */
+	char *names = exists && !removed ? opener_list(w->files->opener, d->at.place, &length) : NULL;
 	if (!names) {
-		visit(w, &(struct candidate){.cert = d->at, .problem = strerror(errno)});
+		const char *problem = removed ? "it was removed; restart gatling if there is another one" : strerror(errno);
+		visit(w, &(struct candidate){.cert = d->at, .problem = problem});
 		return;
 	}
 	free(d->names);

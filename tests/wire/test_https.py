@@ -323,6 +323,26 @@ def still(server):
         return names(c) == "DNS:also.example.org"
 
 
+def test_a_directory_that_is_removed_does_not_take_its_certificates_out_of_use(first_build, files):
+    """Whoever puts another one in its place is told that it is not seen."""
+    live, pair, default = Root().path, certificate("DNS:www.example.org"), certificate()
+
+    def fill():
+        (live / "www").mkdir(parents=True)
+        for name, path in zip(("fullchain.pem", "privkey.pem"), pair, strict=True):
+            (live / "www" / name).symlink_to(path)
+
+    fill()
+    with Tls(first_build, files, *FLAGS, "--cert", default[0], "--key", default[1], "--cert-dir", live) as server:
+        shutil.rmtree(live)
+        fill()
+        eventually(lambda: any("restart gatling" in line for line in server.errors))
+        assert f"gatling: cannot use certificate {live}: it was removed; restart gatling if there is another one" in server.errors
+        time.sleep(1.5)  # what is tested is that nothing changes
+        with server.connect(name="www.example.org") as c:
+            assert names(c) == "DNS:www.example.org"
+
+
 @pytest.mark.parametrize("name", ["server.pem", "site.key", "dir/privkey.pem"])
 def test_a_private_key_is_not_served_whoever_may_read_it(first_build, files, name):
     _, key = certificate()
