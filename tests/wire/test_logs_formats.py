@@ -4,6 +4,7 @@ import datetime
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -248,6 +249,19 @@ def test_the_file_is_opened_again_out_of_the_chroot_as_another_user(build, files
         assert len(lines_of(logs / "old")) == (2 if in_the_way else 1)
         server.stop()
         assert len(server.errors) == in_the_way
+
+
+def test_a_directory_that_was_removed_is_told_although_there_is_another(build, files, logs):
+    (logs / "web").mkdir()
+    (logs / "web").chmod(0o777)
+    with Server(build, files, "-j", "1", "--log-file", logs / "web/log") as server:
+        (logs / "web").rename(logs / "gone")
+        shutil.rmtree(logs / "gone")
+        (logs / "web").mkdir()
+        server.signal(signal.SIGUSR1)
+        eventually(lambda: server.errors)
+        assert server.errors == [f"gatling: cannot open {logs}/web/log again, going on with the old file: "
+                                 "its directory was removed; restart gatling if there is another one"]  # fmt: skip
 
 
 def test_on_stdout_nothing_is_opened_again(build, files):
