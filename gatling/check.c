@@ -88,6 +88,14 @@ static void check_link(const char *path) {
 			   *target == '/' && walked.chrooted ? " in the chroot: the served directory is its root" : "");
 }
 
+/* Reports a symbolic link, met by a walk that does not follow it, to nowhere or of a circle. */
+static void check_unfollowed(const char *path) {
+	struct stat st;
+	if (docroot_stat(walked.docroot, path, &st) == 0) return;
+	if (errno == ENOENT) check_link(path);
+	else if (errno == ELOOP) notice(0, "%s: a symbolic link that leads to itself, or through too many others", path);
+}
+
 /* Reports a directory that cannot be read. */
 static void check_directory(const char *path) {
 	char inside[PATH_MAX];
@@ -102,6 +110,7 @@ static int check_file(const char *at, const struct stat *st, int type, struct FT
 	bool rules = strcmp(name, "_headers") == 0 || strcmp(name, "_redirects") == 0;
 	if (is_hidden(at) || rules) return 0;
 	if (type == FTW_SLN) check_link(path);
+	if (type == FTW_SL) check_unfollowed(path);
 	if (type == FTW_DNR) check_directory(path);
 	if (type == FTW_F || type == FTW_NS) unserved_report(walked.docroot, path);
 	if (type == FTW_F) check_original(path, st);
@@ -114,6 +123,8 @@ static int check_files(const struct options *o, const struct docroot *docroot, s
 	walked.vhosts = o->site.vhosts != VHOSTS_OFF;
 	int flags = docroot->symlinks_inside ? FTW_PHYS : 0; /* else links are followed, as when files are served */
 	bool done = auth && nftw(".", check_file, WALK_DESCRIPTORS, flags) == 0;
+	/* a circle of links ends a walk that follows them */
+	if (!done && auth && errno == ELOOP) done = nftw(".", check_file, WALK_DESCRIPTORS, FTW_PHYS) == 0;
 	return done ? 0 : notice_cannot("check", o->root, strerror(errno));
 }
 

@@ -128,6 +128,19 @@ def test_what_links_lead_to_is_looked_at_and_what_is_older_than_its_original(fir
         "linked/closed.css: mode 0640, not readable by everyone: chmod o+r would publish it"]  # fmt: skip
 
 
+def test_a_link_to_itself_does_not_end_the_check(first_build):
+    root = Root(GOOD)
+    (root.path / "www.example.org/circle").symlink_to("circle")
+    (root.path / "nowhere").symlink_to("none")
+    for i in range(20):  # they come in any order
+        root.write(f"{i}/closed.css", b"x", 0o640)
+    done = check(first_build, root, "-E")
+    closed = [f"{i}/closed.css: mode 0640, not readable by everyone: chmod o+r would publish it" for i in range(20)]
+    assert done.returncode == 1 and done.stderr == "" and sorted(done.stdout.splitlines()) == sorted(
+        [*closed, "nowhere: a symbolic link to none, which does not exist",
+         "www.example.org/circle: a symbolic link that leads to itself, or through too many others"])  # fmt: skip
+
+
 def test_a_directory_that_is_not_there_is_named(first_build):
     missing = Root()
     missing.remove()
