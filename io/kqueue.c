@@ -11,7 +11,7 @@
 #include "io/mechanism.h"
 #include "io/queue.h"
 
-enum { EVENTS_PER_WAIT = 256, CHANGES_PER_WAIT = 256 };
+enum { EVENTS_PER_WAIT = 256, CHANGES_PER_WAIT = EVENTS_PER_WAIT }; /* an error of each change is an event */
 
 static const char *mechanism_name(void) { return "kqueue"; }
 
