@@ -39,6 +39,10 @@ static inline bool slice_ends(struct slice s, struct slice end) {
 	return s.length >= end.length && memcmp(s.at + s.length - end.length, end.at, end.length) == 0;
 }
 
+static inline bool slice_ends_nocase(struct slice s, struct slice end) {
+	return s.length >= end.length && strncasecmp(s.at + s.length - end.length, end.at, end.length) == 0;
+}
+
 /* Returns the first `length` bytes, of which there are at least so many. */
 static inline struct slice slice_first(struct slice s, size_t length) {
 	return (struct slice){.at = s.at, .length = length};

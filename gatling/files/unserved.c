@@ -8,7 +8,9 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
 
-bool unserved_is_key(struct slice path) { return slice_ends(path, SLICE(".pem")) || slice_ends(path, SLICE(".key")); }
+bool unserved_is_key(struct slice path) {
+	return slice_ends_nocase(path, SLICE(".pem")) || slice_ends_nocase(path, SLICE(".key"));
+}
 
 /* The last directory on the way that stat(2) can see is the one that cannot be entered. */
 static bool report_directory(const struct docroot *docroot, const char *path) {

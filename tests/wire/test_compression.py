@@ -289,15 +289,18 @@ def test_what_a_client_cannot_read_is_not_acceptable(connection, path, coding):
     assert ask(connection, path)["Content-Encoding"] == coding  # who says nothing refuses nothing
 
 
-def test_a_private_key_that_is_packed_is_not_unpacked(build, root):
+def test_a_private_key_is_not_sent_packed_or_not(build, root):
     key = b"-----BEGIN PRIVATE KEY-----\n"
-    for name in ("a.pem", "b.key"):
+    packed, plain = ("a.pem", "b.key", "C.PEM"), ("d.pem", "e.key", "F.KEY")
+    for name in packed:
         root.write(name + ".gz", gzip.compress(key))
         root.write(name + ".br", brotli.compress(key))
+    for name in plain:
+        root.write(name, key)
     with Server(build, root, "-j", "1") as server:
-        for name in ("/a.pem", "/b.key"):
-            for accept in ("", "gzip", "br"):
-                assert server.get(name, "Accept-Encoding: " + accept).status == 404
+        for accept in ("", "gzip", "br"):
+            assert all(server.get("/" + name, "Accept-Encoding: " + accept).status == 404 for name in packed)
+            assert all(server.get("/" + name, "Accept-Encoding: " + accept).status == 403 for name in plain)
 
 
 def test_nobody_waits_long_when_much_is_to_be_compressed(build, root):
