@@ -68,8 +68,9 @@ static int enter_root(const struct options *o, char *directory) {
 
 /* What lives as long as the process. */
 struct process {
-	struct opener *opener;
-	struct acme *acme; /* NULL: none */
+	struct opener *opener;    /* of files */
+	struct opener *connector; /* to unix sockets: no worker waits for the disk of a log or a certificate */
+	struct acme *acme;        /* NULL: none */
 	struct workers *workers;
 	struct sockets sockets;
 	struct service service;
@@ -127,6 +128,17 @@ static int load_types(const char *file) {
 	return notice_cannot("use", place, "it is not a media type and its extensions");
 }
 
+/* Starts the process that connects to unix sockets, if there are any. Returns 0, or -1 after printing an error. */
+static int start_connector(const struct options *o, struct process *p) {
+	for (unsigned i = 0; i < o->site.upstreams.count; i++) {
+		const char *directory = o->site.upstreams.at[i].directory, *name;
+		if (directory && opener_add(p->connector, directory, OPENER_SOCKETS, &name) == -1)
+			return notice_cannot("pass requests on to", directory, strerror(errno));
+	}
+	if (opener_start(p->connector, o->sandbox) == 0) return 0;
+	return notice_cannot("start", "the process that connects to unix sockets", strerror(errno));
+}
+
 /* Starts the process that opens files again later, and opens the logs. Returns 0, or -1 after printing an error. */
 static int start_opener(const struct options *o, struct process *p) {
 	const char *const path[] = {o->error_log, o->log_file};
@@ -135,13 +147,6 @@ static int start_opener(const struct options *o, struct process *p) {
 		if (path[i] && log_file_place(file[i], p->opener, path[i]) == -1)
 			return notice_cannot("log to", path[i], log_file_reason(errno));
 	if (certificate_files_new(&o->tls, o->root, p->opener, &p->files) == -1) return -1;
-	bool sockets = false;
-	for (unsigned i = 0; i < o->site.upstreams.count; i++) {
-		const char *directory = o->site.upstreams.at[i].directory, *name;
-		if (directory && opener_add(p->opener, directory, OPENER_SOCKETS, &name) == -1)
-			return notice_cannot("pass requests on to", directory, strerror(errno));
-		sockets |= directory != NULL;
-	}
 	if (opener_start(p->opener, o->sandbox) == -1)
 		return notice_cannot("start", "the process that opens files", strerror(errno));
 	for (int i = 0; i < 2; i++) {
@@ -149,7 +154,7 @@ static int start_opener(const struct options *o, struct process *p) {
 		if (path[i] && i == 0) error_log_open(&p->error_log);
 	}
 	certificate_files_find(&o->tls, &p->files);
-	if (!p->files && !o->log_file && !o->error_log && !sockets) opener_stop(p->opener);
+	if (!p->files && !o->log_file && !o->error_log) opener_stop(p->opener);
 	return 0;
 }
 
@@ -174,7 +179,7 @@ static void note_port_of_proof(const struct sockets *sockets) {
 	else notice(0, "the authority asks for proof at port 80 of each name, and only HTTPS has a socket");
 }
 
-/* Does everything that takes privileges or may fail, in this order: starts the opener, gets the listening sockets,
+/* Does everything that takes privileges or may fail, in this order: starts the openers, gets the listening sockets,
  * enters the root, becomes the user, limits privileges and files. Returns the descriptor of the root, or -1 after
  * printing an error. */
 static int prepare(const struct options *o, struct process *p, char *directory) {
@@ -182,7 +187,8 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 	if (o->mime && load_types(o->mime) == -1) return -1;
 	const char *unknown = o->user ? account_find(o->user, &id) : NULL;
 	if (unknown) return notice_cannot("become user", o->user, unknown);
-	if (acme_start(&o->acme, o->root, &p->acme) == -1 || start_opener(o, p) == -1) return -1;
+	if (acme_start(&o->acme, o->root, &p->acme) == -1 || start_connector(o, p) == -1) return -1;
+	if (start_opener(o, p) == -1) return -1;
 	if (take_over_begin(&p->take_over, o->take_over, &p->sockets) == -1) return -1;
 	if (!p->files && o->tls.https != HTTPS_OFF && sockets_any_secure(&p->sockets))
 		return notice_cannot("take over without HTTPS", NULL, "there is no certificate any more; --no-https allows it");
@@ -260,13 +266,14 @@ int main(int argc, char **argv) {
 
 	int root = service_open(&p.service, &p.sockets);
 	p.opener = opener_new();
+	p.connector = opener_new();
 	p.workers = workers_new(&options);
-	if (!p.workers || !p.opener) root = notice_cannot("start", "the workers", strerror(errno));
+	if (!p.workers || !p.opener || !p.connector) root = notice_cannot("start", "the workers", strerror(errno));
 	if (root != -1) root = consider_activation(&options, &p.sockets);
 	if (root != -1) root = prepare(&options, &p, directory);
 	for (int i = 0; i < options.workers && p.workers; i++) {
 		workers_array(p.workers)[i].shown = p.status;
-		workers_array(p.workers)[i].opener = p.opener;
+		workers_array(p.workers)[i].connector = p.connector;
 		workers_array(p.workers)[i].directory = directory;
 		workers_array(p.workers)[i].challenges = p.acme ? acme_challenges(p.acme) : NULL;
 	}
@@ -297,6 +304,7 @@ int main(int argc, char **argv) {
 	certificate_files_free(p.files);
 	acme_free(p.acme);
 	opener_free(p.opener);
+	opener_free(p.connector);
 	take_over_close(&p.take_over, &p.sockets);
 	return failed;
 }

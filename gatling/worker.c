@@ -70,7 +70,7 @@ static int start(struct worker *w) {
 	}
 	keep[kept++] = w->root;
 	keep[kept++] = w->control.fd;
-	if (opener_channel(w->opener) != -1) keep[kept++] = opener_channel(w->opener);
+	if (opener_channel(w->connector) != -1) keep[kept++] = opener_channel(w->connector);
 
 	w->private_descriptors = io_private_descriptors(keep, kept);
 	if (count_limits(w, &cached, &open) == -1) return -1;
@@ -102,7 +102,7 @@ static int start(struct worker *w) {
 		use_certificates(w);
 	}
 	const struct upstreams_options upstreams = {.loop = w->context.loop,
-												.opener = w->opener,
+												.connector = w->connector,
 												.connections = w->upstreams_max,
 												.kind = COOKIE_UPSTREAM,
 												.gzip = w->options->upstream_gzip};

@@ -50,7 +50,7 @@ struct worker {
 	struct log_lines *log;                  /* NULL: no log */
 	struct certificate_files *certificates; /* NULL: no TLS */
 	const struct challenges *challenges;    /* NULL: none */
-	struct opener *opener;
+	struct opener *connector;
 	const char *directory; /* the path of root, outside of any chroot(2) */
 	bool kernel_tls;
 	bool shown; /* there is a status page */

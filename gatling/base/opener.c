@@ -382,10 +382,11 @@ static bool exchange(struct opener *o, const struct opener_request *q, struct an
 /* Ends the process after a call failed: what is left of a reply would be taken for the next one. Says so once. */
 static void end(struct opener *o) {
 	(void)shutdown(o->channel, SHUT_WR);
+	const bool connects = o->place[0].rule == OPENER_SOCKETS;
 	if (!o->ended)
-		notice_line(LEVEL_ERROR,
-					"the process that opens files has ended, so changed certificates and a renamed log are not "
-					"opened any more, and unix sockets not connected to: restart gatling");
+		notice_line(LEVEL_ERROR, "a process gatling-opener has ended, so %s any more: restart gatling",
+					connects ? "unix sockets are not connected to"
+							 : "changed certificates and a renamed log are not opened");
 	o->ended = true;
 }
 

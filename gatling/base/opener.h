@@ -1,5 +1,5 @@
 /* opener.h - a process that stays outside the document root, as the user who started the server, and opens the files
- * that the command line names again: certificates that change, the log after it was renamed. It also connects to the
+ * that the command line names again: certificates that change, the log after it was renamed. Or it connects to the
  * unix sockets of upstreams. It opens files by name in places that were fixed before it started, and never hands over a
  * directory: so the server itself has no way out of the root. Several threads may ask it. */
 #ifndef GATLING_BASE_OPENER_H

@@ -41,10 +41,10 @@ struct upstreams;
 
 struct upstreams_options {
 	io_loop *loop;
-	struct opener *opener; /* connects to unix sockets; outlives it */
-	unsigned connections;  /* at most */
-	uint8_t kind;          /* the first byte of the cookies of its descriptors */
-	bool gzip;             /* responses are compressed, see upstream_gzip.h */
+	struct opener *connector; /* to unix sockets; outlives it */
+	unsigned connections;     /* at most */
+	uint8_t kind;             /* the first byte of the cookies of its descriptors */
+	bool gzip;                /* responses are compressed, see upstream_gzip.h */
 };
 
 /* Returns NULL: ENOMEM. */

@@ -3,14 +3,16 @@
 import contextlib
 import gzip
 import os
+import signal
 import socket
 import struct
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from gatling import Root, Server, eventually
+from gatling import Root, Server, certificate, children, eventually
 from http2 import Http2
 from test_guard import HASHES, basic
 from test_upstream import passing
@@ -134,6 +136,26 @@ def test_a_unix_socket_is_an_upstream(build):
         assert c.get("/api/a?b").body.startswith(b"GET /x/a?b HTTP/1.1\n")
         assert c.get("/api/c").status == 200
         assert len(upstream.links) == 1  # it is kept
+
+
+def test_a_disk_of_certificates_that_hangs_does_not_hold_up_a_request(plain):
+    cert, key = certificate()
+
+    def handle(link):
+        link.request()
+        link.answer(b"ok", "Connection: close")
+
+    def opens_files(process):
+        return any(Path(name).resolve() == Path(cert).parent for name in Path(f"/proc/{process}/fd").iterdir())
+
+    flags = ("--cert", cert, "--key", key, "--tls-port", "0")
+    with Upstream(handle, unix=True) as upstream, passing(plain, upstream, rule="/api/* http://{}: 200", flags=flags) as server:
+        (opener,) = filter(opens_files, children(server.pid))
+        os.kill(opener, signal.SIGSTOP)
+        try:
+            assert [server.get("/api/").status for _ in range(3)] == [200] * 3
+        finally:
+            os.kill(opener, signal.SIGCONT)
 
 
 def test_a_service_that_starts_again_has_a_new_directory(build):
