@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -37,7 +38,8 @@ struct opener {
 	pid_t process; /* 0: none */
 	int channel;
 	bool ended;            /* the process, without having been told to */
-	pthread_mutex_t mutex; /* of these two */
+	bool late;             /* it has not answered the last request yet */
+	pthread_mutex_t mutex; /* of these three */
 };
 
 enum opener_action { ACTION_OPEN, ACTION_STAT, ACTION_LIST, ACTION_CONNECT };
@@ -369,14 +371,47 @@ static bool drop(int channel, size_t length) {
 	return true;
 }
 
-static bool exchange(struct opener *o, const struct opener_request *q, struct answer *a) {
-	if (!send_all(o->channel, q, sizeof *q) || !receive_reply(o->channel, &a->reply, &a->fd)) return false;
+/* Receives an answer. */
+static bool receive(struct opener *o, struct answer *a) {
+	*a = (struct answer){.fd = -1};
+	if (!receive_reply(o->channel, &a->reply, &a->fd)) return false;
 	if (!a->reply.length) return true;
 	if (a->reply.length > OPENER_LIST) return false;
 	a->names = malloc(a->reply.length);
 	if (a->names) return receive_all(o->channel, a->names, a->reply.length);
 	a->reply.error = ENOMEM;
 	return drop(o->channel, a->reply.length);
+}
+
+/* Returns whether an answer has come, or the process has ended. The end of a process, and no signal, ends the wait. */
+static bool has_answered(const struct opener *o, int wait_ms) {
+	struct pollfd p = {.fd = o->channel, .events = POLLIN};
+	return poll(&p, 1, wait_ms) != 0;
+}
+
+/* Throws the late answer away if it has come. Returns false if a call has failed. */
+static bool catch_up(struct opener *o) {
+	struct answer a;
+	if (!o->late || !has_answered(o, 0)) return true;
+	o->late = false;
+	if (!receive(o, &a)) return false;
+	if (a.fd != -1) close(a.fd);
+	free(a.names);
+	return true;
+}
+
+/* Returns false if a call has failed; the answer is that of a request which failed if it has not come in time. */
+static bool exchange(struct opener *o, const struct opener_request *q, struct answer *a) {
+	if (!catch_up(o)) return false;
+	bool sent = !o->late;
+	if (sent && !send_all(o->channel, q, sizeof *q)) return false;
+	if (sent && has_answered(o, OPENER_WAIT_MS)) return receive(o, a);
+	a->reply.error = ETIMEDOUT;
+	o->late = true;
+	if (sent)
+		notice_line(LEVEL_ERROR, "a process gatling-opener waits for \"%s\" for more than %d s: is that disk there?",
+					q->name, OPENER_WAIT_MS / 1000);
+	return true;
 }
 
 /* Ends the process after a call failed: what is left of a reply would be taken for the next one. Says so once. */
@@ -440,12 +475,20 @@ char *opener_list(struct opener *o, int place, size_t *length) {
 	return a.names ? a.names : calloc(1, 1);
 }
 
+bool opener_is_late(struct opener *o) {
+	pthread_mutex_lock(&o->mutex);
+	if (!catch_up(o)) end(o);
+	bool late = o->late;
+	pthread_mutex_unlock(&o->mutex);
+	return late;
+}
+
 int opener_channel(const struct opener *o) { return o->channel; }
 
 void opener_stop(struct opener *o) {
 	if (o->channel != -1) close(o->channel);
 	o->channel = -1;
-	if (o->process) (void)waitpid(o->process, NULL, 0);
+	if (o->process) (void)waitpid(o->process, NULL, o->late ? WNOHANG : 0);
 	o->process = 0;
 }
 

@@ -15,6 +15,7 @@ enum {
 	OPENER_PLACES = 160,            /* at most */
 	OPENER_NAME = 512,              /* bytes of a name, with its NUL */
 	OPENER_LIST = 16 * 1024 * 1024, /* bytes of the names in a directory */
+	OPENER_WAIT_MS = 10000,         /* for an answer: a disk may have to start first */
 	OPENER_LOG_MODE = 0640          /* of a log file that is created */
 };
 
@@ -46,12 +47,13 @@ int opener_start(struct opener *opener, bool sandbox);
  */
 int opener_channel(const struct opener *opener);
 
-/* Ends the process: nothing more is to be opened. */
+/* Ends the process, and waits for that unless it is late: nothing more is to be opened. */
 void opener_stop(struct opener *opener);
 void opener_free(struct opener *opener); /* NULL is allowed */
 
 /* Opens a file, as open(2); all but a log must be regular files. Returns -1 with errno; EPERM: the name is not allowed
- * in this place; EPIPE: the process has ended. */
+ * in this place; EPIPE: the process has ended; ETIMEDOUT: it has not answered for OPENER_WAIT_MS, and so will every
+ * call fail at once until that answer has come. */
 int opener_open(struct opener *opener, int place, const char *name);
 
 /* Connects to the unix socket at the path, which does not block afterwards. Returns as opener_open(); EAGAIN: too many
@@ -60,6 +62,9 @@ int opener_connect(struct opener *opener, const char *path);
 
 /* Fills in *st, as stat(2). "." is the place itself, if its names may be listed. Returns as opener_open(). */
 int opener_stat(struct opener *opener, int place, const char *name, struct stat *st);
+
+/* Returns whether an answer is still to come, after a call failed with ETIMEDOUT. */
+bool opener_is_late(struct opener *opener);
 
 /* Returns the names in the directory, sorted, each followed by a NUL, to be freed with free(), and writes their length
  * in bytes to *length. NULL with errno. */

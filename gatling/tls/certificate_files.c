@@ -307,7 +307,9 @@ int certificate_files_load(struct certificate_files *f) {
 }
 
 bool certificate_files_refresh(struct certificate_files *f) {
+	if (opener_is_late(f->opener)) return false;
 	struct walk w = walk(f, NULL);
+	if (opener_is_late(f->opener)) return false; /* then it has not seen all files */
 	bool settled = w.hash == f->seen;
 	f->seen = w.hash;
 	time_t day = time(NULL) / DAY_S;

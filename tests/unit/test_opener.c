@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gatling/base/opener.h"
@@ -12,6 +15,12 @@
 static char directory[] = "/tmp/gatling-test-XXXXXX";
 static struct opener *opener;
 static int file, pems, pairs, log_place;
+static bool hurry; /* nobody waits for an answer for long */
+
+int poll(struct pollfd *fds, nfds_t count, int wait_ms) {
+	const struct timespec limit = {.tv_sec = hurry ? 0 : wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000L};
+	return ppoll(fds, count, &limit, NULL);
+}
 
 static void make(const char *name, const char *text) {
 	char path[256];
@@ -144,9 +153,35 @@ static void stat_says_what_it_says(void **state) {
 	assert_true(opener_stat(opener, pems, "none.pem", &st) == -1 && errno == ENOENT);
 }
 
+static pid_t process_of_opener(void) {
+	int pid = 0;
+	FILE *in = fopen("/proc/thread-self/children", "r");
+	assert_true(in && fscanf(in, "%d", &pid) == 1);
+	fclose(in);
+	return pid;
+}
+
+static void a_disk_that_hangs_is_not_waited_for(void **state) {
+	struct stat st;
+	(void)state;
+	const pid_t process = process_of_opener();
+	assert_int_equal(kill(process, SIGSTOP), 0);
+	hurry = true;
+	assert_int_equal(error_of(file, "cert"), ETIMEDOUT);
+	assert_int_equal(error_of(pems, "a.pem"), ETIMEDOUT);
+	assert_true(opener_is_late(opener));
+	hurry = false;
+	assert_int_equal(kill(process, SIGCONT), 0);
+	const time_t started = time(NULL);
+	while (opener_is_late(opener) && time(NULL) - started < 10) continue;
+	assert_int_equal(opener_stat(opener, pems, "a.pem", &st), 0); /* its answer, and not that of the first request */
+	assert_int_equal(st.st_size, 5);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(what_was_named_is_opened), cmocka_unit_test(nothing_else_is),
 									   cmocka_unit_test(a_directory_is_listed_as_far_as_it_may_be_opened),
-									   cmocka_unit_test(stat_says_what_it_says)};
+									   cmocka_unit_test(stat_says_what_it_says),
+									   cmocka_unit_test(a_disk_that_hangs_is_not_waited_for)};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
