@@ -132,18 +132,27 @@ static const char *parse_user(struct realm *realm, struct slice line) {
 	return NULL;
 }
 
+/* Takes the next line off the front that is neither empty nor a comment. Returns false at the end. */
+static bool next_line(struct slice *text, struct slice *line, unsigned *number) {
+	while (rules_next_line(text, line)) {
+		++*number;
+		if (line->length && line->at[0] != '#') return true;
+	}
+	return false;
+}
+
 /* Returns what is wrong, with the line in *number; NULL: nothing. There is room for a user in each line. */
 static const char *parse(struct realm *realm, size_t length, unsigned *number) {
 	struct slice rest = rules_text((struct slice){.at = realm->text, .length = length}), line;
-	*number = 1;
-	if (!rules_next_line(&rest, &realm->name) || !realm->name.length)
+	*number = 0;
+	if (!next_line(&rest, &realm->name, number)) {
+		*number = 1;
 		return "the first line has to be the realm, so access is denied";
+	}
 	if (is_user(realm->name)) return "this is USER:HASH where the realm has to be, so access is denied";
 	if (realm->name.length > AUTH_REALM_MAX || chars_text(realm->name) != realm->name.length)
 		return "this cannot be a realm, so access is denied";
-	while (rules_next_line(&rest, &line)) {
-		++*number;
-		if (!line.length || line.at[0] == '#') continue;
+	while (next_line(&rest, &line, number)) {
 		const char *wrong = parse_user(realm, line);
 		if (wrong) return wrong;
 	}

@@ -50,7 +50,7 @@ def guarded(text):
 
 @pytest.fixture(scope="module")
 def server(build):
-    root = guarded("A realm\n# people\n\n" + "".join(f"{name}:{text}\n" for name, text in HASHES.items()) + "ü:" + HASHES["md5crypt"])
+    root = guarded("# ours\n\nA realm\n# people\n\n" + "".join(f"{name}:{text}\n" for name, text in HASHES.items()) + "ü:" + HASHES["md5crypt"])
     with Server(build, root, "-j", "2") as running:
         yield running
     root.remove()
