@@ -261,8 +261,7 @@ static struct walk walk(struct certificate_files *f, struct certificates *set) {
 
 /* --- the current set --- */
 
-/* Reports it once a day. */
-static void report_date(const char *origin, const char *what) {
+static void report_daily(const char *origin, const char *what) {
 	notice((uint64_t)time(NULL) / DAY_S, "%s: %s", origin, what);
 }
 
@@ -284,7 +283,7 @@ static int load(struct certificate_files *f, struct walk *w) {
 	f->current = set;
 	pthread_mutex_unlock(&f->mutex);
 	certificates_release(last);
-	certificates_dates(set, report_date);
+	certificates_report(set, report_daily);
 	return 0;
 }
 
@@ -313,7 +312,7 @@ bool certificate_files_refresh(struct certificate_files *f) {
 	bool settled = w.hash == f->seen;
 	f->seen = w.hash;
 	time_t day = time(NULL) / DAY_S;
-	if (day != f->day) certificates_dates(f->current, report_date);
+	if (day != f->day) certificates_report(f->current, report_daily);
 	f->day = day;
 	/* an error may pass: a certificate that becomes valid tomorrow, or a lack of descriptors */
 	return settled && (w.hash != f->loaded || (f->retry && --f->retry == 0)) && load(f, &w) == 0;

@@ -24,6 +24,7 @@ struct pair {
 	time_t from, until; /* when it is valid; until is 0 if that cannot be said */
 	EVP_PKEY *key;
 	STACK_OF(X509) * chain; /* from the certificate to the authority, without both */
+	bool alone;             /* its issuer is not in the file */
 };
 
 /* A name under which a pair is found. */
@@ -159,11 +160,27 @@ static int warn_s(const X509 *certificate) {
 	return third < CERTIFICATE_WARN_S ? (int)third : CERTIFICATE_WARN_S;
 }
 
-void certificates_dates(const struct certificates *set, void (*report)(const char *origin, const char *what)) {
+/* Returns whether clients lack the certificate of the issuer: public authorities, which sign with an intermediate one,
+ * say where it can be fetched (RFC 5280, section 4.2.2.1), but few clients do. */
+static bool lacks_issuer(const struct pair *p) {
+	bool lacks = false;
+	if (!p->alone) return false;
+	AUTHORITY_INFO_ACCESS *places = X509_get_ext_d2i(p->certificate, NID_info_access, NULL, NULL);
+	for (int i = 0; i < sk_ACCESS_DESCRIPTION_num(places); i++)
+		lacks |= OBJ_obj2nid(sk_ACCESS_DESCRIPTION_value(places, i)->method) == NID_ad_ca_issuers;
+	AUTHORITY_INFO_ACCESS_free(places);
+	return lacks;
+}
+
+void certificates_report(const struct certificates *set, void (*report)(const char *origin, const char *what)) {
 	char text[CERTIFICATE_ERROR];
-	for (unsigned i = 0; i < set->pairs; i++)
-		if (!is_valid(set->pair[i]->certificate, warn_s(set->pair[i]->certificate), text))
-			report(set->pair[i]->origin, text);
+	for (unsigned i = 0; i < set->pairs; i++) {
+		const struct pair *p = set->pair[i];
+		if (!is_valid(p->certificate, warn_s(p->certificate), text)) report(p->origin, text);
+		if (lacks_issuer(p))
+			report(p->origin, "the certificate of its issuer is missing, so many clients do not trust it: append that, "
+							  "or use fullchain.pem");
+	}
 }
 
 bool certificates_keep(struct certificates *set, const struct certificates *last, const char *origin) {
@@ -225,6 +242,7 @@ static int add_key(struct certificates *set, EVP_PKEY *key, STACK_OF(X509) * all
 	struct pair *p = calloc(1, sizeof *p);
 	if (!p) return fail(error, "no memory");
 	*p = (struct pair){.references = 1, .origin = strdup(from->origin), .names = names_of(own, from->host)};
+	p->alone = !issuer_of(own, all);
 	p->chain = X509_build_chain(own, all, NULL, 0, NULL, NULL);
 	bool complete = is_complete(p->chain, all);
 	p->certificate = sk_X509_shift(p->chain); /* itself comes first */

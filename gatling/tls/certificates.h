@@ -40,8 +40,8 @@ int certificates_add(struct certificates *set, const struct certificate_source *
 bool certificates_empty(const struct certificates *set);
 
 /* Calls report() for each certificate that is not valid now, or expires within CERTIFICATE_WARN_S, or within a third of
- * its lifetime if that is shorter. */
-void certificates_dates(const struct certificates *set, void (*report)(const char *origin, const char *what));
+ * its lifetime if that is shorter, or lacks that of its issuer. */
+void certificates_report(const struct certificates *set, void (*report)(const char *origin, const char *what));
 
 /* Before certificates_seal(): copies all keys from the file `origin` from another set (NULL: an empty
  * one). Returns false if it has none. */

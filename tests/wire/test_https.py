@@ -456,11 +456,11 @@ class Authority:
     def run(self, *command):
         subprocess.run(["openssl", *map(str, command)], cwd=self.directory, check=True, capture_output=True)
 
-    def issue(self, name, *key):
+    def issue(self, name, *key, extensions=""):
         """NAME.pem with its key; its serial number."""
         self.serial += 1
         self.run("req", "-new", "-newkey", *key, "-nodes", "-subj", "/CN=x", "-keyout", f"{name}.key", "-out", f"{name}.csr")
-        (self.directory / "ext").write_text("subjectAltName=DNS:localhost\n")
+        (self.directory / "ext").write_text("subjectAltName=DNS:localhost\n" + extensions)
         self.run("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-set_serial", self.serial, "-days", 30,
                  "-extfile", "ext", "-out", f"{name}.crt")  # fmt: skip
         (self.directory / f"{name}.pem").write_bytes(b"".join((self.directory / f"{name}.{part}").read_bytes() for part in ("key", "crt")))
@@ -490,6 +490,21 @@ def put(site, name, content):
     (site.path / name).write_bytes(content)
     (site.path / name).chmod(0o640)
     shutil.chown(site.path / name, 65534, 65534)
+
+
+def test_a_certificate_without_that_of_its_issuer_is_said(first_build, root, authority_):
+    """One that a public authority signed, and did not sign with its root; a private one says nothing of itself."""
+    elsewhere = "authorityInfoAccess=caIssuers;URI:http://ca.example/ca.der\n"
+    authority_.issue("private", *EC)
+    for name in ("alone", "whole"):
+        authority_.issue(name, *EC, extensions=elsewhere)
+        put(root, name + ".pem", (authority_.directory / f"{name}.pem").read_bytes())
+    put(root, "private.pem", (authority_.directory / "private.pem").read_bytes())
+    put(root, "whole.pem", b"".join((authority_.directory / name).read_bytes() for name in ("whole.pem", "ca.pem")))
+    with Tls(first_build, root, *FLAGS) as server:
+        assert server.errors == [
+            "gatling: alone.pem: the certificate of its issuer is missing, so many clients do not trust it: append that, or use fullchain.pem"
+        ]
 
 
 def stapled(server, *options):
