@@ -33,6 +33,7 @@ struct io_reader {
 		struct io_read *read; /* the read that is under way; NULL: none */
 		int file;             /* what that is, or the last one was, */
 		off_t offset, end;    /* and its window, of which fd waits for what begins at offset; end 0: no window */
+		off_t begin;          /* of the windows up to this one that follow each other */
 	} * slot;
 	int size;          /* of that table */
 	char piece[PIECE]; /* the thread's */
@@ -64,6 +65,12 @@ static bool in_memory(int file, off_t offset, off_t other) {
 	return quick || (look(file, offset + (other - offset) / 2, &quick) && quick);
 }
 
+/* Does the same for what the thread has read, however long the look takes: there may be systems where all take long. */
+static bool still_in_memory(int file, off_t offset) {
+	bool quick;
+	return look(file, offset, &quick);
+}
+
 /* Starts reading the window as a whole, then waits for it by copying it: that takes no descriptor, which a full server
  * has not got. */
 static void run(struct io_task *task, const atomic_bool *stop) {
@@ -81,6 +88,8 @@ static bool in_memory(int file, off_t offset, off_t other) {
 	(void)file, (void)offset, (void)other;
 	return true;
 }
+
+static bool still_in_memory(int file, off_t offset) { return in_memory(file, offset, offset); }
 
 static void run(struct io_task *task, const atomic_bool *stop) { (void)task, (void)stop; }
 
@@ -119,7 +128,9 @@ static bool start(io_loop *loop, int fd, int file, off_t offset, uint64_t length
 		free(r);
 		return false;
 	}
-	reader->slot[fd] = (struct io_read_slot){.read = r, .file = file, .offset = offset, .end = r->end};
+	struct io_read_slot *slot = &reader->slot[fd];
+	const off_t begin = slot->file == file && slot->end == offset ? slot->begin : offset;
+	*slot = (struct io_read_slot){.read = r, .file = file, .offset = offset, .end = end, .begin = begin};
 	loop->entry[fd].read = false;
 	return true;
 }
@@ -137,6 +148,7 @@ static bool await(io_loop *loop, int fd, int file, off_t offset, uint64_t now, u
 	bool covers = r && slot->file == file && slot->offset <= offset && offset + (off_t)now <= slot->end;
 	if (covers) slot->offset = offset;
 	if (r && !covers && io_tasks_withdraw(loop->reader->tasks, &r->task)) {
+		slot->end = r->offset;
 		free(r);
 		r = slot->read = NULL;
 	}
@@ -149,7 +161,21 @@ static bool await(io_loop *loop, int fd, int file, off_t offset, uint64_t now, u
  * read beside it what comes later. */
 static bool under_way(const io_loop *loop, int fd, int file, off_t offset, uint64_t now) {
 	const struct io_read_slot *slot = slot_of(loop, fd);
-	return slot && slot->read && slot->file == file && offset < slot->end && offset + (off_t)now > slot->offset;
+	return slot && slot->read && slot->file == file && offset < slot->end && offset + (off_t)now > slot->read->offset;
+}
+
+/* Returns whether the thread has read all of it a while ago. */
+static bool was_read(const io_loop *loop, int fd, int file, off_t offset, uint64_t now) {
+	const struct io_read_slot *slot = slot_of(loop, fd);
+	if (!slot || !slot->end || slot->file != file) return false;
+	return slot->begin <= offset && offset + (off_t)now <= (slot->read ? slot->read->offset : slot->end);
+}
+
+/* Returns whether the first and the last of these bytes are in memory. At offset 0 only the last one is tested. */
+static bool ends_in_memory(const io_loop *loop, int fd, int file, off_t offset, uint64_t now) {
+	const off_t last = offset + (off_t)now - 1;
+	if (was_read(loop, fd, file, offset, now)) return still_in_memory(file, last) && still_in_memory(file, offset);
+	return in_memory(file, last, offset) && (offset == 0 || in_memory(file, offset, last));
 }
 
 /* After `now` of the length bytes from offset on have been found in memory: when less than half of the window that was
@@ -177,11 +203,9 @@ static bool has_read(io_loop *loop, int fd, int file, off_t offset) {
 
 bool io_in_memory(io_loop *loop, int fd, int file, off_t offset, uint64_t now, uint64_t length) {
 	if (loop->entry[fd].reading) return false;
-	const off_t last = offset + (off_t)now - 1;
-	/* What lies between the two bytes was read with them. At offset 0 only the last byte is tested. */
+	/* What lies between the two bytes was read with them. */
 	if (!has_read(loop, fd, file, offset) &&
-		(under_way(loop, fd, file, offset, now) || !in_memory(file, last, offset) ||
-		 (offset != 0 && !in_memory(file, offset, last))))
+		(under_way(loop, fd, file, offset, now) || !ends_in_memory(loop, fd, file, offset, now)))
 		return !await(loop, fd, file, offset, now, length);
 	read_ahead(loop, fd, file, offset, now, length);
 	return true;
@@ -193,7 +217,7 @@ static ssize_t read_at_once(io_loop *loop, int fd, int file, off_t offset, void 
 	const int64_t begun_ns = io_read_clock();
 	const ssize_t n = io_pread_at_once(file, buffer, now, offset);
 	if (n <= 0) return n;
-	const bool quick = !came_from_disk(begun_ns, (size_t)n);
+	const bool quick = !came_from_disk(begun_ns, (size_t)n) || was_read(loop, fd, file, offset, (uint64_t)n);
 	const off_t next = offset + n, rest = (off_t)length - n;
 	const struct io_read_slot *slot = slot_of(loop, fd);
 	if (quick || !rest || in_memory(file, next, next + rest)) read_ahead(loop, fd, file, offset, (uint64_t)n, length);

@@ -22,9 +22,11 @@ static int out, in, file[FILES]; /* file: numbers of real descriptors, of which 
 static atomic_bool warm[FILES][SIZE / PIECE];
 static sem_t may_read; /* windows */
 static atomic_int windows_begun;
-static bool quick;       /* the disk answers before a look is over */
-static bool interrupted; /* the next look is, for a millisecond */
-static bool woken;       /* the loop has heard of one that was read */
+static atomic_llong bytes_read; /* by the thread */
+static bool quick;              /* the disk answers before a look is over */
+static bool interrupted;        /* the next look is, for a millisecond */
+static bool slow;               /* all are */
+static bool woken;              /* the loop has heard of one that was read */
 static pthread_t main_thread;
 
 static atomic_bool *piece_of(int fd, off_t offset) { return &warm[fd == file[1]][offset / PIECE]; }
@@ -33,7 +35,7 @@ ssize_t preadv2(int fd, const struct iovec *part, int parts, off_t offset, int f
 	const struct timespec millisecond = {.tv_nsec = 1000000};
 	(void)parts, (void)flags;
 	bool in_memory = *piece_of(fd, offset);
-	if (interrupted || (quick && !in_memory)) nanosleep(&millisecond, NULL);
+	if (slow || interrupted || (quick && !in_memory)) nanosleep(&millisecond, NULL);
 	interrupted = false;
 	errno = EAGAIN;
 	return quick || in_memory ? (ssize_t)part->iov_len : -1;
@@ -47,6 +49,7 @@ ssize_t pread(int fd, void *buffer, size_t length, off_t offset) {
 		assert_true(*piece_of(fd, offset));
 		return (ssize_t)length;
 	}
+	bytes_read += (long long)length;
 	if (offset != next) {
 		windows_begun++;
 		sem_wait(&may_read);
@@ -67,7 +70,8 @@ static int set_up(void **state) {
 	main_thread = pthread_self();
 	memset(warm, 0, sizeof warm);
 	windows_begun = 0;
-	quick = interrupted = false;
+	bytes_read = 0;
+	quick = interrupted = slow = false;
 	assert_int_equal(sem_init(&may_read, 0, 0), 0);
 	loop = io_loop_new();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end), 0);
@@ -205,6 +209,75 @@ static void what_is_in_memory_is_found_there_though_a_look_is_interrupted(void *
 	assert_int_equal(windows_begun, 0);
 }
 
+static void where_all_looks_take_long_a_window_is_read_once(void **state) {
+	(void)state;
+	slow = true;
+	for (int i = 0; i < SIZE / PIECE; i++) warm[0][i] = true;
+	for (int i = 0; i < WINDOWS; i++) sem_post(&may_read);
+	for (off_t at = 0; at < SIZE; at += PIECE) {
+		const time_t started = time(NULL);
+		while (!found(at) && !is_late(started)) turn();
+		assert_false(is_late(started));
+	}
+	assert_int_equal(bytes_read, SIZE);
+	char byte[PIECE];
+	io_reader_forget(loop, out);
+	for (int i = 0; i < WINDOWS; i++) sem_post(&may_read);
+	for (off_t at = 0; at < SIZE; at += PIECE) {
+		const time_t started = time(NULL);
+		while (io_read_file(loop, out, file[0], at, byte, PIECE, (uint64_t)(SIZE - at)) == -1 && !is_late(started))
+			turn();
+		assert_false(is_late(started));
+	}
+	assert_in_range(bytes_read, 2 * SIZE - PIECE, 2 * SIZE);
+}
+
+static void what_is_under_way_is_waited_for_though_its_ends_are_in_memory(void **state) {
+	(void)state;
+	for (int i = 0; i < SIZE / PIECE; i++) warm[1][i] = true;
+	assert_false(found(0));
+	read_window(0, 0);
+	*piece_of(file[0], 2 * WINDOW) = true;
+	assert_true(found(HALF));
+	await_window_begun(2);
+	assert_true(found(HALF + PIECE)); /* before it */
+	assert_true(found(2 * WINDOW));   /* after it */
+	assert_true(found_of(1, WINDOW)); /* of another file */
+	*piece_of(file[0], WINDOW) = true;
+	assert_false(found(WINDOW));
+	read_window(0, WINDOW);
+	assert_true(found(WINDOW));
+}
+
+static void a_read_from_a_quick_disk_does_not_replace_one_that_is_under_way(void **state) {
+	char byte[PIECE];
+	(void)state;
+	assert_false(found(0));
+	await_window_begun(1);
+	quick = true;
+	assert_int_equal(io_read_file(loop, out, file[1], 0, byte, PIECE, SIZE), PIECE);
+	sem_post(&may_read);
+	const time_t started = time(NULL);
+	while (io_reading(loop, out) && !is_late(started)) turn();
+	assert_true(found(0));
+	assert_int_equal(loop->tasks, 0);
+}
+
+static void what_was_withdrawn_was_not_read(void **state) {
+	(void)state;
+	assert_false(found(0));
+	read_window(0, 0);
+	assert_false(io_in_memory(loop, in, file[1], 0, PIECE, WINDOW)); /* the thread is busy with this, */
+	await_window_begun(2);
+	assert_true(found(HALF)); /* so that the next window waits */
+	assert_false(found(2 * WINDOW));
+	sem_post(&may_read);
+	read_window(0, 2 * WINDOW);
+	assert_true(found(2 * WINDOW));
+	quick = true;
+	assert_false(found(WINDOW));
+}
+
 static void what_follows_a_read_from_a_quick_disk_is_left_to_the_thread(void **state) {
 	(void)state;
 	char byte[PIECE];
@@ -303,6 +376,10 @@ int main(void) {
 		WITH_FILES(what_is_in_memory_is_not_read_ahead),
 		WITH_FILES(what_a_quick_disk_has_read_meanwhile_was_not_in_memory),
 		WITH_FILES(what_is_in_memory_is_found_there_though_a_look_is_interrupted),
+		WITH_FILES(where_all_looks_take_long_a_window_is_read_once),
+		WITH_FILES(what_is_under_way_is_waited_for_though_its_ends_are_in_memory),
+		WITH_FILES(a_read_from_a_quick_disk_does_not_replace_one_that_is_under_way),
+		WITH_FILES(what_was_withdrawn_was_not_read),
 		WITH_FILES(what_follows_a_read_from_a_quick_disk_is_left_to_the_thread),
 		WITH_FILES(the_page_at_which_a_window_ends_is_not_in_the_next),
 		WITH_FILES(a_read_that_was_not_asked_for_again_is_not_taken_for_the_next),
