@@ -123,8 +123,10 @@ static int check_files(const struct options *o, const struct docroot *docroot, s
 	walked.vhosts = o->site.vhosts != VHOSTS_OFF;
 	int flags = docroot->symlinks_inside ? FTW_PHYS : 0; /* else links are followed, as when files are served */
 	bool done = auth && nftw(".", check_file, WALK_DESCRIPTORS, flags) == 0;
-	/* a circle of links ends a walk that follows them */
-	if (!done && auth && errno == ELOOP) done = nftw(".", check_file, WALK_DESCRIPTORS, FTW_PHYS) == 0;
+	if (!done && auth && errno == ELOOP) { /* a circle of links ends a walk that follows them */
+		done = nftw(".", check_file, WALK_DESCRIPTORS, FTW_PHYS) == 0;
+		notice(0, "symbolic links lead in a circle: until that is mended, not all that links lead to is checked");
+	}
 	return done ? 0 : notice_cannot("check", o->root, strerror(errno));
 }
 

@@ -115,9 +115,9 @@ static time_t clock_s(void) {
 	return now.tv_sec;
 }
 
-/* Takes the next kind of which lines were left out in another second; *more: there are some of this one. Returns
- * whether there was one, with the line that says so. */
-static bool take_left_out(time_t now, char *text, bool *more) {
+/* Takes the count of the next kind of which lines were left out in another second; *more: there are some of this one.
+ * Returns the kind with the line that says so; NULL: there is none. */
+static struct kind *take_left_out(time_t now, char *text, unsigned *left_out, bool *more) {
 	struct kind *found = NULL;
 	*more = false;
 	pthread_mutex_lock(&mutex);
@@ -126,21 +126,33 @@ static bool take_left_out(time_t now, char *text, bool *more) {
 		if (k->left_out && k->second != now) found = k;
 	}
 	if (found) {
-		snprintf(text, NOTICE_TEXT_MAX, "left out %u more that begin like \"%s\"", found->left_out, found->begin);
+		*left_out = found->left_out;
+		snprintf(text, NOTICE_TEXT_MAX, "left out %u more that begin like \"%s\"", *left_out, found->begin);
 		found->left_out = 0;
 	}
 	pthread_mutex_unlock(&mutex);
 	return found;
 }
 
+static void put_back(struct kind *k, unsigned left_out) {
+	pthread_mutex_lock(&mutex);
+	k->left_out += left_out;
+	pthread_mutex_unlock(&mutex);
+}
+
 bool notice_tidy(void) {
 	char text[NOTICE_TEXT_MAX];
+	unsigned left_out;
 	bool more;
 	if (pthread_mutex_trylock(&output) != 0) return true; /* stderr may be stuck */
 	const bool room = has_room();
 	pthread_mutex_unlock(&output);
 	if (!room) return true;
-	while (take_left_out(clock_s(), text, &more)) (void)print(LEVEL_WARNING, text);
+	for (struct kind *k; (k = take_left_out(clock_s(), text, &left_out, &more));) {
+		if (print(LEVEL_WARNING, text)) continue;
+		put_back(k, left_out);
+		return true;
+	}
 	return more;
 }
 

@@ -1,7 +1,7 @@
 /* opener.h - a process that stays outside the document root, as the user who started the server, and opens the files
- * that the command line names again: certificates that change, the log after it was renamed. Or it connects to the
- * unix sockets of upstreams. It opens files by name in places that were fixed before it started, and never hands over a
- * directory: so the server itself has no way out of the root. Several threads may ask it. */
+ * that the command line names again: certificates that change, the log after it was renamed. Another such process
+ * connects to the unix sockets of upstreams. They open files by name in places that were fixed before they started, and
+ * never hand over a directory: so the server itself has no way out of the root. Several threads may ask one. */
 #ifndef GATLING_BASE_OPENER_H
 #define GATLING_BASE_OPENER_H
 

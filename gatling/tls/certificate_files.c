@@ -163,8 +163,7 @@ static void visit(struct walk *w, struct candidate *c) {
 }
 
 /* Updates the names if the directory has changed, but not if it is gone: then the last good state of each file stays in
- * use. A large one that changes all the time is read for a twentieth of the
- * time. */
+ * use. A large one that changes all the time is read for a twentieth of the time. */
 static void update_names(struct walk *w, struct directory *d) {
 	int64_t started = clock_ms();
 	struct stat st = {0};
