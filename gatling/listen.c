@@ -44,9 +44,6 @@ static int cannot_listen(const struct listen_address *p, int port, const char *r
 	const char *hint =
 		errno == EACCES && port && port < IPPORT_RESERVED ? " (only root may use ports below 1024; try -p 8000)" : "";
 	char text[LISTEN_TEXT_MAX], why[LISTEN_TEXT_MAX];
-	struct stat st;
-	if (is_unix(p) && errno == EADDRINUSE && lstat(p->address.to.local.sun_path, &st) == 0 && !S_ISSOCK(st.st_mode))
-		reason = "it exists, and is not a socket";
 	if (is_unix(p)) return notice_cannot("listen on", p->text, reason);
 	snprintf(text, sizeof text, "%s port %d", p->text ? p->text : "*", port);
 	snprintf(why, sizeof why, "%s%s", reason, hint);
@@ -54,8 +51,12 @@ static int cannot_listen(const struct listen_address *p, int port, const char *r
 }
 
 /* Returns what errno says of an address. */
-static const char *reason(void) {
-	return errno == ENOSPC ? "a worker would have too many sockets: start more workers" : strerror(errno);
+static const char *reason(const struct socket_address *a) {
+	struct stat st;
+	if (errno == ENOSPC) return "a worker would have too many sockets: start more workers";
+	bool taken = errno == EADDRINUSE && a->to.any.sa_family == AF_UNIX;
+	bool other = taken && lstat(a->to.local.sun_path, &st) == 0 && !S_ISSOCK(st.st_mode);
+	return other ? "it exists, and is not a socket" : strerror(taken ? EADDRINUSE : errno);
 }
 
 static int parse_unix(struct listen_address *p) {
@@ -251,7 +252,7 @@ static int open_addresses(const struct options *o, struct sockets *sockets, cons
 		if (parse_unix(&p) == -1) return -1;
 		bool open = secure || (open_address(o, sockets, &p.address, false, workers) == 0 &&
 							   sockets_name(sockets, sockets->groups, text) == 0);
-		return open ? 0 : cannot_listen(&p, port, reason());
+		return open ? 0 : cannot_listen(&p, port, reason(&p.address));
 	}
 	struct addrinfo *found = resolve(text, port);
 	if (!found)
@@ -272,7 +273,7 @@ static int open_addresses(const struct options *o, struct sockets *sockets, cons
 	freeaddrinfo(found);
 	errno = error;
 	bool missing = error == EADDRNOTAVAIL || error == EAFNOSUPPORT;
-	return chosen && (!error || missing) ? 0 : cannot_listen(&p, port, reason());
+	return chosen && (!error || missing) ? 0 : cannot_listen(&p, port, reason(&p.address));
 }
 
 static int open_all(const struct options *o, struct sockets *sockets, bool secure, struct worker *workers) {
@@ -290,7 +291,7 @@ static int open_activated(const struct options *o, bool https, struct sockets *s
 		int port = (int)socket_port_number(&s.address);
 		if (s.group) continue;
 		if (s.secure && !https) return cannot_listen(&p, port, "it is for HTTPS, which --no-https excludes");
-		if (open_address(o, sockets, &p.address, s.secure, workers) == -1) return cannot_listen(&p, port, reason());
+		if (open_address(o, sockets, &p.address, s.secure, workers) == -1) return cannot_listen(&p, port, reason(&p.address));
 	}
 	return 0;
 }
@@ -332,7 +333,7 @@ int listen_status(const struct options *o, struct sockets *sockets) {
 	int fd = a.to.any.sa_family == AF_UNIX ? open_unix(&a, 0600) : open_tcp(&a, false);
 	if (fd == -1 || fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 || listen(fd, SOMAXCONN) == -1) {
 		(void)fail(fd);
-		return notice_cannot("show the status on", o->status, strerror(errno));
+		return notice_cannot("show the status on", o->status, reason(&a));
 	}
 	sockets->status = fd;
 	return 0;

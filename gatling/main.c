@@ -15,6 +15,7 @@
 
 #include "gatling/acme/acme.h"
 #include "gatling/acme/store.h"
+#include "gatling/base/file_read.h"
 #include "gatling/base/notice.h"
 #include "gatling/base/opener.h"
 #include "gatling/base/platform.h"
@@ -123,7 +124,7 @@ static int load_types(const char *file) {
 	char place[PATH_MAX + 16];
 	int line = mime_load(file);
 	if (line == 0) return 0;
-	if (line == -1) return notice_cannot("read", file, strerror(errno));
+	if (line == -1) return notice_cannot("read", file, file_load_error());
 	snprintf(place, sizeof place, "%s:%d", file, line);
 	return notice_cannot("use", place, "it is not a media type and its extensions");
 }

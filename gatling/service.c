@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +95,10 @@ int service_open(struct service *service, struct sockets *sockets) {
 }
 
 void service_tell(const struct service *service, const char *state) {
-	if (service->channel != -1) (void)send(service->channel, state, strlen(state), MSG_NOSIGNAL);
+	if (service->channel == -1 || send(service->channel, state, strlen(state), MSG_NOSIGNAL) != -1) return;
+	struct pollfd p = {.fd = service->channel, .events = POLLOUT};
+	if (errno == EAGAIN && poll(&p, 1, SERVICE_WAIT_MS) == 1)
+		(void)send(service->channel, state, strlen(state), MSG_NOSIGNAL);
 }
 
 bool service_is_managed(const struct service *service) { return service->channel != -1; }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "io/at_once.h"
@@ -49,3 +50,5 @@ char *file_load(int fd, size_t max, struct stat *st) {
 	errno = error;
 	return text;
 }
+
+const char *file_load_error(void) { return errno == EINVAL ? "it is not a file" : strerror(errno); }

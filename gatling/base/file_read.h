@@ -19,4 +19,7 @@ char *file_read_at_once(int fd, size_t size);
  * and leaves errno, so that open(2) can be passed directly. EINVAL: the file is not regular; EFBIG: it is larger. */
 char *file_load(int fd, size_t max, struct stat *st);
 
+/* Returns what errno says of a file that file_load() did not read. */
+const char *file_load_error(void);
+
 #endif

@@ -90,20 +90,28 @@ void notice_serving(void) {
 
 /* --- lines --- */
 
-/* Returns whether a line would be taken at once: a pipe may have no reader, a terminal be stopped. With the mutex
+/* Returns whether lines go to stderr. With the mutex locked. */
+static bool on_stderr(void) { return !sink || !silent; }
+
+/* Returns whether stderr would take a line at once: a pipe may have no reader, a terminal be stopped. With the mutex
  * locked. */
 static bool has_room(void) {
 	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
-	return !serving || (sink && silent) || poll(&p, 1, 0) == 1;
+	return !serving || poll(&p, 1, 0) == 1;
+}
+
+/* With the mutex locked. */
+static void print_on_stderr(enum notice_level level, const char *text) {
+	char before[8] = "";
+	if (to_journal) snprintf(before, sizeof before, "<%d>", level);
+	fprintf(stderr, "%sgatling: %s\n", before, text);
 }
 
 /* Returns false if there is no room for it. */
 static bool print(enum notice_level level, const char *text) {
-	char before[8] = "";
-	if (to_journal) snprintf(before, sizeof before, "<%d>", level);
 	pthread_mutex_lock(&output);
-	bool room = has_room();
-	if (room && (!sink || !silent)) fprintf(stderr, "%sgatling: %s\n", before, text);
+	const bool room = !on_stderr() || has_room();
+	if (room && on_stderr()) print_on_stderr(level, text);
 	if (room && sink) sink(sink_owner, level, text);
 	pthread_mutex_unlock(&output);
 	return room;
@@ -145,7 +153,7 @@ bool notice_tidy(void) {
 	unsigned left_out;
 	bool more;
 	if (pthread_mutex_trylock(&output) != 0) return true; /* stderr may be stuck */
-	const bool room = has_room();
+	const bool room = !on_stderr() || has_room();
 	pthread_mutex_unlock(&output);
 	if (!room) return true;
 	for (struct kind *k; (k = take_left_out(clock_s(), text, &left_out, &more));) {
@@ -205,6 +213,12 @@ void notice_line(enum notice_level level, const char *format, ...) {
 	va_end(arguments);
 	keep_one_line(text);
 	(void)say(level, format, text);
+}
+
+void notice_of_sink(const char *text) {
+	pthread_mutex_lock(&output);
+	if (has_room()) print_on_stderr(LEVEL_ERROR, text);
+	pthread_mutex_unlock(&output);
 }
 
 bool notice(uint64_t state, const char *format, ...) {

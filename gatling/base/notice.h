@@ -37,6 +37,9 @@ void notice_to(notice_sink *sink, void *owner);
 /* Chooses whether lines go to stderr while there is such a function; at first they do. */
 void notice_echo(bool echo);
 
+/* Prints a line about the function itself as an error on stderr alone, if that has room. */
+void notice_of_sink(const char *text);
+
 /* From now on a line for which stderr has no room is left out, and counted: whoever serves clients does not wait for
  * the reader of a pipe, or a terminal that was stopped. */
 void notice_serving(void);

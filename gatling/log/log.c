@@ -158,13 +158,16 @@ static unsigned long write_lines(struct log_lines *l, const char *text, size_t l
 	return lost;
 }
 
-/* Tells the owner, but for the lines of the error log itself, which are shared. */
-static void complain(const struct log_lines *l, const char *what, int error) {
-	static notice_time next;
+/* Tells the owner that lines are dropped. Those of the error log are shared. */
+static void complain(const struct log_lines *l, int error) {
+	static notice_time next, next_of_error_log;
+	char text[NOTICE_TEXT_MAX];
 	const char *path = l->log->file.path;
-	if (!l->shared && notice_due(&next))
-		notice_line(LEVEL_ERROR, "cannot write %s%s: %s: %s", path ? "the log " : "the log", path ? path : "",
-					strerror(error), what);
+	if (!notice_due(l->shared ? &next_of_error_log : &next)) return;
+	snprintf(text, sizeof text, "cannot write the %slog%s%s: %s: its lines are dropped", l->shared ? "error " : "",
+			 path ? " " : "", path ? path : "", strerror(error));
+	if (l->shared) notice_of_sink(text);
+	else notice_line(LEVEL_ERROR, "%s", text);
 }
 
 /* Writes the batch of a worker, and when there is room, how many lines were dropped. */
@@ -172,7 +175,7 @@ static void write_batch(struct log_lines *l, const struct log_batch *b) {
 	char note[NOTE_MAX];
 	unsigned long lost = write_lines(l, b->text, b->length);
 	if (lost) {
-		complain(l, "its lines are dropped", errno);
+		complain(l, errno);
 		drop(l, lost);
 		return;
 	}

@@ -84,18 +84,15 @@ static char *read_file(const struct certificate_files *f, const struct location 
 	return file_load(opener_open(f->opener, l->place, l->name), CERTIFICATE_FILE_MAX, st);
 }
 
-/* Returns what errno says of a file that could not be read. */
-static const char *reason(void) { return errno == EINVAL ? "it is not a file" : strerror(errno); }
-
 /* Reads a certificate and its key into one text. Returns NULL with a reason in why. */
 static char *read_pem(const struct certificate_files *f, const struct candidate *c, char *why) {
 	struct stat st;
 	char *key = NULL, *both = NULL, *pem = read_file(f, &c->cert, &st);
-	if (!pem) snprintf(why, CERTIFICATE_ERROR, "%s", reason());
+	if (!pem) snprintf(why, CERTIFICATE_ERROR, "%s", file_load_error());
 	if (!pem || !c->key.shown) return pem;
 	key = read_file(f, &c->key, &st);
 	if (!key || asprintf(&both, "%s\n%s", pem, key) == -1) {
-		snprintf(why, CERTIFICATE_ERROR, "%s: %s", c->key.shown, reason());
+		snprintf(why, CERTIFICATE_ERROR, "%s: %s", c->key.shown, file_load_error());
 		both = NULL;
 	}
 	free(pem);
@@ -111,7 +108,7 @@ static bool load_one(struct walk *w, const struct candidate *c, const struct loc
 	if (!pem) return false;
 	char *ocsp = read_file(w->files, ocsp_file, &st);
 	if (!ocsp && errno != ENOENT) {
-		notice(0, "cannot staple %s.ocsp: %s", c->cert.shown, reason());
+		notice(0, "cannot staple %s.ocsp: %s", c->cert.shown, file_load_error());
 		w->failed = true;
 	}
 	const struct certificate_source source = {.origin = c->cert.shown,
@@ -120,7 +117,10 @@ static bool load_one(struct walk *w, const struct candidate *c, const struct loc
 											  .ocsp = {.at = ocsp, .length = ocsp ? (size_t)st.st_size : 0},
 											  .last = w->files->current};
 	bool added = certificates_add(w->set, &source, why, warning) == 0;
-	if (added && *warning) notice(0, "cannot staple %s.ocsp: %s", c->cert.shown, warning);
+	if (added && *warning) {
+		notice(0, "cannot staple %s.ocsp: %s", c->cert.shown, warning);
+		w->failed = true; /* it may become valid */
+	}
 	free(pem);
 	free(ocsp);
 	return added;
@@ -353,7 +353,7 @@ static void add_pair(struct certificate_files *f, const char *cert, const char *
 static int read_client_ca(struct certificate_files *f, const char *file) {
 	struct stat st;
 	char error[PEM_ERROR], *text = file_load(open(file, O_RDONLY | O_CLOEXEC), CERTIFICATE_FILE_MAX, &st);
-	if (!text) return notice_cannot("use", file, strerror(errno));
+	if (!text) return notice_cannot("use", file, file_load_error());
 	STACK_OF(X509) *authorities = pem_certificates(text, INT_MAX, error);
 	free(text);
 	if (!authorities) return notice_cannot("use", file, error);

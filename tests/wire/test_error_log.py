@@ -82,3 +82,5 @@ def test_a_full_disk_stops_nobody(build, root, place):
         for n in range(5):
             complain(server, f"{n}.txt")
         assert server.get("/a.txt").status == 200
+        (line,) = eventually(lambda: [line for line in server.errors if "cannot write" in line])
+        assert line == "gatling: cannot write the error log /dev/full: No space left on device: its lines are dropped"

@@ -227,7 +227,7 @@ def test_of_two_certificates_for_a_name_the_valid_one_is_shown(first_build, file
 
 
 @pytest.mark.parametrize("what,why", [("key", "no certificate in it"), ("half", "certificate 2 in it cannot be read"),
-                                      ("/nonexistent", "No such file")])  # fmt: skip
+                                      ("/nonexistent", "No such file"), ("/etc", "it is not a file")])  # fmt: skip
 def test_without_the_authorities_of_clients_it_does_not_start(first_build, files, what, why):
     cert, key = certificate()
     half = private("half.pem", cert.read_bytes() + cert.read_bytes()[:200])

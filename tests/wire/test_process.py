@@ -82,8 +82,9 @@ def test_a_file_that_is_no_socket_is_not_replaced_by_one(build, root):
     root.path.chmod(0o777)
     (root.path / "link").symlink_to("socket")
     for name in ("a.txt", "link"):
-        done = run(build, "-c", root.path, "-i", f"unix:{root.path / name}")
-        assert done.returncode == 1 and "it exists, and is not a socket" in done.stderr
+        for options in (("-i", f"unix:{root.path / name}"), ("-i", "127.0.0.1", "--status", f"unix:{root.path / name}")):
+            done = run(build, "-c", root.path, *options)
+            assert done.returncode == 1 and "it exists, and is not a socket" in done.stderr
     assert (root.path / "a.txt").read_bytes() == b"a" and (root.path / "link").is_symlink()
 
 

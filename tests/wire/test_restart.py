@@ -551,6 +551,20 @@ def test_the_service_manager_hears_of_start_reload_and_end(build, root, manager)
 
 
 @pytest.mark.clear
+def test_a_service_manager_that_is_behind_hears_of_the_start_later(build, root, manager):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+        other.connect(manager.getsockname())
+        other.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while other.send(b"X"):
+                pass
+    with Server(build, root, launcher=("env", f"NOTIFY_SOCKET={manager.getsockname()}")):
+        while (said := manager.recv(4096)) == b"X":
+            pass
+        assert said.startswith(b"READY=1")
+
+
+@pytest.mark.clear
 def test_the_service_manager_hears_of_the_new_main_process_and_of_no_end(build, root, place, manager):
     notify = ("env", f"NOTIFY_SOCKET={manager.getsockname()}")
     with first(build, root, place, launcher=notify) as old:
