@@ -15,6 +15,7 @@ SERVER = [
     ["gatling/conn"],
     ["gatling/http2"],
     ["gatling/exchange"],
+    ["gatling/site/answer"],
     ["gatling/site"],
     ["gatling/site/listing", "gatling/site/rules"],
     ["gatling/upstream"],

@@ -4,8 +4,8 @@
 
 #include "gatling/conn/conn_pass.h"
 #include "gatling/http2/http2.h"
-#include "gatling/site/challenge.h"
-#include "gatling/site/health.h"
+#include "gatling/site/answer/challenge.h"
+#include "gatling/site/answer/health.h"
 
 /* --- clients --- */
 

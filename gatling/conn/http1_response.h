@@ -2,7 +2,7 @@
 #ifndef GATLING_CONN_HTTP1_RESPONSE_H
 #define GATLING_CONN_HTTP1_RESPONSE_H
 
-#include "gatling/site/answer.h"
+#include "gatling/site/answer/answer.h"
 #include "gatling/upstream/upstream_head.h"
 #include "io/iob.h"
 

@@ -3,7 +3,7 @@
 #define GATLING_EXCHANGE_WAITING_REQUEST_H
 
 #include "gatling/base/job.h"
-#include "gatling/site/answer.h"
+#include "gatling/site/answer/answer.h"
 
 struct waiting_request {
 	struct waiter waiter;

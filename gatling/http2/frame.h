@@ -9,6 +9,7 @@
 #include "gatling/base/slice.h"
 
 enum { FRAME_HEADER = 9, FRAME_PAYLOAD_MAX = 16384 }; /* bytes; what everybody has to take (section 4.2), and we do */
+enum { FRAME_PRIORITY_LENGTH = 5 };                   /* bytes of the priority that RFC 7540 had (section 6.3) */
 
 enum frame_type {
 	FRAME_DATA = 0,

@@ -1,21 +1,20 @@
-/* stream.h - the inside of a session, shared by http2.c, which handles frames, stream.c, which sends responses,
- * and stream_pass.c, for requests that are passed on. Internal to http2/. */
+/* stream.h - the inside of a session. http2.c and http2_request.c handle frames that come; stream_answer.c answers,
+ * stream_pass.c passes requests on, stream_send.c chooses what is sent next; stream.c is what they share. Internal to
+ * http2/. */
 #ifndef GATLING_HTTP2_STREAM_H
 #define GATLING_HTTP2_STREAM_H
 
 #include "gatling/base/peer.h"
 #include "gatling/http/hpack.h"
-#include "gatling/http2/http2_context.h"
-
-#include "gatling/http2/frame.h"
-#include "gatling/http2/request_block.h"
-#include "gatling/site/answer.h"
 #include "gatling/exchange/response_batch.h"
 #include "gatling/exchange/waiting_request.h"
+#include "gatling/http2/frame.h"
+#include "gatling/http2/http2_context.h"
+#include "gatling/http2/request_block.h"
+#include "gatling/site/answer/answer.h"
 #include "gatling/upstream/passage.h"
 
 enum { HTTP2_RESETS_REMEMBERED = 1024 };
-
 enum { HTTP2_WINDOW_MAX = 0x7fffffff, HTTP2_WINDOW_DEFAULT = 65535 }; /* section 6.9 */
 
 /* A stream whose response has not been sent completely, or whose request is incomplete. */
@@ -113,24 +112,11 @@ static inline uint64_t *stream_reset_word(struct http2 *h, uint32_t id) {
 }
 static inline uint64_t stream_reset_bit(uint32_t id) { return UINT64_C(1) << id / 2 % 64; }
 
+static inline bool http2_is_idle(const struct http2 *h, uint32_t id) { return id > h->highest || id % 2 == 0; }
+
+/* --- stream.c --- */
+
 struct stream *stream_find(const struct http2 *h, uint32_t id);
-/* Notes that the server has ended the stream: frames that still come on it are dropped. */
-void stream_note_reset(struct http2 *h, uint32_t id);
-
-void stream_set_priority(struct http2 *h, struct stream *s, struct priority priority);
-
-/* Writes the line of the access log (with 499 for a request that still waits) and frees the stream. */
-void stream_close(struct http2 *h, struct stream *s);
-
-/* Updates the account of the memory that the stream takes. */
-void stream_account(struct http2 *h, struct stream *s);
-
-/* Returns whose request it is; NULL: one that was malformed. */
-struct peer stream_client(const struct http2 *h, const struct request *request);
-
-/* Returns how the request of that client comes. */
-struct connection_info stream_connection_info(const struct http2 *h, const struct peer *client);
-
 /* A request with what its stream will need. */
 struct stream_request {
 	uint32_t id;
@@ -141,14 +127,73 @@ struct stream_request {
 	bool counted;             /* likewise; a stream takes it over */
 };
 
+/* Opens a stream for a request. NULL: ENOMEM. */
+struct stream *stream_open(struct http2 *h, struct stream_request *asked);
+
+void stream_set_priority(struct http2 *h, struct stream *s, struct priority priority);
+
+/* Writes the line of the access log (with 499 for a request that still waits) and frees the stream. */
+void stream_close(struct http2 *h, struct stream *s);
+
+/* Ends a stream whose response has been written completely. */
+void stream_end(struct http2 *h, struct stream *s, struct http2_output *out);
+
+/* Updates the account of the memory that the stream takes. */
+void stream_account(struct http2 *h, struct stream *s);
+
+/* Ends the wait, if there is one. Returns the request, or NULL. */
+struct waiting_request *stream_end_waiting(struct stream *s);
+
+/* Returns whose request it is; NULL: one that was malformed. */
+struct peer stream_client(const struct http2 *h, const struct request *request);
+
+/* Logs a request (NULL: it was malformed) with its response, now. false: ENOMEM, the line is lost. */
+bool stream_log(struct http2 *h, const struct request *request, struct slice user, int status, uint64_t bytes);
+
+/* Appends a frame. If there is no room for it, the session fails. */
+void http2_output_frame(struct http2 *h, struct http2_output *out, enum frame_type type, unsigned flags,
+						uint32_t stream, const void *payload, size_t length);
+void http2_output_number(struct http2 *h, struct http2_output *out, enum frame_type type, uint32_t stream,
+						 uint32_t number);
+
+/* Opens a window of ours (stream 0: that of the connection) up to `most`, if it is much smaller. */
+void stream_open_window(struct http2 *h, uint32_t id, int64_t *window, int64_t most, struct http2_output *out);
+
+/* Counts a frame. Returns HTTP2_ENHANCE_YOUR_CALM if there were too many of the kind in this second. */
+enum http2_error http2_count_frame(struct http2 *h, enum http2_flood kind);
+
+/* Resets a stream, whether it is open or not. Returns the error with which the session ends, as http2_count_frame(). */
+enum http2_error http2_reset(struct http2 *h, uint32_t id, enum http2_error error, struct http2_output *out);
+
+/* Notes that the server has ended the stream: frames that still come on it are dropped. */
+void stream_note_reset(struct http2 *h, uint32_t id);
+
+/* Returns whether the server has ended the stream, or it is too old to be remembered: its frames are dropped (RFC 9113,
+ * section 5.1). */
+bool http2_was_reset(struct http2 *h, uint32_t id);
+
+/* --- http2_request.c: these return HTTP2_NO_ERROR, or the error with which the session ends --- */
+
+enum http2_error http2_take_headers(struct http2 *h, const struct frame *f, struct http2_output *out);
+enum http2_error http2_take_continuation(struct http2 *h, const struct frame *f, struct http2_output *out);
+enum http2_error http2_take_data(struct http2 *h, const struct frame *f, struct http2_output *out);
+
+/* --- stream_answer.c --- */
+
+/* Returns how the request of that client comes. */
+struct connection_info stream_connection_info(const struct http2 *h, const struct peer *client);
+
 /* Writes the response at once if that is possible; otherwise opens a stream for it. false: ENOMEM. */
 bool stream_answer(struct http2 *h, struct stream_request *asked, struct response *response, struct http2_output *out);
 
-/* The most bytes of a header block of a response. */
-enum { STREAM_BLOCK_MAX = HPACK_STATUS + 3 * RESPONSE_DATE_ROOM + HPACK_BOUND(RESPONSE_FIELDS_MAX) };
-
 /* Opens a stream that waits for the job, or (NULL) for one of HTTP2_FILES, and is answered then. false: ENOMEM. */
 bool stream_wait(struct http2 *h, struct stream_request *asked, struct job *job);
+
+/* Has the stream wait, too, but not begin; NULL is allowed. */
+void stream_wait_for(struct http2 *h, struct stream *s, struct waiting_request *waiting);
+
+/* Asks anew for the answer to a request that has waited. false: ENOMEM, and the stream has been freed. */
+bool stream_answer_again(struct http2 *h, struct stream *s);
 
 /* Opens a stream whose request is passed on, as the response says. false: ENOMEM. */
 bool stream_pass_on(struct http2 *h, struct stream_request *asked, const struct response *response);
@@ -160,30 +205,15 @@ void stream_drop_early(struct http2 *h, struct stream *s);
 /* Writes the interim response 100. */
 void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out);
 
-/* Logs a request (NULL: it was malformed) with its response, now. false: ENOMEM, the line is lost. */
-bool stream_log(struct http2 *h, const struct request *request, struct slice user, int status, uint64_t bytes);
-
 /* Answers a request that has too many fields with 431. */
 void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out);
 
-/* What http2_waiting_since(), http2_passes(), http2_awaits_upstream(), http2_give_up_waiting(), http2_sendable(),
- * http2_next() and http2_write() do. */
-int64_t stream_waiting_since(const struct http2 *h);
-bool stream_passes(const struct http2 *h);
-bool stream_awaits_upstream(const struct http2 *h);
-bool stream_give_up_waiting(struct http2 *h, int64_t since_ns);
-bool stream_sendable(const struct http2 *h);
-bool stream_next(struct http2 *h, struct http2_piece *content, struct http2_output *out);
-void stream_write(struct http2 *h, const struct http2_piece *content, ssize_t length, struct http2_output *out);
+/* The most bytes of a header block of a response. */
+enum { STREAM_BLOCK_MAX = HPACK_STATUS + 3 * RESPONSE_DATE_ROOM + HPACK_BOUND(RESPONSE_FIELDS_MAX) };
 
-/* Appends a frame. If there is no room for it, the session fails. */
-void http2_output_frame(struct http2 *h, struct http2_output *out, enum frame_type type, unsigned flags,
-						uint32_t stream, const void *payload, size_t length);
-void http2_output_number(struct http2 *h, struct http2_output *out, enum frame_type type, uint32_t stream,
-						 uint32_t number);
-
-/* Opens a window of ours (stream 0: that of the connection) up to `most`, if it is much smaller. */
-void stream_open_window(struct http2 *h, uint32_t id, int64_t *window, int64_t most, struct http2_output *out);
+/* Writes a block as a frame, and more if it is long. There has to be room: stream_block_frames() bytes at most. */
+void stream_output_block(struct http2 *h, struct http2_output *out, uint32_t id, struct slice block, bool end);
+size_t stream_block_frames(size_t length);
 
 /* --- stream_pass.c: streams whose requests are passed on ---
  *

@@ -54,7 +54,7 @@ struct representation {
 	size_t text_size;   /* bytes of memory of fields, and of room for the block behind them */
 };
 
-/* What the fields of a representation depend on, besides the file itself. cache.c fills it in: the path is known there.
+/* What the fields of a representation depend on, besides the file itself. cache_load.c fills it in: the path is known there.
  */
 struct field_options {
 	const char *type; /* the server's media type; the owner's comes first */

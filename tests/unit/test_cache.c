@@ -45,7 +45,7 @@ static int find(const char *path, struct representation **file) {
 	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
 	int error = cache_find(cache, &wanted, now_ms, &resource);
 	if (error) return error;
-	if (representation_changed(resource->representation[CODING_IDENTITY])) { /* as answer.c asks each time */
+	if (representation_changed(resource->representation[CODING_IDENTITY])) { /* as answer_file.c asks each time */
 		cache_drop(cache, resource);
 		return find(path, file);
 	}

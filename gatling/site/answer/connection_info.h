@@ -1,11 +1,13 @@
-/* answer.h - decides what answers a request. Knows nothing of how requests and responses travel. */
-#ifndef GATLING_SITE_ANSWER_H
-#define GATLING_SITE_ANSWER_H
+/* connection_info.h - how a request came. */
+#ifndef GATLING_SITE_ANSWER_CONNECTION_INFO_H
+#define GATLING_SITE_ANSWER_CONNECTION_INFO_H
 
-#include "gatling/site/content.h"
-#include "gatling/site/response.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-/* How a request came. */
+#include "gatling/base/peer.h"
+#include "gatling/base/slice.h"
+
 struct connection_info {
 	const struct peer *peer;
 	struct slice host; /* the local address as an authority, for requests without Host; absent for none */
@@ -18,10 +20,5 @@ struct connection_info {
 	 * it is answered without. */
 	const uint64_t *fetched;
 };
-
-/* Decides the answer to a request that request_parse() has accepted. OPTIONS and the methods that are
- * refused are answered here, too. */
-void answer(const struct content *content, const struct request *request, const struct connection_info *arrival,
-			struct response *response);
 
 #endif

@@ -1,5 +1,5 @@
 /* script.c - see script.h. */
-#include "gatling/site/script.h"
+#include "gatling/site/answer/script.h"
 
 #include "gatling/base/text.h"
 #include "gatling/base/workspace.h"

@@ -1,6 +1,6 @@
 /* script.h - which program, and which path behind it, a request that is passed on over FastCGI or SCGI means. */
-#ifndef GATLING_SITE_SCRIPT_H
-#define GATLING_SITE_SCRIPT_H
+#ifndef GATLING_SITE_ANSWER_SCRIPT_H
+#define GATLING_SITE_ANSWER_SCRIPT_H
 
 #include "gatling/site/content.h"
 #include "gatling/site/rules/redirect_rules.h"

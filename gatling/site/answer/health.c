@@ -1,5 +1,5 @@
 /* health.c - see health.h. */
-#include "gatling/site/health.h"
+#include "gatling/site/answer/health.h"
 
 #include "gatling/http/path.h"
 

@@ -1,7 +1,7 @@
 /* challenge.h - answers the authority that asks for proof that a name is ours (RFC 8555, section 8.3), from memory,
  * whatever files, rules and passwords its site has. */
-#ifndef GATLING_SITE_CHALLENGE_H
-#define GATLING_SITE_CHALLENGE_H
+#ifndef GATLING_SITE_ANSWER_CHALLENGE_H
+#define GATLING_SITE_ANSWER_CHALLENGE_H
 
 #include "gatling/site/content.h"
 #include "gatling/site/response.h"

@@ -1,6 +1,6 @@
 /* health.h - tells a balancer whether to send more clients to this server. */
-#ifndef GATLING_SITE_HEALTH_H
-#define GATLING_SITE_HEALTH_H
+#ifndef GATLING_SITE_ANSWER_HEALTH_H
+#define GATLING_SITE_ANSWER_HEALTH_H
 
 #include "gatling/site/content.h"
 #include "gatling/site/response.h"

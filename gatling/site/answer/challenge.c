@@ -1,5 +1,5 @@
 /* challenge.c - see challenge.h. */
-#include "gatling/site/challenge.h"
+#include "gatling/site/answer/challenge.h"
 
 #include "gatling/base/text.h"
 #include "gatling/http/path.h"

@@ -1,0 +1,221 @@
+/* http2_request.c - see stream.h: frames with requests, which are header blocks and content. */
+#include <stdlib.h>
+
+#include "gatling/base/workspace.h"
+#include "gatling/http2/http2.h"
+#include "gatling/http2/stream.h"
+#include "gatling/site/answer/challenge.h"
+#include "gatling/site/answer/health.h"
+
+/* The priority that was said before the stream was opened, if there was one. */
+static void take_idle_priority(struct http2 *h, uint32_t id, struct priority *priority) {
+	struct idle_priorities *idle = h->idle;
+	unsigned kept = 0;
+	if (!idle) return;
+	for (unsigned i = 0; i < idle->count; i++) {
+		if (idle->stream[i].id == id) *priority = idle->stream[i].priority;
+		if (idle->stream[i].id > id) idle->stream[kept++] = idle->stream[i]; /* those below are closed by now */
+	}
+	idle->count = kept;
+	if (kept) return;
+	free(idle);
+	h->idle = NULL;
+}
+
+static enum http2_error answer_request(struct http2 *h, struct stream_request *q, int status,
+									   struct http2_output *out) {
+	q->client = stream_client(h, q->request);
+	struct connection_info connection = stream_connection_info(h, &q->client);
+	struct response r;
+	const bool health = !status && (health_answer(h->context->content, q->request, &r) ||
+									challenge_answer(h->context->content, q->request, &r));
+	if (!status && !health) {
+		status = limits_take_request(h->context->limits, &q->client, batch_pool_now_ns(h->context->batches));
+		q->counted = !status;
+	}
+	if (status) response_status(&r, status);
+	else if (!health) answer(h->context->content, q->request, &connection, &r);
+	if (r.status && q->request->content_length > BODY_MAX) {
+		response_drop(&r);
+		response_status(&r, 413);
+	}
+	/* RFC 9110, section 10.1.1: 100, or the answer, at once; or that of an upstream */
+	if (q->receiving && r.status && request_has(q->request, FIELD_EXPECT)) {
+		if (r.status < 400) stream_continue(h, q->id, out);
+		else q->discards = true;
+	}
+	q->discards |= q->receiving && (r.status == 413 || (r.status && q->request->websocket));
+	q->receiving &= !q->discards;
+	bool ok = r.status     ? stream_answer(h, q, &r, out)
+			  : r.upstream ? stream_pass_on(h, q, &r)
+						   : stream_wait(h, q, r.job);
+	if (q->counted) limits_return_requests(h->context->limits, &q->client, 1); /* it was answered at once */
+	return ok ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
+}
+
+static bool is_connect(const struct request *request) {
+	struct slice method = SLICE("CONNECT ");
+	return !request->websocket && request->line.length > method.length &&
+		   memcmp(request->line.at, method.at, method.length) == 0;
+}
+
+/* Refuses a request for itself, with a line in the log. */
+static enum http2_error refuse(struct http2 *h, uint32_t id, const struct request *request, int status,
+							   enum http2_error error, struct http2_output *out) {
+	(void)stream_log(h, request, (struct slice){0}, status, 0);
+	return http2_reset(h, id, error, out);
+}
+
+/* Returns whether that is not known yet: what comes of the request is kept. */
+static bool may_be_passed_on(const struct http2 *h, const struct stream *s) {
+	return h->context->upstreams && s->waiting && waiting_for_job(s->waiting);
+}
+
+/* How the content of a request would be framed in HTTP/1.1. */
+static void set_framing(struct request *q, bool receiving) {
+	bool has_length = request_has(q, FIELD_CONTENT_LENGTH);
+	if (!receiving || q->websocket) q->framing = BODY_NONE;
+	else q->framing = has_length ? BODY_LENGTH : BODY_CHUNKED;
+}
+
+/* The request is complete. */
+static enum http2_error take_trailers(struct http2 *h, struct stream *s, struct slice lines, struct http2_output *out) {
+	if (s->pass && !stream_pass_put(h, s, (struct slice){0}, &lines))
+		return http2_reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
+	if (s->pass || !may_be_passed_on(h, s)) return HTTP2_NO_ERROR;
+	s->early_trailers = lines.length;
+	return stream_keep_early(h, s, lines) ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
+}
+
+/* A header block is complete. */
+static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags, const unsigned char *block,
+								   size_t length, struct http2_output *out) {
+	char *const text = WORKSPACE(HTTP2_TEXT);
+	static _Thread_local struct request request;
+	struct stream_request q = {
+		.id = id, .request = &request, .priority = PRIORITY_DEFAULT, .receiving = !(flags & FRAME_FLAG_END_STREAM)};
+	struct stream *open = stream_find(h, id);
+	bool ignored = !open && http2_was_reset(h, id); /* trailers, or behind the GOAWAY: decoded, but not answered */
+	if (!open && !ignored) take_idle_priority(h, id, &q.priority);
+	int status =
+		http2_request_decode(h->inflater, block, length, open, h->context->upstreams, text, &request, &q.priority);
+	bool malformed = status == -HTTP2_PROTOCOL_ERROR;
+	if (status == 431) {
+		if (!open && !ignored) stream_refuse_fields(h, id, out);
+		return HTTP2_ENHANCE_YOUR_CALM;
+	}
+	if (status < 0 && !malformed) return (enum http2_error) - status;
+	if (ignored) return HTTP2_NO_ERROR;
+	if (open) { /* trailers */
+		bool early = q.receiving || (open->has_length && open->received != open->expected);
+		if (malformed || (early && !open->discards)) return http2_reset(h, id, HTTP2_PROTOCOL_ERROR, out);
+		open->receiving = false;
+		return take_trailers(h, open, request.lines, out);
+	}
+	if (malformed) return refuse(h, id, &request, 400, HTTP2_PROTOCOL_ERROR, out);
+	if (h->open >= HTTP2_STREAMS_MAX) return refuse(h, id, &request, 503, HTTP2_REFUSED_STREAM, out);
+	if (!q.receiving && request.content_length) return refuse(h, id, &request, 400, HTTP2_PROTOCOL_ERROR, out);
+	if (h->passing && http2_memory(h) > h->context->memory_max / 2) /* what it may become: see HTTP2_PASSED_CONTENT */
+		return refuse(h, id, &request, 503, HTTP2_REFUSED_STREAM, out);
+	set_framing(&request, q.receiving);
+	q.discards = q.receiving && (status || is_connect(&request)); /* section 8.5: what follows is no content */
+	q.receiving &= !q.discards;
+	return answer_request(h, &q, status, out);
+}
+
+/* Its bit, and those of the streams between, were others'. */
+static void note_highest(struct http2 *h, uint32_t id) {
+	for (uint32_t n = id; n > h->highest && n > 1 && id - n < 2 * HTTP2_RESETS_REMEMBERED; n -= 2)
+		*stream_reset_word(h, n) &= ~stream_reset_bit(n);
+	h->highest = id;
+}
+
+/* Section 5.1.1: returns whether a header block may open this stream, or go on with it. */
+static enum http2_error check_stream_id(struct http2 *h, uint32_t id) {
+	struct stream *s = stream_find(h, id);
+	if (id % 2 == 0 || (id < h->highest && !s && !http2_was_reset(h, id))) return HTTP2_PROTOCOL_ERROR;
+	if ((s && !s->receiving && !s->discards) || (!s && id == h->highest && !http2_was_reset(h, id)))
+		return HTTP2_STREAM_CLOSED;
+	if (id > h->highest) note_highest(h, id);
+	if (!h->draining) h->last_stream = h->highest;
+	return HTTP2_NO_ERROR;
+}
+
+/* Keeps part of a header block. */
+static enum http2_error keep_block(struct http2 *h, const unsigned char *part, size_t length) {
+	unsigned char *grown = realloc(h->block, h->block_length + length + 1);
+	if (!grown) return HTTP2_INTERNAL_ERROR;
+	h->block = grown;
+	memcpy(h->block + h->block_length, part, length);
+	h->block_length += length;
+	return HTTP2_NO_ERROR;
+}
+
+enum http2_error http2_take_headers(struct http2 *h, const struct frame *f, struct http2_output *out) {
+	size_t padding = 0, skipped = 0;
+	if (f->flags & FRAME_FLAG_PADDED) padding = f->length ? f->payload[skipped++] : FRAME_PAYLOAD_MAX;
+	if (f->flags & FRAME_FLAG_PRIORITY) skipped += FRAME_PRIORITY_LENGTH;
+	enum http2_error error = check_stream_id(h, f->stream);
+	if (error) return error;
+	if (padding + skipped > f->length) return HTTP2_PROTOCOL_ERROR;
+	const unsigned char *block = f->payload + skipped;
+	size_t length = f->length - skipped - padding;
+	/* a stream cannot depend on itself (RFC 7540, section 5.3.1) */
+	if (f->flags & FRAME_FLAG_PRIORITY && (frame_get_32(block - FRAME_PRIORITY_LENGTH) & HTTP2_WINDOW_MAX) == f->stream)
+		return HTTP2_PROTOCOL_ERROR;
+	if (f->flags & FRAME_FLAG_END_HEADERS) return take_block(h, f->stream, f->flags, block, length, out);
+	h->block_length = 0;
+	h->block_stream = f->stream;
+	h->block_flags = f->flags;
+	h->continuations = 0;
+	return keep_block(h, block, length);
+}
+
+enum http2_error http2_take_continuation(struct http2 *h, const struct frame *f, struct http2_output *out) {
+	bool ends = f->flags & FRAME_FLAG_END_HEADERS;
+	if (!f->length && !ends && http2_count_frame(h, HTTP2_FLOOD_EMPTY)) return HTTP2_ENHANCE_YOUR_CALM;
+	if (++h->continuations > HTTP2_CONTINUATIONS_MAX || f->length > HTTP2_BLOCK_MAX - h->block_length)
+		return HTTP2_ENHANCE_YOUR_CALM;
+	enum http2_error error = keep_block(h, f->payload, f->length);
+	if (error || !ends) return error;
+	unsigned char *block = h->block;
+	uint32_t id = h->block_stream;
+	size_t length = h->block_length;
+	h->block = NULL;
+	h->block_length = h->block_stream = 0;
+	error = take_block(h, id, h->block_flags, block, length, out);
+	free(block);
+	return error;
+}
+
+/* --- content of requests: it is counted, and dropped or passed on --- */
+
+enum http2_error http2_take_data(struct http2 *h, const struct frame *f, struct http2_output *out) {
+	struct stream *s = stream_find(h, f->stream);
+	size_t padding = f->flags & FRAME_FLAG_PADDED ? (f->length ? f->payload[0] + 1U : FRAME_PAYLOAD_MAX) : 0;
+	bool ends = f->flags & FRAME_FLAG_END_STREAM;
+	h->receive_window -= f->length;
+	if (http2_is_idle(h, f->stream) || padding > f->length) return HTTP2_PROTOCOL_ERROR;
+	if (h->receive_window < 0) return HTTP2_FLOW_CONTROL_ERROR;
+	if (f->length == padding && !ends && http2_count_frame(h, HTTP2_FLOOD_EMPTY)) return HTTP2_ENHANCE_YOUR_CALM;
+	if (h->context->upstreams) h->room_changed = true;
+	else stream_open_window(h, 0, &h->receive_window, HTTP2_WINDOW_DEFAULT, out);
+	if (s ? s->discards : http2_was_reset(h, f->stream)) return HTTP2_NO_ERROR;
+	if (!s || !s->receiving) return http2_reset(h, f->stream, HTTP2_STREAM_CLOSED, out);
+	s->receive_window -= f->length;
+	s->received += f->length - padding;
+	s->receiving = !ends;
+	if (s->receive_window < 0) return http2_reset(h, s->id, HTTP2_FLOW_CONTROL_ERROR, out);
+	if (s->has_length && (s->received > s->expected || (ends && s->received != s->expected)))
+		return http2_reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
+	const struct slice content = {.at = (const char *)f->payload + (padding > 0), .length = f->length - padding},
+					   no_trailers = {0};
+	if (s->pass)
+		return stream_pass_put(h, s, content, ends ? &no_trailers : NULL)
+				   ? HTTP2_NO_ERROR
+				   : http2_reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
+	if (s->received > BODY_MAX) return http2_reset(h, s->id, HTTP2_ENHANCE_YOUR_CALM, out);
+	if (may_be_passed_on(h, s)) return stream_keep_early(h, s, content) ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
+	if (!ends) stream_open_window(h, s->id, &s->receive_window, HTTP2_WINDOW_DEFAULT, out);
+	return HTTP2_NO_ERROR;
+}

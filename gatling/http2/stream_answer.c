@@ -1,0 +1,292 @@
+/* stream_answer.c - see stream.h: answers become blocks and content of streams, at once or after a job. */
+#include <stdlib.h>
+
+#include "gatling/base/workspace.h"
+#include "gatling/http2/http2.h"
+#include "gatling/http2/stream.h"
+#include "gatling/site/response.h"
+
+/* What the next block has to begin with; the bytes written. */
+static size_t put_table_size(struct http2 *h, char *at) {
+	size_t n = h->shrink_table;
+	if (n) *at = 0x20; /* dynamic table size update: 0 */
+	h->shrink_table = false;
+	return n;
+}
+
+static char *put(char *at, struct slice s) {
+	memcpy(at, s.at, s.length);
+	return at + s.length;
+}
+
+/* Whether the fields of a response are those of its representation, whose block is ready. */
+static bool has_ready_block(const struct response *r) {
+	return r->status == 200 && r->representation && !r->lines.length;
+}
+
+/* The block of any response, good until the next; absent: there is no randomness for it. */
+static struct slice make_block(struct http2 *h, struct response *r, uint64_t *content_length) {
+	char *const lines = WORKSPACE(RESPONSE_FIELDS_MAX), *const block = WORKSPACE(STREAM_BLOCK_MAX);
+	char *at = put(block + hpack_status(r->status, block), h->context->server_date_block[h->secure]);
+	if (has_ready_block(r)) {
+		*content_length = r->representation->size;
+		at = put(at, representation_block(r->representation));
+	} else {
+		size_t length = response_fields(r, lines, content_length);
+		if (!length) return (struct slice){0};
+		at += hpack_fields((struct slice){.at = lines, .length = length}, at);
+	}
+	return (struct slice){.at = block, .length = (size_t)(at - block)};
+}
+
+void stream_output_block(struct http2 *h, struct http2_output *out, uint32_t id, struct slice block, bool end) {
+	enum frame_type type = FRAME_HEADERS;
+	while (block.length) {
+		size_t n = block.length < FRAME_PAYLOAD_MAX ? block.length : FRAME_PAYLOAD_MAX - 1;
+		unsigned flags = (type == FRAME_HEADERS && end ? FRAME_FLAG_END_STREAM : 0) |
+						 (n == block.length ? FRAME_FLAG_END_HEADERS : 0);
+		char *payload = out->at + FRAME_HEADER;
+		size_t first = type == FRAME_HEADERS ? put_table_size(h, payload) : 0;
+		memcpy(payload + first, block.at, n);
+		out->at = frame_header(out->at, first + n, type, flags, id) + first + n;
+		block.at += n;
+		block.length -= n;
+		type = FRAME_CONTINUATION;
+	}
+}
+
+size_t stream_block_frames(size_t length) { return length + 1 + (length / (FRAME_PAYLOAD_MAX - 1) + 1) * FRAME_HEADER; }
+
+/* Whether it holds a file open, or memory for content that is made while it is sent. */
+static bool holds_resources(const struct response *r) {
+	return r->source.owner ||
+		   (r->representation && r->status != 304 && (r->representation->fd != -1 || r->representation->gzipped));
+}
+
+/* Gives the stream its response; takes representation and source over. If out is not NULL, not blocked and has room,
+ * writes the header block at once: it needs no window. false: ENOMEM, and the stream has been freed. */
+static bool fill_stream(struct http2 *h, struct stream *s, const struct request *q, struct response *r,
+						struct http2_output *out) {
+	uint64_t length = 0;
+	struct slice block = make_block(h, r, &length);
+	bool head_only = q->method == METHOD_HEAD,
+		 ok = block.at && (s->response = response_batch_take(h->context->batches));
+	bool now = ok && out && !out->blocked && !s->receiving &&
+			   http2_output_room(out) >= HTTP2_FRAMES - HTTP2_BATCH + stream_block_frames(block.length);
+	bool holds_file = holds_resources(r) && !head_only;
+	if (ok && !now) ok = iob_addcopy(s->response->batch, block.at, block.length) == 0;
+	if (!ok || head_only) response_drop(r);
+	else ok = response_content(s->response->batch, r) == 0;
+	if (!ok) {
+		stream_close(h, s);
+		return false;
+	}
+	s->holds_file = holds_file;
+	h->files += holds_file;
+	s->block_length = now ? 0 : block.length;
+	s->ended = now && !iob_bytesleft(s->response->batch);
+	if (now) stream_output_block(h, out, s->id, block, s->ended);
+	s->response->responses = 1;
+	s->response->sampled = (uint8_t)counters_sample();
+	if (now && s->response->sampled) response_batch_time(s->response, s->ended);
+	count_answer(COUNT_HTTP2, r->status);
+	response_batch_note(h->context->batches, s->response, &s->client, q, r->user, r->status, head_only ? 0 : length);
+	stream_drop_early(h, s);
+	stream_account(h, s);
+	return true;
+}
+
+static bool answer_later(struct http2 *h, struct stream_request *q, struct response *r, struct http2_output *out) {
+	struct stream *s = stream_open(h, q);
+	if (!s) {
+		response_drop(r);
+		return false;
+	}
+	if (!fill_stream(h, s, q->request, r, out)) return false;
+	if (s->ended) stream_end(h, s, out);
+	return true;
+}
+
+void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out) {
+	char block[HPACK_STATUS + 3 * RESPONSE_DATE_ROOM];
+	char *end = put(block + hpack_status(431, block), h->context->server_date_block[h->secure]);
+	struct slice whole = {.at = block, .length = (size_t)(end - block)};
+	(void)stream_log(h, NULL, (struct slice){0}, 431, 0);
+	if (http2_output_room(out) >= stream_block_frames(whole.length)) stream_output_block(h, out, id, whole, true);
+}
+
+/* --- waiting for a job --- */
+
+static bool waits_for_job(const struct stream *s) { return s->waiting && waiting_for_job(s->waiting); }
+
+int64_t http2_waiting_since(const struct http2 *h) {
+	int64_t since = 0;
+	for (const struct stream *s = h->waiting_size ? h->first : NULL; s; s = s->next)
+		if (waits_for_job(s) && (!since || s->waiting->started_ns < since)) since = s->waiting->started_ns;
+	return since;
+}
+
+bool http2_give_up_waiting(struct http2 *h, int64_t since_ns) {
+	bool any = false;
+	for (const struct stream *s = h->first; s; s = s->next) {
+		if (!waits_for_job(s) || s->waiting->started_ns > since_ns) continue;
+		waiting_request_give_up(s->waiting);
+		any = true;
+	}
+	return any;
+}
+
+static void ready(void *stream);
+
+void stream_wait_for(struct http2 *h, struct stream *s, struct waiting_request *waiting) {
+	s->waiting = waiting;
+	if (!waiting) return;
+	waiting->ready = ready;
+	waiting->owner = s;
+	h->waiting_size += waiting->memory;
+}
+
+struct connection_info stream_connection_info(const struct http2 *h, const struct peer *client) {
+	return (struct connection_info){
+		.peer = client, .port = h->port, .secure = h->secure, .patient = h->waiting_size < HTTP2_WAITING};
+}
+
+/* Returns whether the response has to wait until one of HTTP2_FILES has been sent. */
+static bool must_wait_for_file(const struct http2 *h, const struct response *r) {
+	return r->status && holds_resources(r) && h->files >= HTTP2_FILES;
+}
+
+/* Asks anew for the answer to a request that has waited. false: no memory, and the stream has been freed. */
+bool stream_answer_again(struct http2 *h, struct stream *s) {
+	struct waiting_request *waiting = s->waiting;
+	struct response r;
+	if (!waiting_request_answer(waiting, h->context->content, stream_connection_info(h, &s->client), &r)) return true;
+	if (must_wait_for_file(h, &r)) {
+		response_drop(&r);
+		stream_drop_early(h, s); /* it will not be passed on */
+		return true;
+	}
+	if (r.upstream) {
+		if (stream_pass_begin(h, s, waiting->request, &r)) return true;
+		stream_close(h, s);
+		return false;
+	}
+	(void)stream_end_waiting(s);
+	/* no more comes of one that waits for a 100, or for a tunnel */
+	s->discards |= s->receiving && (request_has(waiting->request, FIELD_EXPECT) || waiting->request->websocket);
+	s->receiving &= !s->discards;
+	bool answered = fill_stream(h, s, waiting->request, &r, NULL);
+	if (answered) s->response->started_ns = waiting->started_ns;
+	waiting_request_free(waiting);
+	return answered;
+}
+
+/* The job is done. */
+static void ready(void *stream) {
+	struct stream *s = stream;
+	struct http2 *h = s->http2;
+	if (h->failed) stream_close(h, s); /* the connection is being closed */
+	else if (stream_answer_again(h, s)) h->functions->send(h->connection);
+	else h->functions->close(h->connection);
+}
+
+bool stream_wait(struct http2 *h, struct stream_request *q, struct job *job) {
+	struct stream *s = stream_open(h, q);
+	if (!s) return false;
+	stream_wait_for(h, s, waiting_request_new(q->request, job, batch_pool_now_ns(h->context->batches)));
+	if (!s->waiting) {
+		stream_close(h, s);
+		return false;
+	}
+	h->progress = true;
+	stream_account(h, s);
+	return true;
+}
+
+bool stream_keep_early(struct http2 *h, struct stream *s, struct slice content) {
+	char *grown = content.length ? realloc(s->early, s->early_length + content.length) : s->early;
+	if (content.length && !grown) return false;
+	s->early = grown;
+	if (content.length) memcpy(grown + s->early_length, content.at, content.length);
+	s->early_length += content.length;
+	stream_account(h, s);
+	return true;
+}
+
+void stream_drop_early(struct http2 *h, struct stream *s) {
+	h->room_changed |= s->early_length > 0;
+	free(s->early);
+	s->early = NULL;
+	s->early_length = s->early_trailers = 0;
+}
+
+bool stream_pass_on(struct http2 *h, struct stream_request *q, const struct response *r) {
+	struct stream *s = stream_open(h, q);
+	if (!s) return false;
+	if (stream_pass_begin(h, s, q->request, r)) return true;
+	stream_close(h, s);
+	return false;
+}
+
+/* --- at once --- */
+
+/* Returns whether a file in memory can be written at once: no stream is open that would come first, and there is room.
+ */
+static bool can_answer_at_once(const struct http2 *h, const struct stream_request *q, const struct response *r,
+							   const struct slice *content, size_t room) {
+	size_t overhead = 2 * FRAME_HEADER + 1 + HPACK_STATUS + h->context->server_date_block[h->secure].length;
+	if (h->open || q->receiving || !has_ready_block(r)) return false;
+	if (q->request->method != METHOD_HEAD && !content->at) return false;
+	return content->length <= FRAME_PAYLOAD_MAX && (int64_t)content->length <= h->initial_window &&
+		   (int64_t)content->length <= h->send_window &&
+		   overhead + representation_block(r->representation).length + content->length <= room;
+}
+
+/* Two frame headers, blocks that are ready, and the file. */
+static void answer_at_once(struct http2 *h, const struct stream_request *q, struct response *r, struct slice content,
+						   struct http2_output *out) {
+	char *block = out->at + FRAME_HEADER;
+	char *at = block + put_table_size(h, block);
+	at = put(at + hpack_status(r->status, at), h->context->server_date_block[h->secure]);
+	at = put(at, representation_block(r->representation));
+	unsigned flags = FRAME_FLAG_END_HEADERS | (content.length ? 0 : FRAME_FLAG_END_STREAM);
+	frame_header(out->at, (size_t)(at - block), FRAME_HEADERS, flags, q->id);
+	out->at = at;
+	if (content.length)
+		http2_output_frame(h, out, FRAME_DATA, FRAME_FLAG_END_STREAM, q->id, content.at, content.length);
+	h->send_window -= (int64_t)content.length;
+	h->sent += content.length;
+	response_drop(r);
+}
+
+/* Counts the time of an answer that needed no stream. */
+static void count_times(const struct http2 *h) {
+	unsigned answers = counters_sample();
+	if (!answers) return;
+	int64_t ns = io_read_clock() - batch_pool_now_ns(h->context->batches);
+	count_first_byte(ns, answers);
+	count_duration(ns, answers);
+}
+
+bool stream_answer(struct http2 *h, struct stream_request *q, struct response *r, struct http2_output *out) {
+	struct slice content = q->request->method == METHOD_HEAD ? (struct slice){0} : response_in_memory(r);
+	size_t reserved = HTTP2_FRAMES - HTTP2_BATCH,
+		   room = http2_output_room(out); /* for frames that have to be written */
+	h->progress = true;
+	if (must_wait_for_file(h, r)) {
+		response_drop(r);
+		return stream_wait(h, q, NULL);
+	}
+	if (out->blocked || room < reserved || !can_answer_at_once(h, q, r, &content, room - reserved))
+		return answer_later(h, q, r, out);
+	answer_at_once(h, q, r, content, out);
+	count_times(h);
+	return stream_log(h, q->request, r->user, r->status, content.length);
+}
+
+void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out) {
+	char block[1 + HPACK_STATUS];
+	size_t n = put_table_size(h, block);
+	n += hpack_status(100, block + n);
+	http2_output_frame(h, out, FRAME_HEADERS, FRAME_FLAG_END_HEADERS, id, block, n);
+}

@@ -1,0 +1,132 @@
+/* stream_send.c - see http2.h: streams take turns, and their blocks and content become frames. */
+#include "gatling/base/workspace.h"
+#include "gatling/http2/http2.h"
+#include "gatling/http2/stream.h"
+
+static bool waits_for_file(const struct stream *s) { return s->waiting && !waiting_for_job(s->waiting); }
+
+/* Returns the most urgent stream that waits for a file, if there may be one more; otherwise NULL. */
+static struct stream *next_waiting(const struct http2 *h) {
+	struct stream *s = h->waiting_size && h->files < HTTP2_FILES ? h->first : NULL;
+	while (s && (!waits_for_file(s) || s->receiving)) s = s->next;
+	return s;
+}
+
+/* Ends a stream whose passage is over: with its last frame, or with the answer that it could not be passed on. */
+static void end_pass(struct http2 *h, struct stream *s, struct http2_output *out) {
+	switch (stream_pass_next(s)) {
+	case STREAM_PASS_WAITS: break;
+	case STREAM_PASS_DONE:
+		http2_output_frame(h, out, FRAME_DATA, FRAME_FLAG_END_STREAM, s->id, NULL, 0);
+		stream_end(h, s, out);
+		break;
+	case STREAM_PASS_BROKEN:
+		http2_output_number(h, out, FRAME_RST_STREAM, s->id, HTTP2_INTERNAL_ERROR);
+		stream_note_reset(h, s->id);
+		stream_close(h, s);
+		break;
+	case STREAM_PASS_FAILED:
+		stream_wait_for(h, s, stream_pass_end(h, s));
+		s->discards |= s->receiving;
+		s->receiving = false;
+		h->failed |= !stream_answer_again(h, s);
+		break;
+	}
+}
+
+bool http2_passes(const struct http2 *h) {
+	for (const struct stream *s = h->passing ? h->first : NULL; s; s = s->next)
+		if (!s->waiting && (!s->pass || stream_pass_waits_for_client(h, s))) return false;
+	return h->passing;
+}
+
+bool http2_awaits_upstream(const struct http2 *h) {
+	const struct stream *s = h->passing ? h->first : NULL;
+	while (s && (!s->pass || s->response || stream_pass_next(s) != STREAM_PASS_WAITS)) s = s->next;
+	return s;
+}
+
+static bool can_send(const struct http2 *h, const struct stream *s) {
+	if (s->pass && !s->response) return stream_pass_next(s) != STREAM_PASS_WAITS;
+	if ((s->receiving && !s->pass) || s->ended || s->waiting || s->postponed) return false;
+	return s->block_length || (s->send_window > 0 && h->send_window > 0);
+}
+
+/* RFC 9218, section 10: the most urgent first; of those the first that came, which keeps its turn to its end unless it
+ * is incremental. */
+static struct stream *next_stream(const struct http2 *h) {
+	struct stream *s = h->first;
+	while (s && !can_send(h, s)) s = s->next;
+	return s;
+}
+
+bool http2_sendable(const struct http2 *h) { return !h->failed && (next_stream(h) || next_waiting(h)); }
+
+static size_t least(size_t a, int64_t b) { return b < (int64_t)a ? (size_t)b : a; }
+
+bool http2_next(struct http2 *h, struct http2_piece *content, struct http2_output *out) {
+	char *const block = WORKSPACE(STREAM_BLOCK_MAX);
+	struct stream *s = NULL;
+	if (h->room_changed) stream_pass_make_room(h, out);
+	while (!h->failed && (s = next_waiting(h))) h->failed |= !stream_answer_again(h, s);
+	while (!h->failed && (s = next_stream(h)) && !s->response && http2_output_room(out) >= 4 * FRAME_HEADER)
+		end_pass(h, s, out);
+	if (h->failed || !s) return false;
+	size_t room = http2_output_room(out);
+	if (room < 4 * FRAME_HEADER + stream_block_frames(s->block_length)) return false;
+	*content = (struct http2_piece){.batch = s->response->batch, .to = block, .length = s->block_length, .stream = s};
+	if (s->block_length) return true;
+	content->to = out->at + FRAME_HEADER;
+	content->length =
+		least(least(least(FRAME_PAYLOAD_MAX, s->send_window), h->send_window), (int64_t)(room - 3 * FRAME_HEADER));
+	return true;
+}
+
+/* Goes on when some of the response has been taken. Returns whether nothing follows. */
+static bool is_complete(struct http2 *h, struct stream *s) {
+	if (iob_bytesleft(s->response->batch)) return false;
+	if (!s->pass) return true;
+	stream_pass_taken(h, s);
+	return stream_pass_next(s) == STREAM_PASS_DONE;
+}
+
+/* The header block that had to wait. */
+static void write_block(struct http2 *h, struct stream *s, struct slice block, struct http2_output *out) {
+	s->block_length = 0;
+	s->ended = is_complete(h, s);
+	stream_output_block(h, out, s->id, block, s->ended);
+}
+
+static void write_data(struct http2 *h, struct stream *s, size_t length, struct http2_output *out) {
+	s->ended = is_complete(h, s);
+	out->at = frame_header(out->at, length, FRAME_DATA, s->ended ? FRAME_FLAG_END_STREAM : 0, s->id) + length;
+	s->send_window -= (int64_t)length;
+	h->send_window -= (int64_t)length;
+	h->sent += length;
+	if (s->priority.incremental) stream_set_priority(h, s, s->priority); /* behind the others */
+}
+
+void http2_write(struct http2 *h, const struct http2_piece *content, ssize_t length, struct http2_output *out) {
+	struct stream *s = content->stream;
+	h->progress = true;
+	if (length == -1) { /* the file has become shorter */
+		http2_output_number(h, out, FRAME_RST_STREAM, s->id, HTTP2_INTERNAL_ERROR);
+		s->ended = true;
+	} else if (s->block_length) {
+		write_block(h, s, (struct slice){.at = content->to, .length = (size_t)length}, out);
+	} else {
+		write_data(h, s, (size_t)length, out);
+	}
+	if (s->response && s->response->sampled) response_batch_time(s->response, s->ended);
+	if (s->ended) stream_end(h, s, out);
+	else stream_account(h, s);
+}
+
+void http2_postpone(struct http2 *h, const struct http2_piece *content) {
+	content->stream->postponed = h->postpones = true;
+}
+
+void http2_go_on(struct http2 *h) {
+	for (struct stream *s = h->postpones ? h->first : NULL; s; s = s->next) s->postponed = false;
+	h->postpones = false;
+}

@@ -1,0 +1,156 @@
+/* answer_file.c - see exchange.h: answers with files. */
+#include <errno.h>
+
+#include "gatling/base/text.h"
+#include "gatling/http/precondition.h"
+#include "gatling/site/answer/exchange.h"
+#include "gatling/site/answer/script.h"
+
+static const struct slice index_name = SLICE("index.html"), page_suffix = SLICE(".html");
+
+static void answer_file(const struct exchange *x) {
+	const struct request *q = x->request;
+	struct response *r = x->response;
+	const struct validators *v = &r->representation->validators;
+	int status = precondition_status(q, v);
+	if (status) r->status = status;
+	if (status == 412) {
+		representation_release(r->representation);
+		r->representation = NULL;
+		r->lines = exchange_owner_lines(x);
+	}
+	if (status) return;
+	struct slice field = request_field(q, FIELD_RANGE);
+	if (!field.at || q->method != METHOD_GET || r->representation->gzipped || !precondition_range(q, v)) return;
+	int ranges = range_parse(field, r->representation->size, r->range);
+	if (ranges == 0) return;
+	r->status = ranges > 0 ? 206 : 416;
+	r->ranges = ranges > 0 ? ranges : 0;
+	if (r->status == 416) r->lines = exchange_owner_lines(x);
+}
+
+/* A large file has no entity-tag until it has been hashed, which begins with the first request for it. A request waits
+ * for that if it is done soon, or if the request depends on the entity-tag. */
+static bool wait_for_etag(struct exchange *x, struct resource *resource, enum coding coding) {
+	struct job *job = cache_hash(x->content->cache, resource, coding, precondition_wants_etag(x->request));
+	if (!job || !x->arrival->patient) return false;
+	exchange_wait(x, job);
+	return true;
+}
+
+/* Returns the best coding of those that exist or can be generated; -1: none. */
+static int best_coding(const struct request *q, const struct resource *r) {
+	const unsigned all = r->available | r->producible;
+	if (all == 1U << CODING_IDENTITY) return CODING_IDENTITY;
+	struct coding_weights weights = coding_weights(q);
+	return coding_choose(&weights, all);
+}
+
+/* Returns the best representation. NULL: there is none, and that is the answer, or the request waits. */
+static struct representation *choose_coding(struct exchange *x, struct resource *resource) {
+	int coding = best_coding(x->request, resource);
+	if (coding == -1) {
+		answer_error(x, 406);
+		if (!x->response->lines.length) x->response->lines = SLICE("Vary: Accept-Encoding\r\n");
+		return NULL;
+	}
+	if (resource->available >> coding & 1) return resource->representation[coding];
+	if (wait_for_etag(x, resource, coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP)) return NULL;
+	struct job *job = x->arrival->patient ? cache_convert(x->content->cache, resource, (enum coding)coding) : NULL;
+	struct coding_weights weights = coding_weights(x->request);
+	coding = coding_choose(&weights, resource->available);
+	if (job) exchange_wait(x, job);
+	else if (coding == -1) answer_error(x, 503);
+	return job || coding == -1 ? NULL : resource->representation[coding];
+}
+
+static struct representation *choose(struct exchange *x, struct resource *r) {
+	struct representation *f = choose_coding(x, r);
+	return f && !f->validators.etag.at && wait_for_etag(x, r, f->coding) ? NULL : f;
+}
+
+/* Fields that say more than which resource is asked for, in which coding, and whether the client has it. */
+enum {
+	QUALIFIERS = 1U << FIELD_AUTHORIZATION | 1U << FIELD_RANGE | 1U << FIELD_IF_MATCH | 1U << FIELD_IF_RANGE |
+				 1U << FIELD_IF_UNMODIFIED_SINCE
+};
+
+/* Remembers what was asked for, if only Host and path have led to it. */
+static void remember(const struct exchange *x, struct resource *r) {
+	bool rules = x->site->redirects || x->filled.length || x->lookup.stands_in;
+	bool restricted = x->lookup.restricted || r->realm[0] || r->realm[1];
+	/* not a page for a name without suffix: a new file of that name is found at once */
+	bool exact = exchange_names_directory(x) || x->lookup.path.length == x->site->prefix.length + x->length;
+	if (rules || restricted || !exact || x->request->known & QUALIFIERS) return;
+	int64_t until_ms = r->until_ms < x->site->until_ms ? r->until_ms : x->site->until_ms;
+	question_keep(x->content->questions, x->host, x->arrival->port, x->request->path, r, until_ms);
+}
+
+bool answer_known(const struct content *c, const struct request *q, struct slice host, unsigned port,
+				  struct response *r) {
+	struct resource *resource =
+		q->known & QUALIFIERS ? NULL : question_find(c->questions, host, port, q->path, c->now_ms);
+	if (!resource) return false;
+	int coding = best_coding(q, resource);
+	struct representation *f = coding == -1 ? NULL : resource->representation[coding];
+	if (!f || !f->validators.etag.at || representation_changed(f)) return false;
+	cache_found(resource, c->now_ms);
+	representation_retain(f);
+	r->representation = f;
+	if (precondition_status(q, &f->validators)) r->status = 304; /* without QUALIFIERS it is no other */
+	return true;
+}
+
+/* Returns EACCES if a file is never sent: a script of the site, or with --upstream, what everybody takes for one;
+ * EAGAIN if that is not known for now; or 0. */
+static int protection(const struct exchange *x, const char *end) {
+	struct slice path = {.at = x->local - 1, .length = (size_t)(end - x->local) + 1};
+	if (x->content->options->upstreams.count && script_is_named(path)) return EACCES;
+	return sites_protect(x->content->sites, x->site, path, x->content->now_ms);
+}
+
+/* Answers with the file at x->path up to a NUL at end, with the status 200 or that of a rule. 0; or an errno, and there
+ * is no answer yet. */
+static int answer_found(struct exchange *x, const char *end, int status) {
+	struct response *r = x->response;
+	struct resource *resource;
+	struct representation *file;
+	x->lookup.path = (struct slice){.at = x->path, .length = (size_t)(end - x->path)};
+	for (bool again = false;; again = true) {
+		int error = exchange_find(x, &x->lookup, &resource);
+		if (error == EINPROGRESS && exchange_wait_for_disk(x, x->lookup.path)) return 0;
+		if (error) return error;
+		if (!exchange_admitted(x, resource->realm)) return 0;
+		if ((error = protection(x, end))) return error;
+		if (!(file = choose(x, resource))) return 0;
+		if (again || file->fd == -1 || !representation_changed(file)) break;
+		cache_drop(x->content->cache, resource);
+	}
+	representation_retain(file);
+	r->representation = file;
+	r->status = status;
+	r->lines = x->filled;
+	if (status == 200) answer_file(x);
+	remember(x, resource);
+	return 0;
+}
+
+int answer_exact(struct exchange *x, int status) {
+	char *end = x->local + x->length;
+	if (exchange_names_directory(x)) end = text_copy(end, index_name);
+	*end = '\0';
+	return answer_found(x, end, status);
+}
+
+int answer_file_or_page(struct exchange *x, int status) {
+	int error = answer_exact(x, status);
+	char *end = x->local + x->length, *at = end;
+	if (error != ENOENT || exchange_names_directory(x)) return error;
+	while (at > x->path && at[-1] != '/')
+		if (*--at == '.') return error;
+	memcpy(end, page_suffix.at, page_suffix.length + 1);
+	int page_error = answer_found(x, end + page_suffix.length, status);
+	if (page_error == 0 || docroot_error_is_temporary(page_error)) return page_error;
+	*end = '\0';
+	return error;
+}

@@ -1,0 +1,95 @@
+/* cache_find.c - see cache.h: finds entries, and closes files. */
+#include <errno.h>
+
+#include "gatling/base/hash.h"
+#include "gatling/site/cache_entry.h"
+#include "gatling/status/counters.h"
+
+/* Returns whether its files are as they were when it was loaded. */
+static bool is_current(const struct cache *c, struct cache_entry *e, int64_t now_ms) {
+	struct file_version now[CODINGS];
+	if (e->recent) return false;
+	int error = cache_entry_look(c, e, now);
+	if (error && error != ENOENT) return false;
+	for (int i = 0; i < CODINGS; i++)
+		if (!file_version_same(&now[i], &e->version[i])) return false;
+	struct realm *realm[REALMS_OF_PATH];
+	bool same = true;
+	basic_auth_realms(c->options.auth, e->path, false, realm);
+	for (int i = 0; i < REALMS_OF_PATH; i++) {
+		same &= !realm[i] == !e->resource.realm[i];
+		realm_release(e->resource.realm[i]);
+		e->resource.realm[i] = realm[i];
+	}
+	e->checked_ms = now_ms;
+	return same;
+}
+
+static void note_use(struct cache_entry *e, int64_t now_ms) {
+	e->asked = true;
+	e->used_ms = now_ms;
+}
+
+int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct resource **resource) {
+	struct slice path = l->path;
+	uint64_t headers = l->headers ? l->headers->id : 0, hash = hash_octets(c->seed + headers, path);
+	cache_forget_passing(c);
+	struct cache_entry *e = LIST_FIRST(&cache_bucket(c, hash)->entries);
+	while (e && !(e->hash == hash && e->headers == headers && e->stands_in == l->stands_in && e->error == l->error &&
+				  slice_equal(e->path, path)))
+		e = LIST_NEXT(e, chain);
+	bool check = e && now_ms - e->checked_ms >= CACHE_CHECK_MS;
+	if (e && ((e->unsettled && !cache_entry_is_unsettled(e)) || e->restricted != l->restricted ||
+			  (check && !is_current(c, e, now_ms)))) {
+		cache_entry_drop(c, e);
+		e = NULL;
+	}
+	if (!e) {
+		int error = cache_entry_new(c, l, &e);
+		if (error != EINPROGRESS) count_one(error ? COUNT_CACHE_ABSENT : COUNT_CACHE_LOADED);
+		if (error) return error;
+		e->hash = hash;
+		e->headers = headers;
+		e->checked_ms = e->lately ? now_ms - CACHE_CHECK_MS : now_ms; /* it is checked when it is found next */
+		if (cache_keeps(c, e)) cache_insert(c, e);
+		else c->passing = e;
+		e->used_ms = now_ms;
+	} else {
+		if (!l->again) count_one(COUNT_CACHE_HITS);
+		note_use(e, now_ms);
+	}
+	e->resource.until_ms = e->unsettled ? 0 : e->checked_ms + CACHE_CHECK_MS;
+	*resource = &e->resource;
+	return 0;
+}
+
+void cache_found(struct resource *resource, int64_t now_ms) {
+	count_one(COUNT_CACHE_HITS);
+	note_use((struct cache_entry *)resource, now_ms);
+}
+
+/* --- closing files --- */
+
+static bool is_gone(const struct cache_entry *e) {
+	for (int i = 0; i < CODINGS; i++)
+		if (e->resource.representation[i] && representation_gone(e->resource.representation[i])) return true;
+	return false;
+}
+
+struct cache_usage cache_usage(const struct cache *c) {
+	return (struct cache_usage){.files = c->resources, .bytes = c->bytes, .descriptors = c->descriptors};
+}
+
+int cache_due(const struct cache *c, int64_t now_ms) {
+	if (!c->descriptors) return -1;
+	int64_t left = c->tidied_ms + CACHE_TIDY_MS - now_ms;
+	return left > 0 ? (int)left : 0;
+}
+
+void cache_tidy(struct cache *c, int64_t now_ms, bool fields_changed) {
+	c->tidied_ms = now_ms;
+	for (struct cache_entry *e = TAILQ_FIRST(&c->ring[OPEN_FILES].entries), *newer; e; e = newer) {
+		newer = TAILQ_NEXT(e, age);
+		if (now_ms - e->used_ms >= CACHE_UNUSED_MS || fields_changed || is_gone(e)) cache_entry_drop(c, e);
+	}
+}

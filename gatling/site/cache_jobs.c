@@ -1,0 +1,145 @@
+/* cache_jobs.c - see cache.h: what is done to a representation beside the loop. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "gatling/base/gzip.h"
+#include "gatling/files/digest.h"
+#include "gatling/site/cache_entry.h"
+
+struct cache_job {
+	struct job job;
+	enum job_kind kind;
+	struct cache *cache;
+	struct cache_entry *entry;
+	struct representation *from;
+	char *body;
+	uint64_t size;
+	unsigned char digest[DIGEST_LENGTH];
+	int error;
+};
+
+/* Starts a job with references to its entry and representation. Returns NULL: not now. */
+static struct job *start(struct jobs *jobs, struct job job, enum job_kind kind, struct cache *c, struct cache_entry *e,
+						 struct representation *from) {
+	struct cache_job *j = malloc(sizeof *j);
+	if (!j) return NULL;
+	*j = (struct cache_job){.job = job, .kind = kind, .cache = c, .entry = e, .from = from};
+	if (!jobs_add(jobs, &j->job)) {
+		free(j);
+		return NULL;
+	}
+	c->pending[kind] += from->size;
+	representation_retain(from);
+	e->references++;
+	e->job[kind] = j;
+	return &j->job;
+}
+
+static void end(struct cache_job *j) {
+	j->cache->pending[j->kind] -= j->from->size;
+	j->entry->job[j->kind] = NULL;
+	free(j->body);
+	representation_release(j->from);
+	cache_entry_release(j->entry);
+	free(j);
+}
+
+static bool is_compressed(const struct cache_entry *e) { return e->compressed; }
+
+static bool compressed_too_much(const struct cache *c) { return c->compressed > c->options.gzip_bytes; }
+
+/* Forgets compressed bodies until the others are within the limit; the newest last. */
+static void limit_compressed(struct cache *c, struct cache_entry *newest) {
+	struct cache_entry *e;
+	for (int i = 0; i < RINGS; i++)
+		while (compressed_too_much(c) && (e = cache_victim(&c->ring[i], is_compressed, newest)))
+			cache_entry_forget_compressed(e);
+	if (compressed_too_much(c)) cache_entry_forget_compressed(newest);
+}
+
+/* Returns the representation from which a coding is generated. */
+static struct representation *source(const struct resource *r, enum coding coding) {
+	return r->representation[coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP];
+}
+
+static void convert(struct job *job, const atomic_bool *stop) {
+	struct cache_job *j = (struct cache_job *)job;
+	struct gzip_bytes stored = representation_stored(j->from);
+	if (j->kind == COMPRESS) j->error = gzip_compress(&stored, stop, &j->body, &j->size);
+	else j->error = gzip_measure(&stored, stop, &j->size);
+}
+
+static void converted(struct job *job) {
+	struct cache_job *j = (struct cache_job *)job;
+	struct cache *c = j->cache;
+	struct resource *r = &j->entry->resource;
+	struct representation *f = NULL;
+	bool compress = j->kind == COMPRESS, fits = !compress || j->size <= c->options.gzip_bytes;
+	enum coding coding = compress ? CODING_GZIP : CODING_IDENTITY;
+	if (!job->ran) j->error = ECANCELED;
+	if (!j->error && j->entry->cached && fits && !representation_changed(j->from)) {
+		struct representation *from = source(r, coding); /* it may have got an entity-tag meanwhile */
+		f = compress ? representation_gzipped(from, j->body, j->size, &c->compressed)
+					 : representation_gunzipped(from, j->size);
+		j->body = NULL;
+	}
+	/* else it is tried again: there was no memory, or the file could not be read */
+	if (f || !fits || j->error == EFBIG || j->error == EILSEQ) r->producible &= ~(1U << coding);
+	if (f) {
+		r->representation[coding] = f;
+		r->available |= 1U << coding;
+		j->entry->compressed = compress;
+		if (compress) limit_compressed(c, j->entry);
+	}
+	end(j);
+}
+
+struct job *cache_convert(struct cache *c, struct resource *r, enum coding coding) {
+	struct cache_entry *e = (struct cache_entry *)r;
+	struct representation *from = source(r, coding);
+	enum job_kind kind = coding == CODING_GZIP ? COMPRESS : UNPACK;
+	const struct job job = {.run = convert, .finish = converted};
+	if (e->job[kind]) return &e->job[kind]->job;
+	if (kind == UNPACK) return start(c->options.unpacking, job, kind, c, e, from);
+	/* no request waits for long: while much is to be compressed, further files are sent as they are */
+	if (c->pending[kind] && c->pending[kind] + from->size > CACHE_COMPRESSING_MAX) return NULL;
+	if (c->compressed > c->options.gzip_bytes) return NULL; /* still being sent */
+	return start(c->options.compressing, job, kind, c, e, from);
+}
+
+static void hash(struct job *job, const atomic_bool *stop) {
+	struct cache_job *j = (struct cache_job *)job;
+	j->error = digest_compute(j->from->fd, j->from->size, stop, j->digest);
+}
+
+/* Replaces a representation by one with its entity-tag, and forgets what was generated from it. */
+static void tag(struct cache_job *j) {
+	struct resource *r = &j->entry->resource;
+	struct representation *tagged = representation_tagged(j->from, j->digest);
+	enum coding coding = j->from->coding;
+	if (!tagged) return;
+	representation_release(r->representation[coding]);
+	r->representation[coding] = tagged;
+	const struct representation *identity = r->representation[CODING_IDENTITY];
+	if (coding == CODING_IDENTITY && j->entry->compressed) cache_entry_forget_compressed(j->entry);
+	if (coding == CODING_GZIP && identity && identity->gzipped) cache_forget_produced(r, CODING_IDENTITY);
+	cache_entry_account(j->cache, j->entry);
+}
+
+static void hashed(struct job *job) {
+	struct cache_job *j = (struct cache_job *)job;
+	bool current = j->entry->cached && j->entry->resource.representation[j->from->coding] == j->from;
+	if (job->ran && !j->error && current && !representation_changed(j->from)) tag(j);
+	end(j);
+}
+
+struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding, bool needed) {
+	struct cache_entry *e = (struct cache_entry *)r;
+	struct representation *f = r->representation[coding];
+	if (f->fd == -1 || f->gzipped || f->validators.etag.at) return NULL;
+	bool soon = f->size <= DIGEST_SOON;
+	struct jobs *jobs = soon ? c->options.hashing : c->options.hashing_large;
+	if (!e->job[HASH]) (void)start(jobs, (struct job){.run = hash, .finish = hashed}, HASH, c, e, f);
+	if (!e->job[HASH] || e->job[HASH]->from != f) return NULL;
+	return soon || (needed && c->pending[HASH] <= CACHE_HASHING_MAX) ? &e->job[HASH]->job : NULL;
+}

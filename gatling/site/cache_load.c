@@ -1,0 +1,187 @@
+/* cache_load.c - see cache_entry.h: the files of a resource. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "gatling/base/gzip.h"
+#include "gatling/base/text.h"
+#include "gatling/files/unserved.h"
+#include "gatling/http/freshness.h"
+#include "gatling/http/media_type.h"
+#include "gatling/site/cache_entry.h"
+
+enum { SUFFIX_ROOM = 8 };
+
+/* Writes the path with the suffix of a coding. */
+static const char *coded_path(const struct cache_entry *e, enum coding coding, char *room) {
+	*text_copy(text_copy(room, e->path), coding_suffix[coding]) = '\0';
+	return room;
+}
+
+/* Returns whether other codings of a file are ignored: the file is encoded itself, or might be a private key, which
+ * could not be seen in an encoded file. */
+static bool ignores_codings(const struct cache_entry *e) {
+	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
+		if (slice_ends(e->path, coding_suffix[i])) return true;
+	return unserved_is_key(e->path);
+}
+
+/* Looks at the file of a coding. Returns 0 or an errno. */
+static int look_at(const struct cache *c, const struct cache_entry *e, enum coding coding, struct stat *st) {
+	char path[PATH_MAX + SUFFIX_ROOM];
+	(void)coded_path(e, coding, path);
+	int (*stat_coded)(const struct docroot *, const char *, struct stat *) =
+		e->fetched ? docroot_stat : docroot_stat_at_once;
+	return stat_coded(c->options.docroot, path, st) == -1 ? errno : 0;
+}
+
+int cache_entry_look(const struct cache *c, const struct cache_entry *e, struct file_version *version) {
+	struct names *names = c->options.names;
+	struct stat st;
+	memset(version, 0, CODINGS * sizeof *version);
+	int error = look_at(c, e, CODING_IDENTITY, &st);
+	if (!error && !S_ISREG(st.st_mode)) error = S_ISDIR(st.st_mode) ? EISDIR : EACCES;
+	if (error && error != ENOENT) return error; /* opening a fifo would wake its writer */
+	if (!error) version[CODING_IDENTITY] = file_version_of(&st);
+	if (ignores_codings(e) || names_lack_coded(names, e->path)) return error;
+	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++) {
+		char path[PATH_MAX + SUFFIX_ROOM];
+		if (names_lack(names, slice_of(coded_path(e, (enum coding)i, path)))) continue;
+		int failed = look_at(c, e, (enum coding)i, &st);
+		if (!failed) version[i] = file_version_of(&st);
+		else if (failed == EINPROGRESS || (error && docroot_error_is_temporary(failed))) return failed;
+	}
+	return error;
+}
+
+/* Returns whether a file beside the original may be sent as that in another coding; reports one that is too old. */
+static bool is_usable(const struct cache_entry *e, enum coding coding) {
+	const struct file_version *beside = &e->version[coding], *original = &e->version[CODING_IDENTITY];
+	char path[PATH_MAX + SUFFIX_ROOM];
+	if (!S_ISREG(beside->mode) || !(beside->mode & S_IROTH)) return false;
+	if (!original->mode || !file_version_older(beside, original)) return true;
+	unserved_report_outdated(coded_path(e, coding, path), e->text, original);
+	return false;
+}
+
+/* Opens the file of a coding. regular: as for LOAD_UNSEEN. Returns 0 or an errno. */
+static int open_file(struct cache *c, struct cache_entry *e, enum coding coding, bool regular) {
+	char path[PATH_MAX + SUFFIX_ROOM];
+	struct representation *f;
+	if (e->version[coding].size > REPRESENTATION_BODY_MAX && !cache_may_open(c)) return EMFILE;
+	(void)coded_path(e, coding, path);
+	int fd = e->fetched ? docroot_open(c->options.docroot, path, 0) : docroot_open_at_once(c->options.docroot, path, 0);
+	if (fd == -1) return errno;
+	const enum load how = e->fetched ? LOAD_WAITING : regular ? LOAD_UNSEEN : LOAD_AT_ONCE;
+	int error = representation_load(fd, slice_of(path), how, &c->open, &f);
+	if (error) return error;
+	e->resource.representation[coding] = f;
+	e->resource.available |= 1U << coding;
+	e->version[coding] = f->version;
+	return 0;
+}
+
+/* Returns the set of codings that can be generated from the others. */
+static unsigned producible(const struct cache *c, const struct resource *r, const char *type) {
+	const struct representation *identity = r->representation[CODING_IDENTITY];
+	if (!identity) return r->representation[CODING_GZIP] ? 1U << CODING_IDENTITY : 0;
+	if (r->representation[CODING_GZIP] || !c->options.gzip_bytes) return 0;
+	if (identity->size <= GZIP_LEAST || identity->size > GZIP_MOST) return 0;
+	return gzip_worthwhile(slice_of(type)) ? 1U << CODING_GZIP : 0;
+}
+
+/* Returns the media type that the name tells, or the content. */
+static const char *type_of(struct cache_entry *e) {
+	const char *type = mime_type(e->path);
+	if (type) return type;
+	const struct representation *f = e->resource.representation[CODING_IDENTITY];
+	const int text = f ? representation_is_text(f) : 0;
+	e->recent |= text == -1; /* asked again soon */
+	return text == 1 ? MIME_TEXT : MIME_UNKNOWN;
+}
+
+/* Writes the fields of all representations. missed: one could not be opened. */
+static int write_all_fields(const struct cache *c, struct cache_entry *e, const struct header_set *headers,
+							bool missed) {
+	struct resource *r = &e->resource;
+	struct field_options o = {.type = type_of(e), .headers = headers, .stands_in = e->stands_in, .error = e->error};
+	int error = 0;
+	r->producible = producible(c, r, o.type);
+	o.varies = missed || (r->available | r->producible) != 1U << CODING_IDENTITY;
+	bool restricted = e->restricted || r->realm[0] || r->realm[1];
+	if (c->options.cache_control) o.cache_control = freshness(e->path, o.type, restricted, e->stands_in);
+	for (int i = 0; i < CODINGS && !error; i++) {
+		o.coding = (enum coding)i;
+		if (r->representation[i]) error = representation_write_fields(r->representation[i], &o);
+	}
+	return error;
+}
+
+bool cache_entry_is_unsettled(const struct cache_entry *e) {
+	for (int i = 0; i < CODINGS; i++)
+		if (file_version_unsettled_ms(&e->version[i]) > 0) return true;
+	return false;
+}
+
+/* told: by names_tell(). */
+static int load(struct cache *c, struct cache_entry *e, const struct header_set *headers, unsigned told) {
+	time_t now = time(NULL);
+	/* a file alone can be opened without a look, unless it may have to wait for a descriptor */
+	e->lately = told & NAMES_LATELY;
+	bool alone = (told & ~(unsigned)NAMES_LATELY) == (NAMES_ITSELF | NAMES_REGULAR) && c->open < c->options.open;
+	if (!e->fetched && names_elsewhere(c->options.names)) return EINPROGRESS;
+	int error = alone ? 0 : cache_entry_look(c, e, e->version);
+	if (error && error != ENOENT) return error;
+	if (!error && (error = open_file(c, e, CODING_IDENTITY, alone))) return error;
+	bool missed = false; /* a file exists, but could not be opened for a temporary reason */
+	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++) {
+		if (!is_usable(e, (enum coding)i)) continue;
+		int failed = open_file(c, e, (enum coding)i, false);
+		if (failed == EINPROGRESS) return failed;
+		if (!failed) error = 0;
+		missed |= failed && docroot_error_is_temporary(failed);
+		if (error && missed) error = failed; /* there may be something to be sent */
+	}
+	if (error) return error;
+	for (int i = 0; i < CODINGS; i++) e->recent |= e->version[i].mode && file_version_recent(&e->version[i], now);
+	e->unsettled = cache_entry_is_unsettled(e);
+	e->recent |= missed;
+	basic_auth_realms(c->options.auth, e->path, e->lately, e->resource.realm);
+	return write_all_fields(c, e, headers, missed);
+}
+
+/* told: by names_tell(). */
+static int entry_load(struct cache *c, const struct lookup *l, unsigned told, struct cache_entry **result) {
+	if (!told) return ENOENT;
+	if (l->path.length >= PATH_MAX) return ENAMETOOLONG;
+	struct cache_entry *e = malloc(sizeof *e + l->path.length + 1); /* as representation_new() */
+	if (!e) return ENOMEM;
+	*e = (struct cache_entry){.references = 1,
+							  .restricted = l->restricted,
+							  .stands_in = l->stands_in,
+							  .error = l->error,
+							  .fetched = l->fetched,
+							  .path = {.at = e->text, .length = l->path.length}};
+	*text_copy(e->text, l->path) = '\0';
+	int error = load(c, e, l->headers, told);
+	e->fetched = true; /* later looks find it in memory */
+	if (error == EACCES) unserved_report(c->options.docroot, e->text);
+	if (error) cache_entry_release(e);
+	else *result = e;
+	return error;
+}
+
+int cache_entry_new(struct cache *c, const struct lookup *l, struct cache_entry **result) {
+	struct names *names = c->options.names;
+	const struct names_told told = names_tell(names, l->path);
+	int error = entry_load(c, l, told.what, result);
+	if (!(told.what & NAMES_LATELY)) return error;
+	/* what was known of its directory holds if the file is the one that was there, and not a recent one */
+	struct cache_entry *e = error ? NULL : *result;
+	if (e ? !e->recent && names_told_of(names, e->path, &told, &e->version[CODING_IDENTITY]) : error != ENOENT)
+		return error;
+	if (e) cache_entry_release(e);
+	(void)names_lack(names, l->path); /* looks at it again */
+	return entry_load(c, l, names_tell(names, l->path).what, result);
+}

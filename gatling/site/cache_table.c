@@ -1,0 +1,183 @@
+/* cache_table.c - see cache_entry.h. A hash table with chains, and two rings, of entries that keep files open and of
+ * the others. A hand goes round each, from the oldest to the newest, to find what has to make room: what was not asked
+ * for again since it passed last (SIEVE: Zhang et al., NSDI 2024). So files that are asked for once, as by a crawler,
+ * do not push out the others. A small file does not even enter a full cache before it is asked for twice: what it is
+ * sent from is then used for the next one, and is in the processor's cache. Paths without a file are not remembered, so
+ * that no client can fill the table with them. */
+#include <stdlib.h>
+
+#include "gatling/base/notice.h"
+#include "gatling/base/text.h"
+#include "gatling/site/cache_entry.h"
+
+enum { BUCKETS_MIN = 1024 };
+
+struct cache *cache_new(const struct cache_options *options) {
+	uint64_t buckets = BUCKETS_MIN;
+	while (buckets < options->bytes / CACHE_RESOURCE_BYTES / 2) buckets *= 2;
+	struct cache *c = calloc(1, sizeof *c + buckets * sizeof *c->bucket);
+	if (!c) return NULL;
+	for (int i = 0; i < RINGS; i++) TAILQ_INIT(&c->ring[i].entries);
+	c->options = *options;
+	c->buckets = buckets;
+	c->seed = (uint64_t)(uintptr_t)c; /* the paths in the table are the owner's, not the clients' */
+	return c;
+}
+
+void cache_entry_release(struct cache_entry *e) {
+	if (--e->references) return;
+	for (int i = 0; i < CODINGS; i++)
+		if (e->resource.representation[i]) representation_release(e->resource.representation[i]);
+	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(e->resource.realm[i]);
+	free(e);
+}
+
+void cache_forget_produced(struct resource *r, enum coding coding) {
+	representation_release(r->representation[coding]);
+	r->representation[coding] = NULL;
+	r->available &= ~(1U << coding);
+	r->producible |= 1U << coding;
+}
+
+void cache_entry_forget_compressed(struct cache_entry *e) {
+	cache_forget_produced(&e->resource, CODING_GZIP);
+	e->compressed = false;
+}
+
+/* An entry stays in its ring: it gets no descriptor later. */
+static struct ring *ring_of(struct cache *c, const struct cache_entry *e) {
+	return &c->ring[e->descriptors ? OPEN_FILES : IN_MEMORY];
+}
+
+void cache_entry_drop(struct cache *c, struct cache_entry *e) {
+	LIST_REMOVE(e, chain);
+	if (e->resource.asked_at) *e->resource.asked_at = NULL;
+	struct ring *ring = ring_of(c, e);
+	if (ring->hand == e) ring->hand = TAILQ_NEXT(e, age);
+	TAILQ_REMOVE(&ring->entries, e, age);
+	ring->length--;
+	if (e->compressed) cache_entry_forget_compressed(e);
+	c->resources--;
+	c->bytes -= e->memory;
+	c->descriptors -= e->descriptors;
+	e->cached = false;
+	cache_entry_release(e);
+}
+
+void cache_drop(struct cache *c, struct resource *resource) {
+	struct cache_entry *e = (struct cache_entry *)resource;
+	if (e->cached) cache_entry_drop(c, e);
+}
+
+/* Returns whether it may have so many resources, and take so many bytes. */
+static bool is_within_limit(const struct cache *c, unsigned resources, size_t bytes) {
+	return resources <= c->options.bytes / CACHE_RESOURCE_BYTES && bytes <= c->options.bytes;
+}
+
+void cache_entry_account(struct cache *c, struct cache_entry *e) {
+	c->bytes -= e->memory;
+	c->descriptors -= e->descriptors;
+	e->memory = sizeof *e;
+	e->descriptors = 0;
+	for (int i = 0; i < CODINGS; i++) {
+		const struct representation *f = e->resource.representation[i];
+		if (f) e->memory += representation_memory(f);
+		e->descriptors += f && f->fd != -1 && !f->gzipped; /* else the descriptor is another's */
+	}
+	c->bytes += e->memory;
+	c->descriptors += e->descriptors;
+}
+
+struct cache_entry *cache_victim(struct ring *ring, bool (*of_kind)(const struct cache_entry *),
+								 const struct cache_entry *spared) {
+	for (unsigned i = 0; i < 2 * ring->length; i++) { /* at the latest in the second round */
+		struct cache_entry *e = ring->hand ? ring->hand : TAILQ_FIRST(&ring->entries);
+		ring->hand = TAILQ_NEXT(e, age);
+		if (e == spared || (of_kind && !of_kind(e))) continue;
+		if (!e->asked) return e;
+		e->asked = false;
+	}
+	return NULL;
+}
+
+struct bucket *cache_bucket(struct cache *c, uint64_t hash) {
+	return &c->bucket[hash & (c->buckets - 1)];
+}
+
+void cache_insert(struct cache *c, struct cache_entry *e) {
+	LIST_INSERT_HEAD(&cache_bucket(c, e->hash)->entries, e, chain);
+	c->resources++;
+	cache_entry_account(c, e);
+	e->cached = true;
+	struct ring *ring = ring_of(c, e);
+	struct cache_entry *other;
+	TAILQ_INSERT_TAIL(&ring->entries, e, age);
+	ring->length++;
+	while (!is_within_limit(c, c->resources, c->bytes) && ((other = cache_victim(&c->ring[IN_MEMORY], NULL, e)) ||
+														   (other = cache_victim(&c->ring[OPEN_FILES], NULL, e))))
+		cache_entry_drop(c, other);
+	while (c->descriptors > c->options.descriptors && (other = cache_victim(&c->ring[OPEN_FILES], NULL, e)))
+		cache_entry_drop(c, other);
+}
+
+/* Returns whether nothing has to make room for an entry. */
+static bool has_room(const struct cache *c, const struct cache_entry *e) {
+	const struct representation *f = e->resource.representation[CODING_IDENTITY];
+	return is_within_limit(c, c->resources + 1, c->bytes + sizeof *e + representation_memory(f));
+}
+
+/* Returns whether an entry is in memory, and nothing else is to be made of it. */
+static bool is_simple(const struct cache_entry *e) {
+	const struct resource *r = &e->resource;
+	return r->available == 1U << CODING_IDENTITY && !r->producible && r->representation[CODING_IDENTITY]->body;
+}
+
+bool cache_keeps(struct cache *c, const struct cache_entry *e) {
+	if (!is_simple(e) || has_room(c, e)) return true;
+	struct bucket *bucket = cache_bucket(c, e->hash);
+	const uint32_t mark = (uint32_t)(e->hash >> 32);
+	const bool again = bucket->passed == mark;
+	bucket->passed = again ? 0 : mark;
+	return again;
+}
+
+void cache_forget_passing(struct cache *c) {
+	struct cache_entry *e = c->passing;
+	if (!e) return;
+	c->passing = NULL;
+	if (e->resource.asked_at) *e->resource.asked_at = NULL;
+	cache_entry_release(e);
+}
+
+void cache_free(struct cache *c) {
+	if (!c) return;
+	cache_forget_passing(c);
+	for (int i = 0; i < RINGS; i++)
+		while (!TAILQ_EMPTY(&c->ring[i].entries)) cache_entry_drop(c, TAILQ_FIRST(&c->ring[i].entries));
+	free(c);
+}
+
+/* Returns whether dropping the entry would close a file: none of its responses is being sent. */
+static bool frees_descriptors(const struct cache_entry *e) {
+	for (int i = 0; i < CODINGS; i++) {
+		const struct representation *f = e->resource.representation[i];
+		if (f && f->fd != -1 && !representation_shared(f)) return true;
+	}
+	return false;
+}
+
+bool cache_may_open(struct cache *c) {
+	struct cache_entry *e;
+	while (c->open >= c->options.open && (e = cache_victim(&c->ring[OPEN_FILES], frees_descriptors, NULL)))
+		cache_entry_drop(c, e);
+	const bool may = c->open < c->options.open;
+	static notice_time next;
+	if (!may && notice_due(&next))
+		notice_line(LEVEL_WARNING,
+					"a worker is sending all of the %u files that may be open: others are answered with 503; more "
+					"descriptors (ulimit -n) make room for more",
+					c->options.open);
+	return may;
+}
+
+bool cache_lacks_files(const struct cache *c) { return c->open > c->options.open / 4 * 3; }
