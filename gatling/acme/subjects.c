@@ -76,7 +76,7 @@ static void add(struct subjects *s, const struct acme_options *o, const char *na
 static void drop_gone(struct subjects *s, const char *directory, int64_t now_s) {
 	for (struct subject *at = TAILQ_FIRST(&s->all), *next; at; at = next) {
 		next = TAILQ_NEXT(at, all);
-		if (at->listed || at->attempt || at->due_s > now_s) continue;
+		if (at->listed || at->attempt || !subject_is_due(at, now_s)) continue;
 		store_remove(directory, at->name);
 		s->gone(s->owner, at->name);
 		TAILQ_REMOVE(&s->all, at, all);

@@ -27,14 +27,16 @@
 enum { OPENER_TRIES = 100 };
 
 struct opener_place {
-	int directory;
 	enum opener_rule rule;
-	const char *name; /* of the file, if there is one; of a directory of sockets */
+	char *path;       /* of the directory */
+	int directory;    /* -1: the path is opened for each request */
+	const char *name; /* of the file, if there is one */
 };
 
 struct opener {
 	struct opener_place place[OPENER_PLACES];
 	int places;
+	int start;     /* the working directory, of the process */
 	pid_t process; /* 0: none */
 	int channel;
 	bool ended;            /* the process, without having been told to */
@@ -73,24 +75,26 @@ const char *opener_name_in(const char *directory, const char *path) {
 
 static bool of_directory(enum opener_rule rule) { return rule == OPENER_PEMS || rule == OPENER_PAIRS; }
 
+static int open_directory(const struct opener_place *p) {
+	return open(p->path, (of_directory(p->rule) ? O_RDONLY : PLATFORM_PATH) | O_DIRECTORY | O_CLOEXEC);
+}
+
 int opener_add(struct opener *o, const char *path, enum opener_rule rule, const char **name) {
-	bool whole = of_directory(rule);
-	if (rule == OPENER_SOCKETS && o->places < OPENER_PLACES) {
-		o->place[o->places] = (struct opener_place){.directory = -1, .rule = rule, .name = path};
-		return o->places++;
-	}
 	const char *slash = strrchr(path, '/');
-	*name = whole ? path + strlen(path) : slash ? slash + 1 : path;
+	*name = of_directory(rule) || rule == OPENER_SOCKETS ? path + strlen(path) : slash ? slash + 1 : path;
 	errno = ENOMEM;
-	char *directory = *name == path ? strdup(".") : strndup(path, (size_t)(*name - path));
-	if (o->places == OPENER_PLACES || !directory) {
-		free(directory);
+	if (o->places == OPENER_PLACES) return -1;
+	struct opener_place p = {.rule = rule, .directory = -1, .name = *name};
+	p.path = *name == path ? strdup(".") : strndup(path, (size_t)(*name - path));
+	if (!p.path) return -1;
+	int fd = open_directory(&p);
+	if (fd == -1 && rule != OPENER_SOCKETS) {
+		free(p.path);
 		return -1;
 	}
-	int fd = open(directory, (whole ? O_RDONLY : PLATFORM_PATH) | O_DIRECTORY | O_CLOEXEC);
-	free(directory);
-	if (fd == -1) return -1;
-	o->place[o->places] = (struct opener_place){.directory = fd, .rule = rule, .name = *name};
+	if (rule == OPENER_PEMS) p.directory = fd;
+	else if (fd != -1) close(fd);
+	o->place[o->places] = p;
 	return o->places++;
 }
 
@@ -177,7 +181,7 @@ static bool name_allowed(const struct opener_place *p, const char *name) {
 
 static bool is_allowed(const struct opener_place *p, const struct opener_request *q) {
 	if (p->rule == OPENER_SOCKETS || q->action == ACTION_CONNECT)
-		return p->rule == OPENER_SOCKETS && q->action == ACTION_CONNECT && opener_name_in(p->name, q->name);
+		return p->rule == OPENER_SOCKETS && q->action == ACTION_CONNECT && opener_name_in(p->path, q->name);
 
 	bool whole = q->action == ACTION_LIST || (q->action == ACTION_STAT && strcmp(q->name, ".") == 0);
 	return whole ? of_directory(p->rule) : name_allowed(p, q->name);
@@ -250,10 +254,11 @@ static int open_socket(const struct opener_place *p, const char *name, int *fd) 
 	return S_ISSOCK(st.st_mode) ? 0 : ENOTSOCK;
 }
 
-/* Connects to the socket that a descriptor stands for, which has no other name than that in /proc. */
-static int connect_in(const struct opener_place *p, const char *name, int *fd) {
+/* Connects to the socket that a descriptor stands for, which has no other name than that in /proc. Returns 0 or an
+ * errno. */
+static int connect_to(const struct opener_place *p, const char *path, int *fd) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int socket_fd, error = open_socket(p, name, &socket_fd);
+	int socket_fd, error = open_socket(p, opener_name_in(p->path, path), &socket_fd);
 	if (!error) {
 		snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d", socket_fd);
 		*fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -265,26 +270,17 @@ static int connect_in(const struct opener_place *p, const char *name, int *fd) {
 	return error;
 }
 
-/* Connects to a socket. Its directory is opened each time: that of a service may be a new one when it starts again.
- * Returns 0 or an errno. */
-static int connect_to(const struct opener_place *p, const char *path, int *fd) {
-	struct opener_place now = *p;
-	now.directory = open(p->name, PLATFORM_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (now.directory == -1) return errno;
-	int error = connect_in(&now, opener_name_in(p->name, path), fd);
-	close(now.directory);
-	return error;
-}
-
 static int list_pem(const struct dirent *d) { return name_fits(OPENER_PEMS, d->d_name); }
 static int list_visible(const struct dirent *d) { return *d->d_name != '.'; }
 
 /* Returns 0 with malloc'd *names, or an errno. */
-static int list_names(const struct opener_place *p, char **names, size_t *length) {
+static int list_names(const struct opener *o, const struct opener_place *p, char **names, size_t *length) {
 	struct dirent **entry = NULL;
 	int count = fchdir(p->directory);
 	if (count == 0) count = scandir(".", &entry, p->rule == OPENER_PAIRS ? list_visible : list_pem, alphasort);
-	if (count == -1) return errno;
+	int error = errno;
+	if (fchdir(o->start) == -1) error = errno;
+	if (count == -1) return error;
 	FILE *out = open_memstream(names, length);
 	for (int i = 0; entry && i < count; free(entry[i++]))
 		if (out) fwrite(entry[i]->d_name, 1, strlen(entry[i]->d_name) + 1, out);
@@ -293,27 +289,42 @@ static int list_names(const struct opener_place *p, char **names, size_t *length
 	return *length > OPENER_LIST ? EFBIG : 0;
 }
 
-static bool reply_to(const struct opener *o, struct opener_request *q) {
-	struct opener_reply reply = {.error = EPERM};
-	char *names = NULL;
+/* What is sent for a request. */
+struct result {
+	struct opener_reply reply;
+	char *names; /* or NULL */
+	int fd;      /* or -1 */
+};
+
+/* Does what an allowed request asks for. Returns 0 or an errno. */
+static int act(const struct opener *o, const struct opener_place *place, const struct opener_request *q,
+			   struct result *r) {
+	struct opener_place p = *place;
 	size_t length = 0;
-	int fd = -1;
+	int error;
+	if (p.directory == -1 && (p.directory = open_directory(place)) == -1) return errno;
+	if (q->action == ACTION_LIST) error = list_names(o, &p, &r->names, &length);
+	else if (q->action == ACTION_CONNECT) error = connect_to(&p, q->name, &r->fd);
+	else error = look_up(&p, q, &r->reply.st, &r->fd);
+	if (!error) r->reply.length = (uint32_t)length;
+	if (place->directory == -1) close(p.directory);
+	return error;
+}
+
+static bool reply_to(const struct opener *o, struct opener_request *q) {
+	struct result r = {.reply.error = EPERM, .fd = -1};
 	q->name[OPENER_NAME - 1] = '\0';
 	const struct opener_place *p = q->place < o->places ? &o->place[q->place] : NULL;
-	if (p && is_allowed(p, q)) {
-		if (q->action == ACTION_LIST) reply.error = list_names(p, &names, &length);
-		else if (q->action == ACTION_CONNECT) reply.error = connect_to(p, q->name, &fd);
-		else reply.error = look_up(p, q, &reply.st, &fd);
-	}
-	if (!reply.error) reply.length = (uint32_t)length;
-	bool sent = send_reply(o->channel, &reply, reply.error ? -1 : fd) && send_all(o->channel, names, reply.length);
-	if (fd != -1) close(fd);
-	free(names);
+	if (p && is_allowed(p, q)) r.reply.error = act(o, p, q, &r);
+	bool sent =
+		send_reply(o->channel, &r.reply, r.reply.error ? -1 : r.fd) && send_all(o->channel, r.names, r.reply.length);
+	if (r.fd != -1) close(r.fd);
+	free(r.names);
 	return sent;
 }
 
 __attribute__((noreturn)) static void serve(struct opener *o, bool sandbox) {
-	int keep[OPENER_PLACES + 1];
+	int keep[OPENER_PLACES + 2];
 	unsigned kept = 0;
 	struct opener_request q;
 	bool connects = false;
@@ -322,6 +333,8 @@ __attribute__((noreturn)) static void serve(struct opener *o, bool sandbox) {
 		connects |= o->place[i].rule == OPENER_SOCKETS;
 	}
 	keep[kept++] = o->channel;
+	o->start = open(".", PLATFORM_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (o->start != -1) keep[kept++] = o->start;
 	(void)io_private_descriptors(keep, kept);
 	sandbox_enter_opener(sandbox, connects);
 	while (receive_all(o->channel, &q, sizeof q) && reply_to(o, &q)) {}
@@ -455,7 +468,7 @@ int opener_open(struct opener *o, int place, const char *name) { return get(o, A
 
 int opener_connect(struct opener *o, const char *path) {
 	for (int i = 0; i < o->places; i++)
-		if (o->place[i].rule == OPENER_SOCKETS && opener_name_in(o->place[i].name, path))
+		if (o->place[i].rule == OPENER_SOCKETS && opener_name_in(o->place[i].path, path))
 			return get(o, ACTION_CONNECT, i, path);
 	errno = EPERM;
 	return -1;
@@ -496,6 +509,7 @@ void opener_free(struct opener *o) {
 	if (!o) return;
 	opener_stop(o);
 	close_places(o);
+	for (int i = 0; i < o->places; i++) free(o->place[i].path);
 	pthread_mutex_destroy(&o->mutex);
 	free(o);
 }

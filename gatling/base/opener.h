@@ -1,7 +1,8 @@
 /* opener.h - a process that stays outside the document root, as the user who started the server, and opens the files
  * that the command line names again: certificates that change, the log after it was renamed. Another such process
- * connects to the unix sockets of upstreams. They open files by name in places that were fixed before they started, and
- * never hand over a directory: so the server itself has no way out of the root. Several threads may ask one. */
+ * connects to the unix sockets of upstreams. They open files by name in directories that were named before they
+ * started, and never hand over a directory: so the server itself has no way out of the root. Several threads may ask
+ * one. */
 #ifndef GATLING_BASE_OPENER_H
 #define GATLING_BASE_OPENER_H
 
@@ -35,8 +36,9 @@ struct opener *opener_new(void);
 const char *opener_name_in(const char *directory, const char *path);
 
 /* Adds the directory `path`, which need not exist yet for OPENER_SOCKETS, or that of a file for OPENER_FILE and
- * OPENER_LOG, before opener_start(). *name: of the file, in the path, which must last. Returns the number of the place;
- * -1 with errno. */
+ * OPENER_LOG, before opener_start(). The path is opened each time, since another directory may have taken its place;
+ * but for OPENER_PEMS only now, since that is the root, which the server does not leave either. *name: of the file, in
+ * the path, which must last. Returns the number of the place; -1 with errno. */
 int opener_add(struct opener *opener, const char *path, enum opener_rule rule, const char **name);
 
 /* Starts the process and closes the directories in this one. sandbox: limit its system calls. No other thread may run

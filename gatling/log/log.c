@@ -210,8 +210,7 @@ static void reopen_file(struct log *log) {
 	(void)fstat(log->file.fd, &old); /* both succeed on an open descriptor */
 	if (log_file_open(&log->file) == -1) {
 		/* the file itself would be created */
-		const char *reason = errno == ENOENT ? "its directory was removed; restart gatling if there is another one"
-											 : log_file_reason(errno);
+		const char *reason = errno == ENOENT ? "its directory does not exist" : log_file_reason(errno);
 		notice_line(LEVEL_ERROR, "cannot open %s again, going on with the old file: %s", log->file.path, reason);
 		return;
 	}

@@ -323,24 +323,46 @@ def still(server):
         return names(c) == "DNS:also.example.org"
 
 
+def fill(directory, pair):
+    (directory / "www").mkdir(parents=True)
+    for name, path in zip(("fullchain.pem", "privkey.pem"), pair, strict=True):
+        (directory / "www" / name).symlink_to(path)
+
+
+def of_www(server):
+    with server.connect(name="www.example.org") as c:
+        return names(c)
+
+
 def test_a_directory_that_is_removed_does_not_take_its_certificates_out_of_use(first_build, files):
-    """Whoever puts another one in its place is told that it is not seen."""
-    live, pair, default = Root().path, certificate("DNS:www.example.org"), certificate()
-
-    def fill():
-        (live / "www").mkdir(parents=True)
-        for name, path in zip(("fullchain.pem", "privkey.pem"), pair, strict=True):
-            (live / "www" / name).symlink_to(path)
-
-    fill()
+    live, default = Root().path / "live", certificate()
+    fill(live, certificate("DNS:www.example.org"))
     with Tls(first_build, files, *FLAGS, "--cert", default[0], "--key", default[1], "--cert-dir", live) as server:
         shutil.rmtree(live)
-        fill()
-        eventually(lambda: any("restart gatling" in line for line in server.errors))
-        assert f"gatling: cannot use certificate {live}: it was removed; restart gatling if there is another one" in server.errors
+        eventually(lambda: server.errors)
+        assert f"gatling: cannot use certificate {live}: No such file or directory" in server.errors[0]
         time.sleep(1.5)  # what is tested is that nothing changes
-        with server.connect(name="www.example.org") as c:
-            assert names(c) == "DNS:www.example.org"
+        assert of_www(server) == "DNS:www.example.org"
+
+
+@pytest.mark.parametrize("link", [True, False])
+def test_a_directory_that_another_one_replaces_is_looked_at_anew(first_build, files, place, link):
+    """By rename, or as a symbolic link that leads elsewhere: ways to publish many files at once."""
+    live, default = place / "live", certificate()
+    for name in ("first", "second"):
+        fill(place / name, certificate(f"DNS:www.example.org,DNS:{name}.example.org"))
+    if link:
+        live.symlink_to("first")
+        (place / "new").symlink_to("second")
+    else:
+        (place / "first").rename(live)
+    with Tls(first_build, files, *FLAGS, "--cert", default[0], "--key", default[1], "--cert-dir", live) as server:
+        assert of_www(server) == "DNS:www.example.org, DNS:first.example.org"
+        if not link:
+            live.rename(place / "first")
+        (place / ("new" if link else "second")).rename(live)
+        eventually(lambda: of_www(server) == "DNS:www.example.org, DNS:second.example.org", 10)
+
 
 
 @pytest.mark.parametrize("name", ["server.pem", "site.key", "dir/privkey.pem"])
