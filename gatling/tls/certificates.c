@@ -172,11 +172,21 @@ static bool lacks_issuer(const struct pair *p) {
 	return lacks;
 }
 
+static bool has_invalid_issuer(const struct pair *p) {
+	char unused[CERTIFICATE_ERROR];
+	for (int i = 0; i < sk_X509_num(p->chain); i++)
+		if (!is_valid(sk_X509_value(p->chain, i), 0, unused)) return true;
+	return false;
+}
+
 void certificates_report(const struct certificates *set, void (*report)(const char *origin, const char *what)) {
 	char text[CERTIFICATE_ERROR];
 	for (unsigned i = 0; i < set->pairs; i++) {
 		const struct pair *p = set->pair[i];
 		if (!is_valid(p->certificate, warn_s(p->certificate), text)) report(p->origin, text);
+		if (has_invalid_issuer(p))
+			report(p->origin, "the certificate of an issuer has expired, or is not valid yet: get the new one, and the "
+							  "server's with it");
 		if (lacks_issuer(p))
 			report(p->origin, "the certificate of its issuer is missing, so many clients do not trust it: append that, "
 							  "or use fullchain.pem");

@@ -478,12 +478,12 @@ class Authority:
     def run(self, *command):
         subprocess.run(["openssl", *map(str, command)], cwd=self.directory, check=True, capture_output=True)
 
-    def issue(self, name, *key, extensions=""):
+    def issue(self, name, *key, extensions="", by="ca", days=30):
         """NAME.pem with its key; its serial number."""
         self.serial += 1
         self.run("req", "-new", "-newkey", *key, "-nodes", "-subj", "/CN=x", "-keyout", f"{name}.key", "-out", f"{name}.csr")
         (self.directory / "ext").write_text("subjectAltName=DNS:localhost\n" + extensions)
-        self.run("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-set_serial", self.serial, "-days", 30,
+        self.run("x509", "-req", "-in", f"{name}.csr", "-CA", f"{by}.pem", "-CAkey", f"{by}.key", "-set_serial", self.serial, "-days", days,
                  "-extfile", "ext", "-out", f"{name}.crt")  # fmt: skip
         (self.directory / f"{name}.pem").write_bytes(b"".join((self.directory / f"{name}.{part}").read_bytes() for part in ("key", "crt")))
         return self.serial
@@ -527,6 +527,15 @@ def test_a_certificate_without_that_of_its_issuer_is_said(first_build, root, aut
         assert server.errors == [
             "gatling: alone.pem: the certificate of its issuer is missing, so many clients do not trust it: append that, or use fullchain.pem"
         ]
+
+
+def test_a_certificate_whose_issuers_has_expired_is_said(first_build, root, authority_):
+    authority_.issue("between", *EC, extensions="basicConstraints=CA:TRUE\n", days=0)
+    authority_.issue("own", *EC, by="between")
+    put(root, "server.pem", b"".join((authority_.directory / name).read_bytes() for name in ("own.pem", "between.crt")))
+    with Tls(first_build, root, *FLAGS) as server:
+        assert server.errors == [
+            "gatling: server.pem: the certificate of an issuer has expired, or is not valid yet: get the new one, and the server's with it"]  # fmt: skip
 
 
 def stapled(server, *options):
