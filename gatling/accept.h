@@ -89,7 +89,7 @@ struct acceptor {
 	int64_t overload_until_ms;   /* the earliest of its listeners that listen; 0: none has overload */
 	bool handshakes_left;        /* in this turn there were more than are done */
 	bool resting;                /* some listeners are not watched: they are shut, deaf, or may take none now */
-	bool last;                   /* accept_last() is under way: nobody is refused, as nobody would come again */
+	bool last;                   /* accept_last() is under way: no client is refused, as none would come again */
 };
 
 /* What conn_context.refusal is. */

@@ -180,7 +180,7 @@ static int keep_port(const struct socket_address *a) {
 	return fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 && set(fd, SOL_SOCKET, SO_REUSEADDR, 0) == 0 ? fd : fail(fd);
 }
 
-/* own: nobody else uses the socket. */
+/* own: no other worker uses the socket. */
 static int give(struct worker *w, const struct listening_socket *s, bool own, struct gate *gate) {
 	errno = ENOSPC;
 	if (w->acceptor.listeners == LISTENERS_MAX) return -1;
@@ -283,7 +283,7 @@ static int open_all(const struct options *o, struct sockets *sockets, bool secur
 	return 0;
 }
 
-/* Serves the sockets of the service manager that are at no address of the options: nobody else would. */
+/* Serves the sockets of the service manager that are at no address of the options. */
 static int open_activated(const struct options *o, bool https, struct sockets *sockets, struct worker *workers) {
 	for (unsigned i = 0; i < sockets->count; i++) {
 		const struct listening_socket s = sockets->at[i];
@@ -291,7 +291,8 @@ static int open_activated(const struct options *o, bool https, struct sockets *s
 		int port = (int)socket_port_number(&s.address);
 		if (s.group) continue;
 		if (s.secure && !https) return cannot_listen(&p, port, "it is for HTTPS, which --no-https excludes");
-		if (open_address(o, sockets, &p.address, s.secure, workers) == -1) return cannot_listen(&p, port, reason(&p.address));
+		if (open_address(o, sockets, &p.address, s.secure, workers) == -1)
+			return cannot_listen(&p, port, reason(&p.address));
 	}
 	return 0;
 }
@@ -329,7 +330,7 @@ int listen_status(const struct options *o, struct sockets *sockets) {
 	if (sockets->status) close(sockets->status);
 	sockets->status = 0;
 	if (!o->status) return 0;
-	/* the owner alone: on a port, whoever reaches it */
+	/* a unix socket is for the owner alone, a port for all that reach it */
 	int fd = a.to.any.sa_family == AF_UNIX ? open_unix(&a, 0600) : open_tcp(&a, false);
 	if (fd == -1 || fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 || listen(fd, SOMAXCONN) == -1) {
 		(void)fail(fd);

@@ -10,7 +10,7 @@
 enum { SERVICE_WAIT_MS = 2000 };
 
 struct service {
-	int channel;     /* -1: nobody listens */
+	int channel;     /* -1: there is no manager */
 	int watchdog_ms; /* signs of life are due so often; 0: none is wanted */
 };
 

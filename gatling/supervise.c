@@ -115,7 +115,7 @@ static void look_at_threads(const struct supervisor *s, struct state *state) {
 		notice_line(LEVEL_NOTICE, "a new process has taken over: finishing the connections");
 		enter(s, state, state->stage == STAGE_ANNOUNCE ? STAGE_LIMIT : STAGE_DRAIN);
 	}
-	/* its sockets would take connections that nobody accepts; and a service manager begins again */
+	/* its sockets would take connections that are not accepted; and a service manager begins again */
 	if (workers_failed(s->workers) && (s->shares_sockets || service_is_managed(s->service)))
 		enter(s, state, STAGE_LIMIT);
 }

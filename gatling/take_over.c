@@ -143,7 +143,7 @@ int take_over_bind(struct take_over *t) {
 	const bool exists = lstat(t->path, &st) == 0;
 	if (exists && !S_ISSOCK(st.st_mode))
 		return notice_cannot("use --take-over", t->path, "it exists, and is not a socket");
-	if (exists) unlink(t->path); /* nobody listens there */
+	if (exists) unlink(t->path); /* no process listens there */
 	t->listener = socket(AF_UNIX, SOCK_STREAM, 0);
 	if (t->listener == -1 || fcntl(t->listener, F_SETFD, FD_CLOEXEC) == -1 ||
 		bind(t->listener, (const struct sockaddr *)&address, sizeof address) == -1 || chmod(t->path, 0600) == -1 ||

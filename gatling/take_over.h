@@ -1,7 +1,7 @@
 /* take_over.h - a new process takes the place of a running one without closing a listening socket, so that no
  * connection is lost (--take-over PATH):
  *
- *   1. The new process connects to the unix socket PATH. If nobody is there, it starts as usual, and binds PATH.
+ *   1. The new process connects to the unix socket PATH. If none listens there, it starts as usual, and binds PATH.
  *   2. The old one makes sure that this is root, or the user who started it, and sends its sockets, that of PATH among
  *      them.
  *   3. The new one gets ready to serve and says so, or why it cannot.

@@ -36,7 +36,8 @@ static int watch(io_loop *loop, int fd, enum io_direction direction) {
 	const struct epoll *ep = loop->mech;
 	struct io_entry *e = &loop->entry[fd];
 	uint8_t watched = e->mech_state | (uint8_t)(1 << direction);
-	if (direction == IO_WRITE) watched |= 1 << IO_READ; /* who writes first will read: one call for both */
+	if (direction == IO_WRITE)
+		watched |= 1 << IO_READ; /* a client that is written to first will be read from: one call for both */
 	if (watched == e->mech_state) return 0;
 	struct epoll_event event = {.events = EPOLLET | EPOLLRDHUP, .data.fd = fd};
 	if (watched & 1 << IO_READ) event.events |= EPOLLIN;
@@ -46,7 +47,7 @@ static int watch(io_loop *loop, int fd, enum io_direction direction) {
 	return 0;
 }
 
-/* close(2) removes it, if nobody else has what it stands for. */
+/* close(2) removes it, if no other descriptor stands for the same. */
 static void forget(io_loop *loop, int fd) {
 	const struct epoll *ep = loop->mech;
 	const struct io_entry *e = &loop->entry[fd];

@@ -50,7 +50,7 @@ struct io_entry {
 	uint8_t can : 2, want : 2, queued : 2, postponed : 2; /* sets of 1 << direction */
 	bool again : 1;     /* an event came while it was readable: a short read does not prove that it is drained */
 	bool reading : 1;   /* the file that is to be sent: not ready for writing, */
-	bool meanwhile : 1; /* but for io_write_meanwhile() */
+	bool meanwhile : 1; /* except for io_write_meanwhile() */
 	bool read : 1;      /* the read that it waited for is done, and has not been asked for since */
 	bool listens : 1;   /* io_accept() was called: others may have the socket, too, and then it outlives close(2) */
 	bool hangup : 1;    /* end of file or an error waits behind the data: a short read never proves it */

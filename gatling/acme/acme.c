@@ -349,7 +349,7 @@ __attribute__((noreturn)) static void keep_alive(struct acme *a, const char *roo
 	(void)signal(SIGUSR1, SIG_IGN); /* meant for the server, by pkill(1) without -x */
 	(void)signal(SIGUSR2, SIG_IGN);
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGCHLD, SIG_DFL); /* else nobody hears how a child has ended */
+	(void)signal(SIGCHLD, SIG_DFL); /* else wait(2) does not tell how a child has ended */
 	int keep = a->channel;
 	(void)io_private_descriptors(&keep, 1); /* none of the server's sockets */
 #ifdef __linux__

@@ -25,8 +25,8 @@ struct acme_state {
 };
 typedef void acme_show(void *owner, const struct acme_state *state);
 
-/* Prints what the process had to say since the last call, and tells show() (NULL: nobody) of the names; once, that it
- * has ended. */
+/* Prints what the process had to say since the last call, and tells show() (unless it is NULL) of the names; once, that
+ * it has ended. */
 void acme_collect(struct acme *acme, acme_show *show, void *owner);
 
 /* Ends the process, so that a successor of this server can have its own. */

@@ -86,7 +86,7 @@ int attempt_start(struct attempt *a, const struct acme_options *o, const char *n
 	if (process == 0) run(o, name, output[1], channel[1]);
 	close(output[1]);
 	close(channel[1]);
-	if (process > 0) (void)setpgid(process, process); /* whoever comes first */
+	if (process > 0) (void)setpgid(process, process); /* as the child does: one of them is first */
 	if (process == -1) {
 		close(output[0]);
 		close(channel[0]);

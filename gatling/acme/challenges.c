@@ -1,6 +1,6 @@
 /* challenges.c - see challenges.h. Each place has a counter that is odd while it is written to (a seqlock), so that
- * nobody reads half of it, and nobody waits. The writer has a list of its own of what is where: it believes nothing
- * that lies in memory which others could write to after all. */
+ * no reader takes half of it, or waits. The writer has a list of its own of what is where: it believes nothing in
+ * memory that others could write to after all. */
 #include "gatling/acme/challenges.h"
 
 #include <limits.h>

@@ -51,7 +51,7 @@ static inline bool file_version_same(const struct file_version *a, const struct 
 		   file_version_compare_times(a->changed, b->changed) == 0;
 }
 
-/* Returns whether an open file may have been written to between two looks. Its time of change tells, which nobody can
+/* Returns whether an open file may have been written to between two looks. Its time of change tells, which cannot be
  * set; but that changes also when a name of the file is removed, as by the rename of another over it. */
 static inline bool file_version_rewritten(const struct file_version *before, const struct file_version *now) {
 	if (before->size != now->size || file_version_compare_times(before->modified, now->modified) != 0) return true;

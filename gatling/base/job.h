@@ -23,7 +23,7 @@ struct job {
 	void (*run)(struct job *job, const atomic_bool *stop);
 	/* Keeps the result, if the job ran, and frees the job; on the loop. */
 	void (*finish)(struct job *job);
-	uint64_t fetches;     /* hash of what it only reads into memory, where who asks again has to find it; else 0 */
+	uint64_t fetches;     /* hash of the path if it only reads a file into memory; else 0 */
 	bool ran;             /* false: the queue was freed, or all waiters had left, before its turn came */
 	atomic_bool unwanted; /* all waiters have left */
 	struct waiter *waiters;

@@ -17,7 +17,7 @@ const char *const notice_level_name[] = {
 	[LEVEL_ERROR] = "error", [LEVEL_WARNING] = "warning", [LEVEL_NOTICE] = "notice", [LEVEL_INFO] = "info"};
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-/* guarded by the mutex, which nobody holds while he prints: that may take long */
+/* guarded by the mutex, which no thread holds while it prints: that may take long */
 static uint64_t printed[NOTICES_MAX]; /* hashes */
 static unsigned count;
 static char last[NOTICE_TEXT_MAX]; /* of notice_cannot() */
@@ -33,7 +33,7 @@ static pthread_mutex_t output = PTHREAD_MUTEX_INITIALIZER;
 static notice_sink *sink;
 static void *sink_owner;
 static bool silent;  /* on stderr, while there is a sink */
-static bool serving; /* nobody waits for stderr any more */
+static bool serving; /* no thread waits for stderr any more */
 
 /* does not change once there are threads */
 static bool checks, to_journal;

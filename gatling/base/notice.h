@@ -40,8 +40,8 @@ void notice_echo(bool echo);
 /* Prints a line about the function itself as an error on stderr alone, if that has room. */
 void notice_of_sink(const char *text);
 
-/* From now on a line for which stderr has no room is left out, and counted: whoever serves clients does not wait for
- * the reader of a pipe, or a terminal that was stopped. */
+/* From now on a line for which stderr has no room is left out, and counted: a thread that serves clients does not wait
+ * for the reader of a pipe, or for a terminal that was stopped. */
 void notice_serving(void);
 
 /* Says how many lines were left out, if that has to be said; notice_line() does so, too. Returns whether some were left

@@ -37,8 +37,8 @@ const char *opener_name_in(const char *directory, const char *path);
 
 /* Adds the directory `path`, which need not exist yet for OPENER_SOCKETS, or that of a file for OPENER_FILE and
  * OPENER_LOG, before opener_start(). The path is opened each time, since another directory may have taken its place;
- * but for OPENER_PEMS only now, since that is the root, which the server does not leave either. *name: of the file, in
- * the path, which must last. Returns the number of the place; -1 with errno. */
+ * that of OPENER_PEMS only now: it is the root, and the server stays in the one that it has opened. *name: of the file,
+ * in the path, which must last. Returns the number of the place; -1 with errno. */
 int opener_add(struct opener *opener, const char *path, enum opener_rule rule, const char **name);
 
 /* Starts the process and closes the directories in this one. sandbox: limit its system calls. No other thread may run

@@ -30,7 +30,7 @@ struct peer peer_of(const struct sockaddr *address);
 enum { PEER_IPV4_AT = 12 };
 bool peer_is_ipv4(const struct peer *peer);
 
-/* That of unix sockets, and of whoever has connections for many others. */
+/* Of unix sockets, and of proxies that have connections for many clients. */
 extern const struct peer peer_unknown;
 
 /* Returns whether it is a unix socket. */

@@ -1,4 +1,4 @@
-/* platform.h - the differences between operating systems, each under one name, but for the sandbox. The server has no
+/* platform.h - the differences between operating systems, each under one name, except the sandbox. The server has no
  * other #ifdef for a system. */
 #ifndef GATLING_BASE_PLATFORM_H
 #define GATLING_BASE_PLATFORM_H
@@ -77,13 +77,12 @@ int64_t platform_waited_ms(int fd, bool *ended);
 int64_t platform_queue(int fd, int64_t *most);
 
 /* Has a listening TCP socket, which is bound to a port with SO_REUSEADDR, listen no more until listen(2) is called: the
- * kernel resets the connections that wait in its queue, and refuses further ones. For all processes: who accepts from
- * it meanwhile fails with ECONNRESET or EINVAL. Returns -1 with errno: whether it listens is not known; or the system
+ * kernel resets the connections that wait in its queue, and refuses further ones. For all processes: accept(2)
+ * fails meanwhile with ECONNRESET or EINVAL. Returns -1 with errno: whether it listens is not known; or the system
  * cannot do this (ENOSYS). */
 int platform_stop_listening(int fd, int backlog);
 
-/* Finds out who has made the other end of a unix socket, or for one that was accepted, who has connected. Returns 0, or
- * -1 with errno. */
+/* Finds the user who has made the other end of a unix socket, or connected to it. Returns 0, or -1 with errno. */
 int platform_peer_user(int fd, uid_t *user);
 
 /* Returns whether the kernel can encrypt TLS records (kTLS). As root, makes it load its module. */

@@ -1,5 +1,5 @@
-/* forwarded.h - who asks, as the proxies on the way say: X-Forwarded-For, or Forwarded (RFC 7239). Anybody can send
- * these fields. Only what a proxy of the owner has added is believed, and that comes last. */
+/* forwarded.h - the client of a request, as the proxies on the way name it: X-Forwarded-For, or Forwarded (RFC 7239).
+ * Anybody can send these fields. Only what a proxy of the owner has added is believed, and that comes last. */
 #ifndef GATLING_CLIENT_FORWARDED_H
 #define GATLING_CLIENT_FORWARDED_H
 

@@ -105,7 +105,7 @@ static void update_memory(struct conn_context *w, struct conn *c) {
 
 /* --- the states --- */
 
-/* Until its header has come, a connection of a balancer is of nobody, as those over unix sockets are. */
+/* Until its header has come, a connection of a balancer counts to no client, as those over unix sockets. */
 static enum conn_state receive_proxy_header(struct conn *c, struct conn_run *run) {
 	struct conn_context *w = c->context;
 	struct proxy_header header;

@@ -81,7 +81,7 @@ struct conn_context {
 	char scratch[CONN_SCRATCH];
 };
 
-/* Returns who has a connection from that address: for a trusted proxy, which has it for many, that of unix sockets. */
+/* Returns the client to which a connection from that address counts: none if that is a trusted proxy. */
 static inline const struct peer *conn_owner(const struct conn_context *w, const struct peer *peer) {
 	return forwarding_of(&w->options->trust, peer) ? &peer_unknown : peer;
 }

@@ -9,7 +9,7 @@
 
 /* --- clients --- */
 
-/* Gives back the requests that were counted, but for so many. */
+/* Gives back the requests that were counted, except so many. */
 static void return_requests(struct conn *c, uint8_t left) {
 	limits_return_requests(c->context->limits, &c->peer, c->requests - left);
 	c->requests = left;

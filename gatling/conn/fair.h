@@ -1,5 +1,5 @@
 /* fair.h - which addresses take more than their part of a worker's time: their connections come after all others in a
- * turn, and read less at a time, so that nobody else waits for them. What an address takes is sampled, so that finding
+ * turn, and read less at a time, so that others do not wait for them. What an address takes is sampled, so that finding
  * out costs next to nothing. */
 #ifndef GATLING_CONN_FAIR_H
 #define GATLING_CONN_FAIR_H
@@ -15,7 +15,7 @@ enum {
 	FAIR_SAMPLES = 128,    /* after so many further ones, half of what was known is forgotten */
 	FAIR_SAMPLES_MIN = 16, /* and before so many nothing is known */
 	/* Those that wait get so long in a turn: readers, writers and new ones each. What is done in a row costs less, so
-	 * it is longer while fair_waits() was asked of nobody else for FAIR_ALONE_MS. */
+	 * it is longer after fair_waits() was asked about them alone for FAIR_ALONE_MS. */
 	FAIR_TURN_NS = 200000,
 	FAIR_ALONE_NS = 500000, /* readers and writers together half of ACCEPT_TURN_MS */
 	FAIR_ALONE_MS = 1000
@@ -28,7 +28,7 @@ struct fair {
 	unsigned samples, calls;
 	uint64_t waits[FAIR_PART]; /* the networks, see peer_network(), whose connections have to wait */
 	unsigned waiting;
-	int64_t others_ms; /* when a socket of somebody who does not wait was ready last */
+	int64_t others_ms; /* when a socket of a client that does not wait was ready last */
 };
 
 /* Returns whether a connection of a client, whose socket is ready, has to wait for those of others. Notes the time if

@@ -10,7 +10,7 @@ static unsigned find(const struct heavy_addresses *h, uint64_t network) {
 	return i;
 }
 
-/* Takes the same weight from all, and removes those who have no more. */
+/* Takes the same weight from all, and removes those that have no more. */
 static void take(struct heavy_addresses *h, uint64_t weight) {
 	for (unsigned i = h->count; i-- > 0;) {
 		h->address[i].weight -= weight;

@@ -1,6 +1,6 @@
 /* heavy.h - the client addresses that have most of something, found in little memory: Misra and Gries, "Finding
  * repeated elements" (1982). When there is too little for all, they are the first to give way. A fixed limit for each
- * address would also hit those who share one (NAT) while there is room. */
+ * address would also hit clients that share one (NAT) while there is room. */
 #ifndef GATLING_CONN_HEAVY_H
 #define GATLING_CONN_HEAVY_H
 

@@ -22,7 +22,7 @@ int http1_write(iob *batch, struct response *response, struct slice server_date,
  * 0, or -1: ENOMEM. */
 int http1_write_passed(iob *batch, const struct upstream_response *head, struct slice lines, struct slice server_date,
 					   enum persistence persistence, enum body_framing framing);
-int http1_write_interim(iob *batch, int status, struct slice reason, struct slice lines); /* 1xx, but for */
+int http1_write_interim(iob *batch, int status, struct slice reason, struct slice lines); /* 1xx, except */
 int http1_write_upgrade(iob *batch, struct slice reason, struct slice lines);             /* 101 */
 
 extern const struct slice http1_continue; /* the interim response 100 */

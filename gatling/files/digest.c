@@ -1,5 +1,5 @@
 /* digest.c - see digest.h. A direct-mapped table: a file takes over the entry that its inode hashes to. Of its version
- * a hash of 64 bits is kept, whose key nobody outside knows: two that are taken for one are not to be expected. */
+ * a hash of 64 bits is kept, whose key is secret: two that are taken for one are not to be expected. */
 #include "gatling/files/digest.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  * on every machine and after a restart. All workers share the hashes, which are found by the version of a file.
  *
  * The hash is MurmurHash3 (Austin Appleby, in the public domain), the one of 128 bits for machines of 64. It has to
- * tell the versions of a file from each other, not to withstand who writes them: he could only fool his own readers. A
+ * tell the versions of a file from each other, not to withstand their author, who could only fool his own readers. A
  * small file is hashed on the loop, at some GB/s on any machine, where SHA-256 takes ten times as long without
  * instructions for it. */
 #ifndef GATLING_FILES_DIGEST_H

@@ -24,8 +24,8 @@ static inline uint64_t fetch_hash(struct slice path) { return hash_octets(0, pat
 /* Returns whether a request has waited until a path was fetched: `fetched` are WAITS_MAX hashes or 0; NULL: none. */
 bool fetch_waited(const uint64_t *fetched, struct slice path);
 
-/* jobs: the queues of FETCH_THREADS threads. These and the docroot must outlive it, but for the call of fetcher_free().
- * Returns NULL: ENOMEM. */
+/* jobs: the queues of FETCH_THREADS threads. These and the docroot must outlive it; only fetcher_free() comes after
+ * jobs_free(). Returns NULL: ENOMEM. */
 struct fetcher *fetcher_new(const struct docroot *docroot, struct jobs *const *jobs);
 void fetcher_free(struct fetcher *fetcher); /* after jobs_free(); NULL is allowed */
 

@@ -46,8 +46,8 @@ bool names_lack(struct names *names, struct slice path);
 bool names_lack_coded(struct names *names, struct slice path);
 
 /* Returns the length of the directories of a path, with a slash behind them, below which there may be files: it ends
- * before the first that certainly is not there, if the path has more than NAMES_SHALLOW. Whoever asks for each
- * directory on a path has to ask this before, or a path of many segments takes long. */
+ * before the first that certainly is not there, if the path has more than NAMES_SHALLOW. A caller that looks at
+ * each directory on a path asks this before, or a path of many segments takes long. */
 size_t names_reach(struct names *names, struct slice path);
 
 /* Returns what names_lack() did at some time in the last NAMES_LATELY_MS. */

@@ -12,8 +12,7 @@ enum {
 	METHOD_MAX = 32,       /* bytes of a method name; more: 501 */
 	FIELDS_MAX = 100,      /* field lines of a head; more: 431 */
 	EMPTY_LINES_MAX = 4,   /* before a request line (RFC 9112, section 2.2); more: 400 */
-	BODY_MAX = 1024 * 1024 /* bytes of a body that are read and dropped; more: 413,
-							* but for the callers to say */
+	BODY_MAX = 1024 * 1024 /* bytes of a body that are read and dropped; more: 413, which the callers say */
 };
 
 enum method { METHOD_GET, METHOD_HEAD, METHOD_OPTIONS, METHOD_NOT_ALLOWED, METHOD_UNKNOWN };

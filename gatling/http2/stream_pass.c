@@ -130,7 +130,7 @@ static bool lacks_content(const struct http2 *h, const struct stream *s) {
 	return s->receiving && !p->tunnel && !waits_for_100 && can_send;
 }
 
-/* Who has not sent content is waited for only if the windows allow it, which may be because of other streams. */
+/* A client that has not sent content is waited for only if the windows allow it, those of other streams too. */
 bool stream_pass_waits_for_client(const struct http2 *h, const struct stream *s) {
 	return s->response || lacks_content(h, s);
 }

@@ -15,7 +15,7 @@ struct error_log {
 /* Lines go to e->file, which is open, from now on. *e has to stay where it is until error_log_stop(). */
 void error_log_open(struct error_log *e);
 
-/* From now on a thread writes them, so that no slow disk stops who has something to say. Returns 0, or -1 with errno.
+/* From now on a thread writes them, so that no thread that serves waits for a slow disk. Returns 0, or -1 with errno.
  */
 int error_log_start(struct error_log *e);
 

@@ -229,7 +229,7 @@ static void log_free(struct log *log) {
 	free(log);
 }
 
-/* Sets a member and wakes who waits for it. Returns whether the log was abandoned. */
+/* Sets a member and wakes the threads that wait for it. Returns whether the log was abandoned. */
 static bool set(struct log *log, bool *member) {
 	pthread_mutex_lock(&log->mutex);
 	*member = true;

@@ -11,7 +11,7 @@ enum {
 	SANDBOX_OFF = -1   /* instead of an errno: not wanted */
 };
 
-/* The sandbox of the server. Zero, but for the first four members, before the first call. */
+/* The sandbox of the server. All but the first four members are zero before the first call. */
 struct sandbox {
 	bool on;       /* limit files and system calls; privileges are always given up */
 	bool connects; /* to upstreams, over TCP */

@@ -101,8 +101,7 @@ struct basic_auth *basic_auth_new(const struct docroot *docroot, struct names *n
 /* --- the files --- */
 
 /* Returns whether a text can be a hash of crypt(3): "$ID$..." or "_...", or the 13 characters of DES; or, as in
- * crypt(5),
- * "*" or "!" for a user who may not log in. */
+ * crypt(5), "*" or "!" for a user who may not log in. */
 static bool is_hash(struct slice text) {
 	static const size_t des = 13;
 	if (text.length && (text.at[0] == '*' || text.at[0] == '!')) return true;

@@ -1,6 +1,6 @@
 /* question.h - what was asked for lately: the resource that a Host and a path have led to, so that the same question
- * needs no decision again while that is valid. Only what depends on nothing else is kept here (answer_file.c): not on rules
- * that look at the query, nor on passwords; and who is sent to HTTPS does not ask. */
+ * needs no decision again while that is valid. Only what depends on nothing else is kept here (answer_file.c): not on
+ * rules that look at the query, nor on passwords. Requests that are sent to HTTPS are not looked for. */
 #ifndef GATLING_SITE_QUESTION_H
 #define GATLING_SITE_QUESTION_H
 

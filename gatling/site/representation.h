@@ -31,7 +31,7 @@ struct representation {
 	uint64_t size;    /* of the content, in bytes */
 	const char *body; /* the content in memory; NULL: */
 	int fd;           /* in a file; -1 with a body */
-	char *map;        /* the same file in memory, for io/iob.h: who reads it may get a SIGBUS; NULL: it is not mapped */
+	char *map;        /* the same file in memory, for io/iob.h: reading it may raise SIGBUS; NULL: it is not mapped */
 	bool gzipped;     /* body or fd have `stored` bytes of gzip, to be decompressed while sending */
 	uint64_t stored;  /* bytes in body or fd */
 	enum coding coding;
@@ -54,8 +54,8 @@ struct representation {
 	size_t text_size;   /* bytes of memory of fields, and of room for the block behind them */
 };
 
-/* What the fields of a representation depend on, besides the file itself. cache_load.c fills it in: the path is known there.
- */
+/* What the fields of a representation depend on, besides the file itself. cache_load.c, which knows the path, fills it
+ * in. */
 struct field_options {
 	const char *type; /* the server's media type; the owner's comes first */
 	enum coding coding;

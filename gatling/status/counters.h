@@ -93,7 +93,7 @@ struct counters {
 	unsigned sampled, left;              /* of counters_sample(): in this second; answers until the next */
 };
 
-/* The counters of the thread that runs. Threads that are no workers have some in common, which nobody reads. */
+/* The counters of the thread that runs. Threads that are no workers have some in common, which are not read. */
 extern _Thread_local struct counters *counters;
 
 /* Reads a counter of another thread. */

@@ -38,7 +38,7 @@ struct status {
 	int64_t started_ms, sample_ms;
 	struct client *client[STATUS_CLIENTS_MAX]; /* the oldest first */
 	unsigned clients;
-	bool paused; /* nobody is accepted until the next sample */
+	bool paused; /* no client is accepted until the next sample */
 	pthread_t thread;
 	bool runs;
 	pthread_mutex_t mutex; /* of what follows */

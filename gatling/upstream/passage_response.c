@@ -82,7 +82,7 @@ static void parse_head(struct passage *p) {
 	}
 	if (used > 0 && p->must_change && p->head.status >= 200 && p->head.status < 300) used = -1;
 	if (changes && !(p->upgrades && begins_websocket(slice_first(come, (size_t)used)))) {
-		passage_blame(p, 502, "has changed to a protocol that nobody asked for");
+		passage_blame(p, 502, "has changed to a protocol that was not asked for");
 		return;
 	}
 	if (used < 0 || (interim && ++p->interims > PASSAGE_INTERIM_MAX) || !(p->lines = malloc(p->head.lines + 1))) {

@@ -38,7 +38,7 @@ struct passage {
 	bool complete;    /* all of the request has been put */
 	bool shut;        /* the sending side of the connection */
 	bool blocked;     /* the socket is full */
-	bool unwanted;    /* the upstream takes no more of it: the connection is lost, but for what has come */
+	bool unwanted;    /* the upstream takes no more of it: the connection is lost, except for what has come */
 	bool upstream_ended; /* it sends nothing more */
 	struct outgoing out;
 	struct {

@@ -1,5 +1,5 @@
 /* upstream_address.h - where requests are passed on to: the upstreams that a rule of _redirects names, and those that
- * the owner allows. Whoever may write the files of a site must not thereby reach every host of the network. */
+ * the owner allows. A user who may write the files of a site must not reach every host of the network by them. */
 #ifndef GATLING_UPSTREAM_UPSTREAM_ADDRESS_H
 #define GATLING_UPSTREAM_UPSTREAM_ADDRESS_H
 

@@ -157,7 +157,7 @@ static char *put_node(char *at, const struct peer *peer) {
 	return text_copy(text_copy(text_copy(at, SLICE("\"[")), text), SLICE("]\""));
 }
 
-/* Who is the last before this server in a list: the client, or the proxy that has named it there. */
+/* Returns the last hop before this server in a list: the client, or the proxy that has named it there. */
 static const struct peer *last_hop(const struct upstream_request *u, enum field_name field, enum forwarding by) {
 	return u->forwarding == by && request_has(u->request, field) ? &u->proxy : u->client;
 }

@@ -1139,7 +1139,7 @@ def test_a_protocol_that_nobody_asked_for_is_a_502(build, fields):
         response = c.get("/api/", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x")
         assert response.status == 502 and response.body == b"our page" and response["Upgrade"] is None
         assert c.get("/there.txt").body == b"there"
-        eventually(lambda: any(f"{upstream.address} has changed to a protocol that nobody asked for" in line for line in server.errors))
+        eventually(lambda: any(f"{upstream.address} has changed to a protocol that was not asked for" in line for line in server.errors))
 
 
 # --- who may ---

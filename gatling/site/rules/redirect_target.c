@@ -43,7 +43,7 @@ bool redirect_target_same_host(struct slice a, struct slice b) {
 /* --- filling in --- */
 
 /* How an octet may be written: TEXT is encoded already, and separates parts of a query; VALUE is encoded by a client,
- * who may not add a separator; SEGMENTS are not encoded, and part of a path; OCTETS are not encoded, and elsewhere. */
+ * which may not add a separator; SEGMENTS are not encoded, and part of a path; OCTETS likewise, elsewhere. */
 enum kind { TEXT, VALUE, SEGMENTS, OCTETS };
 
 /* Adds text so that it stays in its part of the URL, but not a second '/' at the start: "//" would begin a host. What
