@@ -496,6 +496,11 @@ static void of_headers_what_is_wrong_is_left_out_and_the_rest_stays(void **state
 	assert_int_equal(told.first.line, 1);
 	assert_memory_equal(told.first.whole.at, "/a/**", told.first.whole.length);
 	header_rules_free(rules);
+	struct told dotted = nothing_told; /* '.' may be in a name (RFC 9110, section 5.6.2) */
+	rules = header_rules_parse(SLICE("/a\n  X-A.B: 1\n  X-C: 2\n"), &dotted.report);
+	check_headers(rules, NULL, "/a", "X-A.B: 1|X-C: 2");
+	assert_int_equal(dotted.count, 0);
+	header_rules_free(rules);
 }
 
 static void the_same_rules_give_the_same_set_and_ids_never_come_again(void **state) {

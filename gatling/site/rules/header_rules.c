@@ -103,7 +103,8 @@ static bool is_like_pattern(struct slice line) {
 	size_t length = 0;
 	while (length < line.length && !strchr(": \t", line.at[length])) length++;
 	const struct slice word = slice_first(line, length);
-	return memchr(word.at, '.', length) || memchr(word.at, '/', length) || memchr(word.at, '*', length) ||
+	const bool named = length + 1 < line.length && line.at[length] == ':' && strchr(" \t", line.at[length + 1]);
+	return (!named && memchr(word.at, '.', length)) || memchr(word.at, '/', length) || memchr(word.at, '*', length) ||
 		   slice_equal_nocase(word, SLICE("http")) || slice_equal_nocase(word, SLICE("https"));
 }
 
