@@ -71,7 +71,7 @@ bool http2_next(struct http2 *h, struct http2_piece *content, struct http2_outpu
 	while (!h->failed && (s = next_waiting(h))) h->failed |= !stream_answer_again(h, s);
 	while (!h->failed && (s = next_stream(h)) && !s->response && http2_output_room(out) >= 4 * FRAME_HEADER)
 		end_pass(h, s, out);
-	if (h->failed || !s) return false;
+	if (h->failed || !s || !s->response) return false;
 	size_t room = http2_output_room(out);
 	if (room < 4 * FRAME_HEADER + stream_block_frames(s->block_length)) return false;
 	*content = (struct http2_piece){.batch = s->response->batch, .to = block, .length = s->block_length, .stream = s};
