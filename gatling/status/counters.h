@@ -71,7 +71,7 @@ enum value {
 
 enum {
 	STATUS_FIRST = 100, /* of HTTP */
-	STATUSES = 500,
+	STATUSES = 900,     /* an upstream may answer with any of three digits */
 	PROTOCOLS = COUNT_HTTP2 + 1 - COUNT_HTTP1,
 	/* Times are counted in intervals of an eighth of their power of two: up to 2^10 ns in the first, 2^36 ns (69 s) and
 	 * more in the last. */

@@ -37,6 +37,18 @@ static void test_a_quantile_is_not_below_what_was_counted(void **state) {
 	assert_in_range(times_quantile(own.duration, 0.999), 500000000, 562500000);
 }
 
+static void test_a_status_of_any_three_digits_is_one_of_its_protocol(void **state) {
+	(void)state;
+	static struct counters own;
+	counters = &own;
+	for (int status = 100; status < 1000; status++) count_answer(COUNT_HTTP1, status);
+	assert_int_equal(counters_value(&own, COUNT_HTTP1), 900);
+	assert_int_equal(counters_value(&own, COUNT_HTTP2), 0);
+	for (int status = 100; status < 1000; status++) count_answer(COUNT_HTTP2, status);
+	assert_int_equal(counters_answers(&own, 999 - STATUS_FIRST), 2);
+	for (unsigned i = 0; i < TIMES; i++) assert_true(own.first_byte[i] == 0 && own.duration[i] == 0);
+}
+
 static void test_samples_stand_for_all_answers(void **state) {
 	(void)state;
 	static struct counters own;
@@ -83,6 +95,7 @@ static void test_the_history_goes_back_two_minutes_and_an_hour(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_time_is_in_the_interval_that_ends_above_it),
 									   cmocka_unit_test(test_a_quantile_is_not_below_what_was_counted),
+									   cmocka_unit_test(test_a_status_of_any_three_digits_is_one_of_its_protocol),
 									   cmocka_unit_test(test_samples_stand_for_all_answers),
 									   cmocka_unit_test(test_the_history_goes_back_two_minutes_and_an_hour)};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -288,11 +288,12 @@ def test_a_trailer_section_of_8_kb_is_the_most(build):
         (b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", b"hello"),
         (b"HTTP/1.0 200\r\n\r\n", b""),
         (b"HTTP/1.1 404 Not Here\r\nContent-Length: 2\r\n\r\nno", b"no"),
+        (b"HTTP/1.1 999 Odd\r\nContent-Length: 3\r\n\r\nodd", b"odd"),
         (b"HTTP/1.1 204 \r\n\r\n", b""),
         (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\nETag: \"a\"\r\n\r\n", b""),
         (b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", b""),
     ],
-    ids=["length", "chunked", "close", "1.0", "nothing", "404", "204", "304", "103"],
+    ids=["length", "chunked", "close", "1.0", "nothing", "404", "999", "204", "304", "103"],
 )  # fmt: skip
 @pytest.mark.parametrize("step", [1, 1000])
 def test_a_response_comes_back_whole(build, answer, body, step):
