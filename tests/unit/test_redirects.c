@@ -105,6 +105,23 @@ static void the_first_rule_that_matches_counts(void **state) {
 	check_redirects(cases, COUNT(cases));
 }
 
+static void a_parameter_is_the_same_however_it_is_written(void **state) {
+	(void)state;
+	static const struct redirect_case cases[] = {
+		{"/a act=delete /no 404!", NULL, "/a?%61ct=delete", "404! /no"},
+		{"/a act=delete /no 404!", NULL, "/a?act=%64elet%65", "404! /no"},
+		{"/a act=delete /no 404!", NULL, "/a?act=show&act=delete", "404! /no"},
+		{"/a act=delete /no 404!", NULL, "/a?act=delet", ""},
+		{"/a act=delete /no 404!", NULL, "/a?act=deletee&act=Delete&act=delete%", ""},
+		{"/a act= /no 404!", NULL, "/a?act", "404! /no"},
+		{"/a q=b%20c /no", NULL, "/a?q=b+c", "301 /no"},
+		{"/a q=b+c /no", NULL, "/a?q=b%20c", "301 /no"},
+		{"/a q=b+c /no", NULL, "/a?q=b%2Bc", ""},
+		{"/a q=:q /b?q=:q", NULL, "/a?%71=x%26y&q=z", "301 /b?q=x%26y"},
+	};
+	check_redirects(cases, COUNT(cases));
+}
+
 static void where_there_is_a_file_forced_rules_alone_count(void **state) {
 	(void)state;
 	struct redirect_rules *rules = redirects_of("/a /1\n/a /2 302!\n/app/ /app/index.html 200!\n/* /index.html 200\n");
@@ -454,6 +471,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_documents_examples_of_redirects_work),
 		cmocka_unit_test(the_first_rule_that_matches_counts),
+		cmocka_unit_test(a_parameter_is_the_same_however_it_is_written),
 		cmocka_unit_test(where_there_is_a_file_forced_rules_alone_count),
 		cmocka_unit_test(a_query_is_passed_on_if_the_target_has_none),
 		cmocka_unit_test(what_is_filled_in_cannot_get_out_of_its_place),

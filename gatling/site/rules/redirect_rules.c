@@ -50,22 +50,38 @@ static bool is_redirect(const struct redirect_rule *rule) { return rule->status 
 
 /* --- parameters of a query --- */
 
-static bool find_parameter(struct slice query, struct slice name, struct slice *value) {
+/* Takes an octet off the front, decoded as that of a form (application/x-www-form-urlencoded). */
+static unsigned char take_octet(struct slice *s) {
+	const bool encoded = path_is_encoded(*s);
+	const char *at = s->at;
+	slice_drop(s, encoded ? 3 : 1);
+	if (encoded) return (unsigned char)(scan_fromhex((unsigned char)at[1]) * 16 + scan_fromhex((unsigned char)at[2]));
+	return (unsigned char)(*at == '+' ? ' ' : *at);
+}
+
+/* Returns whether an application would take both for the same name or value. */
+static bool means_same(struct slice a, struct slice b) {
+	while (a.length && b.length)
+		if (take_octet(&a) != take_octet(&b)) return false;
+	return a.length == b.length;
+}
+
+/* Finds a parameter that a rule asks for. If it is there more than once, one that suits: which of them counts, only
+ * an application knows. */
+static bool find_parameter(struct slice query, const struct redirect_parameter *p, struct slice *value) {
 	if (query.length) slice_drop(&query, 1);
 	while (query.length) {
 		*value = rules_take_until(&query, '&');
-		if (slice_equal(rules_take_until(value, '='), name)) return true;
+		if (means_same(rules_take_until(value, '='), p->name) && (p->captures || means_same(*value, p->value)))
+			return true;
 	}
 	return false;
 }
 
 /* Returns whether the query has the parameters of the rule, and fills in their values. */
 static bool match_parameters(const struct redirect_rule *rule, struct slice query, struct slice *values) {
-	for (unsigned i = 0; i < rule->parameters; i++) {
-		const struct redirect_parameter *p = &rule->parameter[i];
-		if (!find_parameter(query, p->name, &values[i])) return false;
-		if (!p->captures && !slice_equal(values[i], p->value)) return false;
-	}
+	for (unsigned i = 0; i < rule->parameters; i++)
+		if (!find_parameter(query, &rule->parameter[i], &values[i])) return false;
 	return true;
 }
 
