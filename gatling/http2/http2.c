@@ -290,5 +290,6 @@ size_t http2_receive(struct http2 *h, const char *data, size_t length, struct ht
 		if (error) go_away(h, error, out);
 		at += n;
 	}
+	if (h->unflushed) stream_pass_flush(h);
 	return h->failed ? length : at;
 }

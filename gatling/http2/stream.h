@@ -70,6 +70,7 @@ struct http2 {
 	bool shrink_table; /* the next block has to say that the dynamic table is not used (RFC 7541, section 4.2) */
 	bool postpones;    /* streams */
 	bool room_changed; /* for what is passed on: see stream_pass_make_room() */
+	bool unflushed;    /* content has been put: see stream_pass_flush() */
 	bool progress;
 	uint8_t preface; /* bytes of the client's preface that have come */
 	nghttp2_hd_inflater *inflater;
@@ -243,6 +244,9 @@ size_t stream_pass_memory(const struct stream *s);
 /* Passes on content of the request; trailers: it is complete with these lines, which may be none; NULL: more comes.
  * false: it must not come. */
 bool stream_pass_put(struct http2 *h, struct stream *s, struct slice content, const struct slice *trailers);
+
+/* Sends what has been put since the last call: that of many small frames together, as each would take a system call. */
+void stream_pass_flush(struct http2 *h);
 
 /* Goes on when all of stream->response has been framed. */
 void stream_pass_taken(struct http2 *h, struct stream *s);

@@ -174,16 +174,24 @@ bool stream_pass_put(struct http2 *h, struct stream *s, struct slice content, co
 	if (passing_kept(&p->passing)->websocket && !p->tunnel) return p->passing.status; /* refused: it is dropped */
 	if (content.length && passage_put(passage, content) != content.length) return false;
 	if (trailers) passage_put_end(passage, *trailers);
-	passage_flush(passage);
+	h->unflushed = true;
 	p->begun = true;
 	p->come += content.length;
 	if (p->come >= PASSAGE_CONTENT_LEAST || trailers) {
 		h->progress = true;
 		p->come = 0;
 	}
-	fill(h, s); /* it may have failed */
-	stream_account(h, s);
 	return true;
+}
+
+void stream_pass_flush(struct http2 *h) {
+	h->unflushed = false;
+	for (struct stream *s = h->first; s; s = s->next) {
+		if (!s->pass) continue;
+		passage_flush(s->pass->passing.passage);
+		fill(h, s); /* it may have failed */
+		stream_account(h, s);
+	}
 }
 
 void stream_pass_make_room(struct http2 *h, struct http2_output *out) {
@@ -239,6 +247,7 @@ bool stream_pass_begin(struct http2 *h, struct stream *s, const struct request *
 	if (q->framing != BODY_NONE && !s->receiving) ok &= stream_pass_put(h, s, (struct slice){0}, &trailers);
 	stream_drop_early(h, s);
 	if (!ok) p->next = STREAM_PASS_BROKEN;
+	else passage_flush(p->passing.passage);
 	fill(h, s);
 	stream_account(h, s);
 	return true;
@@ -246,6 +255,7 @@ bool stream_pass_begin(struct http2 *h, struct stream *s, const struct request *
 
 struct waiting_request *stream_pass_end(struct http2 *h, struct stream *s) {
 	struct stream_pass *p = s->pass;
+	if (h->unflushed) passage_flush(p->passing.passage); /* what came before a RST_STREAM */
 	give_response_back(h, s);
 	h->passing--;
 	h->tunnels -= p->tunnel;

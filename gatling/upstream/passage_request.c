@@ -5,6 +5,8 @@
 #include "gatling/base/workspace.h"
 #include "gatling/upstream/passage_state.h"
 
+enum { COPIED_MAX = 4 * 1024 }; /* bytes; less content is sent together with what follows */
+
 void passage_complain(void *passage, struct slice line) {
 	const struct passage *p = passage;
 	upstreams_report(p->link, line);
@@ -112,7 +114,7 @@ size_t passage_put(struct passage *p, struct slice content) {
 	const bool framed = p->state != PASSAGE_TUNNEL && p->out.framing != FRAMED_NOT;
 	p->held += length;
 	p->expects &= !length;
-	if (length && !framed && !passage_to_send(p) && can_write(p))
+	if (length >= COPIED_MAX && !framed && !passage_to_send(p) && can_write(p))
 		slice_drop(&content, write_some(p, content)); /* no copy */
 	if (content.length && !outgoing_put(&p->out, content, framed)) passage_fail(p, 503);
 	return length;

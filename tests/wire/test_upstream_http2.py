@@ -10,6 +10,7 @@ import zlib
 
 import pytest
 
+from conftest import calls_of
 from gatling import TIMEOUT, eventually
 from http2 import (
     DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, INTERNAL_ERROR, NO_ERROR, PADDED, PROTOCOL_ERROR, RST_STREAM,
@@ -127,6 +128,25 @@ def test_content_goes_through_in_both_directions(build, length, announced):
         answer = c.answers(stream)[0]
         assert answer.body.split(b"\n\n", 1)[1] == content
         assert upstream.requests[0]["Transfer-Encoding"] == (None if announced else "chunked")
+
+
+@pytest.mark.parametrize("announced", [True, False], ids=["length", "chunks"])
+def test_content_in_many_small_frames_takes_few_system_calls(plain, tmp_path, announced):
+    """Each would take one, for ten bytes of the client."""
+    n = 5000
+    fields = [("content-length", str(n))] if announced else []
+
+    def client(server):
+        with Client(server) as c:
+            assert c.get("/api/").status == 200  # so there is a connection, which takes each piece at once
+            stream = c.ask("/api/", *fields, method="POST", end=False)
+            c.send(b"".join(frame(DATA, END_STREAM if i == n - 1 else 0, stream, b"a") for i in range(n)))
+            (answer,) = c.answers(stream)
+            assert answer.body.endswith(b"\n\n" + b"a" * n)
+
+    with Upstream() as upstream, passing(plain, upstream) as server:
+        calls = calls_of(server, tmp_path / "calls", client)
+    assert sum(calls[name] for name in ("sendto", "sendmsg", "write", "writev")) < n / 20, calls
 
 
 def test_content_in_frames_of_one_octet_and_with_padding(build):
