@@ -39,7 +39,9 @@ struct tls {
 	bool begun;    /* bytes have arrived, */
 	bool answered; /* and have been answered */
 	bool waits;    /* the kernel's socket was full during the handshake */
-	bool failed;   /* there was no memory, or TLS_UNSENT_MAX was exceeded */
+	bool failed;   /* there was no memory, or TLS_UNSENT_MAX or TLS_RENEWALS was exceeded */
+	uint8_t renewals;
+	uint32_t renewed_s; /* the second of those */
 	char *unsent;
 	size_t unsent_at, unsent_end;
 };
@@ -54,8 +56,10 @@ static void claim(const struct tls *t) {
 /* --- the BIO --- */
 
 static int bio_read(BIO *bio, char *buffer, size_t length, size_t *n) {
-	struct tls_worker *w = ((struct tls *)BIO_get_data(bio))->worker;
+	const struct tls *t = BIO_get_data(bio);
+	struct tls_worker *w = t->worker;
 	BIO_clear_retry_flags(bio);
+	if (t->failed) return 0;
 	*n = w->in_end - w->in_at < length ? w->in_end - w->in_at : length;
 	if (!*n) {
 		BIO_set_retry_read(bio);
@@ -254,6 +258,17 @@ void tls_close(struct tls *t) {
 
 /* --- receiving --- */
 
+/* Counts the key updates of the client. What OpenSSL calls at each step; one call finds all that is in the buffer. */
+static void note_step(const SSL *ssl, int where, int result) {
+	struct tls *t = BIO_get_data(SSL_get_rbio(ssl));
+	(void)result;
+	if (where != SSL_CB_ACCEPT_LOOP || SSL_get_state(ssl) != TLS_ST_SR_KEY_UPDATE) return;
+	const uint32_t now_s = (uint32_t)(io_now(t->loop) / 1000);
+	if (now_s != t->renewed_s) t->renewals = 0;
+	t->renewed_s = now_s;
+	t->failed |= ++t->renewals > TLS_RENEWALS;
+}
+
 /* Fills the buffer of the worker. Returns as io_tryread(). */
 static ssize_t fill(struct tls *t) {
 	struct tls_worker *w = t->worker;
@@ -308,6 +323,7 @@ enum tls_result tls_handshake(struct tls *t, void *buffer, size_t *length) {
 		SSL_set0_wbio(t->ssl, bio);
 	}
 	set_library_memory(t, TLS_SESSION_MEMORY);
+	SSL_set_info_callback(t->ssl, note_step);
 	return TLS_DONE;
 }
 

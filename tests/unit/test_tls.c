@@ -1,5 +1,5 @@
 /* test_tls.c - an allocation of OpenSSL's that fails ends one handshake, or one reading of certificates, and nothing
- * else. */
+ * else; and what a client may have computed. */
 #include "tests/unit/check.h"
 
 #include <fcntl.h>
@@ -245,6 +245,43 @@ static void without_memory_a_set_is_whole_or_none(void **state) {
 	}
 }
 
+/* Returns whether a connection goes on after so many key updates that come at once. */
+static bool lives_with_renewals(unsigned count, int type) {
+	static char buffer[TLS_ROOM];
+	size_t length;
+	int end[2];
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end), 0);
+	assert_int_equal(io_fd(f.loop, end[0], f.loop), 0);
+	SSL *client = SSL_new(f.any);
+	struct tls *t = tls_new(f.worker, f.loop, end[0]);
+	assert_true(client && t && SSL_set_fd(client, end[1]));
+	enum tls_result result = TLS_AGAIN;
+	while (result == TLS_AGAIN) {
+		(void)SSL_connect(client);
+		result = tls_handshake(t, buffer, &length);
+	}
+	assert_int_equal(result, TLS_DONE);
+	assert_int_equal(SSL_connect(client), 1);
+	for (unsigned i = 0; i < count; i++)
+		assert_true(SSL_key_update(client, type) == 1 && SSL_do_handshake(client) == 1);
+	assert_int_equal(SSL_write(client, "x", 1), 1);
+	const bool lives = tls_read(t, buffer, sizeof buffer) == 1;
+	tls_free(t);
+	SSL_free(client);
+	ERR_clear_error();
+	io_close(f.loop, end[0]);
+	close(end[1]);
+	return lives;
+}
+
+static void a_client_renews_keys_a_few_times_in_a_second(void **state) {
+	(void)state;
+	assert_true(lives_with_renewals(TLS_RENEWALS, SSL_KEY_UPDATE_NOT_REQUESTED));
+	assert_true(lives_with_renewals(TLS_RENEWALS, SSL_KEY_UPDATE_REQUESTED));
+	assert_false(lives_with_renewals(TLS_RENEWALS + 1, SSL_KEY_UPDATE_NOT_REQUESTED));
+	assert_false(lives_with_renewals(200, SSL_KEY_UPDATE_REQUESTED));
+}
+
 /* As after a start with a clock that is behind. */
 static void a_certificate_covers_its_names_as_soon_as_it_is_valid(void **state) {
 	(void)state;
@@ -274,6 +311,7 @@ int main(void) {
 		cmocka_unit_test(a_failed_allocation_ends_a_handshake_and_nothing_else),
 		cmocka_unit_test(without_memory_a_set_is_whole_or_none),
 		cmocka_unit_test(what_a_client_hello_announces_is_counted),
+		cmocka_unit_test(a_client_renews_keys_a_few_times_in_a_second),
 		cmocka_unit_test(a_certificate_covers_its_names_as_soon_as_it_is_valid),
 	};
 	if (!CRYPTO_set_mem_functions(allocate, reallocate, release)) return 1;
