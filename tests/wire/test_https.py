@@ -713,6 +713,27 @@ def test_a_hello_may_come_byte_by_byte(secure):
         assert c.socket.recv(1)[0] == HELLO
 
 
+@pytest.mark.parametrize("count", [127, 128, 16_000])
+def test_a_hello_with_more_groups_than_there_are_is_refused(secure, count):
+    """OpenSSL would look for each of its key shares in all of them: 70 ms for 64 KB."""
+
+    def sized(octets):
+        return struct.pack(">H", len(octets)) + octets
+
+    x25519 = b"\0\x1d"
+    shares = x25519 + sized(os.urandom(32)) + b"\xfb\xfb\0\1x" * 6000
+    extensions = ((43, b"\2\3\4"), (10, sized(b"\xfa\xfa" * (count - 2) + x25519 + b"\xfb\xfb")), (13, sized(b"\4\3")), (51, sized(shares)))
+    fields = b"".join(struct.pack(">H", number) + sized(octets) for number, octets in extensions)
+    body = b"\3\3" + os.urandom(32) + b"\0" + sized(b"\x13\1") + b"\1\0" + sized(fields)
+    message = struct.pack(">I", 1 << 24 | len(body)) + body
+    with secure.raw() as c:
+        c.send(b"".join(b"\x16\3\1" + sized(message[at : at + 16384]) for at in range(0, len(message), 16384)))
+        if count == 127:
+            assert c.socket.recv(1)[0] == HELLO
+        else:
+            assert c.socket.recv(7, socket.MSG_WAITALL) == b"\x15\3\3\0\2\2\x2f"  # illegal_parameter
+
+
 @pytest.mark.parametrize("sent", [b"", b"\x16", b"\x16\x03\x01\xff\xff", b"\x16\x03\x01\x02\x00" + b"\x01" + b"\xff" * 600, b"\x80\x2e\x01",
                                   b"\x16\x03\x01\x00\x00" * 50, b"\x15\x03\x03\x00\x02\x02\x28", b"\x00" * 3000])  # fmt: skip
 @pytest.mark.parametrize("how", ["close", "reset", "wait"])
