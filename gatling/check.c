@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "gatling/base/notice.h"
+#include "gatling/base/text.h"
 #include "gatling/files/unserved.h"
 #include "gatling/http/coding.h"
+#include "gatling/http/host.h"
 #include "gatling/sandbox/account.h"
 #include "gatling/site/site.h"
 #include "gatling/tls/certificate_files.h"
@@ -48,7 +50,7 @@ static int check_sites(const struct options *o, const struct docroot *docroot, s
 static struct {
 	const struct docroot *docroot;
 	struct basic_auth *auth;
-	bool vhosts; /* directories are sites */
+	enum vhosts vhosts;
 	bool chrooted;
 } walked;
 
@@ -59,7 +61,7 @@ static bool is_hidden(const char *path) {
 	const char *dot = strstr(path, "/."), *first = strchr(path, '/');
 	if (!dot) return false;
 	const char *end = dot + sizeof known - 1;
-	bool of_site = dot == first || (walked.vhosts && dot == strchr(first + 1, '/'));
+	bool of_site = dot == first || (walked.vhosts != VHOSTS_OFF && dot == strchr(first + 1, '/'));
 	if (!of_site || strncmp(dot, known, sizeof known - 1) != 0 || (*end && *end != '/')) return true;
 	return strstr(end, "/.");
 }
@@ -94,6 +96,42 @@ static void check_unfollowed(const char *path) {
 	if (docroot_stat(walked.docroot, path, &st) == 0) return;
 	if (errno == ENOENT) check_link(path);
 	else if (errno == ELOOP) notice(0, "%s: a symbolic link that leads to itself, or through too many others", path);
+	else if (errno == EXDEV) notice(0, "%s: a symbolic link that --symlinks inside does not follow", path);
+}
+
+/* Returns whether a request can name the directory as its host. */
+static bool is_host(const char *name) {
+	for (const char *at = name; *at; at++)
+		if (*at != text_lower(*at)) return false;
+	return host_valid(slice_of(name));
+}
+
+/* Returns whether a directory is also one in the root, or a link there leads to it. */
+static bool is_in_root(const struct stat *directory, bool (*fits)(const char *name)) {
+	struct stat st;
+	bool found = false;
+	DIR *root = opendir(".");
+	for (const struct dirent *entry; root && !found && (entry = readdir(root));)
+		found = *entry->d_name != '.' && fits(entry->d_name) && docroot_stat(walked.docroot, entry->d_name, &st) == 0 &&
+				st.st_dev == directory->st_dev && st.st_ino == directory->st_ino;
+	if (root) closedir(root);
+	return found;
+}
+
+static bool any_name(const char *name) { return *name != '\0'; }
+
+/* Reports a file of rules, or of passwords for a whole site, where it has no effect. */
+static void check_place(const char *at, const struct FTW *where, bool passwords) {
+	char directory[PATH_MAX];
+	struct stat st;
+	const char *dot = strstr(at, "/.");
+	if (dot && dot + 1 < at + where->base) return; /* nothing is served there */
+	snprintf(directory, sizeof directory, "%.*s", where->base - 1, at);
+	if (docroot_stat(walked.docroot, directory, &st) == -1) return;
+	if (where->level == 1 && walked.vhosts != VHOSTS_ONLY) return;
+	/* passwords of a directory in the root hold there, whatever its name: see basic_auth_realms() */
+	if (passwords ? is_in_root(&st, any_name) : walked.vhosts != VHOSTS_OFF && is_in_root(&st, is_host)) return;
+	notice(0, "%s: this is not the directory of a site, so the file has no effect", at + 2);
 }
 
 /* Reports a directory that cannot be read. */
@@ -108,7 +146,11 @@ static int check_file(const char *at, const struct stat *st, int type, struct FT
 	const bool global = where->level == 2 && strcmp(name, ".htaccess_global") == 0;
 	if (global || strcmp(name, ".htaccess") == 0) realm_release(basic_auth_find(walked.auth, path));
 	bool rules = strcmp(name, "_headers") == 0 || strcmp(name, "_redirects") == 0;
+	bool passwords = strcmp(name, ".htaccess_global") == 0;
+	if (type == FTW_F && (rules || passwords)) check_place(at, where, passwords);
 	if (is_hidden(at) || rules) return 0;
+	if (type == FTW_D && where->level == 1 && walked.vhosts == VHOSTS_ONLY && !is_host(name))
+		notice(0, "%s: no host has this name, so nothing in it is served; names of hosts are in lower case", path);
 	if (type == FTW_SLN) check_link(path);
 	if (type == FTW_SL) check_unfollowed(path);
 	if (type == FTW_DNR) check_directory(path);
@@ -120,7 +162,7 @@ static int check_file(const char *at, const struct stat *st, int type, struct FT
 static int check_files(const struct options *o, const struct docroot *docroot, struct basic_auth *auth) {
 	walked.docroot = docroot;
 	walked.auth = auth;
-	walked.vhosts = o->site.vhosts != VHOSTS_OFF;
+	walked.vhosts = o->site.vhosts;
 	int flags = docroot->symlinks_inside ? FTW_PHYS : 0; /* else links are followed, as when files are served */
 	bool done = auth && nftw(".", check_file, WALK_DESCRIPTORS, flags) == 0;
 	if (!done && auth && errno == ELOOP) { /* a circle of links ends a walk that follows them */

@@ -76,7 +76,68 @@ def test_passwords_of_each_directory_that_may_be_a_site_are_looked_at_once(first
         root.write(f"{directory}/.htaccess_global", b"")
     for flag in "-d", "-V":
         said = check(first_build, root, "-E", flag).stdout.splitlines()
-        assert sorted(line.partition(":")[0] for line in said) == ["My Files/.htaccess_global", "www.example.org/.htaccess_global"], flag
+        assert sorted(line.partition(":")[0] for line in said if "no effect" not in line) == [
+            "My Files/.htaccess_global", "www.example.org/.htaccess_global"], flag  # fmt: skip
+
+
+@pytest.mark.parametrize(("flag", "places"), [
+    ("-d", ["My Files/_headers", "a/b/.htaccess_global", "a/b/_headers", "a/b/_redirects"]),
+    ("-v", ["My Files/_headers", ".htaccess_global", "_redirects", "a/b/.htaccess_global", "a/b/_headers", "a/b/_redirects"]),
+    ("-V", ["My Files/_headers", "a/_headers", "a/b/.htaccess_global", "a/b/_headers", "a/b/_redirects", "linked/_headers", "releases/7/_headers"]),
+])  # fmt: skip
+def test_rules_and_passwords_that_have_no_effect_where_they_are_are_said(first_build, flag, places):
+    rules, passwords = b"/*\n  X-A: 1\n", b"Friends\nann:*\n"
+    root, elsewhere = Root({"index.html": b"hello", "_redirects": b"/a /b\n"}), Root({"_headers": rules})
+    for name in ".htaccess_global", "a/.htaccess_global", "a/b/.htaccess_global", "My Files/.htaccess_global":
+        root.write(name, passwords)
+    for name in "My Files/_headers", "a/_headers", "a/b/_headers", "a/.git/_headers", "releases/7/_headers":
+        root.write(name, rules)
+    root.write("a/b/_redirects", b"/a /b\n")
+    (root.path / "www.example.org").symlink_to("releases/7")
+    (root.path / "linked").symlink_to(elsewhere.path)
+    said = check(first_build, root, "-E", flag).stdout.splitlines()
+    # a directory to which two names lead is met under one of them
+    found = [line.replace("www.example.org/", "releases/7/") for line in said if "no effect" in line]
+    assert sorted(found) == sorted(f"{place}: this is not the directory of a site, so the file has no effect" for place in places)
+
+
+def test_a_directory_that_no_host_can_name_is_said_where_only_hosts_are_served(first_build):
+    root = Root({"WWW.example.org/index.html": b"x", "a b/index.html": b"x", "c.example.org/index.html": b"x", ".git/config": b"x"})
+    assert check(first_build, root, "-E").stdout == ""
+    said = sorted(check(first_build, root, "-E", "-v").stdout.splitlines())
+    assert said == [f"{name}: no host has this name, so nothing in it is served; names of hosts are in lower case"
+                    for name in ("WWW.example.org", "a b")]  # fmt: skip
+
+
+def test_links_that_are_not_followed_are_said(first_build):
+    root = Root(GOOD)
+    (root.path / "out").symlink_to("/etc/hostname")
+    (root.path / "in").symlink_to("index.html")
+    (root.path / "url").symlink_to("https://example.org/")
+    assert check(first_build, root, "-E").stdout == ""
+    assert check(first_build, root, "-E", "--symlinks", "inside").stdout == "out: a symbolic link that --symlinks inside does not follow\n"
+
+
+@pytest.mark.parametrize("rules", [
+    b"/* /index.html 200\n/old /new\n",
+    b"/* http://127.0.0.1/:splat 200\n/old /new\n",
+    b"/* /index.html 200!\n/old /new 301!\n",
+])  # fmt: skip
+def test_a_rule_that_never_applies_is_said(first_build, rules):
+    done = check(first_build, Root({**GOOD, "_redirects": rules}), "-E", "--upstream", "127.0.0.1")
+    assert done.stdout.startswith("_redirects:2: ") and done.stdout.endswith(": it never applies: line 1 is for all paths and comes first\n")
+
+
+@pytest.mark.parametrize("rules", [
+    b"/* /index.html 200\n/old /new 301!\n",
+    b"/* /new\n/new /index.html 200\n",
+    b"/* a=1 /index.html 200\n/old /new\n",
+    b"http://a.example/* /index.html 200\n/old /new\n",
+    b"/old /new\n/* /index.html 200\n",
+    b"/* /index.html 200\n/*.php fcgi://127.0.0.1:9000 200\n",
+])  # fmt: skip
+def test_a_rule_that_may_apply_is_not(first_build, rules):
+    assert check(first_build, Root({**GOOD, "_redirects": rules}), "-E", "--upstream", "127.0.0.1").stdout == ""
 
 
 @pytest.mark.parametrize("name", ["_headers", "_redirects"])

@@ -23,6 +23,7 @@ struct redirect_rule {
 	unsigned line, status, parameters;
 	struct redirect_parameter *parameter;
 	bool forced;
+	bool for_all;                     /* no request comes to a rule behind this one */
 	bool own_path, scripts, refused;  /* see struct redirect; for scripts of the site */
 	struct slice extension;           /* of the script that FastCGI leads to, with its '.'; or absent */
 	struct upstream_target *upstream; /* NULL: no request is passed on */
@@ -403,17 +404,27 @@ static bool parse_words(struct redirect_rule *rule, struct slice line, const str
 	return check_to(rule, allowed, error);
 }
 
+/* Returns the rule before the last one that answers every request for which that would apply; NULL: there is none. */
+static const struct redirect_rule *hides_last(const struct redirect_rules *r) {
+	const struct redirect_rule *last = &r->rule[r->rules - 1];
+	for (const struct redirect_rule *rule = r->rule; rule < last; rule++)
+		if (rule->for_all && (rule->forced || !last->forced) && !is_program(last->to)) return rule;
+	return NULL;
+}
+
 static void free_rule(struct redirect_rule *rule) {
 	pattern_free(&rule->pattern);
 	upstream_target_release(rule->upstream);
 }
 
-/* Adds a rule, unless it closes a circle. */
+/* Adds a rule, unless it closes a circle, or would never apply. */
 static bool add_rule(struct redirect_rules *r, const struct redirect_rule *rule, struct rules_error *error) {
 	r->rule[r->rules++] = *rule;
-	int before = closes_circle(r);
-	if (before == NO_RULE) return true;
+	const struct redirect_rule *hiding = hides_last(r);
+	int before = hiding ? NO_RULE : closes_circle(r);
+	if (!hiding && before == NO_RULE) return true;
 	r->rules--;
+	if (hiding) return rules_fail(error, "it never applies: line %u is for all paths and comes first", hiding->line);
 	return rules_fail(error, "it leads in a circle: line %u leads back to it", r->rule[before].line);
 }
 
@@ -429,7 +440,10 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 		return rules_fail(error, "the pattern is wrong: %s%s", wrong,
 						  slice_ends(from, SLICE(":")) ? "; fields belong in the file _headers" : "");
 	r->hosts |= pattern_host(&rule.pattern).at != NULL;
-	bool added = parse_words(&rule, line, r->report->upstreams, error) && add_rule(r, &rule, error);
+	bool parsed = parse_words(&rule, line, r->report->upstreams, error);
+	/* a redirect is skipped for the path that it leads to */
+	rule.for_all = slice_equal(from, SLICE("/*")) && !rule.parameters && !is_redirect(&rule) && !is_program(rule.to);
+	bool added = parsed && add_rule(r, &rule, error);
 	r->programs |= is_program(rule.to);
 	if (added) r->parameters += rule.parameters;
 	else if (refuse(&rule)) r->rule[r->rules++] = rule;
