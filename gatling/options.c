@@ -215,7 +215,7 @@ static struct address_rate rate(const char *name, const char *text) {
 static const char *url(const char *text) {
 	size_t scheme = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
 	if (!scheme || strncmp(text + scheme, "://", 3) != 0 || !text[scheme + 3])
-		refuse("--fallback takes a URL, not '%s'", text);
+		refuse("--fallback takes a URL, such as https://mirror.example.org, not '%s'", text);
 	if (strlen(text) > FALLBACK_MAX) refuse("--fallback takes a URL of at most %d bytes", FALLBACK_MAX);
 	for (const char *at = text; *at; at++)
 		if (*at <= ' ' || *at >= 127) refuse("--fallback takes a URL of visible ASCII, not '%s'", text);

@@ -118,7 +118,8 @@ static bool is_user(struct slice realm) {
 /* Returns what is wrong; NULL: nothing. */
 static const char *parse_user(struct realm *realm, struct slice line) {
 	size_t length = slice_until(line, ':');
-	if (length == line.length) return "this is not USER:HASH, so access is denied";
+	if (length == line.length)
+		return "this is not USER:HASH (directives of Apache are not understood), so access is denied";
 	const char *hash = line.at + length + 1;
 	if (length > AUTH_USER_MAX) return "the name is too long, so access is denied";
 	const size_t hash_length = line.length - length - 1;
