@@ -45,8 +45,8 @@ enum { HSTS_MAX_S = 10 * 365 * 24 * 60 * 60 };
 static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "Serves the files below a directory over HTTP and HTTPS.\n"
 						   "\n"
-						   "  -c, --root DIR        serve DIR, as the argument does (default: the current\n"
-						   "                        directory); chroot to it if started by root\n"
+						   "  -c, --root DIR        serve DIR (default: the current directory), which can\n"
+						   "                        also be the last argument; as root, chroot to it\n"
 						   "  -p, --port PORT       default: 80 as root, else 8000; 0: any free port\n"
 						   "  -i, --listen ADDR     an IPv4 or IPv6 address, a name, or unix:PATH; may be\n"
 						   "                        repeated (default: all addresses)\n"
@@ -112,8 +112,8 @@ static const char help[] = "usage: gatling [options] [DIR]\n"
 						   "                        connections from NET (an address, ADDRESS/BITS, or\n"
 						   "                        unix:) begin with a PROXY header; may be repeated\n"
 						   "      --trust NET[,forwarded]\n"
-						   "                        believe the field X-Forwarded-For, or Forwarded, of\n"
-						   "                        proxies in NET; may be repeated\n"
+						   "                        take the client's address from X-Forwarded-For, or\n"
+						   "                        Forwarded, of proxies in NET; may be repeated\n"
 						   "      --upstream NET[:PORT] | DIR\n"
 						   "                        rules of _redirects with the status 200 may pass\n"
 						   "                        requests on to addresses in NET (an address, or\n"
@@ -173,12 +173,20 @@ __attribute__((format(printf, 1, 2), noreturn)) static void refuse(const char *f
 	exit(2);
 }
 
-static int number(const char *name, const char *text, int least, int most) {
+static int number_of(const char *what, const char *name, const char *text, int least, int most) {
 	char *end;
 	long value = strtol(text, &end, 10);
 	if (end == text || *end || value < least || value > most)
-		refuse("%s takes a number from %d to %d, not '%s'", name, least, most, text);
+		refuse("%s takes a number%s from %d to %d, not '%s'", name, what, least, most, text);
 	return (int)value;
+}
+
+static int number(const char *name, const char *text, int least, int most) {
+	return number_of("", name, text, least, most);
+}
+
+static int seconds(const char *name, const char *text, int most) {
+	return number_of(" of seconds", name, text, 0, most);
 }
 
 /* Parses a number of bytes, or with K, M or G appended, of KiB, MiB or GiB. */
@@ -491,10 +499,10 @@ void options_parse(struct options *o, int argc, char **argv) {
 			break;
 		case 'u': o->user = optarg; break;
 		case 'j': o->workers = number("--workers", optarg, 1, WORKERS_MAX); break;
-		case 'T': o->conn.timeout_s = number("--timeout", optarg, 0, TIMEOUT_MAX_S); break;
-		case LONG_HEAD_TIMEOUT: o->conn.head_timeout_s = number("--head-timeout", optarg, 0, TIMEOUT_MAX_S); break;
+		case 'T': o->conn.timeout_s = seconds("--timeout", optarg, TIMEOUT_MAX_S); break;
+		case LONG_HEAD_TIMEOUT: o->conn.head_timeout_s = seconds("--head-timeout", optarg, TIMEOUT_MAX_S); break;
 		case LONG_KEEPALIVE_TIMEOUT:
-			o->conn.keepalive_timeout_s = number("--keepalive-timeout", optarg, 0, TIMEOUT_MAX_S);
+			o->conn.keepalive_timeout_s = seconds("--keepalive-timeout", optarg, TIMEOUT_MAX_S);
 			break;
 		case LONG_CLIENT_MEMORY: o->conn.client_memory = size("--client-memory", optarg, CLIENT_MEMORY_MIN); break;
 		case LONG_MEMORY: o->conn.memory = size("--memory", optarg, MEMORY_MIN); break;
@@ -536,7 +544,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_STRICT_SNI: o->strict_sni = true; break;
 		case LONG_CLIENT_CA: o->tls.client_ca = optarg; break;
 		case LONG_REDIRECT: o->https_redirect = true; break;
-		case LONG_HSTS: o->hsts_s = number("--hsts", optarg, 0, HSTS_MAX_S); break;
+		case LONG_HSTS: o->hsts_s = seconds("--hsts", optarg, HSTS_MAX_S); break;
 		case LONG_LOG: o->log = log_format(optarg); break;
 		case LONG_LOG_FILE: o->log_file = optarg; break;
 		case LONG_ERROR_LOG: o->error_log = optarg; break;
@@ -551,7 +559,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 		case LONG_UPSTREAM_GZIP: o->upstream_gzip = true; break;
 		case LONG_TAKE_OVER: o->take_over = optarg; break;
 		case LONG_DRAIN_DELAY:
-			o->drain_delay_s = number("--drain-delay", optarg, 0, TIMEOUT_MAX_S);
+			o->drain_delay_s = seconds("--drain-delay", optarg, TIMEOUT_MAX_S);
 			o->drain_whole = true;
 			break;
 		case LONG_HEALTH:

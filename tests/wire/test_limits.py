@@ -139,6 +139,12 @@ def test_wrong_limits_are_refused_in_one_line(first_build, flags):
     assert f"gatling: {flags[0]} takes a number" in ended.stderr and f"'{flags[1]}'" in ended.stderr
 
 
+@pytest.mark.parametrize("flag", ["--timeout", "--head-timeout", "--keepalive-timeout", "--drain-delay", "--hsts"])
+def test_a_time_is_refused_with_its_unit(first_build, flag):
+    ended = subprocess.run([runnable(first_build), flag, "1h"], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2 and ended.stderr.startswith(f"gatling: {flag} takes a number of seconds from 0 to ")
+
+
 @pytest.mark.clear
 def test_a_request_that_waits_behind_another_counts_until_it_is_answered(build, root):
     """When the first has been answered, the second, of the same connection, waits for its hash, and is sent slowly then."""
