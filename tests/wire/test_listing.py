@@ -81,7 +81,10 @@ def test_a_browser_sorts_opens_a_folder_and_shows_odd_names(server):
         assert names(browser) == ["folder/", "a/", "10.txt", "9.txt", "1.txt"]
         browser.run("const f = document.querySelector('input'); f.value = '9'; f.dispatchEvent(new Event('input'))")
         shown = "[...document.querySelectorAll('tbody:not(.parent) tr')].filter(r => !r.hidden).length"
-        assert browser.run(shown) == 1
+        said = "document.querySelector('output').textContent"
+        assert browser.run(shown) == 1 and browser.run(said) == "; 1 found"
+        browser.run("const g = document.querySelector('input'); g.value = ''; g.dispatchEvent(new Event('input'))")
+        assert browser.run(shown) == 5 and browser.run(said) == ""
         browser.follow('a[href="./folder/"]')
         assert names(browser) == ["inside.txt"] and browser.run("location.pathname") == "/d/folder/"
         browser.follow(".parent a")

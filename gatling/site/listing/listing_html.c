@@ -58,7 +58,7 @@ static const char style[] =
 /* Rows are sorted outside the document: moving them inside would cost a layout each time. */
 static const char script[] =
 	"(() => {\n"
-	"const table = document.querySelector(\"table\"), filter = document.querySelector(\"input\");\n"
+	"const [table, filter, found] = [\"table\", \"input\", \"output\"].map(name => document.querySelector(name));\n"
 	"const keys = ({cells: [name, size, modified]}, place) => [place, parseInt(size.title), "
 	"Date.parse(modified.firstChild?.dateTime)].map(key => Number.isNaN(key) ? -Infinity : key);\n"
 	"let groups;\n"
@@ -87,8 +87,10 @@ static const char script[] =
 	"filter.hidden = false;\n"
 	"filter.addEventListener(\"input\", () => {\n"
 	"  const wanted = filter.value.toLowerCase();\n"
+	"  let count = 0;\n"
 	"  for (const {entries} of read())\n"
-	"    for (const {row, name} of entries) row.hidden = !name.includes(wanted);\n"
+	"    for (const {row, name} of entries) count += !(row.hidden = !name.includes(wanted));\n"
+	"  found.textContent = wanted && `; ${count} found`;\n"
 	"});\n"
 	"})();\n";
 
@@ -201,7 +203,9 @@ static void write_summary(FILE *out, const struct listing_summary *s) {
 		write_count(out, s->unreadable, "entry is", "entries are");
 		fputs(" not shown: not readable by everyone", out);
 	}
-	fputs("</span><input type=search placeholder=Filter aria-label=\"Filter by name\" autocomplete=off hidden></div>\n",
+	/* how many names the filter leaves, which screen readers say */
+	fputs("<output></output></span><input type=search placeholder=Filter aria-label=\"Filter by name\" "
+		  "autocomplete=off hidden></div>\n",
 		  out);
 }
 
