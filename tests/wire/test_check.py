@@ -18,6 +18,7 @@ WRONG = {
     "www.example.org/_redirects": (b"/x https://e.com 200\n", "www.example.org/_redirects:1: '/x https://e.com 200': "),
     "localhost:8080/_headers": (b"X-A: 1\n", "localhost:8080/_headers:1: 'X-A: 1': there is no pattern above this field: write one, such as /*"),
     ".htaccess_global": (b"\n", ".htaccess_global:1: the first line has to be the realm, so access is denied"),
+    "apache/.htaccess": (b"AuthType Basic\nRequire valid-user\n", "apache/.htaccess:2: this is not USER:HASH (directives of Apache are not understood)"),
     "deep/er/.htaccess": (b"Friends\nann:{SHA}x\n", "deep/er/.htaccess:2: this hash is Apache's own"),
 }
 
