@@ -23,7 +23,6 @@ struct redirect_rule {
 	unsigned line, status, parameters;
 	struct redirect_parameter *parameter;
 	bool forced;
-	bool for_all;                     /* no request comes to a rule behind this one */
 	bool own_path, scripts, refused;  /* see struct redirect; for scripts of the site */
 	struct slice extension;           /* of the script that FastCGI leads to, with its '.'; or absent */
 	struct upstream_target *upstream; /* NULL: no request is passed on */
@@ -38,6 +37,7 @@ struct redirect_rules {
 	bool hosts;                  /* some pattern has one */
 	bool programs;               /* some rule is for one */
 	struct rules_report *report; /* while the file is read */
+	unsigned for_all[2]; /* the line of the first rule for all paths, by whether it is forced; 0: there is none */
 };
 
 /* What a rule has matched. */
@@ -404,12 +404,15 @@ static bool parse_words(struct redirect_rule *rule, struct slice line, const str
 	return check_to(rule, allowed, error);
 }
 
-/* Returns the rule before the last one that answers every request for which that would apply; NULL: there is none. */
-static const struct redirect_rule *hides_last(const struct redirect_rules *r) {
-	const struct redirect_rule *last = &r->rule[r->rules - 1];
-	for (const struct redirect_rule *rule = r->rule; rule < last; rule++)
-		if (rule->for_all && (rule->forced || !last->forced) && !is_program(last->to)) return rule;
-	return NULL;
+/* Returns the line of a rule above that answers every request for which this one would apply; 0: there is none. */
+static unsigned hidden_by(const struct redirect_rules *r, const struct redirect_rule *rule) {
+	if (is_program(rule->to)) return 0;
+	return r->for_all[true] || rule->forced ? r->for_all[true] : r->for_all[false];
+}
+
+/* Returns whether no request comes to a rule behind it. A redirect is skipped for the path that it leads to. */
+static bool is_for_all(const struct redirect_rule *rule, struct slice from) {
+	return slice_equal(from, SLICE("/*")) && !rule->parameters && !is_redirect(rule) && !is_program(rule->to);
 }
 
 static void free_rule(struct redirect_rule *rule) {
@@ -419,12 +422,12 @@ static void free_rule(struct redirect_rule *rule) {
 
 /* Adds a rule, unless it closes a circle, or would never apply. */
 static bool add_rule(struct redirect_rules *r, const struct redirect_rule *rule, struct rules_error *error) {
+	const unsigned hiding = hidden_by(r, rule);
+	if (hiding) return rules_fail(error, "it never applies: line %u is for all paths and comes first", hiding);
 	r->rule[r->rules++] = *rule;
-	const struct redirect_rule *hiding = hides_last(r);
-	int before = hiding ? NO_RULE : closes_circle(r);
-	if (!hiding && before == NO_RULE) return true;
+	int before = closes_circle(r);
+	if (before == NO_RULE) return true;
 	r->rules--;
-	if (hiding) return rules_fail(error, "it never applies: line %u is for all paths and comes first", hiding->line);
 	return rules_fail(error, "it leads in a circle: line %u leads back to it", r->rule[before].line);
 }
 
@@ -440,10 +443,8 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 		return rules_fail(error, "the pattern is wrong: %s%s", wrong,
 						  slice_ends(from, SLICE(":")) ? "; fields belong in the file _headers" : "");
 	r->hosts |= pattern_host(&rule.pattern).at != NULL;
-	bool parsed = parse_words(&rule, line, r->report->upstreams, error);
-	/* a redirect is skipped for the path that it leads to */
-	rule.for_all = slice_equal(from, SLICE("/*")) && !rule.parameters && !is_redirect(&rule) && !is_program(rule.to);
-	bool added = parsed && add_rule(r, &rule, error);
+	bool added = parse_words(&rule, line, r->report->upstreams, error) && add_rule(r, &rule, error);
+	if (added && is_for_all(&rule, from) && !r->for_all[rule.forced]) r->for_all[rule.forced] = rule.line;
 	r->programs |= is_program(rule.to);
 	if (added) r->parameters += rule.parameters;
 	else if (refuse(&rule)) r->rule[r->rules++] = rule;
