@@ -306,6 +306,14 @@ def test_open_loop_sends_what_is_due_when_it_is_due(build, tmp_path):
         assert abs((arrived[-1] - arrived[0]) - 199 / 200) < 0.1
 
 
+def test_as_many_requests_are_due_as_the_rate_and_the_duration_say(build, tmp_path):
+    """Also if the time between two is no whole number of nanoseconds."""
+    with Origin() as origin:
+        for rate in (11, 13, 21, 26):
+            result = httpbench(build, "-R", rate, "--arrival", "constant", "-d", 1, origin.url, tmp_path=tmp_path)
+            assert result["answered"] == rate
+
+
 def test_what_nobody_answers_in_open_loop_is_not_forgotten(build, tmp_path):
     with Origin(lambda *_: time.sleep(30)) as origin:
         result = httpbench(build, "-R", 100, "--arrival", "constant", "-d", 1, "-c", 5, "-T", 1, origin.url, status=1,

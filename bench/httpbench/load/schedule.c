@@ -26,9 +26,7 @@ static double uniform(uint64_t *r) {
 	return (double)((result >> 11) + 1) * 0x1p-53;
 }
 
-static double pause_ns(struct schedule *s) {
-	return s->plan->arrival == ARRIVAL_POISSON ? -log(uniform(s->due_random)) * s->interval_ns : s->interval_ns;
-}
+static double pause_ns(struct schedule *s) { return -log(uniform(s->due_random)) * s->interval_ns; }
 
 void schedule_start(struct schedule *s, const struct plan *plan, unsigned number, int64_t started_ns) {
 	uint64_t seed = plan->seed, state = splitmix(&seed) + ((uint64_t)plan->rank << 32) + number;
@@ -38,15 +36,18 @@ void schedule_start(struct schedule *s, const struct plan *plan, unsigned number
 	s->interval_ns = plan->rate > 0 ? 1e9 * plan->clients / plan->rate : 0;
 	s->started_ns = started_ns;
 	/* the clients take turns, and in between those of the other ranks */
-	double turn = (number + (double)plan->rank / plan->ranks) / plan->clients;
-	s->next_ns = plan->arrival == ARRIVAL_CONSTANT ? s->interval_ns * turn : pause_ns(s);
+	s->turn = (number + (double)plan->rank / plan->ranks) / plan->clients;
+	s->next_ns = plan->arrival == ARRIVAL_CONSTANT ? s->turn * s->interval_ns : pause_ns(s);
 }
 
 int64_t schedule_due(const struct schedule *s) {
-	return s->started_ns + (int64_t)(s->next_ns < never_ns ? s->next_ns : never_ns);
+	return s->started_ns + llround(s->next_ns < never_ns ? s->next_ns : never_ns);
 }
 
-void schedule_advance(struct schedule *s) { s->next_ns += pause_ns(s); }
+void schedule_advance(struct schedule *s) {
+	if (s->plan->arrival == ARRIVAL_CONSTANT) s->next_ns = ++s->turn * s->interval_ns;
+	else s->next_ns += pause_ns(s);
+}
 
 unsigned schedule_target(struct schedule *s) {
 	if (s->plan->targets == 1) return 0;

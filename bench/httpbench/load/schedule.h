@@ -10,6 +10,7 @@ struct schedule {
 	double interval_ns;                       /* mean, of this client */
 	int64_t started_ns;
 	double next_ns; /* when the next request is due, since then */
+	double turn;    /* constant arrival: that, in intervals; their sum would drift */
 };
 
 /* Starts the schedule of the client of that number. */
