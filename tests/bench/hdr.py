@@ -23,6 +23,12 @@ def empty():
     return HdrHistogram(1, HOUR, 3)
 
 
+def percentile(histogram, percent):
+    """What at least so many samples do not exceed; the package rounds to the nearest sample."""
+    rank = math.ceil(round(percent * histogram.total_count / 100, 6))
+    return histogram.get_value_at_percentile(100 * rank / histogram.total_count)
+
+
 def write(path, seed, samples):
     random.seed(seed)
     histogram = empty()
@@ -64,7 +70,7 @@ def read(paths):
             "samples": h.total_count,
             "mean_ns": h.get_mean_value(),
             "deviation_ns": h.get_stddev(),
-            "percentiles_ns": {f"{p:g}": h.get_value_at_percentile(p) for p in PERCENTILES},
+            "percentiles_ns": {f"{p:g}": percentile(h, p) for p in PERCENTILES},
         }
         for tag, h in together.items()
     }

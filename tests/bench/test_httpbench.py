@@ -67,6 +67,23 @@ def test_answers_that_are_late_are_told_apart_exactly(build, tmp_path):
         assert failures(result) == {"timed_out": 5} and result["answered"] == 4995
 
 
+def test_a_percentile_is_enough_for_as_many_as_it_says(build, tmp_path):
+    """Two of 160 are late: 99 % do not take as little as the others. One of 600 is 0.17 %, and the 99.9th percentile."""
+    late = [1, 2]
+
+    def behave(_, number, __):
+        if number in late:
+            time.sleep(0.5)
+        return OK
+
+    with Origin(behave) as origin:
+        percentiles = httpbench(build, "-n", 160, "-c", 4, origin.url, tmp_path=tmp_path)["durations"]["whole"]["percentiles_ns"]
+        assert percentiles["90"] < 500_000_000 <= percentiles["99"]
+        late[:] = [200]
+        percentiles = httpbench(build, "-n", 600, "-c", 4, origin.url, tmp_path=tmp_path)["durations"]["whole"]["percentiles_ns"]
+        assert percentiles["99"] < 500_000_000 <= percentiles["99.9"]
+
+
 def test_another_status_is_a_failure_of_its_own_kind(build, tmp_path):
     def behave(_, number, __):
         return OK if number % 50 else b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"

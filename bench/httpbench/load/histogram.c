@@ -61,10 +61,10 @@ void histogram_add(struct histogram *h, const struct histogram *from) {
 
 int64_t histogram_percentile(const struct histogram *h, double percentile) {
 	uint64_t all = h->samples + h->censored, seen = 0;
-	uint64_t rank = (uint64_t)(percentile * (double)all / 100 + 0.5);
+	/* rounded up, so that not fewer samples than it says are within it; a product such as 99.9 * 1000 is not exact */
+	uint64_t rank = (uint64_t)ceil(percentile * (double)all / 100 * (1 - 1e-12));
 	if (rank < 1) rank = 1;
-	/* the libraries round the rank to the nearest; that must not hide what is censored */
-	if (rank > h->samples || (h->censored && percentile * (double)all / 100 > (double)h->samples)) return -1;
+	if (rank > h->samples) return -1;
 	unsigned i = histogram_index(h->least);
 	while ((seen += h->count[i]) < rank) i++;
 	return histogram_highest(i);

@@ -36,8 +36,8 @@ void histogram_record_at(struct histogram *h, unsigned index, uint64_t samples);
 /* Adds what `from` holds. Exact: merging and recording commute. */
 void histogram_add(struct histogram *h, const struct histogram *from);
 
-/* Returns a percentile (0 to 100) in ns: the longest duration that shares the place of that sample. -1: the sample is
- * censored, or there is none. */
+/* Returns a percentile (0 to 100) in ns: the shortest duration that at least so many of all samples do not exceed, as
+ * the longest that shares its place. -1: the sample is censored, or there is none. */
 int64_t histogram_percentile(const struct histogram *h, double percentile);
 
 /* Returns what the censored samples took at least, if each took as long as the timeout. */
