@@ -80,11 +80,11 @@ static void add_run(struct merge *m, const struct run *r) {
 }
 
 static void print_log(const struct run_log *l, int64_t timeout_ns) {
-	char text[REPORT_TEXT];
+	char rate[REPORT_TEXT], text[REPORT_TEXT];
 	const struct measures *m = &l->run.total;
 	const struct histogram *whole = &m->duration[DURATION_WHOLE];
-	printf("%s: answered %llu, %.0f a second, 99%% %s, failed %llu\n", l->path,
-		   (unsigned long long)m->count[COUNT_ANSWERED], run_rate(&l->run),
+	printf("%s: answered %llu, %s a second, 99%% %s, failed %llu\n", l->path,
+		   (unsigned long long)m->count[COUNT_ANSWERED], report_rate(rate, run_rate(&l->run)),
 		   report_duration(text, (double)histogram_percentile(whole, 99), report_beyond(m, whole, timeout_ns)),
 		   (unsigned long long)measures_failed(m));
 }
@@ -124,8 +124,9 @@ static void print_together(const struct merge *m) {
 		if (to_s > from_s) answered += (double)at->answered * (to_s - from_s) / (at->to_s - at->from_s);
 	}
 	printf("together   for %.2f s of %.2f s", together_s, m->sum->elapsed_s);
-	if (together_s > 0) printf(", %.0f a second", answered / together_s);
-	printf("\neach       from %.0f to %.0f a second\n\n", m->slowest, m->fastest);
+	char least[REPORT_TEXT], most[REPORT_TEXT];
+	if (together_s > 0) printf(", %s a second", report_rate(least, answered / together_s));
+	printf("\neach       from %s to %s a second\n\n", report_rate(least, m->slowest), report_rate(most, m->fastest));
 }
 
 int merge_logs(char *const *path, unsigned paths, struct run *sum, int64_t *timeout_ns) {

@@ -35,6 +35,11 @@ const char *report_duration(char *text, double ns, int64_t timeout_ns) {
 	return text;
 }
 
+const char *report_rate(char *text, double per_second) {
+	snprintf(text, REPORT_TEXT, per_second < 99.95 ? "%.3g" : "%.0f", per_second);
+	return text;
+}
+
 int64_t report_beyond(const struct measures *m, const struct histogram *h, int64_t timeout_ns) {
 	if (!m->failure[FAILURE_TIMEOUT] && !m->failure[FAILURE_UNSENT]) return REPORT_FAILED;
 	return histogram_beyond(h, timeout_ns);
@@ -96,9 +101,9 @@ static unsigned long long due(const struct measures *m) { return m->count[COUNT_
 void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 	const struct measures *m = &r->total;
 	char text[REPORT_TEXT];
-	fprintf(out, "answered   %llu in %.2f s, %.0f a second%s\n", (unsigned long long)m->count[COUNT_ANSWERED],
-			r->elapsed_s, run_rate(r), r->interrupted ? "; interrupted" : "");
-	if (plan->rate > 0) fprintf(out, "due        %llu, %g a second\n", due(m), plan->rate);
+	fprintf(out, "answered   %llu in %.2f s, %s a second%s\n", (unsigned long long)m->count[COUNT_ANSWERED],
+			r->elapsed_s, report_rate(text, run_rate(r)), r->interrupted ? "; interrupted" : "");
+	if (plan->rate > 0) fprintf(out, "due        %llu, %.10g a second\n", due(m), plan->rate);
 	if (plan->ranks > 1) fprintf(out, "rank       %u of %u\n", plan->rank, plan->ranks);
 	if (measures_failed(m)) {
 		fprintf(out, "failed     %llu:", (unsigned long long)measures_failed(m));
@@ -128,9 +133,9 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 
 void report_line(FILE *out, double from_s, double to_s, const struct measures *m) {
 	const struct histogram *h = &m->duration[DURATION_WHOLE];
-	char half[REPORT_TEXT], most[REPORT_TEXT];
-	fprintf(out, "%6.0f s %9.0f a second, 50%% %s, 99%% %s, %llu failed", to_s,
-			(double)m->count[COUNT_ANSWERED] / (to_s - from_s),
+	char rate[REPORT_TEXT], half[REPORT_TEXT], most[REPORT_TEXT];
+	fprintf(out, "%6.0f s %9s a second, 50%% %s, 99%% %s, %llu failed", to_s,
+			report_rate(rate, (double)m->count[COUNT_ANSWERED] / (to_s - from_s)),
 			report_duration(half, (double)histogram_percentile(h, 50), REPORT_FAILED),
 			report_duration(most, (double)histogram_percentile(h, 99), REPORT_FAILED),
 			(unsigned long long)measures_failed(m));

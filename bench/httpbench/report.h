@@ -32,6 +32,9 @@ void report_line(FILE *out, double from_s, double to_s, const struct measures *m
 enum { REPORT_FAILED = -1 };
 const char *report_duration(char *text, double ns, int64_t timeout_ns);
 
+/* Formats a rate, with three significant digits below 100, into text (REPORT_TEXT bytes). Returns text. */
+const char *report_rate(char *text, double per_second);
+
 /* Returns what requests without an answer took at least, of which a histogram has a part: REPORT_FAILED if none of
  * them waited until its timeout. */
 int64_t report_beyond(const struct measures *m, const struct histogram *h, int64_t timeout_ns);

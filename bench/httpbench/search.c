@@ -41,9 +41,8 @@ static void print_head(void) {
 
 static void print_run(const struct plan *plan, const struct run *r) {
 	char text[REPORT_TEXT], why[VERDICT_TEXT];
-	if (plan->rate > 0) printf("%10.0f", plan->rate);
-	else printf("%10s", "closed");
-	printf(" %10.0f", run_rate(r));
+	printf("%10s", plan->rate > 0 ? report_rate(text, plan->rate) : "closed");
+	printf(" %10s", report_rate(text, run_rate(r)));
 	const struct histogram *whole = &r->total.duration[DURATION_WHOLE];
 	for (int i = 0; i < REPORT_BRIEF; i++) {
 		int64_t ns = histogram_percentile(whole, report_brief[i]);
@@ -96,7 +95,7 @@ static int meets(struct plan *plan, const struct goal *goal, double rate, struct
 int search_goal(const struct plan *given, const struct goal *goal) {
 	static struct run r;
 	struct plan plan = *given;
-	char why[VERDICT_TEXT];
+	char why[VERDICT_TEXT], text[REPORT_TEXT];
 	bool client = false, bounded = false; /* bounded: high did not meet it */
 	double low = 0, high = capacity(&plan, &r);
 	if (high < 0) return -1;
@@ -109,8 +108,8 @@ int search_goal(const struct plan *given, const struct goal *goal) {
 		else high = rate, bounded = true, client |= strcmp(verdict_of(&plan, &r, why), "CLIENT") == 0;
 		if (met && !bounded) high *= 2;
 	}
-	if (r.interrupted) printf("\ninterrupted: the goal is met at %.0f requests a second\n", low);
-	else if (low > 0) printf("\nhighest rate that meets the goal: %.0f requests a second\n", low);
+	if (r.interrupted) printf("\ninterrupted: the goal is met at %s requests a second\n", report_rate(text, low));
+	else if (low > 0) printf("\nhighest rate that meets the goal: %s requests a second\n", report_rate(text, low));
 	else printf("\nno rate meets the goal\n");
 	if (client) printf("at higher rates the client was late, too: its limit, not only the server's\n");
 	return low > 0 && !r.interrupted ? 0 : 1;

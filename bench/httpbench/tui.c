@@ -124,7 +124,7 @@ static void print_title(const struct tui *t, const struct screen *s, double now_
 	fprintf(s->out, "%s%*s", more, s->columns - used - (int)strlen(more), time);
 	end_line(s);
 	char load[64] = "closed loop";
-	if (p->rate > 0) snprintf(load, sizeof load, "%g a second due", p->rate);
+	if (p->rate > 0) snprintf(load, sizeof load, "%.10g a second due", p->rate);
 	fprintf(s->out, "%u connections, %u thread%s, %s", p->connections, p->clients, p->clients == 1 ? "" : "s", load);
 	end_line(s);
 	end_line(s);

@@ -413,7 +413,7 @@ def one_at_a_time(seconds):
 def test_the_highest_rate_that_meets_a_goal_is_found(plain):
     with Origin(one_at_a_time(0.005)) as origin:  # not 200 a second, and p99 < 60 ms only well below that
         done = httpbench(plain, "--search", "p99<60ms", "-d", 1, "-c", 50, origin.url)
-        rate = int(re.search(r"meets the goal: (\d+) requests a second", done.stdout).group(1))
+        rate = float(re.search(r"meets the goal: ([\d.]+) requests a second", done.stdout).group(1))
         assert 80 < rate < 195
         done = httpbench(plain, "--search", "p50<1ms", "-d", 0.2, "-c", 50, origin.url, status=1)
         assert "no rate meets the goal" in done.stdout
@@ -492,6 +492,16 @@ def test_urls_may_come_from_a_pipe(build):
         done = subprocess.run([build / "bench" / "httpbench", "-n", "3", "--urls", "/dev/stdin"], input=origin.url + "\n",
                               capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
         assert done.returncode == 0 and origin.requests == 3
+
+
+def test_rates_are_printed_with_the_digits_that_matter(build):
+    with Origin(lambda *_: time.sleep(0.6) or OK) as origin:
+        report = httpbench(build, "-n", 2, "-c", 1, origin.url).stdout
+        answered, seconds, rate = map(float, re.search(r"^answered   (\S+) in (\S+) s, (\S+) a second$", report, re.MULTILINE).groups())
+        assert rate == pytest.approx(answered / seconds, rel=0.02)
+    with Origin() as origin:
+        report = httpbench(build, "-R", 1_234_567, "-n", 100, origin.url).stdout
+        assert "due        100, 1234567 a second\n" in report
 
 
 def test_too_few_descriptors_for_the_event_mechanism(plain):
