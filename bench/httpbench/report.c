@@ -1,10 +1,18 @@
 /* report.c - see report.h. */
 #include "bench/httpbench/report.h"
 
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "bench/httpbench/verdict.h"
 #include "io/io.h"
 
-enum { REPORT_QUEUED_PERCENT = 5 }; /* of the threads' time: less is not told */
+enum {
+	REPORT_QUEUED_PERCENT = 5, /* of the threads' time: less is not told */
+	COLUMNS = 80,
+	INDENT = 11 /* columns of the name of a line */
+};
 
 const double report_percentile[REPORT_PERCENTILES] = {50, 75, 90, 99, 99.9, 99.99, 100};
 const double report_brief[REPORT_BRIEF] = {50, 99, 99.9, 100};
@@ -77,6 +85,34 @@ void report_failures(FILE *out, const struct measures *m) {
 	}
 }
 
+/* Prints a named line of 80 columns, and what it does not have room for below. */
+__attribute__((format(printf, 3, 4))) static void print_wrapped(FILE *out, const char *name, const char *format, ...) {
+	char *text = NULL, *at;
+	va_list arguments;
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) == -1) text = NULL;
+	va_end(arguments);
+	fputs(name, out);
+	size_t used = strlen(name);
+	for (char *word = text ? strtok_r(text, " ", &at) : NULL; word; word = strtok_r(NULL, " ", &at)) {
+		const size_t length = strlen(word);
+		if (used + 1 + length > COLUMNS && used > INDENT) used = (size_t)fprintf(out, "\n%*s", INDENT - 1, "") - 1;
+		used += (size_t)fprintf(out, "%*s%s", used < INDENT ? INDENT - (int)used : 1, "", word);
+	}
+	fputs("\n", out);
+	free(text);
+}
+
+static void print_failures(FILE *out, const struct measures *m) {
+	char *text;
+	size_t length;
+	FILE *kinds = open_memstream(&text, &length);
+	if (!kinds) return;
+	report_failures(kinds, m);
+	if (fclose(kinds) == 0) print_wrapped(out, "failed", "%llu:%s", (unsigned long long)measures_failed(m), text);
+	free(text);
+}
+
 static void print_own_cost(FILE *out, const struct plan *plan, const struct run *r) {
 	double own_s = r->user_s + r->system_s, spun_s = (double)r->total.spun_ns / 1e9;
 	if (!r->total.count[COUNT_ANSWERED]) {
@@ -105,13 +141,9 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 			r->elapsed_s, report_rate(text, run_rate(r)), r->interrupted ? "; interrupted" : "");
 	if (plan->rate > 0) fprintf(out, "due        %llu, %.10g a second\n", due(m), plan->rate);
 	if (plan->ranks > 1) fprintf(out, "rank       %u of %u\n", plan->rank, plan->ranks);
-	if (measures_failed(m)) {
-		fprintf(out, "failed     %llu:", (unsigned long long)measures_failed(m));
-		report_failures(out, m);
-		fputs("\n", out);
-	}
-	if (*m->tls_failed) fprintf(out, "tls        failed: %s\n", m->tls_failed);
-	if (*m->websocket_failed) fprintf(out, "websocket  failed: %s\n", m->websocket_failed);
+	if (measures_failed(m)) print_failures(out, m);
+	if (*m->tls_failed) print_wrapped(out, "tls", "failed: %s", m->tls_failed);
+	if (*m->websocket_failed) print_wrapped(out, "websocket", "failed: %s", m->websocket_failed);
 	fprintf(out, "received   %s", scaled(text, (double)m->count[COUNT_BYTES], byte_units, 5));
 	fprintf(out, ", %s a second\n", scaled(text, (double)m->count[COUNT_BYTES] / r->elapsed_s, byte_units, 5));
 	fprintf(out, "opened     %llu connections%s\n", (unsigned long long)m->count[COUNT_CONNECTED],
@@ -125,7 +157,7 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 	if (plan->clients) { /* of one run */
 		char why[VERDICT_TEXT];
 		const char *verdict = verdict_of(plan, r, why);
-		fprintf(out, "verdict    %s%s%s\n", verdict, *why ? ": " : "", why);
+		print_wrapped(out, "verdict", "%s%s%s", verdict, *why ? ": " : "", why);
 	}
 	fputs("\n", out);
 	report_durations(out, "\n", plan, m);

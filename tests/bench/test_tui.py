@@ -95,6 +95,30 @@ def test_the_report_fits_80_columns(plain):
     assert max(map(len, report.splitlines())) <= 80
 
 
+def test_a_long_line_of_the_report_goes_on_below(plain):
+    """Failures of many kinds, and a verdict with its reason: no connection is free for what is due."""
+    others = [status(code) for code in (404, 500, 503, 504)]
+    answers = [OK, OK[:-1], None, b"SSH-2.0\r\n", b"", *others]
+
+    def behave(connection, number, _):
+        time.sleep(0.02)
+        answer = answers[number % len(answers)]
+        if answer is None:
+            reset(connection)
+        return answer
+
+    with Origin(behave) as origin:
+        report = httpbench(plain, "-d", 1, "-R", 200, "-c", 1, "-T", 0.5, origin.url, status=1).stdout
+    assert max(map(len, report.splitlines())) <= 80
+    failed, verdict = (re.search(rf"^{name} .*\n((?: {{11}}\S.*\n)*)", report, re.MULTILINE) for name in ("failed", "verdict"))
+    assert failed and failed.group(1) and "wrong_status" in failed.group() and "unsent" in failed.group()
+    assert verdict and verdict.group(1) and "quicker server" in verdict.group()
+
+
+def status(code):
+    return b"HTTP/1.1 %d X\r\nContent-Length: 0\r\n\r\n" % code
+
+
 def test_a_line_on_a_terminal_and_nothing_on_a_pipe(plain, venv):
     with Origin() as origin:
         seen = see(venv, 80, 24, plain / "bench" / "httpbench", "-d", 2.2, "-R", 100, origin.url)
