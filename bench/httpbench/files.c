@@ -9,15 +9,36 @@
 
 enum { LOG_VERSION = 1 }; /* of what --hlog means */
 
+static const double json_percentile[] = {50, 75, 90, 95, 99, 99.9, 99.99, 100};
+
 static unsigned long long u(uint64_t n) { return n; }
 
+/* Bytes that are not ASCII are written as %FF and so on, which in a URL means the same. */
+static void json_string(FILE *out, const char *text) {
+	putc('"', out);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\') putc('\\', out);
+		if ((unsigned char)*text < 0x80) putc(*text, out);
+		else fprintf(out, "%%%02X", (unsigned char)*text);
+	}
+	putc('"', out);
+}
+
+/* Prints a named number and a comma; null if it is 0. */
+static void json_unless_0(FILE *out, const char *name, double value) {
+	if (value != 0) fprintf(out, " \"%s\": %.15g,", name, value);
+	else fprintf(out, " \"%s\": null,", name);
+}
+
 static void json_durations(FILE *out, const struct histogram *h) {
-	fprintf(out,
-			"{\"samples\": %llu, \"censored\": %llu, \"mean_ns\": %.1f, \"deviation_ns\": %.1f, \"percentiles_ns\": {",
+	fprintf(out, "{\"samples\": %llu, \"censored\": %llu, \"mean_ns\": %.1f, \"deviation_ns\": %.1f, \"minimum_ns\": ",
 			u(h->samples), u(h->censored), histogram_mean(h), histogram_deviation(h));
-	for (int i = 0; i < REPORT_PERCENTILES; i++) {
-		int64_t ns = histogram_percentile(h, report_percentile[i]);
-		fprintf(out, "%s\"%g\": ", i ? ", " : "", report_percentile[i]);
+	if (h->samples) fprintf(out, "%lld", (long long)h->least);
+	else fputs("null", out);
+	fputs(", \"percentiles_ns\": {", out);
+	for (unsigned i = 0; i < sizeof json_percentile / sizeof *json_percentile; i++) {
+		int64_t ns = histogram_percentile(h, json_percentile[i]);
+		fprintf(out, "%s\"%g\": ", i ? ", " : "", json_percentile[i]);
 		if (ns == -1) fputs("null", out);
 		else fprintf(out, "%lld", (long long)ns);
 	}
@@ -27,23 +48,31 @@ static void json_durations(FILE *out, const struct histogram *h) {
 /* Prints what is known of a single run, but not of merged ones. */
 static void json_plan(FILE *out, const struct plan *plan, const struct run *r) {
 	char why[VERDICT_TEXT];
-	fprintf(out,
-			" \"http2\": %s, \"websocket\": %s, \"clients\": %u, \"connections\": %u, \"pipeline\": %u, \"rate\": ",
-			plan->http2 ? "true" : "false", plan->websocket ? "true" : "false", plan->clients, plan->connections,
-			plan->depth);
-	if (plan->rate > 0) fprintf(out, "%.15g", plan->rate);
-	else fputs("null", out);
-	fprintf(out, ", \"interrupted\": %s, \"verdict\": \"%s\",\n \"counters\": {", r->interrupted ? "true" : "false",
+	fputs(" \"url\": ", out);
+	json_string(out, plan->target->url);
+	fprintf(out, ", \"urls\": %u, \"protocol\": \"%s\",\n \"connections\": %u, \"threads\": %u, \"pipeline\": %u,",
+			plan->targets,
+			plan->http2       ? "HTTP/2"
+			: plan->websocket ? "WebSocket"
+							  : "HTTP/1.1",
+			plan->connections, plan->clients, plan->depth);
+	json_unless_0(out, "per_connection", plan->per_connection);
+	json_unless_0(out, "rate", plan->rate);
+	json_unless_0(out, "requests", (double)plan->requests);
+	json_unless_0(out, "duration_s", (double)plan->duration_ns / 1e9);
+	fprintf(out, "\n \"interrupted\": %s, \"verdict\": \"%s\", \"reason\": ", r->interrupted ? "true" : "false",
 			verdict_of(plan, r, why));
+	json_string(out, why);
+	fputs(",\n \"counters\": {", out);
 	for (int i = 0; i < COUNTERS; i++)
 		fprintf(out, "%s\"%s\": %llu", i ? ", " : "", counters_name[i], u(r->counters.value[i]));
 	fputs("},\n", out);
 }
 
-void files_json(FILE *out, const struct plan *plan, const struct run *r) {
+void files_json(FILE *out, const struct plan *plan, const struct run *r, double answered_per_s) {
 	const struct measures *m = &r->total;
-	fprintf(out, "{\"timeout_ns\": %lld, \"started_s\": %.3f, \"elapsed_s\": %.6f,\n", (long long)plan->timeout_ns,
-			r->started_s, r->elapsed_s);
+	fprintf(out, "{\"timeout_ns\": %lld, \"started_s\": %.3f, \"elapsed_s\": %.6f, \"answered_per_s\": %.15g,\n",
+			(long long)plan->timeout_ns, r->started_s, r->elapsed_s, answered_per_s);
 	if (plan->clients) json_plan(out, plan, r);
 	for (int i = 0; i < COUNTS; i++) fprintf(out, " \"%s\": %llu,", count_name[i], u(m->count[i]));
 	fputs("\n", out);

@@ -6,8 +6,8 @@
 
 #include "bench/httpbench/load/run.h"
 
-/* Writes the object of --json. Durations are in ns; a percentile that is not known is null. */
-void files_json(FILE *out, const struct plan *plan, const struct run *run);
+/* Writes the object of --json, which httpbench(1) describes. */
+void files_json(FILE *out, const struct plan *plan, const struct run *run, double answered_per_s);
 
 /* Write --tsv: the line that names the columns, and a line for a span of a run. */
 void files_tsv_begin(FILE *out);

@@ -61,6 +61,7 @@ static int merge(int argc, char **argv) {
 	static struct run r;
 	struct plan plan = {0};
 	const char *json_path = NULL;
+	double together_per_s;
 	static const struct option options[] = {{"json", required_argument, NULL, 'j'}, {0}};
 	opterr = 0;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
@@ -68,11 +69,11 @@ static int merge(int argc, char **argv) {
 		json_path = optarg;
 	}
 	if (optind == argc) usage_refuse("merge needs the logs of runs");
-	int result = merge_logs(argv + optind, (unsigned)(argc - optind), &r, &plan.timeout_ns);
+	int result = merge_logs(argv + optind, (unsigned)(argc - optind), &r, &plan.timeout_ns, &together_per_s);
 	if (r.elapsed_s > 0) {
 		FILE *json = open_output(json_path, 0);
 		report_run(stdout, &plan, &r);
-		if (json) files_json(json, &plan, &r);
+		if (json) files_json(json, &plan, &r, together_per_s);
 		close_output(json, json_path);
 	}
 	return result == -1 ? 2 : measures_failed(&r.total) ? 1 : 0;
@@ -131,7 +132,7 @@ static int run_once(const struct options *o) {
 	if (out.line) fputs("\r\033[K", stderr);
 	if (result == -1) return cannot_start();
 	report_run(stdout, p, &r);
-	if (out.json) files_json(out.json, p, &r);
+	if (out.json) files_json(out.json, p, &r, run_rate(&r));
 	if (out.hlog) files_hlog_end(out.hlog, &r);
 	close_output(out.json, o->json_path);
 	close_output(out.tsv, o->tsv_path);

@@ -116,7 +116,8 @@ static int miss_ranks(const struct merge *m) {
 	return -1;
 }
 
-static void print_together(const struct merge *m) {
+/* Returns how many answers a second there were while all ran; 0: at no time. */
+static double print_together(const struct merge *m) {
 	double together_s = m->to_s > m->from_s ? m->to_s - m->from_s : 0, answered = 0;
 	for (size_t i = 0; i < m->intervals; i++) {
 		const struct interval *at = &m->interval[i];
@@ -125,11 +126,13 @@ static void print_together(const struct merge *m) {
 	}
 	printf("together   for %.2f s of %.2f s", together_s, m->sum->elapsed_s);
 	char least[REPORT_TEXT], most[REPORT_TEXT];
-	if (together_s > 0) printf(", %s a second", report_rate(least, answered / together_s));
+	const double per_s = together_s > 0 ? answered / together_s : 0;
+	if (together_s > 0) printf(", %s a second", report_rate(least, per_s));
 	printf("\neach       from %s to %s a second\n\n", report_rate(least, m->slowest), report_rate(most, m->fastest));
+	return per_s;
 }
 
-int merge_logs(char *const *path, unsigned paths, struct run *sum, int64_t *timeout_ns) {
+int merge_logs(char *const *path, unsigned paths, struct run *sum, int64_t *timeout_ns, double *together_per_s) {
 	struct merge *m = calloc(1, sizeof *m);
 	struct run_log *l = calloc(1, sizeof *l);
 	if (!m || !l) usage_refuse("no memory for the logs");
@@ -138,7 +141,7 @@ int merge_logs(char *const *path, unsigned paths, struct run *sum, int64_t *time
 	for (unsigned i = 0; i < paths; i++)
 		if (merge_log(m, l, path[i], timeout_ns) == -1) result = -1;
 	if (miss_ranks(m) == -1) result = -1;
-	if (sum->elapsed_s > 0) print_together(m);
+	*together_per_s = sum->elapsed_s > 0 ? print_together(m) : 0;
 	free(l);
 	free(m->plan);
 	free(m->interval);

@@ -16,7 +16,7 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
 HOUR = 3_600_000_000_000
-PERCENTILES = (50, 75, 90, 99, 99.9, 99.99, 100)
+PERCENTILES = (50, 75, 90, 95, 99, 99.9, 99.99, 100)
 
 
 def empty():

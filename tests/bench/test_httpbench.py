@@ -26,6 +26,22 @@ def test_every_request_is_sent_and_answered_once(build, tmp_path):
         assert result["durations"]["whole"]["samples"] == 1000
 
 
+def test_the_json_says_what_was_run_and_what_became_of_it(build, tmp_path):
+    with Origin(lambda *_: time.sleep(0.01) or OK) as origin:
+        url = origin.url + "a?q=\"\\\u00e9"
+        result = httpbench(build, "-n", 40, "-c", 6, "-t", 2, "-k", 5, url, origin.url, tmp_path=tmp_path)
+        assert result["url"] == origin.url + 'a?q="\\%C3%A9' and result["urls"] == 2 and result["protocol"] == "HTTP/1.1"
+        assert result["connections"] == 6 and result["threads"] == 2 and result["per_connection"] == 5
+        assert result["requests"] == 40 and result["rate"] is None and result["duration_s"] is None
+        assert result["answered_per_s"] == pytest.approx(40 / result["elapsed_s"], rel=1e-3)
+        whole = result["durations"]["whole"]
+        assert 10_000_000 <= whole["minimum_ns"] <= whole["percentiles_ns"]["50"] <= whole["percentiles_ns"]["95"]
+        assert whole["percentiles_ns"]["95"] <= whole["percentiles_ns"]["99"] and result["durations"]["lateness"]["minimum_ns"] is None
+        result = httpbench(build, "-R", 100, "-d", 0.5, "--status", 404, origin.url, status=1, tmp_path=tmp_path)
+        assert result["rate"] == 100 and result["duration_s"] == 0.5 and result["requests"] is None
+        assert result["verdict"] == "FAIL" and result["reason"] == "no answer had the right status: 200"
+
+
 BEHAVIOURS = {
     "truncates": ("short", lambda connection: connection.sendall(OK[:-2])),
     "says nothing": ("short", lambda connection: None),

@@ -109,7 +109,7 @@ def test_every_message_is_sent_and_echoed_once(build, tmp_path, rate, depth, tls
         opened = result["connected"]
         origin.wait(opened)
         assert origin.received.count((BINARY, DEFAULT)) == 1000 and opened <= 3
-        assert result["websocket"] and not result["http2"] and result["pipeline"] == depth
+        assert result["protocol"] == "WebSocket" and result["pipeline"] == depth
         durations = result["durations"]
         assert durations["upgrade"]["samples"] == opened == len(origin.heads)
         assert durations["whole"]["samples"] == durations["first_byte"]["samples"] == 1000

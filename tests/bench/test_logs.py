@@ -140,8 +140,9 @@ def test_the_rate_of_all_is_that_of_the_time_in_which_all_ran(plain, tmp_path, v
         logs.append(tmp_path / str(i))
         hdr(venv, "write", logs[-1], str(i), "1000")
         logs[-1].write_text(logs[-1].read_text().replace("StartTime: 1700000000.000", f"StartTime: {1_700_000_000 + start:.3f}"))
-    done = httpbench(plain, "merge", *logs)
+    done = httpbench(plain, "merge", "--json", tmp_path / "json", *logs)
     assert re.search(r"^together   for 0\.50 s of 1\.50 s, 3000 a second$", done.stdout, re.MULTILINE)
+    assert json.loads((tmp_path / "json").read_text())["answered_per_s"] == pytest.approx(3000)
 
 
 def run_all(command, environment=None, **popen):

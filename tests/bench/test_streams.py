@@ -31,7 +31,7 @@ def test_every_request_is_a_stream_and_answered_once(build, tmp_path, rate, tls)
     with Http2Origin(context=secure(tmp_path, ["h2"]) if tls else None) as origin:
         result = run(build, tmp_path, origin, "-n", 500, "-c", 3, "-p", 7, "--insecure", *rate)
         assert result["sent"] == result["answered"] == origin.requests == 500 and not failures(result)
-        assert result["connected"] == len(origin.connections) == 3 and result["http2"] and result["pipeline"] == 7
+        assert result["connected"] == len(origin.connections) == 3 and result["protocol"] == "HTTP/2" and result["pipeline"] == 7
         assert result["durations"]["whole"]["samples"] == result["durations"]["first_byte"]["samples"] == 500
 
 
