@@ -17,6 +17,7 @@ struct interval {
 };
 
 struct merge {
+	FILE *out; /* for people */
 	struct run *sum;
 	char *plan;              /* of the first log */
 	const char *plan_path;   /* the path of that log */
@@ -79,14 +80,14 @@ static void add_run(struct merge *m, const struct run *r) {
 	measures_add(&sum->total, &r->total);
 }
 
-static void print_log(const struct run_log *l, int64_t timeout_ns) {
+static void print_log(FILE *out, const struct run_log *l, int64_t timeout_ns) {
 	char rate[REPORT_TEXT], text[REPORT_TEXT];
 	const struct measures *m = &l->run.total;
 	const struct histogram *whole = &m->duration[DURATION_WHOLE];
-	printf("%s: answered %llu, %s a second, 99%% %s, failed %llu\n", l->path,
-		   (unsigned long long)m->count[COUNT_ANSWERED], report_rate(rate, run_rate(&l->run)),
-		   report_duration(text, (double)histogram_percentile(whole, 99), report_beyond(m, whole, timeout_ns)),
-		   (unsigned long long)measures_failed(m));
+	fprintf(out, "%s: answered %llu, %s a second, 99%% %s, failed %llu\n", l->path,
+			(unsigned long long)m->count[COUNT_ANSWERED], report_rate(rate, run_rate(&l->run)),
+			report_duration(text, (double)histogram_percentile(whole, 99), report_beyond(m, whole, timeout_ns)),
+			(unsigned long long)measures_failed(m));
 }
 
 /* Returns 0, or -1 after printing an error. */
@@ -96,7 +97,7 @@ static int merge_log(struct merge *m, struct run_log *l, const char *path, int64
 	if (l->run.elapsed_s > 0 && belongs(m, l)) {
 		if (m->plan) *timeout_ns = (int64_t)(run_log_real(m->plan, "timeout_s") * 1e9);
 		add_run(m, &l->run);
-		print_log(l, *timeout_ns);
+		print_log(m->out, l, *timeout_ns);
 	} else {
 		m->intervals = intervals;
 		result = -1;
@@ -124,19 +125,22 @@ static double print_together(const struct merge *m) {
 		double from_s = at->from_s > m->from_s ? at->from_s : m->from_s, to_s = at->to_s < m->to_s ? at->to_s : m->to_s;
 		if (to_s > from_s) answered += (double)at->answered * (to_s - from_s) / (at->to_s - at->from_s);
 	}
-	printf("together   for %.2f s of %.2f s", together_s, m->sum->elapsed_s);
+	fprintf(m->out, "together   for %.2f s of %.2f s", together_s, m->sum->elapsed_s);
 	char least[REPORT_TEXT], most[REPORT_TEXT];
 	const double per_s = together_s > 0 ? answered / together_s : 0;
-	if (together_s > 0) printf(", %s a second", report_rate(least, per_s));
-	printf("\neach       from %s to %s a second\n\n", report_rate(least, m->slowest), report_rate(most, m->fastest));
+	if (together_s > 0) fprintf(m->out, ", %s a second", report_rate(least, per_s));
+	fprintf(m->out, "\neach       from %s to %s a second\n\n", report_rate(least, m->slowest),
+			report_rate(most, m->fastest));
 	return per_s;
 }
 
-int merge_logs(char *const *path, unsigned paths, struct run *sum, int64_t *timeout_ns, double *together_per_s) {
+int merge_logs(FILE *out, char *const *path, unsigned paths, struct run *sum, int64_t *timeout_ns,
+			   double *together_per_s) {
 	struct merge *m = calloc(1, sizeof *m);
 	struct run_log *l = calloc(1, sizeof *l);
 	if (!m || !l) usage_refuse("no memory for the logs");
 	int result = 0;
+	m->out = out;
 	m->sum = sum;
 	for (unsigned i = 0; i < paths; i++)
 		if (merge_log(m, l, path[i], timeout_ns) == -1) result = -1;

@@ -42,6 +42,19 @@ def test_the_json_says_what_was_run_and_what_became_of_it(build, tmp_path):
         assert result["verdict"] == "FAIL" and result["reason"] == "no answer had the right status: 200"
 
 
+def test_the_json_alone_may_go_to_standard_output(build, tmp_path):
+    with Origin() as origin:
+        done = httpbench(build, "-n", 10, "--hlog", tmp_path / "log", "--json", "-", origin.url, cwd=tmp_path)
+    merged = httpbench(build, "merge", "--json", "-", tmp_path / "log", cwd=tmp_path)
+    for one in (done, merged):
+        assert json.loads(one.stdout)["answered"] == 10 and "answered   10 in" in one.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["log"]
+    with open("/dev/full", "w") as full:
+        command = [build / "bench" / "httpbench", "merge", "--json", "-", tmp_path / "log"]
+        failed = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert failed.returncode == 1 and "cannot write" in failed.stderr
+
+
 BEHAVIOURS = {
     "truncates": ("short", lambda connection: connection.sendall(OK[:-2])),
     "says nothing": ("short", lambda connection: None),
