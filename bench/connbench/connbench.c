@@ -269,6 +269,7 @@ int main(int argc, char **argv) {
 	struct ask_stop stop = {0};
 	unsigned open = 0;
 	usage_program = "connbench";
+	setvbuf(stdout, NULL, _IOLBF, 0); /* what was measured stays if a signal ends the run */
 	parse_options(&plan, argc, argv);
 	uint64_t descriptors = io_raise_descriptor_limit();
 	plan.per_holder = HOLD_MAX;

@@ -125,6 +125,19 @@ def test_bad_input_is_named_in_one_line(build, arguments, named):
     assert done.stdout == "" and re.fullmatch(r"connbench: [^\n]+\n", done.stderr) and named in done.stderr
 
 
+def test_what_was_measured_stays_if_a_signal_ends_the_run(build, tmp_path):
+    """100 requests are to warm up, a sample takes one or two, and a connection one."""
+    far = threading.Event()
+    with Origin(lambda _, number, __: number > 300 and far.set() or OK) as origin:
+        with open(tmp_path / "out", "w") as out:
+            command = [build / "bench" / "connbench", "-n", "10000", "-i", "10", "-s", "1", origin.url]
+            with subprocess.Popen(command, stdout=out) as process:
+                assert far.wait(60)
+                process.terminate()
+    _, rows = table((tmp_path / "out").read_text())
+    assert len(rows) >= 12
+
+
 @pytest.mark.parametrize("idle", ["silent", "answered", "half"])
 def test_connections_that_the_server_closes_do_not_count_as_open(build, idle):
     """When the 120th comes it closes one that is held: the 100 before were to warm up, then there was a sample."""
