@@ -58,9 +58,10 @@ static void page_end(struct visitors *vs, struct visitor *v, enum outcome outcom
 		return;
 	}
 	v->state = STATE_THINKING;
+	v->due_ns = vs->now_ns + vs->plan->think_ns; /* of the next page, however late the loop will be */
 	v->gone = v->response.close;
 	if (v->gone) io_dontwantread(vs->loop, v->fd);
-	io_timeout(vs->loop, v->fd, (vs->now_ns + vs->plan->think_ns) / 1000000);
+	io_timeout(vs->loop, v->fd, (v->due_ns + 999999) / 1000000);
 }
 
 __attribute__((format(printf, 3, 4))) static void page_fail(struct visitors *vs, struct visitor *v, const char *format,
@@ -338,7 +339,6 @@ void visitor_timeout(struct visitors *vs, struct visitor *v) {
 		page_end(vs, v, OUTCOME_LATE);
 	} else {
 		vs->tally->pages++;
-		v->due_ns = vs->now_ns;
 		v->begun = false;
 		v->url = 0;
 		if (v->gone) {
