@@ -132,7 +132,9 @@ static void print_queued(FILE *out, const struct plan *plan, const struct run *r
 			plan->clients > io_processors() ? ", or threads," : "");
 }
 
-static unsigned long long due(const struct measures *m) { return m->count[COUNT_ANSWERED] + measures_failed(m); }
+static unsigned long long due(const struct measures *m) {
+	return m->count[COUNT_ANSWERED] + measures_failed(m) + m->count[COUNT_DROPPED];
+}
 
 void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 	const struct measures *m = &r->total;
@@ -142,6 +144,8 @@ void report_run(FILE *out, const struct plan *plan, const struct run *r) {
 	if (plan->rate > 0) fprintf(out, "due        %llu, %.10g a second\n", due(m), plan->rate);
 	if (plan->ranks > 1) fprintf(out, "rank       %u of %u\n", plan->rank, plan->ranks);
 	if (measures_failed(m)) print_failures(out, m);
+	if (m->count[COUNT_DROPPED])
+		fprintf(out, "dropped    %llu that were under way or waited\n", (unsigned long long)m->count[COUNT_DROPPED]);
 	if (*m->tls_failed) print_wrapped(out, "tls", "failed: %s", m->tls_failed);
 	if (*m->websocket_failed) print_wrapped(out, "websocket", "failed: %s", m->websocket_failed);
 	fprintf(out, "received   %s", scaled(text, (double)m->count[COUNT_BYTES], byte_units, 5));

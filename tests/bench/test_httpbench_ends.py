@@ -36,6 +36,21 @@ def test_what_is_under_way_when_a_signal_comes_is_dropped(build, tmp_path, numbe
     assert result["answered"] == 40 and not failures(result) and result["interrupted"]
     assert result["durations"]["whole"]["censored"] == 0 and result["elapsed_s"] < 10
     assert re.match(r"answered   40 in .*; interrupted\n", output) and "\nwhole " in output
+    assert result["dropped"] and f"\ndropped    {result['dropped']} " in output
+
+
+def test_what_waits_for_a_connection_when_a_signal_comes_was_due_all_the_same(build, tmp_path):
+    served = threading.Event()
+    with Origin(lambda _, number, __: number == 100 and served.set() or time.sleep(0.01) or OK) as origin:
+        command = [build / "bench" / "httpbench", "-R", "1000", "--arrival", "constant", "-d", "60", "-c", "1",
+                   "--json", tmp_path / "json", origin.url]  # fmt: skip
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert served.wait(50)
+            process.send_signal(signal.SIGINT)
+            output = process.communicate(timeout=20)[0]
+    result = json.loads((tmp_path / "json").read_text())
+    due = int(re.search(r"^due        (\d+),", output, re.MULTILINE).group(1))
+    assert due == result["answered"] + result["dropped"] and due >= 900 * result["elapsed_s"] and result["elapsed_s"] >= 1
 
 
 def test_a_second_signal_ends_the_program_at_once(build):

@@ -217,6 +217,7 @@ static void *run(void *argument) {
 	while (c->pool.loop && run_turn(c)) {}
 	for (; c->pool.backlog.count; backlog_remove(&c->pool.backlog))
 		if (c->drop_ns == INT64_MAX) measures_unsent(c->pool.filling, c->pool.now_ns);
+		else c->pool.filling->count[COUNT_DROPPED]++;
 	if (!c->pool.loop) c->pool.filling->failure[FAILURE_DESCRIPTORS]++;
 	for (unsigned i = 0; i < c->pool.count; i++) {
 		struct connection *conn = &c->pool.connection[i];

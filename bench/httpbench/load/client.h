@@ -17,7 +17,7 @@ int client_start(struct client *client, int64_t started_ns);
 /* Adds what it has measured since the last call to sum. Returns false if it has ended. */
 bool client_collect(struct client *client, struct measures *sum);
 
-/* Asks it to begin nothing more and to end. What is under way gets CLIENT_GRACE_S, and then does not count. */
+/* Asks it to begin nothing more and to end. What is under way gets CLIENT_GRACE_S, and then is dropped. */
 enum { CLIENT_GRACE_S = 1 };
 void client_stop(struct client *client);
 

@@ -181,6 +181,7 @@ void connection_fail(struct connections *c, struct connection *conn, enum failur
 
 void connection_drop(struct connections *c, struct connection *conn) {
 	c->under_way -= conn->assigned;
+	c->filling->count[COUNT_DROPPED] += conn->assigned;
 	end(c, conn, false);
 }
 

@@ -145,7 +145,7 @@ bool connection_read(struct connections *connections, struct connection *conn);
  * if it could not be. */
 void connection_fail(struct connections *connections, struct connection *conn, enum failure failure);
 
-/* Closes it; what is under way on it does not count. */
+/* Closes it; what is under way on it counts as dropped. */
 void connection_drop(struct connections *connections, struct connection *conn);
 
 /* Closes it; nothing is under way. A closed one becomes one that is listed as such. */

@@ -41,6 +41,7 @@ enum count {
 	COUNT_SENT,      /* requests */
 	COUNT_ANSWERED,  /* of them: whole and as wanted */
 	COUNT_WAITED,    /* requests that found all connections in use */
+	COUNT_DROPPED,   /* requests that were under way or waited when a signal ended the run */
 	COUNT_CONNECTED, /* connections that were established */
 	COUNT_RESUMED,   /* TLS sessions, of them */
 	COUNT_BYTES,     /* read */
