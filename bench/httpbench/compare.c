@@ -157,8 +157,8 @@ static void print_row(const char *name, const char *const value[2], const struct
 
 static void print_rate(struct side *const side[2], double confidence) {
 	const struct estimate e[2] = {estimate_rate(side[0]), estimate_rate(side[1])};
-	char text[2][32];
-	for (int i = 0; i < 2; i++) snprintf(text[i], sizeof text[i], "%.0f/s", e[i].value);
+	char rate[REPORT_TEXT], text[2][REPORT_TEXT + sizeof "/s"];
+	for (int i = 0; i < 2; i++) snprintf(text[i], sizeof text[i], "%s/s", report_rate(rate, e[i].value));
 	print_row("answered", (const char *const[]){text[0], text[1]}, e, confidence);
 }
 

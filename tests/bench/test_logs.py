@@ -233,6 +233,13 @@ def test_a_run_that_is_slower_is_found_with_an_interval_around_the_truth(plain, 
     httpbench(plain, "compare", "--fail", "p99>50%", drifting(3), drifting(4, factor=1.3))
 
 
+def test_a_rate_below_one_is_none_of_zero(plain, drifting):
+    """Nothing is answered in every other second."""
+    log = drifting(7, samples=1)
+    log.write_text(re.sub(r"^Tag=whole,\d*[13579]\.000,.*\n", "", log.read_text(), flags=re.MULTILINE))
+    assert re.search(r"^answered +0\.5\d*/s +0\.5\d*/s ", httpbench(plain, "compare", log, log).stdout, re.MULTILINE)
+
+
 def test_a_rate_that_falls_is_found(plain, drifting):
     done = httpbench(plain, "compare", "--fail", "rate<5%", drifting(5), drifting(6, samples=120), status=1)
     assert re.search(r"^answered +150/s +120/s +0.800 .* less$", done.stdout, re.MULTILINE)
