@@ -256,7 +256,9 @@ static int open_addresses(const struct options *o, struct sockets *sockets, cons
 	}
 	struct addrinfo *found = resolve(text, port);
 	if (!found)
-		return cannot_listen(&p, port, "not an IPv4 or IPv6 address, nor a name of this machine, nor unix:PATH");
+		return cannot_listen(&p, port,
+							 "not an IPv4 or IPv6 address (without brackets or port, which is -p), a name of this "
+							 "machine, or unix:PATH");
 	for (const struct addrinfo *a = found; a; a = a->ai_next) {
 		if (is_before(found, a)) continue;
 		p.address = (struct socket_address){.length = a->ai_addrlen};
