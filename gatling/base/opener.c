@@ -28,7 +28,7 @@ enum { OPENER_TRIES = 100 };
 
 struct opener_place {
 	enum opener_rule rule;
-	char *path;       /* of the directory */
+	char *path;       /* of the directory, absolute unless that is of sockets */
 	int directory;    /* -1: the path is opened for each request */
 	const char *name; /* of the file, if there is one */
 };
@@ -36,7 +36,6 @@ struct opener_place {
 struct opener {
 	struct opener_place place[OPENER_PLACES];
 	int places;
-	int start;     /* the working directory, of the process */
 	pid_t process; /* 0: none */
 	int channel;
 	bool ended;            /* the process, without having been told to */
@@ -79,20 +78,29 @@ static int open_directory(const struct opener_place *p) {
 	return open(p->path, (of_directory(p->rule) ? O_RDONLY : PLATFORM_PATH) | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* Returns the first bytes of a path as an absolute one, to be freed with free(). NULL with errno. */
+static char *absolute(const char *path, size_t length) {
+	char directory[PATH_MAX] = "", *text;
+	if (*path != '/' && !getcwd(directory, sizeof directory)) return NULL;
+	if (asprintf(&text, "%s%s%.*s", directory, *directory ? "/" : "", (int)length, path) != -1) return text;
+	errno = ENOMEM;
+	return NULL;
+}
+
 int opener_add(struct opener *o, const char *path, enum opener_rule rule, const char **name) {
 	const char *slash = strrchr(path, '/');
 	*name = of_directory(rule) || rule == OPENER_SOCKETS ? path + strlen(path) : slash ? slash + 1 : path;
 	errno = ENOMEM;
 	if (o->places == OPENER_PLACES) return -1;
 	struct opener_place p = {.rule = rule, .directory = -1, .name = *name};
-	p.path = *name == path ? strdup(".") : strndup(path, (size_t)(*name - path));
+	p.path = rule == OPENER_SOCKETS ? strdup(path) : absolute(path, (size_t)(*name - path));
 	if (!p.path) return -1;
 	int fd = open_directory(&p);
 	if (fd == -1 && rule != OPENER_SOCKETS) {
 		free(p.path);
 		return -1;
 	}
-	if (rule == OPENER_PEMS) p.directory = fd;
+	if (rule == OPENER_PEMS || rule == OPENER_LOG) p.directory = fd;
 	else if (fd != -1) close(fd);
 	o->place[o->places] = p;
 	return o->places++;
@@ -215,13 +223,21 @@ static int resolve(const struct opener_place *p, const char *name, struct resolv
 	return file_version_same(&first, &second) ? 0 : EPERM;
 }
 
+/* Returns whether the path of a directory leads to the one that was opened at the start: 0, ESTALE or another errno. */
+static int check_place(const struct opener_place *p) {
+	struct stat opened, named;
+	if (fstat(p->directory, &opened) == -1 || stat(p->path, &named) == -1) return errno;
+	return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino ? 0 : ESTALE;
+}
+
 /* Fills in *st, and opens the file if that is asked for. Returns 0 or an errno. Does not wait for the reader of a pipe.
  */
 static int look_up(const struct opener_place *p, const struct opener_request *q, struct stat *st, int *fd) {
 	bool log = p->rule == OPENER_LOG;
 	struct resolved r;
 	int flags = (log ? O_WRONLY | O_APPEND | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	int error = resolve(p, q->name, &r);
+	int error = log ? check_place(p) : 0;
+	if (!error) error = resolve(p, q->name, &r);
 	if (error) return error;
 	if (q->action == ACTION_STAT) {
 		if (fstatat(p->directory, r.path, st, r.nofollow ? AT_SYMLINK_NOFOLLOW : 0) == -1) return errno;
@@ -274,13 +290,11 @@ static int list_pem(const struct dirent *d) { return name_fits(OPENER_PEMS, d->d
 static int list_visible(const struct dirent *d) { return *d->d_name != '.'; }
 
 /* Returns 0 with malloc'd *names, or an errno. */
-static int list_names(const struct opener *o, const struct opener_place *p, char **names, size_t *length) {
+static int list_names(const struct opener_place *p, char **names, size_t *length) {
 	struct dirent **entry = NULL;
 	int count = fchdir(p->directory);
 	if (count == 0) count = scandir(".", &entry, p->rule == OPENER_PAIRS ? list_visible : list_pem, alphasort);
-	int error = errno;
-	if (fchdir(o->start) == -1) error = errno;
-	if (count == -1) return error;
+	if (count == -1) return errno;
 	FILE *out = open_memstream(names, length);
 	for (int i = 0; entry && i < count; free(entry[i++]))
 		if (out) fwrite(entry[i]->d_name, 1, strlen(entry[i]->d_name) + 1, out);
@@ -297,13 +311,12 @@ struct result {
 };
 
 /* Does what an allowed request asks for. Returns 0 or an errno. */
-static int act(const struct opener *o, const struct opener_place *place, const struct opener_request *q,
-			   struct result *r) {
+static int act(const struct opener_place *place, const struct opener_request *q, struct result *r) {
 	struct opener_place p = *place;
 	size_t length = 0;
 	int error;
 	if (p.directory == -1 && (p.directory = open_directory(place)) == -1) return errno;
-	if (q->action == ACTION_LIST) error = list_names(o, &p, &r->names, &length);
+	if (q->action == ACTION_LIST) error = list_names(&p, &r->names, &length);
 	else if (q->action == ACTION_CONNECT) error = connect_to(&p, q->name, &r->fd);
 	else error = look_up(&p, q, &r->reply.st, &r->fd);
 	if (!error) r->reply.length = (uint32_t)length;
@@ -315,7 +328,7 @@ static bool reply_to(const struct opener *o, struct opener_request *q) {
 	struct result r = {.reply.error = EPERM, .fd = -1};
 	q->name[OPENER_NAME - 1] = '\0';
 	const struct opener_place *p = q->place < o->places ? &o->place[q->place] : NULL;
-	if (p && is_allowed(p, q)) r.reply.error = act(o, p, q, &r);
+	if (p && is_allowed(p, q)) r.reply.error = act(p, q, &r);
 	bool sent =
 		send_reply(o->channel, &r.reply, r.reply.error ? -1 : r.fd) && send_all(o->channel, r.names, r.reply.length);
 	if (r.fd != -1) close(r.fd);
@@ -324,7 +337,7 @@ static bool reply_to(const struct opener *o, struct opener_request *q) {
 }
 
 __attribute__((noreturn)) static void serve(struct opener *o, bool sandbox) {
-	int keep[OPENER_PLACES + 2];
+	int keep[OPENER_PLACES + 1];
 	unsigned kept = 0;
 	struct opener_request q;
 	bool connects = false;
@@ -333,8 +346,6 @@ __attribute__((noreturn)) static void serve(struct opener *o, bool sandbox) {
 		connects |= o->place[i].rule == OPENER_SOCKETS;
 	}
 	keep[kept++] = o->channel;
-	o->start = open(".", PLATFORM_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (o->start != -1) keep[kept++] = o->start;
 	(void)io_private_descriptors(keep, kept);
 	sandbox_enter_opener(sandbox, connects);
 	while (receive_all(o->channel, &q, sizeof q) && reply_to(o, &q)) {}

@@ -36,9 +36,10 @@ struct opener *opener_new(void);
 const char *opener_name_in(const char *directory, const char *path);
 
 /* Adds the directory `path`, which need not exist yet for OPENER_SOCKETS, or that of a file for OPENER_FILE and
- * OPENER_LOG, before opener_start(). The path is opened each time, since another directory may have taken its place;
- * that of OPENER_PEMS only now: it is the root, and the server stays in the one that it has opened. *name: of the file,
- * in the path, which must last. Returns the number of the place; -1 with errno. */
+ * OPENER_LOG, before opener_start(). The path is opened each time, since another directory may have taken its place.
+ * That of OPENER_PEMS is opened only now, since it is the root, in which the server stays; and that of OPENER_LOG,
+ * since users who may rename a directory above it must not choose where root writes. *name: of the file, in the path,
+ * which must last. Returns the number of the place; -1 with errno. */
 int opener_add(struct opener *opener, const char *path, enum opener_rule rule, const char **name);
 
 /* Starts the process and closes the directories in this one. sandbox: limit its system calls. No other thread may run
@@ -54,8 +55,9 @@ void opener_stop(struct opener *opener);
 void opener_free(struct opener *opener); /* NULL is allowed */
 
 /* Opens a file, as open(2); all but a log must be regular files. Returns -1 with errno; EPERM: the name is not allowed
- * in this place; EPIPE: the process has ended; ETIMEDOUT: it has not answered for OPENER_WAIT_MS, and so will every
- * call fail at once until that answer has come. */
+ * in this place; ESTALE: the directory of a log is not at its path any more, but another one; EPIPE: the process has
+ * ended; ETIMEDOUT: it has not answered for OPENER_WAIT_MS, and so will every call fail at once until that answer has
+ * come. */
 int opener_open(struct opener *opener, int place, const char *name);
 
 /* Connects to the unix socket at the path, which does not block afterwards. Returns as opener_open(); EAGAIN: too many

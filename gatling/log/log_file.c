@@ -20,6 +20,7 @@ int log_file_open(struct log_file *file) {
 }
 
 const char *log_file_reason(int error) {
+	if (error == ESTALE) return "another directory has taken the place of its own: restart gatling to use that";
 	return error == ELOOP ? "it is a symbolic link, which is not followed" : strerror(error);
 }
 

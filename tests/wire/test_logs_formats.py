@@ -251,21 +251,24 @@ def test_the_file_is_opened_again_out_of_the_chroot_as_another_user(build, files
         assert len(server.errors) == in_the_way
 
 
-def test_a_new_directory_gets_the_log_when_it_is_opened_again(build, files, logs):
+def test_a_directory_in_the_place_of_that_of_the_log_is_not_written_to_but_told(build, files, logs):
+    """A user who may rename it, or a directory above it, must not choose where the server writes."""
     (logs / "web").mkdir()
     (logs / "web").chmod(0o777)
     with Server(build, files, "-j", "1", "--log-file", logs / "web/log") as server:
+        why = f"gatling: cannot open {logs}/web/log again, going on with the old file: "
         (logs / "web").rename(logs / "old")
         server.signal(signal.SIGUSR1)
-        assert eventually(lambda: server.errors) == [
-            f"gatling: cannot open {logs}/web/log again, going on with the old file: its directory does not exist"]  # fmt: skip
-        (logs / "web").mkdir()
-        (logs / "web").chmod(0o777)
+        assert eventually(lambda: server.errors) == [why + "its directory does not exist"]
+        (logs / "other").mkdir()
+        (logs / "other").chmod(0o777)
+        (logs / "web").symlink_to("other")
         server.signal(signal.SIGUSR1)
-        eventually((logs / "web/log").exists)
+        eventually(lambda: len(server.errors) == 2)
+        assert server.errors[1] == why + "another directory has taken the place of its own: restart gatling to use that"
         server.get("/small.bin")
-        eventually(lambda: lines_of(logs / "web/log"))
-    assert lines_of(logs / "old/log") == []
+        eventually(lambda: lines_of(logs / "old/log"))
+    assert list((logs / "other").iterdir()) == []
 
 
 def test_on_stdout_nothing_is_opened_again(build, files):
