@@ -130,7 +130,9 @@ static void check_place(const char *at, const struct FTW *where, bool passwords)
 	if (docroot_stat(walked.docroot, directory, &st) == -1) return;
 	if (where->level == 1 && walked.vhosts != VHOSTS_ONLY) return;
 	/* passwords of a directory in the root hold there, whatever its name: see basic_auth_realms() */
-	if (passwords ? is_in_root(&st, any_name) : walked.vhosts != VHOSTS_OFF && is_in_root(&st, is_host)) return;
+	bool (*const fits)(const char *) = passwords ? any_name : is_host;
+	if (passwords || walked.vhosts != VHOSTS_OFF)
+		if ((where->level == 2 && fits(directory + 2)) || is_in_root(&st, fits)) return;
 	notice(0, "%s: this is not the directory of a site, so the file has no effect", at + 2);
 }
 
@@ -149,7 +151,8 @@ static int check_file(const char *at, const struct stat *st, int type, struct FT
 	bool passwords = strcmp(name, ".htaccess_global") == 0;
 	if (type == FTW_F && (rules || passwords)) check_place(at, where, passwords);
 	if (is_hidden(at) || rules) return 0;
-	if (type == FTW_D && where->level == 1 && walked.vhosts == VHOSTS_ONLY && !is_host(name))
+	const bool of_site = type == FTW_D && where->level == 1 && walked.vhosts == VHOSTS_ONLY;
+	if (of_site && st->st_mode & S_IXOTH && !is_host(name)) /* else it may be lost+found */
 		notice(0, "%s: no host has this name, so nothing in it is served; names of hosts are in lower case", path);
 	if (type == FTW_SLN) check_link(path);
 	if (type == FTW_SL) check_unfollowed(path);

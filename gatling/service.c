@@ -97,7 +97,7 @@ int service_open(struct service *service, struct sockets *sockets) {
 void service_tell(const struct service *service, const char *state) {
 	if (service->channel == -1 || send(service->channel, state, strlen(state), MSG_NOSIGNAL) != -1) return;
 	struct pollfd p = {.fd = service->channel, .events = POLLOUT};
-	if (errno == EAGAIN && poll(&p, 1, SERVICE_WAIT_MS) == 1)
+	if (errno == EAGAIN && slice_starts(slice_of(state), SLICE("READY=1")) && poll(&p, 1, SERVICE_WAIT_MS) == 1)
 		(void)send(service->channel, state, strlen(state), MSG_NOSIGNAL);
 }
 

@@ -20,8 +20,9 @@ struct service {
  * opened, and before the root changes. Returns 0, or -1 after printing an error. */
 int service_open(struct service *service, struct sockets *sockets);
 
-/* Tells the service manager something, as sd_notify(3): "READY=1". While its queue is full, as when a machine starts,
- * waits for at most SERVICE_WAIT_MS. Nothing fails if it does not hear. */
+/* Tells the service manager something, as sd_notify(3): "READY=1", for which it would wait for minutes. So with that
+ * one waits for at most SERVICE_WAIT_MS while its queue is full, as when a machine starts. Nothing fails if it does not
+ * hear. */
 void service_tell(const struct service *service, const char *state);
 
 /* Returns whether there is one, which restarts a service that has ended. */

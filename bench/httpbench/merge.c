@@ -94,6 +94,9 @@ static void print_log(FILE *out, const struct run_log *l, int64_t timeout_ns) {
 static int merge_log(struct merge *m, struct run_log *l, const char *path, int64_t *timeout_ns) {
 	size_t intervals = m->intervals;
 	int result = run_log_read(l, path, take_interval, m);
+	const double end_s = l->run.started_s + l->run.elapsed_s; /* the last interval is cut off there */
+	for (size_t i = intervals; i < m->intervals; i++)
+		if (m->interval[i].to_s > end_s) m->interval[i].to_s = end_s;
 	if (l->run.elapsed_s > 0 && belongs(m, l)) {
 		if (m->plan) *timeout_ns = (int64_t)(run_log_real(m->plan, "timeout_s") * 1e9);
 		add_run(m, &l->run);

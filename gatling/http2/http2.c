@@ -3,10 +3,7 @@
 
 #include <stdlib.h>
 
-#include "gatling/base/workspace.h"
 #include "gatling/http2/stream.h"
-#include "gatling/site/answer/challenge.h"
-#include "gatling/site/answer/health.h"
 
 static const struct slice preface = SLICE("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
@@ -290,6 +287,9 @@ size_t http2_receive(struct http2 *h, const char *data, size_t length, struct ht
 		if (error) go_away(h, error, out);
 		at += n;
 	}
-	if (h->unflushed) stream_pass_flush(h);
+	if (h->unflushed) {
+		stream_pass_flush(h);
+		if (!h->failed && http2_memory(h) > h->context->memory_max) go_away(h, HTTP2_ENHANCE_YOUR_CALM, out);
+	}
 	return h->failed ? length : at;
 }

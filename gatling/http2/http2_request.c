@@ -80,6 +80,7 @@ static void set_framing(struct request *q, bool receiving) {
 
 /* The request is complete. */
 static enum http2_error take_trailers(struct http2 *h, struct stream *s, struct slice lines, struct http2_output *out) {
+	h->unflushed |= s->pass != NULL;
 	if (s->pass && !stream_pass_put(h, s, (struct slice){0}, &lines))
 		return http2_reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
 	if (s->pass || !may_be_passed_on(h, s)) return HTTP2_NO_ERROR;
@@ -210,6 +211,7 @@ enum http2_error http2_take_data(struct http2 *h, const struct frame *f, struct 
 		return http2_reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
 	const struct slice content = {.at = (const char *)f->payload + (padding > 0), .length = f->length - padding},
 					   no_trailers = {0};
+	h->unflushed |= s->pass != NULL;
 	if (s->pass)
 		return stream_pass_put(h, s, content, ends ? &no_trailers : NULL)
 				   ? HTTP2_NO_ERROR

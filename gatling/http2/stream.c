@@ -1,4 +1,4 @@
-/* stream.c - see stream.h: the streams of a session, and the frames that end them. */
+/* stream.c - see stream.h: the streams of a session, and what all of its frames need: output, windows, counts. */
 #include "gatling/http2/stream.h"
 
 #include <stdlib.h>

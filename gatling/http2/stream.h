@@ -70,7 +70,7 @@ struct http2 {
 	bool shrink_table; /* the next block has to say that the dynamic table is not used (RFC 7541, section 4.2) */
 	bool postpones;    /* streams */
 	bool room_changed; /* for what is passed on: see stream_pass_make_room() */
-	bool unflushed;    /* content has been put: see stream_pass_flush() */
+	bool unflushed;    /* content to be passed on has come: see stream_pass_flush() */
 	bool progress;
 	uint8_t preface; /* bytes of the client's preface that have come */
 	nghttp2_hd_inflater *inflater;

@@ -174,7 +174,6 @@ bool stream_pass_put(struct http2 *h, struct stream *s, struct slice content, co
 	if (passing_kept(&p->passing)->websocket && !p->tunnel) return p->passing.status; /* refused: it is dropped */
 	if (content.length && passage_put(passage, content) != content.length) return false;
 	if (trailers) passage_put_end(passage, *trailers);
-	h->unflushed = true;
 	p->begun = true;
 	p->come += content.length;
 	if (p->come >= PASSAGE_CONTENT_LEAST || trailers) {
@@ -207,7 +206,6 @@ void stream_pass_make_room(struct http2 *h, struct http2_output *out) {
 		int64_t unsent = passage ? (int64_t)passage_unsent(passage) : 0;
 		held += unsent;
 		if (s->receiving && !(s->waiting && waiting_for_job(s->waiting)))
-
 			stream_open_window(h, s->id, &s->receive_window, HTTP2_WINDOW_DEFAULT - unsent, out);
 		if (feeds && passage) {
 			passage_feed(passage);
@@ -244,7 +242,7 @@ bool stream_pass_begin(struct http2 *h, struct stream *s, const struct request *
 	passage_on_ready(p->passing.passage, ready, s);
 	bool ok = s->received == early.length; /* otherwise some was dropped */
 	if (ok && early.length) ok = stream_pass_put(h, s, early, NULL);
-	if (q->framing != BODY_NONE && !s->receiving) ok &= stream_pass_put(h, s, (struct slice){0}, &trailers);
+	if (ok && q->framing != BODY_NONE && !s->receiving) ok = stream_pass_put(h, s, (struct slice){0}, &trailers);
 	stream_drop_early(h, s);
 	if (!ok) p->next = STREAM_PASS_BROKEN;
 	else passage_flush(p->passing.passage);

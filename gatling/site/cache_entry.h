@@ -76,6 +76,7 @@ bool cache_keeps(struct cache *cache, const struct cache_entry *entry);
 /* Forgets what was found last, if it was not kept. */
 void cache_forget_passing(struct cache *cache);
 
+/* Returns the chain in which an entry with that hash is. */
 struct bucket *cache_bucket(struct cache *cache, uint64_t hash);
 
 /* Returns the next entry of a ring that has to make room, of those of a kind (NULL: all) and without the one that is

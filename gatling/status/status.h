@@ -1,6 +1,6 @@
 /* status.h - a page that shows what the server does, in a thread of its own: it answers however busy the workers are,
  * and costs them nothing. It answers GET: / (HTML), /json, /metrics (OpenMetrics), /text. It does not ask
- * for a password. It shows no names of files or clients, and of sites those that get certificates by ACME. */
+ * for a password. It names no files and no clients, and only those sites that get certificates by ACME. */
 #ifndef GATLING_STATUS_STATUS_H
 #define GATLING_STATUS_STATUS_H
 

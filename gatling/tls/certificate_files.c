@@ -171,7 +171,7 @@ static void update_names(struct walk *w, struct directory *d) {
 	struct file_version now = file_version_of(&st);
 	if (exists && ((!d->recent && file_version_same(&now, &d->version)) || started < d->again_ms)) return;
 	size_t length;
-	const bool removed = exists && st.st_nlink == 0; /* a new one at its path is another */
+	const bool removed = exists && st.st_nlink == 0; /* the root: a new one at its path is another */
 	char *names = exists && !removed ? opener_list(w->files->opener, d->at.place, &length) : NULL;
 	if (!names) {
 		const char *problem = removed ? "it was removed; restart gatling if there is another one" : strerror(errno);

@@ -185,8 +185,9 @@ void certificates_report(const struct certificates *set, void (*report)(const ch
 		const struct pair *p = set->pair[i];
 		if (!is_valid(p->certificate, warn_s(p->certificate), text)) report(p->origin, text);
 		if (has_invalid_issuer(p))
-			report(p->origin, "the certificate of an issuer has expired, or is not valid yet: get the new one, and the "
-							  "server's with it");
+			report(p->origin,
+				   "the certificate of an issuer has expired, or is not valid yet: renew the certificate, and "
+				   "install the whole chain that comes with it");
 		if (lacks_issuer(p))
 			report(p->origin, "the certificate of its issuer is missing, so many clients do not trust it: append that, "
 							  "or use fullchain.pem");

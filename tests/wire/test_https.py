@@ -364,7 +364,6 @@ def test_a_directory_that_another_one_replaces_is_looked_at_anew(first_build, fi
         eventually(lambda: of_www(server) == "DNS:www.example.org, DNS:second.example.org", 10)
 
 
-
 @pytest.mark.parametrize("name", ["server.pem", "site.key", "dir/privkey.pem"])
 def test_a_private_key_is_not_served_whoever_may_read_it(first_build, files, name):
     _, key = certificate()
@@ -535,7 +534,8 @@ def test_a_certificate_whose_issuers_has_expired_is_said(first_build, root, auth
     put(root, "server.pem", b"".join((authority_.directory / name).read_bytes() for name in ("own.pem", "between.crt")))
     with Tls(first_build, root, *FLAGS) as server:
         assert server.errors == [
-            "gatling: server.pem: the certificate of an issuer has expired, or is not valid yet: get the new one, and the server's with it"]  # fmt: skip
+            "gatling: server.pem: the certificate of an issuer has expired, or is not valid yet: "
+            "renew the certificate, and install the whole chain that comes with it"]  # fmt: skip
 
 
 def stapled(server, *options):
