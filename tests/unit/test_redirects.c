@@ -367,6 +367,22 @@ static void a_mistake_in_redirects_is_told_with_its_line(void **state) {
 	assert_int_equal(told.first.line, 2);
 }
 
+static void a_rule_behind_one_for_all_paths_is_left_out_and_the_others_apply(void **state) {
+	(void)state;
+	static const char text[] = "/a /b 301\n/* /index.html 200\n/c /d 301\n/e /f 301!\n/* /g 200!\n/h /i 301!\n";
+	struct told told = nothing_told;
+	struct redirect_rules *rules = redirect_rules_parse(slice_of(text), &told.report);
+	assert_int_equal(told.count, 2);
+	assert_int_equal(told.first.line, 3);
+	assert_int_equal(told.last.line, 6);
+	assert_non_null(strstr(told.first.text, "line 2 is for all paths"));
+	assert_string_equal(redirect(rules, NULL, "/a", false), "301 /b");
+	assert_string_equal(redirect(rules, NULL, "/c", false), "200 /index.html");
+	assert_string_equal(redirect(rules, NULL, "/e", true), "301! /f");
+	assert_string_equal(redirect(rules, NULL, "/h", true), "200! /g");
+	redirect_rules_free(rules);
+}
+
 static void redirects_that_lead_in_a_circle_are_told(void **state) {
 	(void)state;
 	static const struct {
@@ -482,6 +498,7 @@ int main(void) {
 		cmocka_unit_test(of_redirects_what_is_wrong_is_left_out_and_the_rest_stays),
 		cmocka_unit_test(redirect_lines_end_as_those_of_headers_do),
 		cmocka_unit_test(a_mistake_in_redirects_is_told_with_its_line),
+		cmocka_unit_test(a_rule_behind_one_for_all_paths_is_left_out_and_the_others_apply),
 		cmocka_unit_test(redirects_that_lead_in_a_circle_are_told),
 		cmocka_unit_test(a_file_on_the_way_makes_it_no_circle),
 		cmocka_unit_test(each_circle_loses_the_rule_that_closes_it),

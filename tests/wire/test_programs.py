@@ -146,7 +146,7 @@ def test_a_disk_of_certificates_that_hangs_does_not_hold_up_a_request(plain):
         link.answer(b"ok", "Connection: close")
 
     def opens_files(process):
-        return any(Path(name).resolve() == Path(cert).parent for name in Path(f"/proc/{process}/fd").iterdir())
+        return any(name.resolve() == server.root.path for name in Path(f"/proc/{process}/fd").iterdir())
 
     flags = ("--cert", cert, "--key", key, "--tls-port", "0")
     with Upstream(handle, unix=True) as upstream, passing(plain, upstream, rule="/api/* http://{}: 200", flags=flags) as server:
