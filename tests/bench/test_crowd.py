@@ -314,12 +314,12 @@ def test_the_lateness_of_the_client_counts_for_the_second_page_too(build):
     """It stands still while a visitor thinks, beyond the end of that. The seed has two visitors arrive in time."""
     asked = threading.Event()
     with Origin(lambda *_: asked.set() or OK) as origin:
-        with subprocess.Popen([build / "bench" / "crowd", "-R", "0.1", "-d", "4", "-t", "1", "-p", "2", "--think", "3", origin.url],
+        with subprocess.Popen([build / "bench" / "crowd", "-R", "0.1", "-d", "6", "-t", "1", "-p", "2", "--think", "1.5", origin.url],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:  # fmt: skip
             assert asked.wait(60)
             time.sleep(0.2)  # its answer is read
             process.send_signal(signal.SIGSTOP)
-            time.sleep(4)
+            time.sleep(2.5)
             process.send_signal(signal.SIGCONT)
             totals, _ = parse(process.communicate(timeout=60)[0])
     assert ended(totals).get("answered", 0) >= 2 and float(totals["p99_ms"]) > 500
