@@ -144,11 +144,11 @@ static void check_directory(const char *path) {
 
 static int check_file(const char *at, const struct stat *st, int type, struct FTW *where) {
 	const char *name = at + where->base, *path = at + (at[1] ? 2 : 0);
-	/* that of a directory that is no site holds there, too: see basic_auth_realms() */
-	const bool global = where->level == 2 && strcmp(name, ".htaccess_global") == 0;
-	if (global || strcmp(name, ".htaccess") == 0) realm_release(basic_auth_find(walked.auth, path));
 	bool rules = strcmp(name, "_headers") == 0 || strcmp(name, "_redirects") == 0;
 	bool passwords = strcmp(name, ".htaccess_global") == 0;
+	/* those of a directory that is no site hold there, too: see basic_auth_realms() */
+	if ((passwords && where->level == 2) || strcmp(name, ".htaccess") == 0)
+		realm_release(basic_auth_find(walked.auth, path));
 	if (type == FTW_F && (rules || passwords)) check_place(at, where, passwords);
 	if (is_hidden(at) || rules) return 0;
 	const bool of_site = type == FTW_D && where->level == 1 && walked.vhosts == VHOSTS_ONLY;

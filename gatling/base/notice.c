@@ -95,10 +95,13 @@ static bool on_stderr(void) { return !sink || !silent; }
 
 /* Returns whether stderr would take a line at once: a pipe may have no reader, a terminal be stopped. With the mutex
  * locked. */
-static bool has_room(void) {
+static bool stderr_has_room(void) {
 	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
 	return !serving || poll(&p, 1, 0) == 1;
 }
+
+/* Returns whether a line would be taken at once. With the mutex locked. */
+static bool has_room(void) { return !on_stderr() || stderr_has_room(); }
 
 /* With the mutex locked. */
 static void print_on_stderr(enum notice_level level, const char *text) {
@@ -110,7 +113,7 @@ static void print_on_stderr(enum notice_level level, const char *text) {
 /* Returns false if there is no room for it. */
 static bool print(enum notice_level level, const char *text) {
 	pthread_mutex_lock(&output);
-	const bool room = !on_stderr() || has_room();
+	const bool room = has_room();
 	if (room && on_stderr()) print_on_stderr(level, text);
 	if (room && sink) sink(sink_owner, level, text);
 	pthread_mutex_unlock(&output);
@@ -153,7 +156,7 @@ bool notice_tidy(void) {
 	unsigned left_out;
 	bool more;
 	if (pthread_mutex_trylock(&output) != 0) return true; /* stderr may be stuck */
-	const bool room = !on_stderr() || has_room();
+	const bool room = has_room();
 	pthread_mutex_unlock(&output);
 	if (!room) return true;
 	for (struct kind *k; (k = take_left_out(clock_s(), text, &left_out, &more));) {
@@ -217,7 +220,7 @@ void notice_line(enum notice_level level, const char *format, ...) {
 
 void notice_of_sink(const char *text) {
 	pthread_mutex_lock(&output);
-	if (has_room()) print_on_stderr(LEVEL_ERROR, text);
+	if (stderr_has_room()) print_on_stderr(LEVEL_ERROR, text);
 	pthread_mutex_unlock(&output);
 }
 

@@ -14,7 +14,7 @@ static int percent_decode(struct slice s, char *out, size_t *length) {
 		char c = s.at[i];
 		if (c == '%') {
 			if (!path_is_encoded(slice_rest(s, i))) return 400;
-			c = (char)(scan_fromhex((unsigned char)s.at[i + 1]) * 16 + scan_fromhex((unsigned char)s.at[i + 2]));
+			c = (char)path_decode_byte(slice_rest(s, i));
 			if (c == '/') return 404; /* data, not a separator: no file name can hold it */
 			i += 2;
 		}
@@ -57,6 +57,10 @@ int path_decode(struct slice encoded, char *out, size_t *length) {
 bool path_is_encoded(struct slice text) {
 	return text.length > 2 && text.at[0] == '%' && scan_fromhex((unsigned char)text.at[1]) >= 0 &&
 		   scan_fromhex((unsigned char)text.at[2]) >= 0;
+}
+
+unsigned char path_decode_byte(struct slice text) {
+	return (unsigned char)(scan_fromhex((unsigned char)text.at[1]) * 16 + scan_fromhex((unsigned char)text.at[2]));
 }
 
 static bool is_unreserved(char c) {

@@ -20,6 +20,9 @@ bool path_allows(struct slice name);
 /* Returns whether the text begins with a percent-encoded byte. */
 bool path_is_encoded(struct slice text);
 
+/* Returns the byte with which such a text begins. */
+unsigned char path_decode_byte(struct slice text);
+
 /* Percent-encodes everything but unreserved characters and '/' into out (3 * path.length bytes are enough).
  * Returns the bytes written. */
 size_t path_encode(struct slice path, char *out);

@@ -78,12 +78,18 @@ static void set_framing(struct request *q, bool receiving) {
 	else q->framing = has_length ? BODY_LENGTH : BODY_CHUNKED;
 }
 
+/* Does as stream_pass_put(); what it puts is sent when all of this reading has been. */
+static enum http2_error pass_on(struct http2 *h, struct stream *s, struct slice content, const struct slice *trailers,
+								struct http2_output *out) {
+	h->unflushed = true;
+	bool put = stream_pass_put(h, s, content, trailers);
+	return put ? HTTP2_NO_ERROR : http2_reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
+}
+
 /* The request is complete. */
 static enum http2_error take_trailers(struct http2 *h, struct stream *s, struct slice lines, struct http2_output *out) {
-	h->unflushed |= s->pass != NULL;
-	if (s->pass && !stream_pass_put(h, s, (struct slice){0}, &lines))
-		return http2_reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
-	if (s->pass || !may_be_passed_on(h, s)) return HTTP2_NO_ERROR;
+	if (s->pass) return pass_on(h, s, (struct slice){0}, &lines, out);
+	if (!may_be_passed_on(h, s)) return HTTP2_NO_ERROR;
 	s->early_trailers = lines.length;
 	return stream_keep_early(h, s, lines) ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
 }
@@ -211,11 +217,7 @@ enum http2_error http2_take_data(struct http2 *h, const struct frame *f, struct 
 		return http2_reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
 	const struct slice content = {.at = (const char *)f->payload + (padding > 0), .length = f->length - padding},
 					   no_trailers = {0};
-	h->unflushed |= s->pass != NULL;
-	if (s->pass)
-		return stream_pass_put(h, s, content, ends ? &no_trailers : NULL)
-				   ? HTTP2_NO_ERROR
-				   : http2_reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
+	if (s->pass) return pass_on(h, s, content, ends ? &no_trailers : NULL, out);
 	if (s->received > BODY_MAX) return http2_reset(h, s->id, HTTP2_ENHANCE_YOUR_CALM, out);
 	if (may_be_passed_on(h, s)) return stream_keep_early(h, s, content) ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
 	if (!ends) stream_open_window(h, s->id, &s->receive_window, HTTP2_WINDOW_DEFAULT, out);

@@ -40,6 +40,7 @@ struct log {
 	char rest[LOG_BATCH];      /* the rest of a line whose start has been written */
 	size_t rest_length;        /* 0: there is none */
 	struct log_lines *rest_of; /* whose line that is */
+	notice_time told;          /* when the owner may be told again that lines are dropped */
 	/* guarded by the mutex */
 	bool reopen, stopping, ended, abandoned;
 	struct log_lines *all;
@@ -160,10 +161,9 @@ static unsigned long write_lines(struct log_lines *l, const char *text, size_t l
 
 /* Tells the owner that lines are dropped. Those of the error log are shared. */
 static void complain(const struct log_lines *l, int error) {
-	static notice_time next, next_of_error_log;
 	char text[NOTICE_TEXT_MAX];
 	const char *path = l->log->file.path;
-	if (!notice_due(l->shared ? &next_of_error_log : &next)) return;
+	if (!notice_due(&l->log->told)) return;
 	snprintf(text, sizeof text, "cannot write the %slog%s%s: %s: its lines are dropped", l->shared ? "error " : "",
 			 path ? " " : "", path ? path : "", strerror(error));
 	if (l->shared) notice_of_sink(text);

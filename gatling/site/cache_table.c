@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "gatling/base/notice.h"
-#include "gatling/base/text.h"
 #include "gatling/site/cache_entry.h"
 
 enum { BUCKETS_MIN = 1024 };

@@ -67,7 +67,7 @@ static const char *add_capture(struct pattern_parts *p, enum token_type type, st
 /* Decodes the percent-encoded octet at the front, and takes all but its last digit off. */
 static const char *take_encoded(struct slice *rest, char *octet) {
 	if (!path_is_encoded(*rest)) return "its percent-encoding is broken";
-	*octet = (char)(scan_fromhex((unsigned char)rest->at[1]) * 16 + scan_fromhex((unsigned char)rest->at[2]));
+	*octet = (char)path_decode_byte(*rest);
 	if (*octet == '/' || *octet == '\0') return "it has an encoded '/' or NUL, which no path has";
 	slice_drop(rest, 2);
 	return NULL;

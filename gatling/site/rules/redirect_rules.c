@@ -54,10 +54,9 @@ static bool is_redirect(const struct redirect_rule *rule) { return rule->status 
 /* Takes an octet off the front, decoded as that of a form (application/x-www-form-urlencoded). */
 static unsigned char take_octet(struct slice *s) {
 	const bool encoded = path_is_encoded(*s);
-	const char *at = s->at;
+	const unsigned char octet = encoded ? path_decode_byte(*s) : s->at[0] == '+' ? ' ' : (unsigned char)s->at[0];
 	slice_drop(s, encoded ? 3 : 1);
-	if (encoded) return (unsigned char)(scan_fromhex((unsigned char)at[1]) * 16 + scan_fromhex((unsigned char)at[2]));
-	return (unsigned char)(*at == '+' ? ' ' : *at);
+	return octet;
 }
 
 /* Returns whether an application would take both for the same name or value. */
