@@ -21,19 +21,28 @@ int limits_open(struct limits *l, const struct limits_options *o) {
 
 void limits_close(struct limits *l) { free(l->table.set); }
 
-/* Tells the owner how many were refused since the last line. */
-static void report(unsigned requests, unsigned connections) {
-	static notice_time next;
-	static atomic_uint refused_requests, refused_connections;
-	atomic_fetch_add(&refused_requests, requests);
-	atomic_fetch_add(&refused_connections, connections);
-	if (!notice_due(&next)) return;
-	requests = atomic_exchange(&refused_requests, 0);
-	connections = atomic_exchange(&refused_connections, 0);
-	notice_line(LEVEL_NOTICE,
-				"over a limit, refused requests: %u, connections: %u (--rate, --address-rate, --address-requests, "
-				"--address-connections)",
-				requests, connections);
+enum limit { LIMIT_NONE, LIMIT_RATE, LIMIT_ADDRESS_RATE, LIMIT_ADDRESS_REQUESTS, LIMIT_ADDRESS_CONNECTIONS, LIMITS };
+
+/* Tells the owner how many were refused over a limit since the last line about it. */
+static void report(enum limit limit, const struct peer *peer) {
+	static const struct {
+		const char *option, *refused;
+	} names[LIMITS] = {
+		[LIMIT_RATE] = {"--rate", "requests"},
+		[LIMIT_ADDRESS_RATE] = {"--address-rate", "requests"},
+		[LIMIT_ADDRESS_REQUESTS] = {"--address-requests", "requests"},
+		[LIMIT_ADDRESS_CONNECTIONS] = {"--address-connections", "connections"},
+	};
+	static struct {
+		notice_time next;
+		atomic_uint refused;
+	} reports[LIMITS];
+	atomic_fetch_add(&reports[limit].refused, 1);
+	if (!notice_due(&reports[limit].next)) return;
+	char address[PEER_MAX];
+	const size_t length = peer_format(address, peer);
+	notice_line(LEVEL_NOTICE, "%s refused over %s: %u, the last from %.*s", names[limit].refused, names[limit].option,
+				atomic_exchange(&reports[limit].refused, 0), (int)length, address);
 }
 
 bool limits_take_connection(struct limits *l, const struct peer *peer) {
@@ -41,7 +50,7 @@ bool limits_take_connection(struct limits *l, const struct peer *peer) {
 	bool may = address_hold(&l->table, peer_network(peer), ADDRESS_CONNECTIONS, l->options.address_connections);
 	if (!may) {
 		count_one(COUNT_REFUSED_LIMIT);
-		report(0, 1);
+		report(LIMIT_ADDRESS_CONNECTIONS, peer);
 	}
 	return may;
 }
@@ -51,25 +60,26 @@ void limits_return_connection(struct limits *l, const struct peer *peer) {
 		address_release(&l->table, peer_network(peer), ADDRESS_CONNECTIONS, 1);
 }
 
-static int take_request(struct limits *l, const struct peer *peer, int64_t now_ns) {
+/* Returns the limit that the request is over. */
+static enum limit take_request(struct limits *l, const struct peer *peer, int64_t now_ns) {
 	const struct limits_options *o = &l->options;
 	uint64_t network = peer_network(peer);
 	bool local = peer_is_local(peer);
-	if (!local && o->address_rate.burst && !address_take(&l->table, network, o->address_rate, now_ns)) return 429;
+	if (!local && o->address_rate.burst && !address_take(&l->table, network, o->address_rate, now_ns))
+		return LIMIT_ADDRESS_RATE;
 	if (!local && o->address_requests && !address_hold(&l->table, network, ADDRESS_REQUESTS, o->address_requests))
-		return 429;
-	if (!o->rate.burst || address_take(&l->table, EVERYBODY, o->rate, now_ns)) return 0;
+		return LIMIT_ADDRESS_REQUESTS;
+	if (!o->rate.burst || address_take(&l->table, EVERYBODY, o->rate, now_ns)) return LIMIT_NONE;
 	limits_return_requests(l, peer, 1);
-	return 503;
+	return LIMIT_RATE;
 }
 
 int limits_take_request(struct limits *l, const struct peer *peer, int64_t now_ns) {
-	int status = l ? take_request(l, peer, now_ns) : 0;
-	if (status) {
-		count_one(COUNT_LIMITED);
-		report(1, 0);
-	}
-	return status;
+	const enum limit over = l ? take_request(l, peer, now_ns) : LIMIT_NONE;
+	if (!over) return 0;
+	count_one(COUNT_LIMITED);
+	report(over, peer);
+	return over == LIMIT_RATE ? 503 : 429;
 }
 
 void limits_return_requests(struct limits *l, const struct peer *peer, unsigned count) {

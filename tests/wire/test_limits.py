@@ -38,7 +38,7 @@ def test_an_address_has_its_rate_and_its_burst(limited):
         assert other.get("/small.bin").body == SMALL
         eventually(lambda: c.get("/small.bin").status == 200)  # a token comes back each second
         assert refused(c.get("/small.bin"), 429)
-    eventually(lambda: any("refused requests: 1" in line and "--address-rate" in line for line in server.errors))
+    eventually(lambda: any("requests refused over --address-rate: 1, the last from 127.0.0.1" in line for line in server.errors))
 
 
 @pytest.mark.clear
@@ -79,7 +79,7 @@ def test_an_address_has_so_many_connections(limited):
     held.pop().close()
     eventually(lambda: server.get("/small.bin").status == 200)
     held.pop().close()
-    eventually(lambda: any("connections: 1" in line and "--address-connections" in line for line in server.errors))
+    eventually(lambda: any("connections refused over --address-connections: 1," in line for line in server.errors))
 
 
 def test_an_address_has_so_many_requests_under_way(limited):
