@@ -31,11 +31,12 @@ static void json_unless_0(FILE *out, const char *name, double value) {
 }
 
 static void json_durations(FILE *out, const struct histogram *h) {
-	fprintf(out, "{\"samples\": %llu, \"censored\": %llu, \"mean_ns\": %.1f, \"deviation_ns\": %.1f, \"minimum_ns\": ",
-			u(h->samples), u(h->censored), histogram_mean(h), histogram_deviation(h));
-	if (h->samples) fprintf(out, "%lld", (long long)h->least);
-	else fputs("null", out);
-	fputs(", \"percentiles_ns\": {", out);
+	fprintf(out, "{\"samples\": %llu, \"censored\": %llu, ", u(h->samples), u(h->censored));
+	if (h->samples)
+		fprintf(out, "\"mean_ns\": %.1f, \"deviation_ns\": %.1f, \"minimum_ns\": %lld, ", histogram_mean(h),
+				histogram_deviation(h), (long long)h->least);
+	else fputs("\"mean_ns\": null, \"deviation_ns\": null, \"minimum_ns\": null, ", out);
+	fputs("\"percentiles_ns\": {", out);
 	for (unsigned i = 0; i < sizeof json_percentile / sizeof *json_percentile; i++) {
 		int64_t ns = histogram_percentile(h, json_percentile[i]);
 		fprintf(out, "%s\"%g\": ", i ? ", " : "", json_percentile[i]);

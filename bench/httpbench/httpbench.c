@@ -30,17 +30,16 @@ struct outputs {
 
 static FILE *open_output(const char *name, unsigned rank) {
 	if (!name) return NULL;
+	if (output_is_stdout(name)) {
+		setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* for a program that reads them during the run */
+		return stdout;
+	}
 	char *path = rank_in_name(name, rank);
 	FILE *f = path ? fopen(path, "w") : NULL;
 	if (!f) usage_refuse("cannot write %s: %s", path ? path : name, strerror(errno));
 	free(path);
 	return f;
 }
-
-/* Whether the JSON takes the place of the report on stdout, which then goes to stderr. */
-static bool is_stdout(const char *json_path) { return json_path && strcmp(json_path, "-") == 0; }
-
-static FILE *open_json(const char *path, unsigned rank) { return is_stdout(path) ? stdout : open_output(path, rank); }
 
 static void close_output(FILE *f, const char *path) {
 	if (!f || f == stdout) return; /* usage_end() reports errors of stdout */
@@ -74,10 +73,10 @@ static int merge(int argc, char **argv) {
 		json_path = optarg;
 	}
 	if (optind == argc) usage_refuse("merge needs the logs of runs");
-	FILE *report = is_stdout(json_path) ? stderr : stdout;
+	FILE *report = output_is_stdout(json_path) ? stderr : stdout;
 	int result = merge_logs(report, argv + optind, (unsigned)(argc - optind), &r, &plan.timeout_ns, &together_per_s);
 	if (r.elapsed_s > 0) {
-		FILE *json = open_json(json_path, 0);
+		FILE *json = open_output(json_path, 0);
 		report_run(report, &plan, &r);
 		if (json) files_json(json, &plan, &r, together_per_s);
 		close_output(json, json_path);
@@ -125,7 +124,7 @@ static int run_once(const struct options *o) {
 	const struct plan *p = &o->plan;
 	struct outputs out = {
 		.plan = p,
-		.json = open_json(o->json_path, p->rank),
+		.json = open_output(o->json_path, p->rank),
 		.tsv = open_output(o->tsv_path, p->rank),
 		.hlog = open_output(o->hlog_path, p->rank),
 		.line = !o->tui && isatty(STDERR_FILENO),
@@ -137,7 +136,9 @@ static int run_once(const struct options *o) {
 	if (out.tui) tui_end(out.tui);
 	if (out.line) fputs("\r\033[K", stderr);
 	if (result == -1) return cannot_start();
-	report_run(is_stdout(o->json_path) ? stderr : stdout, p, &r);
+	const bool taken =
+		output_is_stdout(o->json_path) || output_is_stdout(o->tsv_path) || output_is_stdout(o->hlog_path);
+	report_run(taken ? stderr : stdout, p, &r);
 	if (out.json) files_json(out.json, p, &r, run_rate(&r));
 	if (out.hlog) files_hlog_end(out.hlog, &r);
 	close_output(out.json, o->json_path);

@@ -77,8 +77,8 @@ static const char help[] = "usage: httpbench [options] URL...\n"
 						   "      --expect FILE        each answer has these bytes\n"
 						   "      --tui                watch the run on the whole terminal\n"
 						   "      --json FILE          the result; -: to stdout, and the report to stderr\n"
-						   "      --tsv FILE           a line a second\n"
-						   "      --hlog FILE          histograms of each second (HdrHistogram log)\n"
+						   "      --tsv FILE           a line a second (-: to stdout)\n"
+						   "      --hlog FILE          histograms of each second (HdrHistogram log; -: stdout)\n"
 						   "      --profile PID        sample process PID during the run (perf.data)\n"
 						   "      --version            print the version and the libraries\n"
 						   "  -h, --help\n";
@@ -241,6 +241,14 @@ static void check_series(const struct options *o) {
 		usage_refuse("--search and --sweep write to stdout alone");
 }
 
+bool output_is_stdout(const char *name) { return name && strcmp(name, "-") == 0; }
+
+static void check_outputs(const struct options *o) {
+	const int on_stdout =
+		output_is_stdout(o->json_path) + output_is_stdout(o->tsv_path) + output_is_stdout(o->hlog_path) + o->tui;
+	if (on_stdout > 1) usage_refuse("only one of --json -, --tsv -, --hlog - and --tui may write to stdout");
+}
+
 /* Returns whether a line is that of a field. */
 static bool is_field(const char *line, const char *name) {
 	const size_t length = strlen(name);
@@ -374,6 +382,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 	if (!p->http2 && (p->window != WINDOW_DEFAULT || p->window_all != WINDOW_DEFAULT))
 		usage_refuse("--window and --connection-window are of HTTP/2: add --http2");
 	if (o->search || o->sweep) check_series(o);
+	check_outputs(o);
 	if (o->tui && !isatty(STDOUT_FILENO)) usage_refuse("--tui needs a terminal on stdout");
 	if (urls_path && optind < argc) usage_refuse("the URLs come from %s: not '%s', too", urls_path, argv[optind]);
 	if (optind == argc && !urls_path) usage_refuse("the URL is missing");

@@ -19,6 +19,9 @@ struct options {
 	unsigned urls, *url_line;                     /* in that file */
 };
 
+/* Whether an output takes the place of the report on stdout, which then goes to stderr. */
+bool output_is_stdout(const char *name);
+
 /* Parses the command line. Exits after a line about an error, or after the help. The arguments must outlive options. */
 void options_parse(struct options *options, int argc, char **argv);
 

@@ -37,6 +37,7 @@ def test_the_json_says_what_was_run_and_what_became_of_it(build, tmp_path):
         whole = result["durations"]["whole"]
         assert 10_000_000 <= whole["minimum_ns"] <= whole["percentiles_ns"]["50"] <= whole["percentiles_ns"]["95"]
         assert whole["percentiles_ns"]["95"] <= whole["percentiles_ns"]["99"] and result["durations"]["lateness"]["minimum_ns"] is None
+        assert result["durations"]["lateness"]["mean_ns"] is None
         result = httpbench(build, "-R", 100, "-d", 0.5, "--status", 404, origin.url, status=1, tmp_path=tmp_path)
         assert result["rate"] == 100 and result["duration_s"] == 0.5 and result["requests"] is None
         assert result["verdict"] == "FAIL" and result["reason"] == "no answer had the right status: 200"
@@ -53,6 +54,16 @@ def test_the_json_alone_may_go_to_standard_output(build, tmp_path):
         command = [build / "bench" / "httpbench", "merge", "--json", "-", tmp_path / "log"]
         failed = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert failed.returncode == 1 and "cannot write" in failed.stderr
+
+
+@pytest.mark.parametrize("option, first", [("--tsv", "# from_s"), ("--hlog", "#[")])
+def test_lines_of_each_second_may_go_to_standard_output(build, tmp_path, option, first):
+    with Origin() as origin:
+        done = httpbench(build, "-n", 10, option, "-", origin.url, cwd=tmp_path)
+        both = httpbench(build, "-n", 10, option, "-", "--json", "-", origin.url, status=2)
+    assert done.stdout.startswith(first) and "answered   10" not in done.stdout and "answered   10 in" in done.stderr
+    assert not list(tmp_path.iterdir())
+    assert "only one of --json -, --tsv -, --hlog - and --tui" in both.stderr
 
 
 BEHAVIOURS = {
