@@ -78,7 +78,7 @@ static const char help[] = "usage: httpbench [options] URL...\n"
 						   "      --tui                watch the run on the whole terminal\n"
 						   "      --json FILE          the result; -: to stdout, and the report to stderr\n"
 						   "      --tsv FILE           a line a second (-: to stdout)\n"
-						   "      --hlog FILE          histograms of each second (HdrHistogram log; -: stdout)\n"
+						   "      --hlog FILE          histograms of each second (HdrHistogram; -: stdout)\n"
 						   "      --profile PID        sample process PID during the run (perf.data)\n"
 						   "      --version            print the version and the libraries\n"
 						   "  -h, --help\n";
