@@ -50,8 +50,12 @@ static void report(struct conn_context *w) {
 
 void min_rate_enforce(struct conn_context *w) {
 	struct rate_windows *m = &w->rate;
+	const int64_t now_ms = io_now(w->loop);
 	int bound = io_fd_bound(w->loop);
-	m->next_walk_ms = io_now(w->loop) + MIN_RATE_WALK_MS;
+	/* since the last walk there were enough connections: clients may have been idle */
+	if (m->count && now_ms > m->next_walk_ms + MIN_RATE_WALK_MS)
+		memset(m->window, 0, (size_t)m->count * sizeof *m->window);
+	m->next_walk_ms = now_ms + MIN_RATE_WALK_MS;
 	if (!grow(m, bound)) return;
 	for (int fd = 0; fd < bound; fd++) {
 		struct conn *c = conn_of(w, fd);

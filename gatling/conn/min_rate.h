@@ -16,7 +16,8 @@ struct conn_context;
 int min_rate_due(const struct conn_context *context);
 
 /* Begins a window for each connection whose client has to take or to send content, and closes those whose window is
- * over and that were too slow in it. Nothing is measured where the system does not tell what a client has acknowledged
+ * over and that were too slow in it, by the bytes that TCP has carried either way. Windows end with the shortage.
+ * Nothing is measured where the system does not tell what a client has acknowledged
  * (platform_transferred()). */
 void min_rate_enforce(struct conn_context *context);
 

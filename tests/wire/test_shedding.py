@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import SMALL
+from conftest import BIG, SMALL
 from gatling import Connection, Server, certificate, descriptors_limited_to, eventually, trusting
 from http2 import (
     CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, GOAWAY, HEADERS, PING, PREFACE, PRIORITY_UPDATE,
@@ -510,6 +510,25 @@ def test_what_is_too_small_in_the_kernel_is_said(plain, root):
             assert lines[-1], lines
         server.terminate()
     assert any(line.endswith("sysctl -w net.core.somaxconn=4096 net.ipv4.tcp_syncookies=1\n") for line in lines)
+
+
+@pytest.mark.clear
+@pytest.mark.decided
+def test_what_was_measured_before_is_forgotten_when_connections_run_short_again(build, files):
+    flags = ("-j", "1", "-n", "--connections", "40", "--min-rate", "1000000", "--defer-accept", "off", "-T", "60")
+    with Server(build, files, *flags) as server, server.connect(receive_buffer=4096) as reader:
+        for wait_s in (9, 0):
+            reader.send(b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert reader.socket.recv(1, socket.MSG_PEEK)
+            time.sleep(1)  # the file has been read as far as it can be sent
+            idle = [server.connect() for _ in range(31)]
+            assert all(c.get("/small.bin").body == SMALL for c in idle)
+            time.sleep(2)  # a window begins, and does not end
+            assert not has_been_closed(reader.socket)
+            for c in idle:
+                c.close()
+            assert reader.response().body == BIG
+            time.sleep(wait_s)
 
 
 @pytest.mark.clear
