@@ -44,16 +44,11 @@ size_t passing_memory(const struct passing *p) {
 }
 
 static void log_response(const struct passing *p, struct batch_pool *pool, const struct peer *client) {
-	struct response_batch *x = pool->log ? response_batch_take(pool) : NULL;
 	char text[UPSTREAM_TEXT_MAX] = "";
 	struct access_upstream upstream = {.status = p->status, .ns = (int64_t)passage_answered_ms(p->passage) * 1000000};
-	if (!x) return;
 	if (passage_format(p->passage, text)) upstream.address = slice_of(text);
-	x->started_ns = p->kept ? p->kept->started_ns : p->started_ns;
-	x->responses = 1;
-	response_batch_note_logged(pool, x, client, passing_kept(p), p->user, p->status, p->content, &upstream);
-	response_batch_log(pool, x);
-	response_batch_return(pool, x);
+	batch_pool_log(pool, p->kept ? p->kept->started_ns : p->started_ns, client, passing_kept(p), p->user, p->status,
+				   p->content, &upstream);
 }
 
 struct waiting_request *passing_end(struct passing *p, struct batch_pool *pool, const struct peer *client,

@@ -84,9 +84,9 @@ static bool make_room(struct response_batch *x, size_t length) {
 	return true;
 }
 
-void response_batch_note_logged(struct batch_pool *pool, struct response_batch *x, const struct peer *peer,
-								const struct request *request, struct slice user, int status, uint64_t bytes,
-								const struct access_upstream *upstream) {
+/* Writes the line of a request to pool->log_text, without its end. Returns the bytes written. */
+static size_t format_line(struct batch_pool *pool, const struct peer *peer, const struct request *request,
+						  struct slice user, int status, uint64_t bytes, const struct access_upstream *upstream) {
 	const struct access_upstream failed = {.address = request ? request->failed : (struct slice){0}};
 	struct access a = {.peer = peer};
 	if (request && pool->lines.format != LOG_COMMON) a = access_of(peer, request);
@@ -95,12 +95,27 @@ void response_batch_note_logged(struct batch_pool *pool, struct response_batch *
 	a.status = status;
 	a.bytes = bytes;
 	a.upstream = failed.address.at ? &failed : upstream;
-	uint32_t length = (uint32_t)access_format(pool->log_text, &pool->lines, &a);
+	return access_format(pool->log_text, &pool->lines, &a);
+}
+
+void response_batch_note_logged(struct batch_pool *pool, struct response_batch *x, const struct peer *peer,
+								const struct request *request, struct slice user, int status, uint64_t bytes) {
+	uint32_t length = (uint32_t)format_line(pool, peer, request, user, status, bytes, NULL);
 	if (!make_room(x, sizeof length + length)) return;
 	char *at = x->log + x->log_length;
 	memcpy(at, &length, sizeof length);
 	memcpy(at + sizeof length, pool->log_text, length);
 	x->log_length += sizeof length + length;
+}
+
+void batch_pool_log(struct batch_pool *pool, int64_t started_ns, const struct peer *peer, const struct request *request,
+					struct slice user, int status, uint64_t bytes, const struct access_upstream *upstream) {
+	char text[ACCESS_END_MAX];
+	if (!pool->log) return;
+	const size_t length = format_line(pool, peer, request, user, status, bytes, upstream);
+	const struct slice line = {.at = pool->log_text, .length = length},
+					   end = {.at = text, .length = access_end(text, pool->lines.format, io_read_clock() - started_ns)};
+	log_line(pool->log, line, end, io_now(pool->loop));
 }
 
 void response_batch_log(struct batch_pool *pool, const struct response_batch *x) {

@@ -51,21 +51,25 @@ void response_batch_return(struct batch_pool *pool, struct response_batch *batch
 /* Returns the bytes of memory that the batch takes. */
 size_t response_batch_memory(const struct response_batch *batch);
 
-/* The part of response_batch_note() that is not inline. upstream: where the request was passed on to, or NULL. */
+/* The part of response_batch_note() that is not inline. */
 void response_batch_note_logged(struct batch_pool *pool, struct response_batch *batch, const struct peer *peer,
-								const struct request *request, struct slice user, int status, uint64_t bytes,
-								const struct access_upstream *upstream);
+								const struct request *request, struct slice user, int status, uint64_t bytes);
 
 /* Notes a response and its request (NULL: it was malformed) for the log, if there is a log. Without
  * memory the line is lost, never the response. */
 static inline void response_batch_note(struct batch_pool *pool, struct response_batch *batch, const struct peer *peer,
 									   const struct request *request, struct slice user, int status, uint64_t bytes) {
-	if (pool->log) response_batch_note_logged(pool, batch, peer, request, user, status, bytes, NULL);
+	if (pool->log) response_batch_note_logged(pool, batch, peer, request, user, status, bytes);
 }
 
 /* Counts the time that the responses have taken until now: when bytes of them were given to the kernel, and with done,
  * all of them. To be called for a batch that is sampled. */
 void response_batch_time(struct response_batch *batch, bool done);
+
+/* Logs a request (NULL: it was malformed) at once, without a batch, if there is a log. started_ns: as in a batch.
+ * upstream: where the request was passed on to, or NULL. */
+void batch_pool_log(struct batch_pool *pool, int64_t started_ns, const struct peer *peer, const struct request *request,
+					struct slice user, int status, uint64_t bytes, const struct access_upstream *upstream);
 
 /* Logs the requests that were noted, with the time that they have taken. */
 void response_batch_log(struct batch_pool *pool, const struct response_batch *batch);

@@ -62,7 +62,7 @@ static bool is_connect(const struct request *request) {
 /* Refuses a request for itself, with a line in the log. */
 static enum http2_error refuse(struct http2 *h, uint32_t id, const struct request *request, int status,
 							   enum http2_error error, struct http2_output *out) {
-	(void)stream_log(h, request, (struct slice){0}, status, 0);
+	stream_note_answer(h, request, (struct slice){0}, status, 0);
 	return http2_reset(h, id, error, out);
 }
 

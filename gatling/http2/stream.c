@@ -76,7 +76,7 @@ void stream_close(struct http2 *h, struct stream *s) {
 	unlink_stream(h, s);
 	struct waiting_request *unanswered = s->pass ? stream_pass_end(h, s) : stream_end_waiting(s);
 	if (unanswered) {
-		(void)stream_log(h, unanswered->request, (struct slice){0}, GONE, 0);
+		stream_note_answer(h, unanswered->request, (struct slice){0}, GONE, 0);
 		waiting_request_free(unanswered);
 	}
 	if (s->response) {
@@ -98,16 +98,12 @@ struct peer stream_client(const struct http2 *h, const struct request *request) 
 	return h->peer;
 }
 
-bool stream_log(struct http2 *h, const struct request *request, struct slice user, int status, uint64_t bytes) {
+void stream_note_answer(struct http2 *h, const struct request *request, struct slice user, int status, uint64_t bytes) {
+	struct batch_pool *pool = h->context->batches;
 	count_answer(COUNT_HTTP2, status);
-	if (!h->context->batches->log) return true;
-	struct response_batch *x = response_batch_take(h->context->batches);
-	if (!x) return false;
+	if (!pool->log) return;
 	const struct peer client = stream_client(h, request);
-	response_batch_note(h->context->batches, x, &client, request, user, status, bytes);
-	response_batch_log(h->context->batches, x);
-	response_batch_return(h->context->batches, x);
-	return true;
+	batch_pool_log(pool, batch_pool_now_ns(pool), &client, request, user, status, bytes, NULL);
 }
 
 /* --- frames --- */

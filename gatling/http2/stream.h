@@ -148,8 +148,8 @@ struct waiting_request *stream_end_waiting(struct stream *s);
 /* Returns whose request it is; NULL: one that was malformed. */
 struct peer stream_client(const struct http2 *h, const struct request *request);
 
-/* Logs a request (NULL: it was malformed) with its response, now. false: ENOMEM, the line is lost. */
-bool stream_log(struct http2 *h, const struct request *request, struct slice user, int status, uint64_t bytes);
+/* Counts an answer that has no stream, and logs its request (NULL: it was malformed). */
+void stream_note_answer(struct http2 *h, const struct request *request, struct slice user, int status, uint64_t bytes);
 
 /* Appends a frame. If there is no room for it, the session fails. */
 void http2_output_frame(struct http2 *h, struct http2_output *out, enum frame_type type, unsigned flags,

@@ -111,7 +111,7 @@ void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out
 	char block[HPACK_STATUS + 3 * RESPONSE_DATE_ROOM];
 	char *end = put(block + hpack_status(431, block), h->context->server_date_block[h->secure]);
 	struct slice whole = {.at = block, .length = (size_t)(end - block)};
-	(void)stream_log(h, NULL, (struct slice){0}, 431, 0);
+	stream_note_answer(h, NULL, (struct slice){0}, 431, 0);
 	if (http2_output_room(out) >= stream_block_frames(whole.length)) stream_output_block(h, out, id, whole, true);
 }
 
@@ -281,7 +281,8 @@ bool stream_answer(struct http2 *h, struct stream_request *q, struct response *r
 		return answer_later(h, q, r, out);
 	answer_at_once(h, q, r, content, out);
 	count_times(h);
-	return stream_log(h, q->request, r->user, r->status, content.length);
+	stream_note_answer(h, q->request, r->user, r->status, content.length);
+	return true;
 }
 
 void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out) {

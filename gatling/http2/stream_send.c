@@ -3,6 +3,7 @@
 #include "gatling/http2/http2.h"
 #include "gatling/http2/stream.h"
 
+/* Whether it waits for one of HTTP2_FILES. One that has given its job up does, too: its answer may be a file. */
 static bool waits_for_file(const struct stream *s) { return s->waiting && !waiting_for_job(s->waiting); }
 
 /* Returns the most urgent stream that waits for a file, if there may be one more; otherwise NULL. */
