@@ -317,6 +317,13 @@ void conn_writable(struct conn_context *w, struct conn *c) {
 	else if (sent == IOB_DONE) io_dontwantwrite(w->loop, c->fd);
 }
 
+/* Counts a connection that is past its deadline. That of one that lingers has done no harm. */
+static void count_timeout(const struct conn *c) {
+	if (c->state == CONN_LINGER) return;
+	if (conn_idle(c)) count_one(COUNT_CLOSED_KEEPALIVE);
+	else count_one(conn_unfinished(c) ? COUNT_CLOSED_LATE : COUNT_CLOSED_STALLED);
+}
+
 void conn_timed_out(struct conn_context *w, struct conn *c) {
 	struct conn_run run = {.drained = c->state == CONN_HTTP2 && http2_end_announced(c->http2)};
 	if (run.drained) {
@@ -333,7 +340,7 @@ void conn_timed_out(struct conn_context *w, struct conn *c) {
 		run.progress = true;
 		go(w, c, &run);
 	} else if (!conn_extend_deadline(c)) {
-		count_one(COUNT_CLOSED_TIMEOUT);
+		count_timeout(c);
 		if (c->state == CONN_HTTP2) conn_http2_send_goaway(c, false);
 		conn_close(w, c);
 	}

@@ -1,11 +1,12 @@
 /* min_rate.h - closes clients that take an answer, or send a body, so slowly that they keep a connection from others:
- * slower than --min-rate, while most connections are in use. */
+ * slower than --min-rate, while most of the connections, or of the files that may be open, are in use. */
 #ifndef GATLING_CONN_MIN_RATE_H
 #define GATLING_CONN_MIN_RATE_H
 
 enum {
 	MIN_RATE = 500,             /* bytes a second, unless --min-rate says otherwise */
-	MIN_RATE_FROM = 75,         /* per cent of a worker's connections in use, from which it is enforced */
+	MIN_RATE_FROM = 75,         /* per cent of a worker's connections in use, from which it is enforced; of files:
+								   cache_lacks_files() */
 	MIN_RATE_WINDOW_MS = 10000, /* over which it is measured */
 	MIN_RATE_WALK_MS = 1000     /* between two walks over all connections */
 };

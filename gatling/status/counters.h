@@ -26,11 +26,13 @@ enum value {
 	COUNT_LIMITED,          /* requests over --rate, --address-rate, --address-requests */
 	COUNT_CLOSED_IDLE,      /* connections that made room for others, */
 	COUNT_CLOSED_UNFINISHED,
-	COUNT_CLOSED_SLOW,    /* slower than --min-rate, */
-	COUNT_CLOSED_MEMORY,  /* over a budget of memory, */
-	COUNT_CLOSED_TIMEOUT, /* and past their deadline */
-	COUNT_LOG_DROPPED,    /* lines of the access log */
-	COUNT_CPU_NS,         /* of the worker's thread */
+	COUNT_CLOSED_SLOW,      /* slower than --min-rate, */
+	COUNT_CLOSED_MEMORY,    /* over a budget of memory, */
+	COUNT_CLOSED_KEEPALIVE, /* idle for --keepalive-timeout, */
+	COUNT_CLOSED_LATE,      /* with a handshake or head that took longer than --head-timeout, */
+	COUNT_CLOSED_STALLED,   /* and whose client did not go on for --timeout */
+	COUNT_LOG_DROPPED,      /* lines of the access log */
+	COUNT_CPU_NS,           /* of the worker's thread */
 	/* gauges: they come and go */
 	GAUGE_CONNECTIONS_PROXY, /* connections by what they do, in the order of enum conn_state */
 	GAUGE_CONNECTIONS_HANDSHAKE,

@@ -36,11 +36,14 @@ const struct value_name value_name[VALUES] = {
 					   .grows = true,
 					   .help = "Requests over --rate, --address-rate or --address-requests."},
 	[COUNT_CLOSED_IDLE] = {CLOSED("idle"), .help = "Connections closed: idle or with an unfinished request to make "
-												   "room, slower than --min-rate, over a budget of memory, late."},
+												   "room, slower than --min-rate, over a budget of memory; "
+												   "after --keepalive-timeout, --head-timeout or --timeout."},
 	[COUNT_CLOSED_UNFINISHED] = {CLOSED("unfinished")},
 	[COUNT_CLOSED_SLOW] = {CLOSED("slow")},
 	[COUNT_CLOSED_MEMORY] = {CLOSED("memory")},
-	[COUNT_CLOSED_TIMEOUT] = {CLOSED("timeout")},
+	[COUNT_CLOSED_KEEPALIVE] = {CLOSED("keepalive")},
+	[COUNT_CLOSED_LATE] = {CLOSED("late")},
+	[COUNT_CLOSED_STALLED] = {CLOSED("stalled")},
 	[COUNT_LOG_DROPPED] = {.family = "log_dropped_lines",
 						   .grows = true,
 						   .help = "Lines of the access log that were dropped, because it could not be written."},

@@ -66,8 +66,9 @@ unsigned passage_answered_ms(const struct passage *passage);
  * told. */
 int passage_failure(const struct passage *passage);
 
-/* Returns how many times PASSAGE_WAIT_MS nothing has moved because the client, not the upstream, does not go on. Each
- * time ready() is called. */
+/* Returns how many times PASSAGE_WAIT_MS nothing has moved because the client, not the upstream, does not go on; of a
+ * response a piece moves when it has been taken whole (passage_take()). Each time ready() is called. HTTP/1.1 does not
+ * ask: a connection has a deadline of its own. */
 unsigned passage_stalls(const struct passage *passage);
 
 /* Gives the upstream up. status: what to answer, if nothing has been answered yet. */

@@ -143,6 +143,21 @@ def test_the_socket_is_of_its_owner_alone(shown):
 
 
 @pytest.mark.clear
+def test_connections_past_their_deadlines_are_counted_by_what_they_were_late_with(build, files, place):
+    limits = ("-T", "1", "--head-timeout", "1", "--keepalive-timeout", "1", "--proxy-protocol", "127.0.0.2")
+    with Server(build, files, "-j", "1", "--defer-accept", "off", "--status", f"unix:{place / 'status'}", *limits) as server:
+        server.status = place / "status"
+        idle, late, stalled = server.connect(), server.connect(source="127.0.0.2"), server.connect(receive_buffer=4096)
+        streaming = Http2(server, window=0)
+        assert idle.get("/small.bin").status == 200
+        stalled.send(b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+        streaming.ask("/big.bin")
+        eventually(lambda: [total(server)["closed_connections"][name] for name in ("keepalive", "late", "stalled")] == [1, 1, 2])
+        for c in (idle, late, stalled, streaming):
+            c.close()
+
+
+@pytest.mark.clear
 def test_a_connection_that_is_refused_is_counted(build, root, place):
     with Server(build, root, "-j", "1", "--address-rate", "1:1", "--status", f"unix:{place / 'status'}") as server:
         server.status = place / "status"
