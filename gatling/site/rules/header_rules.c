@@ -79,7 +79,8 @@ static bool describes_content(struct slice name) {
 static bool check_field(const struct header_field *f, const struct pattern *pattern, struct rules_error *error) {
 	if (!f->name.length || chars_token(f->name) != f->name.length)
 		return rules_fail(error, "'%.*s' is not a field name", RULES_SHOWN(f->name));
-	if (f->detach && slice_equal_nocase(f->name, SLICE("Server"))) return true;
+	if (f->detach && slice_equal_nocase(f->name, SLICE("Server")))
+		return rules_fail(error, "the server always sends Server: remove this line");
 	if (slice_equal_nocase(f->name, SLICE("Content-Encoding")))
 		return rules_fail(error, "the server sets it for NAME.gz, NAME.br and NAME.zst: remove this line");
 	if (is_servers_own(f->name))

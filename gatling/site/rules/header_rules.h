@@ -3,7 +3,8 @@
  * A line that begins with '/', http:// or https:// is a pattern (pattern.h, PATTERN_EXACT), and may end in a comment: a
  * blank, '#' and more. The lines below it, indented or not, are its fields: "Name: value"; or "! Name", which removes
  * that field, whether a pattern above or the server itself set it. Empty lines, and lines that begin with '#', are
- * ignored. Wrong lines are reported and ignored; a wrong pattern with all its fields.
+ * ignored. Not removed are Server, and Vary where a response depends on Accept-Encoding. Wrong lines are reported and
+ * ignored; a wrong pattern with all its fields.
  *
  * All patterns that match apply, in the order of the file. If a field is set more than once, the values are joined with
  * ", " (RFC 9110, section 5.3); Set-Cookie is sent once for each. Fields that only the server can know are refused:
@@ -26,8 +27,8 @@ enum {
 	HEADER_SETS_BYTES_MAX = 4 * 1024 * 1024 /* the memory that they take */
 };
 
-/* A field of a set. It replaces the server's own field of that name, if that is written with find_header() in
- * representation.c. */
+/* A field of a set. It takes the place of the server's field of that name, which is Cache-Control, Content-Type or
+ * X-Content-Type-Options; the server's Vary stays, and is joined with it. */
 struct header_item {
 	struct slice name, value; /* the name as it is written first */
 	bool detach; /* there is no value here: the field is removed, or its line is in header_rules_filled() */

@@ -3,8 +3,8 @@
 #ifndef GATLING_SITE_RULES_TEXT_FILE_H
 #define GATLING_SITE_RULES_TEXT_FILE_H
 
-#include "gatling/files/docroot.h"
 #include "gatling/base/file_version.h"
+#include "gatling/files/docroot.h"
 
 enum { TEXT_FILE_MAX = 1024 * 1024 /* bytes */ };
 
