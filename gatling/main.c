@@ -19,8 +19,8 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/opener.h"
 #include "gatling/base/platform.h"
-#include "gatling/files/unserved.h"
 #include "gatling/check.h"
+#include "gatling/files/unserved.h"
 #include "gatling/http/media_type.h"
 #include "gatling/listen.h"
 #include "gatling/log/error_log.h"
@@ -122,7 +122,7 @@ static void confine_and_announce(const struct options *o, struct process *p, con
 /* Returns 0, or -1 after printing an error. */
 static int load_types(const char *file) {
 	char place[PATH_MAX + 16];
-	int line = mime_load(file);
+	int line = media_types_load(file);
 	if (line == 0) return 0;
 	if (line == -1) return notice_cannot("read", file, file_load_error());
 	snprintf(place, sizeof place, "%s:%d", file, line);

@@ -7,10 +7,10 @@
 
 #include "gatling/acme/acme_options.h"
 #include "gatling/base/notice.h"
+#include "gatling/client/limits.h"
 #include "gatling/conn/budget.h"
 #include "gatling/log/access.h"
 #include "gatling/site/content.h"
-#include "gatling/client/limits.h"
 #include "gatling/tls/certificate_files.h"
 
 enum { ADDRESSES_MAX = 64, WORKERS_MAX = 256, TIMEOUT_MAX_S = 24 * 60 * 60 };

@@ -16,9 +16,9 @@
 #include "gatling/base/workspace.h"
 #include "gatling/conn/conn.h"
 #include "gatling/conn/min_rate.h"
+#include "gatling/exchange/response_batch.h"
 #include "gatling/http/date.h"
 #include "gatling/http/hpack.h"
-#include "gatling/exchange/response_batch.h"
 #include "gatling/tls/certificate_files.h"
 #include "gatling/upstream/passage.h"
 
@@ -212,23 +212,23 @@ static void update_dates(struct worker *w) {
 	time_t now = time(NULL);
 	content_turn(&w->context.content, io_now_ns(w->context.loop));
 	if (now == w->context.batches.second) return;
-	char *text = w->server_date_text;
+	char *text = w->common_text;
 	size_t n = fmt_str(text, "Server: gatling\r\nDate: ");
 	n += date_format(text + n, now);
 	n += fmt_str(text + n, "\r\n");
-	w->context.server_date[0] = (struct slice){.at = text, .length = n};
+	w->context.common_fields[0] = (struct slice){.at = text, .length = n};
 	if (w->options->hsts_s) { /* RFC 6797: said over TLS alone */
 		n += fmt_str(text + n, "Strict-Transport-Security: max-age=");
 		n += fmt_ulong(text + n, (unsigned long)w->options->hsts_s);
 		n += fmt_str(text + n, "\r\n");
 	}
-	w->context.server_date[1] = (struct slice){.at = text, .length = n};
+	w->context.common_fields[1] = (struct slice){.at = text, .length = n};
 	size_t used = 0;
 	for (int i = 0; i < 2; i++) {
-		char *block = w->server_date_hpack + used;
-		w->context.http2.server_date_block[i] =
-			(struct slice){.at = block, .length = hpack_fields(w->context.server_date[i], block)};
-		used += w->context.http2.server_date_block[i].length;
+		char *block = w->common_hpack + used;
+		w->context.http2.common_block[i] =
+			(struct slice){.at = block, .length = hpack_fields(w->context.common_fields[i], block)};
+		used += w->context.http2.common_block[i].length;
 	}
 	batch_pool_set_time(&w->context.batches, now);
 	counters_second();

@@ -63,8 +63,9 @@ struct worker {
 	bool private_descriptors, quit;
 	int error;              /* why it could not start */
 	int64_t drain_until_ms; /* 0: no limit */
-	char server_date_text[2 * RESPONSE_DATE_ROOM];
-	char server_date_hpack[3 * RESPONSE_DATE_ROOM];
+	/* what common_fields of conn_context.h and common_block of http2_context.h point to */
+	char common_text[2 * RESPONSE_DATE_ROOM];
+	char common_hpack[3 * RESPONSE_DATE_ROOM];
 };
 
 /* Serves from CONTROL_SERVE on, until it is told to end. 0; or -1: it could not start (CONTROL_FAILED), or not go on

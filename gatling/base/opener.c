@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gatling/base/notice.h"
 #include "gatling/base/file_version.h"
+#include "gatling/base/notice.h"
 #include "gatling/sandbox/sandbox.h"
 #include "io/io.h"
 

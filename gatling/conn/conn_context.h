@@ -3,13 +3,13 @@
 #ifndef GATLING_CONN_CONN_CONTEXT_H
 #define GATLING_CONN_CONN_CONTEXT_H
 
+#include "gatling/client/limits.h"
 #include "gatling/conn/budget.h"
 #include "gatling/conn/rate_window.h"
-#include "gatling/http2/http2.h"
-#include "gatling/site/content.h"
-#include "gatling/client/limits.h"
 #include "gatling/exchange/heads.h"
 #include "gatling/exchange/response_batch.h"
+#include "gatling/http2/http2.h"
+#include "gatling/site/content.h"
 #include "gatling/tls/tls.h"
 #include "gatling/upstream/upstreams.h"
 #include "io/io.h"
@@ -69,13 +69,15 @@ struct conn_context {
 	int (*refusal)(struct conn_context *context, const struct peer *peer);
 	size_t read_most; /* bytes that a connection reads at a time: CONN_SCRATCH or CONN_PIECE */
 	struct rate_windows rate;
-	uint64_t share;              /* bytes of this turn: CONN_SHARE_LEAST or CONN_SHARE_MOST */
-	uint64_t sent;               /* bytes, ever */
-	int64_t at_once_ms;          /* when a request was answered at once */
-	unsigned handshakes;         /* taken on in this turn */
-	unsigned unsent_halved;      /* how often, of CONN_UNSENT_MAX: a connection may leave conn_unsent() in the kernel */
-	bool unsent_varies;          /* it has not always been 0: new connections have what their listener had */
-	struct slice server_date[2]; /* the fields Server and Date, each a line; over TLS perhaps one more */
+	uint64_t share;         /* bytes of this turn: CONN_SHARE_LEAST or CONN_SHARE_MOST */
+	uint64_t sent;          /* bytes, ever */
+	int64_t at_once_ms;     /* when a request was answered at once */
+	unsigned handshakes;    /* taken on in this turn */
+	unsigned unsent_halved; /* how often, of CONN_UNSENT_MAX: a connection may leave conn_unsent() in the kernel */
+	bool unsent_varies;     /* it has not always been 0: new connections have what their listener had */
+	/* The lines of the fields that all answers have: Server, Date and, over TLS (the second) with --hsts,
+	 * Strict-Transport-Security. worker.c writes them once a second. */
+	struct slice common_fields[2];
 	struct heads heads;
 	char frames[HTTP2_FRAMES];
 	char scratch[CONN_SCRATCH];

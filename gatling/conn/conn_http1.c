@@ -36,7 +36,7 @@ static bool respond(struct conn *c, struct response *r, bool head_only, enum per
 	uint64_t bytes;
 	if (persistence == PERSIST_NOT && c->ending == CONN_ENDING_NONE) c->ending = CONN_ENDING_CLOSE;
 	c->responses->files += r->representation && r->representation->fd != -1;
-	if (http1_write(c->responses->batch, r, w->server_date[c->secure], head_only, persistence, &bytes) == -1)
+	if (http1_write(c->responses->batch, r, w->common_fields[c->secure], head_only, persistence, &bytes) == -1)
 		return false;
 	if (!c->responses->responses++) c->responses->sampled = (uint8_t)counters_sample();
 	count_answer(COUNT_HTTP1, r->status);

@@ -207,8 +207,8 @@ static bool add_head(struct conn *c) {
 		return http1_write_upgrade(batch, head->reason, lines) == 0;
 	}
 	enum body_framing framing = settle(c, head);
-	return http1_write_passed(batch, head, lines, c->context->server_date[c->secure], (enum persistence)p->persistence,
-							  framing) == 0;
+	return http1_write_passed(batch, head, lines, c->context->common_fields[c->secure],
+							  (enum persistence)p->persistence, framing) == 0;
 }
 
 /* Small pieces are copied, so that they leave together with what is before and behind them. Returns false: ENOMEM. */

@@ -4,11 +4,11 @@
 #ifndef GATLING_CONN_CONN_STATE_H
 #define GATLING_CONN_CONN_STATE_H
 
-#include "gatling/conn/conn_context.h"
 #include "gatling/client/proxy_header.h"
-#include "gatling/http/body.h"
+#include "gatling/conn/conn_context.h"
 #include "gatling/exchange/response_batch.h"
 #include "gatling/exchange/waiting_request.h"
+#include "gatling/http/body.h"
 
 enum {
 	CONN_PIPELINE_MAX = 64,           /* responses sent together */

@@ -3,6 +3,7 @@
 
 #include "gatling/base/owfat.h"
 #include "gatling/base/text.h"
+#include "gatling/http/field_line.h"
 #include "gatling/site/response.h"
 
 enum {
@@ -12,26 +13,21 @@ enum {
 
 const struct slice http1_continue = SLICE("HTTP/1.1 100 Continue\r\n\r\n");
 
-static char *put(char *at, struct slice s) {
-	memcpy(at, s.at, s.length);
-	return at + s.length;
-}
-
 static char *put_persistence(char *at, enum persistence persistence) {
-	if (persistence == PERSIST_NOT) at = put(at, SLICE("Connection: close\r\n"));
-	if (persistence == PERSIST_SAID) at = put(at, SLICE("Connection: keep-alive\r\n"));
+	if (persistence == PERSIST_NOT) at = text_copy(at, SLICE("Connection: close\r\n"));
+	if (persistence == PERSIST_SAID) at = text_copy(at, SLICE("Connection: keep-alive\r\n"));
 	return at;
 }
 
-int http1_write(iob *batch, struct response *r, struct slice server_date, bool head_only, enum persistence persistence,
-				uint64_t *body_length) {
+int http1_write(iob *batch, struct response *r, struct slice common_fields, bool head_only,
+				enum persistence persistence, uint64_t *body_length) {
 	struct slice copied = head_only ? (struct slice){0} : response_in_memory(r);
 	if (copied.length > BODY_COPIED) copied.length = 0;
 	char *start = iob_reserve(batch, LINES_ROOM + response_fields_room(r) + copied.length), *at = start;
 	size_t fields = 0;
 	if (start) {
-		at = put(at, response_status_line(r->status));
-		at = put(at, server_date);
+		at = text_copy(at, response_status_line(r->status));
+		at = text_copy(at, common_fields);
 		at = put_persistence(at, persistence);
 		fields = response_fields(r, at, body_length);
 	}
@@ -39,8 +35,8 @@ int http1_write(iob *batch, struct response *r, struct slice server_date, bool h
 		response_drop(r);
 		return -1;
 	}
-	at = put(at + fields, SLICE("\r\n"));
-	if (copied.length) at = put(at, copied);
+	at = text_copy(at + fields, SLICE("\r\n"));
+	if (copied.length) at = text_copy(at, copied);
 	iob_commit(batch, (size_t)(at - start));
 	if (!head_only && !copied.length) return response_content(batch, r);
 	if (head_only) *body_length = 0;
@@ -49,27 +45,27 @@ int http1_write(iob *batch, struct response *r, struct slice server_date, bool h
 }
 
 static char *put_status_line(char *at, int status, struct slice reason) {
-	at = text_copy_number(put(at, SLICE("HTTP/1.1 ")), (uint64_t)status);
+	at = text_copy_number(text_copy(at, SLICE("HTTP/1.1 ")), (uint64_t)status);
 	*at++ = ' ';
-	return put(text_copy(at, reason), SLICE("\r\n"));
+	return text_copy(text_copy(at, reason), SLICE("\r\n"));
 }
 
-int http1_write_passed(iob *batch, const struct upstream_response *head, struct slice lines, struct slice server_date,
+int http1_write_passed(iob *batch, const struct upstream_response *head, struct slice lines, struct slice common_fields,
 					   enum persistence persistence, enum body_framing framing) {
 	char *start = iob_reserve(batch, LINES_ROOM + head->reason.length + lines.length), *at = start;
 	if (!start) return -1;
-	at = put(put_status_line(at, head->status, head->reason), server_date);
-	at = put(put_persistence(at, persistence), lines);
-	if (framing == BODY_CHUNKED) at = put(at, SLICE("Transfer-Encoding: chunked\r\n"));
+	at = text_copy(put_status_line(at, head->status, head->reason), common_fields);
+	at = text_copy(put_persistence(at, persistence), lines);
+	if (framing == BODY_CHUNKED) at = text_copy(at, SLICE("Transfer-Encoding: chunked\r\n"));
 	if (framing == BODY_LENGTH) at = field_line_put_length(at, head->content_length);
-	iob_commit(batch, (size_t)(put(at, SLICE("\r\n")) - start));
+	iob_commit(batch, (size_t)(text_copy(at, SLICE("\r\n")) - start));
 	return 0;
 }
 
 int http1_write_interim(iob *batch, int status, struct slice reason, struct slice lines) {
 	char *start = iob_reserve(batch, LINES_ROOM + reason.length + lines.length);
 	if (!start) return -1;
-	const char *end = put(put(put_status_line(start, status, reason), lines), SLICE("\r\n"));
+	const char *end = text_copy(text_copy(put_status_line(start, status, reason), lines), SLICE("\r\n"));
 	iob_commit(batch, (size_t)(end - start));
 	return 0;
 }
@@ -77,7 +73,7 @@ int http1_write_interim(iob *batch, int status, struct slice reason, struct slic
 int http1_write_upgrade(iob *batch, struct slice reason, struct slice lines) {
 	char *start = iob_reserve(batch, LINES_ROOM + reason.length + lines.length);
 	if (!start) return -1;
-	char *at = put(put_status_line(start, 101, reason), SLICE("Connection: upgrade\r\nUpgrade: websocket\r\n"));
-	iob_commit(batch, (size_t)(put(put(at, lines), SLICE("\r\n")) - start));
+	char *at = text_copy(put_status_line(start, 101, reason), SLICE("Connection: upgrade\r\nUpgrade: websocket\r\n"));
+	iob_commit(batch, (size_t)(text_copy(text_copy(at, lines), SLICE("\r\n")) - start));
 	return 0;
 }

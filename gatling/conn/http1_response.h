@@ -12,15 +12,15 @@ enum persistence {
 	PERSIST_NOT
 };
 
-/* Appends the response to the batch. Takes its file and source over, also when it fails. server_date is "Server" and
- * "Date" as complete lines. head_only: the answer to a HEAD. *body_length becomes the length of its content. 0, or
+/* Appends the response to the batch. Takes its file and source over, also when it fails. common_fields: as in
+ * conn_context.h. head_only: the answer to a HEAD. *body_length becomes the length of its content. 0, or
  * -1 (ENOMEM): the batch cannot be sent. */
-int http1_write(iob *batch, struct response *response, struct slice server_date, bool head_only,
+int http1_write(iob *batch, struct response *response, struct slice common_fields, bool head_only,
 				enum persistence persistence, uint64_t *body_length);
 
 /* Append the head of a response that is passed on; lines: its field lines. framing: how the client finds its end.
  * 0, or -1: ENOMEM. */
-int http1_write_passed(iob *batch, const struct upstream_response *head, struct slice lines, struct slice server_date,
+int http1_write_passed(iob *batch, const struct upstream_response *head, struct slice lines, struct slice common_fields,
 					   enum persistence persistence, enum body_framing framing);
 int http1_write_interim(iob *batch, int status, struct slice reason, struct slice lines); /* 1xx, except */
 int http1_write_upgrade(iob *batch, struct slice reason, struct slice lines);             /* 101 */

@@ -1,5 +1,5 @@
 /* passing.h - a request that is passed on to an upstream: what is kept of it until its response has been sent and
- * logged. How its content travels is up to HTTP/1.1 (conn/conn_pass.h) and HTTP/2 (http2/stream_pass.h). */
+ * logged. How its content travels is up to HTTP/1.1 (conn/conn_pass.h) and HTTP/2 (http2/stream.h). */
 #ifndef GATLING_EXCHANGE_PASSING_H
 #define GATLING_EXCHANGE_PASSING_H
 

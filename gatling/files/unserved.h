@@ -2,8 +2,8 @@
 #ifndef GATLING_FILES_UNSERVED_H
 #define GATLING_FILES_UNSERVED_H
 
-#include "gatling/files/docroot.h"
 #include "gatling/base/file_version.h"
+#include "gatling/files/docroot.h"
 
 enum { UNSERVED_REPORTS_MAX = 64 /* of each kind, while the server runs */ };
 

@@ -129,7 +129,7 @@ static bool is_type(const char *type) {
 	const char *slash = strchr(type, '/');
 	for (size_t i = 0; i < length; i++)
 		if (!char_is(type[i], CHAR_TOKEN) && type + i != slash) return false;
-	return slash && slash != type && slash[1] && length <= MIME_TYPE_MAX;
+	return slash && slash != type && slash[1] && length <= MEDIA_TYPE_MAX;
 }
 
 /* Neither string is freed: types last as long as the process. */
@@ -159,9 +159,9 @@ static bool read_line(char *line) {
 	return true;
 }
 
-int mime_load(const char *file) {
+int media_types_load(const char *file) {
 	struct stat st;
-	char *text = file_load(open(file, O_RDONLY | O_CLOEXEC), MIME_FILE_MAX, &st);
+	char *text = file_load(open(file, O_RDONLY | O_CLOEXEC), MEDIA_TYPES_FILE_MAX, &st);
 	int number = 0;
 	bool valid = true;
 	if (!text) return -1;
@@ -177,7 +177,7 @@ int mime_load(const char *file) {
 
 /* --- finding --- */
 
-const char *mime_type(struct slice path) {
+const char *media_type_of(struct slice path) {
 	char extension[EXTENSION_MAX];
 	size_t n = 0;
 	while (n < path.length && n < EXTENSION_MAX && path.at[path.length - 1 - n] != '.') {

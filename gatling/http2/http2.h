@@ -6,8 +6,8 @@
 #ifndef GATLING_HTTP2_HTTP2_H
 #define GATLING_HTTP2_HTTP2_H
 
-#include "gatling/http2/http2_context.h"
 #include "gatling/http2/frame.h"
+#include "gatling/http2/http2_context.h"
 
 struct http2;
 

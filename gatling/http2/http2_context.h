@@ -4,9 +4,9 @@
 #define GATLING_HTTP2_HTTP2_CONTEXT_H
 
 #include "gatling/client/forwarded.h"
-#include "gatling/site/content.h"
 #include "gatling/client/limits.h"
 #include "gatling/exchange/response_batch.h"
+#include "gatling/site/content.h"
 #include "gatling/upstream/upstreams.h"
 
 enum {
@@ -42,9 +42,9 @@ struct http2_context {
 	const struct trusted_proxies *trust;
 	struct upstreams *upstreams; /* NULL: no request is passed on */
 
-	/* The fields Server and Date as a header block, over plain TCP and over TLS: at most 3 * RESPONSE_DATE_ROOM bytes.
-	 */
-	struct slice server_date_block[2];
+	/* The fields of all answers as a header block, over plain TCP and over TLS, see common_fields in conn_context.h:
+	 * at most 3 * RESPONSE_DATE_ROOM bytes. */
+	struct slice common_block[2];
 	size_t memory_max; /* bytes that may be kept for one session; more: HTTP2_ENHANCE_YOUR_CALM */
 };
 

@@ -5,9 +5,9 @@
 #define GATLING_HTTP2_STREAM_H
 
 #include "gatling/base/peer.h"
-#include "gatling/http/hpack.h"
 #include "gatling/exchange/response_batch.h"
 #include "gatling/exchange/waiting_request.h"
+#include "gatling/http/hpack.h"
 #include "gatling/http2/frame.h"
 #include "gatling/http2/http2_context.h"
 #include "gatling/http2/request_block.h"

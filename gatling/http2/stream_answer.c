@@ -1,6 +1,7 @@
 /* stream_answer.c - see stream.h: answers become blocks and content of streams, at once or after a job. */
 #include <stdlib.h>
 
+#include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
 #include "gatling/http2/http2.h"
 #include "gatling/http2/stream.h"
@@ -14,11 +15,6 @@ static size_t put_table_size(struct http2 *h, char *at) {
 	return n;
 }
 
-static char *put(char *at, struct slice s) {
-	memcpy(at, s.at, s.length);
-	return at + s.length;
-}
-
 /* Whether the fields of a response are those of its representation, whose block is ready. */
 static bool has_ready_block(const struct response *r) {
 	return r->status == 200 && r->representation && !r->lines.length;
@@ -27,10 +23,10 @@ static bool has_ready_block(const struct response *r) {
 /* The block of any response, good until the next; absent: there is no randomness for it. */
 static struct slice make_block(struct http2 *h, struct response *r, uint64_t *content_length) {
 	char *const lines = WORKSPACE(RESPONSE_FIELDS_MAX), *const block = WORKSPACE(STREAM_BLOCK_MAX);
-	char *at = put(block + hpack_status(r->status, block), h->context->server_date_block[h->secure]);
+	char *at = text_copy(block + hpack_status(r->status, block), h->context->common_block[h->secure]);
 	if (has_ready_block(r)) {
 		*content_length = r->representation->size;
-		at = put(at, representation_block(r->representation));
+		at = text_copy(at, representation_block(r->representation));
 	} else {
 		size_t length = response_fields(r, lines, content_length);
 		if (!length) return (struct slice){0};
@@ -109,7 +105,7 @@ static bool answer_later(struct http2 *h, struct stream_request *q, struct respo
 
 void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out) {
 	char block[HPACK_STATUS + 3 * RESPONSE_DATE_ROOM];
-	char *end = put(block + hpack_status(431, block), h->context->server_date_block[h->secure]);
+	char *end = text_copy(block + hpack_status(431, block), h->context->common_block[h->secure]);
 	struct slice whole = {.at = block, .length = (size_t)(end - block)};
 	stream_note_answer(h, NULL, (struct slice){0}, 431, 0);
 	if (http2_output_room(out) >= stream_block_frames(whole.length)) stream_output_block(h, out, id, whole, true);
@@ -234,7 +230,7 @@ bool stream_pass_on(struct http2 *h, struct stream_request *q, const struct resp
  */
 static bool can_answer_at_once(const struct http2 *h, const struct stream_request *q, const struct response *r,
 							   const struct slice *content, size_t room) {
-	size_t overhead = 2 * FRAME_HEADER + 1 + HPACK_STATUS + h->context->server_date_block[h->secure].length;
+	size_t overhead = 2 * FRAME_HEADER + 1 + HPACK_STATUS + h->context->common_block[h->secure].length;
 	if (h->open || q->receiving || !has_ready_block(r)) return false;
 	if (q->request->method != METHOD_HEAD && !content->at) return false;
 	return content->length <= FRAME_PAYLOAD_MAX && (int64_t)content->length <= h->initial_window &&
@@ -247,8 +243,8 @@ static void answer_at_once(struct http2 *h, const struct stream_request *q, stru
 						   struct http2_output *out) {
 	char *block = out->at + FRAME_HEADER;
 	char *at = block + put_table_size(h, block);
-	at = put(at + hpack_status(r->status, at), h->context->server_date_block[h->secure]);
-	at = put(at, representation_block(r->representation));
+	at = text_copy(at + hpack_status(r->status, at), h->context->common_block[h->secure]);
+	at = text_copy(at, representation_block(r->representation));
 	unsigned flags = FRAME_FLAG_END_HEADERS | (content.length ? 0 : FRAME_FLAG_END_STREAM);
 	frame_header(out->at, (size_t)(at - block), FRAME_HEADERS, flags, q->id);
 	out->at = at;

@@ -5,8 +5,9 @@
 
 #include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
-#include "gatling/http/hpack.h"
 #include "gatling/exchange/passing.h"
+#include "gatling/http/field_line.h"
+#include "gatling/http/hpack.h"
 
 enum {
 	LENGTH_LINE = 64, /* bytes of the line with Content-Length */
@@ -45,7 +46,7 @@ static bool add_head(const struct http2 *h, struct stream *s) {
 	bool interim = head->status < 200 && head->status != 101;
 	int status = head->status == 101 ? 200 : head->status;
 	at = block + hpack_status(status, block);
-	if (!interim) at = text_copy(at, h->context->server_date_block[h->secure]);
+	if (!interim) at = text_copy(at, h->context->common_block[h->secure]);
 	at += hpack_fields(lines, at);
 	if (head->framing == BODY_LENGTH) {
 		const char *end = field_line_put_length(length, head->content_length);

@@ -12,10 +12,10 @@
 
 #include "gatling/base/platform.h"
 #include "gatling/base/text.h"
-#include "gatling/site/rules/text_file.h"
-#include "gatling/http/chars.h"
 #include "gatling/client/address_table.h"
+#include "gatling/http/chars.h"
 #include "gatling/site/rules/rules.h"
+#include "gatling/site/rules/text_file.h"
 
 static const char unreadable[] = "this is no file that the user of the server may read, so access is denied";
 

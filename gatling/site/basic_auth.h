@@ -4,11 +4,11 @@
 #ifndef GATLING_SITE_BASIC_AUTH_H
 #define GATLING_SITE_BASIC_AUTH_H
 
-#include "gatling/files/docroot.h"
 #include "gatling/base/job.h"
+#include "gatling/files/docroot.h"
+#include "gatling/files/names.h"
 #include "gatling/http/request.h"
 #include "gatling/log/access.h"
-#include "gatling/files/names.h"
 
 enum {
 	AUTH_REALM_MAX = 256,                      /* bytes of the name of a realm */

@@ -7,9 +7,9 @@
 #include "gatling/base/gzip.h"
 #include "gatling/base/text.h"
 #include "gatling/files/unserved.h"
-#include "gatling/http/freshness.h"
 #include "gatling/http/media_type.h"
 #include "gatling/site/cache_entry.h"
+#include "gatling/site/freshness.h"
 
 enum { SUFFIX_ROOM = 8 };
 
@@ -93,12 +93,12 @@ static unsigned producible(const struct cache *c, const struct resource *r, cons
 
 /* Returns the media type that the name tells, or the content. */
 static const char *type_of(struct cache_entry *e) {
-	const char *type = mime_type(e->path);
+	const char *type = media_type_of(e->path);
 	if (type) return type;
 	const struct representation *f = e->resource.representation[CODING_IDENTITY];
 	const int text = f ? representation_is_text(f) : 0;
 	e->recent |= text == -1; /* asked again soon */
-	return text == 1 ? MIME_TEXT : MIME_UNKNOWN;
+	return text == 1 ? MEDIA_TYPE_TEXT : MEDIA_TYPE_UNKNOWN;
 }
 
 /* Writes the fields of all representations. missed: one could not be opened. */

@@ -3,25 +3,24 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "gatling/base/file_read.h"
 #include "gatling/base/text.h"
-#include "gatling/files/unserved.h"
 #include "gatling/base/utf8.h"
-#include "gatling/http/date.h"
-#include "gatling/http/freshness.h"
-#include "gatling/http/hpack.h"
 #include "gatling/files/digest.h"
+#include "gatling/files/unserved.h"
+#include "gatling/http/date.h"
+#include "gatling/http/field_line.h"
+#include "gatling/http/hpack.h"
+#include "gatling/site/freshness.h"
 #include "io/at_once.h"
 
 enum {
 	READ_ATTEMPTS = 3,           /* at a file that changes while it is read into memory */
 	READ_UNSEEN_MAX = 16 * 1024, /* bytes that are read of a file whose size is not known: most are smaller */
-	FIELDS_ROOM_MIN = 640        /* bytes of the field lines without the owner's and the media type */
 };
 
 void representation_retain(struct representation *file) { file->references++; }
@@ -207,17 +206,6 @@ static const struct header_item *find_header(const struct header_set *set, const
 	return NULL;
 }
 
-char *field_line_put(char *at, struct slice name, struct slice value) {
-	at = text_copy(text_copy(at, name), SLICE(": "));
-	return text_copy(text_copy(at, value), SLICE("\r\n"));
-}
-
-char *field_line_put_length(char *at, uint64_t length) {
-	char digits[FMT_ULONG];
-	struct slice value = {.at = digits, .length = fmt_ulonglong(digits, length)};
-	return field_line_put(at, SLICE("Content-Length"), value);
-}
-
 static char *put_coding(char *at, enum coding coding) {
 	return coding == CODING_IDENTITY ? at : field_line_put(at, SLICE("Content-Encoding"), coding_name[coding]);
 }
@@ -254,14 +242,15 @@ static char *put_vary(char *at, const struct field_options *o) {
 }
 
 static char *put_always(char *at, const struct field_options *o) {
-	const struct header_item *own = find_header(o->headers, "Cache-Control");
-	bool overruled = own && o->stands_in && (o->error || freshness_page(o->type)) && header_lasts(own);
+	const struct header_item *owners = find_header(o->headers, "Cache-Control");
+	bool overruled = owners && o->stands_in && (o->error || freshness_page(o->type)) && header_lasts(owners);
 	at = put_vary(at, o);
-	if (o->cache_control.at && (!own || overruled)) at = field_line_put(at, SLICE("Cache-Control"), o->cache_control);
+	if (o->cache_control.at && (!owners || overruled))
+		at = field_line_put(at, SLICE("Cache-Control"), o->cache_control);
 	for (unsigned i = 0; o->headers && i < o->headers->count; i++) {
 		const struct header_item *item = &o->headers->item[i];
 		if (item->detach || header_named(item, "Vary") || header_named(item, "Content-Type")) continue;
-		if (item != own || !overruled) at = field_line_put(at, item->name, item->value);
+		if (item != owners || !overruled) at = field_line_put(at, item->name, item->value);
 	}
 	return at;
 }
@@ -299,8 +288,8 @@ struct slice representation_block(struct representation *f) {
 static int write_fields(struct representation *f, const struct field_options *o) {
 	const struct representation *origin = o ? NULL : f->origin;
 	size_t owned = o && o->headers ? o->headers->octets : 0;
-	size_t room = FIELDS_ROOM_MIN + (o ? strlen(o->type) + owned : origin->fields.length);
-	char small[2 * FIELDS_ROOM_MIN], *text = room <= sizeof small ? small : malloc(room);
+	size_t room = REPRESENTATION_FIELDS_MAX + (o ? strlen(o->type) + owned : origin->fields.length);
+	char small[2 * REPRESENTATION_FIELDS_MAX], *text = room <= sizeof small ? small : malloc(room);
 	if (!text) return ENOMEM;
 	char *at = field_line_put_length(text, f->size);
 	f->type_at = (size_t)(at - text);
@@ -311,6 +300,7 @@ static int write_fields(struct representation *f, const struct field_options *o)
 	f->always_at = (size_t)(at - text);
 	at = o ? put_always(at, o) : text_copy(at, slice_rest(origin->fields, origin->always_at));
 	f->fields = (struct slice){.at = text, .length = (size_t)(at - text)};
+	assert(f->fields.length <= room);
 	int error = keep_text(f, text);
 	if (text != small) free(text);
 	return error;

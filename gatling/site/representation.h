@@ -7,9 +7,9 @@
 
 #include "gatling/base/file_version.h"
 #include "gatling/base/gzip.h"
+#include "gatling/files/digest.h"
 #include "gatling/http/coding.h"
 #include "gatling/http/precondition.h"
-#include "gatling/files/digest.h"
 #include "gatling/site/rules/header_rules.h"
 
 enum {
@@ -21,6 +21,9 @@ enum {
 	 */
 	REPRESENTATION_MAP_MAX = 1024 * 1024 * 1024
 };
+
+/* The most bytes of all field lines that the server itself writes for a representation, without the media type. */
+enum { REPRESENTATION_FIELDS_MAX = 640 };
 
 /* Makes browsers believe Content-Type (https://fetch.spec.whatwg.org/#x-content-type-options-header). */
 #define NOSNIFF_LINE "X-Content-Type-Options: nosniff\r\n"
@@ -39,7 +42,8 @@ struct representation {
 	struct validators validators; /* a large file has no entity-tag until it is hashed */
 	/* The field lines, each with its CRLF, in four parts, because some statuses leave parts out: Content-Length (not
 	 * with 304 and 206); Content-Encoding, Content-Type and NOSNIFF_LINE (not with 304 and a 206 of several ranges);
-	 * Accept-Ranges, ETag and Last-Modified (not with error pages); Vary, Cache-Control and the owner's (always). */
+	 * Accept-Ranges, ETag and Last-Modified (not with error pages); Vary, Cache-Control and the owner's (always). A
+	 * 416 has none of them. */
 	struct slice fields;
 	size_t type_at, validators_at, always_at; /* where the second, third and fourth part start */
 	struct file_version version;              /* of the file that was loaded */
@@ -61,15 +65,11 @@ struct field_options {
 	enum coding coding;
 	bool varies;                      /* the response depends on Accept-Encoding */
 	struct slice cache_control;       /* absent: none */
-	const struct header_set *headers; /* of the owner, instead of the server's own; NULL: none */
+	const struct header_set *headers; /* of the owner, see struct header_item; NULL: none */
 	/* The file is sent for another path, as an error or not: the owner's Cache-Control for that path, if it is long,
 	 * does not apply to an error or a page. */
 	bool stands_in, error;
 };
-
-/* Writes a field line to a place with room for it. Returns where it ends. */
-char *field_line_put(char *at, struct slice name, struct slice value);
-char *field_line_put_length(char *at, uint64_t content_length);
 
 /* Add and release a reference. representation_release() is an iob_release. */
 void representation_retain(struct representation *file);

@@ -3,15 +3,14 @@
 
 #include <errno.h>
 #include <openssl/rand.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "gatling/files/docroot.h"
 #include "gatling/base/gzip.h"
 #include "gatling/base/text.h"
+#include "gatling/files/docroot.h"
+#include "gatling/http/field_line.h"
 
 enum {
-	FIELDS_ROOM = 1024,  /* bytes of the fields that are not of the representation */
 	PART_HEAD_ROOM = 256 /* bytes of the head of a part of multipart/byteranges, without its media type */
 };
 
@@ -223,7 +222,7 @@ static char *put_status_fields(char *at, const struct response *r, uint64_t *len
 
 size_t response_fields_room(const struct response *r) {
 	size_t fields = r->representation ? r->representation->fields.length : 0;
-	return FIELDS_ROOM + r->location.length + r->lines.length + fields;
+	return RESPONSE_STATUS_FIELDS_MAX + r->location.length + r->lines.length + fields;
 }
 
 static bool sends_representation(const struct response *r) { return r->representation && r->status != 416; }

@@ -3,6 +3,7 @@
 #define GATLING_SITE_RESPONSE_H
 
 #include "gatling/base/job.h"
+#include "gatling/http/media_type.h"
 #include "gatling/http/range.h"
 #include "gatling/http/request.h"
 #include "gatling/site/representation.h"
@@ -27,14 +28,14 @@ struct generated_content {
 };
 
 struct response {
-	/* 0: the request is to be passed on to upstream, with location as its target; or, if that is NULL, to be answered
-	 * again when the job has ended */
+	/* 0 with upstream: the request is to be passed on there, with location as its target. 0 without: it is to be
+	 * answered again when the job has ended. */
 	int status;
 	struct job *job;
-	const struct upstream_target *upstream; /* until the next answer, as the script, if it is for a program */
-	struct upstream_script script;
-	/* With 200, 206, 304, 416 and the error pages of the site: the representation, with a reference of the response;
-	 * else NULL. */
+	const struct upstream_target *upstream; /* good until the next answer, */
+	struct upstream_script script;          /* and so is this, of an upstream that runs programs */
+	/* With 200, 206, 304, 416 (only its size is sent) and the error pages of the site: the representation, with a
+	 * reference of the response; else NULL. */
 	struct representation *representation;
 	/* 206: the parts of it, in order */
 	int ranges;
@@ -56,8 +57,13 @@ void response_status(struct response *response, int status);
 /* Returns the status that says that a file cannot be opened, for an errno. */
 int response_status_of(int error);
 
-/* The most bytes of field lines of any response. */
-enum { RESPONSE_FIELDS_MAX = 2 * HEADER_OCTETS_MAX + LOCATION_MAX + 2048 };
+/* The most bytes of field lines of any response: the owner's, a Location, and what the server writes for the
+ * representation and for the status. */
+enum {
+	RESPONSE_STATUS_FIELDS_MAX = 1024,
+	RESPONSE_FIELDS_MAX =
+		2 * HEADER_OCTETS_MAX + LOCATION_MAX + REPRESENTATION_FIELDS_MAX + MEDIA_TYPE_MAX + RESPONSE_STATUS_FIELDS_MAX
+};
 
 /* Returns the most bytes of field lines of this response. */
 size_t response_fields_room(const struct response *response);

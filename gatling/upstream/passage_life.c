@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "gatling/base/text.h"
 #include "gatling/base/gzip.h"
+#include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
 #include "gatling/upstream/passage_state.h"
 #include "gatling/upstream/upstream_gzip.h"

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gatling/http2/http2.h"
 #include "gatling/exchange/response_batch.h"
+#include "gatling/http2/http2.h"
 
 static void require(bool holds) {
 	if (!holds) abort();
@@ -46,7 +46,7 @@ static void set_up(void) {
 	loop = io_loop_new();
 	batches = (struct batch_pool){.loop = loop};
 	context = (struct http2_context){.content = &site, .batches = &batches, .memory_max = 512 * 1024};
-	context.server_date_block[0] = SLICE("\x0f\x27\x01g");
+	context.common_block[0] = SLICE("\x0f\x27\x01g");
 	require(root != -1 && loop && content_open(&site, loop, root, &options, 1, 10, 20) == 0);
 	require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end) == 0 && io_fd(loop, end[0], &loop) == 0);
 	fd = end[0];

@@ -1,5 +1,5 @@
 /* test_freshness.c - what Cache-Control says by itself, and which names carry a hash. */
-#include "gatling/http/freshness.h"
+#include "gatling/site/freshness.h"
 #include "tests/unit/check.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "gatling/http/media_type.h"
 
 static bool is_hashed(const char *path) {
-	const char *type = mime_type(slice_of(path));
+	const char *type = media_type_of(slice_of(path));
 	return type && freshness_hashed(slice_of(path), type);
 }
 

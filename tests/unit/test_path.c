@@ -204,7 +204,7 @@ static void types_go_by_the_last_extension_in_any_case(void **state) {
 		{"a.mjs", "text/javascript; charset=utf-8"},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		const char *type = mime_type(slice_of(cases[i][0]));
+		const char *type = media_type_of(slice_of(cases[i][0]));
 		if (cases[i][1]) assert_string_equal(type, cases[i][1]);
 		else assert_null(type);
 	}

@@ -1,0 +1,13 @@
+/* field_line.h - writes field lines (RFC 9112, section 5), each with its CRLF, to a place with room for them. */
+#ifndef GATLING_HTTP_FIELD_LINE_H
+#define GATLING_HTTP_FIELD_LINE_H
+
+#include <stdint.h>
+
+#include "gatling/base/slice.h"
+
+/* Both return where the line ends. */
+char *field_line_put(char *at, struct slice name, struct slice value);
+char *field_line_put_length(char *at, uint64_t content_length);
+
+#endif
