@@ -86,7 +86,7 @@ static int start(struct worker *w) {
 	w->acceptor.context = &w->context;
 	w->acceptor.workers = (unsigned)w->options->workers;
 	w->context.memory_max = w->options->conn.memory / (unsigned)w->options->workers;
-	w->context.batches = (struct batch_pool){.loop = w->context.loop, .log = w->log, .lines.format = w->options->log};
+	w->context.batches = (struct batch_pool){.loop = w->context.loop, .queue = w->log, .style.format = w->options->log};
 	w->context.http2 = (struct http2_context){.content = &w->context.content,
 											  .batches = &w->context.batches,
 											  .limits = w->limits,

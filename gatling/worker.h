@@ -47,7 +47,7 @@ struct worker {
 	struct acceptor acceptor; /* of which it opens the listeners, and says what memory TCP has */
 	struct control control;
 	struct limits *limits;                  /* NULL: none */
-	struct log_lines *log;                  /* NULL: no log */
+	struct log_queue *log;                  /* NULL: no log */
 	struct certificate_files *certificates; /* NULL: no TLS */
 	const struct challenges *challenges;    /* NULL: none */
 	struct opener *connector;

@@ -106,7 +106,7 @@ int workers_start(struct workers *workers, int root, struct log *log, struct cer
 		m->worker->root = root;
 		m->worker->certificates = certificates;
 		m->worker->kernel_tls = kernel_tls;
-		if (log && !(m->worker->log = log_lines_new(log))) return notice_cannot("start", "a worker", strerror(ENOMEM));
+		if (log && !(m->worker->log = log_queue_new(log))) return notice_cannot("start", "a worker", strerror(ENOMEM));
 		atomic_fetch_add(&workers->running, 1);
 		int error = pthread_create(&m->thread, NULL, run_member, m);
 		if (error) return notice_cannot("start", "a worker", strerror(error));

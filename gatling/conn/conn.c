@@ -43,8 +43,8 @@ struct conn *conn_new(struct conn_context *w, int fd, unsigned port, bool secure
 }
 
 void conn_close(struct conn_context *w, struct conn *c) {
-	if (c->responses) {
-		response_batch_log(&w->batches, c->responses);
+	if (c->outgoing) {
+		response_batch_log(&w->batches, c->outgoing);
 		conn_return_batch(c);
 	}
 	if (c->tls) tls_close(c->tls);
@@ -52,7 +52,7 @@ void conn_close(struct conn_context *w, struct conn *c) {
 	limits_return_connection(w->limits, conn_peer(c));
 	tls_free(c->tls);
 	http2_free(c->http2);
-	waiting_request_free(c->passing ? conn_pass_end(c) : c->waiting);
+	kept_request_free(c->has_pass ? conn_pass_end(c) : c->waiting);
 	free(c->input);
 	rate_windows_forget(&w->rate, c->fd);
 	conn_forget_end(c);
@@ -78,8 +78,8 @@ struct conn *conn_of(const struct conn_context *w, int fd) {
 
 static size_t memory(const struct conn *c) {
 	size_t n = conn_kept(c);
-	if (c->responses) n += response_batch_memory(c->responses);
-	if (c->passing) n += conn_pass_memory(c);
+	if (c->outgoing) n += response_batch_memory(c->outgoing);
+	if (c->has_pass) n += conn_pass_memory(c);
 	else if (c->waiting) n += c->waiting->memory;
 	if (c->tls) n += tls_memory(c->tls);
 	if (c->http2) n += http2_memory(c->http2);
@@ -163,12 +163,12 @@ static void close_connection(void *conn) {
 	conn_close(c->context, c);
 }
 
-static enum conn_state exchange_frames(struct conn *c, struct conn_run *run) {
+static enum conn_state run_frames(struct conn *c, struct conn_run *run) {
 	static const struct http2_connection functions = {.send = resume, .close = close_connection};
 	if (!c->http2)
 		c->http2 =
 			http2_new(&c->context->http2, &functions, c, &c->peer, (enum forwarding)c->forwarding, c->port, c->secure);
-	return c->http2 ? conn_http2_exchange(c, run) : CONN_CLOSED;
+	return c->http2 ? conn_http2_run(c, run) : CONN_CLOSED;
 }
 
 static enum conn_state wait_for_job(struct conn *c, struct conn_run *run) {
@@ -200,7 +200,7 @@ static enum conn_state step(struct conn *c, struct conn_run *run) {
 	case CONN_JOB: return wait_for_job(c, run);
 	case CONN_PASS: return pass(c, run);
 	case CONN_WRITE: return conn_http1_write(c, run);
-	case CONN_HTTP2: return exchange_frames(c, run);
+	case CONN_HTTP2: return run_frames(c, run);
 	case CONN_LINGER: return linger(c, run);
 	case CONN_CLOSED: break;
 	}
@@ -228,7 +228,7 @@ static bool wants_input(const struct conn *c) {
 }
 
 static bool output_waits(const struct conn *c) {
-	if (c->state == CONN_PASS) return c->responses; /* is only there with something to send */
+	if (c->state == CONN_PASS) return c->outgoing; /* is only there with something to send */
 	return c->state == CONN_WRITE || c->state == CONN_CONTINUE || (c->state == CONN_HTTP2 && c->frames_wait);
 }
 
@@ -308,7 +308,7 @@ void conn_readable(struct conn_context *w, struct conn *c) {
 }
 
 void conn_writable(struct conn_context *w, struct conn *c) {
-	if (!reads_requests(c) && c->state != CONN_JOB && (c->state != CONN_PASS || c->responses)) {
+	if (!reads_requests(c) && c->state != CONN_JOB && (c->state != CONN_PASS || c->outgoing)) {
 		resume(c);
 		return;
 	}
@@ -360,7 +360,7 @@ bool conn_unfinished(const struct conn *c) {
 bool conn_waits_for_client(const struct conn *c) {
 	if (io_reading(c->context->loop, c->fd)) return false;
 	if (c->state == CONN_HTTP2)
-		return !http2_idle(c->http2) && !http2_waiting_since(c->http2) && !http2_passes(c->http2);
+		return !http2_idle(c->http2) && !http2_waiting_since(c->http2) && !http2_waits_only_for_upstreams(c->http2);
 	if (c->state == CONN_PASS) return conn_pass_waits_for_client(c);
 	return c->state == CONN_BODY || c->state == CONN_CONTINUE || c->state == CONN_WRITE;
 }

@@ -35,12 +35,12 @@ static bool respond(struct conn *c, struct response *r, bool head_only, enum per
 	struct conn_context *w = c->context;
 	uint64_t bytes;
 	if (persistence == PERSIST_NOT && c->ending == CONN_ENDING_NONE) c->ending = CONN_ENDING_CLOSE;
-	c->responses->files += r->representation && r->representation->fd != -1;
-	if (http1_write(c->responses->batch, r, w->common_fields[c->secure], head_only, persistence, &bytes) == -1)
+	c->outgoing->files += r->representation && r->representation->fd != -1;
+	if (http1_write(c->outgoing->iob, r, w->common_fields[c->secure], head_only, persistence, &bytes) == -1)
 		return false;
-	if (!c->responses->responses++) c->responses->sampled = (uint8_t)counters_sample();
+	if (!c->outgoing->responses++) c->outgoing->sampled = (uint8_t)counters_sample();
 	count_answer(COUNT_HTTP1, r->status);
-	response_batch_note(&w->batches, c->responses, &c->peer, request, r->user, r->status, bytes);
+	response_batch_note(&w->batches, c->outgoing, &c->peer, request, r->user, r->status, bytes);
 	return true;
 }
 
@@ -53,7 +53,7 @@ static enum conn_state refuse(struct conn *c, struct conn_run *run, struct respo
 		return CONN_CLOSED;
 	}
 	if (c->forwarding && c->state <= CONN_HEAD) find_client(c, NULL); /* what is known of a head may be forged */
-	if (body_pending(&c->body)) response_batch_reset(c->responses);
+	if (body_pending(&c->body)) response_batch_reset(c->outgoing);
 	c->body = (struct body){0};
 	c->ending = CONN_ENDING_LINGER;
 	run->input.length = 0;
@@ -69,7 +69,7 @@ static enum conn_state refuse_status(struct conn *c, struct conn_run *run, int s
 
 enum conn_state conn_http1_refuse_late(struct conn *c, struct conn_run *run) {
 	(void)conn_fetch_input(c); /* what came of the request is of no use any more */
-	if (c->passing) waiting_request_free(conn_pass_end(c));
+	if (c->has_pass) kept_request_free(conn_pass_end(c));
 	return refuse_status(c, run, 408, c->state == CONN_BODY && c->head, NULL);
 }
 
@@ -112,13 +112,13 @@ static bool admit(struct conn *c, struct response *r) {
 
 /* Decides the answer to a request. waiting: it has waited for a job, or could not be passed on. false: it has to wait
  * for a job (r->job), or is to be passed on (r->upstream). */
-static bool decide(const struct conn *c, const struct request *q, struct waiting_request *waiting, struct response *r) {
+static bool decide(const struct conn *c, const struct request *q, struct kept_request *waiting, struct response *r) {
 	const struct content *content = &c->context->content;
 	char local_name[PEER_MAX + 2];
 	struct connection_info connection = {.peer = &c->peer, .port = c->port, .secure = c->secure, .patient = true};
 	if (!q->host.at && (content->options->vhosts != VHOSTS_OFF || content->https_port))
 		connection.host = local_host(c, local_name);
-	if (waiting) (void)waiting_request_answer(waiting, content, connection, r);
+	if (waiting) (void)kept_request_answer(waiting, content, connection, r);
 	else answer(content, q, &connection, r);
 	return r->status;
 }
@@ -154,8 +154,8 @@ static enum conn_state respond_to(struct conn *c, struct conn_run *run, const st
 
 static bool is_full(const struct response_batch *x) {
 	return x->responses >= CONN_PIPELINE_MAX || x->files >= CONN_PIPELINE_FILES ||
-		   iob_bytesleft(x->batch) >= CONN_PIPELINE_BYTES || iob_parts(x->batch) >= IOB_PART_LIMIT / 4 ||
-		   x->log_length >= CONN_PIPELINE_BYTES;
+		   iob_bytesleft(x->iob) >= CONN_PIPELINE_BYTES || iob_parts(x->iob) >= IOB_PART_LIMIT / 4 ||
+		   x->lines_length >= CONN_PIPELINE_BYTES;
 }
 
 /* Parses the head at the front of the input into *room, unless it is known. Returns what request_parse() does, with
@@ -181,16 +181,16 @@ static enum conn_state take_request(struct conn *c, struct conn_run *run) {
 	if (n == 0) return CONN_HEAD;
 	if (c->forwarding) find_client(c, q);
 	/* the answer to a request with a body waits for the body: those before it must not */
-	if (q->framing != BODY_NONE && c->responses->responses) return CONN_WRITE;
+	if (q->framing != BODY_NONE && c->outgoing->responses) return CONN_WRITE;
 	bool decided = health_answer(&c->context->content, q, &r) || challenge_answer(&c->context->content, q, &r) ||
 				   !admit(c, &r) || decide(c, q, NULL, &r);
-	if (!decided && c->responses->responses) return CONN_WRITE;
+	if (!decided && c->outgoing->responses) return CONN_WRITE;
 	run->input = slice_rest(run->input, (size_t)n);
 	c->begun = true;
 	c->admitted = false;
 	if (decided) return respond_to(c, run, q, &r);
 	if (r.upstream) return conn_pass_begin(c, q, &r, persistence_of(c, q)) ? CONN_PASS : CONN_CLOSED;
-	c->waiting = waiting_request_new(q, r.job, c->responses->started_ns);
+	c->waiting = kept_request_new(q, r.job, c->outgoing->started_ns);
 	return c->waiting ? CONN_JOB : CONN_CLOSED;
 }
 
@@ -205,24 +205,24 @@ static bool ends_no_line(struct slice input, size_t known) {
 
 enum conn_state conn_http1_head(struct conn *c, struct conn_run *run) {
 	enum conn_state next = CONN_IDLE;
-	if (!run->input.length) return c->responses ? CONN_WRITE : CONN_IDLE;
+	if (!run->input.length) return c->outgoing ? CONN_WRITE : CONN_IDLE;
 	if (run->known && ends_no_line(run->input, run->known)) return CONN_HEAD;
 	/* RFC 9113, sections 3.3 and 3.4: the preface begins a connection; with TLS, ALPN says so */
 	if (!c->begun && !c->tls && http2_begins(run->input.at, run->input.length)) return CONN_HTTP2;
 	if (!conn_take_batch(c)) return CONN_CLOSED;
-	while (next == CONN_IDLE && run->input.length && !c->ending && !is_full(c->responses)) next = take_request(c, run);
+	while (next == CONN_IDLE && run->input.length && !c->ending && !is_full(c->outgoing)) next = take_request(c, run);
 	run->known = next == CONN_HEAD ? run->input.length : 0;
-	if (c->responses && !c->responses->responses) conn_return_batch(c);
-	return c->responses && (next == CONN_IDLE || next == CONN_HEAD) ? CONN_WRITE : next;
+	if (c->outgoing && !c->outgoing->responses) conn_return_batch(c);
+	return c->outgoing && (next == CONN_IDLE || next == CONN_HEAD) ? CONN_WRITE : next;
 }
 
 /* Answers the request that has waited. Of one that could not be passed on, what still comes is not read. */
 enum conn_state conn_http1_job(struct conn *c, struct conn_run *run) {
-	struct waiting_request *waiting = c->waiting;
+	struct kept_request *waiting = c->waiting;
 	const struct request *q = waiting->request;
 	struct response r;
 	enum conn_state next;
-	if (waiting_for_job(waiting)) return CONN_JOB;
+	if (kept_request_waits_for_job(waiting)) return CONN_JOB;
 	bool decided = decide(c, q, waiting, &r);
 	if (!decided && !r.upstream) return CONN_JOB;
 	if (!decided) return conn_pass_begin(c, q, &r, persistence_of(c, q)) ? CONN_PASS : CONN_CLOSED;
@@ -230,10 +230,10 @@ enum conn_state conn_http1_job(struct conn *c, struct conn_run *run) {
 		response_drop(&r);
 		return CONN_CLOSED;
 	}
-	c->responses->started_ns = waiting->started_ns;
+	c->outgoing->started_ns = waiting->started_ns;
 	if (waiting->failed && q->framing != BODY_NONE) next = refuse(c, run, &r, q->method == METHOD_HEAD, q);
 	else next = respond_to(c, run, q, &r);
-	waiting_request_free(waiting);
+	kept_request_free(waiting);
 	c->waiting = NULL;
 	return next;
 }
@@ -242,7 +242,7 @@ enum conn_state conn_http1_pass(struct conn *c, struct conn_run *run) {
 	switch (conn_pass_go_on(c, run)) {
 	case CONN_PASS_WAITS: return CONN_PASS;
 	case CONN_PASS_FAILED: c->waiting = conn_pass_end(c); return conn_http1_job(c, run);
-	case CONN_PASS_MALFORMED: waiting_request_free(conn_pass_end(c)); return refuse_status(c, run, 400, false, NULL);
+	case CONN_PASS_MALFORMED: kept_request_free(conn_pass_end(c)); return refuse_status(c, run, 400, false, NULL);
 	case CONN_PASS_BROKEN: return CONN_CLOSED;
 	case CONN_PASS_DONE: break;
 	}
@@ -258,8 +258,8 @@ enum conn_state conn_http1_continue(struct conn *c) {
 	struct response_batch *x = response_batch_take(pool);
 	uint64_t sent = 0;
 	if (!x) return CONN_CLOSED;
-	enum iob_result result = iob_addbuf(x->batch, http1_continue.at, http1_continue.length, NULL, NULL) == 0
-								 ? conn_transmit(c, x->batch, http1_continue.length, IO_LAST, &sent)
+	enum iob_result result = iob_addbuf(x->iob, http1_continue.at, http1_continue.length, NULL, NULL) == 0
+								 ? conn_transmit(c, x->iob, http1_continue.length, IO_LAST, &sent)
 								 : IOB_FAILED;
 	response_batch_return(pool, x);
 	if (result == IOB_AGAIN && !sent) return CONN_CONTINUE;
@@ -279,16 +279,16 @@ enum conn_state conn_http1_body(struct conn *c, struct conn_run *run) {
 enum conn_state conn_http1_write(struct conn *c, struct conn_run *run) {
 	struct conn_context *w = c->context;
 	uint64_t sent = 0, most = run->resumed ? w->share : CONN_SHARE_MOST;
-	enum iob_result result = conn_transmit(c, c->responses->batch, most, c->ending ? IO_MORE : IO_LAST, &sent);
+	enum iob_result result = conn_transmit(c, c->outgoing->iob, most, c->ending ? IO_MORE : IO_LAST, &sent);
 	w->sent += sent;
 	if (result == IOB_FAILED) return CONN_CLOSED;
-	if (c->responses->sampled && sent) response_batch_time(c->responses, result == IOB_DONE);
+	if (c->outgoing->sampled && sent) response_batch_time(c->outgoing, result == IOB_DONE);
 	if (result == IOB_AGAIN) {
 		run->progress |= sent > 0;
 		return CONN_WRITE;
 	}
 	if (!run->resumed) w->at_once_ms = io_now(w->loop);
-	response_batch_log(&w->batches, c->responses);
+	response_batch_log(&w->batches, c->outgoing);
 	conn_return_batch(c);
 	return_requests(c, c->admitted); /* which waits for these, and comes next */
 	if (!c->ending) return CONN_IDLE;

@@ -6,16 +6,16 @@
 
 /* Keeps what the socket has not taken of frames in the worker's buffer. */
 static bool keep_frames(struct conn *c, size_t length) {
-	size_t left = iob_bytesleft(c->responses->batch);
-	iob_reset(c->responses->batch);
-	return iob_addcopy(c->responses->batch, c->context->frames + length - left, left) == 0;
+	size_t left = iob_bytesleft(c->outgoing->iob);
+	iob_reset(c->outgoing->iob);
+	return iob_addcopy(c->outgoing->iob, c->context->frames + length - left, left) == 0;
 }
 
 /* Puts the frames at the start of the worker's buffer behind those that wait. false: there are too many, or no memory.
  */
 static bool queue_frames(struct conn *c, size_t length) {
-	return conn_take_batch(c) && iob_bytesleft(c->responses->batch) + length <= HTTP2_UNSENT_MAX &&
-		   iob_addcopy(c->responses->batch, c->context->frames, length) == 0;
+	return conn_take_batch(c) && iob_bytesleft(c->outgoing->iob) + length <= HTTP2_UNSENT_MAX &&
+		   iob_addcopy(c->outgoing->iob, c->context->frames, length) == 0;
 }
 
 _Static_assert((int)HTTP2_BATCH == (int)TLS_BATCH, "a batch of frames is one of records");
@@ -25,12 +25,12 @@ _Static_assert((int)HTTP2_BATCH == (int)TLS_BATCH, "a batch of frames is one of 
 static size_t write_frames(struct conn *c, size_t length) {
 	struct conn_context *w = c->context;
 	struct http2_output out = {.at = w->frames + length, .end = w->frames + length + HTTP2_BATCH};
-	struct http2_piece content;
+	struct http2_piece piece;
 	if (out.end > w->frames + sizeof w->frames) return length;
-	while (http2_next(c->http2, &content, &out)) {
-		ssize_t n = iob_take(w->loop, c->fd, content.batch, content.to, content.length);
-		if (n == -1 && errno == EAGAIN) http2_postpone(c->http2, &content); /* a thread reads it */
-		else http2_write(c->http2, &content, n, &out);
+	while (http2_next(c->http2, &piece, &out)) {
+		ssize_t n = iob_take(w->loop, c->fd, piece.iob, piece.to, piece.length);
+		if (n == -1 && errno == EAGAIN) http2_postpone(c->http2, &piece); /* a thread reads it */
+		else http2_write(c->http2, &piece, n, &out);
 	}
 	if (http2_ended(c->http2)) c->ending = CONN_ENDING_LINGER;
 	return (size_t)(out.at - w->frames);
@@ -41,23 +41,23 @@ static size_t write_frames(struct conn *c, size_t length) {
 static enum iob_result send_frames(struct conn *c, size_t length, uint64_t most) {
 	struct conn_context *w = c->context;
 	uint64_t sent = 0;
-	if (length && (c->responses || conn_blocked(c))) { /* they wait, too */
+	if (length && (c->outgoing || conn_blocked(c))) { /* they wait, too */
 		if (!queue_frames(c, length)) return IOB_FAILED;
 		length = 0;
 	}
-	enum iob_result result = !c->responses && conn_blocked(c) ? tls_flush(c->tls) : IOB_DONE;
+	enum iob_result result = !c->outgoing && conn_blocked(c) ? tls_flush(c->tls) : IOB_DONE;
 	while (result == IOB_DONE) {
-		if (!c->responses) {
+		if (!c->outgoing) {
 			if (sent && sent + HTTP2_BATCH > most && http2_sendable(c->http2)) {
 				result = IOB_AGAIN;
 				break;
 			}
 			length = write_frames(c, length);
 			if (!length) break;
-			if (!conn_take_batch(c) || iob_addbuf(c->responses->batch, w->frames, length, NULL, NULL) == -1)
+			if (!conn_take_batch(c) || iob_addbuf(c->outgoing->iob, w->frames, length, NULL, NULL) == -1)
 				return IOB_FAILED;
 		}
-		result = conn_transmit(c, c->responses->batch, UINT64_MAX, c->ending ? IO_MORE : IO_LAST, &sent);
+		result = conn_transmit(c, c->outgoing->iob, UINT64_MAX, c->ending ? IO_MORE : IO_LAST, &sent);
 		if (result == IOB_AGAIN && length && !keep_frames(c, length)) return IOB_FAILED;
 		length = 0;
 		if (result != IOB_DONE) break;
@@ -70,7 +70,7 @@ static enum iob_result send_frames(struct conn *c, size_t length, uint64_t most)
 /* Handles the frames at hand. Returns the bytes of those that answer, at the start of the worker's buffer. */
 static size_t handle_frames(struct conn *c, struct conn_run *run) {
 	struct conn_context *w = c->context;
-	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames, .blocked = c->responses};
+	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames, .blocked = c->outgoing};
 	bool in_block = http2_in_block(c->http2), announced = http2_end_announced(c->http2);
 	size_t used = http2_receive(c->http2, run->input.at, run->input.length, &out);
 	run->input = slice_rest(run->input, used);
@@ -90,7 +90,7 @@ static bool is_stuck(const struct conn *c) {
 	return c->input_ended && !io_reading(c->context->loop, c->fd);
 }
 
-enum conn_state conn_http2_exchange(struct conn *c, struct conn_run *run) {
+enum conn_state conn_http2_run(struct conn *c, struct conn_run *run) {
 	struct conn_context *w = c->context;
 	uint64_t sent = w->sent;
 	if (!io_reading(w->loop, c->fd)) http2_go_on(c->http2);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "gatling/base/text.h"
-#include "gatling/exchange/passing.h"
+#include "gatling/exchange/passed_request.h"
 
 enum { COPIED_MAX = 4 * 1024, BATCH_ENOUGH = 16 * 1024, LEAST_ROOM = 4 * 1024, DRAW_LEAST = 64 * 1024 }; /* bytes */
 
@@ -16,7 +16,7 @@ enum { AWAITED = 64 * 1024, FAST = AWAITED / 2 };
 
 /* There may be thousands: no gaps. */
 struct conn_pass {
-	struct passing passing;
+	struct passed_request passed;
 	char *trailers;           /* the trailer section of the request, as far as it has come; NULL: none has */
 	uint32_t trailers_length; /* bytes */
 	uint32_t come;            /* bytes of the content of the request since the deadline was set */
@@ -36,48 +36,48 @@ struct conn_pass {
 
 bool conn_pass_begin(struct conn *c, const struct request *q, const struct response *r, enum persistence persistence) {
 	struct conn_pass *p = malloc(sizeof *p);
-	const struct passing_request asked = {.request = q,
-										  .waiting = c->waiting,
-										  .started_ns = c->waiting ? c->waiting->started_ns : c->responses->started_ns,
-										  .client = &c->peer,
-										  .forwarding = (enum forwarding)c->forwarding,
-										  .proxy = c->forwarding ? conn_other_end(c) : c->peer,
-										  .port = c->port,
-										  .secure = c->secure};
+	const struct arrived_request arrived = {.request = q,
+											.kept = c->waiting,
+											.started_ns = c->waiting ? c->waiting->started_ns : c->outgoing->started_ns,
+											.client = &c->peer,
+											.forwarding = (enum forwarding)c->forwarding,
+											.proxy = c->forwarding ? conn_other_end(c) : c->peer,
+											.port = c->port,
+											.secure = c->secure};
 	if (p) *p = (struct conn_pass){.persistence = (uint8_t)persistence};
-	if (!p || !passing_begin(&p->passing, c->context->upstreams, &asked, r)) {
+	if (!p || !passed_request_begin(&p->passed, c->context->upstreams, &arrived, r)) {
 		free(p);
 		return false;
 	}
 	body_start_any(&p->body, q->framing, q->content_length);
 	c->pass = p;
-	c->passing = true;
+	c->has_pass = true;
 	return true;
 }
 
 size_t conn_pass_memory(const struct conn *c) {
-	return sizeof *c->pass + c->pass->trailers_length + passing_memory(&c->pass->passing);
+	return sizeof *c->pass + c->pass->trailers_length + passed_request_memory(&c->pass->passed);
 }
 
 void conn_pass_on_ready(struct conn *c, void (*ready)(void *conn)) {
-	passage_on_ready(c->pass->passing.passage, ready, c);
+	passage_on_ready(c->pass->passed.passage, ready, c);
 }
 
 /* Behind the content of its request, the client may send another one, or go away. */
 bool conn_pass_wants_input(const struct conn *c) { return !c->input; }
 
 bool conn_pass_is_tunnel(const struct conn *c) { return c->pass->tunnel; }
-bool conn_pass_has_answered(const struct conn *c) { return c->pass->passing.status; }
+bool conn_pass_has_answered(const struct conn *c) { return c->pass->passed.status; }
 
 /* Bytes of content that can be passed on; 0: too few to be worth it. */
 static size_t room(const struct conn_pass *p) {
-	size_t room = passage_room(p->passing.passage);
+	size_t room = passage_room(p->passed.passage);
 	return room >= LEAST_ROOM ? room : 0;
 }
 
 bool conn_pass_lacks_content(const struct conn *c) {
 	const struct conn_pass *p = c->pass;
-	bool waits_for_100 = passing_kept(&p->passing)->expect_continue && !p->begun;
+	bool waits_for_100 = passed_request_kept(&p->passed)->expect_continue && !p->begun;
 	return !p->sending && body_pending(&p->body) && room(p) && !waits_for_100;
 }
 
@@ -98,14 +98,14 @@ void conn_pass_await_any(struct conn *c) {
 	conn_set_timer(c); /* that of CONN_PASS_AWAITED_MS would end it */
 }
 
-struct waiting_request *conn_pass_end(struct conn *c) {
+struct kept_request *conn_pass_end(struct conn *c) {
 	struct conn_pass *p = c->pass;
 	if (p->awaits) await(c, 1);
-	struct waiting_request *kept = passing_end(&p->passing, &c->context->batches, &c->peer, COUNT_HTTP1);
+	struct kept_request *kept = passed_request_end(&p->passed, &c->context->batches, &c->peer, COUNT_HTTP1);
 	free(p->trailers);
 	free(p);
 	c->pass = NULL;
-	c->passing = false;
+	c->has_pass = false;
 	return kept;
 }
 
@@ -126,7 +126,7 @@ static void note_come(struct conn_pass *p, struct conn_run *run, size_t n) {
 	p->begun = true;
 	p->come += (uint32_t)n;
 	if (!body_pending(&p->body))
-		passage_put_end(p->passing.passage, (struct slice){.at = p->trailers, .length = p->trailers_length});
+		passage_put_end(p->passed.passage, (struct slice){.at = p->trailers, .length = p->trailers_length});
 	if (p->come < PASSAGE_CONTENT_LEAST && body_pending(&p->body)) return;
 	run->progress = true;
 	p->come = 0;
@@ -134,7 +134,7 @@ static void note_come(struct conn_pass *p, struct conn_run *run, size_t n) {
 
 bool conn_pass_draws(const struct conn *c) {
 	return c->state == CONN_PASS && !c->tls && !c->input && !c->pass->trickles &&
-		   body_rest(&c->pass->body) >= DRAW_LEAST && passage_draws(c->pass->passing.passage);
+		   body_rest(&c->pass->body) >= DRAW_LEAST && passage_draws(c->pass->passed.passage);
 }
 
 bool conn_pass_draw(struct conn *c, struct conn_run *run) {
@@ -142,9 +142,9 @@ bool conn_pass_draw(struct conn *c, struct conn_run *run) {
 	const uint64_t rest = body_rest(&p->body);
 	const size_t most = rest < CONN_SCRATCH ? (size_t)rest : CONN_SCRATCH;
 	size_t sent;
-	const ssize_t n = passage_draw(p->passing.passage, c->fd, c->context->scratch, most, &sent);
+	const ssize_t n = passage_draw(p->passed.passage, c->fd, c->context->scratch, most, &sent);
 	if (n <= 0) return n == -1 && errno == EAGAIN;
-	if (!p->awaits && !p->passing.status && n >= FAST && rest >= 3 * AWAITED) await(c, AWAITED);
+	if (!p->awaits && !p->passed.status && n >= FAST && rest >= 3 * AWAITED) await(c, AWAITED);
 	p->trickles = n < LEAST_ROOM; /* a page of the kernel's for each piece would be too much */
 	run->input = (struct slice){.at = c->context->scratch, .length = (size_t)n - sent};
 	body_take(&p->body, sent);
@@ -157,7 +157,7 @@ static bool take_content(struct conn_pass *p, struct conn_run *run) {
 	struct slice content;
 	if (run->input.length >= LEAST_ROOM) p->trickles = false;
 	while (run->input.length && !p->tunnel && body_pending(&p->body)) {
-		if (!room(p)) passage_flush(p->passing.passage);
+		if (!room(p)) passage_flush(p->passed.passage);
 		size_t free_room = room(p), most = run->input.length < free_room ? run->input.length : free_room;
 		if (!free_room) return true;
 		const bool in_trailers = body_in_trailers(&p->body);
@@ -165,14 +165,14 @@ static bool take_content(struct conn_pass *p, struct conn_run *run) {
 		if (n < 0) return false;
 		if (in_trailers && !keep_trailers(p, slice_first(run->input, (size_t)n))) return false;
 		run->input = slice_rest(run->input, (size_t)n);
-		if (content.length) (void)passage_put(p->passing.passage, content);
+		if (content.length) (void)passage_put(p->passed.passage, content);
 		note_come(p, run, (size_t)n);
 	}
 	for (size_t n = 1; p->tunnel && run->input.length && n; run->input = slice_rest(run->input, n)) {
-		n = passage_put(p->passing.passage, run->input);
-		passage_flush(p->passing.passage);
+		n = passage_put(p->passed.passage, run->input);
+		passage_flush(p->passed.passage);
 	}
-	passage_flush(p->passing.passage);
+	passage_flush(p->passed.passage);
 	return true;
 }
 
@@ -183,9 +183,9 @@ static enum body_framing settle(struct conn *c, const struct upstream_response *
 	struct conn_pass *p = c->pass;
 	bool unknown = head->until_close || head->framing == BODY_CHUNKED;
 	if (body_pending(&p->body)) c->ending = CONN_ENDING_LINGER; /* the client is still sending */
-	if (c->ending || (unknown && passing_kept(&p->passing)->minor == 0)) p->persistence = PERSIST_NOT;
+	if (c->ending || (unknown && passed_request_kept(&p->passed)->minor == 0)) p->persistence = PERSIST_NOT;
 	if (p->persistence == PERSIST_NOT && !c->ending) c->ending = CONN_ENDING_CLOSE;
-	p->chunked = unknown && passing_kept(&p->passing)->minor >= 1;
+	p->chunked = unknown && passed_request_kept(&p->passed)->minor >= 1;
 	return p->chunked ? BODY_CHUNKED : unknown ? BODY_NONE : head->framing;
 }
 
@@ -193,16 +193,16 @@ static enum body_framing settle(struct conn *c, const struct upstream_response *
 static bool add_head(struct conn *c) {
 	struct conn_pass *p = c->pass;
 	struct slice lines;
-	const struct upstream_response *head = passage_head(p->passing.passage, &lines);
+	const struct upstream_response *head = passage_head(p->passed.passage, &lines);
 	bool interim = head->status < 200;
-	iob *batch = c->responses->batch;
+	iob *batch = c->outgoing->iob;
 	p->tunnel = head->status == 101;
 	p->begun = true;
-	if (interim && !p->tunnel && passing_kept(&p->passing)->minor == 0) return true; /* unknown to HTTP/1.0 */
+	if (interim && !p->tunnel && passed_request_kept(&p->passed)->minor == 0) return true; /* unknown to HTTP/1.0 */
 	if (interim && !p->tunnel) return http1_write_interim(batch, head->status, head->reason, lines) == 0;
-	p->passing.status = head->status;
+	p->passed.status = head->status;
 	if (p->tunnel) {
-		passing_slim(&p->passing);
+		passed_request_slim(&p->passed);
 		c->ending = CONN_ENDING_CLOSE;
 		return http1_write_upgrade(batch, head->reason, lines) == 0;
 	}
@@ -215,15 +215,15 @@ static bool add_head(struct conn *c) {
 static bool add_piece(struct conn *c, struct slice piece) {
 	struct conn_pass *p = c->pass;
 	char size[32];
-	iob *batch = c->responses->batch;
+	iob *batch = c->outgoing->iob;
 	size_t n = p->chunked ? fmt_xlonglong(size, piece.length) : 0;
-	p->passing.content += piece.length;
+	p->passed.bytes += piece.length;
 	p->handed = piece.length > COPIED_MAX;
 	if (p->chunked && iob_addcopy(batch, size, (size_t)(text_copy(size + n, SLICE("\r\n")) - size)) == -1) return false;
 	if ((p->handed ? iob_addbuf(batch, piece.at, piece.length, NULL, NULL)
 				   : iob_addcopy(batch, piece.at, piece.length)) == -1)
 		return false;
-	if (!p->handed) passage_take(p->passing.passage);
+	if (!p->handed) passage_take(p->passed.passage);
 	return !p->chunked || iob_addcopy(batch, "\r\n", 2) == 0;
 }
 
@@ -236,24 +236,24 @@ static bool add_end(iob *batch, struct slice trailers) {
 /* Adds what comes next. Returns CONN_PASS_WAITS: there is nothing more at hand, or enough. */
 static enum conn_pass_result add_next(struct conn *c) {
 	struct conn_pass *p = c->pass;
-	iob *batch = c->responses->batch;
+	iob *batch = c->outgoing->iob;
 	while (!p->handed && iob_bytesleft(batch) < BATCH_ENOUGH) {
-		enum passage_state state = passage_state(p->passing.passage);
+		enum passage_state state = passage_state(p->passed.passage);
 		if (state <= PASSAGE_WAITS) break;
 		if (state == PASSAGE_HEAD) {
 			if (!add_head(c)) return CONN_PASS_BROKEN;
-			passage_take_head(p->passing.passage);
+			passage_take_head(p->passed.passage);
 		} else if (state <= PASSAGE_TUNNEL) {
-			struct slice piece = passage_content(p->passing.passage);
+			struct slice piece = passage_content(p->passed.passage);
 			if (piece.length && !add_piece(c, piece)) return CONN_PASS_BROKEN;
-			if (!piece.length && passage_state(p->passing.passage) == state) break;
+			if (!piece.length && passage_state(p->passed.passage) == state) break;
 		} else if (state == PASSAGE_ENDED && p->chunked && !p->closed) {
 			p->closed = true;
-			if (!add_end(batch, passage_trailers(p->passing.passage))) return CONN_PASS_BROKEN;
+			if (!add_end(batch, passage_trailers(p->passed.passage))) return CONN_PASS_BROKEN;
 		} else if (iob_bytesleft(batch)) {
 			break; /* that is sent first */
 		} else {
-			return state == PASSAGE_ENDED ? CONN_PASS_DONE : p->passing.status ? CONN_PASS_BROKEN : CONN_PASS_FAILED;
+			return state == PASSAGE_ENDED ? CONN_PASS_DONE : p->passed.status ? CONN_PASS_BROKEN : CONN_PASS_FAILED;
 		}
 	}
 	return CONN_PASS_WAITS;
@@ -263,7 +263,7 @@ static enum conn_pass_result add_next(struct conn *c) {
 static enum conn_pass_result prepare(struct conn *c) {
 	if (!conn_take_batch(c)) return CONN_PASS_BROKEN;
 	enum conn_pass_result next = add_next(c);
-	c->pass->sending = next == CONN_PASS_WAITS && iob_bytesleft(c->responses->batch);
+	c->pass->sending = next == CONN_PASS_WAITS && iob_bytesleft(c->outgoing->iob);
 	if (!c->pass->sending) conn_return_batch(c);
 	return next;
 }
@@ -275,23 +275,23 @@ static void note_sent(struct conn *c, struct conn_run *run, uint64_t sent) {
 
 static enum conn_pass_result move(struct conn *c, struct conn_run *run) {
 	struct conn_pass *p = c->pass;
-	const uint64_t relayed = passage_relayed(p->passing.passage);
+	const uint64_t relayed = passage_relayed(p->passed.passage);
 	if (relayed) conn_limit_unsent(c);
-	p->passing.content += relayed;
+	p->passed.bytes += relayed;
 	note_sent(c, run, relayed);
 	for (;;) {
-		if (!take_content(p, run)) return p->passing.status ? CONN_PASS_BROKEN : CONN_PASS_MALFORMED;
+		if (!take_content(p, run)) return p->passed.status ? CONN_PASS_BROKEN : CONN_PASS_MALFORMED;
 		enum conn_pass_result next = p->sending ? CONN_PASS_WAITS : prepare(c);
-		passage_relay(p->passing.passage, p->sending || p->stalled || c->tls ? -1 : c->fd);
+		passage_relay(p->passed.passage, p->sending || p->stalled || c->tls ? -1 : c->fd);
 		if (!p->sending) return next;
 		uint64_t sent = 0;
 		enum iob_result result =
-			conn_transmit(c, c->responses->batch, run->resumed ? c->context->share : CONN_SHARE_MOST, IO_LAST, &sent);
+			conn_transmit(c, c->outgoing->iob, run->resumed ? c->context->share : CONN_SHARE_MOST, IO_LAST, &sent);
 		note_sent(c, run, sent);
 		if (result == IOB_FAILED) return CONN_PASS_BROKEN;
 		p->stalled = run->resumed || result == IOB_AGAIN;
 		if (result == IOB_AGAIN) return CONN_PASS_WAITS;
-		if (p->handed) passage_take(p->passing.passage);
+		if (p->handed) passage_take(p->passed.passage);
 		p->handed = p->sending = false;
 	}
 }
@@ -303,9 +303,9 @@ enum conn_pass_result conn_pass_go_on(struct conn *c, struct conn_run *run) {
 	bool waits = result == CONN_PASS_WAITS && conn_pass_waits_for_client(c);
 	run->progress |= waits != p->waited; /* the deadline is another one */
 	p->waited = waits;
-	if (p->awaits && (body_rest(&p->body) < 2 * AWAITED || p->passing.status)) conn_pass_await_any(c);
+	if (p->awaits && (body_rest(&p->body) < 2 * AWAITED || p->passed.status)) conn_pass_await_any(c);
 	/* HTTP/1.0: what has come must not look like the whole */
-	if (result == CONN_PASS_BROKEN && p->passing.status && passing_kept(&p->passing)->minor == 0)
+	if (result == CONN_PASS_BROKEN && p->passed.status && passed_request_kept(&p->passed)->minor == 0)
 		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 	return result;
 }

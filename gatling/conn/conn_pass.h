@@ -27,6 +27,6 @@ bool conn_pass_draws(const struct conn *conn);
 bool conn_pass_draw(struct conn *conn, struct conn_run *run);
 
 /* Ends it. Logs what has been answered; if nothing has been, returns the request, which is to be answered, or freed. */
-struct waiting_request *conn_pass_end(struct conn *conn);
+struct kept_request *conn_pass_end(struct conn *conn);
 
 #endif

@@ -7,7 +7,7 @@
 #include "gatling/client/proxy_header.h"
 #include "gatling/conn/conn_context.h"
 #include "gatling/exchange/response_batch.h"
-#include "gatling/exchange/waiting_request.h"
+#include "gatling/exchange/kept_request.h"
 #include "gatling/http/body.h"
 
 enum {
@@ -50,7 +50,7 @@ struct conn {
 	uint8_t kind;               /* COOKIE_CONNECTION */
 	uint8_t state;              /* enum conn_state */
 	uint8_t ending : 2;         /* enum conn_ending */
-	bool passing : 1;           /* `pass` is there */
+	bool has_pass : 1;          /* `pass` is there */
 	bool begun : 1;             /* a request has been read: the connection stays HTTP/1.1 */
 	bool head : 1;              /* CONN_BODY: the request is a HEAD */
 	bool frames_wait : 1;       /* CONN_HTTP2: frames wait for the socket, or for a file to be read */
@@ -72,16 +72,16 @@ struct conn {
 			uint32_t stalled_ms; /* and how long nothing has been acknowledged */
 		} linger;
 	};
-	int32_t unread;   /* the send queue when the deadline passed last; INT32_MAX: unknown */
-	uint32_t memory;  /* that is kept for it, as the worker has it in its sum */
-	int64_t since_ms; /* when its deadline was set; 0: there is none yet */
+	int32_t unacknowledged; /* the send queue when the deadline passed last; INT32_MAX: unknown */
+	uint32_t memory;        /* that is kept for it, as the worker has it in its sum */
+	int64_t since_ms;       /* when its deadline was set; 0: there is none yet */
 	union {
-		struct waiting_request *waiting; /* CONN_JOB; otherwise NULL */
-		struct conn_pass *pass;          /* CONN_PASS */
+		struct kept_request *waiting; /* CONN_JOB; otherwise NULL */
+		struct conn_pass *pass;       /* CONN_PASS */
 	};
-	struct tls *tls;                  /* NULL: none */
-	struct http2 *http2;              /* NULL: this is HTTP/1.1 */
-	struct response_batch *responses; /* HTTP/1.1: under way; HTTP/2: frames that are being sent; NULL: none */
+	struct tls *tls;                 /* NULL: none */
+	struct http2 *http2;             /* NULL: this is HTTP/1.1 */
+	struct response_batch *outgoing; /* HTTP/1.1: under way; HTTP/2: frames that are being sent; NULL: none */
 	struct conn_input {
 		size_t length;
 		char bytes[];
@@ -193,7 +193,7 @@ enum conn_state conn_http1_refuse_clear(struct conn *conn, struct conn_run *run)
 /* --- conn_http2.c --- */
 
 /* CONN_HTTP2: handles the frames at hand, and sends what streams have to send. */
-enum conn_state conn_http2_exchange(struct conn *conn, struct conn_run *run);
+enum conn_state conn_http2_run(struct conn *conn, struct conn_run *run);
 
 /* Sends a GOAWAY, if the socket takes it at once. calm: with ENHANCE_YOUR_CALM, because too much memory is kept. */
 void conn_http2_send_goaway(struct conn *conn, bool calm);

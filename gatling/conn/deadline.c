@@ -9,8 +9,8 @@
 
 static int64_t milliseconds(int seconds) { return seconds ? (int64_t)seconds * 1000 : NEVER_MS; }
 
-/* While a session reads a header block or has no stream, its deadline is as that of HTTP/1.1. Otherwise it is set anew
- * with each complete request and with output. */
+/* While a session reads a header block or has no stream, its deadline is as that of HTTP/1.1. Otherwise it is
+ * set anew with each complete request and with output. */
 static int64_t http2_timeout_ms(const struct conn *c) {
 	const struct conn_options *o = c->context->options;
 	if (http2_end_announced(c->http2)) return HTTP2_DRAIN_MS;
@@ -18,7 +18,7 @@ static int64_t http2_timeout_ms(const struct conn *c) {
 	if (!c->frames_wait && http2_idle(c->http2)) return milliseconds(o->keepalive_timeout_s);
 	int64_t since_ns = c->frames_wait ? 0 : http2_waiting_since(c->http2);
 	int64_t waited_ms = since_ns ? (io_now_ns(c->context->loop) - since_ns) / 1000000 : 0;
-	if (!c->frames_wait && !since_ns && http2_passes(c->http2))
+	if (!c->frames_wait && !since_ns && http2_waits_only_for_upstreams(c->http2))
 		return c->context->draining && http2_has_tunnels(c->http2) ? CONN_TUNNEL_LAST_MS : NEVER_MS;
 
 	return milliseconds(o->timeout_s) - waited_ms;
@@ -63,48 +63,48 @@ static void set_timer(struct conn *c) {
 /* Leaves the send queue unknown, which saves a system call: the first look then counts as progress. */
 void conn_set_deadline(struct conn *c) {
 	set_timer(c);
-	c->unread = INT32_MAX;
+	c->unacknowledged = INT32_MAX;
 }
 
 /* Returns whether the client has acknowledged anything since the last look. The loop cannot tell: a socket becomes
  * writable only when much of it is free, which with a slow reader takes longer than the timeout. So a client is
  * given up between one and two timeouts after its last acknowledgement. */
 static bool has_acknowledged(struct conn *c) {
-	long unread = platform_send_queue(c->fd);
-	bool reads = unread != -1 && unread < c->unread;
-	c->unread = (int32_t)unread;
-	return reads;
+	long queued = platform_send_queue(c->fd);
+	bool acknowledged = queued != -1 && queued < c->unacknowledged;
+	c->unacknowledged = (int32_t)queued;
+	return acknowledged;
 }
 
 /* Lingering ends when everything is acknowledged, or nothing has been for timeout_s, rounded up to whole looks. */
-static bool still_lingers(struct conn *c, bool reads) {
-	c->linger.stalled_ms = reads ? 0 : c->linger.stalled_ms + (uint32_t)linger_ms(c);
-	return c->unread > 0 && c->linger.stalled_ms < milliseconds(c->context->options->timeout_s);
+static bool still_lingers(struct conn *c, bool acknowledged) {
+	c->linger.stalled_ms = acknowledged ? 0 : c->linger.stalled_ms + (uint32_t)linger_ms(c);
+	return c->unacknowledged > 0 && c->linger.stalled_ms < milliseconds(c->context->options->timeout_s);
 }
 
 bool conn_give_up_waiting(struct conn *c) {
 	int64_t now_ns = io_now_ns(c->context->loop), timeout_ns = milliseconds(c->context->options->timeout_s) * 1000000;
 	if (c->state == CONN_HTTP2) return http2_give_up_waiting(c->http2, now_ns - timeout_ns);
-	if (c->state == CONN_JOB) waiting_request_give_up(c->waiting);
+	if (c->state == CONN_JOB) kept_request_give_up(c->waiting);
 	return c->state == CONN_JOB;
 }
 
 /* A tunnel that is silent ends with the worker. */
 static bool has_passes(const struct conn *c) {
-	return http2_passes(c->http2) && !(c->context->draining && http2_has_tunnels(c->http2));
+	return http2_waits_only_for_upstreams(c->http2) && !(c->context->draining && http2_has_tunnels(c->http2));
 }
 
 static bool waits_for_socket(const struct conn *c) {
-	return c->state == CONN_WRITE || c->state == CONN_CONTINUE || (c->state == CONN_PASS && c->responses);
+	return c->state == CONN_WRITE || c->state == CONN_CONTINUE || (c->state == CONN_PASS && c->outgoing);
 }
 
 bool conn_extend_deadline(struct conn *c) {
-	bool reads = has_acknowledged(c), extended = false;
-	if (c->state == CONN_LINGER) extended = still_lingers(c, reads);
+	bool acknowledged = has_acknowledged(c), extended = false;
+	if (c->state == CONN_LINGER) extended = still_lingers(c, acknowledged);
 	else if (waits_for_socket(c) || (c->state == CONN_HTTP2 && c->frames_wait))
-		extended = reads || io_reading(c->context->loop, c->fd);
+		extended = acknowledged || io_reading(c->context->loop, c->fd);
 	else if (c->state == CONN_HTTP2)
-		extended = (reads && c->unread > 0) || http2_waiting_since(c->http2) || has_passes(c);
+		extended = (acknowledged && c->unacknowledged > 0) || http2_waiting_since(c->http2) || has_passes(c);
 	if (extended) set_timer(c);
 	return extended;
 }

@@ -100,13 +100,13 @@ void conn_forget_end(const struct conn *c) {
 }
 
 bool conn_take_batch(struct conn *c) {
-	if (!c->responses) c->responses = response_batch_take(&c->context->batches);
-	return c->responses;
+	if (!c->outgoing) c->outgoing = response_batch_take(&c->context->batches);
+	return c->outgoing;
 }
 
 void conn_return_batch(struct conn *c) {
-	response_batch_return(&c->context->batches, c->responses);
-	c->responses = NULL;
+	response_batch_return(&c->context->batches, c->outgoing);
+	c->outgoing = NULL;
 }
 
 /* shutdown(2) also without lingering: after close(2) alone, input that was not read would reset the connection, and

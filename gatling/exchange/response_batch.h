@@ -14,21 +14,21 @@ enum {
 };
 
 struct response_batch {
-	iob *batch;
+	iob *iob;
 	int64_t started_ns;        /* when the requests were read */
 	unsigned responses, files; /* and how many of them hold a file open */
 	uint8_t sampled;           /* its times are counted, each so often; 0: they are not */
 	bool begun;                /* its first byte has been given to the kernel */
-	char *log;                 /* of each, the length of its line (uint32_t) and the line without its end */
-	size_t log_length, log_size;
+	char *lines;               /* of each, the length of its line (uint32_t) and the line without its end */
+	size_t lines_length, lines_size;
 	struct response_batch *next; /* among the spare ones */
 };
 
 /* What a worker's batches share: those kept for reuse, and how their requests are logged. */
 struct batch_pool {
 	io_loop *loop;
-	struct log_lines *log; /* NULL: no log */
-	struct access_lines lines;
+	struct log_queue *queue; /* NULL: no log */
+	struct access_style style;
 	time_t second; /* since 1970: the wall clock, as the lines say it */
 	char log_text[ACCESS_LINE_MAX];
 	struct response_batch *spare;
@@ -59,7 +59,7 @@ void response_batch_note_logged(struct batch_pool *pool, struct response_batch *
  * memory the line is lost, never the response. */
 static inline void response_batch_note(struct batch_pool *pool, struct response_batch *batch, const struct peer *peer,
 									   const struct request *request, struct slice user, int status, uint64_t bytes) {
-	if (pool->log) response_batch_note_logged(pool, batch, peer, request, user, status, bytes);
+	if (pool->queue) response_batch_note_logged(pool, batch, peer, request, user, status, bytes);
 }
 
 /* Counts the time that the responses have taken until now: when bytes of them were given to the kernel, and with done,

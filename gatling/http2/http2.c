@@ -39,7 +39,7 @@ void http2_free(struct http2 *h) {
 	while (h->first) stream_close(h, h->first);
 	nghttp2_hd_inflate_del(h->inflater);
 	free(h->block);
-	free(h->idle);
+	free(h->unopened);
 	free(h);
 }
 
@@ -51,7 +51,8 @@ static size_t table_memory(nghttp2_hd_inflater *inflater) {
 }
 
 size_t http2_memory(const struct http2 *h) {
-	return sizeof *h + h->memory + h->block_length + (h->idle ? sizeof *h->idle : 0) + table_memory(h->inflater);
+	return sizeof *h + h->memory + h->block_length + (h->unopened ? sizeof *h->unopened : 0) +
+		   table_memory(h->inflater);
 }
 
 bool http2_idle(const struct http2 *h) { return !h->open && !h->block_stream; }
@@ -140,12 +141,12 @@ static enum http2_error take_priority(struct http2 *h, const struct frame *f, st
 /* Streams with a priority count with the open ones (RFC 9218, section 7.1). */
 static enum http2_error keep_idle_priority(struct http2 *h, uint32_t id, struct priority priority) {
 	unsigned at = 0;
-	if (!h->idle && !(h->idle = calloc(1, sizeof *h->idle))) return HTTP2_NO_ERROR; /* it is a hint */
-	while (at < h->idle->count && h->idle->stream[at].id != id) at++;
-	if (at == h->idle->count && at + h->open >= HTTP2_STREAMS_MAX) return HTTP2_PROTOCOL_ERROR;
-	h->idle->count += at == h->idle->count;
-	h->idle->stream[at].id = id;
-	h->idle->stream[at].priority = priority;
+	if (!h->unopened && !(h->unopened = calloc(1, sizeof *h->unopened))) return HTTP2_NO_ERROR; /* it is a hint */
+	while (at < h->unopened->count && h->unopened->stream[at].id != id) at++;
+	if (at == h->unopened->count && at + h->open >= HTTP2_STREAMS_MAX) return HTTP2_PROTOCOL_ERROR;
+	h->unopened->count += at == h->unopened->count;
+	h->unopened->stream[at].id = id;
+	h->unopened->stream[at].priority = priority;
 	return HTTP2_NO_ERROR;
 }
 
@@ -166,7 +167,7 @@ static enum http2_error take_priority_update(struct http2 *h, const struct frame
 static enum http2_error take_reset(struct http2 *h, const struct frame *f) {
 	struct stream *s = stream_find(h, f->stream);
 	if (f->length != NUMBER_LENGTH) return HTTP2_FRAME_SIZE_ERROR;
-	if (http2_is_idle(h, f->stream)) return HTTP2_PROTOCOL_ERROR;
+	if (http2_is_unopened(h, f->stream)) return HTTP2_PROTOCOL_ERROR;
 	if (http2_count_frame(h, HTTP2_FLOOD_RESETS)) return HTTP2_ENHANCE_YOUR_CALM;
 	if (s) stream_close(h, s);
 	return HTTP2_NO_ERROR;
@@ -218,7 +219,7 @@ static enum http2_error take_ping(struct http2 *h, const struct frame *f, struct
 
 static enum http2_error take_window_update(struct http2 *h, const struct frame *f, struct http2_output *out) {
 	if (f->length != NUMBER_LENGTH) return HTTP2_FRAME_SIZE_ERROR;
-	if (f->stream && http2_is_idle(h, f->stream)) return HTTP2_PROTOCOL_ERROR;
+	if (f->stream && http2_is_unopened(h, f->stream)) return HTTP2_PROTOCOL_ERROR;
 	if (http2_count_frame(h, HTTP2_FLOOD_UPDATES)) return HTTP2_ENHANCE_YOUR_CALM;
 	uint32_t more = frame_get_32(f->payload) & HTTP2_WINDOW_MAX;
 	struct stream *s = f->stream ? stream_find(h, f->stream) : NULL;

@@ -26,14 +26,14 @@ size_t http2_receive(struct http2 *http2, const char *data, size_t length, struc
 
 /* Finds the stream whose turn it is. out: room for frames, HTTP2_BATCH bytes at first; some may be written at once.
  * false: no stream can send, or there is no room left. */
-bool http2_next(struct http2 *http2, struct http2_piece *content, struct http2_output *out);
+bool http2_next(struct http2 *http2, struct http2_piece *piece, struct http2_output *out);
 
 /* Writes the frame with the piece that http2_next() has named. length: the bytes that were taken; -1: its file has
  * failed, and the stream is reset. */
-void http2_write(struct http2 *http2, const struct http2_piece *content, ssize_t length, struct http2_output *out);
+void http2_write(struct http2 *http2, const struct http2_piece *piece, ssize_t length, struct http2_output *out);
 
 /* Has the others come first that http2_next() would name, until http2_go_on(): the piece is not in memory. */
-void http2_postpone(struct http2 *http2, const struct http2_piece *content);
+void http2_postpone(struct http2 *http2, const struct http2_piece *piece);
 void http2_go_on(struct http2 *http2);
 
 /* Returns whether a stream has something to send and the client's windows have room for it. */
@@ -61,7 +61,7 @@ int64_t http2_waiting_since(const struct http2 *http2);
 
 /* Returns whether requests are being passed on, and no stream waits for the client: upstreams have limits of their own
  * (passage.h). */
-bool http2_passes(const struct http2 *http2);
+bool http2_waits_only_for_upstreams(const struct http2 *http2);
 /* Whether any stream waits for an upstream; and whether there are WebSockets. */
 bool http2_awaits_upstream(const struct http2 *http2);
 bool http2_has_tunnels(const struct http2 *http2);

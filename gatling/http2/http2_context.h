@@ -56,11 +56,11 @@ struct http2_connection {
 
 struct stream;
 
-/* The next piece of a stream, for the caller to take from a batch (iob_take()): a header block that waits, or content.
- */
+/* The next piece of a stream, which the caller takes from its batch (iob_take()): a header block that waits, or
+ * content. */
 struct http2_piece {
-	iob *batch;
-	char *to;      /* where it has to be for http2_write(); content: in the output, behind room for its frame header */
+	iob *iob;
+	char *to;      /* where to: a block to memory of http2_next(), content to the output, FRAME_HEADER bytes on */
 	size_t length; /* how much may be taken */
 	struct stream *stream;
 };

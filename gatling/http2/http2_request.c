@@ -9,7 +9,7 @@
 
 /* The priority that was said before the stream was opened, if there was one. */
 static void take_idle_priority(struct http2 *h, uint32_t id, struct priority *priority) {
-	struct idle_priorities *idle = h->idle;
+	struct unopened_priorities *idle = h->unopened;
 	unsigned kept = 0;
 	if (!idle) return;
 	for (unsigned i = 0; i < idle->count; i++) {
@@ -19,37 +19,37 @@ static void take_idle_priority(struct http2 *h, uint32_t id, struct priority *pr
 	idle->count = kept;
 	if (kept) return;
 	free(idle);
-	h->idle = NULL;
+	h->unopened = NULL;
 }
 
-static enum http2_error answer_request(struct http2 *h, struct stream_request *q, int status,
+static enum http2_error answer_request(struct http2 *h, struct stream_request *asked, int status,
 									   struct http2_output *out) {
-	q->client = stream_client(h, q->request);
-	struct connection_info connection = stream_connection_info(h, &q->client);
+	asked->client = stream_client(h, asked->request);
+	struct connection_info connection = stream_connection_info(h, &asked->client);
 	struct response r;
-	const bool health = !status && (health_answer(h->context->content, q->request, &r) ||
-									challenge_answer(h->context->content, q->request, &r));
+	const bool health = !status && (health_answer(h->context->content, asked->request, &r) ||
+									challenge_answer(h->context->content, asked->request, &r));
 	if (!status && !health) {
-		status = limits_take_request(h->context->limits, &q->client, batch_pool_now_ns(h->context->batches));
-		q->counted = !status;
+		status = limits_take_request(h->context->limits, &asked->client, batch_pool_now_ns(h->context->batches));
+		asked->counted = !status;
 	}
 	if (status) response_status(&r, status);
-	else if (!health) answer(h->context->content, q->request, &connection, &r);
-	if (r.status && q->request->content_length > BODY_MAX) {
+	else if (!health) answer(h->context->content, asked->request, &connection, &r);
+	if (r.status && asked->request->content_length > BODY_MAX) {
 		response_drop(&r);
 		response_status(&r, 413);
 	}
 	/* RFC 9110, section 10.1.1: 100, or the answer, at once; or that of an upstream */
-	if (q->receiving && r.status && request_has(q->request, FIELD_EXPECT)) {
-		if (r.status < 400) stream_continue(h, q->id, out);
-		else q->discards = true;
+	if (asked->receiving && r.status && request_has(asked->request, FIELD_EXPECT)) {
+		if (r.status < 400) stream_continue(h, asked->id, out);
+		else asked->discards = true;
 	}
-	q->discards |= q->receiving && (r.status == 413 || (r.status && q->request->websocket));
-	q->receiving &= !q->discards;
-	bool ok = r.status     ? stream_answer(h, q, &r, out)
-			  : r.upstream ? stream_pass_on(h, q, &r)
-						   : stream_wait(h, q, r.job);
-	if (q->counted) limits_return_requests(h->context->limits, &q->client, 1); /* it was answered at once */
+	asked->discards |= asked->receiving && (r.status == 413 || (r.status && asked->request->websocket));
+	asked->receiving &= !asked->discards;
+	bool ok = r.status     ? stream_answer(h, asked, &r, out)
+			  : r.upstream ? stream_pass_on(h, asked, &r)
+						   : stream_wait(h, asked, r.job);
+	if (asked->counted) limits_return_requests(h->context->limits, &asked->client, 1); /* it was answered at once */
 	return ok ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
 }
 
@@ -68,7 +68,7 @@ static enum http2_error refuse(struct http2 *h, uint32_t id, const struct reques
 
 /* Returns whether that is not known yet: what comes of the request is kept. */
 static bool may_be_passed_on(const struct http2 *h, const struct stream *s) {
-	return h->context->upstreams && s->waiting && waiting_for_job(s->waiting);
+	return h->context->upstreams && s->waiting && kept_request_waits_for_job(s->waiting);
 }
 
 /* How the content of a request would be framed in HTTP/1.1. */
@@ -122,7 +122,7 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 	if (malformed) return refuse(h, id, &request, 400, HTTP2_PROTOCOL_ERROR, out);
 	if (h->open >= HTTP2_STREAMS_MAX) return refuse(h, id, &request, 503, HTTP2_REFUSED_STREAM, out);
 	if (!q.receiving && request.content_length) return refuse(h, id, &request, 400, HTTP2_PROTOCOL_ERROR, out);
-	if (h->passing && http2_memory(h) > h->context->memory_max / 2) /* what it may become: see HTTP2_PASSED_CONTENT */
+	if (h->passes && http2_memory(h) > h->context->memory_max / 2) /* what it may become: see HTTP2_PASSED_CONTENT */
 		return refuse(h, id, &request, 503, HTTP2_REFUSED_STREAM, out);
 	set_framing(&request, q.receiving);
 	q.discards = q.receiving && (status || is_connect(&request)); /* section 8.5: what follows is no content */
@@ -202,7 +202,7 @@ enum http2_error http2_take_data(struct http2 *h, const struct frame *f, struct 
 	size_t padding = f->flags & FRAME_FLAG_PADDED ? (f->length ? f->payload[0] + 1U : FRAME_PAYLOAD_MAX) : 0;
 	bool ends = f->flags & FRAME_FLAG_END_STREAM;
 	h->receive_window -= f->length;
-	if (http2_is_idle(h, f->stream) || padding > f->length) return HTTP2_PROTOCOL_ERROR;
+	if (http2_is_unopened(h, f->stream) || padding > f->length) return HTTP2_PROTOCOL_ERROR;
 	if (h->receive_window < 0) return HTTP2_FLOW_CONTROL_ERROR;
 	if (f->length == padding && !ends && http2_count_frame(h, HTTP2_FLOOD_EMPTY)) return HTTP2_ENHANCE_YOUR_CALM;
 	if (h->context->upstreams) h->room_changed = true;

@@ -30,20 +30,20 @@ void stream_note_reset(struct http2 *h, uint32_t id) {
 	if (id + 2 * HTTP2_RESETS_REMEMBERED > h->highest) *stream_reset_word(h, id) |= stream_reset_bit(id);
 }
 
-struct stream *stream_open(struct http2 *h, struct stream_request *q) {
+struct stream *stream_open(struct http2 *h, struct stream_request *asked) {
 	struct stream *s = calloc(1, sizeof *s);
 	if (!s) return NULL;
-	s->id = q->id;
+	s->id = asked->id;
 	s->send_window = h->initial_window;
 	s->receive_window = HTTP2_WINDOW_DEFAULT;
-	s->priority = q->priority;
-	s->receiving = q->receiving;
-	s->discards = q->discards;
-	s->client = q->client;
-	s->counted = q->counted;
-	q->counted = false;
-	s->has_length = request_has(q->request, FIELD_CONTENT_LENGTH);
-	s->expected = q->request->content_length;
+	s->priority = asked->priority;
+	s->receiving = asked->receiving;
+	s->discards = asked->discards;
+	s->client = asked->client;
+	s->counted = asked->counted;
+	asked->counted = false;
+	s->has_length = request_has(asked->request, FIELD_CONTENT_LENGTH);
+	s->expected = asked->request->content_length;
 	s->http2 = h;
 	link_stream(h, s);
 	h->open++;
@@ -57,15 +57,15 @@ void stream_set_priority(struct http2 *h, struct stream *s, struct priority prio
 	link_stream(h, s);
 }
 
-struct waiting_request *stream_end_waiting(struct stream *s) {
-	struct waiting_request *waiting = s->waiting;
+struct kept_request *stream_take_waiting(struct stream *s) {
+	struct kept_request *waiting = s->waiting;
 	if (waiting) s->http2->waiting_size -= waiting->memory;
 	s->waiting = NULL;
 	return waiting;
 }
 
 void stream_account(struct http2 *h, struct stream *s) {
-	size_t memory = sizeof *s + (s->response ? response_batch_memory(s->response) : 0) + s->early_length;
+	size_t memory = sizeof *s + (s->batch ? response_batch_memory(s->batch) : 0) + s->early_length;
 	if (s->waiting) memory += s->waiting->memory;
 	if (s->pass) memory += stream_pass_memory(s);
 	h->memory += memory - s->memory;
@@ -74,14 +74,14 @@ void stream_account(struct http2 *h, struct stream *s) {
 
 void stream_close(struct http2 *h, struct stream *s) {
 	unlink_stream(h, s);
-	struct waiting_request *unanswered = s->pass ? stream_pass_end(h, s) : stream_end_waiting(s);
+	struct kept_request *unanswered = s->pass ? stream_pass_end(h, s) : stream_take_waiting(s);
 	if (unanswered) {
 		stream_note_answer(h, unanswered->request, (struct slice){0}, GONE, 0);
-		waiting_request_free(unanswered);
+		kept_request_free(unanswered);
 	}
-	if (s->response) {
-		response_batch_log(h->context->batches, s->response);
-		response_batch_return(h->context->batches, s->response);
+	if (s->batch) {
+		response_batch_log(h->context->batches, s->batch);
+		response_batch_return(h->context->batches, s->batch);
 	}
 	free(s->early);
 	if (s->counted) limits_return_requests(h->context->limits, &s->client, 1);
@@ -101,7 +101,7 @@ struct peer stream_client(const struct http2 *h, const struct request *request) 
 void stream_note_answer(struct http2 *h, const struct request *request, struct slice user, int status, uint64_t bytes) {
 	struct batch_pool *pool = h->context->batches;
 	count_answer(COUNT_HTTP2, status);
-	if (!pool->log) return;
+	if (!pool->queue) return;
 	const struct peer client = stream_client(h, request);
 	batch_pool_log(pool, batch_pool_now_ns(pool), &client, request, user, status, bytes, NULL);
 }

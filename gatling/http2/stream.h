@@ -6,7 +6,7 @@
 
 #include "gatling/base/peer.h"
 #include "gatling/exchange/response_batch.h"
-#include "gatling/exchange/waiting_request.h"
+#include "gatling/exchange/kept_request.h"
 #include "gatling/http/hpack.h"
 #include "gatling/http2/frame.h"
 #include "gatling/http2/http2_context.h"
@@ -22,24 +22,24 @@ struct stream {
 	uint32_t id;
 	int64_t send_window, receive_window;
 	struct priority priority;
-	bool receiving;                  /* content of the request is still to come: the response waits for it */
-	bool discards;                   /* what still comes of the request is dropped: the response does not wait for it */
-	bool ended;                      /* nothing more is sent */
-	bool postponed;                  /* its file is read from the disk, or will be: others come first */
-	bool has_length;                 /* the request has a Content-Length: */
-	uint64_t expected, received;     /* bytes of its content */
-	struct waiting_request *waiting; /* its request, if it waits for a job or for one of HTTP2_FILES; otherwise NULL */
+	bool receiving;               /* content of the request is still to come: the response waits for it */
+	bool discards;                /* what still comes of the request is dropped: the response does not wait for it */
+	bool ended;                   /* nothing more is sent */
+	bool postponed;               /* its file is read from the disk, or will be: others come first */
+	bool has_length;              /* the request has a Content-Length: */
+	uint64_t expected, received;  /* bytes of its content */
+	struct kept_request *waiting; /* its request, if it waits for a job or for one of HTTP2_FILES; otherwise NULL */
 	struct http2 *http2;
-	struct stream_pass *pass;        /* its request, if that is passed on; otherwise NULL */
-	struct response_batch *response; /* a header block, then content; NULL while the request waits */
-	size_t block_length;             /* bytes of the block at its front; 0: the block has been written */
-	char *early;                     /* content that has come while it waits, if it may be passed on; or NULL */
-	size_t early_length;             /* bytes, */
-	size_t early_trailers;           /* the last of which are trailer fields */
-	struct peer client;              /* whose request it is */
-	bool counted;                    /* it is one of the requests that limits_return_requests() gives back */
-	bool holds_file;                 /* the response is one of HTTP2_FILES */
-	size_t memory;                   /* bytes that it takes, as the session has them in its sum */
+	struct stream_pass *pass;     /* its request, if that is passed on; otherwise NULL */
+	struct response_batch *batch; /* a header block, then content; NULL while the request waits */
+	size_t block_length;          /* bytes of the block at its front; 0: the block has been written */
+	char *early;                  /* content that has come while it waits, if it may be passed on; or NULL */
+	size_t early_length;          /* bytes, */
+	size_t early_trailers;        /* the last of which are trailer fields */
+	struct peer client;           /* whose request it is */
+	bool counted;                 /* it is one of the requests that limits_return_requests() gives back */
+	bool holds_file;              /* the response is one of HTTP2_FILES */
+	size_t memory;                /* bytes that it takes, as the session has them in its sum */
 	struct stream *next, *previous;
 };
 
@@ -80,13 +80,13 @@ struct http2 {
 	uint32_t highest;       /* the highest that the client has opened */
 	/* A bit for each of the client's last streams: the server ended it first, so frames may still come on it. */
 	uint64_t was_reset[HTTP2_RESETS_REMEMBERED / 64];
-	unsigned open, files;         /* streams; of them with an open file, */
-	unsigned passing, tunnels;    /* with a request that is passed on, and WebSockets */
-	struct passage_share share;   /* of those */
-	size_t waiting_size;          /* bytes of the requests of those that wait */
-	size_t memory;                /* of all of them */
-	struct idle_priorities *idle; /* priorities of streams to come; NULL: none */
-	struct stream *first, *last;  /* the most urgent first */
+	unsigned open, files;                 /* streams; of them with an open file, */
+	unsigned passes, tunnels;             /* with a request that is passed on, and WebSockets */
+	struct passage_share share;           /* of those */
+	size_t waiting_size;                  /* bytes of the requests of those that wait */
+	size_t memory;                        /* of all of them */
+	struct unopened_priorities *unopened; /* priorities of streams to come; NULL: none */
+	struct stream *first, *last;          /* the most urgent first */
 	/* a header block in several frames */
 	unsigned char *block;
 	size_t block_length;
@@ -99,7 +99,7 @@ struct http2 {
 };
 
 /* The priority of a stream that the client has not opened yet (RFC 9218, section 7.1). */
-struct idle_priorities {
+struct unopened_priorities {
 	unsigned count;
 	struct {
 		uint32_t id;
@@ -113,7 +113,7 @@ static inline uint64_t *stream_reset_word(struct http2 *h, uint32_t id) {
 }
 static inline uint64_t stream_reset_bit(uint32_t id) { return UINT64_C(1) << id / 2 % 64; }
 
-static inline bool http2_is_idle(const struct http2 *h, uint32_t id) { return id > h->highest || id % 2 == 0; }
+static inline bool http2_is_unopened(const struct http2 *h, uint32_t id) { return id > h->highest || id % 2 == 0; }
 
 /* --- stream.c --- */
 
@@ -143,7 +143,7 @@ void stream_end(struct http2 *h, struct stream *s, struct http2_output *out);
 void stream_account(struct http2 *h, struct stream *s);
 
 /* Ends the wait, if there is one. Returns the request, or NULL. */
-struct waiting_request *stream_end_waiting(struct stream *s);
+struct kept_request *stream_take_waiting(struct stream *s);
 
 /* Returns whose request it is; NULL: one that was malformed. */
 struct peer stream_client(const struct http2 *h, const struct request *request);
@@ -191,7 +191,7 @@ bool stream_answer(struct http2 *h, struct stream_request *asked, struct respons
 bool stream_wait(struct http2 *h, struct stream_request *asked, struct job *job);
 
 /* Has the stream wait, too, but not begin; NULL is allowed. */
-void stream_wait_for(struct http2 *h, struct stream *s, struct waiting_request *waiting);
+void stream_wait_for(struct http2 *h, struct stream *s, struct kept_request *waiting);
 
 /* Asks anew for the answer to a request that has waited. false: ENOMEM, and the stream has been freed. */
 bool stream_answer_again(struct http2 *h, struct stream *s);
@@ -219,7 +219,7 @@ size_t stream_block_frames(size_t length);
 /* --- stream_pass.c: streams whose requests are passed on ---
  *
  * Content goes both ways between the frames of the stream and a passage (upstream/passage.h). What is sent of the
- * response is in stream->response, which is NULL when there is nothing to send: a header block (block_length), or a
+ * response is in stream->batch, which is NULL when there is nothing to send: a header block (block_length), or a
  * piece of content. What follows behind it: */
 enum stream_pass_next {
 	STREAM_PASS_WAITS,  /* for the upstream */
@@ -236,7 +236,7 @@ bool stream_pass_begin(struct http2 *h, struct stream *s, const struct request *
 					   const struct response *response);
 
 /* Ends it. Logs what has been answered; if nothing has been, returns the request, which is to be answered, or freed. */
-struct waiting_request *stream_pass_end(struct http2 *h, struct stream *s);
+struct kept_request *stream_pass_end(struct http2 *h, struct stream *s);
 
 /* Returns the bytes of memory that it takes. */
 size_t stream_pass_memory(const struct stream *s);
@@ -248,7 +248,7 @@ bool stream_pass_put(struct http2 *h, struct stream *s, struct slice content, co
 /* Sends what has been put since the last call: that of many small frames together, as each would take a system call. */
 void stream_pass_flush(struct http2 *h);
 
-/* Goes on when all of stream->response has been framed. */
+/* Goes on when all of stream->batch has been framed. */
 void stream_pass_taken(struct http2 *h, struct stream *s);
 
 /* Returns whether the client has to go on: it has not taken the response, or has not sent its content. */

@@ -65,14 +65,13 @@ static bool fill_stream(struct http2 *h, struct stream *s, const struct request 
 						struct http2_output *out) {
 	uint64_t length = 0;
 	struct slice block = make_block(h, r, &length);
-	bool head_only = q->method == METHOD_HEAD,
-		 ok = block.at && (s->response = response_batch_take(h->context->batches));
+	bool head_only = q->method == METHOD_HEAD, ok = block.at && (s->batch = response_batch_take(h->context->batches));
 	bool now = ok && out && !out->blocked && !s->receiving &&
 			   http2_output_room(out) >= HTTP2_FRAMES - HTTP2_BATCH + stream_block_frames(block.length);
 	bool holds_file = holds_resources(r) && !head_only;
-	if (ok && !now) ok = iob_addcopy(s->response->batch, block.at, block.length) == 0;
+	if (ok && !now) ok = iob_addcopy(s->batch->iob, block.at, block.length) == 0;
 	if (!ok || head_only) response_drop(r);
-	else ok = response_content(s->response->batch, r) == 0;
+	else ok = response_content(s->batch->iob, r) == 0;
 	if (!ok) {
 		stream_close(h, s);
 		return false;
@@ -80,25 +79,25 @@ static bool fill_stream(struct http2 *h, struct stream *s, const struct request 
 	s->holds_file = holds_file;
 	h->files += holds_file;
 	s->block_length = now ? 0 : block.length;
-	s->ended = now && !iob_bytesleft(s->response->batch);
+	s->ended = now && !iob_bytesleft(s->batch->iob);
 	if (now) stream_output_block(h, out, s->id, block, s->ended);
-	s->response->responses = 1;
-	s->response->sampled = (uint8_t)counters_sample();
-	if (now && s->response->sampled) response_batch_time(s->response, s->ended);
+	s->batch->responses = 1;
+	s->batch->sampled = (uint8_t)counters_sample();
+	if (now && s->batch->sampled) response_batch_time(s->batch, s->ended);
 	count_answer(COUNT_HTTP2, r->status);
-	response_batch_note(h->context->batches, s->response, &s->client, q, r->user, r->status, head_only ? 0 : length);
+	response_batch_note(h->context->batches, s->batch, &s->client, q, r->user, r->status, head_only ? 0 : length);
 	stream_drop_early(h, s);
 	stream_account(h, s);
 	return true;
 }
 
-static bool answer_later(struct http2 *h, struct stream_request *q, struct response *r, struct http2_output *out) {
-	struct stream *s = stream_open(h, q);
+static bool answer_later(struct http2 *h, struct stream_request *asked, struct response *r, struct http2_output *out) {
+	struct stream *s = stream_open(h, asked);
 	if (!s) {
 		response_drop(r);
 		return false;
 	}
-	if (!fill_stream(h, s, q->request, r, out)) return false;
+	if (!fill_stream(h, s, asked->request, r, out)) return false;
 	if (s->ended) stream_end(h, s, out);
 	return true;
 }
@@ -113,7 +112,7 @@ void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out
 
 /* --- waiting for a job --- */
 
-static bool waits_for_job(const struct stream *s) { return s->waiting && waiting_for_job(s->waiting); }
+static bool waits_for_job(const struct stream *s) { return s->waiting && kept_request_waits_for_job(s->waiting); }
 
 int64_t http2_waiting_since(const struct http2 *h) {
 	int64_t since = 0;
@@ -126,7 +125,7 @@ bool http2_give_up_waiting(struct http2 *h, int64_t since_ns) {
 	bool any = false;
 	for (const struct stream *s = h->first; s; s = s->next) {
 		if (!waits_for_job(s) || s->waiting->started_ns > since_ns) continue;
-		waiting_request_give_up(s->waiting);
+		kept_request_give_up(s->waiting);
 		any = true;
 	}
 	return any;
@@ -134,7 +133,7 @@ bool http2_give_up_waiting(struct http2 *h, int64_t since_ns) {
 
 static void ready(void *stream);
 
-void stream_wait_for(struct http2 *h, struct stream *s, struct waiting_request *waiting) {
+void stream_wait_for(struct http2 *h, struct stream *s, struct kept_request *waiting) {
 	s->waiting = waiting;
 	if (!waiting) return;
 	waiting->ready = ready;
@@ -154,9 +153,9 @@ static bool must_wait_for_file(const struct http2 *h, const struct response *r) 
 
 /* Asks anew for the answer to a request that has waited. false: no memory, and the stream has been freed. */
 bool stream_answer_again(struct http2 *h, struct stream *s) {
-	struct waiting_request *waiting = s->waiting;
+	struct kept_request *waiting = s->waiting;
 	struct response r;
-	if (!waiting_request_answer(waiting, h->context->content, stream_connection_info(h, &s->client), &r)) return true;
+	if (!kept_request_answer(waiting, h->context->content, stream_connection_info(h, &s->client), &r)) return true;
 	if (must_wait_for_file(h, &r)) {
 		response_drop(&r);
 		stream_drop_early(h, s); /* it will not be passed on */
@@ -167,13 +166,13 @@ bool stream_answer_again(struct http2 *h, struct stream *s) {
 		stream_close(h, s);
 		return false;
 	}
-	(void)stream_end_waiting(s);
+	(void)stream_take_waiting(s);
 	/* no more comes of one that waits for a 100, or for a tunnel */
 	s->discards |= s->receiving && (request_has(waiting->request, FIELD_EXPECT) || waiting->request->websocket);
 	s->receiving &= !s->discards;
 	bool answered = fill_stream(h, s, waiting->request, &r, NULL);
-	if (answered) s->response->started_ns = waiting->started_ns;
-	waiting_request_free(waiting);
+	if (answered) s->batch->started_ns = waiting->started_ns;
+	kept_request_free(waiting);
 	return answered;
 }
 
@@ -186,10 +185,10 @@ static void ready(void *stream) {
 	else h->functions->close(h->connection);
 }
 
-bool stream_wait(struct http2 *h, struct stream_request *q, struct job *job) {
-	struct stream *s = stream_open(h, q);
+bool stream_wait(struct http2 *h, struct stream_request *asked, struct job *job) {
+	struct stream *s = stream_open(h, asked);
 	if (!s) return false;
-	stream_wait_for(h, s, waiting_request_new(q->request, job, batch_pool_now_ns(h->context->batches)));
+	stream_wait_for(h, s, kept_request_new(asked->request, job, batch_pool_now_ns(h->context->batches)));
 	if (!s->waiting) {
 		stream_close(h, s);
 		return false;
@@ -216,10 +215,10 @@ void stream_drop_early(struct http2 *h, struct stream *s) {
 	s->early_length = s->early_trailers = 0;
 }
 
-bool stream_pass_on(struct http2 *h, struct stream_request *q, const struct response *r) {
-	struct stream *s = stream_open(h, q);
+bool stream_pass_on(struct http2 *h, struct stream_request *asked, const struct response *r) {
+	struct stream *s = stream_open(h, asked);
 	if (!s) return false;
-	if (stream_pass_begin(h, s, q->request, r)) return true;
+	if (stream_pass_begin(h, s, asked->request, r)) return true;
 	stream_close(h, s);
 	return false;
 }
@@ -228,28 +227,28 @@ bool stream_pass_on(struct http2 *h, struct stream_request *q, const struct resp
 
 /* Returns whether a file in memory can be written at once: no stream is open that would come first, and there is room.
  */
-static bool can_answer_at_once(const struct http2 *h, const struct stream_request *q, const struct response *r,
+static bool can_answer_at_once(const struct http2 *h, const struct stream_request *asked, const struct response *r,
 							   const struct slice *content, size_t room) {
 	size_t overhead = 2 * FRAME_HEADER + 1 + HPACK_STATUS + h->context->common_block[h->secure].length;
-	if (h->open || q->receiving || !has_ready_block(r)) return false;
-	if (q->request->method != METHOD_HEAD && !content->at) return false;
+	if (h->open || asked->receiving || !has_ready_block(r)) return false;
+	if (asked->request->method != METHOD_HEAD && !content->at) return false;
 	return content->length <= FRAME_PAYLOAD_MAX && (int64_t)content->length <= h->initial_window &&
 		   (int64_t)content->length <= h->send_window &&
 		   overhead + representation_block(r->representation).length + content->length <= room;
 }
 
 /* Two frame headers, blocks that are ready, and the file. */
-static void answer_at_once(struct http2 *h, const struct stream_request *q, struct response *r, struct slice content,
-						   struct http2_output *out) {
+static void answer_at_once(struct http2 *h, const struct stream_request *asked, struct response *r,
+						   struct slice content, struct http2_output *out) {
 	char *block = out->at + FRAME_HEADER;
 	char *at = block + put_table_size(h, block);
 	at = text_copy(at + hpack_status(r->status, at), h->context->common_block[h->secure]);
 	at = text_copy(at, representation_block(r->representation));
 	unsigned flags = FRAME_FLAG_END_HEADERS | (content.length ? 0 : FRAME_FLAG_END_STREAM);
-	frame_header(out->at, (size_t)(at - block), FRAME_HEADERS, flags, q->id);
+	frame_header(out->at, (size_t)(at - block), FRAME_HEADERS, flags, asked->id);
 	out->at = at;
 	if (content.length)
-		http2_output_frame(h, out, FRAME_DATA, FRAME_FLAG_END_STREAM, q->id, content.at, content.length);
+		http2_output_frame(h, out, FRAME_DATA, FRAME_FLAG_END_STREAM, asked->id, content.at, content.length);
 	h->send_window -= (int64_t)content.length;
 	h->sent += content.length;
 	response_drop(r);
@@ -264,20 +263,20 @@ static void count_times(const struct http2 *h) {
 	count_duration(ns, answers);
 }
 
-bool stream_answer(struct http2 *h, struct stream_request *q, struct response *r, struct http2_output *out) {
-	struct slice content = q->request->method == METHOD_HEAD ? (struct slice){0} : response_in_memory(r);
+bool stream_answer(struct http2 *h, struct stream_request *asked, struct response *r, struct http2_output *out) {
+	struct slice content = asked->request->method == METHOD_HEAD ? (struct slice){0} : response_in_memory(r);
 	size_t reserved = HTTP2_FRAMES - HTTP2_BATCH,
 		   room = http2_output_room(out); /* for frames that have to be written */
 	h->progress = true;
 	if (must_wait_for_file(h, r)) {
 		response_drop(r);
-		return stream_wait(h, q, NULL);
+		return stream_wait(h, asked, NULL);
 	}
-	if (out->blocked || room < reserved || !can_answer_at_once(h, q, r, &content, room - reserved))
-		return answer_later(h, q, r, out);
-	answer_at_once(h, q, r, content, out);
+	if (out->blocked || room < reserved || !can_answer_at_once(h, asked, r, &content, room - reserved))
+		return answer_later(h, asked, r, out);
+	answer_at_once(h, asked, r, content, out);
 	count_times(h);
-	stream_note_answer(h, q->request, r->user, r->status, content.length);
+	stream_note_answer(h, asked->request, r->user, r->status, content.length);
 	return true;
 }
 

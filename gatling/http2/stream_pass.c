@@ -5,7 +5,7 @@
 
 #include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
-#include "gatling/exchange/passing.h"
+#include "gatling/exchange/passed_request.h"
 #include "gatling/http/field_line.h"
 #include "gatling/http/hpack.h"
 
@@ -17,7 +17,7 @@ enum {
 _Static_assert((int)BLOCK_MAX <= (int)STREAM_BLOCK_MAX, "a block of an upstream has to fit");
 
 struct stream_pass {
-	struct passing passing;
+	struct passed_request passed;
 	enum stream_pass_next next;
 	bool handed; /* the piece of content in the response belongs to the passage */
 	bool tunnel;
@@ -32,8 +32,8 @@ enum stream_pass_next stream_pass_next(const struct stream *s) { return s->pass-
 /* --- the response --- */
 
 static void give_response_back(struct http2 *h, struct stream *s) {
-	if (s->response) response_batch_return(h->context->batches, s->response);
-	s->response = NULL;
+	if (s->batch) response_batch_return(h->context->batches, s->batch);
+	s->batch = NULL;
 }
 
 /* Writes a head as a header block. That of a tunnel is 200 (RFC 8441, section 5). Returns false: ENOMEM. */
@@ -42,7 +42,7 @@ static bool add_head(const struct http2 *h, struct stream *s) {
 	struct stream_pass *p = s->pass;
 	struct slice lines;
 	char length[LENGTH_LINE], *at;
-	const struct upstream_response *head = passage_head(p->passing.passage, &lines);
+	const struct upstream_response *head = passage_head(p->passed.passage, &lines);
 	bool interim = head->status < 200 && head->status != 101;
 	int status = head->status == 101 ? 200 : head->status;
 	at = block + hpack_status(status, block);
@@ -53,22 +53,22 @@ static bool add_head(const struct http2 *h, struct stream *s) {
 		at += hpack_fields((struct slice){.at = length, .length = (size_t)(end - length)}, at);
 	}
 	s->block_length = (size_t)(at - block);
-	if (!interim) p->passing.status = status;
-	return iob_addcopy(s->response->batch, block, s->block_length) == 0;
+	if (!interim) p->passed.status = status;
+	return iob_addcopy(s->batch->iob, block, s->block_length) == 0;
 }
 
 static bool add_trailers(struct stream *s, struct slice lines) {
 	char *const block = WORKSPACE(HPACK_BOUND(UPSTREAM_TRAILERS_MAX));
 	s->block_length = hpack_fields(lines, block);
-	return iob_addcopy(s->response->batch, block, s->block_length) == 0;
+	return iob_addcopy(s->batch->iob, block, s->block_length) == 0;
 }
 
 static void take_head(struct http2 *h, struct stream *s) {
-	struct passage *passage = s->pass->passing.passage;
+	struct passage *passage = s->pass->passed.passage;
 	passage_take_head(passage);
 	if (passage_state(passage) != PASSAGE_TUNNEL) return;
 	s->pass->tunnel = true;
-	passing_slim(&s->pass->passing);
+	passed_request_slim(&s->pass->passed);
 	h->tunnels++;
 	if (s->receiving) return;
 	passage_put_end(passage, (struct slice){0});
@@ -78,8 +78,8 @@ static void take_head(struct http2 *h, struct stream *s) {
 /* Gives the response what comes next, a head or a piece of content, or finds out what follows. */
 static void fill(struct http2 *h, struct stream *s) {
 	struct stream_pass *p = s->pass;
-	struct passage *passage = p->passing.passage;
-	while (!s->response && p->next != STREAM_PASS_BROKEN) {
+	struct passage *passage = p->passed.passage;
+	while (!s->batch && p->next != STREAM_PASS_BROKEN) {
 		enum passage_state state = passage_state(passage);
 		struct slice piece = {0};
 		p->next = STREAM_PASS_WAITS;
@@ -89,7 +89,7 @@ static void fill(struct http2 *h, struct stream *s) {
 		p->closed = state == PASSAGE_ENDED;
 		if (state >= PASSAGE_ENDED && !trailers.length) {
 			if (state == PASSAGE_ENDED) p->next = STREAM_PASS_DONE;
-			else p->next = p->passing.status ? STREAM_PASS_BROKEN : STREAM_PASS_FAILED;
+			else p->next = p->passed.status ? STREAM_PASS_BROKEN : STREAM_PASS_FAILED;
 			return;
 		}
 		p->begun = true;
@@ -99,9 +99,9 @@ static void fill(struct http2 *h, struct stream *s) {
 			if (passage_state(passage) == state) return;
 			continue;
 		}
-		s->response = response_batch_take(h->context->batches);
-		bool ok = s->response;
-		if (ok && piece.length) ok = iob_addbuf(s->response->batch, piece.at, piece.length, NULL, NULL) == 0;
+		s->batch = response_batch_take(h->context->batches);
+		bool ok = s->batch;
+		if (ok && piece.length) ok = iob_addbuf(s->batch->iob, piece.at, piece.length, NULL, NULL) == 0;
 		else if (ok) ok = trailers.length ? add_trailers(s, trailers) : add_head(h, s);
 		if (!ok) {
 			give_response_back(h, s);
@@ -110,14 +110,14 @@ static void fill(struct http2 *h, struct stream *s) {
 			return;
 		}
 		p->handed = piece.length;
-		p->passing.content += piece.length;
+		p->passed.bytes += piece.length;
 		if (state == PASSAGE_HEAD) take_head(h, s);
 	}
 }
 
 void stream_pass_taken(struct http2 *h, struct stream *s) {
 	give_response_back(h, s);
-	if (s->pass->handed) passage_take(s->pass->passing.passage);
+	if (s->pass->handed) passage_take(s->pass->passed.passage);
 	s->pass->handed = false;
 	h->room_changed |= h->share.starved;
 	fill(h, s);
@@ -126,21 +126,21 @@ void stream_pass_taken(struct http2 *h, struct stream *s) {
 /* Whether the client may send content of the request, and does not. */
 static bool lacks_content(const struct http2 *h, const struct stream *s) {
 	const struct stream_pass *p = s->pass;
-	bool waits_for_100 = !p->begun && request_has(passing_kept(&p->passing), FIELD_EXPECT);
-	bool can_send = h->receive_window >= HTTP2_WINDOW_DEFAULT / 2 && !passage_unsent(p->passing.passage);
+	bool waits_for_100 = !p->begun && request_has(passed_request_kept(&p->passed), FIELD_EXPECT);
+	bool can_send = h->receive_window >= HTTP2_WINDOW_DEFAULT / 2 && !passage_unsent(p->passed.passage);
 	return s->receiving && !p->tunnel && !waits_for_100 && can_send;
 }
 
 /* A client that has not sent content is waited for only if the windows allow it, those of other streams too. */
 bool stream_pass_waits_for_client(const struct http2 *h, const struct stream *s) {
-	return s->response || lacks_content(h, s);
+	return s->batch || lacks_content(h, s);
 }
 
 /* Ends a stream of which nothing moves while others of the connection go on: at once if the client has stopped it, by
  * its window or without content; else when it has had no turn for long. */
 static void end_stalled(struct http2 *h, struct stream *s) {
-	struct passage *passage = s->pass->passing.passage;
-	const bool stopped = s->response ? s->send_window <= 0 : lacks_content(h, s);
+	struct passage *passage = s->pass->passed.passage;
+	const bool stopped = s->batch ? s->send_window <= 0 : lacks_content(h, s);
 	if (s->pass->stalls < (stopped ? 1 : STALLS_MAX)) return;
 	passage_fail(passage, 408);
 	give_response_back(h, s);
@@ -155,7 +155,7 @@ static void ready(void *stream) {
 		stream_close(h, s);
 		return;
 	}
-	const unsigned stalls = passage_stalls(s->pass->passing.passage);
+	const unsigned stalls = passage_stalls(s->pass->passed.passage);
 	const bool stalled = stalls > s->pass->stalls;
 	s->pass->stalls = stalls;
 	if (stalled) end_stalled(h, s);
@@ -170,9 +170,9 @@ static void ready(void *stream) {
 
 bool stream_pass_put(struct http2 *h, struct stream *s, struct slice content, const struct slice *trailers) {
 	struct stream_pass *p = s->pass;
-	struct passage *passage = p->passing.passage;
+	struct passage *passage = p->passed.passage;
 	h->room_changed = true;
-	if (passing_kept(&p->passing)->websocket && !p->tunnel) return p->passing.status; /* refused: it is dropped */
+	if (passed_request_kept(&p->passed)->websocket && !p->tunnel) return p->passed.status; /* refused: it is dropped */
 	if (content.length && passage_put(passage, content) != content.length) return false;
 	if (trailers) passage_put_end(passage, *trailers);
 	p->begun = true;
@@ -188,7 +188,7 @@ void stream_pass_flush(struct http2 *h) {
 	h->unflushed = false;
 	for (struct stream *s = h->first; s; s = s->next) {
 		if (!s->pass) continue;
-		passage_flush(s->pass->passing.passage);
+		passage_flush(s->pass->passed.passage);
 		fill(h, s); /* it may have failed */
 		stream_account(h, s);
 	}
@@ -203,10 +203,10 @@ void stream_pass_make_room(struct http2 *h, struct http2_output *out) {
 	h->share.starved = false;
 	for (struct stream *s = h->first; s; s = s->next) {
 		held += (int64_t)s->early_length;
-		struct passage *passage = s->pass ? s->pass->passing.passage : NULL;
+		struct passage *passage = s->pass ? s->pass->passed.passage : NULL;
 		int64_t unsent = passage ? (int64_t)passage_unsent(passage) : 0;
 		held += unsent;
-		if (s->receiving && !(s->waiting && waiting_for_job(s->waiting)))
+		if (s->receiving && !(s->waiting && kept_request_waits_for_job(s->waiting)))
 			stream_open_window(h, s->id, &s->receive_window, HTTP2_WINDOW_DEFAULT - unsent, out);
 		if (feeds && passage) {
 			passage_feed(passage);
@@ -220,16 +220,16 @@ void stream_pass_make_room(struct http2 *h, struct http2_output *out) {
 
 bool stream_pass_begin(struct http2 *h, struct stream *s, const struct request *q, const struct response *r) {
 	struct stream_pass *p = calloc(1, sizeof *p);
-	const struct passing_request asked = {.request = q,
-										  .waiting = s->waiting,
-										  .started_ns = batch_pool_now_ns(h->context->batches),
-										  .client = &s->client,
-										  .forwarding = h->forwarding,
-										  .proxy = h->peer,
-										  .port = h->port,
-										  .secure = h->secure,
-										  .share = &h->share};
-	if (!p || !passing_begin(&p->passing, h->context->upstreams, &asked, r)) {
+	const struct arrived_request arrived = {.request = q,
+											.kept = s->waiting,
+											.started_ns = batch_pool_now_ns(h->context->batches),
+											.client = &s->client,
+											.forwarding = h->forwarding,
+											.proxy = h->peer,
+											.port = h->port,
+											.secure = h->secure,
+											.share = &h->share};
+	if (!p || !passed_request_begin(&p->passed, h->context->upstreams, &arrived, r)) {
 		free(p);
 		return false;
 	}
@@ -238,31 +238,31 @@ bool stream_pass_begin(struct http2 *h, struct stream *s, const struct request *
 	if (s->waiting) h->waiting_size -= s->waiting->memory;
 	s->waiting = NULL;
 	s->pass = p;
-	h->passing++;
+	h->passes++;
 	h->progress = true;
-	passage_on_ready(p->passing.passage, ready, s);
+	passage_on_ready(p->passed.passage, ready, s);
 	bool ok = s->received == early.length; /* otherwise some was dropped */
 	if (ok && early.length) ok = stream_pass_put(h, s, early, NULL);
 	if (ok && q->framing != BODY_NONE && !s->receiving) ok = stream_pass_put(h, s, (struct slice){0}, &trailers);
 	stream_drop_early(h, s);
 	if (!ok) p->next = STREAM_PASS_BROKEN;
-	else passage_flush(p->passing.passage);
+	else passage_flush(p->passed.passage);
 	fill(h, s);
 	stream_account(h, s);
 	return true;
 }
 
-struct waiting_request *stream_pass_end(struct http2 *h, struct stream *s) {
+struct kept_request *stream_pass_end(struct http2 *h, struct stream *s) {
 	struct stream_pass *p = s->pass;
-	if (h->unflushed) passage_flush(p->passing.passage); /* what came before a RST_STREAM */
+	if (h->unflushed) passage_flush(p->passed.passage); /* what came before a RST_STREAM */
 	give_response_back(h, s);
-	h->passing--;
+	h->passes--;
 	h->tunnels -= p->tunnel;
 	h->room_changed = true;
-	struct waiting_request *kept = passing_end(&p->passing, h->context->batches, &s->client, COUNT_HTTP2);
+	struct kept_request *kept = passed_request_end(&p->passed, h->context->batches, &s->client, COUNT_HTTP2);
 	free(p);
 	s->pass = NULL;
 	return kept;
 }
 
-size_t stream_pass_memory(const struct stream *s) { return sizeof *s->pass + passing_memory(&s->pass->passing); }
+size_t stream_pass_memory(const struct stream *s) { return sizeof *s->pass + passed_request_memory(&s->pass->passed); }

@@ -4,7 +4,7 @@
 #include "gatling/http2/stream.h"
 
 /* Whether it waits for one of HTTP2_FILES. One that has given its job up does, too: its answer may be a file. */
-static bool waits_for_file(const struct stream *s) { return s->waiting && !waiting_for_job(s->waiting); }
+static bool waits_for_file(const struct stream *s) { return s->waiting && !kept_request_waits_for_job(s->waiting); }
 
 /* Returns the most urgent stream that waits for a file, if there may be one more; otherwise NULL. */
 static struct stream *next_waiting(const struct http2 *h) {
@@ -35,20 +35,20 @@ static void end_pass(struct http2 *h, struct stream *s, struct http2_output *out
 	}
 }
 
-bool http2_passes(const struct http2 *h) {
-	for (const struct stream *s = h->passing ? h->first : NULL; s; s = s->next)
+bool http2_waits_only_for_upstreams(const struct http2 *h) {
+	for (const struct stream *s = h->passes ? h->first : NULL; s; s = s->next)
 		if (!s->waiting && (!s->pass || stream_pass_waits_for_client(h, s))) return false;
-	return h->passing;
+	return h->passes;
 }
 
 bool http2_awaits_upstream(const struct http2 *h) {
-	const struct stream *s = h->passing ? h->first : NULL;
-	while (s && (!s->pass || s->response || stream_pass_next(s) != STREAM_PASS_WAITS)) s = s->next;
+	const struct stream *s = h->passes ? h->first : NULL;
+	while (s && (!s->pass || s->batch || stream_pass_next(s) != STREAM_PASS_WAITS)) s = s->next;
 	return s;
 }
 
 static bool can_send(const struct http2 *h, const struct stream *s) {
-	if (s->pass && !s->response) return stream_pass_next(s) != STREAM_PASS_WAITS;
+	if (s->pass && !s->batch) return stream_pass_next(s) != STREAM_PASS_WAITS;
 	if ((s->receiving && !s->pass) || s->ended || s->waiting || s->postponed) return false;
 	return s->block_length || (s->send_window > 0 && h->send_window > 0);
 }
@@ -65,27 +65,27 @@ bool http2_sendable(const struct http2 *h) { return !h->failed && (next_stream(h
 
 static size_t least(size_t a, int64_t b) { return b < (int64_t)a ? (size_t)b : a; }
 
-bool http2_next(struct http2 *h, struct http2_piece *content, struct http2_output *out) {
+bool http2_next(struct http2 *h, struct http2_piece *piece, struct http2_output *out) {
 	char *const block = WORKSPACE(STREAM_BLOCK_MAX);
 	struct stream *s = NULL;
 	if (h->room_changed) stream_pass_make_room(h, out);
 	while (!h->failed && (s = next_waiting(h))) h->failed |= !stream_answer_again(h, s);
-	while (!h->failed && (s = next_stream(h)) && !s->response && http2_output_room(out) >= 4 * FRAME_HEADER)
+	while (!h->failed && (s = next_stream(h)) && !s->batch && http2_output_room(out) >= 4 * FRAME_HEADER)
 		end_pass(h, s, out);
-	if (h->failed || !s || !s->response) return false;
+	if (h->failed || !s || !s->batch) return false;
 	size_t room = http2_output_room(out);
 	if (room < 4 * FRAME_HEADER + stream_block_frames(s->block_length)) return false;
-	*content = (struct http2_piece){.batch = s->response->batch, .to = block, .length = s->block_length, .stream = s};
+	*piece = (struct http2_piece){.iob = s->batch->iob, .to = block, .length = s->block_length, .stream = s};
 	if (s->block_length) return true;
-	content->to = out->at + FRAME_HEADER;
-	content->length =
+	piece->to = out->at + FRAME_HEADER;
+	piece->length =
 		least(least(least(FRAME_PAYLOAD_MAX, s->send_window), h->send_window), (int64_t)(room - 3 * FRAME_HEADER));
 	return true;
 }
 
 /* Goes on when some of the response has been taken. Returns whether nothing follows. */
 static bool is_complete(struct http2 *h, struct stream *s) {
-	if (iob_bytesleft(s->response->batch)) return false;
+	if (iob_bytesleft(s->batch->iob)) return false;
 	if (!s->pass) return true;
 	stream_pass_taken(h, s);
 	return stream_pass_next(s) == STREAM_PASS_DONE;
@@ -107,24 +107,24 @@ static void write_data(struct http2 *h, struct stream *s, size_t length, struct 
 	if (s->priority.incremental) stream_set_priority(h, s, s->priority); /* behind the others */
 }
 
-void http2_write(struct http2 *h, const struct http2_piece *content, ssize_t length, struct http2_output *out) {
-	struct stream *s = content->stream;
+void http2_write(struct http2 *h, const struct http2_piece *piece, ssize_t length, struct http2_output *out) {
+	struct stream *s = piece->stream;
 	h->progress = true;
 	if (length == -1) { /* the file has become shorter */
 		http2_output_number(h, out, FRAME_RST_STREAM, s->id, HTTP2_INTERNAL_ERROR);
 		s->ended = true;
 	} else if (s->block_length) {
-		write_block(h, s, (struct slice){.at = content->to, .length = (size_t)length}, out);
+		write_block(h, s, (struct slice){.at = piece->to, .length = (size_t)length}, out);
 	} else {
 		write_data(h, s, (size_t)length, out);
 	}
-	if (s->response && s->response->sampled) response_batch_time(s->response, s->ended);
+	if (s->batch && s->batch->sampled) response_batch_time(s->batch, s->ended);
 	if (s->ended) stream_end(h, s, out);
 	else stream_account(h, s);
 }
 
-void http2_postpone(struct http2 *h, const struct http2_piece *content) {
-	content->stream->postponed = h->postpones = true;
+void http2_postpone(struct http2 *h, const struct http2_piece *piece) {
+	piece->stream->postponed = h->postpones = true;
 }
 
 void http2_go_on(struct http2 *h) {

@@ -57,7 +57,7 @@ static char *put_status(char *at, int status) {
 	return text_copy_two(at, number % 100);
 }
 
-static char *put_common_start(char *at, const struct access_lines *l, const struct access *a) {
+static char *put_common_start(char *at, const struct access_style *l, const struct access *a) {
 	at += peer_format(at, a->peer);
 	at = text_copy(at, SLICE(" - "));
 	at = put_user(at, a->user);
@@ -138,7 +138,7 @@ static char *put_request(char *at, const struct access *a) {
 	return put_member(at, SLICE("protocol"), slice_rest(rest, target + 1), ACCESS_FIELD_MAX);
 }
 
-static char *put_json_start(char *at, const struct access_lines *l, const struct access *a) {
+static char *put_json_start(char *at, const struct access_style *l, const struct access *a) {
 	char text[PEER_MAX];
 	struct slice address = {.at = text, .length = peer_format(text, a->peer)};
 	at = text_copy(at, SLICE("{\"time\":\""));
@@ -172,14 +172,14 @@ size_t access_date(char *out, enum log_format format, time_t now) {
 	return strftime(out, ACCESS_DATE_MAX, "%d/%b/%Y:%T %z", localtime_r(&now, &tm));
 }
 
-void access_set_time(struct access_lines *l, time_t now) {
+void access_set_time(struct access_style *l, time_t now) {
 	l->date = (struct slice){.at = l->date_text, .length = access_date(l->date_text, l->format, now)};
 	l->start_length = 0;
 }
 
 /* In the common formats the user stands between address and date, so that a line with one is not kept; in an object it
  * comes behind both. */
-static char *put_start(char *at, struct access_lines *l, const struct access *a) {
+static char *put_start(char *at, struct access_style *l, const struct access *a) {
 	if (l->format != LOG_JSON && a->user.length) return put_common_start(at, l, a);
 	if (!l->start_length || memcmp(&l->peer, a->peer, sizeof l->peer) != 0) {
 		const char *end = (l->format == LOG_JSON ? put_json_start : put_common_start)(l->start, l, a);
@@ -189,7 +189,7 @@ static char *put_start(char *at, struct access_lines *l, const struct access *a)
 	return text_copy(at, (struct slice){.at = l->start, .length = l->start_length});
 }
 
-size_t access_format(char *out, struct access_lines *l, const struct access *a) {
+size_t access_format(char *out, struct access_style *l, const struct access *a) {
 	char *at = put_start(out, l, a);
 	at = l->format == LOG_JSON ? put_json(at, a) : l->format == LOG_COMBINED ? put_combined(at, a) : put_common(at, a);
 	return (size_t)(at - out);

@@ -42,7 +42,7 @@ struct access {
 };
 
 /* What the lines of a worker have in common. With the format, and else zero, it is ready for access_set_time(). */
-struct access_lines {
+struct access_style {
 	enum log_format format;
 	struct slice date; /* see access_date() */
 	/* What the last line began with, which the next one often does, too: the address, and the date. */
@@ -52,7 +52,7 @@ struct access_lines {
 };
 
 /* Sets the time of the lines that follow. */
-void access_set_time(struct access_lines *lines, time_t now);
+void access_set_time(struct access_style *style, time_t now);
 
 /* Returns the entry of a request, as far as it was understood; NULL: nothing was. user, status and bytes stay empty. */
 struct access access_of(const struct peer *peer, const struct request *request);
@@ -71,7 +71,7 @@ size_t access_date(char *out, enum log_format format, time_t now);
  *                 understood, "request" with the whole line in place of the three about it
  * The first two write quotes, backslashes and all but printable ASCII as \xHH. An object is always UTF-8: a byte that
  * is not part of UTF-8 is \u00HH, like control characters. */
-size_t access_format(char *out, struct access_lines *lines, const struct access *access);
+size_t access_format(char *out, struct access_style *style, const struct access *access);
 
 /* Writes the end of a line, with the time that the answer took, to out (ACCESS_END_MAX bytes). Returns the bytes
  * written. */

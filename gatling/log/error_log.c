@@ -23,7 +23,7 @@ void error_log_open(struct error_log *e) { notice_to(write_line, e); }
 int error_log_start(struct error_log *e) {
 	e->log = log_start(&e->file, false);
 	if (!e->log) return -1;
-	e->lines = log_lines_new(e->log);
+	e->lines = log_queue_new(e->log);
 	return e->lines ? 0 : -1;
 }
 

@@ -19,9 +19,9 @@
 
 enum { NOTE_MAX = 64 }; /* bytes of the line about dropped ones */
 
-struct log_lines {
+struct log_queue {
 	struct log *log;
-	struct log_lines *next;
+	struct log_queue *next;
 	atomic_ulong dropped; /* lines, since the last line that said so; counted by both */
 	atomic_ulong dropped_ever;
 	int64_t due_ms; /* when the worker's batch is to be handed over */
@@ -39,18 +39,18 @@ struct log {
 	bool json;
 	char rest[LOG_BATCH];      /* the rest of a line whose start has been written */
 	size_t rest_length;        /* 0: there is none */
-	struct log_lines *rest_of; /* whose line that is */
+	struct log_queue *rest_of; /* whose line that is */
 	notice_time told;          /* when the owner may be told again that lines are dropped */
 	/* guarded by the mutex */
 	bool reopen, stopping, ended, abandoned;
-	struct log_lines *all;
+	struct log_queue *all;
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
 };
 
-struct log_lines *log_lines_new(struct log *log) {
-	struct log_lines *l = calloc(1, sizeof *l);
+struct log_queue *log_queue_new(struct log *log) {
+	struct log_queue *l = calloc(1, sizeof *l);
 	if (!l) return NULL;
 	l->log = log;
 	pthread_mutex_lock(&log->mutex);
@@ -60,14 +60,14 @@ struct log_lines *log_lines_new(struct log *log) {
 	return l;
 }
 
-static void drop(struct log_lines *l, unsigned long lines) {
+static void drop(struct log_queue *l, unsigned long lines) {
 	atomic_fetch_add(&l->dropped, lines);
 	atomic_fetch_add(&l->dropped_ever, lines);
 }
 
-unsigned long log_dropped(const struct log_lines *l) { return atomic_load(&l->dropped_ever); }
+unsigned long log_dropped(const struct log_queue *l) { return atomic_load(&l->dropped_ever); }
 
-void log_line(struct log_lines *l, struct slice start, struct slice end, int64_t now_ms) {
+void log_line(struct log_queue *l, struct slice start, struct slice end, int64_t now_ms) {
 	struct log_batch *b = &l->batch[l->filling];
 	size_t length = start.length + end.length + 1;
 	if (b->length + length > LOG_BATCH) {
@@ -85,7 +85,7 @@ void log_line(struct log_lines *l, struct slice start, struct slice end, int64_t
 	if (before <= LOG_BATCH / 2 && b->length > LOG_BATCH / 2) log_flush(l, now_ms);
 }
 
-void log_say(struct log_lines *l, struct slice line) {
+void log_say(struct log_queue *l, struct slice line) {
 	pthread_mutex_lock(&l->log->mutex);
 	struct log_batch *b = &l->batch[l->filling];
 	l->shared = true;
@@ -99,13 +99,13 @@ void log_say(struct log_lines *l, struct slice line) {
 	pthread_mutex_unlock(&l->log->mutex);
 }
 
-int log_due(const struct log_lines *l, int64_t now_ms) {
+int log_due(const struct log_queue *l, int64_t now_ms) {
 	if (l->batch[l->filling].length == 0) return -1;
 	int64_t left = l->due_ms - now_ms;
 	return left > 0 ? (int)left : 0;
 }
 
-void log_flush(struct log_lines *l, int64_t now_ms) {
+void log_flush(struct log_queue *l, int64_t now_ms) {
 	struct log *log = l->log;
 	pthread_mutex_lock(&log->mutex);
 	if (l->batch[!l->filling].length == 0 && l->batch[l->filling].length) {
@@ -144,7 +144,7 @@ static bool write_rest(struct log *log) {
 }
 
 /* Writes lines, each with its newline. Returns how many could not be written. */
-static unsigned long write_lines(struct log_lines *l, const char *text, size_t length) {
+static unsigned long write_lines(struct log_queue *l, const char *text, size_t length) {
 	struct log *log = l->log;
 	size_t written = write_rest(log) ? write_text(log->file.fd, text, length) : 0;
 	if (written && text[written - 1] != '\n') {
@@ -160,7 +160,7 @@ static unsigned long write_lines(struct log_lines *l, const char *text, size_t l
 }
 
 /* Tells the owner that lines are dropped. Those of the error log are shared. */
-static void complain(const struct log_lines *l, int error) {
+static void complain(const struct log_queue *l, int error) {
 	char text[NOTICE_TEXT_MAX];
 	const char *path = l->log->file.path;
 	if (!notice_due(&l->log->told)) return;
@@ -171,7 +171,7 @@ static void complain(const struct log_lines *l, int error) {
 }
 
 /* Writes the batch of a worker, and when there is room, how many lines were dropped. */
-static void write_batch(struct log_lines *l, const struct log_batch *b) {
+static void write_batch(struct log_queue *l, const struct log_batch *b) {
 	char note[NOTE_MAX];
 	unsigned long lost = write_lines(l, b->text, b->length);
 	if (lost) {
@@ -190,7 +190,7 @@ static void write_batch(struct log_lines *l, const struct log_batch *b) {
  * locked, which it unlocks while it writes. */
 static bool write_handed(struct log *log) {
 	bool any = false;
-	for (struct log_lines *l = log->all; l; l = l->next) {
+	for (struct log_queue *l = log->all; l; l = l->next) {
 		if (l->shared && !l->batch[!l->filling].length) l->filling = !l->filling;
 		struct log_batch *b = &l->batch[!l->filling];
 		if (!b->length) continue;
@@ -221,7 +221,7 @@ static void reopen_file(struct log *log) {
 }
 
 static void log_free(struct log *log) {
-	for (struct log_lines *l; (l = log->all);) {
+	for (struct log_queue *l; (l = log->all);) {
 		log->all = l->next;
 		free(l);
 	}
@@ -259,7 +259,7 @@ static void *run(void *argument) {
 	pthread_mutex_unlock(&log->mutex);
 	/* the workers have ended: their unfinished batches are the thread's */
 	unsigned long dropped = 0;
-	for (struct log_lines *l = log->all; l; l = l->next) {
+	for (struct log_queue *l = log->all; l; l = l->next) {
 		write_batch(l, &l->batch[l->filling]);
 		if (!l->shared) dropped += atomic_load(&l->dropped);
 	}

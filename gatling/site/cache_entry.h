@@ -48,8 +48,8 @@ struct cache {
 		struct cache_entry *hand;          /* which it comes to next; NULL: the oldest */
 		unsigned length;
 	} ring[RINGS];
-	struct cache_entry *passing; /* found last, and not in the table; NULL: what was found last is in it */
-	uint64_t buckets;            /* a power of two */
+	struct cache_entry *unkept; /* found last, and not in the table; NULL: what was found last is in it */
+	uint64_t buckets;           /* a power of two */
 	struct bucket {
 		LIST_HEAD(, cache_entry) entries;
 		uint32_t passed; /* part of the hash of the last one that was not kept; 0: none */

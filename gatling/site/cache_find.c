@@ -52,7 +52,7 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 		e->headers = headers;
 		e->checked_ms = e->lately ? now_ms - CACHE_CHECK_MS : now_ms; /* it is checked when it is found next */
 		if (cache_keeps(c, e)) cache_insert(c, e);
-		else c->passing = e;
+		else c->unkept = e;
 		e->used_ms = now_ms;
 	} else {
 		if (!l->again) count_one(COUNT_CACHE_HITS);

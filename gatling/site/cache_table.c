@@ -141,9 +141,9 @@ bool cache_keeps(struct cache *c, const struct cache_entry *e) {
 }
 
 void cache_forget_passing(struct cache *c) {
-	struct cache_entry *e = c->passing;
+	struct cache_entry *e = c->unkept;
 	if (!e) return;
-	c->passing = NULL;
+	c->unkept = NULL;
 	if (e->resource.asked_at) *e->resource.asked_at = NULL;
 	cache_entry_release(e);
 }

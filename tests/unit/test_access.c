@@ -17,7 +17,7 @@ static struct peer peer(const char *text) {
 }
 
 static struct slice format(enum log_format format, const struct access *access) {
-	struct access_lines lines = {.format = format, .date = SLICE("D")};
+	struct access_style lines = {.format = format, .date = SLICE("D")};
 	size_t n = access_format(line, &lines, access);
 	n += access_end(line + n, format, 1234567890);
 	assert_true(n < sizeof line && !memchr(line, '\n', n));
@@ -193,7 +193,7 @@ static void a_character_at_the_end_of_what_is_logged_stays_whole(void **state) {
 /* What lines begin with is kept from one to the next. */
 static void each_line_begins_with_its_own_address_and_time(void **state) {
 	(void)state;
-	struct access_lines lines = {.format = LOG_COMMON};
+	struct access_style lines = {.format = LOG_COMMON};
 	struct peer one = peer("192.0.2.1"), other = peer("192.0.2.2");
 	const struct {
 		const struct peer *peer;

@@ -18,7 +18,7 @@ static struct log *start(int fd) {
 	return log_start(&file, false);
 }
 
-static void add(struct log_lines *l, const char *line, size_t length, int64_t now_ms) {
+static void add(struct log_queue *l, const char *line, size_t length, int64_t now_ms) {
 	log_line(l, (struct slice){.at = line, .length = length / 2},
 			 (struct slice){.at = line + length / 2, .length = length - length / 2}, now_ms);
 }
@@ -27,7 +27,7 @@ static void no_line_is_lost_when_the_log_stops(void **state) {
 	(void)state;
 	FILE *file = tmpfile();
 	struct log *log = start(fileno(file));
-	struct log_lines *a = log_lines_new(log), *b = log_lines_new(log);
+	struct log_queue *a = log_queue_new(log), *b = log_queue_new(log);
 	for (int i = 0; i < 5000; i++) {
 		char line[32];
 		int n = snprintf(line, sizeof line, "line %d", i);
@@ -52,7 +52,7 @@ static void a_line_is_due_after_the_delay(void **state) {
 	(void)state;
 	FILE *file = tmpfile();
 	struct log *log = start(fileno(file));
-	struct log_lines *l = log_lines_new(log);
+	struct log_queue *l = log_queue_new(log);
 	assert_int_equal(log_due(l, 1000), -1);
 	add(l, "x", 1, 1000);
 	assert_int_equal(log_due(l, 1000), LOG_DELAY_MS);
@@ -84,14 +84,14 @@ static void *read_all(void *argument) {
 enum { MANY = 20000 }; /* lines: more than the pipe and both batches hold */
 
 /* Starts a log on a pipe, in which MANY lines come before anybody reads; then all is read in another thread. */
-static struct log_lines *overfill(int flags, struct log **log, int *out, pthread_t *reader) {
+static struct log_queue *overfill(int flags, struct log **log, int *out, pthread_t *reader) {
 	static int end[2];
 	char line[100];
 	lines = dropped = 0;
 	assert_int_equal(pipe(end), 0);
 	assert_int_equal(fcntl(end[1], F_SETFL, flags), 0);
 	*log = start(end[1]);
-	struct log_lines *l = log_lines_new(*log);
+	struct log_queue *l = log_queue_new(*log);
 	memset(line, 'x', sizeof line);
 	for (int i = 0; i < MANY; i++) add(l, line, sizeof line, 0); /* returns all the same */
 	assert_int_equal(pthread_create(reader, NULL, read_all, &end[0]), 0);
@@ -112,7 +112,7 @@ static void a_full_pipe_drops_lines_and_counts_them(void **state) {
 	struct log *log;
 	int out;
 	pthread_t reader;
-	struct log_lines *l = overfill(0, &log, &out, &reader);
+	struct log_queue *l = overfill(0, &log, &out, &reader);
 	/* room comes back, and what is missing is said without waiting for another line */
 	for (bool flushed = false; !flushed; flushed = log_due(l, 0) == -1) log_flush(l, 0);
 	check_all_are_told(log, out, reader);
@@ -142,7 +142,7 @@ static void while_the_thread_is_busy_it_is_asked_again_after_the_delay(void **st
 	int end[2];
 	assert_int_equal(pipe(end), 0);
 	struct log *log = start(end[1]);
-	struct log_lines *l = log_lines_new(log);
+	struct log_queue *l = log_queue_new(log);
 	char line[1000];
 	memset(line, 'x', sizeof line);
 	do add(l, line, sizeof line, 0);
@@ -161,7 +161,7 @@ static void a_reader_that_never_reads_does_not_hold_up_the_end(void **state) {
 	int end[2];
 	assert_int_equal(pipe(end), 0);
 	struct log *log = start(end[1]);
-	struct log_lines *l = log_lines_new(log);
+	struct log_queue *l = log_queue_new(log);
 	char line[1000];
 	memset(line, 'x', sizeof line);
 	for (int i = 0; i < 1000; i++) add(l, line, sizeof line, 0);
@@ -234,13 +234,13 @@ static struct log *open_log(bool json) {
 	return log;
 }
 
-static void say(struct log_lines *l, const char *line) {
+static void say(struct log_queue *l, const char *line) {
 	add(l, line, strlen(line), 0);
 	log_flush(l, 0);
 }
 
 /* Waits until the thread has most likely done what it was told to. */
-static void settle(struct log_lines *l) {
+static void settle(struct log_queue *l) {
 	const struct timespec pause = {.tv_nsec = 50000000};
 	while (log_due(l, 0) != -1) log_flush(l, 0);
 	nanosleep(&pause, NULL);
@@ -250,7 +250,7 @@ static void after_a_reopening_lines_go_to_a_new_file(void **state) {
 	(void)state;
 	struct stat st;
 	struct log *log = open_log(false);
-	struct log_lines *l = log_lines_new(log);
+	struct log_queue *l = log_queue_new(log);
 	say(l, "before");
 	until(in_directory("log"), "before\n");
 	assert_int_equal(rename(in_directory("log"), in_directory("old")), 0);
@@ -270,7 +270,7 @@ static void what_is_handed_over_before_a_reopening_goes_to_the_old_file(void **s
 	(void)state;
 	enum { LINES = 4000 };
 	struct log *log = open_log(false);
-	struct log_lines *l = log_lines_new(log);
+	struct log_queue *l = log_queue_new(log);
 	(void)unlink(in_directory("old"));
 	for (int i = 0; i < LINES; i++) add(l, "a line", 6, 0);
 	while (log_due(l, 0) != -1) log_flush(l, 0);
@@ -304,7 +304,7 @@ static void a_full_disk_costs_lines_that_are_counted_and_glues_none_together(voi
 	(void)state;
 	for (int json = 0; json < 2; json++) {
 		struct log *log = open_log(json);
-		struct log_lines *l = log_lines_new(log);
+		struct log_queue *l = log_queue_new(log);
 		say(l, "1st line");
 		settle(l);
 		limit_file_size(13); /* the second is torn */
@@ -330,7 +330,7 @@ static void a_full_disk_costs_lines_that_are_counted_and_glues_none_together(voi
 static void a_torn_line_is_not_continued_in_another_file(void **state) {
 	(void)state;
 	struct log *log = open_log(false);
-	struct log_lines *l = log_lines_new(log);
+	struct log_queue *l = log_queue_new(log);
 	limit_file_size(4);
 	say(l, "1st line");
 	settle(l);

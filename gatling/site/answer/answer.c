@@ -6,40 +6,40 @@
 
 #include "gatling/base/text.h"
 #include "gatling/http/path.h"
-#include "gatling/site/answer/exchange.h"
+#include "gatling/site/answer/decision.h"
 
 /* Finds the owner's fields for this path. Returns false if they are too long, and that is the answer. */
-static bool find_headers(struct exchange *x) {
-	const struct header_set *set = header_rules_match(x->site->headers, x->host, exchange_slashed_path(x));
-	struct slice filled = header_rules_filled(x->site->headers);
+static bool find_headers(struct decision *d) {
+	const struct header_set *set = header_rules_match(d->site->headers, d->host, decision_slashed_path(d));
+	struct slice filled = header_rules_filled(d->site->headers);
 	if (set && set->octets + filled.length > HEADER_OCTETS_MAX) {
-		site_complain(x->site, set->line);
-		answer_error(x, 500);
+		site_complain(d->site, set->line);
+		answer_error(d, 500);
 		return false;
 	}
-	x->lookup.headers = set;
-	x->filled = filled;
+	d->lookup.headers = set;
+	d->filled = filled;
 	return true;
 }
 
-static void answer_path(struct exchange *x) {
-	int error = answer_file_or_page(x, 200);
+static void answer_path(struct decision *d) {
+	int error = answer_file_or_page(d, 200);
 	if (!error) return;
-	if (error == ENAMETOOLONG) answer_error(x, 404); /* the name of its .htaccess would be too long, too */
-	else if (!exchange_admitted_without_file(x)) return;
-	else if (error == EISDIR && !exchange_names_directory(x)) answer_directory_redirect(x);
-	else if (response_status_of(error) == 404) answer_missing(x);
-	else answer_error(x, response_status_of(error));
+	if (error == ENAMETOOLONG) answer_error(d, 404); /* the name of its .htaccess would be too long, too */
+	else if (!decision_admitted_without_file(d)) return;
+	else if (error == EISDIR && !decision_names_directory(d)) answer_directory_redirect(d);
+	else if (response_status_of(error) == 404) answer_missing(d);
+	else answer_error(d, response_status_of(error));
 }
 
 /* Answers an ACME challenge over plain HTTP, when all else is redirected to HTTPS: a file below path_acme_challenge, or
  * 404 without a page of the site. false: the request is to be redirected. */
-static bool answer_challenge(struct exchange *x) {
-	struct response *r = x->response;
-	if (!slice_starts(exchange_path(x), path_acme_challenge) || exchange_names_directory(x) || !x->admitted)
+static bool answer_challenge(struct decision *d) {
+	struct response *r = d->response;
+	if (!slice_starts(decision_path(d), path_acme_challenge) || decision_names_directory(d) || !d->admitted)
 		return false;
-	if (x->site->headers && !find_headers(x)) r->status = 500;
-	else if (answer_exact(x, 200) != 0) r->status = 404;
+	if (d->site->headers && !find_headers(d)) r->status = 500;
+	else if (answer_exact(d, 200) != 0) r->status = 404;
 	else if (r->status < 400 || r->status == 416) return true;
 	if (r->representation)
 		representation_release(r->representation); /* a page for an error, of whoever may not have the file */
@@ -54,11 +54,11 @@ static int refusal_of(enum method method) {
 
 /* Answers a method with which files are not served. OPTIONS with the owner's fields for the path, if it is one:
  * preflights ask for those of CORS, and send no passwords. */
-static void answer_method(struct exchange *x, bool is_path) {
-	const struct request *q = x->request;
-	response_status(x->response, refusal_of(q->method));
-	if (q->method != METHOD_OPTIONS || !is_path || !x->site->headers || !find_headers(x)) return;
-	x->response->lines = exchange_owner_lines(x);
+static void answer_method(struct decision *d, bool is_path) {
+	const struct request *q = d->request;
+	response_status(d->response, refusal_of(q->method));
+	if (q->method != METHOD_OPTIONS || !is_path || !d->site->headers || !find_headers(d)) return;
+	d->response->lines = decision_owner_lines(d);
 }
 
 /* Returns whether clients of a host can be sent to HTTPS. */
@@ -82,52 +82,52 @@ void answer(const struct content *c, const struct request *q, const struct conne
 	if (serves && !to_https && answer_known(c, q, host, arrival->port, r)) return;
 
 	char room[1 + PATH_ROOM];
-	struct exchange x = {.content = c, .request = q, .arrival = arrival, .response = r, .host = host, .path = room + 1};
+	struct decision d = {.content = c, .request = q, .arrival = arrival, .response = r, .host = host, .path = room + 1};
 	room[0] = '/';
 	struct job *job = NULL;
-	x.site = sites_find(c->sites, host, arrival->port, c->now_ms, arrival->fetched, &job);
+	d.site = sites_find(c->sites, host, arrival->port, c->now_ms, arrival->fetched, &job);
 	if (job) {
-		if (arrival->patient) exchange_wait(&x, job);
+		if (arrival->patient) decision_wait(&d, job);
 		else response_status(r, 503);
 		return;
 	}
-	int status = x.site ? 0 : response_status_of(errno);
-	if (x.site) {
-		x.local = text_copy(x.path, x.site->prefix);
-		x.lookup.restricted = x.site->realm[0] || x.site->realm[1];
-		x.admitted = !x.lookup.restricted;
-		status = path_decode(q->path, x.local, &x.length);
-		if (!status && site_hides(x.site, exchange_path(&x))) status = 404;
+	int status = d.site ? 0 : response_status_of(errno);
+	if (d.site) {
+		d.local = text_copy(d.path, d.site->prefix);
+		d.lookup.restricted = d.site->realm[0] || d.site->realm[1];
+		d.admitted = !d.lookup.restricted;
+		status = path_decode(q->path, d.local, &d.length);
+		if (!status && site_hides(d.site, decision_path(&d))) status = 404;
 	}
-	const bool unknown = x.site ? x.site->unknown : status != 404; /* there may be an upstream */
-	if (!serves && (!passes || (!unknown && (status || !x.site->redirects)))) {
-		answer_method(&x, x.site && !status);
+	const bool unknown = d.site ? d.site->unknown : status != 404; /* there may be an upstream */
+	if (!serves && (!passes || (!unknown && (status || !d.site->redirects)))) {
+		answer_method(&d, d.site && !status);
 		return;
 	}
 	/* decided on the decoded path */
 	if (to_https) {
-		if (!x.site || status || !answer_challenge(&x)) answer_https_redirect(&x);
+		if (!d.site || status || !answer_challenge(&d)) answer_https_redirect(&d);
 		return;
 	}
-	if (!x.site) {
+	if (!d.site) {
 		r->status = status;
 		return;
 	}
 	if (status) {
-		answer_error(&x, status);
+		answer_error(&d, status);
 		return;
 	}
-	if (x.site->headers && !find_headers(&x)) return;
-	if (!x.admitted) {
-		if (!exchange_admitted(&x, x.site->realm)) return;
-		x.admitted = true;
+	if (d.site->headers && !find_headers(&d)) return;
+	if (!d.admitted) {
+		if (!decision_admitted(&d, d.site->realm)) return;
+		d.admitted = true;
 	}
-	if (x.site->unknown) {
-		answer_error(&x, 503);
+	if (d.site->unknown) {
+		answer_error(&d, 503);
 		return;
 	}
-	if (!x.site->redirects || !answer_by_rule(&x, true)) answer_path(&x);
-	if (serves || x.passed || !r->status || r->status == 401 || r->status >= 429) return;
+	if (!d.site->redirects || !answer_by_rule(&d, true)) answer_path(&d);
+	if (serves || d.passed || !r->status || r->status == 401 || r->status >= 429) return;
 	response_drop(r);
-	answer_method(&x, true);
+	answer_method(&d, true);
 }

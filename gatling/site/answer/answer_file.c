@@ -1,23 +1,23 @@
-/* answer_file.c - see exchange.h: answers with files. */
+/* answer_file.c - see decision.h: answers with files. */
 #include <errno.h>
 
 #include "gatling/base/text.h"
 #include "gatling/http/precondition.h"
-#include "gatling/site/answer/exchange.h"
+#include "gatling/site/answer/decision.h"
 #include "gatling/site/answer/script.h"
 
 static const struct slice index_name = SLICE("index.html"), page_suffix = SLICE(".html");
 
-static void answer_file(const struct exchange *x) {
-	const struct request *q = x->request;
-	struct response *r = x->response;
+static void answer_file(const struct decision *d) {
+	const struct request *q = d->request;
+	struct response *r = d->response;
 	const struct validators *v = &r->representation->validators;
 	int status = precondition_status(q, v);
 	if (status) r->status = status;
 	if (status == 412) {
 		representation_release(r->representation);
 		r->representation = NULL;
-		r->lines = exchange_owner_lines(x);
+		r->lines = decision_owner_lines(d);
 	}
 	if (status) return;
 	struct slice field = request_field(q, FIELD_RANGE);
@@ -26,15 +26,15 @@ static void answer_file(const struct exchange *x) {
 	if (ranges == 0) return;
 	r->status = ranges > 0 ? 206 : 416;
 	r->ranges = ranges > 0 ? ranges : 0;
-	if (r->status == 416) r->lines = exchange_owner_lines(x);
+	if (r->status == 416) r->lines = decision_owner_lines(d);
 }
 
 /* A large file has no entity-tag until it has been hashed, which begins with the first request for it. A request waits
  * for that if it is done soon, or if the request depends on the entity-tag. */
-static bool wait_for_etag(struct exchange *x, struct resource *resource, enum coding coding) {
-	struct job *job = cache_hash(x->content->cache, resource, coding, precondition_wants_etag(x->request));
-	if (!job || !x->arrival->patient) return false;
-	exchange_wait(x, job);
+static bool wait_for_etag(struct decision *d, struct resource *resource, enum coding coding) {
+	struct job *job = cache_hash(d->content->cache, resource, coding, precondition_wants_etag(d->request));
+	if (!job || !d->arrival->patient) return false;
+	decision_wait(d, job);
 	return true;
 }
 
@@ -47,26 +47,26 @@ static int best_coding(const struct request *q, const struct resource *r) {
 }
 
 /* Returns the best representation. NULL: there is none, and that is the answer, or the request waits. */
-static struct representation *choose_coding(struct exchange *x, struct resource *resource) {
-	int coding = best_coding(x->request, resource);
+static struct representation *choose_coding(struct decision *d, struct resource *resource) {
+	int coding = best_coding(d->request, resource);
 	if (coding == -1) {
-		answer_error(x, 406);
-		if (!x->response->lines.length) x->response->lines = SLICE("Vary: Accept-Encoding\r\n");
+		answer_error(d, 406);
+		if (!d->response->lines.length) d->response->lines = SLICE("Vary: Accept-Encoding\r\n");
 		return NULL;
 	}
 	if (resource->available >> coding & 1) return resource->representation[coding];
-	if (wait_for_etag(x, resource, coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP)) return NULL;
-	struct job *job = x->arrival->patient ? cache_convert(x->content->cache, resource, (enum coding)coding) : NULL;
-	struct coding_weights weights = coding_weights(x->request);
+	if (wait_for_etag(d, resource, coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP)) return NULL;
+	struct job *job = d->arrival->patient ? cache_convert(d->content->cache, resource, (enum coding)coding) : NULL;
+	struct coding_weights weights = coding_weights(d->request);
 	coding = coding_choose(&weights, resource->available);
-	if (job) exchange_wait(x, job);
-	else if (coding == -1) answer_error(x, 503);
+	if (job) decision_wait(d, job);
+	else if (coding == -1) answer_error(d, 503);
 	return job || coding == -1 ? NULL : resource->representation[coding];
 }
 
-static struct representation *choose(struct exchange *x, struct resource *r) {
-	struct representation *f = choose_coding(x, r);
-	return f && !f->validators.etag.at && wait_for_etag(x, r, f->coding) ? NULL : f;
+static struct representation *choose(struct decision *d, struct resource *r) {
+	struct representation *f = choose_coding(d, r);
+	return f && !f->validators.etag.at && wait_for_etag(d, r, f->coding) ? NULL : f;
 }
 
 /* Fields that say more than which resource is asked for, in which coding, and whether the client has it. */
@@ -76,14 +76,14 @@ enum {
 };
 
 /* Remembers what was asked for, if only Host and path have led to it. */
-static void remember(const struct exchange *x, struct resource *r) {
-	bool rules = x->site->redirects || x->filled.length || x->lookup.stands_in;
-	bool restricted = x->lookup.restricted || r->realm[0] || r->realm[1];
+static void remember(const struct decision *d, struct resource *r) {
+	bool rules = d->site->redirects || d->filled.length || d->lookup.stands_in;
+	bool restricted = d->lookup.restricted || r->realm[0] || r->realm[1];
 	/* not a page for a name without suffix: a new file of that name is found at once */
-	bool exact = exchange_names_directory(x) || x->lookup.path.length == x->site->prefix.length + x->length;
-	if (rules || restricted || !exact || x->request->known & QUALIFIERS) return;
-	int64_t until_ms = r->until_ms < x->site->until_ms ? r->until_ms : x->site->until_ms;
-	question_keep(x->content->questions, x->host, x->arrival->port, x->request->path, r, until_ms);
+	bool exact = decision_names_directory(d) || d->lookup.path.length == d->site->prefix.length + d->length;
+	if (rules || restricted || !exact || d->request->known & QUALIFIERS) return;
+	int64_t until_ms = r->until_ms < d->site->until_ms ? r->until_ms : d->site->until_ms;
+	question_keep(d->content->questions, d->host, d->arrival->port, d->request->path, r, until_ms);
 }
 
 bool answer_known(const struct content *c, const struct request *q, struct slice host, unsigned port,
@@ -103,53 +103,53 @@ bool answer_known(const struct content *c, const struct request *q, struct slice
 
 /* Returns EACCES if a file is never sent: a script of the site, or with --upstream, what everybody takes for one;
  * EAGAIN if that is not known for now; or 0. */
-static int protection(const struct exchange *x, const char *end) {
-	struct slice path = {.at = x->local - 1, .length = (size_t)(end - x->local) + 1};
-	if (x->content->options->upstreams.count && script_is_named(path)) return EACCES;
-	return sites_protect(x->content->sites, x->site, path, x->content->now_ms);
+static int protection(const struct decision *d, const char *end) {
+	struct slice path = {.at = d->local - 1, .length = (size_t)(end - d->local) + 1};
+	if (d->content->options->upstreams.count && script_is_named(path)) return EACCES;
+	return sites_protect(d->content->sites, d->site, path, d->content->now_ms);
 }
 
-/* Answers with the file at x->path up to a NUL at end, with the status 200 or that of a rule. 0; or an errno, and there
+/* Answers with the file at d->path up to a NUL at end, with the status 200 or that of a rule. 0; or an errno, and there
  * is no answer yet. */
-static int answer_found(struct exchange *x, const char *end, int status) {
-	struct response *r = x->response;
+static int answer_found(struct decision *d, const char *end, int status) {
+	struct response *r = d->response;
 	struct resource *resource;
 	struct representation *file;
-	x->lookup.path = (struct slice){.at = x->path, .length = (size_t)(end - x->path)};
+	d->lookup.path = (struct slice){.at = d->path, .length = (size_t)(end - d->path)};
 	for (bool again = false;; again = true) {
-		int error = exchange_find(x, &x->lookup, &resource);
-		if (error == EINPROGRESS && exchange_wait_for_disk(x, x->lookup.path)) return 0;
+		int error = decision_find(d, &d->lookup, &resource);
+		if (error == EINPROGRESS && decision_wait_for_disk(d, d->lookup.path)) return 0;
 		if (error) return error;
-		if (!exchange_admitted(x, resource->realm)) return 0;
-		if ((error = protection(x, end))) return error;
-		if (!(file = choose(x, resource))) return 0;
+		if (!decision_admitted(d, resource->realm)) return 0;
+		if ((error = protection(d, end))) return error;
+		if (!(file = choose(d, resource))) return 0;
 		if (again || file->fd == -1 || !representation_changed(file)) break;
-		cache_drop(x->content->cache, resource);
+		cache_drop(d->content->cache, resource);
 	}
 	representation_retain(file);
 	r->representation = file;
 	r->status = status;
-	r->lines = x->filled;
-	if (status == 200) answer_file(x);
-	remember(x, resource);
+	r->lines = d->filled;
+	if (status == 200) answer_file(d);
+	remember(d, resource);
 	return 0;
 }
 
-int answer_exact(struct exchange *x, int status) {
-	char *end = x->local + x->length;
-	if (exchange_names_directory(x)) end = text_copy(end, index_name);
+int answer_exact(struct decision *d, int status) {
+	char *end = d->local + d->length;
+	if (decision_names_directory(d)) end = text_copy(end, index_name);
 	*end = '\0';
-	return answer_found(x, end, status);
+	return answer_found(d, end, status);
 }
 
-int answer_file_or_page(struct exchange *x, int status) {
-	int error = answer_exact(x, status);
-	char *end = x->local + x->length, *at = end;
-	if (error != ENOENT || exchange_names_directory(x)) return error;
-	while (at > x->path && at[-1] != '/')
+int answer_file_or_page(struct decision *d, int status) {
+	int error = answer_exact(d, status);
+	char *end = d->local + d->length, *at = end;
+	if (error != ENOENT || decision_names_directory(d)) return error;
+	while (at > d->path && at[-1] != '/')
 		if (*--at == '.') return error;
 	memcpy(end, page_suffix.at, page_suffix.length + 1);
-	int page_error = answer_found(x, end + page_suffix.length, status);
+	int page_error = answer_found(d, end + page_suffix.length, status);
 	if (page_error == 0 || docroot_error_is_temporary(page_error)) return page_error;
 	*end = '\0';
 	return error;

@@ -1,33 +1,33 @@
-/* waiting_request.c - see waiting_request.h. */
-#include "gatling/exchange/waiting_request.h"
+/* kept_request.c - see kept_request.h. */
+#include "gatling/exchange/kept_request.h"
 
 #include <stdlib.h>
 
 static void resume(struct waiter *waiter) {
-	struct waiting_request *w = (struct waiting_request *)waiter;
+	struct kept_request *w = (struct kept_request *)waiter;
 	w->ready(w->owner);
 }
 
-static void wait_for(struct waiting_request *w, struct job *job) {
+static void wait_for(struct kept_request *w, struct job *job) {
 	w->fetched[w->waits++] = job->fetches;
 	job_wait(job, &w->waiter);
 }
 
-struct waiting_request *waiting_request_new(const struct request *request, struct job *job, int64_t started_ns) {
+struct kept_request *kept_request_new(const struct request *request, struct job *job, int64_t started_ns) {
 	size_t size = 0;
-	struct waiting_request *w = malloc(sizeof *w);
+	struct kept_request *w = malloc(sizeof *w);
 	struct request *copy = w ? request_keep(request, &size) : NULL;
 	if (!copy) {
 		free(w);
 		return NULL;
 	}
-	*w = (struct waiting_request){
+	*w = (struct kept_request){
 		.waiter = {.resume = resume}, .request = copy, .memory = sizeof *w + size, .started_ns = started_ns};
 	if (job) wait_for(w, job);
 	return w;
 }
 
-void waiting_request_free(struct waiting_request *w) {
+void kept_request_free(struct kept_request *w) {
 	if (!w) return;
 	waiter_leave(&w->waiter);
 	free((struct request *)(uintptr_t)w->request);
@@ -35,7 +35,7 @@ void waiting_request_free(struct waiting_request *w) {
 	free(w);
 }
 
-void waiting_request_fail(struct waiting_request *w, int status, const char *upstream) {
+void kept_request_fail(struct kept_request *w, int status, const char *upstream) {
 	w->failed = status;
 	w->upstream = *upstream ? strdup(upstream) : NULL;
 	if (!w->upstream) return;
@@ -43,13 +43,13 @@ void waiting_request_fail(struct waiting_request *w, int status, const char *ups
 	((struct request *)(uintptr_t)w->request)->failed = slice_of(w->upstream);
 }
 
-void waiting_request_give_up(struct waiting_request *w) {
+void kept_request_give_up(struct kept_request *w) {
 	waiter_leave(&w->waiter);
 	w->waits = WAITS_MAX;
 }
 
-bool waiting_request_answer(struct waiting_request *w, const struct content *content, struct connection_info connection,
-							struct response *response) {
+bool kept_request_answer(struct kept_request *w, const struct content *content, struct connection_info connection,
+						 struct response *response) {
 	waiter_leave(&w->waiter);
 	connection.patient &= w->waits < WAITS_MAX;
 	connection.fetched = w->fetched;

@@ -1,0 +1,118 @@
+/* answer_rule.c - see decision.h: what a rule of _redirects answers: a redirect, another file, an upstream. */
+#include <errno.h>
+
+#include "gatling/base/text.h"
+#include "gatling/http/path.h"
+#include "gatling/site/answer/decision.h"
+#include "gatling/site/answer/script.h"
+
+static bool admitted_to(struct decision *d, struct slice path) {
+	struct realm *realm[REALMS_OF_PATH];
+	basic_auth_realms(d->content->auth, path, false, realm);
+	bool is = decision_admitted(d, realm);
+	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(realm[i]);
+	return is;
+}
+
+bool decision_admitted_without_file(struct decision *d) {
+	return admitted_to(d, (struct slice){.at = d->path, .length = d->site->prefix.length + d->length});
+}
+
+/* The same for a path that a rule takes for a directory, with a slash behind it or without. */
+static bool admitted_as_directory(struct decision *d) {
+	char *end = d->local + d->length;
+	if (decision_names_directory(d)) return decision_admitted_without_file(d);
+	*end = '/';
+	bool is = admitted_to(d, (struct slice){.at = d->path, .length = (size_t)(end + 1 - d->path)});
+	*end = '\0';
+	return is;
+}
+
+/* The same for a script that a rule leads to. */
+static bool admitted_to_script(struct decision *d, struct slice name) {
+	char path[SITE_PREFIX_MAX + TARGET_MAX + 1];
+	char *end = text_copy(text_copy(path, d->site->prefix), slice_rest(name, 1));
+	*end = '\0';
+	return admitted_to(d, (struct slice){.at = path, .length = (size_t)(end - path)});
+}
+
+/* Replaces the requested path by that of a target in _redirects. Returns false if that cannot be served. */
+static bool rewrite(struct decision *d, struct slice target) {
+	target.length = slice_until(target, '?');
+	if (target.length > TARGET_MAX || path_decode(target, d->local, &d->length) != 0) return false;
+	return !site_hides(d->site, decision_path(d));
+}
+
+/* Has the request passed on to an upstream, whatever its method is. forced: it has not been asked yet whether it is
+ * admitted. */
+static void answer_upstream(struct decision *d, const struct redirect *rule, bool forced) {
+	struct slice method = d->request->method_name;
+	bool never = slice_equal(method, SLICE("TRACE")) || slice_equal(method, SLICE("CONNECT"));
+	if (forced && !admitted_as_directory(d)) return;
+	d->passed = true;
+	int status = never ? 405 : d->arrival->failed;
+	if (!status && rule->refused) status = 503;
+	struct upstream_script script = {0};
+	if (!status && rule->upstream->protocol != UPSTREAM_HTTP) {
+		if (d->request->websocket) status = 501;
+		else if (d->request->framing == BODY_CHUNKED && rule->upstream->protocol == UPSTREAM_SCGI) status = 411;
+		else if (!script_find(d->content, d->site, rule, decision_slashed_path(d), &script)) status = 404;
+		else if (script.is_file && !rule->script && !admitted_to_script(d, script.name)) return;
+	}
+	if (status) {
+		answer_error(d, status);
+		return;
+	}
+	const struct slice user = d->response->user;
+	response_status(d->response, 0);
+	d->response->user = user;
+	d->response->upstream = rule->upstream;
+	d->response->location = rule->target;
+	d->response->script = script;
+}
+
+static void answer_rule(struct decision *d, const struct redirect *rule, bool forced) {
+	if (rule->upstream || rule->refused) {
+		answer_upstream(d, rule, forced);
+		return;
+	}
+	if (rule->status >= 300 && rule->status < 400) {
+		d->response->status = rule->status;
+		d->response->location = rule->target;
+		return;
+	}
+	d->lookup.error = rule->status >= 400;
+	d->lookup.stands_in = !forced || d->lookup.error;
+	int error = rewrite(d, rule->target) ? answer_file_or_page(d, rule->status) : ENOENT;
+	if (error == EISDIR && !decision_names_directory(d)) {
+		if (!decision_admitted_without_file(d)) return;
+		d->local[d->length++] = '/';
+		error = answer_exact(d, rule->status);
+	}
+	if (error && decision_admitted_without_file(d))
+		answer_error(d, rule->status == 200 ? response_status_of(error) : rule->status);
+}
+
+/* See struct redirect_request. */
+static bool is_file(const void *decision, struct slice path) {
+	const struct decision *d = decision;
+	return script_is_file(d->content, d->site, path);
+}
+
+static struct slice reach(const void *decision, struct slice path) {
+	const struct decision *d = decision;
+	return script_reach(d->content, d->site, path);
+}
+
+bool answer_by_rule(struct decision *d, bool forced) {
+	struct redirect rule;
+	struct redirect_request request = {.host = d->host,
+									   .path = decision_slashed_path(d),
+									   .query = d->request->query,
+									   .is_file = is_file,
+									   .reach = reach,
+									   .context = d};
+	if (!redirect_rules_match(d->site->redirects, &request, forced, decision_location(), &rule)) return false;
+	answer_rule(d, &rule, forced);
+	return true;
+}
