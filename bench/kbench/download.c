@@ -37,8 +37,7 @@ enum {
 	WAIT_S = 30,   /* for the server, at most */
 	BLOCK = 64 * 1024,
 	FILES = 2,
-	HEAD_MAX = 4096,
-	DIRECTORY_MAX = PATH_MAX - 16
+	HEAD_MAX = 4096
 };
 
 /* --- the files --- */
@@ -268,16 +267,9 @@ static int measure_in(struct run *run, const char *directory) {
 }
 
 static int measure(struct run *run) {
-	char directory[DIRECTORY_MAX], path[PATH_MAX];
-	snprintf(directory, sizeof directory, "%s/kbench-XXXXXX", run->settings->directory);
-	if (!mkdtemp(directory) || chmod(directory, 0755) == -1) return run_stop(run, run->settings->directory, 0);
-	int result = measure_in(run, directory);
-	for (unsigned i = 0; i < FILES; i++) {
-		snprintf(path, sizeof path, "%s/%u", directory, i);
-		(void)unlink(path);
-	}
-	(void)rmdir(directory);
-	return result;
+	const char *directory = run_directory(run);
+	if (!directory) return -1;
+	return chmod(directory, 0755) == -1 ? run_stop(run, directory, 0) : measure_in(run, directory);
 }
 
 const struct benchmark benchmark_download = {

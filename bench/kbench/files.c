@@ -2,8 +2,6 @@
  * manymapbench of Felix von Leitner's "Benchmarking BSD and Linux" (2003). */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,16 +23,6 @@ static int make_file(int top, unsigned n) {
 	return close(fd) == -1 || written != sizeof content ? -1 : 0;
 }
 
-static void remove_files(int top, unsigned count) {
-	char name[32];
-	for (unsigned n = 0; n < count; n++) {
-		snprintf(name, sizeof name, "%u/%u.html", n / A_DIRECTORY, n);
-		(void)unlinkat(top, name, 0);
-		snprintf(name, sizeof name, "%u", n / A_DIRECTORY);
-		if ((n + 1) % A_DIRECTORY == 0 || n + 1 == count) (void)unlinkat(top, name, AT_REMOVEDIR);
-	}
-}
-
 static int open_all(struct run *run, int top) {
 	for (unsigned n = 0; n < run->count; n++) {
 		char name[32];
@@ -53,20 +41,14 @@ static int open_all(struct run *run, int top) {
 }
 
 static int measure(struct run *run) {
-	char path[PATH_MAX];
-	snprintf(path, sizeof path, "%s/kbench-XXXXXX", run->settings->directory);
-	if (!mkdtemp(path)) return run_stop(run, run->settings->directory, 0);
-	int top = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), result = 0;
-	if (top == -1) result = run_stop(run, "open", 0);
-	unsigned made = 0;
-	for (; made < run->count && result == 0; made++)
-		if (make_file(top, made) == -1) result = run_stop(run, "write", made);
+	const char *path = run_directory(run);
+	if (!path) return -1;
+	int top = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (top == -1) return run_stop(run, "open", 0);
+	for (unsigned n = 0; n < run->count; n++)
+		if (make_file(top, n) == -1) return run_stop(run, "write", n);
 	run_begin();
-	if (result == 0) result = open_all(run, top);
-	run_end(run);
-	if (top != -1) remove_files(top, made);
-	(void)rmdir(path);
-	return result;
+	return open_all(run, top);
 }
 
 const struct benchmark benchmark_files = {

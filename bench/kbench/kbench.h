@@ -98,6 +98,10 @@ __attribute__((format(printf, 2, 3))) int run_skip(struct run *run, const char *
 /* Memory for so many of that size, zeroed and touched, that lasts as long as the run. NULL after run_stop(). */
 void *run_memory(struct run *run, size_t count, size_t size);
 
+/* Makes a directory for the files of this run; it is removed with all of them once the run has ended, in whichever way.
+ * NULL after run_stop(). */
+const char *run_directory(struct run *run);
+
 /* Called first by every forked process, so that it ends with its parent. */
 void run_child(void);
 

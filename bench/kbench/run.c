@@ -1,6 +1,8 @@
 /* run.c - see kbench.h. Each run is a process of its own, so that all begin alike and a limit that one meets ends with
  * it. It stores its points in shared memory that was touched before, and writes nothing while it measures. */
 #include <errno.h>
+#include <ftw.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -34,7 +36,8 @@ struct run_record {
 	bool own_namespace, ended;
 	unsigned client_percent; /* see run_client() */
 	struct counters before, moved;
-	char note[128]; /* "key<TAB>value" */
+	char note[128];           /* "key<TAB>value" */
+	char directory[PATH_MAX]; /* of run_directory(); empty: none */
 	unsigned landmarks;
 	struct landmark landmark[LANDMARKS_MAX];
 	unsigned columns, every; /* n's between those that are kept */
@@ -69,6 +72,15 @@ void run_client(struct run *run, unsigned busy_percent) { run->record->client_pe
 
 void run_note(struct run *run, const char *key, const char *value) {
 	snprintf(run->record->note, sizeof run->record->note, "%s\t%s", key, value);
+}
+
+const char *run_directory(struct run *run) {
+	char *path = run->record->directory;
+	if (snprintf(path, PATH_MAX, "%s/kbench-XXXXXX", run->settings->directory) >= PATH_MAX) errno = ENAMETOOLONG;
+	else if (mkdtemp(path)) return path;
+	*path = '\0';
+	(void)run_stop(run, run->settings->directory, 0);
+	return NULL;
 }
 
 void run_child(void) { platform_end_with_parent(); }
@@ -146,32 +158,87 @@ static void measure(const struct benchmark *b, struct run *run) {
 	run_end(run);
 }
 
-static void measure_in_process(const struct benchmark *b, struct run *run) {
+/* --- a process for each run --- */
+
+static volatile sig_atomic_t interrupted, measuring; /* measuring: the process of the run; 0: none */
+
+/* A signal ends the run, and what it has measured is printed. */
+static void interrupt(int number) {
+	(void)number;
+	interrupted = 1;
+	if (measuring) (void)kill(measuring, SIGKILL);
+}
+
+/* The signals that interrupt, but for those that are ignored, as by nohup(1). */
+static sigset_t catch_signals(void) {
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction before, catch = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
+	sigset_t caught;
+	sigemptyset(&caught);
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		if (sigaction(numbers[i], NULL, &before) == -1 || before.sa_handler == SIG_IGN) continue;
+		(void)sigaction(numbers[i], &catch, NULL);
+		sigaddset(&caught, numbers[i]);
+	}
+	return caught;
+}
+
+static void leave_signals(const sigset_t *caught) {
+	for (int number = 1; number < NSIG; number++)
+		if (sigismember(caught, number) == 1) signal(number, SIG_DFL);
+}
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place) {
+	(void)status, (void)type, (void)place;
+	(void)remove(path);
+	return 0;
+}
+
+/* Removes what run_directory() has made. */
+static void remove_directory(char *path) {
+	if (*path) (void)nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	*path = '\0';
+}
+
+static void say_why(char *words, int status) {
+	if (interrupted) snprintf(words, KBENCH_WORDS_MAX, "interrupted");
+	else if (!WIFSIGNALED(status)) snprintf(words, KBENCH_WORDS_MAX, "ended with %d", WEXITSTATUS(status));
+	else if (WTERMSIG(status) == SIGALRM)
+		snprintf(words, KBENCH_WORDS_MAX, "a run may take %d seconds: with a smaller -n it takes less", RUN_S);
+	else snprintf(words, KBENCH_WORDS_MAX, "ended by %s", strsignal(WTERMSIG(status)));
+}
+
+static void measure_in_process(const struct benchmark *b, struct run *run, const sigset_t *caught) {
 	struct run_record *r = run->record;
-	int status;
+	int status = 0;
+	pid_t child = 0;
 	r->outcome = OUTCOME_DIED;
 	r->points = r->landmarks = 0;
 	r->ended = false;
 	r->client_percent = 0;
 	*r->words = '\0';
 	fflush(NULL);
-	pid_t child = fork();
-	if (child == -1) {
-		(void)run_stop(run, "fork", 0);
-		return;
-	}
-	if (child == 0) {
+	(void)sigprocmask(SIG_BLOCK, caught, NULL);
+	const bool begun = !interrupted && (child = fork()) != -1;
+	if (begun && child == 0) {
+		leave_signals(caught);
+		(void)sigprocmask(SIG_UNBLOCK, caught, NULL);
 		(void)setpgid(0, 0);
 		run_child();
 		alarm(RUN_S);
 		measure(b, run);
 		_exit(0);
 	}
-	waitpid(child, &status, 0);
-	(void)kill(-child, SIGKILL); /* what it has left */
-	if (r->outcome != OUTCOME_DIED) return;
-	if (WIFSIGNALED(status)) snprintf(r->words, sizeof r->words, "ended by %s", strsignal(WTERMSIG(status)));
-	else snprintf(r->words, sizeof r->words, "ended with %d", WEXITSTATUS(status));
+	if (child == -1) (void)run_stop(run, "fork", 0);
+	measuring = begun ? child : 0;
+	(void)sigprocmask(SIG_UNBLOCK, caught, NULL);
+	if (begun) {
+		waitpid(child, &status, 0);
+		measuring = 0;
+		(void)kill(-child, SIGKILL); /* what it has left */
+		remove_directory(r->directory);
+	}
+	if (r->outcome == OUTCOME_DIED) say_why(r->words, status);
 }
 
 /* As for httpbench, without what only a load generator has. words: KBENCH_WORDS_MAX bytes, why. */
@@ -218,6 +285,7 @@ int run_all(const struct benchmark *b, const struct run_settings *s, FILE *out) 
 	size_t size = sizeof(struct run_record) + s->count * sizeof(struct point);
 	struct run_record *r = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct run run = {.settings = s, .count = run_warm_up(b, s), .record = r};
+	const sigset_t caught = catch_signals();
 	if (r == MAP_FAILED) {
 		fprintf(stderr, "kbench: no memory for %u points\n", s->count);
 		return 1;
@@ -226,14 +294,15 @@ int run_all(const struct benchmark *b, const struct run_settings *s, FILE *out) 
 	r->capacity = s->count;
 	r->every = s->points && s->points < s->count ? (s->count + s->points - 1) / s->points : 1;
 	while (b->columns[r->columns]) r->columns++;
-	measure_in_process(b, &run);
+	measure_in_process(b, &run, &caught);
 	run.count = s->count;
 	int status = 0;
 	for (unsigned number = 0; number < s->runs; number++) {
-		measure_in_process(b, &run);
+		measure_in_process(b, &run, &caught);
 		print_run(b, number, r, out);
 		if (r->outcome == OUTCOME_DIED || r->outcome == OUTCOME_FAILED) status = 1;
 		if (r->outcome == OUTCOME_LIMIT && !status) status = KBENCH_EXIT_LIMIT;
+		if (r->outcome == OUTCOME_DIED && interrupted) break;
 	}
 	munmap(r, size);
 	return status;

@@ -4,7 +4,9 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import analysis
@@ -191,6 +193,45 @@ def test_who_is_interrupted_leaves_no_process(plain):
         running = group(process.pid)
         process.terminate()
     eventually(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in running))
+
+
+@pytest.mark.parametrize("name, number", [("files", signal.SIGINT), ("files", signal.SIGHUP), ("download", signal.SIGTERM)])
+def test_who_is_interrupted_leaves_no_file(plain, tmp_path, name, number):
+    """Also while the files are being made."""
+    command = [plain / "bench" / "kbench", name, "-n", "100000", "--directory", tmp_path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        eventually(lambda: len(list(tmp_path.glob("kbench-*/*"))))
+        process.send_signal(number)
+        output, error = process.communicate(timeout=60)
+    assert process.returncode == 1 and not list(tmp_path.iterdir())
+    assert error == f"kbench: {name}, run 0: FAIL: interrupted\n" and output.endswith("# verdict\t0\tFAIL\tinterrupted\n")
+
+
+def test_a_run_that_is_interrupted_keeps_its_points(plain, tmp_path):
+    """The first run has all of its steps, each of 100 ms, and the second those up to the signal."""
+    process = subprocess.Popen([plain / "bench" / "kbench", "stream", "-n", "20", "--runs", "9"], stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, text=True)  # fmt: skip
+    with process:
+        head = "".join(iter(process.stdout.readline, "run\tn\t" + "\t".join(COLUMNS["stream"]) + "\n"))
+        rows = [process.stdout.readline() for _ in range(20)]
+        time.sleep(1.5)
+        process.terminate()
+        output, _ = process.communicate(timeout=60)
+    assert head and all(row.startswith("0\t") for row in rows) and process.returncode == 1
+    assert 1 <= sum(line.startswith("1\t") for line in output.splitlines()) < 20
+    assert output.endswith("# verdict\t1\tFAIL\tinterrupted\n")
+
+
+def test_a_run_that_takes_too_long_says_so(plain):
+    """The time is up when the signal of alarm(2) comes."""
+    process = subprocess.Popen([plain / "bench" / "kbench", "stream", "-n", "600", "--runs", "1"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+    with process:
+        eventually(lambda: len(group(process.pid)) >= 3)
+        time.sleep(2)  # the run that is thrown away has ended
+        os.kill(group(process.pid)[1], signal.SIGALRM)
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 1 and error == "kbench: stream, run 0: FAIL: a run may take 600 seconds: with a smaller -n it takes less\n"
 
 
 def test_the_files_are_where_they_are_said_to_be(plain, tmp_path):
