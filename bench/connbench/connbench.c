@@ -237,6 +237,11 @@ static bool on_loopback(void) {
 	return in->sin_family == AF_INET && ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
+/* Those that are opened, and one for each sample: its port remains taken for a while (TIME_WAIT). */
+static double connections_in_all(const struct curve *p) {
+	return p->connections + WARM_UP + (p->connections / p->every + 1.0) * p->samples;
+}
+
 static void parse_options(struct curve *p, int argc, char **argv) {
 	static const struct option long_options[] = {{"idle", required_argument, NULL, LONG_IDLE},
 												 {"source", required_argument, NULL, LONG_SOURCE},
@@ -260,7 +265,7 @@ static void parse_options(struct curve *p, int argc, char **argv) {
 	}
 	if (argc - optind != 1) usage_refuse(optind == argc ? "the URL is missing" : "more than one URL");
 	if (target_make(&target, argv[optind], &request, NULL, error, sizeof error) == -1) usage_refuse("%s", error);
-	if (!source_net && p->connections > SOURCE_CONNECTIONS_MAX && on_loopback()) take_source(LOOPBACK_SOURCES);
+	if (!source_net && connections_in_all(p) > SOURCE_CONNECTIONS_MAX && on_loopback()) take_source(LOOPBACK_SOURCES);
 	if (target.host) usage_refuse("'%s': connbench speaks no TLS", argv[optind]);
 }
 

@@ -80,6 +80,16 @@ def test_thirty_thousand_connections(plain, server):
     assert [int(row[0]) for row in rows] == [0, 0, 10_000, 10_000, 20_000, 20_000, 30_000, 30_000]
 
 
+def test_the_connections_of_samples_count_as_those_of_an_address(build, server):
+    """Few are open at the same time, but a port stays in use after a sample."""
+    url = f"http://127.0.0.1:{server.port}/k"
+    for samples, source in ((5, "-"), (1000, "127.0.1.0/24")):
+        with subprocess.Popen([build / "bench" / "connbench", "-n", "200", "-s", str(samples), url], stdout=subprocess.PIPE,
+                              text=True) as process:  # fmt: skip
+            assert f"# source\t{source}\n" in iter(process.stdout.readline, "")
+            process.terminate()
+
+
 def test_what_the_open_connections_are_doing(build):
     requests, lock = [], threading.Lock()
 
