@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { COUNT_BITS_MAX = 24 };
 
@@ -89,4 +90,14 @@ int sources_bind(const struct sources *s, uint32_t number, int fd) {
 	if (setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on) == -1 && errno != ENOPROTOOPT) return -1;
 #endif
 	return bind(fd, (const struct sockaddr *)&address, s->length);
+}
+
+int sources_check(const struct sources *s, int family) {
+	int fd = -1;
+	if (family != s->first.ss_family) errno = EAFNOSUPPORT;
+	else fd = socket(family, SOCK_STREAM, 0);
+	const int result = fd == -1 ? -1 : sources_bind(s, 0, fd), error = errno;
+	if (fd != -1) close(fd);
+	errno = error;
+	return result;
 }

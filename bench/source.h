@@ -26,6 +26,9 @@ void sources_share(struct sources *sources, unsigned rank, unsigned ranks);
  * errno. */
 int sources_bind(const struct sources *sources, uint32_t number, int fd);
 
+/* Whether connections to an address of that family can come from the first of them: 0, or -1 with errno. */
+int sources_check(const struct sources *sources, int family);
+
 /* Writes that address to text. */
 enum { SOURCE_TEXT = 64 };
 void sources_name(const struct sources *sources, uint32_t number, char text[SOURCE_TEXT]);

@@ -180,14 +180,6 @@ static void take_source(struct crowd_plan *p, const char *net) {
 		usage_refuse("--source takes an address or a network like 127.1.0.0/16, not '%s'", net);
 }
 
-static void check_source(const struct crowd_plan *p) {
-	int family = p->url->address.ss_family, fd = socket(family, SOCK_STREAM, 0);
-	if (family != p->arrivals.sources.first.ss_family)
-		usage_refuse("--source is no address that reaches %s", p->url->url);
-	if (fd == -1 || sources_bind(&p->arrivals.sources, 0, fd) == -1) usage_refuse("--source: %s", strerror(errno));
-	close(fd);
-}
-
 static bool on_loopback(const struct target *target) {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)&target->address;
 	return in->sin_family == AF_INET && ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
@@ -252,7 +244,8 @@ static void parse_options(struct crowd_plan *p, int argc, char **argv) {
 	set_shares(p, slow, half);
 	make_urls(p, argv + optind, argc - optind);
 	if (!p->arrivals.sources.count && on_loopback(p->url)) take_source(p, LOOPBACK_SOURCES);
-	if (p->arrivals.sources.count) check_source(p);
+	if (p->arrivals.sources.count && sources_check(&p->arrivals.sources, p->url->address.ss_family) == -1)
+		usage_refuse("--source is no address from which this machine reaches %s: %s", p->url->url, strerror(errno));
 }
 
 int main(int argc, char **argv) {

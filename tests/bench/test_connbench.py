@@ -127,7 +127,9 @@ def test_a_limit_is_named_and_what_was_measured_stays(build):
     [
         ([], "URL"), (["-n", "0", "http://a/"], "-n"), (["-n", "2000000", "http://a/"], "2000000"), (["-i", "x", "http://a/"], "'x'"),
         (["--idle", "busy", "http://a/"], "busy"), (["--source", "x", "http://a/"], "--source"), (["nohost"], "nohost"),
-        (["http://nosuchhost.invalid/"], "nosuchhost.invalid"), (["-z", "http://a/"], "-z"), (["http://a/", "http://b/"], "URL"),
+        (["http://nosuchhost.invalid/"], "nosuchhost.invalid"), (["-z", "http://a/"], "-z"),
+        (["--source", "::1", "http://127.0.0.1/"], "--source"), (["--source", "192.0.2.1", "http://127.0.0.1/"], "--source"),
+        (["http://a/", "http://b/"], "URL"),
     ],
 )  # fmt: skip
 def test_bad_input_is_named_in_one_line(build, arguments, named):

@@ -343,6 +343,7 @@ def test_an_interrupted_run_ends_with_what_it_has(build):
         (["--slow", "60", "--half", "50", "http://127.0.0.1/"], "100 percent"), (["--source", "x", "http://127.0.0.1/"], "--source"),
         (["--patience", "0", "http://127.0.0.1/"], "--patience"), (["nohost"], "nohost"), (["https://127.0.0.1/"], "TLS"),
         (["http://127.0.0.1:1/", "http://127.0.0.1:2/"], "not on the server"), (["--source", "::1", "http://127.0.0.1/"], "--source"),
+        (["--source", "192.0.2.1", "http://127.0.0.1/"], "--source"),
         (["-z", "http://127.0.0.1/"], "-z"),
     ],
 )  # fmt: skip
