@@ -17,6 +17,14 @@ int ask_stopped(struct ask_stop *stop, const char *call) {
 	return -1;
 }
 
+const char *ask_why(const struct ask_stop *stop) {
+	static char text[64];
+	if (stop->error != EPROTO) return strerror(stop->error);
+	if (!stop->status) return "the answer is not HTTP";
+	snprintf(text, sizeof text, "the status of the answer is %u, not 200", stop->status);
+	return text;
+}
+
 /* Waits until fd is ready and ignores all others. Returns 0, or -1 with errno. */
 static int await(io_loop *loop, int fd) {
 	io_timeout(loop, fd, machine_clock_ns() / 1000000 + ASK_TIMEOUT_S * 1000);
@@ -121,15 +129,15 @@ static int read_answer(io_loop *loop, int fd, bool bodiless, int64_t sent_ns, st
 			used = r.status ? response_content(&r, input, have, &any) : response_head(&r, input, have, bodiless);
 			if (used == -1) {
 				errno = EPROTO;
-				return ask_stopped(stop, "request (the answer is not HTTP)");
+				return ask_stopped(stop, "request");
 			}
 			memmove(input, input + used, have - (size_t)used);
 		}
 	}
 	times->whole = machine_clock_ns() - sent_ns;
 	if (r.status == 200) return 0;
-	errno = EPROTO;
-	return ask_stopped(stop, "request (the answer is not 200)");
+	*stop = (struct ask_stop){.call = "request", .error = EPROTO, .status = r.status};
+	return -1;
 }
 
 int ask(io_loop *loop, int fd, const struct target *target, size_t already, struct ask_times *times,

@@ -10,14 +10,18 @@
 enum { ASK_TIMEOUT_S = 30 /* for a connection, and for each piece of an answer */ };
 
 /* The call that failed and its errno; call is NULL if none failed. Functions that return -1 fill it in. EPROTO: the
- * answer is not HTTP, or its status is not 200. */
+ * answer is not HTTP, or its status is another than 200. */
 struct ask_stop {
 	const char *call;
 	int error;
+	unsigned status; /* the other one; 0: the answer is not HTTP */
 };
 
 /* Fills it in from errno, for other calls. Returns -1. */
 int ask_stopped(struct ask_stop *stop, const char *call);
+
+/* Says why in words, which last until the next call. */
+const char *ask_why(const struct ask_stop *stop);
 
 /* In ns, from the moment the rest of a request is written. */
 struct ask_times {

@@ -295,11 +295,11 @@ int main(int argc, char **argv) {
 	printf("# open\tconnect_ns\tfirst_byte_new_ns\twhole_new_ns\tfirst_byte_idle_ns\twhole_idle_ns\n");
 	if (warm_up(&stop) == 0) open = run(&plan, &stop);
 	if (stop.call)
-		printf("# limit\t%s at %u connections: %s: %s\n", limit_of(stop.error), open, stop.call, strerror(stop.error));
+		printf("# limit\t%s at %u connections: %s: %s\n", limit_of(stop.error), open, stop.call, ask_why(&stop));
 	target_free(&target);
 	io_loop_free(loop);
 	if (!stop.call) return usage_end(0);
 	fprintf(stderr, "connbench: ended at %u connections by %s (%s: %s)\n", open, limit_of(stop.error), stop.call,
-			strerror(stop.error));
+			ask_why(&stop));
 	return usage_end(3);
 }

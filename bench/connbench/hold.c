@@ -72,8 +72,7 @@ __attribute__((noreturn)) static void hold(int parent, const void *argument) {
 	for (; fd && loop && opened < share; opened++) {
 		fd[opened] = open_connection(number, &stop);
 		if (fd[opened] != -1) continue;
-		fprintf(stderr, "hold: connection %ld of process %u: %s: %s\n", opened + 1, number, stop.call,
-				strerror(stop.error));
+		fprintf(stderr, "hold: connection %ld of process %u: %s: %s\n", opened + 1, number, stop.call, ask_why(&stop));
 		break;
 	}
 	if (write(parent, &opened, sizeof opened) != sizeof opened || read(parent, &word, 1) != 1) exit(1);
@@ -127,7 +126,7 @@ int main(int argc, char **argv) {
 	struct ask_stop stop;
 	int warm = open_connection(PROCESSES_MAX, &stop); /* so that the cost of a first request does not count */
 	if (warm == -1) {
-		fprintf(stderr, "hold: no answer from %s: %s: %s\n", url, stop.call, strerror(stop.error));
+		fprintf(stderr, "hold: no answer from %s: %s: %s\n", url, stop.call, ask_why(&stop));
 		return 1;
 	}
 	unsigned processes = 0;

@@ -122,6 +122,14 @@ def test_a_limit_is_named_and_what_was_measured_stays(build):
     assert len(rows) >= 3 and re.fullmatch(r"connbench: ended at \d+ connections by the server[^\n]*\n", done.stderr)
 
 
+@pytest.mark.parametrize("answer, why", [(b"HTTP/1.1 404 None\r\nContent-Length: 0\r\n\r\n", "the status of the answer is 404, not 200"),
+                                         (b"hello", "the answer is not HTTP")])  # fmt: skip
+def test_an_answer_that_cannot_be_measured_is_named(build, answer, why):
+    with Origin(lambda *_: answer) as origin:
+        done = connbench(build, "-n", 10, origin.url, status=3)
+    assert done.stderr == f"connbench: ended at 0 connections by the server (request: {why})\n"
+
+
 @pytest.mark.parametrize(
     "arguments,named",
     [
