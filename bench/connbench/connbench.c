@@ -167,7 +167,7 @@ static unsigned run(const struct curve *p, struct ask_stop *stop) {
 	struct ask_times ignored;
 	while (true) {
 		for (unsigned i = 0; open % p->every == 0 && i < p->samples; i++)
-			if (take_sample(open, holder, p->per_holder, stop) == -1) return open;
+			if (take_sample(open, holder, p->per_holder, stop) == -1 || ferror(stdout)) return open; /* nobody reads */
 		if (open == p->connections) return open;
 		unsigned h = open / p->per_holder;
 		if (open % p->per_holder == 0 && (holder[h] = ask_fork(hold, &open)) == -1) {

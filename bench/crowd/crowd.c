@@ -112,7 +112,8 @@ static int watch(const struct crowd_plan *plan, struct client **client, struct t
 	unsigned warm_up = (unsigned)(plan->warm_up_ns / 1000000000), counted = 0;
 	double since_s = processor_s(), before_s = since_s, now_s;
 	print_head();
-	for (unsigned n = 1; !interrupted && collect(client, plan->arrivals.clients, second); n++, before_s = now_s) {
+	for (unsigned n = 1; !interrupted && !ferror(stdout) && collect(client, plan->arrivals.clients, second);
+		 n++, before_s = now_s) {
 		now_s = processor_s();
 		print_second(n, second, now_s - before_s);
 		if (n > warm_up) {

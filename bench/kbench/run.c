@@ -302,7 +302,7 @@ int run_all(const struct benchmark *b, const struct run_settings *s, FILE *out) 
 		print_run(b, number, r, out);
 		if (r->outcome == OUTCOME_DIED || r->outcome == OUTCOME_FAILED) status = 1;
 		if (r->outcome == OUTCOME_LIMIT && !status) status = KBENCH_EXIT_LIMIT;
-		if (r->outcome == OUTCOME_DIED && interrupted) break;
+		if ((r->outcome == OUTCOME_DIED && interrupted) || fflush(out) == EOF) break;
 	}
 	munmap(r, size);
 	return status;

@@ -158,6 +158,17 @@ def test_what_was_measured_stays_if_a_signal_ends_the_run(build, tmp_path):
     assert len(rows) >= 12
 
 
+def test_a_run_that_nobody_reads_ends(build):
+    """It would take minutes."""
+    with Origin() as origin:
+        command = [build / "bench" / "connbench", "-n", "1000", "-i", "1", "-s", "1000", origin.url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout.readline()
+            process.stdout.close()
+            assert process.stderr.read() == "connbench: cannot write the report: Broken pipe\n" and process.wait(20) == 1
+        assert origin.requests < 10_000
+
+
 @pytest.mark.parametrize("idle", ["silent", "answered", "half"])
 def test_connections_that_the_server_closes_do_not_count_as_open(build, idle):
     """When the 120th comes it closes one that is held: the 100 before were to warm up, then there was a sample."""

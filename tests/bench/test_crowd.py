@@ -336,6 +336,13 @@ def test_an_interrupted_run_ends_with_what_it_has(build):
     assert process.returncode in (0, 3) and line.startswith("1\t") and "# goodput\t" in rest
 
 
+def test_a_crowd_that_nobody_reads_leaves(build):
+    with Origin() as origin, open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run([build / "bench" / "crowd", "-R", "50", "-d", "1000", origin.url], stdout=full, stderr=subprocess.PIPE,
+                              text=True, timeout=60, check=False)  # fmt: skip
+    assert done.returncode in (1, 3) and "crowd: cannot write the report: No space left on device\n" in done.stderr
+
+
 @pytest.mark.parametrize(
     "arguments,named",
     [

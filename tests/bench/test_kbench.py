@@ -222,6 +222,13 @@ def test_a_run_that_is_interrupted_keeps_its_points(plain, tmp_path):
     assert output.endswith("# verdict\t1\tFAIL\tinterrupted\n")
 
 
+def test_a_table_that_cannot_be_written_ends_the_runs(plain):
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run([plain / "bench" / "kbench", "stream", "-n", "10", "--runs", "1000"], stdout=full, stderr=subprocess.PIPE,
+                              text=True, timeout=60, check=False)  # fmt: skip
+    assert done.returncode == 1 and "kbench: cannot write the report: No space left on device\n" in done.stderr
+
+
 def test_a_run_that_takes_too_long_says_so(plain):
     """The time is up when the signal of alarm(2) comes."""
     process = subprocess.Popen([plain / "bench" / "kbench", "stream", "-n", "600", "--runs", "1"], stdout=subprocess.DEVNULL,
