@@ -71,7 +71,7 @@ static int settle(int fd, struct ask_stop *stop) {
 	return 0;
 }
 
-/* Returns -1 if a connection that is held has been closed. Slow readers have input left and are not tested. */
+/* Returns -1 if a connection that is held has been closed. Slow readers have input left: see read_slowly(). */
 static int check_held(struct ask_stop *stop) {
 	char byte;
 	if (io_wait(loop, 0) == -1) return ask_stopped(stop, "wait");
@@ -82,6 +82,15 @@ static int check_held(struct ask_stop *stop) {
 		return ask_stopped(stop, "idle connection");
 	}
 	return 0;
+}
+
+/* Has one of the slow readers read a little. Returns -1 if its connection has been closed. */
+static int read_slowly(int fd, struct ask_stop *stop) {
+	char some[SLOW_BYTES];
+	ssize_t n = io_tryread(loop, fd, some, sizeof some);
+	if (n > 0 || (n == -1 && errno == EAGAIN)) return 0;
+	if (n == 0) errno = ECONNRESET;
+	return ask_stopped(stop, "slow connection");
 }
 
 /* Watches an idle connection for its end. */
@@ -103,8 +112,7 @@ static int execute(enum order order, int *held, unsigned *count, uint32_t first_
 	int fd = connect_from(first_source + *count, idle == IDLE_SLOW ? SLOW_BUFFER : 0, &connect_ns, &reply->stop);
 	if (fd == -1) return -1;
 	held[(*count)++] = fd;
-	char some[SLOW_BYTES];
-	if (idle == IDLE_SLOW) (void)io_tryread(loop, held[(unsigned)random() % *count], some, sizeof some);
+	if (idle == IDLE_SLOW && read_slowly(held[(unsigned)random() % *count], &reply->stop) == -1) return -1;
 	return settle(fd, &reply->stop) == -1 ? -1 : keep(fd, &reply->stop);
 }
 

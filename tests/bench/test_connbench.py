@@ -9,7 +9,7 @@ import time
 import pytest
 
 from gatling import Root, Server
-from origin import OK, Origin
+from origin import OK, Origin, reset
 
 COLUMNS = ["open", "connect_ns", "first_byte_new_ns", "whole_new_ns", "first_byte_idle_ns", "whole_idle_ns"]
 
@@ -156,6 +156,22 @@ def test_what_was_measured_stays_if_a_signal_ends_the_run(build, tmp_path):
                 process.terminate()
     _, rows = table((tmp_path / "out").read_text())
     assert len(rows) >= 12
+
+
+@pytest.mark.parametrize("end", [reset, lambda _: None], ids=["resets", "closes"])
+def test_slow_readers_that_the_server_closes_do_not_count_as_open(build, end):
+    """100 requests are to warm up, and one is a sample; then all are of slow readers."""
+
+    def behave(connection, number, _):
+        if number <= 101:
+            return OK
+        connection.sendall(OK)
+        end(connection)
+
+    with Origin(behave) as origin:
+        done = connbench(build, "-n", 3000, "-i", 10_000, "-s", 1, "--idle", "slow", origin.url, status=3)
+    header, _ = table(done.stdout)
+    assert re.match(r"the server: it closed a connection at \d+ connections: slow connection: ", header["limit"])
 
 
 def test_a_run_that_nobody_reads_ends(build):
