@@ -33,7 +33,7 @@ struct share {
 	long connections;
 };
 
-/* Resident bytes of a process, 0 if it cannot be known. */
+/* Resident bytes of a process, 0 if they cannot be known. */
 static long resident(long pid) {
 	char path[64];
 	long pages = 0;
@@ -55,6 +55,23 @@ static int open_connection(unsigned source, struct ask_stop *stop) {
 	return -1;
 }
 
+/* Sends a request on each connection. Returns how many were answered, and says why the first was not. A server that
+ * does not answer is not waited for on each. */
+static long ask_again(const int *fd, long opened, unsigned number) {
+	struct ask_times ignored;
+	long answered = 0;
+	for (long i = 0; i < opened; i++) {
+		struct ask_stop stop = {0};
+		const bool failed = ask(loop, fd[i], &target, 0, &ignored, &stop) == -1;
+		if (failed && answered == i)
+			fprintf(stderr, "hold: connection %ld of process %u, asked again: %s: %s\n", i + 1, number, stop.call,
+					ask_why(&stop));
+		if (failed && stop.error == ETIMEDOUT) break;
+		answered += !failed;
+	}
+	return answered;
+}
+
 /* A child process: opens its share of the connections and reports how many were answered. When the parent sends a byte
  * it sends a request on each again and reports how many were answered. It ends at the next byte, or with the parent. */
 __attribute__((noreturn)) static void hold(int parent, const void *argument) {
@@ -62,10 +79,9 @@ __attribute__((noreturn)) static void hold(int parent, const void *argument) {
 	unsigned number = own->number;
 	long share = own->connections;
 	int *fd = calloc((size_t)share, sizeof *fd);
-	long opened = 0, answered = 0;
+	long opened = 0, answered;
 	char word;
 	struct ask_stop stop;
-	struct ask_times ignored;
 	io_loop_free(loop); /* the parent's */
 	loop = io_loop_new();
 	if (!fd || !loop) fprintf(stderr, "hold: %s\n", strerror(errno));
@@ -76,7 +92,7 @@ __attribute__((noreturn)) static void hold(int parent, const void *argument) {
 		break;
 	}
 	if (write(parent, &opened, sizeof opened) != sizeof opened || read(parent, &word, 1) != 1) exit(1);
-	for (long i = 0; i < opened; i++) answered += ask(loop, fd[i], &target, 0, &ignored, &stop) == 0;
+	answered = ask_again(fd, opened, number);
 	if (write(parent, &answered, sizeof answered) != sizeof answered || read(parent, &word, 1) != 1) exit(1);
 	exit(0);
 }
@@ -112,6 +128,7 @@ int main(int argc, char **argv) {
 	if (argc - optind != 2) usage_refuse("a port and a path are needed");
 	long port = (long)usage_whole_number("PORT", argv[optind], 1, 65535);
 	const char *path = argv[optind + 1];
+	if (*path != '/') usage_refuse("PATH begins with /, unlike '%s'", path);
 	char url[URL_MAX], error[ERROR_MAX];
 	if (snprintf(url, sizeof url, "http://127.0.0.1:%ld%s", port, path) >= (int)sizeof url)
 		usage_refuse("the path is too long");
@@ -131,6 +148,7 @@ int main(int argc, char **argv) {
 	}
 	unsigned processes = 0;
 	long before = resident(pid);
+	if (pid && !before) usage_refuse("-p: there is no process %ld, or its memory cannot be known", pid);
 	double start_s = machine_seconds(CLOCK_MONOTONIC);
 	for (long left = connections; left > 0; left -= PER_PROCESS) {
 		const struct share share = {.number = processes, .connections = left < PER_PROCESS ? left : PER_PROCESS};
@@ -140,7 +158,7 @@ int main(int argc, char **argv) {
 		break;
 	}
 	long opened = collect(process, processes);
-	long grown = resident(pid) - before;
+	long after = resident(pid);
 	double opened_s = machine_seconds(CLOCK_MONOTONIC) - start_s;
 	tell(process, processes);
 	long answered = collect(process, processes);
@@ -150,7 +168,7 @@ int main(int argc, char **argv) {
 
 	printf("# asked\topen\tanswered_again\tseconds_to_open\tseconds_to_ask_again\trss_bytes_each\n");
 	printf("%ld\t%ld\t%ld\t%.3f\t%.3f\t", connections, opened, answered, opened_s, answered_s);
-	if (pid && opened) printf("%.1f\n", (double)grown / (double)opened);
+	if (after && opened) printf("%.1f\n", (double)(after - before) / (double)opened);
 	else printf("-\n");
 	return usage_end(opened == connections && answered == connections ? 0 : 3);
 }
