@@ -82,8 +82,25 @@ static void print_total(const struct tally *t, unsigned seconds, double cpu_s) {
 	if (*t->failed) printf("# failed_first\t%s\n", t->failed);
 }
 
+/* Says why nobody was served, if it is so: the server is not there, or a URL is wrong. Returns the exit status. */
+static int judge_answers(const struct crowd_plan *plan, const struct tally *t) {
+	int most = OUTCOME_ANSWERED;
+	if (!t->pages || t->outcome[OUTCOME_ANSWERED]) return 0;
+	for (int i = 0; i < OUTCOMES; i++)
+		if (t->outcome[i] > t->outcome[most]) most = i;
+	fprintf(stderr, "crowd: no page was answered: ");
+	if (most == OUTCOME_ANSWERED)
+		fprintf(stderr, "all were under way at the end; -d is to be longer than --patience\n");
+	else if (most == OUTCOME_FAILED) fprintf(stderr, "%s\n", t->failed);
+	else if (most == OUTCOME_LATE) fprintf(stderr, "none came within --patience\n");
+	else
+		fprintf(stderr, "they were %s by the server of %s\n", most == OUTCOME_CUT ? "cut off" : "refused",
+				plan->url->url);
+	return 1;
+}
+
 /* Says what limit of this process, and not the server, has shaped the figures. Returns the exit status. */
-static int judge(const struct tally *t) {
+static int judge(const struct crowd_plan *plan, const struct tally *t) {
 	char text[2 * TALLY_REASON];
 	int64_t late_ms = histogram_percentile(&t->lateness, 99) / 1000000;
 	if (*t->limit)
@@ -92,7 +109,7 @@ static int judge(const struct tally *t) {
 		snprintf(text, sizeof text,
 				 "one visitor in a hundred was late by %lld ms or more: it has too little processor time",
 				 (long long)late_ms);
-	else return 0;
+	else return judge_answers(plan, t);
 	printf("# limit\t%s\n", text);
 	fprintf(stderr, "crowd: the client was the limit: %s\n", text);
 	return 3;
@@ -126,7 +143,7 @@ static int watch(const struct crowd_plan *plan, struct client **client, struct t
 		tally_reset(second);
 	}
 	print_total(total, counted, before_s - since_s);
-	return judge(total);
+	return judge(plan, total);
 }
 
 static int run(const struct crowd_plan *plan) {

@@ -153,7 +153,7 @@ def run(place, name, load, pages, seconds):
         process.wait()
     used = server.cpu_s() - begun
     place.servers.stop(server)
-    if process.returncode not in (0, 3) or len(reader.seconds) != seconds + WARM_UP_S:
+    if process.returncode not in (0, 1, 3) or len(reader.seconds) != seconds + WARM_UP_S:
         fail(f"{name}: crowd ended with {process.returncode} after {len(reader.seconds)} seconds")
     return reader.result(pages, seconds, used), reader.seconds
 

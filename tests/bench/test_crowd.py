@@ -17,8 +17,8 @@ BUSY = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
 LAST = OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
 
 
-def crowd(build, *arguments, status=(0, 3), **options):
-    """Its totals and its seconds. 3: the clients were late, as they may be beside other tests."""
+def crowd(build, *arguments, status=(0, 1, 3), **options):
+    """Its totals and its seconds. 1: no page was answered. 3: the clients were late, as they may be beside other tests."""
     done = subprocess.run([build / "bench" / "crowd", *map(str, arguments)], capture_output=True, text=True, timeout=60,
                           check=False, **options)  # fmt: skip
     assert done.returncode in status, done.stdout + done.stderr
@@ -130,6 +130,34 @@ def test_why_a_page_failed_is_said(build):
         url = origin.url + "page"
         totals, _ = crowd(build, "-R", 30, "-d", 1, url)
     assert totals["failed_first"] == f"{url}: status 404"
+
+
+def over_at(answer):
+    return lambda *_: time.sleep(1) or answer
+
+
+@pytest.mark.parametrize(
+    "behave, arguments, why",
+    [
+        (lambda *_: BUSY, [], "they were refused by the server of {url}"), (once(OK[:-1]), [], "they were cut off by the server of {url}"),
+        (lambda *_: b"HTTP/1.1 404 None\r\nContent-Length: 0\r\n\r\n", [], "{url}: status 404"),
+        (over_at(OK), ["--patience", "0.2"], "none came within --patience"),
+        (over_at(OK), [], "all were under way at the end; -d is to be longer than --patience"),
+    ],
+    ids=["refused", "cut", "failed", "late", "under way"],
+)  # fmt: skip
+def test_why_nobody_was_served_is_said(build, behave, arguments, why):
+    with Origin(behave) as origin:
+        url = origin.url
+        done = subprocess.run([build / "bench" / "crowd", "-R", "30", "-d", "1", *arguments, url], capture_output=True, text=True,
+                              timeout=60, check=False)  # fmt: skip
+    assert done.returncode == 1 and done.stderr == f"crowd: no page was answered: {why.format(url=url)}\n"
+
+
+def test_a_crowd_that_was_served_is_no_error(build):
+    """One page was."""
+    with Origin(lambda _, number, __: OK if number == 1 else BUSY) as origin:
+        crowd(build, "-R", 30, "-d", 1, origin.url, status=(0, 3))
 
 
 def test_a_server_that_does_not_listen_refuses_everybody(build):
