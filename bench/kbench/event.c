@@ -47,9 +47,9 @@ static int measure_with(struct run *run, io_loop *loop) {
 	bool first = run_kind(run, "first");
 	if (watch_pair(loop, pair) == -1) return run_stop(run, "socketpair", 0);
 	for (unsigned n = 0; n < run->count; n++) {
-		int idle = platform_socket(AF_INET, SOCK_DGRAM, true);
-		if (idle == -1) return run_stop(run, "socket", n);
-		if (watch(loop, idle) == -1) return run_stop(run, "io_wantread", n);
+		int idle = n ? platform_socket(AF_INET, SOCK_DGRAM, true) : -1; /* at first there is none */
+		if (n && idle == -1) return run_stop(run, "socket", n);
+		if (n && watch(loop, idle) == -1) return run_stop(run, "io_wantread", n);
 		if (!first) { /* behind all others, again */
 			io_close(loop, pair[0]);
 			close(pair[1]);

@@ -93,6 +93,13 @@ def test_an_event_is_measured_with_the_mechanism_of_the_build(build, tmp_path, r
     assert table.header["mechanism"] == [request.node.callspec.id] and len(table.runs[0]["n"]) == 300
 
 
+def test_no_more_descriptors_are_idle_than_n_says(plain):
+    """n is 0, 1 and 2, in the run that is thrown away and in the other."""
+    done = subprocess.run(["strace", "-f", "-e", "trace=socket", plain / "bench" / "kbench", "event", "-n", "3", "--runs", "1"],
+                          capture_output=True, text=True, timeout=60, check=True)  # fmt: skip
+    assert done.stderr.count("socket(AF_INET, SOCK_DGRAM") == 2 * 2
+
+
 def test_the_twin_is_linked_statically(plain, tmp_path):
     linked = [table_of(kbench(plain, "fork", "--kind", "exec", "-n", 5, program=program), tmp_path).header["linked"]
               for program in ("kbench", "kbench-static")]  # fmt: skip
