@@ -32,7 +32,7 @@ enum {
 struct run_settings {
 	unsigned count;                 /* how far n goes */
 	unsigned runs;                  /* repetitions */
-	unsigned points;                /* that are kept of a run, evenly spread; 0: all */
+	unsigned points;                /* at most, that are kept of a run, evenly spread; 0: all */
 	const char *kind;               /* of the benchmark's kinds */
 	int family;                     /* AF_INET or AF_INET6 */
 	unsigned sources;               /* addresses that connections come from */

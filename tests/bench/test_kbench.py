@@ -109,6 +109,8 @@ def test_the_twin_is_linked_statically(plain, tmp_path):
 def test_fewer_points_are_evenly_spread(plain, tmp_path):
     table = table_of(kbench(plain, "socket", "-n", 100, "--points", 10, "--runs", 1), tmp_path)
     assert list(table.runs[0]["n"]) == list(range(0, 100, 10))
+    table = table_of(kbench(plain, "socket", "-n", 100, "--points", 60, "--runs", 1), tmp_path)
+    assert list(table.runs[0]["n"]) == list(range(0, 100, 2))
 
 
 @pytest.mark.parametrize("arguments", [["stream"], ["stream", "--kind", "multicast"], ["forward"], ["relay"]])
