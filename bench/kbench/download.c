@@ -37,7 +37,8 @@ enum {
 	WAIT_S = 30,   /* for the server, at most */
 	BLOCK = 64 * 1024,
 	FILES = 2,
-	HEAD_MAX = 4096
+	HEAD_MAX = 4096,
+	SAID_MAX = 1024
 };
 
 /* --- the files --- */
@@ -152,10 +153,10 @@ static void find_server(const struct run_settings *s, char *path) {
 	}
 }
 
-/* Starts it for the directory; its port, or -1. */
-static int start_server(const char *program, const char *directory, pid_t *pid) {
+/* Starts it for the directory; its port, or -1: the last that it said, SAID_MAX bytes, is why. */
+static int start_server(const char *program, const char *directory, pid_t *pid, char *text) {
 	int words[2], port = -1;
-	char text[1024];
+	*text = '\0';
 	if (pipe(words) == -1) return -1;
 	*pid = fork();
 	if (*pid == 0) {
@@ -167,8 +168,8 @@ static int start_server(const char *program, const char *directory, pid_t *pid) 
 	}
 	close(words[1]);
 	struct pollfd says = {.fd = words[0], .events = POLLIN};
-	for (size_t n = 0; port == -1 && n + 1 < sizeof text && poll(&says, 1, WAIT_S * 1000) == 1;) {
-		ssize_t got = read(words[0], text + n, sizeof text - n - 1);
+	for (size_t n = 0; port == -1 && n + 1 < SAID_MAX && poll(&says, 1, WAIT_S * 1000) == 1;) {
+		ssize_t got = read(words[0], text + n, SAID_MAX - n - 1);
 		if (got <= 0) break;
 		n += (size_t)got;
 		text[n] = '\0';
@@ -177,6 +178,13 @@ static int start_server(const char *program, const char *directory, pid_t *pid) 
 			port = (int)strtol(at + strlen("http://127.0.0.1:"), NULL, 10);
 	}
 	return port; /* the pipe stays: it may have more to say */
+}
+
+static const char *last_line(char *text) {
+	size_t length = strlen(text);
+	while (length && text[length - 1] == '\n') text[--length] = '\0';
+	const char *before = strrchr(text, '\n');
+	return !length ? "it said nothing" : before ? before + 1 : text;
 }
 
 /* --- the downloads --- */
@@ -250,7 +258,7 @@ static int measure_from(struct run *run, int port) {
 }
 
 static int measure_in(struct run *run, const char *directory) {
-	char path[PATH_MAX], program[PATH_MAX];
+	char path[PATH_MAX], program[PATH_MAX], said[SAID_MAX];
 	pid_t server = -1;
 	find_server(run->settings, program);
 	if (access(program, X_OK) == -1) return run_skip(run, "%s is not there: --server PATH", program);
@@ -258,9 +266,9 @@ static int measure_in(struct run *run, const char *directory) {
 		snprintf(path, sizeof path, "%s/%u", directory, i);
 		if (make_file(run, path) == -1) return -1;
 	}
-	int port = start_server(program, directory, &server);
-	errno = EPROTO;
-	int result = port == -1 ? run_stop(run, program, 0) : measure_from(run, port);
+	int port = start_server(program, directory, &server, said);
+	int result =
+		port == -1 ? run_fail(run, "%s does not serve: %s", program, last_line(said)) : measure_from(run, port);
 	if (server > 0) kill(server, SIGTERM);
 	if (server > 0) waitpid(server, NULL, 0);
 	return result;

@@ -62,7 +62,7 @@ struct benchmark {
 	unsigned options, streams_max;
 	unsigned warm_up;                /* n of the run that is thrown away; 0: KBENCH_WARM_UP */
 	bool network;                    /* each run has a network namespace of its own, where that may be */
-	int (*measure)(struct run *run); /* 0, or -1 after run_stop() or run_skip() */
+	int (*measure)(struct run *run); /* 0, or -1 after run_stop(), run_skip() or run_fail() */
 };
 
 extern const struct benchmark benchmark_socket, benchmark_bind, benchmark_accept, benchmark_fork, benchmark_mmap,
@@ -94,6 +94,9 @@ int run_stop(struct run *run, const char *call, unsigned n);
 
 /* Ends a run that is impossible on this system, and says why. Returns -1. */
 __attribute__((format(printf, 2, 3))) int run_skip(struct run *run, const char *format, ...);
+
+/* Ends a run that has failed, and says why. Returns -1. */
+__attribute__((format(printf, 2, 3))) int run_fail(struct run *run, const char *format, ...);
 
 /* Memory for so many of that size, zeroed and touched, that lasts as long as the run. NULL after run_stop(). */
 void *run_memory(struct run *run, size_t count, size_t size);

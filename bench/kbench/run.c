@@ -120,12 +120,25 @@ int run_stop(struct run *run, const char *call, unsigned n) {
 	return -1;
 }
 
+__attribute__((format(printf, 3, 0))) static void end_early(struct run_record *r, enum outcome outcome,
+															const char *format, va_list arguments) {
+	vsnprintf(r->words, sizeof r->words, format, arguments);
+	r->outcome = outcome;
+}
+
 int run_skip(struct run *run, const char *format, ...) {
 	va_list arguments;
 	va_start(arguments, format);
-	vsnprintf(run->record->words, sizeof run->record->words, format, arguments);
+	end_early(run->record, OUTCOME_SKIPPED, format, arguments);
 	va_end(arguments);
-	run->record->outcome = OUTCOME_SKIPPED;
+	return -1;
+}
+
+int run_fail(struct run *run, const char *format, ...) {
+	va_list arguments;
+	va_start(arguments, format);
+	end_early(run->record, OUTCOME_FAILED, format, arguments);
+	va_end(arguments);
 	return -1;
 }
 

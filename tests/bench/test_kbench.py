@@ -192,8 +192,13 @@ def test_connections_come_from_several_addresses(plain, tmp_path):
     assert len(table.runs[0]["n"]) == 25
 
 
-def test_a_server_that_says_nothing_is_given_up(plain, tmp_path):
-    assert "/bin/true at 0: Protocol error" in kbench(plain, "download", "--server", "/bin/true", "-n", 2, status=1).stderr
+def test_a_server_that_does_not_serve_is_given_up_with_its_words(plain, tmp_path):
+    server = tmp_path / "gatling"
+    server.write_text("#!/bin/sh\necho gatling: as root >&2\necho gatling: no room >&2\nexit 1\n")
+    server.chmod(0o755)
+    for program, words in ((server, "gatling: no room"), ("/bin/true", "it said nothing")):
+        done = kbench(plain, "download", "--server", program, "-n", 2, "--runs", 1, status=1)
+        assert done.stderr == f"kbench: download, run 0: FAIL: {program} does not serve: {words}\n"
 
 
 def test_who_is_interrupted_leaves_no_process(plain):
