@@ -169,6 +169,8 @@ static bool parse(const struct benchmark *b, struct run_settings *s, int argc, c
 	if (s->sources > 1 && s->family == AF_INET6) usage_refuse("the loopback has one IPv6 address: no --sources");
 	if (s->family == AF_INET6 && strcmp(link_name(s->link), "ipip") == 0)
 		usage_refuse("ipip has IPv4 alone in it: no --ipv6");
+	if (s->size != SIZE_OF_FRAME && strcmp(s->kind, "udp") != 0 && strcmp(s->kind, "multicast") != 0)
+		usage_refuse("--size is that of a datagram: --kind udp");
 	if (s->streams > b->streams_max && b->options & KBENCH_OPTION_STREAMS)
 		usage_refuse("%s takes --streams from 1 to %u", b->name, b->streams_max);
 	return true;

@@ -312,6 +312,7 @@ def test_at_the_limit_of_processes_it_ends_those_that_there_are(plain, tmp_path)
     (["socket", "x"], "'x'"),
     (["download", "--streams", "3"], "--streams from 1 to 2"),
     (["accept", "-6", "--sources", "2"], "one IPv6 address"),
+    (["stream", "--size", "100"], "--kind udp"),
 ])  # fmt: skip
 def test_what_is_wrong_with_the_command_line_is_said_in_a_line(plain, arguments, words):
     done = kbench(plain, *arguments, status=2)
