@@ -190,7 +190,7 @@ static unsigned run(const struct curve *p, struct ask_stop *stop) {
 static const char *limit_of(int error) {
 	switch (error) {
 	case EMFILE:
-	case ENFILE: return "descriptors";
+	case ENFILE: return "descriptors: ulimit -n sets their limit";
 	case EADDRNOTAVAIL: return "ports: more source addresses help, --source 127.0.1.0/24";
 	case ENOMEM:
 	case ENOBUFS: return "memory";
@@ -246,8 +246,8 @@ static bool on_loopback(void) {
 }
 
 /* Those that are opened, and one for each sample: its port remains taken for a while (TIME_WAIT). */
-static double connections_in_all(const struct curve *p) {
-	return p->connections + WARM_UP + (p->connections / p->every + 1.0) * p->samples;
+static uint64_t connections_in_all(const struct curve *p) {
+	return p->connections + WARM_UP + ((uint64_t)p->connections / p->every + 1) * p->samples;
 }
 
 static void parse_options(struct curve *p, int argc, char **argv) {
@@ -290,11 +290,12 @@ int main(int argc, char **argv) {
 	plan.per_holder = HOLD_MAX;
 	if (descriptors < HOLD_MAX + DESCRIPTORS_RESERVED) {
 		if (descriptors <= DESCRIPTORS_RESERVED)
-			usage_refuse("the limit of %u descriptors is too low", (unsigned)descriptors);
+			usage_refuse("the limit of %u descriptors is too low, which ulimit -n sets", (unsigned)descriptors);
 		plan.per_holder = (unsigned)descriptors - DESCRIPTORS_RESERVED;
 	}
 	if (plan.connections > (unsigned long)plan.per_holder * HOLDERS_MAX)
-		usage_refuse("%u connections take more processes than %d", plan.connections, HOLDERS_MAX);
+		usage_refuse("%u connections take more than %d processes of %u descriptors, whose limit ulimit -n sets",
+					 plan.connections, HOLDERS_MAX, (unsigned)descriptors);
 	signal(SIGPIPE, SIG_IGN);
 	loop = io_loop_new();
 	if (!loop) usage_refuse("cannot wait for events: %s", strerror(errno));

@@ -274,7 +274,7 @@ int main(int argc, char **argv) {
 	plan.visitors = CROWD_CLIENT_VISITORS;
 	if (descriptors < CROWD_CLIENT_VISITORS + DESCRIPTORS_RESERVED) {
 		if (descriptors <= DESCRIPTORS_RESERVED)
-			usage_refuse("the limit of %u descriptors is too low", (unsigned)descriptors);
+			usage_refuse("the limit of %u descriptors is too low, which ulimit -n sets", (unsigned)descriptors);
 		plan.visitors = (unsigned)descriptors - DESCRIPTORS_RESERVED;
 	}
 	signal(SIGPIPE, SIG_IGN);
