@@ -1,8 +1,10 @@
 /* main.c - kbench: what the kernel's services cost against how much is there already. See gatling-kbench(1). */
+#include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "bench/kbench/fork.h"
 #include "bench/kbench/link.h"
@@ -169,6 +171,7 @@ static bool parse(const struct benchmark *b, struct run_settings *s, int argc, c
 	if (s->sources > 1 && s->family == AF_INET6) usage_refuse("the loopback has one IPv6 address: no --sources");
 	if (s->family == AF_INET6 && strcmp(link_name(s->link), "ipip") == 0)
 		usage_refuse("ipip has IPv4 alone in it: no --ipv6");
+	if (s->server && access(s->server, X_OK) == -1) usage_refuse("--server %s: %s", s->server, strerror(errno));
 	if (s->size != SIZE_OF_FRAME && strcmp(s->kind, "udp") != 0 && strcmp(s->kind, "multicast") != 0)
 		usage_refuse("--size is that of a datagram: --kind udp");
 	if (s->streams > b->streams_max && b->options & KBENCH_OPTION_STREAMS)
