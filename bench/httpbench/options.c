@@ -227,10 +227,8 @@ static void make_shares(struct plan *p, double skew) {
 }
 
 static void check_sources(const struct plan *p) {
-	int family = p->target->address.ss_family, fd = socket(family, SOCK_STREAM, 0);
-	if (family != p->sources.first.ss_family) usage_refuse("--source is no address that reaches %s", p->target->url);
-	if (fd == -1 || sources_bind(&p->sources, 0, fd) == -1) usage_refuse("--source: %s", strerror(errno));
-	close(fd);
+	if (sources_check(&p->sources, p->target->address.ss_family) == -1)
+		usage_refuse("--source is no address from which this machine reaches %s: %s", p->target->url, strerror(errno));
 }
 
 static void check_series(const struct options *o) {
