@@ -316,7 +316,7 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 /* Reads from the new connections at once: most requests are there already, and then the event mechanism need not hear
  * of the connection at all. Those that have to wait for others come last, and only for fair_turn_ns(). Returns
  * whether that was time enough. */
-static bool begin(struct conn_context *w, struct accepted *a) {
+static bool read_fresh(struct conn_context *w, struct accepted *a) {
 	const int64_t now_ms = io_now(w->loop);
 	int waiting = 0;
 	bool all = true;
@@ -406,7 +406,7 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	/* without descriptors or memory another try at once would fail, too */
 	if (a.error && a.error != EAGAIN && !w->last) pause_accepting(w);
 	else if (l->listening != LISTENS || (overload && !most)) rest(w, l);
-	l->behind = !begin(w->context, &a);
+	l->behind = !read_fresh(w->context, &a);
 	/* here the descriptors that are missing are taken by files */
 	if (a.error == EMFILE || a.error == ENFILE || w->context->connections > shed_from(w->context))
 		(void)shed_connections(w->context, connections_to_close(w));

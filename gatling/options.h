@@ -8,7 +8,7 @@
 #include "gatling/acme/acme_options.h"
 #include "gatling/base/notice.h"
 #include "gatling/client/limits.h"
-#include "gatling/conn/budget.h"
+#include "gatling/conn/conn_options.h"
 #include "gatling/log/access.h"
 #include "gatling/site/content.h"
 #include "gatling/tls/certificate_files.h"

@@ -104,7 +104,6 @@ static int start(struct worker *w) {
 	const struct upstreams_options upstreams = {.loop = w->context.loop,
 												.connector = w->connector,
 												.connections = w->upstreams_max,
-												.kind = COOKIE_UPSTREAM,
 												.gzip = w->options->upstream_gzip};
 	if (w->upstreams_max && !(w->context.upstreams = upstreams_new(&upstreams))) return -1;
 	w->context.http2.upstreams = w->context.upstreams;

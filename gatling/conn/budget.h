@@ -6,10 +6,6 @@
 #ifndef GATLING_CONN_BUDGET_H
 #define GATLING_CONN_BUDGET_H
 
-#include <stdint.h>
-
-#include "gatling/client/forwarded.h"
-
 enum {
 	BUDGET_CONNECTION = 512 * 1024,   /* bytes for one connection; over it, it is closed */
 	BUDGET_PASSING = 2 * 1024 * 1024, /* for one of HTTP/2 if requests are passed on, of which it has many at once */
@@ -18,17 +14,6 @@ enum {
 	BUDGET_RELIEF = 8,                /* until this part of it is free again */
 	BUDGET_MACHINE = 4,               /* this part of the memory of the machine, unless --memory says otherwise */
 	BUDGET_RETURN = 16 * 1024 * 1024  /* free memory goes back to the system when so much was held, and a quarter is */
-};
-
-/* The options about clients. timeout_s: for a request body, for a request that waits for a job, and for a client that
- * acknowledges nothing of a response. */
-struct conn_options {
-	int timeout_s, head_timeout_s, keepalive_timeout_s; /* 0: never */
-	int min_rate;                                       /* bytes a second, see min_rate.h; 0: none */
-	uint64_t client_memory;                             /* bytes that a worker keeps for its clients */
-	uint64_t memory;              /* bytes of that and of what OpenSSL holds for connections, of all workers together */
-	struct peer_nets proxies;     /* balancers: their connections begin with a PROXY header */
-	struct trusted_proxies trust; /* proxies that say in each request whose it is */
 };
 
 #endif

@@ -14,7 +14,8 @@ struct conn;
 struct conn *conn_new(struct conn_context *context, int fd, unsigned port, bool secure, bool proxied,
 					  const struct peer *peer);
 
-/* Has a new connection wait until the loop reports it, instead of reading from it at once. May free it. */
+/* Has a new connection wait until the loop reports it, in its next turn at the earliest, instead of reading from it at
+ * once. Its deadline begins then. May free it. */
 void conn_wait(struct conn_context *context, struct conn *conn);
 
 /* Handle what the loop reports: the descriptor can be read, can be written, or is past its deadline. Each of them may
@@ -40,7 +41,8 @@ bool conn_idle(const struct conn *conn);
 /* Whether it waits for the rest of a request head or of a handshake. */
 bool conn_unfinished(const struct conn *conn);
 
-/* Whether an idle connection can be closed without loss: its client has acknowledged everything. */
+/* Whether an idle connection can be closed without loss. HTTP/2: its client has acknowledged everything; of HTTP/1.1
+ * close(2) loses nothing that was sent. */
 bool conn_can_close_idle(const struct conn *conn);
 
 /* Returns when its deadline was set, on the clock of io_now(); 0: it has not been read from yet. */

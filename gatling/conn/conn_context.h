@@ -3,8 +3,10 @@
 #ifndef GATLING_CONN_CONN_CONTEXT_H
 #define GATLING_CONN_CONN_CONTEXT_H
 
+#include "gatling/base/cookie.h"
 #include "gatling/client/limits.h"
 #include "gatling/conn/budget.h"
+#include "gatling/conn/conn_options.h"
 #include "gatling/conn/rate_window.h"
 #include "gatling/exchange/heads.h"
 #include "gatling/exchange/response_batch.h"
@@ -27,10 +29,6 @@ enum {
 	CONN_UNSENT_MIN = 16 * 1024,
 	CONN_UNSENT_UNKNOWN = 31 /* instead of how often that has been halved */
 };
-
-/* The first byte of a cookie: what an adopted descriptor belongs to. */
-enum cookie_kind { COOKIE_LISTENER, COOKIE_CONTROL, COOKIE_CONNECTION, COOKIE_UPSTREAM };
-static inline enum cookie_kind cookie_kind(const void *cookie) { return (enum cookie_kind) * (const uint8_t *)cookie; }
 
 /* What the end of the worker, or a successor, asks of its connections. */
 enum conn_drain {

@@ -1,13 +1,13 @@
 /* conn_state.h - the inside of a connection, for the files that it consists of: conn.c (its life: the only switch over
- * the states), conn_http1.c and conn_http2.c (what the states do), conn_pass.c, deadline.c and transport.c (what they
- * use). None calls one that is named before it. */
+ * the states), conn_http1.c and conn_http2.c (what the states do), deadline.c, conn_pass.c and transport.c (what they
+ * use). None calls one that is named before it, but conn_pass.c sets the timer. */
 #ifndef GATLING_CONN_CONN_STATE_H
 #define GATLING_CONN_CONN_STATE_H
 
 #include "gatling/client/proxy_header.h"
 #include "gatling/conn/conn_context.h"
-#include "gatling/exchange/response_batch.h"
 #include "gatling/exchange/kept_request.h"
+#include "gatling/exchange/response_batch.h"
 #include "gatling/http/body.h"
 
 enum {
@@ -22,17 +22,18 @@ enum {
 	CONN_LINGER_BYTES = 4 * 1024 * 1024
 };
 
-/* What a connection is doing. Its deadline, which is set when the state changes, is in deadline.c. */
+/* What a connection is doing, and in brackets for how long it may (conn_options.h); deadline.c has the other times. The
+ * deadline is set when the state changes, and when output goes on. */
 enum conn_state {
-	CONN_PROXY,     /* before the PROXY header of a balancer */
-	CONN_HANDSHAKE, /* the TLS handshake */
-	CONN_IDLE,      /* HTTP/1.1: before a request; if responses are under way, CONN_WRITE is next */
-	CONN_HEAD,      /* HTTP/1.1: part of a request head has been read */
-	CONN_CONTINUE,  /* HTTP/1.1: a 100 has to be sent before the body of the request comes */
-	CONN_BODY,      /* HTTP/1.1: the response is ready, and is sent when the body of the request has been read */
-	CONN_JOB,       /* HTTP/1.1: the request waits for a job; nothing is read */
+	CONN_PROXY,     /* before the PROXY header of a balancer (head_timeout_s) */
+	CONN_HANDSHAKE, /* the TLS handshake (head_timeout_s) */
+	CONN_IDLE,      /* HTTP/1.1: before a request (keepalive_timeout_s); with responses under way CONN_WRITE is next */
+	CONN_HEAD,      /* HTTP/1.1: part of a request head has been read (head_timeout_s) */
+	CONN_CONTINUE,  /* HTTP/1.1: a 100 has to be sent before the body of the request comes (timeout_s) */
+	CONN_BODY,      /* HTTP/1.1: the response is ready, and is sent at the end of the request's body (timeout_s) */
+	CONN_JOB,       /* HTTP/1.1: the request waits for a job; nothing is read (timeout_s) */
 	CONN_PASS,      /* HTTP/1.1: the request is passed on to an upstream: content comes and goes */
-	CONN_WRITE,     /* HTTP/1.1: responses are sent; nothing is read */
+	CONN_WRITE,     /* HTTP/1.1: responses are sent; nothing is read (timeout_s without an acknowledgement) */
 	CONN_HTTP2,     /* HTTP/2: frames come and go */
 	CONN_LINGER,    /* the last response has been sent; what still comes is read and dropped */
 	CONN_CLOSED     /* the connection is to be freed */
@@ -72,7 +73,7 @@ struct conn {
 			uint32_t stalled_ms; /* and how long nothing has been acknowledged */
 		} linger;
 	};
-	int32_t unacknowledged; /* the send queue when the deadline passed last; INT32_MAX: unknown */
+	int32_t unacknowledged; /* bytes in the send queue when the deadline passed last; INT32_MAX: unknown */
 	uint32_t memory;        /* that is kept for it, as the worker has it in its sum */
 	int64_t since_ms;       /* when its deadline was set; 0: there is none yet */
 	union {
@@ -117,9 +118,8 @@ bool conn_read(struct conn *conn, struct slice *input);
 
 static inline size_t conn_kept(const struct conn *conn) { return conn->input ? conn->input->length : 0; }
 
-/* If nothing is kept, copies bytes that are needed later out of the scratch buffer, which other connections use
- * meanwhile. false: ENOMEM.
- */
+/* Copies bytes that are needed later out of the scratch buffer, which other connections use meanwhile. Nothing may be
+ * kept yet. false: ENOMEM. */
 bool conn_keep_input(struct conn *conn, struct slice input);
 
 /* Moves the bytes that were kept to the front of the scratch buffer. */

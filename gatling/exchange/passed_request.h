@@ -3,8 +3,8 @@
 #ifndef GATLING_EXCHANGE_PASSED_REQUEST_H
 #define GATLING_EXCHANGE_PASSED_REQUEST_H
 
-#include "gatling/exchange/response_batch.h"
 #include "gatling/exchange/kept_request.h"
+#include "gatling/exchange/response_batch.h"
 #include "gatling/upstream/passage.h"
 
 struct passed_request {

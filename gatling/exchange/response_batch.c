@@ -84,7 +84,7 @@ static bool make_room(struct response_batch *x, size_t length) {
 	return true;
 }
 
-/* Writes the line of a request to pool->log_text, without its end. Returns the bytes written. */
+/* Writes the line of a request to pool->line, without its end. Returns the bytes written. */
 static size_t format_line(struct batch_pool *pool, const struct peer *peer, const struct request *request,
 						  struct slice user, int status, uint64_t bytes, const struct access_upstream *upstream) {
 	const struct access_upstream failed = {.address = request ? request->failed : (struct slice){0}};
@@ -95,7 +95,7 @@ static size_t format_line(struct batch_pool *pool, const struct peer *peer, cons
 	a.status = status;
 	a.bytes = bytes;
 	a.upstream = failed.address.at ? &failed : upstream;
-	return access_format(pool->log_text, &pool->style, &a);
+	return access_format(pool->line, &pool->style, &a);
 }
 
 void response_batch_note_logged(struct batch_pool *pool, struct response_batch *x, const struct peer *peer,
@@ -104,7 +104,7 @@ void response_batch_note_logged(struct batch_pool *pool, struct response_batch *
 	if (!make_room(x, sizeof length + length)) return;
 	char *at = x->lines + x->lines_length;
 	memcpy(at, &length, sizeof length);
-	memcpy(at + sizeof length, pool->log_text, length);
+	memcpy(at + sizeof length, pool->line, length);
 	x->lines_length += sizeof length + length;
 }
 
@@ -113,7 +113,7 @@ void batch_pool_log(struct batch_pool *pool, int64_t started_ns, const struct pe
 	char text[ACCESS_END_MAX];
 	if (!pool->queue) return;
 	const size_t length = format_line(pool, peer, request, user, status, bytes, upstream);
-	const struct slice line = {.at = pool->log_text, .length = length},
+	const struct slice line = {.at = pool->line, .length = length},
 					   end = {.at = text, .length = access_end(text, pool->style.format, io_read_clock() - started_ns)};
 	log_line(pool->queue, line, end, io_now(pool->loop));
 }

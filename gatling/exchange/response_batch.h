@@ -29,8 +29,8 @@ struct batch_pool {
 	io_loop *loop;
 	struct log_queue *queue; /* NULL: no log */
 	struct access_style style;
-	time_t second; /* since 1970: the wall clock, as the lines say it */
-	char log_text[ACCESS_LINE_MAX];
+	time_t second;              /* since 1970: the wall clock, as the lines say it */
+	char line[ACCESS_LINE_MAX]; /* that is being written */
 	struct response_batch *spare;
 	unsigned spares;
 };

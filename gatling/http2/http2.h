@@ -11,6 +11,8 @@
 
 struct http2;
 
+/* --- http2.c --- */
+
 /* Returns whether the first bytes of a connection are the HTTP/2 preface (section 3.4), which no request can be. */
 bool http2_begins(const char *data, size_t length);
 
@@ -23,21 +25,6 @@ void http2_free(struct http2 *http2); /* NULL is allowed */
 /* Handles the frames in data. Returns the bytes used; what is left is part of a frame. Writes the frames that answer
  * to out, which has room for HTTP2_FRAMES bytes. */
 size_t http2_receive(struct http2 *http2, const char *data, size_t length, struct http2_output *out);
-
-/* Finds the stream whose turn it is. out: room for frames, HTTP2_BATCH bytes at first; some may be written at once.
- * false: no stream can send, or there is no room left. */
-bool http2_next(struct http2 *http2, struct http2_piece *piece, struct http2_output *out);
-
-/* Writes the frame with the piece that http2_next() has named. length: the bytes that were taken; -1: its file has
- * failed, and the stream is reset. */
-void http2_write(struct http2 *http2, const struct http2_piece *piece, ssize_t length, struct http2_output *out);
-
-/* Has the others come first that http2_next() would name, until http2_go_on(): the piece is not in memory. */
-void http2_postpone(struct http2 *http2, const struct http2_piece *piece);
-void http2_go_on(struct http2 *http2);
-
-/* Returns whether a stream has something to send and the client's windows have room for it. */
-bool http2_sendable(const struct http2 *http2);
 
 /* A session ends in two steps, so that no request under way is lost (section 6.8). http2_announce_end() sends a GOAWAY
  * that still allows streams. When the client has acknowledged a PING sent with it, or after HTTP2_DRAIN_MS,
@@ -55,31 +42,51 @@ void http2_calm(struct http2 *http2, struct http2_output *out);
 /* The client has closed its side: drops requests that are incomplete. */
 void http2_input_ended(struct http2 *http2);
 
-/* Returns since when the request that has waited longest for a job of the server has been waiting, in nanoseconds of
- * the loop's clock; 0: none waits. */
-int64_t http2_waiting_since(const struct http2 *http2);
-
-/* Returns whether requests are being passed on, and no stream waits for the client: upstreams have limits of their own
- * (passage.h). */
-bool http2_waits_only_for_upstreams(const struct http2 *http2);
-/* Whether any stream waits for an upstream; and whether there are WebSockets. */
-bool http2_awaits_upstream(const struct http2 *http2);
-bool http2_has_tunnels(const struct http2 *http2);
-
-/* Has the requests answered without their jobs that have waited for one since the time or longer. Returns whether there
- * are any; then http2_next() has to be called. */
-bool http2_give_up_waiting(struct http2 *http2, int64_t since_ns);
-
 /* Returns the bytes of memory that are kept for the session. */
 size_t http2_memory(const struct http2 *http2);
 
 /* Returns whether a header block has begun and not ended. */
 bool http2_in_block(const struct http2 *http2);
 
-bool http2_idle(const struct http2 *http2);  /* no stream is open */
-bool http2_ended(const struct http2 *http2); /* the connection is to be closed when everything has been sent */
+bool http2_has_tunnels(const struct http2 *http2); /* there are WebSockets */
+bool http2_idle(const struct http2 *http2);        /* no stream is open */
+bool http2_ended(const struct http2 *http2);       /* the connection is to be closed when everything has been sent */
 
 /* Returns whether a request has come, or part of a response has been framed, since the last call. */
 bool http2_progress(struct http2 *http2);
+
+/* --- stream_send.c --- */
+
+/* Finds the stream whose turn it is. out: room for frames, HTTP2_BATCH bytes at first; some may be written at once.
+ * false: no stream can send, or there is no room left. */
+bool http2_next(struct http2 *http2, struct http2_piece *piece, struct http2_output *out);
+
+/* Writes the frame with the piece that http2_next() has named. length: the bytes that were taken; -1: its file has
+ * failed, and the stream is reset. */
+void http2_write(struct http2 *http2, const struct http2_piece *piece, ssize_t length, struct http2_output *out);
+
+/* Has the others come first that http2_next() would name, until http2_go_on(): the piece is not in memory. */
+void http2_postpone(struct http2 *http2, const struct http2_piece *piece);
+void http2_go_on(struct http2 *http2);
+
+/* Returns whether a stream has something to send and the client's windows have room for it. */
+bool http2_sendable(const struct http2 *http2);
+
+/* Returns whether requests are being passed on, and no stream waits for the client: upstreams have limits of their own
+ * (passage.h). */
+bool http2_waits_only_for_upstreams(const struct http2 *http2);
+
+/* Whether any stream waits for an upstream. */
+bool http2_awaits_upstream(const struct http2 *http2);
+
+/* --- stream_answer.c --- */
+
+/* Returns since when the request that has waited longest for a job of the server has been waiting, in nanoseconds of
+ * the loop's clock; 0: none waits. */
+int64_t http2_waiting_since(const struct http2 *http2);
+
+/* Has the requests answered without their jobs that have waited for one since the time or longer; one may still have to
+ * wait for one of HTTP2_FILES. Returns whether there are any; then http2_next() has to be called. */
+bool http2_give_up_waiting(struct http2 *http2, int64_t since_ns);
 
 #endif

@@ -72,6 +72,23 @@ void stream_account(struct http2 *h, struct stream *s) {
 	s->memory = memory;
 }
 
+bool stream_keep_early(struct http2 *h, struct stream *s, struct slice content) {
+	char *grown = content.length ? realloc(s->early, s->early_length + content.length) : s->early;
+	if (content.length && !grown) return false;
+	s->early = grown;
+	if (content.length) memcpy(grown + s->early_length, content.at, content.length);
+	s->early_length += content.length;
+	stream_account(h, s);
+	return true;
+}
+
+void stream_drop_early(struct http2 *h, struct stream *s) {
+	h->room_changed |= s->early_length > 0;
+	free(s->early);
+	s->early = NULL;
+	s->early_length = s->early_trailers = 0;
+}
+
 void stream_close(struct http2 *h, struct stream *s) {
 	unlink_stream(h, s);
 	struct kept_request *unanswered = s->pass ? stream_pass_end(h, s) : stream_take_waiting(s);

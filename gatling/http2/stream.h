@@ -1,12 +1,12 @@
-/* stream.h - the inside of a session. http2.c and http2_request.c handle frames that come; stream_answer.c answers,
- * stream_pass.c passes requests on, stream_send.c chooses what is sent next; stream.c is what they share. Internal to
- * http2/. */
+/* stream.h - the inside of a session, for the files of http2/: http2.c and http2_request.c handle frames that come;
+ * stream_send.c chooses what is sent next; stream_answer.c answers, and stream_pass.c passes requests on; stream.c is
+ * what they share. */
 #ifndef GATLING_HTTP2_STREAM_H
 #define GATLING_HTTP2_STREAM_H
 
 #include "gatling/base/peer.h"
-#include "gatling/exchange/response_batch.h"
 #include "gatling/exchange/kept_request.h"
+#include "gatling/exchange/response_batch.h"
 #include "gatling/http/hpack.h"
 #include "gatling/http2/frame.h"
 #include "gatling/http2/http2_context.h"
@@ -139,13 +139,17 @@ void stream_close(struct http2 *h, struct stream *s);
 /* Ends a stream whose response has been written completely. */
 void stream_end(struct http2 *h, struct stream *s, struct http2_output *out);
 
+/* Keeps content, and then trailer fields, that come while the request waits (false: ENOMEM); drops them. */
+bool stream_keep_early(struct http2 *h, struct stream *s, struct slice content);
+void stream_drop_early(struct http2 *h, struct stream *s);
+
 /* Updates the account of the memory that the stream takes. */
 void stream_account(struct http2 *h, struct stream *s);
 
-/* Ends the wait, if there is one. Returns the request, or NULL. */
+/* Takes from the stream the request that waits, for the caller to free. NULL: none does. */
 struct kept_request *stream_take_waiting(struct stream *s);
 
-/* Returns whose request it is; NULL: one that was malformed. */
+/* Returns whose request it is (NULL: it was malformed). */
 struct peer stream_client(const struct http2 *h, const struct request *request);
 
 /* Counts an answer that has no stream, and logs its request (NULL: it was malformed). */
@@ -198,10 +202,6 @@ bool stream_answer_again(struct http2 *h, struct stream *s);
 
 /* Opens a stream whose request is passed on, as the response says. false: ENOMEM. */
 bool stream_pass_on(struct http2 *h, struct stream_request *asked, const struct response *response);
-
-/* Keeps content, and then trailer fields, that come while the request waits, and drops it. false: ENOMEM. */
-bool stream_keep_early(struct http2 *h, struct stream *s, struct slice content);
-void stream_drop_early(struct http2 *h, struct stream *s);
 
 /* Writes the interim response 100. */
 void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out);

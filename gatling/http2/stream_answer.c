@@ -198,23 +198,6 @@ bool stream_wait(struct http2 *h, struct stream_request *asked, struct job *job)
 	return true;
 }
 
-bool stream_keep_early(struct http2 *h, struct stream *s, struct slice content) {
-	char *grown = content.length ? realloc(s->early, s->early_length + content.length) : s->early;
-	if (content.length && !grown) return false;
-	s->early = grown;
-	if (content.length) memcpy(grown + s->early_length, content.at, content.length);
-	s->early_length += content.length;
-	stream_account(h, s);
-	return true;
-}
-
-void stream_drop_early(struct http2 *h, struct stream *s) {
-	h->room_changed |= s->early_length > 0;
-	free(s->early);
-	s->early = NULL;
-	s->early_length = s->early_trailers = 0;
-}
-
 bool stream_pass_on(struct http2 *h, struct stream_request *asked, const struct response *r) {
 	struct stream *s = stream_open(h, asked);
 	if (!s) return false;

@@ -37,7 +37,8 @@ struct access {
 	struct slice host, referer, user_agent;
 	struct slice user; /* the authenticated user */
 	int status;
-	uint64_t bytes;                         /* of the whole content, also if less was sent */
+	/* of the whole content, also if less was sent; of what was passed on, as far as it had come */
+	uint64_t bytes;
 	const struct access_upstream *upstream; /* NULL: none */
 };
 

@@ -10,7 +10,8 @@
 #include "gatling/log/log_file.h"
 
 enum {
-	LOG_BATCH = 256 * 1024, /* bytes of lines that a worker collects while the thread writes the last batch */
+	LOG_BATCH = 256 * 1024, /* bytes of lines that a worker collects while the thread writes the last batch; half of
+							   them are handed over at once */
 	LOG_DELAY_MS = 100,     /* after which a line is handed to the thread at the latest */
 	LOG_STOP_S = 1          /* after which log_stop() gives up */
 };

@@ -11,14 +11,14 @@ int content_open(struct content *c, io_loop *loop, int root, const struct conten
 	if (!(c->names = names_new(&c->docroot, workers))) return -1;
 	if (!(c->fetcher = fetcher_new(&c->docroot, &c->jobs[FETCHING]))) return -1;
 	if (!(c->auth = basic_auth_new(&c->docroot, c->names, c->jobs[CHECKING_PASSWORDS]))) return -1;
-	if (!(c->listings = listing_cache_new(&c->docroot, c->jobs[READING], &c->now_ms, workers))) return -1;
+	if (!(c->listings = listing_cache_new(&c->docroot, c->jobs[LISTING], &c->now_ms, workers))) return -1;
 	if (!(c->sites = sites_new(&c->docroot, c->names, c->auth, c->fetcher, o->vhosts, &o->upstreams))) return -1;
 	if (!(c->questions = calloc(QUESTIONS, sizeof *c->questions))) return -1;
 	struct cache_options options = {.docroot = &c->docroot,
 									.names = c->names,
 									.auth = c->auth,
 									.compressing = c->jobs[COMPRESSING],
-									.unpacking = c->jobs[READING],
+									.unpacking = c->jobs[LISTING],
 									.hashing = c->jobs[HASHING],
 									.hashing_large = c->jobs[HASHING_LARGE],
 									.bytes = o->cache / workers,

@@ -27,10 +27,10 @@ struct content_options {
 };
 
 /* Threads for what takes long: guessed passwords hold up no files, listings no compression, and a large file no small
- * ones. READING: listings, and gzip to be unpacked. FETCHING: the first of those that wait for the disk. */
+ * ones. LISTING: listings, and gzip to be unpacked. FETCHING: the first of those that wait for the disk. */
 enum content_thread {
 	COMPRESSING,
-	READING,
+	LISTING,
 	CHECKING_PASSWORDS,
 	HASHING,
 	HASHING_LARGE,

@@ -22,8 +22,9 @@ enum {
 	 * interface. A little more, up to TLS_SLACK, is encrypted with them instead of by itself. */
 	TLS_BATCH = 45 * 1448 - 4 * 29,
 	TLS_SLACK = 2 * 1024,
-	TLS_READ = 16 * 1024,                        /* bytes read at a time */
-	TLS_UNSENT_MAX = 128 * 1024,                 /* bytes encrypted and not sent; more: the connection ends */
+	TLS_READ = 16 * 1024,        /* bytes read at a time */
+	TLS_UNSENT_MAX = 128 * 1024, /* bytes encrypted and not sent; more, which OpenSSL alone can cause (answers wait
+									before that): the connection ends */
 	TLS_ROOM = TLS_READ + TLS_RECORD_MAX + 1024, /* the least buffer of tls_read() */
 	/* Bytes that OpenSSL 3.0 holds for a connection during the handshake and after it (growth of resident memory). */
 	TLS_HANDSHAKE_MEMORY = 46 * 1024,

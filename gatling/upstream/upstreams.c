@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "gatling/base/cookie.h"
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
 #include "gatling/status/upstream_counts.h"
@@ -242,7 +243,7 @@ static void note_failed(struct upstreams *u, struct upstream *to, int error) {
 static struct upstream_link *make(struct upstreams *u, struct upstream *to, int fd) {
 	struct upstream_link *link = malloc(sizeof *link);
 	if (link && io_fd(u->options.loop, fd, link) == 0) {
-		*link = (struct upstream_link){.kind = u->options.kind, .fd = fd, .to = to};
+		*link = (struct upstream_link){.kind = COOKIE_UPSTREAM, .fd = fd, .to = to};
 		u->connections++;
 		(void)io_eagain_read(u->options.loop, fd); /* nothing comes before something was sent */
 		return link;

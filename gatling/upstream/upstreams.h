@@ -25,7 +25,7 @@ struct upstream;
 
 /* A connection to an upstream. */
 struct upstream_link {
-	uint8_t kind;           /* COOKIE_UPSTREAM, see conn_context.h */
+	uint8_t kind;           /* COOKIE_UPSTREAM, see cookie.h */
 	bool reused : 1;        /* it has had a response before */
 	bool sends_at_once : 1; /* see upstreams_send_at_once() */
 	bool had_much : 1;      /* the content of its last response was longer than PASSAGE_BUFFER */
@@ -43,7 +43,6 @@ struct upstreams_options {
 	io_loop *loop;
 	struct opener *connector; /* to unix sockets; outlives it */
 	unsigned connections;     /* at most */
-	uint8_t kind;             /* the first byte of the cookies of its descriptors */
 	bool gzip;                /* responses are compressed, see upstream_gzip.h */
 };
 

@@ -1,0 +1,16 @@
+/* cookie.h - what the cookie of a descriptor (io_setcookie()) points to: its first byte says so. */
+#ifndef GATLING_BASE_COOKIE_H
+#define GATLING_BASE_COOKIE_H
+
+#include <stdint.h>
+
+enum cookie_kind {
+	COOKIE_LISTENER,   /* struct listener */
+	COOKIE_CONTROL,    /* struct control */
+	COOKIE_CONNECTION, /* struct conn */
+	COOKIE_UPSTREAM    /* struct upstream_link */
+};
+
+static inline enum cookie_kind cookie_kind(const void *cookie) { return (enum cookie_kind) * (const uint8_t *)cookie; }
+
+#endif
