@@ -8,7 +8,7 @@
 
 #include "gatling/conn/conn.h"
 #include "gatling/gate.h"
-#include "gatling/options.h"
+#include "gatling/options/options.h"
 #include "gatling/ration.h"
 
 enum {

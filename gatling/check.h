@@ -2,7 +2,7 @@
 #ifndef GATLING_CHECK_H
 #define GATLING_CHECK_H
 
-#include "gatling/options.h"
+#include "gatling/options/options.h"
 
 /* Checks the rules and passwords of all sites and the certificates, and looks for files that would not be served.
  * Prints each finding in a line on stdout. Returns the exit status: 1 if there are any, or after an error on stderr;

@@ -2,7 +2,7 @@
 #ifndef GATLING_LISTEN_H
 #define GATLING_LISTEN_H
 
-#include "gatling/options.h"
+#include "gatling/options/options.h"
 #include "gatling/sockets.h"
 #include "gatling/worker.h"
 

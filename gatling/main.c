@@ -24,7 +24,7 @@
 #include "gatling/http/media_type.h"
 #include "gatling/listen.h"
 #include "gatling/log/error_log.h"
-#include "gatling/options.h"
+#include "gatling/options/options.h"
 #include "gatling/sandbox/account.h"
 #include "gatling/sandbox/sandbox.h"
 #include "gatling/service.h"

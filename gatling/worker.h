@@ -8,7 +8,7 @@
 #include "gatling/conn/fair.h"
 #include "gatling/conn/shed.h"
 #include "gatling/log/log.h"
-#include "gatling/options.h"
+#include "gatling/options/options.h"
 #include "gatling/site/response.h"
 
 enum {

@@ -12,6 +12,7 @@ TOP = Path(__file__).resolve().parent.parent
 # From the top. Rooms in one row do not know each other.
 SERVER = [
     ["gatling"],
+    ["gatling/options"],
     ["gatling/conn"],
     ["gatling/http2"],
     ["gatling/exchange"],

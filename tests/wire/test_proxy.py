@@ -103,6 +103,14 @@ def test_a_header_from_elsewhere_is_no_request(build, root):
 
 
 @pytest.mark.clear
+@pytest.mark.decided
+@pytest.mark.parametrize("net,told", [("0.0.0.0/0", True), ("::/0", True), ("127.0.0.0/8", False)])
+def test_a_net_of_all_addresses_is_warned_of(build, root, net, told):
+    with Server(build, root, "-n", "--proxy-protocol", net) as server:
+        assert any(f"--proxy-protocol {net} lets every client say" in line for line in server.errors) == told
+
+
+@pytest.mark.clear
 def test_a_balancer_on_a_unix_socket(build, root):
     root.path.chmod(0o777)
     path = root.path / "socket"

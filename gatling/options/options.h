@@ -1,6 +1,6 @@
 /* options.h - the command line. */
-#ifndef GATLING_OPTIONS_H
-#define GATLING_OPTIONS_H
+#ifndef GATLING_OPTIONS_OPTIONS_H
+#define GATLING_OPTIONS_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
