@@ -24,6 +24,7 @@ SERVER = [
     ["gatling/tls", "gatling/log", "gatling/status", "gatling/acme"],
     ["gatling/files"],
     ["gatling/http"],
+    ["gatling/opener"],
     ["gatling/base"],
     ["gatling/sandbox"],
     ["io"],

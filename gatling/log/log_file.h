@@ -2,7 +2,7 @@
 #ifndef GATLING_LOG_LOG_FILE_H
 #define GATLING_LOG_LOG_FILE_H
 
-#include "gatling/base/opener.h"
+#include "gatling/opener/opener.h"
 
 struct log_file {
 	int fd;

@@ -8,7 +8,7 @@
 #ifndef GATLING_TLS_CERTIFICATE_FILES_H
 #define GATLING_TLS_CERTIFICATE_FILES_H
 
-#include "gatling/base/opener.h"
+#include "gatling/opener/opener.h"
 #include "gatling/tls/certificates.h"
 
 enum {

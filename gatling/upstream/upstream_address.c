@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gatling/base/opener.h"
 #include "gatling/base/text.h"
+#include "gatling/opener/opener.h"
 
 enum { PORT_HTTP = 80, PORT_FCGI = 9000, PORT_MAX = 65535, NET_TEXT_MAX = 64 };
 

@@ -5,7 +5,7 @@
 
 #include <sys/queue.h>
 
-#include "gatling/base/opener.h"
+#include "gatling/opener/opener.h"
 #include "gatling/upstream/upstream_address.h"
 #include "io/io.h"
 

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gatling/base/opener.h"
+#include "gatling/opener/opener.h"
 
 static char directory[] = "/tmp/gatling-test-XXXXXX";
 static struct opener *opener;

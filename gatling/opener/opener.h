@@ -3,31 +3,16 @@
  * connects to the unix sockets of upstreams. They open files by name in directories that were named before they
  * started, and never hand over a directory: so the server itself has no way out of the root. Several threads may ask
  * one. */
-#ifndef GATLING_BASE_OPENER_H
-#define GATLING_BASE_OPENER_H
+#ifndef GATLING_OPENER_OPENER_H
+#define GATLING_OPENER_OPENER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 
+#include "gatling/opener/opener_rule.h"
+
 struct opener;
-
-enum {
-	OPENER_PLACES = 160,            /* at most */
-	OPENER_NAME = 512,              /* bytes of a name, with its NUL */
-	OPENER_LIST = 16 * 1024 * 1024, /* bytes of the names in a directory */
-	OPENER_WAIT_MS = 10000,         /* for an answer: a disk may have to start first */
-	OPENER_LOG_MODE = 0640          /* of a log file that is created */
-};
-
-/* What may be opened in a place. */
-enum opener_rule {
-	OPENER_FILE,  /* the file of that name, and the one with ".ocsp" appended, for reading */
-	OPENER_PEMS,  /* in a directory NAME.pem and NAME.pem.ocsp, for reading; these names may be listed */
-	OPENER_PAIRS, /* NAME/fullchain.pem, NAME/privkey.pem, NAME/fullchain.pem.ocsp: likewise, but each NAME is listed */
-	OPENER_SOCKETS, /* unix sockets in a directory, to connect to */
-	OPENER_LOG      /* the file of that name, which may not exist yet, for appending */
-};
 
 /* Returns NULL: ENOMEM. */
 struct opener *opener_new(void);

@@ -1,0 +1,231 @@
+/* opener.c - see opener.h: the places, and the side that asks. */
+#include "gatling/opener/opener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gatling/base/notice.h"
+#include "gatling/opener/opener_channel.h"
+
+struct opener *opener_new(void) {
+	struct opener *o = calloc(1, sizeof *o);
+	if (!o) return NULL;
+	o->channel = -1;
+	pthread_mutex_init(&o->mutex, NULL);
+	return o;
+}
+
+const char *opener_name_in(const char *directory, const char *path) {
+	size_t length = strlen(directory);
+	while (length && directory[length - 1] == '/') length--;
+	if (strncmp(path, directory, length) != 0 || path[length] != '/') return NULL;
+	const char *name = path + length + 1;
+	return *name && *name != '.' && !strchr(name, '/') ? name : NULL;
+}
+
+/* Returns the first bytes of a path as an absolute one, to be freed with free(). NULL with errno. */
+static char *absolute(const char *path, size_t length) {
+	char directory[PATH_MAX] = "", *text;
+	if (*path != '/' && !getcwd(directory, sizeof directory)) return NULL;
+	if (asprintf(&text, "%s%s%.*s", directory, *directory ? "/" : "", (int)length, path) != -1) return text;
+	errno = ENOMEM;
+	return NULL;
+}
+
+int opener_add(struct opener *o, const char *path, enum opener_rule rule, const char **name) {
+	const char *slash = strrchr(path, '/');
+	*name = opener_of_directory(rule) || rule == OPENER_SOCKETS ? path + strlen(path) : slash ? slash + 1 : path;
+	errno = ENOMEM;
+	if (o->places == OPENER_PLACES) return -1;
+	struct opener_place p = {.rule = rule, .directory = -1, .name = *name};
+	p.path = rule == OPENER_SOCKETS ? strdup(path) : absolute(path, (size_t)(*name - path));
+	if (!p.path) return -1;
+	int fd = opener_open_directory(&p);
+	if (fd == -1 && rule != OPENER_SOCKETS) {
+		free(p.path);
+		return -1;
+	}
+	if (rule == OPENER_PEMS || rule == OPENER_LOG) p.directory = fd;
+	else if (fd != -1) close(fd);
+	o->place[o->places] = p;
+	return o->places++;
+}
+
+static void close_places(struct opener *o) {
+	for (int i = 0; i < o->places; i++) {
+		if (o->place[i].directory != -1) close(o->place[i].directory);
+		o->place[i].directory = -1;
+	}
+}
+
+int opener_start(struct opener *o, bool sandbox) {
+	int end[2];
+	if (!o->places) return 0;
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, end) == -1) return -1;
+	if (fcntl(end[0], F_SETFD, FD_CLOEXEC) == -1) return -1;
+	o->process = fork();
+	if (o->process == -1) {
+		o->process = 0;
+		return -1;
+	}
+	o->channel = end[o->process == 0];
+	close(end[o->process != 0]);
+	if (o->process == 0) opener_serve(o, sandbox);
+	close_places(o);
+	return 0;
+}
+
+/* A reply with what came with it. */
+struct answer {
+	struct opener_reply reply;
+	int fd;      /* -1: none */
+	char *names; /* NULL: none */
+};
+
+/* Receives names for which there is no memory. */
+static bool drop(int channel, size_t length) {
+	char piece[4096];
+	for (size_t n; length; length -= n) {
+		n = length < sizeof piece ? length : sizeof piece;
+		if (!opener_receive(channel, piece, n)) return false;
+	}
+	return true;
+}
+
+/* Receives an answer. */
+static bool receive(struct opener *o, struct answer *a) {
+	*a = (struct answer){.fd = -1};
+	if (!opener_receive_reply(o->channel, &a->reply, &a->fd)) return false;
+	if (!a->reply.length) return true;
+	if (a->reply.length > OPENER_LIST) return false;
+	a->names = malloc(a->reply.length);
+	if (a->names) return opener_receive(o->channel, a->names, a->reply.length);
+	a->reply.error = ENOMEM;
+	return drop(o->channel, a->reply.length);
+}
+
+/* Returns whether an answer has come, or the process has ended. The end of a process, and no signal, ends the wait. */
+static bool has_answered(const struct opener *o, int wait_ms) {
+	struct pollfd p = {.fd = o->channel, .events = POLLIN};
+	return poll(&p, 1, wait_ms) != 0;
+}
+
+/* Throws the late answer away if it has come. Returns false if a call has failed. */
+static bool catch_up(struct opener *o) {
+	struct answer a;
+	if (!o->late || !has_answered(o, 0)) return true;
+	o->late = false;
+	if (!receive(o, &a)) return false;
+	if (a.fd != -1) close(a.fd);
+	free(a.names);
+	return true;
+}
+
+/* Returns false if a call has failed; the answer is that of a request which failed if it has not come in time. */
+static bool exchange(struct opener *o, const struct opener_request *q, struct answer *a) {
+	if (!catch_up(o)) return false;
+	bool sent = !o->late;
+	if (sent && !opener_send(o->channel, q, sizeof *q)) return false;
+	if (sent && has_answered(o, OPENER_WAIT_MS)) return receive(o, a);
+	a->reply.error = ETIMEDOUT;
+	o->late = true;
+	if (sent)
+		notice_line(LEVEL_ERROR, "a process gatling-opener waits for \"%s\" for more than %d s: is that disk there?",
+					q->name, OPENER_WAIT_MS / 1000);
+	return true;
+}
+
+/* Ends the process after a call failed: what is left of a reply would be taken for the next one. Says so once. */
+static void end(struct opener *o) {
+	(void)shutdown(o->channel, SHUT_WR);
+	const bool connects = o->place[0].rule == OPENER_SOCKETS;
+	if (!o->ended)
+		notice_line(LEVEL_ERROR, "a process gatling-opener has ended, so %s any more: restart gatling",
+					connects ? "unix sockets are not connected to"
+							 : "changed certificates and a renamed log are not opened");
+	o->ended = true;
+}
+
+/* Returns 0, or -1 with errno. */
+static int request(struct opener *o, enum opener_action action, int place, const char *name, struct answer *a) {
+	struct opener_request q = {.action = (uint8_t)action, .place = (uint8_t)place};
+	*a = (struct answer){.fd = -1};
+	errno = ENAMETOOLONG;
+	if (strlen(name) >= sizeof q.name) return -1;
+	memcpy(q.name, name, strlen(name) + 1);
+	pthread_mutex_lock(&o->mutex);
+	bool complete = exchange(o, &q, a);
+	if (!complete) end(o);
+	pthread_mutex_unlock(&o->mutex);
+	if (complete && !a->reply.error) return 0;
+	free(a->names);
+	errno = complete ? a->reply.error : EPIPE;
+	return -1;
+}
+
+/* Has the process open a file, or a connection. */
+static int get(struct opener *o, enum opener_action action, int place, const char *name) {
+	struct answer a;
+	if (request(o, action, place, name, &a) == -1) return -1;
+	if (a.fd == -1) errno = EMFILE; /* the descriptor was sent, and found no room here */
+	else (void)fcntl(a.fd, F_SETFD, FD_CLOEXEC);
+	return a.fd;
+}
+
+int opener_open(struct opener *o, int place, const char *name) { return get(o, ACTION_OPEN, place, name); }
+
+int opener_connect(struct opener *o, const char *path) {
+	for (int i = 0; i < o->places; i++)
+		if (o->place[i].rule == OPENER_SOCKETS && opener_name_in(o->place[i].path, path))
+			return get(o, ACTION_CONNECT, i, path);
+	errno = EPERM;
+	return -1;
+}
+
+int opener_stat(struct opener *o, int place, const char *name, struct stat *st) {
+	struct answer a;
+	if (request(o, ACTION_STAT, place, name, &a) == -1) return -1;
+	*st = a.reply.st;
+	return 0;
+}
+
+char *opener_list(struct opener *o, int place, size_t *length) {
+	struct answer a;
+	if (request(o, ACTION_LIST, place, "", &a) == -1) return NULL;
+	*length = a.reply.length;
+	return a.names ? a.names : calloc(1, 1);
+}
+
+bool opener_is_late(struct opener *o) {
+	pthread_mutex_lock(&o->mutex);
+	if (!catch_up(o)) end(o);
+	bool late = o->late;
+	pthread_mutex_unlock(&o->mutex);
+	return late;
+}
+
+int opener_channel(const struct opener *o) { return o->channel; }
+
+void opener_stop(struct opener *o) {
+	if (o->channel != -1) close(o->channel);
+	o->channel = -1;
+	if (o->process) (void)waitpid(o->process, NULL, o->late ? WNOHANG : 0);
+	o->process = 0;
+}
+
+void opener_free(struct opener *o) {
+	if (!o) return;
+	opener_stop(o);
+	close_places(o);
+	for (int i = 0; i < o->places; i++) free(o->place[i].path);
+	pthread_mutex_destroy(&o->mutex);
+	free(o);
+}

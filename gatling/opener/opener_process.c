@@ -1,0 +1,207 @@
+/* opener_process.c - see opener_channel.h: the process that opens. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "gatling/base/file_version.h"
+#include "gatling/opener/opener.h"
+#include "gatling/opener/opener_channel.h"
+#include "gatling/sandbox/sandbox.h"
+#include "io/io.h"
+
+bool opener_of_directory(enum opener_rule rule) { return rule == OPENER_PEMS || rule == OPENER_PAIRS; }
+
+int opener_open_directory(const struct opener_place *p) {
+	return open(p->path, (opener_of_directory(p->rule) ? O_RDONLY : PLATFORM_PATH) | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Returns whether a name in a directory may be opened (fnmatch(3)). A '*' matches neither '/' nor a leading '.'. */
+static bool name_fits(enum opener_rule rule, const char *name) {
+	static const char *const patterns[][3] = {
+		[OPENER_PEMS] = {"*.pem", "*.pem.ocsp"},
+		[OPENER_PAIRS] = {"?*/fullchain.pem", "?*/privkey.pem", "?*/fullchain.pem.ocsp"},
+	};
+	for (int i = 0; i < 3 && patterns[rule][i]; i++)
+		if (fnmatch(patterns[rule][i], name, FNM_PATHNAME | FNM_PERIOD) == 0) return true;
+	return false;
+}
+
+static bool name_allowed(const struct opener_place *p, const char *name) {
+	if (opener_of_directory(p->rule)) return name_fits(p->rule, name);
+	size_t length = strlen(p->name);
+	const char *rest = name + length;
+	return strncmp(name, p->name, length) == 0 && (!*rest || (p->rule == OPENER_FILE && strcmp(rest, ".ocsp") == 0));
+}
+
+static bool is_allowed(const struct opener_place *p, const struct opener_request *q) {
+	if (p->rule == OPENER_SOCKETS || q->action == ACTION_CONNECT)
+		return p->rule == OPENER_SOCKETS && q->action == ACTION_CONNECT && opener_name_in(p->path, q->name);
+
+	bool whole = q->action == ACTION_LIST || (q->action == ACTION_STAT && strcmp(q->name, ".") == 0);
+	return whole ? opener_of_directory(p->rule) : name_allowed(p, q->name);
+}
+
+/* A name in a place after a symlink was followed. */
+struct resolved {
+	char path[PATH_MAX];
+	bool nofollow; /* the path must not be a symlink */
+	uid_t owner;   /* of the symlink; that of root is trusted, like a name that is none */
+};
+
+/* Users who may write to the served directory must not choose what this process reads, which may read more than they:
+ * a symlink there must belong to root or to the owner of its target. So it is not the kernel that follows it. Returns 0
+ * or an errno. */
+static int resolve(const struct opener_place *p, const char *name, struct resolved *r) {
+	struct stat before, after;
+	r->nofollow = p->rule == OPENER_PEMS || p->rule == OPENER_LOG; /* nor what the log is appended to */
+	r->owner = 0;
+	memcpy(r->path, name, strlen(name) + 1);
+	if (p->rule != OPENER_PEMS) return 0;
+	if (fstatat(p->directory, name, &before, AT_SYMLINK_NOFOLLOW) == -1) return errno;
+	if (!S_ISLNK(before.st_mode)) return 0;
+	ssize_t n = readlinkat(p->directory, name, r->path, PATH_MAX - 1);
+	if (n == -1 || fstatat(p->directory, name, &after, AT_SYMLINK_NOFOLLOW) == -1) return errno;
+	r->path[n] = '\0';
+	r->nofollow = false;
+	r->owner = before.st_uid;
+	/* the target of a symlink never changes, and replacing the symlink shows in its times */
+	struct file_version first = file_version_of(&before), second = file_version_of(&after);
+	return file_version_same(&first, &second) ? 0 : EPERM;
+}
+
+/* Returns whether the path of a directory leads to the one that was opened at the start: 0, ESTALE or another errno. */
+static int check_place(const struct opener_place *p) {
+	struct stat opened, named;
+	if (fstat(p->directory, &opened) == -1 || stat(p->path, &named) == -1) return errno;
+	return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino ? 0 : ESTALE;
+}
+
+/* Fills in *st, and opens the file if that is asked for. Returns 0 or an errno. Does not wait for the reader of a pipe.
+ */
+static int look_up(const struct opener_place *p, const struct opener_request *q, struct stat *st, int *fd) {
+	bool log = p->rule == OPENER_LOG;
+	struct resolved r;
+	int flags = (log ? O_WRONLY | O_APPEND | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	int error = log ? check_place(p) : 0;
+	if (!error) error = resolve(p, q->name, &r);
+	if (error) return error;
+	if (q->action == ACTION_STAT) {
+		if (fstatat(p->directory, r.path, st, r.nofollow ? AT_SYMLINK_NOFOLLOW : 0) == -1) return errno;
+	} else {
+		*fd = openat(p->directory, r.path, flags | (r.nofollow ? O_NOFOLLOW : 0), OPENER_LOG_MODE);
+		if (*fd == -1 || fstat(*fd, st) == -1) return errno;
+		if (!log && !S_ISREG(st->st_mode)) return EINVAL;
+	}
+	return r.owner == 0 || r.owner == st->st_uid ? 0 : EPERM;
+}
+
+/* Opens a name in a place as it is (O_PATH), or what it leads to if that is a symlink that may be followed. So what is
+ * checked is what is used. */
+static int open_socket(const struct opener_place *p, const char *name, int *fd) {
+	char target[PATH_MAX];
+	struct stat link, st;
+	*fd = openat(p->directory, name, PLATFORM_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (*fd == -1 || fstat(*fd, &link) == -1) return errno;
+	st = link;
+	if (S_ISLNK(link.st_mode)) {
+		ssize_t n = readlinkat(*fd, "", target, sizeof target - 1);
+		close(*fd);
+		*fd = -1;
+		if (n == -1) return errno;
+		target[n] = '\0';
+		*fd = openat(p->directory, target, PLATFORM_PATH | O_CLOEXEC);
+		if (*fd == -1 || fstat(*fd, &st) == -1) return errno;
+		if (link.st_uid != 0 && link.st_uid != st.st_uid) return EPERM;
+	}
+	return S_ISSOCK(st.st_mode) ? 0 : ENOTSOCK;
+}
+
+/* Connects to the socket that a descriptor stands for, which has no other name than that in /proc. Returns 0 or an
+ * errno. */
+static int connect_to(const struct opener_place *p, const char *path, int *fd) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int socket_fd, error = open_socket(p, opener_name_in(p->path, path), &socket_fd);
+	if (!error) {
+		snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d", socket_fd);
+		*fd = socket(AF_UNIX, SOCK_STREAM, 0);
+		if (*fd == -1 || fcntl(*fd, F_SETFL, O_NONBLOCK) == -1 ||
+			connect(*fd, (struct sockaddr *)&address, sizeof address) == -1)
+			error = errno;
+	}
+	if (socket_fd != -1) close(socket_fd);
+	return error;
+}
+
+static int list_pem(const struct dirent *d) { return name_fits(OPENER_PEMS, d->d_name); }
+static int list_visible(const struct dirent *d) { return *d->d_name != '.'; }
+
+/* Returns 0 with malloc'd *names, or an errno. */
+static int list_names(const struct opener_place *p, char **names, size_t *length) {
+	struct dirent **entry = NULL;
+	int count = fchdir(p->directory);
+	if (count == 0) count = scandir(".", &entry, p->rule == OPENER_PAIRS ? list_visible : list_pem, alphasort);
+	if (count == -1) return errno;
+	FILE *out = open_memstream(names, length);
+	for (int i = 0; entry && i < count; free(entry[i++]))
+		if (out) fwrite(entry[i]->d_name, 1, strlen(entry[i]->d_name) + 1, out);
+	free(entry);
+	if (!out || fclose(out) != 0) return ENOMEM;
+	return *length > OPENER_LIST ? EFBIG : 0;
+}
+
+/* What is sent for a request. */
+struct result {
+	struct opener_reply reply;
+	char *names; /* or NULL */
+	int fd;      /* or -1 */
+};
+
+/* Does what an allowed request asks for. Returns 0 or an errno. */
+static int act(const struct opener_place *place, const struct opener_request *q, struct result *r) {
+	struct opener_place p = *place;
+	size_t length = 0;
+	int error;
+	if (p.directory == -1 && (p.directory = opener_open_directory(place)) == -1) return errno;
+	if (q->action == ACTION_LIST) error = list_names(&p, &r->names, &length);
+	else if (q->action == ACTION_CONNECT) error = connect_to(&p, q->name, &r->fd);
+	else error = look_up(&p, q, &r->reply.st, &r->fd);
+	if (!error) r->reply.length = (uint32_t)length;
+	if (place->directory == -1) close(p.directory);
+	return error;
+}
+
+static bool reply_to(const struct opener *o, struct opener_request *q) {
+	struct result r = {.reply.error = EPERM, .fd = -1};
+	q->name[OPENER_NAME - 1] = '\0';
+	const struct opener_place *p = q->place < o->places ? &o->place[q->place] : NULL;
+	if (p && is_allowed(p, q)) r.reply.error = act(p, q, &r);
+	bool sent = opener_send_reply(o->channel, &r.reply, r.reply.error ? -1 : r.fd) &&
+				opener_send(o->channel, r.names, r.reply.length);
+	if (r.fd != -1) close(r.fd);
+	free(r.names);
+	return sent;
+}
+
+void opener_serve(struct opener *o, bool sandbox) {
+	int keep[OPENER_PLACES + 1];
+	unsigned kept = 0;
+	struct opener_request q;
+	bool connects = false;
+	for (int i = 0; i < o->places; i++) {
+		if (o->place[i].directory != -1) keep[kept++] = o->place[i].directory;
+		connects |= o->place[i].rule == OPENER_SOCKETS;
+	}
+	keep[kept++] = o->channel;
+	(void)io_private_descriptors(keep, kept);
+	sandbox_enter_opener(sandbox, connects);
+	while (opener_receive(o->channel, &q, sizeof q) && reply_to(o, &q)) {}
+	_exit(0); /* the server has ended */
+}
