@@ -39,6 +39,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "clear: of the wire, not over TLS: it is about ports, or its client has no TLS")
     config.addinivalue_line("markers", "decided: of the wire, about what is answered, not how it travels: not with each mechanism")
+    config.addinivalue_line("markers", "moving: of the wire, about how content moves: not with all ways to wait")
     config.addinivalue_line("markers", "alone: measures: no other test runs meanwhile, and it may be noise three times")
     # what is served has to be readable for everybody, also below pytest's private directory
     os.umask(0o022)
@@ -99,6 +100,7 @@ def pytest_runtest_protocol(item):
 
 
 ENOUGH = ("epoll", "tls")  # for what is decided
+MOVERS = (*ENOUGH, "poll", "uring")  # for how content moves: by sendfile(2) or TLS, from a mapping, by io_uring
 
 
 class OverTls(PosixPath):
@@ -123,8 +125,9 @@ def pytest_generate_tests(metafunc):
     if "build" in metafunc.fixturenames:
         if metafunc.definition.get_closest_marker("clear") or metafunc.definition.path.parent.name != "wire":
             named.pop("tls", None)
-        if metafunc.definition.get_closest_marker("decided") and not named.keys().isdisjoint(ENOUGH):
-            named = {name: path for name, path in named.items() if name in ENOUGH}
+        for marker, enough in (("decided", ENOUGH), ("moving", MOVERS)):
+            if metafunc.definition.get_closest_marker(marker) and not named.keys().isdisjoint(enough):
+                named = {name: path for name, path in named.items() if name in enough}
         metafunc.parametrize("build", named.values(), ids=named.keys(), scope="session")
     if "make_target" in metafunc.fixturenames:
         metafunc.parametrize("make_target", [target for target in metafunc.config.getoption("make").split(",") if target])
