@@ -90,11 +90,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 		require(used <= kept);
 		memmove(input, input + used, kept - used);
 		kept -= used;
-		struct http2_piece content;
-		while (!blocked && http2_next(h, &content, &out)) {
-			ssize_t n = iob_take(loop, fd, content.batch, content.to, content.length);
+		struct http2_piece next;
+		while (!blocked && http2_next(h, &next, &out)) {
+			ssize_t n = iob_take(loop, fd, next.iob, next.to, next.length);
 			if (n == -1 && errno == EAGAIN) break;
-			http2_write(h, &content, n, &out);
+			http2_write(h, &next, n, &out);
 		}
 		require(out.at <= out.end);
 		check(frames, out.at);
