@@ -57,7 +57,7 @@ static int count_limits(struct worker *w, unsigned *cached, unsigned *open) {
 static void use_certificates(struct worker *w) {
 	struct certificates *current = certificate_files_current(w->certificates);
 	/* before a site has a certificate, its pages are there without HTTPS */
-	if (w->options->acme.on && !w->options->https_redirect) w->context.content.covered = current;
+	if (w->options->acme.on && !w->options->https_redirect) w->context.site.covered = current;
 	tls_use_certificates(w->context.tls, current);
 }
 
@@ -87,14 +87,14 @@ static int start(struct worker *w) {
 	w->acceptor.workers = (unsigned)w->options->workers;
 	w->context.memory_max = w->options->conn.memory / (unsigned)w->options->workers;
 	w->context.batches = (struct batch_pool){.loop = w->context.loop, .queue = w->log, .style.format = w->options->log};
-	w->context.http2 = (struct http2_context){.content = &w->context.content,
+	w->context.http2 = (struct http2_context){.site = &w->context.site,
 											  .batches = &w->context.batches,
 											  .limits = w->limits,
 											  .trust = &w->options->conn.trust,
 											  .memory_max = BUDGET_CONNECTION};
 	if (!w->context.loop || workspace_open() == -1 ||
-		content_open(&w->context.content, w->context.loop, w->root, &w->options->site, (unsigned)w->options->workers,
-					 cached, open) == -1)
+		site_context_open(&w->context.site, w->context.loop, w->root, &w->options->site, (unsigned)w->options->workers,
+						  cached, open) == -1)
 		return -1;
 	if (w->certificates) {
 		w->context.tls = tls_worker_new(w->options->strict_sni, w->kernel_tls);
@@ -108,11 +108,11 @@ static int start(struct worker *w) {
 	if (w->upstreams_max && !(w->context.upstreams = upstreams_new(&upstreams))) return -1;
 	w->context.http2.upstreams = w->context.upstreams;
 	if (w->upstreams_max) w->context.http2.memory_max = BUDGET_PASSING;
-	w->context.content.challenges = w->challenges;
-	w->context.content.directory = w->directory;
+	w->context.site.challenges = w->challenges;
+	w->context.site.directory = w->directory;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++)
 		if (w->acceptor.listener[i].secure && (w->options->https_redirect || w->options->acme.on))
-			w->context.content.https_port = w->acceptor.listener[i].port;
+			w->context.site.https_port = w->acceptor.listener[i].port;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++)
 		if (io_fd(w->context.loop, w->acceptor.listener[i].fd, &w->acceptor.listener[i]) == -1) return -1;
 	if (io_fd(w->context.loop, w->control.fd, &w->control) == -1) return -1;
@@ -122,7 +122,7 @@ static int start(struct worker *w) {
 /* Begins to accept. */
 static void serve(struct worker *w) {
 	accept_resume(&w->acceptor);
-	(void)sites_find(w->context.content.sites, SLICE(""), 0, io_now(w->context.loop), NULL, NULL);
+	(void)sites_find(w->context.site.sites, SLICE(""), 0, io_now(w->context.loop), NULL, NULL);
 }
 
 /* --- memory --- */
@@ -139,7 +139,7 @@ static void release_memory(struct worker *w) {
 
 /* Tells it what is not counted where it happens. */
 static void publish(struct worker *w) {
-	const struct cache_usage cache = cache_usage(w->context.content.cache);
+	const struct cache_usage cache = cache_usage(w->context.site.cache);
 	struct timespec cpu = {0};
 	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
 	gauge_set(COUNT_CPU_NS, (uint64_t)cpu.tv_sec * 1000000000 + (uint64_t)cpu.tv_nsec);
@@ -152,7 +152,7 @@ static void publish(struct worker *w) {
 	gauge_set(GAUGE_CACHE_FILES, cache.files);
 	gauge_set(GAUGE_CACHE_BYTES, cache.bytes);
 	gauge_set(GAUGE_CACHE_DESCRIPTORS, cache.descriptors);
-	gauge_set(GAUGE_JOBS, content_jobs(&w->context.content));
+	gauge_set(GAUGE_JOBS, site_context_jobs(&w->context.site));
 }
 
 /* --- ending --- */
@@ -189,12 +189,12 @@ static void handle_control(struct worker *w) {
 		case CONTROL_SERVE: serve(w); break;
 		case CONTROL_PING: report(w, CONTROL_ALIVE); break;
 		case CONTROL_ANNOUNCE:
-			w->context.content.leaving = true;
+			w->context.site.leaving = true;
 			drain(w, DRAIN_ANSWERED, false);
 			break;
 		case CONTROL_DRAIN: drain(w, DRAIN_ANSWERED, true); break;
 		case CONTROL_LIMIT:
-			w->context.content.leaving = true;
+			w->context.site.leaving = true;
 			if (w->options->conn.timeout_s)
 				w->drain_until_ms = io_now(w->context.loop) + (int64_t)w->options->conn.timeout_s * 1000;
 			drain(w, DRAIN_IDLE, true);
@@ -209,7 +209,7 @@ static void handle_control(struct worker *w) {
 
 static void update_dates(struct worker *w) {
 	time_t now = time(NULL);
-	content_turn(&w->context.content, io_now_ns(w->context.loop));
+	site_context_turn(&w->context.site, io_now_ns(w->context.loop));
 	if (now == w->context.batches.second) return;
 	char *text = w->common_text;
 	size_t n = fmt_str(text, "Server: gatling\r\nDate: ");
@@ -308,7 +308,7 @@ static int sooner(int one, int other) { return one == -1 || (other != -1 && othe
 
 static int wait_limit(const struct worker *w) {
 	int64_t now = io_now(w->context.loop);
-	int limit = sooner(w->log ? log_due(w->log, now) : -1, content_due(&w->context.content, now));
+	int limit = sooner(w->log ? log_due(w->log, now) : -1, site_context_due(&w->context.site, now));
 	limit = sooner(limit, min_rate_due(&w->context));
 	limit = sooner(limit, accept_due(&w->acceptor));
 	if (w->shown) limit = sooner(limit, PUBLISH_MS);
@@ -327,7 +327,7 @@ static int run_turn(struct worker *w) {
 	if (io_wait(w->context.loop, wait_limit(w)) == -1) return -1;
 	update_dates(w);
 	w->context.handshakes = 0;
-	if (io_woken(w->context.loop)) content_collect(&w->context.content);
+	if (io_woken(w->context.loop)) site_context_collect(&w->context.site);
 	shed_over_budget(&w->context); /* requests that waited for a job have gone on */
 	for (int fd; (fd = io_canread(w->context.loop)) != -1;) readable(w, fd);
 	w->context.share =
@@ -342,8 +342,8 @@ static int run_turn(struct worker *w) {
 	release_memory(w);
 	if (min_rate_due(&w->context) == 0) min_rate_enforce(&w->context);
 	if (w->log && log_due(w->log, io_now(w->context.loop)) == 0) log_flush(w->log, io_now(w->context.loop));
-	if (content_due(&w->context.content, io_now(w->context.loop)) == 0)
-		content_tidy(&w->context.content, io_now(w->context.loop));
+	if (site_context_due(&w->context.site, io_now(w->context.loop)) == 0)
+		site_context_tidy(&w->context.site, io_now(w->context.loop));
 	return 0;
 }
 
@@ -363,7 +363,7 @@ int worker_run(struct worker *w) {
 	close_connections(w);
 	upstreams_free(w->context.upstreams);
 	response_batch_free_spares(&w->context.batches);
-	content_close(&w->context.content);
+	site_context_close(&w->context.site);
 	tls_worker_free(w->context.tls);
 	free(w->context.rate.window);
 	free(w->context.proxy);

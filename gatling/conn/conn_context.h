@@ -11,7 +11,7 @@
 #include "gatling/exchange/heads.h"
 #include "gatling/exchange/response_batch.h"
 #include "gatling/http2/http2.h"
-#include "gatling/site/content.h"
+#include "gatling/site/site_context.h"
 #include "gatling/tls/tls.h"
 #include "gatling/upstream/upstreams.h"
 #include "io/io.h"
@@ -43,7 +43,7 @@ struct fair; /* fair.h */
 struct conn_context {
 	io_loop *loop;
 	const struct conn_options *options;
-	struct content content;
+	struct site_context site;
 	struct batch_pool batches;
 	struct limits *limits; /* of the process */
 	struct http2_context http2;

@@ -113,13 +113,13 @@ static bool admit(struct conn *c, struct response *r) {
 /* Decides the answer to a request. waiting: it has waited for a job, or could not be passed on. false: it has to wait
  * for a job (r->job), or is to be passed on (r->upstream). */
 static bool decide(const struct conn *c, const struct request *q, struct kept_request *waiting, struct response *r) {
-	const struct content *content = &c->context->content;
+	const struct site_context *site = &c->context->site;
 	char local_name[PEER_MAX + 2];
 	struct connection_info connection = {.peer = &c->peer, .port = c->port, .secure = c->secure, .patient = true};
-	if (!q->host.at && (content->options->vhosts != VHOSTS_OFF || content->https_port))
+	if (!q->host.at && (site->options->vhosts != VHOSTS_OFF || site->https_port))
 		connection.host = local_host(c, local_name);
-	if (waiting) (void)kept_request_answer(waiting, content, connection, r);
-	else answer(content, q, &connection, r);
+	if (waiting) (void)kept_request_answer(waiting, site, connection, r);
+	else answer(site, q, &connection, r);
 	return r->status;
 }
 
@@ -182,7 +182,7 @@ static enum conn_state take_request(struct conn *c, struct conn_run *run) {
 	if (c->forwarding) find_client(c, q);
 	/* the answer to a request with a body waits for the body: those before it must not */
 	if (q->framing != BODY_NONE && c->outgoing->responses) return CONN_WRITE;
-	bool decided = health_answer(&c->context->content, q, &r) || challenge_answer(&c->context->content, q, &r) ||
+	bool decided = health_answer(&c->context->site, q, &r) || challenge_answer(&c->context->site, q, &r) ||
 				   !admit(c, &r) || decide(c, q, NULL, &r);
 	if (!decided && c->outgoing->responses) return CONN_WRITE;
 	run->input = slice_rest(run->input, (size_t)n);

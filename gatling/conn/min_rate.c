@@ -13,7 +13,7 @@
 int min_rate_due(const struct conn_context *w) {
 	int64_t now_ms = io_now(w->loop), next_ms = w->rate.next_walk_ms;
 	const bool enough = w->connections <= (uint64_t)w->connections_max * MIN_RATE_FROM / 100;
-	if (!w->options->min_rate || (enough && !cache_lacks_files(w->content.cache))) return -1;
+	if (!w->options->min_rate || (enough && !cache_lacks_files(w->site.cache))) return -1;
 	return next_ms > now_ms ? (int)(next_ms - now_ms) : 0;
 }
 

@@ -48,13 +48,13 @@ void kept_request_give_up(struct kept_request *w) {
 	w->waits = WAITS_MAX;
 }
 
-bool kept_request_answer(struct kept_request *w, const struct content *content, struct connection_info connection,
+bool kept_request_answer(struct kept_request *w, const struct site_context *context, struct connection_info connection,
 						 struct response *response) {
 	waiter_leave(&w->waiter);
 	connection.patient &= w->waits < WAITS_MAX;
 	connection.fetched = w->fetched;
 	connection.failed = w->failed;
-	answer(content, w->request, &connection, response);
+	answer(context, w->request, &connection, response);
 	if (response->status || response->upstream) return true;
 	wait_for(w, response->job);
 	return false;

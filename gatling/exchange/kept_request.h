@@ -39,7 +39,7 @@ static inline bool kept_request_waits_for_job(const struct kept_request *kept) {
 
 /* Asks for the answer again, see answer(); it may be to pass the request on. Returns false if it waits for another job.
  * After WAITS_MAX jobs there is an answer in any case. */
-bool kept_request_answer(struct kept_request *kept, const struct content *content, struct connection_info connection,
-						 struct response *response);
+bool kept_request_answer(struct kept_request *kept, const struct site_context *context,
+						 struct connection_info connection, struct response *response);
 
 #endif

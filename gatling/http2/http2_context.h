@@ -6,7 +6,7 @@
 #include "gatling/client/forwarded.h"
 #include "gatling/client/limits.h"
 #include "gatling/exchange/response_batch.h"
-#include "gatling/site/content.h"
+#include "gatling/site/site_context.h"
 #include "gatling/upstream/upstreams.h"
 
 enum {
@@ -36,7 +36,7 @@ enum {
 
 /* What the sessions of a worker share. */
 struct http2_context {
-	struct content *content;
+	struct site_context *site;
 	struct batch_pool *batches;
 	struct limits *limits; /* NULL: none */
 	const struct trusted_proxies *trust;

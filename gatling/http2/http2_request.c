@@ -27,14 +27,14 @@ static enum http2_error answer_request(struct http2 *h, struct stream_request *a
 	asked->client = stream_client(h, asked->request);
 	struct connection_info connection = stream_connection_info(h, &asked->client);
 	struct response r;
-	const bool health = !status && (health_answer(h->context->content, asked->request, &r) ||
-									challenge_answer(h->context->content, asked->request, &r));
+	const bool health = !status && (health_answer(h->context->site, asked->request, &r) ||
+									challenge_answer(h->context->site, asked->request, &r));
 	if (!status && !health) {
 		status = limits_take_request(h->context->limits, &asked->client, batch_pool_now_ns(h->context->batches));
 		asked->counted = !status;
 	}
 	if (status) response_status(&r, status);
-	else if (!health) answer(h->context->content, asked->request, &connection, &r);
+	else if (!health) answer(h->context->site, asked->request, &connection, &r);
 	if (r.status && asked->request->content_length > BODY_MAX) {
 		response_drop(&r);
 		response_status(&r, 413);

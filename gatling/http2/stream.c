@@ -154,7 +154,7 @@ enum http2_error http2_count_frame(struct http2 *h, enum http2_flood kind) {
 		[HTTP2_FLOOD_RESETS] = HTTP2_RESETS,     [HTTP2_FLOOD_PINGS] = HTTP2_PINGS,
 		[HTTP2_FLOOD_SETTINGS] = HTTP2_SETTINGS, [HTTP2_FLOOD_EMPTY] = HTTP2_EMPTY,
 		[HTTP2_FLOOD_UPDATES] = HTTP2_UPDATES,   [HTTP2_FLOOD_OTHERS] = HTTP2_OTHERS};
-	int64_t second = h->context->content->now_ms / 1000;
+	int64_t second = h->context->site->now_ms / 1000;
 	if (second != h->second) {
 		memset(h->count, 0, sizeof h->count);
 		h->second = second;

@@ -155,7 +155,7 @@ static bool must_wait_for_file(const struct http2 *h, const struct response *r) 
 bool stream_answer_again(struct http2 *h, struct stream *s) {
 	struct kept_request *waiting = s->waiting;
 	struct response r;
-	if (!kept_request_answer(waiting, h->context->content, stream_connection_info(h, &s->client), &r)) return true;
+	if (!kept_request_answer(waiting, h->context->site, stream_connection_info(h, &s->client), &r)) return true;
 	if (must_wait_for_file(h, &r)) {
 		response_drop(&r);
 		stream_drop_early(h, s); /* it will not be passed on */

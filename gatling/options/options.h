@@ -10,7 +10,7 @@
 #include "gatling/client/limits.h"
 #include "gatling/conn/conn_options.h"
 #include "gatling/log/access.h"
-#include "gatling/site/content.h"
+#include "gatling/site/site_context.h"
 #include "gatling/tls/certificate_files.h"
 
 enum { ADDRESSES_MAX = 64, WORKERS_MAX = 256, TIMEOUT_MAX_S = 24 * 60 * 60 };
@@ -25,7 +25,7 @@ struct options {
 	unsigned connections; /* of all workers together; 0: as many as descriptors allow */
 	struct conn_options conn;
 	struct limits_options limits;
-	struct content_options site;
+	struct site_options site;
 	bool upstream_gzip; /* compress what comes of upstreams */
 	const char *mime;   /* file of media types; NULL: none */
 	enum log_format log;

@@ -18,7 +18,7 @@ static void require(bool holds) {
 }
 
 static io_loop *loop;
-static struct content site;
+static struct site_context site;
 static struct batch_pool batches;
 static struct http2_context context;
 static char frames[HTTP2_FRAMES];
@@ -34,7 +34,7 @@ static void write_file(const char *directory, const char *name, size_t length) {
 }
 
 static void set_up(void) {
-	static const struct content_options options = {
+	static const struct site_options options = {
 		.listings = true, .cache = 1 << 20, .gzip_cache = 1 << 20, .cache_control = true};
 	static char directory[] = "/tmp/gatling-fuzz-XXXXXX";
 	int end[2];
@@ -45,9 +45,9 @@ static void set_up(void) {
 	int root = open(directory, O_RDONLY | O_DIRECTORY);
 	loop = io_loop_new();
 	batches = (struct batch_pool){.loop = loop};
-	context = (struct http2_context){.content = &site, .batches = &batches, .memory_max = 512 * 1024};
+	context = (struct http2_context){.site = &site, .batches = &batches, .memory_max = 512 * 1024};
 	context.common_block[0] = SLICE("\x0f\x27\x01g");
-	require(root != -1 && loop && content_open(&site, loop, root, &options, 1, 10, 20) == 0);
+	require(root != -1 && loop && site_context_open(&site, loop, root, &options, 1, 10, 20) == 0);
 	require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, end) == 0 && io_fd(loop, end[0], &loop) == 0);
 	fd = end[0];
 }
@@ -105,6 +105,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
 	http2_free(h);
 	response_batch_free_spares(&batches);
 	require(io_wait(loop, 0) == 0);
-	content_collect(&site); /* what nobody waits for any more */
+	site_context_collect(&site); /* what nobody waits for any more */
 	return 0;
 }

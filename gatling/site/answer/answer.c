@@ -62,7 +62,7 @@ static void answer_method(struct decision *d, bool is_path) {
 }
 
 /* Returns whether clients of a host can be sent to HTTPS. */
-static bool has_certificate(const struct content *c, struct slice host) {
+static bool has_certificate(const struct site_context *c, struct slice host) {
 	char name[HOST_MAX + 1];
 	if (!c->covered) return true;
 	if (!host.length) return false;
@@ -70,7 +70,7 @@ static bool has_certificate(const struct content *c, struct slice host) {
 	return certificates_cover(c->covered, name);
 }
 
-void answer(const struct content *c, const struct request *q, const struct connection_info *arrival,
+void answer(const struct site_context *c, const struct request *q, const struct connection_info *arrival,
 			struct response *r) {
 	/* other methods, and WebSocket, are for upstreams */
 	const bool serves = q->method <= METHOD_HEAD && !q->websocket, passes = c->options->upstreams.count && !serves;
@@ -82,7 +82,7 @@ void answer(const struct content *c, const struct request *q, const struct conne
 	if (serves && !to_https && answer_known(c, q, host, arrival->port, r)) return;
 
 	char room[1 + PATH_ROOM];
-	struct decision d = {.content = c, .request = q, .arrival = arrival, .response = r, .host = host, .path = room + 1};
+	struct decision d = {.context = c, .request = q, .arrival = arrival, .response = r, .host = host, .path = room + 1};
 	room[0] = '/';
 	struct job *job = NULL;
 	d.site = sites_find(c->sites, host, arrival->port, c->now_ms, arrival->fetched, &job);

@@ -23,7 +23,7 @@ void decision_wait(struct decision *d, struct job *job) {
 }
 
 bool decision_wait_for_disk(struct decision *d, struct slice path) {
-	struct job *job = d->arrival->patient ? fetch(d->content->fetcher, path) : NULL;
+	struct job *job = d->arrival->patient ? fetch(d->context->fetcher, path) : NULL;
 	if (job) decision_wait(d, job);
 	return job;
 }
@@ -31,7 +31,7 @@ bool decision_wait_for_disk(struct decision *d, struct slice path) {
 int decision_find(const struct decision *d, struct lookup *l, struct resource **resource) {
 	l->again = d->arrival->fetched;
 	l->fetched = fetch_waited(d->arrival->fetched, l->path);
-	return cache_find(d->content->cache, l, d->content->now_ms, resource);
+	return cache_find(d->context->cache, l, d->context->now_ms, resource);
 }
 
 /* --- errors --- */
@@ -74,8 +74,8 @@ void answer_error(struct decision *d, int status) {
 static bool admitted(struct decision *d, struct realm *realm) {
 	struct response *r = d->response;
 	struct auth_answer admission;
-	enum auth_result result = basic_auth_check(d->content->auth, realm, d->request, d->arrival->peer,
-											   d->arrival->patient, d->content->now_ms, &admission);
+	enum auth_result result = basic_auth_check(d->context->auth, realm, d->request, d->arrival->peer,
+											   d->arrival->patient, d->context->now_ms, &admission);
 	if (result == AUTH_ADMITTED) {
 		r->user = admission.user;
 	} else if (result == AUTH_PENDING) {

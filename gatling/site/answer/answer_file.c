@@ -32,7 +32,7 @@ static void answer_file(const struct decision *d) {
 /* A large file has no entity-tag until it has been hashed, which begins with the first request for it. A request waits
  * for that if it is done soon, or if the request depends on the entity-tag. */
 static bool wait_for_etag(struct decision *d, struct resource *resource, enum coding coding) {
-	struct job *job = cache_hash(d->content->cache, resource, coding, precondition_wants_etag(d->request));
+	struct job *job = cache_hash(d->context->cache, resource, coding, precondition_wants_etag(d->request));
 	if (!job || !d->arrival->patient) return false;
 	decision_wait(d, job);
 	return true;
@@ -56,7 +56,7 @@ static struct representation *choose_coding(struct decision *d, struct resource 
 	}
 	if (resource->available >> coding & 1) return resource->representation[coding];
 	if (wait_for_etag(d, resource, coding == CODING_GZIP ? CODING_IDENTITY : CODING_GZIP)) return NULL;
-	struct job *job = d->arrival->patient ? cache_convert(d->content->cache, resource, (enum coding)coding) : NULL;
+	struct job *job = d->arrival->patient ? cache_convert(d->context->cache, resource, (enum coding)coding) : NULL;
 	struct coding_weights weights = coding_weights(d->request);
 	coding = coding_choose(&weights, resource->available);
 	if (job) decision_wait(d, job);
@@ -83,10 +83,10 @@ static void remember(const struct decision *d, struct resource *r) {
 	bool exact = decision_names_directory(d) || d->lookup.path.length == d->site->prefix.length + d->length;
 	if (rules || restricted || !exact || d->request->known & QUALIFIERS) return;
 	int64_t until_ms = r->until_ms < d->site->until_ms ? r->until_ms : d->site->until_ms;
-	question_keep(d->content->questions, d->host, d->arrival->port, d->request->path, r, until_ms);
+	question_keep(d->context->questions, d->host, d->arrival->port, d->request->path, r, until_ms);
 }
 
-bool answer_known(const struct content *c, const struct request *q, struct slice host, unsigned port,
+bool answer_known(const struct site_context *c, const struct request *q, struct slice host, unsigned port,
 				  struct response *r) {
 	struct resource *resource =
 		q->known & QUALIFIERS ? NULL : question_find(c->questions, host, port, q->path, c->now_ms);
@@ -105,8 +105,8 @@ bool answer_known(const struct content *c, const struct request *q, struct slice
  * EAGAIN if that is not known for now; or 0. */
 static int protection(const struct decision *d, const char *end) {
 	struct slice path = {.at = d->local - 1, .length = (size_t)(end - d->local) + 1};
-	if (d->content->options->upstreams.count && script_is_named(path)) return EACCES;
-	return sites_protect(d->content->sites, d->site, path, d->content->now_ms);
+	if (d->context->options->upstreams.count && script_is_named(path)) return EACCES;
+	return sites_protect(d->context->sites, d->site, path, d->context->now_ms);
 }
 
 /* Answers with the file at d->path up to a NUL at end, with the status 200 or that of a rule. 0; or an errno, and there
@@ -124,7 +124,7 @@ static int answer_found(struct decision *d, const char *end, int status) {
 		if ((error = protection(d, end))) return error;
 		if (!(file = choose(d, resource))) return 0;
 		if (again || file->fd == -1 || !representation_changed(file)) break;
-		cache_drop(d->content->cache, resource);
+		cache_drop(d->context->cache, resource);
 	}
 	representation_retain(file);
 	r->representation = file;

@@ -38,13 +38,13 @@ void answer_https_redirect(struct decision *d) {
 	if (!d->host.length) return; /* HTTP/1.0, and no address to name instead */
 	char *at = text_copy(decision_location(), SLICE("https://"));
 	at += host_name(d->host, at);
-	if (d->content->https_port != 443) at += sprintf(at, ":%u", d->content->https_port);
+	if (d->context->https_port != 443) at += sprintf(at, ":%u", d->context->https_port);
 	redirect(d, 301, add_target(d, at));
 }
 
 /* Redirects a request for a missing file to the fallback. */
 static void redirect_to_fallback(struct decision *d) {
-	char *at = text_copy_string(decision_location(), d->content->options->fallback);
+	char *at = text_copy_string(decision_location(), d->context->options->fallback);
 	redirect(d, 302, add_target(d, at[-1] == '/' ? at - 1 : at));
 }
 
@@ -54,7 +54,7 @@ static void redirect_to_fallback(struct decision *d) {
  * caches choose a time of their own without it. Absent if the owner has one, or wants none. */
 static struct slice listing_cache_control(const struct decision *d) {
 	const struct header_set *set = d->lookup.headers;
-	if (!d->content->options->cache_control) return (struct slice){0};
+	if (!d->context->options->cache_control) return (struct slice){0};
 	for (unsigned i = 0; set && i < set->count; i++)
 		if (header_named(&set->item[i], "Cache-Control") && !header_lasts(&set->item[i])) return (struct slice){0};
 	const bool restricted = d->lookup.restricted || d->response->user.length;
@@ -66,14 +66,14 @@ static void answer_listing(struct decision *d) {
 	struct listing_result found;
 	struct coding_weights weights = coding_weights(d->request);
 	enum listing_format format = listing_format_of(d->request->query);
-	bool gzip = d->content->options->gzip_cache;
+	bool gzip = d->context->options->gzip_cache;
 	int coding = coding_choose(&weights, 1U << CODING_IDENTITY | (gzip ? 1U << CODING_GZIP : 0)); /* never -1 */
 	struct listing_request request = {.path = *d->path ? d->path : ".",
 									  .title = decision_path(d),
 									  .of_site = site_begins_at(d->site, decision_path(d)),
 									  .format = format,
 									  .coding = (enum coding)coding};
-	int error = listing_cache_find(d->content->listings, &request, d->arrival->patient, &found);
+	int error = listing_cache_find(d->context->listings, &request, d->arrival->patient, &found);
 	if (error) {
 		answer_error(d, response_status_of(error));
 		return;
@@ -105,8 +105,8 @@ static bool answer_unknown(struct decision *d, int error) {
  * answer. */
 static bool follow_link(struct decision *d) {
 	char target[TARGET_MAX], *at = decision_location();
-	if (names_lack(d->content->names, slice_of(d->path))) return false;
-	if (!docroot_readlink(&d->content->docroot, d->path, target, sizeof target)) return answer_unknown(d, errno);
+	if (names_lack(d->context->names, slice_of(d->path))) return false;
+	if (!docroot_readlink(&d->context->docroot, d->path, target, sizeof target)) return answer_unknown(d, errno);
 	if (!strstr(target, "://")) return false;
 	for (const char *c = target; *c; c++) { /* visible ASCII is the owner's, the rest is encoded */
 		if (*c > ' ' && *c < 127) *at++ = *c;
@@ -122,13 +122,13 @@ void answer_missing(struct decision *d) {
 	if (d->site->redirects && answer_by_rule(d, false)) return;
 	d->local[d->length] = '\0'; /* without the index */
 	bool exists = decision_names_directory(d) &&
-				  names_stat(d->content->names, &d->content->docroot, *d->path ? d->path : ".", &st) == 0;
+				  names_stat(d->context->names, &d->context->docroot, *d->path ? d->path : ".", &st) == 0;
 	if (decision_names_directory(d) && !exists && answer_unknown(d, errno)) return;
 	if (exists) {
 		if (!S_ISDIR(st.st_mode)) answer_error(d, 404);
-		else if (d->content->options->listings) answer_listing(d);
+		else if (d->context->options->listings) answer_listing(d);
 		else answer_error(d, 403);
-	} else if (d->content->options->fallback) {
+	} else if (d->context->options->fallback) {
 		redirect_to_fallback(d);
 	} else {
 		answer_error(d, 404);

@@ -8,7 +8,7 @@
 
 static bool admitted_to(struct decision *d, struct slice path) {
 	struct realm *realm[REALMS_OF_PATH];
-	basic_auth_realms(d->content->auth, path, false, realm);
+	basic_auth_realms(d->context->auth, path, false, realm);
 	bool is = decision_admitted(d, realm);
 	for (int i = 0; i < REALMS_OF_PATH; i++) realm_release(realm[i]);
 	return is;
@@ -56,7 +56,7 @@ static void answer_upstream(struct decision *d, const struct redirect *rule, boo
 	if (!status && rule->upstream->protocol != UPSTREAM_HTTP) {
 		if (d->request->websocket) status = 501;
 		else if (d->request->framing == BODY_CHUNKED && rule->upstream->protocol == UPSTREAM_SCGI) status = 411;
-		else if (!script_find(d->content, d->site, rule, decision_slashed_path(d), &script)) status = 404;
+		else if (!script_find(d->context, d->site, rule, decision_slashed_path(d), &script)) status = 404;
 		else if (script.is_file && !rule->script && !admitted_to_script(d, script.name)) return;
 	}
 	if (status) {
@@ -96,12 +96,12 @@ static void answer_rule(struct decision *d, const struct redirect *rule, bool fo
 /* See struct redirect_request. */
 static bool is_file(const void *decision, struct slice path) {
 	const struct decision *d = decision;
-	return script_is_file(d->content, d->site, path);
+	return script_is_file(d->context, d->site, path);
 }
 
 static struct slice reach(const void *decision, struct slice path) {
 	const struct decision *d = decision;
-	return script_reach(d->content, d->site, path);
+	return script_reach(d->context, d->site, path);
 }
 
 bool answer_by_rule(struct decision *d, bool forced) {

@@ -4,7 +4,7 @@
 #include "gatling/base/text.h"
 #include "gatling/http/path.h"
 
-bool challenge_path_answer(const struct content *c, const struct request *q, struct response *r) {
+bool challenge_path_answer(const struct site_context *c, const struct request *q, struct response *r) {
 	static _Thread_local char proof[CHALLENGE_PROOF_MAX];
 	char decoded[TARGET_MAX];
 	struct slice token = {.at = decoded};

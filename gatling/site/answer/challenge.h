@@ -3,15 +3,16 @@
 #ifndef GATLING_SITE_ANSWER_CHALLENGE_H
 #define GATLING_SITE_ANSWER_CHALLENGE_H
 
-#include "gatling/site/content.h"
 #include "gatling/site/response.h"
+#include "gatling/site/site_context.h"
 
-bool challenge_path_answer(const struct content *content, const struct request *request, struct response *response);
+bool challenge_path_answer(const struct site_context *context, const struct request *request,
+						   struct response *response);
 
 /* Answers a request for a proof that the server has. Returns whether it was for one; else a file may be asked for. */
-static inline bool challenge_answer(const struct content *content, const struct request *request,
+static inline bool challenge_answer(const struct site_context *context, const struct request *request,
 									struct response *response) {
-	return content->challenges && challenge_path_answer(content, request, response);
+	return context->challenges && challenge_path_answer(context, request, response);
 }
 
 #endif

@@ -5,11 +5,11 @@
 #define GATLING_SITE_ANSWER_DECISION_H
 
 #include "gatling/site/answer/connection_info.h"
-#include "gatling/site/content.h"
 #include "gatling/site/response.h"
+#include "gatling/site/site_context.h"
 
 struct decision {
-	const struct content *content;
+	const struct site_context *context;
 	const struct request *request;
 	const struct connection_info *arrival;
 	struct response *response;
@@ -68,7 +68,7 @@ bool decision_admitted(struct decision *d, struct realm *const *realm);
 /* --- answer_file.c --- */
 
 /* Answers with 200 or 304 if the same was asked for a moment ago. Returns whether it does. */
-bool answer_known(const struct content *c, const struct request *q, struct slice host, unsigned port,
+bool answer_known(const struct site_context *c, const struct request *q, struct slice host, unsigned port,
 				  struct response *r);
 
 /* Answers with the requested file, or the index of a directory, with the status 200 or that of a rule. Returns 0; or an

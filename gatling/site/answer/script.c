@@ -5,7 +5,7 @@
 #include "gatling/base/workspace.h"
 #include "gatling/http/path.h"
 
-bool script_is_file(const struct content *c, const struct site *site, struct slice path) {
+bool script_is_file(const struct site_context *c, const struct site *site, struct slice path) {
 	char name[SITE_PREFIX_MAX + TARGET_MAX + 1];
 	struct stat st;
 	slice_drop(&path, 1);
@@ -25,7 +25,7 @@ bool script_is_named(struct slice path) {
 	return false;
 }
 
-struct slice script_reach(const struct content *c, const struct site *site, struct slice path) {
+struct slice script_reach(const struct site_context *c, const struct site *site, struct slice path) {
 	char name[SITE_PREFIX_MAX + TARGET_MAX + 1];
 	if (path.length > 1 + TARGET_MAX) return (struct slice){0};
 	const char *end = text_copy(text_copy(name, site->prefix), slice_rest(path, 1));
@@ -36,7 +36,7 @@ struct slice script_reach(const struct content *c, const struct site *site, stru
 }
 
 /* Returns the length of the first part of a path that is a file; 0: none is. */
-static size_t find_file(const struct content *c, const struct site *site, struct slice path) {
+static size_t find_file(const struct site_context *c, const struct site *site, struct slice path) {
 	const struct slice reach = script_reach(c, site, path);
 	for (size_t at = 2; at <= reach.length; at++) {
 		if (at < path.length && path.at[at] != '/') continue;
@@ -65,7 +65,7 @@ static bool may_run(const struct redirect *rule, struct slice file) {
 		   (fixed.length == file.length || fixed.at[file.length] == '/');
 }
 
-bool script_find(const struct content *c, const struct site *site, const struct redirect *rule, struct slice path,
+bool script_find(const struct site_context *c, const struct site *site, const struct redirect *rule, struct slice path,
 				 struct upstream_script *script) {
 	/* path lasts no longer than the answer is decided */
 	char *const root = WORKSPACE(SCRIPT_ROOT_MAX), *const own = WORKSPACE(1 + TARGET_MAX),

@@ -1,12 +1,12 @@
-/* content.c - see content.h. */
-#include "gatling/site/content.h"
+/* site_context.c - see site_context.h. */
+#include "gatling/site/site_context.h"
 
 #include <stdlib.h>
 
-int content_open(struct content *c, io_loop *loop, int root, const struct content_options *o, unsigned workers,
-				 unsigned kept, unsigned open) {
-	*c = (struct content){.options = o, .docroot = {.root = root, .symlinks_inside = o->symlinks_inside}};
-	for (int i = 0; i < CONTENT_THREADS; i++)
+int site_context_open(struct site_context *c, io_loop *loop, int root, const struct site_options *o, unsigned workers,
+					  unsigned kept, unsigned open) {
+	*c = (struct site_context){.options = o, .docroot = {.root = root, .symlinks_inside = o->symlinks_inside}};
+	for (int i = 0; i < SITE_THREADS; i++)
 		if (!(c->jobs[i] = jobs_new(loop))) return -1;
 	if (!(c->names = names_new(&c->docroot, workers))) return -1;
 	if (!(c->fetcher = fetcher_new(&c->docroot, &c->jobs[FETCHING]))) return -1;
@@ -29,8 +29,8 @@ int content_open(struct content *c, io_loop *loop, int root, const struct conten
 	return (c->cache = cache_new(&options)) ? 0 : -1;
 }
 
-void content_close(struct content *c) {
-	for (int i = 0; i < CONTENT_THREADS; i++) jobs_free(c->jobs[i]);
+void site_context_close(struct site_context *c) {
+	for (int i = 0; i < SITE_THREADS; i++) jobs_free(c->jobs[i]);
 	fetcher_free(c->fetcher);
 	listing_cache_free(c->listings);
 	sites_free(c->sites);
