@@ -1,6 +1,7 @@
 /* take_over.c - see take_over.h. Messages: the old process sends GREETING and the number of sockets, and with each a
- * byte that tells what it is (enum kind). The new one sends READY, or FAILED and a text; the old one answers CONFIRMED
- * or LATE. An end of file stands for the end of the other process. All later versions have to understand this one. */
+ * byte that tells what it is (enum socket_kind). The new one sends READY, or FAILED and a text; the old one answers
+ * CONFIRMED or LATE. An end of file stands for the end of the other process. All later versions have to understand this
+ * one. */
 #include "gatling/take_over.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/platform.h"
 
-enum kind { KIND_PLAIN = 'h', KIND_SECURE = 's', KIND_PATH = 'p', KIND_STATUS = 't' };
+enum socket_kind { KIND_PLAIN = 'h', KIND_SECURE = 's', KIND_PATH = 'p', KIND_STATUS = 't' };
 enum reply { READY = 'r', FAILED = 'f', CONFIRMED = 'k', LATE = 'l' };
 
 struct greeting {
@@ -172,7 +173,7 @@ void take_over_give_up(struct take_over *t) {
 
 /* --- the old process --- */
 
-static bool send_socket(int channel, int fd, enum kind kind) {
+static bool send_socket(int channel, int fd, enum socket_kind kind) {
 	return io_passfd(channel, fd) == 0 && send_byte(channel, (char)kind);
 }
 

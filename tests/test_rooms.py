@@ -1,6 +1,7 @@
 """The order of the rooms: a file includes files of its own room and of those below it, and no two files include each
 other, however many lie between."""
 
+import collections
 import re
 import subprocess
 from pathlib import Path
@@ -119,3 +120,13 @@ def test_the_page_of_the_event_layer_has_all_its_functions():
         types = set(re.findall(r"^typedef .*\b(iob?_\w+)\(", header, re.MULTILINE))
         assert {f for f in functions if not re.search(rf"^\.(Fn|Fo) {f}\b", page, re.MULTILINE)} == set()
         assert {f for f in functions - types if f".Nm {f}" not in re.findall(r"\.Nm \w+", page)} == set()
+
+
+@pytest.mark.parametrize("folders", [["gatling", "io"], ["bench/httpbench", ":(glob)bench/*.[ch]", "io"], ["bench/kbench", ":(glob)bench/*.[ch]", "io"]])
+def test_a_name_of_a_type_stands_for_one_thing_in_a_program(folders):
+    defined = collections.defaultdict(set)
+    for source in sources(*folders):
+        if not ALTERNATIVES.fullmatch(str(source.relative_to(TOP))):
+            for name in re.findall(r"^[^\S\n]*(?:static )?(?:const )?((?:struct|enum|union) \w+) \{", source.read_text(), re.MULTILINE):
+                defined[name].add(str(source.relative_to(TOP)))
+    assert {name: files for name, files in defined.items() if len(files) > 1} == {}

@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-struct text {
+struct shared_text {
 	atomic_uint length;
 	atomic_uchar octet[CHALLENGE_PROOF_MAX];
 };
 
-struct place {
+struct shared_proof {
 	atomic_uint version;
-	struct text token, proof;
+	struct shared_text token, proof;
 };
 
 /* What the writer knows of a place. */
@@ -26,11 +26,11 @@ struct entry {
 };
 
 struct challenges {
-	struct place *shared; /* CHALLENGES_MAX */
+	struct shared_proof *shared; /* CHALLENGES_MAX */
 	struct entry entry[CHALLENGES_MAX];
 };
 
-enum { SHARED_SIZE = CHALLENGES_MAX * sizeof(struct place) };
+enum { SHARED_SIZE = CHALLENGES_MAX * sizeof(struct shared_proof) };
 
 struct challenges *challenges_new(void) {
 	struct challenges *c = calloc(1, sizeof *c);
@@ -59,12 +59,12 @@ static bool is_plain(struct slice text) {
 	return text.length > 0;
 }
 
-static void write_text(struct text *to, struct slice text) {
+static void write_text(struct shared_text *to, struct slice text) {
 	atomic_store(&to->length, (unsigned)text.length);
 	for (size_t i = 0; i < text.length; i++) atomic_store(&to->octet[i], (unsigned char)text.at[i]);
 }
 
-static void write_place(struct place *p, struct slice token, struct slice proof) {
+static void write_place(struct shared_proof *p, struct slice token, struct slice proof) {
 	const unsigned writing = atomic_load(&p->version) | 1; /* also if its last writer was killed */
 	atomic_store(&p->version, writing);
 	write_text(&p->token, token);
@@ -107,7 +107,7 @@ void challenges_remove_all(struct challenges *c, const void *owner) {
 /* --- reading --- */
 
 /* Copies a text of at most `most` bytes. Returns its length; 0: it is longer. */
-static size_t read_text(const struct text *from, char *to, size_t most) {
+static size_t read_text(const struct shared_text *from, char *to, size_t most) {
 	const size_t n = atomic_load(&from->length);
 	for (size_t i = 0; i < n && n <= most; i++) to[i] = (char)atomic_load(&from->octet[i]);
 	return n <= most ? n : 0;
@@ -116,7 +116,7 @@ static size_t read_text(const struct text *from, char *to, size_t most) {
 size_t challenges_find(const struct challenges *c, struct slice token, char *proof) {
 	char found[CHALLENGE_TOKEN_MAX];
 	for (int i = 0; i < CHALLENGES_MAX && token.length; i++) {
-		const struct place *p = &c->shared[i];
+		const struct shared_proof *p = &c->shared[i];
 		const unsigned version = atomic_load(&p->version);
 		const struct slice other = {.at = found, .length = read_text(&p->token, found, sizeof found)};
 		const size_t length = slice_equal(other, token) ? read_text(&p->proof, proof, CHALLENGE_PROOF_MAX) : 0;

@@ -41,7 +41,7 @@ static const char *after_last(const char *text, const char *word) {
 
 /* --- the last answer --- */
 
-struct answer {
+struct authority_answer {
 	int status;            /* 0: there is none */
 	int64_t retry_after_s; /* since the epoch; 0: it does not say */
 };
@@ -57,9 +57,9 @@ static int64_t parse_retry_after(const char *value, int64_t now_s) {
 	return date_parse((struct slice){.at = value, .length = strcspn(value, "\r\n")}, &date) ? date : 0;
 }
 
-static struct answer last_answer(const char *text, int64_t now_s) {
+static struct authority_answer last_answer(const char *text, int64_t now_s) {
 	static const char retry_after[] = "\nretry-after:";
-	struct answer answer = {.status = 0};
+	struct authority_answer answer = {.status = 0};
 	const char *fields = after_last(text, ": HTTP headers"), *status = fields ? strstr(fields, "HTTP/") : NULL;
 	if (!status) return answer;
 	answer.status = (int)strtol(status + strcspn(status, " \r\n"), NULL, 10);
@@ -123,7 +123,7 @@ static void explain_failure(const char *text, const char *url, int status, struc
 }
 
 void explain(const char *text, const char *url, int64_t now_s, struct outcome *o) {
-	const struct answer answer = last_answer(text, now_s);
+	const struct authority_answer answer = last_answer(text, now_s);
 	const char *problem = after_last(text, error);
 	char type[128], detail[OUTCOME_REASON_MAX / 2] = "";
 	*o = (struct outcome){.limited = answer.status == 429 || (answer.status >= 400 && answer.retry_after_s)};

@@ -279,21 +279,22 @@ static bool is_plain(struct slice name) {
 }
 
 /* A path taken apart. */
-struct place {
+struct path_place {
 	struct slice directory, name; /* what is before its last segment, and that */
 	uint64_t hash;                /* of the directory */
 };
 
-static struct place place_of(struct slice path) {
+static struct path_place place_of(struct slice path) {
 	if (path.length && path.at[path.length - 1] == '/') path.length--;
 	size_t start = path.length;
 	while (start && path.at[start - 1] != '/') start--;
 	const struct slice directory = slice_first(path, start ? start - 1 : 0);
-	return (struct place){.directory = directory, .name = slice_rest(path, start), .hash = hash_octets(1, directory)};
+	return (struct path_place){
+		.directory = directory, .name = slice_rest(path, start), .hash = hash_octets(1, directory)};
 }
 
 /* Returns whether nothing is known of such names, or of such paths. */
-static bool is_beyond(const struct names *n, const struct place *p) {
+static bool is_beyond(const struct names *n, const struct path_place *p) {
 	return !n || n->off || !p->name.length || p->directory.length + p->name.length > NAMES_PATH_MAX - sizeof "/." ||
 		   !is_plain(p->name);
 }
@@ -316,7 +317,8 @@ static bool known_lately(struct names *n, struct directory *d) {
 
 /* Looks at a directory, unless that has been done in this turn. d: what find() has found. Returns it; NULL: its names
  * are not known; *absent: because there is no such directory. */
-static const struct directory *look_once(struct names *n, const struct place *p, struct directory *d, bool *absent) {
+static const struct directory *look_once(struct names *n, const struct path_place *p, struct directory *d,
+										 bool *absent) {
 	*absent = !d && p->directory.length && lack(n, p->directory, ENTRY_ITSELF); /* else a look at it tells */
 	if (*absent) return NULL;
 	if (d) use(n, d);
@@ -333,7 +335,7 @@ static bool has_none(const struct directory *d, struct slice name, unsigned entr
 }
 
 static bool lack(struct names *n, struct slice path, unsigned entries) {
-	const struct place p = place_of(path);
+	const struct path_place p = place_of(path);
 	bool absent;
 	if (is_beyond(n, &p)) return false;
 	const struct directory *d = look_once(n, &p, find(n, p.directory, p.hash), &absent);
@@ -358,7 +360,7 @@ size_t names_reach(struct names *n, struct slice path) {
 }
 
 bool names_lacked_lately(struct names *n, struct slice path) {
-	const struct place p = place_of(path);
+	const struct path_place p = place_of(path);
 	if (is_beyond(n, &p)) return false;
 	struct directory *d = find(n, p.directory, p.hash);
 	return known_lately(n, d) ? has_none(d, p.name, ENTRY_ITSELF) : lack(n, path, ENTRY_ITSELF);
@@ -374,7 +376,7 @@ static struct names_told tell(const struct directory *d, struct slice name) {
 }
 
 struct names_told names_tell(struct names *n, struct slice path) {
-	const struct place p = place_of(path);
+	const struct path_place p = place_of(path);
 	bool absent = false;
 	const struct directory *d = NULL;
 	struct directory *known = n ? find(n, p.directory, p.hash) : NULL;
@@ -394,7 +396,7 @@ struct names_told names_tell(struct names *n, struct slice path) {
 
 bool names_told_of(struct names *n, struct slice path, const struct names_told *told, const struct file_version *file) {
 	if (told->inode == (uint32_t)file->inode && told->device == file->device) return true;
-	const struct place p = place_of(path);
+	const struct path_place p = place_of(path);
 	struct directory *d = find(n, p.directory, p.hash);
 	bool absent;
 	const int64_t read_ns = d ? d->read_ns : 0;

@@ -84,7 +84,7 @@ int opener_start(struct opener *o, bool sandbox) {
 }
 
 /* A reply with what came with it. */
-struct answer {
+struct opener_answer {
 	struct opener_reply reply;
 	int fd;      /* -1: none */
 	char *names; /* NULL: none */
@@ -101,8 +101,8 @@ static bool drop(int channel, size_t length) {
 }
 
 /* Receives an answer. */
-static bool receive(struct opener *o, struct answer *a) {
-	*a = (struct answer){.fd = -1};
+static bool receive(struct opener *o, struct opener_answer *a) {
+	*a = (struct opener_answer){.fd = -1};
 	if (!opener_receive_reply(o->channel, &a->reply, &a->fd)) return false;
 	if (!a->reply.length) return true;
 	if (a->reply.length > OPENER_LIST) return false;
@@ -120,7 +120,7 @@ static bool has_answered(const struct opener *o, int wait_ms) {
 
 /* Throws the late answer away if it has come. Returns false if a call has failed. */
 static bool catch_up(struct opener *o) {
-	struct answer a;
+	struct opener_answer a;
 	if (!o->late || !has_answered(o, 0)) return true;
 	o->late = false;
 	if (!receive(o, &a)) return false;
@@ -130,7 +130,7 @@ static bool catch_up(struct opener *o) {
 }
 
 /* Returns false if a call has failed; the answer is that of a request which failed if it has not come in time. */
-static bool exchange(struct opener *o, const struct opener_request *q, struct answer *a) {
+static bool exchange(struct opener *o, const struct opener_request *q, struct opener_answer *a) {
 	if (!catch_up(o)) return false;
 	bool sent = !o->late;
 	if (sent && !opener_send(o->channel, q, sizeof *q)) return false;
@@ -155,9 +155,9 @@ static void end(struct opener *o) {
 }
 
 /* Returns 0, or -1 with errno. */
-static int request(struct opener *o, enum opener_action action, int place, const char *name, struct answer *a) {
+static int request(struct opener *o, enum opener_action action, int place, const char *name, struct opener_answer *a) {
 	struct opener_request q = {.action = (uint8_t)action, .place = (uint8_t)place};
-	*a = (struct answer){.fd = -1};
+	*a = (struct opener_answer){.fd = -1};
 	errno = ENAMETOOLONG;
 	if (strlen(name) >= sizeof q.name) return -1;
 	memcpy(q.name, name, strlen(name) + 1);
@@ -173,7 +173,7 @@ static int request(struct opener *o, enum opener_action action, int place, const
 
 /* Has the process open a file, or a connection. */
 static int get(struct opener *o, enum opener_action action, int place, const char *name) {
-	struct answer a;
+	struct opener_answer a;
 	if (request(o, action, place, name, &a) == -1) return -1;
 	if (a.fd == -1) errno = EMFILE; /* the descriptor was sent, and found no room here */
 	else (void)fcntl(a.fd, F_SETFD, FD_CLOEXEC);
@@ -191,14 +191,14 @@ int opener_connect(struct opener *o, const char *path) {
 }
 
 int opener_stat(struct opener *o, int place, const char *name, struct stat *st) {
-	struct answer a;
+	struct opener_answer a;
 	if (request(o, ACTION_STAT, place, name, &a) == -1) return -1;
 	*st = a.reply.st;
 	return 0;
 }
 
 char *opener_list(struct opener *o, int place, size_t *length) {
-	struct answer a;
+	struct opener_answer a;
 	if (request(o, ACTION_LIST, place, "", &a) == -1) return NULL;
 	*length = a.reply.length;
 	return a.names ? a.names : calloc(1, 1);

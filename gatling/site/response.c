@@ -16,7 +16,7 @@ enum {
 
 const struct slice response_allow = SLICE("GET, HEAD, OPTIONS");
 
-static const struct status {
+static const struct status_line {
 	int code;
 	struct slice line, page;
 } statuses[] = {
@@ -70,7 +70,7 @@ void response_status(struct response *r, int status) {
 	if (status == 429 || status == 503) r->lines = SLICE("Retry-After: 1\r\n"); /* seconds */
 }
 
-static const struct status *find_status(int code) {
+static const struct status_line *find_status(int code) {
 	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
 		if (statuses[i].code == code) return &statuses[i];
 	abort(); /* it is missing in the table */

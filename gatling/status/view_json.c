@@ -92,13 +92,13 @@ static void put_worker_series(FILE *out, const struct history *h, unsigned worke
 	fputs("]}", out);
 }
 
-struct certificates {
+struct json_array {
 	FILE *out;
 	bool any;
 };
 
 static void put_certificate(void *owner, const struct certified *c) {
-	struct certificates *to = owner;
+	struct json_array *to = owner;
 	fputs(to->any ? ",{\"name\":" : "{\"name\":", to->out);
 	put_string(to->out, c->name);
 	fprintf(to->out, ",\"until\":%" PRId64 ",\"good\":%s,\"result\":", c->until_s, c->good ? "true" : "false");
@@ -148,7 +148,7 @@ void view_json(FILE *out, const struct status_view *v) {
 	putc(']', out);
 	put_upstreams(out);
 	fputs(",\"certificates\":[", out);
-	certified_each(v->certified, put_certificate, &(struct certificates){.out = out});
+	certified_each(v->certified, put_certificate, &(struct json_array){.out = out});
 	fputs("],\"quantiles\":{", out);
 	put_quantiles(out, "first_byte", before->sum.first_byte, now->sum.first_byte);
 	putc(',', out);

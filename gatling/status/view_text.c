@@ -9,12 +9,12 @@
 enum { COLUMNS = 80, NAME_WIDTH = 14, SPANS = 4 };
 
 /* Writes items one after the other, and begins a new line where one would be too long. */
-struct line {
+struct text_line {
 	FILE *out;
 	size_t used;
 };
 
-static void put_item(struct line *l, const char *name, const char *text, uint64_t number) {
+static void put_item(struct text_line *l, const char *name, const char *text, uint64_t number) {
 	char item[COLUMNS];
 	int n = snprintf(item, sizeof item, "%s %" PRIu64, text, number);
 	if (!l->used) {
@@ -31,14 +31,14 @@ static void put_item(struct line *l, const char *name, const char *text, uint64_
 	l->used += (size_t)n;
 }
 
-static void end_line(struct line *l) {
+static void end_line(struct text_line *l) {
 	if (l->used) putc('\n', l->out);
 	l->used = 0;
 }
 
 /* Those of a family that are not 0. */
 static void put_family(FILE *out, const char *name, const struct counters *c, enum value first) {
-	struct line line = {.out = out};
+	struct text_line line = {.out = out};
 	for (unsigned i = first; i < VALUES && (i == first || !value_begins_family(i)); i++)
 		if (c->value[i]) put_item(&line, name, value_name[i].text ? value_name[i].text : "", c->value[i]);
 	end_line(&line);
@@ -87,7 +87,7 @@ static void put_certificate(void *owner, const struct certified *c) {
 static void put_upstreams(FILE *out) {
 	const struct upstream_counts *u;
 	for (unsigned n = 0; (u = upstream_counts_at(n)); n++) {
-		struct line line = {.out = out};
+		struct text_line line = {.out = out};
 		fprintf(out, "upstream      %.*s\n", COLUMNS - NAME_WIDTH, u->address);
 		const uint64_t responses = upstream_counts_value(u, UPSTREAM_RESPONSES);
 		for (unsigned i = 0; i < UPSTREAM_VALUES; i++) {
@@ -101,7 +101,7 @@ static void put_upstreams(FILE *out) {
 
 void view_text(FILE *out, const struct status_view *v) {
 	const struct counters *all = &history_second(v->history, 0)->sum;
-	struct line line = {.out = out};
+	struct text_line line = {.out = out};
 	put_about(out, v);
 	put_figures(out, v->history);
 	putc('\n', out);

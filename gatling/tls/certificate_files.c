@@ -30,7 +30,7 @@ struct location {
 };
 
 /* A directory and the names in it. */
-struct directory {
+struct certificate_directory {
 	struct location at;
 	char *names, *end; /* each with a NUL; sorted, so that the same certificate always comes first */
 	struct file_version version;
@@ -48,8 +48,8 @@ struct candidate {
 
 struct certificate_files {
 	struct opener *opener;
-	struct directory root, dir[CERT_DIRS]; /* --cert-dir, and that of --acme */
-	struct candidate cert[CERTS_MAX];      /* of the command line */
+	struct certificate_directory root, dir[CERT_DIRS]; /* --cert-dir, and that of --acme */
+	struct candidate cert[CERTS_MAX];                  /* of the command line */
 	unsigned certs;
 	SSL_CTX *context;      /* of all sets; NULL: not made yet */
 	uint64_t seen, loaded; /* hashes of the last walk, and of the last that loaded or tried to */
@@ -164,7 +164,7 @@ static void visit(struct walk *w, struct candidate *c) {
 
 /* Updates the names if the directory has changed, but not if it is gone: then the last good state of each file stays in
  * use. A large one that changes all the time is read for a twentieth of the time. */
-static void update_names(struct walk *w, struct directory *d) {
+static void update_names(struct walk *w, struct certificate_directory *d) {
 	int64_t started = clock_ms();
 	struct stat st = {0};
 	bool exists = opener_stat(w->files->opener, d->at.place, ".", &st) == 0;
@@ -216,7 +216,7 @@ static void visit_root_file(struct walk *w, const char *name, const char *host) 
 }
 
 static void walk_root(struct walk *w) {
-	struct directory *d = &w->files->root;
+	struct certificate_directory *d = &w->files->root;
 	char host[HOST_MAX + 1];
 	if (!w->files->certs) visit_root_file(w, "server.pem", NULL);
 	update_names(w, d);
@@ -230,7 +230,7 @@ static void walk_root(struct walk *w) {
 	}
 }
 
-static void walk_cert_dir(struct walk *w, struct directory *d) {
+static void walk_cert_dir(struct walk *w, struct certificate_directory *d) {
 	size_t length = strlen(d->at.shown) + 1;
 	update_names(w, d);
 	for (const char *name = d->names; name < d->end; name += strlen(name) + 1) {

@@ -28,7 +28,7 @@ struct pair {
 };
 
 /* A name under which a pair is found. */
-struct name {
+struct certified_name {
 	const char *text; /* in lower case, of the pair; "": what is used for names that no pair has */
 	unsigned rank;    /* the least of a name comes first; of one that was not valid, not below the number of pairs */
 	const struct pair *pair;
@@ -39,7 +39,7 @@ struct certificates {
 	SSL_CTX *context;   /* without certificates: certificates_choose() gives them to each connection */
 	struct pair **pair; /* in the order of addition */
 	unsigned pairs;
-	struct name *name; /* sorted; filled in by certificates_seal() */
+	struct certified_name *name; /* sorted; filled in by certificates_seal() */
 	size_t names;
 };
 
@@ -299,7 +299,7 @@ int certificates_add(struct certificates *set, const struct certificate_source *
 /* --- sealing --- */
 
 static int by_text(const void *a, const void *b) {
-	const struct name *x = a, *y = b;
+	const struct certified_name *x = a, *y = b;
 	int order = strcmp(x->text, y->text);
 	return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
 }
@@ -312,7 +312,7 @@ int certificates_seal(struct certificates *set) {
 	set->name = calloc(count + 1, sizeof *set->name);
 	if (!set->name) return -1;
 	for (unsigned i = 0; i < set->pairs; i++) {
-		struct name name = {.text = "", .rank = i, .pair = set->pair[i]};
+		struct certified_name name = {.text = "", .rank = i, .pair = set->pair[i]};
 		if (!is_valid(name.pair->certificate, 0, unused)) name.rank += set->pairs; /* behind all valid ones */
 		set->name[n++] = name;
 		for (struct slice left = name.pair->names; left.length; slice_drop(&left, strlen(left.at) + 1)) {
@@ -323,9 +323,9 @@ int certificates_seal(struct certificates *set) {
 	qsort(set->name, count, sizeof *set->name, by_text);
 	/* a name belongs to the pair that comes first, and to those with the same names: their keys may be of other kinds
 	 */
-	const struct name *first = NULL;
+	const struct certified_name *first = NULL;
 	for (n = 0; n < count; n++) {
-		struct name *next = &set->name[set->names];
+		struct certified_name *next = &set->name[set->names];
 		*next = set->name[n];
 		if (!first || strcmp(next->text, first->text) != 0) first = next;
 		set->names += slice_equal(next->pair->names, first->pair->names);
@@ -335,24 +335,27 @@ int certificates_seal(struct certificates *set) {
 
 /* --- finding --- */
 
-static int by_name(const void *key, const void *element) { return strcmp(key, ((const struct name *)element)->text); }
+static int by_name(const void *key, const void *element) {
+	return strcmp(key, ((const struct certified_name *)element)->text);
+}
 
 /* Returns the first entry of a name; NULL: there is none. */
-static const struct name *find(const struct certificates *set, const char *text) {
-	const struct name *found = set->names ? bsearch(text, set->name, set->names, sizeof *set->name, by_name) : NULL;
+static const struct certified_name *find(const struct certificates *set, const char *text) {
+	const struct certified_name *found =
+		set->names ? bsearch(text, set->name, set->names, sizeof *set->name, by_name) : NULL;
 	while (found && found > set->name && strcmp(found[-1].text, text) == 0) found--;
 	return found;
 }
 
 /* Returns the first entry of exactly that name, else of one with a wildcard in place of its first label (RFC 6125,
  * section 6.4.3), else NULL. */
-static const struct name *find_server(const struct certificates *set, const char *server_name) {
+static const struct certified_name *find_server(const struct certificates *set, const char *server_name) {
 	char name[HOST_MAX + 1];
 	size_t n = 0;
 	for (; server_name[n] && n < HOST_MAX; n++) name[n] = text_lower(server_name[n]);
 	if (n && name[n - 1] == '.') n--;
 	name[n] = '\0';
-	const struct name *found = n ? find(set, name) : NULL;
+	const struct certified_name *found = n ? find(set, name) : NULL;
 	char *dot = strchr(name, '.');
 	if (found || !dot || dot == name) return found;
 	dot[-1] = '*';
@@ -360,7 +363,7 @@ static const struct name *find_server(const struct certificates *set, const char
 }
 
 bool certificates_cover(const struct certificates *set, const char *name) {
-	const struct name *found = find_server(set, name);
+	const struct certified_name *found = find_server(set, name);
 	const time_t now = time(NULL);
 	return found && found->pair->from <= now && now < found->pair->until;
 }
@@ -369,15 +372,15 @@ int certificates_choose(SSL *ssl, int *alert, void *unused) {
 	const struct tls_handshaking *h = SSL_get_app_data(ssl);
 	const struct certificates *set = h->certificates;
 	const char *server_name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
-	const struct name *found = server_name ? find_server(set, server_name) : NULL;
+	const struct certified_name *found = server_name ? find_server(set, server_name) : NULL;
 	(void)unused;
 	if (!found && server_name && h->strict_sni) {
 		*alert = SSL_AD_UNRECOGNIZED_NAME;
 		return SSL_TLSEXT_ERR_ALERT_FATAL;
 	}
-	const struct name *first = found ? found : find(set, ""), *end = set->name + set->names;
+	const struct certified_name *first = found ? found : find(set, ""), *end = set->name + set->names;
 	SSL_certs_clear(ssl); /* there are some after a HelloRetryRequest */
-	for (const struct name *n = first; n && n < end && strcmp(n->text, first->text) == 0; n++) {
+	for (const struct certified_name *n = first; n && n < end && strcmp(n->text, first->text) == 0; n++) {
 		const struct pair *p = n->pair;
 		/* of two keys of a kind the second is not taken */
 		if (SSL_use_cert_and_key(ssl, p->certificate, p->key, p->chain, 0) != 1) ERR_clear_error();

@@ -30,7 +30,7 @@ struct control {
 	char frame[CONTROL_SIZE];
 };
 
-struct session {
+struct websocket {
 	struct frames frames;
 	char key[KEY_TEXT];
 	char *asks; /* the request; NULL once it was answered */
@@ -43,7 +43,7 @@ struct session {
 /* Sends a Close if the kernel takes it now and no frame was written in part. Nothing is left to be done for the rest
  * of one, or for a server that does not read. */
 static void say_close(struct connections *c, struct connection *conn, enum status status) {
-	const struct session *s = conn->session;
+	const struct websocket *s = conn->session;
 	const struct connection_request *p = connection_at(c, conn, conn->unsent);
 	const char content[] = {(char)(status >> 8), (char)status};
 	char frame[CONTROL_SIZE];
@@ -71,7 +71,7 @@ __attribute__((format(printf, 4, 5))) static bool give_up(struct connections *c,
 }
 
 static void end_of_input(struct connections *c, struct connection *conn) {
-	const struct session *s = conn->session;
+	const struct websocket *s = conn->session;
 	if (s->asks) (void)give_up(c, conn, FAILURE_SHORT, "the server closed the connection before it had answered");
 	else connection_fail(c, conn, FAILURE_SHORT);
 }
@@ -130,7 +130,7 @@ static void accept_of(const char *key, char *text) {
 }
 
 /* Returns what is wrong with a head with the status 101 (section 4.1); NULL: nothing. */
-static const char *check_answer(const struct session *s, const char *head, size_t length) {
+static const char *check_answer(const struct websocket *s, const char *head, size_t length) {
 	const char *end = head + length;
 	char accept[ACCEPT_TEXT];
 	size_t ignored;
@@ -148,7 +148,7 @@ static const char *check_answer(const struct session *s, const char *head, size_
 
 /* Takes the head of the answer. Returns how many bytes, 0 if it is not complete, or -1 if the connection is closed. */
 static int take_answer(struct connections *c, struct connection *conn, const char *data, size_t length) {
-	struct session *s = conn->session;
+	struct websocket *s = conn->session;
 	struct response answer = {0};
 	const int n = response_head(&answer, data, length, true);
 	if (n == 0) {
@@ -197,14 +197,14 @@ static bool take_content(struct connections *c, struct connection *conn, const s
 }
 
 /* Has a Ping answered. Of several for which there was no time, only the last is (section 5.5.3). */
-static void answer_ping(struct session *s, const struct frames_event *e) {
+static void answer_ping(struct websocket *s, const struct frames_event *e) {
 	struct control *pong = s->pong.written ? &s->next : &s->pong;
 	frames_make(pong->frame, FRAMES_PONG, e->at, e->length);
 	pong->length = (uint8_t)frames_size(e->length);
 }
 
 static bool take_frames(struct connections *c, struct connection *conn, const char *data, size_t length) {
-	struct session *s = conn->session;
+	struct websocket *s = conn->session;
 	while (length) {
 		struct frames_event e;
 		const size_t n = frames_take(&s->frames, data, length, &e);
@@ -220,7 +220,7 @@ static bool take_frames(struct connections *c, struct connection *conn, const ch
 }
 
 static bool take(struct connections *c, struct connection *conn, const char *data, size_t length) {
-	const struct session *s = conn->session;
+	const struct websocket *s = conn->session;
 	while (s->asks && length) {
 		const int n = take_answer(c, conn, data, length);
 		if (n <= 0) return n == 0;
@@ -245,7 +245,7 @@ static size_t write_rest(struct connections *c, struct connection *conn, const c
 }
 
 /* 0, or -1 with errno. */
-static int send_pongs(struct connections *c, struct connection *conn, struct session *s) {
+static int send_pongs(struct connections *c, struct connection *conn, struct websocket *s) {
 	while (s->pong.length) {
 		s->pong.written +=
 			(uint8_t)write_rest(c, conn, s->pong.frame + s->pong.written, s->pong.length - s->pong.written);
@@ -257,7 +257,7 @@ static int send_pongs(struct connections *c, struct connection *conn, struct ses
 }
 
 static int send_frames(struct connections *c, struct connection *conn) {
-	struct session *s = conn->session;
+	struct websocket *s = conn->session;
 	if (s->asks) {
 		s->asks_written += write_rest(c, conn, s->asks + s->asks_written, s->asks_length - s->asks_written);
 		return s->asks_written < s->asks_length ? -1 : 0;
@@ -268,21 +268,21 @@ static int send_frames(struct connections *c, struct connection *conn) {
 }
 
 static bool wants_to_send(const struct connection *conn) {
-	const struct session *s = conn->session;
+	const struct websocket *s = conn->session;
 	return !s->asks && (conn->unsent != CONNECTION_NONE || s->pong.length);
 }
 
 /* --- beginning and end --- */
 
 static void session_free(void *session) {
-	struct session *s = session;
+	struct websocket *s = session;
 	free(s->asks);
 	free(s);
 }
 
 static void *session_new(struct connections *c, struct connection *conn) {
 	const struct target_bytes *head = &c->plan->target[connection_at(c, conn, conn->head)->target].upgrade;
-	struct session *s = calloc(1, sizeof *s);
+	struct websocket *s = calloc(1, sizeof *s);
 	unsigned char nonce[NONCE];
 	int length = -1;
 	if (s && RAND_bytes(nonce, NONCE) == 1) {

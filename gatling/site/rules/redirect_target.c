@@ -44,11 +44,11 @@ bool redirect_target_same_host(struct slice a, struct slice b) {
 
 /* How an octet may be written: TEXT is encoded already, and separates parts of a query; VALUE is encoded by a client,
  * which may not add a separator; SEGMENTS are not encoded, and part of a path; OCTETS likewise, elsewhere. */
-enum kind { TEXT, VALUE, SEGMENTS, OCTETS };
+enum target_part { TEXT, VALUE, SEGMENTS, OCTETS };
 
 /* Adds text so that it stays in its part of the URL, but not a second '/' at the start: "//" would begin a host. What
  * a path may have stays as it is: encoded, it would be something else (RFC 3986, section 2.2). */
-static void add(struct text *t, struct slice s, enum kind kind) {
+static void add(struct text *t, struct slice s, enum target_part kind) {
 	static const char *const kept[] = {
 		[TEXT] = "!$'()*+,;:@=&?", [VALUE] = "!$'()*+,;:@=", [SEGMENTS] = "!$'()*+,;:@=&", [OCTETS] = ""};
 	for (; s.length && !t->overflow; slice_drop(&s, 1)) {
@@ -62,7 +62,7 @@ static void add(struct text *t, struct slice s, enum kind kind) {
 }
 
 /* Adds a part of the target with its names replaced. octets: how those are written that are not encoded. */
-static bool add_part(struct text *t, const struct redirect_filling *f, struct slice part, enum kind octets) {
+static bool add_part(struct text *t, const struct redirect_filling *f, struct slice part, enum target_part octets) {
 	bool in_host = part.at == f->target.authority.at, encoded;
 	while (part.length && !t->overflow) {
 		struct slice name;
