@@ -107,7 +107,7 @@ static int start(struct worker *w) {
 												.gzip = w->options->upstream_gzip};
 	if (w->upstreams_max && !(w->context.upstreams = upstreams_new(&upstreams))) return -1;
 	w->context.http2.upstreams = w->context.upstreams;
-	if (w->upstreams_max) w->context.http2.memory_max = BUDGET_PASSING;
+	if (w->upstreams_max) w->context.http2.memory_max = BUDGET_PASSES;
 	w->context.site.challenges = w->challenges;
 	w->context.site.directory = w->directory;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++)
@@ -306,7 +306,7 @@ static void timed_out(struct worker *w, int fd) {
 /* Returns the shorter of two times, where -1 is for ever. */
 static int sooner(int one, int other) { return one == -1 || (other != -1 && other < one) ? other : one; }
 
-static int wait_limit(const struct worker *w) {
+static int wait_limit(struct worker *w) {
 	int64_t now = io_now(w->context.loop);
 	int limit = sooner(w->log ? log_due(w->log, now) : -1, site_context_due(&w->context.site, now));
 	limit = sooner(limit, min_rate_due(&w->context));

@@ -64,8 +64,8 @@ struct worker {
 	int error;              /* why it could not start */
 	int64_t drain_until_ms; /* 0: no limit */
 	/* what common_fields of conn_context.h and common_block of http2_context.h point to */
-	char common_text[2 * RESPONSE_DATE_ROOM];
-	char common_hpack[3 * RESPONSE_DATE_ROOM];
+	char common_text[RESPONSE_COMMON_LINES];
+	char common_hpack[RESPONSE_COMMON_BLOCK];
 };
 
 /* Serves from CONTROL_SERVE on, until it is told to end. 0; or -1: it could not start (CONTROL_FAILED), or not go on

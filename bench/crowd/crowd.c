@@ -88,9 +88,9 @@ static int judge_answers(const struct crowd_plan *plan, const struct tally *t) {
 	if (!t->pages || t->outcome[OUTCOME_ANSWERED]) return 0;
 	for (int i = 0; i < OUTCOMES; i++)
 		if (t->outcome[i] > t->outcome[most]) most = i;
+	if (interrupted && most == OUTCOME_ANSWERED) return 0; /* too early to say */
 	fprintf(stderr, "crowd: no page was answered: ");
-	if (most == OUTCOME_ANSWERED)
-		fprintf(stderr, "all were under way at the end; -d is to be longer than --patience\n");
+	if (most == OUTCOME_ANSWERED) fprintf(stderr, "all were under way at the end: make -d longer than --patience\n");
 	else if (most == OUTCOME_FAILED) fprintf(stderr, "%s\n", t->failed);
 	else if (most == OUTCOME_LATE) fprintf(stderr, "none came within --patience\n");
 	else

@@ -153,12 +153,17 @@ static void find_server(const struct run_settings *s, char *path) {
 	}
 }
 
-/* Starts it for the directory; its port, or -1: the last that it said, SAID_MAX bytes, is why. */
+/* Starts it for the directory; its port, or -1: the text, SAID_MAX bytes, has what it said, or with *pid -1 the call
+ * that failed, with errno. */
 static int start_server(const char *program, const char *directory, pid_t *pid, char *text) {
 	int words[2], port = -1;
-	*text = '\0';
+	*pid = -1;
+	snprintf(text, SAID_MAX, "pipe");
 	if (pipe(words) == -1) return -1;
+	snprintf(text, SAID_MAX, "fork");
 	*pid = fork();
+	if (*pid == -1) return -1; /* the run ends, and with it the pipe */
+	*text = '\0';
 	if (*pid == 0) {
 		run_child();
 		dup2(words[1], STDERR_FILENO);
@@ -267,10 +272,11 @@ static int measure_in(struct run *run, const char *directory) {
 		if (make_file(run, path) == -1) return -1;
 	}
 	int port = start_server(program, directory, &server, said);
+	if (server == -1) return run_stop(run, said, 0);
 	int result =
 		port == -1 ? run_fail(run, "%s does not serve: %s", program, last_line(said)) : measure_from(run, port);
-	if (server > 0) kill(server, SIGTERM);
-	if (server > 0) waitpid(server, NULL, 0);
+	kill(server, SIGTERM);
+	waitpid(server, NULL, 0);
 	return result;
 }
 

@@ -177,9 +177,11 @@ static volatile sig_atomic_t interrupted, measuring; /* measuring: the process o
 
 /* A signal ends the run, and what it has measured is printed. */
 static void interrupt(int number) {
+	const int error = errno;
 	(void)number;
 	interrupted = 1;
 	if (measuring) (void)kill(measuring, SIGKILL);
+	errno = error;
 }
 
 /* The signals that interrupt, but for those that are ignored, as by nohup(1). */
@@ -246,8 +248,10 @@ static void measure_in_process(const struct benchmark *b, struct run *run, const
 	measuring = begun ? child : 0;
 	(void)sigprocmask(SIG_UNBLOCK, caught, NULL);
 	if (begun) {
+		siginfo_t ended;
+		(void)waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT);
+		measuring = 0; /* before its number may be that of another */
 		waitpid(child, &status, 0);
-		measuring = 0;
 		(void)kill(-child, SIGKILL); /* what it has left */
 		remove_directory(r->directory);
 	}

@@ -128,9 +128,11 @@ def shortlived(bench):
             r = bench.httpbench("-c", 30_000, "-t", 2, "-k", 1, "-d", SHORTLIVED_SECONDS, "--ramp", 3, "--source",
                                 "127.0.7.0/28", server.url(f"/{size}k"), pinned=False)  # fmt: skip
             whole = r["durations"]["whole"]
-            late = whole["percentiles_ns"]["99"]
-            print(f"{size:5} KB {server.name:8} {r['answered'] / r['elapsed_s']:8.0f} {whole['mean_ns'] / 1e6:8.1f} "
-                  f"{whole['deviation_ns'] / 1e6:8.1f} {late / 1e6 if late else float('nan'):8.1f} "
+            mean, deviation, late = (
+                ns / 1e6 if ns is not None else float("nan")
+                for ns in (whole["mean_ns"], whole["deviation_ns"], whole["percentiles_ns"]["99"])
+            )
+            print(f"{size:5} KB {server.name:8} {r['answered'] / r['elapsed_s']:8.0f} {mean:8.1f} {deviation:8.1f} {late:8.1f} "
                   f"{sum(r['failed'].values()):7}  {r['verdict']}", flush=True)  # fmt: skip
 
 

@@ -8,7 +8,7 @@
 
 enum {
 	BUDGET_CONNECTION = 512 * 1024,   /* bytes for one connection; over it, it is closed */
-	BUDGET_PASSING = 2 * 1024 * 1024, /* for one of HTTP/2 if requests are passed on, of which it has many at once */
+	BUDGET_PASSES = 2 * 1024 * 1024,  /* for one of HTTP/2 if requests are passed on, of which it has many at once */
 	BUDGET_WORKER = 64 * 1024 * 1024, /* for all of a worker, unless --client-memory says otherwise; over it, the
 										 dearest are closed */
 	BUDGET_RELIEF = 8,                /* until this part of it is free again */

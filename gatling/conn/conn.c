@@ -317,9 +317,10 @@ void conn_writable(struct conn_context *w, struct conn *c) {
 	else if (sent == IOB_DONE) io_dontwantwrite(w->loop, c->fd);
 }
 
-/* Counts a connection that is past its deadline. That of one that lingers has done no harm. */
+/* Counts a connection that is past its deadline. One that lingers has had its answer; in a worker that ends, tunnels
+ * are closed that did nothing wrong. */
 static void count_timeout(const struct conn *c) {
-	if (c->state == CONN_LINGER) return;
+	if (c->state == CONN_LINGER || c->context->draining) return;
 	if (conn_idle(c)) count_one(COUNT_CLOSED_KEEPALIVE);
 	else count_one(conn_unfinished(c) ? COUNT_CLOSED_LATE : COUNT_CLOSED_STALLED);
 }
@@ -333,6 +334,7 @@ void conn_timed_out(struct conn_context *w, struct conn *c) {
 		if (conn_pass_lacks_content(c)) conn_readable(w, c); /* before Linux 4.18 there is no event */
 	} else if (c->state == CONN_HEAD || c->state == CONN_BODY ||
 			   (c->state == CONN_PASS && conn_pass_lacks_content(c) && !conn_pass_has_answered(c))) {
+		count_timeout(c);
 		c->state = (uint8_t)conn_http1_refuse_late(c, &run);
 		run.progress = true;
 		go(w, c, &run);

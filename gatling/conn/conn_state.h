@@ -138,7 +138,7 @@ struct peer conn_other_end(const struct conn *conn);
 bool conn_remember_end(struct conn *conn);
 void conn_forget_end(const struct conn *conn);
 
-/* Makes sure that there is a batch for responses. false: ENOMEM. */
+/* Makes sure that conn->outgoing is there. false: ENOMEM. */
 bool conn_take_batch(struct conn *conn);
 void conn_return_batch(struct conn *conn);
 

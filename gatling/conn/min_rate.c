@@ -10,11 +10,15 @@
 #include "gatling/conn/conn.h"
 #include "gatling/conn/rate_window.h"
 
-int min_rate_due(const struct conn_context *w) {
-	int64_t now_ms = io_now(w->loop), next_ms = w->rate.next_walk_ms;
+int min_rate_due(struct conn_context *w) {
+	struct rate_windows *m = &w->rate;
+	const int64_t now_ms = io_now(w->loop);
 	const bool enough = w->connections <= (uint64_t)w->connections_max * MIN_RATE_FROM / 100;
-	if (!w->options->min_rate || (enough && !cache_lacks_files(w->site.cache))) return -1;
-	return next_ms > now_ms ? (int)(next_ms - now_ms) : 0;
+	if (!w->options->min_rate || (enough && !cache_lacks_files(w->site.cache))) {
+		if (!m->enough_ms) m->enough_ms = now_ms;
+		return -1;
+	}
+	return m->next_walk_ms > now_ms ? (int)(m->next_walk_ms - now_ms) : 0;
 }
 
 /* Makes room for the windows of all descriptors. Without memory nothing is enforced. */
@@ -52,9 +56,10 @@ void min_rate_enforce(struct conn_context *w) {
 	struct rate_windows *m = &w->rate;
 	const int64_t now_ms = io_now(w->loop);
 	int bound = io_fd_bound(w->loop);
-	/* since the last walk there were enough connections: clients may have been idle */
-	if (m->count && now_ms > m->next_walk_ms + MIN_RATE_WALK_MS)
+	/* a shortage that was over, for more than a moment, is another one: clients may have been idle since */
+	if (m->count && m->enough_ms && now_ms - m->enough_ms > MIN_RATE_WALK_MS)
 		memset(m->window, 0, (size_t)m->count * sizeof *m->window);
+	m->enough_ms = 0;
 	m->next_walk_ms = now_ms + MIN_RATE_WALK_MS;
 	if (!grow(m, bound)) return;
 	for (int fd = 0; fd < bound; fd++) {

@@ -14,12 +14,11 @@ enum {
 struct conn_context;
 
 /* Returns in how many milliseconds min_rate_enforce() is due; -1: not at all. */
-int min_rate_due(const struct conn_context *context);
+int min_rate_due(struct conn_context *context);
 
 /* Begins a window for each connection whose client has to take or to send content, and closes those whose window is
  * over and that were too slow in it, by the bytes that TCP has carried either way. Windows end with the shortage.
- * Nothing is measured where the system does not tell what a client has acknowledged
- * (platform_transferred()). */
+ * Nothing is measured where the system does not tell what a client has acknowledged (platform_transferred()). */
 void min_rate_enforce(struct conn_context *context);
 
 #endif

@@ -12,6 +12,7 @@ struct rate_windows {
 	} * window;           /* by descriptor; allocated when a rate is measured for the first time */
 	int count;
 	int64_t next_walk_ms;
+	int64_t enough_ms;    /* since when there has been no shortage; 0: there is one */
 	unsigned long closed; /* connections that were too slow, since the last line on stderr */
 };
 

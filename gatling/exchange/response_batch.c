@@ -45,7 +45,7 @@ void response_batch_return(struct batch_pool *pool, struct response_batch *x) {
 		return;
 	}
 	response_batch_reset(x);
-	if (x->lines_size > BATCH_LOG_KEPT) {
+	if (x->lines_size > BATCH_LINES_KEPT) {
 		free(x->lines);
 		x->lines = NULL;
 		x->lines_size = 0;
@@ -77,9 +77,9 @@ size_t response_batch_memory(const struct response_batch *x) { return sizeof *x 
 static bool make_room(struct response_batch *x, size_t length) {
 	if (x->lines_size - x->lines_length >= length) return true;
 	size_t size = x->lines_length ? 2 * x->lines_size + length : length;
-	char *log = realloc(x->lines, size);
-	if (!log) return false;
-	x->lines = log;
+	char *grown = realloc(x->lines, size);
+	if (!grown) return false;
+	x->lines = grown;
 	x->lines_size = size;
 	return true;
 }

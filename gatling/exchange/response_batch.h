@@ -9,8 +9,8 @@
 #include "io/iob.h"
 
 enum {
-	BATCHES_SPARE = 256,      /* kept for reuse */
-	BATCH_LOG_KEPT = 4 * 1024 /* bytes for the log that each of them keeps room for */
+	BATCHES_SPARE = 256,        /* kept for reuse */
+	BATCH_LINES_KEPT = 4 * 1024 /* bytes for the log that each of them keeps room for */
 };
 
 struct response_batch {

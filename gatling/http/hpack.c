@@ -26,6 +26,7 @@ static const struct {
 	{SLICE("last-modified"), 44},
 	{SLICE("link"), 45},
 	{SLICE("location"), 46},
+	{SLICE("proxy-authenticate"), 48},
 	{SLICE("refresh"), 52},
 	{SLICE("retry-after"), 53},
 	{SLICE("server"), 54},

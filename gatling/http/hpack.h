@@ -1,5 +1,6 @@
 /* hpack.h - writes field lines as a header block of HPACK (RFC 7541) without the dynamic table, so that one block is
- * good for every connection. A name that is in the static table is written as its index. */
+ * good for every connection. The names of fields of responses that the
+ * static table has are written as their index. */
 #ifndef GATLING_HTTP_HPACK_H
 #define GATLING_HTTP_HPACK_H
 

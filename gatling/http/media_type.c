@@ -129,7 +129,7 @@ static bool is_type(const char *type) {
 	const char *slash = strchr(type, '/');
 	for (size_t i = 0; i < length; i++)
 		if (!char_is(type[i], CHAR_TOKEN) && type + i != slash) return false;
-	return slash && slash != type && slash[1] && length <= MEDIA_TYPE_MAX;
+	return slash && slash != type && slash[1] && length + strlen(UTF8) <= MEDIA_TYPE_MAX;
 }
 
 /* Neither string is freed: types last as long as the process. */

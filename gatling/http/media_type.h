@@ -14,7 +14,10 @@ const char *media_type_of(struct slice path);
 /* Reads types that precede the built-in ones from a file in the format of mime.types: a type and its extensions on a
  * line; '#' begins a comment. To be called before there are workers. Returns 0; the number of a malformed line; or -1
  * with errno if the file cannot be read (EFBIG: over MEDIA_TYPES_FILE_MAX). */
-enum { MEDIA_TYPES_FILE_MAX = 1024 * 1024 /* bytes */, MEDIA_TYPE_MAX = 128 };
+enum {
+	MEDIA_TYPES_FILE_MAX = 1024 * 1024, /* bytes */
+	MEDIA_TYPE_MAX = 128                /* bytes of a type, with its charset */
+};
 int media_types_load(const char *file);
 
 #endif

@@ -139,7 +139,7 @@ static enum http2_error take_priority(struct http2 *h, const struct frame *f, st
 }
 
 /* Streams with a priority count with the open ones (RFC 9218, section 7.1). */
-static enum http2_error keep_idle_priority(struct http2 *h, uint32_t id, struct priority priority) {
+static enum http2_error keep_unopened_priority(struct http2 *h, uint32_t id, struct priority priority) {
 	unsigned at = 0;
 	if (!h->unopened && !(h->unopened = calloc(1, sizeof *h->unopened))) return HTTP2_NO_ERROR; /* it is a hint */
 	while (at < h->unopened->count && h->unopened->stream[at].id != id) at++;
@@ -161,7 +161,7 @@ static enum http2_error take_priority_update(struct http2 *h, const struct frame
 	struct priority priority = PRIORITY_DEFAULT;
 	priority_parse(value, &priority);
 	if (s) stream_set_priority(h, s, priority);
-	return !s && id > h->highest ? keep_idle_priority(h, id, priority) : HTTP2_NO_ERROR;
+	return !s && id > h->highest ? keep_unopened_priority(h, id, priority) : HTTP2_NO_ERROR;
 }
 
 static enum http2_error take_reset(struct http2 *h, const struct frame *f) {

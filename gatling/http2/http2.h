@@ -49,10 +49,11 @@ size_t http2_memory(const struct http2 *http2);
 bool http2_in_block(const struct http2 *http2);
 
 bool http2_has_tunnels(const struct http2 *http2); /* there are WebSockets */
-bool http2_idle(const struct http2 *http2);        /* no stream is open */
+bool http2_idle(const struct http2 *http2);        /* no stream is open, and no header block has begun */
 bool http2_ended(const struct http2 *http2);       /* the connection is to be closed when everything has been sent */
 
-/* Returns whether a request has come, or part of a response has been framed, since the last call. */
+/* Returns whether a request has come, content has been passed on, or part of a response has been framed, since the last
+ * call. */
 bool http2_progress(struct http2 *http2);
 
 /* --- stream_send.c --- */

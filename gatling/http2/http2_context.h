@@ -43,7 +43,7 @@ struct http2_context {
 	struct upstreams *upstreams; /* NULL: no request is passed on */
 
 	/* The fields of all answers as a header block, over plain TCP and over TLS, see common_fields in conn_context.h:
-	 * at most 3 * RESPONSE_DATE_ROOM bytes. */
+	 * at most RESPONSE_COMMON_BLOCK bytes. */
 	struct slice common_block[2];
 	size_t memory_max; /* bytes that may be kept for one session; more: HTTP2_ENHANCE_YOUR_CALM */
 };

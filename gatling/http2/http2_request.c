@@ -8,17 +8,18 @@
 #include "gatling/site/answer/health.h"
 
 /* The priority that was said before the stream was opened, if there was one. */
-static void take_idle_priority(struct http2 *h, uint32_t id, struct priority *priority) {
-	struct unopened_priorities *idle = h->unopened;
+static void take_unopened_priority(struct http2 *h, uint32_t id, struct priority *priority) {
+	struct unopened_priorities *unopened = h->unopened;
 	unsigned kept = 0;
-	if (!idle) return;
-	for (unsigned i = 0; i < idle->count; i++) {
-		if (idle->stream[i].id == id) *priority = idle->stream[i].priority;
-		if (idle->stream[i].id > id) idle->stream[kept++] = idle->stream[i]; /* those below are closed by now */
+	if (!unopened) return;
+	for (unsigned i = 0; i < unopened->count; i++) {
+		if (unopened->stream[i].id == id) *priority = unopened->stream[i].priority;
+		if (unopened->stream[i].id > id)
+			unopened->stream[kept++] = unopened->stream[i]; /* those below are closed by now */
 	}
-	idle->count = kept;
+	unopened->count = kept;
 	if (kept) return;
-	free(idle);
+	free(unopened);
 	h->unopened = NULL;
 }
 
@@ -99,13 +100,13 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 								   size_t length, struct http2_output *out) {
 	char *const text = WORKSPACE(HTTP2_TEXT);
 	static _Thread_local struct request request;
-	struct stream_request q = {
+	struct stream_request asked = {
 		.id = id, .request = &request, .priority = PRIORITY_DEFAULT, .receiving = !(flags & FRAME_FLAG_END_STREAM)};
 	struct stream *open = stream_find(h, id);
 	bool ignored = !open && http2_was_reset(h, id); /* trailers, or behind the GOAWAY: decoded, but not answered */
-	if (!open && !ignored) take_idle_priority(h, id, &q.priority);
+	if (!open && !ignored) take_unopened_priority(h, id, &asked.priority);
 	int status =
-		http2_request_decode(h->inflater, block, length, open, h->context->upstreams, text, &request, &q.priority);
+		http2_request_decode(h->inflater, block, length, open, h->context->upstreams, text, &request, &asked.priority);
 	bool malformed = status == -HTTP2_PROTOCOL_ERROR;
 	if (status == 431) {
 		if (!open && !ignored) stream_refuse_fields(h, id, out);
@@ -114,20 +115,20 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 	if (status < 0 && !malformed) return (enum http2_error) - status;
 	if (ignored) return HTTP2_NO_ERROR;
 	if (open) { /* trailers */
-		bool early = q.receiving || (open->has_length && open->received != open->expected);
+		bool early = asked.receiving || (open->has_length && open->received != open->expected);
 		if (malformed || (early && !open->discards)) return http2_reset(h, id, HTTP2_PROTOCOL_ERROR, out);
 		open->receiving = false;
 		return take_trailers(h, open, request.lines, out);
 	}
 	if (malformed) return refuse(h, id, &request, 400, HTTP2_PROTOCOL_ERROR, out);
 	if (h->open >= HTTP2_STREAMS_MAX) return refuse(h, id, &request, 503, HTTP2_REFUSED_STREAM, out);
-	if (!q.receiving && request.content_length) return refuse(h, id, &request, 400, HTTP2_PROTOCOL_ERROR, out);
+	if (!asked.receiving && request.content_length) return refuse(h, id, &request, 400, HTTP2_PROTOCOL_ERROR, out);
 	if (h->passes && http2_memory(h) > h->context->memory_max / 2) /* what it may become: see HTTP2_PASSED_CONTENT */
 		return refuse(h, id, &request, 503, HTTP2_REFUSED_STREAM, out);
-	set_framing(&request, q.receiving);
-	q.discards = q.receiving && (status || is_connect(&request)); /* section 8.5: what follows is no content */
-	q.receiving &= !q.discards;
-	return answer_request(h, &q, status, out);
+	set_framing(&request, asked.receiving);
+	asked.discards = asked.receiving && (status || is_connect(&request)); /* section 8.5: what follows is no content */
+	asked.receiving &= !asked.discards;
+	return answer_request(h, &asked, status, out);
 }
 
 /* Its bit, and those of the streams between, were others'. */

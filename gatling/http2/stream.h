@@ -139,8 +139,10 @@ void stream_close(struct http2 *h, struct stream *s);
 /* Ends a stream whose response has been written completely. */
 void stream_end(struct http2 *h, struct stream *s, struct http2_output *out);
 
-/* Keeps content, and then trailer fields, that come while the request waits (false: ENOMEM); drops them. */
+/* Keeps content, and then trailer fields, that come while the request waits. false: ENOMEM. */
 bool stream_keep_early(struct http2 *h, struct stream *s, struct slice content);
+
+/* Drops what was kept. */
 void stream_drop_early(struct http2 *h, struct stream *s);
 
 /* Updates the account of the memory that the stream takes. */
@@ -210,7 +212,7 @@ void stream_continue(struct http2 *h, uint32_t id, struct http2_output *out);
 void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out);
 
 /* The most bytes of a header block of a response. */
-enum { STREAM_BLOCK_MAX = HPACK_STATUS + 3 * RESPONSE_DATE_ROOM + HPACK_BOUND(RESPONSE_FIELDS_MAX) };
+enum { STREAM_BLOCK_MAX = HPACK_STATUS + RESPONSE_COMMON_BLOCK + HPACK_BOUND(RESPONSE_FIELDS_MAX) };
 
 /* Writes a block as a frame, and more if it is long. There has to be room: stream_block_frames() bytes at most. */
 void stream_output_block(struct http2 *h, struct http2_output *out, uint32_t id, struct slice block, bool end);

@@ -103,7 +103,7 @@ static bool answer_later(struct http2 *h, struct stream_request *asked, struct r
 }
 
 void stream_refuse_fields(struct http2 *h, uint32_t id, struct http2_output *out) {
-	char block[HPACK_STATUS + 3 * RESPONSE_DATE_ROOM];
+	char block[HPACK_STATUS + RESPONSE_COMMON_BLOCK];
 	char *end = text_copy(block + hpack_status(431, block), h->context->common_block[h->secure]);
 	struct slice whole = {.at = block, .length = (size_t)(end - block)};
 	stream_note_answer(h, NULL, (struct slice){0}, 431, 0);

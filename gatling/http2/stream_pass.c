@@ -12,17 +12,17 @@
 enum {
 	LENGTH_LINE = 64, /* bytes of the line with Content-Length */
 	STALLS_MAX = 5,   /* times PASSAGE_WAIT_MS that a stream may wait for its turn */
-	BLOCK_MAX = HPACK_STATUS + 3 * RESPONSE_DATE_ROOM + HPACK_BOUND(UPSTREAM_LINES_MAX + LENGTH_LINE)
+	BLOCK_MAX = HPACK_STATUS + RESPONSE_COMMON_BLOCK + HPACK_BOUND(UPSTREAM_LINES_MAX + LENGTH_LINE)
 };
 _Static_assert((int)BLOCK_MAX <= (int)STREAM_BLOCK_MAX, "a block of an upstream has to fit");
 
 struct stream_pass {
 	struct passed_request passed;
 	enum stream_pass_next next;
-	bool handed; /* the piece of content in the response belongs to the passage */
+	bool handed; /* the piece of content in the batch belongs to the passage */
 	bool tunnel;
 	bool begun;      /* content of the request, or a head of a response, has come */
-	bool closed;     /* the trailer fields are in the response, or there are none */
+	bool closed;     /* the trailer fields are in the batch, or there are none */
 	size_t come;     /* bytes of the content of the request that have not yet counted as progress */
 	unsigned stalls; /* of the passage, when it was ready last */
 };
@@ -31,7 +31,7 @@ enum stream_pass_next stream_pass_next(const struct stream *s) { return s->pass-
 
 /* --- the response --- */
 
-static void give_response_back(struct http2 *h, struct stream *s) {
+static void give_batch_back(struct http2 *h, struct stream *s) {
 	if (s->batch) response_batch_return(h->context->batches, s->batch);
 	s->batch = NULL;
 }
@@ -75,7 +75,7 @@ static void take_head(struct http2 *h, struct stream *s) {
 	passage_flush(passage);
 }
 
-/* Gives the response what comes next, a head or a piece of content, or finds out what follows. */
+/* Fills the batch with what comes next, a head or a piece of content, or finds out what follows. */
 static void fill(struct http2 *h, struct stream *s) {
 	struct stream_pass *p = s->pass;
 	struct passage *passage = p->passed.passage;
@@ -104,7 +104,7 @@ static void fill(struct http2 *h, struct stream *s) {
 		if (ok && piece.length) ok = iob_addbuf(s->batch->iob, piece.at, piece.length, NULL, NULL) == 0;
 		else if (ok) ok = trailers.length ? add_trailers(s, trailers) : add_head(h, s);
 		if (!ok) {
-			give_response_back(h, s);
+			give_batch_back(h, s);
 			s->block_length = 0;
 			p->next = STREAM_PASS_BROKEN;
 			return;
@@ -116,7 +116,7 @@ static void fill(struct http2 *h, struct stream *s) {
 }
 
 void stream_pass_taken(struct http2 *h, struct stream *s) {
-	give_response_back(h, s);
+	give_batch_back(h, s);
 	if (s->pass->handed) passage_take(s->pass->passed.passage);
 	s->pass->handed = false;
 	h->room_changed |= h->share.starved;
@@ -143,7 +143,7 @@ static void end_stalled(struct http2 *h, struct stream *s) {
 	const bool stopped = s->batch ? s->send_window <= 0 : lacks_content(h, s);
 	if (s->pass->stalls < (stopped ? 1 : STALLS_MAX)) return;
 	passage_fail(passage, 408);
-	give_response_back(h, s);
+	give_batch_back(h, s);
 	s->block_length = 0;
 }
 
@@ -255,7 +255,7 @@ bool stream_pass_begin(struct http2 *h, struct stream *s, const struct request *
 struct kept_request *stream_pass_end(struct http2 *h, struct stream *s) {
 	struct stream_pass *p = s->pass;
 	if (h->unflushed) passage_flush(p->passed.passage); /* what came before a RST_STREAM */
-	give_response_back(h, s);
+	give_batch_back(h, s);
 	h->passes--;
 	h->tunnels -= p->tunnel;
 	h->room_changed = true;

@@ -14,7 +14,7 @@ static void write_line(void *owner, enum notice_level level, const char *text) {
 	access_date(when, LOG_JSON, time(NULL));
 	int length = snprintf(line, sizeof line, "%s %s %s\n", when, notice_level_name[level], text);
 	struct slice whole = {.at = line, .length = (size_t)length};
-	if (e->lines) log_say(e->lines, slice_first(whole, whole.length - 1));
+	if (e->queue) log_say(e->queue, slice_first(whole, whole.length - 1));
 	else (void)!write(e->file.fd, whole.at, whole.length); /* stderr has it, too */
 }
 
@@ -23,8 +23,8 @@ void error_log_open(struct error_log *e) { notice_to(write_line, e); }
 int error_log_start(struct error_log *e) {
 	e->log = log_start(&e->file, false);
 	if (!e->log) return -1;
-	e->lines = log_queue_new(e->log);
-	return e->lines ? 0 : -1;
+	e->queue = log_queue_new(e->log);
+	return e->queue ? 0 : -1;
 }
 
 void error_log_stop(struct error_log *e) {

@@ -9,7 +9,7 @@
 struct error_log {
 	struct log_file file;
 	struct log *log; /* NULL until error_log_start() */
-	struct log_queue *lines;
+	struct log_queue *queue;
 };
 
 /* Lines go to e->file, which is open, from now on. *e has to stay where it is until error_log_stop(). */

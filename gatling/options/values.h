@@ -8,7 +8,7 @@
 
 #include "gatling/client/limits.h"
 
-/* Prints the line and exits. */
+/* Prints a line about an error and exits with 2. */
 __attribute__((format(printf, 1, 2), noreturn)) void option_refuse(const char *format, ...);
 
 int option_number(const char *name, const char *text, int least, int most);

@@ -74,7 +74,7 @@ void cache_entry_drop(struct cache *cache, struct cache_entry *entry);
 bool cache_keeps(struct cache *cache, const struct cache_entry *entry);
 
 /* Forgets what was found last, if it was not kept. */
-void cache_forget_passing(struct cache *cache);
+void cache_forget_unkept(struct cache *cache);
 
 /* Returns the chain in which an entry with that hash is. */
 struct bucket *cache_bucket(struct cache *cache, uint64_t hash);

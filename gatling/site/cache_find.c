@@ -33,7 +33,7 @@ static void note_use(struct cache_entry *e, int64_t now_ms) {
 int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct resource **resource) {
 	struct slice path = l->path;
 	uint64_t headers = l->headers ? l->headers->id : 0, hash = hash_octets(c->seed + headers, path);
-	cache_forget_passing(c);
+	cache_forget_unkept(c);
 	struct cache_entry *e = LIST_FIRST(&cache_bucket(c, hash)->entries);
 	while (e && !(e->hash == hash && e->headers == headers && e->stands_in == l->stands_in && e->error == l->error &&
 				  slice_equal(e->path, path)))

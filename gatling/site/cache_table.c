@@ -140,7 +140,7 @@ bool cache_keeps(struct cache *c, const struct cache_entry *e) {
 	return again;
 }
 
-void cache_forget_passing(struct cache *c) {
+void cache_forget_unkept(struct cache *c) {
 	struct cache_entry *e = c->unkept;
 	if (!e) return;
 	c->unkept = NULL;
@@ -150,7 +150,7 @@ void cache_forget_passing(struct cache *c) {
 
 void cache_free(struct cache *c) {
 	if (!c) return;
-	cache_forget_passing(c);
+	cache_forget_unkept(c);
 	for (int i = 0; i < RINGS; i++)
 		while (!TAILQ_EMPTY(&c->ring[i].entries)) cache_entry_drop(c, TAILQ_FIRST(&c->ring[i].entries));
 	free(c);

@@ -11,8 +11,9 @@
 #include "gatling/upstream/upstream_head.h"
 #include "io/iob.h"
 
-/* Bytes of a line with a date, as Server and Date have it. */
-enum { RESPONSE_DATE_ROOM = 64 };
+/* Bytes of the fields that all responses have, as lines and as a header block: Server, Date, and over TLS perhaps
+ * Strict-Transport-Security. */
+enum { RESPONSE_COMMON_LINES = 128, RESPONSE_COMMON_BLOCK = 192 };
 
 enum { LOCATION_MAX = 4 * TARGET_MAX, BOUNDARY_LENGTH = 24 };
 

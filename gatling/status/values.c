@@ -20,7 +20,7 @@ const struct value_name value_name[VALUES] = {
 					.unit = "bytes",
 					.grows = true,
 					.help = "Bytes of answers given to the kernel, before TLS."},
-	[COUNT_TLS_FULL] = {HANDSHAKES("full"), .help = "TLS handshakes. One that is late is a closed connection."},
+	[COUNT_TLS_FULL] = {HANDSHAKES("full"), .help = "TLS handshakes. Late ones are in closed_connections."},
 	[COUNT_TLS_RESUMED] = {HANDSHAKES("resumed")},
 	[COUNT_TLS_FAILED] = {HANDSHAKES("failed")},
 	[COUNT_CACHE_HITS] = {CACHE("hit"), .help = "Files that were looked up: remembered, opened anew, or not there."},

@@ -74,8 +74,8 @@ static void log_request(const struct request *q) {
 	struct peer peer = {0};
 	struct access access = access_of(&peer, q);
 	for (enum log_format format = LOG_COMMON; format < LOG_OFF; format++) {
-		struct access_style lines = {.format = format, .date = SLICE("D")};
-		size_t n = access_format(line, &lines, &access);
+		struct access_style style = {.format = format, .date = SLICE("D")};
+		size_t n = access_format(line, &style, &access);
 		require(n < ACCESS_LINE_MAX && !memchr(line, '\n', n));
 	}
 }

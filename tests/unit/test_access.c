@@ -17,8 +17,8 @@ static struct peer peer(const char *text) {
 }
 
 static struct slice format(enum log_format format, const struct access *access) {
-	struct access_style lines = {.format = format, .date = SLICE("D")};
-	size_t n = access_format(line, &lines, access);
+	struct access_style style = {.format = format, .date = SLICE("D")};
+	size_t n = access_format(line, &style, access);
 	n += access_end(line + n, format, 1234567890);
 	assert_true(n < sizeof line && !memchr(line, '\n', n));
 	return (struct slice){.at = line, .length = n};
@@ -193,7 +193,7 @@ static void a_character_at_the_end_of_what_is_logged_stays_whole(void **state) {
 /* What lines begin with is kept from one to the next. */
 static void each_line_begins_with_its_own_address_and_time(void **state) {
 	(void)state;
-	struct access_style lines = {.format = LOG_COMMON};
+	struct access_style style = {.format = LOG_COMMON};
 	struct peer one = peer("192.0.2.1"), other = peer("192.0.2.2");
 	const struct {
 		const struct peer *peer;
@@ -208,9 +208,9 @@ static void each_line_begins_with_its_own_address_and_time(void **state) {
 				 {&one, "", 784111778, "192.0.2.1 - - [06/Nov/1994:10:49:38 +0200] \"-\" 200 -"}};
 	time_t now = 0;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		if (cases[i].time != now) access_set_time(&lines, now = cases[i].time);
+		if (cases[i].time != now) access_set_time(&style, now = cases[i].time);
 		struct access a = {.peer = cases[i].peer, .user = slice_of(cases[i].user), .status = 200};
-		check_slice((struct slice){.at = line, .length = access_format(line, &lines, &a)}, cases[i].line);
+		check_slice((struct slice){.at = line, .length = access_format(line, &style, &a)}, cases[i].line);
 	}
 }
 

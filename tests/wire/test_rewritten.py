@@ -192,10 +192,12 @@ def serving(build):
     """A server whose files are written to, and the entity-tags of contents."""
     root, others = Root({}), Root({})
     cert, key = certificate()
-    with Server(build, others, "-j", "1", "-n") as reference, Server(build, root, "-j", "2", "-n", "--cert", cert, "--key", key, "--tls-port", "0") as server:
+    with contextlib.ExitStack() as stack:
+        stack.callback(root.remove)
+        stack.callback(others.remove)
+        reference = stack.enter_context(Server(build, others, "-j", "1", "-n"))
+        server = stack.enter_context(Server(build, root, "-j", "2", "-n", "--cert", cert, "--key", key, "--tls-port", "0"))
         yield server, Etags(reference)
-    root.remove()
-    others.remove()
 
 
 def count(server, etags, kind, size, seconds, rest=0.01, settle=0.2):
@@ -225,9 +227,8 @@ def count(server, etags, kind, size, seconds, rest=0.01, settle=0.2):
 @pytest.mark.parametrize("size", [MEMORY, SMALL, LARGE])
 def test_an_answer_is_of_one_version_or_ends_short(build, size):
     with serving(build) as (server, etags):
-        for kind in CLIENTS:
-            found = count(server, etags, kind, size, 0.7)
-            assert found["right"] and not found["wrong"], (kind, found)
+        found = {kind: count(server, etags, kind, size, 0.7) for kind in CLIENTS}
+    assert all(of_kind["right"] and not of_kind["wrong"] for of_kind in found.values()), found
 
 
 def main(build, seconds="5", *sizes):

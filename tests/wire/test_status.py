@@ -148,12 +148,14 @@ def test_connections_past_their_deadlines_are_counted_by_what_they_were_late_wit
     with Server(build, files, "-j", "1", "--defer-accept", "off", "--status", f"unix:{place / 'status'}", *limits) as server:
         server.status = place / "status"
         idle, late, stalled = server.connect(), server.connect(source="127.0.0.2"), server.connect(receive_buffer=4096)
-        streaming = Http2(server, window=0)
+        streaming, head, body = Http2(server, window=0), server.connect(), server.connect()
+        head.send(b"GET / HTTP/1.1\r\n")
+        body.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na")
         assert idle.get("/small.bin").status == 200
         stalled.send(b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n")
         streaming.ask("/big.bin")
-        eventually(lambda: [total(server)["closed_connections"][name] for name in ("keepalive", "late", "stalled")] == [1, 1, 2])
-        for c in (idle, late, stalled, streaming):
+        eventually(lambda: [total(server)["closed_connections"][name] for name in ("keepalive", "late", "stalled")] == [1, 2, 3])
+        for c in (idle, late, stalled, streaming, head, body):
             c.close()
 
 

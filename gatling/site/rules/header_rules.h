@@ -3,8 +3,8 @@
  * A line that begins with '/', http:// or https:// is a pattern (pattern.h, PATTERN_EXACT), and may end in a comment: a
  * blank, '#' and more. The lines below it, indented or not, are its fields: "Name: value"; or "! Name", which removes
  * that field, whether a pattern above or the server itself set it. Empty lines, and lines that begin with '#', are
- * ignored. Not removed are Server, and Vary where a response depends on Accept-Encoding. Wrong lines are reported and
- * ignored; a wrong pattern with all its fields.
+ * ignored. Vary stays where a response depends on Accept-Encoding; to remove Server is an error. Wrong lines are
+ * reported and ignored; a wrong pattern with all its fields.
  *
  * All patterns that match apply, in the order of the file. If a field is set more than once, the values are joined with
  * ", " (RFC 9110, section 5.3); Set-Cookie is sent once for each. Fields that only the server can know are refused:
