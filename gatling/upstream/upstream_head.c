@@ -225,7 +225,8 @@ size_t upstream_request_head(char *out, const struct upstream_request *u) {
 /* --- trailers --- */
 
 size_t upstream_trailers(struct slice section, char *out) {
-	static const struct slice never[] = {SLICE("authorization"),
+	static const struct slice never[] = {SLICE("age"),
+										 SLICE("authorization"),
 										 SLICE("cache-control"),
 										 SLICE("content-encoding"),
 										 SLICE("content-length"),
@@ -234,15 +235,22 @@ size_t upstream_trailers(struct slice section, char *out) {
 										 SLICE("cookie"),
 										 SLICE("date"),
 										 SLICE("expect"),
+										 SLICE("expires"),
 										 SLICE("forwarded"),
 										 SLICE("host"),
 										 SLICE("location"),
+										 SLICE("max-forwards"),
+										 SLICE("pragma"),
 										 SLICE("proxy"),
+										 SLICE("proxy-authenticate"),
 										 SLICE("proxy-authorization"),
 										 SLICE("range"),
+										 SLICE("retry-after"),
 										 SLICE("server"),
 										 SLICE("set-cookie"),
 										 SLICE("trailer"),
+										 SLICE("vary"),
+										 SLICE("www-authenticate"),
 										 SLICE("x-forwarded-for"),
 										 SLICE("x-forwarded-host"),
 										 SLICE("x-forwarded-proto")};
@@ -250,8 +258,8 @@ size_t upstream_trailers(struct slice section, char *out) {
 	struct line line;
 	char *at = out;
 	for (unsigned n = 0; n < FIELDS_MAX && line_end(section, false) < 0 && next_line(&section, false, &line) == 1; n++)
-		if (!IS_ONE_OF(line.name, never) && !memchr(line.name.at, '_', line.name.length) &&
-			!is_of_connection(&none, line.name))
+		if (!IS_ONE_OF(line.name, never) && !slice_starts_nocase(line.name, SLICE("if-")) &&
+			!memchr(line.name.at, '_', line.name.length) && !is_of_connection(&none, line.name))
 			at = put_line(at, line.name, line.value);
 	return (size_t)(at - out);
 }

@@ -71,8 +71,8 @@ size_t upstream_request_head(char *out, const struct upstream_request *request);
 
 /* Writes those fields of a trailer section, which body_read() or http2_request_decode() has taken, that are passed on
  * to out (UPSTREAM_TRAILERS_MAX bytes), as hpack_fields() takes them. Returns their length. At most FIELDS_MAX are, and
- * none that says how a message is framed or coded, where it comes from or goes to, or who sends it (RFC 9110, section
- * 6.5.1). */
+ * none that says how a message is framed, coded, cached or routed, on which condition it applies, or who sends it (RFC
+ * 9110, section 6.5.1). */
 size_t upstream_trailers(struct slice section, char *out);
 
 struct upstream_response {

@@ -161,7 +161,8 @@ def test_content_in_frames_of_one_octet_and_with_padding(build):
     ([("x-sum", "1"), ("host", "evil"), ("x_sum", "2"), ("empty", ""), ("x-sum", "3")], [("x-sum", "1"), ("empty", ""), ("x-sum", "3")]),
     ([("x-sum", "a" * 8000)], [("x-sum", "a" * 8000)]),
     ([("cookie", "a=b"), ("content-length", "7")], []),
-], ids=["some", "long", "none"])  # fmt: skip
+    ([("if-none-match", "*"), ("if-x", "1"), ("max-forwards", "0"), ("vary", "*"), ("x-sum", "1")], [("x-sum", "1")]),
+], ids=["some", "long", "none", "conditions"])  # fmt: skip
 def test_trailers_are_passed_on(build, trailers, passed):
     def handle(link):
         link.request()
