@@ -130,3 +130,22 @@ def test_a_name_of_a_type_stands_for_one_thing_in_a_program(folders):
             for name in re.findall(r"^[^\S\n]*(?:static )?(?:const )?((?:struct|enum|union) \w+) \{", source.read_text(), re.MULTILINE):
                 defined[name].add(str(source.relative_to(TOP)))
     assert {name: files for name, files in defined.items() if len(files) > 1} == {}
+
+
+FOREIGN = {"tcp.h", "zconf.h"}  # of libraries
+
+
+def test_files_that_texts_name_are_there():
+    listed = subprocess.run(["git", "ls-files"], cwd=TOP, check=True, capture_output=True, text=True).stdout.split()
+    names, missing = {Path(name).name for name in listed}, []
+    for name in listed:
+        if name.startswith(("gatling/", "io/", "bench/", "README", "man/")) and name.endswith((".c", ".h", "README", ".1", ".3", ".8")):
+            text = re.sub(r"^#\s*include <.*", "", (TOP / name).read_text(), flags=re.MULTILINE)
+            found = re.findall(r"(?<![\w.<-])(?:\w+/)*([a-z_0-9-]+\.[ch])\b(?![.\w])", text)
+            missing += [(name, file) for file in found if file not in names | FOREIGN]
+    assert missing == []
+
+
+def test_the_way_through_the_code_names_each_room():
+    text = (TOP / "gatling" / "README").read_text()
+    assert [folder for row in SERVER for folder in row if f" {folder.split('/')[-1]}/" not in text] == []
