@@ -83,7 +83,7 @@ def test_a_file_that_is_no_socket_is_not_replaced_by_one(build, root):
     (root.path / "link").symlink_to("socket")
     for name in ("a.txt", "link"):
         for options in (("-i", f"unix:{root.path / name}"), ("-i", "127.0.0.1", "--status", f"unix:{root.path / name}")):
-            done = run(build, "-c", root.path, *options)
+            done = run(build, "-c", root.path, "-p", "0", *options)
             assert done.returncode == 1 and "it exists, and is not a socket" in done.stderr
     assert (root.path / "a.txt").read_bytes() == b"a" and (root.path / "link").is_symlink()
 
