@@ -1,6 +1,6 @@
 """Measures what hostile clients cost a server and its other clients: gatling, nginx and h2o in turns, with one worker.
 
-    hostile.py BUILD [memory|full|crowd|references|readers|handshakes]...
+    hostile.py BUILD [CASE]...
 
 memory      200 HTTP/2 connections with 101 unfinished requests each, all for one path of 4,000 octets that HPACK sends
             once: 5 KB from each. Measures the growth of resident memory.
@@ -18,6 +18,7 @@ handshakes  8,000 connections send the first message of TLS and nothing more. Me
 They have their production settings (servers.py); gatling and nginx write an access log to /dev/null for the first.
 """
 
+import argparse
 import asyncio
 import contextlib
 import logging
@@ -293,14 +294,20 @@ def handshakes(all_servers, name):
 
 
 if __name__ == "__main__":
+    cases = {"memory": memory, "full": full, "crowd": crowd, "references": references_flood, "readers": readers, "handshakes": handshakes}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("case", nargs="*", metavar="CASE", help="default: all")
+    chosen = parser.parse_args()
+    for unknown in set(chosen.case) - set(cases):
+        parser.error(f"'{unknown}' is none of {', '.join(cases)}")
     processes.end_on_signals()
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # a task that a signal ends is no error
     servers.raise_descriptor_limit()
-    with servers.Servers(Path(sys.argv[1])) as running:
+    with servers.Servers(chosen.build) as running:
         running.add_file("1k", 1024)
         running.add_file("10m", 10 << 20)
-        cases = {"memory": memory, "full": full, "crowd": crowd, "references": references_flood, "readers": readers, "handshakes": handshakes}
-        for case in (cases[name] for name in sys.argv[2:] or cases):
+        for case in (cases[name] for name in chosen.case or cases):
             for server_name in filter(servers.installed, NAMES):
                 row = {key: f"{value:.1f}" if isinstance(value, float) else value for key, value in case(running, server_name).items()}
                 print(f"{case.__name__:18}{server_name:10}" + "  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
