@@ -3,36 +3,36 @@
 
 #include "gatling/base/text.h"
 
-/* The entries of the static table (appendix A) that are fields of responses. */
+/* The entries of the static table (appendix A) that are fields of responses, the most frequent first. */
 static const struct {
 	struct slice name;
 	unsigned char index;
 } known[] = {
+	{SLICE("server"), 54},
+	{SLICE("date"), 33},
+	{SLICE("content-length"), 28},
+	{SLICE("content-type"), 31},
+	{SLICE("cache-control"), 24},
+	{SLICE("etag"), 34},
+	{SLICE("last-modified"), 44},
 	{SLICE("accept-ranges"), 18},
+	{SLICE("vary"), 59},
+	{SLICE("content-encoding"), 26},
+	{SLICE("strict-transport-security"), 56},
+	{SLICE("location"), 46},
+	{SLICE("content-range"), 30},
 	{SLICE("access-control-allow-origin"), 20},
 	{SLICE("age"), 21},
 	{SLICE("allow"), 22},
-	{SLICE("cache-control"), 24},
 	{SLICE("content-disposition"), 25},
-	{SLICE("content-encoding"), 26},
 	{SLICE("content-language"), 27},
-	{SLICE("content-length"), 28},
 	{SLICE("content-location"), 29},
-	{SLICE("content-range"), 30},
-	{SLICE("content-type"), 31},
-	{SLICE("date"), 33},
-	{SLICE("etag"), 34},
 	{SLICE("expires"), 36},
-	{SLICE("last-modified"), 44},
 	{SLICE("link"), 45},
-	{SLICE("location"), 46},
 	{SLICE("proxy-authenticate"), 48},
 	{SLICE("refresh"), 52},
 	{SLICE("retry-after"), 53},
-	{SLICE("server"), 54},
 	{SLICE("set-cookie"), 55},
-	{SLICE("strict-transport-security"), 56},
-	{SLICE("vary"), 59},
 	{SLICE("via"), 60},
 	{SLICE("www-authenticate"), 61},
 };
