@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/usage.h"
+
 enum { COUNT_BITS_MAX = 24 };
 
 /* Returns where the last 32 bits of an address are. */
@@ -92,12 +94,11 @@ int sources_bind(const struct sources *s, uint32_t number, int fd) {
 	return bind(fd, (const struct sockaddr *)&address, s->length);
 }
 
-int sources_check(const struct sources *s, int family) {
+void sources_require(const struct sources *s, int family, const char *url) {
 	int fd = -1;
 	if (family != s->first.ss_family) errno = EAFNOSUPPORT;
 	else fd = socket(family, SOCK_STREAM, 0);
-	const int result = fd == -1 ? -1 : sources_bind(s, 0, fd), error = errno;
-	if (fd != -1) close(fd);
-	errno = error;
-	return result;
+	if (fd == -1 || sources_bind(s, 0, fd) == -1)
+		usage_refuse("--source is no address from which this machine reaches %s: %s", url, strerror(errno));
+	close(fd);
 }

@@ -26,8 +26,8 @@ void sources_share(struct sources *sources, unsigned rank, unsigned ranks);
  * errno. */
 int sources_bind(const struct sources *sources, uint32_t number, int fd);
 
-/* Whether connections to an address of that family can come from the first of them: 0, or -1 with errno. */
-int sources_check(const struct sources *sources, int family);
+/* Refuses --source unless connections to the URL, whose address is of that family, can come from the first of them. */
+void sources_require(const struct sources *sources, int family, const char *url);
 
 /* Writes that address to text. */
 enum { SOURCE_TEXT = 64 };

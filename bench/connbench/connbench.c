@@ -275,8 +275,7 @@ static void parse_options(struct curve *p, int argc, char **argv) {
 	if (target_make(&target, argv[optind], &request, NULL, error, sizeof error) == -1) usage_refuse("%s", error);
 	if (!source_net && connections_in_all(p) > SOURCE_CONNECTIONS_MAX && on_loopback()) take_source(LOOPBACK_SOURCES);
 	if (target.host) usage_refuse("'%s': connbench speaks no TLS", argv[optind]);
-	if (sources.count && sources_check(&sources, target.address.ss_family) == -1)
-		usage_refuse("--source is no address from which this machine reaches %s: %s", target.url, strerror(errno));
+	if (sources.count) sources_require(&sources, target.address.ss_family, target.url);
 }
 
 int main(int argc, char **argv) {

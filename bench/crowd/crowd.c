@@ -262,8 +262,7 @@ static void parse_options(struct crowd_plan *p, int argc, char **argv) {
 	set_shares(p, slow, half);
 	make_urls(p, argv + optind, argc - optind);
 	if (!p->arrivals.sources.count && on_loopback(p->url)) take_source(p, LOOPBACK_SOURCES);
-	if (p->arrivals.sources.count && sources_check(&p->arrivals.sources, p->url->address.ss_family) == -1)
-		usage_refuse("--source is no address from which this machine reaches %s: %s", p->url->url, strerror(errno));
+	if (p->arrivals.sources.count) sources_require(&p->arrivals.sources, p->url->address.ss_family, p->url->url);
 }
 
 int main(int argc, char **argv) {

@@ -136,9 +136,7 @@ static int run_once(const struct options *o) {
 	if (out.tui) tui_end(out.tui);
 	if (out.line) fputs("\r\033[K", stderr);
 	if (result == -1) return cannot_start();
-	const bool taken =
-		output_is_stdout(o->json_path) || output_is_stdout(o->tsv_path) || output_is_stdout(o->hlog_path);
-	report_run(taken ? stderr : stdout, p, &r);
+	report_run(outputs_on_stdout(o) ? stderr : stdout, p, &r);
 	if (out.json) files_json(out.json, p, &r, run_rate(&r));
 	if (out.hlog) files_hlog_end(out.hlog, &r);
 	close_output(out.json, o->json_path);

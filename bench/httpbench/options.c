@@ -226,11 +226,6 @@ static void make_shares(struct plan *p, double skew) {
 	for (unsigned i = 0; i < p->targets; i++) p->share[i] = at += pow(i + 1, -skew) / sum;
 }
 
-static void check_sources(const struct plan *p) {
-	if (sources_check(&p->sources, p->target->address.ss_family) == -1)
-		usage_refuse("--source is no address from which this machine reaches %s: %s", p->target->url, strerror(errno));
-}
-
 static void check_series(const struct options *o) {
 	if (o->search && o->sweep) usage_refuse("--search and --sweep exclude each other");
 	if (o->plan.rate > 0 || o->plan.requests)
@@ -241,10 +236,13 @@ static void check_series(const struct options *o) {
 
 bool output_is_stdout(const char *name) { return name && strcmp(name, "-") == 0; }
 
+int outputs_on_stdout(const struct options *o) {
+	return output_is_stdout(o->json_path) + output_is_stdout(o->tsv_path) + output_is_stdout(o->hlog_path);
+}
+
 static void check_outputs(const struct options *o) {
-	const int on_stdout =
-		output_is_stdout(o->json_path) + output_is_stdout(o->tsv_path) + output_is_stdout(o->hlog_path) + o->tui;
-	if (on_stdout > 1) usage_refuse("only one of --json -, --tsv -, --hlog - and --tui may write to stdout");
+	if (outputs_on_stdout(o) + o->tui > 1)
+		usage_refuse("only one of --json -, --tsv -, --hlog - and --tui may write to stdout");
 }
 
 /* Returns whether a line is that of a field. */
@@ -395,7 +393,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 	if (urls_path) make_targets(p, &request, o->url, o->urls, urls_path, o->url_line);
 	else make_targets(p, &request, argv + optind, (unsigned)(argc - optind), NULL, NULL);
 	make_shares(p, skew);
-	if (p->sources.count) check_sources(p);
+	if (p->sources.count) sources_require(&p->sources, p->target->address.ss_family, p->target->url);
 }
 
 void options_free(struct options *o) {

@@ -21,6 +21,7 @@ struct options {
 
 /* Whether an output takes the place of the report on stdout, which then goes to stderr. */
 bool output_is_stdout(const char *name);
+int outputs_on_stdout(const struct options *options); /* how many do */
 
 /* Parses the command line. Exits after a line about an error, or after the help. The arguments must outlive options. */
 void options_parse(struct options *options, int argc, char **argv);

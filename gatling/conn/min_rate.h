@@ -13,7 +13,9 @@ enum {
 
 struct conn_context;
 
-/* Returns in how many milliseconds min_rate_enforce() is due; -1: not at all. */
+/* Returns in how many milliseconds min_rate_enforce() is due; -1: not at all, and it is noted that there is no
+ * shortage.
+ */
 int min_rate_due(struct conn_context *context);
 
 /* Begins a window for each connection whose client has to take or to send content, and closes those whose window is

@@ -5,6 +5,7 @@ import ssl
 import subprocess
 import threading
 
+NOT_FOUND = b"HTTP/1.1 404 None\r\nContent-Length: 0\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
 

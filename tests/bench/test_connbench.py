@@ -9,7 +9,7 @@ import time
 import pytest
 
 from gatling import Root, Server
-from origin import OK, Origin, reset
+from origin import NOT_FOUND, OK, Origin, reset
 
 COLUMNS = ["open", "connect_ns", "first_byte_new_ns", "whole_new_ns", "first_byte_idle_ns", "whole_idle_ns"]
 
@@ -131,7 +131,7 @@ def test_too_few_descriptors_are_named(plain, server, descriptors, count, status
     assert done.returncode == status and words in done.stderr and done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("answer, why", [(b"HTTP/1.1 404 None\r\nContent-Length: 0\r\n\r\n", "the status of the answer is 404, not 200"),
+@pytest.mark.parametrize("answer, why", [(NOT_FOUND, "the status of the answer is 404, not 200"),
                                          (b"hello", "the answer is not HTTP")])  # fmt: skip
 def test_an_answer_that_cannot_be_measured_is_named(build, answer, why):
     with Origin(lambda *_: answer) as origin:

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from gatling import Root, Server
-from origin import OK, Origin, reset
+from origin import NOT_FOUND, OK, Origin, reset
 
 OUTCOMES = ["answered", "refused", "cut", "late", "failed"]
 BUSY = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
@@ -115,7 +115,7 @@ def broken_off(connection, *_):
         (once(b""), "refused"), (lambda connection, *_: reset(connection), "refused"), (lambda *_: BUSY, "refused"),
         (lambda *_: BUSY.replace(b"503", b"429"), "refused"), (once(OK[:-1]), "cut"), (once(OK[:9]), "cut"), (broken_off, "cut"),
         (on_asset(lambda *_: BUSY), "cut"), (on_asset(once(b"")), "cut"), (once(OK), "cut"),
-        (lambda *_: b"HTTP/1.1 404 None\r\nContent-Length: 0\r\n\r\n", "failed"), (lambda *_: b"hello", "failed"), (lambda *_: OK + OK, "failed"),
+        (lambda *_: NOT_FOUND, "failed"), (lambda *_: b"hello", "failed"), (lambda *_: OK + OK, "failed"),
     ],
     ids=["closes", "resets", "503", "429", "half an answer", "half a head", "resets in an answer", "503 for an asset",
          "closes before an asset", "closes after the page", "404", "not HTTP", "too much"],
@@ -129,7 +129,7 @@ def test_a_page_counts_as_what_became_of_it(build, behave, outcome):
 
 
 def test_why_a_page_failed_is_said(build):
-    with Origin(lambda *_: b"HTTP/1.1 404 None\r\nContent-Length: 0\r\n\r\n") as origin:
+    with Origin(lambda *_: NOT_FOUND) as origin:
         url = origin.url + "page"
         totals, _ = crowd(build, "-R", 30, "-d", 1, url, status=NOBODY_SERVED)
     assert totals["failed_first"] == f"{url}: status 404"
@@ -143,7 +143,7 @@ def over_at(answer):
     "behave, arguments, why",
     [
         (lambda *_: BUSY, [], "they were refused by the server of {url}"), (once(OK[:-1]), [], "they were cut off by the server of {url}"),
-        (lambda *_: b"HTTP/1.1 404 None\r\nContent-Length: 0\r\n\r\n", [], "{url}: status 404"),
+        (lambda *_: NOT_FOUND, [], "{url}: status 404"),
         (over_at(OK), ["--patience", "0.2"], "none came within --patience"),
         (over_at(OK), [], "all were under way at the end: make -d longer than --patience"),
     ],

@@ -5,9 +5,7 @@ import time
 
 import pytest
 
-from origin import OK, Origin
-
-NOT_FOUND = b"HTTP/1.1 404 None\r\nContent-Length: 0\r\n\r\n"
+from origin import NOT_FOUND, OK, Origin
 
 
 def hold(build, *arguments, status=0):
