@@ -26,7 +26,7 @@ enum {
 void representation_retain(struct representation *file) { file->references++; }
 
 bool representation_shared(const struct representation *f) {
-	return f->references > 1 || (f->borrows && f->origin->references > 1);
+	return f->references > 1 || (f->origin && f->origin->references > 1);
 }
 
 void representation_release(void *file) {
@@ -34,12 +34,13 @@ void representation_release(void *file) {
 	if (--f->references) return;
 	if (f->account) *f->account -= representation_memory(f);
 	if (f->open) --*f->open;
-	if (!f->borrows) {
+	if (f->origin) {
+		representation_release(f->origin);
+	} else {
 		if (f->map) munmap(f->map, f->size);
 		if (f->fd != -1) close(f->fd);
 		free((char *)f->body);
 	}
-	if (f->origin) representation_release(f->origin);
 	free((char *)f->fields.at);
 	free(f);
 }
@@ -51,7 +52,7 @@ static struct representation *representation_new(void) {
 }
 
 size_t representation_memory(const struct representation *f) {
-	return f->text_size + (f->body && !f->borrows ? f->size : 0);
+	return f->text_size + (f->body && !f->origin ? f->size : 0);
 }
 
 struct gzip_bytes representation_stored(const struct representation *f) {
@@ -265,7 +266,7 @@ static struct slice type_lines(const struct representation *f) {
 /* Keeps a copy of the fields, with room for the block behind them. Returns 0 or ENOMEM. */
 static int keep_text(struct representation *f, const char *text) {
 	const size_t date = (size_t)(f->validators.date.at - text), type = (uintptr_t)f->type.at - (uintptr_t)text;
-	const bool has_type = type < f->fields.length; /* else it is the owner's, or the origin's */
+	const bool has_type = type < f->fields.length; /* else it is static */
 	f->text_size = f->fields.length + HPACK_BOUND(f->fields.length);
 	char *kept = malloc(f->text_size);
 	f->fields.at = kept;
@@ -284,9 +285,17 @@ struct slice representation_block(struct representation *f) {
 	return f->block;
 }
 
+/* Copies the lines of the media type, and refers to it in them. */
+static char *copy_type(char *at, struct representation *f, const struct representation *origin) {
+	const struct slice lines = type_lines(origin);
+	const uintptr_t type = (uintptr_t)origin->type.at - (uintptr_t)lines.at;
+	f->type = origin->type;
+	if (type < lines.length) f->type.at = at + type;
+	return text_copy(at, lines);
+}
+
 /* Writes the fields; without options those of the origin, except for coding and validators. Returns 0 or ENOMEM. */
-static int write_fields(struct representation *f, const struct field_options *o) {
-	const struct representation *origin = o ? NULL : f->origin;
+static int write_fields(struct representation *f, const struct field_options *o, const struct representation *origin) {
 	size_t owned = o && o->headers ? o->headers->octets : 0;
 	size_t room = REPRESENTATION_FIELDS_MAX + (o ? strlen(o->type) + owned : origin->fields.length);
 	char small[2 * REPRESENTATION_FIELDS_MAX], *text = room <= sizeof small ? small : malloc(room);
@@ -294,7 +303,7 @@ static int write_fields(struct representation *f, const struct field_options *o)
 	char *at = field_line_put_length(text, f->size);
 	f->type_at = (size_t)(at - text);
 	at = put_coding(at, f->coding);
-	at = o ? put_type(at, f, o) : text_copy(at, type_lines(origin));
+	at = o ? put_type(at, f, o) : copy_type(at, f, origin);
 	f->validators_at = (size_t)(at - text);
 	at = put_validators(at, f);
 	f->always_at = (size_t)(at - text);
@@ -308,14 +317,13 @@ static int write_fields(struct representation *f, const struct field_options *o)
 
 int representation_write_fields(struct representation *f, const struct field_options *o) {
 	f->coding = o->coding;
-	return write_fields(f, o);
+	return write_fields(f, o, NULL);
 }
 
 /* --- derived from another --- */
 
 /* Appends a suffix to the entity-tag of the origin, inside the quotes. */
-static void derive_etag(struct representation *f, const char *suffix) {
-	struct slice etag = f->origin->validators.etag;
+static void derive_etag(struct representation *f, struct slice etag, const char *suffix) {
 	if (!etag.at) return;
 	char *at = text_copy(f->etag, slice_first(etag, etag.length - 1));
 	at = text_copy(text_copy_string(at, suffix), SLICE("\""));
@@ -324,29 +332,39 @@ static void derive_etag(struct representation *f, const char *suffix) {
 
 /* Returns a representation with the fields of the origin, except those of the coding. digest: a hash for the
  * entity-tag; NULL: it is derived, too. Returns NULL: ENOMEM. */
-static struct representation *derive(struct representation *origin, enum coding coding, uint64_t size,
+static struct representation *derive(const struct representation *origin, enum coding coding, uint64_t size,
 									 const unsigned char *digest) {
 	struct representation *f = representation_new();
 	if (!f) return NULL;
-	representation_retain(origin);
-	f->origin = origin;
-	f->version = f->origin->version;
+	f->version = origin->version;
 	f->size = size;
-	f->type = origin->type;
 	f->coding = coding;
 	f->gzipped = origin->coding == CODING_GZIP && coding == CODING_IDENTITY;
 	if (digest) write_etag(f, digest);
-	else derive_etag(f, f->gzipped ? "-un" : "-gz");
-	if (write_fields(f, NULL) == 0) return f;
+	else derive_etag(f, origin->validators.etag, coding == origin->coding ? "" : f->gzipped ? "-un" : "-gz");
+	if (write_fields(f, NULL, origin) == 0) return f;
 	representation_release(f);
 	return NULL;
 }
 
+/* Gives it a body, and has its memory counted. NULL: ENOMEM, and the body is freed. */
+static struct representation *give_body(struct representation *f, char *body, size_t *account) {
+	if (!f) {
+		free(body);
+		return NULL;
+	}
+	f->body = body;
+	f->stored = f->size;
+	f->account = account;
+	*account += representation_memory(f);
+	return f;
+}
+
 /* Shares the body or descriptor of the origin. */
-static struct representation *borrow(struct representation *f) {
+static struct representation *borrow(struct representation *f, struct representation *origin) {
 	if (!f) return NULL;
-	const struct representation *origin = f->origin;
-	f->borrows = true;
+	representation_retain(origin);
+	f->origin = origin;
 	f->body = origin->body;
 	f->fd = origin->fd;
 	f->map = origin->map;
@@ -356,22 +374,17 @@ static struct representation *borrow(struct representation *f) {
 
 struct representation *representation_gzipped(struct representation *identity, char *body, uint64_t size,
 											  size_t *account) {
-	struct representation *f = derive(identity, CODING_GZIP, size, NULL);
-	if (!f) {
-		free(body);
-		return NULL;
-	}
-	f->body = body;
-	f->stored = size;
-	f->account = account;
-	*account += representation_memory(f);
-	return f;
+	return give_body(derive(identity, CODING_GZIP, size, NULL), body, account);
+}
+
+struct representation *representation_copied(struct representation *file, char *body, size_t *account) {
+	return give_body(derive(file, file->coding, file->size, NULL), body, account);
 }
 
 struct representation *representation_gunzipped(struct representation *gzip, uint64_t size) {
-	return borrow(derive(gzip, CODING_IDENTITY, size, NULL));
+	return borrow(derive(gzip, CODING_IDENTITY, size, NULL), gzip);
 }
 
 struct representation *representation_tagged(struct representation *file, const unsigned char *digest) {
-	return borrow(derive(file, file->coding, file->size, digest));
+	return borrow(derive(file, file->coding, file->size, digest), file);
 }

@@ -51,8 +51,7 @@ struct representation {
 	unsigned references;
 	size_t *account;               /* counts its memory; NULL: nothing does */
 	unsigned *open;                /* counts its descriptor; NULL: it has none */
-	struct representation *origin; /* the one that it is derived from; NULL: it was loaded */
-	bool borrows;                  /* body and fd are the origin's */
+	struct representation *origin; /* the one whose body, fd and map these are; NULL: they are its own */
 	char etag[2 * DIGEST_LENGTH + sizeof "\"-un\""];
 	struct slice block; /* see representation_block(); absent: it has not been asked for */
 	size_t text_size;   /* bytes of memory of fields, and of room for the block behind them */
@@ -93,9 +92,12 @@ int representation_write_fields(struct representation *file, const struct field_
 /* Returns all field lines as a header block of HPACK, which is made when it is first asked for. */
 struct slice representation_block(struct representation *file);
 
-/* Return the representation in another coding, with the same fields except those of the coding. NULL: ENOMEM. The
- * malloc'd body is taken over; *account counts representation_memory() until the last reference is released. size: of
- * the content in that coding. */
+/* Returns the same file in memory: the malloc'd body, which is taken over. *account counts representation_memory()
+ * until the last reference is released. NULL: ENOMEM. */
+struct representation *representation_copied(struct representation *file, char *body, size_t *account);
+
+/* Return the representation in another coding, with the same fields except those of the coding. NULL: ENOMEM. body and
+ * account: as above. size: of the content in that coding. */
 struct representation *representation_gzipped(struct representation *identity, char *body, uint64_t size,
 											  size_t *account);
 struct representation *representation_gunzipped(struct representation *gzip, uint64_t size);
