@@ -115,7 +115,11 @@ static bool admit(struct conn *c, struct response *r) {
 static bool decide(const struct conn *c, const struct request *q, struct kept_request *waiting, struct response *r) {
 	const struct site_context *site = &c->context->site;
 	char local_name[PEER_MAX + 2];
-	struct connection_info connection = {.peer = &c->peer, .port = c->port, .secure = c->secure, .patient = true};
+	struct connection_info connection = {.peer = &c->peer,
+										 .port = c->port,
+										 .secure = c->secure,
+										 .copied = c->tls && !tls_in_kernel(c->tls),
+										 .patient = true};
 	if (!q->host.at && (site->options->vhosts != VHOSTS_OFF || site->https_port))
 		connection.host = local_host(c, local_name);
 	if (waiting) (void)kept_request_answer(waiting, site, connection, r);

@@ -142,8 +142,11 @@ void stream_wait_for(struct http2 *h, struct stream *s, struct kept_request *wai
 }
 
 struct connection_info stream_connection_info(const struct http2 *h, const struct peer *client) {
-	return (struct connection_info){
-		.peer = client, .port = h->port, .secure = h->secure, .patient = h->waiting_size < HTTP2_WAITING};
+	return (struct connection_info){.peer = client,
+									.port = h->port,
+									.secure = h->secure,
+									.copied = true,
+									.patient = h->waiting_size < HTTP2_WAITING};
 }
 
 /* Returns whether the response has to wait until one of HTTP2_FILES has been sent. */

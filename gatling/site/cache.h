@@ -10,6 +10,8 @@ enum {
 	CACHE_RESOURCE_BYTES = 4096, /* of cache_options.bytes; there are no more resources than parts of that size */
 	CACHE_COMPRESSING_MAX = 16 * 1024 * 1024, /* bytes of files in compression; beyond it others are sent as they are */
 	CACHE_HASHING_MAX = 1024 * 1024 * 1024,   /* bytes of files that are being hashed, which takes seconds */
+	CACHE_COPY_PART = 4,        /* a file of up to this part of cache_options.bytes is copied, see cache_copied(); */
+	CACHE_COPIES_PART = 2,      /* and all copies together take up to this part */
 	CACHE_CHECK_MS = 1000,      /* for so long an entry is valid after a look at the file system and its directory */
 	CACHE_TIDY_MS = 1000,       /* between two calls of cache_tidy() */
 	CACHE_UNUSED_MS = 60 * 1000 /* after which it closes a file */
@@ -18,6 +20,7 @@ enum {
 /* The file at a path, and NAME.gz, NAME.zst and NAME.br beside it, unless they are older. */
 struct resource {
 	struct representation *representation[CODINGS]; /* in each coding; NULL: none (yet) */
+	struct representation *copy[CODINGS];           /* for the cache: the same in memory; NULL: none */
 	unsigned available, producible;      /* those that exist, and that can be generated: sets of 1 << coding */
 	struct realm *realm[REALMS_OF_PATH]; /* see basic_auth_realms() */
 	int64_t until_ms;                    /* it is valid without a look at the file system; 0: it has to be looked for */
@@ -68,6 +71,13 @@ struct job *cache_convert(struct cache *cache, struct resource *resource, enum c
 /* Begins to hash a large file that has no entity-tag yet. Returns the job if it is worth waiting for: it is done soon,
  * or, with needed, the answer depends on the entity-tag; else NULL. */
 struct job *cache_hash(struct cache *cache, struct resource *resource, enum coding coding, bool needed);
+
+/* Returns what to send instead of a representation of this resource on a connection for which the server copies all
+ * bytes, since it encrypts or frames them: the same in memory, if it was read, or the representation itself. A file
+ * that is requested again is read beside the loop. When there are as many copies as may be, one makes room that was not
+ * requested for CACHE_CHECK_MS. */
+struct representation *cache_copied(struct cache *cache, struct resource *resource,
+									struct representation *representation);
 
 struct cache_usage {
 	unsigned files;       /* that are remembered */

@@ -10,7 +10,7 @@
 enum { IN_MEMORY, OPEN_FILES /* those with descriptors */, RINGS };
 
 /* What is done to a representation beside the loop. */
-enum job_kind { COMPRESS, UNPACK, HASH, JOB_KINDS };
+enum job_kind { COMPRESS, UNPACK, HASH, COPY, JOB_KINDS };
 
 struct cache_entry {
 	struct resource resource; /* first: a resource is its entry */
@@ -21,6 +21,8 @@ struct cache_entry {
 	bool recent;              /* see FILE_VERSION_RECENT_S; or a file could not be opened for a temporary reason */
 	bool lately;              /* what else there is in its directory was known from a look before, see NAMES_LATELY */
 	bool compressed;          /* its gzip was compressed here */
+	bool copied;              /* it has a copy, and is among the copied entries */
+	bool uncopied;            /* it could not be read, and is not read again */
 	bool restricted, stands_in, error, fetched; /* of struct lookup */
 	uint64_t hash, headers;                     /* headers: the id of the set, 0 for none */
 	int64_t checked_ms, used_ms;
@@ -29,7 +31,7 @@ struct cache_entry {
 	struct file_version version[CODINGS]; /* of the file and those beside it */
 	struct cache_job *job[JOB_KINDS];     /* those that are not finished; NULL: none */
 	LIST_ENTRY(cache_entry) chain;
-	TAILQ_ENTRY(cache_entry) age;
+	TAILQ_ENTRY(cache_entry) age, copy_age;
 	struct slice path;
 	char text[]; /* of the path, NUL-terminated */
 };
@@ -37,9 +39,11 @@ struct cache_entry {
 struct cache {
 	struct cache_options options;
 	uint64_t seed;
-	uint64_t pending[JOB_KINDS]; /* bytes of the files of jobs that are not finished */
-	size_t compressed;           /* bytes of memory with compressed bodies, also to be sent */
-	unsigned open;               /* files with a descriptor, also to be sent */
+	uint64_t pending[JOB_KINDS];      /* bytes of the files of jobs that are not finished */
+	size_t compressed;                /* bytes of memory with compressed bodies, also to be sent */
+	size_t copies;                    /* likewise with copies */
+	TAILQ_HEAD(, cache_entry) copied; /* those with copies; those that were found in use last are at the end */
+	unsigned open;                    /* files with a descriptor, also to be sent */
 	unsigned resources, descriptors;
 	size_t bytes;
 	int64_t tidied_ms;
@@ -63,6 +67,9 @@ void cache_entry_release(struct cache_entry *entry);
 
 /* Counts what the entry holds now. */
 void cache_entry_account(struct cache *cache, struct cache_entry *entry);
+
+/* Has others make room for what the entry holds now. */
+void cache_make_room(struct cache *cache, struct cache_entry *entry);
 
 /* Inserts an entry, for which others make room. Takes the reference over. */
 void cache_insert(struct cache *cache, struct cache_entry *entry);
@@ -90,6 +97,7 @@ bool cache_may_open(struct cache *cache);
 /* Forgets a representation that can be generated again. */
 void cache_forget_produced(struct resource *resource, enum coding coding);
 void cache_entry_forget_compressed(struct cache_entry *entry);
+void cache_entry_forget_copies(struct cache *cache, struct cache_entry *entry);
 
 /* --- cache_load.c --- */
 

@@ -17,6 +17,7 @@ struct cache *cache_new(const struct cache_options *options) {
 	struct cache *c = calloc(1, sizeof *c + buckets * sizeof *c->bucket);
 	if (!c) return NULL;
 	for (int i = 0; i < RINGS; i++) TAILQ_INIT(&c->ring[i].entries);
+	TAILQ_INIT(&c->copied);
 	c->options = *options;
 	c->buckets = buckets;
 	c->seed = (uint64_t)(uintptr_t)c; /* the paths in the table are the owner's, not the clients' */
@@ -43,6 +44,16 @@ void cache_entry_forget_compressed(struct cache_entry *e) {
 	e->compressed = false;
 }
 
+void cache_entry_forget_copies(struct cache *c, struct cache_entry *e) {
+	if (!e->copied) return;
+	TAILQ_REMOVE(&c->copied, e, copy_age);
+	e->copied = false;
+	for (int i = 0; i < CODINGS; i++) {
+		if (e->resource.copy[i]) representation_release(e->resource.copy[i]);
+		e->resource.copy[i] = NULL;
+	}
+}
+
 /* An entry stays in its ring: it gets no descriptor later. */
 static struct ring *ring_of(struct cache *c, const struct cache_entry *e) {
 	return &c->ring[e->descriptors ? OPEN_FILES : IN_MEMORY];
@@ -56,6 +67,7 @@ void cache_entry_drop(struct cache *c, struct cache_entry *e) {
 	TAILQ_REMOVE(&ring->entries, e, age);
 	ring->length--;
 	if (e->compressed) cache_entry_forget_compressed(e);
+	cache_entry_forget_copies(c, e);
 	c->resources--;
 	c->bytes -= e->memory;
 	c->descriptors -= e->descriptors;
@@ -79,8 +91,9 @@ void cache_entry_account(struct cache *c, struct cache_entry *e) {
 	e->memory = sizeof *e;
 	e->descriptors = 0;
 	for (int i = 0; i < CODINGS; i++) {
-		const struct representation *f = e->resource.representation[i];
+		const struct representation *f = e->resource.representation[i], *copy = e->resource.copy[i];
 		if (f) e->memory += representation_memory(f);
+		if (copy) e->memory += representation_memory(copy);
 		e->descriptors += f && f->fd != -1 && !f->gzipped; /* else the descriptor is another's */
 	}
 	c->bytes += e->memory;
@@ -103,20 +116,25 @@ struct bucket *cache_bucket(struct cache *c, uint64_t hash) {
 	return &c->bucket[hash & (c->buckets - 1)];
 }
 
-void cache_insert(struct cache *c, struct cache_entry *e) {
-	LIST_INSERT_HEAD(&cache_bucket(c, e->hash)->entries, e, chain);
-	c->resources++;
-	cache_entry_account(c, e);
-	e->cached = true;
-	struct ring *ring = ring_of(c, e);
+void cache_make_room(struct cache *c, struct cache_entry *e) {
 	struct cache_entry *other;
-	TAILQ_INSERT_TAIL(&ring->entries, e, age);
-	ring->length++;
+	cache_entry_account(c, e);
 	while (!is_within_limit(c, c->resources, c->bytes) && ((other = cache_victim(&c->ring[IN_MEMORY], NULL, e)) ||
 														   (other = cache_victim(&c->ring[OPEN_FILES], NULL, e))))
 		cache_entry_drop(c, other);
 	while (c->descriptors > c->options.descriptors && (other = cache_victim(&c->ring[OPEN_FILES], NULL, e)))
 		cache_entry_drop(c, other);
+}
+
+void cache_insert(struct cache *c, struct cache_entry *e) {
+	LIST_INSERT_HEAD(&cache_bucket(c, e->hash)->entries, e, chain);
+	cache_entry_account(c, e); /* ring_of() needs it */
+	c->resources++;
+	e->cached = true;
+	struct ring *ring = ring_of(c, e);
+	TAILQ_INSERT_TAIL(&ring->entries, e, age);
+	ring->length++;
+	cache_make_room(c, e);
 }
 
 /* Returns whether nothing has to make room for an entry. */

@@ -329,6 +329,8 @@ enum tls_result tls_handshake(struct tls *t, void *buffer, size_t *length) {
 
 bool tls_ended(const struct tls *t) { return t->ended; }
 
+bool tls_in_kernel(const struct tls *t) { return t->kernel; }
+
 bool tls_resumed(const struct tls *t) { return SSL_session_reused(t->ssl); }
 
 bool tls_chose_http2(const struct tls *t) {

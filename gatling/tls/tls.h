@@ -61,6 +61,9 @@ enum tls_result tls_handshake(struct tls *tls, void *buffer, size_t *length);
 /* Returns whether the handshake continued an earlier session. */
 bool tls_resumed(const struct tls *tls);
 
+/* Returns whether the kernel encrypts the records. */
+bool tls_in_kernel(const struct tls *tls);
+
 /* Returns whether HTTP/2 was negotiated (ALPN). */
 bool tls_chose_http2(const struct tls *tls);
 

@@ -588,6 +588,110 @@ static void what_does_not_get_smaller_is_tried_once(void **state) {
 	assert_int_equal(resource->producible, 0);
 }
 
+/* --- copies of large files --- */
+
+enum { COPIED = BYTES / CACHE_COPY_PART * 3 / 4 }; /* bytes: two are within the limit, three are not */
+
+/* Returns what a connection that copies is sent, with a reference. It waits for a copy that is being made. */
+static struct representation *sent(const char *path) {
+	struct resource *resource;
+	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
+	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
+	struct representation *f = cache_copied(cache, resource, resource->representation[CODING_IDENTITY]);
+	representation_retain(f);
+	while (jobs_count(jobs)) {
+		assert_int_equal(io_wait(loop, 100), 0);
+		jobs_collect(jobs);
+	}
+	return f;
+}
+
+/* Returns whether it is sent from memory when it is requested several times. */
+static bool is_copied(const char *path) {
+	for (int i = 0; i < 3; i++) representation_release(sent(path));
+	struct representation *f = sent(path);
+	const bool copied = f->body != NULL;
+	representation_release(f);
+	return copied;
+}
+
+static void write_large(const char *name, off_t size) {
+	write_zeros(name, size);
+	rewrite(name, name);
+}
+
+/* Files whose content is known and which have not been changed just now. */
+static void find_large(int count, const char *const *names) {
+	grow_old();
+	for (int i = 0; i < count; i++) representation_release(identified(names[i]));
+}
+
+static void a_large_file_is_copied_when_it_is_requested_again(void **state) {
+	(void)state;
+	write_large("large", COPIED);
+	find_large(1, (const char *const[]){"large"});
+	const struct representation *file = refound("large");
+	representation_release(sent("large")); /* begins */
+	struct representation *copy = sent("large");
+	assert_int_equal(copy->fd, -1);
+	assert_int_equal(copy->size, COPIED);
+	assert_memory_equal(copy->body, "large", strlen("large") + 1);
+	assert_int_equal(copy->fields.length, file->fields.length);
+	assert_memory_equal(copy->fields.at, file->fields.at, file->fields.length);
+	assert_in_range(cache_usage(cache).bytes, COPIED, COPIED + 8192);
+	now_ms += CACHE_UNUSED_MS;
+	cache_tidy(cache, now_ms, false);
+	assert_int_equal(cache_usage(cache).bytes, 0);
+	assert_memory_equal(copy->body, "large", strlen("large") + 1);
+	representation_release(copy);
+}
+
+static void a_file_is_not_copied_if_it_is_too_large_or_requested_once_or_changed(void **state) {
+	(void)state;
+	write_large("huge", BYTES / CACHE_COPY_PART + 1);
+	write_large("once", COPIED);
+	find_large(2, (const char *const[]){"huge", "once"});
+	assert_false(is_copied("huge"));
+	now_ms += CACHE_UNUSED_MS;
+	cache_tidy(cache, now_ms, false);
+	representation_release(sent("once"));
+	assert_in_range(cache_usage(cache).bytes, 1, 8192);
+	write_large("fresh", COPIED);
+	assert_false(is_copied("fresh"));
+}
+
+static void a_copy_makes_room_when_it_is_neither_requested_nor_sent(void **state) {
+	(void)state;
+	static const char *const names[] = {"a", "b", "c"};
+	for (int i = 0; i < 3; i++) write_large(names[i], COPIED);
+	find_large(3, names);
+	assert_true(is_copied("a"));
+	assert_true(is_copied("b"));
+	assert_false(is_copied("c"));
+	struct representation *a = sent("a"), *b = sent("b");
+	now_ms += CACHE_CHECK_MS;
+	assert_false(is_copied("c"));
+	representation_release(b);
+	assert_true(is_copied("c"));
+	assert_true(is_copied("a"));
+	assert_false(is_copied("b"));
+	assert_in_range(cache_usage(cache).bytes, COPIED, BYTES / CACHE_COPIES_PART + 8192);
+	representation_release(a);
+}
+
+static void a_file_that_changes_while_it_is_copied_is_sent_as_it_is(void **state) {
+	(void)state;
+	struct resource *resource;
+	write_large("large", COPIED);
+	find_large(1, (const char *const[]){"large"});
+	const struct lookup wanted = {.path = slice_of("large"), .fetched = true};
+	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
+	(void)cache_copied(cache, resource, resource->representation[CODING_IDENTITY]);
+	assert_int_equal(jobs_count(jobs), 1);
+	rewrite("large", "changed");
+	assert_false(is_copied("large"));
+}
+
 static struct sites *sites;
 
 static void check_site(const char *host, unsigned port, const char *wanted) {
@@ -663,6 +767,10 @@ int main(void) {
 		TEST(files_that_are_asked_for_once_do_not_push_out_others),
 		TEST(a_full_cache_keeps_what_is_asked_for_twice),
 		TEST(large_files_do_not_push_out_small_ones),
+		TEST(a_large_file_is_copied_when_it_is_requested_again),
+		TEST(a_file_is_not_copied_if_it_is_too_large_or_requested_once_or_changed),
+		TEST(a_copy_makes_room_when_it_is_neither_requested_nor_sent),
+		TEST(a_file_that_changes_while_it_is_copied_is_sent_as_it_is),
 		TEST(a_question_is_known_while_its_resource_is_valid),
 		TEST(what_is_compressed_is_dropped_for_what_is_used_later),
 		TEST(what_does_not_get_smaller_is_tried_once),

@@ -10,7 +10,8 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from browser import Browser
-from gatling import TIMEOUT, Connection, Server, eventually, runnable
+from conftest import BIG
+from gatling import TIMEOUT, Connection, Server, certificate, eventually, runnable, trusting
 from http2 import Http2
 from test_restart import activated, first, listener, take_over
 
@@ -66,6 +67,27 @@ def test_a_worker_keeps_its_part_of_the_files_that_the_cache_may_have(build, roo
 
 
 @pytest.mark.clear
+@pytest.mark.parametrize("over", ["HTTP/1.1", "TLS", "HTTP/2"])
+def test_a_large_file_is_kept_in_memory_where_its_bytes_are_copied(first_build, files, place, over):
+    cert, key = certificate()
+    flags = ("--cert", cert, "--key", key, "--tls-port", "0", "--status", f"unix:{place / 'status'}")
+    with Server(first_build, files, "-j", "1", *flags) as server:
+        server.status = place / "status"
+        port, context = (server.tls_port, trusting(cert)) if over == "TLS" else (server.plain_port, None)
+
+        def bytes_in_memory():
+            with Http2(server) if over == "HTTP/2" else Connection(("127.0.0.1", port), tls=context, name="localhost") as c:
+                assert [c.get("/big.bin").body == BIG for _ in range(2)] == [True, True]
+            return total(server)["cache_bytes"]
+
+        if over == "HTTP/1.1":
+            assert max(bytes_in_memory() for _ in range(5)) < 10_000
+        else:
+            held = eventually(lambda: (n := bytes_in_memory()) > 10_000 and n)
+            assert len(BIG) < held < len(BIG) + 10_000
+            assert bytes_in_memory() == held
+
+
 def test_streams_of_http2_are_requests(shown):
     with Http2(shown) as c:
         for _ in range(5):

@@ -79,7 +79,7 @@ void answer(const struct site_context *c, const struct request *q, const struct 
 
 	struct slice host = q->host.at ? q->host : arrival->host;
 	bool to_https = c->https_port && !arrival->secure && arrival->port && has_certificate(c, host);
-	if (serves && !to_https && answer_known(c, q, host, arrival->port, r)) return;
+	if (serves && !to_https && answer_known(c, q, host, arrival, r)) return;
 
 	char room[1 + PATH_ROOM];
 	struct decision d = {.context = c, .request = q, .arrival = arrival, .response = r, .host = host, .path = room + 1};

@@ -86,15 +86,16 @@ static void remember(const struct decision *d, struct resource *r) {
 	question_keep(d->context->questions, d->host, d->arrival->port, d->request->path, r, until_ms);
 }
 
-bool answer_known(const struct site_context *c, const struct request *q, struct slice host, unsigned port,
-				  struct response *r) {
+bool answer_known(const struct site_context *c, const struct request *q, struct slice host,
+				  const struct connection_info *arrival, struct response *r) {
 	struct resource *resource =
-		q->known & QUALIFIERS ? NULL : question_find(c->questions, host, port, q->path, c->now_ms);
+		q->known & QUALIFIERS ? NULL : question_find(c->questions, host, arrival->port, q->path, c->now_ms);
 	if (!resource) return false;
 	int coding = best_coding(q, resource);
 	struct representation *f = coding == -1 ? NULL : resource->representation[coding];
 	if (!f || !f->validators.etag.at || representation_changed(f)) return false;
 	cache_found(resource, c->now_ms);
+	if (arrival->copied) f = cache_copied(c->cache, resource, f);
 	representation_retain(f);
 	r->representation = f;
 	if (precondition_status(q, &f->validators)) r->status = 304; /* without QUALIFIERS it is no other */
@@ -126,6 +127,9 @@ static int answer_found(struct decision *d, const char *end, int status) {
 		if (again || file->fd == -1 || !representation_changed(file)) break;
 		cache_drop(d->context->cache, resource);
 	}
+	/* for a part, as of a film, the whole is not read */
+	if (d->arrival->copied && !(d->request->known & 1U << FIELD_RANGE))
+		file = cache_copied(d->context->cache, resource, file);
 	representation_retain(file);
 	r->representation = file;
 	r->status = status;

@@ -13,6 +13,7 @@ struct connection_info {
 	struct slice host; /* the local address as an authority, for requests without Host; absent for none */
 	unsigned port;
 	bool secure;  /* over TLS */
+	bool copied;  /* the server copies all bytes that it sends, since it encrypts or frames them */
 	int failed;   /* the status if it could not be passed on; else 0 */
 	bool patient; /* it can wait; else what takes long is answered with something else, or 503 */
 	/* WAITS_MAX hashes of paths for which it has waited until they were fetched, or 0; NULL: none. After so many jobs

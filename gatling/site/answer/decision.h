@@ -68,8 +68,8 @@ bool decision_admitted(struct decision *d, struct realm *const *realm);
 /* --- answer_file.c --- */
 
 /* Answers with 200 or 304 if the same was asked for a moment ago. Returns whether it does. */
-bool answer_known(const struct site_context *c, const struct request *q, struct slice host, unsigned port,
-				  struct response *r);
+bool answer_known(const struct site_context *c, const struct request *q, struct slice host,
+				  const struct connection_info *arrival, struct response *r);
 
 /* Answers with the requested file, or the index of a directory, with the status 200 or that of a rule. Returns 0; or an
  * errno, and there is no answer yet. */
