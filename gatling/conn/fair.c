@@ -1,6 +1,10 @@
 /* fair.c - see fair.h. */
 #include "gatling/conn/fair.h"
 
+#include <string.h>
+
+_Static_assert(HEAVY_COUNTERS <= 2 * FAIR_PART, "of all that are counted there is room for those that wait");
+
 /* A call that another process interrupted seems long: it counts as FAIR_LONGER usual ones at most. The clock of the
  * thread alone would know better, but takes a system call. */
 enum { FAIR_LONGER = 32 };
@@ -12,19 +16,25 @@ static void forget_half(struct fair *f) {
 	f->samples /= 2;
 }
 
-static void count(struct fair *f, uint64_t network, uint64_t ns) {
+static void find_waiting(struct fair *f) {
+	uint64_t waits[2 * FAIR_PART];
+	unsigned waiting = 0;
+	for (unsigned i = 0; f->samples >= FAIR_SAMPLES_MIN && i < f->taken.count; i++) {
+		const uint64_t network = f->taken.address[i].network;
+		const unsigned part = fair_has(f, network) ? 2 * FAIR_PART : FAIR_PART;
+		if (f->taken.address[i].weight > f->all_ns / part) waits[waiting++] = network;
+	}
+	memcpy(f->waits, waits, waiting * sizeof *waits);
+	f->waiting = waiting;
+}
+
+void fair_count(struct fair *f, uint64_t network, uint64_t ns) {
 	uint64_t most = f->samples ? f->all_ns / f->samples * FAIR_LONGER : ns;
 	if (ns > most) ns = most;
 	heavy_add(&f->taken, network, ns);
 	f->all_ns += ns;
 	if (++f->samples == 2 * FAIR_SAMPLES) forget_half(f);
-}
-
-static void find_waiting(struct fair *f) {
-	f->waiting = 0;
-	if (f->samples < FAIR_SAMPLES_MIN) return;
-	for (unsigned i = 0; i < f->taken.count; i++)
-		if (f->taken.address[i].weight > f->all_ns / FAIR_PART) f->waits[f->waiting++] = f->taken.address[i].network;
+	find_waiting(f);
 }
 
 void fair_measure(struct fair *f, fair_fn *run, struct conn_context *w, struct conn *c) {
@@ -33,6 +43,5 @@ void fair_measure(struct fair *f, fair_fn *run, struct conn_context *w, struct c
 	run(w, c);
 	const uint64_t network = w->served;
 	if (!network) return; /* a unix socket: a proxy, for many */
-	count(f, network, (uint64_t)io_read_clock() - begun_ns);
-	find_waiting(f);
+	fair_count(f, network, (uint64_t)io_read_clock() - begun_ns);
 }

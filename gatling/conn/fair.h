@@ -9,7 +9,7 @@
 
 enum {
 	/* An address with less than this part of the time hardly ever waits for others; one with more than 1/16 + 1/33, see
-	 * HEAVY_COUNTERS, does. */
+	 * HEAVY_COUNTERS, does, until it has less than half of this part: of some that take the same, all wait or none. */
 	FAIR_PART = 16,
 	FAIR_SAMPLE = 61,      /* one call in so many is timed */
 	FAIR_SAMPLES = 128,    /* after so many further ones, half of what was known is forgotten */
@@ -26,16 +26,25 @@ struct fair {
 	struct heavy_addresses taken; /* nanoseconds */
 	uint64_t all_ns;              /* taken together */
 	unsigned samples, calls;
-	uint64_t waits[FAIR_PART]; /* the networks, see peer_network(), whose connections have to wait */
+	uint64_t waits[2 * FAIR_PART]; /* the networks, see peer_network(), whose connections have to wait */
 	unsigned waiting;
 	int64_t others_ms; /* when a socket of a client that does not wait was ready last */
 };
 
+/* Counts the nanoseconds that a network took, and finds those that have to wait. */
+void fair_count(struct fair *fair, uint64_t network, uint64_t ns);
+
+/* Returns whether the connections of a network have to wait. */
+static inline bool fair_has(const struct fair *fair, uint64_t network) {
+	for (unsigned i = 0; i < fair->waiting; i++)
+		if (fair->waits[i] == network) return true;
+	return false;
+}
+
 /* Returns whether a connection of a client, whose socket is ready, has to wait for those of others. Notes the time if
  * it has not: those others are there. */
 static inline bool fair_waits(struct fair *fair, const struct peer *peer, int64_t now_ms) {
-	for (unsigned i = 0; i < fair->waiting; i++)
-		if (fair->waits[i] == peer_network(peer)) return true;
+	if (fair->waiting && fair_has(fair, peer_network(peer))) return true;
 	fair->others_ms = now_ms;
 	return false;
 }
