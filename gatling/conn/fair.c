@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-_Static_assert(HEAVY_COUNTERS <= 2 * FAIR_PART, "of all that are counted there is room for those that wait");
+_Static_assert(HEAVY_COUNTERS <= 2 * FAIR_PART, "there is room for all that are counted");
 
 /* A call that another process interrupted seems long: it counts as FAIR_LONGER usual ones at most. The clock of the
  * thread alone would know better, but takes a system call. */

@@ -8,8 +8,9 @@
 #include "gatling/conn/heavy.h"
 
 enum {
-	/* An address with less than this part of the time hardly ever waits for others; one with more than 1/16 + 1/33, see
-	 * HEAVY_COUNTERS, does, until it has less than half of this part: of some that take the same, all wait or none. */
+	/* An address with less than this part of the time hardly ever begins to wait for others; one with more than 1/16 +
+	 * 1/33, see HEAVY_COUNTERS, does, until it has less than half of this part: of some that take the same, all wait or
+	 * none. */
 	FAIR_PART = 16,
 	FAIR_SAMPLE = 61,      /* one call in so many is timed */
 	FAIR_SAMPLES = 128,    /* after so many further ones, half of what was known is forgotten */

@@ -10,8 +10,11 @@ enum {
 	CACHE_RESOURCE_BYTES = 4096, /* of cache_options.bytes; there are no more resources than parts of that size */
 	CACHE_COMPRESSING_MAX = 16 * 1024 * 1024, /* bytes of files in compression; beyond it others are sent as they are */
 	CACHE_HASHING_MAX = 1024 * 1024 * 1024,   /* bytes of files that are being hashed, which takes seconds */
-	CACHE_COPY_PART = 4,        /* a file of up to this part of cache_options.bytes is copied, see cache_copied(); */
-	CACHE_COPIES_PART = 2,      /* and all copies together take up to this part */
+	/* A file of up to this part of cache_options.bytes, and of so many bytes, is copied, see cache_copied(); all copies
+	 * together take up to that part. */
+	CACHE_COPY_PART = 4,
+	CACHE_COPY_MAX = 16 * 1024 * 1024,
+	CACHE_COPIES_PART = 2,
 	CACHE_CHECK_MS = 1000,      /* for so long an entry is valid after a look at the file system and its directory */
 	CACHE_TIDY_MS = 1000,       /* between two calls of cache_tidy() */
 	CACHE_UNUSED_MS = 60 * 1000 /* after which it closes a file */
@@ -43,7 +46,7 @@ struct cache_options {
 	struct names *names;
 	struct basic_auth *auth;
 	struct jobs *compressing, *unpacking, *hashing, *hashing_large;
-	uint64_t bytes;       /* of bodies and fields in memory at most, without those compressed here */
+	uint64_t bytes; /* of bodies and fields in memory at most, without those compressed here or still being sent */
 	unsigned descriptors; /* of files that the cache keeps open at most */
 	unsigned open;        /* of files that are open at most, also to be sent; more: EMFILE */
 	uint64_t gzip_bytes;  /* compressed here and in memory at most, also to be sent; 0: compress nothing */
@@ -74,8 +77,8 @@ struct job *cache_hash(struct cache *cache, struct resource *resource, enum codi
 
 /* Returns what to send instead of a representation of this resource on a connection for which the server copies all
  * bytes, since it encrypts or frames them: the same in memory, if it was read, or the representation itself. A file
- * that is requested again is read beside the loop. When there are as many copies as may be, one makes room that was not
- * requested for CACHE_CHECK_MS. */
+ * that is requested again is read beside the loop, one at a time. Copies that are neither being sent nor were returned
+ * in the last CACHE_CHECK_MS make room for others, and for small files. */
 struct representation *cache_copied(struct cache *cache, struct resource *resource,
 									struct representation *representation);
 

@@ -1,5 +1,5 @@
 /* cache_entry.h - the inside of the cache, shared by cache_find.c, which finds them, cache_load.c, which reads files,
- * cache_jobs.c, which has them converted and hashed, and cache_table.c, which makes room. */
+ * cache_jobs.c, which has them converted, hashed and copied, and cache_table.c, which makes room. */
 #ifndef GATLING_SITE_CACHE_ENTRY_H
 #define GATLING_SITE_CACHE_ENTRY_H
 
@@ -22,10 +22,9 @@ struct cache_entry {
 	bool lately;              /* what else there is in its directory was known from a look before, see NAMES_LATELY */
 	bool compressed;          /* its gzip was compressed here */
 	bool copied;              /* it has a copy, and is among the copied entries */
-	bool uncopied;            /* it could not be read, and is not read again */
 	bool restricted, stands_in, error, fetched; /* of struct lookup */
 	uint64_t hash, headers;                     /* headers: the id of the set, 0 for none */
-	int64_t checked_ms, used_ms;
+	int64_t checked_ms, used_ms, copied_ms;     /* copied_ms: when a copy was last returned, or seen being sent */
 	size_t memory;
 	unsigned descriptors;
 	struct file_version version[CODINGS]; /* of the file and those beside it */
@@ -42,7 +41,7 @@ struct cache {
 	uint64_t pending[JOB_KINDS];      /* bytes of the files of jobs that are not finished */
 	size_t compressed;                /* bytes of memory with compressed bodies, also to be sent */
 	size_t copies;                    /* likewise with copies */
-	TAILQ_HEAD(, cache_entry) copied; /* those with copies; those that were found in use last are at the end */
+	TAILQ_HEAD(, cache_entry) copied; /* those with copies, in the order of copied_ms */
 	unsigned open;                    /* files with a descriptor, also to be sent */
 	unsigned resources, descriptors;
 	size_t bytes;
@@ -97,7 +96,13 @@ bool cache_may_open(struct cache *cache);
 /* Forgets a representation that can be generated again. */
 void cache_forget_produced(struct resource *resource, enum coding coding);
 void cache_entry_forget_compressed(struct cache_entry *entry);
-void cache_entry_forget_copies(struct cache *cache, struct cache_entry *entry);
+
+/* Notes that a copy of an entry is used, the first one, too. */
+void cache_note_copy(struct cache *cache, struct cache_entry *entry, int64_t now_ms);
+
+/* Forgets copies of so many bytes that are neither being sent nor were used in the last CACHE_CHECK_MS, the longest
+ * unused first. Returns false if there are fewer, and then it forgets none. */
+bool cache_forget_copies(struct cache *cache, uint64_t bytes, int64_t now_ms);
 
 /* --- cache_load.c --- */
 

@@ -25,8 +25,9 @@ static bool is_current(const struct cache *c, struct cache_entry *e, int64_t now
 	return same;
 }
 
-static void note_use(struct cache_entry *e, int64_t now_ms) {
-	e->asked = true;
+/* again: of struct lookup; the same request does not count twice. */
+static void note_use(struct cache_entry *e, bool again, int64_t now_ms) {
+	e->asked |= !again;
 	e->used_ms = now_ms;
 }
 
@@ -51,12 +52,12 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 		e->hash = hash;
 		e->headers = headers;
 		e->checked_ms = e->lately ? now_ms - CACHE_CHECK_MS : now_ms; /* it is checked when it is found next */
+		e->used_ms = now_ms;
 		if (cache_keeps(c, e)) cache_insert(c, e);
 		else c->unkept = e;
-		e->used_ms = now_ms;
 	} else {
 		if (!l->again) count_one(COUNT_CACHE_HITS);
-		note_use(e, now_ms);
+		note_use(e, l->again, now_ms);
 	}
 	e->resource.until_ms = e->unsettled ? 0 : e->checked_ms + CACHE_CHECK_MS;
 	*resource = &e->resource;
@@ -65,7 +66,7 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 
 void cache_found(struct resource *resource, int64_t now_ms) {
 	count_one(COUNT_CACHE_HITS);
-	note_use((struct cache_entry *)resource, now_ms);
+	note_use((struct cache_entry *)resource, false, now_ms);
 }
 
 /* --- closing files --- */

@@ -146,9 +146,14 @@ struct job *cache_hash(struct cache *c, struct resource *r, enum coding coding, 
 }
 
 static void copy(struct job *job, const atomic_bool *stop) {
+	enum { PIECE = 1024 * 1024 };
 	struct cache_job *j = (struct cache_job *)job;
-	(void)stop;
-	j->body = file_read(j->from->fd, (size_t)j->from->size);
+	const size_t size = (size_t)j->from->size;
+	j->error = (j->body = malloc(size)) ? 0 : ENOMEM;
+	for (size_t at = 0, n; at < size && !j->error; at += n) {
+		n = size - at < PIECE ? size - at : PIECE;
+		j->error = *stop ? ECANCELED : file_read_at(j->from->fd, j->body + at, n, (off_t)at);
+	}
 }
 
 static void copied(struct job *job) {
@@ -156,51 +161,38 @@ static void copied(struct job *job) {
 	struct cache *c = j->cache;
 	struct cache_entry *e = j->entry;
 	struct representation *from = j->from, *f = NULL;
-	bool current = e->cached && e->resource.representation[from->coding] == from;
-	if (current && j->body && !representation_changed(from)) {
+	const bool current = e->cached && e->resource.representation[from->coding] == from;
+	if (job->ran && !j->error && current && !representation_changed(from)) {
 		f = representation_copied(from, j->body, &c->copies);
 		j->body = NULL;
 	}
-	e->uncopied |= !f;
 	if (f) {
 		e->resource.copy[from->coding] = f;
-		if (!e->copied) TAILQ_INSERT_TAIL(&c->copied, e, copy_age);
-		e->copied = true;
+		cache_note_copy(c, e, e->used_ms);
 		cache_make_room(c, e);
 	}
 	end(j);
 }
 
-static bool is_being_sent(const struct cache_entry *e) {
-	for (int i = 0; i < CODINGS; i++)
-		if (e->resource.copy[i] && representation_shared(e->resource.copy[i])) return true;
-	return false;
-}
-
-/* Returns whether a copy of so many bytes may be made now. One look at another copy at a time, which is cheap. */
+/* Returns whether a file of so many bytes may be copied now. The thread makes hashes that requests wait for: they come
+ * first, and one file is copied at a time. */
 static bool may_copy(struct cache *c, uint64_t size, int64_t now_ms) {
-	const uint64_t most = c->options.bytes / CACHE_COPIES_PART;
-	struct cache_entry *e;
-	while (c->copies + c->pending[COPY] + size > most) {
-		if (!(e = TAILQ_FIRST(&c->copied))) return false;
-		if (now_ms - e->used_ms < CACHE_CHECK_MS || is_being_sent(e)) {
-			TAILQ_REMOVE(&c->copied, e, copy_age);
-			TAILQ_INSERT_TAIL(&c->copied, e, copy_age);
-			return false;
-		}
-		cache_entry_forget_copies(c, e);
-		cache_entry_account(c, e);
-	}
-	return true;
+	const uint64_t most = c->options.bytes / CACHE_COPIES_PART, all = c->copies + size;
+	if (size > CACHE_COPY_MAX || size > c->options.bytes / CACHE_COPY_PART || jobs_count(c->options.hashing))
+		return false;
+	return all <= most || cache_forget_copies(c, all - most, now_ms);
 }
 
 struct representation *cache_copied(struct cache *c, struct resource *r, struct representation *f) {
 	struct cache_entry *e = (struct cache_entry *)r;
 	if (f->fd == -1 || f->gzipped || !f->validators.etag.at) return f;
-	if (r->copy[f->coding]) return r->copy[f->coding];
+	if (r->copy[f->coding]) {
+		cache_note_copy(c, e, e->used_ms);
+		return r->copy[f->coding];
+	}
 	/* a file that may have been changed just now may change unseen */
-	const bool settled = e->cached && e->asked && !e->recent && !e->unsettled && !e->uncopied;
-	if (settled && !e->job[COPY] && f->size <= c->options.bytes / CACHE_COPY_PART && may_copy(c, f->size, e->used_ms))
-		(void)start(c->options.hashing_large, (struct job){.run = copy, .finish = copied}, COPY, c, e, f);
+	const bool settled = !e->recent && !e->unsettled;
+	if (e->cached && e->asked && settled && may_copy(c, f->size, e->used_ms))
+		(void)start(c->options.hashing, (struct job){.run = copy, .finish = copied}, COPY, c, e, f);
 	return f;
 }

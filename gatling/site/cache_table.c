@@ -44,7 +44,7 @@ void cache_entry_forget_compressed(struct cache_entry *e) {
 	e->compressed = false;
 }
 
-void cache_entry_forget_copies(struct cache *c, struct cache_entry *e) {
+static void forget_copies(struct cache *c, struct cache_entry *e) {
 	if (!e->copied) return;
 	TAILQ_REMOVE(&c->copied, e, copy_age);
 	e->copied = false;
@@ -67,7 +67,7 @@ void cache_entry_drop(struct cache *c, struct cache_entry *e) {
 	TAILQ_REMOVE(&ring->entries, e, age);
 	ring->length--;
 	if (e->compressed) cache_entry_forget_compressed(e);
-	cache_entry_forget_copies(c, e);
+	forget_copies(c, e);
 	c->resources--;
 	c->bytes -= e->memory;
 	c->descriptors -= e->descriptors;
@@ -92,7 +92,7 @@ void cache_entry_account(struct cache *c, struct cache_entry *e) {
 	e->descriptors = 0;
 	for (int i = 0; i < CODINGS; i++) {
 		const struct representation *f = e->resource.representation[i], *copy = e->resource.copy[i];
-		if (f) e->memory += representation_memory(f);
+		if (f && !(e->compressed && i == CODING_GZIP)) e->memory += representation_memory(f);
 		if (copy) e->memory += representation_memory(copy);
 		e->descriptors += f && f->fd != -1 && !f->gzipped; /* else the descriptor is another's */
 	}
@@ -116,12 +116,61 @@ struct bucket *cache_bucket(struct cache *c, uint64_t hash) {
 	return &c->bucket[hash & (c->buckets - 1)];
 }
 
+/* --- copies --- */
+
+void cache_note_copy(struct cache *c, struct cache_entry *e, int64_t now_ms) {
+	if (e->copied && e->copied_ms == now_ms) return;
+	if (e->copied) TAILQ_REMOVE(&c->copied, e, copy_age);
+	TAILQ_INSERT_TAIL(&c->copied, e, copy_age);
+	e->copied = true;
+	e->copied_ms = now_ms;
+}
+
+/* Returns the bytes of the copies of an entry; 0 if one is being sent. */
+static uint64_t unused_copies(const struct cache_entry *e) {
+	uint64_t bytes = 0;
+	for (int i = 0; i < CODINGS; i++) {
+		const struct representation *copy = e->resource.copy[i];
+		if (copy && representation_shared(copy)) return 0;
+		if (copy) bytes += representation_memory(copy);
+	}
+	return bytes;
+}
+
+bool cache_forget_copies(struct cache *c, uint64_t bytes, int64_t now_ms) {
+	uint64_t unused = 0;
+	struct cache_entry *e = TAILQ_FIRST(&c->copied), *next;
+	for (; e && unused < bytes && now_ms - e->copied_ms >= CACHE_CHECK_MS; e = next) {
+		next = TAILQ_NEXT(e, copy_age);
+		const uint64_t copies = unused_copies(e);
+		if (!copies) cache_note_copy(c, e, now_ms);
+		unused += copies;
+	}
+	if (unused < bytes) return false;
+	for (unused = 0; unused < bytes;) {
+		e = TAILQ_FIRST(&c->copied); /* those that are being sent have been moved behind it */
+		unused += unused_copies(e);
+		forget_copies(c, e);
+		cache_entry_account(c, e);
+	}
+	return true;
+}
+
+/* --- making room --- */
+
+/* Drops an entry for one that is spared, or copies, which can be made again. Returns false: there is none. */
+static bool drop_one(struct cache *c, const struct cache_entry *spared) {
+	if (c->bytes > c->options.bytes && cache_forget_copies(c, 1, spared->used_ms)) return true;
+	struct cache_entry *e = cache_victim(&c->ring[IN_MEMORY], NULL, spared);
+	if (!e) e = cache_victim(&c->ring[OPEN_FILES], NULL, spared);
+	if (e) cache_entry_drop(c, e);
+	return e;
+}
+
 void cache_make_room(struct cache *c, struct cache_entry *e) {
 	struct cache_entry *other;
 	cache_entry_account(c, e);
-	while (!is_within_limit(c, c->resources, c->bytes) && ((other = cache_victim(&c->ring[IN_MEMORY], NULL, e)) ||
-														   (other = cache_victim(&c->ring[OPEN_FILES], NULL, e))))
-		cache_entry_drop(c, other);
+	while (!is_within_limit(c, c->resources, c->bytes) && drop_one(c, e)) continue;
 	while (c->descriptors > c->options.descriptors && (other = cache_victim(&c->ring[OPEN_FILES], NULL, e)))
 		cache_entry_drop(c, other);
 }

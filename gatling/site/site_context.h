@@ -18,7 +18,7 @@ struct site_options {
 	bool listings;
 	bool cache_control;                 /* sent without being asked */
 	bool symlinks_inside;               /* those that lead out of the root are not followed */
-	uint64_t cache;                     /* bytes of small files in memory, of all workers together */
+	uint64_t cache;                     /* bytes of files in memory, of all workers together */
 	int cache_files;                    /* larger ones kept open, of all workers together; 0: not said */
 	uint64_t gzip_cache;                /* bytes of what has been compressed, of all workers together */
 	const char *fallback;               /* URL of a mirror for what is missing; NULL: none */

@@ -655,8 +655,14 @@ static void a_file_is_not_copied_if_it_is_too_large_or_requested_once_or_changed
 	now_ms += CACHE_UNUSED_MS;
 	cache_tidy(cache, now_ms, false);
 	representation_release(sent("once"));
-	assert_in_range(cache_usage(cache).bytes, 1, 8192);
+	struct resource *resource;
+	const struct lookup again = {.path = slice_of("once"), .fetched = true, .again = true};
+	assert_int_equal(cache_find(cache, &again, now_ms, &resource), 0);
+	(void)cache_copied(cache, resource, resource->representation[CODING_IDENTITY]);
+	assert_int_equal(jobs_count(jobs), 0);
 	write_large("fresh", COPIED);
+	settle();
+	representation_release(identified("fresh"));
 	assert_false(is_copied("fresh"));
 }
 
@@ -672,6 +678,7 @@ static void a_copy_makes_room_when_it_is_neither_requested_nor_sent(void **state
 	now_ms += CACHE_CHECK_MS;
 	assert_false(is_copied("c"));
 	representation_release(b);
+	now_ms += CACHE_CHECK_MS;
 	assert_true(is_copied("c"));
 	assert_true(is_copied("a"));
 	assert_false(is_copied("b"));
@@ -679,15 +686,94 @@ static void a_copy_makes_room_when_it_is_neither_requested_nor_sent(void **state
 	representation_release(a);
 }
 
-static void a_file_that_changes_while_it_is_copied_is_sent_as_it_is(void **state) {
-	(void)state;
+/* Begins to copy a file, if none is being copied. */
+static void begin_copy(const char *path) {
 	struct resource *resource;
-	write_large("large", COPIED);
-	find_large(1, (const char *const[]){"large"});
-	const struct lookup wanted = {.path = slice_of("large"), .fetched = true};
+	const struct lookup wanted = {.path = slice_of(path), .fetched = true};
 	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
 	(void)cache_copied(cache, resource, resource->representation[CODING_IDENTITY]);
 	assert_int_equal(jobs_count(jobs), 1);
+}
+
+static void copies_make_room_for_small_files(void **state) {
+	(void)state;
+	enum { SMALL = BYTES / 4 * 3 / REPRESENTATION_BODY_MAX }; /* with one of the copies they fit */
+	static const char *const names[] = {"a", "b"};
+	char name[32];
+	for (int i = 0; i < 2; i++) write_large(names[i], COPIED);
+	for (int i = 0; i < SMALL; i++) {
+		snprintf(name, sizeof name, "small%d", i);
+		write_zeros(name, REPRESENTATION_BODY_MAX);
+	}
+	find_large(2, names);
+	for (int i = 0; i < 2; i++) assert_true(is_copied(names[i]));
+	struct representation *a = sent("a");
+	now_ms += CACHE_CHECK_MS;
+	for (int i = 0; i < 3 * SMALL; i++) {
+		snprintf(name, sizeof name, "small%d", i % SMALL);
+		representation_release(found(name));
+	}
+	assert_int_equal(cache_usage(cache).files, SMALL + 2);
+	struct representation *b = sent("b");
+	assert_int_not_equal(b->fd, -1);
+	representation_release(b);
+	representation_release(a);
+}
+
+static void a_copy_for_which_there_is_no_room_takes_none_from_others(void **state) {
+	(void)state;
+	static const char *const names[] = {"a", "b", "c", "little"};
+	for (int i = 0; i < 3; i++) write_large(names[i], COPIED);
+	write_large("little", COPIED / 16);
+	find_large(4, names);
+	assert_true(is_copied("little"));
+	now_ms += CACHE_CHECK_MS;
+	assert_true(is_copied("a"));
+	assert_true(is_copied("b"));
+	assert_false(is_copied("c"));
+	struct representation *little = sent("little");
+	assert_non_null(little->body);
+	representation_release(little);
+}
+
+static void what_is_compressed_does_not_count_beside_a_copy(void **state) {
+	(void)state;
+	enum { LENGTH = 400000 };
+	char *text = malloc(LENGTH + 1);
+	assert_non_null(text);
+	srandom(1);
+	for (int i = 0; i < LENGTH; i++) text[i] = (char)('a' + random() % 16);
+	text[LENGTH] = '\0';
+	write_file("a.txt", text, 0644);
+	free(text);
+	find_large(1, (const char *const[]){"a.txt"});
+	struct resource *resource;
+	const struct lookup wanted = {.path = slice_of("a.txt"), .fetched = true};
+	assert_int_equal(cache_find(cache, &wanted, now_ms, &resource), 0);
+	assert_non_null(cache_convert(cache, resource, CODING_GZIP));
+	assert_true(is_copied("a.txt"));
+	assert_non_null(resource->representation[CODING_GZIP]);
+	assert_in_range(cache_usage(cache).bytes, LENGTH, LENGTH + 8192);
+}
+
+static void one_file_is_copied_at_a_time_and_may_be_forgotten_meanwhile(void **state) {
+	(void)state;
+	static const char *const names[] = {"a", "b"};
+	for (int i = 0; i < 2; i++) write_large(names[i], COPIED);
+	find_large(2, names);
+	begin_copy("a");
+	begin_copy("b");
+	cache_tidy(cache, now_ms, true);
+	assert_int_equal(cache_usage(cache).files, 0);
+	representation_release(sent("b"));
+	assert_in_range(cache_usage(cache).bytes, 1, 8192);
+}
+
+static void a_file_that_changes_while_it_is_copied_is_sent_as_it_is(void **state) {
+	(void)state;
+	write_large("large", COPIED);
+	find_large(1, (const char *const[]){"large"});
+	begin_copy("large");
 	rewrite("large", "changed");
 	assert_false(is_copied("large"));
 }
@@ -770,6 +856,10 @@ int main(void) {
 		TEST(a_large_file_is_copied_when_it_is_requested_again),
 		TEST(a_file_is_not_copied_if_it_is_too_large_or_requested_once_or_changed),
 		TEST(a_copy_makes_room_when_it_is_neither_requested_nor_sent),
+		TEST(copies_make_room_for_small_files),
+		TEST(a_copy_for_which_there_is_no_room_takes_none_from_others),
+		TEST(what_is_compressed_does_not_count_beside_a_copy),
+		TEST(one_file_is_copied_at_a_time_and_may_be_forgotten_meanwhile),
 		TEST(a_file_that_changes_while_it_is_copied_is_sent_as_it_is),
 		TEST(a_question_is_known_while_its_resource_is_valid),
 		TEST(what_is_compressed_is_dropped_for_what_is_used_later),

@@ -69,6 +69,16 @@ static struct representation *choose(struct decision *d, struct resource *r) {
 	return f && !f->validators.etag.at && wait_for_etag(d, r, f->coding) ? NULL : f;
 }
 
+/* Sends a whole file from memory where its bytes are copied anyway. */
+static void send_copy(const struct site_context *c, const struct request *q, const struct connection_info *arrival,
+					  struct resource *resource, struct response *r) {
+	if (!arrival->copied || r->status != 200 || q->method != METHOD_GET) return;
+	struct representation *file = r->representation;
+	r->representation = cache_copied(c->cache, resource, file);
+	representation_retain(r->representation);
+	representation_release(file);
+}
+
 /* Fields that say more than which resource is asked for, in which coding, and whether the client has it. */
 enum {
 	QUALIFIERS = 1U << FIELD_AUTHORIZATION | 1U << FIELD_RANGE | 1U << FIELD_IF_MATCH | 1U << FIELD_IF_RANGE |
@@ -95,10 +105,10 @@ bool answer_known(const struct site_context *c, const struct request *q, struct 
 	struct representation *f = coding == -1 ? NULL : resource->representation[coding];
 	if (!f || !f->validators.etag.at || representation_changed(f)) return false;
 	cache_found(resource, c->now_ms);
-	if (arrival->copied) f = cache_copied(c->cache, resource, f);
 	representation_retain(f);
 	r->representation = f;
 	if (precondition_status(q, &f->validators)) r->status = 304; /* without QUALIFIERS it is no other */
+	send_copy(c, q, arrival, resource, r);
 	return true;
 }
 
@@ -127,14 +137,12 @@ static int answer_found(struct decision *d, const char *end, int status) {
 		if (again || file->fd == -1 || !representation_changed(file)) break;
 		cache_drop(d->context->cache, resource);
 	}
-	/* for a part, as of a film, the whole is not read */
-	if (d->arrival->copied && !(d->request->known & 1U << FIELD_RANGE))
-		file = cache_copied(d->context->cache, resource, file);
 	representation_retain(file);
 	r->representation = file;
 	r->status = status;
 	r->lines = d->filled;
 	if (status == 200) answer_file(d);
+	send_copy(d->context, d->request, d->arrival, resource, r);
 	remember(d, resource);
 	return 0;
 }
