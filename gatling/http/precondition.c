@@ -30,9 +30,10 @@ static bool etag_listed(const struct request *r, enum field_name name, struct sl
 	return false;
 }
 
-/* Returns whether the field is a date, in *date. Most clients return the date they got, which need not be parsed. */
+/* Returns whether the field is a date, in *date, to compare with that of the representation. Most clients return the
+ * date they got, which need not be parsed. */
 static bool parse_date(struct slice field, const struct validators *v, time_t *date) {
-	if (!field.at) return false;
+	if (!field.at || !v->date.at) return false;
 	*date = v->last_modified;
 	return slice_equal(field, v->date) || date_parse(field, date);
 }

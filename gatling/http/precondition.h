@@ -10,7 +10,7 @@
 struct validators {
 	struct slice etag; /* a strong entity-tag, with its quotes; absent: not known, and nothing matches it */
 	time_t last_modified;
-	struct slice date; /* last_modified as the value of a field */
+	struct slice date; /* last_modified as the value of a field; absent: not known, and fields with dates are ignored */
 };
 
 /* Evaluates the preconditions of a GET or HEAD in the order of section 13.2.2 for a resource that exists.

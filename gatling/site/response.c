@@ -203,6 +203,7 @@ static char *put_representation_fields(char *at, const struct response *r, uint6
 
 static char *put_status_fields(char *at, const struct response *r, uint64_t *length) {
 	const struct generated_content *source = r->source.owner ? &r->source : NULL;
+	const struct slice vary = source ? SLICE("Vary: Accept-Encoding\r\n") : (struct slice){0};
 	if (r->status == 204 || r->status == 405) at = field_line_put(at, SLICE("Allow"), response_allow);
 	if (r->representation) { /* 416 */
 		at = text_copy_number(text_copy(at, SLICE("Content-Range: bytes */")), r->representation->size);
@@ -211,13 +212,13 @@ static char *put_status_fields(char *at, const struct response *r, uint64_t *len
 	if (r->location.length) at = field_line_put(at, SLICE("Location"), r->location);
 	*length = 0;
 	at = text_copy(at, r->lines);
-	if (r->status == 204) return at;
+	if (r->status == 204 || r->status == 304) return text_copy(at, vary);
 	*length = source ? source->length : page_of(r).length;
 	at = field_line_put_length(at, *length);
 	const char *type = source ? source->type : r->page_type ? r->page_type : "text/html; charset=utf-8";
 	at = text_copy(field_line_put(at, SLICE("Content-Type"), slice_of(type)), SLICE(NOSNIFF_LINE));
 	if (source && source->coding == CODING_GZIP) at = text_copy(at, SLICE("Content-Encoding: gzip\r\n"));
-	return source ? text_copy(at, SLICE("Vary: Accept-Encoding\r\n")) : at;
+	return text_copy(at, vary);
 }
 
 size_t response_fields_room(const struct response *r) {
@@ -241,7 +242,7 @@ struct slice response_in_memory(const struct response *r) {
 }
 
 int response_content(iob *batch, struct response *r) {
-	if (r->source.owner)
+	if (r->source.owner && r->status != 304)
 		return iob_addsource(batch, r->source.length, r->source.fill, r->source.release, r->source.owner,
 							 r->source.memory);
 	if (sends_representation(r) && r->ranges > 1) return add_multipart(batch, r);

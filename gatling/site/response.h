@@ -42,6 +42,7 @@ struct response {
 	int ranges;
 	struct range range[RANGES_MAX];
 	char boundary[BOUNDARY_LENGTH]; /* between several parts, see response_fields() */
+	/* 200, or 304, which stands for what would have been sent: generated content, or none */
 	struct generated_content source;
 	struct slice page;     /* in static memory; absent, and no other content: a page is made of the status */
 	const char *page_type; /* NULL: HTML */

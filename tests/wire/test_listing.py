@@ -140,6 +140,22 @@ def test_caches_ask_for_it_again_unless_the_owner_says_otherwise(build, root):
         assert server.get("/plain/")["Cache-Control"] is None and server.get("/own/")["Cache-Control"] == "max-age=5"
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("path", ["/d/", "/odd/?format=json"])
+def test_it_exists_but_has_no_entity_tag_or_date(server, method, path):
+    then, status = "Sun, 09 Sep 2001 01:46:39 GMT", {}
+    for field in ("If-None-Match: *", "If-None-Match: \"x\"", f"If-Modified-Since: {time.strftime('%a, %d %b %Y %T GMT', time.gmtime())}",
+                  "If-Match: *", "If-Match: \"x\"", f"If-Unmodified-Since: {then}"):  # fmt: skip
+        status[field] = server.get(path, field, method=method).status
+    assert list(status.values()) == [304, 200, 200, 200, 412, 200], status
+    whole, same = server.get(path, method=method), server.get(path, "If-None-Match: *", method=method)
+    for name in ("Cache-Control", "Vary", "X-Listed"):
+        assert same[name] == whole[name] and same[name]
+    with server.connect() as client:  # there is no content behind the head
+        assert client.get(path, "If-None-Match: *", method=method)["Content-Type"] is None
+        client.assert_in_step()
+
+
 def test_json_says_the_same(server):
     response = server.get("/d/?format=json")
     assert response["Content-Type"] == "application/json"
@@ -319,6 +335,8 @@ def test_listings_travel_in_frames(build, site):
         streams = [client.ask("/odd/?format=json") for _ in range(20)]
         assert {len(json.loads(answer.body)) for answer in client.answers(*streams)} == {len(ODD) + 2}
         assert client.get("/d/", method="HEAD").body == b""
+        same = client.get("/d/", ("if-none-match", "*"))
+        assert (same.status, same.body, same["vary"]) == (304, b"", "Accept-Encoding")
 
 
 def test_one_directory_after_another_is_listed(build, root):

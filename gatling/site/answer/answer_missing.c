@@ -6,6 +6,7 @@
 #include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
 #include "gatling/http/path.h"
+#include "gatling/http/precondition.h"
 #include "gatling/site/answer/decision.h"
 
 /* --- redirects --- */
@@ -82,7 +83,13 @@ static void answer_listing(struct decision *d) {
 		decision_wait(d, found.job);
 		return;
 	}
-	r->status = 200;
+	const int status = precondition_status(d->request, &(struct validators){0});
+	if (status == 412) {
+		listing_reader_free(found.reader);
+		answer_error(d, status);
+		return;
+	}
+	r->status = status ? status : 200;
 	d->lookup.stands_in = true;
 	r->lines = decision_lines(d, listing_cache_control(d), d->lookup.headers);
 	r->source =
