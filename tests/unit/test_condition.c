@@ -127,9 +127,11 @@ static void preconditions_and_their_precedence(void **state) {
 		{"If-Modified-Since: Sunday, 06-Nov-94 08:49:37 GMT\r\n", 304},
 		{"If-Modified-Since: Sun Nov  6 08:49:37 1994\r\n", 304},
 		{"If-Modified-Since: yesterday\r\n", 0},
+		{"If-Modified-Since: " SAME "\r\nIf-Modified-Since: " SAME "\r\n", 0}, /* a list is no date */
 		{"If-Unmodified-Since: " SAME "\r\n", 0},
 		{"If-Unmodified-Since: " EARLIER "\r\n", 412},
 		{"If-Unmodified-Since: nonsense\r\n", 0},
+		{"If-Unmodified-Since: " EARLIER "\r\nIf-Unmodified-Since: " EARLIER "\r\n", 0},
 		{"If-None-Match: \"x\"\r\nIf-Modified-Since: " SAME "\r\n", 0},
 		{"If-Match: \"abc\"\r\nIf-Unmodified-Since: " EARLIER "\r\n", 0},
 		{"If-Match: \"x\"\r\nIf-None-Match: \"abc\"\r\n", 412},
