@@ -289,6 +289,17 @@ def test_what_a_client_cannot_read_is_not_acceptable(connection, path, coding):
     assert ask(connection, path)["Content-Encoding"] == coding  # who says nothing refuses nothing
 
 
+def test_caches_know_that_it_depends_on_the_client(build, root):
+    root.write("_headers", b"/*\n  Cache-Control: max-age=300\n  X-Own: yes\n/own.html\n  Vary: Cookie\n")
+    for name in ("page.html.br", "own.html.br"):
+        root.write(name, b"")
+    with Server(build, root, "-j", "1") as server:
+        for path, others in (("/page.html", set()), ("/own.html", {"Cookie"})):
+            refused = server.get(path, "Accept-Encoding: gzip")
+            assert refused.status == 406 and refused["X-Own"] == "yes"
+            assert {value for name, value in refused.fields if name == "Vary"} == {"Accept-Encoding"} | others
+
+
 def test_a_private_key_is_not_sent_packed_or_not(build, root):
     key = b"-----BEGIN PRIVATE KEY-----\n"
     packed, plain = ("a.pem", "b.key", "C.PEM"), ("d.pem", "e.key", "F.KEY")

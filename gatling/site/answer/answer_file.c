@@ -51,7 +51,7 @@ static struct representation *choose_coding(struct decision *d, struct resource 
 	int coding = best_coding(d->request, resource);
 	if (coding == -1) {
 		answer_error(d, 406);
-		if (!d->response->lines.length) d->response->lines = SLICE("Vary: Accept-Encoding\r\n");
+		d->response->lines = decision_lines(d, SLICE("Vary: Accept-Encoding\r\n"), d->lookup.headers);
 		return NULL;
 	}
 	if (resource->available >> coding & 1) return resource->representation[coding];
