@@ -402,6 +402,21 @@ def test_they_are_with_what_asks_for_a_password_too(build):
         assert guesses[-1].status == 429 and guesses[-1]["Retry-After"] and guesses[-1]["X-Frame-Options"] == "DENY"
 
 
+def test_caches_do_not_keep_what_is_about_one_request(build):
+    files = {"_headers": "/*\n  Cache-Control: public, max-age=300\n  X-Own: yes\n", "a.txt": "abc", "l/a": "", "d/.htaccess": "Friends\nann:*\n", "d/a": ""}
+    with serve(build, files, "-j", "1") as server:
+        for path, fields, status in (
+            ("/a.txt", ['If-Match: "x"'], 412), ("/a.txt", ["Range: bytes=9-"], 416), ("/l/", ['If-Match: "x"'], 412), ("/d/a", [], 401),
+            *(("/d/a", [f"Authorization: Basic {base64.b64encode(b'ann:%d' % i).decode()}"], 401) for i in range(10)),
+            ("/d/a", ["Authorization: Basic YW5uOnB3"], 429),
+        ):  # fmt: skip
+            response = server.get(path, *fields)
+            assert (response.status, response["Cache-Control"], response["X-Own"]) == (status, None, "yes"), path
+        for path, fields, status in (("/a.txt", [], 200), ("/a.txt", ["Range: bytes=0-1"], 206), ("/a.txt", ["If-None-Match: *"], 304), ("/none", [], 404)):
+            response = server.get(path, *fields)
+            assert (response.status, response["Cache-Control"]) == (status, "public, max-age=300")
+
+
 @pytest.mark.clear
 def test_the_owners_fields_are_with_every_answer_over_http2(build):
     files = {"_headers": "/*\n  X-Static: s\n  X-Path: <:splat>\n", "a.txt": "abc", "404.html": "<p>404"}

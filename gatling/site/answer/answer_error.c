@@ -5,10 +5,18 @@
 #include "gatling/base/workspace.h"
 #include "gatling/site/answer/decision.h"
 
+/* Returns what caches may do with the response. Some errors depend on fields of the request, such as Range, that Vary
+ * does not name: a cache would send them to everybody who asks for the path. */
+static enum header_caching caching_of(const struct decision *d) {
+	const int status = d->response->status;
+	if (status == 401 || status == 412 || status == 416 || status == 429) return HEADER_UNCACHED;
+	return d->lookup.stands_in || status >= 400 ? HEADER_CACHED_BRIEFLY : HEADER_CACHED;
+}
+
 struct slice decision_lines(const struct decision *d, struct slice own, const struct header_set *headers) {
 	char *const text = WORKSPACE(AUTH_LINES_MAX + HEADER_OCTETS_MAX);
 	char *end = text_copy(text, own);
-	if (headers) end += header_set_lines(headers, d->lookup.stands_in || d->response->status >= 400, end);
+	if (headers) end += header_set_lines(headers, caching_of(d), end);
 	end = text_copy(end, d->filled);
 	return (struct slice){.at = text, .length = (size_t)(end - text)};
 }

@@ -370,11 +370,16 @@ bool header_lasts(const struct header_item *item) {
 	return false;
 }
 
-size_t header_set_lines(const struct header_set *set, bool stands_in, char *out) {
+static bool allows_more(const struct header_item *item, enum header_caching caching) {
+	if (caching == HEADER_UNCACHED) return header_named(item, "Cache-Control");
+	return caching == HEADER_CACHED_BRIEFLY && header_lasts(item);
+}
+
+size_t header_set_lines(const struct header_set *set, enum header_caching caching, char *out) {
 	struct text t = text_begin(out, set->octets);
 	for (unsigned i = 0; i < set->count; i++) {
 		const struct header_item *item = &set->item[i];
-		if (item->detach || describes_content(item->name) || (stands_in && header_lasts(item))) continue;
+		if (item->detach || describes_content(item->name) || allows_more(item, caching)) continue;
 		text_add(&t, item->name);
 		text_add(&t, SLICE(": "));
 		text_add(&t, item->value);

@@ -46,10 +46,13 @@ struct header_set {
 	const struct header_item *item;
 };
 
+/* What caches may do with a response: as the owner says; keep it for HEADER_BRIEF_S at most, since it stands in for
+ * another one; or nothing, since it is about one request. */
+enum header_caching { HEADER_CACHED, HEADER_CACHED_BRIEFLY, HEADER_UNCACHED };
+
 /* Writes the fields as lines to out (set->octets bytes) and returns how many bytes that are. Leaves out Content-Type
- * and X-Content-Type-Options, which describe a file; and, for a response that stands in for another one, fields for
- * which header_lasts(). */
-size_t header_set_lines(const struct header_set *set, bool stands_in, char *out);
+ * and X-Content-Type-Options, which describe a file, and a Cache-Control that allows caches more than that. */
+size_t header_set_lines(const struct header_set *set, enum header_caching caching, char *out);
 
 /* Returns whether the item is a Cache-Control that lets caches keep a response for more than HEADER_BRIEF_S: with
  * "immutable" (RFC 8246), or a longer max-age or s-maxage. */
