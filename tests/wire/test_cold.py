@@ -142,6 +142,12 @@ def test_a_request_that_waits_too_long_for_a_thread_is_answered_without(hashed_s
     assert hashed_slowly.get("/small.bin").body == SMALL
 
 
+def test_an_entity_tag_that_is_not_known_in_time_does_not_fail_to_match(hashed_slowly):
+    http2 = isinstance(hashed_slowly, Http2)
+    answer = hashed_slowly.get("/hashed.bin", ("if-match", '"x"') if http2 else 'If-Match: "x"', method="HEAD")
+    assert answer.status == 503 and answer["retry-after" if http2 else "Retry-After"]
+
+
 def test_other_streams_do_not_make_a_request_wait_longer(hashed_slowly):
     if not isinstance(hashed_slowly, Http2):
         pytest.skip("HTTP/1.1 has no streams")

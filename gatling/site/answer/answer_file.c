@@ -8,18 +8,22 @@
 
 static const struct slice index_name = SLICE("index.html"), page_suffix = SLICE(".html");
 
-static void answer_file(const struct decision *d) {
+static void answer_file(struct decision *d) {
 	const struct request *q = d->request;
 	struct response *r = d->response;
 	const struct validators *v = &r->representation->validators;
 	int status = precondition_status(q, v);
-	if (status) r->status = status;
 	if (status == 412) {
+		/* as long as the file is being hashed, it is not known whether If-Match holds */
+		bool unknown = request_has(q, FIELD_IF_MATCH) && !v->etag.at;
 		representation_release(r->representation);
-		r->representation = NULL;
-		r->lines = decision_owner_lines(d);
+		answer_error(d, unknown ? 503 : 412);
+		return;
 	}
-	if (status) return;
+	if (status) {
+		r->status = status;
+		return;
+	}
 	struct slice field = request_field(q, FIELD_RANGE);
 	if (!field.at || q->method != METHOD_GET || r->representation->gzipped || !precondition_range(q, v)) return;
 	int ranges = range_parse(field, r->representation->size, r->range);
@@ -142,6 +146,7 @@ static int answer_found(struct decision *d, const char *end, int status) {
 	r->status = status;
 	r->lines = d->filled;
 	if (status == 200) answer_file(d);
+	if (d->lookup.error) return 0; /* the page of an error may have taken its place in the cache */
 	send_copy(d->context, d->request, d->arrival, resource, r);
 	remember(d, resource);
 	return 0;
