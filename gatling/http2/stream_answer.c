@@ -55,8 +55,8 @@ size_t stream_block_frames(size_t length) { return length + 1 + (length / (FRAME
 
 /* Whether it holds a file open, or memory for content that is made while it is sent. */
 static bool holds_resources(const struct response *r) {
-	if (r->status == 304) return false;
-	return r->source.owner || (r->representation && (r->representation->fd != -1 || r->representation->gzipped));
+	return r->source.owner ||
+		   (r->representation && r->status != 304 && (r->representation->fd != -1 || r->representation->gzipped));
 }
 
 /* Gives the stream its response; takes representation and source over. If out is not NULL, not blocked and has room,

@@ -66,6 +66,7 @@ void response_status(struct response *r, int status) {
 	r->ranges = 0;
 	r->source.owner = NULL;
 	r->page_type = NULL;
+	r->varies = false;
 	r->page = r->location = r->lines = r->user = (struct slice){0};
 	if (status == 429 || status == 503) r->lines = SLICE("Retry-After: 1\r\n"); /* seconds */
 }
@@ -203,7 +204,6 @@ static char *put_representation_fields(char *at, const struct response *r, uint6
 
 static char *put_status_fields(char *at, const struct response *r, uint64_t *length) {
 	const struct generated_content *source = r->source.owner ? &r->source : NULL;
-	const struct slice vary = source ? SLICE("Vary: Accept-Encoding\r\n") : (struct slice){0};
 	if (r->status == 204 || r->status == 405) at = field_line_put(at, SLICE("Allow"), response_allow);
 	if (r->representation) { /* 416 */
 		at = text_copy_number(text_copy(at, SLICE("Content-Range: bytes */")), r->representation->size);
@@ -212,13 +212,13 @@ static char *put_status_fields(char *at, const struct response *r, uint64_t *len
 	if (r->location.length) at = field_line_put(at, SLICE("Location"), r->location);
 	*length = 0;
 	at = text_copy(at, r->lines);
-	if (r->status == 204 || r->status == 304) return text_copy(at, vary);
+	if (r->varies) at = text_copy(at, SLICE("Vary: Accept-Encoding\r\n"));
+	if (r->status == 204 || r->status == 304) return at;
 	*length = source ? source->length : page_of(r).length;
 	at = field_line_put_length(at, *length);
 	const char *type = source ? source->type : r->page_type ? r->page_type : "text/html; charset=utf-8";
 	at = text_copy(field_line_put(at, SLICE("Content-Type"), slice_of(type)), SLICE(NOSNIFF_LINE));
-	if (source && source->coding == CODING_GZIP) at = text_copy(at, SLICE("Content-Encoding: gzip\r\n"));
-	return text_copy(at, vary);
+	return source && source->coding == CODING_GZIP ? text_copy(at, SLICE("Content-Encoding: gzip\r\n")) : at;
 }
 
 size_t response_fields_room(const struct response *r) {
@@ -242,7 +242,7 @@ struct slice response_in_memory(const struct response *r) {
 }
 
 int response_content(iob *batch, struct response *r) {
-	if (r->source.owner && r->status != 304)
+	if (r->source.owner)
 		return iob_addsource(batch, r->source.length, r->source.fill, r->source.release, r->source.owner,
 							 r->source.memory);
 	if (sends_representation(r) && r->ranges > 1) return add_multipart(batch, r);

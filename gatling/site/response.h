@@ -42,10 +42,10 @@ struct response {
 	int ranges;
 	struct range range[RANGES_MAX];
 	char boundary[BOUNDARY_LENGTH]; /* between several parts, see response_fields() */
-	/* 200, or 304, which stands for what would have been sent: generated content, or none */
 	struct generated_content source;
 	struct slice page;     /* in static memory; absent, and no other content: a page is made of the status */
 	const char *page_type; /* NULL: HTML */
+	bool varies;           /* without a representation: it depends on Accept-Encoding */
 	/* These last until the next answer. */
 	struct slice location; /* of 3xx */
 	struct slice lines;    /* further field lines, each with its CRLF */

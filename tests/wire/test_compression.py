@@ -300,6 +300,14 @@ def test_caches_know_that_it_depends_on_the_client(build, root):
             assert {value for name, value in refused.fields if name == "Vary"} == {"Accept-Encoding"} | others
 
 
+def test_so_does_the_page_of_an_error_that_is_there_in_a_coding_alone(build, root):
+    root.write("404.html.br", b"<p>packed")
+    with Server(build, root, "-j", "1") as server:
+        page, plain = (server.get("/none", f"Accept-Encoding: {coding}") for coding in ("br", "gzip"))
+        assert page.status == plain.status == 404 and page.body == b"<p>packed" and plain.body != page.body
+        assert page["Vary"] == plain["Vary"] == "Accept-Encoding"
+
+
 def test_a_private_key_is_not_sent_packed_or_not(build, root):
     key = b"-----BEGIN PRIVATE KEY-----\n"
     packed, plain = ("a.pem", "b.key", "C.PEM"), ("d.pem", "e.key", "F.KEY")

@@ -72,7 +72,8 @@ void answer_error(struct decision *d, int status) {
 	if (resource->realm[0] || resource->realm[1]) return;
 	struct coding_weights weights = coding_weights(d->request);
 	int coding = coding_choose(&weights, resource->available); /* no request waits for another */
-	if (coding == -1) return;
+	r->varies = coding == -1;
+	if (r->varies) return;
 	r->representation = resource->representation[coding];
 	r->lines = decision_lines(d, retry, NULL); /* the file has the others */
 	representation_retain(r->representation);

@@ -55,7 +55,7 @@ static struct representation *choose_coding(struct decision *d, struct resource 
 	int coding = best_coding(d->request, resource);
 	if (coding == -1) {
 		answer_error(d, 406);
-		d->response->lines = decision_lines(d, SLICE("Vary: Accept-Encoding\r\n"), d->lookup.headers);
+		d->response->varies = true;
 		return NULL;
 	}
 	if (resource->available >> coding & 1) return resource->representation[coding];

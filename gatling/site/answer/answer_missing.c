@@ -83,15 +83,17 @@ static void answer_listing(struct decision *d) {
 		decision_wait(d, found.job);
 		return;
 	}
-	const int status = precondition_status(d->request, &(struct validators){0});
+	const int status = precondition_status(d->request, &(struct validators){0}); /* it has none */
+	if (status) listing_reader_free(found.reader);
 	if (status == 412) {
-		listing_reader_free(found.reader);
 		answer_error(d, status);
 		return;
 	}
 	r->status = status ? status : 200;
+	r->varies = true;
 	d->lookup.stands_in = true;
 	r->lines = decision_lines(d, listing_cache_control(d), d->lookup.headers);
+	if (status) return;
 	r->source =
 		(struct generated_content){.fill = listing_fill,
 								   .release = listing_reader_free,
