@@ -43,7 +43,7 @@ bool date_parse(struct slice value, time_t *time) {
 	for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
 		struct tm tm = {0};
 		const char *end = strptime(text, form[i], &tm);
-		if (!end || *end) continue;
+		if (!end || *end || tm.tm_year < 0) continue; /* %Y takes two digits, too, for a year of antiquity */
 		*time = timegm(&tm);
 		return true;
 	}

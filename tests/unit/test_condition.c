@@ -170,6 +170,8 @@ static void dates_are_read_in_three_forms_and_written_in_one(void **state) {
 									  "Sun, 99 Nov 1994 08:49:37 GMT",
 									  "Sun, 06 Foo 1994 08:49:37 GMT",
 									  "Sun, 06 Nov 1994 08:49:37 PST",
+									  "Sun, 06 Nov 94 08:49:37 GMT",
+									  "Sun Nov  6 08:49:37 94",
 									  "Sun, 06 Nov 1994 08:49:37",
 									  SAME " x"};
 	for (size_t i = 0; i < COUNT(bad); i++)

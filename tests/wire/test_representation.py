@@ -178,6 +178,7 @@ TO_COME = "Fri, 01 Jan 2100 00:00:00 GMT"
         (['If-Match: "x"'], 412),
         (["If-Unmodified-Since: {date}"], 200),
         (["If-Unmodified-Since: " + LONG_AGO], 412),
+        (["If-Unmodified-Since: Sun, 06 Nov 94 08:49:37 GMT"], 200),
         (["If-Unmodified-Since: " + LONG_AGO, "If-Unmodified-Since: " + LONG_AGO], 200),
         (["If-Match: {etag}", "If-Unmodified-Since: " + LONG_AGO], 200),
         (["If-Match: {etag}", "If-None-Match: {etag}"], 304),
