@@ -18,6 +18,11 @@ int usage_end(int status) {
 	return status ? status : 1;
 }
 
+void usage_help(const char *text) {
+	fputs(text, stdout);
+	exit(usage_end(0));
+}
+
 void usage_refuse(const char *format, ...) {
 	va_list arguments;
 	va_start(arguments, format);

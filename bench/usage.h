@@ -10,6 +10,9 @@ extern const char *usage_program;
 /* Returns the exit status for main(): status, or 1 in place of 0 if stdout could not be written. */
 int usage_end(int status);
 
+/* Prints the help to stdout and exits with usage_end(0). */
+__attribute__((noreturn)) void usage_help(const char *text);
+
 /* Prints the error and exits. */
 __attribute__((format(printf, 1, 2), noreturn)) void usage_refuse(const char *format, ...);
 

@@ -267,7 +267,7 @@ static void parse_options(struct curve *p, int argc, char **argv) {
 		case 's': p->samples = (unsigned)usage_whole_number("-s", optarg, 1, 1e6); break;
 		case LONG_IDLE: idle = idle_of(optarg); break;
 		case LONG_SOURCE: take_source(optarg); break;
-		case 'h': fputs(help, stdout); exit(0);
+		case 'h': usage_help(help);
 		default: usage_bad_option(c, argv);
 		}
 	}

@@ -111,7 +111,7 @@ static void tell(const int *process, unsigned processes) {
 	for (unsigned i = 0; i < processes; i++) (void)!send(process[i], "", 1, MSG_NOSIGNAL); /* it may have died */
 }
 
-static const char help[] = "usage: hold [-n CONNECTIONS] [-p PID] PORT PATH";
+static const char help[] = "usage: hold [-n CONNECTIONS] [-p PID] PORT PATH\n";
 
 int main(int argc, char **argv) {
 	static int process[PROCESSES_MAX];
@@ -122,7 +122,7 @@ int main(int argc, char **argv) {
 	for (int c; (c = getopt_long(argc, argv, ":n:p:h", long_options, NULL)) != -1;) {
 		if (c == 'n') connections = (long)usage_whole_number("-n", optarg, 1, (double)PER_PROCESS * PROCESSES_MAX);
 		else if (c == 'p') pid = (long)usage_whole_number("-p", optarg, 1, INT_MAX);
-		else if (c == 'h') return puts(help) == EOF;
+		else if (c == 'h') usage_help(help);
 		else usage_bad_option(c, argv);
 	}
 	if (argc - optind != 2) usage_refuse("a port and a path are needed");

@@ -255,7 +255,7 @@ static void parse_options(struct crowd_plan *p, int argc, char **argv) {
 		case LONG_SLOW: slow = usage_number("--slow", optarg, 0, 100); break;
 		case LONG_HALF: half = usage_number("--half", optarg, 0, 100); break;
 		case LONG_SOURCE: take_source(p, optarg); break;
-		case 'h': fputs(help, stdout); exit(0);
+		case 'h': usage_help(help);
 		default: usage_bad_option(c, argv);
 		}
 	}

@@ -364,7 +364,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 			printf("httpbench %s (%s; %s, nghttp2 %s)\n", GATLING_VERSION, io_mechanism(),
 				   OpenSSL_version(OPENSSL_VERSION), nghttp2_version(0)->version_str);
 			exit(usage_end(0));
-		case 'h': fputs(help, stdout); exit(0);
+		case 'h': usage_help(help);
 		default: usage_bad_option(c, argv);
 		}
 	}
