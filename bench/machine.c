@@ -11,7 +11,7 @@
 #include "io/io.h"
 #include "io/version.h"
 
-enum { LINE_MAX_LENGTH = 1024, CLOCK_READINGS = 1000 };
+enum { LINE_MAX_LENGTH = 1024, CLOCK_READINGS = 1000, DESCRIPTORS_RESERVED = 16 /* for other uses */ };
 
 static const char *const settings[] = {
 	"net/ipv4/ip_local_port_range",
@@ -35,6 +35,14 @@ double machine_seconds(clockid_t clock) {
 	struct timespec t;
 	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+unsigned machine_connections(unsigned most) {
+	uint64_t descriptors = io_raise_descriptor_limit();
+	if (descriptors >= (uint64_t)most + DESCRIPTORS_RESERVED) return most;
+	if (descriptors <= DESCRIPTORS_RESERVED)
+		usage_refuse("the limit of %u descriptors is too low, which ulimit -n sets", (unsigned)descriptors);
+	return (unsigned)descriptors - DESCRIPTORS_RESERVED;
 }
 
 /* Prints the rest of the first line of a file that begins with start. */

@@ -19,7 +19,6 @@
 enum {
 	HOLD_MAX = 10000, /* connections that a process holds; fewer than the ports of a source address */
 	HOLDERS_MAX = 128,
-	DESCRIPTORS_RESERVED = 16,
 	WARM_UP = 100,      /* requests before the first sample */
 	SLOW_BUFFER = 2048, /* bytes of the receive buffer of a slow reader */
 	SLOW_BYTES = 64,    /* bytes that it reads for each new connection */
@@ -285,16 +284,10 @@ int main(int argc, char **argv) {
 	usage_program = "connbench";
 	setvbuf(stdout, NULL, _IOLBF, 0); /* what was measured stays if a signal ends the run */
 	parse_options(&plan, argc, argv);
-	uint64_t descriptors = io_raise_descriptor_limit();
-	plan.per_holder = HOLD_MAX;
-	if (descriptors < HOLD_MAX + DESCRIPTORS_RESERVED) {
-		if (descriptors <= DESCRIPTORS_RESERVED)
-			usage_refuse("the limit of %u descriptors is too low, which ulimit -n sets", (unsigned)descriptors);
-		plan.per_holder = (unsigned)descriptors - DESCRIPTORS_RESERVED;
-	}
+	plan.per_holder = machine_connections(HOLD_MAX);
 	if (plan.connections > (unsigned long)plan.per_holder * HOLDERS_MAX)
-		usage_refuse("%u connections take more than %d processes of %u descriptors, whose limit ulimit -n sets",
-					 plan.connections, HOLDERS_MAX, (unsigned)descriptors);
+		usage_refuse("%u connections take more than %d processes with %u each, a limit that ulimit -n sets",
+					 plan.connections, HOLDERS_MAX, plan.per_holder);
 	signal(SIGPIPE, SIG_IGN);
 	loop = io_loop_new();
 	if (!loop) usage_refuse("cannot wait for events: %s", strerror(errno));

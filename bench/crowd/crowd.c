@@ -14,11 +14,9 @@
 #include "bench/crowd/client.h"
 #include "bench/machine.h"
 #include "bench/usage.h"
-#include "io/io.h"
 
 enum {
 	CLIENTS_MAX = 64,
-	DESCRIPTORS_RESERVED = 16,
 	ERROR_MAX = 512,
 	LATE_MS = 20, /* if one visitor in a hundred comes later, it is the client that is measured */
 	START_MS = 50 /* for the threads to start */
@@ -269,13 +267,7 @@ int main(int argc, char **argv) {
 	struct crowd_plan plan;
 	usage_program = "crowd";
 	parse_options(&plan, argc, argv);
-	uint64_t descriptors = io_raise_descriptor_limit();
-	plan.visitors = CROWD_CLIENT_VISITORS;
-	if (descriptors < CROWD_CLIENT_VISITORS + DESCRIPTORS_RESERVED) {
-		if (descriptors <= DESCRIPTORS_RESERVED)
-			usage_refuse("the limit of %u descriptors is too low, which ulimit -n sets", (unsigned)descriptors);
-		plan.visitors = (unsigned)descriptors - DESCRIPTORS_RESERVED;
-	}
+	plan.visitors = machine_connections(CROWD_CLIENT_VISITORS);
 	signal(SIGPIPE, SIG_IGN);
 	machine_describe(stdout, argc, argv);
 	int status = run(&plan);

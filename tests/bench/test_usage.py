@@ -12,3 +12,11 @@ def test_help_that_cannot_be_written_is_an_error(build, command):
         done = subprocess.run([build / "bench" / program, *arguments, "--help"], stdout=full, stderr=subprocess.PIPE, text=True,
                               timeout=60, check=False)  # fmt: skip
     assert done.returncode == 1 and done.stderr == f"{program}: cannot write the report: No space left on device\n"
+
+
+@pytest.mark.parametrize("program", ["connbench", "crowd"])
+def test_too_few_descriptors_are_named(plain, program):
+    done = subprocess.run(["prlimit", "--nofile=16", plain / "bench" / program, "http://127.0.0.1/"], capture_output=True, text=True,
+                          timeout=60, check=False)  # fmt: skip
+    assert done.returncode == 2 and not done.stdout
+    assert done.stderr == f"{program}: the limit of 16 descriptors is too low, which ulimit -n sets (see {program} --help)\n"
