@@ -74,6 +74,8 @@ static int start_forked(struct child *child, int out, bool exec) {
 	if (child->pid != 0) return child->pid == -1 ? -1 : 0;
 	if (!exec) be_child(out);
 	if (dup2(out, STDOUT_FILENO) != -1) execv(platform_program(), child_arguments);
+	const unsigned char why = (unsigned char)errno;
+	(void)!write(out, &why, 1);
 	_exit(1);
 }
 
@@ -83,21 +85,24 @@ static int start(const struct run *run, struct child *child, int out) {
 	return start_forked(child, out, run_kind(run, "exec"));
 }
 
+/* Starts a child and waits for its byte: 0, or the errno of the exec that failed. Returns 0, or the errno that kept it
+ * from running. */
+static int start_timed(const struct run *run, struct child *child, const int channel[2], int64_t *start_ns) {
+	unsigned char why;
+	int64_t before = machine_clock_ns();
+	if (start(run, child, channel[1]) == -1) return errno;
+	ssize_t got = read(channel[0], &why, 1);
+	*start_ns = machine_clock_ns() - before;
+	if (got == -1) return errno;
+	return got == 1 ? why : ECHILD;
+}
+
 /* Starts children up to the limit; how many, and in *error the errno that ended it, or 0. */
 static unsigned start_all(struct run *run, struct child *child, int64_t *start_ns, int *error) {
 	int channel[2];
-	char byte;
 	*error = platform_pipe(channel) == -1 ? errno : 0;
-	for (unsigned n = 0; n < run->count && !*error; n++) {
-		int64_t before = machine_clock_ns();
-		if (start(run, &child[n], channel[1]) == -1) {
-			*error = errno;
-			return n;
-		}
-		ssize_t got = read(channel[0], &byte, 1);
-		start_ns[n] = machine_clock_ns() - before;
-		if (got != 1) *error = got == -1 ? errno : ECHILD;
-	}
+	for (unsigned n = 0; n < run->count && !*error; n++)
+		if ((*error = start_timed(run, &child[n], channel, &start_ns[n]))) return n;
 	return *error ? 0 : run->count;
 }
 

@@ -106,6 +106,17 @@ def test_the_twin_is_linked_statically(plain, tmp_path):
     assert linked == [["dynamically"], ["statically"]]
 
 
+def test_a_child_that_cannot_run_its_program_ends_the_run(plain, tmp_path):
+    """A copy of the program, which may no longer be executed once it runs."""
+    program = Path(shutil.copy(plain / "bench" / "kbench", tmp_path))
+    command = [program, "fork", "--kind", "exec", "-n", "1000", "--runs", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        program.chmod(0o600)
+        output, error = process.communicate(timeout=20)
+    assert process.returncode == 1 and re.fullmatch(r"kbench: fork, run 0: FAIL: exec at \d+: Permission denied\n", error)
+    assert output.count("\n0\t") == int(re.search(r"exec at (\d+)", error)[1])
+
+
 def test_fewer_points_are_evenly_spread(plain, tmp_path):
     table = table_of(kbench(plain, "socket", "-n", 100, "--points", 10, "--runs", 1), tmp_path)
     assert list(table.runs[0]["n"]) == list(range(0, 100, 10))
