@@ -97,13 +97,16 @@ static int start_timed(const struct run *run, struct child *child, const int cha
 	return got == 1 ? why : ECHILD;
 }
 
-/* Starts children up to the limit; how many, and in *error the errno that ended it, or 0. */
+/* Starts children up to the limit or an interruption; how many, and in *error the errno that ended it, or 0. */
 static unsigned start_all(struct run *run, struct child *child, int64_t *start_ns, int *error) {
 	int channel[2];
 	*error = platform_pipe(channel) == -1 ? errno : 0;
-	for (unsigned n = 0; n < run->count && !*error; n++)
+	if (*error) return 0;
+	for (unsigned n = 0; n < run->count; n++) {
+		if (run_interrupted(run)) return n;
 		if ((*error = start_timed(run, &child[n], channel, &start_ns[n]))) return n;
-	return *error ? 0 : run->count;
+	}
+	return run->count;
 }
 
 static int64_t end(const struct run *run, struct child *child) {
@@ -124,11 +127,13 @@ static int measure(struct run *run) {
 	int64_t *end_ns = run_memory(run, run->count, sizeof *end_ns);
 	if (!child || !start_ns || !end_ns) return -1;
 	int error;
+	run_ends_itself(run); /* a point lacks its end_ns until the child has been ended */
 	unsigned count = start_all(run, child, start_ns, &error);
 	for (unsigned n = 0; n < count; n++) end_ns[count - 1 - n] = end(run, &child[n]);
 	for (unsigned n = 0; n < count; n++) run_point(run, n, (int64_t[]){start_ns[n], end_ns[n]});
 	errno = error;
-	return error ? run_stop(run, run->settings->kind, count) : 0;
+	if (error) return run_stop(run, run->settings->kind, count);
+	return count < run->count ? run_fail(run, "interrupted") : 0;
 }
 
 const struct benchmark benchmark_fork = {

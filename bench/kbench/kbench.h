@@ -81,6 +81,11 @@ void run_begin(void);
 /* Ends the measurement: counters that move later do not count. Needed only if cleaning up moves them. */
 void run_end(struct run *run);
 
+/* From here on a signal that interrupts lets the run end by itself, as its points are not complete yet: it asks
+ * run_interrupted(), and keeps what it has measured. The next signal ends it at once. */
+void run_ends_itself(struct run *run);
+bool run_interrupted(const struct run *run);
+
 /* Adds a line to the head of the table. */
 void run_note(struct run *run, const char *key, const char *value);
 

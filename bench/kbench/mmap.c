@@ -44,8 +44,9 @@ static int measure(struct run *run) {
 	unsigned count = 0, limit;
 	if (namespace_read_numbers("/proc/sys/vm/max_map_count", &limit, 1)) run_landmark(run, limit, "vm.max_map_count");
 	int error = 0;
+	run_ends_itself(run); /* a point lacks its touch_ns until all are mapped */
 	run_begin();
-	for (; count < run->count && !error; count++) {
+	for (; count < run->count && !error && !run_interrupted(run); count++) {
 		int64_t before = machine_clock_ns();
 		char *at = mmap(NULL, (size_t)page, PROT_READ, flags, fd, (off_t)count * STRIDE * page);
 		map_ns[count] = machine_clock_ns() - before;
@@ -59,7 +60,8 @@ static int measure(struct run *run) {
 		run_point(run, n, (int64_t[]){map_ns[n], machine_clock_ns() - before});
 	}
 	errno = error;
-	return error ? run_stop(run, "mmap", count) : 0;
+	if (error) return run_stop(run, "mmap", count);
+	return count < run->count ? run_fail(run, "interrupted") : 0;
 }
 
 const struct benchmark benchmark_mmap = {

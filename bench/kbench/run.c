@@ -14,9 +14,10 @@
 
 #include "bench/counters.h"
 #include "bench/kbench/kbench.h"
+#include "bench/machine.h"
 #include "bench/platform.h"
 
-enum { LANDMARKS_MAX = 4 };
+enum { LANDMARKS_MAX = 4, AT_ONCE_NS = 300000000 /* timeout(1) sends two signals at once, which count as one */ };
 
 struct landmark {
 	unsigned n;
@@ -34,7 +35,8 @@ struct run_record {
 	enum outcome outcome;
 	char words[KBENCH_WORDS_MAX]; /* why it ended early */
 	bool own_namespace, ended;
-	unsigned client_percent; /* see run_client() */
+	volatile sig_atomic_t ends_itself, interrupted; /* see run_ends_itself() */
+	unsigned client_percent;                        /* see run_client() */
 	struct counters before, moved;
 	char note[128];           /* "key<TAB>value" */
 	char directory[PATH_MAX]; /* of run_directory(); empty: none */
@@ -84,6 +86,10 @@ const char *run_directory(struct run *run) {
 }
 
 void run_child(void) { platform_end_with_parent(); }
+
+void run_ends_itself(struct run *run) { run->record->ends_itself = true; }
+
+bool run_interrupted(const struct run *run) { return run->record->interrupted; }
 
 bool run_own_namespace(const struct run *run) { return run->record->own_namespace; }
 
@@ -174,13 +180,17 @@ static void measure(const struct benchmark *b, struct run *run) {
 /* --- a process for each run --- */
 
 static volatile sig_atomic_t interrupted, measuring; /* measuring: the process of the run; 0: none */
+static struct run_record *shared;                    /* with that process */
 
-/* A signal ends the run, and what it has measured is printed. */
+/* A signal ends the run, or has it end, and what it has measured is printed. */
 static void interrupt(int number) {
+	static int64_t first_ns;
 	const int error = errno;
+	const int64_t now_ns = machine_clock_ns();
 	(void)number;
-	interrupted = 1;
-	if (measuring) (void)kill(measuring, SIGKILL);
+	if (!interrupted) first_ns = now_ns;
+	interrupted = shared->interrupted = 1;
+	if (measuring && (!shared->ends_itself || now_ns - first_ns > AT_ONCE_NS)) (void)kill(measuring, SIGKILL);
 	errno = error;
 }
 
@@ -230,6 +240,7 @@ static void measure_in_process(const struct benchmark *b, struct run *run, const
 	r->outcome = OUTCOME_DIED;
 	r->points = r->landmarks = 0;
 	r->ended = false;
+	r->ends_itself = false;
 	r->client_percent = 0;
 	*r->words = '\0';
 	fflush(NULL);
@@ -302,12 +313,13 @@ int run_all(const struct benchmark *b, const struct run_settings *s, FILE *out) 
 	size_t size = sizeof(struct run_record) + s->count * sizeof(struct point);
 	struct run_record *r = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct run run = {.settings = s, .count = run_warm_up(b, s), .record = r};
-	const sigset_t caught = catch_signals();
 	if (r == MAP_FAILED) {
 		fprintf(stderr, "kbench: no memory for %u points\n", s->count);
 		return 1;
 	}
 	memset(r, 0, size); /* so that its pages are there */
+	shared = r;
+	const sigset_t caught = catch_signals();
 	r->capacity = s->count;
 	r->every = s->points && s->points < s->count ? (s->count + s->points - 1) / s->points : 1;
 	while (b->columns[r->columns]) r->columns++;
@@ -317,9 +329,10 @@ int run_all(const struct benchmark *b, const struct run_settings *s, FILE *out) 
 	for (unsigned number = 0; number < s->runs; number++) {
 		measure_in_process(b, &run, &caught);
 		print_run(b, number, r, out);
-		if (r->outcome == OUTCOME_DIED || r->outcome == OUTCOME_FAILED) status = 1;
+		const bool failed = r->outcome == OUTCOME_DIED || r->outcome == OUTCOME_FAILED;
+		if (failed) status = 1;
 		if (r->outcome == OUTCOME_LIMIT && !status) status = KBENCH_EXIT_LIMIT;
-		if ((r->outcome == OUTCOME_DIED && interrupted) || fflush(out) == EOF) break;
+		if ((failed && interrupted) || fflush(out) == EOF) break;
 	}
 	munmap(r, size);
 	return status;

@@ -250,6 +250,37 @@ def test_a_run_that_is_interrupted_keeps_its_points(plain, tmp_path):
     assert output.endswith("# verdict\t1\tFAIL\tinterrupted\n")
 
 
+def name_of(pid):
+    return Path(f"/proc/{pid}/comm").read_text().strip()
+
+
+def mappings(pid):
+    """Of files of kbench, in the process of a run."""
+    return [re.findall("/kbench-", Path(f"/proc/{child}/maps").read_text()) for child in group(pid)[1:]]
+
+
+@pytest.mark.parametrize("name, slowly, under_way", [
+    ("fork", [], lambda pid: len(group(pid)) > 300),
+    ("mmap", ["-e", "inject=mmap:delay_exit=5ms:when=50+"], lambda pid: any(len(found) > 250 for found in mappings(pid))),
+], ids=["fork", "mmap"])  # fmt: skip
+def test_a_run_whose_points_are_completed_at_its_end_keeps_them_as_well(plain, tmp_path, name, slowly, under_way):
+    """More are there than in the run that is thrown away, which has 200. The signal comes twice at once, as from timeout(1)."""
+    strace = ["strace", "-f", "-o", "/dev/null", "-e", "trace=mmap", *slowly] if slowly else []
+    command = [*strace, plain / "bench" / "kbench", name, "-n", "20000", "--kind", {"fork": "exec", "mmap": "shared"}[name]]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        eventually(lambda: "kbench" in (name_of(pid) for pid in group(process.pid)))
+        kbench_pid = next(pid for pid in group(process.pid) if name_of(pid) == "kbench")
+        eventually(lambda: under_way(kbench_pid), 30)
+        for _ in range(2):
+            os.kill(kbench_pid, signal.SIGTERM)
+        output, error = process.communicate(timeout=60)
+    assert process.returncode == 1 and error == f"kbench: {name}, run 0: FAIL: interrupted\n"
+    (tmp_path / "table.tsv").write_text(output)
+    table = analysis.load(tmp_path / "table.tsv")
+    assert 250 < len(table.runs[0]["n"]) < 20_000 and list(table.runs) == [0]
+    assert all((table.runs[0][column] > 0).all() for column in COLUMNS[name])
+
+
 def test_a_table_that_cannot_be_written_ends_the_runs(plain):
     with open("/dev/full", "w", encoding="ascii") as full:
         done = subprocess.run([plain / "bench" / "kbench", "stream", "-n", "10", "--runs", "1000"], stdout=full, stderr=subprocess.PIPE,
