@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/interrupt.h"
 #include "bench/machine.h"
 #include "bench/platform.h"
 #include "bench/response.h"
@@ -25,7 +26,7 @@ const char *ask_why(const struct ask_stop *stop) {
 	return text;
 }
 
-/* Waits until fd is ready and ignores all others. Returns 0, or -1 with errno. */
+/* Waits until fd is ready and ignores all others. Returns 0, or -1 with errno: EINTR if the run is interrupted. */
 static int await(io_loop *loop, int fd) {
 	io_timeout(loop, fd, machine_clock_ns() / 1000000 + ASK_TIMEOUT_S * 1000);
 	while (true) {
@@ -34,6 +35,10 @@ static int await(io_loop *loop, int fd) {
 		for (int other; (other = io_canread(loop)) != -1;) ready |= other == fd;
 		for (int other; (other = io_canwrite(loop)) != -1;) ready |= other == fd;
 		if (ready) break;
+		if (interrupt_came) {
+			errno = EINTR;
+			return -1;
+		}
 		if (io_timedout(loop) != fd) continue;
 		errno = ETIMEDOUT;
 		return -1;

@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "bench/connbench/ask.h"
+#include "bench/interrupt.h"
 #include "bench/machine.h"
+#include "bench/platform.h"
 #include "bench/usage.h"
 #include "io/io.h"
 
@@ -123,6 +125,9 @@ __attribute__((noreturn)) static void hold(int parent, const void *argument) {
 	io_loop_free(loop); /* the parent's */
 	loop = io_loop_new();
 	if (!loop) _exit(1);
+	signal(SIGINT, SIG_IGN); /* the parent ends this process */
+	signal(SIGTERM, SIG_IGN);
+	platform_end_with_parent();
 	for (char order; read(parent, &order, 1) == 1;) {
 		struct reply reply = {0};
 		if (check_held(&reply.stop) == 0) (void)execute((enum order)order, held, &count, first_source, &reply);
@@ -174,8 +179,10 @@ static unsigned run(const struct curve *p, struct ask_stop *stop) {
 	struct ask_times ignored;
 	while (true) {
 		for (unsigned i = 0; open % p->every == 0 && i < p->samples; i++)
-			if (take_sample(open, holder, p->per_holder, stop) == -1 || ferror(stdout)) return open; /* nobody reads */
-		if (open == p->connections) return open;
+			if (take_sample(open, holder, p->per_holder, stop) == -1 || ferror(stdout) /* nobody reads */ ||
+				interrupt_came)
+				return open;
+		if (open == p->connections || interrupt_came) return open;
 		unsigned h = open / p->per_holder;
 		if (open % p->per_holder == 0 && (holder[h] = ask_fork(hold, &open)) == -1) {
 			(void)ask_stopped(stop, "fork");
@@ -202,7 +209,7 @@ static const char *limit_of(int error) {
 }
 
 static int warm_up(struct ask_stop *stop) {
-	for (int i = 0; i < WARM_UP; i++) {
+	for (int i = 0; i < WARM_UP && !interrupt_came; i++) {
 		struct sample ignored;
 		int fd = connect_from((uint32_t)i, 0, &ignored.connect, stop);
 		if (fd == -1) return -1;
@@ -282,7 +289,7 @@ int main(int argc, char **argv) {
 	struct ask_stop stop = {0};
 	unsigned open = 0;
 	usage_program = "connbench";
-	setvbuf(stdout, NULL, _IOLBF, 0); /* what was measured stays if a signal ends the run */
+	setvbuf(stdout, NULL, _IOLBF, 0); /* what was measured stays, whatever ends the run */
 	parse_options(&plan, argc, argv);
 	plan.per_holder = machine_connections(HOLD_MAX);
 	if (plan.connections > (unsigned long)plan.per_holder * HOLDERS_MAX)
@@ -294,7 +301,12 @@ int main(int argc, char **argv) {
 	machine_describe(stdout, argc, argv);
 	printf("# idle\t%s\n# source\t%s\n", idle_name[idle], source_net ? source_net : "-");
 	printf("# open\tconnect_ns\tfirst_byte_new_ns\twhole_new_ns\tfirst_byte_idle_ns\twhole_idle_ns\n");
+	interrupt_catch();
 	if (warm_up(&stop) == 0) open = run(&plan, &stop);
+	if (interrupt_came) {
+		printf("# interrupted\tat %u connections\n", open);
+		stop = (struct ask_stop){0}; /* waiting was interrupted, too */
+	}
 	if (stop.call)
 		printf("# limit\t%s at %u connections: %s: %s\n", limit_of(stop.error), open, stop.call, ask_why(&stop));
 	target_free(&target);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bench/crowd/client.h"
+#include "bench/interrupt.h"
 #include "bench/machine.h"
 #include "bench/usage.h"
 
@@ -23,13 +24,6 @@ enum {
 };
 
 #define LOOPBACK_SOURCES "127.1.0.0/16"
-
-static volatile sig_atomic_t interrupted;
-
-static void interrupt(int number) {
-	(void)number;
-	interrupted = 1;
-}
 
 /* --- output --- */
 
@@ -78,6 +72,7 @@ static void print_total(const struct tally *t, unsigned seconds, double cpu_s) {
 	print_ms(&t->lateness, 99);
 	printf("\n# client_cpu\t%.2f\n", seconds ? cpu_s / seconds : 0.0);
 	if (*t->failed) printf("# failed_first\t%s\n", t->failed);
+	if (interrupt_came) printf("# interrupted\tyes\n");
 }
 
 /* Says why nobody was served, if it is so: the server is not there, or a URL is wrong. Returns the exit status. */
@@ -86,7 +81,7 @@ static int judge_answers(const struct crowd_plan *plan, const struct tally *t) {
 	if (!t->pages || t->outcome[OUTCOME_ANSWERED]) return 0;
 	for (int i = 0; i < OUTCOMES; i++)
 		if (t->outcome[i] > t->outcome[most]) most = i;
-	if (interrupted && most == OUTCOME_ANSWERED) return 0; /* too early to say */
+	if (interrupt_came && most == OUTCOME_ANSWERED) return 0; /* too early to say */
 	fprintf(stderr, "crowd: no page was answered: ");
 	if (most == OUTCOME_ANSWERED) fprintf(stderr, "all were under way at the end: make -d longer than --patience\n");
 	else if (most == OUTCOME_FAILED) fprintf(stderr, "%s\n", t->failed);
@@ -127,7 +122,7 @@ static int watch(const struct crowd_plan *plan, struct client **client, struct t
 	unsigned warm_up = (unsigned)(plan->warm_up_ns / 1000000000), counted = 0;
 	double since_s = processor_s(), before_s = since_s, now_s;
 	print_head();
-	for (unsigned n = 1; !interrupted && !ferror(stdout) && collect(client, plan->arrivals.clients, second);
+	for (unsigned n = 1; !interrupt_came && !ferror(stdout) && collect(client, plan->arrivals.clients, second);
 		 n++, before_s = now_s) {
 		now_s = processor_s();
 		print_second(n, second, now_s - before_s);
@@ -145,14 +140,12 @@ static int watch(const struct crowd_plan *plan, struct client **client, struct t
 }
 
 static int run(const struct crowd_plan *plan) {
-	struct sigaction catch = {.sa_handler = interrupt};
 	struct client *client[CLIENTS_MAX] = {0};
 	unsigned clients = plan->arrivals.clients;
 	struct tally *second = calloc(1, sizeof *second), *total = calloc(1, sizeof *total);
 	bool made = second && total;
 	int status = 3;
-	sigaction(SIGINT, &catch, NULL);
-	sigaction(SIGTERM, &catch, NULL);
+	interrupt_catch();
 	for (unsigned i = 0; i < clients && made; i++) made = (client[i] = client_new(plan, i)) != NULL;
 	int64_t start_ns = machine_clock_ns() + START_MS * 1000000;
 	for (unsigned i = 0; i < clients && made; i++) made = client_start(client[i], start_ns) == 0;

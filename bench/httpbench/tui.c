@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "bench/httpbench/report.h"
+#include "bench/interrupt.h"
 
 enum {
 	SPANS_MAX = 512,             /* kept; more columns than a terminal has */
@@ -73,14 +74,14 @@ struct tui *tui_start(const struct plan *plan) {
 	quiet.c_lflag &= ~(tcflag_t)ECHO;
 	quiet.c_cc[VQUIT] = quiet.c_cc[VSUSP] = _POSIX_VDISABLE;
 	(void)tcsetattr(STDOUT_FILENO, TCSANOW, &quiet);
-	run_before_kill = give_back;
+	interrupt_before_end = give_back;
 	put("\033[?1049h\033[?25l\033[?7l\033[H\033[J"); /* the other screen, no cursor, lines end at its edge */
 	return t;
 }
 
 void tui_end(struct tui *t) {
 	give_back();
-	run_before_kill = NULL;
+	interrupt_before_end = NULL;
 	free(t);
 }
 

@@ -1,6 +1,8 @@
 """connbench: samples where they should be, limits that are named, and data that stays valid up to them."""
 
+import os
 import re
+import signal
 import socket
 import subprocess
 import threading
@@ -153,17 +155,37 @@ def test_bad_input_is_named_in_one_line(build, arguments, named):
     assert done.stdout == "" and re.fullmatch(r"connbench: [^\n]+\n", done.stderr) and named in done.stderr
 
 
-def test_what_was_measured_stays_if_a_signal_ends_the_run(build, tmp_path):
-    """100 requests are to warm up, a sample takes one or two, and a connection one."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_ends_with_what_it_has(build, number):
+    """All its processes get the signal, as from a terminal. 100 requests are to warm up, a sample takes one or two, and a
+    connection one."""
     far = threading.Event()
     with Origin(lambda _, number, __: number > 300 and far.set() or OK) as origin:
-        with open(tmp_path / "out", "w") as out:
-            command = [build / "bench" / "connbench", "-n", "10000", "-i", "10", "-s", "1", origin.url]
-            with subprocess.Popen(command, stdout=out) as process:
-                assert far.wait(60)
-                process.terminate()
-    _, rows = table((tmp_path / "out").read_text())
-    assert len(rows) >= 12
+        command = [build / "bench" / "connbench", "-n", "10000", "-i", "10", "-s", "1", origin.url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+            assert far.wait(60)
+            os.killpg(process.pid, number)
+            output, error = process.communicate(timeout=20)
+    header, rows = table(output)
+    assert process.returncode == 0 and not error and len(rows) >= 12
+    assert output.endswith(f"# interrupted\t{header['interrupted']}\n") and "limit" not in header
+    assert int(re.fullmatch(r"at (\d+) connections", header["interrupted"])[1]) >= 110
+
+
+def test_who_waits_for_an_answer_is_interrupted_too_and_a_second_signal_ends_all(build):
+    """The server answers what is to warm up, and samples before there are connections, which get no answer."""
+    stalled = threading.Event()
+    for first, status in ((50, 0), (101, 128 + signal.SIGTERM)):
+        stalled.clear()
+        with Origin(lambda _, number, __: OK if number <= first else stalled.set() or time.sleep(60)) as origin:
+            command = [build / "bench" / "connbench", "-n", "10", "-s", "1", origin.url]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+                assert stalled.wait(60)
+                for _ in range(2 if status else 1):
+                    process.terminate()
+                    time.sleep(0.5)
+                output, _ = process.communicate(timeout=5)
+        assert process.returncode == status and ("\n# interrupted\tat 0 connections\n" in output) == (status == 0)
 
 
 @pytest.mark.parametrize("end", [reset, lambda _: None], ids=["resets", "closes"])

@@ -364,7 +364,12 @@ def test_an_interrupted_run_ends_with_what_it_has(build):
                 pass
             process.send_signal(signal.SIGINT)
             rest, _ = process.communicate(timeout=20)
-    assert process.returncode in (0, 3) and line.startswith("1\t") and "# goodput\t" in rest
+    assert process.returncode in (0, 3) and line.startswith("1\t") and "# goodput\t" in rest and "\n# interrupted\tyes\n" in rest
+
+
+def test_a_crowd_that_nobody_interrupts_does_not_say_so(build):
+    with Origin() as origin:
+        assert "interrupted" not in crowd(build, "-d", 1, origin.url)[0]
 
 
 def test_a_crowd_that_nobody_reads_leaves(build):

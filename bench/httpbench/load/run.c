@@ -2,7 +2,6 @@
 #include "bench/httpbench/load/run.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -10,25 +9,10 @@
 #include <unistd.h>
 
 #include "bench/httpbench/load/client.h"
+#include "bench/interrupt.h"
 #include "bench/machine.h"
 
-enum { COLLECT_MS = 1000, AT_ONCE_MS = 300 };
-
-static volatile sig_atomic_t interrupted;
-
-void (*run_before_kill)(void);
-
-/* The first signal ends the run, a later one the program. timeout(1) sends two at once, which count as one. */
-static void interrupt(int number) {
-	static double first_s;
-	double now_s = machine_seconds(CLOCK_MONOTONIC);
-	if (!interrupted) first_s = now_s;
-	if (now_s - first_s > AT_ONCE_MS / 1000.0) {
-		if (run_before_kill) run_before_kill();
-		_exit(128 + number);
-	}
-	interrupted = 1;
-}
+enum { COLLECT_MS = 1000 };
 
 static double of_timeval(struct timeval t) { return (double)t.tv_sec + (double)t.tv_usec / 1e6; }
 
@@ -79,7 +63,7 @@ static double watch_clients(struct client **client, unsigned clients, double sta
 			double soon = machine_seconds(CLOCK_MONOTONIC) + lag;
 			sleep_until(soon < until ? soon : until);
 			running = collect(client, clients, m);
-			if (interrupted && stopped_s == 0) stopped_s = stop_clients(client, clients, start_s);
+			if (interrupt_came && stopped_s == 0) stopped_s = stop_clients(client, clients, start_s);
 		}
 		double to = running ? n * step : machine_seconds(CLOCK_MONOTONIC) - start_s;
 		if (to > from) watch(context, from, to, m);
@@ -124,13 +108,11 @@ static int start_clients(struct client **client, unsigned clients, double start_
 }
 
 int run_plan(const struct plan *plan, run_watch *watch, void *context, struct run *r) {
-	struct sigaction catch = {.sa_handler = interrupt};
 	struct client **client = calloc(plan->clients, sizeof(struct client *));
 	struct measures *m = calloc(1, sizeof *m);
 	struct counters counters, counters_after;
 	memset(r, 0, sizeof *r);
-	sigaction(SIGINT, &catch, NULL); /* they stay set: a signal may come between two runs */
-	sigaction(SIGTERM, &catch, NULL);
+	interrupt_catch(); /* they stay caught: a signal may come between two runs */
 	errno = ENOMEM;
 	int result = client && m ? make_clients(client, plan) : -1;
 	counters_read(&counters);
@@ -145,7 +127,7 @@ int run_plan(const struct plan *plan, run_watch *watch, void *context, struct ru
 	r->elapsed_s = load_s(plan, &r->total, start_s, stopped_s);
 	if (r->elapsed_s <= 0) r->elapsed_s = r->usage_s;
 	for (unsigned i = 0; client && i < plan->clients; i++) client_free(client[i]);
-	r->interrupted = interrupted;
+	r->interrupted = interrupt_came;
 	counters_read(&counters_after);
 	r->counters = counters_since(&counters_after, &counters);
 	free(client);

@@ -23,9 +23,6 @@ typedef void run_watch(void *context, double from_s, double to_s, const struct m
 /* Answers a second. */
 static inline double run_rate(const struct run *r) { return (double)r->total.count[COUNT_ANSWERED] / r->elapsed_s; }
 
-/* Called before a second signal ends the program; async-signal-safe. NULL: nothing is called. */
-extern void (*run_before_kill)(void);
-
 /* Runs the plan. Returns 0, or -1 with errno if the clients could not be started. SIGINT or SIGTERM ends the run early,
  * with what is under way dropped after CLIENT_GRACE_S, and later runs at once; a second signal ends the program. A run
  * in which every connection, every TLS handshake or every upgrade fails ends early. */
