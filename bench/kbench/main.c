@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bench/kbench/fork.h"
@@ -137,6 +138,16 @@ static void parse_ports(struct run_settings *s, char *text) {
 	s->port_last = (unsigned)usage_whole_number("--ports", dash + 1, s->port_first, PORT_MAX);
 }
 
+/* Refuses a path that may not be used in that mode of access(2), or is not a directory as expected. */
+static void check_path(const char *takes, const char *path, int mode, bool directory) {
+	struct stat status;
+	int error = 0;
+	if (access(path, mode) == -1 || stat(path, &status) == -1) error = errno;
+	else if (directory && !S_ISDIR(status.st_mode)) error = ENOTDIR;
+	else if (!directory && S_ISDIR(status.st_mode)) error = EISDIR;
+	if (error) usage_refuse("%s, not '%s': %s", takes, path, strerror(error));
+}
+
 static void parse_option(const struct benchmark *b, struct run_settings *s, int option) {
 	switch (option) {
 	case 'n': s->count = (unsigned)usage_whole_number("--count", optarg, 1, COUNT_MAX); break;
@@ -171,7 +182,9 @@ static bool parse(const struct benchmark *b, struct run_settings *s, int argc, c
 	if (s->sources > 1 && s->family == AF_INET6) usage_refuse("the loopback has one IPv6 address: no --sources");
 	if (s->family == AF_INET6 && strcmp(link_name(s->link), "ipip") == 0)
 		usage_refuse("ipip has IPv4 alone in it: no --ipv6");
-	if (s->server && access(s->server, X_OK) == -1) usage_refuse("--server %s: %s", s->server, strerror(errno));
+	if (b->options & KBENCH_OPTION_DIRECTORY)
+		check_path("--directory takes one to write to", s->directory, W_OK | X_OK, true);
+	if (s->server) check_path("--server takes a program", s->server, X_OK, false);
 	if (s->size != SIZE_OF_FRAME && strcmp(s->kind, "udp") != 0 && strcmp(s->kind, "multicast") != 0)
 		usage_refuse("--size is that of a datagram: --kind udp");
 	if (s->streams > b->streams_max && b->options & KBENCH_OPTION_STREAMS)

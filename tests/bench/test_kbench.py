@@ -358,7 +358,11 @@ def test_at_the_limit_of_processes_it_ends_those_that_there_are(plain, tmp_path)
     (["download", "--streams", "3"], "--streams from 1 to 2"),
     (["accept", "-6", "--sources", "2"], "one IPv6 address"),
     (["stream", "--size", "100"], "--kind udp"),
-    (["download", "--server", "/nowhere"], "--server /nowhere: No such file"),
+    (["download", "--server", "/nowhere"], "--server takes a program, not '/nowhere': No such file"),
+    (["download", "--server", "/"], "--server takes a program, not '/': Is a directory"),
+    (["files", "--directory", ""], "--directory takes one to write to, not '': No such file"),
+    (["mmap", "--directory", "/nowhere"], "'/nowhere': No such file"),
+    (["download", "--directory", "/dev/null"], "--directory takes one to write to, not '/dev/null': "),
 ])  # fmt: skip
 def test_what_is_wrong_with_the_command_line_is_said_in_a_line(plain, arguments, words):
     done = kbench(plain, *arguments, status=2)
@@ -369,7 +373,3 @@ def test_what_is_wrong_with_the_command_line_is_said_in_a_line(plain, arguments,
 def test_help_fits_a_terminal(plain, arguments):
     done = kbench(plain, *arguments)
     assert max(map(len, done.stdout.splitlines())) <= 80
-
-
-def test_a_directory_that_is_not_there_is_named(plain):
-    assert "/nowhere" in kbench(plain, "mmap", "--directory", "/nowhere", "-n", 10, status=1).stderr
