@@ -28,7 +28,7 @@ struct outputs {
 	bool line; /* a line on stderr that changes */
 };
 
-static FILE *open_output(const char *name, unsigned rank) {
+static FILE *open_output(const char *option, const char *name, unsigned rank) {
 	if (!name) return NULL;
 	if (output_is_stdout(name)) {
 		setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* for a program that reads them during the run */
@@ -36,7 +36,7 @@ static FILE *open_output(const char *name, unsigned rank) {
 	}
 	char *path = rank_in_name(name, rank);
 	FILE *f = path ? fopen(path, "w") : NULL;
-	if (!f) usage_refuse("cannot write %s: %s", path ? path : name, strerror(errno));
+	if (!f) usage_refuse("%s: cannot write '%s': %s", option, path ? path : name, strerror(errno));
 	free(path);
 	return f;
 }
@@ -76,7 +76,7 @@ static int merge(int argc, char **argv) {
 	FILE *report = output_is_stdout(json_path) ? stderr : stdout;
 	int result = merge_logs(report, argv + optind, (unsigned)(argc - optind), &r, &plan.timeout_ns, &together_per_s);
 	if (r.elapsed_s > 0) {
-		FILE *json = open_output(json_path, 0);
+		FILE *json = open_output("--json", json_path, 0);
 		report_run(report, &plan, &r);
 		if (json) files_json(json, &plan, &r, together_per_s);
 		close_output(json, json_path);
@@ -124,9 +124,9 @@ static int run_once(const struct options *o) {
 	const struct plan *p = &o->plan;
 	struct outputs out = {
 		.plan = p,
-		.json = open_output(o->json_path, p->rank),
-		.tsv = open_output(o->tsv_path, p->rank),
-		.hlog = open_output(o->hlog_path, p->rank),
+		.json = open_output("--json", o->json_path, p->rank),
+		.tsv = open_output("--tsv", o->tsv_path, p->rank),
+		.hlog = open_output("--hlog", o->hlog_path, p->rank),
 		.line = !o->tui && isatty(STDERR_FILENO),
 	};
 	if (out.tsv) files_tsv_begin(out.tsv);

@@ -29,6 +29,7 @@ enum {
 	WINDOW_MAX = INT32_MAX, /* RFC 9113, section 6.9.1 */
 	WINDOW_FIRST = 65535,   /* what a connection's is at first: it cannot be made smaller */
 	WINDOW_DEFAULT = 1 << 30,
+	FILE_MAX = 1 << 30,              /* bytes of --urls and --expect */
 	CONTENT_MAX = 256 * 1024 * 1024, /* what FRAMES_MESSAGE_MAX allows, too */
 	MESSAGE_DEFAULT = 32,
 	SWITCHING_PROTOCOLS = 101
@@ -157,24 +158,28 @@ static const struct option long_options[] = {
 	{0},
 };
 
-/* Reads a whole file or pipe, and adds a '\0'. The caller frees it. */
-static char *read_file(const char *path, size_t *length) {
+/* Reads the whole file or pipe that an option names, and adds a '\0'. Refuses one of more than `most` bytes, as devices
+ * may have no end. The caller frees it. */
+static char *read_file(const char *option, const char *path, size_t most, size_t *length) {
 	char *bytes = NULL, part[READ_PART];
-	size_t n;
+	size_t n, sum = 0;
 	FILE *in = fopen(path, "r"), *all = open_memstream(&bytes, length);
-	if (!in) usage_refuse("cannot read %s: %s", path, strerror(errno));
-	if (!all) usage_refuse("no memory for %s", path);
-	while ((n = fread(part, 1, sizeof part, in)) > 0) (void)fwrite(part, 1, n, all);
-	if (ferror(in)) usage_refuse("cannot read %s: %s", path, strerror(errno));
+	if (!in) usage_refuse("%s: cannot read '%s': %s", option, path, strerror(errno));
+	if (!all) usage_refuse("%s: no memory for %s", option, path);
+	while ((n = fread(part, 1, sizeof part, in)) > 0) {
+		if ((sum += n) > most) usage_refuse("%s: %s has more than %zu bytes", option, path, most);
+		(void)fwrite(part, 1, n, all);
+	}
+	if (ferror(in)) usage_refuse("%s: cannot read %s: %s", option, path, strerror(errno));
 	fclose(in);
-	if (fclose(all) != 0) usage_refuse("no memory for %s", path);
+	if (fclose(all) != 0) usage_refuse("%s: no memory for %s", option, path);
 	return bytes;
 }
 
 /* Reads the URLs of a file, one a line; empty lines and those that begin with # are skipped. */
 static void read_urls(struct options *o, const char *path) {
 	size_t length;
-	char *line = o->urls_text = read_file(path, &length), *end = line + length;
+	char *line = o->urls_text = read_file("--urls", path, FILE_MAX, &length), *end = line + length;
 	unsigned number = 1;
 	o->url = calloc(TARGETS_MAX, sizeof *o->url);
 	o->url_line = calloc(TARGETS_MAX, sizeof *o->url_line);
@@ -186,11 +191,11 @@ static void read_urls(struct options *o, const char *path) {
 		number += *next == '\n';
 		if (next < end) *next++ = '\0';
 		if (!*line || *line == '#') continue;
-		if (o->urls == TARGETS_MAX) usage_refuse("%s has more than %d URLs", path, TARGETS_MAX);
+		if (o->urls == TARGETS_MAX) usage_refuse("--urls: %s has more than %d URLs", path, TARGETS_MAX);
 		o->url_line[o->urls] = here;
 		o->url[o->urls++] = line;
 	}
-	if (!o->urls) usage_refuse("%s has no URL", path);
+	if (!o->urls) usage_refuse("--urls: %s has no URL", path);
 }
 
 static bool same(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
@@ -320,14 +325,17 @@ void options_parse(struct options *o, int argc, char **argv) {
 			if (!*optarg || strpbrk(optarg, " \t\r\n")) usage_refuse("--method takes a word, not '%s'", optarg);
 			request.method = optarg;
 			break;
-		case LONG_UNIX: request.unix_path = optarg; break;
+		case LONG_UNIX:
+			if (!*optarg) usage_refuse("--unix takes the path of a socket, not ''");
+			request.unix_path = optarg;
+			break;
 		case LONG_SOURCE:
 			if (sources_parse(&p->sources, optarg) == -1)
 				usage_refuse("--source takes an address or a network like 127.0.1.0/24, not '%s'", optarg);
 			break;
 		case LONG_INSECURE: p->tls.insecure = true; break;
 		case LONG_RESUME: p->tls.resume = true; break;
-		case LONG_SEED: p->seed = (uint64_t)usage_number("--seed", optarg, 0, 1e15); break;
+		case LONG_SEED: p->seed = usage_whole_number("--seed", optarg, 0, 1e15); break;
 		case LONG_URLS: urls_path = optarg; break;
 		case LONG_ZIPF: skew = usage_number("--zipf", optarg, 0, 10); break;
 		case LONG_RANK: p->rank = (unsigned)usage_whole_number("--rank", optarg, 0, RANK_MAX - 1); break;
@@ -340,7 +348,7 @@ void options_parse(struct options *o, int argc, char **argv) {
 			break;
 		case LONG_SWEEP: o->sweep = true; break;
 		case LONG_STATUS: p->expected.status = (unsigned)usage_whole_number("--status", optarg, 200, 599); break;
-		case LONG_EXPECT: p->expected.at = read_file(optarg, &p->expected.length); break;
+		case LONG_EXPECT: p->expected.at = read_file("--expect", optarg, FILE_MAX, &p->expected.length); break;
 		case LONG_TUI: o->tui = true; break;
 		case LONG_JSON: o->json_path = optarg; break;
 		case LONG_TSV: o->tsv_path = optarg; break;
@@ -356,9 +364,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 			message_size = (int64_t)usage_whole_number("--message-size", optarg, 0, CONTENT_MAX);
 			break;
 		case LONG_BODY:
-			p->content.at = read_file(optarg, &p->content.length);
+			p->content.at = read_file("--body", optarg, CONTENT_MAX, &p->content.length);
 			if (!p->content.length) usage_refuse("%s is empty: leave --body out", optarg);
-			if (p->content.length > CONTENT_MAX) usage_refuse("%s has more than %d bytes", optarg, CONTENT_MAX);
 			break;
 		case LONG_VERSION:
 			printf("httpbench %s (%s; %s, nghttp2 %s)\n", GATLING_VERSION, io_mechanism(),
@@ -382,7 +389,8 @@ void options_parse(struct options *o, int argc, char **argv) {
 	if (o->tui && !isatty(STDOUT_FILENO)) usage_refuse("--tui needs a terminal on stdout");
 	if (urls_path && optind < argc) usage_refuse("the URLs come from %s: not '%s', too", urls_path, argv[optind]);
 	if (optind == argc && !urls_path) usage_refuse("the URL is missing");
-	if (p->clients > p->connections) usage_refuse("more threads than connections");
+	if (p->clients > p->connections)
+		usage_refuse("--threads %u: there are more threads than --connections %u", p->clients, p->connections);
 	if (p->rank >= p->ranks && p->ranks > 1) usage_refuse("rank %u of %u: the first is 0", p->rank, p->ranks);
 	if (p->sources.count && p->ranks > 1) sources_share(&p->sources, p->rank, p->ranks);
 	p->rate /= p->ranks;

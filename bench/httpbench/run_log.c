@@ -97,7 +97,9 @@ static int read_lines(struct run_log *l, const struct reading *r) {
 	struct hlog_line line;
 	while (true) {
 		switch (hlog_read(r->in, &line, r->interval, r->text)) {
-		case HLOG_END: return l->run.elapsed_s > 0 ? 0 : estimate(l, "it is cut short: its last lines are missing");
+		case HLOG_END:
+			if (ferror(r->in)) return estimate(l, strerror(errno));
+			return l->run.elapsed_s > 0 ? 0 : estimate(l, "it is cut short: its last lines are missing");
 		case HLOG_BROKEN: return estimate(l, r->text);
 		case HLOG_COMMENT: take_comment(l, r->text); break;
 		case HLOG_INTERVAL: take_interval(l, r, &line);

@@ -2,6 +2,7 @@
 #include "bench/httpbench/verdict.h"
 
 #include <string.h>
+#include <sys/un.h>
 
 #include "io/io.h"
 
@@ -49,6 +50,11 @@ const char *verdict_of(const struct plan *plan, const struct run *r, char *text)
 	return counters_moved(&r->counters, text, VERDICT_TEXT) ? "XPASS" : "PASS";
 }
 
+/* Returns what is connected to: the URL, or the path of --unix. */
+static const char *place_of(const struct target *t) {
+	return t->address.ss_family == AF_UNIX ? ((const struct sockaddr_un *)&t->address)->sun_path : t->url;
+}
+
 bool verdict_explain(FILE *out, const struct plan *p, const struct measures *m) {
 	const unsigned long long opened = m->count[COUNT_CONNECTED];
 	if (*m->source_failed)
@@ -59,7 +65,7 @@ bool verdict_explain(FILE *out, const struct plan *p, const struct measures *m) 
 	else if (m->failure[FAILURE_DESCRIPTORS])
 		fprintf(out, "httpbench: no descriptor was left after %llu connections: more threads have more\n", opened);
 	else if (!opened && m->connect_error)
-		fprintf(out, "httpbench: cannot connect to %s: %s\n", p->target->url, strerror(m->connect_error));
+		fprintf(out, "httpbench: cannot connect to %s: %s\n", place_of(p->target), strerror(m->connect_error));
 	else if (!*m->tls && *m->tls_failed) fprintf(out, "httpbench: no TLS with %s: %s\n", p->target->url, m->tls_failed);
 	else if (measures_no_upgrade(m))
 		fprintf(out, "httpbench: no WebSocket with %s: %s\n", p->target->url, m->websocket_failed);

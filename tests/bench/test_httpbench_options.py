@@ -19,6 +19,7 @@ from running import httpbench
         (["--search", "p99<5ms", "-R", "5", "http://a/"], "--rate"), (["--start-at", "5", "http://127.0.0.1/"], "passed"),
         (["--rank", "3", "--ranks", "3", "http://127.0.0.1/"], "rank 3"), (["http://127.0.0.1/", "http://127.0.0.2/"], "127.0.0.2"), (["--urls", "/nonexistent"], "/nonexistent"),
         (["http://a/\033[5;5H"], "control character"), (["http://a/a b"], "blank"), (["-H", "A: b\r\n\r\nGET", "http://a/"], "one line"),
+        (["--unix", "", "http://a/"], "--unix"), (["--seed", "1.5", "http://a/"], "--seed takes a whole number"), (["-t", "3", "-c", "2", "http://a/"], "--connections 2"),
         (["-qc", "5", "http://a/"], "'-q'"), (["-c"], "'-c' needs a value"), (["--nothing", "http://a/"], "'--nothing'"), (["--rate"], "'--rate' needs"),
         (["-H", "connection:  Close", "http://a/"], "use -k 1"),
         (["-d", "10s", "http://a/"], "seconds"), (["-T", "1m", "http://a/"], "seconds"), (["-X", "", "http://a/"], "--method"),
@@ -31,6 +32,29 @@ from running import httpbench
 def test_bad_input_is_named_in_one_line(build, arguments, named):
     done = httpbench(build, *arguments, status=2)
     assert done.stdout == "" and re.fullmatch(r"httpbench: [^\n]+\n", done.stderr) and named in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--body", "--expect", "--urls", "--json", "--tsv", "--hlog"])
+@pytest.mark.parametrize("path, why", [("", "No such file"), ("/", "Is a directory"), ("/nonexistent/x", "No such file")])
+def test_a_file_that_cannot_be_opened_is_named_with_its_option(build, option, path, why):
+    done = httpbench(build, option, path, *([] if option == "--urls" else ["http://127.0.0.1/"]), status=2)
+    assert done.stdout == "" and re.fullmatch(rf"httpbench: {option}: cannot (read|write) '?{path}'?: {why}[^\n]+\n", done.stderr)
+
+
+def test_a_file_without_an_end_is_refused(plain):
+    done = httpbench(plain, "--body", "/dev/zero", status=2)
+    assert re.fullmatch(r"httpbench: --body: /dev/zero has more than 268435456 bytes [^\n]+\n", done.stderr)
+
+
+def test_a_socket_that_nobody_listens_on_is_named(build, tmp_path):
+    done = httpbench(build, "-n", 1, "--unix", tmp_path / "socket", "http://127.0.0.1/", status=2)
+    assert done.stderr == f"httpbench: cannot connect to {tmp_path}/socket: No such file or directory\n"
+
+
+@pytest.mark.parametrize("command", ["merge", "compare"])
+def test_a_log_that_cannot_be_read_is_not_taken_for_a_short_one(build, tmp_path, command):
+    done = httpbench(build, command, tmp_path, tmp_path, status=2)
+    assert f"httpbench: {tmp_path}: Is a directory\n" in done.stderr and "cut short" not in done.stderr
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
