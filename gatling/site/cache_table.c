@@ -2,8 +2,9 @@
  * the others. A hand goes round each, from the oldest to the newest, to find what has to make room: what was not asked
  * for again since it passed last (SIEVE: Zhang et al., NSDI 2024). So files that are asked for once, as by a crawler,
  * do not push out the others. A small file does not even enter a full cache before it is asked for twice: what it is
- * sent from is then used for the next one, and is in the processor's cache. Paths without a file are not remembered, so
- * that no client can fill the table with them. */
+ * sent from is then used for the next one, and is in the processor's cache. Before entries, copies of large files go
+ * that are not in use (see cache_copied()). Paths without a file are not remembered, so that no client can fill the
+ * table with them. */
 #include <stdlib.h>
 
 #include "gatling/base/notice.h"
