@@ -53,7 +53,7 @@ static enum conn_state refuse(struct conn *c, struct conn_run *run, struct respo
 		return CONN_CLOSED;
 	}
 	if (c->forwarding && c->state <= CONN_HEAD) find_client(c, NULL); /* what is known of a head may be forged */
-	if (body_pending(&c->body)) response_batch_reset(&c->context->batches, c->outgoing);
+	if (body_pending(&c->body)) response_batch_reset(c->outgoing);
 	c->body = (struct body){0};
 	c->ending = CONN_ENDING_LINGER;
 	run->input.length = 0;

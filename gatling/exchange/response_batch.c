@@ -31,8 +31,7 @@ static void response_batch_free(struct response_batch *x) {
 	free(x);
 }
 
-void response_batch_reset(struct batch_pool *pool, struct response_batch *x) {
-	if (pool->line_of == x) pool->line_of = NULL;
+void response_batch_reset(struct response_batch *x) {
 	iob_reset(x->iob);
 	x->responses = x->files = 0;
 	x->sampled = 0;
@@ -41,11 +40,11 @@ void response_batch_reset(struct batch_pool *pool, struct response_batch *x) {
 }
 
 void response_batch_return(struct batch_pool *pool, struct response_batch *x) {
-	response_batch_reset(pool, x);
 	if (pool->spares == BATCHES_SPARE) {
 		response_batch_free(x);
 		return;
 	}
+	response_batch_reset(x);
 	if (x->lines_size > BATCH_LINES_KEPT) {
 		free(x->lines);
 		x->lines = NULL;
@@ -85,11 +84,23 @@ static bool make_room(struct response_batch *x, size_t length) {
 	return true;
 }
 
-/* Moves the line that was written last to its batch. Without memory it is lost. */
-static void keep_line(struct batch_pool *pool) {
-	struct response_batch *x = pool->line_of;
-	const uint32_t length = (uint32_t)pool->line_length;
-	pool->line_of = NULL;
+/* Writes the line of a request to pool->line, without its end. Returns the bytes written. */
+static size_t format_line(struct batch_pool *pool, const struct peer *peer, const struct request *request,
+						  struct slice user, int status, uint64_t bytes, const struct access_upstream *upstream) {
+	const struct access_upstream failed = {.address = request ? request->failed : (struct slice){0}};
+	struct access a = {.peer = peer};
+	if (request && pool->style.format != LOG_COMMON) a = access_of(peer, request);
+	else if (request) a.line = request->line;
+	a.user = user;
+	a.status = status;
+	a.bytes = bytes;
+	a.upstream = failed.address.at ? &failed : upstream;
+	return access_format(pool->line, &pool->style, &a);
+}
+
+void response_batch_note_logged(struct batch_pool *pool, struct response_batch *x, const struct peer *peer,
+								const struct request *request, struct slice user, int status, uint64_t bytes) {
+	uint32_t length = (uint32_t)format_line(pool, peer, request, user, status, bytes, NULL);
 	if (!make_room(x, sizeof length + length)) return;
 	char *at = x->lines + x->lines_length;
 	memcpy(at, &length, sizeof length);
@@ -97,53 +108,23 @@ static void keep_line(struct batch_pool *pool) {
 	x->lines_length += sizeof length + length;
 }
 
-/* Writes the line of a request to pool->line, without its end. Returns the bytes written. */
-static size_t format_line(struct batch_pool *pool, const struct peer *peer, const struct request *request,
-						  struct slice user, int status, uint64_t bytes, const struct access_upstream *upstream) {
-	struct access_upstream failed;
-	struct access a = {.peer = peer};
-	if (request && request->failed.at) {
-		failed = (struct access_upstream){.address = request->failed};
-		upstream = &failed;
-	}
-	if (request && pool->style.format != LOG_COMMON) a = access_of(peer, request);
-	else if (request) a.line = request->line;
-	a.user = user;
-	a.status = status;
-	a.bytes = bytes;
-	a.upstream = upstream;
-	return access_format(pool->line, &pool->style, &a);
-}
-
-void response_batch_note_logged(struct batch_pool *pool, struct response_batch *x, const struct peer *peer,
-								const struct request *request, struct slice user, int status, uint64_t bytes) {
-	if (pool->line_of) keep_line(pool);
-	pool->line_length = format_line(pool, peer, request, user, status, bytes, NULL);
-	pool->line_of = x;
-}
-
 void batch_pool_log(struct batch_pool *pool, int64_t started_ns, const struct peer *peer, const struct request *request,
 					struct slice user, int status, uint64_t bytes, const struct access_upstream *upstream) {
 	char text[ACCESS_END_MAX];
 	if (!pool->queue) return;
-	if (pool->line_of) keep_line(pool);
 	const size_t length = format_line(pool, peer, request, user, status, bytes, upstream);
 	const struct slice line = {.at = pool->line, .length = length},
 					   end = {.at = text, .length = access_end(text, pool->style.format, io_read_clock() - started_ns)};
 	log_line(pool->queue, line, end, io_now(pool->loop));
 }
 
-void response_batch_log_lines(struct batch_pool *pool, const struct response_batch *x) {
+void response_batch_log(struct batch_pool *pool, const struct response_batch *x) {
 	char text[ACCESS_END_MAX];
 	uint32_t length;
-	const bool last = pool->line_of == x;
-	if (!x->lines_length && !last) return;
+	if (!x->lines_length) return;
 	struct slice end = {.at = text, .length = access_end(text, pool->style.format, io_read_clock() - x->started_ns)};
 	for (const char *at = x->lines; at < x->lines + x->lines_length; at += sizeof length + length) {
 		memcpy(&length, at, sizeof length);
 		log_line(pool->queue, (struct slice){.at = at + sizeof length, .length = length}, end, io_now(pool->loop));
 	}
-	if (!last) return;
-	log_line(pool->queue, (struct slice){.at = pool->line, .length = pool->line_length}, end, io_now(pool->loop));
-	pool->line_of = NULL;
 }
