@@ -83,8 +83,8 @@ def test_a_crowd_comes_to_each_server_at_each_load(plain, tmp_path):
         [dict(zip(heads, row)) for row in rows]
         for heads, *rows in ([line.split("\t") for line in (tmp_path / name).read_text().splitlines()] for name in ("slashdot.tsv", "slashdot-seconds.tsv"))
     )
-    assert [row["load"] for row in rows] == ["knee", "0.5", "1", "4", "2", "4", "1"]
-    assert [float(row["offered"]) for row in rows[1:]] == [20, 40, 160, 80, 160, 40]
+    assert [row["load"] for row in rows] == ["knee", "0.5", "1", "4", "2"]
+    assert [float(row["offered"]) for row in rows[1:]] == [20, 40, 160, 80]
     for row in rows:
         assert float(row["goodput"]) > 0.5 * float(row["offered"]) and float(row["resident"]) > 1e6
         assert 0 < float(row["p50_ms"]) <= float(row["p99_ms"]) and {row[key] for key in ("refused", "cut", "late", "failed")} == {"0.00"}
