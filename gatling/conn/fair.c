@@ -16,6 +16,12 @@ static void forget_half(struct fair *f) {
 	f->samples /= 2;
 }
 
+bool fair_has(const struct fair *f, uint64_t network) {
+	for (unsigned i = 0; i < f->waiting; i++)
+		if (f->waits[i] == network) return true;
+	return false;
+}
+
 static void find_waiting(struct fair *f) {
 	uint64_t waits[2 * FAIR_PART];
 	unsigned waiting = 0;

@@ -36,11 +36,7 @@ struct fair {
 void fair_count(struct fair *fair, uint64_t network, uint64_t ns);
 
 /* Returns whether the connections of a network have to wait. */
-static inline bool fair_has(const struct fair *fair, uint64_t network) {
-	for (unsigned i = 0; i < fair->waiting; i++)
-		if (fair->waits[i] == network) return true;
-	return false;
-}
+bool fair_has(const struct fair *fair, uint64_t network);
 
 /* Returns whether a connection of a client, whose socket is ready, has to wait for those of others. Notes the time if
  * it has not: those others are there. */

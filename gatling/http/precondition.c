@@ -30,25 +30,34 @@ static bool etag_listed(const struct request *r, enum field_name name, struct sl
 	return false;
 }
 
-/* Returns whether the field is one date, in *date, to compare with that of the representation. Most clients return the
+/* Returns the value of a field that came once; else an absent slice. */
+static struct slice only_field(const struct request *r, enum field_name name) {
+	return request_has(r, name) && !request_repeats(r, name) ? request_field(r, name) : (struct slice){0};
+}
+
+/* Returns whether the field is a date, in *date, to compare with that of the representation. Most clients return the
  * date they got, which need not be parsed. */
-static bool parse_date(const struct request *r, enum field_name name, const struct validators *v, time_t *date) {
-	struct slice field = request_field(r, name);
-	if (!field.at || request_repeats(r, name) || !v->date.at) return false;
+static bool parse_date(struct slice field, const struct validators *v, time_t *date) {
+	if (!field.at || !v->date.at) return false;
 	*date = v->last_modified;
 	return slice_equal(field, v->date) || date_parse(field, date);
 }
 
 int precondition_status(const struct request *r, const struct validators *v) {
+	enum {
+		CONDITIONS = 1U << FIELD_IF_MATCH | 1U << FIELD_IF_UNMODIFIED_SINCE | 1U << FIELD_IF_NONE_MATCH |
+					 1U << FIELD_IF_MODIFIED_SINCE
+	};
 	time_t date;
-	if (request_field(r, FIELD_IF_MATCH).at) {
+	if (!(r->known & CONDITIONS)) return 0; /* most have none */
+	if (request_has(r, FIELD_IF_MATCH)) {
 		if (!etag_listed(r, FIELD_IF_MATCH, v->etag, true)) return 412;
-	} else if (parse_date(r, FIELD_IF_UNMODIFIED_SINCE, v, &date)) {
+	} else if (parse_date(only_field(r, FIELD_IF_UNMODIFIED_SINCE), v, &date)) {
 		if (v->last_modified > date) return 412;
 	}
-	if (request_field(r, FIELD_IF_NONE_MATCH).at) {
+	if (request_has(r, FIELD_IF_NONE_MATCH)) {
 		if (etag_listed(r, FIELD_IF_NONE_MATCH, v->etag, false)) return 304;
-	} else if (parse_date(r, FIELD_IF_MODIFIED_SINCE, v, &date)) {
+	} else if (parse_date(only_field(r, FIELD_IF_MODIFIED_SINCE), v, &date)) {
 		if (v->last_modified <= date) return 304;
 	}
 	return 0;
