@@ -13,15 +13,18 @@ volatile sig_atomic_t interrupt_came;
 
 void (*interrupt_before_end)(void);
 
-static void interrupt(int number) {
+bool interrupt_is_later(void) {
 	static int64_t first_ns;
 	int64_t now_ns = machine_clock_ns();
 	if (!interrupt_came) first_ns = now_ns;
-	if (now_ns - first_ns > AT_ONCE_NS) {
-		if (interrupt_before_end) interrupt_before_end();
-		_exit(128 + number);
-	}
 	interrupt_came = 1;
+	return now_ns - first_ns > AT_ONCE_NS;
+}
+
+static void interrupt(int number) {
+	if (!interrupt_is_later()) return;
+	if (interrupt_before_end) interrupt_before_end();
+	_exit(128 + number);
 }
 
 void interrupt_catch(void) {

@@ -4,9 +4,13 @@
 #define BENCH_INTERRUPT_H
 
 #include <signal.h>
+#include <stdbool.h>
 
-/* Whether one has come since interrupt_catch(). */
+/* Whether one has come and was noted. */
 extern volatile sig_atomic_t interrupt_came;
+
+/* For a handler: notes a signal. Returns whether it is a later one; async-signal-safe. */
+bool interrupt_is_later(void);
 
 /* What a later one calls before it ends the program; async-signal-safe. NULL: nothing. */
 extern void (*interrupt_before_end)(void);

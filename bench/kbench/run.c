@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 #include "bench/counters.h"
+#include "bench/interrupt.h"
 #include "bench/kbench/kbench.h"
-#include "bench/machine.h"
 #include "bench/platform.h"
 
-enum { LANDMARKS_MAX = 4, AT_ONCE_NS = 300000000 /* timeout(1) sends two signals at once, which count as one */ };
+enum { LANDMARKS_MAX = 4 };
 
 struct landmark {
 	unsigned n;
@@ -179,18 +179,16 @@ static void measure(const struct benchmark *b, struct run *run) {
 
 /* --- a process for each run --- */
 
-static volatile sig_atomic_t interrupted, measuring; /* measuring: the process of the run; 0: none */
-static struct run_record *shared;                    /* with that process */
+static volatile sig_atomic_t measuring; /* the process of the run; 0: none */
+static struct run_record *shared;       /* with that process */
 
 /* A signal ends the run, or has it end, and what it has measured is printed. */
 static void interrupt(int number) {
-	static int64_t first_ns;
 	const int error = errno;
-	const int64_t now_ns = machine_clock_ns();
+	const bool later = interrupt_is_later();
 	(void)number;
-	if (!interrupted) first_ns = now_ns;
-	interrupted = shared->interrupted = 1;
-	if (measuring && (!shared->ends_itself || now_ns - first_ns > AT_ONCE_NS)) (void)kill(measuring, SIGKILL);
+	shared->interrupted = 1;
+	if (measuring && (!shared->ends_itself || later)) (void)kill(measuring, SIGKILL);
 	errno = error;
 }
 
@@ -226,7 +224,7 @@ static void remove_directory(char *path) {
 }
 
 static void say_why(char *words, int status) {
-	if (interrupted) snprintf(words, KBENCH_WORDS_MAX, "interrupted");
+	if (interrupt_came) snprintf(words, KBENCH_WORDS_MAX, "interrupted");
 	else if (!WIFSIGNALED(status)) snprintf(words, KBENCH_WORDS_MAX, "ended with %d", WEXITSTATUS(status));
 	else if (WTERMSIG(status) == SIGALRM)
 		snprintf(words, KBENCH_WORDS_MAX, "a run may take %d seconds: with a smaller -n it takes less", RUN_S);
@@ -245,7 +243,7 @@ static void measure_in_process(const struct benchmark *b, struct run *run, const
 	*r->words = '\0';
 	fflush(NULL);
 	(void)sigprocmask(SIG_BLOCK, caught, NULL);
-	const bool begun = !interrupted && (child = fork()) != -1;
+	const bool begun = !interrupt_came && (child = fork()) != -1;
 	if (begun && child == 0) {
 		leave_signals(caught);
 		(void)sigprocmask(SIG_UNBLOCK, caught, NULL);
@@ -332,7 +330,7 @@ int run_all(const struct benchmark *b, const struct run_settings *s, FILE *out) 
 		const bool failed = r->outcome == OUTCOME_DIED || r->outcome == OUTCOME_FAILED;
 		if (failed) status = 1;
 		if (r->outcome == OUTCOME_LIMIT && !status) status = KBENCH_EXIT_LIMIT;
-		if ((failed && interrupted) || fflush(out) == EOF) break;
+		if ((failed && interrupt_came) || fflush(out) == EOF) break;
 	}
 	munmap(r, size);
 	return status;
