@@ -10,9 +10,10 @@
 #include <sys/uio.h>
 #endif
 
-/* Keeps the kernel from reading ahead in an open file, until io_pread_at_once() finds that it would wait for the disk
- * anyway. To be called before anything is read from it: the kernel marks a page of what it has read ahead, and whoever
- * meets that mark has it read on, a loop too, which takes milliseconds where the read-ahead is set to megabytes. */
+/* Keeps the kernel from reading ahead in an open file, until io_pread_at_once() has to wait for the disk anyway. Call
+ * it before anything is read from the file. Otherwise the kernel marks a page of what it reads ahead, and the thread
+ * that reaches this page, which may be a loop, starts the next read-ahead. If that is megabytes, it takes milliseconds.
+ */
 static inline void io_no_read_ahead(int file) {
 #ifdef __linux__
 	(void)posix_fadvise(file, 0, 0, POSIX_FADV_RANDOM);
@@ -21,10 +22,10 @@ static inline void io_no_read_ahead(int file) {
 #endif
 }
 
-/* Starts to read a part of a file into memory, and does not wait for it. */
+/* Starts to read a part of a file into memory, without waiting for it. */
 static inline void io_start_reading(int file, off_t offset, off_t length) {
 #ifdef __linux__
-	enum { PIECE = 128 * 1024 }; /* bytes that POSIX_FADV_WILLNEED is sure to start reading at once */
+	enum { PIECE = 128 * 1024 }; /* bytes; POSIX_FADV_WILLNEED starts to read at least these at once */
 	for (off_t end = offset + length; offset < end; offset += PIECE)
 		(void)posix_fadvise(file, offset, end - offset < PIECE ? end - offset : PIECE, POSIX_FADV_WILLNEED);
 #else
@@ -32,8 +33,8 @@ static inline void io_start_reading(int file, off_t offset, off_t length) {
 #endif
 }
 
-/* Returns as pread(2), but -1 with EAGAIN instead of waiting for a disk. Where the system, or the file system, cannot
- * tell, it waits. */
+/* Does what pread(2) does, but fails with EAGAIN instead of waiting for a disk. If the system or the file system does
+ * not offer this, it waits. */
 static inline ssize_t io_pread_at_once(int file, void *buffer, size_t length, off_t offset) {
 #ifdef __linux__
 	struct iovec part = {.iov_base = buffer, .iov_len = length};

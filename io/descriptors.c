@@ -1,5 +1,4 @@
-/* descriptors.c - what a process has of the system: how many descriptors, a table of them for each thread where there
- * is such a thing (Linux), and processors. */
+/* descriptors.c - the limit of open descriptors, descriptor tables of single threads (Linux), and processors. */
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -10,7 +9,7 @@ uint64_t io_raise_descriptor_limit(void) {
 	struct rlimit limit;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == -1) return 0;
 	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit); /* then it stays as it is */
+	(void)setrlimit(RLIMIT_NOFILE, &limit); /* if it fails, the limit is as before */
 	return getrlimit(RLIMIT_NOFILE, &limit) == -1 ? 0 : limit.rlim_cur;
 }
 
@@ -19,15 +18,15 @@ uint64_t io_raise_descriptor_limit(void) {
 
 static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
-/* ThreadSanitizer takes a number for the same descriptor in every thread; it sees the shared table of the other
- * systems. */
+/* ThreadSanitizer assumes that a number stands for the same descriptor in every thread; with it, threads share one
+ * table, as they do on other systems. */
 #ifdef __SANITIZE_THREAD__
 static const bool one_table = true;
 #else
 static const bool one_table = false;
 #endif
 
-/* The descriptors from first to last; what is not open does not matter. */
+/* Closes the descriptors from first to last that are open. */
 static void close_all(unsigned first, unsigned last) {
 	if (close_range(first, last, 0) == 0) return;
 	long most = sysconf(_SC_OPEN_MAX); /* Linux before 5.9 */

@@ -1,5 +1,5 @@
-/* epoll.c - epoll(7), edge-triggered. A descriptor is added in the direction in which it first has to wait; the
- * other direction joins when it has to. Adding reports what is ready already, so nothing is lost in between. */
+/* epoll.c - epoll(7), edge-triggered. A descriptor is added when it first has to wait, for that direction; the other
+ * direction is added when it has to wait, too. Adding one reports readiness that is already there, so none is lost. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -37,7 +37,7 @@ static int watch(io_loop *loop, int fd, enum io_direction direction) {
 	struct io_entry *e = &loop->entry[fd];
 	uint8_t watched = e->mech_state | (uint8_t)(1 << direction);
 	if (direction == IO_WRITE)
-		watched |= 1 << IO_READ; /* a client that is written to first will be read from: one call for both */
+		watched |= 1 << IO_READ; /* what waits to be written will be read from later: one call for both */
 	if (watched == e->mech_state) return 0;
 	struct epoll_event event = {.events = EPOLLET | EPOLLRDHUP, .data.fd = fd};
 	if (watched & 1 << IO_READ) event.events |= EPOLLIN;
@@ -47,14 +47,14 @@ static int watch(io_loop *loop, int fd, enum io_direction direction) {
 	return 0;
 }
 
-/* close(2) removes it, if no other descriptor stands for the same. */
+/* close(2) removes a descriptor, unless another one shares its open file description, as those of listeners do. */
 static void forget(io_loop *loop, int fd) {
 	const struct epoll *ep = loop->mech;
 	const struct io_entry *e = &loop->entry[fd];
 	if (e->listens && e->mech_state) (void)epoll_ctl(ep->fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* epoll_pwait2(2) is newer (Linux 5.11): only for what epoll_wait(2) cannot say. */
+/* epoll_pwait2(2) needs Linux 5.11: it is used only for times that epoll_wait(2) cannot express. */
 static int wait_events(const struct epoll *ep, struct epoll_event *event, int64_t timeout_ns) {
 	if (timeout_ns > 0 && timeout_ns % IO_NS_PER_MS) {
 		struct timespec limit = {.tv_sec = timeout_ns / IO_NS_PER_S, .tv_nsec = timeout_ns % IO_NS_PER_S};
@@ -65,7 +65,7 @@ static int wait_events(const struct epoll *ep, struct epoll_event *event, int64_
 	return epoll_wait(ep->fd, event, EVENTS_PER_WAIT, ms);
 }
 
-/* What io_ready() is told of events. */
+/* Returns the set for io_ready(). */
 static unsigned can_of(uint32_t events) {
 	unsigned can = 0;
 	if (events & EPOLLIN) can |= IO_CAN_READ;

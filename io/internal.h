@@ -1,7 +1,7 @@
 /* internal.h - the loop as the files of io/ see it. Internal to io/.
  *
- * The files stand on each other in this order, and call downwards alone: iob, relay, transfer, loop, the mechanisms,
- * reader, task, wake, timer and queue. */
+ * A file calls only those behind it in this list: iob, relay, transfer, loop, the mechanisms, reader, task, wake,
+ * timer, queue. */
 #ifndef GATLING_IO_INTERNAL_H
 #define GATLING_IO_INTERNAL_H
 
@@ -19,26 +19,26 @@ enum { IO_MSG_MORE = 0 };
 
 enum { IO_NS_PER_MS = 1000000, IO_NS_PER_S = 1000000000 };
 
-/* While tasks are under way a wait takes no longer: what they report is found even if its wake is lost. */
+/* While tasks are under way, no wait takes longer than this, so that their end is noticed even if the wake is lost. */
 enum { IO_WAKE_LOST_NS = IO_NS_PER_S };
 
 enum io_direction { IO_READ = 0, IO_WRITE = 1, IO_DIRECTIONS = 2 };
 
-/* What io_ready() is told; a set. IO_HANGUP: the peer is gone or done, reading will say so. */
+/* For io_ready(): a set. IO_HANGUP: the peer has closed its end; reading returns the rest, then the end or an error. */
 enum { IO_CAN_READ = 1 << IO_READ, IO_CAN_WRITE = 1 << IO_WRITE, IO_HANGUP = 4 };
 
 enum {
-	IO_WHEEL_SLOTS = 256,                  /* of IO_TICK_MS each; a later deadline goes round again */
+	IO_WHEEL_SLOTS = 256,                  /* of IO_TICK_MS each; a later deadline takes several rounds */
 	IO_WHEEL_WORDS = IO_WHEEL_SLOTS / 64,  /* of the bit map of slots in use */
 	IO_SLOT_NONE = 0,                      /* timer_slot of an entry in no list; slot n is stored as n + 1 */
-	IO_SLOT_TIMED_OUT = IO_WHEEL_SLOTS + 1 /* in the list that io_timedout() empties */
+	IO_SLOT_TIMED_OUT = IO_WHEEL_SLOTS + 1 /* timer_slot of an entry in the list that io_timedout() empties */
 };
 
-/* WOKEN_SENT: a byte is in the pipe, or about to be. WOKEN_LOST: it could not be written. */
+/* WOKEN_SENT: a byte is in the pipe, or is just being written. WOKEN_LOST: writing it failed. */
 enum io_woken { WOKEN_NOT, WOKEN_SENT, WOKEN_LOST };
 
-/* One adopted descriptor. All zero is a valid, unused entry, so that a fresh table costs no memory
- * before it is touched. 40 bytes: an idle connection pays for one. */
+/* An adopted descriptor. An entry of zeros is valid and unused, so that a new table takes no memory before it is
+ * written to. An idle connection takes one entry: 40 bytes. */
 struct io_entry {
 	void *cookie; /* NULL: not adopted */
 	int64_t deadline_ms;
@@ -48,24 +48,24 @@ struct io_entry {
 	uint16_t timer_slot : 10;
 	uint16_t mech_state : 6;                              /* the mechanism's own */
 	uint8_t can : 2, want : 2, queued : 2, postponed : 2; /* sets of 1 << direction */
-	bool again : 1;     /* an event came while it was readable: a short read does not prove that it is drained */
-	bool reading : 1;   /* the file that is to be sent: not ready for writing, */
-	bool meanwhile : 1; /* except for io_write_meanwhile() */
-	bool read : 1;      /* the read that it waited for is done, and has not been asked for since */
-	bool listens : 1;   /* io_accept() was called: others may have the socket, too, and then it outlives close(2) */
-	bool hangup : 1;    /* end of file or an error waits behind the data: a short read never proves it */
+	bool again : 1;     /* an event came while it was readable: a short read does not prove that it is empty */
+	bool reading : 1;   /* a part of a file is read for it: it is not ready for writing, */
+	bool meanwhile : 1; /* unless io_write_meanwhile() says so */
+	bool read : 1;      /* the part that it waited for has been read, and not been asked for since */
+	bool listens : 1;   /* io_accept() was called: others may share the socket, which then outlives close(2) */
+	bool hangup : 1;    /* end of file or an error is behind the data: no read proves that it is empty */
 };
 
-/* Descriptors to hand out, first in, first out; linked through queue_next. */
+/* The descriptors to be handed out, first in, first out, linked by queue_next. */
 struct io_queue {
 	int head, tail;
 	int length;
-	int turn; /* how many of them belong to the current turn */
-	int last; /* the one handed out last, -1 if none: it may have to come back */
+	int turn; /* how many of them are of the current turn */
+	int last; /* the one handed out last, or -1: it is queued again if it is still ready */
 };
 
-/* Those that were postponed, first in, first out: a ring. One whose entry says that it is not postponed is left over:
- * it was closed. */
+/* The postponed descriptors, first in, first out, in a ring. One whose entry is not marked as postponed has been closed
+ * meanwhile. */
 struct io_later {
 	int *fd; /* room, a power of two */
 	unsigned room, first, length;
@@ -77,18 +77,18 @@ struct io_loop {
 	int bound; /* see io_fd_bound() */
 	struct io_queue queue[IO_DIRECTIONS];
 	struct io_later later[IO_DIRECTIONS];
-	bool postpones; /* some were postponed in this turn, or are */
+	bool postpones; /* descriptors are postponed, or were in this turn */
 	int64_t now_ns;
 	int64_t tick;      /* the last tick whose slot has been emptied */
-	int64_t next_tick; /* of the first slot in use after it, unless that has been emptied since */
+	int64_t next_tick; /* of the next slot in use, which may have been emptied since */
 	uint64_t slots_used[IO_WHEEL_WORDS];
-	int32_t slot[IO_WHEEL_SLOTS + 1]; /* heads of the lists; the last one is of those timed out */
+	int32_t slot[IO_WHEEL_SLOTS + 1]; /* heads of the lists; the last list is that of io_timedout() */
 	int wake_read, wake_write;        /* a pipe */
 	int relay_read, relay_write;      /* a pipe, see relay.c; -1: none yet */
-	_Atomic enum io_woken woken;      /* what io_wake() has done since the loop looked last */
+	_Atomic enum io_woken woken;      /* what io_wake() has done since the last turn began */
 	bool was_woken;                   /* see io_woken() */
-	unsigned tasks;                   /* added (io/task.h) and not handed back: a thread will wake the loop */
-	struct io_reader *reader;         /* NULL as long as all files were in memory */
+	unsigned tasks;                   /* io/task.h: added and not handed back yet */
+	struct io_reader *reader;         /* NULL until a file is not in memory */
 	const struct io_mechanism *mechanism;
 	void *mech;             /* the mechanism's own */
 	char piece[128 * 1024]; /* iob.c copies through it */

@@ -1,4 +1,5 @@
-/* iob.c - see iob.h. Copied bytes live in one growing arena, so parts refer to them by offset; neighbours join. */
+/* iob.c - see iob.h. Copied bytes are in one arena that may move when it grows: parts refer to them by offset. Copies
+ * that follow each other make up one part. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 
 enum { INLINE_PARTS = 4, INLINE_ARENA = 512, PARTS_KEPT = 64, ARENA_KEPT = 16 * 1024 };
 
-/* The end of a mapped file that is read, so that it is known what was in it before the file is looked at. */
+/* The last bytes of a mapped file are read, not mapped: so they are in memory before the file is looked at. */
 enum { FILE_END = 4096 };
 
 _Static_assert(sizeof((io_loop *)NULL)->piece == IOB_FILE_PIECE, "");
@@ -20,10 +21,10 @@ struct part {
 	enum part_kind kind;
 	int file;
 	const char *buffer;       /* PART_BUFFER; PART_FILE: the whole file mapped, or NULL */
-	off_t offset;             /* PART_FILE: in the file; PART_COPY: in the arena; PART_SOURCE: of what it makes */
+	off_t offset;             /* PART_FILE: in the file; PART_COPY: in the arena; PART_SOURCE: in all that it makes */
 	uint64_t length;          /* still to be sent, never 0 */
-	iob_unchanged *unchanged; /* PART_FILE; */
-	bool copied;              /* likewise */
+	iob_unchanged *unchanged; /* PART_FILE: see struct iob_file */
+	bool copied;
 	iob_release *release;
 	void *owner; /* PART_SOURCE: struct source */
 };
@@ -32,15 +33,15 @@ struct source {
 	iob_fill *fill;
 	iob_release *release;
 	void *owner;
-	size_t memory; /* of the owner, from the first byte made on */
+	size_t memory; /* that the owner holds once the first byte has been made */
 	uint64_t made; /* bytes */
-	char *piece;   /* made ahead, NULL before it is needed; its last byte is the last one made */
+	char *piece;   /* bytes made ahead, or NULL; its last byte is the last one made */
 	size_t piece_length;
-	int error; /* that fill failed with, 0: none */
+	int error; /* of fill; 0: none */
 };
 
 struct iob {
-	struct part *part; /* those from first to end are to be sent */
+	struct part *part; /* those from first up to end are still to be sent */
 	size_t first, end, part_size;
 	char *arena;
 	size_t arena_used, arena_size;
@@ -65,7 +66,7 @@ static void release_part(const struct part *p) {
 	if (p->release) p->release(p->owner);
 }
 
-/* Back to the inline blocks. */
+/* Frees the blocks that are not inline. */
 static void shrink(iob *b) {
 	if (b->part != b->inline_part) free(b->part);
 	if (b->arena != b->inline_arena) free(b->arena);
@@ -75,7 +76,7 @@ static void shrink(iob *b) {
 	b->arena_size = INLINE_ARENA;
 }
 
-/* What a large batch has grown to is not kept for the small ones that follow. */
+/* The memory of a large batch is not kept for the small ones that follow. */
 void iob_reset(iob *b) {
 	if (!b->end && !b->arena_used) return;
 	while (b->first < b->end) release_part(&b->part[b->first++]);
@@ -104,11 +105,11 @@ size_t iob_memory(const iob *b) {
 	if (b->arena != b->inline_arena) n += b->arena_size;
 	size_t i = b->first;
 	while (i < b->end && b->part[i].kind < PART_FILE) i++;
-	/* one source after the other: those behind have not begun */
+	/* only the first source can have begun */
 	return i < b->end && b->part[i].kind == PART_SOURCE ? n + source_memory(b->part[i].owner) : n;
 }
 
-/* A bigger copy of a block that may be the inline one. */
+/* Returns a block with a new size that replaces the old one, which may be inline. NULL: ENOMEM. */
 static void *grown(void *old, void *inline_block, size_t used, size_t size) {
 	if (old != inline_block) return realloc(old, size);
 	void *block = malloc(size);
@@ -188,7 +189,7 @@ char *iob_reserve(iob *b, size_t length) {
 		b->arena = arena;
 		b->arena_size = size;
 	}
-	/* iob_commit() must not fail: see to it that it finds a part */
+	/* iob_commit() cannot fail: it needs a part */
 	struct part none = {.kind = PART_COPY, .offset = (off_t)b->arena_used};
 	if (b->first == b->end || b->part[b->end - 1].kind != PART_COPY) {
 		if (!append(b, &none)) return NULL;
@@ -212,7 +213,7 @@ int iob_addcopy(iob *b, const void *buffer, size_t length) {
 	return 0;
 }
 
-/* Of a part in memory. */
+/* Returns the bytes of a part in memory. */
 static const char *memory_of(const struct part *p, const char *arena) {
 	return p->kind == PART_COPY ? arena + p->offset : p->buffer;
 }
@@ -234,7 +235,7 @@ static void advance(iob *b, uint64_t sent) {
 	if (!b->left) iob_reset(b);
 }
 
-/* Makes bytes of a source; how many, -1 with errno. What has failed once fails for ever. */
+/* Makes bytes of a source. Returns how many, or -1 with errno, as do all later calls then. */
 static ssize_t make(struct source *s, char *buffer, size_t size) {
 	if (!s->error) {
 		ssize_t n = s->fill(s->owner, buffer, size);
@@ -242,20 +243,20 @@ static ssize_t make(struct source *s, char *buffer, size_t size) {
 			s->made += (uint64_t)n;
 			return n;
 		}
-		s->error = n == 0 || errno == EAGAIN ? EIO : errno; /* no event would say when to go on */
+		s->error = n == 0 || errno == EAGAIN ? EIO : errno; /* EAGAIN: no event would say when to try again */
 	}
 	errno = s->error;
 	return -1;
 }
 
-/* The bytes that are made and not sent, none or more. */
+/* Returns the bytes that have been made and not sent, if any. */
 static struct iovec made_ahead(const struct part *p) {
 	const struct source *s = p->owner;
 	size_t length = (size_t)(s->made - (uint64_t)p->offset);
 	return (struct iovec){.iov_base = length ? s->piece + s->piece_length - length : NULL, .iov_len = length};
 }
 
-/* The next bytes of a source, made ahead if there are none. false: errno. */
+/* Writes to *piece where the next bytes of a source are, and makes them if there are none. Returns false with errno. */
 static bool next_piece(const struct part *p, struct iovec *piece) {
 	struct source *s = p->owner;
 	*piece = made_ahead(p);
@@ -269,7 +270,8 @@ static bool next_piece(const struct part *p, struct iovec *piece) {
 	return true;
 }
 
-/* Memory parts from the front, until a file, a source, the limit of an io_sendfile() head or most, which is used up. */
+/* Collects the parts in memory at the front, up to a file, a source, IO_HEAD_PARTS parts, or *most bytes, which are
+ * used up. Returns how many parts. */
 static int gather(const iob *b, struct iovec *vector, uint64_t *most) {
 	int n = 0;
 	for (size_t i = b->first; i < b->end && n < IO_HEAD_PARTS && *most; i++) {
@@ -283,8 +285,8 @@ static int gather(const iob *b, struct iovec *vector, uint64_t *most) {
 	return n;
 }
 
-/* Up to most bytes of a source with the n memory parts before it; `last` if that is the end of the batch. As
- * io_trywritev(); a source that fails does not keep back what is before it. */
+/* Sends the n parts in memory and up to most bytes of the source behind them; last: as rest of iob_send(). Returns as
+ * io_trywritev(). If the source fails, the parts before it are still sent. */
 static ssize_t send_source(io_loop *loop, int fd, const iob *b, struct iovec *vector, int n, uint64_t most,
 						   enum io_rest last) {
 	const struct part *p = &b->part[b->first + (size_t)n];
@@ -300,14 +302,14 @@ static ssize_t send_source(io_loop *loop, int fd, const iob *b, struct iovec *ve
 	return io_trywritev(loop, fd, vector, n, is_last ? last : IO_MORE);
 }
 
-/* Bytes from the front that are sent by reference. */
+/* Returns how many bytes at the front of a file are sent by reference. */
 static uint64_t referred(const struct part *p) {
 	if (!p->copied) return p->length;
 	return p->length > IOB_FILE_COPIED ? p->length - IOB_FILE_COPIED : 0;
 }
 
-/* Reads from a file into memory; when that is the end of the part, the file has to be as it was. As io_read_file(); -1
- * with EIO: it has changed, or is shorter. */
+/* Reads from a file into memory. With the last byte of the part, the file is checked. Returns as io_read_file(), or -1
+ * with EIO if the file has changed or is shorter. */
 static ssize_t read_file(io_loop *loop, int fd, const struct part *p, void *buffer, size_t length) {
 	ssize_t n = io_read_file(loop, fd, p->file, p->offset, buffer, length, p->length);
 	if (n == 0 || (n > 0 && (uint64_t)n == p->length && p->unchanged && !p->unchanged(p->owner))) {
@@ -317,8 +319,8 @@ static ssize_t read_file(io_loop *loop, int fd, const struct part *p, void *buff
 	return n;
 }
 
-/* Up to most bytes of a file with the n memory parts before it; `last` if that is the end of the batch. As
- * io_trywritev(), or io_sendfile(); a file that fails does not keep back what is before it. */
+/* Sends the n parts in memory and up to most bytes of the file behind them; last: as rest of iob_send(). Returns as
+ * io_trywritev() or io_sendfile(). If the file fails, the parts before it are still sent. */
 static ssize_t send_file(io_loop *loop, int fd, const iob *b, struct iovec *vector, int n, uint64_t most,
 						 enum io_rest last) {
 	const struct part *p = &b->part[b->first + (size_t)n];
@@ -362,7 +364,7 @@ enum iob_result iob_send(io_loop *loop, int fd, iob *b, uint64_t most, enum io_r
 		}
 		if (r == -1 && errno == EAGAIN) return IOB_AGAIN;
 		if (r == -1 && errno != EFAULT) return IOB_FAILED;
-		if (r <= 0) { /* EFAULT: of a file that was mapped */
+		if (r <= 0) { /* EFAULT: a mapped file has become shorter */
 			errno = EIO;
 			return IOB_FAILED;
 		}
@@ -381,7 +383,7 @@ static ssize_t take_source(const struct part *p, char *buffer, size_t length) {
 	return (ssize_t)length;
 }
 
-/* From the first part alone; as iob_take(). */
+/* Does what iob_take() does, with the first part alone. */
 static ssize_t take_part(io_loop *loop, int fd, const struct part *p, const char *arena, void *buffer, size_t length) {
 	if (p->kind < PART_FILE) {
 		memcpy(buffer, memory_of(p, arena), length);

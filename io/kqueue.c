@@ -1,5 +1,5 @@
-/* kqueue.c - kqueue(2) with EV_CLEAR. A filter is added when its direction first has to wait; the additions go to
- * the kernel with the next wait, in the same call. */
+/* kqueue.c - kqueue(2) with EV_CLEAR. A filter is added when a descriptor first has to wait in its direction. The
+ * additions are passed to the kernel in the call of the next wait. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/types.h>
@@ -11,7 +11,10 @@
 #include "io/mechanism.h"
 #include "io/queue.h"
 
-enum { EVENTS_PER_WAIT = 256, CHANGES_PER_WAIT = EVENTS_PER_WAIT }; /* an error of each change is an event */
+enum {
+	EVENTS_PER_WAIT = 256,
+	CHANGES_PER_WAIT = EVENTS_PER_WAIT
+}; /* each change may fail, which is reported as an event */
 
 static const char *mechanism_name(void) { return "kqueue"; }
 
@@ -40,7 +43,7 @@ static void release(io_loop *loop) {
 static void report(io_loop *loop, const struct kevent *event) {
 	int fd = (int)event->ident;
 	if (event->flags & EV_ERROR) {
-		/* a change was refused: the next use of the descriptor has it watched again, or learns why not */
+		/* the kernel has refused a change: when the descriptor is used next, it is watched again or fails */
 		if (!event->data || !io_adopted(loop, fd)) return;
 		loop->entry[fd].mech_state = 0;
 		io_ready(loop, fd, IO_CAN_READ | IO_CAN_WRITE);
@@ -55,7 +58,7 @@ static int wait_for(io_loop *loop, int64_t timeout_ns) {
 	struct kq *kq = loop->mech;
 	struct timespec limit = {.tv_sec = timeout_ns / IO_NS_PER_S, .tv_nsec = timeout_ns % IO_NS_PER_S};
 	int changes = kq->changes;
-	kq->changes = 0; /* taken over by the kernel even if the wait is interrupted */
+	kq->changes = 0; /* the kernel takes them even if the wait is interrupted */
 	int n = kevent(kq->fd, kq->change, changes, kq->event, EVENTS_PER_WAIT, timeout_ns < 0 ? NULL : &limit);
 	if (n == -1) return errno == EINTR ? 0 : -1;
 	for (int i = 0; i < n; i++) report(loop, &kq->event[i]);
@@ -73,7 +76,8 @@ static int watch(io_loop *loop, int fd, enum io_direction direction) {
 	return 0;
 }
 
-/* close(2) removes what the kernel knows; what it does not know yet must not reach the number's next owner. */
+/* close(2) removes the filters that the kernel has. Those that it does not have yet must not affect the next owner of
+ * the number. */
 static void forget(io_loop *loop, int fd) {
 	struct kq *kq = loop->mech;
 	if (!loop->entry[fd].mech_state) return;

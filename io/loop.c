@@ -1,5 +1,5 @@
-/* loop.c - the loop: the table of descriptors and io_wait(). All of it is O(ready): nothing here ever walks the open
- * descriptors. */
+/* loop.c - the loop: the table of descriptors and io_wait(). Its cost is O(ready): it never walks the open descriptors.
+ */
 #include "io/loop.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ int64_t io_read_clock(void) {
 int64_t io_now(const io_loop *loop) { return io_clock_ms(loop); }
 int64_t io_now_ns(const io_loop *loop) { return loop->now_ns; }
 
-/* The wake pipe is watched but never wanted, so that no queue hands it out: a mechanism may report it in the middle of
+/* The wake pipe is watched but never wanted, so that no queue hands it out. A mechanism may report it in the middle of
  * a turn. */
 static int watch_wake(io_loop *loop) {
 	(void)io_unready(loop, loop->wake_read, IO_READ);
@@ -72,7 +72,7 @@ void io_loop_free(io_loop *loop) {
 static int table_grow(io_loop *loop, int fd) {
 	int size = loop->size ? loop->size : TABLE_MINIMUM;
 	while (size <= fd) size *= 2;
-	/* not realloc: fresh zero pages stay untouched until a descriptor needs them */
+	/* not realloc(3): new pages of zeros take no memory until a descriptor needs them */
 	struct io_entry *entry = calloc((size_t)size, sizeof *entry);
 	if (!entry) return -1;
 	if (loop->size) memcpy(entry, loop->entry, (size_t)loop->size * sizeof *entry);
@@ -90,7 +90,7 @@ int io_fd(io_loop *loop, int fd, void *cookie) {
 	if (fd >= loop->size && table_grow(loop, fd) == -1) return -1;
 	if (fd >= loop->bound) loop->bound = fd + 1;
 	struct io_entry *e = &loop->entry[fd];
-	/* queued_* and queue_next stay: the number's last owner may still be queued */
+	/* queued and queue_next stay: the number may still be queued for its last owner */
 	e->cookie = cookie;
 	e->can = IO_CAN_READ | IO_CAN_WRITE;
 	e->want = e->postponed = 0;
@@ -152,8 +152,8 @@ int io_wantwrite(io_loop *loop, int fd) { return want(loop, fd, IO_WRITE); }
 void io_dontwantread(io_loop *loop, int fd) { loop->entry[fd].want &= (uint8_t)~IO_CAN_READ; }
 void io_dontwantwrite(io_loop *loop, int fd) { loop->entry[fd].want &= (uint8_t)~IO_CAN_WRITE; }
 
-/* Waits for events. Mechanisms report a batch at a time; those of the next may have to come before what has been
- * postponed, so that it looks for them, too. Returns 0, or -1 with errno. */
+/* Waits for events. Mechanisms report a batch at a time. While any descriptor is postponed, the further batches are
+ * fetched, too, since their events may have to come before it. Returns 0, or -1 with errno. */
 static int look(io_loop *loop, int64_t timeout_ns) {
 	int result, before;
 	do {
@@ -179,7 +179,7 @@ static int wait_until_ready(io_loop *loop, int64_t timeout_ns) {
 	loop->was_woken = wake->can & IO_CAN_READ || atomic_load(&loop->woken) != WOKEN_NOT;
 	if (loop->was_woken) {
 		io_wake_drain(loop);
-		(void)watch_wake(loop); /* what cannot be watched now is tried again after the next wake */
+		(void)watch_wake(loop); /* if this fails, it is tried again after the next wake */
 		io_reader_collect(loop);
 	}
 	for (int d = 0; d < IO_DIRECTIONS; d++) io_queue_begin_turn(loop, d);

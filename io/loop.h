@@ -4,7 +4,7 @@
 
 #include "io/internal.h"
 
-/* Notes that fd is not ready and, if it is wanted, has it watched. 0; or -1 with errno, as io_wantread(). */
+/* Notes that fd is not ready and, if it is wanted, has it watched. Returns 0, or -1 as io_wantread(). */
 int io_not_ready(io_loop *loop, int fd, enum io_direction direction);
 
 #endif

@@ -1,5 +1,5 @@
-/* poll.c - poll(2). The array holds the descriptors that have to wait, in the directions they wait for; what becomes
- * ready leaves it. The cost of a wait is O(waiting), in the kernel and here: that is the mechanism's nature. */
+/* poll.c - poll(2). The array holds the descriptors that wait, with the directions that they wait for; those that
+ * become ready are removed. By the nature of poll(2) a wait costs O(waiting), in the kernel and here. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void release(io_loop *loop) {
 	free(a);
 }
 
-/* mech_index is the place in the array plus one, 0 when it is not there. */
+/* mech_index is the index in the array plus 1, or 0 for a descriptor that is not in it. */
 static int watch(io_loop *loop, int fd, enum io_direction direction) {
 	struct poll_array *a = loop->mech;
 	struct io_entry *e = &loop->entry[fd];
@@ -68,7 +68,7 @@ static int wait_for(io_loop *loop, int64_t timeout_ns) {
 	int n = poll(a->waiting, (nfds_t)a->length,
 				 timeout_ns < 0 ? -1 : (int)((timeout_ns + IO_NS_PER_MS - 1) / IO_NS_PER_MS));
 	if (n == -1) return errno == EINTR ? 0 : -1;
-	/* backwards: a place that becomes free is filled from the end, which has been seen */
+	/* backwards: a free place is filled with the last element, which has been handled by then */
 	for (int i = a->length - 1; i >= 0 && n > 0; i--) {
 		struct pollfd *p = &a->waiting[i];
 		if (!p->revents) continue;

@@ -1,4 +1,4 @@
-/* queue.c - see queue.h. All of it is O(1) for each descriptor that is ready. */
+/* queue.c - see queue.h. Every function is O(1) for each descriptor that is ready. */
 #include "io/queue.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static int dequeue(io_loop *loop, enum io_direction d) {
 	return fd;
 }
 
-/* Queues what was handed out last again, if it is still ready, for the next turn. */
+/* Queues the descriptor that was handed out last for the next turn, if it is still ready. */
 static void requeue_last(io_loop *loop, enum io_direction d) {
 	struct io_queue *q = &loop->queue[d];
 	int last = q->last;
@@ -43,9 +43,9 @@ int io_queue_take(io_loop *loop, enum io_direction d) {
 	return -1;
 }
 
-/* --- what is postponed --- */
+/* --- postponed descriptors --- */
 
-/* Makes room for one more. false: ENOMEM. */
+/* Makes room for one more. Returns false without memory. */
 static bool grow(struct io_later *l) {
 	unsigned room = l->room ? 2 * l->room : LATER_MINIMUM;
 	int *fd = malloc(room * sizeof *fd);
@@ -70,7 +70,7 @@ bool io_queue_postpone(io_loop *loop, int fd, enum io_direction d) {
 	return true;
 }
 
-/* Takes the first; -1: it is not due, or left over. */
+/* Takes the first postponed descriptor. Returns it, or -1 if it is not due or has been closed. */
 static int take_later(io_loop *loop, enum io_direction d) {
 	struct io_later *l = &loop->later[d];
 	int fd = l->fd[l->first];

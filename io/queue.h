@@ -5,7 +5,7 @@
 
 #include "io/internal.h"
 
-/* Whether the descriptor is to be handed out: it is wanted and ready. */
+/* Returns whether the descriptor is to be handed out: it is wanted and ready. */
 static inline bool io_queue_due(const struct io_entry *e, enum io_direction direction) {
 	return e->want & e->can & ~((unsigned)(e->reading && !e->meanwhile) << IO_WRITE) & 1U << direction;
 }
@@ -16,21 +16,21 @@ void io_queue_add(io_loop *loop, int fd, enum io_direction direction);
 bool io_queue_postpone(io_loop *loop, int fd, enum io_direction direction);
 int io_queue_take_postponed(io_loop *loop, enum io_direction direction);
 
-/* Hands out the next descriptor of the current turn that is still due; -1: there is none. */
+/* Returns the next descriptor of the current turn that is still due, or -1. */
 int io_queue_take(io_loop *loop, enum io_direction direction);
 
-/* Ends a turn: a descriptor that was handed out last and is still due comes back, those at the front that are not due
- * any more go. Returns whether there is something to be handed out. */
+/* Ends a turn: queues the descriptor that was handed out last again if it is still due, and removes those at the front
+ * that are no longer due. Returns whether there is anything to hand out. */
 bool io_queue_end_turn(io_loop *loop, enum io_direction direction);
 
-/* Begins a turn with all that is queued now. */
+/* Begins a turn with all descriptors that are queued now. */
 void io_queue_begin_turn(io_loop *loop, enum io_direction direction);
 
-/* For the mechanisms: fd may be used again. A report too many does no harm, also about a number that is not adopted, or
- * belongs to another owner now. An error is reported as everything that would meet it: IO_HANGUP | IO_CAN_WRITE. */
+/* For the mechanisms: reports that fd is ready. A false report does no harm, also of a number that is not adopted, or
+ * that has another owner by now. An error is reported as IO_HANGUP | IO_CAN_WRITE, since both directions meet it. */
 void io_ready(io_loop *loop, int fd, unsigned can);
 
-/* Notes that fd is not ready in this direction. Returns whether it is wanted, so has to be watched. */
+/* Notes that fd is not ready in this direction. Returns whether it is wanted, and so has to be watched. */
 bool io_unready(io_loop *loop, int fd, enum io_direction direction);
 
 static inline bool io_adopted(const io_loop *loop, int fd) {

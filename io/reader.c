@@ -1,6 +1,6 @@
-/* reader.c - see reader.h. One read at a time, in windows of megabytes: downloads that compete read the disk in long
- * runs. A descriptor that waits for a read counts as not ready for writing. When it is handed out again, its file is
- * looked at anew, so that a report too many does no harm, even to another owner of the number. */
+/* reader.c - see reader.h. The thread reads one window of megabytes at a time, so that competing downloads read the
+ * disk in long runs. When a descriptor is handed out after its read, its file is tested again, so that a false report
+ * does no harm, not even to another owner of the number. */
 #include "io/reader.h"
 
 #include <errno.h>
@@ -12,12 +12,12 @@
 #include "io/task.h"
 
 enum {
-	CLOSED = -1,          /* the fd of a read whose descriptor has been closed */
+	CLOSED = -1,          /* fd of a read whose descriptor has been closed */
 	PIECE = 128 * 1024,   /* bytes that the thread copies at a time */
-	READER_NICE = 19,     /* the thread takes what a loop leaves of its processor */
-	BOUNDARY = 64 * 1024, /* a multiple of any page size: the page at which a window ends is not in the next one */
-	LOOK_NS = 10000,      /* a look at what is in memory takes less, */
-	LOOKS_MAX = 3,        /* unless it is interrupted: by others on a busy machine, twice in a million */
+	READER_NICE = 19,     /* the thread gets the time that the loops do not use */
+	BOUNDARY = 64 * 1024, /* windows end at multiples, which are those of any page size: they share no page */
+	LOOK_NS = 10000,      /* testing a byte in memory takes less, unless the thread is interrupted, */
+	LOOKS_MAX = 3,        /* as happens twice in a million tests on a busy machine */
 	TABLE_MINIMUM = 64
 };
 
@@ -31,32 +31,32 @@ struct io_read {
 struct io_reader {
 	io_tasks *tasks;
 	struct io_read_slot {     /* of a descriptor */
-		struct io_read *read; /* the read that is under way; NULL: none */
-		int file;             /* what that is, or the last one was, */
-		off_t offset, end;    /* and its window, of which fd waits for what begins at offset; end 0: no window */
-		off_t begin;          /* of the windows up to this one that follow each other */
+		struct io_read *read; /* the one under way, or NULL */
+		int file;             /* of it, or of the last one, */
+		off_t offset, end;    /* and its window; fd waits for the part from offset on; end 0: no window */
+		off_t begin;          /* where the first of the windows began that this one continues */
 	} * slot;
-	int size;          /* of that table */
-	char piece[PIECE]; /* the thread's */
+	int size;          /* of the table of slots */
+	char piece[PIECE]; /* of the thread */
 };
 
-/* Returns whether a read of so many bytes took longer than a copy from memory at 1 GB/s. The kernel starts to read what
- * it does not find, and a disk may be so quick that it is there before the call returns. */
+/* Returns whether a read of length bytes took longer than copying them from memory at 1 GB/s. The kernel starts to read
+ * bytes that are not in memory, and a fast disk may deliver them before the call returns. */
 static bool came_from_disk(int64_t begun_ns, size_t length) {
 	return io_read_clock() - begun_ns > LOOK_NS + (int64_t)length;
 }
 
 #ifdef __linux__
 
-/* Returns whether a byte is in memory, or is by now. preadv2(2) takes 0.12 us. cachestat(2) takes 3 us for 2 MB and,
- * like mincore(2), tells the truth only to a user who may write the file. */
+/* Returns whether a byte is in memory, perhaps only since this call. preadv2(2) takes 0.12 us. cachestat(2) takes 3 us
+ * for 2 MB and, like mincore(2), tells the truth only to users who may write the file. */
 static bool look(int file, off_t offset) {
 	char byte;
 	return io_pread_at_once(file, &byte, 1, offset) != -1 || errno != EAGAIN;
 }
 
-/* Returns whether it was there before the look. While looks take long, others on the way to `other` decide, since one
- * may have been interrupted. */
+/* Returns whether a byte was in memory before this call. A test that takes long may have been interrupted: then bytes
+ * nearer to `other` are tested. */
 static bool in_memory(int file, off_t offset, off_t other) {
 	for (int i = 0; i < LOOKS_MAX; i++) {
 		const int64_t begun_ns = io_read_clock();
@@ -67,8 +67,8 @@ static bool in_memory(int file, off_t offset, off_t other) {
 	return false;
 }
 
-/* Starts reading the window as a whole, then waits for it by copying it: that takes no descriptor, which a full server
- * has not got. */
+/* Starts to read the whole window, then waits for it by copying it: this takes no descriptor, which a full server may
+ * not have. */
 static void run(struct io_task *task, const atomic_bool *stop) {
 	const struct io_read *r = (struct io_read *)task;
 	(void)stop;
@@ -78,7 +78,7 @@ static void run(struct io_task *task, const atomic_bool *stop) {
 		n = pread(r->file, r->reader->piece, r->end - at < PIECE ? (size_t)(r->end - at) : PIECE, at);
 }
 
-#else /* there is no call that tells: all files count as in memory, and the loop waits for the disk */
+#else /* no call tells what is in memory: all files count as in memory, and the loop waits for the disk */
 
 static bool look(int file, off_t offset) {
 	(void)file, (void)offset;
@@ -101,7 +101,7 @@ static struct io_reader *reader_new(io_loop *loop) {
 	return NULL;
 }
 
-/* Makes room for a descriptor in the table. false: ENOMEM. */
+/* Makes room for a descriptor in the table. Returns false without memory. */
 static bool table_grow(struct io_reader *reader, int fd) {
 	int size = reader->size ? reader->size : TABLE_MINIMUM;
 	if (fd < reader->size) return true;
@@ -114,7 +114,7 @@ static bool table_grow(struct io_reader *reader, int fd) {
 	return true;
 }
 
-/* Has the thread read a window of what is to be sent to fd. false: it cannot. */
+/* Adds a read of a window for fd. Returns false if the thread cannot do it. */
 static bool start(io_loop *loop, int fd, int file, off_t offset, uint64_t length) {
 	if (!loop->reader) loop->reader = reader_new(loop);
 	struct io_reader *reader = loop->reader;
@@ -134,13 +134,14 @@ static bool start(io_loop *loop, int fd, int file, off_t offset, uint64_t length
 	return true;
 }
 
-/* Returns that of the descriptor, or NULL: nothing was ever read for it. */
+/* Returns the slot of the descriptor, or NULL if nothing was ever read for it. */
 static struct io_read_slot *slot_of(const io_loop *loop, int fd) {
 	return loop->reader && fd < loop->reader->size ? &loop->reader->slot[fd] : NULL;
 }
 
-/* Makes fd wait for the read-ahead of all `now` bytes, or else for another read; a read-ahead of something else is
- * given up unless it has begun: then fd waits for that, and looks again. false: there is nothing to wait for. */
+/* Makes fd wait for the read that covers all `now` bytes, or adds one. A read for fd that does not cover them is
+ * withdrawn, unless it has begun: then fd waits for that one, and its file is tested again. Returns false if there is
+ * nothing to wait for. */
 static bool await(io_loop *loop, int fd, int file, off_t offset, uint64_t now, uint64_t length) {
 	struct io_read_slot *slot = slot_of(loop, fd);
 	struct io_read *r = slot ? slot->read : NULL;
@@ -156,30 +157,30 @@ static bool await(io_loop *loop, int fd, int file, off_t offset, uint64_t now, u
 	return true;
 }
 
-/* Returns whether the thread is reading, or is to read, something of the `now` bytes from offset on: the loop does not
- * read beside it what comes later. */
+/* Returns whether any of the `now` bytes from offset on is in the read that is under way for fd. The loop does not then
+ * read those bytes itself. */
 static bool under_way(const io_loop *loop, int fd, int file, off_t offset, uint64_t now) {
 	const struct io_read_slot *slot = slot_of(loop, fd);
 	return slot && slot->read && slot->file == file && offset < slot->end && offset + (off_t)now > slot->read->offset;
 }
 
-/* Returns whether the thread has read all of it a while ago. */
+/* Returns whether the thread has read all these bytes for fd. */
 static bool was_read(const io_loop *loop, int fd, int file, off_t offset, uint64_t now) {
 	const struct io_read_slot *slot = slot_of(loop, fd);
 	if (!slot || !slot->end || slot->file != file) return false;
 	return slot->begin <= offset && offset + (off_t)now <= (slot->read ? slot->read->offset : slot->end);
 }
 
-/* Returns whether the first and the last of these bytes are in memory. At offset 0 only the last one is tested. What
- * the thread has read may be there as late as the look: there may be systems where all looks take long. */
+/* Returns whether the first and the last of these bytes are in memory; at offset 0 only the last one is tested. Bytes
+ * that the thread has read need not have been there before the test: on some systems every test may take long. */
 static bool ends_in_memory(const io_loop *loop, int fd, int file, off_t offset, uint64_t now) {
 	const off_t last = offset + (off_t)now - 1;
 	if (was_read(loop, fd, file, offset, now)) return look(file, last) && (offset == 0 || look(file, offset));
 	return in_memory(file, last, offset) && (offset == 0 || in_memory(file, offset, last));
 }
 
-/* After `now` of the length bytes from offset on have been found in memory: when less than half of the window that was
- * read is left, starts to read the next one. */
+/* Called when the first `now` of the length bytes from offset on are in memory. If less than half of the last window is
+ * left behind them, starts to read the next one. */
 static void read_ahead(io_loop *loop, int fd, int file, off_t offset, uint64_t now, uint64_t length) {
 	struct io_read_slot *slot = slot_of(loop, fd);
 	if (!slot || !slot->end || slot->read || slot->file != file) return;
@@ -193,7 +194,7 @@ static bool is_of(const io_loop *loop, int fd, int file, off_t offset) {
 	return slot->file == file && slot->offset == offset;
 }
 
-/* Returns whether that has been read for fd since it was asked for. */
+/* Returns whether fd has waited for a read at this offset that is done, and forgets it. */
 static bool has_read(io_loop *loop, int fd, int file, off_t offset) {
 	struct io_entry *e = &loop->entry[fd];
 	if (!e->read || !is_of(loop, fd, file, offset)) return false;
@@ -203,7 +204,6 @@ static bool has_read(io_loop *loop, int fd, int file, off_t offset) {
 
 bool io_in_memory(io_loop *loop, int fd, int file, off_t offset, uint64_t now, uint64_t length) {
 	if (loop->entry[fd].reading) return false;
-	/* What lies between the two bytes was read with them. */
 	if (!has_read(loop, fd, file, offset) &&
 		(under_way(loop, fd, file, offset, now) || !ends_in_memory(loop, fd, file, offset, now)))
 		return !await(loop, fd, file, offset, now, length);
@@ -211,8 +211,7 @@ bool io_in_memory(io_loop *loop, int fd, int file, off_t offset, uint64_t now, u
 	return true;
 }
 
-/* Reads what is in memory. When the disk has been so quick that it was read from there, the thread reads what follows.
- */
+/* Reads the bytes that are in memory. If they came from a fast disk, the thread reads those behind them. */
 static ssize_t read_at_once(io_loop *loop, int fd, int file, off_t offset, void *buffer, size_t now, uint64_t length) {
 	const int64_t begun_ns = io_read_clock();
 	const ssize_t n = io_pread_at_once(file, buffer, now, offset);

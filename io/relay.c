@@ -1,5 +1,5 @@
-/* relay.c - bytes that go from one socket to another. On Linux they do not leave the kernel: splice(2) takes a pipe for
- * it, of which a loop needs one, since nothing stays in it. */
+/* relay.c - bytes that go from one socket to another. On Linux they do not leave the kernel: splice(2) moves them
+ * through a pipe. A loop needs only one pipe, since it is empty after each call. */
 #include <errno.h>
 #include <fcntl.h>
 #ifdef __linux__
@@ -14,12 +14,12 @@
 
 #ifdef __linux__
 
-enum { PIPE = 128 * 1024, REFUSED = -2 }; /* bytes; twice the default, for a quarter less time */
+enum { PIPE = 128 * 1024, REFUSED = -2 }; /* bytes: twice the default, which takes a quarter less time */
 
-/* Whether splice(2) has said that it is nothing for these sockets, or for this system. */
+/* Returns whether this error of splice(2) says that these sockets, or the system, do not support it. */
 static bool unsuited(int error) { return error == EINVAL || error == ENOSYS || error == EPERM; }
 
-/* Returns whether there is a pipe. Where the system refuses one, it is not asked again. */
+/* Opens the pipe, if it is not open. Returns whether it is. If the system forbids it, it is not tried again. */
 static bool open_pipe(io_loop *loop) {
 	if (loop->relay_read >= 0) return true;
 	int end[2];
@@ -35,11 +35,11 @@ static bool open_pipe(io_loop *loop) {
 }
 
 bool io_relays(io_loop *loop) {
-	return !loop->mechanism->received && open_pipe(loop); /* the mechanism may have read some */
+	return !loop->mechanism->received && open_pipe(loop); /* which may have read bytes already */
 }
 
-/* What a segment takes besides its bytes is not counted: an eighth is left for that. All that is queued counts as
- * unsent, and how much may be unsent may be limited. */
+/* Leaves an eighth of the buffer for what segments take besides their bytes. If TCP_NOTSENT_LOWAT limits the unsent
+ * bytes, all queued bytes count as unsent. */
 size_t io_room(int fd) {
 	uint32_t memory[SK_MEMINFO_VARS] = {0}, unsent = 0;
 	socklen_t memory_size = sizeof memory, unsent_size = sizeof unsent;
@@ -58,7 +58,7 @@ static ssize_t move(int from, int to, size_t length) {
 	return r;
 }
 
-/* Returns whether all of it has been read. */
+/* Reads the rest of the pipe. Returns whether all length bytes were there. */
 static bool read_rest(int from, char *buffer, size_t length) {
 	while (length) {
 		ssize_t r = read(from, buffer, length);
@@ -68,7 +68,7 @@ static bool read_rest(int from, char *buffer, size_t length) {
 	return true;
 }
 
-/* Does what io_relay() does, unless the kernel cannot: then returns false, and nothing has been done. */
+/* Does what io_relay() does, or returns false, with nothing done, if the kernel cannot. */
 static bool relay_in_kernel(io_loop *loop, int from, int to, void *buffer, size_t length, size_t *sent,
 							ssize_t *result) {
 	if (!io_relays(loop)) return false;
@@ -79,7 +79,7 @@ static bool relay_in_kernel(io_loop *loop, int from, int to, void *buffer, size_
 	const ssize_t moved = move(loop->relay_read, to, (size_t)*result);
 	*sent = moved > 0 ? (size_t)moved : 0;
 	if (read_rest(loop->relay_read, buffer, (size_t)*result - *sent)) return true;
-	close(loop->relay_read); /* with what is in it */
+	close(loop->relay_read); /* and the bytes in it are lost */
 	close(loop->relay_write);
 	loop->relay_read = loop->relay_write = -1;
 	*result = -1;

@@ -10,10 +10,11 @@ ssize_t io_platform_sendfile(int fd, const struct iovec *head, int parts, int fi
 							 bool *full) {
 	struct sf_hdtr headers = {.headers = (struct iovec *)head, .hdr_cnt = parts};
 	off_t sent = 0;
-	/* length 0 would mean "to the end of the file": the callers never ask for that */
+	/* length 0 would mean "to the end of the file"; no caller passes it */
 	int r = sendfile(file, fd, offset, length, parts ? &headers : NULL, &sent, 0);
 	if (r == -1 && errno == EAGAIN) *full = true;
 	if (r == -1 && (errno == EAGAIN || errno == EINTR || errno == EBUSY) && sent > 0) return (ssize_t)sent;
-	if (r == -1 && (errno == EINTR || errno == EBUSY)) errno = EAGAIN; /* nothing sent: still ready, try again */
+	if (r == -1 && (errno == EINTR || errno == EBUSY))
+		errno = EAGAIN; /* nothing was sent, and fd is still ready: try again */
 	return r == -1 ? -1 : (ssize_t)sent;
 }

@@ -1,7 +1,7 @@
-/* sendfile-linux.c - sendfile(2) of Linux; MSG_MORE joins the memory before the file to its first segment.
- * The socket refers to the pages of the file until they are acknowledged, and on the same machine until they are read.
- * So what is written to the file in place may still show in bytes under way, and a truncation inside a page turns the
- * rest of it to zeros: iob.c copies what must not change. */
+/* sendfile-linux.c - sendfile(2) of Linux; with MSG_MORE the memory before the file goes into its first segment. The
+ * socket refers to the pages of the file until they are acknowledged or, on the same machine, read. So a write to the
+ * file may still change bytes under way, and a truncation within a page turns the rest of it to zeros. iob.c copies
+ * what must not change. */
 #include <errno.h>
 #include <sys/sendfile.h>
 
@@ -33,6 +33,6 @@ ssize_t io_platform_sendfile(int fd, const struct iovec *head, int parts, int fi
 		*full = true;
 		if (head_sent) return head_sent;
 	}
-	/* an error after the head went out shows again with the next call */
+	/* after the head was sent, an error is left for the next call, which meets it again */
 	return r == -1 ? (head_sent ? head_sent : -1) : head_sent + r;
 }

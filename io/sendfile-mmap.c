@@ -1,6 +1,6 @@
-/* sendfile-mmap.c - for systems without sendfile(2): the file is mapped a window at a time and written from there.
- * The mapping is only ever read by the kernel, so a file that shrinks meanwhile makes writev(2) fail with EFAULT
- * and never raises SIGBUS; fstat(2) right before keeps the zeros of its last page out. */
+/* sendfile-mmap.c - for systems without sendfile(2): the file is mapped, a window at a time, and written from there.
+ * Only the kernel reads the mapping, so that a file that shrinks meanwhile makes writev(2) fail with EFAULT and never
+ * raises SIGBUS. fstat(2) right before it keeps out the zeros behind the end of the file. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -44,7 +44,7 @@ ssize_t io_platform_sendfile(int fd, const struct iovec *head, int parts, int fi
 	int error = errno;
 	if (window != MAP_FAILED) munmap(window, length + skipped);
 	*full = r == -1 ? error == EAGAIN : (size_t)r < total;
-	if (r == -1 && error == EFAULT && !head_length) return 0; /* the file ends before offset by now */
+	if (r == -1 && error == EFAULT && !head_length) return 0; /* the file now ends before offset */
 	errno = error;
 	return r;
 }

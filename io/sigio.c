@@ -1,6 +1,6 @@
-/* sigio.c - a real-time signal for each event (F_SETSIG, Linux), taken with sigtimedwait(2).
- * The kernel queues a signal a change, to the loop's thread alone. When its queue is full (RLIMIT_SIGPENDING) it sends
- * a plain SIGIO instead: then one poll(2) over all watched descriptors finds what the lost signals said. */
+/* sigio.c - a real-time signal for each event (F_SETSIG, Linux), taken with sigtimedwait(2). The kernel queues a signal
+ * for each change, to the loop's thread. When the queue is full (RLIMIT_SIGPENDING), it sends a plain SIGIO instead;
+ * then poll(2) on all watched descriptors finds the events of the signals that were lost. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -15,12 +15,12 @@
 
 enum { EVENTS_PER_WAIT = 256, POLL_AT_ONCE = 512 };
 
-/* TCP loses the signal for room now and then, when acknowledgements meet a send(2) that is filling the socket from
- * memory (Linux 6.18, seen with HTTP/2 alone): after so long without a signal all writers are looked at. */
+/* TCP sometimes loses the signal that there is room, when acknowledgements come during a send(2) that fills the socket
+ * from memory (Linux 6.18, seen only with HTTP/2). After this time without a signal, all writers are polled. */
 enum { LOST_NS = 100 * IO_NS_PER_MS };
 
-/* What has been done for a descriptor, mech_state: its signals go to another thread, which shares the open file
- * description; they are ours; it has been waited for as a writer too. */
+/* mech_state of a descriptor. FOREIGN: its signals go to another thread, which shares the open file description.
+ * CLAIMED: they go to this thread. WRITTEN: likewise, and it has waited for room. */
 enum { UNKNOWN, FOREIGN, CLAIMED, WRITTEN };
 
 static const char *mechanism_name(void) { return "sigio"; }
@@ -29,7 +29,7 @@ struct sigio {
 	sigset_t signals;
 	pid_t thread;
 	bool writers; /* a descriptor may be waiting for room */
-	bool foreign; /* a descriptor may be FOREIGN: it is looked at as often */
+	bool foreign; /* a descriptor may be FOREIGN: it is polled as often as writers are */
 };
 
 static int event_signal(void) { return SIGRTMIN + 1; }
@@ -65,9 +65,8 @@ static int poll_now(io_loop *loop, struct pollfd *p, int n) {
 
 enum { WATCHED_EVENTS = POLLIN | POLLOUT | POLLRDHUP };
 
-/* Has the signals of a descriptor sent to this thread. Returns its new state, or -1. An open file description that
- * loops share, perhaps in two processes, has one owner, and one number in its signals: those of the first loop, until
- * that gives it up or ends. */
+/* Has the signals of a descriptor sent to this thread. Returns its new state, or -1. If loops share an open file
+ * description, perhaps in two processes, the first one has its signals, with its number, until it closes it or ends. */
 static int claim(int fd, pid_t thread) {
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 	struct f_owner_ex owner, own = {.type = F_OWNER_TID, .pid = thread};
@@ -77,7 +76,7 @@ static int claim(int fd, pid_t thread) {
 	result = FOREIGN;
 	if (owner.pid && owner.pid != thread) goto end;
 	result = CLAIMED;
-	/* the number is set when O_ASYNC is */
+	/* the number in the signals is set together with O_ASYNC */
 	if ((flags & O_ASYNC && fcntl(fd, F_SETFL, flags & ~O_ASYNC) == -1) || fcntl(fd, F_SETSIG, event_signal()) == -1 ||
 		fcntl(fd, F_SETOWN_EX, &own) == -1 || fcntl(fd, F_SETFL, flags | O_ASYNC) == -1)
 		result = -1;
@@ -100,20 +99,20 @@ static int watch(io_loop *loop, int fd, enum io_direction direction) {
 		if (state == -1) return -1;
 		e->mech_state = (uint8_t)state;
 		s->foreign |= state == FOREIGN;
-		/* what came before sent no signal; for TCP, poll(2) also asks for one when there is room again */
+		/* earlier events sent no signal; for TCP, poll(2) also requests one for when there is room again */
 		struct pollfd p = {.fd = fd, .events = WATCHED_EVENTS};
 		if (poll_now(loop, &p, 1) == -1) return -1;
 	}
 	s->writers |= direction == IO_WRITE;
 	if (direction == IO_WRITE && e->mech_state == CLAIMED) {
 		e->mech_state = WRITTEN;
-		/* for a unix socket only an EAGAIN after the claim asks for it: have the caller run into one */
+		/* for a unix socket only an EAGAIN after the claim requests that: let the caller try */
 		if (is_unix(fd)) io_ready(loop, fd, IO_CAN_WRITE);
 	}
 	return 0;
 }
 
-/* A signal that is still queued is ignored. */
+/* Signals that are still queued are ignored when they come. */
 static void forget(io_loop *loop, int fd) {
 	const struct f_owner_ex nobody = {.type = F_OWNER_TID};
 	if (loop->entry[fd].mech_state >= CLAIMED) (void)fcntl(fd, F_SETOWN_EX, &nobody);
@@ -149,7 +148,7 @@ static int wait_for(io_loop *loop, int64_t timeout_ns) {
 		int signal = sigtimedwait(&s->signals, &info, wait);
 		if (signal == -1 && errno == EAGAIN && lost && i == 0) return poll_all(loop);
 		if (signal == -1) return errno == EAGAIN || errno == EINTR ? 0 : -1;
-		/* SIGIO has the lower number and so comes first: the queue has been full */
+		/* the queue was full; SIGIO has a lower number than the event signal, and so comes first */
 		if (signal == SIGIO) {
 			if (poll_all(loop) == -1) return -1;
 		} else {

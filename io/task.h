@@ -1,6 +1,6 @@
-/* task.h - a thread beside a loop for work that takes long: reads of cold files, compression, password hashes. Tasks
- * run one after the other, in the order in which they were added, and are handed back to the loop's thread when they
- * are done. All functions belong to the loop's thread. */
+/* task.h - a thread beside a loop for work that takes long: reads from disks, compression, password hashes. Tasks run
+ * one after the other, in the order in which they were added, and are handed back to the loop when they are done. Only
+ * the loop's thread may call these functions. */
 #ifndef GATLING_IO_TASK_H
 #define GATLING_IO_TASK_H
 
@@ -8,36 +8,37 @@
 
 #include "io/io.h"
 
-/* To be embedded in what the task works on, which has to stay until the task is handed back. */
+/* Embedded in the structure that the task works on, which must stay valid until the task is handed back. */
 struct io_task {
-	/* Called in the thread. It may give up early if *stop becomes true: the thread is to end. */
+	/* Called in the thread. It may return early when *stop becomes true, since the thread is about to end. */
 	void (*run)(struct io_task *task, const atomic_bool *stop);
-	bool pending; /* neither begun nor withdrawn; guarded by the mutex of its thread */
+	bool pending; /* neither begun nor withdrawn; guarded by the mutex of struct io_tasks */
 	struct io_task *next, *previous;
 };
 
 /* A thread with its tasks. */
 typedef struct io_tasks io_tasks;
 
-/* A thread for the loop, which starts with the first task, so that it shares the descriptor table of the calling
- * thread. nice: how much the thread gives way to others (setpriority(2); Linux alone). NULL: ENOMEM. */
+/* Returns a thread for the loop, or NULL (ENOMEM). It starts with the first task, in the caller's thread, and so shares
+ * that one's descriptor table. nice: its priority, as of setpriority(2) (only on Linux). */
 io_tasks *io_tasks_new(io_loop *loop, int nice);
 
-/* Adds a task. false: the thread cannot be started. */
+/* Adds a task. Returns false if the thread cannot be started. */
 bool io_tasks_add(io_tasks *tasks, struct io_task *task);
 
-/* Takes back a task that has not begun. false: it has; then it is handed back by io_tasks_done(). O(1). */
+/* Withdraws a task that has not begun. Returns false if it has; then io_tasks_done() hands it back. O(1). */
 bool io_tasks_withdraw(io_tasks *tasks, struct io_task *task);
 
-/* The next task that is done; NULL: there is none. To be called, until then, after an io_wait() with io_woken(): the
- * thread wakes the loop when a task is done. If the system does not let it, io_wait() notices within a second. */
+/* Returns the next task that is done, or NULL. Call it until it returns NULL after each io_wait() that io_woken() says
+ * was woken: the thread wakes the loop when a task is done. If the system refuses that, io_wait() returns within a
+ * second. */
 struct io_task *io_tasks_done(io_tasks *tasks);
 
-/* Ends the thread, after the task that runs. The tasks that are done or have not begun (pending) are then handed back
- * by io_tasks_done(), none of them run any more. */
+/* Ends the thread after the task that runs. io_tasks_done() then hands back those that are done, and those that have
+ * not begun (pending), which will not run. */
 void io_tasks_stop(io_tasks *tasks);
 
-/* Frees a stopped thread that has no tasks left. NULL is allowed. */
+/* Frees a stopped thread that has no tasks left; NULL is allowed. */
 void io_tasks_free(io_tasks *tasks);
 
 #endif

@@ -1,9 +1,9 @@
-/* timer.c - deadlines of descriptors on a hashed wheel (Varghese and Lauck, 1987, scheme 6).
- * Setting, moving and cancelling is O(1). A deadline that moves later, as that of a busy connection does with each
- * request, costs one store: its entry stays in its old slot and is moved when that slot comes up. */
+/* timer.c - deadlines of descriptors in a hashed timing wheel (Varghese and Lauck, 1987, scheme 6). Setting, moving and
+ * cancelling are O(1). To move a deadline later, as each request on a busy connection does, costs one store: the entry
+ * stays in its slot, and is moved when that slot comes up. */
 #include "io/timer.h"
 
-enum { TIMED_OUT = IO_SLOT_TIMED_OUT - 1 }; /* index of the list of those timed out */
+enum { TIMED_OUT = IO_SLOT_TIMED_OUT - 1 }; /* index of the list of io_timedout() */
 
 void io_timer_init(io_loop *loop) {
 	loop->tick = io_clock_ms(loop) / IO_TICK_MS;
@@ -11,7 +11,7 @@ void io_timer_init(io_loop *loop) {
 	for (int i = 0; i <= IO_WHEEL_SLOTS; i++) loop->slot[i] = -1;
 }
 
-/* The first tick at which the deadline has passed. */
+/* Returns the first tick at which the deadline has passed. */
 static int64_t tick_of(int64_t deadline_ms) { return (deadline_ms + IO_TICK_MS - 1) / IO_TICK_MS; }
 
 static void link_entry(io_loop *loop, int fd, int slot) {
@@ -42,7 +42,7 @@ static void schedule(io_loop *loop, int fd, int64_t tick) {
 	link_entry(loop, fd, (int)(tick % IO_WHEEL_SLOTS));
 }
 
-/* The tick at which the slot that the entry is in comes up. */
+/* Returns the tick at which the slot of the entry comes up. */
 static int64_t tick_linked(const io_loop *loop, const struct io_entry *e) {
 	int64_t ahead = (e->timer_slot - 1 - loop->tick) % IO_WHEEL_SLOTS;
 	if (ahead <= 0) ahead += IO_WHEEL_SLOTS;
@@ -70,7 +70,7 @@ void io_timer_cancel(io_loop *loop, int fd) {
 
 void io_timer_advance(io_loop *loop) {
 	int64_t now = io_clock_ms(loop) / IO_TICK_MS;
-	/* after a long pause once round the wheel is enough */
+	/* after a long pause, one round of the wheel is enough */
 	if (now - loop->tick > IO_WHEEL_SLOTS) loop->tick = now - IO_WHEEL_SLOTS;
 	while (loop->tick < now) {
 		int slot = (int)(++loop->tick % IO_WHEEL_SLOTS);
@@ -93,10 +93,10 @@ int io_timedout(io_loop *loop) {
 	return fd;
 }
 
-/* Returns how many slots the next one in use is behind that one; -1: none is. */
+/* Returns how many slots lie between a slot and the next one in use, or -1 if none is. 0: it is in use itself. */
 static int slots_to_next(const io_loop *loop, unsigned slot) {
 	const uint64_t from = UINT64_MAX << slot % 64;
-	for (unsigned i = 0; i <= IO_WHEEL_WORDS; i++) { /* the first word comes again for what is before the slot */
+	for (unsigned i = 0; i <= IO_WHEEL_WORDS; i++) { /* the first word twice: also for the slots before this one */
 		unsigned word = (slot / 64 + i) % IO_WHEEL_WORDS;
 		uint64_t used = loop->slots_used[word] & (i == 0 ? from : i == IO_WHEEL_WORDS ? ~from : UINT64_MAX);
 		if (used) return (int)((word * 64 + (unsigned)__builtin_ctzll(used) - slot) % IO_WHEEL_SLOTS);
@@ -104,7 +104,7 @@ static int slots_to_next(const io_loop *loop, unsigned slot) {
 	return -1;
 }
 
-/* Returns whether next_tick is that of a slot in use, or there is none. */
+/* Returns whether next_tick is right: that of a slot in use, or INT64_MAX if there is none. */
 static bool next_is_known(const io_loop *loop) {
 	if (loop->next_tick == INT64_MAX) return true;
 	return loop->next_tick > loop->tick && loop->slot[loop->next_tick % IO_WHEEL_SLOTS] != -1;

@@ -1,5 +1,5 @@
-/* timer.h - the deadlines of descriptors, for the loop (io_timeout() and io_timedout() are in io.h). Internal to io/.
- */
+/* timer.h - the deadlines of descriptors, as the loop sees them; io_timeout() and io_timedout() are in io.h. Internal
+ * to io/. */
 #ifndef GATLING_IO_TIMER_H
 #define GATLING_IO_TIMER_H
 
@@ -8,10 +8,10 @@
 void io_timer_init(io_loop *loop);
 void io_timer_cancel(io_loop *loop, int fd);
 
-/* Moves what is due to the list that io_timedout() empties. */
+/* Moves the descriptors whose deadlines have passed to the list of io_timedout(). */
 void io_timer_advance(io_loop *loop);
 
-/* Nanoseconds until the next slot in use comes up; -1: none is in use. */
+/* Returns the nanoseconds until the next slot in use comes up, or -1 if none is. */
 int64_t io_timer_limit(io_loop *loop);
 
 #endif

@@ -1,5 +1,5 @@
-/* transfer.c - the system calls that move bytes, with the bookkeeping of readiness around them. Those of sockets are
- * tried first: they cost less than read(2) and write(2), which know no sockets (2 % of a small request). */
+/* transfer.c - the system calls that move bytes, and the bookkeeping of readiness around them. The calls for sockets
+ * are tried first: they cost less than read(2) and write(2), by 2 % of a small request. */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,20 +8,21 @@
 #include "io/mechanism.h"
 #include "io/sendfile.h"
 
-/* The descriptor is not ready any more, which a call has said by EAGAIN (result is -1) or by a short transfer. */
+/* Notes that a call has shown, by EAGAIN (result is -1) or by a short transfer, that the descriptor is no longer ready.
+ */
 static ssize_t exhausted(io_loop *loop, int fd, enum io_direction d, ssize_t result) {
 	struct io_entry *e = &loop->entry[fd];
 	bool watched = io_not_ready(loop, fd, d) == 0;
 	if (result == -1) {
 		if (watched) errno = EAGAIN;
-	} else if (!watched) { /* the next call will say so */
+	} else if (!watched) { /* the next call reports the error */
 		e->can |= (uint8_t)(1 << d);
 	}
 	return result;
 }
 
-/* What a call answered, after readiness has been noted. On a stream socket a short transfer proves that
- * the kernel's buffer is empty (or full), see epoll(7); it would answer EAGAIN to the next call. */
+/* Notes readiness, and returns the result of a call. On a stream socket a short transfer proves that the kernel's
+ * buffer is empty (or full), so that the next call would fail with EAGAIN; see epoll(7). */
 static ssize_t note(io_loop *loop, int fd, enum io_direction d, ssize_t result, size_t length) {
 	if (result > 0 && (size_t)result == length) return result;
 	if (result == 0 || (result == -1 && errno != EAGAIN && errno != EWOULDBLOCK)) return result;
@@ -68,7 +69,7 @@ ssize_t io_trywritev(io_loop *loop, int fd, const struct iovec *part, int parts,
 }
 
 static int accept_nonblocking(int fd, struct sockaddr *peer, socklen_t *peer_length) {
-#ifdef __APPLE__ /* the one platform of ours without accept4(2) */
+#ifdef __APPLE__ /* it has no accept4(2) */
 	int s = accept(fd, peer, peer_length);
 	if (s != -1 && (fcntl(s, F_SETFL, O_NONBLOCK) == -1 || fcntl(s, F_SETFD, FD_CLOEXEC) == -1)) {
 		int error = errno;

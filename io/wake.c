@@ -23,14 +23,14 @@ void io_wake_close(io_loop *loop) {
 void io_wake_drain(io_loop *loop) {
 	char buffer[8];
 	while (read(loop->wake_read, buffer, sizeof buffer) > 0) {}
-	/* Last: what is written from here on stays in the pipe. A wake that came earlier has done its work: the loop is
-	 * awake. The exchange shows what the other thread did before it woke the loop. */
+	/* This comes last: a byte that is written from here on stays in the pipe. An earlier wake has done its work, since
+	 * the loop is awake. The exchange makes visible what the other thread did before io_wake(). */
 	(void)atomic_exchange(&loop->woken, WOKEN_NOT);
 }
 
 void io_wake(io_loop *loop) {
 	int error = errno;
 	if (atomic_exchange(&loop->woken, WOKEN_SENT) == WOKEN_SENT || write(loop->wake_write, "", 1) == 1) return;
-	atomic_store(&loop->woken, WOKEN_LOST); /* the loop finds it in its next turn, and the next wake tries again */
+	atomic_store(&loop->woken, WOKEN_LOST); /* the next turn notices it, and the next wake tries again */
 	errno = error;
 }

@@ -4,7 +4,7 @@
 
 #include "io/internal.h"
 
-/* Opens the pipe of the loop. 0, or -1 with errno; io_wake_close() closes what is open. */
+/* Opens the pipe of the loop. Returns 0, or -1 with errno; io_wake_close() closes it in either case. */
 int io_wake_open(io_loop *loop);
 void io_wake_close(io_loop *loop);
 
