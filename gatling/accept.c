@@ -17,7 +17,7 @@
 #include "gatling/conn/shed.h"
 #include "gatling/sockets.h"
 
-/* Looks at a listener again after a pause. */
+/* Leaves a listener alone until a time. */
 static void pause_one(const struct acceptor *w, int fd, int64_t until_ms) {
 	io_dontwantread(w->context->loop, fd);
 	io_timeout(w->context->loop, fd, until_ms);
@@ -45,10 +45,10 @@ static bool has_waiting_client(const struct listener *listener) {
 
 /* --- the kernel's memory --- */
 
-/* Finds how much each connection may leave unsent in the kernel: the less, the more there are, so that n of them that
- * come together stay below a share of the kernel's memory, and n that come one after the other below ln(n) times that.
- * Without this each slow reader of a large file holds megabytes; with it, a few fast ones are not limited, which would
- * cost twice the processor time. */
+/* Sets how much each connection may leave unsent in the kernel. The more connections there are, the less it is, so that
+ * n of them that come together stay below a share of the kernel's memory, and n that come one after the other below
+ * ln(n) times that. Otherwise each slow reader of a large file would hold megabytes. A few fast readers are not
+ * limited: that would take twice the processor time. */
 static void limit_unsent(struct acceptor *w) {
 	struct conn_context *context = w->context;
 	const unsigned sixteens = context->connections / 16 + 1, before = context->unsent_halved;
@@ -66,8 +66,8 @@ static void limit_unsent(struct acceptor *w) {
 
 /* --- overload --- */
 
-/* Of all workers: how many listeners have overload, since when, and how many connections were refused, also since the
- * owner was told. */
+/* For all workers: how many listeners have overload, and since when; how many connections were refused since then, and
+ * since the last line about it. */
 static atomic_uint overloaded, refused_in_all, refused_untold;
 static _Atomic int64_t overload_since_ms;
 
@@ -95,14 +95,14 @@ static void end_overload(const struct acceptor *w, struct listener *l) {
 					(int)(lasted_ms / 1000), refused);
 }
 
-/* Returns whether it is over: for long enough no connection was refused, or there was too little to do; handshakes are
- * work that no request tells of. */
+/* Returns whether the overload is over: no connection was refused for ACCEPT_OVERLOAD_MS, or there was too little to do
+ * (which is not known where TLS handshakes are the work). */
 static bool is_over(const struct acceptor *w, const struct listener *l) {
 	return io_now(w->context->loop) >= l->overload_until_ms || (!l->secure && ration_idle(&l->ration));
 }
 
-/* Ends the overload of the listeners that listen and where it is over, and notes when the next one may be. Returns
- * whether there is any. */
+/* Ends the overload of listeners for which it is over, if they listen, and notes when the next one may end. Returns
+ * whether any has overload. */
 static bool update_overload(struct acceptor *w) {
 	bool any = false;
 	w->overload_until_ms = 0;
@@ -132,21 +132,21 @@ static void note_waits(struct acceptor *w) {
 	w->waits_long_since_ms = waits_long ? io_now(w->context->loop) : 0;
 }
 
-/* Notes whether a connection that came to the front of the queue had waited too long. This is looked at only while a
- * queue stands: it takes a system call. */
+/* Notes whether a connection waited too long before it was accepted. It is tested only while there is a queue, since it
+ * takes a system call. */
 static void note_wait(const struct acceptor *w, struct listener *l, int fd) {
 	const bool late = l->queued_ms && !has_overload(w, l) && platform_waited_ms(fd, NULL) > ACCEPT_TARGET_MS;
 	if (late && l->late_since_ms) return;
 	l->late_since_ms = late ? io_now(w->context->loop) : 0;
 }
 
-/* Returns whether what began at that time, if it did, has lasted for an interval. */
+/* Returns whether a state that began at that time (0: it did not) has lasted for an interval. */
 static bool has_lasted(const struct acceptor *w, int64_t since_ms) {
 	return since_ms && io_now(w->context->loop) - since_ms >= ACCEPT_INTERVAL_MS;
 }
 
-/* Returns whether there is overload. It begins when all connections that came to the front of the queue in the last
- * interval had waited too long, or requests have. A unix socket has none: nothing can be refused there. */
+/* Returns whether there is overload, which begins here (see ACCEPT_TARGET_MS). A unix socket never has overload:
+ * nothing can be refused there. */
 static bool find_overload(const struct acceptor *w, struct listener *l) {
 	if (w->last || has_overload(w, l)) return !w->last;
 	const bool waits_long = has_lasted(w, w->waits_long_since_ms);
@@ -156,7 +156,7 @@ static bool find_overload(const struct acceptor *w, struct listener *l) {
 	return true;
 }
 
-/* Notes that so many were refused, and tells the owner how many since the last line. */
+/* Counts refused connections, and logs how many there were since the last line. */
 static void report_refused(const struct acceptor *w, struct listener *l, unsigned refused) {
 	static notice_time next;
 	if (!refused) return;
@@ -169,23 +169,22 @@ static void report_refused(const struct acceptor *w, struct listener *l, unsigne
 					atomic_exchange(&refused_untold, 0));
 }
 
-/* Looks at a listener again when it may take connections. */
+/* Leaves a listener alone until it may accept again. */
 static void rest(struct acceptor *w, const struct listener *l) {
 	w->resting = true;
 	io_dontwantread(w->context->loop, l->fd);
 }
 
-/* Returns whether a listener has to wait for handshakes that are left over. Further ones wait better in the queue: if
- * they are too many, that is found there. */
+/* Returns whether a listener has to wait because handshakes are left over. New ones should wait in the queue, where it
+ * is noticed if they are too many. */
 static bool waits_for_handshakes(const struct acceptor *w, const struct listener *l) {
 	return l->secure && w->handshakes_left;
 }
 
-/* Sets how many connections are taken in a turn without overload: fewer while the turn of the others takes long, or
- * they wait long for theirs. */
+/* Sets how many connections are accepted in a turn without overload, see ACCEPT_BATCH. */
 static void adapt_batch(struct acceptor *w, struct listener *l) {
 	const int64_t now_ns = io_now_ns(w->context->loop), turn_ns = io_read_clock() - now_ns;
-	const int64_t turns = turn_ns / (ACCEPT_TURN_MS * INT64_C(1000000)); /* that it should have been */
+	const int64_t turns = turn_ns / (ACCEPT_TURN_MS * INT64_C(1000000)); /* how many of them it took */
 	const bool longer = l->behind || turns || waits_mean(&w->waits, now_ns) > ACCEPT_WAIT_MS;
 	const int least = turns < ACCEPT_BATCH ? (int)turns + 1 : ACCEPT_BATCH;
 	l->batch = longer ? l->batch / 2 : l->batch * 2;
@@ -194,28 +193,28 @@ static void adapt_batch(struct acceptor *w, struct listener *l) {
 	w->sampling |= longer;
 }
 
-/* Notes how long what can be read has waited, but not longer than since that time. */
+/* Notes how long the bytes in a socket have waited, at most since that time. */
 static void sample(struct acceptor *w, int fd, int64_t since_ms) {
-	bool ended; /* the end of a connection is no request, and does not count as bytes */
+	bool ended; /* the end of a connection, which is not a request */
 	int64_t waited_ms = platform_waited_ms(fd, &ended);
 	const int64_t most_ms = io_now(w->context->loop) - since_ms;
 	if (waited_ms > most_ms) waited_ms = most_ms;
 	if (waited_ms >= 0 && !ended) waits_note(&w->waits, io_now_ns(w->context->loop), waited_ms);
 }
 
-/* Where a request is under way already, what comes may be content, or what its tunnel carries, which says nothing of
- * the loop. What came while the one before was answered has not waited for the loop in that time. */
+/* While a request is under way, the bytes may be its content, or those of a tunnel, whose waits say nothing about the
+ * loop. Bytes that came during the last response have waited for the loop only since its end. */
 void accept_note_wait(struct acceptor *w, const struct conn *c, int fd) {
 	if (conn_idle(c)) sample(w, fd, conn_since(c));
 }
 
-/* Returns how many the ration lets in now. */
+/* Returns how many connections the ration allows now. */
 static double ration_of(const struct acceptor *w, struct listener *l) {
 	const int64_t now_ns = io_now_ns(w->context->loop);
 	return ration_left(&l->ration, waits_left(&w->waits, now_ns), now_ns);
 }
 
-/* Notes that it does not listen any more. */
+/* Notes that a listener no longer listens. */
 static void note_end(struct listener *l, enum listening now, int64_t now_ns) {
 	if (l->listening != LISTENS) return;
 	l->listening = (uint8_t)now;
@@ -223,21 +222,22 @@ static void note_end(struct listener *l, enum listening now, int64_t now_ns) {
 	if (l->keeper != -1) gate_shut(l->gate, l->came, now_ns);
 }
 
-/* Stops listening: the kernel resets those that wait, and refuses those that come, which costs far less. */
+/* Stops listening: the kernel resets the connections that wait, and refuses new ones, which costs far less. */
 static void shut(struct listener *l, unsigned queued) {
 	const int64_t now_ns = io_read_clock(); /* resetting many takes long */
 	l->came += queued;
 	note_end(l, platform_stop_listening(l->fd, LISTEN_BACKLOG) == 0 ? SHUT : DEAF, now_ns);
 }
 
-/* Returns whether one that does not listen is to listen again. */
+/* Returns whether a listener that does not listen may listen again. */
 static bool may_listen(const struct acceptor *w, struct listener *l) {
 	if (l->listening == DEAF) return io_now(w->context->loop) >= l->again_ms;
-	const double left = ration_of(w, l), requests = l->secure ? 0 : w->pace.per_s; /* a handshake costs more than one */
+	const double left = ration_of(w, l),
+				 requests = l->secure ? 0 : w->pace.per_s; /* a handshake costs more than a request */
 	return is_over(w, l) || (!waits_for_handshakes(w, l) && left >= ration_enough(&l->ration, l->came, requests));
 }
 
-/* Listens again. Another process that has the socket, too, may have had it listen before: then nobody was refused. */
+/* Listens again. If another process that shares the socket already listens, no connection was refused. */
 static void listen_again(const struct acceptor *w, struct listener *l) {
 	static notice_time next;
 	const bool listens = socket_listens(l->fd);
@@ -276,26 +276,26 @@ int accept_refusal(struct conn_context *w, const struct peer *peer) {
 	return limits_take_connection(w->limits, owner) ? 0 : 429;
 }
 
-/* What a batch has taken. */
+/* A batch of connections. */
 struct accepted {
 	int fresh[ACCEPT_BATCH], count;
 	unsigned refused, late;
-	int error; /* why it is not full; 0: it is */
+	int error; /* the reason why it is not full; 0: it is */
 };
 
-/* The cheapest answer is none. */
+/* Most are closed without an answer, which is cheapest. */
 static void refuse(const struct acceptor *w, const struct listener *l, struct accepted *a, int fd, int status) {
 	if (a->refused++ < ACCEPT_ANSWERED) refuse_connection(w->context, fd, l->secure, status);
 	else close(fd);
 }
 
-/* Takes one connection: keeps it, or refuses it. */
+/* Accepts a connection, and keeps or refuses it. */
 static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof address;
 	int fd = io_accept(w->context->loop, l->fd, (struct sockaddr *)&address, &length);
 	if (fd == -1) {
-		/* EINVAL: another process has shut it, which has ended or hands over */
+		/* EINVAL: another process that shares the socket, and has ended or hands over, has shut it */
 		const bool deaf = errno == EINVAL && l->port;
 		a->error = errno == ECONNRESET || deaf ? EAGAIN : errno;
 		if (deaf) note_end(l, DEAF, io_read_clock());
@@ -303,9 +303,9 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 	}
 	struct peer peer = peer_of((struct sockaddr *)&address);
 	bool proxied = peer_is_in(&peer, &w->context->options->proxies);
-	if (proxied) peer = peer_unknown; /* until its header says whose the connection is */
+	if (proxied) peer = peer_unknown; /* until the PROXY header names the client */
 	note_wait(w, l, fd);
-	/* Its first request has waited, too; since the last batch, if that could not take it. */
+	/* its first request has waited, too: since the last batch, which did not accept it */
 	if (has_overload(w, l) && !l->secure && accept_samples(w)) sample(w, fd, l->queued_ms);
 	const int status = accept_refusal(w->context, &peer);
 	if (status) refuse(w, l, a, fd, status);
@@ -313,9 +313,9 @@ static void take(struct acceptor *w, struct listener *l, struct accepted *a) {
 	else a->error = ENOMEM;
 }
 
-/* Reads from the new connections at once: most requests are there already, and then the event mechanism need not hear
- * of the connection at all. Those that have to wait for others come last, and only for fair_turn_ns(). Returns
- * whether that was time enough. */
+/* Reads from the new connections at once: most requests have already come, and then the connection is never registered
+ * with the event mechanism. Clients that have to wait for others come last, for at most fair_turn_ns(). Returns whether
+ * there was time for all of them. */
 static bool read_fresh(struct conn_context *w, struct accepted *a) {
 	const int64_t now_ms = io_now(w->loop);
 	int waiting = 0;
@@ -339,7 +339,7 @@ static bool read_fresh(struct conn_context *w, struct accepted *a) {
 	return all;
 }
 
-/* Closes connections that wait, one by one: others share the queue, or a service manager keeps it. */
+/* Closes connections that wait, one by one, where other processes share the queue. */
 static void close_waiting(const struct acceptor *w, const struct listener *l, struct accepted *a) {
 	for (; a->late < ACCEPT_REFUSED_MAX && !a->error; a->late++) {
 		const int fd = io_accept(w->context->loop, l->fd, NULL, NULL);
@@ -351,7 +351,7 @@ static void close_waiting(const struct acceptor *w, const struct listener *l, st
 	}
 }
 
-/* Returns how many may be taken. */
+/* Returns how many connections may be accepted in this turn. */
 static int batch_limit(struct acceptor *w, struct listener *l, bool overload) {
 	if (w->last) return ACCEPT_BATCH;
 	const double left = overload ? ration_of(w, l) : ACCEPT_BATCH;
@@ -361,15 +361,15 @@ static int batch_limit(struct acceptor *w, struct listener *l, bool overload) {
 	return left < ACCEPT_BATCH ? (int)left : ACCEPT_BATCH;
 }
 
-/* Returns whether so many that wait are to be refused. While requests hardly wait they can wait, too, as long as they
- * are few. What others share is left to them, until it is too much for all. */
+/* Returns whether the connections that wait are too many, so that they are refused. A few may wait while requests
+ * hardly wait, and where other processes share the queue, which may accept them. */
 static bool too_many_wait(const struct acceptor *w, const struct listener *l, int64_t queued) {
 	if (l->keeper != -1 && waits_left(&w->waits, io_now_ns(w->context->loop)) <= RATION_IDLE_PART) return queued > 0;
 	return queued > ACCEPT_WAITING_MOST;
 }
 
-/* Refuses the connections that wait for more than the ration, under overload. If the queue were left to fill, the
- * kernel would drop whoever comes, who then comes again a second later. An answer would cost too much. */
+/* Under overload, refuses the connections that wait when the ration is used up. If the queue were left to fill, the
+ * kernel would drop new connections, and their clients would try again a second later. Answers would cost too much. */
 static void refuse_rest(struct acceptor *w, struct listener *l, struct accepted *a) {
 	l->came += (unsigned)a->count + a->refused;
 	if (a->error || (l->ration.credit >= 1 && !waits_for_handshakes(w, l))) return;
@@ -383,7 +383,7 @@ static void refuse_rest(struct acceptor *w, struct listener *l, struct accepted 
 	}
 }
 
-/* Takes a batch. Returns false if there were no more. */
+/* Accepts a batch of connections. Returns false if no more wait. */
 static bool accept_batch(struct acceptor *w, struct listener *l) {
 	struct accepted a;
 	a.count = a.error = 0;
@@ -403,11 +403,11 @@ static bool accept_batch(struct acceptor *w, struct listener *l) {
 	if (!l->queued_ms) l->late_since_ms = 0;
 	w->sampling |= l->queued_ms != 0;
 	limit_unsent(w);
-	/* without descriptors or memory another try at once would fail, too */
+	/* without descriptors or memory, the next try would fail, too */
 	if (a.error && a.error != EAGAIN && !w->last) pause_accepting(w);
 	else if (l->listening != LISTENS || (overload && !most)) rest(w, l);
 	l->behind = !read_fresh(w->context, &a);
-	/* here the descriptors that are missing are taken by files */
+	/* there may be too few descriptors because files have them */
 	if (a.error == EMFILE || a.error == ENFILE || w->context->connections > shed_from(w->context))
 		(void)shed_connections(w->context, connections_to_close(w));
 	if (w->context->connections >= w->context->connections_max && a.error) shed_say_full(w->context);

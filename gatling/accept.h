@@ -1,5 +1,5 @@
-/* accept.h - how a worker takes connections from its listening sockets: as many in a turn as leave time for those that
- * it has, and under overload a ration. So what is accepted is answered soon, however much comes. */
+/* accept.h - how a worker accepts connections. In each turn it accepts only as many as leave time for the connections
+ * that it has, and under overload only a ration (ration.h), so that what it accepts is answered soon. */
 #ifndef GATLING_ACCEPT_H
 #define GATLING_ACCEPT_H
 
@@ -12,53 +12,57 @@
 #include "gatling/ration.h"
 
 enum {
-	/* The kernel reduces it to the limit of the system (net.core.somaxconn, kern.ipc.somaxconn). */
+	/* The kernel lowers it to the limit of the system (net.core.somaxconn, kern.ipc.somaxconn). */
 	LISTEN_BACKLOG = INT_MAX,
-	LISTENERS_MAX = 4 * 2 * ADDRESSES_MAX, /* at each address perhaps one for TLS, and surplus ones (listen.c) */
-	UNSENT_SHARE = 16,     /* this part of the kernel's memory for TCP is for what connections have not sent */
-	ACCEPT_BATCH = 64,     /* connections taken from a listening socket in one turn; fewer while that of */
-	ACCEPT_TURN_MS = 2,    /* the others takes longer than that, but one in each such time, */
-	ACCEPT_WAIT_MS = 10,   /* or requests wait for longer than that: */
-	ACCEPT_SAMPLE = 16,    /* one in so many is looked at */
-	ACCEPT_LAST = 128,     /* batches taken at most from each listening socket before it is closed */
-	ACCEPT_PAUSE_MS = 100, /* without descriptors, until the next try */
-	/* Overload begins as CoDel finds it (RFC 8289): in an interval each connection that came to the front of the queue
-	 * had waited longer than the target, and many wait; or requests waited for long all the time. */
+	LISTENERS_MAX = 4 * 2 * ADDRESSES_MAX, /* two for each address, one of them for TLS, and surplus ones (listen.c) */
+	UNSENT_SHARE = 16, /* unsent bytes of all connections may take 1/16 of the kernel's memory for TCP */
+	/* Connections that are accepted from a listener in one turn. They are fewer while the turn of the other connections
+	 * takes longer than ACCEPT_TURN_MS (but one for each such time), or while requests wait longer than ACCEPT_WAIT_MS,
+	 * of which one in ACCEPT_SAMPLE is measured. */
+	ACCEPT_BATCH = 64,
+	ACCEPT_TURN_MS = 2,
+	ACCEPT_WAIT_MS = 10,
+	ACCEPT_SAMPLE = 16,
+	ACCEPT_LAST = 128,     /* batches that are accepted at most from a listener before it is closed */
+	ACCEPT_PAUSE_MS = 100, /* before the next try, if there are no descriptors */
+	/* Overload is found as in CoDel (RFC 8289). It begins if during an interval every connection accepted had waited
+	 * longer than the target, and more than ACCEPT_QUEUE_LONG wait; or if requests have waited longer than
+	 * ACCEPT_WAIT_LONG_MS all that time. */
 	ACCEPT_TARGET_MS = 100,
 	ACCEPT_INTERVAL_MS = 300,
 	ACCEPT_QUEUE_LONG = 512,
 	ACCEPT_WAIT_LONG_MS = 20,
-	/* Until so long after the last one that was refused, only a ration is taken (ration.h), and the rest is refused, at
-	 * the latest when more than ACCEPT_WAITING_MOST wait. */
+	/* It ends this long after the last connection was refused. Until then only a ration is accepted, and the others are
+	 * refused, at the latest when more than ACCEPT_WAITING_MOST wait. */
 	ACCEPT_OVERLOAD_MS = 5000,
 	ACCEPT_WAITING_MOST = 64,
-	ACCEPT_REST_MS = 1,       /* without a ration, until the next look */
-	ACCEPT_REFUSED_MAX = 256, /* in a turn, */
-	ACCEPT_ANSWERED = 4       /* of which so many get an answer: the others are only closed */
+	ACCEPT_REST_MS = 1,       /* after the ration is used up, before it is looked at again */
+	ACCEPT_REFUSED_MAX = 256, /* connections refused in a turn; */
+	ACCEPT_ANSWERED = 4       /* so many of them get an answer, the others are closed without one */
 };
 
-/* Whether a socket listens. */
 enum listening {
 	LISTENS,
-	SHUT, /* not until there is a ration again */
-	DEAF  /* it should, and does not */
+	SHUT, /* it does not listen until there is a ration again */
+	DEAF  /* it should listen, but does not */
 };
 
 struct listener {
 	uint8_t kind; /* enum cookie_kind */
 	int fd;
-	int keeper;    /* a socket that keeps its port while it does not listen; -1: it is never shut, as others use it */
-	unsigned port; /* 0 for a unix socket */
-	bool secure;   /* speaks TLS */
-	bool behind;   /* there was no time to read from all that were taken the last time */
+	int keeper; /* a socket that holds the port while this one does not listen; -1: others use it, so it is never shut
+				 */
+	unsigned port;         /* 0 for a unix socket */
+	bool secure;           /* speaks TLS */
+	bool behind;           /* there was no time to read from all connections of the last batch */
 	uint8_t listening;     /* enum listening */
 	int64_t again_ms;      /* DEAF: when to try again */
-	int batch;             /* so many are taken in a turn, without overload */
-	int64_t queued_ms;     /* when more connections waited than were taken the last time; 0: no more did */
-	int64_t late_since_ms; /* since then all that were taken had waited for longer than ACCEPT_TARGET_MS; 0: not so */
-	int64_t overload_until_ms; /* 0: there is none */
+	int batch;             /* how many are accepted in a turn without overload */
+	int64_t queued_ms;     /* when the last batch was accepted, if it left connections waiting; otherwise 0 */
+	int64_t late_since_ms; /* since when every connection had waited longer than ACCEPT_TARGET_MS; 0: they have not */
+	int64_t overload_until_ms; /* 0: no overload */
 	struct ration ration;
-	unsigned came;     /* so many have come since overload began, or it listened again */
+	unsigned came;     /* connections since overload began, or since it listens again */
 	struct gate *gate; /* of its address */
 };
 
@@ -73,49 +77,49 @@ static inline void listener_close(const struct listener *l) {
 struct acceptor {
 	struct listener listener[LISTENERS_MAX];
 	unsigned listeners;  /* 0 when they are closed */
-	uint64_t tcp_memory; /* as platform_tcp() says; 0: unknown */
+	uint64_t tcp_memory; /* of platform_tcp(); 0: unknown */
 	struct conn_context *context;
-	unsigned workers;                      /* that there are */
-	struct listener *ready[LISTENERS_MAX]; /* that have connections, in this turn */
+	unsigned workers;                      /* of the server */
+	struct listener *ready[LISTENERS_MAX]; /* those that have connections in this turn */
 	unsigned readies;
-	unsigned sixteens;    /* of connections, begun, when it was looked at how much they may leave unsent; 0: never */
-	bool sampling;        /* waits are looked at: connections or requests wait, a turn was long, or there is overload */
-	unsigned reads;       /* meanwhile, */
-	unsigned reads_noted; /* of which so many are in pace: requests on connections that it had */
-	struct pace pace;
+	unsigned sixteens;    /* connections / 16 + 1 when limit_unsent() was last in effect; 0: never */
+	bool sampling;        /* waits are measured: connections or requests wait, a turn was long, or there is overload */
+	unsigned reads;       /* while sampling: reads from connections, */
+	unsigned reads_noted; /* and how many of them pace has */
+	struct pace pace;     /* of requests on the connections that there are */
 	struct waits waits;
-	int64_t waits_long_since_ms; /* since then longer than ACCEPT_WAIT_LONG_MS; 0: not so */
-	int64_t paused_until_ms;     /* without descriptors */
+	int64_t waits_long_since_ms; /* since when requests wait longer than ACCEPT_WAIT_LONG_MS; 0: they do not */
+	int64_t paused_until_ms;     /* there are no descriptors */
 	int64_t overload_until_ms;   /* the earliest of its listeners that listen; 0: none has overload */
-	bool handshakes_left;        /* in this turn there were more than are done */
-	bool resting;                /* some listeners are not watched: they are shut, deaf, or may take none now */
-	bool last;                   /* accept_last() is under way: no client is refused, as none would come again */
+	bool handshakes_left;        /* the last turn left TLS handshakes to be done */
+	bool resting;                /* some listeners are not watched: they are shut or deaf, or must not accept now */
+	bool last;                   /* accept_last() is running: nobody is refused, since the socket is about to close */
 };
 
-/* What conn_context.refusal is. */
+/* The function for conn_context.refusal. */
 int accept_refusal(struct conn_context *context, const struct peer *peer);
 
-/* Returns whether to look at how long what can be read has waited. */
+/* Returns whether to measure how long the bytes of the connection that is read next have waited. */
 static inline bool accept_samples(struct acceptor *acceptor) {
 	return acceptor->sampling && ++acceptor->reads % ACCEPT_SAMPLE == 0;
 }
 
-/* Notes how long the connection's request has waited, if this may be one: not the rest of one, nor of a handshake. */
+/* Notes how long the connection's bytes have waited, unless they are the rest of a request or of a handshake. */
 void accept_note_wait(struct acceptor *acceptor, const struct conn *conn, int fd);
 
 /* Notes that a listener has connections, for accept_all(). */
 void accept_later(struct acceptor *acceptor, struct listener *listener);
 
-/* Takes a batch of connections from each listener that was noted, and reads from them. */
+/* Accepts a batch of connections from each listener that was noted, and reads from them. */
 void accept_all(struct acceptor *acceptor);
 
-/* Returns how many milliseconds later at most accept_all() is to be called again; -1: when something happens. */
+/* Returns after how many milliseconds accept_all() has to be called again if nothing happens; -1: it need not be. */
 int accept_due(const struct acceptor *acceptor);
 
-/* Takes the batches that wait, and closes the listeners. */
+/* Accepts the connections that wait, up to ACCEPT_LAST batches, and closes the listeners. */
 void accept_last(struct acceptor *acceptor);
 
-/* Begins, or begins again after a pause. */
+/* Begins to accept, or begins again after a pause. */
 void accept_resume(struct acceptor *acceptor);
 
 /* Closes the listeners. */

@@ -1,5 +1,5 @@
-/* conn.c - see conn.h: the life of a connection. step() shows its states, and go() how it goes from one to the next.
- */
+/* conn.c - see conn.h: the life of a connection. step() calls the function of its state, and go() moves it from state
+ * to state. */
 #include "gatling/conn/conn.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "gatling/conn/refuse.h"
 #include "gatling/http2/http2.h"
 
-/* Counts the connection as in that state; GAUGE_CONNECTIONS_PROXY is that of the first. */
+/* Counts the connection in the gauge of its state. GAUGE_CONNECTIONS_PROXY is the gauge of the first state. */
 static void count_state(struct conn *c, uint8_t state) {
 	c->counted = state;
 	count_one(GAUGE_CONNECTIONS_PROXY + state);
@@ -74,7 +74,7 @@ struct conn *conn_of(const struct conn_context *w, int fd) {
 	return cookie && cookie_kind(cookie) == COOKIE_CONNECTION ? cookie : NULL;
 }
 
-/* --- what it keeps --- */
+/* --- memory --- */
 
 static size_t memory(const struct conn *c) {
 	size_t n = conn_kept(c);
@@ -94,10 +94,10 @@ void conn_close_over_budget(struct conn_context *w, struct conn *c) {
 	conn_close(w, c);
 }
 
-/* Updates the account of the memory that is kept for the connection, and closes it if that is over its budget. */
+/* Updates the count of the memory that is kept for the connection, and closes it if that is over its budget. */
 static void update_memory(struct conn_context *w, struct conn *c) {
 	size_t now = memory(c);
-	if (now == c->memory) return; /* as ever while nothing is kept */
+	if (now == c->memory) return; /* as always while nothing is kept */
 	w->memory += now - c->memory;
 	c->memory = (uint32_t)now;
 	if (now > (c->http2 ? w->http2.memory_max : BUDGET_CONNECTION)) conn_close_over_budget(w, c);
@@ -105,7 +105,7 @@ static void update_memory(struct conn_context *w, struct conn *c) {
 
 /* --- the states --- */
 
-/* Until its header has come, a connection of a balancer counts to no client, as those over unix sockets. */
+/* Until its header has come, a balancer's connection belongs to no client, as one of a unix socket does. */
 static enum conn_state receive_proxy_header(struct conn *c, struct conn_run *run) {
 	struct conn_context *w = c->context;
 	struct proxy_header header;
@@ -137,14 +137,14 @@ static enum conn_state handshake(struct conn *c, struct conn_run *run) {
 	struct conn_context *w = c->context;
 	size_t length = 0;
 	if (!c->tls && !(c->tls = tls_new(w->tls, w->loop, c->fd))) return CONN_CLOSED;
-	/* when others have used up this turn, this one comes first in the next */
+	/* if other handshakes have used up this turn, this one comes first in the next */
 	enum tls_result result = w->handshakes < TLS_HANDSHAKES ? tls_handshake(c->tls, w->scratch, &length) : TLS_AGAIN;
 	w->handshakes++;
 	switch (result) {
 	case TLS_AGAIN: return CONN_HANDSHAKE;
 	case TLS_FAILED:
 		count_one(COUNT_TLS_FAILED);
-		return conn_end(c, true); /* the client may still be sending, and has to read the alert */
+		return conn_end(c, true); /* the client may still be sending, and should read the alert */
 	case TLS_CLEAR:
 		tls_free(c->tls);
 		c->tls = NULL;
@@ -188,7 +188,7 @@ static enum conn_state linger(struct conn *c, struct conn_run *run) {
 	return c->linger.bytes > CONN_LINGER_BYTES ? CONN_CLOSED : CONN_LINGER;
 }
 
-/* Does what the state asks for. Returns the next one; the same: it has to wait. */
+/* Calls the function of the state. Returns the next state, or the same one if it has to wait. */
 static enum conn_state step(struct conn *c, struct conn_run *run) {
 	switch ((enum conn_state)c->state) {
 	case CONN_PROXY: return receive_proxy_header(c, run);
@@ -207,7 +207,7 @@ static enum conn_state step(struct conn *c, struct conn_run *run) {
 	return CONN_CLOSED;
 }
 
-/* --- what it waits for --- */
+/* --- waiting --- */
 
 static bool wants_input(const struct conn *c) {
 	switch ((enum conn_state)c->state) {
@@ -228,21 +228,21 @@ static bool wants_input(const struct conn *c) {
 }
 
 static bool output_waits(const struct conn *c) {
-	if (c->state == CONN_PASS) return c->outgoing; /* is only there with something to send */
+	if (c->state == CONN_PASS) return c->outgoing; /* there is one only while there is something to send */
 	return c->state == CONN_WRITE || c->state == CONN_CONTINUE || (c->state == CONN_HTTP2 && c->frames_wait);
 }
 
-/* What TLS has to send by itself goes out in any state. */
+/* Bytes that TLS has to send by itself are sent in any state. */
 static bool wants_output(const struct conn *c) {
 	return output_waits(c) || (c->state != CONN_LINGER && conn_blocked(c));
 }
 
-/* Returns whether requests of HTTP/1.1 are read. */
+/* Returns whether HTTP/1.1 requests are read. */
 static bool reads_requests(const struct conn *c) {
 	return c->state == CONN_IDLE || c->state == CONN_HEAD || c->state == CONN_BODY;
 }
 
-/* Ends a run: closes the connection, or keeps what it needs, and waits for what the state asks for. */
+/* Ends a run: closes the connection, or keeps its input, and waits for the events that its state needs. */
 static void wait_or_close(struct conn_context *w, struct conn *c, const struct conn_run *run) {
 	bool reads = reads_requests(c) || c->state == CONN_PASS;
 	bool closed = c->state == CONN_CLOSED || (reads && c->tls && tls_ended(c->tls));
@@ -263,7 +263,7 @@ static void wait_or_close(struct conn_context *w, struct conn *c, const struct c
 	else update_memory(w, c);
 }
 
-/* With DRAIN_IDLE: a request that has come meanwhile is answered before the connection ends. */
+/* With DRAIN_IDLE: a request that has already come is answered before the connection ends. */
 static bool has_last_request(struct conn *c, struct conn_run *run) {
 	if (conn_read(c, &run->input) && run->input.length) return true;
 	c->state = CONN_CLOSED;
@@ -287,14 +287,14 @@ static void go(struct conn_context *w, struct conn *c, struct conn_run *run) {
 	wait_or_close(w, c, run);
 }
 
-/* Goes on when the state may have changed for another reason than the socket. */
+/* Continues a connection for another reason than an event of its socket. */
 static void resume(void *conn) {
 	struct conn *c = conn;
 	struct conn_run run = {.progress = false};
 	go(c->context, c, &run);
 }
 
-/* --- what the loop reports --- */
+/* --- events --- */
 
 void conn_wait(struct conn_context *w, struct conn *c) {
 	if (io_wantread(w->loop, c->fd) == -1) conn_close(w, c);
@@ -317,8 +317,8 @@ void conn_writable(struct conn_context *w, struct conn *c) {
 	else if (sent == IOB_DONE) io_dontwantwrite(w->loop, c->fd);
 }
 
-/* Counts a connection that is past its deadline. One that lingers has had its answer; in a worker that ends, tunnels
- * are closed that did nothing wrong. */
+/* Counts a connection that is past its deadline, except a lingering one, which has had its response, and those that are
+ * closed because the worker ends. */
 static void count_timeout(const struct conn *c) {
 	if (c->state == CONN_LINGER || c->context->draining) return;
 	if (conn_idle(c)) count_one(COUNT_CLOSED_KEEPALIVE);
@@ -348,7 +348,7 @@ void conn_timed_out(struct conn_context *w, struct conn *c) {
 	}
 }
 
-/* --- what others look at to make room, and at the end of the worker --- */
+/* --- making room, and the end of the worker --- */
 
 bool conn_idle(const struct conn *c) {
 	return c->state == CONN_IDLE || (c->state == CONN_HTTP2 && !c->frames_wait && http2_idle(c->http2));
@@ -369,7 +369,7 @@ bool conn_waits_for_client(const struct conn *c) {
 
 const struct peer *conn_peer(const struct conn *c) { return c->forwarding ? &peer_unknown : &c->peer; }
 
-/* A client of HTTP/2 that is still reading may send a frame, which after close(2) would reset the connection. */
+/* An HTTP/2 client that is still reading may send a frame, which after close(2) would reset the connection. */
 bool conn_can_close_idle(const struct conn *c) { return !c->http2 || platform_send_queue(c->fd) <= 0; }
 
 int64_t conn_since(const struct conn *c) { return c->since_ms; }
@@ -391,5 +391,5 @@ void conn_drain(struct conn_context *w, struct conn *c) {
 	if (c->state == CONN_HTTP2) resume(c); /* announces the end */
 	else if (c->state == CONN_PASS && conn_pass_is_tunnel(c)) conn_set_deadline(c);
 	else if (w->draining == DRAIN_IDLE && conn_idle(c)) (void)conn_close_idle(w, c);
-	else if (w->draining == DRAIN_IDLE && c->state == CONN_LINGER) conn_timed_out(w, c); /* looks sooner */
+	else if (w->draining == DRAIN_IDLE && c->state == CONN_LINGER) conn_timed_out(w, c); /* tests it sooner */
 }

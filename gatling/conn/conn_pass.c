@@ -9,29 +9,29 @@
 
 enum { COPIED_MAX = 4 * 1024, BATCH_ENOUGH = 16 * 1024, LEAST_ROOM = 4 * 1024, DRAW_LEAST = 64 * 1024 }; /* bytes */
 
-/* Of content that comes fast so many bytes are awaited at a time, as each piece wakes the client, the upstream and us:
- * 1 MB then takes 0.75 of the time. What comes slower is not held up for long (CONN_PASS_AWAITED_MS). When there is a
- * response, whose bytes move the deadline, any number is awaited. */
+/* Content that comes fast is awaited in pieces of so many bytes, since each piece wakes the client, the upstream and
+ * this process: 1 MB then takes 0.75 of the time. Slower content is not held up for longer than CONN_PASS_AWAITED_MS.
+ * Once there is a response, whose bytes move the deadline, any number of bytes is awaited. */
 enum { AWAITED = 64 * 1024, FAST = AWAITED / 2 };
 
-/* There may be thousands: no gaps. */
+/* There may be thousands: the order of the members leaves no gaps. */
 struct conn_pass {
 	struct passed_request passed;
-	char *trailers;           /* the trailer section of the request, as far as it has come; NULL: none has */
+	char *trailers;           /* the part of the request's trailer section that has come, or NULL */
 	uint32_t trailers_length; /* bytes */
 	uint32_t come;            /* bytes of the content of the request since the deadline was set */
 	struct body body;         /* of the request */
 	uint8_t persistence;      /* enum persistence */
 	bool chunked : 1;         /* the content of the response, to the client */
-	bool closed : 1;          /* by the last chunk */
+	bool closed : 1;          /* the last chunk has been added */
 	bool handed : 1;          /* a piece of it is in the batch */
-	bool sending : 1;         /* the batch has been given to the socket, or to TLS, and not all of it has left */
-	bool waited : 1;          /* it waited for the client when it was looked at last */
-	bool begun : 1;           /* some of the content of the request, or a head of a response, has come */
+	bool sending : 1;         /* the batch is being sent: not all of it has left */
+	bool waited : 1;          /* it waited for the client at the end of the last run */
+	bool begun : 1;           /* some content of the request, or a head of a response, has come */
 	bool tunnel : 1;
-	bool trickles : 1; /* little content has come the last time */
-	bool awaits : 1;   /* the client's socket is ready when AWAITED bytes have come, not before */
-	bool stalled : 1;  /* the socket was full when the batch was given to it last */
+	bool trickles : 1; /* the last read brought little content */
+	bool awaits : 1;   /* the client's socket becomes ready when AWAITED bytes have come */
+	bool stalled : 1;  /* the socket was full after the last write */
 };
 
 bool conn_pass_begin(struct conn *c, const struct request *q, const struct response *r, enum persistence persistence) {
@@ -63,13 +63,13 @@ void conn_pass_on_ready(struct conn *c, void (*ready)(void *conn)) {
 	passage_on_ready(c->pass->passed.passage, ready, c);
 }
 
-/* Behind the content of its request, the client may send another one, or go away. */
+/* After the content of its request, the client may send another request, or go away. */
 bool conn_pass_wants_input(const struct conn *c) { return !c->input; }
 
 bool conn_pass_is_tunnel(const struct conn *c) { return c->pass->tunnel; }
 bool conn_pass_has_answered(const struct conn *c) { return c->pass->passed.status; }
 
-/* Bytes of content that can be passed on; 0: too few to be worth it. */
+/* Returns how many bytes of content can be passed on; 0: too few to be worth a call. */
 static size_t room(const struct conn_pass *p) {
 	size_t room = passage_room(p->passed.passage);
 	return room >= LEAST_ROOM ? room : 0;
@@ -86,7 +86,7 @@ bool conn_pass_waits_for_client(const struct conn *c) {
 	return p->sending || conn_pass_lacks_content(c);
 }
 
-/* Has the client's socket be ready when so many bytes have come. */
+/* Makes the client's socket ready only when so many bytes have come. */
 static void await(const struct conn *c, int bytes) {
 	c->pass->awaits = setsockopt(c->fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes) == 0 && bytes > 1;
 }
@@ -95,7 +95,7 @@ bool conn_pass_awaits(const struct conn *c) { return c->pass->awaits; }
 
 void conn_pass_await_any(struct conn *c) {
 	await(c, 1);
-	conn_set_timer(c); /* that of CONN_PASS_AWAITED_MS would end it */
+	conn_set_timer(c); /* replaces the one of CONN_PASS_AWAITED_MS */
 }
 
 struct kept_request *conn_pass_end(struct conn *c) {
@@ -111,7 +111,7 @@ struct kept_request *conn_pass_end(struct conn *c) {
 
 /* --- the content of the request --- */
 
-/* Keeps bytes of the trailer section. Returns false: ENOMEM. */
+/* Keeps bytes of the trailer section. Returns false without memory. */
 static bool keep_trailers(struct conn_pass *p, struct slice bytes) {
 	char *kept = realloc(p->trailers, p->trailers_length + bytes.length);
 	if (!kept) return false;
@@ -121,7 +121,7 @@ static bool keep_trailers(struct conn_pass *p, struct slice bytes) {
 	return true;
 }
 
-/* Notes that so much of the body has come: the deadline is another one when it is enough, or all. */
+/* Notes that bytes of the body have come: enough of them, or the last ones, move the deadline. */
 static void note_come(struct conn_pass *p, struct conn_run *run, size_t n) {
 	p->begun = true;
 	p->come += (uint32_t)n;
@@ -145,14 +145,14 @@ bool conn_pass_draw(struct conn *c, struct conn_run *run) {
 	const ssize_t n = passage_draw(p->passed.passage, c->fd, c->context->scratch, most, &sent);
 	if (n <= 0) return n == -1 && errno == EAGAIN;
 	if (!p->awaits && !p->passed.status && n >= FAST && rest >= 3 * AWAITED) await(c, AWAITED);
-	p->trickles = n < LEAST_ROOM; /* a page of the kernel's for each piece would be too much */
+	p->trickles = n < LEAST_ROOM; /* each piece would take a page in the kernel */
 	run->input = (struct slice){.at = c->context->scratch, .length = (size_t)n - sent};
 	body_take(&p->body, sent);
 	note_come(p, run, sent);
 	return true;
 }
 
-/* Returns false if its chunks are malformed, or for ENOMEM. */
+/* Returns false if the chunks are malformed, or without memory. */
 static bool take_content(struct conn_pass *p, struct conn_run *run) {
 	struct slice content;
 	if (run->input.length >= LEAST_ROOM) p->trickles = false;
@@ -178,7 +178,7 @@ static bool take_content(struct conn_pass *p, struct conn_run *run) {
 
 /* --- the response --- */
 
-/* Decides how its end is told, and whether another request may follow. */
+/* Decides how the end of the response is marked, and whether another request may follow. */
 static enum body_framing settle(struct conn *c, const struct upstream_response *head) {
 	struct conn_pass *p = c->pass;
 	bool unknown = head->until_close || head->framing == BODY_CHUNKED;
@@ -189,7 +189,7 @@ static enum body_framing settle(struct conn *c, const struct upstream_response *
 	return p->chunked ? BODY_CHUNKED : unknown ? BODY_NONE : head->framing;
 }
 
-/* Returns false: ENOMEM. */
+/* Returns false without memory. */
 static bool add_head(struct conn *c) {
 	struct conn_pass *p = c->pass;
 	struct slice lines;
@@ -211,7 +211,8 @@ static bool add_head(struct conn *c) {
 							  (enum persistence)p->persistence, framing) == 0;
 }
 
-/* Small pieces are copied, so that they leave together with what is before and behind them. Returns false: ENOMEM. */
+/* Adds a piece of content. Small ones are copied, so that they leave together with those around them. Returns false
+ * without memory. */
 static bool add_piece(struct conn *c, struct slice piece) {
 	struct conn_pass *p = c->pass;
 	char size[32];
@@ -227,13 +228,13 @@ static bool add_piece(struct conn *c, struct slice piece) {
 	return !p->chunked || iob_addcopy(batch, "\r\n", 2) == 0;
 }
 
-/* Returns false: ENOMEM. */
+/* Returns false without memory. */
 static bool add_end(iob *batch, struct slice trailers) {
 	return iob_addcopy(batch, "0\r\n", 3) == 0 && iob_addcopy(batch, trailers.at, trailers.length) == 0 &&
 		   iob_addcopy(batch, "\r\n", 2) == 0;
 }
 
-/* Adds what comes next. Returns CONN_PASS_WAITS: there is nothing more at hand, or enough. */
+/* Adds heads and content of the response to the batch. Returns CONN_PASS_WAITS if no more has come, or it is enough. */
 static enum conn_pass_result add_next(struct conn *c) {
 	struct conn_pass *p = c->pass;
 	iob *batch = c->outgoing->iob;
@@ -259,7 +260,7 @@ static enum conn_pass_result add_next(struct conn *c) {
 	return CONN_PASS_WAITS;
 }
 
-/* Gives what comes next to the batch. Returns CONN_PASS_WAITS: there may be something to send. */
+/* Fills the batch. Returns CONN_PASS_WAITS if there may be something to send. */
 static enum conn_pass_result prepare(struct conn *c) {
 	if (!conn_take_batch(c)) return CONN_PASS_BROKEN;
 	enum conn_pass_result next = add_next(c);
@@ -301,10 +302,10 @@ enum conn_pass_result conn_pass_go_on(struct conn *c, struct conn_run *run) {
 	const struct linger none = {.l_onoff = 1};
 	enum conn_pass_result result = move(c, run);
 	bool waits = result == CONN_PASS_WAITS && conn_pass_waits_for_client(c);
-	run->progress |= waits != p->waited; /* the deadline is another one */
+	run->progress |= waits != p->waited; /* it has another deadline now */
 	p->waited = waits;
 	if (p->awaits && (body_rest(&p->body) < 2 * AWAITED || p->passed.status)) conn_pass_await_any(c);
-	/* HTTP/1.0: what has come must not look like the whole */
+	/* HTTP/1.0: the part that has come must not look like the whole */
 	if (result == CONN_PASS_BROKEN && p->passed.status && passed_request_kept(&p->passed)->minor == 0)
 		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 	return result;

@@ -1,6 +1,6 @@
-/* deadline.c - see conn_state.h: how long each state may last. The deadline is set when the state changes, and anew
- * when output goes on, so bytes that trickle in do not move it. A request of HTTP/2 that waits for a job ends its wait
- * by the clock that it began with, whatever other streams do. */
+/* deadline.c - see conn_state.h: how long each state may last. The deadline is set when the state changes, and again
+ * when output makes progress, so that bytes that trickle in do not move it. An HTTP/2 request that waits for a job has
+ * its own time limit, whatever the other streams do. */
 #include "gatling/base/platform.h"
 #include "gatling/conn/conn_state.h"
 #include "gatling/http2/http2.h"
@@ -9,8 +9,8 @@
 
 static int64_t milliseconds(int seconds) { return seconds ? (int64_t)seconds * 1000 : NEVER_MS; }
 
-/* While a session reads a header block or has no stream, its deadline is as that of HTTP/1.1. Otherwise it is
- * set anew with each complete request and with output. */
+/* While a session reads a header block or has no stream, its deadline is that of HTTP/1.1. Otherwise a new one is set
+ * with each complete request and with output. */
 static int64_t http2_timeout_ms(const struct conn *c) {
 	const struct conn_options *o = c->context->options;
 	if (http2_end_announced(c->http2)) return HTTP2_DRAIN_MS;
@@ -60,14 +60,15 @@ static void set_timer(struct conn *c) {
 	conn_set_timer(c);
 }
 
-/* Leaves the send queue unknown, which saves a system call: the first look then counts as progress. */
+/* Leaves the length of the send queue unknown, which saves a system call: the first deadline then counts as progress.
+ */
 void conn_set_deadline(struct conn *c) {
 	set_timer(c);
 	c->unacknowledged = INT32_MAX;
 }
 
-/* Returns whether the client has acknowledged anything since the last look. The loop cannot tell: a socket becomes
- * writable only when much of it is free, which with a slow reader takes longer than the timeout. So a client is
+/* Returns whether the client has acknowledged anything since the last deadline. The loop cannot tell: a socket becomes
+ * writable only when much of its buffer is free, which with a slow reader takes longer than the timeout. So a client is
  * given up between one and two timeouts after its last acknowledgement. */
 static bool has_acknowledged(struct conn *c) {
 	long queued = platform_send_queue(c->fd);
@@ -76,7 +77,7 @@ static bool has_acknowledged(struct conn *c) {
 	return acknowledged;
 }
 
-/* Lingering ends when everything is acknowledged, or nothing has been for timeout_s, rounded up to whole looks. */
+/* Lingering ends when everything is acknowledged, or nothing has been for timeout_s, rounded up to CONN_LINGER_MS. */
 static bool still_lingers(struct conn *c, bool acknowledged) {
 	c->linger.stalled_ms = acknowledged ? 0 : c->linger.stalled_ms + (uint32_t)linger_ms(c);
 	return c->unacknowledged > 0 && c->linger.stalled_ms < milliseconds(c->context->options->timeout_s);
@@ -89,7 +90,7 @@ bool conn_give_up_waiting(struct conn *c) {
 	return c->state == CONN_JOB;
 }
 
-/* A tunnel that is silent ends with the worker. */
+/* Returns whether requests wait for upstreams. Silent tunnels do not count while the worker ends. */
 static bool has_passes(const struct conn *c) {
 	return http2_waits_only_for_upstreams(c->http2) && !(c->context->draining && http2_has_tunnels(c->http2));
 }

@@ -32,8 +32,8 @@ struct arrived_request {
 	struct passage_share *share; /* see passage_new() */
 };
 
-/* Begins to pass it on. response: that of answer(), which says where to. false: ENOMEM, and nothing has been taken
- * over. */
+/* Begins to pass it on. response: that of answer(), which says where to. Returns false without memory, and nothing has
+ * been taken over. */
 bool passed_request_begin(struct passed_request *passed, struct upstreams *upstreams,
 						  const struct arrived_request *arrived, const struct response *response);
 

@@ -139,7 +139,7 @@ void stream_close(struct http2 *h, struct stream *s);
 /* Ends a stream whose response has been written completely. */
 void stream_end(struct http2 *h, struct stream *s, struct http2_output *out);
 
-/* Keeps content, and then trailer fields, that come while the request waits. false: ENOMEM. */
+/* Keeps content, and then trailer fields, that come while the request waits. Returns false without memory. */
 bool stream_keep_early(struct http2 *h, struct stream *s, struct slice content);
 
 /* Drops what was kept. */
@@ -190,19 +190,21 @@ enum http2_error http2_take_data(struct http2 *h, const struct frame *f, struct 
 /* Returns how the request of that client comes. */
 struct connection_info stream_connection_info(const struct http2 *h, const struct peer *client);
 
-/* Writes the response at once if that is possible; otherwise opens a stream for it. false: ENOMEM. */
+/* Writes the response at once if that is possible; otherwise opens a stream for it. Returns false without memory. */
 bool stream_answer(struct http2 *h, struct stream_request *asked, struct response *response, struct http2_output *out);
 
-/* Opens a stream that waits for the job, or (NULL) for one of HTTP2_FILES, and is answered then. false: ENOMEM. */
+/* Opens a stream that waits for the job, or (NULL) for one of HTTP2_FILES, and is answered then. Returns false without
+ * memory. */
 bool stream_wait(struct http2 *h, struct stream_request *asked, struct job *job);
 
 /* Has the stream wait, too, but not begin; NULL is allowed. */
 void stream_wait_for(struct http2 *h, struct stream *s, struct kept_request *waiting);
 
-/* Asks anew for the answer to a request that has waited. false: ENOMEM, and the stream has been freed. */
+/* Asks anew for the answer to a request that has waited. Returns false without memory, and the stream has been freed.
+ */
 bool stream_answer_again(struct http2 *h, struct stream *s);
 
-/* Opens a stream whose request is passed on, as the response says. false: ENOMEM. */
+/* Opens a stream whose request is passed on, as the response says. Returns false without memory. */
 bool stream_pass_on(struct http2 *h, struct stream_request *asked, const struct response *response);
 
 /* Writes the interim response 100. */
@@ -233,7 +235,7 @@ enum stream_pass_next {
 enum stream_pass_next stream_pass_next(const struct stream *s);
 
 /* Begins. Takes stream->waiting over if the request has waited for a job, and what has come of its content. response:
- * that of answer(). false: ENOMEM. */
+ * that of answer(). Returns false without memory. */
 bool stream_pass_begin(struct http2 *h, struct stream *s, const struct request *request,
 					   const struct response *response);
 

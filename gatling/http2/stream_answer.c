@@ -60,7 +60,7 @@ static bool holds_resources(const struct response *r) {
 }
 
 /* Gives the stream its response; takes representation and source over. If out is not NULL, not blocked and has room,
- * writes the header block at once: it needs no window. false: ENOMEM, and the stream has been freed. */
+ * writes the header block at once: it needs no window. Returns false without memory, and the stream has been freed. */
 static bool fill_stream(struct http2 *h, struct stream *s, const struct request *q, struct response *r,
 						struct http2_output *out) {
 	uint64_t length = 0;

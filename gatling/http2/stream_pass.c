@@ -36,7 +36,7 @@ static void give_batch_back(struct http2 *h, struct stream *s) {
 	s->batch = NULL;
 }
 
-/* Writes a head as a header block. That of a tunnel is 200 (RFC 8441, section 5). Returns false: ENOMEM. */
+/* Writes a head as a header block. That of a tunnel is 200 (RFC 8441, section 5). Returns false without memory. */
 static bool add_head(const struct http2 *h, struct stream *s) {
 	char *const block = WORKSPACE(BLOCK_MAX);
 	struct stream_pass *p = s->pass;

@@ -159,7 +159,7 @@ static const char *parse(struct realm *realm, size_t length, unsigned *number) {
 	return realm->users ? NULL : "there is no USER:HASH below the realm, so access is denied";
 }
 
-/* Returns false: ENOMEM. */
+/* Returns false without memory. */
 static bool make_id(const struct auth_file *f, const char *text, size_t length, uint64_t *id) {
 	const uint64_t key[] = {(uint64_t)f->device, (uint64_t)f->inode};
 	unsigned char digest[DIGEST];
@@ -290,7 +290,8 @@ static char *decode(struct basic_auth *auth, const struct request *r) {
 	return colon + 1;
 }
 
-/* Hashes a name and password for this version of a realm, so that they need not be kept. Returns false: ENOMEM. */
+/* Hashes a name and password for this version of a realm, so that they need not be kept. Returns false without memory.
+ */
 static bool make_digest(struct basic_auth *auth, const struct realm *realm, const char *password,
 						unsigned char *digest) {
 	unsigned char key[SECRET + sizeof realm->id];

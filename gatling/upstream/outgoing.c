@@ -11,7 +11,7 @@ _Static_assert((int)OUTGOING_PIECE_MAX <= (int)FCGI_CONTENT_MAX, "a piece has to
 
 enum { SIZE_DIGITS = 5 };
 
-/* Makes room behind what is to be sent. false: ENOMEM. */
+/* Makes room behind what is to be sent. Returns false without memory. */
 static bool reserve(struct outgoing *o, size_t more) {
 	size_t left = o->length - o->at, size = left + more;
 	if (o->length + more <= o->size) return true;

@@ -37,7 +37,7 @@ static inline struct slice outgoing_rest(const struct outgoing *out) {
 static inline size_t outgoing_content(const struct outgoing *out) { return out->length - out->at - out->head_unsent; }
 
 /* Add the head, content (OUTGOING_PIECE_MAX bytes), and its end, with trailer fields if there are chunks; framed: as
- * the protocol says. false: ENOMEM. */
+ * the protocol says. Returns false without memory. */
 bool outgoing_begin(struct outgoing *out, struct slice head);
 bool outgoing_put(struct outgoing *out, struct slice content, bool framed);
 bool outgoing_end(struct outgoing *out, struct slice trailers);

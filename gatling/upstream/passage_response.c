@@ -248,7 +248,7 @@ void passage_feed(struct passage *p) {
 	if (io_wantread(passage_loop(p), p->link->fd) == -1) passage_fail(p, 503);
 }
 
-/* Makes room for what comes; only a head needs more than there was at first. false: ENOMEM. */
+/* Makes room for what comes; only a head needs more than there was at first. Returns false without memory. */
 static bool reserve_input(struct passage *p) {
 	size_t size = p->share || p->gzips || p->gzip ? PASSAGE_SMALL : PASSAGE_BUFFER;
 	if (p->in.bytes && p->in.length - p->in.at == p->in.size) size = UPSTREAM_HEAD_MAX;
