@@ -29,7 +29,8 @@ static void find_client(struct conn *c, const struct request *request) {
 
 /* --- responses --- */
 
-/* Appends a response to those under way. request is what is known of the request, or NULL. false: ENOMEM. */
+/* Appends a response to those under way. request is what is known of the request, or NULL. Returns false without
+ * memory. */
 static bool respond(struct conn *c, struct response *r, bool head_only, enum persistence persistence,
 					const struct request *request) {
 	struct conn_context *w = c->context;
@@ -53,7 +54,7 @@ static enum conn_state refuse(struct conn *c, struct conn_run *run, struct respo
 		return CONN_CLOSED;
 	}
 	if (c->forwarding && c->state <= CONN_HEAD) find_client(c, NULL); /* what is known of a head may be forged */
-	if (body_pending(&c->body)) response_batch_reset(c->outgoing);
+	if (body_pending(&c->body)) response_batch_reset(&c->context->batches, c->outgoing);
 	c->body = (struct body){0};
 	c->ending = CONN_ENDING_LINGER;
 	run->input.length = 0;

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "gatling/base/text.h"
+
 void batch_pool_set_time(struct batch_pool *pool, time_t now) {
 	pool->second = now;
 	access_set_time(&pool->style, now);
@@ -31,7 +33,8 @@ static void response_batch_free(struct response_batch *x) {
 	free(x);
 }
 
-void response_batch_reset(struct response_batch *x) {
+void response_batch_reset(struct batch_pool *pool, struct response_batch *x) {
+	if (pool->line_of == x) pool->line_of = NULL;
 	iob_reset(x->iob);
 	x->responses = x->files = 0;
 	x->sampled = 0;
@@ -40,11 +43,11 @@ void response_batch_reset(struct response_batch *x) {
 }
 
 void response_batch_return(struct batch_pool *pool, struct response_batch *x) {
+	response_batch_reset(pool, x);
 	if (pool->spares == BATCHES_SPARE) {
 		response_batch_free(x);
 		return;
 	}
-	response_batch_reset(x);
 	if (x->lines_size > BATCH_LINES_KEPT) {
 		free(x->lines);
 		x->lines = NULL;
@@ -84,47 +87,77 @@ static bool make_room(struct response_batch *x, size_t length) {
 	return true;
 }
 
+/* What a line of this length takes in the batch. */
+static size_t line_room(uint32_t length) { return sizeof length + length + ACCESS_END_MAX; }
+
+/* Copies the line that was written last to its batch, which has room for it. */
+static void keep_line(struct batch_pool *pool) {
+	struct response_batch *x = pool->line_of;
+	const uint32_t length = (uint32_t)pool->line_length;
+	pool->line_of = NULL;
+	char *at = x->lines + x->lines_length;
+	memcpy(at, &length, sizeof length);
+	memcpy(at + sizeof length, pool->line, length);
+	x->lines_length += line_room(length);
+}
+
 /* Writes the line of a request to pool->line, without its end. Returns the bytes written. */
 static size_t format_line(struct batch_pool *pool, const struct peer *peer, const struct request *request,
 						  struct slice user, int status, uint64_t bytes, const struct access_upstream *upstream) {
-	const struct access_upstream failed = {.address = request ? request->failed : (struct slice){0}};
+	struct access_upstream failed;
 	struct access a = {.peer = peer};
+	if (request && request->failed.at) {
+		failed = (struct access_upstream){.address = request->failed};
+		upstream = &failed;
+	}
 	if (request && pool->style.format != LOG_COMMON) a = access_of(peer, request);
 	else if (request) a.line = request->line;
 	a.user = user;
 	a.status = status;
 	a.bytes = bytes;
-	a.upstream = failed.address.at ? &failed : upstream;
+	a.upstream = upstream;
 	return access_format(pool->line, &pool->style, &a);
 }
 
 void response_batch_note_logged(struct batch_pool *pool, struct response_batch *x, const struct peer *peer,
 								const struct request *request, struct slice user, int status, uint64_t bytes) {
-	uint32_t length = (uint32_t)format_line(pool, peer, request, user, status, bytes, NULL);
-	if (!make_room(x, sizeof length + length)) return;
-	char *at = x->lines + x->lines_length;
-	memcpy(at, &length, sizeof length);
-	memcpy(at + sizeof length, pool->line, length);
-	x->lines_length += sizeof length + length;
+	if (pool->line_of) keep_line(pool);
+	pool->line_length = format_line(pool, peer, request, user, status, bytes, NULL);
+	if (make_room(x, line_room((uint32_t)pool->line_length))) pool->line_of = x;
+}
+
+/* Logs the line that was written last, of a request that has taken so long. */
+static void log_last(struct batch_pool *pool, int64_t ns) {
+	const size_t length = pool->line_length + access_end(pool->line + pool->line_length, pool->style.format, ns);
+	pool->line_of = NULL;
+	log_line(pool->queue, (struct slice){.at = pool->line, .length = length}, io_now(pool->loop));
+}
+
+/* Logs the lines in a batch, whose requests have taken so long. */
+static void log_kept(struct batch_pool *pool, struct response_batch *x, int64_t ns) {
+	char text[ACCESS_END_MAX];
+	uint32_t length;
+	const struct slice end = {.at = text, .length = access_end(text, pool->style.format, ns)};
+	for (char *at = x->lines; at < x->lines + x->lines_length; at += line_room(length)) {
+		memcpy(&length, at, sizeof length);
+		char *line = at + sizeof length;
+		(void)text_copy(line + length, end);
+		log_line(pool->queue, (struct slice){.at = line, .length = length + end.length}, io_now(pool->loop));
+	}
+}
+
+void response_batch_log_lines(struct batch_pool *pool, struct response_batch *x) {
+	const bool last = pool->line_of == x;
+	if (!last && !x->lines_length) return;
+	const int64_t ns = io_read_clock() - x->started_ns;
+	if (x->lines_length) log_kept(pool, x, ns);
+	if (last) log_last(pool, ns);
 }
 
 void batch_pool_log(struct batch_pool *pool, int64_t started_ns, const struct peer *peer, const struct request *request,
 					struct slice user, int status, uint64_t bytes, const struct access_upstream *upstream) {
-	char text[ACCESS_END_MAX];
 	if (!pool->queue) return;
-	const size_t length = format_line(pool, peer, request, user, status, bytes, upstream);
-	const struct slice line = {.at = pool->line, .length = length},
-					   end = {.at = text, .length = access_end(text, pool->style.format, io_read_clock() - started_ns)};
-	log_line(pool->queue, line, end, io_now(pool->loop));
-}
-
-void response_batch_log(struct batch_pool *pool, const struct response_batch *x) {
-	char text[ACCESS_END_MAX];
-	uint32_t length;
-	if (!x->lines_length) return;
-	struct slice end = {.at = text, .length = access_end(text, pool->style.format, io_read_clock() - x->started_ns)};
-	for (const char *at = x->lines; at < x->lines + x->lines_length; at += sizeof length + length) {
-		memcpy(&length, at, sizeof length);
-		log_line(pool->queue, (struct slice){.at = at + sizeof length, .length = length}, end, io_now(pool->loop));
-	}
+	if (pool->line_of) keep_line(pool);
+	pool->line_length = format_line(pool, peer, request, user, status, bytes, upstream);
+	log_last(pool, io_read_clock() - started_ns);
 }

@@ -19,7 +19,7 @@ struct response_batch {
 	unsigned responses, files; /* and how many of them hold a file open */
 	uint8_t sampled;           /* its times are counted, each so often; 0: they are not */
 	bool begun;                /* its first byte has been given to the kernel */
-	char *lines;               /* of each, the length of its line (uint32_t) and the line without its end */
+	char *lines;               /* each is its length (uint32_t), the line without its end, and room for that */
 	size_t lines_length, lines_size;
 	struct response_batch *next; /* among the spare ones */
 };
@@ -29,8 +29,12 @@ struct batch_pool {
 	io_loop *loop;
 	struct log_queue *queue; /* NULL: no log */
 	struct access_style style;
-	time_t second;              /* since 1970: the wall clock, as the lines say it */
-	char line[ACCESS_LINE_MAX]; /* that is being written */
+	time_t second; /* since 1970: the wall clock, as the lines say it */
+	/* The line that was written last, and the batch that has room for it, until it is logged or copied there: most
+	 * responses are logged before there is another one. NULL: none. */
+	char line[ACCESS_LINE_MAX + ACCESS_END_MAX];
+	size_t line_length;
+	struct response_batch *line_of;
 	struct response_batch *spare;
 	unsigned spares;
 };
@@ -45,7 +49,7 @@ int64_t batch_pool_now_ns(const struct batch_pool *pool);
 struct response_batch *response_batch_take(struct batch_pool *pool);
 
 /* Empties the batch. */
-void response_batch_reset(struct response_batch *batch);
+void response_batch_reset(struct batch_pool *pool, struct response_batch *batch);
 void response_batch_return(struct batch_pool *pool, struct response_batch *batch);
 
 /* Returns the bytes of memory that the batch takes. */
@@ -71,8 +75,13 @@ void response_batch_time(struct response_batch *batch, bool done);
 void batch_pool_log(struct batch_pool *pool, int64_t started_ns, const struct peer *peer, const struct request *request,
 					struct slice user, int status, uint64_t bytes, const struct access_upstream *upstream);
 
-/* Logs the requests that were noted, with the time that they have taken. */
-void response_batch_log(struct batch_pool *pool, const struct response_batch *batch);
+/* The part of response_batch_log() that is not inline. */
+void response_batch_log_lines(struct batch_pool *pool, struct response_batch *batch);
+
+/* Logs the requests that were noted, with the time that they have taken, if there is a log. */
+static inline void response_batch_log(struct batch_pool *pool, struct response_batch *batch) {
+	if (pool->queue) response_batch_log_lines(pool, batch);
+}
 
 /* Frees the batches that are kept for reuse. */
 void response_batch_free_spares(struct batch_pool *pool);

@@ -15,7 +15,7 @@ enum {
 	ACCESS_USER_MAX = 256,         /* of the name of a user */
 	ACCESS_UPSTREAM_MAX = 128,     /* of the address of an upstream */
 	ACCESS_LINE_MAX = 6 * (ACCESS_REQUEST_MAX + 3 * ACCESS_FIELD_MAX + ACCESS_USER_MAX + ACCESS_UPSTREAM_MAX) + 640,
-	ACCESS_END_MAX = 64, /* see access_end() */
+	ACCESS_END_MAX = 40, /* see access_end() */
 	ACCESS_DATE_MAX = 64,
 	ACCESS_START_MAX = PEER_MAX + ACCESS_DATE_MAX + 32
 };

@@ -67,9 +67,9 @@ static void drop(struct log_queue *l, unsigned long lines) {
 
 unsigned long log_dropped(const struct log_queue *l) { return atomic_load(&l->dropped_ever); }
 
-void log_line(struct log_queue *l, struct slice start, struct slice end, int64_t now_ms) {
+void log_line(struct log_queue *l, struct slice line, int64_t now_ms) {
 	struct log_batch *b = &l->batch[l->filling];
-	size_t length = start.length + end.length + 1;
+	const size_t length = line.length + 1;
 	if (b->length + length > LOG_BATCH) {
 		log_flush(l, now_ms);
 		b = &l->batch[l->filling];
@@ -80,7 +80,7 @@ void log_line(struct log_queue *l, struct slice start, struct slice end, int64_t
 	}
 	size_t before = b->length;
 	if (before == 0) l->due_ms = now_ms + LOG_DELAY_MS;
-	*text_copy(text_copy(b->text + before, start), end) = '\n';
+	*text_copy(b->text + before, line) = '\n';
 	b->length += length;
 	if (before <= LOG_BATCH / 2 && b->length > LOG_BATCH / 2) log_flush(l, now_ms);
 }

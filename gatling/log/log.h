@@ -34,9 +34,9 @@ void log_stop(struct log *log);
 /* Returns the queue of one more worker, which log_stop() frees. NULL: ENOMEM. */
 struct log_queue *log_queue_new(struct log *log);
 
-/* Appends a line, given in two parts and without its newline. Without room it drops and counts the line; the log says
- * how many lines were dropped as soon as it can be written again. now_ms is of the monotonic clock. */
-void log_line(struct log_queue *queue, struct slice start, struct slice end, int64_t now_ms);
+/* Appends a line, given without its newline. Without room it drops and counts the line; the log says how many lines
+ * were dropped as soon as it can be written again. now_ms is of the monotonic clock. */
+void log_line(struct log_queue *queue, struct slice line, int64_t now_ms);
 
 /* Appends a line, whichever thread calls it, and hands it to the thread at once: for few lines. Not for lines that
  * log_line() is called with, too. */
