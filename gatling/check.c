@@ -22,7 +22,7 @@
 
 enum { WALK_DESCRIPTORS = 32 };
 
-/* --- sites, whose files are read when they are found --- */
+/* --- sites: sites_find() reads their files --- */
 
 static void check_site(struct sites *sites, const char *name) {
 	struct slice host = slice_of(name);
@@ -46,7 +46,7 @@ static int check_sites(const struct options *o, const struct docroot *docroot, s
 
 /* --- all files below the root --- */
 
-/* For check_file(), to which nftw(3) passes nothing. */
+/* Variables for check_file(), since nftw(3) has no argument for them. */
 static struct {
 	const struct docroot *docroot;
 	struct basic_auth *auth;
@@ -54,8 +54,8 @@ static struct {
 	bool chrooted;
 } walked;
 
-/* Returns whether a path, which begins with "./" or is ".", leads through a name with a leading dot that is not
- * .well-known of a site. */
+/* Returns whether a name in path, which is "." or begins with "./", has a leading dot, except for .well-known at the
+ * top of a site. */
 static bool is_hidden(const char *path) {
 	static const char known[] = "/.well-known";
 	const char *dot = strstr(path, "/."), *first = strchr(path, '/');
@@ -66,7 +66,7 @@ static bool is_hidden(const char *path) {
 	return strstr(end, "/.");
 }
 
-/* Reports a file in another coding that is older than its original. */
+/* Reports a precompressed copy that is older than its original. */
 static void check_original(const char *path, const struct stat *st) {
 	char original[PATH_MAX];
 	struct file_version version = file_version_of(st);
@@ -82,7 +82,7 @@ static void check_original(const char *path, const struct stat *st) {
 	}
 }
 
-/* Reports a symbolic link to nowhere, which a URL is not meant to be. */
+/* Reports a symbolic link whose target does not exist, unless the target is a URL. */
 static void check_link(const char *path) {
 	char target[PATH_MAX];
 	if (docroot_readlink(walked.docroot, path, target, sizeof target) && !strstr(target, "://"))
@@ -90,7 +90,8 @@ static void check_link(const char *path) {
 			   *target == '/' && walked.chrooted ? " in the chroot: the served directory is its root" : "");
 }
 
-/* Reports a symbolic link, met by a walk that does not follow it, to nowhere or of a circle. */
+/* Reports a symbolic link that a walk did not follow, if its target does not exist, if it is part of a loop, or if
+ * --symlinks inside forbids it. */
 static void check_unfollowed(const char *path) {
 	struct stat st;
 	if (docroot_stat(walked.docroot, path, &st) == 0) return;
@@ -99,14 +100,14 @@ static void check_unfollowed(const char *path) {
 	else if (errno == EXDEV) notice(0, "%s: a symbolic link that --symlinks inside does not follow", path);
 }
 
-/* Returns whether a request can name the directory as its host. */
+/* Returns whether a request can have name as its host: a valid host name in lower case. */
 static bool is_host(const char *name) {
 	for (const char *at = name; *at; at++)
 		if (*at != text_lower(*at)) return false;
 	return host_valid(slice_of(name));
 }
 
-/* Returns whether a directory is also one in the root, or a link there leads to it. */
+/* Returns whether an entry of the root whose name fits() is this directory, or a link to it. */
 static bool is_in_root(const struct stat *directory, bool (*fits)(const char *name)) {
 	struct stat st;
 	bool found = false;
@@ -120,7 +121,7 @@ static bool is_in_root(const struct stat *directory, bool (*fits)(const char *na
 
 static bool any_name(const char *name) { return *name != '\0'; }
 
-/* Reports a file of rules, or of passwords for a whole site, where it has no effect. */
+/* Reports a file of rules, or of passwords for a whole site, in a directory where it has no effect. */
 static void check_place(const char *at, const struct FTW *where, bool passwords) {
 	char directory[PATH_MAX];
 	struct stat st;
@@ -129,7 +130,7 @@ static void check_place(const char *at, const struct FTW *where, bool passwords)
 	snprintf(directory, sizeof directory, "%.*s", where->base - 1, at);
 	if (docroot_stat(walked.docroot, directory, &st) == -1) return;
 	if (where->level == 1 && walked.vhosts != VHOSTS_ONLY) return;
-	/* passwords of a directory in the root hold there, whatever its name: see basic_auth_realms() */
+	/* passwords take effect in every directory in the root, whatever its name: see basic_auth_realms() */
 	bool (*const fits)(const char *) = passwords ? any_name : is_host;
 	if (passwords || walked.vhosts != VHOSTS_OFF)
 		if ((where->level == 2 && fits(directory + 2)) || is_in_root(&st, fits)) return;
@@ -146,13 +147,13 @@ static int check_file(const char *at, const struct stat *st, int type, struct FT
 	const char *name = at + where->base, *path = at + (at[1] ? 2 : 0);
 	bool rules = strcmp(name, "_headers") == 0 || strcmp(name, "_redirects") == 0;
 	bool passwords = strcmp(name, ".htaccess_global") == 0;
-	/* those of a directory that is no site hold there, too: see basic_auth_realms() */
+	/* the passwords of a directory that is not a site take effect there, too: see basic_auth_realms() */
 	if ((passwords && where->level == 2) || strcmp(name, ".htaccess") == 0)
 		realm_release(basic_auth_find(walked.auth, path));
 	if (type == FTW_F && (rules || passwords)) check_place(at, where, passwords);
 	if (is_hidden(at) || rules) return 0;
 	const bool of_site = type == FTW_D && where->level == 1 && walked.vhosts == VHOSTS_ONLY;
-	if (of_site && st->st_mode & S_IXOTH && !is_host(name)) /* else it may be lost+found */
+	if (of_site && st->st_mode & S_IXOTH && !is_host(name)) /* without o+x it may be lost+found */
 		notice(0, "%s: no host has this name, so nothing in it is served; names of hosts are in lower case", path);
 	if (type == FTW_SLN) check_link(path);
 	if (type == FTW_SL) check_unfollowed(path);
@@ -166,9 +167,10 @@ static int check_files(const struct options *o, const struct docroot *docroot, s
 	walked.docroot = docroot;
 	walked.auth = auth;
 	walked.vhosts = o->site.vhosts;
-	int flags = docroot->symlinks_inside ? FTW_PHYS : 0; /* else links are followed, as when files are served */
+	/* without this flag links are followed, as they are when files are served */
+	int flags = docroot->symlinks_inside ? FTW_PHYS : 0;
 	bool done = auth && nftw(".", check_file, WALK_DESCRIPTORS, flags) == 0;
-	if (!done && auth && errno == ELOOP) { /* a circle of links ends a walk that follows them */
+	if (!done && auth && errno == ELOOP) { /* a loop of links ends a walk that follows them */
 		done = nftw(".", check_file, WALK_DESCRIPTORS, FTW_PHYS) == 0;
 		notice(0, "symbolic links lead in a circle: until that is mended, not all that links lead to is checked");
 	}
@@ -193,7 +195,8 @@ static int check_certificates(const struct options *o) {
 	return result;
 }
 
-/* Sees the files as the server will: inside the chroot, as its user. Returns 0, or -1 after printing an error. */
+/* Enters the chroot and becomes the user, to see the files as the server will. Returns 0, or -1 after printing an
+ * error. */
 static int enter(const struct options *o) {
 	struct account account;
 	if (geteuid() != 0) return 0;

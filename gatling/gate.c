@@ -9,14 +9,15 @@ void gate_count(struct gate *g) {
 	pthread_mutex_unlock(&g->mutex);
 }
 
-/* Returns how long ago the last turn was, in seconds, and notes another. A worker may come late with its time. */
+/* Returns the seconds since the address last began or stopped listening, and notes that it does so now. now_ns may be
+ * earlier than that, if another worker was faster. */
 static double turn(struct gate *g, int64_t now_ns) {
 	const int64_t passed_ns = now_ns > g->turned_ns ? now_ns - g->turned_ns : 0;
 	g->turned_ns += passed_ns;
 	return (double)passed_ns / 1e9;
 }
 
-/* Ends a time in which a socket listened. */
+/* Adds a period of listening to the sums, if all of its connections were counted. */
 static void note(struct gate *g, double listened_s) {
 	if (g->counts) {
 		g->sum += g->came;

@@ -23,17 +23,17 @@
 
 enum { LISTEN_TEXT_MAX = 512 };
 
-/* Linux before 5.4 allowed 128 connections to wait, which is less than a busy second brings. */
+/* A smaller limit of waiting connections is reported. Before Linux 5.4 it was 128, fewer than come in a busy second. */
 enum { QUEUE_MIN = 4096 };
 
-/* Accepting a connection before its request costs half as much again (measured with wrk: 6.7 us and 4.4 us). A silent
- * client, such as a browser that connects in advance, stays in the kernel's queue of half-open connections for this
- * long, the shortest time that there is, and is then accepted. If that queue is full, SYN cookies replace it, and no
- * connection is deferred. */
+/* Seconds for which a connection without a request is not accepted, since accepting it first costs half as much again
+ * (measured with wrk: 6.7 us and 4.4 us). The connection of a silent client, such as a browser that connects in
+ * advance, stays in the kernel's queue of half-open connections for this time, the shortest possible, and is then
+ * accepted. If that queue is full, SYN cookies replace it, and no connection is deferred. */
 enum { DEFER_S = 1 };
 
 struct listen_address {
-	const char *text; /* as -i takes it; NULL: all addresses */
+	const char *text; /* in the form of -i; NULL: all addresses */
 	struct socket_address address;
 };
 
@@ -50,7 +50,7 @@ static int cannot_listen(const struct listen_address *p, int port, const char *r
 	return notice_cannot("listen on", text, why);
 }
 
-/* Returns what errno says of an address. */
+/* Returns the reason, from errno, why an address cannot be used. */
 static const char *reason(const struct socket_address *a) {
 	struct stat st;
 	if (errno == ENOSPC) return "a worker would have too many sockets: start more workers";
@@ -70,7 +70,7 @@ static int parse_unix(struct listen_address *p) {
 	return 0;
 }
 
-/* Returns the addresses of a text: for a name, all that it has. NULL: none. */
+/* Returns all addresses that text stands for, to be freed with freeaddrinfo(3), or NULL if there are none. */
 static struct addrinfo *resolve(const char *text, int port) {
 	char service[16];
 	struct addrinfo *found;
@@ -100,7 +100,8 @@ static int open_tcp(const struct socket_address *a, bool reuseport) {
 	int fd = socket(a->to.any.sa_family, SOCK_STREAM, 0);
 	if (fd == -1) return -1;
 	bool ipv6 = a->to.any.sa_family == AF_INET6;
-	/* accepted sockets inherit the options, which saves calls; responses are sent whole, so Nagle is of no use */
+	/* accepted sockets inherit the options, which saves calls; Nagle's algorithm is of no use, as responses are sent
+	 * whole */
 	if (set(fd, SOL_SOCKET, SO_REUSEADDR, 1) == -1 || set(fd, IPPROTO_TCP, TCP_NODELAY, 1) == -1 ||
 		(ipv6 && set(fd, IPPROTO_IPV6, IPV6_V6ONLY, !a->dual_stack) == -1) ||
 		(reuseport && set(fd, SOL_SOCKET, PLATFORM_REUSEPORT, 1) == -1) || bind(fd, &a->to.any, a->length) == -1)
@@ -108,7 +109,7 @@ static int open_tcp(const struct socket_address *a, bool reuseport) {
 	return fd;
 }
 
-/* Removes a socket file on which no process listens any more. */
+/* Removes a socket file on which no process listens. */
 static void remove_stale(const struct socket_address *a) {
 	const char *path = a->to.local.sun_path;
 	struct stat st;
@@ -128,15 +129,15 @@ static int open_unix(const struct socket_address *a, mode_t mode) {
 	return open ? fd : fail(fd);
 }
 
-/* Makes it the address of IPv4 alone, for a system without IPv6. */
+/* Replaces a dual-stack address with that of IPv4, for a system without IPv6. */
 static void leave_ipv6(struct socket_address *a) {
 	a->dual_stack = false;
 	a->to.ipv4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = *socket_port(a)};
 	a->length = sizeof a->to.ipv4;
 }
 
-/* Opens the first socket of an address. With SO_REUSEPORT alone a second server would silently share the port, so a
- * socket without it has to get the address first. A port of 0 becomes the one that the system has chosen. */
+/* Opens the first socket of an address. With SO_REUSEPORT a second server would silently share the port, so a socket
+ * without it has to bind the address first. A port of 0 becomes the one that the system has chosen. */
 static int open_first(struct socket_address *a) {
 	if (a->to.any.sa_family == AF_UNIX) return open_unix(a, 0666); /* any local user may connect, as to a port */
 	int fd = open_tcp(a, false);
@@ -150,7 +151,8 @@ static int open_first(struct socket_address *a) {
 	return open_tcp(a, true);
 }
 
-/* Opens the first socket of an address from which the process before may still accept for a moment. */
+/* Opens the first socket of an address. Tries again while the previous process, which is about to end, still uses
+ * it. */
 static int open_patiently(struct sockets *sockets, struct socket_address *a) {
 	const struct timespec pause = {.tv_nsec = 50000000};
 	int fd;
@@ -161,18 +163,19 @@ static int open_patiently(struct sockets *sockets, struct socket_address *a) {
 	return fd;
 }
 
-/* Makes a socket ready to be accepted from. Returns -1 with errno. */
+/* Makes a socket listen, and sets its options and flags. Returns 0, or -1 with errno. */
 static int set_up(const struct options *o, int fd) {
 	platform_defer_accept(fd, o->defer_accept ? DEFER_S : 0);
-	/* the process before may still use it, and its other flags */
+	/* the previous process may still use the socket, so its other flags are kept */
 	int flags = fcntl(fd, F_GETFL);
 	bool done = listen(fd, LISTEN_BACKLOG) == 0 && flags != -1 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
 				fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
 	return done ? 0 : -1;
 }
 
-/* Returns a socket that keeps a port, so that no other user can take it while a worker's socket does not listen: then
- * those with SO_REUSEADDR do not. -1: that is not possible. */
+/* Returns a socket without SO_REUSEADDR, which holds a port even if it does not listen. Sockets with that option do
+ * not, so another user could take the port while a worker's socket does not listen. Returns -1 if this is
+ * impossible. */
 static int keep_port(const struct socket_address *a) {
 	if (!PLATFORM_REUSEPORT || a->to.any.sa_family == AF_UNIX) return -1;
 	int fd = open_tcp(a, true);
@@ -180,7 +183,8 @@ static int keep_port(const struct socket_address *a) {
 	return fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 && set(fd, SOL_SOCKET, SO_REUSEADDR, 0) == 0 ? fd : fail(fd);
 }
 
-/* own: no other worker uses the socket. */
+/* Gives a worker a duplicate of a socket, in a listener. own: no other worker uses the socket. Returns 0, or -1 with
+ * errno. */
 static int give(struct worker *w, const struct listening_socket *s, bool own, struct gate *gate) {
 	errno = ENOSPC;
 	if (w->acceptor.listeners == LISTENERS_MAX) return -1;
@@ -195,8 +199,9 @@ static int give(struct worker *w, const struct listening_socket *s, bool own, st
 	return 0;
 }
 
-/* Gives each worker a socket of the group. If there are fewer, workers share them; if there are more, because there
- * were more workers before, all workers take from the surplus ones. Returns -1 with errno. */
+/* Gives each worker a socket of the last group. If there are fewer sockets than workers, workers share them. If there
+ * are more, since the previous process had more workers, all workers accept from the surplus ones. Returns 0, or -1
+ * with errno. */
 static int deal_out(const struct options *o, const struct sockets *sockets, struct worker *workers) {
 	static struct gate gates[LISTENERS_MAX];
 	errno = ENOSPC;
@@ -217,32 +222,33 @@ static int deal_out(const struct options *o, const struct sockets *sockets, stru
 	return 0;
 }
 
-/* Finds the sockets of an address that are there, or opens the first; and further ones, so that each worker has one, if
- * the system allows that. Returns -1 with errno. */
+/* Finds the open sockets of an address, or opens the first one. Opens further ones, so that each worker has its own, if
+ * the system can distribute connections over them. Returns 0, or -1 with errno. */
 static int open_address(const struct options *o, struct sockets *sockets, struct socket_address *a, bool secure,
 						struct worker *workers) {
 	struct socket_address ipv4 = *a;
 	unsigned group = ++sockets->groups, have = sockets_take(sockets, a, secure, group);
-	if (!have && a->dual_stack) { /* the process before found no IPv6 */
+	if (!have && a->dual_stack) { /* the previous process found no IPv6 */
 		leave_ipv6(&ipv4);
 		have = sockets_take(sockets, &ipv4, secure, group);
 		if (have) *a = ipv4;
 	}
-	/* a service manager keeps its sockets, but would not keep ours beside them */
+	/* a service manager keeps its own sockets open, but would not keep others that were opened beside them */
 	bool inherited = have > 0, shared = !PLATFORM_REUSEPORT || a->to.any.sa_family == AF_UNIX;
 	if (inherited && sockets->activated) shared = true;
 	for (; have < (unsigned)o->workers && !(have && shared); have++) {
 		int fd = have ? open_tcp(a, true) : open_patiently(sockets, a);
-		if (fd == -1 && inherited) break; /* those that are there are shared */
+		if (fd == -1 && inherited) break; /* the workers share the inherited ones */
 		if (fd == -1) return -1;
-		/* beside sockets that are in use, it would get connections at once: see listen_start() */
+		/* beside sockets in use it would get connections at once, so it listens later: see listen_start() */
 		if (!inherited && listen(fd, LISTEN_BACKLOG) == -1) return fail(fd);
 		if (sockets_add(sockets, fd, secure, group) == -1) return -1;
 	}
 	return deal_out(o, sockets, workers);
 }
 
-/* Opens all addresses of a text that this machine has; with port 0 all get the same one. */
+/* Opens those addresses that text stands for and this machine has. With port 0 all get the same port. Returns 0, or -1
+ * after printing an error. */
 static int open_addresses(const struct options *o, struct sockets *sockets, const char *text, bool secure,
 						  struct worker *workers) {
 	int port = secure ? o->tls_port : o->port, error = 0;
@@ -285,7 +291,8 @@ static int open_all(const struct options *o, struct sockets *sockets, bool secur
 	return 0;
 }
 
-/* Serves the sockets of the service manager that are at no address of the options. */
+/* Serves those sockets of the service manager whose addresses are not in the options. Returns 0, or -1 after printing
+ * an error. */
 static int open_activated(const struct options *o, bool https, struct sockets *sockets, struct worker *workers) {
 	for (unsigned i = 0; i < sockets->count; i++) {
 		const struct listening_socket s = sockets->at[i];
@@ -299,7 +306,8 @@ static int open_activated(const struct options *o, bool https, struct sockets *s
 	return 0;
 }
 
-/* Says which sysctls make the kernel drop connections under load, and remembers how much memory it has for TCP. */
+/* Reports sysctls that make the kernel drop connections under load, and tells the workers how much memory it has for
+ * TCP. */
 static void look_at_system(const struct options *o, struct worker *workers) {
 	struct platform_tcp tcp = platform_tcp();
 	char remedy[LISTEN_TEXT_MAX] = "";
@@ -332,7 +340,7 @@ int listen_status(const struct options *o, struct sockets *sockets) {
 	if (sockets->status) close(sockets->status);
 	sockets->status = 0;
 	if (!o->status) return 0;
-	/* a unix socket is for the owner alone, a port for all that reach it */
+	/* only its owner may connect to a unix socket, but anybody who can reach a port */
 	int fd = a.to.any.sa_family == AF_UNIX ? open_unix(&a, 0600) : open_tcp(&a, false);
 	if (fd == -1 || fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 || listen(fd, SOMAXCONN) == -1) {
 		(void)fail(fd);
@@ -345,7 +353,8 @@ int listen_status(const struct options *o, struct sockets *sockets) {
 static bool is_secure(const struct listening_socket *s) { return s->secure; }
 static bool is_unused(const struct listening_socket *s) { return !s->group; }
 
-/* Opens the addresses of the options. Returns -1 after printing an error. */
+/* Opens the addresses of the options, and continues without HTTPS if that is optional. Returns 0, or -1 after printing
+ * an error. */
 static int open_wanted(const struct options *o, bool https, struct sockets *sockets, struct worker *workers) {
 	if (open_all(o, sockets, false, workers) == -1) return -1;
 	unsigned plain = workers[0].acceptor.listeners;
@@ -386,7 +395,7 @@ static bool own_address(char out[INET_ADDRSTRLEN]) {
 	return found;
 }
 
-/* Returns whether another socket before it is the same to a reader: of the address, or of another one of that name. */
+/* Returns whether an earlier socket has the same name and port, and so the same description. */
 static bool is_told(const struct sockets *sockets, unsigned i) {
 	const struct listening_socket *one = &sockets->at[i];
 	for (unsigned k = 0; k < i; k++) {

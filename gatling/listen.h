@@ -6,22 +6,23 @@
 #include "gatling/sockets.h"
 #include "gatling/worker.h"
 
-/* Gives each worker a socket for each address of the options, and with https one more for TLS (in its listener array).
- * Takes those that are there, opens the others, and closes those that are at no address; but those of a service manager
- * are all served, and without addresses in the options they alone. All descriptors of workers differ, even if they
- * share a socket. Returns 0; or prints an error and returns -1 if an address cannot be bound. If HTTPS is optional (see
- * options.h) and fails, prints a line and continues without it. */
+/* Gives each worker, in its listener array, a socket for each address of the options, and with https another one for
+ * TLS. Uses the sockets that are open, opens the missing ones, and closes those at other addresses. But the sockets of
+ * a service manager are all served, and only they if the options name no address. Each worker has descriptors of its
+ * own, also for a shared socket. Returns 0, or -1 after printing an error if an address cannot be bound. If HTTPS is
+ * optional (see options.h) and fails, prints a line and continues without it. */
 int listen_open(const struct options *options, bool https, struct sockets *sockets, struct worker *workers);
 
-/* Opens the socket of the status page, unless it is there. Returns 0, also if none is wanted, or -1 after printing an
+/* Opens the socket of the status page, unless it is open. Returns 0, also if no page is wanted, or -1 after printing an
  * error. */
 int listen_status(const struct options *options, struct sockets *sockets);
 
-/* Makes the sockets ready to be accepted from. To be called when no other process needs them any more; before that they
- * are as they were, and further ones beside them do not listen. */
+/* Makes the sockets listen, and sets their options and flags. Call it when no other process needs them. Before that,
+ * inherited sockets are unchanged, and those opened beside them do not listen. */
 void listen_start(const struct options *options, const struct sockets *sockets);
 
-/* Returns the addresses as text ("http://127.0.0.1:8000/ unix:/run/gatling"), malloc'd. NULL: ENOMEM. */
+/* Returns the addresses as text ("http://127.0.0.1:8000/ unix:/run/gatling"), to be freed with free(), or NULL without
+ * memory. */
 char *listen_describe(const struct sockets *sockets);
 
 #endif

@@ -35,7 +35,8 @@
 #include "gatling/workers.h"
 #include "io/io.h"
 
-/* Opens standard streams that are closed: a file that gets the number of one would get its output. */
+/* Opens /dev/null for each standard stream that is closed. Otherwise a file that gets its number would get its
+ * output. */
 static int open_standard_streams(void) {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", O_RDWR) == -1)
@@ -43,23 +44,24 @@ static int open_standard_streams(void) {
 	return 0;
 }
 
-/* Returns what errno says of the root. */
+/* Returns the reason, from errno, why the root cannot be served. */
 static const char *root_reason(void) {
 	return errno == EACCES ? "there is no permission to read and enter it" : strerror(errno);
 }
 
-/* Has OpenSSL make what it otherwise makes when it is first used, which may be in answer to a client: with too little
- * memory then, that is missing for ever. Returns whether there was enough. */
+/* Initializes what OpenSSL would otherwise initialize at its first use, perhaps for a client: if it failed then for
+ * want of memory, it would fail for ever. Returns false without memory. */
 static bool start_crypto(void) {
 	unsigned char octet, digest[EVP_MAX_MD_SIZE];
 	return OPENSSL_init_crypto(0, NULL) && RAND_bytes(&octet, 1) == 1 &&
 		   HMAC(EVP_sha256(), &octet, 1, &octet, 1, digest, NULL);
 }
 
-/* Enters the root directory. Returns its descriptor, or -1 after printing an error. */
+/* Enters the root directory, and writes its path to directory (PATH_MAX bytes). Returns its descriptor, or -1 after
+ * printing an error. */
 static int enter_root(const struct options *o, char *directory) {
 	if (!realpath(o->root, directory) || chdir(o->root) == -1) return notice_cannot("serve", o->root, root_reason());
-	tzset(); /* its files are outside the root */
+	tzset(); /* the files of time zones are outside the root */
 	if (!start_crypto()) return notice_cannot("start", "OpenSSL", strerror(ENOMEM));
 	if (geteuid() == 0 && account_chroot() == -1) return notice_cannot("chroot to", o->root, strerror(errno));
 	int root = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -67,11 +69,12 @@ static int enter_root(const struct options *o, char *directory) {
 	return root;
 }
 
-/* What lives as long as the process. */
+/* Everything that lives as long as the process. */
 struct process {
-	struct opener *opener;    /* of files */
-	struct opener *connector; /* to unix sockets: no worker waits for the disk of a log or a certificate */
-	struct acme *acme;        /* NULL: none */
+	struct opener *opener; /* opens files */
+	/* Connects to unix sockets. A separate process, so that no worker waits for the disk of a log or a certificate. */
+	struct opener *connector;
+	struct acme *acme; /* NULL: none */
 	struct workers *workers;
 	struct sockets sockets;
 	struct service service;
@@ -80,11 +83,11 @@ struct process {
 	struct log *log;
 	struct error_log error_log;
 	struct certificate_files *files; /* NULL without HTTPS */
-	struct status *status;           /* NULL: there is no page */
+	struct status *status;           /* NULL: no status page */
 	struct sandbox sandbox;
 };
 
-/* Shows what the server does, from now on. Without memory or threads it serves without. */
+/* Starts the status page, if there is one. If that fails, prints an error, and the server goes on without it. */
 static void start_status(const struct options *o, struct process *p, const char *about) {
 	struct counters *worker[WORKERS_MAX];
 	int sockets[STATUS_SOCKETS_MAX];
@@ -96,20 +99,21 @@ static void start_status(const struct options *o, struct process *p, const char 
 	if (error) (void)notice_cannot("show", "the status", strerror(error));
 }
 
-/* Limits the system calls, once all that needs more of them is done: the workers have their loops, the addresses are
- * known. Prints what is in force and what is served. */
+/* Starts the status page, and then limits the system calls, since everything that needs more of them is done: the
+ * workers have their loops, the addresses are known. Prints the sandbox and what is served, and tells the service
+ * manager. */
 static void confine_and_announce(const struct options *o, struct process *p, const char *directory) {
 	char *addresses = listen_describe(&p->sockets), *state = NULL, *about = NULL;
 	if (asprintf(&about, "%s on %s (%s, %d %s)", directory, addresses ? addresses : "", io_mechanism(), o->workers,
 				 o->workers == 1 ? "worker" : "workers") == -1)
 		about = NULL;
 	start_status(o, p, about ? about : directory);
-	if (!o->take_over && !p->status) take_over_close(&p->take_over, &p->sockets); /* the workers have theirs */
+	if (!o->take_over && !p->status) take_over_close(&p->take_over, &p->sockets); /* the workers have their own */
 	sandbox_limit_calls(&p->sandbox);
 	char *parts = sandbox_describe(&p->sandbox);
 	notice_line(LEVEL_INFO, "sandbox: %s", parts ? parts : "");
 	notice_line(LEVEL_INFO, "serving %s", about ? about : directory);
-	/* after --take-over it is another process than the one that the service manager has started */
+	/* after --take-over this is not the process that the service manager has started */
 	if (asprintf(&state, "READY=1\nMAINPID=%ld\nSTATUS=serving %s on %s", (long)getpid(), directory,
 				 addresses ? addresses : "") != -1)
 		service_tell(&p->service, state);
@@ -119,7 +123,7 @@ static void confine_and_announce(const struct options *o, struct process *p, con
 	free(parts);
 }
 
-/* Returns 0, or -1 after printing an error. */
+/* Loads the media types in a file. Returns 0, or -1 after printing an error. */
 static int load_types(const char *file) {
 	char place[PATH_MAX + 16];
 	int line = media_types_load(file);
@@ -129,7 +133,8 @@ static int load_types(const char *file) {
 	return notice_cannot("use", place, "it is not a media type and its extensions");
 }
 
-/* Starts the process that connects to unix sockets, if there are any. Returns 0, or -1 after printing an error. */
+/* Starts the process that connects to unix sockets, if any upstream has one. Returns 0, or -1 after printing an
+ * error. */
 static int start_connector(const struct options *o, struct process *p) {
 	for (unsigned i = 0; i < o->site.upstreams.count; i++) {
 		const char *directory = o->site.upstreams.at[i].directory, *name;
@@ -140,7 +145,8 @@ static int start_connector(const struct options *o, struct process *p) {
 	return notice_cannot("start", "the process that connects to unix sockets", strerror(errno));
 }
 
-/* Starts the process that opens files again later, and opens the logs. Returns 0, or -1 after printing an error. */
+/* Starts the process that opens files later, opens the logs, and looks for certificates. Returns 0, or -1 after
+ * printing an error. */
 static int start_opener(const struct options *o, struct process *p) {
 	const char *const path[] = {o->error_log, o->log_file};
 	struct log_file *const file[] = {&p->error_log.file, &p->log_file};
@@ -159,7 +165,7 @@ static int start_opener(const struct options *o, struct process *p) {
 	return 0;
 }
 
-/* Reports a directory or index.html without the permissions to serve it. */
+/* Reports a root that cannot be entered, or an index.html in it whose permissions do not allow it to be served. */
 static void report_closed_root(const struct options *o, const char *directory, int root) {
 	const struct docroot docroot = {.root = root};
 	struct stat st;
@@ -169,7 +175,7 @@ static void report_closed_root(const struct options *o, const char *directory, i
 	else if (o->site.vhosts != VHOSTS_ONLY) unserved_report(&docroot, "index.html");
 }
 
-/* An authority asks for proof at port 80 (RFC 8555, section 8.3). */
+/* Reports if no socket has port 80, where an authority asks for proof (RFC 8555, section 8.3). */
 static void note_port_of_proof(const struct sockets *sockets) {
 	unsigned port = 0;
 	for (unsigned i = 0; i < sockets->count; i++) {
@@ -180,9 +186,9 @@ static void note_port_of_proof(const struct sockets *sockets) {
 	else notice(0, "the authority asks for proof at port 80 of each name, and only HTTPS has a socket");
 }
 
-/* Does everything that takes privileges or may fail, in this order: starts the openers, gets the listening sockets,
- * enters the root, becomes the user, limits privileges and files. Returns the descriptor of the root, or -1 after
- * printing an error. */
+/* Does everything that needs privileges or may fail, in this order: starts the openers, gets the listening sockets,
+ * enters the root, becomes the user, limits privileges and files. Writes the path of the root to directory. Returns the
+ * descriptor of the root, or -1 after printing an error. */
 static int prepare(const struct options *o, struct process *p, char *directory) {
 	struct account id = {0};
 	if (o->mime && load_types(o->mime) == -1) return -1;
@@ -215,7 +221,8 @@ static int prepare(const struct options *o, struct process *p, char *directory) 
 	return root;
 }
 
-/* A socket for HTTPS waits for a certificate, as --https does. Returns 0, or -1 after printing an error. */
+/* Requires HTTPS, as --https does, if the service manager has passed a socket for it. Refuses to combine such sockets
+ * with --take-over. Returns 0, or -1 after printing an error. */
 static int consider_activation(struct options *o, const struct sockets *sockets) {
 	if (sockets->activated && o->take_over)
 		return notice_cannot("use", "--take-over", "the service manager keeps the sockets (LISTEN_FDS)");
@@ -223,7 +230,7 @@ static int consider_activation(struct options *o, const struct sockets *sockets)
 	return 0;
 }
 
-/* Starts what serves. Returns 0 when it does, or -1 after printing an error. */
+/* Starts the logs and the workers, and takes over. Returns 0 when the server serves, or -1 after printing an error. */
 static int start(const struct options *o, struct process *p, const char *directory, int root, bool kernel_tls) {
 	if (o->log != LOG_OFF && !(p->log = log_start(&p->log_file, o->log == LOG_JSON)))
 		return notice_cannot("start", "the log", strerror(errno));
@@ -232,7 +239,7 @@ static int start(const struct options *o, struct process *p, const char *directo
 	if (workers_start(p->workers, root, p->log, p->files, kernel_tls) == -1) return -1;
 	if (take_over_finish(&p->take_over) == -1) return -1;
 	listen_start(o, &p->sockets);
-	(void)take_over_offer(&p->take_over, &p->sockets); /* without it the next one cannot take over */
+	(void)take_over_offer(&p->take_over, &p->sockets); /* if it fails, the next process cannot take over */
 	workers_tell(p->workers, CONTROL_SERVE);
 	confine_and_announce(o, p, directory);
 	notice_echo(false);
@@ -261,9 +268,10 @@ int main(int argc, char **argv) {
 								 .connects = upstreams_allow_tcp(&options.site.upstreams),
 								 .passes = options.site.upstreams.count > 0,
 								 .beneath = options.site.symlinks_inside};
-	/* to be called as root; with kTLS, SIGIO does not tell when a socket has room again (Linux 6.1, 6.12) */
+	/* platform_has_ktls() is called as root; with kTLS, SIGIO does not report that a socket has room again (Linux 6.1,
+	 * 6.12) */
 	bool kernel_tls = strcmp(io_mechanism(), "sigio") != 0 && platform_has_ktls(), terminal = isatty(STDERR_FILENO);
-	(void)io_raise_descriptor_limit(); /* the server works with fewer, too */
+	(void)io_raise_descriptor_limit(); /* if it fails, the server works with fewer */
 
 	int root = service_open(&p.service, &p.sockets);
 	p.opener = opener_new();

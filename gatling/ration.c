@@ -1,14 +1,15 @@
 /* ration.c - see ration.h. */
 #include "gatling/ration.h"
 
-static const double WAITS_NS = 50e6;      /* of which the mean is */
-static const double FORGOTTEN_NS = 200e6; /* when no wait was noted for so long, the mean is 0 */
-/* The rate is what was taken in RATE_S. With larger gains it swings, as those who are taken together come together
- * again a moment later. However long requests wait, RATE_LEAST get in. What was not taken is remembered for CREDIT_S,
- * so that a burst within the ration is served. */
+static const double WAITS_NS = 50e6;      /* over which waits are averaged */
+static const double FORGOTTEN_NS = 200e6; /* after which, without another wait, the mean is 0 */
+/* RATE_S: seconds over which the rate is averaged. The gains: with larger ones the rate oscillates, since clients that
+ * were accepted together come again together. RATE_LEAST: connections accepted in a second, however long requests wait.
+ * CREDIT_S: connections that were allowed but did not come are credited for so many seconds, so that a burst within the
+ * ration is served. */
 static const double RATE_S = 2, GAIN = 0.5, GAIN_LONG = 1.5, RATE_LEAST = 10, CREDIT_S = 1;
 static const double LEFT_LEAST = -4;
-/* So that no single wait decides the mean. */
+/* A longer wait counts as this, so that no single wait decides the mean. */
 enum { WAITED_MOST_MS = 100 };
 
 static double at_least(double least, double value) { return value < least ? least : value; }
@@ -29,7 +30,7 @@ double waits_left(const struct waits *w, int64_t now_ns) {
 	return at_least(LEFT_LEAST, 1 - waits_mean(w, now_ns) / RATION_WAIT_MS);
 }
 
-/* Returns what is left of a mean of the last RATE_S. */
+/* Returns the rate, a mean of the last RATE_S, after passed_s without events. */
 static double faded(double rate, double passed_s) { return passed_s < RATE_S ? rate * (1 - passed_s / RATE_S) : 0; }
 
 void pace_note(struct pace *p, unsigned count, int64_t now_ns) {
@@ -37,7 +38,7 @@ void pace_note(struct pace *p, unsigned count, int64_t now_ns) {
 	p->at_ns = now_ns;
 }
 
-/* Forgets what was taken long ago. Returns how much time has passed, in seconds. */
+/* Brings the rate up to date. Returns the seconds since it last was. */
 static double pass_time(struct ration *r, int64_t now_ns) {
 	const double passed_s = (double)(now_ns - r->at_ns) / 1e9;
 	r->at_ns = now_ns;
@@ -56,13 +57,13 @@ void ration_begin(struct ration *r, int64_t now_ns) {
 	r->waited_ns = now_ns;
 }
 
-/* Returns for how long the server has had too little to do, in seconds. */
+/* Returns for how many seconds requests have hardly waited. */
 static double idle_s(const struct ration *r) { return (double)(r->at_ns - r->waited_ns) / 1e9; }
 
 bool ration_idle(const struct ration *r) { return idle_s(r) >= RATION_IDLE_S; }
 
-/* Returns how much more than the rate is taken, as a part of it: the more, the longer there has been too little to do.
- */
+/* Returns by what fraction the allowed rate exceeds the actual one; negative: falls below it. The fraction grows with
+ * the time for which requests have hardly waited. */
 static double more(const struct ration *r, double left) {
 	return left * (left < 0 ? GAIN_LONG : GAIN * (1 + idle_s(r)));
 }

@@ -16,7 +16,7 @@
 
 enum { SOCKETS_FIRST = STDERR_FILENO + 1, HTTPS_PORT = 443 };
 
-/* Returns the number in a variable, and removes the variable; 0: there is none. */
+/* Returns the number in an environment variable, or 0 if there is none, and removes the variable. */
 static unsigned long number_in(const char *variable) {
 	const char *text = getenv(variable);
 	unsigned long number = text ? strtoul(text, NULL, 10) : 0;
@@ -24,14 +24,14 @@ static unsigned long number_in(const char *variable) {
 	return number;
 }
 
-/* Returns the next of the names, which colons separate, and goes on to the one behind it. */
+/* Takes the next name off the front of a list that is separated by colons, and returns it. */
 static struct slice next_name(const char **names) {
 	struct slice name = {.at = *names, .length = strcspn(*names, ":")};
 	*names += name.length + ((*names)[name.length] == ':');
 	return name;
 }
 
-/* Returns -1 after printing an error. */
+/* Adds the sockets that the service manager has passed, count of them. Returns 0, or -1 after printing an error. */
 static int take_sockets(struct sockets *s, unsigned long count, const char *names) {
 	for (unsigned long i = 0; i < count; i++) {
 		int fd = SOCKETS_FIRST + (int)i;
@@ -55,7 +55,7 @@ static int take_sockets(struct sockets *s, unsigned long count, const char *name
 	return 0;
 }
 
-/* Returns a socket that is connected to the path, in which a leading '@' stands for a NUL, or -1 with errno. */
+/* Returns a socket that is connected to path, or -1 with errno. An '@' at its beginning stands for a NUL (unix(7)). */
 static int connect_to(const char *path) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t length = strlen(path);
@@ -85,7 +85,7 @@ int service_open(struct service *service, struct sockets *sockets) {
 		return -1;
 	if (path && *path && (service->channel = connect_to(path)) == -1)
 		notice(0, "cannot reach the service manager at %s (NOTIFY_SOCKET): %s", path, strerror(errno));
-	/* a part of the time that it allows, which leaves further tries */
+	/* a third of the time that the manager allows, which leaves further tries */
 	if (service->channel != -1 && watchdog_us && (!watched || watched == self))
 		service->watchdog_ms =
 			watchdog_us < 3 * 1000 * (unsigned long)INT_MAX ? (int)(watchdog_us / 3000) + 1 : INT_MAX;

@@ -1,5 +1,6 @@
-/* service.h - what a service manager such as systemd(1) passes to a service, and hears from it: listening sockets
- * (sd_listen_fds(3)), messages about its state (sd_notify(3)), signs of life (sd_watchdog_enabled(3)). */
+/* service.h - the interface to a service manager such as systemd(1), which passes listening sockets (sd_listen_fds(3)),
+ * and gets messages about the state of the service (sd_notify(3)), also regular ones that it is alive
+ * (sd_watchdog_enabled(3)). */
 #ifndef GATLING_SERVICE_H
 #define GATLING_SERVICE_H
 
@@ -10,22 +11,22 @@
 enum { SERVICE_WAIT_MS = 2000 };
 
 struct service {
-	int channel;     /* -1: there is no manager */
-	int watchdog_ms; /* signs of life are due so often; 0: none is wanted */
+	int channel;     /* the socket to the manager; -1: none */
+	int watchdog_ms; /* interval of the messages that the service is alive; 0: none are wanted */
 };
 
-/* Takes the sockets that the environment names (LISTEN_FDS), and makes them those of the process; one called "https"
- * (LISTEN_FDNAMES) speaks TLS, and so does one of port 443; "status" is for the status page. Opens the way to the
- * service manager (NOTIFY_SOCKET). Takes all of this out of the environment. To be called before another file is
- * opened, and before the root changes. Returns 0, or -1 after printing an error. */
+/* Adds the sockets in the environment (LISTEN_FDS) to those of the process. One that is called "https" (LISTEN_FDNAMES)
+ * or has port 443 speaks TLS; "status" is for the status page. Connects to the service manager (NOTIFY_SOCKET). Removes
+ * these variables from the environment. Call it before any other file is opened, and before the root changes. Returns
+ * 0, or -1 after printing an error. */
 int service_open(struct service *service, struct sockets *sockets);
 
-/* Tells the service manager something, as sd_notify(3): "READY=1", for which it would wait for minutes. So with that
- * one waits for at most SERVICE_WAIT_MS while its queue is full, as when a machine starts. Nothing fails if it does not
- * hear. */
+/* Sends the service manager a message, see sd_notify(3). If its queue is full, as it may be when the machine starts, a
+ * message that begins with "READY=1" waits for room for up to SERVICE_WAIT_MS, since the manager would wait for it for
+ * minutes. Other messages are lost then, which is not an error. */
 void service_tell(const struct service *service, const char *state);
 
-/* Returns whether there is one, which restarts a service that has ended. */
+/* Returns whether there is a service manager, which restarts the service when it has ended. */
 bool service_is_managed(const struct service *service);
 
 #endif

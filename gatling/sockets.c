@@ -20,7 +20,7 @@ unsigned socket_port_number(const struct socket_address *a) {
 	}
 }
 
-/* Returns what a socket option of type int is; -1 with errno. */
+/* Returns the value of a socket option of type int, or -1 with errno. */
 static int option(int fd, int level, int name) {
 	int value = 0;
 	socklen_t length = sizeof value;
@@ -29,7 +29,7 @@ static int option(int fd, int level, int name) {
 
 bool socket_listens(int fd) { return option(fd, SOL_SOCKET, SO_ACCEPTCONN) == 1; }
 
-/* Fills in the address of a socket. Returns -1 with errno. */
+/* Fills in the address of a stream socket. Returns 0, or -1 with errno. */
 static int look_at(int fd, struct socket_address *a) {
 	*a = (struct socket_address){.length = sizeof a->to};
 	if (getsockname(fd, &a->to.any, &a->length) == -1) return -1;
@@ -42,7 +42,7 @@ static int look_at(int fd, struct socket_address *a) {
 	return 0;
 }
 
-/* Writes the address as -i takes it. false: it is that of all interfaces. */
+/* Writes the address in the form of -i. Returns false if it stands for all interfaces. */
 static bool describe(const struct socket_address *a, char text[sizeof a->to + 8]) {
 	switch (a->to.any.sa_family) {
 	case AF_UNIX: snprintf(text, sizeof a->to + 8, "unix:%s", a->to.local.sun_path); return true;
@@ -71,7 +71,8 @@ fail : {
 }
 }
 
-/* Returns whether a socket is that of an address, or with port 0, one of its sockets. */
+/* Returns whether a socket, which must be in no group, has this address. Port 0 fits any port, if the socket speaks TLS
+ * just when `secure` is true. */
 static bool fits(const struct listening_socket *s, const struct socket_address *a, bool secure) {
 	struct socket_address wanted = *a;
 	int family = a->to.any.sa_family;

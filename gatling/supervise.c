@@ -9,19 +9,19 @@
 #include "gatling/base/notice.h"
 #include "gatling/tls/certificate_files.h"
 
-/* How far the end has come. */
+/* The stages of the end. */
 enum stage {
 	STAGE_SERVE,
-	STAGE_ANNOUNCE, /* each connection ends with its next answer; new ones are accepted */
-	STAGE_DRAIN,    /* none are accepted */
-	STAGE_LIMIT     /* the same, with a time limit */
+	STAGE_ANNOUNCE, /* each connection ends with its next response; new ones are still accepted */
+	STAGE_DRAIN,    /* the same, but no new ones are accepted */
+	STAGE_LIMIT     /* the same as STAGE_DRAIN, with a time limit */
 };
 
 struct state {
 	enum stage stage;
-	int64_t until_ms; /* of STAGE_ANNOUNCE */
-	int64_t alive_ms; /* when the next sign of life is due */
-	int64_t look_ms;  /* when the next look is; 0: that has to be decided */
+	int64_t until_ms; /* the end of STAGE_ANNOUNCE */
+	int64_t alive_ms; /* when the next WATCHDOG=1 is due */
+	int64_t look_ms;  /* when look() is to be called next; 0: not set */
 };
 
 void supervise_block_signals(sigset_t *signals) {
@@ -32,7 +32,7 @@ void supervise_block_signals(sigset_t *signals) {
 	sigaddset(signals, SIGINT);
 	sigaddset(signals, SIGQUIT);
 	sigaddset(signals, SIGTERM);
-	sigaddset(signals, SIGALRM); /* time for a look */
+	sigaddset(signals, SIGALRM); /* look() is due */
 	sigaddset(signals, SIGUSR1); /* the log file was renamed */
 	sigaddset(signals, SIGUSR2); /* a worker has ended, or a successor has taken over */
 	pthread_sigmask(SIG_BLOCK, signals, NULL);
@@ -47,7 +47,7 @@ static void enter(const struct supervisor *s, struct state *state, enum stage st
 		status_leave_sockets(s->status, take_over_happened(s->take_over));
 		take_over_close(s->take_over, s->sockets);
 	}
-	if (s->acme) acme_stop(s->acme); /* a successor has a process of its own */
+	if (s->acme) acme_stop(s->acme); /* a successor has its own */
 	workers_tell(s->workers, message[stage]);
 	state->stage = stage;
 }
@@ -64,7 +64,8 @@ static void reopen_logs(const struct supervisor *s) {
 	if (s->error_log) log_reopen(s->error_log);
 }
 
-/* All that is left to do, since changed certificates and files of the sites are noticed anyway. */
+/* Opens the logs again, which is all that SIGHUP has to do: changed certificates and files of sites are noticed
+ * anyway. */
 static void reload(const struct supervisor *s) {
 	char text[96];
 	notice_line(LEVEL_NOTICE,
@@ -95,7 +96,7 @@ static void look(const struct supervisor *s, struct state *state) {
 	service_tell(s->service, "WATCHDOG=1");
 }
 
-/* Has a SIGALRM sent when it is time for a look, which other signals do not put off. */
+/* Sets the timer, so that a SIGALRM comes when look() is due. Other signals do not put it off. */
 static void set_timer(const struct supervisor *s, struct state *state) {
 	int64_t ms = state->stage == STAGE_ANNOUNCE ? SUPERVISE_DRAIN_MS : CERTIFICATE_CHECK_S * 1000;
 	const int64_t now_ms = clock_ms();
@@ -109,13 +110,14 @@ static void set_timer(const struct supervisor *s, struct state *state) {
 		(void)setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* A worker has ended, or a successor has taken over. */
+/* Handles SIGUSR2: a worker has ended, or a successor has taken over. */
 static void look_at_threads(const struct supervisor *s, struct state *state) {
 	if (take_over_happened(s->take_over) && state->stage < STAGE_DRAIN) {
 		notice_line(LEVEL_NOTICE, "a new process has taken over: finishing the connections");
 		enter(s, state, state->stage == STAGE_ANNOUNCE ? STAGE_LIMIT : STAGE_DRAIN);
 	}
-	/* its sockets would take connections that are not accepted; and a service manager begins again */
+	/* the sockets of a failed worker would collect connections that nobody accepts, and a service manager starts
+	 * again */
 	if (workers_failed(s->workers) && (s->shares_sockets || service_is_managed(s->service)))
 		enter(s, state, STAGE_LIMIT);
 }
@@ -131,7 +133,7 @@ void supervise(const struct supervisor *s, const sigset_t *signals) {
 		case SIGTERM: terminate(s, &state, signal); break;
 		case SIGQUIT: enter(s, &state, STAGE_DRAIN); break;
 		case SIGHUP:
-			if (s->terminal) terminate(s, &state, signal); /* it is gone */
+			if (s->terminal) terminate(s, &state, signal); /* the terminal is gone */
 			else reload(s);
 			break;
 		case SIGUSR1: reopen_logs(s); break;

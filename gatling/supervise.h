@@ -1,5 +1,5 @@
-/* supervise.h - what the main thread does while the workers serve: it handles signals, looks after the certificates and
- * the log, gives signs of life to a service manager, and gives way to a successor. */
+/* supervise.h - the main thread while the workers serve. It handles signals, notices changed certificates, opens the
+ * logs again, tells a service manager that the server is alive, and ends the server when a successor has taken over. */
 #ifndef GATLING_SUPERVISE_H
 #define GATLING_SUPERVISE_H
 
@@ -11,28 +11,29 @@
 #include "gatling/take_over.h"
 #include "gatling/workers.h"
 
-enum { SUPERVISE_DRAIN_MS = 50 /* between two looks at whether there are connections, before the end */ };
+enum { SUPERVISE_DRAIN_MS = 50 /* interval at which connections are counted during the drain delay */ };
 
 struct supervisor {
-	bool terminal;       /* it was started from a terminal */
-	bool shares_sockets; /* another process has them, too, or main thread has: they outlive a worker that fails */
-	int drain_delay_s;   /* for which SIGTERM lets the workers go on, */
-	bool drain_whole;    /* also when there are no connections */
+	bool terminal; /* the server was started from a terminal */
+	/* Another process or the main thread has the sockets, too, so that they outlive a worker that fails. */
+	bool shares_sockets;
+	int drain_delay_s; /* seconds for which the workers still accept after SIGTERM, */
+	bool drain_whole;  /* even if there are no connections */
 	struct workers *workers;
 	struct log *log, *error_log;            /* NULL: none */
 	struct certificate_files *certificates; /* NULL: none */
 	struct acme *acme;                      /* NULL: none */
 	const struct service *service;
 	struct take_over *take_over;
-	struct status *status;   /* NULL: there is no page */
+	struct status *status;   /* NULL: no status page */
 	struct sockets *sockets; /* closed when the workers stop accepting */
 };
 
-/* Blocks the signals that supervise() handles, also for the threads that are started from now on, and has the others
- * that could end the process ignored. */
+/* Blocks the signals that supervise() handles, also for threads that are started later, and writes them to *signals.
+ * Ignores other signals that could end the process. */
 void supervise_block_signals(sigset_t *signals);
 
-/* Returns when the workers have ended. */
+/* Handles signals until the workers have ended. */
 void supervise(const struct supervisor *supervisor, const sigset_t *signals);
 
 #endif

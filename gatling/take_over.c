@@ -1,7 +1,7 @@
-/* take_over.c - see take_over.h. Messages: the old process sends GREETING and the number of sockets, and with each a
- * byte that tells what it is (enum socket_kind). The new one sends READY, or FAILED and a text; the old one answers
- * CONFIRMED or LATE. An end of file stands for the end of the other process. All later versions have to understand this
- * one. */
+/* take_over.c - see take_over.h. Messages: the old process sends GREETING and the number of sockets, and with each
+ * socket a byte for its kind (enum socket_kind). The new one sends READY, or FAILED and a text. The old one answers
+ * CONFIRMED or LATE. End of file means that the other process has ended. All later versions have to understand this
+ * protocol. */
 #include "gatling/take_over.h"
 
 #include <errno.h>
@@ -44,22 +44,22 @@ static bool send_all(int fd, const void *data, size_t length) {
 	return send(fd, data, length, MSG_NOSIGNAL) == (ssize_t)length;
 }
 
-/* Receives all of a message. Returns false with errno, which is 0 at the end of the other process. */
+/* Receives a whole message. Returns false with errno; errno is 0 if the other process has ended. */
 static bool receive_all(int fd, void *data, size_t length) {
 	ssize_t n;
 	do {
 		errno = 0;
 		n = recv(fd, data, length, MSG_WAITALL);
-	} while (n == -1 && errno == EINTR); /* it was stopped, and continued */
+	} while (n == -1 && errno == EINTR); /* this process was stopped and continued */
 	return n == (ssize_t)length;
 }
 
-/* Returns whether the other process is there, but did not send anything in time. */
+/* Returns whether, according to errno, the other process is there but did not send anything in time. */
 static bool timed_out(void) { return errno == EAGAIN || errno == EWOULDBLOCK; }
 
 static bool send_byte(int fd, char byte) { return send_all(fd, &byte, 1); }
 
-/* Returns whether the other process is that of root, or of the user who started this one. */
+/* Returns whether the other process belongs to root, or to the user who started this one. */
 static bool is_trusted(const struct take_over *t, int channel) {
 	uid_t user;
 	return platform_peer_user(channel, &user) == 0 && (user == 0 || user == t->owner);
@@ -72,7 +72,7 @@ static void close_channel(struct take_over *t) {
 	t->channel = -1;
 }
 
-/* Fills in the address of PATH. Returns -1 after printing an error. */
+/* Fills in the address of PATH. Returns 0, or -1 after printing an error. */
 static int address_of(const struct take_over *t, struct sockaddr_un *address) {
 	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
 	if (strlen(t->path) >= sizeof address->sun_path) return fail(t, "the path is too long");
@@ -93,13 +93,13 @@ static int find_old(struct take_over *t) {
 		return error == ENOENT || error == ECONNREFUSED ? 0 : fail(t, strerror(error));
 	}
 	t->channel = fd;
-	/* the socket may be in a directory where anybody can make one */
+	/* the socket may be in a directory where anybody can create one */
 	if (is_trusted(t, fd)) return 0;
 	close_channel(t);
 	return fail(t, "the process there belongs to another user");
 }
 
-/* Receives a socket. Returns -1 after printing an error. */
+/* Receives a socket, and keeps it according to its kind. Returns 0, or -1 after printing an error. */
 static int receive_socket(struct take_over *t, struct sockets *sockets) {
 	char kind;
 	int fd = (int)io_receivefd(t->channel);
@@ -125,7 +125,7 @@ int take_over_begin(struct take_over *t, const char *path, struct sockets *socke
 		bool silent = timed_out();
 		close_channel(t);
 		if (silent) return fail(t, "the process there does not answer; perhaps another one is just taking over");
-		sockets->patience = TAKE_OVER_PATIENCE; /* it is about to end */
+		sockets->patience = TAKE_OVER_PATIENCE; /* the old process is about to end */
 		return 0;
 	}
 	if (memcmp(greeting.name, GREETING, sizeof GREETING) != 0) return fail(t, "what answers there is not gatling");
@@ -156,7 +156,7 @@ int take_over_bind(struct take_over *t) {
 int take_over_finish(struct take_over *t) {
 	char reply = 0;
 	if (t->channel == -1) return 0;
-	(void)send_byte(t->channel, READY); /* if it has given up, it has said so */
+	(void)send_byte(t->channel, READY); /* if the old process has given up, it has sent LATE */
 	bool answered = receive_all(t->channel, &reply, 1), silent = !answered && timed_out();
 	close_channel(t);
 	if (silent) return fail(t, "the process there does not answer any more");
@@ -177,7 +177,7 @@ static bool send_socket(int channel, int fd, enum socket_kind kind) {
 	return io_passfd(channel, fd) == 0 && send_byte(channel, (char)kind);
 }
 
-/* Returns how many sockets there are to be sent: 0 if this process is about to end. */
+/* Sends the greeting and the sockets. Returns how many listening sockets there are; 0: this process is about to end. */
 static unsigned send_sockets(struct take_over *t, int channel) {
 	pthread_mutex_lock(&t->mutex);
 	const unsigned count = t->sockets->count;
@@ -190,7 +190,7 @@ static unsigned send_sockets(struct take_over *t, int channel) {
 	return count;
 }
 
-/* Waits for the new process. Returns whether it serves. */
+/* Sends the sockets, and waits for the new process. Returns whether it has taken over. */
 static bool hand_over(struct take_over *t, int channel) {
 	char reply = 0, text[TAKE_OVER_TEXT_MAX] = "";
 	if (!send_sockets(t, channel)) return false;
@@ -214,7 +214,7 @@ static void *wait_for_successors(void *argument) {
 	while (!happened) {
 		int channel = accept(t->listener, NULL, NULL);
 		if (channel == -1) {
-			const struct timespec pause = {.tv_nsec = 100000000}; /* without descriptors */
+			const struct timespec pause = {.tv_nsec = 100000000}; /* there are no free descriptors */
 			nanosleep(&pause, NULL);
 			continue;
 		}

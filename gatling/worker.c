@@ -22,15 +22,16 @@
 #include "gatling/tls/certificate_files.h"
 #include "gatling/upstream/passage.h"
 
-/* Returns a worker's part of what all have together, rounded up. */
+/* Returns a worker's part of what all workers have together, rounded up. */
 static unsigned part_of(const struct worker *w, int all) {
 	const unsigned workers = (unsigned)w->options->workers;
 	return ((unsigned)all + workers - 1) / workers;
 }
 
-/* Counts how many connections the descriptor limit allows. A worker without a free descriptor closes a connection, or
- * leaves new ones in the kernel's queue; only files that are being sent, at most a FILES_SHARE of the limit, are not
- * counted beforehand. -1: there are too few descriptors. */
+/* Divides the descriptors that the limit allows: sets *cached and *open for files, upstreams_max and connections_max.
+ * Only large files that are being sent, at most 1/FILES_SHARE of the limit, are not reserved: if they leave no free
+ * descriptor, the worker closes a connection, or leaves new ones in the kernel's queue. Returns 0, or -1 with EMFILE if
+ * there are too few descriptors. */
 static int count_limits(struct worker *w, unsigned *cached, unsigned *open) {
 	struct rlimit limit;
 	const struct options *o = w->options;
@@ -48,15 +49,15 @@ static int count_limits(struct worker *w, unsigned *cached, unsigned *open) {
 	}
 	w->context.connections_max = most - taken;
 	const unsigned part = part_of(w, o->connections);
-	w->context.limited = part && part < w->context.connections_max; /* by the owner */
+	w->context.limited = part && part < w->context.connections_max; /* by --connections */
 	if (w->context.limited) w->context.connections_max = part;
 	return 0;
 }
 
-/* Takes up the current certificates. */
+/* Uses the current certificates from now on. */
 static void use_certificates(struct worker *w) {
 	struct certificates *current = certificate_files_current(w->certificates);
-	/* before a site has a certificate, its pages are there without HTTPS */
+	/* with --acme, a site that has no certificate yet is served without HTTPS */
 	if (w->options->acme.on && !w->options->https_redirect) w->context.site.covered = current;
 	tls_use_certificates(w->context.tls, current);
 }
@@ -119,7 +120,7 @@ static int start(struct worker *w) {
 	return io_wantread(w->context.loop, w->control.fd);
 }
 
-/* Begins to accept. */
+/* Begins to accept, and reads the files of the first site. */
 static void serve(struct worker *w) {
 	accept_resume(&w->acceptor);
 	(void)sites_find(w->context.site.sites, SLICE(""), 0, io_now(w->context.loop), NULL, NULL);
@@ -127,7 +128,7 @@ static void serve(struct worker *w) {
 
 /* --- memory --- */
 
-/* After a flood, memory goes back to the system. */
+/* Gives memory back to the system when much less is in use than at the peak. */
 static void release_memory(struct worker *w) {
 	size_t taken = conn_context_memory(&w->context);
 	if (w->context.memory_peak < BUDGET_RETURN || taken > w->context.memory_peak / 4) return;
@@ -137,7 +138,7 @@ static void release_memory(struct worker *w) {
 
 /* --- the status page --- */
 
-/* Tells it what is not counted where it happens. */
+/* Sets the values for the status page that are not counted as they change. */
 static void publish(struct worker *w) {
 	const struct cache_usage cache = cache_usage(w->context.site.cache);
 	struct timespec cpu = {0};
@@ -164,8 +165,8 @@ static void close_connections(struct worker *w) {
 	}
 }
 
-/* Asks its connections to end. Before the sockets are closed, accepts what waits in the queues of the kernel, so that
- * no client with a request there notices. */
+/* Asks the connections to end. closes: first accepts those that wait in the queues of the kernel, so that no request
+ * there is lost, and closes the listeners. */
 static void drain(struct worker *w, enum conn_drain how, bool closes) {
 	if (how > w->context.draining) w->context.draining = how;
 	if (closes) accept_last(&w->acceptor);
@@ -177,14 +178,14 @@ static void drain(struct worker *w, enum conn_drain how, bool closes) {
 
 static void report(const struct worker *w, enum control_message message) {
 	char byte = (char)message;
-	(void)!write(w->control.fd, &byte, 1); /* ignored: the main thread may have gone */
+	(void)!write(w->control.fd, &byte, 1); /* ignored: the main thread may have ended */
 }
 
 static void handle_control(struct worker *w) {
 	char message;
 	ssize_t n;
 	while ((n = io_tryread(w->context.loop, w->control.fd, &message, 1)) >= 0) {
-		if (n == 0) message = CONTROL_QUIT; /* the main thread has gone */
+		if (n == 0) message = CONTROL_QUIT; /* the main thread has ended */
 		switch (message) {
 		case CONTROL_SERVE: serve(w); break;
 		case CONTROL_PING: report(w, CONTROL_ALIVE); break;
@@ -216,7 +217,7 @@ static void update_dates(struct worker *w) {
 	n += date_format(text + n, now);
 	n += fmt_str(text + n, "\r\n");
 	w->context.common_fields[0] = (struct slice){.at = text, .length = n};
-	if (w->options->hsts_s) { /* RFC 6797: said over TLS alone */
+	if (w->options->hsts_s) { /* RFC 6797: only over TLS */
 		n += fmt_str(text + n, "Strict-Transport-Security: max-age=");
 		n += fmt_ulong(text + n, (unsigned long)w->options->hsts_s);
 		n += fmt_str(text + n, "\r\n");
@@ -241,7 +242,7 @@ static void run_readable(struct worker *w, struct conn *c) {
 
 static void run_writable(struct worker *w, struct conn *c) {
 	fair_run(&w->fair, conn_writable, &w->context, c);
-	shed_over_budget(&w->context); /* what waits for its turn is read there */
+	shed_over_budget(&w->context); /* requests that waited for the output are read there */
 }
 
 static void run_upstream(struct worker *w, struct upstream_link *link, void (*run)(struct passage *passage),
@@ -251,7 +252,7 @@ static void run_upstream(struct worker *w, struct upstream_link *link, void (*ru
 	shed_over_budget(&w->context);
 }
 
-/* See fair_waits(). */
+/* Returns whether a connection has to wait for others, see fair_waits(). */
 static bool waits(struct worker *w, const void *conn) {
 	return fair_waits(&w->fair, conn_peer(conn), io_now(w->context.loop));
 }
@@ -276,8 +277,8 @@ static void writable(struct worker *w, int fd) {
 	else if (!waits(w, cookie) || !io_postpone_write(w->context.loop, fd)) run_writable(w, cookie);
 }
 
-/* The connections of addresses that take most of the time, after all others: one at least that reads and one that
- * writes, and as many as fair_turn_ns() lets. */
+/* Runs the connections of addresses that take most of the time, after all others: at least one reader and one writer,
+ * and more as long as fair_turn_ns() allows. */
 static void run_postponed(struct worker *w) {
 	io_loop *loop = w->context.loop;
 	const int64_t turn_ns = fair_turn_ns(&w->fair, io_now(loop));
@@ -303,7 +304,7 @@ static void timed_out(struct worker *w, int fd) {
 	else conn_timed_out(&w->context, cookie);
 }
 
-/* Returns the shorter of two times, where -1 is for ever. */
+/* Returns the shorter of two times; -1 stands for no limit. */
 static int sooner(int one, int other) { return one == -1 || (other != -1 && other < one) ? other : one; }
 
 static int wait_limit(struct worker *w) {
@@ -328,11 +329,11 @@ static int run_turn(struct worker *w) {
 	update_dates(w);
 	w->context.handshakes = 0;
 	if (io_woken(w->context.loop)) site_context_collect(&w->context.site);
-	shed_over_budget(&w->context); /* requests that waited for a job have gone on */
+	shed_over_budget(&w->context); /* requests that waited for a job have continued */
 	for (int fd; (fd = io_canread(w->context.loop)) != -1;) readable(w, fd);
 	w->context.share =
 		io_now(w->context.loop) - w->context.at_once_ms < CONN_AT_ONCE_MS ? CONN_SHARE_LEAST : CONN_SHARE_MOST;
-	uint64_t until = w->context.sent + w->context.share; /* writers left over come first in the next turn */
+	uint64_t until = w->context.sent + w->context.share; /* the writers that are left come first in the next turn */
 	for (int fd; w->context.sent < until && (fd = io_canwrite(w->context.loop)) != -1;) writable(w, fd);
 	run_postponed(w);
 	/* new clients come after those that have begun to load a page */

@@ -1,5 +1,5 @@
-/* worker.h - a worker: a thread with a loop, listening sockets and a cache of its own. Workers share nothing on a
- * request's way. */
+/* worker.h - a worker: a thread with a loop, listening sockets and a cache of its own. Most requests are served without
+ * any data that workers share. */
 #ifndef GATLING_WORKER_H
 #define GATLING_WORKER_H
 
@@ -12,30 +12,31 @@
 #include "gatling/site/response.h"
 
 enum {
-	CACHE_DESCRIPTORS_MAX = 1024, /* large files kept open without --cache-files, */
-	CACHE_SHARE = 8,              /* but at most this part of the limit */
-	UPSTREAMS_SHARE = 4,          /* this part of the limit is for connections to upstreams, if there are any; */
-	FILES_SHARE = 4,              /* this part of the limit may be large files that are being sent */
-	PUBLISH_MS = 1000,            /* after which publish() is called at the latest, if there is a status page */
-	DESCRIPTORS_RESERVED = 32,    /* of the limit, for everything but connections and cached files */
+	CACHE_DESCRIPTORS_MAX = 1024, /* at most so many large files are kept open without --cache-files, */
+	CACHE_SHARE = 8,              /* and not more than 1/8 of the limit of descriptors */
+	UPSTREAMS_SHARE = 4,          /* 1/4 of the limit is for connections to upstreams, if there are any */
+	FILES_SHARE = 4,              /* 1/4 of the limit is for large files that are being sent */
+	PUBLISH_MS = 1000,            /* publish() is called at least this often, if there is a status page */
+	DESCRIPTORS_RESERVED = 32,    /* descriptors for everything but connections and cached files */
 };
 
 struct control {
 	uint8_t kind; /* enum cookie_kind */
-	int fd;       /* of a socket pair, the other end is the main thread's */
+	int fd;       /* one end of a socket pair; the main thread has the other */
 };
 
-/* The bytes that pass over it. */
+/* The messages between the main thread and a worker, a byte each. */
 enum control_message {
-	CONTROL_READY = 'r',        /* from the worker: it can serve */
-	CONTROL_FAILED = 'f',       /* from the worker: it could not start, see error */
-	CONTROL_ALIVE = 'a',        /* from the worker: it has read a CONTROL_PING */
-	CONTROL_SERVE = 's',        /* to it: begin to accept; the files of the first site are read, so that mistakes in
-								 * them are reported at the start */
-	CONTROL_PING = 'p',         /* to it */
-	CONTROL_ANNOUNCE = 'n',     /* to it: go on, but let each connection end with its next answer */
-	CONTROL_DRAIN = 'd',        /* to it: the same, but stop accepting, and end when there is no connection */
-	CONTROL_LIMIT = 'l',        /* to it: the same, but close idle connections, and end after the timeout */
+	CONTROL_READY = 'r',  /* from the worker: it can serve */
+	CONTROL_FAILED = 'f', /* from the worker: it could not start, see error */
+	CONTROL_ALIVE = 'a',  /* from the worker: it has read a CONTROL_PING */
+	/* To the worker: begin to accept. It reads the files of the first site, so that mistakes in them are reported at
+	 * the start. */
+	CONTROL_SERVE = 's',
+	CONTROL_PING = 'p',         /* to it: answer with CONTROL_ALIVE */
+	CONTROL_ANNOUNCE = 'n',     /* to it: end each connection with its next response, but still accept new ones */
+	CONTROL_DRAIN = 'd',        /* to it: the same, but stop accepting, and end when no connection is left */
+	CONTROL_LIMIT = 'l',        /* to it: the same, but also close idle connections, and end after the timeout */
 	CONTROL_CERTIFICATES = 'c', /* to it: the certificates have changed */
 	CONTROL_QUIT = 'q'          /* to it: end now */
 };
@@ -43,8 +44,8 @@ enum control_message {
 struct worker {
 	/* set by the main thread */
 	const struct options *options;
-	int root;                 /* descriptor of the directory */
-	struct acceptor acceptor; /* of which it opens the listeners, and says what memory TCP has */
+	int root;                 /* descriptor of the root directory */
+	struct acceptor acceptor; /* its listeners and tcp_memory */
 	struct control control;
 	struct limits *limits;                  /* NULL: none */
 	struct log_queue *log;                  /* NULL: no log */
@@ -59,19 +60,19 @@ struct worker {
 	struct counters counters; /* the status page reads them */
 	struct shed shed;
 	struct fair fair;
-	unsigned upstreams_max; /* connections to upstreams */
+	unsigned upstreams_max; /* how many connections to upstreams there may be */
 	bool private_descriptors, quit;
 	int error;              /* why it could not start */
 	int64_t drain_until_ms; /* 0: no limit */
-	/* what common_fields of conn_context.h and common_block of http2_context.h point to */
+	/* common_fields of conn_context.h and common_block of http2_context.h point to these */
 	char common_text[RESPONSE_COMMON_LINES];
 	char common_hpack[RESPONSE_COMMON_BLOCK];
 };
 
-/* Serves from CONTROL_SERVE on, until it is told to end. 0; or -1: it could not start (CONTROL_FAILED), or not go on
- * (after a line on stderr).
- * First takes a descriptor table of its own, where the system has such a thing: then the main thread closes its copies
- * of the worker's descriptors. Then sends CONTROL_READY or CONTROL_FAILED. */
+/* Runs a worker in the calling thread. First takes a descriptor table of its own, if the system has such tables; then
+ * the main thread closes its copies of the worker's descriptors. Sends CONTROL_READY or CONTROL_FAILED, and serves from
+ * CONTROL_SERVE on until it is told to end. Returns 0, or -1 if it could not start, or could not go on (after printing
+ * an error). */
 int worker_run(struct worker *worker);
 
 #endif

@@ -16,15 +16,15 @@ struct worker_thread {
 	struct workers *workers;
 	struct worker *worker;
 	pthread_t thread;
-	int control; /* our end */
-	bool asked;  /* a CONTROL_PING was sent */
+	int control; /* the main thread's end */
+	bool asked;  /* a CONTROL_PING was sent to it */
 };
 
 struct workers {
 	struct worker *worker;
 	struct worker_thread *member;
-	int count;   /* of workers that have their control */
-	int started; /* of their threads */
+	int count;   /* workers that have their `control` */
+	int started; /* workers whose threads have started */
 	atomic_int running;
 	atomic_bool failed;
 	pthread_t main_thread;
@@ -76,8 +76,8 @@ struct counters *workers_counters(struct workers *workers, unsigned n) {
 
 static void *run_member(void *argument) {
 	struct worker_thread *m = argument;
-	/* No worker is ever cancelled. With glibc before 2.41 this spares two atomic operations at each call that could be
-	 * a cancellation point, as nearly all of ours are (1 % of a small request). */
+	/* No worker is ever cancelled. With glibc before 2.41 this saves two atomic operations at each call that could be a
+	 * cancellation point, as nearly all calls here are (1 % of a small request). */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
 	if (worker_run(m->worker) == -1) atomic_store(&m->workers->failed, true);
@@ -86,7 +86,8 @@ static void *run_member(void *argument) {
 	return NULL;
 }
 
-/* A socket that we kept would go on listening when its worker has closed its own. */
+/* Closes the main thread's copies of a worker's descriptors. A copy would keep a socket listening after the worker has
+ * closed its own. */
 static void close_copies(const struct worker *w) {
 	if (!w->private_descriptors) return;
 	for (unsigned i = 0; i < w->acceptor.listeners; i++) listener_close(&w->acceptor.listener[i]);
@@ -126,7 +127,7 @@ void workers_tell(const struct workers *workers, enum control_message message) {
 		(void)!write(workers->member[i].control, &byte, 1); /* it may have ended already */
 }
 
-/* Returns whether a worker has answered, or has ended. */
+/* Returns whether a worker has answered the last CONTROL_PING, or has ended. */
 static bool is_alive(const struct worker_thread *m) {
 	char message;
 	return !m->asked || recv(m->control, &message, 1, MSG_DONTWAIT) != -1;
@@ -137,7 +138,7 @@ bool workers_alive(struct workers *workers) {
 	bool alive = true;
 	for (int i = 0; i < workers->count; i++) {
 		struct worker_thread *m = &workers->member[i];
-		if (!is_alive(m)) alive = false; /* it has not read the last one */
+		if (!is_alive(m)) alive = false; /* it has not answered the last one */
 		else m->asked = write(m->control, &ping, 1) == 1;
 	}
 	return alive;
