@@ -1,4 +1,4 @@
-/* clock.h - the monotonic clock, for what is not on a loop (io_now()). */
+/* clock.h - the monotonic clock, for code that does not run on a loop (which has io_now()). */
 #ifndef GATLING_BASE_CLOCK_H
 #define GATLING_BASE_CLOCK_H
 

@@ -1,4 +1,5 @@
-/* cookie.h - what the cookie of a descriptor (io_setcookie()) points to: its first byte says so. */
+/* cookie.h - the structures that the cookie of a descriptor (io_fd()) may point to. The first byte of each says which
+ * one it is. */
 #ifndef GATLING_BASE_COOKIE_H
 #define GATLING_BASE_COOKIE_H
 

@@ -8,7 +8,8 @@
 
 #include "io/at_once.h"
 
-/* read_some: a pread(2), or io_pread_at_once(), whose EAGAIN becomes EINPROGRESS. */
+/* Reads size bytes with read_some(), which is pread(2), or io_pread_at_once(), whose EAGAIN becomes EINPROGRESS.
+ * Returns 0 or an errno. */
 static int read_all(int fd, char *to, size_t size, off_t from, ssize_t (*read_some)(int, void *, size_t, off_t)) {
 	for (size_t have = 0; have < size;) {
 		ssize_t n = read_some(fd, to + have, size - have, from + (off_t)have);

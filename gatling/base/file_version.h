@@ -1,4 +1,4 @@
-/* file_version.h - tells one version of a file from another by what stat(2) says. */
+/* file_version.h - the version of a file, from the results of stat(2). */
 #ifndef GATLING_BASE_FILE_VERSION_H
 #define GATLING_BASE_FILE_VERSION_H
 
@@ -20,7 +20,7 @@ struct file_version {
 	struct timespec modified, changed;
 };
 
-/* A file that changed so shortly before it was read may change again without a change of its times. */
+/* A file that changed less than this time before it was read may change again without a change of its times. */
 enum { FILE_VERSION_RECENT_S = 2 };
 
 static inline struct file_version file_version_of(const struct stat *st) {
@@ -38,8 +38,8 @@ static inline int file_version_compare_times(struct timespec a, struct timespec 
 	return a.tv_nsec < b.tv_nsec ? -1 : a.tv_nsec > b.tv_nsec;
 }
 
-/* Returns whether a file that was derived from another is older than that. Tools that copy the time of the original may
- * cut it to seconds (brotli) or microseconds. */
+/* Returns whether derived, a file that was made from original, is older than that. Tools that copy the time of the
+ * original may cut it to seconds (brotli) or microseconds. */
 static inline bool file_version_older(const struct file_version *derived, const struct file_version *original) {
 	bool cut = derived->modified.tv_nsec % 1000 == 0 && derived->modified.tv_sec == original->modified.tv_sec;
 	return !cut && file_version_compare_times(derived->modified, original->modified) < 0;
@@ -51,8 +51,9 @@ static inline bool file_version_same(const struct file_version *a, const struct 
 		   file_version_compare_times(a->changed, b->changed) == 0;
 }
 
-/* Returns whether an open file may have been written to between two looks. Its time of change tells, which cannot be
- * set; but that changes also when a name of the file is removed, as by the rename of another over it. */
+/* Returns whether an open file may have been written to between two calls of fstat(2). A write changes its time of
+ * change, which no program can set. The removal of a name of the file, as when another one is renamed over it, does so,
+ * too, but it also changes the number of links. */
 static inline bool file_version_rewritten(const struct file_version *before, const struct file_version *now) {
 	if (before->size != now->size || file_version_compare_times(before->modified, now->modified) != 0) return true;
 	return before->links == now->links && file_version_compare_times(before->changed, now->changed) != 0;
@@ -72,12 +73,12 @@ static inline uint64_t file_version_hash_inode(dev_t device, ino_t inode) {
 	return hash_octets(0, (struct slice){.at = (const char *)key, .length = sizeof key});
 }
 
-/* A file that changed so shortly before a look may be in the middle of a write(2), which changes its times when it
- * begins, and whose thread may have lost the processor since. And a write within a tick of the kernel's clock after the
- * last one, which is 1 to 10 ms, does not change them (before Linux 6.13). */
+/* A file that changed less than this time ago may be in the middle of a write(2): its times change when that begins,
+ * and the thread may have lost the processor since. Also, before Linux 6.13, a second write in the same tick of the
+ * kernel's clock, which is 1 to 10 ms, does not change them. */
 enum { FILE_VERSION_SETTLES_MS = 100 };
 
-/* Returns the milliseconds until the file has not been written to for so long; 0: it has not. */
+/* Returns the milliseconds until the last change was FILE_VERSION_SETTLES_MS ago; 0: it was. */
 static inline int file_version_unsettled_ms(const struct file_version *version) {
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);

@@ -37,11 +37,11 @@ bool gzip_worthwhile(struct slice type) {
 /* The input of zlib, read from its start. */
 struct input {
 	struct gzip_bytes bytes;
-	iob_fill *fill;           /* generates the bytes; NULL: they are in memory or in the file, */
-	iob_unchanged *unchanged; /* which is asked whether it is; NULL: it is not */
-	void *owner;              /* of either */
+	iob_fill *fill;           /* generates the bytes; NULL: they are in memory or in the file */
+	iob_unchanged *unchanged; /* returns whether the file is unchanged; NULL: it is not called */
+	void *owner;              /* the argument of both */
 	uint64_t offset;
-	char *buffer; /* PIECE bytes, for what is not in memory */
+	char *buffer; /* PIECE bytes, for input that is not in memory */
 };
 
 static ssize_t read_piece(struct input *in, size_t size) {
@@ -53,7 +53,7 @@ static ssize_t read_piece(struct input *in, size_t size) {
 	return n;
 }
 
-/* Gives zlib the next piece. Returns its length, 0 at the end, -1 with errno. */
+/* Gives zlib the next piece. Returns its length, 0 at the end, or -1 with errno. */
 static ssize_t next_piece(struct input *in, z_stream *z) {
 	const char *memory = in->bytes.memory;
 	uint64_t left = in->bytes.length - in->offset;
@@ -122,13 +122,13 @@ int gzip_compress_generated(iob_fill *fill, void *owner, uint64_t length, const 
 
 struct gzip_reader {
 	z_stream z;
-	struct input in; /* without a buffer before the first piece */
+	struct input in; /* its buffer is NULL before the first piece */
 	bool ended;
 	iob_release *release;
 	void *owner;
 };
 
-/* Takes the memory for the first piece. */
+/* Allocates the memory, before the first piece. Returns false if there is none. */
 static bool begin(struct gzip_reader *r) {
 	if (!r->in.buffer && inflateInit2(&r->z, WINDOW_GZIP) == Z_OK && !(r->in.buffer = malloc(PIECE))) inflateEnd(&r->z);
 	return r->in.buffer;
@@ -139,13 +139,14 @@ static void end(struct gzip_reader *r) {
 	free(r->in.buffer);
 }
 
-/* Further members may follow the first; anything else after it is padding (RFC 1952, section 2.2). */
+/* Goes on to the next member. Anything else behind a member is padding (RFC 1952, section 2.2). Returns false at the
+ * end. */
 static bool next_member(struct gzip_reader *r) {
 	if (!r->z.avail_in && next_piece(&r->in, &r->z) <= 0) return false;
 	return r->z.next_in[0] == 0x1f && inflateReset(&r->z) == Z_OK;
 }
 
-/* Returns the bytes written to buffer, fewer than size only at the end; -1 with errno. */
+/* Returns the bytes written to buffer, fewer than size only at the end, or -1 with errno. */
 ssize_t gzip_reader_fill(void *reader, char *buffer, size_t size) {
 	struct gzip_reader *r = reader;
 	errno = ENOMEM;
@@ -201,7 +202,7 @@ enum { WRITER_WINDOW = 12 + 16, WRITER_MEMORY = 5, WRITER_OUT = 8 * 1024 };
 
 struct gzip_writer {
 	z_stream z;
-	struct slice made; /* in out: not taken yet */
+	struct slice made; /* the part of `out` that has not been taken */
 	bool ended;
 	char out[WRITER_OUT];
 };

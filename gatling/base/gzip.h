@@ -12,37 +12,40 @@
 
 enum {
 	GZIP_LEAST = 256,            /* bytes: gzip does not save a packet on a smaller file */
-	GZIP_MOST = 8 * 1024 * 1024, /* bytes of a file that is compressed */
+	GZIP_MOST = 8 * 1024 * 1024, /* bytes: a larger file is not compressed */
 	GZIP_LEVEL = 6,              /* of zlib: 1 is fast, 9 small */
-	GZIP_LEVEL_ONCE = 1          /* for content that is there for one answer */
+	GZIP_LEVEL_ONCE = 1          /* for content that is sent only once */
 };
 
-/* Returns whether content of a media type, which may have parameters, gets smaller: text in the widest sense. */
+/* Returns whether content of a media type, which may have parameters, is worth compressing: text in the widest
+ * sense. */
 bool gzip_worthwhile(struct slice type);
 
-/* Input in memory, or a whole file if memory is NULL. It stays the caller's. */
+/* Input: bytes in memory, or if memory is NULL, a whole file. The caller still owns it. */
 struct gzip_bytes {
 	const char *memory;
 	int file;
 	uint64_t length;
 };
 
-/* The next three take long and belong in a thread beside the loop: when *stop becomes true, they return ECANCELED. */
+/* The next three functions take long, so they are called in a thread beside the loop. They return ECANCELED when *stop
+ * becomes true. */
 
-/* Compresses the bytes into a malloc'd *body. Returns 0 or an errno; EFBIG: they do not get smaller. */
+/* Compresses the bytes into *body, *size bytes to be freed with free(). Returns 0 or an errno; EFBIG: the result would
+ * not be smaller. */
 int gzip_compress(const struct gzip_bytes *bytes, const atomic_bool *stop, char **body, uint64_t *size);
 
-/* Does the same with the `length` bytes that fill(owner, ...) generates. stop may be NULL. */
+/* Does the same with the length bytes that fill(owner, ...) generates, and GZIP_LEVEL_ONCE. stop may be NULL. */
 int gzip_compress_generated(iob_fill *fill, void *owner, uint64_t length, const atomic_bool *stop, char **body,
 							uint64_t *size);
 
-/* Decompresses gzip to count its bytes. Returns 0 or an errno; EILSEQ: it is broken. */
+/* Decompresses gzip to count its bytes. Returns 0 or an errno; EILSEQ: it is malformed. */
 int gzip_measure(const struct gzip_bytes *bytes, const atomic_bool *stop, uint64_t *size);
 
-/* Decompresses gzip piece by piece, for iob_addsource(), and takes GZIP_READER bytes of memory from the first piece on
- * (zlib's manual: a window of 32 KB and about 7 KB). The bytes must last until release(owner), which gzip_reader_new()
- * calls, too, if there is no memory: then it returns NULL. A file has to be unchanged whenever it has been read; NULL:
- * it is not asked. */
+/* Decompresses gzip piece by piece, for iob_addsource(). From the first piece on it takes GZIP_READER bytes of memory
+ * (zlib's manual: a window of 32 KB and about 7 KB). The bytes must stay valid until release(owner), which
+ * gzip_reader_new() calls, too, when it returns NULL without memory. unchanged(owner) is called after each piece has
+ * been read; if it returns false, gzip_reader_fill() fails with EIO. NULL: it is not called. */
 enum { GZIP_READER = 56 * 1024 };
 struct gzip_reader;
 struct gzip_reader *gzip_reader_new(const struct gzip_bytes *bytes, iob_unchanged *unchanged, iob_release *release,
@@ -54,19 +57,19 @@ void gzip_reader_free(void *reader);
  * windows, and about 6 KB). */
 enum { GZIP_WRITER = 48 * 1024 };
 struct gzip_writer;
-struct gzip_writer *gzip_writer_new(void); /* NULL: ENOMEM */
+struct gzip_writer *gzip_writer_new(void); /* NULL: no memory */
 
 enum gzip_step {
 	GZIP_MORE,  /* more content follows */
-	GZIP_FLUSH, /* it may be long until then: what there is can be decompressed */
-	GZIP_END    /* it is complete */
+	GZIP_FLUSH, /* more content may come much later: the content so far can be decompressed */
+	GZIP_END    /* the content is complete */
 };
 
-/* Takes content off the front of *content, as far as there is room. Returns what has been compressed, the same until
- * gzip_writer_taken(); empty: nothing yet. */
+/* Compresses content from the front of *content, as much as there is room for, and drops it there. Returns the
+ * compressed bytes, the same ones until gzip_writer_taken(); empty: none yet. */
 struct slice gzip_writer_put(struct gzip_writer *writer, struct slice *content, enum gzip_step step);
 
-/* Goes on. Returns whether everything has been taken, and its end. */
+/* Drops the bytes that gzip_writer_put() has returned. Returns whether they were the last ones. */
 bool gzip_writer_taken(struct gzip_writer *writer);
 
 void gzip_writer_free(struct gzip_writer *writer); /* NULL is allowed */

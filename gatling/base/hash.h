@@ -6,9 +6,9 @@
 
 #include "gatling/base/slice.h"
 
-/* Takes eight bytes at a time as FNV-1a takes one (http://www.isthe.com/chongo/tech/comp/fnv/). The last eight may
- * overlap those before. The length is hashed, too: leading zeros make a difference in fewer than eight. The seed is
- * spread (by 2^64 / golden ratio): a change of it is not undone by one of a letter. */
+/* Hashes s as FNV-1a does (http://www.isthe.com/chongo/tech/comp/fnv/), but eight bytes at a time; the last eight may
+ * overlap those before. The length is hashed, too, so that leading zeros count if there are fewer than eight bytes. The
+ * seed is multiplied by 2^64 / golden ratio, so that no change of a letter undoes a change of the seed. */
 static inline uint64_t hash_octets(uint64_t seed, struct slice s) {
 	enum { WORD = sizeof(uint64_t) };
 	const uint64_t prime = UINT64_C(1099511628211);

@@ -5,7 +5,7 @@
 
 struct jobs {
 	io_tasks *tasks;
-	unsigned count; /* not yet finished */
+	unsigned count; /* unfinished jobs */
 };
 
 struct jobs *jobs_new(io_loop *loop) {
@@ -34,7 +34,7 @@ static void finish(struct jobs *jobs, struct job *job) {
 	for (struct waiter *w = waiters; w; w = w->next) w->job = NULL;
 	job->finish(job);
 	jobs->count--;
-	for (struct waiter *w; (w = waiters);) { /* one may end another */
+	for (struct waiter *w; (w = waiters);) { /* resuming one may free another */
 		waiter_leave(w);
 		w->resume(w);
 	}

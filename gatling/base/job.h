@@ -1,7 +1,7 @@
-/* job.h - work that would hold up a worker's loop, and the requests that wait for its result: hashes of files,
- * compression, checks of passwords, listings of directories. A thread beside the loop does one job after the other
- * (io/task.h). When a job is finished, its waiters ask again, as if for the first time: the result is in a cache by
- * then. */
+/* job.h - work that would hold up a worker's loop, such as hashes of files, compression, checks of passwords and
+ * listings of directories, and the requests that wait for its results. A thread beside the loop does one job after the
+ * other (io/task.h). When a job is finished, its waiters start again from the beginning, and find the result in a
+ * cache. */
 #ifndef GATLING_BASE_JOB_H
 #define GATLING_BASE_JOB_H
 
@@ -12,49 +12,51 @@
 
 #include "io/task.h"
 
-enum { JOBS_MAX = 256 }; /* not yet finished, in one queue; more are refused */
+enum { JOBS_MAX = 256 }; /* unfinished jobs in a queue; more are refused */
 
 struct waiter;
 
-/* To be embedded in what the job works on. */
+/* Embedded in the structure that the job works on. */
 struct job {
 	struct io_task task;
-	/* Does the work, in the thread. *stop: give up, the queue is being freed. */
+	/* Does the work, in the thread. It may give up when *stop becomes true, since the queue is being freed. */
 	void (*run)(struct job *job, const atomic_bool *stop);
-	/* Keeps the result, if the job ran, and frees the job; on the loop. */
+	/* Called on the loop. Keeps the result, if the job ran, and frees the job. */
 	void (*finish)(struct job *job);
-	uint64_t fetches;     /* hash of the path if it only reads a file into memory; else 0 */
+	uint64_t fetches;     /* hash of the path, if the job only reads a file into memory; otherwise 0 */
 	bool ran;             /* false: the queue was freed, or all waiters had left, before its turn came */
 	atomic_bool unwanted; /* all waiters have left */
 	struct waiter *waiters;
 };
 
-/* To be embedded in what waits; all zero: it waits for nothing. */
+/* Embedded in the structure that waits. All zero: it waits for nothing. */
 struct waiter {
-	void (*resume)(struct waiter *waiter); /* the job has been finished and is gone */
+	void (*resume)(struct waiter *waiter); /* called when the job has been finished and freed */
 	struct job *job;
 	struct waiter *next, **link; /* link: NULL when it waits for nothing */
 };
 
 struct jobs;
 
-/* A queue with a thread of its own, which starts with the first job. NULL: ENOMEM. */
+/* Returns a queue with a thread of its own, which starts with the first job, or NULL without memory. */
 struct jobs *jobs_new(io_loop *loop);
 
 /* Stops the thread, finishes all jobs and frees the queue. No waiter may be left. NULL is allowed. */
 void jobs_free(struct jobs *jobs);
 
-/* Takes the job over. false: there are too many, or no thread; then it stays the caller's. */
+/* Adds a job, which the queue then owns. Returns false, and the caller still owns the job, if there are JOBS_MAX or
+ * there is no thread. */
 bool jobs_add(struct jobs *jobs, struct job *job);
 
-/* Finishes the jobs that are done and resumes their waiters. To be called after an io_wait() with io_woken(), by which
- * the thread reports them. */
+/* Finishes the jobs that are done, and resumes their waiters. Call it after each io_wait() with io_woken(), since the
+ * thread wakes the loop when a job is done. */
 void jobs_collect(struct jobs *jobs);
 
+/* Begin to wait for a job, and stop waiting. */
 void job_wait(struct job *job, struct waiter *waiter);
 void waiter_leave(struct waiter *waiter); /* does nothing if it does not wait */
 
-/* How many are not finished. */
+/* Returns how many jobs are unfinished. */
 unsigned jobs_count(const struct jobs *jobs);
 
 #endif

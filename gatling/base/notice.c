@@ -17,29 +17,29 @@ const char *const notice_level_name[] = {
 	[LEVEL_ERROR] = "error", [LEVEL_WARNING] = "warning", [LEVEL_NOTICE] = "notice", [LEVEL_INFO] = "info"};
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-/* guarded by the mutex, which no thread holds while it prints: that may take long */
-static uint64_t printed[NOTICES_MAX]; /* hashes */
+/* guarded by the mutex, which no thread holds while it prints, since that may take long */
+static uint64_t printed[NOTICES_MAX]; /* hashes of notices */
 static unsigned count;
-static char last[NOTICE_TEXT_MAX]; /* of notice_cannot() */
+static char last[NOTICE_TEXT_MAX]; /* the last line of notice_cannot() */
 static struct kind {
 	const char *format;
 	time_t second;
 	unsigned lines, left_out; /* in that second */
-	char begin[48];           /* of the first that was left out */
+	char begin[48];           /* of the first line that was left out */
 } kinds[NOTICE_KINDS];
 
 static pthread_mutex_t output = PTHREAD_MUTEX_INITIALIZER;
-/* guarded by that */
+/* guarded by `output` */
 static notice_sink *sink;
 static void *sink_owner;
-static bool silent;  /* on stderr, while there is a sink */
-static bool serving; /* no thread waits for stderr any more */
+static bool silent;  /* lines do not go to stderr while there is a sink */
+static bool serving; /* lines are left out if stderr has no room */
 
-/* does not change once there are threads */
+/* these do not change once there are threads */
 static bool checks, to_journal;
 static enum notice_level threshold = LEVEL_INFO;
 
-/* Returns whether a line was printed before; if not, it is remembered. */
+/* Returns whether a notice was printed before; if not, remembers it. */
 static bool was_printed(uint64_t key) {
 	bool before = false;
 	pthread_mutex_lock(&mutex);
@@ -49,7 +49,7 @@ static bool was_printed(uint64_t key) {
 	return before;
 }
 
-/* It was left out, and is printed when it comes up again. */
+/* Forgets a notice that was left out, so that it is printed when it comes again. */
 static void forget_printed(uint64_t key) {
 	pthread_mutex_lock(&mutex);
 	for (unsigned i = 0; i < NOTICES_MAX; i++)
@@ -90,27 +90,27 @@ void notice_serving(void) {
 
 /* --- lines --- */
 
-/* Returns whether lines go to stderr. With the mutex locked. */
+/* Returns whether lines go to stderr. The caller holds `output`. */
 static bool on_stderr(void) { return !sink || !silent; }
 
-/* Returns whether stderr would take a line at once: a pipe may have no reader, a terminal be stopped. With the mutex
- * locked. */
+/* Returns whether a line may be printed: once the server runs, only if stderr takes it at once, since a pipe may have
+ * no reader, and a terminal may be stopped. The caller holds `output`. */
 static bool stderr_has_room(void) {
 	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
 	return !serving || poll(&p, 1, 0) == 1;
 }
 
-/* Returns whether a line would be taken at once. With the mutex locked. */
+/* Returns whether there is room for a line. The caller holds `output`. */
 static bool has_room(void) { return !on_stderr() || stderr_has_room(); }
 
-/* With the mutex locked. */
+/* Prints a line on stderr. The caller holds `output`. */
 static void print_on_stderr(enum notice_level level, const char *text) {
 	char before[8] = "";
 	if (to_journal) snprintf(before, sizeof before, "<%d>", level);
 	fprintf(stderr, "%sgatling: %s\n", before, text);
 }
 
-/* Returns false if there is no room for it. */
+/* Prints a line on stderr, and passes it to the sink. Returns false, and does neither, if there is no room. */
 static bool print(enum notice_level level, const char *text) {
 	pthread_mutex_lock(&output);
 	const bool room = has_room();
@@ -126,8 +126,8 @@ static time_t clock_s(void) {
 	return now.tv_sec;
 }
 
-/* Takes the count of the next kind of which lines were left out in another second; *more: there are some of this one.
- * Returns the kind with the line that says so; NULL: there is none. */
+/* Finds a kind of which lines were left out before this second. Writes the line about them to text (NOTICE_TEXT_MAX
+ * bytes), and moves their count to *left_out. *more: some were left out in this second. Returns the kind, or NULL. */
 static struct kind *take_left_out(time_t now, char *text, unsigned *left_out, bool *more) {
 	struct kind *found = NULL;
 	*more = false;
@@ -167,7 +167,7 @@ bool notice_tidy(void) {
 	return more;
 }
 
-/* Returns the kind of a format. With the mutex locked. */
+/* Returns the kind of a format; the last one stands for all that found no place. The caller holds `mutex`. */
 static struct kind *kind_of(const char *format) {
 	struct kind *k = kinds;
 	while (k < kinds + NOTICE_KINDS - 1 && k->format && k->format != format) k++;
@@ -175,7 +175,7 @@ static struct kind *kind_of(const char *format) {
 	return k;
 }
 
-/* Returns whether one more line of that kind may be printed in this second. */
+/* Counts a line of a format. Returns whether it may be printed in this second. */
 static bool take_line(const char *format) {
 	time_t now = clock_s();
 	pthread_mutex_lock(&mutex);
@@ -194,7 +194,7 @@ static void leave_out(const char *format, const char *text) {
 	pthread_mutex_unlock(&mutex);
 }
 
-/* Returns whether it was printed. */
+/* Prints a line, unless it is below the threshold. Returns false if it was left out, and is counted. */
 static bool say(enum notice_level level, const char *format, const char *text) {
 	if (level > threshold) return true;
 	(void)notice_tidy();

@@ -1,4 +1,4 @@
-/* peer.h - the address of a client. */
+/* peer.h - addresses of clients. */
 #ifndef GATLING_BASE_PEER_H
 #define GATLING_BASE_PEER_H
 
@@ -11,13 +11,14 @@
 
 #include "gatling/base/slice.h"
 
-/* Small enough for every connection. IPv4 is stored as IPv4-mapped IPv6; all zero: a unix socket. */
+/* An address, small enough for every connection. IPv4 is stored as IPv4-mapped IPv6; all zero: a unix socket. */
 struct peer {
 	struct in6_addr address;
 };
 
-/* Returns what counts as one client: the upper half of an IPv6 address, since a client usually has a whole /64 (RFC
- * 6177); of the addresses in ::/64, among them the IPv4-mapped ones, the lower half. 0: a unix socket. */
+/* Returns the network that counts as one client, as a number: the upper half of an IPv6 address, since a client usually
+ * has a whole /64 (RFC 6177), or the lower half of an address in ::/64, such as an IPv4-mapped one; 0: a unix
+ * socket. */
 static inline uint64_t peer_network(const struct peer *peer) {
 	uint64_t half[2];
 	memcpy(half, &peer->address, sizeof half);
@@ -26,39 +27,39 @@ static inline uint64_t peer_network(const struct peer *peer) {
 
 struct peer peer_of(const struct sockaddr *address);
 
-/* Returns whether it is an IPv4 address, whose four bytes are at PEER_IPV4_AT. */
+/* Returns whether peer is an IPv4 address, whose four bytes are at PEER_IPV4_AT. */
 enum { PEER_IPV4_AT = 12 };
 bool peer_is_ipv4(const struct peer *peer);
 
-/* Of unix sockets, and of proxies that have connections for many clients. */
+/* The address of unix sockets. It also stands for proxies, whose connections are for many clients. */
 extern const struct peer peer_unknown;
 
-/* Returns whether it is a unix socket. */
+/* Returns whether peer is a unix socket. */
 bool peer_is_local(const struct peer *peer);
 
-/* Addresses that have the first bits in common. */
+/* A network: the addresses that have their first bits in common. */
 struct peer_net {
 	struct peer first;
 	unsigned bits; /* of 128 */
 };
 
-/* Some of them. */
+/* A list of networks. */
 enum { PEER_NETS_MAX = 64 };
 struct peer_nets {
 	struct peer_net net[PEER_NETS_MAX];
 	unsigned count;
 };
 
-/* Parses an IPv4 or IPv6 address. Returns false if it is neither. */
+/* Parses an IPv4 or IPv6 address. Returns false if text is neither. */
 bool peer_parse(struct slice text, struct peer *peer);
 
-/* Parses ADDRESS, ADDRESS/BITS or "unix:", which stands for unix sockets. Returns false if it is none of these. */
+/* Parses ADDRESS, ADDRESS/BITS or "unix:", which stands for unix sockets. Returns false if text is none of these. */
 bool peer_net_parse(const char *text, struct peer_net *net);
 
-/* Returns whether the address is in one of the nets. */
+/* Return whether the address is in any of the networks. */
 bool peer_is_in_any(const struct peer *peer, const struct peer_nets *nets);
 static inline bool peer_is_in(const struct peer *peer, const struct peer_nets *nets) {
-	return nets->count && peer_is_in_any(peer, nets); /* mostly there are none */
+	return nets->count && peer_is_in_any(peer, nets); /* usually there are none */
 }
 
 /* Writes the address as text, "unix:" for a unix socket, to out (PEER_MAX bytes). Returns the bytes written. */

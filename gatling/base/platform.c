@@ -25,10 +25,10 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
-/* openat2(2) says EAGAIN to a path with ".." while another process moves directories */
+/* openat2(2) fails with EAGAIN for a path with ".." while another process moves directories */
 enum { OPEN_ATTEMPTS = 8, SHUTDOWNS = 3 };
 
-/* Not in linux/magic.h. */
+/* These are not in linux/magic.h. */
 #define ZFS_MAGIC 0x2fc12fc1
 #define BCACHEFS_MAGIC 0xca451a4e
 
@@ -52,7 +52,7 @@ int platform_open_in_root(int directory, const char *path, int flags) {
 }
 
 int platform_open_at_once(int directory, const char *path, int flags, bool beneath) {
-	static atomic_bool cannot; /* an older system, or a sandbox without the call */
+	static atomic_bool cannot; /* the system is older, or a sandbox forbids the call */
 	int refused = 0;
 	if (!atomic_load_explicit(&cannot, memory_order_relaxed)) {
 		int fd = open_resolving(directory, path, flags, RESOLVE_CACHED | (beneath ? BENEATH : 0));
@@ -91,7 +91,7 @@ void platform_defer_accept(int fd, int wait_s) {
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wait_s, sizeof wait_s);
 }
 
-/* Returns the number in a file of the kernel, or the one that follows `skipped` others; `none` if there is none. */
+/* Returns the number in a file of the kernel that follows `skipped` others, or `none` if there is no such number. */
 static uint64_t read_number(const char *path, int skipped, uint64_t none) {
 	char text[128], *at = text;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -103,7 +103,8 @@ static uint64_t read_number(const char *path, int skipped, uint64_t none) {
 	return *at >= '0' && *at <= '9' ? strtoull(at, NULL, 10) : none;
 }
 
-/* The limit of each group from ours to the root holds (cgroups(7)); in a container ours may look like the root. */
+/* Returns the memory limit of the process, or UINT64_MAX: the lowest one of its control group and those above it, which
+ * all hold (cgroups(7)). In a container its group may look like the root. */
 static uint64_t group_memory(void) {
 	char line[1024] = "", path[sizeof line + 64];
 	FILE *groups = fopen("/proc/self/cgroup", "re");
@@ -134,7 +135,7 @@ void platform_release_memory(void) {
 #endif
 }
 
-/* Returns whether *info was filled in so far as `end` bytes. */
+/* Fills in *info. Returns whether the kernel knows at least its first `end` bytes. */
 static bool tcp_info_of(int fd, struct tcp_info *info, size_t end) {
 	socklen_t length = sizeof *info;
 	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &length) == 0 && length >= end;
@@ -157,12 +158,12 @@ int64_t platform_waited_ms(int fd, bool *ended) {
 int64_t platform_queue(int fd, int64_t *most) {
 	struct tcp_info info;
 	if (!tcp_info_of(fd, &info, 0)) return -1;
-	if (most) *most = (int64_t)info.tcpi_sacked; /* as ss(8) reads them */
+	if (most) *most = (int64_t)info.tcpi_sacked; /* ss(8) reads the queue and its limit from the same members */
 	return (int64_t)info.tcpi_unacked;
 }
 
-/* If another process does the same, the socket may not listen at the moment; then shutdown(2) leaves a mark that the
- * next connections would inherit, and the next one takes it away. */
+/* shutdown(2) fails if another process has just done the same, so that the socket does not listen. Then it leaves a
+ * mark that later connections would inherit; the next shutdown(2), after a listen(2), removes it. */
 int platform_stop_listening(int fd, int backlog) {
 	for (int i = 0; i < SHUTDOWNS; i++) {
 		if (shutdown(fd, SHUT_RD) == 0) return 0;
@@ -174,7 +175,7 @@ int platform_stop_listening(int fd, int backlog) {
 bool platform_has_ktls(void) {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd == -1) return false;
-	/* a kernel that knows kTLS says that this socket is not connected yet */
+	/* a kernel that knows kTLS fails with ENOTCONN */
 	bool has = setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", strlen("tls")) == 0 || errno == ENOTCONN;
 	close(fd);
 	return has;
@@ -296,7 +297,7 @@ bool platform_crypt(const char *password, const char *setting, char *out) {
 	bool known = take_hash(crypt_r(password, setting, data), out);
 	const int error = errno;
 	free(data);
-	/* libxcrypt says EINVAL when yescrypt or scrypt get no memory */
+	/* libxcrypt sets EINVAL when there is no memory for yescrypt or scrypt */
 	errno = strncmp(setting, "$y$", 3) == 0 || strncmp(setting, "$gy$", 4) == 0 || strncmp(setting, "$7$", 3) == 0
 				? ENOMEM
 				: error;

@@ -17,7 +17,7 @@
 #define PLATFORM_CTIME st_ctim
 #endif
 
-/* The socket option with which the kernel distributes connections over several listening sockets of one address. 0: the
+/* The socket option by which the kernel distributes connections over several listening sockets of one address. 0: the
  * system has none, and the workers share one socket. */
 #if defined(__linux__)
 #define PLATFORM_REUSEPORT SO_REUSEPORT
@@ -34,75 +34,77 @@
 #define PLATFORM_PATH (O_RDONLY | O_NONBLOCK)
 #endif
 
-/* Opens path as open(2), but nothing outside the directory, whatever symlinks say. Returns -1 with errno: EXDEV if the
- * path would lead out. */
+/* Opens path as openat(2) does, but nothing outside the directory, wherever symlinks lead. Returns the descriptor, or
+ * -1 with errno: EXDEV if the path leads out of the directory. */
 int platform_open_beneath(int directory, const char *path, int flags);
 
-/* Opens path as open(2) would after a chroot(2) to the directory (Linux 5.6; on other systems symlinks lead out of it).
- */
+/* Opens path as open(2) would after a chroot(2) to the directory (Linux 5.6; on other systems symlinks may lead out of
+ * it). */
 int platform_open_in_root(int directory, const char *path, int flags);
 
-/* Opens path as open(2), beneath: as platform_open_beneath(), but does not wait for a disk: -1 with EINPROGRESS if what
- * leads to the file is not in memory (Linux 5.12; on other systems it waits). */
+/* Opens path as openat(2) does, or with `beneath` as platform_open_beneath() does, but fails with EINPROGRESS instead
+ * of waiting for a disk, if a part of the path is not in memory (Linux 5.12; on other systems it waits). */
 int platform_open_at_once(int directory, const char *path, int flags, bool beneath);
 
 /* Returns whether platform_open_beneath() works on this system. */
 bool platform_can_open_beneath(void);
 
-/* Returns whether the file system of an open directory is one that finds only names that it tells (Linux); one that
- * mounts what is asked for (autofs), or asks another machine, may find more. */
+/* Returns whether the file system of an open directory finds only the names that readdir(3) returns (Linux; false on
+ * other systems). One that mounts directories when they are opened (autofs), or is on another machine, may find
+ * more. */
 bool platform_lists_all_names(int directory);
 
-/* Returns the bytes that a socket has taken but its peer has not acknowledged; -1 where the system does not tell. */
+/* Returns the bytes that have been written to a socket, but not acknowledged by its peer; -1 if the system does not
+ * tell. */
 long platform_send_queue(int fd);
 
-/* Returns how many bytes of memory the process may use: all of the machine's, or the limit of its control group
- * (Linux), as long as their files can be opened. */
+/* Returns how many bytes of memory the process may use: those of the machine or, if it is less, the limit of its
+ * control group (Linux), whose files have to be readable. */
 uint64_t platform_memory(void);
 
-/* Gives free memory back to the system, which the C library may keep otherwise (glibc). */
+/* Gives memory that the C library keeps for later back to the system (glibc). */
 void platform_release_memory(void);
 
-/* Returns the bytes that the peer of a TCP connection has acknowledged, and those received from it; -1 where the system
+/* Returns the bytes that the peer of a TCP connection has acknowledged, plus those received from it; -1 if the system
  * does not tell. */
 int64_t platform_transferred(int fd);
 
-/* Returns how many milliseconds ago a TCP connection received its last bytes: of one that has just been accepted, how
- * long it has waited for that, for the most part. *ended (which may be NULL): whether none will follow. -1 where the
- * system does not tell. */
+/* Returns how many milliseconds ago a TCP connection received its last bytes, or -1 if the system does not tell. For a
+ * connection that has just been accepted, that is mostly the time that it has waited for that. *ended, unless ended is
+ * NULL, becomes whether no bytes will follow. */
 int64_t platform_waited_ms(int fd, bool *ended);
 
-/* Returns how many connections wait in the queue of a listening TCP socket, of *most (which may be NULL) that it has
- * room for; -1 where the system does not tell. */
+/* Returns how many connections wait in the queue of a listening TCP socket, or -1 if the system does not tell. *most,
+ * unless most is NULL, becomes how many the queue has room for. */
 int64_t platform_queue(int fd, int64_t *most);
 
-/* Has a listening TCP socket, which is bound to a port with SO_REUSEADDR, listen no more until listen(2) is called: the
- * kernel resets the connections that wait in its queue, and refuses further ones. For all processes: accept(2)
- * fails meanwhile with ECONNRESET or EINVAL. Returns -1 with errno: whether it listens is not known; or the system
- * cannot do this (ENOSYS). */
+/* Makes a listening TCP socket, which is bound to a port with SO_REUSEADDR, stop listening until listen(2) is called.
+ * The kernel resets the connections in its queue, and refuses further ones. Meanwhile accept(2) fails with ECONNRESET
+ * or EINVAL in all processes that share the socket. backlog: for listen(2), which may be needed in between. Returns 0,
+ * or -1 with errno: ENOSYS if the system cannot do this; otherwise it is not known whether the socket listens. */
 int platform_stop_listening(int fd, int backlog);
 
-/* Finds the user who has made the other end of a unix socket, or connected to it. Returns 0, or -1 with errno. */
+/* Sets *user to the user who created, or connected, the other end of a unix socket. Returns 0, or -1 with errno. */
 int platform_peer_user(int fd, uid_t *user);
 
-/* Returns whether the kernel can encrypt TLS records (kTLS). As root, makes it load its module. */
+/* Returns whether the kernel can encrypt TLS records (kTLS). As root, it makes the kernel load its module. */
 bool platform_has_ktls(void);
 
-/* Writes the hash of a password to out (PLATFORM_CRYPT_ROOM bytes), with the method and salt of a setting, which may be
+/* Writes the hash of a password to out (PLATFORM_CRYPT_ROOM bytes), with the method and salt in setting, which may be
  * another hash (crypt(3)). Returns false if the system does not know the method, or with errno ENOMEM. Thread-safe. */
 enum { PLATFORM_CRYPT_ROOM = 512 };
 bool platform_crypt(const char *password, const char *setting, char *out);
 
-/* Sysctls of TCP that matter under load (Linux, tcp(7)); -1 where the system has no such thing, or does not tell. */
+/* Sysctls of TCP that matter under load (Linux, tcp(7)); -1: the system does not have it, or does not tell. */
 struct platform_tcp {
-	int64_t memory;     /* bytes of all buffers, from which on the kernel makes them smaller (tcp_mem, pressure) */
-	int64_t queue;      /* connections that may wait to be accepted, for each socket (somaxconn) */
+	int64_t memory;     /* bytes of all buffers above which the kernel makes them smaller (tcp_mem, pressure) */
+	int64_t queue;      /* connections that may wait to be accepted on one socket (somaxconn) */
 	int64_t syncookies; /* 0: half-open connections over a limit are dropped (tcp_syncookies) */
 };
 
 struct platform_tcp platform_tcp(void);
 
-/* Limits the bytes that connections of a listening socket, from now on, take from the server and have not sent yet
+/* Limits how many unsent bytes the kernel holds for a connection, or for each later connection of a listening socket
  * (TCP_NOTSENT_LOWAT, tcp(7)). Does nothing on systems that cannot. */
 void platform_limit_unsent(int fd, uint32_t bytes);
 

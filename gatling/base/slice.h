@@ -43,34 +43,34 @@ static inline bool slice_ends_nocase(struct slice s, struct slice end) {
 	return s.length >= end.length && strncasecmp(s.at + s.length - end.length, end.at, end.length) == 0;
 }
 
-/* Returns the first `length` bytes, of which there are at least so many. */
+/* Returns the first length bytes of s, which must not be shorter. */
 static inline struct slice slice_first(struct slice s, size_t length) {
 	return (struct slice){.at = s.at, .length = length};
 }
 
-/* Returns what follows them. */
+/* Returns all but the first length bytes. */
 static inline struct slice slice_rest(struct slice s, size_t length) {
 	return (struct slice){.at = s.at + length, .length = s.length - length};
 }
 
-/* Takes the first `length` bytes off the front. */
+/* Drops the first length bytes. */
 static inline void slice_drop(struct slice *s, size_t length) { *s = slice_rest(*s, length); }
 
-/* Returns how many bytes precede the first c: all of them if there is none. The slice may be empty, but not absent. */
+/* Returns how many bytes precede the first c, or all if there is none. The slice may be empty, but not absent. */
 static inline size_t slice_until(struct slice s, char c) {
 	const char *found = memchr(s.at, c, s.length);
 	return found ? (size_t)(found - s.at) : s.length;
 }
 
-/* Returns the slice without the blanks (SP, HTAB) at its ends. */
+/* Returns the slice without the spaces and tabs at its ends. */
 static inline struct slice slice_trim(struct slice s) {
 	while (s.length && (s.at[0] == ' ' || s.at[0] == '\t')) s.at++, s.length--;
 	while (s.length && (s.at[s.length - 1] == ' ' || s.at[s.length - 1] == '\t')) s.length--;
 	return s;
 }
 
-/* Takes the next element of a comma-separated list (RFC 9110, section 5.6.1) off the front, trims it, and skips empty
- * ones. Returns false at the end. Not for elements that may hold a comma. */
+/* Takes the next element off the front of a comma-separated list (RFC 9110, section 5.6.1), and trims it. Skips empty
+ * elements. Returns false at the end. Not for elements that may contain a comma. */
 static inline bool slice_next_element(struct slice *list, struct slice *element) {
 	while (list->length) {
 		size_t length = slice_until(*list, ',');
@@ -81,7 +81,7 @@ static inline bool slice_next_element(struct slice *list, struct slice *element)
 	return false;
 }
 
-/* Returns whether such a list has this element. */
+/* Returns whether a comma-separated list has an element; the case of letters does not matter. */
 static inline bool slice_has_element_nocase(struct slice list, struct slice wanted) {
 	for (struct slice element; slice_next_element(&list, &element);)
 		if (slice_equal_nocase(element, wanted)) return true;

@@ -1,4 +1,4 @@
-/* text.h - writes text into memory, reads it from the front, and tells ASCII characters apart. */
+/* text.h - writes text into memory, takes text off the front, and classifies ASCII characters. */
 #ifndef GATLING_BASE_TEXT_H
 #define GATLING_BASE_TEXT_H
 
@@ -7,7 +7,7 @@
 #include "gatling/base/owfat.h"
 #include "gatling/base/slice.h"
 
-/* Copies the bytes to `to`, which has room for them. Returns where they end. */
+/* Copies the bytes to `to`, which must have room for them. Returns where they end. */
 static inline char *text_copy(char *to, struct slice s) {
 	if (s.length) memcpy(to, s.at, s.length);
 	return to + s.length;
@@ -27,10 +27,10 @@ static inline char *text_copy_two(char *to, unsigned number) {
 	return to + 2;
 }
 
-/* Writes a number in decimal, as text_copy(): FMT_ULONG bytes are enough. In a third of the instructions of
+/* Writes a number in decimal, at most FMT_ULONG bytes, as text_copy(). It takes a third of the instructions of
  * fmt_ulonglong(). */
 static inline char *text_copy_number(char *to, uint64_t number) {
-	enum { DIGITS_MAX = 20 }; /* of 2^64 */
+	enum { DIGITS_MAX = 20 }; /* digits of 2^64 */
 	unsigned digits = 1;
 	for (uint64_t limit = 10; digits < DIGITS_MAX && number >= limit; limit *= 10) digits++;
 	char *at = to + digits;
@@ -75,13 +75,13 @@ static inline void text_add(struct text *t, struct slice s) {
 
 static inline void text_add_char(struct text *t, char c) { text_add(t, (struct slice){.at = &c, .length = 1}); }
 
-/* In decimal. */
+/* Appends a number in decimal. */
 static inline void text_add_number(struct text *t, uint64_t number) {
 	char digits[FMT_ULONG];
 	text_add(t, (struct slice){.at = digits, .length = fmt_ulonglong(digits, number)});
 }
 
-/* What has been written. */
+/* Returns the text that has been written. */
 static inline struct slice text_written(const struct text *t) {
 	return (struct slice){.at = t->start, .length = (size_t)(t->at - t->start)};
 }

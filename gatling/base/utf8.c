@@ -11,7 +11,7 @@ size_t utf8_character(struct slice text, uint32_t *character) {
 		return 1;
 	}
 	uint32_t c = 0;
-	/* it accepts surrogates, and characters beyond RFC 3629 */
+	/* scan_utf8() accepts surrogates, and characters beyond RFC 3629 */
 	size_t length = scan_utf8(text.at, text.length, &c);
 	bool valid = length && length <= CHARACTER_MAX && c <= CODE_POINT_MAX && !(c >= 0xD800 && c <= 0xDFFF);
 	*character = valid ? c : UTF8_INVALID;
@@ -20,7 +20,7 @@ size_t utf8_character(struct slice text, uint32_t *character) {
 
 static bool is_binary(uint32_t c) { return c < ' ' && c != '\t' && c != '\n' && c != '\f' && c != '\r' && c != '\x1b'; }
 
-/* Returns whether the rest may be the beginning of a character. */
+/* Returns whether rest may be the beginning of a character. */
 static bool is_incomplete(struct slice rest) {
 	if (rest.length >= CHARACTER_MAX || (unsigned char)rest.at[0] < 0xC2) return false;
 	for (size_t i = 1; i < rest.length; i++)

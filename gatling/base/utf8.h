@@ -6,13 +6,13 @@
 
 #include "gatling/base/slice.h"
 
-/* Writes the code point of the first character of a text that is not empty to *character. Returns its length in bytes.
- * If the first byte is not part of valid UTF-8, writes UTF8_INVALID and returns 1. */
+/* Writes the code point of the first character of a text, which must not be empty, to *character. Returns its length in
+ * bytes. If the first byte is not part of valid UTF-8, writes UTF8_INVALID and returns 1. */
 #define UTF8_INVALID UINT32_MAX
 size_t utf8_character(struct slice text, uint32_t *character);
 
 /* Returns whether the start of a file looks like text: valid UTF-8 without the control characters that only binary data
- * has (https://mimesniff.spec.whatwg.org/#binary-data-byte). more: the file goes on, so a character at the end may be
+ * has (https://mimesniff.spec.whatwg.org/#binary-data-byte). more: the file goes on, so the last character may be
  * incomplete. */
 bool utf8_is_text(struct slice start, bool more);
 

@@ -9,7 +9,7 @@
 enum { ALIGNMENT = 64 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t key; /* its value is the workspace of a thread, which ends with it */
+static pthread_key_t key; /* its value is the workspace of a thread, which is freed when that ends */
 
 static _Thread_local char *start;
 static _Thread_local size_t used;
@@ -17,7 +17,7 @@ static _Thread_local size_t used;
 static void unmap(void *workspace) { munmap(workspace, WORKSPACE_MAX); }
 
 static void make_key(void) {
-	if (pthread_key_create(&key, unmap) != 0) abort(); /* a process has at least 128 */
+	if (pthread_key_create(&key, unmap) != 0) abort(); /* a process may have at least 128 keys */
 }
 
 int workspace_open(void) {
@@ -25,7 +25,7 @@ int workspace_open(void) {
 	void *map = mmap(NULL, WORKSPACE_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
 	if (map == MAP_FAILED) return -1;
 #ifdef MADV_NOHUGEPAGE
-	(void)madvise(map, WORKSPACE_MAX, MADV_NOHUGEPAGE); /* or the first byte makes 2 MB resident */
+	(void)madvise(map, WORKSPACE_MAX, MADV_NOHUGEPAGE); /* otherwise the first byte makes 2 MB resident */
 #endif
 	pthread_once(&once, make_key);
 	if (pthread_setspecific(key, map) != 0) {
