@@ -1,5 +1,6 @@
-/* digest.c - see digest.h. A direct-mapped table: a file takes over the entry that its inode hashes to. Of its version
- * a hash of 64 bits is kept, whose key is secret: two that are taken for one are not to be expected. */
+/* digest.c - see digest.h. The hashes are in a direct-mapped table: a file takes over the entry that its inode hashes
+ * to. Instead of its version, the entry has a hash of that: with 64 bits and a secret seed, no collision is to be
+ * expected. */
 #include "gatling/files/digest.h"
 
 #include <errno.h>
@@ -17,12 +18,12 @@
 
 enum { BLOCK = 16 };
 
-/* seed: 0 */
+/* The state of a hash with the seed 0: all zero at first. */
 struct hash {
 	uint64_t one, two, length;
 };
 
-/* Returns the word of so many octets, the first the lowest. */
+/* Returns the word of up to eight octets, the first of which is the lowest. */
 static uint64_t word(const char *at, size_t octets) {
 	uint64_t value = 0;
 	memcpy(&value, at, octets);
@@ -44,7 +45,7 @@ static uint64_t avalanche(uint64_t word) {
 	return word ^ word >> 33;
 }
 
-/* Takes bytes in: whole blocks, or the last. */
+/* Adds bytes: whole blocks, or the last bytes. */
 static void take(struct hash *h, const char *at, size_t length) {
 	const uint64_t one = UINT64_C(0x87c37b91114253d5), two = UINT64_C(0x4cf5ad432745937f);
 	h->length += length;
@@ -79,23 +80,24 @@ void digest_memory(const char *at, size_t length, unsigned char *digest) {
 	finish(&h, digest);
 }
 
-/* --- what is known --- */
+/* --- the table --- */
 
 enum { DIGEST_ROW = 128 };
 
 struct digest_entry {
-	uint64_t version; /* hash; 0: none */
+	uint64_t version; /* hash of the file's version; 0: the entry is empty */
 	unsigned char digest[DIGEST_LENGTH];
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct digest_entry *table; /* guarded by the mutex; allocated at the first use */
-static uint64_t seed;              /* likewise */
+static struct digest_entry *table; /* guarded by the mutex; NULL until the first use */
+static uint64_t seed;              /* guarded by the mutex, too */
 
 /* Held while a large file is hashed: other threads wait, and find its hash if they want the same file. */
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 
-/* Inodes in a row are often those of files of one directory: their entries are on one page of memory or two. */
+/* Returns the entry for a file. Files of one directory often have consecutive inodes, whose entries are on one or two
+ * pages of memory. */
 static struct digest_entry *entry_for(const struct file_version *version) {
 	const uint64_t row = file_version_hash_inode(version->device, version->inode / DIGEST_ROW);
 	return &table[row % (DIGESTS_KEPT / DIGEST_ROW) * DIGEST_ROW + version->inode % DIGEST_ROW];
@@ -137,7 +139,7 @@ static int hash_file(int file, uint64_t size, struct hash *hash, char *piece, co
 	return 0;
 }
 
-/* Returns false if *stop becomes true. */
+/* Locks `reading`. Returns false if *stop becomes true. */
 static bool wait_turn(const atomic_bool *stop) {
 	const struct timespec pause = {.tv_nsec = 5000000};
 	while (pthread_mutex_trylock(&reading) != 0) {
@@ -147,8 +149,8 @@ static bool wait_turn(const atomic_bool *stop) {
 	return true;
 }
 
-/* Waits until a file that has just been written to is complete, if its writer is as quick as that; nothing else says
- * so. Returns its version then. */
+/* Returns the version of a file. If it has just been written to, waits a moment, so that a quick writer can complete
+ * it; nothing else shows when it is complete. */
 static struct file_version settled_version(int file) {
 	struct stat st;
 	struct file_version id = {0};

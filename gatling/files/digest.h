@@ -1,10 +1,10 @@
-/* digest.h - hashes the content of files for their entity-tags, so that the same content has the same entity-tag
- * on every machine and after a restart. All workers share the hashes, which are found by the version of a file.
+/* digest.h - hashes of the content of files for their entity-tags, so that the same content has the same entity-tag on
+ * every machine and after a restart. All workers share the hashes, which are found by the version of a file.
  *
- * The hash is MurmurHash3 (Austin Appleby, in the public domain), the one of 128 bits for machines of 64. It has to
- * tell the versions of a file from each other, not to withstand their author, who could only fool his own readers. A
- * small file is hashed on the loop, at some GB/s on any machine, where SHA-256 takes ten times as long without
- * instructions for it. */
+ * The hash is MurmurHash3 (Austin Appleby, in the public domain), the variant of 128 bits for 64-bit machines. It has
+ * to tell the versions of a file apart, but not to withstand their author, who could only fool his own readers. A small
+ * file is hashed on the loop, at some GB/s on any machine; SHA-256 takes ten times as long without instructions for
+ * it. */
 #ifndef GATLING_FILES_DIGEST_H
 #define GATLING_FILES_DIGEST_H
 
@@ -15,22 +15,24 @@
 
 enum {
 	DIGEST_LENGTH = 16,
-	DIGESTS_KEPT = 1024 * 1024, /* of 24 bytes each */
+	DIGESTS_KEPT = 1024 * 1024, /* entries of 24 bytes */
 	DIGEST_PIECE = 256 * 1024,
-	DIGEST_SOON = 4 * 1024 * 1024 /* bytes of a file that takes some milliseconds */
+	DIGEST_SOON = 4 * 1024 * 1024 /* bytes; hashing so many takes some milliseconds */
 };
 
-/* Hashes bytes in memory. */
+/* Writes the hash of bytes in memory to digest (DIGEST_LENGTH bytes). */
 void digest_memory(const char *at, size_t length, unsigned char *digest);
 
-/* Hashes `size` bytes of a file, in a thread beside the loop. Of files over DIGEST_SOON the process hashes one at a
- * time. Returns 0 or an errno; EAGAIN: the file is shorter; ECANCELED: *stop has become true. */
+/* Writes the hash of the first size bytes of a file to digest. Called in a thread beside the loop, since it takes long.
+ * The process hashes only one file over DIGEST_SOON at a time. Returns 0 or an errno; EAGAIN: the file is shorter;
+ * ECANCELED: *stop has become true. */
 int digest_compute(int file, uint64_t size, const atomic_bool *stop, unsigned char *digest);
 
 /* Finds the hash of a file. Returns false if it is not known. Thread-safe. */
 bool digest_find(const struct file_version *version, unsigned char *digest);
 
-/* Remembers a hash. The version must not be file_version_recent(): such a file may change, and its times not. */
+/* Remembers a hash. The version must not be file_version_recent(), since such a file may change without a change of its
+ * times. */
 void digest_keep(const struct file_version *version, const unsigned char *digest);
 
 #endif

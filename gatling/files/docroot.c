@@ -23,7 +23,7 @@ bool docroot_error_is_temporary(int error) {
 	}
 }
 
-/* openat2(2) takes no other flags together with O_PATH. */
+/* Returns flags with those that every open(2) here has. With O_PATH, openat2(2) rejects most of them. */
 static int with_flags(int flags) {
 	return flags & PLATFORM_PATH ? flags | O_CLOEXEC : flags | O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 }
@@ -37,7 +37,7 @@ int docroot_open_at_once(const struct docroot *d, const char *path, int flags) {
 	return platform_open_at_once(d->root, path, with_flags(flags), d->symlinks_inside);
 }
 
-/* Takes fd over. */
+/* Fills in *st and closes fd. Returns 0, or -1 with errno; also if fd is -1. */
 static int stat_open(int fd, struct stat *st) {
 	if (fd == -1) return -1;
 	int result = fstat(fd, st);

@@ -1,4 +1,4 @@
-/* fetch.c - see fetch.h. What is read is thrown away: it stays in the caches of the kernel. */
+/* fetch.c - see fetch.h. The bytes that are read are thrown away, but stay in the caches of the kernel. */
 #include "gatling/files/fetch.h"
 
 #include <errno.h>
@@ -17,8 +17,8 @@ struct fetch {
 	struct job job;
 	struct fetcher *fetcher;
 	LIST_ENTRY(fetch) chain;
-	size_t length; /* of the paths */
-	char path[];   /* NUL-terminated */
+	size_t length; /* of path, which may be several paths */
+	char path[];   /* each of them NUL-terminated */
 };
 
 struct fetcher {
@@ -40,7 +40,8 @@ void fetcher_free(struct fetcher *f) { free(f); }
 
 /* --- in the thread --- */
 
-/* Reads the beginning of a file. Returns 0 or an errno. A fifo is not opened, since that would wake its writer. */
+/* Reads the beginning of a file. A fifo is not opened, since that would wake its writer. Returns 0, or the errno of
+ * stat(2). */
 static int read_file(const struct docroot *docroot, const char *path) {
 	struct stat st;
 	if (docroot_stat(docroot, path, &st) == -1) return errno;
@@ -52,7 +53,8 @@ static int read_file(const struct docroot *docroot, const char *path) {
 	return 0;
 }
 
-/* Reads the rules for each directory on the way, and those of a site, which may be the root or a directory in it. */
+/* Reads the .htaccess of each directory on the path, and the rules of a site, which is the root or a directory in
+ * it. */
 static void read_rules(const struct docroot *docroot, const char *path, size_t length) {
 	static const char *const rules[] = {".htaccess", ".htaccess_global", "_headers", "_redirects"};
 	char name[FETCH_PATH_MAX + NAME_ROOM];
@@ -68,7 +70,7 @@ static void read_rules(const struct docroot *docroot, const char *path, size_t l
 	}
 }
 
-/* Reads what belongs to a path. */
+/* Reads the file at a path, its precompressed copies, and the rules for it. */
 static void read_path(const struct docroot *docroot, struct slice path) {
 	char name[FETCH_PATH_MAX + NAME_ROOM];
 	char *end = text_copy(name, path);
@@ -102,7 +104,7 @@ static struct fetch *find(const struct fetcher *fetcher, uint64_t hash, struct s
 	return f;
 }
 
-/* Returns the queue with the fewest jobs, the first of them. */
+/* Returns the first one of the queues with the fewest jobs. */
 static struct jobs *shortest(const struct fetcher *fetcher) {
 	struct jobs *best = fetcher->jobs[0];
 	for (int i = 1; i < FETCH_THREADS && jobs_count(best); i++)

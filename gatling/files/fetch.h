@@ -1,6 +1,6 @@
-/* fetch.h - reads what an answer needs from a disk, by threads beside the loop, so that the loop finds it in memory:
- * the directories on the way to a file, the file, those beside it in other codings, the .htaccess of each directory,
- * and the rules of a site. */
+/* fetch.h - threads beside the loop that read from a disk what a response needs, so that the loop finds it in memory:
+ * the directories on the path of a file, the file, its precompressed copies, the .htaccess of each directory, and the
+ * rules of a site. */
 #ifndef GATLING_FILES_FETCH_H
 #define GATLING_FILES_FETCH_H
 
@@ -10,30 +10,31 @@
 
 enum {
 	FETCHES_MAX = 256,       /* paths at once; more are refused */
-	FETCH_THREADS = 16,      /* of a worker, each with a queue; with a fast disk the first does it all */
-	FETCH_BYTES = 64 * 1024, /* of each file */
+	FETCH_THREADS = 16,      /* of a worker, each with a queue; with a fast disk the first one is enough */
+	FETCH_BYTES = 64 * 1024, /* bytes that are read of each file */
 	FETCH_PATH_MAX = 4096,   /* bytes of a path with its NUL */
-	WAITS_MAX = 6            /* jobs for which a request waits, one after the other */
+	WAITS_MAX = 6            /* jobs that a request waits for, one after the other, at most */
 };
 
 struct fetcher;
 
-/* Returns what the jobs for a path have as `fetches`. */
+/* Returns the value of job.fetches for a path. */
 static inline uint64_t fetch_hash(struct slice path) { return hash_octets(0, path) | 1; }
 
-/* Returns whether a request has waited until a path was fetched: `fetched` are WAITS_MAX hashes or 0; NULL: none. */
+/* Returns whether a request has already waited for path to be fetched. fetched: WAITS_MAX hashes of the paths that it
+ * has waited for (0: none), or NULL. */
 bool fetch_waited(const uint64_t *fetched, struct slice path);
 
-/* jobs: the queues of FETCH_THREADS threads. These and the docroot must outlive it; only fetcher_free() comes after
- * jobs_free(). Returns NULL: ENOMEM. */
+/* Returns a fetcher, or NULL without memory. jobs: the queues of FETCH_THREADS threads. They and the docroot must
+ * outlive the fetcher, except that fetcher_free() comes after jobs_free(). */
 struct fetcher *fetcher_new(const struct docroot *docroot, struct jobs *const *jobs);
 void fetcher_free(struct fetcher *fetcher); /* after jobs_free(); NULL is allowed */
 
-/* Returns the job that reads what belongs to a path, or to several with a NUL between them, which may be under way for
- * another request; NULL: there are too many, or no memory or thread. */
+/* Returns the job that reads the files for a path, or for several with a NUL between them. It may already be under way
+ * for another request. NULL: there are too many, or there is no memory or no thread. */
 struct job *fetch(struct fetcher *fetcher, struct slice path);
 
-/* Returns whether that job is under way. */
+/* Returns whether the job for a path is under way. */
 bool fetch_is_under_way(const struct fetcher *fetcher, struct slice path);
 
 #endif

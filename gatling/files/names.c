@@ -1,4 +1,4 @@
-/* names.c - see names.h. Of the names only hashes are kept: a name that has the hash of another is taken to be there,
+/* names.c - see names.h. Only hashes of the names are kept. A name with the hash of another one is taken to be there,
  * and then the file system is asked. */
 #include "gatling/files/names.h"
 
@@ -18,33 +18,33 @@
 enum { BUCKETS = 16 * 1024, CHAIN_MAX = 32 };
 
 struct name {
-	uint32_t hash, inode; /* inode: the last bits of its number, for a regular file */
+	uint32_t hash, inode; /* inode: the last bits of the inode number of a regular file */
 };
 
 struct directory {
 	uint64_t hash;               /* of the path */
-	int64_t looked_ns;           /* in which turn it was looked at, */
-	bool known;                  /* and whether its names are known in that */
-	struct file_version version; /* as it was when it was read, */
-	int64_t read_ns;             /* at that time */
-	unsigned questions;          /* turns in which it was looked at since it was read */
-	unsigned expected;           /* names that it may have, if it is read again */
-	bool numbers;                /* the inodes that it tells of are those of its files */
+	int64_t looked_ns;           /* the turn in which it was last examined, */
+	bool known;                  /* and whether its names are known in this turn */
+	struct file_version version; /* its version when it was last examined */
+	int64_t read_ns;             /* when it was last read */
+	unsigned questions;          /* turns in which it was examined since it was read */
+	unsigned expected;           /* how many names it may have, if it is read again */
+	bool numbers;                /* the inode numbers that readdir(3) returns are those of the files */
 	unsigned count;
-	struct name *name; /* in the order of their hashes; NULL: the names are not known */
+	struct name *name; /* sorted by hash; NULL: the names are not known */
 	LIST_ENTRY(directory) chain;
 	TAILQ_ENTRY(directory) age;
 	struct slice path;
-	char text[]; /* of the path, "/." and a NUL */
+	char text[]; /* the path, "/." and a NUL */
 };
 
 struct names {
 	const struct docroot *docroot;
-	bool off; /* the file system of the docroot may find more than it tells */
+	bool off; /* the file system of the docroot may find more names than it lists */
 	int64_t now_ns;
-	size_t bytes;                /* of all of them, */
-	size_t bytes_max;            /* and at most */
-	TAILQ_HEAD(, directory) all; /* the oldest first */
+	size_t bytes;                /* of all directories, */
+	size_t bytes_max;            /* and their limit */
+	TAILQ_HEAD(, directory) all; /* the least recently used first */
 	LIST_HEAD(, directory) bucket[BUCKETS];
 };
 
@@ -88,17 +88,17 @@ void names_turn(struct names *n, int64_t now_ns) { n->now_ns = now_ns; }
 
 /* --- the names of a directory --- */
 
-/* What is remembered of a name: itself, and that there is one with the suffix of a coding behind it. */
+/* The entries of a name: for itself, and for a precompressed copy, which has a suffix behind it. */
 enum entry { ENTRY_ITSELF = 1, ENTRY_CODED = 2 };
 
-/* The last bit of a hash that is kept says whether it is a regular file's. */
+/* The last bit of a hash in struct name is set for a regular file. */
 enum { REGULAR = 1 };
 
 static uint32_t hash_of(enum entry entry, struct slice name) {
 	return (uint32_t)(hash_octets(entry, name) >> 32) & ~(uint32_t)REGULAR;
 }
 
-/* Returns what is kept of a name, or NULL. */
+/* Returns the name with a hash, or NULL. */
 static const struct name *find_hash(const struct directory *d, uint32_t hash) {
 	unsigned from = 0, to = d->count;
 	while (from < to) {
@@ -109,7 +109,7 @@ static const struct name *find_hash(const struct directory *d, uint32_t hash) {
 	return from < d->count && (d->name[from].hash & ~(uint32_t)REGULAR) == hash ? &d->name[from] : NULL;
 }
 
-/* Names while a directory is read. */
+/* The names of a directory while it is read. */
 struct reading {
 	struct name *name;
 	unsigned count, room;
@@ -128,7 +128,7 @@ static bool add_entry(struct reading *r, enum entry entry, struct slice name, bo
 	return true;
 }
 
-/* Returns false: there are too many, or ENOMEM. */
+/* Adds the entries of a name. Returns false if there are too many names, or no memory. */
 static bool add(struct reading *r, struct slice name, const struct dirent *found) {
 	if (r->names++ == NAMES_MAX) return false;
 	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
@@ -143,8 +143,8 @@ static int compare(const void *a, const void *b) {
 	return (one->hash > two->hash) - (one->hash < two->hash);
 }
 
-/* Takes over the names, sorted and without duplicates. If two have the same hash, it cannot be told which is meant, so
- * neither counts as a regular file. */
+/* Moves the names to the directory, sorted and without duplicates. Two names with the same hash cannot be told apart,
+ * so neither counts as a regular file. */
 static void keep_names(struct names *n, struct directory *d, struct reading *r) {
 	unsigned kept = 0;
 	if (r->count) qsort(r->name, r->count, sizeof *r->name, compare);
@@ -160,14 +160,14 @@ static void keep_names(struct names *n, struct directory *d, struct reading *r) 
 	r->name = NULL;
 }
 
-/* Whether it is a letter of ASCII. */
+/* Returns whether c is an ASCII letter. */
 static bool is_letter(char c) { return (c | ' ') >= 'a' && (c | ' ') <= 'z'; }
 
 static bool has(const struct directory *d, enum entry entry, struct slice name) {
 	return find_hash(d, hash_of(entry, name));
 }
 
-/* Returns whether the file system finds a name that is written with another case: then there are more than it tells. */
+/* Returns whether the file system also finds a name in another case, so that it finds more names than it lists. */
 static bool ignores_case(const struct directory *d, int fd, const char *name) {
 	char other[NAME_MAX + 1];
 	struct stat st;
@@ -179,9 +179,9 @@ static bool ignores_case(const struct directory *d, int fd, const char *name) {
 	return !has(d, ENTRY_ITSELF, slice_of(other)) && fstatat(fd, other, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Reads the names. Returns false if there are too many, or others than are told, or they cannot be read. */
+/* Reads the names. Returns false if there are too many, if the file system finds others, too, or if reading fails. */
 static bool read_names(struct names *n, struct directory *d, int fd, DIR *stream) {
-	char letters[NAME_MAX + 1] = ""; /* a name with one */
+	char letters[NAME_MAX + 1] = ""; /* a name that begins with one */
 	struct reading r = {0};
 	bool all = true;
 	for (const struct dirent *entry; errno = 0, all && (entry = readdir(stream));) {
@@ -195,8 +195,8 @@ static bool read_names(struct names *n, struct directory *d, int fd, DIR *stream
 	return d->name && !ignores_case(d, fd, letters);
 }
 
-/* Reads a directory, unless it changes meanwhile. Without success it is not tried again before NAMES_MAX names would
- * pay. */
+/* Reads a directory, but drops the names if it has changed meanwhile. A failure is not tried again before it would pay
+ * for NAMES_MAX names. */
 static void read_directory(struct names *n, struct directory *d) {
 	struct stat st;
 	forget_names(n, d);
@@ -224,14 +224,14 @@ static struct directory *find(const struct names *n, struct slice path, uint64_t
 	return d;
 }
 
-/* Drops the oldest of a chain that is so long only because somebody has chosen the names. */
+/* Drops the oldest directory of a chain of CHAIN_MAX. A chain is that long only if somebody has chosen the names. */
 static void shorten_chain(struct names *n, uint64_t hash) {
 	struct directory *d = LIST_FIRST(&n->bucket[hash % BUCKETS]);
 	for (int i = 1; d && i < CHAIN_MAX; i++) d = LIST_NEXT(d, chain);
 	if (d) drop(n, d);
 }
 
-/* text: the path with what follows it. */
+/* Adds a directory. text: that of struct directory. Returns NULL without memory. */
 static struct directory *insert(struct names *n, struct slice path, const char *text, uint64_t hash,
 								const struct stat *st) {
 	shorten_chain(n, hash);
@@ -248,13 +248,14 @@ static struct directory *insert(struct names *n, struct slice path, const char *
 	return d;
 }
 
-/* Looks at a directory, for the first time in a turn. Returns 0, or an errno. */
+/* Examines a directory for the first time in a turn, and reads it if that pays. Adds it if *found is NULL. Returns 0 or
+ * an errno. */
 static int look(struct names *n, struct directory **found, struct slice path, uint64_t hash) {
 	char text[NAMES_PATH_MAX];
 	struct directory *d = *found;
 	struct stat st;
 	memcpy(text_copy(text, path), path.length ? "/." : ".", path.length ? sizeof "/." : sizeof ".");
-	if (docroot_stat(n->docroot, text, &st) == -1) return errno; /* also EACCES, if it may not be entered */
+	if (docroot_stat(n->docroot, text, &st) == -1) return errno; /* also EACCES, if the directory may not be entered */
 	if (!d && !(*found = d = insert(n, path, text, hash, &st))) return ENOMEM;
 	const struct file_version now = file_version_of(&st);
 	d->looked_ns = n->now_ns;
@@ -271,16 +272,16 @@ static int look(struct names *n, struct directory **found, struct slice path, ui
 	return 0;
 }
 
-/* Case and normal forms of other letters are up to the file system. */
+/* Returns whether a name is ASCII: file systems may ignore the case or the normal form of other letters. */
 static bool is_plain(struct slice name) {
 	char all = 0;
 	for (size_t i = 0; i < name.length; i++) all |= name.at[i];
 	return !(all & 0x80);
 }
 
-/* A path taken apart. */
+/* A path in two parts. */
 struct path_place {
-	struct slice directory, name; /* what is before its last segment, and that */
+	struct slice directory, name; /* everything before the last segment, and that segment */
 	uint64_t hash;                /* of the directory */
 };
 
@@ -293,33 +294,34 @@ static struct path_place place_of(struct slice path) {
 		.directory = directory, .name = slice_rest(path, start), .hash = hash_octets(1, directory)};
 }
 
-/* Returns whether nothing is known of such names, or of such paths. */
+/* Returns whether nothing can be known about a path. */
 static bool is_beyond(const struct names *n, const struct path_place *p) {
 	return !n || n->off || !p->name.length || p->directory.length + p->name.length > NAMES_PATH_MAX - sizeof "/." ||
 		   !is_plain(p->name);
 }
 
+/* Does what names_lack() does, for a set of enum entry. */
 static bool lack(struct names *n, struct slice path, unsigned entries);
 
-/* Makes it the youngest. */
+/* Makes a directory the most recently used one. */
 static void use(struct names *n, struct directory *d) {
 	if (!TAILQ_NEXT(d, age)) return;
 	TAILQ_REMOVE(&n->all, d, age);
 	TAILQ_INSERT_TAIL(&n->all, d, age);
 }
 
-/* Returns whether the names were looked at in the last NAMES_LATELY_MS. */
+/* Returns whether a directory was examined in the last NAMES_LATELY_MS, and its names and inode numbers are known. */
 static bool known_lately(struct names *n, struct directory *d) {
 	if (!d || !d->known || !d->numbers || n->now_ns - d->looked_ns >= NAMES_LATELY_MS * INT64_C(1000000)) return false;
 	use(n, d);
 	return true;
 }
 
-/* Looks at a directory, unless that has been done in this turn. d: what find() has found. Returns it; NULL: its names
- * are not known; *absent: because there is no such directory. */
+/* Examines a directory, unless that has been done in this turn. d: the result of find(). Returns the directory, or NULL
+ * if its names are not known. *absent: it does not exist. */
 static const struct directory *look_once(struct names *n, const struct path_place *p, struct directory *d,
 										 bool *absent) {
-	*absent = !d && p->directory.length && lack(n, p->directory, ENTRY_ITSELF); /* else a look at it tells */
+	*absent = !d && p->directory.length && lack(n, p->directory, ENTRY_ITSELF); /* otherwise look() finds out */
 	if (*absent) return NULL;
 	if (d) use(n, d);
 	int error = !d || d->looked_ns != n->now_ns ? look(n, &d, p->directory, p->hash) : 0;
@@ -328,7 +330,7 @@ static const struct directory *look_once(struct names *n, const struct path_plac
 	return !error && d && d->known ? d : NULL;
 }
 
-/* entries: a set of those that are asked for. */
+/* Returns whether a directory has none of these entries of a name. entries: a set of enum entry. */
 static bool has_none(const struct directory *d, struct slice name, unsigned entries) {
 	return !(entries & ENTRY_ITSELF && has(d, ENTRY_ITSELF, name)) &&
 		   !(entries & ENTRY_CODED && has(d, ENTRY_CODED, name));
@@ -366,7 +368,7 @@ bool names_lacked_lately(struct names *n, struct slice path) {
 	return known_lately(n, d) ? has_none(d, p.name, ENTRY_ITSELF) : lack(n, path, ENTRY_ITSELF);
 }
 
-/* Returns what names_tell() does. */
+/* Returns the result of names_tell() for a name in a directory whose names are known. */
 static struct names_told tell(const struct directory *d, struct slice name) {
 	const struct name *itself = find_hash(d, hash_of(ENTRY_ITSELF, name));
 	struct names_told told = {.what = has(d, ENTRY_CODED, name) ? NAMES_CODED : 0};
@@ -400,7 +402,8 @@ bool names_told_of(struct names *n, struct slice path, const struct names_told *
 	struct directory *d = find(n, p.directory, p.hash);
 	bool absent;
 	const int64_t read_ns = d ? d->read_ns : 0;
-	if (d && look_once(n, &p, d, &absent) && d->read_ns == read_ns) d->numbers = false; /* it has not changed */
+	/* if the directory has not changed, the inode numbers that it lists are not those of its files */
+	if (d && look_once(n, &p, d, &absent) && d->read_ns == read_ns) d->numbers = false;
 	return false;
 }
 

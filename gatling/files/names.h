@@ -1,6 +1,6 @@
-/* names.h - the names in the directories that are asked for, so that what is not there is known without asking the file
- * system for each name. A directory is looked at once in a turn of the worker, and read again when it has changed: a
- * new file is found at once. For a file that is there, and is the one that was, a look at its directory is valid for
+/* names.h - remembers the names in directories, so that a missing file is known without asking the file system for its
+ * name. In each turn of a worker a directory is examined once (stat(2)), and it is read again when it has changed, so
+ * that a new file is found at once. If an existing file has not been replaced, its directory is examined only every
  * NAMES_LATELY_MS. */
 #ifndef GATLING_FILES_NAMES_H
 #define GATLING_FILES_NAMES_H
@@ -10,74 +10,76 @@
 #include "gatling/base/file_version.h"
 #include "gatling/files/docroot.h"
 
-/* A directory takes 200 bytes and its path, each name 8, one with the suffix of a coding 16; the least recently used
- * are dropped. A directory is read once it has been asked for often enough to pay: reading NAMES_A_QUESTION names takes
- * as long as the system calls that one question costs without them. Until it is read, one name in each NAMES_OCTETS
- * bytes of its size is assumed. */
+/* A directory takes 200 bytes and its path, each name 8, and one with the suffix of a coding 16. The least recently
+ * used directories are dropped. A directory is read once it has been asked for often enough to pay: reading
+ * NAMES_A_QUESTION names takes as long as the system calls that answer one question without them. Until it is read, it
+ * is assumed to have a name for each NAMES_OCTETS bytes of its size. */
 enum {
-	NAMES_BYTES = 16 * 1024 * 1024, /* of all directories that all workers remember, but each has at least */
+	NAMES_BYTES = 16 * 1024 * 1024, /* bytes for all workers, but at least NAMES_BYTES_LEAST for each */
 	NAMES_BYTES_LEAST = 2 * 1024 * 1024,
-	NAMES_MAX = 16 * 1024,   /* names of a directory; one with more is not read */
-	NAMES_LATELY_MS = 500,   /* half of the second in which a change is to be noticed */
-	NAMES_VALID_MS = 300000, /* after which a directory is read again: whatever a file system says of changes */
+	NAMES_MAX = 16 * 1024, /* names of a directory; one with more is not read */
+	NAMES_LATELY_MS = 500, /* half of the second in which a change should be noticed */
+	/* After this time a directory is read again, even if the file system reports no change. */
+	NAMES_VALID_MS = 300000,
 	NAMES_PATH_MAX = 8 * 1024,
 	NAMES_A_QUESTION = 64,
-	NAMES_SHALLOW = 4, /* directories on a path of which each can be asked for */
+	NAMES_SHALLOW = 4, /* directories on a path that names_reach() does not examine */
 	NAMES_OCTETS = 24
 };
 
 struct names;
 
-/* Those of one of so many workers. Returns NULL: ENOMEM. The docroot must outlive it. */
+/* Returns the names for one of so many workers, or NULL without memory. The docroot must outlive them. */
 struct names *names_new(const struct docroot *docroot, unsigned workers);
 void names_free(struct names *names);
 
-/* Returns whether the file system of the docroot is not one of this machine: then a look at any file may take long. */
+/* Returns whether the file system of the docroot may be on another machine, so that any access to a file may take
+ * long. */
 bool names_elsewhere(const struct names *names);
 
-/* Begins a turn, at that time of the monotonic clock: directories are looked at again. */
+/* Begins a turn, in which directories are examined again. now_ns is of the monotonic clock. */
 void names_turn(struct names *names, int64_t now_ns);
 
-/* Returns whether there is certainly no file at a path (not empty; a slash at its end does not matter). false: there
- * may be one; so it is with NULL for names. */
+/* Returns whether there is certainly no file at path. path must not be empty; a slash at its end does not matter.
+ * false: there may be one, or names is NULL. */
 bool names_lack(struct names *names, struct slice path);
 
-/* Returns the same of files in other codings beside it (PATH.gz). */
+/* Returns whether there is certainly no precompressed copy of the file at path (PATH.gz). */
 bool names_lack_coded(struct names *names, struct slice path);
 
-/* Returns the length of the directories of a path, with a slash behind them, below which there may be files: it ends
- * before the first that certainly is not there, if the path has more than NAMES_SHALLOW. A caller that looks at
- * each directory on a path asks this before, or a path of many segments takes long. */
+/* Returns the length of the part of path, up to a slash, below which there may be files. If path has more than
+ * NAMES_SHALLOW directories, the part ends before the first one that certainly does not exist. A caller that examines
+ * each directory on a path calls this first, since a path of many segments would take long. */
 size_t names_reach(struct names *names, struct slice path);
 
-/* Returns what names_lack() did at some time in the last NAMES_LATELY_MS. */
+/* Returns what names_lack() would have returned at some time in the last NAMES_LATELY_MS. */
 bool names_lacked_lately(struct names *names, struct slice path);
 
-/* What is known of a path: a set of these; none: there certainly is nothing. */
+/* What is known about a path: a set of these. 0: there certainly is no file. */
 enum {
-	NAMES_ITSELF = 1 << 0,  /* there is something at it, */
-	NAMES_REGULAR = 1 << 1, /* which is a regular file: a link is not, */
-	NAMES_CODED = 1 << 2,   /* there are files in other codings beside it; */
-	NAMES_UNTOLD = 1 << 3,  /* alone: nothing is known; */
-	NAMES_LATELY = 1 << 4   /* beside NAMES_REGULAR: that was so at some time in the last NAMES_LATELY_MS */
+	NAMES_ITSELF = 1 << 0,  /* it exists */
+	NAMES_REGULAR = 1 << 1, /* it is a regular file, not a symlink */
+	NAMES_CODED = 1 << 2,   /* it has precompressed copies */
+	NAMES_UNTOLD = 1 << 3,  /* nothing is known; always alone */
+	NAMES_LATELY = 1 << 4   /* with NAMES_REGULAR: this was so at some time in the last NAMES_LATELY_MS */
 };
 
 struct names_told {
 	unsigned what;
-	uint32_t inode; /* of a regular file: the last bits of its number, */
-	dev_t device;   /* if it is on this device */
+	uint32_t inode; /* NAMES_REGULAR: the last bits of its inode number */
+	dev_t device;   /* NAMES_REGULAR: the device of its directory */
 };
 
-/* Returns what is known of a path. Reads nothing from a disk but what has changed in a directory that names_lack() has
- * looked at before; of others nothing is known. */
+/* Returns what is known about a path. Reads from a disk only if a directory has changed that names_lack() has examined
+ * before. About files in other directories nothing is known. */
 struct names_told names_tell(struct names *names, struct slice path);
 
-/* After NAMES_LATELY: returns whether the file that has been opened at that path is the one that was there. If not, the
- * directory has been looked at again: it may be another one now. */
+/* Called after NAMES_LATELY: returns whether a file that was opened at path is the one in *told. If not, examines the
+ * directory again, since it may have changed. */
 bool names_told_of(struct names *names, struct slice path, const struct names_told *told,
 				   const struct file_version *file);
 
-/* Does what docroot_stat() does, unless there is certainly no file. */
+/* Does what docroot_stat() does, but fails with ENOENT at once if there is certainly no file. */
 int names_stat(struct names *names, const struct docroot *docroot, const char *path, struct stat *st);
 
 #endif

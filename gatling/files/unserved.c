@@ -12,7 +12,8 @@ bool unserved_is_key(struct slice path) {
 	return slice_ends_nocase(path, SLICE(".pem")) || slice_ends_nocase(path, SLICE(".key"));
 }
 
-/* The last directory on the way that stat(2) can see is the one that cannot be entered. */
+/* Reports the directory on the path that the server may not enter: the last one that stat(2) can see. Returns whether
+ * the report is new. */
 static bool report_directory(const struct docroot *docroot, const char *path) {
 	char next[PATH_MAX];
 	struct slice seen = SLICE(".");
@@ -31,7 +32,7 @@ static bool report_directory(const struct docroot *docroot, const char *path) {
 				  (unsigned)mode & 07777);
 }
 
-/* Returns whether a further report of a kind may follow so many: --check prints all. */
+/* Returns whether another report of this kind may be printed. --check prints all. */
 static bool may_report(const atomic_uint *reports) {
 	return notice_checks() || atomic_load_explicit(reports, memory_order_relaxed) < UNSERVED_REPORTS_MAX;
 }
