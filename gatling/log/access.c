@@ -1,4 +1,4 @@
-/* access.c - see access.h. Every writer appends at a pointer and returns where its text ends. */
+/* access.c - see access.h. The put_ functions append text at `at`, and return where it ends. */
 #include "gatling/log/access.h"
 
 #include "gatling/base/text.h"
@@ -38,7 +38,7 @@ static char *put_quoted(char *at, struct slice field, size_t most) {
 	return at;
 }
 
-/* Without quotes, so that a space is escaped, too. */
+/* Appends a user without quotes, so that a space is escaped, too. */
 static char *put_user(char *at, struct slice user) {
 	if (!user.length) return text_copy(at, SLICE("-"));
 	for (user = cut(user, ACCESS_USER_MAX);; at = text_copy(at, SLICE("\\x20"))) {
@@ -49,7 +49,7 @@ static char *put_user(char *at, struct slice user) {
 	}
 }
 
-/* That of a response has three digits; without one it is 0. */
+/* Appends a status: that of a response has three digits; without a response it is 0. */
 static char *put_status(char *at, int status) {
 	const unsigned number = (unsigned)status;
 	if (number < 100 || number > 999) return text_copy_number(at, number);
@@ -93,10 +93,10 @@ static char *put_seconds(char *at, int64_t ns) {
 
 /* --- JSON (RFC 8259) --- */
 
-/* Returns whether terminals obey the character: C0, DEL and C1. */
+/* Returns whether c is a control character (C0, DEL or C1), which terminals obey. */
 static bool is_control(uint32_t c) { return c < ' ' || (c >= 0x7f && c <= 0x9f); }
 
-/* Appends a string. A byte that is not UTF-8 is escaped like the character of that number. */
+/* Appends a string. A byte that is not UTF-8 is escaped as the character with that number. */
 static char *put_string(char *at, struct slice text, size_t most) {
 	*at++ = '"';
 	for (size_t i = 0, length; i < text.length && i < most; i += length) {
@@ -125,7 +125,7 @@ static char *put_member(char *at, struct slice name, struct slice value, size_t 
 	return put_string(at, value, most);
 }
 
-/* A request line that was understood has two spaces, which separate its parts. */
+/* Appends the request line: its three parts, which two spaces separate, if it was understood. */
 static char *put_request(char *at, const struct access *a) {
 	struct slice line = a->line;
 	if (!a->understood && (!line.length || slice_equal(line, SLICE("-")))) return at;
@@ -177,8 +177,8 @@ void access_set_time(struct access_style *l, time_t now) {
 	l->start_length = 0;
 }
 
-/* In the common formats the user stands between address and date, so that a line with one is not kept; in an object it
- * comes behind both. */
+/* Appends the start of a line, which is kept for the next one. In the common formats a user is between address and
+ * date, so the start of a line with a user is not kept; in JSON it follows both. */
 static char *put_start(char *at, struct access_style *l, const struct access *a) {
 	if (l->format != LOG_JSON && a->user.length) return put_common_start(at, l, a);
 	if (!l->start_length || memcmp(&l->peer, a->peer, sizeof l->peer) != 0) {

@@ -8,7 +8,7 @@
 #include "gatling/base/peer.h"
 #include "gatling/http/request.h"
 
-/* The bytes of each that are logged, from its start; in a line every byte may take six. */
+/* How many bytes of each are logged, from its start. In a line every byte may take six. */
 enum {
 	ACCESS_REQUEST_MAX = 9 * 1024, /* of a request line */
 	ACCESS_FIELD_MAX = 1024,       /* of each of the fields Host, Referer, User-Agent */
@@ -22,14 +22,14 @@ enum {
 
 enum log_format { LOG_COMMON, LOG_COMBINED, LOG_JSON, LOG_OFF };
 
-/* Where a request was passed on to. */
+/* The upstream that a request was passed on to. */
 struct access_upstream {
 	struct slice address;
 	int status; /* of its response; 0: there was none */
-	int64_t ns; /* until the head of that came */
+	int64_t ns; /* time until the head of its response came */
 };
 
-/* A request and its response. Slices are absent if they are not known. */
+/* A request and its response. Slices are absent if they are unknown. */
 struct access {
 	const struct peer *peer;
 	struct slice line; /* the request line */
@@ -37,16 +37,16 @@ struct access {
 	struct slice host, referer, user_agent;
 	struct slice user; /* the authenticated user */
 	int status;
-	/* of the whole content, also if less was sent; of what was passed on, as far as it had come */
+	/* Length of the whole content, even if less was sent; of a response from an upstream, as much as had come. */
 	uint64_t bytes;
 	const struct access_upstream *upstream; /* NULL: none */
 };
 
-/* What the lines of a worker have in common. With the format, and else zero, it is ready for access_set_time(). */
+/* What the lines of a worker have in common. Set the format, and everything else to zero, before access_set_time(). */
 struct access_style {
 	enum log_format format;
 	struct slice date; /* see access_date() */
-	/* What the last line began with, which the next one often does, too: the address, and the date. */
+	/* The start of the last line, with address and date, which is often that of the next one, too. */
 	struct peer peer;
 	size_t start_length; /* 0: there is none */
 	char date_text[ACCESS_DATE_MAX], start[ACCESS_START_MAX];
@@ -55,27 +55,28 @@ struct access_style {
 /* Sets the time of the lines that follow. */
 void access_set_time(struct access_style *style, time_t now);
 
-/* Returns the entry of a request, as far as it was understood; NULL: nothing was. user, status and bytes stay empty. */
+/* Returns the entry of a request, or if that is NULL, of one that was not understood. The caller fills in user, status
+ * and bytes. */
 struct access access_of(const struct peer *peer, const struct request *request);
 
-/* Writes the time in the form of that format (JSON: RFC 3339), with a NUL, to out (ACCESS_DATE_MAX bytes). Returns the
- * bytes before that. */
+/* Writes the time as in this log format (JSON: RFC 3339), NUL-terminated, to out (ACCESS_DATE_MAX bytes). Returns its
+ * length. */
 size_t access_date(char *out, enum log_format format, time_t now);
 
 /* Writes a line without its end (access_end()) to out (ACCESS_LINE_MAX bytes). Returns the bytes written, which have no
- * line break. Absent values are "-", or missing in an object.
+ * line break. Absent values are "-"; JSON leaves them out.
  *   LOG_COMMON    host - user [date] "request line" status bytes
  *   LOG_COMBINED  the same, followed by "Referer" "User-Agent"
- *   LOG_JSON {"time":...,"address":...,"user":...,"method":...,"target":...,"protocol":...,"host":...,"status":...,
- *                 "bytes":...,"referer":...,"user_agent":...,"upstream":...,"upstream_status":...,
- *                 "upstream_seconds":...; if the request line was not
- *                 understood, "request" with the whole line in place of the three about it
- * The first two write quotes, backslashes and all but printable ASCII as \xHH. An object is always UTF-8: a byte that
- * is not part of UTF-8 is \u00HH, like control characters. */
+ *   LOG_JSON      {"time":...,"address":...,"user":...,"method":...,"target":...,"protocol":...,"host":...,
+ *                 "status":...,"bytes":...,"referer":...,"user_agent":...,"upstream":...,"upstream_status":...,
+ *                 "upstream_seconds":...
+ * The first two write quotes, backslashes and all but printable ASCII as \xHH. JSON has "request" with the whole line,
+ * in place of method, target and protocol, if the request line was not understood. It is always UTF-8: a byte that is
+ * not part of UTF-8 is \u00HH, like control characters. */
 size_t access_format(char *out, struct access_style *style, const struct access *access);
 
-/* Writes the end of a line, with the time that the answer took, to out (ACCESS_END_MAX bytes). Returns the bytes
- * written. */
+/* Writes the end of a line to out (ACCESS_END_MAX bytes): how long the response took, except for LOG_COMBINED. Returns
+ * the bytes written. */
 size_t access_end(char *out, enum log_format format, int64_t ns);
 
 #endif

@@ -15,7 +15,7 @@ static void write_line(void *owner, enum notice_level level, const char *text) {
 	int length = snprintf(line, sizeof line, "%s %s %s\n", when, notice_level_name[level], text);
 	struct slice whole = {.at = line, .length = (size_t)length};
 	if (e->queue) log_say(e->queue, slice_first(whole, whole.length - 1));
-	else (void)!write(e->file.fd, whole.at, whole.length); /* stderr has it, too */
+	else (void)!write(e->file.fd, whole.at, whole.length); /* stderr has the line, too */
 }
 
 void error_log_open(struct error_log *e) { notice_to(write_line, e); }

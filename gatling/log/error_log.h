@@ -1,6 +1,6 @@
-/* error_log.h - puts the lines of base/notice.h into a file, each with its time and level:
+/* error_log.h - writes the lines of base/notice.h to a file, each with its time and level:
  *     2026-11-23T13:20:48Z warning a worker has 180 of 200 connections, ...
- * While the server starts they go to stderr, too. */
+ * While the server starts, they go to stderr, too. */
 #ifndef GATLING_LOG_ERROR_LOG_H
 #define GATLING_LOG_ERROR_LOG_H
 
@@ -12,14 +12,14 @@ struct error_log {
 	struct log_queue *queue;
 };
 
-/* Lines go to e->file, which is open, from now on. *e has to stay where it is until error_log_stop(). */
+/* Makes lines go to e->file, which must be open. *e must stay where it is until error_log_stop(). */
 void error_log_open(struct error_log *e);
 
-/* From now on a thread writes them, so that no thread that serves waits for a slow disk. Returns 0, or -1 with errno.
- */
+/* Starts a thread that writes the lines from now on, so that no thread that serves clients waits for a slow disk.
+ * Returns 0, or -1 with errno. */
 int error_log_start(struct error_log *e);
 
-/* Lines go to stderr again. Writes those that wait, and closes the file. */
+/* Makes lines go to stderr again, writes those that wait, and closes the file. */
 void error_log_stop(struct error_log *e);
 
 #endif

@@ -1,5 +1,5 @@
-/* log.c - see log.h. A worker and the thread meet once a batch, to swap two buffers under a mutex, which is not held
- * while the thread writes. */
+/* log.c - see log.h. For each batch, a worker and the thread swap two buffers under a mutex, which is not held while
+ * the thread writes. */
 #include "gatling/log/log.h"
 
 #include <errno.h>
@@ -17,16 +17,20 @@
 #include "gatling/base/notice.h"
 #include "gatling/base/text.h"
 
-enum { NOTE_MAX = 64 }; /* bytes of the line about dropped ones */
+enum { NOTE_MAX = 64 }; /* bytes of the line about dropped lines */
 
 struct log_queue {
 	struct log *log;
 	struct log_queue *next;
-	atomic_ulong dropped; /* lines, since the last line that said so; counted by both */
+	/* Lines that were dropped since the log last said so. The worker and the thread count them. */
+	atomic_ulong dropped;
 	atomic_ulong dropped_ever;
 	int64_t due_ms; /* when the worker's batch is to be handed over */
-	bool shared;    /* log_say() is called, with the mutex locked: the thread takes the batch by itself */
-	bool filling;   /* the index of that; the other is the thread's while it is not empty. Guarded by the mutex */
+	/* log_say() adds the lines, under the mutex, and the thread takes the batch by itself. */
+	bool shared;
+	/* The index of the batch that is being filled. The thread owns the other one while it is not empty. Guarded by the
+	 * mutex. */
+	bool filling;
 	struct log_batch {
 		size_t length;
 		char text[LOG_BATCH];
@@ -34,13 +38,13 @@ struct log_queue {
 };
 
 struct log {
-	/* the thread's */
+	/* owned by the thread */
 	struct log_file file;
 	bool json;
 	char rest[LOG_BATCH];      /* the rest of a line whose start has been written */
 	size_t rest_length;        /* 0: there is none */
-	struct log_queue *rest_of; /* whose line that is */
-	notice_time told;          /* when the owner may be told again that lines are dropped */
+	struct log_queue *rest_of; /* the queue of that line */
+	notice_time told;          /* when dropped lines may be reported again */
 	/* guarded by the mutex */
 	bool reopen, stopping, ended, abandoned;
 	struct log_queue *all;
@@ -113,12 +117,12 @@ void log_flush(struct log_queue *l, int64_t now_ms) {
 		pthread_cond_broadcast(&log->changed);
 	}
 	pthread_mutex_unlock(&log->mutex);
-	l->due_ms = now_ms + LOG_DELAY_MS; /* if the thread was busy */
+	l->due_ms = now_ms + LOG_DELAY_MS; /* for the case that the thread was busy */
 }
 
 /* --- the thread --- */
 
-/* Writes all of a text, in whatever mode the descriptor is. Returns the bytes written: fewer on an error. */
+/* Writes a whole text, also to a non-blocking descriptor. Returns the bytes written: fewer on an error. */
 static size_t write_text(int fd, const char *text, size_t length) {
 	size_t written = 0;
 	while (written < length) {
@@ -135,7 +139,7 @@ static size_t write_text(int fd, const char *text, size_t length) {
 	return written;
 }
 
-/* Completes a line. Returns false if that fails: nothing else may follow the start of a line. */
+/* Writes the rest of a line. Returns false if that fails: nothing else may follow the start of a line. */
 static bool write_rest(struct log *log) {
 	size_t n = write_text(log->file.fd, log->rest, log->rest_length);
 	log->rest_length -= n;
@@ -159,7 +163,7 @@ static unsigned long write_lines(struct log_queue *l, const char *text, size_t l
 	return lost;
 }
 
-/* Tells the owner that lines are dropped. Those of the error log are shared. */
+/* Reports that lines are dropped. Those of the error log (shared) are reported on stderr. */
 static void complain(const struct log_queue *l, int error) {
 	char text[NOTICE_TEXT_MAX];
 	const char *path = l->log->file.path;
@@ -170,7 +174,7 @@ static void complain(const struct log_queue *l, int error) {
 	else notice_line(LEVEL_ERROR, "%s", text);
 }
 
-/* Writes the batch of a worker, and when there is room, how many lines were dropped. */
+/* Writes the batch of a queue, and then, if there is room, how many lines were dropped. */
 static void write_batch(struct log_queue *l, const struct log_batch *b) {
 	char note[NOTE_MAX];
 	unsigned long lost = write_lines(l, b->text, b->length);
@@ -186,8 +190,8 @@ static void write_batch(struct log_queue *l, const struct log_batch *b) {
 		atomic_fetch_add(&l->dropped, dropped);
 }
 
-/* Writes the batches that were handed over, one of each worker. Returns false if there is none. Called with the mutex
- * locked, which it unlocks while it writes. */
+/* Writes the batches that were handed over, one of each queue. Returns false if there are none. Called with the mutex
+ * locked, which is unlocked during writing. */
 static bool write_handed(struct log *log) {
 	bool any = false;
 	for (struct log_queue *l = log->all; l; l = l->next) {
@@ -203,13 +207,13 @@ static bool write_handed(struct log *log) {
 	return any;
 }
 
-/* Opens the file again. A line whose start is in the old file ends there, or is dropped. */
+/* Opens the file again. A line whose start is in the old file is completed there, or dropped. */
 static void reopen_file(struct log *log) {
 	struct stat old = {0}, new = {0};
 	(void)write_rest(log);
 	(void)fstat(log->file.fd, &old); /* both succeed on an open descriptor */
 	if (log_file_open(&log->file) == -1) {
-		/* the file itself would be created */
+		/* not that of the file itself, which would be created */
 		const char *reason = errno == ENOENT ? "its directory does not exist" : log_file_reason(errno);
 		notice_line(LEVEL_ERROR, "cannot open %s again, going on with the old file: %s", log->file.path, reason);
 		return;

@@ -7,25 +7,25 @@
 struct log_file {
 	int fd;
 	struct opener *opener;   /* NULL: standard output */
-	int place;               /* the directory in the opener, which a later chroot does not affect */
-	const char *path, *name; /* as on the command line; its last segment */
+	int place;               /* of the opener, for its directory, which a later chroot does not affect */
+	const char *path, *name; /* as on the command line, and its last segment */
 };
 
 #define LOG_FILE_STDOUT ((struct log_file){.fd = STDOUT_FILENO})
 
-/* Adds the directory of a file to the opener, before that is started. The path stays the caller's. Returns 0, or -1
- * with errno. */
+/* Adds the directory of a file to the opener, which must not be started yet. The path must outlive *file. Returns 0, or
+ * -1 with errno. */
 int log_file_place(struct log_file *file, struct opener *opener, const char *path);
 
 /* Opens the file for appending, creates it if it does not exist, and closes the old one. Symlinks may lead to its
  * directory, but it must not be a symlink itself: users who may write there must not choose what root appends to.
- * Returns 0; or -1 with errno, and keeps the old one. */
+ * Returns 0, or -1 with errno, and then keeps the old one. */
 int log_file_open(struct log_file *file);
 
-/* Returns what an errno says of a log that cannot be opened. */
+/* Returns the reason why log_file_open() failed with an errno. */
 const char *log_file_reason(int error);
 
-/* Closes a file that was opened. */
+/* Closes the file, unless it is standard output. */
 void log_file_close(struct log_file *file);
 
 #endif
