@@ -1,4 +1,4 @@
-/* opener.c - see opener.h: the places, and the side that asks. */
+/* opener.c - see opener.h: the places, and the side of the server. */
 #include "gatling/opener/opener.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ const char *opener_name_in(const char *directory, const char *path) {
 	return *name && *name != '.' && !strchr(name, '/') ? name : NULL;
 }
 
-/* Returns the first bytes of a path as an absolute one, to be freed with free(). NULL with errno. */
+/* Returns the first length bytes of path as an absolute path, to be freed with free(), or NULL with errno. */
 static char *absolute(const char *path, size_t length) {
 	char directory[PATH_MAX] = "", *text;
 	if (*path != '/' && !getcwd(directory, sizeof directory)) return NULL;
@@ -83,14 +83,14 @@ int opener_start(struct opener *o, bool sandbox) {
 	return 0;
 }
 
-/* A reply with what came with it. */
+/* A reply, with the descriptor or the names that came with it. */
 struct opener_answer {
 	struct opener_reply reply;
 	int fd;      /* -1: none */
 	char *names; /* NULL: none */
 };
 
-/* Receives names for which there is no memory. */
+/* Receives and drops names for which there is no memory. Returns false if a call has failed. */
 static bool drop(int channel, size_t length) {
 	char piece[4096];
 	for (size_t n; length; length -= n) {
@@ -100,7 +100,7 @@ static bool drop(int channel, size_t length) {
 	return true;
 }
 
-/* Receives an answer. */
+/* Receives an answer; a->names is to be freed with free(). Returns false if a call has failed. */
 static bool receive(struct opener *o, struct opener_answer *a) {
 	*a = (struct opener_answer){.fd = -1};
 	if (!opener_receive_reply(o->channel, &a->reply, &a->fd)) return false;
@@ -112,13 +112,14 @@ static bool receive(struct opener *o, struct opener_answer *a) {
 	return drop(o->channel, a->reply.length);
 }
 
-/* Returns whether an answer has come, or the process has ended. The end of a process, and no signal, ends the wait. */
+/* Waits up to wait_ms. Returns whether an answer has come or the process has ended, which ends the wait. No signal
+ * does. */
 static bool has_answered(const struct opener *o, int wait_ms) {
 	struct pollfd p = {.fd = o->channel, .events = POLLIN};
 	return poll(&p, 1, wait_ms) != 0;
 }
 
-/* Throws the late answer away if it has come. Returns false if a call has failed. */
+/* Drops the late answer, if it has come. Returns false if a call has failed. */
 static bool catch_up(struct opener *o) {
 	struct opener_answer a;
 	if (!o->late || !has_answered(o, 0)) return true;
@@ -129,7 +130,8 @@ static bool catch_up(struct opener *o) {
 	return true;
 }
 
-/* Returns false if a call has failed; the answer is that of a request which failed if it has not come in time. */
+/* Sends a request and receives its answer. If that does not come in time, its error is ETIMEDOUT. Returns false if a
+ * call has failed. */
 static bool exchange(struct opener *o, const struct opener_request *q, struct opener_answer *a) {
 	if (!catch_up(o)) return false;
 	bool sent = !o->late;
@@ -143,7 +145,8 @@ static bool exchange(struct opener *o, const struct opener_request *q, struct op
 	return true;
 }
 
-/* Ends the process after a call failed: what is left of a reply would be taken for the next one. Says so once. */
+/* Ends the process after a call failed, since the rest of a reply would be taken for the next one. Reports that
+ * once. */
 static void end(struct opener *o) {
 	(void)shutdown(o->channel, SHUT_WR);
 	const bool connects = o->place[0].rule == OPENER_SOCKETS;
@@ -154,7 +157,7 @@ static void end(struct opener *o) {
 	o->ended = true;
 }
 
-/* Returns 0, or -1 with errno. */
+/* Makes a request. Returns 0, or -1 with errno. */
 static int request(struct opener *o, enum opener_action action, int place, const char *name, struct opener_answer *a) {
 	struct opener_request q = {.action = (uint8_t)action, .place = (uint8_t)place};
 	*a = (struct opener_answer){.fd = -1};
@@ -171,11 +174,11 @@ static int request(struct opener *o, enum opener_action action, int place, const
 	return -1;
 }
 
-/* Has the process open a file, or a connection. */
+/* Requests the descriptor of a file or a connection. Returns it, or -1 with errno. */
 static int get(struct opener *o, enum opener_action action, int place, const char *name) {
 	struct opener_answer a;
 	if (request(o, action, place, name, &a) == -1) return -1;
-	if (a.fd == -1) errno = EMFILE; /* the descriptor was sent, and found no room here */
+	if (a.fd == -1) errno = EMFILE; /* the descriptor was sent, but this process had no room for it */
 	else (void)fcntl(a.fd, F_SETFD, FD_CLOEXEC);
 	return a.fd;
 }

@@ -8,8 +8,8 @@
 
 enum { TRIES = 100 };
 
-/* Neither side handles signals, so no call is interrupted. Sends or receives all of a message. What fails for want of
- * memory is tried again for a second, since a side that gives up ends both. */
+/* Sends or receives a whole message. If there is no memory, tries again for a second, since a side that gives up ends
+ * both. No call is interrupted, since neither side handles signals. Returns false on failure. */
 static bool transfer(int fd, struct msghdr *message, bool sends) {
 	const struct timespec pause = {.tv_nsec = 10000000};
 	struct iovec *left = message->msg_iov;

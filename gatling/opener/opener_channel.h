@@ -1,5 +1,6 @@
-/* opener_channel.h - the inside of opener/: opener.c asks, opener_process.c answers. Both exchange structs over a
- * socket pair: a request, then a reply that may carry a descriptor, or be followed by the names in a directory. */
+/* opener_channel.h - the inside of opener/: opener.c makes requests, and opener_process.c answers them. They send
+ * structs over a socket pair: a request, then a reply that may carry a descriptor, or be followed by the names in a
+ * directory. */
 #ifndef GATLING_OPENER_OPENER_CHANNEL_H
 #define GATLING_OPENER_OPENER_CHANNEL_H
 
@@ -13,9 +14,9 @@
 
 struct opener_place {
 	enum opener_rule rule;
-	char *path;       /* of the directory, absolute unless that is of sockets */
+	char *path;       /* of the directory: absolute, except for OPENER_SOCKETS */
 	int directory;    /* -1: the path is opened for each request */
-	const char *name; /* of the file, if there is one */
+	const char *name; /* of the file; "" for a directory */
 };
 
 struct opener {
@@ -23,9 +24,9 @@ struct opener {
 	int places;
 	pid_t process; /* 0: none */
 	int channel;
-	bool ended;            /* the process, without having been told to */
-	bool late;             /* it has not answered the last request yet */
-	pthread_mutex_t mutex; /* of these three */
+	bool ended;            /* a call has failed, and the process was ended */
+	bool late;             /* the answer to the last request has not come yet */
+	pthread_mutex_t mutex; /* guards channel, ended and late */
 };
 
 enum opener_action { ACTION_OPEN, ACTION_STAT, ACTION_LIST, ACTION_CONNECT };
@@ -41,23 +42,23 @@ struct opener_reply {
 	struct stat st;
 };
 
-/* Return whether all of it was sent or received, which is tried for a second while memory is lacking. */
+/* Send or receive length bytes, and try that for a second while there is no memory. Return false on failure. */
 bool opener_send(int fd, const void *data, size_t length);
 bool opener_receive(int fd, void *data, size_t length);
 
-/* The same for a reply with a descriptor; -1: there is none. */
+/* Send or receive a reply with a descriptor; -1: without one. opener_receive_reply() then leaves *fd alone. */
 bool opener_send_reply(int channel, const struct opener_reply *reply, int fd);
 bool opener_receive_reply(int channel, struct opener_reply *reply, int *fd);
 
 /* --- opener_process.c --- */
 
-/* Returns whether the names in such a place may be listed. */
+/* Returns whether the names in a place with this rule may be listed. */
 bool opener_of_directory(enum opener_rule rule);
 
-/* Opens the directory of a place by its path. Returns -1 with errno. */
+/* Opens the directory of a place by its path. Returns the descriptor, or -1 with errno. */
 int opener_open_directory(const struct opener_place *place);
 
-/* Answers until the other side ends. */
+/* Answers requests until the server ends. */
 __attribute__((noreturn)) void opener_serve(struct opener *opener, bool sandbox);
 
 #endif

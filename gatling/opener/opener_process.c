@@ -1,4 +1,4 @@
-/* opener_process.c - see opener_channel.h: the process that opens. */
+/* opener_process.c - see opener_channel.h: the process that opens files. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -49,19 +49,19 @@ static bool is_allowed(const struct opener_place *p, const struct opener_request
 	return whole ? opener_of_directory(p->rule) : name_allowed(p, q->name);
 }
 
-/* A name in a place after a symlink was followed. */
+/* A name in a place, after a symlink was followed. */
 struct resolved {
 	char path[PATH_MAX];
 	bool nofollow; /* the path must not be a symlink */
-	uid_t owner;   /* of the symlink; that of root is trusted, like a name that is none */
+	uid_t owner;   /* of the symlink; 0 (root, which is trusted) if the name is not a symlink */
 };
 
-/* Users who may write to the served directory must not choose what this process reads, which may read more than they:
- * a symlink there must belong to root or to the owner of its target. So it is not the kernel that follows it. Returns 0
- * or an errno. */
+/* Resolves a name in a place. In OPENER_PEMS it may be a symlink, which the kernel must not follow: users who may write
+ * to the served directory must not choose what this process reads, since it may read more than they. So the symlink
+ * must belong to root or to the owner of its target. Returns 0 or an errno. */
 static int resolve(const struct opener_place *p, const char *name, struct resolved *r) {
 	struct stat before, after;
-	r->nofollow = p->rule == OPENER_PEMS || p->rule == OPENER_LOG; /* nor what the log is appended to */
+	r->nofollow = p->rule == OPENER_PEMS || p->rule == OPENER_LOG; /* a log must not be a symlink, either */
 	r->owner = 0;
 	memcpy(r->path, name, strlen(name) + 1);
 	if (p->rule != OPENER_PEMS) return 0;
@@ -77,15 +77,16 @@ static int resolve(const struct opener_place *p, const char *name, struct resolv
 	return file_version_same(&first, &second) ? 0 : EPERM;
 }
 
-/* Returns whether the path of a directory leads to the one that was opened at the start: 0, ESTALE or another errno. */
+/* Checks that the path of a directory still leads to the one that was opened at the start. Returns 0, ESTALE or another
+ * errno. */
 static int check_place(const struct opener_place *p) {
 	struct stat opened, named;
 	if (fstat(p->directory, &opened) == -1 || stat(p->path, &named) == -1) return errno;
 	return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino ? 0 : ESTALE;
 }
 
-/* Fills in *st, and opens the file if that is asked for. Returns 0 or an errno. Does not wait for the reader of a pipe.
- */
+/* Fills in *st, and opens the file unless only that is requested. Does not wait for the reader of a pipe. Returns 0 or
+ * an errno. */
 static int look_up(const struct opener_place *p, const struct opener_request *q, struct stat *st, int *fd) {
 	bool log = p->rule == OPENER_LOG;
 	struct resolved r;
@@ -103,8 +104,8 @@ static int look_up(const struct opener_place *p, const struct opener_request *q,
 	return r.owner == 0 || r.owner == st->st_uid ? 0 : EPERM;
 }
 
-/* Opens a name in a place as it is (O_PATH), or what it leads to if that is a symlink that may be followed. So what is
- * checked is what is used. */
+/* Opens a socket file (O_PATH): the name itself or, if that is a symlink that may be followed, its target. So the file
+ * that is checked is the one that is used. Returns 0 or an errno. */
 static int open_socket(const struct opener_place *p, const char *name, int *fd) {
 	char target[PATH_MAX];
 	struct stat link, st;
@@ -124,8 +125,8 @@ static int open_socket(const struct opener_place *p, const char *name, int *fd) 
 	return S_ISSOCK(st.st_mode) ? 0 : ENOTSOCK;
 }
 
-/* Connects to the socket that a descriptor stands for, which has no other name than that in /proc. Returns 0 or an
- * errno. */
+/* Connects to a socket by the name that its descriptor has in /proc, the only one that surely stands for it. Returns 0
+ * or an errno. */
 static int connect_to(const struct opener_place *p, const char *path, int *fd) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int socket_fd, error = open_socket(p, opener_name_in(p->path, path), &socket_fd);
@@ -143,7 +144,7 @@ static int connect_to(const struct opener_place *p, const char *path, int *fd) {
 static int list_pem(const struct dirent *d) { return name_fits(OPENER_PEMS, d->d_name); }
 static int list_visible(const struct dirent *d) { return *d->d_name != '.'; }
 
-/* Returns 0 with malloc'd *names, or an errno. */
+/* Returns 0 with *names, to be freed with free(), or an errno. */
 static int list_names(const struct opener_place *p, char **names, size_t *length) {
 	struct dirent **entry = NULL;
 	int count = fchdir(p->directory);
@@ -157,14 +158,14 @@ static int list_names(const struct opener_place *p, char **names, size_t *length
 	return *length > OPENER_LIST ? EFBIG : 0;
 }
 
-/* What is sent for a request. */
+/* The answer to a request. */
 struct result {
 	struct opener_reply reply;
-	char *names; /* or NULL */
-	int fd;      /* or -1 */
+	char *names; /* NULL: none */
+	int fd;      /* -1: none */
 };
 
-/* Does what an allowed request asks for. Returns 0 or an errno. */
+/* Handles a request that is allowed. Returns 0 or an errno. */
 static int act(const struct opener_place *place, const struct opener_request *q, struct result *r) {
 	struct opener_place p = *place;
 	size_t length = 0;

@@ -3,7 +3,7 @@
 #define GATLING_OPENER_OPENER_RULE_H
 
 enum {
-	OPENER_PLACES = 160,            /* at most */
+	OPENER_PLACES = 160,            /* places of an opener */
 	OPENER_NAME = 512,              /* bytes of a name, with its NUL */
 	OPENER_LIST = 16 * 1024 * 1024, /* bytes of the names in a directory */
 	OPENER_WAIT_MS = 10000,         /* for an answer: a disk may have to start first */
@@ -12,9 +12,10 @@ enum {
 
 /* What may be opened in a place. */
 enum opener_rule {
-	OPENER_FILE,  /* the file of that name, and the one with ".ocsp" appended, for reading */
-	OPENER_PEMS,  /* in a directory NAME.pem and NAME.pem.ocsp, for reading; these names may be listed */
-	OPENER_PAIRS, /* NAME/fullchain.pem, NAME/privkey.pem, NAME/fullchain.pem.ocsp: likewise, but each NAME is listed */
+	OPENER_FILE, /* the file of that name, and the one with ".ocsp" appended, for reading */
+	OPENER_PEMS, /* NAME.pem and NAME.pem.ocsp in a directory, for reading; these names may be listed */
+	/* NAME/fullchain.pem, NAME/privkey.pem and NAME/fullchain.pem.ocsp, for reading; each NAME may be listed */
+	OPENER_PAIRS,
 	OPENER_SOCKETS, /* unix sockets in a directory, to connect to */
 	OPENER_LOG      /* the file of that name, which may not exist yet, for appending */
 };
