@@ -21,7 +21,7 @@ static bool is_unused(const struct address_entry *e) {
 	return !e->held[ADDRESS_CONNECTIONS] && !e->held[ADDRESS_REQUESTS];
 }
 
-/* Returns the entry of a network, or a place for it; NULL: there is none. */
+/* Returns the entry of a network, or makes one in place of the unused one that has used least; NULL: all are in use. */
 static struct address_entry *find(struct address_entry *set, uint64_t network) {
 	struct address_entry *least = NULL;
 	for (int i = 0; i < ADDRESS_WAYS; i++) {
@@ -32,7 +32,7 @@ static struct address_entry *find(struct address_entry *set, uint64_t network) {
 	return least;
 }
 
-/* Locks the set of a network, and finds the entry. */
+/* Locks the set of a network, and returns the result of find(). The caller unlocks *mutex. */
 static struct address_entry *enter(struct address_table *t, uint64_t network, pthread_mutex_t **mutex) {
 	pthread_once(&seeded, make_seed);
 	struct slice key = {.at = (const char *)&network, .length = sizeof network};
@@ -42,7 +42,7 @@ static struct address_entry *enter(struct address_table *t, uint64_t network, pt
 	return find(t->set[set], network);
 }
 
-/* The generic cell rate algorithm (ITU-T I.371), which needs one time and no timer. */
+/* This is the generic cell rate algorithm (ITU-T I.371), which needs one time and no timer. */
 bool address_take(struct address_table *t, uint64_t network, struct address_rate rate, int64_t now_ns) {
 	pthread_mutex_t *mutex;
 	struct address_entry *e = enter(t, network, &mutex);

@@ -1,7 +1,7 @@
-/* address_table.h - what is counted of client addresses: tokens that they have used up, and what they hold now. An IPv6
- * /64 counts as one address, since a client usually has all of it (RFC 6177). Tables are of fixed size: if there is no
- * place for an address, it takes that of one that holds nothing and has used least, or it is not counted. Thread-safe,
- * with locks that tables share. */
+/* address_table.h - counts for each client address the tokens that it has used and the things that it holds now. An
+ * IPv6 /64 counts as one address, since a client usually has all of it (RFC 6177). A table has a fixed size: an address
+ * without a place takes that of one that holds nothing and has used least, or it is not counted. Thread-safe, with
+ * locks that all tables share. */
 #ifndef GATLING_CLIENT_ADDRESS_TABLE_H
 #define GATLING_CLIENT_ADDRESS_TABLE_H
 
@@ -9,19 +9,19 @@
 
 #include "gatling/base/peer.h"
 
-enum { ADDRESS_WAYS = 8 };                 /* places that an address may have */
-#define ADDRESS_NS_PER_MS INT64_C(1000000) /* of the clock here, in one of those that count milliseconds */
+enum { ADDRESS_WAYS = 8 };                 /* entries of a set: an address is in one of them */
+#define ADDRESS_NS_PER_MS INT64_C(1000000) /* times here are in nanoseconds */
 
 enum address_held { ADDRESS_CONNECTIONS, ADDRESS_REQUESTS, ADDRESS_HELD };
 
-/* 24 bytes for an address. */
+/* What is counted for an address, in 24 bytes. */
 struct address_entry {
 	uint64_t network; /* peer_network() */
 	int64_t full_ns;  /* when it will have regained all tokens */
 	uint32_t held[ADDRESS_HELD];
 };
 
-/* sets * ADDRESS_WAYS entries, all zero at first. */
+/* A table of sets * ADDRESS_WAYS entries, all zero at first. */
 struct address_table {
 	struct address_entry (*set)[ADDRESS_WAYS];
 	unsigned sets;
@@ -36,7 +36,7 @@ struct address_rate {
 /* Takes a token. Returns false if there is none left. now_ns is of the monotonic clock. */
 bool address_take(struct address_table *table, uint64_t network, struct address_rate rate, int64_t now_ns);
 
-/* Gives it back. */
+/* Gives a token back. */
 void address_give_back(struct address_table *table, uint64_t network, struct address_rate rate);
 
 /* Returns how many tokens the address has used and not regained. */

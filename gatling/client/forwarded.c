@@ -1,10 +1,10 @@
-/* forwarded.c - see forwarded.h. Lists are read from their end: what a client has put in front, such as a quote that is
- * not closed, does not change what its proxy has said. */
+/* forwarded.c - see forwarded.h. Lists are parsed from their end, so that what a client has put at the front, such as a
+ * quote that is not closed, does not change what its proxy has added. */
 #include "gatling/client/forwarded.h"
 
 #include "gatling/base/text.h"
 
-/* Returns whether the quote at that place is part of a quoted string: an odd number of backslashes is before it. */
+/* Returns whether the quote at index `at` is part of a quoted string: an odd number of backslashes is before it. */
 static bool is_escaped(struct slice s, size_t at) {
 	size_t backslashes = 0;
 	while (backslashes < at && s.at[at - 1 - backslashes] == '\\') backslashes++;
@@ -31,7 +31,7 @@ static struct slice take_pair(struct slice *element) {
 	return pair;
 }
 
-/* Returns the value of "for" in a forwarded-element (RFC 7239, section 4), without quotes; absent: there is none. */
+/* Returns the value of "for" in a forwarded-element (RFC 7239, section 4) without quotes, or an absent slice. */
 static struct slice node_of(struct slice element) {
 	const struct slice name = SLICE("for=");
 	while (element.length) {

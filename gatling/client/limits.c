@@ -8,7 +8,7 @@
 #include "gatling/base/notice.h"
 #include "gatling/status/counters.h"
 
-/* No IPv6 network (RFC 4291: multicast) sends from it: the entry for all clients. */
+/* The entry for all clients together. No IPv6 network sends from this one, which would be multicast (RFC 4291). */
 #define EVERYBODY UINT64_MAX
 
 int limits_open(struct limits *l, const struct limits_options *o) {
@@ -23,7 +23,7 @@ void limits_close(struct limits *l) { free(l->table.set); }
 
 enum limit { LIMIT_NONE, LIMIT_RATE, LIMIT_ADDRESS_RATE, LIMIT_ADDRESS_REQUESTS, LIMIT_ADDRESS_CONNECTIONS, LIMITS };
 
-/* Tells the owner how many were refused over a limit since the last line about it. */
+/* Logs how many requests or connections were refused over a limit since the last line about it. */
 static void report(enum limit limit, const struct peer *peer) {
 	static const struct {
 		const char *option, *refused;
@@ -60,7 +60,7 @@ void limits_return_connection(struct limits *l, const struct peer *peer) {
 		address_release(&l->table, peer_network(peer), ADDRESS_CONNECTIONS, 1);
 }
 
-/* Returns the limit that the request is over. */
+/* Returns the limit that the request exceeds, or LIMIT_NONE. */
 static enum limit take_request(struct limits *l, const struct peer *peer, int64_t now_ns) {
 	const struct limits_options *o = &l->options;
 	uint64_t network = peer_network(peer);

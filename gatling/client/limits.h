@@ -1,21 +1,22 @@
-/* limits.h - how much a client address may ask for, and all clients together, of all workers. What is not limited is
- * not counted. Clients on unix sockets are proxies: their addresses are not known, and not limited. */
+/* limits.h - limits of requests and connections, for each client address and for all clients together, in all workers.
+ * What is not limited is not counted. Clients on unix sockets are proxies: their addresses are unknown, and not
+ * limited. */
 #ifndef GATLING_CLIENT_LIMITS_H
 #define GATLING_CLIENT_LIMITS_H
 
 #include "gatling/client/address_table.h"
 
 enum {
-	LIMITS_ADDRESSES = 1 << 20, /* for which something is counted: 24 MB, taken as addresses come */
-	LIMITS_RATE_MAX = 1000000,  /* requests a second, and a burst */
+	LIMITS_ADDRESSES = 1 << 20, /* addresses that are counted: 24 MB, which become resident as they come */
+	LIMITS_RATE_MAX = 1000000,  /* requests in a second, and in a burst */
 	LIMITS_COUNT_MAX = 1000000  /* connections or requests under way */
 };
 
-/* 0: no limit. */
+/* The limits; 0: none. */
 struct limits_options {
-	unsigned address_connections;           /* open at once, of an address */
-	unsigned address_requests;              /* under way at once, of an address */
-	struct address_rate address_rate, rate; /* requests of an address, and of all; burst 0: no limit */
+	unsigned address_connections;           /* connections of an address at once */
+	unsigned address_requests;              /* requests of an address under way at once */
+	struct address_rate address_rate, rate; /* of requests: of an address, and of all; burst 0: no limit */
 };
 
 struct limits {
@@ -23,19 +24,19 @@ struct limits {
 	struct address_table table;
 };
 
-/* Prepares *limits, whose table.set is NULL if there is no limit. Returns 0, or -1: ENOMEM. */
+/* Initializes *limits; table.set is NULL if there is no limit. Returns 0, or -1 without memory. */
 int limits_open(struct limits *limits, const struct limits_options *options);
 
 void limits_close(struct limits *limits);
 
-/* All of these take NULL for limits: there are none. */
+/* For the following functions limits may be NULL, which means that there are none. */
 
-/* Counts one more connection of a client. Returns whether it may have it. */
+/* Counts one more connection of a client. Returns false, and does not count it, if the client has too many. */
 bool limits_take_connection(struct limits *limits, const struct peer *peer);
 void limits_return_connection(struct limits *limits, const struct peer *peer);
 
-/* Counts a request of a client. Returns 0, and then it has to be returned when it has been answered; or the status to
- * refuse it with: 429 (RFC 6585, section 4), or 503 if the limit is that of all clients. now_ns is of the monotonic
+/* Counts a request of a client. Returns 0, and then it has to be returned after it has been answered; or the status to
+ * refuse it with: 429 (RFC 6585, section 4), or 503 if it exceeds the limit of all clients. now_ns is of the monotonic
  * clock. */
 int limits_take_request(struct limits *limits, const struct peer *peer, int64_t now_ns);
 void limits_return_requests(struct limits *limits, const struct peer *peer, unsigned count);

@@ -10,7 +10,7 @@
 static const char signature[] = "\r\n\r\n\0\r\nQUIT\n";
 enum { SIGNATURE = sizeof signature - 1, PREAMBLE = SIGNATURE + 4 };
 
-/* The bytes behind the signature, as the document names them. */
+/* Values of the bytes behind the signature, as the specification names them. */
 enum { VERSION_LOCAL = 0x20, VERSION_PROXY = 0x21 };
 enum { FAMILY_UNSPEC = 0x00, FAMILY_TCP4 = 0x11, FAMILY_TCP6 = 0x21, FAMILY_UNIX = 0x31 };
 enum { TYPE_SSL = 0x20, CLIENT_SSL = 0x01 };
@@ -34,7 +34,7 @@ static bool is_port(struct slice s) {
 	return s.length && s.length <= 5 && scan_ulong(s.at, &port) == s.length && port <= UINT16_MAX;
 }
 
-/* Takes what is before the next blank, or all, off the front. */
+/* Takes the bytes before the next space, or all, off the front, and the space, too. */
 static struct slice take_word(struct slice *rest) {
 	const char *blank = rest->length ? memchr(rest->at, ' ', rest->length) : NULL;
 	struct slice word = {.at = rest->at, .length = blank ? (size_t)(blank - rest->at) : rest->length};
@@ -42,7 +42,7 @@ static struct slice take_word(struct slice *rest) {
 	return word;
 }
 
-/* An address of version 4 or 6, and of no other. */
+/* Parses an IPv4 address, or if ipv4 is false, an IPv6 address. Returns false if it is not one. */
 static bool parse_address(bool ipv4, struct slice s, struct peer *peer) {
 	return ipv4 == !memchr(s.at, ':', s.length) && peer_parse(s, peer);
 }
@@ -73,7 +73,7 @@ static int parse_line(struct proxy_header *h, const char *data, size_t length) {
 
 static size_t number(const char *at) { return (size_t)(unsigned char)at[0] << 8 | (unsigned char)at[1]; }
 
-/* Reads what is said besides the addresses: a list of types, lengths and values. */
+/* Parses the list behind the addresses: types, lengths and values. Returns false if it is malformed. */
 static bool parse_values(struct proxy_header *h, const char *at, size_t length) {
 	while (length >= 3) {
 		size_t n = number(at + 1);
@@ -105,7 +105,7 @@ static int parse_binary(struct proxy_header *h, const char *data, size_t length)
 	if (family == FAMILY_TCP4) h->client = peer4(at);
 	if (family == FAMILY_TCP6) h->client = peer6(at);
 	if (family == FAMILY_TCP6 && peer_is_local(&h->client)) return -1;
-	/* what comes with no address is to be skipped, whatever it is */
+	/* without addresses the rest is to be skipped, whatever it is */
 	return parse_values(h, at + addresses, n - addresses) || h->own ? PREAMBLE + (int)n : -1;
 }
 
@@ -115,7 +115,7 @@ size_t proxy_header_lacks(const char *data, size_t length) {
 	return length < PREAMBLE ? PREAMBLE - length : PREAMBLE + number(data + SIGNATURE + 2) - length;
 }
 
-/* Returns whether data begins as the text does, as far as there is some. */
+/* Returns whether data begins with text, or with the beginning of text if it is shorter. */
 static bool begins(const char *data, size_t length, const char *text, size_t n) {
 	return memcmp(data, text, length < n ? length : n) == 0;
 }
