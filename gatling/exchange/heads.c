@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* Returns whether the head is of one client alone. */
+/* Returns whether a head belongs to one client alone: it has Authorization or Cookie. */
 static bool is_personal(const struct request *r) {
 	if (request_has(r, FIELD_AUTHORIZATION)) return true;
 	for (struct slice rest = r->lines; rest.length; slice_drop(&rest, slice_until(rest, '\n') + 1))
@@ -11,13 +11,14 @@ static bool is_personal(const struct request *r) {
 	return false;
 }
 
-/* Has a slice of one text be that of a copy. Others, such as the path "/" that a target lacked, stay. */
+/* Makes a slice of the text `from` one of its copy at `to`. Other slices, such as the path "/" that a target lacked,
+ * stay. */
 static void move(struct slice *s, struct slice from, const char *to) {
 	const size_t at = (size_t)((uintptr_t)s->at - (uintptr_t)from.at);
 	if (s->at && at <= from.length) s->at = to + at;
 }
 
-/* Counts one more that its place lacks. Returns whether it is to be kept there. */
+/* Counts a head that was not found at its place. Returns whether it is to be kept there. */
 static bool displaces(struct known_head *k) {
 	if (k->hits) {
 		k->hits /= 2;
