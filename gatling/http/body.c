@@ -1,5 +1,5 @@
-/* body.c - see body.h. Chunked bodies are parsed by a table that has the grammar of all but the data, one byte at a
- * time. */
+/* body.c - see body.h. Chunked bodies are parsed one byte at a time, by a table with the grammar of everything but
+ * chunk data. */
 #include "gatling/http/body.h"
 
 #include "gatling/base/owfat.h"
@@ -31,13 +31,13 @@ enum body_state {
 	STATES
 };
 
-/* What a byte may be, besides itself; ' ' stands for every blank. */
+/* Entries of the table that stand for a class of bytes; ' ' stands for SP and HTAB. */
 enum { TOKEN = 1, TEXT = 2 };
 
-/* The bytes that may follow in each state, and the state after them (RFC 9112, section 7.1); the digits of a size are
- * not in it. An extension is *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] ); it is dropped. */
+/* For each state, the bytes that may come and the state that follows (RFC 9112, section 7.1); step() handles the digits
+ * of a size. A chunk extension is *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] ); it is dropped. */
 static const struct edge {
-	char byte; /* 0: there are no more */
+	char byte; /* 0: the end of the list */
 	uint8_t next;
 } edges[STATES][6] = {
 	[SIZE] = {{';', NAME_START}, {' ', BLANK}, {'\r', SIZE_LF}},
@@ -99,14 +99,14 @@ static int size_complete(struct body *b) {
 	return 0;
 }
 
-/* Takes a byte that is not data. */
+/* Parses a byte that is not data. Returns 0, or the negative status to answer. */
 static int step(struct body *b, char c) {
 	int digit = b->state == SIZE_START || b->state == SIZE ? scan_fromhex((unsigned char)c) : -1;
 	bool counts = body_in_trailers(b) || (c != '\r' && c != '\n');
 	if (counts && ++b->line > (body_in_trailers(b) ? TRAILER_MAX : CHUNK_LINE_MAX)) return -400;
 	if (digit >= 0) {
 		if (b->left > (b->allowed == BODY_UNLIMITED ? BODY_LENGTH_MAX / 16 : BODY_MAX))
-			return -413; /* it never overflows */
+			return -413; /* so that it cannot overflow */
 		b->left = b->left * 16 + (uint32_t)digit;
 		b->state = SIZE;
 		return 0;

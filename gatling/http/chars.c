@@ -17,12 +17,12 @@ __attribute__((constructor)) static void classes_init(void) {
 	}
 }
 
-/* What is looked at together: vectors of GCC and Clang, for which SSE2 and NEON have instructions. */
+/* The octets that are tested at once, as vector types of GCC and Clang, which use SSE2 and NEON instructions. */
 typedef unsigned char octets __attribute__((vector_size(16)));
 typedef uint64_t halves __attribute__((vector_size(16)));
 enum { OCTETS = sizeof(octets) };
 
-/* Returns how many octets are 0 before the first that is not. */
+/* Returns the number of zero octets before the first nonzero one. word must not be 0. */
 static inline size_t zeros(uint64_t word) {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 	return (size_t)__builtin_clzll(word) / 8;
@@ -31,14 +31,14 @@ static inline size_t zeros(uint64_t word) {
 #endif
 }
 
-/* Returns how many octets of the mask, each 0 or 255, are 0 before the first that is not. */
+/* Returns the number of octets of mask, each 0 or 255, that are 0 before the first that is not. */
 static inline size_t clear_before(octets mask) {
 	const halves half = (halves)mask;
 	if (half[0]) return zeros(half[0]);
 	return half[1] ? sizeof half[0] + zeros(half[1]) : OCTETS;
 }
 
-/* Returns how many of OCTETS octets are of the class before the first that may not be. */
+/* Returns how many of the OCTETS octets at `at` are certainly of the class, before the first that may not be. */
 static inline size_t certain(const char *at, enum char_class class) {
 	octets o;
 	memcpy(&o, at, sizeof o);
@@ -49,7 +49,7 @@ static inline size_t certain(const char *at, enum char_class class) {
 	return clear_before((octets)((letter > 'z' - 'a') & (digit > 9) & (o != '-')));
 }
 
-/* Goes on with fewer than OCTETS at the end. */
+/* Counts the octets at the end, fewer than OCTETS, one by one from n. */
 static size_t span_last(struct slice s, size_t n, enum char_class class) {
 	while (n < s.length && char_is(s.at[n], class)) n++;
 	return n;

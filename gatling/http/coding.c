@@ -3,7 +3,8 @@
 
 #include "gatling/base/text.h"
 
-/* A coding that is not mentioned is acceptable, but any that is mentioned is preferred. */
+/* WEIGHT_UNMENTIONED: acceptable without being mentioned, but less preferred than any coding that is. It applies to
+ * identity, and if there is no Accept-Encoding to the others. */
 enum { WEIGHT_MAX = 1000, WEIGHT_UNMENTIONED = 1 };
 
 const struct slice coding_suffix[CODINGS] = {
@@ -34,7 +35,7 @@ static unsigned parse_qvalue(struct slice s) {
 	return weight < WEIGHT_MAX ? weight : WEIGHT_MAX;
 }
 
-/* Takes the weight off the end of an element such as "gzip;q=0.5". */
+/* Removes the weight from the end of an element such as "gzip;q=0.5", and returns it in thousandths. */
 static unsigned take_weight(struct slice *element) {
 	size_t length = slice_until(*element, ';');
 	if (length == element->length) return WEIGHT_MAX;
@@ -43,7 +44,7 @@ static unsigned take_weight(struct slice *element) {
 	return slice_starts_nocase(weight, SLICE("q=")) ? parse_qvalue(slice_rest(weight, 2)) : WEIGHT_MAX;
 }
 
-/* Returns -1 for an unknown coding. */
+/* Returns the coding of that name, or -1 if it is unknown. */
 static int coding_of(struct slice name) {
 	for (int i = 0; i < CODINGS; i++)
 		if (slice_equal_nocase(name, coding_name[i])) return i;
@@ -53,7 +54,7 @@ static int coding_of(struct slice name) {
 struct coding_weights coding_weights(const struct request *r) {
 	bool has = request_has(r, FIELD_ACCEPT_ENCODING);
 	struct coding_weights weights = {{0}};
-	/* of codings that are not mentioned: without the field any is acceptable */
+	/* weights of codings that are not mentioned; without the field, every coding is acceptable */
 	unsigned mentioned = 0, identity = has ? WEIGHT_UNMENTIONED : WEIGHT_MAX, others = has ? 0 : WEIGHT_UNMENTIONED;
 	for (unsigned i = 0; has && i < r->fields; i++) {
 		if (r->field[i].name != FIELD_ACCEPT_ENCODING) continue;

@@ -1,13 +1,13 @@
-/* coding.h - content codings (RFC 9110, section 8.4.1) and how they are negotiated (12.5.3). */
+/* coding.h - content codings (RFC 9110, section 8.4.1) and their negotiation (12.5.3). */
 #ifndef GATLING_HTTP_CODING_H
 #define GATLING_HTTP_CODING_H
 
 #include "gatling/http/request.h"
 
-/* In the order of preference among codings of equal weight, the last first. */
+/* Of codings with equal weights, the last one here is preferred. */
 enum coding { CODING_IDENTITY, CODING_GZIP, CODING_ZSTD, CODING_BR, CODINGS };
 
-/* A file NAME with this suffix is the file NAME in this coding. */
+/* The file NAME in this coding has the name NAME with this suffix. */
 extern const struct slice coding_suffix[CODINGS];
 extern const struct slice coding_name[CODINGS];
 
@@ -16,11 +16,11 @@ struct coding_weights {
 	unsigned of[CODINGS];
 };
 
-/* Returns what Accept-Encoding says. Without it identity is preferred, and the others are acceptable. */
+/* Returns the weights in the Accept-Encoding field. Without it, identity is preferred and the others are acceptable. */
 struct coding_weights coding_weights(const struct request *request);
 
-/* Returns the best coding in the set `available` (of 1 << coding). Identity is chosen even if it is not acceptable,
- * when there is nothing better. -1: none. */
+/* Returns the best coding in the set `available` (of 1 << coding), or -1 if there is none. If no available coding is
+ * acceptable, identity is chosen, if it is available. */
 int coding_choose(const struct coding_weights *weights, unsigned available);
 
 #endif

@@ -1,10 +1,10 @@
-/* date.c - see date.h. libowfat's fmt_httpdate() calls gmtime(3), which threads must not share; its scan_httpdate()
- * accepts "99 Foo", and rejects RFC 850's form. The server never leaves the C locale. */
+/* date.c - see date.h. libowfat's fmt_httpdate() calls gmtime(3), which is not thread-safe; its scan_httpdate() accepts
+ * "99 Foo", and rejects the format of RFC 850. The server always runs in the C locale. */
 #include "gatling/http/date.h"
 
 #include "gatling/base/text.h"
 
-enum { PARSED_MAX = 64 }; /* bytes of the longest date that is parsed */
+enum { PARSED_MAX = 64 }; /* bytes of the longest date that is parsed, with its NUL */
 
 static char *put_two(char *at, int number, char end) {
 	at = text_copy_two(at, (unsigned)number);
@@ -12,7 +12,8 @@ static char *put_two(char *at, int number, char end) {
 	return at + 1;
 }
 
-/* Every file that is loaded has one: strftime(3) would take four times the instructions. */
+/* Formats each part itself: strftime(3) would take four times the instructions, and every file that is loaded has a
+ * date. */
 size_t date_format(char *out, time_t time) {
 	static const char day[][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
 	static const char month[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -43,7 +44,7 @@ bool date_parse(struct slice value, time_t *time) {
 	for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
 		struct tm tm = {0};
 		const char *end = strptime(text, form[i], &tm);
-		if (!end || *end || tm.tm_year < 0) continue; /* %Y takes two digits, too, for a year of antiquity */
+		if (!end || *end || tm.tm_year < 0) continue; /* %Y also accepts two digits, as a year of antiquity */
 		*time = timegm(&tm);
 		return true;
 	}

@@ -1,4 +1,4 @@
-/* field_line.h - writes field lines (RFC 9112, section 5), each with its CRLF, to a place with room for them. */
+/* field_line.h - writes field lines (RFC 9112, section 5), each with its CRLF, to memory that has room for them. */
 #ifndef GATLING_HTTP_FIELD_LINE_H
 #define GATLING_HTTP_FIELD_LINE_H
 
@@ -6,7 +6,7 @@
 
 #include "gatling/base/slice.h"
 
-/* Both return where the line ends. */
+/* Write a field line to `at`. Both return the end of the line. */
 char *field_line_put(char *at, struct slice name, struct slice value);
 char *field_line_put_length(char *at, uint64_t content_length);
 

@@ -17,7 +17,7 @@ size_t host_scheme_length(struct slice url) {
 	return 0;
 }
 
-/* Returns the length of the "[address]" at the start, 0 if that is no IPv6 address. */
+/* Returns the length of the "[address]" at the start of authority, or 0 if it is not an IPv6 address. */
 static size_t literal_length(struct slice authority) {
 	char text[INET6_ADDRSTRLEN];
 	struct in6_addr address;
@@ -28,7 +28,7 @@ static size_t literal_length(struct slice authority) {
 	return inet_pton(AF_INET6, text, &address) == 1 ? length + 2 : 0;
 }
 
-/* Returns the length of the uri-host at the start, 0 if there is none. */
+/* Returns the length of the uri-host at the start of authority, or 0 if there is none. */
 static size_t uri_host_length(struct slice authority) {
 	if (authority.length && authority.at[0] == '[') return literal_length(authority);
 	size_t n = chars_host(authority);

@@ -1,4 +1,4 @@
-/* host.h - the authority that a request names: uri-host [ ":" port ] (RFC 9110, section 7.2). */
+/* host.h - the authority in a request: uri-host [ ":" port ] (RFC 9110, section 7.2). */
 #ifndef GATLING_HTTP_HOST_H
 #define GATLING_HTTP_HOST_H
 
@@ -9,12 +9,13 @@ enum {
 	AUTHORITY_MAX = HOST_MAX + 6 /* with its port */
 };
 
-/* Returns the length of "http://" or "https://", in letters of any case, at the start of a URL; 0: it has neither. */
+/* Returns the length of "http://" or "https://", in upper or lower case, at the start of url, or 0 if it has
+ * neither. */
 size_t host_scheme_length(struct slice url);
 
-/* Returns whether it is a name, an IPv4 address or an IPv6 address in brackets (RFC 3986, section 3.2.2, without zones
- * and later versions), with or without a decimal port up to 65535. Such an authority has no '/', no control character
- * and no leading dot: it is safe as a file name. */
+/* Returns whether authority is a name, an IPv4 address or an IPv6 address in brackets (RFC 3986, section 3.2.2, without
+ * zones and later versions), with or without a decimal port up to 65535. Such an authority has no '/', no control
+ * character and no leading dot: it is safe as a file name. */
 bool host_valid(struct slice authority);
 
 /* Writes the name of a valid authority to name (HOST_MAX bytes), in lower case, without port and trailing dot. Returns

@@ -3,7 +3,7 @@
 
 #include "gatling/base/text.h"
 
-/* The entries of the static table (appendix A) that are fields of responses, the most frequent first. */
+/* The response fields in the static table (appendix A), the most frequent first. */
 static const struct {
 	struct slice name;
 	unsigned char index;
@@ -37,7 +37,7 @@ static const struct {
 	{SLICE("www-authenticate"), 61},
 };
 
-/* Appends an integer after a pattern in the first byte (section 5.1). */
+/* Appends the integer n with a prefix of `bits` bits (section 5.1). pattern: the other bits of the first byte. */
 static char *put_integer(char *at, unsigned pattern, unsigned bits, size_t n) {
 	size_t most = (1U << bits) - 1;
 	if (n < most) {
@@ -74,7 +74,7 @@ size_t hpack_fields(struct slice lines, char *out) {
 }
 
 size_t hpack_status(int status, char *out) {
-	static const int indexed[] = {200, 204, 206, 304, 400, 404, 500}; /* from entry 8 on */
+	static const int indexed[] = {200, 204, 206, 304, 400, 404, 500}; /* entries 8 to 14 of the static table */
 	for (size_t i = 0; i < sizeof indexed / sizeof *indexed; i++) {
 		if (indexed[i] != status) continue;
 		*out = (char)(0x80 | (8 + i));

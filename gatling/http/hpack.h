@@ -1,19 +1,20 @@
-/* hpack.h - writes field lines as a header block of HPACK (RFC 7541) without the dynamic table, so that one block is
- * good for every connection. The names of fields of responses that the
- * static table has are written as their index. */
+/* hpack.h - encodes field lines as an HPACK header block (RFC 7541). It does not use the dynamic table, so that a block
+ * is valid on every connection. Names of response fields that are in the static table become indexes. */
 #ifndef GATLING_HTTP_HPACK_H
 #define GATLING_HTTP_HPACK_H
 
 #include "gatling/base/slice.h"
 
-/* The most bytes that a block of field lines takes. In each line ": " and CRLF leave room for the first byte and for
- * two lengths of a byte and a half; a longer length belongs to a text long enough to pay for it. */
+/* The maximum size of a block for field lines of text_length bytes. In each line the four bytes of ": " and CRLF make
+ * up for the first byte and two lengths, one of which may have two bytes; longer lengths occur only with more than 128
+ * bytes of text. */
 #define HPACK_BOUND(text_length) ((text_length) + (text_length) / 128 + 8)
 
-/* Writes field lines ("Name: value", each with its CRLF) to out (HPACK_BOUND() bytes). Returns the bytes written. */
+/* Encodes field lines ("Name: value", each with its CRLF) to out (HPACK_BOUND() bytes). Returns the number of bytes
+ * written. */
 size_t hpack_fields(struct slice lines, char *out);
 
-/* Writes :status to out (HPACK_STATUS bytes). Returns the bytes written. */
+/* Encodes :status to out (HPACK_STATUS bytes). Returns the number of bytes written. */
 enum { HPACK_STATUS = 5 };
 size_t hpack_status(int status, char *out);
 

@@ -9,7 +9,7 @@
 #include "gatling/base/text.h"
 #include "gatling/http/chars.h"
 
-enum { EXTENSION_MAX = 64 }; /* with a NUL; Debian's mime.types has one of 30 */
+enum { EXTENSION_MAX = 64 }; /* bytes with the NUL; the longest extension in Debian's mime.types has 30 */
 
 #define UTF8 "; charset=utf-8"
 
@@ -132,7 +132,8 @@ static bool is_type(const char *type) {
 	return slash && slash != type && slash[1] && length + strlen(UTF8) <= MEDIA_TYPE_MAX;
 }
 
-/* Neither string is freed: types last as long as the process. */
+/* Adds a type. The strings that it allocates are never freed: types last as long as the process. Returns false if
+ * memory runs out. */
 static bool add(const char *extension, const char *type) {
 	bool text = slice_starts(slice_of(type), SLICE("text/"));
 	size_t length = strlen(extension) + 1;
@@ -146,7 +147,7 @@ static bool add(const char *extension, const char *type) {
 	return true;
 }
 
-/* Reads a line "type extension..."; returns false if it is malformed. */
+/* Parses a line "type extension...". Returns false if it is malformed, or memory runs out. */
 static bool read_line(char *line) {
 	static const char blanks[] = " \t\r\n";
 	char *rest = NULL;

@@ -7,13 +7,13 @@
 #define MEDIA_TYPE_TEXT "text/plain; charset=utf-8"
 #define MEDIA_TYPE_UNKNOWN "application/octet-stream"
 
-/* Returns the value of Content-Type for a file name or path, for text with UTF-8 as its charset. NULL: the extension is
- * not known. */
+/* Returns the Content-Type for a file name or path, or NULL if the extension is unknown. Text types include the charset
+ * UTF-8. */
 const char *media_type_of(struct slice path);
 
-/* Reads types that precede the built-in ones from a file in the format of mime.types: a type and its extensions on a
- * line; '#' begins a comment. To be called before there are workers. Returns 0; the number of a malformed line; or -1
- * with errno if the file cannot be read (EFBIG: over MEDIA_TYPES_FILE_MAX). */
+/* Reads types, which take precedence over the built-in ones, from a file in the format of mime.types: a type and its
+ * extensions on each line; '#' begins a comment. Must be called before there are workers. Returns 0, the number of a
+ * malformed line, or -1 with errno if the file cannot be read (EFBIG: over MEDIA_TYPES_FILE_MAX). */
 enum {
 	MEDIA_TYPES_FILE_MAX = 1024 * 1024, /* bytes */
 	MEDIA_TYPE_MAX = 128                /* bytes of a type, with its charset */

@@ -6,7 +6,7 @@
 
 bool path_allows(struct slice name) { return !utf8_has_overlong(name); }
 
-/* Writes the decoded bytes, of at most the same length, to out. Returns 0, or the status to answer. */
+/* Decodes s to out, which takes at most s.length bytes. Returns 0, or the status to answer. */
 static int percent_decode(struct slice s, char *out, size_t *length) {
 	size_t n = 0;
 	unsigned char all = 0;
@@ -15,7 +15,7 @@ static int percent_decode(struct slice s, char *out, size_t *length) {
 		if (c == '%') {
 			if (!path_is_encoded(slice_rest(s, i))) return 400;
 			c = (char)path_decode_byte(slice_rest(s, i));
-			if (c == '/') return 404; /* data, not a separator: no file name can hold it */
+			if (c == '/') return 404; /* data, not a separator; no file name can contain it */
 			i += 2;
 		}
 		if (c == '\0') return 400;
@@ -67,7 +67,8 @@ static bool is_unreserved(char c) {
 	return text_is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c && strchr("-._~", c));
 }
 
-/* Encodes all but unreserved characters, those in `legal`, and with `encoded` what is encoded already. */
+/* Percent-encodes all characters except unreserved ones and those in `legal`. encoded: keeps percent-encoded bytes,
+ * too. */
 static size_t encode(struct slice text, const char *legal, bool encoded, char *out) {
 	static const char digit[] = "0123456789ABCDEF"; /* fmt_tohex() writes the other case (RFC 3986, section 2.1) */
 	size_t n = 0;

@@ -4,7 +4,7 @@
 
 #include "gatling/base/slice.h"
 
-/* Segments of a path: this bounds the work of looking at each directory on the way. */
+/* The most segments of a path; it limits how many directories are tested for a request. */
 enum { PATH_SEGMENTS_MAX = 64 };
 
 /* Decodes percent-encoding (RFC 3986, section 2.1), then removes empty and dot segments (5.2.4), never climbing above
@@ -14,24 +14,24 @@ enum { PATH_SEGMENTS_MAX = 64 };
  * file, more than PATH_SEGMENTS_MAX segments, or anything in a dot directory but .well-known at the root (RFC 8615). */
 int path_decode(struct slice encoded, char *out, size_t *length);
 
-/* Returns whether a request can name a file of that name: not if the name has overlong UTF-8. */
+/* Returns whether a request can name a file of this name. It cannot if the name has overlong UTF-8. */
 bool path_allows(struct slice name);
 
 /* Returns whether the text begins with a percent-encoded byte. */
 bool path_is_encoded(struct slice text);
 
-/* Returns the byte with which such a text begins. */
+/* Returns the percent-encoded byte at the start of text, see path_is_encoded(). */
 unsigned char path_decode_byte(struct slice text);
 
-/* Percent-encodes everything but unreserved characters and '/' into out (3 * path.length bytes are enough).
- * Returns the bytes written. */
+/* Percent-encodes everything but unreserved characters and '/' to out (3 * path.length bytes are enough). Returns the
+ * number of bytes written. */
 size_t path_encode(struct slice path, char *out);
 
-/* Does the same with the path or query of a request target, which is encoded already: encodes only what clients should
- * have encoded (RFC 3986, sections 3.3 and 3.4). */
+/* Does the same with the path or query of a request target: encodes only those characters that the client should have
+ * encoded (RFC 3986, sections 3.3 and 3.4). */
 size_t path_encode_target(struct slice target, char *out);
 
-/* Where an authority looks for proof that a name is ours (RFC 8555, section 8.3), below a site. */
+/* The path of ACME HTTP challenges (RFC 8555, section 8.3), relative to the root of a site. */
 static const struct slice path_acme_challenge = SLICE(".well-known/acme-challenge/");
 
 #endif

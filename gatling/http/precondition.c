@@ -4,7 +4,7 @@
 #include "gatling/base/text.h"
 #include "gatling/http/date.h"
 
-/* Takes an entity-tag (section 8.8.3) off the front of a list, with the separators before it. Returns false at the end,
+/* Removes an entity-tag (section 8.8.3) and the separators before it from the front of list. Returns false at the end,
  * or if something else follows. */
 static bool take_etag(struct slice *list, struct slice *etag, bool *weak) {
 	while (list->length && strchr(" \t,", list->at[0])) slice_drop(list, 1);
@@ -17,7 +17,7 @@ static bool take_etag(struct slice *list, struct slice *etag, bool *weak) {
 	return true;
 }
 
-/* Returns whether any line of the field has "*" or the entity-tag. */
+/* Returns whether any line of the field has "*" or the entity-tag. strong: weak entity-tags do not match. */
 static bool etag_listed(const struct request *r, enum field_name name, struct slice etag, bool strong) {
 	for (unsigned i = 0; i < r->fields; i++) {
 		if (r->field[i].name != name) continue;
@@ -30,13 +30,13 @@ static bool etag_listed(const struct request *r, enum field_name name, struct sl
 	return false;
 }
 
-/* Returns the value of a field that came once; else an absent slice. */
+/* Returns the value of a field that came exactly once, or an absent slice. */
 static struct slice only_field(const struct request *r, enum field_name name) {
 	return request_has(r, name) && !request_repeats(r, name) ? request_field(r, name) : (struct slice){0};
 }
 
-/* Returns whether the field is a date, in *date, to compare with that of the representation. Most clients return the
- * date they got, which need not be parsed. */
+/* Parses a date to compare with that of the representation. Returns false if field is not a date, or the representation
+ * has none. Most clients return the date that they got, which need not be parsed. */
 static bool parse_date(struct slice field, const struct validators *v, time_t *date) {
 	if (!field.at || !v->date.at) return false;
 	*date = v->last_modified;
@@ -49,7 +49,7 @@ int precondition_status(const struct request *r, const struct validators *v) {
 					 1U << FIELD_IF_MODIFIED_SINCE
 	};
 	time_t date;
-	if (!(r->known & CONDITIONS)) return 0; /* most have none */
+	if (!(r->known & CONDITIONS)) return 0; /* most requests have none */
 	if (request_has(r, FIELD_IF_MATCH)) {
 		if (!etag_listed(r, FIELD_IF_MATCH, v->etag, true)) return 412;
 	} else if (parse_date(only_field(r, FIELD_IF_UNMODIFIED_SINCE), v, &date)) {

@@ -6,21 +6,21 @@
 
 #include "gatling/http/request.h"
 
-/* Tell one version of a representation from another. */
+/* Identify a version of a representation. */
 struct validators {
-	struct slice etag; /* a strong entity-tag, with its quotes; absent: not known, and nothing matches it */
+	struct slice etag; /* a strong entity-tag with its quotes; absent if unknown: then none matches */
 	time_t last_modified;
-	struct slice date; /* last_modified as the value of a field; absent: not known, and fields with dates are ignored */
+	struct slice date; /* last_modified as an HTTP-date; absent if unknown: then conditions with dates are ignored */
 };
 
 /* Evaluates the preconditions of a GET or HEAD in the order of section 13.2.2 for a resource that exists.
  * Returns 0 to go on, or the status to answer: 304 or 412. */
 int precondition_status(const struct request *request, const struct validators *validators);
 
-/* Returns whether a Range field is valid: there is no If-Range, or it matches (section 13.1.5). */
+/* Returns whether the Range field applies: there is no If-Range, or it matches (section 13.1.5). */
 bool precondition_range(const struct request *request, const struct validators *validators);
 
-/* Returns whether the answer depends on the entity-tag. */
+/* Returns whether the entity-tag is needed to evaluate the request's conditions. */
 bool precondition_wants_etag(const struct request *request);
 
 #endif

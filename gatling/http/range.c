@@ -5,7 +5,7 @@
 
 static const uint64_t LARGEST = UINT64_MAX / 20; /* larger numbers count as this */
 
-/* Takes digits off the front. Returns false if there are none. */
+/* Removes a decimal number from the front of s. Returns false if there is none. */
 static bool take_number(struct slice *s, uint64_t *number) {
 	size_t n = 0;
 	*number = 0;
@@ -17,8 +17,8 @@ static bool take_number(struct slice *s, uint64_t *number) {
 	return n > 0;
 }
 
-/* Parses a range-spec; range->length 0: it cannot be satisfied. Returns false if the syntax is wrong, and for the end
- * of an empty file, which no Content-Range can describe. */
+/* Parses a range-spec. range->length is 0 if it cannot be satisfied. Returns false if the syntax is wrong, or for a
+ * suffix of an empty representation, which no Content-Range can describe. */
 static bool parse_one(struct slice spec, uint64_t size, struct range *range) {
 	uint64_t first, last;
 	*range = (struct range){0};
@@ -26,7 +26,7 @@ static bool parse_one(struct slice spec, uint64_t size, struct range *range) {
 	if (!text_skip(&spec, SLICE("-"))) return false;
 	bool has_last = take_number(&spec, &last);
 	if (spec.length || (!has_first && !has_last) || (has_first && has_last && last < first)) return false;
-	if (!has_first) { /* a suffix of that length */
+	if (!has_first) { /* a suffix of `last` bytes */
 		if (last && !size) return false;
 		range->length = last < size ? last : size;
 		range->first = size - range->length;

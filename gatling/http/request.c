@@ -1,5 +1,5 @@
-/* request.c - see request.h. It parses one line at a time, strictly, and refuses what RFC 9112 lets a server repair:
- * two parsers that repair differently are how requests get smuggled. */
+/* request.c - see request.h. The parser handles one line at a time. It is strict, and refuses what RFC 9112 lets a
+ * server repair, since parsers that repair differently make request smuggling possible. */
 #include "gatling/http/request.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@ static enum method method_of(struct slice name) {
 	return METHOD_UNKNOWN;
 }
 
-/* HTTP-version, RFC 9112, section 2.3. */
+/* Parses HTTP-version (RFC 9112, section 2.3). Returns 0, or the negative status to answer. */
 static int parse_version(struct request *r, struct slice version) {
 	const char *v = version.at;
 	if (version.length != strlen("HTTP/1.1") || !slice_starts(version, SLICE("HTTP/"))) return -400;
@@ -30,7 +30,7 @@ static int parse_version(struct request *r, struct slice version) {
 	return 0;
 }
 
-/* Splits a target in one of the four forms of RFC 9112, section 3.2. */
+/* Parses a target in one of the four forms of RFC 9112, section 3.2. Returns 0, or the negative status to answer. */
 static int parse_target(struct request *r, struct slice method, struct slice target) {
 	if (target.at[0] != '/') {
 		size_t scheme = host_scheme_length(target);
@@ -83,7 +83,7 @@ static int parse_request_line(struct request *r, struct slice line) {
 	return error ? error : parse_target(r, method, target);
 }
 
-/* The place of a name in the table: no two of those that are known share one, which the compiler sees. */
+/* The slot of a name in the table. Known names have different slots: the compiler would report a second initializer. */
 enum { NAMES = 64 };
 #define NAME_PLACE(length, last) ((5 * (length) + (unsigned char)(last)) % NAMES)
 #define NAME(known, last, field) [NAME_PLACE(sizeof(known) - 1, last)] = {.text = SLICE(known), .name = (field)}
@@ -111,7 +111,8 @@ static const struct field_known {
 };
 static_assert(FIELD_OTHER <= CHAR_BIT * sizeof(unsigned), "request_has() keeps a bit for each");
 
-/* Returns eight characters of a token in lower case: this bit turns only capitals into letters or hyphens. */
+/* Returns eight characters of a token in lower case. Among the characters that the added bit changes, only capitals
+ * become letters, and none becomes a hyphen. */
 static uint64_t lower_8(const char *at) {
 	uint64_t octets;
 	memcpy(&octets, at, sizeof octets);
@@ -124,7 +125,7 @@ static uint32_t lower_4(const char *at) {
 	return octets | UINT32_C(0x20202020);
 }
 
-/* Returns whether tokens of that length are the same without regard to case. The known one has letters and hyphens. */
+/* Returns whether two tokens of length (at least 4) are equal, ignoring case. known has only letters and hyphens. */
 static bool same_name(const char *name, const char *known, size_t length) {
 	if (length < 8) return lower_4(name) == lower_4(known) && lower_4(name + length - 4) == lower_4(known + length - 4);
 	for (size_t i = 0; i + 8 < length; i += 8)
@@ -156,7 +157,7 @@ struct slice request_field(const struct request *r, enum field_name name) {
 	return r->field[i].value;
 }
 
-/* RFC 9112, section 3.2. */
+/* Checks the Host field, and uses it unless the target has an authority (RFC 9112, section 3.2). Returns 0, or -400. */
 static int check_host(struct request *r) {
 	struct slice host = request_field(r, FIELD_HOST);
 	if (request_repeats(r, FIELD_HOST) || (!host.at && r->minor >= 1)) return -400;
@@ -171,15 +172,15 @@ static int parse_content_length(struct request *r) {
 	for (size_t i = 0; i < value.length; i++) {
 		if (!text_is_digit(value.at[i])) return -400;
 		r->content_length = r->content_length * 10 + (uint64_t)(value.at[i] - '0');
-		if (r->content_length > BODY_LENGTH_MAX) return -413; /* and it never overflows */
+		if (r->content_length > BODY_LENGTH_MAX) return -413; /* so that it cannot overflow */
 	}
 	r->framing = r->content_length ? BODY_LENGTH : BODY_NONE;
 	return 0;
 }
 
-/* RFC 9112, sections 6.1 and 7: the only coding known here is "chunked", which must be the last. An empty element,
- * which a recipient may skip (RFC 9110, section 5.6.1.2), is refused, as other servers do: all have to agree on the
- * framing. */
+/* Parses Transfer-Encoding (RFC 9112, sections 6.1 and 7). The only known coding is "chunked", which must be the last.
+ * Empty elements, which a recipient may skip (RFC 9110, section 5.6.1.2), are refused, as by other servers: all servers
+ * on the way must agree on the framing. */
 static int parse_transfer_encoding(struct request *r) {
 	if (r->minor == 0) return -400;
 	unsigned codings = 0;
@@ -201,17 +202,17 @@ static int parse_transfer_encoding(struct request *r) {
 	return 0;
 }
 
-/* RFC 9112, section 6.3. */
+/* Determines the framing of the body (RFC 9112, section 6.3). Returns 0, or the negative status to answer. */
 static int parse_framing(struct request *r) {
 	bool length = request_has(r, FIELD_CONTENT_LENGTH);
 	if (request_has(r, FIELD_TRANSFER_ENCODING)) return length ? -400 : parse_transfer_encoding(r);
 	if (length) return parse_content_length(r);
 	if (r->minor >= 1 || r->method != METHOD_NOT_ALLOWED) return 0;
-	/* a body of HTTP/1.0 can end only by its length (RFC 1945, section 8.3) */
+	/* a body of an HTTP/1.0 request needs a Content-Length (RFC 1945, section 8.3) */
 	return slice_equal(r->method_name, SLICE("POST")) || slice_equal(r->method_name, SLICE("PUT")) ? -411 : 0;
 }
 
-/* RFC 9110, section 10.1.1. */
+/* Parses Expect (RFC 9110, section 10.1.1). Returns 0, or -417. */
 static int parse_expect(struct request *r) {
 	if (r->minor == 0 || !request_has(r, FIELD_EXPECT)) return 0;
 	for (unsigned i = 0; i < r->fields; i++) {
@@ -225,7 +226,7 @@ static int parse_expect(struct request *r) {
 	return 0;
 }
 
-/* RFC 9112, section 9.3. */
+/* Sets keep_alive (RFC 9112, section 9.3). */
 static void parse_connection(struct request *r) {
 	bool close = false, keep_alive = false;
 	for (unsigned i = 0; i < r->fields && request_has(r, FIELD_CONNECTION); i++) {
@@ -244,11 +245,12 @@ int request_end(struct request *r) {
 	return error ? error : parse_expect(r);
 }
 
-/* Returns whether more may come behind text: what ends it is not there, or only the CR of that. */
+/* Returns whether a line may be incomplete. end: the bytes after its text; nothing has come of its CRLF, or only the
+ * CR. */
 static bool is_cut(struct slice end) { return !end.length || (end.length == 1 && *end.at == '\r'); }
 
-/* Takes text and the CRLF behind it off the front of *rest. Returns 1; 0: it is not complete; -400: another control
- * character is in it, such as a bare LF. */
+/* Removes text and the CRLF after it from the front of *rest. Returns 1, 0 if the line is not complete, or -400 if it
+ * has another control character, such as a bare LF. */
 static int next_text(struct slice *rest, struct slice *text) {
 	*text = slice_first(*rest, chars_text(*rest));
 	struct slice end = slice_rest(*rest, text->length);
@@ -258,7 +260,7 @@ static int next_text(struct slice *rest, struct slice *text) {
 	return 1;
 }
 
-/* Looks at the start of a request line. Returns 0, or what is already wrong. */
+/* Checks the start of a request line. Returns 0, or the negative status if it is already wrong. */
 static int parse_incomplete(struct request *r, struct slice line) {
 	size_t name = chars_token(line);
 	r->line = line;
@@ -267,8 +269,8 @@ static int parse_incomplete(struct request *r, struct slice line) {
 	return line.length > METHOD_MAX + TARGET_MAX ? -414 : 0;
 }
 
-/* Takes the request line and empty lines before it off the front of *rest. Returns 1; 0: it is not complete; < 0: the
- * negative status. */
+/* Removes the request line, and empty lines before it, from the front of *rest. Returns 1, 0 if it is not complete, or
+ * the negative status to answer. */
 static int next_request_line(struct request *r, struct slice *rest) {
 	unsigned empty_lines = 0;
 	struct slice line;
@@ -277,12 +279,12 @@ static int next_request_line(struct request *r, struct slice *rest) {
 		if (++empty_lines > EMPTY_LINES_MAX) return -400;
 	if (got == 0) return parse_incomplete(r, line);
 	if (got < 0) line = slice_first(*rest, slice_until(*rest, '\n'));
-	int error = parse_request_line(r, line); /* also of a malformed one, for the log */
+	int error = parse_request_line(r, line); /* a malformed one, too, for the log */
 	return got < 0 ? got : error ? error : 1;
 }
 
-/* Takes a field line (RFC 9112, section 5) off the front of *rest. One that starts with a blank (obs-fold) has no name,
- * and is refused. As next_request_line(). */
+/* Removes a field line (RFC 9112, section 5) from the front of *rest. One that starts with a blank (obs-fold) has no
+ * name, and is refused. Returns what next_request_line() returns. */
 static int next_field(struct request *r, struct slice *rest) {
 	struct slice name = slice_first(*rest, chars_token(*rest)), value;
 	if (name.length == rest->length || is_cut(*rest)) return 0;
@@ -317,7 +319,7 @@ bool request_plausible(const char *buffer, size_t length) {
 	return is_cut(slice_rest(all, chars_text(all)));
 }
 
-/* Returns a copy at *at, which then is behind it; an absent slice stays absent. */
+/* Copies s to *at, and moves *at behind the copy. Returns the copy; an absent slice stays absent. */
 static struct slice copy(char **at, struct slice s) {
 	if (!s.at) return s;
 	struct slice copied = {.at = *at, .length = s.length};
@@ -330,7 +332,7 @@ struct request *request_keep(const struct request *r, size_t *size) {
 	*size = head + r->method_name.length + r->line.length + r->lines.length + r->path.length + r->query.length +
 			r->host.length;
 	for (unsigned i = 0; i < r->fields; i++) *size += r->field[i].value.length;
-	/* the copy ends behind the last field that came: no other is looked at */
+	/* the copy ends after the last field in use */
 	struct request *copied = malloc(*size);
 	if (!copied) return NULL;
 	memcpy(copied, r, head);
@@ -350,7 +352,7 @@ struct request *request_keep_logged(const struct request *r, size_t *size) {
 	struct request logged;
 	memcpy(&logged, r, offsetof(struct request, field));
 	logged.method_name = logged.lines = logged.query = (struct slice){0};
-	logged.path.length = 0; /* that there is one says that the request line was understood */
+	logged.path.length = 0; /* but not absent: an absent path means that the request line was malformed */
 	logged.known &= 1U << FIELD_REFERER | 1U << FIELD_USER_AGENT;
 	logged.fields = 0;
 	for (unsigned i = 0; i < r->fields; i++)

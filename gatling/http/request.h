@@ -1,4 +1,5 @@
-/* request.h - the head of an HTTP/1.1 request (RFC 9112), parsed into slices of the caller's buffer. Owns no memory. */
+/* request.h - the head of an HTTP/1.1 request (RFC 9112), parsed into slices of the caller's buffer. A request owns no
+ * memory. */
 #ifndef GATLING_HTTP_REQUEST_H
 #define GATLING_HTTP_REQUEST_H
 
@@ -11,15 +12,15 @@ enum {
 	TARGET_MAX = 8 * 1024, /* bytes of a request target; more: 414 */
 	METHOD_MAX = 32,       /* bytes of a method name; more: 501 */
 	FIELDS_MAX = 100,      /* field lines of a head; more: 431 */
-	EMPTY_LINES_MAX = 4,   /* before a request line (RFC 9112, section 2.2); more: 400 */
-	BODY_MAX = 1024 * 1024 /* bytes of a body that are read and dropped; more: 413, which the callers say */
+	EMPTY_LINES_MAX = 4,   /* empty lines before a request line (RFC 9112, section 2.2); more: 400 */
+	BODY_MAX = 1024 * 1024 /* bytes of a body that is read and dropped; more: callers answer 413 */
 };
 
 enum method { METHOD_GET, METHOD_HEAD, METHOD_OPTIONS, METHOD_NOT_ALLOWED, METHOD_UNKNOWN };
 
 #define BODY_LENGTH_MAX ((UINT64_C(1) << 45) - 1) /* bytes of a body, or a chunk, that is passed on; more: 413 */
 
-/* The fields that the server uses; all others are checked and dropped. */
+/* The fields that the server uses; others are only checked. */
 enum field_name {
 	FIELD_ACCEPT_ENCODING,
 	FIELD_AUTHORIZATION,
@@ -52,21 +53,22 @@ struct request {
 	enum method method;
 	struct slice method_name;
 	struct slice line;  /* the request line without its CRLF, for the log */
-	struct slice lines; /* the field lines as they came, each with its CRLF; with HTTP/2, see http2_request_decode() */
+	struct slice lines; /* the field lines as received, each with its CRLF; for HTTP/2, see http2_request_decode() */
 	struct slice path;  /* of the target, still percent-encoded; "*" for OPTIONS * */
 	struct slice query; /* with its '?'; absent if there is none */
-	/* The authority of an absolute-form target, else of Host. Absent without either; may be empty in HTTP/1.0. */
+	/* The authority of an absolute-form target, otherwise the Host field. Absent if there is neither, or Host is
+	 * empty. */
 	struct slice host;
 	int minor;            /* 0 for HTTP/1.0, 1 for anything later */
-	bool keep_alive;      /* the client lets the connection persist */
+	bool keep_alive;      /* the client allows the connection to persist */
 	bool expect_continue; /* the client waits for a 100 before it sends the body */
-	bool websocket;       /* HTTP/2: CONNECT for a WebSocket (RFC 8441), as the GET of HTTP/1.1 that it stands for */
+	bool websocket;       /* HTTP/2: a CONNECT for a WebSocket (RFC 8441), converted to the GET of HTTP/1.1 */
 	enum body_framing framing;
 	uint64_t content_length;  /* with BODY_LENGTH; more than BODY_MAX is refused unless it is passed on */
-	unsigned known, repeated; /* sets of the known fields that came once, and more than once; see request_has() */
-	struct slice failed;      /* the address of the upstream that could not answer it, for the log; or absent */
+	unsigned known, repeated; /* sets of 1 << name: the fields that came, and those that came more than once */
+	struct slice failed;      /* the address of the upstream that could not answer it, for the log, or absent */
 	unsigned fields;
-	struct field field[FIELDS_MAX]; /* the known ones, in order */
+	struct field field[FIELDS_MAX]; /* the known fields, in order */
 };
 
 /* Parses the head at the start of buffer. Returns
@@ -77,21 +79,22 @@ struct request {
 int request_parse(struct request *request, const char *buffer, size_t length);
 
 /* Fill in a request whose head does not come as text (HTTP/2): first the method and the target, then each field, then
- * the end. The request refers to the slices, which stay the caller's. A value must be all chars_text(). Return 0, or
- * the negative status as above. line stays absent, minor is 1, host is that of an absolute target. */
+ * the end. The request refers to the slices, which the caller still owns. Values must consist of characters of the
+ * class CHAR_TEXT. Return 0, or the negative status as above. line stays absent, minor is 1, and host is that of an
+ * absolute-form target. */
 int request_begin(struct request *request, struct slice method, struct slice target);
 int request_add(struct request *request, enum field_name name, struct slice value);
 int request_end(struct request *request);
 
-/* Returns which field has that name, in letters of any case. */
+/* Returns the field with that name, ignoring case, or FIELD_OTHER. */
 enum field_name request_field_name(struct slice name);
 
-/* Returns whether a field with that name came. Most did not: ask this first. */
+/* Returns whether a field with that name came. Most do not come: test this first. */
 static inline bool request_has(const struct request *request, enum field_name name) {
 	return request->known >> name & 1;
 }
 
-/* Returns whether it came more than once. */
+/* Returns whether a field with that name came more than once. */
 static inline bool request_repeats(const struct request *request, enum field_name name) {
 	return request->repeated >> name & 1;
 }
@@ -99,15 +102,15 @@ static inline bool request_repeats(const struct request *request, enum field_nam
 /* Returns the value of the first field with that name, or an absent slice. */
 struct slice request_field(const struct request *request, enum field_name name);
 
-/* Returns a copy that does not refer to the caller's buffer, to be freed with free(), and writes the bytes of memory
- * that it takes to *size. NULL: ENOMEM. */
+/* Returns a copy that does not refer to the caller's buffer, to be freed with free(), or NULL if memory runs out.
+ * *size: bytes of memory that it takes. */
 struct request *request_keep(const struct request *request, size_t *size);
 
-/* The same with only what is logged: its line, its host, Referer and User-Agent. */
+/* Does the same, but copies only what is logged: the request line, the host, Referer and User-Agent. */
 struct request *request_keep_logged(const struct request *request, size_t *size);
 
-/* Returns whether bytes that continue a head without ending a line may become part of a request. This is a cheap test
- * between two calls of request_parse(), with which other protocols are refused at once. */
+/* Returns whether bytes that continue an unfinished line can be part of a head. This is a cheap test between two calls
+ * of request_parse(), which refuses other protocols at once. */
 bool request_plausible(const char *buffer, size_t length);
 
 #endif
