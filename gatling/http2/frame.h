@@ -1,4 +1,4 @@
-/* frame.h - frames of HTTP/2 (RFC 9113, sections 4 and 6): their numbers, and how they are read and written. */
+/* frame.h - HTTP/2 frames (RFC 9113, sections 4 and 6): their constants, and how to read and write them. */
 #ifndef GATLING_HTTP2_FRAME_H
 #define GATLING_HTTP2_FRAME_H
 
@@ -8,8 +8,8 @@
 
 #include "gatling/base/slice.h"
 
-enum { FRAME_HEADER = 9, FRAME_PAYLOAD_MAX = 16384 }; /* bytes; what everybody has to take (section 4.2), and we do */
-enum { FRAME_PRIORITY_LENGTH = 5 };                   /* bytes of the priority that RFC 7540 had (section 6.3) */
+enum { FRAME_HEADER = 9, FRAME_PAYLOAD_MAX = 16384 }; /* bytes; the payload that every peer must accept (section 4.2) */
+enum { FRAME_PRIORITY_LENGTH = 5 };                   /* bytes of the priority fields of RFC 7540 (section 6.3) */
 
 enum frame_type {
 	FRAME_DATA = 0,
@@ -44,7 +44,7 @@ enum setting {
 	HTTP2_SETTING_NO_RFC7540_PRIORITIES = 9    /* RFC 9218, section 2.1 */
 };
 
-/* Section 7. */
+/* Error codes (section 7). */
 enum http2_error {
 	HTTP2_NO_ERROR = 0,
 	HTTP2_PROTOCOL_ERROR = 1,
@@ -61,13 +61,13 @@ struct frame {
 	uint8_t type, flags;
 	uint32_t stream;
 	const unsigned char *payload;
-	uint32_t length; /* of the payload */
+	uint32_t length; /* bytes of the payload */
 };
 
-/* Where frames are written. */
+/* The buffer that frames are written to. */
 struct http2_output {
 	char *at, *end;
-	bool blocked; /* earlier frames wait to be sent: responses become streams */
+	bool blocked; /* earlier frames wait to be sent, so responses become streams */
 };
 
 static inline size_t http2_output_room(const struct http2_output *out) { return (size_t)(out->end - out->at); }
@@ -84,8 +84,8 @@ static inline char *frame_put_16(char *at, uint32_t n) {
 
 static inline char *frame_put_32(char *at, uint32_t n) { return frame_put_16(frame_put_16(at, n >> 16), n); }
 
-/* Reads the frame at the start of data: its length with its header; 0: it is not complete. Also 0, with a length over
- * FRAME_PAYLOAD_MAX, for one that is too long. */
+/* Reads the frame at the start of data. Returns its length with its header, or 0 if it is incomplete or too long;
+ * f->length is over FRAME_PAYLOAD_MAX if it is too long. */
 static inline size_t frame_read(struct frame *f, const char *data, size_t length) {
 	const unsigned char *p = (const unsigned char *)data;
 	f->length = 0;
@@ -98,7 +98,7 @@ static inline size_t frame_read(struct frame *f, const char *data, size_t length
 	return f->length <= FRAME_PAYLOAD_MAX && length - FRAME_HEADER >= f->length ? FRAME_HEADER + f->length : 0;
 }
 
-/* Writes a frame's header; where its payload goes. */
+/* Writes the header of a frame. Returns where its payload goes. */
 static inline char *frame_header(char *at, size_t length, enum frame_type type, unsigned flags, uint32_t stream) {
 	at = frame_put_16(at, (uint32_t)(length >> 8));
 	*at++ = (char)length;

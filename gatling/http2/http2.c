@@ -1,4 +1,4 @@
-/* http2.c - see http2.h: frames come in, and each type has its function. */
+/* http2.c - see http2.h: handles the frames that come; each type has its function. */
 #include "gatling/http2/http2.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ void http2_free(struct http2 *h) {
 	free(h);
 }
 
-/* Returns about the bytes that nghttp2 keeps: those that RFC 7541, section 4.1 counts, and overhead. */
+/* Estimates the bytes that nghttp2 takes: those that RFC 7541, section 4.1 counts, and overhead. */
 static size_t table_memory(nghttp2_hd_inflater *inflater) {
 	enum { STATIC_ENTRIES = 61, ENTRY = 128, INFLATER = 2048 };
 	size_t entries = nghttp2_hd_inflate_get_num_table_entries(inflater) - STATIC_ENTRIES;
@@ -67,7 +67,7 @@ bool http2_progress(struct http2 *h) {
 	return progress;
 }
 
-/* The server's preface, the first frame that it sends (section 3.4). */
+/* Sends the server's preface, which is its first frame (section 3.4), unless it has been sent. */
 static void greet(struct http2 *h, struct http2_output *out) {
 	static const struct {
 		unsigned name;
@@ -75,7 +75,7 @@ static void greet(struct http2 *h, struct http2_output *out) {
 	} ours[] = {{HTTP2_SETTING_MAX_CONCURRENT_STREAMS, HTTP2_STREAMS_MAX},
 				{HTTP2_SETTING_MAX_HEADER_LIST_SIZE, HTTP2_LIST_MAX},
 				{HTTP2_SETTING_NO_RFC7540_PRIORITIES, 1},
-				{HTTP2_SETTING_ENABLE_CONNECT_PROTOCOL, 1}}; /* the last, if requests are passed on */
+				{HTTP2_SETTING_ENABLE_CONNECT_PROTOCOL, 1}}; /* only if requests are passed on */
 	if (h->greeted) return;
 	h->greeted = true;
 	char payload[sizeof ours / sizeof *ours * HTTP2_SETTING_LENGTH], *at = payload;
@@ -85,7 +85,7 @@ static void greet(struct http2 *h, struct http2_output *out) {
 	h->room_changed = h->context->upstreams; /* the window of the connection is larger then */
 }
 
-/* --- saying what is wrong --- */
+/* --- ending the session --- */
 
 static void send_goaway(struct http2 *h, uint32_t last, enum http2_error error, struct http2_output *out) {
 	char payload[GOAWAY_LENGTH];
@@ -130,7 +130,7 @@ void http2_input_ended(struct http2 *h) {
 
 /* --- the other frames --- */
 
-/* What it says has no meaning any more (RFC 9113, section 5.3.2). */
+/* Checks a PRIORITY frame, whose content is otherwise ignored (RFC 9113, section 5.3.2). */
 static enum http2_error take_priority(struct http2 *h, const struct frame *f, struct http2_output *out) {
 	if (http2_count_frame(h, HTTP2_FLOOD_OTHERS)) return HTTP2_ENHANCE_YOUR_CALM;
 	if (f->length != FRAME_PRIORITY_LENGTH) return http2_reset(h, f->stream, HTTP2_FRAME_SIZE_ERROR, out);
@@ -138,7 +138,8 @@ static enum http2_error take_priority(struct http2 *h, const struct frame *f, st
 	return itself ? http2_reset(h, f->stream, HTTP2_PROTOCOL_ERROR, out) : HTTP2_NO_ERROR;
 }
 
-/* Streams with a priority count with the open ones (RFC 9218, section 7.1). */
+/* Keeps the priority of a stream that is not open yet. Such streams count towards the limit of open ones (RFC 9218,
+ * section 7.1). */
 static enum http2_error keep_unopened_priority(struct http2 *h, uint32_t id, struct priority priority) {
 	unsigned at = 0;
 	if (!h->unopened && !(h->unopened = calloc(1, sizeof *h->unopened))) return HTTP2_NO_ERROR; /* it is a hint */
@@ -150,7 +151,8 @@ static enum http2_error keep_unopened_priority(struct http2 *h, uint32_t id, str
 	return HTTP2_NO_ERROR;
 }
 
-/* RFC 9218, section 7.1. Streams with even numbers are those that only we could open, by a push. */
+/* Handles PRIORITY_UPDATE (RFC 9218, section 7.1). Even stream IDs are those of pushes, which the server never
+ * sends. */
 static enum http2_error take_priority_update(struct http2 *h, const struct frame *f) {
 	if (http2_count_frame(h, HTTP2_FLOOD_OTHERS)) return HTTP2_ENHANCE_YOUR_CALM;
 	if (f->length < NUMBER_LENGTH) return HTTP2_FRAME_SIZE_ERROR;
@@ -182,7 +184,7 @@ static enum http2_error set_initial_window(struct http2 *h, int64_t value) {
 	return HTTP2_NO_ERROR;
 }
 
-/* *window: what the frame says so far of the initial one. */
+/* Handles a setting. *window: the initial window after the settings so far. */
 static enum http2_error take_setting(struct http2 *h, unsigned name, uint32_t value, int64_t *window) {
 	switch (name) {
 	case HTTP2_SETTING_HEADER_TABLE_SIZE: h->shrink_table |= value < NGHTTP2_DEFAULT_HEADER_TABLE_SIZE; break;
@@ -231,7 +233,7 @@ static enum http2_error take_window_update(struct http2 *h, const struct frame *
 	return s ? http2_reset(h, s->id, error, out) : error;
 }
 
-/* Section 6: which frames are of the connection, and which of a stream. */
+/* Return whether frames of a type belong to the connection, or to a stream (section 6). */
 static bool is_of_connection(unsigned type) {
 	return type == FRAME_SETTINGS || type == FRAME_PING || type == FRAME_GOAWAY || type == FRAME_PRIORITY_UPDATE;
 }
@@ -265,7 +267,7 @@ static enum http2_error take_frame(struct http2 *h, const struct frame *f, struc
 
 /* --- the bytes --- */
 
-/* The client's preface; the bytes used. */
+/* Checks the client's preface. Returns the number of bytes used. */
 static size_t take_preface(struct http2 *h, const char *data, size_t length, struct http2_output *out) {
 	size_t n = preface.length - h->preface;
 	if (n > length) n = length;

@@ -1,4 +1,4 @@
-/* http2.h - an HTTP/2 session (RFC 9113): frames in, frames out. It moves no bytes itself.
+/* http2.h - an HTTP/2 session (RFC 9113). It handles and writes frames in memory, and does no I/O.
  *
  * A response from memory that fits is written at once: two frame headers, a header block that the cache keeps, and the
  * content. Any other response becomes a stream. Streams take turns by their priorities (RFC 9218), and content is read
@@ -13,17 +13,17 @@ struct http2;
 
 /* --- http2.c --- */
 
-/* Returns whether the first bytes of a connection are the HTTP/2 preface (section 3.4), which no request can be. */
+/* Returns whether data begins with the first line of the HTTP/2 preface (section 3.4), as no HTTP/1.1 request can. */
 bool http2_begins(const char *data, size_t length);
 
-/* Makes a session, before the client's preface has been read. The functions are called with `connection`. The context
- * and the functions outlive the session. NULL: ENOMEM. */
+/* Returns a new session, which waits for the client's preface, or NULL if memory runs out. functions are called with
+ * `connection`. context and functions must outlive the session. */
 struct http2 *http2_new(const struct http2_context *context, const struct http2_connection *functions, void *connection,
 						const struct peer *peer, enum forwarding forwarding, unsigned port, bool secure);
 void http2_free(struct http2 *http2); /* NULL is allowed */
 
-/* Handles the frames in data. Returns the bytes used; what is left is part of a frame. Writes the frames that answer
- * to out, which has room for HTTP2_FRAMES bytes. */
+/* Handles the frames in data, and writes the frames that answer them to out, which has room for HTTP2_FRAMES bytes.
+ * Returns the number of bytes used; the rest is part of a frame. */
 size_t http2_receive(struct http2 *http2, const char *data, size_t length, struct http2_output *out);
 
 /* A session ends in two steps, so that no request under way is lost (section 6.8). http2_announce_end() sends a GOAWAY
@@ -36,13 +36,13 @@ void http2_drain(struct http2 *http2, struct http2_output *out);
 /* Returns whether the end is announced and http2_drain() has not been called. */
 bool http2_end_announced(const struct http2 *http2);
 
-/* Ends the session with ENHANCE_YOUR_CALM: the client makes the server keep too much. */
+/* Ends the session with ENHANCE_YOUR_CALM, since it takes too much memory. */
 void http2_calm(struct http2 *http2, struct http2_output *out);
 
-/* The client has closed its side: drops requests that are incomplete. */
+/* Drops incomplete requests: the client has closed its side, and sends no more. */
 void http2_input_ended(struct http2 *http2);
 
-/* Returns the bytes of memory that are kept for the session. */
+/* Returns how many bytes of memory the session takes. */
 size_t http2_memory(const struct http2 *http2);
 
 /* Returns whether a header block has begun and not ended. */
@@ -58,36 +58,37 @@ bool http2_progress(struct http2 *http2);
 
 /* --- stream_send.c --- */
 
-/* Finds the stream whose turn it is. out: room for frames, HTTP2_BATCH bytes at first; some may be written at once.
- * false: no stream can send, or there is no room left. */
+/* Finds the stream that sends next, and its piece. out: the buffer for frames, with room for HTTP2_BATCH bytes at
+ * first; some frames may be written to it. Returns false if no stream can send, or there is no room left. */
 bool http2_next(struct http2 *http2, struct http2_piece *piece, struct http2_output *out);
 
-/* Writes the frame with the piece that http2_next() has named. length: the bytes that were taken; -1: its file has
- * failed, and the stream is reset. */
+/* Writes the frame for a piece from http2_next(). length: how many bytes of it were taken, or -1 if its file has
+ * failed; then the stream is reset. */
 void http2_write(struct http2 *http2, const struct http2_piece *piece, ssize_t length, struct http2_output *out);
 
-/* Has the others come first that http2_next() would name, until http2_go_on(): the piece is not in memory. */
+/* http2_postpone() makes http2_next() skip the stream, whose piece is not in memory. http2_go_on() ends this for all
+ * streams. */
 void http2_postpone(struct http2 *http2, const struct http2_piece *piece);
 void http2_go_on(struct http2 *http2);
 
 /* Returns whether a stream has something to send and the client's windows have room for it. */
 bool http2_sendable(const struct http2 *http2);
 
-/* Returns whether requests are being passed on, and no stream waits for the client: upstreams have limits of their own
- * (passage.h). */
+/* Returns whether requests are being passed on, and no stream waits for the client. Waits for upstreams have their own
+ * limits (passage.h). */
 bool http2_waits_only_for_upstreams(const struct http2 *http2);
 
-/* Whether any stream waits for an upstream. */
+/* Returns whether any stream waits for an upstream. */
 bool http2_awaits_upstream(const struct http2 *http2);
 
 /* --- stream_answer.c --- */
 
-/* Returns since when the request that has waited longest for a job of the server has been waiting, in nanoseconds of
- * the loop's clock; 0: none waits. */
+/* Returns when the request that has waited longest for a job began to wait, in nanoseconds of the loop's clock, or 0 if
+ * none waits. */
 int64_t http2_waiting_since(const struct http2 *http2);
 
-/* Has the requests answered without their jobs that have waited for one since the time or longer; one may still have to
- * wait for one of HTTP2_FILES. Returns whether there are any; then http2_next() has to be called. */
+/* Lets the requests that have waited for a job since since_ns, or longer, be answered without it; they may still have
+ * to wait for one of HTTP2_FILES. Returns whether there are any; then http2_next() has to be called. */
 bool http2_give_up_waiting(struct http2 *http2, int64_t since_ns);
 
 #endif

@@ -1,4 +1,4 @@
-/* http2_request.c - see stream.h: frames with requests, which are header blocks and content. */
+/* http2_request.c - see stream.h: handles the frames of requests, which are header blocks and content. */
 #include <stdlib.h>
 
 #include "gatling/base/workspace.h"
@@ -7,7 +7,7 @@
 #include "gatling/site/answer/challenge.h"
 #include "gatling/site/answer/health.h"
 
-/* The priority that was said before the stream was opened, if there was one. */
+/* Sets *priority to the one that the client sent before it opened the stream, if there is one, and forgets it. */
 static void take_unopened_priority(struct http2 *h, uint32_t id, struct priority *priority) {
 	struct unopened_priorities *unopened = h->unopened;
 	unsigned kept = 0;
@@ -15,7 +15,7 @@ static void take_unopened_priority(struct http2 *h, uint32_t id, struct priority
 	for (unsigned i = 0; i < unopened->count; i++) {
 		if (unopened->stream[i].id == id) *priority = unopened->stream[i].priority;
 		if (unopened->stream[i].id > id)
-			unopened->stream[kept++] = unopened->stream[i]; /* those below are closed by now */
+			unopened->stream[kept++] = unopened->stream[i]; /* streams with lower IDs are closed by now */
 	}
 	unopened->count = kept;
 	if (kept) return;
@@ -40,7 +40,7 @@ static enum http2_error answer_request(struct http2 *h, struct stream_request *a
 		response_drop(&r);
 		response_status(&r, 413);
 	}
-	/* RFC 9110, section 10.1.1: 100, or the answer, at once; or that of an upstream */
+	/* RFC 9110, section 10.1.1: a 100 or the final status is sent at once; an upstream decides for itself */
 	if (asked->receiving && r.status && request_has(asked->request, FIELD_EXPECT)) {
 		if (r.status < 400) stream_continue(h, asked->id, out);
 		else asked->discards = true;
@@ -60,26 +60,26 @@ static bool is_connect(const struct request *request) {
 		   memcmp(request->line.at, method.at, method.length) == 0;
 }
 
-/* Refuses a request for itself, with a line in the log. */
+/* Refuses a request by a reset of its stream, and logs it. */
 static enum http2_error refuse(struct http2 *h, uint32_t id, const struct request *request, int status,
 							   enum http2_error error, struct http2_output *out) {
 	stream_note_answer(h, request, (struct slice){0}, status, 0);
 	return http2_reset(h, id, error, out);
 }
 
-/* Returns whether that is not known yet: what comes of the request is kept. */
+/* Returns whether the request may still be passed on, so that its content has to be kept. */
 static bool may_be_passed_on(const struct http2 *h, const struct stream *s) {
 	return h->context->upstreams && s->waiting && kept_request_waits_for_job(s->waiting);
 }
 
-/* How the content of a request would be framed in HTTP/1.1. */
+/* Sets the framing that the content would have in HTTP/1.1. */
 static void set_framing(struct request *q, bool receiving) {
 	bool has_length = request_has(q, FIELD_CONTENT_LENGTH);
 	if (!receiving || q->websocket) q->framing = BODY_NONE;
 	else q->framing = has_length ? BODY_LENGTH : BODY_CHUNKED;
 }
 
-/* Does as stream_pass_put(); what it puts is sent when all of this reading has been. */
+/* Passes content on, see stream_pass_put(). It is sent when all frames of this read have been handled. */
 static enum http2_error pass_on(struct http2 *h, struct stream *s, struct slice content, const struct slice *trailers,
 								struct http2_output *out) {
 	h->unflushed = true;
@@ -87,7 +87,7 @@ static enum http2_error pass_on(struct http2 *h, struct stream *s, struct slice 
 	return put ? HTTP2_NO_ERROR : http2_reset(h, s->id, HTTP2_PROTOCOL_ERROR, out);
 }
 
-/* The request is complete. */
+/* Handles the trailer fields of a request, which is complete now. */
 static enum http2_error take_trailers(struct http2 *h, struct stream *s, struct slice lines, struct http2_output *out) {
 	if (s->pass) return pass_on(h, s, (struct slice){0}, &lines, out);
 	if (!may_be_passed_on(h, s)) return HTTP2_NO_ERROR;
@@ -95,7 +95,7 @@ static enum http2_error take_trailers(struct http2 *h, struct stream *s, struct 
 	return stream_keep_early(h, s, lines) ? HTTP2_NO_ERROR : HTTP2_INTERNAL_ERROR;
 }
 
-/* A header block is complete. */
+/* Handles a complete header block: a request, or trailer fields. */
 static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags, const unsigned char *block,
 								   size_t length, struct http2_output *out) {
 	char *const text = WORKSPACE(HTTP2_TEXT);
@@ -103,7 +103,7 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 	struct stream_request asked = {
 		.id = id, .request = &request, .priority = PRIORITY_DEFAULT, .receiving = !(flags & FRAME_FLAG_END_STREAM)};
 	struct stream *open = stream_find(h, id);
-	bool ignored = !open && http2_was_reset(h, id); /* trailers, or behind the GOAWAY: decoded, but not answered */
+	bool ignored = !open && http2_was_reset(h, id); /* trailers, or after the GOAWAY: decoded, but not answered */
 	if (!open && !ignored) take_unopened_priority(h, id, &asked.priority);
 	int status =
 		http2_request_decode(h->inflater, block, length, open, h->context->upstreams, text, &request, &asked.priority);
@@ -123,22 +123,23 @@ static enum http2_error take_block(struct http2 *h, uint32_t id, unsigned flags,
 	if (malformed) return refuse(h, id, &request, 400, HTTP2_PROTOCOL_ERROR, out);
 	if (h->open >= HTTP2_STREAMS_MAX) return refuse(h, id, &request, 503, HTTP2_REFUSED_STREAM, out);
 	if (!asked.receiving && request.content_length) return refuse(h, id, &request, 400, HTTP2_PROTOCOL_ERROR, out);
-	if (h->passes && http2_memory(h) > h->context->memory_max / 2) /* what it may become: see HTTP2_PASSED_CONTENT */
+	if (h->passes && http2_memory(h) > h->context->memory_max / 2) /* it may grow, see HTTP2_PASSED_CONTENT */
 		return refuse(h, id, &request, 503, HTTP2_REFUSED_STREAM, out);
 	set_framing(&request, asked.receiving);
-	asked.discards = asked.receiving && (status || is_connect(&request)); /* section 8.5: what follows is no content */
+	asked.discards = asked.receiving && (status || is_connect(&request)); /* section 8.5: the data is not content */
 	asked.receiving &= !asked.discards;
 	return answer_request(h, &asked, status, out);
 }
 
-/* Its bit, and those of the streams between, were others'. */
+/* Sets h->highest. Clears the bits of the streams up to id in was_reset, where older streams had used them. */
 static void note_highest(struct http2 *h, uint32_t id) {
 	for (uint32_t n = id; n > h->highest && n > 1 && id - n < 2 * HTTP2_RESETS_REMEMBERED; n -= 2)
 		*stream_reset_word(h, n) &= ~stream_reset_bit(n);
 	h->highest = id;
 }
 
-/* Section 5.1.1: returns whether a header block may open this stream, or go on with it. */
+/* Checks whether a header block may open this stream, or continue it (section 5.1.1). Returns HTTP2_NO_ERROR, or the
+ * error that ends the session. */
 static enum http2_error check_stream_id(struct http2 *h, uint32_t id) {
 	struct stream *s = stream_find(h, id);
 	if (id % 2 == 0 || (id < h->highest && !s && !http2_was_reset(h, id))) return HTTP2_PROTOCOL_ERROR;
@@ -149,7 +150,7 @@ static enum http2_error check_stream_id(struct http2 *h, uint32_t id) {
 	return HTTP2_NO_ERROR;
 }
 
-/* Keeps part of a header block. */
+/* Appends part of a header block to h->block. */
 static enum http2_error keep_block(struct http2 *h, const unsigned char *part, size_t length) {
 	unsigned char *grown = realloc(h->block, h->block_length + length + 1);
 	if (!grown) return HTTP2_INTERNAL_ERROR;

@@ -1,4 +1,4 @@
-/* priority.c - see priority.h. A parser of RFC 8941, section 4.2, which checks everything and keeps integers and
+/* priority.c - see priority.h. The parser checks the whole syntax of RFC 8941, section 4.2, but keeps only integers and
  * booleans. */
 #include "gatling/http2/priority.h"
 
@@ -37,7 +37,7 @@ static bool take_key(struct slice *s, struct slice *key) {
 	return true;
 }
 
-/* Section 4.2.4. */
+/* Parses an integer or a decimal (section 4.2.4). */
 static bool take_number(struct slice *s, struct item *item) {
 	bool negative = take(s, '-');
 	size_t digits = 0, fraction = 0;
@@ -76,7 +76,7 @@ static bool take_boolean(struct slice *s, struct item *item) {
 	return take(s, '0') || take(s, '1');
 }
 
-/* Section 4.2.3.1. */
+/* Parses a bare item (section 4.2.3.1). */
 static bool take_bare_item(struct slice *s, struct item *item) {
 	char c = peek(s);
 	*item = (struct item){.type = ITEM_OTHER};
@@ -133,7 +133,7 @@ void priority_parse(struct slice value, struct priority *priority) {
 		if (!value.length) break;
 		if (!take(&value, ',')) return;
 		skip_blanks(&value, " \t");
-		if (!value.length) return; /* a comma at the end */
+		if (!value.length) return; /* a trailing comma */
 	}
 	*priority = found;
 }

@@ -1,4 +1,4 @@
-/* priority.h - how urgent an answer is: the Priority field and the value of PRIORITY_UPDATE (RFC 9218, section 4), a
+/* priority.h - the priority of a response: the Priority field and the value of PRIORITY_UPDATE (RFC 9218, section 4), a
  * dictionary of structured fields (RFC 8941). */
 #ifndef GATLING_HTTP2_PRIORITY_H
 #define GATLING_HTTP2_PRIORITY_H
@@ -13,8 +13,8 @@ struct priority {
 };
 #define PRIORITY_DEFAULT ((struct priority){.urgency = 3, .incremental = false})
 
-/* Changes what the value says. What is no dictionary says nothing at all; members that are unknown, out of range or of
- * another type, nothing by themselves. */
+/* Sets the members of *priority that value has. A malformed value changes nothing; members that are unknown, out of
+ * range or of another type are ignored. */
 void priority_parse(struct slice value, struct priority *priority);
 
 #endif

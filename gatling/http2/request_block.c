@@ -14,13 +14,13 @@ struct decoding {
 	struct request *request;
 	struct priority *priority;
 	char *text;
-	size_t used; /* bytes of text */
+	size_t used; /* bytes of text in use */
 	bool passes;
-	char *lines, *cookie; /* of the request, and behind them */
+	char *lines, *cookie; /* the field lines of the request, and its Cookie line, which is appended to them */
 	size_t lines_length, cookie_length;
 	struct slice pseudo[PSEUDOS];
-	bool trailers, begun; /* request_begin() has been called */
-	int status;           /* to refuse it with */
+	bool trailers, begun; /* begun: the pseudo-fields have been checked */
+	int status;           /* the status to refuse it with, or 0 */
 	bool malformed;
 };
 
@@ -31,7 +31,7 @@ static struct slice keep(struct decoding *d, struct slice s) {
 	return (struct slice){.at = at, .length = s.length};
 }
 
-/* Notes the first error. */
+/* Notes an error (a negative status), if it is the first one. */
 static void wrong(struct decoding *d, int error) {
 	if (error && !d->status) d->status = -error;
 }
@@ -50,7 +50,7 @@ static void pseudo_field(struct decoding *d, struct slice name, struct slice val
 	d->malformed = true;
 }
 
-/* RFC 3986, section 3.1. */
+/* Returns whether a scheme is valid (RFC 3986, section 3.1). */
 static bool valid_scheme(struct slice scheme) {
 	for (size_t i = 0; i < scheme.length; i++) {
 		char c = scheme.at[i];
@@ -60,7 +60,7 @@ static bool valid_scheme(struct slice scheme) {
 	return scheme.length;
 }
 
-/* Sections 8.3.1 and 8.5; RFC 8441, section 4. */
+/* Checks the pseudo-fields, and begins the request (sections 8.3.1 and 8.5; RFC 8441, section 4). */
 static void begin(struct decoding *d) {
 	struct slice *p = d->pseudo;
 	bool changes = p[PROTOCOL].at, connect = p[METHOD].at && slice_equal(p[METHOD], SLICE("CONNECT"));
@@ -80,7 +80,7 @@ static void begin(struct decoding *d) {
 	if (changes && !slice_equal_nocase(p[PROTOCOL], SLICE("websocket"))) wrong(d, -501);
 }
 
-/* Section 8.2.2. */
+/* Returns whether a field is specific to HTTP/1.1 connections, and so not allowed (section 8.2.2). */
 static bool is_of_connections(struct slice name, struct slice value) {
 	static const struct slice names[] = {SLICE("connection"), SLICE("proxy-connection"), SLICE("keep-alive"),
 										 SLICE("transfer-encoding"), SLICE("upgrade")};
@@ -90,7 +90,7 @@ static bool is_of_connections(struct slice name, struct slice value) {
 	return false;
 }
 
-/* Section 8.2.1. */
+/* Returns whether a field name is valid (section 8.2.1). */
 static bool valid_name(struct slice name) {
 	for (size_t i = 0; i < name.length; i++)
 		if (!char_is(name.at[i], CHAR_TOKEN) || (name.at[i] >= 'A' && name.at[i] <= 'Z')) return false;
@@ -104,7 +104,8 @@ static bool valid_value(struct slice value) {
 	return !value.length || (!is_blank(value.at[0]) && !is_blank(value.at[value.length - 1]));
 }
 
-/* Adds a line to the fields that are passed on. Each field counts with FIELD_OVERHEAD bytes: there is room. */
+/* Adds a line to the fields that are passed on. There is room for it: the limit counts FIELD_OVERHEAD for each
+ * field. */
 static void add_line(struct decoding *d, struct slice name, struct slice value) {
 	if (slice_equal(name, SLICE("cookie"))) {
 		char *start = d->cookie + d->cookie_length;
@@ -123,7 +124,7 @@ static void set_lines(struct decoding *d) {
 	d->request->lines = (struct slice){.at = d->lines, .length = (size_t)(end - d->lines)};
 }
 
-/* A field that is no pseudo-field. */
+/* Handles a field that is not a pseudo-field. */
 static void plain_field(struct decoding *d, struct slice name, struct slice value) {
 	begin(d);
 	if (!valid_name(name) || is_of_connections(name, value)) d->malformed = true;
@@ -142,7 +143,7 @@ static void field(struct decoding *d, struct slice name, struct slice value) {
 	else plain_field(d, name, value);
 }
 
-/* Section 8.3.1: the authority, or Host; if there are both, they are the same. */
+/* Sets the host to :authority or Host, which must be equal if there are both (section 8.3.1). */
 static void set_host(struct decoding *d) {
 	struct request *q = d->request;
 	struct slice authority = d->pseudo[AUTHORITY], host = request_field(q, FIELD_HOST);
@@ -152,7 +153,7 @@ static void set_host(struct decoding *d) {
 	if (!q->host.at || !host_valid(q->host)) wrong(d, -400);
 }
 
-/* As the request line of HTTP/1.1 would be, for the log. */
+/* Sets the request line for the log, as it would be in HTTP/1.1. */
 static void set_line(struct decoding *d) {
 	char *start = d->text + d->used;
 	(void)keep(d, d->pseudo[METHOD]);
@@ -162,7 +163,7 @@ static void set_line(struct decoding *d) {
 	d->request->line = (struct slice){.at = start, .length = (size_t)(d->text + d->used - start)};
 }
 
-/* 0, 431 or a negative error. */
+/* Decodes the fields of a block. Returns 0, 431, or a negative error. */
 static int decode(struct decoding *d, nghttp2_hd_inflater *inflater, const unsigned char *block, size_t length) {
 	unsigned fields = 0;
 	size_t list = 0;
@@ -195,7 +196,7 @@ int http2_request_decode(nghttp2_hd_inflater *inflater, const unsigned char *blo
 						 .cookie = lines + HTTP2_LIST_MAX};
 	int error = decode(&d, inflater, block, length);
 	if (!error && !d.status) begin(&d);
-	if (error || d.malformed || d.status == 414 || !d.begun) { /* what there is of it may not be a request at all */
+	if (error || d.malformed || d.status == 414 || !d.begun) { /* the request may be incomplete or invalid */
 		memset(request, 0, offsetof(struct request, field));
 		request->line = SLICE("-");
 	}

@@ -1,4 +1,4 @@
-/* request_block.h - a header block of HTTP/2 as a request (RFC 9113, section 8). */
+/* request_block.h - decodes an HTTP/2 header block to a request (RFC 9113, section 8). */
 #ifndef GATLING_HTTP2_REQUEST_BLOCK_H
 #define GATLING_HTTP2_REQUEST_BLOCK_H
 
@@ -8,19 +8,19 @@
 #include "gatling/http2/priority.h"
 
 enum {
-	/* Bytes of the fields of a request, each 32 more than it has (section 6.5.2); more, or more than FIELDS_MAX: 431,
-	 * and the connection ends: a reference of one octet may stand for 4 KB. */
+	/* Bytes of the fields of a request, plus 32 for each field (section 6.5.2). If there are more, or more than
+	 * FIELDS_MAX fields, the status is 431 and the connection ends, since one octet of a block can stand for 4 KB. */
 	HTTP2_LIST_MAX = HEAD_MAX
 };
 
-/* Decodes a block to its end, even if it is wrong, so that the next can be decoded. The first error settles the result:
- * nothing behind it is looked at. *request refers to text (HTTP2_TEXT bytes). trailers: the block follows a request
- * whose head has come; then only errors are reported, and request->lines. passes: requests may be passed on; then
- * request->lines has the fields as those of HTTP/1.1, with one Cookie (section 8.2.3), and CONNECT for a WebSocket (RFC
- * 8441) becomes a GET.
+/* Decodes a block to its end, even if it is malformed, so that the next one can be decoded. The first error determines
+ * the result; fields after it are not checked. *request refers to text (HTTP2_TEXT bytes). trailers: the block has the
+ * trailer fields of a request; then only errors are reported, and request->lines. passes: requests may be passed on;
+ * then request->lines has the fields as lines of HTTP/1.1, with one Cookie (section 8.2.3), and a CONNECT for a
+ * WebSocket (RFC 8441) becomes a GET. Returns
  *    0: it is a request;
- *  > 0: the status to answer it with; 431: the block has not been decoded to its end, the connection cannot go on;
- *  < 0: the negative error: -HTTP2_PROTOCOL_ERROR of the stream, another of the connection. */
+ *  > 0: the status to answer; after 431, the block was not decoded to its end, and the connection cannot go on;
+ *  < 0: the negative error: -HTTP2_PROTOCOL_ERROR ends the stream, any other error the connection. */
 enum { HTTP2_TEXT = 4 * HTTP2_LIST_MAX + 64 };
 int http2_request_decode(nghttp2_hd_inflater *inflater, const unsigned char *block, size_t length, bool trailers,
 						 bool passes, char *text, struct request *request, struct priority *priority);

@@ -1,12 +1,13 @@
-/* stream.c - see stream.h: the streams of a session, and what all of its frames need: output, windows, counts. */
+/* stream.c - see stream.h: the streams of a session, and functions for all frames: output, windows and counts. */
 #include "gatling/http2/stream.h"
 
 #include <stdlib.h>
 
-/* Logged for a client that has gone, or taken its request back, before it was answered (as nginx). */
+/* The status that is logged if the client leaves, or resets the stream, before its request is answered (as in
+ * nginx). */
 enum { GONE = 499 };
 
-/* Appends the stream to those of its urgency. */
+/* Inserts the stream after the others of its urgency. */
 static void link_stream(struct http2 *h, struct stream *s) {
 	s->previous = h->last;
 	while (s->previous && s->previous->priority.urgency > s->priority.urgency) s->previous = s->previous->previous;
@@ -174,12 +175,12 @@ enum http2_error http2_reset(struct http2 *h, uint32_t id, enum http2_error erro
 }
 
 bool http2_was_reset(struct http2 *h, uint32_t id) {
-	if (id > h->last_stream || id + 2 * HTTP2_RESETS_REMEMBERED <= h->highest) return true; /* or behind the GOAWAY */
+	if (id > h->last_stream || id + 2 * HTTP2_RESETS_REMEMBERED <= h->highest) return true; /* or past the GOAWAY */
 	return *stream_reset_word(h, id) & stream_reset_bit(id);
 }
 
 void stream_end(struct http2 *h, struct stream *s, struct http2_output *out) {
-	if (s->discards || s->receiving) { /* RFC 9113, section 8.1: the rest is not wanted */
+	if (s->discards || s->receiving) { /* RFC 9113, section 8.1: the rest of the request is not needed */
 		http2_output_number(h, out, FRAME_RST_STREAM, s->id, HTTP2_NO_ERROR);
 		stream_note_reset(h, s->id);
 	}

@@ -1,4 +1,4 @@
-/* stream_answer.c - see stream.h: answers become blocks and content of streams, at once or after a job. */
+/* stream_answer.c - see stream.h: turns responses into header blocks and content, at once or after a job. */
 #include <stdlib.h>
 
 #include "gatling/base/text.h"
@@ -7,7 +7,7 @@
 #include "gatling/http2/stream.h"
 #include "gatling/site/response.h"
 
-/* What the next block has to begin with; the bytes written. */
+/* Writes the table size update with which the next block has to begin, if any. Returns the number of bytes written. */
 static size_t put_table_size(struct http2 *h, char *at) {
 	size_t n = h->shrink_table;
 	if (n) *at = 0x20; /* dynamic table size update: 0 */
@@ -15,12 +15,13 @@ static size_t put_table_size(struct http2 *h, char *at) {
 	return n;
 }
 
-/* Whether the fields of a response are those of its representation, whose block is ready. */
+/* Returns whether a response has only the fields of its representation, whose block is ready. */
 static bool has_ready_block(const struct response *r) {
 	return r->status == 200 && r->representation && !r->lines.length;
 }
 
-/* The block of any response, good until the next; absent: there is no randomness for it. */
+/* Returns the header block of a response, valid until the next call; or an absent slice if random bytes that it needs
+ * are not available. */
 static struct slice make_block(struct http2 *h, struct response *r, uint64_t *content_length) {
 	char *const lines = WORKSPACE(RESPONSE_FIELDS_MAX), *const block = WORKSPACE(STREAM_BLOCK_MAX);
 	char *at = text_copy(block + hpack_status(r->status, block), h->context->common_block[h->secure]);
@@ -53,14 +54,15 @@ void stream_output_block(struct http2 *h, struct http2_output *out, uint32_t id,
 
 size_t stream_block_frames(size_t length) { return length + 1 + (length / (FRAME_PAYLOAD_MAX - 1) + 1) * FRAME_HEADER; }
 
-/* Whether it holds a file open, or memory for content that is made while it is sent. */
+/* Returns whether a response holds an open file, or memory for content that is generated while it is sent. */
 static bool holds_resources(const struct response *r) {
 	return r->source.owner ||
 		   (r->representation && r->status != 304 && (r->representation->fd != -1 || r->representation->gzipped));
 }
 
-/* Gives the stream its response; takes representation and source over. If out is not NULL, not blocked and has room,
- * writes the header block at once: it needs no window. Returns false without memory, and the stream has been freed. */
+/* Gives the stream its response, whose representation and source it takes over. If out is not NULL, not blocked and has
+ * room, writes the header block at once, since it needs no window. Returns false if memory runs out; then the stream
+ * has been freed. */
 static bool fill_stream(struct http2 *h, struct stream *s, const struct request *q, struct response *r,
 						struct http2_output *out) {
 	uint64_t length = 0;
@@ -154,7 +156,7 @@ static bool must_wait_for_file(const struct http2 *h, const struct response *r) 
 	return r->status && holds_resources(r) && h->files >= HTTP2_FILES;
 }
 
-/* Asks anew for the answer to a request that has waited. false: no memory, and the stream has been freed. */
+/* Answers a request that has waited, see stream.h. Returns false if memory runs out; then the stream has been freed. */
 bool stream_answer_again(struct http2 *h, struct stream *s) {
 	struct kept_request *waiting = s->waiting;
 	struct response r;
@@ -170,7 +172,7 @@ bool stream_answer_again(struct http2 *h, struct stream *s) {
 		return false;
 	}
 	(void)stream_take_waiting(s);
-	/* no more comes of one that waits for a 100, or for a tunnel */
+	/* a client that waits for a 100, or for a tunnel, sends no more */
 	s->discards |= s->receiving && (request_has(waiting->request, FIELD_EXPECT) || waiting->request->websocket);
 	s->receiving &= !s->discards;
 	bool answered = fill_stream(h, s, waiting->request, &r, NULL);
@@ -179,7 +181,7 @@ bool stream_answer_again(struct http2 *h, struct stream *s) {
 	return answered;
 }
 
-/* The job is done. */
+/* Called when the job is done: answers the request. */
 static void ready(void *stream) {
 	struct stream *s = stream;
 	struct http2 *h = s->http2;
@@ -211,8 +213,7 @@ bool stream_pass_on(struct http2 *h, struct stream_request *asked, const struct 
 
 /* --- at once --- */
 
-/* Returns whether a file in memory can be written at once: no stream is open that would come first, and there is room.
- */
+/* Returns whether a file in memory can be written at once: no other stream is open, and there is room. */
 static bool can_answer_at_once(const struct http2 *h, const struct stream_request *asked, const struct response *r,
 							   const struct slice *content, size_t room) {
 	size_t overhead = 2 * FRAME_HEADER + 1 + HPACK_STATUS + h->context->common_block[h->secure].length;
@@ -223,7 +224,7 @@ static bool can_answer_at_once(const struct http2 *h, const struct stream_reques
 		   overhead + representation_block(r->representation).length + content->length <= room;
 }
 
-/* Two frame headers, blocks that are ready, and the file. */
+/* Writes two frame headers, blocks that are ready, and the file. */
 static void answer_at_once(struct http2 *h, const struct stream_request *asked, struct response *r,
 						   struct slice content, struct http2_output *out) {
 	char *block = out->at + FRAME_HEADER;
@@ -240,7 +241,7 @@ static void answer_at_once(struct http2 *h, const struct stream_request *asked, 
 	response_drop(r);
 }
 
-/* Counts the time of an answer that needed no stream. */
+/* Counts the times of a response that needed no stream. */
 static void count_times(const struct http2 *h) {
 	unsigned answers = counters_sample();
 	if (!answers) return;
@@ -252,7 +253,7 @@ static void count_times(const struct http2 *h) {
 bool stream_answer(struct http2 *h, struct stream_request *asked, struct response *r, struct http2_output *out) {
 	struct slice content = asked->request->method == METHOD_HEAD ? (struct slice){0} : response_in_memory(r);
 	size_t reserved = HTTP2_FRAMES - HTTP2_BATCH,
-		   room = http2_output_room(out); /* for frames that have to be written */
+		   room = http2_output_room(out); /* reserved: for frames that must be written */
 	h->progress = true;
 	if (must_wait_for_file(h, r)) {
 		response_drop(r);

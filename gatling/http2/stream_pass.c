@@ -11,7 +11,7 @@
 
 enum {
 	LENGTH_LINE = 64, /* bytes of the line with Content-Length */
-	STALLS_MAX = 5,   /* times PASSAGE_WAIT_MS that a stream may wait for its turn */
+	STALLS_MAX = 5,   /* how many times PASSAGE_WAIT_MS a stream may wait for its turn */
 	BLOCK_MAX = HPACK_STATUS + RESPONSE_COMMON_BLOCK + HPACK_BOUND(UPSTREAM_LINES_MAX + LENGTH_LINE)
 };
 _Static_assert((int)BLOCK_MAX <= (int)STREAM_BLOCK_MAX, "a block of an upstream has to fit");
@@ -24,7 +24,7 @@ struct stream_pass {
 	bool begun;      /* content of the request, or a head of a response, has come */
 	bool closed;     /* the trailer fields are in the batch, or there are none */
 	size_t come;     /* bytes of the content of the request that have not yet counted as progress */
-	unsigned stalls; /* of the passage, when it was ready last */
+	unsigned stalls; /* passage_stalls() when the passage was last ready */
 };
 
 enum stream_pass_next stream_pass_next(const struct stream *s) { return s->pass->next; }
@@ -36,7 +36,8 @@ static void give_batch_back(struct http2 *h, struct stream *s) {
 	s->batch = NULL;
 }
 
-/* Writes a head as a header block. That of a tunnel is 200 (RFC 8441, section 5). Returns false without memory. */
+/* Adds a head to the batch as a header block. A tunnel's has the status 200 (RFC 8441, section 5). Returns false if
+ * memory runs out. */
 static bool add_head(const struct http2 *h, struct stream *s) {
 	char *const block = WORKSPACE(BLOCK_MAX);
 	struct stream_pass *p = s->pass;
@@ -75,7 +76,7 @@ static void take_head(struct http2 *h, struct stream *s) {
 	passage_flush(passage);
 }
 
-/* Fills the batch with what comes next, a head or a piece of content, or finds out what follows. */
+/* Fills the batch, if it is empty, with a head, a piece of content or trailer fields, and sets p->next. */
 static void fill(struct http2 *h, struct stream *s) {
 	struct stream_pass *p = s->pass;
 	struct passage *passage = p->passed.passage;
@@ -123,7 +124,7 @@ void stream_pass_taken(struct http2 *h, struct stream *s) {
 	fill(h, s);
 }
 
-/* Whether the client may send content of the request, and does not. */
+/* Returns whether the client may send content of the request, but does not. */
 static bool lacks_content(const struct http2 *h, const struct stream *s) {
 	const struct stream_pass *p = s->pass;
 	bool waits_for_100 = !p->begun && request_has(passed_request_kept(&p->passed), FIELD_EXPECT);
@@ -131,13 +132,13 @@ static bool lacks_content(const struct http2 *h, const struct stream *s) {
 	return s->receiving && !p->tunnel && !waits_for_100 && can_send;
 }
 
-/* A client that has not sent content is waited for only if the windows allow it, those of other streams too. */
+/* Content is expected from the client only if the windows allow it; other streams use the connection's window, too. */
 bool stream_pass_waits_for_client(const struct http2 *h, const struct stream *s) {
 	return s->batch || lacks_content(h, s);
 }
 
-/* Ends a stream of which nothing moves while others of the connection go on: at once if the client has stopped it, by
- * its window or without content; else when it has had no turn for long. */
+/* Ends a stream that makes no progress while others on the connection do: at once if the client has stopped it, by its
+ * window or by sending no content; otherwise when it has had no turn for a long time. */
 static void end_stalled(struct http2 *h, struct stream *s) {
 	struct passage *passage = s->pass->passed.passage;
 	const bool stopped = s->batch ? s->send_window <= 0 : lacks_content(h, s);
@@ -147,7 +148,7 @@ static void end_stalled(struct http2 *h, struct stream *s) {
 	s->block_length = 0;
 }
 
-/* What the passage reports. */
+/* Called when the passage has made progress, or has stalled. */
 static void ready(void *stream) {
 	struct stream *s = stream;
 	struct http2 *h = s->http2;
@@ -189,7 +190,7 @@ void stream_pass_flush(struct http2 *h) {
 	for (struct stream *s = h->first; s; s = s->next) {
 		if (!s->pass) continue;
 		passage_flush(s->pass->passed.passage);
-		fill(h, s); /* it may have failed */
+		fill(h, s); /* the passage may have failed */
 		stream_account(h, s);
 	}
 }
@@ -254,7 +255,7 @@ bool stream_pass_begin(struct http2 *h, struct stream *s, const struct request *
 
 struct kept_request *stream_pass_end(struct http2 *h, struct stream *s) {
 	struct stream_pass *p = s->pass;
-	if (h->unflushed) passage_flush(p->passed.passage); /* what came before a RST_STREAM */
+	if (h->unflushed) passage_flush(p->passed.passage); /* content that came before a RST_STREAM */
 	give_batch_back(h, s);
 	h->passes--;
 	h->tunnels -= p->tunnel;

@@ -1,19 +1,20 @@
-/* stream_send.c - see http2.h: streams take turns, and their blocks and content become frames. */
+/* stream_send.c - see http2.h: chooses the stream that sends next, and frames header blocks and content. */
 #include "gatling/base/workspace.h"
 #include "gatling/http2/http2.h"
 #include "gatling/http2/stream.h"
 
-/* Whether it waits for one of HTTP2_FILES. One that has given its job up does, too: its answer may be a file. */
+/* Returns whether the stream waits for one of HTTP2_FILES. One that has given up its job does, too, since its answer
+ * may be a file. */
 static bool waits_for_file(const struct stream *s) { return s->waiting && !kept_request_waits_for_job(s->waiting); }
 
-/* Returns the most urgent stream that waits for a file, if there may be one more; otherwise NULL. */
+/* Returns the most urgent stream that waits for a file, or NULL; also NULL if no more files may be open. */
 static struct stream *next_waiting(const struct http2 *h) {
 	struct stream *s = h->waiting_size && h->files < HTTP2_FILES ? h->first : NULL;
 	while (s && (!waits_for_file(s) || s->receiving)) s = s->next;
 	return s;
 }
 
-/* Ends a stream whose passage is over: with its last frame, or with the answer that it could not be passed on. */
+/* Ends a stream whose passage has ended: sends its last frame, resets it, or answers that it could not be passed on. */
 static void end_pass(struct http2 *h, struct stream *s, struct http2_output *out) {
 	switch (stream_pass_next(s)) {
 	case STREAM_PASS_WAITS: break;
@@ -53,8 +54,8 @@ static bool can_send(const struct http2 *h, const struct stream *s) {
 	return s->block_length || (s->send_window > 0 && h->send_window > 0);
 }
 
-/* RFC 9218, section 10: the most urgent first; of those the first that came, which keeps its turn to its end unless it
- * is incremental. */
+/* Returns the stream that sends next, or NULL (RFC 9218, section 10): of the most urgent ones, the one that came first.
+ * It keeps its turn to the end, unless it is incremental. */
 static struct stream *next_stream(const struct http2 *h) {
 	struct stream *s = h->first;
 	while (s && !can_send(h, s)) s = s->next;
@@ -83,7 +84,7 @@ bool http2_next(struct http2 *h, struct http2_piece *piece, struct http2_output 
 	return true;
 }
 
-/* Goes on when some of the response has been taken. Returns whether nothing follows. */
+/* Continues a passage if all of the batch has been taken. Returns whether the response is complete. */
 static bool is_complete(struct http2 *h, struct stream *s) {
 	if (iob_bytesleft(s->batch->iob)) return false;
 	if (!s->pass) return true;
@@ -91,7 +92,7 @@ static bool is_complete(struct http2 *h, struct stream *s) {
 	return stream_pass_next(s) == STREAM_PASS_DONE;
 }
 
-/* The header block that had to wait. */
+/* Writes the header block that had to wait. */
 static void write_block(struct http2 *h, struct stream *s, struct slice block, struct http2_output *out) {
 	s->block_length = 0;
 	s->ended = is_complete(h, s);
@@ -104,7 +105,7 @@ static void write_data(struct http2 *h, struct stream *s, size_t length, struct 
 	s->send_window -= (int64_t)length;
 	h->send_window -= (int64_t)length;
 	h->sent += length;
-	if (s->priority.incremental) stream_set_priority(h, s, s->priority); /* behind the others */
+	if (s->priority.incremental) stream_set_priority(h, s, s->priority); /* moves it behind the others */
 }
 
 void http2_write(struct http2 *h, const struct http2_piece *piece, ssize_t length, struct http2_output *out) {
