@@ -11,11 +11,11 @@ _Static_assert((int)OUTGOING_PIECE_MAX <= (int)FCGI_CONTENT_MAX, "a piece has to
 
 enum { SIZE_DIGITS = 5 };
 
-/* Makes room behind what is to be sent. Returns false without memory. */
+/* Makes room for `more` bytes after those to be sent. Returns false if memory runs out. */
 static bool reserve(struct outgoing *o, size_t more) {
 	size_t left = o->length - o->at, size = left + more;
 	if (o->length + more <= o->size) return true;
-	if (size > o->size && size < 2 * o->size) size = 2 * o->size; /* so that little is copied often */
+	if (size > o->size && size < 2 * o->size) size = 2 * o->size; /* fewer copies */
 	if (o->at && size <= o->size) {
 		memmove(o->bytes, o->bytes + o->at, left);
 	} else {
@@ -43,7 +43,7 @@ bool outgoing_begin(struct outgoing *o, struct slice head) {
 	return true;
 }
 
-/* Adds content as a frame, or to the last one if it does not become too long. */
+/* Adds content to the last frame, or as a new one if that would become too long. */
 static void add_framed(struct outgoing *o, struct slice content) {
 	char header[OUTGOING_OVERHEAD];
 	const bool chunks = o->framing == FRAMED_CHUNKS;

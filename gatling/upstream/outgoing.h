@@ -1,6 +1,6 @@
-/* outgoing.h - the bytes that a passage has for its upstream: the head of a request, then content in the frames of the
- * protocol. Frames none of which has been sent take further content, so that many small pieces take hardly more room
- * than one large. Owns a buffer while there is something in it. */
+/* outgoing.h - the bytes that a passage has to send to its upstream: the head of a request, then content in the frames
+ * of the protocol. As long as no byte of the last frame has been sent, further content joins it, so that many small
+ * pieces take hardly more room than a large one. The buffer is allocated while there is something in it. */
 #ifndef GATLING_UPSTREAM_OUTGOING_H
 #define GATLING_UPSTREAM_OUTGOING_H
 
@@ -14,18 +14,18 @@ enum framing {
 };
 
 enum {
-	OUTGOING_PIECE_MAX = 65535, /* bytes of content that are taken at a time */
-	OUTGOING_OVERHEAD = 32      /* bytes that the frames of all content take at most */
+	OUTGOING_PIECE_MAX = 65535, /* bytes of content that can be added at a time */
+	OUTGOING_OVERHEAD = 32      /* the most bytes that all frames add to the content */
 };
 
 /* All zero: empty. */
 struct outgoing {
 	char *bytes;
-	size_t at, length, size; /* from `at` on: to be sent */
-	size_t head_unsent;      /* bytes of the head among these */
+	size_t at, length, size; /* bytes from `at` to `length` are to be sent */
+	size_t head_unsent;      /* how many of these belong to the head */
 	enum framing framing;
-	bool joins;   /* content that comes next joins the last frame */
-	size_t frame; /* where that begins */
+	bool joins;   /* the next content joins the last frame */
+	size_t frame; /* offset of the last frame */
 };
 
 /* Returns the bytes that have not been sent. */
@@ -33,19 +33,19 @@ static inline struct slice outgoing_rest(const struct outgoing *out) {
 	return (struct slice){.at = out->bytes + out->at, .length = out->length - out->at};
 }
 
-/* Returns how many of them are content. */
+/* Returns how many of them are content and its frames. */
 static inline size_t outgoing_content(const struct outgoing *out) { return out->length - out->at - out->head_unsent; }
 
-/* Add the head, content (OUTGOING_PIECE_MAX bytes), and its end, with trailer fields if there are chunks; framed: as
- * the protocol says. Returns false without memory. */
+/* Add the head, content (at most OUTGOING_PIECE_MAX bytes), and the end of the content, with trailer fields if it is
+ * chunked. framed: in the frames of the protocol. Return false if memory runs out. */
 bool outgoing_begin(struct outgoing *out, struct slice head);
 bool outgoing_put(struct outgoing *out, struct slice content, bool framed);
 bool outgoing_end(struct outgoing *out, struct slice trailers);
 
-/* Notes that bytes have been sent. They stay until outgoing_forget(). */
+/* Notes that length bytes have been sent. They are kept until outgoing_forget(). */
 void outgoing_sent(struct outgoing *out, size_t length);
 
-/* Has all be sent again that has not been forgotten. */
+/* Starts again with the head. The request must have no content. */
 void outgoing_rewind(struct outgoing *out);
 
 /* Frees the buffer. */

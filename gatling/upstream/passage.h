@@ -1,9 +1,10 @@
-/* passage.h - one request that is passed on to an upstream, and its response on the way back. Knows nothing of how the
- * client's side travels.
+/* passage.h - a request that is passed on to an upstream, and its response. It does not depend on the client's
+ * protocol.
  *
- * The content of neither is held whole: passage_put() takes what there is room for, and the next piece of a response is
- * read when the last one has been taken. A passage calls ready(owner) from the loop when its state has changed, when
- * there is content, or room for it; never while one of its own functions is called. Then the owner may free it. */
+ * The content of neither is held as a whole: passage_put() takes as much as there is room for, and the next piece of a
+ * response is read after the last one has been taken. A passage calls ready(owner) from the loop when its state has
+ * changed, content has come, or there is room for content, but never from a function that its owner calls. ready() may
+ * free the passage. */
 #ifndef GATLING_UPSTREAM_PASSAGE_H
 #define GATLING_UPSTREAM_PASSAGE_H
 
@@ -12,109 +13,111 @@
 
 enum {
 	PASSAGE_BUFFER = UPSTREAM_BUFFER, /* bytes of content in each direction */
-	PASSAGE_HELD = 32 * 1024,         /* of a request in chunks: a program is told how long it is if it is no longer */
-	PASSAGE_RELAYED = 128 * 1024,     /* of a response that go from socket to socket at a time, at most */
-	PASSAGE_SMALL = 16 * 1024,    /* of a response with a struct passage_share, or that is compressed, or read with the
-								   * head where much is expected */
-	PASSAGE_WAIT_MS = 60 * 1000,  /* for the first byte of a response, and between bytes */
-	PASSAGE_CONTENT_LEAST = 4096, /* bytes of the content of a request that begin a time limit anew; fewer do not */
-	PASSAGE_TUNNEL_MS = 60 * 60 * 1000, /* for any byte when the protocol has been changed */
-	PASSAGE_INTERIM_MAX = 16            /* responses with 1xx; more: 502 */
+	PASSAGE_HELD = 32 * 1024,         /* of chunked content that is held back, to tell a program its length */
+	PASSAGE_RELAYED = 128 * 1024,     /* of a response, the most that go from socket to socket at a time */
+	PASSAGE_SMALL = 16 * 1024, /* of a response with a struct passage_share, or that is compressed; read with a head if
+								  much content is expected */
+	PASSAGE_WAIT_MS = 60 * 1000,        /* to wait for the first byte of a response, and between bytes */
+	PASSAGE_CONTENT_LEAST = 4096,       /* bytes of a request's content that restart a time limit; fewer do not */
+	PASSAGE_TUNNEL_MS = 60 * 60 * 1000, /* to wait for a byte in a tunnel */
+	PASSAGE_INTERIM_MAX = 16            /* interim responses (1xx); more: 502 */
 };
 
 enum passage_state {
 	PASSAGE_CONNECTS,
-	PASSAGE_WAITS,   /* for a response */
-	PASSAGE_HEAD,    /* the head of a response is there, or that of an interim one (status 1xx but 101) */
-	PASSAGE_CONTENT, /* its content comes */
+	PASSAGE_WAITS,   /* it waits for a response */
+	PASSAGE_HEAD,    /* the head of the response, or of an interim one (1xx except 101), has come */
+	PASSAGE_CONTENT, /* the content of the response comes */
 	PASSAGE_TUNNEL,  /* the protocol has been changed (101): bytes go both ways */
 	PASSAGE_ENDED,   /* the response is complete */
 	PASSAGE_FAILED
 };
 
-/* What the passages of one client may hold of their responses together. It outlives them. */
+/* How much the passages of one client may hold of their responses together. It must outlive them. */
 struct passage_share {
 	size_t held, most; /* bytes */
-	bool starved;      /* some of them wait for others to hold less: then passage_feed() is to be called for all */
+	bool starved;      /* some of them wait until others hold less: passage_feed() has to be called for all */
 };
 
-/* Begins. All that it needs of the request is copied. share: NULL if the client has no other. NULL: ENOMEM. */
+/* Begins to pass a request on; copies what it needs of it. share: NULL if the client has no other passages. Returns
+ * NULL if memory runs out. */
 struct passage *passage_new(struct upstreams *upstreams, const struct upstream_target *target,
 							const struct upstream_request *request, struct passage_share *share);
 
-/* Has it read on if its share is not used up any more. */
+/* Makes a passage that has waited for its share read again, if there is some left. */
 void passage_feed(struct passage *passage);
 
-/* Sets what is called, which has to be done before the loop goes on. */
+/* Sets the function to call. Must be called before the loop goes on. */
 void passage_on_ready(struct passage *passage, void (*ready)(void *owner), void *owner);
 
-/* Ends it. The connection is used again if the response was complete. NULL is allowed. */
+/* Frees a passage; NULL is allowed. Its connection is used again if the response was complete. */
 void passage_free(struct passage *passage);
 
 enum passage_state passage_state(const struct passage *passage);
 
-/* Returns the bytes of memory that it takes. */
+/* Returns how many bytes of memory the passage takes. */
 size_t passage_memory(const struct passage *passage);
 
 /* Writes the address of the upstream to out (UPSTREAM_TEXT_MAX bytes). Returns false if it is not known. */
 bool passage_format(const struct passage *passage, char *out);
 
-/* Returns how long the head of the response took. */
+/* Returns how many milliseconds the head of the response took. */
 unsigned passage_answered_ms(const struct passage *passage);
 
-/* PASSAGE_FAILED: returns what to answer, if nothing has been answered yet: 502, 503 or 504, or what passage_fail() was
- * told. */
+/* PASSAGE_FAILED: returns the status to answer if there is no response yet: 502, 503 or 504, or that of
+ * passage_fail(). */
 int passage_failure(const struct passage *passage);
 
-/* Returns how many times PASSAGE_WAIT_MS nothing has moved because the client, not the upstream, does not go on; of a
- * response a piece moves when it has been taken whole (passage_take()). Each time ready() is called. HTTP/1.1 does not
- * ask: a connection has a deadline of its own. */
+/* Returns for how many times PASSAGE_WAIT_MS there was no progress because of the client, not of the upstream. A piece
+ * of a response counts as progress only when all of it has been taken (passage_take()). ready() is called each time.
+ * HTTP/1.1 does not use this, since a connection has a deadline of its own. */
 unsigned passage_stalls(const struct passage *passage);
 
-/* Gives the upstream up. status: what to answer, if nothing has been answered yet. */
+/* Gives up the upstream. status: the answer, if there is no response yet. */
 void passage_fail(struct passage *passage, int status);
 
-/* Takes content of the request, or bytes of a tunnel. Returns how many: fewer, if there is no room. */
+/* Takes content of the request, or bytes of a tunnel. Returns how many bytes it has taken: fewer than content.length if
+ * there is no room. */
 size_t passage_put(struct passage *passage, struct slice content);
 
-/* Moves content of the request, as it is, straight from a socket to the upstream: at most length bytes, without a look
- * at them. Those that it does not take are in the buffer, of that size, and are to be put. Returns what io_relay()
- * does. Only if passage_draws(). */
+/* passage_draw() moves content of the request straight from a socket to the upstream: at most length bytes, unchanged
+ * and unseen. Bytes that the upstream does not take are in buffer, which has that size, and have to be put. Returns
+ * what io_relay() returns. It may be called only if passage_draws(). */
 bool passage_draws(const struct passage *passage);
 ssize_t passage_draw(struct passage *passage, int fd, void *buffer, size_t length, size_t *sent);
 
-/* Says that the content of the request is complete, with what upstream_trailers() takes, or that the client sends no
- * more through a tunnel. */
+/* Ends the content of the request, with a section for upstream_trailers(), or the client's side of a tunnel. */
 void passage_put_end(struct passage *passage, struct slice trailers);
 
-/* Sends what has been put, but not yet. */
+/* Sends bytes that have been put and not been sent. */
 void passage_flush(struct passage *passage);
 
-/* Returns how many bytes of content are taken for certain: up to PASSAGE_BUFFER. */
+/* Returns how many bytes of content there is room for, at most PASSAGE_BUFFER. */
 size_t passage_room(const struct passage *passage);
 
-/* Returns how many bytes of content, and of its framing, the upstream has not taken yet. */
+/* Returns how many bytes of content, with its frames, the upstream has not taken yet. */
 size_t passage_unsent(const struct passage *passage);
 
-/* PASSAGE_HEAD: returns the head, and its field lines; both are good until passage_take_head(), which goes on. */
+/* PASSAGE_HEAD: passage_head() returns the head and its field lines. Both are valid until passage_take_head(), which
+ * continues with what follows the head. */
 const struct upstream_response *passage_head(const struct passage *passage, struct slice *lines);
 void passage_take_head(struct passage *passage);
 
-/* PASSAGE_CONTENT, PASSAGE_TUNNEL: returns the next piece of content, which stays until passage_take() takes it; empty:
- * none has come. */
+/* PASSAGE_CONTENT, PASSAGE_TUNNEL: passage_content() returns the next piece of content, or an empty slice if none has
+ * come. The piece is valid until passage_take(). */
 struct slice passage_content(struct passage *passage);
 void passage_take(struct passage *passage);
 
-/* Lets content of known length go straight from the upstream to the socket fd, as it is; -1: no more, it comes by
- * passage_content(). Meanwhile the owner writes nothing to fd. passage_relayed() returns how many bytes have gone since
- * it was called last. */
+/* passage_relay() lets content of known length go straight from the upstream to the socket fd, unchanged, until it is
+ * called with -1; meanwhile the owner must not write to fd. passage_relayed() returns how many bytes have been moved
+ * since it was last called. */
 void passage_relay(struct passage *passage, int fd);
 uint64_t passage_relayed(struct passage *passage);
 
-/* PASSAGE_ENDED: returns the trailer fields that are passed on, as hpack_fields() takes them; empty: none. */
+/* PASSAGE_ENDED: returns the trailer fields that are passed on, in the form of hpack_fields(), or an empty slice. */
 struct slice passage_trailers(const struct passage *passage);
 
-/* What the loop reports of a connection with a passage. */
+/* Called by the loop for the connection of a passage. */
 void passage_readable(struct passage *passage);
 void passage_writable(struct passage *passage);
 void passage_timed_out(struct passage *passage);

@@ -8,7 +8,7 @@
 #include "gatling/upstream/passage_state.h"
 #include "gatling/upstream/upstream_gzip.h"
 
-/* What is still being compressed is content. */
+/* As long as the response is being compressed, there is content. */
 enum passage_state passage_state(const struct passage *p) {
 	return p->state == PASSAGE_ENDED && p->gzip ? PASSAGE_CONTENT : p->state;
 }
@@ -28,7 +28,7 @@ size_t passage_memory(const struct passage *p) {
 		   p->in.size + (p->lines ? p->head.lines : 0);
 }
 
-/* RFC 9110, section 9.2.2. */
+/* Returns whether a method is idempotent (RFC 9110, section 9.2.2). */
 static bool is_idempotent(struct slice method) {
 	static const struct slice methods[] = {SLICE("GET"), SLICE("HEAD"), SLICE("OPTIONS"), SLICE("PUT"),
 										   SLICE("DELETE")};
@@ -37,7 +37,7 @@ static bool is_idempotent(struct slice method) {
 	return false;
 }
 
-/* Writes what the request begins with to out. Returns its length. */
+/* Writes the head of the request to out. Returns its length. */
 static size_t write_head(char *out, enum upstream_protocol protocol, const struct upstream_request *r) {
 	switch (protocol) {
 	case UPSTREAM_HTTP: break;
@@ -118,7 +118,7 @@ void passage_free(struct passage *p) {
 					   p->in.at == p->in.length && !p->head.until_close && !p->upgrades;
 	const bool kept = whole && p->head.keep_alive && !p->upstream_ended;
 	if (p->link && p->records) fcgi_finish(p->records, passage_complain, p);
-	/* content of a request may not have arrived, although there is a response */
+	/* content of the request may not have arrived, even if there is a response */
 	const enum link_end end = kept ? LINK_KEPT : whole && !p->held ? LINK_DONE : LINK_BROKEN;
 	if (p->link) upstreams_return(p->upstreams, p->link, end);
 	outgoing_forget(&p->out);

@@ -1,11 +1,11 @@
-/* passage_request.c - see passage_state.h: what goes to the upstream, and over which connection. */
+/* passage_request.c - see passage_state.h: writes the request to the upstream, and chooses the connection. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "gatling/base/workspace.h"
 #include "gatling/upstream/passage_state.h"
 
-enum { COPIED_MAX = 4 * 1024 }; /* bytes; less content is sent together with what follows */
+enum { COPIED_MAX = 4 * 1024 }; /* bytes; shorter pieces of content are copied, to be sent with what follows */
 
 void passage_complain(void *passage, struct slice line) {
 	const struct passage *p = passage;
@@ -45,14 +45,14 @@ void passage_note_progress(struct passage *p) {
 
 /* --- the request --- */
 
-/* Notes bytes that the upstream has taken. Few of them do not prolong the time: a client could hold a connection with
- * one byte a minute. */
+/* Notes bytes that the upstream has taken. A few bytes do not move the deadline; otherwise a client could hold a
+ * connection with one byte a minute. */
 static void note_sent(struct passage *p, size_t n) {
 	p->sent += (uint32_t)n;
 	if (p->sent >= PASSAGE_CONTENT_LEAST || p->complete || p->state == PASSAGE_TUNNEL) passage_note_progress(p);
 }
 
-/* What has been sent is kept as long as it may have to be sent again. */
+/* Frees the bytes of the request after all of them have been sent, unless they may have to be sent again. */
 static void forget_sent(struct passage *p) {
 	if (!passage_to_send(p) && !(p->repeatable && p->state <= PASSAGE_WAITS)) outgoing_forget(&p->out);
 }
@@ -61,14 +61,14 @@ static bool can_write(const struct passage *p) {
 	return p->state > PASSAGE_CONNECTS && p->link && !p->blocked && !p->holds;
 }
 
-/* Writes bytes to the upstream. Returns how many need not be kept: all, if it takes no more, which may be because it
- * has answered before the end of the request. */
+/* Writes bytes to the upstream. Returns how many need not be kept: all, if writing fails, since the upstream may have
+ * answered before the end of the request. */
 static size_t write_some(struct passage *p, struct slice bytes) {
 	ssize_t n = io_trywrite(passage_loop(p), p->link->fd, bytes.at, bytes.length);
 	p->blocked = n == -1 && errno == EAGAIN;
 	if (p->blocked) return 0;
 	const bool no_memory = n == -1 && (errno == ENOMEM || errno == ENOBUFS);
-	if (no_memory && (p->state == PASSAGE_WAITS || p->state == PASSAGE_TUNNEL)) { /* nothing else would end it soon */
+	if (no_memory && (p->state == PASSAGE_WAITS || p->state == PASSAGE_TUNNEL)) { /* nothing else ends it soon */
 		passage_fail(p, 503);
 		return bytes.length;
 	}
@@ -80,7 +80,7 @@ static size_t write_some(struct passage *p, struct slice bytes) {
 	return (size_t)n;
 }
 
-/* Sends what it can. Before there is a connection, passage_use() and passage_writable() do. */
+/* Sends as much as possible. While the connection is being made, try_connection() does so instead. */
 void passage_flush(struct passage *p) {
 	if (p->holds && !p->complete && p->held <= PASSAGE_HELD) return;
 	if (p->holds) fcgi_set_length(p->out.bytes, p->out.head_unsent, p->complete, p->held);
@@ -144,7 +144,7 @@ void passage_put_end(struct passage *p, struct slice section) {
 
 /* --- connecting --- */
 
-/* Answers a client that waits for a 100. */
+/* Creates a 100 (Continue) for a client that waits for it. */
 static void say_continue(struct passage *p) {
 	p->continues = false;
 	if (!(p->lines = malloc(1))) {
@@ -155,8 +155,8 @@ static void say_continue(struct passage *p) {
 	p->state = PASSAGE_HEAD;
 }
 
-/* Sends what there is, which shows whether there is a connection. Returns an errno, which is EAGAIN as long as it is
- * being made; 0: there is one, unless the passage has failed since. */
+/* Writes to the connection, which shows whether it has been made. Returns 0 if it has (the passage may have failed
+ * since then), EAGAIN while it is being made, or another errno. */
 static int try_connection(struct passage *p) {
 	const struct slice bytes = p->holds ? (struct slice){0} : outgoing_rest(&p->out);
 	const ssize_t n = io_trywrite(passage_loop(p), p->link->fd, bytes.at, bytes.length);
@@ -171,7 +171,7 @@ static int try_connection(struct passage *p) {
 	return 0;
 }
 
-/* Gives back a connection that cannot be made. Returns what to answer if there is no other. */
+/* Gives back a connection that cannot be made. Returns the status to answer if there is no other. */
 static int give_back(struct passage *p, int error) {
 	upstreams_format(p->link, p->to);
 	return upstreams_return_failed(p->upstreams, p->link, error);
@@ -205,7 +205,7 @@ void passage_ask_another(struct passage *p) {
 	upstreams_format(p->link, p->to);
 	upstreams_return_ended(p->upstreams, p->link);
 	p->link = NULL;
-	p->repeatable = false; /* what ends two may be the request */
+	p->repeatable = false; /* the request itself may be the reason */
 	if (!again) {
 		passage_fail(p, 502);
 		return;
@@ -227,7 +227,7 @@ bool passage_repeat(struct passage *p) {
 	return true;
 }
 
-/* --- what the loop reports --- */
+/* --- events --- */
 
 void passage_writable(struct passage *p) {
 	if (p->state == PASSAGE_CONNECTS) {

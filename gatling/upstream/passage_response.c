@@ -1,4 +1,4 @@
-/* passage_response.c - see passage_state.h: what comes from the upstream. */
+/* passage_response.c - see passage_state.h: reads the response from the upstream. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,13 +8,13 @@
 #include "gatling/upstream/passage_state.h"
 #include "gatling/upstream/upstream_gzip.h"
 
-enum { RELAY_LEAST = 16 * 1024 }; /* bytes; fewer are copied sooner */
+enum { RELAY_LEAST = 16 * 1024 }; /* bytes; to copy fewer is faster */
 
 static const char cut_short[] = "has ended a connection without a whole response";
 
 void passage_free_input(struct passage *p) {
 	if (p->share) p->share->held -= p->in.size;
-	/* whatever has that size can be lent: each was allocated with as much */
+	/* any buffer of this size can be lent */
 	if (p->in.size == PASSAGE_BUFFER) upstreams_return_buffer(p->upstreams, p->in.bytes);
 	else free(p->in.bytes);
 	p->in.bytes = NULL;
@@ -29,7 +29,8 @@ void passage_free_gzip(struct passage *p) {
 	p->gzip = NULL;
 }
 
-/* Begins, if there is memory. A client's share is for other responses, too: writers take half of it at most. */
+/* Begins to compress the response. Returns false if there is no memory for it. Writers take at most half of a client's
+ * share, which is for other responses, too. */
 static bool begin_gzip(struct passage *p) {
 	if (p->share && p->share->held + GZIP_WRITER > p->share->most / 2) return false;
 	p->gzip = gzip_writer_new();
@@ -37,8 +38,8 @@ static bool begin_gzip(struct passage *p) {
 	return p->gzip;
 }
 
-/* Has the response whose head has come compressed if it suits. The answer to a HEAD, and a 304, say
- * the same. */
+/* Has the response, whose head has come, compressed if it is suitable. The heads for a HEAD and of a 304 are changed in
+ * the same way. */
 static void offer_gzip(struct passage *p, char *lines) {
 	char *const changed = WORKSPACE(UPSTREAM_LINES_MAX);
 	const struct slice before = {.at = lines, .length = p->head.lines};
@@ -53,8 +54,7 @@ static void offer_gzip(struct passage *p, char *lines) {
 
 /* --- the response --- */
 
-/* Returns whether the head of a 101 says that the protocol is WebSocket now, and nothing else (RFC 9110, section 7.8).
- */
+/* Returns whether the head of a 101 changes the protocol to WebSocket and nothing else (RFC 9110, section 7.8). */
 static bool begins_websocket(struct slice head) {
 	bool begins = false;
 	slice_drop(&head, slice_until(head, '\n') + 1);
@@ -66,7 +66,7 @@ static bool begins_websocket(struct slice head) {
 	return begins;
 }
 
-/* Looks for the head of a response in what has come. */
+/* Parses the head of a response, if all of it has come. */
 static void parse_head(struct passage *p) {
 	char *const lines = WORKSPACE(UPSTREAM_LINES_MAX);
 	const struct slice come = {.at = p->in.bytes + p->in.at, .length = p->in.length - p->in.at};
@@ -103,7 +103,7 @@ const struct upstream_response *passage_head(const struct passage *p, struct sli
 	return &p->head;
 }
 
-/* Goes on behind what the owner has taken. */
+/* Continues after the owner has taken a head or a piece: reads on, or notes the end. */
 static void go_on(struct passage *p) {
 	bool used_up = p->in.at == p->in.length, reads = used_up || p->state == PASSAGE_WAITS,
 		 open_end = p->head.until_close || p->state == PASSAGE_TUNNEL;
@@ -133,7 +133,7 @@ void passage_take_head(struct passage *p) {
 	else if (p->state != PASSAGE_HEAD && p->state != PASSAGE_FAILED) go_on(p);
 }
 
-/* Keeps bytes of the trailer section; at its end, only the fields that are passed on. */
+/* Keeps bytes of the trailer section; at its end, keeps only the fields that are passed on. */
 static void keep_trailers(struct passage *p, struct slice bytes) {
 	char *const lines = WORKSPACE(UPSTREAM_TRAILERS_MAX);
 	char *kept = realloc(p->lines, p->head.lines + bytes.length + FIELDS_MAX);
@@ -153,7 +153,7 @@ struct slice passage_trailers(const struct passage *p) {
 	return (struct slice){.at = p->lines, .length = p->head.lines};
 }
 
-/* Returns the next piece as it comes from the upstream, which stays until p->piece is empty. */
+/* Returns the next piece of content as the upstream has sent it. It stays until p->piece is empty. */
 static struct slice next_piece(struct passage *p) {
 	while (!p->piece.length && p->in.at < p->in.length && p->state != PASSAGE_ENDED && p->state != PASSAGE_FAILED) {
 		const char *at = p->in.bytes + p->in.at;
@@ -197,7 +197,8 @@ void passage_take(struct passage *p) {
 	go_on(p);
 }
 
-/* Takes what has come out of its records. Returns its length, which may be 0; -1: it is malformed. */
+/* Unpacks the records in bytes, if there are any. Returns the length of the content, which may be 0, or -1 if they are
+ * malformed. */
 static ssize_t unpack(struct passage *p, char *bytes, size_t length) {
 	return p->records ? fcgi_read(p->records, bytes, length, passage_complain, p) : (ssize_t)length;
 }
@@ -206,13 +207,13 @@ static bool is_overloaded(const struct passage *p) {
 	return p->records && p->records->ended && fcgi_is_overloaded(p->records);
 }
 
-/* --- what the loop reports --- */
+/* --- events --- */
 
 static bool has_said_nothing(const struct passage *p) {
 	return !p->in.length && !p->interims && !(p->records && p->records->ended);
 }
 
-/* The upstream sends nothing more. reset: it has not ended its side, but lost the connection. */
+/* Handles the end of the upstream's side. reset: it was not closed, but the connection was lost. */
 static void ended(struct passage *p, bool reset) {
 	if (p->state <= PASSAGE_WAITS && passage_repeat(p)) return;
 	reset |= p->records && !p->records->ended;
@@ -234,7 +235,7 @@ static void ended(struct passage *p, bool reset) {
 	if (p->state == PASSAGE_CONTENT || p->state == PASSAGE_TUNNEL) go_on(p);
 }
 
-/* Returns whether it has to wait until other passages hold less. */
+/* Stops reading if the passage has to wait until others hold less. Returns whether it has to. */
 static bool starves(struct passage *p) {
 	p->starved = p->share && !p->in.bytes && p->share->held + PASSAGE_SMALL > p->share->most;
 	if (!p->starved) return false;
@@ -248,7 +249,7 @@ void passage_feed(struct passage *p) {
 	if (io_wantread(passage_loop(p), p->link->fd) == -1) passage_fail(p, 503);
 }
 
-/* Makes room for what comes; only a head needs more than there was at first. Returns false without memory. */
+/* Makes room for input; only a head needs more room than there was at first. Returns false if memory runs out. */
 static bool reserve_input(struct passage *p) {
 	size_t size = p->share || p->gzips || p->gzip ? PASSAGE_SMALL : PASSAGE_BUFFER;
 	if (p->in.bytes && p->in.length - p->in.at == p->in.size) size = UPSTREAM_HEAD_MAX;
@@ -262,13 +263,13 @@ static bool reserve_input(struct passage *p) {
 	return true;
 }
 
-/* Reads at most that many bytes, and no more than there is room for. Returns what io_tryread() does. */
+/* Reads at most `most` bytes, and no more than there is room for. Returns what io_tryread() returns. */
 static ssize_t receive(struct passage *p, size_t most) {
 	const size_t room = p->in.size - p->in.length;
 	return io_tryread(passage_loop(p), p->link->fd, p->in.bytes + p->in.length, most < room ? most : room);
 }
 
-/* Looks at n bytes that have been read. */
+/* Handles n bytes that have been read. */
 static void look_at(struct passage *p, size_t n) {
 	const ssize_t unpacked = unpack(p, p->in.bytes + p->in.length, n);
 	if (unpacked == -1) {
@@ -282,7 +283,7 @@ static void look_at(struct passage *p, size_t n) {
 	if (!p->in.length) passage_free_input(p);
 }
 
-/* Returns whether the rest of the content should be read now, to leave together with the head: it fits the buffer, or
+/* Returns whether the rest of the content should be read now, to be sent together with the head: it fits the buffer, or
  * its length is unknown (chunks). */
 static bool belongs_together(const struct passage *p) {
 	const size_t content = p->in.length - p->in.at;
@@ -297,8 +298,8 @@ static bool may_relay(const struct passage *p) {
 	return p->relay_to != -1 && !p->gzip && !p->records && io_relays(passage_loop(p));
 }
 
-/* Reads from the upstream and looks at what came; only a little with the head if much content is expected that can stay
- * in the kernel. Returns what the first io_tryread() returned; ENOMEM: there is no room. */
+/* Reads from the upstream and handles the input. If much content is expected, which can stay in the kernel, only a
+ * little is read with the head. Returns what the first io_tryread() returned, or -1 with ENOMEM. */
 static ssize_t read_response(struct passage *p) {
 	const bool expects_much = p->state == PASSAGE_WAITS && p->link->had_much && may_relay(p);
 	const size_t most = expects_much ? PASSAGE_SMALL : PASSAGE_BUFFER;
@@ -306,7 +307,7 @@ static ssize_t read_response(struct passage *p) {
 		errno = ENOMEM;
 		return -1;
 	}
-	p->in.length -= p->in.at; /* of interim responses: the rest of them is used up */
+	p->in.length -= p->in.at; /* bytes of interim responses; those before them are used up */
 	memmove(p->in.bytes, p->in.bytes + p->in.at, p->in.length);
 	p->in.at = 0;
 	const ssize_t n = receive(p, most);
@@ -314,7 +315,7 @@ static ssize_t read_response(struct passage *p) {
 	if (n <= 0) return n;
 	look_at(p, (size_t)n);
 	if ((size_t)n < most || !belongs_together(p)) return n;
-	const ssize_t more = receive(p, PASSAGE_BUFFER); /* an end or an error is found again when this has been taken */
+	const ssize_t more = receive(p, PASSAGE_BUFFER); /* an end or an error is found again later */
 	if (more > 0) look_at(p, (size_t)more);
 	return n;
 }
@@ -327,12 +328,12 @@ uint64_t passage_relayed(struct passage *p) {
 	return relayed;
 }
 
-/* Returns whether what comes next goes straight to a socket: if it is much. */
+/* Returns whether the next content goes straight to a socket, which it does if there is much of it. */
 static bool relays(const struct passage *p) {
 	return p->state == PASSAGE_CONTENT && body_rest(&p->body) >= RELAY_LEAST && may_relay(p);
 }
 
-/* Bytes that may be moved at a time: those beyond PASSAGE_BUFFER are sure to find room. */
+/* Returns how many bytes may be moved at a time. For those beyond PASSAGE_BUFFER there must be room in the socket. */
 static size_t relay_most(const struct passage *p) {
 	_Static_assert(PASSAGE_RELAYED == 2 * PASSAGE_BUFFER, "");
 	const uint64_t rest = body_rest(&p->body);
@@ -341,8 +342,8 @@ static size_t relay_most(const struct passage *p) {
 	return rest < most ? (size_t)rest : most;
 }
 
-/* Moves content. What the socket does not take is held as if it had been read. Returns what io_relay() does; ENOMEM:
- * some is lost. */
+/* Moves content to the socket. Bytes that the socket does not take are held as if they had been read. Returns what
+ * io_relay() returns; -1 with ENOMEM means that some are lost. */
 static ssize_t relay(struct passage *p) {
 	char *const rest = WORKSPACE(PASSAGE_RELAYED);
 	size_t sent;
@@ -362,11 +363,11 @@ static ssize_t relay(struct passage *p) {
 }
 
 void passage_readable(struct passage *p) {
-	if (p->state == PASSAGE_CONNECTS) { /* what it is, passage_writable() finds out */
+	if (p->state == PASSAGE_CONNECTS) { /* passage_writable() finds out why */
 		io_dontwantread(passage_loop(p), p->link->fd);
 		return;
 	}
-	if (p->state >= PASSAGE_HEAD && p->in.length) { /* the owner has not taken that yet */
+	if (p->state >= PASSAGE_HEAD && p->in.length) { /* the owner has not taken it yet */
 		io_dontwantread(passage_loop(p), p->link->fd);
 		return;
 	}

@@ -11,8 +11,8 @@ enum { PORT_HTTP = 80, PORT_FCGI = 9000, PORT_MAX = 65535, NET_TEXT_MAX = 64 };
 
 const char upstream_no_memory[] = "there is no memory";
 
-/* Splits what may be in brackets from ":PORT" behind it. *port: 0 if there is none. Returns false if something else is
- * there. */
+/* Splits HOST[:PORT], where the host may be in brackets. *port is 0 if there is none. Returns false if text has another
+ * form. */
 static bool split(struct slice text, struct slice *host, unsigned *port) {
 	bool brackets = slice_starts(text, SLICE("["));
 	size_t length = slice_until(text, brackets ? ']' : ':');
@@ -29,12 +29,12 @@ static bool split(struct slice text, struct slice *host, unsigned *port) {
 	return *port && *port <= PORT_MAX;
 }
 
-/* Returns whether the path is absolute, and the only one to its socket. */
+/* Returns whether the path is absolute and has no empty, "." or ".." segments, so that a socket has only one path. */
 static bool is_plain(const char *path) {
 	return path[0] == '/' && !strstr(path, "//") && !strstr(path, "/./") && !strstr(path, "/../");
 }
 
-/* Takes the path of a socket off the front. */
+/* Removes the path of a socket from the front of *rest. Returns NULL, or what is wrong. */
 static const char *parse_path(struct slice *rest, struct upstream_address *a) {
 	slice_drop(rest, strlen("unix:"));
 	struct slice path = slice_first(*rest, slice_until(*rest, ':'));

@@ -9,10 +9,10 @@
 
 /* --- variables --- */
 
-/* How a protocol writes a name and a value. */
+/* Writes a name and a value in the form of a protocol. Returns the end. */
 typedef char *put_variable(char *at, struct slice name, struct slice value);
 
-/* SCGI: each ends with a NUL. */
+/* Writes a variable for SCGI: its name and its value, each with a NUL. */
 static char *put_scgi(char *at, struct slice name, struct slice value) {
 	at = text_copy(at, name);
 	*at++ = '\0';
@@ -21,7 +21,7 @@ static char *put_scgi(char *at, struct slice name, struct slice value) {
 	return at;
 }
 
-/* FastCGI, section 3.4: the two lengths, of one byte or of four. */
+/* Writes a length for FastCGI, in one byte or four (section 3.4). */
 static char *put_length(char *at, size_t n) {
 	if (n > 127) {
 		*at++ = (char)(n >> 24 | 0x80);
@@ -45,7 +45,7 @@ static char *put_number(char *at, put_variable *put, struct slice name, uint64_t
 
 static bool is_named(const struct upstream_field *f, struct slice name) { return slice_equal_nocase(f->name, name); }
 
-/* HTTP_NAME: in capital letters, with '_' for '-' (section 4.1.18). */
+/* Writes a field as HTTP_NAME, in capital letters and with '_' for '-' (section 4.1.18). */
 static char *put_field(char *at, put_variable *put, struct slice name, struct slice value) {
 	char text[5 + HEAD_MAX], *end = text_copy(text_copy(text, SLICE("HTTP_")), name);
 	for (char *c = text; c < end; c++) {
@@ -55,15 +55,16 @@ static char *put_field(char *at, put_variable *put, struct slice name, struct sl
 	return put(at, (struct slice){.at = text, .length = (size_t)(end - text)}, value);
 }
 
-/* Returns whether a name remains itself as a variable: PHP makes '_' of '.', too, and shells know no others. */
+/* Returns whether a field name is unambiguous as a variable: PHP replaces '.' with '_', too, and shells allow nothing
+ * else. */
 static bool is_plain(struct slice name) {
 	for (size_t i = 0; i < name.length; i++)
 		if (!isalnum((unsigned char)name.at[i]) && name.at[i] != '-') return false;
 	return name.length;
 }
 
-/* Fields that came more than once are one, as RFC 9110, section 5.3 says; of Cookie, as RFC 6265 would have sent it.
- * Expect has been answered. */
+/* Writes the fields. Those that came more than once are joined (RFC 9110, section 5.3), Cookie with semicolons (RFC
+ * 6265). Expect is left out, since it has been answered. */
 static char *put_fields(char *at, put_variable *put, struct upstream_field *field, unsigned count) {
 	char *const joined = WORKSPACE(HEAD_MAX + 2 * FIELDS_MAX);
 	for (struct upstream_field *f = field; f < field + count; f++) {
@@ -82,7 +83,7 @@ static char *put_fields(char *at, put_variable *put, struct upstream_field *fiel
 	return at;
 }
 
-/* The path and query of the client. */
+/* Writes the path and query that the client has sent. */
 static char *put_uri(char *at, put_variable *put, const struct request *q) {
 	char uri[2 * TARGET_MAX];
 	const char *end = text_copy(text_copy(uri, q->path), q->query);
@@ -125,7 +126,7 @@ static char *put_variables(char *at, put_variable *put, const struct upstream_re
 	at = put(at, SLICE("GATEWAY_INTERFACE"), SLICE("CGI/1.1"));
 	at = put(at, SLICE("SERVER_SOFTWARE"), SLICE("gatling"));
 	at = put(at, SLICE("SERVER_PROTOCOL"), q->minor == 0 ? SLICE("HTTP/1.0") : SLICE("HTTP/1.1"));
-	at = put(at, SLICE("SERVER_NAME"), server.length ? server : SLICE("localhost")); /* it is never empty */
+	at = put(at, SLICE("SERVER_NAME"), server.length ? server : SLICE("localhost")); /* never empty */
 	if (u->port) at = put_number(at, put, SLICE("SERVER_PORT"), u->port);
 	at = put(at, SLICE("REQUEST_SCHEME"), scheme);
 	if (slice_equal(scheme, SLICE("https"))) at = put(at, SLICE("HTTPS"), SLICE("on"));
@@ -143,7 +144,7 @@ static char *put_variables(char *at, put_variable *put, const struct upstream_re
 size_t upstream_scgi_head(char *out, const struct upstream_request *u) {
 	enum { LENGTH_ROOM = 24 };
 	char digits[32], *start = out + LENGTH_ROOM;
-	char *end = put_number(start, put_scgi, SLICE("CONTENT_LENGTH"), u->request->content_length); /* the first */
+	char *end = put_number(start, put_scgi, SLICE("CONTENT_LENGTH"), u->request->content_length); /* must be first */
 	end = put_scgi(end, SLICE("SCGI"), SLICE("1"));
 	end = put_variables(end, put_scgi, u);
 	int n = sprintf(digits, "%zu:", (size_t)(end - start));
@@ -188,7 +189,7 @@ size_t upstream_fcgi_head(char *out, const struct upstream_request *u) {
 	if (u->request->framing == BODY_LENGTH || request_has(u->request, FIELD_CONTENT_LENGTH))
 		end = put_number(end, put_fcgi, SLICE("CONTENT_LENGTH"), u->request->content_length);
 	put_header(at, BEGIN_REQUEST, FCGI_HEADER, 0);
-	memcpy(at + FCGI_HEADER, "\0\1\0\0\0\0\0\0", FCGI_HEADER); /* a responder, and the connection ends with it */
+	memcpy(at + FCGI_HEADER, "\0\1\0\0\0\0\0\0", FCGI_HEADER); /* a responder; the connection ends with it */
 	at += 2 * FCGI_HEADER;
 	struct slice rest = {.at = variables, .length = (size_t)(end - variables)};
 	while (rest.length) {
@@ -198,7 +199,7 @@ size_t upstream_fcgi_head(char *out, const struct upstream_request *u) {
 		slice_drop(&rest, piece.length);
 	}
 	if (u->request->framing == BODY_CHUNKED) at += FCGI_LENGTH_ROOM - FCGI_HEADER;
-	put_header(at, PARAMS, 0, 0); /* ends them */
+	put_header(at, PARAMS, 0, 0); /* the end of the variables */
 	at += FCGI_HEADER;
 	if (u->request->framing == BODY_NONE) {
 		put_header(at, STDIN, 0, 0);
@@ -220,7 +221,7 @@ static void take_complaint(struct fcgi_records *r, struct slice s, void (*compla
 	}
 }
 
-/* Takes bytes for something of eight bytes. Returns how many. */
+/* Fills `to`, of eight bytes, of which it has *have. Returns how many bytes it has taken. */
 static size_t take_eight(uint8_t *to, unsigned *have, const char *bytes, size_t length) {
 	size_t n = FCGI_HEADER - *have;
 	if (n > length) n = length;
@@ -229,7 +230,7 @@ static size_t take_eight(uint8_t *to, unsigned *have, const char *bytes, size_t 
 	return n;
 }
 
-/* A header is complete. Returns false if it is malformed. */
+/* Handles the complete header of a record. Returns false if it is malformed. */
 static bool begin_record(struct fcgi_records *r) {
 	r->content = (unsigned)r->header[4] << 8 | r->header[5];
 	r->padding = r->header[6];

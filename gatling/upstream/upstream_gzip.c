@@ -31,7 +31,7 @@ static char *put(char *at, struct slice name, struct slice value) {
 	return text_copy(text_copy(at, value), SLICE("\r\n"));
 }
 
-/* Returns whether a field says something of the content that is no longer so. */
+/* Returns whether a field describes the uncompressed content. */
 static bool is_of_identity(const struct upstream_field *f) {
 	static const struct slice names[] = {SLICE("content-length"), SLICE("accept-ranges"), SLICE("content-digest"),
 										 SLICE("repr-digest"),    SLICE("digest"),        SLICE("content-md5")};

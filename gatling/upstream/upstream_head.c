@@ -14,15 +14,16 @@ struct line {
 	struct slice name, value, whole; /* whole: with its CRLF */
 };
 
-/* Returns the bytes of the end of a line at the start of the text; 0: it is not complete; -1: there is none. */
+/* Returns the length of the line end at the start of `at`, 0 if it is not complete, or -1 if there is none. lf: LF
+ * alone is a line end, too. */
 static int line_end(struct slice at, bool lf) {
 	if (!at.length || (at.length == 1 && at.at[0] == '\r')) return 0;
 	if (slice_starts(at, SLICE("\r\n"))) return 2;
 	return lf && at.at[0] == '\n' ? 1 : -1;
 }
 
-/* Takes the next field line off the front. lf: it may end with LF alone. Returns 1; 0: it is not complete; -1: it is
- * malformed. */
+/* Removes the next field line from the front of *rest. lf: it may end with LF alone. Returns 1, 0 if it is not
+ * complete, or -1 if it is malformed. */
 static int next_line(struct slice *rest, bool lf, struct line *line) {
 	line->whole.at = rest->at;
 	line->name = slice_first(*rest, chars_token(*rest));
@@ -48,7 +49,7 @@ static bool is_one_of(struct slice name, const struct slice *names, size_t count
 
 #define IS_ONE_OF(name, names) is_one_of(name, names, sizeof(names) / sizeof *(names))
 
-/* The values of Connection: they name fields that are for one connection. */
+/* The values of Connection, which name fields for this connection only. */
 struct connection_values {
 	unsigned count;
 	struct slice value[FIELDS_MAX];
@@ -74,7 +75,8 @@ static void find_connection(const struct request *q, struct connection_values *c
 		if (q->field[i].name == FIELD_CONNECTION) c->value[c->count++] = q->field[i].value;
 }
 
-/* Returns whether Upgrade asks for WebSocket and nothing else: with h2c, requests would pass by all rules. */
+/* Returns whether Upgrade requests WebSocket and nothing else: after an upgrade to h2c, requests would evade all
+ * rules. */
 static bool asks_for_websocket(const struct request *q) {
 	struct slice rest = q->lines;
 	bool asks = false;
@@ -99,7 +101,7 @@ static bool passes(const struct request *q, const struct connection_values *c, s
 	static const struct slice ours[] = {
 		SLICE("host"),      SLICE("content-length"),   SLICE("x-forwarded-for"), SLICE("x-forwarded-proto"),
 		SLICE("forwarded"), SLICE("x-forwarded-host"), SLICE("http2-settings"),  SLICE("proxy")};
-	/* the next hop gets a key of its own; with HTTP/1.0 nothing is expected (RFC 9110, section 10.1.1) */
+	/* the upstream gets another key; Expect is ignored with HTTP/1.0 (RFC 9110, section 10.1.1) */
 	if (q->websocket && slice_equal_nocase(name, SLICE("sec-websocket-key"))) return false;
 	if (q->minor == 0 && slice_equal_nocase(name, SLICE("expect"))) return false;
 	return !IS_ONE_OF(name, ours) && !memchr(name.at, '_', name.length) && !is_of_connection(c, name);
@@ -120,8 +122,8 @@ static char *put_line(char *at, struct slice name, struct slice value) {
 	return text_copy(text_copy(at, value), SLICE("\r\n"));
 }
 
-/* Returns the value of an X-Forwarded field of a trusted proxy that writes these; absent: it sends none, or there is no
- * such proxy. One that writes Forwarded passes on what the client has put into the others. */
+/* Returns the value of an X-Forwarded field of a trusted proxy that writes these fields, or an absent slice. A proxy
+ * that writes Forwarded may pass on the others as sent by the client. */
 static struct slice said_by_proxy(const struct upstream_request *u, struct slice name) {
 	const bool writes = u->forwarding == FORWARDING_X_FORWARDED_FOR;
 	struct slice rest = writes ? u->request->lines : (struct slice){0};
@@ -137,7 +139,7 @@ struct slice upstream_scheme(const struct upstream_request *u) {
 	return u->secure ? SLICE("https") : SLICE("http");
 }
 
-/* Begins the line of a list with what the proxy says, if it is one of its fields. */
+/* Begins the line of a list, with the proxy's values if it writes this field. */
 static char *put_list(char *at, const struct upstream_request *u, struct slice name, enum field_name field,
 					  enum forwarding by) {
 	const struct request *q = u->request;
@@ -148,7 +150,7 @@ static char *put_list(char *at, const struct upstream_request *u, struct slice n
 	return at;
 }
 
-/* Writes an address as RFC 7239, section 6 has it. */
+/* Writes an address in the form of RFC 7239, section 6. */
 static char *put_node(char *at, const struct peer *peer) {
 	char address[PEER_MAX];
 	struct slice text = {.at = address, .length = peer_format(address, peer)};
@@ -157,12 +159,12 @@ static char *put_node(char *at, const struct peer *peer) {
 	return text_copy(text_copy(text_copy(at, SLICE("\"[")), text), SLICE("]\""));
 }
 
-/* Returns the last hop before this server in a list: the client, or the proxy that has named it there. */
+/* Returns the last hop before this server in a list: the proxy, if it has sent the list, or the client. */
 static const struct peer *last_hop(const struct upstream_request *u, enum field_name field, enum forwarding by) {
 	return u->forwarding == by && request_has(u->request, field) ? &u->proxy : u->client;
 }
 
-/* What is known of the client. */
+/* Writes the fields about the client. */
 static char *put_forwarded(char *at, const struct upstream_request *u) {
 	char address[PEER_MAX];
 	const struct peer *last = last_hop(u, FIELD_X_FORWARDED_FOR, FORWARDING_X_FORWARDED_FOR);
@@ -185,8 +187,8 @@ static char *put_forwarded(char *at, const struct upstream_request *u) {
 	return text_copy(at, SLICE("\r\n"));
 }
 
-/* Of HTTP/2 there is none (RFC 8441, section 5.1). It is no secret: it shows that an answer is not one to something
- * else, so only no other request must have it. */
+/* Writes a key, which HTTP/2 does not have (RFC 8441, section 5.1). It is not secret: it shows that a response belongs
+ * to this request, and only has to differ from the keys of others. */
 static char *put_websocket_key(char *at) {
 	unsigned char nonce[16];
 	if (RAND_bytes(nonce, sizeof nonce) != 1) memset(nonce, 0, sizeof nonce);
@@ -291,7 +293,7 @@ static bool parse_length(struct upstream_response *r, struct slice value) {
 	return true;
 }
 
-/* Notes what a field says of the message. Returns false if that is not unambiguous. */
+/* Notes a field that affects the framing or the connection. Returns false if it is malformed or ambiguous. */
 static bool note_field(struct upstream_response *r, const struct line *line, struct connection_values *c) {
 	if (slice_equal_nocase(line->name, SLICE("content-length"))) return parse_length(r, line->value);
 	if (slice_equal_nocase(line->name, SLICE("transfer-encoding"))) {
@@ -305,19 +307,19 @@ static bool note_field(struct upstream_response *r, const struct line *line, str
 	return true;
 }
 
-/* RFC 9112, section 6.3. */
+/* Determines the framing, and whether the connection can be used again (RFC 9112, section 6.3). */
 static void settle_framing(struct upstream_response *r, const struct connection_values *c, bool head_only) {
 	if (is_named(c, SLICE("close")) || (!r->keep_alive && !is_named(c, SLICE("keep-alive")))) r->keep_alive = false;
 	else r->keep_alive = true;
 	bool bodiless = head_only || r->status < 200 || r->status == 204 || r->status == 304;
-	/* some send the content that they announce, all the same */
+	/* some upstreams send the content that they announce nevertheless */
 	if (r->status < 200 || r->status == 204) r->keep_alive &= r->framing != BODY_CHUNKED && !r->content_length;
 	if (r->status == 304) r->keep_alive &= r->framing != BODY_CHUNKED;
 	r->until_close = !bodiless && r->framing == BODY_NONE;
 	if (bodiless) r->framing = BODY_NONE;
 }
 
-/* Writes the lines for the client. Those of Content-Length: if no content of that length follows. */
+/* Writes the field lines for the client. Content-Length is written only if no content of that length follows. */
 static size_t put_lines(char *out, const struct line *line, unsigned count, const struct upstream_response *r,
 						const struct connection_values *c, bool cgi) {
 	static const struct slice ours[] = {SLICE("date"), SLICE("server")};
@@ -331,7 +333,7 @@ static size_t put_lines(char *out, const struct line *line, unsigned count, cons
 	return (size_t)(at - out);
 }
 
-/* "404 Not Found" */
+/* Parses a status such as "404 Not Found". Returns false if it is malformed. */
 static bool note_status(struct upstream_response *r, struct slice value) {
 	char line[64];
 	struct slice text = slice_first(value, value.length < 48 ? value.length : 48);
@@ -343,7 +345,7 @@ static bool note_status(struct upstream_response *r, struct slice value) {
 	return true;
 }
 
-/* What only the response of a program has. Returns false if it is malformed. */
+/* Handles fields that only programs use. Returns false if one is malformed. */
 static bool note_cgi_field(struct upstream_response *r, const struct line *line, bool *has_status) {
 	if (slice_equal_nocase(line->name, SLICE("status"))) {
 		*has_status = true;
@@ -353,8 +355,7 @@ static bool note_cgi_field(struct upstream_response *r, const struct line *line,
 	return !slice_equal_nocase(line->name, SLICE("transfer-encoding"));
 }
 
-/* Parses field lines and the empty one at the start of fields. Returns their length, or as upstream_response_parse().
- */
+/* Parses field lines, and the empty line after them. Returns their length, or 0 or -1 as upstream_response_parse(). */
 static int parse_fields(struct upstream_response *r, struct slice fields, bool cgi, bool head_only, char *lines) {
 	struct line *const line = WORKSPACE((UPSTREAM_FIELDS_MAX + 1) * sizeof *line);
 	struct connection_values c;
@@ -379,7 +380,8 @@ static int parse_fields(struct upstream_response *r, struct slice fields, bool c
 	return (int)(fields.length - rest.length);
 }
 
-/* Returns what to say of a head of which so much is there. */
+/* Returns the result for a head of which length bytes have come. fields: the result of parse_fields(); before: the
+ * bytes before the fields. */
 static int whole(int fields, size_t before, size_t length) {
 	if (fields == 0) return length < UPSTREAM_HEAD_MAX ? 0 : -1;
 	return fields < 0 || (size_t)fields + before > UPSTREAM_HEAD_MAX ? -1 : fields + (int)before;

@@ -1,8 +1,8 @@
-/* upstream_head.h - the heads of the messages between this server and an upstream: those of HTTP/1.1 (RFC 9112), and
+/* upstream_head.h - the heads of messages between this server and an upstream: those of HTTP/1.1 (RFC 9112), and
  * responses of programs (RFC 3875, section 6).
  *
- * Fields that are for one connection are not passed on (RFC 9110, section 7.6.1). Via is not added: to both sides this
- * server is the origin. */
+ * Fields for a single connection are not passed on (RFC 9110, section 7.6.1). Via is not added: to both sides this
+ * server is the origin of the messages. */
 #ifndef GATLING_UPSTREAM_UPSTREAM_HEAD_H
 #define GATLING_UPSTREAM_UPSTREAM_HEAD_H
 
@@ -12,9 +12,9 @@
 #include "gatling/http/request.h"
 
 enum {
-	UPSTREAM_HEAD_MAX = 32 * 1024, /* bytes of the head of a response, and */
-	UPSTREAM_FIELDS_MAX = 200,     /* fields of it; more: 502 */
-	/* Of the lines that are passed on of it: "a:b\n" becomes "a: b\r\n" or, with upstream_gzip.h, "a: W/b\r\n". */
+	UPSTREAM_HEAD_MAX = 32 * 1024, /* bytes of the head of a response, */
+	UPSTREAM_FIELDS_MAX = 200,     /* and its fields; more: 502 */
+	/* Bytes of its lines that are passed on: "a:b\n" becomes "a: b\r\n" or, with upstream_gzip.h, "a: W/b\r\n". */
 	UPSTREAM_LINES_MAX = UPSTREAM_HEAD_MAX + 4 * UPSTREAM_FIELDS_MAX + 64,
 	UPSTREAM_TRAILERS_MAX = HEAD_MAX + FIELDS_MAX,
 	/* Bytes of the head of a request. */
@@ -22,30 +22,30 @@ enum {
 };
 
 enum {
-	SCRIPT_ROOT_MAX = 4096,            /* bytes of upstream_script.root, which is a path with that of the site */
-	LOCATION_TEXT_MAX = 4 * TARGET_MAX /* and of upstream_request.target */
+	SCRIPT_ROOT_MAX = 4096,            /* bytes of upstream_script.root, which includes the path of the site */
+	LOCATION_TEXT_MAX = 4 * TARGET_MAX /* bytes of upstream_request.target */
 };
 
-/* What a program is told of where it is (RFC 3875, section 4.1). Paths are decoded. */
+/* The paths that a program is given (RFC 3875, section 4.1), decoded. */
 struct upstream_script {
 	struct slice root; /* the directory of the site, outside of any chroot(2), without '/' at its end */
-	struct slice name; /* the path of the script, or what else leads to the program; may be empty */
-	struct slice info; /* the path behind it; may be empty */
+	struct slice name; /* the path of the script, or another one that leads to the program; may be empty */
+	struct slice info; /* the path after it; may be empty */
 	bool is_file;      /* the script is a file below the root */
 };
 
-/* A request as it is passed on. */
+/* A request to be passed on. */
 struct upstream_request {
 	const struct request *request;
-	struct slice target; /* path and query, percent-encoded; for a program only the query counts */
-	struct slice host;   /* as the client has named it, or absent */
+	struct slice target; /* path and query, percent-encoded; programs get only the query from it */
+	struct slice host;   /* as sent by the client, or absent */
 	const struct peer *client;
-	enum forwarding forwarding;           /* a trusted proxy has passed it on: */
-	struct peer proxy;                    /* this one, whose fields are passed on as well */
-	unsigned port;                        /* that the client has come to; 0: none */
-	bool secure;                          /* the client speaks TLS */
-	struct slice user;                    /* who was authenticated, or absent */
-	const struct upstream_script *script; /* for a program */
+	enum forwarding forwarding;           /* the field in which a trusted proxy has named the client, if there is one */
+	struct peer proxy;                    /* that proxy, whose fields are passed on as well */
+	unsigned port;                        /* to which the client has connected; 0: none */
+	bool secure;                          /* the client uses TLS */
+	struct slice user;                    /* the authenticated user, or absent */
+	const struct upstream_script *script; /* only for a program */
 };
 
 struct upstream_field {
@@ -55,24 +55,24 @@ struct upstream_field {
 /* Writes the fields of a request that are passed on to fields (FIELDS_MAX of them). Returns how many there are. */
 unsigned upstream_fields(const struct request *request, struct upstream_field *fields);
 
-/* Returns whether the client asks for WebSocket (RFC 6455), the only protocol that is changed to. */
+/* Returns whether the client requests WebSocket (RFC 6455), the only upgrade that is passed on. */
 bool upstream_upgrades(const struct request *request);
 
-/* Returns the scheme that the client speaks, which a trusted proxy says in X-Forwarded-Proto. */
+/* Returns the scheme that the client uses, which a trusted proxy may send in X-Forwarded-Proto. */
 struct slice upstream_scheme(const struct upstream_request *request);
 
 /* Writes the head of a request to out (UPSTREAM_REQUEST_MAX bytes). Returns its length.
  *
- * X-Forwarded-For, -Proto, -Host and Forwarded (RFC 7239) say what this server believes, and replace what the client
- * has sent of them. What a trusted proxy says stays, and its list gets the address of the proxy. Names with '_' are
- * dropped: for an application they are the same as others with '-' (RFC 3875, section 4.1.18). So is Proxy, which would
- * become HTTP_PROXY. */
+ * X-Forwarded-For, -Proto, -Host and Forwarded (RFC 7239) are written by this server, and replace those of the client.
+ * The values of a trusted proxy are kept, and the address of the proxy is appended to its list. Fields with '_' in
+ * their names are dropped, since applications cannot tell them from others with '-' (RFC 3875, section 4.1.18). Proxy
+ * is dropped, since it would become HTTP_PROXY. */
 size_t upstream_request_head(char *out, const struct upstream_request *request);
 
-/* Writes those fields of a trailer section, which body_read() or http2_request_decode() has taken, that are passed on
- * to out (UPSTREAM_TRAILERS_MAX bytes), as hpack_fields() takes them. Returns their length. At most FIELDS_MAX are, and
- * none that says how a message is framed, coded, cached or routed, on which condition it applies, or who sends it (RFC
- * 9110, section 6.5.1). */
+/* Writes the fields of a trailer section that are passed on to out (UPSTREAM_TRAILERS_MAX bytes), in the form of
+ * hpack_fields(). The section comes from body_read() or http2_request_decode(). Returns the length. At most FIELDS_MAX
+ * fields are passed on, and none about framing, coding, caching, routing, conditions or the sender (RFC 9110, section
+ * 6.5.1). */
 size_t upstream_trailers(struct slice section, char *out);
 
 struct upstream_response {
@@ -85,20 +85,21 @@ struct upstream_response {
 	bool keep_alive;         /* the connection can be used again */
 };
 
-/* Parses the head at the start of buffer; head_only: the answer to a HEAD. Writes the field lines for the client, as
- * hpack_fields() takes them, to lines (UPSTREAM_LINES_MAX bytes). Upgrade, Date and Server are left out: the server
- * says them itself. Content-Length is left out if content of that length follows. Returns > 0: its length in bytes;
- * response->reason refers to buffer; 0: it is not complete, and correct so far; -1: it is malformed, too long, or its
- * framing is ambiguous. */
+/* Parses the head at the start of buffer. head_only: the response is to a HEAD. Writes the field lines for the client,
+ * in the form of hpack_fields(), to lines (UPSTREAM_LINES_MAX bytes). Upgrade, Date and Server are left out, since the
+ * server writes its own, and so is Content-Length if content of that length follows. Returns the length of the head in
+ * bytes, and response->reason refers to buffer; 0 if it is incomplete, and correct so far; or -1 if it is malformed,
+ * too long, or its framing is ambiguous. */
 int upstream_response_parse(struct upstream_response *response, const char *buffer, size_t length, bool head_only,
 							char *lines);
 
-/* The same for the response of a program, whose lines may end with LF alone, and whose status is in the field Status:
- * without, it is 200, or 302 with Location. */
+/* Does the same for the response of a program. Its lines may end with LF alone, and its status is in the field Status;
+ * without this field it is 200, or 302 with Location. */
 int upstream_cgi_response_parse(struct upstream_response *response, const char *buffer, size_t length, bool head_only,
 								char *lines);
 
-/* Takes the next field off lines that one of these functions has written. Returns false: there is none. */
+/* Removes the next field from the front of lines that one of these functions has written. Returns false if there is
+ * none. */
 bool upstream_next_field(struct slice *lines, struct upstream_field *field);
 
 #endif

@@ -17,7 +17,7 @@ struct upstream {
 	struct upstream_counts *counts;
 	unsigned active, idle; /* connections */
 	int64_t rests_until_ms;
-	LIST_HEAD(, upstream_link) kept; /* the last used first */
+	LIST_HEAD(, upstream_link) kept; /* the most recently used first */
 };
 
 struct upstreams {
@@ -25,7 +25,7 @@ struct upstreams {
 	char *spare; /* a buffer, or NULL */
 	unsigned connections;
 	LIST_HEAD(, upstream_link) used;
-	uint32_t turn; /* where to begin with the addresses of a target */
+	uint32_t turn; /* determines the address of a target to begin with */
 	unsigned count;
 	struct upstream at[UPSTREAMS_MAX];
 };
@@ -62,7 +62,7 @@ static void add_idle(struct upstream *to, int n) {
 	upstream_count(to->counts, UPSTREAM_IDLE, n);
 }
 
-/* Takes the first idle connection; NULL: there is none. */
+/* Removes and returns the first idle connection, or NULL. */
 static struct upstream_link *next_idle(struct upstream *to) {
 	struct upstream_link *link = LIST_FIRST(&to->kept);
 	if (!link) return NULL;
@@ -77,7 +77,7 @@ void upstreams_idle_timed_out(struct upstreams *u, struct upstream_link *link) {
 	close_link(u, link);
 }
 
-/* The loop may be wrong: then there is nothing to read. */
+/* Closes the connection, unless there is nothing to read: readiness is only a hint. */
 void upstreams_idle_readable(struct upstreams *u, struct upstream_link *link) {
 	char octet;
 	if (io_tryread(u->options.loop, link->fd, &octet, 1) != -1 || errno != EAGAIN) upstreams_idle_timed_out(u, link);
@@ -98,7 +98,7 @@ char *upstreams_take_buffer(struct upstreams *u) {
 }
 
 void upstreams_return_buffer(struct upstreams *u, char *buffer) {
-#ifdef __SANITIZE_ADDRESS__ /* which finds out if it is used after this */
+#ifdef __SANITIZE_ADDRESS__ /* so that it notices a later use */
 	(void)u;
 	free(buffer);
 #else
@@ -113,8 +113,8 @@ static bool same(const struct upstream_address *a, const struct upstream_address
 	return a->port == b->port && memcmp(&a->address, &b->address, sizeof a->address) == 0 && !strcmp(a->path, b->path);
 }
 
-/* Returns what is known of an address. One without connections, but not `kept`, makes room for a new one. NULL: there
- * are too many. */
+/* Returns the entry of an address. A new one may replace an entry without connections, but not `kept`. Returns NULL if
+ * there are too many. */
 static struct upstream *find(struct upstreams *u, const struct upstream_address *address, const struct upstream *kept) {
 	struct upstream *unused = u->count < UPSTREAMS_MAX ? &u->at[u->count] : NULL;
 	for (unsigned i = 0; i < u->count; i++) {
@@ -130,12 +130,12 @@ static struct upstream *find(struct upstreams *u, const struct upstream_address 
 	return unused;
 }
 
-/* Returns the address that is to be asked; NULL: none. *status: 503 if there is no room for one. */
+/* Returns the address to use, or NULL. *status becomes 503 if there is no room for an address. */
 static struct upstream *choose(struct upstreams *u, const struct upstream_target *t, unsigned *tried, int *status) {
 	struct upstream *best = NULL;
 	unsigned chosen = 0;
 	const int64_t now_ms = io_now(u->options.loop);
-	u->turn = u->turn * 1664525 + 1013904223; /* Numerical Recipes: a counter would follow the clients' turns */
+	u->turn = u->turn * 1664525 + 1013904223; /* Numerical Recipes; a counter would keep pace with the clients */
 	const unsigned first = (u->turn >> 16) % t->count;
 	for (unsigned n = 0; n < t->count; n++) {
 		const unsigned i = (first + n) % t->count;
@@ -155,7 +155,7 @@ static struct upstream *choose(struct upstreams *u, const struct upstream_target
 
 /* --- connections --- */
 
-/* Begins to connect. -1 with errno. */
+/* Begins to connect. Returns the socket, or -1 with errno. */
 static int begin(const struct upstreams *u, const struct upstream_address *a) {
 	if (a->path[0]) return opener_connect(u->options.connector, a->path);
 
@@ -215,19 +215,19 @@ void upstreams_report(const struct upstream_link *link, struct slice line) {
 	notice_line(LEVEL_ERROR, "%s says: %s", text, said);
 }
 
-/* Returns whether an errno is no fault of an upstream, but of what is left here. */
+/* Returns whether an errno is not the fault of an upstream, but means that this machine lacks resources. */
 static bool is_ours(int error) {
 	return error == EAGAIN || error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS ||
 		   error == ENOSPC;
 }
 
-/* Leaves an address out for a while. */
+/* Avoids an address for a while. */
 static void rest(struct upstreams *u, struct upstream *to) {
 	to->rests_until_ms = io_now(u->options.loop) + UPSTREAM_REST_MS;
 }
 
-/* Notes that an address could not be connected to, for an errno. A unix socket says EAGAIN when its queue is full
- * (unix(7)): that is soon over. */
+/* Notes that an address could not be connected to, for an errno. EAGAIN on a unix socket means that its queue is full
+ * (unix(7)), which does not last long. */
 static void note_failed(struct upstreams *u, struct upstream *to, int error) {
 	const bool is_full = error == EAGAIN && to->address.path[0];
 	if (is_ours(error) && !is_full) return;
@@ -245,7 +245,7 @@ static struct upstream_link *make(struct upstreams *u, struct upstream *to, int 
 	if (link && io_fd(u->options.loop, fd, link) == 0) {
 		*link = (struct upstream_link){.kind = COOKIE_UPSTREAM, .fd = fd, .to = to};
 		u->connections++;
-		(void)io_eagain_read(u->options.loop, fd); /* nothing comes before something was sent */
+		(void)io_eagain_read(u->options.loop, fd); /* nothing comes before a request is sent */
 		return link;
 	}
 	free(link);
@@ -253,7 +253,7 @@ static struct upstream_link *make(struct upstreams *u, struct upstream *to, int 
 	return NULL;
 }
 
-/* Returns a connection on which nothing has come since its last response; NULL: there is none. */
+/* Returns an idle connection on which nothing has come since its last response, or NULL. */
 static struct upstream_link *take_idle(struct upstreams *u, struct upstream *to) {
 	struct upstream_link *link;
 	char octet;
@@ -262,7 +262,7 @@ static struct upstream_link *take_idle(struct upstreams *u, struct upstream *to)
 	return link;
 }
 
-/* Returns whether a client has its part of the connections. It is looked at only when they run short. */
+/* Returns whether a client has its share of the connections. Called only when they run short. */
 static bool has_share(const struct upstreams *u, uint64_t network) {
 	unsigned left = u->options.connections / UPSTREAM_CLIENT_SHARE + 1;
 	const struct upstream_link *link = network ? LIST_FIRST(&u->used) : NULL;
@@ -270,15 +270,15 @@ static bool has_share(const struct upstreams *u, uint64_t network) {
 	return network && !left;
 }
 
-/* Returns how many are not idle. */
+/* Returns how many connections are not idle. */
 static unsigned in_use(const struct upstreams *u) {
 	unsigned n = u->connections;
 	for (unsigned i = 0; i < u->count; i++) n -= u->at[i].idle;
 	return n;
 }
 
-/* Returns why there may be no other connection to an address, as what to tell; NULL: there may be one. An idle one
- * makes room. Neither one upstream that hangs nor one client takes all. */
+/* Returns NULL if there may be another connection to an address, for which it may close an idle one; otherwise the
+ * words for tell_full(). Neither an upstream that hangs nor a client can take all connections. */
 static const char *lacks_room(struct upstreams *u, const struct upstream *to, uint64_t network) {
 	const unsigned all = u->options.connections;
 	if (u->count > 1 && to->active >= all - all / UPSTREAM_OTHERS) return "further requests are";
@@ -339,7 +339,7 @@ void upstreams_return(struct upstreams *u, struct upstream_link *link, enum link
 	if (end != LINK_BROKEN) to->rests_until_ms = 0;
 	link->passage = NULL;
 	link->reused = true;
-	/* both sides have all: a reset leaves no TIME_WAIT, which would keep a port of this machine for a minute */
+	/* both sides have everything: a reset leaves no TIME_WAIT, which would keep a port of this machine for a minute */
 	if (end == LINK_DONE && !to->address.path[0])
 		(void)setsockopt(link->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 	if (end != LINK_KEPT || to->idle >= UPSTREAM_IDLE_MAX || io_wantread(u->options.loop, link->fd) == -1) {
