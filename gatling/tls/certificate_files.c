@@ -1,5 +1,5 @@
-/* certificate_files.c - see certificate_files.h. A walk looks at all files and hashes what stat(2) says of them: a new
- * hash tells that something has changed. With a set of certificates it loads them, too. */
+/* certificate_files.c - see certificate_files.h. A walk visits all files and hashes their status (stat(2)): a new hash
+ * means that something has changed. If it is given a set of certificates, it also loads them. */
 #include "gatling/tls/certificate_files.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ enum { NAME_MAX_BYTES = 512, DAY_S = 24 * 60 * 60, CERT_DIRS = 2 };
 struct location {
 	int place;         /* -1: none */
 	const char *shown; /* the path for messages; NULL: no file */
-	const char *name;  /* in the place */
+	const char *name;  /* relative to the place */
 };
 
 /* A directory and the names in it. */
@@ -35,26 +35,26 @@ struct certificate_directory {
 	char *names, *end; /* each with a NUL; sorted, so that the same certificate always comes first */
 	struct file_version version;
 	bool recent;
-	int64_t again_ms; /* do not read it before */
+	int64_t again_ms; /* it is not read again before */
 };
 
-/* A certificate at which a walk looks. */
+/* A certificate that a walk visits. */
 struct candidate {
-	struct location cert, key; /* without a key file the key is in that of the certificate */
-	const char *host;          /* of HOST.pem, else NULL */
-	uint64_t state;            /* a hash of what stat(2) says of its files */
-	const char *problem;       /* why it must not be loaded, else NULL */
+	struct location cert, key; /* without a key file, the key is in the file of the certificate */
+	const char *host;          /* that of HOST.pem, or NULL */
+	uint64_t state;            /* a hash of the status of its files */
+	const char *problem;       /* why it must not be loaded, or NULL */
 };
 
 struct certificate_files {
 	struct opener *opener;
-	struct certificate_directory root, dir[CERT_DIRS]; /* --cert-dir, and that of --acme */
+	struct certificate_directory root, dir[CERT_DIRS]; /* dir: those of --cert-dir and --acme */
 	struct candidate cert[CERTS_MAX];                  /* of the command line */
 	unsigned certs;
 	SSL_CTX *context;      /* of all sets; NULL: not made yet */
-	uint64_t seen, loaded; /* hashes of the last walk, and of the last that loaded or tried to */
-	char *broken;          /* the first that could not be used; NULL: none */
-	unsigned retry;        /* walks until it is tried again; 0: it had no errors */
+	uint64_t seen, loaded; /* hashes of the last walk, and of the last one that loaded certificates */
+	char *broken;          /* the first file that could not be used, or NULL */
+	unsigned retry;        /* walks until loading is tried again; 0: there were no errors */
 	time_t day;            /* on which the validity was last checked */
 	pthread_mutex_t mutex;
 	struct certificates *current; /* guarded by the mutex */
@@ -62,9 +62,9 @@ struct certificate_files {
 
 struct walk {
 	struct certificate_files *files;
-	struct certificates *set;       /* to load into; NULL: only look */
+	struct certificates *set;       /* gets the certificates; NULL: nothing is loaded */
 	uint64_t hash;                  /* of all files */
-	size_t found, loadable, loaded; /* certificates */
+	size_t found, loadable, loaded; /* numbers of certificates */
 	bool failed;
 };
 
@@ -79,12 +79,12 @@ static void note_broken(struct certificate_files *f, const char *shown) {
 
 /* --- loading --- */
 
-/* Returns NULL with errno. */
+/* Returns the text of a file, to be freed by the caller, or NULL with errno. */
 static char *read_file(const struct certificate_files *f, const struct location *l, struct stat *st) {
 	return file_load(opener_open(f->opener, l->place, l->name), CERTIFICATE_FILE_MAX, st);
 }
 
-/* Reads a certificate and its key into one text. Returns NULL with a reason in why. */
+/* Returns the text of a certificate and its key, to be freed by the caller, or NULL with a reason in why. */
 static char *read_pem(const struct certificate_files *f, const struct candidate *c, char *why) {
 	struct stat st;
 	char *key = NULL, *both = NULL, *pem = read_file(f, &c->cert, &st);
@@ -128,7 +128,7 @@ static bool load_one(struct walk *w, const struct candidate *c, const struct loc
 
 /* --- walking --- */
 
-/* Looks at a file as stat(2), and hashes the result into that of the walk, and into the state of its certificate. */
+/* Does what stat(2) does, and adds the result to the hash of the walk, and to *state, that of the certificate. */
 static int look_at(struct walk *w, const struct location *l, uint64_t *state, struct stat *st) {
 	w->hash = hash_octets(w->hash, slice_of(l->name));
 	if (opener_stat(w->files->opener, l->place, l->name, st) == -1) return -1;
@@ -138,8 +138,8 @@ static int look_at(struct walk *w, const struct location *l, uint64_t *state, st
 	return 0;
 }
 
-/* Looks at the key and the OCSP response of a certificate, and loads it if that is to be done. If it cannot be loaded,
- * it stays as it is in the current set. */
+/* Visits the key and the OCSP response of a certificate, and loads it if the walk loads certificates. If that fails,
+ * the new set keeps the certificate as it is in the current one. */
 static void visit(struct walk *w, struct candidate *c) {
 	char name[NAME_MAX_BYTES], why[CERTIFICATE_ERROR];
 	const struct location ocsp = {.place = c->cert.place, .name = name};
@@ -162,8 +162,8 @@ static void visit(struct walk *w, struct candidate *c) {
 		   kept ? "; the last good one stays in use" : "");
 }
 
-/* Updates the names if the directory has changed, but not if it is gone: then the last good state of each file stays in
- * use. A large one that changes all the time is read for a twentieth of the time. */
+/* Updates the names if the directory has changed. If it is gone, they are kept, so that the last good state of each
+ * file stays in use. A large directory that changes all the time is read for at most a twentieth of the time. */
 static void update_names(struct walk *w, struct certificate_directory *d) {
 	int64_t started = clock_ms();
 	struct stat st = {0};
@@ -171,7 +171,7 @@ static void update_names(struct walk *w, struct certificate_directory *d) {
 	struct file_version now = file_version_of(&st);
 	if (exists && ((!d->recent && file_version_same(&now, &d->version)) || started < d->again_ms)) return;
 	size_t length;
-	const bool removed = exists && st.st_nlink == 0; /* the root: a new one at its path is another */
+	const bool removed = exists && st.st_nlink == 0; /* only the root; a new directory at its path is another one */
 	char *names = exists && !removed ? opener_list(w->files->opener, d->at.place, &length) : NULL;
 	if (!names) {
 		const char *problem = removed ? "it was removed; restart gatling if there is another one" : strerror(errno);
@@ -194,8 +194,8 @@ static bool holds_key(const struct certificate_files *f, const struct location *
 	return holds;
 }
 
-/* Visits a file in the root, where a file that everybody may read is served: it must not hold a key. Without a key it
- * is no certificate. */
+/* Visits a file in the root. Files there that everybody may read are served, so such a file must not hold a private
+ * key; without a key it is not used. */
 static void visit_root_file(struct walk *w, const char *name, const char *host) {
 	struct candidate c = {.cert = {.place = w->files->root.at.place, .shown = name, .name = name}, .host = host};
 	struct stat st;
@@ -264,7 +264,7 @@ static void report_daily(const char *origin, const char *what) {
 	notice((uint64_t)time(NULL) / DAY_S, "%s: %s", origin, what);
 }
 
-/* Replaces the current set. Returns -1 if there is no memory, or nothing to replace it by. */
+/* Replaces the current set with a new one. Returns -1 if memory runs out, or there is nothing to replace it with. */
 static int load(struct certificate_files *f, struct walk *w) {
 	struct certificates *last = f->current, *set = certificates_new(f->context);
 	if (!set) return -1;
@@ -292,7 +292,7 @@ int certificate_files_load(struct certificate_files *f) {
 	if (!f->context || load(f, &w) == -1) return cannot_use(f->root.at.shown, strerror(ENOMEM));
 	f->seen = w.hash;
 	if (!certificates_empty(f->current)) return 0;
-	if (f->dir[1].at.shown && notice_checks() && !w.found) return 0; /* the server will ask for one */
+	if (f->dir[1].at.shown && notice_checks() && !w.found) return 0; /* the server will request one */
 	if (f->certs || w.found) notice(0, "no certificate that can be used, so no HTTPS yet");
 	else if (f->dir[1].at.shown) notice(0, "no certificate, so no HTTPS yet: the authority will be asked");
 	else if (f->dir[0].at.shown)
@@ -307,13 +307,13 @@ int certificate_files_load(struct certificate_files *f) {
 bool certificate_files_refresh(struct certificate_files *f) {
 	if (opener_is_late(f->opener)) return false;
 	struct walk w = walk(f, NULL);
-	if (opener_is_late(f->opener)) return false; /* then it has not seen all files */
+	if (opener_is_late(f->opener)) return false; /* then the walk has not seen all files */
 	bool settled = w.hash == f->seen;
 	f->seen = w.hash;
 	time_t day = time(NULL) / DAY_S;
 	if (day != f->day) certificates_report(f->current, report_daily);
 	f->day = day;
-	/* an error may pass: a certificate that becomes valid tomorrow, or a lack of descriptors */
+	/* an error may be temporary: a certificate that becomes valid tomorrow, or a lack of descriptors */
 	return settled && (w.hash != f->loaded || (f->retry && --f->retry == 0)) && load(f, &w) == 0;
 }
 
@@ -377,7 +377,7 @@ int certificate_files_new(const struct certificate_options *o, const char *root,
 	for (int i = 0; i < CERT_DIRS; i++) {
 		f->dir[i].at.place = -1;
 		if (!dirs[i] || add_place(opener, &f->dir[i].at, dirs[i], OPENER_PAIRS) != -1) continue;
-		if (dirs[i] == o->acme_dir && errno == ENOENT) continue; /* --check may come before the first start */
+		if (dirs[i] == o->acme_dir && errno == ENOENT) continue; /* --check may run before the first start */
 		(void)cannot_use(dirs[i], strerror(errno));
 		note_broken(f, dirs[i]);
 	}

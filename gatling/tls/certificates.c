@@ -15,22 +15,22 @@
 
 enum { CERTIFICATES_IN_FILE_MAX = 64, CERTIFICATE_NAMES_MAX = 1024 };
 
-/* A private key with its certificate. Sets share it. */
+/* A private key with its certificate, which several sets may share. */
 struct pair {
 	atomic_uint references;
 	char *origin;       /* the file */
 	struct slice names; /* sorted, each with a NUL; malloc'd */
 	X509 *certificate;
-	time_t from, until; /* when it is valid; until is 0 if that cannot be said */
+	time_t from, until; /* when it is valid; until is 0 if that is unknown */
 	EVP_PKEY *key;
-	STACK_OF(X509) * chain; /* from the certificate to the authority, without both */
+	STACK_OF(X509) * chain; /* the intermediate certificates, that of the issuer first */
 	bool alone;             /* its issuer is not in the file */
 };
 
 /* A name under which a pair is found. */
 struct certified_name {
-	const char *text; /* in lower case, of the pair; "": what is used for names that no pair has */
-	unsigned rank;    /* the least of a name comes first; of one that was not valid, not below the number of pairs */
+	const char *text; /* in lower case, owned by the pair; "": the default, for other names */
+	unsigned rank; /* the lowest of a name comes first; it is at least the number of pairs if the pair was not valid */
 	const struct pair *pair;
 };
 
@@ -66,7 +66,7 @@ void certificates_release(struct certificates *set) {
 
 /* --- adding --- */
 
-/* Of the keys that OpenSSL reads. */
+/* The labels of the keys that OpenSSL reads. */
 static const char *const key_labels[] = {"PRIVATE KEY",    "ENCRYPTED PRIVATE KEY", "RSA PRIVATE KEY",
 										 "EC PRIVATE KEY", "DSA PRIVATE KEY",       NULL};
 
@@ -75,7 +75,7 @@ static int fail(char *error, const char *what) {
 	return -1;
 }
 
-/* Returns whether the certificate is valid now and for margin_s; else a message is in error. */
+/* Returns whether the certificate is valid now and for margin_s; otherwise writes a message to error. */
 static bool is_valid(const X509 *certificate, int margin_s, char *error) {
 	const ASN1_TIME *from = X509_get0_notBefore(certificate), *to = X509_get0_notAfter(certificate);
 	time_t soon = time(NULL) + margin_s;
@@ -108,12 +108,13 @@ static int by_letters(const void *a, const void *b) {
 	return order ? order : (x->length > y->length) - (x->length < y->length);
 }
 
-/* Returns the server names of a certificate, and the host, for struct pair; absent: they cannot be read. */
+/* Returns the server names of a certificate, and the host, as in struct pair; or an absent slice if they cannot be
+ * read. */
 static struct slice names_of(const X509 *certificate, const char *host) {
 	int found;
 	GENERAL_NAMES *alternatives = X509_get_ext_d2i(certificate, NID_subject_alt_name, &found, NULL);
 	struct name_list list = {.count = 0};
-	if (!alternatives && found != -1) return (struct slice){0}; /* there are some */
+	if (!alternatives && found != -1) return (struct slice){0}; /* they cannot be read */
 	if (host) list_add(&list, slice_of(host));
 	for (int i = 0; i < sk_GENERAL_NAME_num(alternatives); i++) {
 		int type;
@@ -133,7 +134,7 @@ static struct slice names_of(const X509 *certificate, const char *host) {
 	return (struct slice){.at = text, .length = (size_t)(at - text)};
 }
 
-/* Appends a pair and takes its reference over. Returns false without memory. */
+/* Appends a pair, and takes its reference over. Returns false if memory runs out. */
 static bool add_pair(struct certificates *set, struct pair *p) {
 	struct pair **grown = realloc(set->pair, (set->pairs + 1) * sizeof(struct pair *));
 	if (!grown) return false;
@@ -160,8 +161,8 @@ static int warn_s(const X509 *certificate) {
 	return third < CERTIFICATE_WARN_S ? (int)third : CERTIFICATE_WARN_S;
 }
 
-/* Returns whether clients lack the certificate of the issuer: public authorities, which sign with an intermediate one,
- * say where it can be fetched (RFC 5280, section 4.2.2.1), but few clients do. */
+/* Returns whether clients lack the certificate of the issuer. Public authorities, which sign with an intermediate
+ * certificate, name its URL (RFC 5280, section 4.2.2.1), but few clients fetch it. */
 static bool lacks_issuer(const struct pair *p) {
 	bool lacks = false;
 	if (!p->alone) return false;
@@ -218,8 +219,8 @@ static bool contains(const STACK_OF(X509) * chain, const X509 *certificate) {
 	return false;
 }
 
-/* Returns whether a chain without its self-signed root ends where it can: what X509_build_chain() has no memory for it
- * leaves out. */
+/* Returns whether a chain, without its self-signed root, goes as far as it can: X509_build_chain() leaves out
+ * certificates that it has no memory for. */
 static bool is_complete(const STACK_OF(X509) * chain, const STACK_OF(X509) * all) {
 	X509 *last = sk_X509_value(chain, sk_X509_num(chain) - 1);
 	bool complete = last;
@@ -232,7 +233,7 @@ static bool is_complete(const STACK_OF(X509) * chain, const STACK_OF(X509) * all
 	return complete;
 }
 
-/* Tests whether OpenSSL accepts them: a key may be too short. */
+/* Tests whether OpenSSL accepts a pair: its key may be too short. Returns 0, or -1 with a message in error. */
 static int try_pair(SSL_CTX *context, const struct pair *p, char *error) {
 	SSL *ssl = SSL_new(context);
 	bool good = ssl && SSL_use_cert_and_key(ssl, p->certificate, p->key, p->chain, 0) == 1;
@@ -241,8 +242,8 @@ static int try_pair(SSL_CTX *context, const struct pair *p, char *error) {
 	return good ? 0 : fail(error, reason ? reason : "no memory");
 }
 
-/* Adds a key with its certificate, one of all. Attaches the OCSP response if it is about that: else a message is in
- * warning. */
+/* Adds a key with its certificate, which is one of all. Attaches the OCSP response if it is about this certificate;
+ * otherwise writes a message to warning. */
 static int add_key(struct certificates *set, EVP_PKEY *key, STACK_OF(X509) * all, const struct certificate_source *from,
 				   bool *stapled, char *error, char *warning) {
 	X509 *own = NULL;
@@ -256,12 +257,12 @@ static int add_key(struct certificates *set, EVP_PKEY *key, STACK_OF(X509) * all
 	p->alone = !issuer_of(own, all);
 	p->chain = X509_build_chain(own, all, NULL, 0, NULL, NULL);
 	bool complete = is_complete(p->chain, all);
-	p->certificate = sk_X509_shift(p->chain); /* itself comes first */
+	p->certificate = sk_X509_shift(p->chain); /* the certificate itself comes first */
 	if (EVP_PKEY_up_ref(key)) p->key = key;
 	struct tm tm = {0};
 	if (ASN1_TIME_to_tm(X509_get0_notBefore(own), &tm)) p->from = timegm(&tm);
 	if (ASN1_TIME_to_tm(X509_get0_notAfter(own), &tm)) p->until = timegm(&tm);
-	/* OpenSSL computes the size of a key once: without memory for that it is 0 for ever, and the key is not used */
+	/* OpenSSL computes the size of a key once; if memory runs out then, it stays 0, and the key is not used */
 	complete &= p->origin && p->names.at && p->certificate && p->key && EVP_PKEY_get_size(key) > 0;
 	int result = complete ? try_pair(set->context, p, error) : fail(error, "no memory");
 	if (result == 0 && !add_pair(set, p)) result = fail(error, "no memory");
@@ -313,7 +314,7 @@ int certificates_seal(struct certificates *set) {
 	if (!set->name) return -1;
 	for (unsigned i = 0; i < set->pairs; i++) {
 		struct certified_name name = {.text = "", .rank = i, .pair = set->pair[i]};
-		if (!is_valid(name.pair->certificate, 0, unused)) name.rank += set->pairs; /* behind all valid ones */
+		if (!is_valid(name.pair->certificate, 0, unused)) name.rank += set->pairs; /* after all valid ones */
 		set->name[n++] = name;
 		for (struct slice left = name.pair->names; left.length; slice_drop(&left, strlen(left.at) + 1)) {
 			name.text = left.at;
@@ -321,8 +322,8 @@ int certificates_seal(struct certificates *set) {
 		}
 	}
 	qsort(set->name, count, sizeof *set->name, by_text);
-	/* a name belongs to the pair that comes first, and to those with the same names: their keys may be of other kinds
-	 */
+	/* a name belongs to the first pair that has it, and to those with the same names: their keys may have other
+	 * types */
 	const struct certified_name *first = NULL;
 	for (n = 0; n < count; n++) {
 		struct certified_name *next = &set->name[set->names];
@@ -333,13 +334,13 @@ int certificates_seal(struct certificates *set) {
 	return 0;
 }
 
-/* --- finding --- */
+/* --- look-up --- */
 
 static int by_name(const void *key, const void *element) {
 	return strcmp(key, ((const struct certified_name *)element)->text);
 }
 
-/* Returns the first entry of a name; NULL: there is none. */
+/* Returns the first entry of a name, or NULL. */
 static const struct certified_name *find(const struct certificates *set, const char *text) {
 	const struct certified_name *found =
 		set->names ? bsearch(text, set->name, set->names, sizeof *set->name, by_name) : NULL;
@@ -347,8 +348,8 @@ static const struct certified_name *find(const struct certificates *set, const c
 	return found;
 }
 
-/* Returns the first entry of exactly that name, else of one with a wildcard in place of its first label (RFC 6125,
- * section 6.4.3), else NULL. */
+/* Returns the first entry of exactly that name, otherwise of one with a wildcard in place of the first label (RFC 6125,
+ * section 6.4.3), otherwise NULL. */
 static const struct certified_name *find_server(const struct certificates *set, const char *server_name) {
 	char name[HOST_MAX + 1];
 	size_t n = 0;
@@ -382,7 +383,7 @@ int certificates_choose(SSL *ssl, int *alert, void *unused) {
 	SSL_certs_clear(ssl); /* there are some after a HelloRetryRequest */
 	for (const struct certified_name *n = first; n && n < end && strcmp(n->text, first->text) == 0; n++) {
 		const struct pair *p = n->pair;
-		/* of two keys of a kind the second is not taken */
+		/* of two keys of a type, only the first is used */
 		if (SSL_use_cert_and_key(ssl, p->certificate, p->key, p->chain, 0) != 1) ERR_clear_error();
 	}
 	return found ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;

@@ -18,7 +18,7 @@ static void free_response(void *parent, void *data, CRYPTO_EX_DATA *all, int ind
 	free(data);
 }
 
-/* The index of the application data; -1: no response has been attached yet. */
+/* The index of the application data, or -1 if no response has been attached yet. */
 static atomic_int data_index = -1;
 
 static int fail(char *error, const char *what) {
@@ -26,14 +26,15 @@ static int fail(char *error, const char *what) {
 	return -1;
 }
 
-/* RFC 6960, section 4.1.1: the serial number and hashes of the issuer's name and key identify a certificate. */
+/* Returns whether the ID is that of the certificate: it has the serial number, and hashes of the issuer's name and key
+ * (RFC 6960, section 4.1.1). issuer may be NULL. */
 static bool identifies(const OCSP_CERTID *id, const X509 *certificate, const X509 *issuer) {
 	ASN1_OCTET_STRING *name, *key, *own_name, *own_key;
 	ASN1_INTEGER *serial, *own_serial;
 	ASN1_OBJECT *algorithm;
 	if (!OCSP_id_get0_info(&name, &algorithm, &key, &serial, (OCSP_CERTID *)(uintptr_t)id)) return false;
 	const EVP_MD *digest = EVP_get_digestbyobj(algorithm);
-	/* without the issuer, own_key is not looked at */
+	/* without the issuer, own_key is not used */
 	OCSP_CERTID *own = digest ? OCSP_cert_to_id(digest, certificate, issuer ? issuer : certificate) : NULL;
 	bool same = own && OCSP_id_get0_info(&own_name, NULL, &own_key, &own_serial, own) &&
 				ASN1_INTEGER_cmp(serial, own_serial) == 0 && ASN1_OCTET_STRING_cmp(name, own_name) == 0 &&
@@ -47,7 +48,7 @@ static bool to_time(const ASN1_GENERALIZEDTIME *text, time_t *time) {
 	return text && ASN1_TIME_to_tm(text, &tm) && (*time = timegm(&tm)) != -1;
 }
 
-/* Writes the end of its validity to *until. Returns 0, or -1 with a message. */
+/* Writes the end of a response's validity to *until. Returns 0 if it is valid now, or -1 with a message in error. */
 static int check_times(OCSP_SINGLERESP *one, time_t *until, char *error) {
 	ASN1_GENERALIZEDTIME *from = NULL, *to = NULL;
 	time_t begins, now = time(NULL);

@@ -15,12 +15,12 @@ enum {
 };
 
 /* Attaches a response (DER) to a certificate, if it is successful, valid and about that certificate. issuer: the
- * certificate of its issuer; NULL: not known, then only the name of the issuer is compared. Returns 0, or -1 with a
- * message in error. No other thread may use the certificate yet, or attach another response. */
+ * certificate of its issuer; if it is NULL, only the name of the issuer is compared. Returns 0, or -1 with a message in
+ * error. No other thread may use the certificate yet, or attach another response. */
 int ocsp_attach(X509 *certificate, const X509 *issuer, struct slice response, char *error);
 
-/* Returns the response to staple now, which lives as long as the certificate; empty: there is none, or it has expired.
- */
+/* Returns the response to staple now, which lives as long as the certificate, or an empty slice if there is none or it
+ * has expired. */
 struct slice ocsp_of(const X509 *certificate, time_t now);
 
 #endif

@@ -14,7 +14,7 @@ int pem_no_password(char *buffer, int size, int writing, void *unused) {
 	return -1;
 }
 
-/* Returns the label of the next block, and where it ends in *text; absent: there is none. */
+/* Returns the label of the next block, or an absent slice. *text becomes the end of the label. */
 static struct slice next_label(const char **text) {
 	static const char begin[] = "-----BEGIN ", dashes[] = "-----";
 	for (const char *at = *text, *to; (at = strstr(at, begin)); at++) {
@@ -36,8 +36,8 @@ int pem_count(const char *text, const char *const *labels) {
 	return count;
 }
 
-/* Returns NULL if the next certificate, its public key or an extension cannot be read. Key and extensions are parsed
- * once: without memory for that the certificate is without a key, or invalid, for ever. */
+/* Returns the next certificate, or NULL if it, its public key or an extension cannot be read. OpenSSL parses key and
+ * extensions once; if memory runs out then, the certificate stays without a key, or invalid. */
 static X509 *next_certificate(BIO *bio) {
 	X509 *next = PEM_read_bio_X509(bio, NULL, pem_no_password, NULL);
 	if (!next || (X509_get0_pubkey(next) && X509_check_purpose(next, -1, 0) == 1)) return next;

@@ -1,5 +1,5 @@
-/* pem.h - reads what a text holds in PEM (RFC 7468), and all of it: OpenSSL ends at a block that it cannot read, or has
- * no memory for, as it does at the end of the text. */
+/* pem.h - reads all of a text in PEM (RFC 7468). OpenSSL itself does not tell a block that it cannot read, or has no
+ * memory for, from the end of the text. */
 #ifndef GATLING_TLS_PEM_H
 #define GATLING_TLS_PEM_H
 
@@ -7,14 +7,14 @@
 
 enum { PEM_ERROR = 64 }; /* bytes of an error message */
 
-/* A pem_password_cb that has none. Without one OpenSSL asks for it at the terminal. */
+/* A pem_password_cb without a password. Without a callback, OpenSSL would ask for one at the terminal. */
 int pem_no_password(char *buffer, int size, int writing, void *unused);
 
-/* Returns how many blocks of a text (NUL-terminated) have one of the labels, of which the last is NULL. */
+/* Returns how many blocks of a text (NUL-terminated) have one of the labels, which end with NULL. */
 int pem_count(const char *text, const char *const *labels);
 
-/* Returns all certificates of a text, but at most `most`; sk_X509_pop_free() frees them. Returns NULL with a message in
- * error: there is none, one cannot be read, or no memory. */
+/* Returns the certificates of a text, at most `most`, to be freed with sk_X509_pop_free(). Returns NULL with a message
+ * in error if there is none, one cannot be read, or memory runs out. */
 STACK_OF(X509) * pem_certificates(const char *text, int most, char *error);
 
 #endif

@@ -10,7 +10,7 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct ticket_key current, previous; /* guarded by the mutex */
 
-/* Replaces a key that is too old. With the mutex locked. */
+/* Replaces keys that are too old. The mutex must be locked. Returns 0, or -1 without random bytes. */
 static int rotate(int64_t now_s) {
 	if (previous.made_s && now_s - previous.made_s >= 2 * TICKET_PERIOD_S) previous = (struct ticket_key){0};
 	if (current.made_s && now_s - current.made_s < TICKET_PERIOD_S) return 0;
@@ -57,7 +57,7 @@ int tickets_callback(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
 	struct ticket_key key;
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	int64_t now_s = (int64_t)now.tv_sec + 1; /* 0 is no time */
+	int64_t now_s = (int64_t)now.tv_sec + 1; /* 0 would mean: none */
 	if (sealing) {
 		if (tickets_seal_key(now_s, &key) == -1) return -1;
 		memcpy(name, key.name, TICKET_NAME);
@@ -69,6 +69,6 @@ int tickets_callback(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
 	int found = tickets_open_key(now_s, name, &key);
 	if (!found) return 0;
 	if (!EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), NULL, key.cipher, iv) || !use_mac_key(mac, &key)) return -1;
-	/* in TLS 1.3 each ticket is used once (RFC 8446, appendix C.4): 2 sends another */
+	/* in TLS 1.3 each ticket is used once (RFC 8446, appendix C.4), so 2 sends another */
 	return SSL_version(ssl) >= TLS1_3_VERSION ? 2 : found;
 }

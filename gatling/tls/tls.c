@@ -1,6 +1,6 @@
 /* tls.c - see tls.h. OpenSSL reads from and writes to the buffers of the worker through a BIO defined here. Its error
- * queue, which SSL_get_error() inspects, is empty between two calls: only a function that met an error clears it, since
- * clearing takes 2 % of a small answer. */
+ * queue, which SSL_get_error() inspects, is empty between two calls: it is cleared only after an error, since that
+ * takes 2 % of a small response. */
 #include "gatling/tls/tls.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* bytes: with the overhead of small records and a flight of a handshake */
+/* bytes, with the overhead of small records and a handshake flight */
 enum { SEALED_ROOM = TLS_BATCH + 16 * 1024 };
 
 struct tls_worker {
@@ -17,7 +17,7 @@ struct tls_worker {
 	struct certificates *certificates;
 	BIO_METHOD *method;
 	bool kernel;           /* the kernel may encrypt records */
-	size_t library_memory; /* of all connections */
+	size_t library_memory; /* bytes for all connections */
 	/* The connection whose bytes are in the buffers. They stay there between two calls only at the end of a handshake,
 	 * see tls_handshake(); another connection discards them. */
 	const struct tls *owner;
@@ -35,13 +35,13 @@ struct tls {
 	uint32_t library_memory;
 	uint32_t sent; /* bytes of plaintext, counted up to TLS_FIRST_BYTES */
 	bool kernel;   /* the kernel encrypts the records */
-	bool ended;    /* the peer has said that it sends nothing more */
+	bool ended;    /* the peer has sent a close_notify */
 	bool begun;    /* bytes have arrived, */
 	bool answered; /* and have been answered */
 	bool waits;    /* the kernel's socket was full during the handshake */
-	bool failed;   /* there was no memory, or TLS_UNSENT_MAX or TLS_RENEWALS was exceeded */
+	bool failed;   /* sending failed, memory ran out, or TLS_UNSENT_MAX or TLS_RENEWALS was exceeded */
 	uint8_t renewals;
-	uint32_t renewed_s; /* the second of those */
+	uint32_t renewed_s; /* the second in which they are counted */
 	char *unsent;
 	size_t unsent_at, unsent_end;
 };
@@ -70,8 +70,8 @@ static int bio_read(BIO *bio, char *buffer, size_t length, size_t *n) {
 	return 1;
 }
 
-/* Copies so little at a time that memcpy(3) does not use one long "rep movsb": that takes 25 times as long on an AMD
- * EPYC if the target is 1 to 31 bytes ahead of the source modulo 4096. */
+/* Copies in pieces, so that memcpy(3) does not use one long "rep movsb", which takes 25 times as long on an AMD EPYC if
+ * the target is 1 to 31 bytes ahead of the source modulo 4096. */
 static void copy(char *to, const char *from, size_t length) {
 	enum { PIECE = 4096 };
 	for (size_t n; length; to += n, from += n, length -= n) {
@@ -177,9 +177,9 @@ size_t tls_worker_library_memory(const struct tls_worker *w) { return w->library
 
 size_t tls_memory(const struct tls *t) { return t->unsent ? t->unsent_end : 0; }
 
-/* Encrypts all bytes: the BIO always takes everything. */
+/* Encrypts all bytes, which the BIO always takes. Returns false, and sets t->failed, if OpenSSL fails. */
 static bool seal(struct tls *t, const char *plain, size_t length) {
-	/* OpenSSL's buffer, until the last record. From 3.2 on the mode is that of a key, not of each record. */
+	/* keeps OpenSSL's buffer until the last record; since 3.2 the mode applies to a key, not to each record */
 	const bool keeps = length > TLS_RECORD_MAX && OpenSSL_version_num() < 0x30200000L;
 	if (keeps) SSL_clear_mode(t->ssl, SSL_MODE_RELEASE_BUFFERS);
 	while (length) {
@@ -199,8 +199,8 @@ static bool seal(struct tls *t, const char *plain, size_t length) {
 }
 
 /* Sends a close_notify. Linux accepts records for which the socket has no room, and drops them if the socket is shut
- * down before they are sent. So the shutdown waits until there is room after a record was sent, which pushed those
- * before it. */
+ * down before they are sent. So the shutdown waits until there is room after another record, which pushes those before
+ * it. */
 static enum iob_result end_kernel(struct tls *t) {
 	struct pollfd socket = {.fd = t->fd, .events = POLLOUT};
 	int done = SSL_shutdown(t->ssl);
@@ -213,8 +213,8 @@ static enum iob_result end_kernel(struct tls *t) {
 	return io_eagain_write(t->loop, t->fd) == 0 ? IOB_AGAIN : IOB_FAILED;
 }
 
-/* Encrypts up to `most` bytes from the front of a batch: in place if they are one piece of memory, otherwise after
- * copying them together; there are no fewer. Returns how many; -1: t->failed is set, or errno says why. */
+/* Encrypts up to `most` bytes from the front of a batch, which has at least as many: in place if they are one piece of
+ * memory, otherwise after copying them together. Returns how many, or -1 with t->failed set, or errno. */
 static ssize_t seal_front(struct tls *t, iob *batch, size_t most) {
 	size_t length;
 	const char *front = iob_front(batch, &length);
@@ -258,7 +258,7 @@ void tls_close(struct tls *t) {
 
 /* --- receiving --- */
 
-/* Counts the key updates of the client. What OpenSSL calls at each step; one call finds all that is in the buffer. */
+/* Counts the key updates of the client, of which one SSL_read_ex() may handle many. OpenSSL calls it at each step. */
 static void note_step(const SSL *ssl, int where, int result) {
 	struct tls *t = BIO_get_data(SSL_get_rbio(ssl));
 	(void)result;
@@ -269,7 +269,7 @@ static void note_step(const SSL *ssl, int where, int result) {
 	t->failed |= ++t->renewals > TLS_RENEWALS;
 }
 
-/* Fills the buffer of the worker. Returns as io_tryread(). */
+/* Fills the input buffer of the worker. Returns what io_tryread() returns. */
 static ssize_t fill(struct tls *t) {
 	struct tls_worker *w = t->worker;
 	ssize_t n = io_tryread(t->loop, t->fd, w->in, sizeof w->in);
@@ -278,8 +278,8 @@ static ssize_t fill(struct tls *t) {
 	return n;
 }
 
-/* Returns how many bytes OpenSSL allocates for a message of a handshake of which these are the first bytes: as many as
- * a ClientHello announces (RFC 8446, sections 4 and 5.1), or the most that OpenSSL takes if that cannot be told. */
+/* Returns how many bytes OpenSSL allocates for a handshake message that begins with these bytes: the length that a
+ * ClientHello announces (RFC 8446, sections 4 and 5.1), or OpenSSL's maximum if it is not known. */
 static uint32_t message_memory(const char *at, size_t length) {
 	enum { RECORD_HEADER = 5, MESSAGE_HEADER = 4, MESSAGE_MAX = 131396 /* CLIENT_HELLO_MAX_LENGTH */ };
 	enum { HANDSHAKE = 22, CLIENT_HELLO = 1 };
@@ -304,20 +304,20 @@ enum tls_result tls_handshake(struct tls *t, void *buffer, size_t *length) {
 		*length = (size_t)n;
 		return TLS_CLEAR;
 	}
-	if (n > 0 && (first || t->answered)) /* else it is more of the same message */
+	if (n > 0 && (first || t->answered)) /* otherwise it is more of the same message */
 		set_library_memory(t, TLS_HANDSHAKE_MEMORY + message_memory(w->in, w->in_end));
 	int done = SSL_accept(t->ssl);
 	t->answered |= w->sealed_length > 0;
 	int error = done == 1 ? SSL_ERROR_NONE : SSL_get_error(t->ssl, done);
 	ERR_clear_error();
-	enum iob_result result = flush(t, IO_LAST); /* also an alert */
+	enum iob_result result = flush(t, IO_LAST); /* an alert, too */
 	if (result == IOB_FAILED || (done != 1 && error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE))
 		return TLS_FAILED;
 	t->waits = error == SSL_ERROR_WANT_WRITE;
 	if (t->waits && io_eagain_write(t->loop, t->fd) == -1) return TLS_FAILED;
 	if (done != 1) return TLS_AGAIN;
 	t->kernel = BIO_get_ktls_send(SSL_get_wbio(t->ssl));
-	if (!t->kernel && w->kernel) { /* it does not support this cipher: encrypt here, and send through io/ */
+	if (!t->kernel && w->kernel) { /* the kernel does not support this cipher: encrypt here, send through io/ */
 		BIO *bio = SSL_get_rbio(t->ssl);
 		if (!BIO_up_ref(bio)) return TLS_FAILED;
 		SSL_set0_wbio(t->ssl, bio);
@@ -345,7 +345,7 @@ ssize_t tls_read(struct tls *t, void *buffer, size_t length) {
 	size_t got = 0, n;
 	claim(t);
 	if (t->ended) return 0;
-	if (w->in_at == w->in_end) { /* else bytes came with the end of the handshake */
+	if (w->in_at == w->in_end) { /* otherwise bytes came with the end of the handshake */
 		ssize_t filled = fill(t);
 		if (filled <= 0) return filled;
 	}

@@ -1,9 +1,9 @@
-/* tls.h - TLS as a filter between a connection and io/. OpenSSL makes handshakes and records; the bytes go through io/,
- * so that each event mechanism carries them. If the kernel encrypts records (kTLS), the batch goes to the socket as it
- * is, and the files of HTTP/1.1 by sendfile; otherwise files are read into the plaintext of records of up to 16 KB, and
- * several records go into one send.
+/* tls.h - TLS as a filter between a connection and io/. OpenSSL handles handshakes and records; the bytes go through
+ * io/, so that every event mechanism works. If the kernel encrypts records (kTLS), a batch goes to the socket
+ * unchanged, and files of HTTP/1.1 by sendfile. Otherwise files are read into the plaintext of records of up to 16 KB,
+ * and several records are sent together.
  *
- * An idle connection owns only its SSL: input and encrypted output are in buffers of the worker, and a connection keeps
+ * An idle connection owns only its SSL. Input and encrypted output are in buffers of the worker; a connection keeps
  * only the output that its socket does not take. */
 #ifndef GATLING_TLS_TLS_H
 #define GATLING_TLS_TLS_H
@@ -13,48 +13,49 @@
 
 enum {
 	TLS_RECORD_MAX = 16 * 1024, /* bytes of plaintext (RFC 8446, section 5.1) */
-	/* Bytes in each of the first records. One fits into a segment of a path with an MTU of 1500, over IPv6 with
-	 * timestamps: the client can read it before all of a large record has arrived. */
+	/* Bytes in each of the first records. Such a record fits into a segment of a path with an MTU of 1500, over IPv6
+	 * with timestamps, so that the client can read it when that segment has come. */
 	TLS_FIRST_RECORD = 1392,
-	TLS_FIRST_BYTES = 14 * 1024, /* sent in such records: about as many as precede the first acknowledgement */
-	/* Bytes encrypted at a time: with what four records add to them (29 bytes each in TLS 1.2, 22 in 1.3) they fill 45
+	TLS_FIRST_BYTES = 14 * 1024, /* sent in such records; about as many as precede the first acknowledgement */
+	/* Bytes encrypted at a time. With the overhead of four records (29 bytes each in TLS 1.2, 22 in 1.3) they fill 45
 	 * segments of a path with an MTU of 1500 (1448 bytes over IPv4 with timestamps), and are one packet of the loopback
-	 * interface. A little more, up to TLS_SLACK, is encrypted with them instead of by itself. */
+	 * interface. Up to TLS_SLACK bytes that remain are encrypted together with them. */
 	TLS_BATCH = 45 * 1448 - 4 * 29,
 	TLS_SLACK = 2 * 1024,
 	TLS_READ = 16 * 1024,        /* bytes read at a time */
-	TLS_UNSENT_MAX = 128 * 1024, /* bytes encrypted and not sent; more, which OpenSSL alone can cause (answers wait
-									before that): the connection ends */
-	TLS_ROOM = TLS_READ + TLS_RECORD_MAX + 1024, /* the least buffer of tls_read() */
+	TLS_UNSENT_MAX = 128 * 1024, /* bytes encrypted and not sent; more: the connection ends. Only OpenSSL can cause
+									that, since responses wait before. */
+	TLS_ROOM = TLS_READ + TLS_RECORD_MAX + 1024, /* bytes of the smallest buffer for tls_read() */
 	/* Bytes that OpenSSL 3.0 holds for a connection during the handshake and after it (growth of resident memory). */
 	TLS_HANDSHAKE_MEMORY = 46 * 1024,
 	TLS_SESSION_MEMORY = 14 * 1024,
-	/* Times in a second that a client may renew its keys, or have us renew ours (RFC 8446, section 4.6.3); more: the
-	 * connection ends. Each computes for 15 us, and comes in 27 bytes. */
+	/* Key updates that a client may send in a second (RFC 8446, section 4.6.3); more: the connection ends. Each takes
+	 * 15 us to compute, and has 27 bytes. */
 	TLS_RENEWALS = 32,
-	/* Handshakes started in one turn of the loop; each computes for up to a millisecond. */
+	/* Handshakes started in one turn of the loop; each takes up to a millisecond to compute. */
 	TLS_HANDSHAKES = 8
 };
 
 /* The state that the connections of a worker share. */
 struct tls_worker;
 
-/* strict_sni: see struct tls_handshaking. kernel: see platform_has_ktls(). Returns NULL: ENOMEM. */
+/* Returns NULL if memory runs out. strict_sni: see struct tls_handshaking. kernel: see platform_has_ktls(). */
 struct tls_worker *tls_worker_new(bool strict_sni, bool kernel);
 void tls_worker_free(struct tls_worker *worker); /* NULL is allowed */
 
-/* Sets the certificates of all further handshakes, and takes the reference over. */
+/* Sets the certificates for all further handshakes, and takes the reference over. */
 void tls_use_certificates(struct tls_worker *worker, struct certificates *certificates);
 
 struct tls;
 
-/* Returns the server's side of TLS on the adopted socket fd, which stays the caller's. NULL: ENOMEM. */
+/* Returns the server's side of TLS on the adopted socket fd, which the caller still owns; or NULL if memory runs
+ * out. */
 struct tls *tls_new(struct tls_worker *worker, io_loop *loop, int fd);
 void tls_free(struct tls *tls); /* NULL is allowed */
 
 /* Continues the handshake. TLS_DONE: it is complete; call tls_read() at once. TLS_AGAIN: call again when more bytes
- * have arrived, or the socket has room (tls_blocked()). TLS_CLEAR: the client speaks HTTP without TLS; its first bytes
- * are in buffer (TLS_ROOM bytes), *length of them. */
+ * have arrived, or the socket has room (tls_blocked()). TLS_CLEAR: the client uses HTTP without TLS; its first *length
+ * bytes are in buffer (TLS_ROOM bytes). */
 enum tls_result { TLS_DONE, TLS_AGAIN, TLS_FAILED, TLS_CLEAR };
 enum tls_result tls_handshake(struct tls *tls, void *buffer, size_t *length);
 
@@ -67,28 +68,29 @@ bool tls_in_kernel(const struct tls *tls);
 /* Returns whether HTTP/2 was negotiated (ALPN). */
 bool tls_chose_http2(const struct tls *tls);
 
-/* Reads as io_tryread(), into at least TLS_ROOM bytes. Returns 0 if the peer has said that it will send nothing more.
- * It leaves nothing unread: more has arrived when the socket is readable again. */
+/* Does what io_tryread() does; the buffer has at least TLS_ROOM bytes. Returns 0 if the peer has ended its side. Leaves
+ * nothing unread in the buffers: there is more when the socket is readable again. */
 ssize_t tls_read(struct tls *tls, void *buffer, size_t length);
 
-/* Returns whether the peer has said that it will send nothing more. */
+/* Returns whether the peer has ended its side by a close_notify. */
 bool tls_ended(const struct tls *tls);
 
-/* Sends as iob_send(), but may return IOB_AGAIN with an empty batch, too: call again. IO_MORE: the connection ends with
- * this batch, and a close_notify follows it. */
+/* Does what iob_send() does, but may return IOB_AGAIN with an empty batch, too: call again. IO_MORE: the connection
+ * ends with this batch, and a close_notify follows it. */
 enum iob_result tls_send(struct tls *tls, iob *batch, uint64_t most, enum io_rest rest, uint64_t *sent);
 
-/* Returns whether the handshake, or encrypted output, waits for room in the socket: when there is some, call
- * tls_handshake(), or tls_send() or tls_flush(). */
+/* Returns whether the handshake, or encrypted output, waits for room in the socket. When there is room, call
+ * tls_handshake(), tls_send() or tls_flush(). */
 bool tls_blocked(const struct tls *tls);
 
 /* Sends encrypted output that was kept, without a batch. */
 enum iob_result tls_flush(struct tls *tls);
 
-/* Returns the bytes of memory that it holds, without those of OpenSSL. */
+/* Returns how many bytes of memory the connection holds, without those of OpenSSL. */
 size_t tls_memory(const struct tls *tls);
 
-/* Returns about how many bytes of memory OpenSSL holds for a connection; for all connections of a worker. */
+/* Return an estimate of the bytes of memory that OpenSSL holds for a connection, and for all connections of a
+ * worker. */
 size_t tls_library_memory(const struct tls *tls);
 size_t tls_worker_library_memory(const struct tls_worker *worker);
 

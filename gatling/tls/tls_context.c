@@ -21,10 +21,10 @@ static const char groups[] = "X25519:P-256:P-384";
 static const unsigned char session_context[] =
 	"gatling"; /* the same everywhere: a ticket is valid with every certificate */
 
-/* Bytes of supported_groups (RFC 8446, section 4.2.7): 127 groups, of which there are about 60. */
+/* Bytes of supported_groups (RFC 8446, section 4.2.7) with 127 groups; there are about 60. */
 enum { GROUPS_MAX = 2 + 127 * 2 };
 
-/* Refuses a ClientHello with more groups: OpenSSL looks for each key share in all of them, which takes 70 ms for the
+/* Refuses a ClientHello with more groups. OpenSSL searches all of them for each key share, which takes 70 ms for the
  * 100 million pairs that fit into 64 KB. */
 static int check_hello(SSL *ssl, int *alert, void *unused) {
 	const unsigned char *list;
@@ -36,7 +36,8 @@ static int check_hello(SSL *ssl, int *alert, void *unused) {
 	return SSL_CLIENT_HELLO_ERROR;
 }
 
-/* Chooses the first of our protocols that the client has (RFC 7301). A client that has none gets an alert. */
+/* Chooses the first of the server's protocols that the client has (RFC 7301). A client without any of them gets an
+ * alert. */
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_length, const unsigned char *in,
 						   unsigned in_length, void *unused) {
 	static const unsigned char ours[] = "\x02h2\x08http/1.1";
@@ -66,8 +67,8 @@ static bool require_certificates(SSL_CTX *context, STACK_OF(X509) * authorities)
 	return ok;
 }
 
-/* Fetches what is otherwise first fetched during a handshake. With the first method of a kind OpenSSL makes all of the
- * kind, and those that it has no memory for then are missing for ever. */
+/* Fetches methods that would otherwise first be fetched during a handshake. OpenSSL creates all methods of a kind with
+ * the first one, and those that it has no memory for then are missing for ever. */
 static bool fetch_methods(void) {
 	EVP_KDF *kdf = EVP_KDF_fetch(NULL, OSSL_KDF_NAME_TLS1_3_KDF, NULL);
 	EVP_MAC *mac = EVP_MAC_fetch(NULL, OSSL_MAC_NAME_HMAC, NULL);

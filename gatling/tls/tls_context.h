@@ -6,11 +6,11 @@
 
 #include <openssl/ssl.h>
 
-/* Returns a context without a certificate, which certificates_choose() gives to each connection. authorities: one of
- * them must have signed the certificate of a client; NULL: clients need none. Returns NULL without memory.
+/* Returns a context without a certificate, which certificates_choose() gives to each connection, or NULL if memory runs
+ * out. authorities: one of them must have signed the certificate of a client; NULL: clients need none.
  *
- * A process makes one, when it starts: what OpenSSL has no memory for while it makes a context, as a signature
- * algorithm, it leaves out without an error. */
+ * A process makes one context, when it starts: OpenSSL leaves out parts that it has no memory for, such as a signature
+ * algorithm, without an error. */
 SSL_CTX *tls_context_new(STACK_OF(X509) * authorities);
 
 #endif
