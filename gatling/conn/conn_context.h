@@ -1,5 +1,4 @@
-/* conn_context.h - what the connections of a worker share: its loop, what they answer from, buffers, budgets, clocks.
- */
+/* conn_context.h - what the connections of a worker share: its loop, the site, buffers, budgets and clocks. */
 #ifndef GATLING_CONN_CONN_CONTEXT_H
 #define GATLING_CONN_CONN_CONTEXT_H
 
@@ -17,23 +16,24 @@
 #include "io/io.h"
 
 enum {
-	/* Bytes of the read buffer: TLS_ROOM, behind part of a head (HEAD_MAX) or of a frame. */
+	/* Bytes of the read buffer: TLS_ROOM after part of a head (HEAD_MAX) or of a frame. */
 	CONN_SCRATCH = 56 * 1024,
 	CONN_PIECE = 4 * 1024, /* bytes that a connection which had to wait for others reads at a time, without TLS */
-	/* Bytes that writers get together in a turn before new requests are looked at again: */
+	/* Bytes that all writers together may send in a turn before new requests are handled again: */
 	CONN_SHARE_LEAST = 64 * 1024, /* if a request was answered at once in the last CONN_AT_ONCE_MS, */
-	CONN_SHARE_MOST = 512 * 1024, /* otherwise: with the smaller share 10 MB cost a third more, with 256 KiB a tenth. */
+	CONN_SHARE_MOST = 512 * 1024, /* otherwise; with the smaller share 10 MB cost a third more, with 256 KiB a tenth */
 	CONN_AT_ONCE_MS = 10,
-	/* Bytes that a connection may leave unsent in the kernel: all that it ever has by default (tcp_wmem), down to */
+	/* Bytes that a connection may leave unsent in the kernel: at most the default maximum (tcp_wmem), and at least
+	 * CONN_UNSENT_MIN. */
 	CONN_UNSENT_MAX = 4 * 1024 * 1024,
 	CONN_UNSENT_MIN = 16 * 1024,
-	CONN_UNSENT_UNKNOWN = 31 /* instead of how often that has been halved */
+	CONN_UNSENT_UNKNOWN = 31 /* in place of the number of times that CONN_UNSENT_MAX was halved */
 };
 
-/* What the end of the worker, or a successor, asks of its connections. */
+/* How connections end with the worker, or when it has a successor. */
 enum conn_drain {
 	DRAIN_NOT,
-	DRAIN_ANSWERED, /* each ends with its next answer, or at its timeout: so no request crosses the end */
+	DRAIN_ANSWERED, /* each ends after its next response, or at its timeout, so that no request is lost */
 	DRAIN_IDLE      /* idle ones end at once, too */
 };
 
@@ -50,30 +50,30 @@ struct conn_context {
 	struct tls_worker *tls;      /* NULL: no TLS */
 	struct upstreams *upstreams; /* NULL: no request is passed on */
 	enum conn_drain draining;
-	unsigned connections, connections_max; /* the main thread reads the first */
-	bool limited;       /* the second is what the owner has set, not what there are descriptors for */
-	size_t memory;      /* bytes that are kept for them, see budget.h */
-	size_t memory_peak; /* most of conn_context_memory() since memory was given back to the system */
-	size_t memory_max;  /* for that and what OpenSSL holds, the worker's part of --memory */
+	unsigned connections, connections_max; /* the main thread, too, reads connections */
+	bool limited;       /* connections_max is what the owner has set, not what the descriptors allow */
+	size_t memory;      /* bytes that are kept for the connections, see budget.h */
+	size_t memory_peak; /* the most that conn_context_memory() was since memory was given back to the system */
+	size_t memory_max;  /* the most that conn_context_memory() may be: the worker's part of --memory */
 	struct shed *shed;
 	struct fair *fair;
-	/* By descriptor, the address of each connection that comes from a trusted proxy through a balancer with the PROXY
-	 * protocol; peer_unknown for the others. Allocated with the first. */
+	/* Indexed by descriptor: the address of each connection that comes from a trusted proxy through a balancer with the
+	 * PROXY protocol; peer_unknown for the others. Allocated with the first. */
 	struct peer *proxy;
 	unsigned proxies;
 	uint64_t served; /* peer_network() of the client whose connection runs */
-	/* Returns the status to refuse a client with whose connection has just come; 0: none, and then it is counted, see
-	 * limits_take_connection(). */
+	/* Returns the status with which a new connection of a client is refused, or 0; then the connection has been
+	 * counted, see limits_take_connection(). */
 	int (*refusal)(struct conn_context *context, const struct peer *peer);
 	size_t read_most; /* bytes that a connection reads at a time: CONN_SCRATCH or CONN_PIECE */
 	struct rate_windows rate;
-	uint64_t share;         /* bytes of this turn: CONN_SHARE_LEAST or CONN_SHARE_MOST */
-	uint64_t sent;          /* bytes, ever */
-	int64_t at_once_ms;     /* when a request was answered at once */
-	unsigned handshakes;    /* taken on in this turn */
-	unsigned unsent_halved; /* how often, of CONN_UNSENT_MAX: a connection may leave conn_unsent() in the kernel */
-	bool unsent_varies;     /* it has not always been 0: new connections have what their listener had */
-	/* The lines of the fields that all answers have: Server, Date and, over TLS (the second) with --hsts,
+	uint64_t share;         /* bytes that writers may send in this turn: CONN_SHARE_LEAST or CONN_SHARE_MOST */
+	uint64_t sent;          /* bytes sent in all */
+	int64_t at_once_ms;     /* when a request was last answered at once */
+	unsigned handshakes;    /* begun in this turn */
+	unsigned unsent_halved; /* how often CONN_UNSENT_MAX is halved for conn_unsent() */
+	bool unsent_varies;     /* unsent_halved was not always 0: new connections have the limit that their listener had */
+	/* The lines of the fields that all responses have: Server, Date and, over TLS (the second slice) with --hsts,
 	 * Strict-Transport-Security. worker.c writes them once a second. */
 	struct slice common_fields[2];
 	struct heads heads;
@@ -81,17 +81,17 @@ struct conn_context {
 	char scratch[CONN_SCRATCH];
 };
 
-/* Returns the client to which a connection from that address counts: none if that is a trusted proxy. */
+/* Returns the client to which a connection from that address counts, or peer_unknown if it is a trusted proxy. */
 static inline const struct peer *conn_owner(const struct conn_context *w, const struct peer *peer) {
 	return forwarding_of(&w->options->trust, peer) ? &peer_unknown : peer;
 }
 
-/* Returns the bytes that a connection may leave unsent in the kernel, as TCP_NOTSENT_LOWAT; UINT32_MAX: no limit. */
+/* Returns how many bytes a connection may leave unsent in the kernel, for TCP_NOTSENT_LOWAT; UINT32_MAX: no limit. */
 static inline uint32_t conn_unsent(const struct conn_context *w) {
 	return w->unsent_halved ? (uint32_t)CONN_UNSENT_MAX >> w->unsent_halved : UINT32_MAX;
 }
 
-/* Returns the bytes that are kept for clients and those that OpenSSL holds for connections. */
+/* Returns how many bytes are kept for clients, with those that OpenSSL holds for connections. */
 static inline size_t conn_context_memory(const struct conn_context *w) {
 	return w->memory + (w->tls ? tls_worker_library_memory(w->tls) : 0);
 }

@@ -1,4 +1,4 @@
-/* conn_http1.c - HTTP/1.1 on a connection: what its states do. conn_http1_head() turns bytes into responses,
+/* conn_http1.c - the functions of the states of HTTP/1.1. conn_http1_head() turns bytes into responses,
  * conn_http1_write() sends them. */
 #include <stdlib.h>
 
@@ -9,14 +9,15 @@
 
 /* --- clients --- */
 
-/* Gives back the requests that were counted, except so many. */
+/* Gives back the requests that limits_take_request() has counted, except `left` of them. */
 static void return_requests(struct conn *c, uint8_t left) {
 	limits_return_requests(c->context->limits, &c->peer, c->requests - left);
 	c->requests = left;
 }
 
-/* Finds whose the request is that a trusted proxy has passed on; NULL, or without a client: the proxy's own. Proxies do
- * not pipeline the requests of several clients: what is under way for the last one counts as answered. */
+/* Sets c->peer to the client of a request that a trusted proxy has passed on, or to the proxy if request is NULL or
+ * names no client. Proxies do not pipeline requests of several clients, so those under way for the last client count as
+ * answered. */
 static void find_client(struct conn *c, const struct request *request) {
 	const struct trusted_proxies *trust = &c->context->options->trust;
 	struct peer client;
@@ -29,8 +30,8 @@ static void find_client(struct conn *c, const struct request *request) {
 
 /* --- responses --- */
 
-/* Appends a response to those under way. request is what is known of the request, or NULL. Returns false without
- * memory. */
+/* Appends a response to those under way. request: the known parts of the request, or NULL. Returns false if memory runs
+ * out. */
 static bool respond(struct conn *c, struct response *r, bool head_only, enum persistence persistence,
 					const struct request *request) {
 	struct conn_context *w = c->context;
@@ -45,8 +46,8 @@ static bool respond(struct conn *c, struct response *r, bool head_only, enum per
 	return true;
 }
 
-/* Answers what cannot be understood, or not waited for, and reads nothing more. An answer that waits for the body of
- * its request is void. */
+/* Refuses a request that is malformed or too late, and reads nothing more. Drops a response that waits for the body of
+ * its request. */
 static enum conn_state refuse(struct conn *c, struct conn_run *run, struct response *r, bool head_only,
 							  const struct request *request) {
 	if (!conn_take_batch(c)) {
@@ -69,7 +70,7 @@ static enum conn_state refuse_status(struct conn *c, struct conn_run *run, int s
 }
 
 enum conn_state conn_http1_refuse_late(struct conn *c, struct conn_run *run) {
-	(void)conn_fetch_input(c); /* what came of the request is of no use any more */
+	(void)conn_fetch_input(c); /* the part of the request that has come is dropped */
 	if (c->has_pass) kept_request_free(conn_pass_end(c));
 	return refuse_status(c, run, 408, c->state == CONN_BODY && c->head, NULL);
 }
@@ -84,7 +85,7 @@ enum conn_state conn_http1_refuse_clear(struct conn *c, struct conn_run *run) {
 
 /* --- requests --- */
 
-/* Where a connection came in, for a request without Host (HTTP/1.0). */
+/* Returns the local address of the connection, for a request without Host (HTTP/1.0), or an absent slice. */
 static struct slice local_host(const struct conn *c, char *text) {
 	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof address;
@@ -111,8 +112,8 @@ static bool admit(struct conn *c, struct response *r) {
 	return !status;
 }
 
-/* Decides the answer to a request. waiting: it has waited for a job, or could not be passed on. false: it has to wait
- * for a job (r->job), or is to be passed on (r->upstream). */
+/* Decides the answer to a request. waiting: not NULL if the request has waited for a job, or could not be passed on.
+ * Returns false if it has to wait for a job (r->job), or is to be passed on (r->upstream). */
 static bool decide(const struct conn *c, const struct request *q, struct kept_request *waiting, struct response *r) {
 	const struct site_context *site = &c->context->site;
 	char local_name[PEER_MAX + 2];
@@ -128,7 +129,7 @@ static bool decide(const struct conn *c, const struct request *q, struct kept_re
 	return r->status;
 }
 
-/* Returns whether the connection persists behind the response to a request. */
+/* Returns whether the connection persists after the response to a request. */
 static enum persistence persistence_of(struct conn *c, const struct request *q) {
 	bool draining = c->context->draining;
 	/* the client does not know that the connection ends, and may have sent more */
@@ -137,7 +138,7 @@ static enum persistence persistence_of(struct conn *c, const struct request *q) 
 	return q->minor >= 1 ? PERSIST_SILENTLY : PERSIST_SAID;
 }
 
-/* Writes the response to a request. Returns the state in which its body is read; CONN_IDLE: it has none. */
+/* Writes the response to a request. Returns the state in which its body is read, or CONN_IDLE if it has none. */
 static enum conn_state respond_to(struct conn *c, struct conn_run *run, const struct request *q, struct response *r) {
 	enum persistence persistence = persistence_of(c, q);
 	if (q->content_length > BODY_MAX) {
@@ -163,8 +164,8 @@ static bool is_full(const struct response_batch *x) {
 		   x->lines_length >= CONN_PIPELINE_BYTES;
 }
 
-/* Parses the head at the front of the input into *room, unless it is known. Returns what request_parse() does, with
- * the request in *q. */
+/* Parses the head at the front of the input into *room, unless it is already in the table of heads. *q becomes the
+ * request. Returns what request_parse() returns. */
 static int next_head(struct conn *c, struct slice input, struct request *room, const struct request **q) {
 	struct heads *heads = &c->context->heads;
 	size_t length;
@@ -175,7 +176,7 @@ static int next_head(struct conn *c, struct slice input, struct request *room, c
 	return n;
 }
 
-/* Answers the request at the front of the input. Returns CONN_IDLE if another may follow, CONN_HEAD if it is not
+/* Answers the request at the front of the input. Returns CONN_IDLE if another one may follow, or CONN_HEAD if it is not
  * complete. */
 static enum conn_state take_request(struct conn *c, struct conn_run *run) {
 	const struct request *q;
@@ -185,7 +186,7 @@ static enum conn_state take_request(struct conn *c, struct conn_run *run) {
 	if (n < 0) return refuse_status(c, run, -n, q->method == METHOD_HEAD, q);
 	if (n == 0) return CONN_HEAD;
 	if (c->forwarding) find_client(c, q);
-	/* the answer to a request with a body waits for the body: those before it must not */
+	/* the response to a request with a body waits for the body; those before it must not */
 	if (q->framing != BODY_NONE && c->outgoing->responses) return CONN_WRITE;
 	bool decided = health_answer(&c->context->site, q, &r) || challenge_answer(&c->context->site, q, &r) ||
 				   !admit(c, &r) || decide(c, q, NULL, &r);
@@ -199,8 +200,8 @@ static enum conn_state take_request(struct conn *c, struct conn_run *run) {
 	return c->waiting ? CONN_JOB : CONN_CLOSED;
 }
 
-/* Returns whether bytes that came behind part of a head can be put aside without a look at the whole: they end no line,
- * and the head is past its first. So a head is looked at once a line, not once a packet. */
+/* Returns whether bytes that follow part of a head can be kept without parsing the head again: they do not end a line,
+ * and its first line is complete. So a head is parsed once per line, not once per packet. */
 static bool ends_no_line(struct slice input, size_t known) {
 	if (known == input.length) return true;
 	return input.length < HEAD_MAX && memchr(input.at, '\n', known) &&
@@ -212,7 +213,7 @@ enum conn_state conn_http1_head(struct conn *c, struct conn_run *run) {
 	enum conn_state next = CONN_IDLE;
 	if (!run->input.length) return c->outgoing ? CONN_WRITE : CONN_IDLE;
 	if (run->known && ends_no_line(run->input, run->known)) return CONN_HEAD;
-	/* RFC 9113, sections 3.3 and 3.4: the preface begins a connection; with TLS, ALPN says so */
+	/* RFC 9113, sections 3.3 and 3.4: the preface is at the start of a connection; with TLS, ALPN decides */
 	if (!c->begun && !c->tls && http2_begins(run->input.at, run->input.length)) return CONN_HTTP2;
 	if (!conn_take_batch(c)) return CONN_CLOSED;
 	while (next == CONN_IDLE && run->input.length && !c->ending && !is_full(c->outgoing)) next = take_request(c, run);
@@ -221,7 +222,7 @@ enum conn_state conn_http1_head(struct conn *c, struct conn_run *run) {
 	return c->outgoing && (next == CONN_IDLE || next == CONN_HEAD) ? CONN_WRITE : next;
 }
 
-/* Answers the request that has waited. Of one that could not be passed on, what still comes is not read. */
+/* Answers the request that has waited. If it could not be passed on, the rest of its content is not read. */
 enum conn_state conn_http1_job(struct conn *c, struct conn_run *run) {
 	struct kept_request *waiting = c->waiting;
 	const struct request *q = waiting->request;
@@ -257,7 +258,7 @@ enum conn_state conn_http1_pass(struct conn *c, struct conn_run *run) {
 	return conn_end(c, c->ending == CONN_ENDING_LINGER || run->input.length || c->input);
 }
 
-/* The answers before it have left, but may still fill the socket: then it has to wait. */
+/* Sends a 100 (Continue). It has to wait if earlier responses, which have left, still fill the socket. */
 enum conn_state conn_http1_continue(struct conn *c) {
 	struct batch_pool *pool = &c->context->batches;
 	struct response_batch *x = response_batch_take(pool);
@@ -271,7 +272,8 @@ enum conn_state conn_http1_continue(struct conn *c) {
 	return sent == http1_continue.length ? CONN_BODY : CONN_CLOSED;
 }
 
-/* The response is ready; when the body has been read, it is sent with those to the requests behind it. */
+/* Skips the body of a request. Its response is ready, and is sent after the body, with those to the requests behind
+ * it. */
 enum conn_state conn_http1_body(struct conn *c, struct conn_run *run) {
 	while (run->input.length && body_pending(&c->body)) {
 		int n = body_skip(&c->body, run->input.at, run->input.length);
@@ -295,7 +297,7 @@ enum conn_state conn_http1_write(struct conn *c, struct conn_run *run) {
 	if (!run->resumed) w->at_once_ms = io_now(w->loop);
 	response_batch_log(&w->batches, c->outgoing);
 	conn_return_batch(c);
-	return_requests(c, c->admitted); /* which waits for these, and comes next */
+	return_requests(c, c->admitted); /* one that is admitted has waited for these */
 	if (!c->ending) return CONN_IDLE;
 	return conn_end(c, c->ending == CONN_ENDING_LINGER || run->input.length || c->input);
 }

@@ -4,15 +4,15 @@
 #include "gatling/conn/conn_state.h"
 #include "gatling/http2/http2.h"
 
-/* Keeps what the socket has not taken of frames in the worker's buffer. */
+/* Keeps a copy of the frames in the worker's buffer that the socket has not taken. Returns false if memory runs out. */
 static bool keep_frames(struct conn *c, size_t length) {
 	size_t left = iob_bytesleft(c->outgoing->iob);
 	iob_reset(c->outgoing->iob);
 	return iob_addcopy(c->outgoing->iob, c->context->frames + length - left, left) == 0;
 }
 
-/* Puts the frames at the start of the worker's buffer behind those that wait. false: there are too many, or no memory.
- */
+/* Appends the frames at the start of the worker's buffer to those that wait. Returns false if there are too many, or
+ * memory runs out. */
 static bool queue_frames(struct conn *c, size_t length) {
 	return conn_take_batch(c) && iob_bytesleft(c->outgoing->iob) + length <= HTTP2_UNSENT_MAX &&
 		   iob_addcopy(c->outgoing->iob, c->context->frames, length) == 0;
@@ -20,8 +20,8 @@ static bool queue_frames(struct conn *c, size_t length) {
 
 _Static_assert((int)HTTP2_BATCH == (int)TLS_BATCH, "a batch of frames is one of records");
 
-/* Writes frames of streams behind the others in the worker's buffer, as far as their content is in memory. Returns the
- * bytes of all. */
+/* Writes frames of streams after the first length bytes of the worker's buffer, as far as their content is in memory.
+ * Returns the bytes of all frames. */
 static size_t write_frames(struct conn *c, size_t length) {
 	struct conn_context *w = c->context;
 	struct http2_output out = {.at = w->frames + length, .end = w->frames + length + HTTP2_BATCH};
@@ -36,8 +36,8 @@ static size_t write_frames(struct conn *c, size_t length) {
 	return (size_t)(out.at - w->frames);
 }
 
-/* Sends the frames at the start of the worker's buffer, behind those that wait, then further ones while there are some
- * and the socket takes them. IOB_AGAIN: there is more to be sent. */
+/* Sends the frames that wait, then those at the start of the worker's buffer, then further ones as long as the socket
+ * takes them. Returns IOB_AGAIN if there is more to send. */
 static enum iob_result send_frames(struct conn *c, size_t length, uint64_t most) {
 	struct conn_context *w = c->context;
 	uint64_t sent = 0;
@@ -67,7 +67,8 @@ static enum iob_result send_frames(struct conn *c, size_t length, uint64_t most)
 	return result;
 }
 
-/* Handles the frames at hand. Returns the bytes of those that answer, at the start of the worker's buffer. */
+/* Handles the frames that have come. Writes those that answer them to the start of the worker's buffer, and returns
+ * their bytes. */
 static size_t handle_frames(struct conn *c, struct conn_run *run) {
 	struct conn_context *w = c->context;
 	struct http2_output out = {.at = w->frames, .end = w->frames + sizeof w->frames, .blocked = c->outgoing};
@@ -83,8 +84,8 @@ static size_t handle_frames(struct conn *c, struct conn_run *run) {
 	return (size_t)(out.at - w->frames);
 }
 
-/* Returns whether nothing more can be sent, when everything has been that can be: the windows are shut, and the client,
- * which sends nothing more, cannot open them. */
+/* Returns whether nothing more can ever be sent, after everything that could be sent has been: the windows are closed,
+ * and the client, which has ended its side, cannot open them. */
 static bool is_stuck(const struct conn *c) {
 	if (http2_waiting_since(c->http2) || http2_awaits_upstream(c->http2)) return false;
 	return c->input_ended && !io_reading(c->context->loop, c->fd);

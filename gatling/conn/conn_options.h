@@ -5,15 +5,15 @@
 #include "gatling/client/forwarded.h"
 
 struct conn_options {
-	/* Seconds; 0: no limit. deadline.c has what follows from them. */
-	int timeout_s;                /* of a body, of the wait for a job, and without an acknowledgement of an answer */
-	int head_timeout_s;           /* of a PROXY header, of a handshake and of a request head, each */
-	int keepalive_timeout_s;      /* of an idle connection */
-	int min_rate;                 /* bytes a second, see min_rate.h; 0: none */
-	uint64_t client_memory;       /* bytes that a worker keeps for its clients */
-	uint64_t memory;              /* bytes of that and of what OpenSSL holds for connections, of all workers together */
+	/* Seconds; 0: no limit. deadline.c derives the other times from these. */
+	int timeout_s;                /* for a request body, for a job, and for an acknowledgement of a response */
+	int head_timeout_s;           /* for a PROXY header, a handshake and a request head, each */
+	int keepalive_timeout_s;      /* for an idle connection */
+	int min_rate;                 /* bytes per second, see min_rate.h; 0: none */
+	uint64_t client_memory;       /* bytes that a worker may keep for its clients */
+	uint64_t memory;              /* bytes of that and of OpenSSL's memory for connections, of all workers together */
 	struct peer_nets proxies;     /* balancers: their connections begin with a PROXY header */
-	struct trusted_proxies trust; /* proxies that say in each request whose it is */
+	struct trusted_proxies trust; /* proxies that name the client in each request */
 };
 
 #endif

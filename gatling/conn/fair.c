@@ -5,11 +5,11 @@
 
 _Static_assert(HEAVY_COUNTERS <= 2 * FAIR_PART, "there is room for all that are counted");
 
-/* A call that another process interrupted seems long: it counts as FAIR_LONGER usual ones at most. The clock of the
- * thread alone would know better, but takes a system call. */
+/* A call that another process has interrupted seems long, so it counts as at most FAIR_LONGER average calls. The clock
+ * of the thread would be exact, but takes a system call. */
 enum { FAIR_LONGER = 32 };
 
-/* What becomes nothing leaves the table when that is full. */
+/* Halves everything. Addresses that have nothing left leave the table when it is full. */
 static void forget_half(struct fair *f) {
 	for (unsigned i = 0; i < f->taken.count; i++) f->taken.address[i].weight /= 2;
 	f->all_ns /= 2;
@@ -48,6 +48,6 @@ void fair_measure(struct fair *f, fair_fn *run, struct conn_context *w, struct c
 	w->served = peer_network(conn_peer(c)); /* which a PROXY header changes */
 	run(w, c);
 	const uint64_t network = w->served;
-	if (!network) return; /* a unix socket: a proxy, for many */
+	if (!network) return; /* a unix socket: a proxy with many clients */
 	fair_count(f, network, (uint64_t)io_read_clock() - begun_ns);
 }

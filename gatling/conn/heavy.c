@@ -3,14 +3,14 @@
 
 #include "gatling/conn/conn.h"
 
-/* Returns its place; h->count: it has none. */
+/* Returns the index of a network, or h->count if it has none. */
 static unsigned find(const struct heavy_addresses *h, uint64_t network) {
 	unsigned i = 0;
 	while (i < h->count && h->address[i].network != network) i++;
 	return i;
 }
 
-/* Takes the same weight from all, and removes those that have no more. */
+/* Subtracts a weight from all, and removes those whose weight is then 0. */
 static void take(struct heavy_addresses *h, uint64_t weight) {
 	for (unsigned i = h->count; i-- > 0;) {
 		h->address[i].weight -= weight;

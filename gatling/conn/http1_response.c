@@ -7,8 +7,8 @@
 #include "gatling/site/response.h"
 
 enum {
-	LINES_ROOM = 512,  /* bytes of the status line, of Server, Date and the like, and of Connection */
-	BODY_COPIED = 2048 /* bytes of a body behind its head: one buffer to send(2) costs less than two to sendmsg(2) */
+	LINES_ROOM = 512,  /* bytes of the status line, of fields such as Server and Date, and of Connection */
+	BODY_COPIED = 2048 /* bytes of a body that is copied: send(2) with one buffer costs less than sendmsg(2) with two */
 };
 
 const struct slice http1_continue = SLICE("HTTP/1.1 100 Continue\r\n\r\n");

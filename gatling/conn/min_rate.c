@@ -21,7 +21,7 @@ int min_rate_due(struct conn_context *w) {
 	return m->next_walk_ms > now_ms ? (int)(m->next_walk_ms - now_ms) : 0;
 }
 
-/* Makes room for the windows of all descriptors. Without memory nothing is enforced. */
+/* Makes room for the windows of all descriptors. Returns false if memory runs out; then nothing is enforced. */
 static bool grow(struct rate_windows *m, int bound) {
 	if (bound <= m->count) return true;
 	struct rate_window *grown = realloc(m->window, (size_t)bound * sizeof *grown);
@@ -32,7 +32,7 @@ static bool grow(struct rate_windows *m, int bound) {
 	return true;
 }
 
-/* Returns whether the client was too slow in the window that is over now. */
+/* Returns whether the client was too slow in its window, if that is over now. Then begins the next window. */
 static bool is_too_slow(const struct conn_context *w, struct rate_window *window, const struct conn *c, int fd) {
 	int64_t now_ms = io_now(w->loop), bytes = conn_waits_for_client(c) ? platform_transferred(fd) : -1;
 	bool measured = window->since_ms && bytes != -1;
@@ -56,7 +56,7 @@ void min_rate_enforce(struct conn_context *w) {
 	struct rate_windows *m = &w->rate;
 	const int64_t now_ms = io_now(w->loop);
 	int bound = io_fd_bound(w->loop);
-	/* a shortage that was over, for more than a moment, is another one: clients may have been idle since */
+	/* windows from before a pause in the shortage do not count: clients may have been idle since */
 	if (m->count && m->enough_ms && now_ms - m->enough_ms > MIN_RATE_WALK_MS)
 		memset(m->window, 0, (size_t)m->count * sizeof *m->window);
 	m->enough_ms = 0;

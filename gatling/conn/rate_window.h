@@ -1,4 +1,4 @@
-/* rate_window.h - what min_rate.c measures of connections. */
+/* rate_window.h - the measurements of min_rate.c. */
 #ifndef GATLING_CONN_RATE_WINDOW_H
 #define GATLING_CONN_RATE_WINDOW_H
 
@@ -7,16 +7,16 @@
 /* All zero at first. */
 struct rate_windows {
 	struct rate_window {
-		int64_t since_ms; /* 0: nothing is measured */
-		int64_t bytes;    /* transferred before */
-	} * window;           /* by descriptor; allocated when a rate is measured for the first time */
+		int64_t since_ms; /* when it began; 0: nothing is measured */
+		int64_t bytes;    /* transferred before it */
+	} * window;           /* indexed by descriptor; allocated when a rate is measured for the first time */
 	int count;
 	int64_t next_walk_ms;
 	int64_t enough_ms;    /* since when there has been no shortage; 0: there is one */
-	unsigned long closed; /* connections that were too slow, since the last line on stderr */
+	unsigned long closed; /* connections that were too slow, since the last line in the log */
 };
 
-/* Forgets what was measured of a connection that is being closed. */
+/* Ends the window of a connection that is being closed. */
 static inline void rate_windows_forget(const struct rate_windows *w, int fd) {
 	if (fd < w->count) w->window[fd].since_ms = 0;
 }

@@ -1,5 +1,5 @@
-/* shed.c - see shed.h. To find candidates takes a walk over all connections: it remembers the SHED_CANDIDATES highest
- * for the next calls, and looks at each again before it is closed. */
+/* shed.c - see shed.h. A walk over all connections finds candidates. The SHED_CANDIDATES with the highest ranks are
+ * kept for the next calls, and each is tested again before it is closed. */
 #include "gatling/conn/shed.h"
 
 #include <inttypes.h>
@@ -11,10 +11,11 @@
 #include "gatling/conn/budget.h"
 #include "gatling/conn/conn.h"
 
-/* A rank is made of what the connection does, how many its address has, and its age in milliseconds. */
+/* A rank consists of the state of the connection, the number of connections of its address, and its age in
+ * milliseconds. */
 enum { ADDRESS_SHIFT = 38, HEAD_SHIFT = 60 };
 
-/* 0: it stays. */
+/* Returns the rank of a connection; 0: it stays open. */
 static int64_t rank_of(const struct conn_context *w, const struct conn *c) {
 	int64_t age = conn_since(c) ? io_now(w->loop) - conn_since(c) : 0;
 	int64_t heavy = (int64_t)heavy_weight(&w->shed->heavy, conn_peer(c)), rank = (heavy << ADDRESS_SHIFT) + age;
@@ -35,7 +36,7 @@ static int highest_first(const void *a, const void *b) {
 	return x->rank > y->rank ? -1 : x->rank < y->rank;
 }
 
-/* Sorts what has been found, keeps SHED_CANDIDATES of it, and returns the rank that further ones have to exceed. */
+/* Sorts the candidates, keeps SHED_CANDIDATES of them, and returns the rank that further ones have to exceed. */
 static int64_t keep_highest(struct shed *s) {
 	qsort(s->candidate, s->count, sizeof *s->candidate, highest_first);
 	if (s->count < SHED_CANDIDATES) return 0;
@@ -81,7 +82,8 @@ void shed_say_full(struct conn_context *w) {
 				w->connections_max, remedy(w));
 }
 
-/* Whether one that was found goes, unless it has gone on since, or has a request that is answered now. */
+/* Closes a candidate, unless something has happened on it since the walk, or it has a request, which is answered now.
+ * Returns whether it was closed. */
 static bool close_candidate(struct conn_context *w, const struct shed_candidate *found) {
 	struct conn *c = conn_of(w, found->fd);
 	if (!c || conn_since(c) != found->since_ms || !rank_of(w, c)) return false;
@@ -122,7 +124,7 @@ unsigned shed_connections(struct conn_context *w, unsigned wanted) {
 
 /* --- memory --- */
 
-/* Returns whether more is taken than a budget allows, of which one part in BUDGET_RELIEF has to be free. */
+/* Returns whether more is taken than a budget allows, of which 1/BUDGET_RELIEF has to be free. */
 static bool exceeds(size_t taken, uint64_t most) { return taken > most - most / BUDGET_RELIEF; }
 
 __attribute__((cold)) static void shed_memory(struct conn_context *w) {

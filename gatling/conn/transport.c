@@ -1,4 +1,4 @@
-/* transport.c - see conn_state.h: the bytes of a connection, through TLS if it uses it. */
+/* transport.c - see conn_state.h: reads and writes the bytes of a connection, through TLS if it uses it. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -109,8 +109,8 @@ void conn_return_batch(struct conn *c) {
 	c->outgoing = NULL;
 }
 
-/* shutdown(2) also without lingering: after close(2) alone, input that was not read would reset the connection, and
- * the response that waits for the FIN would be lost. */
+/* Calls shutdown(2) even without lingering: after close(2) alone, input that was not read would reset the connection,
+ * and the response that waits for the FIN would be lost. */
 enum conn_state conn_end(struct conn *c, bool linger) {
 	if (c->tls) tls_close(c->tls);
 	if (shutdown(c->fd, SHUT_WR) == -1 || !linger) return CONN_CLOSED;
