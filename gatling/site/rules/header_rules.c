@@ -16,13 +16,13 @@ struct header_field {
 	struct slice name, value; /* of the rules' text */
 	const struct header_rule *rule;
 	bool detach;
-	bool joins; /* those of the same name before it */
+	bool joins; /* it is joined with those of the same name before it */
 	bool fills; /* the value has a placeholder or splat */
 };
 
 struct header_rule {
 	struct pattern pattern;
-	const struct header_field *field; /* the first of them */
+	const struct header_field *field; /* its first field */
 	unsigned fields, line;
 	size_t values; /* bytes of the values of its fields */
 };
@@ -32,7 +32,7 @@ struct cached_set {
 	struct header_set set;
 	size_t size;
 	unsigned rules, fields;
-	const struct header_field **field; /* at last those that header_rules_filled() writes */
+	const struct header_field **field; /* in the end, those that header_rules_filled() writes */
 	uint16_t *rule;
 	struct header_item item[];
 };
@@ -45,7 +45,7 @@ struct header_rules {
 	bool hosts;        /* some pattern has one */
 	unsigned skipping; /* the line of a wrong pattern, whose fields are ignored while the file is read; 0: none */
 	uint64_t seed;     /* of the ids of the sets */
-	uint16_t *matched; /* rules, by the last header_rules_match() */
+	uint16_t *matched; /* rules that the last header_rules_match() found */
 	struct cached_set *cached[HEADER_SETS_MAX];
 	size_t cached_bytes;
 	struct cached_set *spare; /* for a set that does not fit into the table: large enough for all fields */
@@ -54,7 +54,7 @@ struct header_rules {
 
 /* --- parsing --- */
 
-/* Returns whether the field says what the server does or how a message is framed. */
+/* Returns whether only the server can set the field, which is about itself or the framing of the message. */
 static bool is_servers_own(struct slice name) {
 	struct slice own, all = SLICE("Accept-Ranges, Age, Allow, Connection, Content-Encoding, Content-Length, "
 								  "Content-Range, Date, ETag, Keep-Alive, Last-Modified, Location, Server, Trailer, "
@@ -86,7 +86,7 @@ static bool check_field(const struct header_field *f, const struct pattern *patt
 	if (is_servers_own(f->name))
 		return rules_fail(error, "only the server can set %.*s: remove this line", RULES_SHOWN(f->name));
 	if (slice_equal_nocase(f->name, SLICE("Basic-Auth"))) {
-		/* without the password */
+		/* do not report the password */
 		error->whole.length = (size_t)(f->name.at + f->name.length - error->whole.at);
 		return rules_fail(error, "Basic-Auth is not supported: use a file .htaccess for passwords");
 	}
@@ -99,7 +99,7 @@ static bool check_field(const struct header_field *f, const struct pattern *patt
 	return true;
 }
 
-/* Returns whether a line that is no field was meant as a pattern, up to its first blank or ':'. */
+/* Returns whether a line looks like a pattern rather than a field, up to its first blank or ':'. */
 static bool is_like_pattern(struct slice line) {
 	size_t length = 0;
 	while (length < line.length && !strchr(": \t", line.at[length])) length++;
@@ -153,7 +153,7 @@ static bool add_line(void *rules, struct slice line, struct rules_error *error) 
 	return (pattern_begins(line) ? add_pattern : add_field)(rules, line, error);
 }
 
-/* Returns the memory that a set takes which is made of so many rules, fields and bytes of values. */
+/* Returns the memory of a set with that many rules, fields and bytes of values. */
 static size_t set_size(unsigned rules, unsigned fields, size_t values) {
 	size_t field = sizeof(struct header_item) + sizeof(struct header_field *) + sizeof ", " - 1;
 	return sizeof(struct cached_set) + fields * field + rules * sizeof(uint16_t) + values;
@@ -196,8 +196,8 @@ void header_rules_free(void *header_rules) {
 
 /* --- from rules to a set --- */
 
-/* Adds a field behind the last of its name, with which it is joined, or at the end. It takes the place of those that it
- * removes, or that have removed others. */
+/* Adds a field behind the last of its name, with which it is joined, or at the end. Of the fields of its name it drops
+ * those that it removes, and those that only remove others. */
 static void add_to_set(struct cached_set *s, const struct header_field *f) {
 	unsigned count = 0, place = 0;
 	for (unsigned i = 0; i < s->fields; i++) {
@@ -244,7 +244,7 @@ static void make_items(struct cached_set *s, struct text *values) {
 	s->fields = filled;
 }
 
-/* Makes the set of the matched rules, which have so many fields, in that many bytes of memory. */
+/* Makes the set of the matched rules in the memory at s. fields: how many these have; size: of the memory, in bytes. */
 static void make_set(const struct header_rules *r, unsigned rules, unsigned fields, struct cached_set *s, size_t size) {
 	*s = (struct cached_set){.size = size, .rules = rules};
 	s->field = (const struct header_field **)(s->item + fields);
@@ -261,7 +261,7 @@ static void make_set(const struct header_rules *r, unsigned rules, unsigned fiel
 	make_items(s, &text);
 }
 
-/* Returns the set of the matched rules, which is made unless it is in the table. */
+/* Returns the set of the matched rules, from the table or else a new one. */
 static const struct cached_set *set_of(struct header_rules *r, unsigned rules) {
 	size_t length = rules * sizeof *r->matched;
 	uint64_t id = hash_octets(r->seed, (struct slice){.at = (const char *)r->matched, .length = length});
@@ -310,14 +310,14 @@ static void add_value(struct text *t, struct slice value, const struct pattern *
 static void fill_in(struct header_rules *r, const struct cached_set *s, const struct pattern_subject *subject) {
 	struct text t = text_begin(WORKSPACE(HEADER_OCTETS_MAX), HEADER_OCTETS_MAX);
 	struct pattern_captures captures;
-	const struct header_rule *captured = NULL; /* the rule that they are of */
+	const struct header_rule *captured = NULL; /* the rule whose captures these are */
 	for (unsigned i = 0, end = 0; i < s->fields && !t.overflow; i++) {
 		const struct header_field *f = s->field[i];
 		const struct pattern *pattern = &f->rule->pattern;
 		if (i == end) text_add(&t, f->name);
 		text_add(&t, i == end ? SLICE(": ") : SLICE(", "));
 		if (i == end) end = end_of_joined(s, i);
-		if (f->fills && f->rule != captured) (void)pattern_match(pattern, subject, &captures); /* as it did before */
+		if (f->fills && f->rule != captured) (void)pattern_match(pattern, subject, &captures); /* it matches again */
 		if (f->fills) captured = f->rule;
 		add_value(&t, f->value, pattern, &captures);
 		if (i + 1 == end) text_add(&t, SLICE("\r\n"));

@@ -27,16 +27,16 @@ enum {
 	HEADER_SETS_BYTES_MAX = 4 * 1024 * 1024 /* the memory that they take */
 };
 
-/* A field of a set. It takes the place of the server's field of that name, which is Cache-Control, Content-Type or
+/* A field of a set. It replaces the server's field of that name, which is Cache-Control, Content-Type or
  * X-Content-Type-Options; the server's Vary stays, and is joined with it. */
 struct header_item {
 	struct slice name, value; /* the name as it is written first */
 	bool detach; /* there is no value here: the field is removed, or its line is in header_rules_filled() */
 };
 
-/* The fields of one response, each name once, except for Set-Cookie. The same rules give a set with the same id each
- * time, whatever the path: lines with replaced names are not part of it. So what is made of a set can be kept under its
- * id. */
+/* The fields of one response, each name once, except for Set-Cookie. Lines with replaced names are not part of it, so
+ * that the same rules always give a set with the same id, whatever the path, and what is made of a set can be kept
+ * under its id. */
 struct header_set {
 	uint64_t id;   /* differs from those of all other sets, and is never 0 */
 	size_t octets; /* of the fields as lines: name, ": ", value, CRLF. A response may have HEADER_OCTETS_MAX with those
@@ -46,12 +46,12 @@ struct header_set {
 	const struct header_item *item;
 };
 
-/* What caches may do with a response: as the owner says; keep it for HEADER_BRIEF_S at most, since it stands in for
- * another one; or nothing, since it is about one request. */
+/* How caches may store a response. HEADER_CACHED: as the owner says. HEADER_CACHED_BRIEFLY: for at most HEADER_BRIEF_S,
+ * since it stands in for another one. HEADER_UNCACHED: not at all, since it is for one request only. */
 enum header_caching { HEADER_CACHED, HEADER_CACHED_BRIEFLY, HEADER_UNCACHED };
 
-/* Writes the fields as lines to out (set->octets bytes) and returns how many bytes that are. Leaves out Content-Type
- * and X-Content-Type-Options, which describe a file, and a Cache-Control that allows caches more than that. */
+/* Writes the fields as lines to out (set->octets bytes), and returns how many bytes that are. Leaves out Content-Type
+ * and X-Content-Type-Options, which describe a file, and a Cache-Control that allows more than `caching`. */
 size_t header_set_lines(const struct header_set *set, enum header_caching caching, char *out);
 
 /* Returns whether the item is a Cache-Control that lets caches keep a response for more than HEADER_BRIEF_S: with
@@ -64,19 +64,20 @@ bool header_named(const struct header_item *item, const char *name);
 
 struct header_rules;
 
-/* Returns the struct header_rules of a text. NULL, which is reported, too: there is no memory, or the text is too
+/* Parses a text. Returns its struct header_rules, or NULL, which is reported, too, without memory or if the text is too
  * large. The text need not outlive the call. */
 void *header_rules_parse(struct slice text, struct rules_report *report);
 
 void header_rules_free(void *header_rules); /* NULL is allowed */
 
-/* Returns the fields for a request of that authority (absent, or with a port) and path (decoded as path_decode() does,
- * with a '/' in front), or NULL if there are none. They are the rules', until the next call. One thread at a time. */
+/* Returns the fields for a request with that authority (absent, or with a port) and path (decoded as path_decode()
+ * does, with a leading '/'), or NULL if there are none. They belong to the rules, and are valid until the next call.
+ * Only one thread at a time may call this. */
 const struct header_set *header_rules_match(struct header_rules *rules, struct slice host, struct slice path);
 
 /* Returns the lines, each with its CRLF, of the fields with replaced names that the last header_rules_match() found.
- * They are good until its next call in this thread. If they exceed HEADER_OCTETS_MAX, there is nothing but a length
- * that says so. A client can only add visible ASCII to them. */
+ * They are valid until its next call in this thread. If they exceed HEADER_OCTETS_MAX, there is only a length, which
+ * exceeds it, too. A client can only add visible ASCII to them. */
 struct slice header_rules_filled(const struct header_rules *rules);
 
 #endif

@@ -1,6 +1,6 @@
 /* pattern.c - see pattern.h. A pattern is a list of tokens: those of the host, then those of the path. The tokens
- * before the splat are matched from the start of the path, the tokens behind it from the end: that needs no
- * backtracking. So is the text at the end of a pattern without splat. */
+ * before the splat are matched from the start of the path, and the tokens behind it from the end, which needs no
+ * backtracking. Without a splat, the text at the end of the pattern is matched from the end, too. */
 #include "gatling/site/rules/pattern.h"
 
 #include <assert.h>
@@ -20,15 +20,15 @@ enum token_type { TOKEN_TEXT, TOKEN_NAME, TOKEN_SPLAT };
 
 struct token {
 	enum token_type type;
-	struct slice text; /* that has to be there, or the name */
+	struct slice text; /* the text to match, or the name */
 };
 
 struct pattern_parts {
 	unsigned tokens, names;
 	unsigned host;      /* tokens of the host */
 	unsigned splat;     /* index of the splat, or NO_SPLAT */
-	char *end;          /* of the octets behind the tokens, to which these refer */
-	struct token *last; /* of the host or path that is being read, or NULL */
+	char *end;          /* end of the octets behind the tokens, to which the tokens refer */
+	struct token *last; /* the last one of the host or path that is being read, or NULL */
 	struct token token[];
 };
 
@@ -64,7 +64,8 @@ static const char *add_capture(struct pattern_parts *p, enum token_type type, st
 	return NULL;
 }
 
-/* Decodes the percent-encoded octet at the front, and takes all but its last digit off. */
+/* Decodes the percent-encoded octet at the front, and takes all but its last digit off. Returns NULL, or what is
+ * wrong. */
 static const char *take_encoded(struct slice *rest, char *octet) {
 	if (!path_is_encoded(*rest)) return "its percent-encoding is broken";
 	*octet = (char)path_decode_byte(*rest);
@@ -91,7 +92,7 @@ struct slice pattern_next_name(struct slice *text, struct slice *name) {
 	return before;
 }
 
-/* Adds the host or the path, which is not empty. */
+/* Adds the host or the path, which must not be empty. Returns NULL, or what is wrong. */
 static const char *add_part(struct pattern_parts *p, struct slice part, bool is_host) {
 	const char *wrong = NULL;
 	p->last = NULL;
@@ -108,7 +109,7 @@ static const char *add_part(struct pattern_parts *p, struct slice part, bool is_
 	return wrong;
 }
 
-/* Takes the host of a URL with its port off the front, and adds it without port and without the dot of the root. */
+/* Takes the host of a URL, with its port, off the front, and adds it without the port and the dot of the root. */
 static const char *add_host(struct pattern_parts *p, struct slice *rest) {
 	struct slice host = slice_first(*rest, slice_until(*rest, '/'));
 	slice_drop(rest, host.length);
@@ -142,9 +143,9 @@ static const char *check_octets(struct slice text) {
 
 bool pattern_begins(struct slice text) { return (text.length && text.at[0] == '/') || host_scheme_length(text); }
 
-/* Returns NULL if there is no memory. Each '*' and ':' of the text makes two tokens at most: itself and the text behind
- * it. The octets are at most those of the text, the name of the splat, and a '/' behind the host and behind the path.
- */
+/* Returns the parts for a pattern, or NULL without memory. Each '*' and ':' of the text makes two tokens at most:
+ * itself and the text behind it. The octets are at most those of the text, the name of the splat, and a '/' behind the
+ * host and behind the path. */
 static struct pattern_parts *parts_new(struct slice text) {
 	size_t tokens = 4, octets = text.length + sizeof "splat//";
 	for (size_t i = 0; i < text.length; i++) tokens += text.at[i] == '*' || text.at[i] == ':' ? 2 : 0;
@@ -153,7 +154,7 @@ static struct pattern_parts *parts_new(struct slice text) {
 	return p;
 }
 
-/* Fills in what pattern_match() tests first. */
+/* Fills in the members that pattern_match() tests first. */
 static void make_key(struct pattern *pattern) {
 	const struct pattern_parts *p = pattern->parts;
 	struct slice start = p->token[p->host].text;
@@ -221,7 +222,7 @@ struct view {
 	bool backwards;
 };
 
-/* Returns the octets that come behind so many others. */
+/* Returns the octets that follow the first `behind` ones, or backwards, that precede the last `behind` ones. */
 static inline const char *octets(const struct view *v, size_t behind, size_t length) {
 	return v->left.at + (v->backwards ? v->left.length - behind - length : behind);
 }
@@ -230,8 +231,8 @@ static inline bool text_comes(const struct view *v, size_t behind, struct slice 
 	return text.length <= v->left.length - behind && memcmp(octets(v, behind, text.length), text.at, text.length) == 0;
 }
 
-/* Returns how many octets a name matches: those before the next text, or if there is none, all that are left. 0: it
- * does not match, because its segment ends before that. */
+/* Returns how many octets a name matches: those before the next text, or all that are left if there is none. Returns 0
+ * if its segment ends before that, so that it does not match. */
 static size_t name_length(const struct view *v, const struct slice *next) {
 	for (size_t length = 0; length < v->left.length; length++) {
 		if (length && next && text_comes(v, length, *next)) return length;
@@ -240,7 +241,8 @@ static size_t name_length(const struct view *v, const struct slice *next) {
 	return next ? 0 : v->left.length;
 }
 
-/* Matches tokens with what the view begins with, or ends with if it is backwards, and takes that off. */
+/* Matches tokens with the start of the view, or with its end if it is backwards, and takes that off. Returns whether
+ * they match. */
 static bool match_tokens(const struct token *token, unsigned count, struct view *v, struct slice *captures) {
 	for (unsigned left = count; left--;) {
 		unsigned i = v->backwards ? left : count - 1 - left;
@@ -258,7 +260,7 @@ static bool match_tokens(const struct token *token, unsigned count, struct view 
 	return true;
 }
 
-/* Matches the tokens from `first` to `end` with all of the view. What is left of it is for the splat. */
+/* Matches the tokens from `first` to `end` with all of the view. With a splat, leaves in the view what that matches. */
 static bool match_all(const struct pattern_parts *p, unsigned first, unsigned end, struct view *v,
 					  struct slice *captures) {
 	bool splat = p->splat < end;

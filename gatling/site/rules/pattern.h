@@ -1,4 +1,4 @@
-/* pattern.h - patterns that say which paths, and which hosts, a rule applies to.
+/* pattern.h - patterns for the paths, and the hosts, that a rule applies to.
  *
  * A pattern is a path that begins with '/', or a URL that begins with http:// or https://. In it,
  *   *      is a splat: it matches any characters, also '/', or none. A pattern has at most one, and none in its host.
@@ -36,7 +36,7 @@ enum pattern_mode { PATTERN_EXACT, PATTERN_LOOSE };
 struct pattern_parts;
 
 struct pattern {
-	uint64_t key, mask;          /* the first octets that the path must have; if literal, the hash of all of it */
+	uint64_t key, mask;          /* first octets of a matching path; if literal, the hash of all of it */
 	bool literal;                /* there is neither splat nor placeholder */
 	struct pattern_parts *parts; /* owned */
 };
@@ -45,7 +45,7 @@ struct pattern {
 struct pattern_subject {
 	struct slice host; /* absent: no pattern with a host matches */
 	struct slice path;
-	bool slash;      /* LOOSE has added it to the path, which then is a copy */
+	bool slash;      /* PATTERN_LOOSE has added one to the path, which then is a copy */
 	uint64_t key[2]; /* the first octets of the path; its hash, for literal patterns */
 	char host_name[HOST_MAX];
 	char loose[PATTERN_PATH_MAX + 1];
@@ -63,7 +63,8 @@ bool pattern_begins(struct slice text);
  * Empty if there is none. */
 struct slice pattern_placeholder(struct slice text);
 
-/* Takes the text before the next placeholder, and that, off the front. Returns the text; *name is empty at the end. */
+/* Takes the text before the next placeholder, and the placeholder, off the front. Returns the text. *name: of the
+ * placeholder, empty at the end. */
 struct slice pattern_next_name(struct slice *text, struct slice *name);
 
 /* Fills in *pattern and returns NULL; pattern_free() frees it. Otherwise returns what is wrong with the text, or
@@ -76,8 +77,8 @@ void pattern_free(struct pattern *pattern);
 /* Returns the host, or if it has placeholders, its first part; absent if the pattern has none. */
 struct slice pattern_host(const struct pattern *pattern);
 
-/* Returns the index in pattern_captures of the placeholder of that name, or of the splat, whose name is "splat". -1:
- * the pattern has none of that name. */
+/* Returns the index in pattern_captures of the placeholder of that name, or of the splat, whose name is "splat", or -1
+ * if the pattern has none of that name. */
 int pattern_capture(const struct pattern *pattern, struct slice name);
 
 /* Fills in the subject for an authority (absent, or with a port; ignored if invalid) and a path (decoded, with a '/' in

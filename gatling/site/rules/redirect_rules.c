@@ -23,9 +23,9 @@ struct redirect_rule {
 	unsigned line, status, parameters;
 	struct redirect_parameter *parameter;
 	bool forced;
-	bool own_path, scripts, refused;  /* see struct redirect; for scripts of the site */
-	struct slice extension;           /* of the script that FastCGI leads to, with its '.'; or absent */
-	struct upstream_target *upstream; /* NULL: no request is passed on */
+	bool own_path, scripts, refused;  /* see struct redirect; scripts: for scripts of the site */
+	struct slice extension;           /* of the scripts that the target leads to (FastCGI), with its '.'; or absent */
+	struct upstream_target *upstream; /* NULL: requests are not passed on */
 	int next;                         /* the rule that this one leads to, as far as it is known: see closes_circle() */
 };
 
@@ -35,9 +35,9 @@ struct redirect_rules {
 	struct redirect_parameter *parameter;
 	unsigned rules, parameters;
 	bool hosts;                  /* some pattern has one */
-	bool programs;               /* some rule is for one */
+	bool programs;               /* some rule is for a program */
 	struct rules_report *report; /* while the file is read */
-	unsigned for_all[2]; /* the line of the first rule for all paths, by whether it is forced; 0: there is none */
+	unsigned for_all[2];         /* by `forced`: the line of the first rule for all paths, or 0 */
 };
 
 /* What a rule has matched. */
@@ -51,7 +51,7 @@ static bool is_redirect(const struct redirect_rule *rule) { return rule->status 
 
 /* --- parameters of a query --- */
 
-/* Takes an octet off the front, decoded as that of a form (application/x-www-form-urlencoded). */
+/* Takes an octet off the front, decoded as in a form (application/x-www-form-urlencoded). */
 static unsigned char take_octet(struct slice *s) {
 	const bool encoded = path_is_encoded(*s);
 	const unsigned char octet = encoded ? path_decode_byte(*s) : s->at[0] == '+' ? ' ' : (unsigned char)s->at[0];
@@ -66,8 +66,8 @@ static bool means_same(struct slice a, struct slice b) {
 	return a.length == b.length;
 }
 
-/* Finds a parameter that a rule asks for. If it is there more than once, one that suits: which of them counts, only
- * an application knows. */
+/* Finds a parameter that a rule requires, and its value. If there are several, the first one that suits is taken: only
+ * an application knows which of them counts. */
 static bool find_parameter(struct slice query, const struct redirect_parameter *p, struct slice *value) {
 	if (query.length) slice_drop(&query, 1);
 	while (query.length) {
@@ -85,8 +85,8 @@ static bool match_parameters(const struct redirect_rule *rule, struct slice quer
 	return true;
 }
 
-/* Returns the index of what the name stands for: pattern_capture(), or PATTERN_TOKENS_MAX and that of a parameter. -1:
- * the rule has no such name. */
+/* Returns the index of a name: pattern_capture(), or PATTERN_TOKENS_MAX plus the index of a parameter, or -1 if the
+ * rule has no such name. */
 static int find_name(const struct redirect_rule *rule, struct slice name) {
 	for (unsigned i = 0; i < rule->parameters; i++)
 		if (rule->parameter[i].captures && slice_equal(rule->parameter[i].value, name))
@@ -96,7 +96,7 @@ static int find_name(const struct redirect_rule *rule, struct slice name) {
 
 /* --- matching --- */
 
-/* See struct redirect_filling. */
+/* Returns the value of a name, see struct redirect_filling. */
 static struct slice find_value(const void *context, struct slice name, bool *encoded) {
 	const struct redirect_match *m = context;
 	int i = find_name(m->rule, name);
@@ -104,8 +104,8 @@ static struct slice find_value(const void *context, struct slice name, bool *enc
 	return *encoded ? m->parameter[i - PATTERN_TOKENS_MAX] : m->captures.value[i];
 }
 
-/* Fills in what a client asks for that follows a redirect from the host. The path is written to `decoded` (1 +
- * REDIRECT_TARGET_MAX bytes). Returns false if it is none. */
+/* Fills in the request of a client that follows a redirect from the host. Writes the path to `decoded` (1 +
+ * REDIRECT_TARGET_MAX bytes). Returns false if it is not valid. */
 static bool follow(struct slice target, struct slice host, char *decoded, struct redirect_request *next) {
 	struct redirect_target to = redirect_target_split(target);
 	size_t length;
@@ -141,8 +141,8 @@ static bool fill_in(const struct redirect_match *match, const struct redirect_re
 		   !(is_redirect(rule) && leads_to_itself(match, request, *target));
 }
 
-/* Returns how many bytes of the path, of the part that a file may have, name a script that the rule is for; 0: none. A
- * function of its own for its stack. */
+/* Returns how many bytes of the path, within `reach`, name a script that the rule is for, or 0. Not inline, to keep the
+ * stack of the caller small. */
 __attribute__((noinline)) static size_t find_script(const struct redirect_rules *r, const struct redirect_rule *rule,
 													const struct redirect_request *q, struct slice reach) {
 	struct pattern_subject subject;
@@ -157,7 +157,7 @@ __attribute__((noinline)) static size_t find_script(const struct redirect_rules 
 	return 0;
 }
 
-/* Returns whether a path may be that of a file which is run and never sent. */
+/* Returns whether a path has the extension of scripts, which are run and never sent. */
 static bool is_source(const struct redirect_rule *rule, struct slice path) {
 	return rule->extension.length && slice_ends(path, rule->extension);
 }
@@ -176,7 +176,7 @@ bool redirect_rules_protect(const struct redirect_rules *r, struct slice path) {
 	return false;
 }
 
-/* Returns what is before the first name in a text. */
+/* Returns the text before its first name. */
 static struct slice before_names(struct slice text) {
 	struct slice name;
 	return pattern_next_name(&text, &name);
@@ -215,8 +215,7 @@ bool redirect_rules_match(const struct redirect_rules *r, const struct redirect_
 /* Returns whether the rule is for one path, without parameters. */
 static bool is_literal(const struct redirect_rule *rule) { return rule->pattern.literal && !rule->parameters; }
 
-/* Returns whether the rule that has matched applies. A function of its own, so that its buffer is not one more on the
- * stack of the caller. */
+/* Returns whether the rule that has matched applies. Not inline, to keep its buffer off the stack of the caller. */
 __attribute__((noinline)) static bool applies(const struct redirect_match *match,
 											  const struct redirect_request *request) {
 	char buffer[REDIRECT_TARGET_MAX];
@@ -224,8 +223,8 @@ __attribute__((noinline)) static bool applies(const struct redirect_match *match
 	return fill_in(match, request, buffer, &target);
 }
 
-/* Returns the literal redirect that applies to the target of the rule, which is another one. NO_RULE: there is none, or
- * it is not certain. */
+/* Returns the index of the literal redirect that applies to the target of a literal redirect `from`, or NO_RULE if
+ * there is none, or it is not certain. */
 static int successor(const struct redirect_rules *r, const struct redirect_rule *from) {
 	char buffer[REDIRECT_TARGET_MAX], decoded[1 + REDIRECT_TARGET_MAX];
 	struct pattern_subject subject;
@@ -247,8 +246,8 @@ static int successor(const struct redirect_rules *r, const struct redirect_rule 
 	return NO_RULE;
 }
 
-/* Returns the rule that leads back to the last one, which thereby closes a circle, or NO_RULE. Where a rule leads is
- * kept: a rule that is added later can only change that for those that led nowhere. */
+/* Returns the index of the rule that leads back to the last one, which thereby closes a circle, or NO_RULE. Where a
+ * rule leads is kept: a rule that is added later can only change that for those that led nowhere. */
 static int closes_circle(struct redirect_rules *r) {
 	int last = (int)r->rules - 1, at = last;
 	for (unsigned steps = 0; steps < r->rules && at != NO_RULE; steps++) {
@@ -298,14 +297,15 @@ static bool is_program(struct slice url) {
 	return slice_equal_nocase(scheme, SLICE("fcgi://")) || slice_equal_nocase(scheme, SLICE("scgi://"));
 }
 
-/* Returns what the last name in a path ends with, from its last '.' on. */
+/* Returns the extension of the last name in a path, with its '.', or an absent slice. */
 static struct slice extension_of(struct slice path) {
 	for (size_t at = path.length; at-- && path.at[at] != '/';)
 		if (path.at[at] == '.') return slice_rest(path, at);
 	return (struct slice){0};
 }
 
-/* Makes the rule one that passes requests on. Its target is then the path and query of its URL. */
+/* Makes the rule one that passes requests on. Its target is then the path and query of its URL. Returns false if the
+ * URL is wrong or not allowed. */
 static bool set_upstream(struct redirect_rule *rule, const struct upstreams_allowed *allowed,
 						 struct rules_error *error) {
 	static const struct upstreams_allowed none;
@@ -336,7 +336,8 @@ static bool set_upstream(struct redirect_rule *rule, const struct upstreams_allo
 	return true;
 }
 
-/* Has the rule refuse what it is for, if that is for a program: scripts are never sent. */
+/* Has a wrong rule for a program refuse requests with 503, since scripts are never sent. Returns false for other
+ * rules. */
 static bool refuse(struct redirect_rule *rule) {
 	if (!is_program(rule->to)) return false;
 	upstream_target_release(rule->upstream);
@@ -403,13 +404,14 @@ static bool parse_words(struct redirect_rule *rule, struct slice line, const str
 	return check_to(rule, allowed, error);
 }
 
-/* Returns the line of a rule above that answers every request for which this one would apply; 0: there is none. */
+/* Returns the line of a rule above that answers every request for which this one would apply, or 0. */
 static unsigned hidden_by(const struct redirect_rules *r, const struct redirect_rule *rule) {
 	if (is_program(rule->to)) return 0;
 	return r->for_all[true] || rule->forced ? r->for_all[true] : r->for_all[false];
 }
 
-/* Returns whether no request comes to a rule behind it. A redirect is skipped for the path that it leads to. */
+/* Returns whether the rule applies to every request, so that no later rule does. A redirect does not: it is skipped for
+ * the path that it leads to. */
 static bool is_for_all(const struct redirect_rule *rule, struct slice from) {
 	return slice_equal(from, SLICE("/*")) && !rule->parameters && !is_redirect(rule) && !is_program(rule->to);
 }

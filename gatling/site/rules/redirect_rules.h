@@ -5,20 +5,22 @@
  *     from [name=value...] to [status[!]] [Condition=value...]
  *
  * from    a pattern (pattern.h, PATTERN_LOOSE).
- * name=   The query must have a parameter of that name with that value, as they are written. If the value is :name, it
- *         may be any, also empty, and :name stands for it. If a query repeats a parameter, the first one counts.
+ * name=   The query must have a parameter of that name with that value, both decoded as those of forms. If the value
+ *         is :name, it may be any, also empty, and :name stands for it. If a query repeats a parameter, the first that
+ *         suits counts.
  * to      a path, or a URL to redirect to. The names of `from` and of parameters in it, and :splat, are replaced. A ':'
  *         before a letter that begins no such name is written %3A. A placeholder in the host of a URL needs text behind
  *         it that begins with '.', so that clients cannot choose the domain.
  * status  301 (the default), 302, 303, 307, 308: a redirect. 200, 404, 410: the content of the path `to`, a file of the
  *         site, with that status; the query and fragment of `to` are ignored. 200 and a URL http://HOST:PORT/...: the
- *         request is passed on to that host, of several with commas between them (upstream_address.h) to any of them.
- *         So it is with 200, or no status, and a URL fcgi:// or scgi://, that of a program. It has no fragment.
+ *         request is passed on to that host, or to any of several with commas between them (upstream_address.h).
+ *         A URL fcgi:// or scgi:// is that of a program: the same with 200, or no status. It has no fragment.
  * !       The rule also applies where there is a file.
  *
  * A rule with fcgi:// and no path is for the scripts of the site: it applies to a path if that, or a part of it that
  * ends before a '/', matches `from` and is a file. One with a path also applies where there is a file with the
- * extension of that path. If such a URL is wrong, or not allowed, the rule is not ignored: scripts are never sent.
+ * extension of that path. If the URL of a program is wrong, or not allowed, the rule is not ignored, but answers with
+ * 503, since scripts are never sent.
  *
  * Conditions cannot be evaluated, so a rule that has one is ignored.
  *
@@ -45,7 +47,7 @@ struct redirect_request {
 	struct slice query; /* with its '?', or absent */
 	/* Returns whether there is a file at a path, as above. NULL: there is none. */
 	bool (*is_file)(const void *context, struct slice path);
-	/* Returns the first part of a path that a file may have. NULL: all of it. */
+	/* Returns the first part of a path at which there may be a file. NULL: all of it. */
 	struct slice (*reach)(const void *context, struct slice path);
 	const void *context;
 };
@@ -56,22 +58,23 @@ struct redirect {
 	/* For a redirect: the value of Location. Otherwise: an absolute path, percent-encoded, for path_decode(). Visible
 	 * ASCII; if it begins with '/', neither '/' nor '\' follows. Written to the caller's buffer. */
 	struct slice target;
-	const struct upstream_target *upstream; /* the request is passed on there, with that target; NULL: it is not */
+	const struct upstream_target *upstream; /* the request is passed on there, with `target`; NULL: it is not */
 	bool refused;                           /* it is not passed on, since the rule is wrong */
 	bool own_path;                          /* the target has no path of its own, but that of the request */
-	struct slice fixed;                     /* of the path of the target, as it is written, what no client chooses */
-	struct slice extension;                 /* that of its scripts, with its '.'; or absent */
+	struct slice fixed;                     /* the start of the target's path, as written, that no client chooses */
+	struct slice extension;                 /* of the target's scripts, with its '.'; or absent */
 	size_t script; /* bytes of the path of the request that name a file, which is a script; 0: none */
 };
 
-/* Returns the struct redirect_rules of a text. NULL, which is reported, too: there is no memory, or the text is too
- * large. The text need not outlive the call. */
+/* Parses a text. Returns its struct redirect_rules, or NULL, which is reported, too, without memory or if the text is
+ * too large. The text need not outlive the call. */
 void *redirect_rules_parse(struct slice text, struct rules_report *report);
 
 void redirect_rules_free(void *redirect_rules); /* NULL is allowed */
 
-/* Returns whether a path (as that of a request) is of a script: a rule with fcgi:// is for it, whatever its host and
- * parameters are, or leads to one with that extension. Its file is never sent. */
+/* Returns whether the file at a path (as that of a request) is a script, which is never sent: it matches a rule with
+ * fcgi:// for scripts of the site, or a refused one, whatever the host and parameters of the rule, or has the extension
+ * of the scripts that a rule leads to. */
 bool redirect_rules_protect(const struct redirect_rules *rules, struct slice path);
 
 /* Returns whether a rule applies, and fills in *result for the first one in the file; with forced_only (there is a

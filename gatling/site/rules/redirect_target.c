@@ -8,7 +8,8 @@
 
 static bool is_one_of(char c, const char *set) { return c && strchr(set, c); }
 
-/* Takes what begins with the first c off the end of the text. Returns it, or an absent slice if there is no c. */
+/* Takes the first c, and all that follows, off the end of the text. Returns that, or an absent slice if there is no
+ * c. */
 static struct slice take_from(struct slice *text, char c) {
 	size_t n = slice_until(*text, c);
 	struct slice end = n < text->length ? slice_rest(*text, n) : (struct slice){0};
@@ -42,12 +43,14 @@ bool redirect_target_same_host(struct slice a, struct slice b) {
 
 /* --- filling in --- */
 
-/* How an octet may be written: TEXT is encoded already, and separates parts of a query; VALUE is encoded by a client,
- * which may not add a separator; SEGMENTS are not encoded, and part of a path; OCTETS likewise, elsewhere. */
+/* How an octet may be written: TEXT is encoded already, and separates parts of a query. VALUE is encoded by a client,
+ * which may not add a separator. SEGMENTS are not encoded, and part of a path. OCTETS are not encoded, and part of
+ * something else. */
 enum target_part { TEXT, VALUE, SEGMENTS, OCTETS };
 
-/* Adds text so that it stays in its part of the URL, but not a second '/' at the start: "//" would begin a host. What
- * a path may have stays as it is: encoded, it would be something else (RFC 3986, section 2.2). */
+/* Adds text so that it stays in its part of the URL, but no second '/' at the start: "//" would begin a host.
+ * Characters that are allowed in a path stay as they are: encoded, they would mean something else (RFC 3986, section
+ * 2.2). */
 static void add(struct text *t, struct slice s, enum target_part kind) {
 	static const char *const kept[] = {
 		[TEXT] = "!$'()*+,;:@=&?", [VALUE] = "!$'()*+,;:@=", [SEGMENTS] = "!$'()*+,;:@=&", [OCTETS] = ""};
@@ -61,7 +64,8 @@ static void add(struct text *t, struct slice s, enum target_part kind) {
 	}
 }
 
-/* Adds a part of the target with its names replaced. octets: how those are written that are not encoded. */
+/* Adds a part of the target with its names replaced. octets: how to write values that are not encoded. Returns false if
+ * the host would not be valid. */
 static bool add_part(struct text *t, const struct redirect_filling *f, struct slice part, enum target_part octets) {
 	bool in_host = part.at == f->target.authority.at, encoded;
 	while (part.length && !t->overflow) {

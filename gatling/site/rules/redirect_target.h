@@ -19,7 +19,7 @@ struct redirect_target {
 /* Returns the parts of a text that begins with '/' or a scheme. */
 struct redirect_target redirect_target_split(struct slice text);
 
-/* Returns what is wrong with a text that begins with '/' or a scheme, or NULL. Does not look its names up. */
+/* Returns what is wrong with a text that begins with '/' or a scheme, or NULL. Does not look up its names. */
 const char *redirect_target_check(struct slice text);
 
 /* Returns whether both authorities are present and the same, except for a port that is the default of http or https. */
@@ -28,7 +28,7 @@ bool redirect_target_same_host(struct slice authority, struct slice other);
 struct redirect_filling {
 	struct redirect_target target;
 	struct slice query; /* of the request, with its '?', or absent: added if the target has none */
-	bool path_only;     /* leaves out query and fragment */
+	bool path_only;     /* leave out query and fragment */
 	/* Returns the value of a name: octets, or text that a client has encoded already. */
 	struct slice (*find)(const void *context, struct slice name, bool *encoded);
 	const void *context;

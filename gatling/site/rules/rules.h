@@ -20,14 +20,14 @@ struct rules_error {
 
 struct upstreams_allowed; /* upstream/upstream_address.h */
 
-/* What a file of rules reports to and asks of the program that reads it. To be embedded in a larger struct. */
+/* Callbacks and settings for the reader of a file of rules. Embedded in a larger struct. */
 struct rules_report {
-	/* Is called for each line that is ignored. NULL: nothing is. */
+	/* Called for each line that is ignored. NULL: these are not reported. */
 	void (*tell)(struct rules_report *report, const struct rules_error *error);
 	/* Returns whether the site has a file for a path (decoded, with a '/' in front), which takes precedence over rules.
 	 * NULL: it has none. */
 	bool (*there)(struct rules_report *report, struct slice path);
-	const struct upstreams_allowed *upstreams; /* where requests may be passed on to; NULL: nowhere */
+	const struct upstreams_allowed *upstreams; /* to which requests may be passed on; NULL: to none */
 };
 
 /* Fills in the text of the error, with '?' for everything but visible ASCII, since others may read what the owner
@@ -43,7 +43,8 @@ bool rules_no_memory(struct rules_error *error);
 /* Returns the text without a UTF-8 byte order mark at its start. */
 struct slice rules_text(struct slice text);
 
-/* Takes the text before the first c, and that c, off the front. Returns it, or all of the text if there is no c. */
+/* Takes the text before the first c, and that c, off the front. Returns the text before it, which is all if there is no
+ * c. */
 static inline struct slice rules_take_until(struct slice *text, char c) {
 	struct slice part = slice_first(*text, slice_until(*text, c));
 	slice_drop(text, part.length + (part.length < text->length));

@@ -10,7 +10,7 @@
 #include "gatling/base/hash.h"
 #include "gatling/base/notice.h"
 
-/* Returns NULL with errno. */
+/* Returns the text of a file, or NULL with errno. */
 static char *read_text(const struct docroot *docroot, const char *path, struct stat *st) {
 	if (S_ISREG(st->st_mode)) return file_load(docroot_open(docroot, path, 0), TEXT_FILE_MAX, st);
 	errno = EINVAL; /* to open a fifo would wake its writer */
@@ -60,7 +60,7 @@ enum { GOOD_BUCKETS = 256 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct good_text *bucket[GOOD_BUCKETS]; /* guarded by the mutex */
 
-/* Returns the link to the text of a path, or where that would be added. With the mutex locked. */
+/* Returns the link to the text of a path, or to where that would be added. The mutex must be locked. */
 static struct good_text **find_good(const char *path) {
 	struct good_text **link = &bucket[hash_octets(0, slice_of(path)) % GOOD_BUCKETS];
 	while (*link && strcmp((*link)->path, path) != 0) link = &(*link)->next;

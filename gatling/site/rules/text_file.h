@@ -1,5 +1,5 @@
-/* text_file.h - small files beside the content with which the owner says how it is served. They are read again when
- * they change; each mistake in one is reported once, whichever worker finds it. */
+/* text_file.h - small files beside the content, in which the owner configures how it is served. They are read again
+ * when they change; each mistake in one is reported once, whichever worker finds it. */
 #ifndef GATLING_SITE_RULES_TEXT_FILE_H
 #define GATLING_SITE_RULES_TEXT_FILE_H
 
@@ -8,34 +8,33 @@
 
 enum { TEXT_FILE_MAX = 1024 * 1024 /* bytes */ };
 
-/* What a worker knows of a file; all zero before the first look. */
+/* What a worker knows of a file; all zero before the first text_file_look(). */
 struct text_file {
 	struct file_version version;
-	int error; /* of the last look: 0, ENOENT, or why the file cannot be read */
+	int error; /* of the last text_file_look(): 0, ENOENT, or why the file cannot be read */
 	bool looked, recent;
 };
 
 enum text_state {
-	TEXT_SAME,  /* as at the last look */
+	TEXT_SAME,  /* unchanged */
 	TEXT_NEW,   /* *text is malloc'd, with a NUL behind its end */
 	TEXT_NONE,  /* the file does not exist */
 	TEXT_FAILED /* it cannot be read: ->error; EFBIG: over TEXT_FILE_MAX; EINVAL: it is no regular file */
 };
 
-/* Looks whether the file has changed since the last look, and if so reads it. Others need no permission to read it. */
+/* Checks whether the file has changed since the last call, and if so reads it. It need not be world-readable. */
 enum text_state text_file_look(struct text_file *file, const struct docroot *docroot, const char *path, char **text,
 							   size_t *length);
 
-/* Has the file read again at the next look, since there is no memory for what it says. */
+/* Has the next text_file_look() read the file again, since there is no memory for its contents. */
 void text_file_again(struct text_file *file);
 
-/* Reports a mistake in a line of the file in this state (notice.h). line 0: in the file as a whole. */
+/* Reports a mistake in a line of this version of the file (notice.h). line 0: in the file as a whole. */
 void text_file_complain(const struct text_file *file, const char *path, unsigned line, const char *mistake);
 
-/* The process keeps the last good text of each file, so that a worker that first sees a broken file does as the others.
- * text_file_good() keeps a copy, or forgets the file if text is NULL; without memory the one before stays.
- * text_file_last_good() returns a copy, with a NUL behind its end, to be freed with free(); NULL: there is none, or no
- * memory. */
+/* The process keeps the last good text of each file, for a worker that first sees a broken one. text_file_good() keeps
+ * a copy, or forgets the file if text is NULL; without memory it keeps the one before. text_file_last_good() returns a
+ * copy, with a NUL behind its end, to be freed with free(), or NULL if there is none or no memory. */
 void text_file_good(const char *path, const char *text, size_t length);
 char *text_file_last_good(const char *path, size_t *length);
 
