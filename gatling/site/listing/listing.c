@@ -28,7 +28,7 @@ enum listing_format listing_format_of(struct slice query) {
 
 struct listing {
 	unsigned references;
-	size_t *account; /* counts its memory; NULL: nothing does */
+	size_t *account; /* a sum that includes its memory; NULL: none */
 	const struct listing_writer *writer;
 	enum coding coding;
 	struct listing_entry *entry;
@@ -78,8 +78,8 @@ void listing_account(struct listing *l, size_t *account) {
 
 static bool stopped(const atomic_bool *stop) { return stop && atomic_load_explicit(stop, memory_order_relaxed); }
 
-/* Follows a link. *elsewhere: its target is a URL, to which clients are redirected; otherwise fills in *st of the
- * target. Returns 0 or an errno. */
+/* Follows a link. Sets *elsewhere if its target is a URL, to which clients are redirected; otherwise fills in *st for
+ * the target. Returns 0 or an errno. */
 static int follow(const struct docroot *docroot, int directory, const char *path, const char *name, struct stat *st,
 				  bool *elsewhere) {
 	char target[PATH_MAX];
@@ -122,7 +122,8 @@ static bool is_shown(struct slice name, bool of_site) {
 	return !of_site || !(slice_equal(name, SLICE("_headers")) || slice_equal(name, SLICE("_redirects")));
 }
 
-/* Adds what is in the directory to the listing, and its names and entries to these streams. Returns 0 or an errno. */
+/* Adds the contents of the directory to the totals of the listing, and names and entries to the streams. Returns 0 or
+ * an errno. */
 static int add_entries(struct listing *l, const struct docroot *docroot, DIR *directory,
 					   const struct listing_request *request, const atomic_bool *stop, FILE *names, FILE *entries) {
 	while (!l->summary.more) {
@@ -169,7 +170,7 @@ static int collect(struct listing *l, const struct docroot *docroot, const struc
 	if (directory) closedir(directory);
 	else if (fd != -1) close(fd);
 	l->entry = (struct listing_entry *)(void *)array;
-	if (!error && !(l->names && array)) error = ENOMEM; /* glibc's fclose() does not say so */
+	if (!error && !(l->names && array)) error = ENOMEM; /* glibc's fclose() does not report that */
 	return error;
 }
 
@@ -189,7 +190,7 @@ static void sort(struct listing *l) {
 	qsort(l->entry, l->count, sizeof *l->entry, by_kind_and_name);
 }
 
-/* Makes the text before and behind the entries. */
+/* Makes the text before and behind the entries. Returns 0 or ENOMEM. */
 static int make_frame(struct listing *l, struct slice title) {
 	FILE *out = open_memstream(&l->frame, &l->frame_length);
 	if (!out) return ENOMEM;
@@ -200,7 +201,7 @@ static int make_frame(struct listing *l, struct slice title) {
 	return fclose(out) != 0 || failed || !l->frame ? ENOMEM : 0;
 }
 
-/* Writes an entry to out (LISTING_ROW_MAX bytes). */
+/* Writes an entry to out (LISTING_ROW_MAX bytes). Returns its text. */
 static struct slice write_row(const struct listing *l, size_t i, char *out) {
 	struct text text = text_begin(out, LISTING_ROW_MAX);
 	l->writer->add_row(&text, &l->entry[i], i ? &l->entry[i - 1] : NULL);
@@ -235,7 +236,7 @@ void listing_reader_free(void *reader) {
 	free(r);
 }
 
-/* Writes the next part. Returns false at the end. */
+/* Makes the next part. Returns false at the end. */
 static bool write_next(struct listing_reader *r) {
 	const struct listing *l = r->listing;
 	if (r->next == 0) r->rest = (struct slice){.at = l->frame, .length = l->head_length};

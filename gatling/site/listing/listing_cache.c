@@ -7,7 +7,7 @@
 
 #include "gatling/base/text.h"
 
-/* A listing that is there or being made: only in the first case may it leave the table. */
+/* A listing that was made, or is being made. It may leave the table only when it was made. */
 struct cached_listing {
 	struct job job;
 	struct listing_cache *listings;
@@ -16,14 +16,14 @@ struct cached_listing {
 	int error;
 	struct listing *listing;
 	struct listing_request request;
-	char path[]; /* and the title behind it: those of the request */
+	char path[]; /* the path of the request, and behind it the title */
 };
 
 struct listing_cache {
 	const struct docroot *docroot;
 	struct jobs *jobs;
-	size_t bytes; /* memory of all listings, also of those that are being sent */
-	size_t most;  /* above it, new ones are cut */
+	size_t bytes; /* memory of all listings, including those being sent */
+	size_t most;  /* limit of bytes, beyond which new ones are cut */
 	const int64_t *now_ms;
 	struct cached_listing *cached[LISTING_CACHE_KEPT];
 };
@@ -68,7 +68,7 @@ static void made(struct job *job) {
 	forget(place); /* the next request starts another job */
 }
 
-/* Returns NULL if there is no memory or no thread. */
+/* Starts a job that makes a listing. Returns NULL without memory or a thread. */
 static struct cached_listing *start(struct listing_cache *ls, const struct listing_request *request) {
 	size_t length = strlen(request->path) + 1;
 	struct cached_listing *c = malloc(sizeof *c + length + request->title.length);
@@ -90,7 +90,7 @@ static bool same(const struct listing_request *a, const struct listing_request *
 		   strcmp(a->path, b->path) == 0 && slice_equal(a->title, b->title);
 }
 
-/* Returns the place of the listing of that request, or an empty place for it. NULL: all are being made. */
+/* Returns the place of the listing for a request, or an empty place for it, or NULL if all are being made. */
 static struct cached_listing **find(struct listing_cache *ls, const struct listing_request *request) {
 	struct cached_listing **oldest = NULL;
 	for (int i = 0; i < LISTING_CACHE_KEPT; i++) {

@@ -161,7 +161,7 @@ static void add_size(struct text *out, uint64_t size) {
 
 /* --- the page --- */
 
-/* Writes a folder of the path, which is that many above this one. */
+/* Writes a folder of the path that is `above` levels above this one. */
 static void write_step(FILE *out, struct slice name, size_t above) {
 	bool linked = above > 0 && above <= PARENTS_LINKED;
 	if (linked) fputs("<a href=\"", out);
@@ -203,7 +203,7 @@ static void write_summary(FILE *out, const struct listing_summary *s) {
 		write_count(out, s->unreadable, "entry is", "entries are");
 		fputs(" not shown: not readable by everyone", out);
 	}
-	/* how many names the filter leaves, which screen readers say */
+	/* the number of names that the filter leaves, which screen readers announce */
 	fputs("<output></output></span><input type=search placeholder=Filter aria-label=\"Filter by name\" "
 		  "autocomplete=off hidden></div>\n",
 		  out);

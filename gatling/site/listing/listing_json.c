@@ -12,7 +12,7 @@ static void write_foot(FILE *out, const struct listing_summary *summary) {
 	fputs("]\n", out);
 }
 
-/* Returns whether the name is UTF-8. */
+/* Appends a name. Returns whether it is UTF-8. */
 static bool add_name(struct text *out, struct slice name) {
 	bool valid = true;
 	while (name.length) {

@@ -25,7 +25,7 @@ struct listing_summary {
 };
 
 enum {
-	LISTING_CHARACTER_MAX = 6, /* bytes as which a byte of a name may be written */
+	LISTING_CHARACTER_MAX = 6, /* bytes that a byte of a name may become */
 	LISTING_ROW_MAX = (LISTING_CHARACTER_MAX + 3) * NAME_MAX + 256,
 	LISTING_DATE_LENGTH = sizeof "2006-01-02T15:04:05Z" - 1
 };

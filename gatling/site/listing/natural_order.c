@@ -5,7 +5,8 @@
 
 static unsigned char fold(char c) { return (unsigned char)text_lower(c); }
 
-/* Takes a number off the front. Returns how many digits it has, without leading zeros, and where these begin. */
+/* Takes a number off the front, and points *digits behind its leading zeros. Returns how many digits it has from
+ * there. */
 static size_t take_number(const char **at, const char **digits) {
 	while (**at == '0') ++*at;
 	*digits = *at;
