@@ -1,5 +1,5 @@
-/* answer.c - see answer.h. From top to bottom: method, site, path, passwords, forced redirects, the file, or what takes
- * its place. */
+/* answer.c - see answer.h. answer() decides in this order: method, site, path, passwords, forced rules, the file, or
+ * what takes its place. */
 #include "gatling/site/answer/answer.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "gatling/http/path.h"
 #include "gatling/site/answer/decision.h"
 
-/* Finds the owner's fields for this path. Returns false if they are too long, and that is the answer. */
+/* Finds the owner's fields for this path. Returns false, and answers with 500, if they are too long. */
 static bool find_headers(struct decision *d) {
 	const struct header_set *set = header_rules_match(d->site->headers, d->host, decision_slashed_path(d));
 	struct slice filled = header_rules_filled(d->site->headers);
@@ -32,8 +32,8 @@ static void answer_path(struct decision *d) {
 	else answer_error(d, response_status_of(error));
 }
 
-/* Answers an ACME challenge over plain HTTP, when all else is redirected to HTTPS: a file below path_acme_challenge, or
- * 404 without a page of the site. false: the request is to be redirected. */
+/* Answers an ACME challenge over plain HTTP, where everything else is redirected to HTTPS: with a file below
+ * path_acme_challenge, or with 404 but no page of the site. Returns false if the request has to be redirected, too. */
 static bool answer_challenge(struct decision *d) {
 	struct response *r = d->response;
 	if (!slice_starts(decision_path(d), path_acme_challenge) || decision_names_directory(d) || !d->admitted)
@@ -42,18 +42,18 @@ static bool answer_challenge(struct decision *d) {
 	else if (answer_exact(d, 200) != 0) r->status = 404;
 	else if (r->status < 400 || r->status == 416) return true;
 	if (r->representation)
-		representation_release(r->representation); /* a page for an error, of whoever may not have the file */
+		representation_release(r->representation); /* an error page: the answer is 404 without a page, or a redirect */
 	if (r->status == 404) response_status(r, 404);
 	return r->status == 404;
 }
 
-/* The status for a method with which files are not served; of OPTIONS, that of success. */
+/* Returns the status for a method with which files are not served: 204 for OPTIONS, otherwise 405 or 501. */
 static int refusal_of(enum method method) {
 	return method == METHOD_OPTIONS ? 204 : method == METHOD_NOT_ALLOWED ? 405 : 501;
 }
 
-/* Answers a method with which files are not served. OPTIONS with the owner's fields for the path, if it is one:
- * preflights ask for those of CORS, and send no passwords. */
+/* Answers a method with which files are not served. If is_path, OPTIONS gets the owner's fields for the path:
+ * preflights request those of CORS, without passwords. */
 static void answer_method(struct decision *d, bool is_path) {
 	const struct request *q = d->request;
 	response_status(d->response, refusal_of(q->method));
@@ -61,7 +61,7 @@ static void answer_method(struct decision *d, bool is_path) {
 	d->response->lines = decision_owner_lines(d);
 }
 
-/* Returns whether clients of a host can be sent to HTTPS. */
+/* Returns whether requests for a host can be redirected to HTTPS. */
 static bool has_certificate(const struct site_context *c, struct slice host) {
 	char name[HOST_MAX + 1];
 	if (!c->covered) return true;
@@ -104,7 +104,7 @@ void answer(const struct site_context *c, const struct request *q, const struct 
 		answer_method(&d, d.site && !status);
 		return;
 	}
-	/* decided on the decoded path */
+	/* only now: challenges need the decoded path */
 	if (to_https) {
 		if (!d.site || status || !answer_challenge(&d)) answer_https_redirect(&d);
 		return;

@@ -1,4 +1,4 @@
-/* answer.h - decides what answers a request. Knows nothing of how requests and responses travel. */
+/* answer.h - decides how a request is answered, independent of how requests and responses are transferred. */
 #ifndef GATLING_SITE_ANSWER_ANSWER_H
 #define GATLING_SITE_ANSWER_ANSWER_H
 
@@ -6,8 +6,8 @@
 #include "gatling/site/response.h"
 #include "gatling/site/site_context.h"
 
-/* Decides the answer to a request that request_parse() has accepted. OPTIONS and the methods that are
- * refused are answered here, too. */
+/* Fills in the response to a request that request_parse() has accepted, also to OPTIONS and to methods that are
+ * refused. */
 void answer(const struct site_context *context, const struct request *request, const struct connection_info *arrival,
 			struct response *response);
 

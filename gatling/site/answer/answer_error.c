@@ -1,12 +1,12 @@
-/* answer_error.c - see decision.h: answers without what was asked for. */
+/* answer_error.c - see decision.h: answers with errors, and checks passwords. */
 #include <errno.h>
 
 #include "gatling/base/text.h"
 #include "gatling/base/workspace.h"
 #include "gatling/site/answer/decision.h"
 
-/* Returns what caches may do with the response. Some errors depend on fields of the request, such as Range, that Vary
- * does not name: a cache would send them to everybody who asks for the path. */
+/* Returns how caches may store the response. Some errors depend on fields of the request that Vary does not name, such
+ * as Range: a cache would send them to everybody who requests the path. */
 static enum header_caching caching_of(const struct decision *d) {
 	const int status = d->response->status;
 	if (status == 401 || status == 412 || status == 416 || status == 429) return HEADER_UNCACHED;
@@ -44,7 +44,7 @@ int decision_find(const struct decision *d, struct lookup *l, struct resource **
 
 /* --- errors --- */
 
-/* Returns the path of the page that the site may have for a status; absent: none. */
+/* Returns the path of the page that a site may have for a status, or an absent slice. */
 static struct slice page_path(int status) {
 	if (status == 404) return SLICE("/404.html");
 	if (status == 403) return SLICE("/403.html");
@@ -71,15 +71,15 @@ void answer_error(struct decision *d, int status) {
 	if (error) return;
 	if (resource->realm[0] || resource->realm[1]) return;
 	struct coding_weights weights = coding_weights(d->request);
-	int coding = coding_choose(&weights, resource->available); /* no request waits for another */
+	int coding = coding_choose(&weights, resource->available); /* an error page is not generated */
 	r->varies = coding == -1;
 	if (r->varies) return;
 	r->representation = resource->representation[coding];
-	r->lines = decision_lines(d, retry, NULL); /* the file has the others */
+	r->lines = decision_lines(d, retry, NULL); /* the fields of the file contain the others */
 	representation_retain(r->representation);
 }
 
-/* Returns whether the realm admits the request; if not, that is the answer. */
+/* Returns whether the realm admits the request. If not, fills in the response. */
 static bool admitted(struct decision *d, struct realm *realm) {
 	struct response *r = d->response;
 	struct auth_answer admission;

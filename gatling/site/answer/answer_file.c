@@ -14,7 +14,7 @@ static void answer_file(struct decision *d) {
 	const struct validators *v = &r->representation->validators;
 	int status = precondition_status(q, v);
 	if (status == 412) {
-		/* as long as the file is being hashed, it is not known whether If-Match holds */
+		/* until the file is hashed, it is not known whether If-Match holds */
 		bool unknown = request_has(q, FIELD_IF_MATCH) && !v->etag.at;
 		representation_release(r->representation);
 		answer_error(d, unknown ? 503 : 412);
@@ -33,8 +33,8 @@ static void answer_file(struct decision *d) {
 	if (r->status == 416) r->lines = decision_owner_lines(d);
 }
 
-/* A large file has no entity-tag until it has been hashed, which begins with the first request for it. A request waits
- * for that if it is done soon, or if the request depends on the entity-tag. */
+/* Makes the request wait for the entity-tag of a large file, which is hashed from the first request on, if that is done
+ * soon, or if the request depends on the entity-tag. Returns whether it waits. */
 static bool wait_for_etag(struct decision *d, struct resource *resource, enum coding coding) {
 	struct job *job = cache_hash(d->context->cache, resource, coding, precondition_wants_etag(d->request));
 	if (!job || !d->arrival->patient) return false;
@@ -42,7 +42,7 @@ static bool wait_for_etag(struct decision *d, struct resource *resource, enum co
 	return true;
 }
 
-/* Returns the best coding of those that exist or can be generated; -1: none. */
+/* Returns the best coding of those that exist or can be generated, or -1 if the client accepts none. */
 static int best_coding(const struct request *q, const struct resource *r) {
 	const unsigned all = r->available | r->producible;
 	if (all == 1U << CODING_IDENTITY) return CODING_IDENTITY;
@@ -50,7 +50,7 @@ static int best_coding(const struct request *q, const struct resource *r) {
 	return coding_choose(&weights, all);
 }
 
-/* Returns the best representation. NULL: there is none, and that is the answer, or the request waits. */
+/* Returns the best representation, or NULL if the request waits, or was answered with an error. */
 static struct representation *choose_coding(struct decision *d, struct resource *resource) {
 	int coding = best_coding(d->request, resource);
 	if (coding == -1) {
@@ -73,7 +73,8 @@ static struct representation *choose(struct decision *d, struct resource *r) {
 	return f && !f->validators.etag.at && wait_for_etag(d, r, f->coding) ? NULL : f;
 }
 
-/* Sends a whole file from memory where its bytes are copied anyway. */
+/* Replaces the representation by a copy in memory, for a whole file on a connection where its bytes are copied
+ * anyway. */
 static void send_copy(const struct site_context *c, const struct request *q, const struct connection_info *arrival,
 					  struct resource *resource, struct response *r) {
 	if (!arrival->copied || r->status != 200 || q->method != METHOD_GET) return;
@@ -83,17 +84,17 @@ static void send_copy(const struct site_context *c, const struct request *q, con
 	representation_release(file);
 }
 
-/* Fields that say more than which resource is asked for, in which coding, and whether the client has it. */
+/* Fields on which an answer may depend, other than those for the host, the coding, and what the client has. */
 enum {
 	QUALIFIERS = 1U << FIELD_AUTHORIZATION | 1U << FIELD_RANGE | 1U << FIELD_IF_MATCH | 1U << FIELD_IF_RANGE |
 				 1U << FIELD_IF_UNMODIFIED_SINCE
 };
 
-/* Remembers what was asked for, if only Host and path have led to it. */
+/* Keeps the resource for the next such request (question.h), if only Host and path have led to it. */
 static void remember(const struct decision *d, struct resource *r) {
 	bool rules = d->site->redirects || d->filled.length || d->lookup.stands_in;
 	bool restricted = d->lookup.restricted || r->realm[0] || r->realm[1];
-	/* not a page for a name without suffix: a new file of that name is found at once */
+	/* not NAME.html for NAME: a new file NAME must be found at once */
 	bool exact = decision_names_directory(d) || d->lookup.path.length == d->site->prefix.length + d->length;
 	if (rules || restricted || !exact || d->request->known & QUALIFIERS) return;
 	int64_t until_ms = r->until_ms < d->site->until_ms ? r->until_ms : d->site->until_ms;
@@ -111,21 +112,21 @@ bool answer_known(const struct site_context *c, const struct request *q, struct 
 	cache_found(resource, c->now_ms);
 	representation_retain(f);
 	r->representation = f;
-	if (precondition_status(q, &f->validators)) r->status = 304; /* without QUALIFIERS it is no other */
+	if (precondition_status(q, &f->validators)) r->status = 304; /* without QUALIFIERS it can be no other */
 	send_copy(c, q, arrival, resource, r);
 	return true;
 }
 
-/* Returns EACCES if a file is never sent: a script of the site, or with --upstream, what everybody takes for one;
- * EAGAIN if that is not known for now; or 0. */
+/* Returns EACCES if a file is never sent: a script of the site or, with --upstream, a file with the name of a script.
+ * Returns EAGAIN if that cannot be known for now; otherwise 0. */
 static int protection(const struct decision *d, const char *end) {
 	struct slice path = {.at = d->local - 1, .length = (size_t)(end - d->local) + 1};
 	if (d->context->options->upstreams.count && script_is_named(path)) return EACCES;
 	return sites_protect(d->context->sites, d->site, path, d->context->now_ms);
 }
 
-/* Answers with the file at d->path up to a NUL at end, with the status 200 or that of a rule. 0; or an errno, and there
- * is no answer yet. */
+/* Answers with the file at d->path, which a NUL at `end` terminates. status: 200, or that of a rule. Returns 0, or an
+ * errno if there is no answer yet. */
 static int answer_found(struct decision *d, const char *end, int status) {
 	struct response *r = d->response;
 	struct resource *resource;
@@ -146,7 +147,7 @@ static int answer_found(struct decision *d, const char *end, int status) {
 	r->status = status;
 	r->lines = d->filled;
 	if (status == 200) answer_file(d);
-	if (d->lookup.error) return 0; /* the page of an error may have taken its place in the cache */
+	if (d->lookup.error) return 0; /* the error page may have replaced it in the cache */
 	send_copy(d->context, d->request, d->arrival, resource, r);
 	remember(d, resource);
 	return 0;

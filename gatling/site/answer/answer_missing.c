@@ -1,4 +1,4 @@
-/* answer_missing.c - see decision.h: redirects, listings and what else answers where there is no file. */
+/* answer_missing.c - see decision.h: redirects, listings and other answers where there is no file. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 char *decision_location(void) { return WORKSPACE(LOCATION_MAX); }
 
-/* Redirects to the location, which ends there. */
+/* Redirects to decision_location(), which ends at `end`. */
 static void redirect(struct decision *d, int status, const char *end) {
 	d->response->status = status;
 	d->response->location = (struct slice){.at = decision_location(), .length = (size_t)(end - decision_location())};
@@ -25,8 +25,8 @@ static char *add_target(const struct decision *d, char *at) {
 	return at + path_encode_target(d->request->query, at);
 }
 
-/* The location starts with exactly one slash whatever the path, so it stays on this host, and is encoded, so it holds
- * no line break. */
+/* Writes a location that starts with exactly one slash, so that it stays on this host, and is encoded, so that it
+ * contains no line break. */
 void answer_directory_redirect(struct decision *d) {
 	char *at = text_copy(decision_location(), SLICE("/"));
 	at += path_encode(decision_path(d), at);
@@ -51,8 +51,8 @@ static void redirect_to_fallback(struct decision *d) {
 
 /* --- where there is no file --- */
 
-/* Returns the Cache-Control of a listing, as that of a page: there is nothing with which it could be revalidated, but
- * caches choose a time of their own without it. Absent if the owner has one, or wants none. */
+/* Returns the Cache-Control line of a listing, which is that of a page: a listing cannot be revalidated, but without
+ * the line caches would choose a lifetime themselves. Absent if the owner has set a short one, or wants none. */
 static struct slice listing_cache_control(const struct decision *d) {
 	const struct header_set *set = d->lookup.headers;
 	if (!d->context->options->cache_control) return (struct slice){0};
@@ -83,7 +83,7 @@ static void answer_listing(struct decision *d) {
 		decision_wait(d, found.job);
 		return;
 	}
-	const int status = precondition_status(d->request, &(struct validators){0}); /* it has none */
+	const int status = precondition_status(d->request, &(struct validators){0}); /* a listing has none */
 	if (status) listing_reader_free(found.reader);
 	if (status == 412) {
 		answer_error(d, status);
@@ -104,7 +104,7 @@ static void answer_listing(struct decision *d) {
 								   .type = format == LISTING_JSON ? "application/json" : "text/html; charset=utf-8"};
 }
 
-/* Answers with 503 if an error leaves open what is there. Returns whether it does. */
+/* Answers with 503 if an error is temporary, so that it is unknown what is there. Returns whether it did. */
 static bool answer_unknown(struct decision *d, int error) {
 	if (docroot_error_is_temporary(error)) answer_error(d, 503);
 	return docroot_error_is_temporary(error);
@@ -117,7 +117,7 @@ static bool follow_link(struct decision *d) {
 	if (names_lack(d->context->names, slice_of(d->path))) return false;
 	if (!docroot_readlink(&d->context->docroot, d->path, target, sizeof target)) return answer_unknown(d, errno);
 	if (!strstr(target, "://")) return false;
-	for (const char *c = target; *c; c++) { /* visible ASCII is the owner's, the rest is encoded */
+	for (const char *c = target; *c; c++) { /* visible ASCII stays as it is, the rest is encoded */
 		if (*c > ' ' && *c < 127) *at++ = *c;
 		else at += path_encode((struct slice){.at = c, .length = 1}, at);
 	}
@@ -129,7 +129,7 @@ void answer_missing(struct decision *d) {
 	struct stat st;
 	if (follow_link(d)) return;
 	if (d->site->redirects && answer_by_rule(d, false)) return;
-	d->local[d->length] = '\0'; /* without the index */
+	d->local[d->length] = '\0'; /* cuts the name of the index off */
 	bool exists = decision_names_directory(d) &&
 				  names_stat(d->context->names, &d->context->docroot, *d->path ? d->path : ".", &st) == 0;
 	if (decision_names_directory(d) && !exists && answer_unknown(d, errno)) return;

@@ -1,4 +1,4 @@
-/* answer_rule.c - see decision.h: what a rule of _redirects answers: a redirect, another file, an upstream. */
+/* answer_rule.c - see decision.h: answers by a rule of _redirects, with a redirect, another file, or an upstream. */
 #include <errno.h>
 
 #include "gatling/base/text.h"
@@ -18,7 +18,8 @@ bool decision_admitted_without_file(struct decision *d) {
 	return admitted_to(d, (struct slice){.at = d->path, .length = d->site->prefix.length + d->length});
 }
 
-/* The same for a path that a rule takes for a directory, with a slash behind it or without. */
+/* Returns whether the realms admit the request to its path as a directory, with or without a trailing slash. If not,
+ * fills in the response. */
 static bool admitted_as_directory(struct decision *d) {
 	char *end = d->local + d->length;
 	if (decision_names_directory(d)) return decision_admitted_without_file(d);
@@ -28,7 +29,7 @@ static bool admitted_as_directory(struct decision *d) {
 	return is;
 }
 
-/* The same for a script that a rule leads to. */
+/* Returns whether the realms admit the request to a script that a rule leads to. If not, fills in the response. */
 static bool admitted_to_script(struct decision *d, struct slice name) {
 	char path[SITE_PREFIX_MAX + TARGET_MAX + 1];
 	char *end = text_copy(text_copy(path, d->site->prefix), slice_rest(name, 1));
@@ -43,8 +44,8 @@ static bool rewrite(struct decision *d, struct slice target) {
 	return !site_hides(d->site, decision_path(d));
 }
 
-/* Has the request passed on to an upstream, whatever its method is. forced: it has not been asked yet whether it is
- * admitted. */
+/* Has the response pass the request on to an upstream, whatever its method. forced: the realms have not been checked
+ * yet. */
 static void answer_upstream(struct decision *d, const struct redirect *rule, bool forced) {
 	struct slice method = d->request->method_name;
 	bool never = slice_equal(method, SLICE("TRACE")) || slice_equal(method, SLICE("CONNECT"));
@@ -93,7 +94,7 @@ static void answer_rule(struct decision *d, const struct redirect *rule, bool fo
 		answer_error(d, rule->status == 200 ? response_status_of(error) : rule->status);
 }
 
-/* See struct redirect_request. */
+/* For struct redirect_request: is_file() and reach(). */
 static bool is_file(const void *decision, struct slice path) {
 	const struct decision *d = decision;
 	return script_is_file(d->context, d->site, path);

@@ -1,5 +1,5 @@
-/* challenge.h - answers the authority that asks for proof that a name is ours (RFC 8555, section 8.3), from memory,
- * whatever files, rules and passwords its site has. */
+/* challenge.h - answers ACME challenges (RFC 8555, section 8.3) from memory, whatever files, rules and passwords the
+ * site has. */
 #ifndef GATLING_SITE_ANSWER_CHALLENGE_H
 #define GATLING_SITE_ANSWER_CHALLENGE_H
 
@@ -9,7 +9,7 @@
 bool challenge_path_answer(const struct site_context *context, const struct request *request,
 						   struct response *response);
 
-/* Answers a request for a proof that the server has. Returns whether it was for one; else a file may be asked for. */
+/* Answers a request for a proof that the server has. Returns whether it was one; otherwise there may be a file. */
 static inline bool challenge_answer(const struct site_context *context, const struct request *request,
 									struct response *response) {
 	return context->challenges && challenge_path_answer(context, request, response);

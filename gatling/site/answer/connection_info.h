@@ -1,4 +1,4 @@
-/* connection_info.h - how a request came. */
+/* connection_info.h - how a request arrived. */
 #ifndef GATLING_SITE_ANSWER_CONNECTION_INFO_H
 #define GATLING_SITE_ANSWER_CONNECTION_INFO_H
 
@@ -14,10 +14,10 @@ struct connection_info {
 	unsigned port;
 	bool secure;  /* over TLS */
 	bool copied;  /* the server copies all bytes that it sends, since it encrypts or frames them */
-	int failed;   /* the status if it could not be passed on; else 0 */
-	bool patient; /* it can wait; else what takes long is answered with something else, or 503 */
-	/* WAITS_MAX hashes of paths for which it has waited until they were fetched, or 0; NULL: none. After so many jobs
-	 * it is answered without. */
+	int failed;   /* the status to answer if it could not be passed on; else 0 */
+	bool patient; /* may wait for a job; otherwise a slow answer is replaced by a cheaper one or 503 */
+	/* WAITS_MAX hashes of the paths that were fetched for it, 0 where there is none; NULL: it has not waited. After
+	 * that many jobs it is answered without waiting. */
 	const uint64_t *fetched;
 };
 

@@ -31,11 +31,11 @@ struct slice script_reach(const struct site_context *c, const struct site *site,
 	const char *end = text_copy(text_copy(name, site->prefix), slice_rest(path, 1));
 	size_t reach = names_reach(c->names, (struct slice){.at = name, .length = (size_t)(end - name)});
 	reach = reach > site->prefix.length ? reach - site->prefix.length + 1 : 1;
-	while (reach < path.length && path.at[reach] != '/') reach++; /* a file */
+	while (reach < path.length && path.at[reach] != '/') reach++; /* the name of a file */
 	return slice_first(path, reach);
 }
 
-/* Returns the length of the first part of a path that is a file; 0: none is. */
+/* Returns the length of the first part of a path that is a file, or 0. */
 static size_t find_file(const struct site_context *c, const struct site *site, struct slice path) {
 	const struct slice reach = script_reach(c, site, path);
 	for (size_t at = 2; at <= reach.length; at++) {
@@ -45,7 +45,7 @@ static size_t find_file(const struct site_context *c, const struct site *site, s
 	return 0;
 }
 
-/* Decodes a path, which gets a '/' in front. Returns false if it is none. */
+/* Decodes a path, and puts a '/' in front of it. Returns false if it is not valid. */
 static bool decode(struct slice encoded, char *out, struct slice *path) {
 	size_t length;
 	if (encoded.length > TARGET_MAX || path_decode(encoded, out + 1, &length) != 0) return false;
@@ -54,9 +54,8 @@ static bool decode(struct slice encoded, char *out, struct slice *path) {
 	return true;
 }
 
-/* Returns whether a file to which the target of a rule leads may be run: the rule says its name, or at least its
- * extension, or it has the name of a script. Any other file, as one that somebody has uploaded, is chosen by a client.
- */
+/* Returns whether a file to which the target of a rule leads may be run: the rule has its name, or at least its
+ * extension, or it has the name of a script. Any other file, such as an upload, would be chosen by a client. */
 static bool may_run(const struct redirect *rule, struct slice file) {
 	char *const out = WORKSPACE(1 + TARGET_MAX);
 	struct slice fixed;
@@ -67,7 +66,7 @@ static bool may_run(const struct redirect *rule, struct slice file) {
 
 bool script_find(const struct site_context *c, const struct site *site, const struct redirect *rule, struct slice path,
 				 struct upstream_script *script) {
-	/* path lasts no longer than the answer is decided */
+	/* path is copied: it is not valid after answer() */
 	char *const root = WORKSPACE(SCRIPT_ROOT_MAX), *const own = WORKSPACE(1 + TARGET_MAX),
 				*const decoded = WORKSPACE(1 + TARGET_MAX + 1);
 	const bool fcgi = rule->upstream->protocol == UPSTREAM_FCGI;
