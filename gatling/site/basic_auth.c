@@ -1,4 +1,4 @@
-/* basic_auth.c - see basic_auth.h. Most of it bounds what guessing costs: hashes are made to take long, so one thread
+/* basic_auth.c - see basic_auth.h. Most of it limits what guessing costs: hashes take long by design, so one thread
  * checks them in an order that is fair to addresses, and results are remembered. */
 #include "gatling/site/basic_auth.h"
 
@@ -23,7 +23,7 @@ enum {
 	DIGEST = 32,
 	SECRET = 32,
 	CREDENTIALS_MAX = AUTH_USER_MAX + 1 + AUTH_PASSWORD_MAX,
-	CREDENTIALS_ROOM = (CREDENTIALS_MAX + 2) / 3 * 3 /* as base64 decodes them */
+	CREDENTIALS_ROOM = (CREDENTIALS_MAX + 2) / 3 * 3 /* whole groups of three, as base64 is decoded */
 };
 
 struct auth_user {
@@ -40,7 +40,7 @@ struct realm {
 	struct auth_user *user;
 };
 
-/* A file, whatever path leads to it. */
+/* A file, by its inode: several paths may lead to it. */
 struct auth_file {
 	struct text_file file;
 	struct realm *realm;
@@ -55,7 +55,7 @@ struct password_check {
 	unsigned char digest[DIGEST];
 	char *hash;
 	bool right;        /* the password matches the hash */
-	bool undecided;    /* it could not be checked: there was no memory */
+	bool undecided;    /* it was not checked: there is no memory, or the thread ends */
 	bool unknown_user; /* the hash is another user's, so that the check takes as long */
 	char password[AUTH_PASSWORD_MAX + 1];
 	struct password_check *next;
@@ -70,7 +70,7 @@ struct basic_auth {
 	bool has_secret;                  /* generated at the first use */
 	unsigned char secret[SECRET];
 	struct auth_file file[AUTH_REALMS_MAX];
-	unsigned found;                  /* files; when there are more than places, the next one replaces the oldest */
+	unsigned found;                  /* files found; when all places are taken, the next one replaces the oldest */
 	struct password_check *checking; /* the checks that wait, newest first, and the running one */
 	struct password_check *running;  /* in the thread; or NULL */
 	/* digests of passwords; two tables, so that guesses do not evict right ones */
@@ -109,13 +109,13 @@ static bool is_hash(struct slice text) {
 		   !memchr(text.at, ' ', text.length);
 }
 
-/* Returns whether a realm is a line of users: a client would be shown the hash. */
+/* Returns whether a realm is a line USER:HASH, whose hash clients would be shown. */
 static bool is_user(struct slice realm) {
 	const struct slice hash = slice_rest(realm, slice_until(realm, ':'));
 	return hash.length > 1 && (hash.at[1] == '{' || is_hash(slice_rest(hash, 1)));
 }
 
-/* Returns what is wrong; NULL: nothing. */
+/* Parses a line USER:HASH. Returns NULL, or what is wrong. */
 static const char *parse_user(struct realm *realm, struct slice line) {
 	size_t length = slice_until(line, ':');
 	if (length == line.length)
@@ -132,7 +132,8 @@ static const char *parse_user(struct realm *realm, struct slice line) {
 	return NULL;
 }
 
-/* Takes the next line off the front that is neither empty nor a comment. Returns false at the end. */
+/* Takes lines off the front, counting them in *number, until one is neither empty nor a comment. Returns false at the
+ * end. */
 static bool next_line(struct slice *text, struct slice *line, unsigned *number) {
 	while (rules_next_line(text, line)) {
 		++*number;
@@ -141,7 +142,8 @@ static bool next_line(struct slice *text, struct slice *line, unsigned *number) 
 	return false;
 }
 
-/* Returns what is wrong, with the line in *number; NULL: nothing. There is room for a user in each line. */
+/* Parses the text of a realm, which has room for a user in each line. Returns NULL, or what is wrong, with the line in
+ * *number. */
 static const char *parse(struct realm *realm, size_t length, unsigned *number) {
 	struct slice rest = rules_text((struct slice){.at = realm->text, .length = length}), line;
 	*number = 0;
@@ -159,7 +161,7 @@ static const char *parse(struct realm *realm, size_t length, unsigned *number) {
 	return realm->users ? NULL : "there is no USER:HASH below the realm, so access is denied";
 }
 
-/* Returns false without memory. */
+/* Makes an id of the content and inode of a file. Returns false without memory. */
 static bool make_id(const struct auth_file *f, const char *text, size_t length, uint64_t *id) {
 	const uint64_t key[] = {(uint64_t)f->device, (uint64_t)f->inode};
 	unsigned char digest[DIGEST];
@@ -175,7 +177,7 @@ static struct realm *unreadable_realm(struct basic_auth *auth, int error) {
 	return realm;
 }
 
-/* Returns the realm of a text, which it takes over. */
+/* Returns the realm of a text, which it takes over. If the text is malformed, the realm denies access. */
 static struct realm *realm_new(struct basic_auth *auth, struct auth_file *f, const char *path, char *text,
 							   size_t length) {
 	unsigned line, lines = 1;
@@ -206,8 +208,8 @@ void basic_auth_free(struct basic_auth *auth) {
 	free(auth);
 }
 
-/* Returns the file with that inode. If it is new and all places are taken, it replaces another, whose realm lasts as
- * long as its users. */
+/* Returns the file with that inode. If it is new and all places are taken, it replaces the oldest, whose realm lasts as
+ * long as its references. */
 static struct auth_file *find_file(struct basic_auth *auth, const struct stat *st) {
 	for (struct auth_file *f = auth->file; f < auth->file + AUTH_REALMS_MAX && f->realm; f++)
 		if (f->device == st->st_dev && f->inode == st->st_ino) return f;
@@ -217,7 +219,7 @@ static struct auth_file *find_file(struct basic_auth *auth, const struct stat *s
 	return place;
 }
 
-/* Does as basic_auth_find(); lately: as basic_auth_realms(). */
+/* Does what basic_auth_find() does. lately: as for basic_auth_realms(). */
 static struct realm *find_realm(struct basic_auth *auth, const char *path, bool lately) {
 	static const struct text_file unknown;
 	struct stat st;
@@ -272,8 +274,8 @@ void basic_auth_realms(struct basic_auth *auth, struct slice file, bool lately, 
 
 /* --- credentials --- */
 
-/* Decodes the credentials (RFC 7617, section 2): the name into auth->user, NUL-terminated, and behind it the password,
- * which is returned. NULL: there are none that could be right. */
+/* Decodes the credentials (RFC 7617, section 2): writes the name to auth->user, NUL-terminated, and the password behind
+ * it. Returns the password, or NULL if the credentials cannot be right. */
 static char *decode(struct basic_auth *auth, const struct request *r) {
 	struct slice field = request_field(r, FIELD_AUTHORIZATION);
 	struct slice scheme = SLICE("Basic ");
@@ -344,7 +346,7 @@ static void drop_unwanted(struct basic_auth *auth) {
 	}
 }
 
-/* Counted for all workers together. */
+/* The attempts of addresses, in all workers together. */
 static struct address_entry attempt_entries[AUTH_ADDRESSES / ADDRESS_WAYS][ADDRESS_WAYS];
 static struct address_table attempt_table = {.set = attempt_entries, .sets = AUTH_ADDRESSES / ADDRESS_WAYS};
 static const struct address_rate attempt_rate = {.interval_ns = AUTH_ATTEMPT_MS * ADDRESS_NS_PER_MS,
@@ -354,8 +356,8 @@ static int64_t attempts_used(const struct basic_auth *auth, uint64_t network) {
 	return address_used(&attempt_table, network, attempt_rate, auth->now_ms * ADDRESS_NS_PER_MS);
 }
 
-/* Returns the link to the waiting check of the address with the most attempts, over *attempts; or with the fewest, and
- * then the oldest of them. Updates *attempts. */
+/* Chooses a waiting check: if `most`, one of the address with the most attempts, over *attempts; otherwise one of the
+ * address with the fewest, and of those the oldest. Returns the link to it, or NULL. Updates *attempts. */
 static struct password_check **choose_check(struct basic_auth *auth, bool most, int64_t *attempts) {
 	struct password_check **chosen = NULL;
 	for (struct password_check **link = &auth->checking; *link; link = &(*link)->next) {
@@ -367,12 +369,12 @@ static struct password_check **choose_check(struct basic_auth *auth, bool most, 
 	return chosen;
 }
 
-/* Starts the next check, if none is running: that of the address with the fewest attempts, so that guesses wait for
- * other passwords. */
+/* Starts the next check, if none is running: that of the address with the fewest attempts, so that guesses have to
+ * wait. */
 static void start_next(struct basic_auth *auth) {
 	int64_t attempts = INT64_MAX;
 	struct password_check **next = auth->running ? NULL : choose_check(auth, false, &attempts);
-	if (next && jobs_add(auth->jobs, &(*next)->job)) auth->running = *next; /* else it starts with the next check */
+	if (next && jobs_add(auth->jobs, &(*next)->job)) auth->running = *next; /* else the next check starts it */
 }
 
 /* Makes room for a check of an address by dropping one of the address with the most attempts. Returns false if none has

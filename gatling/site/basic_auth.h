@@ -15,14 +15,14 @@ enum {
 	AUTH_LINES_MAX = 2 * AUTH_REALM_MAX + 128, /* bytes of the field lines of a 401 */
 	AUTH_USER_MAX = 256,                       /* bytes of the name of a user */
 	AUTH_PASSWORD_MAX = 511,                   /* bytes */
-	AUTH_CHECKS = 128,                         /* passwords that may wait for a check, */
-	AUTH_CHECKS_EACH = 4,                      /* for one address (see address_table.h) */
-	AUTH_ATTEMPTS = 10,                        /* passwords that an address may try, in all workers together; */
+	AUTH_CHECKS = 128,                         /* passwords that may wait for a check */
+	AUTH_CHECKS_EACH = 4,                      /* of them, for one address (see address_table.h) */
+	AUTH_ATTEMPTS = 10,                        /* passwords that an address may try, in all workers together */
 	AUTH_ATTEMPT_MS = 3000,                    /* it regains one after this time */
-	AUTH_ADDRESSES = 16384,                    /* for which this is remembered */
-	AUTH_REALMS_MAX = 1024,                    /* files that are kept */
-	AUTH_KNOWN = 1024,                         /* right passwords that are remembered, */
-	AUTH_WRONG = 64,                           /* and wrong ones */
+	AUTH_ADDRESSES = 16384,                    /* addresses for which attempts are counted */
+	AUTH_REALMS_MAX = 1024,                    /* files that are remembered */
+	AUTH_KNOWN = 1024,                         /* right passwords that are remembered */
+	AUTH_WRONG = 64,                           /* wrong passwords that are remembered */
 	REALMS_OF_PATH = 2
 };
 
@@ -33,23 +33,24 @@ void realm_release(struct realm *realm);
 
 struct basic_auth; /* of a worker */
 
-/* Returns NULL: ENOMEM. Passwords are checked as jobs, since most hashes are made to take long. */
+/* Returns NULL without memory. Passwords are checked as jobs, since most hashes take long by design. */
 struct basic_auth *basic_auth_new(const struct docroot *docroot, struct names *names, struct jobs *jobs);
 void basic_auth_free(struct basic_auth *auth); /* after jobs_free() */
 
-/* Looks at the file at path (relative to the root), and returns its realm with a reference. NULL: there is no file. */
+/* Returns the realm of the file at path (relative to the root), with a reference, or NULL if there is no file. Reads
+ * the file if it has changed. */
 struct realm *basic_auth_find(struct basic_auth *auth, const char *path);
 
 /* Finds the realms of a file besides that of its site: of the .htaccess in its directory, or in the nearest one above
  * that has one; and of the .htaccess_global in the first directory of the path, which may be a site of its own. Writes
- * them to realm[REALMS_OF_PATH], each with a reference, or NULL. lately: one that has come in the last
- * NAMES_LATELY_MS may be missed. */
+ * them to realm[REALMS_OF_PATH], each with a reference, or NULL. lately: may miss a file that was created in the last
+ * NAMES_LATELY_MS. */
 void basic_auth_realms(struct basic_auth *auth, struct slice file, bool lately, struct realm **realm);
 
-/* The values of refusals are the status to answer. */
+/* The value of a refusal is the status of its response. */
 enum auth_result {
 	AUTH_ADMITTED,
-	AUTH_PENDING,         /* wait for *job */
+	AUTH_PENDING,         /* the request has to wait for the job */
 	AUTH_REQUIRED = 401,  /* other credentials are needed */
 	AUTH_FORBIDDEN = 403, /* access is denied */
 	AUTH_LIMITED = 429,   /* too many attempts */
@@ -57,7 +58,7 @@ enum auth_result {
 };
 
 struct auth_answer {
-	/* until the next call: */
+	/* valid until the next call: */
 	struct slice user;  /* with AUTH_ADMITTED */
 	struct slice lines; /* the field lines for 401 and 429 */
 	struct job *job;

@@ -5,7 +5,8 @@
 #include "gatling/site/cache_entry.h"
 #include "gatling/status/counters.h"
 
-/* Returns whether its files are as they were when it was loaded. */
+/* Returns whether an entry need not be loaded again: its files are unchanged, and it has realms where it had some.
+ * Updates the realms. */
 static bool is_current(const struct cache *c, struct cache_entry *e, int64_t now_ms) {
 	struct file_version now[CODINGS];
 	if (e->recent) return false;
@@ -25,7 +26,7 @@ static bool is_current(const struct cache *c, struct cache_entry *e, int64_t now
 	return same;
 }
 
-/* again: of struct lookup; the same request does not count twice. */
+/* Notes that an entry is used. again: see struct lookup; a request counts once. */
 static void note_use(struct cache_entry *e, bool again, int64_t now_ms) {
 	e->asked |= !again;
 	e->used_ms = now_ms;
@@ -51,7 +52,7 @@ int cache_find(struct cache *c, const struct lookup *l, int64_t now_ms, struct r
 		if (error) return error;
 		e->hash = hash;
 		e->headers = headers;
-		e->checked_ms = e->lately ? now_ms - CACHE_CHECK_MS : now_ms; /* it is checked when it is found next */
+		e->checked_ms = e->lately ? now_ms - CACHE_CHECK_MS : now_ms; /* it is checked when it is next found */
 		e->used_ms = now_ms;
 		if (cache_keeps(c, e)) cache_insert(c, e);
 		else c->unkept = e;

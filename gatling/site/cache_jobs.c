@@ -1,4 +1,4 @@
-/* cache_jobs.c - see cache.h: what is done to a representation beside the loop. */
+/* cache_jobs.c - see cache.h: compresses, measures, hashes and copies representations in threads. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ struct cache_job {
 	int error;
 };
 
-/* Starts a job with references to its entry and representation. Returns NULL: not now. */
+/* Starts a job, which holds references to its entry and representation. Returns NULL without memory or a thread. */
 static struct job *start(struct jobs *jobs, struct job job, enum job_kind kind, struct cache *c, struct cache_entry *e,
 						 struct representation *from) {
 	struct cache_job *j = malloc(sizeof *j);
@@ -49,7 +49,7 @@ static bool is_compressed(const struct cache_entry *e) { return e->compressed; }
 
 static bool compressed_too_much(const struct cache *c) { return c->compressed > c->options.gzip_bytes; }
 
-/* Forgets compressed bodies until the others are within the limit; the newest last. */
+/* Drops compressed bodies until the others are within the limit, `newest` last. */
 static void limit_compressed(struct cache *c, struct cache_entry *newest) {
 	struct cache_entry *e;
 	for (int i = 0; i < RINGS; i++)
@@ -79,12 +79,12 @@ static void converted(struct job *job) {
 	enum coding coding = compress ? CODING_GZIP : CODING_IDENTITY;
 	if (!job->ran) j->error = ECANCELED;
 	if (!j->error && j->entry->cached && fits && !representation_changed(j->from)) {
-		struct representation *from = source(r, coding); /* it may have got an entity-tag meanwhile */
+		struct representation *from = source(r, coding); /* j->from, or the one that replaced it */
 		f = compress ? representation_gzipped(from, j->body, j->size, &c->compressed)
 					 : representation_gunzipped(from, j->size);
 		j->body = NULL;
 	}
-	/* else it is tried again: there was no memory, or the file could not be read */
+	/* after any other error it is tried again: there was no memory, or the file could not be read */
 	if (f || !fits || j->error == EFBIG || j->error == EILSEQ) r->producible &= ~(1U << coding);
 	if (f) {
 		r->representation[coding] = f;
@@ -102,9 +102,9 @@ struct job *cache_convert(struct cache *c, struct resource *r, enum coding codin
 	const struct job job = {.run = convert, .finish = converted};
 	if (e->job[kind]) return &e->job[kind]->job;
 	if (kind == UNPACK) return start(c->options.unpacking, job, kind, c, e, from);
-	/* no request waits for long: while much is to be compressed, further files are sent as they are */
+	/* requests must not wait long: while much is being compressed, further files are sent as they are */
 	if (c->pending[kind] && c->pending[kind] + from->size > CACHE_COMPRESSING_MAX) return NULL;
-	if (c->compressed > c->options.gzip_bytes) return NULL; /* still being sent */
+	if (c->compressed > c->options.gzip_bytes) return NULL; /* too many are still being sent */
 	return start(c->options.compressing, job, kind, c, e, from);
 }
 
@@ -113,7 +113,7 @@ static void hash(struct job *job, const atomic_bool *stop) {
 	j->error = digest_compute(j->from->fd, j->from->size, stop, j->digest);
 }
 
-/* Replaces a representation by one with its entity-tag, and forgets what was generated from it. */
+/* Replaces a representation by one with its entity-tag, and drops what was generated from it. */
 static void tag(struct cache_job *j) {
 	struct resource *r = &j->entry->resource;
 	struct representation *tagged = representation_tagged(j->from, j->digest);
@@ -174,8 +174,8 @@ static void copied(struct job *job) {
 	end(j);
 }
 
-/* Returns whether a file of so many bytes may be copied now. The thread makes hashes that requests wait for: they come
- * first, and one file is copied at a time. */
+/* Returns whether a file of that size may be copied now. The thread also computes hashes, for which requests wait: it
+ * copies only when it has nothing else to do, one file at a time. */
 static bool may_copy(struct cache *c, uint64_t size, int64_t now_ms) {
 	const uint64_t most = c->options.bytes / CACHE_COPIES_PART, all = c->copies + size;
 	if (size > CACHE_COPY_MAX || size > c->options.bytes / CACHE_COPY_PART || jobs_count(c->options.hashing))
@@ -190,7 +190,7 @@ struct representation *cache_copied(struct cache *c, struct resource *r, struct 
 		cache_note_copy(c, e, e->used_ms);
 		return r->copy[f->coding];
 	}
-	/* a file that may have been changed just now may change unseen */
+	/* a file that has just changed may change again unnoticed */
 	const bool settled = !e->recent && !e->unsettled;
 	if (e->cached && e->asked && settled && may_copy(c, f->size, e->used_ms))
 		(void)start(c->options.hashing, (struct job){.run = copy, .finish = copied}, COPY, c, e, f);

@@ -1,4 +1,4 @@
-/* cache_load.c - see cache_entry.h: the files of a resource. */
+/* cache_load.c - see cache_entry.h: loads the files of a resource. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -13,21 +13,21 @@
 
 enum { SUFFIX_ROOM = 8 };
 
-/* Writes the path with the suffix of a coding. */
+/* Writes the path of the file in a coding to room (PATH_MAX + SUFFIX_ROOM bytes), and returns it. */
 static const char *coded_path(const struct cache_entry *e, enum coding coding, char *room) {
 	*text_copy(text_copy(room, e->path), coding_suffix[coding]) = '\0';
 	return room;
 }
 
-/* Returns whether other codings of a file are ignored: the file is encoded itself, or might be a private key, which
- * could not be seen in an encoded file. */
+/* Returns whether other codings of a file are ignored: it has the name of an encoded file itself, or may be a private
+ * key, which could not be recognized in an encoded file. */
 static bool ignores_codings(const struct cache_entry *e) {
 	for (int i = CODING_IDENTITY + 1; i < CODINGS; i++)
 		if (slice_ends(e->path, coding_suffix[i])) return true;
 	return unserved_is_key(e->path);
 }
 
-/* Looks at the file of a coding. Returns 0 or an errno. */
+/* Calls stat(2) for the file in a coding. Returns 0 or an errno. */
 static int look_at(const struct cache *c, const struct cache_entry *e, enum coding coding, struct stat *st) {
 	char path[PATH_MAX + SUFFIX_ROOM];
 	(void)coded_path(e, coding, path);
@@ -55,7 +55,7 @@ int cache_entry_look(const struct cache *c, const struct cache_entry *e, struct 
 	return error;
 }
 
-/* Returns whether a file beside the original may be sent as that in another coding; reports one that is too old. */
+/* Returns whether an encoded file may be sent in place of the original. Reports one that is older than that. */
 static bool is_usable(const struct cache_entry *e, enum coding coding) {
 	const struct file_version *beside = &e->version[coding], *original = &e->version[CODING_IDENTITY];
 	char path[PATH_MAX + SUFFIX_ROOM];
@@ -65,7 +65,7 @@ static bool is_usable(const struct cache_entry *e, enum coding coding) {
 	return false;
 }
 
-/* Opens the file of a coding. regular: as for LOAD_UNSEEN. Returns 0 or an errno. */
+/* Opens and loads the file in a coding. regular: it may be loaded with LOAD_UNSEEN. Returns 0 or an errno. */
 static int open_file(struct cache *c, struct cache_entry *e, enum coding coding, bool regular) {
 	char path[PATH_MAX + SUFFIX_ROOM];
 	struct representation *f;
@@ -91,17 +91,17 @@ static unsigned producible(const struct cache *c, const struct resource *r, cons
 	return gzip_worthwhile(slice_of(type)) ? 1U << CODING_GZIP : 0;
 }
 
-/* Returns the media type that the name tells, or the content. */
+/* Returns the media type by the name, or, if that does not tell, by the content. */
 static const char *type_of(struct cache_entry *e) {
 	const char *type = media_type_of(e->path);
 	if (type) return type;
 	const struct representation *f = e->resource.representation[CODING_IDENTITY];
 	const int text = f ? representation_is_text(f) : 0;
-	e->recent |= text == -1; /* asked again soon */
+	e->recent |= text == -1; /* it is loaded again soon */
 	return text == 1 ? MEDIA_TYPE_TEXT : MEDIA_TYPE_UNKNOWN;
 }
 
-/* Writes the fields of all representations. missed: one could not be opened. */
+/* Writes the fields of all representations. missed: a file could not be opened. Returns 0 or ENOMEM. */
 static int write_all_fields(const struct cache *c, struct cache_entry *e, const struct header_set *headers,
 							bool missed) {
 	struct resource *r = &e->resource;
@@ -124,10 +124,10 @@ bool cache_entry_is_unsettled(const struct cache_entry *e) {
 	return false;
 }
 
-/* told: by names_tell(). */
+/* Loads the files of an entry. told: by names_tell(). Returns 0 or an errno. */
 static int load(struct cache *c, struct cache_entry *e, const struct header_set *headers, unsigned told) {
 	time_t now = time(NULL);
-	/* a file alone can be opened without a look, unless it may have to wait for a descriptor */
+	/* a file without others beside it is opened without a stat(2), unless a descriptor may have to be freed first */
 	e->lately = told & NAMES_LATELY;
 	bool alone = (told & ~(unsigned)NAMES_LATELY) == (NAMES_ITSELF | NAMES_REGULAR) && c->open < c->options.open;
 	if (!e->fetched && names_elsewhere(c->options.names)) return EINPROGRESS;
@@ -141,7 +141,7 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 		if (failed == EINPROGRESS) return failed;
 		if (!failed) error = 0;
 		missed |= failed && docroot_error_is_temporary(failed);
-		if (error && missed) error = failed; /* there may be something to be sent */
+		if (error && missed) error = failed; /* not ENOENT: there is a file */
 	}
 	if (error) return error;
 	for (int i = 0; i < CODINGS; i++) e->recent |= e->version[i].mode && file_version_recent(&e->version[i], now);
@@ -151,11 +151,11 @@ static int load(struct cache *c, struct cache_entry *e, const struct header_set 
 	return write_all_fields(c, e, headers, missed);
 }
 
-/* told: by names_tell(). */
+/* Creates an entry and loads its files. told: by names_tell(). Returns 0 with *result, or an errno. */
 static int entry_load(struct cache *c, const struct lookup *l, unsigned told, struct cache_entry **result) {
 	if (!told) return ENOENT;
 	if (l->path.length >= PATH_MAX) return ENAMETOOLONG;
-	struct cache_entry *e = malloc(sizeof *e + l->path.length + 1); /* as representation_new() */
+	struct cache_entry *e = malloc(sizeof *e + l->path.length + 1); /* not calloc(3): see representation_new() */
 	if (!e) return ENOMEM;
 	*e = (struct cache_entry){.references = 1,
 							  .restricted = l->restricted,
@@ -165,7 +165,7 @@ static int entry_load(struct cache *c, const struct lookup *l, unsigned told, st
 							  .path = {.at = e->text, .length = l->path.length}};
 	*text_copy(e->text, l->path) = '\0';
 	int error = load(c, e, l->headers, told);
-	e->fetched = true; /* later looks find it in memory */
+	e->fetched = true; /* now it is in memory, and checks hardly wait */
 	if (error == EACCES) unserved_report(c->options.docroot, e->text);
 	if (error) cache_entry_release(e);
 	else *result = e;
@@ -177,11 +177,11 @@ int cache_entry_new(struct cache *c, const struct lookup *l, struct cache_entry 
 	const struct names_told told = names_tell(names, l->path);
 	int error = entry_load(c, l, told.what, result);
 	if (!(told.what & NAMES_LATELY)) return error;
-	/* what was known of its directory holds if the file is the one that was there, and not a recent one */
+	/* what was known of its directory is right if the file is the one that was there, and has not just changed */
 	struct cache_entry *e = error ? NULL : *result;
 	if (e ? !e->recent && names_told_of(names, e->path, &told, &e->version[CODING_IDENTITY]) : error != ENOENT)
 		return error;
 	if (e) cache_entry_release(e);
-	(void)names_lack(names, l->path); /* looks at it again */
+	(void)names_lack(names, l->path); /* checks the directory again */
 	return entry_load(c, l, names_tell(names, l->path).what, result);
 }

@@ -1,10 +1,10 @@
-/* cache_table.c - see cache_entry.h. A hash table with chains, and two rings, of entries that keep files open and of
- * the others. A hand goes round each, from the oldest to the newest, to find what has to make room: what was not asked
- * for again since it passed last (SIEVE: Zhang et al., NSDI 2024). So files that are asked for once, as by a crawler,
- * do not push out the others. A small file does not even enter a full cache before it is asked for twice: what it is
- * sent from is then used for the next one, and is in the processor's cache. Before entries, copies of large files go
- * that are not in use (see cache_copied()). Paths without a file are not remembered, so that no client can fill the
- * table with them. */
+/* cache_table.c - see cache_entry.h. The cache is a hash table with chains and two rings, one of the entries that keep
+ * files open and one of the others. To make room, a hand goes round a ring, from the oldest entry to the newest, and
+ * drops the first that was not found again since the hand last passed it (SIEVE: Zhang et al., NSDI 2024). So files
+ * that are requested once, as by a crawler, do not push out the others. A small file does not enter a full cache until
+ * it is requested a second time: its memory is then reused for the next one, and is in the processor's cache. Copies of
+ * large files that are not in use are dropped before entries (see cache_copied()). Paths without a file are not
+ * remembered, so that no client can fill the table with them. */
 #include <stdlib.h>
 
 #include "gatling/base/notice.h"
@@ -21,7 +21,7 @@ struct cache *cache_new(const struct cache_options *options) {
 	TAILQ_INIT(&c->copied);
 	c->options = *options;
 	c->buckets = buckets;
-	c->seed = (uint64_t)(uintptr_t)c; /* the paths in the table are the owner's, not the clients' */
+	c->seed = (uint64_t)(uintptr_t)c; /* enough, since the paths in the table are the owner's, not the clients' */
 	return c;
 }
 
@@ -55,7 +55,7 @@ static void forget_copies(struct cache *c, struct cache_entry *e) {
 	}
 }
 
-/* An entry stays in its ring: it gets no descriptor later. */
+/* Returns the ring of an entry, which stays in it: it gets no descriptor later. */
 static struct ring *ring_of(struct cache *c, const struct cache_entry *e) {
 	return &c->ring[e->descriptors ? OPEN_FILES : IN_MEMORY];
 }
@@ -81,7 +81,7 @@ void cache_drop(struct cache *c, struct resource *resource) {
 	if (e->cached) cache_entry_drop(c, e);
 }
 
-/* Returns whether it may have so many resources, and take so many bytes. */
+/* Returns whether that many resources and bytes are within the limits. */
 static bool is_within_limit(const struct cache *c, unsigned resources, size_t bytes) {
 	return resources <= c->options.bytes / CACHE_RESOURCE_BYTES && bytes <= c->options.bytes;
 }
@@ -95,7 +95,7 @@ void cache_entry_account(struct cache *c, struct cache_entry *e) {
 		const struct representation *f = e->resource.representation[i], *copy = e->resource.copy[i];
 		if (f && !(e->compressed && i == CODING_GZIP)) e->memory += representation_memory(f);
 		if (copy) e->memory += representation_memory(copy);
-		e->descriptors += f && f->fd != -1 && !f->gzipped; /* else the descriptor is another's */
+		e->descriptors += f && f->fd != -1 && !f->gzipped; /* a gunzipped one shares that of the gzip file */
 	}
 	c->bytes += e->memory;
 	c->descriptors += e->descriptors;
@@ -103,7 +103,7 @@ void cache_entry_account(struct cache *c, struct cache_entry *e) {
 
 struct cache_entry *cache_victim(struct ring *ring, bool (*of_kind)(const struct cache_entry *),
 								 const struct cache_entry *spared) {
-	for (unsigned i = 0; i < 2 * ring->length; i++) { /* at the latest in the second round */
+	for (unsigned i = 0; i < 2 * ring->length; i++) { /* the second round finds one, if there is any */
 		struct cache_entry *e = ring->hand ? ring->hand : TAILQ_FIRST(&ring->entries);
 		ring->hand = TAILQ_NEXT(e, age);
 		if (e == spared || (of_kind && !of_kind(e))) continue;
@@ -149,7 +149,7 @@ bool cache_forget_copies(struct cache *c, uint64_t bytes, int64_t now_ms) {
 	}
 	if (unused < bytes) return false;
 	for (unused = 0; unused < bytes;) {
-		e = TAILQ_FIRST(&c->copied); /* those that are being sent have been moved behind it */
+		e = TAILQ_FIRST(&c->copied); /* entries with copies being sent have been moved behind it */
 		unused += unused_copies(e);
 		forget_copies(c, e);
 		cache_entry_account(c, e);
@@ -159,7 +159,8 @@ bool cache_forget_copies(struct cache *c, uint64_t bytes, int64_t now_ms) {
 
 /* --- making room --- */
 
-/* Drops an entry for one that is spared, or copies, which can be made again. Returns false: there is none. */
+/* Drops copies, if the cache takes too many bytes, or else an entry other than `spared`. Returns false if there is
+ * none. */
 static bool drop_one(struct cache *c, const struct cache_entry *spared) {
 	if (c->bytes > c->options.bytes && cache_forget_copies(c, 1, spared->used_ms)) return true;
 	struct cache_entry *e = cache_victim(&c->ring[IN_MEMORY], NULL, spared);
@@ -187,13 +188,13 @@ void cache_insert(struct cache *c, struct cache_entry *e) {
 	cache_make_room(c, e);
 }
 
-/* Returns whether nothing has to make room for an entry. */
+/* Returns whether there is room for a new entry. */
 static bool has_room(const struct cache *c, const struct cache_entry *e) {
 	const struct representation *f = e->resource.representation[CODING_IDENTITY];
 	return is_within_limit(c, c->resources + 1, c->bytes + sizeof *e + representation_memory(f));
 }
 
-/* Returns whether an entry is in memory, and nothing else is to be made of it. */
+/* Returns whether an entry is a file in memory that has no other representation, and gets none. */
 static bool is_simple(const struct cache_entry *e) {
 	const struct resource *r = &e->resource;
 	return r->available == 1U << CODING_IDENTITY && !r->producible && r->representation[CODING_IDENTITY]->body;
@@ -224,7 +225,7 @@ void cache_free(struct cache *c) {
 	free(c);
 }
 
-/* Returns whether dropping the entry would close a file: none of its responses is being sent. */
+/* Returns whether dropping the entry would close a file, which is not the case while that is being sent. */
 static bool frees_descriptors(const struct cache_entry *e) {
 	for (int i = 0; i < CODINGS; i++) {
 		const struct representation *f = e->resource.representation[i];

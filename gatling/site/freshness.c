@@ -170,7 +170,7 @@ static bool starts_with_any(struct slice text, const struct slice *list) {
 	return list->length;
 }
 
-/* Returns 0 for files that tools do not write. */
+/* Returns the kind of files of a media type, or 0 if tools do not write such files. */
 static unsigned kind_of(struct slice type) {
 	if (starts_with_any(type, code_types)) return CODE;
 	if (starts_with_any(type, font_types)) return FONT;

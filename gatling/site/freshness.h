@@ -4,9 +4,9 @@
 
 #include "gatling/base/slice.h"
 
-/* Returns the value for a path of a media type: pages are revalidated each time; files with a hash of their content in
- * the name never change; all others are fresh for ten minutes. restricted: they need a password. stands_in: the file is
- * sent for another path, which does not exist. */
+/* Returns the value for a path of a media type: pages are revalidated each time, files with a hash of their content in
+ * the name never change, and all others are fresh for ten minutes. restricted: they need a password. stands_in: the
+ * file is sent for another path, as in struct lookup. */
 struct slice freshness(struct slice path, const char *type, bool restricted, bool stands_in);
 
 /* Returns whether a file of that media type is named as build tools name their output: a stem, a separator and a hash

@@ -1,6 +1,6 @@
-/* question.h - what was asked for lately: the resource that a Host and a path have led to, so that the same question
- * needs no decision again while that is valid. Only what depends on nothing else is kept here (answer_file.c): not on
- * rules that look at the query, nor on passwords. Requests that are sent to HTTPS are not looked for. */
+/* question.h - remembers which resource a Host and a path have led to, so that the same request needs no decision again
+ * while that is valid. Answers that depend on anything else, such as rules or passwords, are not kept (see remember()
+ * in answer_file.c), and requests that are redirected to HTTPS are not looked up. */
 #ifndef GATLING_SITE_QUESTION_H
 #define GATLING_SITE_QUESTION_H
 
@@ -8,13 +8,13 @@
 #include "gatling/site/cache.h"
 
 enum {
-	QUESTIONS = 512,      /* of a worker; one takes over the place that it hashes to */
-	QUESTION_OCTETS = 200 /* of Host and path together; longer ones are not remembered */
+	QUESTIONS = 512,      /* of a worker; a new one replaces the one in its place */
+	QUESTION_OCTETS = 200 /* bytes of Host and path together; longer ones are not kept */
 };
 
 struct question {
 	struct resource *resource; /* set to NULL when the cache forgets it */
-	int64_t until_ms;          /* when it has to be decided again */
+	int64_t until_ms;          /* when it ceases to be valid */
 	uint16_t port, host_length, path_length;
 	char octets[QUESTION_OCTETS];
 };
@@ -24,7 +24,7 @@ static inline struct question *question_place(struct question *table, struct sli
 	return &table[hash_octets(hash_octets(port, host), path) % QUESTIONS];
 }
 
-/* Returns the resource that was found for this host (absent: none), port and path, as they came; NULL: not known. */
+/* Returns the resource kept for this host (absent: none), port and path, as the client sent them, or NULL. */
 static inline struct resource *question_find(struct question *table, struct slice host, unsigned port,
 											 struct slice path, int64_t now_ms) {
 	const struct question *q = question_place(table, host, port, path);
@@ -34,7 +34,7 @@ static inline struct resource *question_find(struct question *table, struct slic
 	return slice_equal(path, of_path) && slice_equal(host, of_host) ? q->resource : NULL;
 }
 
-/* Remembers a resource, which is remembered for one question. */
+/* Keeps a resource for a host, port and path. A resource is kept for one of these at a time. */
 static inline void question_keep(struct question *table, struct slice host, unsigned port, struct slice path,
 								 struct resource *resource, int64_t until_ms) {
 	struct question *q = question_place(table, host, port, path);

@@ -19,8 +19,8 @@
 #include "io/at_once.h"
 
 enum {
-	READ_ATTEMPTS = 3,           /* at a file that changes while it is read into memory */
-	READ_UNSEEN_MAX = 16 * 1024, /* bytes that are read of a file whose size is not known: most are smaller */
+	READ_ATTEMPTS = 3,           /* to read a file into memory that changes meanwhile */
+	READ_UNSEEN_MAX = 16 * 1024, /* bytes read of a file of unknown size: most are smaller */
 };
 
 void representation_retain(struct representation *file) { file->references++; }
@@ -46,7 +46,7 @@ void representation_release(void *file) {
 }
 
 static struct representation *representation_new(void) {
-	struct representation *f = malloc(sizeof *f); /* glibc's calloc(3) takes nothing of what was freed just before */
+	struct representation *f = malloc(sizeof *f); /* glibc's calloc(3) does not reuse what was just freed */
 	if (f) *f = (struct representation){.references = 1, .fd = -1};
 	return f;
 }
@@ -90,15 +90,15 @@ bool representation_gone(const struct representation *file) {
 
 /* --- loading --- */
 
-/* Writes what fstat(2) says. Returns 0; or an errno, if it is not a file that may be sent. */
+/* Calls fstat(2). Returns 0, or an errno if it fails or the file may not be sent. */
 static int look(int fd, struct stat *st) {
 	if (fstat(fd, st) == -1) return errno;
 	if (S_ISDIR(st->st_mode)) return EISDIR;
 	return S_ISREG(st->st_mode) && st->st_mode & S_IROTH ? 0 : EACCES;
 }
 
-/* Reads before it looks, which saves a look: what has not changed lately has not changed since it was read. Returns 0,
- * with or without a body, or an errno. */
+/* Reads before fstat(2), which saves a second one: a file that has not changed recently has not changed since it was
+ * read. Returns 0, with or without a body, or an errno. */
 static int load_unseen(struct representation *f, struct stat *st) {
 	char text[READ_UNSEEN_MAX + 1];
 	const time_t begun = time(NULL);
@@ -115,8 +115,8 @@ static int load_unseen(struct representation *f, struct stat *st) {
 	return 0;
 }
 
-/* Fills in version and, for a small file, body. A file that keeps changing is sent from its descriptor. Returns 0 or an
- * errno. */
+/* Fills in version and size. Fills in body, and closes fd, for a small file that does not keep changing; others are
+ * sent from fd. Returns 0 or an errno. */
 static int load(struct representation *f, enum load how) {
 	struct stat st;
 	int error = how == LOAD_UNSEEN ? load_unseen(f, &st) : look(f->fd, &st);
@@ -139,7 +139,8 @@ static int load(struct representation *f, enum load how) {
 	return 0;
 }
 
-/* Maps a file that is copied while it is sent, if more of it is sent at once than is read. Without a map it is read. */
+/* Maps a recently changed file, which is copied while it is sent, if it is larger than the pieces that are read
+ * otherwise. Without a map it is read. */
 static void map_file(struct representation *f) {
 	if (f->fd == -1 || !file_version_recent(&f->version, time(NULL)) || f->size <= IOB_FILE_PIECE ||
 		f->size > REPRESENTATION_MAP_MAX)
@@ -161,8 +162,8 @@ static void write_etag(struct representation *f, const unsigned char *hash) {
 	f->validators.etag = (struct slice){.at = f->etag, .length = (size_t)(at - f->etag)};
 }
 
-/* Makes the entity-tag from the content, or from what is known of its hash. That of a large file is computed beside the
- * loop. */
+/* Makes the entity-tag from the hash, if that is known, or from the content in memory. A large file is hashed by a
+ * thread later. */
 static void make_etag(struct representation *f) {
 	unsigned char hash[DIGEST_LENGTH];
 	bool lasts = !file_version_recent(&f->version, time(NULL)), known = lasts && digest_find(&f->version, hash);
@@ -200,7 +201,7 @@ int representation_load(int fd, struct slice path, enum load how, unsigned *open
 
 /* --- fields --- */
 
-/* Returns what the owner says of a field. NULL: nothing. */
+/* Returns the owner's item for a field, or NULL. */
 static const struct header_item *find_header(const struct header_set *set, const char *name) {
 	for (unsigned i = 0; set && i < set->count; i++)
 		if (header_named(&set->item[i], name)) return &set->item[i];
@@ -256,14 +257,14 @@ static char *put_always(char *at, const struct field_options *o) {
 	return at;
 }
 
-/* Returns the lines of the media type: those behind that of the coding. */
+/* Returns the lines of the media type, which follow that of the coding. */
 static struct slice type_lines(const struct representation *f) {
 	struct slice lines = {.at = f->fields.at + f->type_at, .length = f->validators_at - f->type_at};
 	if (f->coding != CODING_IDENTITY) slice_drop(&lines, slice_until(lines, '\n') + 1);
 	return lines;
 }
 
-/* Keeps a copy of the fields, with room for the block behind them. Returns 0 or ENOMEM. */
+/* Copies the fields to memory of their own, with room for the block behind them. Returns 0 or ENOMEM. */
 static int keep_text(struct representation *f, const char *text) {
 	const size_t date = (size_t)(f->validators.date.at - text), type = (uintptr_t)f->type.at - (uintptr_t)text;
 	const bool has_type = type < f->fields.length; /* else it is static */
@@ -285,7 +286,7 @@ struct slice representation_block(struct representation *f) {
 	return f->block;
 }
 
-/* Copies the lines of the media type, and refers to it in them. */
+/* Copies the lines of the media type, and has type refer to the copy. */
 static char *copy_type(char *at, struct representation *f, const struct representation *origin) {
 	const struct slice lines = type_lines(origin);
 	const uintptr_t type = (uintptr_t)origin->type.at - (uintptr_t)lines.at;
@@ -294,7 +295,8 @@ static char *copy_type(char *at, struct representation *f, const struct represen
 	return text_copy(at, lines);
 }
 
-/* Writes the fields; without options those of the origin, except for coding and validators. Returns 0 or ENOMEM. */
+/* Writes the fields of the options, or if o is NULL, those of the origin except for length, coding and validators.
+ * Returns 0 or ENOMEM. */
 static int write_fields(struct representation *f, const struct field_options *o, const struct representation *origin) {
 	size_t owned = o && o->headers ? o->headers->octets : 0;
 	size_t room = REPRESENTATION_FIELDS_MAX + (o ? strlen(o->type) + owned : origin->fields.length);
@@ -331,7 +333,7 @@ static void derive_etag(struct representation *f, struct slice etag, const char 
 }
 
 /* Returns a representation with the fields of the origin, except those of the coding. digest: a hash for the
- * entity-tag; NULL: it is derived, too. Returns NULL: ENOMEM. */
+ * entity-tag, or NULL to derive that, too. Returns NULL without memory. */
 static struct representation *derive(const struct representation *origin, enum coding coding, uint64_t size,
 									 const unsigned char *digest) {
 	struct representation *f = representation_new();
@@ -347,7 +349,7 @@ static struct representation *derive(const struct representation *origin, enum c
 	return NULL;
 }
 
-/* Gives it a body, and has its memory counted. NULL: ENOMEM, and the body is freed. */
+/* Gives f a body, and adds its memory to *account. If f is NULL, frees the body and returns NULL. */
 static struct representation *give_body(struct representation *f, char *body, size_t *account) {
 	if (!f) {
 		free(body);
@@ -360,7 +362,7 @@ static struct representation *give_body(struct representation *f, char *body, si
 	return f;
 }
 
-/* Shares the body or descriptor of the origin. */
+/* Has f share the body or descriptor of the origin. Returns f, which may be NULL. */
 static struct representation *borrow(struct representation *f, struct representation *origin) {
 	if (!f) return NULL;
 	representation_retain(origin);

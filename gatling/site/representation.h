@@ -13,28 +13,28 @@
 #include "gatling/site/rules/header_rules.h"
 
 enum {
-	/* Bytes of a file that is kept in memory; a larger one keeps a descriptor. On Linux 6.18 sendfile(2) takes this
-	 * multiple of the processor time of sending from memory: 16 KB 1.04 to 1.2, 32 KB 0.9, 64 KB 0.96, 100 KB 0.8, 10
-	 * MB 0.9. */
+	/* Bytes; a file of up to this size is kept in memory, a larger one keeps a descriptor. Processor time of
+	 * sendfile(2) on Linux 6.18, as a multiple of that of sending from memory: 16 KB 1.04 to 1.2, 32 KB 0.9, 64 KB
+	 * 0.96, 100 KB 0.8, 10 MB 0.9. */
 	REPRESENTATION_BODY_MAX = 64 * 1024,
-	/* Bytes of a file that is mapped, which saves a copy of each byte sent; the page tables of one of 1 GB take 2 MB.
-	 */
+	/* Bytes; a file of up to this size may be mapped, which saves a copy of each byte sent. The page tables for 1 GB
+	 * take 2 MB. */
 	REPRESENTATION_MAP_MAX = 1024 * 1024 * 1024
 };
 
-/* The most bytes of all field lines that the server itself writes for a representation, without the media type. */
+/* Limit of the bytes of all field lines that the server itself writes for a representation, without the media type. */
 enum { REPRESENTATION_FIELDS_MAX = 640 };
 
 /* Makes browsers believe Content-Type (https://fetch.spec.whatwg.org/#x-content-type-options-header). */
 #define NOSNIFF_LINE "X-Content-Type-Options: nosniff\r\n"
 
-/* One version of a file in one coding. Does not change once its fields are written, except for block, which only the
- * thread of its worker makes; freed with the last reference. */
+/* One version of a file in one coding. It does not change once its fields are written, except for block, which only the
+ * worker's thread writes. The last reference frees it. */
 struct representation {
 	uint64_t size;    /* of the content, in bytes */
-	const char *body; /* the content in memory; NULL: */
-	int fd;           /* in a file; -1 with a body */
-	char *map;        /* the same file in memory, for io/iob.h: reading it may raise SIGBUS; NULL: it is not mapped */
+	const char *body; /* the content in memory; NULL: it is in fd */
+	int fd;           /* the file with the content; -1 with a body */
+	char *map;        /* the mapped file, for io/iob.h: reading it may raise SIGBUS; NULL: it is not mapped */
 	bool gzipped;     /* body or fd have `stored` bytes of gzip, to be decompressed while sending */
 	uint64_t stored;  /* bytes in body or fd */
 	enum coding coding;
@@ -49,24 +49,23 @@ struct representation {
 	struct file_version version;              /* of the file that was loaded */
 	/* for representation.c: */
 	unsigned references;
-	size_t *account;               /* counts its memory; NULL: nothing does */
-	unsigned *open;                /* counts its descriptor; NULL: it has none */
-	struct representation *origin; /* the one whose body, fd and map these are; NULL: they are its own */
+	size_t *account;               /* a sum that includes its memory; NULL: none */
+	unsigned *open;                /* a count that includes its descriptor; NULL: it has none */
+	struct representation *origin; /* the owner of body, fd and map; NULL: this one */
 	char etag[2 * DIGEST_LENGTH + sizeof "\"-un\""];
-	struct slice block; /* see representation_block(); absent: it has not been asked for */
-	size_t text_size;   /* bytes of memory of fields, and of room for the block behind them */
+	struct slice block; /* see representation_block(); absent until that is called */
+	size_t text_size;   /* bytes allocated for fields, and for the block behind them */
 };
 
 /* What the fields of a representation depend on, besides the file itself. cache_load.c, which knows the path, fills it
  * in. */
 struct field_options {
-	const char *type; /* the server's media type; the owner's comes first */
+	const char *type; /* the server's media type, which the owner's replaces */
 	enum coding coding;
 	bool varies;                      /* the response depends on Accept-Encoding */
 	struct slice cache_control;       /* absent: none */
 	const struct header_set *headers; /* of the owner, see struct header_item; NULL: none */
-	/* The file is sent for another path, as an error or not: the owner's Cache-Control for that path, if it is long,
-	 * does not apply to an error or a page. */
+	/* As in struct lookup. Then the owner's Cache-Control, if it is long, does not apply to an error or a page. */
 	bool stands_in, error;
 };
 
@@ -76,56 +75,57 @@ void representation_release(void *file);
 
 /* How a file is loaded. */
 enum load {
-	LOAD_WAITING, /* a disk may be waited for; */
-	LOAD_AT_ONCE, /* else EINPROGRESS; */
-	LOAD_UNSEEN   /* likewise, and just before there was a regular file of this machine: it may be read before a look */
+	LOAD_WAITING, /* may wait for a disk */
+	LOAD_AT_ONCE, /* fails with EINPROGRESS instead */
+	LOAD_UNSEEN   /* the same for a regular file of this machine, which may be read before fstat(2) */
 };
 
-/* Takes fd over and loads the file. Returns 0 with *file, which has no fields yet; or an errno. EACCES: it is not
- * regular, not world-readable, or a private key, which has such a path. *open counts the file as long as it keeps a
- * descriptor. */
+/* Loads the file of fd, which is taken over. Returns 0 and sets *file, which has no fields yet, or returns an errno.
+ * EACCES: it is not regular, not world-readable, or a private key (by its path and content). *open counts the file as
+ * long as it keeps a descriptor. */
 int representation_load(int fd, struct slice path, enum load how, unsigned *open, struct representation **file);
 
 /* Writes the fields, once, after representation_load(). Returns 0 or ENOMEM. */
 int representation_write_fields(struct representation *file, const struct field_options *options);
 
-/* Returns all field lines as a header block of HPACK, which is made when it is first asked for. */
+/* Returns all field lines as a header block of HPACK, which the first call makes. */
 struct slice representation_block(struct representation *file);
 
-/* Returns the same file in memory: the malloc'd body, which is taken over. *account counts representation_memory()
- * until the last reference is released. NULL: ENOMEM. */
+/* Returns a representation of the same file in memory. body is malloc'd, and taken over. *account includes
+ * representation_memory() until the last reference is released. Returns NULL without memory. */
 struct representation *representation_copied(struct representation *file, char *body, size_t *account);
 
-/* Return the representation in another coding, with the same fields except those of the coding. NULL: ENOMEM. body and
- * account: as above. size: of the content in that coding. */
+/* Return the representation in another coding, with the same fields except those of the coding, or NULL without memory.
+ * body and account: as above. size: of the content in that coding. */
 struct representation *representation_gzipped(struct representation *identity, char *body, uint64_t size,
 											  size_t *account);
 struct representation *representation_gunzipped(struct representation *gzip, uint64_t size);
 
-/* Returns the same file with an entity-tag, made from its hash (digest.h). NULL: ENOMEM. */
+/* Returns a representation of the same file with an entity-tag made from its hash (digest.h), or NULL without
+ * memory. */
 struct representation *representation_tagged(struct representation *file, const unsigned char *digest);
 
-/* Returns its stored bytes, for gzip.h. */
+/* Returns the stored bytes, for gzip.h. */
 struct gzip_bytes representation_stored(const struct representation *representation);
 
-/* Returns whether there is a second reference. */
+/* Returns whether there is a second reference to it, or to its origin. */
 bool representation_shared(const struct representation *file);
 
 /* Returns the bytes of memory that it takes, without its own structure. */
 size_t representation_memory(const struct representation *file);
 
-/* Returns whether it is text, by its first REPRESENTATION_START bytes (utf8_is_text()); -1: they cannot be read. */
+/* Returns whether its first REPRESENTATION_START bytes are text (utf8_is_text()), or -1 if they cannot be read. */
 enum { REPRESENTATION_START = 1024 };
 int representation_is_text(const struct representation *file);
 
-/* Returns whether it is open, and has no name any more. */
+/* Returns whether it is an open file that has been removed. */
 bool representation_gone(const struct representation *file);
 
-/* Returns whether an open file was changed in place: its bytes must not be sent with the entity-tag of others. */
+/* Returns whether an open file was changed in place, so that its bytes must not be sent with the entity-tag. */
 bool representation_changed(const struct representation *file);
 
-/* Returns whether an open file was not written to since it was loaded; it may have been removed or replaced. An
- * iob_unchanged. */
+/* Returns whether an open file was not written to since it was loaded; it may have been removed or replaced. Has the
+ * type iob_unchanged. */
 bool representation_unwritten(void *file);
 
 #endif

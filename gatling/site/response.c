@@ -170,12 +170,12 @@ static int add_multipart(iob *batch, const struct response *r) {
 	return result ? result : iob_addcopy(batch, "--\r\n", 4);
 }
 
-/* The page of a response without other content. */
+/* Returns the page of a response without other content. */
 static struct slice page_of(const struct response *r) { return r->page.at ? r->page : find_status(r->status)->page; }
 
 /* --- fields --- */
 
-/* Appends the fields of every response with a representation except 416. */
+/* Appends the fields of a response with a representation, other than 416. */
 static char *put_representation_fields(char *at, const struct response *r, uint64_t *length) {
 	const struct representation *f = r->representation;
 	*length = r->ranges == 1 ? r->range[0].length : f->size;

@@ -21,7 +21,7 @@ enum { LOCATION_MAX = 4 * TARGET_MAX, BOUNDARY_LENGTH = 24 };
 struct generated_content {
 	iob_fill *fill;
 	iob_release *release;
-	void *owner; /* belongs to the response, see response_content(); NULL: there is no such content */
+	void *owner; /* belongs to the response, see response_content(); NULL: no such content */
 	uint64_t length;
 	size_t memory;    /* bytes of memory that the owner takes */
 	const char *type; /* the value of Content-Type */
@@ -29,37 +29,37 @@ struct generated_content {
 };
 
 struct response {
-	/* 0 with upstream: the request is to be passed on there, with location as its target. 0 without: it is to be
-	 * answered again when the job has ended. */
+	/* 0 with upstream: the request is passed on there, with location as its target. 0 without: it is answered again
+	 * when the job has ended. */
 	int status;
 	struct job *job;
-	const struct upstream_target *upstream; /* good until the next answer, */
-	struct upstream_script script;          /* and so is this, of an upstream that runs programs */
-	/* With 200, 206, 304, 416 (only its size is sent) and the error pages of the site: the representation, with a
-	 * reference of the response; else NULL. */
+	const struct upstream_target *upstream; /* valid until the next answer() */
+	struct upstream_script script;          /* for an upstream that runs programs; valid as long */
+	/* With 200, 206, 304, 416 (only its size is sent) and the error pages of the site: the representation, to which the
+	 * response has a reference; else NULL. */
 	struct representation *representation;
-	/* 206: the parts of it, in order */
+	/* with 206: the parts to send, in order */
 	int ranges;
 	struct range range[RANGES_MAX];
 	char boundary[BOUNDARY_LENGTH]; /* between several parts, see response_fields() */
 	struct generated_content source;
-	struct slice page;     /* in static memory; absent, and no other content: a page is made of the status */
+	struct slice page;     /* in static memory; absent, and without other content: the page of the status is sent */
 	const char *page_type; /* NULL: HTML */
 	bool varies;           /* without a representation: it depends on Accept-Encoding */
-	/* These last until the next answer. */
+	/* These are valid until the next answer(). */
 	struct slice location; /* of 3xx */
 	struct slice lines;    /* further field lines, each with its CRLF */
-	struct slice user;     /* who was authenticated, or absent */
+	struct slice user;     /* the authenticated user, or absent */
 };
 
-/* Makes it a response with a status and no content of its own; with 429 and 503, with a Retry-After in its lines. */
+/* Sets the status, and no content of its own; nothing is released. With 429 and 503, lines has a Retry-After. */
 enum { RETRY_LINE_MAX = 32 };
 void response_status(struct response *response, int status);
 
-/* Returns the status that says that a file cannot be opened, for an errno. */
+/* Returns the status for an errno with which a file could not be opened. */
 int response_status_of(int error);
 
-/* The most bytes of field lines of any response: the owner's, a Location, and what the server writes for the
+/* Limit of the bytes of field lines of any response: the owner's, a Location, and those that the server writes for the
  * representation and for the status. */
 enum {
 	RESPONSE_STATUS_FIELDS_MAX = 1024,
@@ -67,22 +67,22 @@ enum {
 		2 * HEADER_OCTETS_MAX + LOCATION_MAX + REPRESENTATION_FIELDS_MAX + MEDIA_TYPE_MAX + RESPONSE_STATUS_FIELDS_MAX
 };
 
-/* Returns the most bytes of field lines of this response. */
+/* Returns that limit for this response. */
 size_t response_fields_room(const struct response *response);
 
 /* Returns the status line of HTTP/1.1, with its CRLF, for any status of answer() and request_parse(). */
 struct slice response_status_line(int status);
 
 /* Writes all fields except Server and Date, each a line with its CRLF, to out (response_fields_room() bytes), and the
- * length of the content of a GET to *content_length. Returns the bytes written; 0: there is no randomness for the
+ * length of the content of a GET to *content_length. Returns the bytes written, or 0 without randomness for the
  * boundary. */
 size_t response_fields(struct response *response, char *out, uint64_t *content_length);
 
 /* Returns the content if it is a whole file in memory; else an absent slice. */
 struct slice response_in_memory(const struct response *response);
 
-/* Appends the content to the batch, after response_fields(), and gives it the representation and the source, even if it
- * fails. Returns 0, or -1: ENOMEM. */
+/* Appends the content to the batch, which takes over the representation and the source, even if this fails. Call it
+ * after response_fields(). Returns 0, or -1 with ENOMEM. */
 int response_content(iob *batch, struct response *response);
 
 /* Releases the representation and the source. */

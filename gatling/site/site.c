@@ -1,5 +1,6 @@
 /* site.c - see site.h. A direct-mapped table maps authorities to sites. A new authority takes over the entry that it
- * hashes to, so invented hosts cost no memory. Sites are kept: there are no more than directories. */
+ * hashes to, so that invented hosts cost no memory. Sites are kept, since there are no more of them than
+ * directories. */
 #include "gatling/site/site.h"
 
 #include <errno.h>
@@ -30,14 +31,14 @@ struct site_entry {
 	char prefix[];
 };
 
-/* The directories in which the site of an authority may be: the first that exists. */
+/* The directories that may be the site of an authority, in the order in which they are tried. */
 enum candidate { HOST_AND_PORT, HOST_ALONE, DEFAULT, ROOT, CANDIDATES };
 
 struct authority_entry {
 	int64_t checked_ms;
 	uint16_t length, port;
 	bool used;
-	bool fetching;           /* since checked_ms what a look needs has been fetched, or is being fetched */
+	bool fetching;           /* since checked_ms, what the next check needs was fetched, or is being fetched */
 	struct site_entry *site; /* NULL: none */
 	char authority[AUTHORITY_MAX];
 };
@@ -54,7 +55,7 @@ struct sites {
 		int64_t seen_ms;
 		size_t length;
 		char prefix[SITE_PREFIX_MAX];
-	} unruled; /* the last directory of which protects() has seen that it has no rules */
+	} unruled; /* the last directory that protects() found to be without rules */
 	struct site_entry *bucket[BUCKETS];
 	struct authority_entry authority[SITES_MAX];
 };
@@ -101,13 +102,13 @@ bool site_hides(const struct site *site, struct slice path) {
 
 /* --- its files --- */
 
-/* Writes the path of a file of a site to path (FILE_PATH_MAX bytes). */
+/* Writes the path of a file of a site to path (FILE_PATH_MAX bytes), and returns it. */
 static const char *file_path(const struct site_entry *e, const char *name, char *path) {
 	memcpy(text_copy(path, e->site.prefix), name, strlen(name) + 1);
 	return path;
 }
 
-/* Reports the malformed lines of a file of rules. */
+/* A reader of a file of rules, which reports the malformed lines. */
 struct rules_reader {
 	struct rules_report report; /* first: a pointer to it is one to this */
 	const struct docroot *docroot;
@@ -117,7 +118,8 @@ struct rules_reader {
 	unsigned reported;
 };
 
-/* Returns whether a path of the site leads to a file without rules: the file itself, an index, or a page. */
+/* Returns whether a path of the site leads to a file if there are no rules: the file itself, the index of a directory,
+ * or a page (PATH.html). */
 static bool has_file(struct rules_report *report, struct slice path) {
 	const struct rules_reader *r = (struct rules_reader *)report;
 	const struct slice local = slice_rest(path, 1);
@@ -164,7 +166,8 @@ struct rules_kind {
 static const struct rules_kind headers_kind = {headers_name, header_rules_parse, header_rules_free};
 static const struct rules_kind redirects_kind = {redirects_name, redirect_rules_parse, redirect_rules_free};
 
-/* Returns the current rules of a file. While it cannot be read these are the last ones, or those of another worker. */
+/* Returns the current rules of a file, and frees `rules` if they are replaced. While the file cannot be read, the
+ * current rules are the last ones, or those of another worker. */
 static void *update_rules(const struct sites *s, const struct site_entry *e, const struct rules_kind *kind,
 						  struct text_file *file, void *rules) {
 	struct rules_reader reader = {.report = {.tell = report_line, .there = has_file, .upstreams = s->upstreams},
@@ -180,7 +183,7 @@ static void *update_rules(const struct sites *s, const struct site_entry *e, con
 	else if (file->error == EINVAL) rules_fail(&error, "it is no regular file: replace it by one, or remove it");
 	else rules_fail(&error, "it cannot be read: %s", strerror(file->error));
 	const bool entered =
-		file->error != EACCES || file->version.mode; /* a directory without permission is reported itself */
+		file->error != EACCES || file->version.mode; /* otherwise its directory denies access, and is reported */
 	if (state == TEXT_FAILED && entered) text_file_complain(file, reader.path, 0, error.text);
 	void *new = text ? kind->parse((struct slice){.at = text, .length = length}, &reader.report) : NULL;
 	report_further_lines(&reader);
@@ -203,12 +206,12 @@ static bool is_due(const struct site_entry *e, int64_t now_ms) {
 	return !e->checked_ms || now_ms - e->checked_ms >= SITE_CHECK_MS;
 }
 
-/* Returns whether a site inside another has the passwords of that, too. */
+/* Returns whether a site is inside that of the root, and has its passwords, too. */
 static bool is_inner(const struct sites *s, const struct site_entry *e) {
 	return s->vhosts == VHOSTS_TRY && e->site.prefix.length;
 }
 
-/* Reports that the root is gone: a new directory of its name is another one. */
+/* Reports if the root has been removed. A new directory of its name is another one. */
 static void look_at_root(const struct sites *s) {
 	struct stat st;
 	if (fstat(s->docroot->root, &st) == 0 && !st.st_nlink)
@@ -231,7 +234,7 @@ static void update_files(struct sites *s, struct site_entry *e, int64_t now_ms) 
 	e->site.realm[1] = basic_auth_find(s->auth, file_path(e, auth_name, path));
 }
 
-/* Returns whether update_files() need not wait for a disk to look at the files. */
+/* Returns whether update_files() can check the files without waiting for a disk. */
 static bool files_are_in_memory(const struct sites *s, const struct site_entry *e) {
 	static const char *const names[] = {headers_name, redirects_name, auth_name};
 	char path[FILE_PATH_MAX];
@@ -244,7 +247,7 @@ static bool files_are_in_memory(const struct sites *s, const struct site_entry *
 
 /* --- its directory --- */
 
-/* Returns the site of a directory, which is added if it is new. NULL: ENOMEM. */
+/* Returns the site of a directory, and adds it if it is new. Returns NULL without memory. */
 static struct site_entry *add_site(struct sites *s, struct slice prefix) {
 	struct site_entry **link = &s->bucket[hash_octets(0, prefix) % BUCKETS];
 	while (*link && !slice_equal((*link)->site.prefix, prefix)) link = &(*link)->next;
@@ -257,7 +260,7 @@ static struct site_entry *add_site(struct sites *s, struct slice prefix) {
 	return *link = e;
 }
 
-/* Writes the path of a candidate, with a slash behind it, to path (SITE_PREFIX_MAX + 1 bytes). Returns its length; 0:
+/* Writes the path of a candidate, with a trailing slash, to path (SITE_PREFIX_MAX + 1 bytes). Returns its length, 0 for
  * the root. */
 static size_t candidate_path(const struct authority_entry *a, enum candidate candidate, char *path) {
 	char *end = path;
@@ -272,7 +275,8 @@ static size_t candidate_path(const struct authority_entry *a, enum candidate can
 	return (size_t)(end - path);
 }
 
-/* Returns 0; ENOENT: it is no directory; or an errno that leaves that open, EINPROGRESS only if at_once. */
+/* Returns 0 if there is a directory, ENOENT if there is none, or a temporary errno if that is unknown. at_once: fails
+ * with EINPROGRESS instead of waiting for a disk. */
 static int look_at_directory(const struct sites *s, const char *prefix, size_t length, bool at_once) {
 	char path[SITE_PREFIX_MAX + 1];
 	struct stat st;
@@ -283,8 +287,8 @@ static int look_at_directory(const struct sites *s, const char *prefix, size_t l
 	return docroot_error_is_temporary(errno) ? errno : ENOENT;
 }
 
-/* Writes the paths that are fetched for an authority to text (FETCHED_MAX bytes): what is read with them is all that a
- * look at its candidates needs. */
+/* Writes the paths that are fetched for an authority, with a NUL between them, to text (FETCHED_MAX bytes). Fetching
+ * them reads all that look_up() needs. */
 static struct slice fetched_paths(const struct sites *s, const struct authority_entry *a, char *text) {
 	char *end = text;
 	for (enum candidate i = s->vhosts == VHOSTS_OFF ? ROOT : HOST_AND_PORT; i < CANDIDATES; i++) {
@@ -295,8 +299,8 @@ static struct slice fetched_paths(const struct sites *s, const struct authority_
 	return (struct slice){.at = text, .length = (size_t)(end - text) - 1};
 }
 
-/* Sets the site of an authority; NULL: none. Returns 0, or an errno if that is not certain: EINPROGRESS only if
- * at_once. */
+/* Sets the site of an authority, NULL if it has none. Returns 0, or an errno if that is not certain. at_once: fails
+ * with EINPROGRESS instead of waiting for a disk. */
 static int look_up(struct sites *s, struct authority_entry *a, int64_t now_ms, bool at_once) {
 	char path[SITE_PREFIX_MAX + 1];
 	const enum candidate end = s->vhosts == VHOSTS_ONLY ? ROOT : CANDIDATES;
@@ -318,8 +322,9 @@ static int look_up(struct sites *s, struct authority_entry *a, int64_t now_ms, b
 	return 0;
 }
 
-/* Does as look_up(), but has what is not in memory fetched: then it returns 0 if the site is known, and sets *job if it
- * is not, or has not been looked at for SITE_STALE_MS. */
+/* Does what look_up() does, but has a thread fetch what is not in memory. Until then it returns 0 if the site is known.
+ * If it is not, or has not been checked for SITE_STALE_MS, the function sets *job and returns EINPROGRESS, or EAGAIN if
+ * there is no job. */
 static int look_up_patiently(struct sites *s, struct authority_entry *a, int64_t now_ms, const uint64_t *fetched,
 							 struct job **job) {
 	char text[FETCHED_MAX];
@@ -358,7 +363,8 @@ const struct site *sites_find(struct sites *s, struct slice host, unsigned port,
 	return &a->site->site;
 }
 
-/* Does as sites_protect() with the rules in a directory. prefix: with a slash behind it, or "" for the root. */
+/* Does what sites_protect() does, with the rules in one directory. prefix: with a trailing slash, or "" for the
+ * root. */
 static int protects(struct sites *s, struct slice prefix, struct slice path, int64_t now_ms) {
 	char file[FILE_PATH_MAX];
 	if (prefix.length > SITE_PREFIX_MAX) return 0;

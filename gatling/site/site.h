@@ -1,5 +1,5 @@
-/* site.h - virtual hosts: the directory below the root from which a Host is served, and the files in it that say how:
- * _headers, _redirects and .htaccess_global. */
+/* site.h - virtual hosts: finds the directory below the root from which a Host is served, and reads the files in it
+ * that configure it: _headers, _redirects and .htaccess_global. */
 #ifndef GATLING_SITE_SITE_H
 #define GATLING_SITE_SITE_H
 
@@ -14,66 +14,66 @@
 
 enum {
 	SITES_MAX = 256,               /* hosts whose directory is remembered */
-	SITE_CHECK_MS = 1000,          /* after which directories and files are looked at again */
-	SITE_STALE_MS = 10000,         /* after which nothing is answered without that */
+	SITE_CHECK_MS = 1000,          /* after which directories and files are checked again */
+	SITE_STALE_MS = 10000,         /* after which requests wait for that check */
 	SITE_TOLD_MAX = 16,            /* malformed lines of a file that are reported */
 	SITE_PREFIX_MAX = HOST_MAX + 8 /* bytes of "host:port/" */
 };
 
 enum vhosts {
-	VHOSTS_TRY, /* a directory for the host, else the root itself */
+	VHOSTS_TRY, /* the directory of the host if there is one, else the root */
 	VHOSTS_ONLY,
 	VHOSTS_OFF
 };
 
 struct site {
 	struct slice prefix;          /* path of its directory with trailing slash, "" for the root */
-	bool holds_sites;             /* its directory contains those of others */
-	int64_t until_ms;             /* the Host leads to it until then, and the next members are as they are */
+	bool holds_sites;             /* its directory contains those of other sites */
+	int64_t until_ms;             /* until then the Host leads to it, and the next members are valid */
 	struct header_rules *headers; /* NULL: none, like the next two */
 	struct redirect_rules *redirects;
-	bool unknown;                        /* there may be some of both that cannot be read for now */
-	bool unknown_redirects;              /* of these */
-	struct realm *realm[REALMS_OF_PATH]; /* that of the root, if that is a site that contains this one; its own */
+	bool unknown;                        /* headers or redirects are NULL only since they cannot be read for now */
+	bool unknown_redirects;              /* the same of redirects alone */
+	struct realm *realm[REALMS_OF_PATH]; /* of the root, if that contains this site; of the site itself; NULL: none */
 };
 
 struct sites;
 
-/* Returns NULL: ENOMEM. The directories are those of the docroot, which must outlive the sites, like all that is
- * passed. */
+/* Returns the sites of a docroot, or NULL without memory. All arguments must outlive them. */
 struct sites *sites_new(const struct docroot *docroot, struct names *names, struct basic_auth *auth,
 						struct fetcher *fetcher, enum vhosts vhosts, const struct upstreams_allowed *upstreams);
 void sites_free(struct sites *sites);
 
-/* Returns the first that exists of HOST:PORT/, HOST/, default/ and, unless only virtual hosts are served, the root.
- * host is absent or host_valid(); a port in it is ignored: port is that of the listening socket. The site lasts until
- * the next call. NULL with errno; ENOENT: there is none; else a directory could not be read for a temporary reason.
+/* Returns the site of a host: the first that exists of HOST:PORT/, HOST/, default/ and, unless only virtual hosts are
+ * served, the root. host is absent or host_valid(); a port in it is ignored: port is that of the listening socket. The
+ * site is valid until the next call. Returns NULL with errno: ENOENT if there is none, otherwise a directory could not
+ * be read for a temporary reason.
  *
- * A site is looked at again after SITE_CHECK_MS, by a thread if it is not in memory and the file system is not one of
- * this machine (names_elsewhere()): until that has read it, but not longer than SITE_STALE_MS, the site is as it was.
- * NULL with *job: it is new, or was looked at too long ago, and is to be asked for again after that job; fetched: see
- * fetch_waited(). With NULL for job a call waits for the file system. */
+ * A site is checked again after SITE_CHECK_MS. If its files are not in memory and the file system is not one of this
+ * machine (names_elsewhere()), a thread does that; meanwhile the site stays as it was, for at most SITE_STALE_MS.
+ * Returns NULL and sets *job if the site is new, or has not been checked for so long: the caller has to ask again after
+ * that job. fetched: see fetch_waited(). If job is NULL, the call waits for the file system. */
 const struct site *sites_find(struct sites *sites, struct slice host, unsigned port, int64_t now_ms,
 							  const uint64_t *fetched, struct job **job);
 
-/* Returns EACCES if a file of a site is never sent, since a rule has it run: one of that site, of the site that
- * contains it, or of the one in it from which the file would be served by another Host; EAGAIN if that is not known for
- * now; or 0. path: in the site, decoded, with a slash in front. */
+/* Returns EACCES if a file of a site is never sent because a rule runs it as a script: a rule of this site, of the site
+ * that contains it, or of a site inside it through which another Host would get the file. Returns EAGAIN if that cannot
+ * be known for now; otherwise 0. path: in the site, decoded, with a leading slash. */
 int sites_protect(struct sites *sites, const struct site *site, struct slice path, int64_t now_ms);
 
-/* Returns how often the fields of owners have changed. */
+/* Returns how often a file _headers has changed. */
 unsigned sites_changes(const struct sites *sites);
 
-/* Returns whether a path in the site (decoded, empty or with a slash at its end only) is that of its directory, or of
- * that of a site in it. */
+/* Returns whether a path in the site (decoded; empty, or with a slash at its end only) is that of its directory, or of
+ * the directory of a site inside it. */
 bool site_begins_at(const struct site *site, struct slice path);
 
-/* Returns whether a path in the site (decoded, without leading slash) is that of _headers or _redirects, of the site or
- * of one in its directory: these are not served. */
+/* Returns whether a path in the site (decoded, without a leading slash) is that of _headers or _redirects, of the site
+ * or of one inside it. These are not served. */
 bool site_hides(const struct site *site, struct slice path);
 
-/* Reports once that _headers adds more than HEADER_OCTETS_MAX to a response, of which that line is the last. It names
- * no path, since clients could make up any number of them. */
+/* Reports once that _headers adds more than HEADER_OCTETS_MAX bytes to a response. line: of the last pattern that
+ * matched. The report names no path, since clients could make up any number of them. */
 void site_complain(const struct site *site, unsigned line);
 
 #endif

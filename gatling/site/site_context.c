@@ -35,7 +35,7 @@ void site_context_close(struct site_context *c) {
 	listing_cache_free(c->listings);
 	sites_free(c->sites);
 	cache_free(c->cache);
-	free(c->questions); /* the cache has written to them */
+	free(c->questions); /* after cache_free(), which writes to them */
 	basic_auth_free(c->auth);
 	names_free(c->names);
 }

@@ -1,4 +1,4 @@
-/* site_context.h - what a worker answers from: its caches, and the threads that do for it what takes long. */
+/* site_context.h - what a worker answers requests with: its caches, and its threads for what takes long. */
 #ifndef GATLING_SITE_SITE_CONTEXT_H
 #define GATLING_SITE_SITE_CONTEXT_H
 
@@ -16,18 +16,19 @@ enum { FALLBACK_MAX = 1024 }; /* bytes of its URL */
 struct site_options {
 	enum vhosts vhosts;
 	bool listings;
-	bool cache_control;                 /* sent without being asked */
-	bool symlinks_inside;               /* those that lead out of the root are not followed */
-	uint64_t cache;                     /* bytes of files in memory, of all workers together */
-	int cache_files;                    /* larger ones kept open, of all workers together; 0: not said */
-	uint64_t gzip_cache;                /* bytes of what has been compressed, of all workers together */
-	const char *fallback;               /* URL of a mirror for what is missing; NULL: none */
-	struct upstreams_allowed upstreams; /* where requests may be passed on to */
-	const char *health; /* path that says whether the server is about to end, see health.h; NULL: none */
+	bool cache_control;   /* send a default Cache-Control */
+	bool symlinks_inside; /* do not follow those that lead out of the root */
+	uint64_t cache;       /* bytes of files in memory, of all workers together */
+	int cache_files;      /* larger files kept open, of all workers together; 0: not given */
+	uint64_t gzip_cache;  /* bytes of compressed files in memory, of all workers together; 0: compress nothing */
+	const char *fallback; /* URL to which requests for missing files are redirected; NULL: none */
+	struct upstreams_allowed upstreams; /* to which requests may be passed on */
+	const char *health;                 /* path of health checks, see health.h; NULL: none */
 };
 
-/* Threads for what takes long: guessed passwords hold up no files, listings no compression, and a large file no small
- * ones. LISTING: listings, and gzip to be unpacked. FETCHING: the first of those that wait for the disk. */
+/* Threads for what takes long. They are separate so that guessed passwords delay no files, listings delay no
+ * compression, and large files delay no small ones. LISTING also measures files that will be unpacked. FETCHING is the
+ * first of the FETCH_THREADS that wait for the disk. */
 enum site_thread {
 	COMPRESSING,
 	LISTING,
@@ -49,48 +50,49 @@ struct site_context {
 	struct question *questions; /* QUESTIONS */
 	struct basic_auth *auth;
 	struct listing_cache *listings;
-	unsigned https_port;                 /* to which clients of the plain ports are sent; 0: they are not, */
-	const struct certificates *covered;  /* of the hosts with these certificates alone; NULL: of all */
-	const struct challenges *challenges; /* to be answered from memory; NULL: none */
+	unsigned https_port;                 /* to which requests to the plain ports are redirected; 0: they are not */
+	const struct certificates *covered;  /* only hosts with these certificates are redirected; NULL: all */
+	const struct challenges *challenges; /* ACME challenges that are answered from memory; NULL: none */
 	int64_t now_ms;                      /* of the monotonic clock, see site_context_turn() */
-	unsigned changes;                    /* sites_changes() that the cache knows of */
+	unsigned changes;                    /* sites_changes() at the last site_context_tidy() */
 	const char *directory;               /* the path of the root outside of any chroot(2) */
 	bool leaving;                        /* the server is about to end, without a successor */
 };
 
-/* Fills context, which has to stay where it is, from the directory root, for one of so many workers. kept: how many
- * files may be kept open; open: including those that are being sent. 0, or -1 with errno; site_context_close() is
- * called then, too. */
+/* Fills in the context of one of that many workers, from the directory root. It must stay where it is. kept: limit of
+ * files that the cache keeps open; open: limit of open files, including those being sent. Returns 0, or -1 with errno;
+ * site_context_close() must be called in either case. */
 int site_context_open(struct site_context *context, io_loop *loop, int root, const struct site_options *options,
 					  unsigned workers, unsigned kept, unsigned open);
 
-/* Frees what site_context_open() made, when no request waits for a job and no response is being sent. */
+/* Frees what site_context_open() made. Call it when no request waits for a job and no response is being sent. */
 void site_context_close(struct site_context *context);
 
-/* Begins a turn of the worker, at that time of the monotonic clock. */
+/* Begins a turn of the worker. now_ns: of the monotonic clock. */
 static inline void site_context_turn(struct site_context *context, int64_t now_ns) {
 	context->now_ms = now_ns / 1000000;
 	names_turn(context->names, now_ns);
 }
 
-/* Finishes what the threads have done, and resumes the requests that waited; after an io_wait() with io_woken(). */
+/* Finishes the jobs that the threads have done, and resumes the requests that waited for them. Call it after an
+ * io_wait() that was woken, see io_woken(). */
 static inline void site_context_collect(struct site_context *context) {
 	for (int i = 0; i < SITE_THREADS; i++) jobs_collect(context->jobs[i]);
 }
 
-/* Returns how much work beside the loop is not finished. */
+/* Returns the number of unfinished jobs. */
 static inline unsigned site_context_jobs(const struct site_context *context) {
 	unsigned sum = 0;
 	for (int i = 0; i < SITE_THREADS; i++) sum += jobs_count(context->jobs[i]);
 	return sum;
 }
 
-/* In how many milliseconds site_context_tidy() is due; -1: not at all. */
+/* Returns the milliseconds until site_context_tidy() is due, or -1 if no file is open. */
 static inline int site_context_due(const struct site_context *context, int64_t now_ms) {
 	return cache_due(context->cache, now_ms);
 }
 
-/* Closes what need not be open any more. */
+/* Closes files that need not be open any more. */
 static inline void site_context_tidy(struct site_context *context, int64_t now_ms) {
 	unsigned changes = sites_changes(context->sites);
 	cache_tidy(context->cache, now_ms, changes != context->changes);
