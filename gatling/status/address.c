@@ -22,7 +22,7 @@ static bool unix_address(const char *path, struct sockaddr_storage *address, soc
 	return true;
 }
 
-/* Copies what is before the port, without brackets. Returns false if there is no room. */
+/* Copies a host without its brackets. Returns false if there is no room. */
 static bool copy_host(struct slice host, char room[HOST_ROOM]) {
 	if (host.length >= 2 && host.at[0] == '[' && host.at[host.length - 1] == ']')
 		host = (struct slice){.at = host.at + 1, .length = host.length - 2};

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-/* Returns false if the text is none. */
+/* Parses an address. Returns false if the text is not one. */
 bool status_address(const char *text, struct sockaddr_storage *address, socklen_t *length);
 
 #endif

@@ -1,4 +1,4 @@
-/* certified.c - see certified.h. A sorted array. */
+/* certified.c - see certified.h. The list is a sorted array. */
 #include "gatling/status/certified.h"
 
 #include <pthread.h>
@@ -29,7 +29,7 @@ void certified_free(struct certified_list *list) {
 	free(list);
 }
 
-/* Returns a copy. NULL: ENOMEM. */
+/* Returns a copy, or NULL without memory. */
 static struct certified *make(const char *name, const struct certified *what, const char *result) {
 	const size_t size = strlen(name) + 1;
 	struct certified *c = malloc(sizeof *c + size);
@@ -42,7 +42,7 @@ static struct certified *make(const char *name, const struct certified *what, co
 	return NULL;
 }
 
-/* Returns the place of a name, or where it would be. */
+/* Returns the index of a name, or the one at which it would be inserted. */
 static unsigned find(const struct certified_list *list, const char *name, bool *found) {
 	unsigned from = 0, to = list->count;
 	while (from < to) {

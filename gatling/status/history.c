@@ -16,7 +16,7 @@ int history_open(struct history *h, unsigned workers) {
 
 void history_close(struct history *h) { free(h->of_worker); }
 
-/* Returns what is remembered of the workers at a moment of either ring. */
+/* Returns the values of all workers at a moment of either ring. */
 static struct worker_moment *workers_at(const struct history *h, const struct moment *m) {
 	bool minute = m >= h->minute && m <= h->minute + HISTORY_MINUTES;
 	size_t row = minute ? HISTORY_SECONDS + 1 + (size_t)(m - h->minute) : (size_t)(m - h->second);
@@ -39,7 +39,8 @@ void history_add(struct history *h, int64_t now_ms, const struct counters *sum, 
 	remember(h, place(h->second, HISTORY_SECONDS + 1, h->seconds++), &now, worker);
 }
 
-/* ago: at most so many of `added` are kept in a ring of that size. */
+/* Returns the moment `ago` before the last one in a ring, or the oldest that is kept, or NULL. added: how many were
+ * added. */
 static const struct moment *find(const struct moment *ring, unsigned size, unsigned added, unsigned ago) {
 	if (!added) return NULL;
 	if (ago >= added) ago = added - 1;

@@ -17,14 +17,14 @@ static const char *read_text(int fd, char text[TEXT_MAX]) {
 	return text;
 }
 
-/* Goes on to the next word of the line. Returns its length; 0: there is none. */
+/* Moves *at to the next word of the line. Returns its length, or 0 if there is none. */
 static size_t next_word(const char **at) {
 	*at += strspn(*at, " ");
 	return strcspn(*at, " \n");
 }
 
-/* Returns the number of that name in /proc/net/netstat or snmp, which have a line of names and one of numbers for each
- * table, both beginning with its name. 0: it is not there. */
+/* Returns the number of that name in /proc/net/netstat or snmp, or 0 if it is not there. These files have a line of
+ * names and one of numbers for each table, both of which begin with the name of the table. */
 static uint64_t number_of(const char *text, const char *table, const char *name) {
 	const char *names = strstr(text, table), *end = names ? strchr(names, '\n') : NULL;
 	const char *numbers = end ? strstr(end, table) : NULL;
@@ -85,5 +85,5 @@ void kernel_read(const struct kernel_view *v, const int *sockets, unsigned count
 	value[KERNEL_TCP_MEMORY] = number_behind(read_text(v->sockstat, text), " mem ") * page;
 	value[KERNEL_TCP_MEMORY_MAX] = v->pressure;
 	read_text(v->memory, text);
-	value[KERNEL_RESIDENT] = strtoull(text + strcspn(text, " "), NULL, 10) * page; /* the second of them */
+	value[KERNEL_RESIDENT] = strtoull(text + strcspn(text, " "), NULL, 10) * page; /* its second number */
 }

@@ -23,7 +23,7 @@ struct client {
 	int64_t until_ms;
 	char head[STATUS_HEAD_MAX];
 	size_t length;
-	char *answer; /* NULL: not yet asked for */
+	char *answer; /* NULL: the request has not been read yet */
 	size_t size, sent;
 };
 
@@ -41,7 +41,7 @@ struct status {
 	bool paused; /* no client is accepted until the next sample */
 	pthread_t thread;
 	bool runs;
-	pthread_mutex_t mutex; /* of what follows */
+	pthread_mutex_t mutex; /* guards the members below */
 	int socket[STATUS_SOCKETS_MAX];
 	unsigned sockets;
 	bool ending, handed_over, stop;
@@ -85,7 +85,7 @@ static void put_head(FILE *out, const char *status, const char *type, size_t len
 		status, type, length, *status == '4' && status[2] == '5' ? "Allow: GET, HEAD\r\n" : "");
 }
 
-/* Returns the content of a form, malloc'd. NULL: ENOMEM. */
+/* Returns the content of a form, malloc'd, or NULL without memory. */
 static char *content_of(struct status *s, const struct form *form, size_t *length) {
 	char *text = NULL;
 	FILE *out = open_memstream(&text, length);
@@ -112,7 +112,7 @@ static const struct form *form_of(struct slice path) {
 	return NULL;
 }
 
-/* Makes the answer to a request; n: what request_parse() says. Returns false without memory. */
+/* Makes the answer to a request. n: what request_parse() has returned. Returns false without memory. */
 static bool make_answer(struct status *s, struct client *c, const struct request *q, int n) {
 	const struct form *form = n > 0 ? form_of(q->path) : NULL;
 	const bool may = n > 0 && (q->method == METHOD_GET || q->method == METHOD_HEAD);
@@ -186,7 +186,7 @@ static bool serve_client(struct status *s, struct client *c) {
 
 /* --- the thread --- */
 
-/* Looks at what status_leave_sockets() and status_free() want. Returns false if the thread is to end. */
+/* Does what status_leave_sockets() and status_free() have requested. Returns false if the thread has to end. */
 static bool look_at_wishes(struct status *s) {
 	char byte[16];
 	(void)!read(s->wake[0], byte, sizeof byte);
@@ -200,8 +200,7 @@ static bool look_at_wishes(struct status *s) {
 	return !stop;
 }
 
-/* Waits for clients until the next sample. Returns the descriptors that are ready, in the order of the clients behind
- * the first two. */
+/* Waits for clients until the next sample. Fills in p: the pipe, the listener, then the clients in their order. */
 static void wait_for_clients(const struct status *s, struct pollfd *p) {
 	int64_t left = s->sample_ms - clock_ms();
 	p[0] = (struct pollfd){.fd = s->wake[0], .events = POLLIN};
@@ -223,7 +222,7 @@ static void *run(void *argument) {
 			s->sample_ms += (now_ms - s->sample_ms) / SAMPLE_MS * SAMPLE_MS + SAMPLE_MS;
 		}
 		wait_for_clients(s, p);
-		for (unsigned i = s->clients; i-- > 0;) /* from the end: it becomes shorter */
+		for (unsigned i = s->clients; i-- > 0;) /* from the end, since clients may be removed */
 			if ((p[2 + i].revents && !serve_client(s, s->client[i])) || clock_ms() > s->client[i]->until_ms)
 				drop_client(s, i);
 		if (p[1].revents) take_client(s);
@@ -268,7 +267,7 @@ int status_start(struct status *s, const char *about, struct counters *const *wo
 	return error;
 }
 
-/* Changes what the thread is to look at. */
+/* Tells the thread that the server ends, and what to do. */
 static void wish(struct status *s, bool handed_over, bool stop) {
 	pthread_mutex_lock(&s->mutex);
 	s->sockets = 0;

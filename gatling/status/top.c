@@ -13,7 +13,8 @@
 
 enum { ANSWER_MAX = 64 * 1024, ANSWER_S = 5 };
 
-/* Reads the answer to a request for the text. Returns its content, in the room; NULL with errno, 0 if it is no text. */
+/* Requests the text. Returns the content of the answer, which is in `room`, or NULL with errno, which is 0 if the
+ * answer is not the text. */
 static const char *ask(const struct sockaddr_storage *address, socklen_t length, char room[ANSWER_MAX]) {
 	static const char request[] = "GET /text HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 	const struct timeval limit = {.tv_sec = ANSWER_S};

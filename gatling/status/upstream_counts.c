@@ -36,9 +36,10 @@ const struct value_name upstream_value_name[UPSTREAM_VALUES] = {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct upstream_counts known[UPSTREAM_COUNTS_MAX], others = {.address = "others"};
-static unsigned count; /* of those known; grows */
+static unsigned count; /* of those in known; only grows */
 
-/* Returns those of an address, which it takes over, or NULL: there are too many. */
+/* Returns the counters of an address, or NULL if there are too many. Takes the address over. The mutex must be
+ * locked. */
 static struct upstream_counts *find(char *address) {
 	for (unsigned i = 0; i < count; i++) {
 		if (strcmp(known[i].address, address) != 0) continue;

@@ -1,41 +1,42 @@
-/* upstream_counts.h - what has been passed on to each upstream, and what came of it, by all workers together. The
- * counters are there as long as the process: any thread may use them, without locks. */
+/* upstream_counts.h - counters of each upstream, by all workers together. They last as long as the process, and any
+ * thread may use them without locks. */
 #ifndef GATLING_STATUS_UPSTREAM_COUNTS_H
 #define GATLING_STATUS_UPSTREAM_COUNTS_H
 
 #include "gatling/base/notice.h"
 #include "gatling/status/values.h"
 
-enum { UPSTREAM_COUNTS_MAX = 64 }; /* addresses; those over it are counted together, as "others" */
+enum { UPSTREAM_COUNTS_MAX = 64 }; /* addresses; further ones are counted together, as "others" */
 
 enum upstream_value {
-	UPSTREAM_REQUESTS, /* that were sent to it, or that it was to be connected to for */
+	UPSTREAM_REQUESTS, /* sent to it, or for which a connection was tried */
 	UPSTREAM_RESPONSES,
-	UPSTREAM_ERRORS,   /* of them with a status of 5xx */
+	UPSTREAM_ERRORS,   /* responses with a status of 5xx */
 	UPSTREAM_FAILURES, /* it could not be connected to, or sent no whole response in time */
-	UPSTREAM_NS,       /* from requests to the heads of their responses */
+	UPSTREAM_NS,       /* nanoseconds from requests to the heads of their responses */
 	UPSTREAM_ACTIVE,   /* requests under way */
 	UPSTREAM_IDLE,     /* connections that are kept for the next one */
 	UPSTREAM_VALUES
 };
 
 struct upstream_counts {
-	char *address; /* ASCII; '?' stands for what would have to be quoted */
+	char *address; /* visible ASCII; '?' replaces what would have to be quoted */
 	uint64_t value[UPSTREAM_VALUES];
-	notice_time next_notice; /* of a failure */
+	notice_time next_notice; /* when a failure may be logged again */
 };
 
-/* As they are shown; the label is "upstream", for each its address. */
+/* The names of the values. Their label is "upstream", with the address. */
 extern const struct value_name upstream_value_name[UPSTREAM_VALUES];
 
-/* Returns those of an address; of too many, or without memory, those of the others. */
+/* Returns the counters of an address, or those of "others" if there are too many, or no memory. */
 struct upstream_counts *upstream_counts_of(const char *address);
 
 static inline void upstream_count(struct upstream_counts *counts, enum upstream_value value, int64_t n) {
 	__atomic_fetch_add(&counts->value[value], (uint64_t)n, __ATOMIC_RELAXED);
 }
 
-/* Returns those of the i-th address that there is, NULL: there are fewer. */
+/* Returns the counters of the i-th address. After the last one it returns those of "others", if these are in use, and
+ * then NULL. */
 const struct upstream_counts *upstream_counts_at(unsigned i);
 
 static inline uint64_t upstream_counts_value(const struct upstream_counts *counts, enum upstream_value value) {

@@ -1,4 +1,4 @@
-/* values.h - the names of what is counted, and how it is read: the same in JSON and for Prometheus. */
+/* values.h - the names of the values, and their units: the same in JSON and for Prometheus. */
 #ifndef GATLING_STATUS_VALUES_H
 #define GATLING_STATUS_VALUES_H
 
@@ -8,11 +8,11 @@
 
 struct value_name {
 	const char *family;       /* without "gatling_" */
-	const char *label, *text; /* what tells it from the others of its family, which are neighbours; NULL: nothing */
-	const char *unit;         /* that the family ends in; NULL: none */
+	const char *label, *text; /* tell it from the others of its family, which are next to it; NULL: it is alone */
+	const char *unit;         /* in which the family's name ends; NULL: none */
 	bool grows;               /* a counter, otherwise a gauge */
-	const char *help;         /* of the first of a family */
-	uint64_t per_unit;        /* 0: 1; ns have 1000000000 a second */
+	const char *help;         /* only for the first of a family */
+	uint64_t per_unit;        /* how many make one unit, as 1000000000 ns a second; 0: 1 */
 };
 
 extern const struct value_name value_name[VALUES];

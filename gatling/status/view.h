@@ -1,4 +1,4 @@
-/* view.h - what is shown of a running server, and the forms in which it is shown. */
+/* view.h - what the status page shows, and the forms in which it does. */
 #ifndef GATLING_STATUS_VIEW_H
 #define GATLING_STATUS_VIEW_H
 
@@ -8,7 +8,7 @@
 #include "gatling/status/history.h"
 
 struct status_view {
-	const char *about; /* what is served where, as the server says at its start */
+	const char *about; /* what is served where, as printed at the start */
 	const struct history *history;
 	const struct counters *const *worker;
 	unsigned workers;
@@ -17,34 +17,34 @@ struct status_view {
 	struct certified_list *certified;
 };
 
-/* What has happened between two moments. */
+/* Figures for the time between two moments. */
 enum figure {
-	FIGURE_REQUESTS, /* a second, as all that has no unit here */
+	FIGURE_REQUESTS, /* requests a second */
 	FIGURE_SENT,     /* bytes a second */
 	FIGURE_CONNECTIONS,
-	FIGURE_FIRST_50, /* quantiles in seconds: until the first byte, */
+	FIGURE_FIRST_50, /* seconds until the first byte of an answer: 50 and 99 % */
 	FIGURE_FIRST_99,
-	FIGURE_DURATION_50, /* and until all of the answer was given to the kernel */
+	FIGURE_DURATION_50, /* seconds until all of it was given to the kernel */
 	FIGURE_DURATION_99,
-	FIGURE_ERRORS,  /* answers of 500 and more */
-	FIGURE_REFUSED, /* connections and requests that the server refused */
-	FIGURE_QUEUE,   /* connections in the longest accept queue, */
-	FIGURE_LOST,    /* those that found it full, and those that the kernel dropped */
+	FIGURE_ERRORS,  /* answers of 500 and more, a second */
+	FIGURE_REFUSED, /* connections and requests that the server refused, a second */
+	FIGURE_QUEUE,   /* connections in the longest accept queue, at the end */
+	FIGURE_LOST,    /* connections that the kernel dropped, a second */
 	FIGURE_BUSY,    /* processors that the workers use */
-	FIGURE_HITS,    /* the share of the files that were there that the cache remembered; 0: none was looked up */
+	FIGURE_HITS,    /* share of the existing files, as looked up, that were in the cache; 0: none was */
 	FIGURES
 };
 
 struct figure_name {
-	const char *name, *text, *unit; /* text: for people */
-	double scale;                   /* of what people read */
+	const char *name, *text, *unit; /* text and unit: for people */
+	double scale;                   /* of the figure in that unit */
 };
 
 extern const struct figure_name figure_name[FIGURES];
 
 double figure_of(const struct moment *from, const struct moment *to, enum figure figure);
 
-/* Returns the sum of the connections, whatever they do. */
+/* Returns the number of connections, whatever they do. */
 uint64_t view_connections(const struct counters *c);
 
 void view_json(FILE *out, const struct status_view *view);

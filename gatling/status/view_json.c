@@ -1,14 +1,14 @@
 /* view_json.c - see view.h: the page and programs read this. An object:
  *     "about", "state" ("serving" or "ending"), "uptime_seconds"
- *     "total"    what values.c names, by family: a number, or an object of numbers by label; and "answers" by status
- *     "workers"  an array of such objects, without what the kernel says, each with "seconds" and
- *                "minutes": what it has done, "requests" and "busy_processors"
+ *     "total"    the values of values.c by family: a number, or an object of numbers by label; and "answers" by status
+ *     "workers"  an array of such objects, without the values of the kernel, each with "seconds" and
+ *                "minutes": "requests" and "busy_processors"
  *     "quantiles" of the last ten seconds, in seconds: "first_byte" and "duration", each "p50", "p90", "p99", "p99.9"
- *     "upstreams" an array of objects: "address", and what upstream_counts.c names
- *     "certificates" by ACME: an array of objects: "name", "until" (since the epoch; 0: there is none yet), "good", the
- *                last attempt was, and "result", what came of it
- *     "now", "seconds", "minutes"  what view.h calls figures: of the last second; of each of the last two minutes'
- *                seconds and of each of the last hour's minutes, arrays, the oldest first */
+ *     "upstreams" an array of objects: "address", and the values of upstream_counts.c
+ *     "certificates" by ACME: an array of objects: "name", "until" (since the epoch; 0: there is none yet), "good"
+ *                (the last attempt succeeded), and "result" (of that attempt, in words)
+ *     "now", "seconds", "minutes"  the figures of view.h: of the last second; of each second of the last two minutes,
+ *                and of each minute of the last hour, in arrays, the oldest first */
 #include <inttypes.h>
 
 #include "gatling/status/upstream_counts.h"
@@ -59,10 +59,10 @@ static void put_quantiles(FILE *out, const char *name, const uint64_t *from, con
 	putc('}', out);
 }
 
-/* A series of moments, each so many seconds or minutes ago. */
+/* A series of moments, by how many seconds or minutes ago they were. */
 struct series {
 	const char *name;
-	unsigned count; /* between each two */
+	unsigned count; /* intervals between the moments */
 	const struct moment *(*moment)(const struct history *h, unsigned ago);
 };
 
@@ -79,7 +79,7 @@ static void put_series(FILE *out, const struct history *h, const struct series *
 	putc('}', out);
 }
 
-/* The same of a worker. */
+/* Writes the rates of a worker between each two moments. */
 static void put_worker_series(FILE *out, const struct history *h, unsigned worker, const struct series *s) {
 	fprintf(out, ",\"%s\":{\"requests\":[", s->name);
 	for (unsigned ago = s->count; ago > 0; ago--)

@@ -1,5 +1,5 @@
-/* view_openmetrics.c - see view.h: for Prometheus and what else reads OpenMetrics (openmetrics.io, version 1.0). What
- * workers count has a label "worker"; times and statuses are of all together. */
+/* view_openmetrics.c - see view.h: for Prometheus and other readers of OpenMetrics (openmetrics.io, version 1.0). The
+ * values of workers have a label "worker"; times and statuses are those of all together. */
 #include <inttypes.h>
 
 #include "gatling/status/upstream_counts.h"
@@ -16,7 +16,7 @@ static void put_number(FILE *out, const struct value_name *name, uint64_t number
 	else fprintf(out, " %" PRIu64 "\n", number);
 }
 
-/* worker: its number, -1 for none. */
+/* Writes a sample. worker: its number, or -1 for none. */
 static void put_sample(FILE *out, unsigned value, int worker, uint64_t number) {
 	const struct value_name *name = &value_name[value];
 	fprintf(out, "gatling_%s%s", name->family, name->grows ? "_total" : "");
@@ -47,7 +47,8 @@ static void put_answers(FILE *out, const struct counters *c) {
 					counters_answers(c, i));
 }
 
-/* An interval that a limit lies in is counted above it: no time is said to be shorter than it was. */
+/* Writes a histogram. An interval in which a limit lies is counted above it, so that no time is reported as shorter
+ * than it was. */
 static void put_times(FILE *out, const char *family, const char *help, const uint64_t *times, uint64_t sum_ns) {
 	static const double limit[] = {1e-5,  2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01,
 								   0.025, 0.05,   0.1,  0.25, 0.5,    1,    2.5,  5,      10,   30};
@@ -63,7 +64,7 @@ static void put_times(FILE *out, const char *family, const char *help, const uin
 			family, sum, family, (double)sum_ns / 1e9, family, sum);
 }
 
-/* What an alert asks for: that this is not too near. */
+/* Writes until when a certificate is valid, for alerts. */
 static void put_expiry(void *owner, const struct certified *c) {
 	fprintf(owner, "gatling_certificate_expiry_seconds{name=\"%s\"} %" PRId64 "\n", c->name, c->until_s);
 }

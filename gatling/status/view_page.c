@@ -1,6 +1,5 @@
-/* view_page.c - see view.h: the page for people. It loads nothing but "json", once a second, and has only single
- * quotes.
- */
+/* view_page.c - see view.h: the page for people. It loads only "json", once a second. It has no double quotes, which
+ * would have to be escaped here. */
 #include "gatling/status/view.h"
 
 /* clang-format off */

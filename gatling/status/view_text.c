@@ -8,7 +8,7 @@
 
 enum { COLUMNS = 80, NAME_WIDTH = 14, SPANS = 4 };
 
-/* Writes items one after the other, and begins a new line where one would be too long. */
+/* A line of items, which goes on in a new line where it would be too long. */
 struct text_line {
 	FILE *out;
 	size_t used;
@@ -36,7 +36,7 @@ static void end_line(struct text_line *l) {
 	l->used = 0;
 }
 
-/* Those of a family that are not 0. */
+/* Writes the values of a family that are not 0. */
 static void put_family(FILE *out, const char *name, const struct counters *c, enum value first) {
 	struct text_line line = {.out = out};
 	for (unsigned i = first; i < VALUES && (i == first || !value_begins_family(i)); i++)
@@ -54,7 +54,7 @@ static void put_figures(FILE *out, const struct history *h) {
 		snprintf(text, sizeof text, "%s%s%s", figure_name[f].text, *figure_name[f].unit ? ", " : "",
 				 figure_name[f].unit);
 		fprintf(out, "%-30s", text);
-		bool instant = f == FIGURE_CONNECTIONS || f == FIGURE_QUEUE; /* of now, whatever was before */
+		bool instant = f == FIGURE_CONNECTIONS || f == FIGURE_QUEUE; /* there is only a current value */
 		for (unsigned i = 0; i < (instant ? 1 : SPANS); i++) {
 			double figure = figure_of(from[i], now, (enum figure)f) * figure_name[f].scale;
 			fprintf(out, figure && figure < 100 ? "%10.2f" : "%10.0f", figure);
@@ -63,7 +63,7 @@ static void put_figures(FILE *out, const struct history *h) {
 	}
 }
 
-/* Words that do not fit go to the next line. */
+/* Writes what is served. Words that do not fit go to the next line. */
 static void put_about(FILE *out, const struct status_view *v) {
 	size_t used = (size_t)fprintf(out, "gatling: %s", v->ending ? "ending," : "serving");
 	for (const char *word = v->about; *word;) {
