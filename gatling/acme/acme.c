@@ -1,5 +1,5 @@
-/* acme.c - see acme.h. One process waits for the other and starts it again when it was killed; that one does the work.
- * Both end with the socket to the server. */
+/* acme.c - see acme.h. There are two processes: one does the work, and the other starts it again if it was killed. Both
+ * end when the server closes its socket. */
 #include "gatling/acme/acme.h"
 
 #include <assert.h>
@@ -26,31 +26,31 @@
 #include "gatling/base/notice.h"
 #include "io/io.h"
 
-/* Messages to the server: a line with the digit of its level in front, or "=NAME UNTIL GOOD RESULT" for a name, "=NAME"
- * for one that is gone. */
+/* Messages to the server: a line to be logged, with the digit of its level in front; "=NAME UNTIL GOOD RESULT" with the
+ * state of a name; "=NAME" for a name that is gone. */
 enum { MESSAGE_STATE = '=', MESSAGE_MAX = 1 + STORE_NAME_MAX + 32 + NOTICE_TEXT_MAX };
 
-enum { RESTART_MAX_S = 60, TICK_MS = 1000, FD_LEAST = 16 /* above the number of the hook */ };
+enum { RESTART_MAX_S = 60, TICK_MS = 1000, FD_LEAST = 16 /* above the hook's descriptor */ };
 
 struct acme {
 	const struct acme_options *options;
 	struct challenges *challenges;
-	int channel; /* to the process, and from it to the server; lines with their level in front; -1: closed */
+	int channel; /* the socket between the server and the process; -1: closed */
 	pid_t process;
 };
 
-/* What the process works with. */
+/* The state of the process. */
 struct work {
 	struct acme *acme;
 	const char *root;
 	struct subjects subjects;
 	struct attempt attempt[ACME_RUNS];
-	struct subject *subject[ACME_RUNS]; /* of the attempts */
-	struct subject account;             /* whose attempt opens one */
+	struct subject *subject[ACME_RUNS]; /* the subjects of the attempts */
+	struct subject account;             /* stands for the account: its attempt opens one */
 	bool has_account;
-	unsigned limited;        /* attempts in a row that were too many for the authority */
-	int64_t limited_until_s; /* no attempt before, since there were ACME_LIMITED_NAMES of them */
-	int64_t scan_ms;         /* when the next look for directories is due, on the monotonic clock */
+	unsigned limited;        /* attempts in a row with a rate limit */
+	int64_t limited_until_s; /* until then no attempt is made: there were ACME_LIMITED_NAMES of them */
+	int64_t scan_ms;         /* when the next scan for directories is due, on the monotonic clock */
 };
 
 /* --- in the process --- */
@@ -66,14 +66,14 @@ static bool send_text(const struct acme *a, const char *text) {
 	return send(a->channel, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) != -1;
 }
 
-/* notice_line() in this process goes to the server. */
+/* Sends a line of notice_line() in this process to the server. */
 static void to_server(void *owner, enum notice_level level, const char *text) {
 	char line[MESSAGE_MAX];
 	snprintf(line, sizeof line, "%d%s", (int)level, text);
 	(void)send_text(owner, line);
 }
 
-/* Tells the server how a name is. Returns whether there was room for it. */
+/* Sends the state of a name to the server. Returns whether there was room for it. */
 static bool tell(const struct acme *a, const struct subject *s) {
 	char text[MESSAGE_MAX];
 	struct store_result result;
@@ -97,7 +97,8 @@ static void describe(char *text, size_t size, int64_t seconds) {
 	else snprintf(text, size, "%lld hours", (long long)(seconds + 3599) / 3600);
 }
 
-/* Keeps what came of an attempt, for --certificates and the next start. A full disk is told otherwise. */
+/* Stores the result of an attempt, for --certificates and the next start. Errors are ignored: a full disk is reported
+ * elsewhere. */
 static void keep_result(const struct work *w, const struct subject *s, const char *text) {
 	struct store_result result = {.failures = s->failures, .due_s = s->due_s};
 	const time_t now = time(NULL);
@@ -106,7 +107,7 @@ static void keep_result(const struct work *w, const struct subject *s, const cha
 	(void)store_keep(w->acme->options->directory, s->name, &result);
 }
 
-/* not_before_s: when the authority allows the next attempt; 0: whenever it is due. */
+/* Logs and stores a failure, and postpones the next attempt. not_before_s: when the authority allows that, or 0. */
 static void failed(struct work *w, struct subject *s, const char *reason, int64_t not_before_s) {
 	const int64_t now_s = time(NULL);
 	char pause[32];
@@ -123,7 +124,7 @@ static void cannot_write(struct work *w, struct subject *s) {
 	failed(w, s, text, 0);
 }
 
-/* Takes up a new certificate, or one that could not be written before. */
+/* Puts a new certificate into use, or one that could not be written before. */
 static void install(struct work *w, struct subject *s, const char *what) {
 	const char *directory = w->acme->options->directory;
 	if (store_install(directory, s->name) == -1) {
@@ -194,10 +195,10 @@ static void finish(struct work *w, struct subject *s, const struct outcome *outc
 		char path[PATH_MAX];
 		store_path(path, o->directory, "account");
 		w->has_account = true;
-		(void)store_write(path, o->url, 0600); /* else it is asked for again at the next start */
+		(void)store_write(path, o->url, 0600); /* if it fails, the next start requests the account again */
 		w->account.failures = 0;
 		keep_result(w, s, "the authority has opened the account");
-		subjects_hurry(&w->subjects, time(NULL)); /* those that it has refused without one */
+		subjects_hurry(&w->subjects, time(NULL)); /* those that failed without an account */
 	} else if (store_note_authority(o->directory, s->name, o->url) == -1) {
 		cannot_write(w, s);
 	} else {
@@ -211,7 +212,7 @@ static unsigned running(const struct work *w) {
 	return count;
 }
 
-/* Starts what is due. */
+/* Starts the attempts that are due. */
 static void start_due(struct work *w) {
 	const int64_t now_s = time(NULL);
 	/* a longer pause was begun while the clock was ahead */
@@ -224,7 +225,7 @@ static void start_due(struct work *w) {
 	for (struct subject *s; running(w) < ACME_RUNS && (s = subjects_due(&w->subjects, now_s));) start_run(w, s);
 }
 
-/* Waits until something is to be done. Returns false when the server has ended. */
+/* Waits until something has to be done. Returns false when the server has ended. */
 static bool wait_for_something(struct work *w) {
 	struct pollfd at[1 + 2 * ACME_RUNS] = {{.fd = w->acme->channel, .events = POLLIN}};
 	nfds_t count = 1;
@@ -234,7 +235,7 @@ static bool wait_for_something(struct work *w) {
 		at[count++] = (struct pollfd){.fd = w->attempt[i].hook, .events = POLLIN};
 	}
 	if (poll(at, count, TICK_MS) == -1 && errno != EINTR && errno != EAGAIN) return false;
-	return !at[0].revents; /* it says nothing but that it has ended */
+	return !at[0].revents; /* the server sends nothing; it has ended */
 }
 
 static void scan(struct work *w) {
@@ -250,7 +251,7 @@ static void scan(struct work *w) {
 			   w->root);
 }
 
-/* After a start: what has failed before is not asked for at once. */
+/* Logs, after a start, that attempts which failed before are not repeated at once. */
 static void tell_waiting(const struct work *w) {
 	const int64_t now_s = time(NULL);
 	const bool account = w->account.failures && !subject_is_due(&w->account, now_s);
@@ -291,8 +292,8 @@ static void work(struct work *w) {
 	for (int i = 0; i < ACME_RUNS; i++) attempt_stop(&w->attempt[i], w->acme->challenges);
 }
 
-/* Waits until no other process uses the store, as that of a server which is about to end. Returns false if the server
- * ends before. */
+/* Locks the store. Waits while another process uses it, such as that of a server that is about to end. Returns false if
+ * the server ends first. */
 static bool lock(const struct acme *a) {
 	char path[PATH_MAX];
 	struct pollfd server = {.fd = a->channel, .events = POLLIN};
@@ -308,7 +309,7 @@ static bool lock(const struct acme *a) {
 	return false;
 }
 
-/* Returns whether the authority has given an account to the key that uacme has. */
+/* Returns whether the authority has an account for the key that uacme has. */
 static bool has_account(const struct acme_options *o) {
 	char path[PATH_MAX], url[STORE_RESULT_MAX];
 	store_path(path, o->directory, "account");
@@ -328,7 +329,7 @@ __attribute__((noreturn)) static void serve(struct acme *a, const char *root) {
 	notice_echo(false);
 	if (!lock(a)) _exit(0);
 	challenges_remove_all(a->challenges, NULL);              /* what the last process has left */
-	(void)store_ask(a->options->directory, a->options->url); /* if that fails, the next one does, too */
+	(void)store_ask(a->options->directory, a->options->url); /* if that fails, later writes do, too */
 	w.has_account = has_account(a->options);
 	subject_recall(&w.account, a->options->directory);
 	scan(&w);
@@ -337,19 +338,19 @@ __attribute__((noreturn)) static void serve(struct acme *a, const char *root) {
 	_exit(0);
 }
 
-/* Starts the process again whenever it was killed. */
+/* Starts the process again whenever it is killed. */
 __attribute__((noreturn)) static void keep_alive(struct acme *a, const char *root) {
 	int status;
 	sigset_t none;
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)signal(SIGINT, SIG_IGN); /* of the terminal: the server sees to it */
+	(void)signal(SIGINT, SIG_IGN); /* from the terminal: the server handles it */
 	(void)signal(SIGQUIT, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
 	(void)signal(SIGUSR1, SIG_IGN); /* meant for the server, by pkill(1) without -x */
 	(void)signal(SIGUSR2, SIG_IGN);
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGCHLD, SIG_DFL); /* else wait(2) does not tell how a child has ended */
+	(void)signal(SIGCHLD, SIG_DFL); /* else waitpid(2) would not return a child's status */
 	int keep = a->channel;
 	(void)io_private_descriptors(&keep, 1); /* none of the server's sockets */
 #ifdef __linux__
@@ -423,7 +424,7 @@ int acme_start(const struct acme_options *o, const char *root, struct acme **acm
 
 const struct challenges *acme_challenges(const struct acme *a) { return a->challenges; }
 
-/* Reads a message about a name. */
+/* Parses a message about a name, and passes it to show(). */
 static void show_state(char *text, acme_show *show, void *owner) {
 	char *rest = text + strcspn(text, " ");
 	struct acme_state state = {.name = text};

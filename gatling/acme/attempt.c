@@ -1,5 +1,5 @@
-/* attempt.c - see attempt.h. uacme runs a program, the hook, for each challenge; ours asks this process over a socket,
- * whose number it knows. */
+/* attempt.c - see attempt.h. uacme runs a program, the hook, for each challenge. Our hook talks to this process over a
+ * socket, which it has as HOOK_FD. */
 #include "gatling/acme/attempt.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ int attempt_write_hook(const char *directory) {
 
 /* --- starting --- */
 
-/* In the new process. */
+/* Runs uacme, in the new process. */
 __attribute__((noreturn)) static void run(const struct acme_options *o, const char *name, int output, int channel) {
 	char state[PATH_MAX], program[PATH_MAX], account[STORE_RESULT_MAX] = "";
 	const char *argument[ARGUMENTS_MAX] = {"uacme", "-vvv", "-y", "-a", o->url, "-c", state};
@@ -53,7 +53,7 @@ __attribute__((noreturn)) static void run(const struct acme_options *o, const ch
 		if (o->email) argument[n++] = o->email;
 	}
 	(void)setpgid(0, 0);
-	/* nothing of this process may be where they will be */
+	/* first move them away from the numbers that dup2(2) overwrites */
 	output = fcntl(output, F_DUPFD_CLOEXEC, HOOK_FD + 1);
 	channel = fcntl(channel, F_DUPFD_CLOEXEC, HOOK_FD + 1);
 	bool ready = dup2(output, STDERR_FILENO) != -1 && dup2(channel, HOOK_FD) != -1;
@@ -86,7 +86,7 @@ int attempt_start(struct attempt *a, const struct acme_options *o, const char *n
 	if (process == 0) run(o, name, output[1], channel[1]);
 	close(output[1]);
 	close(channel[1]);
-	if (process > 0) (void)setpgid(process, process); /* as the child does: one of them is first */
+	if (process > 0) (void)setpgid(process, process); /* as the child does, whichever comes first */
 	if (process == -1) {
 		close(output[0]);
 		close(channel[0]);
@@ -97,8 +97,8 @@ int attempt_start(struct attempt *a, const struct acme_options *o, const char *n
 	return 0;
 }
 
-/* Waits for the end of a run that has closed its output, or that is killed. Returns what waitpid(2) says; -1: nothing.
- */
+/* Waits for the end of a run that has closed its output, or was killed, and closes its descriptors. Returns its status
+ * as waitpid(2) does, or -1 if that is unknown. */
 static int end(struct attempt *a, struct challenges *challenges) {
 	int status;
 	pid_t found;
@@ -106,7 +106,7 @@ static int end(struct attempt *a, struct challenges *challenges) {
 	close(a->output);
 	close(a->hook);
 	a->process = 0;
-	challenges_remove_all(challenges, a); /* it may not have got as far */
+	challenges_remove_all(challenges, a); /* the hook may not have done it */
 	return found == -1 ? -1 : status;
 }
 
@@ -143,13 +143,13 @@ static void serve_hook(struct attempt *a, struct challenges *challenges) {
 			a->line_length -= (size_t)(end + 1 - a->line);
 			memmove(a->line, end + 1, a->line_length);
 		}
-		if (a->line_length == sizeof a->line) a->line_length = 0; /* not one of our hook */
+		if (a->line_length == sizeof a->line) a->line_length = 0; /* not a line of our hook */
 	}
 }
 
 /* --- its output --- */
 
-/* Keeps the end of it, where the reason is. Returns whether it has been closed. */
+/* Reads the output, and keeps its end, which contains the reason of a failure. Returns whether it has been closed. */
 static bool read_output(struct attempt *a) {
 	enum { HALF = ATTEMPT_OUTPUT / 2 };
 	for (;;) {

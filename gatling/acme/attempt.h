@@ -1,4 +1,4 @@
-/* attempt.h - one run of uacme(1), which speaks with the authority: to open an account, or for a certificate. */
+/* attempt.h - one run of uacme(1), which talks to the authority to open an account or to get a certificate. */
 #ifndef GATLING_ACME_ATTEMPT_H
 #define GATLING_ACME_ATTEMPT_H
 
@@ -10,31 +10,31 @@
 #include "gatling/acme/explain.h"
 
 enum {
-	ATTEMPT_S = 300,            /* after which a run is ended */
-	ATTEMPT_OUTPUT = 16 * 1024, /* bytes of what uacme has said last */
-	ATTEMPT_HOOK_LINE = 512     /* bytes of what the hook says */
+	ATTEMPT_S = 300,            /* after which a run is killed */
+	ATTEMPT_OUTPUT = 16 * 1024, /* bytes of the output of uacme that are kept, the last ones */
+	ATTEMPT_HOOK_LINE = 512     /* bytes of a line from the hook */
 };
 
 struct attempt {
 	const struct acme_options *options;
 	pid_t process;    /* 0: none */
-	int output, hook; /* what it writes to stderr; what its hook asks us. -1: closed */
-	int64_t until_ms; /* of the monotonic clock */
+	int output, hook; /* descriptors: its stderr, and the socket of its hook; open while there is a process */
+	int64_t until_ms; /* when it is killed, on the monotonic clock */
 	char text[ATTEMPT_OUTPUT], line[ATTEMPT_HOOK_LINE];
 	size_t length, line_length;
 };
 
-/* Writes the hook, in the directory of the store, unless it is there. Returns 0, or -1 with errno. */
+/* Writes the hook to the directory of the store, unless it is there already. Returns 0, or -1 with errno. */
 int attempt_write_hook(const char *directory);
 
-/* Starts a run; name: NULL for an account. Returns 0, or -1 with errno. */
+/* Starts a run for the certificate of a name, or for an account if name is NULL. Returns 0, or -1 with errno. */
 int attempt_start(struct attempt *attempt, const struct acme_options *options, const char *name, int64_t now_ms);
 
-/* Reads what the run has to say, and answers its hook. Returns whether it is over: then *outcome is filled in, and the
- * attempt is free again. */
+/* Reads the output of the run, and answers its hook. Returns whether the run is over; then *outcome is filled in, and
+ * the attempt can be used again. */
 bool attempt_go_on(struct attempt *attempt, struct challenges *challenges, int64_t now_ms, struct outcome *outcome);
 
-/* Ends a run. */
+/* Kills a run, if there is one. */
 void attempt_stop(struct attempt *attempt, struct challenges *challenges);
 
 #endif

@@ -1,6 +1,6 @@
-/* challenges.c - see challenges.h. Each place has a counter that is odd while it is written to (a seqlock), so that
- * no reader takes half of it, or waits. The writer has a list of its own of what is where: it believes nothing in
- * memory that others could write to after all. */
+/* challenges.c - see challenges.h. Each place has a counter that is odd while the place is written (a seqlock), so that
+ * readers neither see half of a proof nor wait. The writer has its own list of what is where: it does not trust the
+ * shared memory, which others might be able to write to after all. */
 #include "gatling/acme/challenges.h"
 
 #include <limits.h>
@@ -18,7 +18,7 @@ struct shared_proof {
 	struct shared_text token, proof;
 };
 
-/* What the writer knows of a place. */
+/* What the writer knows about a place. */
 struct entry {
 	const void *owner; /* NULL: the place is free */
 	char token[CHALLENGE_TOKEN_MAX];
@@ -51,7 +51,7 @@ void challenges_free(struct challenges *c) {
 
 /* --- writing --- */
 
-/* Returns whether it is made of base64url (RFC 4648, section 5) and dots. */
+/* Returns whether a text consists of base64url (RFC 4648, section 5) and dots. */
 static bool is_plain(struct slice text) {
 	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
 	for (size_t i = 0; i < text.length; i++)
@@ -65,7 +65,7 @@ static void write_text(struct shared_text *to, struct slice text) {
 }
 
 static void write_place(struct shared_proof *p, struct slice token, struct slice proof) {
-	const unsigned writing = atomic_load(&p->version) | 1; /* also if its last writer was killed */
+	const unsigned writing = atomic_load(&p->version) | 1; /* even if its last writer was killed meanwhile */
 	atomic_store(&p->version, writing);
 	write_text(&p->token, token);
 	write_text(&p->proof, proof);
@@ -106,7 +106,7 @@ void challenges_remove_all(struct challenges *c, const void *owner) {
 
 /* --- reading --- */
 
-/* Copies a text of at most `most` bytes. Returns its length; 0: it is longer. */
+/* Copies a text of at most `most` bytes. Returns its length, or 0 if it is longer. */
 static size_t read_text(const struct shared_text *from, char *to, size_t most) {
 	const size_t n = atomic_load(&from->length);
 	for (size_t i = 0; i < n && n <= most; i++) to[i] = (char)atomic_load(&from->octet[i]);
@@ -120,7 +120,7 @@ size_t challenges_find(const struct challenges *c, struct slice token, char *pro
 		const unsigned version = atomic_load(&p->version);
 		const struct slice other = {.at = found, .length = read_text(&p->token, found, sizeof found)};
 		const size_t length = slice_equal(other, token) ? read_text(&p->proof, proof, CHALLENGE_PROOF_MAX) : 0;
-		/* one that is being written to is not there yet */
+		/* a proof that is being written is not there yet */
 		if (length && version % 2 == 0 && atomic_load(&p->version) == version) return length;
 	}
 	return 0;

@@ -1,5 +1,4 @@
-/* explain.c - see explain.h. With -vvv, uacme prints the fields and the body of each answer, then what it makes of it.
- */
+/* explain.c - see explain.h. With -vvv, uacme prints the fields and the body of each answer, then its own messages. */
 #include "gatling/acme/explain.h"
 
 #include <stdio.h>
@@ -13,7 +12,7 @@ static const char error[] = "the server reported the following error:";
 
 static const char account_is_lost[] = "the authority does not know our account any more, so another is opened";
 
-/* What to make of the types of problems (RFC 8555, section 6.7), which begin with urn:ietf:params:acme:error:. */
+/* Explanations of the types of problems (RFC 8555, section 6.7), which begin with urn:ietf:params:acme:error:. */
 static const struct {
 	const char *type, *meaning;
 } problems[] = {
@@ -32,7 +31,7 @@ static const struct {
 	{"accountDoesNotExist", account_is_lost},
 };
 
-/* Returns what follows the last time that a word is said; NULL: it is not. */
+/* Returns the text after the last occurrence of a word, or NULL if there is none. */
 static const char *after_last(const char *text, const char *word) {
 	const char *found = NULL;
 	for (const char *at = text; (at = strstr(at, word)); found = at) at += strlen(word);
@@ -46,7 +45,8 @@ struct authority_answer {
 	int64_t retry_after_s; /* since the epoch; 0: it does not say */
 };
 
-/* A number of seconds, or a date (RFC 9110, section 10.2.3). Returns a time since the epoch; 0: it is neither. */
+/* Parses a Retry-After: a number of seconds, or a date (RFC 9110, section 10.2.3). Returns a time since the epoch, or 0
+ * if it is neither. */
 static int64_t parse_retry_after(const char *value, int64_t now_s) {
 	time_t date;
 	value += strspn(value, " \t");
@@ -70,7 +70,8 @@ static struct authority_answer last_answer(const char *text, int64_t now_s) {
 
 /* --- the problem that it names --- */
 
-/* Copies the value of a member of JSON that is a string; of escapes, those of one character. */
+/* Copies the value of a member of JSON that is a string, in which only escapes of one character are decoded. Returns
+ * false if there is none. */
 static bool find_member(const char *json, const char *name, char *value, size_t size) {
 	char quoted[32];
 	size_t n = 0;
@@ -88,7 +89,7 @@ static bool find_member(const char *json, const char *name, char *value, size_t 
 	return true;
 }
 
-/* Returns the time in "retry after 2026-01-31 12:00:00 UTC", as Let's Encrypt says it; 0: there is none. */
+/* Returns the time in "retry after 2026-01-31 12:00:00 UTC", as Let's Encrypt writes it, or 0 if there is none. */
 static int64_t date_in(const char *detail) {
 	struct tm tm = {0};
 	const char *at = strcasestr(detail, "retry after ");
@@ -139,5 +140,5 @@ void explain(const char *text, const char *url, int64_t now_s, struct outcome *o
 	}
 	if (o->limited_until_s > now_s + EXPLAIN_LIMITED_MAX_S) o->limited_until_s = now_s + EXPLAIN_LIMITED_MAX_S;
 	for (char *at = o->reason; *at; at++)
-		if (*at < ' ' || *at > '~') *at = '?'; /* others have chosen it */
+		if (*at < ' ' || *at > '~') *at = '?'; /* others have chosen the text */
 }

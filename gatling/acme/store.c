@@ -40,7 +40,7 @@ void store_path(char path[PATH_MAX], const char *directory, const char *format, 
 
 static int create(const char *path) { return mkdir(path, OWN_DIRECTORY) == -1 && errno != EEXIST ? -1 : 0; }
 
-/* Creates a directory with those above it. */
+/* Creates a directory, and missing ones above it. */
 static int create_all(const char *directory) {
 	char path[PATH_MAX];
 	snprintf(path, sizeof path, "%s", directory);
@@ -75,7 +75,7 @@ int store_read(const char *path, char *text, size_t size) {
 	return 0;
 }
 
-/* Writes all of a file, to the disk. */
+/* Writes a whole file, and flushes it to the disk. */
 static int fill(int fd, const char *text, size_t length) {
 	while (length) {
 		ssize_t n = write(fd, text, length);
@@ -101,7 +101,7 @@ int store_write(const char *path, const char *text, int mode) {
 	return -1;
 }
 
-/* Returns seconds since the epoch; -1: there is no such time. */
+/* Returns seconds since the epoch, or -1 if there is no such time. */
 static time_t seconds(const ASN1_TIME *time) {
 	struct tm tm = {0};
 	return ASN1_TIME_to_tm(time, &tm) ? timegm(&tm) : -1;
@@ -149,7 +149,7 @@ int store_prepare(const char *directory, const char *name) {
 	return statvfs(directory, &disk) == 0 && disk.f_bavail * disk.f_frsize < STORE_ROOM ? -1 : 0;
 }
 
-/* Copies a file unless the other is the same. */
+/* Copies a file, unless the copy is there already. */
 static int copy(const char *from, const char *to) {
 	char text[STORE_FILE_MAX], old[STORE_FILE_MAX];
 	if (store_read(from, text, sizeof text) == -1) return -1;
@@ -157,7 +157,8 @@ static int copy(const char *from, const char *to) {
 	return store_write(to, text, OWN_FILE);
 }
 
-/* The key first: the server looks again when nothing has changed for a while, and takes only pairs that fit. */
+/* Copies the key first: the server loads files only when they have not changed for a while, and takes only pairs that
+ * match. */
 int store_install(const char *directory, const char *name) {
 	char from[PATH_MAX], to[PATH_MAX];
 	store_path(to, directory, "live/%s", name);

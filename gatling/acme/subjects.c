@@ -33,7 +33,7 @@ static bool is_host_name(struct slice name) {
 }
 
 bool subject_possible(const char *name) {
-	/* RFC 6761, RFC 6762, RFC 7686, RFC 8375, and what ICANN keeps for private use */
+	/* RFC 6761, RFC 6762, RFC 7686, RFC 8375, and what ICANN reserves for private use */
 	static const char *const private[] = {".localhost", ".local",     ".internal", ".invalid",
 										  ".onion",     ".home.arpa", ".test",     ".example"};
 	const char *last = strrchr(name, '.');
@@ -52,7 +52,7 @@ static struct subject *find(const struct subjects *s, const char *name) {
 	return NULL;
 }
 
-/* listed: it is to have a certificate; else it has one only. */
+/* Adds a name that is not there yet. listed: it is to have a certificate; otherwise it just has one. */
 static void add(struct subjects *s, const struct acme_options *o, const char *name, bool listed, int64_t now_s) {
 	struct subject *found = find(s, name);
 	if (!found && s->count == ACME_SUBJECTS_MAX) {
@@ -85,7 +85,7 @@ static void drop_gone(struct subjects *s, const char *directory, int64_t now_s) 
 	}
 }
 
-/* Adds the names that have certificates: they may be gone since. */
+/* Adds the names that have certificates, whose directories may be gone since. */
 static void add_old(struct subjects *s, const struct acme_options *o, int64_t now_s) {
 	char path[PATH_MAX];
 	store_path(path, o->directory, "live");
@@ -95,7 +95,7 @@ static void add_old(struct subjects *s, const struct acme_options *o, int64_t no
 	if (live) closedir(live);
 }
 
-/* Returns whether a name in the root is a directory for the server, which may have its root there. */
+/* Returns whether a name in the root is a directory as the server sees it, which may change its root to there. */
 static bool is_site(int root, const char *name, const struct acme_options *o) {
 	const int flags = PLATFORM_PATH | O_DIRECTORY | O_CLOEXEC;
 	int fd = o->beneath       ? platform_open_beneath(root, name, flags)

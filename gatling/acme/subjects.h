@@ -13,54 +13,54 @@ struct subject {
 	char name[STORE_NAME_MAX];
 	int64_t due_s;     /* when its next attempt is, in seconds since the epoch */
 	unsigned failures; /* since the last success */
-	bool listed;       /* its directory, or option, is there */
-	bool told;         /* the server knows how it is */
-	bool good;         /* the last attempt was */
+	bool listed;       /* there is a directory, or an option, for it */
+	bool told;         /* its state has been sent to the server */
+	bool good;         /* its certificate is valid, and the last attempt has not failed */
 	struct attempt *attempt;
 	TAILQ_ENTRY(subject) all;
 };
 
 struct subjects {
 	unsigned count;
-	bool scanned;                                /* at least once */
-	bool told;                                   /* that there are too many */
-	void (*gone)(void *owner, const char *name); /* is called for a name that is dropped */
+	bool scanned;                                /* the names have been scanned */
+	bool told;                                   /* it has been reported that there are too many */
+	void (*gone)(void *owner, const char *name); /* called for a name that is dropped */
 	void *owner;
 	TAILQ_HEAD(, subject) all;
 };
 
-/* Returns whether an authority of the public can give a certificate for a name: it has at least one dot and is neither
- * an address nor a name for private use (RFC 6761, RFC 6762, RFC 8375). */
+/* Returns whether a public authority can issue a certificate for a name: it has at least one dot, and is neither an
+ * address nor a name for private use (RFC 6761, RFC 6762, RFC 7686, RFC 8375). */
 bool subject_possible(const char *name);
 
-/* Adds the names that are new: directories of the root, and those of options. Drops those that are gone and due; their
- * certificates are taken out of use. Returns 0, or -1 with errno: the root could not be read, and nothing was changed.
- */
+/* Adds new names: those of directories in the root, and those of options. Drops names that are gone, once they are due,
+ * and takes their certificates out of use. Returns 0, or -1 with errno and without changes if the root could not be
+ * read. */
 int subjects_scan(struct subjects *subjects, const struct acme_options *options, const char *root, int64_t now_s);
 
-/* Chooses when a certificate that is there is renewed: at a random time of the day before a third of its lifetime is
- * left; of a short one, in a twelfth of that. Without one, or with one of another
- * authority, it is due now. */
+/* Sets when the subject is due. A certificate is renewed at a random time in the day (or in a twelfth of its lifetime,
+ * if that is shorter) before a third of its lifetime is left. Without a valid certificate of this authority, the
+ * subject is due now. */
 void subject_schedule(struct subject *subject, const struct acme_options *options, int64_t now_s);
 
-/* Goes on where the last process has ended: a new start is no reason to ask an authority sooner. */
+/* Restores the failures and the pause from the last process: a new start is no reason to ask an authority sooner. */
 void subject_recall(struct subject *subject, const char *directory);
 
 /* Returns the last moment, since the epoch, at which a certificate should be renewed: when a third of its lifetime is
  * left. */
 int64_t subject_renewal_s(const struct store_dates *dates);
 
-/* Puts the next attempt off after a failure. */
+/* Postpones the next attempt after a failure. */
 void subject_put_off(struct subject *subject, int64_t now_s);
 
-/* Makes those that have failed due now. */
+/* Makes the subjects that have failed due now. */
 void subjects_hurry(struct subjects *subjects, int64_t now_s);
 
-/* Returns whether the next attempt may be made. A pause that is longer than any was begun while the clock was ahead,
- * and is over. */
+/* Returns whether the next attempt is due. A pause that is longer than any was begun while the clock was ahead, and
+ * counts as over. */
 bool subject_is_due(const struct subject *subject, int64_t now_s);
 
-/* Returns one that is due, of those with the fewest failures; NULL: none. */
+/* Returns the listed subject with the fewest failures that is due and has no attempt under way, or NULL. */
 struct subject *subjects_due(const struct subjects *subjects, int64_t now_s);
 
 #endif
