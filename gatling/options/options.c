@@ -23,7 +23,7 @@
 #include "io/io.h"
 #include "io/version.h"
 
-/* libowfat does not say its version; the build asks the package manager. */
+/* libowfat does not tell its version; the build asks the package manager. */
 #ifndef LIBOWFAT_VERSION
 #define LIBOWFAT_VERSION "(version unknown)"
 #endif
@@ -33,14 +33,14 @@ enum { TIMEOUT_S = 23, HEAD_TIMEOUT_S = 10, DRAIN_DELAY_S = 5 };
 enum { CLIENT_MEMORY_MIN = 2 * BUDGET_CONNECTION, MEMORY_MIN = 16 * 1024 * 1024 };
 enum { /* bytes */
 	   CACHE_MIN = 1024 * 1024,
-	   CACHE_WORKER = 64 * 1024 * 1024, /* of each, but */
-	   CACHE_MOST = 1024 * 1024 * 1024, /* of all at most */
+	   CACHE_WORKER = 64 * 1024 * 1024, /* default for each worker */
+	   CACHE_MOST = 1024 * 1024 * 1024, /* limit of the default for all */
 	   GZIP_CACHE = 64 * 1024 * 1024
 };
 enum { CONNECTIONS_MAX = 100000000, CACHE_FILES_MAX = 100000000, MIN_RATE_MAX = 1000000 };
 enum { HSTS_MAX_S = 10 * 365 * 24 * 60 * 60 };
 
-/* Returns a URL that a Location may begin with. */
+/* Checks a URL with which a Location may begin, and returns it. */
 static const char *url(const char *text) {
 	size_t scheme = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
 	if (!scheme || strncmp(text + scheme, "://", 3) != 0 || !text[scheme + 3])
@@ -201,7 +201,7 @@ static void add_cert(struct options *o, const char *file) {
 	o->tls.cert[o->tls.certs++] = file;
 }
 
-/* Returns whether all addresses are in it. */
+/* Returns whether all addresses are in a net. */
 static bool is_everything(const struct peer_net *net) {
 	return net->bits == 0 || (net->bits == 96 && peer_is_ipv4(&net->first));
 }
@@ -242,7 +242,7 @@ static void add_trusted(struct trusted_proxies *trust, char *text) {
 		option_refuse("--trust %s would believe everybody: NET has to be that of proxies", text);
 }
 
-/* A path as path_decode() leaves it. */
+/* Checks a path, which must be as path_decode() leaves it, and returns it. */
 static const char *health_path(const char *text) {
 	char decoded[PATH_MAX];
 	size_t length;
@@ -278,7 +278,7 @@ static void check_email(const struct options *o) {
 	if (!text && strchr(o->root, '@')) option_refuse("the address of --acme follows a '=': --acme=%s", o->root);
 }
 
-/* Fills in what the options about ACME leave open. */
+/* Checks the options about ACME, and fills in their defaults. */
 static void settle_acme(struct options *o) {
 	static char directory[PATH_MAX], live[PATH_MAX];
 	struct acme_options *a = &o->acme;

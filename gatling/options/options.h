@@ -26,7 +26,7 @@ struct options {
 	struct conn_options conn;
 	struct limits_options limits;
 	struct site_options site;
-	bool upstream_gzip; /* compress what comes of upstreams */
+	bool upstream_gzip; /* compress the responses of upstreams */
 	const char *mime;   /* file of media types; NULL: none */
 	enum log_format log;
 	const char *log_file;  /* NULL: stdout */
@@ -34,17 +34,17 @@ struct options {
 	enum notice_level error_level;
 	struct certificate_options tls;
 	struct acme_options acme;
-	bool certificates;     /* show those of --acme-dir instead of serving */
+	bool certificates;     /* show the certificates in --acme-dir instead of serving */
 	bool strict_sni;       /* refuse server names that no certificate covers */
-	bool https_redirect;   /* of requests to the plain ports */
-	int hsts_s;            /* tell browsers to use only HTTPS for so long; 0: do not */
-	bool defer_accept;     /* accept TCP connections when their request has arrived */
+	bool https_redirect;   /* redirect requests to the plain ports */
+	int hsts_s;            /* tell browsers to use only HTTPS for this time; 0: do not */
+	bool defer_accept;     /* accept TCP connections only when their request has arrived */
 	bool sandbox;          /* limit files and system calls */
 	const char *take_over; /* path of a unix socket, see take_over.h; NULL: none */
 	const char *status;    /* address of the status page, see status/address.h; NULL: none */
-	const char *top;       /* that of another server, which is shown instead of serving; NULL: none */
-	int drain_delay_s;     /* between SIGTERM and the end of accepting, */
-	bool drain_whole;      /* also when there are no connections: balancers have to find out */
+	const char *top;       /* address of a status page to show instead of serving; NULL: none */
+	int drain_delay_s;     /* how long to go on accepting after SIGTERM */
+	bool drain_whole;      /* do so all this time, even without connections: balancers have to find out */
 	bool check;            /* check the files instead of serving them */
 };
 

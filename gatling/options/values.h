@@ -1,5 +1,5 @@
-/* values.h - parses the values of options. name: the option, as in messages. After a wrong value they print a line that
- * says what the option takes, and exit with 2. */
+/* values.h - parses the values of options. name: of the option, for messages. After a wrong value the functions print a
+ * line that says what the option takes, and exit with 2. */
 #ifndef GATLING_OPTIONS_VALUES_H
 #define GATLING_OPTIONS_VALUES_H
 
@@ -14,13 +14,14 @@ __attribute__((format(printf, 1, 2), noreturn)) void option_refuse(const char *f
 int option_number(const char *name, const char *text, int least, int most);
 int option_seconds(const char *name, const char *text, int most); /* from 0 on */
 
-/* Parses a number of bytes, or with K, M or G appended, of KiB, MiB or GiB. */
+/* Parses a number of bytes, or of KiB, MiB or GiB if K, M or G is appended. */
 uint64_t option_size(const char *name, const char *text, uint64_t least);
 
-/* Parses REQUESTS[:BURST], requests a second; without BURST, those of a second may come at once. 0: no limit. */
+/* Parses REQUESTS[:BURST]. REQUESTS is how many are allowed a second (0: no limit), BURST how many may come at once
+ * (default: REQUESTS). */
 struct address_rate option_rate(const char *name, const char *text);
 
-/* Returns whether it is the first of two words. */
+/* Returns whether the text is `yes`. It must be `yes` or `no`. */
 bool option_either(const char *name, const char *text, const char *yes, const char *no);
 
 #endif
