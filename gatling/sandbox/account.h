@@ -1,4 +1,4 @@
-/* account.h - the user that a process becomes, and the root that it gets. */
+/* account.h - changes the user and the root of a process. */
 #ifndef GATLING_SANDBOX_ACCOUNT_H
 #define GATLING_SANDBOX_ACCOUNT_H
 
@@ -9,11 +9,11 @@ struct account {
 	gid_t gid;
 };
 
-/* Looks up a user: a name, UID or UID:GID; before the root changes, which hides the files that say so. Returns NULL, or
- * why that cannot be. */
+/* Looks up a user by name, UID or UID:GID. Call it before the root changes, which hides the files with users. Returns
+ * NULL, or what is wrong. */
 const char *account_find(const char *name, struct account *account);
 
-/* Becomes the user for good. Returns 0, or -1 with errno. */
+/* Becomes the user permanently. Returns 0, or -1 with errno. */
 int account_become(const struct account *account);
 
 /* Makes the working directory the root. Returns 0, or -1 with errno. */

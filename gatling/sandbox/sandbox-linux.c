@@ -20,7 +20,7 @@
 #include "gatling/sandbox/sandbox.h"
 #include "io/io.h"
 
-/* At the end of a build with a sanitizer its leak checker starts a task that traces the threads, and reads /proc. Only
+/* When a build with a sanitizer exits, its leak checker starts a task that traces the threads, and reads /proc. Only
  * such a build allows that. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static const bool sanitized = true;
@@ -33,15 +33,15 @@ static const bool sanitized = false;
 void sandbox_refuse_privileges(void) {
 	const struct rlimit none = {0};
 	(void)setrlimit(RLIMIT_CORE, &none);
-	/* a process that may not do this cannot gain capabilities either: see the next line */
+	/* if this is not permitted, the next line prevents gaining capabilities, too */
 	for (unsigned long capability = 0; capability <= CAP_LAST_CAP; capability++)
 		(void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (!sanitized) (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/* Keeps those of these capabilities (a mask of the first 32) that the process has. Returns an errno, and in *kept what
- * it has now. */
+/* Drops all capabilities but those of `these` (a mask of the first 32) that the process has, and sets *kept to the
+ * latter. Returns 0 or an errno. */
 static int keep_capabilities(uint32_t these, uint32_t *kept) {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
@@ -62,7 +62,7 @@ void sandbox_drop_capabilities(struct sandbox *s) {
 
 /* --- files --- */
 
-/* What a version of Landlock can refuse; the headers of the system may know less than its kernel. */
+/* What a version of Landlock can refuse. The headers of the system may be older than its kernel. */
 struct ruleset {
 	uint64_t files, network, scopes; /* struct landlock_ruleset_attr, as of version 6 */
 };
@@ -76,7 +76,7 @@ static struct ruleset ruleset_of(long version, bool connects) {
 							.scopes = version >= 6 ? 3 : 0}; /* abstract unix sockets, signals: of other processes */
 }
 
-/* Returns an errno. */
+/* Allows reading files below a directory. Returns 0 or an errno. */
 static int allow_reading(int ruleset, const char *directory) {
 	struct landlock_path_beneath_attr rule = {.allowed_access =
 												  LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR};
@@ -87,7 +87,7 @@ static int allow_reading(int ruleset, const char *directory) {
 	return error;
 }
 
-/* Returns an errno. */
+/* Makes all files read-only, and those outside a directory inaccessible. Returns 0 or an errno. */
 static int restrict_files(const char *directory, bool connects) {
 	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	if (version == -1) return errno;
@@ -115,7 +115,7 @@ void sandbox_limit_files(struct sandbox *s) {
 
 #define CALL(name) SCMP_SYS(name)
 
-/* What the C library needs for memory, locks, time and its end, whatever a process does. */
+/* Calls that the C library needs for memory, locks, time and exit, in any process. */
 static const int common_calls[] = {
 	CALL(brk),
 	CALL(clock_getres),
@@ -164,8 +164,9 @@ static const int common_calls[] = {
 	CALL(writev),
 };
 
-/* What serving needs: its files and sockets, the waiting of each event mechanism, threads beside the loops, the end of
- * the opener. None of them looks at its arguments: then the kernel knows its answer beforehand, and asks no filter. */
+/* Calls that serving needs: for files and sockets, the waiting of each event mechanism, threads beside the loops, and
+ * the end of the opener. None of them depends on its arguments, so that the kernel knows the answer beforehand, and
+ * need not run the filter. */
 static const int server_calls[] = {
 	CALL(accept),      CALL(accept4),     CALL(access),          CALL(alarm),
 	CALL(epoll_ctl),   CALL(epoll_pwait), CALL(epoll_pwait2),    CALL(epoll_wait),
@@ -174,21 +175,21 @@ static const int server_calls[] = {
 	CALL(poll),        CALL(ppoll),       CALL(pread64),         CALL(preadv),
 	CALL(preadv2),     CALL(readv),       CALL(rt_sigtimedwait), CALL(sendfile),
 	CALL(setitimer),   CALL(setsockopt),  CALL(set_robust_list), CALL(wait4),
-#ifndef __GLIBC__ /* musl's pthread_kill(3): to which process is not said */
+#ifndef __GLIBC__ /* musl's pthread_kill(3); it does not name the process */
 	CALL(tkill),
 #endif
 };
 
-/* What the opener needs: it opens files in any mode. */
+/* Calls that the opener needs: it opens files in any mode. */
 static const int opener_calls[] = {CALL(fchdir), CALL(fcntl), CALL(open), CALL(openat)};
 
-/* What the leak checker and the threads of a build with a sanitizer need. */
+/* Calls that the leak checker and the threads of a build with a sanitizer need. */
 static const int sanitizer_calls[] = {
 	CALL(clone), CALL(getdents), CALL(getppid),     CALL(kill),   CALL(mincore), CALL(pipe),
 	CALL(prctl), CALL(ptrace),   CALL(sigaltstack), CALL(tgkill), CALL(wait4),
 };
 
-/* A call that depends on one argument. */
+/* A call that is allowed if one of its arguments meets a condition. */
 struct condition {
 	int call;
 	struct scmp_arg_cmp argument;
@@ -220,7 +221,7 @@ static int allow_if(scmp_filter_ctx filter, const struct condition *c, size_t co
 
 static int allow_common(scmp_filter_ctx filter) {
 	const struct condition memory[] = {{CALL(mmap), WITHOUT(2, PROT_EXEC)}, {CALL(mprotect), WITHOUT(2, PROT_EXEC)}};
-	/* a socket that does not listen any more would connect */
+	/* with MSG_FASTOPEN, a socket that no longer listens would connect */
 	const struct condition sending[] = {{CALL(sendmsg), WITHOUT(2, MSG_FASTOPEN)},
 										{CALL(sendto), WITHOUT(3, MSG_FASTOPEN)}};
 	int error = ALLOW_ALL(filter, common_calls);
@@ -243,7 +244,7 @@ static int allow_connecting(scmp_filter_ctx filter) {
 	return error ? error : seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(connect), 0);
 }
 
-/* What io_relay() needs. */
+/* Allows what io_relay() needs. */
 static int allow_relaying(scmp_filter_ctx filter) {
 	const struct condition pipes[] = {{CALL(pipe2), EQUAL(1, O_NONBLOCK | O_CLOEXEC)},
 									  {CALL(fcntl), EQUAL(1, F_SETPIPE_SZ)}};
@@ -262,12 +263,12 @@ static int allow_server(scmp_filter_ctx filter, const struct sandbox *s) {
 		{CALL(ioctl), EQUAL(1, SIOCOUTQ)},
 		{CALL(shutdown), EQUAL(1, SHUT_WR)},
 		{CALL(shutdown), EQUAL(1, SHUT_RD)}, /* of listening sockets */
-		/* clone3(2) keeps its flags in memory, so there is none: the C library then calls clone(2) */
+		/* clone3(2) has its flags in memory, and is refused: the C library then calls clone(2) */
 		{CALL(clone), SCMP_CMP(0, SCMP_CMP_MASKED_EQ, CLONE_THREAD | SPACES, CLONE_THREAD)},
-		{CALL(prlimit64), SCMP_CMP(2, SCMP_CMP_EQ, 0, 0)}, /* a null pointer: it is not changed */
+		{CALL(prlimit64), SCMP_CMP(2, SCMP_CMP_EQ, 0, 0)}, /* a null pointer: no new limit */
 		{CALL(tgkill), EQUAL(0, getpid())},
 	};
-	/* their signals may go to any process that the user may signal */
+	/* with these, signals may go to any process that the user may signal */
 	const struct condition signals[] = {
 		{CALL(fcntl), EQUAL(1, F_SETSIG)}, {CALL(fcntl), EQUAL(1, F_GETOWN_EX)}, {CALL(fcntl), EQUAL(1, F_SETOWN_EX)}};
 	int error = allow_common(filter);
@@ -278,22 +279,23 @@ static int allow_server(scmp_filter_ctx filter, const struct sandbox *s) {
 	if (!error && strcmp(io_mechanism(), "sigio") == 0) error = ALLOW_IF(filter, signals);
 	if (!error)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(setpriority), 2, EQUAL(0, PRIO_PROCESS), EQUAL(1, 0));
-	/* its flags are in memory: Landlock sees to them; without, a file in memory is read as others are */
+	/* its flags are in memory, so that only Landlock can check them; without openat2(2), files are opened as if they
+	 * were not in memory */
 	if (!error && (s->read_only || s->beneath)) error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, CALL(openat2), 0);
 	return error;
 }
 
-/* Refuses all other calls as a kernel that does not have them, so that libraries do without, and logs them where the
- * kernel keeps such a log. Returns an errno. */
+/* Refuses all other calls as a kernel without them does, so that libraries do without them, and logs them if the kernel
+ * keeps such a log. Returns 0 or an errno. */
 static int restrict_calls(int (*allow)(scmp_filter_ctx, const struct sandbox *), const struct sandbox *s) {
 	uint32_t processor = seccomp_arch_native();
 	if (processor != SCMP_ARCH_X86_64 && processor != SCMP_ARCH_AARCH64)
-		return EOPNOTSUPP; /* others have other calls */
+		return EOPNOTSUPP; /* other processors have other calls */
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
 	if (!filter) return ENOMEM;
 	int error = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
 	if (!error) error = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
-	/* these make it faster, or heard of; some kernels cannot */
+	/* these make the filter faster, or log refusals; some kernels cannot do that */
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1); /* Linux before 5.16 would slow down the whole process */
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_LOG, 1);

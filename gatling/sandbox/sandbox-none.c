@@ -1,4 +1,4 @@
-/* sandbox-none.c - see sandbox.h: a system without any of it but the limit of core files. */
+/* sandbox-none.c - see sandbox.h: for a system that only has the limit of core files. */
 #include <sys/resource.h>
 
 #include "gatling/sandbox/sandbox.h"

@@ -1,4 +1,4 @@
-/* sandbox.c - see sandbox.h. What is the same on all systems: words. */
+/* sandbox.c - see sandbox.h: the functions that are the same on all systems. */
 #include "gatling/sandbox/sandbox.h"
 
 #include <stdio.h>
